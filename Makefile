@@ -1,0 +1,108 @@
+# mtbpf: an eBPF trigger and Intel Processor Trace capture tool.
+#
+#   make            build/mtbpf            make test    every test this machine can run
+#   make deps       what is missing        make demo    the main job, on a sample service
+#   make bench      figures, as ratios     make install DESTDIR= prefix=
+#
+#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1
+
+O       ?= build
+prefix  ?= /usr/local
+CC      ?= gcc
+CLANG   ?= clang
+BPFTOOL ?= $(shell PATH=$$PATH:/usr/sbin:/sbin command -v bpftool)
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' "$(1)" "$(2)")
+
+VERSION := $(shell cat VERSION)
+PKGS    := libbpf libelf libdw zlib libzstd libcjson
+CFLAGS  ?= -O2 -g
+WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
+           $(if $(filter 1,$(WERROR)),-Werror)
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
+             -Iuser -Iinclude -I$(O)/gen $(shell pkg-config --cflags $(PKGS)) -MMD -MP
+LIBS    := $(shell pkg-config --libs $(PKGS)) -lipt -lZydis -liberty -lm -lpthread
+
+LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
+CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
+LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
+CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
+UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
+BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
+
+.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger install clean \
+        format format-check vmlinux programs tests
+.DELETE_ON_ERROR:
+
+all: $(O)/mtbpf
+
+$(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(O)/libmtbpf.a: $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/%.o: %.c Makefile VERSION
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# The skeleton is made anew only when the BPF object changes.
+$(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< > $@
+
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -D__TARGET_ARCH_x86 -Wall \
+	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+$(O)/user/trigger/trigger.o: $(O)/gen/trigger.skel.h
+
+vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h
+	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
+	@echo $(O)/vmlinux.full.h
+
+deps:
+	$(Q)tests/deps.sh
+
+# ---- tests
+include tests/programs/programs.mk
+
+$(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS)
+.PRECIOUS: $(O)/tests/%.o
+
+tests: all $(UNIT) programs
+
+test: tests
+	$(Q)O=$(O) tests/run unit cli live
+test-unit test-cli test-live: test-%: tests
+	$(Q)O=$(O) tests/run $*
+
+bench: bench-trigger
+bench-trigger: all $(BENCH) programs
+	$(Q)$(O)/tests/bench/bench_trigger
+
+demo:
+	$(Q)tests/demo.sh
+
+install: all
+	install -D -m 755 $(O)/mtbpf $(DESTDIR)$(prefix)/bin/mtbpf
+	install -D -m 644 README.md $(DESTDIR)$(prefix)/share/doc/mtbpf/README.md
+	install -D -m 644 LICENSE $(DESTDIR)$(prefix)/share/doc/mtbpf/LICENSE
+
+clean:
+	rm -rf $(O)
+
+FORMAT_FILES = $(shell git ls-files '*.c' '*.h' '*.cc' | grep -v '^vmlinux/')
+format:
+	clang-format -i $(FORMAT_FILES)
+format-check:
+	$(Q)clang-format --dry-run --Werror $(FORMAT_FILES) && echo "format: ok"
+
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(wildcard $(O)/bpf/*.d)

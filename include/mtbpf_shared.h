@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* What the BPF programs and user space share. Fixed-width types, explicit padding, checked sizes. */
+#ifndef MTBPF_SHARED_H
+#define MTBPF_SHARED_H
+
+#ifndef __bpf__
+#include <stdint.h>
+typedef uint32_t __mt_u32;
+typedef uint64_t __mt_u64;
+#else
+typedef unsigned int __mt_u32;
+typedef unsigned long long __mt_u64;
+#endif
+
+/* bpf_get_stack() returns at most this many user frames; the kernel's default limit is 127. */
+#define MT_STACK_DEPTH 127
+/* Bucket b counts values in [2^b, 2^(b+1)) ns; bucket 0 also 0. 2^47 ns is 39 hours. */
+#define MT_HIST_BUCKETS 48
+/* Calls of one thread that may be open at once under a duration threshold (recursion). */
+#define MT_CALL_DEPTH 16
+
+enum mt_hit_reason {
+	MT_HIT_EVERY = 0,    /* no threshold: each hit triggers */
+	MT_HIT_DELAY = 1,    /* time since this thread's previous hit */
+	MT_HIT_DURATION = 2, /* time from the function's entry to its return */
+};
+
+/* One trigger: a hit that passed the threshold. */
+struct mt_hit {
+	__mt_u64 time_ns;  /* bpf_ktime_get_ns(): CLOCK_MONOTONIC */
+	__mt_u64 value_ns; /* the delay or duration; 0 for MT_HIT_EVERY */
+	__mt_u64 sequence; /* this hit's number, from 1, among all hits of the target */
+	__mt_u64 ip;       /* user registers at the hit */
+	__mt_u64 sp;
+	__mt_u64 bp;
+	__mt_u32 tid; /* in the initial pid namespace */
+	__mt_u32 tgid;
+	__mt_u32 cpu;
+	__mt_u32 reason;      /* enum mt_hit_reason */
+	__mt_u32 stack_depth; /* entries of stack that are valid */
+	__mt_u32 pad;
+	__mt_u64 stack[MT_STACK_DEPTH]; /* return addresses by frame pointer; [0] is ip */
+};
+_Static_assert(sizeof(struct mt_hit) == 72 + 8 * MT_STACK_DEPTH, "mt_hit");
+
+/* Counters of one CPU; user space adds them up. */
+struct mt_stats {
+	__mt_u64 hits;     /* of the target */
+	__mt_u64 triggers; /* passed the threshold while armed */
+	__mt_u64 dropped;  /* triggers lost: the ring buffer was full */
+	__mt_u64 max_ns;   /* largest delay or duration so far */
+	__mt_u64 hist[MT_HIST_BUCKETS];
+};
+_Static_assert(sizeof(struct mt_stats) == 32 + 8 * MT_HIST_BUCKETS, "mt_stats");
+
+#endif

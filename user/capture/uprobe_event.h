@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* A uprobe perf event of our own: sample_period 1, so that a BPF program's return value gates it. */
+#ifndef MTBPF_CAPTURE_UPROBE_EVENT_H
+#define MTBPF_CAPTURE_UPROBE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct uprobe_spec {
+	const char *path; /* any path that reaches the inode; see process__mapping_path() */
+	uint64_t offset;  /* file offset of the probed instruction */
+	pid_t pid;        /* the process (its main thread); all of its threads hit the probe */
+	bool on_return;   /* a uretprobe */
+};
+
+/*
+ * Opens the event through the uprobe PMU, enabled. Never with attr.inherit: a forking target would
+ * fail with EFAULT (the child's event re-reads the path pointer in the target's memory).
+ * Returns a descriptor the caller closes (which removes the probe), or -errno after one line and a
+ * hint on stderr.
+ */
+int uprobe_event__open(const struct uprobe_spec *spec);
+
+#endif

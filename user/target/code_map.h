@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What code lies at an address of one process, over time: the base that decode, stack and trace
+ * share. Mappings are added in time order; a later one covers what it overlaps.
+ */
+#ifndef MTBPF_TARGET_CODE_MAP_H
+#define MTBPF_TARGET_CODE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/elf_image.h"
+
+struct code_map;
+
+struct code_map *code_map__new(void);
+/* Frees the map, not the images it was given. */
+void code_map__free(struct code_map *map);
+
+/*
+ * [start, start+len) shows the image's file bytes from pgoff on. The image must outlive the map.
+ * 0 or -ENOMEM, -EINVAL (empty, or wraps around).
+ */
+int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t pgoff,
+		  struct elf_image *image);
+
+/* A place in the code. */
+struct code_place {
+	const struct function *function; /* never NULL */
+	struct elf_image *image;
+	uint64_t vaddr;  /* of the address asked for, in the image */
+	uint64_t entry;  /* run-time address of the function's first byte */
+};
+
+/* False where nothing is mapped at ip. */
+bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place);
+
+/*
+ * Code bytes at ip, contiguous across adjacent mappings. The count copied: short where the mapped
+ * code ends, 0 where nothing is mapped.
+ */
+size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t len);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory map of a process: /proc/PID/maps. */
+#ifndef MTBPF_TARGET_MAPS_H
+#define MTBPF_TARGET_MAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mapping {
+	uint64_t start, end; /* [start, end) */
+	uint64_t pgoff;      /* file offset of start, bytes */
+	uint32_t prot;       /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	uint32_t maj, min;
+	uint64_t ino;
+	char *path; /* as /proc shows it, escapes undone, " (deleted)" kept; "" for anonymous */
+};
+
+struct mappings {
+	struct mapping *v; /* ascending by start */
+	size_t n;
+};
+
+/* Every mapping of the process. 0, or -errno (-ESRCH: no such process). Prints nothing. */
+int mappings__read(struct mappings *maps, pid_t pid);
+/* The same from the text of a maps file. -EINVAL: a line that is none. */
+int mappings__parse(struct mappings *maps, const char *text);
+void mappings__fini(struct mappings *maps);
+
+/* The mapping that holds addr, or NULL. */
+const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr);
+
+#endif

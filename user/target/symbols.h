@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of a running process by name: what a trigger is chosen from. */
+#ifndef MTBPF_TARGET_SYMBOLS_H
+#define MTBPF_TARGET_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/elf_image.h"
+#include "target/process.h"
+
+/* An ELF file mapped executable by the process. */
+struct module {
+	struct mapping mapping; /* the first executable one; path is owned by the process */
+	struct elf_image *image;
+	uint64_t bias; /* run-time address = vaddr + bias */
+};
+
+struct symbols {
+	struct module *modules;
+	size_t n;
+};
+
+/*
+ * Opens every ELF file the process maps executable, the vdso too. A file that cannot be opened is
+ * left out (log__debug says why). 0 or -errno.
+ */
+int symbols__open(struct symbols *symbols, const struct process *process);
+/*
+ * The same for a program that does not run yet (`run`): the one executable file. bias is 0.
+ */
+int symbols__open_file(struct symbols *symbols, const char *path);
+void symbols__close(struct symbols *symbols);
+
+struct symbol_match {
+	const struct module *module;
+	const struct function *function;
+};
+
+/*
+ * Finds the one function a user means by `name`: its raw or demangled name, exactly; or, for C++
+ * and Rust, the demangled name without its parameters or Rust hash. The executable is searched
+ * before libraries: a match there hides matches elsewhere. "libfoo.so:name" (base name, a prefix
+ * up to '.' will do) names the module.
+ * 0, or after one line and a hint on stderr: -ENOENT (with the nearest name), -ENOTUNIQ (with the
+ * first candidates), -ENODATA: the process has no symbols at all.
+ */
+int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
+
+/*
+ * Calls fn for every function whose raw or demangled name matches the glob (fnmatch(3)), once an
+ * address, in order of module and address, until it returns non-zero. Returns that value.
+ */
+int symbols__each(const struct symbols *symbols, const char *glob,
+		  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
+
+#endif

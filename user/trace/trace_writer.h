@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes call trees as a trace file: FXT, plain or compressed. */
+#ifndef MTBPF_TRACE_TRACE_WRITER_H
+#define MTBPF_TRACE_TRACE_WRITER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stack/call_tree.h"
+
+struct trace_writer;
+
+/* How to write; zero-initialised is good. */
+struct trace_options {
+	/* Times are written relative to this, so that the trace starts near 0. */
+	uint64_t base_ns;
+};
+
+/*
+ * Opens the file (mode 0600; an existing one is renamed to PATH.old first). The format is chosen by
+ * suffix: .fxt, .fxt.gz (zlib), .fxt.zst (zstd; Perfetto does not read it).
+ * NULL with errno after one line and a hint on stderr (EINVAL: an unknown suffix).
+ */
+struct trace_writer *trace_writer__open(const char *path, const struct trace_options *options);
+
+/* A process's name. Before or after its threads' trees. */
+void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *name);
+
+/*
+ * One thread's tree: function name, address, file and line, call site and self instructions on
+ * each slice. Depth is capped at what Perfetto's importer takes (512); what lies deeper is left out
+ * and counted.
+ */
+void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree);
+
+/* A hit, on the hits' own track. */
+void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit);
+
+/* What has been written so far. */
+struct trace_totals {
+	uint64_t slices;
+	uint64_t too_deep; /* slices left out: deeper than the importer takes */
+	uint64_t bytes;    /* on disk; valid from trace_writer__close() on */
+};
+
+/*
+ * Finishes the file. Errors of all writes come out here, once: 0, or -errno after one line and a
+ * hint on stderr, and the partial file is removed. Frees the writer either way.
+ */
+int trace_writer__close(struct trace_writer *writer, struct trace_totals *totals);
+/* Drops the writer and the partial file. NULL is fine. */
+void trace_writer__abort(struct trace_writer *writer);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where in a function to put the probe. The int3 of a uprobe costs little where the kernel
+ * emulates the instruction under it (push, one-byte nop, call, jmp, jcc), and a single-step
+ * anywhere else.
+ */
+#ifndef MTBPF_TRIGGER_PROBE_SITE_H
+#define MTBPF_TRIGGER_PROBE_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct probe_site {
+	uint32_t skip;   /* bytes from the function's entry to the probe */
+	bool emulated;   /* the kernel emulates the instruction there */
+	char insn[16];   /* its mnemonic, for messages: "push", "sub" */
+};
+
+/*
+ * Picks the site in a function whose code starts at code[0]: the first emulated push or nop of
+ * the entry block, that is before any branch or branch target, so that it runs exactly once a
+ * call; else the entry itself, behind an endbr64. `vaddr` is the address of code[0].
+ * 0, or -EILSEQ where the entry is no valid instruction.
+ */
+int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The BPF side: loads bpf/trigger.bpf.c, attaches it to uprobe perf events that user/capture
+ * opened, and reads hits and counters. The only user of the skeleton.
+ */
+#ifndef MTBPF_TRIGGER_TRIGGER_H
+#define MTBPF_TRIGGER_TRIGGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "mtbpf_shared.h"
+
+struct trigger_config {
+	pid_t tgid; /* only hits of this process count, in the initial pid namespace; required */
+	/* At most one of the two; both 0: every hit triggers. */
+	uint64_t delay_thresh_ns;
+	uint64_t duration_thresh_ns;
+	bool count_only; /* `watch`: counters move, nothing ever triggers */
+	bool watch_duration; /* count durations instead of delays, with count_only */
+};
+
+struct trigger;
+
+/*
+ * Loads the programs, disarmed. NULL with errno after one line and a hint on stderr (EPERM: which
+ * capability; otherwise the verifier's last line at -v).
+ */
+struct trigger *trigger__new(const struct trigger_config *config);
+/* Detaches and unloads. The perf events stay open: they are the caller's. */
+void trigger__free(struct trigger *trigger);
+
+/* True where this config needs a return probe beside the entry probe. */
+bool trigger__needs_return(const struct trigger_config *config);
+
+/*
+ * Attaches to the entry event, and the return event (-1: none). The program's return value gates
+ * the event: 0 no event, 1 the event happens. 0 or -errno after a line on stderr.
+ */
+int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
+
+/*
+ * Arms it: the next hit that passes is a trigger, and disarms. A thread's first hit after arming
+ * has no delay yet unless it was hit before. 0 or -errno.
+ */
+int trigger__arm(struct trigger *trigger);
+
+/* Becomes readable when a hit is waiting. Owned by the trigger; works across fork(2). */
+int trigger__fd(const struct trigger *trigger);
+
+/* Takes the next hit: 1 and *hit, 0 none waiting, or -errno. */
+int trigger__next(struct trigger *trigger, struct mt_hit *hit);
+
+/* Sums the counters of all CPUs. 0 or -errno. */
+int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
+
+/* "task storage" or "LRU hash": where the last hit times are kept. */
+const char *trigger__latch_name(const struct trigger *trigger);
+
+/*
+ * The value below which `percent` (0-100) of the histogram's values lie, interpolated inside its
+ * bucket; 0 where it is empty.
+ */
+uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
+
+#endif

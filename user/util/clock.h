@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock that everything here is timed by. */
+#ifndef MTBPF_UTIL_CLOCK_H
+#define MTBPF_UTIL_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* CLOCK_MONOTONIC in nanoseconds: the clock of bpf_ktime_get_ns(). */
+static inline uint64_t clock__now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+#endif

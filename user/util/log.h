@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user reads on stderr. The level is the program's one global. */
+#ifndef MTBPF_UTIL_LOG_H
+#define MTBPF_UTIL_LOG_H
+
+enum log_level {
+	LOG_QUIET, /* errors and their hints only */
+	LOG_NORMAL,
+	LOG_VERBOSE,
+};
+
+void log__set_level(enum log_level level);
+enum log_level log__level(void);
+
+/* "mtbpf: <message>": call it once, where the cause is known. Always shown. */
+void log__error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "hint: <message>": what the user can do; follows the error. Always shown. */
+void log__hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "warning: <message>": the work goes on, but the user should know. Always shown. */
+void log__warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A line on the progress of the work; not at LOG_QUIET. */
+void log__info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Only at LOG_VERBOSE. */
+void log__debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Durations and sizes as people type and read them. */
+#ifndef MTBPF_UTIL_UNITS_H
+#define MTBPF_UTIL_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * "10ms", "1.5s", "250us", "800ns" to nanoseconds. A unit is required, since 10 of what is the
+ * commonest mistake. -EINVAL: not a number, no unit, an unknown unit, negative; -ERANGE: over 2^63.
+ */
+int units__parse_duration(const char *text, uint64_t *ns);
+
+/* "4096", "256K", "4M", "1G" (powers of 1024; "KB" and "KiB" too) to bytes. Errors as above. */
+int units__parse_size(const char *text, uint64_t *bytes);
+
+#define UNITS_TEXT_SIZE 24
+/* "823 ns", "12.3 us", "4.56 ms", "1.20 s": three significant digits. Returns buf. */
+const char *units__format_duration(char buf[static UNITS_TEXT_SIZE], uint64_t ns);
+/* "512 B", "4.0 KiB", "1.2 MiB". Returns buf. */
+const char *units__format_size(char buf[static UNITS_TEXT_SIZE], uint64_t bytes);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* A growing array: struct { T *v; size_t n, cap; } of any element type. */
+#ifndef MTBPF_UTIL_VEC_H
+#define MTBPF_UTIL_VEC_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#define VEC(T)                                                                                     \
+	struct {                                                                                   \
+		T *v;                                                                              \
+		size_t n, cap;                                                                     \
+	}
+
+/* Makes room for one more element of `size` bytes. Returns 0 or -ENOMEM. */
+int vec__grow(void *v, size_t *cap, size_t n, size_t size);
+
+/* A pointer to a new, uninitialised last element, or NULL where memory ran out. */
+#define VEC_PUSH(vec)                                                                              \
+	(vec__grow(&(vec)->v, &(vec)->cap, (vec)->n, sizeof(*(vec)->v)) ? NULL                     \
+									: &(vec)->v[(vec)->n++])
+
+#define VEC_FINI(vec)                                                                              \
+	do {                                                                                       \
+		free((vec)->v);                                                                    \
+		(vec)->v = NULL;                                                                   \
+		(vec)->n = (vec)->cap = 0;                                                         \
+	} while (0)
+
+#endif
