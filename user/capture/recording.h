@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording: what one capture left, in memory and as a directory NAME.mtbpf/ on disk.
+ *
+ *   data       a perf.data file (`perf script -i NAME.mtbpf` reads it)
+ *   images/    code that no file holds: the vdso, the [uprobes] page
+ *   meta.json  written last: a directory without it is an incomplete recording
+ */
+#ifndef MTBPF_CAPTURE_RECORDING_H
+#define MTBPF_CAPTURE_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "mtbpf_shared.h"
+#include "util/vec.h"
+
+#define RECORDING_VERSION 1
+
+/* An executable mapping, from time_ns on. */
+struct rec_map {
+	uint64_t time_ns;
+	uint64_t start, len, pgoff;
+	uint64_t ino;
+	uint32_t maj, min;
+	pid_t pid, tid;
+	char *path;
+};
+
+struct rec_thread {
+	pid_t pid, tid;
+	uint64_t start_ns; /* when it was first seen */
+	char comm[16];
+};
+
+/* One thread's PT bytes, oldest first; wrapped: the oldest packet may be cut. */
+struct rec_aux {
+	pid_t pid, tid;
+	uint64_t time_ns; /* near the newest packet */
+	uint8_t *data;
+	size_t size;
+	bool wrapped;
+};
+
+/* Code that no file holds. */
+struct rec_image {
+	char *path; /* as in rec_map: "[vdso]" */
+	uint64_t start;
+	uint8_t *data;
+	size_t size;
+	bool is_elf; /* else raw bytes at start */
+};
+
+/* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
+struct rec_pt_config {
+	uint16_t time_shift;
+	uint32_t time_mult;
+	uint64_t time_zero;
+	uint64_t config;			      /* the intel_pt event's attr.config */
+	uint32_t mtc_freq;			      /* MTC period, as in the format field */
+	uint32_t nom_freq;			      /* max non-turbo ratio, x 100 MHz */
+	uint32_t tsc_ctc_num;			      /* CPUID 15H EBX */
+	uint32_t tsc_ctc_den;			      /* CPUID 15H EAX */
+	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0/0/0: not an Intel CPU's stream */
+};
+
+struct recording {
+	char *source;  /* "soft", "pt", "perf" (a plain perf.data) */
+	char *trigger; /* what was probed: "one_iter" */
+	char *command; /* the process's name */
+	pid_t pid;
+	uint64_t threshold_ns;
+	uint32_t reason;    /* enum mt_hit_reason */
+	uint64_t frozen_ns; /* when recording stopped */
+	uint64_t probe_ip;  /* run-time address of the probe; 0: none */
+	char *freeze;	    /* how it was frozen */
+	struct rec_pt_config pt;
+	VEC(struct rec_map) maps; /* ascending by time */
+	VEC(struct rec_thread) threads;
+	VEC(struct rec_aux) aux;
+	VEC(struct rec_image) images;
+	VEC(struct mt_hit) hits;
+};
+
+void recording__init(struct recording *rec);
+void recording__fini(struct recording *rec);
+
+/* Appends; strings and bytes are copied. 0 or -ENOMEM. */
+int recording__add_map(struct recording *rec, const struct rec_map *map);
+int recording__add_image(struct recording *rec, const struct rec_image *image);
+int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
+int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
+/* Takes over aux->data. */
+int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
+
+/*
+ * Makes the directory (mode 0700), so that a path that cannot be written is known before the
+ * capture. An existing one is renamed to NAME.old first (an older NAME.old is removed).
+ * 0, or -errno after one line and a hint on stderr.
+ */
+int recording_dir__create(const char *path);
+/* Writes all into a directory made before. 0, or -errno after one line and a hint on stderr. */
+int recording__write(const struct recording *rec, const char *path);
+/*
+ * Reads a recording's directory, or a plain perf.data. 0, or -errno after one line and a hint:
+ * -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer version.
+ */
+int recording__read(struct recording *rec, const char *path);
+
+#endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+#include "pt_stream.h"
+
+#define TNT_MAX 6
+
+void pt_stream__init(struct pt_stream *stream, const struct pt_stream_config *config,
+		     void (*emit)(void *ctx, const uint8_t *bytes, unsigned int len), void *ctx)
+{
+	*stream = (struct pt_stream){.config = *config, .emit = emit, .ctx = ctx};
+}
+
+void pt_stream__time(struct pt_stream *stream, uint64_t tsc)
+{
+	if (tsc > stream->now)
+		stream->now = tsc;
+}
+
+static void emit(struct pt_stream *stream, const uint8_t *bytes, unsigned int len)
+{
+	stream->emit(stream->ctx, bytes, len);
+	stream->since_psb += len;
+}
+
+static void flush_tnt(struct pt_stream *stream)
+{
+	uint8_t packet[PT_PACKET_MAX];
+
+	if (!stream->tnt_count)
+		return;
+	emit(stream, packet, pt_packet__tnt(packet, stream->tnt_bits, stream->tnt_count));
+	stream->tnt_bits = 0;
+	stream->tnt_count = 0;
+}
+
+static void emit_tsc(struct pt_stream *stream)
+{
+	uint8_t packet[PT_PACKET_MAX];
+
+	emit(stream, packet, pt_packet__tsc(packet, stream->now));
+	stream->last_tsc = stream->now;
+}
+
+/* Before a packet whose time matters. What was held back happened before now. */
+static void update_time(struct pt_stream *stream)
+{
+	if (stream->now - stream->last_tsc < stream->config.tsc_interval)
+		return;
+	flush_tnt(stream);
+	emit_tsc(stream);
+}
+
+static void emit_ip(struct pt_stream *stream, enum pt_ip_packet kind, uint64_t ip)
+{
+	uint8_t packet[PT_PACKET_MAX];
+	enum pt_ip_bytes bytes = pt_packet__compress_ip(ip, stream->last_ip, stream->last_ip_known);
+
+	emit(stream, packet, pt_packet__ip(packet, kind, bytes, ip));
+	stream->last_ip = ip;
+	stream->last_ip_known = true;
+}
+
+static void emit_pgd(struct pt_stream *stream)
+{
+	uint8_t packet[PT_PACKET_MAX];
+
+	emit(stream, packet, pt_packet__ip(packet, PT_TIP_PGD, PT_IP_SUPPRESSED, 0));
+	stream->enabled = false;
+	/*
+	 * The SDM keeps the return stack across this; forgetting it only costs bytes, and spares
+	 * decoders that disagree on it.
+	 */
+	stream->depth = 0;
+}
+
+/* SDM "Packet Stream Boundary Plus (PSB+)": the state a decoder needs to start here. FUP only while
+ * enabled. */
+static void emit_psb(struct pt_stream *stream, uint64_t ip)
+{
+	uint8_t packet[PT_PACKET_MAX];
+
+	flush_tnt(stream);
+	stream->since_psb = 0;
+	stream->started = true;
+	emit(stream, packet, pt_packet__psb(packet));
+	emit_tsc(stream);
+	emit(stream, packet, pt_packet__cbr(packet, stream->config.cbr));
+	emit(stream, packet, pt_packet__mode_exec_64(packet));
+	stream->last_ip_known = false;
+	if (stream->enabled)
+		emit_ip(stream, PT_FUP, ip);
+	emit(stream, packet, pt_packet__psbend(packet));
+	/* A compressed RET never reaches behind a PSB: its CALL may have been overwritten. */
+	stream->depth = 0;
+}
+
+/*
+ * Directly behind a packet of a branch every decoder stands exactly at the branch's target.
+ * Anywhere else perf would jump over direct calls between there and the FUP.
+ */
+static void psb_if_due(struct pt_stream *stream, uint64_t ip)
+{
+	if (stream->since_psb >= stream->config.psb_period)
+		emit_psb(stream, ip);
+}
+
+void pt_stream__enable(struct pt_stream *stream, uint64_t ip)
+{
+	if (!stream->started || stream->since_psb >= stream->config.psb_period)
+		emit_psb(stream, 0);
+	update_time(stream);
+	emit_ip(stream, PT_TIP_PGE, ip);
+	stream->enabled = true;
+}
+
+static void add_tnt(struct pt_stream *stream, bool taken)
+{
+	update_time(stream);
+	stream->tnt_bits = (uint8_t)(stream->tnt_bits << 1 | taken);
+	if (++stream->tnt_count == TNT_MAX)
+		flush_tnt(stream);
+}
+
+static void add_tip(struct pt_stream *stream, uint64_t to)
+{
+	update_time(stream);
+	flush_tnt(stream);
+	emit_ip(stream, PT_TIP, to);
+	psb_if_due(stream, to);
+}
+
+static void push_return(struct pt_stream *stream, uint64_t return_ip)
+{
+	stream->returns[stream->top] = return_ip;
+	stream->top = (stream->top + 1) % PT_RETURN_DEPTH;
+	if (stream->depth < PT_RETURN_DEPTH)
+		stream->depth++;
+}
+
+void pt_stream__cond(struct pt_stream *stream, bool taken, uint64_t to)
+{
+	add_tnt(stream, taken);
+	if (!stream->tnt_count)
+		psb_if_due(stream, to);
+}
+
+void pt_stream__call(struct pt_stream *stream, uint64_t return_ip, uint64_t to)
+{
+	/* "call next; pop" reads the IP: such a call is not remembered (SDM "Indirect Transfer
+	 * Compression for Returns"). */
+	if (to != return_ip)
+		push_return(stream, return_ip);
+}
+
+void pt_stream__call_indirect(struct pt_stream *stream, uint64_t return_ip, uint64_t to)
+{
+	push_return(stream, return_ip);
+	add_tip(stream, to);
+}
+
+void pt_stream__jump_indirect(struct pt_stream *stream, uint64_t to)
+{
+	add_tip(stream, to);
+}
+
+void pt_stream__ret(struct pt_stream *stream, uint64_t to)
+{
+	uint8_t last = (uint8_t)((stream->top + PT_RETURN_DEPTH - 1) % PT_RETURN_DEPTH);
+
+	if (!stream->config.return_compression) {
+		add_tip(stream, to);
+		return;
+	}
+	if (stream->depth && stream->returns[last] == to) {
+		stream->depth--;
+		stream->top = last;
+		add_tnt(stream, true);
+		if (!stream->tnt_count)
+			psb_if_due(stream, to);
+		return;
+	}
+	/*
+	 * Decoders disagree on what a return that missed leaves on their stacks (libipt keeps the
+	 * entry, perf pops it): compress again only from the next call on.
+	 */
+	stream->depth = 0;
+	add_tip(stream, to);
+}
+
+void pt_stream__disable(struct pt_stream *stream)
+{
+	update_time(stream);
+	flush_tnt(stream);
+	emit_pgd(stream);
+}
+
+void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip)
+{
+	update_time(stream);
+	flush_tnt(stream);
+	emit_ip(stream, PT_FUP, ip);
+	emit_pgd(stream);
+}
+
+void pt_stream__overflow(struct pt_stream *stream, uint64_t ip)
+{
+	uint8_t packet[PT_PACKET_MAX];
+
+	/* What was held back is lost as well. */
+	stream->tnt_bits = 0;
+	stream->tnt_count = 0;
+	stream->depth = 0;
+	emit(stream, packet, pt_packet__ovf(packet));
+	stream->last_ip_known = false;
+	emit_tsc(stream);
+	emit_ip(stream, PT_FUP, ip);
+}

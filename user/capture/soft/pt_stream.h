@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Branches in, an Intel PT byte stream out: which packets a CPU writes for what a thread does,
+ * under a user-only filter (CPL > 0). Knows nothing of instructions or of where the bytes go.
+ * Freestanding, like pt_packet.h.
+ */
+#ifndef MTBPF_CAPTURE_SOFT_PT_STREAM_H
+#define MTBPF_CAPTURE_SOFT_PT_STREAM_H
+
+#include "pt_packet.h"
+
+/* Depth of the CPU's return stack (SDM "Indirect Transfer Compression for Returns"). */
+#define PT_RETURN_DEPTH 64
+
+struct pt_stream_config {
+	uint32_t psb_period;	 /* bytes between two PSBs, at least */
+	uint64_t tsc_interval;	 /* ticks between two TSC packets, at least */
+	bool return_compression; /* a RET to its CALL is a TNT bit; else always a TIP */
+	uint8_t cbr;
+};
+
+struct pt_stream {
+	struct pt_stream_config config;
+	void (*emit)(void *ctx, const uint8_t *bytes, unsigned int len);
+	void *ctx;
+	bool enabled;	    /* packets are being generated: between PGE and PGD */
+	bool last_ip_known; /* false after a PSB: the next IP is written in full */
+	uint64_t last_ip;   /* of the last packet with an IP payload */
+	uint64_t now;	    /* pt_stream__time() */
+	uint64_t last_tsc;  /* of the last TSC packet */
+	uint32_t since_psb; /* bytes */
+	bool started;	    /* the first PSB has been written */
+	uint8_t tnt_bits;
+	uint8_t tnt_count;
+	uint8_t depth; /* valid entries of returns */
+	uint8_t top;   /* the next free entry of returns, a ring */
+	uint64_t returns[PT_RETURN_DEPTH];
+};
+
+/* emit is called with whole packets, in order. */
+void pt_stream__init(struct pt_stream *stream, const struct pt_stream_config *config,
+		     void (*emit)(void *ctx, const uint8_t *bytes, unsigned int len), void *ctx);
+
+/* The time of what follows, in TSC ticks; never runs backwards. */
+void pt_stream__time(struct pt_stream *stream, uint64_t tsc);
+
+/* Tracing starts, or goes on, with the instruction at ip: TIP.PGE. Only while disabled. */
+void pt_stream__enable(struct pt_stream *stream, uint64_t ip);
+
+/* The rest only while enabled; `to` is where the instruction went. */
+
+/* A conditional jump. */
+void pt_stream__cond(struct pt_stream *stream, bool taken, uint64_t to);
+/* A direct call: no packet, but its return may be compressed. */
+void pt_stream__call(struct pt_stream *stream, uint64_t return_ip, uint64_t to);
+/* An indirect call. */
+void pt_stream__call_indirect(struct pt_stream *stream, uint64_t return_ip, uint64_t to);
+/* An indirect jump, or a far transfer that stays in user code. */
+void pt_stream__jump_indirect(struct pt_stream *stream, uint64_t to);
+/* A near return. */
+void pt_stream__ret(struct pt_stream *stream, uint64_t to);
+/* Left user code by an instruction made for it (syscall, int n): TIP.PGD without an IP. */
+void pt_stream__disable(struct pt_stream *stream);
+/* Left user code before the instruction at ip (fault, interrupt, signal, int3): FUP, TIP.PGD. */
+void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip);
+/* Packets were lost; tracing goes on at ip: OVF, FUP. */
+void pt_stream__overflow(struct pt_stream *stream, uint64_t ip);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Where Intel PT bytes come from: one table of functions, and the sources behind it. */
+#ifndef MTBPF_CAPTURE_SOURCE_H
+#define MTBPF_CAPTURE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/recording.h"
+
+struct source;
+
+struct source_config {
+	pid_t pid;		/* the process; all of its threads are recorded */
+	uint64_t snapshot_size; /* bytes a thread; rounded up to a power of two */
+	int freeze_fd;		/* when readable, the source freezes by itself, at once; -1: none */
+	bool from_exec;		/* pid is a child of ours that waits in SIGSTOP before its execve */
+	const char *truth_path; /* soft: log the true stack there (tests); NULL: no */
+	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
+};
+
+enum source_state {
+	SOURCE_RUNNING,
+	SOURCE_FROZEN, /* nothing is recorded any more; the target runs free */
+	SOURCE_EXITED, /* the target is gone; what was recorded before stays */
+};
+
+struct source_ops {
+	const char *name;
+	/* What the user is told on choosing it. */
+	const char *about;
+	/*
+	 * 0, or -errno after one line and a hint on stderr: this machine cannot do it. Cheap;
+	 * touches no target.
+	 */
+	int (*probe)(void);
+	/* Prepares; the target is not touched yet. NULL with errno after a line and a hint. */
+	struct source *(*open)(const struct source_config *config);
+	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
+	int (*start)(struct source *source);
+	/* A descriptor that becomes readable when the state may have changed. */
+	int (*fd)(const struct source *source);
+	enum source_state (*state)(struct source *source);
+	/*
+	 * Stops recording, unless it has; the target runs free when this returns. 0 or -errno after
+	 * a line on stderr.
+	 */
+	int (*freeze)(struct source *source);
+	/* Adds what was recorded (threads, maps, PT bytes, clock) to rec. 0 or -errno, with a line.
+	 */
+	int (*read)(struct source *source, struct recording *rec);
+	/* Freezes where that was not done, and frees. NULL is fine. */
+	void (*close)(struct source *source);
+};
+
+extern const struct source_ops source_pt; /* Intel PT through perf */
+extern const struct source_ops
+	source_soft; /* single-stepping: any machine, about 10^4 times slower */
+
+#endif
