@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "capture/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void recording__init(struct recording *rec)
+{
+	*rec = (struct recording){ 0 };
+}
+
+void recording__fini(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->maps.n; i++)
+		free(rec->maps.v[i].path);
+	for (size_t i = 0; i < rec->aux.n; i++)
+		free(rec->aux.v[i].data);
+	for (size_t i = 0; i < rec->images.n; i++) {
+		free(rec->images.v[i].path);
+		free(rec->images.v[i].data);
+	}
+	VEC_FINI(&rec->maps);
+	VEC_FINI(&rec->threads);
+	VEC_FINI(&rec->aux);
+	VEC_FINI(&rec->images);
+	VEC_FINI(&rec->hits);
+	free(rec->source);
+	free(rec->trigger);
+	free(rec->command);
+	free(rec->freeze);
+}
+
+int recording__add_map(struct recording *rec, const struct rec_map *map)
+{
+	char *path = strdup(map->path);
+	struct rec_map *out = path ? VEC_PUSH(&rec->maps) : NULL;
+
+	if (!out) {
+		free(path);
+		return -ENOMEM;
+	}
+	*out = *map;
+	out->path = path;
+	return 0;
+}
+
+int recording__add_image(struct recording *rec, const struct rec_image *image)
+{
+	char *path = strdup(image->path);
+	uint8_t *data = malloc(image->size ? image->size : 1);
+	struct rec_image *out = path && data ? VEC_PUSH(&rec->images) : NULL;
+
+	if (!out) {
+		free(path);
+		free(data);
+		return -ENOMEM;
+	}
+	*out = *image;
+	out->path = path;
+	out->data = data;
+	memcpy(data, image->data, image->size);
+	return 0;
+}
+
+int recording__add_hit(struct recording *rec, const struct mt_hit *hit)
+{
+	struct mt_hit *out = VEC_PUSH(&rec->hits);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *hit;
+	return 0;
+}
+
+int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
+{
+	struct rec_thread *out = VEC_PUSH(&rec->threads);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *thread;
+	return 0;
+}
+
+int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
+{
+	struct rec_aux *out = VEC_PUSH(&rec->aux);
+
+	if (!out) {
+		free(aux->data);
+		return -ENOMEM;
+	}
+	*out = *aux;
+	return 0;
+}

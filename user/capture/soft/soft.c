@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+/* The soft source, on mtbpf's side: starts the stepper, and reads what it left in shared memory. */
+#include "capture/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/soft/shared.h"
+#include "capture/soft/stepper.h"
+#include "capture/uprobes_page.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define RING_MIN	(16u << 10)
+#define RING_MAX	(256u << 20)
+#define PSB_PERIOD	2048 /* psb_period=0: as often as a CPU can */
+#define TSC_INTERVAL_NS 20000
+#define CBR		10 /* x 100 MHz: the stream's clock is 1 GHz, nanoseconds */
+/* attr.config of a real event that would write this: pt, tsc, branch; noretcomp as asked. */
+#define CONFIG_PT	  (1u << 0)
+#define CONFIG_TSC	  (1u << 10)
+#define CONFIG_NORETCOMP  (1u << 11)
+#define CONFIG_BRANCH	  (1u << 13)
+#define ATTACH_TIMEOUT_MS 5000
+#define FREEZE_TIMEOUT_MS 5000
+
+struct source {
+	struct source_config config;
+	struct soft_shared *shared;
+	size_t shared_size;
+	int control_fd;
+	pid_t stepper;
+};
+
+static int soft__probe(void)
+{
+	return 0;
+}
+
+static uint64_t ring_size(uint64_t wanted)
+{
+	uint64_t size = RING_MIN;
+
+	while (size < wanted && size < RING_MAX)
+		size <<= 1;
+	return size;
+}
+
+static struct soft_shared *map_shared(size_t size)
+{
+	int fd = memfd_create("mtbpf-soft", MFD_CLOEXEC);
+	void *p = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	/* Sparse: a page costs memory from the first packet on it. */
+	if (!ftruncate(fd, (off_t)size))
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static struct source *soft__open(const struct source_config *config)
+{
+	struct source *source = calloc(1, sizeof(*source));
+
+	if (!source)
+		return NULL;
+	source->config = *config;
+	source->control_fd = -1;
+	source->shared_size = soft_shared__size(ring_size(config->snapshot_size));
+	source->shared = map_shared(source->shared_size);
+	if (!source->shared) {
+		int err = errno;
+
+		log__error("cannot map %zu bytes for the soft source: %s", source->shared_size,
+			   strerror(err));
+		log__hint("a smaller -snapshot-size needs less");
+		free(source);
+		errno = err;
+		return NULL;
+	}
+	source->shared->ring_size = ring_size(config->snapshot_size);
+	source->shared->uprobes_len = uprobes_page__read(source->shared->uprobes_page, SOFT_PAGE);
+	return source;
+}
+
+/* In the child: keep nothing of mtbpf's (a probe's descriptor would keep the probe). */
+static void close_others(int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	if (low < 3)
+		low = high; /* freeze_fd -1 */
+	if (low > 3)
+		close_range(3, (unsigned int)low - 1, 0);
+	if (high > low + 1)
+		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
+	close_range((unsigned int)high + 1, ~0u, 0);
+}
+
+static void run_stepper(struct source *source, int control_fd)
+{
+	const struct source_config *c = &source->config;
+	struct stepper_config config = {
+		.pid = c->pid,
+		.control_fd = control_fd,
+		.freeze_fd = c->freeze_fd,
+		.from_exec = c->from_exec,
+		.truth_path = c->truth_path,
+		.stream = {.psb_period = PSB_PERIOD,
+			   .tsc_interval = TSC_INTERVAL_NS,
+			   .return_compression = c->return_compression,
+			   .cbr = CBR},
+	};
+
+	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
+	setsid();
+	prctl(PR_SET_NAME, "pt-stepper");
+	fs__write("/proc/self/oom_score_adj", "-900", 4);
+	signal(SIGPIPE, SIG_IGN);
+	close_others(control_fd, c->freeze_fd);
+	stepper__run(source->shared, &config);
+}
+
+static bool wait_state(struct source *source, int timeout_ms, bool (*done)(int state))
+{
+	uint64_t deadline = clock__now_ns() + (uint64_t)timeout_ms * 1000000;
+	struct pollfd fd = {source->control_fd, POLLIN, 0};
+	char bytes[16];
+
+	while (!done(source->shared->state)) {
+		uint64_t now = clock__now_ns();
+
+		if (now >= deadline)
+			return false;
+		if (poll(&fd, 1, (int)((deadline - now) / 1000000) + 1) > 0 &&
+		    read(source->control_fd, bytes, sizeof(bytes)) == 0)
+			return done(source->shared->state); /* the stepper is gone */
+	}
+	return true;
+}
+
+static bool is_started(int state)
+{
+	return state != SOFT_STARTING;
+}
+
+static bool is_over(int state)
+{
+	return state > SOFT_RUNNING;
+}
+
+static int start_failed(const struct source *source)
+{
+	int err = source->shared->error ? source->shared->error : ETIMEDOUT;
+	pid_t pid = source->config.pid;
+
+	log__error("cannot single-step process %d: %s", pid, strerror(err));
+	if (err == EPERM)
+		log__hint(
+			"it may be traced already (grep TracerPid /proc/%d/status); otherwise this "
+			"needs CAP_SYS_PTRACE: try sudo",
+			pid);
+	else if (err == ESRCH)
+		log__hint("it has exited");
+	else
+		log__hint("'mtbpf check' shows what this machine allows");
+	return -err;
+}
+
+static int soft__start(struct source *source)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	fflush(NULL);
+	source->stepper = fork();
+	if (source->stepper < 0) {
+		int err = -errno;
+
+		close(sockets[0]);
+		close(sockets[1]);
+		log__error("cannot start the stepper: %s", strerror(-err));
+		log__hint("too many processes? ulimit -u");
+		return err;
+	}
+	if (!source->stepper) {
+		run_stepper(source, sockets[1]);
+		_exit(0);
+	}
+	close(sockets[1]);
+	source->control_fd = sockets[0];
+	if (!wait_state(source, ATTACH_TIMEOUT_MS, is_started) ||
+	    source->shared->state == SOFT_FAILED)
+		return start_failed(source);
+	if (source->shared->lost_threads)
+		log__warn("the process has more than %d threads; the others are not recorded",
+			  SOFT_MAX_THREADS);
+	return 0;
+}
+
+static int soft__fd(const struct source *source)
+{
+	return source->control_fd;
+}
+
+static enum source_state soft__state(struct source *source)
+{
+	char bytes[16];
+
+	if (recv(source->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0 &&
+	    source->shared->state <= SOFT_RUNNING)
+		return SOURCE_EXITED;
+	switch (source->shared->state) {
+	case SOFT_FROZEN:
+		return SOURCE_FROZEN;
+	case SOFT_EXITED:
+	case SOFT_FAILED:
+		return SOURCE_EXITED;
+	}
+	return SOURCE_RUNNING;
+}
+
+static int soft__freeze(struct source *source)
+{
+	char command = SOFT_COMMAND_FREEZE;
+
+	if (is_over(source->shared->state))
+		return 0;
+	if (send(source->control_fd, &command, 1, MSG_NOSIGNAL) < 0)
+		return is_over(source->shared->state) ? 0 : -EPIPE;
+	if (wait_state(source, FREEZE_TIMEOUT_MS, is_over))
+		return 0;
+	/* They are let go as soon as they wake; the stepper stays behind for that. */
+	log__warn(
+		"%d threads sleep where they cannot be interrupted; they are let go when they wake",
+		source->shared->stuck);
+	return 0;
+}
+
+static int read_ring(struct source *source, uint32_t i, struct recording *rec)
+{
+	const struct soft_shared *shared = source->shared;
+	const struct soft_thread *t = &shared->threads[i];
+	const uint8_t *ring = soft_shared__ring(source->shared, i);
+	bool wrapped = t->written > shared->ring_size;
+	size_t size = wrapped ? shared->ring_size : t->written;
+	size_t head = t->written & (shared->ring_size - 1);
+	struct rec_aux aux = {.pid = source->config.pid,
+			      .tid = t->tid,
+			      .time_ns = t->last_ns,
+			      .size = size,
+			      .wrapped = wrapped};
+
+	aux.data = malloc(size ? size : 1);
+	if (!aux.data)
+		return -ENOMEM;
+	if (wrapped) {
+		memcpy(aux.data, ring + head, size - head);
+		memcpy(aux.data + size - head, ring, head);
+	} else {
+		memcpy(aux.data, ring, size);
+	}
+	return recording__add_aux(rec, &aux);
+}
+
+static int read_threads(struct source *source, struct recording *rec)
+{
+	const struct soft_shared *shared = source->shared;
+	int err = 0;
+
+	for (uint32_t i = 0; i < shared->n_threads && !err; i++) {
+		const struct soft_thread *t = &shared->threads[i];
+		struct rec_thread thread = {
+			.pid = source->config.pid, .tid = t->tid, .start_ns = t->start_ns};
+
+		memcpy(thread.comm, t->comm, sizeof(thread.comm));
+		err = recording__add_thread(rec, &thread);
+		if (!err)
+			err = read_ring(source, i, rec);
+	}
+	return err;
+}
+
+static int read_maps(struct source *source, struct recording *rec)
+{
+	const struct soft_shared *shared = source->shared;
+	int err = 0;
+
+	for (uint32_t i = 0; i < shared->n_maps && !err; i++) {
+		const struct soft_map *m = &shared->maps[i];
+		struct rec_map map = {.time_ns = m->time_ns,
+				      .start = m->start,
+				      .len = m->len,
+				      .pgoff = m->pgoff,
+				      .ino = m->ino,
+				      .maj = m->maj,
+				      .min = m->min,
+				      .pid = source->config.pid,
+				      .tid = source->config.pid,
+				      .path = (char *)m->path};
+
+		err = recording__add_map(rec, &map);
+	}
+	if (shared->lost_maps)
+		log__warn("%u mappings were not recorded: code in them shows as gaps",
+			  shared->lost_maps);
+	return err;
+}
+
+static int soft__read(struct source *source, struct recording *rec)
+{
+	int err;
+
+	/* A clock of our own, in nanoseconds: CLOCK_MONOTONIC, as bpf_ktime_get_ns() has it. */
+	rec->pt = (struct rec_pt_config){
+		.time_mult = 1,
+		.config = CONFIG_PT | CONFIG_TSC | CONFIG_BRANCH |
+			  (source->config.return_compression ? 0 : CONFIG_NORETCOMP),
+		.nom_freq = CBR,
+	};
+	rec->frozen_ns = source->shared->frozen_ns ? source->shared->frozen_ns : clock__now_ns();
+	err = read_threads(source, rec);
+	if (!err)
+		err = read_maps(source, rec);
+	if (err)
+		log__error("cannot read what was recorded: %s", strerror(-err));
+	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
+	return err;
+}
+
+static void soft__close(struct source *source)
+{
+	if (!source)
+		return;
+	if (source->control_fd >= 0) {
+		soft__freeze(source);
+		/* End of file: a stepper that still waits for a thread goes on alone. */
+		close(source->control_fd);
+		waitpid(source->stepper, NULL, is_over(source->shared->state) ? 0 : WNOHANG);
+	}
+	munmap(source->shared, source->shared_size);
+	free(source);
+}
+
+const struct source_ops source_soft = {
+	.name = "soft",
+	.about = "single-steps the target: exact, but about 10,000 times slower than it runs by "
+		 "itself",
+	.probe = soft__probe,
+	.open = soft__open,
+	.start = soft__start,
+	.fd = soft__fd,
+	.state = soft__state,
+	.freeze = soft__freeze,
+	.read = soft__read,
+	.close = soft__close,
+};

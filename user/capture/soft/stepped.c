@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "capture/soft/stepped.h"
+
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "util/clock.h"
+
+#define EFLAGS_TF 0x100
+
+static void write_ring(void *ctx, const uint8_t *bytes, unsigned int len)
+{
+	struct stepped *t = ctx;
+	uint64_t mask = t->shared->ring_size - 1;
+
+	for (unsigned int i = 0; i < len; i++)
+		t->ring[t->out->written++ & mask] = bytes[i];
+}
+
+void stepped__init(struct stepped *t, pid_t tid, struct soft_shared *shared, uint32_t index,
+		   const struct pt_stream_config *config, FILE *truth_log)
+{
+	*t = (struct stepped){.tid = tid, .shared = shared};
+	t->out = &shared->threads[index];
+	t->ring = soft_shared__ring(shared, index);
+	t->out->tid = tid;
+	t->out->start_ns = t->out->last_ns = clock__now_ns();
+	truth__init(&t->truth, truth_log, tid);
+	pt_stream__init(&t->stream, config, write_ring, t);
+}
+
+void stepped__fini(struct stepped *t)
+{
+	truth__fini(&t->truth);
+}
+
+static uint64_t mark_time(struct stepped *t)
+{
+	uint64_t now = clock__now_ns();
+
+	pt_stream__time(&t->stream, now);
+	t->out->last_ns = now;
+	return now;
+}
+
+/* The [uprobes] page can be read by nobody but its own process: the copy shows what runs there. */
+static size_t read_uprobes_page(const struct stepped *t, uint64_t ip, uint8_t *code)
+{
+	size_t at = ip % SOFT_PAGE;
+	size_t n;
+
+	if (at >= t->shared->uprobes_len)
+		return 0;
+	n = t->shared->uprobes_len - at;
+	if (n > INSN_MAX_LEN)
+		n = INSN_MAX_LEN;
+	memcpy(code, t->shared->uprobes_page + at, n);
+	return n;
+}
+
+static size_t read_code(const struct stepped *t, uint64_t ip, uint8_t *code)
+{
+	struct iovec local = {code, INSN_MAX_LEN};
+	/* Two pieces: the second may lie on a page that is not there. */
+	size_t first = SOFT_PAGE - ip % SOFT_PAGE;
+	struct iovec remote[2] = {{(void *)ip, INSN_MAX_LEN}, {NULL, 0}};
+	int pieces = 1;
+	ssize_t n;
+
+	if (first < INSN_MAX_LEN) {
+		remote[0].iov_len = first;
+		remote[1] = (struct iovec){(void *)(ip + first), INSN_MAX_LEN - first};
+		pieces = 2;
+	}
+	n = process_vm_readv(t->tid, &local, 1, remote, (unsigned long)pieces, 0);
+	return n > 0 ? (size_t)n : read_uprobes_page(t, ip, code);
+}
+
+static bool is_pushf(const uint8_t *code, size_t n)
+{
+	return n && (code[0] == 0x9c || (n > 1 && code[0] == 0x66 && code[1] == 0x9c));
+}
+
+void stepped__fetch(struct stepped *t, const struct user_regs_struct *regs)
+{
+	uint8_t code[INSN_MAX_LEN];
+	size_t n;
+
+	t->ip = regs->rip;
+	t->sp = regs->rsp;
+	t->syscall_nr = regs->rax;
+	n = read_code(t, t->ip, code);
+	if (!n || insn__decode(code, n, t->ip, &t->insn))
+		t->insn = (struct insn){0};
+	t->under_probe = n && code[0] == 0xcc;
+	t->is_pushf = is_pushf(code, n);
+}
+
+/* The packets of an instruction that ran from t->ip to `to`. False: it cannot have gone there. */
+static bool encode(struct stepped *t, uint64_t to)
+{
+	struct pt_stream *s = &t->stream;
+	uint64_t next = t->ip + t->insn.len;
+
+	switch ((enum insn_class)t->insn.cls) {
+	case INSN_OTHER:
+		/* A repeated string instruction stops on itself once an iteration. */
+		return to == next || to == t->ip;
+	case INSN_COND:
+		if (to != next && to != t->insn.target)
+			return false;
+		pt_stream__cond(s, to != next, to);
+		return true;
+	case INSN_CALL:
+		if (to != t->insn.target)
+			return false;
+		pt_stream__call(s, next, to);
+		return true;
+	case INSN_CALL_INDIRECT:
+		pt_stream__call_indirect(s, next, to);
+		return true;
+	case INSN_RET:
+		pt_stream__ret(s, to);
+		return true;
+	case INSN_JUMP:
+		return to == t->insn.target;
+	case INSN_JUMP_INDIRECT:
+	case INSN_FAR:
+		pt_stream__jump_indirect(s, to);
+		return true;
+	case INSN_SYSCALL:
+		pt_stream__disable(s);
+		return true;
+	case INSN_INT3:
+		break;
+	}
+	return false;
+}
+
+/* Single-stepping shows in pushed flags; a popf of them later would trap a free thread. */
+static void hide_trap_flag(const struct stepped *t, uint64_t sp)
+{
+	long word = ptrace(PTRACE_PEEKDATA, t->tid, sp, 0);
+
+	if (word & EFLAGS_TF)
+		ptrace(PTRACE_POKEDATA, t->tid, sp, word & ~(long)EFLAGS_TF);
+}
+
+static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_struct *regs)
+{
+	if (t->insn.cls == INSN_CALL || t->insn.cls == INSN_CALL_INDIRECT)
+		truth__call(&t->truth, now, regs->rip, regs->rsp);
+	else if (t->insn.cls == INSN_RET)
+		truth__return(&t->truth, now, regs->rip, regs->rsp);
+}
+
+enum step_effect stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
+{
+	uint64_t now = mark_time(t);
+
+	t->shared->steps++;
+	if (!t->insn.len) {
+		/* Code nobody can read: out of the trace until it is left. */
+		if (t->stream.enabled)
+			pt_stream__disable_async(&t->stream, t->ip);
+		return STEP_PLAIN;
+	}
+	if (!t->stream.enabled)
+		pt_stream__enable(&t->stream, t->ip);
+	if (!encode(t, regs->rip)) {
+		/* The kernel moved it (an rseq abort, a debugger): as an interrupt would show. */
+		pt_stream__disable_async(&t->stream, t->ip);
+		return STEP_PLAIN;
+	}
+	log_truth(t, now, regs);
+	if (t->is_pushf)
+		hide_trap_flag(t, regs->rsp);
+	return t->insn.cls == INSN_SYSCALL ? STEP_SYSCALL : STEP_PLAIN;
+}
+
+void stepped__probed(struct stepped *t)
+{
+	mark_time(t);
+	t->shared->steps++;
+	if (!t->stream.enabled)
+		pt_stream__enable(&t->stream, t->ip);
+	pt_stream__disable_async(&t->stream, t->ip);
+}
+
+void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs)
+{
+	mark_time(t);
+	if (t->stream.enabled)
+		pt_stream__disable_async(&t->stream, t->ip);
+	truth__signal(&t->truth, regs->rsp);
+}
+
+void stepped__exec(struct stepped *t)
+{
+	mark_time(t);
+	if (t->stream.enabled)
+		pt_stream__disable(&t->stream);
+	truth__reset(&t->truth);
+	t->skip_next = true;
+}
+
+void stepped__end(struct stepped *t, bool in_syscall)
+{
+	mark_time(t);
+	if (!t->stream.enabled)
+		return;
+	if (in_syscall)
+		pt_stream__disable(&t->stream);
+	else
+		pt_stream__disable_async(&t->stream, t->ip);
+}

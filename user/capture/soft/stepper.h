@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stepper: a process of its own that single-steps every thread of a target with ptrace and
+ * writes what they do into shared memory. It outlives a killed mtbpf just long enough to let go of
+ * the target: a tracer that dies with threads in mid-step leaves the trap flag set, and the next
+ * trap kills the target.
+ */
+#ifndef MTBPF_CAPTURE_SOFT_STEPPER_H
+#define MTBPF_CAPTURE_SOFT_STEPPER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "capture/soft/pt_stream.h"
+#include "capture/soft/shared.h"
+
+struct stepper_config {
+	pid_t pid;
+	int control_fd; /* commands in (SOFT_COMMAND_*), a byte out at each change of state */
+	int freeze_fd;	/* freezes by itself when readable; -1: none */
+	bool from_exec;
+	const char *truth_path; /* or NULL */
+	struct pt_stream_config stream;
+};
+
+/* Runs until the target is let go or gone; the caller then exits the process. */
+void stepper__run(struct soft_shared *shared, const struct stepper_config *config);
+
+#endif

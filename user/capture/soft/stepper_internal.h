@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the stepper's files: its state, and what it asks /proc. */
+#ifndef MTBPF_CAPTURE_SOFT_STEPPER_INTERNAL_H
+#define MTBPF_CAPTURE_SOFT_STEPPER_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/user.h>
+
+#include "capture/soft/shared.h"
+#include "capture/soft/stepper.h"
+#include "target/maps.h"
+
+#define STEPPER_SPINS 64
+
+struct stepped;
+
+struct stepper {
+	struct soft_shared *shared;
+	const struct stepper_config *config;
+	struct stepped *threads; /* SOFT_MAX_THREADS; n used, live of them attached */
+	size_t n, live;
+	int signal_fd; /* SIGCHLD: something stopped */
+	bool freezing; /* every stop is the thread's last */
+	bool orphan;   /* mtbpf is gone */
+	FILE *truth;
+	struct mappings maps; /* as last seen */
+};
+
+/* A syscall has returned: look at the mappings again where it may have changed them. */
+void stepper__syscall_done(struct stepper *s, uint64_t nr);
+/* Appends mappings not seen before to the shared list. */
+void stepper__scan_maps(struct stepper *s);
+/* A step's SIGTRAP is queued for the thread. */
+bool stepper__trap_pending(pid_t tid);
+/*
+ * True where a stop interrupted a syscall that the kernel will restart or that is still under way;
+ * regs->rip is set back to the syscall instruction.
+ */
+bool stepper__rewind_syscall(struct user_regs_struct *regs);
+
+#endif
