@@ -7,7 +7,7 @@
 
 void recording__init(struct recording *rec)
 {
-	*rec = (struct recording){ 0 };
+	*rec = (struct recording){0};
 }
 
 void recording__fini(struct recording *rec)

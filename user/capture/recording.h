@@ -38,7 +38,7 @@ struct rec_thread {
 /* One thread's PT bytes, oldest first; wrapped: the oldest packet may be cut. */
 struct rec_aux {
 	pid_t pid, tid;
-	uint64_t time_ns; /* near the newest packet */
+	uint64_t tsc; /* near the newest packet's: where its 56 bits belong */
 	uint8_t *data;
 	size_t size;
 	bool wrapped;

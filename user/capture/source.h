@@ -17,7 +17,7 @@ struct source_config {
 	uint64_t snapshot_size; /* bytes a thread; rounded up to a power of two */
 	int freeze_fd;		/* when readable, the source freezes by itself, at once; -1: none */
 	bool from_exec;		/* pid is a child of ours that waits in SIGSTOP before its execve */
-	bool return_probe;      /* a return probe is set: code of the [uprobes] page runs */
+	bool return_probe;	/* a return probe is set: code of the [uprobes] page runs */
 	const char *truth_path; /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
 };

@@ -261,7 +261,7 @@ static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 	size_t head = t->written & (shared->ring_size - 1);
 	struct rec_aux aux = {.pid = source->config.pid,
 			      .tid = t->tid,
-			      .time_ns = t->last_ns,
+			      .tsc = t->last_ns,
 			      .size = size,
 			      .wrapped = wrapped};
 

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+#include "capture/perf_data.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One event of the file: how its records are laid out. */
+struct perf_reader_event {
+	uint32_t type;
+	uint64_t config, sample_type;
+	uint64_t id;
+};
+
+struct perf_reader {
+	struct recording *rec;
+	const uint8_t *data;
+	size_t size;
+	const char *why;
+	VEC(struct perf_reader_event) events;
+	bool have_info; /* Intel PT's AUXTRACE_INFO was there */
+};
+
+/* A record's bytes still to be read. */
+struct cursor {
+	const uint8_t *at, *end;
+	bool failed;
+};
+
+static void take(struct cursor *c, void *out, size_t n)
+{
+	if ((size_t)(c->end - c->at) < n) {
+		c->failed = true;
+		memset(out, 0, n);
+		return;
+	}
+	memcpy(out, c->at, n);
+	c->at += n;
+}
+
+static uint32_t take_u32(struct cursor *c)
+{
+	uint32_t value;
+
+	take(c, &value, sizeof(value));
+	return value;
+}
+
+static uint64_t take_u64(struct cursor *c)
+{
+	uint64_t value;
+
+	take(c, &value, sizeof(value));
+	return value;
+}
+
+/* A NUL-terminated string inside the record; NULL where there is none. */
+static const char *take_string(struct cursor *c)
+{
+	const uint8_t *nul = memchr(c->at, 0, (size_t)(c->end - c->at));
+	const char *text = (const char *)c->at;
+
+	if (!nul) {
+		c->failed = true;
+		return NULL;
+	}
+	c->at = nul + 1;
+	return text;
+}
+
+static int damaged(struct perf_reader *r, const char *why)
+{
+	r->why = why;
+	return -EINVAL;
+}
+
+static bool inside(const struct perf_reader *r, struct perf_data_section s)
+{
+	return s.offset <= r->size && s.size <= r->size - s.offset;
+}
+
+static int read_attrs(struct perf_reader *r, const struct perf_data_header *header)
+{
+	uint64_t n;
+
+	if (header->attr_size < 64 + sizeof(struct perf_data_section) || header->attr_size > 4096 ||
+	    !inside(r, header->attrs))
+		return damaged(r, "its list of events is cut");
+	n = header->attrs.size / header->attr_size;
+	for (uint64_t i = 0; i < n; i++) {
+		const uint8_t *entry = r->data + header->attrs.offset + i * header->attr_size;
+		struct perf_event_attr attr = {0};
+		struct perf_data_section ids;
+		struct perf_reader_event *event;
+		size_t attr_len = header->attr_size - sizeof(ids);
+
+		memcpy(&attr, entry, attr_len < sizeof(attr) ? attr_len : sizeof(attr));
+		memcpy(&ids, entry + attr_len, sizeof(ids));
+		if (!inside(r, ids))
+			return damaged(r, "an event's ids lie outside of the file");
+		for (uint64_t at = 0; at == 0 || at + 8 <= ids.size; at += 8) {
+			event = VEC_PUSH(&r->events);
+			if (!event)
+				return -ENOMEM;
+			*event = (struct perf_reader_event){.type = attr.type,
+							    .config = attr.config,
+							    .sample_type = attr.sample_type};
+			if (at + 8 <= ids.size)
+				memcpy(&event->id, r->data + ids.offset + at, 8);
+		}
+	}
+	return r->events.n ? 0 : damaged(r, "it has no events");
+}
+
+/* Whose record is it? By the id at its end, or at the start of a sample. */
+static const struct perf_reader_event *find_event(const struct perf_reader *r, uint64_t id)
+{
+	for (size_t i = 0; i < r->events.n; i++)
+		if (r->events.v[i].id == id)
+			return &r->events.v[i];
+	return &r->events.v[0];
+}
+
+/* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, in this order, at the end of the record. */
+static uint64_t sample_id_time(const struct perf_reader *r, const uint8_t *end, size_t len)
+{
+	static const uint64_t order[] = {PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+					 PERF_SAMPLE_ID,  PERF_SAMPLE_STREAM_ID,
+					 PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
+	const struct perf_reader_event *event;
+	size_t behind = 0;
+	uint64_t value;
+
+	if (len < 8)
+		return 0;
+	memcpy(&value, end - 8, 8);
+	event = find_event(r, value);
+	if (!(event->sample_type & PERF_SAMPLE_TIME))
+		return 0;
+	for (size_t i = 1; i < sizeof(order) / sizeof(order[0]); i++)
+		if (event->sample_type & order[i])
+			behind += 8;
+	if (behind > len)
+		return 0;
+	memcpy(&value, end - behind, 8);
+	return value;
+}
+
+static int read_mmap(struct perf_reader *r, struct cursor *c, bool is_mmap2, uint64_t time_ns)
+{
+	struct rec_map map = {.time_ns = time_ns};
+
+	map.pid = (pid_t)take_u32(c);
+	map.tid = (pid_t)take_u32(c);
+	map.start = take_u64(c);
+	map.len = take_u64(c);
+	map.pgoff = take_u64(c);
+	if (is_mmap2) {
+		map.maj = take_u32(c);
+		map.min = take_u32(c);
+		map.ino = take_u64(c);
+		take_u64(c); /* inode generation */
+		take_u64(c); /* prot, flags */
+	}
+	map.path = (char *)take_string(c);
+	if (c->failed || !map.len || map.start + map.len < map.start)
+		return damaged(r, "a mapping's record is damaged");
+	return recording__add_map(r->rec, &map);
+}
+
+static int read_comm(struct perf_reader *r, struct cursor *c, uint64_t time_ns)
+{
+	struct rec_thread thread = {.start_ns = time_ns};
+	const char *comm;
+
+	thread.pid = (pid_t)take_u32(c);
+	thread.tid = (pid_t)take_u32(c);
+	comm = take_string(c);
+	if (c->failed)
+		return damaged(r, "a thread's record is damaged");
+	snprintf(thread.comm, sizeof(thread.comm), "%s", comm);
+	for (size_t i = 0; i < r->rec->threads.n; i++)
+		if (r->rec->threads.v[i].tid == thread.tid) {
+			memcpy(r->rec->threads.v[i].comm, thread.comm, sizeof(thread.comm));
+			return 0;
+		}
+	return recording__add_thread(r->rec, &thread);
+}
+
+/* Our own samples carry struct mt_hit as raw data, behind the call chain. */
+static int read_sample(struct perf_reader *r, struct cursor *c)
+{
+	const struct perf_reader_event *event = find_event(r, take_u64(c));
+	struct mt_hit hit;
+	uint64_t depth;
+	uint32_t raw;
+
+	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
+	    !(event->sample_type & PERF_SAMPLE_RAW))
+		return 0;
+	c->at += c->end - c->at >= 32 ? 32 : 0; /* IP, TID, TIME, CPU: mt_hit has them */
+	depth = take_u64(c);
+	if (c->failed || depth > (uint64_t)(c->end - c->at) / 8)
+		return damaged(r, "a hit's record is damaged");
+	c->at += depth * 8;
+	raw = take_u32(c);
+	if (raw < sizeof(hit))
+		return damaged(r, "a hit's record is of another version");
+	take(c, &hit, sizeof(hit));
+	if (c->failed || hit.stack_depth > MT_STACK_DEPTH)
+		return damaged(r, "a hit's record is damaged");
+	return recording__add_hit(r->rec, &hit);
+}
+
+static int read_auxtrace_info(struct perf_reader *r, struct cursor *c)
+{
+	uint64_t info[PT_INFO_COUNT];
+	struct rec_pt_config *pt = &r->rec->pt;
+
+	if (take_u32(c) != AUXTRACE_TYPE_INTEL_PT) {
+		r->why = "its trace is not Intel PT";
+		return -ENODATA;
+	}
+	take_u32(c);
+	for (size_t i = 0; i < PT_INFO_COUNT; i++)
+		info[i] = take_u64(c);
+	if (c->failed)
+		return damaged(r, "its Intel PT description is cut");
+	for (size_t i = 0; i < r->events.n; i++)
+		if (r->events.v[i].type == info[PT_INFO_PMU_TYPE])
+			pt->config = r->events.v[i].config;
+	pt->time_shift = (uint16_t)info[PT_INFO_TIME_SHIFT];
+	pt->time_mult = (uint32_t)info[PT_INFO_TIME_MULT];
+	pt->time_zero = info[PT_INFO_TIME_ZERO];
+	pt->nom_freq = (uint32_t)info[PT_INFO_MAX_NONTURBO];
+	pt->tsc_ctc_num = (uint32_t)info[PT_INFO_TSC_CTC_N];
+	pt->tsc_ctc_den = (uint32_t)info[PT_INFO_TSC_CTC_D];
+	if (info[PT_INFO_MTC_FREQ_BITS])
+		pt->mtc_freq = (uint32_t)((pt->config & info[PT_INFO_MTC_FREQ_BITS]) >>
+					  __builtin_ctzll(info[PT_INFO_MTC_FREQ_BITS]));
+	if (pt->time_shift > 63)
+		return damaged(r, "its clock's shift is out of range");
+	r->have_info = true;
+	return 0;
+}
+
+static pid_t process_of(const struct recording *rec, pid_t tid)
+{
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].tid == tid)
+			return rec->threads.v[i].pid;
+	return tid;
+}
+
+/* The PT bytes follow the record; *size is set to how many. */
+static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
+			 uint64_t left, uint64_t *size)
+{
+	struct rec_aux aux = {0};
+
+	*size = take_u64(c);
+	take_u64(c); /* offset */
+	aux.tsc = take_u64(c);
+	take_u32(c); /* index */
+	aux.tid = (pid_t)take_u32(c);
+	if (c->failed || *size > left)
+		return damaged(r, "its Intel PT data is cut");
+	if (aux.tid == -1) {
+		r->why = "it was recorded per CPU, which is not understood yet";
+		return -ENOTSUP;
+	}
+	aux.pid = process_of(r->rec, aux.tid);
+	aux.size = *size;
+	aux.data = malloc(*size ? *size : 1);
+	if (!aux.data)
+		return -ENOMEM;
+	memcpy(aux.data, data, *size);
+	return recording__add_aux(r->rec, &aux);
+}
+
+static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, uint64_t *used)
+{
+	struct perf_event_header header;
+	struct cursor c = {0};
+	uint64_t time_ns, extra;
+	int err;
+
+	if (left < sizeof(header))
+		return damaged(r, "it is cut in the middle of a record");
+	memcpy(&header, at, sizeof(header));
+	if (header.size < sizeof(header) || header.size > left)
+		return damaged(r, "a record's size is wrong");
+	c.at = at + sizeof(header);
+	c.end = at + header.size;
+	*used = header.size;
+	time_ns = sample_id_time(r, c.end, header.size - sizeof(header));
+	switch (header.type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return read_mmap(r, &c, header.type == PERF_RECORD_MMAP2, time_ns);
+	case PERF_RECORD_COMM:
+		return read_comm(r, &c, time_ns);
+	case PERF_RECORD_SAMPLE:
+		return read_sample(r, &c);
+	case PERF_USER_AUXTRACE_INFO:
+		return read_auxtrace_info(r, &c);
+	case PERF_USER_AUXTRACE:
+		err = read_auxtrace(r, &c, at + header.size, left - header.size, &extra);
+		*used += err ? 0 : extra;
+		return err;
+	}
+	return 0;
+}
+
+/* The CPU decides which errata a decoder works around. */
+static void read_cpuid(struct perf_reader *r, struct perf_data_section s)
+{
+	struct rec_pt_config *pt = &r->rec->pt;
+	char text[64];
+	size_t n;
+
+	if (!inside(r, s) || s.size < 4)
+		return;
+	n = s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1;
+	memcpy(text, r->data + s.offset + 4, n);
+	text[n] = 0;
+	sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model, &pt->cpu_stepping);
+}
+
+static void read_features(struct perf_reader *r, const struct perf_data_header *header)
+{
+	uint64_t at = header->data.offset + header->data.size;
+
+	for (int bit = 0; bit < 64; bit++) {
+		struct perf_data_section s;
+
+		if (!(header->features[0] >> bit & 1))
+			continue;
+		if (at > r->size || r->size - at < sizeof(s))
+			return;
+		memcpy(&s, r->data + at, sizeof(s));
+		at += sizeof(s);
+		if (bit == PERF_FEATURE_CPUID)
+			read_cpuid(r, s);
+	}
+}
+
+static int read_all(struct perf_reader *r)
+{
+	struct perf_data_header header;
+	uint64_t at, end;
+	int err;
+
+	if (r->size < sizeof(header))
+		return damaged(r, "it is too short");
+	memcpy(&header, r->data, sizeof(header));
+	if (header.magic != PERF_DATA_MAGIC)
+		return damaged(r, "it is no perf.data file");
+	if (header.size < sizeof(header) || !inside(r, header.data))
+		return damaged(r, "it is cut");
+	err = read_attrs(r, &header);
+	at = header.data.offset;
+	end = at + header.data.size;
+	while (!err && at < end) {
+		uint64_t used;
+
+		err = read_record(r, r->data + at, end - at, &used);
+		at += err ? 0 : used;
+	}
+	if (err)
+		return err;
+	read_features(r, &header);
+	if (!r->have_info) {
+		r->why = "there is no Intel PT in it";
+		return -ENODATA;
+	}
+	return 0;
+}
+
+int perf_data__read(struct recording *rec, const uint8_t *data, size_t size, const char **why)
+{
+	struct perf_reader r = {.rec = rec, .data = data, .size = size};
+	int err = read_all(&r);
+
+	VEC_FINI(&r.events);
+	*why = r.why ? r.why : "out of memory";
+	return err;
+}

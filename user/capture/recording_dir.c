@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "capture/recording_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/perf_data.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+static int path_in(char path[static PATH_MAX], const char *dir, const char *name)
+{
+	return snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* What was there before is kept once: nobody's only recording goes by mistake. */
+static int keep_old(const char *path)
+{
+	char old[PATH_MAX];
+	struct stat st;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
+		return -ENAMETOOLONG;
+	fs__remove_dir(old);
+	return rename(path, old) ? -errno : 0;
+}
+
+int recording_dir__create(const char *path)
+{
+	int err = keep_old(path);
+
+	if (!err && mkdir(path, 0700))
+		err = -errno;
+	if (err) {
+		log__error("cannot create the recording %s: %s", path, strerror(-err));
+		log__hint("choose another place with -o");
+	}
+	return err;
+}
+
+static int write_data(const struct recording *rec, const char *dir)
+{
+	char path[PATH_MAX];
+	int fd, err = path_in(path, dir, "data");
+	FILE *out;
+
+	if (err)
+		return err;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out)
+		return -errno;
+	errno = 0;
+	perf_data__write(rec, out);
+	err = ferror(out) ? -(errno ? errno : EIO) : 0;
+	if (fclose(out) && !err)
+		err = -errno;
+	return err;
+}
+
+static int write_images(const struct recording *rec, const char *dir)
+{
+	char path[PATH_MAX];
+	int err = path_in(path, dir, "images");
+
+	if (!err && mkdir(path, 0700) && errno != EEXIST)
+		err = -errno;
+	for (size_t i = 0; i < rec->images.n && !err; i++) {
+		char name[32];
+
+		recording_image__file(i, name);
+		err = path_in(path, dir, name);
+		if (!err)
+			err = fs__write(path, rec->images.v[i].data, rec->images.v[i].size);
+	}
+	return err;
+}
+
+static int write_meta(const struct recording *rec, const char *dir)
+{
+	_cleanup_free_ char *text = recording_meta__print(rec);
+	char path[PATH_MAX];
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	err = path_in(path, dir, "meta.json");
+	return err ? err : fs__write(path, text, strlen(text));
+}
+
+int recording__write(const struct recording *rec, const char *path)
+{
+	int err = write_data(rec, path);
+
+	if (!err)
+		err = write_images(rec, path);
+	if (!err)
+		err = write_meta(rec, path);
+	if (!err)
+		return 0;
+	log__error("cannot write the recording %s: %s", path, strerror(-err));
+	if (err == -ENOSPC || err == -EDQUOT)
+		log__hint("the disk is full: -o chooses another place, -snapshot-size makes it "
+			  "smaller; what is there is incomplete");
+	else
+		log__hint("what is there is incomplete; -o chooses another place");
+	return err;
+}
+
+static int read_image(void *ctx, const char *file, char **data, size_t *size)
+{
+	char path[PATH_MAX];
+	int err = path_in(path, ctx, file);
+
+	return err ? err : fs__read(path, data, size);
+}
+
+static int read_meta(struct recording *rec, const char *dir)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[PATH_MAX];
+	size_t len;
+	int err = path_in(path, dir, "meta.json");
+
+	if (!err)
+		err = fs__read(path, &text, &len);
+	if (err == -ENOENT) {
+		log__error("%s is incomplete: it has no meta.json", dir);
+		log__hint("mtbpf was killed, or the disk was full, before it was written");
+		return -ENODATA;
+	}
+	if (!err)
+		err = recording_meta__parse(rec, text, read_image, (void *)dir);
+	if (err == -EPROTO) {
+		log__error("%s was made by a newer mtbpf", dir);
+		log__hint("this is " MTBPF_VERSION "; use the one that made it");
+	} else if (err) {
+		log__error("cannot read %s: %s", path, strerror(-err));
+		log__hint("the recording is damaged: record again");
+	}
+	return err;
+}
+
+static int read_data(struct recording *rec, const char *path)
+{
+	const char *why = NULL;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *data;
+	int err;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		err = -errno;
+		log__error("cannot open %s: %s", path, strerror(-err));
+		log__hint("give the NAME.mtbpf that record, attach or run wrote");
+		return err;
+	}
+	if (!S_ISREG(st.st_mode) || !st.st_size) {
+		log__error("%s is no recording: it is empty, or no regular file", path);
+		log__hint("give the NAME.mtbpf that record, attach or run wrote");
+		return -EINVAL;
+	}
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	err = perf_data__read(rec, data, (size_t)st.st_size, &why);
+	munmap(data, (size_t)st.st_size);
+	if (err) {
+		log__error("cannot read %s: %s", path, why);
+		log__hint("mtbpf decode reads its own recordings, and perf.data of "
+			  "'perf record -e intel_pt//u --per-thread'");
+	}
+	return err;
+}
+
+int recording__read(struct recording *rec, const char *path)
+{
+	char data[PATH_MAX];
+	struct stat st;
+	int err;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+		err = path_in(data, path, "data");
+		if (!err)
+			err = read_meta(rec, path);
+		return err ? err : read_data(rec, data);
+	}
+	rec->source = strdup("perf");
+	return rec->source ? read_data(rec, path) : -ENOMEM;
+}

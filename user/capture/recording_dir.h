@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the files of a recording's directory: its meta.json. */
+#ifndef MTBPF_CAPTURE_RECORDING_DIR_H
+#define MTBPF_CAPTURE_RECORDING_DIR_H
+
+#include "capture/recording.h"
+
+/* meta.json's text, freed by the caller; NULL where memory ran out. */
+char *recording_meta__print(const struct recording *rec);
+
+/*
+ * Takes meta.json's text into rec. Each image's bytes are read through `read_image(ctx, file,
+ * ...)`. 0; -EINVAL not ours, or damaged; -EPROTO of a newer version; -ENOMEM.
+ */
+int recording_meta__parse(struct recording *rec, const char *text,
+			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
+			  void *ctx);
+
+/* The name of image i's file in images/. */
+void recording_image__file(size_t i, char name[static 32]);
+
+#endif
