@@ -6,34 +6,34 @@
 #include <stdint.h>
 
 enum branch_kind {
-	BRANCH_CALL,      /* near call */
-	BRANCH_RETURN,    /* near return */
-	BRANCH_JUMP,      /* unconditional near jump */
-	BRANCH_COND,      /* conditional jump, taken */
-	BRANCH_BEGIN,     /* tracing begins, or goes on, at `to`; from is 0 */
+	BRANCH_CALL,	    /* near call */
+	BRANCH_RETURN,	    /* near return */
+	BRANCH_JUMP,	    /* unconditional near jump */
+	BRANCH_COND,	    /* conditional jump, taken */
+	BRANCH_BEGIN,	    /* tracing begins, or goes on, at `to`; from is 0 */
 	BRANCH_END_SYSCALL, /* left user code by the syscall instruction at `from`; to is 0 */
-	BRANCH_END_ASYNC, /* interrupt, fault, signal or trap before the instruction at `from` */
-	BRANCH_END,       /* tracing stopped at `from`: the freeze, or the end of the data */
-	BRANCH_GAP,       /* the trace is broken here: enum gap_reason; from, to: where, or 0 */
+	BRANCH_END_ASYNC,   /* interrupt, fault, signal or trap before the instruction at `from` */
+	BRANCH_END,	    /* tracing stopped at `from`: the freeze, or the end of the data */
+	BRANCH_GAP,	    /* the trace is broken here: enum gap_reason; from, to: where, or 0 */
 };
 
 enum gap_reason {
 	GAP_NONE,
-	GAP_OVERFLOW,   /* the CPU's buffer overflowed (OVF) */
+	GAP_OVERFLOW,	/* the CPU's buffer overflowed (OVF) */
 	GAP_BAD_PACKET, /* the bytes are no packet */
-	GAP_UNMAPPED,   /* no code is known at the address */
-	GAP_MISMATCH,   /* packets and code disagree */
-	GAP_LOST,       /* capture says that it lost data */
+	GAP_UNMAPPED,	/* no code is known at the address */
+	GAP_MISMATCH,	/* packets and code disagree */
+	GAP_LOST,	/* capture says that it lost data */
 };
 
 struct branch {
 	uint64_t time_ns; /* CLOCK_MONOTONIC (soft), perf's clock (pt) */
-	uint64_t from;    /* address of the branching instruction */
-	uint64_t to;      /* where it went */
+	uint64_t from;	  /* address of the branching instruction */
+	uint64_t to;	  /* where it went */
 	uint32_t n_insns; /* instructions executed since the previous branch, this one included */
-	uint8_t kind;     /* enum branch_kind */
-	uint8_t len;      /* length of the instruction at from; 0 where it did not execute */
-	uint8_t reason;   /* enum gap_reason */
+	uint8_t kind;	  /* enum branch_kind */
+	uint8_t len;	  /* length of the instruction at from; 0 where it did not execute */
+	uint8_t reason;	  /* enum gap_reason */
 	uint8_t pad;
 };
 

@@ -23,22 +23,22 @@ enum call_kind {
 enum call_flags {
 	CALL_INFERRED_START = 1 << 0, /* was already running when the segment began */
 	CALL_INFERRED_END = 1 << 1,   /* was still running when it ended */
-	CALL_BY_JUMP = 1 << 2,        /* entered by a tail call: the frame before it is gone */
+	CALL_BY_JUMP = 1 << 2,	      /* entered by a tail call: the frame before it is gone */
 	CALL_CUT_SHORT = 1 << 3,      /* left without a return (longjmp, exception, sigreturn) */
 };
 
 /* One activation: one slice. */
 struct call {
 	uint64_t start_ns, end_ns; /* start <= end */
-	uint64_t entry_ip;         /* where the function was entered, or first seen */
-	uint64_t call_ip;          /* address of the calling instruction; 0 unknown */
+	uint64_t entry_ip;	   /* where the function was entered, or first seen */
+	uint64_t call_ip;	   /* address of the calling instruction; 0 unknown */
 	const struct function *function;
 	uint64_t self_insns; /* instructions executed in it, callees not counted */
 	uint32_t parent;     /* index, or CALL_NO_PARENT */
-	uint32_t depth;      /* 0 for a root */
-	uint8_t kind;        /* enum call_kind */
-	uint8_t flags;       /* enum call_flags */
-	uint8_t reason;      /* enum gap_reason */
+	uint32_t depth;	     /* 0 for a root */
+	uint8_t kind;	     /* enum call_kind */
+	uint8_t flags;	     /* enum call_flags */
+	uint8_t reason;	     /* enum gap_reason */
 	uint8_t pad[5];
 };
 
@@ -55,9 +55,9 @@ struct call_tree {
 /* A hit as the trace and the report show it. */
 struct hit_mark {
 	uint64_t time_ns;
-	uint64_t value_ns;   /* delay or duration */
+	uint64_t value_ns; /* delay or duration */
 	uint64_t sequence;
-	uint32_t reason;     /* enum mt_hit_reason */
+	uint32_t reason; /* enum mt_hit_reason */
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Branches of one thread to its call tree. */
+#ifndef MTBPF_STACK_STACK_H
+#define MTBPF_STACK_STACK_H
+
+#include <sys/types.h>
+
+#include "decode/branch.h"
+#include "stack/call_tree.h"
+#include "target/code_map.h"
+
+struct stack;
+
+/* `map` must show, at each branch, the code as it was then. NULL: out of memory. */
+struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map);
+void stack__free(struct stack *stack);
+
+/* Takes the next branch; a branch_fn, with the stack as ctx. 0 or -ENOMEM. */
+int stack__branch(void *stack, const struct branch *branch);
+
+/*
+ * Ends every open call and fills the tree, which call_tree__fini() frees. The stack takes no
+ * branches after it. 0 or -ENOMEM.
+ */
+int stack__finish(struct stack *stack, struct call_tree *tree);
+void call_tree__fini(struct call_tree *tree);
+
+/* For tests against the true stack. */
+
+/* How many calls deeper the thread is than where its segment began; negative above it. */
+long stack__level(const struct stack *stack);
+/* The function on top, time outside of user code not counted; NULL where there is none. */
+const struct function *stack__top(const struct stack *stack);
+
+#endif
