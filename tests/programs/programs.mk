@@ -8,15 +8,15 @@ PROGRAM_CFLAGS = -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parame
 # Lazy, whatever the distribution's default is: a first call through the PLT is one of the things to trace.
 PROGRAM_LDFLAGS = -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 
-$(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk
+$(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)
 
-$(O)/programs/%: tests/programs/%.cc tests/programs/sample.h tests/programs/programs.mk
+$(O)/programs/%: tests/programs/%.cc tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)
 
-$(O)/programs/lib%.so: tests/programs/plugin/%.c tests/programs/programs.mk
+$(O)/programs/lib%.so: tests/programs/plugin/%.c tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $< -Wl,-z,lazy
 
