@@ -241,7 +241,7 @@ int main(int argc, char **argv)
 
 	native.slow_every = 1000;
 	native.table_size = 2500;
-	native.batch = 100;
+	native.batch = 200;
 	native.pause_ns = 1000000;
 	small.slow_every = 25;
 	small.table_size = 34;

@@ -205,7 +205,7 @@ TRACED void one_iter(struct machine *m)
 int main(int argc, char **argv)
 {
 	static const struct sample native = {
-		.slow_every = 1000, .table_size = 200000, .batch = 200, .pause_ns = 1000000};
+		.slow_every = 1000, .table_size = 200000, .batch = 400, .pause_ns = 1000000};
 	static const struct sample small = {.slow_every = 25, .table_size = 50, .batch = 2};
 	struct machine m = {.random = 88172645463325252u, .finish = finishes, .index_mark = 1};
 
