@@ -248,7 +248,7 @@ static void server__init(struct server *s, const struct sample *options)
 int main(int argc, char **argv)
 {
 	static const struct sample native = {
-		.slow_every = 1000, .table_size = 300000, .batch = 150, .pause_ns = 1000000};
+		.slow_every = 1000, .table_size = 500000, .batch = 150, .pause_ns = 1000000};
 	static const struct sample small = {.slow_every = 25, .table_size = 250, .batch = 1};
 	struct sample options;
 	struct server server;

@@ -186,7 +186,7 @@ static void set_up_signals(uint64_t tick_ns)
 int main(int argc, char **argv)
 {
 	static const struct sample native = {.slow_every = 1000,
-					     .table_size = 6000000,
+					     .table_size = 9000000,
 					     .batch = 20,
 					     .pause_ns = 1000000,
 					     .tick_ns = 2000000};
