@@ -4,7 +4,7 @@
 #   make deps       what is missing        make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make install DESTDIR= prefix=
 #
-#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1
+#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt (demo)
 
 O       ?= build
 prefix  ?= /usr/local
@@ -21,9 +21,11 @@ CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
            $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+# What is missing is said by the check below, once and by name.
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
-             -Iuser -Iinclude -I$(O)/gen $(shell pkg-config --cflags $(PKGS)) -MMD -MP
-LIBS    := $(shell pkg-config --libs $(PKGS)) -lipt -lZydis -liberty -lm -lpthread
+             -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
+LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread
 
 LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
@@ -46,7 +48,7 @@ $(O)/libmtbpf.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(O)/%.o: %.c Makefile VERSION
+$(O)/%.o: %.c Makefile VERSION | $(O)/.deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -55,7 +57,7 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< > $@
 
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
@@ -66,8 +68,17 @@ vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
 	@echo $(O)/vmlinux.full.h
 
+TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)"
+
 deps:
-	$(Q)tests/deps.sh
+	$(Q)$(TOOLS) tests/deps.sh
+
+# Checked once in a build folder: what the build needs, and what its tests need beyond that.
+$(O)/.deps-ok: tests/deps.sh
+	$(Q)$(TOOLS) tests/deps.sh -check && mkdir -p $(O) && touch $@
+$(O)/.test-deps-ok: tests/deps.sh
+	$(Q)$(TOOLS) tests/deps.sh -check test && mkdir -p $(O) && touch $@
+$(UNIT:=.o): | $(O)/.test-deps-ok
 
 # ---- tests
 include tests/programs/programs.mk
@@ -89,7 +100,7 @@ bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
 
 demo:
-	$(Q)tests/demo.sh
+	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh
 
 install: all
 	install -D -m 755 $(O)/mtbpf $(DESTDIR)$(prefix)/bin/mtbpf

@@ -1,13 +1,23 @@
 # Sample targets. Built like ordinary services: optimised, with debug info and frame pointers.
 PROGRAMS := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/programs/*.c)) \
             $(patsubst tests/programs/%.cc,$(O)/programs/%,$(wildcard tests/programs/*.cc))
+PLUGINS  := $(patsubst tests/programs/plugin/%.c,$(O)/programs/lib%.so,$(wildcard tests/programs/plugin/*.c))
 
-$(O)/programs/%: tests/programs/%.c
+PROGRAM_CFLAGS = -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter \
+                 $(if $(filter 1,$(WERROR)),-Werror)
+# Lazy, whatever the distribution's default is: a first call through the PLT is one of the things to trace.
+PROGRAM_LDFLAGS = -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -pthread -ldl
+
+$(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer -Wall -o $@ $< -pthread
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)
 
-$(O)/programs/%: tests/programs/%.cc
+$(O)/programs/%: tests/programs/%.cc tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) -O2 -g -fno-omit-frame-pointer -Wall -o $@ $< -pthread
+	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)
 
-programs: $(PROGRAMS)
+$(O)/programs/lib%.so: tests/programs/plugin/%.c tests/programs/programs.mk | $(O)/.test-deps-ok
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $< -Wl,-z,lazy
+
+programs: $(PROGRAMS) $(PLUGINS)

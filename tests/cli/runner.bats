@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+# tests/run on suites made here: what passes, fails, dies, hangs or skips is counted as such.
+
+setup() {
+	export TESTS_DIR=$BATS_TEST_TMPDIR/tests O=$BATS_TEST_TMPDIR/build TEST_TIMEOUT=20
+	mkdir -p "$TESTS_DIR"/{unit,cli} "$O/tests/unit"
+}
+
+# program NAME: a unit test whose program is the shell script on stdin.
+program() {
+	touch "$TESTS_DIR/unit/test_$1.c"
+	{ echo '#!/bin/bash'; cat; } >"$O/tests/unit/test_$1"
+	chmod +x "$O/tests/unit/test_$1"
+}
+
+run_suites() {
+	run "$BATS_TEST_DIRNAME/../run" "$@"
+	printf '%s\n' "$output"
+}
+
+last_line() {
+	printf '%s\n' "${lines[@]: -1}"
+}
+
+@test "a passing program and a passing bats file are counted, and the exit code is 0" {
+	program good <<<'echo 1..2; echo ok 1 - a; echo ok 2 - b'
+	echo '@test "c" { true; }' >"$TESTS_DIR/cli/good.bats"
+	run_suites unit cli
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "3 passed, 0 failed, 0 skipped" ]
+	[[ $output == *"ok     unit/test_good "*"ok     cli/good "* ]]
+}
+
+@test "only the named suites run" {
+	program good <<<'echo 1..1; echo ok 1 - a'
+	echo '@test "c" { false; }' >"$TESTS_DIR/cli/bad.bats"
+	run_suites unit
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "1 passed, 0 failed, 0 skipped" ]
+}
+
+@test "a failing test fails the run, and its output is shown whole" {
+	program bad <<<'echo 1..2; echo ok 1 - a; echo why it failed; echo not ok 2 - b; exit 1'
+	program good <<<'echo 1..1; echo ok 1 - c; echo quiet'
+	run_suites unit
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "2 passed, 1 failed, 0 skipped" ]
+	[[ $output == *"why it failed"* ]]
+	[[ $output != *quiet* ]]
+}
+
+@test "a failing bats test fails the run" {
+	printf '@test "a" { true; }\n@test "b" { echo seen; false; }\n' >"$TESTS_DIR/cli/bad.bats"
+	run_suites cli
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ]
+	[[ $output == *seen* ]]
+}
+
+@test "tests that a dying program announced and did not reach have failed" {
+	program dies <<<'echo 1..3; echo ok 1 - a; kill -SEGV $$'
+	run_suites unit
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "1 passed, 2 failed, 0 skipped" ]
+}
+
+@test "a program that dies before and after its results counts as failed" {
+	program early <<<'exit 3'
+	program late <<<'echo 1..1; echo ok 1 - a; exit 3'
+	run_suites unit
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "1 passed, 2 failed, 0 skipped" ]
+	[[ $output == *"unit/test_late: ended with status 3"* ]]
+}
+
+@test "a program that was not built, or says nothing, counts as failed" {
+	touch "$TESTS_DIR/unit/test_absent.c"
+	program silent <<<'true'
+	run_suites unit
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "0 passed, 2 failed, 0 skipped" ]
+}
+
+@test "a program that hangs is ended at the limit and counts as failed" {
+	program hangs <<<'echo 1..1; sleep 100'
+	TEST_TIMEOUT=1 run_suites unit
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "0 passed, 1 failed, 0 skipped" ]
+	[[ $output == *"after the limit of 1 s"* ]]
+}
+
+@test "a bats file that does not load, or holds no test, counts as failed" {
+	echo '@test "a" { true;' >"$TESTS_DIR/cli/syntax.bats"
+	printf 'load nothing-there\n@test "a" { true; }\n' >"$TESTS_DIR/cli/load.bats"
+	echo '# empty' >"$TESTS_DIR/cli/empty.bats"
+	run_suites cli
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "0 passed, 3 failed, 0 skipped" ]
+}
+
+@test "a skipped test is counted and listed with its reason, and is not a failure" {
+	program skips <<<'echo 1..2; echo "# skip: no such CPU"; echo "not ok 1 # SKIP a"; echo "ok 2 - b"'
+	printf '@test "c" { skip "not root"; }\n@test "d" { skip; }\n' >"$TESTS_DIR/cli/skips.bats"
+	run_suites unit cli
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "1 passed, 0 failed, 3 skipped" ]
+	[[ $output == *"unit/test_skips: a: no such CPU"* ]]
+	[[ $output == *"cli/skips: c: not root"* ]]
+	[[ $output == *"cli/skips: d: no reason given"* ]]
+}
+
+@test "the reason of one skip is not given for the next" {
+	program skips <<'END'
+echo 1..3
+echo "# skip: no such CPU"; echo "not ok 1 # SKIP a"
+echo "not ok 2 # SKIP b"
+echo "ok 3 - c"
+END
+	run_suites unit
+	[[ $output == *"unit/test_skips: b: no reason given"* ]]
+}
+
+@test "cmocka itself: passed, failed, skipped and crashed tests" {
+	pkg-config --exists cmocka || skip "no cmocka"
+	touch "$TESTS_DIR/unit/test_real.c"
+	${CC:-cc} -x c -o "$O/tests/unit/test_real" - -lcmocka <<'END'
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <cmocka.h>
+static void passes(void **state) { (void)state; }
+static void fails(void **state) { (void)state; assert_int_equal(1, 2); }
+static void skips(void **state) { (void)state; print_message("# skip: not today\n"); skip(); }
+static void crashes(void **state) { (void)state; *(volatile int *)8 = 1; }
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(passes), cmocka_unit_test(fails),
+					   cmocka_unit_test(skips), cmocka_unit_test(crashes)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+END
+	run_suites unit
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "1 passed, 2 failed, 1 skipped" ]
+	[[ $output == *"unit/test_real: skips: not today"* ]]
+}
+
+@test "a run in which no test ran fails" {
+	run_suites unit cli
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "0 passed, 0 failed, 0 skipped" ]
+	program skips <<<'echo 1..1; echo "not ok 1 # SKIP a"'
+	run_suites unit
+	[ "$status" -eq 1 ]
+}

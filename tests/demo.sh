@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The main job on a sample service: catch one slow iteration and show what made it slow.
+#
+#   make demo [SOURCE=pt|soft]
+set -u
+cd "$(dirname "$0")/.." || exit 1
+O=${O:-build}
+trace=$O/demo.fxt
+source=${SOURCE:-}
+if [ -z "$source" ]; then
+	source=soft
+	[ -e /sys/bus/event_source/devices/intel_pt ] && source=pt
+fi
+
+# A slow iteration takes ten milliseconds and more, an ordinary one some microseconds. Where each
+# instruction is a trap of 2 to 50 us, the small scale has about 600 and 17,000 of them.
+case $source in
+pt) scale=native threshold=10ms ;;
+soft) scale=small threshold=30ms ;;
+*)
+	echo "demo: SOURCE is pt or soft, not '$source'" >&2
+	exit 2
+	;;
+esac
+
+make --no-print-directory deps || exit 1
+make --no-print-directory O="$O" all programs || exit 1
+
+if [ "$source" = soft ]; then
+	echo "demo: source soft: every instruction of the service is single-stepped, which makes it"
+	echo "demo: 10,000 times slower and more. Intel PT costs a few percent: make demo SOURCE=pt"
+fi
+
+service_pid=
+stop_service() {
+	[ -z "$service_pid" ] || kill "$service_pid" 2>/dev/null
+}
+trap stop_service EXIT
+trap 'exit 130' INT TERM
+
+"$O/programs/service" -scale "$scale" >/dev/null &
+service_pid=$!
+echo "demo: $O/programs/service -scale $scale runs as process $service_pid"
+
+rm -f "$trace"
+attach=("$O/mtbpf" attach -pid "$service_pid" -symbol one_iter -delay-thresh "$threshold" -o "$trace" -source "$source")
+echo "demo: ${attach[*]}"
+timeout --foreground -s INT "${DEMO_TIMEOUT:-120}" "${attach[@]}"
+status=$?
+if [ $status -ne 0 ] || [ ! -s "$trace" ]; then
+	echo "demo: mtbpf ended with status $status and wrote no trace" >&2
+	exit 1
+fi
+echo "demo: the trace is $trace: open it in https://ui.perfetto.dev (Open trace file)"

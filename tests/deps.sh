@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What mtbpf needs to be built and tested.
+#
+#   tests/deps.sh                install what is missing (Debian, Ubuntu)
+#   tests/deps.sh -check [test]  say what is missing for the build [and its tests]; install nothing
+#
+# Without the rows named "extra" a few tests skip.
+# CC, CXX, CLANG and BPFTOOL name other tools than the usual ones.
+set -u
+export PATH=$PATH:/usr/sbin:/sbin
+
+cc=${CC:-gcc} cxx=${CXX:-g++} clang=${CLANG:-clang} bpftool=${BPFTOOL:-bpftool}
+
+# for | how to see that it is there | package (a/b: whichever exists) | upstream name | why
+needs() {
+	cat <<-END
+	build|tool ${cc%% *}|gcc|GCC|compiles mtbpf
+	build|tool make|make|GNU make|runs the build
+	build|tool pkg-config|pkg-config|pkg-config|finds the libraries
+	build|tool ${clang%% *}|clang|Clang|compiles the BPF programs
+	build|tool ${bpftool%% *}|bpftool/linux-tools-generic|bpftool|makes the BPF skeleton
+	build|pc libbpf|libbpf-dev|libbpf|loads the BPF programs
+	build|header intel-pt.h|libipt-dev|libipt|decodes Intel PT packets
+	build|pc libelf|libelf-dev|elfutils libelf|reads ELF files
+	build|pc libdw|libdw-dev|elfutils libdw|reads DWARF
+	build|header Zydis/Zydis.h|libzydis-dev|Zydis|decodes instructions
+	build|pc libcjson|libcjson-dev|cJSON|reads and writes meta.json
+	build|pc zlib|zlib1g-dev|zlib|writes .fxt.gz
+	build|pc libzstd|libzstd-dev|zstd|writes .fxt.zst
+	build|header libiberty/demangle.h|libiberty-dev|libiberty (binutils)|demangles C++ and Rust names
+	build|header uthash.h|uthash-dev|uthash|hash tables
+	test|tool ${cxx%% *}|g++|G++|compiles the C++ sample
+	test|pc cmocka|libcmocka-dev|cmocka|unit tests
+	test|tool bats|bats|bats-core|tests of the command line
+	extra|tool perf|linux-perf/linux-tools-generic|perf|reads back what mtbpf recorded
+	extra|tool node|nodejs npm|Node.js and npm|run Perfetto's trace processor
+	extra|tool clang-format|clang-format|clang-format|make format-check
+	END
+}
+
+tool() {
+	command -v "$1" >/dev/null
+}
+
+pc() {
+	tool pkg-config && pkg-config --exists "$1"
+}
+
+header() {
+	[ -e "/usr/include/$1" ] || echo "#include <$1>" | $cc -E - >/dev/null 2>&1
+}
+
+# The rows that this machine does not meet, of one use or, with none given, of all.
+missing() {
+	local use probe rest
+	needs | while IFS='|' read -r use probe rest; do
+		[ -z "${1:-}" ] || [ "$use" = "$1" ] || continue
+		$probe || printf '%s|%s|%s\n' "$use" "$probe" "$rest"
+	done
+}
+
+# One line a row: "libdw: reads DWARF".
+list_upstream() {
+	local use probe package upstream why
+	while IFS='|' read -r use probe package upstream why; do
+		echo "  $upstream: $why"
+	done <<<"$1"
+}
+
+check() {
+	local rows
+	rows=$(missing build; [ "${1:-}" != test ] || missing test)
+	[ -n "$rows" ] || return 0
+	{
+		echo "missing:"
+		list_upstream "$rows"
+		echo "run 'make deps'"
+	} >&2
+	return 1
+}
+
+is_debian() {
+	tool apt-get && grep -Eq '^ID(_LIKE)?=.*(debian|ubuntu)' "${OS_RELEASE:-/etc/os-release}"
+}
+
+# Of "a/b" the first that this release has; nothing where it has neither.
+choose_package() {
+	local name names
+	IFS=/ read -ra names <<<"$1"
+	for name in "${names[@]}"; do
+		if apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]'; then
+			echo "$name"
+			return
+		fi
+	done
+}
+
+# Fills `packages` and says why each is wanted.
+choose_packages() {
+	local use probe package upstream why chosen
+	packages=()
+	while IFS='|' read -r use probe package upstream why; do
+		for package in $package; do
+			chosen=$(choose_package "$package")
+			if [ -n "$chosen" ]; then
+				echo "deps: $chosen: $why"
+				packages+=("$chosen")
+			else
+				echo "deps: there is no package $package here: $why" >&2
+			fi
+		done
+	done <<<"$1"
+}
+
+install_missing() {
+	local rows packages root=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300)
+	rows=$(missing)
+	if [ -z "$rows" ]; then
+		echo "deps: everything is there"
+		return 0
+	fi
+	if ! is_debian; then
+		echo "deps: this is not Debian or Ubuntu; install by hand:" >&2
+		list_upstream "$rows" >&2
+		return 1
+	fi
+	if [ "$(id -u)" != 0 ]; then
+		if ! tool sudo; then
+			choose_packages "$rows"
+			echo "deps: not root, and there is no sudo; run as root:" >&2
+			echo "  apt-get update && apt-get install -y --no-install-recommends ${packages[*]}" >&2
+			return 1
+		fi
+		root=(sudo)
+	fi
+	"${root[@]}" "${apt[@]}" update -qq || echo "deps: apt-get update failed; going on without" >&2
+	choose_packages "$rows"
+	[ ${#packages[@]} -eq 0 ] ||
+		"${root[@]}" "${apt[@]}" install -y -qq --no-install-recommends "${packages[@]}" || return 1
+	check
+}
+
+case "${1:-}" in
+-check) check "${2:-}" ;;
+'') install_missing ;;
+*)
+	echo "usage: tests/deps.sh [-check [test]]" >&2
+	exit 2
+	;;
+esac
