@@ -33,7 +33,10 @@ struct code_place {
 	uint64_t entry;  /* run-time address of the function's first byte */
 };
 
-/* False where nothing is mapped at ip. */
+/*
+ * False where nothing is mapped at ip, or no code of the image. Any number of threads may look
+ * things up in a map, while nobody adds to it.
+ */
 bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place);
 
 /*

@@ -3,6 +3,7 @@
  * One ELF file: its code bytes, functions, and source lines. The only user of libelf and libdw.
  * Addresses here are link-time virtual addresses ("vaddr"), offsets are file offsets.
  * The file may be anybody's: nothing in it is believed before it is checked.
+ * Tables are built when they are first needed. Any number of threads may share an image.
  */
 #ifndef MTBPF_TARGET_ELF_IMAGE_H
 #define MTBPF_TARGET_ELF_IMAGE_H
@@ -54,7 +55,10 @@ const char *elf_image__name(const struct elf_image *image);
 /* The GNU build id as lower-case hex, "" where there is none. Valid as long as the image. */
 const char *elf_image__build_id(const struct elf_image *image);
 
-/* Executable segments' conversions; UINT64_MAX where no segment holds it. */
+/*
+ * Executable segments' conversions; UINT64_MAX where no segment holds it. A segment is what the
+ * kernel maps of it: whole pages.
+ */
 uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset);
 uint64_t elf_image__offset_of_vaddr(const struct elf_image *image, uint64_t vaddr);
 
@@ -75,8 +79,18 @@ const struct function *elf_image__function_at(struct elf_image *image, uint64_t 
  */
 bool function__source(const struct function *function, struct source_place *place);
 
-/* Every function from the symbol tables, ascending by vaddr, aliases (same vaddr) as own entries. */
+/*
+ * Every function from the symbol tables, ascending by vaddr, aliases (same vaddr) as own entries:
+ * elf_image__function_at() answers with the first of them.
+ */
 size_t elf_image__function_count(struct elf_image *image);
 const struct function *elf_image__function(struct elf_image *image, size_t index);
+/* elf_image__function(index)->raw_name, without the cost of demangling `name` for it. */
+const char *elf_image__raw_name(const struct elf_image *image, size_t index);
+/*
+ * The name as people write it: demangled, without parameters ("ns::foo"). NULL where raw_name is
+ * not a mangled one. Freed by the caller.
+ */
+char *elf_image__short_name(const char *raw_name);
 
 #endif

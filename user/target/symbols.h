@@ -3,6 +3,7 @@
 #ifndef MTBPF_TARGET_SYMBOLS_H
 #define MTBPF_TARGET_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,11 +16,15 @@ struct module {
 	struct mapping mapping; /* the first executable one; path is owned by the process */
 	struct elf_image *image;
 	uint64_t bias; /* run-time address = vaddr + bias */
+	bool is_executable; /* the program itself, not a library */
 };
 
 struct symbols {
 	struct module *modules;
 	size_t n;
+	pid_t pid;   /* 0: a program that does not run yet */
+	char *label; /* for messages: "process 4242 (svc)", or the program's path */
+	char *path;  /* symbols__open_file(): the module's mapping.path */
 };
 
 /*
@@ -29,6 +34,7 @@ struct symbols {
 int symbols__open(struct symbols *symbols, const struct process *process);
 /*
  * The same for a program that does not run yet (`run`): the one executable file. bias is 0.
+ * 0, or -errno after one line and a hint on stderr.
  */
 int symbols__open_file(struct symbols *symbols, const char *path);
 void symbols__close(struct symbols *symbols);
@@ -42,7 +48,8 @@ struct symbol_match {
  * Finds the one function a user means by `name`: its raw or demangled name, exactly; or, for C++
  * and Rust, the demangled name without its parameters or Rust hash. The executable is searched
  * before libraries: a match there hides matches elsewhere. "libfoo.so:name" (base name, a prefix
- * up to '.' will do) names the module.
+ * up to '.' will do) names the module. "0x1234" is the function whose code begins at that vaddr, as
+ * the candidates are listed: so that there is a way to tell two static functions of one name apart.
  * 0, or after one line and a hint on stderr: -ENOENT (with the nearest name), -ENOTUNIQ (with the
  * first candidates), -ENODATA: the process has no symbols at all.
  */

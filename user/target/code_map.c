@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "target/code_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/vec.h"
+
+struct code_range {
+	uint64_t start, end; /* [start, end), so that none reaches the last byte of all */
+	uint64_t pgoff;	     /* file offset of start */
+	struct elf_image *image;
+};
+
+struct code_map {
+	VEC(struct code_range) ranges; /* disjoint, ascending */
+	/* The index that was right last time. Only a hint, so that threads may race for it. */
+	size_t last;
+};
+
+struct code_map *code_map__new(void)
+{
+	return calloc(1, sizeof(struct code_map));
+}
+
+void code_map__free(struct code_map *map)
+{
+	if (!map)
+		return;
+	VEC_FINI(&map->ranges);
+	free(map);
+}
+
+/* The first range that ends behind ip. */
+static size_t first_behind(const struct code_map *map, uint64_t ip)
+{
+	size_t lo = 0, hi = map->ranges.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (map->ranges.v[mid].end <= ip)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void cut_front(struct code_range *range, uint64_t start)
+{
+	range->pgoff += start - range->start;
+	range->start = start;
+}
+
+/* Puts `range` in the place of ranges[from, to). The room is there. */
+static void replace(struct code_map *map, size_t from, size_t to, struct code_range range)
+{
+	struct code_range *v = map->ranges.v;
+
+	memmove(&v[from + 1], &v[to], (map->ranges.n - to) * sizeof(*v));
+	v[from] = range;
+	map->ranges.n = map->ranges.n - (to - from) + 1;
+}
+
+/* Room for two more: the new range, and what an old one leaves behind it. 0 or -ENOMEM. */
+static int reserve_two(struct code_map *map)
+{
+	return vec__grow(&map->ranges.v, &map->ranges.cap, map->ranges.n + 1,
+			 sizeof(*map->ranges.v));
+}
+
+int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t pgoff,
+		  struct elf_image *image)
+{
+	struct code_range added = {start, start + len, pgoff, image};
+	size_t from, to;
+
+	if (!len || start > UINT64_MAX - len || pgoff > UINT64_MAX - len)
+		return -EINVAL;
+	if (reserve_two(map))
+		return -ENOMEM;
+	from = first_behind(map, start);
+	if (from < map->ranges.n && map->ranges.v[from].start < start) {
+		struct code_range *old = &map->ranges.v[from], rest = *old;
+
+		/* A hole in the middle of the old one leaves two. */
+		if (old->end > added.end) {
+			cut_front(&rest, added.end);
+			replace(map, from + 1, from + 1, rest);
+			old = &map->ranges.v[from];
+		}
+		old->end = start;
+		from++;
+	}
+	to = from;
+	while (to < map->ranges.n && map->ranges.v[to].end <= added.end)
+		to++;
+	if (to < map->ranges.n && map->ranges.v[to].start < added.end)
+		cut_front(&map->ranges.v[to], added.end);
+	replace(map, from, to, added);
+	return 0;
+}
+
+static const struct code_range *find_range(struct code_map *map, uint64_t ip)
+{
+	size_t i = __atomic_load_n(&map->last, __ATOMIC_RELAXED);
+
+	if (i < map->ranges.n &&
+	    ip - map->ranges.v[i].start < map->ranges.v[i].end - map->ranges.v[i].start)
+		return &map->ranges.v[i];
+	i = first_behind(map, ip);
+	if (i == map->ranges.n || map->ranges.v[i].start > ip)
+		return NULL;
+	__atomic_store_n(&map->last, i, __ATOMIC_RELAXED);
+	return &map->ranges.v[i];
+}
+
+bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place)
+{
+	const struct code_range *range = find_range(map, ip);
+
+	if (!range)
+		return false;
+	place->image = range->image;
+	place->vaddr = elf_image__vaddr_of_offset(range->image, range->pgoff + (ip - range->start));
+	if (place->vaddr == UINT64_MAX)
+		return false;
+	place->function = elf_image__function_at(range->image, place->vaddr);
+	if (!place->function)
+		return false;
+	place->entry = ip - place->vaddr + place->function->vaddr;
+	return true;
+}
+
+size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		const struct code_range *range = find_range(map, ip + done);
+		size_t n, in_file;
+		const uint8_t *bytes;
+
+		if (!range)
+			break;
+		bytes = elf_image__bytes(range->image, range->pgoff + (ip + done - range->start),
+					 &in_file);
+		n = len - done;
+		if (n > range->end - (ip + done))
+			n = range->end - (ip + done);
+		if (n > in_file)
+			n = in_file;
+		if (!n)
+			break;
+		memcpy(buf + done, bytes, n);
+		done += n;
+	}
+	return done;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of elf_image share: the image and its lazily built tables.
+ * Everything but elf_image__segment() and the entry points wants image->lock held.
+ */
+#ifndef MTBPF_TARGET_ELF_INTERNAL_H
+#define MTBPF_TARGET_ELF_INTERNAL_H
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/elf_image.h"
+#include "util/vec.h"
+
+/* Executable bytes that lie in the file, rounded to whole pages as the kernel maps them. */
+struct elf_segment {
+	uint64_t vaddr, offset, size;
+};
+
+/* [start, end) */
+struct elf_extent {
+	uint64_t start, end;
+};
+typedef VEC(struct elf_extent) elf_extent_vec;
+
+struct function_entry {
+	struct function function;	   /* .name is NULL until somebody wants to read it */
+	const struct source_place *source; /* NULL: not looked up yet */
+	uint32_t unit;			   /* which STT_FILE a local symbol belongs to; 0: global */
+	uint8_t rank;			   /* among aliases; the lowest speaks for the address */
+};
+typedef VEC(struct function_entry) function_entry_vec;
+
+/* Code that resolves to an entry; a cold part's start is not its function's vaddr. */
+struct function_range {
+	uint64_t start, end;
+	struct function_entry *entry;
+};
+typedef VEC(struct function_range) function_range_vec;
+
+/* Disjoint, ascending. The starts are apart to keep the binary search in few cache lines. */
+struct function_table {
+	size_t n;
+	uint64_t *starts;
+	struct function_range *ranges;
+};
+
+struct elf_string;
+
+struct elf_image {
+	char *name;
+	const char *module; /* points into name */
+	const uint8_t *data;
+	size_t size;
+	bool is_mapped;		      /* data is a mapping, else from malloc */
+	Elf *elf;		      /* NULL for code without an ELF file around it */
+	struct elf_segment *segments; /* ascending and disjoint by vaddr */
+	size_t n_segments;
+	elf_extent_vec sections; /* the executable ones; ascending and disjoint */
+	char build_id[2 * 64 + 1];
+
+	pthread_mutex_t lock;
+	struct elf_string *strings;
+	bool has_symbols;
+	function_entry_vec symbols; /* ascending by vaddr, then rank */
+	function_entry_vec stubs;   /* the PLT */
+	function_entry_vec unknown;
+	/* Published with release order, never taken back: readers need no lock. */
+	struct function_table *known;	/* symbols and stubs */
+	struct function_table *full;	/* and the holes between them */
+	struct function_entry fallback; /* where memory ran out */
+
+	struct elf_debug *debug; /* of elf_source.c */
+	bool has_debug;		 /* debug has been looked for */
+};
+
+/* elf_image.c: the segment that holds vaddr, or NULL. */
+const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
+/* Whether vaddr lies in an executable section. */
+bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
+/*
+ * Where the executable section that holds vaddr ends; between sections, where the next begins;
+ * behind the last, where the segment ends.
+ */
+uint64_t elf_image__section_end(const struct elf_image *image, uint64_t vaddr);
+/* The section of that name; *shdr is its header. NULL where there is none. */
+Elf_Scn *elf_image__section(const struct elf_image *image, const char *name, GElf_Shdr *shdr);
+/* A section's whole data, at least `need` bytes; NULL where it is damaged or holds no bytes. */
+const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
+/* The string at offset of a string table, or NULL where it does not end in the table. */
+const char *elf_section__string(const Elf_Data *strings, size_t offset);
+
+/*
+ * elf_demangle.c: the readable form of a C++ or Rust name, with parameters or without. NULL where
+ * it is none, or too long to be read. Freed by the caller.
+ */
+char *elf_demangle(const char *raw_name, bool with_parameters);
+/* Whether elf_demangle() could make anything of it. */
+bool elf_demangle__is_mangled(const char *raw_name);
+
+/* elf_names.c: copies len bytes that live as long as the image, NUL added. NULL: no memory. */
+char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
+void elf_image__free_strings(struct elf_image *image);
+/* Sets function.raw_name, and function.name where that costs nothing. */
+void function_entry__set_name(struct function_entry *entry, const char *raw_name);
+/* Makes sure that function.name can be read. Takes the lock itself. */
+const struct function *function_entry__named(struct function_entry *entry);
+
+/* elf_symbols.c: fills image->symbols. 0 or -ENOMEM. */
+int elf_image__load_symbols(struct elf_image *image);
+/* The first entry at exactly vaddr, or NULL. */
+struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t vaddr);
+
+/* elf_cold.c: hands the ranges of "foo.cold" to foo. 0 or -ENOMEM. */
+int elf_image__resolve_cold(struct elf_image *image, struct function_table *table);
+
+/* elf_plt.c: fills image->stubs; wants the symbols. 0 or -ENOMEM. */
+int elf_image__load_stubs(struct elf_image *image);
+
+/* elf_frames.c: what .eh_frame says on where functions lie, ascending. 0 or -ENOMEM. */
+int elf_image__load_frames(struct elf_image *image, elf_extent_vec *frames);
+
+/* elf_ranges.c */
+void function_table__free(struct function_table *table);
+/* The range that holds vaddr, or NULL. */
+struct function_range *function_table__find(const struct function_table *table, uint64_t vaddr);
+
+/* elf_source.c */
+void elf_image__free_debug(struct elf_image *image);
+
+#endif

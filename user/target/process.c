@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "target/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/vec.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+/* What /proc/PID/status says of a task. */
+struct task_status {
+	pid_t tgid;
+	char state; /* 'R', 'S', ..., 'Z' zombie, 'X' dead */
+	bool has_memory;
+	unsigned int threads;
+	char comm[PROCESS_COMM_SIZE];
+};
+
+static void copy_comm(char comm[static PROCESS_COMM_SIZE], const char *text)
+{
+	snprintf(comm, PROCESS_COMM_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* The text behind "\nField:\t", or NULL. */
+static const char *status_field(const char *text, const char *field)
+{
+	const char *at = strstr(text, field);
+
+	return at ? at + strlen(field) : NULL;
+}
+
+/* 0 or -errno: -ESRCH where there is no such task. */
+static int read_status(pid_t pid, struct task_status *status)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *name, *state, *tgid, *threads;
+	char path[64];
+	size_t len;
+	int err;
+
+	if (pid <= 0)
+		return -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	err = fs__read(path, &text, &len);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	/* The kernel escapes newlines in the name, so a field cannot be forged by it. */
+	name = !strncmp(text, "Name:\t", 6) ? text + 6 : NULL;
+	state = status_field(text, "\nState:\t");
+	tgid = status_field(text, "\nTgid:\t");
+	threads = status_field(text, "\nThreads:\t");
+	if (!name || !state || !tgid || !threads)
+		return -ESRCH;
+	status->state = *state;
+	status->tgid = atoi(tgid);
+	status->threads = (unsigned int)strtoul(threads, NULL, 10);
+	status->has_memory = status_field(text, "\nVmSize:\t") != NULL;
+	copy_comm(status->comm, name);
+	return 0;
+}
+
+static bool is_dead(const struct task_status *status)
+{
+	return status->state == 'Z' || status->state == 'X';
+}
+
+static int refuse_missing(pid_t pid)
+{
+	log__error("no process with pid %d", (int)pid);
+	log__hint("'pgrep -a NAME' lists pids");
+	return -ESRCH;
+}
+
+static int refuse_dead(pid_t pid, const struct task_status *status)
+{
+	if (status->threads > 1) {
+		log__error("the main thread of process %d (%s) has exited", (int)pid, status->comm);
+		log__hint("a process can be looked at only while its main thread runs");
+	} else {
+		log__error("process %d has exited (zombie)", (int)pid);
+		log__hint("its parent has not collected its exit status yet; start it again");
+	}
+	return -ESRCH;
+}
+
+static int refuse_thread(pid_t tid, pid_t pid)
+{
+	log__error("%d is a thread of process %d", (int)tid, (int)pid);
+	log__hint("use -pid %d", (int)pid);
+	return -EINVAL;
+}
+
+static int refuse_kernel_thread(pid_t pid, const char *comm)
+{
+	log__error("%d (%s) is a kernel thread", (int)pid, comm);
+	log__hint("only programs in user space can be traced; 'pgrep -a NAME' lists pids");
+	return -ENOEXEC;
+}
+
+static int refuse_access(pid_t pid, const char *comm, int err)
+{
+	log__error("cannot look at process %d (%s): %s", (int)pid, comm, strerror(-err));
+	if (err == -EACCES || err == -EPERM)
+		log__hint("it belongs to another user: run as root, or with CAP_SYS_PTRACE");
+	return err == -EPERM ? -EACCES : err;
+}
+
+/* Refuses what is no process that could be traced. 0 or -errno, message printed. */
+static int check_status(pid_t pid, struct task_status *status)
+{
+	int err = read_status(pid, status);
+
+	if (err == -ESRCH)
+		return refuse_missing(pid);
+	if (err)
+		return refuse_access(pid, "?", err);
+	if (status->tgid != pid)
+		return refuse_thread(pid, status->tgid);
+	if (is_dead(status))
+		return refuse_dead(pid, status);
+	if (!status->has_memory)
+		return refuse_kernel_thread(pid, status->comm);
+	return 0;
+}
+
+/* What /proc/PID/exe reads, into *exe. 0 or -errno. */
+static int read_exe(pid_t pid, char **exe)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	target[n] = '\0';
+	*exe = strdup(target);
+	return *exe ? 0 : -ENOMEM;
+}
+
+int process__open(struct process *process, pid_t pid)
+{
+	struct task_status status;
+	int err;
+
+	*process = (struct process){.pid = pid};
+	err = check_status(pid, &status);
+	if (err)
+		return err;
+	memcpy(process->comm, status.comm, sizeof(process->comm));
+	err = read_exe(pid, &process->exe);
+	if (!err)
+		err = mappings__read(&process->maps, pid);
+	/* An empty map is what an exiting process shows. */
+	if (!err && !process->maps.n)
+		err = -ESRCH;
+	if (err) {
+		process__close(process);
+		return err == -ESRCH ? refuse_missing(pid) : refuse_access(pid, status.comm, err);
+	}
+	return 0;
+}
+
+void process__close(struct process *process)
+{
+	mappings__fini(&process->maps);
+	free(process->exe);
+	process->exe = NULL;
+}
+
+static void cleanup__closedir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int process__threads(pid_t pid, pid_t **tids, size_t *n)
+{
+	__attribute__((cleanup(cleanup__closedir))) DIR *dir = NULL;
+	VEC(pid_t) vec = {0};
+	struct dirent *entry;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((entry = readdir(dir))) {
+		pid_t tid = atoi(entry->d_name), *slot;
+
+		if (tid <= 0)
+			continue;
+		slot = VEC_PUSH(&vec);
+		if (!slot) {
+			VEC_FINI(&vec);
+			return -ENOMEM;
+		}
+		*slot = tid;
+	}
+	if (!vec.n)
+		return -ESRCH;
+	qsort(vec.v, vec.n, sizeof(*vec.v), compare_pids);
+	*tids = vec.v;
+	*n = vec.n;
+	return 0;
+}
+
+void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SIZE])
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	copy_comm(name, fs__read(path, &text, &len) ? "?" : text);
+}
+
+bool process__alive(pid_t pid)
+{
+	struct task_status status;
+
+	/* A main thread that has exited is a zombie too; its process lives on in the others. */
+	return !read_status(pid, &status) && (!is_dead(&status) || status.threads > 1);
+}
