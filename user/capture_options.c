@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "capture_options.h"
+
+#include <errno.h>
+
+#include "util/log.h"
+
+const char *const source_names[] = {"auto", "pt", "soft", NULL};
+
+int capture_options__check(const struct capture_options *o, const char *command)
+{
+	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
+	if (o->delay_thresh_ns && o->duration_thresh_ns) {
+		log__error("%s: -delay-thresh and -duration-thresh cannot both be given", command);
+		log__hint("delay: from one call to the next; duration: of one call");
+		return -EINVAL;
+	}
+	if ((o->delay_thresh_ns || o->duration_thresh_ns) && !o->symbol) {
+		log__error("%s: a threshold needs a function to measure", command);
+		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
+		return -EINVAL;
+	}
+	return 0;
+}

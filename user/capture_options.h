@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that attach, run, record and watch share. */
+#ifndef MTBPF_CAPTURE_OPTIONS_H
+#define MTBPF_CAPTURE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/source.h"
+#include "util/options.h"
+
+struct capture_options {
+	int pid;
+	const char *symbol;
+	uint64_t delay_thresh_ns, duration_thresh_ns;
+	const char *output;
+	int source; /* index into source_names */
+	uint64_t snapshot_size;
+	uint64_t timeout_ns; /* 0: none */
+	const char *truth;   /* soft: a file for the true stack */
+	bool no_ret_compression;
+	bool verbose, quiet;
+};
+
+enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SOFT };
+extern const char *const source_names[];
+
+#define CAPTURE_DEFAULTS                                                                           \
+	{                                                                                          \
+		.snapshot_size = 4u << 20                                                          \
+	}
+
+#define OPTION(member) offsetof(struct capture_options, member)
+
+#define OPTION_PID                                                                                 \
+	{                                                                                          \
+		"pid", NULL, 'p', OPT_INT, "PID", "the process", OPTION(pid), NULL                 \
+	}
+#define OPTION_SYMBOL                                                                              \
+	{                                                                                          \
+		"symbol", "trigger", 's', OPT_STRING, "NAME",                                      \
+			"the function whose hits trigger; lib.so:NAME for one in a library",       \
+			OPTION(symbol), NULL                                                       \
+	}
+#define OPTION_DELAY                                                                               \
+	{                                                                                          \
+		"delay-thresh", NULL, 0, OPT_DURATION, "D",                                        \
+			"trigger when a thread's hits lie at least this far apart: 10ms",          \
+			OPTION(delay_thresh_ns), NULL                                              \
+	}
+#define OPTION_DURATION                                                                            \
+	{                                                                                          \
+		"duration-thresh", NULL, 0, OPT_DURATION, "D",                                     \
+			"trigger when a call of the function takes at least this long",            \
+			OPTION(duration_thresh_ns), NULL                                           \
+	}
+#define OPTIONS_LOG                                                                                \
+	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
+	{                                                                                          \
+		"q", "quiet", 0, OPT_FLAG, NULL, "say only errors", OPTION(quiet), NULL            \
+	}
+#define OPTIONS_CAPTURE                                                                              \
+	{"source",                                                                                   \
+	 NULL,                                                                                       \
+	 0,                                                                                          \
+	 OPT_CHOICE,                                                                                 \
+	 "SOURCE",                                                                                   \
+	 "pt (Intel PT; the default) or soft (single-stepping: any machine, far slower)",            \
+	 OPTION(source),                                                                             \
+	 source_names},                                                                              \
+		{"snapshot-size",                                                                    \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_SIZE,                                                                           \
+		 "SIZE",                                                                             \
+		 "bytes of trace kept a thread: how far back it looks (4M)",                         \
+		 OPTION(snapshot_size),                                                              \
+		 NULL},                                                                              \
+		{"timeout",	     NULL, 0,                                                        \
+		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
+		 OPTION(timeout_ns), NULL},                                                          \
+		{"truth",	NULL,	0,                                                           \
+		 OPT_STRING,	"FILE", "soft: log the true stack after every call and return",      \
+		 OPTION(truth), NULL},                                                               \
+	{                                                                                            \
+		"no-ret-compression", NULL, 0, OPT_FLAG, NULL, "soft: write every return in full",   \
+			OPTION(no_ret_compression), NULL                                             \
+	}
+
+/* Sets the log level; checks what belongs together. 0, or -EINVAL after a line and a hint. */
+int capture_options__check(const struct capture_options *options, const char *command);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands. Each takes its own argv (argv[0] is its name) and returns the exit code. */
+#ifndef MTBPF_CMD_H
+#define MTBPF_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum exit_code {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,	     /* unknown command, option, symbol, process: nothing was touched */
+	EXIT_NO_TRIGGER = 3, /* the time was over; a snapshot was still taken */
+};
+
+int cmd_attach(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_record(int argc, char **argv);
+int cmd_decode(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+
+/* The exit code for what options__parse() returned; only for an error. */
+int exit_code_for_options(int err);
+
+#endif

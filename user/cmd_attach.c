@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/* attach and record: a process that runs already. */
+#include <errno.h>
+
+#include "capture_command.h"
+#include "cmd.h"
+#include "util/log.h"
+
+static const struct option_spec specs[] = {
+	OPTION_PID,
+	OPTION_SYMBOL,
+	OPTION_DELAY,
+	OPTION_DURATION,
+	{"output", NULL, 'o', OPT_STRING, "FILE",
+	 "NAME.fxt, .fxt.gz or .fxt.zst; the recording is NAME.mtbpf beside it (trace.fxt)",
+	 OPTION(output), NULL},
+	OPTIONS_CAPTURE,
+	OPTIONS_LOG,
+};
+
+#define N_SPECS (sizeof(specs) / sizeof(specs[0]))
+
+static const struct option_table attach_table = {
+	.command = "attach",
+	.usage = "attach -pid PID [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options]",
+	.summary = "Waits for the slow call, freezes the trace at it, and decodes it.",
+	.specs = specs,
+	.count = N_SPECS,
+};
+
+static const struct option_table record_table = {
+	.command = "record",
+	.usage = "record -pid PID [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options]",
+	.summary = "The same without decoding: 'mtbpf decode NAME.mtbpf' does that, anywhere.",
+	.specs = specs,
+	.count = N_SPECS,
+};
+
+int exit_code_for_options(int err)
+{
+	return err == -ECANCELED ? EXIT_OK : EXIT_USAGE;
+}
+
+static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
+{
+	struct capture_options options = CAPTURE_DEFAULTS;
+	struct session_start start = {0};
+	int rest, err;
+
+	err = options__parse(table, &options, argc, argv, &rest);
+	if (err)
+		return exit_code_for_options(err);
+	if (rest < argc) {
+		log__error("%s: what is '%s'?", table->command, argv[rest]);
+		log__hint("usage: mtbpf %s", table->usage);
+		return EXIT_USAGE;
+	}
+	if (capture_options__check(&options, table->command))
+		return EXIT_USAGE;
+	if (!options.pid) {
+		log__error("%s: which process?", table->command);
+		log__hint("add -pid PID (pgrep -a NAME lists them), or use 'mtbpf run -- CMD'");
+		return EXIT_USAGE;
+	}
+	start.pid = options.pid;
+	return capture_command__run(&options, &start, decode);
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	return capture_running(&attach_table, argc, argv, true);
+}
+
+int cmd_record(int argc, char **argv)
+{
+	return capture_running(&record_table, argc, argv, false);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/* decode: a recording, wherever it was made, to a trace. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "output_name.h"
+#include "pipeline.h"
+#include "util/log.h"
+#include "util/options.h"
+
+enum print { PRINT_NOTHING, PRINT_CALLS, PRINT_BRANCHES };
+static const char *const print_names[] = {"nothing", "calls", "branches", NULL};
+
+struct decode_options {
+	const char *output;
+	int print;
+	bool verbose, quiet;
+};
+
+static const struct option_spec specs[] = {
+	{"output", NULL, 'o', OPT_STRING, "FILE",
+	 "the trace: NAME.fxt, .fxt.gz or .fxt.zst (the recording's name with .fxt)",
+	 offsetof(struct decode_options, output), NULL},
+	{"print", NULL, 0, OPT_CHOICE, "WHAT",
+	 "instead of a trace, lines on stdout: calls (tid depth start end name) or branches (tid "
+	 "time kind from to)",
+	 offsetof(struct decode_options, print), print_names},
+	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
+	 NULL},
+	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors", offsetof(struct decode_options, quiet),
+	 NULL},
+};
+
+static const struct option_table table = {
+	.command = "decode",
+	.usage = "decode RECORDING [-o NAME.fxt]",
+	.summary =
+		"Decodes a recording, or a perf.data of 'perf record -e intel_pt//u --per-thread'.",
+	.specs = specs,
+	.count = sizeof(specs) / sizeof(specs[0]),
+};
+
+/* The trace goes where the recording lies, unless told otherwise. */
+static int name_output(const struct decode_options *options, const char *input,
+		       struct output_names *names)
+{
+	char trimmed[PATH_MAX];
+	size_t n = strlen(input);
+
+	if (options->output)
+		return output_names__from(names, options->output);
+	while (n > 1 && input[n - 1] == '/')
+		n--;
+	snprintf(trimmed, sizeof(trimmed), "%.*s", (int)n, input);
+	if (n > 6 && !strcmp(trimmed + n - 6, ".mtbpf"))
+		return output_names__from(names, trimmed);
+	return output_names__from(names, NULL);
+}
+
+static int print_or_write(const struct decode_options *options, const struct recording *rec,
+			  const char *path)
+{
+	struct decoded decoded;
+	int err;
+
+	if (options->print == PRINT_BRANCHES)
+		return recording__print_branches(rec, stdout);
+	err = decoded__make(&decoded, rec);
+	if (!err && options->print == PRINT_CALLS)
+		err = decoded__write_text(&decoded, stdout);
+	else if (!err)
+		err = decoded__write_trace(&decoded, rec, path);
+	if (!err && options->print == PRINT_NOTHING && !options->quiet)
+		decoded__summarise(&decoded, rec, stdout);
+	decoded__fini(&decoded);
+	return err;
+}
+
+static int decode(const struct decode_options *options, const char *input)
+{
+	struct output_names names;
+	struct recording rec;
+	int err = name_output(options, input, &names);
+
+	if (err)
+		return EXIT_USAGE;
+	recording__init(&rec);
+	err = recording__read(&rec, input);
+	if (!err)
+		err = print_or_write(options, &rec, names.trace);
+	recording__fini(&rec);
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_decode(int argc, char **argv)
+{
+	struct decode_options options = {0};
+	const char *input = NULL;
+	int rest, err;
+
+	/* The recording may stand before or behind the options. */
+	if (argc > 1 && argv[1][0] != '-') {
+		input = argv[1];
+		argv[1] = argv[0];
+		argv++;
+		argc--;
+	}
+	err = options__parse(&table, &options, argc, argv, &rest);
+	if (err)
+		return exit_code_for_options(err);
+	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
+	if (!input && rest < argc)
+		input = argv[rest++];
+	if (!input || rest < argc) {
+		log__error("decode: which recording?");
+		log__hint("usage: mtbpf %s", table.usage);
+		return EXIT_USAGE;
+	}
+	return decode(&options, input);
+}

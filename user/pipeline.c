@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack/stack.h"
+#include "trace/text.h"
+#include "trace/trace_writer.h"
+#include "util/log.h"
+#include "util/units.h"
+#include "view/report.h"
+
+#define REPORT_ROWS 10
+
+static const char *thread_name(const struct recording *rec, pid_t tid)
+{
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].tid == tid)
+			return rec->threads.v[i].comm;
+	return "";
+}
+
+static int decode_thread(struct decoded *decoded, const struct recording *rec,
+			 const struct rec_aux *aux)
+{
+	struct code_map *map = code_map__new();
+	struct stack *stack =
+		map ? stack__new(aux->pid, aux->tid, thread_name(rec, aux->tid), map) : NULL;
+	struct call_tree *tree = stack ? VEC_PUSH(&decoded->trees) : NULL;
+	int err = -ENOMEM;
+
+	if (tree) {
+		*tree = (struct call_tree){0};
+		err = decode__thread(rec, aux, decoded->images, map, stack__branch, stack,
+				     &decoded->totals);
+		if (!err)
+			err = stack__finish(stack, tree);
+	}
+	stack__free(stack);
+	code_map__free(map);
+	return err;
+}
+
+/* The code as it was at the end, for addresses that come with the hits. */
+static int add_hits(struct decoded *decoded, const struct recording *rec)
+{
+	struct code_map *map = code_map__new();
+	size_t next = 0;
+	int err = map ? 0 : -ENOMEM;
+
+	if (!err)
+		err = images__apply(decoded->images, rec->pid, UINT64_MAX, &next, map);
+	for (size_t i = 0; i < rec->hits.n && !err; i++) {
+		const struct mt_hit *hit = &rec->hits.v[i];
+		struct hit_mark *mark = VEC_PUSH(&decoded->hits);
+		struct code_place place;
+
+		if (!mark) {
+			err = -ENOMEM;
+			break;
+		}
+		*mark = (struct hit_mark){.time_ns = hit->time_ns,
+					  .value_ns = hit->value_ns,
+					  .sequence = hit->sequence,
+					  .reason = hit->reason,
+					  .pid = (pid_t)hit->tgid,
+					  .tid = (pid_t)hit->tid,
+					  .ip = rec->probe_ip ? rec->probe_ip : hit->ip};
+		if (code_map__find(map, mark->ip, &place))
+			mark->function = place.function;
+	}
+	code_map__free(map);
+	return err;
+}
+
+int decoded__make(struct decoded *decoded, const struct recording *rec)
+{
+	int err = 0;
+
+	*decoded = (struct decoded){.images = images__new(rec)};
+	if (!decoded->images)
+		err = -ENOMEM;
+	for (size_t i = 0; i < rec->aux.n && !err; i++)
+		err = decode_thread(decoded, rec, &rec->aux.v[i]);
+	if (!err)
+		err = add_hits(decoded, rec);
+	if (err == -ENOMEM) {
+		log__error("out of memory while decoding");
+		log__hint("a smaller -snapshot-size decodes to less");
+	}
+	return err;
+}
+
+void decoded__fini(struct decoded *decoded)
+{
+	for (size_t i = 0; i < decoded->trees.n; i++)
+		call_tree__fini(&decoded->trees.v[i]);
+	VEC_FINI(&decoded->trees);
+	VEC_FINI(&decoded->hits);
+	images__free(decoded->images);
+}
+
+int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
+			 const char *path)
+{
+	struct trace_options options = {.base_ns = decoded->totals.first_ns};
+	struct trace_writer *writer = trace_writer__open(path, &options);
+	struct trace_totals totals;
+	char size[UNITS_TEXT_SIZE];
+	int err;
+
+	if (!writer)
+		return -errno;
+	trace_writer__process(writer, rec->pid, rec->command ? rec->command : "");
+	for (size_t i = 0; i < decoded->trees.n; i++)
+		trace_writer__thread(writer, &decoded->trees.v[i]);
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		trace_writer__hit(writer, &decoded->hits.v[i]);
+	err = trace_writer__close(writer, &totals);
+	if (err)
+		return err;
+	if (totals.too_deep)
+		log__warn("%" PRIu64
+			  " slices lie deeper than Perfetto shows (512) and are left out",
+			  totals.too_deep);
+	log__info("%s: %" PRIu64 " slices, %s; open it in https://ui.perfetto.dev", path,
+		  totals.slices, units__format_size(size, totals.bytes));
+	return 0;
+}
+
+int decoded__write_text(const struct decoded *decoded, FILE *out)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < decoded->trees.n && !err; i++)
+		err = trace_text__tree(out, &decoded->trees.v[i], decoded->totals.first_ns);
+	return err;
+}
+
+static void print_hit(const struct hit_mark *hit, FILE *out)
+{
+	const char *name = hit->function ? hit->function->name : "the trigger";
+	char value[UNITS_TEXT_SIZE];
+
+	units__format_duration(value, hit->value_ns);
+	if (hit->reason == MT_HIT_DELAY)
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one before\n",
+			hit->sequence, name, hit->tid, value);
+	else if (hit->reason == MT_HIT_DURATION)
+		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s\n", hit->sequence, name,
+			hit->tid, value);
+	else
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d\n", hit->sequence, name, hit->tid);
+}
+
+static void print_lost(const struct decode_totals *totals, FILE *out)
+{
+	for (int reason = GAP_NONE + 1; reason < GAP_REASONS; reason++)
+		if (totals->gaps[reason])
+			fprintf(out, "gaps: %" PRIu64 " (%s)\n", totals->gaps[reason],
+				gap_reason__name((enum gap_reason)reason));
+}
+
+void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
+{
+	const struct decode_totals *t = &decoded->totals;
+	char span[UNITS_TEXT_SIZE];
+	size_t calls = 0;
+
+	for (size_t i = 0; i < decoded->trees.n; i++)
+		calls += decoded->trees.v[i].calls.n;
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		print_hit(&decoded->hits.v[i], out);
+	fprintf(out, "the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu threads\n",
+		units__format_duration(span, t->last_ns - t->first_ns), t->insns, calls,
+		decoded->trees.n);
+	print_lost(t, out);
+	if (!decoded->hits.n)
+		return;
+	if (report__print(out, &(struct report_input){
+				       .trees = decoded->trees.v,
+				       .n_trees = decoded->trees.n,
+				       .hit = &decoded->hits.v[decoded->hits.n - 1],
+				       .threshold_ns = rec->threshold_ns,
+				       .top = REPORT_ROWS,
+			       }) == -ENODATA)
+		fprintf(out, "the whole iteration is not in the lookback: a larger -snapshot-size "
+			     "looks back further\n");
+}
+
+struct branch_printer {
+	FILE *out;
+	pid_t tid;
+};
+
+static int print_branch(void *ctx, const struct branch *b)
+{
+	const struct branch_printer *p = ctx;
+
+	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64 "\n", p->tid, b->time_ns,
+		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
+	return 0;
+}
+
+int recording__print_branches(const struct recording *rec, FILE *out)
+{
+	struct images *images = images__new(rec);
+	struct decode_totals totals = {0};
+	int err = images ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < rec->aux.n && !err; i++) {
+		struct branch_printer printer = {out, rec->aux.v[i].tid};
+		struct code_map *map = code_map__new();
+
+		err = map ? decode__thread(rec, &rec->aux.v[i], images, map, print_branch, &printer,
+					   &totals)
+			  : -ENOMEM;
+		code_map__free(map);
+	}
+	images__free(images);
+	return err;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything after the capture: joins decode, stack, trace and view. */
+#ifndef MTBPF_PIPELINE_H
+#define MTBPF_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "capture/recording.h"
+#include "decode/decode.h"
+#include "stack/call_tree.h"
+#include "util/vec.h"
+
+/* A decoded recording: a tree a thread, and the hits with their functions. */
+struct decoded {
+	VEC(struct call_tree) trees;
+	VEC(struct hit_mark) hits;
+	struct decode_totals totals;
+	struct images *images; /* owns the functions the trees point to */
+};
+
+/* 0, or -errno after a line and a hint. decoded__fini() in any case. */
+int decoded__make(struct decoded *decoded, const struct recording *rec);
+void decoded__fini(struct decoded *decoded);
+
+/* Writes the trace file. 0, or -errno after a line and a hint. */
+int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
+			 const char *path);
+/* Every slice as a line: tid depth start end name. */
+int decoded__write_text(const struct decoded *decoded, FILE *out);
+/* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
+void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
+
+/* Every branch as it is decoded, as a line: tid time kind from to. 0, or -errno with a line. */
+int recording__print_branches(const struct recording *rec, FILE *out);
+
+#endif

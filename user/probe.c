@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/log.h"
+
+static int choose_site(struct probe *probe, const struct symbol_match *match)
+{
+	const struct function *f = match->function;
+	const uint8_t *code;
+	size_t len;
+
+	probe->entry_offset = elf_image__offset_of_vaddr(f->image, f->vaddr);
+	code = probe->entry_offset == UINT64_MAX
+		       ? NULL
+		       : elf_image__bytes(f->image, probe->entry_offset, &len);
+	if (!code) {
+		log__error("cannot read the code of %s in %s", f->name, f->module);
+		log__hint("the file is damaged, or was replaced after the process started");
+		return -EIO;
+	}
+	if (len > f->size)
+		len = f->size;
+	if (probe_site__choose(code, len, f->vaddr, &probe->site)) {
+		log__error("cannot probe %s: its first bytes are no x86-64 instruction", f->name);
+		log__hint("is it data? 'mtbpf list' shows functions");
+		return -EILSEQ;
+	}
+	if (!probe->site.emulated)
+		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
+			  "about 1 us on bare metal, 10 us in a VM",
+			  probe->site.insn);
+	probe->offset = probe->entry_offset + probe->site.skip;
+	return 0;
+}
+
+int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
+		const char *symbol)
+{
+	struct symbols symbols;
+	struct symbol_match match;
+	int err;
+
+	*probe = (struct probe){0};
+	err = exec_path ? symbols__open_file(&symbols, exec_path)
+			: symbols__open(&symbols, process);
+	if (err)
+		return err;
+	err = symbols__find(&symbols, symbol, &match);
+	if (!err)
+		err = choose_site(probe, &match);
+	if (!err && exec_path)
+		snprintf(probe->path, sizeof(probe->path), "%s", exec_path);
+	else if (!err)
+		err = process__mapping_path(process->pid, &match.module->mapping, probe->path,
+					    sizeof(probe->path));
+	if (!err) {
+		snprintf(probe->name, sizeof(probe->name), "%s", match.function->name);
+		if (!exec_path)
+			probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
+		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
+			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
+	}
+	symbols__close(&symbols);
+	return err;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "probe.h"
+#include "target/process.h"
+#include "trigger/trigger.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/units.h"
+#include "view/status.h"
+
+#define STATUS_INTERVAL_NS 1000000000ull
+
+struct session {
+	const struct capture_options *options;
+	const struct session_start *start;
+	struct recording *rec;
+	const struct source_ops *ops;
+	struct source *source;
+	struct trigger *trigger;
+	struct probe probe;
+	int entry_event, return_event;
+	int epoll_fd, signal_fd;
+	uint64_t deadline_ns; /* UINT64_MAX: none */
+	struct mt_stats last_stats;
+	uint64_t last_status_ns;
+};
+
+const struct source_ops *session__source(const struct capture_options *options)
+{
+	const struct source_ops *ops = options->source == SOURCE_SOFT ? &source_soft : &source_pt;
+	int err = ops->probe();
+
+	if (!err)
+		return ops;
+	errno = -err;
+	return NULL;
+}
+
+static struct trigger_config trigger_config(const struct session *s)
+{
+	return (struct trigger_config){
+		.tgid = s->start->pid,
+		.delay_thresh_ns = s->options->delay_thresh_ns,
+		.duration_thresh_ns = s->options->duration_thresh_ns,
+	};
+}
+
+static int open_probe_event(struct session *s, bool on_return)
+{
+	return uprobe_event__open(&(struct uprobe_spec){
+		.path = s->probe.path,
+		/* A return probe replaces the return address: it must be set at the entry. */
+		.offset = on_return ? s->probe.entry_offset : s->probe.offset,
+		.pid = s->start->pid,
+		.on_return = on_return,
+	});
+}
+
+static int open_trigger(struct session *s)
+{
+	struct trigger_config config = trigger_config(s);
+
+	s->trigger = trigger__new(&config);
+	if (!s->trigger)
+		return -errno;
+	s->entry_event = open_probe_event(s, false);
+	if (s->entry_event < 0)
+		return s->entry_event;
+	if (trigger__needs_return(&config)) {
+		s->return_event = open_probe_event(s, true);
+		if (s->return_event < 0)
+			return s->return_event;
+	}
+	return trigger__attach(s->trigger, s->entry_event, s->return_event);
+}
+
+static void close_trigger(struct session *s)
+{
+	trigger__free(s->trigger);
+	s->trigger = NULL;
+	if (s->entry_event >= 0)
+		close(s->entry_event);
+	if (s->return_event >= 0)
+		close(s->return_event);
+	s->entry_event = s->return_event = -1;
+}
+
+/* The vdso is no file: its code is copied while the target lives. Ours is the same one. */
+static int add_vdso(struct session *s, const struct process *process)
+{
+	struct mappings own = {0};
+	const struct mappings *maps = process ? &process->maps : &own;
+	pid_t pid = process ? process->pid : getpid();
+	int err = process ? 0 : mappings__read(&own, pid);
+
+	for (size_t i = 0; i < maps->n && !err; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct rec_image image = {.path = "[vdso]", .start = m->start, .is_elf = true};
+		ssize_t n;
+
+		if (strcmp(m->path, "[vdso]"))
+			continue;
+		image.data = malloc(m->end - m->start);
+		n = image.data ? process__read_memory(pid, m->start, image.data, m->end - m->start)
+			       : -ENOMEM;
+		image.size = n > 0 ? (size_t)n : 0;
+		if (n > 0)
+			err = recording__add_image(s->rec, &image);
+		free(image.data);
+	}
+	mappings__fini(&own);
+	return err;
+}
+
+static int watch_fd(struct session *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* Ctrl-C, and being told to end, take the snapshot: they are read, not suffered. */
+static int open_loop(struct session *s)
+{
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->signal_fd < 0 || s->epoll_fd < 0)
+		return -errno;
+	err = watch_fd(s, s->signal_fd);
+	if (!err && s->trigger)
+		err = watch_fd(s, trigger__fd(s->trigger));
+	return err;
+}
+
+static void show_status(struct session *s, uint64_t now)
+{
+	struct mt_stats stats;
+	struct status_view view = {0};
+
+	if (!s->trigger || trigger__stats(s->trigger, &stats))
+		return;
+	view.hits = stats.hits;
+	view.hits_per_s =
+		(double)(stats.hits - s->last_stats.hits) * 1e9 / (double)(now - s->last_status_ns);
+	view.delay_ns[0] = mt_stats__percentile(&stats, 50);
+	view.delay_ns[1] = mt_stats__percentile(&stats, 99);
+	view.delay_ns[2] = stats.max_ns;
+	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
+	status__show(&view);
+	s->last_stats = stats;
+	s->last_status_ns = now;
+}
+
+/* True where the session is over: *end says why. */
+static int look(struct session *s, enum session_end *end, bool *over)
+{
+	struct signalfd_siginfo info;
+	struct mt_hit hit;
+	int got = s->trigger ? trigger__next(s->trigger, &hit) : 0;
+
+	*over = true;
+	if (got < 0)
+		return got;
+	if (got) {
+		*end = SESSION_TRIGGERED;
+		return recording__add_hit(s->rec, &hit);
+	}
+	if (s->ops->state(s->source) == SOURCE_EXITED)
+		*end = SESSION_EXITED;
+	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info))
+		*end = SESSION_INTERRUPTED;
+	else if (clock__now_ns() >= s->deadline_ns)
+		*end = SESSION_TIMED_OUT;
+	else
+		*over = false;
+	return 0;
+}
+
+static int wait_for_end(struct session *s, enum session_end *end)
+{
+	bool over = false;
+	int err = look(s, end, &over);
+
+	while (!err && !over) {
+		uint64_t now = clock__now_ns(), next = s->last_status_ns + STATUS_INTERVAL_NS;
+		struct epoll_event events[4];
+		int timeout;
+
+		if (now >= next) {
+			show_status(s, now);
+			next = now + STATUS_INTERVAL_NS;
+			s->last_status_ns = now;
+		}
+		if (s->deadline_ns < next)
+			next = s->deadline_ns;
+		timeout = next > now ? (int)((next - now) / 1000000) + 1 : 0;
+		if (epoll_wait(s->epoll_fd, events, 4, timeout) < 0 && errno != EINTR)
+			err = -errno;
+		else
+			err = look(s, end, &over);
+	}
+	status__end();
+	return err;
+}
+
+static int open_source(struct session *s)
+{
+	struct source_config config = {
+		.pid = s->start->pid,
+		.snapshot_size = s->options->snapshot_size,
+		.freeze_fd = s->trigger ? trigger__fd(s->trigger) : -1,
+		.from_exec = s->start->exec_path != NULL,
+		.return_probe = s->return_event >= 0,
+		.truth_path = s->options->truth,
+		.return_compression = !s->options->no_ret_compression,
+	};
+	int err;
+
+	s->source = s->ops->open(&config);
+	if (!s->source)
+		return -errno;
+	err = s->ops->start(s->source);
+	return err ? err : watch_fd(s, s->ops->fd(s->source));
+}
+
+static void say_waiting(const struct session *s)
+{
+	const struct capture_options *o = s->options;
+	char text[UNITS_TEXT_SIZE];
+
+	log__info("%s: %s", s->ops->name, s->ops->about);
+	if (o->delay_thresh_ns)
+		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
+			  "now",
+			  s->probe.name, units__format_duration(text, o->delay_thresh_ns));
+	else if (o->duration_thresh_ns)
+		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
+			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
+	else if (o->symbol)
+		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
+	else
+		log__info("recording; Ctrl-C takes the snapshot");
+}
+
+static int describe(struct session *s, const struct process *process)
+{
+	struct recording *rec = s->rec;
+	const char *command = process ? process->comm : s->start->exec_path;
+
+	rec->pid = s->start->pid;
+	rec->source = strdup(s->ops->name);
+	rec->trigger = strdup(s->probe.name);
+	rec->command = strdup(command);
+	rec->freeze = strdup("at the probe");
+	rec->probe_ip = s->probe.ip;
+	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
+	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
+		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
+						       : MT_HIT_EVERY;
+	return rec->source && rec->trigger && rec->command && rec->freeze ? 0 : -ENOMEM;
+}
+
+/* From the armed trigger to the frozen recording. */
+static int record(struct session *s, enum session_end *end)
+{
+	int err = open_loop(s);
+
+	if (!err)
+		err = open_source(s);
+	if (!err && s->trigger)
+		err = trigger__arm(s->trigger);
+	if (!err && s->start->exec_path && write(s->start->go_fd, "g", 1) != 1)
+		err = -errno;
+	if (err)
+		return err;
+	say_waiting(s);
+	if (s->options->timeout_ns)
+		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
+	s->last_status_ns = clock__now_ns();
+	err = wait_for_end(s, end);
+	if (!err)
+		err = s->ops->freeze(s->source);
+	/* Nothing of ours stays in the target while the recording is looked at. */
+	close_trigger(s);
+	return err ? err : s->ops->read(s->source, s->rec);
+}
+
+static int capture(struct session *s, const struct process *process, enum session_end *end)
+{
+	int err = 0;
+
+	if (s->options->symbol)
+		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
+	if (!err)
+		err = describe(s, process);
+	if (!err)
+		err = add_vdso(s, process);
+	if (!err && s->options->symbol)
+		err = open_trigger(s);
+	if (!err)
+		err = record(s, end);
+	return err;
+}
+
+int session__capture(const struct capture_options *options, const struct session_start *start,
+		     struct recording *rec, enum session_end *end)
+{
+	struct session s = {.options = options,
+			    .start = start,
+			    .rec = rec,
+			    .entry_event = -1,
+			    .return_event = -1,
+			    .epoll_fd = -1,
+			    .signal_fd = -1,
+			    .deadline_ns = UINT64_MAX};
+	struct process process = {0};
+	int err;
+
+	s.ops = session__source(options);
+	if (!s.ops)
+		return -errno;
+	err = start->exec_path ? 0 : process__open(&process, start->pid);
+	if (err)
+		return err;
+	err = capture(&s, start->exec_path ? NULL : &process, end);
+	if (s.source)
+		s.ops->close(s.source);
+	close_trigger(&s);
+	if (s.epoll_fd >= 0)
+		close(s.epoll_fd);
+	if (s.signal_fd >= 0)
+		close(s.signal_fd);
+	if (!start->exec_path)
+		process__close(&process);
+	return err;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The line that is alive while mtbpf waits: hits, their rate, delays against the threshold. */
+#ifndef MTBPF_VIEW_STATUS_H
+#define MTBPF_VIEW_STATUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mtbpf_shared.h"
+
+struct status_view {
+	uint64_t delay_ns[3]; /* p50, p99, max */
+	uint64_t hits;
+	double hits_per_s;
+	uint64_t threshold_ns;
+};
+
+#define STATUS_TEXT_SIZE 160
+/* "1,204 hits  52.1/s  p50 61 ms  p99 80 ms  max 83 ms  threshold 400 ms". Returns buf. */
+const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view);
+
+/* Redraws it in place on stderr, if that is a terminal; else does nothing. */
+void status__show(const struct status_view *view);
+/* Ends the line, so that what follows starts on one of its own. */
+void status__end(void);
+
+#endif
