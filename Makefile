@@ -70,7 +70,7 @@ deps:
 	$(Q)tests/deps.sh
 
 # ---- tests
-include tests/programs/programs.mk
+include tests/programs/programs.mk tests/perfetto/perfetto.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
