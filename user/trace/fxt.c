@@ -256,11 +256,12 @@ static void put_event(struct fxt *fxt, struct record *record, enum event_type ty
 		      const struct fxt_event *event)
 {
 	unsigned int n_args = event->n_args < FXT_MAX_ARGS ? event->n_args : FXT_MAX_ARGS;
+	uint64_t head = (uint64_t)type << 16 | (uint64_t)n_args << 20;
 
-	put_word(record, (uint64_t)type << 16 | (uint64_t)n_args << 20 |
-				 thread_ref(fxt, event->pid, event->tid) << 24 |
-				 string_ref(fxt, event->category) << 32 |
-				 string_ref(fxt, event->name) << 48);
+	head |= thread_ref(fxt, event->pid, event->tid) << 24;
+	head |= string_ref(fxt, event->category) << 32;
+	head |= string_ref(fxt, event->name) << 48;
+	put_word(record, head);
 	put_word(record, event->time_ns);
 	for (unsigned int i = 0; i < n_args; i++)
 		put_arg(fxt, record, &event->args[i]);
