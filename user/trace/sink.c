@@ -16,7 +16,7 @@
 #include "util/log.h"
 
 #define IN_SIZE	 (64 * 1024)
-#define OUT_SIZE (128 * 1024)
+#define OUT_SIZE (32 * 1024)
 
 /* zlib's level 6 makes traces 7 % smaller than 3 does, and takes twice as long. */
 #define GZIP_LEVEL 3
