@@ -307,7 +307,7 @@ static void test_full_file_system(void **state)
 	struct folder *folder = *state;
 	char *stderr_file = folder->stderr_file;
 
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	if (unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", folder->path, "tmpfs", 0, "size=256k")) {
 		print_message("# skip: cannot mount a tmpfs: %s\n", strerror(errno));
 		skip();

@@ -14,7 +14,6 @@
 
 #include "decode/branch.h"
 #include "mtbpf_shared.h"
-#include "trace/text.h"
 
 #define BASE 1000
 #define PID  42
@@ -311,22 +310,6 @@ static void test_names_and_categories_of_kinds(void **state)
 	reader__free(reader);
 }
 
-static void test_gap_names_hold_the_reason(void **state)
-{
-	struct call call = {.kind = CALL_GAP};
-	char expected[32];
-
-	for (int reason = GAP_OVERFLOW; reason <= GAP_LOST; reason++) {
-		call.reason = (uint8_t)reason;
-		snprintf(expected, sizeof(expected), "[gap: %s]",
-			 gap_reason__name((enum gap_reason)reason));
-		assert_string_equal(call__name(&call), expected);
-	}
-	assert_string_equal(gap_reason__name((enum gap_reason)99), "?");
-	assert_string_equal(branch_kind__name(BRANCH_COND), "jcc");
-	assert_string_equal(branch_kind__name(BRANCH_GAP), "gap");
-}
-
 static void write_hit(struct output *output, pid_t pid, uint64_t time, uint64_t value)
 {
 	struct hit_mark hit = {.time_ns = BASE + time,
@@ -434,24 +417,6 @@ static void test_abort_removes_the_file(void **state)
 	assert_int_equal(access(output->path, F_OK), -1);
 }
 
-static void test_text(void **state)
-{
-	struct output *output = *state;
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	add_call(output, 0, 0, 100);
-	add_call(output, 1, 10, 20)->start_ns = 1;
-	add_call(output, 512, 10, 20);
-	add_call(output, 1, 30, 40)->kind = CALL_SYSCALL;
-	assert_int_equal(trace_text__tree(out, &output->tree, BASE), 0);
-	fclose(out);
-	assert_string_equal(text, "43 0 0 100 main\n43 1 0 20 main\n43 1 30 40 [syscall]\n");
-	free(text);
-	trace_writer__abort(output->writer);
-}
-
 #define OUTPUT_TEST(test) cmocka_unit_test_setup_teardown(test, open_output, remove_output)
 
 int main(void)
@@ -466,13 +431,11 @@ int main(void)
 		OUTPUT_TEST(test_arguments_of_a_call),
 		OUTPUT_TEST(test_what_is_unknown_is_left_out),
 		OUTPUT_TEST(test_names_and_categories_of_kinds),
-		cmocka_unit_test(test_gap_names_hold_the_reason),
 		OUTPUT_TEST(test_hits_have_a_thread_of_their_own),
 		OUTPUT_TEST(test_hits_do_not_overlap),
 		OUTPUT_TEST(test_hit_before_the_base),
 		cmocka_unit_test(test_unknown_suffix),
 		OUTPUT_TEST(test_abort_removes_the_file),
-		OUTPUT_TEST(test_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
