@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include "fxt_reader.h"
-#include "trace/trace_writer.h"
+#include "trace_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "decode/branch.h"
-#include "mtbpf_shared.h"
-
-#define BASE 1000
-#define PID  42
-#define TID  43
-
-enum { INSTANT, COUNTER, BEGIN, END, COMPLETE };
 
 static const struct function main_function = {.name = "main", .module = "prog", .vaddr = 0x10};
 static const struct function libc_function = {.name = "write", .module = "libc.so.6"};
@@ -31,41 +18,6 @@ bool function__source(const struct function *function, struct source_place *plac
 	return function == &main_function;
 }
 
-struct output {
-	char folder[40], path[64];
-	struct trace_writer *writer;
-	struct trace_totals totals;
-	struct call_tree tree;
-};
-
-static int open_output(void **state)
-{
-	struct trace_options options = {.base_ns = BASE};
-	struct output *output = calloc(1, sizeof(*output));
-
-	strcpy(output->folder, "/tmp/test_trace_writer.XXXXXX");
-	assert_non_null(mkdtemp(output->folder));
-	snprintf(output->path, sizeof(output->path), "%s/t.fxt", output->folder);
-	output->writer = trace_writer__open(output->path, &options);
-	assert_non_null(output->writer);
-	output->tree.pid = PID;
-	output->tree.tid = TID;
-	strcpy(output->tree.comm, "worker");
-	*state = output;
-	return 0;
-}
-
-static int remove_output(void **state)
-{
-	struct output *output = *state;
-
-	VEC_FINI(&output->tree.calls);
-	unlink(output->path);
-	assert_int_equal(rmdir(output->folder), 0);
-	free(output);
-	return 0;
-}
-
 static struct call *add_call(struct output *output, uint32_t depth, uint64_t start, uint64_t end)
 {
 	struct call *call = VEC_PUSH(&output->tree.calls);
@@ -75,12 +27,6 @@ static struct call *add_call(struct output *output, uint32_t depth, uint64_t sta
 			      .depth = depth,
 			      .function = &main_function};
 	return call;
-}
-
-static struct fxt_reader *close_and_read(struct output *output)
-{
-	assert_int_equal(trace_writer__close(output->writer, &output->totals), 0);
-	return reader__open(output->path);
 }
 
 static struct fxt_reader *write_tree(struct output *output)
@@ -310,88 +256,6 @@ static void test_names_and_categories_of_kinds(void **state)
 	reader__free(reader);
 }
 
-static void write_hit(struct output *output, pid_t pid, uint64_t time, uint64_t value)
-{
-	struct hit_mark hit = {.time_ns = BASE + time,
-			       .value_ns = value,
-			       .sequence = 9,
-			       .reason = MT_HIT_DELAY,
-			       .pid = pid,
-			       .tid = TID,
-			       .ip = 0x401000,
-			       .function = &main_function};
-
-	trace_writer__hit(output->writer, &hit);
-}
-
-static void test_hits_have_a_thread_of_their_own(void **state)
-{
-	struct output *output = *state;
-	struct fxt_reader *reader;
-	const struct read_event *events;
-
-	write_hit(output, PID, 500, 200);
-	write_hit(output, PID + 1, 600, 200);
-	reader = close_and_read(output);
-	events = reader->events.v;
-	assert_int_equal(reader->events.n, 4);
-	assert_int_equal(events[0].record, 7);
-	assert_string_equal(events[0].name, "mtbpf hits");
-	assert_int_equal(event__arg(&events[0], "process")->number, PID);
-	assert_int_equal(events[1].type, COMPLETE);
-	assert_int_equal(events[1].pid, PID);
-	assert_int_equal(events[1].tid, events[0].tid);
-	assert_true(events[1].tid > 1 << 22);
-	assert_string_equal(events[1].name, "hit main");
-	assert_int_equal(event__arg(&events[1], "delay_ns")->number, 200);
-	assert_int_equal(event__arg(&events[1], "sequence")->number, 9);
-	assert_int_equal(event__arg(&events[1], "tid")->number, TID);
-	assert_int_equal(event__arg(&events[1], "address")->number, 0x401000);
-	assert_int_equal(events[3].pid, PID + 1);
-	assert_true(events[3].tid != events[1].tid);
-	reader__free(reader);
-}
-
-/* As far back as it reaches, but not over another one; and inside it where out of order. */
-static void test_hits_do_not_overlap(void **state)
-{
-	static const struct {
-		uint64_t time, value, start;
-	} hits[] = {
-		{500, 200, 300}, {600, 50, 550}, {700, 300, 600},
-		{650, 20, 650},	 {800, 10, 790}, {900, 5000, 800},
-	};
-	const size_t n = sizeof(hits) / sizeof(hits[0]);
-	struct output *output = *state;
-	struct fxt_reader *reader;
-
-	for (size_t i = 0; i < n; i++)
-		write_hit(output, PID, hits[i].time, hits[i].value);
-	reader = close_and_read(output);
-	assert_int_equal(reader->events.n, n + 1);
-	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(reader->events.v[1 + i].time, hits[i].start);
-		assert_int_equal(reader->events.v[1 + i].end, hits[i].time);
-	}
-	reader__free(reader);
-}
-
-static void test_hit_before_the_base(void **state)
-{
-	struct output *output = *state;
-	struct fxt_reader *reader;
-
-	write_hit(output, PID, (uint64_t)-5, 100);
-	write_hit(output, PID, 50, 100);
-	reader = close_and_read(output);
-	assert_int_equal(reader->events.v[1].time, 0);
-	assert_int_equal(reader->events.v[1].end, 0);
-	assert_int_equal(reader->events.v[2].time, 0);
-	assert_int_equal(reader->events.v[2].end, 50);
-	assert_int_equal(output->totals.clamped, 1);
-	reader__free(reader);
-}
-
 static void test_unknown_suffix(void **state)
 {
 	struct trace_options options = {0};
@@ -417,8 +281,6 @@ static void test_abort_removes_the_file(void **state)
 	assert_int_equal(access(output->path, F_OK), -1);
 }
 
-#define OUTPUT_TEST(test) cmocka_unit_test_setup_teardown(test, open_output, remove_output)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,9 +293,6 @@ int main(void)
 		OUTPUT_TEST(test_arguments_of_a_call),
 		OUTPUT_TEST(test_what_is_unknown_is_left_out),
 		OUTPUT_TEST(test_names_and_categories_of_kinds),
-		OUTPUT_TEST(test_hits_have_a_thread_of_their_own),
-		OUTPUT_TEST(test_hits_do_not_overlap),
-		OUTPUT_TEST(test_hit_before_the_base),
 		cmocka_unit_test(test_unknown_suffix),
 		OUTPUT_TEST(test_abort_removes_the_file),
 	};
