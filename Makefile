@@ -81,7 +81,7 @@ $(O)/.test-deps-ok: tests/deps.sh
 $(UNIT:=.o): | $(O)/.test-deps-ok
 
 # ---- tests
-include tests/programs/programs.mk
+include tests/programs/programs.mk tests/perfetto/perfetto.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)

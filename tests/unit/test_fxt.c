@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fxt_reader.h"
+#include "trace/fxt.h"
+
+#include <unistd.h>
+
+struct output {
+	char folder[32], path[48];
+	struct sink *sink;
+	struct fxt *fxt;
+};
+
+static int open_output(void **state)
+{
+	struct output *output = calloc(1, sizeof(*output));
+
+	strcpy(output->folder, "/tmp/test_fxt.XXXXXX");
+	assert_non_null(mkdtemp(output->folder));
+	snprintf(output->path, sizeof(output->path), "%s/t.fxt", output->folder);
+	output->sink = sink__open(output->path);
+	output->fxt = fxt__new(output->sink);
+	assert_non_null(output->fxt);
+	*state = output;
+	return 0;
+}
+
+static struct fxt_reader *read_back(struct output *output)
+{
+	uint64_t bytes;
+
+	fxt__free(output->fxt);
+	assert_int_equal(sink__close(output->sink, &bytes), 0);
+	return reader__open(output->path);
+}
+
+static int remove_output(void **state)
+{
+	struct output *output = *state;
+
+	unlink(output->path);
+	rmdir(output->folder);
+	free(output);
+	return 0;
+}
+
+/* Everything behind the magic number and the initialization record, word for word. */
+static void expect_words(struct output *output, const uint64_t *expected, size_t n)
+{
+	struct fxt_reader *reader = read_back(output);
+
+	assert_int_equal(reader->n_words, n + 3);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(reader->words[3 + i], expected[i]);
+	reader__free(reader);
+}
+
+#define EXPECT_WORDS(output, ...)                                                                  \
+	do {                                                                                       \
+		const uint64_t expected[] = {__VA_ARGS__};                                         \
+		expect_words(output, expected, sizeof(expected) / sizeof(expected[0]));            \
+	} while (0)
+
+static void test_head(void **state)
+{
+	struct fxt_reader *reader = read_back(*state);
+
+	assert_int_equal(reader->n_words, 3);
+	assert_memory_equal(reader->words, "\x10\x00\x04\x46\x78\x54\x16\x00", 8);
+	assert_int_equal(reader->words[1], 0x21);
+	assert_int_equal(reader->words[2], 1000000000);
+	reader__free(reader);
+}
+
+static void test_process_name(void **state)
+{
+	struct output *output = *state;
+
+	fxt__name_process(output->fxt, 42, "proc");
+	EXPECT_WORDS(output, 0x0000000400010022, 0x00000000636f7270, /* string 1: "proc" */
+		     0x0000000001010027, 42);
+}
+
+static void test_thread_name_says_its_process(void **state)
+{
+	struct output *output = *state;
+
+	fxt__name_thread(output->fxt, 42, 43, "thr");
+	EXPECT_WORDS(output, 0x0000000300010022, 0x0000000000726874,  /* string 1: "thr" */
+		     0x0000000700020022, 0x00737365636f7270,	      /* string 2: "process" */
+		     0x0000010001020047, 43, 0x0000000000020028, 42); /* koid argument */
+}
+
+static void test_begin_and_end(void **state)
+{
+	struct output *output = *state;
+	struct fxt_event event = {
+		.time_ns = 1000, .pid = 42, .tid = 43, .category = "user", .name = "main"};
+
+	fxt__begin(output->fxt, &event);
+	fxt__end(output->fxt, 42, 43, 1500);
+	EXPECT_WORDS(output, 0x0000000000010033, 42, 43,     /* thread 1 */
+		     0x0000000400010022, 0x0000000072657375, /* string 1: "user" */
+		     0x0000000400020022, 0x000000006e69616d, /* string 2: "main" */
+		     0x0002000101020024, 1000, 0x0000000001030024, 1500);
+}
+
+static void test_instant_and_complete(void **state)
+{
+	struct output *output = *state;
+	struct fxt_event event = {.time_ns = 7, .pid = 1, .tid = 2, .name = "eight by"};
+
+	fxt__instant(output->fxt, &event);
+	fxt__complete(output->fxt, &event, 9);
+	EXPECT_WORDS(output, 0x0000000000010033, 1, 2,	     /* thread 1 */
+		     0x0000000800010022, 0x7962207468676965, /* string 1, without padding */
+		     0x0001000001000024, 7, 0x0001000001040034, 7, 9);
+}
+
+static void test_arguments(void **state)
+{
+	struct output *output = *state;
+	const struct fxt_arg args[] = {
+		{.key = "a", .kind = FXT_UINT, .number = UINT32_MAX},
+		{.key = "b", .kind = FXT_UINT, .number = 0x100000000},
+		{.key = "c", .kind = FXT_POINTER, .number = 0x7fffdeadbeef},
+		{.key = "d", .kind = FXT_STRING, .string = "a"},
+		{.key = "e", .kind = FXT_STRING, .string = ""},
+	};
+	struct fxt_event event = {.time_ns = 7, .pid = 1, .tid = 2, .args = args, .n_args = 5};
+
+	fxt__complete(output->fxt, &event, 9);
+	EXPECT_WORDS(output, 0x0000000000010033, 1, 2, /* thread 1 */
+		     0x0000000100010022, 'a', 0x0000000100020022, 'b', 0x0000000100030022, 'c',
+		     0x0000000100040022, 'd', 0x0000000100050022, 'e', 0x00000000015400a4,
+		     7,						 /* ten words, five arguments */
+		     0xffffffff00010012,			 /* u32 */
+		     0x0000000000020024, 0x100000000,		 /* u64 */
+		     0x0000000000030027, 0x7fffdeadbeef,	 /* pointer */
+		     0x0000000100040016, 0x0000000000050016, 9); /* strings, then the end */
+}
+
+static void test_too_many_arguments_are_left_out(void **state)
+{
+	struct output *output = *state;
+	struct fxt_arg args[20];
+	struct fxt_event event = {.pid = 1, .tid = 2, .args = args, .n_args = 20};
+	struct fxt_reader *reader;
+
+	for (int i = 0; i < 20; i++)
+		args[i] = (struct fxt_arg){.key = "k", .kind = FXT_POINTER, .number = 5};
+	fxt__complete(output->fxt, &event, 9);
+	reader = read_back(output);
+	assert_int_equal(reader->events.v[0].record, 4);
+	assert_int_equal(reader->events.v[0].n_args, 15);
+	assert_int_equal(reader->events.v[0].end, 9);
+	reader__free(reader);
+}
+
+static void test_unclean_names_are_cleaned(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	char *name = calloc(1, 65537);
+
+	memset(name, 'y', 65536);
+	fxt__name_process(output->fxt, 1, "a\nb");
+	fxt__name_process(output->fxt, 2, name);
+	reader = read_back(output);
+	assert_string_equal(reader->events.v[0].name, "a?b");
+	assert_int_equal(strlen(reader->events.v[1].name), 4096);
+	assert_string_equal(reader->events.v[1].name + 4092, "y...");
+	reader__free(reader);
+	free(name);
+}
+
+/* 40,000 names for 32,767 indices: each event has to find its name in the table as it is then. */
+static void test_string_indices_are_reused(void **state)
+{
+	const unsigned int n = 40000;
+	struct output *output = *state;
+	struct fxt_event event = {.pid = 1, .tid = 2, .category = "kept"};
+	struct fxt_reader *reader;
+	char name[32];
+
+	event.name = name;
+	for (unsigned int i = 0; i < 2 * n; i++) {
+		snprintf(name, sizeof(name), "name %u", i % n);
+		fxt__instant(output->fxt, &event);
+	}
+	reader = read_back(output);
+	assert_int_equal(reader->events.n, 2 * n);
+	for (unsigned int i = 0; i < 2 * n; i++) {
+		snprintf(name, sizeof(name), "name %u", i % n);
+		assert_string_equal(reader->events.v[i].name, name);
+		assert_string_equal(reader->events.v[i].category, "kept");
+	}
+	/* What is in use is not evicted: "kept" was written once. */
+	assert_int_equal(reader->n_strings, 2 * n + 1);
+	reader__free(reader);
+}
+
+static void test_few_strings_are_written_once(void **state)
+{
+	struct output *output = *state;
+	struct fxt_event event = {.pid = 1, .tid = 2, .category = "c"};
+	struct fxt_reader *reader;
+	char name[32];
+
+	event.name = name;
+	for (unsigned int i = 0; i < 65532; i++) {
+		snprintf(name, sizeof(name), "name %u", i % 32766);
+		fxt__instant(output->fxt, &event);
+	}
+	reader = read_back(output);
+	assert_int_equal(reader->n_strings, 32767);
+	reader__free(reader);
+}
+
+static void test_300_threads_share_255_indices(void **state)
+{
+	struct output *output = *state;
+	struct fxt_event event = {.pid = 7, .name = "x"};
+	struct fxt_reader *reader;
+
+	for (unsigned int i = 0; i < 3000; i++) {
+		event.tid = 100 + (int)(i / 2 % 300);
+		fxt__instant(output->fxt, &event);
+	}
+	reader = read_back(output);
+	assert_int_equal(reader->events.n, 3000);
+	for (unsigned int i = 0; i < 3000; i++) {
+		assert_int_equal(reader->events.v[i].pid, 7);
+		assert_int_equal(reader->events.v[i].tid, 100 + i / 2 % 300);
+	}
+	assert_true(reader->n_threads <= 1500);
+	reader__free(reader);
+}
+
+static void test_one_tid_in_two_processes(void **state)
+{
+	struct output *output = *state;
+	struct fxt_event event = {.tid = 5, .name = "x"};
+	struct fxt_reader *reader;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		event.pid = 1 + (int)(i % 2);
+		fxt__instant(output->fxt, &event);
+	}
+	reader = read_back(output);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(reader->events.v[i].pid, 1 + i % 2);
+	assert_int_equal(reader->n_threads, 2);
+	reader__free(reader);
+}
+
+#define OUTPUT_TEST(test) cmocka_unit_test_setup_teardown(test, open_output, remove_output)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OUTPUT_TEST(test_head),
+		OUTPUT_TEST(test_process_name),
+		OUTPUT_TEST(test_thread_name_says_its_process),
+		OUTPUT_TEST(test_begin_and_end),
+		OUTPUT_TEST(test_instant_and_complete),
+		OUTPUT_TEST(test_arguments),
+		OUTPUT_TEST(test_too_many_arguments_are_left_out),
+		OUTPUT_TEST(test_unclean_names_are_cleaned),
+		OUTPUT_TEST(test_string_indices_are_reused),
+		OUTPUT_TEST(test_few_strings_are_written_once),
+		OUTPUT_TEST(test_300_threads_share_255_indices),
+		OUTPUT_TEST(test_one_tid_in_two_processes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

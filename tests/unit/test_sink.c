@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fxt_reader.h"
+#include "trace/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define DATA_SIZE 1000000
+
+struct folder {
+	char path[32];
+	char file[64], old[80];
+	char stderr_file[64];
+	int stderr_fd; /* the real one, while it is redirected */
+};
+
+static int make_folder(void **state)
+{
+	struct folder *folder = calloc(1, sizeof(*folder));
+
+	strcpy(folder->path, "/tmp/test_sink.XXXXXX");
+	assert_non_null(mkdtemp(folder->path));
+	snprintf(folder->file, sizeof(folder->file), "%s/out", folder->path);
+	snprintf(folder->stderr_file, sizeof(folder->stderr_file), "%s/stderr", folder->path);
+	*state = folder;
+	return 0;
+}
+
+static void use_suffix(struct folder *folder, const char *suffix)
+{
+	snprintf(folder->file, sizeof(folder->file), "%s/out%s", folder->path, suffix);
+	snprintf(folder->old, sizeof(folder->old), "%s.old", folder->file);
+}
+
+static int remove_folder(void **state)
+{
+	struct folder *folder = *state;
+
+	unlink(folder->file);
+	unlink(folder->old);
+	unlink(folder->stderr_file);
+	assert_int_equal(rmdir(folder->path), 0);
+	free(folder);
+	return 0;
+}
+
+static void catch_stderr(struct folder *folder)
+{
+	int fd = open(folder->stderr_file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	folder->stderr_fd = dup(STDERR_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
+/* One "mtbpf: " line that holds `what`, one "hint: " line, nothing else. */
+static void expect_message(struct folder *folder, const char *what)
+{
+	size_t len;
+	char *text, *hint;
+
+	dup2(folder->stderr_fd, STDERR_FILENO);
+	close(folder->stderr_fd);
+	text = read_whole_file(folder->stderr_file, &len);
+	hint = strchr(text, '\n');
+	assert_non_null(hint);
+	*hint++ = '\0';
+	assert_memory_equal(text, "mtbpf: ", 7);
+	assert_non_null(strstr(text, what));
+	assert_memory_equal(hint, "hint: ", 6);
+	assert_ptr_equal(strchr(hint, '\n'), hint + strlen(hint) - 1);
+	free(text);
+}
+
+static char *make_data(void)
+{
+	char *data = malloc(DATA_SIZE);
+
+	for (size_t i = 0; i < DATA_SIZE; i++)
+		data[i] = (char)(i * 7 % 251 + i / 5000);
+	return data;
+}
+
+/* What does not shrink, so that compressed files meet limits too. */
+static char *make_noise(void)
+{
+	char *data = malloc(DATA_SIZE);
+	uint32_t state = 1;
+
+	for (size_t i = 0; i < DATA_SIZE; i++) {
+		state = state * 1664525 + 1013904223;
+		data[i] = (char)(state >> 24);
+	}
+	return data;
+}
+
+/* In pieces of odd sizes, so that the buffer's ends fall inside them. */
+static void write_data(struct sink *sink, const char *data)
+{
+	for (size_t at = 0, n = 1; at < DATA_SIZE; at += n, n = n * 3 % 100003 + 1)
+		sink__write(sink, data + at, at + n < DATA_SIZE ? n : DATA_SIZE - at);
+}
+
+static uint64_t write_file(struct folder *folder, const char *data)
+{
+	struct sink *sink = sink__open(folder->file);
+	uint64_t bytes;
+
+	assert_non_null(sink);
+	write_data(sink, data);
+	assert_int_equal(sink__error(sink), 0);
+	assert_int_equal(sink__close(sink, &bytes), 0);
+	return bytes;
+}
+
+static size_t inflate_file(const char *path, char *out, size_t size)
+{
+	gzFile file = gzopen(path, "r");
+	int n = gzread(file, out, (unsigned int)size);
+
+	assert_false(gzdirect(file));
+	assert_int_equal(gzclose(file), Z_OK);
+	return (size_t)n;
+}
+
+static void test_plain(void **state)
+{
+	struct folder *folder = *state;
+	char *data = make_data(), *found;
+	size_t len;
+
+	assert_int_equal(write_file(folder, data), DATA_SIZE);
+	found = read_whole_file(folder->file, &len);
+	assert_int_equal(len, DATA_SIZE);
+	assert_memory_equal(found, data, DATA_SIZE);
+	free(found);
+	free(data);
+}
+
+static void test_gzip(void **state)
+{
+	struct folder *folder = *state;
+	char *data = make_data(), *found = malloc(2 * DATA_SIZE);
+	struct stat st;
+	uint64_t bytes;
+
+	use_suffix(folder, ".fxt.gz");
+	bytes = write_file(folder, data);
+	assert_int_equal(stat(folder->file, &st), 0);
+	assert_int_equal(bytes, st.st_size);
+	assert_true(bytes < DATA_SIZE / 2);
+	assert_int_equal(inflate_file(folder->file, found, 2 * DATA_SIZE), DATA_SIZE);
+	assert_memory_equal(found, data, DATA_SIZE);
+	free(found);
+	free(data);
+}
+
+static size_t decompress_file(const char *path, char *out, size_t size)
+{
+	ZSTD_DCtx *dctx = ZSTD_createDCtx();
+	size_t len, left = 1;
+	char *packed = read_whole_file(path, &len);
+	ZSTD_inBuffer from = {packed, len, 0};
+	ZSTD_outBuffer to = {out, size, 0};
+
+	while (left && from.pos < from.size)
+		left = ZSTD_decompressStream(dctx, &to, &from);
+	assert_int_equal(left, 0); /* the frame is whole, and its checksum right */
+	ZSTD_freeDCtx(dctx);
+	free(packed);
+	return to.pos;
+}
+
+static void test_zstd(void **state)
+{
+	struct folder *folder = *state;
+	char *data = make_data(), *found = malloc(2 * DATA_SIZE);
+
+	use_suffix(folder, ".fxt.zst");
+	assert_true(write_file(folder, data) < DATA_SIZE / 2);
+	assert_int_equal(decompress_file(folder->file, found, 2 * DATA_SIZE), DATA_SIZE);
+	assert_memory_equal(found, data, DATA_SIZE);
+	free(found);
+	free(data);
+}
+
+/* Of this, the codecs hand out more at once than their output buffer takes. */
+static void test_noise(void **state)
+{
+	struct folder *folder = *state;
+	char *data = make_noise(), *found = malloc(2 * DATA_SIZE);
+
+	use_suffix(folder, ".gz");
+	write_file(folder, data);
+	assert_int_equal(inflate_file(folder->file, found, 2 * DATA_SIZE), DATA_SIZE);
+	assert_memory_equal(found, data, DATA_SIZE);
+	unlink(folder->file);
+	use_suffix(folder, ".zst");
+	write_file(folder, data);
+	assert_int_equal(decompress_file(folder->file, found, 2 * DATA_SIZE), DATA_SIZE);
+	assert_memory_equal(found, data, DATA_SIZE);
+	free(found);
+	free(data);
+}
+
+static void test_mode_is_0600(void **state)
+{
+	struct folder *folder = *state;
+	struct stat st;
+
+	assert_int_equal(sink__close(sink__open(folder->file), NULL), 0);
+	assert_int_equal(stat(folder->file, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void test_existing_file_is_renamed(void **state)
+{
+	struct folder *folder = *state;
+	struct sink *sink;
+	size_t len;
+	char *text;
+
+	use_suffix(folder, ".fxt");
+	for (int i = 0; i < 3; i++) {
+		sink = sink__open(folder->file);
+		sink__write(sink, "0\0001\0002" + 2 * i, 2);
+		assert_int_equal(sink__close(sink, NULL), 0);
+	}
+	text = read_whole_file(folder->file, &len);
+	assert_string_equal(text, "2");
+	free(text);
+	text = read_whole_file(folder->old, &len);
+	assert_string_equal(text, "1");
+	free(text);
+}
+
+static void test_folder_in_the_way(void **state)
+{
+	struct folder *folder = *state;
+
+	catch_stderr(folder);
+	errno = 0;
+	assert_null(sink__open(folder->path));
+	assert_int_equal(errno, EEXIST);
+	expect_message(folder, "is no file");
+}
+
+static void test_missing_folder(void **state)
+{
+	struct folder *folder = *state;
+
+	snprintf(folder->file, sizeof(folder->file), "%s/none/out.gz", folder->path);
+	catch_stderr(folder);
+	assert_null(sink__open(folder->file));
+	assert_int_equal(errno, ENOENT);
+	expect_message(folder, "No such file or directory");
+}
+
+/* Writes until it fails, and expects -err, the message, and no file left. */
+static void expect_failure(struct folder *folder, int err, const char *what)
+{
+	char *data = make_noise();
+	struct sink *sink = sink__open(folder->file);
+
+	assert_non_null(sink);
+	write_data(sink, data);
+	assert_int_equal(sink__error(sink), -err);
+	catch_stderr(folder);
+	assert_int_equal(sink__close(sink, NULL), -err);
+	expect_message(folder, what);
+	assert_int_equal(access(folder->file, F_OK), -1);
+	free(data);
+}
+
+static void test_file_size_limit(void **state)
+{
+	struct folder *folder = *state;
+	struct rlimit old, limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 200000;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	expect_failure(folder, EFBIG, "File too large");
+	use_suffix(folder, ".zst");
+	expect_failure(folder, EFBIG, "File too large");
+	setrlimit(RLIMIT_FSIZE, &old);
+}
+
+static void test_full_file_system(void **state)
+{
+	struct folder *folder = *state;
+	char *stderr_file = folder->stderr_file;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", folder->path, "tmpfs", 0, "size=256k")) {
+		print_message("# skip: cannot mount a tmpfs: %s\n", strerror(errno));
+		skip();
+	}
+	snprintf(stderr_file, sizeof(folder->stderr_file), "%s.stderr", folder->path);
+	expect_failure(folder, ENOSPC, "No space left on device");
+	use_suffix(folder, ".gz");
+	expect_failure(folder, ENOSPC, "No space left on device");
+	assert_int_equal(umount(folder->path), 0);
+}
+
+static void test_first_error_sticks(void **state)
+{
+	struct folder *folder = *state;
+	struct sink *sink = sink__open(folder->file);
+
+	sink__fail(sink, -ENOMEM);
+	sink__fail(sink, -EIO);
+	sink__write(sink, "x", 1);
+	assert_int_equal(sink__error(sink), -ENOMEM);
+	catch_stderr(folder);
+	assert_int_equal(sink__close(sink, NULL), -ENOMEM);
+	expect_message(folder, "Cannot allocate memory");
+	assert_int_equal(access(folder->file, F_OK), -1);
+}
+
+static void test_abort_removes_the_file(void **state)
+{
+	struct folder *folder = *state;
+	struct sink *sink;
+
+	use_suffix(folder, ".gz");
+	sink = sink__open(folder->file);
+	sink__write(sink, "x", 1);
+	sink__abort(sink);
+	sink__abort(NULL);
+	assert_int_equal(access(folder->file, F_OK), -1);
+}
+
+#define FOLDER_TEST(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FOLDER_TEST(test_plain),
+		FOLDER_TEST(test_gzip),
+		FOLDER_TEST(test_zstd),
+		FOLDER_TEST(test_noise),
+		FOLDER_TEST(test_mode_is_0600),
+		FOLDER_TEST(test_existing_file_is_renamed),
+		FOLDER_TEST(test_folder_in_the_way),
+		FOLDER_TEST(test_missing_folder),
+		FOLDER_TEST(test_file_size_limit),
+		FOLDER_TEST(test_full_file_system),
+		FOLDER_TEST(test_first_error_sticks),
+		FOLDER_TEST(test_abort_removes_the_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

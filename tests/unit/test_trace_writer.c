@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+
+#include "trace_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "decode/branch.h"
+
+static const struct function main_function = {.name = "main", .module = "prog", .vaddr = 0x10};
+static const struct function libc_function = {.name = "write", .module = "libc.so.6"};
+
+/* Instead of user/target's, which needs an ELF file. */
+bool function__source(const struct function *function, struct source_place *place)
+{
+	*place = (struct source_place){"/src/main.c", 12};
+	return function == &main_function;
+}
+
+static struct call *add_call(struct output *output, uint32_t depth, uint64_t start, uint64_t end)
+{
+	struct call *call = VEC_PUSH(&output->tree.calls);
+
+	*call = (struct call){.start_ns = BASE + start,
+			      .end_ns = BASE + end,
+			      .depth = depth,
+			      .function = &main_function};
+	return call;
+}
+
+static struct fxt_reader *write_tree(struct output *output)
+{
+	trace_writer__thread(output->writer, &output->tree);
+	return close_and_read(output);
+}
+
+struct expected {
+	unsigned int type;
+	uint64_t time;
+};
+
+/* The thread's name first, then these. */
+static void expect_events(const struct fxt_reader *reader, const struct expected *expected,
+			  size_t n)
+{
+	assert_int_equal(reader->events.n, n + 1);
+	assert_int_equal(reader->events.v[0].record, 7);
+	for (size_t i = 0; i < n; i++) {
+		const struct read_event *event = &reader->events.v[i + 1];
+
+		assert_int_equal(event->record, 4);
+		assert_int_equal(event->type, expected[i].type);
+		assert_int_equal(event->time, expected[i].time);
+		assert_int_equal(event->pid, PID);
+		assert_int_equal(event->tid, TID);
+	}
+}
+
+#define EXPECT_EVENTS(reader, ...)                                                                 \
+	do {                                                                                       \
+		const struct expected expected[] = {__VA_ARGS__};                                  \
+		expect_events(reader, expected, sizeof(expected) / sizeof(expected[0]));           \
+	} while (0)
+
+static void test_nesting(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 0, 100);
+	add_call(output, 1, 10, 30);
+	add_call(output, 2, 15, 20);
+	add_call(output, 1, 40, 90);
+	add_call(output, 0, 200, 210);
+	reader = write_tree(output);
+	EXPECT_EVENTS(reader, {BEGIN, 0}, {BEGIN, 10}, {BEGIN, 15}, {END, 20}, {END, 30},
+		      {BEGIN, 40}, {END, 90}, {END, 100}, {BEGIN, 200}, {END, 210});
+	assert_int_equal(output->totals.slices, 5);
+	assert_int_equal(output->totals.too_deep, 0);
+	assert_int_equal(output->totals.clamped, 0);
+	assert_int_equal(output->totals.bytes, 8 * reader->n_words);
+	reader__free(reader);
+}
+
+/* A sibling ends before the next one begins, though both happen at one time. */
+static void test_equal_times(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 5, 5);
+	add_call(output, 1, 5, 5);
+	add_call(output, 1, 5, 5);
+	add_call(output, 0, 5, 5);
+	reader = write_tree(output);
+	EXPECT_EVENTS(reader, {BEGIN, 5}, {BEGIN, 5}, {END, 5}, {BEGIN, 5}, {END, 5}, {END, 5},
+		      {BEGIN, 5}, {END, 5});
+	reader__free(reader);
+}
+
+/* One call a level, 600 levels; and after the deep part, one that has its place again. */
+static void test_depth_is_capped(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	int depth = 0, deepest = 0;
+
+	for (uint32_t i = 0; i < 600; i++)
+		add_call(output, i, i, 2000 - i);
+	add_call(output, 511, 1500, 1600);
+	output->tree.calls.v[511].end_ns = BASE + 1450;
+	reader = write_tree(output);
+	for (size_t i = 1; i < reader->events.n; i++) {
+		depth += reader->events.v[i].type == BEGIN ? 1 : -1;
+		assert_true(depth >= 0);
+		deepest = depth > deepest ? depth : deepest;
+	}
+	assert_int_equal(depth, 0);
+	assert_int_equal(deepest, 512);
+	assert_int_equal(output->totals.slices, 513);
+	assert_int_equal(output->totals.too_deep, 88);
+	reader__free(reader);
+}
+
+static void test_times_before_the_base(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 0, 10)->start_ns = 1;
+	add_call(output, 1, 0, 5)->start_ns = 2;
+	reader = write_tree(output);
+	EXPECT_EVENTS(reader, {BEGIN, 0}, {BEGIN, 0}, {END, 5}, {END, 10});
+	assert_int_equal(output->totals.clamped, 2);
+	reader__free(reader);
+}
+
+/* No writer of trees should do this; the trace stays well-formed all the same. */
+static void test_times_that_run_backwards(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 10, 20);
+	add_call(output, 1, 5, 30);
+	reader = write_tree(output);
+	EXPECT_EVENTS(reader, {BEGIN, 10}, {BEGIN, 10}, {END, 30}, {END, 30});
+	assert_int_equal(output->totals.clamped, 2);
+	reader__free(reader);
+}
+
+static void test_threads_and_processes_have_names(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	struct read_event *events;
+
+	trace_writer__process(output->writer, PID, "prog");
+	trace_writer__thread(output->writer, &output->tree);
+	output->tree.tid = TID + 1;
+	memset(output->tree.comm, 0, sizeof(output->tree.comm));
+	trace_writer__thread(output->writer, &output->tree);
+	reader = close_and_read(output);
+	events = reader->events.v;
+	assert_int_equal(reader->events.n, 3);
+	assert_int_equal(events[0].type, 1);
+	assert_int_equal(events[0].tid, PID);
+	assert_string_equal(events[0].name, "prog");
+	assert_int_equal(events[1].type, 2);
+	assert_int_equal(events[1].tid, TID);
+	assert_string_equal(events[1].name, "worker");
+	assert_int_equal(event__arg(&events[1], "process")->type, 8);
+	assert_int_equal(event__arg(&events[1], "process")->number, PID);
+	assert_string_equal(events[2].name, "thread 44");
+	reader__free(reader);
+}
+
+static void test_arguments_of_a_call(void **state)
+{
+	struct output *output = *state;
+	const struct read_event *event;
+	struct fxt_reader *reader;
+	struct call *call = add_call(output, 0, 0, 100);
+
+	call->entry_ip = 0x401000;
+	call->call_ip = 0x402000;
+	call->self_insns = 77;
+	call->flags = CALL_INFERRED_START | CALL_INFERRED_END | CALL_BY_JUMP | CALL_CUT_SHORT;
+	reader = write_tree(output);
+	event = &reader->events.v[1];
+	assert_string_equal(event->name, "main");
+	assert_string_equal(event->category, "user");
+	assert_int_equal(event->n_args, 10);
+	assert_int_equal(event__arg(event, "address")->type, 7);
+	assert_int_equal(event__arg(event, "address")->number, 0x401000);
+	assert_string_equal(event__arg(event, "module")->string, "prog");
+	assert_string_equal(event__arg(event, "file")->string, "/src/main.c");
+	assert_int_equal(event__arg(event, "line")->number, 12);
+	assert_int_equal(event__arg(event, "call_ip")->type, 7);
+	assert_int_equal(event__arg(event, "call_ip")->number, 0x402000);
+	assert_int_equal(event__arg(event, "insns")->number, 77);
+	assert_string_equal(event__arg(event, "inferred_start")->string, "true");
+	assert_string_equal(event__arg(event, "inferred_end")->string, "true");
+	assert_string_equal(event__arg(event, "by_jump")->string, "true");
+	assert_string_equal(event__arg(event, "cut_short")->string, "true");
+	reader__free(reader);
+}
+
+static void test_what_is_unknown_is_left_out(void **state)
+{
+	struct output *output = *state;
+	const struct read_event *event;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 0, 100)->function = &libc_function;
+	reader = write_tree(output);
+	event = &reader->events.v[1];
+	assert_string_equal(event->category, "library");
+	assert_int_equal(event->n_args, 2);
+	assert_string_equal(event__arg(event, "module")->string, "libc.so.6");
+	assert_int_equal(event__arg(event, "insns")->number, 0);
+	reader__free(reader);
+}
+
+static void test_names_and_categories_of_kinds(void **state)
+{
+	static const struct {
+		enum call_kind kind;
+		enum gap_reason reason;
+		const char *name, *category;
+	} kinds[] = {
+		{CALL_SIGNAL, GAP_NONE, "main", "signal"},
+		{CALL_SYSCALL, GAP_NONE, "[syscall]", "kernel"},
+		{CALL_UNTRACED, GAP_NONE, "[untraced]", "kernel"},
+		{CALL_GAP, GAP_OVERFLOW, "[gap: overflow]", "gap"},
+		{CALL_GAP, GAP_LOST, "[gap: lost]", "gap"},
+		{CALL_FUNCTION, GAP_NONE, "[unknown]", "user"},
+	};
+	const size_t n = sizeof(kinds) / sizeof(kinds[0]);
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	for (size_t i = 0; i < n; i++) {
+		struct call *call = add_call(output, 0, 10 * i, 10 * i + 5);
+
+		call->kind = (uint8_t)kinds[i].kind;
+		call->reason = (uint8_t)kinds[i].reason;
+		call->function = i ? NULL : &main_function;
+	}
+	reader = write_tree(output);
+	for (size_t i = 0; i < n; i++) {
+		assert_string_equal(reader->events.v[1 + 2 * i].name, kinds[i].name);
+		assert_string_equal(reader->events.v[1 + 2 * i].category, kinds[i].category);
+	}
+	reader__free(reader);
+}
+
+static void test_unknown_suffix(void **state)
+{
+	struct trace_options options = {0};
+	int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+
+	dup2(null, STDERR_FILENO);
+	errno = 0;
+	assert_null(trace_writer__open("/tmp/trace.json", &options));
+	assert_int_equal(errno, EINVAL);
+	assert_null(trace_writer__open(".fxt", &options));
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(null);
+}
+
+static void test_abort_removes_the_file(void **state)
+{
+	struct output *output = *state;
+
+	trace_writer__thread(output->writer, &output->tree);
+	trace_writer__abort(output->writer);
+	trace_writer__abort(NULL);
+	assert_int_equal(access(output->path, F_OK), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OUTPUT_TEST(test_nesting),
+		OUTPUT_TEST(test_equal_times),
+		OUTPUT_TEST(test_depth_is_capped),
+		OUTPUT_TEST(test_times_before_the_base),
+		OUTPUT_TEST(test_times_that_run_backwards),
+		OUTPUT_TEST(test_threads_and_processes_have_names),
+		OUTPUT_TEST(test_arguments_of_a_call),
+		OUTPUT_TEST(test_what_is_unknown_is_left_out),
+		OUTPUT_TEST(test_names_and_categories_of_kinds),
+		cmocka_unit_test(test_unknown_suffix),
+		OUTPUT_TEST(test_abort_removes_the_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "stack/call_tree.h"
+
+#include "decode/branch.h"
+
+/* Whole names, since call__name() hands out strings that nobody frees. */
+static const char *gap_name(uint8_t reason)
+{
+	static const char *const names[] = {
+		[GAP_NONE] = "[gap]",
+		[GAP_OVERFLOW] = "[gap: overflow]",
+		[GAP_BAD_PACKET] = "[gap: bad packet]",
+		[GAP_UNMAPPED] = "[gap: unmapped]",
+		[GAP_MISMATCH] = "[gap: mismatch]",
+		[GAP_LOST] = "[gap: lost]",
+	};
+
+	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";
+}
+
+const char *call__name(const struct call *call)
+{
+	switch (call->kind) {
+	case CALL_SYSCALL:
+		return "[syscall]";
+	case CALL_UNTRACED:
+		return "[untraced]";
+	case CALL_GAP:
+		return gap_name(call->reason);
+	default:
+		break;
+	}
+	if (!call->function || !call->function->name || !*call->function->name)
+		return "[unknown]";
+	return call->function->name;
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+/*
+ * "Trace format" below is Fuchsia's docs/reference/tracing/trace-format.md. A record is a row of
+ * little-endian 64-bit words; the first holds the type in bits 0..3 and the size in words in 4..15.
+ */
+#include "trace/fxt.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/label.h"
+#include "trace/string_table.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
+
+/* Trace format, "Magic number record". */
+#define MAGIC		 0x0016547846040010
+#define TICKS_PER_SECOND 1000000000
+/* A thread reference has 8 bits, and 0 says that pid and tid follow. */
+#define MAX_THREADS 255
+/* Time, end time, and two words for each argument. */
+#define MAX_WORDS (1 + 2 + 2 * FXT_MAX_ARGS)
+
+enum record_type {
+	RECORD_INITIALIZATION = 1,
+	RECORD_STRING = 2,
+	RECORD_THREAD = 3,
+	RECORD_EVENT = 4,
+	RECORD_KERNEL_OBJECT = 7,
+};
+
+enum event_type {
+	EVENT_INSTANT = 0,
+	EVENT_BEGIN = 2,
+	EVENT_END = 3,
+	EVENT_COMPLETE = 4,
+};
+
+enum arg_type {
+	ARG_U32 = 2,
+	ARG_U64 = 4,
+	ARG_STRING = 6,
+	ARG_POINTER = 7,
+	ARG_KOID = 8,
+};
+
+/* zircon/types.h: ZX_OBJ_TYPE_*. */
+enum object_type {
+	OBJECT_PROCESS = 1,
+	OBJECT_THREAD = 2,
+};
+
+struct thread {
+	pid_t pid, tid;
+};
+
+struct fxt {
+	struct sink *sink;
+	struct string_table *strings;
+	struct thread threads[MAX_THREADS];
+	unsigned int n_threads;
+	unsigned int last_thread; /* index of the one asked for last */
+	unsigned int next_evicted;
+	char label[LABEL_SIZE];
+};
+
+struct record {
+	unsigned int n;
+	uint64_t words[MAX_WORDS];
+};
+
+static void put_word(struct record *record, uint64_t word)
+{
+	record->words[record->n++] = word;
+}
+
+static void write_record(struct fxt *fxt, enum record_type type, struct record *record)
+{
+	record->words[0] |= (uint64_t)type | (uint64_t)record->n << 4;
+	sink__write(fxt->sink, record->words, record->n * sizeof(uint64_t));
+}
+
+struct fxt *fxt__new(struct sink *sink)
+{
+	struct fxt *fxt = calloc(1, sizeof(*fxt));
+	const uint64_t magic = MAGIC;
+	/* Trace format, "Initialization record": ticks per second. */
+	struct record record = {2, {0, TICKS_PER_SECOND}};
+
+	if (!fxt)
+		return NULL;
+	fxt->sink = sink;
+	fxt->strings = string_table__new(STRING_TABLE_MAX);
+	if (!fxt->strings) {
+		free(fxt);
+		errno = ENOMEM;
+		return NULL;
+	}
+	sink__write(sink, &magic, sizeof(magic));
+	write_record(fxt, RECORD_INITIALIZATION, &record);
+	return fxt;
+}
+
+void fxt__free(struct fxt *fxt)
+{
+	if (!fxt)
+		return;
+	string_table__free(fxt->strings);
+	free(fxt);
+}
+
+/* Trace format, "String record": index in bits 16..30, length in 32..46, then the padded bytes. */
+static void write_string(struct fxt *fxt, unsigned int index, const char *text, size_t len)
+{
+	static const char padding[sizeof(uint64_t)];
+	size_t words = 1 + (len + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+	uint64_t head = (uint64_t)RECORD_STRING | (uint64_t)words << 4 | (uint64_t)index << 16 |
+			(uint64_t)len << 32;
+
+	sink__write(fxt->sink, &head, sizeof(head));
+	sink__write(fxt->sink, text, len);
+	sink__write(fxt->sink, padding, (words - 1) * sizeof(uint64_t) - len);
+}
+
+/*
+ * A 16-bit reference, 0 for the empty string. Writes the string's record first where the table
+ * does not hold it: a reader takes the last meaning of the index before the event.
+ */
+static uint64_t string_ref(struct fxt *fxt, const char *text)
+{
+	unsigned int index;
+	bool is_new;
+	size_t len;
+
+	if (!text || !*text)
+		return 0;
+	text = label__clean(fxt->label, text, &len);
+	index = string_table__index(fxt->strings, text, len, &is_new);
+	if (!index)
+		sink__fail(fxt->sink, -ENOMEM);
+	else if (is_new)
+		write_string(fxt, index, text, len);
+	return index;
+}
+
+static bool is_thread(const struct fxt *fxt, unsigned int i, pid_t pid, pid_t tid)
+{
+	return i < fxt->n_threads && fxt->threads[i].tid == tid && fxt->threads[i].pid == pid;
+}
+
+/* n_threads where there is none. */
+static unsigned int find_thread(const struct fxt *fxt, pid_t pid, pid_t tid)
+{
+	unsigned int i = 0;
+
+	if (is_thread(fxt, fxt->last_thread, pid, tid))
+		return fxt->last_thread;
+	while (i < fxt->n_threads && !is_thread(fxt, i, pid, tid))
+		i++;
+	return i;
+}
+
+static unsigned int take_thread_slot(struct fxt *fxt)
+{
+	unsigned int slot = fxt->next_evicted;
+
+	if (fxt->n_threads < MAX_THREADS)
+		return fxt->n_threads++;
+	fxt->next_evicted = (slot + 1) % MAX_THREADS;
+	return slot;
+}
+
+/* An 8-bit reference. Trace format, "Thread record": index in bits 16..23, then pid and tid. */
+static uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
+{
+	unsigned int i = find_thread(fxt, pid, tid);
+
+	if (i == fxt->n_threads) {
+		struct record record = {3, {0, (uint32_t)pid, (uint32_t)tid}};
+
+		i = take_thread_slot(fxt);
+		fxt->threads[i] = (struct thread){pid, tid};
+		record.words[0] = (uint64_t)(i + 1) << 16;
+		write_record(fxt, RECORD_THREAD, &record);
+	}
+	fxt->last_thread = i;
+	return i + 1;
+}
+
+/*
+ * Trace format, "Argument types": type in bits 0..3, size in words in 4..15, the key's reference in
+ * 16..31; values of 32 bits and string references from bit 32 on, others in a word of their own.
+ */
+static void put_short_arg(struct record *record, enum arg_type type, uint64_t key, uint32_t value)
+{
+	put_word(record, (uint64_t)type | 1 << 4 | key << 16 | (uint64_t)value << 32);
+}
+
+static void put_long_arg(struct record *record, enum arg_type type, uint64_t key, uint64_t value)
+{
+	put_word(record, (uint64_t)type | 2 << 4 | key << 16);
+	put_word(record, value);
+}
+
+static void put_arg(struct fxt *fxt, struct record *record, const struct fxt_arg *arg)
+{
+	uint64_t key = string_ref(fxt, arg->key);
+
+	if (arg->kind == FXT_STRING)
+		put_short_arg(record, ARG_STRING, key, (uint32_t)string_ref(fxt, arg->string));
+	else if (arg->kind == FXT_POINTER)
+		put_long_arg(record, ARG_POINTER, key, arg->number);
+	else if (arg->number <= UINT32_MAX)
+		put_short_arg(record, ARG_U32, key, (uint32_t)arg->number);
+	else
+		put_long_arg(record, ARG_U64, key, arg->number);
+}
+
+/* Trace format, "Kernel object record": object type in bits 16..23, name in 24..39, then the id. */
+static void put_object(struct fxt *fxt, struct record *record, enum object_type type, pid_t id,
+		       const char *name)
+{
+	put_word(record, (uint64_t)type << 16 | string_ref(fxt, name) << 24);
+	put_word(record, (uint32_t)id);
+}
+
+void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name)
+{
+	struct record record = {0};
+
+	put_object(fxt, &record, OBJECT_PROCESS, pid, name);
+	write_record(fxt, RECORD_KERNEL_OBJECT, &record);
+}
+
+/*
+ * The argument "process" has to be there, and of type koid: Perfetto's importer would name a thread
+ * of process 0 without it (fuchsia_trace_parser.cc).
+ */
+void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name)
+{
+	struct record record = {0};
+
+	put_object(fxt, &record, OBJECT_THREAD, tid, name);
+	record.words[0] |= (uint64_t)1 << 40;
+	put_long_arg(&record, ARG_KOID, string_ref(fxt, "process"), (uint32_t)pid);
+	write_record(fxt, RECORD_KERNEL_OBJECT, &record);
+}
+
+/*
+ * Trace format, "Event record": event type in bits 16..19, number of arguments in 20..23, thread in
+ * 24..31, category in 32..47, name in 48..63; then the time, the arguments, and what the type adds.
+ */
+static void put_event(struct fxt *fxt, struct record *record, enum event_type type,
+		      const struct fxt_event *event)
+{
+	unsigned int n_args = event->n_args < FXT_MAX_ARGS ? event->n_args : FXT_MAX_ARGS;
+	uint64_t head = (uint64_t)type << 16 | (uint64_t)n_args << 20;
+
+	head |= thread_ref(fxt, event->pid, event->tid) << 24;
+	head |= string_ref(fxt, event->category) << 32;
+	head |= string_ref(fxt, event->name) << 48;
+	put_word(record, head);
+	put_word(record, event->time_ns);
+	for (unsigned int i = 0; i < n_args; i++)
+		put_arg(fxt, record, &event->args[i]);
+}
+
+static void write_event(struct fxt *fxt, enum event_type type, const struct fxt_event *event)
+{
+	struct record record;
+
+	record.n = 0;
+	put_event(fxt, &record, type, event);
+	write_record(fxt, RECORD_EVENT, &record);
+}
+
+void fxt__instant(struct fxt *fxt, const struct fxt_event *event)
+{
+	write_event(fxt, EVENT_INSTANT, event);
+}
+
+void fxt__begin(struct fxt *fxt, const struct fxt_event *event)
+{
+	write_event(fxt, EVENT_BEGIN, event);
+}
+
+/*
+ * Without name and category, which no reader matches with the begin's: a tenth of the compressed
+ * file would be spent on them.
+ */
+void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	struct fxt_event event = {.time_ns = time_ns, .pid = pid, .tid = tid};
+
+	write_event(fxt, EVENT_END, &event);
+}
+
+void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns)
+{
+	struct record record;
+
+	record.n = 0;
+	put_event(fxt, &record, EVENT_COMPLETE, event);
+	put_word(&record, end_ns);
+	write_record(fxt, RECORD_EVENT, &record);
+}

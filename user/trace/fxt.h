@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Encodes Fuchsia trace format (FXT) records into a sink. Layouts: Fuchsia's
+ * docs/reference/tracing/trace-format.md. Errors stick to the sink.
+ */
+#ifndef MTBPF_TRACE_FXT_H
+#define MTBPF_TRACE_FXT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/sink.h"
+
+/* A record counts its arguments in 4 bits. */
+#define FXT_MAX_ARGS 15
+
+struct fxt;
+
+enum fxt_arg_kind {
+	FXT_UINT, /* u32 where it fits, else u64 */
+	FXT_POINTER,
+	FXT_STRING,
+};
+
+struct fxt_arg {
+	const char *key;
+	enum fxt_arg_kind kind;
+	uint64_t number;    /* FXT_UINT, FXT_POINTER */
+	const char *string; /* FXT_STRING */
+};
+
+/* Strings may hold anything: they are cleaned as label.h says. */
+struct fxt_event {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	const char *category, *name;
+	const struct fxt_arg *args;
+	unsigned int n_args; /* those behind FXT_MAX_ARGS are left out */
+};
+
+/* Writes the head of the file; time is in nanoseconds. The sink is the caller's. NULL with errno.
+ */
+struct fxt *fxt__new(struct sink *sink);
+void fxt__free(struct fxt *fxt);
+
+void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name);
+void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name);
+
+void fxt__instant(struct fxt *fxt, const struct fxt_event *event);
+void fxt__begin(struct fxt *fxt, const struct fxt_event *event);
+/* Closes the thread's innermost open slice. */
+void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);
+/*
+ * A whole slice. Importers drop it where it overlaps another one of the thread without lying
+ * inside; where both start at once, the outer one has to be written first.
+ */
+void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns);
+
+#endif

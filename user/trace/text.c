@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "trace/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "trace/label.h"
+#include "trace/timeline.h"
+
+static int print_call(FILE *out, pid_t tid, const struct call *call, uint64_t base_ns)
+{
+	char buf[LABEL_SIZE];
+	size_t len;
+
+	return fprintf(out, "%d %" PRIu32 " %" PRIu64 " %" PRIu64 " %s\n", tid, call->depth,
+		       timeline__relative(base_ns, call->start_ns),
+		       timeline__relative(base_ns, call->end_ns),
+		       label__clean(buf, call__name(call), &len));
+}
+
+int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns)
+{
+	for (size_t i = 0; i < tree->calls.n; i++) {
+		const struct call *call = &tree->calls.v[i];
+
+		if (call->depth >= TIMELINE_MAX_DEPTH)
+			continue;
+		errno = 0;
+		if (print_call(out, tree->tid, call, base_ns) < 0)
+			return errno ? -errno : -EIO;
+	}
+	return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* A call tree as lines of text: what a reader of the trace file should find in it. */
+#ifndef MTBPF_TRACE_TEXT_H
+#define MTBPF_TRACE_TEXT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "stack/call_tree.h"
+
+/*
+ * One line a slice, in pre-order: "tid depth start_ns end_ns name", times relative to base_ns.
+ * Slices deeper than the trace file takes (512) are left out. 0 or -errno.
+ */
+int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns);
+
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "trace/trace_writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/fxt.h"
+#include "trace/label.h"
+#include "trace/sink.h"
+#include "trace/slice_args.h"
+#include "trace/timeline.h"
+#include "util/log.h"
+
+/*
+ * Hits stand on a thread of their own in their process. Linux gives no thread an id over 2^22
+ * (include/linux/threads.h: PID_MAX_LIMIT).
+ */
+#define HIT_TRACK_TID 0x7fff0000
+
+struct hit_track {
+	pid_t pid, tid;
+	uint64_t end_ns; /* of the slice that ends last */
+};
+
+struct trace_writer {
+	struct sink *sink;
+	struct fxt *fxt;
+	struct trace_options options;
+	struct trace_totals totals;
+	VEC(struct hit_track) hit_tracks;
+
+	/* Of the tree that is being written. */
+	const struct call_tree *tree;
+	uint64_t now_ns; /* where its last event stands */
+	unsigned int n_open;
+	const struct call *open[TIMELINE_MAX_DEPTH];
+};
+
+static bool has_known_suffix(const char *path)
+{
+	static const char *const suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t n = strlen(suffixes[i]);
+
+		if (len > n && !strcmp(path + len - n, suffixes[i]))
+			return true;
+	}
+	return false;
+}
+
+struct trace_writer *trace_writer__open(const char *path, const struct trace_options *options)
+{
+	struct trace_writer *writer;
+
+	if (!has_known_suffix(path)) {
+		log__error("cannot write %s: its suffix names no trace format", path);
+		log__hint("use NAME.fxt.gz, or .fxt, or .fxt.zst (Perfetto does not read that)");
+		errno = EINVAL;
+		return NULL;
+	}
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		goto no_memory;
+	writer->options = *options;
+	writer->sink = sink__open(path);
+	if (!writer->sink) {
+		free(writer);
+		return NULL;
+	}
+	writer->fxt = fxt__new(writer->sink);
+	if (writer->fxt)
+		return writer;
+	trace_writer__abort(writer);
+no_memory:
+	log__error("cannot write %s: %s", path, strerror(ENOMEM));
+	log__hint("close other programs, or decode on a machine with more memory");
+	errno = ENOMEM;
+	return NULL;
+}
+
+void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *name)
+{
+	fxt__name_process(writer->fxt, pid, name);
+}
+
+/*
+ * The importer sorts by time, stably: the file's order decides between equal times, so that a tree
+ * walked in order keeps its nesting. One event that ran backwards would break it for all around it.
+ */
+static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
+{
+	uint64_t base_ns = writer->options.base_ns;
+	uint64_t now_ns = timeline__relative(base_ns, time_ns);
+
+	if (time_ns < base_ns || now_ns < writer->now_ns)
+		writer->totals.clamped++;
+	if (now_ns > writer->now_ns)
+		writer->now_ns = now_ns;
+	return writer->now_ns;
+}
+
+static void begin(struct trace_writer *writer, const struct call *call)
+{
+	struct slice_args args;
+	struct fxt_event event = {
+		.time_ns = advance(writer, call->start_ns),
+		.pid = writer->tree->pid,
+		.tid = writer->tree->tid,
+		.category = slice__category(call),
+		.name = call__name(call),
+	};
+
+	slice_args__of_call(&args, call);
+	event.args = args.v;
+	event.n_args = args.n;
+	fxt__begin(writer->fxt, &event);
+	writer->open[writer->n_open++] = call;
+	writer->totals.slices++;
+}
+
+/* Ends what is open at this depth or deeper. */
+static void end_down_to(struct trace_writer *writer, uint32_t depth)
+{
+	const struct call_tree *tree = writer->tree;
+
+	while (writer->n_open && writer->open[writer->n_open - 1]->depth >= depth) {
+		const struct call *call = writer->open[--writer->n_open];
+
+		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, call->end_ns));
+	}
+}
+
+static void name_thread(struct trace_writer *writer, const struct call_tree *tree)
+{
+	char name[32];
+
+	if (tree->comm[0])
+		snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
+	else
+		snprintf(name, sizeof(name), "thread %d", tree->tid);
+	fxt__name_thread(writer->fxt, tree->pid, tree->tid, name);
+}
+
+void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
+{
+	writer->tree = tree;
+	writer->now_ns = 0;
+	name_thread(writer, tree);
+	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
+		const struct call *call = &tree->calls.v[i];
+
+		end_down_to(writer, call->depth);
+		if (call->depth < TIMELINE_MAX_DEPTH)
+			begin(writer, call);
+		else
+			writer->totals.too_deep++;
+	}
+	end_down_to(writer, 0);
+}
+
+static struct hit_track *hit_track_of(struct trace_writer *writer, pid_t pid)
+{
+	struct hit_track *track;
+	size_t n = writer->hit_tracks.n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (writer->hit_tracks.v[i].pid == pid)
+			return &writer->hit_tracks.v[i];
+	}
+	track = VEC_PUSH(&writer->hit_tracks);
+	if (!track) {
+		sink__fail(writer->sink, -ENOMEM);
+		return NULL;
+	}
+	*track = (struct hit_track){.pid = pid, .tid = HIT_TRACK_TID + (pid_t)n};
+	fxt__name_thread(writer->fxt, pid, track->tid, "mtbpf hits");
+	return track;
+}
+
+/*
+ * When the hit's slice begins: value_ns before it, but not within the slice before it, since the
+ * importer drops slices that overlap. A hit that comes out of order is a slice without length,
+ * which can lie in another one.
+ */
+static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64_t value_ns)
+{
+	uint64_t start_ns = end_ns > value_ns ? end_ns - value_ns : 0;
+
+	if (end_ns < track->end_ns)
+		return end_ns;
+	return start_ns > track->end_ns ? start_ns : track->end_ns;
+}
+
+static void format_hit_name(char *buf, size_t size, const struct hit_mark *hit)
+{
+	if (hit->function && hit->function->name)
+		snprintf(buf, size, "hit %s", hit->function->name);
+	else
+		snprintf(buf, size, "hit 0x%" PRIx64, hit->ip);
+}
+
+void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
+{
+	struct hit_track *track = hit_track_of(writer, hit->pid);
+	uint64_t end_ns = timeline__relative(writer->options.base_ns, hit->time_ns);
+	char name[LABEL_SIZE + 8]; /* longer than a label, so that its end shows that it was cut */
+	struct slice_args args;
+	struct fxt_event event = {.category = "hit", .name = name};
+
+	if (!track)
+		return;
+	writer->totals.clamped += hit->time_ns < writer->options.base_ns;
+	format_hit_name(name, sizeof(name), hit);
+	slice_args__of_hit(&args, hit);
+	event.pid = track->pid;
+	event.tid = track->tid;
+	event.time_ns = hit_start(track, end_ns, hit->value_ns);
+	event.args = args.v;
+	event.n_args = args.n;
+	fxt__complete(writer->fxt, &event, end_ns);
+	if (end_ns > track->end_ns)
+		track->end_ns = end_ns;
+}
+
+static void destroy(struct trace_writer *writer)
+{
+	fxt__free(writer->fxt);
+	VEC_FINI(&writer->hit_tracks);
+	free(writer);
+}
+
+int trace_writer__close(struct trace_writer *writer, struct trace_totals *totals)
+{
+	int err = sink__close(writer->sink, &writer->totals.bytes);
+
+	if (totals)
+		*totals = writer->totals;
+	destroy(writer);
+	return err;
+}
+
+void trace_writer__abort(struct trace_writer *writer)
+{
+	if (!writer)
+		return;
+	sink__abort(writer->sink);
+	destroy(writer);
+}
