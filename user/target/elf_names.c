@@ -42,12 +42,15 @@ void function_entry__set_name(struct function_entry *entry, const char *raw_name
 	entry->function.name = elf_demangle__is_mangled(raw_name) ? NULL : raw_name;
 }
 
-/* "[libc.so.6+0x12345]" */
+/* "[libc.so.6+0x12345]"; "[vdso+0x780]", whose module has its own brackets */
 static const char *name_hole(struct function_entry *entry)
 {
 	struct function *f = &entry->function;
 	_cleanup_free_ char *text = NULL;
-	int n = asprintf(&text, "[%s+0x%" PRIx64 "]", f->module, f->vaddr);
+	size_t len = strlen(f->module);
+	bool has_brackets = len > 2 && f->module[0] == '[' && f->module[len - 1] == ']';
+	int n = asprintf(&text, "[%.*s+0x%" PRIx64 "]", (int)(has_brackets ? len - 2 : len),
+			 f->module + has_brackets, f->vaddr);
 
 	if (n < 0) {
 		text = NULL;

@@ -114,6 +114,38 @@ static const struct unit_range *find_unit(const struct elf_debug *debug, uint64_
 	return lo && vaddr < debug->units.v[lo - 1].end ? &debug->units.v[lo - 1] : NULL;
 }
 
+/*
+ * The first row at vaddr. Optimised code often has several: the function's own line, then that of
+ * the statement which the first instruction belongs to (the one dwarf_getsrc_die() gives).
+ */
+static Dwarf_Line *first_line(Dwarf_Die *unit, uint64_t vaddr)
+{
+	size_t lo = 0, n;
+	Dwarf_Lines *lines;
+	Dwarf_Line *line;
+	Dwarf_Addr addr;
+	bool ends;
+
+	if (dwarf_getsrclines(unit, &lines, &n))
+		return NULL;
+	for (size_t hi = n; lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (!dwarf_lineaddr(dwarf_onesrcline(lines, mid), &addr) && addr < vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < n; lo++) {
+		line = dwarf_onesrcline(lines, lo);
+		if (dwarf_lineaddr(line, &addr) || addr != vaddr)
+			break;
+		if (!dwarf_lineendsequence(line, &ends) && !ends)
+			return line;
+	}
+	return dwarf_getsrc_die(unit, vaddr);
+}
+
 /* False where no line is known. */
 static bool look_up(struct elf_debug *debug, uint64_t vaddr, struct source_place *place)
 {
@@ -124,7 +156,7 @@ static bool look_up(struct elf_debug *debug, uint64_t vaddr, struct source_place
 
 	if (!unit || !dwarf_offdie(debug->dwarf, unit->die, &die))
 		return false;
-	line = dwarf_getsrc_die(&die, vaddr);
+	line = first_line(&die, vaddr);
 	if (!line || dwarf_lineno(line, &number) || number <= 0)
 		return false;
 	place->file = dwarf_linesrc(line, NULL, NULL);

@@ -109,7 +109,7 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 {
 	log__error("cannot look at process %d (%s): %s", (int)pid, comm, strerror(-err));
 	if (err == -EACCES || err == -EPERM)
-		log__hint("it belongs to another user: run as root, or with CAP_SYS_PTRACE");
+		log__hint("run as its user or as root; CAP_SYS_PTRACE will do too");
 	return err == -EPERM ? -EACCES : err;
 }
 

@@ -46,7 +46,8 @@ struct symbol_match {
 
 /*
  * Finds the one function a user means by `name`: its raw or demangled name, exactly; or, for C++
- * and Rust, the demangled name without its parameters or Rust hash. The executable is searched
+ * and Rust, the demangled name without its parameters or Rust hash; else what is left of it as a
+ * clone ("name.constprop.0", "name.isra.0"). The executable is searched
  * before libraries: a match there hides matches elsewhere. "libfoo.so:name" (base name, a prefix
  * up to '.' will do) names the module. "0x1234" is the function whose code begins at that vaddr, as
  * the candidates are listed: so that there is a way to tell two static functions of one name apart.

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+#include "target/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "stderr_capture.h"
+
+#define NO_PID (1 << 23) /* PID_MAX_LIMIT is 2^22 */
+
+/* process__open() of what it should refuse: the code, and what the user reads. */
+static int open_refused(pid_t pid, struct stderr_capture *capture)
+{
+	struct process process;
+	int err;
+
+	stderr_capture__begin(capture);
+	err = process__open(&process, pid);
+	stderr_capture__end(capture);
+	if (!err)
+		process__close(&process);
+	return err;
+}
+
+static void test_opens_ourselves(void **state)
+{
+	char exe[PATH_MAX], comm[PROCESS_COMM_SIZE];
+	struct process process;
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	assert_true(n > 0);
+	exe[n] = '\0';
+	prctl(PR_GET_NAME, comm);
+	assert_int_equal(process__open(&process, getpid()), 0);
+	assert_int_equal(process.pid, getpid());
+	assert_string_equal(process.comm, comm);
+	assert_string_equal(process.exe, exe);
+	assert_non_null(mappings__find(&process.maps, (uint64_t)(uintptr_t)&open_refused));
+	process__close(&process);
+}
+
+static void test_refuses_a_missing_process(void **state)
+{
+	struct stderr_capture capture;
+
+	assert_int_equal(open_refused(NO_PID, &capture), -ESRCH);
+	assert_non_null(strstr(capture.text, "mtbpf: no process with pid 8388608\n"));
+	assert_non_null(strstr(capture.text, "hint: 'pgrep -a NAME' lists pids\n"));
+	assert_int_equal(open_refused(0, &capture), -ESRCH);
+	assert_int_equal(open_refused(-1, &capture), -ESRCH);
+	assert_false(process__alive(NO_PID));
+}
+
+/* A child that has exited, and waits to be collected. */
+static pid_t make_zombie(void)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	return pid;
+}
+
+static void test_refuses_a_zombie(void **state)
+{
+	struct stderr_capture capture;
+	pid_t pid = make_zombie();
+	char expected[64];
+
+	assert_int_equal(open_refused(pid, &capture), -ESRCH);
+	snprintf(expected, sizeof(expected), "mtbpf: process %d has exited (zombie)\n", pid);
+	assert_non_null(strstr(capture.text, expected));
+	assert_false(process__alive(pid));
+	waitpid(pid, NULL, 0);
+}
+
+struct parked {
+	pthread_t thread;
+	pid_t tid;
+	pthread_barrier_t begun, end;
+};
+
+static void *park(void *arg)
+{
+	struct parked *parked = arg;
+
+	prctl(PR_SET_NAME, "parked one");
+	parked->tid = (pid_t)syscall(SYS_gettid);
+	pthread_barrier_wait(&parked->begun);
+	pthread_barrier_wait(&parked->end);
+	return NULL;
+}
+
+static void parked__start(struct parked *parked)
+{
+	pthread_barrier_init(&parked->begun, NULL, 2);
+	pthread_barrier_init(&parked->end, NULL, 2);
+	assert_int_equal(pthread_create(&parked->thread, NULL, park, parked), 0);
+	pthread_barrier_wait(&parked->begun);
+}
+
+static void parked__stop(struct parked *parked)
+{
+	pthread_barrier_wait(&parked->end);
+	pthread_join(parked->thread, NULL);
+	pthread_barrier_destroy(&parked->begun);
+	pthread_barrier_destroy(&parked->end);
+}
+
+static void test_refuses_a_thread_and_names_its_process(void **state)
+{
+	struct stderr_capture capture;
+	struct parked parked;
+	char expected[128];
+
+	parked__start(&parked);
+	assert_int_equal(open_refused(parked.tid, &capture), -EINVAL);
+	snprintf(expected, sizeof(expected),
+		 "mtbpf: %d is a thread of process %d\nhint: use -pid %d\n", parked.tid, getpid(),
+		 getpid());
+	assert_string_equal(capture.text, expected);
+	parked__stop(&parked);
+}
+
+static void test_lists_threads(void **state)
+{
+	char name[PROCESS_COMM_SIZE];
+	struct parked parked;
+	bool found = false;
+	pid_t *tids;
+	size_t n;
+
+	parked__start(&parked);
+	assert_int_equal(process__threads(getpid(), &tids, &n), 0);
+	assert_true(n >= 2);
+	for (size_t i = 0; i < n; i++) {
+		found |= tids[i] == parked.tid;
+		assert_true(!i || tids[i - 1] < tids[i]);
+	}
+	assert_true(found);
+	free(tids);
+	process__thread_name(getpid(), parked.tid, name);
+	assert_string_equal(name, "parked one");
+	parked__stop(&parked);
+	process__thread_name(getpid(), NO_PID, name);
+	assert_string_equal(name, "?");
+	assert_int_equal(process__threads(NO_PID, &tids, &n), -ESRCH);
+}
+
+static void test_refuses_a_kernel_thread(void **state)
+{
+	struct stderr_capture capture;
+
+	/* kthreadd is pid 2, but not where we see a pid namespace of our own. */
+	if (getpgid(2) != 0) {
+		print_message("# skip: no kernel thread in this pid namespace\n");
+		skip();
+	}
+	assert_int_equal(open_refused(2, &capture), -ENOEXEC);
+	assert_non_null(strstr(capture.text, "is a kernel thread"));
+}
+
+static void test_a_dead_main_thread_is_no_dead_process(void **state)
+{
+	struct stderr_capture capture;
+	siginfo_t info = {0};
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct parked parked;
+
+		parked__start(&parked);
+		syscall(SYS_exit, 0);
+	}
+	for (int i = 0; i < 1000 && open_refused(pid, &capture) != -ESRCH; i++)
+		usleep(1000);
+	assert_non_null(strstr(capture.text, "the main thread of process"));
+	assert_true(process__alive(pid));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
+	assert_false(process__alive(pid));
+}
+
+static void test_says_who_may_look(void **state)
+{
+	pid_t pid;
+	int status;
+
+	if (geteuid()) {
+		print_message("# skip: only root can become another user\n");
+		skip();
+	}
+	pid = fork();
+	if (!pid) {
+		struct stderr_capture capture;
+
+		if (setgid(65534) || setuid(65534))
+			_exit(2);
+		_exit(open_refused(getppid(), &capture) == -EACCES &&
+				      strstr(capture.text, "CAP_SYS_PTRACE")
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Maps one page of a new file that holds "old". */
+static void *map_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	void *page;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "old", 4), 4);
+	page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	close(fd);
+	return page;
+}
+
+/* What the descriptor reads, or "" for an error. */
+static const char *content(int fd)
+{
+	static char text[8];
+
+	memset(text, 0, sizeof(text));
+	if (fd >= 0) {
+		assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+		close(fd);
+	}
+	return text;
+}
+
+/* What is at a path now is not what the process has mapped: after an update, or a deletion. */
+static void check_mapping_survives(const char *path, void *page, bool has_map_files)
+{
+	const struct mapping *mapping;
+	struct mappings maps;
+	char found[PATH_MAX];
+
+	assert_int_equal(mappings__read(&maps, getpid()), 0);
+	mapping = mappings__find(&maps, (uint64_t)(uintptr_t)page);
+	assert_non_null(mapping);
+	assert_int_equal(strncmp(mapping->path, path, strlen(path)), 0);
+	if (has_map_files) {
+		assert_string_equal(content(process__open_mapping(getpid(), mapping)), "old");
+		assert_int_equal(process__mapping_path(getpid(), mapping, found, sizeof(found)), 0);
+		assert_string_equal(content(open(found, O_RDONLY)), "old");
+	} else {
+		assert_true(process__open_mapping(getpid(), mapping) < 0);
+	}
+	mappings__fini(&maps);
+}
+
+static void test_opens_the_mapped_file_and_no_other(void **state)
+{
+	char path[] = "/tmp/mtbpf-test-XXXXXX", other[64];
+	bool has_map_files = !geteuid();
+	void *page;
+	FILE *f;
+
+	close(mkstemp(path));
+	page = map_file(path);
+	check_mapping_survives(path, page, true);
+	snprintf(other, sizeof(other), "%s.new", path);
+	f = fopen(other, "w");
+	fputs("new", f);
+	fclose(f);
+	assert_int_equal(rename(other, path), 0);
+	check_mapping_survives(path, page, has_map_files);
+	unlink(path);
+	check_mapping_survives(path, page, has_map_files);
+	munmap(page, 4096);
+}
+
+static void test_a_mapping_without_a_file_has_none(void **state)
+{
+	struct mapping vdso = {.start = 0x1000, .end = 0x2000, .path = (char *)"[vdso]"};
+	struct mapping anonymous = {.start = 0x1000, .end = 0x2000, .path = (char *)""};
+	char path[PATH_MAX];
+
+	assert_int_equal(process__open_mapping(getpid(), &vdso), -ENOENT);
+	assert_int_equal(process__open_mapping(getpid(), &anonymous), -ENOENT);
+	assert_int_equal(process__mapping_path(getpid(), &vdso, path, sizeof(path)), -ENOENT);
+}
+
+static void test_reads_memory_up_to_a_hole(void **state)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char buf[64];
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(munmap(pages + 4096, 4096), 0);
+	memset(pages, 'x', 4096);
+	assert_int_equal(process__read_memory(getpid(), (uint64_t)(uintptr_t)pages, buf, 64), 64);
+	assert_memory_equal(buf, pages, 64);
+	assert_int_equal(process__read_memory(getpid(), (uint64_t)(uintptr_t)pages + 4090, buf, 64),
+			 6);
+	assert_int_equal(process__read_memory(getpid(), (uint64_t)(uintptr_t)pages + 4096, buf, 64),
+			 0);
+	assert_int_equal(process__read_memory(getpid(), UINT64_MAX - 8, buf, 64), 0);
+	assert_int_equal(process__read_memory(NO_PID, 0x1000, buf, 64), -ESRCH);
+	munmap(pages, 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_opens_ourselves),
+		cmocka_unit_test(test_refuses_a_missing_process),
+		cmocka_unit_test(test_refuses_a_zombie),
+		cmocka_unit_test(test_refuses_a_thread_and_names_its_process),
+		cmocka_unit_test(test_lists_threads),
+		cmocka_unit_test(test_refuses_a_kernel_thread),
+		cmocka_unit_test(test_a_dead_main_thread_is_no_dead_process),
+		cmocka_unit_test(test_says_who_may_look),
+		cmocka_unit_test(test_opens_the_mapped_file_and_no_other),
+		cmocka_unit_test(test_a_mapping_without_a_file_has_none),
+		cmocka_unit_test(test_reads_memory_up_to_a_hole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
