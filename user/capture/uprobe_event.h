@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A uprobe perf event of our own: sample_period 1, so that a BPF program's return value gates it. */
+/* A uprobe perf event of our own: sample_period 1, so that a BPF program's return value gates it.
+ */
 #ifndef MTBPF_CAPTURE_UPROBE_EVENT_H
 #define MTBPF_CAPTURE_UPROBE_EVENT_H
 
@@ -10,8 +11,8 @@
 struct uprobe_spec {
 	const char *path; /* any path that reaches the inode; see process__mapping_path() */
 	uint64_t offset;  /* file offset of the probed instruction */
-	pid_t pid;        /* the process (its main thread); all of its threads hit the probe */
-	bool on_return;   /* a uretprobe */
+	pid_t pid;	  /* the process (its main thread); all of its threads hit the probe */
+	bool on_return;	  /* a uretprobe */
 };
 
 /*
