@@ -26,14 +26,14 @@ enum job {
 	HIT_LATE,    /* hit_me() after arg ms */
 	HIT_IN_CALL, /* hit_me() in call_inner() in call_outer() */
 	HIT_NO_FP_IN_CALL,
-	HIT_THREADS,	/* one thread hits every 10 ms, a new one twice, arg ms apart; its tid */
-	HIT_FORK,	/* in a child of its own; its exit status */
-	TIMED,		/* timed(): a call of arg ms */
-	TIMED_DEEP,	/* the same, from further down the stack */
-	TIMED_NESTED,	/* arg calls inside each other; the outermost takes SLOW_MS more */
-	TIMED_JUMP_OUT, /* arg calls inside each other, all left by longjmp; then SLOW_MS */
-	TIMED_JUMP_IN,	/* a call that survives a longjmp out of arg inner ones, then takes SLOW_MS
-			 */
+	HIT_THREADS,	  /* hits every 10 ms; a new thread hits twice, arg ms apart; its tid */
+	HIT_FORK,	  /* in a child of its own; its exit status */
+	TIMED,		  /* timed(): a call of arg ms */
+	TIMED_DEEP,	  /* the same, from further down the stack */
+	TIMED_NESTED,	  /* arg calls inside each other; the outermost takes SLOW_MS more */
+	TIMED_JUMP_OUT,	  /* arg calls inside each other, all left by longjmp; then SLOW_MS */
+	TIMED_JUMP_AGAIN, /* a call left by longjmp; SLOW_MS; then a fast one in its place */
+	TIMED_JUMP_IN,	  /* calls left by longjmp inside a call, which then takes SLOW_MS */
 };
 
 struct command {
@@ -60,6 +60,19 @@ static void jump_out_of(int depth)
 
 	if (!setjmp(env))
 		timed(&(struct timed_call){.depth = depth - 1, .out = &env});
+}
+
+/* The second call has its frame exactly where the first one's was. */
+static void jump_out_and_call_again(void)
+{
+	jmp_buf env;
+
+	if (!setjmp(env)) {
+		timed(&(struct timed_call){.out = &env});
+	} else {
+		sleep_ms(SLOW_MS);
+		timed(&(struct timed_call){0});
+	}
 }
 
 void timed_body(const struct timed_call *call)
@@ -133,6 +146,9 @@ static int run_timed(const struct command *command)
 	case TIMED_NESTED:
 		call.depth = command->arg - 1;
 		break;
+	case TIMED_JUMP_AGAIN:
+		jump_out_and_call_again();
+		return 0;
 	case TIMED_JUMP_IN:
 		call.jump_over = command->arg;
 		break;

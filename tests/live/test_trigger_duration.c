@@ -100,6 +100,18 @@ static void test_many_longjmps_do_not_fill_the_calls(void **state)
 		run(fixture, TIMED_JUMP_OUT, MT_CALL_DEPTH);
 	run(fixture, TIMED, 0);
 	assert_int_equal(durations(fixture), 1);
+	assert_true(stats_of(fixture).max_ns < THRESH_NS);
+}
+
+static void test_longjmp_then_a_call_in_its_place(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_duration(fixture);
+	run(fixture, TIMED_JUMP_AGAIN, 0);
+	expect_no_hit(fixture);
+	assert_int_equal(stats_of(fixture).hits, 2);
+	assert_int_equal(durations(fixture), 1);
 }
 
 static void test_longjmp_inside_a_call(void **state)
@@ -138,6 +150,7 @@ static int run_group(const char *name)
 		LIVE(test_recursion_deeper_than_we_record),
 		LIVE(test_longjmp_out_of_calls),
 		LIVE(test_many_longjmps_do_not_fill_the_calls),
+		LIVE(test_longjmp_then_a_call_in_its_place),
 		LIVE(test_longjmp_inside_a_call),
 		LIVE(test_watched_durations_only_count),
 	};

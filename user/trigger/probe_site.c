@@ -156,27 +156,34 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 		}
 		if (insn.cls != INSN_OTHER)
 			return false;
-		if (!insn.is_endbr && !insn.is_multi_byte_nop)
+		if (insn__changes_sp(bytes, insn.len))
 			site->at_entry = false;
 	}
 	return false;
+}
+
+static bool is_passed_over(const uint8_t *bytes, const struct insn *insn)
+{
+	return insn->cls == INSN_OTHER && (insn->is_endbr || is_refused(bytes, insn));
 }
 
 /* The first instruction that takes a probe, behind an endbr64 unless the function loops to there.
  */
 static void choose_any(const struct entry_block *block, struct probe_site *site)
 {
+	bool moved = false, moves = false;
 	size_t chosen = 0;
 	struct insn insn;
 
 	for (size_t at = 0; decode_next(block, at, &insn); at += insn.len) {
 		chosen = at;
-		if ((!insn.is_endbr && !is_refused(block->code + at, &insn)) ||
-		    insn.cls != INSN_OTHER)
+		moved = moves;
+		if (!is_passed_over(block->code + at, &insn))
 			break;
+		moves = moves || insn__changes_sp(block->code + at, insn.len);
 	}
 	set_site(block, chosen, false, site);
-	site->at_entry = true;
+	site->at_entry = !moved;
 }
 
 int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site)
