@@ -24,8 +24,8 @@ static inline void cleanup__fclose(FILE **f)
 		fclose(*f);
 }
 
-#define _cleanup_free_   __attribute__((cleanup(cleanup__free)))
-#define _cleanup_close_  __attribute__((cleanup(cleanup__close)))
+#define _cleanup_free_	 __attribute__((cleanup(cleanup__free)))
+#define _cleanup_close_	 __attribute__((cleanup(cleanup__close)))
 #define _cleanup_fclose_ __attribute__((cleanup(cleanup__fclose)))
 
 #endif

@@ -10,25 +10,25 @@
 #define INSN_MAX_LEN 15
 
 enum insn_class {
-	INSN_OTHER,         /* goes on behind itself */
-	INSN_CALL,          /* direct near call */
+	INSN_OTHER,	    /* goes on behind itself */
+	INSN_CALL,	    /* direct near call */
 	INSN_CALL_INDIRECT, /* near call through a register or memory */
-	INSN_RET,           /* near return */
-	INSN_JUMP,          /* direct unconditional jump */
+	INSN_RET,	    /* near return */
+	INSN_JUMP,	    /* direct unconditional jump */
 	INSN_JUMP_INDIRECT, /* unconditional jump through a register or memory */
-	INSN_COND,          /* jcc, loop, jrcxz */
-	INSN_SYSCALL,       /* syscall, sysenter, int n */
+	INSN_COND,	    /* jcc, loop, jrcxz */
+	INSN_SYSCALL,	    /* syscall, sysenter, int n */
 	INSN_INT3,
 	INSN_FAR, /* iret, sysret, far call, far jump, far return */
 };
 
 struct insn {
 	uint8_t len;
-	uint8_t cls;            /* enum insn_class */
-	uint64_t target;        /* of a direct call, jump or cond; else 0 */
-	bool is_endbr;          /* endbr64, endbr32 */
-	bool is_push_reg;       /* push of a 64-bit register */
-	bool is_nop1;           /* 0x90, with or without legacy prefixes */
+	uint8_t cls;		/* enum insn_class */
+	uint64_t target;	/* of a direct call, jump or cond; else 0 */
+	bool is_endbr;		/* endbr64, endbr32 */
+	bool is_push_reg;	/* push of a 64-bit register */
+	bool is_nop1;		/* 0x90, with or without legacy prefixes */
 	bool is_multi_byte_nop; /* 0f 1f /0 */
 };
 

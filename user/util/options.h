@@ -18,11 +18,11 @@ enum option_kind {
 struct option_spec {
 	const char *name;  /* without dashes */
 	const char *alias; /* a second long name, or NULL */
-	char letter;       /* a short name, or 0 */
+	char letter;	   /* a short name, or 0; never 'h' */
 	enum option_kind kind;
-	const char *arg;            /* what help calls the argument: "PID" */
-	const char *help;           /* one line */
-	size_t offset;              /* of the field in the command's options struct */
+	const char *arg;	    /* what help calls the argument: "PID" */
+	const char *help;	    /* one line */
+	size_t offset;		    /* of the field in the command's options struct */
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 };
 
@@ -36,8 +36,10 @@ struct option_table {
 
 /*
  * Parses argv[1..] into dst, whose defaults the caller has set. *rest is the index of the first
- * word that is no option ("--" is skipped). Returns 0; -EINVAL after one line and a hint on stderr;
- * -ECANCELED after -help has been printed.
+ * word that is no option ("--" is skipped). One dash or two; any unique prefix of a name; "-pid 12"
+ * or "-pid=12"; of a repeated option the last wins. Letters neither cluster nor take what is glued
+ * to them: "-o FILE". Returns 0; -EINVAL after one line and a hint on stderr; -ECANCELED after
+ * -help has been printed; -ENOMEM.
  */
 int options__parse(const struct option_table *table, void *dst, int argc, char **argv, int *rest);
 
