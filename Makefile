@@ -59,7 +59,7 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(call say,BPF,$@)
-	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -D__TARGET_ARCH_x86 -Wall \
+	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 $(O)/user/trigger/trigger.o: $(O)/gen/trigger.skel.h
@@ -86,7 +86,7 @@ include tests/programs/programs.mk tests/perfetto/perfetto.mk
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS)
-.PRECIOUS: $(O)/tests/%.o
+.PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
 tests: all $(UNIT) programs
 

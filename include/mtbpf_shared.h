@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* What the BPF programs and user space share. Fixed-width types, explicit padding, checked sizes. */
+/* What the BPF programs and user space share. Fixed-width types, explicit padding, checked sizes.
+ */
 #ifndef MTBPF_SHARED_H
 #define MTBPF_SHARED_H
 
@@ -30,7 +31,7 @@ struct mt_hit {
 	__mt_u64 time_ns;  /* bpf_ktime_get_ns(): CLOCK_MONOTONIC */
 	__mt_u64 value_ns; /* the delay or duration; 0 for MT_HIT_EVERY */
 	__mt_u64 sequence; /* this hit's number, from 1, among all hits of the target */
-	__mt_u64 ip;       /* user registers at the hit */
+	__mt_u64 ip;	   /* user registers at the hit */
 	__mt_u64 sp;
 	__mt_u64 bp;
 	__mt_u32 tid; /* in the initial pid namespace */
@@ -45,7 +46,7 @@ _Static_assert(sizeof(struct mt_hit) == 72 + 8 * MT_STACK_DEPTH, "mt_hit");
 
 /* Counters of one CPU; user space adds them up. */
 struct mt_stats {
-	__mt_u64 hits;     /* of the target */
+	__mt_u64 hits;	   /* of the target */
 	__mt_u64 triggers; /* passed the threshold while armed */
 	__mt_u64 dropped;  /* triggers lost: the ring buffer was full */
 	__mt_u64 max_ns;   /* largest delay or duration so far */

@@ -12,7 +12,7 @@ struct uprobe_spec {
 	const char *path; /* any path that reaches the inode; see process__mapping_path() */
 	uint64_t offset;  /* file offset of the probed instruction */
 	pid_t pid;	  /* the process (its main thread); all of its threads hit the probe */
-	bool on_return;	  /* a uretprobe */
+	bool on_return;	  /* a uretprobe: offset must be where [sp] is the return address */
 };
 
 /*

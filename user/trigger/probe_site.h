@@ -12,15 +12,21 @@
 #include <stdint.h>
 
 struct probe_site {
-	uint32_t skip;   /* bytes from the function's entry to the probe */
-	bool emulated;   /* the kernel emulates the instruction there */
-	char insn[16];   /* its mnemonic, for messages: "push", "sub" */
+	uint32_t skip; /* bytes from the function's entry to the probe */
+	bool emulated; /* the kernel emulates the instruction there */
+	bool at_entry; /* nothing before it changes the stack pointer: [sp] is the return address */
+	char insn[16]; /* its mnemonic, for messages: "push", "sub" */
 };
 
 /*
  * Picks the site in a function whose code starts at code[0]: the first emulated push or nop of
  * the entry block, that is before any branch or branch target, so that it runs exactly once a
- * call; else the entry itself, behind an endbr64. `vaddr` is the address of code[0].
+ * call; else the direct branch that ends the entry block, if it is emulated; else the entry
+ * itself, behind an endbr64. `vaddr` is the address of code[0].
+ *
+ * A return probe must not go to a site that is not `at_entry`, but to the function's entry: the
+ * kernel takes what is at [sp] for the return address and writes its own there.
+ *
  * 0, or -EILSEQ where the entry is no valid instruction.
  */
 int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site);

@@ -18,8 +18,10 @@ struct trigger_config {
 	/* At most one of the two; both 0: every hit triggers. */
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;
-	bool count_only; /* `watch`: counters move, nothing ever triggers */
+	bool count_only;     /* `watch`: counters move, nothing ever triggers */
 	bool watch_duration; /* count durations instead of delays, with count_only */
+	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
+	bool probe_at_entry;
 };
 
 struct trigger;
@@ -29,7 +31,10 @@ struct trigger;
  * capability; otherwise the verifier's last line at -v).
  */
 struct trigger *trigger__new(const struct trigger_config *config);
-/* Detaches and unloads. The perf events stay open: they are the caller's. */
+/*
+ * Detaches and unloads. The perf events stay open: they are the caller's. While attached, the
+ * trigger holds them too, so a probe is gone once both have let go.
+ */
 void trigger__free(struct trigger *trigger);
 
 /* True where this config needs a return probe beside the entry probe. */
@@ -37,7 +42,8 @@ bool trigger__needs_return(const struct trigger_config *config);
 
 /*
  * Attaches to the entry event, and the return event (-1: none). The program's return value gates
- * the event: 0 no event, 1 the event happens. 0 or -errno after a line on stderr.
+ * the event: 0 no event, 1 the event happens. Events attached before are let go; none is enabled or
+ * disabled. 0 or -errno after a line on stderr.
  */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
@@ -56,7 +62,7 @@ int trigger__next(struct trigger *trigger, struct mt_hit *hit);
 /* Sums the counters of all CPUs. 0 or -errno. */
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 
-/* "task storage" or "LRU hash": where the last hit times are kept. */
+/* "task storage" or "LRU hash": where what each thread did last is kept. */
 const char *trigger__latch_name(const struct trigger *trigger);
 
 /*

@@ -38,4 +38,10 @@ struct insn {
  */
 int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out);
 
+/* The mnemonic of the instruction at bytes[0..len), for messages: "push". 0 or -EILSEQ. */
+int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
+
+/* True where it writes the stack pointer, as push does, or where it is no valid instruction. */
+bool insn__changes_sp(const uint8_t *bytes, size_t len);
+
 #endif

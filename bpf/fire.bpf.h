@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* A hit that passed: disarms, and tells user space. */
+#ifndef MTBPF_FIRE_BPF_H
+#define MTBPF_FIRE_BPF_H
+
+#include "counters.bpf.h"
+
+/* The entry probe lies before the function's first change of the stack: [sp] is where it returns.
+ */
+const volatile bool probe_at_entry;
+
+/* 1: the next hit that passes is a trigger. Set by user space, taken here. */
+volatile __u32 armed;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} hits SEC(".maps");
+
+/* What a program has found out about its hit. */
+struct passed {
+	u64 time_ns;
+	u64 value_ns;
+	u64 sequence;
+	u32 reason;
+};
+
+/* Fills stack[first..] with return addresses, without the ip itself (the 1). Returns the depth. */
+static __always_inline u32 walk_stack(struct pt_regs *ctx, struct mt_hit *hit, const u32 first)
+{
+	long bytes = bpf_get_stack(ctx, &hit->stack[first], sizeof(hit->stack) - 8 * first,
+				   BPF_F_USER_STACK | 1);
+
+	return bytes > 0 ? first + (u32)bytes / 8 : first;
+}
+
+/*
+ * At a function's entry the frame pointer is still the caller's, so a frame pointer walk skips
+ * the caller. Some kernels know (arch/x86/events/core.c: is_uprobe_at_func_entry, for a push
+ * %rbp), the others are helped: the return address is at [sp].
+ */
+static __always_inline u32 take_stack(struct pt_regs *ctx, struct mt_hit *hit)
+{
+	u64 caller = 0;
+	u32 depth;
+
+	hit->stack[0] = ctx->ip;
+	if (!probe_at_entry || hit->reason == MT_HIT_DURATION ||
+	    bpf_probe_read_user(&caller, sizeof(caller), (void *)ctx->sp))
+		return walk_stack(ctx, hit, 1);
+	hit->stack[1] = caller;
+	depth = walk_stack(ctx, hit, 2);
+	return depth > 2 && hit->stack[2] == caller ? walk_stack(ctx, hit, 1) : depth;
+}
+
+static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
+				     const struct passed *passed)
+{
+	u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	hit->time_ns = passed->time_ns;
+	hit->value_ns = passed->value_ns;
+	hit->sequence = passed->sequence;
+	hit->reason = passed->reason;
+	hit->ip = ctx->ip;
+	hit->sp = ctx->sp;
+	hit->bp = ctx->bp;
+	hit->tid = (u32)pid_tgid;
+	hit->tgid = pid_tgid >> 32;
+	hit->cpu = bpf_get_smp_processor_id();
+	hit->pad = 0;
+	hit->stack_depth = take_stack(ctx, hit);
+}
+
+/* The program's return value: 1 where this hit is the trigger. */
+static __always_inline int fire(struct pt_regs *ctx, struct mt_stats *stats,
+				const struct passed *passed)
+{
+	struct mt_hit *hit;
+
+	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
+	if (!armed || __sync_val_compare_and_swap(&armed, 1, 0) != 1)
+		return 0;
+	add_one(&stats->triggers);
+	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit), 0);
+	if (!hit) {
+		add_one(&stats->dropped);
+		armed = 1;
+		return 0;
+	}
+	fill_hit(ctx, hit, passed);
+	bpf_ringbuf_submit(hit, BPF_RB_FORCE_WAKEUP);
+	return 1;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * The latch: what is remembered of each thread between its hits. Two ways to keep it: task storage
+ * (no size to choose, gone with its thread, but the kernel must have BTF), and an LRU hash by tid.
+ */
+#ifndef MTBPF_LATCH_BPF_H
+#define MTBPF_LATCH_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "mtbpf_shared.h"
+
+/* A call that has not returned yet. */
+struct open_call {
+	u64 entry_ns;
+	u64 sp; /* at the entry probe */
+	u64 sequence;
+};
+
+struct latch {
+	u64 last_ns; /* time of the previous hit; 0: none */
+	u32 depth;   /* calls that are valid, outermost first, so by falling sp */
+	u32 pad;
+	struct open_call calls[MT_CALL_DEPTH];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct latch);
+} task_latches SEC(".maps");
+
+/*
+ * An evicted latch is a delay that goes unseen, never a wrong one. A tid that the kernel gives to
+ * a new thread while the old one's latch is still there does make one wrong delay. User space
+ * sizes this by the number of CPUs, since the kernel keeps free entries for each of them.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct latch);
+} lru_latches SEC(".maps");
+
+/* Too big for the BPF stack once something else is on it. */
+static const struct latch empty_latch;
+
+/* NULL where memory ran out, or another thread on this CPU was interrupted inside task storage. */
+static __always_inline struct latch *task_latch(void)
+{
+	return bpf_task_storage_get(&task_latches, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline struct latch *lru_latch(void)
+{
+	u32 tid = (u32)bpf_get_current_pid_tgid();
+	struct latch *latch = bpf_map_lookup_elem(&lru_latches, &tid);
+
+	if (latch)
+		return latch;
+	bpf_map_update_elem(&lru_latches, &tid, &empty_latch, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&lru_latches, &tid);
+}
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * Decides at each hit of the probe whether it is worth a capture. The return value gates the perf
+ * event that the program is attached to: exactly 0, nothing happened, or exactly 1, it happens
+ * (kernel/trace/trace_uprobe.c: __uprobe_perf_func). Below the threshold only counters move.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "calls.bpf.h"
+#include "counters.bpf.h"
+#include "fire.bpf.h"
+#include "latch.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+const volatile __u32 target_tgid;
+const volatile __u64 delay_thresh_ns;
+const volatile __u64 duration_thresh_ns;
+const volatile bool count_only;
+const volatile bool measure_duration; /* an entry only opens a call, the return decides */
+
+/* Hits of all CPUs so far: the number of the latest. */
+__u64 last_sequence;
+
+/*
+ * A uprobe event is for an address space: a vfork child that has not called execve yet hits the
+ * probe as well.
+ */
+static __always_inline bool is_target(void)
+{
+	return bpf_get_current_pid_tgid() >> 32 == target_tgid;
+}
+
+static __always_inline u64 delay_since_last(struct latch *latch, u64 now)
+{
+	u64 last = latch->last_ns;
+
+	latch->last_ns = now;
+	/* The clock may step back a little between CPUs (ktime_get_mono_fast_ns). */
+	return last && now > last ? now - last : 0;
+}
+
+static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_stats *stats,
+				      struct latch *latch, struct passed *passed)
+{
+	u64 delay = latch ? delay_since_last(latch, passed->time_ns) : 0;
+
+	if (delay)
+		count_value(stats, delay);
+	if (count_only || delay < delay_thresh_ns)
+		return 0;
+	passed->reason = delay_thresh_ns ? MT_HIT_DELAY : MT_HIT_EVERY;
+	passed->value_ns = delay_thresh_ns ? delay : 0;
+	return fire(ctx, stats, passed);
+}
+
+static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
+{
+	struct mt_stats *stats = counters_of_cpu();
+	struct passed passed = {.time_ns = bpf_ktime_get_ns()};
+
+	if (!stats)
+		return 0;
+	add_one(&stats->hits);
+	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
+	if (!measure_duration)
+		return pass_delay(ctx, stats, latch, &passed);
+	if (latch)
+		push_call(latch, passed.time_ns, ctx->sp, passed.sequence);
+	return 0;
+}
+
+static __always_inline int returned(struct pt_regs *ctx, struct latch *latch)
+{
+	struct mt_stats *stats = counters_of_cpu();
+	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
+	struct open_call call = {};
+
+	if (!stats || !latch || !pop_call(latch, ctx->sp, &call))
+		return 0;
+	passed.sequence = call.sequence;
+	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
+	count_value(stats, passed.value_ns);
+	if (count_only || passed.value_ns < duration_thresh_ns)
+		return 0;
+	return fire(ctx, stats, &passed);
+}
+
+SEC("uprobe")
+int on_hit(struct pt_regs *ctx)
+{
+	return is_target() ? hit(ctx, task_latch()) : 0;
+}
+
+SEC("uretprobe")
+int on_return(struct pt_regs *ctx)
+{
+	return is_target() ? returned(ctx, task_latch()) : 0;
+}
+
+SEC("uprobe")
+int on_hit_lru(struct pt_regs *ctx)
+{
+	return is_target() ? hit(ctx, lru_latch()) : 0;
+}
+
+SEC("uretprobe")
+int on_return_lru(struct pt_regs *ctx)
+{
+	return is_target() ? returned(ctx, lru_latch()) : 0;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/* Durations: matching returns with entries, on this kernel. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "trigger_fixture.h"
+
+static void attach_duration(struct fixture *fixture)
+{
+	attach_to(fixture, (struct trigger_config){.duration_thresh_ns = THRESH_NS}, timed);
+	arm(fixture);
+}
+
+/* One slow call, `hits` hits in all of which the slow one was the `sequence`th. */
+static void expect_slow_call(const struct fixture *fixture, uint64_t hits, uint64_t sequence)
+{
+	struct mt_hit hit = expect_hit(fixture);
+
+	assert_int_equal(hit.reason, MT_HIT_DURATION);
+	assert_int_equal(hit.sequence, sequence);
+	assert_in_range(hit.value_ns, SLOW_MS * MS, 10 * SLOW_MS * MS);
+	expect_no_hit(fixture);
+	assert_int_equal(stats_of(fixture).hits, hits);
+	assert_int_equal(count_of(fixture->entry), 0);
+	assert_int_equal(count_of(fixture->on_return), 1);
+}
+
+static uint64_t durations(const struct fixture *fixture)
+{
+	struct mt_stats stats = stats_of(fixture);
+
+	return histogram_sum(&stats);
+}
+
+static void test_duration_of_the_slow_call(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_duration(fixture);
+	run(fixture, TIMED, 0);
+	sleep_ms(SLOW_MS); /* between calls: no duration */
+	run(fixture, TIMED, 0);
+	expect_no_hit(fixture);
+	run(fixture, TIMED, SLOW_MS);
+	run(fixture, TIMED, 0);
+	expect_slow_call(fixture, 4, 3);
+	assert_int_equal(durations(fixture), 4);
+}
+
+static void test_duration_in_recursion_is_the_outermost(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_duration(fixture);
+	run(fixture, TIMED, 0);
+	run(fixture, TIMED_NESTED, 5);
+	expect_slow_call(fixture, 6, 2);
+	assert_int_equal(durations(fixture), 6);
+}
+
+static void test_recursion_deeper_than_we_record(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_duration(fixture);
+	run(fixture, TIMED_NESTED, MT_CALL_DEPTH + 5);
+	expect_slow_call(fixture, MT_CALL_DEPTH + 5, 1);
+	assert_int_equal(durations(fixture), MT_CALL_DEPTH);
+	run(fixture, TIMED, 0);
+	assert_int_equal(durations(fixture), MT_CALL_DEPTH + 1);
+}
+
+/* Calls that were left don't return, and what comes after is not measured from their entry. */
+static void test_longjmp_out_of_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_duration(fixture);
+	run(fixture, TIMED_JUMP_OUT, 3);
+	run(fixture, TIMED, 0);
+	assert_int_equal(durations(fixture), 1);
+	run(fixture, TIMED_JUMP_OUT, 1);
+	run(fixture, TIMED_DEEP, 0); /* below what was left, so that it is not swept */
+	assert_int_equal(durations(fixture), 2);
+	expect_no_hit(fixture);
+	run(fixture, TIMED, SLOW_MS);
+	expect_slow_call(fixture, 7, 7);
+}
+
+static void test_many_longjmps_do_not_fill_the_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_to(fixture, (struct trigger_config){.count_only = true, .watch_duration = true},
+		  timed);
+	for (int i = 0; i < 3; i++)
+		run(fixture, TIMED_JUMP_OUT, MT_CALL_DEPTH);
+	run(fixture, TIMED, 0);
+	assert_int_equal(durations(fixture), 1);
+	assert_true(stats_of(fixture).max_ns < THRESH_NS);
+}
+
+static void test_longjmp_then_a_call_in_its_place(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_duration(fixture);
+	run(fixture, TIMED_JUMP_AGAIN, 0);
+	expect_no_hit(fixture);
+	assert_int_equal(stats_of(fixture).hits, 2);
+	assert_int_equal(durations(fixture), 1);
+}
+
+static void test_longjmp_inside_a_call(void **state)
+{
+	struct fixture *fixture = *state;
+
+	attach_duration(fixture);
+	run(fixture, TIMED_JUMP_IN, 3);
+	expect_slow_call(fixture, 4, 1);
+	assert_int_equal(durations(fixture), 1);
+}
+
+static void test_watched_durations_only_count(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mt_stats stats;
+
+	attach_to(fixture, (struct trigger_config){.count_only = true, .watch_duration = true},
+		  timed);
+	arm(fixture);
+	run(fixture, TIMED, SLOW_MS);
+	run(fixture, TIMED, 0);
+	stats = stats_of(fixture);
+	assert_int_equal(stats.hits, 2);
+	assert_int_equal(histogram_sum(&stats), 2);
+	assert_true(stats.max_ns >= SLOW_MS * MS);
+	expect_no_hit(fixture);
+	assert_int_equal(count_of(fixture->on_return), 0);
+}
+
+static int run_group(const char *name)
+{
+	const struct CMUnitTest tests[] = {
+		LIVE(test_duration_of_the_slow_call),
+		LIVE(test_duration_in_recursion_is_the_outermost),
+		LIVE(test_recursion_deeper_than_we_record),
+		LIVE(test_longjmp_out_of_calls),
+		LIVE(test_many_longjmps_do_not_fill_the_calls),
+		LIVE(test_longjmp_then_a_call_in_its_place),
+		LIVE(test_longjmp_inside_a_call),
+		LIVE(test_watched_durations_only_count),
+	};
+
+	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
+}
+
+int main(void)
+{
+	return run_with_both(run_group);
+}

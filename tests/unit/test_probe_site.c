@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include "trigger/probe_site.h"
+
+#define VADDR 0x401000
+
+#define ENDBR64	  0xf3, 0x0f, 0x1e, 0xfa
+#define PUSH_RBP  0x55
+#define PUSH_R15  0x41, 0x57
+#define MOV_FRAME 0x48, 0x89, 0xe5
+#define SUB_RSP	  0x48, 0x83, 0xec, 0x18
+#define XOR_EAX	  0x31, 0xc0
+#define TEST_EDI  0x85, 0xff
+#define NOP5	  0x0f, 0x1f, 0x44, 0x00, 0x00
+#define RET	  0xc3
+#define TEN(...)                                                                                   \
+	__VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, \
+		__VA_ARGS__, __VA_ARGS__, __VA_ARGS__
+
+/* What the function is, and what must be chosen in it. */
+struct choice {
+	const char *what;
+	struct probe_site site;
+	size_t len;
+	uint8_t code[64 + 16];
+};
+
+#define CODE(...) .len = sizeof((uint8_t[]){__VA_ARGS__}), .code = {__VA_ARGS__}
+
+static const struct choice choices[] = {
+	{"frame pointer, no CET", {0, true, true, "push"}, CODE(PUSH_RBP, MOV_FRAME, RET)},
+	{"behind endbr64", {4, true, true, "push"}, CODE(ENDBR64, PUSH_RBP, MOV_FRAME, RET)},
+	{"push with REX.B", {4, true, true, "push"}, CODE(ENDBR64, PUSH_R15, RET)},
+	{"behind other work", {6, true, false, "push"}, CODE(XOR_EAX, SUB_RSP, PUSH_RBP, RET)},
+	{"behind a stack realignment",
+	 {4, true, false, "push"},
+	 CODE(0x48, 0x83, 0xe4, 0xe0, PUSH_RBP, RET)}, /* and $-32,%rsp */
+	{"behind work that leaves the stack alone",
+	 {4, true, true, "push"},
+	 CODE(XOR_EAX, TEST_EDI, PUSH_RBP, RET)},
+	{"a nop", {2, true, true, "nop"}, CODE(XOR_EAX, 0x90, RET)},
+	{"a prefixed nop", {2, true, true, "nop"}, CODE(XOR_EAX, 0x66, 0x90, RET)},
+	{"a five-byte nop is passed over", {5, true, true, "push"}, CODE(NOP5, PUSH_RBP, RET)},
+	{"push of memory is not emulated", {0, false, true, "push"}, CODE(0xff, 0x37, RET)},
+	{"push with REX.W is not emulated", {0, false, true, "push"}, CODE(0x48, 0x55, RET)},
+	{"16-bit push is not emulated", {0, false, true, "push"}, CODE(0x66, 0x55, RET)},
+	{"nothing emulated", {0, false, true, "sub"}, CODE(SUB_RSP, XOR_EAX, RET)},
+	{"nothing, behind endbr64", {4, false, true, "sub"}, CODE(ENDBR64, SUB_RSP, RET)},
+	{"a lone ret", {4, false, true, "ret"}, CODE(ENDBR64, RET)},
+
+	{"not behind a branch: the branch",
+	 {2, true, true, "jz"},
+	 CODE(TEST_EDI, 0x74, 0x01, PUSH_RBP, RET)},
+	{"a long jcc", {2, true, true, "jnz"}, CODE(TEST_EDI, 0x0f, 0x85, 1, 0, 0, 0, 0x90, RET)},
+	{"a call", {4, true, false, "call"}, CODE(SUB_RSP, 0xe8, 0, 1, 0, 0, RET)},
+	{"a tail call", {4, true, true, "jmp"}, CODE(ENDBR64, 0xe9, 0, 1, 0, 0)},
+	{"jrcxz is no jcc", {0, false, true, "xor"}, CODE(XOR_EAX, 0xe3, 0x01, PUSH_RBP, RET)},
+	{"a 16-bit call", {0, false, true, "xor"}, CODE(XOR_EAX, 0x66, 0xe8, 0, 0, 0, 0, RET)},
+	{"an indirect call", {0, false, true, "xor"}, CODE(XOR_EAX, 0xff, 0xd0, PUSH_RBP, RET)},
+	{"a syscall ends the block", {0, false, true, "xor"}, CODE(XOR_EAX, 0x0f, 5, 0x90, RET)},
+
+	/* xor; L: push; pop; jne L */
+	{"a loop back to the push",
+	 {0, false, true, "xor"},
+	 CODE(XOR_EAX, PUSH_RBP, 0x5d, 0x75, 0xfc, RET)},
+	/* push; L: xor; jne L */
+	{"a loop back behind the push",
+	 {0, true, true, "push"},
+	 CODE(PUSH_RBP, XOR_EAX, 0x75, 0xfc, RET)},
+	/* L: push; xor; jne L: each round is a call of its own */
+	{"a loop to the entry", {0, true, true, "push"}, CODE(PUSH_RBP, XOR_EAX, 0x75, 0xfb, RET)},
+	/* endbr64; L: xor; push; pop; jne L */
+	{"a loop to just behind endbr64",
+	 {0, false, true, "endbr64"},
+	 CODE(ENDBR64, XOR_EAX, PUSH_RBP, 0x5d, 0x75, 0xfa, RET)},
+
+	{"a refused push", {2, true, false, "push"}, CODE(0x2e, 0x55, PUSH_RBP, RET)},
+	{"a refused push and nothing else",
+	 {2, false, false, "xor"},
+	 CODE(0x2e, 0x55, XOR_EAX, RET)},
+	{"a refused long nop",
+	 {10, false, true, "sub"},
+	 CODE(0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, SUB_RSP, RET)},
+	{"too far in",
+	 {0, false, true, "mov"},
+	 CODE(TEN(0x48, 0xc7, 0xc0, 0, 0, 0, 0), PUSH_RBP, RET)},
+	{"the last that is near enough",
+	 {63, true, true, "push"},
+	 CODE(TEN(XOR_EAX, 0x48, 0x89, 0xc1), TEN(0xf8), 0xf8, 0xf8, 0xf8, PUSH_RBP, RET)},
+	{"cut off", {0, false, true, "xor"}, CODE(XOR_EAX, 0x48)},
+};
+
+static void test_choices(void **state)
+{
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		const struct choice *choice = &choices[i];
+		struct probe_site site;
+
+		print_message("  %s\n", choice->what);
+		assert_int_equal(probe_site__choose(choice->code, choice->len, VADDR, &site), 0);
+		assert_string_equal(site.insn, choice->site.insn);
+		assert_int_equal(site.skip, choice->site.skip);
+		assert_int_equal(site.emulated, choice->site.emulated);
+		assert_int_equal(site.at_entry, choice->site.at_entry);
+	}
+}
+
+static void test_no_instruction_at_the_entry(void **state)
+{
+	static const uint8_t invalid[] = {0x06, PUSH_RBP}; /* push %es: not in 64-bit mode */
+	static const uint8_t cut[] = {0xe8, 0x00};
+	struct probe_site site;
+
+	assert_int_equal(probe_site__choose(invalid, sizeof(invalid), VADDR, &site), -EILSEQ);
+	assert_int_equal(probe_site__choose(cut, sizeof(cut), VADDR, &site), -EILSEQ);
+	assert_int_equal(probe_site__choose(cut, 0, VADDR, &site), -EILSEQ);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_choices),
+		cmocka_unit_test(test_no_instruction_at_the_entry),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "capture/uprobe_event.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/log.h"
+
+#define PMU "/sys/bus/event_source/devices/uprobe"
+
+/* ENOTSUPP: the kernel's own, which uapi headers and strerror() don't have. */
+#define KERNEL_ENOTSUPP 524
+
+/* One number behind `prefix` in a sysfs file. 0 or -errno. */
+static int read_number(const char *path, const char *format, unsigned int *number)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+
+	if (!file)
+		return -errno;
+	return fscanf(file, format, number) == 1 ? 0 : -EINVAL;
+}
+
+static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *attr)
+{
+	unsigned int type, retprobe_bit;
+	int err = read_number(PMU "/type", "%u", &type);
+
+	if (!err)
+		err = read_number(PMU "/format/retprobe", "config:%u", &retprobe_bit);
+	if (err) {
+		log__error("the kernel has no uprobe events (" PMU "): %s", strerror(-err));
+		log__hint("needs Linux 4.17 or later with CONFIG_UPROBE_EVENTS");
+		return err;
+	}
+	*attr = (struct perf_event_attr){
+		.type = type,
+		.size = sizeof(*attr),
+		.config = spec->on_return ? 1ull << retprobe_bit : 0,
+		.sample_period = 1,
+		.sample_type =
+			PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.exclude_kernel = 1,
+		.wakeup_events = 1,
+		.uprobe_path = (uintptr_t)spec->path,
+		.probe_offset = spec->offset,
+	};
+	return 0;
+}
+
+static void explain(const struct uprobe_spec *spec, int err)
+{
+	const char *reason =
+		err == -KERNEL_ENOTSUPP ? "the kernel refuses this instruction" : strerror(-err);
+
+	log__error("cannot set a uprobe at %s+0x%llx in process %d: %s", spec->path,
+		   (unsigned long long)spec->offset, spec->pid, reason);
+	switch (err) {
+	case -EPERM:
+	case -EACCES:
+		log__hint("needs CAP_SYS_ADMIN, or root");
+		break;
+	case -ESRCH:
+		log__hint("the process is gone");
+		break;
+	case -EIO:
+		log__hint("the file cannot be probed where it lies; a copy on a disk or tmpfs can");
+		break;
+	case -EINVAL:
+		log__hint("the address must lie inside a regular file's code");
+		break;
+	case -KERNEL_ENOTSUPP:
+	case -EILSEQ:
+		log__hint("choose an address where another instruction starts");
+		break;
+	default:
+		break;
+	}
+}
+
+int uprobe_event__open(const struct uprobe_spec *spec)
+{
+	struct perf_event_attr attr;
+	int err = fill_attr(spec, &attr);
+	long fd;
+
+	if (err)
+		return err;
+	fd = syscall(SYS_perf_event_open, &attr, spec->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		return (int)fd;
+	err = -errno;
+	explain(spec, err);
+	return err;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "trigger/probe_site.h"
+
+#include <errno.h>
+
+#include "util/insn.h"
+
+/* Further in, the function has begun its work, and its arguments may be gone. */
+#define MAX_SKIP 64
+
+/* A function's code and where its entry block must end. */
+struct entry_block {
+	const uint8_t *code;
+	size_t len;
+	uint64_t vaddr;
+	size_t end; /* the first branch target behind the entry, or len */
+};
+
+static bool is_legacy_prefix(uint8_t byte)
+{
+	switch (byte) {
+	case 0x26: /* es */
+	case 0x2e: /* cs */
+	case 0x36: /* ss */
+	case 0x3e: /* ds */
+	case 0x64: /* fs */
+	case 0x65: /* gs */
+	case 0x66: /* operand size */
+	case 0x67: /* address size */
+	case 0xf0: /* lock */
+	case 0xf2:
+	case 0xf3:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static size_t count_prefixes(const uint8_t *bytes, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && is_legacy_prefix(bytes[n]))
+		n++;
+	return n;
+}
+
+static bool has_prefix(const uint8_t *bytes, size_t len, uint8_t prefix)
+{
+	for (size_t i = 0; i < count_prefixes(bytes, len); i++)
+		if (bytes[i] == prefix)
+			return true;
+	return false;
+}
+
+/* arch/x86/kernel/uprobes.c: is_prefix_bad(). Such an instruction takes no probe at all. */
+static bool is_refused(const uint8_t *bytes, const struct insn *insn)
+{
+	static const uint8_t bad[] = {0x26, 0x2e, 0x36, 0x3e, 0xf0};
+
+	for (size_t i = 0; i < sizeof(bad); i++)
+		if (has_prefix(bytes, insn->len, bad[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Direct call, jmp and jcc (arch/x86/kernel/uprobes.c: branch_setup_xol_ops()). Not loop and jrcxz
+ * (e0-e3), and none with an operand size prefix, on which AMD and Intel disagree.
+ */
+static bool is_emulated_branch(const uint8_t *bytes, const struct insn *insn)
+{
+	size_t prefixes = count_prefixes(bytes, insn->len);
+	uint8_t opcode = prefixes < insn->len ? bytes[prefixes] : 0;
+
+	if (has_prefix(bytes, insn->len, 0x66))
+		return false;
+	switch (insn->cls) {
+	case INSN_CALL:
+	case INSN_JUMP:
+		return true;
+	case INSN_COND:
+		return opcode < 0xe0;
+	default:
+		return false;
+	}
+}
+
+/*
+ * What the kernel emulates without a branch: 0x90 (branch_setup_xol_ops() again, which takes it
+ * for a jmp to the next instruction), and 50+r with no prefix but REX.B (push_setup_xol_ops()).
+ * Longer nops are left out although newer kernels treat them well: 6.18 turns a 5-byte one into a
+ * call, which the trace would have to explain, and others single-step them.
+ */
+static bool is_emulated_straight(const uint8_t *bytes, const struct insn *insn)
+{
+	if (insn->is_nop1)
+		return true;
+	return insn->is_push_reg && (insn->len == 1 || (insn->len == 2 && bytes[0] == 0x41));
+}
+
+/*
+ * Where the entry block has to end because the function jumps back into it: a probe behind that
+ * point would run more than once a call. A jump to the entry itself is a new call (a tail call to
+ * itself). Bytes that are no instruction are data among the code: what is read out of step there
+ * can only end the block too early.
+ */
+static size_t first_branch_target(const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	size_t first = len;
+
+	for (size_t at = 0; at < len;) {
+		struct insn insn;
+		uint64_t target;
+
+		if (insn__decode(code + at, len - at, vaddr + at, &insn)) {
+			at++;
+			continue;
+		}
+		target = insn.target - vaddr;
+		if (insn.target && target > 0 && target < first)
+			first = target;
+		at += insn.len;
+	}
+	return first;
+}
+
+/* Decodes the instruction at *at. False behind the entry block's end. */
+static bool decode_next(const struct entry_block *block, size_t at, struct insn *insn)
+{
+	return at < block->end && at <= MAX_SKIP &&
+	       !insn__decode(block->code + at, block->len - at, block->vaddr + at, insn);
+}
+
+static void set_site(const struct entry_block *block, size_t at, bool emulated,
+		     struct probe_site *site)
+{
+	site->skip = at;
+	site->emulated = emulated;
+	insn__mnemonic(block->code + at, block->len - at, site->insn, sizeof(site->insn));
+}
+
+/* True where the entry block has an instruction that the kernel emulates. */
+static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
+{
+	struct insn insn;
+
+	site->at_entry = true;
+	for (size_t at = 0; decode_next(block, at, &insn); at += insn.len) {
+		const uint8_t *bytes = block->code + at;
+		bool straight = is_emulated_straight(bytes, &insn);
+
+		if ((straight || is_emulated_branch(bytes, &insn)) && !is_refused(bytes, &insn)) {
+			set_site(block, at, true, site);
+			return true;
+		}
+		if (insn.cls != INSN_OTHER)
+			return false;
+		if (insn__changes_sp(bytes, insn.len))
+			site->at_entry = false;
+	}
+	return false;
+}
+
+static bool is_passed_over(const uint8_t *bytes, const struct insn *insn)
+{
+	return insn->cls == INSN_OTHER && (insn->is_endbr || is_refused(bytes, insn));
+}
+
+/* The first instruction that takes a probe, behind an endbr64 unless the function loops to there.
+ */
+static void choose_any(const struct entry_block *block, struct probe_site *site)
+{
+	bool moved = false, moves = false;
+	size_t chosen = 0;
+	struct insn insn;
+
+	for (size_t at = 0; decode_next(block, at, &insn); at += insn.len) {
+		chosen = at;
+		moved = moves;
+		if (!is_passed_over(block->code + at, &insn))
+			break;
+		moves = moves || insn__changes_sp(block->code + at, insn.len);
+	}
+	set_site(block, chosen, false, site);
+	site->at_entry = !moved;
+}
+
+int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site)
+{
+	struct entry_block block = {.code = code, .len = len, .vaddr = vaddr};
+	struct insn insn;
+
+	*site = (struct probe_site){0};
+	if (insn__decode(code, len, vaddr, &insn))
+		return -EILSEQ;
+	block.end = first_branch_target(code, len, vaddr);
+	if (!choose_emulated(&block, site))
+		choose_any(&block, site);
+	return 0;
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include "trigger/trigger.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trigger.skel.h"
+#include "trigger/trigger_internal.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+struct trigger {
+	struct trigger_bpf *skel;
+	struct ring_buffer *ring;
+	struct mt_hit *next; /* where trigger__next() wants the hit, until it has it */
+	enum trigger_latch latch;
+	/* bpf_link descriptors; -1: none */
+	int entry_link;
+	int return_link;
+};
+
+/* libbpf prints the verifier's log in one message. */
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = NULL;
+	int len;
+
+	if (log__level() < LOG_VERBOSE)
+		return 0;
+	len = vasprintf(&text, fmt, ap);
+	if (len < 0) {
+		text = NULL;
+		return 0;
+	}
+	while (len && text[len - 1] == '\n')
+		text[--len] = '\0';
+	log__debug("%s", text);
+	return len;
+}
+
+static bool measures_duration(const struct trigger_config *config)
+{
+	return config->duration_thresh_ns || (config->count_only && config->watch_duration);
+}
+
+bool trigger__needs_return(const struct trigger_config *config)
+{
+	return measures_duration(config);
+}
+
+static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	skel->rodata->target_tgid = config->tgid;
+	skel->rodata->delay_thresh_ns = config->delay_thresh_ns;
+	skel->rodata->duration_thresh_ns = config->duration_thresh_ns;
+	skel->rodata->count_only = config->count_only;
+	skel->rodata->measure_duration = measures_duration(config);
+	skel->rodata->probe_at_entry = config->probe_at_entry;
+}
+
+/*
+ * The kernel keeps up to 128 free entries of an LRU hash for each CPU (kernel/bpf/bpf_lru_list.c:
+ * LOCAL_FREE_TARGET). With fewer than that to go round, latches in use would be evicted.
+ */
+static int size_lru_latches(struct bpf_map *map)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
+
+	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
+}
+
+/* Of the two variants only one is loaded: the other's programs and map may be unknown here. */
+static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
+{
+	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
+
+	bpf_program__set_autoload(skel->progs.on_hit, !lru);
+	bpf_program__set_autoload(skel->progs.on_return, !lru);
+	bpf_program__set_autoload(skel->progs.on_hit_lru, lru);
+	bpf_program__set_autoload(skel->progs.on_return_lru, lru);
+	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
+	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
+	return lru ? size_lru_latches(skel->maps.lru_latches) : 0;
+}
+
+/* 0 and trigger->skel, or -errno without a message. */
+static int load_variant(struct trigger *trigger, const struct trigger_config *config,
+			enum trigger_latch latch)
+{
+	/*
+	 * A CO-RE relocation would need the kernel's BTF. There is none in the program; with this
+	 * path one that slips in fails everywhere, not only on the kernels that have no BTF.
+	 */
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = "/dev/null");
+	struct trigger_bpf *skel = trigger_bpf__open_opts(&opts);
+	int err;
+
+	if (!skel)
+		return -errno;
+	set_config(skel, config);
+	err = select_latch(skel, latch);
+	if (!err)
+		err = trigger_bpf__load(skel);
+	if (err) {
+		trigger_bpf__destroy(skel);
+		return err;
+	}
+	trigger->skel = skel;
+	trigger->latch = latch;
+	return 0;
+}
+
+static int load(struct trigger *trigger, const struct trigger_config *config,
+		enum trigger_latch latch)
+{
+	int err;
+
+	if (latch != TRIGGER_LATCH_AUTO)
+		return load_variant(trigger, config, latch);
+	err = load_variant(trigger, config, TRIGGER_LATCH_TASK_STORAGE);
+	/* Without the right to load programs the other one won't fare better. */
+	if (!err || err == -EPERM)
+		return err;
+	log__debug("no task storage for the trigger (%s): trying an LRU hash", strerror(-err));
+	return load_variant(trigger, config, TRIGGER_LATCH_LRU_HASH);
+}
+
+static void explain_load(int err)
+{
+	log__error("cannot load the trigger's BPF programs: %s", strerror(-err));
+	if (err == -EPERM)
+		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
+	else if (log__level() < LOG_VERBOSE)
+		log__hint(
+			"-v shows what the kernel's verifier says; Linux 5.15 or later is needed");
+}
+
+/* Takes one hit, and stops there: libbpf would go on with the others. */
+static int take_hit(void *ctx, void *data, size_t size)
+{
+	struct trigger *trigger = ctx;
+
+	if (size < sizeof(*trigger->next))
+		return -EBADMSG;
+	memcpy(trigger->next, data, sizeof(*trigger->next));
+	trigger->next = NULL;
+	return -ECANCELED;
+}
+
+struct trigger *trigger__new_with_latch(const struct trigger_config *config,
+					enum trigger_latch latch)
+{
+	struct trigger *trigger;
+	int err;
+
+	if (config->tgid <= 0 || (config->delay_thresh_ns && config->duration_thresh_ns)) {
+		log__error("a trigger needs a process and at most one threshold");
+		errno = EINVAL;
+		return NULL;
+	}
+	trigger = calloc(1, sizeof(*trigger));
+	if (!trigger)
+		return NULL;
+	trigger->entry_link = trigger->return_link = -1;
+	libbpf_set_print(print_libbpf);
+	err = load(trigger, config, latch);
+	if (err) {
+		explain_load(err);
+		goto fail;
+	}
+	trigger->ring =
+		ring_buffer__new(bpf_map__fd(trigger->skel->maps.hits), take_hit, trigger, NULL);
+	if (!trigger->ring) {
+		err = -errno;
+		log__error("cannot map the trigger's ring buffer: %s", strerror(-err));
+		goto fail;
+	}
+	return trigger;
+fail:
+	trigger__free(trigger);
+	errno = -err;
+	return NULL;
+}
+
+struct trigger *trigger__new(const struct trigger_config *config)
+{
+	return trigger__new_with_latch(config, TRIGGER_LATCH_AUTO);
+}
+
+static void close_link(int *link)
+{
+	if (*link >= 0)
+		close(*link);
+	*link = -1;
+}
+
+static void detach(struct trigger *trigger)
+{
+	close_link(&trigger->entry_link);
+	close_link(&trigger->return_link);
+}
+
+void trigger__free(struct trigger *trigger)
+{
+	if (!trigger)
+		return;
+	detach(trigger);
+	ring_buffer__free(trigger->ring);
+	trigger_bpf__destroy(trigger->skel);
+	free(trigger);
+}
+
+/*
+ * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
+ * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
+ */
+static int attach(const struct bpf_program *program, int event)
+{
+	int link = bpf_link_create(bpf_program__fd(program), event, BPF_PERF_EVENT, NULL);
+
+	if (link >= 0)
+		return link;
+	link = -errno;
+	log__error("cannot attach the trigger to the probe: %s", strerror(-link));
+	if (link == -EPERM || link == -EACCES)
+		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
+	else if (link == -EINVAL)
+		log__hint("needs Linux 5.15 or later");
+	return link;
+}
+
+int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
+{
+	const struct trigger_bpf *skel = trigger->skel;
+	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
+	int link;
+
+	detach(trigger);
+	/* The return probe first: an entry that nothing waits for would stay open. */
+	if (return_event >= 0) {
+		link = attach(lru ? skel->progs.on_return_lru : skel->progs.on_return,
+			      return_event);
+		if (link < 0)
+			return link;
+		trigger->return_link = link;
+	}
+	link = attach(lru ? skel->progs.on_hit_lru : skel->progs.on_hit, entry_event);
+	if (link < 0) {
+		detach(trigger);
+		return link;
+	}
+	trigger->entry_link = link;
+	return 0;
+}
+
+int trigger__arm(struct trigger *trigger)
+{
+	/* The program's data is mapped: no system call between the decision and its effect. */
+	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int trigger__fd(const struct trigger *trigger)
+{
+	return ring_buffer__epoll_fd(trigger->ring);
+}
+
+int trigger__next(struct trigger *trigger, struct mt_hit *hit)
+{
+	int err;
+
+	trigger->next = hit;
+	err = ring_buffer__consume(trigger->ring);
+	if (!trigger->next)
+		return 1;
+	return err < 0 ? err : 0;
+}
+
+static void add_stats(struct mt_stats *sum, const struct mt_stats *cpu)
+{
+	sum->hits += cpu->hits;
+	sum->triggers += cpu->triggers;
+	sum->dropped += cpu->dropped;
+	if (cpu->max_ns > sum->max_ns)
+		sum->max_ns = cpu->max_ns;
+	for (int i = 0; i < MT_HIST_BUCKETS; i++)
+		sum->hist[i] += cpu->hist[i];
+}
+
+int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
+{
+	_cleanup_free_ struct mt_stats *of_cpu = NULL;
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t key = 0;
+
+	if (cpus < 0)
+		return cpus;
+	of_cpu = calloc(cpus, sizeof(*of_cpu));
+	if (!of_cpu)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(trigger->skel->maps.counters), &key, of_cpu))
+		return -errno;
+	memset(stats, 0, sizeof(*stats));
+	for (int cpu = 0; cpu < cpus; cpu++)
+		add_stats(stats, &of_cpu[cpu]);
+	return 0;
+}
+
+const char *trigger__latch_name(const struct trigger *trigger)
+{
+	return trigger->latch == TRIGGER_LATCH_LRU_HASH ? "LRU hash" : "task storage";
+}

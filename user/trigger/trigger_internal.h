@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of the trigger need beside its contract. */
+#ifndef MTBPF_TRIGGER_TRIGGER_INTERNAL_H
+#define MTBPF_TRIGGER_TRIGGER_INTERNAL_H
+
+#include "trigger/trigger.h"
+
+enum trigger_latch {
+	TRIGGER_LATCH_AUTO, /* task storage, or else LRU hash: what trigger__new() does */
+	TRIGGER_LATCH_TASK_STORAGE,
+	TRIGGER_LATCH_LRU_HASH,
+};
+
+/* trigger__new(), but with this latch or none. */
+struct trigger *trigger__new_with_latch(const struct trigger_config *config,
+					enum trigger_latch latch);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "util/insn.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <stdio.h>
+
+/* With operands, unlike insn__decode(): for the few instructions that need a closer look. */
+struct detail {
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static int detail__decode(const uint8_t *bytes, size_t len, struct detail *detail)
+{
+	ZydisDecoder decoder;
+	ZyanStatus status;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	status = ZydisDecoderDecodeFull(&decoder, bytes, len, &detail->insn, detail->operands);
+	return ZYAN_SUCCESS(status) ? 0 : -EILSEQ;
+}
+
+int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size)
+{
+	struct detail detail;
+	const char *name;
+
+	if (detail__decode(bytes, len, &detail))
+		return -EILSEQ;
+	name = ZydisMnemonicGetString(detail.insn.mnemonic);
+	snprintf(buf, size, "%s", name ? name : "?");
+	return 0;
+}
+
+static bool writes_sp(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+	       ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand->reg.value) ==
+		       ZYDIS_REGISTER_RSP;
+}
+
+bool insn__changes_sp(const uint8_t *bytes, size_t len)
+{
+	struct detail detail;
+
+	if (detail__decode(bytes, len, &detail))
+		return true;
+	/* Hidden operands too: that of a push, for one. */
+	for (int i = 0; i < detail.insn.operand_count; i++)
+		if (writes_sp(&detail.operands[i]))
+			return true;
+	return false;
+}
