@@ -11,6 +11,8 @@ const volatile bool probe_at_entry;
 
 /* 1: the next hit that passes is a trigger. Set by user space, taken here. */
 volatile __u32 armed;
+/* When that was set: what began before it was not recorded from its start, and never triggers. */
+volatile __u64 armed_since_ns;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -20,6 +22,7 @@ struct {
 /* What a program has found out about its hit. */
 struct passed {
 	u64 time_ns;
+	u64 since_ns; /* the start of what took too long */
 	u64 value_ns;
 	u64 sequence;
 	u32 reason;
@@ -79,7 +82,8 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_stats *stats,
 	struct mt_hit *hit;
 
 	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
-	if (!armed || __sync_val_compare_and_swap(&armed, 1, 0) != 1)
+	if (!armed || passed->since_ns < armed_since_ns ||
+	    __sync_val_compare_and_swap(&armed, 1, 0) != 1)
 		return 0;
 	add_one(&stats->triggers);
 	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit), 0);

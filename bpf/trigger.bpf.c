@@ -52,6 +52,7 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_stats *stat
 		return 0;
 	passed->reason = delay_thresh_ns ? MT_HIT_DELAY : MT_HIT_EVERY;
 	passed->value_ns = delay_thresh_ns ? delay : 0;
+	passed->since_ns = passed->time_ns - passed->value_ns;
 	return fire(ctx, stats, passed);
 }
 
@@ -80,6 +81,7 @@ static __always_inline int returned(struct pt_regs *ctx, struct latch *latch)
 	if (!stats || !latch || !pop_call(latch, ctx->sp, &call))
 		return 0;
 	passed.sequence = call.sequence;
+	passed.since_ns = call.entry_ns;
 	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
 	count_value(stats, passed.value_ns);
 	if (count_only || passed.value_ns < duration_thresh_ns)

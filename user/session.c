@@ -51,6 +51,7 @@ static struct trigger_config trigger_config(const struct session *s)
 		.tgid = s->start->pid,
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
+		.probe_at_entry = s->probe.site.at_entry,
 	};
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,28 +189,32 @@ static int read_comm(struct perf_reader *r, struct cursor *c, uint64_t time_ns)
 	return recording__add_thread(r->rec, &thread);
 }
 
-/* Our own samples carry struct mt_hit as raw data, behind the call chain. */
+/* Our own samples carry struct mt_hit as raw data, but for its stack: that is the call chain. */
 static int read_sample(struct perf_reader *r, struct cursor *c)
 {
 	const struct perf_reader_event *event = find_event(r, take_u64(c));
-	struct mt_hit hit;
+	const size_t fixed = offsetof(struct mt_hit, stack);
+	struct mt_hit hit = {0};
+	const uint8_t *chain;
 	uint64_t depth;
-	uint32_t raw;
 
 	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
 	    !(event->sample_type & PERF_SAMPLE_RAW))
 		return 0;
 	c->at += c->end - c->at >= 32 ? 32 : 0; /* IP, TID, TIME, CPU: mt_hit has them */
 	depth = take_u64(c);
-	if (c->failed || depth > (uint64_t)(c->end - c->at) / 8)
+	if (c->failed || !depth || depth > 1 + MT_STACK_DEPTH ||
+	    depth > (uint64_t)(c->end - c->at) / 8)
 		return damaged(r, "a hit's record is damaged");
+	chain = c->at;
 	c->at += depth * 8;
-	raw = take_u32(c);
-	if (raw < sizeof(hit))
+	if (take_u32(c) < fixed)
 		return damaged(r, "a hit's record is of another version");
-	take(c, &hit, sizeof(hit));
-	if (c->failed || hit.stack_depth > MT_STACK_DEPTH)
+	take(c, &hit, fixed);
+	if (c->failed || hit.stack_depth != depth - 1)
 		return damaged(r, "a hit's record is damaged");
+	/* Behind PERF_CONTEXT_USER. */
+	memcpy(hit.stack, chain + 8, 8 * hit.stack_depth);
 	return recording__add_hit(r->rec, &hit);
 }
 

@@ -177,7 +177,8 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
 static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
-	size_t raw = 4 + sizeof(*hit);
+	size_t fixed = offsetof(struct mt_hit, stack);
+	size_t raw = 4 + fixed;
 	size_t pad = padding(raw, 8);
 
 	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
@@ -192,8 +193,9 @@ static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 	put_u64(w, 1 + depth);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
 	put(w, hit->stack, 8 * depth);
-	put_u32(w, (uint32_t)(sizeof(*hit) + pad));
-	put(w, hit, sizeof(*hit));
+	/* The call chain above is the hit's stack. */
+	put_u32(w, (uint32_t)(fixed + pad));
+	put(w, hit, fixed);
 	put_zeroes(w, pad);
 }
 
@@ -302,19 +304,19 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 	case PERF_FEATURE_AUXTRACE:
 		put_auxtrace_index(w);
 		break;
-	case PERF_FEATURE_DIR_FORMAT:
-		put_u64(w, 1); /* PERF_DIR_VERSION */
-		break;
 	}
 }
 
 /* A table of sections, in the order of their bits, then the sections. */
 static void put_features(struct perf_writer *w, struct perf_data_header *header)
 {
+	/*
+	 * No DIR_FORMAT: perf then takes the directory as one with a single file
+	 * (PERF_DIR_SINGLE_FILE).
+	 */
 	static const enum perf_feature all[] = {
-		PERF_FEATURE_OSRELEASE,	 PERF_FEATURE_VERSION,	  PERF_FEATURE_ARCH,
-		PERF_FEATURE_CPUID,	 PERF_FEATURE_EVENT_DESC, PERF_FEATURE_AUXTRACE,
-		PERF_FEATURE_DIR_FORMAT,
+		PERF_FEATURE_OSRELEASE, PERF_FEATURE_VERSION,	 PERF_FEATURE_ARCH,
+		PERF_FEATURE_CPUID,	PERF_FEATURE_EVENT_DESC, PERF_FEATURE_AUXTRACE,
 	};
 	struct perf_data_section sections[sizeof(all) / sizeof(all[0])];
 	size_t n = 0;

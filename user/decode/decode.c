@@ -177,7 +177,6 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 		update_time(d);
 		return end_sync(d);
 	case ptev_async_disabled:
-		update_time(d);
 		return end_async(d, event->variant.async_disabled.at);
 	case ptev_overflow:
 		return gap(d, GAP_OVERFLOW, 0);

@@ -10,6 +10,7 @@
 #include "trigger.skel.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 struct trigger {
@@ -28,7 +29,8 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	_cleanup_free_ char *text = NULL;
 	int len;
 
-	if (log__level() < LOG_VERBOSE)
+	/* libbpf's own debug messages are for those who debug libbpf. */
+	if (level == LIBBPF_DEBUG || log__level() < LOG_VERBOSE)
 		return 0;
 	len = vasprintf(&text, fmt, ap);
 	if (len < 0) {
@@ -260,6 +262,7 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 int trigger__arm(struct trigger *trigger)
 {
 	/* The program's data is mapped: no system call between the decision and its effect. */
+	trigger->skel->bss->armed_since_ns = clock__now_ns();
 	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -48,8 +48,8 @@ bool trigger__needs_return(const struct trigger_config *config);
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
 /*
- * Arms it: the next hit that passes is a trigger, and disarms. A thread's first hit after arming
- * has no delay yet unless it was hit before. 0 or -errno.
+ * Arms it: the next hit that passes is a trigger, and disarms. A delay or duration that began
+ * before does not count: its start was not recorded. 0 or -errno.
  */
 int trigger__arm(struct trigger *trigger);
 
