@@ -25,7 +25,7 @@ struct decoder {
 	/* The last block's last instruction, a branch whose target the next block tells. */
 	bool pending;
 	uint64_t last_ip;
-	enum pt_insn_class last_class;
+	struct insn last_insn;
 };
 
 /* tools/perf/util/tsc.c: tsc_to_perf_time(). */
@@ -87,52 +87,56 @@ static int begin(struct decoder *d, uint64_t ip)
 	return hand_on(d, &branch);
 }
 
-static uint8_t insn_len(struct decoder *d, uint64_t ip)
+/* len 0 where it cannot be decoded, which libipt has just done. */
+static struct insn fetch_insn(struct decoder *d, uint64_t ip)
 {
 	uint8_t code[INSN_MAX_LEN];
 	size_t n = code_map__read(d->map, ip, code, sizeof(code));
 	struct insn insn;
 
-	return n && !insn__decode(code, n, ip, &insn) ? insn.len : 0;
+	if (!n || insn__decode(code, n, ip, &insn))
+		return (struct insn){0};
+	return insn;
+}
+
+static uint8_t kind_of(const struct insn *insn)
+{
+	switch ((enum insn_class)insn->cls) {
+	case INSN_CALL:
+	case INSN_CALL_INDIRECT:
+		return BRANCH_CALL;
+	case INSN_RET:
+		return BRANCH_RETURN;
+	case INSN_COND:
+		return BRANCH_COND;
+	default:
+		return BRANCH_JUMP;
+	}
 }
 
 /* The pending branch went to `to`. */
 static int resolve(struct decoder *d, uint64_t to)
 {
-	struct branch branch = {.from = d->last_ip, .to = to};
+	struct branch branch = {.from = d->last_ip,
+				.to = to,
+				.kind = kind_of(&d->last_insn),
+				.len = d->last_insn.len};
 
 	if (!d->pending)
 		return 0;
 	d->pending = false;
-	branch.len = insn_len(d, d->last_ip);
-	switch (d->last_class) {
-	case ptic_call:
-		branch.kind = BRANCH_CALL;
-		break;
-	case ptic_return:
-		branch.kind = BRANCH_RETURN;
-		break;
-	case ptic_cond_jump:
-		if (to == d->last_ip + branch.len)
-			return 0; /* not taken */
-		branch.kind = BRANCH_COND;
-		break;
-	default:
-		branch.kind = BRANCH_JUMP;
-		break;
-	}
+	if (branch.kind == BRANCH_COND && to == d->last_ip + branch.len)
+		return 0; /* not taken */
 	return hand_on(d, &branch);
 }
 
 /* Left user code by the pending instruction: a syscall, under a user-only filter. */
 static int end_sync(struct decoder *d)
 {
-	bool far = d->last_class == ptic_far_call || d->last_class == ptic_far_jump ||
-		   d->last_class == ptic_far_return;
-	struct branch branch = {.from = d->last_ip};
+	struct branch branch = {.from = d->last_ip, .len = d->last_insn.len};
+	bool far = d->last_insn.cls == INSN_SYSCALL || d->last_insn.cls == INSN_FAR;
 
 	branch.kind = d->pending && far ? BRANCH_END_SYSCALL : BRANCH_END;
-	branch.len = insn_len(d, d->last_ip);
 	d->pending = false;
 	d->tracing = false;
 	return hand_on(d, &branch);
@@ -185,22 +189,27 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 	}
 }
 
-static bool is_branch(enum pt_insn_class iclass)
+/* Where it goes is in no packet: what libipt has read since is of a later time. */
+static bool is_direct(const struct insn *insn)
 {
-	return iclass != ptic_other && iclass != ptic_error && iclass != ptic_ptwrite;
+	return insn->cls == INSN_CALL || insn->cls == INSN_JUMP;
 }
 
-static int on_block(struct decoder *d, const struct pt_block *block)
+static int on_block(struct decoder *d, const struct pt_block *block, int status)
 {
 	int err = d->tracing ? resolve(d, block->ip) : begin(d, block->ip);
 
 	d->n_insns += block->ninsn;
 	d->totals->insns += block->ninsn;
 	d->last_ip = block->end_ip;
-	d->last_class = block->iclass;
-	d->pending = is_branch(block->iclass);
-	/* The time of what ended the block: the packets for it have just been read. */
-	update_time(d);
+	d->last_insn = fetch_insn(d, block->end_ip);
+	d->pending = d->last_insn.cls != INSN_OTHER && d->last_insn.cls != INSN_INT3;
+	/*
+	 * The time of what ended the block: the packets for it have just been read. With an event
+	 * pending libipt has read on, and shows the event's time.
+	 */
+	if (d->pending && !is_direct(&d->last_insn) && !(status >= 0 && status & pts_event_pending))
+		update_time(d);
 	return err;
 }
 
@@ -236,7 +245,7 @@ static int decode_region(struct decoder *d, int *status)
 		block.ninsn = 0;
 		*status = pt_blk_next(d->blk, &block, sizeof(block));
 		if (block.ninsn)
-			err = on_block(d, &block);
+			err = on_block(d, &block, *status);
 		if (*status < 0)
 			return err;
 	}

@@ -35,7 +35,15 @@ void stepped__fini(struct stepped *t)
 	truth__fini(&t->truth);
 }
 
-static uint64_t mark_time(struct stepped *t)
+/* When the fetched instruction was let run: what leaves user code leaves it then. */
+static void mark_start(struct stepped *t)
+{
+	pt_stream__time(&t->stream, t->fetched_ns);
+	t->out->last_ns = t->fetched_ns;
+}
+
+/* When it had run. */
+static uint64_t mark_now(struct stepped *t)
 {
 	uint64_t now = clock__now_ns();
 
@@ -87,6 +95,7 @@ void stepped__fetch(struct stepped *t, const struct user_regs_struct *regs)
 	uint8_t code[INSN_MAX_LEN];
 	size_t n;
 
+	t->fetched_ns = clock__now_ns();
 	t->ip = regs->rip;
 	t->sp = regs->rsp;
 	t->syscall_nr = regs->rax;
@@ -157,9 +166,10 @@ static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_st
 
 enum step_effect stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
 {
-	uint64_t now = mark_time(t);
+	uint64_t now;
 
 	t->shared->steps++;
+	mark_start(t);
 	if (!t->insn.len) {
 		/* Code nobody can read: out of the trace until it is left. */
 		if (t->stream.enabled)
@@ -168,6 +178,7 @@ enum step_effect stepped__executed(struct stepped *t, const struct user_regs_str
 	}
 	if (!t->stream.enabled)
 		pt_stream__enable(&t->stream, t->ip);
+	now = t->insn.cls == INSN_SYSCALL ? t->fetched_ns : mark_now(t);
 	if (!encode(t, regs->rip)) {
 		/* The kernel moved it (an rseq abort, a debugger): as an interrupt would show. */
 		pt_stream__disable_async(&t->stream, t->ip);
@@ -181,7 +192,7 @@ enum step_effect stepped__executed(struct stepped *t, const struct user_regs_str
 
 void stepped__probed(struct stepped *t)
 {
-	mark_time(t);
+	mark_start(t);
 	t->shared->steps++;
 	if (!t->stream.enabled)
 		pt_stream__enable(&t->stream, t->ip);
@@ -190,7 +201,7 @@ void stepped__probed(struct stepped *t)
 
 void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs)
 {
-	mark_time(t);
+	mark_start(t);
 	if (t->stream.enabled)
 		pt_stream__disable_async(&t->stream, t->ip);
 	truth__signal(&t->truth, regs->rsp);
@@ -198,7 +209,7 @@ void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs)
 
 void stepped__exec(struct stepped *t)
 {
-	mark_time(t);
+	mark_start(t);
 	if (t->stream.enabled)
 		pt_stream__disable(&t->stream);
 	truth__reset(&t->truth);
@@ -207,7 +218,10 @@ void stepped__exec(struct stepped *t)
 
 void stepped__end(struct stepped *t, bool in_syscall)
 {
-	mark_time(t);
+	if (in_syscall)
+		mark_start(t);
+	else
+		mark_now(t);
 	if (!t->stream.enabled)
 		return;
 	if (in_syscall)

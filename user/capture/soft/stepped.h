@@ -27,6 +27,7 @@ struct stepped {
 	struct truth truth;
 	/* The instruction that runs next. */
 	uint64_t ip, sp;
+	uint64_t fetched_ns;
 	uint64_t syscall_nr; /* rax */
 	struct insn insn;    /* len 0: the code could not be read */
 	bool under_probe;    /* an int3 that no file holds may lie there: the live byte is 0xcc */
