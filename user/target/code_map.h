@@ -29,8 +29,8 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 struct code_place {
 	const struct function *function; /* never NULL */
 	struct elf_image *image;
-	uint64_t vaddr;  /* of the address asked for, in the image */
-	uint64_t entry;  /* run-time address of the function's first byte */
+	uint64_t vaddr; /* of the address asked for, in the image */
+	uint64_t entry; /* run-time address of the function's first byte */
 };
 
 /*

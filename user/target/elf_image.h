@@ -16,17 +16,17 @@ struct elf_image;
 
 enum function_kind {
 	FUNCTION_SYMBOL,  /* from .symtab or .dynsym */
-	FUNCTION_PLT,     /* a procedure linkage stub: "name@plt", or "[plt]" */
+	FUNCTION_PLT,	  /* a procedure linkage stub: "name@plt", or "[plt]" */
 	FUNCTION_UNKNOWN, /* code between symbols, or in an image without any */
 };
 
 /* Interned: the same function is the same pointer for the life of its image. */
 struct function {
 	struct elf_image *image;
-	const char *name;      /* demangled for reading: "foo(int)", "core::fmt::write" */
-	const char *raw_name;  /* as in the symbol table, version suffix removed */
-	const char *module;    /* base name of the file: "libc.so.6", "[vdso]" */
-	uint64_t vaddr, size;  /* of the hot part; size is never 0: clipped to the next symbol */
+	const char *name;     /* demangled for reading: "foo(int)", "core::fmt::write" */
+	const char *raw_name; /* as in the symbol table, version suffix removed */
+	const char *module;   /* base name of the file: "libc.so.6", "[vdso]" */
+	uint64_t vaddr, size; /* of the hot part; size is never 0: clipped to the next symbol */
 	enum function_kind kind;
 };
 

@@ -9,8 +9,8 @@
 
 struct mapping {
 	uint64_t start, end; /* [start, end) */
-	uint64_t pgoff;      /* file offset of start, bytes */
-	uint32_t prot;       /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	uint64_t pgoff;	     /* file offset of start, bytes */
+	uint32_t prot;	     /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t maj, min;
 	uint64_t ino;
 	char *path; /* as /proc shows it, escapes undone, " (deleted)" kept; "" for anonymous */

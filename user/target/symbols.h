@@ -15,7 +15,7 @@
 struct module {
 	struct mapping mapping; /* the first executable one; path is owned by the process */
 	struct elf_image *image;
-	uint64_t bias; /* run-time address = vaddr + bias */
+	uint64_t bias;	    /* run-time address = vaddr + bias */
 	bool is_executable; /* the program itself, not a library */
 };
 
