@@ -185,6 +185,7 @@ static void test_a_dead_main_thread_is_no_dead_process(void **state)
 	struct stderr_capture capture;
 	siginfo_t info = {0};
 	pid_t pid = fork();
+	bool alive;
 
 	if (!pid) {
 		struct parked parked;
@@ -194,9 +195,11 @@ static void test_a_dead_main_thread_is_no_dead_process(void **state)
 	}
 	for (int i = 0; i < 1000 && open_refused(pid, &capture) != -ESRCH; i++)
 		usleep(1000);
-	assert_non_null(strstr(capture.text, "the main thread of process"));
-	assert_true(process__alive(pid));
+	alive = process__alive(pid);
+	/* Before any assertion: the child would live on where one fails. */
 	kill(pid, SIGKILL);
+	assert_non_null(strstr(capture.text, "the main thread of process"));
+	assert_true(alive);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
 	assert_false(process__alive(pid));
 }
@@ -239,6 +242,15 @@ static void *map_file(const char *path)
 	return page;
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
 /* What the descriptor reads, or "" for an error. */
 static const char *content(int fd)
 {
@@ -278,19 +290,21 @@ static void test_opens_the_mapped_file_and_no_other(void **state)
 	char path[] = "/tmp/mtbpf-test-XXXXXX", other[64];
 	bool has_map_files = !geteuid();
 	void *page;
-	FILE *f;
 
 	close(mkstemp(path));
 	page = map_file(path);
 	check_mapping_survives(path, page, true);
 	snprintf(other, sizeof(other), "%s.new", path);
-	f = fopen(other, "w");
-	fputs("new", f);
-	fclose(f);
+	write_file(other, "new");
 	assert_int_equal(rename(other, path), 0);
 	check_mapping_survives(path, page, has_map_files);
 	unlink(path);
 	check_mapping_survives(path, page, has_map_files);
+	/* A file may really be called what the kernel shows of a deleted one. */
+	snprintf(other, sizeof(other), "%s (deleted)", path);
+	write_file(other, "bad");
+	check_mapping_survives(path, page, has_map_files);
+	unlink(other);
 	munmap(page, 4096);
 }
 

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bits of function_entry.rank; below them are underscores and binding. */
+#define RANK_UNTYPED  128
+#define RANK_SIZELESS 64
+
 /* One symbol table, as it is read. */
 struct symtab {
 	struct elf_image *image;
@@ -42,10 +46,10 @@ static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const ch
 static uint8_t rank_symbol(const Elf64_Sym *sym, const char *name)
 {
 	size_t underscores = strspn(name, "_");
-	uint8_t rank = ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE ? 128 : 0;
+	uint8_t rank = ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE ? RANK_UNTYPED : 0;
 
 	if (!sym->st_size)
-		rank |= 64;
+		rank |= RANK_SIZELESS;
 	rank |= (uint8_t)((underscores < 7 ? underscores : 7) << 2);
 	if (ELF64_ST_BIND(sym->st_info) == STB_LOCAL)
 		rank |= 2;
@@ -142,24 +146,36 @@ static bool is_same_symbol(const struct function_entry *a, const struct function
 	       !strcmp(a->function.raw_name, b->function.raw_name);
 }
 
+/* How far the function that was seen last reaches, as its symbols have it. */
+struct reach {
+	uint64_t vaddr, end;
+};
+
+static void extend_reach(struct reach *reach, const struct function *f)
+{
+	uint64_t end = f->size <= UINT64_MAX - f->vaddr ? f->vaddr + f->size : UINT64_MAX;
+
+	if (reach->vaddr != f->vaddr || end > reach->end)
+		*reach = (struct reach){f->vaddr, end};
+}
+
 /* Drops what .dynsym repeats, and labels within a function that has a size. */
 static void drop_repeated(function_entry_vec *symbols)
 {
-	uint64_t covered = 0;
+	struct reach reach = {0};
 	size_t out = 0;
 
 	for (size_t i = 0; i < symbols->n; i++) {
 		const struct function_entry *entry = &symbols->v[i];
 		const struct function *f = &entry->function;
+		bool is_untyped = entry->rank & RANK_UNTYPED;
 
 		if (out && is_same_symbol(&symbols->v[out - 1], entry))
 			continue;
-		if (entry->rank & 128) {
-			if (f->vaddr < covered && symbols->v[out - 1].function.vaddr != f->vaddr)
-				continue;
-		} else if (f->size <= UINT64_MAX - f->vaddr && f->vaddr + f->size > covered) {
-			covered = f->vaddr + f->size;
-		}
+		if (is_untyped && f->vaddr > reach.vaddr && f->vaddr < reach.end)
+			continue;
+		if (!is_untyped)
+			extend_reach(&reach, f);
 		symbols->v[out++] = *entry;
 	}
 	symbols->n = out;
