@@ -83,9 +83,14 @@ $(UNIT:=.o): | $(O)/.test-deps-ok
 # ---- tests
 include tests/programs/programs.mk tests/perfetto/perfetto.mk
 
+# What several live tests share.
+LIVE_SHARED := $(patsubst %.c,$(O)/%.o,$(filter-out tests/live/test_%,$(wildcard tests/live/*.c)))
+$(filter $(O)/tests/live/%,$(UNIT)): $(LIVE_SHARED)
+
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    -lcmocka $(LIBS)
 .PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
 tests: all $(UNIT) programs

@@ -19,9 +19,10 @@ struct decoder {
 	void *ctx;
 	struct decode_totals *totals;
 	uint64_t time_ns;
-	uint32_t n_insns; /* since the last branch handed on */
-	bool tracing;	  /* between a BEGIN and its END */
-	bool in_gap;	  /* a gap has been handed on, and no BEGIN since */
+	uint32_t n_insns;  /* since the last branch handed on */
+	bool tracing;	   /* between a BEGIN and its END */
+	bool in_gap;	   /* a gap has been handed on, and no BEGIN since */
+	uint64_t async_ip; /* where the last END_ASYNC left; 0 after anything else */
 	/* The last block's last instruction, a branch whose target the next block tells. */
 	bool pending;
 	uint64_t last_ip;
@@ -84,6 +85,7 @@ static int begin(struct decoder *d, uint64_t ip)
 
 	d->tracing = true;
 	d->in_gap = false;
+	d->async_ip = 0;
 	return hand_on(d, &branch);
 }
 
@@ -139,16 +141,39 @@ static int end_sync(struct decoder *d)
 	branch.kind = d->pending && far ? BRANCH_END_SYSCALL : BRANCH_END;
 	d->pending = false;
 	d->tracing = false;
+	d->async_ip = 0;
 	return hand_on(d, &branch);
 }
 
 static int end_async(struct decoder *d, uint64_t at)
 {
 	struct branch branch = {.kind = BRANCH_END_ASYNC, .from = at};
+	/* A branch without a packet of its own happened before the time that came with the event. */
 	int err = resolve(d, at);
 
+	update_time(d);
 	d->tracing = false;
+	d->async_ip = at;
 	return err ? err : hand_on(d, &branch);
+}
+
+/*
+ * Tracing goes on at ip. Under a probe the kernel does the instruction that was left: where that is
+ * a branch to ip, it happened, though no packet says so.
+ */
+static int go_on(struct decoder *d, uint64_t ip)
+{
+	uint64_t from = d->async_ip;
+	struct insn insn = from && from != ip ? fetch_insn(d, from) : (struct insn){0};
+	int err;
+
+	if (!insn.target || insn.target != ip)
+		return begin(d, ip);
+	err = begin(d, from);
+	d->last_ip = from;
+	d->last_insn = insn;
+	d->pending = true;
+	return err ? err : resolve(d, ip);
 }
 
 /* One a break, however many errors follow before tracing goes on. */
@@ -158,6 +183,7 @@ static int gap(struct decoder *d, enum gap_reason reason, uint64_t ip)
 
 	d->pending = false;
 	d->tracing = false;
+	d->async_ip = 0;
 	if (d->in_gap)
 		return 0;
 	d->in_gap = true;
@@ -176,7 +202,7 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 		update_time(d);
 		/* Code mapped while the thread was in the kernel is there before it runs. */
 		err = images__apply(d->images, d->aux->pid, d->time_ns, &d->next_map, d->map);
-		return err ? err : begin(d, event->variant.enabled.ip);
+		return err ? err : go_on(d, event->variant.enabled.ip);
 	case ptev_disabled:
 		update_time(d);
 		return end_sync(d);

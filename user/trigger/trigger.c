@@ -270,8 +270,8 @@ int trigger__arm(struct trigger *trigger)
 int trigger__fd(const struct trigger *trigger)
 {
 	/*
-	 * The ring's own descriptor: poll(2) on it looks at the data. libbpf's epoll descriptor learns
-	 * of it only from the wake-up, which an irq_work does a little later.
+	 * The ring's own descriptor: poll(2) on it looks at the data. libbpf's epoll descriptor
+	 * learns of it only from the wake-up, which an irq_work does a little later.
 	 */
 	return bpf_map__fd(trigger->skel->maps.hits);
 }

@@ -139,8 +139,7 @@ static void push_return(struct pt_stream *stream, uint64_t return_ip)
 void pt_stream__cond(struct pt_stream *stream, bool taken, uint64_t to)
 {
 	add_tnt(stream, taken);
-	if (!stream->tnt_count)
-		psb_if_due(stream, to);
+	psb_if_due(stream, to);
 }
 
 void pt_stream__call(struct pt_stream *stream, uint64_t return_ip, uint64_t to)
@@ -174,8 +173,7 @@ void pt_stream__ret(struct pt_stream *stream, uint64_t to)
 		stream->depth--;
 		stream->top = last;
 		add_tnt(stream, true);
-		if (!stream->tnt_count)
-			psb_if_due(stream, to);
+		psb_if_due(stream, to);
 		return;
 	}
 	/*

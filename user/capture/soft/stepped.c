@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "util/clock.h"
@@ -158,10 +159,17 @@ static void hide_trap_flag(const struct stepped *t, uint64_t sp)
 
 static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_struct *regs)
 {
-	if (t->insn.cls == INSN_CALL || t->insn.cls == INSN_CALL_INDIRECT)
+	bool sigreturn = t->insn.cls == INSN_SYSCALL && t->syscall_nr == SYS_rt_sigreturn;
+
+	bool call = t->insn.cls == INSN_CALL || t->insn.cls == INSN_CALL_INDIRECT;
+
+	/* "call next; pop" reads the IP, and enters nothing. */
+	if (call && regs->rip != t->ip + t->insn.len)
 		truth__call(&t->truth, now, regs->rip, regs->rsp);
 	else if (t->insn.cls == INSN_RET)
-		truth__return(&t->truth, now, regs->rip, regs->rsp);
+		truth__return(&t->truth, now, regs->rip, t->sp);
+	else if (sigreturn)
+		truth__sigreturn(&t->truth);
 }
 
 enum step_effect stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
@@ -178,6 +186,7 @@ enum step_effect stepped__executed(struct stepped *t, const struct user_regs_str
 	}
 	if (!t->stream.enabled)
 		pt_stream__enable(&t->stream, t->ip);
+	truth__ran(&t->truth, t->ip);
 	now = t->insn.cls == INSN_SYSCALL ? t->fetched_ns : mark_now(t);
 	if (!encode(t, regs->rip)) {
 		/* The kernel moved it (an rseq abort, a debugger): as an interrupt would show. */
@@ -190,13 +199,21 @@ enum step_effect stepped__executed(struct stepped *t, const struct user_regs_str
 	return t->insn.cls == INSN_SYSCALL ? STEP_SYSCALL : STEP_PLAIN;
 }
 
-void stepped__probed(struct stepped *t)
+/* The instruction under the probe cannot be read; a call is what pushed and went far. */
+static bool was_call(const struct stepped *t, const struct user_regs_struct *regs)
+{
+	return regs->rsp == t->sp - 8 && regs->rip - t->ip > INSN_MAX_LEN;
+}
+
+void stepped__probed(struct stepped *t, const struct user_regs_struct *regs)
 {
 	mark_start(t);
 	t->shared->steps++;
 	if (!t->stream.enabled)
 		pt_stream__enable(&t->stream, t->ip);
 	pt_stream__disable_async(&t->stream, t->ip);
+	if (was_call(t, regs))
+		truth__call(&t->truth, t->fetched_ns, regs->rip, regs->rsp);
 }
 
 void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs)
@@ -204,7 +221,7 @@ void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs)
 	mark_start(t);
 	if (t->stream.enabled)
 		pt_stream__disable_async(&t->stream, t->ip);
-	truth__signal(&t->truth, regs->rsp);
+	truth__signal(&t->truth, regs->rip, regs->rsp);
 }
 
 void stepped__exec(struct stepped *t)

@@ -50,7 +50,7 @@ void stepped__fetch(struct stepped *t, const struct user_regs_struct *regs);
 /* The fetched instruction ran, and regs are what it left. */
 enum step_effect stepped__executed(struct stepped *t, const struct user_regs_struct *regs);
 /* A uprobe stood on the fetched instruction: the kernel took int3, did the work, and went on. */
-void stepped__probed(struct stepped *t);
+void stepped__probed(struct stepped *t, const struct user_regs_struct *regs);
 /* A signal handler was entered before the fetched instruction ran. */
 void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs);
 /* execve replaced the program. */

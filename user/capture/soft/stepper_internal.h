@@ -11,7 +11,7 @@
 #include "capture/soft/stepper.h"
 #include "target/maps.h"
 
-#define STEPPER_SPINS 64
+#define STEPPER_SPINS 500
 
 struct stepped;
 

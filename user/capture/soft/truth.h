@@ -6,17 +6,25 @@
 #ifndef MTBPF_CAPTURE_SOFT_TRUTH_H
 #define MTBPF_CAPTURE_SOFT_TRUTH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 #include "util/vec.h"
 
+struct truth_frame {
+	uint64_t slot;	/* where its return address lies; of a signal frame, just above that */
+	uint64_t entry; /* a signal handler that has not run yet: its first instruction; else 0 */
+	bool is_signal;
+};
+
 struct truth {
 	FILE *log; /* not owned; NULL: nothing is kept */
 	pid_t tid;
-	long base;	     /* depth of the frame below all known ones; falls on late returns */
-	VEC(uint64_t) slots; /* where each known frame's return address lies, outermost first */
+	long base; /* depth of the frame below all known ones; falls on late returns */
+	VEC(struct truth_frame) frames; /* those known, outermost first */
+	long waiting;			/* how many of them are handlers that have not run yet */
 };
 
 void truth__init(struct truth *truth, FILE *log, pid_t tid);
@@ -24,10 +32,17 @@ void truth__fini(struct truth *truth);
 
 /* A call to `to`; sp is the stack pointer after it. Logs "TID TIME call TO DEPTH". */
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp);
-/* A return to `to`; sp is the stack pointer after it. Logs "TID TIME return TO DEPTH". */
-void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp);
-/* The kernel entered a signal handler, with sp at its return address. Not logged. */
-void truth__signal(struct truth *truth, uint64_t sp);
+/* A return to `to`, an address read at `slot`. Logs "TID TIME return TO DEPTH". */
+void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot);
+/*
+ * The kernel set up a signal handler's frame: it will run at `entry`, with sp at its return
+ * address. Not logged, and no part of the depth before it runs: a second signal may come first.
+ */
+void truth__signal(struct truth *truth, uint64_t entry, uint64_t sp);
+/* rt_sigreturn was called. */
+void truth__sigreturn(struct truth *truth);
+/* The instruction at ip ran. */
+void truth__ran(struct truth *truth, uint64_t ip);
 /* execve: nothing of the old stack is left. */
 void truth__reset(struct truth *truth);
 

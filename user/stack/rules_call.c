@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs, longjmp. */
+#include "stack/stack_internal.h"
+
+void stack__on_call(struct stack *s, const struct branch *b)
+{
+	uint64_t next = b->from + b->len;
+	const struct function *function;
+	bool is_entry;
+
+	/* "call next; pop": reads the IP, enters nothing. */
+	if (b->to == next)
+		return;
+	function = stack__function_at(s, b->to, &is_entry);
+	stack__push(s, b, function, CALL_FUNCTION, 0, next);
+}
+
+static struct frame *find_return(struct stack *s, uint64_t ip)
+{
+	struct frame *frame = frames__top(&s->frames);
+
+	for (; frame; frame = frames__parent(&s->frames, frame))
+		if (frame->return_ip == ip)
+			return frame;
+	return NULL;
+}
+
+/* The RET of a frame whose caller is not known: a root of the segment, or a signal handler. */
+static void return_to_unknown(struct stack *s, const struct branch *b, struct frame *top,
+			      const struct function *function)
+{
+	if (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to)) {
+		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */
+		top->call.kind = CALL_SIGNAL;
+		stack__replace_top(s, b, function);
+		return;
+	}
+	frames__pop(&s->frames, b->time_ns, 0);
+	if (!frames__top(&s->frames))
+		frames__emplace_root(&s->frames, function, b->to);
+}
+
+void stack__on_return(struct stack *s, const struct branch *b)
+{
+	struct frame *top = frames__top(&s->frames), *frame;
+	const struct function *function;
+	bool is_entry;
+
+	if (!top)
+		return;
+	function = stack__function_at(s, b->to, &is_entry);
+	frame = find_return(s, b->to);
+	if (frame) {
+		frames__pop_to(&s->frames, frame, b->time_ns);
+		frames__pop(&s->frames, b->time_ns, 0);
+		return;
+	}
+	if (!top->return_ip) {
+		return_to_unknown(s, b, top, function);
+		return;
+	}
+	/* A RET that was no return: a jump made of "push; ret", or a stack cut back by hand. */
+	frame = stack__find_caller(s, function);
+	if (frame)
+		frames__pop_to(&s->frames, frame, b->time_ns);
+	else if (is_entry)
+		stack__replace_top(s, b, function);
+	else
+		stack__break_segment(s, b);
+}
+
+void stack__on_jump(struct stack *s, const struct branch *b)
+{
+	struct frame *top = frames__top(&s->frames), *caller;
+	const struct function *function;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	if (!top || !function || function == top->call.function)
+		return;
+	if (top->call.function && top->call.function->kind == FUNCTION_PLT) {
+		/* The stub's frame becomes the function's: the caller called that. */
+		top->call.function = function;
+		top->call.entry_ip = b->to;
+		return;
+	}
+	/* Into the middle of a caller: longjmp. */
+	caller = is_entry ? NULL : stack__find_caller(s, function);
+	if (caller)
+		frames__pop_to(&s->frames, caller, b->time_ns);
+	else
+		stack__replace_top(s, b, function);
+}

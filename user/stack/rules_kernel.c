@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/* Out of user code and back: syscalls, interrupts, signals and the return from them. */
+#include "stack/stack_internal.h"
+
+#include <string.h>
+
+/* The newest signal frame, or NULL. */
+static struct frame *find_signal(struct stack *s)
+{
+	struct frame *frame = frames__top(&s->frames);
+
+	while (frame && frame->call.kind != CALL_SIGNAL)
+		frame = frames__parent(&s->frames, frame);
+	return frame;
+}
+
+static void enter_signal(struct stack *s, const struct branch *b, const struct function *function,
+			 uint64_t resume_ip)
+{
+	struct branch entry = {.time_ns = b->time_ns, .to = b->to};
+	struct frame *frame;
+
+	stack__push(s, &entry, function, CALL_SIGNAL, 0, 0);
+	frame = frames__top(&s->frames);
+	if (frame)
+		frame->resume_ip = resume_ip;
+}
+
+/* Back from outside, but not where it left: the kernel sent the thread elsewhere. */
+static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t resume_ip)
+{
+	struct frame *top = frames__top(&s->frames), *caller;
+	const struct function *function;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	/* An instruction that the kernel did (a probe's), an rseq abort: the same activation. */
+	if (function && top && top->call.function == function && !is_entry)
+		return;
+	if (is_entry) {
+		enter_signal(s, b, function, resume_ip);
+		return;
+	}
+	caller = stack__find_caller(s, function);
+	if (caller)
+		frames__pop_to(&s->frames, caller, b->time_ns);
+	else
+		stack__break_segment(s, b);
+}
+
+/*
+ * The handler is over. The thread goes on where it was interrupted, unless another handler is next,
+ * or the first one changed its context.
+ */
+static void leave_signal(struct stack *s, const struct branch *b)
+{
+	struct frame *signal = find_signal(s);
+	uint64_t resume_ip = signal ? signal->resume_ip : 0;
+	const struct function *function;
+	bool is_entry;
+
+	if (signal) {
+		frames__pop_to(&s->frames, signal, b->time_ns);
+		frames__pop(&s->frames, b->time_ns, 0);
+	} else {
+		frames__close_all(&s->frames, b->time_ns, 0);
+	}
+	if (!frames__top(&s->frames)) {
+		/* The handler was running when the segment began: this is what it interrupted. */
+		function = stack__function_at(s, b->to, &is_entry);
+		frames__emplace_root(&s->frames, function, b->to);
+	} else if (b->to != resume_ip) {
+		resume_elsewhere(s, b, resume_ip);
+	}
+}
+
+static void start_segment(struct stack *s, const struct branch *b)
+{
+	if (s->in_gap)
+		frames__add_gap(&s->frames, s->gap_ns, b->time_ns, s->gap_reason);
+	s->in_gap = false;
+	s->in_segment = true;
+	s->outside = false;
+	frames__begin_segment(&s->frames, b->time_ns);
+	stack__push_first(s, b->to);
+}
+
+void stack__on_begin(struct stack *s, const struct branch *b)
+{
+	if (!s->in_segment) {
+		start_segment(s, b);
+		return;
+	}
+	if (!s->outside)
+		return;
+	s->outside = false;
+	frames__pop(&s->frames, b->time_ns, 0); /* the slice of the time outside */
+	if (s->in_sigreturn)
+		leave_signal(s, b);
+	else if (b->to != s->resume_ip)
+		resume_elsewhere(s, b, s->resume_ip);
+}
+
+static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
+{
+	stack__push(s, b, NULL, kind, 0, 0);
+	s->outside = true;
+	s->in_sigreturn = false;
+	s->resume_ip = resume_ip;
+}
+
+/*
+ * The restorer's only instructions are these two, on every libc, and unwinders know it by them
+ * (gdb: amd64-linux-tdep.c). The nr in rax is in no packet.
+ */
+bool stack__is_restorer(struct stack *s, uint64_t ip)
+{
+	static const uint8_t with_rax[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t with_eax[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	uint8_t code[sizeof(with_rax)] = {0};
+
+	code_map__read(s->map, ip, code, sizeof(code));
+	return !memcmp(code, with_rax, sizeof(with_rax)) ||
+	       !memcmp(code, with_eax, sizeof(with_eax));
+}
+
+void stack__on_end_syscall(struct stack *s, const struct branch *b)
+{
+	go_outside(s, b, CALL_SYSCALL, b->from + b->len);
+	s->in_sigreturn = stack__is_restorer(s, b->from - 7) || stack__is_restorer(s, b->from - 5);
+}
+
+void stack__on_end_async(struct stack *s, const struct branch *b)
+{
+	go_outside(s, b, CALL_UNTRACED, b->from);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the rules: the state of a thread's stack, and what several rules do. */
+#ifndef MTBPF_STACK_STACK_INTERNAL_H
+#define MTBPF_STACK_STACK_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/branch.h"
+#include "stack/frames.h"
+#include "stack/stack.h"
+
+struct stack {
+	struct frames frames;
+	struct code_map *map;
+	pid_t pid, tid;
+	char comm[16];
+	bool in_segment;
+	uint64_t last_ns;
+	/* Between an END and its BEGIN. */
+	bool outside;
+	bool in_sigreturn;  /* it is rt_sigreturn that it is outside for */
+	uint64_t resume_ip; /* where the thread goes on unless the kernel sends it elsewhere */
+	/* Between a GAP and the BEGIN behind it. */
+	bool in_gap;
+	uint8_t gap_reason;
+	uint64_t gap_ns;
+};
+
+/* The function at ip; NULL where no code is known. *is_entry: ip is its first instruction. */
+const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry);
+
+/* A call, however made: `b` says when, from where, and where to. */
+void stack__push(struct stack *s, const struct branch *b, const struct function *function,
+		 uint8_t kind, uint8_t flags, uint64_t return_ip);
+/* The frame that runs at the start of a segment; who called it may show later. */
+void stack__push_first(struct stack *s, uint64_t ip);
+/* A tail call: the new frame takes the place of the top one, and will return to its caller. */
+void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function);
+/* A caller on the stack that runs `function`, or NULL; the top itself is not meant. */
+struct frame *stack__find_caller(struct stack *s, const struct function *function);
+/*
+ * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
+ */
+void stack__break_segment(struct stack *s, const struct branch *b);
+
+/* The code at ip calls rt_sigreturn: what a signal handler returns to. */
+bool stack__is_restorer(struct stack *s, uint64_t ip);
+
+/* rules_call.c: near transfers. */
+void stack__on_call(struct stack *s, const struct branch *b);
+void stack__on_return(struct stack *s, const struct branch *b);
+void stack__on_jump(struct stack *s, const struct branch *b);
+
+/* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
+void stack__on_begin(struct stack *s, const struct branch *b);
+void stack__on_end_syscall(struct stack *s, const struct branch *b);
+void stack__on_end_async(struct stack *s, const struct branch *b);
+
+#endif
