@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "decode/tsc.h"
+
+#define TSC_BITS 56
+
+uint64_t tsc__extend(uint64_t tsc, uint64_t reference)
+{
+	uint64_t span = 1ull << TSC_BITS;
+	uint64_t full = (reference & ~(span - 1)) | (tsc & (span - 1));
+
+	if (full > reference && full - reference > span / 2)
+		full -= span;
+	else if (full < reference && reference - full > span / 2)
+		full += span;
+	return full;
+}
+
+uint64_t tsc__to_ns(const struct rec_pt_config *pt, uint64_t tsc)
+{
+	uint64_t quot = tsc >> pt->time_shift;
+	uint64_t rem = tsc & ((1ull << pt->time_shift) - 1);
+
+	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
+}
