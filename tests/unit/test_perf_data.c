@@ -47,7 +47,8 @@ static int read_bytes(const uint8_t *bytes, size_t n, struct recording *rec)
 	const char *why = NULL;
 	int err;
 
-	memcpy(copy, bytes, n);
+	if (n)
+		memcpy(copy, bytes, n);
 	recording__init(rec);
 	err = perf_data__read(rec, copy, n, &why);
 	if (err)
