@@ -156,52 +156,45 @@ static void test_a_psb_stands_behind_a_branch_and_says_where_that_went(void **st
 			    "tip 16:401100, tip 16:401200");
 }
 
-/* Offsets of the PSBs. */
-static size_t find_psbs(const struct pt_bytes *stream, uint64_t *offsets, size_t max)
+/* A dozen of PSBs and more, one after each 256 bytes. */
+static void assert_psb_period(const struct pt_bytes *stream)
 {
 	struct pt_reader r;
+	uint64_t last = 0;
 	size_t n = 0;
 
 	pt_reader__open(&r, stream->bytes.v, stream->bytes.n);
-	while (pt_reader__next(&r))
-		if (r.packet.type == ppt_psb) {
-			assert_true(n < max);
-			offsets[n++] = r.offset;
-		}
+	while (pt_reader__next(&r)) {
+		if (r.packet.type != ppt_psb)
+			continue;
+		if (n++)
+			assert_in_range(r.offset - last, 256, 256 + 10);
+		last = r.offset;
+	}
 	pt_reader__close(&r);
-	return n;
+	assert_true(n >= 12);
 }
 
 static void test_psbs_come_in_a_stream_of_conditions_alone(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t psbs[64];
-	size_t n;
 
 	start(f, 256, NEVER, true);
 	for (int i = 0; i < 6 * 4096; i++)
 		pt_stream__cond(&f->stream, i & 1, B);
-	n = find_psbs(&f->out, psbs, 64);
-	assert_true(n >= 12);
-	for (size_t i = 1; i < n; i++)
-		assert_in_range(psbs[i] - psbs[i - 1], 256, 256 + 10);
+	assert_psb_period(&f->out);
 }
 
 static void test_psbs_come_in_a_stream_of_compressed_returns_alone(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t psbs[64];
-	size_t n;
 
 	start(f, 256, NEVER, true);
 	for (int i = 0; i < 6 * 4096; i++) {
 		pt_stream__call(&f->stream, A + 5, B);
 		pt_stream__ret(&f->stream, A + 5);
 	}
-	n = find_psbs(&f->out, psbs, 64);
-	assert_true(n >= 12);
-	for (size_t i = 1; i < n; i++)
-		assert_in_range(psbs[i] - psbs[i - 1], 256, 256 + 10);
+	assert_psb_period(&f->out);
 }
 
 static void test_held_back_conditions_do_not_cross_a_psb(void **state)
