@@ -148,7 +148,8 @@ static int end_sync(struct decoder *d)
 static int end_async(struct decoder *d, uint64_t at)
 {
 	struct branch branch = {.kind = BRANCH_END_ASYNC, .from = at};
-	/* A branch without a packet of its own happened before the time that came with the event. */
+	/* A branch without a packet of its own happened before the time that came with the event.
+	 */
 	int err = resolve(d, at);
 
 	update_time(d);
