@@ -87,7 +87,9 @@ struct recording {
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
 
-/* Appends; strings and bytes are copied. 0 or -ENOMEM. */
+/* Each copies strings and bytes. 0 or -ENOMEM. */
+
+/* Behind those of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
 int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);

@@ -53,17 +53,29 @@ static uint64_t extend_tsc(uint64_t tsc, uint64_t reference)
 	return full;
 }
 
-static void update_time(struct decoder *d)
+static void set_time(struct decoder *d, uint64_t tsc)
 {
-	uint32_t lost_mtc, lost_cyc;
-	uint64_t tsc, now;
+	uint64_t now = tsc_to_ns(&d->rec->pt, extend_tsc(tsc, d->aux->tsc));
 
-	if (pt_blk_time(d->blk, &tsc, &lost_mtc, &lost_cyc) < 0 || !tsc)
-		return;
-	now = tsc_to_ns(&d->rec->pt, extend_tsc(tsc, d->aux->tsc));
 	/* Recalibration may step back; time in a trace does not. */
 	if (now > d->time_ns)
 		d->time_ns = now;
+}
+
+static void update_time(struct decoder *d)
+{
+	uint32_t lost_mtc, lost_cyc;
+	uint64_t tsc;
+
+	if (pt_blk_time(d->blk, &tsc, &lost_mtc, &lost_cyc) >= 0 && tsc)
+		set_time(d, tsc);
+}
+
+/* An event has its own time, where libipt's clock has read on already. */
+static void update_time_from(struct decoder *d, const struct pt_event *event)
+{
+	if (event->has_tsc)
+		set_time(d, event->tsc);
 }
 
 static int hand_on(struct decoder *d, struct branch *branch)
@@ -145,14 +157,15 @@ static int end_sync(struct decoder *d)
 	return hand_on(d, &branch);
 }
 
-static int end_async(struct decoder *d, uint64_t at)
+static int end_async(struct decoder *d, const struct pt_event *event)
 {
+	uint64_t at = event->variant.async_disabled.at;
 	struct branch branch = {.kind = BRANCH_END_ASYNC, .from = at};
 	/* A branch without a packet of its own happened before the time that came with the event.
 	 */
 	int err = resolve(d, at);
 
-	update_time(d);
+	update_time_from(d, event);
 	d->tracing = false;
 	d->async_ip = at;
 	return err ? err : hand_on(d, &branch);
@@ -200,15 +213,15 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 		return 0;
 	switch (event->type) {
 	case ptev_enabled:
-		update_time(d);
+		update_time_from(d, event);
 		/* Code mapped while the thread was in the kernel is there before it runs. */
 		err = images__apply(d->images, d->aux->pid, d->time_ns, &d->next_map, d->map);
 		return err ? err : go_on(d, event->variant.enabled.ip);
 	case ptev_disabled:
-		update_time(d);
+		update_time_from(d, event);
 		return end_sync(d);
 	case ptev_async_disabled:
-		return end_async(d, event->variant.async_disabled.at);
+		return end_async(d, event);
 	case ptev_overflow:
 		return gap(d, GAP_OVERFLOW, 0);
 	default:

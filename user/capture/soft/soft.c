@@ -321,6 +321,17 @@ static int read_maps(struct source *source, struct recording *rec)
 	return err;
 }
 
+/* The code of the [uprobes] page, which nobody can read from outside. */
+static int add_uprobes(const struct soft_shared *shared, struct recording *rec)
+{
+	struct rec_image image = {.path = "[uprobes]",
+				  .start = shared->uprobes_start,
+				  .data = (uint8_t *)shared->uprobes_page,
+				  .size = shared->uprobes_len};
+
+	return shared->uprobes_start ? recording__add_image(rec, &image) : 0;
+}
+
 static int soft__read(struct source *source, struct recording *rec)
 {
 	int err;
@@ -336,6 +347,8 @@ static int soft__read(struct source *source, struct recording *rec)
 	err = read_threads(source, rec);
 	if (!err)
 		err = read_maps(source, rec);
+	if (!err)
+		err = add_uprobes(source->shared, rec);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);

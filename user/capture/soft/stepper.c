@@ -155,6 +155,8 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 	if (effect == STEP_SYSCALL)
 		stepper__syscall_done(s, t->syscall_nr);
 	stepped__fetch(t, &regs);
+	if (t->is_unreadable && stepper__find_uprobes(s, t->ip))
+		stepped__fetch(t, &regs);
 	stopped_clean(s, t);
 }
 

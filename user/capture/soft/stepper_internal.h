@@ -31,6 +31,10 @@ struct stepper {
 void stepper__syscall_done(struct stepper *s, uint64_t nr);
 /* Appends mappings not seen before to the shared list. */
 void stepper__scan_maps(struct stepper *s);
+/*
+ * No code can be read at ip: is that because the kernel has mapped its [uprobes] page meanwhile?
+ */
+bool stepper__find_uprobes(struct stepper *s, uint64_t ip);
 /* A step's SIGTRAP is queued for the thread. */
 bool stepper__trap_pending(pid_t tid);
 /*

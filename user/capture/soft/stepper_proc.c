@@ -34,6 +34,10 @@ static void append(struct soft_shared *shared, const struct mapping *m, uint64_t
 		shared->lost_maps++;
 		return;
 	}
+	/* The kernel maps this page on the way to it, with no syscall to be seen: it was always
+	 * there. */
+	if (!strcmp(m->path, "[uprobes]") && shared->n_maps)
+		now = shared->maps[0].time_ns;
 	out = &shared->maps[shared->n_maps];
 	*out = (struct soft_map){.time_ns = now,
 				 .start = m->start,
@@ -58,6 +62,22 @@ void stepper__scan_maps(struct stepper *s)
 			append(s->shared, &maps.v[i], now);
 	mappings__fini(&s->maps);
 	s->maps = maps;
+}
+
+bool stepper__find_uprobes(struct stepper *s, uint64_t ip)
+{
+	const struct mapping *m = mappings__find(&s->maps, ip);
+
+	if (!s->shared->uprobes_len || s->shared->uprobes_start)
+		return false;
+	if (!m) {
+		stepper__scan_maps(s);
+		m = mappings__find(&s->maps, ip);
+	}
+	if (!m || strcmp(m->path, "[uprobes]"))
+		return false;
+	s->shared->uprobes_start = m->start;
+	return true;
 }
 
 void stepper__syscall_done(struct stepper *s, uint64_t nr)
