@@ -29,15 +29,6 @@ struct decoder {
 	struct insn last_insn;
 };
 
-/* tools/perf/util/tsc.c: tsc_to_perf_time(). */
-static uint64_t tsc_to_ns(const struct rec_pt_config *pt, uint64_t tsc)
-{
-	uint64_t quot = tsc >> pt->time_shift;
-	uint64_t rem = tsc & ((1ull << pt->time_shift) - 1);
-
-	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
-}
-
 #define TSC_BITS 56
 
 /* A TSC packet has 56 bits: the rest is the reference's, give or take a wrap. */
@@ -55,7 +46,7 @@ static uint64_t extend_tsc(uint64_t tsc, uint64_t reference)
 
 static void set_time(struct decoder *d, uint64_t tsc)
 {
-	uint64_t now = tsc_to_ns(&d->rec->pt, extend_tsc(tsc, d->aux->tsc));
+	uint64_t now = rec_pt__tsc_to_ns(&d->rec->pt, extend_tsc(tsc, d->aux->tsc));
 
 	/* Recalibration may step back; time in a trace does not. */
 	if (now > d->time_ns)
