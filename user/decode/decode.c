@@ -53,6 +53,7 @@ static void set_time(struct decoder *d, uint64_t tsc)
 		d->time_ns = now;
 }
 
+/* Not while branches are decoded: libipt shows the time of what it has read ahead. */
 static void update_time(struct decoder *d)
 {
 	uint32_t lost_mtc, lost_cyc;
@@ -203,6 +204,10 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 	if (event->status_update)
 		return 0;
 	switch (event->type) {
+	case ptev_tick:
+		/* Of the branch that ended the last block, which is pending still. */
+		update_time_from(d, event);
+		return 0;
 	case ptev_enabled:
 		update_time_from(d, event);
 		/* Code mapped while the thread was in the kernel is there before it runs. */
@@ -220,13 +225,7 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 	}
 }
 
-/* Where it goes is in no packet: what libipt has read since is of a later time. */
-static bool is_direct(const struct insn *insn)
-{
-	return insn->cls == INSN_CALL || insn->cls == INSN_JUMP;
-}
-
-static int on_block(struct decoder *d, const struct pt_block *block, int status)
+static int on_block(struct decoder *d, const struct pt_block *block)
 {
 	int err = d->tracing ? resolve(d, block->ip) : begin(d, block->ip);
 
@@ -235,12 +234,6 @@ static int on_block(struct decoder *d, const struct pt_block *block, int status)
 	d->last_ip = block->end_ip;
 	d->last_insn = fetch_insn(d, block->end_ip);
 	d->pending = d->last_insn.cls != INSN_OTHER && d->last_insn.cls != INSN_INT3;
-	/*
-	 * The time of what ended the block: the packets for it have just been read. With an event
-	 * pending libipt has read on, and shows the event's time.
-	 */
-	if (d->pending && !is_direct(&d->last_insn) && !(status >= 0 && status & pts_event_pending))
-		update_time(d);
 	return err;
 }
 
@@ -276,7 +269,7 @@ static int decode_region(struct decoder *d, int *status)
 		block.ninsn = 0;
 		*status = pt_blk_next(d->blk, &block, sizeof(block));
 		if (block.ninsn)
-			err = on_block(d, &block, *status);
+			err = on_block(d, &block);
 		if (*status < 0)
 			return err;
 	}
@@ -331,6 +324,8 @@ static void configure(struct pt_config *config, const struct recording *rec,
 	config->cpuid_0x15_eax = rec->pt.tsc_ctc_den;
 	config->flags.variant.block.end_on_call = 1;
 	config->flags.variant.block.end_on_jump = 1;
+	/* A branch's time, taken before libipt reads on. */
+	config->flags.variant.block.enable_tick_events = 1;
 	if (!rec->pt.cpu_family)
 		return;
 	config->cpu.vendor = pcv_intel;
