@@ -5,6 +5,7 @@
 #include <intel-pt.h>
 #include <string.h>
 
+#include "decode/tsc.h"
 #include "util/insn.h"
 #include "util/log.h"
 
@@ -29,31 +30,16 @@ struct decoder {
 	struct insn last_insn;
 };
 
-#define TSC_BITS 56
-
-/* A TSC packet has 56 bits: the rest is the reference's, give or take a wrap. */
-static uint64_t extend_tsc(uint64_t tsc, uint64_t reference)
-{
-	uint64_t span = 1ull << TSC_BITS;
-	uint64_t full = (reference & ~(span - 1)) | (tsc & (span - 1));
-
-	if (full > reference && full - reference > span / 2)
-		full -= span;
-	else if (full < reference && reference - full > span / 2)
-		full += span;
-	return full;
-}
-
 static void set_time(struct decoder *d, uint64_t tsc)
 {
-	uint64_t now = rec_pt__tsc_to_ns(&d->rec->pt, extend_tsc(tsc, d->aux->tsc));
+	uint64_t now = rec_pt__tsc_to_ns(&d->rec->pt, tsc__extend(tsc, d->aux->tsc));
 
 	/* Recalibration may step back; time in a trace does not. */
 	if (now > d->time_ns)
 		d->time_ns = now;
 }
 
-/* Not while branches are decoded: libipt shows the time of what it has read ahead. */
+/* Of the packet that libipt has read last. */
 static void update_time(struct decoder *d)
 {
 	uint32_t lost_mtc, lost_cyc;
@@ -63,8 +49,8 @@ static void update_time(struct decoder *d)
 		set_time(d, tsc);
 }
 
-/* An event has its own time, where libipt's clock has read on already. */
-static void update_time_from(struct decoder *d, const struct pt_event *event)
+/* Of the event, while libipt has read on to the next. */
+static void take_time(struct decoder *d, const struct pt_event *event)
 {
 	if (event->has_tsc)
 		set_time(d, event->tsc);
@@ -153,11 +139,10 @@ static int end_async(struct decoder *d, const struct pt_event *event)
 {
 	uint64_t at = event->variant.async_disabled.at;
 	struct branch branch = {.kind = BRANCH_END_ASYNC, .from = at};
-	/* A branch without a packet of its own happened before the time that came with the event.
-	 */
+	/* A branch without a packet of its own happened before the time of the event. */
 	int err = resolve(d, at);
 
-	update_time_from(d, event);
+	take_time(d, event);
 	d->tracing = false;
 	d->async_ip = at;
 	return err ? err : hand_on(d, &branch);
@@ -206,15 +191,15 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 	switch (event->type) {
 	case ptev_tick:
 		/* Of the branch that ended the last block, which is pending still. */
-		update_time_from(d, event);
+		take_time(d, event);
 		return 0;
 	case ptev_enabled:
-		update_time_from(d, event);
+		take_time(d, event);
 		/* Code mapped while the thread was in the kernel is there before it runs. */
 		err = images__apply(d->images, d->aux->pid, d->time_ns, &d->next_map, d->map);
 		return err ? err : go_on(d, event->variant.enabled.ip);
 	case ptev_disabled:
-		update_time_from(d, event);
+		take_time(d, event);
 		return end_sync(d);
 	case ptev_async_disabled:
 		return end_async(d, event);
@@ -250,6 +235,25 @@ static enum gap_reason reason_of(int status)
 	}
 }
 
+/*
+ * No packet is left. Where the last one sent the thread is known, and that it began there; not
+ * how far it ran.
+ */
+static int resolve_last(struct decoder *d)
+{
+	struct pt_block block = {0};
+	int err;
+
+	if (!d->pending || is_direct(&d->last_insn))
+		return 0;
+	pt_blk_next(d->blk, &block, sizeof(block));
+	if (!block.ninsn)
+		return 0;
+	err = resolve(d, block.ip);
+	d->last_ip = block.ip;
+	return err;
+}
+
 /* From one PSB to the end or to the first error, which is left in *status. */
 static int decode_region(struct decoder *d, int *status)
 {
@@ -264,8 +268,10 @@ static int decode_region(struct decoder *d, int *status)
 			if (*status >= 0)
 				err = on_event(d, &event);
 		}
-		if (err || *status < 0 || *status & pts_eos)
+		if (err || *status < 0)
 			return err;
+		if (*status & pts_eos)
+			return resolve_last(d);
 		block.ninsn = 0;
 		*status = pt_blk_next(d->blk, &block, sizeof(block));
 		if (block.ninsn)
