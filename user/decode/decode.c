@@ -235,6 +235,12 @@ static enum gap_reason reason_of(int status)
 	}
 }
 
+/* Where it goes is in no packet. */
+static bool is_direct(const struct insn *insn)
+{
+	return insn->cls == INSN_CALL || insn->cls == INSN_JUMP;
+}
+
 /*
  * No packet is left. Where the last one sent the thread is known, and that it began there; not
  * how far it ran.
