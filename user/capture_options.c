@@ -5,7 +5,7 @@
 
 #include "util/log.h"
 
-const char *const source_names[] = {"auto", "pt", "soft", NULL};
+const char *const source_names[] = {"pt", "soft", NULL};
 
 int capture_options__check(const struct capture_options *o, const char *command)
 {

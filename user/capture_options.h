@@ -22,7 +22,8 @@ struct capture_options {
 	bool verbose, quiet;
 };
 
-enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SOFT };
+/* Soft is never chosen for the user: it changes what it measures. */
+enum { SOURCE_PT, SOURCE_SOFT };
 extern const char *const source_names[];
 
 #define CAPTURE_DEFAULTS                                                                           \
@@ -57,7 +58,8 @@ extern const char *const source_names[];
 #define OPTIONS_LOG                                                                                \
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
 	{                                                                                          \
-		"q", "quiet", 0, OPT_FLAG, NULL, "say only errors", OPTION(quiet), NULL            \
+		"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",              \
+			OPTION(quiet), NULL                                                        \
 	}
 #define OPTIONS_CAPTURE                                                                              \
 	{"source",                                                                                   \

@@ -31,12 +31,14 @@ static const struct option_spec specs[] = {
 	 offsetof(struct decode_options, print), print_names},
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
 	 NULL},
-	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors", offsetof(struct decode_options, quiet),
-	 NULL},
+	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
+	 offsetof(struct decode_options, quiet), NULL},
 };
 
 static const struct option_table table = {
 	.command = "decode",
+	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
+					  "mtbpf decode trace.mtbpf -o trace.fxt.gz", NULL},
 	.usage = "decode RECORDING [-o NAME.fxt]",
 	.summary =
 		"Decodes a recording, or a perf.data of 'perf record -e intel_pt//u --per-thread'.",
@@ -74,7 +76,7 @@ static int print_or_write(const struct decode_options *options, const struct rec
 		err = decoded__write_text(&decoded, stdout);
 	else if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
-	if (!err && options->print == PRINT_NOTHING && !options->quiet)
+	if (!err && options->print == PRINT_NOTHING)
 		decoded__summarise(&decoded, rec, stdout);
 	decoded__fini(&decoded);
 	return err;
@@ -118,7 +120,7 @@ int cmd_decode(int argc, char **argv)
 	if (!input && rest < argc)
 		input = argv[rest++];
 	if (!input || rest < argc) {
-		log__error("decode: which recording?");
+		log__error(input ? "decode: one recording at a time" : "decode: which recording?");
 		log__hint("usage: mtbpf %s", table.usage);
 		return EXIT_USAGE;
 	}

@@ -24,8 +24,11 @@ int output_names__from(struct output_names *names, const char *output)
 
 	if (!output)
 		output = "trace.fxt";
-	if (strlen(output) + sizeof(RECORDING_SUFFIX) > PATH_MAX)
-		return -ENAMETOOLONG;
+	if (strlen(output) + sizeof(RECORDING_SUFFIX) > PATH_MAX) {
+		log__error("the output's name is too long: %zu bytes", strlen(output));
+		log__hint("names end at %d bytes", PATH_MAX);
+		return -EINVAL;
+	}
 	n = stem(output, RECORDING_SUFFIX);
 	if (n) {
 		snprintf(names->recording, PATH_MAX, "%s", output);

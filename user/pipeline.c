@@ -164,6 +164,14 @@ static void print_lost(const struct decode_totals *totals, FILE *out)
 				gap_reason__name((enum gap_reason)reason));
 }
 
+static bool was_overwritten(const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->aux.n; i++)
+		if (rec->aux.v[i].wrapped)
+			return true;
+	return false;
+}
+
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -174,9 +182,10 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		calls += decoded->trees.v[i].calls.n;
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
-	fprintf(out, "the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu threads\n",
+	fprintf(out,
+		"the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu thread%s\n",
 		units__format_duration(span, t->last_ns - t->first_ns), t->insns, calls,
-		decoded->trees.n);
+		decoded->trees.n, decoded->trees.n == 1 ? "" : "s");
 	print_lost(t, out);
 	if (!decoded->hits.n)
 		return;
@@ -187,8 +196,9 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 				       .threshold_ns = rec->threshold_ns,
 				       .top = REPORT_ROWS,
 			       }) == -ENODATA)
-		fprintf(out, "the whole iteration is not in the lookback: a larger -snapshot-size "
-			     "looks back further\n");
+		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
+			was_overwritten(rec) ? "a larger -snapshot-size looks back further"
+					     : "it had begun before the recording did");
 }
 
 struct branch_printer {

@@ -9,13 +9,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "hit_status.h"
+#include "interrupts.h"
 #include "probe.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
-#include "view/status.h"
 
 #define STATUS_INTERVAL_NS 1000000000ull
 
@@ -29,6 +30,8 @@ struct session {
 	struct probe probe;
 	int entry_event, return_event;
 	int epoll_fd, signal_fd;
+	int forward; /* `run`: a signal that its program is to have as well; 0: none */
+	uint64_t began_ns;
 	uint64_t deadline_ns; /* UINT64_MAX: none */
 	struct mt_stats last_stats;
 	uint64_t last_status_ns;
@@ -129,20 +132,15 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* Ctrl-C, and being told to end, take the snapshot: they are read, not suffered. */
 static int open_loop(struct session *s)
 {
-	sigset_t set;
 	int err;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signal_fd = interrupts__open();
+	if (s->signal_fd < 0)
+		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->signal_fd < 0 || s->epoll_fd < 0)
+	if (s->epoll_fd < 0)
 		return -errno;
 	err = watch_fd(s, s->signal_fd);
 	if (!err && s->trigger)
@@ -153,20 +151,33 @@ static int open_loop(struct session *s)
 static void show_status(struct session *s, uint64_t now)
 {
 	struct mt_stats stats;
-	struct status_view view = {0};
+	struct status_view view;
 
 	if (!s->trigger || trigger__stats(s->trigger, &stats))
 		return;
-	view.hits = stats.hits;
-	view.hits_per_s =
-		(double)(stats.hits - s->last_stats.hits) * 1e9 / (double)(now - s->last_status_ns);
-	view.delay_ns[0] = mt_stats__percentile(&stats, 50);
-	view.delay_ns[1] = mt_stats__percentile(&stats, 99);
-	view.delay_ns[2] = stats.max_ns;
+	view = hit_status__view(&stats, stats.hits - s->last_stats.hits, now - s->last_status_ns);
 	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
 	status__show(&view);
 	s->last_stats = stats;
 	s->last_status_ns = now;
+}
+
+/* No trigger: what is known of why. */
+static void say_hits(const struct session *s)
+{
+	struct status_view view;
+	struct mt_stats stats;
+	char text[STATUS_TEXT_SIZE];
+
+	if (!s->trigger || trigger__stats(s->trigger, &stats))
+		return;
+	view = hit_status__view(&stats, stats.hits, clock__now_ns() - s->began_ns);
+	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
+	if (stats.hits)
+		log__info("%s: %s", s->probe.name, status__format(text, &view));
+	else
+		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is",
+			  s->probe.name);
 }
 
 /* True where the session is over: *end says why. */
@@ -185,9 +196,12 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED)
 		*end = SESSION_EXITED;
-	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info))
+	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		*end = SESSION_INTERRUPTED;
-	else if (clock__now_ns() >= s->deadline_ns)
+		/* A terminal sends it to the program too, kill(1) only to us. */
+		if (s->start->exec_path && info.ssi_code == SI_USER)
+			s->forward = (int)info.ssi_signo;
+	} else if (clock__now_ns() >= s->deadline_ns)
 		*end = SESSION_TIMED_OUT;
 	else
 		*over = false;
@@ -292,22 +306,44 @@ static int record(struct session *s, enum session_end *end)
 	if (err)
 		return err;
 	say_waiting(s);
+	s->began_ns = s->last_status_ns = clock__now_ns();
 	if (s->options->timeout_ns)
-		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
-	s->last_status_ns = clock__now_ns();
+		s->deadline_ns = s->began_ns + s->options->timeout_ns;
 	err = wait_for_end(s, end);
 	if (!err)
 		err = s->ops->freeze(s->source);
+	if (s->forward)
+		kill(s->start->pid, s->forward);
+	if (!err && *end != SESSION_TRIGGERED)
+		say_hits(s);
 	/* Nothing of ours stays in the target while the recording is looked at. */
 	close_trigger(s);
 	return err ? err : s->ops->read(s->source, s->rec);
 }
 
+/* Known before anything is set in the target. What ptrace itself says would be EPERM. */
+static int check_tracer(const struct process *process)
+{
+	pid_t tracer = process__tracer(process->pid);
+	char name[PROCESS_COMM_SIZE];
+
+	if (!tracer)
+		return 0;
+	process__thread_name(tracer, tracer, name);
+	log__error("process %d (%s) is traced already, by process %d (%s)", process->pid,
+		   process->comm, tracer, name);
+	log__hint("a process has one tracer at a time: end that one, or wait for its end");
+	return -EBUSY;
+}
+
 static int capture(struct session *s, const struct process *process, enum session_end *end)
 {
-	int err = 0;
+	int err = process && s->ops == &source_soft ? check_tracer(process) : 0;
 
-	if (s->options->symbol)
+	if (!err && process && process__stopped(process->pid))
+		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
+			  process->pid, process->pid);
+	if (!err && s->options->symbol)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
 	if (!err)
 		err = describe(s, process);
