@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "capture/soft/stepped.h"
+#include "target/process.h"
 #include "util/clock.h"
 
 /* include/linux/errno.h: the kernel's own, never seen by a program. */
@@ -80,15 +82,19 @@ bool stepper__find_uprobes(struct stepper *s, uint64_t ip)
 	return true;
 }
 
-void stepper__syscall_done(struct stepper *s, uint64_t nr)
+void stepper__syscall_done(struct stepper *s, struct stepped *t)
 {
-	switch (nr) {
+	switch (t->syscall_nr) {
 	case SYS_mmap:
 	case SYS_mprotect:
 	case SYS_munmap:
 	case SYS_mremap:
 	case SYS_pkey_mprotect:
 		stepper__scan_maps(s);
+		break;
+	case SYS_prctl:
+		/* PR_SET_NAME; once the thread has exited nobody can tell its name. */
+		process__thread_name(s->config->pid, t->tid, t->out->comm);
 	}
 }
 
