@@ -355,6 +355,11 @@ static int soft__read(struct source *source, struct recording *rec)
 	return err;
 }
 
+static const char *soft__freeze_name(const struct source *source)
+{
+	return "between two steps, at the probe";
+}
+
 static void soft__close(struct source *source)
 {
 	if (!source)
@@ -380,5 +385,6 @@ const struct source_ops source_soft = {
 	.state = soft__state,
 	.freeze = soft__freeze,
 	.read = soft__read,
+	.freeze_name = soft__freeze_name,
 	.close = soft__close,
 };
