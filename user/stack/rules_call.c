@@ -19,7 +19,7 @@ void stack__on_call(struct stack *s, const struct branch *b)
 
 static struct frame *find_return(struct stack *s, uint64_t ip)
 {
-	struct frame *frame = frames__top(&s->frames);
+	struct frame *frame = ip ? frames__top(&s->frames) : NULL;
 
 	for (; frame; frame = frames__parent(&s->frames, frame))
 		if (frame->return_ip == ip)
