@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "interrupts.h"
 #include "output_name.h"
 #include "pipeline.h"
 #include "util/log.h"
@@ -63,6 +64,17 @@ static int name_output(const struct decode_options *options, const char *input,
 	return output_names__from(names, NULL);
 }
 
+/* Half a trace is none: Ctrl-C waits for the other half. */
+static int write_trace(const struct decoded *decoded, const struct recording *rec, const char *path)
+{
+	int err;
+
+	interrupts__hold();
+	err = decoded__write_trace(decoded, rec, path);
+	interrupts__release();
+	return err;
+}
+
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
 			  const char *path)
 {
@@ -75,7 +87,7 @@ static int print_or_write(const struct decode_options *options, const struct rec
 	if (!err && options->print == PRINT_CALLS)
 		err = decoded__write_text(&decoded, stdout);
 	else if (!err)
-		err = decoded__write_trace(&decoded, rec, path);
+		err = write_trace(&decoded, rec, path);
 	if (!err && options->print == PRINT_NOTHING)
 		decoded__summarise(&decoded, rec, stdout);
 	decoded__fini(&decoded);
