@@ -8,10 +8,10 @@
 
 #include "capture_options.h"
 #include "cmd.h"
+#include "gate.h"
 #include "hit_status.h"
 #include "interrupts.h"
 #include "probe.h"
-#include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -137,41 +137,19 @@ static int watch(const struct watch_options *options, const struct trigger *trig
 	return 0;
 }
 
-static int open_event(const struct probe *probe, pid_t pid, bool on_return)
-{
-	return uprobe_event__open(&(struct uprobe_spec){
-		.path = probe->path,
-		.offset = on_return ? probe->entry_offset : probe->offset,
-		.pid = pid,
-		.on_return = on_return,
-	});
-}
-
 static int attach_and_watch(const struct watch_options *options, const struct probe *probe)
 {
 	struct trigger_config config = {.tgid = options->common.pid,
 					.count_only = true,
 					.watch_duration = options->durations};
-	struct trigger *trigger = trigger__new(&config);
-	int entry = -1, ret = -1, err;
+	struct gate gate;
+	int err = gate__open(&gate, &config, probe);
 
-	if (!trigger)
-		return -errno;
-	entry = open_event(probe, options->common.pid, false);
-	err = entry < 0 ? entry : 0;
-	if (!err && trigger__needs_return(&config)) {
-		ret = open_event(probe, options->common.pid, true);
-		err = ret < 0 ? ret : 0;
-	}
 	if (!err)
-		err = trigger__attach(trigger, entry, ret);
+		err = gate__attach(&gate, -1);
 	if (!err)
-		err = watch(options, trigger);
-	trigger__free(trigger);
-	if (entry >= 0)
-		close(entry);
-	if (ret >= 0)
-		close(ret);
+		err = watch(options, gate.trigger);
+	gate__close(&gate);
 	return err;
 }
 

@@ -213,8 +213,11 @@ static int print_branch(void *ctx, const struct branch *b)
 {
 	const struct branch_printer *p = ctx;
 
-	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64 "\n", p->tid, b->time_ns,
+	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, p->tid, b->time_ns,
 		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
+	if (b->kind == BRANCH_GAP)
+		fprintf(p->out, " %s", gap_reason__name((enum gap_reason)b->reason));
+	fputc('\n', p->out);
 	return 0;
 }
 

@@ -4,6 +4,14 @@
 
 #include <string.h>
 
+#define SYSCALL_LEN 2
+
+/* The kernel may set a thread back to the syscall that it left by. */
+static bool goes_on(uint64_t to, uint64_t resume_ip)
+{
+	return to == resume_ip || to + SYSCALL_LEN == resume_ip;
+}
+
 /* The newest signal frame, or NULL. */
 static struct frame *find_signal(struct stack *s)
 {
@@ -34,6 +42,11 @@ static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t r
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
+	/* A probe on the RET: the kernel stepped a copy of it. */
+	if (top && top->return_ip && top->return_ip == b->to) {
+		frames__pop(&s->frames, b->time_ns, 0);
+		return;
+	}
 	/* An instruction that the kernel did (a probe's), an rseq abort: the same activation. */
 	if (function && top && top->call.function == function && !is_entry)
 		return;
@@ -69,7 +82,7 @@ static void leave_signal(struct stack *s, const struct branch *b)
 		/* The handler was running when the segment began: this is what it interrupted. */
 		function = stack__function_at(s, b->to, &is_entry);
 		frames__emplace_root(&s->frames, function, b->to);
-	} else if (b->to != resume_ip) {
+	} else if (!goes_on(b->to, resume_ip)) {
 		resume_elsewhere(s, b, resume_ip);
 	}
 }
@@ -97,7 +110,7 @@ void stack__on_begin(struct stack *s, const struct branch *b)
 	frames__pop(&s->frames, b->time_ns, 0); /* the slice of the time outside */
 	if (s->in_sigreturn)
 		leave_signal(s, b);
-	else if (b->to != s->resume_ip)
+	else if (!goes_on(b->to, s->resume_ip))
 		resume_elsewhere(s, b, s->resume_ip);
 }
 

@@ -124,6 +124,12 @@ void stack__break_segment(struct stack *s, const struct branch *b)
 
 static void on_gap(struct stack *s, const struct branch *b)
 {
+	struct frame *top = frames__top(&s->frames);
+
+	if (s->in_gap)
+		return;
+	if (top && !s->outside)
+		top->call.self_insns += b->n_insns;
 	frames__close_all(&s->frames, b->time_ns, CALL_INFERRED_END);
 	s->in_segment = false;
 	s->in_gap = true;
@@ -167,7 +173,7 @@ int stack__branch(void *stack, const struct branch *b)
 		stack__on_begin(s, b);
 	} else if (b->kind == BRANCH_GAP) {
 		on_gap(s, b);
-	} else if (s->in_segment) {
+	} else if (s->in_segment && !s->outside) {
 		reconcile(s, b);
 		top = frames__top(&s->frames);
 		if (top)

@@ -42,11 +42,11 @@ static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const ch
 
 /*
  * Low is better: what the compiler calls a function before what an assembler labelled, "write"
- * before "__write", exported before local.
+ * before "__write", exported before local; but "__vdso_time" before "time", which is libc's.
  */
 static uint8_t rank_symbol(const Elf64_Sym *sym, const char *name)
 {
-	size_t underscores = strspn(name, "_");
+	size_t underscores = strncmp(name, "__vdso_", 7) ? strspn(name, "_") : 0;
 	uint8_t rank = ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE ? RANK_UNTYPED : 0;
 
 	if (!sym->st_size)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread in code of a few functions, driven branch by branch; each takes 10 ns. */
+#ifndef MTBPF_TESTS_STACK_FIXTURE_H
+#define MTBPF_TESTS_STACK_FIXTURE_H
+
+#include "tree_text.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "stack/stack.h"
+
+/* Where the functions lie; each is FUNCTION_SIZE long. */
+enum {
+	MAIN = 0x1000,
+	A = 0x2000,
+	B = 0x3000,
+	C = 0x4000,
+	HANDLER = 0x5000,
+	HANDLER_2 = 0x6000,
+	RESTORER = 0x7000,
+	NOWHERE = 0x9000,
+};
+#define FUNCTION_SIZE  0x100
+#define FUNCTION_COUNT 7
+#define CALL_LEN       5
+
+struct thread {
+	struct stack *stack;
+	struct code_map *map;
+	struct elf_image *images[FUNCTION_COUNT];
+	uint64_t now;
+};
+
+static inline int start_thread(void **state)
+{
+	static const char *const names[] = {"main",    "a",	    "b",       "c",
+					    "handler", "handler_2", "restorer"};
+	static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+	struct thread *t = calloc(1, sizeof(*t));
+
+	t->map = code_map__new();
+	for (size_t i = 0; i < FUNCTION_COUNT; i++) {
+		uint8_t code[FUNCTION_SIZE];
+
+		memset(code, 0x90, sizeof(code));
+		if (MAIN * (i + 1) == RESTORER)
+			memcpy(code, sigreturn, sizeof(sigreturn));
+		t->images[i] = elf_image__raw(code, sizeof(code), names[i], names[i]);
+		assert_int_equal(
+			code_map__add(t->map, MAIN * (i + 1), FUNCTION_SIZE, 0, t->images[i]), 0);
+	}
+	t->stack = stack__new(42, 43, "worker", t->map);
+	*state = t;
+	return 0;
+}
+
+static inline int end_thread(void **state)
+{
+	struct thread *t = *state;
+
+	stack__free(t->stack);
+	code_map__free(t->map);
+	for (size_t i = 0; i < FUNCTION_COUNT; i++)
+		elf_image__free(t->images[i]);
+	free(t);
+	return 0;
+}
+
+static inline void branch(struct thread *t, enum branch_kind kind, uint64_t from, uint64_t to,
+			  uint8_t len)
+{
+	t->now += 10;
+	assert_int_equal(stack__branch(t->stack, &(struct branch){.time_ns = t->now,
+								  .from = from,
+								  .to = to,
+								  .n_insns = 1,
+								  .kind = (uint8_t)kind,
+								  .len = len}),
+			 0);
+}
+
+static inline void begin(struct thread *t, uint64_t at)
+{
+	branch(t, BRANCH_BEGIN, 0, at, 0);
+}
+
+static inline void call(struct thread *t, uint64_t from, uint64_t to)
+{
+	branch(t, BRANCH_CALL, from, to, CALL_LEN);
+}
+
+static inline void ret(struct thread *t, uint64_t from, uint64_t to)
+{
+	branch(t, BRANCH_RETURN, from, to, 1);
+}
+
+static inline void jump(struct thread *t, uint64_t from, uint64_t to)
+{
+	branch(t, BRANCH_JUMP, from, to, 2);
+}
+
+static inline void enter_kernel(struct thread *t, uint64_t from)
+{
+	branch(t, BRANCH_END_SYSCALL, from, 0, 2);
+}
+
+static inline void interrupt(struct thread *t, uint64_t at)
+{
+	branch(t, BRANCH_END_ASYNC, at, 0, 0);
+}
+
+static inline void gap(struct thread *t, uint8_t reason)
+{
+	t->now += 10;
+	assert_int_equal(stack__branch(t->stack, &(struct branch){.time_ns = t->now,
+								  .n_insns = 1,
+								  .kind = BRANCH_GAP,
+								  .reason = reason}),
+			 0);
+}
+
+/* The handler returns to the restorer, which calls rt_sigreturn; the thread goes on at `to`. */
+static inline void leave_handler(struct thread *t, uint64_t from, uint64_t to)
+{
+	ret(t, from, RESTORER);
+	enter_kernel(t, RESTORER + 7);
+	begin(t, to);
+}
+
+static inline void assert_on_top(struct thread *t, const char *name, long level)
+{
+	const struct function *top = stack__top(t->stack);
+
+	assert_non_null(top);
+	assert_string_equal(top->name, name);
+	assert_int_equal(stack__level(t->stack), level);
+}
+
+static inline void assert_finished(struct thread *t, const char *expected)
+{
+	struct call_tree tree;
+
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	assert_int_equal(tree.pid, 42);
+	assert_int_equal(tree.tid, 43);
+	assert_string_equal(tree.comm, "worker");
+	assert_tree(&tree, expected);
+	call_tree__fini(&tree);
+}
+
+#endif

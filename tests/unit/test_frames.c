@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+/* Frames as nodes: late roots, segments, and the pre-order they end up in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "stack/frames.h"
+#include "tree_text.h"
+
+static const struct function f = {.name = "f"}, g = {.name = "g"}, h = {.name = "h"},
+			     root = {.name = "root"}, below = {.name = "below"};
+
+static int set_up(void **state)
+{
+	struct frames *frames = malloc(sizeof(*frames));
+
+	frames__init(frames);
+	*state = frames;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	frames__fini(*state);
+	free(*state);
+	return 0;
+}
+
+static void push(struct frames *frames, uint64_t time_ns, const struct function *function)
+{
+	struct call call = {.start_ns = time_ns, .function = function};
+
+	assert_non_null(frames__push(frames, &call));
+}
+
+/* Finishes, and compares. */
+static void assert_frames(struct frames *frames, const char *expected)
+{
+	struct call_tree tree = {0};
+
+	assert_int_equal(frames__finish(frames, &tree), 0);
+	assert_tree(&tree, expected);
+	VEC_FINI(&tree.calls);
+}
+
+static void test_nothing(void **state)
+{
+	assert_null(frames__top(*state));
+	assert_frames(*state, "");
+}
+
+static void test_an_empty_segment(void **state)
+{
+	struct frames *frames = *state;
+
+	frames__begin_segment(frames, 5);
+	assert_null(frames__top(frames));
+	frames__pop(frames, 6, 0);
+	frames__close_all(frames, 6, 0);
+	assert_frames(frames, "");
+}
+
+static void test_push_and_pop(void **state)
+{
+	struct frames *frames = *state;
+
+	frames__begin_segment(frames, 0);
+	push(frames, 1, &f);
+	push(frames, 2, &g);
+	assert_int_equal(frames->level, 2);
+	assert_ptr_equal(frames__top(frames)->call.function, &g);
+	assert_ptr_equal(frames__parent(frames, frames__top(frames))->call.function, &f);
+	frames__pop(frames, 3, 0);
+	push(frames, 4, &h);
+	frames__pop(frames, 5, CALL_CUT_SHORT);
+	assert_null(frames__parent(frames, frames__top(frames)));
+	frames__pop(frames, 6, 0);
+	assert_null(frames__top(frames));
+	assert_int_equal(frames->level, 0);
+	assert_frames(frames, "f 1-6\n"
+			      "  g 2-3\n"
+			      "  h 4-5 cut\n");
+}
+
+static void test_pop_to_cuts_short_what_lies_above(void **state)
+{
+	struct frames *frames = *state;
+	const struct frame *frame;
+
+	frames__begin_segment(frames, 0);
+	push(frames, 1, &f);
+	push(frames, 2, &g);
+	push(frames, 3, &h);
+	frame = frames__parent(frames, frames__parent(frames, frames__top(frames)));
+	frames__pop_to(frames, frame, 4);
+	assert_ptr_equal(frames__top(frames), frame);
+	frames__pop_to(frames, frame, 5);
+	frames__pop(frames, 6, 0);
+	assert_frames(frames, "f 1-6\n"
+			      "  g 2-4 cut\n"
+			      "    h 3-4 cut\n");
+}
+
+static void test_a_late_root_lies_below_everything_before_it(void **state)
+{
+	struct frames *frames = *state;
+
+	frames__begin_segment(frames, 10);
+	push(frames, 10, &f);
+	frames__pop(frames, 12, 0);
+	assert_ptr_equal(frames__emplace_root(frames, &root, 0x1000)->call.function, &root);
+	push(frames, 13, &g);
+	frames__pop(frames, 14, 0);
+	frames__pop(frames, 15, 0);
+	frames__emplace_root(frames, &below, 0x2000);
+	assert_int_equal(frames->level, -1);
+	push(frames, 16, &h);
+	frames__close_all(frames, 17, CALL_INFERRED_END);
+	assert_frames(frames, "below 10-17 inferred-start inferred-end\n"
+			      "  root 10-15 inferred-start\n"
+			      "    f 10-12\n"
+			      "    g 13-14\n"
+			      "  h 16-17 inferred-end\n");
+}
+
+static void test_segments_and_gaps_stand_side_by_side(void **state)
+{
+	struct frames *frames = *state;
+
+	frames__begin_segment(frames, 1);
+	push(frames, 1, &f);
+	frames__close_all(frames, 3, CALL_INFERRED_END);
+	frames__emplace_root(frames, &root, 0);
+	frames__close_all(frames, 3, CALL_INFERRED_END);
+	frames__add_gap(frames, 3, 5, 1);
+	frames__begin_segment(frames, 5);
+	push(frames, 5, &g);
+	push(frames, 6, &h);
+	frames__close_all(frames, 7, CALL_INFERRED_END);
+	frames__add_gap(frames, 7, 9, 3);
+	assert_frames(frames, "root 1-3 inferred-start inferred-end\n"
+			      "  f 1-3 inferred-end\n"
+			      "[gap: overflow] 3-5\n"
+			      "g 5-7 inferred-end\n"
+			      "  h 6-7 inferred-end\n"
+			      "[gap: unmapped] 7-9\n");
+}
+
+static void test_out_of_memory_is_kept(void **state)
+{
+	struct frames *frames = *state;
+	struct call_tree tree = {0};
+
+	frames->failed = true;
+	assert_int_equal(frames__finish(frames, &tree), -ENOMEM);
+	VEC_FINI(&tree.calls);
+}
+
+/* Deeper than any recursion of our own could go. */
+static void test_a_million_frames_deep(void **state)
+{
+	struct frames *frames = *state;
+	struct call_tree tree = {0};
+	const uint32_t n = 1000000;
+
+	frames__begin_segment(frames, 0);
+	for (uint32_t i = 0; i < n; i++)
+		push(frames, i, &f);
+	frames__close_all(frames, n, 0);
+	assert_int_equal(frames__finish(frames, &tree), 0);
+	assert_int_equal(tree.calls.n, n);
+	assert_int_equal(tree.calls.v[n - 1].depth, n - 1);
+	assert_int_equal(tree.calls.v[n - 1].parent, n - 2);
+	VEC_FINI(&tree.calls);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_nothing),
+		TEST(test_an_empty_segment),
+		TEST(test_push_and_pop),
+		TEST(test_pop_to_cuts_short_what_lies_above),
+		TEST(test_a_late_root_lies_below_everything_before_it),
+		TEST(test_segments_and_gaps_stand_side_by_side),
+		TEST(test_out_of_memory_is_kept),
+		TEST(test_a_million_frames_deep),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* A call tree as text, and what must be true of every one. */
+#ifndef MTBPF_TESTS_TREE_TEXT_H
+#define MTBPF_TESTS_TREE_TEXT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "stack/call_tree.h"
+
+static inline void print_call(FILE *out, const struct call *call)
+{
+	static const char *const flags[] = {"inferred-start", "inferred-end", "by-jump", "cut"};
+
+	fprintf(out, "%*s%s %" PRIu64 "-%" PRIu64, (int)(2 * call->depth), "", call__name(call),
+		call->start_ns, call->end_ns);
+	if (call->kind == CALL_SIGNAL)
+		fprintf(out, " signal");
+	for (int i = 0; i < 4; i++)
+		if (call->flags >> i & 1)
+			fprintf(out, " %s", flags[i]);
+	fputc('\n', out);
+}
+
+/* Pre-order, and intervals that nest. */
+static inline void assert_well_formed(const struct call_tree *tree)
+{
+	const struct call *calls = tree->calls.v;
+	uint64_t *busy_until = calloc(tree->calls.n + 1, sizeof(*busy_until));
+	uint64_t roots_until = 0;
+	uint32_t open = CALL_NO_PARENT;
+
+	assert_non_null(busy_until);
+	for (uint32_t i = 0; i < tree->calls.n; i++) {
+		const struct call *c = &calls[i];
+		uint64_t *until = c->parent == CALL_NO_PARENT ? &roots_until : NULL;
+
+		assert_true(c->start_ns <= c->end_ns);
+		/* The parent is one of those that the walk is inside of. */
+		while (open != c->parent && open != CALL_NO_PARENT)
+			open = calls[open].parent;
+		assert_int_equal(open, c->parent);
+		open = i;
+		if (!until) {
+			const struct call *parent = &calls[c->parent];
+
+			assert_int_equal(c->depth, parent->depth + 1);
+			assert_true(c->start_ns >= parent->start_ns);
+			assert_true(c->end_ns <= parent->end_ns);
+			until = &busy_until[c->parent];
+		} else {
+			assert_int_equal(c->depth, 0);
+		}
+		assert_true(c->start_ns >= *until);
+		*until = c->end_ns;
+	}
+	free(busy_until);
+}
+
+/* A line a call, indented by depth: "name START-END flags". */
+static inline void assert_tree(const struct call_tree *tree, const char *expected)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < tree->calls.n; i++)
+		print_call(out, &tree->calls.v[i]);
+	fclose(out);
+	assert_string_equal(text, expected);
+	free(text);
+	assert_well_formed(tree);
+}
+
+#endif
