@@ -308,7 +308,8 @@ expect_recording() {
 	eventually 5 is_free
 	eventually 5 stepper_is_gone
 	expect_free "$bytes"
-	[ -z "$(ls | grep x)" ]
+	[ ! -e x.fxt ]
+	[ ! -e x.mtbpf ]
 }
 
 @test "kill -9 of mtbpf while the target sleeps in a system call" {
@@ -456,19 +457,21 @@ mount_small() {
 @test "watch ends with Ctrl-C and with its target" {
 	start service -scale small -pause 5ms
 	for signal in INT TERM; do
+		rm -f err
 		env --default-signal=INT "$O/mtbpf" watch -pid "$target" -symbol one_iter >out 2>err 3>&- &
 		watching=$!
 		started+=("$watching")
-		eventually 5 grep -q '^watching' err
+		eventually 5 grep -qs '^watching' err
 		sleep 0.1
 		kill -$signal "$watching"
 		wait "$watching"
 		grep -q ' hits ' out
 	done
+	rm err
 	"$O/mtbpf" watch -pid "$target" -symbol one_iter >out 2>err 3>&- &
 	watching=$!
 	started+=("$watching")
-	eventually 5 grep -q '^watching' err
+	eventually 5 grep -qs '^watching' err
 	kill "$target"
 	eventually 5 gone "$watching"
 	wait "$watching"
