@@ -164,12 +164,16 @@ static void print_lost(const struct decode_totals *totals, FILE *out)
 				gap_reason__name((enum gap_reason)reason));
 }
 
-static bool was_overwritten(const struct recording *rec)
+/* Why the report lacks what it is about. */
+static const char *explain_no_report(const struct decoded *decoded, const struct recording *rec)
 {
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].wrapped)
-			return true;
-	return false;
+			return "a larger -snapshot-size looks back further";
+	for (int reason = GAP_NONE + 1; reason < GAP_REASONS; reason++)
+		if (decoded->totals.gaps[reason])
+			return "some of it is in a gap";
+	return "it had begun before the recording did";
 }
 
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
@@ -197,8 +201,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 				       .top = REPORT_ROWS,
 			       }) == -ENODATA)
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
-			was_overwritten(rec) ? "a larger -snapshot-size looks back further"
-					     : "it had begun before the recording did");
+			explain_no_report(decoded, rec));
 }
 
 struct branch_printer {

@@ -135,7 +135,7 @@ libc() {
 	complains "not a 64-bit x86 program"
 	mtbpf_run run -source soft -- ./gibberish
 	[ "$status" -eq 1 ]
-	complains "gibberish: Exec format error" "file "
+	[[ $output == *"cannot run "*"gibberish: Exec format error"*"hint: 'file "* ]]
 	[[ $output != *exited\ with* ]]
 	[ -z "$(ls | grep trace)" ]
 }
