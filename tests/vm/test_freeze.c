@@ -1,182 +1,31 @@
 // SPDX-License-Identifier: MIT
 /* Runs in the VM: how a probe's hit stops Intel PT inside the kernel, and where the trace ends. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <errno.h>
+#include "pt_fixture.h"
+
 #include <intel-pt.h>
 #include <linux/bpf.h>
-#include <linux/perf_event.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "../live/own_code.h"
-#include "util/fs.h"
-
-#define DATA_PAGES 8
-#define AUX_SIZE   (256 * 1024)
-/* include/uapi/linux/perf_event.h: aux_action, which lies where older headers have __reserved_3. */
-#define AUX_START_PAUSED 1
-#define AUX_PAUSE	 2
 /* arch/x86/include/asm/ptrace.h: struct pt_regs */
 #define REGS_DI 112
 #define HITS	10
 #define WANTED	5
-
-struct fixture {
-	pid_t child;
-	int go, done; /* pipes */
-	int pt, probe, program;
-	uint8_t *base, *aux;
-};
 
 __attribute__((noinline, noipa)) static void hit_me(int n)
 {
 	__asm__ volatile("nop" : : "r"(n));
 }
 
+static int work(void)
+{
+	for (int i = 1; i <= HITS; i++)
+		hit_me(i);
+	return 0;
+}
+
 /* The probe stands on the first instruction, whatever that is. */
 static uint64_t probed_ip(void)
 {
 	return (uintptr_t)hit_me;
-}
-
-static void child__main(int go, int done)
-{
-	char byte;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (read(go, &byte, 1) == 1) {
-		for (int i = 1; i <= HITS; i++)
-			hit_me(i);
-		if (write(done, &byte, 1) != 1)
-			break;
-	}
-	_exit(0);
-}
-
-static int set_up(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	int go[2], done[2];
-
-	if (!f || pipe(go) || pipe(done))
-		return -1;
-	*f = (struct fixture){.go = go[1], .done = done[0], .pt = -1, .probe = -1, .program = -1};
-	f->child = fork();
-	if (!f->child) {
-		close(go[1]);
-		child__main(go[0], done[1]);
-	}
-	close(go[0]);
-	close(done[1]);
-	*state = f;
-	return f->child < 0 ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	if (f->aux)
-		munmap(f->aux, AUX_SIZE);
-	if (f->base)
-		munmap(f->base, (DATA_PAGES + 1) * 4096);
-	close(f->probe);
-	close(f->pt);
-	close(f->program);
-	close(f->go);
-	close(f->done);
-	kill(f->child, SIGKILL);
-	waitpid(f->child, NULL, 0);
-	free(f);
-	return 0;
-}
-
-static void run_hits(struct fixture *f)
-{
-	char byte = 'x';
-
-	assert_int_equal(write(f->go, &byte, 1), 1);
-	assert_int_equal(read(f->done, &byte, 1), 1);
-	/* The target has neither died nor stopped of it. */
-	assert_int_equal(waitpid(f->child, NULL, WNOHANG), 0);
-}
-
-static uint64_t read_number(const char *path)
-{
-	char *text = NULL;
-	size_t len;
-	uint64_t value;
-
-	if (fs__read(path, &text, &len))
-		return 0;
-	value = strtoull(text, NULL, 0);
-	free(text);
-	return value;
-}
-
-static int open_event(struct perf_event_attr *attr, pid_t pid, int group)
-{
-	int fd;
-
-	attr->size = sizeof(*attr);
-	fd = (int)syscall(SYS_perf_event_open, attr, pid, -1, group, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int open_pt(struct fixture *f, int group, bool disabled, uint32_t aux_action)
-{
-	struct perf_event_attr attr = {
-		.type = (uint32_t)read_number("/sys/bus/event_source/devices/intel_pt/type"),
-		.config = 1 | 1 << 10 | 1 << 13, /* pt, tsc, branch */
-		.disabled = disabled,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.__reserved_3 = (uint16_t)aux_action,
-	};
-
-	return open_event(&attr, f->child, group);
-}
-
-static int open_probe(struct fixture *f, int group, bool disabled, uint32_t aux_action)
-{
-	struct own_code_search search = {.address = probed_ip()};
-	struct perf_event_attr attr = {
-		.type = (uint32_t)read_number("/sys/bus/event_source/devices/uprobe/type"),
-		.config1 = (uintptr_t) "/proc/self/exe",
-		.sample_period = 1,
-		.disabled = disabled,
-		.__reserved_3 = (uint16_t)aux_action,
-	};
-
-	dl_iterate_phdr(own_code__visit, &search);
-	attr.config2 = search.offset;
-	return open_event(&attr, f->child, group);
-}
-
-static void map_buffers(struct fixture *f)
-{
-	struct perf_event_mmap_page *page;
-
-	f->base = mmap(NULL, (DATA_PAGES + 1) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, f->pt, 0);
-	assert_ptr_not_equal(f->base, MAP_FAILED);
-	page = (void *)f->base;
-	page->aux_offset = (DATA_PAGES + 1) * 4096;
-	page->aux_size = AUX_SIZE;
-	f->aux = mmap(NULL, AUX_SIZE, PROT_READ, MAP_SHARED, f->pt, (off_t)page->aux_offset);
-	assert_ptr_not_equal(f->aux, MAP_FAILED);
 }
 
 /* Returns 1 on the hit whose argument is WANTED, else 0. */
@@ -200,12 +49,6 @@ static void gate(struct fixture *f)
 	f->program = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	assert_true(f->program >= 0);
 	assert_int_equal(ioctl(f->probe, PERF_EVENT_IOC_SET_BPF, f->program), 0);
-}
-
-static uint64_t aux_head(struct fixture *f)
-{
-	return __atomic_load_n(&((struct perf_event_mmap_page *)f->base)->aux_head,
-			       __ATOMIC_ACQUIRE);
 }
 
 /* What a trace holds: how often it stood at the probe, and what stands at its end. */
@@ -280,17 +123,17 @@ static uint64_t pauses(void)
 	return read_number("/sys/module/softpt/parameters/pauses");
 }
 
-static bool open_paused_by_probe(struct fixture *f, uint32_t start)
+static bool open_paused_by_probe(struct fixture *f, uint16_t start)
 {
 	f->pt = open_pt(f, -1, true, start);
 	if (f->pt < 0)
 		return false;
-	map_buffers(f);
-	f->probe = open_probe(f, f->pt, false, AUX_PAUSE);
+	map_rings(f);
+	f->probe = open_probe(f, probed_ip(), f->pt, false, AUX_PAUSE);
 	return f->probe >= 0;
 }
 
-static void need_aux_pause(struct fixture *f, uint32_t start)
+static void need_aux_pause(struct fixture *f, uint16_t start)
 {
 	if (open_paused_by_probe(f, start))
 		return;
@@ -307,7 +150,7 @@ static void test_pause_at_the_gated_hit(void **state)
 	need_aux_pause(f, 0);
 	gate(f);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_ENABLE, 0), 0);
-	run_hits(f);
+	run_child(f);
 	assert_int_equal(pauses() - before, 1);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_DISABLE, 0), 0);
 
@@ -325,11 +168,11 @@ static void test_paused_stays_paused(void **state)
 	need_aux_pause(f, 0);
 	gate(f);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_ENABLE, 0), 0);
-	run_hits(f);
+	run_child(f);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_DISABLE, 0), 0);
 	head = aux_head(f);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_ENABLE, 0), 0);
-	run_hits(f);
+	run_child(f);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_DISABLE, 0), 0);
 	assert_true(aux_head(f) == head);
 }
@@ -340,7 +183,7 @@ static void test_start_paused(void **state)
 
 	need_aux_pause(f, AUX_START_PAUSED);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_ENABLE, 0), 0);
-	run_hits(f);
+	run_child(f);
 	assert_int_equal(ioctl(f->pt, PERF_EVENT_IOC_DISABLE, 0), 0);
 	assert_int_equal(aux_head(f), 0);
 }
@@ -351,14 +194,14 @@ static void test_refresh_at_the_gated_hit(void **state)
 	struct fixture *f = *state;
 	struct trace trace;
 
-	f->probe = open_probe(f, -1, true, 0);
+	f->probe = open_probe(f, probed_ip(), -1, true, 0);
 	assert_true(f->probe >= 0);
 	f->pt = open_pt(f, f->probe, false, 0);
 	assert_true(f->pt >= 0);
-	map_buffers(f);
+	map_rings(f);
 	gate(f);
 	assert_int_equal(ioctl(f->probe, PERF_EVENT_IOC_REFRESH, 1), 0);
-	run_hits(f);
+	run_child(f);
 
 	trace = read_trace(f);
 	assert_int_equal(trace.at_probe, WANTED);
