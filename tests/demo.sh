@@ -13,11 +13,9 @@ if [ -z "$source" ]; then
 	[ -e /sys/bus/event_source/devices/intel_pt ] && source=pt
 fi
 
-# A slow iteration takes ten milliseconds and more, an ordinary one some microseconds. Where each
-# instruction is a trap of 2 to 50 us, the small scale has about 600 and 17,000 of them.
 case $source in
-pt) scale=native threshold=10ms ;;
-soft) scale=small threshold=30ms ;;
+pt) scale=native ;;
+soft) scale=small ;;
 *)
 	echo "demo: SOURCE is pt or soft, not '$source'" >&2
 	exit 2
@@ -42,6 +40,23 @@ trap 'exit 130' INT TERM
 "$O/programs/service" -scale "$scale" >/dev/null &
 service_pid=$!
 echo "demo: $O/programs/service -scale $scale runs as process $service_pid"
+
+# A slow iteration takes ten milliseconds and more, an ordinary one some microseconds. Stepped, at the
+# small scale, they are about 17,000 and 600 instructions: what one takes here is measured first.
+calibrate() {
+	local out
+	out=$("$O/mtbpf" attach -pid "$service_pid" -source soft -timeout 1s -o "$O/calibrate.fxt" 2>/dev/null)
+	rm -rf "$O/calibrate.fxt" "$O/calibrate.mtbpf"
+	awk '/looks back/ {
+		ms = $5 * ($6 == "s:" ? 1000 : $6 == "us:" ? 0.001 : 1)
+		if ($7 > 0 && ms > 0) printf "%.0fms\n", 5000 * ms / $7 + 1
+	}' <<<"$out"
+}
+threshold=10ms
+if [ "$source" = soft ]; then
+	threshold=$(calibrate)
+	echo "demo: the threshold is ${threshold:=250ms}, 5,000 stepped instructions; at full speed it would be 10ms"
+fi
 
 rm -f "$trace"
 attach=("$O/mtbpf" attach -pid "$service_pid" -symbol one_iter -delay-thresh "$threshold" -o "$trace" -source "$source")

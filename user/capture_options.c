@@ -5,7 +5,10 @@
 
 #include "util/log.h"
 
-const char *const source_names[] = {"auto", "pt", "soft", NULL};
+const char *const source_names[] = {"pt", "soft", NULL};
+const char *const resolution_names[] = {"low", "normal", "high", NULL};
+/* 1 + enum pt_freeze */
+const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL};
 
 int capture_options__check(const struct capture_options *o, const char *command)
 {

@@ -17,17 +17,23 @@ struct capture_options {
 	int source; /* index into source_names */
 	uint64_t snapshot_size;
 	uint64_t timeout_ns; /* 0: none */
-	const char *truth;   /* soft: a file for the true stack */
+	bool multi_thread, immediate_stop;
+	int resolution;	   /* enum pt_resolution */
+	int freeze_method; /* see source_config */
+	const char *truth; /* soft: a file for the true stack */
 	bool no_ret_compression;
 	bool verbose, quiet;
 };
 
-enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SOFT };
+/* Soft is never chosen for the user: it changes what it measures. */
+enum { SOURCE_PT, SOURCE_SOFT };
 extern const char *const source_names[];
+extern const char *const resolution_names[];
+extern const char *const freeze_names[];
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
-		.snapshot_size = 4u << 20                                                          \
+		.snapshot_size = 4u << 20, .resolution = 1                                         \
 	}
 
 #define OPTION(member) offsetof(struct capture_options, member)
@@ -57,7 +63,8 @@ extern const char *const source_names[];
 #define OPTIONS_LOG                                                                                \
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
 	{                                                                                          \
-		"q", "quiet", 0, OPT_FLAG, NULL, "say only errors", OPTION(quiet), NULL            \
+		"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",              \
+			OPTION(quiet), NULL                                                        \
 	}
 #define OPTIONS_CAPTURE                                                                              \
 	{"source",                                                                                   \
@@ -79,6 +86,38 @@ extern const char *const source_names[];
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \
+		{"multi-thread",                                                                     \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: record every thread, a buffer each (soft always does)",                        \
+		 OPTION(multi_thread),                                                               \
+		 NULL},                                                                              \
+		{"timer-resolution",                                                                 \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_CHOICE,                                                                         \
+		 "RESOLUTION",                                                                       \
+		 "pt: low, normal or high: finer times look less far back",                          \
+		 OPTION(resolution),                                                                 \
+		 resolution_names},                                                                  \
+		{"immediate-stop",                                                                   \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: insist on freezing in the kernel, at the hit",                                 \
+		 OPTION(immediate_stop),                                                             \
+		 NULL},                                                                              \
+		{"freeze",                                                                           \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_CHOICE,                                                                         \
+		 "METHOD",                                                                           \
+		 "pt: auto (the best there is), pause, refresh or disable",                          \
+		 OPTION(freeze_method),                                                              \
+		 freeze_names},                                                                      \
 		{"truth",	NULL,	0,                                                           \
 		 OPT_STRING,	"FILE", "soft: log the true stack after every call and return",      \
 		 OPTION(truth), NULL},                                                               \

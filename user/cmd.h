@@ -24,5 +24,11 @@ int cmd_check(int argc, char **argv);
 
 /* The exit code for what options__parse() returned; only for an error. */
 int exit_code_for_options(int err);
+/* The exit code for what a stage returned. */
+int exit_code_for(int err);
+
+struct option_table;
+/* Says that a word is none of the command's; EXIT_USAGE. */
+int refuse_word(const struct option_table *table, const char *word);
 
 #endif

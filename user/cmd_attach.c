@@ -22,24 +22,31 @@ static const struct option_spec specs[] = {
 
 static const struct option_table attach_table = {
 	.command = "attach",
+	.examples =
+		(const char *const[]){"mtbpf attach -pid 1234 -symbol one_iter -delay-thresh 10ms",
+				      "mtbpf attach -pid 1234 -symbol libm.so.6:exp "
+				      "-duration-thresh 50us -o slow.fxt.gz",
+				      NULL},
 	.usage = "attach -pid PID [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options]",
-	.summary = "Waits for the slow call, freezes the trace at it, and decodes it.",
+	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
+		   "-symbol it "
+		   "records until Ctrl-C.",
 	.specs = specs,
 	.count = N_SPECS,
 };
 
 static const struct option_table record_table = {
 	.command = "record",
+	.examples =
+		(const char *const[]){
+			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 10ms -o slow.mtbpf",
+			"mtbpf decode slow.mtbpf", NULL},
 	.usage = "record -pid PID [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options]",
-	.summary = "The same without decoding: 'mtbpf decode NAME.mtbpf' does that, anywhere.",
+	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
+		   "later.",
 	.specs = specs,
 	.count = N_SPECS,
 };
-
-int exit_code_for_options(int err)
-{
-	return err == -ECANCELED ? EXIT_OK : EXIT_USAGE;
-}
 
 static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
 {
@@ -50,16 +57,14 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 	err = options__parse(table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (rest < argc) {
-		log__error("%s: what is '%s'?", table->command, argv[rest]);
-		log__hint("usage: mtbpf %s", table->usage);
-		return EXIT_USAGE;
-	}
+	if (rest < argc)
+		return refuse_word(table, argv[rest]);
 	if (capture_options__check(&options, table->command))
 		return EXIT_USAGE;
 	if (!options.pid) {
 		log__error("%s: which process?", table->command);
-		log__hint("add -pid PID (pgrep -a NAME lists them), or use 'mtbpf run -- CMD'");
+		log__hint("add -pid PID ('pgrep -a NAME' lists them), or start one: 'mtbpf run -- "
+			  "CMD'");
 		return EXIT_USAGE;
 	}
 	start.pid = options.pid;

@@ -81,7 +81,7 @@ static bool check_bpf(void)
 	struct trigger *trigger;
 	char reason[128];
 
-	log__set_level(LOG_QUIET);
+	log__set_level(LOG_SILENT);
 	trigger = trigger__new(&config);
 	log__set_level(level);
 	if (!trigger) {
@@ -148,6 +148,7 @@ static void check_kernel(void)
 
 static const struct option_table table = {
 	.command = "check",
+	.examples = (const char *const[]){"mtbpf check", "sudo mtbpf check", NULL},
 	.usage = "check",
 	.summary = "One line a need: what is there, and what to do about what is not.",
 };
@@ -159,11 +160,8 @@ int cmd_check(int argc, char **argv)
 
 	if (err)
 		return exit_code_for_options(err);
-	if (rest < argc) {
-		log__error("check: what is '%s'?", argv[rest]);
-		log__hint("usage: mtbpf %s", table.usage);
-		return EXIT_USAGE;
-	}
+	if (rest < argc)
+		return refuse_word(&table, argv[rest]);
 	check_kernel();
 	pt = check_pt();
 	rest_ok = check_uprobe();

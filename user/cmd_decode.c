@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "interrupts.h"
 #include "output_name.h"
 #include "pipeline.h"
 #include "util/log.h"
@@ -31,12 +32,14 @@ static const struct option_spec specs[] = {
 	 offsetof(struct decode_options, print), print_names},
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
 	 NULL},
-	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors", offsetof(struct decode_options, quiet),
-	 NULL},
+	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
+	 offsetof(struct decode_options, quiet), NULL},
 };
 
 static const struct option_table table = {
 	.command = "decode",
+	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
+					  "mtbpf decode trace.mtbpf -o trace.fxt.gz", NULL},
 	.usage = "decode RECORDING [-o NAME.fxt]",
 	.summary =
 		"Decodes a recording, or a perf.data of 'perf record -e intel_pt//u --per-thread'.",
@@ -61,6 +64,17 @@ static int name_output(const struct decode_options *options, const char *input,
 	return output_names__from(names, NULL);
 }
 
+/* Half a trace is none: Ctrl-C waits for the other half. */
+static int write_trace(const struct decoded *decoded, const struct recording *rec, const char *path)
+{
+	int err;
+
+	interrupts__hold();
+	err = decoded__write_trace(decoded, rec, path);
+	interrupts__release();
+	return err;
+}
+
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
 			  const char *path)
 {
@@ -73,8 +87,8 @@ static int print_or_write(const struct decode_options *options, const struct rec
 	if (!err && options->print == PRINT_CALLS)
 		err = decoded__write_text(&decoded, stdout);
 	else if (!err)
-		err = decoded__write_trace(&decoded, rec, path);
-	if (!err && options->print == PRINT_NOTHING && !options->quiet)
+		err = write_trace(&decoded, rec, path);
+	if (!err && options->print == PRINT_NOTHING)
 		decoded__summarise(&decoded, rec, stdout);
 	decoded__fini(&decoded);
 	return err;
@@ -118,7 +132,7 @@ int cmd_decode(int argc, char **argv)
 	if (!input && rest < argc)
 		input = argv[rest++];
 	if (!input || rest < argc) {
-		log__error("decode: which recording?");
+		log__error(input ? "decode: one recording at a time" : "decode: which recording?");
 		log__hint("usage: mtbpf %s", table.usage);
 		return EXIT_USAGE;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd.h"
 #include "target/process.h"
@@ -20,8 +21,9 @@ static const struct option_spec specs[] = {
 
 static const struct option_table table = {
 	.command = "list",
+	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'", NULL},
 	.usage = "list -pid PID [GLOB]",
-	.summary = "The functions of a process: address, size, module, name.",
+	.summary = "The functions of a process that can be triggers: address, size, module, name.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -50,7 +52,7 @@ static int list(pid_t pid, const char *glob)
 	int err = process__open(&process, pid);
 
 	if (err)
-		return err == -ESRCH || err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+		return exit_code_for(err);
 	err = symbols__open(&symbols, &process);
 	if (!err) {
 		symbols__each(&symbols, glob, print_match, &listing);
@@ -64,7 +66,11 @@ static int list(pid_t pid, const char *glob)
 	}
 	if (!listing.n) {
 		log__error("no function of process %d matches '%s'", pid, glob);
-		log__hint("globs match the whole name: '*%s*'", glob);
+		if (strpbrk(glob, "*?["))
+			log__hint(
+				"quote the glob, so that the shell leaves it alone; '*' lists all");
+		else
+			log__hint("globs match the whole name: try '*%s*'", glob);
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;

@@ -13,6 +13,7 @@
 
 #include "capture_command.h"
 #include "cmd.h"
+#include "interrupts.h"
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
@@ -28,6 +29,10 @@ static const struct option_spec specs[] = {
 
 static const struct option_table table = {
 	.command = "run",
+	.examples =
+		(const char *const[]){
+			"mtbpf run -symbol one_iter -delay-thresh 10ms -- ./service --port 8080",
+			"mtbpf run -- ./short-lived", NULL},
 	.usage = "run [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options] -- CMD ARGS",
 	.summary = "Starts a program and traces it from its first instruction on.",
 	.specs = specs,
@@ -62,62 +67,105 @@ static int find_program(const char *name, char path[static PATH_MAX])
 	return -ENOENT;
 }
 
+/* What the child tells of itself: end of file is what execve(2) leaves of the pipe. */
+enum { NOT_STARTED = 'n' };
+
 /* The child waits for mtbpf to be ready; end of file means it has given up. */
-static void wait_and_exec(int go_fd, const char *path, char **argv)
+static void wait_and_exec(int go_fd, int status_fd, const char *path, char **argv)
 {
-	sigset_t none;
+	const char not_started = NOT_STARTED;
+	sigset_t set;
 	char byte;
 
-	if (read(go_fd, &byte, 1) != 1)
-		_exit(127);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	execv(path, argv);
-	log__error("cannot run %s: %s", path, strerror(errno));
-	_exit(127);
+	if (read(go_fd, &byte, 1) == 1) {
+		interrupts__set(&set);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		execv(path, argv);
+		log__error("cannot run %s: %s", path, strerror(errno));
+		log__hint("'file %s' says what it is", path);
+	}
+	_exit(write(status_fd, &not_started, 1) == 1 ? 127 : 126);
+}
+
+static bool has_started(int status_fd)
+{
+	char byte;
+
+	return read(status_fd, &byte, 1) == 0;
+}
+
+/* Until it ends; what kill(1) sends to us meanwhile is meant for it. */
+static int wait_for_child(pid_t pid)
+{
+	siginfo_t info;
+	int status = 0;
+	sigset_t set;
+
+	if (waitpid(pid, &status, WNOHANG) == pid)
+		return status;
+	log__info("the program runs on as process %d; mtbpf waits for its end", pid);
+	interrupts__set(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		/* From a terminal the program has had it by itself. */
+		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD &&
+		    info.si_code == SI_USER)
+			kill(pid, info.si_signo);
+	}
+	return status;
 }
 
 /* The program lives on after the snapshot, as it does after attach; its end is ours. */
-static int wait_for_child(pid_t pid)
+static void say_status(int status)
 {
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return EXIT_FAILED;
 	if (WIFSIGNALED(status))
 		log__info("the program was ended by signal %d (%s)", WTERMSIG(status),
 			  strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		log__info("the program exited with %d", WEXITSTATUS(status));
-	return EXIT_OK;
+}
+
+static int refuse_start(const char *path)
+{
+	log__error("cannot start %s: %s", path, strerror(errno));
+	return EXIT_FAILED;
+}
+
+/* go[] starts the child, status[] says whether it has become the program. */
+static int run_child(const struct capture_options *options, const char *path, char **argv,
+		     const int go[2], const int status[2])
+{
+	struct session_start start = {.exec_path = path, .go_fd = go[1]};
+	int code;
+
+	fflush(NULL);
+	start.pid = fork();
+	if (start.pid < 0)
+		return refuse_start(path);
+	if (!start.pid) {
+		close(go[1]);
+		wait_and_exec(go[0], status[1], path, argv);
+	}
+	close(go[0]);
+	close(status[1]);
+	code = capture_command__run(options, &start, true);
+	close(go[1]);
+	if (has_started(status[0]))
+		say_status(wait_for_child(start.pid));
+	else
+		waitpid(start.pid, NULL, 0);
+	close(status[0]);
+	return code;
 }
 
 static int run_program(const struct capture_options *options, const char *path, char **argv)
 {
-	struct session_start start = {.exec_path = path};
-	int go[2], code;
+	int go[2], status[2];
 
-	if (pipe2(go, O_CLOEXEC)) {
-		log__error("cannot start %s: %s", path, strerror(errno));
-		return EXIT_FAILED;
-	}
-	fflush(NULL);
-	start.pid = fork();
-	if (start.pid < 0) {
-		log__error("cannot start %s: %s", path, strerror(errno));
-		return EXIT_FAILED;
-	}
-	if (!start.pid) {
-		close(go[1]);
-		wait_and_exec(go[0], path, argv);
-	}
-	close(go[0]);
-	start.go_fd = go[1];
-	code = capture_command__run(options, &start, true);
-	close(go[1]);
-	wait_for_child(start.pid);
-	return code;
+	if (pipe2(go, O_CLOEXEC) || pipe2(status, O_CLOEXEC))
+		return refuse_start(path);
+	return run_child(options, path, argv, go, status);
 }
 
 int cmd_run(int argc, char **argv)

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* watch: how often a function is hit and how far apart, to choose a threshold by. */
 #include <errno.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "capture_options.h"
 #include "cmd.h"
+#include "gate.h"
+#include "hit_status.h"
+#include "interrupts.h"
 #include "probe.h"
-#include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
-#include "view/status.h"
 
 struct watch_options {
 	struct capture_options common; /* pid, symbol, timeout, v, q */
@@ -34,6 +33,10 @@ static const struct option_spec specs[] = {
 
 static const struct option_table table = {
 	.command = "watch",
+	.examples =
+		(const char *const[]){
+			"mtbpf watch -pid 1234 -symbol one_iter",
+			"mtbpf watch -pid 1234 -symbol one_iter -durations -timeout 10s", NULL},
 	.usage = "watch -pid PID -symbol NAME [-durations] [-timeout D]",
 	.summary = "Counts hits in the kernel and shows their delays; nothing is recorded.",
 	.specs = specs,
@@ -41,6 +44,7 @@ static const struct option_table table = {
 };
 
 #define BAR_WIDTH 40
+#define NS_PER_S  1000000000ull
 
 static void print_histogram(const struct mt_stats *stats, const char *what)
 {
@@ -76,66 +80,61 @@ static void show(const struct trigger *trigger, struct mt_stats *last, uint64_t 
 
 	if (trigger__stats(trigger, &stats))
 		return;
-	view = (struct status_view){
-		.hits = stats.hits,
-		.hits_per_s = (double)(stats.hits - last->hits) * 1e9 / (double)span_ns,
-		.delay_ns = {mt_stats__percentile(&stats, 50), mt_stats__percentile(&stats, 99),
-			     stats.max_ns},
-	};
+	view = hit_status__view(&stats, stats.hits - last->hits, span_ns);
 	status__show(&view);
 	*last = stats;
 }
 
-static int watch(const struct watch_options *options, const struct trigger *trigger)
+/* Until Ctrl-C, the timeout or the end of the process. */
+static int wait_for_end(const struct watch_options *options, const struct trigger *trigger)
 {
-	uint64_t start = clock__now_ns(), deadline = UINT64_MAX;
+	uint64_t now = clock__now_ns(), deadline = UINT64_MAX;
+	struct pollfd fd = {.fd = interrupts__open(), .events = POLLIN};
 	struct mt_stats stats = {0};
-	struct pollfd fd = {.events = POLLIN};
-	char text[STATUS_TEXT_SIZE];
-	sigset_t set;
 
-	if (options->common.timeout_ns)
-		deadline = start + options->common.timeout_ns;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd.fd = signalfd(-1, &set, SFD_CLOEXEC);
 	if (fd.fd < 0)
-		return -errno;
-	log__info("watching; Ctrl-C ends it");
-	for (;;) {
-		uint64_t now = clock__now_ns();
-		uint64_t left = deadline > now ? deadline - now : 0;
-		int timeout = left < 1000000000 ? (int)(left / 1000000) : 1000;
+		return fd.fd;
+	if (options->common.timeout_ns)
+		deadline = now + options->common.timeout_ns;
+	while (now < deadline) {
+		uint64_t left = deadline - now, began = now;
 
-		if (!left || poll(&fd, 1, timeout) > 0)
+		if (poll(&fd, 1, left < NS_PER_S ? (int)(left / 1000000) + 1 : 1000) > 0)
 			break;
-		show(trigger, &stats, clock__now_ns() - now);
+		now = clock__now_ns();
+		show(trigger, &stats, now - began);
+		if (!process__alive(options->common.pid)) {
+			status__end();
+			log__info("process %d has exited", options->common.pid);
+			break;
+		}
 	}
-	close(fd.fd);
 	status__end();
-	if (trigger__stats(trigger, &stats))
-		return -EIO;
-	puts(status__format(
-		text,
-		&(struct status_view){
-			.hits = stats.hits,
-			.hits_per_s = (double)stats.hits * 1e9 / (double)(clock__now_ns() - start),
-			.delay_ns = {mt_stats__percentile(&stats, 50),
-				     mt_stats__percentile(&stats, 99), stats.max_ns}}));
-	print_histogram(&stats, options->durations ? "duration" : "delay");
+	close(fd.fd);
 	return 0;
 }
 
-static int open_event(const struct probe *probe, pid_t pid, bool on_return)
+static int watch(const struct watch_options *options, const struct trigger *trigger)
 {
-	return uprobe_event__open(&(struct uprobe_spec){
-		.path = probe->path,
-		.offset = on_return ? probe->entry_offset : probe->offset,
-		.pid = pid,
-		.on_return = on_return,
-	});
+	uint64_t began = clock__now_ns();
+	char text[STATUS_TEXT_SIZE];
+	struct status_view view;
+	struct mt_stats stats;
+	int err;
+
+	interrupts__hold();
+	log__info("watching; Ctrl-C ends it");
+	err = wait_for_end(options, trigger);
+	if (!err)
+		err = trigger__stats(trigger, &stats);
+	if (err) {
+		log__error("cannot read the counters: %s", strerror(-err));
+		return err;
+	}
+	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);
+	puts(status__format(text, &view));
+	print_histogram(&stats, options->durations ? "duration" : "delay");
+	return 0;
 }
 
 static int attach_and_watch(const struct watch_options *options, const struct probe *probe)
@@ -143,26 +142,14 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 	struct trigger_config config = {.tgid = options->common.pid,
 					.count_only = true,
 					.watch_duration = options->durations};
-	struct trigger *trigger = trigger__new(&config);
-	int entry = -1, ret = -1, err;
+	struct gate gate;
+	int err = gate__open(&gate, &config, probe);
 
-	if (!trigger)
-		return -errno;
-	entry = open_event(probe, options->common.pid, false);
-	err = entry < 0 ? entry : 0;
-	if (!err && trigger__needs_return(&config)) {
-		ret = open_event(probe, options->common.pid, true);
-		err = ret < 0 ? ret : 0;
-	}
 	if (!err)
-		err = trigger__attach(trigger, entry, ret);
+		err = gate__attach(&gate, -1);
 	if (!err)
-		err = watch(options, trigger);
-	trigger__free(trigger);
-	if (entry >= 0)
-		close(entry);
-	if (ret >= 0)
-		close(ret);
+		err = watch(options, gate.trigger);
+	gate__close(&gate);
 	return err;
 }
 
@@ -178,16 +165,17 @@ int cmd_watch(int argc, char **argv)
 		return exit_code_for_options(err);
 	if (capture_options__check(&options.common, table.command))
 		return EXIT_USAGE;
-	if (!options.common.pid || !options.common.symbol || rest < argc) {
+	if (rest < argc)
+		return refuse_word(&table, argv[rest]);
+	if (!options.common.pid || !options.common.symbol) {
 		log__error("watch: which function of which process?");
 		log__hint("usage: mtbpf %s", table.usage);
 		return EXIT_USAGE;
 	}
-	if (process__open(&process, options.common.pid))
-		return EXIT_USAGE;
+	err = process__open(&process, options.common.pid);
+	if (err)
+		return exit_code_for(err);
 	err = probe__find(&probe, &process, NULL, options.common.symbol);
 	process__close(&process);
-	if (err)
-		return EXIT_USAGE;
-	return attach_and_watch(&options, &probe) ? EXIT_FAILED : EXIT_OK;
+	return exit_code_for(err ? err : attach_and_watch(&options, &probe));
 }

@@ -15,8 +15,17 @@ struct command {
 
 static int cmd_help(int argc, char **argv);
 
+static int refuse_more(const char *command, const char *word)
+{
+	log__error("%s: what is '%s'?", command, word);
+	log__hint("'mtbpf help' lists the commands, 'mtbpf help CMD' a command's options");
+	return EXIT_USAGE;
+}
+
 static int cmd_version(int argc, char **argv)
 {
+	if (argc > 1)
+		return refuse_more("version", argv[1]);
 	puts("mtbpf " MTBPF_VERSION);
 	return EXIT_OK;
 }
@@ -60,7 +69,9 @@ static int unknown_command(const char *name)
 static void print_usage(FILE *out)
 {
 	fputs("mtbpf: what a slow call did in the milliseconds before, every call and return\n\n"
-	      "  mtbpf attach -pid PID -symbol one_iter -delay-thresh 10ms\n\n",
+	      "  mtbpf watch  -pid PID -symbol one_iter                     how far apart are "
+	      "they?\n"
+	      "  mtbpf attach -pid PID -symbol one_iter -delay-thresh 10ms  catch the slow one\n\n",
 	      out);
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
@@ -76,6 +87,8 @@ static int cmd_help(int argc, char **argv)
 		print_usage(stdout);
 		return EXIT_OK;
 	}
+	if (argc > 2)
+		return refuse_more("help", argv[2]);
 	command = find_command(argv[1]);
 	if (!command)
 		return unknown_command(argv[1]);

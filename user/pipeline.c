@@ -164,6 +164,18 @@ static void print_lost(const struct decode_totals *totals, FILE *out)
 				gap_reason__name((enum gap_reason)reason));
 }
 
+/* Why the report lacks what it is about. */
+static const char *explain_no_report(const struct decoded *decoded, const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->aux.n; i++)
+		if (rec->aux.v[i].wrapped)
+			return "a larger -snapshot-size looks back further";
+	for (int reason = GAP_NONE + 1; reason < GAP_REASONS; reason++)
+		if (decoded->totals.gaps[reason])
+			return "some of it is in a gap";
+	return "it had begun before the recording did";
+}
+
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -174,9 +186,10 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		calls += decoded->trees.v[i].calls.n;
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
-	fprintf(out, "the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu threads\n",
+	fprintf(out,
+		"the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu thread%s\n",
 		units__format_duration(span, t->last_ns - t->first_ns), t->insns, calls,
-		decoded->trees.n);
+		decoded->trees.n, decoded->trees.n == 1 ? "" : "s");
 	print_lost(t, out);
 	if (!decoded->hits.n)
 		return;
@@ -187,8 +200,8 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 				       .threshold_ns = rec->threshold_ns,
 				       .top = REPORT_ROWS,
 			       }) == -ENODATA)
-		fprintf(out, "the whole iteration is not in the lookback: a larger -snapshot-size "
-			     "looks back further\n");
+		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
+			explain_no_report(decoded, rec));
 }
 
 struct branch_printer {
@@ -200,8 +213,11 @@ static int print_branch(void *ctx, const struct branch *b)
 {
 	const struct branch_printer *p = ctx;
 
-	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64 "\n", p->tid, b->time_ns,
+	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, p->tid, b->time_ns,
 		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
+	if (b->kind == BRANCH_GAP)
+		fprintf(p->out, " %s", gap_reason__name((enum gap_reason)b->reason));
+	fputc('\n', p->out);
 	return 0;
 }
 

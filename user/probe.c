@@ -7,12 +7,24 @@
 
 #include "util/log.h"
 
+static int refuse_resolver(const struct function *f)
+{
+	log__error("'%s' of %s is not called itself: the CPU's best of its variants is (IFUNC)",
+		   f->name, f->module);
+	log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), or a "
+		  "function that calls it",
+		  f->name);
+	return -EINVAL;
+}
+
 static int choose_site(struct probe *probe, const struct symbol_match *match)
 {
 	const struct function *f = match->function;
 	const uint8_t *code;
 	size_t len;
 
+	if (f->is_resolver)
+		return refuse_resolver(f);
 	probe->entry_offset = elf_image__offset_of_vaddr(f->image, f->vaddr);
 	code = probe->entry_offset == UINT64_MAX
 		       ? NULL
@@ -34,6 +46,9 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
 	probe->offset = probe->entry_offset + probe->site.skip;
+	code += probe->site.skip;
+	len -= probe->site.skip;
+	memcpy(probe->code, code, len < sizeof(probe->code) ? len : sizeof(probe->code));
 	return 0;
 }
 

@@ -9,13 +9,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "gate.h"
+#include "hit_status.h"
+#include "interrupts.h"
 #include "probe.h"
 #include "target/process.h"
-#include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
-#include "view/status.h"
 
 #define STATUS_INTERVAL_NS 1000000000ull
 
@@ -25,10 +26,11 @@ struct session {
 	struct recording *rec;
 	const struct source_ops *ops;
 	struct source *source;
-	struct trigger *trigger;
+	struct gate gate;
 	struct probe probe;
-	int entry_event, return_event;
 	int epoll_fd, signal_fd;
+	int forward; /* `run`: a signal that its program is to have as well; 0: none */
+	uint64_t began_ns;
 	uint64_t deadline_ns; /* UINT64_MAX: none */
 	struct mt_stats last_stats;
 	uint64_t last_status_ns;
@@ -45,54 +47,24 @@ const struct source_ops *session__source(const struct capture_options *options)
 	return NULL;
 }
 
-static struct trigger_config trigger_config(const struct session *s)
+static int watch_fd(struct session *s, int fd)
 {
-	return (struct trigger_config){
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int open_gate(struct session *s)
+{
+	struct trigger_config config = {
 		.tgid = s->start->pid,
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
 	};
-}
+	int err = gate__open(&s->gate, &config, &s->probe);
 
-static int open_probe_event(struct session *s, bool on_return)
-{
-	return uprobe_event__open(&(struct uprobe_spec){
-		.path = s->probe.path,
-		/* A return probe replaces the return address: it must be set at the entry. */
-		.offset = on_return ? s->probe.entry_offset : s->probe.offset,
-		.pid = s->start->pid,
-		.on_return = on_return,
-	});
-}
-
-static int open_trigger(struct session *s)
-{
-	struct trigger_config config = trigger_config(s);
-
-	s->trigger = trigger__new(&config);
-	if (!s->trigger)
-		return -errno;
-	s->entry_event = open_probe_event(s, false);
-	if (s->entry_event < 0)
-		return s->entry_event;
-	if (trigger__needs_return(&config)) {
-		s->return_event = open_probe_event(s, true);
-		if (s->return_event < 0)
-			return s->return_event;
-	}
-	return trigger__attach(s->trigger, s->entry_event, s->return_event);
-}
-
-static void close_trigger(struct session *s)
-{
-	trigger__free(s->trigger);
-	s->trigger = NULL;
-	if (s->entry_event >= 0)
-		close(s->entry_event);
-	if (s->return_event >= 0)
-		close(s->return_event);
-	s->entry_event = s->return_event = -1;
+	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
 
 /* The vdso is no file: its code is copied while the target lives. Ours is the same one. */
@@ -122,51 +94,47 @@ static int add_vdso(struct session *s, const struct process *process)
 	return err;
 }
 
-static int watch_fd(struct session *s, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-/* Ctrl-C, and being told to end, take the snapshot: they are read, not suffered. */
 static int open_loop(struct session *s)
 {
-	sigset_t set;
-	int err;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signal_fd = interrupts__open();
+	if (s->signal_fd < 0)
+		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->signal_fd < 0 || s->epoll_fd < 0)
+	if (s->epoll_fd < 0)
 		return -errno;
-	err = watch_fd(s, s->signal_fd);
-	if (!err && s->trigger)
-		err = watch_fd(s, trigger__fd(s->trigger));
-	return err;
+	return watch_fd(s, s->signal_fd);
 }
 
 static void show_status(struct session *s, uint64_t now)
 {
 	struct mt_stats stats;
-	struct status_view view = {0};
+	struct status_view view;
 
-	if (!s->trigger || trigger__stats(s->trigger, &stats))
+	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
 		return;
-	view.hits = stats.hits;
-	view.hits_per_s =
-		(double)(stats.hits - s->last_stats.hits) * 1e9 / (double)(now - s->last_status_ns);
-	view.delay_ns[0] = mt_stats__percentile(&stats, 50);
-	view.delay_ns[1] = mt_stats__percentile(&stats, 99);
-	view.delay_ns[2] = stats.max_ns;
+	view = hit_status__view(&stats, stats.hits - s->last_stats.hits, now - s->last_status_ns);
 	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
 	status__show(&view);
 	s->last_stats = stats;
 	s->last_status_ns = now;
+}
+
+/* No trigger: what is known of why. */
+static void say_hits(const struct session *s)
+{
+	struct status_view view;
+	struct mt_stats stats;
+	char text[STATUS_TEXT_SIZE];
+
+	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
+		return;
+	view = hit_status__view(&stats, stats.hits, clock__now_ns() - s->began_ns);
+	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
+	if (stats.hits)
+		log__info("%s: %s", s->probe.name, status__format(text, &view));
+	else
+		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is",
+			  s->probe.name);
 }
 
 /* True where the session is over: *end says why. */
@@ -174,7 +142,7 @@ static int look(struct session *s, enum session_end *end, bool *over)
 {
 	struct signalfd_siginfo info;
 	struct mt_hit hit;
-	int got = s->trigger ? trigger__next(s->trigger, &hit) : 0;
+	int got = s->gate.trigger ? trigger__next(s->gate.trigger, &hit) : 0;
 
 	*over = true;
 	if (got < 0)
@@ -185,9 +153,12 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED)
 		*end = SESSION_EXITED;
-	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info))
+	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		*end = SESSION_INTERRUPTED;
-	else if (clock__now_ns() >= s->deadline_ns)
+		/* A terminal sends it to the program too, kill(1) only to us. */
+		if (s->start->exec_path && info.ssi_code == SI_USER)
+			s->forward = (int)info.ssi_signo;
+	} else if (clock__now_ns() >= s->deadline_ns)
 		*end = SESSION_TIMED_OUT;
 	else
 		*over = false;
@@ -223,21 +194,32 @@ static int wait_for_end(struct session *s, enum session_end *end)
 
 static int open_source(struct session *s)
 {
+	const struct capture_options *o = s->options;
 	struct source_config config = {
 		.pid = s->start->pid,
-		.snapshot_size = s->options->snapshot_size,
-		.freeze_fd = s->trigger ? trigger__fd(s->trigger) : -1,
+		.snapshot_size = o->snapshot_size,
+		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
+		.multi_thread = o->multi_thread,
+		.resolution = o->resolution,
+		.freeze_method = o->freeze_method,
+		.immediate_stop = o->immediate_stop,
+		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path != NULL,
-		.return_probe = s->return_event >= 0,
-		.truth_path = s->options->truth,
-		.return_compression = !s->options->no_ret_compression,
+		.return_probe = s->gate.trigger && s->gate.by_return,
+		.truth_path = o->truth,
+		.return_compression = !o->no_ret_compression,
 	};
-	int err;
+	int event, err = 0;
 
+	memcpy(config.probed, s->probe.code, sizeof(config.probed));
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	err = s->ops->start(s->source);
+	event = s->ops->probe_event ? s->ops->probe_event(s->source) : -1;
+	if (s->gate.trigger)
+		err = gate__attach(&s->gate, event);
+	if (!err)
+		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
 }
 
@@ -269,13 +251,12 @@ static int describe(struct session *s, const struct process *process)
 	rec->source = strdup(s->ops->name);
 	rec->trigger = strdup(s->probe.name);
 	rec->command = strdup(command);
-	rec->freeze = strdup("at the probe");
 	rec->probe_ip = s->probe.ip;
 	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
 	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
 		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
 						       : MT_HIT_EVERY;
-	return rec->source && rec->trigger && rec->command && rec->freeze ? 0 : -ENOMEM;
+	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
 
 /* From the armed trigger to the frozen recording. */
@@ -283,38 +264,63 @@ static int record(struct session *s, enum session_end *end)
 {
 	int err = open_loop(s);
 
+	if (!err && s->options->symbol)
+		err = open_gate(s);
 	if (!err)
 		err = open_source(s);
-	if (!err && s->trigger)
-		err = trigger__arm(s->trigger);
+	if (!err && s->gate.trigger)
+		err = trigger__arm(s->gate.trigger);
 	if (!err && s->start->exec_path && write(s->start->go_fd, "g", 1) != 1)
 		err = -errno;
 	if (err)
 		return err;
 	say_waiting(s);
+	s->began_ns = s->last_status_ns = clock__now_ns();
 	if (s->options->timeout_ns)
-		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
-	s->last_status_ns = clock__now_ns();
+		s->deadline_ns = s->began_ns + s->options->timeout_ns;
 	err = wait_for_end(s, end);
 	if (!err)
 		err = s->ops->freeze(s->source);
+	if (s->forward)
+		kill(s->start->pid, s->forward);
+	if (!err && *end != SESSION_TRIGGERED)
+		say_hits(s);
 	/* Nothing of ours stays in the target while the recording is looked at. */
-	close_trigger(s);
-	return err ? err : s->ops->read(s->source, s->rec);
+	gate__close(&s->gate);
+	if (err)
+		return err;
+	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
+	return s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
+}
+
+/* Known before anything is set in the target. What ptrace itself says would be EPERM. */
+static int check_tracer(const struct process *process)
+{
+	pid_t tracer = process__tracer(process->pid);
+	char name[PROCESS_COMM_SIZE];
+
+	if (!tracer)
+		return 0;
+	process__thread_name(tracer, tracer, name);
+	log__error("process %d (%s) is traced already, by process %d (%s)", process->pid,
+		   process->comm, tracer, name);
+	log__hint("a process has one tracer at a time: end that one, or wait for its end");
+	return -EBUSY;
 }
 
 static int capture(struct session *s, const struct process *process, enum session_end *end)
 {
-	int err = 0;
+	int err = process && s->ops == &source_soft ? check_tracer(process) : 0;
 
-	if (s->options->symbol)
+	if (!err && process && process__stopped(process->pid))
+		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
+			  process->pid, process->pid);
+	if (!err && s->options->symbol)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
 	if (!err)
 		err = describe(s, process);
 	if (!err)
 		err = add_vdso(s, process);
-	if (!err && s->options->symbol)
-		err = open_trigger(s);
 	if (!err)
 		err = record(s, end);
 	return err;
@@ -326,8 +332,7 @@ int session__capture(const struct capture_options *options, const struct session
 	struct session s = {.options = options,
 			    .start = start,
 			    .rec = rec,
-			    .entry_event = -1,
-			    .return_event = -1,
+			    .gate = {.own_entry = -1, .own_return = -1},
 			    .epoll_fd = -1,
 			    .signal_fd = -1,
 			    .deadline_ns = UINT64_MAX};
@@ -343,7 +348,7 @@ int session__capture(const struct capture_options *options, const struct session
 	err = capture(&s, start->exec_path ? NULL : &process, end);
 	if (s.source)
 		s.ops->close(s.source);
-	close_trigger(&s);
+	gate__close(&s.gate);
 	if (s.epoll_fd >= 0)
 		close(s.epoll_fd);
 	if (s.signal_fd >= 0)

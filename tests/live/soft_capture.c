@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@ static pid_t spawn(const char *const *words, const char *output)
 
 	if (pid)
 		return pid;
+	/* A test that fails ends here and there: nothing it started outlives it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (output) {
 		int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 

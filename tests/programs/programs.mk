@@ -1,6 +1,8 @@
 # Sample targets. Built like ordinary services: optimised, with debug info and frame pointers.
 PROGRAMS := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/programs/*.c)) \
             $(patsubst tests/programs/%.cc,$(O)/programs/%,$(wildcard tests/programs/*.cc))
+# Without a dynamic loader, which a stepper would spend ten seconds in.
+PROGRAMS += $(O)/programs/crash-static $(O)/programs/service-static
 PLUGINS  := $(patsubst tests/programs/plugin/%.c,$(O)/programs/lib%.so,$(wildcard tests/programs/plugin/*.c))
 
 PROGRAM_CFLAGS = -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter \
@@ -11,6 +13,10 @@ PROGRAM_LDFLAGS = -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 $(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)
+
+$(O)/programs/%-static: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -static -o $@ $<
 
 $(O)/programs/%: tests/programs/%.cc tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)

@@ -40,8 +40,12 @@ static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "FILE", "where to", FIELD(output), NULL},
 };
 
+static const char *const examples[] = {"mtbpf attach -pid 12", "mtbpf attach -pid 12 -symbol f",
+				       NULL};
+
 static const struct option_table table = {
 	.command = "attach",
+	.examples = examples,
 	.usage = "attach -pid PID -symbol NAME [options]",
 	.summary = "Capture what a running process did.",
 	.specs = specs,
@@ -337,7 +341,10 @@ static void test_bad_ints(void **state)
 
 static void test_help(void **state)
 {
-	static const char text[] = "usage: mtbpf attach -pid PID -symbol NAME [options]\n"
+	static const char text[] = "  mtbpf attach -pid 12\n"
+				   "  mtbpf attach -pid 12 -symbol f\n"
+				   "\n"
+				   "usage: mtbpf attach -pid PID -symbol NAME [options]\n"
 				   "\n"
 				   "Capture what a running process did.\n"
 				   "\n"

@@ -172,7 +172,7 @@ static void test_data_that_is_no_recording(void **state)
 	assert_said(f, "is no recording");
 	write_file(f, "data", "#!/bin/sh\n", 10);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "it is too short");
+	assert_said(f, "it is no perf.data file");
 }
 
 static void test_data_that_is_a_pipe_does_not_block(void **state)

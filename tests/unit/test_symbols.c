@@ -100,12 +100,17 @@ static void test_modules_are_those_of_the_process(void **state)
 static void test_the_vdso_is_a_module(void **state)
 {
 	struct fixture *f = *state;
+	struct symbol_match match;
 
 	for (size_t i = 0; i < f->process.maps.n; i++) {
 		if (strcmp(f->process.maps.v[i].path, "[vdso]"))
 			continue;
 		assert_found(state, "__vdso_clock_gettime", "__vdso_clock_gettime");
 		assert_found(state, "[vdso]:__vdso_time", "__vdso_time");
+		assert_int_equal(symbols__find(&f->symbols, "[vdso]:clock_gettime", &match), 0);
+		assert_string_equal(
+			elf_image__function_at(match.function->image, match.function->vaddr)->name,
+			"__vdso_clock_gettime");
 		return;
 	}
 	print_message("# skip: this kernel gives no vdso\n");

@@ -361,12 +361,13 @@ static int read_all(struct perf_reader *r)
 	uint64_t at, end;
 	int err;
 
-	if (r->size < sizeof(header))
-		return damaged(r, "it is too short");
-	memcpy(&header, r->data, sizeof(header));
+	header = (struct perf_data_header){0};
+	memcpy(&header, r->data, r->size < sizeof(header) ? r->size : sizeof(header));
 	if (header.magic != PERF_DATA_MAGIC)
 		return damaged(r, "it is no perf.data file");
-	if (header.size < sizeof(header) || !inside(r, header.data))
+	if (header.size == offsetof(struct perf_data_header, attr_size))
+		return damaged(r, "it is of 'perf record -o -', not a file's");
+	if (header.size < sizeof(header) || r->size < sizeof(header) || !inside(r, header.data))
 		return damaged(r, "it is cut");
 	err = read_attrs(r, &header);
 	at = header.data.offset;

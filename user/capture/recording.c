@@ -40,6 +40,8 @@ int recording__add_map(struct recording *rec, const struct rec_map *map)
 		free(path);
 		return -ENOMEM;
 	}
+	for (; out > rec->maps.v && out[-1].time_ns > map->time_ns; out--)
+		*out = out[-1];
 	*out = *map;
 	out->path = path;
 	return 0;

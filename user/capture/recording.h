@@ -84,10 +84,21 @@ struct recording {
 	VEC(struct mt_hit) hits;
 };
 
+/* tools/perf/util/tsc.c: tsc_to_perf_time(). */
+static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_t tsc)
+{
+	uint64_t quot = tsc >> pt->time_shift;
+	uint64_t rem = tsc & ((1ull << pt->time_shift) - 1);
+
+	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
+}
+
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
 
-/* Appends; strings and bytes are copied. 0 or -ENOMEM. */
+/* Each copies strings and bytes. 0 or -ENOMEM. */
+
+/* Behind those of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
 int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);

@@ -9,12 +9,21 @@
 #include <sys/types.h>
 
 #include "capture/recording.h"
+#include "capture/uprobe_event.h"
+#include "capture/uprobes_page.h"
 
 struct source;
 
 struct source_config {
-	pid_t pid;		/* the process; all of its threads are recorded */
-	uint64_t snapshot_size; /* bytes a thread; rounded up to a power of two */
+	pid_t pid;			   /* the process; all of its threads are recorded */
+	uint64_t snapshot_size;		   /* bytes a thread; rounded up to a power of two */
+	const struct uprobe_spec *probe;   /* what triggers; NULL: nothing does */
+	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
+					    */
+	bool multi_thread;	/* pt: a ring for every thread; else for the main thread only */
+	int resolution;		/* pt: enum pt_resolution */
+	int freeze_method;	/* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
+	bool immediate_stop;	/* pt: only methods that freeze in the kernel */
 	int freeze_fd;		/* when readable, the source freezes by itself, at once; -1: none */
 	bool from_exec;		/* pid is a child of ours that waits in SIGSTOP before its execve */
 	bool return_probe;	/* a return probe is set: code of the [uprobes] page runs */
@@ -39,6 +48,11 @@ struct source_ops {
 	int (*probe)(void);
 	/* Prepares; the target is not touched yet. NULL with errno after a line and a hint. */
 	struct source *(*open)(const struct source_config *config);
+	/*
+	 * The event on config->probe that the trigger's gate belongs to, where the source needs one
+	 * of its own to freeze by; it stays the source's. NULL, or -1: the caller opens one.
+	 */
+	int (*probe_event)(const struct source *source);
 	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
 	int (*start)(struct source *source);
 	/* A descriptor that becomes readable when the state may have changed. */
@@ -52,6 +66,8 @@ struct source_ops {
 	/* Adds what was recorded (threads, maps, PT bytes, clock) to rec. 0 or -errno, with a line.
 	 */
 	int (*read)(struct source *source, struct recording *rec);
+	/* How it was or will be frozen, for people. */
+	const char *(*freeze_name)(const struct source *source);
 	/* Freezes where that was not done, and frees. NULL is fine. */
 	void (*close)(struct source *source);
 };

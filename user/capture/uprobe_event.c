@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,42 @@ static void explain(const struct uprobe_spec *spec, int err)
 	default:
 		break;
 	}
+}
+
+/*
+ * attr.aux_action, which Debian 12's header does not name yet: offset 116, bit 0 aux_start_paused,
+ * bit 1 aux_pause, bit 2 aux_resume (include/uapi/linux/perf_event.h from 6.13 on).
+ */
+#define AUX_PAUSE (1u << 1)
+_Static_assert(offsetof(struct perf_event_attr, aux_sample_size) == 112, "aux_action follows");
+
+static void set_aux_pause(struct perf_event_attr *attr)
+{
+	uint32_t action = AUX_PAUSE;
+
+	memcpy((char *)attr + 116, &action, sizeof(action));
+}
+
+int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group)
+{
+	struct perf_event_attr attr;
+	int err = fill_attr(spec, &attr);
+	long fd;
+
+	if (err)
+		return err;
+	if (group->tracepoint) {
+		attr.type = PERF_TYPE_TRACEPOINT;
+		attr.config = group->tracepoint;
+		attr.uprobe_path = 0;
+		attr.probe_offset = 0;
+	}
+	attr.disabled = group->disabled;
+	if (group->pause)
+		set_aux_pause(&attr);
+	fd = syscall(SYS_perf_event_open, &attr, group->tid, -1, group->leader,
+		     PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
 }
 
 int uprobe_event__open(const struct uprobe_spec *spec)

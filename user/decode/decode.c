@@ -10,14 +10,14 @@
 
 static void set_time(struct decoder *d, uint64_t tsc)
 {
-	uint64_t now = tsc__to_ns(&d->rec->pt, tsc__extend(tsc, d->aux->tsc));
+	uint64_t now = rec_pt__tsc_to_ns(&d->rec->pt, tsc__extend(tsc, d->aux->tsc));
 
 	/* Recalibration may step back; time in a trace does not. */
 	if (now > d->time_ns)
 		d->time_ns = now;
 }
 
-/* Of the packet that libipt has read last. */
+/* Of the packet that libipt has read last: ahead of the branches it hands over. */
 static void update_time(struct decoder *d)
 {
 	uint32_t lost_mtc, lost_cyc;
@@ -55,6 +55,10 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 	if (event->status_update)
 		return on_status(d, event);
 	switch (event->type) {
+	case ptev_tick:
+		/* Of the branch that ended the last block, which is pending still. */
+		take_time(d, event);
+		return 0;
 	case ptev_enabled:
 		take_time(d, event);
 		/* Code mapped while the thread was in the kernel is there before it runs. */
@@ -79,13 +83,13 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 /* Code that takes more direct branches in a row is not what ran: it would go on for ever. */
 #define MAX_DIRECT (1u << 14)
 
-/* Where it goes is in no packet: what libipt has read since is of a later time. */
+/* Where it goes is in no packet. */
 static bool is_direct(const struct insn *insn)
 {
 	return insn->cls == INSN_CALL || insn->cls == INSN_JUMP;
 }
 
-static int on_block(struct decoder *d, const struct pt_block *block, int status)
+static int on_block(struct decoder *d, const struct pt_block *block)
 {
 	int err = d->tracing ? decoder__resolve(d, block->ip) : decoder__begin(d, block->ip);
 
@@ -95,12 +99,6 @@ static int on_block(struct decoder *d, const struct pt_block *block, int status)
 	d->last_insn = decoder__fetch(d, block->end_ip);
 	d->pending = d->last_insn.cls != INSN_OTHER && d->last_insn.cls != INSN_INT3;
 	d->n_direct = is_direct(&d->last_insn) ? d->n_direct + 1 : 0;
-	/*
-	 * The time of what ended the block: the packets for it have just been read. With an event
-	 * pending libipt has read on, and shows the event's time.
-	 */
-	if (d->pending && !is_direct(&d->last_insn) && !(status >= 0 && status & pts_event_pending))
-		update_time(d);
 	return err;
 }
 
@@ -157,7 +155,7 @@ static int decode_region(struct decoder *d, int *status)
 		block.ninsn = 0;
 		*status = pt_blk_next(d->blk, &block, sizeof(block));
 		if (block.ninsn)
-			err = on_block(d, &block, *status);
+			err = on_block(d, &block);
 		if (d->n_direct > MAX_DIRECT)
 			*status = -pte_bad_query;
 		if (*status < 0)
@@ -231,6 +229,8 @@ static void configure(struct pt_config *config, const struct recording *rec,
 	config->cpuid_0x15_eax = rec->pt.tsc_ctc_den;
 	config->flags.variant.block.end_on_call = 1;
 	config->flags.variant.block.end_on_jump = 1;
+	/* A branch's time, taken before libipt reads on. */
+	config->flags.variant.block.enable_tick_events = 1;
 	if (!rec->pt.cpu_family)
 		return;
 	config->cpu.vendor = pcv_intel;

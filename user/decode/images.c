@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,23 @@ static int open_file(const struct rec_map *map)
 	return fd;
 }
 
+/* Code in a file that is no ELF, or a damaged one: its bytes are what ran, whatever they lack. */
+static struct elf_image *raw_image(int fd, const char *name)
+{
+	struct elf_image *image;
+	struct stat st;
+	void *data;
+
+	if (fstat(fd, &st))
+		return NULL;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return NULL;
+	image = elf_image__raw(data, (size_t)st.st_size, name, name);
+	munmap(data, (size_t)st.st_size);
+	return image;
+}
+
 static struct elf_image *open_image(const struct recording *rec, const struct rec_map *map)
 {
 	struct elf_image *image;
@@ -111,6 +129,8 @@ static struct elf_image *open_image(const struct recording *rec, const struct re
 	if (fd < 0)
 		return NULL;
 	image = elf_image__open(fd, base_name(map->path));
+	if (!image && errno != ENOMEM)
+		image = raw_image(fd, base_name(map->path));
 	close(fd);
 	return image;
 }

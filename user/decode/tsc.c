@@ -14,11 +14,3 @@ uint64_t tsc__extend(uint64_t tsc, uint64_t reference)
 		full += span;
 	return full;
 }
-
-uint64_t tsc__to_ns(const struct rec_pt_config *pt, uint64_t tsc)
-{
-	uint64_t quot = tsc >> pt->time_shift;
-	uint64_t rem = tsc & ((1ull << pt->time_shift) - 1);
-
-	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
-}

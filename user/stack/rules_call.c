@@ -2,6 +2,8 @@
 /* Near transfers: calls, returns, jumps that are tail calls, PLT stubs, longjmp. */
 #include "stack/stack_internal.h"
 
+#include <string.h>
+
 void stack__on_call(struct stack *s, const struct branch *b)
 {
 	uint64_t next = b->from + b->len;
@@ -40,6 +42,15 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		frames__emplace_root(&s->frames, function, b->to);
 }
 
+/*
+ * A return probe has put its trampoline's address where the return address was. The function has
+ * returned, but its frame's place is the trampoline's until that returns to the caller.
+ */
+static bool is_uretprobe(const struct function *function)
+{
+	return function && !strcmp(function->module, "[uprobes]");
+}
+
 void stack__on_return(struct stack *s, const struct branch *b)
 {
 	struct frame *top = frames__top(&s->frames), *frame;
@@ -53,6 +64,10 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	if (frame) {
 		frames__pop_to(&s->frames, frame, b->time_ns);
 		frames__pop(&s->frames, b->time_ns, 0);
+		return;
+	}
+	if (is_uretprobe(function)) {
+		stack__replace_top(s, b, function);
 		return;
 	}
 	if (!top->return_ip) {

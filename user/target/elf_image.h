@@ -28,6 +28,8 @@ struct function {
 	const char *module;   /* base name of the file: "libc.so.6", "[vdso]" */
 	uint64_t vaddr, size; /* of the hot part; size is never 0: clipped to the next symbol */
 	enum function_kind kind;
+	bool is_resolver;    /* IFUNC: runs once, to choose the code that is called by this name */
+	bool is_old_version; /* "exp@GLIBC_2.2.5": only for programs linked long ago */
 };
 
 /* Where a function is defined. */

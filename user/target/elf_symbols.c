@@ -13,7 +13,8 @@
 struct symtab {
 	struct elf_image *image;
 	const Elf_Data *strings;
-	uint32_t unit; /* STT_FILE symbols seen so far */
+	const Elf_Data *versions; /* .gnu.version, a half-word a symbol; NULL: none */
+	uint32_t unit;		  /* STT_FILE symbols seen so far */
 };
 
 static bool is_defined(const Elf64_Sym *sym)
@@ -41,11 +42,11 @@ static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const ch
 
 /*
  * Low is better: what the compiler calls a function before what an assembler labelled, "write"
- * before "__write", exported before local.
+ * before "__write", exported before local; but "__vdso_time" before "time", which is libc's.
  */
 static uint8_t rank_symbol(const Elf64_Sym *sym, const char *name)
 {
-	size_t underscores = strspn(name, "_");
+	size_t underscores = strncmp(name, "__vdso_", 7) ? strspn(name, "_") : 0;
 	uint8_t rank = ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE ? RANK_UNTYPED : 0;
 
 	if (!sym->st_size)
@@ -66,15 +67,30 @@ static const char *strip_version(struct elf_image *image, const char *name)
 	return at ? elf_image__keep(image, name, (size_t)(at - name)) : name;
 }
 
-static int add_symbol(struct symtab *tab, const Elf64_Sym *sym)
+/*
+ * The linker gives a program the default version of a name. Others are hidden in .gnu.version
+ * (Linux Standard Base Core, 10.7.2 "Symbol Version Table"), and have a single "@" in .symtab.
+ */
+static bool is_old_version(const struct symtab *tab, size_t index, const char *name)
+{
+	const char *at = strchr(name + 1, '@');
+
+	if (tab->versions && index < tab->versions->d_size / sizeof(Elf64_Half))
+		return ((const Elf64_Half *)tab->versions->d_buf)[index] & 0x8000;
+	return at && at[1] != '@';
+}
+
+static int add_symbol(struct symtab *tab, const Elf64_Sym *sym, size_t index)
 {
 	const char *name = elf_section__string(tab->strings, sym->st_name);
 	struct function_entry *entry;
+	bool is_old;
 
 	if (ELF64_ST_TYPE(sym->st_info) == STT_FILE)
 		tab->unit++;
 	if (!name || !is_function(tab, sym, name))
 		return 0;
+	is_old = is_old_version(tab, index, name);
 	name = strip_version(tab->image, name);
 	entry = name ? VEC_PUSH(&tab->image->symbols) : NULL;
 	if (!entry)
@@ -83,12 +99,23 @@ static int add_symbol(struct symtab *tab, const Elf64_Sym *sym)
 		.function = {.image = tab->image,
 			     .module = tab->image->module,
 			     .vaddr = sym->st_value,
-			     .size = sym->st_size},
+			     .size = sym->st_size,
+			     .is_resolver = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
+			     .is_old_version = is_old},
 		.unit = ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? tab->unit : 0,
 		.rank = rank_symbol(sym, name),
 	};
 	function_entry__set_name(entry, name);
 	return 0;
+}
+
+static const Elf_Data *read_versions(const struct elf_image *image)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_image__section(image, ".gnu.version", &shdr);
+	const Elf_Data *data = scn ? elf_section__data(scn, sizeof(Elf64_Half)) : NULL;
+
+	return data && data->d_type == ELF_T_HALF ? data : NULL;
 }
 
 static int read_symtab(struct elf_image *image, Elf_Scn *scn, const GElf_Shdr *shdr)
@@ -101,9 +128,11 @@ static int read_symtab(struct elf_image *image, Elf_Scn *scn, const GElf_Shdr *s
 	/* libelf aligns and checks what it knows to be symbols; other data are not believed. */
 	if (!data || data->d_type != ELF_T_SYM || !tab.strings)
 		return 0;
+	if (shdr->sh_type == SHT_DYNSYM)
+		tab.versions = read_versions(image);
 	syms = data->d_buf;
 	for (size_t i = 1; i < data->d_size / sizeof(*syms); i++) {
-		int err = add_symbol(&tab, &syms[i]);
+		int err = add_symbol(&tab, &syms[i], i);
 
 		if (err)
 			return err;

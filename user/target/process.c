@@ -20,6 +20,7 @@ struct task_status {
 	pid_t tgid;
 	char state; /* 'R', 'S', ..., 'Z' zombie, 'X' dead */
 	bool has_memory;
+	pid_t tracer; /* 0: none */
 	unsigned int threads;
 	char comm[PROCESS_COMM_SIZE];
 };
@@ -41,7 +42,7 @@ static const char *status_field(const char *text, const char *field)
 static int read_status(pid_t pid, struct task_status *status)
 {
 	_cleanup_free_ char *text = NULL;
-	const char *name, *state, *tgid, *threads;
+	const char *name, *state, *tgid, *tracer, *threads;
 	char path[64];
 	size_t len;
 	int err;
@@ -56,11 +57,13 @@ static int read_status(pid_t pid, struct task_status *status)
 	name = !strncmp(text, "Name:\t", 6) ? text + 6 : NULL;
 	state = status_field(text, "\nState:\t");
 	tgid = status_field(text, "\nTgid:\t");
+	tracer = status_field(text, "\nTracerPid:\t");
 	threads = status_field(text, "\nThreads:\t");
-	if (!name || !state || !tgid || !threads)
+	if (!name || !state || !tgid || !tracer || !threads)
 		return -ESRCH;
 	status->state = *state;
 	status->tgid = atoi(tgid);
+	status->tracer = atoi(tracer);
 	status->threads = (unsigned int)strtoul(threads, NULL, 10);
 	status->has_memory = status_field(text, "\nVmSize:\t") != NULL;
 	copy_comm(status->comm, name);
@@ -228,6 +231,20 @@ void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SI
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
 	copy_comm(name, fs__read(path, &text, &len) ? "?" : text);
+}
+
+pid_t process__tracer(pid_t pid)
+{
+	struct task_status status;
+
+	return read_status(pid, &status) ? 0 : status.tracer;
+}
+
+bool process__stopped(pid_t pid)
+{
+	struct task_status status;
+
+	return !read_status(pid, &status) && status.state == 'T';
 }
 
 bool process__alive(pid_t pid)

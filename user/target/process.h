@@ -31,6 +31,10 @@ void process__close(struct process *process);
 int process__threads(pid_t pid, pid_t **tids, size_t *n);
 /* The name of one thread; "?" where it has gone. */
 void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SIZE]);
+/* The process that traces it with ptrace(2): a debugger, strace, another mtbpf. 0: none. */
+pid_t process__tracer(pid_t pid);
+/* True where a signal has stopped it (SIGSTOP, Ctrl-Z): until SIGCONT it runs nothing. */
+bool process__stopped(pid_t pid);
 /* True while pid exists and is no zombie. */
 bool process__alive(pid_t pid);
 

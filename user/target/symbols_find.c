@@ -134,6 +134,22 @@ static int search_tier(match_vec *found, const struct symbols *symbols, const st
 	return err;
 }
 
+/* Of "exp" and "exp@GLIBC_2.2.5" the first is meant, where there is one. */
+static void drop_old_versions(match_vec *found)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < found->n; i++)
+		out += !found->v[i].function->is_old_version;
+	if (!out)
+		return;
+	out = 0;
+	for (size_t i = 0; i < found->n; i++)
+		if (!found->v[i].function->is_old_version)
+			found->v[out++] = found->v[i];
+	found->n = out;
+}
+
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match)
 {
 	match_vec found = {0};
@@ -148,6 +164,7 @@ int symbols__find(const struct symbols *symbols, const char *name, struct symbol
 		if (!err && !found.n)
 			err = search_tier(&found, symbols, &query, TIER_LIBRARIES);
 	}
+	drop_old_versions(&found);
 	if (err) {
 		log__error("cannot search for '%s': %s", name, strerror(-err));
 	} else if (!found.n) {

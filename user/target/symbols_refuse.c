@@ -80,6 +80,12 @@ static bool has_functions(const struct symbols *symbols, const struct query *que
 	return false;
 }
 
+/* A file that does not run yet: nobody knows which libraries it will have. */
+static void hint_at_attach(void)
+{
+	log__hint("if it is a library's, start the program first, then 'mtbpf attach'");
+}
+
 static void hint_at(const struct symbols *symbols, const char *suggestion)
 {
 	if (suggestion && symbols->pid)
@@ -91,7 +97,7 @@ static void hint_at(const struct symbols *symbols, const char *suggestion)
 	else if (symbols->pid)
 		log__hint("'mtbpf list -pid %d' shows them all", (int)symbols->pid);
 	else
-		log__hint("'nm -C %s' shows them all", symbols->label);
+		hint_at_attach();
 }
 
 static int refuse_missing(const struct symbols *symbols, const struct query *query)
@@ -120,7 +126,10 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 static int refuse_nameless(const struct symbols *symbols)
 {
 	log__error("%s has no symbols: no function in it can be named", symbols->label);
-	log__hint("its files are stripped; build it without -s, or install it unstripped");
+	if (symbols->pid)
+		log__hint("its files are stripped; build it without -s, or install it unstripped");
+	else
+		hint_at_attach();
 	return -ENODATA;
 }
 

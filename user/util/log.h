@@ -4,7 +4,8 @@
 #define MTBPF_UTIL_LOG_H
 
 enum log_level {
-	LOG_QUIET, /* errors and their hints only */
+	LOG_SILENT, /* nothing: for trying what may well fail */
+	LOG_QUIET,  /* errors and their hints only */
 	LOG_NORMAL,
 	LOG_VERBOSE,
 };
@@ -12,11 +13,14 @@ enum log_level {
 void log__set_level(enum log_level level);
 enum log_level log__level(void);
 
-/* "mtbpf: <message>": call it once, where the cause is known. Always shown. */
+/*
+ * "mtbpf: <message>": call it once, where the cause is known. Shown at every level but LOG_SILENT,
+ * as hints and warnings are.
+ */
 void log__error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* "hint: <message>": what the user can do; follows the error. Always shown. */
+/* "hint: <message>": what the user can do; follows the error. */
 void log__hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* "warning: <message>": the work goes on, but the user should know. Always shown. */
+/* "warning: <message>": the work goes on, but the user should know. */
 void log__warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A line on the progress of the work; not at LOG_QUIET. */
 void log__info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

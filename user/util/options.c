@@ -374,6 +374,8 @@ void options__print_help(const struct option_table *table, FILE *out)
 		if (len > width && len <= MAX_LABEL_WIDTH)
 			width = len;
 	}
+	for (const char *const *example = table->examples; example && *example; example++)
+		fprintf(out, "  %s%s", *example, example[1] ? "\n" : "\n\n");
 	fprintf(out, "usage: mtbpf %s\n\n%s\n\noptions:\n", table->usage, table->summary);
 	for (size_t i = 0; i < table->count; i++) {
 		format_label(&table->specs[i], label, sizeof(label));

@@ -30,6 +30,8 @@ struct option_table {
 	const char *command; /* "attach" */
 	const char *usage;   /* "attach -pid PID -symbol NAME [options]" */
 	const char *summary; /* one line */
+	const char *const
+		*examples; /* whole command lines, NULL-terminated; help begins with them */
 	const struct option_spec *specs;
 	size_t count;
 };

@@ -180,6 +180,27 @@ static bool is_nested(const struct call_tree *tree, const struct call *call)
 	return false;
 }
 
+/*
+ * When the activation that began with calls[i] returned: tail calls have taken its place. A return
+ * probe's trampoline, which comes last, is not the program's.
+ */
+static uint64_t returned_ns(const struct call_tree *tree, size_t i)
+{
+	const struct call *call = &tree->calls.v[i], *next;
+	uint64_t end = call->end_ns;
+
+	for (i++; i < tree->calls.n && tree->calls.v[i].depth >= call->depth; i++) {
+		next = &tree->calls.v[i];
+		if (next->depth > call->depth)
+			continue;
+		if (!(next->flags & CALL_BY_JUMP) || !next->function ||
+		    !strcmp(next->function->module, "[uprobes]"))
+			break;
+		end = next->end_ns;
+	}
+	return end;
+}
+
 static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION;
@@ -192,7 +213,7 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 		if (!is_entry(call, hit) || is_nested(r->tree, call))
 			continue;
 		if (by_call)
-			err = add_period(r, call->start_ns, call->end_ns);
+			err = add_period(r, call->start_ns, returned_ns(r->tree, i));
 		else if (last)
 			err = add_period(r, last, call->start_ns);
 		last = call->start_ns;

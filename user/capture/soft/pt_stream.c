@@ -41,9 +41,9 @@ static void emit_tsc(struct pt_stream *stream)
 }
 
 /* Before a packet whose time matters. What was held back happened before now. */
-static void update_time(struct pt_stream *stream)
+static void update_time(struct pt_stream *stream, uint64_t interval)
 {
-	if (stream->now - stream->last_tsc < stream->config.tsc_interval)
+	if (stream->now == stream->last_tsc || stream->now - stream->last_tsc < interval)
 		return;
 	flush_tnt(stream);
 	emit_tsc(stream);
@@ -107,14 +107,14 @@ void pt_stream__enable(struct pt_stream *stream, uint64_t ip)
 {
 	if (!stream->started || stream->since_psb >= stream->config.psb_period)
 		emit_psb(stream, 0);
-	update_time(stream);
+	update_time(stream, 0);
 	emit_ip(stream, PT_TIP_PGE, ip);
 	stream->enabled = true;
 }
 
 static void add_tnt(struct pt_stream *stream, bool taken)
 {
-	update_time(stream);
+	update_time(stream, stream->config.tsc_interval);
 	stream->tnt_bits = (uint8_t)(stream->tnt_bits << 1 | taken);
 	if (++stream->tnt_count == TNT_MAX)
 		flush_tnt(stream);
@@ -122,7 +122,7 @@ static void add_tnt(struct pt_stream *stream, bool taken)
 
 static void add_tip(struct pt_stream *stream, uint64_t to)
 {
-	update_time(stream);
+	update_time(stream, stream->config.tsc_interval);
 	flush_tnt(stream);
 	emit_ip(stream, PT_TIP, to);
 	psb_if_due(stream, to);
@@ -186,14 +186,14 @@ void pt_stream__ret(struct pt_stream *stream, uint64_t to)
 
 void pt_stream__disable(struct pt_stream *stream)
 {
-	update_time(stream);
+	update_time(stream, 0);
 	flush_tnt(stream);
 	emit_pgd(stream);
 }
 
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip)
 {
-	update_time(stream);
+	update_time(stream, 0);
 	flush_tnt(stream);
 	emit_ip(stream, PT_FUP, ip);
 	emit_pgd(stream);

@@ -14,7 +14,7 @@
 
 struct pt_stream_config {
 	uint32_t psb_period;	 /* bytes between two PSBs, at least */
-	uint64_t tsc_interval;	 /* ticks between two TSC packets, at least */
+	uint64_t tsc_interval;	 /* ticks between two TSC packets, at least, but at PGE and PGD */
 	bool return_compression; /* a RET to its CALL is a TNT bit; else always a TIP */
 	uint8_t cbr;
 };

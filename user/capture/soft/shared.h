@@ -52,6 +52,7 @@ struct soft_shared {
 	uint32_t n_maps, lost_maps;
 	uint8_t uprobes_page[SOFT_PAGE]; /* the kernel's own, where a return probe is set */
 	size_t uprobes_len;
+	uint64_t uprobes_start; /* where the target has it; 0: not yet */
 	struct soft_thread threads[SOFT_MAX_THREADS];
 	struct soft_map maps[SOFT_MAX_MAPS];
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,6 +129,9 @@ static void run_stepper(struct source *source, int control_fd)
 	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
 	setsid();
 	prctl(PR_SET_NAME, "pt-stepper");
+	/* On a busy machine each step would wait for a turn of its own; without the right to it, it
+	 * does. */
+	setpriority(PRIO_PROCESS, 0, -20);
 	fs__write("/proc/self/oom_score_adj", "-900", 4);
 	signal(SIGPIPE, SIG_IGN);
 	close_others(control_fd, c->freeze_fd);
@@ -321,6 +325,17 @@ static int read_maps(struct source *source, struct recording *rec)
 	return err;
 }
 
+/* The code of the [uprobes] page, which nobody can read from outside. */
+static int add_uprobes(const struct soft_shared *shared, struct recording *rec)
+{
+	struct rec_image image = {.path = "[uprobes]",
+				  .start = shared->uprobes_start,
+				  .data = (uint8_t *)shared->uprobes_page,
+				  .size = shared->uprobes_len};
+
+	return shared->uprobes_start ? recording__add_image(rec, &image) : 0;
+}
+
 static int soft__read(struct source *source, struct recording *rec)
 {
 	int err;
@@ -336,10 +351,17 @@ static int soft__read(struct source *source, struct recording *rec)
 	err = read_threads(source, rec);
 	if (!err)
 		err = read_maps(source, rec);
+	if (!err)
+		err = add_uprobes(source->shared, rec);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
 	return err;
+}
+
+static const char *soft__freeze_name(const struct source *source)
+{
+	return "between two steps, at the probe";
 }
 
 static void soft__close(struct source *source)
@@ -367,5 +389,6 @@ const struct source_ops source_soft = {
 	.state = soft__state,
 	.freeze = soft__freeze,
 	.read = soft__read,
+	.freeze_name = soft__freeze_name,
 	.close = soft__close,
 };

@@ -56,10 +56,10 @@ static uint64_t mark_now(struct stepped *t)
 /* The [uprobes] page can be read by nobody but its own process: the copy shows what runs there. */
 static size_t read_uprobes_page(const struct stepped *t, uint64_t ip, uint8_t *code)
 {
-	size_t at = ip % SOFT_PAGE;
+	uint64_t at = ip - t->shared->uprobes_start;
 	size_t n;
 
-	if (at >= t->shared->uprobes_len)
+	if (!t->shared->uprobes_start || at >= t->shared->uprobes_len)
 		return 0;
 	n = t->shared->uprobes_len - at;
 	if (n > INSN_MAX_LEN)
@@ -101,6 +101,7 @@ void stepped__fetch(struct stepped *t, const struct user_regs_struct *regs)
 	t->sp = regs->rsp;
 	t->syscall_nr = regs->rax;
 	n = read_code(t, t->ip, code);
+	t->is_unreadable = !n;
 	if (!n || insn__decode(code, n, t->ip, &t->insn))
 		t->insn = (struct insn){0};
 	t->under_probe = n && code[0] == 0xcc;
@@ -157,6 +158,15 @@ static void hide_trap_flag(const struct stepped *t, uint64_t sp)
 		ptrace(PTRACE_POKEDATA, t->tid, sp, word & ~(long)EFLAGS_TF);
 }
 
+/* A return probe's trampoline: the function's frame ends when that returns. */
+static bool is_trampoline(const struct stepped *t, uint64_t ip)
+{
+	uint8_t byte;
+	struct iovec local = {&byte, 1}, remote = {(void *)ip, 1};
+
+	return t->shared->uprobes_len && process_vm_readv(t->tid, &local, 1, &remote, 1, 0) != 1;
+}
+
 static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_struct *regs)
 {
 	bool sigreturn = t->insn.cls == INSN_SYSCALL && t->syscall_nr == SYS_rt_sigreturn;
@@ -166,6 +176,8 @@ static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_st
 	/* "call next; pop" reads the IP, and enters nothing. */
 	if (call && regs->rip != t->ip + t->insn.len)
 		truth__call(&t->truth, now, regs->rip, regs->rsp);
+	else if (t->insn.cls == INSN_RET && is_trampoline(t, regs->rip))
+		truth__jump(&t->truth, now, "return", regs->rip);
 	else if (t->insn.cls == INSN_RET)
 		truth__return(&t->truth, now, regs->rip, t->sp);
 	else if (sigreturn)

@@ -32,6 +32,7 @@ struct stepped {
 	struct insn insn;    /* len 0: the code could not be read */
 	bool under_probe;    /* an int3 that no file holds may lie there: the live byte is 0xcc */
 	bool is_pushf;
+	bool is_unreadable; /* not a byte of the code could be read */
 };
 
 /* What the step did beside the branch. */

@@ -52,7 +52,6 @@ static void remove_thread(struct stepper *s, struct stepped *t)
 {
 	t->attached = false;
 	t->stopped = false;
-	process__thread_name(s->config->pid, t->tid, t->out->comm);
 	s->live--;
 }
 
@@ -80,6 +79,7 @@ static void detach(struct stepper *s, struct stepped *t, bool in_syscall)
 
 	if (!t->waiting && !ptrace(PTRACE_GETREGS, t->tid, 0, &regs))
 		stepped__end(t, in_syscall);
+	process__thread_name(s->config->pid, t->tid, t->out->comm);
 	ptrace(PTRACE_DETACH, t->tid, 0, t->inject);
 	remove_thread(s, t);
 }
@@ -153,8 +153,10 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 	else
 		effect = stepped__executed(t, &regs);
 	if (effect == STEP_SYSCALL)
-		stepper__syscall_done(s, t->syscall_nr);
+		stepper__syscall_done(s, t);
 	stepped__fetch(t, &regs);
+	if (t->is_unreadable && stepper__find_uprobes(s, t->ip))
+		stepped__fetch(t, &regs);
 	stopped_clean(s, t);
 }
 

@@ -27,10 +27,14 @@ struct stepper {
 	struct mappings maps; /* as last seen */
 };
 
-/* A syscall has returned: look at the mappings again where it may have changed them. */
-void stepper__syscall_done(struct stepper *s, uint64_t nr);
+/* t's syscall has returned: the mappings, or its name, may not be what they were. */
+void stepper__syscall_done(struct stepper *s, struct stepped *t);
 /* Appends mappings not seen before to the shared list. */
 void stepper__scan_maps(struct stepper *s);
+/*
+ * No code can be read at ip: is that because the kernel has mapped its [uprobes] page meanwhile?
+ */
+bool stepper__find_uprobes(struct stepper *s, uint64_t ip);
 /* A step's SIGTRAP is queued for the thread. */
 bool stepper__trap_pending(pid_t tid);
 /*

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "capture/soft/stepped.h"
+#include "target/process.h"
 #include "util/clock.h"
 
 /* include/linux/errno.h: the kernel's own, never seen by a program. */
@@ -34,6 +36,10 @@ static void append(struct soft_shared *shared, const struct mapping *m, uint64_t
 		shared->lost_maps++;
 		return;
 	}
+	/* The kernel maps this page on the way to it, with no syscall to be seen: it was always
+	 * there. */
+	if (!strcmp(m->path, "[uprobes]") && shared->n_maps)
+		now = shared->maps[0].time_ns;
 	out = &shared->maps[shared->n_maps];
 	*out = (struct soft_map){.time_ns = now,
 				 .start = m->start,
@@ -60,15 +66,35 @@ void stepper__scan_maps(struct stepper *s)
 	s->maps = maps;
 }
 
-void stepper__syscall_done(struct stepper *s, uint64_t nr)
+bool stepper__find_uprobes(struct stepper *s, uint64_t ip)
 {
-	switch (nr) {
+	const struct mapping *m = mappings__find(&s->maps, ip);
+
+	if (!s->shared->uprobes_len || s->shared->uprobes_start)
+		return false;
+	if (!m) {
+		stepper__scan_maps(s);
+		m = mappings__find(&s->maps, ip);
+	}
+	if (!m || strcmp(m->path, "[uprobes]"))
+		return false;
+	s->shared->uprobes_start = m->start;
+	return true;
+}
+
+void stepper__syscall_done(struct stepper *s, struct stepped *t)
+{
+	switch (t->syscall_nr) {
 	case SYS_mmap:
 	case SYS_mprotect:
 	case SYS_munmap:
 	case SYS_mremap:
 	case SYS_pkey_mprotect:
 		stepper__scan_maps(s);
+		break;
+	case SYS_prctl:
+		/* PR_SET_NAME; once the thread has exited nobody can tell its name. */
+		process__thread_name(s->config->pid, t->tid, t->out->comm);
 	}
 }
 

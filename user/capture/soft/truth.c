@@ -69,6 +69,12 @@ void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t 
 	write_line(truth, time_ns, "return", to);
 }
 
+void truth__jump(struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to)
+{
+	if (truth->log)
+		write_line(truth, time_ns, kind, to);
+}
+
 void truth__signal(struct truth *truth, uint64_t entry, uint64_t sp)
 {
 	struct truth_frame *frame;

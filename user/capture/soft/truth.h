@@ -34,6 +34,8 @@ void truth__fini(struct truth *truth);
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp);
 /* A return to `to`, an address read at `slot`. Logs "TID TIME return TO DEPTH". */
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot);
+/* A transfer that neither enters nor leaves a frame, logged as `kind`. */
+void truth__jump(struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to);
 /*
  * The kernel set up a signal handler's frame: it will run at `entry`, with sp at its return
  * address. Not logged, and no part of the depth before it runs: a second signal may come first.

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+# Where the results go: names and places that do not do are known before the target is touched.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/service" ] || skip "the sample programs are not built"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	chmod -R u+w "$BATS_TEST_TMPDIR"
+	end_started
+}
+
+@test "a name that is neither a trace's nor a recording's" {
+	for name in x.txt x .fxt x.fxt.xz x.fxt/ ""; do
+		mtbpf_run attach -pid $$ -source soft -o "$name"
+		[ "$status" -eq 2 ]
+		complains "'$name' is no name for an output" ".fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf"
+	done
+	mtbpf_run decode x.mtbpf -o x.json
+	[ "$status" -eq 2 ]
+	complains "'x.json' is no name for an output"
+}
+
+@test "a name that is too long" {
+	mtbpf_run attach -pid $$ -source soft -o "$(printf '%05000d' 0).fxt"
+	[ "$status" -eq 2 ]
+	complains "too long: 5004 bytes"
+}
+
+@test "a folder that does not exist, or a file in its place" {
+	mtbpf_run attach -pid $$ -source soft -o missing/x.fxt
+	[ "$status" -eq 2 ]
+	complains "cannot create the recording missing/x.mtbpf: No such file" "folder has to exist"
+	touch file
+	mtbpf_run attach -pid $$ -source soft -o file/x.fxt
+	[ "$status" -eq 1 ]
+	complains "file/x.mtbpf: Not a directory" "-o"
+	mkdir x.fxt
+	mtbpf_run attach -pid $$ -source soft -o x.fxt
+	[ "$status" -eq 2 ]
+	complains "x.fxt: it exists, and is no file" "another name"
+}
+
+@test "an attempt that fails leaves earlier results where they are, and no litter" {
+	start service -scale small -pause 10ms
+	mkdir trace.mtbpf trace.mtbpf.old
+	echo 1 >trace.mtbpf/data
+	echo 2 >trace.mtbpf.old/data
+	echo 3 >trace.fxt
+	ls -1A >before
+	for args in "attach -pid $target -source soft -symbol nosuchfunction" \
+		"record -pid 2147483647 -source soft" "run -source soft -symbol nosuch -- true"; do
+		mtbpf_run $args
+		[ "$status" -eq 2 ]
+	done
+	ls -1A | diff before -
+	[ "$(cat trace.mtbpf/data trace.mtbpf.old/data trace.fxt | tr -d '\n')" = 123 ]
+}
+
+@test "decode: what is no recording says what it is and what would be one" {
+	mtbpf_run decode missing.mtbpf
+	[ "$status" -eq 2 ]
+	complains "cannot open missing.mtbpf: No such file" "NAME.mtbpf"
+	echo gibberish >gibberish
+	mtbpf_run decode gibberish
+	[ "$status" -eq 1 ]
+	complains "cannot read gibberish" "perf record -e intel_pt//u"
+	mkdir empty.mtbpf
+	mtbpf_run decode empty.mtbpf
+	[ "$status" -eq 1 ]
+	complains "empty.mtbpf is incomplete" "killed, or the disk was full"
+	mtbpf_run decode /dev/null
+	[ "$status" -eq 1 ]
+	complains "/dev/null is no recording"
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+# The wrong process, the wrong function: said in one line, with what was probably meant, status 2.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/service" ] || skip "the sample programs are not built"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# refused PID TEXT HINT: by each command that takes a pid, and nothing is written.
+refused() {
+	for args in "attach -source soft" "record -source soft" list "watch -symbol main"; do
+		mtbpf_run $args -pid "$1"
+		[ "$status" -eq 2 ]
+		complains "$2" "$3"
+		[ -z "$(ls -A | grep trace)" ]
+	done
+}
+
+@test "a pid that nobody has" {
+	refused 2147483647 "no process with pid 2147483647" "pgrep -a"
+}
+
+@test "a process that has ended" {
+	sleep 0 3>&- &
+	wait $!
+	refused $! "no process with pid $!" "pgrep -a"
+}
+
+@test "a zombie" {
+	bash -c 'sleep 0 & echo $! >zombie; exec sleep 60' 3>&- &
+	started+=($!)
+	eventually 5 test -s zombie
+	zombie=$(<zombie)
+	eventually 5 grep -q '^State:.Z' "/proc/$zombie/status"
+	refused "$zombie" "process $zombie has exited (zombie)" "its parent"
+}
+
+@test "a kernel thread" {
+	[ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] || skip "no kernel threads are seen here"
+	refused 2 "2 (kthreadd) is a kernel thread" "user space"
+}
+
+@test "a thread: its process is named" {
+	start threads -scale small -pause 10ms
+	thread=$(ls "/proc/$target/task" | grep -v "^$target$" | head -1)
+	refused "$thread" "$thread is a thread of process $target" "-pid $target"
+}
+
+@test "a function that does not exist: the nearest one" {
+	start service -scale small -pause 10ms
+	for args in "attach -source soft" "record -source soft" watch; do
+		mtbpf_run $args -pid "$target" -symbol one_itr
+		[ "$status" -eq 2 ]
+		complains "no function 'one_itr' in process $target (service)" "did you mean 'one_iter'?"
+		mtbpf_run $args -pid "$target" -symbol xyzzyxyzzy
+		[ "$status" -eq 2 ]
+		complains "no function 'xyzzyxyzzy'" "mtbpf list -pid $target"
+		[[ $output != *"did you mean"* ]]
+	done
+	[ -z "$(ls | grep trace)" ]
+}
+
+@test "a library that is not there, or a function that is not in it" {
+	start service -scale small -pause 10ms
+	mtbpf_run watch -pid "$target" -symbol libd.so.6:malloc
+	[ "$status" -eq 2 ]
+	complains "no module 'libd.so.6'" "did you mean 'libc.so"
+	mtbpf_run watch -pid "$target" -symbol libc.so.6:mallok
+	[ "$status" -eq 2 ]
+	complains "no function 'libc.so.6:mallok'" "did you mean 'malloc'?"
+}
+
+@test "a name of two functions: both are listed, with a way to name one" {
+	start cxx_service -scale small -pause 10ms
+	mtbpf_run watch -pid "$target" -symbol 'shop::Rank::~Rank'
+	[ "$status" -eq 2 ]
+	complains "'shop::Rank::~Rank' names 2 functions" "name one as 'cxx_service:0x"
+	[ "$(grep -c 'hint:   0x[0-9a-f]* shop::Rank::~Rank()' <<<"$output")" -eq 2 ]
+}
+
+# The C library that the target has mapped.
+libc() {
+	awk '/libc\.so\.6$/ { print $6; exit }' "/proc/$target/maps"
+}
+
+@test "of a name with versions the default is meant" {
+	start service -scale small -pause 10ms
+	readelf -W --dyn-syms "$(libc)" >symbols
+	grep -q ' realpath@@' symbols && grep -q ' realpath@[^@]' symbols || skip "realpath has one version here"
+	mtbpf_run watch -pid "$target" -symbol libc.so.6:realpath -timeout 50ms
+	[[ $output != *"names 2 functions"* ]]
+	[[ $status -eq 0 || $output == *CAP_BPF* ]]
+}
+
+@test "a function that only chooses another (IFUNC) would never be hit again" {
+	start service -scale small -pause 10ms
+	readelf -W --dyn-syms "$(libc)" | grep -q ' IFUNC .* strlen@' || skip "strlen is an ordinary function here"
+	mtbpf_run watch -pid "$target" -symbol libc.so.6:strlen -timeout 100ms
+	[ "$status" -eq 2 ]
+	complains "'strlen' of libc.so.6" "variant"
+}
+
+@test "a program for run that is missing, is a folder, or lacks the function" {
+	for name in nosuchprogram ./nosuchprogram /tmp; do
+		mtbpf_run run -source soft -- $name
+		[ "$status" -eq 2 ]
+		complains "no program '$name'" "PATH"
+	done
+	mtbpf_run run -source soft -symbol one_itr -- "$O/programs/crash"
+	[ "$status" -eq 2 ]
+	complains "no function 'one_itr'" "did you mean 'one_iter'?"
+	mtbpf_run run -source soft -symbol malloc -- "$O/programs/crash"
+	[ "$status" -eq 2 ]
+	complains "no function 'malloc'" "mtbpf attach"
+	[[ $output != *exited* ]]
+	[ -z "$(ls)" ]
+}
+
+@test "a script has no functions; a file that is no program says so" {
+	printf '#!/bin/sh\ntrue\n' >script
+	echo gibberish >gibberish
+	chmod +x script gibberish
+	mtbpf_run run -source soft -symbol main -- ./script
+	[ "$status" -eq 2 ]
+	complains "script is a script" "interpreter"
+	mtbpf_run run -source soft -symbol main -- ./gibberish
+	[ "$status" -eq 2 ]
+	complains "not a 64-bit x86 program"
+	mtbpf_run run -source soft -- ./gibberish
+	[ "$status" -eq 1 ]
+	[[ $output == *"cannot run "*"gibberish: Exec format error"*"hint: 'file "* ]]
+	[[ $output != *exited\ with* ]]
+	[ -z "$(ls | grep trace)" ]
+}
+
+@test "list: address, size, module and name; a glob chooses" {
+	start service -scale small -pause 10ms
+	mtbpf_run list -pid "$target" 'one_*'
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ ${lines[0]} =~ ^[0-9a-f]{16}\ +[0-9]+\ service\ +one_iter$ ]]
+	mtbpf_run list -pid "$target" '*'
+	[ "${#lines[@]}" -gt 1000 ]
+	mtbpf_run list -pid "$target" iter
+	[ "$status" -eq 1 ]
+	complains "matches 'iter'" "try '*iter*'"
+}

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+# Commands and options: what is wrong is named, with what was probably meant; nothing is touched.
+
+load ../helpers
+
+all="attach run record decode watch list check"
+
+setup() {
+	[ -x "${O:?}/mtbpf" ] || skip "mtbpf is not built"
+	cd "$BATS_TEST_TMPDIR"
+}
+
+@test "without a command: the commands on stderr, status 2" {
+	"$O/mtbpf" >out 2>err && status=0 || status=$?
+	[ "$status" -eq 2 ]
+	[ ! -s out ]
+	for name in $all help version; do
+		grep -Eq "^  $name  +[a-z]" err
+	done
+}
+
+@test "help is the same on stdout, status 0, however it is asked for" {
+	"$O/mtbpf" >expected 2>&1 || true
+	for word in help -help --help -h; do
+		"$O/mtbpf" $word >out 2>err
+		cmp expected out
+		[ ! -s err ]
+	done
+}
+
+@test "the version is one line" {
+	for word in version -version --version; do
+		mtbpf_run $word
+		[ "$status" -eq 0 ]
+		[ "$output" = "mtbpf $(cat "$BATS_TEST_DIRNAME/../../VERSION")" ]
+	done
+	mtbpf_run version now
+	[ "$status" -eq 2 ]
+	complains "'now'"
+}
+
+@test "an unknown command: the nearest one, status 2" {
+	mtbpf_run atach
+	[ "$status" -eq 2 ]
+	complains "unknown command 'atach'" "did you mean 'attach'"
+	mtbpf_run help recrod
+	[ "$status" -eq 2 ]
+	complains "unknown command 'recrod'" "did you mean 'record'"
+	mtbpf_run xyzzy
+	[ "$status" -eq 2 ]
+	complains "unknown command 'xyzzy'" "mtbpf help"
+	[[ $output != *"did you mean"* ]]
+}
+
+@test "each command's help begins with an example, and names every option on one line" {
+	for name in $all; do
+		mtbpf_run $name -help
+		[ "$status" -eq 0 ]
+		[[ ${lines[0]} =~ ^"  "(sudo )?"mtbpf $name" ]]
+		[[ $output == *"usage: mtbpf $name"* ]]
+		[[ $output == *"  -help, -h"* ]]
+		[ "$output" = "$("$O/mtbpf" help $name)" ]
+	done
+}
+
+# Each is parsed to its end, and then refused for want of a process 1234, or of Intel PT.
+@test "the examples in the help are no usage errors" {
+	[ ! -e /proc/1234 ] || skip "there is a process 1234 here"
+	for name in attach record watch list; do
+		while read -r line; do
+			eval "mtbpf_run ${line#mtbpf }"
+			[[ $output == *"no process with pid 1234"* || $output == *"Intel PT"* ]]
+		done < <("$O/mtbpf" $name -help | sed '/^$/,$d' | grep "mtbpf $name ")
+	done
+}
+
+@test "an unknown option: the nearest one, status 2" {
+	mtbpf_run attach -pid 1 -symbl main
+	[ "$status" -eq 2 ]
+	complains "attach: unknown option '-symbl'" "did you mean -symbol?"
+	mtbpf_run decode -uotput x
+	[ "$status" -eq 2 ]
+	complains "decode: unknown option '-uotput'" "did you mean -output?"
+	mtbpf_run check -zzz
+	[ "$status" -eq 2 ]
+	complains "unknown option '-zzz'" "mtbpf check -help"
+}
+
+@test "a prefix of two options names both" {
+	mtbpf_run attach -d 10ms
+	[ "$status" -eq 2 ]
+	complains "ambiguous option '-d'" "-delay-thresh, -duration-thresh"
+}
+
+@test "an option without its argument says what it takes" {
+	for args in "attach -pid" "attach -symbol -pid 1" "watch -pid 1 -timeout"; do
+		mtbpf_run $args
+		[ "$status" -eq 2 ]
+		complains "needs an argument" ": "
+	done
+}
+
+@test "a duration without a unit is refused: 10 of what?" {
+	for value in 10 10parsec ms -1ms 1e3s ""; do
+		mtbpf_run attach -pid 1 -symbol main -delay-thresh "$value"
+		[ "$status" -eq 2 ]
+		complains "-delay-thresh '$value' is not a duration" "10ns, 10us, 10ms or 10s"
+	done
+	mtbpf_run watch -pid 1 -symbol main -timeout 5
+	[ "$status" -eq 2 ]
+	complains "-timeout '5' is not a duration"
+	mtbpf_run attach -pid 1 -duration-thresh 1000000000000s
+	[ "$status" -eq 2 ]
+	complains "is too large" "292 years"
+}
+
+@test "a bad size, number or choice says what would be good" {
+	mtbpf_run attach -pid 1 -snapshot-size 4X
+	[ "$status" -eq 2 ]
+	complains "-snapshot-size '4X' is not a size" "256K, 4M"
+	mtbpf_run attach -pid self
+	[ "$status" -eq 2 ]
+	complains "-pid 'self' is not a whole number"
+	mtbpf_run attach -pid -5
+	[ "$status" -eq 2 ]
+	complains "-pid '-5' is not a whole number"
+	mtbpf_run attach -pid 1 -source sofd
+	[ "$status" -eq 2 ]
+	complains "-source 'sofd'" "pt, soft"
+	mtbpf_run decode x.mtbpf -print everything
+	[ "$status" -eq 2 ]
+	complains "-print 'everything'" "calls, branches"
+}
+
+@test "both thresholds, or one without a function, are refused with the difference" {
+	for name in attach record; do
+		mtbpf_run $name -pid 1 -symbol main -delay-thresh 1ms -duration-thresh 1ms
+		[ "$status" -eq 2 ]
+		complains "$name: -delay-thresh and -duration-thresh cannot both" "from one call to the next"
+		mtbpf_run $name -pid 1 -delay-thresh 1ms
+		[ "$status" -eq 2 ]
+		complains "$name: a threshold needs a function" "-symbol NAME"
+	done
+	mtbpf_run run -duration-thresh 1ms -- true
+	[ "$status" -eq 2 ]
+	complains "run: a threshold needs a function" "-symbol NAME"
+}
+
+@test "without -pid a command asks which process" {
+	for args in attach "attach -pid 0" record "list *" list; do
+		set -f; mtbpf_run $args; set +f
+		[ "$status" -eq 2 ]
+		complains "which process?" "-pid PID"
+	done
+	for args in watch "watch -pid 1" "watch -symbol main"; do
+		mtbpf_run $args
+		[ "$status" -eq 2 ]
+		complains "watch: which function of which process?" "-pid PID -symbol NAME"
+	done
+	mtbpf_run run
+	[ "$status" -eq 2 ]
+	complains "run: which program?" "-- CMD"
+	mtbpf_run decode
+	[ "$status" -eq 2 ]
+	complains "decode: which recording?" "decode RECORDING"
+}
+
+@test "a word too many is named; a bare number was meant as a pid" {
+	mtbpf_run attach 4711
+	[ "$status" -eq 2 ]
+	complains "attach: what is '4711'?" "-pid 4711"
+	mtbpf_run watch -pid 1 -symbol main now
+	[ "$status" -eq 2 ]
+	complains "watch: what is 'now'?" "usage: mtbpf watch"
+	mtbpf_run check it
+	[ "$status" -eq 2 ]
+	complains "check: what is 'it'?"
+	mtbpf_run list -pid 1 'a*' 'b*'
+	[ "$status" -eq 2 ]
+	complains "one glob at a time"
+	mtbpf_run decode a.mtbpf b.mtbpf
+	[ "$status" -eq 2 ]
+	complains "one recording at a time"
+}
+
+@test "check: one line a need, with ok, missing or limited, and nothing on stderr" {
+	"$O/mtbpf" check >out 2>err || true
+	[ ! -s err ]
+	[ "$(grep -Evc '^[a-z_]+ +(ok|missing|limited) +[^ ]' out)" -eq 0 ]
+	for need in kernel btf intel_pt uprobe bpf ptrace perf; do
+		[ "$(grep -c "^$need " out)" -eq 1 ]
+	done
+}
+
+@test "check: status 1 and the way round it where something is missing" {
+	! has_pt || skip "nothing is missing: there is Intel PT"
+	mtbpf_run check
+	[ "$status" -eq 1 ]
+	[[ $output =~ intel_pt\ +missing\ .*"-source soft" ]]
+}
+
+@test "without Intel PT: why, what to use instead and what that costs; with -source pt the same" {
+	! has_pt || skip "there is Intel PT"
+	mtbpf_run attach -pid $$
+	[ "$status" -eq 2 ]
+	complains "no Intel PT: " "-source soft"
+	[[ $output == *"times slower"* ]]
+	first=$output
+	mtbpf_run attach -pid $$ -source pt
+	[ "$status" -eq 2 ]
+	[ "$output" = "$first" ]
+	mtbpf_run run -- true
+	[ "$status" -eq 2 ]
+	[ "$output" = "$first" ]
+	[ -z "$(ls)" ]
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# What tests of the whole program share: targets that are ended with the test, mtbpf, its messages.
+
+# mtbpf_run ARGS: like run; no test waits for ever. The exit code is $status, stdout and stderr $output.
+mtbpf_run() {
+	run timeout -k 5 "${LIMIT:-20}" "$O/mtbpf" "$@"
+	printf '%s\n' "mtbpf $*" "$output" "-> $status"
+}
+
+# start NAME ARGS: a sample program in the background that has said its pid: $target.
+start() {
+	local name=$1 log
+	shift
+	log=$(mktemp "$BATS_TEST_TMPDIR/$name.XXXXXX")
+	"$O/programs/$name" "$@" >"$log" 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 grep -q '^pid ' "$log"
+}
+
+# attach ARGS: mtbpf attach in the background, $attached, that has begun to wait; its lines are in
+# $attach_log. It gets its signals as in a terminal: bash ignores SIGINT for what runs behind it.
+attach() {
+	attach_log=$(mktemp "$BATS_TEST_TMPDIR/attach.XXXXXX")
+	env --default-signal=INT,HUP "$O/mtbpf" attach -source soft "$@" >"$attach_log" 2>&1 3>&- &
+	attached=$!
+	started+=("$attached")
+	eventually 10 grep -Eq '^(waiting|recording;)' "$attach_log"
+}
+
+# attach_ends SECONDS: waits for it; $status and $output as after run.
+attach_ends() {
+	eventually "$1" gone "$attached"
+	status=0
+	wait "$attached" || status=$?
+	output=$(<"$attach_log")
+	printf '%s\n' "$output" "-> $status"
+}
+
+# Exited, or collected: a zombie is gone.
+gone() {
+	! grep -qs '^State:[[:space:]][^ZX]' "/proc/$1/status"
+}
+
+# eventually SECONDS COMMAND: true as soon as the command is.
+eventually() {
+	local left=$(($1 * 50))
+	shift
+	until "$@"; do
+		((left-- > 0)) || return 1
+		sleep 0.02
+	done
+}
+
+# End what a test started: by pid, and nothing else.
+end_started() {
+	local pid
+	for pid in "${started[@]}"; do
+		kill -CONT "$pid" 2>/dev/null || continue
+		kill "$pid" 2>/dev/null
+	done
+	for pid in "${started[@]}"; do
+		eventually 5 gone "$pid" || kill -9 "$pid" 2>/dev/null
+	done
+	started=()
+}
+
+# complains TEXT [HINT]: one line on what failed with the text in it, and one on what to do.
+complains() {
+	local line errors=0 hints=0
+	for line in "${lines[@]}"; do
+		case $line in
+		mtbpf:*) ((++errors)); [[ $line == *"$1"* ]] || return 1 ;;
+		hint:*) ((++hints)); [[ $hints -gt 1 || $line == *"${2:-}"* ]] || return 1 ;;
+		esac
+	done
+	[ "$errors" -eq 1 ] && [ "$hints" -ge 1 ]
+}
+
+has_pt() {
+	[ -e /sys/bus/event_source/devices/intel_pt ]
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "capture/pt/explain.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "capture/pt/pmu.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/units.h"
+
+static bool cpuinfo_has(const char *word)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	return !fs__read("/proc/cpuinfo", &text, &len) && strstr(text, word);
+}
+
+void pt_explain__no_pmu(void)
+{
+	if (cpuinfo_has("hypervisor"))
+		log__error("no Intel PT: this is a virtual machine, and no hypervisor hands PT to "
+			   "its guests");
+	else if (!cpuinfo_has("GenuineIntel"))
+		log__error("no Intel PT: this CPU is not Intel's");
+	else
+		log__error("no Intel PT: the kernel has no intel_pt PMU (" PT_PMU_PATH ")");
+	log__hint("-source soft works on any machine, but single-steps the target: it runs about "
+		  "10,000 times slower while mtbpf waits");
+}
+
+static long read_sysctl(const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	return fs__read(path, &text, &len) ? -1 : strtol(text, NULL, 10);
+}
+
+/* kernel/events/core.c: perf_mmap(): what exceeds perf_event_mlock_kb goes against the limit. */
+static void explain_memlock(size_t aux_size)
+{
+	char size[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
+	struct rlimit rlimit = {0};
+
+	getrlimit(RLIMIT_MEMLOCK, &rlimit);
+	log__error("cannot lock %s a thread for the trace: the limit is %s, and "
+		   "kernel.perf_event_mlock_kb %ld a CPU",
+		   units__format_size(size, aux_size), units__format_size(limit, rlimit.rlim_cur),
+		   read_sysctl("/proc/sys/kernel/perf_event_mlock_kb"));
+	log__hint("a smaller -snapshot-size fits; CAP_IPC_LOCK lifts the limit (or ulimit -l)");
+}
+
+void pt_explain__open(int err, size_t aux_size)
+{
+	char size[UNITS_TEXT_SIZE];
+
+	switch (-err) {
+	case EPERM:
+		if (aux_size) {
+			explain_memlock(aux_size);
+			return;
+		}
+		/* fallthrough */
+	case EACCES:
+		log__error("cannot open Intel PT: %s", strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
+			  read_sysctl("/proc/sys/kernel/perf_event_paranoid"));
+		return;
+	case EBUSY:
+		log__error("Intel PT is in use already: EBUSY");
+		log__hint(
+			"another mtbpf, perf or debugger traces this thread or CPU; one at a time");
+		return;
+	case ESRCH:
+		log__error("the process has exited");
+		log__hint("start it again, and attach to its new pid");
+		return;
+	case ENOMEM:
+		log__error("no memory for a trace of %s a thread",
+			   units__format_size(size, aux_size));
+		log__hint("a smaller -snapshot-size needs less");
+		return;
+	default:
+		log__error("cannot record with Intel PT: %s", strerror(-err));
+		log__hint("'mtbpf check' shows what this machine has");
+	}
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Why Intel PT cannot be had, and what helps: one line and a hint on stderr. */
+#ifndef MTBPF_CAPTURE_PT_EXPLAIN_H
+#define MTBPF_CAPTURE_PT_EXPLAIN_H
+
+#include <stddef.h>
+
+/* There is no intel_pt PMU: the most likely reason. */
+void pt_explain__no_pmu(void);
+/* Opening or mapping an event failed with -errno; aux_size: the AUX area asked for, 0: none. */
+void pt_explain__open(int err, size_t aux_size);
+
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "capture/pt/pmu.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+
+static FILE *open_attribute(const char *folder, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PT_PMU_PATH "/%s%s", folder, name);
+	return fopen(path, "re");
+}
+
+static struct pt_field read_field(const char *name)
+{
+	_cleanup_fclose_ FILE *f = open_attribute("format/", name);
+	unsigned int low, high;
+	int n = f ? fscanf(f, "config:%u-%u", &low, &high) : 0;
+
+	if (n < 1 || low > 63)
+		return (struct pt_field){0};
+	if (n == 1)
+		high = low;
+	if (high < low || high > 63)
+		return (struct pt_field){0};
+	return (struct pt_field){(uint8_t)low, (uint8_t)(high - low + 1)};
+}
+
+static uint32_t read_number(const char *folder, const char *name, const char *format)
+{
+	_cleanup_fclose_ FILE *f = open_attribute(folder, name);
+	unsigned int value;
+
+	return f && fscanf(f, format, &value) == 1 ? value : 0;
+}
+
+int pt_pmu__read(struct pt_pmu *pmu)
+{
+	_cleanup_fclose_ FILE *type = open_attribute("", "type");
+	_cleanup_fclose_ FILE *ratio = NULL;
+
+	*pmu = (struct pt_pmu){0};
+	if (!type)
+		return -errno;
+	if (fscanf(type, "%u", &pmu->type) != 1)
+		return -EINVAL;
+	pmu->pt = read_field("pt");
+	pmu->cyc = read_field("cyc");
+	pmu->mtc = read_field("mtc");
+	pmu->tsc = read_field("tsc");
+	pmu->noretcomp = read_field("noretcomp");
+	pmu->branch = read_field("branch");
+	pmu->mtc_period = read_field("mtc_period");
+	pmu->cyc_thresh = read_field("cyc_thresh");
+	pmu->psb_period = read_field("psb_period");
+	pmu->cap_mtc = read_number("caps/", "mtc", "%x");
+	pmu->cap_psb_cyc = read_number("caps/", "psb_cyc", "%x");
+	pmu->cap_mtc_periods = read_number("caps/", "mtc_periods", "%x");
+	pmu->cap_cycle_thresholds = read_number("caps/", "cycle_thresholds", "%x");
+	pmu->cap_psb_periods = read_number("caps/", "psb_periods", "%x");
+	pmu->max_nonturbo_ratio = read_number("", "max_nonturbo_ratio", "%u");
+	ratio = open_attribute("", "tsc_art_ratio");
+	if (ratio && fscanf(ratio, "%u:%u", &pmu->tsc_art_num, &pmu->tsc_art_den) != 2)
+		pmu->tsc_art_num = pmu->tsc_art_den = 0;
+	return 0;
+}
+
+static uint64_t put(struct pt_field field, uint64_t value)
+{
+	if (!field.width || value >> field.width)
+		return 0;
+	return value << field.shift;
+}
+
+/* The legal value nearest to what is wanted, the lower of two; 0 where none is. */
+static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
+{
+	for (unsigned int d = 0; d < 32; d++) {
+		if (d <= wanted && legal >> (wanted - d) & 1)
+			return wanted - d;
+		if (wanted + d < 32 && legal >> (wanted + d) & 1)
+			return wanted + d;
+	}
+	return 0;
+}
+
+static uint64_t cycle_config(const struct pt_pmu *pmu)
+{
+	return put(pmu->cyc, 1) | put(pmu->cyc_thresh, nearest_legal(pmu->cap_cycle_thresholds, 1));
+}
+
+uint64_t pt_pmu__config(const struct pt_pmu *pmu, enum pt_resolution wanted,
+			enum pt_resolution *granted)
+{
+	bool cycles = wanted != PT_RESOLUTION_LOW && pmu->cap_psb_cyc && pmu->cyc.width;
+	/* perf's own default for MTC; with cycles, as often as the CPU can. */
+	unsigned int mtc_period = cycles ? 0 : 3;
+	uint64_t config = put(pmu->tsc, 1);
+
+	/* Bit 0 only tells the kernel that `branch` is meant as it says: both or neither. */
+	if (pmu->pt.width && pmu->branch.width)
+		config |= put(pmu->pt, 1) | put(pmu->branch, 1);
+	if (pmu->cap_mtc)
+		config |= put(pmu->mtc, 1) |
+			  put(pmu->mtc_period, nearest_legal(pmu->cap_mtc_periods, mtc_period));
+	/* PSBs as often as can be: a wrapped buffer loses what lies before its first. */
+	if (pmu->cap_psb_cyc)
+		config |= put(pmu->psb_period, nearest_legal(pmu->cap_psb_periods, 0));
+	if (cycles)
+		config |= cycle_config(pmu);
+	if (cycles && wanted == PT_RESOLUTION_HIGH)
+		config |= put(pmu->noretcomp, 1);
+	*granted = cycles ? wanted : PT_RESOLUTION_LOW;
+	return config;
+}
+
+/* CPUID 1: the errata go by it (libipt's pt_cpu_errata()). */
+static void describe_cpu(struct rec_pt_config *out)
+{
+	unsigned int eax, ebx, ecx, edx, vendor;
+
+	if (!__get_cpuid(0, &eax, &vendor, &ecx, &edx) || vendor != 0x756e6547 /* "Genu" */)
+		return;
+	if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+		return;
+	out->cpu_family = eax >> 8 & 0xf;
+	out->cpu_model = eax >> 4 & 0xf;
+	out->cpu_stepping = eax & 0xf;
+	if (out->cpu_family == 0xf)
+		out->cpu_family += eax >> 20 & 0xff;
+	if (out->cpu_family == 6 || out->cpu_family >= 0xf)
+		out->cpu_model += (eax >> 16 & 0xf) << 4;
+}
+
+void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_config *out)
+{
+	uint64_t mtc_mask = (1ull << pmu->mtc_period.width) - 1;
+
+	*out = (struct rec_pt_config){
+		.config = config,
+		.nom_freq = pmu->max_nonturbo_ratio,
+		.tsc_ctc_num = pmu->tsc_art_num,
+		.tsc_ctc_den = pmu->tsc_art_den,
+		.mtc_freq = (uint32_t)(config >> pmu->mtc_period.shift & mtc_mask),
+	};
+	describe_cpu(out);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The intel_pt PMU as sysfs describes it, and the config that a recording asks of it. */
+#ifndef MTBPF_CAPTURE_PT_PMU_H
+#define MTBPF_CAPTURE_PT_PMU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/recording.h"
+
+#define PT_PMU_PATH "/sys/bus/event_source/devices/intel_pt"
+
+/* Where a setting lies in attr.config (format/NAME: "config:14-17"); width 0: the PMU lacks it. */
+struct pt_field {
+	uint8_t shift, width;
+};
+
+struct pt_pmu {
+	uint32_t type;
+	struct pt_field pt, cyc, mtc, tsc, noretcomp, branch, mtc_period, cyc_thresh, psb_period;
+	/* caps/: the last three are bitmaps of legal values. */
+	uint32_t cap_mtc, cap_psb_cyc, cap_mtc_periods, cap_cycle_thresholds, cap_psb_periods;
+	uint32_t max_nonturbo_ratio;
+	uint32_t tsc_art_num, tsc_art_den; /* CPUID 15H EBX, EAX */
+};
+
+/* As in magic-trace: how much of the buffer goes into timing. */
+enum pt_resolution {
+	PT_RESOLUTION_LOW,    /* MTC only */
+	PT_RESOLUTION_NORMAL, /* a cycle count with every packet */
+	PT_RESOLUTION_HIGH,   /* and every return in full: time at each */
+};
+
+/* Prints nothing. 0 or -errno: -ENOENT there is no such PMU. */
+int pt_pmu__read(struct pt_pmu *pmu);
+
+/*
+ * attr.config of a user's branch trace with this resolution, as near as the PMU's caps allow;
+ * *granted is the resolution reached (LOW where the CPU has no cycle packets).
+ * arch/x86/events/intel/pt.c: pt_event_valid().
+ */
+uint64_t pt_pmu__config(const struct pt_pmu *pmu, enum pt_resolution wanted,
+			enum pt_resolution *granted);
+
+/* What a decoder must know of a stream recorded with config on this machine. */
+void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_config *out);
+
+#endif

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+/* The pt source: Intel PT through perf, a ring a thread. */
+#include "capture/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/pt/explain.h"
+#include "capture/pt/perf_clock.h"
+#include "capture/pt/pmu.h"
+#include "capture/pt/pt_thread.h"
+#include "capture/pt/sideband.h"
+#include "capture/tracefs_probe.h"
+#include "target/process.h"
+#include "util/log.h"
+#include "util/units.h"
+
+#define AUX_MIN (4u << 10)
+#define AUX_MAX (1u << 30)
+
+struct source {
+	struct source_config config;
+	struct pt_pmu pmu;
+	struct pt_thread_config thread_config;
+	struct tracefs_probe *tracefs; /* several threads: one probe that all their events share */
+	VEC(struct pt_thread) threads;
+	struct sideband sideband;
+	struct recording pending; /* what the sideband has said so far */
+	struct clock_point first;
+	int epoll_fd, pid_fd;
+	bool frozen;
+};
+
+static int pt__probe(void)
+{
+	struct pt_pmu pmu;
+	enum pt_resolution granted;
+	struct perf_event_attr attr = {.size = sizeof(attr), .disabled = 1};
+	long fd;
+
+	if (pt_pmu__read(&pmu)) {
+		pt_explain__no_pmu();
+		return -ENODEV;
+	}
+	attr.type = pmu.type;
+	attr.config = pt_pmu__config(&pmu, PT_RESOLUTION_NORMAL, &granted);
+	attr.exclude_kernel = attr.exclude_hv = 1;
+	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0) {
+		int err = -errno;
+
+		pt_explain__open(err, 0);
+		return err;
+	}
+	close((int)fd);
+	return 0;
+}
+
+static size_t aux_size(uint64_t wanted)
+{
+	size_t size = AUX_MIN;
+
+	while (size < wanted && size < AUX_MAX)
+		size <<= 1;
+	return size;
+}
+
+static int watch_fd(struct source *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int add_thread(struct source *s, pid_t tid)
+{
+	struct pt_thread *t = VEC_PUSH(&s->threads);
+	int err = t ? pt_thread__open(t, tid, &s->thread_config) : -ENOMEM;
+
+	if (t && err)
+		s->threads.n--;
+	return err ? err : watch_fd(s, t->sideband);
+}
+
+/* Every thread there is; one that ends meanwhile is no error. */
+static int add_threads(struct source *s)
+{
+	pid_t *tids;
+	size_t n;
+	int err = process__threads(s->config.pid, &tids, &n);
+
+	if (err)
+		return err;
+	if (!s->config.multi_thread)
+		n = n ? 1 : 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		err = add_thread(s, tids[i]);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	free(tids);
+	return err ? err : s->threads.n ? 0 : -ESRCH;
+}
+
+static void close_threads(struct source *s)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		pt_thread__close(&s->threads.v[i]);
+	s->threads.n = 0;
+}
+
+static bool is_unsupported(int err)
+{
+	return err == -EINVAL || err == -EOPNOTSUPP;
+}
+
+/* Chosen by trying, best first: version numbers say little (6.12.117 has AUX pause too). */
+static int open_threads(struct source *s)
+{
+	int err = -EINVAL;
+
+	for (enum pt_freeze freeze = PT_FREEZE_PAUSE;
+	     is_unsupported(err) && freeze <= PT_FREEZE_DISABLE; freeze++) {
+		if (s->config.freeze_method && (int)freeze != s->config.freeze_method - 1)
+			continue;
+		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
+			break;
+		close_threads(s);
+		s->thread_config.freeze = freeze;
+		err = add_threads(s);
+	}
+	if (is_unsupported(err) && s->config.immediate_stop) {
+		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
+		log__hint(
+			"without it the trace is frozen from user space, some 50 us after the hit");
+	} else if (err) {
+		pt_explain__open(err, s->thread_config.aux_size);
+	}
+	return err;
+}
+
+static int open_tracefs(struct source *s)
+{
+	int err;
+
+	if (!s->config.probe || !s->config.multi_thread)
+		return 0;
+	err = tracefs_probe__create(&s->tracefs, s->config.probe);
+	if (!err)
+		s->thread_config.tracepoint = tracefs_probe__id(s->tracefs);
+	return err;
+}
+
+static int open_all(struct source *s)
+{
+	enum pt_resolution granted;
+	int err;
+
+	if (pt_pmu__read(&s->pmu)) {
+		pt_explain__no_pmu();
+		return -ENODEV;
+	}
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
+	s->thread_config = (struct pt_thread_config){
+		.pmu_type = s->pmu.type,
+		.pt_config =
+			pt_pmu__config(&s->pmu, (enum pt_resolution)s->config.resolution, &granted),
+		.aux_size = aux_size(s->config.snapshot_size),
+		.probe = s->config.probe,
+	};
+	if (granted != (enum pt_resolution)s->config.resolution)
+		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");
+	if (s->epoll_fd < 0 || s->pid_fd < 0)
+		return -errno;
+	err = watch_fd(s, s->pid_fd);
+	if (!err)
+		err = open_tracefs(s);
+	return err ? err : open_threads(s);
+}
+
+static void pt__close(struct source *s);
+
+static struct source *pt__open(const struct source_config *config)
+{
+	struct source *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return NULL;
+	s->config = *config;
+	s->epoll_fd = s->pid_fd = -1;
+	recording__init(&s->pending);
+	s->sideband = (struct sideband){.pid = config->pid, .rec = &s->pending};
+	err = open_all(s);
+	if (!err)
+		return s;
+	pt__close(s);
+	errno = -err;
+	return NULL;
+}
+
+/* A thread's event of its own takes the gate for all: with tracefs they share one call. */
+static int pt__probe_event(const struct source *s)
+{
+	return s->threads.n ? s->threads.v[0].probe : -1;
+}
+
+static int add_initial_threads(struct source *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->threads.n && !err; i++) {
+		struct rec_thread thread = {.pid = s->config.pid,
+					    .tid = s->threads.v[i].tid,
+					    .start_ns = s->first.perf_ns};
+
+		process__thread_name(thread.pid, thread.tid, thread.comm);
+		err = recording__add_thread(&s->pending, &thread);
+	}
+	return err;
+}
+
+/* The mappings of now, after the sideband has begun to tell of later ones. */
+static int add_initial_maps(struct source *s)
+{
+	struct mappings maps;
+	int err = mappings__read(&maps, s->config.pid);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < maps.n && !err; i++) {
+		const struct mapping *m = &maps.v[i];
+		struct rec_map map = {.time_ns = s->first.perf_ns,
+				      .start = m->start,
+				      .len = m->end - m->start,
+				      .pgoff = m->pgoff,
+				      .ino = m->ino,
+				      .maj = m->maj,
+				      .min = m->min,
+				      .pid = s->config.pid,
+				      .tid = s->config.pid,
+				      .path = m->path};
+
+		if (m->prot & 4 /* PROT_EXEC */)
+			err = recording__add_map(&s->pending, &map);
+	}
+	mappings__fini(&maps);
+	return err;
+}
+
+static int pt__start(struct source *s)
+{
+	int err = perf_clock__now(&s->first);
+
+	if (!err)
+		err = add_initial_threads(s);
+	if (!err)
+		err = add_initial_maps(s);
+	for (size_t i = 0; i < s->threads.n && !err; i++)
+		err = pt_thread__enable(&s->threads.v[i], &s->thread_config);
+	if (err)
+		pt_explain__open(err, s->thread_config.aux_size);
+	else
+		log__debug("pt: config %#llx, frozen %s",
+			   (unsigned long long)s->thread_config.pt_config,
+			   pt_freeze__name(s->thread_config.freeze));
+	return err;
+}
+
+static int pt__fd(const struct source *s)
+{
+	return s->epoll_fd;
+}
+
+static struct pt_thread *find_thread(struct source *s, pid_t tid)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i].tid == tid)
+			return &s->threads.v[i];
+	return NULL;
+}
+
+/* A thread that began after the start: some microseconds of it are missing. */
+static void follow(struct source *s, pid_t tid)
+{
+	struct rec_thread thread = {.pid = s->config.pid, .tid = tid};
+	struct clock_point now;
+	int err;
+
+	if (!s->config.multi_thread || s->frozen || find_thread(s, tid))
+		return;
+	err = add_thread(s, tid);
+	if (!err)
+		err = pt_thread__enable(&s->threads.v[s->threads.n - 1], &s->thread_config);
+	if (err) {
+		if (err != -ESRCH)
+			log__warn("thread %d is not recorded: %s", tid, strerror(-err));
+		return;
+	}
+	process__thread_name(s->config.pid, tid, thread.comm);
+	thread.start_ns = perf_clock__now(&now) ? 0 : now.perf_ns;
+	recording__add_thread(&s->pending, &thread);
+}
+
+static void drain(struct source *s)
+{
+	for (size_t i = 0; i < s->threads.n; i++) {
+		sideband__drain(&s->sideband, &s->threads.v[i].sideband_ring);
+		sideband__drain(&s->sideband, &s->threads.v[i].ring);
+	}
+	for (size_t i = 0; i < s->sideband.started.n; i++)
+		follow(s, s->sideband.started.v[i]);
+	for (size_t i = 0; i < s->sideband.ended.n; i++) {
+		struct pt_thread *t = find_thread(s, s->sideband.ended.v[i]);
+
+		if (t)
+			t->ended = true;
+	}
+	s->sideband.started.n = s->sideband.ended.n = 0;
+}
+
+static enum source_state pt__state(struct source *s)
+{
+	if (s->frozen)
+		return SOURCE_FROZEN;
+	drain(s);
+	return process__alive(s->config.pid) ? SOURCE_RUNNING : SOURCE_EXITED;
+}
+
+static int pt__freeze(struct source *s)
+{
+	if (s->frozen)
+		return 0;
+	for (size_t i = 0; i < s->threads.n; i++)
+		pt_thread__disable(&s->threads.v[i]);
+	s->frozen = true;
+	drain(s);
+	return 0;
+}
+
+static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->threads.n && !err; i++) {
+		struct rec_aux aux = {.pid = s->config.pid, .tid = s->threads.v[i].tid, .tsc = tsc};
+
+		err = perf_ring__read_aux(&s->threads.v[i].ring, &aux.data, &aux.size,
+					  &aux.wrapped);
+		if (!err)
+			err = recording__add_aux(rec, &aux);
+	}
+	return err;
+}
+
+static int read_sideband(struct source *s, struct recording *rec)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->pending.threads.n && !err; i++)
+		err = recording__add_thread(rec, &s->pending.threads.v[i]);
+	for (size_t i = 0; i < s->pending.maps.n && !err; i++)
+		err = recording__add_map(rec, &s->pending.maps.v[i]);
+	return err;
+}
+
+/* The kernel's own code in the target, which runs at return probes and single-stepped ones. */
+static int add_uprobes_page(struct source *s, struct recording *rec)
+{
+	uint8_t own[UPROBES_PAGE_SIZE];
+	size_t n = s->config.return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
+
+	if (!s->config.probe)
+		return 0;
+	return uprobes_page__add(rec, s->config.pid, s->first.perf_ns, own, n, s->config.probed);
+}
+
+/* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
+static void convert_hits(struct recording *rec, const struct clock_point *now)
+{
+	for (size_t i = 0; i < rec->hits.n; i++)
+		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
+	rec->frozen_ns = now->perf_ns;
+}
+
+static int pt__read(struct source *s, struct recording *rec)
+{
+	struct clock_point last;
+	int err = perf_clock__now(&last);
+
+	pt_pmu__describe(&s->pmu, s->thread_config.pt_config, &rec->pt);
+	if (!err) {
+		perf_clock__describe(&rec->pt, s->threads.v[0].ring.page, &s->first, &last);
+		convert_hits(rec, &last);
+		err = read_sideband(s, rec);
+	}
+	if (!err)
+		err = add_uprobes_page(s, rec);
+	if (!err)
+		err = read_aux(s, rec, last.tsc);
+	if (err)
+		log__error("cannot read what was recorded: %s", strerror(-err));
+	if (s->sideband.lost)
+		log__warn("%llu records of mappings and threads were lost: gaps may follow",
+			  (unsigned long long)s->sideband.lost);
+	if (s->sideband.aux_flags)
+		log__warn("the kernel reports gaps in the trace (AUX flags %#x)",
+			  s->sideband.aux_flags);
+	return err;
+}
+
+static const char *pt__freeze_name(const struct source *s)
+{
+	return pt_freeze__name(s->thread_config.freeze);
+}
+
+static void pt__close(struct source *s)
+{
+	if (!s)
+		return;
+	close_threads(s);
+	VEC_FINI(&s->threads);
+	tracefs_probe__remove(s->tracefs);
+	sideband__fini(&s->sideband);
+	recording__fini(&s->pending);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	if (s->pid_fd >= 0)
+		close(s->pid_fd);
+	free(s);
+}
+
+const struct source_ops source_pt = {
+	.name = "pt",
+	.about = "Intel Processor Trace: the target runs at full speed",
+	.probe = pt__probe,
+	.open = pt__open,
+	.probe_event = pt__probe_event,
+	.start = pt__start,
+	.fd = pt__fd,
+	.state = pt__state,
+	.freeze = pt__freeze,
+	.read = pt__read,
+	.freeze_name = pt__freeze_name,
+	.close = pt__close,
+};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "gate.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probe)
+{
+	*gate = (struct gate){
+		.by_return = trigger__needs_return(config),
+		.entry = {.path = probe->path, .offset = probe->offset, .pid = config->tgid},
+		/* It replaces the return address: it must be set at the function's entry. */
+		.ret = {.path = probe->path,
+			.offset = probe->entry_offset,
+			.pid = config->tgid,
+			.on_return = true},
+		.own_entry = -1,
+		.own_return = -1,
+	};
+	gate->trigger = trigger__new(config);
+	return gate->trigger ? 0 : -errno;
+}
+
+const struct uprobe_spec *gate__deciding(const struct gate *gate)
+{
+	return gate->by_return ? &gate->ret : &gate->entry;
+}
+
+static int open_own(struct gate *gate, bool is_return)
+{
+	int *own = is_return ? &gate->own_return : &gate->own_entry;
+
+	*own = uprobe_event__open(is_return ? &gate->ret : &gate->entry);
+	return *own < 0 ? *own : 0;
+}
+
+int gate__attach(struct gate *gate, int source_event)
+{
+	int entry, ret, err = 0;
+
+	if (source_event < 0)
+		err = open_own(gate, gate->by_return);
+	if (!err && gate->by_return)
+		err = open_own(gate, false);
+	if (err)
+		return err;
+	entry = gate->own_entry >= 0 ? gate->own_entry : source_event;
+	ret = gate->own_return >= 0 ? gate->own_return : source_event;
+	return trigger__attach(gate->trigger, entry, gate->by_return ? ret : -1);
+}
+
+void gate__close(struct gate *gate)
+{
+	trigger__free(gate->trigger);
+	gate->trigger = NULL;
+	if (gate->own_entry >= 0)
+		close(gate->own_entry);
+	if (gate->own_return >= 0)
+		close(gate->own_return);
+	gate->own_entry = gate->own_return = -1;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The trigger on its probe's events: joins trigger with the events that capture opens. */
+#ifndef MTBPF_GATE_H
+#define MTBPF_GATE_H
+
+#include "capture/uprobe_event.h"
+#include "probe.h"
+#include "trigger/trigger.h"
+
+struct gate {
+	struct trigger *trigger;
+	bool by_return; /* the return probe decides, and the entry only starts the clock */
+	struct uprobe_spec entry, ret;
+	int own_entry, own_return; /* events that are ours; -1: none, or the source's */
+};
+
+/* Loads the trigger for a probe. 0, or -errno after a line and a hint. gate__close() in any case.
+ */
+int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probe);
+
+/* The probe that decides: the one whose event a source may want in its own group. */
+const struct uprobe_spec *gate__deciding(const struct gate *gate);
+
+/*
+ * Sets the probes and attaches. source_event is the deciding event where the source has opened it;
+ * -1: it is opened here. 0, or -errno after a line and a hint.
+ */
+int gate__attach(struct gate *gate, int source_event);
+
+/* Detaches, and removes the probes that are ours. */
+void gate__close(struct gate *gate);
+
+#endif
