@@ -245,15 +245,6 @@ static void test_without_compression_every_return_has_a_tip(void **state)
 	assert_packets(&f->out, HEAD ", tip 16:401005");
 }
 
-static void test_a_return_without_a_call_has_a_tip(void **state)
-{
-	struct fixture *f = *state;
-
-	start(f, NO_PSB, NEVER, true);
-	pt_stream__ret(&f->stream, C);
-	assert_packets(&f->out, HEAD ", tip 16:401200");
-}
-
 static void test_a_return_elsewhere_has_a_tip_and_ends_compression(void **state)
 {
 	struct fixture *f = *state;
@@ -390,7 +381,6 @@ int main(void)
 		TEST(test_a_psb_that_is_due_while_disabled_names_no_ip),
 		TEST(test_a_return_to_its_call_is_a_bit),
 		TEST(test_without_compression_every_return_has_a_tip),
-		TEST(test_a_return_without_a_call_has_a_tip),
 		TEST(test_a_return_elsewhere_has_a_tip_and_ends_compression),
 		TEST(test_a_call_to_the_next_instruction_is_not_remembered),
 		TEST(test_the_return_stack_holds_64),

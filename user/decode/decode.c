@@ -81,7 +81,7 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 }
 
 /* Code that takes more direct branches in a row is not what ran: it would go on for ever. */
-#define MAX_DIRECT (1u << 14)
+#define MAX_DIRECT (1u << 12)
 
 /* Where it goes is in no packet. */
 static bool is_direct(const struct insn *insn)
