@@ -24,6 +24,7 @@ int exit_code_for(int err)
 	case ENODATA:
 	case ENOEXEC:
 	case ENODEV:
+	case ENAMETOOLONG:
 	case EILSEQ:
 		return EXIT_USAGE;
 	default:

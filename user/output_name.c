@@ -10,12 +10,14 @@
 static const char *const trace_suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
 #define RECORDING_SUFFIX ".mtbpf"
 
-/* The length of name without suffix, or 0. */
+/* The length of name without suffix, or 0 where nothing but a folder is left. */
 static size_t stem(const char *name, const char *suffix)
 {
 	size_t n = strlen(name), s = strlen(suffix);
 
-	return n > s && !strcmp(name + n - s, suffix) ? n - s : 0;
+	if (n <= s || strcmp(name + n - s, suffix) || name[n - s - 1] == '/')
+		return 0;
+	return n - s;
 }
 
 int output_names__from(struct output_names *names, const char *output)
@@ -25,9 +27,9 @@ int output_names__from(struct output_names *names, const char *output)
 	if (!output)
 		output = "trace.fxt";
 	if (strlen(output) + sizeof(RECORDING_SUFFIX) > PATH_MAX) {
-		log__error("the output's name is too long: %zu bytes", strlen(output));
-		log__hint("names end at %d bytes", PATH_MAX);
-		return -EINVAL;
+		log__error("the name of the output is too long: %zu bytes", strlen(output));
+		log__hint("a path has at most %d", PATH_MAX - 1);
+		return -ENAMETOOLONG;
 	}
 	n = stem(output, RECORDING_SUFFIX);
 	if (n) {

@@ -46,6 +46,9 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
 	probe->offset = probe->entry_offset + probe->site.skip;
+	code += probe->site.skip;
+	len -= probe->site.skip;
+	memcpy(probe->code, code, len < sizeof(probe->code) ? len : sizeof(probe->code));
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct probe {
 	uint64_t ip;	       /* run-time address; 0 where the program does not run yet */
 	char name[256];	       /* the function's, for people */
 	struct probe_site site;
+	uint8_t code[16]; /* at the probe; zeroes behind the function's end */
 };
 
 /*

@@ -211,6 +211,7 @@ static int open_source(struct session *s)
 	};
 	int event, err = 0;
 
+	memcpy(config.probed, s->probe.code, sizeof(config.probed));
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;

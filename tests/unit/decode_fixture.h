@@ -252,7 +252,8 @@ static inline void traced__decode_bytes(struct traced *t, const uint8_t *bytes, 
 	struct images *images = images__new(&t->rec);
 	struct code_map *map = code_map__new();
 
-	memcpy(copy, bytes, n);
+	if (n)
+		memcpy(copy, bytes, n);
 	t->seen.list.n = 0;
 	t->totals = (struct decode_totals){0};
 	assert_int_equal(decode__thread(&t->rec, &aux, images, map, traced__take, t, &t->totals),

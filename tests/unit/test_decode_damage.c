@@ -82,6 +82,28 @@ static void test_a_ring_that_wrapped_anywhere(void **state)
 	check_every_cut(77, 25, false);
 }
 
+/* An interrupt right behind the PSB: the thread was there, and ran nothing. */
+static void test_a_stream_that_begins_where_it_was_left(void **state)
+{
+	struct traced t;
+	size_t psb;
+
+	traced__init(&t, 60, NO_TSC, true);
+	traced__enable(&t, 8);
+	while (first_psb(&t.out, 1) == t.out.bytes.n)
+		traced__jump_indirect(&t, 0, 8, 8);
+	t.taken.list.n = 0;
+	psb = first_psb(&t.out, 1);
+	traced__expect(&t, BRANCH_BEGIN, 0, 0, 8, 0);
+	traced__async(&t, 0, 8);
+	traced__enable(&t, 8);
+	traced__call_indirect(&t, 1, 8, G);
+	traced__async(&t, 0, G);
+	traced__decode_bytes(&t, t.out.bytes.v + psb, t.out.bytes.n - psb);
+	assert_decoded(&t);
+	traced__fini(&t);
+}
+
 /* A cut end: what was decoded is right, and nothing is made up. */
 static void test_a_stream_that_ends_anywhere(void **state)
 {
@@ -357,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_ring_that_wrapped_anywhere),
+		cmocka_unit_test(test_a_stream_that_begins_where_it_was_left),
 		cmocka_unit_test(test_a_stream_that_ends_anywhere),
 		cmocka_unit_test(test_an_overflow_is_a_gap),
 		cmocka_unit_test(test_overflow_while_out_of_user_code),

@@ -1,4 +1,9 @@
 # Tests on kernels of our own, in VMs: tests/vm/README.
+VM_TESTS := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/vm/test_*.c))
+
 .PHONY: test-vm
-test-vm: tests
+test-vm: tests $(VM_TESTS)
 	$(Q)O=$(O) tests/vm/run
+
+$(VM_TESTS:=.o): | $(O)/.test-deps-ok
+-include $(VM_TESTS:=.d)

@@ -101,6 +101,9 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 		if (!inside(r, ids))
 			return damaged(r, "an event's ids lie outside of the file");
 		for (uint64_t at = 0; at == 0 || at + 8 <= ids.size; at += 8) {
+			/* Each id has its 8 bytes; many sections over the same ones are no file. */
+			if (r->events.n > r->size / 8)
+				return damaged(r, "its lists of ids overlap");
 			event = VEC_PUSH(&r->events);
 			if (!event)
 				return -ENOMEM;
@@ -325,15 +328,13 @@ static void read_cpuid(struct perf_reader *r, struct perf_data_section s)
 	char text[64];
 	size_t n;
 
-	if (!inside(r, s) || s.size < 4)
-		return;
 	n = s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1;
 	memcpy(text, r->data + s.offset + 4, n);
 	text[n] = 0;
 	sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model, &pt->cpu_stepping);
 }
 
-static void read_features(struct perf_reader *r, const struct perf_data_header *header)
+static int read_features(struct perf_reader *r, const struct perf_data_header *header)
 {
 	uint64_t at = header->data.offset + header->data.size;
 
@@ -343,12 +344,15 @@ static void read_features(struct perf_reader *r, const struct perf_data_header *
 		if (!(header->features[0] >> bit & 1))
 			continue;
 		if (at > r->size || r->size - at < sizeof(s))
-			return;
+			return damaged(r, "it is cut");
 		memcpy(&s, r->data + at, sizeof(s));
 		at += sizeof(s);
-		if (bit == PERF_FEATURE_CPUID)
+		if (!inside(r, s))
+			return damaged(r, "it is cut");
+		if (bit == PERF_FEATURE_CPUID && s.size >= 4)
 			read_cpuid(r, s);
 	}
+	return 0;
 }
 
 static int read_all(struct perf_reader *r)
@@ -374,9 +378,10 @@ static int read_all(struct perf_reader *r)
 		err = read_record(r, r->data + at, end - at, &used);
 		at += err ? 0 : used;
 	}
+	if (!err)
+		err = read_features(r, &header);
 	if (err)
 		return err;
-	read_features(r, &header);
 	if (!r->have_info) {
 		r->why = "there is no Intel PT in it";
 		return -ENODATA;

@@ -116,12 +116,22 @@ int recording__write(const struct recording *rec, const char *path)
 	return err;
 }
 
+/* In a recording somebody sent, a link leads out of it, and a pipe waits for ever. */
+static int read_file(const char *path, char **data, size_t *size)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) ? fs__read(path, data, size) : -EINVAL;
+}
+
 static int read_image(void *ctx, const char *file, char **data, size_t *size)
 {
 	char path[PATH_MAX];
 	int err = path_in(path, ctx, file);
 
-	return err ? err : fs__read(path, data, size);
+	return err ? err : read_file(path, data, size);
 }
 
 static int read_meta(struct recording *rec, const char *dir)
@@ -132,7 +142,7 @@ static int read_meta(struct recording *rec, const char *dir)
 	int err = path_in(path, dir, "meta.json");
 
 	if (!err)
-		err = fs__read(path, &text, &len);
+		err = read_file(path, &text, &len);
 	if (err == -ENOENT) {
 		log__error("%s is incomplete: it has no meta.json", dir);
 		log__hint("mtbpf was killed, or the disk was full, before it was written");
@@ -153,7 +163,7 @@ static int read_meta(struct recording *rec, const char *dir)
 static int read_data(struct recording *rec, const char *path)
 {
 	const char *why = NULL;
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	void *data;
 	int err;

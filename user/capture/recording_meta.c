@@ -112,7 +112,7 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	const cJSON *item;
 	int err = 0;
 
-	if (!cJSON_IsNumber(version))
+	if (!cJSON_IsNumber(version) || version->valueint < 1)
 		return -EINVAL;
 	if (version->valueint > RECORDING_VERSION)
 		return -EPROTO;

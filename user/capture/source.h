@@ -10,13 +10,16 @@
 
 #include "capture/recording.h"
 #include "capture/uprobe_event.h"
+#include "capture/uprobes_page.h"
 
 struct source;
 
 struct source_config {
-	pid_t pid;			 /* the process; all of its threads are recorded */
-	uint64_t snapshot_size;		 /* bytes a thread; rounded up to a power of two */
-	const struct uprobe_spec *probe; /* what triggers; NULL: nothing does */
+	pid_t pid;			   /* the process; all of its threads are recorded */
+	uint64_t snapshot_size;		   /* bytes a thread; rounded up to a power of two */
+	const struct uprobe_spec *probe;   /* what triggers; NULL: nothing does */
+	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
+					    */
 	bool multi_thread;	/* pt: a ring for every thread; else for the main thread only */
 	int resolution;		/* pt: enum pt_resolution */
 	int freeze_method;	/* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */

@@ -19,7 +19,7 @@
 
 #define GROUP "mtbpf"
 /* Closed events let go of the probe a little later (RCU). */
-#define REMOVE_TRIES    200
+#define REMOVE_TRIES	200
 #define REMOVE_PAUSE_US 10000
 
 struct tracefs_probe {
@@ -102,7 +102,8 @@ static int read_id(struct tracefs_probe *p)
 /* In the child: everything of ours but these two is closed, so that the probe is let go. */
 static void run_janitor(const struct tracefs_probe *p, int pipe_end)
 {
-	int low = p->dir < pipe_end ? p->dir : pipe_end, high = p->dir < pipe_end ? pipe_end : p->dir;
+	int low = p->dir < pipe_end ? p->dir : pipe_end,
+	    high = p->dir < pipe_end ? pipe_end : p->dir;
 	sigset_t all;
 	char byte;
 
@@ -162,7 +163,8 @@ static void explain(const struct uprobe_spec *spec, int err)
 	else if (strchr(spec->path, ' '))
 		log__hint("tracefs takes no path with a space in it: record one thread instead");
 	else
-		log__hint("is tracefs in this kernel? mount -t tracefs tracefs /sys/kernel/tracing");
+		log__hint(
+			"is tracefs in this kernel? mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
 int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec)

@@ -25,11 +25,11 @@ int uprobe_event__open(const struct uprobe_spec *spec);
 
 /* A uprobe event that freezes Intel PT. */
 struct uprobe_group {
-	pid_t tid;             /* the thread whose hits it takes */
-	int leader;            /* the group's leader; -1: it leads a group of its own */
-	bool pause;            /* attr.aux_pause: pauses the leader's AUX output at a hit */
-	bool disabled;         /* waits for PERF_EVENT_IOC_REFRESH */
-	uint32_t tracepoint;   /* the id of a tracefs uprobe; 0: a probe of its own, from spec */
+	pid_t tid;	     /* the thread whose hits it takes */
+	int leader;	     /* the group's leader; -1: it leads a group of its own */
+	bool pause;	     /* attr.aux_pause: pauses the leader's AUX output at a hit */
+	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */
+	uint32_t tracepoint; /* the id of a tracefs uprobe; 0: a probe of its own, from spec */
 };
 
 /*

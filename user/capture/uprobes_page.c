@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "capture/uprobes_page.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,4 +63,53 @@ size_t uprobes_page__read(uint8_t *page, size_t size)
 	}
 	close(fd);
 	return n;
+}
+
+/* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES; slot 0 is the trampoline's. */
+#define SLOT_SIZE 128
+
+static bool is_known(const struct recording *rec, pid_t pid, uint64_t start)
+{
+	for (size_t i = 0; i < rec->maps.n; i++)
+		if (rec->maps.v[i].pid == pid && rec->maps.v[i].start == start &&
+		    !strcmp(rec->maps.v[i].path, "[uprobes]"))
+			return true;
+	return false;
+}
+
+static int add_page(struct recording *rec, const struct mapping *m, const uint8_t *own_page,
+		    size_t own_page_len, const uint8_t *probed)
+{
+	uint8_t page[UPROBES_PAGE_SIZE] = {0};
+	struct rec_image image = {
+		.path = "[uprobes]", .start = m->start, .data = page, .size = sizeof(page)};
+
+	memcpy(page, own_page, own_page_len < SLOT_SIZE ? own_page_len : SLOT_SIZE);
+	for (size_t at = SLOT_SIZE; at < sizeof(page); at += SLOT_SIZE)
+		memcpy(page + at, probed, UPROBES_INSN_SIZE);
+	return recording__add_image(rec, &image);
+}
+
+int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const uint8_t *own_page,
+		      size_t own_page_len, const uint8_t probed[static UPROBES_INSN_SIZE])
+{
+	const struct mapping *m;
+	struct mappings maps;
+	int err = 0;
+
+	/* A process that has exited has none to show. */
+	if (mappings__read(&maps, pid))
+		return 0;
+	m = find_path(&maps, "[uprobes]");
+	if (m && !is_known(rec, pid, m->start))
+		err = recording__add_map(rec, &(struct rec_map){.time_ns = time_ns,
+								.start = m->start,
+								.len = m->end - m->start,
+								.pid = pid,
+								.tid = pid,
+								.path = m->path});
+	if (m && !err)
+		err = add_page(rec, m, own_page, own_page_len, probed);
+	mappings__fini(&maps);
+	return err;
 }

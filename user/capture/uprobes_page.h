@@ -9,11 +9,26 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/recording.h"
+
+#define UPROBES_PAGE_SIZE 4096
+#define UPROBES_INSN_SIZE 16
 
 /*
  * Copies the page, at most size bytes. The count; 0 where no return probe can be set (rights, no
  * uprobe PMU), after a line on stderr.
  */
 size_t uprobes_page__read(uint8_t *page, size_t size);
+
+/*
+ * Adds the page as process pid has it to rec, if it has one: its mapping from time_ns on, and its
+ * code: the trampoline of return probes in the first slot where own_page_len is not 0 (what
+ * uprobes_page__read() gave), and the probed instruction in all others, where the kernel
+ * single-steps a copy of it. 0 or -ENOMEM.
+ */
+int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const uint8_t *own_page,
+		      size_t own_page_len, const uint8_t probed[static UPROBES_INSN_SIZE]);
 
 #endif

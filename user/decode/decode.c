@@ -207,6 +207,8 @@ static int decode_all(struct decoder *d)
 	return decoder__hand_on(d, &branch);
 }
 
+#define PSB_SIZE 16
+
 static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip,
 		     void *context)
 {
@@ -253,7 +255,8 @@ int decode__thread(const struct recording *rec, const struct rec_aux *aux, struc
 	struct pt_config config;
 	int err;
 
-	if (!aux->size)
+	/* Less than a PSB; libipt would look for one behind the end. */
+	if (aux->size < PSB_SIZE)
 		return 0;
 	configure(&config, rec, aux);
 	d.blk = pt_blk_alloc_decoder(&config);

@@ -17,8 +17,7 @@ struct period {
 
 /* What one function (or kind of time outside of functions) did. */
 struct row {
-	const struct function *function;
-	uint8_t kind;
+	const void *key; /* the function, or the name of what is none */
 	const char *name;
 	uint64_t slow_ns, slow_calls;
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
@@ -40,9 +39,9 @@ static bool is_slow(const struct report *r, size_t period)
 	return period + 1 == r->periods.n;
 }
 
-static size_t hash(const struct function *function, uint8_t kind)
+static size_t hash(const void *key)
 {
-	return ((uintptr_t)function >> 4) * 0x9e3779b97f4a7c15ull + kind;
+	return ((uintptr_t)key * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
 static int rehash(struct report *r)
@@ -53,7 +52,7 @@ static int rehash(struct report *r)
 	if (!slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->rows.n; i++) {
-		size_t at = hash(r->rows.v[i].function, r->rows.v[i].kind) & (n - 1);
+		size_t at = hash(r->rows.v[i].key) & (n - 1);
 
 		while (slots[at])
 			at = (at + 1) & (n - 1);
@@ -67,22 +66,23 @@ static int rehash(struct report *r)
 
 static struct row *find_row(struct report *r, const struct call *call)
 {
-	uint8_t kind = call->function ? CALL_FUNCTION : call->kind;
+	const char *name = call__name(call);
+	const void *key = call->function ? (const void *)call->function : name;
 	struct row *row;
 	size_t at;
 
 	if (2 * r->rows.n >= r->n_slots && rehash(r))
 		goto failed;
-	at = hash(call->function, kind) & (r->n_slots - 1);
+	at = hash(key) & (r->n_slots - 1);
 	for (; r->slots[at]; at = (at + 1) & (r->n_slots - 1)) {
 		row = &r->rows.v[r->slots[at] - 1];
-		if (row->function == call->function && row->kind == kind)
+		if (row->key == key)
 			return row;
 	}
 	row = VEC_PUSH(&r->rows);
 	if (!row)
 		goto failed;
-	*row = (struct row){.function = call->function, .kind = kind, .name = call__name(call)};
+	*row = (struct row){.key = key, .name = name};
 	r->slots[at] = r->rows.n;
 	return row;
 failed:
@@ -223,9 +223,11 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 
 static int by_excess(const void *a, const void *b)
 {
-	int64_t x = ((const struct row *)a)->extra_ns, y = ((const struct row *)b)->extra_ns;
+	const struct row *x = a, *y = b;
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	if (x->extra_ns != y->extra_ns)
+		return x->extra_ns < y->extra_ns ? 1 : -1;
+	return strcmp(x->name, y->name);
 }
 
 static uint64_t mean(uint64_t sum, size_t n)

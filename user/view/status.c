@@ -1,26 +1,42 @@
 // SPDX-License-Identifier: MIT
 #include "view/status.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "util/log.h"
 #include "util/units.h"
 
+/* Appends what fits; returns the length. */
+__attribute__((format(printf, 3, 4))) static size_t append(char *buf, size_t n, const char *fmt,
+							   ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vsnprintf(buf + n, STATUS_TEXT_SIZE - n, fmt, args);
+	va_end(args);
+	if (len < 0)
+		return n;
+	return (size_t)len < STATUS_TEXT_SIZE - n ? n + (size_t)len : STATUS_TEXT_SIZE - 1;
+}
+
 const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view)
 {
 	char text[4][UNITS_TEXT_SIZE];
-	int n = snprintf(buf, STATUS_TEXT_SIZE, "%llu hits  %.1f/s", (unsigned long long)view->hits,
-			 view->hits_per_s);
+	size_t n = append(buf, 0, "%llu hits  %.1f/s", (unsigned long long)view->hits,
+			  view->hits_per_s);
 
 	if (view->delay_ns[2])
-		n += snprintf(buf + n, STATUS_TEXT_SIZE - (size_t)n, "  p50 %s  p99 %s  max %s",
-			      units__format_duration(text[0], view->delay_ns[0]),
-			      units__format_duration(text[1], view->delay_ns[1]),
-			      units__format_duration(text[2], view->delay_ns[2]));
+		n = append(buf, n, "  p50 %s  p99 %s  max %s",
+			   units__format_duration(text[0], view->delay_ns[0]),
+			   units__format_duration(text[1], view->delay_ns[1]),
+			   units__format_duration(text[2], view->delay_ns[2]));
 	if (view->threshold_ns)
-		snprintf(buf + n, STATUS_TEXT_SIZE - (size_t)n, "  threshold %s",
-			 units__format_duration(text[3], view->threshold_ns));
+		append(buf, n, "  threshold %s",
+		       units__format_duration(text[3], view->threshold_ns));
 	return buf;
 }
 

@@ -17,7 +17,10 @@ struct status_view {
 };
 
 #define STATUS_TEXT_SIZE 160
-/* "1,204 hits  52.1/s  p50 61 ms  p99 80 ms  max 83 ms  threshold 400 ms". Returns buf. */
+/*
+ * "1204 hits  52.1/s  p50 61.0 ms  p99 80.0 ms  max 83.0 ms  threshold 400 ms", cut where it does
+ * not fit. Returns buf.
+ */
 const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view);
 
 /* Redraws it in place on stderr, if that is a terminal; else does nothing. */

@@ -75,7 +75,8 @@ void pt_explain__open(int err, size_t aux_size)
 		return;
 	case EBUSY:
 		log__error("Intel PT is in use already: EBUSY");
-		log__hint("another mtbpf, perf or debugger traces this thread or CPU; one at a time");
+		log__hint(
+			"another mtbpf, perf or debugger traces this thread or CPU; one at a time");
 		return;
 	case ESRCH:
 		log__error("the process has exited");

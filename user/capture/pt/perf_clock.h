@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf's clock (sched_clock), against the TSC that PT packets carry and CLOCK_MONOTONIC that BPF has. */
+/* perf's clock (sched_clock), against the TSC that PT packets carry and CLOCK_MONOTONIC that BPF
+ * has. */
 #ifndef MTBPF_CAPTURE_PT_PERF_CLOCK_H
 #define MTBPF_CAPTURE_PT_PERF_CLOCK_H
 

@@ -15,7 +15,7 @@ struct perf_ring {
 	struct perf_event_mmap_page *page; /* NULL: not mapped */
 	uint8_t *data;
 	size_t data_size; /* a power of two */
-	uint8_t *aux;     /* NULL: none */
+	uint8_t *aux;	  /* NULL: none */
 	size_t aux_size;
 };
 
@@ -28,8 +28,8 @@ int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t a
 void perf_ring__unmap(struct perf_ring *ring);
 
 /*
- * Copies the next record whole, header included, and gives its room back. Its size, 0 where there is
- * none, -EMSGSIZE where it does not fit (it is skipped).
+ * Copies the next record whole, header included, and gives its room back. Its size, 0 where there
+ * is none, -EMSGSIZE where it does not fit (it is skipped).
  */
 int perf_ring__next(struct perf_ring *ring, void *record, size_t size);
 

@@ -91,8 +91,7 @@ static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
 
 static uint64_t cycle_config(const struct pt_pmu *pmu)
 {
-	return put(pmu->cyc, 1) |
-	       put(pmu->cyc_thresh, nearest_legal(pmu->cap_cycle_thresholds, 1));
+	return put(pmu->cyc, 1) | put(pmu->cyc_thresh, nearest_legal(pmu->cap_cycle_thresholds, 1));
 }
 
 uint64_t pt_pmu__config(const struct pt_pmu *pmu, enum pt_resolution wanted,

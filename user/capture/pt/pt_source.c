@@ -371,6 +371,17 @@ static int read_sideband(struct source *s, struct recording *rec)
 	return err;
 }
 
+/* The kernel's own code in the target, which runs at return probes and single-stepped ones. */
+static int add_uprobes_page(struct source *s, struct recording *rec)
+{
+	uint8_t own[UPROBES_PAGE_SIZE];
+	size_t n = s->config.return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
+
+	if (!s->config.probe)
+		return 0;
+	return uprobes_page__add(rec, s->config.pid, s->first.perf_ns, own, n, s->config.probed);
+}
+
 /* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
 static void convert_hits(struct recording *rec, const struct clock_point *now)
 {
@@ -390,6 +401,8 @@ static int pt__read(struct source *s, struct recording *rec)
 		convert_hits(rec, &last);
 		err = read_sideband(s, rec);
 	}
+	if (!err)
+		err = add_uprobes_page(s, rec);
 	if (!err)
 		err = read_aux(s, rec, last.tsc);
 	if (err)

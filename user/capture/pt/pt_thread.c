@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PT_DATA_SIZE       (16u << 10)
+#define PT_DATA_SIZE	   (16u << 10)
 #define SIDEBAND_DATA_SIZE (256u << 10)
 
 const char *pt_freeze__name(enum pt_freeze freeze)

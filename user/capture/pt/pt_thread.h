@@ -25,12 +25,12 @@ struct pt_thread_config {
 	size_t aux_size;
 	enum pt_freeze freeze;
 	const struct uprobe_spec *probe; /* NULL: nothing triggers */
-	uint32_t tracepoint;             /* see uprobe_group; 0 for a probe of its own */
+	uint32_t tracepoint;		 /* see uprobe_group; 0 for a probe of its own */
 };
 
 struct pt_thread {
 	pid_t tid;
-	int pt;       /* the intel_pt event */
+	int pt;	      /* the intel_pt event */
 	int probe;    /* the gated uprobe event in its group; -1: none */
 	int sideband; /* a dummy event of its own: it outlives the freeze */
 	struct perf_ring ring, sideband_ring;
@@ -38,8 +38,8 @@ struct pt_thread {
 };
 
 /*
- * Opens all events of a thread, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread is
- * gone; -EINVAL, -EOPNOTSUPP for PT_FREEZE_PAUSE: not on this kernel; -EBUSY Intel PT is in use;
+ * Opens all events of a thread, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread
+ * is gone; -EINVAL, -EOPNOTSUPP for PT_FREEZE_PAUSE: not on this kernel; -EBUSY Intel PT is in use;
  * -EPERM locked memory. Prints nothing.
  */
 int pt_thread__open(struct pt_thread *thread, pid_t tid, const struct pt_thread_config *config);

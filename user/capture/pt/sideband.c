@@ -8,7 +8,7 @@
 
 #define RECORD_MAX 65536
 /* sample_id: TID, TIME, CPU, IDENTIFIER, as pt_thread.c asks for them. */
-#define SAMPLE_ID_SIZE 32
+#define SAMPLE_ID_SIZE	32
 #define TIME_BEFORE_END 24
 
 /* The records' own layouts (include/uapi/linux/perf_event.h: enum perf_event_type). */
@@ -78,7 +78,8 @@ static int on_mmap2(struct sideband *s, const struct mmap2_record *r, uint64_t t
 
 static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t time_ns)
 {
-	struct rec_thread thread = {.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = time_ns};
+	struct rec_thread thread = {
+		.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = time_ns};
 
 	if ((pid_t)r->pid != s->pid)
 		return 0;
@@ -128,9 +129,9 @@ static int on_record(struct sideband *s, const uint8_t *record, size_t size)
 		s->lost += ((const struct lost_record *)record)->lost;
 		return 0;
 	case PERF_RECORD_AUX:
-		s->aux_flags |= (uint32_t)((const struct aux_record *)record)->flags &
-				(PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL |
-				 PERF_AUX_FLAG_COLLISION);
+		s->aux_flags |=
+			(uint32_t)((const struct aux_record *)record)->flags &
+			(PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);
 		return 0;
 	}
 	return 0;

@@ -10,9 +10,9 @@
 #include "capture/recording.h"
 
 struct sideband {
-	pid_t pid;             /* records of other processes are left out */
+	pid_t pid;	       /* records of other processes are left out */
 	struct recording *rec; /* maps and thread names are added here */
-	uint64_t lost;         /* records the kernel could not write */
+	uint64_t lost;	       /* records the kernel could not write */
 	uint32_t aux_flags;    /* PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION seen */
 	VEC(pid_t) started;    /* threads that began, for the caller to follow and clear */
 	VEC(pid_t) ended;

@@ -129,7 +129,8 @@ static void run_stepper(struct source *source, int control_fd)
 	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
 	setsid();
 	prctl(PR_SET_NAME, "pt-stepper");
-	/* On a busy machine each step would wait for a turn of its own; without the right to it, it does. */
+	/* On a busy machine each step would wait for a turn of its own; without the right to it, it
+	 * does. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	fs__write("/proc/self/oom_score_adj", "-900", 4);
 	signal(SIGPIPE, SIG_IGN);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording with something of everything in it. */
+#ifndef MTBPF_TESTS_RECORDING_FIXTURE_H
+#define MTBPF_TESTS_RECORDING_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/recording.h"
+
+#define MTC_PERIOD 3
+
+static inline void fill_hits(struct recording *rec)
+{
+	static const uint32_t depths[] = {0, 1, 5, MT_STACK_DEPTH};
+
+	for (uint32_t i = 0; i < 4; i++) {
+		struct mt_hit hit = {.time_ns = 5000 + i,
+				     .value_ns = 1ull << 60,
+				     .sequence = 7 + i,
+				     .ip = 0x401000,
+				     .sp = 0x7ffe00000000,
+				     .bp = 0x7ffe00000010,
+				     .tid = 100 + i,
+				     .tgid = 100,
+				     .cpu = i,
+				     .reason = MT_HIT_DELAY,
+				     .stack_depth = depths[i]};
+
+		for (uint32_t j = 0; j < depths[i]; j++)
+			hit.stack[j] = 0x401000 + 16 * (uint64_t)j;
+		assert_int_equal(recording__add_hit(rec, &hit), 0);
+	}
+}
+
+static inline void fill_threads(struct recording *rec, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct rec_thread thread = {.pid = 100, .tid = (pid_t)(100 + i), .start_ns = i};
+		/* Some with nothing, some not whole words. */
+		struct rec_aux aux = {.pid = 100,
+				      .tid = thread.tid,
+				      .tsc = 0xffffffffff000000 + i,
+				      .size = i % 7 ? 3 * (size_t)i : 0};
+
+		snprintf(thread.comm, sizeof(thread.comm), i % 2 ? "t%u" : "a_long_name_%u", i);
+		if (i == 4)
+			thread.comm[0] = '\0';
+		aux.data = malloc(aux.size ? aux.size : 1);
+		for (size_t j = 0; j < aux.size; j++)
+			aux.data[j] = (uint8_t)(i + 31 * j);
+		assert_int_equal(recording__add_thread(rec, &thread), 0);
+		assert_int_equal(recording__add_aux(rec, &aux), 0);
+	}
+}
+
+static inline void fill_maps(struct recording *rec)
+{
+	char long_path[3000];
+	struct rec_map map = {.start = 0x400000, .len = 0x3000, .pid = 100, .tid = 100};
+	char *const paths[] = {"/usr/bin/x", "[vdso]", "", "/a b\xc3\xa9\n", long_path};
+
+	memset(long_path, 'p', sizeof(long_path) - 1);
+	long_path[0] = '/';
+	long_path[sizeof(long_path) - 1] = '\0';
+	for (uint32_t i = 0; i < 5; i++) {
+		map.time_ns = 10 * i;
+		map.start += 0x10000;
+		map.pgoff = 0x1000 * i;
+		map.ino = 1ull << (8 * i);
+		map.maj = i;
+		map.min = i + 1;
+		map.path = paths[i];
+		assert_int_equal(recording__add_map(rec, &map), 0);
+	}
+}
+
+static inline void recording__fill(struct recording *rec, uint32_t n_threads)
+{
+	uint8_t bytes[] = {0x90, 0, 0xc3};
+	struct rec_image images[] = {
+		{.path = "[vdso]", .start = 1ull << 63, .data = bytes, .size = 3, .is_elf = true},
+		{.path = "[uprobes] \"quoted\"", .start = 0x7000, .data = bytes, .size = 0},
+	};
+
+	recording__init(rec);
+	rec->source = strdup("soft");
+	rec->trigger = strdup("ns::one_iter(int)");
+	rec->command = strdup("a \"command\"\xc3\xa9");
+	rec->freeze = strdup("at the probe");
+	rec->pid = 100;
+	rec->threshold_ns = UINT64_MAX;
+	rec->reason = MT_HIT_DURATION;
+	rec->frozen_ns = 6001;
+	rec->probe_ip = 0x401000;
+	rec->pt = (struct rec_pt_config){.time_shift = 31,
+					 .time_mult = 0xfffffff0,
+					 .time_zero = 1ull << 62,
+					 .config = 1u << 10 | (uint64_t)MTC_PERIOD << 14,
+					 .mtc_freq = MTC_PERIOD,
+					 .nom_freq = 24,
+					 .tsc_ctc_num = 200,
+					 .tsc_ctc_den = 2,
+					 .cpu_family = 6,
+					 .cpu_model = 142,
+					 .cpu_stepping = 10};
+	fill_threads(rec, n_threads);
+	fill_maps(rec);
+	fill_hits(rec);
+	assert_int_equal(recording__add_image(rec, &images[0]), 0);
+	assert_int_equal(recording__add_image(rec, &images[1]), 0);
+}
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/* perf.data files that are cut or changed: an error, or what is left; never a crash. */
+#include "recording_fixture.h"
+
+#include <errno.h>
+
+#include "capture/perf_data.h"
+
+struct file {
+	uint8_t *bytes;
+	size_t n;
+};
+
+static int set_up(void **state)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	FILE *out = tmpfile();
+	struct recording rec;
+
+	recording__fill(&rec, 5);
+	perf_data__write(&rec, out);
+	recording__fini(&rec);
+	assert_false(ferror(out));
+	fseek(out, 0, SEEK_END);
+	file->n = (size_t)ftell(out);
+	file->bytes = malloc(file->n);
+	rewind(out);
+	assert_int_equal(fread(file->bytes, 1, file->n, out), file->n);
+	fclose(out);
+	*state = file;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct file *file = *state;
+
+	free(file->bytes);
+	free(file);
+	return 0;
+}
+
+/* From memory of exactly this size, so that reading past it shows. */
+static int read_bytes(const uint8_t *bytes, size_t n, struct recording *rec)
+{
+	uint8_t *copy = malloc(n ? n : 1);
+	const char *why = NULL;
+	int err;
+
+	if (n)
+		memcpy(copy, bytes, n);
+	recording__init(rec);
+	err = perf_data__read(rec, copy, n, &why);
+	if (err)
+		assert_non_null(why);
+	free(copy);
+	return err;
+}
+
+static void test_whole(void **state)
+{
+	struct file *file = *state;
+	struct recording rec;
+
+	assert_int_equal(read_bytes(file->bytes, file->n, &rec), 0);
+	assert_int_equal(rec.threads.n, 5);
+	assert_int_equal(rec.pt.cpu_model, 142);
+	recording__fini(&rec);
+}
+
+static void test_cut_anywhere(void **state)
+{
+	struct file *file = *state;
+
+	for (size_t n = 0; n < file->n; n += 8) {
+		struct recording rec;
+
+		assert_int_equal(read_bytes(file->bytes, n, &rec), -EINVAL);
+		recording__fini(&rec);
+	}
+}
+
+static void mutate(struct file *file, uint8_t *copy, unsigned int *seed)
+{
+	size_t at = (size_t)rand_r(seed) % file->n;
+	size_t word = at / 8 * 8;
+
+	/* Most of the file is one long path and stacks: go where the structure is more often. */
+	if (rand_r(seed) % 2)
+		at = word = (size_t)rand_r(seed) % (file->n < 1024 ? file->n / 8 : 128) * 8;
+	switch (rand_r(seed) % 5) {
+	case 0:
+		copy[at] = (uint8_t)rand_r(seed);
+		break;
+	case 1:
+		copy[at] ^= (uint8_t)(1u << rand_r(seed) % 8);
+		break;
+	case 2:
+		if (word + 8 <= file->n)
+			memset(copy + word, rand_r(seed) % 2 ? 0xff : 0, 8);
+		break;
+	case 3:
+		if (word + 8 <= file->n)
+			memcpy(copy + word, &(uint64_t){(uint64_t)rand_r(seed) % (2 * file->n)}, 8);
+		break;
+	default:
+		memmove(copy + at, copy + (size_t)rand_r(seed) % (at + 1) / 2, (file->n - at) / 2);
+		break;
+	}
+}
+
+static void test_mutated(void **state)
+{
+	struct file *file = *state;
+	uint8_t *copy = malloc(file->n);
+	unsigned int seed = 17, failed = 0;
+
+	for (int round = 0; round < 6000; round++) {
+		struct recording rec;
+		int err;
+
+		memcpy(copy, file->bytes, file->n);
+		for (int i = rand_r(&seed) % 3; i >= 0; i--)
+			mutate(file, copy, &seed);
+		err = read_bytes(
+			copy, rand_r(&seed) % 4 ? file->n : (size_t)rand_r(&seed) % file->n, &rec);
+		assert_true(err == 0 || err == -EINVAL || err == -ENODATA || err == -ENOTSUP);
+		failed += err != 0;
+		for (size_t i = 0; i < rec.hits.n; i++)
+			assert_true(rec.hits.v[i].stack_depth <= MT_STACK_DEPTH);
+		recording__fini(&rec);
+	}
+	assert_in_range(failed, 1000, 5900);
+	free(copy);
+}
+
+/* Every event claims the whole file as its ids. */
+static void test_ids_that_overlap_cost_no_memory(void **state)
+{
+	enum { N = 4000 };
+	const size_t entry = 64 + sizeof(struct perf_data_section);
+	struct perf_data_header header = {.magic = PERF_DATA_MAGIC,
+					  .size = sizeof(header),
+					  .attr_size = entry,
+					  .attrs = {sizeof(header), N * entry}};
+	size_t n = sizeof(header) + N * entry;
+	struct perf_data_section all = {0, n};
+	uint8_t *bytes = calloc(1, n);
+	struct recording rec;
+
+	memcpy(bytes, &header, sizeof(header));
+	for (size_t i = 0; i < N; i++)
+		memcpy(bytes + sizeof(header) + i * entry + 64, &all, sizeof(all));
+	assert_int_equal(read_bytes(bytes, n, &rec), -EINVAL);
+	recording__fini(&rec);
+	free(bytes);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_whole),
+		TEST(test_cut_anywhere),
+		TEST(test_mutated),
+		TEST(test_ids_that_overlap_cost_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* meta.json: missing, of another version, damaged, or leading out of the recording. */
+#include "recording_dir_fixture.h"
+
+static void test_without_meta_it_is_incomplete(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_MAX];
+
+	write_it(f);
+	snprintf(path, sizeof(path), "%s/meta.json", f->path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(read_it(f), -ENODATA);
+	assert_said(f, "is incomplete: it has no meta.json");
+}
+
+static void check_meta(struct fixture *f, const char *meta, int err, const char *said)
+{
+	write_file(f, "meta.json", meta, strlen(meta));
+	assert_int_equal(read_it(f), err);
+	assert_said(f, said);
+}
+
+static void test_meta_of_a_newer_version(void **state)
+{
+	struct fixture *f = *state;
+
+	write_it(f);
+	check_meta(f, "{\"version\": 2}", -EPROTO, "was made by a newer mtbpf");
+	check_meta(f, "{\"version\": 1e300}", -EPROTO, "was made by a newer mtbpf");
+}
+
+static void test_damaged_meta(void **state)
+{
+	static const char *const all[] = {
+		"",
+		"{",
+		"[]",
+		"1",
+		"null",
+		"{\"version\": \"1\"}",
+		"{\"version\": 0}",
+		"{\"version\": 1, \"images\": [1]}",
+		"{\"version\": 1, \"images\": {\"x\": null}}",
+		"{\"version\": 1, \"images\": [{\"path\": \"[vdso]\"}]}",
+		"{\"version\": 1, \"images\": [{\"file\": \"images/0\"}]}"};
+	struct fixture *f = *state;
+
+	write_it(f);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		check_meta(f, all[i], -EINVAL, "cannot read ");
+}
+
+static void test_meta_that_lacks_what_is_not_needed(void **state)
+{
+	struct fixture *f = *state;
+	const char *meta = "{\"version\": 1, \"pid\": \"x\", \"threshold_ns\": 5, \"source\": 1}";
+
+	write_it(f);
+	write_file(f, "meta.json", meta, strlen(meta));
+	assert_int_equal(read_it(f), 0);
+	assert_int_equal(f->back.pid, 0);
+	assert_null(f->back.source);
+}
+
+static void test_images_outside_of_the_recording_are_refused(void **state)
+{
+	static const char *const files[] = {
+		"../../etc/passwd", "/etc/passwd", "images/../../x", "images/",
+		"images/0/../1",    "images/0x",   "meta.json",	     ""};
+	struct fixture *f = *state;
+	char meta[256];
+
+	write_it(f);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(meta, sizeof(meta),
+			 "{\"version\": 1, \"images\": [{\"path\": \"[vdso]\", \"file\": \"%s\"}]}",
+			 files[i]);
+		check_meta(f, meta, -EINVAL, "cannot read ");
+		assert_int_equal(f->back.images.n, 0);
+	}
+}
+
+static void test_an_image_that_is_not_there(void **state)
+{
+	struct fixture *f = *state;
+
+	write_it(f);
+	check_meta(f, "{\"version\": 1, \"images\": [{\"path\": \"x\", \"file\": \"images/9\"}]}",
+		   -ENOENT, "meta.json: No such file");
+}
+
+static void test_files_that_are_links_or_pipes_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_MAX];
+
+	write_it(f);
+	snprintf(path, sizeof(path), "%s/images/0", f->path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	assert_int_equal(read_it(f), -EINVAL);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(read_it(f), -EINVAL);
+	assert_said(f, "cannot read ");
+}
+
+static void test_mutated_meta(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int seed = 3;
+	char *text = NULL;
+	size_t n;
+	char path[PATH_MAX];
+
+	write_it(f);
+	snprintf(path, sizeof(path), "%s/meta.json", f->path);
+	assert_int_equal(fs__read(path, &text, &n), 0);
+	for (int round = 0; round < 300; round++) {
+		char *copy = malloc(n);
+
+		memcpy(copy, text, n);
+		for (int i = rand_r(&seed) % 4; i >= 0; i--)
+			copy[(size_t)rand_r(&seed) % n] = (char)rand_r(&seed);
+		write_file(f, "meta.json", copy, round % 2 ? n : (size_t)rand_r(&seed) % n);
+		read_it(f);
+		free(copy);
+	}
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_without_meta_it_is_incomplete),
+		TEST(test_meta_of_a_newer_version),
+		TEST(test_damaged_meta),
+		TEST(test_meta_that_lacks_what_is_not_needed),
+		TEST(test_images_outside_of_the_recording_are_refused),
+		TEST(test_an_image_that_is_not_there),
+		TEST(test_files_that_are_links_or_pipes_are_refused),
+		TEST(test_mutated_meta),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

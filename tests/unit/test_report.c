@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+/* The report on hand-made call trees, word for word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "decode/branch.h"
+#include "mtbpf_shared.h"
+#include "view/report.h"
+
+#define TID 43
+#define MS  1000000ull
+
+static const struct function program = {.name = "main"}, iter = {.name = "iter"},
+			     work = {.name = "work"}, stall = {.name = "stall"};
+
+struct fixture {
+	struct call_tree trees[2]; /* of another thread, and of the one that triggered */
+	struct hit_mark hit;
+	char *text;
+	size_t size;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->trees[0].tid = TID + 1;
+	f->trees[1].tid = TID;
+	f->hit = (struct hit_mark){
+		.reason = MT_HIT_DELAY, .tid = TID, .function = &iter, .time_ns = 7 * MS};
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	VEC_FINI(&f->trees[0].calls);
+	VEC_FINI(&f->trees[1].calls);
+	free(f->text);
+	free(f);
+	return 0;
+}
+
+static struct call *add_to(struct call_tree *tree, uint32_t depth, uint64_t start_ns,
+			   uint64_t end_ns, const struct function *function)
+{
+	struct call *call = VEC_PUSH(&tree->calls);
+
+	assert_non_null(call);
+	*call = (struct call){.start_ns = start_ns,
+			      .end_ns = end_ns,
+			      .function = function,
+			      .parent = CALL_NO_PARENT,
+			      .depth = depth};
+	for (uint32_t i = 0; i + 1 < tree->calls.n; i++)
+		if (tree->calls.v[i].depth + 1 == depth)
+			call->parent = i;
+	return call;
+}
+
+/* In pre-order. */
+static struct call *add(struct fixture *f, uint32_t depth, uint64_t start_ns, uint64_t end_ns,
+			const struct function *function)
+{
+	return add_to(&f->trees[1], depth, start_ns, end_ns, function);
+}
+
+static int print(struct fixture *f, size_t top)
+{
+	FILE *out;
+	int err;
+
+	free(f->text);
+	out = open_memstream(&f->text, &f->size);
+	err = report__print(out, &(struct report_input){.trees = f->trees,
+							.n_trees = 2,
+							.hit = &f->hit,
+							.threshold_ns = 3 * MS,
+							.top = top});
+	fclose(out);
+	return err;
+}
+
+static void assert_report(struct fixture *f, size_t top, const char *expected)
+{
+	assert_int_equal(print(f, top), 0);
+	assert_string_equal(f->text, expected);
+}
+
+static void assert_no_report(struct fixture *f)
+{
+	assert_int_equal(print(f, 10), -ENODATA);
+	assert_string_equal(f->text, "");
+}
+
+/* main calls iter at 1, 2, 3 and 7 ms; stall takes 3 ms of the last iteration. */
+static void add_iterations(struct fixture *f)
+{
+	add(f, 0, 0, 8 * MS, &program)->flags = CALL_INFERRED_START | CALL_INFERRED_END;
+	for (uint64_t at = MS; at <= 3 * MS; at += MS) {
+		add(f, 1, at, at + 200000, &iter);
+		add(f, 2, at + 100000, at + 150000, &work);
+	}
+	add(f, 1, 3 * MS + 200000, 6 * MS + 200000, &stall);
+	add(f, 2, 4 * MS, 5 * MS, NULL)->kind = CALL_SYSCALL;
+	add(f, 1, 7 * MS, 8 * MS, &iter)->flags = CALL_INFERRED_END;
+}
+
+static void test_the_slow_iteration_against_the_ordinary_ones(void **state)
+{
+	struct fixture *f = *state;
+
+	add_iterations(f);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
+		      "in the same lookback); where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
+		      "     1.00 ms    1.00 ms       0 ns        1       0.0  [syscall]\n");
+}
+
+static void test_no_more_rows_than_asked_for(void **state)
+{
+	struct fixture *f = *state;
+
+	add_iterations(f);
+	assert_report(f, 1,
+		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
+		      "in the same lookback); where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms       0 ns        1       0.0  stall\n");
+}
+
+static void test_more_of_what_is_ordinary(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 0, 0, 10 * MS, &program);
+	add(f, 1, MS, 2 * MS, &iter);
+	add(f, 2, MS, MS + 500000, &work);
+	add(f, 1, 2 * MS, 3 * MS, &iter);
+	add(f, 2, 2 * MS, 2 * MS + 100000, &work);
+	add(f, 1, 3 * MS, 6 * MS, &iter);
+	add(f, 2, 3 * MS, 4 * MS, &work);
+	add(f, 2, 4 * MS, 5 * MS, &work);
+	add(f, 2, 5 * MS, 5 * MS + 500000, &work);
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
+		      "in the same lookback); where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     2.20 ms    2.50 ms     300 us        3       1.0  work\n"
+		      "     1.00 ms    1.00 ms       0 ns        0       0.0  main\n");
+}
+
+static void test_nothing_to_compare_with(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 0, 0, 8 * MS, &program);
+	add(f, 1, 3 * MS, 4 * MS, &iter);
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 4.00 ms; where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     3.00 ms    3.00 ms       0 ns        0       0.0  main\n"
+		      "     1.00 ms    1.00 ms       0 ns        1       0.0  iter\n");
+}
+
+static void test_recursion_is_part_of_the_iteration(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 0, 0, 8 * MS, &program);
+	add(f, 1, MS, 2 * MS, &iter);
+	add(f, 2, MS + 200000, MS + 400000, &iter);
+	add(f, 1, 2 * MS, 6 * MS, &iter);
+	add(f, 2, 3 * MS, 6 * MS, &work);
+	add(f, 3, 4 * MS, 5 * MS, &iter);
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 "
+		      "in the same lookback); where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms       0 ns        1       0.0  work\n"
+		      "     1.00 ms    2.00 ms    1.00 ms        2       2.0  iter\n"
+		      "     1.00 ms    1.00 ms       0 ns        0       0.0  main\n");
+}
+
+static void test_a_duration_is_one_call(void **state)
+{
+	struct fixture *f = *state;
+
+	f->hit.reason = MT_HIT_DURATION;
+	f->hit.time_ns = 6 * MS;
+	add(f, 0, 0, 9 * MS, &program);
+	add(f, 1, MS, MS + 500000, &iter);
+	add(f, 1, 2 * MS, 2 * MS + 500000, &iter);
+	add(f, 1, 3 * MS, 6 * MS, &iter);
+	add(f, 2, 4 * MS, 6 * MS, &stall);
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 3.00 ms, an ordinary one 500 us (mean of 2 "
+		      "in the same lookback); where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
+		      "      500 us    1.00 ms     500 us        1       1.0  iter\n");
+}
+
+static void test_time_outside_by_its_kind(void **state)
+{
+	struct fixture *f = *state;
+	static const uint8_t reasons[] = {GAP_OVERFLOW, GAP_UNMAPPED, GAP_OVERFLOW};
+	uint64_t at = 3 * MS;
+
+	add(f, 0, 2 * MS, 3 * MS, &program);
+	add(f, 1, 2 * MS, 3 * MS, &iter);
+	for (int i = 0; i < 3; i++, at += MS) {
+		struct call *gap = add(f, 0, at, at + MS / 2, NULL);
+
+		gap->kind = CALL_GAP;
+		gap->reason = reasons[i];
+		add(f, 0, at + MS / 2, at + MS, NULL)->kind = i ? CALL_UNTRACED : CALL_FUNCTION;
+	}
+	add(f, 0, 7 * MS, 8 * MS, &program);
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 5.00 ms; where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     1.00 ms    1.00 ms       0 ns        2       0.0  [gap: overflow]\n"
+		      "     1.00 ms    1.00 ms       0 ns        2       0.0  [untraced]\n"
+		      "     1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
+		      "      500 us     500 us       0 ns        1       0.0  [gap: unmapped]\n"
+		      "      500 us     500 us       0 ns        1       0.0  [unknown]\n");
+}
+
+static void test_more_functions_than_the_table_starts_with(void **state)
+{
+	enum { N = 1000 };
+	static struct function functions[N];
+	static char names[N][16];
+	struct fixture *f = *state;
+	char last[32];
+
+	add(f, 0, 0, 8 * MS, &program);
+	add(f, 1, 2 * MS, 3 * MS, &iter);
+	for (uint64_t i = 0; i < N; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%03u", (unsigned int)i);
+		functions[i].name = names[i];
+		add(f, 1, 3 * MS + 2000 * i, 3 * MS + 2000 * i + 1000 + i, &functions[i]);
+	}
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_int_equal(print(f, 5000), 0);
+	for (uint64_t i = 0; i < N; i++) {
+		snprintf(last, sizeof(last), " 1       0.0  f%03u\n", (unsigned int)i);
+		assert_non_null(strstr(f->text, last));
+	}
+	/* main, iter, and these, largest first. */
+	assert_non_null(strstr(f->text,
+			       "main\n     1.00 ms    1.00 ms       0 ns        1       "
+			       "0.0  iter\n     2.00 us    2.00 us       0 ns        1       "
+			       "0.0  f999\n"));
+}
+
+static void test_no_trace_of_the_thread(void **state)
+{
+	struct fixture *f = *state;
+
+	add_iterations(f);
+	f->hit.tid = TID + 2;
+	assert_no_report(f);
+}
+
+static void test_no_function_at_the_hit(void **state)
+{
+	struct fixture *f = *state;
+
+	add_iterations(f);
+	f->hit.function = NULL;
+	assert_no_report(f);
+}
+
+static void test_an_iteration_whose_start_is_not_in_the_lookback(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_no_report(f);
+	add(f, 0, 0, 8 * MS, &program);
+	/* It was already running; where it began nobody knows. */
+	add(f, 1, 3 * MS, 4 * MS, &iter)->flags = CALL_INFERRED_START;
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_no_report(f);
+	f->hit.reason = MT_HIT_DURATION;
+	f->hit.time_ns = 6 * MS;
+	assert_no_report(f);
+}
+
+static void test_only_the_thread_that_triggered_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	add_to(&f->trees[0], 0, 0, 6 * MS, &iter);
+	add_to(&f->trees[0], 0, 6 * MS, 7 * MS, &iter);
+	add(f, 0, 5 * MS, 6 * MS, &iter);
+	add(f, 0, 7 * MS, 8 * MS, &iter);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 2.00 ms; where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     1.00 ms    1.00 ms       0 ns        1       0.0  iter\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_slow_iteration_against_the_ordinary_ones),
+		TEST(test_no_more_rows_than_asked_for),
+		TEST(test_more_of_what_is_ordinary),
+		TEST(test_nothing_to_compare_with),
+		TEST(test_recursion_is_part_of_the_iteration),
+		TEST(test_a_duration_is_one_call),
+		TEST(test_time_outside_by_its_kind),
+		TEST(test_more_functions_than_the_table_starts_with),
+		TEST(test_no_trace_of_the_thread),
+		TEST(test_no_function_at_the_hit),
+		TEST(test_an_iteration_whose_start_is_not_in_the_lookback),
+		TEST(test_only_the_thread_that_triggered_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

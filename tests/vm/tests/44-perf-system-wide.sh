@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# One event a CPU, for all tasks and for those of a cgroup: perf tells them apart and decodes each.
+. /tests/vm/lib.sh
+need_pmu
+cd /tmp || exit 1
+mkdir -p /sys/fs/cgroup/box
+start /build/programs/service -scale small
+echo "$pid" >/sys/fs/cgroup/box/cgroup.procs
+start /build/programs/tailcalls -scale small
+
+# record NAME PERF-OPTION...: the tasks seen are in $tasks.
+record() {
+	local name=$1
+	shift
+	must perf record -q -m,4M -e intel_pt//u "$@" -a -o "$name.data" -- sleep 0.3
+	must perf script --itrace=e -i "$name.data" >errors.txt 2>&1
+	cp "$name.data" /out/
+	! grep 'trace error' errors.txt || fail "$name: perf cannot decode it"
+	tasks=$(perf script --itrace=i10000i -F comm -i "$name.data" 2>/dev/null | sort | uniq -c)
+	echo "$name:" $tasks
+}
+
+record all
+[[ $tasks = *service* && $tasks = *tailcalls* ]] || fail "not both programs were traced"
+record cgroup -G box
+[[ $tasks = *service* ]] || fail "the cgroup's program was not traced"
+[[ $tasks != *tailcalls* ]] || fail "another program was traced"
