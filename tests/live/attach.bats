@@ -31,6 +31,10 @@ is_traced() {
 	[ "$(tracer_of "$target")" -ne 0 ]
 }
 
+is_stopped() {
+	[ "$(state_of "$target")" = T ]
+}
+
 is_free() {
 	! is_traced
 }
@@ -244,7 +248,7 @@ expect_recording() {
 	start service -scale small
 	bytes=$(code)
 	kill -STOP "$target"
-	eventually 5 [ "$(state_of "$target")" = T ]
+	eventually 5 is_stopped
 	mtbpf_run attach -pid "$target" -symbol one_iter -source soft -o x.fxt -timeout 500ms
 	[ "$status" -eq 1 ]
 	[[ $output == *"warning: process $target is stopped"*"kill -CONT $target"* ]]
