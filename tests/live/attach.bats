@@ -31,6 +31,10 @@ is_traced() {
 	[ "$(tracer_of "$target")" -ne 0 ]
 }
 
+is_stopped() {
+	[ "$(state_of "$target")" = T ]
+}
+
 is_free() {
 	! is_traced
 }
@@ -100,7 +104,7 @@ expect_recording() {
 }
 
 @test "Ctrl-C, SIGTERM and SIGHUP before a trigger: the snapshot, status 0" {
-	start service -scale small
+	start crash -scale small -n 1000000000 # no slow iteration: hits all the time
 	bytes=$(code)
 	for signal in INT TERM HUP; do
 		attach -pid "$target" -symbol one_iter -delay-thresh 100s -o $signal.fxt
@@ -118,7 +122,7 @@ expect_recording() {
 }
 
 @test "the timeout: a snapshot, what was seen instead of a trigger, status 3" {
-	start service -scale small
+	start crash -scale small -n 1000000000 # no slow iteration: hits all the time
 	bytes=$(code)
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 100s -timeout 500ms -source soft -o x.fxt
 	[ "$status" -eq 3 ]
@@ -244,7 +248,7 @@ expect_recording() {
 	start service -scale small
 	bytes=$(code)
 	kill -STOP "$target"
-	eventually 5 [ "$(state_of "$target")" = T ]
+	eventually 5 is_stopped
 	mtbpf_run attach -pid "$target" -symbol one_iter -source soft -o x.fxt -timeout 500ms
 	[ "$status" -eq 1 ]
 	[[ $output == *"warning: process $target is stopped"*"kill -CONT $target"* ]]
