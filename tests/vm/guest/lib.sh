@@ -25,10 +25,41 @@ start() {
 	"$@" >/dev/null 2>&1 &
 	pid=$!
 	pids+=("$pid")
+	disown # no "Killed" in the results
 }
 
 need_pmu() {
 	[ -e /sys/bus/event_source/devices/intel_pt ] || skip "no intel_pt PMU: the module is not loaded"
+}
+
+# pt_record OPTION...: perf record of user code; -B, for reading every build id takes it seconds.
+pt_record() {
+	perf record -q -B -e intel_pt//u "$@"
+}
+
+# decodes FILE: the test fails where perf finds an error in the trace, or none at all.
+decodes() {
+	local errors
+	errors=$(perf script --itrace=e -i "$1" 2>&1)
+	! grep 'trace error' <<<"$errors" || fail "perf cannot decode $1"
+	[ -n "$(perf script --itrace=i1000i -F ip -i "$1" 2>/dev/null | head -1)" ] ||
+		fail "perf finds no instruction in $1"
+}
+
+# How many instructions have been stepped.
+steps() {
+	cat /sys/module/softpt/parameters/steps
+}
+
+# Waits until something is stepped.
+wait_for_steps() {
+	local before
+	for _ in $(seq 100); do
+		before=$(steps)
+		sleep 0.1
+		[ "$(steps)" = "$before" ] || return 0
+	done
+	fail "no instruction is stepped"
 }
 
 # True on kernels whose perf can pause an AUX event.

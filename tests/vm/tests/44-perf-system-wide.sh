@@ -12,10 +12,9 @@ start /build/programs/tailcalls -scale small
 record() {
 	local name=$1
 	shift
-	must perf record -q -m,4M -e intel_pt//u "$@" -a -o "$name.data" -- sleep 0.3
-	must perf script --itrace=e -i "$name.data" >errors.txt 2>&1
+	must pt_record -m,4M "$@" -a -o "$name.data" -- sleep 0.3
 	cp "$name.data" /out/
-	! grep 'trace error' errors.txt || fail "$name: perf cannot decode it"
+	decodes "$name.data"
 	tasks=$(perf script --itrace=i10000i -F comm -i "$name.data" 2>/dev/null | sort | uniq -c)
 	echo "$name:" $tasks
 }
