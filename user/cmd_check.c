@@ -53,7 +53,8 @@ static bool check_pt(void)
 	}
 	line("intel_pt", MISSING,
 	     cpuinfo_has("hypervisor")
-		     ? "this is a virtual machine, and no hypervisor hands PT to its guests; "
+		     ? "this is a virtual machine, and hardly any hypervisor hands PT to its "
+		       "guests; "
 		       "-source "
 		       "soft works, far slower"
 		     : "no such PMU on this CPU and kernel; -source soft works, far slower");

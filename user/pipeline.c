@@ -23,9 +23,31 @@ static const char *thread_name(const struct recording *rec, pid_t tid)
 	return "";
 }
 
+/* Branches on their way to the stack: what ran behind the hit, although it was to be frozen? */
+struct behind_hit {
+	struct stack *stack;
+	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
+	int64_t branches;	   /* -1: the hit has not been seen */
+};
+
+static int pass_on(void *ctx, const struct branch *b)
+{
+	struct behind_hit *behind = ctx;
+
+	/* The int3 of the probe: an interrupt in front of the probed instruction. */
+	if (b->kind == BRANCH_END_ASYNC && b->from == behind->probe_ip &&
+	    b->time_ns <= behind->hit_ns)
+		behind->branches = 0;
+	else if (b->kind <= BRANCH_COND && behind->branches >= 0)
+		behind->branches++;
+	return stack__branch(behind->stack, b);
+}
+
 static int decode_thread(struct decoded *decoded, const struct recording *rec,
 			 const struct rec_aux *aux)
 {
+	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
+	struct behind_hit behind = {.probe_ip = rec->probe_ip, .branches = -1};
 	struct code_map *map = code_map__new();
 	struct stack *stack =
 		map ? stack__new(aux->pid, aux->tid, thread_name(rec, aux->tid), map) : NULL;
@@ -34,10 +56,14 @@ static int decode_thread(struct decoded *decoded, const struct recording *rec,
 
 	if (tree) {
 		*tree = (struct call_tree){0};
-		err = decode__thread(rec, aux, decoded->images, map, stack__branch, stack,
+		behind.stack = stack;
+		behind.hit_ns = hit && (pid_t)hit->tid == aux->tid ? hit->time_ns : 0;
+		err = decode__thread(rec, aux, decoded->images, map, pass_on, &behind,
 				     &decoded->totals);
 		if (!err)
 			err = stack__finish(stack, tree);
+		if (behind.hit_ns)
+			decoded->behind_hit = behind.branches;
 	}
 	stack__free(stack);
 	code_map__free(map);
@@ -80,7 +106,7 @@ int decoded__make(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
 
-	*decoded = (struct decoded){.images = images__new(rec)};
+	*decoded = (struct decoded){.images = images__new(rec), .behind_hit = -1};
 	if (!decoded->images)
 		err = -ENOMEM;
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
@@ -193,6 +219,10 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	print_lost(t, out);
 	if (!decoded->hits.n)
 		return;
+	/* Where the return decides, the probe's own instruction is not what it stopped at. */
+	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
+		fprintf(out, "frozen %s: %" PRId64 " branches after the hit\n",
+			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit);
 	if (report__print(out, &(struct report_input){
 				       .trees = decoded->trees.v,
 				       .n_trees = decoded->trees.n,

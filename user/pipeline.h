@@ -16,6 +16,7 @@ struct decoded {
 	VEC(struct call_tree) trees;
 	VEC(struct hit_mark) hits;
 	struct decode_totals totals;
+	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
 	struct images *images; /* owns the functions the trees point to */
 };
 

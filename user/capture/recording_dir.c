@@ -134,6 +134,13 @@ static int read_image(void *ctx, const char *file, char **data, size_t *size)
 	return err ? err : read_file(path, data, size);
 }
 
+static bool has_data(const char *dir)
+{
+	char path[PATH_MAX];
+
+	return !path_in(path, dir, "data") && !access(path, F_OK);
+}
+
 static int read_meta(struct recording *rec, const char *dir)
 {
 	_cleanup_free_ char *text = NULL;
@@ -143,6 +150,11 @@ static int read_meta(struct recording *rec, const char *dir)
 
 	if (!err)
 		err = read_file(path, &text, &len);
+	if (err == -ENOENT && !has_data(dir)) {
+		log__error("%s is no recording: there is no data in it", dir);
+		log__hint("give the NAME.mtbpf that record, attach or run wrote");
+		return -EINVAL;
+	}
 	if (err == -ENOENT) {
 		log__error("%s is incomplete: it has no meta.json", dir);
 		log__hint("mtbpf was killed, or the disk was full, before it was written");

@@ -25,8 +25,8 @@ static bool cpuinfo_has(const char *word)
 void pt_explain__no_pmu(void)
 {
 	if (cpuinfo_has("hypervisor"))
-		log__error("no Intel PT: this is a virtual machine, and no hypervisor hands PT to "
-			   "its guests");
+		log__error("no Intel PT: this is a virtual machine, and hardly any hypervisor "
+			   "hands PT to its guests");
 	else if (!cpuinfo_has("GenuineIntel"))
 		log__error("no Intel PT: this CPU is not Intel's");
 	else

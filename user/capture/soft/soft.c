@@ -72,12 +72,32 @@ static struct soft_shared *map_shared(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Known here, where the reason can be told; the stepper opens it again. */
+static int check_truth_path(const char *path)
+{
+	FILE *f = path ? fopen(path, "we") : NULL;
+	int err = path && !f ? -errno : 0;
+
+	if (f)
+		fclose(f);
+	if (err) {
+		log__error("cannot write the true stack to %s: %s", path, strerror(-err));
+		log__hint("choose another place with -truth");
+	}
+	return err;
+}
+
 static struct source *soft__open(const struct source_config *config)
 {
-	struct source *source = calloc(1, sizeof(*source));
+	int truth = check_truth_path(config->truth_path);
+	struct source *source = truth ? NULL : calloc(1, sizeof(*source));
 
-	if (!source)
+	if (!source) {
+		errno = truth ? -truth : ENOMEM;
 		return NULL;
+	}
+	if (config->snapshot_size > RING_MAX)
+		log__warn("the soft source keeps 256 MiB a thread at most");
 	source->config = *config;
 	source->control_fd = -1;
 	source->shared_size = soft_shared__size(ring_size(config->snapshot_size));
@@ -93,7 +113,9 @@ static struct source *soft__open(const struct source_config *config)
 		return NULL;
 	}
 	source->shared->ring_size = ring_size(config->snapshot_size);
-	source->shared->uprobes_len = uprobes_page__read(source->shared->uprobes_page, SOFT_PAGE);
+	if (config->return_probe)
+		source->shared->uprobes_len =
+			uprobes_page__read(source->shared->uprobes_page, SOFT_PAGE);
 	return source;
 }
 

@@ -258,6 +258,9 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 		return;
 	}
 	if (!WIFSTOPPED(status)) {
+		/* It ended in or before the fetched instruction: that is where its trace ends. */
+		if (t->fetched_ns)
+			stepped__end(t, t->insn.cls == INSN_SYSCALL);
 		remove_thread(s, t);
 		return;
 	}
