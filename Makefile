@@ -37,6 +37,7 @@ BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 .PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
+.SECONDARY:
 
 all: $(O)/mtbpf
 

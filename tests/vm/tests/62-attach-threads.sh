@@ -19,11 +19,11 @@ must kill -0 "$pid"
 mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -multi-thread -o /tmp/k.fxt 2>/tmp/err &
 tool=$!
 for _ in $(seq 100); do
-	[ -s /sys/kernel/tracing/uprobe_events ] && break
+	[ -n "$(cat /sys/kernel/tracing/uprobe_events)" ] && break
 	sleep 0.1
 done
 sleep 0.5
-must test -s /sys/kernel/tracing/uprobe_events
+[ -n "$(cat /sys/kernel/tracing/uprobe_events)" ] || fail "there was no probe to begin with"
 kill -9 "$tool"
 for _ in $(seq 50); do
 	[ -z "$(cat /sys/kernel/tracing/uprobe_events)" ] && break

@@ -7,10 +7,10 @@ attach() {
 	mtbpf attach -pid "$pid" -symbol one_iter -timeout 30s -o /tmp/l.fxt "$@" >/tmp/out 2>/tmp/err
 }
 
-must attach -duration-thresh 15ms
+attach -duration-thresh 15ms || fail "$(cat /tmp/err)"
 grep -E '^(call|gaps)' /tmp/out
 ! grep -q '^gaps' /tmp/out || fail "gaps: the trampoline of the return probe is unknown"
-must attach -delay-thresh 20ms -snapshot-size 16K
+attach -delay-thresh 20ms -snapshot-size 16K || fail "$(cat /tmp/err)"
 ! grep -q '^gaps' /tmp/out || fail "gaps in a wrapped ring"
 
 mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -o /tmp/a.fxt >/dev/null 2>&1 &
@@ -23,8 +23,8 @@ kill -INT "$first"
 must wait "$first"
 must test -s /tmp/a.fxt
 
-start /build/programs/crash -scale small -n 2000
-must attach -delay-thresh 100s
+start /build/programs/crash -scale small -n 600 -pause 5ms
+attach -delay-thresh 100s || fail "$(cat /tmp/err)"
 grep -q 'exited' /tmp/err || fail "its exit is not told: $(cat /tmp/err)"
 must test -s /tmp/l.fxt
 
