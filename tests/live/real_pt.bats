@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Intel PT that real CPUs made for others, raw, with the code that ran. MTBPF_REAL_PT is a folder of
+# Intel PT that real CPUs made for others, raw, with the code that ran. MTBPF_REAL_PT (by default
+# ../shared/data/real-pt, beside the repository) is a folder of
 # these, which are not ours to give away:
 #
 #   hello/        pt-*.bin, image.map: a process from exec to exit (carter-yagemann/ARCUS)
@@ -13,7 +14,7 @@ load helpers
 
 setup() {
 	cd_root
-	[ -n "${MTBPF_REAL_PT:-}" ] || skip "MTBPF_REAL_PT names no folder"
+	MTBPF_REAL_PT=${MTBPF_REAL_PT:-$BATS_TEST_DIRNAME/../../../shared/data/real-pt}
 	[ -d "$MTBPF_REAL_PT" ] || skip "there is no $MTBPF_REAL_PT"
 	command -v python3 >/dev/null || skip "python3 is missing"
 }
