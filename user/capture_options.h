@@ -17,6 +17,7 @@ struct capture_options {
 	int source; /* index into source_names */
 	uint64_t snapshot_size;
 	uint64_t timeout_ns; /* 0: none */
+	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
 	bool multi_thread, immediate_stop;
 	int resolution;	   /* enum pt_resolution */
 	int freeze_method; /* see source_config */
@@ -33,7 +34,7 @@ extern const char *const freeze_names[];
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
-		.snapshot_size = 4u << 20, .resolution = 1                                         \
+		.snapshot_size = 4u << 20, .resolution = 1, .multi_snapshot = 1                    \
 	}
 
 #define OPTION(member) offsetof(struct capture_options, member)
@@ -86,6 +87,14 @@ extern const char *const freeze_names[];
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \
+		{"multi-snapshot",                                                                   \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_COUNT,                                                                          \
+		 "[N]",                                                                              \
+		 "capture N triggers, or until Ctrl-C, into one trace",                              \
+		 OPTION(multi_snapshot),                                                             \
+		 NULL},                                                                              \
 		{"multi-thread",                                                                     \
 		 NULL,                                                                               \
 		 0,                                                                                  \

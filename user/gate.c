@@ -49,13 +49,20 @@ int gate__attach(struct gate *gate, int source_event)
 	return trigger__attach(gate->trigger, entry, gate->by_return ? ret : -1);
 }
 
-void gate__close(struct gate *gate)
+void gate__detach(struct gate *gate)
 {
-	trigger__free(gate->trigger);
-	gate->trigger = NULL;
+	if (gate->trigger)
+		trigger__detach(gate->trigger);
 	if (gate->own_entry >= 0)
 		close(gate->own_entry);
 	if (gate->own_return >= 0)
 		close(gate->own_return);
 	gate->own_entry = gate->own_return = -1;
+}
+
+void gate__close(struct gate *gate)
+{
+	gate__detach(gate);
+	trigger__free(gate->trigger);
+	gate->trigger = NULL;
 }

@@ -27,6 +27,8 @@ const struct uprobe_spec *gate__deciding(const struct gate *gate);
  */
 int gate__attach(struct gate *gate, int source_event);
 
+/* Removes the probes that are ours; the trigger stays loaded, and may be attached again. */
+void gate__detach(struct gate *gate);
 /* Detaches, and removes the probes that are ours. */
 void gate__close(struct gate *gate);
 

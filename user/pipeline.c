@@ -43,31 +43,60 @@ static int pass_on(void *ctx, const struct branch *b)
 	return stack__branch(behind->stack, b);
 }
 
-static int decode_thread(struct decoded *decoded, const struct recording *rec,
-			 const struct rec_aux *aux)
+/* All snapshots of one thread, into one tree. */
+static int decode_snapshots(struct decoded *decoded, const struct recording *rec, size_t first,
+			    struct code_map *map, struct behind_hit *behind)
 {
+	const struct rec_aux *aux = &rec->aux.v[first];
+	int err = 0;
+
+	for (size_t i = first; i < rec->aux.n && !err; i++) {
+		struct branch between = {.time_ns = decoded->totals.last_ns,
+					 .kind = BRANCH_GAP,
+					 .reason = GAP_BETWEEN};
+
+		if (rec->aux.v[i].tid != aux->tid)
+			continue;
+		if (i != first)
+			err = stack__branch(behind->stack, &between);
+		if (!err)
+			err = decode__thread(rec, &rec->aux.v[i], decoded->images, map, pass_on,
+					     behind, &decoded->totals);
+	}
+	return err;
+}
+
+static int decode_thread(struct decoded *decoded, const struct recording *rec, size_t first)
+{
+	const struct rec_aux *aux = &rec->aux.v[first];
 	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 	struct behind_hit behind = {.probe_ip = rec->probe_ip, .branches = -1};
 	struct code_map *map = code_map__new();
-	struct stack *stack =
-		map ? stack__new(aux->pid, aux->tid, thread_name(rec, aux->tid), map) : NULL;
-	struct call_tree *tree = stack ? VEC_PUSH(&decoded->trees) : NULL;
+	struct call_tree *tree;
 	int err = -ENOMEM;
 
+	behind.stack = map ? stack__new(aux->pid, aux->tid, thread_name(rec, aux->tid), map) : NULL;
+	behind.hit_ns = hit && (pid_t)hit->tid == aux->tid ? hit->time_ns : 0;
+	tree = behind.stack ? VEC_PUSH(&decoded->trees) : NULL;
 	if (tree) {
 		*tree = (struct call_tree){0};
-		behind.stack = stack;
-		behind.hit_ns = hit && (pid_t)hit->tid == aux->tid ? hit->time_ns : 0;
-		err = decode__thread(rec, aux, decoded->images, map, pass_on, &behind,
-				     &decoded->totals);
+		err = decode_snapshots(decoded, rec, first, map, &behind);
 		if (!err)
-			err = stack__finish(stack, tree);
+			err = stack__finish(behind.stack, tree);
 		if (behind.hit_ns)
 			decoded->behind_hit = behind.branches;
 	}
-	stack__free(stack);
+	stack__free(behind.stack);
 	code_map__free(map);
 	return err;
+}
+
+static bool is_first_of_thread(const struct recording *rec, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (rec->aux.v[k].tid == rec->aux.v[i].tid)
+			return false;
+	return true;
 }
 
 /* The code as it was at the end, for addresses that come with the hits. */
@@ -110,7 +139,8 @@ int decoded__make(struct decoded *decoded, const struct recording *rec)
 	if (!decoded->images)
 		err = -ENOMEM;
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
-		err = decode_thread(decoded, rec, &rec->aux.v[i]);
+		if (is_first_of_thread(rec, i))
+			err = decode_thread(decoded, rec, i);
 	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -ENOMEM) {
@@ -184,7 +214,7 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 
 static void print_lost(const struct decode_totals *totals, FILE *out)
 {
-	for (int reason = GAP_NONE + 1; reason < GAP_REASONS; reason++)
+	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (totals->gaps[reason])
 			fprintf(out, "gaps: %" PRIu64 " (%s)\n", totals->gaps[reason],
 				gap_reason__name((enum gap_reason)reason));
@@ -196,10 +226,21 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].wrapped)
 			return "a larger -snapshot-size looks back further";
-	for (int reason = GAP_NONE + 1; reason < GAP_REASONS; reason++)
+	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (decoded->totals.gaps[reason])
 			return "some of it is in a gap";
 	return "it had begun before the recording did";
+}
+
+/* The one that the report is of. */
+static const struct hit_mark *slowest_hit(const struct decoded *decoded)
+{
+	const struct hit_mark *slowest = &decoded->hits.v[0];
+
+	for (size_t i = 1; i < decoded->hits.n; i++)
+		if (decoded->hits.v[i].value_ns >= slowest->value_ns)
+			slowest = &decoded->hits.v[i];
+	return slowest;
 }
 
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
@@ -226,7 +267,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	if (report__print(out, &(struct report_input){
 				       .trees = decoded->trees.v,
 				       .n_trees = decoded->trees.n,
-				       .hit = &decoded->hits.v[decoded->hits.n - 1],
+				       .hit = slowest_hit(decoded),
 				       .threshold_ns = rec->threshold_ns,
 				       .top = REPORT_ROWS,
 			       }) == -ENODATA)

@@ -29,7 +29,8 @@ struct session {
 	struct gate gate;
 	struct probe probe;
 	int epoll_fd, signal_fd;
-	int forward; /* `run`: a signal that its program is to have as well; 0: none */
+	int snapshots; /* taken */
+	int forward;   /* `run`: a signal that its program is to have as well; 0: none */
 	uint64_t began_ns;
 	uint64_t deadline_ns; /* UINT64_MAX: none */
 	struct mt_stats last_stats;
@@ -204,7 +205,7 @@ static int open_source(struct session *s)
 		.freeze_method = o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
-		.from_exec = s->start->exec_path != NULL,
+		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
@@ -259,38 +260,74 @@ static int describe(struct session *s, const struct process *process)
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
 
-/* From the armed trigger to the frozen recording. */
+static int let_go(struct session *s)
+{
+	if (!s->start->exec_path || s->snapshots)
+		return 0;
+	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
+}
+
+static int read_snapshot(struct session *s)
+{
+	int err;
+
+	free(s->rec->freeze);
+	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
+	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
+	s->ops->close(s->source);
+	s->source = NULL;
+	return err;
+}
+
+/* From the armed trigger to the frozen trace of one hit. */
+static int record_one(struct session *s, enum session_end *end)
+{
+	int err = open_source(s);
+
+	if (!err && s->gate.trigger)
+		err = trigger__arm(s->gate.trigger);
+	if (!err)
+		err = let_go(s);
+	if (err)
+		return err;
+	if (!s->snapshots)
+		say_waiting(s);
+	err = wait_for_end(s, end);
+	if (!err)
+		err = s->ops->freeze(s->source);
+	if (s->forward)
+		kill(s->start->pid, s->forward);
+	/* Nothing of ours stays in the target while the recording is looked at. */
+	gate__detach(&s->gate);
+	return err ? err : read_snapshot(s);
+}
+
+static bool wants_more(const struct session *s, enum session_end end)
+{
+	int wanted = s->options->multi_snapshot;
+
+	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
+}
+
 static int record(struct session *s, enum session_end *end)
 {
 	int err = open_loop(s);
 
 	if (!err && s->options->symbol)
 		err = open_gate(s);
-	if (!err)
-		err = open_source(s);
-	if (!err && s->gate.trigger)
-		err = trigger__arm(s->gate.trigger);
-	if (!err && s->start->exec_path && write(s->start->go_fd, "g", 1) != 1)
-		err = -errno;
-	if (err)
-		return err;
-	say_waiting(s);
 	s->began_ns = s->last_status_ns = clock__now_ns();
 	if (s->options->timeout_ns)
 		s->deadline_ns = s->began_ns + s->options->timeout_ns;
-	err = wait_for_end(s, end);
-	if (!err)
-		err = s->ops->freeze(s->source);
-	if (s->forward)
-		kill(s->start->pid, s->forward);
+	do {
+		if (!err)
+			err = record_one(s, end);
+		s->snapshots++;
+		if (!err && wants_more(s, *end))
+			log__info("snapshot %d taken", s->snapshots);
+	} while (!err && wants_more(s, *end));
 	if (!err && *end != SESSION_TRIGGERED)
 		say_hits(s);
-	/* Nothing of ours stays in the target while the recording is looked at. */
-	gate__close(&s->gate);
-	if (err)
-		return err;
-	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
-	return s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
+	return err;
 }
 
 /* Known before anything is set in the target. What ptrace itself says would be EPERM. */

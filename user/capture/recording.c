@@ -47,12 +47,26 @@ int recording__add_map(struct recording *rec, const struct rec_map *map)
 	return 0;
 }
 
+static bool has_image(const struct recording *rec, const struct rec_image *image)
+{
+	for (size_t i = 0; i < rec->images.n; i++)
+		if (rec->images.v[i].start == image->start &&
+		    !strcmp(rec->images.v[i].path, image->path))
+			return true;
+	return false;
+}
+
 int recording__add_image(struct recording *rec, const struct rec_image *image)
 {
-	char *path = strdup(image->path);
-	uint8_t *data = malloc(image->size ? image->size : 1);
-	struct rec_image *out = path && data ? VEC_PUSH(&rec->images) : NULL;
+	struct rec_image *out;
+	uint8_t *data;
+	char *path;
 
+	if (has_image(rec, image))
+		return 0;
+	path = strdup(image->path);
+	data = malloc(image->size ? image->size : 1);
+	out = path && data ? VEC_PUSH(&rec->images) : NULL;
 	if (!out) {
 		free(path);
 		free(data);
@@ -77,8 +91,16 @@ int recording__add_hit(struct recording *rec, const struct mt_hit *hit)
 
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
 {
-	struct rec_thread *out = VEC_PUSH(&rec->threads);
+	struct rec_thread *out;
 
+	for (size_t i = 0; i < rec->threads.n; i++) {
+		out = &rec->threads.v[i];
+		if (out->pid != thread->pid || out->tid != thread->tid)
+			continue;
+		memcpy(out->comm, thread->comm, sizeof(out->comm));
+		return 0;
+	}
+	out = VEC_PUSH(&rec->threads);
 	if (!out)
 		return -ENOMEM;
 	*out = *thread;

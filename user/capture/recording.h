@@ -100,8 +100,10 @@ void recording__fini(struct recording *rec);
 
 /* Behind those of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
+/* One there already, of the same path and place, is kept. */
 int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
+/* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);

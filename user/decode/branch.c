@@ -31,6 +31,7 @@ const char *gap_reason__name(enum gap_reason reason)
 		[GAP_UNMAPPED] = "unmapped",
 		[GAP_MISMATCH] = "mismatch",
 		[GAP_LOST] = "lost",
+		[GAP_BETWEEN] = "between snapshots",
 	};
 
 	return (size_t)reason < COUNT(names) ? names[reason] : "?";

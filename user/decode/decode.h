@@ -9,7 +9,7 @@
 #include "decode/branch.h"
 #include "decode/images.h"
 
-#define GAP_REASONS (GAP_LOST + 1)
+#define GAP_REASONS (GAP_BETWEEN + 1)
 
 struct decode_totals {
 	uint64_t insns;

@@ -200,7 +200,7 @@ static void close_link(int *link)
 	*link = -1;
 }
 
-static void detach(struct trigger *trigger)
+void trigger__detach(struct trigger *trigger)
 {
 	close_link(&trigger->entry_link);
 	close_link(&trigger->return_link);
@@ -210,7 +210,7 @@ void trigger__free(struct trigger *trigger)
 {
 	if (!trigger)
 		return;
-	detach(trigger);
+	trigger__detach(trigger);
 	ring_buffer__free(trigger->ring);
 	trigger_bpf__destroy(trigger->skel);
 	free(trigger);
@@ -241,7 +241,7 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
 	int link;
 
-	detach(trigger);
+	trigger__detach(trigger);
 	/* The return probe first: an entry that nothing waits for would stay open. */
 	if (return_event >= 0) {
 		link = attach(lru ? skel->progs.on_return_lru : skel->progs.on_return,
@@ -252,7 +252,7 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 	}
 	link = attach(lru ? skel->progs.on_hit_lru : skel->progs.on_hit, entry_event);
 	if (link < 0) {
-		detach(trigger);
+		trigger__detach(trigger);
 		return link;
 	}
 	trigger->entry_link = link;

@@ -47,6 +47,9 @@ bool trigger__needs_return(const struct trigger_config *config);
  */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
+/* Lets go of the events: its programs run at no hit until it is attached again. */
+void trigger__detach(struct trigger *trigger);
+
 /*
  * Arms it: the next hit that passes is a trigger, and disarms. A delay or duration that began
  * before does not count: its start was not recorded. 0 or -errno.

@@ -41,11 +41,18 @@ static void word_list__add(struct word_list *list, const char *dash, const char 
 		list->len += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static void add_long(struct option **next, const char *name, bool has_arg, int val)
+static int has_arg_of(enum option_kind kind)
+{
+	if (kind == OPT_FLAG)
+		return no_argument;
+	return kind == OPT_COUNT ? optional_argument : required_argument;
+}
+
+static void add_long(struct option **next, const char *name, int has_arg, int val)
 {
 	*(*next)++ = (struct option){
 		.name = name,
-		.has_arg = has_arg ? required_argument : no_argument,
+		.has_arg = has_arg,
 		.val = val,
 	};
 }
@@ -65,7 +72,7 @@ static struct option *new_longs(const struct option_table *table)
 		return NULL;
 	for (size_t i = 0; i < table->count; i++) {
 		const struct option_spec *spec = &table->specs[i];
-		bool has_arg = spec->kind != OPT_FLAG;
+		int has_arg = has_arg_of(spec->kind);
 
 		add_long(&next, spec->name, has_arg, FIRST_VAL + (int)i);
 		if (spec->alias)
@@ -76,8 +83,8 @@ static struct option *new_longs(const struct option_table *table)
 		add_long(&next, letter, has_arg, FIRST_VAL + (int)i);
 		letter += 2;
 	}
-	add_long(&next, "help", false, FIRST_VAL + (int)table->count);
-	add_long(&next, "h", false, FIRST_VAL + (int)table->count);
+	add_long(&next, "help", no_argument, FIRST_VAL + (int)table->count);
+	add_long(&next, "h", no_argument, FIRST_VAL + (int)table->count);
 	return longs;
 }
 
@@ -189,6 +196,9 @@ static void hint_value(const struct option_spec *spec, int err)
 	case OPT_INT:
 		log__hint("-%s takes a whole number from 0 to %d", spec->name, INT_MAX);
 		break;
+	case OPT_COUNT:
+		log__hint("-%s takes a whole number from 1 to %d, or none", spec->name, INT_MAX);
+		break;
 	default:
 		for (size_t i = 0; spec->choices[i]; i++)
 			word_list__add(&list, "", spec->choices[i]);
@@ -200,9 +210,8 @@ static int report_bad_value(const struct parser *parser, const struct option_spe
 			    const char *value, int err)
 {
 	static const char *const wrong[] = {
-		[OPT_INT] = "is not a whole number",
-		[OPT_DURATION] = "is not a duration",
-		[OPT_SIZE] = "is not a size",
+		[OPT_INT] = "is not a whole number",	    [OPT_COUNT] = "is not a count",
+		[OPT_DURATION] = "is not a duration",	    [OPT_SIZE] = "is not a size",
 		[OPT_CHOICE] = "is not one of its choices",
 	};
 
@@ -257,6 +266,13 @@ static int set_value(const struct parser *parser, const struct option_spec *spec
 	case OPT_INT:
 		err = parse_int(value, field);
 		break;
+	case OPT_COUNT:
+		*(int *)field = 0;
+		if (value)
+			err = parse_int(value, field);
+		if (value && !err && !*(int *)field)
+			err = -EINVAL;
+		break;
 	case OPT_DURATION:
 		err = units__parse_duration(value, field);
 		break;
@@ -283,6 +299,17 @@ static bool swallowed_option(const struct parser *parser, const char *value)
 	return !strcmp(value, "--") || list_prefixed(parser, value, &list);
 }
 
+/* getopt joins an optional argument with '=' only; people leave a space. */
+static char *next_number(const struct parser *parser)
+{
+	char *next = parser->argv[optind];
+
+	if (!next || !*next || next[strspn(next, "0123456789")])
+		return NULL;
+	optind++;
+	return next;
+}
+
 static int take_option(const struct parser *parser, int val, const char *typed)
 {
 	const struct option_table *table = parser->table;
@@ -299,6 +326,8 @@ static int take_option(const struct parser *parser, int val, const char *typed)
 	spec = &table->specs[val - FIRST_VAL];
 	if (optarg && swallowed_option(parser, optarg))
 		return report_missing(parser, typed, spec);
+	if (spec->kind == OPT_COUNT && !optarg)
+		optarg = next_number(parser);
 	return set_value(parser, spec, optarg);
 }
 

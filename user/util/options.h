@@ -13,6 +13,7 @@ enum option_kind {
 	OPT_DURATION, /* uint64_t nanoseconds */
 	OPT_SIZE,     /* uint64_t bytes */
 	OPT_CHOICE,   /* int, an index into choices */
+	OPT_COUNT,    /* int, 1 or more; the argument may be left out: 0 */
 };
 
 struct option_spec {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/branch.h"
 #include "mtbpf_shared.h"
 #include "util/units.h"
 #include "util/vec.h"
@@ -210,6 +211,12 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
 		const struct call *call = &r->tree->calls.v[i];
 
+		/* Another snapshot's iterations are not compared, nor one that spans two. */
+		if (call->kind == CALL_GAP && call->reason == GAP_BETWEEN &&
+		    call->end_ns <= hit->time_ns) {
+			r->periods.n = 0;
+			last = 0;
+		}
 		if (!is_entry(call, hit) || is_nested(r->tree, call))
 			continue;
 		if (by_call)
