@@ -61,6 +61,13 @@ extern const char *const freeze_names[];
 			"trigger when a call of the function takes at least this long",            \
 			OPTION(duration_thresh_ns), NULL                                           \
 	}
+#define OPTION_OUTPUT                                                                              \
+	{                                                                                          \
+		"output", NULL, 'o', OPT_STRING, "FILE",                                           \
+			"NAME.fxt, .fxt.gz or .fxt.zst; the recording is NAME.mtbpf beside it "    \
+			"(trace.fxt)",                                                             \
+			OPTION(output), NULL                                                       \
+	}
 #define OPTIONS_LOG                                                                                \
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
 	{                                                                                          \

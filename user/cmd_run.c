@@ -17,14 +17,7 @@
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
-	OPTION_SYMBOL,
-	OPTION_DELAY,
-	OPTION_DURATION,
-	{"output", NULL, 'o', OPT_STRING, "FILE",
-	 "NAME.fxt, .fxt.gz or .fxt.zst; the recording is NAME.mtbpf beside it (trace.fxt)",
-	 OPTION(output), NULL},
-	OPTIONS_CAPTURE,
-	OPTIONS_LOG,
+	OPTION_SYMBOL, OPTION_DELAY, OPTION_DURATION, OPTION_OUTPUT, OPTIONS_CAPTURE, OPTIONS_LOG,
 };
 
 static const struct option_table table = {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/* From the frozen rings and the sideband to a recording. */
+#include "capture/pt/pt_source.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "target/process.h"
+#include "util/log.h"
+
+static int add_initial_threads(struct source *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->threads.n && !err; i++) {
+		struct rec_thread thread = {.pid = s->config.pid,
+					    .tid = s->threads.v[i].tid,
+					    .start_ns = s->first.perf_ns};
+
+		process__thread_name(thread.pid, thread.tid, thread.comm);
+		err = recording__add_thread(&s->pending, &thread);
+	}
+	return err;
+}
+
+/* The mappings of now, after the sideband has begun to tell of later ones. */
+static int add_initial_maps(struct source *s)
+{
+	struct mappings maps;
+	int err = mappings__read(&maps, s->config.pid);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < maps.n && !err; i++) {
+		const struct mapping *m = &maps.v[i];
+		struct rec_map map = {.time_ns = s->first.perf_ns,
+				      .start = m->start,
+				      .len = m->end - m->start,
+				      .pgoff = m->pgoff,
+				      .ino = m->ino,
+				      .maj = m->maj,
+				      .min = m->min,
+				      .pid = s->config.pid,
+				      .tid = s->config.pid,
+				      .path = m->path};
+
+		if (m->prot & PROT_EXEC)
+			err = recording__add_map(&s->pending, &map);
+	}
+	mappings__fini(&maps);
+	return err;
+}
+
+int pt_source__note_initial(struct source *s)
+{
+	int err = add_initial_threads(s);
+
+	return err ? err : add_initial_maps(s);
+}
+
+static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->threads.n && !err; i++) {
+		struct rec_aux aux = {.pid = s->config.pid, .tid = s->threads.v[i].tid, .tsc = tsc};
+
+		err = perf_ring__read_aux(&s->threads.v[i].ring, &aux.data, &aux.size,
+					  &aux.wrapped);
+		if (!err)
+			err = recording__add_aux(rec, &aux);
+	}
+	return err;
+}
+
+static int read_sideband(struct source *s, struct recording *rec)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->pending.threads.n && !err; i++)
+		err = recording__add_thread(rec, &s->pending.threads.v[i]);
+	for (size_t i = 0; i < s->pending.maps.n && !err; i++)
+		err = recording__add_map(rec, &s->pending.maps.v[i]);
+	return err;
+}
+
+/* The kernel's own code in the target, which runs at return probes and single-stepped ones. */
+static int add_uprobes_page(struct source *s, struct recording *rec)
+{
+	uint8_t own[UPROBES_PAGE_SIZE];
+	size_t n = s->config.return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
+
+	if (!s->config.probe)
+		return 0;
+	return uprobes_page__add(rec, s->config.pid, s->first.perf_ns, own, n, s->config.probed);
+}
+
+/* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
+static void convert_hits(struct recording *rec, const struct clock_point *now)
+{
+	for (size_t i = 0; i < rec->hits.n; i++)
+		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
+	rec->frozen_ns = now->perf_ns;
+}
+
+int pt_source__read(struct source *s, struct recording *rec)
+{
+	struct clock_point last;
+	int err = perf_clock__now(&last);
+
+	pt_pmu__describe(&s->pmu, s->thread_config.pt_config, &rec->pt);
+	if (!err) {
+		perf_clock__describe(&rec->pt, s->threads.v[0].ring.page, &s->first, &last);
+		convert_hits(rec, &last);
+		err = read_sideband(s, rec);
+	}
+	if (!err)
+		err = add_uprobes_page(s, rec);
+	if (!err)
+		err = read_aux(s, rec, last.tsc);
+	if (err)
+		log__error("cannot read what was recorded: %s", strerror(-err));
+	if (s->sideband.lost)
+		log__warn("%llu records of mappings and threads were lost: gaps may follow",
+			  (unsigned long long)s->sideband.lost);
+	if (s->sideband.aux_flags)
+		log__warn("the kernel reports gaps in the trace (AUX flags %#x)",
+			  s->sideband.aux_flags);
+	return err;
+}
