@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# perf decodes what the sample programs do: signals, threads, exceptions, tail calls.
+# perf decodes what the sample programs do, who live on: signals, threads, exceptions, tail calls.
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1
@@ -11,6 +11,7 @@ trace_program() {
 	before=$(steps)
 	must pt_record -m,4M -o "$1.data" -p "$pid" -- sleep 0.5
 	stepped=$(($(steps) - before))
+	must test -e "/proc/$pid"
 	kill -9 "$pid"
 	cp "$1.data" /out/
 }
