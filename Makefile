@@ -1,7 +1,7 @@
 # mtbpf: an eBPF trigger and Intel Processor Trace capture tool.
 #
 #   make            build/mtbpf            make test    every test this machine can run
-#   make deps       what is missing        make demo    the main job, on a sample service
+#   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make install DESTDIR= prefix=
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt (demo)
@@ -96,7 +96,10 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 
 tests: all $(UNIT) programs
 
-test: tests
+# From nothing, like the demo. What was installed is seen only by a make that starts after it.
+test:
+	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
+	$(Q)$(MAKE) --no-print-directory tests
 	$(Q)O=$(O) tests/run unit cli live
 test-unit test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*

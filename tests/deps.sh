@@ -5,7 +5,7 @@
 #   tests/deps.sh                install what is missing (Debian, Ubuntu)
 #   tests/deps.sh -check [test]  say what is missing for the build [and its tests]; install nothing
 #
-# Without the rows named "extra" a few tests skip.
+# Without the rows named "extra" a few tests skip; that they cannot be had is no failure.
 # CC, CXX, CLANG and BPFTOOL name other tools than the usual ones.
 set -u
 export PATH=$PATH:/usr/sbin:/sbin
@@ -35,6 +35,7 @@ needs() {
 	test|tool bats|bats|bats-core|tests of the command line
 	extra|tool perf|linux-perf/linux-tools-generic|perf|reads back what mtbpf recorded
 	extra|tool node|nodejs npm|Node.js and npm|run Perfetto's trace processor
+	extra|tool zstd|zstd|zstd|unpacks .fxt.zst
 	extra|tool clang-format|clang-format|clang-format|make format-check
 	END
 }
@@ -68,9 +69,14 @@ list_upstream() {
 	done <<<"$1"
 }
 
+required() {
+	missing build
+	[ "${1:-}" != test ] || missing test
+}
+
 check() {
 	local rows
-	rows=$(missing build; [ "${1:-}" != test ] || missing test)
+	rows=$(required "${1:-}")
 	[ -n "$rows" ] || return 0
 	{
 		echo "missing:"
@@ -113,6 +119,18 @@ choose_packages() {
 	done <<<"$1"
 }
 
+# run_quietly WHAT COMMAND...: a fresh machine gets some 2,000 lines about 400 packages from apt-get,
+# which are of use only where it failed.
+run_quietly() {
+	local log status=0
+	log=$(mktemp) || return 1
+	echo "$1"
+	shift
+	"$@" >"$log" 2>&1 || { status=$?; cat "$log" >&2; }
+	rm -f "$log"
+	return "$status"
+}
+
 install_missing() {
 	local rows packages root=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300)
 	rows=$(missing)
@@ -136,14 +154,18 @@ install_missing() {
 	fi
 	"${root[@]}" "${apt[@]}" update -qq || echo "deps: apt-get update failed; going on without" >&2
 	choose_packages "$rows"
-	[ ${#packages[@]} -eq 0 ] ||
-		"${root[@]}" "${apt[@]}" install -y -qq --no-install-recommends "${packages[@]}" || return 1
-	check
+	[ ${#packages[@]} -eq 0 ] || run_quietly "deps: installing them; this takes a minute or two" \
+		"${root[@]}" "${apt[@]}" install -y -qq --no-install-recommends "${packages[@]}"
+	rows=$(required test)
+	[ -z "$rows" ] || { echo "deps: still missing:"; list_upstream "$rows"; } >&2
 }
 
 case "${1:-}" in
 -check) check "${2:-}" ;;
-'') install_missing ;;
+'')
+	install_missing
+	[ -z "$(required test)" ]
+	;;
 *)
 	echo "usage: tests/deps.sh [-check [test]]" >&2
 	exit 2

@@ -73,3 +73,23 @@ deps() {
 	[[ $output == *"not Debian or Ubuntu"*"Clang: compiles"* ]]
 	[ ! -s "$LOG" ]
 }
+
+@test "what apt-get says is shown where it fails, and only there" {
+	fake apt-get 'case $* in *install*) echo Unpacking ;; esac'
+	CLANG=no-such-clang deps
+	[[ $output != *Unpacking* ]]
+	fake apt-get 'case $* in *install*) echo "Unpacking"; echo "E: disk full" >&2; exit 100 ;; esac'
+	CLANG=no-such-clang deps
+	[ "$status" -eq 1 ]
+	[[ $output == *"Unpacking"*"E: disk full"* ]]
+}
+
+@test "what only a few tests use is no failure where it cannot be had" {
+	mkdir "$BATS_TEST_TMPDIR/few"
+	ln -s /usr/bin/* "$BATS_TEST_TMPDIR/few"
+	rm -f "$BATS_TEST_TMPDIR/few/zstd"
+	fake apt-get 'echo "apt-get $*" >>"$LOG"; exit 100'
+	PATH=$bin:$BATS_TEST_TMPDIR/few deps
+	[[ "$(cat "$LOG")" == *install*zstd* ]]
+	[ "$status" -eq 0 ]
+}

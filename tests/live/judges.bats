@@ -367,11 +367,13 @@ refuses() {
 
 @test "decode refuses what is no recording" {
 	dir=$BATS_TEST_TMPDIR/in
-	mkdir -p "$dir/no-meta.mtbpf"
+	mkdir -p "$dir/no-data.mtbpf" "$dir/no-meta.mtbpf"
+	: >"$dir/no-meta.mtbpf/data"
 	: >"$dir/empty"
 	echo "# a text" >"$dir/text"
 	{ echo "a longer text"; seq 1000; } >"$dir/long-text"
 	refuses "$dir/missing" 2 "No such file"
+	refuses "$dir/no-data.mtbpf" 1 "no data"
 	refuses "$dir/no-meta.mtbpf" 1 "no meta.json"
 	refuses "$dir/empty" 1 "empty"
 	refuses "$dir/text" 1 "no perf.data"

