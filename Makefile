@@ -4,7 +4,7 @@
 #   make deps       what is missing        make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make install DESTDIR= prefix=
 #
-#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt (demo)
+#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt|vm (demo)
 
 O       ?= build
 prefix  ?= /usr/local
@@ -96,8 +96,8 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 
 tests: all $(UNIT) programs
 
-test: tests
-	$(Q)O=$(O) tests/run unit cli live
+test: tests $(VM_TESTS)
+	$(Q)O=$(O) tests/run unit cli live vm
 test-unit test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 

@@ -17,7 +17,7 @@ freeze() {
 }
 
 branches_after_hit() {
-	sed -n 's/^frozen .*: \([0-9]*\) branches after the hit$/\1/p' <<<"$out"
+	sed -n 's/^frozen .*: \([0-9]*\) branches after the hit.*/\1/p' <<<"$out"
 }
 
 if has_aux_pause; then
