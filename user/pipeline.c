@@ -80,6 +80,9 @@ static int decode_thread(struct decoded *decoded, const struct recording *rec, s
 	int err = -ENOMEM;
 
 	behind.stack = map ? stack__new(aux->pid, aux->tid, thread_name(rec, aux->tid), map) : NULL;
+	/* `run` knows the address from the hit only. */
+	if (hit && !behind.probe_ip)
+		behind.probe_ip = hit->ip;
 	behind.hit_ns = hit && (pid_t)hit->tid == aux->tid ? hit->time_ns : 0;
 	tree = behind.stack ? VEC_PUSH(&decoded->trees) : NULL;
 	if (tree) {

@@ -114,6 +114,7 @@ int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct upr
 		attr.probe_offset = 0;
 	}
 	attr.disabled = group->disabled;
+	attr.enable_on_exec = group->enable_on_exec;
 	if (group->pause)
 		set_aux_pause(&attr);
 	fd = syscall(SYS_perf_event_open, &attr, group->tid, -1, group->leader,

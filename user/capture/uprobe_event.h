@@ -29,6 +29,7 @@ struct uprobe_group {
 	int leader;	     /* the group's leader; -1: it leads a group of its own */
 	bool pause;	     /* attr.aux_pause: pauses the leader's AUX output at a hit */
 	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */
+	bool enable_on_exec; /* and then for the process's execve */
 	uint32_t tracepoint; /* the id of a tracefs uprobe; 0: a probe of its own, from spec */
 };
 

@@ -37,13 +37,11 @@ pt_record() {
 	perf record -q -B -e intel_pt//u "$@"
 }
 
-# decodes FILE: the test fails where perf finds an error in the trace, or none at all.
+# decodes FILE: the test fails where perf finds an error in the trace, or no instruction.
 decodes() {
-	local errors
-	errors=$(perf script --itrace=e -i "$1" 2>&1)
-	! grep 'trace error' <<<"$errors" || fail "perf cannot decode $1"
-	[ -n "$(perf script --itrace=i1000i -F ip -i "$1" 2>/dev/null | head -1)" ] ||
-		fail "perf finds no instruction in $1"
+	perf script --itrace=i1000ie -F ip -i "$1" >decoded.txt 2>&1
+	! grep 'trace error' decoded.txt || fail "perf cannot decode $1"
+	grep -Eq '^ +[0-9a-f]+' decoded.txt || fail "perf finds no instruction in $1"
 }
 
 # How many instructions have been stepped.
@@ -60,6 +58,16 @@ wait_for_steps() {
 		[ "$(steps)" = "$before" ] || return 0
 	done
 	fail "no instruction is stepped"
+}
+
+# finish PID: ends a perf record and waits for it.
+finish() {
+	kill -INT "$1"
+	for _ in $(seq 100); do
+		[ -e "/proc/$1" ] || return 0
+		sleep 0.1
+	done
+	fail "perf record does not end"
 }
 
 # True on kernels whose perf can pause an AUX event.

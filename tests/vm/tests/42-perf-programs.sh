@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-# perf decodes what the sample programs do: signals, threads, exceptions, tail calls.
+# perf decodes what the sample programs do, who live on: signals, threads, exceptions, tail calls.
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1
 
-# Half a second of it.
+# A moment of it.
 trace_program() {
 	start "/build/programs/$1" -scale small
 	local before
 	before=$(steps)
-	must pt_record -m,4M -o "$1.data" -p "$pid" -- sleep 0.5
+	must pt_record -m,4M -o "$1.data" -p "$pid" -- sleep 0.1
 	stepped=$(($(steps) - before))
+	must test -e "/proc/$pid"
 	kill -9 "$pid"
 	cp "$1.data" /out/
 }

@@ -12,10 +12,10 @@ start /build/programs/tailcalls -scale small
 record() {
 	local name=$1
 	shift
-	must pt_record -m,4M "$@" -a -o "$name.data" -- sleep 0.3
+	must pt_record -m,4M "$@" -a -o "$name.data" -- sleep 0.2
 	cp "$name.data" /out/
 	decodes "$name.data"
-	tasks=$(perf script --itrace=i10000i -F comm -i "$name.data" 2>/dev/null | sort | uniq -c)
+	tasks=$(perf script --itrace=i1000i -F comm -i "$name.data" 2>/dev/null | sort | uniq -c)
 	echo "$name:" $tasks
 }
 

@@ -56,7 +56,8 @@ int pt_source__note_initial(struct source *s)
 {
 	int err = add_initial_threads(s);
 
-	return err ? err : add_initial_maps(s);
+	/* Before its execve they are ours, and nothing of that is recorded. */
+	return err || s->config.from_exec ? err : add_initial_maps(s);
 }
 
 static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)

@@ -156,6 +156,7 @@ static int open_all(struct source *s)
 			pt_pmu__config(&s->pmu, (enum pt_resolution)s->config.resolution, &granted),
 		.aux_size = aux_size(s->config.snapshot_size),
 		.probe = s->config.probe,
+		.from_exec = s->config.from_exec,
 	};
 	if (granted != (enum pt_resolution)s->config.resolution)
 		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");

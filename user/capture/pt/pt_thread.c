@@ -39,6 +39,7 @@ static int open_pt(struct pt_thread *t, const struct pt_thread_config *config, i
 		.sample_id_all = 1,
 		/* A sibling goes with its leader. */
 		.disabled = leader < 0,
+		.enable_on_exec = leader < 0 && config->from_exec,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 	};
@@ -54,6 +55,7 @@ static int open_probe(struct pt_thread *t, const struct pt_thread_config *config
 		.leader = leader,
 		.pause = config->freeze == PT_FREEZE_PAUSE,
 		.disabled = config->freeze == PT_FREEZE_REFRESH,
+		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
 		.tracepoint = config->tracepoint,
 	};
 
@@ -133,8 +135,14 @@ void pt_thread__close(struct pt_thread *t)
 
 int pt_thread__enable(struct pt_thread *t, const struct pt_thread_config *config)
 {
-	if (config->freeze == PT_FREEZE_REFRESH && config->probe)
-		return ioctl(t->probe, PERF_EVENT_IOC_REFRESH, 1) ? -errno : 0;
+	if (config->freeze == PT_FREEZE_REFRESH && config->probe) {
+		if (ioctl(t->probe, PERF_EVENT_IOC_REFRESH, 1))
+			return -errno;
+		/* The limit stays; execve enables. */
+		return config->from_exec && ioctl(t->probe, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
+	}
+	if (config->from_exec)
+		return 0;
 	return ioctl(t->pt, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 }
 

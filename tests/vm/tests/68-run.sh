@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# run: a program on Intel PT from its execve on, to a trigger and to its end.
+. /tests/vm/lib.sh
+need_pmu
+mtbpf run -symbol one_iter -delay-thresh 20ms -timeout 40s -o /tmp/r.fxt -- \
+	/build/programs/service -scale small -n 200 >/tmp/out 2>/tmp/err || fail "status $? $(cat /tmp/err)"
+grep -E '^(hit|frozen|gaps)' /tmp/out
+grep -q ': 0 branches after the hit' /tmp/out || fail "not frozen at the hit"
+! grep -q '^gaps' /tmp/out || fail "gaps"
+mtbpf run -o /tmp/t.fxt -- /bin/true >/tmp/out 2>/tmp/err || fail "true: status $? $(cat /tmp/err)"
+! grep -q '^gaps' /tmp/out || fail "gaps: $(cat /tmp/out)"
+mtbpf decode /tmp/t.mtbpf -print calls | grep -q '\[busybox\|\[true\|_start' || fail "true's own code is not in the trace"
