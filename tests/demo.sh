@@ -30,7 +30,7 @@ make --no-print-directory O="$O" all programs || exit 1
 in_vm() {
 	local left=$O/vm/out-6.12 file
 	echo "demo: in a VM with Debian's kernel 6.12 and an intel_pt made of software. The first time it"
-	echo "demo: fetches that kernel, its headers and busybox, and QEMU if it is not installed"
+	echo "demo: fetches that kernel, its headers and busybox (50 MB), and QEMU where root may install it"
 	O=$O tests/vm/run 6.12 tests/vm/demo.sh >"$O/demo-vm.log" || return
 	sed -n '/^# \(demo.sh:\|up \|done \|[0-9]\)/d; s/^# //p' "$O/demo-vm.log"
 	for file in demo.fxt demo.mtbpf; do
