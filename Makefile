@@ -4,7 +4,7 @@
 #   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make install DESTDIR= prefix=
 #
-#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt (demo)
+#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt|vm (demo)
 
 O       ?= build
 prefix  ?= /usr/local

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # The main job on a sample service: catch one slow iteration and show what made it slow.
 #
-#   make demo [SOURCE=pt|soft]
+#   make demo [SOURCE=pt|soft|vm]
+#
+# vm: Intel PT made of software, in a VM (tests/vm).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 O=${O:-build}
@@ -15,15 +17,37 @@ fi
 
 case $source in
 pt) scale=native ;;
-soft) scale=small ;;
+soft | vm) scale=small ;;
 *)
-	echo "demo: SOURCE is pt or soft, not '$source'" >&2
+	echo "demo: SOURCE is pt, soft or vm, not '$source'" >&2
 	exit 2
 	;;
 esac
 
 make --no-print-directory deps || exit 1
 make --no-print-directory O="$O" all programs || exit 1
+
+in_vm() {
+	local left=$O/vm/out-6.12 file
+	echo "demo: in a VM with Debian's kernel 6.12 and an intel_pt made of software. The first time it"
+	echo "demo: fetches that kernel, its headers and busybox (50 MB), and QEMU where root may install it"
+	O=$O tests/vm/run 6.12 tests/vm/demo.sh >"$O/demo-vm.log" || return
+	sed -n '/^# \(demo.sh:\|up \|done \|[0-9]\)/d; s/^# //p' "$O/demo-vm.log"
+	for file in demo.fxt demo.mtbpf; do
+		[ -s "$left/$file" ] || return
+		rm -rf "${O:?}/$file"
+		mv "$left/$file" "$O/$file"
+	done
+	echo "demo: the trace is $trace: open it in https://ui.perfetto.dev (Open trace file)"
+	echo "demo: the recording is $O/demo.mtbpf"
+}
+
+if [ "$source" = vm ]; then
+	in_vm && exit
+	echo "demo: no trace came out of the VM:" >&2
+	tail -40 "$O/demo-vm.log" >&2
+	exit 1
+fi
 
 if [ "$source" = soft ]; then
 	echo "demo: source soft: every instruction of the service is single-stepped, which makes it"

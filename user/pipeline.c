@@ -27,6 +27,7 @@ static const char *thread_name(const struct recording *rec, pid_t tid)
 struct behind_hit {
 	struct stack *stack;
 	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
+	uint64_t seen_ns, last_ns; /* the hit, and the last branch, as the trace has them */
 	int64_t branches;	   /* -1: the hit has not been seen */
 };
 
@@ -36,10 +37,13 @@ static int pass_on(void *ctx, const struct branch *b)
 
 	/* The int3 of the probe: an interrupt in front of the probed instruction. */
 	if (b->kind == BRANCH_END_ASYNC && b->from == behind->probe_ip &&
-	    b->time_ns <= behind->hit_ns)
+	    b->time_ns <= behind->hit_ns) {
 		behind->branches = 0;
-	else if (b->kind <= BRANCH_COND && behind->branches >= 0)
+		behind->seen_ns = behind->last_ns = b->time_ns;
+	} else if (b->kind <= BRANCH_COND && behind->branches >= 0) {
 		behind->branches++;
+		behind->last_ns = b->time_ns;
+	}
 	return stack__branch(behind->stack, b);
 }
 
@@ -86,8 +90,10 @@ static int decode_thread(struct decoded *decoded, const struct recording *rec, s
 		err = decode_snapshots(decoded, rec, first, map, &behind);
 		if (!err)
 			err = stack__finish(behind.stack, tree);
-		if (behind.hit_ns)
+		if (behind.hit_ns) {
 			decoded->behind_hit = behind.branches;
+			decoded->behind_hit_ns = behind.last_ns - behind.seen_ns;
+		}
 	}
 	stack__free(behind.stack);
 	code_map__free(map);
@@ -265,8 +271,9 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		return;
 	/* Where the return decides, the probe's own instruction is not what it stopped at. */
 	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
-		fprintf(out, "frozen %s: %" PRId64 " branches after the hit\n",
-			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit);
+		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
+			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
+			units__format_duration(span, decoded->behind_hit_ns));
 	if (report__print(out, &(struct report_input){
 				       .trees = decoded->trees.v,
 				       .n_trees = decoded->trees.n,

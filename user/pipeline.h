@@ -17,7 +17,8 @@ struct decoded {
 	VEC(struct hit_mark) hits;
 	struct decode_totals totals;
 	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
-	struct images *images; /* owns the functions the trees point to */
+	uint64_t behind_hit_ns; /* from the hit to the last of them */
+	struct images *images;	/* owns the functions the trees point to */
 };
 
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */

@@ -147,6 +147,33 @@ END
 	[[ $output == *"unit/test_real: skips: not today"* ]]
 }
 
+# runner: a suite vm with a runner of its own, the shell script on stdin.
+runner() {
+	mkdir -p "$TESTS_DIR/vm"
+	{ echo '#!/bin/bash'; cat; } >"$TESTS_DIR/vm/run"
+	chmod +x "$TESTS_DIR/vm/run"
+}
+
+@test "a suite with a runner of its own is counted by its TAP" {
+	runner <<'END'
+echo 1..4; echo "ok 1 6.1: a"; echo "# # skip: inside"; echo "not ok 2 6.1: b"
+echo "ok 3 6.12: c # skip no PMU"
+END
+	touch "$TESTS_DIR/vm/test_inside.c"
+	run_suites vm
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "1 passed, 2 failed, 1 skipped" ]
+	[[ $output == *"vm: 6.12: c: no PMU"* ]]
+}
+
+@test "a suite that cannot run here is one skip with its reason, and no failure" {
+	runner <<<'echo "1..0 # skip no qemu"; echo "# skip: no qemu"'
+	run_suites vm
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "0 passed, 0 failed, 1 skipped" ]
+	[[ $output == *"vm: all of it: no qemu"* ]]
+}
+
 @test "a run in which no test ran fails" {
 	run_suites unit cli
 	[ "$status" -eq 1 ]

@@ -3,7 +3,7 @@ VM_TESTS := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/vm/test_*.c))
 
 .PHONY: test-vm
 test-vm: tests $(VM_TESTS)
-	$(Q)O=$(O) tests/vm/run
+	$(Q)O=$(O) tests/run vm
 
 $(VM_TESTS:=.o): | $(O)/.test-deps-ok
 -include $(VM_TESTS:=.d)

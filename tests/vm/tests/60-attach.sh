@@ -17,7 +17,7 @@ freeze() {
 }
 
 branches_after_hit() {
-	sed -n 's/^frozen .*: \([0-9]*\) branches after the hit$/\1/p' <<<"$out"
+	sed -n 's/^frozen .*: \([0-9]*\) branches after the hit.*/\1/p' <<<"$out"
 }
 
 if has_aux_pause; then
@@ -36,6 +36,7 @@ freeze refresh
 [ "$(branches_after_hit)" = 0 ] || fail "the target ran on after the event limit"
 freeze disable
 [ "$(branches_after_hit)" -gt 0 ] || fail "user space cannot be that fast"
+grep -q 'branches after the hit, [1-9]' <<<"$out" || fail "the time after the hit is missing"
 freeze auto
 [ "$(branches_after_hit)" = 0 ] || fail "the best method is not in the kernel"
 must kill -0 "$pid"

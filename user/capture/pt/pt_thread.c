@@ -19,7 +19,7 @@ const char *pt_freeze__name(enum pt_freeze freeze)
 	case PT_FREEZE_DISABLE:
 		break;
 	}
-	return "from user space, after the hit";
+	return "from user space";
 }
 
 static int open_event(struct perf_event_attr *attr, pid_t tid, int leader)
