@@ -9,7 +9,13 @@ start perf record -B -e intel_pt//u -m,8K -o full.data -p "$target"
 recorder=$pid
 wait_for_steps
 kill -STOP "$recorder"
-sleep 0.3
+# Each CPU has a buffer of its own.
+for _ in $(seq 50); do
+	before=$(steps)
+	sleep 0.3
+	[ "$(steps)" != "$before" ] || break
+done
+must test "$(steps)" = "$before"
 kill -CONT "$recorder"
 wait_for_steps
 finish "$recorder"
