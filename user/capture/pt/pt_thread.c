@@ -148,9 +148,12 @@ int pt_thread__enable(struct pt_thread *t, const struct pt_thread_config *config
 
 void pt_thread__disable(struct pt_thread *t)
 {
-	/* The leader takes its siblings along; each alone does no harm. */
-	if (t->probe >= 0)
-		ioctl(t->probe, PERF_EVENT_IOC_DISABLE, 0);
+	/*
+	 * Intel PT first: the hit's message may be here while the target is still in the probe's
+	 * handler, and without its event that would not pause anything any more.
+	 */
 	if (t->pt >= 0)
 		ioctl(t->pt, PERF_EVENT_IOC_DISABLE, 0);
+	if (t->probe >= 0)
+		ioctl(t->probe, PERF_EVENT_IOC_DISABLE, 0);
 }
