@@ -32,9 +32,11 @@ extern const char *const source_names[];
 extern const char *const resolution_names[];
 extern const char *const freeze_names[];
 
+#define SNAPSHOT_SIZE_DEFAULT (4u << 20)
+
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
-		.snapshot_size = 4u << 20, .resolution = 1, .multi_snapshot = 1                    \
+		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .resolution = 1, .multi_snapshot = 1       \
 	}
 
 #define OPTION(member) offsetof(struct capture_options, member)

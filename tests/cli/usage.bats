@@ -183,22 +183,6 @@ setup() {
 	complains "one recording at a time"
 }
 
-@test "check: one line a need, with ok, missing or limited, and nothing on stderr" {
-	"$O/mtbpf" check >out 2>err || true
-	[ ! -s err ]
-	[ "$(grep -Evc '^[a-z_]+ +(ok|missing|limited) +[^ ]' out)" -eq 0 ]
-	for need in kernel btf intel_pt uprobe bpf ptrace perf; do
-		[ "$(grep -c "^$need " out)" -eq 1 ]
-	done
-}
-
-@test "check: status 1 and the way round it where something is missing" {
-	! has_pt || skip "nothing is missing: there is Intel PT"
-	mtbpf_run check
-	[ "$status" -eq 1 ]
-	[[ $output =~ intel_pt\ +missing\ .*"-source soft" ]]
-}
-
 @test "without Intel PT: why, what to use instead and what that costs; with -source pt the same" {
 	! has_pt || skip "there is Intel PT"
 	mtbpf_run attach -pid $$

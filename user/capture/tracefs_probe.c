@@ -41,24 +41,30 @@ static bool is_tracefs(int dir)
 static int mount_private(void)
 {
 	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
+	int dir;
 
 	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 		return -errno;
-	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	dir = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	return dir < 0 ? -errno : dir;
 }
 
-static int open_tracefs(void)
+/* *place: where it is mounted; NULL: by us. */
+static int open_tracefs(const char **place)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		int dir = open(places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* Without O_DIRECTORY: debugfs would mount it for good, for everybody. */
+		int dir = open(places[i], O_PATH | O_CLOEXEC);
 
+		*place = places[i];
 		if (is_tracefs(dir))
 			return dir;
 		if (dir >= 0)
 			close(dir);
 	}
+	*place = NULL;
 	return mount_private();
 }
 
@@ -170,13 +176,14 @@ static void explain(const struct uprobe_spec *spec, int err)
 int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec)
 {
 	struct tracefs_probe *p = calloc(1, sizeof(*p));
+	const char *place;
 	int err;
 
 	*out = NULL;
 	if (!p)
 		return -ENOMEM;
 	p->janitor_pipe = -1;
-	p->dir = open_tracefs();
+	p->dir = open_tracefs(&place);
 	err = p->dir < 0 ? p->dir : start_janitor(p);
 	if (!err)
 		err = create_entry(p, spec);
@@ -207,4 +214,15 @@ void tracefs_probe__remove(struct tracefs_probe *p)
 uint32_t tracefs_probe__id(const struct tracefs_probe *p)
 {
 	return p->id;
+}
+
+int tracefs_probe__try(const char **place)
+{
+	_cleanup_close_ int dir = open_tracefs(place);
+	_cleanup_close_ int fd = -1;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	return fd < 0 ? -errno : 0;
 }

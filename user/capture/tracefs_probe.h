@@ -21,6 +21,12 @@ int tracefs_probe__create(struct tracefs_probe **probe, const struct uprobe_spec
 /* Removes it; every event on it must be closed. NULL is fine. */
 void tracefs_probe__remove(struct tracefs_probe *probe);
 
+/*
+ * Whether a probe could be created, without creating one. 0 and *place (NULL: mounted nowhere, but
+ * we can mount it for us alone), or -errno. Prints nothing.
+ */
+int tracefs_probe__try(const char **place);
+
 /* attr.config of a PERF_TYPE_TRACEPOINT event on it. */
 uint32_t tracefs_probe__id(const struct tracefs_probe *probe);
 

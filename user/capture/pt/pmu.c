@@ -39,6 +39,13 @@ static uint32_t read_number(const char *folder, const char *name, const char *fo
 	return f && fscanf(f, format, &value) == 1 ? value : 0;
 }
 
+int pt_pmu__read_cap(const char *name, uint32_t *value)
+{
+	_cleanup_fclose_ FILE *f = open_attribute("caps/", name);
+
+	return f && fscanf(f, "%x", value) == 1 ? 0 : -ENOENT;
+}
+
 int pt_pmu__read(struct pt_pmu *pmu)
 {
 	_cleanup_fclose_ FILE *type = open_attribute("", "type");

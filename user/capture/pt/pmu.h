@@ -34,6 +34,9 @@ enum pt_resolution {
 /* Prints nothing. 0 or -errno: -ENOENT there is no such PMU. */
 int pt_pmu__read(struct pt_pmu *pmu);
 
+/* One of caps/, by its name. 0; -ENOENT where this kernel has none of that name. */
+int pt_pmu__read_cap(const char *name, uint32_t *value);
+
 /*
  * attr.config of a user's branch trace with this resolution, as near as the PMU's caps allow;
  * *granted is the resolution reached (LOW where the CPU has no cycle packets).

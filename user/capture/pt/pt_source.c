@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/pt/explain.h"
+#include "capture/pt/pt_probe.h"
 #include "target/process.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -22,26 +23,16 @@
 static int pt__probe(void)
 {
 	struct pt_pmu pmu;
-	enum pt_resolution granted;
-	struct perf_event_attr attr = {.size = sizeof(attr), .disabled = 1};
-	long fd;
+	int err;
 
 	if (pt_pmu__read(&pmu)) {
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
-	attr.type = pmu.type;
-	attr.config = pt_pmu__config(&pmu, PT_RESOLUTION_NORMAL, &granted);
-	attr.exclude_kernel = attr.exclude_hv = 1;
-	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0) {
-		int err = -errno;
-
+	err = pt_probe__open(&pmu);
+	if (err)
 		pt_explain__open(err, 0);
-		return err;
-	}
-	close((int)fd);
-	return 0;
+	return err;
 }
 
 static size_t aux_size(uint64_t wanted)

@@ -133,6 +133,13 @@ void pt_thread__close(struct pt_thread *t)
 	t->probe = t->pt = t->sideband = -1;
 }
 
+size_t pt_thread__locked_size(size_t aux_size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return page + SIDEBAND_DATA_SIZE + page + PT_DATA_SIZE + aux_size;
+}
+
 int pt_thread__enable(struct pt_thread *t, const struct pt_thread_config *config)
 {
 	if (config->freeze == PT_FREEZE_REFRESH && config->probe) {

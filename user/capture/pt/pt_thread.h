@@ -46,6 +46,9 @@ struct pt_thread {
 int pt_thread__open(struct pt_thread *thread, pid_t tid, const struct pt_thread_config *config);
 void pt_thread__close(struct pt_thread *thread);
 
+/* What its buffers count against the limits of locked memory: with an AUX area of this size. */
+size_t pt_thread__locked_size(size_t aux_size);
+
 /* Begins to record. 0 or -errno. */
 int pt_thread__enable(struct pt_thread *thread, const struct pt_thread_config *config);
 /* Ends recording; the AUX head is final then. */

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "capture/pt/pt_probe.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/own_probe.h"
+
+#define AUX_SIZE (128u << 10)
+/* Far more than what runs from the start to the hit. */
+#define BRANCHES 12000
+/* Six to a byte is the most that TNT packets hold (Intel SDM vol. 3, 33.4.2.1), as 47 to eight. */
+#define BRANCHES_SIZE (BRANCHES / 8)
+
+static uint64_t config_of(const struct pt_pmu *pmu)
+{
+	enum pt_resolution granted;
+
+	return pt_pmu__config(pmu, PT_RESOLUTION_NORMAL, &granted);
+}
+
+int pt_probe__open(const struct pt_pmu *pmu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = pmu->type,
+		.config = config_of(pmu),
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close((int)fd);
+	return 0;
+}
+
+__attribute__((noinline, noipa)) static void run_branches(void)
+{
+	for (unsigned int n = BRANCHES; n; n--)
+		__asm__ volatile("" : "+r"(n));
+}
+
+/* The buffer does not come round: its head is the trace's size. 0 or -errno. */
+static int record(struct pt_thread *thread, const struct pt_thread_config *config, uint64_t *size)
+{
+	int err = pt_thread__enable(thread, config);
+
+	if (err)
+		return err;
+	own_probe__hit();
+	run_branches();
+	pt_thread__disable(thread);
+	*size = __atomic_load_n(&thread->ring.page->aux_head, __ATOMIC_ACQUIRE);
+	return 0;
+}
+
+int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
+{
+	struct uprobe_spec spec;
+	struct pt_thread_config config = {
+		.pmu_type = pmu->type,
+		.pt_config = config_of(pmu),
+		.aux_size = AUX_SIZE,
+		.freeze = freeze,
+		.probe = &spec,
+	};
+	struct pt_thread thread;
+	uint64_t size = 0;
+	int err = own_probe__spec(&spec);
+
+	if (!err)
+		err = pt_thread__open(&thread, gettid(), &config);
+	if (err)
+		return err;
+	err = record(&thread, &config, &size);
+	pt_thread__close(&thread);
+	if (err)
+		return err;
+	if (freeze == PT_FREEZE_DISABLE)
+		return size >= BRANCHES_SIZE ? 0 : -ENODATA;
+	return size && size < BRANCHES_SIZE ? 0 : -ENODATA;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* The kernel: its version, its BTF, and what its lockdown forbids. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "check/subjects.h"
+
+#define BTF	 "/sys/kernel/btf/vmlinux"
+#define LOCKDOWN "/sys/kernel/security/lockdown"
+
+void check_kernel(const struct check *check, struct check_result *result)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname name;
+
+	if (uname(&name)) {
+		check_result__set(result, CHECK_LIMITED, "its version cannot be read");
+		return;
+	}
+	check_result__add_text(result, "release", name.release);
+	check_result__set(result, CHECK_OK, "Linux %s", name.release);
+	/* BPF links on perf events. */
+	if (sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	    (major < 5 || (major == 5 && minor < 15))) {
+		check_result__set(result, CHECK_LIMITED, "Linux %s is too old for triggers",
+				  name.release);
+		check_result__remedy(result, "5.15 or later");
+	}
+}
+
+void check_btf(const struct check *check, struct check_result *result)
+{
+	if (!access(BTF, R_OK)) {
+		check_result__set(result, CHECK_OK, BTF);
+		return;
+	}
+	check_result__set(result, CHECK_LIMITED, "none: hit times are kept in an LRU hash");
+	check_result__remedy(result, "a kernel with CONFIG_DEBUG_INFO_BTF");
+}
+
+int lockdown__parse(const char *text)
+{
+	static const char *const names[] = {[LOCKDOWN_NONE] = "[none]",
+					    [LOCKDOWN_INTEGRITY] = "[integrity]",
+					    [LOCKDOWN_CONFIDENTIALITY] = "[confidentiality]"};
+
+	for (int i = LOCKDOWN_NONE; i <= LOCKDOWN_CONFIDENTIALITY; i++)
+		if (strstr(text, names[i]))
+			return i;
+	return -EINVAL;
+}
+
+/* security/security.c: lockdown_reasons: tracefs and kcore fall under confidentiality. */
+void check_lockdown(const struct check *check, struct check_result *result)
+{
+	char text[64];
+	int err = check__read_line(LOCKDOWN, text, sizeof(text));
+
+	if (err == -EACCES) {
+		check_result__set(result, CHECK_LIMITED, "only root can read " LOCKDOWN);
+		return;
+	}
+	if (err) {
+		check_result__set(result, CHECK_OK, "none known: no " LOCKDOWN);
+		return;
+	}
+	check_result__add_text(result, "lockdown", text);
+	switch (lockdown__parse(text)) {
+	case LOCKDOWN_NONE:
+		check_result__set(result, CHECK_OK, "none");
+		break;
+	case LOCKDOWN_INTEGRITY:
+		check_result__set(result, CHECK_OK, "integrity: forbids nothing that is used here");
+		break;
+	case LOCKDOWN_CONFIDENTIALITY:
+		check_result__set(result, CHECK_LIMITED,
+				  "confidentiality: no probe for several threads");
+		check_result__remedy(result, "boot with lockdown=integrity");
+		break;
+	default:
+		check_result__set(result, CHECK_LIMITED, "unknown: %s", text);
+	}
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checks, a file a subject. Each fills state, reason, remedy and facts of a result that is OK
+ * and empty; none prints, and none depends on another.
+ */
+#ifndef MTBPF_CHECK_SUBJECTS_H
+#define MTBPF_CHECK_SUBJECTS_H
+
+#include "check/check.h"
+
+struct check {
+	const char *name;
+	void (*run)(const struct check *check, struct check_result *result);
+	bool needed;
+	int which;	     /* a capability (CAP_*), or a freeze method (enum pt_freeze) */
+	const char *purpose; /* a capability's: what does not work without it */
+};
+
+void check_kernel(const struct check *check, struct check_result *result);
+void check_btf(const struct check *check, struct check_result *result);
+void check_lockdown(const struct check *check, struct check_result *result);
+void check_vm(const struct check *check, struct check_result *result);
+void check_intel_pt(const struct check *check, struct check_result *result);
+void check_pt_caps(const struct check *check, struct check_result *result);
+void check_freeze(const struct check *check, struct check_result *result);
+void check_bpf(const struct check *check, struct check_result *result);
+void check_uprobe(const struct check *check, struct check_result *result);
+void check_tracefs(const struct check *check, struct check_result *result);
+void check_perf(const struct check *check, struct check_result *result);
+void check_ptrace(const struct check *check, struct check_result *result);
+void check_memlock(const struct check *check, struct check_result *result);
+void check_capability(const struct check *check, struct check_result *result);
+void check_fzf(const struct check *check, struct check_result *result);
+
+/* ---- for the checks: filling a result */
+void check_result__set(struct check_result *result, enum check_state state, const char *reason, ...)
+	__attribute__((format(printf, 3, 4)));
+void check_result__remedy(struct check_result *result, const char *remedy, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Past CHECK_MAX_FACTS they are left out. */
+void check_result__add_number(struct check_result *result, const char *name, int64_t number);
+void check_result__add_text(struct check_result *result, const char *name, const char *text);
+
+/* The first line of a small file, what is not printable ASCII left out. 0 or -errno. */
+int check__read_line(const char *path, char *line, size_t size);
+/* A file's number; `otherwise` where it has none. */
+long check__read_number(const char *path, long otherwise);
+/* "EACCES: Permission denied" is for programmers: the short text of -err. */
+const char *check__strerror(int err);
+
+/* ---- what several checks ask, and tests */
+
+/* Effective, and in the initial user namespace: what the kernel's capable() asks. */
+bool capability__has(int capability);
+
+/* The hypervisor's name from CPUID leaf 40000000H's 12 bytes; NULL: one we don't know. */
+const char *vm__hypervisor(const char signature[static 12]);
+/* True where CPUID says that this is a virtual machine. */
+bool vm__is_one(void);
+
+enum lockdown { LOCKDOWN_NONE, LOCKDOWN_INTEGRITY, LOCKDOWN_CONFIDENTIALITY };
+/* /sys/kernel/security/lockdown: "none [integrity] confidentiality". -EINVAL: no such word. */
+int lockdown__parse(const char *text);
+
+struct memlock_limits {
+	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: a user's, for each CPU */
+	unsigned int cpus; /* online */
+	uint64_t rlimit;   /* RLIMIT_MEMLOCK in bytes; UINT64_MAX: none */
+	long paranoid;	   /* kernel.perf_event_paranoid: -1 lifts all */
+	bool ipc_lock;	   /* CAP_IPC_LOCK: as well */
+};
+/* Bytes of perf's buffers that a process may map; UINT64_MAX: as many as there is memory. */
+uint64_t memlock__fits(const struct memlock_limits *limits);
+
+/* yama's ptrace_scope (0 where there is no yama), with CAP_SYS_PTRACE or without. */
+enum check_state ptrace__judge(long scope, bool capable);
+/* kernel.perf_event_paranoid, with CAP_PERFMON and CAP_SYS_ADMIN or without. */
+enum check_state perf__judge(long paranoid, bool perfmon, bool admin);
+
+#endif
