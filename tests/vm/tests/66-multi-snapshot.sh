@@ -18,6 +18,8 @@ for method in $methods; do
 	perf script -i /tmp/m.mtbpf --itrace=e >/tmp/errors 2>&1
 	! grep -qi error /tmp/errors || fail "perf: $(grep -i error /tmp/errors | head -3)"
 	perf script -i /tmp/m.mtbpf -D 2>/dev/null | grep -c 'PERF_RECORD_AUXTRACE size' >/tmp/records
-	[ "$(cat /tmp/records)" = 20 ] || fail "$(cat /tmp/records) records"
+	[ "$(cat /tmp/records)" = 20 ] ||
+		fail "$(cat /tmp/records) records: $(perf script -i /tmp/m.mtbpf -D 2>/dev/null |
+			sed -n 's/.*AUXTRACE size: \(.*\) offset.*\(idx: [0-9]*\).*/\2 \1;/p' | tr -d '\n')"
 done
 must kill -0 "$pid"

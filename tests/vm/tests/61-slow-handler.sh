@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# User space may hear of the hit while the target is still in the probe's handler, before the pause:
+# the target must not run on all the same. The handler is made slow for that, by probes with a stack
+# trace each between the BPF program and the overflow.
+. /tests/vm/lib.sh
+need_pmu
+has_aux_pause || skip "this kernel cannot pause AUX events"
+cd /sys/kernel/tracing || exit 1
+for function in perf_trace_buf_alloc perf_tp_event perf_trace_run_bpf_submit __perf_event_overflow; do
+	for i in 1 2 3 4 5 6; do
+		echo "p:slow/${function}_$i $function" >>kprobe_events 2>/dev/null || continue
+		must eval "echo stacktrace >events/slow/${function}_$i/trigger"
+		must eval "echo 1 >events/slow/${function}_$i/enable"
+	done
+done
+start /build/programs/service -scale small
+for _ in $(seq 15); do
+	mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 5ms -timeout 20s -freeze pause \
+		-snapshot-size 64K -q -o /tmp/s.fxt >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
+	grep -q ': 0 branches after the hit' /tmp/out || fail "$(grep '^frozen' /tmp/out)"
+done
+echo 0 >events/slow/enable
+for probe in events/slow/*/trigger; do echo '!stacktrace' >"$probe"; done
+sed -n 's/^p:\(slow[^ ]*\) .*/-:\1/p' kprobe_events >/tmp/remove
+must eval 'cat /tmp/remove >>kprobe_events'
+must test -z "$(grep slow kprobe_events)"
