@@ -200,6 +200,7 @@ static int open_source(struct session *s)
 		.pid = s->start->pid,
 		.snapshot_size = o->snapshot_size,
 		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
+		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
 		.resolution = o->resolution,
 		.freeze_method = o->freeze_method,

@@ -20,6 +20,7 @@ struct source_config {
 	const struct uprobe_spec *probe;   /* what triggers; NULL: nothing does */
 	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
 					    */
+	size_t first_hit;	/* hits of the recording from here on are this snapshot's */
 	bool multi_thread;	/* pt: a ring for every thread; else for the main thread only */
 	int resolution;		/* pt: enum pt_resolution */
 	int freeze_method;	/* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */

@@ -98,9 +98,9 @@ static int add_uprobes_page(struct source *s, struct recording *rec)
 }
 
 /* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
-static void convert_hits(struct recording *rec, const struct clock_point *now)
+static void convert_hits(struct recording *rec, size_t first, const struct clock_point *now)
 {
-	for (size_t i = 0; i < rec->hits.n; i++)
+	for (size_t i = first; i < rec->hits.n; i++)
 		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
 	rec->frozen_ns = now->perf_ns;
 }
@@ -113,7 +113,7 @@ int pt_source__read(struct source *s, struct recording *rec)
 	pt_pmu__describe(&s->pmu, s->thread_config.pt_config, &rec->pt);
 	if (!err) {
 		perf_clock__describe(&rec->pt, s->threads.v[0].ring.page, &s->first, &last);
-		convert_hits(rec, &last);
+		convert_hits(rec, s->config.first_hit, &last);
 		err = read_sideband(s, rec);
 	}
 	if (!err)
