@@ -38,11 +38,9 @@ grep -q '"topa_output":.*1' /tmp/check.json || fail "no caps in the JSON"
 
 # Somebody records the CPUs: then no thread can be, and check says so.
 start perf record -q -a -o /dev/null -e intel_pt//u sleep 20
-for _ in $(seq 50); do
-	mtbpf check >/tmp/check.txt && status=0 || status=$?
-	[ $status = 0 ] || break
-	sleep 0.1
-done
+wait_for_steps
+mtbpf check >/tmp/check.txt
+status=$?
 [ $status = 1 ] || fail "status $status while perf has Intel PT"
 is intel_pt missing '.*EBUSY; end the perf'
 is attach missing '.*intel_pt'
