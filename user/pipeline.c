@@ -40,8 +40,8 @@ static int pass_on(void *ctx, const struct branch *b)
 	    b->time_ns <= behind->hit_ns) {
 		behind->branches = 0;
 		behind->seen_ns = behind->last_ns = b->time_ns;
-	} else if (b->kind <= BRANCH_COND && behind->branches >= 0) {
-		behind->branches++;
+	} else if (b->n_branches && behind->branches >= 0) {
+		behind->branches += b->n_branches;
 		behind->last_ns = b->time_ns;
 	}
 	return stack__branch(behind->stack, b);
@@ -312,8 +312,14 @@ int recording__print_branches(const struct recording *rec, FILE *out)
 		struct branch_printer printer = {out, rec->aux.v[i].tid};
 		struct code_map *map = code_map__new();
 
-		err = map ? decode__thread(rec, &rec->aux.v[i], images, map, print_branch, &printer,
-					   &totals)
+		err = map ? decode__run(&(struct decode_request){.rec = rec,
+								 .aux = &rec->aux.v[i],
+								 .images = images,
+								 .map = map,
+								 .fn = print_branch,
+								 .ctx = &printer,
+								 .totals = &totals,
+								 .all_branches = true})
 			  : -ENOMEM;
 		code_map__free(map);
 	}

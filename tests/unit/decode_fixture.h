@@ -256,7 +256,14 @@ static inline void traced__decode_bytes(struct traced *t, const uint8_t *bytes, 
 		memcpy(copy, bytes, n);
 	t->seen.list.n = 0;
 	t->totals = (struct decode_totals){0};
-	assert_int_equal(decode__thread(&t->rec, &aux, images, map, traced__take, t, &t->totals),
+	assert_int_equal(decode__run(&(struct decode_request){.rec = &t->rec,
+							      .aux = &aux,
+							      .images = images,
+							      .map = map,
+							      .fn = traced__take,
+							      .ctx = t,
+							      .totals = &t->totals,
+							      .all_branches = true}),
 			 0);
 	code_map__free(map);
 	images__free(images);

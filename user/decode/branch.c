@@ -17,6 +17,8 @@ const char *branch_kind__name(enum branch_kind kind)
 		[BRANCH_END_ASYNC] = "end-async",
 		[BRANCH_END] = "end",
 		[BRANCH_GAP] = "gap",
+		[BRANCH_ENTER] = "enter",
+		[BRANCH_LEAVE] = "leave",
 	};
 
 	return (size_t)kind < COUNT(names) ? names[kind] : "?";

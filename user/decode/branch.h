@@ -15,6 +15,9 @@ enum branch_kind {
 	BRANCH_END_ASYNC,   /* interrupt, fault, signal or trap before the instruction at `from` */
 	BRANCH_END,	    /* tracing stopped at `from`: the freeze, or the end of the data */
 	BRANCH_GAP,	    /* the trace is broken here: enum gap_reason; from, to: where, or 0 */
+	/* Only where the kernel is traced as well. */
+	BRANCH_ENTER, /* into the kernel: by the syscall at `from`, or (len 0) before it */
+	BRANCH_LEAVE, /* out of the kernel's handler: iret, sysret */
 };
 
 enum gap_reason {
@@ -32,10 +35,13 @@ struct branch {
 	uint64_t from;	  /* address of the branching instruction */
 	uint64_t to;	  /* where it went */
 	uint32_t n_insns; /* instructions executed since the previous branch, this one included */
-	uint8_t kind;	  /* enum branch_kind */
-	uint8_t len;	  /* length of the instruction at from; 0 where it did not execute */
-	uint8_t reason;	  /* enum gap_reason */
-	uint8_t pad;
+	/* Near branches taken since the previous one, this included: more than 1 where decoding
+	 * leaves out jumps within a function. */
+	uint32_t n_branches;
+	uint8_t kind;	/* enum branch_kind */
+	uint8_t len;	/* length of the instruction at from; 0 where it did not execute */
+	uint8_t reason; /* enum gap_reason */
+	uint8_t pad[5];
 };
 
 /* Takes branches one by one. Non-zero stops the decoder, which returns it. */

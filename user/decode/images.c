@@ -11,26 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "decode/images_internal.h"
+#include "decode/space.h"
 #include "util/log.h"
-
-/* A file, opened once for all of its mappings. */
-struct opened {
-	const char *path; /* the recording's */
-	uint64_t ino;
-	struct elf_image *image; /* NULL: could not be opened, and that was said */
-};
-
-struct images {
-	const struct recording *rec;
-	VEC(struct opened) files;
-};
 
 struct images *images__new(const struct recording *rec)
 {
 	struct images *images = calloc(1, sizeof(*images));
 
-	if (images)
-		images->rec = rec;
+	if (!images)
+		return NULL;
+	images->rec = rec;
+	pthread_mutex_init(&images->lock, NULL);
 	return images;
 }
 
@@ -38,9 +30,11 @@ void images__free(struct images *images)
 {
 	if (!images)
 		return;
+	space__free_idle(images);
 	for (size_t i = 0; i < images->files.n; i++)
 		elf_image__free(images->files.v[i].image);
 	VEC_FINI(&images->files);
+	pthread_mutex_destroy(&images->lock);
 	free(images);
 }
 
@@ -165,7 +159,9 @@ int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *ne
 
 		if (m->pid != pid)
 			continue;
+		pthread_mutex_lock(&images->lock);
 		image = find_image(images, m);
+		pthread_mutex_unlock(&images->lock);
 		if (image && code_map__add(map, m->start, m->len, m->pgoff, image) == -ENOMEM)
 			return -ENOMEM;
 	}

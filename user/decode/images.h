@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The code a recording's mappings show: files as they are on this machine, and its own images. */
+/*
+ * The code a recording's mappings show: files as they are on this machine, and its own images. Any
+ * number of threads may use it at once.
+ */
 #ifndef MTBPF_DECODE_IMAGES_H
 #define MTBPF_DECODE_IMAGES_H
 

@@ -159,6 +159,8 @@ static void run_rule(struct stack *s, const struct branch *b)
 	case BRANCH_BEGIN:
 	case BRANCH_END:
 	case BRANCH_GAP:
+	case BRANCH_ENTER:
+	case BRANCH_LEAVE:
 		break;
 	}
 }

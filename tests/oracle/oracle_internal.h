@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the decoder's files: its state, and how it becomes branches. */
-#ifndef MTBPF_DECODE_INTERNAL_H
-#define MTBPF_DECODE_INTERNAL_H
+/* Between the oracle's files: its state, and how it becomes branches. */
+#ifndef MTBPF_TESTS_ORACLE_INTERNAL_H
+#define MTBPF_TESTS_ORACLE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What the decoder hands on, from blocks and events. */
-#include "decode/decode_internal.h"
+#include "oracle/oracle_internal.h"
 
 int decoder__hand_on(struct decoder *d, struct branch *branch)
 {
