@@ -36,6 +36,7 @@ static struct {
 	struct block *blocks;
 	pthread_mutex_t lock; /* of maps and blocks */
 	FILE *truth;
+	_Atomic bool ending;
 	bool off; /* refused; or in a child process, which is not recorded */
 } plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -91,8 +92,25 @@ static struct traced_thread *start_thread(const struct cpu_regs *regs)
 	return t;
 }
 
+static bool all_ended(const struct ptgen_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->n_threads && i < PTGEN_THREADS; i++) {
+		const struct ptgen_thread *t = &shared->threads[i];
+
+		if (!t->ended && (t->busy || t->stream.enabled))
+			return false;
+	}
+	return true;
+}
+
+/* Every thread comes here, or sleeps in a system call: their streams are whole. */
 static void end_process(void)
 {
+	if (atomic_exchange(&plugin.ending, true))
+		for (;;)
+			pause();
+	for (int i = 0; i < 1000 && !all_ended(plugin.shared); i++)
+		usleep(1000);
 	if (plugin.truth)
 		fflush(plugin.truth);
 	_exit(0);
@@ -119,7 +137,7 @@ __attribute__((used, visibility("hidden"))) void plugin__on_block(unsigned int v
 	if (!self)
 		return;
 	walk__block(&self->walk, block, regs);
-	if (self->walk.ended)
+	if (self->out->ended)
 		end_process();
 }
 

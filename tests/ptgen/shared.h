@@ -50,6 +50,7 @@ struct ptgen_thread {
 	uint64_t written; /* bytes ever; the ring holds the last ring_size of them */
 	/* The stream is being changed: where the process dies in this, it cannot be completed. */
 	volatile bool busy;
+	volatile bool ended;		 /* nothing is recorded any more */
 	uint64_t instructions, branches; /* recorded */
 	uint64_t overflows;
 	/* Went where the last instruction does not go, and no signal explains it. */
@@ -75,6 +76,7 @@ struct ptgen_shared {
 	struct ptgen_config config;
 	pid_t pid;
 	char error[256];	   /* why nothing could be recorded; empty: it could */
+	_Atomic bool stopping;	   /* the limit is reached */
 	_Atomic bool begun;	   /* the instructions to skip are over */
 	_Atomic uint64_t now;	   /* the latest TSC of all threads */
 	_Atomic uint64_t recorded; /* instructions; behind by a bit where there are many threads */

@@ -171,10 +171,10 @@ static void finish(struct walk *w, uint64_t ip)
 {
 	leave_async(w, ip);
 	w->recording = false;
-	w->ended = true;
+	w->out->ended = true;
 }
 
-static void count(struct walk *w, uint64_t ip)
+static void count(struct walk *w)
 {
 	uint64_t n = w->instructions - w->counted, limit = w->shared->config.limit;
 	uint64_t recorded = atomic_fetch_add(&w->shared->recorded, n) + n;
@@ -184,7 +184,7 @@ static void count(struct walk *w, uint64_t ip)
 	w->out->instructions += n;
 	w->alarm = w->instructions + (left && left < COUNT_PERIOD ? left : COUNT_PERIOD);
 	if (limit && !left)
-		finish(w, ip);
+		w->shared->stopping = true;
 }
 
 /* The first thread says when. */
@@ -220,7 +220,7 @@ static void end_overflow(struct walk *w, uint64_t ip)
 /* Every now and then: what else than branches there is to do, before the block at ip. */
 static void look_up(struct walk *w, uint64_t ip)
 {
-	if (w->ended)
+	if (w->out->ended)
 		return;
 	if (!w->recording && !begins(w)) {
 		w->alarm = w->instructions + 1;
@@ -232,7 +232,9 @@ static void look_up(struct walk *w, uint64_t ip)
 		end_overflow(w, ip);
 	else if (is_traced(w) && w->out->written >= w->overflow_at)
 		overflow(w);
-	count(w, ip);
+	count(w);
+	if (w->shared->stopping)
+		finish(w, ip);
 	if (w->lost && w->alarm > w->lost_until)
 		w->alarm = w->lost_until;
 }
@@ -280,7 +282,7 @@ void walk__block(struct walk *w, const struct block *b, const struct cpu_regs *r
 	else if (w->prev)
 		go(w, b->start, regs->rsp);
 	w->prev = b;
-	if (w->instructions >= w->alarm)
+	if (w->instructions >= w->alarm || w->shared->stopping)
 		look_up(w, b->start);
 	if (!w->stream->enabled && w->recording)
 		enable(w, b->start);
@@ -305,6 +307,6 @@ void walk__syscall(struct walk *w, int64_t nr)
 	if (nr == SYS_rt_sigreturn && w->truth.log)
 		truth__sigreturn(&w->truth);
 	if (w->recording)
-		count(w, 0);
+		count(w);
 	w->out->busy = false;
 }

@@ -33,7 +33,6 @@ struct walk {
 	uint64_t lost_until;	  /* instructions */
 	bool recording;		  /* false: before the recording's begin, or behind its end */
 	bool lost;		  /* between an overflow and its end */
-	bool ended;		  /* the limit is reached: the process is to be ended */
 };
 
 /*
@@ -44,7 +43,10 @@ void walk__init(struct walk *w, struct ptgen_shared *shared, uint32_t i,
 		const struct signals *signals, FILE *truth_log);
 void walk__fini(struct walk *w);
 
-/* Block b is about to run, and these are the registers. */
+/*
+ * Block b is about to run, and these are the registers. Where that sets out->ended, b must not run:
+ * the process is to be ended.
+ */
 void walk__block(struct walk *w, const struct block *b, const struct cpu_regs *regs);
 
 /* The system call at the end of the block that runs is about to be made. */
