@@ -82,7 +82,7 @@ $(O)/.test-deps-ok: tests/deps.sh
 $(UNIT:=.o): | $(O)/.test-deps-ok
 
 # ---- tests
-include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk
+include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk tests/ptgen/ptgen.mk
 
 # What several live tests share.
 LIVE_SHARED := $(patsubst %.c,$(O)/%.o,$(filter-out tests/live/test_%,$(wildcard tests/live/*.c)))
@@ -94,7 +94,7 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	    -lcmocka $(LIBS)
 .PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
-tests: all $(UNIT) programs
+tests: all $(UNIT) programs ptgen
 
 # From nothing, like the demo. What was installed is seen only by a make that starts after it.
 test:
