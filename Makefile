@@ -88,13 +88,19 @@ include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk tes
 LIVE_SHARED := $(patsubst %.c,$(O)/%.o,$(filter-out tests/live/test_%,$(wildcard tests/live/*.c)))
 $(filter $(O)/tests/live/%,$(UNIT)): $(LIVE_SHARED)
 
+# libipt's block decoder, and the program that compares ours with it.
+ORACLE_OBJ := $(patsubst %,$(O)/tests/oracle/%.o,oracle emit)
+ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage)
+$(ORACLE_USERS): $(ORACLE_OBJ)
+$(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
+
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    -lcmocka $(LIBS)
 .PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
-tests: all $(UNIT) programs ptgen
+tests: all $(UNIT) $(O)/tests/oracle/compare programs ptgen
 
 # From nothing, like the demo. What was installed is seen only by a make that starts after it.
 test:

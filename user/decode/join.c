@@ -16,14 +16,15 @@ static void set_time(struct joiner *j, uint64_t tsc)
 	const struct decode_request *request = j->request;
 	uint64_t ns;
 
-	if (!tsc)
+	if (tsc == j->tsc || !tsc)
 		return;
+	j->tsc = tsc;
 	ns = rec_pt__tsc_to_ns(&request->rec->pt, tsc__extend(tsc, request->aux->tsc));
 	if (ns > j->time_ns)
 		j->time_ns = ns;
 }
 
-static int hand_on(struct joiner *j, struct branch *b)
+static inline int hand_on(struct joiner *j, struct branch *b)
 {
 	struct decode_totals *totals = j->totals;
 
@@ -31,14 +32,20 @@ static int hand_on(struct joiner *j, struct branch *b)
 	b->n_insns += j->n_insns;
 	b->n_branches += j->n_branches;
 	j->n_insns = j->n_branches = 0;
-	j->started = true;
 	totals->branches++;
 	totals->insns += b->n_insns;
+	return j->request->fn(j->request->ctx, b);
+}
+
+/* Nothing comes before a BEGIN. */
+static int hand_on_begin(struct joiner *j, struct branch *b)
+{
+	struct decode_totals *totals = j->totals;
+
+	j->started = true;
 	if (!totals->first_ns || j->time_ns < totals->first_ns)
 		totals->first_ns = j->time_ns;
-	if (j->time_ns > totals->last_ns)
-		totals->last_ns = j->time_ns;
-	return j->request->fn(j->request->ctx, b);
+	return hand_on(j, b);
 }
 
 static int keep_counts(struct joiner *j, const struct branch *b)
@@ -65,7 +72,7 @@ static int begin(struct joiner *j, const struct branch *b)
 	if (j->in_gap)
 		j->totals->gap_ns[j->gap_reason] += j->time_ns - j->gap_ns;
 	j->in_gap = false;
-	return hand_on(j, &begin);
+	return hand_on_begin(j, &begin);
 }
 
 static uint8_t kind_of(const struct insn *insn)
@@ -119,41 +126,45 @@ static int gap(struct joiner *j, struct branch *b)
 	return j->started ? hand_on(j, b) : keep_counts(j, b);
 }
 
-static int take(struct joiner *j, const struct branch *from)
+static int take(struct joiner *j, struct branch *b)
 {
-	struct branch b = *from;
 	int err;
 
-	set_time(j, b.time_ns);
-	switch (b.kind) {
+	switch (b->kind) {
 	case OUTBOX_REST:
-		return keep_counts(j, &b);
+		return keep_counts(j, b);
 	case OUTBOX_START:
 		err = update_map(j);
 		if (err)
 			return err;
-		return j->tracing ? keep_counts(j, &b) : begin(j, &b);
+		return j->tracing ? keep_counts(j, b) : begin(j, b);
 	case BRANCH_BEGIN:
 		err = update_map(j);
-		return err ? err : go_on(j, &b);
+		return err ? err : go_on(j, b);
 	case BRANCH_GAP:
-		return gap(j, &b);
+		return gap(j, b);
 	case BRANCH_END:
 	case BRANCH_END_ASYNC:
 	case BRANCH_END_SYSCALL:
 		j->tracing = false;
-		j->async_ip = b.kind == BRANCH_END_ASYNC ? b.from : 0;
-		return hand_on(j, &b);
+		j->async_ip = b->kind == BRANCH_END_ASYNC ? b->from : 0;
+		return hand_on(j, b);
 	default:
-		return hand_on(j, &b);
+		return hand_on(j, b);
 	}
 }
 
-int joiner__take(struct joiner *j, const struct branch *branches, size_t n)
+int joiner__take(struct joiner *j, struct branch *branches, size_t n)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++)
-		err = take(j, &branches[i]);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct branch *b = &branches[i];
+
+		set_time(j, b->time_ns);
+		err = b->kind <= BRANCH_COND ? hand_on(j, b) : take(j, b);
+	}
+	if (j->started && j->time_ns > j->totals->last_ns)
+		j->totals->last_ns = j->time_ns;
 	return err;
 }

@@ -12,7 +12,7 @@ struct joiner {
 	const struct decode_request *request;
 	struct decode_totals *totals;
 	size_t next_map;
-	uint64_t time_ns;
+	uint64_t tsc, time_ns;	      /* of the last branch */
 	uint32_t n_insns, n_branches; /* of what was not handed on; the next branch's */
 	bool started;		      /* a branch has been handed on */
 	bool tracing;		      /* between a BEGIN and its END */
@@ -23,7 +23,7 @@ struct joiner {
 };
 
 void joiner__init(struct joiner *joiner, const struct decode_request *request);
-/* What a walker's outbox holds. 0, -ENOMEM, or what the request's fn returned. */
-int joiner__take(struct joiner *joiner, const struct branch *branches, size_t n);
+/* What a walker's outbox holds; changes it. 0, -ENOMEM, or what the request's fn returned. */
+int joiner__take(struct joiner *joiner, struct branch *branches, size_t n);
 
 #endif

@@ -10,6 +10,7 @@ static void space__free(struct space *space)
 {
 	if (!space)
 		return;
+	memo__free(space->memo);
 	blocks__free(space->blocks);
 	code_map__free(space->map);
 	free(space);
@@ -24,7 +25,8 @@ static struct space *space__new(struct images *images, pid_t pid, bool tell_all)
 	*space = (struct space){.images = images, .pid = pid, .tell_all = tell_all};
 	space->map = code_map__new();
 	space->blocks = space->map ? blocks__new(space->map, tell_all) : NULL;
-	if (space->blocks)
+	space->memo = memo__new();
+	if (space->blocks && space->memo)
 		return space;
 	space__free(space);
 	return NULL;
@@ -89,6 +91,7 @@ static int rewind_to(struct space *space, uint64_t time_ns)
 	}
 	blocks__free(space->blocks);
 	code_map__free(space->map);
+	memo__clear(space->memo);
 	space->map = map;
 	space->blocks = blocks;
 	space->next_map = 0;
@@ -112,6 +115,7 @@ int space__set_time(struct space *space, uint64_t time_ns, bool *cleared)
 	if (code_map__replaced(space->map) == replaced) {
 		blocks__code_added(space->blocks);
 	} else {
+		memo__clear(space->memo);
 		blocks__clear(space->blocks);
 		*cleared = true;
 	}

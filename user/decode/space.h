@@ -12,11 +12,13 @@
 
 #include "decode/blocks.h"
 #include "decode/images.h"
+#include "decode/memo.h"
 
 struct space {
 	struct images *images;
 	struct code_map *map;
 	struct blocks *blocks;
+	struct memo *memo; /* of runs along them */
 	pid_t pid;
 	bool tell_all; /* blocks__new() */
 	size_t next_map;

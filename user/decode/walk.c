@@ -365,26 +365,67 @@ static int flush(struct walker *w)
 /* The longest packet that is read here without looking at where the bytes end. */
 #define MAX_TIP 9
 
+static inline const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
+{
+	uint8_t byte = *at;
+	unsigned int n, ip_bytes = byte >> 5;
+	uint64_t value;
+
+	if (packet__is_short_tnt(byte)) {
+		value = packet__short_tnt(byte, &n);
+		on_tnt(w, value, n);
+		return at + 1;
+	}
+	if ((byte & 0x1f) != 0x0d || w->reader.end - at < MAX_TIP ||
+	    packet__ip_size(ip_bytes) - 1 >= 8)
+		return on_packet(w, at);
+	memcpy(&value, at + 1, sizeof(value));
+	on_tip(w, ip_bytes, packet_reader__ip(&w->reader, ip_bytes, value));
+	return at + 1 + packet__ip_size(ip_bytes);
+}
+
+static bool replay(struct walker *w, const struct memo_entry *entry)
+{
+	if ((w->reader.last_ip ^ entry->ip) & entry->ip_mask)
+		return false;
+	if (entry->effects && !memo__replay(w, entry))
+		return false;
+	w->reader.last_ip = entry->has_ip ? entry->ip : w->reader.last_ip;
+	w->counts += entry->counts;
+	walker__enter(w, entry->to);
+	return true;
+}
+
+static void walk_run(struct walker *w, const uint8_t *at, const uint8_t *end, uint64_t run,
+		     struct memo_entry *entry)
+{
+	struct memo_note note;
+
+	memo__start(w, &note, run);
+	while (at < end)
+		at = walk_packet(w, at);
+	memo__finish(w, &note, entry);
+}
+
 static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 {
+	struct memo_entry *entries = memo__entries(w->space->memo);
+
 	while (at < to) {
-		uint8_t byte = *at;
-		unsigned int n, ip_bytes = byte >> 5;
+		uint64_t run = packet__load(at, to);
+		unsigned int n = memo__run_length(run);
 
-		if (packet__is_short_tnt(byte)) {
-			uint64_t bits = packet__short_tnt(byte, &n);
+		if (n && (size_t)(to - at) >= n && w->block && !w->has_fup && !w->tnt_left) {
+			struct memo_entry *entry;
 
-			at++;
-			on_tnt(w, bits, n);
-		} else if ((byte & 0x1f) == 0x0d && to - at >= MAX_TIP &&
-			   packet__ip_size(ip_bytes) - 1 < 8) {
-			uint64_t value;
-
-			memcpy(&value, at + 1, sizeof(value));
-			at += 1 + packet__ip_size(ip_bytes);
-			on_tip(w, ip_bytes, packet_reader__ip(&w->reader, ip_bytes, value));
+			run = memo__run(run, n);
+			entry = memo__slot(entries, w->block, run);
+			if (UNLIKELY(entry->block != w->block || entry->bytes != run ||
+				     !replay(w, entry)))
+				walk_run(w, at, at + n, run, entry);
+			at += n;
 		} else {
-			at = on_packet(w, at);
+			at = walk_packet(w, at);
 		}
 		if (UNLIKELY(w->out->n >= BATCH || w->out->err) && flush(w))
 			return w->out->err;
