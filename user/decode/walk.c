@@ -407,14 +407,34 @@ static void walk_run(struct walker *w, const uint8_t *at, const uint8_t *end, ui
 	memo__finish(w, &note, entry);
 }
 
+/* A CYC of one or two bytes, which is most of them. Its length, or 0. */
+static inline unsigned int short_cyc(uint64_t bytes, uint64_t *cycles)
+{
+	if ((bytes & 7) == 3) {
+		*cycles = bytes >> 3 & 0x1f;
+		return 1;
+	}
+	if ((bytes & 0x107) == 7) {
+		*cycles = (bytes >> 3 & 0x1f) | (bytes >> 9 & 0x7f) << 5;
+		return 2;
+	}
+	return 0;
+}
+
 static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 {
 	struct memo_entry *entries = memo__entries(w->space->memo);
 
 	while (at < to) {
-		uint64_t run = packet__load(at, to);
-		unsigned int n = memo__run_length(run);
+		uint64_t run = packet__load(at, to), cycles;
+		unsigned int n = short_cyc(run, &cycles);
 
+		if (n && (size_t)(to - at) >= n) {
+			pt_time__on_cyc(&w->time, cycles);
+			at += n;
+			continue;
+		}
+		n = memo__run_length(run);
 		if (n && (size_t)(to - at) >= n && w->block && !w->has_fup && !w->tnt_left) {
 			struct memo_entry *entry;
 
