@@ -132,7 +132,6 @@ static int open_tracefs(struct source *s)
 
 static int open_all(struct source *s)
 {
-	enum pt_resolution granted;
 	int err;
 
 	if (pt_pmu__read(&s->pmu)) {
@@ -143,17 +142,15 @@ static int open_all(struct source *s)
 	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
 	s->thread_config = (struct pt_thread_config){
 		.pmu_type = s->pmu.type,
-		.pt_config =
-			pt_pmu__config(&s->pmu, (enum pt_resolution)s->config.resolution, &granted),
 		.aux_size = aux_size(s->config.snapshot_size),
 		.probe = s->config.probe,
 		.from_exec = s->config.from_exec,
 	};
-	if (granted != (enum pt_resolution)s->config.resolution)
-		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");
 	if (s->epoll_fd < 0 || s->pid_fd < 0)
 		return -errno;
-	err = watch_fd(s, s->pid_fd);
+	err = pt_timing__config(&s->config.timing, &s->pmu, &s->thread_config.pt_config);
+	if (!err)
+		err = watch_fd(s, s->pid_fd);
 	if (!err)
 		err = open_tracefs(s);
 	return err ? err : open_threads(s);
