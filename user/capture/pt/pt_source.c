@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/pt/explain.h"
+#include "capture/pt/memlock.h"
 #include "capture/pt/pt_probe.h"
 #include "target/process.h"
 #include "util/log.h"
@@ -118,6 +119,24 @@ static int open_threads(struct source *s)
 	return err;
 }
 
+/* Said before anything is opened: the kernel itself only says EPERM. */
+static int check_memlock(const struct source *s)
+{
+	size_t aux = s->thread_config.aux_size, n;
+	struct memlock_limits limits;
+	pid_t *tids;
+	int err = process__threads(s->config.pid, &tids, &n);
+
+	if (err) {
+		pt_explain__open(err, aux);
+		return err;
+	}
+	free(tids);
+	memlock__read(&limits);
+	return memlock__check(&limits, s->config.multi_thread ? n : 1, pt_thread__locked_size(aux),
+			      aux);
+}
+
 static int open_tracefs(struct source *s)
 {
 	int err;
@@ -151,6 +170,8 @@ static int open_all(struct source *s)
 	err = pt_timing__config(&s->config.timing, &s->pmu, &s->thread_config.pt_config);
 	if (!err)
 		err = watch_fd(s, s->pid_fd);
+	if (!err)
+		err = check_memlock(s);
 	if (!err)
 		err = open_tracefs(s);
 	return err ? err : open_threads(s);

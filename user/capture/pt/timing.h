@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How much of an Intel PT buffer goes into timing: what the user says, and the config it becomes. */
+/* How much of an Intel PT buffer goes into timing: what the user says, and the config it becomes.
+ */
 #ifndef MTBPF_CAPTURE_PT_TIMING_H
 #define MTBPF_CAPTURE_PT_TIMING_H
 
