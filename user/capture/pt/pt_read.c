@@ -83,6 +83,8 @@ static int read_sideband(struct source *s, struct recording *rec)
 		err = recording__add_thread(rec, &s->pending.threads.v[i]);
 	for (size_t i = 0; i < s->pending.maps.n && !err; i++)
 		err = recording__add_map(rec, &s->pending.maps.v[i]);
+	for (size_t i = 0; i < s->pending.losses.n && !err; i++)
+		err = recording__add_loss(rec, &s->pending.losses.v[i]);
 	return err;
 }
 
@@ -122,11 +124,5 @@ int pt_source__read(struct source *s, struct recording *rec)
 		err = read_aux(s, rec, last.tsc);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
-	if (s->sideband.lost)
-		log__warn("%llu records of mappings and threads were lost: gaps may follow",
-			  (unsigned long long)s->sideband.lost);
-	if (s->sideband.aux_flags)
-		log__warn("the kernel reports gaps in the trace (AUX flags %#x)",
-			  s->sideband.aux_flags);
 	return err;
 }
