@@ -8,6 +8,7 @@
 
 #include "target/process.h"
 #include "util/log.h"
+#include "util/units.h"
 
 static int add_initial_threads(struct source *s)
 {
@@ -60,6 +61,23 @@ int pt_source__note_initial(struct source *s)
 	return err || s->config.from_exec ? err : add_initial_maps(s);
 }
 
+/* It should have run all the time that its thread did: else somebody else has the PMU. */
+static void warn_not_running(const struct pt_thread *t, size_t size)
+{
+	char on[UNITS_TEXT_SIZE], asked[UNITS_TEXT_SIZE];
+	uint64_t enabled, running;
+
+	if (pt_thread__times(t, &enabled, &running))
+		return;
+	log__debug("pt: thread %d: %zu bytes; enabled %llu ns, running %llu ns", t->tid, size,
+		   (unsigned long long)enabled, (unsigned long long)running);
+	if (enabled - running <= enabled / 20)
+		return;
+	log__warn("thread %d was recorded for only %s of %s: somebody else uses Intel PT as well",
+		  t->tid, units__format_duration(on, running),
+		  units__format_duration(asked, enabled));
+}
+
 static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
@@ -69,8 +87,10 @@ static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 
 		err = perf_ring__read_aux(&s->threads.v[i].ring, &aux.data, &aux.size,
 					  &aux.wrapped);
-		if (!err)
-			err = recording__add_aux(rec, &aux);
+		if (err)
+			break;
+		warn_not_running(&s->threads.v[i], aux.size);
+		err = recording__add_aux(rec, &aux);
 	}
 	return err;
 }
