@@ -78,6 +78,14 @@ static void warn_not_running(const struct pt_thread *t, size_t size)
 		  units__format_duration(asked, enabled));
 }
 
+/* The thread whose hit froze it ran since it was armed: something of that must be there. */
+static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux)
+{
+	for (size_t i = first_hit; i < rec->hits.n; i++)
+		if (!aux->size && (pid_t)rec->hits.v[i].tid == aux->tid)
+			log__warn("nothing was recorded of thread %d, which triggered", aux->tid);
+}
+
 static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
@@ -90,6 +98,7 @@ static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 		if (err)
 			break;
 		warn_not_running(&s->threads.v[i], aux.size);
+		warn_empty(rec, s->config.first_hit, &aux);
 		err = recording__add_aux(rec, &aux);
 	}
 	return err;

@@ -10,10 +10,10 @@
 #include "util/log.h"
 
 /* attr.config of a real event that would write this: pt, tsc, branch; noretcomp as asked. */
-#define CONFIG_PT	  (1u << 0)
-#define CONFIG_TSC	  (1u << 10)
-#define CONFIG_NORETCOMP  (1u << 11)
-#define CONFIG_BRANCH	  (1u << 13)
+#define CONFIG_PT	 (1u << 0)
+#define CONFIG_TSC	 (1u << 10)
+#define CONFIG_NORETCOMP (1u << 11)
+#define CONFIG_BRANCH	 (1u << 13)
 
 static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 {
