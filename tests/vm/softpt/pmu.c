@@ -57,7 +57,8 @@ static void event_destroy(struct perf_event *event)
 static int event_init(struct perf_event *event)
 {
 	u64 ctl = event->attr.config;
-	/* Every packet has its CYC packet, whatever the threshold: more than a CPU writes, not less. */
+	/* Every packet has its CYC packet, whatever the threshold: more than a CPU writes, not
+	 * less. */
 	struct pt_stream_config config = {
 		.psb_period = 2048u << FIELD_GET(CTL_PSB_PERIOD, ctl),
 		/* perf record asks CPUID for the crystal's ratio, and QEMU has none to tell. */
