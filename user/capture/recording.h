@@ -35,13 +35,32 @@ struct rec_thread {
 	char comm[16];
 };
 
-/* One thread's PT bytes, oldest first; wrapped: the oldest packet may be cut. */
+/*
+ * PT bytes of one thread, or of all that ran on one CPU (pid and tid are 0 then, and the switches
+ * tell the threads apart). Oldest first; wrapped: the oldest packet may be cut.
+ */
 struct rec_aux {
 	pid_t pid, tid;
+	int cpu;      /* counts where tid is 0 */
 	uint64_t tsc; /* near the newest packet's: where its 56 bits belong */
 	uint8_t *data;
 	size_t size;
 	bool wrapped;
+};
+
+/* Who runs on a CPU from time_ns on; 0 and 0: none of those that are recorded. */
+struct rec_switch {
+	uint64_t time_ns;
+	int cpu;
+	pid_t pid, tid;
+};
+
+/* What the kernel says is missing, from its own records. */
+struct rec_loss {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	uint64_t aux_flags; /* of the thread's PT: PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION */
+	uint64_t records;   /* or: as many records of mappings and threads */
 };
 
 /* Code that no file holds. */
@@ -80,6 +99,8 @@ struct recording {
 	VEC(struct rec_map) maps; /* ascending by time */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
+	VEC(struct rec_loss) losses;	 /* ascending by time */
+	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
 	VEC(struct rec_image) images;
 	VEC(struct mt_hit) hits;
 };
@@ -105,6 +126,9 @@ int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
+/* Behind those of the same time or earlier. */
+int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
+int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 
