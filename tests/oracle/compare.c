@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decodes recordings with the oracle and with ours, in one thread and in several, and compares
+ * Decodes recordings with the oracle and with ours, in one go and cut at every PSB, and compares
  * every branch. Prints the first that differs. The exit code is 0 where none does.
  */
 #include <inttypes.h>
@@ -54,11 +54,22 @@ static bool same(const struct branch *a, const struct branch *b)
 	       a->n_insns == b->n_insns && a->reason == b->reason;
 }
 
+/* libipt forgets where the branch right before an overflow went: its instructions are the gap's. */
+static bool forgets(const struct branch *theirs, const struct branch *ours)
+{
+	return theirs->kind == BRANCH_GAP && theirs->reason == GAP_OVERFLOW &&
+	       ours->kind <= BRANCH_COND && ours->n_insns == theirs->n_insns;
+}
+
 static int compare_branch(void *ctx, const struct branch *b)
 {
 	struct comparison *c = ctx;
 	const struct branch *theirs = next_of_oracle(c);
 
+	if (theirs && forgets(theirs, b)) {
+		c->batch[--c->at].n_insns = 0;
+		return 0;
+	}
 	if (theirs && same(theirs, b)) {
 		c->compared++;
 		return 0;
@@ -84,7 +95,8 @@ static int run(int (*decode)(const struct decode_request *), const struct record
 						  .ctx = ctx,
 						  .totals = &totals,
 						  .all_branches = true,
-						  .jobs = jobs});
+						  .jobs = jobs,
+						  .region_size = jobs > 1 ? 1 : 0});
 
 	code_map__free(map);
 	images__free(images);

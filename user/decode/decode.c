@@ -2,44 +2,44 @@
 #include "decode/decode.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <unistd.h>
 
 #include "decode/join.h"
-#include "decode/walk.h"
+#include "decode/regions.h"
 
-static int flush_to_joiner(void *ctx, struct outbox *out)
+/* Of PT: large enough that starting anew at its PSB costs nothing. */
+#define REGION_SIZE (256u << 10)
+/* Less is not worth a thread: each one decodes the code for itself. */
+#define MIN_REGIONS_A_JOB 2
+
+static unsigned int jobs_for(const struct decode_request *request, size_t n_regions)
 {
-	return joiner__take(ctx, out->v, out->n);
-}
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t jobs = request->jobs;
 
-static int run(const struct decode_request *request, struct space *space)
-{
-	struct joiner joiner;
-	struct outbox out = {.flush = flush_to_joiner, .ctx = &joiner};
-	const uint8_t *end = request->aux->data + request->aux->size;
-	const uint8_t *psb = packet__find_psb(request->aux->data, end);
-	struct walker walker;
-	int err;
-
-	if (!psb)
-		return 0;
-	joiner__init(&joiner, request);
-	walker__init(&walker, request->rec, request->aux, space, &out);
-	err = walker__run(&walker, psb, end);
-	walker__fini(&walker);
-	free(out.v);
-	return err;
+	if (!jobs) {
+		jobs = n_regions / MIN_REGIONS_A_JOB;
+		if (cpus > 0 && jobs > (size_t)cpus)
+			jobs = (size_t)cpus;
+	}
+	return (unsigned int)(jobs < n_regions ? jobs : n_regions);
 }
 
 int decode__run(const struct decode_request *request)
 {
-	struct space *space = space__get(request->images, request->aux->pid, request->all_branches);
+	size_t region_size = request->region_size ? request->region_size : REGION_SIZE;
+	struct regions regions;
+	struct joiner joiner;
+	unsigned int jobs;
 	int err;
 
-	if (!space)
-		return -ENOMEM;
-	err = run(request, space);
-	space__put(space);
+	joiner__init(&joiner, request);
+	err = regions__find(&regions, request->aux->data, request->aux->size, region_size);
+	jobs = jobs_for(request, regions.starts.n);
+	if (!err)
+		err = jobs > 1 ? regions__decode_parallel(&regions, request, &joiner, jobs)
+			       : regions__decode(&regions, request, &joiner);
+	regions__fini(&regions);
 	return err;
 }
 
