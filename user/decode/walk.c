@@ -10,17 +10,24 @@
 /* Enough to be worth handing over. */
 #define BATCH 8192
 
-void walker__init(struct walker *w, const struct recording *rec, const struct rec_aux *aux,
-		  struct space *space, struct outbox *out)
+int walker__init(struct walker *w, const struct decode_request *request, struct outbox *out)
 {
-	*w = (struct walker){.space = space, .out = out, .tsc_base = aux->tsc};
+	const struct rec_aux *aux = request->aux;
+
+	*w = (struct walker){
+		.out = out, .tsc_base = aux->tsc, .switches = request->switches, .cpu = aux->cpu};
+	w->space = space__get(request->images, aux->pid, request->all_branches);
+	if (!w->space)
+		return -ENOMEM;
 	packet_reader__init(&w->reader, aux->data, aux->size);
-	pt_time__init(&w->time, &rec->pt);
+	pt_time__init(&w->time, &request->rec->pt);
+	return 0;
 }
 
 void walker__fini(struct walker *w)
 {
 	packet_reader__fini(&w->reader);
+	space__put(w->space);
 }
 
 bool outbox__grow(struct outbox *out)
