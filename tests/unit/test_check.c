@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check/subjects.h"
+#include "util/lockdown.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 

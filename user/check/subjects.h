@@ -30,6 +30,7 @@ void check_perf(const struct check *check, struct check_result *result);
 void check_ptrace(const struct check *check, struct check_result *result);
 void check_memlock(const struct check *check, struct check_result *result);
 void check_capability(const struct check *check, struct check_result *result);
+void check_kernel_code(const struct check *check, struct check_result *result);
 void check_fzf(const struct check *check, struct check_result *result);
 
 /* ---- for the checks: filling a result */
@@ -57,10 +58,6 @@ bool capability__has(int capability);
 const char *vm__hypervisor(const char signature[static 12]);
 /* True where CPUID says that this is a virtual machine. */
 bool vm__is_one(void);
-
-enum lockdown { LOCKDOWN_NONE, LOCKDOWN_INTEGRITY, LOCKDOWN_CONFIDENTIALITY };
-/* /sys/kernel/security/lockdown: "none [integrity] confidentiality". -EINVAL: no such word. */
-int lockdown__parse(const char *text);
 
 struct memlock_limits {
 	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: a user's, for each CPU */
