@@ -102,6 +102,8 @@ int recording__write(const struct recording *rec, const char *path)
 	int err = write_data(rec, path);
 
 	if (!err)
+		err = recording_kernel__write(&rec->kernel, path);
+	if (!err)
 		err = write_images(rec, path);
 	if (!err)
 		err = write_meta(rec, path);
@@ -199,23 +201,57 @@ static int read_data(struct recording *rec, const char *path)
 	if (err) {
 		log__error("cannot read %s: %s", path, why);
 		log__hint("mtbpf decode reads its own recordings, and perf.data of "
-			  "'perf record -e intel_pt//u --per-thread'");
+			  "'perf record -e intel_pt//u --per-thread' (with the kernel: "
+			  "-e intel_pt// --kcore)");
 	}
 	return err;
 }
 
-int recording__read(struct recording *rec, const char *path)
+/* A directory of perf's own says so in its data (tools/perf/util/data.c: PERF_DIR_SINGLE_FILE). */
+static bool is_perfs_own(const char *dir)
+{
+	struct perf_data_header header = {0};
+	char path[PATH_MAX];
+	_cleanup_close_ int fd =
+		path_in(path, dir, "data") ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd >= 0 && read(fd, &header, sizeof(header)) == sizeof(header) &&
+	       header.magic == PERF_DATA_MAGIC && header.features[0] >> PERF_FEATURE_DIR_FORMAT & 1;
+}
+
+static int read_kernel(struct recording *rec, const char *dir)
+{
+	int err = recording_kernel__read(&rec->kernel, dir);
+
+	if (err) {
+		log__error("cannot read %s/kcore_dir: %s", dir, strerror(-err));
+		log__hint("the recording is damaged: record again");
+	}
+	return err;
+}
+
+static int read_dir(struct recording *rec, const char *dir)
 {
 	char data[PATH_MAX];
-	struct stat st;
-	int err;
+	int err = path_in(data, dir, "data");
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-		err = path_in(data, path, "data");
-		if (!err)
-			err = read_meta(rec, path);
-		return err ? err : read_data(rec, data);
+	if (!err && is_perfs_own(dir)) {
+		rec->source = strdup("perf");
+		err = rec->source ? 0 : -ENOMEM;
+	} else if (!err) {
+		err = read_meta(rec, dir);
 	}
+	if (!err)
+		err = read_kernel(rec, dir);
+	return err ? err : read_data(rec, data);
+}
+
+int recording__read(struct recording *rec, const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return read_dir(rec, path);
 	rec->source = strdup("perf");
 	return rec->source ? read_data(rec, path) : -ENOMEM;
 }
