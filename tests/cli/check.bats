@@ -3,8 +3,8 @@
 
 load ../helpers
 
-needs="kernel btf lockdown vm intel_pt pt_caps freeze_pause freeze_refresh freeze_disable bpf uprobe
-tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+needs="kernel btf lockdown vm intel_pt pt_caps freeze_pause freeze_refresh freeze_disable
+kernel_code bpf uprobe tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
 CAP_CHECKPOINT_RESTORE CAP_SYSLOG CAP_IPC_LOCK CAP_SYS_RESOURCE fzf attach"
 
 setup() {
