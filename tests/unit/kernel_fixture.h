@@ -28,7 +28,8 @@
 /* Functions, from KERNEL_TEXT on, and where something happens in them. */
 enum {
 	ENTRY_SYSCALL = 0x000,
-	SYSRET = ENTRY_SYSCALL + 5,
+	CALL_DO_SYSCALL = ENTRY_SYSCALL + 3,
+	SYSRET = ENTRY_SYSCALL + 8,
 	DO_SYSCALL = 0x040,
 	CALL_MODULE = DO_SYSCALL + 7,
 	PAGE_FAULT = 0x080,
@@ -45,8 +46,8 @@ static const struct {
 	uint16_t at;
 	uint8_t n, bytes[12];
 } kernel_pieces[] = {
-	/* call do_syscall_64; sysretq */
-	{ENTRY_SYSCALL, 8, {0xe8, 0x3b, 0, 0, 0, 0x48, 0x0f, 0x07}},
+	/* mov %rax, %cr3; call do_syscall_64; sysretq */
+	{ENTRY_SYSCALL, 11, {0x0f, 0x22, 0xd8, 0xe8, 0x38, 0, 0, 0, 0x48, 0x0f, 0x07}},
 	/* nop; call __schedule; nop; call *%rax; ret */
 	{DO_SYSCALL, 10, {0x90, 0xe8, 0x3a, 1, 0, 0, 0x90, 0xff, 0xd0, 0xc3}},
 	/* nop; iretq */
@@ -118,8 +119,8 @@ static inline void write_kcore(const char *folder)
 {
 	const size_t size = 0x1000 + MODULE_AREA_SIZE + KERNEL_TEXT_SIZE;
 	uint8_t *file = calloc(1, size);
-	Elf64_Ehdr ehdr = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-				       ELFDATA2LSB, EV_CURRENT},
+	Elf64_Ehdr ehdr = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				       EV_CURRENT},
 			   .e_type = ET_CORE,
 			   .e_machine = EM_X86_64,
 			   .e_version = EV_CURRENT,

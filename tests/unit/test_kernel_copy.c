@@ -91,9 +91,10 @@ static void test_a_module_is_bounded(void **state)
 {
 	kernel_range_vec ranges = {0};
 
-	assert_int_equal(kernel_ranges__find("ffffffff81000000 T _stext\nffffffff81001000 T _etext\n",
-					     "m 9999999999 0 - Live 0xffffffffa0000000\n", &ranges),
-			 0);
+	assert_int_equal(
+		kernel_ranges__find("ffffffff81000000 T _stext\nffffffff81001000 T _etext\n",
+				    "m 9999999999 0 - Live 0xffffffffa0000000\n", &ranges),
+		0);
 	assert_int_equal(ranges.n, 2);
 	assert_true(ranges.v[1].end - ranges.v[1].start == 64 << 20);
 	VEC_FINI(&ranges);
@@ -192,8 +193,7 @@ static void test_kcore_without_the_text(void **state)
 {
 	struct fixture *f = *state;
 
-	write_in(f->proc, "kallsyms",
-		 "ffffffffe1000000 T _stext\nffffffffe1001000 T _etext\n", 54);
+	write_in(f->proc, "kallsyms", "ffffffffe1000000 T _stext\nffffffffe1001000 T _etext\n", 54);
 	write_in(f->proc, "modules", "", 0);
 	assert_copy_fails(f, -ENODATA, "No data available");
 }

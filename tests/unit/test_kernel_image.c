@@ -108,7 +108,8 @@ static void test_only_core_files(void **state)
 
 static void test_symbols_that_are_damaged(void **state)
 {
-	static const char *const texts[] = {"", "ffffffff81000040", "\n\n\t[", "ffffffff81000040 T x\t["};
+	static const char *const texts[] = {"", "ffffffff81000040", "\n\n\t[",
+					    "ffffffff81000040 T x\t["};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct elf_image *other = kernel_image__open(kernel.kcore, texts[i]);
