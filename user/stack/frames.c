@@ -151,6 +151,8 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 	root = &frames->nodes.v[index];
 	start_ns = root->call.start_ns;
 	frames->nodes.v[below].call.start_ns = start_ns;
+	/* In a nested part it is one more on the frame below. */
+	frames->level += parent != FRAME_NONE;
 	*root = (struct frame){
 		.parent = below,
 		.call = {.start_ns = start_ns,

@@ -123,7 +123,8 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!top || !function || function == top->call.function || stack__is_return_thunk(function))
+	if (!top || !function || function == top->call.function ||
+	    stack__is_return_thunk(function, b->to))
 		return;
 	if (top->call.function && top->call.function->kind == FUNCTION_PLT) {
 		/* The stub's frame becomes the function's: the caller called that. */

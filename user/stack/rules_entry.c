@@ -155,11 +155,11 @@ void stack__resume_in_kernel(struct stack *s, const struct branch *b)
 	frames__push(&s->frames, &call);
 }
 
-bool stack__is_return_thunk(const struct function *function)
+bool stack__is_return_thunk(const struct function *function, uint64_t ip)
 {
 	static const char suffix[] = "return_thunk";
 	size_t len = function ? strlen(function->name) : 0;
 
-	return len >= sizeof(suffix) - 1 && address__is_kernel(function->vaddr) &&
+	return len >= sizeof(suffix) - 1 && address__is_kernel(ip) &&
 	       !strcmp(function->name + len - (sizeof(suffix) - 1), suffix);
 }

@@ -95,7 +95,8 @@ static void reconcile(struct stack *s, const struct branch *b)
 		return;
 	}
 	function = stack__function_at(s, b->from, &is_entry);
-	if (!function || function == top->call.function || stack__is_return_thunk(function))
+	if (!function || function == top->call.function ||
+	    stack__is_return_thunk(function, b->from))
 		return;
 	if (!top->call.function)
 		top->call.function = function;

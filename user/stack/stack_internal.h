@@ -51,9 +51,9 @@ bool stack__is_restorer(struct stack *s, uint64_t ip);
 bool stack__is_sigreturn(struct stack *s, uint64_t ip);
 /*
  * Where the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): this is
- * its function.
+ * its function, at ip.
  */
-bool stack__is_return_thunk(const struct function *function);
+bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
 /* rules_call.c: near transfers. */
 void stack__on_call(struct stack *s, const struct branch *b);

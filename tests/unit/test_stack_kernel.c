@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: MIT
+/* The kernel is traced: its frames on the interrupted ones, however it goes in and out. */
+#include "stack_fixture.h"
+
+/* Kernel functions, at KERNEL + n * FUNCTION_SIZE. */
+static const char *const kernel_names[] = {"entry_syscall", "entry_after_swapgs", "entry_fault",
+					   "entry_timer",   "do_syscall",	  "handle",
+					   "copy_user",	    "__schedule",	  "sched_out",
+					   "pt_stop",	    "finish_switch",	  "sched_in",
+					   "pt_start",	    "__x86_return_thunk", "ret_from_fork"};
+#define KERNEL_COUNT (sizeof(kernel_names) / sizeof(kernel_names[0]))
+#define KERNEL	     0xffffffff81000000ull
+
+enum {
+	ENTRY = 0,
+	ENTRY_2,
+	FAULT,
+	TIMER,
+	DO_SYSCALL,
+	HANDLE,
+	COPY,
+	SCHEDULE,
+	SCHED_OUT,
+	PT_STOP,
+	FINISH,
+	SCHED_IN,
+	PT_START,
+	THUNK,
+	FORK,
+};
+
+static struct elf_image *kernel[KERNEL_COUNT];
+
+static uint64_t k(int function)
+{
+	return KERNEL + (uint64_t)function * FUNCTION_SIZE;
+}
+
+static int start(void **state)
+{
+	struct thread *t;
+	int err = start_thread(state);
+
+	t = *state;
+	for (size_t i = 0; i < KERNEL_COUNT; i++) {
+		uint8_t code[FUNCTION_SIZE];
+
+		memset(code, 0x90, sizeof(code));
+		kernel[i] = elf_image__raw(code, sizeof(code), "[kernel]", kernel_names[i]);
+		assert_int_equal(code_map__add(t->map, k((int)i), FUNCTION_SIZE, 0, kernel[i]), 0);
+	}
+	return err;
+}
+
+static int end(void **state)
+{
+	for (size_t i = 0; i < KERNEL_COUNT; i++)
+		elf_image__free(kernel[i]);
+	return end_thread(state);
+}
+
+/* syscall; the handler is entered after it. */
+static void enter(struct thread *t, uint64_t from, uint64_t to)
+{
+	branch(t, BRANCH_ENTER, from, to, 2);
+}
+
+static void take_interrupt(struct thread *t, uint64_t at, uint64_t to)
+{
+	branch(t, BRANCH_ENTER, at, to, 0);
+}
+
+static void leave(struct thread *t, uint64_t from, uint64_t to)
+{
+	branch(t, BRANCH_LEAVE, from, to, 3);
+}
+
+static void stop(struct thread *t, uint64_t at)
+{
+	branch(t, BRANCH_END_ASYNC, at, 0, 0);
+}
+
+static void test_a_system_call(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	enter(t, A + 0x10, k(ENTRY));
+	call(t, k(ENTRY) + 0x10, k(DO_SYSCALL));
+	assert_on_top(t, "do_syscall", 3);
+	ret(t, k(DO_SYSCALL) + 0x20, k(ENTRY) + 0x15);
+	leave(t, k(ENTRY) + 0x20, A + 0x12);
+	assert_on_top(t, "a", 1);
+	ret(t, A + 0x20, MAIN + 0x15);
+	assert_finished(t, "main 10-70 inferred-start inferred-end\n"
+			   "  a 20-70\n"
+			   "    entry_syscall 30-60\n"
+			   "      do_syscall 40-50\n");
+}
+
+/* Assembler runs on into the next symbol, and jumps about: one entry all the same. */
+static void test_an_entry_of_several_symbols(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	enter(t, MAIN + 0x10, k(ENTRY));
+	call(t, k(ENTRY_2) + 0x10, k(DO_SYSCALL));
+	ret(t, k(DO_SYSCALL) + 0x20, k(ENTRY_2) + 0x15);
+	jump(t, k(ENTRY_2) + 0x20, k(FORK) + 0x30);
+	leave(t, k(FORK) + 0x40, MAIN + 0x12);
+	assert_on_top(t, "main", 0);
+	enter(t, MAIN + 0x20, k(ENTRY));
+	/* And a RET that is none. */
+	ret(t, k(ENTRY) + 0x10, k(ENTRY_2) + 0x30);
+	leave(t, k(ENTRY_2) + 0x40, MAIN + 0x22);
+	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-90 inferred-start inferred-end\n"
+			   "  entry_syscall 20-30\n"
+			   "  entry_after_swapgs 30-50 by-jump\n"
+			   "    do_syscall 30-40\n"
+			   "  ret_from_fork 50-60 by-jump\n"
+			   "  entry_syscall 70-80\n"
+			   "  entry_after_swapgs 80-90 by-jump\n");
+}
+
+static void test_nested_interrupts(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	take_interrupt(t, MAIN + 0x10, k(FAULT));
+	call(t, k(FAULT) + 0x10, k(HANDLE));
+	take_interrupt(t, k(HANDLE) + 0x08, k(TIMER));
+	/* The same functions again: what lies below an entry is not returned into. */
+	call(t, k(TIMER) + 0x10, k(HANDLE));
+	take_interrupt(t, k(HANDLE) + 0x08, k(FAULT));
+	assert_on_top(t, "entry_fault", 5);
+	leave(t, k(FAULT) + 0x20, k(HANDLE) + 0x08);
+	assert_on_top(t, "handle", 4);
+	ret(t, k(HANDLE) + 0x20, k(TIMER) + 0x15);
+	leave(t, k(TIMER) + 0x20, k(HANDLE) + 0x08);
+	assert_on_top(t, "handle", 2);
+	ret(t, k(HANDLE) + 0x20, k(FAULT) + 0x15);
+	leave(t, k(FAULT) + 0x20, MAIN + 0x10);
+	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-110 inferred-start inferred-end\n"
+			   "  entry_fault 20-110\n"
+			   "    handle 30-100\n"
+			   "      entry_timer 40-90\n"
+			   "        handle 50-80\n"
+			   "          entry_fault 60-70\n");
+}
+
+/* The handlers' inner frames are missing: the thread is back all the same. */
+static void test_back_in_user_code_from_any_depth(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	enter(t, MAIN + 0x10, k(ENTRY));
+	take_interrupt(t, k(ENTRY) + 0x10, k(TIMER));
+	call(t, k(TIMER) + 0x10, k(HANDLE));
+	leave(t, k(HANDLE) + 0x10, MAIN + 0x12);
+	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-50 inferred-start inferred-end\n"
+			   "  entry_syscall 20-50\n"
+			   "    entry_timer 30-50\n"
+			   "      handle 40-50\n");
+}
+
+/* iret to the next instruction, as sync_core() does it; not out of the interrupt. */
+static void test_an_iret_to_itself(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	take_interrupt(t, MAIN + 0x10, k(TIMER));
+	call(t, k(TIMER) + 0x10, k(HANDLE));
+	leave(t, k(HANDLE) + 0x10, k(HANDLE) + 0x12);
+	assert_on_top(t, "handle", 2);
+	ret(t, k(HANDLE) + 0x20, k(TIMER) + 0x15);
+	leave(t, k(TIMER) + 0x20, MAIN + 0x10);
+	assert_on_top(t, "main", 0);
+}
+
+/* A fault that the exception table expects: on behind it, in the same function or another. */
+static void test_a_fault_that_is_expected(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	enter(t, MAIN + 0x10, k(ENTRY));
+	call(t, k(ENTRY) + 0x10, k(COPY));
+	take_interrupt(t, k(COPY) + 0x10, k(FAULT));
+	leave(t, k(FAULT) + 0x20, k(COPY) + 0x50);
+	assert_on_top(t, "copy_user", 2);
+	take_interrupt(t, k(COPY) + 0x60, k(FAULT));
+	leave(t, k(FAULT) + 0x20, k(HANDLE) + 0x50);
+	assert_on_top(t, "handle", 2);
+	ret(t, k(HANDLE) + 0x60, k(ENTRY) + 0x15);
+	leave(t, k(ENTRY) + 0x20, MAIN + 0x12);
+	assert_on_top(t, "main", 0);
+}
+
+static void test_a_signal(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	take_interrupt(t, A + 0x10, k(TIMER));
+	leave(t, k(TIMER) + 0x20, HANDLER);
+	assert_on_top(t, "handler", 2);
+	enter(t, HANDLER + 0x10, k(ENTRY));
+	leave(t, k(ENTRY) + 0x20, HANDLER + 0x12);
+	ret(t, HANDLER + 0x20, RESTORER);
+	enter(t, RESTORER + 7, k(ENTRY));
+	leave(t, k(ENTRY) + 0x20, A + 0x10);
+	assert_on_top(t, "a", 1);
+	ret(t, A + 0x20, MAIN + 0x15);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  a 20-100\n"
+			   "    entry_timer 30-40\n"
+			   "    handler 40-70 signal\n"
+			   "      entry_syscall 50-60\n"
+			   "    restorer 70-90 signal by-jump\n"
+			   "      entry_syscall 80-90\n");
+}
+
+/* A signal that ends a system call: the handler lies on the function that made it. */
+static void test_a_signal_in_a_system_call(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	enter(t, MAIN + 0x10, k(ENTRY));
+	call(t, k(ENTRY) + 0x10, k(DO_SYSCALL));
+	leave(t, k(DO_SYSCALL) + 0x20, HANDLER);
+	assert_on_top(t, "handler", 1);
+	ret(t, HANDLER + 0x20, RESTORER);
+	enter(t, RESTORER + 7, k(ENTRY));
+	/* Restarted: back on the syscall instruction. */
+	leave(t, k(ENTRY) + 0x20, MAIN + 0x10);
+	assert_on_top(t, "main", 0);
+	enter(t, MAIN + 0x10, k(ENTRY));
+	leave(t, k(ENTRY) + 0x20, MAIN + 0x12);
+	assert_on_top(t, "main", 0);
+}
+
+/* Into the kernel up to where perf stops the trace for the switch. */
+static void switch_away(struct thread *t)
+{
+	begin(t, MAIN);
+	enter(t, MAIN + 0x10, k(ENTRY));
+	call(t, k(ENTRY) + 0x10, k(DO_SYSCALL));
+	call(t, k(DO_SYSCALL) + 0x10, k(SCHEDULE));
+	call(t, k(SCHEDULE) + 0x10, k(SCHED_OUT));
+	call(t, k(SCHED_OUT) + 0x10, k(PT_STOP));
+	stop(t, k(PT_STOP) + 0x10);
+}
+
+static void test_a_context_switch(void **state)
+{
+	struct thread *t = *state;
+
+	switch_away(t);
+	begin(t, k(PT_START) + 0x10);
+	ret(t, k(PT_START) + 0x20, k(SCHED_IN) + 0x15);
+	/* A call of its own, which is known from its start. */
+	call(t, k(SCHED_IN) + 0x20, k(HANDLE));
+	ret(t, k(HANDLE) + 0x20, k(SCHED_IN) + 0x25);
+	ret(t, k(SCHED_IN) + 0x30, k(FINISH) + 0x15);
+	ret(t, k(FINISH) + 0x20, k(SCHEDULE) + 0x25);
+	assert_on_top(t, "__schedule", 3);
+	ret(t, k(SCHEDULE) + 0x30, k(DO_SYSCALL) + 0x15);
+	ret(t, k(DO_SYSCALL) + 0x20, k(ENTRY) + 0x15);
+	leave(t, k(ENTRY) + 0x20, MAIN + 0x12);
+	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-160 inferred-start inferred-end\n"
+			   "  entry_syscall 20-160\n"
+			   "    do_syscall 30-150\n"
+			   "      __schedule 40-140\n"
+			   "        sched_out 50-70 inferred-end\n"
+			   "          pt_stop 60-70 inferred-end\n"
+			   "        [untraced] 70-80\n"
+			   "        finish_switch 80-130 inferred-start\n"
+			   "          sched_in 80-120 inferred-start\n"
+			   "            pt_start 80-90 inferred-start\n"
+			   "            handle 100-110\n");
+}
+
+/* Away again before the first is over; and an interrupt meanwhile. */
+static void test_switches_in_a_row(void **state)
+{
+	struct thread *t = *state;
+
+	switch_away(t);
+	begin(t, k(PT_START) + 0x10);
+	take_interrupt(t, k(PT_START) + 0x18, k(TIMER));
+	call(t, k(TIMER) + 0x10, k(SCHEDULE));
+	call(t, k(SCHEDULE) + 0x10, k(SCHED_OUT));
+	stop(t, k(SCHED_OUT) + 0x10);
+	begin(t, k(PT_START) + 0x10);
+	ret(t, k(PT_START) + 0x20, k(SCHEDULE) + 0x25);
+	ret(t, k(SCHEDULE) + 0x30, k(TIMER) + 0x15);
+	leave(t, k(TIMER) + 0x20, k(PT_START) + 0x18);
+	assert_on_top(t, "pt_start", 4);
+	ret(t, k(PT_START) + 0x20, k(SCHEDULE) + 0x25);
+	assert_on_top(t, "__schedule", 3);
+	stop(t, k(SCHEDULE) + 0x30);
+	begin(t, k(PT_START) + 0x10);
+	/* Nothing more is known of it, but that the system call is over. */
+	leave(t, k(ENTRY_2) + 0x20, MAIN + 0x12);
+	assert_on_top(t, "main", 0);
+}
+
+/* A trace that goes on in user code: what there was of the kernel is over. */
+static void test_a_switch_that_ends_in_user_code(void **state)
+{
+	struct thread *t = *state;
+
+	switch_away(t);
+	begin(t, MAIN + 0x12);
+	assert_on_top(t, "main", 0);
+	enter(t, MAIN + 0x20, k(ENTRY));
+	leave(t, k(ENTRY) + 0x20, MAIN + 0x22);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  entry_syscall 20-80\n"
+			   "    do_syscall 30-80\n"
+			   "      __schedule 40-80\n"
+			   "        sched_out 50-70 inferred-end\n"
+			   "          pt_stop 60-70 inferred-end\n"
+			   "        [untraced] 70-80\n"
+			   "  entry_syscall 90-100\n");
+}
+
+/* Stopped and started again, but no switch: the frames that are seen again are the same ones. */
+static void test_a_pause_in_a_handler(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	take_interrupt(t, MAIN + 0x10, k(TIMER));
+	call(t, k(TIMER) + 0x10, k(HANDLE));
+	call(t, k(HANDLE) + 0x10, k(PT_STOP));
+	stop(t, k(PT_STOP) + 0x10);
+	begin(t, k(PT_START) + 0x10);
+	ret(t, k(PT_START) + 0x20, k(HANDLE) + 0x25);
+	assert_on_top(t, "handle", 2);
+	ret(t, k(HANDLE) + 0x30, k(TIMER) + 0x15);
+	leave(t, k(TIMER) + 0x20, MAIN + 0x10);
+	assert_on_top(t, "main", 0);
+}
+
+static void test_a_segment_that_begins_in_the_kernel(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, k(PT_START) + 0x10);
+	ret(t, k(PT_START) + 0x20, k(SCHEDULE) + 0x25);
+	ret(t, k(SCHEDULE) + 0x30, k(DO_SYSCALL) + 0x15);
+	take_interrupt(t, k(DO_SYSCALL) + 0x20, k(TIMER));
+	leave(t, k(TIMER) + 0x20, k(DO_SYSCALL) + 0x20);
+	ret(t, k(DO_SYSCALL) + 0x30, k(ENTRY_2) + 0x15);
+	leave(t, k(ENTRY_2) + 0x20, A + 0x12);
+	ret(t, A + 0x20, MAIN + 0x15);
+	assert_finished(t, "main 10-80 inferred-start inferred-end\n"
+			   "  a 10-80 inferred-start\n"
+			   "    entry_after_swapgs 10-70 inferred-start\n"
+			   "      do_syscall 10-60 inferred-start\n"
+			   "        __schedule 10-30 inferred-start\n"
+			   "          pt_start 10-20 inferred-start\n"
+			   "        entry_timer 40-50\n");
+}
+
+/* In an interrupt of the kernel, of which the entry is not seen. */
+static void test_a_segment_that_begins_in_an_interrupt(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, k(TIMER) + 0x10);
+	leave(t, k(TIMER) + 0x20, k(DO_SYSCALL) + 0x20);
+	assert_on_top(t, "do_syscall", -1);
+	leave(t, k(DO_SYSCALL) + 0x30, MAIN + 0x12);
+	assert_on_top(t, "main", -2);
+	assert_finished(t, "main 10-30 inferred-start inferred-end\n"
+			   "  do_syscall 10-30 inferred-start\n"
+			   "    entry_timer 10-20 inferred-start\n");
+}
+
+/* With mitigations a function's RET is a jump to one that all share. */
+static void test_return_thunks_are_returns(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	enter(t, MAIN + 0x10, k(ENTRY));
+	call(t, k(ENTRY) + 0x10, k(DO_SYSCALL));
+	jump(t, k(DO_SYSCALL) + 0x20, k(THUNK));
+	ret(t, k(THUNK) + 0x10, k(ENTRY) + 0x15);
+	leave(t, k(ENTRY) + 0x20, MAIN + 0x12);
+	assert_finished(t, "main 10-60 inferred-start inferred-end\n"
+			   "  entry_syscall 20-60\n"
+			   "    do_syscall 30-50\n");
+}
+
+static void test_the_freeze_in_the_kernel(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	take_interrupt(t, MAIN + 0x10, k(FAULT));
+	call(t, k(FAULT) + 0x10, k(PT_STOP));
+	stop(t, k(PT_STOP) + 0x10);
+	assert_finished(t, "main 10-40 inferred-start inferred-end\n"
+			   "  entry_fault 20-40 inferred-end\n"
+			   "    pt_stop 30-40 inferred-end\n");
+}
+
+static void test_a_gap_in_the_kernel(void **state)
+{
+	struct thread *t = *state;
+
+	switch_away(t);
+	begin(t, k(PT_START) + 0x10);
+	gap(t, GAP_OVERFLOW);
+	begin(t, k(DO_SYSCALL) + 0x40);
+	leave(t, k(DO_SYSCALL) + 0x50, MAIN + 0x12);
+	assert_on_top(t, "main", -1);
+}
+
+/* ---- at random, against the stack that the generator keeps */
+
+#define MAX_DEPTH 40
+
+struct model {
+	struct thread *t;
+	unsigned int seed;
+	int depth; /* of v; v[0] is main */
+	struct {
+		uint64_t base;	    /* of the function */
+		uint64_t return_ip; /* of a call; 0: an entry, which goes on at resume_ip */
+		uint64_t resume_ip;
+	} v[MAX_DEPTH + 1];
+};
+
+static uint64_t somewhere(struct model *m)
+{
+	return 8 + 8 * ((uint64_t)rand_r(&m->seed) % 20);
+}
+
+static bool in_kernel(const struct model *m)
+{
+	return m->v[m->depth].base >> 63;
+}
+
+static void push_model(struct model *m, uint64_t base, uint64_t return_ip, uint64_t resume_ip)
+{
+	m->depth++;
+	m->v[m->depth].base = base;
+	m->v[m->depth].return_ip = return_ip;
+	m->v[m->depth].resume_ip = resume_ip;
+}
+
+static void go_deeper(struct model *m)
+{
+	uint64_t from = m->v[m->depth].base + somewhere(m);
+	uint64_t to = in_kernel(m) ? k(DO_SYSCALL + rand_r(&m->seed) % 4)
+				   : MAIN * (1 + (uint64_t)rand_r(&m->seed) % 4);
+
+	switch (rand_r(&m->seed) % 4) {
+	case 0:
+		to = k(rand_r(&m->seed) % 2 ? FAULT : TIMER);
+		take_interrupt(m->t, from, to);
+		push_model(m, to, 0, from);
+		break;
+	case 1:
+		if (!in_kernel(m)) {
+			enter(m->t, from, k(ENTRY));
+			push_model(m, k(ENTRY), 0, from + 2);
+			break;
+		}
+		/* fallthrough */
+	default:
+		call(m->t, from, to);
+		push_model(m, to, from + CALL_LEN, 0);
+	}
+}
+
+static void come_back(struct model *m)
+{
+	uint64_t from = m->v[m->depth].base + 0xf0;
+
+	if (m->v[m->depth].return_ip)
+		ret(m->t, from, m->v[m->depth].return_ip);
+	else
+		leave(m->t, from, m->v[m->depth].resume_ip);
+	m->depth--;
+}
+
+/* Through __schedule, off and on again, back to where it was called. */
+static void switch_threads(struct model *m)
+{
+	uint64_t from = m->v[m->depth].base + somewhere(m);
+
+	call(m->t, from, k(SCHEDULE));
+	call(m->t, k(SCHEDULE) + 0x10, k(SCHED_OUT));
+	stop(m->t, k(SCHED_OUT) + 0x10);
+	begin(m->t, k(PT_START) + 0x10);
+	if (rand_r(&m->seed) % 2)
+		ret(m->t, k(PT_START) + 0x20, k(SCHED_IN) + 0x26);
+	ret(m->t, k(SCHED_IN) + 0x30, k(SCHEDULE) + 0x26);
+	ret(m->t, k(SCHEDULE) + 0x30, from + CALL_LEN);
+}
+
+static const char *model_top(struct model *m)
+{
+	struct code_place place;
+
+	assert_true(code_map__find(m->t->map, m->v[m->depth].base, &place));
+	return place.function->name;
+}
+
+static void test_at_random_as_the_generator_has_it(void **state)
+{
+	struct model m = {.t = *state, .seed = 11};
+	struct call_tree tree;
+
+	m.v[0].base = MAIN;
+	begin(m.t, MAIN);
+	for (int i = 0; i < 20000; i++) {
+		if (m.depth && (m.depth == MAX_DEPTH || rand_r(&m.seed) % 2))
+			come_back(&m);
+		else if (in_kernel(&m) && rand_r(&m.seed) % 5 == 0)
+			switch_threads(&m);
+		else
+			go_deeper(&m);
+		assert_string_equal(stack__top(m.t->stack)->name, model_top(&m));
+	}
+	while (m.depth)
+		come_back(&m);
+	assert_string_equal(stack__top(m.t->stack)->name, "main");
+	assert_int_equal(stack__finish(m.t->stack, &tree), 0);
+	assert_well_formed(&tree);
+	assert_string_equal(call__name(&tree.calls.v[0]), "main");
+	for (size_t i = 1; i < tree.calls.n; i++) {
+		assert_true(tree.calls.v[i].depth > 0);
+		assert_false(tree.calls.v[i].flags & CALL_CUT_SHORT);
+	}
+	call_tree__fini(&tree);
+}
+
+/* Whatever comes, a tree comes of it. */
+static void test_nonsense_gives_a_tree(void **state)
+{
+	struct thread *t = *state;
+	unsigned int seed = 3;
+	struct call_tree tree;
+
+	for (int i = 0; i < 50000; i++) {
+		uint64_t ips[2];
+
+		for (int n = 0; n < 2; n++)
+			ips[n] = rand_r(&seed) % 2 ? k(rand_r(&seed) % (int)KERNEL_COUNT) +
+							     (uint64_t)(rand_r(&seed) % 2 * 0x20)
+						   : MAIN * (1 + (uint64_t)rand_r(&seed) % 9) +
+							     (uint64_t)(rand_r(&seed) % 2 * 0x20);
+		if (rand_r(&seed) % 100 == 0)
+			gap(t, GAP_OVERFLOW);
+		branch(t, (enum branch_kind)(rand_r(&seed) % BRANCH_GAP), ips[0], ips[1],
+		       (uint8_t)(rand_r(&seed) % 4));
+	}
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	assert_well_formed(&tree);
+	call_tree__fini(&tree);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_system_call),
+		TEST(test_an_entry_of_several_symbols),
+		TEST(test_nested_interrupts),
+		TEST(test_back_in_user_code_from_any_depth),
+		TEST(test_an_iret_to_itself),
+		TEST(test_a_fault_that_is_expected),
+		TEST(test_a_signal),
+		TEST(test_a_signal_in_a_system_call),
+		TEST(test_a_context_switch),
+		TEST(test_switches_in_a_row),
+		TEST(test_a_switch_that_ends_in_user_code),
+		TEST(test_a_pause_in_a_handler),
+		TEST(test_a_segment_that_begins_in_the_kernel),
+		TEST(test_a_segment_that_begins_in_an_interrupt),
+		TEST(test_return_thunks_are_returns),
+		TEST(test_the_freeze_in_the_kernel),
+		TEST(test_a_gap_in_the_kernel),
+		TEST(test_at_random_as_the_generator_has_it),
+		TEST(test_nonsense_gives_a_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
