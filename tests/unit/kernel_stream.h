@@ -38,6 +38,10 @@ static inline void emit_fup(struct pt_stream *s, uint64_t ip)
 	if (s->tnt_count)
 		s->emit(s->ctx, packet, pt_packet__tnt(packet, s->tnt_bits, s->tnt_count));
 	s->tnt_bits = s->tnt_count = 0;
+	/* Not between it and its TIP. */
+	if (s->now - s->last_tsc >= s->config.tsc_interval)
+		s->emit(s->ctx, packet, pt_packet__tsc(packet, s->now));
+	s->last_tsc = s->now;
 	bytes = pt_packet__compress_ip(ip, s->last_ip, s->last_ip_known);
 	s->emit(s->ctx, packet, pt_packet__ip(packet, PT_FUP, bytes, ip));
 	s->last_ip = ip;
