@@ -69,6 +69,16 @@ is() {
 	diff text from_json
 }
 
+@test "check: whether the kernel can be traced, and what it lacks" {
+	mtbpf_run check
+	if [ ! -e /proc/kcore ]; then
+		is kernel_code missing 'there is no /proc/kcore; a kernel with CONFIG_PROC_KCORE'
+	elif ! has_pt && [ -r /proc/kcore ]; then
+		is kernel_code missing
+	fi
+	[[ ! $output =~ kernel_code\ +limited ]]
+}
+
 @test "check as root: what the kernel lets root do is found by doing it" {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	mtbpf_run check

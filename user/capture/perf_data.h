@@ -22,7 +22,6 @@ enum perf_feature {
 	PERF_FEATURE_CPUID = 9,
 	PERF_FEATURE_EVENT_DESC = 12,
 	PERF_FEATURE_AUXTRACE = 18,
-	PERF_FEATURE_DIR_FORMAT = 24,
 };
 
 /* Record types of the perf tool itself (tools/lib/perf/include/perf/event.h). */

@@ -334,8 +334,6 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 	case PERF_FEATURE_AUXTRACE:
 		put_auxtrace_index(w);
 		break;
-	case PERF_FEATURE_DIR_FORMAT: /* see put_features() */
-		break;
 	}
 }
 

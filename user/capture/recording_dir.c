@@ -102,9 +102,9 @@ int recording__write(const struct recording *rec, const char *path)
 	int err = write_data(rec, path);
 
 	if (!err)
-		err = recording_kernel__write(&rec->kernel, path);
-	if (!err)
 		err = write_images(rec, path);
+	if (!err)
+		err = recording_kernel__write(&rec->kernel, path);
 	if (!err)
 		err = write_meta(rec, path);
 	if (!err)
@@ -136,11 +136,11 @@ static int read_image(void *ctx, const char *file, char **data, size_t *size)
 	return err ? err : read_file(path, data, size);
 }
 
-static bool has_data(const char *dir)
+static bool has(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 
-	return !path_in(path, dir, "data") && !access(path, F_OK);
+	return !path_in(path, dir, name) && !access(path, F_OK);
 }
 
 static int read_meta(struct recording *rec, const char *dir)
@@ -152,7 +152,7 @@ static int read_meta(struct recording *rec, const char *dir)
 
 	if (!err)
 		err = read_file(path, &text, &len);
-	if (err == -ENOENT && !has_data(dir)) {
+	if (err == -ENOENT && !has(dir, "data")) {
 		log__error("%s is no recording: there is no data in it", dir);
 		log__hint("give the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
@@ -207,16 +207,11 @@ static int read_data(struct recording *rec, const char *path)
 	return err;
 }
 
-/* A directory of perf's own says so in its data (tools/perf/util/data.c: PERF_DIR_SINGLE_FILE). */
+/* `perf record --kcore` makes these two. Where ours was not finished, images/ is there before. */
 static bool is_perfs_own(const char *dir)
 {
-	struct perf_data_header header = {0};
-	char path[PATH_MAX];
-	_cleanup_close_ int fd =
-		path_in(path, dir, "data") ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	return fd >= 0 && read(fd, &header, sizeof(header)) == sizeof(header) &&
-	       header.magic == PERF_DATA_MAGIC && header.features[0] >> PERF_FEATURE_DIR_FORMAT & 1;
+	return has(dir, "data") && has(dir, "kcore_dir") && !has(dir, "images") &&
+	       !has(dir, "meta.json");
 }
 
 static int read_kernel(struct recording *rec, const char *dir)

@@ -3,17 +3,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "target/kernel_image.h"
 #include "trace/label.h"
 #include "trace/timeline.h"
+#include "util/address.h"
 
 /* A module's functions have "[module]" in their names. */
 static const char *suffix(const struct call *call)
 {
-	return call->function && !strcmp(call->function->module, KERNEL_MODULE) ? " " KERNEL_MODULE
-										: "";
+	bool is_kernel = call->function && address__is_kernel(call->entry_ip) &&
+			 !strcmp(call->function->module, KERNEL_MODULE);
+
+	return is_kernel ? " " KERNEL_MODULE : "";
 }
 
 static int print_call(FILE *out, pid_t tid, const struct call *call, uint64_t base_ns)
