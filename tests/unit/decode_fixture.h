@@ -97,7 +97,10 @@ static inline void traced__map(struct traced *t, uint64_t time_ns, const char *p
 static inline void traced__init(struct traced *t, uint32_t psb_period, uint64_t tsc_interval,
 				bool compress)
 {
-	struct pt_stream_config config = {psb_period, tsc_interval, compress, 10};
+	struct pt_stream_config config = {.psb_period = psb_period,
+					  .tsc_interval = tsc_interval,
+					  .return_compression = compress,
+					  .cbr = 10};
 	uint8_t code[CODE_SIZE];
 
 	*t = (struct traced){.now = START_NS, .rec.pt = {.time_mult = 1}};

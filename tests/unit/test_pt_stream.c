@@ -33,7 +33,10 @@ static void emit_whole(void *ctx, const uint8_t *bytes, unsigned int len)
 /* Enabled at A, at time 1. */
 static void start(struct fixture *f, uint32_t psb_period, uint64_t tsc_interval, bool compress)
 {
-	struct pt_stream_config config = {psb_period, tsc_interval, compress, 10};
+	struct pt_stream_config config = {.psb_period = psb_period,
+					  .tsc_interval = tsc_interval,
+					  .return_compression = compress,
+					  .cbr = 10};
 
 	VEC_FINI(&f->out.bytes);
 	pt_stream__init(&f->stream, &config, emit_whole, &f->out);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -80,11 +79,8 @@ const struct kernel_refusal *kernel_access__try(void)
 	_cleanup_close_ int kcore = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
 	struct kernel_facts facts = {.kcore_err = kcore < 0 ? -errno : 0,
 				     .lockdown = lockdown__read()};
-	_cleanup_free_ char *text = NULL;
-	size_t len;
 
-	if (!fs__read("/proc/sys/kernel/kptr_restrict", &text, &len))
-		facts.kptr_restrict = strtol(text, NULL, 10);
+	facts.kptr_restrict = fs__read_number("/proc/sys/kernel/kptr_restrict", 0);
 	facts.kallsyms_err = look_for_addresses(&facts.has_addresses);
 	return kernel_access__judge(&facts);
 }

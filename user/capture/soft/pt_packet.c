@@ -37,6 +37,30 @@ unsigned int pt_packet__tsc(uint8_t *out, uint64_t tsc)
 	return 1 + put_le(out + 1, tsc, 7);
 }
 
+/* "TMA Packet": the fast counter has 9 bits. */
+unsigned int pt_packet__tma(uint8_t *out, uint16_t ctc, uint16_t fast)
+{
+	return put_le(out, 0x7302 | (uint64_t)ctc << 16 | (uint64_t)(fast & 0x1ff) << 40, 7);
+}
+
+/* "MTC Packet" */
+unsigned int pt_packet__mtc(uint8_t *out, uint8_t ctc)
+{
+	return put_le(out, 0x59 | (uint32_t)ctc << 8, 2);
+}
+
+/* "CYC Packet": 5 bits in the first byte, above its Exp bit 2; then 7 a byte, above Exp in bit 0.
+ */
+unsigned int pt_packet__cyc(uint8_t *out, uint64_t cycles)
+{
+	unsigned int n = 1;
+
+	out[0] = (uint8_t)(cycles << 3 | (cycles >> 5 ? 7 : 3));
+	for (cycles >>= 5; cycles; cycles >>= 7)
+		out[n++] = (uint8_t)(cycles << 1 | (cycles >> 7 ? 1 : 0));
+	return n;
+}
+
 /* "CBR Packet" */
 unsigned int pt_packet__cbr(uint8_t *out, uint8_t ratio)
 {

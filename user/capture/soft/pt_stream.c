@@ -2,11 +2,15 @@
 #include "pt_stream.h"
 
 #define TNT_MAX 6
+/* Of MTC packets that a pause would need at once, up to this many are written. */
+#define MTC_MAX 64
+#define NEVER	(~0ull)
 
 void pt_stream__init(struct pt_stream *stream, const struct pt_stream_config *config,
 		     void (*emit)(void *ctx, const uint8_t *bytes, unsigned int len), void *ctx)
 {
-	*stream = (struct pt_stream){.config = *config, .emit = emit, .ctx = ctx};
+	*stream =
+		(struct pt_stream){.config = *config, .emit = emit, .ctx = ctx, .next_mtc = NEVER};
 }
 
 void pt_stream__time(struct pt_stream *stream, uint64_t tsc)
@@ -21,15 +25,47 @@ static void emit(struct pt_stream *stream, const uint8_t *bytes, unsigned int le
 	stream->since_psb += len;
 }
 
+/* SDM "Cycle-Accurate Mode": before a packet that happened at `tsc`, the cycles up to then. */
+static void emit_cyc(struct pt_stream *stream, uint64_t tsc)
+{
+	const struct pt_stream_config *config = &stream->config;
+	uint8_t packet[PT_PACKET_MAX];
+	uint64_t cycles;
+
+	if (!config->nom_freq)
+		return;
+	cycles = tsc * config->cbr / config->nom_freq;
+	if (stream->started && cycles > stream->cycles)
+		emit(stream, packet, pt_packet__cyc(packet, cycles - stream->cycles));
+	stream->cycles = cycles;
+}
+
 static void flush_tnt(struct pt_stream *stream)
 {
 	uint8_t packet[PT_PACKET_MAX];
 
 	if (!stream->tnt_count)
 		return;
+	emit_cyc(stream, stream->tnt_time);
 	emit(stream, packet, pt_packet__tnt(packet, stream->tnt_bits, stream->tnt_count));
 	stream->tnt_bits = 0;
 	stream->tnt_count = 0;
+}
+
+static uint64_t mtc_period(const struct pt_stream *stream)
+{
+	return (uint64_t)stream->config.ctc_ticks << stream->config.mtc_freq;
+}
+
+static void emit_tma(struct pt_stream *stream)
+{
+	uint16_t ticks = stream->config.ctc_ticks;
+	uint8_t packet[PT_PACKET_MAX];
+
+	emit(stream, packet,
+	     pt_packet__tma(packet, (uint16_t)(stream->now / ticks),
+			    (uint16_t)(stream->now % ticks)));
+	stream->next_mtc = (stream->now / mtc_period(stream) + 1) * mtc_period(stream);
 }
 
 static void emit_tsc(struct pt_stream *stream)
@@ -38,15 +74,48 @@ static void emit_tsc(struct pt_stream *stream)
 
 	emit(stream, packet, pt_packet__tsc(packet, stream->now));
 	stream->last_tsc = stream->now;
+	if (stream->config.ctc_ticks)
+		emit_tma(stream);
+}
+
+static void resync_time(struct pt_stream *stream)
+{
+	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
+	emit_tsc(stream);
+}
+
+/* Those that are due, each as of its own time; after a long pause the whole time instead. */
+static void emit_mtc(struct pt_stream *stream)
+{
+	uint64_t period = mtc_period(stream);
+	uint8_t packet[PT_PACKET_MAX];
+
+	if (stream->now - stream->next_mtc >= MTC_MAX * period) {
+		resync_time(stream);
+		return;
+	}
+	flush_tnt(stream);
+	for (; stream->now >= stream->next_mtc; stream->next_mtc += period) {
+		emit_cyc(stream, stream->next_mtc);
+		emit(stream, packet, pt_packet__mtc(packet, (uint8_t)(stream->next_mtc / period)));
+	}
 }
 
 /* Before a packet whose time matters. What was held back happened before now. */
 static void update_time(struct pt_stream *stream, uint64_t interval)
 {
+	if (stream->now >= stream->next_mtc)
+		emit_mtc(stream);
 	if (stream->now == stream->last_tsc || stream->now - stream->last_tsc < interval)
 		return;
-	flush_tnt(stream);
-	emit_tsc(stream);
+	resync_time(stream);
+}
+
+/* Where MTC packets tell the time, as a CPU does it; else the time at which it was let run. */
+static void update_time_at_switch(struct pt_stream *stream)
+{
+	update_time(stream, stream->config.ctc_ticks ? stream->config.tsc_interval : 0);
 }
 
 static void emit_ip(struct pt_stream *stream, enum pt_ip_packet kind, uint64_t ip)
@@ -79,6 +148,7 @@ static void emit_psb(struct pt_stream *stream, uint64_t ip)
 	uint8_t packet[PT_PACKET_MAX];
 
 	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
 	stream->since_psb = 0;
 	stream->started = true;
 	emit(stream, packet, pt_packet__psb(packet));
@@ -107,7 +177,8 @@ void pt_stream__enable(struct pt_stream *stream, uint64_t ip)
 {
 	if (!stream->started || stream->since_psb >= stream->config.psb_period)
 		emit_psb(stream, 0);
-	update_time(stream, 0);
+	update_time_at_switch(stream);
+	emit_cyc(stream, stream->now);
 	emit_ip(stream, PT_TIP_PGE, ip);
 	stream->enabled = true;
 }
@@ -116,6 +187,7 @@ static void add_tnt(struct pt_stream *stream, bool taken)
 {
 	update_time(stream, stream->config.tsc_interval);
 	stream->tnt_bits = (uint8_t)(stream->tnt_bits << 1 | taken);
+	stream->tnt_time = stream->now;
 	if (++stream->tnt_count == TNT_MAX)
 		flush_tnt(stream);
 }
@@ -124,6 +196,7 @@ static void add_tip(struct pt_stream *stream, uint64_t to)
 {
 	update_time(stream, stream->config.tsc_interval);
 	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
 	emit_ip(stream, PT_TIP, to);
 	psb_if_due(stream, to);
 }
@@ -186,15 +259,17 @@ void pt_stream__ret(struct pt_stream *stream, uint64_t to)
 
 void pt_stream__disable(struct pt_stream *stream)
 {
-	update_time(stream, 0);
+	update_time_at_switch(stream);
 	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
 	emit_pgd(stream);
 }
 
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip)
 {
-	update_time(stream, 0);
+	update_time_at_switch(stream);
 	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
 	emit_ip(stream, PT_FUP, ip);
 	emit_pgd(stream);
 }
@@ -207,8 +282,14 @@ void pt_stream__overflow(struct pt_stream *stream, uint64_t ip)
 	stream->tnt_bits = 0;
 	stream->tnt_count = 0;
 	stream->depth = 0;
+	emit_cyc(stream, stream->now);
 	emit(stream, packet, pt_packet__ovf(packet));
 	stream->last_ip_known = false;
 	emit_tsc(stream);
 	emit_ip(stream, PT_FUP, ip);
+}
+
+void pt_stream__flush(struct pt_stream *stream)
+{
+	flush_tnt(stream);
 }

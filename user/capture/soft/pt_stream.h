@@ -13,10 +13,14 @@
 #define PT_RETURN_DEPTH 64
 
 struct pt_stream_config {
-	uint32_t psb_period;	 /* bytes between two PSBs, at least */
-	uint64_t tsc_interval;	 /* ticks between two TSC packets, at least, but at PGE and PGD */
+	uint32_t psb_period; /* bytes between two PSBs, at least */
+	/* Ticks between two TSC packets, at least; without MTC a PGE or PGD has one as well. */
+	uint64_t tsc_interval;
 	bool return_compression; /* a RET to its CALL is a TNT bit; else always a TIP */
 	uint8_t cbr;
+	uint8_t nom_freq;   /* the TSC's ratio, as cbr is the core's; 0: no CYC packets */
+	uint8_t mtc_freq;   /* an MTC packet every 2^mtc_freq ticks of the CTC */
+	uint16_t ctc_ticks; /* TSC ticks in one of the CTC's, below 512; 0: no MTC packets */
 };
 
 struct pt_stream {
@@ -28,6 +32,9 @@ struct pt_stream {
 	uint64_t last_ip;   /* of the last packet with an IP payload */
 	uint64_t now;	    /* pt_stream__time() */
 	uint64_t last_tsc;  /* of the last TSC packet */
+	uint64_t next_mtc;  /* when the next MTC packet is due; never where there are none */
+	uint64_t cycles;    /* up to the last CYC packet */
+	uint64_t tnt_time;  /* of the newest of tnt_bits */
 	uint32_t since_psb; /* bytes */
 	bool started;	    /* the first PSB has been written */
 	uint8_t tnt_bits;
@@ -65,5 +72,8 @@ void pt_stream__disable(struct pt_stream *stream);
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip);
 /* Packets were lost; tracing goes on at ip: OVF, FUP. */
 void pt_stream__overflow(struct pt_stream *stream, uint64_t ip);
+
+/* Writes what is held back; in either state. */
+void pt_stream__flush(struct pt_stream *stream);
 
 #endif
