@@ -193,7 +193,7 @@ static void test_kcore_without_the_text(void **state)
 {
 	struct fixture *f = *state;
 
-	write_in(f->proc, "kallsyms", "ffffffffe1000000 T _stext\nffffffffe1001000 T _etext\n", 54);
+	write_in(f->proc, "kallsyms", "ffffffffe1000000 T _stext\nffffffffe1001000 T _etext\n", 52);
 	write_in(f->proc, "modules", "", 0);
 	assert_copy_fails(f, -ENODATA, "No data available");
 }
