@@ -153,6 +153,34 @@ static void test_nested_interrupts(void **state)
 			   "          entry_fault 60-70\n");
 }
 
+/* What an interrupt lies on is neither returned nor jumped into from it. */
+static void test_an_entry_is_a_border(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	take_interrupt(t, MAIN + 0x10, k(FAULT));
+	call(t, k(FAULT) + 0x10, k(HANDLE));
+	take_interrupt(t, k(HANDLE) + 0x08, k(FAULT));
+	jump(t, k(FAULT) + 0x08, k(HANDLE) + 0x40);
+	assert_on_top(t, "handle", 3);
+	ret(t, k(HANDLE) + 0x50, k(FAULT) + 0x15);
+	assert_on_top(t, "entry_fault", 3);
+	leave(t, k(FAULT) + 0x20, k(HANDLE) + 0x08);
+	assert_on_top(t, "handle", 2);
+}
+
+/* On behind the syscall, even where a function begins there: no signal's handler. */
+static void test_a_syscall_before_a_function(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	enter(t, A - 2, k(ENTRY));
+	leave(t, k(ENTRY) + 0x20, A);
+	assert_on_top(t, "main", 0);
+}
+
 /* The handlers' inner frames are missing: the thread is back all the same. */
 static void test_back_in_user_code_from_any_depth(void **state)
 {
@@ -585,6 +613,8 @@ int main(void)
 		TEST(test_a_system_call),
 		TEST(test_an_entry_of_several_symbols),
 		TEST(test_nested_interrupts),
+		TEST(test_an_entry_is_a_border),
+		TEST(test_a_syscall_before_a_function),
 		TEST(test_back_in_user_code_from_any_depth),
 		TEST(test_an_iret_to_itself),
 		TEST(test_a_fault_that_is_expected),
