@@ -29,7 +29,7 @@ struct pieces {
 	/* What is taken now. */
 	const struct rec_aux *aux;
 	unsigned int snapshot;
-	bool is_known; /* the thread is: the last of `all` is its piece */
+	bool is_known;		/* the thread is: the last of `all` is its piece */
 	uint64_t unknown_insns; /* of threads that nothing names */
 };
 

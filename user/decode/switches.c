@@ -91,8 +91,7 @@ const struct rec_switch *switches__at(const struct switches *s, int cpu_number, 
 	return cpu->switches.v[low - 1];
 }
 
-int switches__set_start(struct switches *s, int cpu_number, unsigned int snapshot,
-			uint64_t time_ns)
+int switches__set_start(struct switches *s, int cpu_number, unsigned int snapshot, uint64_t time_ns)
 {
 	struct cpu *cpu = find_cpu(s, cpu_number);
 

@@ -44,9 +44,8 @@ static int thread__end(struct thread *t, int err)
 /* Nothing was recorded for a while, and nothing was to be. */
 static int thread__next_snapshot(struct thread *t)
 {
-	struct branch between = {.time_ns = t->request.totals->last_ns,
-				 .kind = BRANCH_GAP,
-				 .reason = GAP_BETWEEN};
+	struct branch between = {
+		.time_ns = t->request.totals->last_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
 
 	return t->taker->branch(t->taker->ctx, &between);
 }
@@ -123,8 +122,7 @@ static int note_unseen(struct joiner *joiner, const struct switches *switches,
 static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 		       const struct switches *switches)
 {
-	struct rec_aux aux = {
-		.pid = pieces->pid, .tid = pieces->tid, .tsc = pieces->aux->tsc};
+	struct rec_aux aux = {.pid = pieces->pid, .tid = pieces->tid, .tsc = pieces->aux->tsc};
 	struct joiner joiner;
 	int err = thread__begin(t, pieces->pid, pieces->tid);
 

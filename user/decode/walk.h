@@ -29,8 +29,8 @@ struct outbox {
 
 /* Beside enum branch_kind. */
 enum outbox_kind {
-	OUTBOX_START = BRANCH_LEAVE + 1, /* a PSB says: at `to`; no branch, if that was known */
-	OUTBOX_REST,			 /* the counts belong to the next branch */
+	OUTBOX_START = BRANCH_GAP + 1, /* a PSB says: at `to`; no branch, if that was known */
+	OUTBOX_REST,		       /* the counts belong to the next branch */
 	OUTBOX_WHO, /* a CPU's ring: of thread `to` of process `from` from here on; 0: unknown */
 };
 
