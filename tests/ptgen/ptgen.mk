@@ -8,7 +8,10 @@ PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wil
                     user/target/maps.c user/util/fs.c user/util/insn.c user/util/vec.c
 PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/pic/%.o)
 
-ptgen: $(PTGEN)
+PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.c)) \
+                  $(patsubst tests/ptgen/%.cc,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.cc))
+
+ptgen: $(PTGEN) $(PTGEN_PROGRAMS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ): ALL_CFLAGS += -Itests/ptgen
 
@@ -23,6 +26,14 @@ $(O)/pic/%.o: %.c Makefile | $(O)/.deps-ok
 $(O)/tests/ptgen/libptgen.so: $(PTGEN_PLUGIN_OBJ)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -shared -o $@ $^ -lZydis -lpthread
+
+$(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O)/.deps-ok
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $<
+
+$(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $<
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)
