@@ -174,6 +174,23 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
 	put_sample_id(w, m->pid, m->tid, m->time_ns, EVENT_SIDEBAND);
 }
 
+static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
+{
+	bool is_aux = loss->aux_flags != 0;
+
+	put_header(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0,
+		   (is_aux ? 24 : 16) + SAMPLE_ID_SIZE);
+	if (is_aux) {
+		put_u64(w, 0); /* aux_offset */
+		put_u64(w, 0); /* aux_size: what is missing has none */
+		put_u64(w, loss->aux_flags);
+	} else {
+		put_u64(w, event_ids[EVENT_SIDEBAND]);
+		put_u64(w, loss->records);
+	}
+	put_sample_id(w, loss->pid, loss->tid, loss->time_ns, is_aux ? EVENT_PT : EVENT_SIDEBAND);
+}
+
 static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
@@ -229,6 +246,8 @@ static void put_events(struct perf_writer *w)
 		put_mmap2(w, &rec->maps.v[i]);
 	for (size_t i = 0; i < rec->threads.n; i++)
 		put_itrace_start(w, &rec->threads.v[i]);
+	for (size_t i = 0; i < rec->losses.n; i++)
+		put_loss(w, &rec->losses.v[i]);
 	for (size_t i = 0; i < rec->hits.n; i++)
 		put_hit(w, &rec->hits.v[i]);
 	for (size_t i = 0; i < rec->aux.n; i++)

@@ -24,6 +24,7 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->threads);
 	VEC_FINI(&rec->aux);
 	VEC_FINI(&rec->images);
+	VEC_FINI(&rec->losses);
 	VEC_FINI(&rec->hits);
 	free(rec->source);
 	free(rec->trigger);
@@ -104,6 +105,18 @@ int recording__add_thread(struct recording *rec, const struct rec_thread *thread
 	if (!out)
 		return -ENOMEM;
 	*out = *thread;
+	return 0;
+}
+
+int recording__add_loss(struct recording *rec, const struct rec_loss *loss)
+{
+	struct rec_loss *out = VEC_PUSH(&rec->losses);
+
+	if (!out)
+		return -ENOMEM;
+	for (; out > rec->losses.v && out[-1].time_ns > loss->time_ns; out--)
+		*out = out[-1];
+	*out = *loss;
 	return 0;
 }
 

@@ -44,6 +44,14 @@ struct rec_aux {
 	bool wrapped;
 };
 
+/* What the kernel says is missing, from its own records. */
+struct rec_loss {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	uint64_t aux_flags; /* of the thread's PT: PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION */
+	uint64_t records;   /* or: as many records of mappings and threads */
+};
+
 /* Code that no file holds. */
 struct rec_image {
 	char *path; /* as in rec_map: "[vdso]" */
@@ -80,6 +88,7 @@ struct recording {
 	VEC(struct rec_map) maps; /* ascending by time */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
+	VEC(struct rec_loss) losses; /* ascending by time */
 	VEC(struct rec_image) images;
 	VEC(struct mt_hit) hits;
 };
@@ -105,6 +114,8 @@ int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
+/* Behind those of the same time or earlier. */
+int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 

@@ -164,14 +164,3 @@ int check__read_line(const char *path, char *line, size_t size)
 	line[n] = '\0';
 	return 0;
 }
-
-long check__read_number(const char *path, long otherwise)
-{
-	char line[32], *end;
-	long value;
-
-	if (check__read_line(path, line, sizeof(line)))
-		return otherwise;
-	value = strtol(line, &end, 10);
-	return end == line ? otherwise : value;
-}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/pt/explain.h"
+#include "capture/pt/memlock.h"
 #include "capture/pt/pt_probe.h"
 #include "target/process.h"
 #include "util/log.h"
@@ -118,6 +119,24 @@ static int open_threads(struct source *s)
 	return err;
 }
 
+/* Said before anything is opened: the kernel itself only says EPERM. */
+static int check_memlock(const struct source *s)
+{
+	size_t aux = s->thread_config.aux_size, n;
+	struct memlock_limits limits;
+	pid_t *tids;
+	int err = process__threads(s->config.pid, &tids, &n);
+
+	if (err) {
+		pt_explain__open(err, aux);
+		return err;
+	}
+	free(tids);
+	memlock__read(&limits);
+	return memlock__check(&limits, s->config.multi_thread ? n : 1, pt_thread__locked_size(aux),
+			      aux);
+}
+
 static int open_tracefs(struct source *s)
 {
 	int err;
@@ -132,7 +151,6 @@ static int open_tracefs(struct source *s)
 
 static int open_all(struct source *s)
 {
-	enum pt_resolution granted;
 	int err;
 
 	if (pt_pmu__read(&s->pmu)) {
@@ -143,17 +161,17 @@ static int open_all(struct source *s)
 	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
 	s->thread_config = (struct pt_thread_config){
 		.pmu_type = s->pmu.type,
-		.pt_config =
-			pt_pmu__config(&s->pmu, (enum pt_resolution)s->config.resolution, &granted),
 		.aux_size = aux_size(s->config.snapshot_size),
 		.probe = s->config.probe,
 		.from_exec = s->config.from_exec,
 	};
-	if (granted != (enum pt_resolution)s->config.resolution)
-		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");
 	if (s->epoll_fd < 0 || s->pid_fd < 0)
 		return -errno;
-	err = watch_fd(s, s->pid_fd);
+	err = pt_timing__config(&s->config.timing, &s->pmu, &s->thread_config.pt_config);
+	if (!err)
+		err = watch_fd(s, s->pid_fd);
+	if (!err)
+		err = check_memlock(s);
 	if (!err)
 		err = open_tracefs(s);
 	return err ? err : open_threads(s);

@@ -54,4 +54,10 @@ int pt_thread__enable(struct pt_thread *thread, const struct pt_thread_config *c
 /* Ends recording; the AUX head is final then. */
 void pt_thread__disable(struct pt_thread *thread);
 
+/*
+ * How long the thread was on a CPU while it was to be recorded, and how long of that it was: less
+ * where the PMU was taken (the kernel's multiplexing). 0 or -EIO.
+ */
+int pt_thread__times(const struct pt_thread *thread, uint64_t *enabled_ns, uint64_t *running_ns);
+
 #endif
