@@ -86,6 +86,31 @@ static void test_cxx(void **state)
 	assert_true(check("-instructions 3000000 -- cxx_service -scale small") > 10000);
 }
 
+static void test_cpython(void **state)
+{
+	assert_true(check("-timing cyc -instructions 20000000 -- /usr/bin/python3 -c "
+			  "'while True: [str(i) for i in range(100)]'") > 10000);
+}
+
+static void test_sqlite(void **state)
+{
+	assert_true(check("-instructions 20000000 -- sqlite3 :memory: "
+			  "'with recursive c(x) as (select 1 union all select x+1 from c) select "
+			  "sum(x*x) from c;'") > 10000);
+}
+static void test_throws(void **state)
+{
+	assert_true(check("-instructions 20000000 -- build/tests/ptgen/programs/throws 300") >
+		    10000);
+}
+static void test_cc1(void **state)
+{
+	assert_true(
+		check("-instructions 20000000 -- /usr/lib/gcc/x86_64-linux-gnu/12/cc1 -O2 -quiet "
+		      "tests/ptgen/programs/loop.c -o /dev/null -imultiarch x86_64-linux-gnu") >
+		10000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,8 +118,9 @@ int main(void)
 		cmocka_unit_test(test_cyc),	cmocka_unit_test(test_begin_in_the_middle),
 		cmocka_unit_test(test_wrapped), cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_signals), cmocka_unit_test(test_tailcalls),
-		cmocka_unit_test(test_cxx),
-	};
+		cmocka_unit_test(test_cxx),	cmocka_unit_test(test_cpython),
+		cmocka_unit_test(test_sqlite),	cmocka_unit_test(test_cc1),
+		cmocka_unit_test(test_throws)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Leaves frames otherwise than by returning: exceptions through frames with and without clean-up,
- * caught, thrown again, and longjmp; from every depth up to MAX_DEPTH. Each way out is followed by a
- * call of back(), which is always as deep. An argument is the number of rounds.
+ * caught, thrown again, and longjmp; from every depth up to MAX_DEPTH. Each way out is followed by
+ * a call of back(), which is always as deep. An argument is the number of rounds.
  */
 #include <csetjmp>
 #include <cstdint>
