@@ -7,7 +7,8 @@
 #define A 0x401000
 #define B 0x401100
 
-/* The CTC ticks every 100 TSC ticks; an MTC packet every 200. The core is half as fast as the TSC. */
+/* The CTC ticks every 100 TSC ticks; an MTC packet every 200. The core is half as fast as the TSC.
+ */
 #define CTC_TICKS 100
 #define PERIOD	  200
 
@@ -86,8 +87,7 @@ static void test_after_a_long_pause_comes_the_whole_time(void **state)
 	pt_stream__disable(&f->stream);
 	pt_stream__time(&f->stream, 1000 * PERIOD + 30);
 	pt_stream__enable(&f->stream, B);
-	assert_packets(&f->out,
-		       PSB ", tnt T, pgd -, tsc 200030, tma 2000+30, pge 16:401100");
+	assert_packets(&f->out, PSB ", tnt T, pgd -, tsc 200030, tma 2000+30, pge 16:401100");
 }
 
 static void test_cyc_packets_before_what_happened(void **state)
@@ -119,8 +119,7 @@ static void test_cycles_of_what_was_held_back(void **state)
 	pt_stream__cond(&f->stream, true, B);
 	pt_stream__time(&f->stream, 450);
 	pt_stream__jump_indirect(&f->stream, A);
-	assert_packets(&f->out,
-		       PSB ", cyc 20, tnt TT, cyc 55, mtc 2, cyc 25, tip 16:401000");
+	assert_packets(&f->out, PSB ", cyc 20, tnt TT, cyc 55, mtc 2, cyc 25, tip 16:401000");
 }
 
 static void test_flush_writes_what_is_held_back(void **state)

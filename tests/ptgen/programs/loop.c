@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* A tight loop of conditional branches that no predictor would like, and a call now and then. */
-#include <stdint.h>
+/*
+ * A tight loop of conditional branches that no predictor would like, and a call now and then. It
+ * includes nothing: the tests also compile it.
+ */
+static volatile unsigned long sink;
 
-static volatile uint64_t sink;
-
-static __attribute__((noipa)) void store(uint64_t value)
+static __attribute__((noipa)) void store(unsigned long value)
 {
 	sink = value;
 }
 
 int main(void)
 {
-	uint64_t random = 0x9e3779b97f4a7c15, n = 0;
+	unsigned long random = 0x9e3779b97f4a7c15, n = 0;
 
 	for (;;) {
 		random ^= random << 13;
