@@ -25,6 +25,7 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->aux);
 	VEC_FINI(&rec->images);
 	VEC_FINI(&rec->losses);
+	VEC_FINI(&rec->switches);
 	VEC_FINI(&rec->hits);
 	free(rec->source);
 	free(rec->trigger);
@@ -117,6 +118,18 @@ int recording__add_loss(struct recording *rec, const struct rec_loss *loss)
 	for (; out > rec->losses.v && out[-1].time_ns > loss->time_ns; out--)
 		*out = out[-1];
 	*out = *loss;
+	return 0;
+}
+
+int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
+{
+	struct rec_switch *out = VEC_PUSH(&rec->switches);
+
+	if (!out)
+		return -ENOMEM;
+	for (; out > rec->switches.v && out[-1].time_ns > sw->time_ns; out--)
+		*out = out[-1];
+	*out = *sw;
 	return 0;
 }
 

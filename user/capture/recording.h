@@ -35,13 +35,24 @@ struct rec_thread {
 	char comm[16];
 };
 
-/* One thread's PT bytes, oldest first; wrapped: the oldest packet may be cut. */
+/*
+ * PT bytes of one thread, or of all that ran on one CPU (pid and tid are 0 then, and the switches
+ * tell the threads apart). Oldest first; wrapped: the oldest packet may be cut.
+ */
 struct rec_aux {
 	pid_t pid, tid;
+	int cpu;      /* counts where tid is 0 */
 	uint64_t tsc; /* near the newest packet's: where its 56 bits belong */
 	uint8_t *data;
 	size_t size;
 	bool wrapped;
+};
+
+/* Who runs on a CPU from time_ns on; 0 and 0: none of those that are recorded. */
+struct rec_switch {
+	uint64_t time_ns;
+	int cpu;
+	pid_t pid, tid;
 };
 
 /* What the kernel says is missing, from its own records. */
@@ -88,7 +99,8 @@ struct recording {
 	VEC(struct rec_map) maps; /* ascending by time */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
-	VEC(struct rec_loss) losses; /* ascending by time */
+	VEC(struct rec_loss) losses;	 /* ascending by time */
+	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
 	VEC(struct rec_image) images;
 	VEC(struct mt_hit) hits;
 };
@@ -116,6 +128,7 @@ int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
 /* Behind those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
+int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 

@@ -4,7 +4,8 @@
 need_pmu
 start /build/programs/service -scale small
 kill -STOP "$pid"
-mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -timeout 4s -o /tmp/l.fxt \
+mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -timeout 4s \
+	-timer-resolution custom:noretcomp -o /tmp/l.fxt \
 	>/tmp/out 2>/tmp/err &
 tool=$!
 # Little runs, since perf takes its time to dump it all.
@@ -12,7 +13,11 @@ sleep 2
 kill -CONT "$pid"
 sleep 0.2
 echo Y >/sys/module/softpt/parameters/partial
-sleep 0.2
+# Off the CPU, which ends the trace, and on.
+kill -STOP "$pid"
+sleep 0.1
+kill -CONT "$pid"
+sleep 0.1
 kill -STOP "$pid"
 wait "$tool"
 kill -CONT "$pid"
