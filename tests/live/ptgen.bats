@@ -153,7 +153,7 @@ deviation() {
 	generate -- crash -scale small
 	our_branches "$out/r.mtbpf" >"$out/ours"
 	off=$(($(wc -l <"$out/ours") - $(said branches)))
-	[ "${off#-}" -le 5 ]
+	[ "${off#-}" -le 1 ]
 	no_gap
 }
 
