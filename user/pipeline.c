@@ -10,6 +10,7 @@
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
+#include "util/address.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
@@ -37,11 +38,12 @@ static int pass_on(void *ctx, const struct branch *b)
 	struct behind_hit *behind = ctx;
 
 	/* The int3 of the probe: an interrupt in front of the probed instruction. */
-	if (b->kind == BRANCH_END_ASYNC && b->from == behind->probe_ip &&
-	    b->time_ns <= behind->hit_ns) {
+	if ((b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
+	    b->from == behind->probe_ip && b->time_ns <= behind->hit_ns) {
 		behind->branches = 0;
 		behind->seen_ns = behind->last_ns = b->time_ns;
-	} else if (b->kind <= BRANCH_COND && behind->branches >= 0) {
+	} else if (b->kind <= BRANCH_COND && behind->branches >= 0 &&
+		   !address__is_kernel(b->from)) {
 		behind->branches++;
 		behind->last_ns = b->time_ns;
 	}

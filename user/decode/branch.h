@@ -10,6 +10,10 @@ enum branch_kind {
 	BRANCH_RETURN,	    /* near return */
 	BRANCH_JUMP,	    /* unconditional near jump */
 	BRANCH_COND,	    /* conditional jump, taken */
+	BRANCH_ENTER,	    /* the kernel is traced: into it, or into a handler within it. By the
+			       instruction at `from` (syscall, int n), or, where len is 0, before it:
+			       interrupt, exception */
+	BRANCH_LEAVE,	    /* back from there, by an iret, sysret or sysexit at `from` */
 	BRANCH_BEGIN,	    /* tracing begins, or goes on, at `to`; from is 0 */
 	BRANCH_END_SYSCALL, /* left user code by the syscall instruction at `from`; to is 0 */
 	BRANCH_END_ASYNC,   /* interrupt, fault, signal or trap before the instruction at `from` */

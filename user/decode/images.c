@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "target/kernel_image.h"
 #include "util/log.h"
 
 /* A file, opened once for all of its mappings. */
@@ -23,6 +24,8 @@ struct opened {
 struct images {
 	const struct recording *rec;
 	VEC(struct opened) files;
+	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
+	bool kernel_failed;	  /* and that was said */
 };
 
 struct images *images__new(const struct recording *rec)
@@ -41,6 +44,7 @@ void images__free(struct images *images)
 	for (size_t i = 0; i < images->files.n; i++)
 		elf_image__free(images->files.v[i].image);
 	VEC_FINI(&images->files);
+	elf_image__free(images->kernel);
 	free(images);
 }
 
@@ -154,11 +158,32 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 	return file->image;
 }
 
+/* Every process has it, from the start. */
+static int map_kernel(struct images *images, struct code_map *map)
+{
+	const struct rec_kernel *kernel = &images->rec->kernel;
+
+	if (!kernel->kallsyms || images->kernel_failed)
+		return 0;
+	if (!images->kernel)
+		images->kernel = kernel_image__open(kernel->kcore, kernel->kallsyms);
+	if (images->kernel)
+		return kernel_image__map(images->kernel, map);
+	if (errno == ENOMEM)
+		return -ENOMEM;
+	images->kernel_failed = true;
+	log__warn("cannot read the kernel's code in the recording (%s): it shows as gaps",
+		  strerror(errno));
+	return 0;
+}
+
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map)
 {
 	const struct recording *rec = images->rec;
 
+	if (!*next && map_kernel(images, map))
+		return -ENOMEM;
 	for (; *next < rec->maps.n && rec->maps.v[*next].time_ns <= time_ns; (*next)++) {
 		const struct rec_map *m = &rec->maps.v[*next];
 		struct elf_image *image;

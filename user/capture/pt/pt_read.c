@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "capture/kernel_copy.h"
 #include "target/process.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -151,6 +152,9 @@ int pt_source__read(struct source *s, struct recording *rec)
 		err = add_uprobes_page(s, rec);
 	if (!err)
 		err = read_aux(s, rec, last.tsc);
+	/* Our BPF program is still loaded: its code is in the trace too. */
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", &rec->kernel);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;

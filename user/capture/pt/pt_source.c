@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/kernel_access.h"
 #include "capture/pt/explain.h"
 #include "capture/pt/memlock.h"
 #include "capture/pt/pt_probe.h"
@@ -30,7 +31,7 @@ static int pt__probe(void)
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
-	err = pt_probe__open(&pmu);
+	err = pt_probe__open(&pmu, false);
 	if (err)
 		pt_explain__open(err, 0);
 	return err;
@@ -149,6 +150,24 @@ static int open_tracefs(struct source *s)
 	return err;
 }
 
+/* What would make a trace of the kernel useless, or impossible, is known before the target is
+ * touched. */
+static int check_kernel(const struct source *s)
+{
+	const struct kernel_refusal *refusal = kernel_access__try();
+	int err;
+
+	if (refusal) {
+		log__error("cannot trace the kernel: %s", refusal->what);
+		log__hint("%s; or leave -trace-include-kernel out", refusal->remedy);
+		return refusal->err;
+	}
+	err = pt_probe__open(&s->pmu, true);
+	if (err)
+		pt_explain__open_kernel(err);
+	return err == -EOPNOTSUPP ? -ENODEV : err;
+}
+
 static int open_all(struct source *s)
 {
 	int err;
@@ -157,12 +176,16 @@ static int open_all(struct source *s)
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
+	err = s->config.kernel ? check_kernel(s) : 0;
+	if (err)
+		return err;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
 	s->thread_config = (struct pt_thread_config){
 		.pmu_type = s->pmu.type,
 		.aux_size = aux_size(s->config.snapshot_size),
 		.probe = s->config.probe,
+		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
 	};
 	if (s->epoll_fd < 0 || s->pid_fd < 0)

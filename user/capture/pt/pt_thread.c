@@ -41,7 +41,7 @@ static int open_pt(struct pt_thread *t, const struct pt_thread_config *config, i
 		/* A sibling goes with its leader. */
 		.disabled = leader < 0,
 		.enable_on_exec = leader < 0 && config->from_exec,
-		.exclude_kernel = 1,
+		.exclude_kernel = !config->kernel,
 		.exclude_hv = 1,
 	};
 
