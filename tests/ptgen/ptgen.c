@@ -222,7 +222,8 @@ static int check_outcome(const struct ptgen_shared *shared)
 	uint64_t irregular = 0;
 
 	if (*shared->error)
-		return nothing(shared->error, "qemu 7.2 and its plugin interface 1 are known to work");
+		return nothing(shared->error,
+			       "qemu 7.2 and its plugin interface 1 are known to work");
 	if (!shared->n_threads)
 		return nothing("the program did not run", "it must be an x86-64 ELF program");
 	if (!shared->begun)
