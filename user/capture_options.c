@@ -6,11 +6,10 @@
 #include "util/log.h"
 
 const char *const source_names[] = {"pt", "soft", NULL};
-const char *const resolution_names[] = {"low", "normal", "high", NULL};
 /* 1 + enum pt_freeze */
 const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL};
 
-int capture_options__check(const struct capture_options *o, const char *command)
+int capture_options__check(struct capture_options *o, const char *command)
 {
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
 	if (o->delay_thresh_ns && o->duration_thresh_ns) {
@@ -23,5 +22,11 @@ int capture_options__check(const struct capture_options *o, const char *command)
 		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 		return -EINVAL;
 	}
-	return 0;
+	if (o->kernel && o->source == SOURCE_SOFT) {
+		log__error("%s: -source soft cannot trace the kernel: it steps user code only",
+			   command);
+		log__hint("leave -trace-include-kernel out, or use Intel PT");
+		return -EINVAL;
+	}
+	return pt_timing__parse(o->resolution, &o->timing);
 }

@@ -18,10 +18,11 @@ struct capture_options {
 	uint64_t snapshot_size;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
-	bool multi_thread, immediate_stop;
-	int resolution;	   /* enum pt_resolution */
-	int freeze_method; /* see source_config */
-	const char *truth; /* soft: a file for the true stack */
+	bool multi_thread, immediate_stop, kernel;
+	const char *resolution;
+	struct pt_timing timing; /* what capture_options__check() makes of it */
+	int freeze_method;	 /* see source_config */
+	const char *truth;	 /* soft: a file for the true stack */
 	bool no_ret_compression;
 	bool verbose, quiet;
 };
@@ -29,14 +30,14 @@ struct capture_options {
 /* Soft is never chosen for the user: it changes what it measures. */
 enum { SOURCE_PT, SOURCE_SOFT };
 extern const char *const source_names[];
-extern const char *const resolution_names[];
 extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
-		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .resolution = 1, .multi_snapshot = 1       \
+		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .resolution = "normal",                    \
+		.multi_snapshot = 1                                                                \
 	}
 
 #define OPTION(member) offsetof(struct capture_options, member)
@@ -112,14 +113,23 @@ extern const char *const freeze_names[];
 		 "pt: record every thread, a buffer each (soft always does)",                        \
 		 OPTION(multi_thread),                                                               \
 		 NULL},                                                                              \
+		{"trace-include-kernel",                                                             \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: the kernel's code as well: system calls, interrupts, page faults",             \
+		 OPTION(kernel),                                                                     \
+		 NULL},                                                                              \
 		{"timer-resolution",                                                                 \
 		 NULL,                                                                               \
 		 0,                                                                                  \
-		 OPT_CHOICE,                                                                         \
+		 OPT_STRING,                                                                         \
 		 "RESOLUTION",                                                                       \
-		 "pt: low, normal or high: finer times look less far back",                          \
+		 "pt: low, normal, high, or custom:TERMS (perf\'s own); finer looks less far "       \
+		 "back",                                                                             \
 		 OPTION(resolution),                                                                 \
-		 resolution_names},                                                                  \
+		 NULL},                                                                              \
 		{"immediate-stop",                                                                   \
 		 NULL,                                                                               \
 		 0,                                                                                  \
@@ -144,7 +154,8 @@ extern const char *const freeze_names[];
 			OPTION(no_ret_compression), NULL                                             \
 	}
 
-/* Sets the log level; checks what belongs together. 0, or -EINVAL after a line and a hint. */
-int capture_options__check(const struct capture_options *options, const char *command);
+/* Sets the log level; parses and checks what belongs together. 0, or -EINVAL after a line and a
+ * hint. */
+int capture_options__check(struct capture_options *options, const char *command);
 
 #endif

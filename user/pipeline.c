@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/losses.h"
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
+#include "util/address.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
@@ -36,11 +38,11 @@ static int pass_on(void *ctx, const struct branch *b)
 	struct behind_hit *behind = ctx;
 
 	/* The int3 of the probe: an interrupt in front of the probed instruction. */
-	if (b->kind == BRANCH_END_ASYNC && b->from == behind->probe_ip &&
-	    b->time_ns <= behind->hit_ns) {
+	if ((b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
+	    b->from == behind->probe_ip && b->time_ns <= behind->hit_ns) {
 		behind->branches = 0;
 		behind->seen_ns = behind->last_ns = b->time_ns;
-	} else if (b->n_branches && behind->branches >= 0) {
+	} else if (b->n_branches && behind->branches >= 0 && !address__is_kernel(b->from)) {
 		behind->branches += b->n_branches;
 		behind->last_ns = b->time_ns;
 	}
@@ -52,6 +54,11 @@ static int decode_snapshots(struct decoded *decoded, const struct recording *rec
 			    struct code_map *map, struct behind_hit *behind)
 {
 	const struct rec_aux *aux = &rec->aux.v[first];
+	struct loss_filter filter = {.rec = rec,
+				     .tid = aux->tid,
+				     .fn = pass_on,
+				     .ctx = behind,
+				     .totals = &decoded->totals};
 	int err = 0;
 
 	for (size_t i = first; i < rec->aux.n && !err; i++) {
@@ -64,9 +71,10 @@ static int decode_snapshots(struct decoded *decoded, const struct recording *rec
 		if (i != first)
 			err = stack__branch(behind->stack, &between);
 		if (!err)
-			err = decode__thread(rec, &rec->aux.v[i], decoded->images, map, pass_on,
-					     behind, &decoded->totals);
+			err = decode__thread(rec, &rec->aux.v[i], decoded->images, map,
+					     loss_filter__branch, &filter, &decoded->totals);
 	}
+	loss_filter__finish(&filter);
 	return err;
 }
 
@@ -221,12 +229,21 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d\n", hit->sequence, name, hit->tid);
 }
 
-static void print_lost(const struct decode_totals *totals, FILE *out)
+static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)
 {
+	uint64_t records = 0;
+
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (totals->gaps[reason])
 			fprintf(out, "gaps: %" PRIu64 " (%s)\n", totals->gaps[reason],
 				gap_reason__name((enum gap_reason)reason));
+	for (size_t i = 0; i < rec->losses.n; i++)
+		records += rec->losses.v[i].records;
+	if (records)
+		fprintf(out,
+			"lost: %" PRIu64
+			" records of mappings and threads: code of those is not known\n",
+			records);
 }
 
 /* Why the report lacks what it is about. */
@@ -266,7 +283,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		"the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu thread%s\n",
 		units__format_duration(span, t->last_ns - t->first_ns), t->insns, calls,
 		decoded->trees.n, decoded->trees.n == 1 ? "" : "s");
-	print_lost(t, out);
+	print_lost(t, rec, out);
 	if (!decoded->hits.n)
 		return;
 	/* Where the return decides, the probe's own instruction is not what it stopped at. */
@@ -302,27 +319,47 @@ static int print_branch(void *ctx, const struct branch *b)
 	return 0;
 }
 
-int recording__print_branches(const struct recording *rec, FILE *out)
+/* All snapshots of one thread. */
+static int print_snapshots(const struct recording *rec, size_t first, struct images *images,
+			   FILE *out)
 {
-	struct images *images = images__new(rec);
+	struct branch_printer printer = {out, rec->aux.v[first].tid};
 	struct decode_totals totals = {0};
-	int err = images ? 0 : -ENOMEM;
+	struct loss_filter filter = {.rec = rec,
+				     .tid = printer.tid,
+				     .fn = print_branch,
+				     .ctx = &printer,
+				     .totals = &totals};
+	int err = 0;
 
-	for (size_t i = 0; i < rec->aux.n && !err; i++) {
-		struct branch_printer printer = {out, rec->aux.v[i].tid};
-		struct code_map *map = code_map__new();
+	for (size_t i = first; i < rec->aux.n && !err; i++) {
+		struct code_map *map;
 
+		if (rec->aux.v[i].tid != printer.tid)
+			continue;
+		map = code_map__new();
 		err = map ? decode__run(&(struct decode_request){.rec = rec,
 								 .aux = &rec->aux.v[i],
 								 .images = images,
 								 .map = map,
-								 .fn = print_branch,
-								 .ctx = &printer,
+								 .fn = loss_filter__branch,
+								 .ctx = &filter,
 								 .totals = &totals,
 								 .all_branches = true})
 			  : -ENOMEM;
 		code_map__free(map);
 	}
+	return err;
+}
+
+int recording__print_branches(const struct recording *rec, FILE *out)
+{
+	struct images *images = images__new(rec);
+	int err = images ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < rec->aux.n && !err; i++)
+		if (is_first_of_thread(rec, i))
+			err = print_snapshots(rec, i, images, out);
 	images__free(images);
 	return err;
 }

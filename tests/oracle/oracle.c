@@ -71,6 +71,12 @@ static int on_event(struct decoder *d, const struct pt_event *event)
 		err = decoder__leave_at(d, event->variant.async_disabled.at);
 		take_time(d, event);
 		return err ? err : decoder__end_async(d, event->variant.async_disabled.at);
+	case ptev_async_branch:
+		err = decoder__leave_at(d, event->variant.async_branch.from);
+		take_time(d, event);
+		return err ? err
+			   : decoder__enter(d, event->variant.async_branch.from,
+					    event->variant.async_branch.to);
 	case ptev_overflow:
 		err = decoder__gap(d, GAP_OVERFLOW, 0);
 		update_time(d);

@@ -51,6 +51,8 @@ int decoder__end_sync(struct decoder *d);
 /* The thread came to ip, where decoder__end_async() says that it left. */
 int decoder__leave_at(struct decoder *d, uint64_t ip);
 int decoder__end_async(struct decoder *d, uint64_t at);
+/* The kernel is traced: an interrupt or exception before the instruction at `from`. */
+int decoder__enter(struct decoder *d, uint64_t from, uint64_t to);
 /* One a break, however many errors follow before tracing goes on. */
 int decoder__gap(struct decoder *d, enum gap_reason reason, uint64_t ip);
 

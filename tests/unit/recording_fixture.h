@@ -82,6 +82,19 @@ static inline void fill_maps(struct recording *rec)
 	}
 }
 
+static inline void fill_losses(struct recording *rec)
+{
+	/* In front of it, though added later. */
+	struct rec_loss losses[] = {
+		{.time_ns = 40, .pid = 100, .tid = 101, .aux_flags = 4 /* PARTIAL */},
+		{.time_ns = 30, .pid = 100, .tid = 100, .records = 1ull << 40},
+	};
+
+	assert_int_equal(recording__add_loss(rec, &losses[0]), 0);
+	assert_int_equal(recording__add_loss(rec, &losses[1]), 0);
+	assert_int_equal(rec->losses.v[0].time_ns, 30);
+}
+
 static inline void recording__fill(struct recording *rec, uint32_t n_threads)
 {
 	uint8_t bytes[] = {0x90, 0, 0xc3};
@@ -114,6 +127,7 @@ static inline void recording__fill(struct recording *rec, uint32_t n_threads)
 	fill_threads(rec, n_threads);
 	fill_maps(rec);
 	fill_hits(rec);
+	fill_losses(rec);
 	assert_int_equal(recording__add_image(rec, &images[0]), 0);
 	assert_int_equal(recording__add_image(rec, &images[1]), 0);
 }

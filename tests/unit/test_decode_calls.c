@@ -48,7 +48,10 @@ static const struct piece g[] = {
 
 static int set_up(void **state)
 {
-	static const struct pt_stream_config config = {NO_PSB, NO_TSC, true, 10, 0, 0, 0};
+	static const struct pt_stream_config config = {.psb_period = NO_PSB,
+						       .tsc_interval = NO_TSC,
+						       .return_compression = true,
+						       .cbr = 10};
 	struct traced *t = malloc(sizeof(*t));
 
 	*t = (struct traced){.now = START_NS, .rec.pt = {.time_mult = 1}};

@@ -133,7 +133,7 @@ static void test_deferred_tips(void **state)
 	expect(t, BRANCH_RETURN, 1, BASE + G + 3, BASE + 0xa, 1);
 	/* jne not taken, four nops; jmp; syscall */
 	expect(t, BRANCH_JUMP, 6, BASE + 0x10, BASE + 0x20, 2);
-	expect(t, BRANCH_JUMP, 1, BASE + 0x20, BASE + SMALL, 2);
+	expect(t, BRANCH_ENTER, 1, BASE + 0x20, BASE + SMALL, 2);
 	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
 	check(t);
 }

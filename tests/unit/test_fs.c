@@ -89,6 +89,15 @@ static void test_reads_proc(void **state)
 	assert_non_null(strstr(data, "[stack]"));
 }
 
+static void test_reads_numbers(void **state)
+{
+	assert_int_equal(fs__write("n", "-1\nrest", 7), 0);
+	assert_int_equal(fs__read_number("n", 7), -1);
+	assert_int_equal(fs__write("n", "none", 4), 0);
+	assert_int_equal(fs__read_number("n", 7), 7);
+	assert_int_equal(fs__read_number("missing", 7), 7);
+}
+
 static void test_new_files_are_private(void **state)
 {
 	struct stat st;
@@ -214,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIR(test_reads_what_was_written),
 		IN_DIR(test_reads_proc),
+		IN_DIR(test_reads_numbers),
 		IN_DIR(test_new_files_are_private),
 		IN_DIR(test_errors),
 		cmocka_unit_test(test_writes_through_interruptions),

@@ -92,6 +92,9 @@ static void assert_same(const struct recording *a, const struct recording *b)
 	assert_same_pt(&a->pt, &b->pt);
 	assert_same_maps(a, b);
 	assert_same_threads(a, b);
+	assert_int_equal(a->losses.n, b->losses.n);
+	for (size_t i = 0; i < a->losses.n; i++)
+		assert_memory_equal(&a->losses.v[i], &b->losses.v[i], sizeof(struct rec_loss));
 	assert_int_equal(a->hits.n, b->hits.n);
 	for (size_t i = 0; i < a->hits.n; i++)
 		assert_memory_equal(&a->hits.v[i], &b->hits.v[i], sizeof(struct mt_hit));

@@ -2,7 +2,8 @@
 VM_TESTS := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/vm/test_*.c))
 
 .PHONY: test-vm
-test-vm: tests $(VM_TESTS)
+tests: $(VM_TESTS)
+test-vm: tests
 	$(Q)O=$(O) tests/run vm
 
 $(VM_TESTS:=.o): | $(O)/.test-deps-ok

@@ -126,29 +126,37 @@ static const struct perf_reader_event *find_event(const struct perf_reader *r, u
 	return &r->events.v[0];
 }
 
-/* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, in this order, at the end of the record. */
-static uint64_t sample_id_time(const struct perf_reader *r, const uint8_t *end, size_t len)
+/* What the kernel put at a record's end: whose it is, and when. Zeroes where it did not. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+/* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, in this order, eight bytes each. */
+static struct sample_id read_sample_id(const struct perf_reader *r, const uint8_t *end, size_t len)
 {
-	static const uint64_t order[] = {PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
-					 PERF_SAMPLE_ID,  PERF_SAMPLE_STREAM_ID,
-					 PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
+	static const uint64_t behind_time =
+		PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 	const struct perf_reader_event *event;
-	size_t behind = 0;
+	struct sample_id id = {0};
 	uint64_t value;
+	size_t time_at, tid_at;
 
 	if (len < 8)
-		return 0;
+		return id;
 	memcpy(&value, end - 8, 8);
 	event = find_event(r, value);
-	if (!(event->sample_type & PERF_SAMPLE_TIME))
-		return 0;
-	for (size_t i = 1; i < sizeof(order) / sizeof(order[0]); i++)
-		if (event->sample_type & order[i])
-			behind += 8;
-	if (behind > len)
-		return 0;
-	memcpy(&value, end - behind, 8);
-	return value;
+	time_at = 8 * (size_t)__builtin_popcountll(event->sample_type & behind_time);
+	if (event->sample_type & PERF_SAMPLE_TIME)
+		time_at += 8;
+	tid_at = time_at + (event->sample_type & PERF_SAMPLE_TID ? 8 : 0);
+	if (tid_at > len)
+		return id;
+	if (event->sample_type & PERF_SAMPLE_TIME)
+		memcpy(&id.time_ns, end - time_at, 8);
+	if (event->sample_type & PERF_SAMPLE_TID)
+		memcpy(&id.pid, end - tid_at, 8);
+	return id;
 }
 
 static int read_mmap(struct perf_reader *r, struct cursor *c, bool is_mmap2, uint64_t time_ns)
@@ -190,6 +198,27 @@ static int read_comm(struct perf_reader *r, struct cursor *c, uint64_t time_ns)
 			return 0;
 		}
 	return recording__add_thread(r->rec, &thread);
+}
+
+#define AUX_FLAGS_LOSS (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)
+
+/* AUX: offset, size, flags; LOST: id, records. */
+static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
+		     const struct sample_id *id)
+{
+	struct rec_loss loss = {
+		.time_ns = id->time_ns, .pid = (pid_t)id->pid, .tid = (pid_t)id->tid};
+
+	take_u64(c);
+	if (is_aux) {
+		take_u64(c);
+		loss.aux_flags = take_u64(c) & AUX_FLAGS_LOSS;
+	} else {
+		loss.records = take_u64(c);
+	}
+	if (c->failed)
+		return damaged(r, "a loss's record is damaged");
+	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
 /* Our own samples carry struct mt_hit as raw data, but for its stack: that is the call chain. */
@@ -291,7 +320,8 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 {
 	struct perf_event_header header;
 	struct cursor c = {0};
-	uint64_t time_ns, extra;
+	struct sample_id id;
+	uint64_t extra;
 	int err;
 
 	if (left < sizeof(header))
@@ -302,13 +332,19 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 	c.at = at + sizeof(header);
 	c.end = at + header.size;
 	*used = header.size;
-	time_ns = sample_id_time(r, c.end, header.size - sizeof(header));
+	id = read_sample_id(r, c.end, header.size - sizeof(header));
 	switch (header.type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		return read_mmap(r, &c, header.type == PERF_RECORD_MMAP2, time_ns);
+		/* Its code is in kcore_dir. */
+		if ((header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+			return 0;
+		return read_mmap(r, &c, header.type == PERF_RECORD_MMAP2, id.time_ns);
 	case PERF_RECORD_COMM:
-		return read_comm(r, &c, time_ns);
+		return read_comm(r, &c, id.time_ns);
+	case PERF_RECORD_AUX:
+	case PERF_RECORD_LOST:
+		return read_loss(r, &c, header.type == PERF_RECORD_AUX, &id);
 	case PERF_RECORD_SAMPLE:
 		return read_sample(r, &c);
 	case PERF_USER_AUXTRACE_INFO:

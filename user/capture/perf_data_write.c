@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "util/kallsyms.h"
+
 /* No PMU of this number need exist: perf only matches it with AUXTRACE_INFO's. */
 #define PMU_TYPE_INTEL_PT 8
 
@@ -40,6 +42,7 @@ static void fill_attr(const struct recording *rec, enum event_index event,
 	switch (event) {
 	case EVENT_PT:
 		attr->type = PMU_TYPE_INTEL_PT;
+		attr->exclude_kernel = !rec->kernel.kallsyms;
 		attr->config = rec->pt.config;
 		break;
 	case EVENT_SIDEBAND:
@@ -174,6 +177,48 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
 	put_sample_id(w, m->pid, m->tid, m->time_ns, EVENT_SIDEBAND);
 }
 
+/*
+ * The kernel's own text: perf finds code and symbols of all else in kcore_dir, once the address of
+ * this symbol shows that it is of the same boot (tools/perf/util/event.c:
+ * perf_event__synthesize_kernel_mmap()).
+ */
+static void put_kernel_mmap(struct perf_writer *w)
+{
+	static const char name[32] = "[kernel.kallsyms]_stext";
+	uint64_t start, end;
+
+	if (!w->rec->kernel.kallsyms ||
+	    !kallsyms__find(w->rec->kernel.kallsyms, "_stext", &start) ||
+	    !kallsyms__find(w->rec->kernel.kallsyms, "_etext", &end))
+		return;
+	put_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
+		   32 + sizeof(name) + SAMPLE_ID_SIZE);
+	put_u32(w, (uint32_t)-1);
+	put_u32(w, 0);
+	put_u64(w, start);
+	put_u64(w, end - start);
+	put_u64(w, start); /* pgoff: the symbol's address */
+	put(w, name, sizeof(name));
+	put_sample_id(w, -1, 0, 0, EVENT_SIDEBAND);
+}
+
+static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
+{
+	bool is_aux = loss->aux_flags != 0;
+
+	put_header(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0,
+		   (is_aux ? 24 : 16) + SAMPLE_ID_SIZE);
+	if (is_aux) {
+		put_u64(w, 0); /* aux_offset */
+		put_u64(w, 0); /* aux_size: what is missing has none */
+		put_u64(w, loss->aux_flags);
+	} else {
+		put_u64(w, event_ids[EVENT_SIDEBAND]);
+		put_u64(w, loss->records);
+	}
+	put_sample_id(w, loss->pid, loss->tid, loss->time_ns, is_aux ? EVENT_PT : EVENT_SIDEBAND);
+}
+
 static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
@@ -223,12 +268,15 @@ static void put_events(struct perf_writer *w)
 	const struct recording *rec = w->rec;
 
 	put_auxtrace_info(w);
+	put_kernel_mmap(w);
 	for (size_t i = 0; i < rec->threads.n; i++)
 		put_comm(w, &rec->threads.v[i]);
 	for (size_t i = 0; i < rec->maps.n; i++)
 		put_mmap2(w, &rec->maps.v[i]);
 	for (size_t i = 0; i < rec->threads.n; i++)
 		put_itrace_start(w, &rec->threads.v[i]);
+	for (size_t i = 0; i < rec->losses.n; i++)
+		put_loss(w, &rec->losses.v[i]);
 	for (size_t i = 0; i < rec->hits.n; i++)
 		put_hit(w, &rec->hits.v[i]);
 	for (size_t i = 0; i < rec->aux.n; i++)
@@ -257,7 +305,8 @@ static void put_event_desc(struct perf_writer *w)
 		fill_attr(w->rec, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put_u32(w, 1);
-		put_string(w, event_names[i]);
+		put_string(w, i == EVENT_PT && w->rec->kernel.kallsyms ? "intel_pt//"
+								       : event_names[i]);
 		put_u64(w, event_ids[i]);
 	}
 }

@@ -4,6 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+void rec_kernel__fini(struct rec_kernel *kernel)
+{
+	if (kernel->kallsyms && kernel->kcore >= 0)
+		close(kernel->kcore);
+	free(kernel->kallsyms);
+	free(kernel->modules);
+	*kernel = (struct rec_kernel){0};
+}
 
 void recording__init(struct recording *rec)
 {
@@ -24,11 +34,14 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->threads);
 	VEC_FINI(&rec->aux);
 	VEC_FINI(&rec->images);
+	VEC_FINI(&rec->losses);
+	VEC_FINI(&rec->switches);
 	VEC_FINI(&rec->hits);
 	free(rec->source);
 	free(rec->trigger);
 	free(rec->command);
 	free(rec->freeze);
+	rec_kernel__fini(&rec->kernel);
 }
 
 int recording__add_map(struct recording *rec, const struct rec_map *map)
@@ -104,6 +117,30 @@ int recording__add_thread(struct recording *rec, const struct rec_thread *thread
 	if (!out)
 		return -ENOMEM;
 	*out = *thread;
+	return 0;
+}
+
+int recording__add_loss(struct recording *rec, const struct rec_loss *loss)
+{
+	struct rec_loss *out = VEC_PUSH(&rec->losses);
+
+	if (!out)
+		return -ENOMEM;
+	for (; out > rec->losses.v && out[-1].time_ns > loss->time_ns; out--)
+		*out = out[-1];
+	*out = *loss;
+	return 0;
+}
+
+int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
+{
+	struct rec_switch *out = VEC_PUSH(&rec->switches);
+
+	if (!out)
+		return -ENOMEM;
+	for (; out > rec->switches.v && out[-1].time_ns > sw->time_ns; out--)
+		*out = out[-1];
+	*out = *sw;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  *
  *   data       a perf.data file (`perf script -i NAME.mtbpf` reads it)
  *   images/    code that no file holds: the vdso, the [uprobes] page
+ *   kcore_dir/ where the kernel was traced too: its code and symbols, as `perf record --kcore` does
  *   meta.json  written last: a directory without it is an incomplete recording
  */
 #ifndef MTBPF_CAPTURE_RECORDING_H
@@ -35,13 +36,32 @@ struct rec_thread {
 	char comm[16];
 };
 
-/* One thread's PT bytes, oldest first; wrapped: the oldest packet may be cut. */
+/*
+ * PT bytes of one thread, or of all that ran on one CPU (pid and tid are 0 then, and the switches
+ * tell the threads apart). Oldest first; wrapped: the oldest packet may be cut.
+ */
 struct rec_aux {
 	pid_t pid, tid;
+	int cpu;      /* counts where tid is 0 */
 	uint64_t tsc; /* near the newest packet's: where its 56 bits belong */
 	uint8_t *data;
 	size_t size;
 	bool wrapped;
+};
+
+/* Who runs on a CPU from time_ns on; 0 and 0: none of those that are recorded. */
+struct rec_switch {
+	uint64_t time_ns;
+	int cpu;
+	pid_t pid, tid;
+};
+
+/* What the kernel says is missing, from its own records. */
+struct rec_loss {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	uint64_t aux_flags; /* of the thread's PT: PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION */
+	uint64_t records;   /* or: as many records of mappings and threads */
 };
 
 /* Code that no file holds. */
@@ -51,6 +71,13 @@ struct rec_image {
 	uint8_t *data;
 	size_t size;
 	bool is_elf; /* else raw bytes at start */
+};
+
+/* The kernel's code, where it was traced. */
+struct rec_kernel {
+	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
+	char *modules;	/* text of /proc/modules */
+	int kcore;	/* an ELF file with the code at its addresses: /proc/kcore's, or its copy */
 };
 
 /* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
@@ -80,8 +107,11 @@ struct recording {
 	VEC(struct rec_map) maps; /* ascending by time */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
+	VEC(struct rec_loss) losses;	 /* ascending by time */
+	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
 	VEC(struct rec_image) images;
 	VEC(struct mt_hit) hits;
+	struct rec_kernel kernel;
 };
 
 /* tools/perf/util/tsc.c: tsc_to_perf_time(). */
@@ -92,6 +122,8 @@ static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_
 
 	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
 }
+
+void rec_kernel__fini(struct rec_kernel *kernel);
 
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
@@ -105,6 +137,9 @@ int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
+/* Behind those of the same time or earlier. */
+int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
+int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 
@@ -117,8 +152,9 @@ int recording_dir__create(const char *path);
 /* Writes all into a directory made before. 0, or -errno after one line and a hint on stderr. */
 int recording__write(const struct recording *rec, const char *path);
 /*
- * Reads a recording's directory, or a plain perf.data. 0, or -errno after one line and a hint:
- * -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer version.
+ * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
+ * after one line and a hint: -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer
+ * version.
  */
 int recording__read(struct recording *rec, const char *path);
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/pt/timing.h"
 #include "capture/recording.h"
 #include "capture/uprobe_event.h"
 #include "capture/uprobes_page.h"
@@ -20,11 +21,12 @@ struct source_config {
 	const struct uprobe_spec *probe;   /* what triggers; NULL: nothing does */
 	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
 					    */
-	size_t first_hit;	/* hits of the recording from here on are this snapshot's */
-	bool multi_thread;	/* pt: a ring for every thread; else for the main thread only */
-	int resolution;		/* pt: enum pt_resolution */
-	int freeze_method;	/* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
-	bool immediate_stop;	/* pt: only methods that freeze in the kernel */
+	size_t first_hit;	 /* hits of the recording from here on are this snapshot's */
+	bool multi_thread;	 /* pt: a ring for every thread; else for the main thread only */
+	bool kernel;		 /* pt: the kernel's code as well */
+	struct pt_timing timing; /* pt */
+	int freeze_method;	 /* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
+	bool immediate_stop;	 /* pt: only methods that freeze in the kernel */
 	int freeze_fd;		/* when readable, the source freezes by itself, at once; -1: none */
 	bool from_exec;		/* pid is a child of ours that waits in SIGSTOP before its execve */
 	bool return_probe;	/* a return probe is set: code of the [uprobes] page runs */

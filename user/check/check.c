@@ -28,6 +28,7 @@ static const struct check checks[] = {
 	{.name = "freeze_pause", .run = check_freeze, .which = PT_FREEZE_PAUSE},
 	{.name = "freeze_refresh", .run = check_freeze, .which = PT_FREEZE_REFRESH},
 	{.name = "freeze_disable", .run = check_freeze, .needed = true, .which = PT_FREEZE_DISABLE},
+	{.name = "kernel_code", .run = check_kernel_code},
 	{.name = "bpf", .run = check_bpf, .needed = true},
 	{.name = "uprobe", .run = check_uprobe, .needed = true},
 	{.name = "tracefs", .run = check_tracefs},
@@ -163,15 +164,4 @@ int check__read_line(const char *path, char *line, size_t size)
 			line[n++] = text[i];
 	line[n] = '\0';
 	return 0;
-}
-
-long check__read_number(const char *path, long otherwise)
-{
-	char line[32], *end;
-	long value;
-
-	if (check__read_line(path, line, sizeof(line)))
-		return otherwise;
-	value = strtol(line, &end, 10);
-	return end == line ? otherwise : value;
 }

@@ -1,38 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* How much trace the limits of locked memory let a user keep. */
-#include <linux/capability.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
+#include "capture/pt/memlock.h"
 #include "capture/pt/pt_thread.h"
 #include "capture_options.h"
 #include "check/subjects.h"
 #include "util/units.h"
-
-/* kernel/events/core.c: perf_mmap(): beyond the user's share it counts against the process. */
-uint64_t memlock__fits(const struct memlock_limits *limits)
-{
-	uint64_t share = limits->mlock_kb * 1024 * limits->cpus;
-
-	if (limits->ipc_lock || limits->paranoid < 0 || limits->rlimit > UINT64_MAX - share)
-		return UINT64_MAX;
-	return share + limits->rlimit;
-}
-
-static void read_limits(struct memlock_limits *limits)
-{
-	struct rlimit rlimit = {0};
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	getrlimit(RLIMIT_MEMLOCK, &rlimit);
-	*limits = (struct memlock_limits){
-		.mlock_kb = (uint64_t)check__read_number("/proc/sys/kernel/perf_event_mlock_kb", 0),
-		.cpus = cpus > 0 ? (unsigned int)cpus : 1,
-		.rlimit = rlimit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : rlimit.rlim_cur,
-		.paranoid = check__read_number("/proc/sys/kernel/perf_event_paranoid", 2),
-		.ipc_lock = capability__has(CAP_IPC_LOCK),
-	};
-}
 
 static void explain_limit(struct check_result *result, uint64_t fits)
 {
@@ -55,7 +27,7 @@ void check_memlock(const struct check *check, struct check_result *result)
 	struct memlock_limits limits;
 	uint64_t fits;
 
-	read_limits(&limits);
+	memlock__read(&limits);
 	fits = memlock__fits(&limits);
 	check_result__add_number(result, "perf_event_mlock_kb", (int64_t)limits.mlock_kb);
 	if (limits.rlimit == UINT64_MAX)

@@ -3,44 +3,17 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "check/subjects.h"
-
-/* include/linux/proc_ns.h: PROC_USER_INIT_INO */
-#define INITIAL_USER_NS "user:[4026531837]"
+#include "util/capability.h"
+#include "util/fs.h"
 
 const char *check__strerror(int err)
 {
 	const char *name = strerrorname_np(-err);
 
 	return name ? name : strerror(-err);
-}
-
-static bool is_effective(int capability)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &header, data))
-		return false;
-	return data[capability / 32].effective >> capability % 32 & 1;
-}
-
-/* The kernel asks for them there, whatever a namespace of its own shows. */
-static bool in_initial_user_ns(void)
-{
-	char link[64] = "";
-
-	if (readlink("/proc/self/ns/user", link, sizeof(link) - 1) < 0)
-		return true;
-	return !strcmp(link, INITIAL_USER_NS);
-}
-
-bool capability__has(int capability)
-{
-	return is_effective(capability) && in_initial_user_ns();
 }
 
 /* Where the kernel takes CAP_SYS_ADMIN instead (include/linux/capability.h). */
@@ -55,13 +28,13 @@ void check_capability(const struct check *check, struct check_result *result)
 	bool part = is_part_of_sys_admin(check->which) && capability__has(CAP_SYS_ADMIN);
 
 	check_result__add_number(result, "number", check->which);
-	check_result__add_number(result, "effective", is_effective(check->which));
+	check_result__add_number(result, "effective", capability__effective(check->which));
 	if (capability__has(check->which)) {
 		check_result__set(result, CHECK_OK, "for %s", check->purpose);
 	} else if (part) {
 		check_result__set(result, CHECK_OK, "for %s: CAP_SYS_ADMIN stands in",
 				  check->purpose);
-	} else if (is_effective(check->which)) {
+	} else if (capability__effective(check->which)) {
 		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
 		check_result__remedy(result, "leave the user namespace");
 	} else {
@@ -90,7 +63,7 @@ void check_perf(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_MISSING, "no perf events in this kernel");
 		return;
 	}
-	paranoid = check__read_number("/proc/sys/kernel/perf_event_paranoid", 2);
+	paranoid = fs__read_number("/proc/sys/kernel/perf_event_paranoid", 2);
 	check_result__add_number(result, "perf_event_paranoid", paranoid);
 	switch (perf__judge(paranoid, capability__has(CAP_PERFMON),
 			    capability__has(CAP_SYS_ADMIN))) {
@@ -122,7 +95,7 @@ enum check_state ptrace__judge(long scope, bool capable)
 
 void check_ptrace(const struct check *check, struct check_result *result)
 {
-	long scope = check__read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
+	long scope = fs__read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
 	enum check_state state = ptrace__judge(scope, capability__has(CAP_SYS_PTRACE));
 
 	check_result__add_number(result, "ptrace_scope", scope);

@@ -30,6 +30,7 @@ void check_perf(const struct check *check, struct check_result *result);
 void check_ptrace(const struct check *check, struct check_result *result);
 void check_memlock(const struct check *check, struct check_result *result);
 void check_capability(const struct check *check, struct check_result *result);
+void check_kernel_code(const struct check *check, struct check_result *result);
 void check_fzf(const struct check *check, struct check_result *result);
 
 /* ---- for the checks: filling a result */
@@ -43,34 +44,15 @@ void check_result__add_text(struct check_result *result, const char *name, const
 
 /* The first line of a small file, what is not printable ASCII left out. 0 or -errno. */
 int check__read_line(const char *path, char *line, size_t size);
-/* A file's number; `otherwise` where it has none. */
-long check__read_number(const char *path, long otherwise);
 /* "EACCES: Permission denied" is for programmers: the short text of -err. */
 const char *check__strerror(int err);
 
 /* ---- what several checks ask, and tests */
 
-/* Effective, and in the initial user namespace: what the kernel's capable() asks. */
-bool capability__has(int capability);
-
 /* The hypervisor's name from CPUID leaf 40000000H's 12 bytes; NULL: one we don't know. */
 const char *vm__hypervisor(const char signature[static 12]);
 /* True where CPUID says that this is a virtual machine. */
 bool vm__is_one(void);
-
-enum lockdown { LOCKDOWN_NONE, LOCKDOWN_INTEGRITY, LOCKDOWN_CONFIDENTIALITY };
-/* /sys/kernel/security/lockdown: "none [integrity] confidentiality". -EINVAL: no such word. */
-int lockdown__parse(const char *text);
-
-struct memlock_limits {
-	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: a user's, for each CPU */
-	unsigned int cpus; /* online */
-	uint64_t rlimit;   /* RLIMIT_MEMLOCK in bytes; UINT64_MAX: none */
-	long paranoid;	   /* kernel.perf_event_paranoid: -1 lifts all */
-	bool ipc_lock;	   /* CAP_IPC_LOCK: as well */
-};
-/* Bytes of perf's buffers that a process may map; UINT64_MAX: as many as there is memory. */
-uint64_t memlock__fits(const struct memlock_limits *limits);
 
 /* yama's ptrace_scope (0 where there is no yama), with CAP_SYS_PTRACE or without. */
 enum check_state ptrace__judge(long scope, bool capable);

@@ -10,14 +10,15 @@ enum branch_kind {
 	BRANCH_RETURN,	    /* near return */
 	BRANCH_JUMP,	    /* unconditional near jump */
 	BRANCH_COND,	    /* conditional jump, taken */
+	BRANCH_ENTER,	    /* the kernel is traced: into it, or into a handler within it. By the
+			       instruction at `from` (syscall, int n), or, where len is 0, before it:
+			       interrupt, exception */
+	BRANCH_LEAVE,	    /* back from there, by an iret, sysret or sysexit at `from` */
 	BRANCH_BEGIN,	    /* tracing begins, or goes on, at `to`; from is 0 */
 	BRANCH_END_SYSCALL, /* left user code by the syscall instruction at `from`; to is 0 */
 	BRANCH_END_ASYNC,   /* interrupt, fault, signal or trap before the instruction at `from` */
 	BRANCH_END,	    /* tracing stopped at `from`: the freeze, or the end of the data */
 	BRANCH_GAP,	    /* the trace is broken here: enum gap_reason; from, to: where, or 0 */
-	/* Only where the kernel is traced as well. */
-	BRANCH_ENTER, /* into the kernel: by the syscall at `from`, or (len 0) before it */
-	BRANCH_LEAVE, /* out of the kernel's handler: iret, sysret */
 };
 
 enum gap_reason {

@@ -18,9 +18,9 @@ struct images *images__new(const struct recording *rec);
 void images__free(struct images *images);
 
 /*
- * Puts into `map` what process `pid` mapped from *next on, up to time_ns, and moves *next there.
- * *next is an index into the recording's maps; start with 0 and an empty map. A file that cannot
- * be opened is left out, with one warning for each. 0 or -ENOMEM.
+ * Puts into `map` the kernel, where it was traced, and what process `pid` mapped from *next on, up
+ * to time_ns, and moves *next there. *next is an index into the recording's maps; start with 0 and
+ * an empty map. A file that cannot be opened is left out, with one warning for each. 0 or -ENOMEM.
  */
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);

@@ -4,6 +4,7 @@
 #define MTBPF_DECODE_IMAGES_INTERNAL_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "decode/images.h"
 #include "util/vec.h"
@@ -19,7 +20,9 @@ struct images {
 	const struct recording *rec;
 	pthread_mutex_t lock; /* of what follows */
 	VEC(struct opened) files;
-	struct space *idle; /* space__put() */
+	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
+	bool kernel_failed;	  /* and that was said */
+	struct space *idle;	  /* space__put() */
 };
 
 #endif

@@ -27,8 +27,8 @@ struct outbox {
 
 /* Beside enum branch_kind. */
 enum outbox_kind {
-	OUTBOX_START = BRANCH_LEAVE + 1, /* a PSB says: at `to`; no branch, if that was known */
-	OUTBOX_REST,			 /* the counts belong to the next branch */
+	OUTBOX_START = BRANCH_GAP + 1, /* a PSB says: at `to`; no branch, if that was known */
+	OUTBOX_REST,		       /* the counts belong to the next branch */
 };
 
 /* SDM "Indirect Transfer Compression for Returns". */

@@ -3,11 +3,7 @@
 #include "decode/walk_internal.h"
 
 #include "decode/tsc.h"
-
-static bool is_kernel(uint64_t ip)
-{
-	return ip >> 63;
-}
+#include "util/address.h"
 
 /*
  * The one place where it is decided whose code runs from now on. With a stream for each CPU, the
@@ -88,9 +84,9 @@ void walker__on_far_tip(struct walker *w, uint64_t ip)
 
 	if (!next)
 		return;
-	if (is_kernel(ip) && block->flags & BLOCK_ENTERS)
+	if (block->flags & BLOCK_ENTERS)
 		kind = BRANCH_ENTER;
-	else if (is_kernel(block->last_ip) && !(block->flags & BLOCK_ENTERS))
+	else if (address__is_kernel(block->last_ip))
 		kind = BRANCH_LEAVE;
 	walker__take_steps(w, block, block->n_steps, w->block_tsc);
 	w->counts += block->counts;
@@ -109,7 +105,8 @@ void walker__on_async_tip(struct walker *w, uint64_t ip)
 	next = walker__find(w, ip);
 	if (!next)
 		return;
-	walker__emit(w, is_kernel(ip) ? BRANCH_ENTER : BRANCH_JUMP, 0, w->fup_ip, ip, w->time.tsc);
+	walker__emit(w, address__is_kernel(ip) ? BRANCH_ENTER : BRANCH_JUMP, 0, w->fup_ip, ip,
+		     w->time.tsc);
 	walker__enter(w, next);
 }
 

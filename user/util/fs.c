@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -69,6 +70,19 @@ int fs__read(const char *path, char **data, size_t *len)
 	*len = used;
 	buf = NULL;
 	return 0;
+}
+
+long fs__read_number(const char *path, long otherwise)
+{
+	_cleanup_free_ char *text = NULL;
+	char *end;
+	size_t len;
+	long value;
+
+	if (fs__read(path, &text, &len))
+		return otherwise;
+	value = strtol(text, &end, 10);
+	return end == text ? otherwise : value;
 }
 
 int fs__write_fd(int fd, const void *data, size_t len)

@@ -10,6 +10,9 @@
 /* The whole file, NUL-terminated; /proc files too. *data is freed by the caller. 0 or -errno. */
 int fs__read(const char *path, char **data, size_t *len);
 
+/* The number that a small file begins with; `otherwise` where there is none. */
+long fs__read_number(const char *path, long otherwise);
+
 /* Writes all len bytes, through short writes and EINTR. 0 or -errno. */
 int fs__write_fd(int fd, const void *data, size_t len);
 

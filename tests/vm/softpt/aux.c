@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "softpt.h"
 
+#include <linux/module.h>
 #include <linux/slab.h>
+
+/* What the real driver says where the trace unit was away for a while (inside VMX). */
+static bool partial;
+module_param(partial, bool, 0644);
+MODULE_PARM_DESC(partial, "flag the next end of a trace as PARTIAL, once");
 
 void *softpt_aux__setup(struct perf_event *event, void **pages, int nr_pages, bool snapshot)
 {
@@ -59,6 +65,8 @@ void softpt_aux__end(struct softpt_cpu *cpu)
 	softpt_event(event)->buffer = NULL;
 	if (buffer->lost)
 		perf_aux_output_flag(&cpu->handle, PERF_AUX_FLAG_TRUNCATED);
+	if (xchg(&partial, false))
+		perf_aux_output_flag(&cpu->handle, PERF_AUX_FLAG_PARTIAL);
 	/* As arch/x86/events/intel/pt.c: pt_event_stop(): the head is an offset in the buffer. */
 	if (buffer->snapshot) {
 		cpu->handle.head = buffer->at;

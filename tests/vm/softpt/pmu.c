@@ -49,21 +49,6 @@ static bool config_is_valid(u64 config)
 	return !(config & CTL_MTC) || is_legal(CAP_MTC_PERIODS, FIELD_GET(CTL_MTC_PERIOD, config));
 }
 
-/*
- * The encoder knows neither MTC nor CYC. Where they are asked for, TSC packets come as often: of
- * the same use to a decoder, which takes the time it needs from whatever is there.
- */
-static u64 tsc_interval(u64 config)
-{
-	u64 crystal_ticks = 1ULL << FIELD_GET(CTL_MTC_PERIOD, config);
-
-	if (config & CTL_CYC)
-		return 0;
-	if (config & CTL_MTC)
-		return crystal_ticks * softpt_art_num() / SOFTPT_ART_DEN;
-	return U64_MAX;
-}
-
 static void event_destroy(struct perf_event *event)
 {
 	kfree(event->pmu_private);
@@ -71,11 +56,19 @@ static void event_destroy(struct perf_event *event)
 
 static int event_init(struct perf_event *event)
 {
+	u64 ctl = event->attr.config;
+	/* Every packet has its CYC packet, whatever the threshold: more than a CPU writes, not
+	 * less. */
 	struct pt_stream_config config = {
-		.psb_period = 2048u << FIELD_GET(CTL_PSB_PERIOD, event->attr.config),
-		.tsc_interval = tsc_interval(event->attr.config),
-		.return_compression = !(event->attr.config & CTL_DISRETC),
+		.psb_period = 2048u << FIELD_GET(CTL_PSB_PERIOD, ctl),
+		/* perf record asks CPUID for the crystal's ratio, and QEMU has none to tell. */
+		.tsc_interval = U64_MAX,
+		.tsc_at_switch = true,
+		.return_compression = !(ctl & CTL_DISRETC),
 		.cbr = softpt_nonturbo_ratio(),
+		.nom_freq = ctl & CTL_CYC ? softpt_nonturbo_ratio() : 0,
+		.mtc_freq = FIELD_GET(CTL_MTC_PERIOD, ctl),
+		.ctc_ticks = ctl & CTL_MTC ? softpt_art_num() : 0,
 	};
 	struct softpt_event *e;
 

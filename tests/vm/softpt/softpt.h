@@ -72,8 +72,11 @@ static inline struct softpt_event *softpt_event(struct perf_event *event)
 /* sysfs.c: format/, caps/ and the clock ratios. */
 extern const struct attribute_group *softpt_groups[];
 u32 softpt_cap(enum softpt_cap cap);
-/* Core crystal clock ticks are TSC ticks * den / num: CPUID leaf 15H, EBX and EAX. */
-#define SOFTPT_ART_DEN 2
+/*
+ * Core crystal clock ticks are TSC ticks * den / num: CPUID leaf 15H, EBX and EAX. The encoder
+ * wants whole TSC ticks.
+ */
+#define SOFTPT_ART_DEN 1
 u32 softpt_art_num(void);
 u8 softpt_nonturbo_ratio(void);
 

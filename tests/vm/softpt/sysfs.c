@@ -6,7 +6,7 @@
 #include <asm/tsc.h>
 
 #define BUS_KHZ	    100000
-#define CRYSTAL_KHZ 25000
+#define CRYSTAL_KHZ 6000
 
 PMU_FORMAT_ATTR(pt, "config:0");
 PMU_FORMAT_ATTR(cyc, "config:1");
@@ -63,7 +63,8 @@ CAP(single_range_output, 0);
 CAP(output_subsys, 0);
 CAP(payloads_lip, 0);
 CAP(num_address_ranges, 0);
-CAP(mtc_periods, 0x249);
+/* Not 0: an instruction takes a microsecond here, and MTC packets would fill the buffer. */
+CAP(mtc_periods, 0x248);
 CAP(cycle_thresholds, 0x1fff);
 CAP(psb_periods, 0x3f);
 
@@ -108,7 +109,8 @@ u32 softpt_cap(enum softpt_cap cap)
 
 u32 softpt_art_num(void)
 {
-	return DIV_ROUND_CLOSEST(tsc_khz * SOFTPT_ART_DEN, CRYSTAL_KHZ);
+	/* TMA packets have 9 bits for the ticks since the last of the crystal's. */
+	return min_t(u32, DIV_ROUND_CLOSEST(tsc_khz * SOFTPT_ART_DEN, CRYSTAL_KHZ), 511);
 }
 
 u8 softpt_nonturbo_ratio(void)

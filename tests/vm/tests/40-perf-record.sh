@@ -3,6 +3,8 @@
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1
+# As everybody calls it.
+PT_EVENT=intel_pt//u
 must pt_record -m,4M -o true.data -- /bin/busybox true
 cp true.data /out/
 decodes true.data

@@ -35,15 +35,7 @@ void pt_explain__no_pmu(void)
 		  "10,000 times slower while mtbpf waits");
 }
 
-static long read_sysctl(const char *path)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len;
-
-	return fs__read(path, &text, &len) ? -1 : strtol(text, NULL, 10);
-}
-
-/* kernel/events/core.c: perf_mmap(): what exceeds perf_event_mlock_kb goes against the limit. */
+/* What memlock__check() let pass: buffers of the user's other processes count as well. */
 static void explain_memlock(size_t aux_size)
 {
 	char size[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
@@ -53,7 +45,7 @@ static void explain_memlock(size_t aux_size)
 	log__error("cannot lock %s a thread for the trace: the limit is %s, and "
 		   "kernel.perf_event_mlock_kb %ld a CPU",
 		   units__format_size(size, aux_size), units__format_size(limit, rlimit.rlim_cur),
-		   read_sysctl("/proc/sys/kernel/perf_event_mlock_kb"));
+		   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
 	log__hint("a smaller -snapshot-size fits; CAP_IPC_LOCK lifts the limit (or ulimit -l)");
 }
 
@@ -71,7 +63,7 @@ void pt_explain__open(int err, size_t aux_size)
 	case EACCES:
 		log__error("cannot open Intel PT: %s", strerror(-err));
 		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
-			  read_sysctl("/proc/sys/kernel/perf_event_paranoid"));
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
 		return;
 	case EBUSY:
 		log__error("Intel PT is in use already: EBUSY");
@@ -90,5 +82,25 @@ void pt_explain__open(int err, size_t aux_size)
 	default:
 		log__error("cannot record with Intel PT: %s", strerror(-err));
 		log__hint("'mtbpf check' shows what this machine has");
+	}
+}
+
+void pt_explain__open_kernel(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		log__error("cannot trace the kernel: %s", strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
+			  "leave -trace-include-kernel out",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case EOPNOTSUPP:
+		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
+		log__hint("leave -trace-include-kernel out: the time in the kernel shows as "
+			  "[syscall] and [untraced]");
+		return;
+	default:
+		pt_explain__open(err, 0);
 	}
 }

@@ -9,5 +9,7 @@
 void pt_explain__no_pmu(void);
 /* Opening or mapping an event failed with -errno; aux_size: the AUX area asked for, 0: none. */
 void pt_explain__open(int err, size_t aux_size);
+/* Opening one with the kernel's code failed, where one without can be opened. */
+void pt_explain__open_kernel(int err);
 
 #endif

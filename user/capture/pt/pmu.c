@@ -77,55 +77,6 @@ int pt_pmu__read(struct pt_pmu *pmu)
 	return 0;
 }
 
-static uint64_t put(struct pt_field field, uint64_t value)
-{
-	if (!field.width || value >> field.width)
-		return 0;
-	return value << field.shift;
-}
-
-/* The legal value nearest to what is wanted, the lower of two; 0 where none is. */
-static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
-{
-	for (unsigned int d = 0; d < 32; d++) {
-		if (d <= wanted && legal >> (wanted - d) & 1)
-			return wanted - d;
-		if (wanted + d < 32 && legal >> (wanted + d) & 1)
-			return wanted + d;
-	}
-	return 0;
-}
-
-static uint64_t cycle_config(const struct pt_pmu *pmu)
-{
-	return put(pmu->cyc, 1) | put(pmu->cyc_thresh, nearest_legal(pmu->cap_cycle_thresholds, 1));
-}
-
-uint64_t pt_pmu__config(const struct pt_pmu *pmu, enum pt_resolution wanted,
-			enum pt_resolution *granted)
-{
-	bool cycles = wanted != PT_RESOLUTION_LOW && pmu->cap_psb_cyc && pmu->cyc.width;
-	/* perf's own default for MTC; with cycles, as often as the CPU can. */
-	unsigned int mtc_period = cycles ? 0 : 3;
-	uint64_t config = put(pmu->tsc, 1);
-
-	/* Bit 0 only tells the kernel that `branch` is meant as it says: both or neither. */
-	if (pmu->pt.width && pmu->branch.width)
-		config |= put(pmu->pt, 1) | put(pmu->branch, 1);
-	if (pmu->cap_mtc)
-		config |= put(pmu->mtc, 1) |
-			  put(pmu->mtc_period, nearest_legal(pmu->cap_mtc_periods, mtc_period));
-	/* PSBs as often as can be: a wrapped buffer loses what lies before its first. */
-	if (pmu->cap_psb_cyc)
-		config |= put(pmu->psb_period, nearest_legal(pmu->cap_psb_periods, 0));
-	if (cycles)
-		config |= cycle_config(pmu);
-	if (cycles && wanted == PT_RESOLUTION_HIGH)
-		config |= put(pmu->noretcomp, 1);
-	*granted = cycles ? wanted : PT_RESOLUTION_LOW;
-	return config;
-}
-
 /* CPUID 1: the errata go by it (libipt's pt_cpu_errata()). */
 static void describe_cpu(struct rec_pt_config *out)
 {

@@ -24,26 +24,11 @@ struct pt_pmu {
 	uint32_t tsc_art_num, tsc_art_den; /* CPUID 15H EBX, EAX */
 };
 
-/* As in magic-trace: how much of the buffer goes into timing. */
-enum pt_resolution {
-	PT_RESOLUTION_LOW,    /* MTC only */
-	PT_RESOLUTION_NORMAL, /* a cycle count with every packet */
-	PT_RESOLUTION_HIGH,   /* and every return in full: time at each */
-};
-
 /* Prints nothing. 0 or -errno: -ENOENT there is no such PMU. */
 int pt_pmu__read(struct pt_pmu *pmu);
 
 /* One of caps/, by its name. 0; -ENOENT where this kernel has none of that name. */
 int pt_pmu__read_cap(const char *name, uint32_t *value);
-
-/*
- * attr.config of a user's branch trace with this resolution, as near as the PMU's caps allow;
- * *granted is the resolution reached (LOW where the CPU has no cycle packets).
- * arch/x86/events/intel/pt.c: pt_event_valid().
- */
-uint64_t pt_pmu__config(const struct pt_pmu *pmu, enum pt_resolution wanted,
-			enum pt_resolution *granted);
 
 /* What a decoder must know of a stream recorded with config on this machine. */
 void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_config *out);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/own_probe.h"
+#include "capture/pt/timing.h"
 
 #define AUX_SIZE (128u << 10)
 /* Far more than what runs from the start to the hit. */
@@ -14,21 +15,24 @@
 /* Six to a byte is the most that TNT packets hold (Intel SDM vol. 3, 33.4.2.1), as 47 to eight. */
 #define BRANCHES_SIZE (BRANCHES / 8)
 
+/* What every PMU can do. */
 static uint64_t config_of(const struct pt_pmu *pmu)
 {
-	enum pt_resolution granted;
+	static const struct pt_timing none = {0};
+	uint64_t config;
 
-	return pt_pmu__config(pmu, PT_RESOLUTION_NORMAL, &granted);
+	pt_timing__config(&none, pmu, &config);
+	return config;
 }
 
-int pt_probe__open(const struct pt_pmu *pmu)
+int pt_probe__open(const struct pt_pmu *pmu, bool kernel)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = pmu->type,
 		.config = config_of(pmu),
 		.disabled = 1,
-		.exclude_kernel = 1,
+		.exclude_kernel = !kernel,
 		.exclude_hv = 1,
 	};
 	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);

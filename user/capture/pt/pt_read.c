@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "capture/kernel_copy.h"
 #include "target/process.h"
 #include "util/log.h"
+#include "util/units.h"
 
 static int add_initial_threads(struct source *s)
 {
@@ -60,6 +62,31 @@ int pt_source__note_initial(struct source *s)
 	return err || s->config.from_exec ? err : add_initial_maps(s);
 }
 
+/* It should have run all the time that its thread did: else somebody else has the PMU. */
+static void warn_not_running(const struct pt_thread *t, size_t size)
+{
+	char on[UNITS_TEXT_SIZE], asked[UNITS_TEXT_SIZE];
+	uint64_t enabled, running;
+
+	if (pt_thread__times(t, &enabled, &running))
+		return;
+	log__debug("pt: thread %d: %zu bytes; enabled %llu ns, running %llu ns", t->tid, size,
+		   (unsigned long long)enabled, (unsigned long long)running);
+	if (enabled - running <= enabled / 20)
+		return;
+	log__warn("thread %d was recorded for only %s of %s: somebody else uses Intel PT as well",
+		  t->tid, units__format_duration(on, running),
+		  units__format_duration(asked, enabled));
+}
+
+/* The thread whose hit froze it ran since it was armed: something of that must be there. */
+static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux)
+{
+	for (size_t i = first_hit; i < rec->hits.n; i++)
+		if (!aux->size && (pid_t)rec->hits.v[i].tid == aux->tid)
+			log__warn("nothing was recorded of thread %d, which triggered", aux->tid);
+}
+
 static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
@@ -69,8 +96,11 @@ static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 
 		err = perf_ring__read_aux(&s->threads.v[i].ring, &aux.data, &aux.size,
 					  &aux.wrapped);
-		if (!err)
-			err = recording__add_aux(rec, &aux);
+		if (err)
+			break;
+		warn_not_running(&s->threads.v[i], aux.size);
+		warn_empty(rec, s->config.first_hit, &aux);
+		err = recording__add_aux(rec, &aux);
 	}
 	return err;
 }
@@ -83,6 +113,8 @@ static int read_sideband(struct source *s, struct recording *rec)
 		err = recording__add_thread(rec, &s->pending.threads.v[i]);
 	for (size_t i = 0; i < s->pending.maps.n && !err; i++)
 		err = recording__add_map(rec, &s->pending.maps.v[i]);
+	for (size_t i = 0; i < s->pending.losses.n && !err; i++)
+		err = recording__add_loss(rec, &s->pending.losses.v[i]);
 	return err;
 }
 
@@ -120,13 +152,10 @@ int pt_source__read(struct source *s, struct recording *rec)
 		err = add_uprobes_page(s, rec);
 	if (!err)
 		err = read_aux(s, rec, last.tsc);
+	/* Our BPF program is still loaded: its code is in the trace too. */
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", &rec->kernel);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
-	if (s->sideband.lost)
-		log__warn("%llu records of mappings and threads were lost: gaps may follow",
-			  (unsigned long long)s->sideband.lost);
-	if (s->sideband.aux_flags)
-		log__warn("the kernel reports gaps in the trace (AUX flags %#x)",
-			  s->sideband.aux_flags);
 	return err;
 }

@@ -11,7 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/kernel_access.h"
 #include "capture/pt/explain.h"
+#include "capture/pt/memlock.h"
 #include "capture/pt/pt_probe.h"
 #include "target/process.h"
 #include "util/log.h"
@@ -29,7 +31,7 @@ static int pt__probe(void)
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
-	err = pt_probe__open(&pmu);
+	err = pt_probe__open(&pmu, false);
 	if (err)
 		pt_explain__open(err, 0);
 	return err;
@@ -118,6 +120,24 @@ static int open_threads(struct source *s)
 	return err;
 }
 
+/* Said before anything is opened: the kernel itself only says EPERM. */
+static int check_memlock(const struct source *s)
+{
+	size_t aux = s->thread_config.aux_size, n;
+	struct memlock_limits limits;
+	pid_t *tids;
+	int err = process__threads(s->config.pid, &tids, &n);
+
+	if (err) {
+		pt_explain__open(err, aux);
+		return err;
+	}
+	free(tids);
+	memlock__read(&limits);
+	return memlock__check(&limits, s->config.multi_thread ? n : 1, pt_thread__locked_size(aux),
+			      aux);
+}
+
 static int open_tracefs(struct source *s)
 {
 	int err;
@@ -130,30 +150,51 @@ static int open_tracefs(struct source *s)
 	return err;
 }
 
+/* What would make a trace of the kernel useless, or impossible, is known before the target is
+ * touched. */
+static int check_kernel(const struct source *s)
+{
+	const struct kernel_refusal *refusal = kernel_access__try();
+	int err;
+
+	if (refusal) {
+		log__error("cannot trace the kernel: %s", refusal->what);
+		log__hint("%s; or leave -trace-include-kernel out", refusal->remedy);
+		return refusal->err;
+	}
+	err = pt_probe__open(&s->pmu, true);
+	if (err)
+		pt_explain__open_kernel(err);
+	return err == -EOPNOTSUPP ? -ENODEV : err;
+}
+
 static int open_all(struct source *s)
 {
-	enum pt_resolution granted;
 	int err;
 
 	if (pt_pmu__read(&s->pmu)) {
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
+	err = s->config.kernel ? check_kernel(s) : 0;
+	if (err)
+		return err;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
 	s->thread_config = (struct pt_thread_config){
 		.pmu_type = s->pmu.type,
-		.pt_config =
-			pt_pmu__config(&s->pmu, (enum pt_resolution)s->config.resolution, &granted),
 		.aux_size = aux_size(s->config.snapshot_size),
 		.probe = s->config.probe,
+		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
 	};
-	if (granted != (enum pt_resolution)s->config.resolution)
-		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");
 	if (s->epoll_fd < 0 || s->pid_fd < 0)
 		return -errno;
-	err = watch_fd(s, s->pid_fd);
+	err = pt_timing__config(&s->config.timing, &s->pmu, &s->thread_config.pt_config);
+	if (!err)
+		err = watch_fd(s, s->pid_fd);
+	if (!err)
+		err = check_memlock(s);
 	if (!err)
 		err = open_tracefs(s);
 	return err ? err : open_threads(s);

@@ -36,11 +36,12 @@ static int open_pt(struct pt_thread *t, const struct pt_thread_config *config, i
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.sample_id_all = 1,
 		/* A sibling goes with its leader. */
 		.disabled = leader < 0,
 		.enable_on_exec = leader < 0 && config->from_exec,
-		.exclude_kernel = 1,
+		.exclude_kernel = !config->kernel,
 		.exclude_hv = 1,
 	};
 
@@ -163,4 +164,17 @@ void pt_thread__disable(struct pt_thread *t)
 		ioctl(t->pt, PERF_EVENT_IOC_DISABLE, 0);
 	if (t->probe >= 0)
 		ioctl(t->probe, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+int pt_thread__times(const struct pt_thread *t, uint64_t *enabled_ns, uint64_t *running_ns)
+{
+	struct {
+		uint64_t value, enabled, running;
+	} counts;
+
+	if (read(t->pt, &counts, sizeof(counts)) != sizeof(counts))
+		return -EIO;
+	*enabled_ns = counts.enabled;
+	*running_ns = counts.running;
+	return 0;
 }

@@ -24,6 +24,7 @@ struct pt_thread_config {
 	uint64_t pt_config;
 	size_t aux_size;
 	enum pt_freeze freeze;
+	bool kernel;			 /* the kernel's code as well */
 	bool from_exec;			 /* record from the process's execve on, not before */
 	const struct uprobe_spec *probe; /* NULL: nothing triggers */
 	uint32_t tracepoint;		 /* see uprobe_group; 0 for a probe of its own */
@@ -53,5 +54,11 @@ size_t pt_thread__locked_size(size_t aux_size);
 int pt_thread__enable(struct pt_thread *thread, const struct pt_thread_config *config);
 /* Ends recording; the AUX head is final then. */
 void pt_thread__disable(struct pt_thread *thread);
+
+/*
+ * How long the thread was on a CPU while it was to be recorded, and how long of that it was: less
+ * where the PMU was taken (the kernel's multiplexing). 0 or -EIO.
+ */
+int pt_thread__times(const struct pt_thread *thread, uint64_t *enabled_ns, uint64_t *running_ns);
 
 #endif

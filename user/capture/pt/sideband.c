@@ -6,10 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define RECORD_MAX 65536
-/* sample_id: TID, TIME, CPU, IDENTIFIER, as pt_thread.c asks for them. */
-#define SAMPLE_ID_SIZE	32
-#define TIME_BEFORE_END 24
+#define RECORD_MAX     65536
+#define SAMPLE_ID_SIZE sizeof(struct record_id)
 
 /* The records' own layouts (include/uapi/linux/perf_event.h: enum perf_event_type). */
 struct mmap2_record {
@@ -39,6 +37,12 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
+/* At every record's end: TID, TIME, CPU, IDENTIFIER, as pt_thread.c asks for them. */
+struct record_id {
+	uint32_t pid, tid;
+	uint64_t time_ns, cpu, identifier;
+};
+
 struct aux_record {
 	struct perf_event_header header;
 	uint64_t aux_offset, aux_size, flags;
@@ -52,10 +56,25 @@ void sideband__fini(struct sideband *s)
 
 static uint64_t time_of(const uint8_t *record, size_t size)
 {
-	uint64_t time_ns;
+	const struct record_id *id = (const void *)(record + size - SAMPLE_ID_SIZE);
 
-	memcpy(&time_ns, record + size - TIME_BEFORE_END, sizeof(time_ns));
-	return time_ns;
+	return id->time_ns;
+}
+
+static int on_loss(struct sideband *s, const uint8_t *record, size_t size)
+{
+	const struct record_id *id = (const void *)(record + size - SAMPLE_ID_SIZE);
+	const struct perf_event_header *header = (const void *)record;
+	struct rec_loss loss = {
+		.time_ns = id->time_ns, .pid = (pid_t)id->pid, .tid = (pid_t)id->tid};
+
+	if (header->type == PERF_RECORD_AUX)
+		loss.aux_flags =
+			((const struct aux_record *)record)->flags &
+			(PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);
+	else
+		loss.records = ((const struct lost_record *)record)->lost;
+	return loss.aux_flags || loss.records ? recording__add_loss(s->rec, &loss) : 0;
 }
 
 static int on_mmap2(struct sideband *s, const struct mmap2_record *r, uint64_t time_ns)
@@ -126,13 +145,8 @@ static int on_record(struct sideband *s, const uint8_t *record, size_t size)
 			return note(&s->ended.v, &s->ended.n, &s->ended.cap, (pid_t)task->tid);
 		return 0;
 	case PERF_RECORD_LOST:
-		s->lost += ((const struct lost_record *)record)->lost;
-		return 0;
 	case PERF_RECORD_AUX:
-		s->aux_flags |=
-			(uint32_t)((const struct aux_record *)record)->flags &
-			(PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);
-		return 0;
+		return on_loss(s, record, size);
 	}
 	return 0;
 }

@@ -11,9 +11,7 @@
 
 struct sideband {
 	pid_t pid;	       /* records of other processes are left out */
-	struct recording *rec; /* maps and thread names are added here */
-	uint64_t lost;	       /* records the kernel could not write */
-	uint32_t aux_flags;    /* PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION seen */
+	struct recording *rec; /* maps, thread names and losses are added here */
 	VEC(pid_t) started;    /* threads that began, for the caller to follow and clear */
 	VEC(pid_t) ended;
 };

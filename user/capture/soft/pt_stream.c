@@ -115,7 +115,9 @@ static void update_time(struct pt_stream *stream, uint64_t interval)
 /* Where MTC packets tell the time, as a CPU does it; else the time at which it was let run. */
 static void update_time_at_switch(struct pt_stream *stream)
 {
-	update_time(stream, stream->config.ctc_ticks ? stream->config.tsc_interval : 0);
+	bool by_mtc = stream->config.ctc_ticks && !stream->config.tsc_at_switch;
+
+	update_time(stream, by_mtc ? stream->config.tsc_interval : 0);
 }
 
 static void emit_ip(struct pt_stream *stream, enum pt_ip_packet kind, uint64_t ip)

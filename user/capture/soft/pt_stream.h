@@ -16,6 +16,7 @@ struct pt_stream_config {
 	uint32_t psb_period; /* bytes between two PSBs, at least */
 	/* Ticks between two TSC packets, at least; without MTC a PGE or PGD has one as well. */
 	uint64_t tsc_interval;
+	bool tsc_at_switch; /* and with MTC too: for decoders that do not know the CTC's ratio */
 	bool return_compression; /* a RET to its CALL is a TNT bit; else always a TIP */
 	uint8_t cbr;
 	uint8_t nom_freq;   /* the TSC's ratio, as cbr is the core's; 0: no CYC packets */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The soft source, on mtbpf's side: starts the stepper, and reads what it left in shared memory. */
-#include "capture/source.h"
+#include "capture/soft/soft_source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,33 +16,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/soft/shared.h"
 #include "capture/soft/stepper.h"
 #include "capture/uprobes_page.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
 
-#define RING_MIN	(16u << 10)
-#define RING_MAX	(256u << 20)
-#define PSB_PERIOD	2048 /* psb_period=0: as often as a CPU can */
-#define TSC_INTERVAL_NS 20000
-#define CBR		10 /* x 100 MHz: the stream's clock is 1 GHz, nanoseconds */
-/* attr.config of a real event that would write this: pt, tsc, branch; noretcomp as asked. */
-#define CONFIG_PT	  (1u << 0)
-#define CONFIG_TSC	  (1u << 10)
-#define CONFIG_NORETCOMP  (1u << 11)
-#define CONFIG_BRANCH	  (1u << 13)
-#define ATTACH_TIMEOUT_MS 5000
-#define FREEZE_TIMEOUT_MS 5000
-
-struct source {
-	struct source_config config;
-	struct soft_shared *shared;
-	size_t shared_size;
-	int control_fd;
-	pid_t stepper;
-};
+#define RING_MIN	       (16u << 10)
+#define RING_MAX	       (256u << 20)
+#define PSB_PERIOD	       2048 /* psb_period=0: as often as a CPU can */
+#define TSC_INTERVAL_NS	       20000
+#define ATTACH_TIMEOUT_MS      5000
+#define FIRST_STEPS_TIMEOUT_MS 500
+#define FREEZE_TIMEOUT_MS      5000
 
 static int soft__probe(void)
 {
@@ -145,7 +131,7 @@ static void run_stepper(struct source *source, int control_fd)
 		.stream = {.psb_period = PSB_PERIOD,
 			   .tsc_interval = TSC_INTERVAL_NS,
 			   .return_compression = c->return_compression,
-			   .cbr = CBR},
+			   .cbr = SOFT_CBR},
 	};
 
 	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
@@ -176,6 +162,19 @@ static bool wait_state(struct source *source, int timeout_ms, bool (*done)(int s
 			return done(source->shared->state); /* the stepper is gone */
 	}
 	return true;
+}
+
+/*
+ * Until every thread is stepped: a hit before that would trigger with nothing recorded. One that
+ * sleeps where it cannot be interrupted makes no hit either, and is not waited for.
+ */
+static void wait_for_first_steps(const struct source *source)
+{
+	uint64_t deadline = clock__now_ns() + FIRST_STEPS_TIMEOUT_MS * 1000000ull;
+
+	while (source->shared->unseen > 0 && source->shared->state == SOFT_RUNNING &&
+	       clock__now_ns() < deadline)
+		usleep(200);
 }
 
 static bool is_started(int state)
@@ -232,6 +231,7 @@ static int soft__start(struct source *source)
 	if (!wait_state(source, ATTACH_TIMEOUT_MS, is_started) ||
 	    source->shared->state == SOFT_FAILED)
 		return start_failed(source);
+	wait_for_first_steps(source);
 	if (source->shared->lost_threads)
 		log__warn("the process has more than %d threads; the others are not recorded",
 			  SOFT_MAX_THREADS);
@@ -277,110 +277,6 @@ static int soft__freeze(struct source *source)
 	return 0;
 }
 
-static int read_ring(struct source *source, uint32_t i, struct recording *rec)
-{
-	const struct soft_shared *shared = source->shared;
-	const struct soft_thread *t = &shared->threads[i];
-	const uint8_t *ring = soft_shared__ring(source->shared, i);
-	bool wrapped = t->written > shared->ring_size;
-	size_t size = wrapped ? shared->ring_size : t->written;
-	size_t head = t->written & (shared->ring_size - 1);
-	struct rec_aux aux = {.pid = source->config.pid,
-			      .tid = t->tid,
-			      .tsc = t->last_ns,
-			      .size = size,
-			      .wrapped = wrapped};
-
-	aux.data = malloc(size ? size : 1);
-	if (!aux.data)
-		return -ENOMEM;
-	if (wrapped) {
-		memcpy(aux.data, ring + head, size - head);
-		memcpy(aux.data + size - head, ring, head);
-	} else {
-		memcpy(aux.data, ring, size);
-	}
-	return recording__add_aux(rec, &aux);
-}
-
-static int read_threads(struct source *source, struct recording *rec)
-{
-	const struct soft_shared *shared = source->shared;
-	int err = 0;
-
-	for (uint32_t i = 0; i < shared->n_threads && !err; i++) {
-		const struct soft_thread *t = &shared->threads[i];
-		struct rec_thread thread = {
-			.pid = source->config.pid, .tid = t->tid, .start_ns = t->start_ns};
-
-		memcpy(thread.comm, t->comm, sizeof(thread.comm));
-		err = recording__add_thread(rec, &thread);
-		if (!err)
-			err = read_ring(source, i, rec);
-	}
-	return err;
-}
-
-static int read_maps(struct source *source, struct recording *rec)
-{
-	const struct soft_shared *shared = source->shared;
-	int err = 0;
-
-	for (uint32_t i = 0; i < shared->n_maps && !err; i++) {
-		const struct soft_map *m = &shared->maps[i];
-		struct rec_map map = {.time_ns = m->time_ns,
-				      .start = m->start,
-				      .len = m->len,
-				      .pgoff = m->pgoff,
-				      .ino = m->ino,
-				      .maj = m->maj,
-				      .min = m->min,
-				      .pid = source->config.pid,
-				      .tid = source->config.pid,
-				      .path = (char *)m->path};
-
-		err = recording__add_map(rec, &map);
-	}
-	if (shared->lost_maps)
-		log__warn("%u mappings were not recorded: code in them shows as gaps",
-			  shared->lost_maps);
-	return err;
-}
-
-/* The code of the [uprobes] page, which nobody can read from outside. */
-static int add_uprobes(const struct soft_shared *shared, struct recording *rec)
-{
-	struct rec_image image = {.path = "[uprobes]",
-				  .start = shared->uprobes_start,
-				  .data = (uint8_t *)shared->uprobes_page,
-				  .size = shared->uprobes_len};
-
-	return shared->uprobes_start ? recording__add_image(rec, &image) : 0;
-}
-
-static int soft__read(struct source *source, struct recording *rec)
-{
-	int err;
-
-	/* A clock of our own, in nanoseconds: CLOCK_MONOTONIC, as bpf_ktime_get_ns() has it. */
-	rec->pt = (struct rec_pt_config){
-		.time_mult = 1,
-		.config = CONFIG_PT | CONFIG_TSC | CONFIG_BRANCH |
-			  (source->config.return_compression ? 0 : CONFIG_NORETCOMP),
-		.nom_freq = CBR,
-	};
-	rec->frozen_ns = source->shared->frozen_ns ? source->shared->frozen_ns : clock__now_ns();
-	err = read_threads(source, rec);
-	if (!err)
-		err = read_maps(source, rec);
-	if (!err)
-		err = add_uprobes(source->shared, rec);
-	if (err)
-		log__error("cannot read what was recorded: %s", strerror(-err));
-	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
-	return err;
-}
-
 static const char *soft__freeze_name(const struct source *source)
 {
 	return "between two steps, at the probe";
@@ -410,7 +306,7 @@ const struct source_ops source_soft = {
 	.fd = soft__fd,
 	.state = soft__state,
 	.freeze = soft__freeze,
-	.read = soft__read,
+	.read = soft_source__read,
 	.freeze_name = soft__freeze_name,
 	.close = soft__close,
 };

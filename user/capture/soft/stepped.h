@@ -17,6 +17,7 @@ struct stepped {
 	pid_t tid;
 	bool attached;
 	bool stopped;	/* in a ptrace stop; what PTRACE_DETACH needs */
+	bool unseen;	/* runs freely still: its first stop has not come */
 	bool waiting;	/* seized, but not to be stepped before its execve */
 	bool skip_next; /* the next step stop executed no instruction (execve) */
 	int inject;	/* the signal to deliver when it goes on */

@@ -18,43 +18,6 @@
 #include "target/process.h"
 #include "util/clock.h"
 
-/* clone: new threads are stepped too; exec: the mappings are new. Never EXITKILL. */
-#define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
-
-static struct stepped *find_thread(struct stepper *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->threads[i].tid == tid && s->threads[i].attached)
-			return &s->threads[i];
-	return NULL;
-}
-
-static struct stepped *add_thread(struct stepper *s, pid_t tid)
-{
-	struct stepped *t;
-
-	if (s->n == SOFT_MAX_THREADS) {
-		s->shared->lost_threads++;
-		return NULL;
-	}
-	t = &s->threads[s->n];
-	stepped__init(t, tid, s->shared, (uint32_t)s->n, &s->config->stream, s->truth);
-	process__thread_name(s->config->pid, tid, t->out->comm);
-	t->attached = true;
-	t->waiting = s->config->from_exec;
-	s->n++;
-	s->shared->n_threads = (uint32_t)s->n;
-	s->live++;
-	return t;
-}
-
-static void remove_thread(struct stepper *s, struct stepped *t)
-{
-	t->attached = false;
-	t->stopped = false;
-	s->live--;
-}
-
 /* One byte wakes mtbpf; it reads the state from shared memory. */
 static void publish(struct stepper *s, enum soft_state state)
 {
@@ -81,7 +44,7 @@ static void detach(struct stepper *s, struct stepped *t, bool in_syscall)
 		stepped__end(t, in_syscall);
 	process__thread_name(s->config->pid, t->tid, t->out->comm);
 	ptrace(PTRACE_DETACH, t->tid, 0, t->inject);
-	remove_thread(s, t);
+	stepper__remove_thread(s, t);
 }
 
 /* Running threads stop by themselves within a step; sleeping ones must be told. */
@@ -247,11 +210,11 @@ static void on_event(struct stepper *s, struct stepped *t, int event)
 
 static void on_wait(struct stepper *s, pid_t tid, int status)
 {
-	struct stepped *t = find_thread(s, tid);
+	struct stepped *t = stepper__find_thread(s, tid);
 	int event = status >> 16;
 
 	if (!t && WIFSTOPPED(status))
-		t = add_thread(s, tid);
+		t = stepper__add_thread(s, tid);
 	if (!t) {
 		if (WIFSTOPPED(status))
 			ptrace(PTRACE_DETACH, tid, 0, 0);
@@ -261,9 +224,10 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 		/* It ended in or before the fetched instruction: that is where its trace ends. */
 		if (t->fetched_ns)
 			stepped__end(t, t->insn.cls == INSN_SYSCALL);
-		remove_thread(s, t);
+		stepper__remove_thread(s, t);
 		return;
 	}
+	stepper__seen(s, t);
 	t->stopped = true;
 	if (event == PTRACE_EVENT_STOP)
 		on_event_stop(s, t, WSTOPSIG(status));
@@ -309,41 +273,6 @@ static void step_all(struct stepper *s)
 	}
 }
 
-/* New threads may start while we look: until a whole pass finds none. */
-static int seize_all(struct stepper *s)
-{
-	bool found = true;
-
-	while (found) {
-		pid_t *tids;
-		size_t n;
-		int err = process__threads(s->config->pid, &tids, &n);
-
-		if (err)
-			return s->n ? 0 : err;
-		found = false;
-		for (size_t i = 0; i < n && !err; i++) {
-			if (find_thread(s, tids[i]))
-				continue;
-			if (ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS)) {
-				err = errno == ESRCH ? 0 : -errno;
-				continue;
-			}
-			found = true;
-			if (!add_thread(s, tids[i]))
-				ptrace(PTRACE_DETACH, tids[i], 0, 0);
-			else if (!s->config->from_exec)
-				ptrace(PTRACE_INTERRUPT, tids[i], 0, 0);
-		}
-		free(tids);
-		if (err)
-			return err;
-		if (s->shared->lost_threads)
-			return 0;
-	}
-	return s->n ? 0 : -ESRCH;
-}
-
 static int stepper__init(struct stepper *s, struct soft_shared *shared,
 			 const struct stepper_config *config)
 {
@@ -380,7 +309,7 @@ void stepper__run(struct soft_shared *shared, const struct stepper_config *confi
 	int err = stepper__init(&s, shared, config);
 
 	if (!err)
-		err = seize_all(&s);
+		err = stepper__seize_all(&s);
 	if (err) {
 		/* What was seized is let go: nothing has been stepped yet. */
 		s.freezing = true;

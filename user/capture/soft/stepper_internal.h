@@ -27,6 +27,17 @@ struct stepper {
 	struct mappings maps; /* as last seen */
 };
 
+/* Attached threads only; NULL: none of that tid. */
+struct stepped *stepper__find_thread(struct stepper *s, pid_t tid);
+/* One that is seized. NULL: there are SOFT_MAX_THREADS. */
+struct stepped *stepper__add_thread(struct stepper *s, pid_t tid);
+/* It has stopped, and from now on does nothing but step. */
+void stepper__seen(struct stepper *s, struct stepped *t);
+/* It has ended, or was let go. */
+void stepper__remove_thread(struct stepper *s, struct stepped *t);
+/* Seizes and interrupts every thread of the target. 0 or -errno. */
+int stepper__seize_all(struct stepper *s);
+
 /* t's syscall has returned: the mappings, or its name, may not be what they were. */
 void stepper__syscall_done(struct stepper *s, struct stepped *t);
 /* Appends mappings not seen before to the shared list. */
