@@ -150,7 +150,7 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 	return file->image;
 }
 
-/* Every process has it, from the start. */
+/* Locked. Every process has it, from the start. */
 static int map_kernel(struct images *images, struct code_map *map)
 {
 	const struct rec_kernel *kernel = &images->rec->kernel;
@@ -173,11 +173,11 @@ int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *ne
 		  struct code_map *map)
 {
 	const struct recording *rec = images->rec;
-
-	int err;
+	int err = 0;
 
 	pthread_mutex_lock(&images->lock);
-	err = *next ? 0 : map_kernel(images, map);
+	if (!*next)
+		err = map_kernel(images, map);
 	pthread_mutex_unlock(&images->lock);
 	if (err)
 		return err;

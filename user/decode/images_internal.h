@@ -20,9 +20,9 @@ struct images {
 	const struct recording *rec;
 	pthread_mutex_t lock; /* of what follows */
 	VEC(struct opened) files;
-	struct space *idle;	  /* space__put() */
 	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
 	bool kernel_failed;	  /* and that was said */
+	struct space *idle;	  /* space__put() */
 };
 
 #endif

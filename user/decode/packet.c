@@ -105,8 +105,8 @@ static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *
 			out->kind = PACKET_END;
 			return;
 		}
-		/* 64 bits are more than any counter has. */
-		if (shift > 63)
+		/* More than any counter has. */
+		if (shift + 7 > 64)
 			return;
 		more = at[len] & 1;
 		out->value |= (uint64_t)(at[len] >> 1) << shift;
@@ -122,7 +122,7 @@ static void read_mode(struct packet_reader *r, const uint8_t *at, struct packet 
 		out->kind = PACKET_END;
 		return;
 	}
-	out->value = at[1] & 0x1f;
+	out->value = at[1] & 3;
 	if (at[1] >> 5 == 0)
 		set(r, at, out, PACKET_MODE_EXEC, 2);
 	else if (at[1] >> 5 == 1)
@@ -148,12 +148,15 @@ static void read_long_tnt(struct packet_reader *r, const uint8_t *at, struct pac
 
 static void read_tma(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
-	uint64_t payload = packet__load(at + 2, r->end);
+	uint64_t payload = low_bytes(packet__load(at + 2, r->end), 5);
+	uint64_t ctc = payload & 0xffff, fc = payload >> 24 & 0x1ff;
 
-	/* CTC[15:0], a reserved byte, the fast counter's 9 bits. */
-	out->value = payload & 0xffff;
-	out->fc = (uint16_t)(payload >> 24 & 0x1ff);
 	set(r, at, out, PACKET_TMA, 7);
+	/* What lies around the fast counter is reserved, and 0. */
+	if (out->kind == PACKET_TMA && payload != (ctc | fc << 24))
+		out->kind = PACKET_BAD;
+	out->value = ctc;
+	out->fc = (uint16_t)fc;
 }
 
 static void read_psb(struct packet_reader *r, const uint8_t *at, struct packet *out)

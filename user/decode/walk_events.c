@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Packets that tell of more than branches: into and out of what is traced, and overflows. */
 #include "decode/walk_internal.h"
+
 #include "util/address.h"
 
 /* Through the block's first instructions. */
@@ -58,9 +59,9 @@ void walker__on_far_tip(struct walker *w, uint64_t ip)
 
 	if (!next)
 		return;
-	if (address__is_kernel(ip) && block->flags & BLOCK_ENTERS)
+	if (block->flags & BLOCK_ENTERS)
 		kind = BRANCH_ENTER;
-	else if (address__is_kernel(block->last_ip) && !(block->flags & BLOCK_ENTERS))
+	else if (address__is_kernel(block->last_ip))
 		kind = BRANCH_LEAVE;
 	walker__take_steps(w, block, block->n_steps, w->block_tsc);
 	w->counts += block->counts;

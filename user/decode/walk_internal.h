@@ -95,7 +95,11 @@ bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip);
 /* A packet tells of branches. False where nothing is known of where they are. */
 bool walker__wake(struct walker *w);
 
-/* walk.c */
+/* walk_branches.c */
+
+/* n bits, the oldest in bit 63. */
+void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n);
+void walker__on_tip(struct walker *w, unsigned int ip_bytes, uint64_t ip);
 
 /* The block at ip; NULL after walker__fail(). */
 struct block *walker__find(struct walker *w, uint64_t ip);
