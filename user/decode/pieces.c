@@ -50,28 +50,27 @@ static int add(struct pieces *p, const struct branch *b)
 	return 0;
 }
 
-/* The thread may be the same one: a region says whom it begins with. */
+/* It may be the same one: a region says whom it begins with. */
 static int begin_thread(struct pieces *p, const struct branch *b)
 {
+	const struct rec_switch *who = (const void *)(uintptr_t)b->from;
 	struct piece *piece = current(p);
-	pid_t pid = (pid_t)b->from, tid = (pid_t)b->to;
 	struct branch rest = {
 		.kind = OUTBOX_REST, .n_insns = b->n_insns, .n_branches = b->n_branches};
 
 	/* Counted before the switch was known. */
 	if (b->n_insns && add(p, &rest))
 		return -ENOMEM;
-	if (piece && piece->tid == tid && piece->pid == pid)
+	if (piece && piece->who == who)
 		return 0;
-	p->is_known = tid != 0;
-	if (!tid)
+	p->is_known = false;
+	if (!who)
 		return 0;
 	piece = VEC_PUSH(&p->all);
-	if (!piece) {
-		p->is_known = false;
+	if (!piece)
 		return -ENOMEM;
-	}
-	*piece = (struct piece){.pid = pid, .tid = tid, .snapshot = p->snapshot, .aux = p->aux};
+	*piece = (struct piece){.who = who, .snapshot = p->snapshot, .aux = p->aux};
+	p->is_known = true;
 	return 0;
 }
 
@@ -101,8 +100,8 @@ static int by_thread(const void *a, const void *b)
 {
 	const struct piece *p = a, *q = b;
 
-	if (p->tid != q->tid)
-		return p->tid < q->tid ? -1 : 1;
+	if (p->who->tid != q->who->tid)
+		return p->who->tid < q->who->tid ? -1 : 1;
 	return by_time(a, b);
 }
 

@@ -16,7 +16,7 @@
 #include "util/vec.h"
 
 struct piece {
-	pid_t pid, tid;
+	const struct rec_switch *who; /* whose, and since when */
 	unsigned int snapshot;
 	uint64_t start_ns, end_ns;
 	const struct rec_aux *aux;

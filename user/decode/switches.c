@@ -125,11 +125,12 @@ static size_t first_behind(const struct recording *rec, uint64_t time_ns)
 bool switches__ran_unseen(const struct switches *s, const struct piece *piece, uint64_t from_ns)
 {
 	const struct recording *rec = s->rec;
-
 	for (size_t i = first_behind(rec, from_ns);
 	     i < rec->switches.n && rec->switches.v[i].time_ns < piece->start_ns; i++) {
 		const struct rec_switch *sw = &rec->switches.v[i];
-		const struct cpu *cpu = sw->tid == piece->tid ? find_cpu(s, sw->cpu) : NULL;
+		const struct cpu *cpu = sw->tid == piece->who->tid && sw != piece->who
+						? find_cpu(s, sw->cpu)
+						: NULL;
 
 		if (cpu && piece->snapshot < cpu->start_ns.n &&
 		    sw->time_ns < cpu->start_ns.v[piece->snapshot])

@@ -122,9 +122,10 @@ static int note_unseen(struct joiner *joiner, const struct switches *switches,
 static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 		       const struct switches *switches)
 {
-	struct rec_aux aux = {.pid = pieces->pid, .tid = pieces->tid, .tsc = pieces->aux->tsc};
+	struct rec_aux aux = {
+		.pid = pieces->who->pid, .tid = pieces->who->tid, .tsc = pieces->aux->tsc};
 	struct joiner joiner;
-	int err = thread__begin(t, pieces->pid, pieces->tid);
+	int err = thread__begin(t, aux.pid, aux.tid);
 
 	t->request.aux = &aux;
 	joiner__init(&joiner, &t->request);
@@ -151,7 +152,7 @@ static int join_threads(struct thread *t, struct pieces *pieces, const struct sw
 	for (size_t i = 0, n; i < pieces->all.n && !err; i += n) {
 		struct piece *first = &pieces->all.v[i];
 
-		for (n = 1; i + n < pieces->all.n && first[n].tid == first->tid; n++)
+		for (n = 1; i + n < pieces->all.n && first[n].who->tid == first->who->tid; n++)
 			;
 		err = join_pieces(t, first, n, switches);
 	}

@@ -31,7 +31,7 @@ struct outbox {
 enum outbox_kind {
 	OUTBOX_START = BRANCH_GAP + 1, /* a PSB says: at `to`; no branch, if that was known */
 	OUTBOX_REST,		       /* the counts belong to the next branch */
-	OUTBOX_WHO, /* a CPU's ring: of thread `to` of process `from` from here on; 0: unknown */
+	OUTBOX_WHO, /* a CPU's ring: `from` points to the rec_switch it goes on behind, or 0 */
 };
 
 /* SDM "Indirect Transfer Compression for Returns". */
@@ -53,8 +53,8 @@ struct walker {
 	/* Of a CPU's ring: whose code it is changes. NULL: of one thread. */
 	const struct switches *switches;
 	int cpu;
-	bool knows_tid; /* since its region began */
-	pid_t tid;
+	bool knows_who; /* since its region began */
+	const struct rec_switch *who;
 	/* Where the thread is: at its first instruction. NULL unless WALK_ON. */
 	struct block *block;
 	uint64_t block_tsc;  /* when it came there */

@@ -40,13 +40,13 @@ static bool change_space(struct walker *w, pid_t pid)
 static bool change_thread(struct walker *w, uint64_t time_ns)
 {
 	const struct rec_switch *who = switches__at(w->switches, w->cpu, time_ns);
-	pid_t pid = who ? who->pid : 0, tid = who ? who->tid : 0;
+	pid_t pid = who ? who->pid : 0;
 
-	if (w->knows_tid && tid == w->tid && pid == w->space->pid)
+	if (w->knows_who && who == w->who)
 		return false;
-	w->knows_tid = true;
-	w->tid = tid;
-	walker__emit(w, OUTBOX_WHO, 0, (uint64_t)pid, (uint64_t)tid, 0);
+	w->knows_who = true;
+	w->who = who;
+	walker__emit(w, OUTBOX_WHO, 0, (uintptr_t)who, 0, 0);
 	return pid != w->space->pid && change_space(w, pid);
 }
 
