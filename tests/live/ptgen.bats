@@ -117,7 +117,7 @@ deviation() {
 }
 
 @test "threads have a stream each, and their names" {
-	generate -timing cyc -instructions 2000000 -- threads -scale small
+	generate -timing cyc -instructions 6000000 -- threads -scale small
 	judge
 	no_gap
 	[ "$(grep -c '^thread .* worker-' "$out/summary")" -ge 2 ]
