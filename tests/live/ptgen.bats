@@ -121,9 +121,9 @@ deviation() {
 	judge
 	no_gap
 	[ "$(grep -c '^thread .* worker-' "$out/summary")" -ge 2 ]
-	while read -r _ tid _ _ n; do
+	while read -r tid n; do
 		[ "$(grep -c "^$tid " "$out/ours")" -eq "$n" ]
-	done < <(grep '^thread' "$out/summary")
+	done < <(awk '$1 == "thread" { print $2, $NF }' "$out/summary")
 }
 
 @test "signals at any time, and what they interrupt" {
