@@ -117,6 +117,11 @@ static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
 
+/* True where its rings are CPUs', not threads'. */
+bool recording__is_by_cpu(const struct recording *rec);
+/* NULL where it is not known. */
+const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
+
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 
 /* Behind those of the same time or earlier. */
@@ -126,6 +131,12 @@ int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
+/*
+ * A thread that another one began: it has that one's name, and, where it is a process of its own,
+ * its mappings of that time.
+ */
+int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
+			pid_t parent_tid);
 /* Behind those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);

@@ -84,3 +84,11 @@ void pt_explain__open(int err, size_t aux_size)
 		log__hint("'mtbpf check' shows what this machine has");
 	}
 }
+
+void pt_explain__no_controller(const char *path)
+{
+	log__error("the cgroup %s has no perf_event controller", path);
+	log__hint("enabling any controller in its parent brings it: 'echo +cpu >%s/../"
+		  "cgroup.subtree_control'; not where a v1 hierarchy has perf_event",
+		  path);
+}

@@ -9,5 +9,7 @@
 void pt_explain__no_pmu(void);
 /* Opening or mapping an event failed with -errno; aux_size: the AUX area asked for, 0: none. */
 void pt_explain__open(int err, size_t aux_size);
+/* A cgroup without the controller that perf looks for in it. */
+void pt_explain__no_controller(const char *path);
 
 #endif

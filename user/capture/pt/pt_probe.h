@@ -4,7 +4,7 @@
 #define MTBPF_CAPTURE_PT_PT_PROBE_H
 
 #include "capture/pt/pmu.h"
-#include "capture/pt/pt_thread.h"
+#include "capture/pt/pt_ring.h"
 
 /*
  * Opens an Intel PT event on this thread, and closes it. 0 or -errno: -EACCES, -EPERM no right to;
@@ -16,7 +16,7 @@ int pt_probe__open(const struct pt_pmu *pmu);
  * Records this thread through a hit of a probe of our own, and looks whether the trace ended there
  * (PT_FREEZE_DISABLE: whether one comes at all). 0 it did; -ENODATA the kernel took the events, but
  * the trace went on (PT_FREEZE_DISABLE: is empty); or what opening them failed with: see
- * pt_thread__open(). Prints an error only where there are no uprobe events at all.
+ * pt_ring__open(). Prints an error only where there are no uprobe events at all.
  */
 int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze);
 
