@@ -34,7 +34,7 @@ CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger install clean \
+.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-recordings install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -82,11 +82,17 @@ $(O)/.test-deps-ok: tests/deps.sh
 $(UNIT:=.o): | $(O)/.test-deps-ok
 
 # ---- tests
-include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk
+include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk tests/ptgen/ptgen.mk
 
 # What several live tests share.
 LIVE_SHARED := $(patsubst %.c,$(O)/%.o,$(filter-out tests/live/test_%,$(wildcard tests/live/*.c)))
 $(filter $(O)/tests/live/%,$(UNIT)): $(LIVE_SHARED)
+
+# libipt's block decoder, and the program that compares ours with it.
+ORACLE_OBJ := $(patsubst %,$(O)/tests/oracle/%.o,oracle emit)
+ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage)
+$(ORACLE_USERS): $(ORACLE_OBJ)
+$(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -94,7 +100,7 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	    -lcmocka $(LIBS)
 .PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
-tests: all $(UNIT) programs
+tests: all $(UNIT) $(O)/tests/oracle/compare programs ptgen
 
 # From nothing, like the demo. What was installed is seen only by a make that starts after it.
 test:
@@ -107,6 +113,10 @@ test-unit test-cli test-live: test-%: tests
 bench: bench-trigger
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
+# Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
+INSTRUCTIONS ?= 1e8
+bench-recordings: ptgen programs
+	$(Q)O=$(O) tests/bench/recordings $(INSTRUCTIONS)
 
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh

@@ -32,5 +32,11 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("it steps one process: -pid PID; a cgroup needs Intel PT");
 		return -EINVAL;
 	}
+	if (o->kernel && o->source == SOURCE_SOFT) {
+		log__error("%s: -source soft cannot trace the kernel: it steps user code only",
+			   command);
+		log__hint("leave -trace-include-kernel out, or use Intel PT");
+		return -EINVAL;
+	}
 	return pt_timing__parse(o->resolution, &o->timing);
 }

@@ -19,7 +19,7 @@ struct capture_options {
 	uint64_t snapshot_size, max_memory;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
-	bool multi_thread, immediate_stop;
+	bool multi_thread, immediate_stop, kernel;
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
 	int freeze_method;	 /* see source_config */
@@ -122,6 +122,14 @@ extern const char *const freeze_names[];
 		 NULL,                                                                               \
 		 "pt: record every thread, a buffer each (soft always does)",                        \
 		 OPTION(multi_thread),                                                               \
+		 NULL},                                                                              \
+		{"trace-include-kernel",                                                             \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: the kernel's code as well: system calls, interrupts, page faults",             \
+		 OPTION(kernel),                                                                     \
 		 NULL},                                                                              \
 		{"timer-resolution",                                                                 \
 		 NULL,                                                                               \

@@ -49,8 +49,8 @@ static bool try_process(pid_t pid, const char *symbol, seen_vec *seen, struct pr
 
 	log__set_level(LOG_SILENT);
 	found = !process__open(process, pid);
-	if (found && symbol && (is_seen(seen, process) ||
-				probe__find(&probe, process, NULL, symbol))) {
+	if (found && symbol &&
+	    (is_seen(seen, process) || probe__find(&probe, process, NULL, symbol))) {
 		process__close(process);
 		found = false;
 	}

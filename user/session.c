@@ -180,6 +180,7 @@ static int open_source(struct session *s)
 		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
 		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
+		.kernel = o->kernel,
 		.timing = o->timing,
 		.freeze_method = o->freeze_method,
 		.immediate_stop = o->immediate_stop,

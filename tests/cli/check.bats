@@ -3,8 +3,8 @@
 
 load ../helpers
 
-needs="kernel btf lockdown vm intel_pt pt_caps freeze_pause freeze_refresh freeze_disable bpf uprobe
-tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+needs="kernel btf lockdown vm intel_pt pt_caps freeze_pause freeze_refresh freeze_disable
+kernel_code bpf uprobe tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
 CAP_CHECKPOINT_RESTORE CAP_SYSLOG CAP_IPC_LOCK CAP_SYS_RESOURCE fzf attach"
 
 setup() {
@@ -67,6 +67,16 @@ is() {
 		    print(f'{r["name"]:22}  {r["state"]:7}  {rest}')
 	END
 	diff text from_json
+}
+
+@test "check: whether the kernel can be traced, and what it lacks" {
+	mtbpf_run check
+	if [ ! -e /proc/kcore ]; then
+		is kernel_code missing 'there is no /proc/kcore; a kernel with CONFIG_PROC_KCORE'
+	elif ! has_pt && [ -r /proc/kcore ]; then
+		is kernel_code missing
+	fi
+	[[ ! $output =~ kernel_code\ +limited ]]
 }
 
 @test "check as root: what the kernel lets root do is found by doing it" {

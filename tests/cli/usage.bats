@@ -146,6 +146,19 @@ setup() {
 	complains "run: a threshold needs a function" "-symbol NAME"
 }
 
+@test "the kernel and soft stepping do not go together: nothing is touched" {
+	for args in "attach -pid $$" "record -pid $$" "run"; do
+		set -- $args
+		name=$1
+		[ "$name" != run ] || set -- run -source soft -trace-include-kernel -- touch made
+		[ "$name" = run ] || set -- "$@" -source soft -trace-include-kernel
+		mtbpf_run "$@"
+		[ "$status" -eq 2 ]
+		complains "$name: -source soft cannot trace the kernel" "leave -trace-include-kernel out"
+	done
+	[ -z "$(ls)" ]
+}
+
 @test "without -pid a command asks which process" {
 	for args in attach "attach -pid 0" record "list *" list; do
 		set -f; mtbpf_run $args; set +f

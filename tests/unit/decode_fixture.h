@@ -247,8 +247,17 @@ static inline int traced__take(void *ctx, const struct branch *branch)
 	return 0;
 }
 
+/* How it is decoded; the rest of the request is the fixture's. */
+struct decoding {
+	int (*run)(const struct decode_request *request);
+	bool some_branches;
+	unsigned int jobs;
+	size_t region_size;
+};
+
 /* Decodes these bytes into t->seen. They are copied: reading past them shows. */
-static inline void traced__decode_bytes(struct traced *t, const uint8_t *bytes, size_t n)
+static inline void traced__decode_as(struct traced *t, const struct decoding *how,
+				     const uint8_t *bytes, size_t n)
 {
 	uint8_t *copy = malloc(n ? n : 1);
 	struct rec_aux aux = {.pid = PID, .tid = TID, .tsc = t->now, .data = copy, .size = n};
@@ -259,16 +268,20 @@ static inline void traced__decode_bytes(struct traced *t, const uint8_t *bytes, 
 		memcpy(copy, bytes, n);
 	t->seen.list.n = 0;
 	t->totals = (struct decode_totals){0};
-	assert_int_equal(decode__thread(&t->rec, &aux, images, map, traced__take, t, &t->totals),
+	assert_int_equal(how->run(&(struct decode_request){.rec = &t->rec,
+							   .aux = &aux,
+							   .images = images,
+							   .map = map,
+							   .fn = traced__take,
+							   .ctx = t,
+							   .totals = &t->totals,
+							   .all_branches = !how->some_branches,
+							   .jobs = how->jobs,
+							   .region_size = how->region_size}),
 			 0);
 	code_map__free(map);
 	images__free(images);
 	free(copy);
-}
-
-static inline void traced__decode(struct traced *t)
-{
-	traced__decode_bytes(t, t->out.bytes.v, t->out.bytes.n);
 }
 
 static inline bool same_branch(const struct branch *a, const struct branch *b)
@@ -282,6 +295,55 @@ static inline void print_branch(const char *who, const struct branch *b)
 	print_message("%s: %s %" PRIx64 " -> %" PRIx64 " len %u, %u insns, at %" PRIu64 "\n", who,
 		      branch_kind__name((enum branch_kind)b->kind), b->from, b->to, b->len,
 		      b->n_insns, b->time_ns);
+}
+
+static inline void assert_identical(const struct branches *a, const struct branches *b)
+{
+	for (size_t i = 0; i < a->list.n && i < b->list.n; i++) {
+		const struct branch *x = &a->list.v[i], *y = &b->list.v[i];
+
+		if (same_branch(x, y) && x->time_ns == y->time_ns && x->n_branches == y->n_branches)
+			continue;
+		print_branch("one way", x);
+		print_branch("another way", y);
+		fail();
+	}
+	assert_int_equal(a->list.n, b->list.n);
+}
+
+/* Both ways give the same branches, the same totals. */
+static inline void traced__decode_both(struct traced *t, const struct decoding *a,
+				       const struct decoding *b, const uint8_t *bytes, size_t n)
+{
+	struct decode_totals totals;
+	struct branches seen;
+
+	traced__decode_as(t, a, bytes, n);
+	seen = t->seen;
+	totals = t->totals;
+	t->seen = (struct branches){0};
+	traced__decode_as(t, b, bytes, n);
+	assert_identical(&seen, &t->seen);
+	assert_memory_equal(&totals, &t->totals, sizeof(totals));
+	VEC_FINI(&seen.list);
+}
+
+static const struct decoding one_go = {.run = decode__run, .jobs = 1};
+static const struct decoding regions_alone = {.run = decode__run, .jobs = 1, .region_size = 1};
+static const struct decoding regions_at_once = {.run = decode__run, .jobs = 3, .region_size = 1};
+
+/* How many threads share the work makes no difference. */
+static inline void traced__decode_bytes(struct traced *t, const uint8_t *bytes, size_t n)
+{
+	traced__decode_both(t, &regions_alone, &regions_at_once, bytes, n);
+	traced__decode_as(t, &one_go, bytes, n);
+}
+
+/* And where no byte is damaged, nor does where it is cut. */
+static inline void traced__decode(struct traced *t)
+{
+	traced__decode_both(t, &regions_alone, &regions_at_once, t->out.bytes.v, t->out.bytes.n);
+	traced__decode_both(t, &regions_alone, &one_go, t->out.bytes.v, t->out.bytes.n);
 }
 
 /* The decoded branches, in full, but for their times. */

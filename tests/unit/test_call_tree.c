@@ -49,8 +49,9 @@ static void test_names_of_reasons_and_branches(void **state)
 {
 	static const char *const reasons[] = {"none",	  "overflow", "bad packet",
 					      "unmapped", "mismatch", "lost"};
-	static const char *const kinds[] = {"call",	   "return",	"jmp", "jcc", "begin",
-					    "end-syscall", "end-async", "end", "gap"};
+	static const char *const kinds[] = {"call",	 "return", "jmp",   "jcc",
+					    "enter",	 "leave",  "begin", "end-syscall",
+					    "end-async", "end",	   "gap"};
 
 	for (int i = GAP_NONE; i <= GAP_LOST; i++)
 		assert_string_equal(gap_reason__name((enum gap_reason)i), reasons[i]);

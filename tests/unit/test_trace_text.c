@@ -10,9 +10,13 @@
 
 #include "trace/text.h"
 
-#define BASE 1000
+#define BASE	  1000
+#define KERNEL_IP 0xffffffff81000000
 
 static const struct function function = {.name = "two\nlines"};
+
+static const struct function kernel_function = {.name = "do_syscall_64", .module = "[kernel]"};
+static const struct function module_function = {.name = "f [ext4]", .module = "ext4"};
 
 static struct call calls[] = {
 	{.start_ns = 1000, .end_ns = 1100, .depth = 0, .function = &function},
@@ -20,9 +24,20 @@ static struct call calls[] = {
 	{.start_ns = 1010, .end_ns = 1020, .depth = 511, .kind = CALL_UNTRACED},
 	{.start_ns = 1010, .end_ns = 1020, .depth = 512, .kind = CALL_UNTRACED},
 	{.start_ns = 1030, .end_ns = 1040, .depth = 1, .kind = CALL_SYSCALL},
+	{.start_ns = 1050,
+	 .end_ns = 1060,
+	 .depth = 1,
+	 .kind = CALL_KERNEL,
+	 .entry_ip = KERNEL_IP,
+	 .function = &kernel_function},
+	{.start_ns = 1050,
+	 .end_ns = 1055,
+	 .depth = 2,
+	 .entry_ip = KERNEL_IP,
+	 .function = &module_function},
 };
 
-static const struct call_tree tree = {.pid = 42, .tid = 43, .calls = {.v = calls, .n = 5}};
+static const struct call_tree tree = {.pid = 42, .tid = 43, .calls = {.v = calls, .n = 7}};
 
 static void test_lines(void **state)
 {
@@ -35,7 +50,9 @@ static void test_lines(void **state)
 	assert_string_equal(text, "43 0 0 100 two?lines\n"
 				  "43 1 0 20 two?lines\n"
 				  "43 511 10 20 [untraced]\n"
-				  "43 1 30 40 [syscall]\n");
+				  "43 1 30 40 [syscall]\n"
+				  "43 1 50 60 do_syscall_64 [kernel]\n"
+				  "43 2 50 55 f [ext4]\n");
 	free(text);
 }
 

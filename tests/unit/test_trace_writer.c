@@ -229,13 +229,16 @@ static void test_names_and_categories_of_kinds(void **state)
 		enum call_kind kind;
 		enum gap_reason reason;
 		const char *name, *category;
+		uint64_t ip;
 	} kinds[] = {
-		{CALL_SIGNAL, GAP_NONE, "main", "signal"},
-		{CALL_SYSCALL, GAP_NONE, "[syscall]", "kernel"},
-		{CALL_UNTRACED, GAP_NONE, "[untraced]", "kernel"},
-		{CALL_GAP, GAP_OVERFLOW, "[gap: overflow]", "gap"},
-		{CALL_GAP, GAP_LOST, "[gap: lost]", "gap"},
-		{CALL_FUNCTION, GAP_NONE, "[unknown]", "user"},
+		{CALL_SIGNAL, GAP_NONE, "main", "signal", 0},
+		{CALL_SYSCALL, GAP_NONE, "[syscall]", "kernel", 0},
+		{CALL_UNTRACED, GAP_NONE, "[untraced]", "kernel", 0},
+		{CALL_GAP, GAP_OVERFLOW, "[gap: overflow]", "gap", 0},
+		{CALL_GAP, GAP_LOST, "[gap: lost]", "gap", 0},
+		{CALL_FUNCTION, GAP_NONE, "[unknown]", "user", 0},
+		{CALL_FUNCTION, GAP_NONE, "[unknown]", "kernel", 0xffffffff81000000},
+		{CALL_KERNEL, GAP_NONE, "[unknown]", "kernel", 0xffffffff81000000},
 	};
 	const size_t n = sizeof(kinds) / sizeof(kinds[0]);
 	struct output *output = *state;
@@ -246,6 +249,7 @@ static void test_names_and_categories_of_kinds(void **state)
 
 		call->kind = (uint8_t)kinds[i].kind;
 		call->reason = (uint8_t)kinds[i].reason;
+		call->entry_ip = kinds[i].ip;
 		call->function = i ? NULL : &main_function;
 	}
 	reader = write_tree(output);

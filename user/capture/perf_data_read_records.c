@@ -212,6 +212,9 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 	switch (header->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
+		/* Its code is in kcore_dir. */
+		if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+			return 0;
 		return read_mmap(r, c, header->type == PERF_RECORD_MMAP2, id.time_ns);
 	case PERF_RECORD_COMM:
 		return read_comm(r, c, id.time_ns);

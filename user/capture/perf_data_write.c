@@ -29,6 +29,7 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 	switch (event) {
 	case EVENT_PT:
 		attr->type = PMU_TYPE_INTEL_PT;
+		attr->exclude_kernel = !w->rec->kernel.kallsyms;
 		attr->config = w->rec->pt.config;
 		break;
 	case EVENT_SIDEBAND:
@@ -65,7 +66,8 @@ static void put_event_desc(struct perf_writer *w)
 		fill_attr(w, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put_u32(w, 1);
-		put_string(w, event_names[i]);
+		put_string(w, i == EVENT_PT && w->rec->kernel.kallsyms ? "intel_pt//"
+								       : event_names[i]);
 		put_u64(w, perf_event_ids[i]);
 	}
 }

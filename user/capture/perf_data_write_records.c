@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "util/kallsyms.h"
+
 /* Where records say of which CPU they are. */
 #define NO_CPU (-1)
 
@@ -131,6 +133,31 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
 		w, &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
+/*
+ * The kernel's own text: perf finds code and symbols of all else in kcore_dir, once the address of
+ * this symbol shows that it is of the same boot (tools/perf/util/event.c:
+ * perf_event__synthesize_kernel_mmap()).
+ */
+static void put_kernel_mmap(struct perf_writer *w)
+{
+	static const char name[32] = "[kernel.kallsyms]_stext";
+	uint64_t start, end;
+
+	if (!w->rec->kernel.kallsyms ||
+	    !kallsyms__find(w->rec->kernel.kallsyms, "_stext", &start) ||
+	    !kallsyms__find(w->rec->kernel.kallsyms, "_etext", &end))
+		return;
+	put_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
+		   32 + sizeof(name) + sample_id_size(w));
+	put_u32(w, (uint32_t)-1);
+	put_u32(w, 0);
+	put_u64(w, start);
+	put_u64(w, end - start);
+	put_u64(w, start); /* pgoff: the symbol's address */
+	put(w, name, sizeof(name));
+	put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
+}
+
 static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 {
 	bool is_aux = loss->aux_flags != 0;
@@ -240,6 +267,7 @@ void perf_writer__put_records(struct perf_writer *w)
 	const struct recording *rec = w->rec;
 
 	put_auxtrace_info(w);
+	put_kernel_mmap(w);
 	for (size_t i = 0; i < rec->threads.n; i++)
 		put_comm(w, &rec->threads.v[i]);
 	for (size_t i = 0; i < rec->maps.n; i++)

@@ -4,6 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+void rec_kernel__fini(struct rec_kernel *kernel)
+{
+	if (kernel->kallsyms && kernel->kcore >= 0)
+		close(kernel->kcore);
+	free(kernel->kallsyms);
+	free(kernel->modules);
+	*kernel = (struct rec_kernel){0};
+}
 
 void recording__init(struct recording *rec)
 {
@@ -31,6 +41,7 @@ void recording__fini(struct recording *rec)
 	free(rec->trigger);
 	free(rec->command);
 	free(rec->freeze);
+	rec_kernel__fini(&rec->kernel);
 }
 
 int recording__add_map(struct recording *rec, const struct rec_map *map)

@@ -4,6 +4,7 @@
  *
  *   data       a perf.data file (`perf script -i NAME.mtbpf` reads it)
  *   images/    code that no file holds: the vdso, the [uprobes] page
+ *   kcore_dir/ where the kernel was traced too: its code and symbols, as `perf record --kcore` does
  *   meta.json  written last: a directory without it is an incomplete recording
  */
 #ifndef MTBPF_CAPTURE_RECORDING_H
@@ -72,6 +73,13 @@ struct rec_image {
 	bool is_elf; /* else raw bytes at start */
 };
 
+/* The kernel's code, where it was traced. */
+struct rec_kernel {
+	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
+	char *modules;	/* text of /proc/modules */
+	int kcore;	/* an ELF file with the code at its addresses: /proc/kcore's, or its copy */
+};
+
 /* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
 struct rec_pt_config {
 	uint16_t time_shift;
@@ -103,6 +111,7 @@ struct recording {
 	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
 	VEC(struct rec_image) images;
 	VEC(struct mt_hit) hits;
+	struct rec_kernel kernel;
 };
 
 /* tools/perf/util/tsc.c: tsc_to_perf_time(). */
@@ -113,6 +122,8 @@ static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_
 
 	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
 }
+
+void rec_kernel__fini(struct rec_kernel *kernel);
 
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
@@ -152,8 +163,9 @@ int recording_dir__create(const char *path);
 /* Writes all into a directory made before. 0, or -errno after one line and a hint on stderr. */
 int recording__write(const struct recording *rec, const char *path);
 /*
- * Reads a recording's directory, or a plain perf.data. 0, or -errno after one line and a hint:
- * -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer version.
+ * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
+ * after one line and a hint: -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer
+ * version.
  */
 int recording__read(struct recording *rec, const char *path);
 

@@ -20,18 +20,57 @@ static int path_in(char path[static PATH_MAX], const char *dir, const char *name
 	return snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+static bool has(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return !path_in(path, dir, name) && !access(path, F_OK);
+}
+
+/* Nothing but recordings, whole or not, and files is moved out of the way. */
+static bool may_go(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return true;
+	if (!S_ISDIR(st.st_mode))
+		return S_ISREG(st.st_mode);
+	/* At last an empty one, which nobody misses. */
+	return has(path, "data") || has(path, "images") || has(path, "meta.json") || !rmdir(path);
+}
+
 /* What was there before is kept once: nobody's only recording goes by mistake. */
 static int keep_old(const char *path)
 {
 	char old[PATH_MAX];
 	struct stat st;
 
-	if (lstat(path, &st))
-		return errno == ENOENT ? 0 : -errno;
 	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
 		return -ENAMETOOLONG;
+	if (!may_go(path))
+		return -EEXIST;
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!may_go(old))
+		return -EEXIST;
 	fs__remove_dir(old);
 	return rename(path, old) ? -errno : 0;
+}
+
+static int refuse(const char *path, int err)
+{
+	if (err == -EEXIST) {
+		log__error(
+			"cannot create the recording %s: that, or %s.old, is no recording, and is "
+			"left as it is",
+			path, path);
+		log__hint("choose another name with -o");
+		return err;
+	}
+	log__error("cannot create the recording %s: %s", path, strerror(-err));
+	log__hint("choose another place with -o");
+	return err;
 }
 
 int recording_dir__create(const char *path)
@@ -40,11 +79,7 @@ int recording_dir__create(const char *path)
 
 	if (!err && mkdir(path, 0700))
 		err = -errno;
-	if (err) {
-		log__error("cannot create the recording %s: %s", path, strerror(-err));
-		log__hint("choose another place with -o");
-	}
-	return err;
+	return err ? refuse(path, err) : 0;
 }
 
 static int write_data(const struct recording *rec, const char *dir)
@@ -104,6 +139,8 @@ int recording__write(const struct recording *rec, const char *path)
 	if (!err)
 		err = write_images(rec, path);
 	if (!err)
+		err = recording_kernel__write(&rec->kernel, path);
+	if (!err)
 		err = write_meta(rec, path);
 	if (!err)
 		return 0;
@@ -134,13 +171,6 @@ static int read_image(void *ctx, const char *file, char **data, size_t *size)
 	return err ? err : read_file(path, data, size);
 }
 
-static bool has_data(const char *dir)
-{
-	char path[PATH_MAX];
-
-	return !path_in(path, dir, "data") && !access(path, F_OK);
-}
-
 static int read_meta(struct recording *rec, const char *dir)
 {
 	_cleanup_free_ char *text = NULL;
@@ -150,7 +180,7 @@ static int read_meta(struct recording *rec, const char *dir)
 
 	if (!err)
 		err = read_file(path, &text, &len);
-	if (err == -ENOENT && !has_data(dir)) {
+	if (err == -ENOENT && !has(dir, "data")) {
 		log__error("%s is no recording: there is no data in it", dir);
 		log__hint("give the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
@@ -199,23 +229,52 @@ static int read_data(struct recording *rec, const char *path)
 	if (err) {
 		log__error("cannot read %s: %s", path, why);
 		log__hint("mtbpf decode reads its own recordings, and perf.data of "
-			  "'perf record -e intel_pt//u --per-thread'");
+			  "'perf record -e intel_pt//u --per-thread' (with the kernel: "
+			  "-e intel_pt// --kcore)");
 	}
 	return err;
 }
 
-int recording__read(struct recording *rec, const char *path)
+/* `perf record --kcore` makes these two. Where ours was not finished, images/ is there before. */
+static bool is_perfs_own(const char *dir)
+{
+	return has(dir, "data") && has(dir, "kcore_dir") && !has(dir, "images") &&
+	       !has(dir, "meta.json");
+}
+
+static int read_kernel(struct recording *rec, const char *dir)
+{
+	int err = recording_kernel__read(&rec->kernel, dir);
+
+	if (err) {
+		log__error("cannot read %s/kcore_dir: %s", dir, strerror(-err));
+		log__hint("the recording is damaged: record again");
+	}
+	return err;
+}
+
+static int read_dir(struct recording *rec, const char *dir)
 {
 	char data[PATH_MAX];
-	struct stat st;
-	int err;
+	int err = path_in(data, dir, "data");
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-		err = path_in(data, path, "data");
-		if (!err)
-			err = read_meta(rec, path);
-		return err ? err : read_data(rec, data);
+	if (!err && is_perfs_own(dir)) {
+		rec->source = strdup("perf");
+		err = rec->source ? 0 : -ENOMEM;
+	} else if (!err) {
+		err = read_meta(rec, dir);
 	}
+	if (!err)
+		err = read_kernel(rec, dir);
+	return err ? err : read_data(rec, data);
+}
+
+int recording__read(struct recording *rec, const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return read_dir(rec, path);
 	rec->source = strdup("perf");
 	return rec->source ? read_data(rec, path) : -ENOMEM;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the files of a recording's directory: its meta.json. */
+/* Between the files of a recording's directory: its meta.json, its kcore_dir. */
 #ifndef MTBPF_CAPTURE_RECORDING_DIR_H
 #define MTBPF_CAPTURE_RECORDING_DIR_H
 
@@ -15,6 +15,13 @@ char *recording_meta__print(const struct recording *rec);
 int recording_meta__parse(struct recording *rec, const char *text,
 			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			  void *ctx);
+
+/*
+ * Writes kcore_dir/ where the kernel was traced; reads it where it is there. 0 or -errno. Print
+ * nothing.
+ */
+int recording_kernel__write(const struct rec_kernel *kernel, const char *dir);
+int recording_kernel__read(struct rec_kernel *kernel, const char *dir);
 
 /* The name of image i's file in images/. */
 void recording_image__file(size_t i, char name[static 32]);

@@ -28,6 +28,7 @@ static const struct check checks[] = {
 	{.name = "freeze_pause", .run = check_freeze, .which = PT_FREEZE_PAUSE},
 	{.name = "freeze_refresh", .run = check_freeze, .which = PT_FREEZE_REFRESH},
 	{.name = "freeze_disable", .run = check_freeze, .needed = true, .which = PT_FREEZE_DISABLE},
+	{.name = "kernel_code", .run = check_kernel_code},
 	{.name = "bpf", .run = check_bpf, .needed = true},
 	{.name = "uprobe", .run = check_uprobe, .needed = true},
 	{.name = "tracefs", .run = check_tracefs},

@@ -2,14 +2,13 @@
 /* The kernel: its version, its BTF, and what its lockdown forbids. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "check/subjects.h"
+#include "util/lockdown.h"
 
-#define BTF	 "/sys/kernel/btf/vmlinux"
-#define LOCKDOWN "/sys/kernel/security/lockdown"
+#define BTF "/sys/kernel/btf/vmlinux"
 
 void check_kernel(const struct check *check, struct check_result *result)
 {
@@ -41,30 +40,18 @@ void check_btf(const struct check *check, struct check_result *result)
 	check_result__remedy(result, "a kernel with CONFIG_DEBUG_INFO_BTF");
 }
 
-int lockdown__parse(const char *text)
-{
-	static const char *const names[] = {[LOCKDOWN_NONE] = "[none]",
-					    [LOCKDOWN_INTEGRITY] = "[integrity]",
-					    [LOCKDOWN_CONFIDENTIALITY] = "[confidentiality]"};
-
-	for (int i = LOCKDOWN_NONE; i <= LOCKDOWN_CONFIDENTIALITY; i++)
-		if (strstr(text, names[i]))
-			return i;
-	return -EINVAL;
-}
-
 /* security/security.c: lockdown_reasons: tracefs and kcore fall under confidentiality. */
 void check_lockdown(const struct check *check, struct check_result *result)
 {
 	char text[64];
-	int err = check__read_line(LOCKDOWN, text, sizeof(text));
+	int err = check__read_line(LOCKDOWN_PATH, text, sizeof(text));
 
 	if (err == -EACCES) {
-		check_result__set(result, CHECK_LIMITED, "only root can read " LOCKDOWN);
+		check_result__set(result, CHECK_LIMITED, "only root can read " LOCKDOWN_PATH);
 		return;
 	}
 	if (err) {
-		check_result__set(result, CHECK_OK, "none known: no " LOCKDOWN);
+		check_result__set(result, CHECK_OK, "none known: no " LOCKDOWN_PATH);
 		return;
 	}
 	check_result__add_text(result, "lockdown", text);

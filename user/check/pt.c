@@ -60,7 +60,7 @@ void check_intel_pt(const struct check *check, struct check_result *result)
 	check_result__add_number(result, "max_nonturbo_ratio", pmu.max_nonturbo_ratio);
 	check_result__add_number(result, "tsc_art_num", pmu.tsc_art_num);
 	check_result__add_number(result, "tsc_art_den", pmu.tsc_art_den);
-	err = pt_probe__open(&pmu);
+	err = pt_probe__open(&pmu, false);
 	if (err)
 		explain_open(result, err);
 	else

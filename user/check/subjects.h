@@ -30,6 +30,7 @@ void check_perf(const struct check *check, struct check_result *result);
 void check_ptrace(const struct check *check, struct check_result *result);
 void check_memlock(const struct check *check, struct check_result *result);
 void check_capability(const struct check *check, struct check_result *result);
+void check_kernel_code(const struct check *check, struct check_result *result);
 void check_fzf(const struct check *check, struct check_result *result);
 
 /* ---- for the checks: filling a result */
@@ -52,10 +53,6 @@ const char *check__strerror(int err);
 const char *vm__hypervisor(const char signature[static 12]);
 /* True where CPUID says that this is a virtual machine. */
 bool vm__is_one(void);
-
-enum lockdown { LOCKDOWN_NONE, LOCKDOWN_INTEGRITY, LOCKDOWN_CONFIDENTIALITY };
-/* /sys/kernel/security/lockdown: "none [integrity] confidentiality". -EINVAL: no such word. */
-int lockdown__parse(const char *text);
 
 /* yama's ptrace_scope (0 where there is no yama), with CAP_SYS_PTRACE or without. */
 enum check_state ptrace__judge(long scope, bool capable);

@@ -12,6 +12,8 @@ const char *branch_kind__name(enum branch_kind kind)
 		[BRANCH_RETURN] = "return",
 		[BRANCH_JUMP] = "jmp",
 		[BRANCH_COND] = "jcc",
+		[BRANCH_ENTER] = "enter",
+		[BRANCH_LEAVE] = "leave",
 		[BRANCH_BEGIN] = "begin",
 		[BRANCH_END_SYSCALL] = "end-syscall",
 		[BRANCH_END_ASYNC] = "end-async",

@@ -10,6 +10,10 @@ enum branch_kind {
 	BRANCH_RETURN,	    /* near return */
 	BRANCH_JUMP,	    /* unconditional near jump */
 	BRANCH_COND,	    /* conditional jump, taken */
+	BRANCH_ENTER,	    /* the kernel is traced: into it, or into a handler within it. By the
+			       instruction at `from` (syscall, int n), or, where len is 0, before it:
+			       interrupt, exception */
+	BRANCH_LEAVE,	    /* back from there, by an iret, sysret or sysexit at `from` */
 	BRANCH_BEGIN,	    /* tracing begins, or goes on, at `to`; from is 0 */
 	BRANCH_END_SYSCALL, /* left user code by the syscall instruction at `from`; to is 0 */
 	BRANCH_END_ASYNC,   /* interrupt, fault, signal or trap before the instruction at `from` */
@@ -32,10 +36,13 @@ struct branch {
 	uint64_t from;	  /* address of the branching instruction */
 	uint64_t to;	  /* where it went */
 	uint32_t n_insns; /* instructions executed since the previous branch, this one included */
-	uint8_t kind;	  /* enum branch_kind */
-	uint8_t len;	  /* length of the instruction at from; 0 where it did not execute */
-	uint8_t reason;	  /* enum gap_reason */
-	uint8_t pad;
+	/* Near branches taken since the previous one, this included: more than 1 where decoding
+	 * leaves out jumps within a function. */
+	uint32_t n_branches;
+	uint8_t kind;	/* enum branch_kind */
+	uint8_t len;	/* length of the instruction at from; 0 where it did not execute */
+	uint8_t reason; /* enum gap_reason */
+	uint8_t pad[5];
 };
 
 /* Takes branches one by one. Non-zero stops the decoder, which returns it. */

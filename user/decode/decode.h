@@ -1,29 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* PT bytes and code to branches. The only user of libipt's decoder. */
+/* PT bytes and code to branches. This folder is the only user of libipt's decoders. */
 #ifndef MTBPF_DECODE_DECODE_H
 #define MTBPF_DECODE_DECODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/recording.h"
 #include "decode/branch.h"
 #include "decode/images.h"
 
+struct switches;
+
 #define GAP_REASONS (GAP_BETWEEN + 1)
 
 struct decode_totals {
 	uint64_t insns;
-	uint64_t branches;	    /* handed on */
-	uint64_t gaps[GAP_REASONS]; /* by enum gap_reason */
-	uint64_t first_ns, last_ns; /* 0 where nothing was decoded */
+	uint64_t branches;	      /* handed on */
+	uint64_t gaps[GAP_REASONS];   /* by enum gap_reason */
+	uint64_t gap_ns[GAP_REASONS]; /* from what was known last to where it went on */
+	uint64_t first_ns, last_ns;   /* 0 where nothing was decoded */
+	uint64_t unknown_insns;	      /* of threads that no switch names: left out */
+};
+
+struct decode_request {
+	const struct recording *rec;
+	const struct rec_aux *aux;
+	/* Of a CPU's ring, where threads come and go; else NULL. */
+	const struct switches *switches;
+	struct images *images;
+	struct code_map *map;
+	branch_fn fn;
+	void *ctx;
+	struct decode_totals *totals;
+	/* Else direct branches within a function are left out, and indirect jumps. */
+	bool all_branches;
+	/* What is handed on is the same whatever these are; 0: what is fastest. */
+	unsigned int jobs;  /* threads to decode with */
+	size_t region_size; /* bytes of PT that are decoded by one, at least */
 };
 
 /*
- * Decodes one thread's PT and hands its branches to fn, in order. `map` starts empty; during each
- * call of fn it shows the code as it was at the branch. Adds to totals.
- * 0; -ENOMEM; -EINVAL where libipt refuses the stream's description (after a line on stderr); or
- * what fn returned. Damage in the stream is no error: it is a BRANCH_GAP.
+ * Decodes one thread's PT and hands its branches to fn, in order, in the caller's thread. `map`
+ * starts empty; during each call of fn it shows the code as it was at the branch. Adds to totals.
+ * 0; -ENOMEM; or what fn returned. Damage in the stream is no error: it is a BRANCH_GAP.
  */
+int decode__run(const struct decode_request *request);
+
+/* The same, without branches that stay in their function, and on all CPUs. */
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
 		   struct code_map *map, branch_fn fn, void *ctx, struct decode_totals *totals);
 

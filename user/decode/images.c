@@ -11,26 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "decode/images_internal.h"
+#include "decode/space.h"
+#include "target/kernel_image.h"
 #include "util/log.h"
-
-/* A file, opened once for all of its mappings. */
-struct opened {
-	const char *path; /* the recording's */
-	uint64_t ino;
-	struct elf_image *image; /* NULL: could not be opened, and that was said */
-};
-
-struct images {
-	const struct recording *rec;
-	VEC(struct opened) files;
-};
 
 struct images *images__new(const struct recording *rec)
 {
 	struct images *images = calloc(1, sizeof(*images));
 
-	if (images)
-		images->rec = rec;
+	if (!images)
+		return NULL;
+	images->rec = rec;
+	pthread_mutex_init(&images->lock, NULL);
 	return images;
 }
 
@@ -38,9 +31,12 @@ void images__free(struct images *images)
 {
 	if (!images)
 		return;
+	space__free_idle(images);
 	for (size_t i = 0; i < images->files.n; i++)
 		elf_image__free(images->files.v[i].image);
 	VEC_FINI(&images->files);
+	elf_image__free(images->kernel);
+	pthread_mutex_destroy(&images->lock);
 	free(images);
 }
 
@@ -154,18 +150,46 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 	return file->image;
 }
 
+/* Locked. Every process has it, from the start. */
+static int map_kernel(struct images *images, struct code_map *map)
+{
+	const struct rec_kernel *kernel = &images->rec->kernel;
+
+	if (!kernel->kallsyms || images->kernel_failed || !code_map__is_empty(map))
+		return 0;
+	if (!images->kernel)
+		images->kernel = kernel_image__open(kernel->kcore, kernel->kallsyms);
+	if (images->kernel)
+		return kernel_image__map(images->kernel, map);
+	if (errno == ENOMEM)
+		return -ENOMEM;
+	images->kernel_failed = true;
+	log__warn("cannot read the kernel's code in the recording (%s): it shows as gaps",
+		  strerror(errno));
+	return 0;
+}
+
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map)
 {
 	const struct recording *rec = images->rec;
+	int err = 0;
 
+	pthread_mutex_lock(&images->lock);
+	if (!*next)
+		err = map_kernel(images, map);
+	pthread_mutex_unlock(&images->lock);
+	if (err)
+		return err;
 	for (; *next < rec->maps.n && rec->maps.v[*next].time_ns <= time_ns; (*next)++) {
 		const struct rec_map *m = &rec->maps.v[*next];
 		struct elf_image *image;
 
 		if (m->pid != pid)
 			continue;
+		pthread_mutex_lock(&images->lock);
 		image = find_image(images, m);
+		pthread_mutex_unlock(&images->lock);
 		if (image && code_map__add(map, m->start, m->len, m->pgoff, image) == -ENOMEM)
 			return -ENOMEM;
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The code a recording's mappings show: files as they are on this machine, and its own images. */
+/*
+ * The code a recording's mappings show: files as they are on this machine, and its own images. Any
+ * number of threads may use it at once.
+ */
 #ifndef MTBPF_DECODE_IMAGES_H
 #define MTBPF_DECODE_IMAGES_H
 
@@ -15,9 +18,9 @@ struct images *images__new(const struct recording *rec);
 void images__free(struct images *images);
 
 /*
- * Puts into `map` what process `pid` mapped from *next on, up to time_ns, and moves *next there.
- * *next is an index into the recording's maps; start with 0 and an empty map. A file that cannot
- * be opened is left out, with one warning for each. 0 or -ENOMEM.
+ * Puts into `map` the kernel, where it was traced, and what process `pid` mapped from *next on, up
+ * to time_ns, and moves *next there. *next is an index into the recording's maps; start with 0 and
+ * an empty map. A file that cannot be opened is left out, with one warning for each. 0 or -ENOMEM.
  */
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);

@@ -15,6 +15,7 @@
 enum call_kind {
 	CALL_FUNCTION, /* an activation of `function` */
 	CALL_SIGNAL,   /* the same, entered by the kernel to handle a signal */
+	CALL_KERNEL,   /* the same, entered by a syscall, an interrupt or an exception */
 	CALL_SYSCALL,  /* time in a syscall; function is NULL */
 	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */

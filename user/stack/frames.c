@@ -31,7 +31,19 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 {
 	frames->sentinel = add_node(frames, FRAME_NONE, true);
 	frames->top = frames->sentinel;
+	if (frames->sentinel != FRAME_NONE)
+		frames->nodes.v[frames->sentinel].call.start_ns = time_ns;
 	frames->start_ns = time_ns;
+}
+
+void frames__begin_nested(struct frames *frames, uint64_t time_ns)
+{
+	uint32_t index = add_node(frames, frames->top, true);
+
+	if (index == FRAME_NONE)
+		return;
+	frames->nodes.v[index].call.start_ns = time_ns;
+	frames->sentinel = frames->top = index;
 }
 
 static struct frame *at(const struct frames *frames, uint32_t index)
@@ -48,7 +60,33 @@ struct frame *frames__top(const struct frames *frames)
 
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
 {
-	return at(frames, frame->parent);
+	uint32_t index = frame->parent;
+
+	while (index != FRAME_NONE && frames->nodes.v[index].is_sentinel)
+		index = frames->nodes.v[index].parent;
+	return at(frames, index);
+}
+
+struct frame *frames__below(const struct frames *frames)
+{
+	if (frames->top == FRAME_NONE || frames__top(frames))
+		return NULL;
+	return frames__parent(frames, &frames->nodes.v[frames->top]);
+}
+
+/* A nested part without frames is over. False where the top is the segment's sentinel. */
+static bool join(struct frames *frames)
+{
+	uint32_t index =
+		frames->top == FRAME_NONE ? FRAME_NONE : frames->nodes.v[frames->top].parent;
+
+	if (index == FRAME_NONE)
+		return false;
+	frames->top = index;
+	while (!frames->nodes.v[index].is_sentinel)
+		index = frames->nodes.v[index].parent;
+	frames->sentinel = index;
+	return true;
 }
 
 struct frame *frames__push(struct frames *frames, const struct call *call)
@@ -75,33 +113,49 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 	frames->level--;
 }
 
-void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns)
+void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
+		       uint8_t flags)
 {
 	uint32_t index = (uint32_t)(frame - frames->nodes.v);
 
-	while (frames->top != index && frames__top(frames))
-		frames__pop(frames, time_ns, CALL_CUT_SHORT);
+	do {
+		while (frames->top != index && frames__top(frames))
+			frames__pop(frames, time_ns, flags);
+	} while (frames->top != index && join(frames));
+}
+
+void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns)
+{
+	frames__unwind_to(frames, frame, time_ns, CALL_CUT_SHORT);
 }
 
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 {
-	while (frames__top(frames))
-		frames__pop(frames, time_ns, flags);
+	do {
+		while (frames__top(frames))
+			frames__pop(frames, time_ns, flags);
+	} while (join(frames));
 }
 
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip)
 {
 	uint32_t index = frames->sentinel;
-	uint32_t below = add_node(frames, FRAME_NONE, true);
+	uint32_t parent = index == FRAME_NONE ? FRAME_NONE : frames->nodes.v[index].parent;
+	uint32_t below = add_node(frames, parent, true);
+	uint64_t start_ns;
 	struct frame *root;
 
 	if (index == FRAME_NONE || below == FRAME_NONE)
 		return NULL;
 	root = &frames->nodes.v[index];
+	start_ns = root->call.start_ns;
+	frames->nodes.v[below].call.start_ns = start_ns;
+	/* In a nested part it is one more on the frame below. */
+	frames->level += parent != FRAME_NONE;
 	*root = (struct frame){
 		.parent = below,
-		.call = {.start_ns = frames->start_ns,
+		.call = {.start_ns = start_ns,
 			 .entry_ip = ip,
 			 .function = function,
 			 .flags = CALL_INFERRED_START},
@@ -137,8 +191,8 @@ static void append(struct links *links, uint32_t *first, uint32_t *last, uint32_
 }
 
 /*
- * A sentinel stands for its segment among the roots: a segment's nodes hang below it, and it is
- * itself left out of the tree.
+ * A sentinel stands for its segment among the roots, a nested one for its part among the children
+ * of the frame it stands on: their nodes hang below it, and it is itself left out of the tree.
  */
 static void link_all(const struct frames *frames, struct links *links)
 {
@@ -193,7 +247,7 @@ static int walk_all(struct walk *w)
 		if (err)
 			break;
 		if (frame->is_sentinel) {
-			err = defer(w, w->links->first[item.node], CALL_NO_PARENT, 0);
+			err = defer(w, w->links->first[item.node], item.parent, item.depth);
 			continue;
 		}
 		call = VEC_PUSH(&w->tree->calls);

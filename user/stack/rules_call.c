@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "util/address.h"
+
 void stack__on_call(struct stack *s, const struct branch *b)
 {
 	uint64_t next = b->from + b->len;
@@ -21,9 +23,27 @@ static struct frame *find_return(struct stack *s, uint64_t ip)
 {
 	struct frame *frame = ip ? frames__top(&s->frames) : NULL;
 
-	for (; frame; frame = frames__parent(&s->frames, frame))
+	for (; frame; frame = frames__parent(&s->frames, frame)) {
 		if (frame->return_ip == ip)
 			return frame;
+		/* A RET does not leave an interrupt or a syscall. */
+		if (frame->call.kind == CALL_KERNEL)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Behind a context switch: the frame that was there before it, and runs that function. */
+static struct frame *find_below(struct stack *s, const struct function *function)
+{
+	struct frame *frame = function ? frames__below(&s->frames) : NULL;
+
+	for (; frame; frame = frames__parent(&s->frames, frame)) {
+		if (frame->call.function == function)
+			return frame;
+		if (frame->call.kind == CALL_KERNEL)
+			return NULL;
+	}
 	return NULL;
 }
 
@@ -31,6 +51,13 @@ static struct frame *find_return(struct stack *s, uint64_t ip)
 static void return_to_unknown(struct stack *s, const struct branch *b, struct frame *top,
 			      const struct function *function)
 {
+	struct frame *below;
+
+	/* Its code is one in pieces, between which it may use anything to get on. */
+	if (top->call.kind == CALL_KERNEL) {
+		stack__replace_top(s, b, function);
+		return;
+	}
 	if (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to)) {
 		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */
 		top->call.kind = CALL_SIGNAL;
@@ -38,7 +65,12 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		return;
 	}
 	frames__pop(&s->frames, b->time_ns, 0);
-	if (!frames__top(&s->frames))
+	if (frames__top(&s->frames))
+		return;
+	below = find_below(s, function);
+	if (below)
+		frames__unwind_to(&s->frames, below, b->time_ns, CALL_INFERRED_END);
+	else
 		frames__emplace_root(&s->frames, function, b->to);
 }
 
@@ -78,7 +110,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	frame = stack__find_caller(s, function);
 	if (frame)
 		frames__pop_to(&s->frames, frame, b->time_ns);
-	else if (is_entry)
+	else if (is_entry || address__is_kernel(b->to))
 		stack__replace_top(s, b, function);
 	else
 		stack__break_segment(s, b);
@@ -91,7 +123,8 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!top || !function || function == top->call.function)
+	if (!top || !function || function == top->call.function ||
+	    stack__is_return_thunk(function, b->to))
 		return;
 	if (top->call.function && top->call.function->kind == FUNCTION_PLT) {
 		/* The stub's frame becomes the function's: the caller called that. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "util/address.h"
+
 #define SYSCALL_LEN 2
 
 /* The kernel may set a thread back to the syscall that it left by. */
@@ -93,7 +95,7 @@ static void start_segment(struct stack *s, const struct branch *b)
 		frames__add_gap(&s->frames, s->gap_ns, b->time_ns, s->gap_reason);
 	s->in_gap = false;
 	s->in_segment = true;
-	s->outside = false;
+	s->outside = s->stopped_in_kernel = s->in_sigreturn = false;
 	frames__begin_segment(&s->frames, b->time_ns);
 	stack__push_first(s, b->to);
 }
@@ -108,17 +110,24 @@ void stack__on_begin(struct stack *s, const struct branch *b)
 		return;
 	s->outside = false;
 	frames__pop(&s->frames, b->time_ns, 0); /* the slice of the time outside */
-	if (s->in_sigreturn)
-		leave_signal(s, b);
-	else if (!goes_on(b->to, s->resume_ip))
-		resume_elsewhere(s, b, s->resume_ip);
+	if (s->stopped_in_kernel || address__is_kernel(b->to))
+		stack__resume_in_kernel(s, b);
+	else
+		stack__back_in_user(s, b, s->resume_ip);
 }
 
-static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
+void stack__back_in_user(struct stack *s, const struct branch *b, uint64_t resume_ip)
+{
+	if (s->in_sigreturn)
+		leave_signal(s, b);
+	else if (!goes_on(b->to, resume_ip))
+		resume_elsewhere(s, b, resume_ip);
+}
+
+void stack__go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
 	stack__push(s, b, NULL, kind, 0, 0);
 	s->outside = true;
-	s->in_sigreturn = false;
 	s->resume_ip = resume_ip;
 }
 
@@ -137,13 +146,19 @@ bool stack__is_restorer(struct stack *s, uint64_t ip)
 	       !memcmp(code, with_eax, sizeof(with_eax));
 }
 
+bool stack__is_sigreturn(struct stack *s, uint64_t ip)
+{
+	return stack__is_restorer(s, ip - 7) || stack__is_restorer(s, ip - 5);
+}
+
 void stack__on_end_syscall(struct stack *s, const struct branch *b)
 {
-	go_outside(s, b, CALL_SYSCALL, b->from + b->len);
-	s->in_sigreturn = stack__is_restorer(s, b->from - 7) || stack__is_restorer(s, b->from - 5);
+	stack__go_outside(s, b, CALL_SYSCALL, b->from + b->len);
+	s->in_sigreturn = stack__is_sigreturn(s, b->from);
 }
 
 void stack__on_end_async(struct stack *s, const struct branch *b)
 {
-	go_outside(s, b, CALL_UNTRACED, b->from);
+	stack__go_outside(s, b, CALL_UNTRACED, b->from);
+	s->in_sigreturn = false;
 }

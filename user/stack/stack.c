@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "stack/stack_internal.h"
+#include "util/address.h"
 
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map)
 {
@@ -94,7 +95,8 @@ static void reconcile(struct stack *s, const struct branch *b)
 		return;
 	}
 	function = stack__function_at(s, b->from, &is_entry);
-	if (!function || function == top->call.function)
+	if (!function || function == top->call.function ||
+	    stack__is_return_thunk(function, b->from))
 		return;
 	if (!top->call.function)
 		top->call.function = function;
@@ -109,9 +111,12 @@ struct frame *stack__find_caller(struct stack *s, const struct function *functio
 
 	if (!frame || !function)
 		return NULL;
-	while ((frame = frames__parent(&s->frames, frame)))
-		if (frame->call.function == function)
+	/* What an interrupt or a syscall lies on is no caller. */
+	while (frame->call.kind != CALL_KERNEL) {
+		frame = frames__parent(&s->frames, frame);
+		if (!frame || frame->call.function == function)
 			return frame;
+	}
 	return NULL;
 }
 
@@ -150,14 +155,23 @@ static void run_rule(struct stack *s, const struct branch *b)
 	case BRANCH_COND:
 		stack__on_jump(s, b);
 		break;
+	case BRANCH_ENTER:
+		stack__on_enter(s, b);
+		break;
+	case BRANCH_LEAVE:
+		stack__on_leave(s, b);
+		break;
 	case BRANCH_END_SYSCALL:
 		stack__on_end_syscall(s, b);
 		break;
 	case BRANCH_END_ASYNC:
-		stack__on_end_async(s, b);
+	case BRANCH_END:
+		if (address__is_kernel(b->from))
+			stack__on_kernel_stop(s, b);
+		else if (b->kind == BRANCH_END_ASYNC)
+			stack__on_end_async(s, b);
 		break;
 	case BRANCH_BEGIN:
-	case BRANCH_END:
 	case BRANCH_GAP:
 		break;
 	}

@@ -19,8 +19,9 @@ struct stack {
 	uint64_t last_ns;
 	/* Between an END and its BEGIN. */
 	bool outside;
-	bool in_sigreturn;  /* it is rt_sigreturn that it is outside for */
-	uint64_t resume_ip; /* where the thread goes on unless the kernel sends it elsewhere */
+	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
+	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
+	bool stopped_in_kernel; /* it is kernel code that it is outside of */
 	/* Between a GAP and the BEGIN behind it. */
 	bool in_gap;
 	uint8_t gap_reason;
@@ -46,6 +47,13 @@ void stack__break_segment(struct stack *s, const struct branch *b);
 
 /* The code at ip calls rt_sigreturn: what a signal handler returns to. */
 bool stack__is_restorer(struct stack *s, uint64_t ip);
+/* The syscall instruction at ip is that call. */
+bool stack__is_sigreturn(struct stack *s, uint64_t ip);
+/*
+ * Where the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): this is
+ * its function, at ip.
+ */
+bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
 /* rules_call.c: near transfers. */
 void stack__on_call(struct stack *s, const struct branch *b);
@@ -56,5 +64,16 @@ void stack__on_jump(struct stack *s, const struct branch *b);
 void stack__on_begin(struct stack *s, const struct branch *b);
 void stack__on_end_syscall(struct stack *s, const struct branch *b);
 void stack__on_end_async(struct stack *s, const struct branch *b);
+/* The thread leaves what is traced: a slice of that kind until it goes on. */
+void stack__go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip);
+/* The thread is in user code again, which it left with resume_ip to go on at. */
+void stack__back_in_user(struct stack *s, const struct branch *b, uint64_t resume_ip);
+
+/* rules_entry.c: the kernel itself is traced. */
+void stack__on_enter(struct stack *s, const struct branch *b);
+void stack__on_leave(struct stack *s, const struct branch *b);
+/* Tracing ends, and goes on, within the kernel: the thread sleeps between, mostly. */
+void stack__on_kernel_stop(struct stack *s, const struct branch *b);
+void stack__resume_in_kernel(struct stack *s, const struct branch *b);
 
 #endif

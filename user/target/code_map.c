@@ -17,6 +17,7 @@ struct code_map {
 	VEC(struct code_range) ranges; /* disjoint, ascending */
 	/* The index that was right last time. Only a hint, so that threads may race for it. */
 	size_t last;
+	unsigned int replaced;
 };
 
 struct code_map *code_map__new(void)
@@ -30,6 +31,11 @@ void code_map__free(struct code_map *map)
 		return;
 	VEC_FINI(&map->ranges);
 	free(map);
+}
+
+bool code_map__is_empty(const struct code_map *map)
+{
+	return !map->ranges.n;
 }
 
 /* The first range that ends behind ip. */
@@ -82,6 +88,8 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 	if (reserve_two(map))
 		return -ENOMEM;
 	from = first_behind(map, start);
+	if (from < map->ranges.n && map->ranges.v[from].start < added.end)
+		map->replaced++;
 	if (from < map->ranges.n && map->ranges.v[from].start < start) {
 		struct code_range *old = &map->ranges.v[from], rest = *old;
 
@@ -101,6 +109,11 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 		cut_front(&map->ranges.v[to], added.end);
 	replace(map, from, to, added);
 	return 0;
+}
+
+unsigned int code_map__replaced(const struct code_map *map)
+{
+	return map->replaced;
 }
 
 static const struct code_range *find_range(struct code_map *map, uint64_t ip)

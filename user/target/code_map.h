@@ -25,6 +25,12 @@ void code_map__free(struct code_map *map);
 int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t pgoff,
 		  struct elf_image *image);
 
+/* How often code has been added in the place of other code. */
+unsigned int code_map__replaced(const struct code_map *map);
+
+/* Nothing has been added yet. */
+bool code_map__is_empty(const struct code_map *map);
+
 /* A place in the code. */
 struct code_place {
 	const struct function *function; /* never NULL */

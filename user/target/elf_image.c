@@ -19,7 +19,7 @@ static bool is_inside(uint64_t offset, uint64_t len, uint64_t size)
 }
 
 /* Whether the headers can be believed. 0, -ENOEXEC or -EIO. */
-static int check_header(const uint8_t *data, size_t size)
+static int check_header(const uint8_t *data, size_t size, bool is_core)
 {
 	Elf64_Ehdr ehdr;
 
@@ -29,7 +29,8 @@ static int check_header(const uint8_t *data, size_t size)
 		return -EIO;
 	memcpy(&ehdr, data, sizeof(ehdr));
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
-	    ehdr.e_machine != EM_X86_64 || (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN))
+	    ehdr.e_machine != EM_X86_64 || (ehdr.e_type == ET_CORE) != is_core ||
+	    (!is_core && ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN))
 		return -ENOEXEC;
 	/* PN_XNUM, an escape for 65535 segments or more, is no program's. */
 	if (ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_phnum == PN_XNUM ||
@@ -195,9 +196,9 @@ static void load_build_id(struct elf_image *image)
 }
 
 /* Takes over nothing; 0, -ENOEXEC, -EIO or -ENOMEM. */
-static int parse(struct elf_image *image)
+static int parse(struct elf_image *image, bool is_core)
 {
-	int err = check_header(image->data, image->size);
+	int err = check_header(image->data, image->size, is_core);
 
 	if (err)
 		return err;
@@ -255,7 +256,7 @@ static struct elf_image *finish(struct elf_image *image, int err)
 	return image;
 }
 
-struct elf_image *elf_image__open(int fd, const char *name)
+static struct elf_image *open_image(int fd, const char *name, bool is_core)
 {
 	struct elf_image *image;
 	struct stat st;
@@ -276,7 +277,17 @@ struct elf_image *elf_image__open(int fd, const char *name)
 	image->data = data;
 	image->size = (size_t)st.st_size;
 	image->is_mapped = true;
-	return finish(image, parse(image));
+	return finish(image, parse(image, is_core));
+}
+
+struct elf_image *elf_image__open(int fd, const char *name)
+{
+	return open_image(fd, name, false);
+}
+
+struct elf_image *elf_image__open_core(int fd, const char *name)
+{
+	return open_image(fd, name, true);
 }
 
 /* An image of a copy of the bytes, not parsed yet. */
@@ -300,7 +311,7 @@ struct elf_image *elf_image__from_bytes(const void *bytes, size_t len, const cha
 {
 	struct elf_image *image = copy_bytes(bytes, len, name);
 
-	return image ? finish(image, parse(image)) : NULL;
+	return image ? finish(image, parse(image, false)) : NULL;
 }
 
 /* The one segment and the one function of code without an ELF file. 0, -ENOEXEC or -ENOMEM. */

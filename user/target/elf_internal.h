@@ -78,7 +78,9 @@ struct elf_image {
 	bool has_debug;		 /* debug has been looked for */
 };
 
-/* elf_image.c: the segment that holds vaddr, or NULL. */
+/* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */
+struct elf_image *elf_image__open_core(int fd, const char *name);
+/* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
 /* Whether vaddr lies in an executable section. */
 bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
@@ -112,6 +114,8 @@ const struct function *function_entry__named(struct function_entry *entry);
 
 /* elf_symbols.c: fills image->symbols. 0 or -ENOMEM. */
 int elf_image__load_symbols(struct elf_image *image);
+/* Sorts the symbols that were pushed, and gives each its size. */
+void elf_image__settle_symbols(struct elf_image *image);
 /* The first entry at exactly vaddr, or NULL. */
 struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t vaddr);
 

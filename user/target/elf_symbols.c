@@ -245,6 +245,16 @@ static void settle_sizes(struct elf_image *image)
 	}
 }
 
+void elf_image__settle_symbols(struct elf_image *image)
+{
+	if (image->symbols.n)
+		qsort(image->symbols.v, image->symbols.n, sizeof(*image->symbols.v),
+		      compare_entries);
+	drop_repeated(&image->symbols);
+	settle_sizes(image);
+	image->has_symbols = true;
+}
+
 int elf_image__load_symbols(struct elf_image *image)
 {
 	int err;
@@ -256,12 +266,7 @@ int elf_image__load_symbols(struct elf_image *image)
 		VEC_FINI(&image->symbols);
 		return err;
 	}
-	if (image->symbols.n)
-		qsort(image->symbols.v, image->symbols.n, sizeof(*image->symbols.v),
-		      compare_entries);
-	drop_repeated(&image->symbols);
-	settle_sizes(image);
-	image->has_symbols = true;
+	elf_image__settle_symbols(image);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mtbpf_shared.h"
+#include "util/address.h"
 
 static void add(struct slice_args *args, struct fxt_arg arg)
 {
@@ -102,5 +103,7 @@ const char *slice__category(const struct call *call)
 	default:
 		break;
 	}
+	if (address__is_kernel(call->entry_ip))
+		return "kernel";
 	return call->function && is_shared_object(call->function->module) ? "library" : "user";
 }

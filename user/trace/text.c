@@ -3,19 +3,32 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
 
+#include "target/kernel_image.h"
 #include "trace/label.h"
 #include "trace/timeline.h"
+#include "util/address.h"
+
+/* A module's functions have "[module]" in their names. */
+static const char *suffix(const struct call *call)
+{
+	bool is_kernel = call->function && address__is_kernel(call->entry_ip) &&
+			 !strcmp(call->function->module, KERNEL_MODULE);
+
+	return is_kernel ? " " KERNEL_MODULE : "";
+}
 
 static int print_call(FILE *out, pid_t tid, const struct call *call, uint64_t base_ns)
 {
 	char buf[LABEL_SIZE];
 	size_t len;
 
-	return fprintf(out, "%d %" PRIu32 " %" PRIu64 " %" PRIu64 " %s\n", tid, call->depth,
+	return fprintf(out, "%d %" PRIu32 " %" PRIu64 " %" PRIu64 " %s%s\n", tid, call->depth,
 		       timeline__relative(base_ns, call->start_ns),
 		       timeline__relative(base_ns, call->end_ns),
-		       label__clean(buf, call__name(call), &len));
+		       label__clean(buf, call__name(call), &len), suffix(call));
 }
 
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns)

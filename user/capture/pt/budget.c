@@ -35,8 +35,7 @@ int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
 	if (budget__allows(max, n, aux_size))
 		return 0;
 	log__error("%zu %s%s with %s of trace each need %s, and -max-memory allows %s", n,
-		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s",
-		   units__format_size(each, aux_size),
+		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, aux_size),
 		   units__format_size(all, (uint64_t)n * aux_size), units__format_size(most, max));
 	suggest(max, n, aux_size, by_cpu);
 	return -EINVAL;

@@ -92,3 +92,23 @@ void pt_explain__no_controller(const char *path)
 		  "cgroup.subtree_control'; not where a v1 hierarchy has perf_event",
 		  path);
 }
+
+void pt_explain__open_kernel(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		log__error("cannot trace the kernel: %s", strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
+			  "leave -trace-include-kernel out",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case EOPNOTSUPP:
+		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
+		log__hint("leave -trace-include-kernel out: the time in the kernel shows as "
+			  "[syscall] and [untraced]");
+		return;
+	default:
+		pt_explain__open(err, 0);
+	}
+}

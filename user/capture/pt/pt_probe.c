@@ -25,14 +25,14 @@ static uint64_t config_of(const struct pt_pmu *pmu)
 	return config;
 }
 
-int pt_probe__open(const struct pt_pmu *pmu)
+int pt_probe__open(const struct pt_pmu *pmu, bool kernel)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = pmu->type,
 		.config = config_of(pmu),
 		.disabled = 1,
-		.exclude_kernel = 1,
+		.exclude_kernel = !kernel,
 		.exclude_hv = 1,
 	};
 	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);

@@ -3,14 +3,17 @@
 #ifndef MTBPF_CAPTURE_PT_PT_PROBE_H
 #define MTBPF_CAPTURE_PT_PT_PROBE_H
 
+#include <stdbool.h>
+
 #include "capture/pt/pmu.h"
 #include "capture/pt/pt_ring.h"
 
 /*
- * Opens an Intel PT event on this thread, and closes it. 0 or -errno: -EACCES, -EPERM no right to;
- * -EBUSY somebody records a CPU. Prints nothing.
+ * Opens an Intel PT event on this thread, of user code or of the kernel's too, and closes it. 0 or
+ * -errno: -EACCES, -EPERM no right to; -EBUSY somebody records a CPU; -EOPNOTSUPP user code only.
+ * Prints nothing.
  */
-int pt_probe__open(const struct pt_pmu *pmu);
+int pt_probe__open(const struct pt_pmu *pmu, bool kernel);
 
 /*
  * Records this thread through a hit of a probe of our own, and looks whether the trace ended there

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "capture/kernel_copy.h"
 #include "util/log.h"
 #include "util/units.h"
 
@@ -74,7 +75,7 @@ static int read_sideband(struct source *s, struct recording *rec)
 		err = recording__add_map(rec, &s->pending.maps.v[i]);
 	for (size_t i = 0; i < s->pending.losses.n && !err; i++)
 		err = recording__add_loss(rec, &s->pending.losses.v[i]);
-	return err ? err : switches__add_to(&s->sideband.switches, rec);
+	return err ? err : switch_log__add_to(&s->sideband.log, rec);
 }
 
 /* The kernel's own code in the target, which runs at return probes and single-stepped ones. */
@@ -132,6 +133,9 @@ int pt_source__read(struct source *s, struct recording *rec)
 	if (!err)
 		err = read_aux(s, rec, last.tsc);
 	warn_left_out(s);
+	/* Our BPF program is still loaded: its code is in the trace too. */
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", &rec->kernel);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;

@@ -42,7 +42,7 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 		/* A sibling goes with its leader. */
 		.disabled = leader < 0,
 		.enable_on_exec = leader < 0 && config->from_exec,
-		.exclude_kernel = 1,
+		.exclude_kernel = !config->kernel,
 		.exclude_hv = 1,
 	};
 

@@ -25,6 +25,7 @@ struct pt_ring_config {
 	uint64_t pt_config;
 	size_t aux_size;
 	enum pt_freeze freeze;
+	bool kernel;			 /* the kernel's code as well */
 	bool from_exec;			 /* record from the process's execve on, not before */
 	const struct uprobe_spec *probe; /* NULL: nothing triggers */
 	uint32_t tracepoint;		 /* see uprobe_group; 0 for a probe of its own */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/pt/explain.h"
+#include "capture/kernel_access.h"
 #include "capture/pt/budget.h"
 #include "capture/pt/pt_probe.h"
 #include "target/process.h"
@@ -29,7 +30,7 @@ static int pt__probe(void)
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
-	err = pt_probe__open(&pmu);
+	err = pt_probe__open(&pmu, false);
 	if (err)
 		pt_explain__open(err, 0);
 	return err;
@@ -51,6 +52,24 @@ int pt_source__watch_fd(struct source *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* What would make a trace of the kernel useless, or impossible, is known before the target is
+ * touched. */
+static int check_kernel(const struct source *s)
+{
+	const struct kernel_refusal *refusal = kernel_access__try();
+	int err;
+
+	if (refusal) {
+		log__error("cannot trace the kernel: %s", refusal->what);
+		log__hint("%s; or leave -trace-include-kernel out", refusal->remedy);
+		return refusal->err;
+	}
+	err = pt_probe__open(&s->pmu, true);
+	if (err)
+		pt_explain__open_kernel(err);
+	return err == -EOPNOTSUPP ? -ENODEV : err;
+}
+
 static int open_all(struct source *s)
 {
 	int err;
@@ -59,6 +78,9 @@ static int open_all(struct source *s)
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
+	err = s->config.kernel ? check_kernel(s) : 0;
+	if (err)
+		return err;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (!s->config.cgroup)
 		s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
@@ -66,10 +88,11 @@ static int open_all(struct source *s)
 		.pmu_type = s->pmu.type,
 		.aux_size = aux_size(s->config.snapshot_size),
 		.probe = s->config.probe,
+		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
 		.by_cpu = s->config.cgroup != NULL,
 	};
-	s->sideband.switches.ring_size = s->ring_config.aux_size;
+	s->sideband.log.ring_size = s->ring_config.aux_size;
 	if (s->epoll_fd < 0 || (!s->config.cgroup && s->pid_fd < 0))
 		return -errno;
 	err = pt_timing__config(&s->config.timing, &s->pmu, &s->ring_config.pt_config);
@@ -110,7 +133,7 @@ static int pt__start(struct source *s)
 {
 	int err = perf_clock__now(&s->first);
 
-	s->sideband.switches.start_ns = s->first.perf_ns;
+	s->sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
 		err = pt_source__note_initial(s);
 	for (size_t i = 0; i < s->rings.n && !err; i++)

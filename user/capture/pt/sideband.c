@@ -56,7 +56,7 @@ void sideband__fini(struct sideband *s)
 	VEC_FINI(&s->started);
 	VEC_FINI(&s->ended);
 	VEC_FINI(&s->joined);
-	switches__fini(&s->switches);
+	switch_log__fini(&s->log);
 }
 
 static bool is_foreign(const struct sideband *s, uint32_t pid)
@@ -156,7 +156,7 @@ static int on_switched_in(struct sideband *s, const struct record_id *id)
 			return -ENOMEM;
 		*joined = thread;
 	}
-	return switches__on(&s->switches, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
+	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
 }
 
 static int on_switch(struct sideband *s, const struct perf_event_header *header,
@@ -164,8 +164,7 @@ static int on_switch(struct sideband *s, const struct perf_event_header *header,
 {
 	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
 		return on_switched_in(s, id);
-	return switches__off(&s->switches, (int)id->cpu, id->time_ns, (pid_t)id->pid,
-			     (pid_t)id->tid);
+	return switch_log__off(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid, (pid_t)id->tid);
 }
 
 /*
@@ -176,8 +175,8 @@ static int on_itrace_start(struct sideband *s, const struct record_id *id)
 {
 	if (!recording__find_thread(s->rec, (pid_t)id->pid, (pid_t)id->tid))
 		return 0;
-	return switches__began(&s->switches, (int)id->cpu, id->time_ns, (pid_t)id->pid,
-			       (pid_t)id->tid);
+	return switch_log__began(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid,
+				 (pid_t)id->tid);
 }
 
 /* What only rings by CPU have to say. */
@@ -193,9 +192,9 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 	case PERF_RECORD_ITRACE_START:
 		return on_itrace_start(s, id);
 	case PERF_RECORD_AUX:
-		return switches__traced(&s->switches, (int)id->cpu, id->time_ns, aux->aux_offset);
+		return switch_log__traced(&s->log, (int)id->cpu, id->time_ns, aux->aux_offset);
 	case PERF_RECORD_LOST:
-		return of_pt ? 0 : switches__lost(&s->switches, (int)id->cpu, id->time_ns);
+		return of_pt ? 0 : switch_log__lost(&s->log, (int)id->cpu, id->time_ns);
 	}
 	return 0;
 }
@@ -241,7 +240,7 @@ int sideband__drain(struct sideband *s, struct perf_ring *ring)
 
 static bool is_over(const struct sideband *s, pid_t pid)
 {
-	return !process__alive(pid) && !switches__has(&s->switches, pid);
+	return !process__alive(pid) && !switch_log__has(&s->log, pid);
 }
 
 static void forget_maps(struct recording *rec, pid_t pid)

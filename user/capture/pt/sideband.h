@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "capture/pt/perf_ring.h"
-#include "capture/pt/switches.h"
+#include "capture/pt/switch_log.h"
 #include "capture/recording.h"
 
 struct sideband {
@@ -16,7 +16,7 @@ struct sideband {
 	VEC(pid_t) started;    /* threads that began, for the caller to follow and clear */
 	VEC(pid_t) ended;
 	/* Rings by CPU: */
-	struct switches switches;
+	struct switch_log log;
 	VEC(struct rec_thread) joined; /* threads that came from elsewhere, likewise */
 	size_t maps_kept;	       /* how many maps there were when it was last tidied up */
 };

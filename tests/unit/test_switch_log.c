@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/pt/switches.h"
+#include "capture/pt/switch_log.h"
 
 enum { RING = 4096 };
 
 struct fixture {
-	struct switches switches;
+	struct switch_log log;
 	char text[512];
 };
 
@@ -22,8 +22,8 @@ static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	f->switches.ring_size = RING;
-	f->switches.start_ns = 100;
+	f->log.ring_size = RING;
+	f->log.start_ns = 100;
 	*state = f;
 	return 0;
 }
@@ -32,7 +32,7 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
-	switches__fini(&f->switches);
+	switch_log__fini(&f->log);
 	free(f);
 	return 0;
 }
@@ -44,7 +44,7 @@ static const char *text_of(struct fixture *f)
 	size_t n = 0;
 
 	recording__init(&rec);
-	assert_int_equal(switches__add_to(&f->switches, &rec), 0);
+	assert_int_equal(switch_log__add_to(&f->log, &rec), 0);
 	f->text[0] = '\0';
 	for (size_t i = 0; i < rec.switches.n; i++) {
 		const struct rec_switch *sw = &rec.switches.v[i];
@@ -60,12 +60,12 @@ static const char *text_of(struct fixture *f)
 
 static void on(struct fixture *f, int cpu, uint64_t time_ns, pid_t tid)
 {
-	assert_int_equal(switches__on(&f->switches, cpu, time_ns, tid / 10 * 10, tid), 0);
+	assert_int_equal(switch_log__on(&f->log, cpu, time_ns, tid / 10 * 10, tid), 0);
 }
 
 static void off(struct fixture *f, int cpu, uint64_t time_ns, pid_t tid)
 {
-	assert_int_equal(switches__off(&f->switches, cpu, time_ns, tid / 10 * 10, tid), 0);
+	assert_int_equal(switch_log__off(&f->log, cpu, time_ns, tid / 10 * 10, tid), 0);
 }
 
 static void test_cpus_are_merged_by_time(void **state)
@@ -96,7 +96,7 @@ static void test_who_left_before_the_start_is_nobody(void **state)
 
 	off(f, 0, 90, 11);
 	/* A thread that is being released has no tid. */
-	assert_int_equal(switches__off(&f->switches, 1, 130, -1, -1), 0);
+	assert_int_equal(switch_log__off(&f->log, 1, 130, -1, -1), 0);
 	assert_string_equal(text_of(f), "90/0:0 130/1:0");
 }
 
@@ -104,9 +104,9 @@ static void test_began_counts_where_nothing_else_is_known(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(switches__began(&f->switches, 0, 105, 10, 11), 0);
+	assert_int_equal(switch_log__began(&f->log, 0, 105, 10, 11), 0);
 	on(f, 1, 110, 21);
-	assert_int_equal(switches__began(&f->switches, 1, 120, 10, 11), 0);
+	assert_int_equal(switch_log__began(&f->log, 1, 120, 10, 11), 0);
 	assert_string_equal(text_of(f), "105/0:11 110/1:21");
 }
 
@@ -115,7 +115,7 @@ static void test_after_a_loss_nobody_is_known(void **state)
 	struct fixture *f = *state;
 
 	on(f, 0, 110, 11);
-	assert_int_equal(switches__lost(&f->switches, 0, 200), 0);
+	assert_int_equal(switch_log__lost(&f->log, 0, 200), 0);
 	on(f, 0, 210, 12);
 	assert_string_equal(text_of(f), "110/0:11 110/0:0 210/0:12");
 }
@@ -129,7 +129,7 @@ static void trace(struct fixture *f, int cpu, uint64_t from_ns, uint64_t to_ns)
 		on(f, cpu, t, 11);
 		off(f, cpu, t + 4, 11);
 		head += RING / 3;
-		assert_int_equal(switches__traced(&f->switches, cpu, t + 5, head % RING), 0);
+		assert_int_equal(switch_log__traced(&f->log, cpu, t + 5, head % RING), 0);
 	}
 }
 
@@ -141,13 +141,13 @@ static void test_what_the_ring_still_holds_is_kept(void **state)
 	trace(f, 0, 110, 10000);
 	on(f, 1, 105, 21);
 	recording__init(&rec);
-	assert_int_equal(switches__add_to(&f->switches, &rec), 0);
+	assert_int_equal(switch_log__add_to(&f->log, &rec), 0);
 	/* Two rings at most, and one at least; the other CPU's is as old as it was. */
 	assert_in_range(rec.switches.n, 2 * 4 + 1, 2 * 8 + 1);
 	assert_int_equal(rec.switches.v[0].time_ns, 105);
 	assert_in_range(rec.switches.v[1].time_ns, 9900, 9970);
-	assert_true(switches__has(&f->switches, 20));
-	assert_false(switches__has(&f->switches, 30));
+	assert_true(switch_log__has(&f->log, 20));
+	assert_false(switch_log__has(&f->log, 30));
 	recording__fini(&rec);
 }
 

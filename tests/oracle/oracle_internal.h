@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the decoder's files: its state, and how it becomes branches. */
-#ifndef MTBPF_DECODE_INTERNAL_H
-#define MTBPF_DECODE_INTERNAL_H
+/* Between the oracle's files: its state, and how it becomes branches. */
+#ifndef MTBPF_TESTS_ORACLE_INTERNAL_H
+#define MTBPF_TESTS_ORACLE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +51,8 @@ int decoder__end_sync(struct decoder *d);
 /* The thread came to ip, where decoder__end_async() says that it left. */
 int decoder__leave_at(struct decoder *d, uint64_t ip);
 int decoder__end_async(struct decoder *d, uint64_t at);
+/* The kernel is traced: an interrupt or exception before the instruction at `from`. */
+int decoder__enter(struct decoder *d, uint64_t from, uint64_t to);
 /* One a break, however many errors follow before tracing goes on. */
 int decoder__gap(struct decoder *d, enum gap_reason reason, uint64_t ip);
 

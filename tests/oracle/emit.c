@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What the decoder hands on, from blocks and events. */
-#include "decode/decode_internal.h"
+#include "oracle/oracle_internal.h"
+
+#include "util/address.h"
 
 int decoder__hand_on(struct decoder *d, struct branch *branch)
 {
@@ -37,9 +39,14 @@ struct insn decoder__fetch(struct decoder *d, uint64_t ip)
 	return insn;
 }
 
-static uint8_t kind_of(const struct insn *insn)
+static uint8_t kind_of(const struct insn *insn, uint64_t ip)
 {
 	switch ((enum insn_class)insn->cls) {
+	case INSN_SYSCALL:
+		return BRANCH_ENTER;
+	case INSN_FAR:
+		/* In user code it is a jump to other user code. */
+		return address__is_kernel(ip) ? BRANCH_LEAVE : BRANCH_JUMP;
 	case INSN_CALL:
 	case INSN_CALL_INDIRECT:
 		return BRANCH_CALL;
@@ -56,7 +63,7 @@ int decoder__resolve(struct decoder *d, uint64_t to)
 {
 	struct branch branch = {.from = d->last_ip,
 				.to = to,
-				.kind = kind_of(&d->last_insn),
+				.kind = kind_of(&d->last_insn, d->last_ip),
 				.len = d->last_insn.len};
 
 	if (!d->pending)
@@ -92,6 +99,13 @@ int decoder__end_async(struct decoder *d, uint64_t at)
 
 	d->tracing = false;
 	d->async_ip = at;
+	return decoder__hand_on(d, &branch);
+}
+
+int decoder__enter(struct decoder *d, uint64_t from, uint64_t to)
+{
+	struct branch branch = {.kind = BRANCH_ENTER, .from = from, .to = to};
+
 	return decoder__hand_on(d, &branch);
 }
 

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Packets to branches: ours against libipt's block decoder, which gets the code its fastest way
+ * (pt_iscache, all of it kept mapped) and hands on nothing. For each recording given: medians of
+ * rounds that take turns, so that what else happens on the machine happens to all of them.
+ */
+#include <intel-pt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/recording.h"
+#include "decode/decode.h"
+#include "util/clock.h"
+
+#define ROUNDS 5
+
+struct result {
+	uint64_t ns;
+	uint64_t insns, branches, handed_on, gaps;
+	long peak_kb; /* beyond what was there before */
+};
+
+/* VmHWM, or another line of /proc/self/status, in KB. */
+static long status_kb(const char *key)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	long kb = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			sscanf(line + strlen(key), ": %ld", &kb);
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+/* Forgets the peak so far (Linux: proc(5), clear_refs). */
+static long reset_peak(void)
+{
+	FILE *f = fopen("/proc/self/clear_refs", "w");
+
+	if (f) {
+		fputs("5", f);
+		fclose(f);
+	}
+	return status_kb("VmRSS");
+}
+
+struct counts {
+	uint64_t branches, handed_on;
+};
+
+static int count(void *ctx, const struct branch *b)
+{
+	struct counts *counts = ctx;
+
+	counts->branches += b->n_branches;
+	counts->handed_on++;
+	return 0;
+}
+
+static void run_ours(const struct recording *rec, bool all, unsigned int jobs, struct result *out)
+{
+	struct decode_totals totals = {0};
+	struct counts counts = {0};
+	long before = reset_peak();
+	uint64_t start = clock__now_ns();
+	struct images *images = images__new(rec);
+
+	for (size_t i = 0; i < rec->aux.n; i++) {
+		struct code_map *map = code_map__new();
+
+		decode__run(&(struct decode_request){.rec = rec,
+						     .aux = &rec->aux.v[i],
+						     .images = images,
+						     .map = map,
+						     .fn = count,
+						     .ctx = &counts,
+						     .totals = &totals,
+						     .all_branches = all,
+						     .jobs = jobs});
+		code_map__free(map);
+	}
+	images__free(images);
+	*out = (struct result){.ns = clock__now_ns() - start,
+			       .insns = totals.insns,
+			       .branches = counts.branches,
+			       .handed_on = counts.handed_on,
+			       .peak_kb = status_kb("VmHWM") - before};
+	for (int reason = 0; reason < GAP_REASONS; reason++)
+		out->gaps += totals.gaps[reason];
+}
+
+static void run_events(const struct recording *rec, struct result *out)
+{
+	run_ours(rec, false, 1, out);
+}
+
+static void run_all(const struct recording *rec, struct result *out)
+{
+	run_ours(rec, true, 1, out);
+}
+
+static void run_parallel(const struct recording *rec, struct result *out)
+{
+	run_ours(rec, false, 0, out);
+}
+
+/* libipt takes code from files only. */
+static int add_bytes(struct pt_image_section_cache *cache, const struct recording *rec,
+		     const struct rec_map *map)
+{
+	char path[64];
+
+	for (size_t i = 0; i < rec->images.n; i++) {
+		const struct rec_image *image = &rec->images.v[i];
+		int fd;
+
+		if (strcmp(image->path, map->path))
+			continue;
+		fd = memfd_create("image", 0);
+		if (fd < 0 || write(fd, image->data, image->size) != (ssize_t)image->size)
+			return -1;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		return pt_iscache_add_file(cache, path, 0, image->size, map->start);
+	}
+	return -1;
+}
+
+static void add_images(struct pt_image *image, struct pt_image_section_cache *cache,
+		       const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->maps.n; i++) {
+		const struct rec_map *map = &rec->maps.v[i];
+		int id;
+
+		if (map->pid != pid)
+			continue;
+		id = map->path[0] == '/' ? pt_iscache_add_file(cache, map->path, map->pgoff,
+							       map->len, map->start)
+					 : add_bytes(cache, rec, map);
+		if (id < 0 || pt_image_add_cached(image, cache, id, NULL) < 0)
+			fprintf(stderr, "bench_decode: libipt cannot have %s\n", map->path);
+	}
+}
+
+static void run_blocks(struct pt_block_decoder *decoder, struct result *out)
+{
+	int status = 0;
+
+	while (status >= 0) {
+		struct pt_event event;
+		struct pt_block block;
+
+		while (status >= 0 && status & pts_event_pending)
+			status = pt_blk_event(decoder, &event, sizeof(event));
+		if (status < 0 || status & pts_eos)
+			break;
+		block.ninsn = 0;
+		status = pt_blk_next(decoder, &block, sizeof(block));
+		out->insns += block.ninsn;
+	}
+	out->gaps += status < 0 && status != -pte_eos;
+}
+
+static void run_libipt_on(const struct recording *rec, const struct rec_aux *aux,
+			  struct pt_image_section_cache *cache, struct result *out)
+{
+	struct pt_config config;
+	struct pt_block_decoder *decoder;
+
+	pt_config_init(&config);
+	config.begin = aux->data;
+	config.end = aux->data + aux->size;
+	config.mtc_freq = (uint8_t)rec->pt.mtc_freq;
+	config.nom_freq = (uint8_t)rec->pt.nom_freq;
+	config.cpuid_0x15_ebx = rec->pt.tsc_ctc_num;
+	config.cpuid_0x15_eax = rec->pt.tsc_ctc_den;
+	decoder = pt_blk_alloc_decoder(&config);
+	if (!decoder)
+		return;
+	add_images(pt_blk_get_image(decoder), cache, rec, aux->pid);
+	while (pt_blk_sync_forward(decoder) >= 0)
+		run_blocks(decoder, out);
+	pt_blk_free_decoder(decoder);
+}
+
+static void run_libipt(const struct recording *rec, struct result *out)
+{
+	struct pt_image_section_cache *cache = pt_iscache_alloc("bench");
+	long before = reset_peak();
+	uint64_t start = clock__now_ns();
+
+	*out = (struct result){0};
+	pt_iscache_set_limit(cache, 1ull << 32);
+	for (size_t i = 0; i < rec->aux.n; i++)
+		run_libipt_on(rec, &rec->aux.v[i], cache, out);
+	out->ns = clock__now_ns() - start;
+	out->peak_kb = status_kb("VmHWM") - before;
+	pt_iscache_free(cache);
+}
+
+static const struct decoder {
+	const char *name;
+	void (*run)(const struct recording *rec, struct result *out);
+} decoders[] = {
+	{"libipt", run_libipt},
+	{"calls, 1 thread", run_events},
+	{"all, 1 thread", run_all},
+	{"calls, every CPU", run_parallel},
+};
+#define DECODERS (sizeof(decoders) / sizeof(decoders[0]))
+
+static int by_time(const void *a, const void *b)
+{
+	const struct result *x = a, *y = b;
+
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+static void print_result(const struct decoder *decoder, const struct result *r, uint64_t bytes,
+			 uint64_t branches, uint64_t libipt_ns)
+{
+	double s = (double)r->ns / 1e9;
+
+	printf("  %-17s %7.3f s %7.1f MB/s %7.1f M branches/s %6.1fx %8.1f MB peak  %" PRIu64
+	       " insns, %" PRIu64 " handed on, %" PRIu64 " gaps\n",
+	       decoder->name, s, (double)bytes / 1e6 / s, (double)branches / 1e6 / s,
+	       (double)libipt_ns / (double)r->ns, (double)r->peak_kb / 1e3, r->insns, r->handed_on,
+	       r->gaps);
+}
+
+static void bench(const struct recording *rec, const char *path)
+{
+	struct result results[DECODERS][ROUNDS];
+	uint64_t bytes = 0, branches;
+
+	for (size_t i = 0; i < rec->aux.n; i++)
+		bytes += rec->aux.v[i].size;
+	for (int round = 0; round < ROUNDS; round++)
+		for (size_t i = 0; i < DECODERS; i++)
+			decoders[i].run(rec, &results[i][round]);
+	for (size_t i = 0; i < DECODERS; i++)
+		qsort(results[i], ROUNDS, sizeof(results[i][0]), by_time);
+	branches = results[1][ROUNDS / 2].branches;
+	printf("%s: %.1f MB of PT, %.1f M branches taken\n", path, (double)bytes / 1e6,
+	       (double)branches / 1e6);
+	for (size_t i = 0; i < DECODERS; i++)
+		print_result(&decoders[i], &results[i][ROUNDS / 2], bytes, branches,
+			     results[0][ROUNDS / 2].ns);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		fprintf(stderr, "usage: bench_decode RECORDING...\n");
+		return 2;
+	}
+	for (int i = 1; i < argc; i++) {
+		struct recording rec;
+
+		recording__init(&rec);
+		if (recording__read(&rec, argv[i]))
+			return 1;
+		bench(&rec, argv[i]);
+		recording__fini(&rec);
+	}
+	return 0;
+}

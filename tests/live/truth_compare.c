@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "truth_compare.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <cmocka.h>
+
+#include "capture/recording.h"
+#include "decode/decode.h"
+#include "stack/stack.h"
+
+/* One call or return as it really was. */
+struct true_event {
+	pid_t tid;
+	bool is_call;
+	uint64_t to;
+	long depth;
+};
+
+struct truth_log {
+	VEC(struct true_event) events;
+};
+
+/* A thread's decoded calls and returns, compared with its true ones from the last to the first. */
+struct seen_event {
+	bool is_call;
+	uint64_t to;
+	long level;
+	const struct function *top;
+	const struct function *function; /* that holds `to` */
+};
+
+struct comparison {
+	struct stack *stack;
+	struct code_map *map;
+	VEC(struct seen_event) seen;
+};
+
+static void read_truth(struct truth_log *log, const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char kind[16];
+	struct true_event e;
+
+	assert_non_null(f);
+	while (fscanf(f, "%d %*u %15s %" SCNx64 " %ld", &e.tid, kind, &e.to, &e.depth) == 4) {
+		struct true_event *out = VEC_PUSH(&log->events);
+
+		e.is_call = !strcmp(kind, "call");
+		assert_non_null(out);
+		*out = e;
+	}
+	fclose(f);
+}
+
+static int on_branch(void *ctx, const struct branch *b)
+{
+	struct comparison *c = ctx;
+	struct seen_event *seen;
+	struct code_place place = {0};
+	int err = stack__branch(c->stack, b);
+
+	if (err || (b->kind != BRANCH_CALL && b->kind != BRANCH_RETURN))
+		return err;
+	if (b->kind == BRANCH_CALL && b->to == b->from + b->len)
+		return 0;
+	code_map__find(c->map, b->to, &place);
+	seen = VEC_PUSH(&c->seen);
+	if (!seen)
+		return -1;
+	*seen = (struct seen_event){b->kind == BRANCH_CALL, b->to, stack__level(c->stack),
+				    stack__top(c->stack), place.function};
+	return 0;
+}
+
+/* A PLT stub's frame carries the stub's name until it has jumped on. */
+static void compare_one(const struct true_event *t, const struct seen_event *s, long offset,
+			size_t i)
+{
+	if (t->to != s->to || t->is_call != s->is_call || t->depth != s->level + offset ||
+	    s->top != s->function)
+		print_message("event %zu: truth %s %#" PRIx64 " depth %ld, decoded %s %#" PRIx64
+			      " depth %ld in %s (%s)\n",
+			      i, t->is_call ? "call" : "return", t->to, t->depth,
+			      s->is_call ? "call" : "return", s->to, s->level + offset,
+			      s->top ? s->top->name : "?", s->function ? s->function->name : "?");
+	assert_int_equal(t->is_call, s->is_call);
+	assert_int_equal(t->to, s->to);
+	assert_int_equal(t->depth, s->level + offset);
+	assert_ptr_equal(s->top, s->function);
+}
+
+static size_t compare(const struct truth_log *log, const struct comparison *c, pid_t tid)
+{
+	VEC(const struct true_event *) mine = {0};
+	const struct true_event **v;
+	size_t n = c->seen.n, skip;
+	long offset;
+
+	for (size_t i = 0; i < log->events.n; i++) {
+		if (log->events.v[i].tid != tid)
+			continue;
+		v = VEC_PUSH(&mine);
+		*v = &log->events.v[i];
+	}
+	/* A wrapped ring has lost the oldest; the newest are the same. */
+	assert_true(n <= mine.n);
+	skip = mine.n - n;
+	offset = n ? mine.v[skip]->depth - c->seen.v[0].level : 0;
+	for (size_t i = 0; i < n; i++)
+		compare_one(mine.v[skip + i], &c->seen.v[i], offset, i);
+	VEC_FINI(&mine);
+	return n;
+}
+
+size_t truth_compare__recording(const char *recording, const char *truth)
+{
+	struct truth_log log = {0};
+	struct decode_totals totals = {0};
+	struct recording rec;
+	struct images *images;
+	size_t n = 0;
+
+	recording__init(&rec);
+	assert_int_equal(recording__read(&rec, recording), 0);
+	read_truth(&log, truth);
+	images = images__new(&rec);
+	for (size_t i = 0; i < rec.aux.n; i++) {
+		struct comparison c = {.map = code_map__new()};
+		struct call_tree tree;
+
+		c.stack = stack__new(rec.aux.v[i].pid, rec.aux.v[i].tid, "", c.map);
+		assert_int_equal(
+			decode__thread(&rec, &rec.aux.v[i], images, c.map, on_branch, &c, &totals),
+			0);
+		n += compare(&log, &c, rec.aux.v[i].tid);
+		assert_int_equal(stack__finish(c.stack, &tree), 0);
+		call_tree__fini(&tree);
+		stack__free(c.stack);
+		code_map__free(c.map);
+		VEC_FINI(&c.seen);
+	}
+	for (int reason = 0; reason < GAP_REASONS; reason++)
+		assert_int_equal(totals.gaps[reason], 0);
+	images__free(images);
+	recording__fini(&rec);
+	VEC_FINI(&log.events);
+	return n;
+}

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+/* Streams made packet by packet: what no encoder of ours writes, and what happens around gaps. */
+#include "decode_fixture.h"
+
+#define KERNEL 0xffffffff81000000ull
+
+static void put(struct traced *t, const uint8_t *bytes, unsigned int n)
+{
+	pt_bytes__emit(&t->out, bytes, n);
+}
+
+static void put_tsc(struct traced *t, uint64_t tsc)
+{
+	uint8_t p[PT_PACKET_MAX];
+
+	t->now = tsc;
+	put(t, p, pt_packet__tsc(p, tsc));
+}
+
+static void put_ip(struct traced *t, enum pt_ip_packet kind, uint64_t ip)
+{
+	uint8_t p[PT_PACKET_MAX];
+
+	put(t, p, pt_packet__ip(p, kind, ip ? PT_IP_SEXT_48 : PT_IP_SUPPRESSED, ip));
+}
+
+static void put_tip(struct traced *t, uint64_t at)
+{
+	put_ip(t, PT_TIP, BASE + at);
+}
+
+/* "TNT": the oldest first. */
+static void put_tnt(struct traced *t, const char *bits)
+{
+	uint8_t p[PT_PACKET_MAX], value = 0;
+	unsigned int n = (unsigned int)strlen(bits);
+
+	for (unsigned int i = 0; i < n; i++)
+		value = (uint8_t)(value << 1 | (bits[i] == 'T'));
+	put(t, p, pt_packet__tnt(p, value, n));
+}
+
+/* ip 0: tracing is off. */
+static void put_psb(struct traced *t, uint64_t tsc, uint64_t ip)
+{
+	uint8_t p[PT_PACKET_MAX];
+
+	put(t, p, pt_packet__psb(p));
+	put_tsc(t, tsc);
+	put(t, p, pt_packet__mode_exec_64(p));
+	if (ip)
+		put_ip(t, PT_FUP, ip);
+	put(t, p, pt_packet__psbend(p));
+}
+
+static void put_ovf(struct traced *t)
+{
+	uint8_t p[PT_PACKET_MAX];
+
+	put(t, p, pt_packet__ovf(p));
+}
+
+/* call *%rax; ret; call *%rax; ret; nop; ret */
+#define SITE_1	0x180
+#define RET_1	0x182
+#define SITE_2	0x183
+#define RET_2	0x185
+#define SMALL	0x186
+#define SMALL_2 0x187
+
+static int set_up(void **state)
+{
+	static const uint8_t calls[] = {0xff, 0xd0, 0xc3, 0xff, 0xd0, 0xc3, 0x90, 0xc3};
+	static const uint8_t handler[] = {0x90, 0x48, 0xcf}; /* nop; iretq */
+	struct rec_map map = {
+		.start = KERNEL, .len = CODE_SIZE, .pid = PID, .tid = PID, .path = "[kernel]"};
+	struct rec_image image = {.path = "[kernel]", .start = KERNEL, .size = CODE_SIZE};
+	struct traced *t = malloc(sizeof(*t));
+	uint8_t code[CODE_SIZE];
+
+	traced__init(t, NO_PSB, NO_TSC, true);
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, handler, sizeof(handler));
+	image.data = code;
+	assert_int_equal(recording__add_map(&t->rec, &map), 0);
+	assert_int_equal(recording__add_image(&t->rec, &image), 0);
+	memcpy(t->rec.images.v[0].data + SITE_1, calls, sizeof(calls));
+	*state = t;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	traced__fini(*state);
+	free(*state);
+	return 0;
+}
+
+static void expect(struct traced *t, enum branch_kind kind, uint32_t n_insns, uint64_t from,
+		   uint64_t to, uint8_t len)
+{
+	struct branch *b = VEC_PUSH(&t->taken.list);
+
+	assert_non_null(b);
+	*b = (struct branch){
+		.from = from, .to = to, .n_insns = n_insns, .kind = (uint8_t)kind, .len = len};
+}
+
+static void expect_gap(struct traced *t, enum gap_reason reason, uint64_t from)
+{
+	expect(t, BRANCH_GAP, 0, from, 0, 0);
+	t->taken.list.v[t->taken.list.n - 1].reason = (uint8_t)reason;
+}
+
+static void check(struct traced *t)
+{
+	traced__decode(t);
+	assert_decoded(t);
+}
+
+/* SDM "Deferred TIPs": TNT bits of later branches come before the TIP. */
+static void test_deferred_tips(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + 8);
+	put_tnt(t, "TTN");
+	put_tip(t, G);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + 8, 0);
+	expect(t, BRANCH_CALL, 1, BASE + 8, BASE + G, 2);
+	expect(t, BRANCH_COND, 1, BASE + G, BASE + G + 3, 2);
+	expect(t, BRANCH_RETURN, 1, BASE + G + 3, BASE + 0xa, 1);
+	/* jne not taken, four nops; jmp; syscall */
+	expect(t, BRANCH_JUMP, 6, BASE + 0x10, BASE + 0x20, 2);
+	expect(t, BRANCH_ENTER, 1, BASE + 0x20, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+}
+
+/* SDM "Indirect Transfer Compression for Returns": RET takes its call away, compressed or not. */
+static void test_a_full_return_takes_its_call_away(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_1);
+	put_tip(t, SITE_2);
+	put_tip(t, SMALL);
+	put_tip(t, SMALL);
+	put_tnt(t, "T");
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SITE_2, 2);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
+	expect(t, BRANCH_RETURN, 2, BASE + SMALL_2, BASE + SMALL, 1);
+	expect(t, BRANCH_RETURN, 2, BASE + SMALL_2, BASE + RET_1, 1);
+	expect(t, BRANCH_END, 0, BASE + RET_1, 0, 0);
+	check(t);
+}
+
+static void test_a_compressed_return_without_a_call_is_a_gap(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SMALL);
+	put_tnt(t, "T");
+	put_tsc(t, 150);
+	put_tip(t, SITE_1);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SMALL, 0);
+	expect_gap(t, GAP_MISMATCH, BASE + SMALL_2);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+	assert_int_equal(t->totals.gap_ns[GAP_MISMATCH], 50);
+}
+
+static void test_calls_are_forgotten_behind_the_64th(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_1);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	for (int i = 0; i < 65; i++) {
+		put_tip(t, i < 64 ? SITE_1 : RET_1);
+		expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + (i < 64 ? SITE_1 : RET_1), 2);
+	}
+	for (int i = 0; i < 65; i++)
+		put_tnt(t, "T");
+	for (int i = 0; i < 64; i++)
+		expect(t, BRANCH_RETURN, 1, BASE + RET_1, BASE + RET_1, 1);
+	expect_gap(t, GAP_MISMATCH, BASE + RET_1);
+	check(t);
+}
+
+/* A PSB forgets them all. */
+static void test_no_return_behind_a_psb_is_compressed(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_1);
+	put_tip(t, SMALL);
+	put_psb(t, 200, BASE + SMALL);
+	put_tnt(t, "T");
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect_gap(t, GAP_MISMATCH, BASE + SMALL_2);
+	check(t);
+}
+
+/* The same bytes at the same code, over and over, but with other calls pending. */
+static void test_what_was_replayed_depends_on_the_calls(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_1);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	for (int i = 0; i < 40; i++) {
+		bool second = i % 3 == 1;
+
+		put_tip(t, SMALL);
+		put_tnt(t, "T");
+		put_tip(t, i % 3 == 0 ? SITE_2 : SITE_1);
+		expect(t, BRANCH_CALL, 1, BASE + (second ? SITE_2 : SITE_1), BASE + SMALL, 2);
+		expect(t, BRANCH_RETURN, 2, BASE + SMALL_2, BASE + (second ? RET_2 : RET_1), 1);
+		expect(t, BRANCH_RETURN, 1, BASE + (second ? RET_2 : RET_1),
+		       BASE + (i % 3 == 0 ? SITE_2 : SITE_1), 1);
+	}
+	expect(t, BRANCH_END, 0, t->taken.list.v[t->taken.list.n - 1].to, 0, 0);
+	check(t);
+}
+
+static void test_a_traced_syscall(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + 0x20);
+	put_ip(t, PT_TIP, KERNEL);
+	put_tip(t, 0x22);
+	put_tip(t, 0x2a);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + 0x20, 0);
+	expect(t, BRANCH_ENTER, 1, BASE + 0x20, KERNEL, 2);
+	expect(t, BRANCH_LEAVE, 2, KERNEL + 1, BASE + 0x22, 2);
+	expect(t, BRANCH_CALL, 1, BASE + 0x22, BASE + 0x27, 5);
+	expect(t, BRANCH_JUMP, 2, BASE + 0x28, BASE + 0x2a, 2);
+	expect(t, BRANCH_END, 0, BASE + 0x2a, 0, 0);
+	check(t);
+}
+
+static void test_a_traced_interrupt(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + F);
+	put_ip(t, PT_FUP, BASE + F + 1);
+	put_ip(t, PT_TIP, KERNEL);
+	put_tip(t, F + 1);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + F, 0);
+	expect(t, BRANCH_ENTER, 1, BASE + F + 1, KERNEL, 0);
+	expect(t, BRANCH_LEAVE, 2, KERNEL + 1, BASE + F + 1, 2);
+	expect(t, BRANCH_RETURN, 2, BASE + F + 2, BASE + SMALL, 1);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+}
+
+/* Only an IP in full can be believed when packets and code have disagreed. */
+static void test_goes_on_at_the_next_full_ip(void **state)
+{
+	struct traced *t = *state;
+	uint8_t p[PT_PACKET_MAX];
+
+	put_psb(t, 100, BASE + G);
+	put_tip(t, 8); /* at a je */
+	put_tnt(t, "TNT");
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + G, 0);
+	expect_gap(t, GAP_MISMATCH, BASE + G);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + 8, 0);
+	expect_gap(t, GAP_MISMATCH, BASE + 8);
+	t->taken.list.n--;
+	/* The bits wait for a TIP; another TNT cannot be. */
+	put_tnt(t, "T");
+	expect_gap(t, GAP_MISMATCH, BASE + 8);
+	put(t, p, pt_packet__ip(p, PT_TIP, PT_IP_UPDATE_16, BASE + SITE_1));
+	put_tip(t, SITE_2);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_2, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+	assert_int_equal(t->totals.gaps[GAP_MISMATCH], 2);
+}
+
+/* Behind a gap, code that nobody has is the same gap still. */
+static void test_stays_in_the_gap_where_code_is_unmapped(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_1);
+	put_tip(t, 0x100000);
+	for (int i = 0; i < 5; i++)
+		put_tip(t, 0x100000 + (unsigned int)i);
+	put_tsc(t, 300);
+	put_tip(t, SITE_2);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + 0x100000, 2);
+	expect_gap(t, GAP_UNMAPPED, BASE + 0x100000);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_2, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+	assert_int_equal(t->totals.gaps[GAP_UNMAPPED], 1);
+	assert_int_equal(t->totals.gap_ns[GAP_UNMAPPED], 200);
+}
+
+/* Erratum BDM70: a FUP in the PSB+ right before tracing is enabled. */
+static void test_a_psb_that_tells_an_ip_too_early(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + F);
+	put_ip(t, PT_TIP_PGE, BASE + SITE_1);
+	put_tip(t, SMALL);
+	put_ip(t, PT_FUP, BASE + SMALL);
+	put_ip(t, PT_TIP_PGD, 0);
+	put_psb(t, 200, BASE + F);
+	put_ip(t, PT_TIP_PGE, BASE + SITE_2);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect(t, BRANCH_END_ASYNC, 0, BASE + SMALL, 0, 0);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_2, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+}
+
+/* Erratum APL12: the same, behind an OVF. And without it: SKD010. */
+static void test_an_overflow_and_what_may_follow(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, 0);
+	put_ovf(t);
+	put_ip(t, PT_FUP, BASE + F);
+	put_ip(t, PT_TIP_PGE, BASE + SITE_1);
+	put_tip(t, SITE_2);
+	put_ovf(t);
+	put_tip(t, SITE_1);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SITE_2, 2);
+	expect_gap(t, GAP_OVERFLOW, 0);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+	assert_int_equal(t->totals.gaps[GAP_OVERFLOW], 2);
+}
+
+/* Out of an address range, by direct branches and others. */
+static void test_branches_out_of_what_is_traced(void **state)
+{
+	static const struct {
+		uint64_t at, to, from;
+		uint32_t n;
+		uint8_t len;
+	} cases[] = {
+		{0, F, 0, 1, 5},	       /* call */
+		{0x10, 0x20, 0x10, 1, 2},      /* jmp */
+		{G, G + 3, G, 1, 2},	       /* je, taken */
+		{G, G + 2, G, 1, 2},	       /* not taken */
+		{SMALL, 0x900, SMALL_2, 2, 1}, /* ret */
+		{SITE_1, 0x900, SITE_1, 1, 2}, /* call *%rax */
+	};
+	struct traced *t = *state;
+
+	put_psb(t, 100, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		put_ip(t, PT_TIP_PGE, BASE + cases[i].at);
+		put_ip(t, PT_TIP_PGD, BASE + cases[i].to);
+		expect(t, BRANCH_BEGIN, 0, 0, BASE + cases[i].at, 0);
+		expect(t, BRANCH_END, cases[i].n, BASE + cases[i].from, 0, cases[i].len);
+	}
+	check(t);
+}
+
+/* Transactions and PTWRITE have FUPs that are no branches. */
+static void test_fups_that_only_tell_where(void **state)
+{
+	static const uint8_t tsx_begin[] = {0x99, 0x21}, ptwrite[] = {0x02, 0x92, 1, 2, 3, 4};
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + F);
+	put(t, tsx_begin, sizeof(tsx_begin));
+	put_ip(t, PT_FUP, BASE + F + 1);
+	put(t, ptwrite, sizeof(ptwrite));
+	put_ip(t, PT_FUP, BASE + F + 1);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + F, 0);
+	expect(t, BRANCH_RETURN, 3, BASE + F + 2, BASE + SMALL, 1);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+}
+
+/* A direct branch comes when the packet before it did. */
+static void test_times_are_those_of_the_packets(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_1);
+	put_tsc(t, 110);
+	put_tip(t, 0);
+	put_tsc(t, 120);
+	put_tnt(t, "T");
+	put_tsc(t, 130);
+	put_ip(t, PT_FUP, BASE + 5);
+	put_ip(t, PT_TIP_PGD, 0);
+	traced__decode(t);
+	assert_int_equal(t->seen.list.n, 5);
+	assert_int_equal(t->seen.list.v[0].time_ns, 100);
+	assert_int_equal(t->seen.list.v[1].time_ns, 110);
+	assert_int_equal(t->seen.list.v[2].kind, BRANCH_CALL);
+	assert_int_equal(t->seen.list.v[2].time_ns, 110);
+	assert_int_equal(t->seen.list.v[3].kind, BRANCH_RETURN);
+	assert_int_equal(t->seen.list.v[3].time_ns, 120);
+	assert_int_equal(t->seen.list.v[4].time_ns, 130);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_deferred_tips),
+		TEST(test_a_full_return_takes_its_call_away),
+		TEST(test_a_compressed_return_without_a_call_is_a_gap),
+		TEST(test_calls_are_forgotten_behind_the_64th),
+		TEST(test_no_return_behind_a_psb_is_compressed),
+		TEST(test_what_was_replayed_depends_on_the_calls),
+		TEST(test_a_traced_syscall),
+		TEST(test_a_traced_interrupt),
+		TEST(test_goes_on_at_the_next_full_ip),
+		TEST(test_stays_in_the_gap_where_code_is_unmapped),
+		TEST(test_a_psb_that_tells_an_ip_too_early),
+		TEST(test_an_overflow_and_what_may_follow),
+		TEST(test_branches_out_of_what_is_traced),
+		TEST(test_fups_that_only_tell_where),
+		TEST(test_times_are_those_of_the_packets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

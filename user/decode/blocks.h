@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decoded code of one address space: from an instruction on to the first that only a packet can
+ * tell the outcome of. Direct jumps and calls are followed, so that a block runs through them.
+ * Each is decoded once; what follows a block is linked to it when it is first taken.
+ */
+#ifndef MTBPF_DECODE_BLOCKS_H
+#define MTBPF_DECODE_BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/code_map.h"
+
+enum block_end {
+	BLOCK_COND,
+	BLOCK_RETURN,
+	BLOCK_CALL,	/* indirect */
+	BLOCK_JUMP,	/* indirect */
+	BLOCK_FAR,	/* syscall, int n, iret, ...: in block.far which */
+	BLOCK_GOES_ON,	/* nothing to be told: it is only long enough */
+	BLOCK_UNMAPPED, /* no code is known at last_ip */
+	BLOCK_NO_CODE,	/* the bytes at last_ip are no instruction */
+};
+
+enum block_flags {
+	BLOCK_TELLS_TAKEN = 1 << 0, /* COND: hand on that it was taken */
+	BLOCK_TELLS_JUMP = 1 << 1,  /* JUMP: hand it on wherever it goes */
+	BLOCK_ENTERS = 1 << 2,	    /* FAR: into the kernel */
+	BLOCK_TRAPS = 1 << 3,	    /* FAR: int3, which debuggers put there and take away */
+};
+
+/* Instructions in the low half, taken near branches in the high half: added in one go. */
+typedef uint64_t block_counts;
+#define BLOCK_TAKEN (1ull << 32)
+
+/* Where a call returns to. */
+struct block_site {
+	uint64_t ret_ip;
+	struct block *after; /* NULL until it is looked up */
+};
+
+/* A direct branch within a block that is handed on. */
+struct block_step {
+	uint64_t from, to;
+	block_counts counts; /* since the step before, this one included */
+	struct block_site site;
+	uint8_t kind; /* enum branch_kind */
+	uint8_t len;
+	bool pushes; /* its return may be compressed */
+};
+
+struct block {
+	block_counts counts;   /* behind the last step, the last instruction included */
+	struct block *next[2]; /* COND: not taken, taken; else next[0]; NULL until looked up */
+	uint8_t end;	       /* enum block_end */
+	uint8_t flags;
+	uint8_t last_len; /* of the last instruction; 0 where nothing ends it */
+	uint8_t n_steps;
+	uint16_t n_before; /* instructions before the one that ends it */
+	uint64_t ip;
+	const struct function *function;     /* at ip */
+	const struct function *end_function; /* at last_ip */
+	struct block_step *steps;
+	struct block_site site; /* CALL */
+	uint64_t last_ip;	/* of the last instruction */
+	uint64_t target;	/* COND */
+	/* Where the last transfer went, as far as who reads the branches knows. */
+	const struct function *known_function;
+	uint64_t stamp; /* blocks.stamp when it was built */
+};
+
+struct blocks;
+
+/* tell_all: every direct branch becomes a step. The map stays the caller's. NULL: no memory. */
+struct blocks *blocks__new(struct code_map *map, bool tell_all);
+void blocks__free(struct blocks *blocks);
+
+/* The map has more code than before, and where it had some, the same. */
+void blocks__code_added(struct blocks *blocks);
+/* The map has other code: every block of before is gone. */
+void blocks__clear(struct blocks *blocks);
+
+/* The block at ip; NULL where memory ran out. */
+struct block *blocks__find(struct blocks *blocks, uint64_t ip);
+/* Where a block's condition leads, or how it goes on: next[which], looked up. */
+struct block *blocks__link(struct blocks *blocks, struct block *block, unsigned int which);
+/* A block that ended where code was missing, once more. 0 or -ENOMEM. */
+int blocks__renew(struct blocks *blocks, struct block *block);
+
+/* How far a thread came in a block. */
+struct block_reach {
+	unsigned int n_steps; /* steps that happened */
+	block_counts counts;  /* since the last of them */
+	uint64_t from;	      /* the last instruction that ran */
+	uint8_t len;
+};
+
+/* Up to the instruction at ip, which did not run. False where the block does not come there. */
+bool blocks__reach(struct blocks *blocks, const struct block *block, uint64_t ip,
+		   struct block_reach *reach);
+/* Through the first direct branch to ip, which ran, but is not told as one. */
+bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, uint64_t ip,
+			     struct block_reach *reach);
+
+#endif

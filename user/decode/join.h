@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions, one behind another, to one thread's branches: what they could not know of each other. */
+#ifndef MTBPF_DECODE_JOIN_H
+#define MTBPF_DECODE_JOIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/decode.h"
+
+struct joiner {
+	const struct decode_request *request;
+	struct decode_totals *totals;
+	size_t next_map;
+	uint64_t tsc, time_ns;	      /* of the last branch */
+	uint32_t n_insns, n_branches; /* of what was not handed on; the next branch's */
+	bool started;		      /* a branch has been handed on */
+	bool tracing;		      /* between a BEGIN and its END */
+	bool in_gap;		      /* no BEGIN since the last GAP */
+	uint8_t gap_reason;
+	uint64_t gap_ns;
+	uint64_t async_ip; /* where the last END_ASYNC left; 0 after anything else */
+};
+
+void joiner__init(struct joiner *joiner, const struct decode_request *request);
+/* An outbox_fn (regions.h), with the joiner as ctx. 0, -ENOMEM, or what the request's fn returned.
+ */
+int joiner__take(void *joiner, struct branch *branches, size_t n);
+
+#endif

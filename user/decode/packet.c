@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include "decode/packet.h"
+
+#include <intel-pt.h>
+
+void packet_reader__init(struct packet_reader *r, const uint8_t *bytes, size_t size)
+{
+	*r = (struct packet_reader){.begin = bytes, .end = bytes + size};
+}
+
+void packet_reader__fini(struct packet_reader *r)
+{
+	pt_pkt_free_decoder(r->libipt);
+	r->libipt = NULL;
+}
+
+/* "02 82" eight times. Behind a CYC that ends in 02, a match may begin there: the last one counts.
+ */
+const uint8_t *packet__find_psb(const uint8_t *from, const uint8_t *end)
+{
+	static const uint8_t psb[PSB_SIZE] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+					      2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	const uint8_t *at = from < end ? memmem(from, (size_t)(end - from), psb, PSB_SIZE) : NULL;
+
+	while (at && end - at >= PSB_SIZE + 2 && !memcmp(at + PSB_SIZE, psb, 2))
+		at += 2;
+	return at;
+}
+
+static struct pt_packet_decoder *libipt_of(struct packet_reader *r)
+{
+	struct pt_config config;
+
+	if (r->libipt)
+		return r->libipt;
+	pt_config_init(&config);
+	config.begin = (uint8_t *)r->begin;
+	config.end = (uint8_t *)r->end;
+	r->libipt = pt_pkt_alloc_decoder(&config);
+	return r->libipt;
+}
+
+static uint8_t rare_kind(const struct pt_packet *packet)
+{
+	switch (packet->type) {
+	case ppt_ptw:
+		return packet->payload.ptw.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
+	case ppt_exstop:
+		return packet->payload.exstop.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
+	default:
+		return PACKET_OTHER;
+	}
+}
+
+static void read_rare(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	struct pt_packet_decoder *libipt = libipt_of(r);
+	struct pt_packet packet;
+	int n = -pte_bad_opc;
+
+	if (libipt && pt_pkt_sync_set(libipt, (uint64_t)(at - r->begin)) >= 0)
+		n = pt_pkt_next(libipt, &packet, sizeof(packet));
+	if (n == -pte_eos) {
+		out->kind = PACKET_END;
+	} else if (n > 0) {
+		out->kind = rare_kind(&packet);
+		out->len = (uint8_t)n;
+	}
+}
+
+/* One that is cut by the end of the bytes is none. */
+static void set(struct packet_reader *r, const uint8_t *at, struct packet *out,
+		enum packet_kind kind, unsigned int len)
+{
+	out->kind = (size_t)(r->end - at) < len ? PACKET_END : (uint8_t)kind;
+	out->len = (uint8_t)len;
+}
+
+static uint64_t low_bytes(uint64_t value, unsigned int n)
+{
+	return n < 8 ? value & ((1ull << (8 * n)) - 1) : value;
+}
+
+static void read_ip(struct packet_reader *r, const uint8_t *at, struct packet *out,
+		    enum packet_kind kind)
+{
+	unsigned int size = packet__ip_size(*at >> 5);
+
+	if (size > 8)
+		return;
+	out->n = *at >> 5;
+	out->value = low_bytes(packet__load(at + 1, r->end), size);
+	set(r, at, out, kind, 1 + size);
+}
+
+/* "CYC": 5 bits, then 7 a byte while the lowest bit says that there are more. */
+static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	unsigned int len = 1, shift = 5;
+	bool more = *at & 4;
+
+	out->value = *at >> 3;
+	while (more) {
+		if (at + len == r->end) {
+			out->kind = PACKET_END;
+			return;
+		}
+		/* More than any counter has. */
+		if (shift + 7 > 64)
+			return;
+		more = at[len] & 1;
+		out->value |= (uint64_t)(at[len] >> 1) << shift;
+		shift += 7;
+		len++;
+	}
+	set(r, at, out, PACKET_CYC, len);
+}
+
+static void read_mode(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	if (r->end - at < 2) {
+		out->kind = PACKET_END;
+		return;
+	}
+	out->value = at[1] & 3;
+	if (at[1] >> 5 == 0)
+		set(r, at, out, PACKET_MODE_EXEC, 2);
+	else if (at[1] >> 5 == 1)
+		set(r, at, out, PACKET_MODE_TSX, 2);
+}
+
+static void read_long_tnt(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	uint64_t bits = low_bytes(packet__load(at + 2, r->end), 6);
+	unsigned int stop;
+
+	set(r, at, out, PACKET_TNT, 8);
+	if (out->kind == PACKET_END)
+		return;
+	if (!bits) {
+		out->kind = PACKET_BAD;
+		return;
+	}
+	stop = 63 - (unsigned int)__builtin_clzll(bits);
+	out->n = (uint8_t)stop;
+	out->value = stop ? bits << (64 - stop) : 0;
+}
+
+static void read_tma(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	uint64_t payload = low_bytes(packet__load(at + 2, r->end), 5);
+	uint64_t ctc = payload & 0xffff, fc = payload >> 24 & 0x1ff;
+
+	set(r, at, out, PACKET_TMA, 7);
+	/* What lies around the fast counter is reserved, and 0. */
+	if (out->kind == PACKET_TMA && payload != (ctc | fc << 24))
+		out->kind = PACKET_BAD;
+	out->value = ctc;
+	out->fc = (uint16_t)fc;
+}
+
+static void read_psb(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	size_t left = (size_t)(r->end - at);
+
+	for (size_t i = 0; i < PSB_SIZE && i < left; i++)
+		if (at[i] != (i & 1 ? 0x82 : 0x02))
+			return;
+	set(r, at, out, PACKET_PSB, PSB_SIZE);
+}
+
+/* Behind 02. */
+static void read_extended(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	if (r->end - at < 2) {
+		out->kind = PACKET_END;
+		return;
+	}
+	switch (at[1]) {
+	case 0x82:
+		read_psb(r, at, out);
+		break;
+	case 0xa3:
+		read_long_tnt(r, at, out);
+		break;
+	case 0x03:
+		out->value = packet__load(at + 2, r->end) & 0xff;
+		set(r, at, out, PACKET_CBR, 4);
+		break;
+	case 0x73:
+		read_tma(r, at, out);
+		break;
+	case 0xf3:
+		set(r, at, out, PACKET_OVF, 2);
+		break;
+	case 0x23:
+		set(r, at, out, PACKET_PSBEND, 2);
+		break;
+	default:
+		read_rare(r, at, out);
+		break;
+	}
+}
+
+static void read_by_header(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	switch (*at) {
+	case 0x19:
+		out->value = low_bytes(packet__load(at + 1, r->end), 7);
+		set(r, at, out, PACKET_TSC, 8);
+		return;
+	case 0x59:
+		out->value = low_bytes(packet__load(at + 1, r->end), 1);
+		set(r, at, out, PACKET_MTC, 2);
+		return;
+	case 0x99:
+		read_mode(r, at, out);
+		return;
+	default:
+		break;
+	}
+	switch (*at & 0x1f) {
+	case 0x0d:
+		read_ip(r, at, out, PACKET_TIP);
+		break;
+	case 0x11:
+		read_ip(r, at, out, PACKET_PGE);
+		break;
+	case 0x01:
+		read_ip(r, at, out, PACKET_PGD);
+		break;
+	case 0x1d:
+		read_ip(r, at, out, PACKET_FUP);
+		break;
+	default:
+		break;
+	}
+}
+
+void packet__read(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	unsigned int n;
+
+	*out = (struct packet){.kind = PACKET_BAD};
+	if (at == r->end) {
+		out->kind = PACKET_END;
+	} else if (packet__is_short_tnt(*at)) {
+		out->value = packet__short_tnt(*at, &n);
+		out->n = (uint8_t)n;
+		set(r, at, out, PACKET_TNT, 1);
+	} else if (!*at) {
+		set(r, at, out, PACKET_PAD, 1);
+	} else if (*at == 2) {
+		read_extended(r, at, out);
+	} else if ((*at & 3) == 3) {
+		read_cyc(r, at, out);
+	} else {
+		read_by_header(r, at, out);
+	}
+}

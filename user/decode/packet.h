@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads Intel PT packets (Intel SDM vol. 3, "Packet Definitions"). The frequent ones are read here;
+ * libipt reads the rest.
+ */
+#ifndef MTBPF_DECODE_PACKET_H
+#define MTBPF_DECODE_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct pt_packet_decoder;
+
+enum packet_kind {
+	PACKET_END, /* no whole packet is left */
+	PACKET_BAD, /* the bytes are no packet */
+	PACKET_PAD,
+	PACKET_TNT,
+	PACKET_TIP,
+	PACKET_PGE,
+	PACKET_PGD,
+	PACKET_FUP,
+	PACKET_TSC,
+	PACKET_TMA,
+	PACKET_MTC,
+	PACKET_CYC,
+	PACKET_CBR,
+	PACKET_MODE_EXEC,
+	PACKET_MODE_TSX,
+	PACKET_PSB,
+	PACKET_PSBEND,
+	PACKET_OVF,
+	PACKET_BEFORE_FUP, /* PTWRITE, EXSTOP: the next FUP tells where, and nothing else */
+	PACKET_OTHER,
+};
+
+struct packet {
+	uint8_t kind; /* enum packet_kind */
+	uint8_t len;
+	uint8_t n;	/* TNT: how many bits; IP: the IPBytes field */
+	uint16_t fc;	/* TMA: fast counter */
+	uint64_t value; /* TNT: bits, the oldest in bit 63; IP: as sent; else the payload */
+};
+
+struct packet_reader {
+	const uint8_t *begin, *end;
+	uint64_t last_ip;		  /* SDM "FUP/TIP IP Reconstruction" */
+	struct pt_packet_decoder *libipt; /* made when it is first needed */
+};
+
+#define PSB_SIZE 16
+
+void packet_reader__init(struct packet_reader *r, const uint8_t *bytes, size_t size);
+void packet_reader__fini(struct packet_reader *r);
+
+/* The packet at `at`, which lies in [begin, end]. */
+void packet__read(struct packet_reader *r, const uint8_t *at, struct packet *packet);
+
+/* The first PSB at or behind `from`, or NULL. */
+const uint8_t *packet__find_psb(const uint8_t *from, const uint8_t *end);
+
+/* IPBytes (SDM "FUP/TIP IP Reconstruction"). */
+enum {
+	IP_SUPPRESSED = 0,
+	IP_UPDATE_16 = 1,
+	IP_UPDATE_32 = 2,
+	IP_SEXT_48 = 3,
+	IP_UPDATE_48 = 4,
+	IP_FULL = 6,
+};
+
+/* False where a decoder that lost its last IP could not rebuild it. */
+static inline bool packet__is_full_ip(unsigned int ip_bytes)
+{
+	return ip_bytes == IP_SEXT_48 || ip_bytes == IP_UPDATE_48 || ip_bytes == IP_FULL;
+}
+
+/* The payload's bytes by IPBytes; 0xff: reserved. */
+static inline unsigned int packet__ip_size(unsigned int ip_bytes)
+{
+	return (unsigned int)(0xff08ff0606040200ull >> (8 * ip_bytes)) & 0xff;
+}
+
+/* The IP that a payload stands for, which is the last one from now on. */
+static inline uint64_t packet_reader__ip(struct packet_reader *r, unsigned int ip_bytes,
+					 uint64_t value)
+{
+	static const uint64_t masks[8] = {
+		[IP_UPDATE_16] = 0xffff,   [IP_UPDATE_32] = 0xffffffff,
+		[IP_SEXT_48] = UINT64_MAX, [IP_UPDATE_48] = 0xffffffffffff,
+		[IP_FULL] = UINT64_MAX,
+	};
+
+	if (ip_bytes == IP_SEXT_48)
+		value = (uint64_t)((int64_t)(value << 16) >> 16);
+	r->last_ip = (r->last_ip & ~masks[ip_bytes]) | (value & masks[ip_bytes]);
+	return r->last_ip;
+}
+
+/* Up to 8 bytes, little-endian; what lies behind the end counts as 0. */
+static inline uint64_t packet__load(const uint8_t *at, const uint8_t *end)
+{
+	uint64_t value = 0;
+
+	if (end - at >= 8)
+		memcpy(&value, at, 8);
+	else if (end > at)
+		memcpy(&value, at, (size_t)(end - at));
+	return value;
+}
+
+/* "Short TNT": bit 0 clear; 00 is a PAD, 02 an escape. */
+static inline bool packet__is_short_tnt(uint8_t byte)
+{
+	return !(byte & 1) && byte > 2;
+}
+
+/* Its bits, the oldest in bit 63. The highest bit set is where they begin. */
+static inline uint64_t packet__short_tnt(uint8_t byte, unsigned int *n)
+{
+	unsigned int stop = 31 - (unsigned int)__builtin_clz(byte);
+
+	*n = stop - 1;
+	return (uint64_t)byte << (64 - stop);
+}
+
+#endif

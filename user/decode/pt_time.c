@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt_time.h"
+
+void pt_time__init(struct pt_time *time, const struct rec_pt_config *config)
+{
+	*time = (struct pt_time){.config = config};
+}
+
+static void count_from(struct pt_time *time, uint64_t tsc)
+{
+	time->ref = tsc;
+	time->cycles = 0;
+}
+
+void pt_time__on_tsc(struct pt_time *time, uint64_t tsc)
+{
+	time->tsc = tsc;
+	time->have_tma = false;
+	time->mtc_tsc = 0;
+	count_from(time, tsc);
+}
+
+/* The crystal's ticks, as many TSC ticks (CPUID 15H). */
+static uint64_t ctc_to_tsc(const struct rec_pt_config *config, uint64_t ctc)
+{
+	if (!config->tsc_ctc_den)
+		return 0;
+	return (uint64_t)((unsigned __int128)ctc * config->tsc_ctc_num / config->tsc_ctc_den);
+}
+
+void pt_time__on_tma(struct pt_time *time, uint64_t ctc, uint16_t fast_counter)
+{
+	uint64_t rest = ctc & ((1u << time->config->mtc_freq) - 1);
+
+	if (!time->tsc || !time->config->tsc_ctc_den)
+		return;
+	time->tma = time->tsc - fast_counter - ctc_to_tsc(time->config, rest);
+	time->last_mtc = (uint8_t)(ctc >> time->config->mtc_freq);
+	time->periods = 0;
+	time->have_tma = true;
+}
+
+/* A period's true length in cycles, for CPUs that do not say how fast they run. */
+static void calibrate(struct pt_time *time, uint64_t tsc)
+{
+	if (time->mtc_tsc && time->mtc_cycles && tsc > time->mtc_tsc && !time->config->nom_freq)
+		time->ratio = ((tsc - time->mtc_tsc) << PT_TIME_RATIO_BITS) / time->mtc_cycles;
+	time->mtc_tsc = tsc;
+	time->mtc_cycles = 0;
+}
+
+void pt_time__on_mtc(struct pt_time *time, uint8_t ctc)
+{
+	uint8_t passed = (uint8_t)(ctc - time->last_mtc);
+	uint64_t tsc;
+
+	if (!time->have_tma)
+		return;
+	time->last_mtc = ctc;
+	/* It has 8 bits; the same value again is a whole round of them. */
+	time->periods += passed ? passed : 256;
+	tsc = time->tma + ctc_to_tsc(time->config, time->periods << time->config->mtc_freq);
+	calibrate(time, tsc);
+	count_from(time, tsc);
+	if (tsc > time->tsc)
+		time->tsc = tsc;
+}
+
+void pt_time__on_cbr(struct pt_time *time, uint8_t ratio)
+{
+	if (!time->config->nom_freq || !ratio)
+		return;
+	count_from(time, time->tsc);
+	time->ratio = ((uint64_t)time->config->nom_freq << PT_TIME_RATIO_BITS) / ratio;
+}

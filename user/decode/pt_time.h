@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What time it is, from TSC, TMA, MTC, CYC and CBR packets (Intel SDM vol. 3, "Reconstructing
+ * Timestamps"), in TSC ticks.
+ */
+#ifndef MTBPF_DECODE_PT_TIME_H
+#define MTBPF_DECODE_PT_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/recording.h"
+
+#define PT_TIME_RATIO_BITS 16
+
+struct pt_time {
+	const struct rec_pt_config *config;
+	uint64_t tsc;	     /* now; 0: not known */
+	uint64_t ref;	     /* when cycles began to be counted */
+	uint64_t cycles;     /* since then */
+	uint64_t ratio;	     /* TSC ticks a cycle, << PT_TIME_RATIO_BITS; 0: not known */
+	uint64_t tma;	     /* TSC at the start of the MTC period that the last TMA stood in */
+	uint64_t periods;    /* of MTC, since then */
+	uint64_t mtc_tsc;    /* of the last MTC; 0: none since the last TSC */
+	uint64_t mtc_cycles; /* since then, or more where CBR changed */
+	uint8_t last_mtc;
+	bool have_tma;
+};
+
+/* At a PSB: nothing is known but what its packets will tell. */
+void pt_time__init(struct pt_time *time, const struct rec_pt_config *config);
+
+void pt_time__on_tsc(struct pt_time *time, uint64_t tsc);
+void pt_time__on_tma(struct pt_time *time, uint64_t ctc, uint16_t fast_counter);
+void pt_time__on_mtc(struct pt_time *time, uint8_t ctc);
+void pt_time__on_cbr(struct pt_time *time, uint8_t ratio);
+
+static inline void pt_time__on_cyc(struct pt_time *time, uint64_t cycles)
+{
+	uint64_t now;
+
+	time->cycles += cycles;
+	time->mtc_cycles += cycles;
+	now = time->ref + (time->cycles * time->ratio >> PT_TIME_RATIO_BITS);
+	if (now > time->tsc && time->ref)
+		time->tsc = now;
+}
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Workers decode regions in the order of the stream, and leave what comes out in batches; the
+ * caller's thread joins these in order. How many batches wait is limited, so that memory is, too:
+ * the region that is joined now is the only one that may always add more.
+ */
+#include "decode/regions.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "decode/walk.h"
+
+/* Batches that may wait, for each worker. */
+#define MAX_WAITING 16
+
+struct batch {
+	struct batch *next;
+	struct branch *v;
+	size_t n, cap;
+};
+
+struct region {
+	struct batch *first, **last;
+	bool done;
+	int err;
+};
+
+struct pool {
+	const struct regions *regions;
+	const struct decode_request *request;
+	unsigned int jobs;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t has_batch, has_room;
+	struct region *states;
+	size_t next, head; /* to be decoded; to be joined */
+	unsigned int n_waiting;
+	struct batch *spare; /* their memory is used again */
+	bool stop;
+};
+
+struct worker {
+	pthread_t thread;
+	struct pool *pool;
+	size_t region;
+	struct walker walker;
+	struct outbox out;
+};
+
+/* Locked. One that has nothing in it. NULL: no memory. */
+static struct batch *take_spare(struct pool *pool)
+{
+	struct batch *batch = pool->spare;
+
+	if (batch)
+		pool->spare = batch->next;
+	else
+		batch = calloc(1, sizeof(*batch));
+	return batch;
+}
+
+static void wait_for_room(struct pool *pool, size_t region)
+{
+	unsigned int limit = MAX_WAITING * pool->jobs;
+
+	while (!pool->stop && pool->n_waiting >= (region == pool->head ? 2 * limit : limit))
+		pthread_cond_wait(&pool->has_room, &pool->lock);
+}
+
+/* The outbox's memory goes with its branches; it gets another one's. */
+static int leave_batch(void *ctx, struct outbox *out)
+{
+	struct worker *worker = ctx;
+	struct pool *pool = worker->pool;
+	struct region *region = &pool->states[worker->region];
+	struct batch *batch;
+	struct branch *spare;
+	size_t cap;
+
+	if (!out->n)
+		return 0;
+	pthread_mutex_lock(&pool->lock);
+	wait_for_room(pool, worker->region);
+	batch = pool->stop ? NULL : take_spare(pool);
+	if (batch) {
+		spare = batch->v;
+		cap = batch->cap;
+		*batch = (struct batch){.v = out->v, .n = out->n, .cap = out->cap};
+		out->v = spare;
+		out->cap = cap;
+		*region->last = batch;
+		region->last = &batch->next;
+		pool->n_waiting++;
+		pthread_cond_signal(&pool->has_batch);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return batch ? 0 : -ENOMEM;
+}
+
+static bool next_region(struct worker *worker)
+{
+	struct pool *pool = worker->pool;
+	bool found;
+
+	pthread_mutex_lock(&pool->lock);
+	found = !pool->stop && pool->next < pool->regions->starts.n;
+	if (found)
+		worker->region = pool->next++;
+	pthread_mutex_unlock(&pool->lock);
+	return found;
+}
+
+static void end_region(struct worker *worker, int err)
+{
+	struct pool *pool = worker->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->states[worker->region].done = true;
+	pool->states[worker->region].err = err;
+	pthread_cond_signal(&pool->has_batch);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void *work(void *ctx)
+{
+	struct worker *worker = ctx;
+	const struct decode_request *request = worker->pool->request;
+	const struct regions *regions = worker->pool->regions;
+	int err;
+
+	worker->out = (struct outbox){.flush = leave_batch, .ctx = worker};
+	err = walker__init(&worker->walker, request, &worker->out);
+	while (next_region(worker))
+		end_region(worker,
+			   err ? err
+			       : walker__run(&worker->walker, regions->starts.v[worker->region],
+					     regions__end_of(regions, worker->region)));
+	if (!err)
+		walker__fini(&worker->walker);
+	free(worker->out.v);
+	return NULL;
+}
+
+/* The next batch of the region, or NULL at its end. */
+static struct batch *wait_for_batch(struct pool *pool, struct region *region)
+{
+	struct batch *batch;
+
+	while (!region->first && !region->done)
+		pthread_cond_wait(&pool->has_batch, &pool->lock);
+	batch = region->first;
+	if (!batch)
+		return NULL;
+	region->first = batch->next;
+	if (!region->first)
+		region->last = &region->first;
+	pool->n_waiting--;
+	pthread_cond_broadcast(&pool->has_room);
+	return batch;
+}
+
+static int join_region(struct pool *pool, outbox_fn take, void *ctx)
+{
+	struct region *region = &pool->states[pool->head];
+	struct batch *batch;
+	int err = 0;
+
+	while (!err && (batch = wait_for_batch(pool, region))) {
+		pthread_mutex_unlock(&pool->lock);
+		err = take(ctx, batch->v, batch->n);
+		pthread_mutex_lock(&pool->lock);
+		batch->next = pool->spare;
+		pool->spare = batch;
+	}
+	return err ? err : region->err;
+}
+
+static int join_all(struct pool *pool, outbox_fn take, void *ctx)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	while (pool->head < pool->regions->starts.n && !err) {
+		err = join_region(pool, take, ctx);
+		pool->head++;
+		pthread_cond_broadcast(&pool->has_room);
+	}
+	pool->stop = true;
+	pthread_cond_broadcast(&pool->has_room);
+	pthread_mutex_unlock(&pool->lock);
+	return err;
+}
+
+static void free_batches(struct batch *batch)
+{
+	while (batch) {
+		struct batch *next = batch->next;
+
+		free(batch->v);
+		free(batch);
+		batch = next;
+	}
+}
+
+static int pool__init(struct pool *pool)
+{
+	size_t n = pool->regions->starts.n;
+
+	pool->states = calloc(n, sizeof(*pool->states));
+	if (!pool->states)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		pool->states[i].last = &pool->states[i].first;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->has_batch, NULL);
+	pthread_cond_init(&pool->has_room, NULL);
+	return 0;
+}
+
+static void pool__fini(struct pool *pool)
+{
+	for (size_t i = 0; i < pool->regions->starts.n; i++)
+		free_batches(pool->states[i].first);
+	free_batches(pool->spare);
+	pthread_cond_destroy(&pool->has_room);
+	pthread_cond_destroy(&pool->has_batch);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool->states);
+}
+
+static unsigned int start(struct pool *pool, struct worker *workers)
+{
+	unsigned int n = 0;
+
+	for (; n < pool->jobs; n++) {
+		workers[n].pool = pool;
+		if (pthread_create(&workers[n].thread, NULL, work, &workers[n]))
+			break;
+	}
+	return n;
+}
+
+int regions__decode_parallel(const struct regions *regions, const struct decode_request *request,
+			     outbox_fn take, void *ctx, unsigned int jobs)
+{
+	struct pool pool = {.regions = regions, .request = request, .jobs = jobs};
+	struct worker *workers = calloc(jobs, sizeof(*workers));
+	unsigned int n;
+	int err;
+
+	if (!workers || pool__init(&pool)) {
+		free(workers);
+		return -ENOMEM;
+	}
+	n = start(&pool, workers);
+	err = n ? join_all(&pool, take, ctx) : regions__decode(regions, request, take, ctx);
+	for (unsigned int i = 0; i < n; i++)
+		pthread_join(workers[i].thread, NULL);
+	pool__fini(&pool);
+	free(workers);
+	return err;
+}
