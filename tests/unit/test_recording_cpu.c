@@ -4,36 +4,15 @@
 
 #include "capture/perf_data.h"
 
-static void add_aux(struct recording *rec, int cpu, size_t size)
-{
-	struct rec_aux aux = {.cpu = cpu, .tsc = 77, .size = size, .data = malloc(size)};
-
-	for (size_t i = 0; i < size; i++)
-		aux.data[i] = (uint8_t)(cpu + 3 * i);
-	assert_int_equal(recording__add_aux(rec, &aux), 0);
-}
-
 static int set_up_by_cpu(void **state)
 {
-	static const struct rec_switch switches[] = {
-		{50, 0, 100, 101}, {51, 7, 0, 0},	{60, 7, 200, 203},
-		{60, 0, 0, 0},	   {61, 0, 100, 100},	{70, 0, 200, 203},
-		{70, 7, 0, 0},	   {71, 255, 300, 300}, {72, 0, 0, 0},
-	};
 	struct fixture *f;
 
 	if (set_up(state))
 		return -1;
 	f = *state;
 	recording__fini(&f->rec);
-	recording__fill(&f->rec, 0);
-	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
-		assert_int_equal(recording__add_switch(&f->rec, &switches[i]), 0);
-	add_aux(&f->rec, 0, 16);
-	add_aux(&f->rec, 7, 24);
-	add_aux(&f->rec, 255, 8);
-	/* The next snapshot. */
-	add_aux(&f->rec, 0, 32);
+	recording__fill_by_cpu(&f->rec);
 	return 0;
 }
 
@@ -171,6 +150,73 @@ static void test_a_hole_between_pieces_is_no_stream(void **state)
 	free(bytes.v);
 }
 
+static void test_the_padding_between_pieces_goes(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes bytes = bytes_of(&f->rec);
+	struct recording back;
+
+	auxtrace_at(&bytes, 0)->offset = 0x1000;
+	auxtrace_at(&bytes, 3)->offset = 0x100b;
+	read_bytes(&bytes, &back);
+	assert_int_equal(back.aux.n, 3);
+	assert_int_equal(back.aux.v[0].size, 11 + 32);
+	assert_memory_equal(back.aux.v[0].data, f->rec.aux.v[0].data, 11);
+	assert_memory_equal(back.aux.v[0].data + 11, f->rec.aux.v[3].data, 32);
+	recording__fini(&back);
+	free(bytes.v);
+}
+
+/* 'perf record -p' writes the tid of the first thread, too. */
+static void test_a_cpu_with_a_tid_is_a_cpu(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes bytes = bytes_of(&f->rec);
+	struct recording back;
+
+	for (size_t i = 0; i < 4; i++)
+		auxtrace_at(&bytes, i)->tid = 100;
+	read_bytes(&bytes, &back);
+	assert_same_aux(&f->rec, &back);
+	assert_same_switches(&f->rec, &back);
+	recording__fini(&back);
+	free(bytes.v);
+}
+
+static void add_map(struct recording *rec, pid_t pid, uint64_t start, uint64_t ino)
+{
+	struct rec_map map = {.time_ns = 90,
+			      .start = start,
+			      .len = 0x2000,
+			      .pgoff = 0x1000,
+			      .ino = ino,
+			      .pid = pid,
+			      .path = "/bin/x"};
+
+	assert_int_equal(recording__add_map(rec, &map), 0);
+}
+
+static void test_the_probe_is_elsewhere_in_each_process(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_hit hit = {.ip = 0x9999};
+
+	f->rec.pid = 600;
+	f->rec.probe_ip = 0x7f0000000123;
+	add_map(&f->rec, 600, 0x7f0000000000, 5);
+	add_map(&f->rec, 700, 0x550000000000, 6);
+	add_map(&f->rec, 700, 0x560000000000, 5);
+	hit.tgid = 600;
+	assert_int_equal(recording__probe_of(&f->rec, &hit), 0x7f0000000123);
+	hit.tgid = 700;
+	assert_int_equal(recording__probe_of(&f->rec, &hit), 0x560000000123);
+	hit.tgid = 800;
+	assert_int_equal(recording__probe_of(&f->rec, &hit), 0x9999);
+	f->rec.probe_ip = 0;
+	hit.tgid = 600;
+	assert_int_equal(recording__probe_of(&f->rec, &hit), 0x9999);
+}
+
 /* perf writes what each CPU's buffer holds, one after the other. */
 static void test_switches_that_come_by_buffer_are_ordered_by_time(void **state)
 {
@@ -229,6 +275,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_is_written_is_read),
 		TEST(test_pieces_of_one_stream_are_joined_in_order),
+		TEST(test_the_padding_between_pieces_goes),
+		TEST(test_a_cpu_with_a_tid_is_a_cpu),
+		TEST(test_the_probe_is_elsewhere_in_each_process),
 		TEST(test_a_hole_between_pieces_is_no_stream),
 		TEST(test_switches_that_come_by_buffer_are_ordered_by_time),
 		TEST(test_a_fork_takes_the_name_and_the_mappings_of_then),

@@ -42,6 +42,7 @@ struct perf_reader {
 	VEC(struct perf_reader_stream) streams;
 	VEC(struct perf_reader_switch) switches;
 	bool have_info; /* Intel PT's AUXTRACE_INFO was there */
+	bool by_cpu;	/* its buffers are of CPUs, and switches tell who ran there */
 };
 
 /* A record's bytes still to be read. */

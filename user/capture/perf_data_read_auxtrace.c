@@ -32,6 +32,7 @@ int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
 					  __builtin_ctzll(info[PT_INFO_MTC_FREQ_BITS]));
 	if (pt->time_shift > 63)
 		return damaged(r, "its clock's shift is out of range");
+	r->by_cpu = info[PT_INFO_PER_CPU_MMAPS] && info[PT_INFO_HAVE_SCHED_SWITCH];
 	r->have_info = true;
 	return 0;
 }
@@ -44,27 +45,28 @@ static pid_t process_of(const struct recording *rec, pid_t tid)
 	return tid;
 }
 
-/* The stream that this record's bytes continue, where it does; or NULL. */
-static struct perf_reader_stream *find_stream(struct perf_reader *r, const struct rec_aux *aux,
-					      uint64_t offset)
+/* Whole words are written: what is beyond the next one's start is padding. */
+static bool is_continued(const struct perf_reader *r, const struct perf_reader_stream *s,
+			 uint64_t offset)
 {
-	for (size_t i = 0; i < r->streams.n; i++) {
-		struct perf_reader_stream *s = &r->streams.v[i];
+	return offset && s->end >= offset && s->end - offset < 8 &&
+	       s->end - offset <= r->rec->aux.v[s->aux].size;
+}
 
-		if (s->tid == aux->tid && s->cpu == aux->cpu)
-			return offset && s->end == offset ? s : NULL;
-	}
+/* The stream of the same thread or CPU; or NULL. */
+static struct perf_reader_stream *find_stream(struct perf_reader *r, const struct rec_aux *aux)
+{
+	for (size_t i = 0; i < r->streams.n; i++)
+		if (r->streams.v[i].tid == aux->tid && r->streams.v[i].cpu == aux->cpu)
+			return &r->streams.v[i];
 	return NULL;
 }
 
 /* A snapshot that does not continue the one before is a stream of its own. */
 static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end)
 {
-	struct perf_reader_stream *s = NULL;
+	struct perf_reader_stream *s = find_stream(r, aux);
 
-	for (size_t i = 0; i < r->streams.n && !s; i++)
-		if (r->streams.v[i].tid == aux->tid && r->streams.v[i].cpu == aux->cpu)
-			s = &r->streams.v[i];
 	if (!s)
 		s = VEC_PUSH(&r->streams);
 	if (!s) {
@@ -76,18 +78,20 @@ static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end
 	return recording__add_aux(r->rec, aux);
 }
 
-static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s,
+static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, uint64_t offset,
 			   const struct rec_aux *more)
 {
 	struct rec_aux *aux = &r->rec->aux.v[s->aux];
-	uint8_t *data = realloc(aux->data, aux->size + more->size + 1);
+	uint8_t *data;
 
+	aux->size -= s->end - offset;
+	data = realloc(aux->data, aux->size + more->size + 1);
 	if (data) {
 		memcpy(data + aux->size, more->data, more->size);
 		aux->data = data;
 		aux->size += more->size;
 		aux->tsc = more->tsc;
-		s->end += more->size;
+		s->end = offset + more->size;
 	}
 	free(more->data);
 	return data ? 0 : -ENOMEM;
@@ -108,7 +112,8 @@ int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t
 	aux.cpu = (int)take_u32(c);
 	if (c->failed || *size > left)
 		return damaged(r, "its Intel PT data is cut");
-	if (aux.tid == -1)
+	/* 'perf record -p' writes the first thread's tid at each. */
+	if (aux.tid == -1 || (r->by_cpu && aux.cpu >= 0))
 		aux.tid = 0;
 	else
 		aux.cpu = 0;
@@ -118,6 +123,8 @@ int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t
 	if (!aux.data)
 		return -ENOMEM;
 	memcpy(aux.data, data, *size);
-	stream = find_stream(r, &aux, offset);
-	return stream ? continue_stream(r, stream, &aux) : start_stream(r, &aux, offset + *size);
+	stream = find_stream(r, &aux);
+	if (stream && is_continued(r, stream, offset))
+		return continue_stream(r, stream, offset, &aux);
+	return start_stream(r, &aux, offset + *size);
 }

@@ -115,6 +115,44 @@ const struct rec_thread *recording__find_thread(const struct recording *rec, pid
 	return NULL;
 }
 
+/* The latest of the process's that holds the address. */
+static const struct rec_map *find_map(const struct recording *rec, pid_t pid, uint64_t address)
+{
+	for (size_t i = rec->maps.n; i-- > 0;) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid == pid && address >= map->start && address - map->start < map->len)
+			return map;
+	}
+	return NULL;
+}
+
+static bool is_same_place(const struct rec_map *a, const struct rec_map *b, uint64_t offset)
+{
+	return a->ino == b->ino && a->maj == b->maj && a->min == b->min && offset >= b->pgoff &&
+	       offset - b->pgoff < b->len;
+}
+
+uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit)
+{
+	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
+	uint64_t offset;
+
+	/* `run` knows the address from the hit only. */
+	if (!rec->probe_ip)
+		return hit->ip;
+	if (!known || (pid_t)hit->tgid == rec->pid)
+		return rec->probe_ip;
+	offset = rec->probe_ip - known->start + known->pgoff;
+	for (size_t i = rec->maps.n; i-- > 0;) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid == (pid_t)hit->tgid && is_same_place(known, map, offset))
+			return map->start + offset - map->pgoff;
+	}
+	return hit->ip;
+}
+
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
 {
 	struct rec_thread *out =

@@ -101,7 +101,7 @@ struct recording {
 	uint64_t threshold_ns;
 	uint32_t reason;    /* enum mt_hit_reason */
 	uint64_t frozen_ns; /* when recording stopped */
-	uint64_t probe_ip;  /* run-time address of the probe; 0: none */
+	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
 	char *freeze;	    /* how it was frozen */
 	struct rec_pt_config pt;
 	VEC(struct rec_map) maps; /* ascending by time */
@@ -132,6 +132,12 @@ void recording__fini(struct recording *rec);
 bool recording__is_by_cpu(const struct recording *rec);
 /* NULL where it is not known. */
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
+
+/*
+ * Where the probe that was hit is in the process that hit it: of a cgroup's, each has mapped its
+ * file somewhere else.
+ */
+uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
 
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 
