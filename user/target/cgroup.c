@@ -100,8 +100,10 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 		err = open_dir(cgroup);
 	if (!err && fstatfs(cgroup->fd, &fs))
 		err = -errno;
-	if (err)
+	if (err) {
+		cgroup__close(cgroup);
 		return refuse_path(name, cgroup->path, -err);
+	}
 	if (fs.f_type == CGROUP2_SUPER_MAGIC)
 		return 0;
 	cgroup__close(cgroup);

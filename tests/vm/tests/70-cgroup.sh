@@ -52,13 +52,28 @@ in_their_code() {
 	tail -1 judged
 }
 
+# ends_with_hit NAME: the CPU of the hit has no branch behind it. (The thread may have gone on, on one
+# that was not stopped yet.)
+ends_with_hit() {
+	perf script -i "$1.mtbpf" --itrace=b --ns -F cpu,time,event | awk '
+		/mtbpf:hit/ { gsub(/[^0-9.]/, "", $2); cpu = $1; at = $2; next }
+		/branches/ { gsub(/[^0-9.]/, "", $2); last[$1] = $2; n[$1]++ }
+		END { print "hit on", cpu, "at", at ", its last branch at", last[cpu], "of", n[cpu]
+			exit !n[cpu] || last[cpu] > at + 0.0001 }' >judged || fail "$1: $(cat judged)"
+	cat judged
+}
+
 methods=refresh
 if has_aux_pause; then methods="pause refresh"; fi
 for method in $methods disable; do
-	mtbpf record -cgroup box -symbol one_iter -v -delay-thresh 60ms -timeout 30s -freeze "$method" \
-		-o "$method.mtbpf" >out 2>err || fail "record -freeze $method: status $? $(cat err)"
+	mtbpf attach -cgroup box -symbol one_iter -delay-thresh 60ms -timeout 30s -freeze "$method" \
+		-o "$method.fxt" >out 2>err || fail "attach -freeze $method: status $? $(cat err)"
 	! grep -q '^warning' err || fail "$(cat err)"
 	no_probe || fail "a probe is left"
+	grep -E '^(hit|frozen)' out
+	! grep -q '^gaps' out || fail "$(grep '^gaps' out)"
+	grep -q '^hit [0-9]* of one_iter' out || fail "the hit has no name"
+	[ "$method" = disable ] || ends_with_hit "$method"
 	read_by_perf "$method"
 	[ "$(xargs -n1 <<<"$seen" | sort | xargs)" = "$(printf '%s\n' "$a" "$b" | sort | xargs)" ] ||
 		fail "processes $seen were recorded, not $a and $b ($decoy is the decoy)"
@@ -66,9 +81,11 @@ for method in $methods disable; do
 done
 
 # The return probe, and -multi-snapshot.
-mtbpf record -cgroup /box -symbol one_iter -duration-thresh 20ms -multi-snapshot 3 -timeout 60s -o d.mtbpf \
+mtbpf attach -cgroup /box -symbol one_iter -duration-thresh 20ms -multi-snapshot 3 -timeout 60s -o d.fxt \
 	>out 2>err || fail "-duration-thresh: status $? $(cat err)"
 [ "$(grep -c '^snapshot . taken' err)" = 2 ] || fail "not three snapshots: $(cat err)"
+[ "$(grep -c '^call [0-9]* of one_iter' out)" = 3 ] || fail "not three calls: $(cat out)"
+! grep -q '^gaps' out || fail "$(grep '^gaps' out)"
 no_probe || fail "a probe is left"
 
 # A process that joins later, one that forks all the time.
@@ -131,4 +148,10 @@ refused 'max-memory allows 4.0 MiB' -cgroup box -max-memory 4M
 grep -q 'snapshot-size 2048K fits' err || fail "$(cat err)"
 refused '6 threads with\|5 threads with\|4 threads with\|7 threads with' -pid "$a" -multi-thread -max-memory 4M
 grep -q -- '-cgroup takes a ring a CPU' err || fail "$(cat err)"
+
+# Threads that start when the memory is full are left out, and counted.
+n=$(($(ls "/proc/$a/task" | wc -l) + 2))
+mtbpf record -pid "$a" -multi-thread -snapshot-size 64K -max-memory $((64 * n))K -timeout 4s -o n.mtbpf 2>err
+[ $? = 3 ] || fail "-max-memory $((64 * n))K: $(cat err)"
+grep -q '^warning: [0-9]* threads* that started later .* not recorded: -max-memory' err || fail "$(cat err)"
 for p in "$a" "$b" "$decoy"; do must kill -0 "$p"; done

@@ -65,6 +65,20 @@ static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 	return err;
 }
 
+/* Behind an earlier snapshot: who ran at its end need not at the beginning of this one. */
+static int forget_who_ran(const struct source *s, struct recording *rec)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
+		struct rec_switch nobody = {.time_ns = s->first.perf_ns,
+					    .cpu = s->rings.v[i].place.cpu};
+
+		err = recording__add_switch(rec, &nobody);
+	}
+	return err;
+}
+
 static int read_sideband(struct source *s, struct recording *rec)
 {
 	int err = 0;
@@ -75,6 +89,8 @@ static int read_sideband(struct source *s, struct recording *rec)
 		err = recording__add_map(rec, &s->pending.maps.v[i]);
 	for (size_t i = 0; i < s->pending.losses.n && !err; i++)
 		err = recording__add_loss(rec, &s->pending.losses.v[i]);
+	if (!err && rec->switches.n)
+		err = forget_who_ran(s, rec);
 	return err ? err : switch_log__add_to(&s->sideband.log, rec);
 }
 
