@@ -25,7 +25,7 @@ void walker__fini(struct walker *w)
 
 bool outbox__grow(struct outbox *out)
 {
-	size_t cap = out->cap ? 2 * out->cap : 2 * BATCH;
+	size_t cap = out->cap ? 2 * out->cap : 256;
 	struct branch *bigger = out->err ? NULL : realloc(out->v, cap * sizeof(*bigger));
 
 	if (!bigger) {
