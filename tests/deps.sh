@@ -36,6 +36,9 @@ needs() {
 	extra|tool perf|linux-perf/linux-tools-generic|perf|reads back what mtbpf recorded
 	extra|tool node|nodejs npm|Node.js and npm|run Perfetto's trace processor
 	extra|tool zstd|zstd|zstd|unpacks .fxt.zst
+	extra|tool qemu-x86_64|qemu-user|QEMU user emulation|runs what Intel PT is generated of (tests/ptgen)
+	extra|tool sqlite3|sqlite3|SQLite|is one of those programs
+	extra|tool python3|python3|CPython|is another
 	extra|tool clang-format|clang-format|clang-format|make format-check
 	END
 }

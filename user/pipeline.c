@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/losses.h"
+#include "decode/threads.h"
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
@@ -49,91 +49,94 @@ static int pass_on(void *ctx, const struct branch *b)
 	return stack__branch(behind->stack, b);
 }
 
-/* All snapshots of one thread, into one tree. */
-static int decode_snapshots(struct decoded *decoded, const struct recording *rec, size_t first,
-			    struct code_map *map, struct behind_hit *behind)
+/* Threads to trees, one after another. */
+struct tree_maker {
+	struct decoded *decoded;
+	const struct recording *rec;
+	struct behind_hit behind; /* with the stack of the thread that is taken now */
+};
+
+static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
-	const struct rec_aux *aux = &rec->aux.v[first];
-	struct loss_filter filter = {.rec = rec,
-				     .tid = aux->tid,
-				     .fn = pass_on,
-				     .ctx = behind,
-				     .totals = &decoded->totals};
-	int err = 0;
+	struct tree_maker *m = ctx;
+	const struct recording *rec = m->rec;
+	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 
-	for (size_t i = first; i < rec->aux.n && !err; i++) {
-		struct branch between = {.time_ns = decoded->totals.last_ns,
-					 .kind = BRANCH_GAP,
-					 .reason = GAP_BETWEEN};
+	m->behind = (struct behind_hit){.probe_ip = rec->probe_ip, .branches = -1};
+	/* `run` knows the address from the hit only. */
+	if (hit && !rec->probe_ip)
+		m->behind.probe_ip = hit->ip;
+	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
+	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
+	return m->behind.stack ? 0 : -ENOMEM;
+}
 
-		if (rec->aux.v[i].tid != aux->tid)
-			continue;
-		if (i != first)
-			err = stack__branch(behind->stack, &between);
-		if (!err)
-			err = decode__thread(rec, &rec->aux.v[i], decoded->images, map,
-					     loss_filter__branch, &filter, &decoded->totals);
+static int take_branch(void *ctx, const struct branch *b)
+{
+	struct tree_maker *m = ctx;
+
+	return pass_on(&m->behind, b);
+}
+
+static int end_tree(void *ctx)
+{
+	struct tree_maker *m = ctx;
+	const struct behind_hit *behind = &m->behind;
+	struct call_tree *tree = VEC_PUSH(&m->decoded->trees);
+	int err;
+
+	if (!tree)
+		return -ENOMEM;
+	*tree = (struct call_tree){0};
+	err = stack__finish(behind->stack, tree);
+	stack__free(behind->stack);
+	m->behind.stack = NULL;
+	if (behind->hit_ns) {
+		m->decoded->behind_hit = behind->branches;
+		m->decoded->behind_hit_ns = behind->last_ns - behind->seen_ns;
 	}
-	loss_filter__finish(&filter);
 	return err;
 }
 
-static int decode_thread(struct decoded *decoded, const struct recording *rec, size_t first)
+static int make_trees(struct decoded *decoded, const struct recording *rec)
 {
-	const struct rec_aux *aux = &rec->aux.v[first];
-	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
-	struct behind_hit behind = {.probe_ip = rec->probe_ip, .branches = -1};
-	struct code_map *map = code_map__new();
-	struct call_tree *tree;
-	int err = -ENOMEM;
+	struct tree_maker maker = {.decoded = decoded, .rec = rec};
+	struct thread_taker taker = {
+		.begin = begin_tree, .branch = take_branch, .end = end_tree, .ctx = &maker};
+	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
 
-	behind.stack = map ? stack__new(aux->pid, aux->tid, thread_name(rec, aux->tid), map) : NULL;
-	/* `run` knows the address from the hit only. */
-	if (hit && !behind.probe_ip)
-		behind.probe_ip = hit->ip;
-	behind.hit_ns = hit && (pid_t)hit->tid == aux->tid ? hit->time_ns : 0;
-	tree = behind.stack ? VEC_PUSH(&decoded->trees) : NULL;
-	if (tree) {
-		*tree = (struct call_tree){0};
-		err = decode_snapshots(decoded, rec, first, map, &behind);
-		if (!err)
-			err = stack__finish(behind.stack, tree);
-		if (behind.hit_ns) {
-			decoded->behind_hit = behind.branches;
-			decoded->behind_hit_ns = behind.last_ns - behind.seen_ns;
-		}
+	stack__free(maker.behind.stack);
+	return err;
+}
+
+/* The code as it was at the end, for addresses that come with the hits. */
+static int name_hits(struct decoded *decoded, pid_t pid)
+{
+	struct code_map *map = code_map__new();
+	size_t next = 0;
+	int err = map ? images__apply(decoded->images, pid, UINT64_MAX, &next, map) : -ENOMEM;
+
+	for (size_t i = 0; i < decoded->hits.n && !err; i++) {
+		struct hit_mark *mark = &decoded->hits.v[i];
+		struct code_place place;
+
+		if (mark->pid == pid && code_map__find(map, mark->ip, &place))
+			mark->function = place.function;
 	}
-	stack__free(behind.stack);
 	code_map__free(map);
 	return err;
 }
 
-static bool is_first_of_thread(const struct recording *rec, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (rec->aux.v[k].tid == rec->aux.v[i].tid)
-			return false;
-	return true;
-}
-
-/* The code as it was at the end, for addresses that come with the hits. */
 static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
-	struct code_map *map = code_map__new();
-	size_t next = 0;
-	int err = map ? 0 : -ENOMEM;
+	int err = 0;
 
-	if (!err)
-		err = images__apply(decoded->images, rec->pid, UINT64_MAX, &next, map);
-	for (size_t i = 0; i < rec->hits.n && !err; i++) {
+	for (size_t i = 0; i < rec->hits.n; i++) {
 		const struct mt_hit *hit = &rec->hits.v[i];
 		struct hit_mark *mark = VEC_PUSH(&decoded->hits);
-		struct code_place place;
 
-		if (!mark) {
-			err = -ENOMEM;
-			break;
-		}
+		if (!mark)
+			return -ENOMEM;
 		*mark = (struct hit_mark){.time_ns = hit->time_ns,
 					  .value_ns = hit->value_ns,
 					  .sequence = hit->sequence,
@@ -141,10 +144,10 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
 					  .ip = rec->probe_ip ? rec->probe_ip : hit->ip};
-		if (code_map__find(map, mark->ip, &place))
-			mark->function = place.function;
 	}
-	code_map__free(map);
+	for (size_t i = 0; i < decoded->hits.n && !err; i++)
+		if (!decoded->hits.v[i].function)
+			err = name_hits(decoded, decoded->hits.v[i].pid);
 	return err;
 }
 
@@ -155,9 +158,8 @@ int decoded__make(struct decoded *decoded, const struct recording *rec)
 	*decoded = (struct decoded){.images = images__new(rec), .behind_hit = -1};
 	if (!decoded->images)
 		err = -ENOMEM;
-	for (size_t i = 0; i < rec->aux.n && !err; i++)
-		if (is_first_of_thread(rec, i))
-			err = decode_thread(decoded, rec, i);
+	if (!err)
+		err = make_trees(decoded, rec);
 	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -ENOMEM) {
@@ -176,6 +178,23 @@ void decoded__fini(struct decoded *decoded)
 	images__free(decoded->images);
 }
 
+/* Of a cgroup there are several; each is called what its main thread is. */
+static void name_processes(struct trace_writer *writer, const struct decoded *decoded,
+			   const struct recording *rec)
+{
+	pid_t last = 0;
+
+	if (rec->pid)
+		trace_writer__process(writer, rec->pid, rec->command ? rec->command : "");
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		pid_t pid = decoded->trees.v[i].pid;
+
+		if (pid != rec->pid && pid != last)
+			trace_writer__process(writer, pid, thread_name(rec, pid));
+		last = pid;
+	}
+}
+
 int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
 			 const char *path)
 {
@@ -187,7 +206,7 @@ int decoded__write_trace(const struct decoded *decoded, const struct recording *
 
 	if (!writer)
 		return -errno;
-	trace_writer__process(writer, rec->pid, rec->command ? rec->command : "");
+	name_processes(writer, decoded, rec);
 	for (size_t i = 0; i < decoded->trees.n; i++)
 		trace_writer__thread(writer, &decoded->trees.v[i]);
 	for (size_t i = 0; i < decoded->hits.n; i++)
@@ -241,6 +260,11 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 				units__format_duration(length, totals->gap_ns[reason]));
 	for (size_t i = 0; i < rec->losses.n; i++)
 		records += rec->losses.v[i].records;
+	if (totals->unknown_insns)
+		fprintf(out,
+			"left out: %" PRIu64
+			" instructions of threads unknown, from before the first switches\n",
+			totals->unknown_insns);
 	if (records)
 		fprintf(out,
 			"lost: %" PRIu64
@@ -321,47 +345,30 @@ static int print_branch(void *ctx, const struct branch *b)
 	return 0;
 }
 
-/* All snapshots of one thread. */
-static int print_snapshots(const struct recording *rec, size_t first, struct images *images,
-			   FILE *out)
+static int begin_printing(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
-	struct branch_printer printer = {out, rec->aux.v[first].tid};
-	struct decode_totals totals = {0};
-	struct loss_filter filter = {.rec = rec,
-				     .tid = printer.tid,
-				     .fn = print_branch,
-				     .ctx = &printer,
-				     .totals = &totals};
-	int err = 0;
+	struct branch_printer *p = ctx;
 
-	for (size_t i = first; i < rec->aux.n && !err; i++) {
-		struct code_map *map;
+	p->tid = tid;
+	return 0;
+}
 
-		if (rec->aux.v[i].tid != printer.tid)
-			continue;
-		map = code_map__new();
-		err = map ? decode__run(&(struct decode_request){.rec = rec,
-								 .aux = &rec->aux.v[i],
-								 .images = images,
-								 .map = map,
-								 .fn = loss_filter__branch,
-								 .ctx = &filter,
-								 .totals = &totals,
-								 .all_branches = true})
-			  : -ENOMEM;
-		code_map__free(map);
-	}
-	return err;
+static int end_printing(void *ctx)
+{
+	return 0;
 }
 
 int recording__print_branches(const struct recording *rec, FILE *out)
 {
 	struct images *images = images__new(rec);
-	int err = images ? 0 : -ENOMEM;
+	struct branch_printer printer = {.out = out};
+	struct thread_taker taker = {.begin = begin_printing,
+				     .branch = print_branch,
+				     .end = end_printing,
+				     .ctx = &printer};
+	struct decode_totals totals = {0};
+	int err = images ? decode__threads(rec, images, true, &taker, &totals) : -ENOMEM;
 
-	for (size_t i = 0; i < rec->aux.n && !err; i++)
-		if (is_first_of_thread(rec, i))
-			err = print_snapshots(rec, i, images, out);
 	images__free(images);
 	return err;
 }

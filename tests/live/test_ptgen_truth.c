@@ -29,8 +29,9 @@ static size_t check(const char *command)
 	snprintf(recording, sizeof(recording), "%s/r.mtbpf", dir);
 	snprintf(truth, sizeof(truth), "%s/truth", dir);
 	snprintf(line, sizeof(line),
-		 "PATH=%s/programs:$PATH %s/tests/ptgen/ptgen -o %s -truth %s %s >%s/out 2>&1",
-		 folder, folder, recording, truth, command, dir);
+		 "PATH=%s/programs:%s/tests/ptgen/programs:$PATH; "
+		 "%s/tests/ptgen/ptgen -o %s -truth %s %s >%s/out 2>&1",
+		 folder, folder, folder, recording, truth, command, dir);
 	assert_int_equal(system(line), 0);
 	n = truth_compare__recording(recording, truth);
 	print_message("%s: %zu calls and returns, all as deep as they were\n", command, n);
@@ -86,6 +87,29 @@ static void test_cxx(void **state)
 	assert_true(check("-instructions 3000000 -- cxx_service -scale small") > 10000);
 }
 
+/* Exceptions and longjmp, from every depth. */
+static void test_throws(void **state)
+{
+	assert_true(check("-instructions 5000000 -- throws 300") > 10000);
+}
+
+static void test_sqlite3(void **state)
+{
+	if (system("command -v sqlite3 >/dev/null")) {
+		print_message("# skip: sqlite3 is missing\n");
+		skip();
+	}
+	assert_true(check("-instructions 10000000 -- sqlite3 :memory: 'with recursive c(x) as "
+			  "(select 1 "
+			  "union all select x + 1 from c) select sum(x * x) from c'") > 10000);
+}
+
+static void test_a_compiler(void **state)
+{
+	assert_true(check("-instructions 10000000 -- $(gcc -print-prog-name=cc1) -O2 -quiet "
+			  "tests/ptgen/programs/loop.c -o -") > 10000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,7 +117,8 @@ int main(void)
 		cmocka_unit_test(test_cyc),	cmocka_unit_test(test_begin_in_the_middle),
 		cmocka_unit_test(test_wrapped), cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_signals), cmocka_unit_test(test_tailcalls),
-		cmocka_unit_test(test_cxx),
+		cmocka_unit_test(test_cxx),	cmocka_unit_test(test_throws),
+		cmocka_unit_test(test_sqlite3), cmocka_unit_test(test_a_compiler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What the decoder hands on, from blocks and events. */
 #include "oracle/oracle_internal.h"
+
 #include "util/address.h"
 
 int decoder__hand_on(struct decoder *d, struct branch *branch)

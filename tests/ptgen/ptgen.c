@@ -210,17 +210,24 @@ static int run(int fd, char **program)
 	return 0;
 }
 
+static int nothing(const char *why, const char *hint)
+{
+	log__error("nothing was generated: %s", why);
+	log__hint("%s", hint);
+	return -ENODATA;
+}
+
 static int check_outcome(const struct ptgen_shared *shared)
 {
 	uint64_t irregular = 0;
 
-	if (*shared->error || !shared->n_threads) {
-		log__error("nothing was generated: %s",
-			   *shared->error ? shared->error : "the program did not run");
-		log__hint("it must be an x86-64 ELF program; qemu 7.2 and its plugin interface 1 "
-			  "are known to work");
-		return -ENODATA;
-	}
+	if (*shared->error)
+		return nothing(shared->error,
+			       "qemu 7.2 and its plugin interface 1 are known to work");
+	if (!shared->n_threads)
+		return nothing("the program did not run", "it must be an x86-64 ELF program");
+	if (!shared->begun)
+		return nothing("the program had ended before", "-skip fewer instructions");
 	for (uint32_t i = 0; i < shared->n_threads && i < PTGEN_THREADS; i++)
 		irregular += shared->threads[i].irregular;
 	if (irregular)

@@ -7,10 +7,17 @@ PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wil
                     user/capture/soft/pt_packet.c user/capture/soft/pt_stream.c user/capture/soft/truth.c \
                     user/target/maps.c user/util/fs.c user/util/insn.c user/util/vec.c
 PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/pic/%.o)
+# What its unit tests test.
+PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o signals.o walk.o)
+PTGEN_TESTS    := $(filter $(O)/tests/unit/test_ptgen_%,$(UNIT))
+$(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 
-ptgen: $(PTGEN)
+PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.c)) \
+                  $(patsubst tests/ptgen/%.cc,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.cc))
 
-$(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ): ALL_CFLAGS += -Itests/ptgen
+ptgen: $(PTGEN) $(PTGEN_PROGRAMS)
+
+$(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen
 
 $(O)/tests/ptgen/ptgen: $(PTGEN_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -24,5 +31,13 @@ $(O)/tests/ptgen/libptgen.so: $(PTGEN_PLUGIN_OBJ)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -shared -o $@ $^ -lZydis -lpthread
 
+$(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O)/.deps-ok
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $<
+
+$(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $<
+
 .PHONY: ptgen
--include $(PTGEN_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)
+-include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

@@ -174,16 +174,28 @@ static void finish(struct walk *w, uint64_t ip)
 	w->out->ended = true;
 }
 
+/* When to look up next, at the latest. */
+static void set_alarm(struct walk *w)
+{
+	uint64_t limit = w->shared->config.limit, recorded = w->shared->recorded;
+
+	w->alarm = w->instructions + COUNT_PERIOD;
+	if (recorded < limit && limit - recorded < COUNT_PERIOD)
+		w->alarm = w->instructions + limit - recorded;
+	if (w->lost && w->lost_until < w->alarm)
+		w->alarm = w->lost_until;
+	else if (!w->lost && w->out->written >= w->overflow_at)
+		w->alarm = 0;
+}
+
 static void count(struct walk *w)
 {
 	uint64_t n = w->instructions - w->counted, limit = w->shared->config.limit;
 	uint64_t recorded = atomic_fetch_add(&w->shared->recorded, n) + n;
-	uint64_t left = limit > recorded ? limit - recorded : 0;
 
 	w->counted += n;
 	w->out->instructions += n;
-	w->alarm = w->instructions + (left && left < COUNT_PERIOD ? left : COUNT_PERIOD);
-	if (limit && !left)
+	if (limit && recorded >= limit)
 		w->shared->stopping = true;
 }
 
@@ -206,6 +218,8 @@ static void overflow(struct walk *w)
 {
 	w->lost = true;
 	w->lost_until = w->instructions + LOST_INSTRUCTIONS;
+	/* What the encoder holds back is lost as well. */
+	w->out->branches -= (unsigned int)__builtin_popcount(w->stream->tnt_bits);
 }
 
 static void end_overflow(struct walk *w, uint64_t ip)
@@ -213,6 +227,7 @@ static void end_overflow(struct walk *w, uint64_t ip)
 	mark_time(w);
 	pt_stream__overflow(w->stream, ip);
 	w->out->overflows++;
+	w->out->branches++; /* the begin behind it */
 	w->lost = false;
 	w->overflow_at = w->out->written + w->shared->config.overflow_period;
 }
@@ -235,8 +250,7 @@ static void look_up(struct walk *w, uint64_t ip)
 	count(w);
 	if (w->shared->stopping)
 		finish(w, ip);
-	if (w->lost && w->alarm > w->lost_until)
-		w->alarm = w->lost_until;
+	set_alarm(w);
 }
 
 /* The kernel set up frames: the innermost handler is about to run. */
@@ -306,7 +320,9 @@ void walk__syscall(struct walk *w, int64_t nr)
 	pause(w);
 	if (nr == SYS_rt_sigreturn && w->truth.log)
 		truth__sigreturn(&w->truth);
-	if (w->recording)
+	if (w->recording) {
 		count(w);
+		set_alarm(w);
+	}
 	w->out->busy = false;
 }

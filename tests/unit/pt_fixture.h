@@ -136,7 +136,8 @@ static inline void pt_reader__print(const struct pt_reader *r, char *out, size_t
 		[ppt_fup] = "fup ",	 [ppt_tip] = "tip ",	    [ppt_tip_pge] = "pge ",
 		[ppt_tip_pgd] = "pgd ",	 [ppt_tnt_8] = "tnt ",	    [ppt_mode] = "mode",
 		[ppt_cbr] = "cbr ",	 [ppt_tsc] = "tsc ",	    [ppt_ovf] = "ovf",
-		[ppt_tnt_64] = "tnt-64", [ppt_invalid] = "invalid",
+		[ppt_tnt_64] = "tnt-64", [ppt_invalid] = "invalid", [ppt_tma] = "tma ",
+		[ppt_mtc] = "mtc ",	 [ppt_cyc] = "cyc ",
 	};
 	const struct pt_packet *p = &r->packet;
 	int n = snprintf(out, size, "%s",
@@ -161,6 +162,15 @@ static inline void pt_reader__print(const struct pt_reader *r, char *out, size_t
 		break;
 	case ppt_tsc:
 		snprintf(out, size, "%" PRIu64, p->payload.tsc.tsc);
+		break;
+	case ppt_tma:
+		snprintf(out, size, "%u+%u", p->payload.tma.ctc, p->payload.tma.fc);
+		break;
+	case ppt_mtc:
+		snprintf(out, size, "%u", p->payload.mtc.ctc);
+		break;
+	case ppt_cyc:
+		snprintf(out, size, "%" PRIu64, p->payload.cyc.value);
 		break;
 	default:
 		break;

@@ -55,6 +55,51 @@ static void test_cbr(void **state)
 	}
 }
 
+static void test_tma(void **state)
+{
+	static const uint16_t values[][2] = {{0, 0}, {1, 1}, {0xffff, 0x1ff}, {0x1234, 0x123}};
+	uint8_t out[PT_PACKET_MAX];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct pt_packet packet =
+			read_one(out, pt_packet__tma(out, values[i][0], values[i][1]));
+
+		assert_int_equal(packet.type, ppt_tma);
+		assert_int_equal(packet.payload.tma.ctc, values[i][0]);
+		assert_int_equal(packet.payload.tma.fc, values[i][1]);
+	}
+}
+
+static void test_mtc(void **state)
+{
+	uint8_t out[PT_PACKET_MAX];
+
+	for (unsigned int ctc = 0; ctc < 256; ctc++) {
+		struct pt_packet packet = read_one(out, pt_packet__mtc(out, (uint8_t)ctc));
+
+		assert_int_equal(packet.type, ppt_mtc);
+		assert_int_equal(packet.payload.mtc.ctc, ctc);
+	}
+}
+
+/* The highest value of each length, and the next one. */
+static void test_cyc_of_every_length(void **state)
+{
+	uint8_t out[PT_PACKET_MAX];
+
+	for (unsigned int bits = 5, len = 1; bits < 60; bits += 7, len++) {
+		uint64_t most = (1ull << bits) - 1;
+
+		for (uint64_t value = most; value <= most + 1; value++) {
+			struct pt_packet packet = read_one(out, pt_packet__cyc(out, value));
+
+			assert_int_equal(packet.type, ppt_cyc);
+			assert_int_equal(packet.size, len + (value > most));
+			assert_int_equal(packet.payload.cyc.value, value);
+		}
+	}
+}
+
 static void test_mode_says_64_bit_code(void **state)
 {
 	uint8_t out[PT_PACKET_MAX];
@@ -179,6 +224,9 @@ int main(void)
 		cmocka_unit_test(test_packets_without_payload),
 		cmocka_unit_test(test_tsc_keeps_56_bits),
 		cmocka_unit_test(test_cbr),
+		cmocka_unit_test(test_tma),
+		cmocka_unit_test(test_mtc),
+		cmocka_unit_test(test_cyc_of_every_length),
 		cmocka_unit_test(test_mode_says_64_bit_code),
 		cmocka_unit_test(test_tnt_of_every_length_and_value),
 		cmocka_unit_test(test_ip_packets_of_every_kind_and_length),

@@ -220,6 +220,47 @@ static void test_an_old_recording_is_kept_once(void **state)
 	assert_int_equal(access(f->path, F_OK), -1);
 }
 
+static void expect_refused(struct fixture *f)
+{
+	stderr_capture__begin(&f->said);
+	assert_int_equal(recording_dir__create(f->path), -EEXIST);
+	stderr_capture__end(&f->said);
+	assert_said(f, "is no recording, and is left as it is");
+}
+
+/* As root, "-o" must not move /dev/null or /home away. */
+static void test_what_is_no_recording_stays(void **state)
+{
+	struct fixture *f = *state;
+	char path[sizeof(f->path)], file[sizeof(f->path) + 16];
+
+	strcpy(path, f->path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	expect_refused(f);
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(file, sizeof(file), "%s/letters", path);
+	assert_int_equal(fs__write(file, "x", 1), 0);
+	expect_refused(f);
+	assert_int_equal(access(file, F_OK), 0);
+	/* Nor is it removed where it stands in the way of what is to be kept. */
+	snprintf(file, sizeof(file), "%s.old", path);
+	assert_int_equal(rename(path, file), 0);
+	write_it(f);
+	expect_refused(f);
+}
+
+static void test_an_empty_folder_is_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(mkdir(f->path, 0700), 0);
+	write_it(f);
+	assert_int_equal(read_it(f), 0);
+	strcat(f->path, ".old");
+	assert_int_equal(access(f->path, F_OK), -1);
+}
+
 static void test_a_place_that_cannot_be_written(void **state)
 {
 	struct fixture *f = *state;
@@ -248,6 +289,8 @@ int main(void)
 		TEST(test_data_that_is_a_pipe_does_not_block),
 		TEST(test_the_data_alone_is_a_perf_data),
 		TEST(test_an_old_recording_is_kept_once),
+		TEST(test_what_is_no_recording_stays),
+		TEST(test_an_empty_folder_is_taken),
 		TEST(test_a_place_that_cannot_be_written),
 	};
 

@@ -88,6 +88,22 @@ static void test_returns_from_what_was_called_before_the_log(void **state)
 		      "43 3 call 0x300 -1\n");
 }
 
+static void test_a_call_in_the_place_of_a_frame_left_without_a_return(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, 0x100, SP);
+	call(f, 0x200, SP - 0x20);
+	call(f, 0x300, SP - 0x40);
+	call(f, 0x400, SP - 0x20);
+	ret(f, 0x105, SP - 0x20);
+	assert_log(f, "43 1 call 0x100 1\n"
+		      "43 2 call 0x200 2\n"
+		      "43 3 call 0x300 3\n"
+		      "43 4 call 0x400 2\n"
+		      "43 5 return 0x105 1\n");
+}
+
 static void test_frames_left_without_a_return(void **state)
 {
 	struct fixture *f = *state;
@@ -247,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_calls_and_returns),
 		TEST(test_returns_from_what_was_called_before_the_log),
+		TEST(test_a_call_in_the_place_of_a_frame_left_without_a_return),
 		TEST(test_frames_left_without_a_return),
 		TEST(test_a_return_that_is_a_jump),
 		TEST(test_a_tail_call_keeps_the_frame),

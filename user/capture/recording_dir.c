@@ -20,18 +20,57 @@ static int path_in(char path[static PATH_MAX], const char *dir, const char *name
 	return snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+static bool has(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return !path_in(path, dir, name) && !access(path, F_OK);
+}
+
+/* Nothing but recordings, whole or not, and files is moved out of the way. */
+static bool may_go(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return true;
+	if (!S_ISDIR(st.st_mode))
+		return S_ISREG(st.st_mode);
+	/* At last an empty one, which nobody misses. */
+	return has(path, "data") || has(path, "images") || has(path, "meta.json") || !rmdir(path);
+}
+
 /* What was there before is kept once: nobody's only recording goes by mistake. */
 static int keep_old(const char *path)
 {
 	char old[PATH_MAX];
 	struct stat st;
 
-	if (lstat(path, &st))
-		return errno == ENOENT ? 0 : -errno;
 	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
 		return -ENAMETOOLONG;
+	if (!may_go(path))
+		return -EEXIST;
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!may_go(old))
+		return -EEXIST;
 	fs__remove_dir(old);
 	return rename(path, old) ? -errno : 0;
+}
+
+static int refuse(const char *path, int err)
+{
+	if (err == -EEXIST) {
+		log__error(
+			"cannot create the recording %s: that, or %s.old, is no recording, and is "
+			"left as it is",
+			path, path);
+		log__hint("choose another name with -o");
+		return err;
+	}
+	log__error("cannot create the recording %s: %s", path, strerror(-err));
+	log__hint("choose another place with -o");
+	return err;
 }
 
 int recording_dir__create(const char *path)
@@ -40,11 +79,7 @@ int recording_dir__create(const char *path)
 
 	if (!err && mkdir(path, 0700))
 		err = -errno;
-	if (err) {
-		log__error("cannot create the recording %s: %s", path, strerror(-err));
-		log__hint("choose another place with -o");
-	}
-	return err;
+	return err ? refuse(path, err) : 0;
 }
 
 static int write_data(const struct recording *rec, const char *dir)
@@ -134,13 +169,6 @@ static int read_image(void *ctx, const char *file, char **data, size_t *size)
 	int err = path_in(path, ctx, file);
 
 	return err ? err : read_file(path, data, size);
-}
-
-static bool has(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-
-	return !path_in(path, dir, name) && !access(path, F_OK);
 }
 
 static int read_meta(struct recording *rec, const char *dir)

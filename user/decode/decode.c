@@ -25,22 +25,28 @@ static unsigned int jobs_for(const struct decode_request *request, size_t n_regi
 	return (unsigned int)(jobs < n_regions ? jobs : n_regions);
 }
 
-int decode__run(const struct decode_request *request)
+int regions__run(const struct decode_request *request, outbox_fn take, void *ctx)
 {
 	size_t region_size = request->region_size ? request->region_size : REGION_SIZE;
 	struct regions regions;
-	struct joiner joiner;
 	unsigned int jobs;
 	int err;
 
-	joiner__init(&joiner, request);
 	err = regions__find(&regions, request->aux->data, request->aux->size, region_size);
 	jobs = jobs_for(request, regions.starts.n);
 	if (!err)
-		err = jobs > 1 ? regions__decode_parallel(&regions, request, &joiner, jobs)
-			       : regions__decode(&regions, request, &joiner);
+		err = jobs > 1 ? regions__decode_parallel(&regions, request, take, ctx, jobs)
+			       : regions__decode(&regions, request, take, ctx);
 	regions__fini(&regions);
 	return err;
+}
+
+int decode__run(const struct decode_request *request)
+{
+	struct joiner joiner;
+
+	joiner__init(&joiner, request);
+	return regions__run(request, joiner__take, &joiner);
 }
 
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,

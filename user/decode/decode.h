@@ -10,6 +10,8 @@
 #include "decode/branch.h"
 #include "decode/images.h"
 
+struct switches;
+
 #define GAP_REASONS (GAP_BETWEEN + 1)
 
 struct decode_totals {
@@ -18,11 +20,14 @@ struct decode_totals {
 	uint64_t gaps[GAP_REASONS];   /* by enum gap_reason */
 	uint64_t gap_ns[GAP_REASONS]; /* from what was known last to where it went on */
 	uint64_t first_ns, last_ns;   /* 0 where nothing was decoded */
+	uint64_t unknown_insns;	      /* of threads that no switch names: left out */
 };
 
 struct decode_request {
 	const struct recording *rec;
-	const struct rec_aux *aux; /* of one thread */
+	const struct rec_aux *aux;
+	/* Of a CPU's ring, where threads come and go; else NULL. */
+	const struct switches *switches;
 	struct images *images;
 	struct code_map *map;
 	branch_fn fn;

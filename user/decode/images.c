@@ -196,7 +196,7 @@ static int map_kernel(struct images *images, struct code_map *map)
 {
 	const struct rec_kernel *kernel = &images->rec->kernel;
 
-	if (!kernel->kallsyms || images->kernel_failed)
+	if (!kernel->kallsyms || images->kernel_failed || !code_map__is_empty(map))
 		return 0;
 	if (!images->kernel)
 		images->kernel = kernel_image__open(kernel->kcore, kernel->kallsyms);

@@ -164,8 +164,9 @@ static int take(struct joiner *j, struct branch *b)
 	}
 }
 
-int joiner__take(struct joiner *j, struct branch *branches, size_t n)
+int joiner__take(void *joiner, struct branch *branches, size_t n)
 {
+	struct joiner *j = joiner;
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {

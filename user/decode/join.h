@@ -23,7 +23,8 @@ struct joiner {
 };
 
 void joiner__init(struct joiner *joiner, const struct decode_request *request);
-/* What a walker's outbox holds; changes it. 0, -ENOMEM, or what the request's fn returned. */
-int joiner__take(struct joiner *joiner, struct branch *branches, size_t n);
+/* An outbox_fn (regions.h), with the joiner as ctx. 0, -ENOMEM, or what the request's fn returned.
+ */
+int joiner__take(void *joiner, struct branch *branches, size_t n);
 
 #endif

@@ -34,27 +34,33 @@ const uint8_t *regions__end_of(const struct regions *regions, size_t i)
 	return i + 1 < regions->starts.n ? regions->starts.v[i + 1] : regions->end;
 }
 
-static int flush_to_joiner(void *ctx, struct outbox *out)
+struct taker {
+	outbox_fn take;
+	void *ctx;
+};
+
+static int hand_over(void *ctx, struct outbox *out)
 {
-	return joiner__take(ctx, out->v, out->n);
+	const struct taker *taker = ctx;
+
+	return taker->take(taker->ctx, out->v, out->n);
 }
 
 int regions__decode(const struct regions *regions, const struct decode_request *request,
-		    struct joiner *joiner)
+		    outbox_fn take, void *ctx)
 {
-	struct outbox out = {.flush = flush_to_joiner, .ctx = joiner};
+	struct taker taker = {take, ctx};
+	struct outbox out = {.flush = hand_over, .ctx = &taker};
 	struct walker *walker = malloc(sizeof(*walker));
-	struct space *space = space__get(request->images, request->aux->pid, request->all_branches);
-	int err = walker && space ? 0 : -ENOMEM;
+	int err = walker ? walker__init(walker, request, &out) : -ENOMEM;
 
-	if (!err)
-		walker__init(walker, request->rec, request->aux, space, &out);
+	if (err) {
+		free(walker);
+		return err;
+	}
 	for (size_t i = 0; i < regions->starts.n && !err; i++)
 		err = walker__run(walker, regions->starts.v[i], regions__end_of(regions, i));
-	if (walker && space)
-		walker__fini(walker);
-	if (space)
-		space__put(space);
+	walker__fini(walker);
 	free(walker);
 	free(out.v);
 	return err;

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "decode/decode.h"
-#include "decode/join.h"
 #include "util/vec.h"
 
 struct regions {
@@ -20,11 +19,20 @@ int regions__find(struct regions *regions, const uint8_t *bytes, size_t n, size_
 void regions__fini(struct regions *regions);
 const uint8_t *regions__end_of(const struct regions *regions, size_t i);
 
-/* Decodes all of them into the joiner, in order. 0, -ENOMEM, or what the joiner returned. */
+/*
+ * Takes what a walker leaves in its outbox, in order; may change it. Non-zero stops the decoder,
+ * which returns it.
+ */
+typedef int (*outbox_fn)(void *ctx, struct branch *branches, size_t n);
+
+/* Decodes all of them, in order, in the caller's thread. 0, -ENOMEM, or what `take` returned. */
 int regions__decode(const struct regions *regions, const struct decode_request *request,
-		    struct joiner *joiner);
+		    outbox_fn take, void *ctx);
 /* With `jobs` threads. */
 int regions__decode_parallel(const struct regions *regions, const struct decode_request *request,
-			     struct joiner *joiner, unsigned int jobs);
+			     outbox_fn take, void *ctx, unsigned int jobs);
+
+/* Finds the regions and decodes them, with as many threads as the request says. */
+int regions__run(const struct decode_request *request, outbox_fn take, void *ctx);
 
 #endif

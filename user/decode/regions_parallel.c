@@ -128,20 +128,17 @@ static void *work(void *ctx)
 	struct worker *worker = ctx;
 	const struct decode_request *request = worker->pool->request;
 	const struct regions *regions = worker->pool->regions;
-	struct space *space = space__get(request->images, request->aux->pid, request->all_branches);
+	int err;
 
 	worker->out = (struct outbox){.flush = leave_batch, .ctx = worker};
-	if (space)
-		walker__init(&worker->walker, request->rec, request->aux, space, &worker->out);
+	err = walker__init(&worker->walker, request, &worker->out);
 	while (next_region(worker))
 		end_region(worker,
-			   space ? walker__run(&worker->walker, regions->starts.v[worker->region],
-					       regions__end_of(regions, worker->region))
-				 : -ENOMEM);
-	if (space) {
+			   err ? err
+			       : walker__run(&worker->walker, regions->starts.v[worker->region],
+					     regions__end_of(regions, worker->region)));
+	if (!err)
 		walker__fini(&worker->walker);
-		space__put(space);
-	}
 	free(worker->out.v);
 	return NULL;
 }
@@ -164,7 +161,7 @@ static struct batch *wait_for_batch(struct pool *pool, struct region *region)
 	return batch;
 }
 
-static int join_region(struct pool *pool, struct joiner *joiner)
+static int join_region(struct pool *pool, outbox_fn take, void *ctx)
 {
 	struct region *region = &pool->states[pool->head];
 	struct batch *batch;
@@ -172,7 +169,7 @@ static int join_region(struct pool *pool, struct joiner *joiner)
 
 	while (!err && (batch = wait_for_batch(pool, region))) {
 		pthread_mutex_unlock(&pool->lock);
-		err = joiner__take(joiner, batch->v, batch->n);
+		err = take(ctx, batch->v, batch->n);
 		pthread_mutex_lock(&pool->lock);
 		batch->next = pool->spare;
 		pool->spare = batch;
@@ -180,13 +177,13 @@ static int join_region(struct pool *pool, struct joiner *joiner)
 	return err ? err : region->err;
 }
 
-static int join_all(struct pool *pool, struct joiner *joiner)
+static int join_all(struct pool *pool, outbox_fn take, void *ctx)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&pool->lock);
 	while (pool->head < pool->regions->starts.n && !err) {
-		err = join_region(pool, joiner);
+		err = join_region(pool, take, ctx);
 		pool->head++;
 		pthread_cond_broadcast(&pool->has_room);
 	}
@@ -246,7 +243,7 @@ static unsigned int start(struct pool *pool, struct worker *workers)
 }
 
 int regions__decode_parallel(const struct regions *regions, const struct decode_request *request,
-			     struct joiner *joiner, unsigned int jobs)
+			     outbox_fn take, void *ctx, unsigned int jobs)
 {
 	struct pool pool = {.regions = regions, .request = request, .jobs = jobs};
 	struct worker *workers = calloc(jobs, sizeof(*workers));
@@ -258,7 +255,7 @@ int regions__decode_parallel(const struct regions *regions, const struct decode_
 		return -ENOMEM;
 	}
 	n = start(&pool, workers);
-	err = n ? join_all(&pool, joiner) : regions__decode(regions, request, joiner);
+	err = n ? join_all(&pool, take, ctx) : regions__decode(regions, request, take, ctx);
 	for (unsigned int i = 0; i < n; i++)
 		pthread_join(workers[i].thread, NULL);
 	pool__fini(&pool);

@@ -10,17 +10,24 @@
 /* Enough to be worth handing over. */
 #define BATCH 8192
 
-void walker__init(struct walker *w, const struct recording *rec, const struct rec_aux *aux,
-		  struct space *space, struct outbox *out)
+int walker__init(struct walker *w, const struct decode_request *request, struct outbox *out)
 {
-	*w = (struct walker){.space = space, .out = out, .tsc_base = aux->tsc};
+	const struct rec_aux *aux = request->aux;
+
+	*w = (struct walker){
+		.out = out, .tsc_base = aux->tsc, .switches = request->switches, .cpu = aux->cpu};
+	w->space = space__get(request->images, aux->pid, request->all_branches);
+	if (!w->space)
+		return -ENOMEM;
 	packet_reader__init(&w->reader, aux->data, aux->size);
-	pt_time__init(&w->time, &rec->pt);
+	pt_time__init(&w->time, &request->rec->pt);
+	return 0;
 }
 
 void walker__fini(struct walker *w)
 {
 	packet_reader__fini(&w->reader);
+	space__put(w->space);
 }
 
 bool outbox__grow(struct outbox *out)
@@ -225,8 +232,6 @@ static inline unsigned int short_cyc(uint64_t bytes, uint64_t *cycles)
 
 static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 {
-	struct memo_entry *entries = memo__entries(w->space->memo);
-
 	while (at < to) {
 		uint64_t run = packet__load(at, to), cycles;
 		unsigned int n = short_cyc(run, &cycles);
@@ -241,7 +246,7 @@ static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 			struct memo_entry *entry;
 
 			run = memo__run(run, n);
-			entry = memo__slot(entries, w->block, run);
+			entry = memo__slot(w->space->entries, w->block, run);
 			if (UNLIKELY(entry->block != w->block || entry->bytes != run ||
 				     !replay(w, entry)))
 				walk_run(w, at, at + n, run, entry);

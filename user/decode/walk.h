@@ -11,9 +11,11 @@
 
 #include "capture/recording.h"
 #include "decode/branch.h"
+#include "decode/decode.h"
 #include "decode/packet.h"
 #include "decode/pt_time.h"
 #include "decode/space.h"
+#include "decode/switches.h"
 
 /* Branches on their way to join.h. Their time_ns is in TSC ticks, 56 bits of them; 0: not known. */
 struct outbox {
@@ -29,6 +31,7 @@ struct outbox {
 enum outbox_kind {
 	OUTBOX_START = BRANCH_GAP + 1, /* a PSB says: at `to`; no branch, if that was known */
 	OUTBOX_REST,		       /* the counts belong to the next branch */
+	OUTBOX_WHO, /* a CPU's ring: `from` points to the rec_switch it goes on behind, or 0 */
 };
 
 /* SDM "Indirect Transfer Compression for Returns". */
@@ -47,6 +50,11 @@ struct walker {
 	struct space *space;
 	struct outbox *out;
 	uint64_t tsc_base; /* rec_aux.tsc */
+	/* Of a CPU's ring: whose code it is changes. NULL: of one thread. */
+	const struct switches *switches;
+	int cpu;
+	bool knows_who; /* since its region began */
+	const struct rec_switch *who;
 	/* Where the thread is: at its first instruction. NULL unless WALK_ON. */
 	struct block *block;
 	uint64_t block_tsc;  /* when it came there */
@@ -70,9 +78,11 @@ struct walker {
 	struct block_site kept[RETURN_DEPTH]; /* of blocks that are gone */
 };
 
-/* The stream's bytes, space and outbox stay the caller's. */
-void walker__init(struct walker *w, const struct recording *rec, const struct rec_aux *aux,
-		  struct space *space, struct outbox *out);
+/*
+ * The stream's bytes and the outbox stay the caller's. It takes the space it needs from the
+ * request's images, and puts it back. 0 or -ENOMEM; walker__fini() only after 0.
+ */
+int walker__init(struct walker *w, const struct decode_request *request, struct outbox *out);
 void walker__fini(struct walker *w);
 
 /*

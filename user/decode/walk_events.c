@@ -2,32 +2,7 @@
 /* Packets that tell of more than branches: into and out of what is traced, and overflows. */
 #include "decode/walk_internal.h"
 
-#include "decode/tsc.h"
 #include "util/address.h"
-
-/*
- * The one place where it is decided whose code runs from now on. With a stream for each CPU, the
- * thread would be looked up here, by time.
- */
-void walker__update_space(struct walker *w)
-{
-	uint64_t ret_ips[RETURN_DEPTH], ns = 0;
-	bool cleared;
-
-	/* Blocks that are gone take the addresses that calls return to with them. */
-	for (unsigned int i = w->floor; i != w->top; i++)
-		ret_ips[i % RETURN_DEPTH] = w->returns[i % RETURN_DEPTH]->ret_ip;
-	if (w->time.tsc)
-		ns = rec_pt__tsc_to_ns(w->time.config, tsc__extend(w->time.tsc, w->tsc_base));
-	if (space__set_time(w->space, ns, &cleared))
-		walker__fail(w);
-	for (unsigned int i = w->floor; cleared && i != w->top; i++) {
-		unsigned int at = i % RETURN_DEPTH;
-
-		w->kept[at] = (struct block_site){.ret_ip = ret_ips[at]};
-		w->returns[at] = &w->kept[at];
-	}
-}
 
 /* Through the block's first instructions. */
 static void take_reach(struct walker *w, const struct block_reach *reach)

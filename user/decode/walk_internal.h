@@ -120,7 +120,9 @@ void walker__on_overflow(struct walker *w);
 bool walker__arrive(struct walker *w, uint64_t ip);
 /* Where tracing goes on, or begins. */
 void walker__begin(struct walker *w, uint64_t ip);
-/* The code as it is now. */
+/* walk_who.c */
+
+/* The code as it is now, of the thread that runs now; where that is another one, says so. */
 void walker__update_space(struct walker *w);
 
 /* walk_psb.c */

@@ -122,6 +122,7 @@ void walker__begin_region(struct walker *w, const struct psb_plus *psb)
 		walker__on_overflow(w);
 		return;
 	}
+	w->knows_who = false;
 	walker__update_space(w);
 	if (!psb->has_ip || psb->end != PACKET_PSBEND)
 		return;

@@ -33,6 +33,11 @@ void code_map__free(struct code_map *map)
 	free(map);
 }
 
+bool code_map__is_empty(const struct code_map *map)
+{
+	return !map->ranges.n;
+}
+
 /* The first range that ends behind ip. */
 static size_t first_behind(const struct code_map *map, uint64_t ip)
 {

@@ -28,6 +28,9 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 /* How often code has been added in the place of other code. */
 unsigned int code_map__replaced(const struct code_map *map);
 
+/* Nothing has been added yet. */
+bool code_map__is_empty(const struct code_map *map);
+
 /* A place in the code. */
 struct code_place {
 	const struct function *function; /* never NULL */

@@ -26,6 +26,10 @@ start() {
 	pid=$!
 	pids+=("$pid")
 	disown # no "Killed" in the results
+	# Until it is the program, and not the shell that becomes it.
+	while [ "$(readlink "/proc/$pid/exe")" = "$(readlink /proc/$$/exe)" ]; do
+		sleep 0.01
+	done
 }
 
 need_pmu() {

@@ -50,7 +50,8 @@ void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp
 {
 	if (!truth->log)
 		return;
-	drop_dead(truth, sp);
+	/* Where the return address lies now, none of a frame that lives can be. */
+	drop_dead(truth, sp + 1);
 	push(truth, sp);
 	write_line(truth, time_ns, "call", to);
 }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "decode/switches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "decode/pieces.h"
+#include "util/vec.h"
+
+/* One CPU's, ascending by time. */
+struct cpu {
+	int cpu;
+	VEC(uint64_t) start_ns; /* of what its ring holds, by snapshot */
+	VEC(const struct rec_switch *) switches;
+};
+
+struct switches {
+	const struct recording *rec;
+	VEC(struct cpu) cpus;
+};
+
+static struct cpu *find_cpu(const struct switches *s, int cpu)
+{
+	for (size_t i = 0; i < s->cpus.n; i++)
+		if (s->cpus.v[i].cpu == cpu)
+			return &s->cpus.v[i];
+	return NULL;
+}
+
+static int add(struct switches *s, const struct rec_switch *sw)
+{
+	struct cpu *cpu = find_cpu(s, sw->cpu);
+	const struct rec_switch **out;
+
+	if (!cpu) {
+		cpu = VEC_PUSH(&s->cpus);
+		if (!cpu)
+			return -ENOMEM;
+		*cpu = (struct cpu){.cpu = sw->cpu};
+	}
+	out = VEC_PUSH(&cpu->switches);
+	if (!out)
+		return -ENOMEM;
+	*out = sw;
+	return 0;
+}
+
+struct switches *switches__new(const struct recording *rec)
+{
+	struct switches *s = calloc(1, sizeof(*s));
+	int err = s ? 0 : -ENOMEM;
+
+	if (s)
+		s->rec = rec;
+	for (size_t i = 0; i < rec->switches.n && !err; i++)
+		err = add(s, &rec->switches.v[i]);
+	if (!err)
+		return s;
+	switches__free(s);
+	return NULL;
+}
+
+void switches__free(struct switches *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->cpus.n; i++) {
+		VEC_FINI(&s->cpus.v[i].switches);
+		VEC_FINI(&s->cpus.v[i].start_ns);
+	}
+	VEC_FINI(&s->cpus);
+	free(s);
+}
+
+const struct rec_switch *switches__at(const struct switches *s, int cpu_number, uint64_t time_ns)
+{
+	const struct cpu *cpu = find_cpu(s, cpu_number);
+	size_t low = 0, high = cpu ? cpu->switches.n : 0;
+
+	/* The first one behind time_ns. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (cpu->switches.v[middle]->time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || !cpu->switches.v[low - 1]->tid)
+		return NULL;
+	return cpu->switches.v[low - 1];
+}
+
+int switches__set_start(struct switches *s, int cpu_number, unsigned int snapshot, uint64_t time_ns)
+{
+	struct cpu *cpu = find_cpu(s, cpu_number);
+
+	while (cpu && cpu->start_ns.n <= snapshot) {
+		uint64_t *start = VEC_PUSH(&cpu->start_ns);
+
+		if (!start)
+			return -ENOMEM;
+		*start = 0;
+	}
+	if (cpu)
+		cpu->start_ns.v[snapshot] = time_ns;
+	return 0;
+}
+
+static size_t first_behind(const struct recording *rec, uint64_t time_ns)
+{
+	size_t low = 0, high = rec->switches.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (rec->switches.v[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool switches__ran_unseen(const struct switches *s, const struct piece *piece, uint64_t from_ns)
+{
+	const struct recording *rec = s->rec;
+	for (size_t i = first_behind(rec, from_ns);
+	     i < rec->switches.n && rec->switches.v[i].time_ns < piece->start_ns; i++) {
+		const struct rec_switch *sw = &rec->switches.v[i];
+		const struct cpu *cpu = sw->tid == piece->who->tid && sw != piece->who
+						? find_cpu(s, sw->cpu)
+						: NULL;
+
+		if (cpu && piece->snapshot < cpu->start_ns.n &&
+		    sw->time_ns < cpu->start_ns.v[piece->snapshot])
+			return true;
+	}
+	return false;
+}

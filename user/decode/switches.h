@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Who ran on which CPU, and when: a recording's switches, to look things up in. */
+#ifndef MTBPF_DECODE_SWITCHES_H
+#define MTBPF_DECODE_SWITCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/recording.h"
+
+struct switches;
+
+/* The recording's switches must stay as they are. NULL: out of memory. */
+struct switches *switches__new(const struct recording *rec);
+void switches__free(struct switches *switches);
+
+/*
+ * Who runs on the CPU at that time; NULL: nobody that is known of. Any number of threads may ask.
+ */
+const struct rec_switch *switches__at(const struct switches *switches, int cpu, uint64_t time_ns);
+
+/* What the CPU's ring still holds in this snapshot begins there. 0 or -ENOMEM. */
+int switches__set_start(struct switches *switches, int cpu, unsigned int snapshot,
+			uint64_t time_ns);
+
+struct piece;
+
+/*
+ * Whether the piece's thread, between from_ns and it, ran on a CPU whose ring holds nothing of that
+ * any more.
+ */
+bool switches__ran_unseen(const struct switches *switches, const struct piece *piece,
+			  uint64_t from_ns);
+
+#endif

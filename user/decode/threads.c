@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "decode/threads.h"
+
+#include <errno.h>
+
+#include "decode/join.h"
+#include "decode/losses.h"
+#include "decode/pieces.h"
+#include "decode/regions.h"
+#include "decode/switches.h"
+
+/* One thread's way from its bytes to the taker. */
+struct thread {
+	const struct thread_taker *taker;
+	struct loss_filter filter;
+	struct decode_request request;
+};
+
+static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
+{
+	t->request.map = code_map__new();
+	if (!t->request.map)
+		return -ENOMEM;
+	t->filter = (struct loss_filter){.rec = t->request.rec,
+					 .tid = tid,
+					 .fn = t->taker->branch,
+					 .ctx = t->taker->ctx,
+					 .totals = t->request.totals};
+	t->request.fn = loss_filter__branch;
+	t->request.ctx = &t->filter;
+	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
+}
+
+static int thread__end(struct thread *t, int err)
+{
+	if (!err) {
+		loss_filter__finish(&t->filter);
+		err = t->taker->end(t->taker->ctx);
+	}
+	code_map__free(t->request.map);
+	return err;
+}
+
+/* Nothing was recorded for a while, and nothing was to be. */
+static int thread__next_snapshot(struct thread *t)
+{
+	struct branch between = {
+		.time_ns = t->request.totals->last_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
+
+	return t->taker->branch(t->taker->ctx, &between);
+}
+
+/* ---- a ring a thread */
+
+static int decode_rings(struct thread *t, size_t first)
+{
+	const struct recording *rec = t->request.rec;
+	const struct rec_aux *aux = &rec->aux.v[first];
+	int err = thread__begin(t, aux->pid, aux->tid);
+
+	for (size_t i = first; i < rec->aux.n && !err; i++) {
+		if (rec->aux.v[i].tid != aux->tid)
+			continue;
+		if (i != first)
+			err = thread__next_snapshot(t);
+		t->request.aux = &rec->aux.v[i];
+		if (!err)
+			err = decode__run(&t->request);
+	}
+	return thread__end(t, err);
+}
+
+static bool is_first_of_thread(const struct recording *rec, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (rec->aux.v[k].tid == rec->aux.v[i].tid)
+			return false;
+	return true;
+}
+
+/* ---- a ring a CPU */
+
+static unsigned int snapshot_of(const struct recording *rec, size_t i)
+{
+	unsigned int n = 0;
+
+	for (size_t k = 0; k < i; k++)
+		if (!rec->aux.v[k].tid && rec->aux.v[k].cpu == rec->aux.v[i].cpu)
+			n++;
+	return n;
+}
+
+static int cut_ring(struct decode_request *request, size_t i, struct pieces *pieces,
+		    struct switches *switches)
+{
+	const struct rec_aux *aux = &request->rec->aux.v[i];
+	unsigned int snapshot = snapshot_of(request->rec, i);
+	size_t before = pieces->all.n;
+	int err;
+
+	request->aux = aux;
+	request->switches = switches;
+	pieces__begin(pieces, aux, snapshot);
+	err = regions__run(request, pieces__take, pieces);
+	if (!err && pieces->all.n > before)
+		err = switches__set_start(switches, aux->cpu, snapshot,
+					  pieces->all.v[before].start_ns);
+	return err;
+}
+
+/* It was elsewhere in between, and the ring of that CPU has forgotten it. */
+static int note_unseen(struct joiner *joiner, const struct switches *switches,
+		       const struct piece *from, const struct piece *to)
+{
+	struct branch lost = {.kind = BRANCH_GAP, .reason = GAP_LOST};
+
+	if (!switches__ran_unseen(switches, to, from->end_ns))
+		return 0;
+	return joiner__take(joiner, &lost, 1);
+}
+
+static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
+		       const struct switches *switches)
+{
+	struct rec_aux aux = {
+		.pid = pieces->who->pid, .tid = pieces->who->tid, .tsc = pieces->aux->tsc};
+	struct joiner joiner;
+	int err = thread__begin(t, aux.pid, aux.tid);
+
+	t->request.aux = &aux;
+	joiner__init(&joiner, &t->request);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct piece *piece = &pieces[i];
+
+		if (i && piece->snapshot != piece[-1].snapshot) {
+			err = thread__next_snapshot(t);
+			joiner__init(&joiner, &t->request);
+		} else if (i) {
+			err = note_unseen(&joiner, switches, &piece[-1], piece);
+		}
+		if (!err)
+			err = joiner__take(&joiner, piece->branches.v, piece->branches.n);
+	}
+	return thread__end(t, err);
+}
+
+static int join_threads(struct thread *t, struct pieces *pieces, const struct switches *switches)
+{
+	int err = 0;
+
+	pieces__sort(pieces);
+	for (size_t i = 0, n; i < pieces->all.n && !err; i += n) {
+		struct piece *first = &pieces->all.v[i];
+
+		for (n = 1; i + n < pieces->all.n && first[n].who->tid == first->who->tid; n++)
+			;
+		err = join_pieces(t, first, n, switches);
+	}
+	return err;
+}
+
+static int decode_cpus(struct thread *t)
+{
+	const struct recording *rec = t->request.rec;
+	struct pieces pieces = {.rec = rec};
+	struct switches *switches = switches__new(rec);
+	struct decode_request request = t->request;
+	int err = switches ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < rec->aux.n && !err; i++)
+		if (!rec->aux.v[i].tid)
+			err = cut_ring(&request, i, &pieces, switches);
+	if (!err)
+		err = join_threads(t, &pieces, switches);
+	t->request.totals->unknown_insns += pieces.unknown_insns;
+	pieces__fini(&pieces);
+	switches__free(switches);
+	return err;
+}
+
+int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
+		    const struct thread_taker *taker, struct decode_totals *totals)
+{
+	struct thread t = {.taker = taker,
+			   .request = {.rec = rec,
+				       .images = images,
+				       .totals = totals,
+				       .all_branches = all_branches}};
+	bool has_cpus = false;
+	int err = 0;
+
+	for (size_t i = 0; i < rec->aux.n && !err; i++) {
+		if (!rec->aux.v[i].tid)
+			has_cpus = true;
+		else if (is_first_of_thread(rec, i))
+			err = decode_rings(&t, i);
+	}
+	return err || !has_cpus ? err : decode_cpus(&t);
+}

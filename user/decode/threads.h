@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole recording to branches, thread by thread, whatever rings they come from. */
+#ifndef MTBPF_DECODE_THREADS_H
+#define MTBPF_DECODE_THREADS_H
+
+#include "decode/decode.h"
+
+/* Who takes them. What any of these returns but 0 stops the decoder, which returns it. */
+struct thread_taker {
+	/* What follows is of this thread; `map` shows its code as it was at each branch. */
+	int (*begin)(void *ctx, pid_t pid, pid_t tid, struct code_map *map);
+	branch_fn branch;
+	/* Before the map is gone. */
+	int (*end)(void *ctx);
+	void *ctx;
+};
+
+/*
+ * Every snapshot of a thread, with a GAP_BETWEEN between two, and a GAP_LOST where the capture lost
+ * something. Adds to totals. 0; -ENOMEM; or what the taker returned.
+ */
+int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
+		    const struct thread_taker *taker, struct decode_totals *totals);
+
+#endif
