@@ -147,8 +147,7 @@ static void add_code(struct recording *rec, const uint8_t *bytes, size_t n)
 	uint8_t code[CODE_SIZE];
 	struct rec_map map = {
 		.start = BASE, .len = CODE_SIZE, .pid = PID, .tid = PID, .path = "[code]"};
-	struct rec_image image = {
-		.path = "[code]", .start = BASE, .data = code, .size = CODE_SIZE};
+	struct rec_image image = {.path = "[code]", .start = BASE, .data = code, .size = CODE_SIZE};
 
 	memset(code, 0x90, sizeof(code));
 	memcpy(code, bytes, n < sizeof(code) ? n : sizeof(code));
@@ -159,9 +158,9 @@ static void add_code(struct recording *rec, const uint8_t *bytes, size_t n)
 /* PSB, TSC, MODE.Exec of 64-bit code, FUP where tracing is on, PSBEND; then the input's. */
 static size_t make_stream(uint8_t *out, uint8_t flags, const uint8_t *bytes, size_t n)
 {
-	static const uint8_t psb[] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
-				      2, 0x82, 2, 0x82, 0x19, 0,	1, 0,	 0, 0,	  0, 0,
-				      0x99, 1};
+	static const uint8_t psb[] = {2,    0x82, 2,	0x82, 2,    0x82, 2,	0x82, 2,
+				      0x82, 2,	  0x82, 2,    0x82, 2,	  0x82, 0x19, 0,
+				      1,    0,	  0,	0,    0,    0,	  0x99, 1};
 	uint64_t ip = BASE + (flags & FLAG_MIDDLE ? CODE_SIZE / 2 : 0);
 	size_t len = sizeof(psb);
 

@@ -39,8 +39,8 @@ static void seed_decode(const char *dir)
 		bool compress;
 		unsigned int runs;
 	} kinds[] = {
-		{"plain", NO_PSB, NO_TSC, true, 2},	{"full", NO_PSB, 10, false, 3},
-		{"psbs", 64, 10, true, 6},		{"many-psbs", 1, 1, true, 4},
+		{"plain", NO_PSB, NO_TSC, true, 2}, {"full", NO_PSB, 10, false, 3},
+		{"psbs", 64, 10, true, 6},	    {"many-psbs", 1, 1, true, 4},
 		{"long", 256, NO_TSC, true, 40},
 	};
 
