@@ -134,7 +134,12 @@ static bool may_differ(const struct taken *t, size_t i)
 static void compare_oracle(const struct taken *ours, const struct taken *oracle)
 {
 	for (size_t i = 0; i < ours->list.n && i < oracle->list.n; i++) {
-		if (same(&ours->list.v[i], &oracle->list.v[i]))
+		const struct branch *a = &ours->list.v[i], *b = &oracle->list.v[i];
+
+		/* Behind damage at the very start, one may have begun at another PSB. */
+		if (a->kind == BRANCH_BEGIN && a->time_ns != b->time_ns)
+			return;
+		if (same(a, b))
 			continue;
 		if (!may_differ(ours, i) && !may_differ(oracle, i))
 			fail("the oracle differs", ours, oracle, i);
