@@ -105,12 +105,9 @@ static void check(struct traced *t, uint64_t end, const struct branch *expected,
 #define CHECK(t, end, ...)                                                                         \
 	check(t, end, (const struct branch[]){__VA_ARGS__},                                        \
 	      sizeof((const struct branch[]){__VA_ARGS__}) / sizeof(struct branch))
-#define BRANCH(kind, from, to, len, insns, branches)                                               \
+#define BRANCH(k, f, t, l, insns, branches)                                                        \
 	{                                                                                          \
-		0, from, to, insns, branches, kind, len, 0,                                        \
-		{                                                                                  \
-			0                                                                          \
-		}                                                                                  \
+		.kind = k, .from = f, .to = t, .len = l, .n_insns = insns, .n_branches = branches  \
 	}
 
 static void test_jumps_within_a_function_are_counted_only(void **state)

@@ -42,7 +42,8 @@ struct branch {
 	uint8_t kind;	/* enum branch_kind */
 	uint8_t len;	/* length of the instruction at from; 0 where it did not execute */
 	uint8_t reason; /* enum gap_reason */
-	uint8_t pad[5];
+	uint8_t packet; /* decode's own */
+	uint8_t pad[4];
 };
 
 /* Takes branches one by one. Non-zero stops the decoder, which returns it. */

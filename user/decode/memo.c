@@ -13,19 +13,35 @@
 /* Effects are freed together: beyond this, all of them, to begin anew. */
 #define MAX_ARENAS 256
 
-/* While a run is noted: a time that no packet tells. */
-#define AT_START UINT64_MAX
+/* While a run is noted: the time that the walk of a packet began with. */
+#define BEFORE UINT64_MAX
 
+/* Small, so that what happens often stays in the cache: what it has lies behind it, without gaps.
+ */
 struct memo_effects {
-	uint8_t n_needs;  /* returns pending before */
-	uint8_t n_drops;  /* taken away without being used, if there is one */
-	uint8_t n_pushes; /* calls that are pending behind it */
-	uint8_t n_events;
-	uint8_t most_calls;	   /* of its own that were pending at once */
-	uint64_t needs[MAX_CALLS]; /* where they must lead, the last call's first */
-	struct block_site *pushes[MAX_CALLS];
-	struct branch events[];
+	uint8_t n_needs;    /* uint64_t: where pending returns must lead, the last call's first */
+	uint8_t n_drops;    /* 1: one that is pending is taken away without being used */
+	uint8_t n_pushes;   /* struct block_site *: calls that are pending behind it */
+	uint8_t n_events;   /* struct branch, but for time_ns: `packet` is its place in run.times */
+	uint8_t most_calls; /* of its own that were pending at once */
+	uint8_t pad[3];
+	uint64_t behind[];
 };
+
+static uint64_t *needs_of(const struct memo_effects *effects)
+{
+	return (uint64_t *)effects->behind;
+}
+
+static struct block_site **pushes_of(const struct memo_effects *effects)
+{
+	return (struct block_site **)(needs_of(effects) + effects->n_needs);
+}
+
+static struct branch *events_of(const struct memo_effects *effects)
+{
+	return (struct branch *)(pushes_of(effects) + effects->n_pushes);
+}
 
 struct memo_arena {
 	struct memo_arena *before;
@@ -87,7 +103,7 @@ static void *alloc(struct memo *memo, size_t size)
 	struct memo_arena *arena = memo->arena;
 	void *at;
 
-	size = (size + 15) & ~(size_t)15;
+	size = (size + 7) & ~(size_t)7;
 	if (!arena || arena->used + size > sizeof(arena->bytes)) {
 		if (memo->n_arenas == MAX_ARENAS)
 			memo__clear(memo);
@@ -112,15 +128,16 @@ static bool can_replay(const struct walker *w, const struct memo_effects *effect
 	if (pending < effects->n_needs || pending + effects->most_calls > RETURN_DEPTH)
 		return false;
 	for (unsigned int i = 0; i < effects->n_needs; i++)
-		if (w->returns[(w->top - 1 - i) % RETURN_DEPTH]->ret_ip != effects->needs[i])
+		if (w->returns[(w->top - 1 - i) % RETURN_DEPTH]->ret_ip != needs_of(effects)[i])
 			return false;
 	return true;
 }
 
-bool memo__replay(struct walker *w, const struct memo_entry *entry)
+bool memo__replay(struct walker *w, const struct memo_entry *entry, const struct memo_run *run)
 {
 	const struct memo_effects *effects = entry->effects;
 	struct outbox *out = w->out;
+	const struct branch *noted = events_of(effects);
 	struct branch *events;
 
 	if (!can_replay(w, effects))
@@ -130,9 +147,8 @@ bool memo__replay(struct walker *w, const struct memo_entry *entry)
 			return false;
 	events = &out->v[out->n];
 	for (unsigned int i = 0; i < effects->n_events; i++) {
-		events[i] = effects->events[i];
-		events[i].time_ns =
-			effects->events[i].time_ns == AT_START ? w->block_tsc : w->time.tsc;
+		events[i] = noted[i];
+		events[i].time_ns = run->times[noted[i].packet];
 	}
 	if (effects->n_events) {
 		events[0].n_insns += (uint32_t)w->counts;
@@ -144,7 +160,7 @@ bool memo__replay(struct walker *w, const struct memo_entry *entry)
 	if (effects->n_drops && w->top != w->floor)
 		w->top--;
 	for (unsigned int i = 0; i < effects->n_pushes; i++)
-		w->returns[w->top++ % RETURN_DEPTH] = effects->pushes[i];
+		w->returns[w->top++ % RETURN_DEPTH] = pushes_of(effects)[i];
 	return true;
 }
 
@@ -152,12 +168,31 @@ void memo__start(struct walker *w, struct memo_note *note, uint64_t run)
 {
 	*note = (struct memo_note){.block = w->block,
 				   .run = run,
-				   .block_tsc = w->block_tsc,
 				   .counts = w->counts,
 				   .n_out = w->out->n,
-				   .top = w->top};
+				   .n_marked = w->out->n};
 	w->counts = 0;
-	w->block_tsc = AT_START;
+}
+
+void memo__before_packet(struct walker *w, struct memo_note *note)
+{
+	note->block_tsc = w->block_tsc;
+	w->block_tsc = BEFORE;
+}
+
+void memo__after_packet(struct walker *w, struct memo_note *note)
+{
+	for (; note->n_marked < w->out->n; note->n_marked++) {
+		struct branch *b = &w->out->v[note->n_marked];
+		bool before = b->time_ns == BEFORE;
+
+		b->packet = (uint8_t)(note->n_packets + !before);
+		if (before)
+			b->time_ns = note->block_tsc;
+	}
+	if (w->block_tsc == BEFORE)
+		w->block_tsc = note->block_tsc;
+	note->n_packets++;
 }
 
 /* The TIP's header, at the end of a run, or 0. */
@@ -170,7 +205,7 @@ static unsigned int tip_header(uint64_t run)
 
 /* What the events mean for the calls that are pending. False: too much of it. */
 static bool count_calls(const struct walker *w, const struct memo_note *note,
-			struct memo_effects *e)
+			struct memo_effects *e, uint64_t needs[MAX_CALLS])
 {
 	const struct branch *events = &w->out->v[note->n_out];
 	unsigned int own = 0;
@@ -187,7 +222,7 @@ static bool count_calls(const struct walker *w, const struct memo_note *note,
 		} else if (b->kind == BRANCH_RETURN && by_tip && w->block->ip == b->to) {
 			e->n_drops = 1;
 		} else if (b->kind == BRANCH_RETURN && e->n_needs < MAX_CALLS) {
-			e->needs[e->n_needs++] = b->to;
+			needs[e->n_needs++] = b->to;
 		} else if (b->kind != BRANCH_JUMP && b->kind != BRANCH_COND) {
 			return false;
 		}
@@ -199,16 +234,19 @@ static bool count_calls(const struct walker *w, const struct memo_note *note,
 static struct memo_effects *effects_of(struct walker *w, const struct memo_note *note)
 {
 	struct memo_effects e = {.n_events = (uint8_t)(w->out->n - note->n_out)}, *effects;
+	uint64_t needs[MAX_CALLS];
+	size_t events_size = e.n_events * sizeof(struct branch);
 
-	if (!count_calls(w, note, &e))
+	if (!count_calls(w, note, &e, needs))
 		return NULL;
-	for (unsigned int i = 0; i < e.n_pushes; i++)
-		e.pushes[i] = w->returns[(w->top - e.n_pushes + i) % RETURN_DEPTH];
-	effects = alloc(w->space->memo, sizeof(e) + e.n_events * sizeof(e.events[0]));
+	effects = alloc(w->space->memo, sizeof(e) + 8ull * (e.n_needs + e.n_pushes) + events_size);
 	if (!effects)
 		return NULL;
 	*effects = e;
-	memcpy(effects->events, &w->out->v[note->n_out], e.n_events * sizeof(e.events[0]));
+	memcpy(needs_of(effects), needs, e.n_needs * sizeof(needs[0]));
+	for (unsigned int i = 0; i < e.n_pushes; i++)
+		pushes_of(effects)[i] = w->returns[(w->top - e.n_pushes + i) % RETURN_DEPTH];
+	memcpy(events_of(effects), &w->out->v[note->n_out], events_size);
 	return effects;
 }
 
@@ -241,11 +279,6 @@ void memo__finish(struct walker *w, const struct memo_note *note, struct memo_en
 
 	if (w->state == WALK_ON && !w->tnt_left && !out->err)
 		fill(w, note, entry);
-	for (size_t i = n; i < out->n; i++)
-		if (out->v[i].time_ns == AT_START)
-			out->v[i].time_ns = note->block_tsc;
-	if (w->block_tsc == AT_START)
-		w->block_tsc = note->block_tsc;
 	if (out->n == n) {
 		w->counts += note->counts;
 	} else {

@@ -38,30 +38,17 @@ void memo__free(struct memo *memo);
 /* The blocks of before are gone. */
 void memo__clear(struct memo *memo);
 
-/* Bytes that make up a run, at the start of these eight; 0: none. */
-static inline unsigned int memo__run_length(uint64_t bytes)
-{
-	const uint64_t ones = 0x0101010101010101ull;
-	uint64_t masked = bytes & ~(2 * ones);
-	/* 00 and 02, which are no short TNT; the lowest is found exactly. */
-	uint64_t special = (masked - ones) & ~masked & (ones << 7);
-	uint64_t other = (bytes & ones) | special;
-	unsigned int n, header, len;
+/* Packets in a run, at most. */
+#define MEMO_PACKETS 8
 
-	if (!other)
-		return 8;
-	n = (unsigned int)__builtin_ctzll(other) / 8;
-	header = (unsigned int)(bytes >> (8 * n)) & 0xff;
-	/* A TIP with 2, 4 or 6 bytes of IP. */
-	len = (header & 0x9f) == 0x0d && header > 0x0d ? 2 * (header >> 5) + 1 : 0;
-	return n + len <= 8 ? n + len : n;
-}
-
-/* The first n bytes. */
-static inline uint64_t memo__run(uint64_t bytes, unsigned int n)
-{
-	return bytes & (UINT64_MAX >> (64 - 8 * n));
-}
+/* A run as it stands in the stream: without what tells the time between its packets. */
+struct memo_run {
+	uint64_t bytes;
+	const uint8_t *end; /* in the stream */
+	unsigned int n_packets;
+	/* When the thread came to the block where the run begins, and when each packet was. */
+	uint64_t times[1 + MEMO_PACKETS];
+};
 
 /* Where it would be. */
 struct memo_entry *memo__entries(struct memo *memo);
@@ -73,19 +60,22 @@ static inline struct memo_entry *memo__slot(struct memo_entry *entries, const st
 	return &entries[(hash ^ (uintptr_t)block >> 4) & ((1u << MEMO_BITS) - 1)];
 }
 
-/* They happen again. False: here they cannot, and nothing has. */
-bool memo__replay(struct walker *w, const struct memo_entry *entry);
+/* The entry's effects happen again. False: here they cannot, and nothing has. */
+bool memo__replay(struct walker *w, const struct memo_entry *entry, const struct memo_run *run);
 
 struct memo_note {
 	struct block *block;
-	uint64_t run, block_tsc;
+	uint64_t run;
 	block_counts counts;
-	size_t n_out;
-	unsigned int top;
+	size_t n_out, n_marked;
+	uint64_t block_tsc;
+	uint8_t n_packets;
 };
 
-/* Before and after the walk of a run. */
+/* Around the walk of a run, and in it around each packet. */
 void memo__start(struct walker *w, struct memo_note *note, uint64_t run);
+void memo__before_packet(struct walker *w, struct memo_note *note);
+void memo__after_packet(struct walker *w, struct memo_note *note);
 void memo__finish(struct walker *w, const struct memo_note *note, struct memo_entry *entry);
 
 #endif

@@ -193,64 +193,153 @@ static inline const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
 	return at + 1 + packet__ip_size(ip_bytes);
 }
 
-static bool replay(struct walker *w, const struct memo_entry *entry)
+static bool replay(struct walker *w, const struct memo_entry *entry, const struct memo_run *run)
 {
 	if ((w->reader.last_ip ^ entry->ip) & entry->ip_mask)
 		return false;
-	if (entry->effects && !memo__replay(w, entry))
+	if (entry->effects && !memo__replay(w, entry, run))
 		return false;
 	w->reader.last_ip = entry->has_ip ? entry->ip : w->reader.last_ip;
 	w->counts += entry->counts;
-	walker__enter(w, entry->to);
+	w->block = entry->to;
+	w->block_tsc = run->times[run->n_packets];
 	return true;
 }
 
-static void walk_run(struct walker *w, const uint8_t *at, const uint8_t *end, uint64_t run,
+static bool is_cyc(uint8_t byte)
+{
+	return (byte & 3) == 3;
+}
+
+static void walk_run(struct walker *w, const uint8_t *at, const struct memo_run *run,
 		     struct memo_entry *entry)
 {
 	struct memo_note note;
 
-	memo__start(w, &note, run);
-	while (at < end)
+	memo__start(w, &note, run->bytes);
+	while (at < run->end) {
+		if (is_cyc(*at)) {
+			at = on_packet(w, at);
+			continue;
+		}
+		memo__before_packet(w, &note);
 		at = walk_packet(w, at);
+		memo__after_packet(w, &note);
+	}
 	memo__finish(w, &note, entry);
 }
 
-/* A CYC of one or two bytes, which is most of them. Its length, or 0. */
-static inline unsigned int short_cyc(uint64_t bytes, uint64_t *cycles)
+/* Time as it passes within a run; what of it is kept is known only at its end. */
+struct clock {
+	uint64_t ref, ratio, cycles, tsc;
+};
+
+/* A CYC of one or two bytes, which is most of them. Its length; 0: it is longer. */
+static inline unsigned int take_cyc(struct clock *clock, uint64_t bytes)
 {
-	if ((bytes & 7) == 3) {
-		*cycles = bytes >> 3 & 0x1f;
-		return 1;
+	bool is_long = bytes & 4;
+	uint64_t now;
+
+	if (UNLIKELY(is_long && bytes & 0x100))
+		return 0;
+	clock->cycles += (bytes >> 3 & 0x1f) | (is_long ? (bytes >> 9 & 0x7f) << 5 : 0);
+	now = clock->ref + (clock->cycles * clock->ratio >> PT_TIME_RATIO_BITS);
+	clock->tsc = now > clock->tsc ? now : clock->tsc;
+	return 1 + is_long;
+}
+
+/* The bytes of a TIP with 2, 4 or 6 bytes of IP; 0: it is something else. */
+static inline unsigned int tip_size(uint8_t header)
+{
+	return (header & 0x9f) == 0x0d && header > 0x0d ? 2 * (header >> 5) + 1 : 0;
+}
+
+/*
+ * Where nothing tells the time in between: TNT packets and the TIP behind them, as many as lie in
+ * eight bytes, found at once.
+ */
+static inline bool read_plain_run(uint64_t bytes, const uint8_t *at, uint64_t tsc,
+				  struct memo_run *run)
+{
+	const uint64_t ones = 0x0101010101010101ull;
+	uint64_t masked = bytes & ~(2 * ones);
+	/* 00 and 02, which are no short TNT; the lowest is found exactly. */
+	uint64_t special = (masked - ones) & ~masked & (ones << 7);
+	uint64_t other = (bytes & ones) | special;
+	unsigned int n = other ? (unsigned int)__builtin_ctzll(other) / 8 : 8;
+	unsigned int size = n < 8 ? tip_size((uint8_t)(bytes >> (8 * n))) : 0;
+
+	if (n + size > 8)
+		size = 0;
+	run->n_packets = n + (size != 0);
+	n += size;
+	if (!n)
+		return false;
+	run->bytes = bytes & (UINT64_MAX >> (64 - 8 * n));
+	run->end = at + n;
+	for (unsigned int i = 1; i <= MEMO_PACKETS; i++)
+		run->times[i] = tsc;
+	return true;
+}
+
+/* The run that begins at `at`, if one does; and the time behind it. */
+static inline bool read_run(const struct walker *w, const uint8_t *at, const uint8_t *to,
+			    struct memo_run *run, struct clock *clock)
+{
+	struct clock now = *clock;
+	unsigned int n = 0, size;
+
+	if (to - at >= 8 && !is_cyc(*at))
+		return read_plain_run(packet__load(at, to), at, clock->tsc, run);
+	run->bytes = 0;
+	run->n_packets = 0;
+	while (to - at >= 10) {
+		uint64_t bytes = packet__load(at, to);
+
+		if (is_cyc((uint8_t)bytes)) {
+			unsigned int len = take_cyc(&now, bytes);
+
+			if (UNLIKELY(!len))
+				break;
+			bytes = packet__load(at + len, to);
+			at += len;
+		}
+		size = packet__is_short_tnt((uint8_t)bytes) ? 1 : tip_size((uint8_t)bytes);
+		if (!size || n + size > 8)
+			break;
+		run->bytes |= (bytes & (UINT64_MAX >> (64 - 8 * size))) << (8 * n);
+		run->times[++run->n_packets] = now.tsc;
+		*clock = now;
+		n += size;
+		at += size;
+		run->end = at;
+		if (size > 1 || n == 8)
+			break;
 	}
-	if ((bytes & 0x107) == 7) {
-		*cycles = (bytes >> 3 & 0x1f) | (bytes >> 9 & 0x7f) << 5;
-		return 2;
-	}
-	return 0;
+	return run->n_packets;
 }
 
 static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 {
 	while (at < to) {
-		uint64_t run = packet__load(at, to), cycles;
-		unsigned int n = short_cyc(run, &cycles);
+		struct clock clock = {w->time.ref, w->time.ref ? w->time.ratio : 0, w->time.cycles,
+				      w->time.tsc};
+		struct memo_run run;
 
-		if (n && (size_t)(to - at) >= n) {
-			pt_time__on_cyc(&w->time, cycles);
-			at += n;
-			continue;
-		}
-		n = memo__run_length(run);
-		if (n && (size_t)(to - at) >= n && w->block && !w->has_fup && !w->tnt_left) {
-			struct memo_entry *entry;
+		if (w->block && !w->has_fup && !w->tnt_left && read_run(w, at, to, &run, &clock)) {
+			struct memo_entry *entry =
+				memo__slot(w->space->entries, w->block, run.bytes);
 
-			run = memo__run(run, n);
-			entry = memo__slot(w->space->entries, w->block, run);
-			if (UNLIKELY(entry->block != w->block || entry->bytes != run ||
-				     !replay(w, entry)))
-				walk_run(w, at, at + n, run, entry);
-			at += n;
+			run.times[0] = w->block_tsc;
+			if (LIKELY(entry->block == w->block && entry->bytes == run.bytes &&
+				   replay(w, entry, &run))) {
+				w->time.mtc_cycles += clock.cycles - w->time.cycles;
+				w->time.cycles = clock.cycles;
+				w->time.tsc = clock.tsc;
+			} else {
+				walk_run(w, at, &run, entry);
+			}
+			at = run.end;
 		} else {
 			at = walk_packet(w, at);
 		}
