@@ -89,7 +89,7 @@ mtbpf attach -cgroup /box -symbol one_iter -duration-thresh 20ms -multi-snapshot
 no_probe || fail "a probe is left"
 
 # A process that joins later, one that forks all the time.
-begin $box bash -c 'while :; do /bin/true; (exit 3); done' bash; shell=$pid
+begin $box /bin/busybox sh -c 'while :; do /bin/true; (exit 3); done' sh; shell=$pid
 start /build/programs/service -scale small; late=$pid
 mtbpf record -cgroup $box -timeout 4s -snapshot-size 64K -o join.mtbpf >out 2>err &
 tool=$!
