@@ -100,6 +100,8 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 			return damaged(r, "it is cut");
 		if (bit == PERF_FEATURE_CPUID && s.size >= 4)
 			read_cpuid(r, s);
+		if (bit == PERF_FEATURE_BUILD_ID)
+			perf_data__read_build_ids(r->rec, r->data + s.offset, s.size);
 	}
 	return 0;
 }
