@@ -150,8 +150,17 @@ refused '6 threads with\|5 threads with\|4 threads with\|7 threads with' -pid "$
 grep -q -- '-cgroup takes a ring a CPU' err || fail "$(cat err)"
 
 # Threads that start when the memory is full are left out, and counted.
-n=$(($(ls "/proc/$a/task" | wc -l) + 2))
-mtbpf record -pid "$a" -multi-thread -snapshot-size 64K -max-memory $((64 * n))K -timeout 4s -o n.mtbpf 2>err
+kill -STOP "$a" "$b" "$decoy"
+n=$(ls "/proc/$a/task" | wc -l)
+mtbpf record -pid "$a" -multi-thread -snapshot-size 64K -max-memory $((64 * n))K -timeout 10s -o n.mtbpf 2>err &
+tool=$!
+for _ in $(seq 100); do
+	grep -q '^recording' err && break
+	sleep 0.1
+done
+kill -CONT "$a"
+wait "$tool"
 [ $? = 3 ] || fail "-max-memory $((64 * n))K: $(cat err)"
+kill -CONT "$b" "$decoy"
 grep -q '^warning: [0-9]* threads* that started later .* not recorded: -max-memory' err || fail "$(cat err)"
 for p in "$a" "$b" "$decoy"; do must kill -0 "$p"; done
