@@ -204,8 +204,8 @@ static void test_the_probe_is_elsewhere_in_each_process(void **state)
 	f->rec.pid = 600;
 	f->rec.probe_ip = 0x7f0000000123;
 	add_map(&f->rec, 600, 0x7f0000000000, 5);
-	add_map(&f->rec, 700, 0x550000000000, 6);
 	add_map(&f->rec, 700, 0x560000000000, 5);
+	add_map(&f->rec, 700, 0x550000000000, 6);
 	hit.tgid = 600;
 	assert_int_equal(recording__probe_of(&f->rec, &hit), 0x7f0000000123);
 	hit.tgid = 700;

@@ -4,9 +4,9 @@
 need_pmu
 cd /tmp || exit 1
 mkdir -p /sys/fs/cgroup/box
-start /build/programs/service -scale small
-echo "$pid" >/sys/fs/cgroup/box/cgroup.procs
 start /build/programs/tailcalls -scale small
+echo "$pid" >/sys/fs/cgroup/box/cgroup.procs
+start /build/programs/service -scale small
 
 # same_threads NAME: mtbpf decodes what perf does: each thread's branches, but for some at its ends. Not
 # of those that call the vdso: perf.data has no copy of it.
@@ -37,8 +37,8 @@ record() {
 record all -a
 [[ $tasks = *service* && $tasks = *tailcalls* ]] || fail "not both programs were traced"
 record cgroup -a -G box
-[[ $tasks = *service* ]] || fail "the cgroup's program was not traced"
-[[ $tasks != *tailcalls* ]] || fail "another program was traced"
+[[ $tasks = *tailcalls* ]] || fail "the cgroup's program was not traced"
+[[ $tasks != *service* ]] || fail "another program was traced"
 start /build/programs/threads -scale small
 record process -p "$pid"
 [[ $tasks = *threads* && $tasks != *service* ]] || fail "not the process was traced"

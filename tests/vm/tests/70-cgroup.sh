@@ -89,7 +89,7 @@ mtbpf attach -cgroup /box -symbol one_iter -duration-thresh 20ms -multi-snapshot
 no_probe || fail "a probe is left"
 
 # A process that joins later, one that forks all the time.
-begin $box bash -c 'while :; do /bin/true; (exit 3); done' bash; shell=$pid
+begin $box /bin/busybox sh -c 'while :; do /bin/true; (exit 3); done' sh; shell=$pid
 start /build/programs/service -scale small; late=$pid
 mtbpf record -cgroup $box -timeout 4s -snapshot-size 64K -o join.mtbpf >out 2>err &
 tool=$!
@@ -150,8 +150,17 @@ refused '6 threads with\|5 threads with\|4 threads with\|7 threads with' -pid "$
 grep -q -- '-cgroup takes a ring a CPU' err || fail "$(cat err)"
 
 # Threads that start when the memory is full are left out, and counted.
-n=$(($(ls "/proc/$a/task" | wc -l) + 2))
-mtbpf record -pid "$a" -multi-thread -snapshot-size 64K -max-memory $((64 * n))K -timeout 4s -o n.mtbpf 2>err
+kill -STOP "$a" "$b" "$decoy"
+n=$(ls "/proc/$a/task" | wc -l)
+mtbpf record -pid "$a" -multi-thread -snapshot-size 64K -max-memory $((64 * n))K -timeout 10s -o n.mtbpf 2>err &
+tool=$!
+for _ in $(seq 100); do
+	grep -q '^recording' err && break
+	sleep 0.1
+done
+kill -CONT "$a"
+wait "$tool"
 [ $? = 3 ] || fail "-max-memory $((64 * n))K: $(cat err)"
+kill -CONT "$b" "$decoy"
 grep -q '^warning: [0-9]* threads* that started later .* not recorded: -max-memory' err || fail "$(cat err)"
 for p in "$a" "$b" "$decoy"; do must kill -0 "$p"; done
