@@ -34,7 +34,7 @@ CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-recordings install clean \
+.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-decode bench-recordings install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -110,13 +110,15 @@ test:
 test-unit test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
-bench: bench-trigger
+bench: bench-trigger bench-decode
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
 # Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs
 	$(Q)O=$(O) tests/bench/recordings $(INSTRUCTIONS)
+bench-decode: all $(BENCH) programs ptgen
+	$(Q)O=$(O) tests/bench/decode.sh
 
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh

@@ -250,12 +250,14 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 
 static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)
 {
+	char length[UNITS_TEXT_SIZE];
 	uint64_t records = 0;
 
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (totals->gaps[reason])
-			fprintf(out, "gaps: %" PRIu64 " (%s)\n", totals->gaps[reason],
-				gap_reason__name((enum gap_reason)reason));
+			fprintf(out, "gaps: %" PRIu64 " (%s), %s\n", totals->gaps[reason],
+				gap_reason__name((enum gap_reason)reason),
+				units__format_duration(length, totals->gap_ns[reason]));
 	for (size_t i = 0; i < rec->losses.n; i++)
 		records += rec->losses.v[i].records;
 	if (totals->unknown_insns)

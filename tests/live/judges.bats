@@ -156,6 +156,13 @@ needs_perfetto() {
 	END { print n " calls"; exit !n || bad || expected != "" }' "$BATS_TEST_TMPDIR/calls"
 }
 
+@test "libipt's block decoder sees every branch that we see" {
+	needs_recordings
+	for name in $all; do
+		"$O/tests/oracle/compare" "$recordings/$name.mtbpf"
+	done
+}
+
 # ---- perf
 
 @test "perf decodes every recording without an error" {

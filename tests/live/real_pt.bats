@@ -28,6 +28,7 @@ wrap() {
 	branches=$BATS_TEST_TMPDIR/branches
 	python3 tests/live/wrap_pt.py "$@" "$folder"/$pt "$folder/image.map" "$data"
 	our_branches "$data" >"$branches"
+	"$O/tests/oracle/compare" "$data"
 }
 
 # count KIND...: how many branches are of these

@@ -1,122 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Streams made packet by packet: what no encoder of ours writes, and what happens around gaps. */
-#include "decode_fixture.h"
-
-#define KERNEL 0xffffffff81000000ull
-
-static void put(struct traced *t, const uint8_t *bytes, unsigned int n)
-{
-	pt_bytes__emit(&t->out, bytes, n);
-}
-
-static void put_tsc(struct traced *t, uint64_t tsc)
-{
-	uint8_t p[PT_PACKET_MAX];
-
-	t->now = tsc;
-	put(t, p, pt_packet__tsc(p, tsc));
-}
-
-static void put_ip(struct traced *t, enum pt_ip_packet kind, uint64_t ip)
-{
-	uint8_t p[PT_PACKET_MAX];
-
-	put(t, p, pt_packet__ip(p, kind, ip ? PT_IP_SEXT_48 : PT_IP_SUPPRESSED, ip));
-}
-
-static void put_tip(struct traced *t, uint64_t at)
-{
-	put_ip(t, PT_TIP, BASE + at);
-}
-
-/* "TNT": the oldest first. */
-static void put_tnt(struct traced *t, const char *bits)
-{
-	uint8_t p[PT_PACKET_MAX], value = 0;
-	unsigned int n = (unsigned int)strlen(bits);
-
-	for (unsigned int i = 0; i < n; i++)
-		value = (uint8_t)(value << 1 | (bits[i] == 'T'));
-	put(t, p, pt_packet__tnt(p, value, n));
-}
-
-/* ip 0: tracing is off. */
-static void put_psb(struct traced *t, uint64_t tsc, uint64_t ip)
-{
-	uint8_t p[PT_PACKET_MAX];
-
-	put(t, p, pt_packet__psb(p));
-	put_tsc(t, tsc);
-	put(t, p, pt_packet__mode_exec_64(p));
-	if (ip)
-		put_ip(t, PT_FUP, ip);
-	put(t, p, pt_packet__psbend(p));
-}
-
-static void put_ovf(struct traced *t)
-{
-	uint8_t p[PT_PACKET_MAX];
-
-	put(t, p, pt_packet__ovf(p));
-}
-
-/* call *%rax; ret; call *%rax; ret; nop; ret */
-#define SITE_1	0x180
-#define RET_1	0x182
-#define SITE_2	0x183
-#define RET_2	0x185
-#define SMALL	0x186
-#define SMALL_2 0x187
-
-static int set_up(void **state)
-{
-	static const uint8_t calls[] = {0xff, 0xd0, 0xc3, 0xff, 0xd0, 0xc3, 0x90, 0xc3};
-	static const uint8_t handler[] = {0x90, 0x48, 0xcf}; /* nop; iretq */
-	struct rec_map map = {
-		.start = KERNEL, .len = CODE_SIZE, .pid = PID, .tid = PID, .path = "[kernel]"};
-	struct rec_image image = {.path = "[kernel]", .start = KERNEL, .size = CODE_SIZE};
-	struct traced *t = malloc(sizeof(*t));
-	uint8_t code[CODE_SIZE];
-
-	traced__init(t, NO_PSB, NO_TSC, true);
-	memset(code, 0x90, sizeof(code));
-	memcpy(code, handler, sizeof(handler));
-	image.data = code;
-	assert_int_equal(recording__add_map(&t->rec, &map), 0);
-	assert_int_equal(recording__add_image(&t->rec, &image), 0);
-	memcpy(t->rec.images.v[0].data + SITE_1, calls, sizeof(calls));
-	*state = t;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	traced__fini(*state);
-	free(*state);
-	return 0;
-}
-
-static void expect(struct traced *t, enum branch_kind kind, uint32_t n_insns, uint64_t from,
-		   uint64_t to, uint8_t len)
-{
-	struct branch *b = VEC_PUSH(&t->taken.list);
-
-	assert_non_null(b);
-	*b = (struct branch){
-		.from = from, .to = to, .n_insns = n_insns, .kind = (uint8_t)kind, .len = len};
-}
-
-static void expect_gap(struct traced *t, enum gap_reason reason, uint64_t from)
-{
-	expect(t, BRANCH_GAP, 0, from, 0, 0);
-	t->taken.list.v[t->taken.list.n - 1].reason = (uint8_t)reason;
-}
-
-static void check(struct traced *t)
-{
-	traced__decode(t);
-	assert_decoded(t);
-}
+#include "packets_fixture.h"
 
 /* SDM "Deferred TIPs": TNT bits of later branches come before the TIP. */
 static void test_deferred_tips(void **state)
@@ -205,28 +89,6 @@ static void test_no_return_behind_a_psb_is_compressed(void **state)
 	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
 	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
 	expect_gap(t, GAP_MISMATCH, BASE + SMALL_2);
-	check(t);
-}
-
-/* The same bytes at the same code, over and over, but with other calls pending. */
-static void test_what_was_replayed_depends_on_the_calls(void **state)
-{
-	struct traced *t = *state;
-
-	put_psb(t, 100, BASE + SITE_1);
-	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
-	for (int i = 0; i < 40; i++) {
-		bool second = i % 3 == 1;
-
-		put_tip(t, SMALL);
-		put_tnt(t, "T");
-		put_tip(t, i % 3 == 0 ? SITE_2 : SITE_1);
-		expect(t, BRANCH_CALL, 1, BASE + (second ? SITE_2 : SITE_1), BASE + SMALL, 2);
-		expect(t, BRANCH_RETURN, 2, BASE + SMALL_2, BASE + (second ? RET_2 : RET_1), 1);
-		expect(t, BRANCH_RETURN, 1, BASE + (second ? RET_2 : RET_1),
-		       BASE + (i % 3 == 0 ? SITE_2 : SITE_1), 1);
-	}
-	expect(t, BRANCH_END, 0, t->taken.list.v[t->taken.list.n - 1].to, 0, 0);
 	check(t);
 }
 
@@ -428,8 +290,6 @@ static void test_times_are_those_of_the_packets(void **state)
 	assert_int_equal(t->seen.list.v[4].time_ns, 130);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,7 +298,6 @@ int main(void)
 		TEST(test_a_compressed_return_without_a_call_is_a_gap),
 		TEST(test_calls_are_forgotten_behind_the_64th),
 		TEST(test_no_return_behind_a_psb_is_compressed),
-		TEST(test_what_was_replayed_depends_on_the_calls),
 		TEST(test_a_traced_syscall),
 		TEST(test_a_traced_interrupt),
 		TEST(test_goes_on_at_the_next_full_ip),

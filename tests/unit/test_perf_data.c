@@ -3,6 +3,7 @@
 #include "recording_fixture.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 
 #include "capture/perf_data.h"
 
@@ -158,6 +159,73 @@ static void test_ids_that_overlap_cost_no_memory(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* struct perf_record_header_build_id, and its file's name */
+static size_t put_build_id(uint8_t *out, const char *path, uint8_t first, uint16_t misc)
+{
+	size_t n = 36 + strlen(path) + 1;
+	struct perf_event_header header = {.type = 67, .misc = misc, .size = (uint16_t)n};
+
+	memset(out, 0, n);
+	memcpy(out, &header, sizeof(header));
+	for (uint8_t i = 0; i < 20; i++)
+		out[12 + i] = (uint8_t)(first + i);
+	out[32] = 3;
+	strcpy((char *)out + 36, path);
+	return n;
+}
+
+static void test_build_ids_of_the_header(void **state)
+{
+	struct rec_map maps[] = {{.path = "/bin/a"}, {.path = "/bin/b"}, {.path = "/bin/a"}};
+	struct recording rec;
+	uint8_t bytes[256];
+	size_t n, whole;
+
+	recording__init(&rec);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(recording__add_map(&rec, &maps[i]), 0);
+	n = put_build_id(bytes, "/bin/a", 0xf0, 0);
+	n += put_build_id(bytes + n, "/bin/a", 0x10, 0);
+	whole = n + put_build_id(bytes + n, "/bin/b", 0x20, 1u << 15);
+	/* One that is cut is none. */
+	perf_data__read_build_ids(&rec, bytes, whole - 1);
+	assert_string_equal(rec.maps.v[0].build_id, "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff00010203");
+	assert_string_equal(rec.maps.v[2].build_id, rec.maps.v[0].build_id);
+	assert_string_equal(rec.maps.v[1].build_id, "");
+	perf_data__read_build_ids(&rec, bytes, whole);
+	assert_string_equal(rec.maps.v[1].build_id, "202122");
+	recording__fini(&rec);
+}
+
+/* perf record --buildid-mmap: the id where the device and the inode would be. */
+static void test_build_ids_of_mappings(void **state)
+{
+	struct file *file = *state;
+	struct perf_data_header header;
+	struct recording rec;
+	size_t at, n = 0;
+
+	memcpy(&header, file->bytes, sizeof(header));
+	for (at = header.data.offset; at < header.data.offset + header.data.size;) {
+		struct perf_event_header *record = (void *)(file->bytes + at);
+
+		if (record->type == 71) /* AUXTRACE: its data follows */
+			break;
+		if (record->type == PERF_RECORD_MMAP2) {
+			record->misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+			memset(file->bytes + at + 40, 0xab, 24);
+			file->bytes[at + 40] = n++ ? 21 : 4;
+		}
+		at += record->size;
+	}
+	assert_true(n > 1);
+	assert_int_equal(read_bytes(file->bytes, file->n, &rec), 0);
+	assert_string_equal(rec.maps.v[0].build_id, "abababab");
+	assert_int_equal(rec.maps.v[0].ino, 0);
+	assert_string_equal(rec.maps.v[1].build_id, "");
+	recording__fini(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +233,8 @@ int main(void)
 		TEST(test_cut_anywhere),
 		TEST(test_mutated),
 		TEST(test_ids_that_overlap_cost_no_memory),
+		cmocka_unit_test(test_build_ids_of_the_header),
+		cmocka_unit_test_setup_teardown(test_build_ids_of_mappings, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 
 /* Feature sections, by bit number (tools/perf/util/header.h). */
 enum perf_feature {
+	PERF_FEATURE_BUILD_ID = 2,
 	PERF_FEATURE_OSRELEASE = 4,
 	PERF_FEATURE_VERSION = 5,
 	PERF_FEATURE_ARCH = 6,
@@ -73,6 +74,11 @@ _Static_assert(sizeof(struct perf_data_header) == 104, "perf_data_header");
  * closes it.
  */
 void perf_data__write(const struct recording *rec, FILE *out);
+
+/* Of the feature's section: each is that of all maps of its path that have none yet. */
+void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size);
+/* Ignores one that is longer than any. */
+void rec_map__set_build_id(struct rec_map *map, const uint8_t *id, size_t size);
 
 /*
  * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, what a decoder must know. 0, or

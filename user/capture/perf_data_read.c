@@ -159,7 +159,25 @@ static struct sample_id read_sample_id(const struct perf_reader *r, const uint8_
 	return id;
 }
 
-static int read_mmap(struct perf_reader *r, struct cursor *c, bool is_mmap2, uint64_t time_ns)
+/* Which file it is: its inode, or, where perf was told to, its build id. */
+static void read_file_id(struct cursor *c, bool is_build_id, struct rec_map *map)
+{
+	uint8_t id[24]; /* its length, 3 reserved bytes, 20 of it */
+
+	if (!is_build_id) {
+		map->maj = take_u32(c);
+		map->min = take_u32(c);
+		map->ino = take_u64(c);
+		take_u64(c); /* inode generation */
+		return;
+	}
+	take(c, id, sizeof(id));
+	if (id[0] <= 20)
+		rec_map__set_build_id(map, id + 4, id[0]);
+}
+
+static int read_mmap(struct perf_reader *r, struct cursor *c,
+		     const struct perf_event_header *header, uint64_t time_ns)
 {
 	struct rec_map map = {.time_ns = time_ns};
 
@@ -168,11 +186,8 @@ static int read_mmap(struct perf_reader *r, struct cursor *c, bool is_mmap2, uin
 	map.start = take_u64(c);
 	map.len = take_u64(c);
 	map.pgoff = take_u64(c);
-	if (is_mmap2) {
-		map.maj = take_u32(c);
-		map.min = take_u32(c);
-		map.ino = take_u64(c);
-		take_u64(c); /* inode generation */
+	if (header->type == PERF_RECORD_MMAP2) {
+		read_file_id(c, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, &map);
 		take_u64(c); /* prot, flags */
 	}
 	map.path = (char *)take_string(c);
@@ -339,7 +354,7 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 		/* Its code is in kcore_dir. */
 		if ((header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
 			return 0;
-		return read_mmap(r, &c, header.type == PERF_RECORD_MMAP2, id.time_ns);
+		return read_mmap(r, &c, &header, id.time_ns);
 	case PERF_RECORD_COMM:
 		return read_comm(r, &c, id.time_ns);
 	case PERF_RECORD_AUX:
@@ -387,6 +402,8 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 			return damaged(r, "it is cut");
 		if (bit == PERF_FEATURE_CPUID && s.size >= 4)
 			read_cpuid(r, s);
+		if (bit == PERF_FEATURE_BUILD_ID)
+			perf_data__read_build_ids(r->rec, r->data + s.offset, s.size);
 	}
 	return 0;
 }

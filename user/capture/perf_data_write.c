@@ -335,6 +335,8 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 	struct utsname name;
 
 	switch (feature) {
+	case PERF_FEATURE_BUILD_ID:
+		break; /* our mappings have inodes */
 	case PERF_FEATURE_OSRELEASE:
 		put_string(w, uname(&name) ? "" : name.release);
 		break;

@@ -27,6 +27,7 @@ struct rec_map {
 	uint64_t ino;
 	uint32_t maj, min;
 	pid_t pid, tid;
+	char build_id[41]; /* of the file, in hex; "" not known */
 	char *path;
 };
 

@@ -62,41 +62,6 @@ static struct elf_image *from_recording(const struct recording *rec, const struc
 	return NULL;
 }
 
-/* The inode tells the file that was mapped from one of the same name (another namespace's). */
-static int open_same(const char *path, uint64_t ino)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0)
-		return -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (!ino || st.st_ino == ino))
-		return fd;
-	close(fd);
-	errno = ESTALE;
-	return -1;
-}
-
-static int open_file(const struct rec_map *map)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", map->pid,
-		 (unsigned long)map->start, (unsigned long)(map->start + map->len));
-	fd = open_same(path, map->ino);
-	if (fd < 0) {
-		snprintf(path, sizeof(path), "/proc/%d/root%s", map->pid, map->path);
-		fd = open_same(path, map->ino);
-	}
-	if (fd < 0)
-		fd = open_same(map->path, map->ino);
-	/* Copied to another machine or file system: the name is all there is. */
-	if (fd < 0)
-		fd = open_same(map->path, 0);
-	return fd;
-}
-
 /* Code in a file that is no ELF, or a damaged one: its bytes are what ran, whatever they lack. */
 static struct elf_image *raw_image(int fd, const char *name)
 {
@@ -114,21 +79,76 @@ static struct elf_image *raw_image(int fd, const char *name)
 	return image;
 }
 
-static struct elf_image *open_image(const struct recording *rec, const struct rec_map *map)
+static struct elf_image *open_elf(int fd, const struct rec_map *map)
 {
-	struct elf_image *image;
-	int fd;
+	struct elf_image *image = elf_image__open(fd, base_name(map->path));
 
-	if (map->path[0] != '/')
-		return from_recording(rec, map);
-	fd = open_file(map);
+	return image || errno == ENOMEM ? image : raw_image(fd, base_name(map->path));
+}
+
+/* The file at `path`, if it is what was mapped; else why not is in file->other. */
+static struct elf_image *try_path(struct opened *file, const struct rec_map *map, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct elf_image *image = NULL;
+	const char *build_id;
+	struct stat st;
+
 	if (fd < 0)
 		return NULL;
-	image = elf_image__open(fd, base_name(map->path));
-	if (!image && errno != ENOMEM)
-		image = raw_image(fd, base_name(map->path));
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		image = open_elf(fd, map);
 	close(fd);
+	if (!image)
+		return NULL;
+	build_id = elf_image__build_id(image);
+	if (map->build_id[0] ? !strcmp(build_id, map->build_id)
+			     : !map->ino || st.st_ino == map->ino)
+		return image;
+	snprintf(file->other_id, sizeof(file->other_id), "%s", build_id);
+	file->other_ino = st.st_ino;
+	elf_image__free(image);
+	errno = ESTALE;
+	return NULL;
+}
+
+/*
+ * From the process, if it still runs, or its root; then by its name. A file copied to another
+ * machine or file system has another inode: the name is all there is, unless the build id tells.
+ */
+static struct elf_image *from_files(struct opened *file, const struct rec_map *map)
+{
+	struct rec_map by_name = *map;
+	struct elf_image *image;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", map->pid,
+		 (unsigned long)map->start, (unsigned long)(map->start + map->len));
+	image = try_path(file, map, path);
+	snprintf(path, sizeof(path), "/proc/%d/root%s", map->pid, map->path);
+	if (!image)
+		image = try_path(file, map, path);
+	if (!image)
+		image = try_path(file, map, map->path);
+	if (image || map->build_id[0])
+		return image;
+	by_name.ino = 0;
+	image = try_path(file, &by_name, map->path);
+	file->is_other = image && file->other_ino;
 	return image;
+}
+
+static void say_missing(const struct opened *file, const struct rec_map *map)
+{
+	if (errno != ESTALE) {
+		log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
+			  strerror(errno));
+		return;
+	}
+	log__warn("%s is not the file that ran: it has build id %s, the one that ran had %s; its "
+		  "code shows as gaps",
+		  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
+	log__hint("put the file that ran there, and decode again");
 }
 
 static struct elf_image *find_image(struct images *images, const struct rec_map *map)
@@ -137,17 +157,38 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 
 	for (size_t i = 0; i < images->files.n; i++)
 		if (images->files.v[i].ino == map->ino &&
+		    !strcmp(images->files.v[i].build_id, map->build_id) &&
 		    !strcmp(images->files.v[i].path, map->path))
 			return images->files.v[i].image;
 	file = VEC_PUSH(&images->files);
 	if (!file)
 		return NULL;
-	*file = (struct opened){.path = map->path, .ino = map->ino};
-	file->image = open_image(images->rec, map);
+	*file = (struct opened){.path = map->path, .build_id = map->build_id, .ino = map->ino};
+	file->image =
+		map->path[0] == '/' ? from_files(file, map) : from_recording(images->rec, map);
 	if (!file->image && map->path[0] == '/')
-		log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
-			  strerror(errno));
+		say_missing(file, map);
 	return file->image;
+}
+
+void images__mismatch(struct images *images, const struct elf_image *image)
+{
+	pthread_mutex_lock(&images->lock);
+	for (size_t i = 0; i < images->files.n; i++) {
+		struct opened *file = &images->files.v[i];
+
+		if (file->image != image || file->mismatch_said)
+			continue;
+		file->mismatch_said = true;
+		log__warn("the trace does not fit the code of %s: what is unclear shows as gaps",
+			  file->path);
+		if (file->is_other)
+			log__hint("the file that ran is no longer there: its inode was %llu, the "
+				  "one of that name has %llu",
+				  (unsigned long long)file->ino,
+				  (unsigned long long)file->other_ino);
+	}
+	pthread_mutex_unlock(&images->lock);
 }
 
 /* Locked. Every process has it, from the start. */

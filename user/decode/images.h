@@ -25,4 +25,7 @@ void images__free(struct images *images);
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);
 
+/* Packets and the code of this image disagree: says so once, and whether it is another file now. */
+void images__mismatch(struct images *images, const struct elf_image *image);
+
 #endif

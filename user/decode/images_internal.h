@@ -11,9 +11,14 @@
 
 /* A file, opened once for all of its mappings. */
 struct opened {
-	const char *path; /* the recording's */
+	const char *path, *build_id; /* the recording's */
 	uint64_t ino;
 	struct elf_image *image; /* NULL: could not be opened, and that was said */
+	/* Of a file with this name that is not it. */
+	char other_id[64];
+	uint64_t other_ino;
+	bool is_other; /* that is the image, in want of a better one */
+	bool mismatch_said;
 };
 
 struct images {

@@ -111,9 +111,19 @@ static int go_on(struct joiner *j, const struct branch *b)
 	return err ? err : hand_on(j, &branch);
 }
 
+static void say_mismatch(struct joiner *j, uint64_t ip)
+{
+	struct code_place place;
+
+	if (code_map__find(j->request->map, ip, &place))
+		images__mismatch(j->request->images, place.image);
+}
+
 /* One a break, however many errors follow before tracing goes on. */
 static int gap(struct joiner *j, struct branch *b)
 {
+	if (b->reason == GAP_MISMATCH)
+		say_mismatch(j, b->from);
 	j->tracing = false;
 	j->async_ip = 0;
 	if (j->in_gap)

@@ -36,8 +36,10 @@ int loss_filter__branch(void *filter, const struct branch *branch)
 	struct branch gap = {.kind = BRANCH_GAP, .reason = GAP_LOST};
 	int err = 0;
 
-	if (branch->kind == BRANCH_BEGIN && skip_losses(f, branch->time_ns, &gap.time_ns))
+	if (branch->kind == BRANCH_BEGIN && skip_losses(f, branch->time_ns, &gap.time_ns)) {
+		f->totals->gap_ns[GAP_LOST] += branch->time_ns - gap.time_ns;
 		err = f->fn(f->ctx, &gap);
+	}
 	return err ? err : f->fn(f->ctx, branch);
 }
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+/* Files that are not, or no longer, what ran. The file is this test itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "decode/images.h"
+#include "stderr_capture.h"
+
+#define START 0x10000
+
+struct fixture {
+	struct recording rec;
+	struct rec_map map;
+	struct images *images;
+	struct code_map *code;
+	struct elf_image *self; /* opened beside the images */
+	char path[PATH_MAX];
+	struct stat st;
+	struct stderr_capture err;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	int fd;
+
+	assert_true(readlink("/proc/self/exe", f->path, sizeof(f->path) - 1) > 0);
+	fd = open(f->path, O_RDONLY);
+	assert_int_equal(fstat(fd, &f->st), 0);
+	f->self = elf_image__open(fd, "self");
+	assert_non_null(f->self);
+	close(fd);
+	f->map = (struct rec_map){
+		.start = START, .len = 0x1000, .path = f->path, .ino = f->st.st_ino, .pid = 1};
+	f->images = images__new(&f->rec);
+	f->code = code_map__new();
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	images__free(f->images);
+	code_map__free(f->code);
+	elf_image__free(f->self);
+	recording__fini(&f->rec);
+	free(f);
+	return 0;
+}
+
+/* What it says; the file is mapped or not. */
+static const char *apply(struct fixture *f, bool *mapped)
+{
+	uint8_t byte;
+	size_t next = 0;
+
+	assert_int_equal(recording__add_map(&f->rec, &f->map), 0);
+	stderr_capture__begin(&f->err);
+	assert_int_equal(images__apply(f->images, 1, 0, &next, f->code), 0);
+	stderr_capture__end(&f->err);
+	*mapped = code_map__read(f->code, START, &byte, 1) == 1 && byte == 0x7f;
+	return f->err.text;
+}
+
+static void test_the_file_itself(void **state)
+{
+	struct fixture *f = *state;
+	bool mapped;
+
+	assert_string_equal(apply(f, &mapped), "");
+	assert_true(mapped);
+}
+
+static void test_a_build_id_that_fits(void **state)
+{
+	struct fixture *f = *state;
+	bool mapped;
+
+	/* Copied from elsewhere: another inode. */
+	f->map.ino++;
+	snprintf(f->map.build_id, sizeof(f->map.build_id), "%s", elf_image__build_id(f->self));
+	assert_int_equal(strlen(f->map.build_id), 40);
+	assert_string_equal(apply(f, &mapped), "");
+	assert_true(mapped);
+}
+
+static void test_another_build_id(void **state)
+{
+	struct fixture *f = *state;
+	const char *said;
+	bool mapped;
+
+	strcpy(f->map.build_id, "0123456789abcdef");
+	said = apply(f, &mapped);
+	assert_false(mapped);
+	assert_non_null(strstr(said, f->path));
+	assert_non_null(strstr(said, "0123456789abcdef"));
+	assert_non_null(strstr(said, elf_image__build_id(f->self)));
+	assert_non_null(strstr(said, "hint: "));
+}
+
+static void test_no_file(void **state)
+{
+	struct fixture *f = *state;
+	bool mapped;
+
+	f->map.path = "/no/such/file";
+	assert_non_null(strstr(apply(f, &mapped), "/no/such/file (No such file or directory)"));
+	assert_false(mapped);
+}
+
+static const char *mismatch(struct fixture *f)
+{
+	struct code_place place;
+
+	assert_true(code_map__find(f->code, START, &place));
+	stderr_capture__begin(&f->err);
+	images__mismatch(f->images, place.image);
+	images__mismatch(f->images, place.image);
+	return stderr_capture__end(&f->err);
+}
+
+/* Somewhere in the code of this file, so that a place is found there. */
+static void map_code(struct fixture *f)
+{
+	uint64_t offset = 0;
+
+	while (elf_image__vaddr_of_offset(f->self, offset) == UINT64_MAX)
+		offset += 0x1000;
+	f->map.pgoff = offset;
+}
+
+static void test_a_mismatch_is_said_once(void **state)
+{
+	struct fixture *f = *state;
+	bool mapped;
+	const char *said;
+
+	map_code(f);
+	assert_string_equal(apply(f, &mapped), "");
+	said = mismatch(f);
+	assert_non_null(strstr(said, f->path));
+	assert_null(strstr(strstr(said, f->path) + 1, f->path));
+	assert_null(strstr(said, "inode"));
+}
+
+/* With no build id the name is all there is; the inode tells why it may not fit. */
+static void test_a_mismatch_of_a_replaced_file(void **state)
+{
+	struct fixture *f = *state;
+	char inodes[100];
+	bool mapped;
+
+	map_code(f);
+	f->map.ino = f->st.st_ino + 7;
+	assert_string_equal(apply(f, &mapped), "");
+	snprintf(inodes, sizeof(inodes), "its inode was %llu, the one of that name has %llu",
+		 (unsigned long long)f->map.ino, (unsigned long long)f->st.st_ino);
+	assert_non_null(strstr(mismatch(f), inodes));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_file_itself),	    TEST(test_a_build_id_that_fits),
+		TEST(test_another_build_id),	    TEST(test_no_file),
+		TEST(test_a_mismatch_is_said_once), TEST(test_a_mismatch_of_a_replaced_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
