@@ -9,6 +9,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "capture/code_copy.h"
+#include "capture/code_files.h"
 #include "gate.h"
 #include "hit_status.h"
 #include "interrupts.h"
@@ -93,6 +95,18 @@ static int add_vdso(struct session *s, const struct process *process)
 	}
 	mappings__fini(&own);
 	return err;
+}
+
+/* While they can be read: files may be replaced, memory changes, and a process may exit. */
+static int take_code(struct session *s, pid_t pid)
+{
+	size_t left = CODE_COPY_MAX;
+	int err = code_files__note(s->rec, pid);
+
+	for (size_t i = 0; i < s->rec->images.n; i++)
+		if (s->rec->images.v[i].pid && s->rec->images.v[i].pid != pid)
+			left -= s->rec->images.v[i].size;
+	return err ? err : code_copy__take(s->rec, pid, left);
 }
 
 static int open_loop(struct session *s)
@@ -255,6 +269,7 @@ static int describe(struct session *s, const struct process *process)
 	rec->trigger = strdup(s->probe.name);
 	rec->command = strdup(command);
 	rec->probe_ip = s->probe.ip;
+	rec->portable = s->options->portable;
 	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
 	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
 		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
@@ -278,6 +293,7 @@ static int read_snapshot(struct session *s)
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
 	s->ops->close(s->source);
 	s->source = NULL;
+	recording__settle_build_ids(s->rec);
 	return err;
 }
 
@@ -301,6 +317,8 @@ static int record_one(struct session *s, enum session_end *end)
 		kill(s->start->pid, s->forward);
 	/* Nothing of ours stays in the target while the recording is looked at. */
 	gate__detach(&s->gate);
+	if (!err)
+		err = take_code(s, s->start->pid);
 	return err ? err : read_snapshot(s);
 }
 
@@ -360,6 +378,8 @@ static int capture(struct session *s, const struct process *process, enum sessio
 		err = describe(s, process);
 	if (!err)
 		err = add_vdso(s, process);
+	if (!err && process)
+		err = take_code(s, process->pid);
 	if (!err)
 		err = record(s, end);
 	return err;

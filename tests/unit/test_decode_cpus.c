@@ -31,8 +31,11 @@ static struct branches *list_of(struct branches lists[2], pid_t tid)
 static void map_other_code(struct recording *rec)
 {
 	static uint8_t code[CODE_SIZE];
-	struct rec_map map = {
-		.start = BASE, .len = CODE_SIZE, .pid = OTHER_PID, .tid = OTHER_PID, .path = "[other]"};
+	struct rec_map map = {.start = BASE,
+			      .len = CODE_SIZE,
+			      .pid = OTHER_PID,
+			      .tid = OTHER_PID,
+			      .path = "[other]"};
 	struct rec_image image = {
 		.path = "[other]", .start = BASE, .data = code, .size = CODE_SIZE};
 
@@ -318,8 +321,8 @@ static void test_a_ring_has_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_threads_take_turns), TEST(test_a_thread_wanders),
-		TEST(test_psbs_between),       TEST(test_nobody_says_who),
+		TEST(test_threads_take_turns),	 TEST(test_a_thread_wanders),
+		TEST(test_psbs_between),	 TEST(test_nobody_says_who),
 		TEST(test_a_ring_has_forgotten),
 	};
 
