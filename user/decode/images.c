@@ -81,8 +81,10 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 	*file = (struct opened){.path = map->path, .build_id = map->build_id, .ino = map->ino};
 	file->image = map->path[0] == '/' ? opened__open(file, images->rec, map)
 					  : from_recording(images->rec, map);
-	if (!file->image && map->path[0] == '/')
+	if (!file->image && map->path[0] == '/') {
 		opened__say_missing(file, map);
+		images->is_missing_some = true;
+	}
 	return file->image;
 }
 
@@ -125,7 +127,8 @@ void images__mismatch(struct images *images, const struct elf_image *image)
 	for (size_t i = 0; i < images->files.n; i++) {
 		struct opened *file = &images->files.v[i];
 
-		if (file->image != image || file->mismatch_said)
+		/* Behind a call into code that is missing, nothing fits: that has been said. */
+		if (file->image != image || file->mismatch_said || images->is_missing_some)
 			continue;
 		file->mismatch_said = true;
 		log__warn("the trace does not fit the code of %s: what is unclear shows as gaps",

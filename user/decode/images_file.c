@@ -52,11 +52,8 @@ static struct elf_image *try_path(struct opened *file, const struct rec_map *map
 	const char *build_id;
 	struct stat st;
 
-	if (fd < 0) {
-		if (errno != ENOENT)
-			file->error = errno;
+	if (fd < 0)
 		return NULL;
-	}
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		image = open_elf(fd, map);
 	close(fd);
@@ -88,8 +85,10 @@ static struct elf_image *from_machine(struct opened *file, const struct rec_map 
 	snprintf(path, sizeof(path), "/proc/%d/root%s", map->pid, map->path);
 	if (!image)
 		image = try_path(file, map, path);
-	if (!image)
+	if (!image) {
 		image = try_path(file, map, map->path);
+		file->error = errno;
+	}
 	for (unsigned int i = 0; !image && !build_id__path(map->build_id, i, path, sizeof(path));
 	     i++)
 		image = try_path(file, map, path);
@@ -108,7 +107,6 @@ struct elf_image *opened__open(struct opened *file, const struct recording *rec,
 	struct elf_image *image = NULL;
 	char root[32];
 
-	file->error = ENOENT;
 	if (kept && kept->fd >= 0)
 		image = open_elf(kept->fd, map);
 	if (!image)

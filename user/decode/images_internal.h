@@ -32,6 +32,7 @@ struct images {
 	const struct recording *rec;
 	pthread_mutex_t lock; /* of what follows */
 	VEC(struct opened) files;
+	bool is_missing_some; /* of these files, which was said */
 	VEC(struct jit) jits;
 	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
 	bool kernel_failed;	  /* and that was said */
