@@ -2,7 +2,8 @@
 #
 #   make            build/mtbpf            make test    every test this machine can run
 #   make deps       get what is missing    make demo    the main job, on a sample service
-#   make bench      figures, as ratios     make install DESTDIR= prefix=
+#   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
+#   make install DESTDIR= prefix=
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt|vm (demo)
 
@@ -94,6 +95,8 @@ ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/tes
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
+include tests/fuzz/fuzz.mk
+
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
@@ -117,8 +120,9 @@ bench-trigger: all $(BENCH) programs
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs
 	$(Q)O=$(O) tests/bench/recordings $(INSTRUCTIONS)
-bench-decode: all $(BENCH) programs ptgen
-	$(Q)O=$(O) tests/bench/decode.sh
+# Packets to branches, against libipt's block decoder.
+bench-decode: all $(BENCH) bench-recordings
+	$(Q)$(O)/tests/bench/bench_decode $(O)/bench/*-$(INSTRUCTIONS)-*.mtbpf
 
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh

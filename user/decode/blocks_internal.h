@@ -17,7 +17,7 @@ struct blocks_slot {
 struct blocks_arena {
 	struct blocks_arena *before;
 	size_t used;
-	uint8_t bytes[256 * 1024] __attribute__((aligned(64)));
+	uint8_t bytes[64 * 1024] __attribute__((aligned(64)));
 };
 
 struct blocks {

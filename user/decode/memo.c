@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "decode/walk_internal.h"
 
@@ -10,7 +11,7 @@
 #define MAX_EVENTS 64
 #define MAX_CALLS  16
 /* Effects are freed together: beyond this, all of them, to begin anew. */
-#define MAX_ARENAS 64
+#define MAX_ARENAS 256
 
 /* While a run is noted: a time that no packet tells. */
 #define AT_START UINT64_MAX
@@ -29,22 +30,29 @@ struct memo_effects {
 struct memo_arena {
 	struct memo_arena *before;
 	size_t used;
-	uint8_t bytes[256 * 1024] __attribute__((aligned(16)));
+	uint8_t bytes[64 * 1024] __attribute__((aligned(16)));
 };
 
 struct memo {
-	struct memo_entry entries[1u << MEMO_BITS];
+	struct memo_entry *entries; /* pages that are there when they are first touched */
 	struct memo_arena *arena;
 	unsigned int n_arenas;
 };
 
+#define ENTRIES_SIZE (sizeof(struct memo_entry) << MEMO_BITS)
+
 struct memo *memo__new(void)
 {
-	struct memo *memo = aligned_alloc(64, (sizeof(*memo) + 63) & ~(size_t)63);
+	struct memo *memo = calloc(1, sizeof(*memo));
 
-	if (memo)
-		memset(memo, 0, sizeof(*memo));
-	return memo;
+	if (!memo)
+		return NULL;
+	memo->entries = mmap(NULL, ENTRIES_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memo->entries != MAP_FAILED)
+		return memo;
+	free(memo);
+	return NULL;
 }
 
 void memo__clear(struct memo *memo)
@@ -55,7 +63,9 @@ void memo__clear(struct memo *memo)
 		free(memo->arena);
 		memo->arena = before;
 	}
-	memset(memo, 0, sizeof(*memo));
+	memo->n_arenas = 0;
+	/* They are zeroes again. */
+	madvise(memo->entries, ENTRIES_SIZE, MADV_DONTNEED);
 }
 
 void memo__free(struct memo *memo)
@@ -63,6 +73,7 @@ void memo__free(struct memo *memo)
 	if (!memo)
 		return;
 	memo__clear(memo);
+	munmap(memo->entries, ENTRIES_SIZE);
 	free(memo);
 }
 

@@ -26,8 +26,10 @@ static struct space *space__new(struct images *images, pid_t pid, bool tell_all)
 	space->map = code_map__new();
 	space->blocks = space->map ? blocks__new(space->map, tell_all) : NULL;
 	space->memo = memo__new();
-	if (space->blocks && space->memo)
+	if (space->blocks && space->memo) {
+		space->entries = memo__entries(space->memo);
 		return space;
+	}
 	space__free(space);
 	return NULL;
 }

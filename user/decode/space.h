@@ -18,7 +18,8 @@ struct space {
 	struct images *images;
 	struct code_map *map;
 	struct blocks *blocks;
-	struct memo *memo; /* of runs along them */
+	struct memo *memo;	    /* of runs along them */
+	struct memo_entry *entries; /* the memo's */
 	pid_t pid;
 	bool tell_all; /* blocks__new() */
 	size_t next_map;

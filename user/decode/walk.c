@@ -32,7 +32,7 @@ void walker__fini(struct walker *w)
 
 bool outbox__grow(struct outbox *out)
 {
-	size_t cap = out->cap ? 2 * out->cap : 2 * BATCH;
+	size_t cap = out->cap ? 2 * out->cap : 256;
 	struct branch *bigger = out->err ? NULL : realloc(out->v, cap * sizeof(*bigger));
 
 	if (!bigger) {
@@ -232,8 +232,6 @@ static inline unsigned int short_cyc(uint64_t bytes, uint64_t *cycles)
 
 static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 {
-	struct memo_entry *entries = memo__entries(w->space->memo);
-
 	while (at < to) {
 		uint64_t run = packet__load(at, to), cycles;
 		unsigned int n = short_cyc(run, &cycles);
@@ -248,7 +246,7 @@ static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 			struct memo_entry *entry;
 
 			run = memo__run(run, n);
-			entry = memo__slot(entries, w->block, run);
+			entry = memo__slot(w->space->entries, w->block, run);
 			if (UNLIKELY(entry->block != w->block || entry->bytes != run ||
 				     !replay(w, entry)))
 				walk_run(w, at, at + n, run, entry);

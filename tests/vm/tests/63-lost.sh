@@ -3,6 +3,7 @@
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small
+sleep 0.2
 kill -STOP "$pid"
 mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -timeout 4s \
 	-timer-resolution custom:noretcomp -o /tmp/l.fxt \
