@@ -59,7 +59,7 @@ ends_with_hit() {
 		/mtbpf:hit/ { gsub(/[^0-9.]/, "", $2); cpu = $1; at = $2; next }
 		/branches/ { gsub(/[^0-9.]/, "", $2); last[$1] = $2; n[$1]++ }
 		END { print "hit on", cpu, "at", at ", its last branch at", last[cpu], "of", n[cpu]
-			exit !n[cpu] || last[cpu] > at + 0.0001 }' >judged || fail "$1: $(cat judged)"
+			exit !n[cpu] || last[cpu] - at > 0.0001 }' >judged || fail "$1: $(cat judged)"
 	cat judged
 }
 
