@@ -2,7 +2,8 @@
 #
 #   make            build/mtbpf            make test    every test this machine can run
 #   make deps       get what is missing    make demo    the main job, on a sample service
-#   make bench      figures, as ratios     make install DESTDIR= prefix=
+#   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
+#   make install DESTDIR= prefix=
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt|vm (demo)
 
@@ -93,6 +94,8 @@ ORACLE_OBJ := $(patsubst %,$(O)/tests/oracle/%.o,oracle emit)
 ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage)
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
+
+include tests/fuzz/fuzz.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)

@@ -14,7 +14,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-const volatile __u32 target_tgid;
+const volatile __u32 target_tgid; /* 0: target_cgroups decides */
 const volatile __u64 delay_thresh_ns;
 const volatile __u64 duration_thresh_ns;
 const volatile bool count_only;
@@ -23,13 +23,22 @@ const volatile bool measure_duration; /* an entry only opens a call, the return 
 /* Hits of all CPUs so far: the number of the latest. */
 __u64 last_sequence;
 
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} target_cgroups SEC(".maps");
+
 /*
  * A uprobe event is for an address space: a vfork child that has not called execve yet hits the
- * probe as well.
+ * probe as well. For a cgroup's it is for everybody who has mapped the file.
  */
 static __always_inline bool is_target(void)
 {
-	return bpf_get_current_pid_tgid() >> 32 == target_tgid;
+	if (target_tgid)
+		return bpf_get_current_pid_tgid() >> 32 == target_tgid;
+	return bpf_current_task_under_cgroup(&target_cgroups, 0) == 1;
 }
 
 static __always_inline u64 delay_since_last(struct latch *latch, u64 now)

@@ -39,6 +39,7 @@ needs() {
 	extra|tool qemu-x86_64|qemu-user|QEMU user emulation|runs what Intel PT is generated of (tests/ptgen)
 	extra|tool sqlite3|sqlite3|SQLite|is one of those programs
 	extra|tool python3|python3|CPython|is another
+	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz
 	extra|tool clang-format|clang-format|clang-format|make format-check
 	END
 }
@@ -53,6 +54,17 @@ pc() {
 
 header() {
 	[ -e "/usr/include/$1" ] || echo "#include <$1>" | $cc -E - >/dev/null 2>&1
+}
+
+# Never with -o /dev/null: as root, a linker removes that first.
+fuzzer() {
+	local out status
+	tool "$1" && out=$(mktemp) || return
+	echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }' |
+		"$1" -x c -fsanitize=fuzzer,address -o "$out" - >/dev/null 2>&1
+	status=$?
+	rm -f "$out"
+	return "$status"
 }
 
 # The rows that this machine does not meet, of one use or, with none given, of all.

@@ -86,6 +86,12 @@ static int refuse_nothing(const struct session_start *start)
 	/* `run`: its program has not started, and has said why. */
 	if (start->exec_path)
 		return -ENOMSG;
+	if (start->cgroup) {
+		log__error("nothing was recorded: no process of %s ran an instruction",
+			   start->cgroup->path);
+		log__hint("were they asleep all the time? record again while they work");
+		return -ENOMSG;
+	}
 	log__error("nothing was recorded: process %d ran no instruction", start->pid);
 	if (process__stopped(start->pid))
 		log__hint("it is stopped: 'kill -CONT %d' lets it run", start->pid);

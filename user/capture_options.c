@@ -22,6 +22,16 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 		return -EINVAL;
 	}
+	if (o->pid && o->cgroup) {
+		log__error("%s: -pid and -cgroup cannot both be given", command);
+		log__hint("a cgroup's processes are all recorded; -pid records one");
+		return -EINVAL;
+	}
+	if (o->cgroup && o->source == SOURCE_SOFT) {
+		log__error("%s: -source soft cannot record a cgroup", command);
+		log__hint("it steps one process: -pid PID; a cgroup needs Intel PT");
+		return -EINVAL;
+	}
 	if (o->kernel && o->source == SOURCE_SOFT) {
 		log__error("%s: -source soft cannot trace the kernel: it steps user code only",
 			   command);

@@ -11,11 +11,12 @@
 
 struct capture_options {
 	int pid;
+	const char *cgroup; /* instead of pid */
 	const char *symbol;
 	uint64_t delay_thresh_ns, duration_thresh_ns;
 	const char *output;
 	int source; /* index into source_names */
-	uint64_t snapshot_size;
+	uint64_t snapshot_size, max_memory;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
 	bool multi_thread, immediate_stop, kernel;
@@ -33,11 +34,12 @@ extern const char *const source_names[];
 extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
+#define MAX_MEMORY_DEFAULT    (1u << 30)
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
-		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .resolution = "normal",                    \
-		.multi_snapshot = 1                                                                \
+		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
+		.resolution = "normal", .multi_snapshot = 1                                        \
 	}
 
 #define OPTION(member) offsetof(struct capture_options, member)
@@ -45,6 +47,12 @@ extern const char *const freeze_names[];
 #define OPTION_PID                                                                                 \
 	{                                                                                          \
 		"pid", NULL, 'p', OPT_INT, "PID", "the process", OPTION(pid), NULL                 \
+	}
+#define OPTION_CGROUP                                                                              \
+	{                                                                                          \
+		"cgroup", NULL, 0, OPT_STRING, "PATH",                                             \
+			"instead of -pid: all processes of a cgroup (v2), a buffer a CPU",         \
+			OPTION(cgroup), NULL                                                       \
 	}
 #define OPTION_SYMBOL                                                                              \
 	{                                                                                          \
@@ -91,9 +99,11 @@ extern const char *const freeze_names[];
 		 0,                                                                                  \
 		 OPT_SIZE,                                                                           \
 		 "SIZE",                                                                             \
-		 "bytes of trace kept a thread: how far back it looks (4M)",                         \
+		 "bytes of trace kept a thread, or a CPU: how far back it looks (4M)",               \
 		 OPTION(snapshot_size),                                                              \
 		 NULL},                                                                              \
+		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "pt: of all buffers together (1G)",  \
+		 OPTION(max_memory), NULL},                                                          \
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \

@@ -7,8 +7,8 @@
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
-	OPTION_PID,    OPTION_SYMBOL,	OPTION_DELAY, OPTION_DURATION,
-	OPTION_OUTPUT, OPTIONS_CAPTURE, OPTIONS_LOG,
+	OPTION_PID,	 OPTION_CGROUP, OPTION_SYMBOL,	 OPTION_DELAY,
+	OPTION_DURATION, OPTION_OUTPUT, OPTIONS_CAPTURE, OPTIONS_LOG,
 };
 
 #define N_SPECS (sizeof(specs) / sizeof(specs[0]))
@@ -19,8 +19,11 @@ static const struct option_table attach_table = {
 		(const char *const[]){"mtbpf attach -pid 1234 -symbol one_iter -delay-thresh 10ms",
 				      "mtbpf attach -pid 1234 -symbol libm.so.6:exp "
 				      "-duration-thresh 50us -o slow.fxt.gz",
+				      "mtbpf attach -cgroup system.slice/web.service -symbol "
+				      "one_iter -delay-thresh 10ms",
 				      NULL},
-	.usage = "attach -pid PID [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options]",
+	.usage = "attach -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
+		 "-duration-thresh D] [options]",
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
 		   "-symbol it "
 		   "records until Ctrl-C.",
@@ -34,12 +37,36 @@ static const struct option_table record_table = {
 		(const char *const[]){
 			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 10ms -o slow.mtbpf",
 			"mtbpf decode slow.mtbpf", NULL},
-	.usage = "record -pid PID [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options]",
+	.usage = "record -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
+		 "-duration-thresh D] [options]",
 	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
 	.specs = specs,
 	.count = N_SPECS,
 };
+
+static int refuse_empty(const struct cgroup *cgroup)
+{
+	log__error("no process is in the cgroup %s", cgroup->path);
+	log__hint("start the service first; /proc/PID/cgroup shows where a process is");
+	return EXIT_USAGE;
+}
+
+static int capture_cgroup(const struct capture_options *options, bool decode)
+{
+	struct cgroup cgroup;
+	struct session_start start = {.cgroup = &cgroup};
+	int code, err = cgroup__open(&cgroup, options->cgroup);
+
+	if (err)
+		return exit_code_for(err);
+	if (cgroup__populated(&cgroup))
+		code = capture_command__run(options, &start, decode);
+	else
+		code = refuse_empty(&cgroup);
+	cgroup__close(&cgroup);
+	return code;
+}
 
 static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
 {
@@ -54,10 +81,12 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 		return refuse_word(table, argv[rest]);
 	if (capture_options__check(&options, table->command))
 		return EXIT_USAGE;
+	if (options.cgroup)
+		return capture_cgroup(&options, decode);
 	if (!options.pid) {
 		log__error("%s: which process?", table->command);
-		log__hint("add -pid PID ('pgrep -a NAME' lists them), or start one: 'mtbpf run -- "
-			  "CMD'");
+		log__hint("add -pid PID ('pgrep -a NAME' lists them), or -cgroup PATH, or start "
+			  "one: 'mtbpf run -- CMD'");
 		return EXIT_USAGE;
 	}
 	start.pid = options.pid;

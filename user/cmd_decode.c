@@ -41,8 +41,7 @@ static const struct option_table table = {
 	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
 					  "mtbpf decode trace.mtbpf -o trace.fxt.gz", NULL},
 	.usage = "decode RECORDING [-o NAME.fxt]",
-	.summary =
-		"Decodes a recording, or a perf.data of 'perf record -e intel_pt//u --per-thread'.",
+	.summary = "Decodes a recording, or a perf.data of 'perf record -e intel_pt//u'.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

@@ -6,13 +6,15 @@
 
 int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probe)
 {
+	pid_t pid = config->tgid ? config->tgid : -1;
+
 	*gate = (struct gate){
 		.by_return = trigger__needs_return(config),
-		.entry = {.path = probe->path, .offset = probe->offset, .pid = config->tgid},
+		.entry = {.path = probe->path, .offset = probe->offset, .pid = pid},
 		/* It replaces the return address: it must be set at the function's entry. */
 		.ret = {.path = probe->path,
 			.offset = probe->entry_offset,
-			.pid = config->tgid,
+			.pid = pid,
 			.on_return = true},
 		.own_entry = -1,
 		.own_return = -1,

@@ -62,10 +62,9 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	const struct recording *rec = m->rec;
 	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 
-	m->behind = (struct behind_hit){.probe_ip = rec->probe_ip, .branches = -1};
-	/* `run` knows the address from the hit only. */
-	if (hit && !rec->probe_ip)
-		m->behind.probe_ip = hit->ip;
+	m->behind = (struct behind_hit){.branches = -1};
+	if (hit)
+		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
 	return m->behind.stack ? 0 : -ENOMEM;
@@ -143,7 +142,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .reason = hit->reason,
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
-					  .ip = rec->probe_ip ? rec->probe_ip : hit->ip};
+					  .ip = recording__probe_of(rec, hit)};
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)
 		if (!decoded->hits.v[i].function)

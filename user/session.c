@@ -9,6 +9,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "capture/vdso_image.h"
+#include "cgroup_probe.h"
 #include "gate.h"
 #include "hit_status.h"
 #include "interrupts.h"
@@ -58,7 +60,8 @@ static int watch_fd(struct session *s, int fd)
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
-		.tgid = s->start->pid,
+		.tgid = s->start->cgroup ? 0 : s->start->pid,
+		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
@@ -66,33 +69,6 @@ static int open_gate(struct session *s)
 	int err = gate__open(&s->gate, &config, &s->probe);
 
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
-}
-
-/* The vdso is no file: its code is copied while the target lives. Ours is the same one. */
-static int add_vdso(struct session *s, const struct process *process)
-{
-	struct mappings own = {0};
-	const struct mappings *maps = process ? &process->maps : &own;
-	pid_t pid = process ? process->pid : getpid();
-	int err = process ? 0 : mappings__read(&own, pid);
-
-	for (size_t i = 0; i < maps->n && !err; i++) {
-		const struct mapping *m = &maps->v[i];
-		struct rec_image image = {.path = "[vdso]", .start = m->start, .is_elf = true};
-		ssize_t n;
-
-		if (strcmp(m->path, "[vdso]"))
-			continue;
-		image.data = malloc(m->end - m->start);
-		n = image.data ? process__read_memory(pid, m->start, image.data, m->end - m->start)
-			       : -ENOMEM;
-		image.size = n > 0 ? (size_t)n : 0;
-		if (n > 0)
-			err = recording__add_image(s->rec, &image);
-		free(image.data);
-	}
-	mappings__fini(&own);
-	return err;
 }
 
 static int open_loop(struct session *s)
@@ -198,7 +174,9 @@ static int open_source(struct session *s)
 	const struct capture_options *o = s->options;
 	struct source_config config = {
 		.pid = s->start->pid,
+		.cgroup = s->start->cgroup,
 		.snapshot_size = o->snapshot_size,
+		.max_memory = o->max_memory,
 		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
 		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
@@ -250,7 +228,7 @@ static int describe(struct session *s, const struct process *process)
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
 
-	rec->pid = s->start->pid;
+	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
 	rec->trigger = strdup(s->probe.name);
 	rec->command = strdup(command);
@@ -351,18 +329,28 @@ static int capture(struct session *s, const struct process *process, enum sessio
 {
 	int err = process && s->ops == &source_soft ? check_tracer(process) : 0;
 
-	if (!err && process && process__stopped(process->pid))
+	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  process->pid, process->pid);
-	if (!err && s->options->symbol)
+	if (!err && s->options->symbol && !s->start->cgroup)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
 	if (!err)
 		err = describe(s, process);
 	if (!err)
-		err = add_vdso(s, process);
+		err = vdso_image__add(s->rec, process);
 	if (!err)
 		err = record(s, end);
 	return err;
+}
+
+/* Not for `run`: its program is not there yet. */
+static int open_target(struct session *s, struct process *process)
+{
+	if (s->start->exec_path)
+		return 0;
+	if (s->start->cgroup)
+		return cgroup_probe__find(s->start->cgroup, s->options->symbol, process, &s->probe);
+	return process__open(process, s->start->pid);
 }
 
 int session__capture(const struct capture_options *options, const struct session_start *start,
@@ -381,7 +369,7 @@ int session__capture(const struct capture_options *options, const struct session
 	s.ops = session__source(options);
 	if (!s.ops)
 		return -errno;
-	err = start->exec_path ? 0 : process__open(&process, start->pid);
+	err = open_target(&s, &process);
 	if (err)
 		return err;
 	err = capture(&s, start->exec_path ? NULL : &process, end);

@@ -7,6 +7,7 @@
 
 #include "capture/recording.h"
 #include "capture_options.h"
+#include "target/cgroup.h"
 
 enum session_end {
 	SESSION_TRIGGERED,
@@ -17,6 +18,7 @@ enum session_end {
 
 struct session_start {
 	pid_t pid;
+	const struct cgroup *cgroup; /* instead of it: all processes in it; NULL: none */
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;
 	int go_fd;

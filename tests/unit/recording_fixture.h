@@ -132,4 +132,31 @@ static inline void recording__fill(struct recording *rec, uint32_t n_threads)
 	assert_int_equal(recording__add_image(rec, &images[1]), 0);
 }
 
+static inline void add_cpu_aux(struct recording *rec, int cpu, size_t size)
+{
+	struct rec_aux aux = {.cpu = cpu, .tsc = 77, .size = size, .data = malloc(size)};
+
+	for (size_t i = 0; i < size; i++)
+		aux.data[i] = (uint8_t)(cpu + 3 * i);
+	assert_int_equal(recording__add_aux(rec, &aux), 0);
+}
+
+/* The same by CPU: who ran where, and two snapshots of one of the CPUs. */
+static inline void recording__fill_by_cpu(struct recording *rec)
+{
+	static const struct rec_switch switches[] = {
+		{50, 0, 100, 101}, {51, 7, 0, 0},	{60, 7, 200, 203},
+		{60, 0, 0, 0},	   {61, 0, 100, 100},	{70, 0, 200, 203},
+		{70, 7, 0, 0},	   {71, 255, 300, 300}, {72, 0, 0, 0},
+	};
+
+	recording__fill(rec, 0);
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+		assert_int_equal(recording__add_switch(rec, &switches[i]), 0);
+	add_cpu_aux(rec, 0, 16);
+	add_cpu_aux(rec, 7, 24);
+	add_cpu_aux(rec, 255, 8);
+	add_cpu_aux(rec, 0, 32);
+}
+
 #endif

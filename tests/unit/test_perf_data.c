@@ -12,15 +12,13 @@ struct file {
 	size_t n;
 };
 
-static int set_up(void **state)
+static int make_file(void **state, struct recording *rec)
 {
 	struct file *file = calloc(1, sizeof(*file));
 	FILE *out = tmpfile();
-	struct recording rec;
 
-	recording__fill(&rec, 5);
-	perf_data__write(&rec, out);
-	recording__fini(&rec);
+	perf_data__write(rec, out);
+	recording__fini(rec);
 	assert_false(ferror(out));
 	fseek(out, 0, SEEK_END);
 	file->n = (size_t)ftell(out);
@@ -30,6 +28,22 @@ static int set_up(void **state)
 	fclose(out);
 	*state = file;
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	struct recording rec;
+
+	recording__fill(&rec, 5);
+	return make_file(state, &rec);
+}
+
+static int set_up_by_cpu(void **state)
+{
+	struct recording rec;
+
+	recording__fill_by_cpu(&rec);
+	return make_file(state, &rec);
 }
 
 static int tear_down(void **state)
@@ -157,7 +171,8 @@ static void test_ids_that_overlap_cost_no_memory(void **state)
 	free(bytes);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)	  cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_BY_CPU(name) cmocka_unit_test_setup_teardown(name, set_up_by_cpu, tear_down)
 
 /* struct perf_record_header_build_id, and its file's name */
 static size_t put_build_id(uint8_t *out, const char *path, uint8_t first, uint16_t misc)
@@ -232,9 +247,11 @@ int main(void)
 		TEST(test_whole),
 		TEST(test_cut_anywhere),
 		TEST(test_mutated),
+		TEST_BY_CPU(test_cut_anywhere),
+		TEST_BY_CPU(test_mutated),
 		TEST(test_ids_that_overlap_cost_no_memory),
 		cmocka_unit_test(test_build_ids_of_the_header),
-		cmocka_unit_test_setup_teardown(test_build_ids_of_mappings, set_up, tear_down),
+		TEST(test_build_ids_of_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

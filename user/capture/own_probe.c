@@ -48,7 +48,7 @@ int own_probe__spec(struct uprobe_spec *spec)
 
 int own_probe__try(void)
 {
-	struct uprobe_group group = {.tid = gettid(), .leader = -1};
+	struct uprobe_group group = {.place = event_place__of_thread(gettid()), .leader = -1};
 	_cleanup_close_ int fd = -1;
 	struct uprobe_spec spec;
 	uint64_t count;

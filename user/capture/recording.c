@@ -102,14 +102,63 @@ int recording__add_hit(struct recording *rec, const struct mt_hit *hit)
 	return 0;
 }
 
+bool recording__is_by_cpu(const struct recording *rec)
+{
+	return rec->aux.n && !rec->aux.v[0].tid;
+}
+
+const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)
+{
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].pid == pid && rec->threads.v[i].tid == tid)
+			return &rec->threads.v[i];
+	return NULL;
+}
+
+/* The latest of the process's that holds the address. */
+static const struct rec_map *find_map(const struct recording *rec, pid_t pid, uint64_t address)
+{
+	for (size_t i = rec->maps.n; i-- > 0;) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid == pid && address >= map->start && address - map->start < map->len)
+			return map;
+	}
+	return NULL;
+}
+
+static bool is_same_place(const struct rec_map *a, const struct rec_map *b, uint64_t offset)
+{
+	return a->ino == b->ino && a->maj == b->maj && a->min == b->min && offset >= b->pgoff &&
+	       offset - b->pgoff < b->len;
+}
+
+uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit)
+{
+	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
+	uint64_t offset;
+
+	/* `run` knows the address from the hit only. */
+	if (!rec->probe_ip)
+		return hit->ip;
+	if (!known || (pid_t)hit->tgid == rec->pid)
+		return rec->probe_ip;
+	offset = rec->probe_ip - known->start + known->pgoff;
+	for (size_t i = rec->maps.n; i-- > 0;) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid == (pid_t)hit->tgid && is_same_place(known, map, offset))
+			return map->start + offset - map->pgoff;
+	}
+	return hit->ip;
+}
+
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
 {
-	struct rec_thread *out;
+	struct rec_thread *out =
+		(struct rec_thread *)recording__find_thread(rec, thread->pid, thread->tid);
 
-	for (size_t i = 0; i < rec->threads.n; i++) {
-		out = &rec->threads.v[i];
-		if (out->pid != thread->pid || out->tid != thread->tid)
-			continue;
+	if (out) {
 		memcpy(out->comm, thread->comm, sizeof(out->comm));
 		return 0;
 	}
@@ -118,6 +167,30 @@ int recording__add_thread(struct recording *rec, const struct rec_thread *thread
 		return -ENOMEM;
 	*out = *thread;
 	return 0;
+}
+
+int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
+			pid_t parent_tid)
+{
+	const struct rec_thread *parent = recording__find_thread(rec, parent_pid, parent_tid);
+	struct rec_thread named = *child;
+	size_t n = child->pid == parent_pid ? 0 : rec->maps.n;
+	int err;
+
+	if (parent)
+		memcpy(named.comm, parent->comm, sizeof(named.comm));
+	err = recording__add_thread(rec, &named);
+	/* What is added comes behind all that are copied. */
+	for (size_t i = 0; i < n && !err && rec->maps.v[i].time_ns <= child->start_ns; i++) {
+		struct rec_map map = rec->maps.v[i];
+
+		if (map.pid != parent_pid)
+			continue;
+		map.pid = map.tid = child->pid;
+		map.time_ns = child->start_ns;
+		err = recording__add_map(rec, &map);
+	}
+	return err;
 }
 
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss)

@@ -102,7 +102,7 @@ struct recording {
 	uint64_t threshold_ns;
 	uint32_t reason;    /* enum mt_hit_reason */
 	uint64_t frozen_ns; /* when recording stopped */
-	uint64_t probe_ip;  /* run-time address of the probe; 0: none */
+	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
 	char *freeze;	    /* how it was frozen */
 	struct rec_pt_config pt;
 	VEC(struct rec_map) maps; /* ascending by time */
@@ -129,6 +129,17 @@ void rec_kernel__fini(struct rec_kernel *kernel);
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
 
+/* True where its rings are CPUs', not threads'. */
+bool recording__is_by_cpu(const struct recording *rec);
+/* NULL where it is not known. */
+const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
+
+/*
+ * Where the probe that was hit is in the process that hit it: of a cgroup's, each has mapped its
+ * file somewhere else.
+ */
+uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
+
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 
 /* Behind those of the same time or earlier. */
@@ -138,6 +149,12 @@ int recording__add_image(struct recording *rec, const struct rec_image *image);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
+/*
+ * A thread that another one began: it has that one's name, and, where it is a process of its own,
+ * its mappings of that time.
+ */
+int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
+			pid_t parent_tid);
 /* Behind those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);

@@ -229,7 +229,7 @@ static int read_data(struct recording *rec, const char *path)
 	if (err) {
 		log__error("cannot read %s: %s", path, why);
 		log__hint("mtbpf decode reads its own recordings, and perf.data of "
-			  "'perf record -e intel_pt//u --per-thread' (with the kernel: "
+			  "'perf record -e intel_pt//u' (with the kernel: "
 			  "-e intel_pt// --kcore)");
 	}
 	return err;

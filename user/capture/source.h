@@ -12,12 +12,15 @@
 #include "capture/recording.h"
 #include "capture/uprobe_event.h"
 #include "capture/uprobes_page.h"
+#include "target/cgroup.h"
 
 struct source;
 
 struct source_config {
-	pid_t pid;			   /* the process; all of its threads are recorded */
-	uint64_t snapshot_size;		   /* bytes a thread; rounded up to a power of two */
+	pid_t pid;		     /* the process; all of its threads are recorded */
+	const struct cgroup *cgroup; /* pt: all in it, a ring a CPU; NULL: the process's threads */
+	uint64_t snapshot_size;	     /* bytes a ring; rounded up to a power of two */
+	uint64_t max_memory;	     /* pt: bytes of all rings together */
 	const struct uprobe_spec *probe;   /* what triggers; NULL: nothing does */
 	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
 					    */

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -60,8 +60,8 @@ static void explain(const struct uprobe_spec *spec, int err)
 	const char *reason =
 		err == -KERNEL_ENOTSUPP ? "the kernel refuses this instruction" : strerror(-err);
 
-	log__error("cannot set a uprobe at %s+0x%llx in process %d: %s", spec->path,
-		   (unsigned long long)spec->offset, spec->pid, reason);
+	log__error("cannot set a uprobe at %s+0x%llx: %s", spec->path,
+		   (unsigned long long)spec->offset, reason);
 	switch (err) {
 	case -EPERM:
 	case -EACCES:
@@ -103,7 +103,6 @@ int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct upr
 {
 	struct perf_event_attr attr;
 	int err = fill_attr(spec, &attr);
-	long fd;
 
 	if (err)
 		return err;
@@ -117,23 +116,23 @@ int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct upr
 	attr.enable_on_exec = group->enable_on_exec;
 	if (group->pause)
 		set_aux_pause(&attr);
-	fd = syscall(SYS_perf_event_open, &attr, group->tid, -1, group->leader,
-		     PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
+	return event_place__open(&group->place, &attr, group->leader);
 }
 
 int uprobe_event__open(const struct uprobe_spec *spec)
 {
+	/*
+	 * For everybody it has to be some CPU's. The BPF program runs on each: it belongs to the
+	 * probe, and only what it lets pass to the event (__uprobe_perf_func).
+	 */
+	struct event_place place = {.pid = spec->pid, .cpu = spec->pid < 0 ? sched_getcpu() : -1};
 	struct perf_event_attr attr;
-	int err = fill_attr(spec, &attr);
-	long fd;
+	int fd = fill_attr(spec, &attr);
 
-	if (err)
-		return err;
-	fd = syscall(SYS_perf_event_open, &attr, spec->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd >= 0)
-		return (int)fd;
-	err = -errno;
-	explain(spec, err);
-	return err;
+	if (fd < 0)
+		return fd;
+	fd = event_place__open(&place, &attr, -1);
+	if (fd < 0)
+		explain(spec, fd);
+	return fd;
 }

@@ -8,11 +8,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/event_place.h"
+
 struct uprobe_spec {
 	const char *path; /* any path that reaches the inode; see process__mapping_path() */
 	uint64_t offset;  /* file offset of the probed instruction */
-	pid_t pid;	  /* the process (its main thread); all of its threads hit the probe */
-	bool on_return;	  /* a uretprobe: offset must be where [sp] is the return address */
+	pid_t pid; /* the process (its main thread); all of its threads hit the probe; -1: everybody
+		    */
+	bool on_return; /* a uretprobe: offset must be where [sp] is the return address */
 };
 
 /*
@@ -25,7 +28,7 @@ int uprobe_event__open(const struct uprobe_spec *spec);
 
 /* A uprobe event that freezes Intel PT. */
 struct uprobe_group {
-	pid_t tid;	     /* the thread whose hits it takes */
+	struct event_place place;
 	int leader;	     /* the group's leader; -1: it leads a group of its own */
 	bool pause;	     /* attr.aux_pause: pauses the leader's AUX output at a hit */
 	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */

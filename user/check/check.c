@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pt/pt_thread.h"
+#include "capture/pt/pt_ring.h"
 #include "check/subjects.h"
 #include "util/cleanup.h"
 #include "util/fs.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* How much trace the limits of locked memory let a user keep. */
 #include "capture/pt/memlock.h"
-#include "capture/pt/pt_thread.h"
+#include "capture/pt/pt_ring.h"
 #include "capture_options.h"
 #include "check/subjects.h"
 #include "util/units.h"
@@ -9,7 +9,7 @@
 static void explain_limit(struct check_result *result, uint64_t fits)
 {
 	char size[UNITS_TEXT_SIZE], snapshot[UNITS_TEXT_SIZE];
-	uint64_t threads = fits / pt_thread__locked_size(SNAPSHOT_SIZE_DEFAULT);
+	uint64_t threads = fits / pt_ring__locked_size(SNAPSHOT_SIZE_DEFAULT, false);
 
 	units__format_size(size, fits);
 	units__format_size(snapshot, SNAPSHOT_SIZE_DEFAULT);

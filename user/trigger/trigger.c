@@ -89,6 +89,18 @@ static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
 	return lru ? size_lru_latches(skel->maps.lru_latches) : 0;
 }
 
+/* The map holds the cgroup, not the descriptor. */
+static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	uint32_t key = 0, fd = (uint32_t)config->cgroup_fd;
+
+	if (config->tgid)
+		return 0;
+	return bpf_map_update_elem(bpf_map__fd(skel->maps.target_cgroups), &key, &fd, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 /* 0 and trigger->skel, or -errno without a message. */
 static int load_variant(struct trigger *trigger, const struct trigger_config *config,
 			enum trigger_latch latch)
@@ -105,8 +117,13 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		return -errno;
 	set_config(skel, config);
 	err = select_latch(skel, latch);
+	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.target_cgroups, !config->tgid);
 	if (!err)
 		err = trigger_bpf__load(skel);
+	if (!err)
+		err = set_cgroup(skel, config);
 	if (err) {
 		trigger_bpf__destroy(skel);
 		return err;
@@ -133,6 +150,11 @@ static int load(struct trigger *trigger, const struct trigger_config *config,
 
 static void explain_load(int err)
 {
+	if (err == -EBADF) {
+		log__error("the trigger's cgroup is none of the v2 hierarchy");
+		log__hint("/proc/PID/cgroup shows a process's, behind '0::'");
+		return;
+	}
 	log__error("cannot load the trigger's BPF programs: %s", strerror(-err));
 	if (err == -EPERM)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
@@ -159,7 +181,7 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	struct trigger *trigger;
 	int err;
 
-	if (config->tgid <= 0 || (config->delay_thresh_ns && config->duration_thresh_ns)) {
+	if (config->tgid < 0 || (config->delay_thresh_ns && config->duration_thresh_ns)) {
 		log__error("a trigger needs a process and at most one threshold");
 		errno = EINVAL;
 		return NULL;

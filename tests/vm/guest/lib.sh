@@ -26,9 +26,10 @@ start() {
 	pid=$!
 	pids+=("$pid")
 	disown # no "Killed" in the results
-	# Until it is the program, and not the shell that becomes it.
-	while [ "$(readlink "/proc/$pid/exe")" = "$(readlink /proc/$$/exe)" ]; do
-		sleep 0.01
+	# Until it is the program, and not the shell that becomes it; where it is one, for a second.
+	for _ in $(seq 50); do
+		[ "$(readlink "/proc/$pid/exe")" = "$(readlink /proc/$$/exe)" ] || break
+		sleep 0.02
 	done
 }
 

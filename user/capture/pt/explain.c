@@ -85,6 +85,14 @@ void pt_explain__open(int err, size_t aux_size)
 	}
 }
 
+void pt_explain__no_controller(const char *path)
+{
+	log__error("the cgroup %s has no perf_event controller", path);
+	log__hint("enabling any controller in its parent brings it: 'echo +cpu >%s/../"
+		  "cgroup.subtree_control'; not where a v1 hierarchy has perf_event",
+		  path);
+}
+
 void pt_explain__open_kernel(int err)
 {
 	switch (-err) {

@@ -50,39 +50,40 @@ __attribute__((noinline, noipa)) static void run_branches(void)
 }
 
 /* The buffer does not come round: its head is the trace's size. 0 or -errno. */
-static int record(struct pt_thread *thread, const struct pt_thread_config *config, uint64_t *size)
+static int record(struct pt_ring *ring, const struct pt_ring_config *config, uint64_t *size)
 {
-	int err = pt_thread__enable(thread, config);
+	int err = pt_ring__enable(ring, config);
 
 	if (err)
 		return err;
 	own_probe__hit();
 	run_branches();
-	pt_thread__disable(thread);
-	*size = __atomic_load_n(&thread->ring.page->aux_head, __ATOMIC_ACQUIRE);
+	pt_ring__disable(ring);
+	*size = __atomic_load_n(&ring->ring.page->aux_head, __ATOMIC_ACQUIRE);
 	return 0;
 }
 
 int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
 {
 	struct uprobe_spec spec;
-	struct pt_thread_config config = {
+	struct pt_ring_config config = {
 		.pmu_type = pmu->type,
 		.pt_config = config_of(pmu),
 		.aux_size = AUX_SIZE,
 		.freeze = freeze,
 		.probe = &spec,
 	};
-	struct pt_thread thread;
+	struct event_place place = event_place__of_thread(gettid());
+	struct pt_ring ring;
 	uint64_t size = 0;
 	int err = own_probe__spec(&spec);
 
 	if (!err)
-		err = pt_thread__open(&thread, gettid(), &config);
+		err = pt_ring__open(&ring, &place, &config);
 	if (err)
 		return err;
-	err = record(&thread, &config, &size);
-	pt_thread__close(&thread);
+	err = record(&ring, &config, &size);
+	pt_ring__close(&ring);
 	if (err)
 		return err;
 	if (freeze == PT_FREEZE_DISABLE)

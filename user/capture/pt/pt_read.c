@@ -4,103 +4,77 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "capture/kernel_copy.h"
-#include "target/process.h"
 #include "util/log.h"
 #include "util/units.h"
 
-static int add_initial_threads(struct source *s)
+/* It should have run all the time that its threads did: else somebody else has the PMU. */
+static void warn_not_running(const struct pt_ring *r, size_t size)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < s->threads.n && !err; i++) {
-		struct rec_thread thread = {.pid = s->config.pid,
-					    .tid = s->threads.v[i].tid,
-					    .start_ns = s->first.perf_ns};
-
-		process__thread_name(thread.pid, thread.tid, thread.comm);
-		err = recording__add_thread(&s->pending, &thread);
-	}
-	return err;
-}
-
-/* The mappings of now, after the sideband has begun to tell of later ones. */
-static int add_initial_maps(struct source *s)
-{
-	struct mappings maps;
-	int err = mappings__read(&maps, s->config.pid);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < maps.n && !err; i++) {
-		const struct mapping *m = &maps.v[i];
-		struct rec_map map = {.time_ns = s->first.perf_ns,
-				      .start = m->start,
-				      .len = m->end - m->start,
-				      .pgoff = m->pgoff,
-				      .ino = m->ino,
-				      .maj = m->maj,
-				      .min = m->min,
-				      .pid = s->config.pid,
-				      .tid = s->config.pid,
-				      .path = m->path};
-
-		if (m->prot & PROT_EXEC)
-			err = recording__add_map(&s->pending, &map);
-	}
-	mappings__fini(&maps);
-	return err;
-}
-
-int pt_source__note_initial(struct source *s)
-{
-	int err = add_initial_threads(s);
-
-	/* Before its execve they are ours, and nothing of that is recorded. */
-	return err || s->config.from_exec ? err : add_initial_maps(s);
-}
-
-/* It should have run all the time that its thread did: else somebody else has the PMU. */
-static void warn_not_running(const struct pt_thread *t, size_t size)
-{
+	const char *what = pt_ring__is_of_thread(r) ? "thread" : "CPU";
+	int number = pt_ring__is_of_thread(r) ? r->place.pid : r->place.cpu;
 	char on[UNITS_TEXT_SIZE], asked[UNITS_TEXT_SIZE];
 	uint64_t enabled, running;
 
-	if (pt_thread__times(t, &enabled, &running))
+	if (pt_ring__times(r, &enabled, &running))
 		return;
-	log__debug("pt: thread %d: %zu bytes; enabled %llu ns, running %llu ns", t->tid, size,
+	log__debug("pt: %s %d: %zu bytes; enabled %llu ns, running %llu ns", what, number, size,
 		   (unsigned long long)enabled, (unsigned long long)running);
 	if (enabled - running <= enabled / 20)
 		return;
-	log__warn("thread %d was recorded for only %s of %s: somebody else uses Intel PT as well",
-		  t->tid, units__format_duration(on, running),
+	log__warn("%s %d was recorded for only %s of %s: somebody else uses Intel PT as well", what,
+		  number, units__format_duration(on, running),
 		  units__format_duration(asked, enabled));
 }
 
 /* The thread whose hit froze it ran since it was armed: something of that must be there. */
 static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux)
 {
-	for (size_t i = first_hit; i < rec->hits.n; i++)
-		if (!aux->size && (pid_t)rec->hits.v[i].tid == aux->tid)
-			log__warn("nothing was recorded of thread %d, which triggered", aux->tid);
+	for (size_t i = first_hit; i < rec->hits.n; i++) {
+		const struct mt_hit *hit = &rec->hits.v[i];
+
+		if (!aux->size &&
+		    (aux->tid ? (pid_t)hit->tid == aux->tid : (int)hit->cpu == aux->cpu))
+			log__warn("nothing was recorded of thread %u, which triggered", hit->tid);
+	}
+}
+
+static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring, uint64_t tsc)
+{
+	if (!pt_ring__is_of_thread(ring))
+		return (struct rec_aux){.cpu = ring->place.cpu, .tsc = tsc};
+	return (struct rec_aux){.pid = s->config.pid, .tid = ring->place.pid, .tsc = tsc};
 }
 
 static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->threads.n && !err; i++) {
-		struct rec_aux aux = {.pid = s->config.pid, .tid = s->threads.v[i].tid, .tsc = tsc};
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
+		struct pt_ring *ring = &s->rings.v[i];
+		struct rec_aux aux = aux_of(s, ring, tsc);
 
-		err = perf_ring__read_aux(&s->threads.v[i].ring, &aux.data, &aux.size,
-					  &aux.wrapped);
+		err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
 		if (err)
 			break;
-		warn_not_running(&s->threads.v[i], aux.size);
+		warn_not_running(ring, aux.size);
 		warn_empty(rec, s->config.first_hit, &aux);
 		err = recording__add_aux(rec, &aux);
+	}
+	return err;
+}
+
+/* Behind an earlier snapshot: who ran at its end need not at the beginning of this one. */
+static int forget_who_ran(const struct source *s, struct recording *rec)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
+		struct rec_switch nobody = {.time_ns = s->first.perf_ns,
+					    .cpu = s->rings.v[i].place.cpu};
+
+		err = recording__add_switch(rec, &nobody);
 	}
 	return err;
 }
@@ -115,18 +89,40 @@ static int read_sideband(struct source *s, struct recording *rec)
 		err = recording__add_map(rec, &s->pending.maps.v[i]);
 	for (size_t i = 0; i < s->pending.losses.n && !err; i++)
 		err = recording__add_loss(rec, &s->pending.losses.v[i]);
-	return err;
+	if (!err && rec->switches.n)
+		err = forget_who_ran(s, rec);
+	return err ? err : switch_log__add_to(&s->sideband.log, rec);
 }
 
 /* The kernel's own code in the target, which runs at return probes and single-stepped ones. */
-static int add_uprobes_page(struct source *s, struct recording *rec)
+static int add_uprobes_pages(struct source *s, struct recording *rec)
 {
 	uint8_t own[UPROBES_PAGE_SIZE];
 	size_t n = s->config.return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
+	int err = 0;
 
 	if (!s->config.probe)
 		return 0;
-	return uprobes_page__add(rec, s->config.pid, s->first.perf_ns, own, n, s->config.probed);
+	if (!s->config.cgroup)
+		return uprobes_page__add(rec, s->config.pid, s->first.perf_ns, own, n,
+					 s->config.probed);
+	/* Once a process, at its main thread. */
+	for (size_t i = 0; i < s->pending.threads.n && !err; i++)
+		if (s->pending.threads.v[i].tid == s->pending.threads.v[i].pid)
+			err = uprobes_page__add(rec, s->pending.threads.v[i].pid, s->first.perf_ns,
+						own, n, s->config.probed);
+	return err;
+}
+
+static void warn_left_out(const struct source *s)
+{
+	char most[UNITS_TEXT_SIZE];
+
+	if (s->left_out)
+		log__warn(
+			"%zu thread%s that started later %s not recorded: -max-memory %s was full",
+			s->left_out, s->left_out == 1 ? "" : "s", s->left_out == 1 ? "is" : "are",
+			units__format_size(most, s->config.max_memory));
 }
 
 /* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
@@ -142,16 +138,17 @@ int pt_source__read(struct source *s, struct recording *rec)
 	struct clock_point last;
 	int err = perf_clock__now(&last);
 
-	pt_pmu__describe(&s->pmu, s->thread_config.pt_config, &rec->pt);
+	pt_pmu__describe(&s->pmu, s->ring_config.pt_config, &rec->pt);
 	if (!err) {
-		perf_clock__describe(&rec->pt, s->threads.v[0].ring.page, &s->first, &last);
+		perf_clock__describe(&rec->pt, s->rings.v[0].ring.page, &s->first, &last);
 		convert_hits(rec, s->config.first_hit, &last);
 		err = read_sideband(s, rec);
 	}
 	if (!err)
-		err = add_uprobes_page(s, rec);
+		err = add_uprobes_pages(s, rec);
 	if (!err)
 		err = read_aux(s, rec, last.tsc);
+	warn_left_out(s);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
 		return kernel_copy__make("/proc", &rec->kernel);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The pt source: Intel PT through perf, a ring a thread. */
+/* The pt source: Intel PT through perf, a ring a thread, or a ring a CPU. */
 #include "capture/pt/pt_source.h"
 
 #include <errno.h>
@@ -11,13 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/kernel_access.h"
 #include "capture/pt/explain.h"
-#include "capture/pt/memlock.h"
+#include "capture/kernel_access.h"
+#include "capture/pt/budget.h"
 #include "capture/pt/pt_probe.h"
 #include "target/process.h"
 #include "util/log.h"
-#include "util/units.h"
 
 #define AUX_MIN (4u << 10)
 #define AUX_MAX (1u << 30)
@@ -46,108 +45,11 @@ static size_t aux_size(uint64_t wanted)
 	return size;
 }
 
-static int watch_fd(struct source *s, int fd)
+int pt_source__watch_fd(struct source *s, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-static int add_thread(struct source *s, pid_t tid)
-{
-	struct pt_thread *t = VEC_PUSH(&s->threads);
-	int err = t ? pt_thread__open(t, tid, &s->thread_config) : -ENOMEM;
-
-	if (t && err)
-		s->threads.n--;
-	return err ? err : watch_fd(s, t->sideband);
-}
-
-/* Every thread there is; one that ends meanwhile is no error. */
-static int add_threads(struct source *s)
-{
-	pid_t *tids;
-	size_t n;
-	int err = process__threads(s->config.pid, &tids, &n);
-
-	if (err)
-		return err;
-	if (!s->config.multi_thread)
-		n = n ? 1 : 0;
-	for (size_t i = 0; i < n && !err; i++) {
-		err = add_thread(s, tids[i]);
-		if (err == -ESRCH)
-			err = 0;
-	}
-	free(tids);
-	return err ? err : s->threads.n ? 0 : -ESRCH;
-}
-
-static void close_threads(struct source *s)
-{
-	for (size_t i = 0; i < s->threads.n; i++)
-		pt_thread__close(&s->threads.v[i]);
-	s->threads.n = 0;
-}
-
-static bool is_unsupported(int err)
-{
-	return err == -EINVAL || err == -EOPNOTSUPP;
-}
-
-/* Chosen by trying, best first: version numbers say little (6.12.117 has AUX pause too). */
-static int open_threads(struct source *s)
-{
-	int err = -EINVAL;
-
-	for (enum pt_freeze freeze = PT_FREEZE_PAUSE;
-	     is_unsupported(err) && freeze <= PT_FREEZE_DISABLE; freeze++) {
-		if (s->config.freeze_method && (int)freeze != s->config.freeze_method - 1)
-			continue;
-		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
-			break;
-		close_threads(s);
-		s->thread_config.freeze = freeze;
-		err = add_threads(s);
-	}
-	if (is_unsupported(err) && s->config.immediate_stop) {
-		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
-		log__hint(
-			"without it the trace is frozen from user space, some 50 us after the hit");
-	} else if (err) {
-		pt_explain__open(err, s->thread_config.aux_size);
-	}
-	return err;
-}
-
-/* Said before anything is opened: the kernel itself only says EPERM. */
-static int check_memlock(const struct source *s)
-{
-	size_t aux = s->thread_config.aux_size, n;
-	struct memlock_limits limits;
-	pid_t *tids;
-	int err = process__threads(s->config.pid, &tids, &n);
-
-	if (err) {
-		pt_explain__open(err, aux);
-		return err;
-	}
-	free(tids);
-	memlock__read(&limits);
-	return memlock__check(&limits, s->config.multi_thread ? n : 1, pt_thread__locked_size(aux),
-			      aux);
-}
-
-static int open_tracefs(struct source *s)
-{
-	int err;
-
-	if (!s->config.probe || !s->config.multi_thread)
-		return 0;
-	err = tracefs_probe__create(&s->tracefs, s->config.probe);
-	if (!err)
-		s->thread_config.tracepoint = tracefs_probe__id(s->tracefs);
-	return err;
 }
 
 /* What would make a trace of the kernel useless, or impossible, is known before the target is
@@ -180,24 +82,23 @@ static int open_all(struct source *s)
 	if (err)
 		return err;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
-	s->thread_config = (struct pt_thread_config){
+	if (!s->config.cgroup)
+		s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
+	s->ring_config = (struct pt_ring_config){
 		.pmu_type = s->pmu.type,
 		.aux_size = aux_size(s->config.snapshot_size),
 		.probe = s->config.probe,
 		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
+		.by_cpu = s->config.cgroup != NULL,
 	};
-	if (s->epoll_fd < 0 || s->pid_fd < 0)
+	s->sideband.log.ring_size = s->ring_config.aux_size;
+	if (s->epoll_fd < 0 || (!s->config.cgroup && s->pid_fd < 0))
 		return -errno;
-	err = pt_timing__config(&s->config.timing, &s->pmu, &s->thread_config.pt_config);
-	if (!err)
-		err = watch_fd(s, s->pid_fd);
-	if (!err)
-		err = check_memlock(s);
-	if (!err)
-		err = open_tracefs(s);
-	return err ? err : open_threads(s);
+	err = pt_timing__config(&s->config.timing, &s->pmu, &s->ring_config.pt_config);
+	if (!err && s->pid_fd >= 0)
+		err = pt_source__watch_fd(s, s->pid_fd);
+	return err ? err : pt_source__open_rings(s);
 }
 
 static void pt__close(struct source *s);
@@ -212,7 +113,8 @@ static struct source *pt__open(const struct source_config *config)
 	s->config = *config;
 	s->epoll_fd = s->pid_fd = -1;
 	recording__init(&s->pending);
-	s->sideband = (struct sideband){.pid = config->pid, .rec = &s->pending};
+	s->sideband =
+		(struct sideband){.pid = config->cgroup ? 0 : config->pid, .rec = &s->pending};
 	err = open_all(s);
 	if (!err)
 		return s;
@@ -221,26 +123,27 @@ static struct source *pt__open(const struct source_config *config)
 	return NULL;
 }
 
-/* A thread's event of its own takes the gate for all: with tracefs they share one call. */
+/* One ring's event takes the gate for all: with tracefs they share one call. */
 static int pt__probe_event(const struct source *s)
 {
-	return s->threads.n ? s->threads.v[0].probe : -1;
+	return s->rings.n ? s->rings.v[0].probe : -1;
 }
 
 static int pt__start(struct source *s)
 {
 	int err = perf_clock__now(&s->first);
 
+	s->sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
 		err = pt_source__note_initial(s);
-	for (size_t i = 0; i < s->threads.n && !err; i++)
-		err = pt_thread__enable(&s->threads.v[i], &s->thread_config);
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = pt_ring__enable(&s->rings.v[i], &s->ring_config);
 	if (err)
-		pt_explain__open(err, s->thread_config.aux_size);
+		pt_explain__open(err, s->ring_config.aux_size);
 	else
 		log__debug("pt: config %#llx, frozen %s",
-			   (unsigned long long)s->thread_config.pt_config,
-			   pt_freeze__name(s->thread_config.freeze));
+			   (unsigned long long)s->ring_config.pt_config,
+			   pt_freeze__name(s->ring_config.freeze));
 	return err;
 }
 
@@ -249,11 +152,11 @@ static int pt__fd(const struct source *s)
 	return s->epoll_fd;
 }
 
-static struct pt_thread *find_thread(struct source *s, pid_t tid)
+static struct pt_ring *find_thread(struct source *s, pid_t tid)
 {
-	for (size_t i = 0; i < s->threads.n; i++)
-		if (s->threads.v[i].tid == tid)
-			return &s->threads.v[i];
+	for (size_t i = 0; i < s->rings.n; i++)
+		if (s->rings.v[i].place.pid == tid)
+			return &s->rings.v[i];
 	return NULL;
 }
 
@@ -266,9 +169,13 @@ static void follow(struct source *s, pid_t tid)
 
 	if (!s->config.multi_thread || s->frozen || find_thread(s, tid))
 		return;
-	err = add_thread(s, tid);
+	if (!budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.aux_size)) {
+		s->left_out++;
+		return;
+	}
+	err = pt_source__add_thread(s, tid);
 	if (!err)
-		err = pt_thread__enable(&s->threads.v[s->threads.n - 1], &s->thread_config);
+		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
 	if (err) {
 		if (err != -ESRCH)
 			log__warn("thread %d is not recorded: %s", tid, strerror(-err));
@@ -281,19 +188,27 @@ static void follow(struct source *s, pid_t tid)
 
 static void drain(struct source *s)
 {
-	for (size_t i = 0; i < s->threads.n; i++) {
-		sideband__drain(&s->sideband, &s->threads.v[i].sideband_ring);
-		sideband__drain(&s->sideband, &s->threads.v[i].ring);
+	for (size_t i = 0; i < s->rings.n; i++) {
+		sideband__drain(&s->sideband, &s->rings.v[i].ring);
+		sideband__drain(&s->sideband, &s->rings.v[i].sideband_ring);
 	}
 	for (size_t i = 0; i < s->sideband.started.n; i++)
 		follow(s, s->sideband.started.v[i]);
 	for (size_t i = 0; i < s->sideband.ended.n; i++) {
-		struct pt_thread *t = find_thread(s, s->sideband.ended.v[i]);
+		struct pt_ring *t = find_thread(s, s->sideband.ended.v[i]);
 
 		if (t)
 			t->ended = true;
 	}
 	s->sideband.started.n = s->sideband.ended.n = 0;
+	pt_source__note_joined(s);
+	sideband__tidy(&s->sideband);
+}
+
+static bool is_target_alive(const struct source *s)
+{
+	return s->config.cgroup ? cgroup__populated(s->config.cgroup)
+				: process__alive(s->config.pid);
 }
 
 static enum source_state pt__state(struct source *s)
@@ -301,15 +216,15 @@ static enum source_state pt__state(struct source *s)
 	if (s->frozen)
 		return SOURCE_FROZEN;
 	drain(s);
-	return process__alive(s->config.pid) ? SOURCE_RUNNING : SOURCE_EXITED;
+	return is_target_alive(s) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
 
 static int pt__freeze(struct source *s)
 {
 	if (s->frozen)
 		return 0;
-	for (size_t i = 0; i < s->threads.n; i++)
-		pt_thread__disable(&s->threads.v[i]);
+	for (size_t i = 0; i < s->rings.n; i++)
+		pt_ring__disable(&s->rings.v[i]);
 	s->frozen = true;
 	drain(s);
 	return 0;
@@ -317,15 +232,15 @@ static int pt__freeze(struct source *s)
 
 static const char *pt__freeze_name(const struct source *s)
 {
-	return pt_freeze__name(s->thread_config.freeze);
+	return pt_freeze__name(s->ring_config.freeze);
 }
 
 static void pt__close(struct source *s)
 {
 	if (!s)
 		return;
-	close_threads(s);
-	VEC_FINI(&s->threads);
+	pt_source__close_rings(s);
+	VEC_FINI(&s->rings);
 	tracefs_probe__remove(s->tracefs);
 	sideband__fini(&s->sideband);
 	recording__fini(&s->pending);

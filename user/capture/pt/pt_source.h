@@ -7,7 +7,7 @@
 
 #include "capture/pt/perf_clock.h"
 #include "capture/pt/pmu.h"
-#include "capture/pt/pt_thread.h"
+#include "capture/pt/pt_ring.h"
 #include "capture/pt/sideband.h"
 #include "capture/source.h"
 #include "capture/tracefs_probe.h"
@@ -15,18 +15,35 @@
 struct source {
 	struct source_config config;
 	struct pt_pmu pmu;
-	struct pt_thread_config thread_config;
-	struct tracefs_probe *tracefs; /* several threads: one probe that all their events share */
-	VEC(struct pt_thread) threads;
+	struct pt_ring_config ring_config;
+	struct tracefs_probe *tracefs; /* several rings: one probe that all their events share */
+	VEC(struct pt_ring) rings;     /* a thread's each, or a CPU's each */
+	size_t left_out;	       /* threads that began when the memory was full */
 	struct sideband sideband;
 	struct recording pending; /* what the sideband has said so far */
 	struct clock_point first;
-	int epoll_fd, pid_fd;
+	int epoll_fd;
+	int pid_fd; /* -1: a cgroup's */
 	bool frozen;
 };
 
+/*
+ * Opens the rings of all that is to be recorded, with the best way to freeze them that there is.
+ * 0, or -errno after a line and a hint; nothing is opened where they would not fit into memory.
+ */
+int pt_source__open_rings(struct source *s);
+/* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
+int pt_source__add_thread(struct source *s, pid_t tid);
+void pt_source__close_rings(struct source *s);
+
+/* Wakes those that wait for the source when fd is readable. 0 or -errno. */
+int pt_source__watch_fd(struct source *s, int fd);
+
 /* Threads, names and mappings as they are now: the sideband tells of later ones. 0 or -errno. */
 int pt_source__note_initial(struct source *s);
+/* Those of the threads that came from elsewhere. 0 or -errno. */
+int pt_source__note_joined(struct source *s);
+
 /* source_ops.read */
 int pt_source__read(struct source *s, struct recording *rec);
 

@@ -246,11 +246,13 @@ static int soft__fd(const struct source *source)
 static enum source_state soft__state(struct source *source)
 {
 	char bytes[16];
+	int state;
 
 	if (recv(source->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0 &&
 	    source->shared->state <= SOFT_RUNNING)
 		return SOURCE_EXITED;
-	switch (source->shared->state) {
+	state = source->shared->state;
+	switch (state) {
 	case SOFT_FROZEN:
 		return SOURCE_FROZEN;
 	case SOFT_EXITED:

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/* -max-memory: what fits, and what is said where it does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "capture/pt/budget.h"
+#include "stderr_capture.h"
+
+enum { MB = 1 << 20 };
+
+static int check(struct stderr_capture *said, uint64_t max, size_t n, bool by_cpu)
+{
+	int err;
+
+	stderr_capture__begin(said);
+	err = budget__check(max, n, 4 * MB, by_cpu);
+	stderr_capture__end(said);
+	return err;
+}
+
+static void test_all_rings_together(void **state)
+{
+	struct stderr_capture said;
+
+	assert_int_equal(check(&said, 1024 * MB, 256, false), 0);
+	assert_string_equal(said.text, "");
+	assert_int_equal(check(&said, 1024 * MB, 257, false), -EINVAL);
+	assert_true(budget__allows(1024 * MB, 256, 4 * MB));
+	assert_false(budget__allows(1024 * MB, 257, 4 * MB));
+	assert_false(budget__allows(MB, SIZE_MAX, 4 * MB));
+}
+
+static void test_the_remedies_are_named(void **state)
+{
+	struct stderr_capture said;
+
+	assert_int_equal(check(&said, 1024 * MB, 3000, false), -EINVAL);
+	assert_non_null(strstr(said.text, "3000 threads with 4.0 MiB of trace each"));
+	assert_non_null(strstr(said.text, "-max-memory allows 1.0 GiB"));
+	assert_non_null(strstr(said.text, "hint: -snapshot-size 256K fits; -cgroup"));
+	assert_int_equal(check(&said, 16 * MB, 8, true), -EINVAL);
+	assert_non_null(strstr(said.text, "8 CPUs with"));
+	assert_non_null(strstr(said.text, "hint: -snapshot-size 2048K fits; a larger"));
+}
+
+static void test_where_no_size_fits(void **state)
+{
+	struct stderr_capture said;
+
+	assert_int_equal(check(&said, 4096, 2, true), -EINVAL);
+	assert_null(strstr(said.text, "-snapshot-size"));
+	assert_non_null(strstr(said.text, "hint: a larger -max-memory"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_rings_together),
+		cmocka_unit_test(test_the_remedies_are_named),
+		cmocka_unit_test(test_where_no_size_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

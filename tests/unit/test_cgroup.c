@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/* Where a cgroup's name leads: absolute paths, and names in the hierarchy that is mounted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "stderr_capture.h"
+#include "target/cgroup.h"
+
+#define UNIFIED                                                                                    \
+	"24 1 0:22 / / rw - ext4 /dev/sda1 rw\n"                                                   \
+	"30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+
+#define HYBRID                                                                                     \
+	"31 30 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                                        \
+	"32 31 0:29 / /sys/fs/cgroup/perf_event rw - cgroup cgroup rw,perf_event\n"                \
+	"41 31 0:38 / /sys/fs/cgroup/unified rw shared:9 master:1 - cgroup2 cgroup2 rw\n"
+
+static void assert_at(const char *mountinfo, const char *name, const char *where)
+{
+	char path[PATH_MAX];
+
+	assert_int_equal(cgroup__locate(mountinfo, name, path), 0);
+	assert_string_equal(path, where);
+}
+
+static void test_names_are_below_the_mount_point(void **state)
+{
+	assert_at(UNIFIED, "system.slice/a.service", "/sys/fs/cgroup/system.slice/a.service");
+	assert_at(HYBRID, "box", "/sys/fs/cgroup/unified/box");
+}
+
+static void test_absolute_paths_are_themselves(void **state)
+{
+	assert_at(UNIFIED, "/sys/fs/cgroup/box", "/sys/fs/cgroup/box");
+	assert_at("", "/anywhere", "/anywhere");
+}
+
+static void test_no_v2_hierarchy(void **state)
+{
+	const char *v1 = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup2 rw,cpu\n";
+	const char *named = "40 31 0:9 / /mnt/cgroup2 rw - ext4 cgroup2 rw\n";
+	char path[PATH_MAX];
+
+	assert_int_equal(cgroup__locate("", "box", path), -ENOENT);
+	assert_int_equal(cgroup__locate(v1, "box", path), -ENOENT);
+	assert_int_equal(cgroup__locate(named, "box", path), -ENOENT);
+	/* Cut in the middle of a line. */
+	assert_int_equal(cgroup__locate("30 24 0:26 / ", "box", path), -ENOENT);
+}
+
+static void test_too_long_a_name(void **state)
+{
+	char name[PATH_MAX], path[PATH_MAX];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(cgroup__locate(UNIFIED, name, path), -ENAMETOOLONG);
+	name[0] = '/';
+	assert_int_equal(cgroup__locate(UNIFIED, name, path), 0);
+}
+
+static void test_what_is_no_cgroup_is_refused(void **state)
+{
+	struct stderr_capture said;
+	struct cgroup cgroup;
+
+	stderr_capture__begin(&said);
+	assert_int_equal(cgroup__open(&cgroup, "/"), -EINVAL);
+	assert_int_equal(cgroup__open(&cgroup, "/no/such/cgroup"), -EINVAL);
+	assert_int_equal(cgroup__open(&cgroup, "/etc/passwd"), -EINVAL);
+	stderr_capture__end(&said);
+	assert_int_equal(cgroup.fd, -1);
+	assert_non_null(strstr(said.text, "/ is no cgroup"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_are_below_the_mount_point),
+		cmocka_unit_test(test_absolute_paths_are_themselves),
+		cmocka_unit_test(test_no_v2_hierarchy),
+		cmocka_unit_test(test_too_long_a_name),
+		cmocka_unit_test(test_what_is_no_cgroup_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

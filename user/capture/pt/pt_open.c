@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* Which rings the pt source opens, and how they will freeze. */
+#include "capture/pt/pt_source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "capture/pt/budget.h"
+#include "capture/pt/explain.h"
+#include "capture/pt/memlock.h"
+#include "target/process.h"
+#include "util/log.h"
+
+static int add_ring(struct source *s, const struct event_place *place)
+{
+	struct pt_ring *ring = VEC_PUSH(&s->rings);
+	int err = ring ? pt_ring__open(ring, place, &s->ring_config) : -ENOMEM;
+
+	if (ring && err)
+		s->rings.n--;
+	return err ? err : pt_source__watch_fd(s, ring->sideband);
+}
+
+int pt_source__add_thread(struct source *s, pid_t tid)
+{
+	struct event_place place = event_place__of_thread(tid);
+
+	return add_ring(s, &place);
+}
+
+/* Every thread there is; one that ends meanwhile is no error. */
+static int add_threads(struct source *s)
+{
+	pid_t *tids;
+	size_t n;
+	int err = process__threads(s->config.pid, &tids, &n);
+
+	if (err)
+		return err;
+	if (!s->config.multi_thread)
+		n = n ? 1 : 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		err = pt_source__add_thread(s, tids[i]);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	free(tids);
+	return err ? err : s->rings.n ? 0 : -ESRCH;
+}
+
+/* One that is offline has nothing to record. */
+static int add_cpus(struct source *s)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+	int err = 0;
+
+	for (int cpu = 0; cpu < n && !err; cpu++) {
+		struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, cpu);
+
+		err = add_ring(s, &place);
+		if (err == -ENODEV)
+			err = 0;
+	}
+	return err ? err : s->rings.n ? 0 : -ENODEV;
+}
+
+void pt_source__close_rings(struct source *s)
+{
+	for (size_t i = 0; i < s->rings.n; i++)
+		pt_ring__close(&s->rings.v[i]);
+	s->rings.n = 0;
+}
+
+static bool is_unsupported(int err)
+{
+	return err == -EINVAL || err == -EOPNOTSUPP;
+}
+
+/* Chosen by trying, best first: version numbers say little (6.12.117 has AUX pause too). */
+static int try_methods(struct source *s)
+{
+	int err = -EINVAL;
+
+	for (enum pt_freeze freeze = PT_FREEZE_PAUSE;
+	     is_unsupported(err) && freeze <= PT_FREEZE_DISABLE; freeze++) {
+		if (s->config.freeze_method && (int)freeze != s->config.freeze_method - 1)
+			continue;
+		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
+			break;
+		pt_source__close_rings(s);
+		s->ring_config.freeze = freeze;
+		err = s->config.cgroup ? add_cpus(s) : add_threads(s);
+	}
+	return err;
+}
+
+static int count_rings(const struct source *s, size_t *n)
+{
+	pid_t *tids;
+	int err;
+
+	if (s->config.cgroup) {
+		*n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+		return 0;
+	}
+	err = process__threads(s->config.pid, &tids, n);
+	if (err)
+		return err;
+	free(tids);
+	*n = s->config.multi_thread ? *n : 1;
+	return 0;
+}
+
+/* Said before anything is opened: the kernel itself only says EPERM. */
+static int check_memory(const struct source *s)
+{
+	bool by_cpu = s->config.cgroup != NULL;
+	size_t aux = s->ring_config.aux_size, n;
+	struct memlock_limits limits;
+	int err = count_rings(s, &n);
+
+	if (err) {
+		pt_explain__open(err, aux);
+		return err;
+	}
+	err = budget__check(s->config.max_memory, n, aux, by_cpu);
+	if (err)
+		return err;
+	memlock__read(&limits);
+	return memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
+}
+
+/* With the uprobe PMU's events each hit would run the BPF program once a ring. */
+static int open_tracefs(struct source *s)
+{
+	int err;
+
+	if (!s->config.probe || (!s->config.multi_thread && !s->config.cgroup))
+		return 0;
+	err = tracefs_probe__create(&s->tracefs, s->config.probe);
+	if (!err)
+		s->ring_config.tracepoint = tracefs_probe__id(s->tracefs);
+	return err;
+}
+
+int pt_source__open_rings(struct source *s)
+{
+	int err = check_memory(s);
+
+	if (!err)
+		err = open_tracefs(s);
+	if (err)
+		return err;
+	err = try_methods(s);
+	if (is_unsupported(err) && s->config.immediate_stop) {
+		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
+		log__hint(
+			"without it the trace is frozen from user space, some 50 us after the hit");
+	} else if (err == -ENOENT && s->config.cgroup) {
+		pt_explain__no_controller(s->config.cgroup->path);
+	} else if (err) {
+		pt_explain__open(err, s->ring_config.aux_size);
+	}
+	return err;
+}

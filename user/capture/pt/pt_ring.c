@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "capture/pt/pt_ring.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define SIDEBAND_DATA_SIZE (256u << 10)
+
+/*
+ * Nothing wakes us for these records, but those of the sideband do. A CPU's has one each time that
+ * the kernel takes Intel PT from it, of 64 bytes, and the sideband at least one of 56 then.
+ */
+static size_t pt_data_size(bool by_cpu)
+{
+	return by_cpu ? 128u << 10 : 16u << 10;
+}
+
+const char *pt_freeze__name(enum pt_freeze freeze)
+{
+	switch (freeze) {
+	case PT_FREEZE_PAUSE:
+		return "in the kernel, by aux_pause";
+	case PT_FREEZE_REFRESH:
+		return "in the kernel, by an event limit";
+	case PT_FREEZE_DISABLE:
+		break;
+	}
+	return "from user space";
+}
+
+static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int leader)
+{
+	struct perf_event_attr attr = {
+		.type = config->pmu_type,
+		.config = config->pt_config,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.sample_id_all = 1,
+		/* A sibling goes with its leader. */
+		.disabled = leader < 0,
+		.enable_on_exec = leader < 0 && config->from_exec,
+		.exclude_kernel = !config->kernel,
+		.exclude_hv = 1,
+	};
+
+	r->pt = event_place__open(&r->place, &attr, leader);
+	return r->pt < 0 ? r->pt : 0;
+}
+
+static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, int leader)
+{
+	struct uprobe_group group = {
+		.place = r->place,
+		.leader = leader,
+		.pause = config->freeze == PT_FREEZE_PAUSE,
+		.disabled = config->freeze == PT_FREEZE_REFRESH,
+		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
+		.tracepoint = config->tracepoint,
+	};
+
+	r->probe = uprobe_event__open_in_group(config->probe, &group);
+	return r->probe < 0 ? r->probe : 0;
+}
+
+static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
+{
+	int err;
+
+	if (!config->probe)
+		return open_pt(r, config, -1);
+	if (config->freeze == PT_FREEZE_REFRESH) {
+		err = open_probe(r, config, -1);
+		return err ? err : open_pt(r, config, r->probe);
+	}
+	err = open_pt(r, config, -1);
+	if (err)
+		return err;
+	return open_probe(r, config, config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
+}
+
+static int open_sideband(struct pt_ring *r, bool by_cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			       PERF_SAMPLE_IDENTIFIER,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.context_switch = by_cpu,
+		.watermark = 1,
+		.wakeup_watermark = SIDEBAND_DATA_SIZE / 4,
+	};
+
+	r->sideband = event_place__open(&r->place, &attr, -1);
+	return r->sideband < 0 ? r->sideband : 0;
+}
+
+int pt_ring__open(struct pt_ring *r, const struct event_place *place,
+		  const struct pt_ring_config *config)
+{
+	int err;
+
+	*r = (struct pt_ring){.place = *place, .pt = -1, .probe = -1, .sideband = -1};
+	err = open_sideband(r, config->by_cpu);
+	if (!err)
+		err = perf_ring__map(&r->sideband_ring, r->sideband, SIDEBAND_DATA_SIZE, 0);
+	if (!err)
+		err = open_group(r, config);
+	if (!err)
+		err = perf_ring__map(&r->ring, r->pt, pt_data_size(config->by_cpu),
+				     config->aux_size);
+	if (err)
+		pt_ring__close(r);
+	return err;
+}
+
+void pt_ring__close(struct pt_ring *r)
+{
+	perf_ring__unmap(&r->ring);
+	perf_ring__unmap(&r->sideband_ring);
+	if (r->probe >= 0)
+		close(r->probe);
+	if (r->pt >= 0)
+		close(r->pt);
+	if (r->sideband >= 0)
+		close(r->sideband);
+	r->probe = r->pt = r->sideband = -1;
+}
+
+size_t pt_ring__locked_size(size_t aux_size, bool by_cpu)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return page + SIDEBAND_DATA_SIZE + page + pt_data_size(by_cpu) + aux_size;
+}
+
+bool pt_ring__is_of_thread(const struct pt_ring *r)
+{
+	return r->place.cpu < 0;
+}
+
+int pt_ring__enable(struct pt_ring *r, const struct pt_ring_config *config)
+{
+	if (config->freeze == PT_FREEZE_REFRESH && config->probe) {
+		if (ioctl(r->probe, PERF_EVENT_IOC_REFRESH, 1))
+			return -errno;
+		/* The limit stays; execve enables. */
+		return config->from_exec && ioctl(r->probe, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
+	}
+	if (config->from_exec)
+		return 0;
+	return ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+void pt_ring__disable(struct pt_ring *r)
+{
+	/*
+	 * Intel PT first: the hit's message may be here while the target is still in the probe's
+	 * handler, and without its event that would not pause anything any more.
+	 */
+	if (r->pt >= 0)
+		ioctl(r->pt, PERF_EVENT_IOC_DISABLE, 0);
+	if (r->probe >= 0)
+		ioctl(r->probe, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+int pt_ring__times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *running_ns)
+{
+	struct {
+		uint64_t value, enabled, running;
+	} counts;
+
+	if (read(r->pt, &counts, sizeof(counts)) != sizeof(counts))
+		return -EIO;
+	*enabled_ns = counts.enabled;
+	*running_ns = counts.running;
+	return 0;
+}

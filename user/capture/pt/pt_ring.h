@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* A ring of Intel PT, of a thread or of a CPU: its events, their buffers, and how a hit freezes it.
+ */
+#ifndef MTBPF_CAPTURE_PT_PT_RING_H
+#define MTBPF_CAPTURE_PT_PT_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/pt/perf_ring.h"
+#include "capture/uprobe_event.h"
+
+/* Best first. */
+enum pt_freeze {
+	PT_FREEZE_PAUSE,   /* aux_pause on the gated uprobe event: inside the probe's handler */
+	PT_FREEZE_REFRESH, /* the gated event leads the group and is limited to one: irq_work */
+	PT_FREEZE_DISABLE, /* user space, woken by the BPF ring buffer */
+};
+
+const char *pt_freeze__name(enum pt_freeze freeze);
+
+struct pt_ring_config {
+	uint32_t pmu_type;
+	uint64_t pt_config;
+	size_t aux_size;
+	enum pt_freeze freeze;
+	bool kernel;			 /* the kernel's code as well */
+	bool from_exec;			 /* record from the process's execve on, not before */
+	const struct uprobe_spec *probe; /* NULL: nothing triggers */
+	uint32_t tracepoint;		 /* see uprobe_group; 0 for a probe of its own */
+	bool by_cpu;			 /* who runs there is noted, and there is more to note */
+};
+
+struct pt_ring {
+	struct event_place place;
+	int pt;	      /* the intel_pt event */
+	int probe;    /* the gated uprobe event in its group; -1: none */
+	int sideband; /* a dummy event of its own: it outlives the freeze */
+	struct perf_ring ring, sideband_ring;
+	bool ended; /* its thread is gone; what it holds stays */
+};
+
+/*
+ * Opens all events of a place, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread is
+ * gone; -EINVAL, -EOPNOTSUPP for PT_FREEZE_PAUSE: not on this kernel; -EBUSY Intel PT is in use;
+ * -EPERM locked memory; -ENODEV the CPU is offline; -ENOENT the cgroup has no perf_event
+ * controller. Prints nothing.
+ */
+int pt_ring__open(struct pt_ring *ring, const struct event_place *place,
+		  const struct pt_ring_config *config);
+void pt_ring__close(struct pt_ring *ring);
+
+/* What its buffers count against the limits of locked memory: with an AUX area of this size. */
+size_t pt_ring__locked_size(size_t aux_size, bool by_cpu);
+
+/* Begins to record. 0 or -errno. */
+int pt_ring__enable(struct pt_ring *ring, const struct pt_ring_config *config);
+/* Ends recording; the AUX head is final then. */
+void pt_ring__disable(struct pt_ring *ring);
+
+/* False: of a CPU. */
+bool pt_ring__is_of_thread(const struct pt_ring *ring);
+
+/*
+ * How long those to be recorded were on a CPU, and how long of that they were: less where the PMU
+ * was taken (the kernel's multiplexing). 0 or -EIO.
+ */
+int pt_ring__times(const struct pt_ring *ring, uint64_t *enabled_ns, uint64_t *running_ns);
+
+#endif

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "target/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/vec.h"
+
+typedef VEC(pid_t) pid_vec;
+
+/* "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE OPTIONS" */
+static bool is_cgroup2(const char *line, size_t len, char mount_point[static PATH_MAX])
+{
+	char text[2 * PATH_MAX], *type;
+
+	snprintf(text, sizeof(text), "%.*s", (int)len, line);
+	type = strstr(text, " - ");
+	return type && !strncmp(type + 3, "cgroup2 ", 8) &&
+	       sscanf(text, "%*s %*s %*s %*s %4095s", mount_point) == 1;
+}
+
+int cgroup__locate(const char *mountinfo, const char *name, char path[static PATH_MAX])
+{
+	char mount_point[PATH_MAX];
+
+	if (name[0] == '/')
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX ? 0 : -ENAMETOOLONG;
+	while (*mountinfo) {
+		size_t len = strcspn(mountinfo, "\n");
+
+		if (is_cgroup2(mountinfo, len, mount_point))
+			return snprintf(path, PATH_MAX, "%s/%s", mount_point, name) < PATH_MAX
+				       ? 0
+				       : -ENAMETOOLONG;
+		mountinfo += len + (mountinfo[len] == '\n');
+	}
+	return -ENOENT;
+}
+
+static int refuse_no_cgroup2(void)
+{
+	log__error("no cgroup v2 hierarchy is mounted here");
+	log__hint("mount -t cgroup2 none /sys/fs/cgroup/unified; or record a process: -pid PID");
+	return -EINVAL;
+}
+
+static int refuse_path(const char *name, const char *path, int err)
+{
+	if (strcmp(name, path))
+		log__error("no cgroup '%s' (%s): %s", name, path, strerror(err));
+	else
+		log__error("no cgroup '%s': %s", name, strerror(err));
+	log__hint("/proc/PID/cgroup shows a process's, behind '0::'; 'systemd-cgls' shows all");
+	return -EINVAL;
+}
+
+static int refuse_other(const char *path, const struct statfs *fs)
+{
+	if (fs->f_type == CGROUP_SUPER_MAGIC)
+		log__error("%s is a cgroup of version 1", path);
+	else
+		log__error("%s is no cgroup", path);
+	log__hint("give one of the v2 hierarchy: what /proc/PID/cgroup shows behind '0::'");
+	return -EINVAL;
+}
+
+static int open_dir(struct cgroup *cgroup)
+{
+	cgroup->fd = open(cgroup->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return cgroup->fd < 0 ? -errno : 0;
+}
+
+int cgroup__open(struct cgroup *cgroup, const char *name)
+{
+	_cleanup_free_ char *mountinfo = NULL;
+	const char *inside = name + strspn(name, "/");
+	struct statfs fs;
+	size_t len;
+	int err = fs__read("/proc/self/mountinfo", &mountinfo, &len);
+
+	cgroup->fd = -1;
+	if (!err)
+		err = cgroup__locate(mountinfo, name, cgroup->path);
+	if (err == -ENOENT)
+		return refuse_no_cgroup2();
+	if (!err)
+		err = open_dir(cgroup);
+	/* As /proc/PID/cgroup writes it: from the root of the hierarchy. */
+	if (err == -ENOENT && *inside && !cgroup__locate(mountinfo, inside, cgroup->path))
+		err = open_dir(cgroup);
+	if (!err && fstatfs(cgroup->fd, &fs))
+		err = -errno;
+	if (err) {
+		cgroup__close(cgroup);
+		return refuse_path(name, cgroup->path, -err);
+	}
+	if (fs.f_type == CGROUP2_SUPER_MAGIC)
+		return 0;
+	cgroup__close(cgroup);
+	return refuse_other(cgroup->path, &fs);
+}
+
+void cgroup__close(struct cgroup *cgroup)
+{
+	if (cgroup->fd >= 0)
+		close(cgroup->fd);
+	cgroup->fd = -1;
+}
+
+static int read_pids(int dir, pid_vec *pids)
+{
+	int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	_cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int pid;
+
+	/* A threaded cgroup has no processes of its own to show (EOPNOTSUPP on reading). */
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		pid_t *slot = pid ? VEC_PUSH(pids) : NULL;
+
+		/* 0: of a pid namespace that we do not see into. */
+		if (!pid)
+			continue;
+		if (!slot)
+			return -ENOMEM;
+		*slot = pid;
+	}
+	return 0;
+}
+
+/* Takes dir over. A cgroup that goes meanwhile has no processes. */
+static int walk(int dir, pid_vec *pids)
+{
+	DIR *entries = fdopendir(dir);
+	struct dirent *entry;
+	int err;
+
+	if (!entries) {
+		close(dir);
+		return -ENOMEM;
+	}
+	err = read_pids(dir, pids);
+	while (!err && (entry = readdir(entries))) {
+		int below;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		below = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (below >= 0)
+			err = walk(below, pids);
+	}
+	closedir(entries);
+	return err;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n)
+{
+	pid_vec vec = {0};
+	int dir = openat(cgroup->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = dir < 0 ? -errno : walk(dir, &vec);
+
+	if (err) {
+		VEC_FINI(&vec);
+		return err;
+	}
+	if (vec.n)
+		qsort(vec.v, vec.n, sizeof(*vec.v), compare_pids);
+	*pids = vec.v;
+	*n = vec.n;
+	return 0;
+}
+
+bool cgroup__populated(const struct cgroup *cgroup)
+{
+	int fd = openat(cgroup->fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	char text[128] = "";
+	ssize_t n;
+
+	/* The root has no such file, and is never empty. */
+	if (fd < 0)
+		return faccessat(cgroup->fd, "cgroup.procs", F_OK, 0) == 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return n > 0 && strstr(text, "populated 1");
+}
