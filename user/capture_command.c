@@ -100,7 +100,7 @@ static int refuse_nothing(const struct session_start *start)
 	return -ENOMSG;
 }
 
-static int write_recording(const struct recording *rec, const char *path)
+static int write_recording(struct recording *rec, const char *path)
 {
 	int err = recording_dir__create(path);
 

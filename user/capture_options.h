@@ -19,7 +19,7 @@ struct capture_options {
 	uint64_t snapshot_size, max_memory;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
-	bool multi_thread, immediate_stop, kernel;
+	bool multi_thread, immediate_stop, kernel, portable;
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
 	int freeze_method;	 /* see source_config */
@@ -130,6 +130,14 @@ extern const char *const freeze_names[];
 		 NULL,                                                                               \
 		 "pt: the kernel's code as well: system calls, interrupts, page faults",             \
 		 OPTION(kernel),                                                                     \
+		 NULL},                                                                              \
+		{"portable",                                                                         \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "the recording holds the programs too: to decode it on another machine",            \
+		 OPTION(portable),                                                                   \
 		 NULL},                                                                              \
 		{"timer-resolution",                                                                 \
 		 NULL,                                                                               \

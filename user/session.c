@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "capture/live_code.h"
 #include "capture/vdso_image.h"
 #include "cgroup_probe.h"
 #include "gate.h"
@@ -233,6 +234,7 @@ static int describe(struct session *s, const struct process *process)
 	rec->trigger = strdup(s->probe.name);
 	rec->command = strdup(command);
 	rec->probe_ip = s->probe.ip;
+	rec->portable = s->options->portable;
 	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
 	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
 		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
@@ -256,6 +258,7 @@ static int read_snapshot(struct session *s)
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
 	s->ops->close(s->source);
 	s->source = NULL;
+	recording__settle_build_ids(s->rec);
 	return err;
 }
 
@@ -279,6 +282,8 @@ static int record_one(struct session *s, enum session_end *end)
 		kill(s->start->pid, s->forward);
 	/* Nothing of ours stays in the target while the recording is looked at. */
 	gate__detach(&s->gate);
+	if (!err)
+		err = live_code__take(s->rec, s->start->pid, s->start->cgroup);
 	return err ? err : read_snapshot(s);
 }
 
@@ -338,6 +343,8 @@ static int capture(struct session *s, const struct process *process, enum sessio
 		err = describe(s, process);
 	if (!err)
 		err = vdso_image__add(s->rec, process);
+	if (!err && process)
+		err = live_code__take(s->rec, process->pid, s->start->cgroup);
 	if (!err)
 		err = record(s, end);
 	return err;

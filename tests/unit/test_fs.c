@@ -216,6 +216,45 @@ static void test_removes_directories_only(void **state)
 	assert_int_equal(fs__remove_dir("none"), -ENOENT);
 }
 
+static void test_copies_whole_files(void **state)
+{
+	size_t n = 200000, len;
+	char *big = malloc(n), *back;
+	int fd;
+
+	for (size_t i = 0; i < n; i++)
+		big[i] = (char)(i * 7);
+	assert_int_equal(fs__write("big", big, n), 0);
+	fd = open("big", O_RDONLY);
+	assert_int_equal(lseek(fd, 5, SEEK_SET), 5);
+	assert_int_equal(fs__make_parents("a/b/copy", 0), 0);
+	assert_int_equal(fs__make_parents("a/b/copy", 0), 0);
+	assert_int_equal(fs__copy(fd, "a/b/copy"), 0);
+	assert_int_equal(fs__copy(fd, "a/b/copy"), -EEXIST);
+	close(fd);
+	assert_int_equal(fs__read("a/b/copy", &back, &len), 0);
+	assert_int_equal(len, n);
+	assert_memory_equal(back, big, n);
+	free(back);
+	/* copy_file_range() does nothing with these. */
+	fd = open("/proc/self/comm", O_RDONLY);
+	assert_int_equal(fs__copy(fd, "comm"), 0);
+	close(fd);
+	assert_int_equal(fs__read("comm", &back, &len), 0);
+	assert_true(len > 1);
+	free(back);
+	free(big);
+}
+
+static void test_a_copy_that_fails_leaves_nothing(void **state)
+{
+	int fd = open("/", O_RDONLY);
+
+	assert_int_equal(fs__copy(fd, "none"), -EISDIR);
+	assert_int_equal(access("none", F_OK), -1);
+	close(fd);
+}
+
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, enter_dir, leave_dir)
 
 int main(void)
@@ -230,6 +269,8 @@ int main(void)
 		IN_DIR(test_removes_the_whole_tree),
 		IN_DIR(test_removes_links_not_what_they_name),
 		IN_DIR(test_removes_directories_only),
+		IN_DIR(test_copies_whole_files),
+		IN_DIR(test_a_copy_that_fails_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,14 +168,117 @@ static void test_a_mismatch_of_a_replaced_file(void **state)
 	assert_non_null(strstr(mismatch(f), inodes));
 }
 
+/* The recording's own file is the code, whatever else has its name by now. */
+static void test_the_file_in_the_recording_comes_first(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_file file = {.path = "/bin/sh", .ino = 5, .debug_fd = -1};
+	struct code_place place;
+	bool mapped;
+
+	map_code(f);
+	file.fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	strcpy(file.build_id, elf_image__build_id(f->self));
+	assert_int_equal(recording__add_file(&f->rec, &file), 0);
+	f->map.path = "/bin/sh (deleted)";
+	f->map.ino = 5;
+	assert_string_equal(apply(f, &mapped), "");
+	assert_true(code_map__find(f->code, START, &place));
+	assert_string_equal(elf_image__build_id(place.image), elf_image__build_id(f->self));
+}
+
+static void add_copy(struct fixture *f, pid_t pid, uint64_t start, uint8_t byte)
+{
+	struct rec_image image = {.path = "", .start = start, .data = &byte, .size = 1, .pid = pid};
+
+	assert_int_equal(recording__add_image(&f->rec, &image), 0);
+}
+
+static void test_memory_is_of_its_process(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t byte = 0;
+	bool mapped;
+
+	add_copy(f, 2, START, 0x22);
+	add_copy(f, 1, START, 0x11);
+	add_copy(f, 1, START + 0x1000, 0x33);
+	assert_int_equal(recording__add_perf_map(&f->rec, 2, "10000 1 wrong\n"), 0);
+	assert_int_equal(recording__add_perf_map(&f->rec, 1, "10000 1 right\n"), 0);
+	f->map.path = "";
+	f->map.ino = 0;
+	assert_string_equal(apply(f, &mapped), "");
+	assert_int_equal(code_map__read(f->code, START, &byte, 1), 1);
+	assert_int_equal(byte, 0x11);
+	/* Behind the mapping's end. */
+	assert_int_equal(code_map__read(f->code, START + 0x1000, &byte, 1), 0);
+	assert_true(code_map__find(f->code, START, &(struct code_place){0}));
+}
+
+static void test_memory_is_named(void **state)
+{
+	struct fixture *f = *state;
+	struct code_place place;
+	bool mapped;
+
+	add_copy(f, 1, START, 0x11);
+	assert_int_equal(recording__add_perf_map(&f->rec, 2, "10000 1 wrong\n"), 0);
+	assert_int_equal(recording__add_perf_map(&f->rec, 1, "10000 1 old\n"), 0);
+	assert_int_equal(recording__add_perf_map(&f->rec, 1, "10000 1 right\n"), 0);
+	f->map.path = "/memfd:jit (deleted)";
+	assert_string_equal(apply(f, &mapped), "");
+	assert_true(code_map__find(f->code, START, &place));
+	assert_string_equal(place.function->name, "right");
+}
+
+/* A recording of somebody who could not open the file has its memory at least. */
+static void test_memory_of_a_file(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t byte;
+	bool mapped;
+
+	add_copy(f, 1, START, 0x11);
+	f->map.ino++;
+	assert_string_equal(apply(f, &mapped), "");
+	assert_int_equal(code_map__read(f->code, START, &byte, 1), 1);
+	assert_int_equal(byte, 0x11);
+}
+
+/* What comes back from missing code fits nothing: the right file is not to blame. */
+static void test_no_blame_where_code_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct code_place place;
+	bool mapped;
+
+	map_code(f);
+	assert_string_equal(apply(f, &mapped), "");
+	f->map.path = "/no/such/file";
+	f->map.start = 2 * START;
+	assert_string_not_equal(apply(f, &mapped), "");
+	assert_true(code_map__find(f->code, START, &place));
+	stderr_capture__begin(&f->err);
+	images__mismatch(f->images, place.image);
+	assert_string_equal(stderr_capture__end(&f->err), "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_the_file_itself),	    TEST(test_a_build_id_that_fits),
-		TEST(test_another_build_id),	    TEST(test_no_file),
-		TEST(test_a_mismatch_is_said_once), TEST(test_a_mismatch_of_a_replaced_file),
+		TEST(test_the_file_itself),
+		TEST(test_a_build_id_that_fits),
+		TEST(test_another_build_id),
+		TEST(test_no_file),
+		TEST(test_a_mismatch_is_said_once),
+		TEST(test_a_mismatch_of_a_replaced_file),
+		TEST(test_the_file_in_the_recording_comes_first),
+		TEST(test_memory_is_of_its_process),
+		TEST(test_memory_is_named),
+		TEST(test_memory_of_a_file),
+		TEST(test_no_blame_where_code_is_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,24 @@ static void test_reads_our_own(void **state)
 	mappings__fini(&maps);
 }
 
+static void test_memory_is_told_from_files(void **state)
+{
+	static const char *const memory[] = {"",
+					     "[anon:v8]",
+					     "[heap]",
+					     "/memfd:jit (deleted)",
+					     "/dev/zero (deleted)",
+					     "/tmp/code (deleted)"};
+	static const char *const others[] = {
+		"[vdso]",	    "[vsyscall]",     "[uprobes]",	     "/usr/bin/x",
+		"/usr/lib/memfd:x", "/x (deleted) y", "[uprobes-trampoline]"};
+
+	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
+		assert_true(mapping__is_memory(&(struct mapping){.path = (char *)memory[i]}));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(mapping__is_memory(&(struct mapping){.path = (char *)others[i]}));
+}
+
 static void test_says_when_there_is_no_process(void **state)
 {
 	struct mappings maps;
@@ -141,6 +159,7 @@ int main(void)
 		cmocka_unit_test(test_last_line_needs_no_newline),
 		cmocka_unit_test(test_finds_by_address),
 		cmocka_unit_test(test_reads_our_own),
+		cmocka_unit_test(test_memory_is_told_from_files),
 		cmocka_unit_test(test_says_when_there_is_no_process),
 	};
 

@@ -212,6 +212,38 @@ static void test_build_ids_of_the_header(void **state)
 	recording__fini(&rec);
 }
 
+/* What is written is read again: by path, of two files of one path the first. */
+static void test_build_ids_are_written(void **state)
+{
+	static const char id[] = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff00010203";
+	struct rec_file files[] = {{.path = "/bin/a", .fd = -1, .debug_fd = -1},
+				   {.path = "/bin/b", .fd = -1, .debug_fd = -1},
+				   {.path = "/bin/a", .fd = -1, .debug_fd = -1},
+				   {.path = "/bin/c", .fd = -1, .debug_fd = -1}};
+	struct rec_map maps[] = {{.path = "/bin/a"}, {.path = "/bin/b"}, {.path = "/bin/c"}};
+	struct recording rec;
+	uint8_t bytes[1024];
+	FILE *out = fmemopen(bytes, sizeof(bytes), "w");
+	size_t n;
+
+	recording__init(&rec);
+	strcpy(files[0].build_id, id);
+	strcpy(files[1].build_id, "abcd");
+	strcpy(files[2].build_id, "ef");
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(recording__add_file(&rec, &files[i]), 0);
+	perf_data__write_build_ids(&rec, out);
+	n = (size_t)ftell(out);
+	fclose(out);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(recording__add_map(&rec, &maps[i]), 0);
+	perf_data__read_build_ids(&rec, bytes, n);
+	assert_string_equal(rec.maps.v[0].build_id, id);
+	assert_string_equal(rec.maps.v[1].build_id, "abcd");
+	assert_string_equal(rec.maps.v[2].build_id, "");
+	recording__fini(&rec);
+}
+
 /* perf record --buildid-mmap: the id where the device and the inode would be. */
 static void test_build_ids_of_mappings(void **state)
 {
@@ -251,6 +283,7 @@ int main(void)
 		TEST_BY_CPU(test_mutated),
 		TEST(test_ids_that_overlap_cost_no_memory),
 		cmocka_unit_test(test_build_ids_of_the_header),
+		cmocka_unit_test(test_build_ids_are_written),
 		TEST(test_build_ids_of_mappings),
 	};
 

@@ -77,6 +77,8 @@ void perf_data__write(const struct recording *rec, FILE *out);
 
 /* Of the feature's section: each is that of all maps of its path that have none yet. */
 void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size);
+/* The section: a record for each path of rec->files. perf knows one build id a path. */
+void perf_data__write_build_ids(const struct recording *rec, FILE *out);
 /* Ignores one that is longer than any. */
 void rec_map__set_build_id(struct rec_map *map, const uint8_t *id, size_t size);
 

@@ -97,7 +97,8 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 
 	switch (feature) {
 	case PERF_FEATURE_BUILD_ID:
-		break; /* our mappings have inodes */
+		perf_data__write_build_ids(w->rec, w->out);
+		break;
 	case PERF_FEATURE_OSRELEASE:
 		put_string(w, uname(&name) ? "" : name.release);
 		break;
@@ -127,8 +128,9 @@ static void put_features(struct perf_writer *w, struct perf_data_header *header)
 	 * (PERF_DIR_SINGLE_FILE).
 	 */
 	static const enum perf_feature all[] = {
-		PERF_FEATURE_OSRELEASE, PERF_FEATURE_VERSION,	 PERF_FEATURE_ARCH,
-		PERF_FEATURE_CPUID,	PERF_FEATURE_EVENT_DESC, PERF_FEATURE_AUXTRACE,
+		PERF_FEATURE_BUILD_ID, PERF_FEATURE_OSRELEASE, PERF_FEATURE_VERSION,
+		PERF_FEATURE_ARCH,     PERF_FEATURE_CPUID,     PERF_FEATURE_EVENT_DESC,
+		PERF_FEATURE_AUXTRACE,
 	};
 	struct perf_data_section sections[sizeof(all) / sizeof(all[0])];
 	size_t n = 0;

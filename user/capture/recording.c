@@ -15,6 +15,17 @@ void rec_kernel__fini(struct rec_kernel *kernel)
 	*kernel = (struct rec_kernel){0};
 }
 
+void rec_file__fini(struct rec_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->debug_fd >= 0)
+		close(file->debug_fd);
+	free(file->path);
+	free(file->name);
+	free(file->debug_name);
+}
+
 void recording__init(struct recording *rec)
 {
 	*rec = (struct recording){0};
@@ -30,6 +41,12 @@ void recording__fini(struct recording *rec)
 		free(rec->images.v[i].path);
 		free(rec->images.v[i].data);
 	}
+	for (size_t i = 0; i < rec->files.n; i++)
+		rec_file__fini(&rec->files.v[i]);
+	for (size_t i = 0; i < rec->perf_maps.n; i++)
+		free(rec->perf_maps.v[i].text);
+	VEC_FINI(&rec->files);
+	VEC_FINI(&rec->perf_maps);
 	VEC_FINI(&rec->maps);
 	VEC_FINI(&rec->threads);
 	VEC_FINI(&rec->aux);
@@ -63,7 +80,7 @@ int recording__add_map(struct recording *rec, const struct rec_map *map)
 static bool has_image(const struct recording *rec, const struct rec_image *image)
 {
 	for (size_t i = 0; i < rec->images.n; i++)
-		if (rec->images.v[i].start == image->start &&
+		if (rec->images.v[i].start == image->start && rec->images.v[i].pid == image->pid &&
 		    !strcmp(rec->images.v[i].path, image->path))
 			return true;
 	return false;
@@ -90,6 +107,101 @@ int recording__add_image(struct recording *rec, const struct rec_image *image)
 	out->data = data;
 	memcpy(data, image->data, image->size);
 	return 0;
+}
+
+/* What /proc adds to the name of a file that has been deleted is not part of it. */
+static size_t plain_length(const char *path)
+{
+	static const char remark[] = " (deleted)";
+	size_t len = strlen(path), cut = sizeof(remark) - 1;
+
+	return len > cut && !strcmp(path + len - cut, remark) ? len - cut : len;
+}
+
+static bool is_same_path(const char *a, const char *b)
+{
+	size_t len = plain_length(a);
+
+	return len == plain_length(b) && !memcmp(a, b, len);
+}
+
+int recording__add_file(struct recording *rec, const struct rec_file *file)
+{
+	struct rec_file *out = VEC_PUSH(&rec->files), failed = *file;
+
+	if (!out) {
+		failed.path = NULL;
+		rec_file__fini(&failed);
+		return -ENOMEM;
+	}
+	*out = *file;
+	out->path = strndup(file->path, plain_length(file->path));
+	if (out->path)
+		return 0;
+	rec_file__fini(out);
+	rec->files.n--;
+	return -ENOMEM;
+}
+
+int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text)
+{
+	struct rec_perf_map *out = NULL;
+	char *copy = strdup(text);
+
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < rec->perf_maps.n; i++)
+		if (rec->perf_maps.v[i].pid == pid)
+			out = &rec->perf_maps.v[i];
+	if (out) {
+		free(out->text);
+		out->text = copy;
+		return 0;
+	}
+	out = VEC_PUSH(&rec->perf_maps);
+	if (!out) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*out = (struct rec_perf_map){pid, copy};
+	return 0;
+}
+
+const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
+					    uint64_t ino)
+{
+	for (size_t i = 0; i < rec->files.n; i++)
+		if (rec->files.v[i].ino == ino && is_same_path(rec->files.v[i].path, path))
+			return &rec->files.v[i];
+	return NULL;
+}
+
+void recording__settle_build_ids(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->maps.n; i++) {
+		struct rec_map *map = &rec->maps.v[i];
+		const struct rec_file *file = recording__find_file(rec, map->path, map->ino);
+
+		if (file && file->build_id[0])
+			memcpy(map->build_id, file->build_id, sizeof(map->build_id));
+	}
+}
+
+void recording__drop_copies(struct recording *rec, pid_t pid)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < rec->images.n; i++) {
+		struct rec_image *image = &rec->images.v[i];
+
+		if (image->pid == pid) {
+			free(image->path);
+			free(image->data);
+		} else {
+			rec->images.v[out++] = *image;
+		}
+	}
+	rec->images.n = out;
 }
 
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit)

@@ -3,7 +3,8 @@
  * A recording: what one capture left, in memory and as a directory NAME.mtbpf/ on disk.
  *
  *   data       a perf.data file (`perf script -i NAME.mtbpf` reads it)
- *   images/    code that no file holds: the vdso, the [uprobes] page
+ *   images/    code that no file holds (the vdso, the [uprobes] page, JIT code), and files that may
+ *              not be found again; in the layout of perf's build id cache, for `perf --buildid-dir`
  *   kcore_dir/ where the kernel was traced too: its code and symbols, as `perf record --kcore` does
  *   meta.json  written last: a directory without it is an incomplete recording
  */
@@ -72,6 +73,24 @@ struct rec_image {
 	uint8_t *data;
 	size_t size;
 	bool is_elf; /* else raw bytes at start */
+	pid_t pid;   /* of a copy of this process's memory; 0: no copy */
+};
+
+/* A file that was mapped executable. */
+struct rec_file {
+	char *path; /* as in rec_map, without " (deleted)" */
+	uint64_t ino;
+	char build_id[41]; /* in hex; "" where it has none */
+	int fd;		   /* its bytes; -1: the recording does not have them */
+	int debug_fd;	   /* its separate debug file; -1: none, or none in the recording */
+	char *name;	   /* where it is in the recording's directory; NULL: not there */
+	char *debug_name;
+};
+
+/* The names that a process gave its JIT code: the text of a /tmp/perf-PID.map. */
+struct rec_perf_map {
+	pid_t pid;
+	char *text;
 };
 
 /* The kernel's code, where it was traced. */
@@ -111,6 +130,9 @@ struct recording {
 	VEC(struct rec_loss) losses;	 /* ascending by time */
 	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
 	VEC(struct rec_image) images;
+	VEC(struct rec_file) files;
+	VEC(struct rec_perf_map) perf_maps;
+	bool portable; /* all files' bytes go with it, not only what cannot be found again */
 	VEC(struct mt_hit) hits;
 	struct rec_kernel kernel;
 };
@@ -125,6 +147,8 @@ static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_
 }
 
 void rec_kernel__fini(struct rec_kernel *kernel);
+
+void rec_file__fini(struct rec_file *file);
 
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
@@ -146,6 +170,12 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 int recording__add_map(struct recording *rec, const struct rec_map *map);
 /* One there already, of the same path and place, is kept. */
 int recording__add_image(struct recording *rec, const struct rec_image *image);
+/* Forgets the copies of this process's memory. */
+void recording__drop_copies(struct recording *rec, pid_t pid);
+/* Takes over the descriptors, and the names, which it frees on failure too. */
+int recording__add_file(struct recording *rec, const struct rec_file *file);
+/* Copies the text; a later one of the same process takes the earlier one's place. */
+int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
@@ -161,14 +191,23 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 
+/* The file that was mapped under this path and inode; NULL where it is not known. */
+const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
+					    uint64_t ino);
+/* Gives each mapping its file's build id, where that is known. */
+void recording__settle_build_ids(struct recording *rec);
+
 /*
  * Makes the directory (mode 0700), so that a path that cannot be written is known before the
  * capture. An existing one is renamed to NAME.old first (an older NAME.old is removed).
  * 0, or -errno after one line and a hint on stderr.
  */
 int recording_dir__create(const char *path);
-/* Writes all into a directory made before. 0, or -errno after one line and a hint on stderr. */
-int recording__write(const struct recording *rec, const char *path);
+/*
+ * Writes all into a directory made before, and names the files that it puts there. 0, or -errno
+ * after one line and a hint on stderr.
+ */
+int recording__write(struct recording *rec, const char *path);
 /*
  * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
  * after one line and a hint: -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer

@@ -102,6 +102,23 @@ static int write_data(const struct recording *rec, const char *dir)
 	return err;
 }
 
+static int write_perf_maps(const struct recording *rec, const char *dir)
+{
+	char path[PATH_MAX];
+	int err = 0;
+
+	for (size_t i = 0; i < rec->perf_maps.n && !err; i++) {
+		const struct rec_perf_map *map = &rec->perf_maps.v[i];
+		char name[64];
+
+		recording_perf_map__file(map->pid, name);
+		err = path_in(path, dir, name);
+		if (!err)
+			err = fs__write(path, map->text, strlen(map->text));
+	}
+	return err;
+}
+
 static int write_images(const struct recording *rec, const char *dir)
 {
 	char path[PATH_MAX];
@@ -117,7 +134,7 @@ static int write_images(const struct recording *rec, const char *dir)
 		if (!err)
 			err = fs__write(path, rec->images.v[i].data, rec->images.v[i].size);
 	}
-	return err;
+	return err ? err : write_perf_maps(rec, dir);
 }
 
 static int write_meta(const struct recording *rec, const char *dir)
@@ -132,12 +149,14 @@ static int write_meta(const struct recording *rec, const char *dir)
 	return err ? err : fs__write(path, text, strlen(text));
 }
 
-int recording__write(const struct recording *rec, const char *path)
+int recording__write(struct recording *rec, const char *path)
 {
 	int err = write_data(rec, path);
 
 	if (!err)
 		err = write_images(rec, path);
+	if (!err)
+		err = recording_files__write(rec, path);
 	if (!err)
 		err = recording_kernel__write(&rec->kernel, path);
 	if (!err)
@@ -192,6 +211,8 @@ static int read_meta(struct recording *rec, const char *dir)
 	}
 	if (!err)
 		err = recording_meta__parse(rec, text, read_image, (void *)dir);
+	if (!err)
+		err = recording_files__open(rec, dir);
 	if (err == -EPROTO) {
 		log__error("%s was made by a newer mtbpf", dir);
 		log__hint("this is " MTBPF_VERSION "; use the one that made it");
@@ -266,7 +287,10 @@ static int read_dir(struct recording *rec, const char *dir)
 	}
 	if (!err)
 		err = read_kernel(rec, dir);
-	return err ? err : read_data(rec, data);
+	if (!err)
+		err = read_data(rec, data);
+	recording__settle_build_ids(rec);
+	return err;
 }
 
 int recording__read(struct recording *rec, const char *path)

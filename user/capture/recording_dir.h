@@ -3,6 +3,8 @@
 #ifndef MTBPF_CAPTURE_RECORDING_DIR_H
 #define MTBPF_CAPTURE_RECORDING_DIR_H
 
+#include <stdbool.h>
+
 #include "capture/recording.h"
 
 /* meta.json's text, freed by the caller; NULL where memory ran out. */
@@ -23,7 +25,18 @@ int recording_meta__parse(struct recording *rec, const char *text,
 int recording_kernel__write(const struct rec_kernel *kernel, const char *dir);
 int recording_kernel__read(struct rec_kernel *kernel, const char *dir);
 
+/*
+ * Puts files into images/ that may not be found again, or all of a portable recording, and names
+ * them; opens those that meta.json names. 0 or -errno. Print nothing.
+ */
+int recording_files__write(struct recording *rec, const char *dir);
+int recording_files__open(struct recording *rec, const char *dir);
+/* Whether meta.json may name such a file. */
+bool recording_files__is_name(const char *name);
+
 /* The name of image i's file in images/. */
 void recording_image__file(size_t i, char name[static 32]);
+/* The name of a perf map's, there too. */
+void recording_perf_map__file(pid_t pid, char name[static 64]);
 
 #endif

@@ -2,17 +2,12 @@
 #include "decode/images.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "decode/images_internal.h"
 #include "decode/space.h"
+#include "target/jit_image.h"
 #include "target/kernel_image.h"
 #include "util/log.h"
 
@@ -34,17 +29,13 @@ void images__free(struct images *images)
 	space__free_idle(images);
 	for (size_t i = 0; i < images->files.n; i++)
 		elf_image__free(images->files.v[i].image);
+	for (size_t i = 0; i < images->jits.n; i++)
+		elf_image__free(images->jits.v[i].image);
 	VEC_FINI(&images->files);
+	VEC_FINI(&images->jits);
 	elf_image__free(images->kernel);
 	pthread_mutex_destroy(&images->lock);
 	free(images);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
 }
 
 static struct elf_image *from_recording(const struct recording *rec, const struct rec_map *map)
@@ -52,7 +43,7 @@ static struct elf_image *from_recording(const struct recording *rec, const struc
 	for (size_t i = 0; i < rec->images.n; i++) {
 		const struct rec_image *image = &rec->images.v[i];
 
-		if (strcmp(image->path, map->path))
+		if (image->pid || strcmp(image->path, map->path))
 			continue;
 		if (image->is_elf)
 			return elf_image__from_bytes(image->data, image->size, map->path);
@@ -62,93 +53,17 @@ static struct elf_image *from_recording(const struct recording *rec, const struc
 	return NULL;
 }
 
-/* Code in a file that is no ELF, or a damaged one: its bytes are what ran, whatever they lack. */
-static struct elf_image *raw_image(int fd, const char *name)
+/* Whether any of the mapping was copied from memory. */
+static bool has_copy(const struct recording *rec, const struct rec_map *map)
 {
-	struct elf_image *image;
-	struct stat st;
-	void *data;
+	for (size_t i = 0; i < rec->images.n; i++) {
+		const struct rec_image *image = &rec->images.v[i];
 
-	if (fstat(fd, &st))
-		return NULL;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return NULL;
-	image = elf_image__raw(data, (size_t)st.st_size, name, name);
-	munmap(data, (size_t)st.st_size);
-	return image;
-}
-
-static struct elf_image *open_elf(int fd, const struct rec_map *map)
-{
-	struct elf_image *image = elf_image__open(fd, base_name(map->path));
-
-	return image || errno == ENOMEM ? image : raw_image(fd, base_name(map->path));
-}
-
-/* The file at `path`, if it is what was mapped; else why not is in file->other. */
-static struct elf_image *try_path(struct opened *file, const struct rec_map *map, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct elf_image *image = NULL;
-	const char *build_id;
-	struct stat st;
-
-	if (fd < 0)
-		return NULL;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		image = open_elf(fd, map);
-	close(fd);
-	if (!image)
-		return NULL;
-	build_id = elf_image__build_id(image);
-	if (map->build_id[0] ? !strcmp(build_id, map->build_id)
-			     : !map->ino || st.st_ino == map->ino)
-		return image;
-	snprintf(file->other_id, sizeof(file->other_id), "%s", build_id);
-	file->other_ino = st.st_ino;
-	elf_image__free(image);
-	errno = ESTALE;
-	return NULL;
-}
-
-/*
- * From the process, if it still runs, or its root; then by its name. A file copied to another
- * machine or file system has another inode: the name is all there is, unless the build id tells.
- */
-static struct elf_image *from_files(struct opened *file, const struct rec_map *map)
-{
-	struct rec_map by_name = *map;
-	struct elf_image *image;
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", map->pid,
-		 (unsigned long)map->start, (unsigned long)(map->start + map->len));
-	image = try_path(file, map, path);
-	snprintf(path, sizeof(path), "/proc/%d/root%s", map->pid, map->path);
-	if (!image)
-		image = try_path(file, map, path);
-	if (!image)
-		image = try_path(file, map, map->path);
-	if (image || map->build_id[0])
-		return image;
-	by_name.ino = 0;
-	image = try_path(file, &by_name, map->path);
-	file->is_other = image && file->other_ino;
-	return image;
-}
-
-static void say_missing(const struct opened *file, const struct rec_map *map)
-{
-	if (errno != ESTALE) {
-		log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
-			  strerror(errno));
-		return;
+		if (image->pid == map->pid && image->start < map->start + map->len &&
+		    map->start < image->start + image->size)
+			return true;
 	}
-	log__warn("%s is not the file that ran: it has build id %s, the one that ran had %s; its "
-		  "code shows as gaps",
-		  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
-	log__hint("put the file that ran there, and decode again");
+	return false;
 }
 
 static struct elf_image *find_image(struct images *images, const struct rec_map *map)
@@ -164,11 +79,46 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 	if (!file)
 		return NULL;
 	*file = (struct opened){.path = map->path, .build_id = map->build_id, .ino = map->ino};
-	file->image =
-		map->path[0] == '/' ? from_files(file, map) : from_recording(images->rec, map);
-	if (!file->image && map->path[0] == '/')
-		say_missing(file, map);
+	file->image = map->path[0] == '/' ? opened__open(file, images->rec, map)
+					  : from_recording(images->rec, map);
+	if (!file->image && map->path[0] == '/') {
+		opened__say_missing(file, map);
+		images->is_missing_some = true;
+	}
 	return file->image;
+}
+
+/* Locked. What was copied of the process's memory; NULL: nothing, or no memory for it (errno). */
+static struct elf_image *find_jit(struct images *images, pid_t pid)
+{
+	struct jit *jit;
+
+	for (size_t i = 0; i < images->jits.n; i++)
+		if (images->jits.v[i].pid == pid)
+			return images->jits.v[i].image;
+	jit = VEC_PUSH(&images->jits);
+	if (!jit) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	*jit = (struct jit){pid, jit__open(images->rec, pid)};
+	return jit->image;
+}
+
+/* Locked. A copy of the memory is right where the file was none that could be kept. 0 or -ENOMEM.
+ */
+static int map_code(struct images *images, const struct rec_map *m, struct code_map *map)
+{
+	bool is_copied =
+		has_copy(images->rec, m) && !recording__find_file(images->rec, m->path, m->ino);
+	struct elf_image *image = is_copied ? find_jit(images, m->pid) : find_image(images, m);
+	int err;
+
+	if (!image)
+		return is_copied && errno == ENOMEM ? -ENOMEM : 0;
+	err = is_copied ? jit_image__map(image, m->start, m->len, map)
+			: code_map__add(map, m->start, m->len, m->pgoff, image);
+	return err == -ENOMEM ? err : 0;
 }
 
 void images__mismatch(struct images *images, const struct elf_image *image)
@@ -177,7 +127,8 @@ void images__mismatch(struct images *images, const struct elf_image *image)
 	for (size_t i = 0; i < images->files.n; i++) {
 		struct opened *file = &images->files.v[i];
 
-		if (file->image != image || file->mismatch_said)
+		/* Behind a call into code that is missing, nothing fits: that has been said. */
+		if (file->image != image || file->mismatch_said || images->is_missing_some)
 			continue;
 		file->mismatch_said = true;
 		log__warn("the trace does not fit the code of %s: what is unclear shows as gaps",
@@ -224,15 +175,14 @@ int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *ne
 		return err;
 	for (; *next < rec->maps.n && rec->maps.v[*next].time_ns <= time_ns; (*next)++) {
 		const struct rec_map *m = &rec->maps.v[*next];
-		struct elf_image *image;
 
 		if (m->pid != pid)
 			continue;
 		pthread_mutex_lock(&images->lock);
-		image = find_image(images, m);
+		err = map_code(images, m, map);
 		pthread_mutex_unlock(&images->lock);
-		if (image && code_map__add(map, m->start, m->len, m->pgoff, image) == -ENOMEM)
-			return -ENOMEM;
+		if (err)
+			return err;
 	}
 	return 0;
 }

@@ -18,8 +18,7 @@ static bool is_inside(uint64_t offset, uint64_t len, uint64_t size)
 	return offset <= size && len <= size - offset;
 }
 
-/* Whether the headers can be believed. 0, -ENOEXEC or -EIO. */
-static int check_header(const uint8_t *data, size_t size, bool is_core)
+int elf_image__check_header(const uint8_t *data, size_t size, bool is_core)
 {
 	Elf64_Ehdr ehdr;
 
@@ -151,54 +150,10 @@ static int load_sections(struct elf_image *image)
 	return 0;
 }
 
-/* True where the note is the build id, which is then in image->build_id. */
-static bool take_build_id(struct elf_image *image, const GElf_Nhdr *note, const char *name,
-			  const uint8_t *desc)
-{
-	if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != sizeof("GNU") ||
-	    memcmp(name, "GNU", sizeof("GNU")) || note->n_descsz > 64)
-		return false;
-	for (size_t i = 0; i < note->n_descsz; i++)
-		sprintf(image->build_id + 2 * i, "%02x", desc[i]);
-	return true;
-}
-
-static bool search_notes(struct elf_image *image, Elf_Data *data)
-{
-	size_t offset = 0, name_offset, desc_offset;
-	const char *base = data->d_buf;
-	GElf_Nhdr note;
-
-	while ((offset = gelf_getnote(data, offset, &note, &name_offset, &desc_offset)))
-		if (take_build_id(image, &note, base + name_offset,
-				  (const uint8_t *)base + desc_offset))
-			return true;
-	return false;
-}
-
-static void load_build_id(struct elf_image *image)
-{
-	size_t n = 0;
-
-	elf_getphdrnum(image->elf, &n);
-	for (size_t i = 0; i < n; i++) {
-		Elf_Data *data;
-		GElf_Phdr phdr;
-
-		if (!gelf_getphdr(image->elf, (int)i, &phdr) || phdr.p_type != PT_NOTE ||
-		    !is_inside(phdr.p_offset, phdr.p_filesz, image->size))
-			continue;
-		data = elf_getdata_rawchunk(image->elf, (int64_t)phdr.p_offset, phdr.p_filesz,
-					    phdr.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-		if (data && data->d_buf && search_notes(image, data))
-			return;
-	}
-}
-
 /* Takes over nothing; 0, -ENOEXEC, -EIO or -ENOMEM. */
 static int parse(struct elf_image *image, bool is_core)
 {
-	int err = check_header(image->data, image->size, is_core);
+	int err = elf_image__check_header(image->data, image->size, is_core);
 
 	if (err)
 		return err;
@@ -211,7 +166,7 @@ static int parse(struct elf_image *image, bool is_core)
 	if (!err)
 		err = load_sections(image);
 	if (!err)
-		load_build_id(image);
+		elf_image__load_build_id(image);
 	return err;
 }
 
@@ -256,6 +211,11 @@ static struct elf_image *finish(struct elf_image *image, int err)
 	return image;
 }
 
+void *elf_file__map(int fd, size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+}
+
 static struct elf_image *open_image(int fd, const char *name, bool is_core)
 {
 	struct elf_image *image;
@@ -271,7 +231,7 @@ static struct elf_image *open_image(int fd, const char *name, bool is_core)
 	image = new_image(name);
 	if (!image)
 		return NULL;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	data = elf_file__map(fd, (size_t)st.st_size);
 	if (data == MAP_FAILED)
 		return finish(image, -errno);
 	image->data = data;
@@ -344,11 +304,28 @@ struct elf_image *elf_image__raw(const void *bytes, size_t len, const char *name
 	return image ? finish(image, describe_raw(image, function)) : NULL;
 }
 
+struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
+					   const struct elf_segment *segments, size_t n,
+					   const char *name)
+{
+	struct elf_image *image = n ? copy_bytes(bytes, len, name) : NULL;
+
+	if (!image)
+		return NULL;
+	image->segments = calloc(n, sizeof(*segments));
+	if (!image->segments)
+		return finish(image, -ENOMEM);
+	memcpy(image->segments, segments, n * sizeof(*segments));
+	image->n_segments = n;
+	return finish(image, 0);
+}
+
 void elf_image__free(struct elf_image *image)
 {
 	if (!image)
 		return;
 	elf_image__free_debug(image);
+	elf_image__free_separate(image);
 	function_table__free(image->known);
 	function_table__free(image->full);
 	VEC_FINI(&image->symbols);

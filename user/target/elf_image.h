@@ -57,6 +57,19 @@ const char *elf_image__name(const struct elf_image *image);
 /* The GNU build id as lower-case hex, "" where there is none. Valid as long as the image. */
 const char *elf_image__build_id(const struct elf_image *image);
 
+/* Whether symbols or lines are missing from the file: a separate debug file may have them. */
+bool elf_image__is_stripped(const struct elf_image *image);
+/* The name and the CRC of its .gnu_debuglink; NULL where there is none. Valid as the image. */
+const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc);
+/*
+ * Symbols and lines that the image lacks come from this file (not kept; it is mapped). It has been
+ * checked to be the right one. 0; -EBUSY when they have been looked for before; -ENOEXEC, -EIO, or
+ * -errno of the system.
+ */
+int elf_image__set_debug_file(struct elf_image *image, int fd);
+/* Whether the file, or the debug file, has this build id. */
+bool elf_debug_file__has_build_id(int fd, const char *build_id);
+
 /*
  * Executable segments' conversions; UINT64_MAX where no segment holds it. A segment is what the
  * kernel maps of it: whole pages.

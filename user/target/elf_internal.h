@@ -50,6 +50,9 @@ struct function_table {
 };
 
 struct elf_string;
+struct elf_separate;
+
+#define ELF_BUILD_ID_SIZE (2 * 64 + 1)
 
 struct elf_image {
 	char *name;
@@ -61,7 +64,7 @@ struct elf_image {
 	struct elf_segment *segments; /* ascending and disjoint by vaddr */
 	size_t n_segments;
 	elf_extent_vec sections; /* the executable ones; ascending and disjoint */
-	char build_id[2 * 64 + 1];
+	char build_id[ELF_BUILD_ID_SIZE];
 
 	pthread_mutex_t lock;
 	struct elf_string *strings;
@@ -74,12 +77,32 @@ struct elf_image {
 	struct function_table *full;	/* and the holes between them */
 	struct function_entry fallback; /* where memory ran out */
 
-	struct elf_debug *debug; /* of elf_source.c */
-	bool has_debug;		 /* debug has been looked for */
+	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
+	struct elf_debug *debug;       /* of elf_source.c */
+	bool has_debug;		       /* debug has been looked for */
 };
 
 /* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */
 struct elf_image *elf_image__open_core(int fd, const char *name);
+/*
+ * A private mapping that can be written to: where sections are compressed, libdw decompresses them
+ * and changes their headers in place (libelf: elf_compress()). MAP_FAILED with errno.
+ */
+void *elf_file__map(int fd, size_t size);
+/* Whether the headers can be believed. 0, -ENOEXEC or -EIO. */
+int elf_image__check_header(const uint8_t *data, size_t size, bool is_core);
+/*
+ * Code in pieces without an ELF file around them: bytes (copied) with the executable segments over
+ * them (copied too; ascending and disjoint by vaddr and by offset). Its symbols are to be pushed
+ * and settled. NULL with errno.
+ */
+struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
+					   const struct elf_segment *segments, size_t n,
+					   const char *name);
+/* elf_notes.c */
+void elf_image__load_build_id(struct elf_image *image);
+/* The build id among notes, to id; false where there is none. */
+bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
 /* Whether vaddr lies in an executable section. */
@@ -132,6 +155,11 @@ int elf_image__load_frames(struct elf_image *image, elf_extent_vec *frames);
 void function_table__free(struct function_table *table);
 /* The range that holds vaddr, or NULL. */
 struct function_range *function_table__find(const struct function_table *table, uint64_t vaddr);
+
+/* elf_separate.c: where the symbols are if not in the image, else NULL; where the lines are. */
+void elf_image__free_separate(struct elf_image *image);
+Elf *elf_image__symbols_elf(const struct elf_image *image);
+const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
 
 /* elf_source.c */
 void elf_image__free_debug(struct elf_image *image);

@@ -20,8 +20,31 @@ const struct elf_segment *elf_image__segment(const struct elf_image *image, uint
 	return &image->segments[lo - 1];
 }
 
+/* Of files, a handful; of a process's memory, thousands, which ascend by offset as well. */
+#define MANY_SEGMENTS 16
+
+/* The last that begins at or before offset. */
+static const struct elf_segment *segment_at_offset(const struct elf_image *image, uint64_t offset)
+{
+	size_t lo = 0, hi = image->n_segments;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (image->segments[mid].offset <= offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? &image->segments[lo - 1] : &image->segments[0];
+}
+
 uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset)
 {
+	const struct elf_segment *likely = segment_at_offset(image, offset);
+
+	if (image->n_segments >= MANY_SEGMENTS && offset - likely->offset < likely->size)
+		return likely->vaddr + (offset - likely->offset);
 	for (size_t i = 0; i < image->n_segments; i++) {
 		const struct elf_segment *segment = &image->segments[i];
 

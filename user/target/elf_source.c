@@ -78,10 +78,13 @@ static void free_debug(struct elf_debug *debug)
 static struct elf_debug *open_debug(const struct elf_image *image)
 {
 	struct elf_debug *debug = calloc(1, sizeof(*debug));
+	const void *bytes;
+	size_t size;
 
 	if (!debug)
 		return NULL;
-	debug->elf = elf_memory((char *)image->data, image->size);
+	bytes = elf_image__debug_bytes(image, &size);
+	debug->elf = elf_memory((char *)bytes, size);
 	if (debug->elf)
 		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
 	if (!debug->dwarf || index_units(debug)) {

@@ -118,13 +118,13 @@ static const Elf_Data *read_versions(const struct elf_image *image)
 	return data && data->d_type == ELF_T_HALF ? data : NULL;
 }
 
-static int read_symtab(struct elf_image *image, Elf_Scn *scn, const GElf_Shdr *shdr)
+static int read_symtab(struct elf_image *image, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	const Elf_Data *data = elf_section__data(scn, sizeof(Elf64_Sym));
 	struct symtab tab = {.image = image};
 	const Elf64_Sym *syms;
 
-	tab.strings = elf_section__data(elf_getscn(image->elf, shdr->sh_link), 1);
+	tab.strings = elf_section__data(elf_getscn(elf, shdr->sh_link), 1);
 	/* libelf aligns and checks what it knows to be symbols; other data are not believed. */
 	if (!data || data->d_type != ELF_T_SYM || !tab.strings)
 		return 0;
@@ -140,16 +140,16 @@ static int read_symtab(struct elf_image *image, Elf_Scn *scn, const GElf_Shdr *s
 	return 0;
 }
 
-static int read_symtabs(struct elf_image *image)
+static int read_symtabs(struct elf_image *image, Elf *elf)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
 	int err = 0;
 
-	while (!err && image->elf && (scn = elf_nextscn(image->elf, scn)))
+	while (!err && elf && (scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &shdr) &&
 		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
-			err = read_symtab(image, scn, &shdr);
+			err = read_symtab(image, elf, scn, &shdr);
 	return err;
 }
 
@@ -261,7 +261,9 @@ int elf_image__load_symbols(struct elf_image *image)
 
 	if (image->has_symbols)
 		return 0;
-	err = read_symtabs(image);
+	err = read_symtabs(image, image->elf);
+	if (!err)
+		err = read_symtabs(image, elf_image__symbols_elf(image));
 	if (err) {
 		VEC_FINI(&image->symbols);
 		return err;

@@ -144,6 +144,22 @@ void mappings__fini(struct mappings *maps)
 	*maps = (struct mappings){0};
 }
 
+/* Of paths only those that no file's name can be: these come from mm/shmem.c and ipc/shm.c. */
+bool mapping__is_memory(const struct mapping *mapping)
+{
+	static const char *const prefixes[] = {"[anon:",  "[anon_shmem:", "[heap]",
+					       "[stack]", "/memfd:",	  "/dev/zero",
+					       "/SYSV",	  "/dev/shm/",	  "//anon"};
+	static const char deleted[] = " (deleted)";
+	const char *path = mapping->path;
+	size_t len = strlen(path), cut = sizeof(deleted) - 1;
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return !len || (len > cut && !strcmp(path + len - cut, deleted));
+}
+
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr)
 {
 	size_t lo = 0, hi = maps->n;

@@ -3,6 +3,7 @@
 #ifndef MTBPF_TARGET_MAPS_H
 #define MTBPF_TARGET_MAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,12 @@ int mappings__read(struct mappings *maps, pid_t pid);
 /* The same from the text of a maps file. -EINVAL: a line that is none. */
 int mappings__parse(struct mappings *maps, const char *text);
 void mappings__fini(struct mappings *maps);
+
+/*
+ * Whether it shows memory, which a process writes code to: anonymous, named or not, the heap, a
+ * memfd, a deleted file. Not the kernel's own pages ("[vdso]", "[uprobes]").
+ */
+bool mapping__is_memory(const struct mapping *mapping);
 
 /* The mapping that holds addr, or NULL. */
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "target/debug_file.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -52,6 +53,8 @@ static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 {
 	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
+	struct elf_image *image;
+	char root[32];
 
 	if (!strcmp(mapping->path, "[vdso]"))
 		return open_vdso(pid, mapping);
@@ -61,7 +64,11 @@ static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 		return NULL;
 	}
 	path = plain_path(mapping->path);
-	return path ? elf_image__open(fd, path) : NULL;
+	image = path ? elf_image__open(fd, path) : NULL;
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	if (image)
+		debug_file__use(image, path, root);
+	return image;
 }
 
 static bool is_same_file(const struct mapping *a, const struct mapping *b)
@@ -162,6 +169,7 @@ int symbols__open_file(struct symbols *symbols, const char *path)
 	image = elf_image__open(fd, path);
 	if (!image)
 		return refuse_file(path, fd, errno);
+	debug_file__use(image, path, NULL);
 	symbols->modules = calloc(1, sizeof(*symbols->modules));
 	symbols->label = strdup(path);
 	symbols->path = strdup(path);

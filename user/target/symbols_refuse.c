@@ -115,7 +115,8 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 			best = suggest(&suggestion, symbols, TIER_LIBRARIES);
 	}
 	if (!best && !query->module_len && is_stripped)
-		log__hint("its program is stripped: only functions of its libraries have names");
+		log__hint("its program is stripped, and its debug symbols are not installed: only "
+			  "functions of its libraries have names");
 	else
 		hint_at(symbols, best);
 	free(suggestion.owned);
@@ -127,7 +128,8 @@ static int refuse_nameless(const struct symbols *symbols)
 {
 	log__error("%s has no symbols: no function in it can be named", symbols->label);
 	if (symbols->pid)
-		log__hint("its files are stripped; build it without -s, or install it unstripped");
+		log__hint("its files are stripped; install their debug symbols (-dbg, -dbgsym, "
+			  "-debuginfo), or unstripped files");
 	else
 		hint_at_attach();
 	return -ENODATA;
