@@ -71,6 +71,9 @@ static int on_branch(void *ctx, const struct branch *b)
 	if (b->kind == BRANCH_CALL && b->to == b->from + b->len)
 		return 0;
 	code_map__find(c->map, b->to, &place);
+	/* A label of assembly may stand behind the call: what is returned to is what called. */
+	if (b->kind == BRANCH_RETURN && place.function != stack__top(c->stack))
+		code_map__find(c->map, b->to - 1, &place);
 	seen = VEC_PUSH(&c->seen);
 	if (!seen)
 		return -1;

@@ -302,7 +302,10 @@ static void test_too_much_is_cut_and_said(void **state)
 	uint8_t *p = map_memory(64, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	size_t total = 0;
 
-	memset(p, 0xc3, 64 * PAGE);
+	/* In several pieces. */
+	memset(p, 0xc3, 10 * PAGE);
+	memset(p + 20 * PAGE, 0xc3, 10 * PAGE);
+	memset(p + 40 * PAGE, 0xc3, 10 * PAGE);
 	assert_int_equal(code_files__note(&f->rec, getpid()), 0);
 	stderr_capture__begin(&f->said);
 	assert_int_equal(code_copy__take(&f->rec, getpid(), 16 * PAGE), 0);

@@ -197,7 +197,9 @@ static void add_copy(struct fixture *f, pid_t pid, uint64_t start, uint8_t byte)
 static void test_memory_is_of_its_process(void **state)
 {
 	struct fixture *f = *state;
+	struct code_map *code;
 	uint8_t byte = 0;
+	size_t next = 0;
 	bool mapped;
 
 	add_copy(f, 2, START, 0x22);
@@ -212,7 +214,13 @@ static void test_memory_is_of_its_process(void **state)
 	assert_int_equal(byte, 0x11);
 	/* Behind the mapping's end. */
 	assert_int_equal(code_map__read(f->code, START + 0x1000, &byte, 1), 0);
-	assert_true(code_map__find(f->code, START, &(struct code_place){0}));
+	f->map.pid = 2;
+	assert_int_equal(recording__add_map(&f->rec, &f->map), 0);
+	code = code_map__new();
+	assert_int_equal(images__apply(f->images, 2, 0, &next, code), 0);
+	assert_int_equal(code_map__read(code, START, &byte, 1), 1);
+	assert_int_equal(byte, 0x22);
+	code_map__free(code);
 }
 
 static void test_memory_is_named(void **state)

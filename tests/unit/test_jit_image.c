@@ -89,15 +89,15 @@ static void test_pieces(void **state)
 	struct fixture *f = *state;
 	struct jit_piece pieces[] = {
 		{BASE + 0x2000, f->bytes + 0x2000, 0x1000},
-		{BASE + 0x800, f->bytes + 0x800, 0x800},
+		{BASE + 0x800, f->bytes + 0x800, 0x1000},
 		{BASE, f->bytes, 0x1000},
 	};
 	uint8_t bytes[0x3000];
 
 	f->jit = jit_image__new(pieces, 3, "7f0000000f00 200 across\n");
 	assert_int_equal(jit_image__map(f->jit, 0, UINT64_MAX, f->map), 0);
-	assert_int_equal(code_map__read(f->map, BASE, bytes, 0x3000), 0x1000);
-	assert_memory_equal(bytes, f->bytes, 0x1000);
+	assert_int_equal(code_map__read(f->map, BASE, bytes, 0x2000), 0x1800);
+	assert_memory_equal(bytes, f->bytes, 0x1800);
 	assert_int_equal(code_map__read(f->map, BASE + 0x2000, bytes, 0x1000), 0x1000);
 	assert_memory_equal(bytes, f->bytes + 0x2000, 0x1000);
 	assert_string_equal(name_at(f, BASE + 0xfff), "across");

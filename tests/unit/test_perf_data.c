@@ -235,6 +235,8 @@ static void test_build_ids_are_written(void **state)
 	perf_data__write_build_ids(&rec, out);
 	n = (size_t)ftell(out);
 	fclose(out);
+	/* Two of 36 bytes and a name of 64. */
+	assert_int_equal(n, 200);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(recording__add_map(&rec, &maps[i]), 0);
 	perf_data__read_build_ids(&rec, bytes, n);
