@@ -62,7 +62,7 @@ static int decode_rings(struct thread *t, size_t first)
 		if (rec->aux.v[i].tid != aux->tid)
 			continue;
 		if (i != first)
-			err = thread__next_snapshot(t);
+			err = thread__next_snapshot(t, t->request.totals->last_ns);
 		t->request.aux = &rec->aux.v[i];
 		if (!err)
 			err = decode__run(&t->request);
@@ -133,7 +133,7 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 		struct piece *piece = &pieces[i];
 
 		if (i && piece->snapshot != piece[-1].snapshot) {
-			err = thread__next_snapshot(t);
+			err = thread__next_snapshot(t, piece[-1].end_ns);
 			joiner__init(&joiner, &t->request);
 		} else if (i) {
 			err = note_unseen(&joiner, switches, &piece[-1], piece);
