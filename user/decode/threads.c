@@ -42,10 +42,9 @@ static int thread__end(struct thread *t, int err)
 }
 
 /* Nothing was recorded for a while, and nothing was to be. */
-static int thread__next_snapshot(struct thread *t)
+static int thread__next_snapshot(struct thread *t, uint64_t end_ns)
 {
-	struct branch between = {
-		.time_ns = t->request.totals->last_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
+	struct branch between = {.time_ns = end_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
 
 	return t->taker->branch(t->taker->ctx, &between);
 }
