@@ -62,6 +62,7 @@ static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
 		.tgid = s->start->cgroup ? 0 : s->start->pid,
+		.of_cgroup = s->start->cgroup != NULL,
 		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,

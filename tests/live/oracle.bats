@@ -15,7 +15,6 @@ expect_same() {
 	"$O/tests/ptgen/ptgen" -o "$BATS_TEST_TMPDIR/t.mtbpf" -instructions 3000000 "$@" \
 		>"$BATS_TEST_TMPDIR/log" 2>&1 3>&-
 	"$O/tests/oracle/compare" "$BATS_TEST_TMPDIR/t.mtbpf"
-	! grep -q 'branches 0$' "$BATS_TEST_TMPDIR/log"
 }
 
 @test "a program that throws, TSC" {

@@ -90,6 +90,7 @@ static void attach_to_cgroup(struct pair *p, struct trigger_config config)
 		print_message("# skip: %s\n", skip_because);
 		skip();
 	}
+	config.of_cgroup = true;
 	config.cgroup_fd = p->cgroup.fd;
 	p->in.trigger = trigger__new_with_latch(&config, latch);
 	assert_non_null(p->in.trigger);

@@ -80,6 +80,45 @@ static void test_a_replayed_run_with_part_of_an_ip(void **state)
 	check(t);
 }
 
+static void put_cyc(struct traced *t, uint64_t cycles)
+{
+	uint8_t p[PT_PACKET_MAX];
+
+	put(t, p, pt_packet__cyc(p, cycles));
+}
+
+/* What is replayed has the times of the packets that it is replayed for. */
+static void test_replayed_runs_with_times_in_them(void **state)
+{
+	struct traced *t = *state;
+	uint8_t p[PT_PACKET_MAX];
+	uint64_t now = 100;
+
+	t->rec.pt.nom_freq = 10;
+	put_psb(t, now, BASE + SITE_1);
+	put(t, p, pt_packet__cbr(p, 10));
+	for (uint64_t i = 0; i < 60; i++) {
+		put_cyc(t, i % 5 * 40);
+		put_tip(t, SMALL);
+		put_cyc(t, 3 + i);
+		put_tnt(t, "T");
+		put_cyc(t, i % 7 * 1000);
+		put_tip(t, SITE_1);
+	}
+	traced__decode(t);
+	assert_int_equal(t->seen.list.n, 1 + 3 * 60 + 1);
+	for (uint64_t i = 0; i < 60; i++) {
+		const struct branch *b = &t->seen.list.v[1 + 3 * i];
+
+		assert_int_equal(b[0].kind, BRANCH_CALL);
+		assert_int_equal(b[0].time_ns, now += i % 5 * 40);
+		assert_int_equal(b[1].kind, BRANCH_RETURN);
+		assert_int_equal(b[1].time_ns, now += 3 + i);
+		assert_int_equal(b[2].kind, BRANCH_RETURN);
+		assert_int_equal(b[2].time_ns, now += i % 7 * 1000);
+	}
+}
+
 /* An OVF forgets the last IP. */
 static void test_part_of_an_ip_behind_an_overflow(void **state)
 {
@@ -250,6 +289,7 @@ int main(void)
 		TEST(test_what_was_replayed_depends_on_the_calls),
 		TEST(test_a_replayed_run_that_takes_a_call_away),
 		TEST(test_a_replayed_run_with_part_of_an_ip),
+		TEST(test_replayed_runs_with_times_in_them),
 		TEST(test_part_of_an_ip_behind_an_overflow),
 		TEST(test_code_that_changes_under_a_call),
 		TEST(test_code_that_is_mapped_later),

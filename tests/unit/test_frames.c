@@ -125,6 +125,118 @@ static void test_a_late_root_lies_below_everything_before_it(void **state)
 			      "  h 16-17 inferred-end\n");
 }
 
+/* Between what ran before, and what goes on when it is over. */
+static void test_late_roots_of_a_nested_part(void **state)
+{
+	struct frames *frames = *state;
+	const struct frame *g_frame;
+
+	frames__begin_segment(frames, 10);
+	push(frames, 10, &f);
+	push(frames, 11, &g);
+	frames__begin_nested(frames, 12);
+	assert_null(frames__top(frames));
+	assert_ptr_equal(frames__below(frames)->call.function, &g);
+	push(frames, 12, &h);
+	frames__pop(frames, 13, 0);
+	frames__emplace_root(frames, &root, 0);
+	frames__pop(frames, 14, 0);
+	frames__emplace_root(frames, &below, 0);
+	push(frames, 15, &h);
+	assert_int_equal(frames->level, 4);
+	g_frame = frames__parent(frames, frames__parent(frames, frames__top(frames)));
+	frames__unwind_to(frames, g_frame, 16, 0);
+	assert_ptr_equal(frames__top(frames)->call.function, &g);
+	push(frames, 17, &h);
+	frames__close_all(frames, 18, 0);
+	frames__emplace_root(frames, &root, 0);
+	frames__close_all(frames, 19, 0);
+	assert_frames(frames, "root 10-19 inferred-start\n"
+			      "  f 10-18\n"
+			      "    g 11-18\n"
+			      "      below 12-16 inferred-start\n"
+			      "        root 12-14 inferred-start\n"
+			      "          h 12-13\n"
+			      "        h 15-16\n"
+			      "      h 17-18\n");
+}
+
+/* The part has no calls but its roots, and another one begins in the same place. */
+static void test_parts_without_calls(void **state)
+{
+	struct frames *frames = *state;
+
+	frames__begin_segment(frames, 1);
+	push(frames, 1, &f);
+	for (int i = 2; i < 4; i++) {
+		frames__begin_nested(frames, (uint64_t)i);
+		frames__emplace_root(frames, &root, 0);
+		frames__begin_nested(frames, (uint64_t)i);
+		frames__emplace_root(frames, &below, 0);
+		frames__unwind_to(frames, &frames->open.v[0], (uint64_t)i + 1, 0);
+	}
+	frames__begin_nested(frames, 5);
+	frames__close_all(frames, 5, 0);
+	frames__begin_segment(frames, 6);
+	frames__begin_segment(frames, 6);
+	push(frames, 6, &g);
+	frames__close_all(frames, 7, 0);
+	assert_frames(frames, "f 1-5\n"
+			      "  root 2-3 inferred-start\n"
+			      "    below 2-3 inferred-start\n"
+			      "  root 3-4 inferred-start\n"
+			      "    below 3-4 inferred-start\n"
+			      "g 6-7\n");
+}
+
+/* A return out of each level of a deep recursion that nothing was seen of. */
+static void test_more_late_roots_than_there_is_room_for(void **state)
+{
+	struct frames *frames = *state;
+	struct call_tree tree = {0};
+	const uint32_t n = 5000;
+
+	frames__begin_segment(frames, 0);
+	push(frames, 0, &f);
+	for (uint32_t i = 1; i <= n; i++) {
+		frames__pop(frames, i, 0);
+		assert_non_null(frames__emplace_root(frames, &root, i));
+	}
+	push(frames, n + 1, &g);
+	frames__close_all(frames, n + 2, 0);
+	assert_int_equal(frames__finish(frames, &tree), 0);
+	assert_well_formed(&tree);
+	assert_int_equal(tree.calls.n, n + 2);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(tree.calls.v[i].entry_ip, n - i);
+	assert_ptr_equal(tree.calls.v[n].function, &f);
+	assert_int_equal(tree.calls.v[n].depth, n);
+	assert_ptr_equal(tree.calls.v[n + 1].function, &g);
+	assert_int_equal(tree.calls.v[n + 1].depth, 1);
+	VEC_FINI(&tree.calls);
+}
+
+static void test_the_last_frame_can_be_dropped(void **state)
+{
+	struct frames *frames = *state;
+
+	frames__begin_segment(frames, 1);
+	push(frames, 1, &f);
+	push(frames, 2, &g);
+	assert_true(frames__is_last(frames));
+	frames__drop_last(frames);
+	push(frames, 3, &h);
+	frames__pop(frames, 4, 0);
+	assert_false(frames__is_last(frames));
+	frames__pop(frames, 5, 0);
+	frames__emplace_root(frames, &root, 0);
+	assert_false(frames__is_last(frames));
+	frames__close_all(frames, 6, 0);
+	assert_frames(frames, "root 1-6 inferred-start\n"
+			      "  f 1-5\n"
+			      "    h 3-4\n");
+}
+
 static void test_segments_and_gaps_stand_side_by_side(void **state)
 {
 	struct frames *frames = *state;
@@ -186,6 +298,10 @@ int main(void)
 		TEST(test_push_and_pop),
 		TEST(test_pop_to_cuts_short_what_lies_above),
 		TEST(test_a_late_root_lies_below_everything_before_it),
+		TEST(test_late_roots_of_a_nested_part),
+		TEST(test_parts_without_calls),
+		TEST(test_more_late_roots_than_there_is_room_for),
+		TEST(test_the_last_frame_can_be_dropped),
 		TEST(test_segments_and_gaps_stand_side_by_side),
 		TEST(test_out_of_memory_is_kept),
 		TEST(test_a_million_frames_deep),

@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "fxt_reader.h"
-#include "trace/sink.h"
+#include "sink_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,47 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
-
-#define DATA_SIZE 1000000
-
-struct folder {
-	char path[32];
-	char file[64], old[80];
-	char stderr_file[64];
-	int stderr_fd; /* the real one, while it is redirected */
-};
-
-static int make_folder(void **state)
-{
-	struct folder *folder = calloc(1, sizeof(*folder));
-
-	strcpy(folder->path, "/tmp/test_sink.XXXXXX");
-	assert_non_null(mkdtemp(folder->path));
-	snprintf(folder->file, sizeof(folder->file), "%s/out", folder->path);
-	snprintf(folder->stderr_file, sizeof(folder->stderr_file), "%s/stderr", folder->path);
-	*state = folder;
-	return 0;
-}
-
-static void use_suffix(struct folder *folder, const char *suffix)
-{
-	snprintf(folder->file, sizeof(folder->file), "%s/out%s", folder->path, suffix);
-	snprintf(folder->old, sizeof(folder->old), "%s.old", folder->file);
-}
-
-static int remove_folder(void **state)
-{
-	struct folder *folder = *state;
-
-	unlink(folder->file);
-	unlink(folder->old);
-	unlink(folder->stderr_file);
-	assert_int_equal(rmdir(folder->path), 0);
-	free(folder);
-	return 0;
-}
 
 static void catch_stderr(struct folder *folder)
 {
@@ -86,35 +38,6 @@ static void expect_message(struct folder *folder, const char *what)
 	free(text);
 }
 
-static char *make_data(void)
-{
-	char *data = malloc(DATA_SIZE);
-
-	for (size_t i = 0; i < DATA_SIZE; i++)
-		data[i] = (char)(i * 7 % 251 + i / 5000);
-	return data;
-}
-
-/* What does not shrink, so that compressed files meet limits too. */
-static char *make_noise(void)
-{
-	char *data = malloc(DATA_SIZE);
-	uint32_t state = 1;
-
-	for (size_t i = 0; i < DATA_SIZE; i++) {
-		state = state * 1664525 + 1013904223;
-		data[i] = (char)(state >> 24);
-	}
-	return data;
-}
-
-/* In pieces of odd sizes, so that the buffer's ends fall inside them. */
-static void write_data(struct sink *sink, const char *data)
-{
-	for (size_t at = 0, n = 1; at < DATA_SIZE; at += n, n = n * 3 % 100003 + 1)
-		sink__write(sink, data + at, at + n < DATA_SIZE ? n : DATA_SIZE - at);
-}
-
 static uint64_t write_file(struct folder *folder, const char *data)
 {
 	struct sink *sink = sink__open(folder->file);
@@ -125,16 +48,6 @@ static uint64_t write_file(struct folder *folder, const char *data)
 	assert_int_equal(sink__error(sink), 0);
 	assert_int_equal(sink__close(sink, &bytes), 0);
 	return bytes;
-}
-
-static size_t inflate_file(const char *path, char *out, size_t size)
-{
-	gzFile file = gzopen(path, "r");
-	int n = gzread(file, out, (unsigned int)size);
-
-	assert_false(gzdirect(file));
-	assert_int_equal(gzclose(file), Z_OK);
-	return (size_t)n;
 }
 
 static void test_plain(void **state)
@@ -167,22 +80,6 @@ static void test_gzip(void **state)
 	assert_memory_equal(found, data, DATA_SIZE);
 	free(found);
 	free(data);
-}
-
-static size_t decompress_file(const char *path, char *out, size_t size)
-{
-	ZSTD_DCtx *dctx = ZSTD_createDCtx();
-	size_t len, left = 1;
-	char *packed = read_whole_file(path, &len);
-	ZSTD_inBuffer from = {packed, len, 0};
-	ZSTD_outBuffer to = {out, size, 0};
-
-	while (left && from.pos < from.size)
-		left = ZSTD_decompressStream(dctx, &to, &from);
-	assert_int_equal(left, 0); /* the frame is whole, and its checksum right */
-	ZSTD_freeDCtx(dctx);
-	free(packed);
-	return to.pos;
 }
 
 static void test_zstd(void **state)
@@ -277,7 +174,8 @@ static void expect_failure(struct folder *folder, int err, const char *what)
 	struct sink *sink = sink__open(folder->file);
 
 	assert_non_null(sink);
-	write_data(sink, data);
+	for (int i = 0; i < 100 && !sink__error(sink); i++)
+		write_data(sink, data);
 	assert_int_equal(sink__error(sink), -err);
 	catch_stderr(folder);
 	assert_int_equal(sink__close(sink, NULL), -err);
@@ -346,8 +244,6 @@ static void test_abort_removes_the_file(void **state)
 	sink__abort(NULL);
 	assert_int_equal(access(folder->file, F_OK), -1);
 }
-
-#define FOLDER_TEST(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 int main(void)
 {

@@ -2,9 +2,6 @@
 /* Near transfers in, call trees out. */
 #include "stack_fixture.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 static void test_calls_and_returns(void **state)
 {
 	struct thread *t = *state;
@@ -112,45 +109,6 @@ static void test_jumps_within_a_function(void **state)
 	interrupt(t, MAIN + 0x15);
 	assert_finished(t, "main 10-60 inferred-start inferred-end\n"
 			   "  a 20-50\n");
-}
-
-/* A stub of this program's own. */
-static uint64_t find_plt(struct elf_image *image)
-{
-	for (uint64_t vaddr = 0; vaddr < 1 << 24; vaddr += 16) {
-		const struct function *f = elf_image__function_at(image, vaddr);
-
-		if (f && f->kind == FUNCTION_PLT)
-			return vaddr;
-	}
-	return 0;
-}
-
-static void test_a_plt_stub_becomes_what_it_jumps_to(void **state)
-{
-	struct thread *t = *state;
-	int fd = open("/proc/self/exe", O_RDONLY);
-	struct elf_image *image = elf_image__open(fd, "self");
-	const uint64_t bias = 0x10000000;
-	uint64_t plt, stub;
-
-	close(fd);
-	assert_non_null(image);
-	plt = find_plt(image);
-	assert_int_not_equal(plt, 0);
-	stub = bias + plt;
-	assert_int_equal(
-		code_map__add(t->map, stub, 16, elf_image__offset_of_vaddr(image, plt), image), 0);
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, stub);
-	assert_int_equal(stack__top(t->stack)->kind, FUNCTION_PLT);
-	jump(t, stub + 4, A);
-	assert_on_top(t, "a", 1);
-	ret(t, A + 0x20, MAIN + 0x15);
-	interrupt(t, MAIN + 0x15);
-	assert_finished(t, "main 10-50 inferred-start inferred-end\n"
-			   "  a 20-40\n");
-	elf_image__free(image);
 }
 
 static void test_longjmp_to_a_caller(void **state)
@@ -377,7 +335,6 @@ int main(void)
 		TEST(test_a_call_that_only_reads_the_ip),
 		TEST(test_tail_calls),
 		TEST(test_jumps_within_a_function),
-		TEST(test_a_plt_stub_becomes_what_it_jumps_to),
 		TEST(test_longjmp_to_a_caller),
 		TEST(test_a_return_past_frames),
 		TEST(test_a_return_that_is_a_jump),

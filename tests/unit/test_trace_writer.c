@@ -9,7 +9,6 @@
 #include "decode/branch.h"
 
 static const struct function main_function = {.name = "main", .module = "prog", .vaddr = 0x10};
-static const struct function libc_function = {.name = "write", .module = "libc.so.6"};
 
 /* Instead of user/target's, which needs an ELF file. */
 bool function__source(const struct function *function, struct source_place *place)
@@ -176,53 +175,6 @@ static void test_threads_and_processes_have_names(void **state)
 	reader__free(reader);
 }
 
-static void test_arguments_of_a_call(void **state)
-{
-	struct output *output = *state;
-	const struct read_event *event;
-	struct fxt_reader *reader;
-	struct call *call = add_call(output, 0, 0, 100);
-
-	call->entry_ip = 0x401000;
-	call->call_ip = 0x402000;
-	call->self_insns = 77;
-	call->flags = CALL_INFERRED_START | CALL_INFERRED_END | CALL_BY_JUMP | CALL_CUT_SHORT;
-	reader = write_tree(output);
-	event = &reader->events.v[1];
-	assert_string_equal(event->name, "main");
-	assert_string_equal(event->category, "user");
-	assert_int_equal(event->n_args, 10);
-	assert_int_equal(event__arg(event, "address")->type, 7);
-	assert_int_equal(event__arg(event, "address")->number, 0x401000);
-	assert_string_equal(event__arg(event, "module")->string, "prog");
-	assert_string_equal(event__arg(event, "file")->string, "/src/main.c");
-	assert_int_equal(event__arg(event, "line")->number, 12);
-	assert_int_equal(event__arg(event, "call_ip")->type, 7);
-	assert_int_equal(event__arg(event, "call_ip")->number, 0x402000);
-	assert_int_equal(event__arg(event, "insns")->number, 77);
-	assert_string_equal(event__arg(event, "inferred_start")->string, "true");
-	assert_string_equal(event__arg(event, "inferred_end")->string, "true");
-	assert_string_equal(event__arg(event, "by_jump")->string, "true");
-	assert_string_equal(event__arg(event, "cut_short")->string, "true");
-	reader__free(reader);
-}
-
-static void test_what_is_unknown_is_left_out(void **state)
-{
-	struct output *output = *state;
-	const struct read_event *event;
-	struct fxt_reader *reader;
-
-	add_call(output, 0, 0, 100)->function = &libc_function;
-	reader = write_tree(output);
-	event = &reader->events.v[1];
-	assert_string_equal(event->category, "library");
-	assert_int_equal(event->n_args, 2);
-	assert_string_equal(event__arg(event, "module")->string, "libc.so.6");
-	assert_int_equal(event__arg(event, "insns")->number, 0);
-	reader__free(reader);
-}
-
 static void test_names_and_categories_of_kinds(void **state)
 {
 	static const struct {
@@ -294,8 +246,6 @@ int main(void)
 		OUTPUT_TEST(test_times_before_the_base),
 		OUTPUT_TEST(test_times_that_run_backwards),
 		OUTPUT_TEST(test_threads_and_processes_have_names),
-		OUTPUT_TEST(test_arguments_of_a_call),
-		OUTPUT_TEST(test_what_is_unknown_is_left_out),
 		OUTPUT_TEST(test_names_and_categories_of_kinds),
 		cmocka_unit_test(test_unknown_suffix),
 		OUTPUT_TEST(test_abort_removes_the_file),

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "util/huge_pages.h"
+
 int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
 {
 	uint64_t info[PT_INFO_COUNT];
@@ -119,7 +121,7 @@ int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t
 		aux.cpu = 0;
 	aux.pid = aux.tid ? process_of(r->rec, aux.tid) : 0;
 	aux.size = *size;
-	aux.data = malloc(*size ? *size : 1);
+	aux.data = huge_pages__alloc(*size);
 	if (!aux.data)
 		return -ENOMEM;
 	memcpy(aux.data, data, *size);

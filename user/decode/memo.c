@@ -16,33 +16,6 @@
 /* While a run is noted: the time that the walk of a packet began with. */
 #define BEFORE UINT64_MAX
 
-/* Small, so that what happens often stays in the cache: what it has lies behind it, without gaps.
- */
-struct memo_effects {
-	uint8_t n_needs;    /* uint64_t: where pending returns must lead, the last call's first */
-	uint8_t n_drops;    /* 1: one that is pending is taken away without being used */
-	uint8_t n_pushes;   /* struct block_site *: calls that are pending behind it */
-	uint8_t n_events;   /* struct branch, but for time_ns: `packet` is its place in run.times */
-	uint8_t most_calls; /* of its own that were pending at once */
-	uint8_t pad[3];
-	uint64_t behind[];
-};
-
-static uint64_t *needs_of(const struct memo_effects *effects)
-{
-	return (uint64_t *)effects->behind;
-}
-
-static struct block_site **pushes_of(const struct memo_effects *effects)
-{
-	return (struct block_site **)(needs_of(effects) + effects->n_needs);
-}
-
-static struct branch *events_of(const struct memo_effects *effects)
-{
-	return (struct branch *)(pushes_of(effects) + effects->n_pushes);
-}
-
 struct memo_arena {
 	struct memo_arena *before;
 	size_t used;
@@ -120,50 +93,6 @@ static void *alloc(struct memo *memo, size_t size)
 	return at;
 }
 
-static bool can_replay(const struct walker *w, const struct memo_effects *effects)
-{
-	unsigned int pending = w->top - w->floor;
-
-	/* Too many calls would push out the oldest. */
-	if (pending < effects->n_needs || pending + effects->most_calls > RETURN_DEPTH)
-		return false;
-	for (unsigned int i = 0; i < effects->n_needs; i++)
-		if (w->returns[(w->top - 1 - i) % RETURN_DEPTH]->ret_ip != needs_of(effects)[i])
-			return false;
-	return true;
-}
-
-bool memo__replay(struct walker *w, const struct memo_entry *entry, const struct memo_run *run)
-{
-	const struct memo_effects *effects = entry->effects;
-	struct outbox *out = w->out;
-	const struct branch *noted = events_of(effects);
-	struct branch *events;
-
-	if (!can_replay(w, effects))
-		return false;
-	while (UNLIKELY(out->cap - out->n < effects->n_events))
-		if (!outbox__grow(out))
-			return false;
-	events = &out->v[out->n];
-	for (unsigned int i = 0; i < effects->n_events; i++) {
-		events[i] = noted[i];
-		events[i].time_ns = run->times[noted[i].packet];
-	}
-	if (effects->n_events) {
-		events[0].n_insns += (uint32_t)w->counts;
-		events[0].n_branches += (uint32_t)(w->counts >> 32);
-		w->counts = 0;
-	}
-	out->n += effects->n_events;
-	w->top -= effects->n_needs;
-	if (effects->n_drops && w->top != w->floor)
-		w->top--;
-	for (unsigned int i = 0; i < effects->n_pushes; i++)
-		w->returns[w->top++ % RETURN_DEPTH] = pushes_of(effects)[i];
-	return true;
-}
-
 void memo__start(struct walker *w, struct memo_note *note, uint64_t run)
 {
 	*note = (struct memo_note){.block = w->block,
@@ -231,7 +160,7 @@ static bool count_calls(const struct walker *w, const struct memo_note *note,
 	return e->most_calls <= MAX_CALLS;
 }
 
-static struct memo_effects *effects_of(struct walker *w, const struct memo_note *note)
+static struct memo_effects *note_effects(struct walker *w, const struct memo_note *note)
 {
 	struct memo_effects e = {.n_events = (uint8_t)(w->out->n - note->n_out)}, *effects;
 	uint64_t needs[MAX_CALLS];
@@ -243,10 +172,11 @@ static struct memo_effects *effects_of(struct walker *w, const struct memo_note 
 	if (!effects)
 		return NULL;
 	*effects = e;
-	memcpy(needs_of(effects), needs, e.n_needs * sizeof(needs[0]));
+	memcpy(memo_effects__needs(effects), needs, e.n_needs * sizeof(needs[0]));
 	for (unsigned int i = 0; i < e.n_pushes; i++)
-		pushes_of(effects)[i] = w->returns[(w->top - e.n_pushes + i) % RETURN_DEPTH];
-	memcpy(events_of(effects), &w->out->v[note->n_out], events_size);
+		memo_effects__pushes(effects)[i] =
+			w->returns[(w->top - e.n_pushes + i) % RETURN_DEPTH];
+	memcpy(memo_effects__events(effects), &w->out->v[note->n_out], events_size);
 	return effects;
 }
 
@@ -259,7 +189,7 @@ static void fill(struct walker *w, const struct memo_note *note, struct memo_ent
 	unsigned int tip = tip_header(note->run);
 
 	if (n)
-		effects = n <= MAX_EVENTS ? effects_of(w, note) : NULL;
+		effects = n <= MAX_EVENTS ? note_effects(w, note) : NULL;
 	if (n && !effects)
 		return;
 	*entry = (struct memo_entry){.block = note->block,

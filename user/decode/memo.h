@@ -12,11 +12,38 @@
 #include <stdint.h>
 
 #include "decode/blocks.h"
+#include "decode/branch.h"
 
 #define MEMO_BITS 16
 
 struct walker;
-struct memo_effects;
+
+/* Small, so that what happens often stays in the cache: what it has lies behind it, without gaps.
+ */
+struct memo_effects {
+	uint8_t n_needs;    /* uint64_t: where pending returns must lead, the last call's first */
+	uint8_t n_drops;    /* 1: one that is pending is taken away without being used */
+	uint8_t n_pushes;   /* struct block_site *: calls that are pending behind it */
+	uint8_t n_events;   /* struct branch, but for time_ns: `packet` is its place in run.times */
+	uint8_t most_calls; /* of its own that were pending at once */
+	uint8_t pad[3];
+	uint64_t behind[];
+};
+
+static inline uint64_t *memo_effects__needs(const struct memo_effects *effects)
+{
+	return (uint64_t *)effects->behind;
+}
+
+static inline struct block_site **memo_effects__pushes(const struct memo_effects *effects)
+{
+	return (struct block_site **)(memo_effects__needs(effects) + effects->n_needs);
+}
+
+static inline struct branch *memo_effects__events(const struct memo_effects *effects)
+{
+	return (struct branch *)(memo_effects__pushes(effects) + effects->n_pushes);
+}
 
 struct memo_entry {
 	struct block *block;
@@ -60,8 +87,12 @@ static inline struct memo_entry *memo__slot(struct memo_entry *entries, const st
 	return &entries[(hash ^ (uintptr_t)block >> 4) & ((1u << MEMO_BITS) - 1)];
 }
 
-/* The entry's effects happen again. False: here they cannot, and nothing has. */
-bool memo__replay(struct walker *w, const struct memo_entry *entry, const struct memo_run *run);
+/* The other place where a run may be. */
+static inline struct memo_entry *memo__second(struct memo_entry *entries,
+					      const struct memo_entry *first)
+{
+	return &entries[(first - entries) ^ 1];
+}
 
 struct memo_note {
 	struct block *block;

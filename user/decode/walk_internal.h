@@ -95,6 +95,16 @@ bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip);
 /* A packet tells of branches. False where nothing is known of where they are. */
 bool walker__wake(struct walker *w);
 
+/* walk.c */
+
+/* The packet at `at`, whatever it is. Where the next one is. */
+const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at);
+/* Empties the outbox. 0, or what stopped it. */
+int walker__flush(struct walker *w);
+
+/* walk_runs.c: all packets from `at` up to `to`. 0, or what stopped it. */
+int walker__on_packets(struct walker *w, const uint8_t *at, const uint8_t *to);
+
 /* walk_branches.c */
 
 /* n bits, the oldest in bit 63. */

@@ -26,6 +26,7 @@ enum call_flags {
 	CALL_INFERRED_END = 1 << 1,   /* was still running when it ended */
 	CALL_BY_JUMP = 1 << 2,	      /* entered by a tail call: the frame before it is gone */
 	CALL_CUT_SHORT = 1 << 3,      /* left without a return (longjmp, exception, sigreturn) */
+	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
 };
 
 /* One activation: one slice. */

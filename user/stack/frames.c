@@ -4,101 +4,173 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "stack/frames_internal.h"
+#include "util/huge_pages.h"
+
+/* An index of 32 bits for each, with the roots, and one that stands for none. */
+#define MAX_CALLS ((size_t)1 << 31)
+
 void frames__init(struct frames *frames)
 {
-	*frames = (struct frames){.top = FRAME_NONE, .sentinel = FRAME_NONE};
+	*frames = (struct frames){.part = PART_NONE, .calls.n = FRAMES_ROOM};
 }
 
 void frames__fini(struct frames *frames)
 {
-	VEC_FINI(&frames->nodes);
+	VEC_FINI(&frames->calls);
+	VEC_FINI(&frames->open);
+	VEC_FINI(&frames->parts);
+	VEC_FINI(&frames->roots);
 }
 
-/* The index of a new node, or FRAME_NONE. Pointers to nodes are no good after it. */
-static uint32_t add_node(struct frames *frames, uint32_t parent, bool is_sentinel)
+static struct part *running_part(const struct frames *frames)
 {
-	struct frame *frame = frames->nodes.n < FRAME_NONE - 1 ? VEC_PUSH(&frames->nodes) : NULL;
+	return frames->part == PART_NONE ? NULL : &frames->parts.v[frames->part];
+}
 
-	if (!frame) {
+int frames__grow(struct frames *frames)
+{
+	size_t cap = frames->calls.cap ? 2 * frames->calls.cap : 2 * FRAMES_ROOM;
+	struct call *bigger =
+		cap <= MAX_CALLS ? realloc(frames->calls.v, cap * sizeof(*bigger)) : NULL;
+
+	if (!bigger)
+		return -ENOMEM;
+	frames->calls.v = bigger;
+	frames->calls.cap = cap;
+	huge_pages__use(bigger);
+	return 0;
+}
+
+static uint32_t n_calls(const struct frames *frames)
+{
+	return (uint32_t)(frames->calls.n - FRAMES_ROOM);
+}
+
+static struct call *place(const struct frames *frames, uint32_t index)
+{
+	return &frames->calls.v[FRAMES_ROOM + index];
+}
+
+/* The index of a new place, whose call is not written before it has ended. False: no memory. */
+static bool add_place(struct frames *frames, uint32_t *index)
+{
+	if (frames->calls.n >= frames->calls.cap && frames__grow(frames)) {
 		frames->failed = true;
-		return FRAME_NONE;
+		return false;
 	}
-	*frame = (struct frame){.parent = parent, .is_sentinel = is_sentinel};
-	return (uint32_t)(frames->nodes.n - 1);
+	*index = n_calls(frames);
+	frames->calls.n++;
+	return true;
+}
+
+static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
+{
+	struct part *part = frames->parts.n < PART_NONE ? VEC_PUSH(&frames->parts) : NULL;
+
+	if (!part) {
+		frames->failed = true;
+		return;
+	}
+	*part = (struct part){.start_ns = time_ns,
+			      .outer = outer,
+			      .n_below = (uint32_t)frames->open.n,
+			      .first = n_calls(frames),
+			      .depth = (uint32_t)frames->open.n - frames->n_roots,
+			      .last_root = ROOT_NONE};
+	frames->part = (uint32_t)(frames->parts.n - 1);
+}
+
+static void end_part(struct frames *frames, struct part *part)
+{
+	part->end = n_calls(frames);
+	frames->n_roots -= part->n_roots;
+	frames->part = part->outer;
+}
+
+void frames__end_segment(struct frames *frames)
+{
+	struct part *part;
+
+	while ((part = running_part(frames)))
+		end_part(frames, part);
 }
 
 void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 {
-	frames->sentinel = add_node(frames, FRAME_NONE, true);
-	frames->top = frames->sentinel;
-	if (frames->sentinel != FRAME_NONE)
-		frames->nodes.v[frames->sentinel].call.start_ns = time_ns;
+	frames__end_segment(frames);
+	begin_part(frames, time_ns, PART_NONE);
 	frames->start_ns = time_ns;
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
 {
-	uint32_t index = add_node(frames, frames->top, true);
-
-	if (index == FRAME_NONE)
-		return;
-	frames->nodes.v[index].call.start_ns = time_ns;
-	frames->sentinel = frames->top = index;
+	begin_part(frames, time_ns, frames->part);
 }
 
-static struct frame *at(const struct frames *frames, uint32_t index)
+static size_t n_below(const struct frames *frames)
 {
-	if (index == FRAME_NONE || frames->nodes.v[index].is_sentinel)
-		return NULL;
-	return &frames->nodes.v[index];
+	const struct part *part = running_part(frames);
+
+	return part ? part->n_below : 0;
 }
 
 struct frame *frames__top(const struct frames *frames)
 {
-	return at(frames, frames->top);
+	size_t n = frames->open.n;
+
+	return n > n_below(frames) ? &frames->open.v[n - 1] : NULL;
 }
 
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
 {
-	uint32_t index = frame->parent;
+	size_t index = (size_t)(frame - frames->open.v);
 
-	while (index != FRAME_NONE && frames->nodes.v[index].is_sentinel)
-		index = frames->nodes.v[index].parent;
-	return at(frames, index);
+	return index ? &frames->open.v[index - 1] : NULL;
 }
 
 struct frame *frames__below(const struct frames *frames)
 {
-	if (frames->top == FRAME_NONE || frames__top(frames))
-		return NULL;
-	return frames__parent(frames, &frames->nodes.v[frames->top]);
+	size_t n = frames->open.n;
+
+	return n && n == n_below(frames) ? &frames->open.v[n - 1] : NULL;
 }
 
-/* A nested part without frames is over. False where the top is the segment's sentinel. */
+bool frames__is_last(const struct frames *frames)
+{
+	const struct frame *top = frames__top(frames);
+
+	return top && !top->is_root && top->index == n_calls(frames) - 1;
+}
+
+/* A nested part without frames is over. False where it is the segment that has none. */
 static bool join(struct frames *frames)
 {
-	uint32_t index =
-		frames->top == FRAME_NONE ? FRAME_NONE : frames->nodes.v[frames->top].parent;
+	struct part *part = running_part(frames);
 
-	if (index == FRAME_NONE)
+	if (!part || part->outer == PART_NONE)
 		return false;
-	frames->top = index;
-	while (!frames->nodes.v[index].is_sentinel)
-		index = frames->nodes.v[index].parent;
-	frames->sentinel = index;
+	end_part(frames, part);
 	return true;
 }
 
 struct frame *frames__push(struct frames *frames, const struct call *call)
 {
-	uint32_t index = add_node(frames, frames->top, false);
+	struct frame *frame = VEC_PUSH(&frames->open);
 
-	if (index == FRAME_NONE)
+	if (!frame) {
+		frames->failed = true;
 		return NULL;
-	frames->nodes.v[index].call = *call;
-	frames->top = index;
+	}
+	*frame = (struct frame){.call = *call};
+	/* What is not known yet is how many roots there will be below it. */
+	frame->call.depth = (uint32_t)frames->open.n - 1 - frames->n_roots;
+	if (!add_place(frames, &frame->index)) {
+		frames->open.n--;
+		return NULL;
+	}
 	frames->level++;
-	return &frames->nodes.v[index];
+	return frame;
 }
 
 void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
@@ -109,19 +181,30 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 		return;
 	top->call.end_ns = time_ns;
 	top->call.flags |= flags;
-	frames->top = top->parent;
+	if (top->is_root)
+		frames->roots.v[top->index].call = top->call;
+	else
+		*place(frames, top->index) = top->call;
+	frames->open.n--;
 	frames->level--;
+}
+
+void frames__drop_last(struct frames *frames)
+{
+	frames->open.n--;
+	frames->level--;
+	frames->calls.n--;
 }
 
 void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		       uint8_t flags)
 {
-	uint32_t index = (uint32_t)(frame - frames->nodes.v);
+	size_t n = (size_t)(frame - frames->open.v) + 1;
 
 	do {
-		while (frames->top != index && frames__top(frames))
+		while (frames->open.n > n && frames__top(frames))
 			frames__pop(frames, time_ns, flags);
-	} while (frames->top != index && join(frames));
+	} while (n <= n_below(frames) && join(frames));
 }
 
 void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns)
@@ -137,144 +220,50 @@ void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 	} while (join(frames));
 }
 
+/* Aside, as the part's outermost frame. */
+static struct root *add_root(struct frames *frames, struct part *part)
+{
+	struct root *root = VEC_PUSH(&frames->roots);
+
+	if (!root)
+		return NULL;
+	*root = (struct root){.before = part->last_root};
+	part->last_root = (uint32_t)(frames->roots.n - 1);
+	part->n_roots++;
+	frames->n_roots++;
+	return root;
+}
+
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip)
 {
-	uint32_t index = frames->sentinel;
-	uint32_t parent = index == FRAME_NONE ? FRAME_NONE : frames->nodes.v[index].parent;
-	uint32_t below = add_node(frames, parent, true);
-	uint64_t start_ns;
-	struct frame *root;
+	struct part *part = running_part(frames);
+	struct frame *frame = part ? VEC_PUSH(&frames->open) : NULL;
 
-	if (index == FRAME_NONE || below == FRAME_NONE)
+	if (!frame || !add_root(frames, part)) {
+		frames->failed = true;
 		return NULL;
-	root = &frames->nodes.v[index];
-	start_ns = root->call.start_ns;
-	frames->nodes.v[below].call.start_ns = start_ns;
+	}
 	/* In a nested part it is one more on the frame below. */
-	frames->level += parent != FRAME_NONE;
-	*root = (struct frame){
-		.parent = below,
-		.call = {.start_ns = start_ns,
+	frames->level += part->outer != PART_NONE;
+	*frame = (struct frame){
+		.is_root = true,
+		.index = part->last_root,
+		.call = {.start_ns = part->start_ns,
 			 .entry_ip = ip,
 			 .function = function,
 			 .flags = CALL_INFERRED_START},
 	};
-	frames->sentinel = below;
-	frames->top = index;
-	return root;
+	return frame;
 }
 
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
 {
-	uint32_t index = add_node(frames, FRAME_NONE, false);
+	uint32_t index;
 
-	if (index == FRAME_NONE)
+	frames__end_segment(frames);
+	if (!add_place(frames, &index))
 		return;
-	frames->nodes.v[index].call = (struct call){
+	*place(frames, index) = (struct call){
 		.start_ns = start_ns, .end_ns = end_ns, .kind = CALL_GAP, .reason = reason};
-}
-
-/* Children of each node, in the order of their creation, which is that of time. */
-struct links {
-	uint32_t *first, *last, *next;
-	uint32_t first_root, last_root;
-};
-
-static void append(struct links *links, uint32_t *first, uint32_t *last, uint32_t index)
-{
-	if (*first == FRAME_NONE)
-		*first = index;
-	else
-		links->next[*last] = index;
-	*last = index;
-}
-
-/*
- * A sentinel stands for its segment among the roots, a nested one for its part among the children
- * of the frame it stands on: their nodes hang below it, and it is itself left out of the tree.
- */
-static void link_all(const struct frames *frames, struct links *links)
-{
-	links->first_root = links->last_root = FRAME_NONE;
-	for (uint32_t i = 0; i < frames->nodes.n; i++)
-		links->first[i] = links->last[i] = links->next[i] = FRAME_NONE;
-	for (uint32_t i = 0; i < frames->nodes.n; i++) {
-		uint32_t parent = frames->nodes.v[i].parent;
-
-		if (parent == FRAME_NONE)
-			append(links, &links->first_root, &links->last_root, i);
-		else
-			append(links, &links->first[parent], &links->last[parent], i);
-	}
-}
-
-struct waiting {
-	uint32_t node, parent, depth;
-};
-
-struct walk {
-	const struct frames *frames;
-	const struct links *links;
-	struct call_tree *tree;
-	VEC(struct waiting) todo;
-};
-
-static int defer(struct walk *w, uint32_t node, uint32_t parent, uint32_t depth)
-{
-	struct waiting *item;
-
-	if (node == FRAME_NONE)
-		return 0;
-	item = VEC_PUSH(&w->todo);
-	if (!item)
-		return -ENOMEM;
-	*item = (struct waiting){node, parent, depth};
-	return 0;
-}
-
-/* Depth first without recursion: a node's next sibling waits while its children are walked. */
-static int walk_all(struct walk *w)
-{
-	int err = defer(w, w->links->first_root, CALL_NO_PARENT, 0);
-
-	while (!err && w->todo.n) {
-		struct waiting item = w->todo.v[--w->todo.n];
-		const struct frame *frame = &w->frames->nodes.v[item.node];
-		struct call *call;
-
-		err = defer(w, w->links->next[item.node], item.parent, item.depth);
-		if (err)
-			break;
-		if (frame->is_sentinel) {
-			err = defer(w, w->links->first[item.node], item.parent, item.depth);
-			continue;
-		}
-		call = VEC_PUSH(&w->tree->calls);
-		if (!call)
-			return -ENOMEM;
-		*call = frame->call;
-		call->parent = item.parent;
-		call->depth = item.depth;
-		err = defer(w, w->links->first[item.node], (uint32_t)(w->tree->calls.n - 1),
-			    item.depth + 1);
-	}
-	return err;
-}
-
-int frames__finish(struct frames *frames, struct call_tree *tree)
-{
-	size_t n = frames->nodes.n ? frames->nodes.n : 1;
-	uint32_t *memory = frames->failed ? NULL : malloc(3 * n * sizeof(*memory));
-	struct links links = {memory, memory + n, memory + 2 * n, 0, 0};
-	struct walk walk = {.frames = frames, .links = &links, .tree = tree};
-	int err;
-
-	if (!memory)
-		return -ENOMEM;
-	link_all(frames, &links);
-	err = walk_all(&walk);
-	VEC_FINI(&walk.todo);
-	free(memory);
-	return err;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames of one thread, as nodes linked to their parents under a root sentinel. Nothing is
- * ever moved: a caller discovered late takes the sentinel's place, under everything seen before,
- * and a new sentinel goes below it. Within a segment there may be parts whose callers are found in
- * the same way: a nested sentinel stands on the frame that the part is to come back to.
+ * The frames of one thread. Those that run stand on a stack; a frame that has ended is a call, in
+ * the place that it was given when it began: so calls lie in pre-order, and stay where they are. A
+ * caller discovered late belongs under everything seen before: it waits aside, and is put in its
+ * place when the tree is finished. Within a segment there may be parts whose callers are found in
+ * the same way; such a nested part stands on the frame that it is to come back to.
  */
 #ifndef MTBPF_STACK_FRAMES_H
 #define MTBPF_STACK_FRAMES_H
@@ -14,21 +15,42 @@
 #include "stack/call_tree.h"
 #include "util/vec.h"
 
-#define FRAME_NONE UINT32_MAX
+#define PART_NONE UINT32_MAX
 
+/* One that runs. */
 struct frame {
-	struct call call; /* call.parent is not used before frames__finish() */
-	uint32_t parent;  /* FRAME_NONE for a sentinel */
-	bool is_sentinel;
+	struct call call;   /* call.parent, call.depth: not before frames__finish() */
 	uint64_t return_ip; /* where its RET will go; 0: not known */
 	uint64_t resume_ip; /* signal and kernel frames: where the interrupted code goes on */
+	uint32_t index;	    /* its place among the calls, or among the roots */
+	bool is_root;	    /* discovered late */
+};
+
+/* A segment, or a nested part of one. */
+struct part {
+	uint64_t start_ns;
+	uint32_t outer;	     /* the part that it is nested in, or PART_NONE */
+	uint32_t n_below;    /* frames that ran when it began */
+	uint32_t depth;	     /* of its first frame, as in its call.depth */
+	uint32_t first, end; /* its calls, with those of the parts in it */
+	uint32_t n_roots;
+	uint32_t last_root; /* of its roots; the one before is in root.before */
+};
+
+/* Found after everything that it called. */
+struct root {
+	struct call call;
+	uint32_t before; /* the part's root that was found before it: the one it called */
 };
 
 struct frames {
-	VEC(struct frame) nodes;
-	uint32_t top; /* the running frame, or the sentinel of an empty segment */
-	uint32_t sentinel;
-	uint64_t start_ns; /* of the segment; a nested part's is its sentinel's */
+	VEC(struct call) calls; /* behind room for the roots */
+	VEC(struct frame) open;
+	VEC(struct part) parts; /* in the order of their first calls */
+	VEC(struct root) roots;
+	uint32_t part;	   /* the one that runs, or PART_NONE */
+	uint32_t n_roots;  /* of the parts that run */
+	uint64_t start_ns; /* of the segment; a nested part has its own */
 	long level;	   /* pushes less pops */
 	bool failed;	   /* out of memory: nothing more is added */
 };
@@ -36,7 +58,7 @@ struct frames {
 void frames__init(struct frames *frames);
 void frames__fini(struct frames *frames);
 
-/* A new segment: a sentinel of its own, no frames. What was open must have been closed. */
+/* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
 
 /* A part of the segment, on the running frame, that begins without frames. */
@@ -44,15 +66,22 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns);
 /* Where a nested part has no frames: the one it stands on. Else NULL. */
 struct frame *frames__below(const struct frames *frames);
 
-/* The running frame, or NULL where the segment has none yet. */
+/* The running frame, or NULL where the segment, or the part, has none. */
 struct frame *frames__top(const struct frames *frames);
 /* Its caller, or the frame that its nested part stands on; or NULL. */
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame);
+/* The running frame is the latest of all calls, and has called nothing. */
+bool frames__is_last(const struct frames *frames);
 
-/* Enters a frame: `call`'s start, function, kind and flags are the caller's to fill. */
+/*
+ * Enters a frame: `call`'s start, function, kind and flags are the caller's to fill. Pointers to
+ * frames are no good after it.
+ */
 struct frame *frames__push(struct frames *frames, const struct call *call);
 /* The top frame ends. */
 void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags);
+/* The top frame, which is the last, has never been. */
+void frames__drop_last(struct frames *frames);
 /* Frames end with these flags, and nested parts, until `frame` is the top. */
 void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		       uint8_t flags);
@@ -71,7 +100,7 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 /* A slice beside all segments, for a gap. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
 
-/* Writes all frames into the tree in pre-order. 0 or -ENOMEM. */
+/* Hands all calls over to the tree, in pre-order. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);
 
 #endif

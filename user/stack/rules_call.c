@@ -91,13 +91,13 @@ void stack__on_return(struct stack *s, const struct branch *b)
 
 	if (!top)
 		return;
-	function = stack__function_at(s, b->to, &is_entry);
 	frame = find_return(s, b->to);
 	if (frame) {
 		frames__pop_to(&s->frames, frame, b->time_ns);
 		frames__pop(&s->frames, b->time_ns, 0);
 		return;
 	}
+	function = stack__function_at(s, b->to, &is_entry);
 	if (is_uretprobe(function)) {
 		stack__replace_top(s, b, function);
 		return;
@@ -130,6 +130,8 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 		/* The stub's frame becomes the function's: the caller called that. */
 		top->call.function = function;
 		top->call.entry_ip = b->to;
+		top->call.flags &= (uint8_t)~CALL_INSIDE;
+		top->call.flags |= is_entry ? 0 : CALL_INSIDE;
 		return;
 	}
 	/* Into the middle of a caller: longjmp. */

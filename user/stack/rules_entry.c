@@ -158,8 +158,11 @@ void stack__resume_in_kernel(struct stack *s, const struct branch *b)
 bool stack__is_return_thunk(const struct function *function, uint64_t ip)
 {
 	static const char suffix[] = "return_thunk";
-	size_t len = function ? strlen(function->name) : 0;
+	size_t len;
 
-	return len >= sizeof(suffix) - 1 && address__is_kernel(ip) &&
+	if (!function || !address__is_kernel(ip))
+		return false;
+	len = strlen(function->name);
+	return len >= sizeof(suffix) - 1 &&
 	       !strcmp(function->name + len - (sizeof(suffix) - 1), suffix);
 }

@@ -15,6 +15,7 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 	if (!s)
 		return NULL;
 	frames__init(&s->frames);
+	function_cache__init(&s->functions, map);
 	s->map = map;
 	s->pid = pid;
 	s->tid = tid;
@@ -32,13 +33,7 @@ void stack__free(struct stack *s)
 
 const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry)
 {
-	struct code_place place;
-
-	*is_entry = false;
-	if (!code_map__find(s->map, ip, &place))
-		return NULL;
-	*is_entry = place.entry == ip;
-	return place.function;
+	return function_cache__find(&s->functions, ip, is_entry);
 }
 
 void stack__push(struct stack *s, const struct branch *b, const struct function *function,
@@ -50,8 +45,12 @@ void stack__push(struct stack *s, const struct branch *b, const struct function 
 			    .function = function,
 			    .kind = kind,
 			    .flags = flags};
-	struct frame *frame = frames__push(&s->frames, &call);
+	struct frame *frame;
+	bool is_entry;
 
+	if (function && function_cache__find(&s->functions, b->to, &is_entry) && !is_entry)
+		call.flags |= CALL_INSIDE;
+	frame = frames__push(&s->frames, &call);
 	if (frame)
 		frame->return_ip = return_ip;
 }
@@ -202,11 +201,9 @@ static void drop_empty_end(struct stack *s)
 {
 	struct frame *top = frames__top(&s->frames);
 
-	if (!s->outside || !top || top->call.kind != CALL_UNTRACED ||
-	    top->call.start_ns != s->last_ns || s->frames.top != s->frames.nodes.n - 1)
-		return;
-	frames__pop(&s->frames, s->last_ns, 0);
-	s->frames.nodes.n--;
+	if (s->outside && frames__is_last(&s->frames) && top->call.kind == CALL_UNTRACED &&
+	    top->call.start_ns == s->last_ns)
+		frames__drop_last(&s->frames);
 }
 
 int stack__finish(struct stack *s, struct call_tree *tree)

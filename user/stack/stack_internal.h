@@ -8,10 +8,12 @@
 
 #include "decode/branch.h"
 #include "stack/frames.h"
+#include "stack/function_cache.h"
 #include "stack/stack.h"
 
 struct stack {
 	struct frames frames;
+	struct function_cache functions;
 	struct code_map *map;
 	pid_t pid, tid;
 	char comm[16];

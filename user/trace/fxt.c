@@ -22,6 +22,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written a
 #define MAX_THREADS 255
 /* Time, end time, and two words for each argument. */
 #define MAX_WORDS (1 + 2 + 2 * FXT_MAX_ARGS)
+/* Category, name, and two for each argument. */
+#define MAX_STRINGS (2 + 2 * FXT_MAX_ARGS)
 
 enum record_type {
 	RECORD_INITIALIZATION = 1,
@@ -76,9 +78,14 @@ static void put_word(struct record *record, uint64_t word)
 	record->words[record->n++] = word;
 }
 
+static uint64_t header(enum record_type type, const struct record *record)
+{
+	return record->words[0] | (uint64_t)type | (uint64_t)record->n << 4;
+}
+
 static void write_record(struct fxt *fxt, enum record_type type, struct record *record)
 {
-	record->words[0] |= (uint64_t)type | (uint64_t)record->n << 4;
+	record->words[0] = header(type, record);
 	sink__write(fxt->sink, record->words, record->n * sizeof(uint64_t));
 }
 
@@ -122,6 +129,12 @@ static void write_string(struct fxt *fxt, unsigned int index, const char *text, 
 	sink__write(fxt->sink, &head, sizeof(head));
 	sink__write(fxt->sink, text, len);
 	sink__write(fxt->sink, padding, (words - 1) * sizeof(uint64_t) - len);
+}
+
+/* Before the first string of a record: all of them must mean something when it is read. */
+static void begin_strings(struct fxt *fxt)
+{
+	string_table__make_room(fxt->strings, MAX_STRINGS);
 }
 
 /*
@@ -230,6 +243,7 @@ void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name)
 {
 	struct record record = {0};
 
+	begin_strings(fxt);
 	put_object(fxt, &record, OBJECT_PROCESS, pid, name);
 	write_record(fxt, RECORD_KERNEL_OBJECT, &record);
 }
@@ -242,6 +256,7 @@ void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name)
 {
 	struct record record = {0};
 
+	begin_strings(fxt);
 	put_object(fxt, &record, OBJECT_THREAD, tid, name);
 	record.words[0] |= (uint64_t)1 << 40;
 	put_long_arg(&record, ARG_KOID, string_ref(fxt, "process"), (uint32_t)pid);
@@ -258,6 +273,7 @@ static void put_event(struct fxt *fxt, struct record *record, enum event_type ty
 	unsigned int n_args = event->n_args < FXT_MAX_ARGS ? event->n_args : FXT_MAX_ARGS;
 	uint64_t head = (uint64_t)type << 16 | (uint64_t)n_args << 20;
 
+	begin_strings(fxt);
 	head |= thread_ref(fxt, event->pid, event->tid) << 24;
 	head |= string_ref(fxt, event->category) << 32;
 	head |= string_ref(fxt, event->name) << 48;
@@ -265,6 +281,72 @@ static void put_event(struct fxt *fxt, struct record *record, enum event_type ty
 	put_word(record, event->time_ns);
 	for (unsigned int i = 0; i < n_args; i++)
 		put_arg(fxt, record, &event->args[i]);
+}
+
+/* Values of 32 bits, which lie in the upper half of their word, as long as they are no more. */
+static bool is_short(const struct fxt_arg *arg)
+{
+	return arg->kind == FXT_STRING || (arg->kind == FXT_UINT && arg->number <= UINT32_MAX);
+}
+
+static bool note_number(struct fxt_template *template, const struct fxt_arg *arg, unsigned int word)
+{
+	unsigned int i = template->n_numbers++;
+
+	if (i == FXT_TEMPLATE_NUMBERS)
+		return false;
+	template->at[i] = (uint8_t)word;
+	template->shift[i] = is_short(arg) ? 32 : 0;
+	return true;
+}
+
+bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
+			const struct fxt_event *event)
+{
+	const uint64_t thread = (uint64_t)0xff << 24;
+	struct record record = {0};
+	unsigned int word = 1; /* the last one so far: the time */
+
+	*template = (struct fxt_template){0};
+	put_event(fxt, &record, EVENT_BEGIN, event);
+	if (record.n > FXT_TEMPLATE_WORDS)
+		return false;
+	record.words[0] = header(RECORD_EVENT, &record) & ~thread;
+	memcpy(template->words, record.words, record.n * sizeof(uint64_t));
+	for (unsigned int i = 0; i < event->n_args; i++) {
+		const struct fxt_arg *arg = &event->args[i];
+
+		word += is_short(arg) ? 1 : 2;
+		if (!arg->varies)
+			continue;
+		if (!note_number(template, arg, word))
+			return false;
+		template->words[word] &= is_short(arg) ? UINT32_MAX : 0;
+	}
+	template->generation = string_table__generation(fxt->strings);
+	template->n_words = (uint8_t)record.n;
+	return true;
+}
+
+bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template)
+{
+	return template->n_words && template->generation == string_table__generation(fxt->strings);
+}
+
+void fxt__begin_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
+		     uint64_t time_ns, const uint64_t *numbers)
+{
+	uint64_t thread = thread_ref(fxt, pid, tid) << 24;
+	uint64_t *words = sink__room(fxt->sink, sizeof(template->words));
+
+	if (!words)
+		return;
+	memcpy(words, template->words, sizeof(template->words));
+	words[0] |= thread;
+	words[1] = time_ns;
+	for (unsigned int i = 0; i < template->n_numbers; i++)
+		words[template->at[i]] |= numbers[i] << template->shift[i];
+	sink__use_room(fxt->sink, template->n_words * sizeof(uint64_t));
 }
 
 static void write_event(struct fxt *fxt, enum event_type type, const struct fxt_event *event)
@@ -292,9 +374,14 @@ void fxt__begin(struct fxt *fxt, const struct fxt_event *event)
  */
 void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns)
 {
-	struct fxt_event event = {.time_ns = time_ns, .pid = pid, .tid = tid};
+	uint64_t thread = thread_ref(fxt, pid, tid);
+	uint64_t *words = sink__room(fxt->sink, 2 * sizeof(uint64_t));
 
-	write_event(fxt, EVENT_END, &event);
+	if (!words)
+		return;
+	words[0] = (uint64_t)RECORD_EVENT | 2 << 4 | (uint64_t)EVENT_END << 16 | thread << 24;
+	words[1] = time_ns;
+	sink__use_room(fxt->sink, 2 * sizeof(uint64_t));
 }
 
 void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns)

@@ -6,6 +6,7 @@
 #ifndef MTBPF_TRACE_FXT_H
 #define MTBPF_TRACE_FXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,6 +14,10 @@
 
 /* A record counts its arguments in 4 bits. */
 #define FXT_MAX_ARGS 15
+
+/* Enough for what a call says about itself. */
+#define FXT_TEMPLATE_NUMBERS 3
+#define FXT_TEMPLATE_WORDS   14
 
 struct fxt;
 
@@ -27,6 +32,7 @@ struct fxt_arg {
 	enum fxt_arg_kind kind;
 	uint64_t number;    /* FXT_UINT, FXT_POINTER */
 	const char *string; /* FXT_STRING */
+	bool varies;	    /* in a template: the number is given with each event */
 };
 
 /* Strings may hold anything: they are cleaned as label.h says. */
@@ -48,6 +54,32 @@ void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name);
 
 void fxt__instant(struct fxt *fxt, const struct fxt_event *event);
 void fxt__begin(struct fxt *fxt, const struct fxt_event *event);
+
+/* A begin, encoded once, that is written many times with other times, threads and numbers. */
+struct fxt_template {
+	uint32_t generation; /* of the string table */
+	uint8_t n_words;     /* 0: none has been made */
+	uint8_t n_numbers;
+	uint8_t at[FXT_TEMPLATE_NUMBERS];    /* the word of each */
+	uint8_t shift[FXT_TEMPLATE_NUMBERS]; /* the bit of it */
+	uint64_t words[FXT_TEMPLATE_WORDS];
+};
+
+/*
+ * Makes one of an event, whose time and thread do not count. False where it has too much in it:
+ * fxt__begin() can do it.
+ */
+bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
+			const struct fxt_event *event);
+/* Templates do not last: the file may have forgotten their strings since. */
+bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template);
+/*
+ * Of a current template: the event with these numbers in place of those that vary, in their order;
+ * an FXT_UINT is 32 bits at most.
+ */
+void fxt__begin_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
+		     uint64_t time_ns, const uint64_t *numbers);
+
 /* Closes the thread's innermost open slice. */
 void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);
 /*

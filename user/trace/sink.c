@@ -3,157 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
 
+#include "trace/block_writer.h"
 #include "util/cleanup.h"
-#include "util/fs.h"
 #include "util/log.h"
 
-#define IN_SIZE	 (64 * 1024)
-#define OUT_SIZE (32 * 1024)
-
-/* zlib's level 6 makes traces 7 % smaller than 3 does, and takes twice as long. */
-#define GZIP_LEVEL 3
-#define ZSTD_LEVEL 3
-
-struct codec {
-	const char *suffix;
-	int (*init)(struct sink *sink);
-	/* Compresses and emits; with `finish`, ends the stream. 0 or -errno. */
-	int (*put)(struct sink *sink, const void *data, size_t len, bool finish);
-	void (*fini)(struct sink *sink);
-};
-
 struct sink {
-	const struct codec *codec;
 	char *path;
 	int fd;
 	int err;
-	uint64_t bytes;
-	size_t used; /* of in */
-	z_stream zlib;
-	ZSTD_CCtx *zstd;
-	uint8_t in[IN_SIZE];
-	uint8_t out[OUT_SIZE];
+	struct block_writer *writer;
+	struct block *block; /* that is being filled; NULL: none yet */
 };
-
-static int emit(struct sink *sink, const void *data, size_t len)
-{
-	int err = fs__write_fd(sink->fd, data, len);
-
-	if (!err)
-		sink->bytes += len;
-	return err;
-}
-
-static int plain__init(struct sink *sink)
-{
-	return 0;
-}
-
-static int plain__put(struct sink *sink, const void *data, size_t len, bool finish)
-{
-	return emit(sink, data, len);
-}
-
-static void plain__fini(struct sink *sink)
-{
-}
-
-static int gzip__init(struct sink *sink)
-{
-	const int gzip_header = 16;
-
-	/* zlib.h: deflateInit2: 16 added to windowBits writes gzip's header and trailer. */
-	return deflateInit2(&sink->zlib, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + gzip_header, 8,
-			    Z_DEFAULT_STRATEGY) == Z_OK
-		       ? 0
-		       : -ENOMEM;
-}
-
-static int gzip__put(struct sink *sink, const void *data, size_t len, bool finish)
-{
-	z_stream *z = &sink->zlib;
-	int rc, err;
-
-	z->next_in = (Bytef *)(uintptr_t)data;
-	z->avail_in = (uInt)len;
-	do {
-		z->next_out = sink->out;
-		z->avail_out = OUT_SIZE;
-		rc = deflate(z, finish ? Z_FINISH : Z_NO_FLUSH);
-		if (rc == Z_STREAM_ERROR)
-			return -EIO;
-		err = emit(sink, sink->out, OUT_SIZE - z->avail_out);
-		if (err)
-			return err;
-	} while (finish ? rc != Z_STREAM_END : !z->avail_out);
-	return 0;
-}
-
-static void gzip__fini(struct sink *sink)
-{
-	deflateEnd(&sink->zlib);
-}
-
-static int zstd__init(struct sink *sink)
-{
-	sink->zstd = ZSTD_createCCtx();
-	if (!sink->zstd)
-		return -ENOMEM;
-	ZSTD_CCtx_setParameter(sink->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-	ZSTD_CCtx_setParameter(sink->zstd, ZSTD_c_checksumFlag, 1);
-	return 0;
-}
-
-static int zstd__put(struct sink *sink, const void *data, size_t len, bool finish)
-{
-	ZSTD_inBuffer in = {data, len, 0};
-	size_t left;
-	int err;
-
-	do {
-		ZSTD_outBuffer out = {sink->out, OUT_SIZE, 0};
-
-		left = ZSTD_compressStream2(sink->zstd, &out, &in,
-					    finish ? ZSTD_e_end : ZSTD_e_continue);
-		if (ZSTD_isError(left))
-			return -EIO;
-		err = emit(sink, sink->out, out.pos);
-		if (err)
-			return err;
-	} while (finish ? left != 0 : in.pos < in.size);
-	return 0;
-}
-
-static void zstd__fini(struct sink *sink)
-{
-	ZSTD_freeCCtx(sink->zstd);
-}
-
-static const struct codec *codec_for(const char *path)
-{
-	static const struct codec codecs[] = {
-		{".gz", gzip__init, gzip__put, gzip__fini},
-		{".zst", zstd__init, zstd__put, zstd__fini},
-		{"", plain__init, plain__put, plain__fini},
-	};
-	const struct codec *codec = codecs;
-	size_t len = strlen(path);
-
-	for (;; codec++) {
-		size_t n = strlen(codec->suffix);
-
-		if (len >= n && !strcmp(path + len - n, codec->suffix))
-			return codec;
-	}
-}
 
 static void say_hint(int err)
 {
@@ -207,18 +73,18 @@ static int keep_old(const char *path)
 
 static int create(struct sink *sink, const char *path)
 {
-	int err;
-
 	sink->path = strdup(path);
-	err = sink->path ? sink->codec->init(sink) : -ENOMEM;
-	if (err)
-		return err;
+	if (!sink->path)
+		return -ENOMEM;
 	sink->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (sink->fd >= 0)
+	if (sink->fd < 0)
+		return -errno;
+	sink->writer = block_writer__new(sink->fd, codec__of(path));
+	if (sink->writer)
 		return 0;
-	err = -errno;
-	sink->codec->fini(sink);
-	return err;
+	close(sink->fd);
+	unlink(path);
+	return -ENOMEM;
 }
 
 struct sink *sink__open(const char *path)
@@ -232,10 +98,8 @@ struct sink *sink__open(const char *path)
 	}
 	sink = calloc(1, sizeof(*sink));
 	err = -ENOMEM;
-	if (sink) {
-		sink->codec = codec_for(path);
+	if (sink)
 		err = create(sink, path);
-	}
 	if (!err)
 		return sink;
 	log__error("cannot create %s: %s", path, strerror(-err));
@@ -247,28 +111,54 @@ struct sink *sink__open(const char *path)
 	return NULL;
 }
 
-static void flush(struct sink *sink, bool finish)
+static void hand_on(struct sink *sink)
 {
-	if (!sink->err)
-		sink->err = sink->codec->put(sink, sink->in, sink->used, finish);
-	sink->used = 0;
+	if (!sink->block)
+		return;
+	block_writer__put(sink->writer, sink->block);
+	sink->block = NULL;
+}
+
+/* A block with room for len more, or NULL behind an error. */
+static struct block *block_for(struct sink *sink, size_t len)
+{
+	if (sink->block && BLOCK_SIZE - sink->block->n < len)
+		hand_on(sink);
+	if (!sink->block)
+		sink__fail(sink, block_writer__error(sink->writer));
+	if (sink->err)
+		return NULL;
+	if (!sink->block)
+		sink->block = block_writer__take(sink->writer);
+	return sink->block;
 }
 
 void sink__write(struct sink *sink, const void *data, size_t len)
 {
 	const uint8_t *from = data;
+	struct block *block;
 
-	while (len && !sink->err) {
-		size_t room = IN_SIZE - sink->used;
+	while (len && (block = block_for(sink, 1))) {
+		size_t room = BLOCK_SIZE - block->n;
 		size_t n = len < room ? len : room;
 
-		memcpy(sink->in + sink->used, from, n);
-		sink->used += n;
+		memcpy(block->data + block->n, from, n);
+		block->n += n;
 		from += n;
 		len -= n;
-		if (sink->used == IN_SIZE)
-			flush(sink, false);
 	}
+}
+
+void *sink__room(struct sink *sink, size_t len)
+{
+	struct block *block = block_for(sink, len);
+
+	return block ? block->data + block->n : NULL;
+}
+
+void sink__use_room(struct sink *sink, size_t used)
+{
+	sink->block->n += used;
 }
 
 void sink__fail(struct sink *sink, int err)
@@ -284,16 +174,18 @@ int sink__error(const struct sink *sink)
 
 static void destroy(struct sink *sink)
 {
-	sink->codec->fini(sink);
 	free(sink->path);
 	free(sink);
 }
 
 int sink__close(struct sink *sink, uint64_t *bytes)
 {
+	uint64_t size;
 	int err;
 
-	flush(sink, true);
+	hand_on(sink);
+	sink__fail(sink, block_writer__finish(sink->writer, &size));
+	block_writer__free(sink->writer);
 	/* Network file systems report a full disk as late as this. */
 	if (close(sink->fd) && !sink->err)
 		sink->err = -errno;
@@ -304,7 +196,7 @@ int sink__close(struct sink *sink, uint64_t *bytes)
 		unlink(sink->path);
 	}
 	if (bytes)
-		*bytes = err ? 0 : sink->bytes;
+		*bytes = err ? 0 : size;
 	destroy(sink);
 	return err;
 }
@@ -313,6 +205,7 @@ void sink__abort(struct sink *sink)
 {
 	if (!sink)
 		return;
+	block_writer__free(sink->writer);
 	close(sink->fd);
 	unlink(sink->path);
 	destroy(sink);

@@ -19,11 +19,15 @@ static void add_number(struct slice_args *args, const char *key, uint64_t number
 	add(args, (struct fxt_arg){.key = key, .kind = FXT_UINT, .number = number});
 }
 
-/* 0 is how "unknown" is written where addresses are kept. */
-static void add_address(struct slice_args *args, const char *key, uint64_t address)
+static void add_pointer(struct slice_args *args, const char *key, uint64_t address)
 {
-	if (address)
-		add(args, (struct fxt_arg){.key = key, .kind = FXT_POINTER, .number = address});
+	add(args, (struct fxt_arg){.key = key, .kind = FXT_POINTER, .number = address});
+}
+
+/* The last one is different each time. */
+static void varies(struct slice_args *args)
+{
+	args->v[args->n - 1].varies = true;
 }
 
 static void add_string(struct slice_args *args, const char *key, const char *string)
@@ -50,13 +54,33 @@ static void add_flags(struct slice_args *args, uint8_t flags)
 	}
 }
 
+/*
+ * Where a function was entered at its begin, its name tells as much: "[module+0xoffset]" if it has
+ * no other. 0 is how "unknown" is written where addresses are kept.
+ */
+static bool has_address(const struct call *call)
+{
+	const struct function *function = call->function;
+
+	return call->entry_ip && (!function || function->kind == FUNCTION_PLT ||
+				  call->flags & (CALL_INSIDE | CALL_INFERRED_START));
+}
+
+static bool has_insns(const struct call *call)
+{
+	return call->function || call->self_insns;
+}
+
 void slice_args__of_call(struct slice_args *args, const struct call *call)
 {
 	const struct function *function = call->function;
 	struct source_place place;
 
 	args->n = 0;
-	add_address(args, "address", call->entry_ip);
+	if (has_address(call)) {
+		add_pointer(args, "address", call->entry_ip);
+		varies(args);
+	}
 	if (function) {
 		add_string(args, "module", function->module);
 		if (function__source(function, &place)) {
@@ -64,10 +88,40 @@ void slice_args__of_call(struct slice_args *args, const struct call *call)
 			add_number(args, "line", place.line);
 		}
 	}
-	add_address(args, "call_ip", call->call_ip);
-	if (function || call->self_insns)
+	if (call->call_ip) {
+		add_pointer(args, "call_ip", call->call_ip);
+		varies(args);
+	}
+	if (has_insns(call)) {
 		add_number(args, "insns", call->self_insns);
+		varies(args);
+	}
 	add_flags(args, call->flags);
+}
+
+void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
+{
+	unsigned int n = 0;
+
+	if (has_address(call))
+		numbers[n++] = call->entry_ip;
+	if (call->call_ip)
+		numbers[n++] = call->call_ip;
+	if (has_insns(call))
+		numbers[n++] = call->self_insns;
+}
+
+struct slice_kind slice__kind(const struct call *call)
+{
+	bool is_kernel = address__is_kernel(call->entry_ip);
+
+	return (struct slice_kind){
+		.function = call->function,
+		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
+			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
+			(uint32_t)has_address(call) << 25 | (uint32_t) !!call->call_ip << 26 |
+			(uint32_t)has_insns(call) << 27,
+	};
 }
 
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
@@ -79,7 +133,8 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
 		add_number(args, "duration_ns", hit->value_ns);
 	add_number(args, "sequence", hit->sequence);
 	add_number(args, "tid", (uint32_t)hit->tid);
-	add_address(args, "address", hit->ip);
+	if (hit->ip)
+		add_pointer(args, "address", hit->ip);
 }
 
 /* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */

@@ -12,8 +12,24 @@ struct slice_args {
 	struct fxt_arg v[FXT_MAX_ARGS];
 };
 
-/* A call's: address, module, file, line, call_ip, insns, and its flags; each where it is known. */
+/*
+ * A call's: address, module, file, line, call_ip, insns, and its flags; each where it is known, and
+ * the address only where the name does not tell it.
+ */
 void slice_args__of_call(struct slice_args *args, const struct call *call);
+
+#define SLICE_NUMBERS 3
+
+/* Slices of one kind differ in nothing but their times and numbers. */
+struct slice_kind {
+	const struct function *function;
+	uint32_t rest;
+};
+
+struct slice_kind slice__kind(const struct call *call);
+/* What varies among the arguments of a call, in their order; SLICE_NUMBERS at most. */
+void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS]);
+
 /* A hit's: its delay or duration, sequence number, thread and address. */
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit);
 

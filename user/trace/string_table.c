@@ -8,16 +8,16 @@
 
 #define BUCKETS 65536
 
-/* Slot 0 holds no string: it is the end of each chain and the head of the circular LRU list. */
+/* Slot 0 holds no string: it is the end of each chain. */
 struct slot {
 	char *text;
 	uint32_t len, hash;
-	uint16_t next;	       /* in its bucket's chain */
-	uint16_t older, newer; /* [0].older is the newest slot, [0].newer the oldest */
+	uint16_t next; /* in its bucket's chain */
 };
 
 struct string_table {
 	unsigned int capacity, used;
+	uint32_t generation;
 	struct slot *slots;
 	uint16_t buckets[BUCKETS];
 };
@@ -38,14 +38,34 @@ struct string_table *string_table__new(unsigned int capacity)
 	return table;
 }
 
+static void forget(struct string_table *table)
+{
+	for (unsigned int i = 1; i <= table->used; i++)
+		free(table->slots[i].text);
+	memset(table->buckets, 0, sizeof(table->buckets));
+	table->used = 0;
+}
+
 void string_table__free(struct string_table *table)
 {
 	if (!table)
 		return;
-	for (unsigned int i = 1; i <= table->used; i++)
-		free(table->slots[i].text);
+	forget(table);
 	free(table->slots);
 	free(table);
+}
+
+void string_table__make_room(struct string_table *table, unsigned int n)
+{
+	if (table->capacity - table->used >= n)
+		return;
+	forget(table);
+	table->generation++;
+}
+
+uint32_t string_table__generation(const struct string_table *table)
+{
+	return table->generation;
 }
 
 /* Eight bytes a step: names are hashed several times a slice, and most are long. */
@@ -83,45 +103,6 @@ static unsigned int find(struct string_table *table, const char *text, size_t le
 	return i;
 }
 
-static void leave_list(struct string_table *table, unsigned int i)
-{
-	struct slot *slots = table->slots;
-
-	slots[slots[i].older].newer = slots[i].newer;
-	slots[slots[i].newer].older = slots[i].older;
-}
-
-static void become_newest(struct string_table *table, unsigned int i)
-{
-	struct slot *slots = table->slots;
-
-	slots[i].older = slots[0].older;
-	slots[i].newer = 0;
-	slots[slots[i].older].newer = (uint16_t)i;
-	slots[0].older = (uint16_t)i;
-}
-
-static void leave_bucket(struct string_table *table, unsigned int i)
-{
-	uint16_t *link = bucket_of(table, table->slots[i].hash);
-
-	while (*link != i)
-		link = &table->slots[*link].next;
-	*link = table->slots[i].next;
-}
-
-static unsigned int take_slot(struct string_table *table)
-{
-	unsigned int oldest = table->slots[0].newer;
-
-	if (table->used < table->capacity)
-		return ++table->used;
-	leave_list(table, oldest);
-	leave_bucket(table, oldest);
-	free(table->slots[oldest].text);
-	return oldest;
-}
-
 unsigned int string_table__index(struct string_table *table, const char *text, size_t len,
 				 bool *is_new)
 {
@@ -131,20 +112,16 @@ unsigned int string_table__index(struct string_table *table, const char *text, s
 	char *copy;
 
 	*is_new = !i;
-	if (i) {
-		leave_list(table, i);
-		become_newest(table, i);
+	if (i)
 		return i;
-	}
-	copy = malloc(len + 1);
+	copy = table->used < table->capacity ? malloc(len + 1) : NULL;
 	if (!copy)
 		return 0;
 	memcpy(copy, text, len);
-	i = take_slot(table);
+	i = ++table->used;
 	bucket = bucket_of(table, hash);
 	table->slots[i] =
 		(struct slot){.text = copy, .len = (uint32_t)len, .hash = hash, .next = *bucket};
 	*bucket = (uint16_t)i;
-	become_newest(table, i);
 	return i;
 }

@@ -26,6 +26,14 @@ struct hit_track {
 	uint64_t end_ns; /* of the slice that ends last */
 };
 
+/* A power of two. */
+#define TEMPLATES 4096
+
+struct slice_template {
+	struct slice_kind kind;
+	struct fxt_template fxt;
+};
+
 struct trace_writer {
 	struct sink *sink;
 	struct fxt *fxt;
@@ -38,6 +46,9 @@ struct trace_writer {
 	uint64_t now_ns; /* where its last event stands */
 	unsigned int n_open;
 	const struct call *open[TIMELINE_MAX_DEPTH];
+
+	/* Of the kinds of slices written before. */
+	struct slice_template templates[TEMPLATES];
 };
 
 static bool has_known_suffix(const char *path)
@@ -105,21 +116,54 @@ static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 	return writer->now_ns;
 }
 
-static void begin(struct trace_writer *writer, const struct call *call)
+static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call)
 {
-	struct slice_args args;
-	struct fxt_event event = {
-		.time_ns = advance(writer, call->start_ns),
-		.pid = writer->tree->pid,
-		.tid = writer->tree->tid,
+	slice_args__of_call(args, call);
+	*event = (struct fxt_event){
 		.category = slice__category(call),
 		.name = call__name(call),
+		.args = args->v,
+		.n_args = args->n,
 	};
+}
 
-	slice_args__of_call(&args, call);
-	event.args = args.v;
-	event.n_args = args.n;
-	fxt__begin(writer->fxt, &event);
+/* Of slices like this one; NULL where there can be none. */
+static const struct fxt_template *template_of(struct trace_writer *writer, const struct call *call)
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15;
+	struct slice_kind kind = slice__kind(call);
+	uint64_t hash = ((uintptr_t)kind.function + kind.rest) * odd >> 32;
+	struct slice_template *template = &writer->templates[hash % TEMPLATES];
+	struct slice_args args;
+	struct fxt_event event;
+
+	if (template->kind.function == kind.function && template->kind.rest == kind.rest &&
+	    fxt__is_current(writer->fxt, &template->fxt))
+		return &template->fxt;
+	template->kind = kind;
+	fill_event(&event, &args, call);
+	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
+}
+
+static void begin(struct trace_writer *writer, const struct call *call)
+{
+	const struct fxt_template *template =
+		call->self_insns <= UINT32_MAX ? template_of(writer, call) : NULL;
+	const struct call_tree *tree = writer->tree;
+	uint64_t time_ns = advance(writer, call->start_ns), numbers[SLICE_NUMBERS];
+	struct slice_args args;
+	struct fxt_event event;
+
+	if (template) {
+		slice__get_numbers(call, numbers);
+		fxt__begin_from(writer->fxt, template, tree->pid, tree->tid, time_ns, numbers);
+	} else {
+		fill_event(&event, &args, call);
+		event.pid = tree->pid;
+		event.tid = tree->tid;
+		event.time_ns = time_ns;
+		fxt__begin(writer->fxt, &event);
+	}
 	writer->open[writer->n_open++] = call;
 	writer->totals.slices++;
 }

@@ -94,7 +94,7 @@ static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_confi
 {
 	uint32_t key = 0, fd = (uint32_t)config->cgroup_fd;
 
-	if (config->tgid)
+	if (!config->of_cgroup)
 		return 0;
 	return bpf_map_update_elem(bpf_map__fd(skel->maps.target_cgroups), &key, &fd, BPF_ANY)
 		       ? -errno
@@ -119,7 +119,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	err = select_latch(skel, latch);
 	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
 	if (!err)
-		err = bpf_map__set_autocreate(skel->maps.target_cgroups, !config->tgid);
+		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
 	if (!err)
 		err = trigger_bpf__load(skel);
 	if (!err)
@@ -181,8 +181,9 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	struct trigger *trigger;
 	int err;
 
-	if (config->tgid < 0 || (config->delay_thresh_ns && config->duration_thresh_ns)) {
-		log__error("a trigger needs a process and at most one threshold");
+	if ((config->of_cgroup ? config->tgid != 0 : config->tgid <= 0) ||
+	    (config->delay_thresh_ns && config->duration_thresh_ns)) {
+		log__error("a trigger needs a process or a cgroup, and at most one threshold");
 		errno = EINVAL;
 		return NULL;
 	}

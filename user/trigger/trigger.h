@@ -14,10 +14,9 @@
 #include "mtbpf_shared.h"
 
 struct trigger_config {
-	pid_t tgid; /* only hits of this process count, in the initial pid namespace; 0: of a cgroup
-		     */
-	int cgroup_fd; /* where tgid is 0: its directory, of the v2 hierarchy; what is below counts
-			  too */
+	pid_t tgid;	/* only hits of this process count, in the initial pid namespace, ... */
+	bool of_cgroup; /* ... or those of a cgroup, and tgid is 0 */
+	int cgroup_fd;	/* its directory, of the v2 hierarchy; what is below counts too */
 	/* At most one of the two; both 0: every hit triggers. */
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;

@@ -80,3 +80,45 @@ finish() {
 has_aux_pause() {
 	[ "$(cat /sys/module/softpt/parameters/aux_pause 2>/dev/null)" = Y ]
 }
+
+# begin GROUP PROGRAM...: starts a sample program in a cgroup, by its directory.
+begin() {
+	start bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$@" -scale small
+}
+
+# True where no probe is left in tracefs.
+no_probe() {
+	[ -z "$(cat /sys/kernel/tracing/uprobe_events)" ]
+}
+
+# Where the program's own code is in a process: "PID START END".
+code_of() {
+	awk -v pid="$1" '$2 ~ /x/ && /programs\// { split($1, at, "-"); print pid, at[1], at[2] }' "/proc/$1/maps"
+}
+
+# read_by_perf NAME: perf decodes NAME.mtbpf without an error; its branches are in NAME.txt, their processes in $seen.
+# An end has the time of the interrupt's return here, when somebody else may be on already.
+read_by_perf() {
+	perf script -i "$1.mtbpf" --itrace=be -F pid,tid,ip,flags >"$1.all" 2>"$1.err"
+	! grep -qi error "$1.all" "$1.err" || fail "perf: $(grep -hi error "$1.all" "$1.err" | head -3)"
+	awk '$1 ~ /^[0-9]+\/[0-9]+$/ && !/ tr end / {
+		split($1, id, "/")
+		for (i = 2; i <= NF; i++) if ($i ~ /^[0-9a-f]+$/ && length($i) > 5) {
+			print id[1], id[2], $i; next } }' "$1.all" >"$1.txt"
+	seen=$(awk '{ print $1 }' "$1.txt" | sort -u | tr '\n' ' ')
+	echo "$1: processes $seen: $(wc -l <"$1.txt") branches of $(awk '{ print $2 }' "$1.txt" | sort -u | wc -l) threads"
+}
+
+# in_their_code NAME PID...: no branch of one process is in the code of another.
+in_their_code() {
+	local name=$1
+	shift
+	for p; do code_of "$p"; done >ranges
+	awk 'NR == FNR { from[$1] = $2; to[$1] = $3; next }
+		{ at = sprintf("%16s", $3)
+		for (p in from) if (at >= sprintf("%16s", from[p]) && at < sprintf("%16s", to[p])) {
+			if (p == $1) right++; else { wrong++; print "wrong:", $0, "is in", p } } }
+		END { print right + 0, "in their code"; exit wrong > 0 || right < 100 }' ranges "$name.txt" >judged ||
+		fail "$name: $(tail -5 judged)"
+	tail -1 judged
+}

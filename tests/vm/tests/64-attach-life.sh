@@ -28,6 +28,6 @@ attach -delay-thresh 100s || fail "$(cat /tmp/err)"
 grep -q 'exited' /tmp/err || fail "its exit is not told: $(cat /tmp/err)"
 must test -s /tmp/l.fxt
 
-start bash -c 'while :; do /bin/true; (exit 3); done'
+start /bin/busybox sh -c 'while :; do /bin/true; (exit 3); done'
 mtbpf record -pid "$pid" -timeout 2s -o /tmp/f.mtbpf 2>/tmp/err; [ $? = 3 ] || fail "record: $(cat /tmp/err)"
 must kill -0 "$pid"

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/* What a slice says about itself. */
+#include "trace_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct function main_function = {.name = "main", .module = "prog", .vaddr = 0x10};
+static const struct function libc_function = {.name = "write", .module = "libc.so.6"};
+
+/* Instead of user/target's, which needs an ELF file. */
+bool function__source(const struct function *function, struct source_place *place)
+{
+	*place = (struct source_place){"/src/main.c", 12};
+	return function == &main_function;
+}
+
+static struct call *add_call(struct output *output, uint32_t depth, uint64_t start, uint64_t end)
+{
+	struct call *call = VEC_PUSH(&output->tree.calls);
+
+	*call = (struct call){.start_ns = BASE + start,
+			      .end_ns = BASE + end,
+			      .depth = depth,
+			      .function = &main_function};
+	return call;
+}
+
+static struct fxt_reader *write_tree(struct output *output)
+{
+	trace_writer__thread(output->writer, &output->tree);
+	return close_and_read(output);
+}
+
+static void test_arguments_of_a_call(void **state)
+{
+	struct output *output = *state;
+	const struct read_event *event;
+	struct fxt_reader *reader;
+	struct call *call = add_call(output, 0, 0, 100);
+
+	call->entry_ip = 0x401000;
+	call->call_ip = 0x402000;
+	call->self_insns = 77;
+	call->flags = CALL_INFERRED_START | CALL_INFERRED_END | CALL_BY_JUMP | CALL_CUT_SHORT;
+	reader = write_tree(output);
+	event = &reader->events.v[1];
+	assert_string_equal(event->name, "main");
+	assert_string_equal(event->category, "user");
+	assert_int_equal(event->n_args, 10);
+	assert_int_equal(event__arg(event, "address")->type, 7);
+	assert_int_equal(event__arg(event, "address")->number, 0x401000);
+	assert_string_equal(event__arg(event, "module")->string, "prog");
+	assert_string_equal(event__arg(event, "file")->string, "/src/main.c");
+	assert_int_equal(event__arg(event, "line")->number, 12);
+	assert_int_equal(event__arg(event, "call_ip")->type, 7);
+	assert_int_equal(event__arg(event, "call_ip")->number, 0x402000);
+	assert_int_equal(event__arg(event, "insns")->number, 77);
+	assert_string_equal(event__arg(event, "inferred_start")->string, "true");
+	assert_string_equal(event__arg(event, "inferred_end")->string, "true");
+	assert_string_equal(event__arg(event, "by_jump")->string, "true");
+	assert_string_equal(event__arg(event, "cut_short")->string, "true");
+	reader__free(reader);
+}
+
+/* Slices of one function, each with numbers of its own, and with what only some have. */
+static void test_calls_of_one_function(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	const unsigned int n = 24;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct call *call = add_call(output, 0, 10 * i, 10 * i + 5);
+
+		call->entry_ip = 0x401000 + i;
+		call->call_ip = i % 2 ? 0 : 0x402000 + i;
+		call->flags = i % 3 ? CALL_INSIDE : 0;
+		call->self_insns = i % 4 ? i : 0x100000000 + i;
+	}
+	reader = write_tree(output);
+	assert_int_equal(reader->events.n, 2 * n + 1);
+	for (unsigned int i = 0; i < n; i++) {
+		const struct read_event *event = &reader->events.v[1 + 2 * i];
+		const struct read_arg *arg = event__arg(event, "insns");
+
+		assert_int_equal(arg->number, i % 4 ? i : 0x100000000 + i);
+		arg = event__arg(event, "call_ip");
+		assert_int_equal(arg ? arg->number : 0, i % 2 ? 0 : 0x402000 + i);
+		arg = event__arg(event, "address");
+		assert_int_equal(arg ? arg->number : 0, i % 3 ? 0x401000 + i : 0);
+		assert_string_equal(event__arg(event, "module")->string, "prog");
+		assert_int_equal(event__arg(event, "line")->number, 12);
+		assert_string_equal(event->name, "main");
+	}
+	reader__free(reader);
+}
+
+/* Which function it is, and where it began, its name does not tell. */
+static void test_an_address_where_the_name_does_not_tell_it(void **state)
+{
+	static const struct function stub = {
+		.name = "[plt]", .module = "prog", .kind = FUNCTION_PLT};
+	static const struct {
+		const struct function *function;
+		uint8_t flags;
+		bool shown;
+	} cases[] = {
+		{&main_function, 0, false},
+		{&main_function, CALL_BY_JUMP, false},
+		{&main_function, CALL_INSIDE, true},
+		{&main_function, CALL_INFERRED_START, true},
+		{&stub, 0, true},
+		{NULL, 0, true},
+	};
+	const size_t n = sizeof(cases) / sizeof(cases[0]);
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	for (size_t i = 0; i < n; i++) {
+		struct call *call = add_call(output, 0, 10 * i, 10 * i + 5);
+
+		call->function = cases[i].function;
+		call->flags = cases[i].flags;
+		call->entry_ip = 0x401000;
+	}
+	reader = write_tree(output);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(!!event__arg(&reader->events.v[1 + 2 * i], "address"),
+				 cases[i].shown);
+	reader__free(reader);
+}
+
+/* More than the string table takes: what was encoded before is encoded anew. */
+static void test_more_functions_than_strings(void **state)
+{
+	const unsigned int n = 40000;
+	struct output *output = *state;
+	struct function *functions = calloc(n, sizeof(*functions));
+	struct fxt_reader *reader;
+	char name[32];
+
+	for (unsigned int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "function %u", i);
+		functions[i] = (struct function){.name = strdup(name), .module = "prog"};
+	}
+	for (unsigned int i = 0; i < 2 * n; i++)
+		add_call(output, 0, i, i)->function =
+			i % 2 ? &functions[i % 16] : &functions[i / 2];
+	reader = write_tree(output);
+	for (unsigned int i = 0; i < 2 * n; i++) {
+		const struct read_event *event = &reader->events.v[1 + 2 * i];
+
+		assert_string_equal(event->name, output->tree.calls.v[i].function->name);
+		assert_string_equal(event__arg(event, "module")->string, "prog");
+	}
+	for (unsigned int i = 0; i < n; i++)
+		free((char *)(uintptr_t)functions[i].name);
+	free(functions);
+	reader__free(reader);
+}
+
+static void test_what_is_unknown_is_left_out(void **state)
+{
+	struct output *output = *state;
+	const struct read_event *event;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 0, 100)->function = &libc_function;
+	reader = write_tree(output);
+	event = &reader->events.v[1];
+	assert_string_equal(event->category, "library");
+	assert_int_equal(event->n_args, 2);
+	assert_string_equal(event__arg(event, "module")->string, "libc.so.6");
+	assert_int_equal(event__arg(event, "insns")->number, 0);
+	reader__free(reader);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OUTPUT_TEST(test_arguments_of_a_call),
+		OUTPUT_TEST(test_calls_of_one_function),
+		OUTPUT_TEST(test_an_address_where_the_name_does_not_tell_it),
+		OUTPUT_TEST(test_more_functions_than_strings),
+		OUTPUT_TEST(test_what_is_unknown_is_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

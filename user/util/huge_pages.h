@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Large pages for large memory: else the kernel takes longer to hand out the pages, one by one,
+ * than what fills them. Where there are none to be had, nothing changes.
+ */
+#ifndef MTBPF_UTIL_HUGE_PAGES_H
+#define MTBPF_UTIL_HUGE_PAGES_H
+
+#include <stddef.h>
+
+/* For free(). NULL: no memory. */
+void *huge_pages__alloc(size_t size);
+/* What malloc() or realloc() has just returned. */
+void huge_pages__use(void *memory);
+
+#endif
