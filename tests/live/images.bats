@@ -80,7 +80,7 @@ expect_jit_names() {
 	EOF
 	unshare --mount --pid --fork --kill-child sh ./inside >started 2>&1 3>&- &
 	started+=("$!")
-	eventually 5 grep -q '^pid 1$' started
+	eventually 20 grep -q '^pid 1$' started
 	target=$(pgrep -P "$!")
 	[ -n "$target" ]
 	sleep 0.1

@@ -98,7 +98,10 @@ static void test_code_in_the_place_of_other_code(void **state)
 	map(fixture, 0);
 	expect(fixture, CODE, "old", true);
 	map(fixture, 1);
+	function_cache__follow(&fixture->cache);
 	expect(fixture, CODE, "new", true);
+	function_cache__follow(&fixture->cache);
+	expect(fixture, CODE + 1, "new", false);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -42,10 +42,9 @@ static int thread__end(struct thread *t, int err)
 }
 
 /* Nothing was recorded for a while, and nothing was to be. */
-static int thread__next_snapshot(struct thread *t)
+static int thread__next_snapshot(struct thread *t, uint64_t end_ns)
 {
-	struct branch between = {
-		.time_ns = t->request.totals->last_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
+	struct branch between = {.time_ns = end_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
 
 	return t->taker->branch(t->taker->ctx, &between);
 }
@@ -62,7 +61,7 @@ static int decode_rings(struct thread *t, size_t first)
 		if (rec->aux.v[i].tid != aux->tid)
 			continue;
 		if (i != first)
-			err = thread__next_snapshot(t);
+			err = thread__next_snapshot(t, t->request.totals->last_ns);
 		t->request.aux = &rec->aux.v[i];
 		if (!err)
 			err = decode__run(&t->request);
@@ -133,7 +132,7 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 		struct piece *piece = &pieces[i];
 
 		if (i && piece->snapshot != piece[-1].snapshot) {
-			err = thread__next_snapshot(t);
+			err = thread__next_snapshot(t, piece[-1].end_ns);
 			joiner__init(&joiner, &t->request);
 		} else if (i) {
 			err = note_unseen(&joiner, switches, &piece[-1], piece);

@@ -79,6 +79,7 @@ static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
 			      .depth = (uint32_t)frames->open.n - frames->n_roots,
 			      .last_root = ROOT_NONE};
 	frames->part = (uint32_t)(frames->parts.n - 1);
+	frames->n_below = part->n_below;
 }
 
 static void end_part(struct frames *frames, struct part *part)
@@ -86,6 +87,8 @@ static void end_part(struct frames *frames, struct part *part)
 	part->end = n_calls(frames);
 	frames->n_roots -= part->n_roots;
 	frames->part = part->outer;
+	part = running_part(frames);
+	frames->n_below = part ? part->n_below : 0;
 }
 
 void frames__end_segment(struct frames *frames)
@@ -108,20 +111,6 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns)
 	begin_part(frames, time_ns, frames->part);
 }
 
-static size_t n_below(const struct frames *frames)
-{
-	const struct part *part = running_part(frames);
-
-	return part ? part->n_below : 0;
-}
-
-struct frame *frames__top(const struct frames *frames)
-{
-	size_t n = frames->open.n;
-
-	return n > n_below(frames) ? &frames->open.v[n - 1] : NULL;
-}
-
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
 {
 	size_t index = (size_t)(frame - frames->open.v);
@@ -133,7 +122,7 @@ struct frame *frames__below(const struct frames *frames)
 {
 	size_t n = frames->open.n;
 
-	return n && n == n_below(frames) ? &frames->open.v[n - 1] : NULL;
+	return n && n == frames->n_below ? &frames->open.v[n - 1] : NULL;
 }
 
 bool frames__is_last(const struct frames *frames)
@@ -204,7 +193,7 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 	do {
 		while (frames->open.n > n && frames__top(frames))
 			frames__pop(frames, time_ns, flags);
-	} while (n <= n_below(frames) && join(frames));
+	} while (n <= frames->n_below && join(frames));
 }
 
 void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns)

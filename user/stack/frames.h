@@ -49,6 +49,7 @@ struct frames {
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
 	uint32_t part;	   /* the one that runs, or PART_NONE */
+	uint32_t n_below;  /* its n_below, or 0 */
 	uint32_t n_roots;  /* of the parts that run */
 	uint64_t start_ns; /* of the segment; a nested part has its own */
 	long level;	   /* pushes less pops */
@@ -67,7 +68,13 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns);
 struct frame *frames__below(const struct frames *frames);
 
 /* The running frame, or NULL where the segment, or the part, has none. */
-struct frame *frames__top(const struct frames *frames);
+static inline struct frame *frames__top(const struct frames *frames)
+{
+	size_t n = frames->open.n;
+
+	return n > frames->n_below ? &frames->open.v[n - 1] : NULL;
+}
+
 /* Its caller, or the frame that its nested part stands on; or NULL. */
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame);
 /* The running frame is the latest of all calls, and has called nothing. */

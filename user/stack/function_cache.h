@@ -28,11 +28,34 @@ struct function_cache {
 /* The map must outlive it. */
 void function_cache__init(struct function_cache *cache, struct code_map *map);
 
-/*
- * The function at ip as the map has it now, and whether ip is its first instruction; NULL where no
- * code is known.
+/* Forgets everything where code has been put in the place of other code: to be asked now and then.
  */
-const struct function *function_cache__find(struct function_cache *cache, uint64_t ip,
-					    bool *is_entry);
+void function_cache__follow(struct function_cache *cache);
+
+/* Neighbours are asked for together: what is above the low bits must tell them apart as well. */
+static inline struct cached_function *function_cache__place(struct function_cache *cache,
+							    uint64_t ip)
+{
+	return &cache->places[(ip ^ ip >> 14) % FUNCTION_CACHE_SIZE];
+}
+
+/* For what is not in the cache. */
+const struct function *function_cache__look_up(struct function_cache *cache, uint64_t ip,
+					       bool *is_entry);
+
+/*
+ * The function at ip as the map had it when the cache followed it last, and whether ip is its first
+ * instruction; NULL where no code is known.
+ */
+static inline const struct function *function_cache__find(struct function_cache *cache, uint64_t ip,
+							  bool *is_entry)
+{
+	const struct cached_function *place = function_cache__place(cache, ip);
+
+	if (place->ip != ip || !place->function)
+		return function_cache__look_up(cache, ip, is_entry);
+	*is_entry = place->is_entry;
+	return place->function;
+}
 
 #endif

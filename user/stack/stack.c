@@ -181,6 +181,7 @@ int stack__branch(void *stack, const struct branch *b)
 	struct stack *s = stack;
 	struct frame *top;
 
+	function_cache__follow(&s->functions);
 	s->last_ns = b->time_ns;
 	if (b->kind == BRANCH_BEGIN) {
 		stack__on_begin(s, b);

@@ -168,8 +168,6 @@ static unsigned int find_thread(const struct fxt *fxt, pid_t pid, pid_t tid)
 {
 	unsigned int i = 0;
 
-	if (is_thread(fxt, fxt->last_thread, pid, tid))
-		return fxt->last_thread;
 	while (i < fxt->n_threads && !is_thread(fxt, i, pid, tid))
 		i++;
 	return i;
@@ -188,8 +186,11 @@ static unsigned int take_thread_slot(struct fxt *fxt)
 /* An 8-bit reference. Trace format, "Thread record": index in bits 16..23, then pid and tid. */
 static uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
 {
-	unsigned int i = find_thread(fxt, pid, tid);
+	unsigned int i = fxt->last_thread;
 
+	if (is_thread(fxt, i, pid, tid))
+		return i + 1;
+	i = find_thread(fxt, pid, tid);
 	if (i == fxt->n_threads) {
 		struct record record = {3, {0, (uint32_t)pid, (uint32_t)tid}};
 

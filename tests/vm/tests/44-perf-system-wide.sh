@@ -41,4 +41,4 @@ record cgroup -a -G box
 [[ $tasks != *service* ]] || fail "another program was traced"
 start /build/programs/threads -scale small
 record process -p "$pid"
-[[ $tasks = *threads* && $tasks != *service* ]] || fail "not the process was traced"
+[[ ($tasks = *threads* || $tasks = *worker-*) && $tasks != *service* ]] || fail "not the process was traced"

@@ -29,8 +29,9 @@ for resolution in low normal high custom:cyc,cyc_thresh=1 custom:mtc,mtc_period=
 	mtc=$(grep -c ' MTC 0x' /tmp/dump)
 	cyc=$(grep -c ' CYC 0x' /tmp/dump)
 	case $resolution in
-	low | custom:mtc*) [ "$mtc" -gt 5 ] && [ "$cyc" = 0 ] ;;
-	custom:cyc*) [ "$mtc" = 0 ] && [ "$cyc" -gt 100 ] ;;
+	# Before a wrapped ring's first PSB perf takes some bytes for packets that they are not.
+	low | custom:mtc*) [ "$mtc" -gt 50 ] && [ "$cyc" -lt 10 ] ;;
+	custom:cyc*) [ "$mtc" -lt 10 ] && [ "$cyc" -gt 100 ] ;;
 	*) [ "$mtc" -gt 5 ] && [ "$cyc" -gt 100 ] ;;
 	esac || fail "$resolution: $mtc MTC packets, $cyc CYC packets"
 	! grep -q '^gaps' /tmp/out || fail "$resolution: $(grep '^gaps' /tmp/out)"

@@ -11,14 +11,15 @@ begin $box/inner /build/programs/threads; b=$pid
 start /build/programs/threads -scale small; decoy=$pid
 sleep 0.5
 
-# ends_with_hit NAME: the CPU of the hit has no branch behind it. (The thread may have gone on, on one
-# that was not stopped yet.)
+# ends_with_hit NAME: the thread that hit ran no branch behind that where it hit. (It may have gone on on
+# another CPU, which was not stopped yet, and others on this one, while it was in the probe's handler.)
 ends_with_hit() {
-	perf script -i "$1.mtbpf" --itrace=b --ns -F cpu,time,event | awk '
-		/mtbpf:hit/ { gsub(/[^0-9.]/, "", $2); cpu = $1; at = $2; next }
-		/branches/ { gsub(/[^0-9.]/, "", $2); last[$1] = $2; n[$1]++ }
-		END { print "hit on", cpu, "at", at ", its last branch at", last[cpu], "of", n[cpu]
-			exit !n[cpu] || last[cpu] - at > 0.0001 }' >judged || fail "$1: $(cat judged)"
+	perf script -i "$1.mtbpf" --itrace=b --ns -F tid,cpu,time,event | awk '
+		{ gsub(/[^0-9.]/, "", $3); who = $1 " on CPU " $2 }
+		/mtbpf:hit/ { hit = who; at = $3 }
+		/branches/ { last[who] = $3 }
+		END { print "hit of", hit, "at", at ", its last branch at", last[hit]
+			exit !hit || last[hit] - at > 0.0001 }' >judged || fail "$1: $(cat judged)"
 	cat judged
 }
 
