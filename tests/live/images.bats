@@ -122,6 +122,60 @@ expect_jit_names() {
 	[ "$(du -sm x.mtbpf | cut -f 1)" -lt 70 ]
 }
 
+# Another tool's probe, on a nop of five bytes, which Linux 6.18 makes a call: neither the file nor
+# anybody's view from outside shows what runs there.
+@test "a probe that the kernel has optimised" {
+	cat >probed.c <<-'EOF'
+		#include <fcntl.h>
+		#include <linux/perf_event.h>
+		#include <stdint.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+		extern char __executable_start;
+		__attribute__((naked, noipa, aligned(16))) void probed(void)
+		{
+			__asm__(".byte 0x0f, 0x1f, 0x44, 0, 0; push %rbp; pop %rbp; ret");
+		}
+		__attribute__((noipa)) void one_iter(void)
+		{
+			__asm__ volatile("nop");
+			probed();
+			__asm__ volatile("nop");
+		}
+		int main(void)
+		{
+			struct perf_event_attr attr = {.size = sizeof(attr), .disabled = 0};
+			FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
+			if (!type || fscanf(type, "%u", &attr.type) != 1)
+				return 1;
+			attr.config1 = (uintptr_t)"/proc/self/exe";
+			attr.config2 = (uintptr_t)probed - (uintptr_t)&__executable_start;
+			if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0) < 0)
+				return 2;
+			probed();
+			probed();
+			printf("pid %d\n", (int)getpid());
+			fflush(stdout);
+			for (;;) {
+				one_iter();
+				usleep(1000);
+			}
+		}
+	EOF
+	"${CC:-cc}" -O1 -o probed probed.c
+	start_file ./probed
+	grep -q 'uprobes-trampoline' "/proc/$target/maps" || skip "this kernel does not optimise probes"
+	record x -delay-thresh 3ms
+	end_started
+	decode x
+	[ ! -s said ]
+	[ "$gaps" -eq 0 ]
+	awk '/ probed$/ { depth = $2 } / \[uprobes-trampoline\]$/ { if ($2 != depth + 1) exit 1; n++ }
+		END { exit !n }' calls
+}
+
 # ---- files that are moved, replaced, deleted
 
 # A program of our own to do that to, twice the same, and another of its name.

@@ -184,6 +184,45 @@ static void test_agrees_with_a_flat_table(void **state)
 	}
 }
 
+/* Its bytes are others, its function is the file's. */
+static void test_patches_show_until_code_is_added_there(void **state)
+{
+	static const uint8_t patch[] = {0xe8, 1, 2, 3, 4};
+	struct fixture *f = *state;
+	uint8_t buf[8];
+
+	assert_int_equal(code_map__add(f->map, 0x1000, 0x100, 0, f->a), 0);
+	assert_int_equal(code_map__patch(f->map, 0x1010, patch, 5), 0);
+	assert_int_equal(code_map__replaced(f->map), 1);
+	assert_int_equal(code_map__read(f->map, 0x100e, buf, 8), 8);
+	assert_memory_equal(buf, "\x0e\x0f\xe8\1\2\3\4\x15", 8);
+	assert_int_equal(code_map__read(f->map, 0x1013, buf, 2), 2);
+	assert_memory_equal(buf, "\3\4", 2);
+	assert_int_equal(code_map__read(f->map, 0x100c, buf, 6), 6);
+	assert_memory_equal(buf, "\x0c\x0d\x0e\x0f\xe8\1", 6);
+	assert_place(f, 0x1012, f->a, 0x12);
+	/* Beside it. */
+	assert_int_equal(code_map__add(f->map, 0x1015, 0x10, 0x15, f->a), 0);
+	assert_int_equal(code_map__read(f->map, 0x1010, buf, 1), 1);
+	assert_int_equal(buf[0], 0xe8);
+	assert_int_equal(code_map__add(f->map, 0x1014, 1, 0x14, f->a), 0);
+	assert_int_equal(code_map__read(f->map, 0x1010, buf, 1), 1);
+	assert_int_equal(buf[0], 0x10);
+}
+
+static void test_patches_of_a_wrong_size(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t bytes[CODE_PATCH_MAX + 1] = {0};
+
+	assert_int_equal(code_map__patch(f->map, 0x1000, bytes, 0), -EINVAL);
+	assert_int_equal(code_map__patch(f->map, 0x1000, bytes, sizeof(bytes)), -EINVAL);
+	assert_int_equal(code_map__patch(f->map, UINT64_MAX - 3, bytes, 5), -EINVAL);
+	/* Where there is no code there is nothing to be read. */
+	assert_int_equal(code_map__patch(f->map, 0x1000, bytes, 5), 0);
+	assert_nowhere(f, 0x1000);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -197,6 +236,8 @@ int main(void)
 		TEST(test_reads_across_neighbours_and_stops_at_holes),
 		TEST(test_a_mapping_longer_than_its_file_ends_with_it),
 		TEST(test_agrees_with_a_flat_table),
+		TEST(test_patches_show_until_code_is_added_there),
+		TEST(test_patches_of_a_wrong_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,6 +253,36 @@ static void test_memory_of_a_file(void **state)
 	assert_int_equal(byte, 0x11);
 }
 
+/* A probe that the kernel has made a call: its bytes, in the file's function. */
+static void test_patches_of_a_file(void **state)
+{
+	static const uint8_t call[] = {0xe8, 1, 2, 3, 4};
+	struct rec_file file = {.ino = 5, .path = "/bin/x", .debug_fd = -1};
+	struct fixture *f = *state;
+	struct rec_image image = {.path = f->path, .data = (uint8_t *)call, .size = 5, .pid = 1};
+	struct code_place place;
+	uint8_t bytes[5];
+	bool mapped;
+
+	map_code(f);
+	file.fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(recording__add_file(&f->rec, &file), 0);
+	f->map.path = "/bin/x";
+	f->map.ino = 5;
+	image.start = START + 0x100;
+	assert_int_equal(recording__add_image(&f->rec, &image), 0);
+	image.start = START + 0x200;
+	image.pid = 2;
+	assert_int_equal(recording__add_image(&f->rec, &image), 0);
+	assert_string_equal(apply(f, &mapped), "");
+	assert_int_equal(code_map__read(f->code, START + 0x100, bytes, 5), 5);
+	assert_memory_equal(bytes, call, 5);
+	assert_int_equal(code_map__read(f->code, START + 0x200, bytes, 5), 5);
+	assert_memory_not_equal(bytes, call, 5);
+	assert_true(code_map__find(f->code, START + 0x100, &place));
+	assert_string_equal(elf_image__build_id(place.image), elf_image__build_id(f->self));
+}
+
 /* What comes back from missing code fits nothing: the right file is not to blame. */
 static void test_no_blame_where_code_is_missing(void **state)
 {
@@ -286,6 +316,7 @@ int main(void)
 		TEST(test_memory_is_of_its_process),
 		TEST(test_memory_is_named),
 		TEST(test_memory_of_a_file),
+		TEST(test_patches_of_a_file),
 		TEST(test_no_blame_where_code_is_missing),
 	};
 

@@ -5,6 +5,7 @@
 
 #include "capture/code_copy.h"
 #include "capture/code_files.h"
+#include "capture/patched_code.h"
 #include "util/cleanup.h"
 
 static int take(struct recording *rec, pid_t pid)
@@ -15,7 +16,9 @@ static int take(struct recording *rec, pid_t pid)
 	for (size_t i = 0; i < rec->images.n; i++)
 		if (rec->images.v[i].pid && rec->images.v[i].pid != pid)
 			left -= rec->images.v[i].size;
-	return err ? err : code_copy__take(rec, pid, left);
+	if (!err)
+		err = code_copy__take(rec, pid, left);
+	return err ? err : patched_code__take(rec, pid);
 }
 
 int live_code__take(struct recording *rec, pid_t pid, const struct cgroup *cgroup)

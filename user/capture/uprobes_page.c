@@ -22,45 +22,86 @@ static const struct mapping *find_path(const struct mappings *maps, const char *
 	return NULL;
 }
 
-static int open_return_probe(void)
+/* A probe of the code at this address of ours. 0 or -ENOENT. */
+static int find_own(uint64_t address, struct uprobe_spec *spec)
 {
-	uint64_t address = (uint64_t)(uintptr_t)probed_function;
 	struct mappings maps;
 	const struct mapping *m;
-	int fd = -1;
+	int err = mappings__read(&maps, getpid());
 
-	if (mappings__read(&maps, getpid()))
-		return -1;
+	if (err)
+		return err;
 	m = mappings__find(&maps, address);
 	if (m)
-		fd = uprobe_event__open(&(struct uprobe_spec){
-			.path = "/proc/self/exe",
-			.offset = address - m->start + m->pgoff,
-			.pid = getpid(),
-			.on_return = true,
-		});
+		*spec = (struct uprobe_spec){.path = "/proc/self/exe",
+					     .offset = address - m->start + m->pgoff,
+					     .pid = getpid()};
 	mappings__fini(&maps);
-	return fd;
+	return m ? 0 : -ENOENT;
 }
 
-size_t uprobes_page__read(uint8_t *page, size_t size)
+/* What we have mapped by that name. */
+static size_t copy_own(const char *path, uint8_t *page, size_t size)
 {
 	const struct mapping *m;
 	struct mappings maps;
 	size_t n = 0;
-	int fd = open_return_probe();
 
+	if (mappings__read(&maps, getpid()))
+		return 0;
+	m = find_path(&maps, path);
+	if (m) {
+		n = m->end - m->start < size ? m->end - m->start : size;
+		memcpy(page, (const void *)(uintptr_t)m->start, n);
+	}
+	mappings__fini(&maps);
+	return n;
+}
+
+size_t uprobes_page__read(uint8_t *page, size_t size)
+{
+	struct uprobe_spec spec;
+	size_t n;
+	int fd;
+
+	if (find_own((uint64_t)(uintptr_t)probed_function, &spec))
+		return 0;
+	spec.on_return = true;
+	fd = uprobe_event__open(&spec);
 	if (fd < 0)
 		return 0;
 	probed_function();
-	if (!mappings__read(&maps, getpid())) {
-		m = find_path(&maps, "[uprobes]");
-		if (m) {
-			n = m->end - m->start < size ? m->end - m->start : size;
-			memcpy(page, (const void *)(uintptr_t)m->start, n);
-		}
-		mappings__fini(&maps);
-	}
+	n = copy_own("[uprobes]", page, size);
+	close(fd);
+	return n;
+}
+
+/* What the kernel optimises: a nop of five bytes that lies on one page. */
+__asm__(".pushsection .text.uprobes_page, \"ax\", @progbits\n"
+	".balign 16\n"
+	".type optimisable_function, @function\n"
+	"optimisable_function: .byte 0x0f, 0x1f, 0x44, 0, 0\n"
+	"ret\n"
+	".size optimisable_function, 6\n"
+	".popsection\n");
+void optimisable_function(void) __attribute__((visibility("hidden")));
+
+size_t uprobes_trampoline__read(uint8_t *page, size_t size)
+{
+	const struct uprobe_group group = {.place = event_place__of_thread(0), .leader = -1};
+	struct uprobe_spec spec;
+	size_t n;
+	int fd;
+
+	if (find_own((uint64_t)(uintptr_t)optimisable_function, &spec))
+		return 0;
+	fd = uprobe_event__open_in_group(&spec, &group);
+	if (fd < 0)
+		return 0;
+	/* The first hit optimises it. */
+	optimisable_function();
+	optimisable_function();
+	n = copy_own(UPROBES_TRAMPOLINE, page, size);
 	close(fd);
 	return n;
 }

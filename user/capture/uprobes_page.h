@@ -23,6 +23,14 @@
 size_t uprobes_page__read(uint8_t *page, size_t size);
 
 /*
+ * The same of the page that probes on a nop of five bytes call from their second hit on (Linux
+ * 6.18: arch/x86/kernel/uprobes.c, arch_uprobe_optimize()). 0 where the kernel does not do that, or
+ * no probe can be set; prints nothing.
+ */
+#define UPROBES_TRAMPOLINE "[uprobes-trampoline]"
+size_t uprobes_trampoline__read(uint8_t *page, size_t size);
+
+/*
  * Adds the page as process pid has it to rec, if it has one: its mapping from time_ns on, and its
  * code: the trampoline of return probes in the first slot where own_page_len is not 0 (what
  * uprobes_page__read() gave), and the probed instruction in all others, where the kernel

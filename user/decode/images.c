@@ -105,6 +105,21 @@ static struct elf_image *find_jit(struct images *images, pid_t pid)
 	return jit->image;
 }
 
+/* What was found to be no longer as in the file. */
+static int map_patches(const struct recording *rec, const struct rec_map *m, struct code_map *map)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rec->images.n && err != -ENOMEM; i++) {
+		const struct rec_image *image = &rec->images.v[i];
+
+		if (image->pid == m->pid && image->size <= CODE_PATCH_MAX &&
+		    image->start - m->start < m->len)
+			err = code_map__patch(map, image->start, image->data, image->size);
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
 /* Locked. A copy of the memory is right where the file was none that could be kept. 0 or -ENOMEM.
  */
 static int map_code(struct images *images, const struct rec_map *m, struct code_map *map)
@@ -116,9 +131,10 @@ static int map_code(struct images *images, const struct rec_map *m, struct code_
 
 	if (!image)
 		return is_copied && errno == ENOMEM ? -ENOMEM : 0;
-	err = is_copied ? jit_image__map(image, m->start, m->len, map)
-			: code_map__add(map, m->start, m->len, m->pgoff, image);
-	return err == -ENOMEM ? err : 0;
+	if (is_copied)
+		return jit_image__map(image, m->start, m->len, map);
+	err = code_map__add(map, m->start, m->len, m->pgoff, image);
+	return err == -ENOMEM ? err : map_patches(images->rec, m, map);
 }
 
 void images__mismatch(struct images *images, const struct elf_image *image)

@@ -13,8 +13,15 @@ struct code_range {
 	struct elf_image *image;
 };
 
+struct code_patch {
+	uint64_t start;
+	size_t len;
+	uint8_t bytes[CODE_PATCH_MAX];
+};
+
 struct code_map {
-	VEC(struct code_range) ranges; /* disjoint, ascending */
+	VEC(struct code_range) ranges;	/* disjoint, ascending */
+	VEC(struct code_patch) patches; /* few, if any */
 	/* The index that was right last time. Only a hint, so that threads may race for it. */
 	size_t last;
 	unsigned int replaced;
@@ -30,6 +37,7 @@ void code_map__free(struct code_map *map)
 	if (!map)
 		return;
 	VEC_FINI(&map->ranges);
+	VEC_FINI(&map->patches);
 	free(map);
 }
 
@@ -77,6 +85,34 @@ static int reserve_two(struct code_map *map)
 			 sizeof(*map->ranges.v));
 }
 
+static void drop_patches(struct code_map *map, uint64_t start, uint64_t end)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < map->patches.n; i++) {
+		const struct code_patch *patch = &map->patches.v[i];
+
+		if (patch->start >= end || patch->start + patch->len <= start)
+			map->patches.v[out++] = *patch;
+	}
+	map->patches.n = out;
+}
+
+int code_map__patch(struct code_map *map, uint64_t start, const uint8_t *bytes, size_t len)
+{
+	struct code_patch *patch;
+
+	if (!len || len > CODE_PATCH_MAX || start > UINT64_MAX - len)
+		return -EINVAL;
+	patch = VEC_PUSH(&map->patches);
+	if (!patch)
+		return -ENOMEM;
+	*patch = (struct code_patch){.start = start, .len = len};
+	memcpy(patch->bytes, bytes, len);
+	map->replaced++;
+	return 0;
+}
+
 int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t pgoff,
 		  struct elf_image *image)
 {
@@ -87,6 +123,7 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 		return -EINVAL;
 	if (reserve_two(map))
 		return -ENOMEM;
+	drop_patches(map, start, added.end);
 	from = first_behind(map, start);
 	if (from < map->ranges.n && map->ranges.v[from].start < added.end)
 		map->replaced++;
@@ -147,6 +184,17 @@ bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place)
 	return true;
 }
 
+static void show_patches(const struct code_map *map, uint64_t ip, uint8_t *buf, size_t len)
+{
+	for (size_t i = 0; i < map->patches.n; i++) {
+		const struct code_patch *patch = &map->patches.v[i];
+
+		for (size_t j = 0; j < patch->len; j++)
+			if (patch->start + j - ip < len)
+				buf[patch->start + j - ip] = patch->bytes[j];
+	}
+}
+
 size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t len)
 {
 	size_t done = 0;
@@ -170,5 +218,6 @@ size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t le
 		memcpy(buf + done, bytes, n);
 		done += n;
 	}
+	show_patches(map, ip, buf, done);
 	return done;
 }

@@ -25,6 +25,14 @@ void code_map__free(struct code_map *map);
 int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t pgoff,
 		  struct elf_image *image);
 
+/*
+ * The len bytes (copied) at start ran in the place of those in the file, CODE_PATCH_MAX at most:
+ * code_map__read() shows them, until code is added there. Names stay the file's. 0, -ENOMEM,
+ * -EINVAL.
+ */
+#define CODE_PATCH_MAX 16
+int code_map__patch(struct code_map *map, uint64_t start, const uint8_t *bytes, size_t len);
+
 /* How often code has been added in the place of other code. */
 unsigned int code_map__replaced(const struct code_map *map);
 
