@@ -35,7 +35,8 @@ CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-decode bench-recordings install clean \
+.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-decode bench-whole \
+        bench-growth bench-recordings install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -113,7 +114,7 @@ test:
 test-unit test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
-bench: bench-trigger bench-decode
+bench: bench-trigger bench-decode bench-whole bench-growth
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
 # Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
@@ -123,6 +124,14 @@ bench-recordings: ptgen programs
 # Packets to branches, against libipt's block decoder.
 bench-decode: all $(BENCH) bench-recordings
 	$(Q)$(O)/tests/bench/bench_decode $(O)/bench/*-$(INSTRUCTIONS)-*.mtbpf
+# A recording to a trace, against perf script.
+bench-whole: all $(BENCH) bench-recordings
+	$(Q)$(O)/tests/bench/bench_whole $(O)/mtbpf $(O)/bench/*-$(INSTRUCTIONS)-*.mtbpf
+# How that grows with the recording: 1 to 250 MB of one program, which has little code and many calls.
+GROWTH ?= 4e6 16e6 64e6 250e6 1e9
+bench-growth: all $(BENCH) ptgen programs
+	$(Q)for n in $(GROWTH); do O=$(O) tests/bench/recordings $$n sqlite3; done | \
+	    xargs -r $(O)/tests/bench/bench_whole -curve $(O)/mtbpf
 
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh

@@ -189,6 +189,19 @@ static void test_parts_without_calls(void **state)
 			      "g 6-7\n");
 }
 
+static void test_a_segment_of_late_roots_only(void **state)
+{
+	struct frames *frames = *state;
+
+	frames__begin_segment(frames, 1);
+	frames__emplace_root(frames, &root, 0);
+	frames__pop(frames, 2, 0);
+	frames__emplace_root(frames, &below, 0);
+	frames__close_all(frames, 3, 0);
+	assert_frames(frames, "below 1-3 inferred-start\n"
+			      "  root 1-2 inferred-start\n");
+}
+
 /* A return out of each level of a deep recursion that nothing was seen of. */
 static void test_more_late_roots_than_there_is_room_for(void **state)
 {
@@ -300,6 +313,7 @@ int main(void)
 		TEST(test_a_late_root_lies_below_everything_before_it),
 		TEST(test_late_roots_of_a_nested_part),
 		TEST(test_parts_without_calls),
+		TEST(test_a_segment_of_late_roots_only),
 		TEST(test_more_late_roots_than_there_is_room_for),
 		TEST(test_the_last_frame_can_be_dropped),
 		TEST(test_segments_and_gaps_stand_side_by_side),

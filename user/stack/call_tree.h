@@ -35,14 +35,15 @@ struct call {
 	uint64_t entry_ip;	   /* where the function was entered, or first seen */
 	uint64_t call_ip;	   /* address of the calling instruction; 0 unknown */
 	const struct function *function;
-	uint64_t self_insns; /* instructions executed in it, callees not counted */
-	uint32_t parent;     /* index, or CALL_NO_PARENT */
-	uint32_t depth;	     /* 0 for a root */
-	uint8_t kind;	     /* enum call_kind */
-	uint8_t flags;	     /* enum call_flags */
-	uint8_t reason;	     /* enum gap_reason */
-	uint8_t pad[5];
+	uint64_t self_insns : 44; /* instructions executed in it, callees not counted */
+	uint64_t kind : 4;	  /* enum call_kind */
+	uint64_t flags : 8;	  /* enum call_flags */
+	uint64_t reason : 8;	  /* enum gap_reason */
+	uint32_t parent;	  /* index, or CALL_NO_PARENT */
+	uint32_t depth;		  /* 0 for a root */
 };
+/* There are millions of them: most of the memory that decoding takes. */
+_Static_assert(sizeof(struct call) == 56, "no padding");
 
 /*
  * Calls stand in pre-order: a parent before its children, siblings by time; a child's interval lies

@@ -227,9 +227,10 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 				   uint64_t ip)
 {
 	struct part *part = running_part(frames);
-	struct frame *frame = part ? VEC_PUSH(&frames->open) : NULL;
+	struct root *root = part ? add_root(frames, part) : NULL;
+	struct frame *frame = root ? VEC_PUSH(&frames->open) : NULL;
 
-	if (!frame || !add_root(frames, part)) {
+	if (!frame) {
 		frames->failed = true;
 		return NULL;
 	}

@@ -102,15 +102,13 @@ static int make_room(struct frames *frames, size_t *room)
 {
 	size_t n = frames->calls.n - FRAMES_ROOM;
 
-	*room = FRAMES_ROOM;
-	if (frames->roots.n <= FRAMES_ROOM)
-		return 0;
-	*room = frames->roots.n;
+	*room = frames->roots.n > FRAMES_ROOM ? frames->roots.n : FRAMES_ROOM;
 	while (frames->calls.cap < n + *room)
 		if (frames__grow(frames))
 			return -ENOMEM;
-	memmove(&frames->calls.v[*room], &frames->calls.v[FRAMES_ROOM],
-		n * sizeof(*frames->calls.v));
+	if (*room > FRAMES_ROOM)
+		memmove(&frames->calls.v[*room], &frames->calls.v[FRAMES_ROOM],
+			n * sizeof(*frames->calls.v));
 	return 0;
 }
 
@@ -133,6 +131,7 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	tree->calls.n = pass.out;
 	tree->calls.cap = frames->calls.cap;
 	frames->calls.v = NULL;
-	frames->calls.n = frames->calls.cap = 0;
+	frames->calls.cap = 0;
+	frames->calls.n = FRAMES_ROOM;
 	return 0;
 }

@@ -162,7 +162,7 @@ static struct block *next_block(struct block_writer *w)
 
 static void process(struct block_writer *w, void *state, struct block *block)
 {
-	const uint8_t *bytes;
+	const uint8_t *bytes = NULL;
 	ssize_t n = w->codec && !state ? -ENOMEM : encode(w, state, block, &bytes);
 
 	write_in_turn(w, block, bytes, n);

@@ -26,7 +26,7 @@ static void say_hint(int err)
 	switch (-err) {
 	case ENOSPC:
 	case EDQUOT:
-		log__hint("make room there, write elsewhere, or write .fxt.gz, a quarter of the "
+		log__hint("make room there, write elsewhere, or write .fxt.gz, a sixth of the "
 			  "size");
 		break;
 	case EFBIG:
