@@ -110,7 +110,7 @@ tests: all $(UNIT) $(O)/tests/oracle/compare programs ptgen
 test:
 	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)O=$(O) tests/run unit cli live
+	$(Q)O=$(O) tests/run unit cli live vm
 test-unit test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
