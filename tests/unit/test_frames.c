@@ -84,7 +84,7 @@ static void test_push_and_pop(void **state)
 			      "  h 4-5 cut\n");
 }
 
-static void test_pop_to_cuts_short_what_lies_above(void **state)
+static void test_cut_to_cuts_short_what_lies_above(void **state)
 {
 	struct frames *frames = *state;
 	const struct frame *frame;
@@ -94,9 +94,9 @@ static void test_pop_to_cuts_short_what_lies_above(void **state)
 	push(frames, 2, &g);
 	push(frames, 3, &h);
 	frame = frames__parent(frames, frames__parent(frames, frames__top(frames)));
-	frames__pop_to(frames, frame, 4);
+	frames__cut_to(frames, frame, 4, LEFT_BY_UNKNOWN);
 	assert_ptr_equal(frames__top(frames), frame);
-	frames__pop_to(frames, frame, 5);
+	frames__cut_to(frames, frame, 5, LEFT_BY_UNKNOWN);
 	frames__pop(frames, 6, 0);
 	assert_frames(frames, "f 1-6\n"
 			      "  g 2-4 cut\n"
@@ -309,7 +309,7 @@ int main(void)
 		TEST(test_nothing),
 		TEST(test_an_empty_segment),
 		TEST(test_push_and_pop),
-		TEST(test_pop_to_cuts_short_what_lies_above),
+		TEST(test_cut_to_cuts_short_what_lies_above),
 		TEST(test_a_late_root_lies_below_everything_before_it),
 		TEST(test_late_roots_of_a_nested_part),
 		TEST(test_parts_without_calls),

@@ -25,8 +25,19 @@ enum call_flags {
 	CALL_INFERRED_START = 1 << 0, /* was already running when the segment began */
 	CALL_INFERRED_END = 1 << 1,   /* was still running when it ended */
 	CALL_BY_JUMP = 1 << 2,	      /* entered by a tail call: the frame before it is gone */
-	CALL_CUT_SHORT = 1 << 3,      /* left without a return (longjmp, exception, sigreturn) */
+	CALL_CUT_SHORT = 1 << 3,      /* left without a return: enum left_by in `left_by` */
 	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
+};
+
+/* What ended a call that did not return. */
+enum left_by {
+	LEFT_BY_UNKNOWN, /* or by a return */
+	LEFT_BY_THROW,	 /* a C++ exception */
+	LEFT_BY_PANIC,	 /* of Rust, of Go */
+	LEFT_BY_RAISE,	 /* of OCaml */
+	LEFT_BY_LONGJMP,
+	LEFT_BY_SIGLONGJMP,
+	LEFT_BY_GOEXIT,
 };
 
 /* One activation: one slice. */
@@ -35,7 +46,8 @@ struct call {
 	uint64_t entry_ip;	   /* where the function was entered, or first seen */
 	uint64_t call_ip;	   /* address of the calling instruction; 0 unknown */
 	const struct function *function;
-	uint64_t self_insns : 44; /* instructions executed in it, callees not counted */
+	uint64_t self_insns : 40; /* instructions executed in it, callees not counted */
+	uint64_t left_by : 4;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
 	uint64_t reason : 8;	  /* enum gap_reason */

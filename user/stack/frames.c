@@ -196,8 +196,13 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 	} while (n <= frames->n_below && join(frames));
 }
 
-void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns)
+void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
+		    enum left_by left_by)
 {
+	size_t first = (size_t)(frame - frames->open.v) + 1;
+
+	for (size_t i = first; i < frames->open.n; i++)
+		frames->open.v[i].call.left_by = left_by;
 	frames__unwind_to(frames, frame, time_ns, CALL_CUT_SHORT);
 }
 

@@ -93,7 +93,8 @@ void frames__drop_last(struct frames *frames);
 void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		       uint8_t flags);
 /* The same: without a return. */
-void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns);
+void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
+		    enum left_by left_by);
 /* All frames end: the segment is over. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
 

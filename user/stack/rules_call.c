@@ -21,9 +21,9 @@ void stack__on_call(struct stack *s, const struct branch *b)
 
 static struct frame *find_return(struct stack *s, uint64_t ip)
 {
-	struct frame *frame = ip ? frames__top(&s->frames) : NULL;
+	struct frame *frame = ip ? frames__top(s->frames) : NULL;
 
-	for (; frame; frame = frames__parent(&s->frames, frame)) {
+	for (; frame; frame = frames__parent(s->frames, frame)) {
 		if (frame->return_ip == ip)
 			return frame;
 		/* A RET does not leave an interrupt or a syscall. */
@@ -36,9 +36,9 @@ static struct frame *find_return(struct stack *s, uint64_t ip)
 /* Behind a context switch: the frame that was there before it, and runs that function. */
 static struct frame *find_below(struct stack *s, const struct function *function)
 {
-	struct frame *frame = function ? frames__below(&s->frames) : NULL;
+	struct frame *frame = function ? frames__below(s->frames) : NULL;
 
-	for (; frame; frame = frames__parent(&s->frames, frame)) {
+	for (; frame; frame = frames__parent(s->frames, frame)) {
 		if (frame->call.function == function)
 			return frame;
 		if (frame->call.kind == CALL_KERNEL)
@@ -64,14 +64,14 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		stack__replace_top(s, b, function);
 		return;
 	}
-	frames__pop(&s->frames, b->time_ns, 0);
-	if (frames__top(&s->frames))
+	frames__pop(s->frames, b->time_ns, 0);
+	if (frames__top(s->frames))
 		return;
 	below = find_below(s, function);
 	if (below)
-		frames__unwind_to(&s->frames, below, b->time_ns, CALL_INFERRED_END);
+		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
 	else
-		frames__emplace_root(&s->frames, function, b->to);
+		frames__emplace_root(s->frames, function, b->to);
 }
 
 /*
@@ -85,7 +85,7 @@ static bool is_uretprobe(const struct function *function)
 
 void stack__on_return(struct stack *s, const struct branch *b)
 {
-	struct frame *top = frames__top(&s->frames), *frame;
+	struct frame *top = frames__top(s->frames), *frame;
 	const struct function *function;
 	bool is_entry;
 
@@ -93,8 +93,8 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		return;
 	frame = find_return(s, b->to);
 	if (frame) {
-		frames__pop_to(&s->frames, frame, b->time_ns);
-		frames__pop(&s->frames, b->time_ns, 0);
+		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_UNKNOWN);
+		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
 	function = stack__function_at(s, b->to, &is_entry);
@@ -107,10 +107,9 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		return;
 	}
 	/* A RET that was no return: a jump made of "push; ret", or a stack cut back by hand. */
-	frame = stack__find_caller(s, function);
-	if (frame)
-		frames__pop_to(&s->frames, frame, b->time_ns);
-	else if (is_entry || address__is_kernel(b->to))
+	if (stack__land(s, b, function))
+		return;
+	if (is_entry || address__is_kernel(b->to))
 		stack__replace_top(s, b, function);
 	else
 		stack__break_segment(s, b);
@@ -118,7 +117,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 
 void stack__on_jump(struct stack *s, const struct branch *b)
 {
-	struct frame *top = frames__top(&s->frames), *caller;
+	struct frame *top = frames__top(s->frames);
 	const struct function *function;
 	bool is_entry;
 
@@ -134,10 +133,6 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 		top->call.flags |= is_entry ? 0 : CALL_INSIDE;
 		return;
 	}
-	/* Into the middle of a caller: longjmp. */
-	caller = is_entry ? NULL : stack__find_caller(s, function);
-	if (caller)
-		frames__pop_to(&s->frames, caller, b->time_ns);
-	else
+	if (is_entry || !stack__land(s, b, function))
 		stack__replace_top(s, b, function);
 }

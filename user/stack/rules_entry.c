@@ -14,7 +14,7 @@ void stack__on_enter(struct stack *s, const struct branch *b)
 
 	function = stack__function_at(s, b->to, &is_entry);
 	stack__push(s, b, function, CALL_KERNEL, 0, 0);
-	frame = frames__top(&s->frames);
+	frame = frames__top(s->frames);
 	if (!frame)
 		return;
 	frame->resume_ip = b->from + b->len;
@@ -25,28 +25,28 @@ void stack__on_enter(struct stack *s, const struct branch *b)
 /* The newest entry whose interrupted code goes on at ip, or NULL. */
 static struct frame *find_waiting(struct stack *s, uint64_t ip)
 {
-	struct frame *frame = frames__top(&s->frames);
+	struct frame *frame = frames__top(s->frames);
 
 	while (frame && (frame->call.kind != CALL_KERNEL || frame->resume_ip != ip))
-		frame = frames__parent(&s->frames, frame);
+		frame = frames__parent(s->frames, frame);
 	return frame;
 }
 
 static struct frame *find_newest(struct stack *s)
 {
-	struct frame *frame = frames__top(&s->frames);
+	struct frame *frame = frames__top(s->frames);
 
 	while (frame && frame->call.kind != CALL_KERNEL)
-		frame = frames__parent(&s->frames, frame);
+		frame = frames__parent(s->frames, frame);
 	return frame;
 }
 
 /* The one out of user code: others lie on top of it. */
 static struct frame *find_outermost(struct stack *s)
 {
-	struct frame *found = NULL, *frame = frames__top(&s->frames);
+	struct frame *found = NULL, *frame = frames__top(s->frames);
 
-	for (; frame; frame = frames__parent(&s->frames, frame))
+	for (; frame; frame = frames__parent(s->frames, frame))
 		if (frame->call.kind == CALL_KERNEL)
 			found = frame;
 	return found;
@@ -59,20 +59,20 @@ static void end_entry(struct stack *s, const struct branch *b, struct frame *ent
 	bool is_entry;
 
 	if (entry) {
-		frames__unwind_to(&s->frames, entry, b->time_ns, 0);
-		frames__pop(&s->frames, b->time_ns, 0);
+		frames__unwind_to(s->frames, entry, b->time_ns, 0);
+		frames__pop(s->frames, b->time_ns, 0);
 	} else {
-		frames__close_all(&s->frames, b->time_ns, 0);
+		frames__close_all(s->frames, b->time_ns, 0);
 	}
-	if (frames__top(&s->frames))
+	if (frames__top(s->frames))
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
-	frames__emplace_root(&s->frames, function, b->to);
+	frames__emplace_root(s->frames, function, b->to);
 }
 
 static void leave_to_kernel(struct stack *s, const struct branch *b)
 {
-	struct frame *entry = find_waiting(s, b->to), *top = frames__top(&s->frames), *caller;
+	struct frame *entry = find_waiting(s, b->to), *top = frames__top(s->frames), *caller;
 	const struct function *function;
 	bool is_entry;
 
@@ -82,14 +82,14 @@ static void leave_to_kernel(struct stack *s, const struct branch *b)
 	if (!entry && top && function == top->call.function)
 		return;
 	end_entry(s, b, entry ? entry : find_newest(s));
-	top = frames__top(&s->frames);
+	top = frames__top(s->frames);
 	if (entry || !top || function == top->call.function)
 		return;
 	/* Elsewhere: behind a fault that is expected (the exception table), a kprobe's emulation.
 	 */
 	caller = stack__find_caller(s, function);
 	if (caller)
-		frames__pop_to(&s->frames, caller, b->time_ns);
+		frames__cut_to(s->frames, caller, b->time_ns, LEFT_BY_UNKNOWN);
 	else
 		stack__replace_top(s, b, function);
 }
@@ -118,9 +118,9 @@ void stack__on_leave(struct stack *s, const struct branch *b)
  */
 static struct frame *find_switch(struct stack *s)
 {
-	struct frame *frame = frames__top(&s->frames);
+	struct frame *frame = frames__top(s->frames);
 
-	for (; frame; frame = frames__parent(&s->frames, frame)) {
+	for (; frame; frame = frames__parent(s->frames, frame)) {
 		if (frame->call.function && !strcmp(frame->call.function->name, "__schedule"))
 			return frame;
 		if (frame->call.kind == CALL_KERNEL)
@@ -134,7 +134,7 @@ void stack__on_kernel_stop(struct stack *s, const struct branch *b)
 	struct frame *frame = find_switch(s);
 
 	if (frame)
-		frames__unwind_to(&s->frames, frame, b->time_ns, CALL_INFERRED_END);
+		frames__unwind_to(s->frames, frame, b->time_ns, CALL_INFERRED_END);
 	stack__go_outside(s, b, CALL_UNTRACED, 0);
 	s->stopped_in_kernel = true;
 }
@@ -150,9 +150,9 @@ void stack__resume_in_kernel(struct stack *s, const struct branch *b)
 		leave_to_user(s, b);
 		return;
 	}
-	frames__begin_nested(&s->frames, b->time_ns);
+	frames__begin_nested(s->frames, b->time_ns);
 	call.function = stack__function_at(s, b->to, &is_entry);
-	frames__push(&s->frames, &call);
+	frames__push(s->frames, &call);
 }
 
 bool stack__is_return_thunk(const struct function *function, uint64_t ip)

@@ -17,10 +17,10 @@ static bool goes_on(uint64_t to, uint64_t resume_ip)
 /* The newest signal frame, or NULL. */
 static struct frame *find_signal(struct stack *s)
 {
-	struct frame *frame = frames__top(&s->frames);
+	struct frame *frame = frames__top(s->frames);
 
 	while (frame && frame->call.kind != CALL_SIGNAL)
-		frame = frames__parent(&s->frames, frame);
+		frame = frames__parent(s->frames, frame);
 	return frame;
 }
 
@@ -31,7 +31,7 @@ static void enter_signal(struct stack *s, const struct branch *b, const struct f
 	struct frame *frame;
 
 	stack__push(s, &entry, function, CALL_SIGNAL, 0, 0);
-	frame = frames__top(&s->frames);
+	frame = frames__top(s->frames);
 	if (frame)
 		frame->resume_ip = resume_ip;
 }
@@ -39,14 +39,14 @@ static void enter_signal(struct stack *s, const struct branch *b, const struct f
 /* Back from outside, but not where it left: the kernel sent the thread elsewhere. */
 static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t resume_ip)
 {
-	struct frame *top = frames__top(&s->frames), *caller;
+	struct frame *top = frames__top(s->frames), *caller;
 	const struct function *function;
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
 	/* A probe on the RET: the kernel stepped a copy of it. */
 	if (top && top->return_ip && top->return_ip == b->to) {
-		frames__pop(&s->frames, b->time_ns, 0);
+		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
 	/* An instruction that the kernel did (a probe's), an rseq abort: the same activation. */
@@ -58,7 +58,7 @@ static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t r
 	}
 	caller = stack__find_caller(s, function);
 	if (caller)
-		frames__pop_to(&s->frames, caller, b->time_ns);
+		frames__cut_to(s->frames, caller, b->time_ns, LEFT_BY_UNKNOWN);
 	else
 		stack__break_segment(s, b);
 }
@@ -75,15 +75,15 @@ static void leave_signal(struct stack *s, const struct branch *b)
 	bool is_entry;
 
 	if (signal) {
-		frames__pop_to(&s->frames, signal, b->time_ns);
-		frames__pop(&s->frames, b->time_ns, 0);
+		frames__cut_to(s->frames, signal, b->time_ns, LEFT_BY_UNKNOWN);
+		frames__pop(s->frames, b->time_ns, 0);
 	} else {
-		frames__close_all(&s->frames, b->time_ns, 0);
+		frames__close_all(s->frames, b->time_ns, 0);
 	}
-	if (!frames__top(&s->frames)) {
+	if (!frames__top(s->frames)) {
 		/* The handler was running when the segment began: this is what it interrupted. */
 		function = stack__function_at(s, b->to, &is_entry);
-		frames__emplace_root(&s->frames, function, b->to);
+		frames__emplace_root(s->frames, function, b->to);
 	} else if (!goes_on(b->to, resume_ip)) {
 		resume_elsewhere(s, b, resume_ip);
 	}
@@ -92,11 +92,11 @@ static void leave_signal(struct stack *s, const struct branch *b)
 static void start_segment(struct stack *s, const struct branch *b)
 {
 	if (s->in_gap)
-		frames__add_gap(&s->frames, s->gap_ns, b->time_ns, s->gap_reason);
+		frames__add_gap(s->frames, s->gap_ns, b->time_ns, s->gap_reason);
 	s->in_gap = false;
 	s->in_segment = true;
 	s->outside = s->stopped_in_kernel = s->in_sigreturn = false;
-	frames__begin_segment(&s->frames, b->time_ns);
+	frames__begin_segment(s->frames, b->time_ns);
 	stack__push_first(s, b->to);
 }
 
@@ -109,7 +109,7 @@ void stack__on_begin(struct stack *s, const struct branch *b)
 	if (!s->outside)
 		return;
 	s->outside = false;
-	frames__pop(&s->frames, b->time_ns, 0); /* the slice of the time outside */
+	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time outside */
 	if (s->stopped_in_kernel || address__is_kernel(b->to))
 		stack__resume_in_kernel(s, b);
 	else

@@ -14,7 +14,8 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 
 	if (!s)
 		return NULL;
-	frames__init(&s->frames);
+	frames__init(&s->own_frames);
+	s->frames = &s->own_frames;
 	function_cache__init(&s->functions, map);
 	s->map = map;
 	s->pid = pid;
@@ -27,7 +28,7 @@ void stack__free(struct stack *s)
 {
 	if (!s)
 		return;
-	frames__fini(&s->frames);
+	frames__fini(&s->own_frames);
 	free(s);
 }
 
@@ -50,7 +51,7 @@ void stack__push(struct stack *s, const struct branch *b, const struct function 
 
 	if (function && function_cache__find(&s->functions, b->to, &is_entry) && !is_entry)
 		call.flags |= CALL_INSIDE;
-	frame = frames__push(&s->frames, &call);
+	frame = frames__push(s->frames, &call);
 	if (frame)
 		frame->return_ip = return_ip;
 }
@@ -58,23 +59,23 @@ void stack__push(struct stack *s, const struct branch *b, const struct function 
 void stack__push_first(struct stack *s, uint64_t ip)
 {
 	struct call call = {
-		.start_ns = s->frames.start_ns, .entry_ip = ip, .flags = CALL_INFERRED_START};
+		.start_ns = s->frames->start_ns, .entry_ip = ip, .flags = CALL_INFERRED_START};
 	bool is_entry;
 
 	call.function = stack__function_at(s, ip, &is_entry);
-	frames__push(&s->frames, &call);
-	s->frames.level = 0;
+	frames__push(s->frames, &call);
+	s->frames->level = 0;
 }
 
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct frame *top = frames__top(&s->frames);
+	struct frame *top = frames__top(s->frames);
 	uint64_t return_ip = top->return_ip, resume_ip = top->resume_ip;
 	uint8_t kind = top->call.kind;
 
-	frames__pop(&s->frames, b->time_ns, 0);
+	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
-	top = frames__top(&s->frames);
+	top = frames__top(s->frames);
 	if (top)
 		top->resume_ip = resume_ip;
 }
@@ -85,7 +86,7 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
  */
 static void reconcile(struct stack *s, const struct branch *b)
 {
-	struct frame *top = frames__top(&s->frames);
+	struct frame *top = frames__top(s->frames);
 	const struct function *function;
 	bool is_entry;
 
@@ -106,13 +107,13 @@ static void reconcile(struct stack *s, const struct branch *b)
 
 struct frame *stack__find_caller(struct stack *s, const struct function *function)
 {
-	struct frame *frame = frames__top(&s->frames);
+	struct frame *frame = frames__top(s->frames);
 
 	if (!frame || !function)
 		return NULL;
 	/* What an interrupt or a syscall lies on is no caller. */
 	while (frame->call.kind != CALL_KERNEL) {
-		frame = frames__parent(&s->frames, frame);
+		frame = frames__parent(s->frames, frame);
 		if (!frame || frame->call.function == function)
 			return frame;
 	}
@@ -121,20 +122,20 @@ struct frame *stack__find_caller(struct stack *s, const struct function *functio
 
 void stack__break_segment(struct stack *s, const struct branch *b)
 {
-	frames__close_all(&s->frames, b->time_ns, CALL_CUT_SHORT);
-	frames__begin_segment(&s->frames, b->time_ns);
+	frames__close_all(s->frames, b->time_ns, CALL_CUT_SHORT);
+	frames__begin_segment(s->frames, b->time_ns);
 	stack__push_first(s, b->to);
 }
 
 static void on_gap(struct stack *s, const struct branch *b)
 {
-	struct frame *top = frames__top(&s->frames);
+	struct frame *top = frames__top(s->frames);
 
 	if (s->in_gap)
 		return;
 	if (top && !s->outside)
 		top->call.self_insns += b->n_insns;
-	frames__close_all(&s->frames, b->time_ns, CALL_INFERRED_END);
+	frames__close_all(s->frames, b->time_ns, CALL_INFERRED_END);
 	s->in_segment = false;
 	s->in_gap = true;
 	s->gap_ns = b->time_ns;
@@ -189,22 +190,22 @@ int stack__branch(void *stack, const struct branch *b)
 		on_gap(s, b);
 	} else if (s->in_segment && !s->outside) {
 		reconcile(s, b);
-		top = frames__top(&s->frames);
+		top = frames__top(s->frames);
 		if (top)
 			top->call.self_insns += b->n_insns;
 		run_rule(s, b);
 	}
-	return s->frames.failed ? -ENOMEM : 0;
+	return s->frames->failed ? -ENOMEM : 0;
 }
 
 /* The freeze itself leaves user code: nothing of it is the program's. */
 static void drop_empty_end(struct stack *s)
 {
-	struct frame *top = frames__top(&s->frames);
+	struct frame *top = frames__top(s->frames);
 
-	if (s->outside && frames__is_last(&s->frames) && top->call.kind == CALL_UNTRACED &&
+	if (s->outside && frames__is_last(s->frames) && top->call.kind == CALL_UNTRACED &&
 	    top->call.start_ns == s->last_ns)
-		frames__drop_last(&s->frames);
+		frames__drop_last(s->frames);
 }
 
 int stack__finish(struct stack *s, struct call_tree *tree)
@@ -212,10 +213,10 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 	*tree = (struct call_tree){.pid = s->pid, .tid = s->tid};
 	snprintf(tree->comm, sizeof(tree->comm), "%s", s->comm);
 	drop_empty_end(s);
-	frames__close_all(&s->frames, s->last_ns, CALL_INFERRED_END);
+	frames__close_all(s->frames, s->last_ns, CALL_INFERRED_END);
 	if (s->in_gap)
-		frames__add_gap(&s->frames, s->gap_ns, s->last_ns, s->gap_reason);
-	return frames__finish(&s->frames, tree);
+		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
+	return frames__finish(s->frames, tree);
 }
 
 void call_tree__fini(struct call_tree *tree)
@@ -225,14 +226,14 @@ void call_tree__fini(struct call_tree *tree)
 
 long stack__level(const struct stack *s)
 {
-	return s->frames.level - (s->outside ? 1 : 0);
+	return s->frames->level - (s->outside ? 1 : 0);
 }
 
 const struct function *stack__top(const struct stack *s)
 {
-	const struct frame *top = frames__top(&s->frames);
+	const struct frame *top = frames__top(s->frames);
 
 	if (top && s->outside)
-		top = frames__parent(&s->frames, top);
+		top = frames__parent(s->frames, top);
 	return top ? top->call.function : NULL;
 }

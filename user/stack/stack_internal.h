@@ -12,7 +12,8 @@
 #include "stack/stack.h"
 
 struct stack {
-	struct frames frames;
+	struct frames *frames; /* of the logical stack that runs */
+	struct frames own_frames;
 	struct function_cache functions;
 	struct code_map *map;
 	pid_t pid, tid;
@@ -42,6 +43,11 @@ void stack__push_first(struct stack *s, uint64_t ip);
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function);
 /* A caller on the stack that runs `function`, or NULL; the top itself is not meant. */
 struct frame *stack__find_caller(struct stack *s, const struct function *function);
+/*
+ * rules_land.c: `b` went into the middle of `function`, and was no return: the frame of an
+ * exception's handler, of a setjmp(). It becomes the top. False where no frame can be meant.
+ */
+bool stack__land(struct stack *s, const struct branch *b, const struct function *function);
 /*
  * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
  */
