@@ -45,7 +45,7 @@ expect_same_tree() {
 }
 
 @test "gzip: the same trace" {
-	generate random 20000 .gz
+	generate random 100000 .gz # several members
 	expect_same_tree
 }
 
