@@ -20,7 +20,7 @@ struct pass {
 	uint32_t outside;  /* depth of what lies before the next segment */
 	uint32_t n_joined; /* calls to come that have been there before */
 	size_t segment;	   /* the next one */
-	size_t run;
+	VEC(int64_t) runs; /* depth of each run's first segment */
 	VEC(uint32_t) path;
 };
 
@@ -93,11 +93,32 @@ static int move_out(struct pass *p, size_t end, uint32_t into)
 	return err ? err : move_to(p, end);
 }
 
+static const struct joint *next_joint(const struct pass *p)
+{
+	return &p->stitcher->joints.v[p->segment];
+}
+
+/* How deep the first frame of the next segment lies. */
+static uint32_t depth_of_next(const struct pass *p)
+{
+	return (uint32_t)(p->runs.v[next_joint(p)->run] + next_joint(p)->base);
+}
+
+/* And what stands before it: a gap within a run, callers that the run begins with. */
+static uint32_t depth_before(const struct pass *p)
+{
+	const struct joint *joint = next_joint(p);
+	const struct run *run = &p->stitcher->runs.v[joint->run];
+
+	return joint->joins ? depth_of_next(p) + joint->n_joined
+			    : depth_of_next(p) - (uint32_t)run->below.n;
+}
+
 /* Callers that only a later segment showed, or a stack. */
 static int put_callers(struct pass *p, const struct part *part)
 {
-	const struct run *run = &p->stitcher->runs.v[p->run];
-	uint32_t depth = 0;
+	const struct run *run = &p->stitcher->runs.v[next_joint(p)->run];
+	uint32_t depth = depth_before(p);
 	int err = 0;
 
 	for (size_t i = run->below.n; i-- > 0 && !err;) {
@@ -126,42 +147,16 @@ static void stretch_below(struct pass *p, const struct part *part)
 	}
 }
 
-static const struct joint *next_joint(const struct pass *p)
-{
-	return &p->stitcher->joints.v[p->segment];
-}
-
-/* How deep the first frame of the next segment lies. */
-static uint32_t depth_of_next(const struct pass *p)
-{
-	const struct run *run = &p->stitcher->runs.v[p->run];
-
-	return (uint32_t)((int64_t)run->below.n + next_joint(p)->base);
-}
-
-/* A gap within a run lies on what ran on behind it. */
-static uint32_t depth_before(const struct pass *p)
-{
-	const struct joint *joint = next_joint(p);
-
-	return joint->joins ? depth_of_next(p) + joint->n_joined : 0;
-}
-
 static int enter_segment(struct pass *p, const struct part *part)
 {
 	const struct joint *joint = next_joint(p);
-	int err = 0;
+	int err = joint->joins ? 0 : put_callers(p, part);
 
-	if (!joint->joins) {
-		p->run += p->segment > 0;
-		err = put_callers(p, part);
-	}
 	if (err)
 		return err;
 	p->deeper = depth_of_next(p);
 	p->n_joined = joint->n_joined;
-	if (joint->joins)
-		stretch_below(p, part);
+	stretch_below(p, part);
 	p->segment++;
 	return 0;
 }
@@ -184,10 +179,26 @@ static int enter_part(struct pass *p, uint32_t index)
 	return err;
 }
 
+/* A run that lies in another one comes after it. */
+static int place_runs(struct pass *p)
+{
+	for (size_t i = 0; i < p->stitcher->runs.n; i++) {
+		const struct run *run = &p->stitcher->runs.v[i];
+		int64_t *depth = VEC_PUSH(&p->runs);
+
+		if (!depth)
+			return -ENOMEM;
+		*depth = (int64_t)run->below.n;
+		if (run->outer != RUN_NONE)
+			*depth += p->runs.v[run->outer] + run->base;
+	}
+	return 0;
+}
+
 static int run(struct pass *p, size_t end)
 {
 	const struct frames *frames = p->frames;
-	int err = 0;
+	int err = place_runs(p);
 
 	for (uint32_t i = 0; i < frames->parts.n && !err; i++) {
 		const struct part *part = &frames->parts.v[i];
@@ -242,6 +253,7 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	pass.from = frames->calls.v + room;
 	err = run(&pass, frames->calls.n - FRAMES_ROOM);
 	VEC_FINI(&pass.path);
+	VEC_FINI(&pass.runs);
 	if (err)
 		return err;
 	tree->calls.v = frames->calls.v;
