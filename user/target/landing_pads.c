@@ -2,7 +2,6 @@
 #include "target/landing_pads.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "target/elf_internal.h"
 #include "target/lsda.h"
@@ -10,6 +9,7 @@
 /* The functions that have landing pads, and the section with their tables. */
 struct landing_table {
 	elf_frame_vec frames; /* ascending */
+	VEC(uint64_t) pads;   /* of all of them; ascending */
 	const uint8_t *bytes;
 	size_t len;
 	uint64_t vaddr;
@@ -20,6 +20,7 @@ void landing_table__free(struct landing_table *table)
 	if (!table)
 		return;
 	VEC_FINI(&table->frames);
+	VEC_FINI(&table->pads);
 	free(table);
 }
 
@@ -35,6 +36,54 @@ static void keep_described(struct landing_table *table)
 			table->frames.v[out++] = *frame;
 	}
 	table->frames.n = out;
+}
+
+static bool open_lsda(const struct landing_table *table, const struct elf_frame *frame,
+		      struct lsda *lsda)
+{
+	struct eh_bytes bytes = {table->bytes + (frame->lsda - table->vaddr),
+				 table->bytes + table->len, frame->lsda};
+
+	return lsda__open(lsda, bytes, frame->start);
+}
+
+/* At most `limit` call sites of a function; how many there were. */
+static size_t collect_pads(struct landing_table *table, const struct elf_frame *frame, size_t limit)
+{
+	struct call_site site;
+	struct lsda lsda;
+	uint64_t *slot;
+	size_t n = 0;
+
+	if (!open_lsda(table, frame, &lsda))
+		return 0;
+	for (; n < limit && lsda__next(&lsda, &site); n++) {
+		slot = site.pad ? VEC_PUSH(&table->pads) : NULL;
+		if (slot)
+			*slot = site.pad;
+	}
+	return n;
+}
+
+static int compare_pads(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * A call site takes 4 bytes or more. Only in a damaged file do functions share their tables, so
+ * that there would be more call sites than that.
+ */
+static void collect_all_pads(struct landing_table *table)
+{
+	size_t left = table->len / 4;
+
+	for (size_t i = 0; i < table->frames.n && left; i++)
+		left -= collect_pads(table, &table->frames.v[i], left);
+	if (table->pads.n)
+		qsort(table->pads.v, table->pads.n, sizeof(*table->pads.v), compare_pads);
 }
 
 /* NULL where memory ran out; empty where the image has none. */
@@ -57,6 +106,7 @@ static struct landing_table *build(struct elf_image *image)
 		return NULL;
 	}
 	keep_described(table);
+	collect_all_pads(table);
 	return table;
 }
 
@@ -94,12 +144,21 @@ uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
 	const struct elf_frame *frame = table ? find_frame(table, vaddr) : NULL;
-	struct eh_bytes bytes;
+	struct call_site site;
+	struct lsda lsda;
 
-	if (!frame)
+	if (!frame || !open_lsda(table, frame, &lsda))
 		return 0;
-	bytes.at = table->bytes + (frame->lsda - table->vaddr);
-	bytes.end = table->bytes + table->len;
-	bytes.vaddr = frame->lsda;
-	return lsda__find(bytes, frame->start, vaddr);
+	while (lsda__next(&lsda, &site))
+		if (vaddr - site.start < site.end - site.start)
+			return site.pad;
+	return 0;
+}
+
+bool landing_pads__is_one(struct elf_image *image, uint64_t vaddr)
+{
+	const struct landing_table *table = get_table(image);
+
+	return table && table->pads.n &&
+	       bsearch(&vaddr, table->pads.v, table->pads.n, sizeof(vaddr), compare_pads);
 }

@@ -115,42 +115,38 @@ bool eh_bytes__pointer(struct eh_bytes *bytes, uint8_t encoding, uint64_t *value
 	}
 }
 
-/* Up to the call sites: their encoding, and where landing pads count from. */
-static bool read_head(struct eh_bytes *table, uint8_t *encoding, uint64_t *pads)
+bool lsda__open(struct lsda *lsda, struct eh_bytes table, uint64_t start)
 {
 	uint64_t len, types;
 	uint8_t byte;
 
-	if (!read_byte(table, &byte))
+	lsda->start = lsda->pads = start;
+	if (!read_byte(&table, &byte))
 		return false;
-	if (byte != DW_EH_PE_omit && !eh_bytes__pointer(table, byte, pads))
+	if (byte != DW_EH_PE_omit && !eh_bytes__pointer(&table, byte, &lsda->pads))
 		return false;
-	if (!read_byte(table, &byte))
+	if (!read_byte(&table, &byte))
 		return false;
-	if (byte != DW_EH_PE_omit && !eh_bytes__uleb128(table, &types))
+	if (byte != DW_EH_PE_omit && !eh_bytes__uleb128(&table, &types))
 		return false;
-	if (!read_byte(table, encoding) || !eh_bytes__uleb128(table, &len))
+	if (!read_byte(&table, &lsda->encoding) || !eh_bytes__uleb128(&table, &len) ||
+	    len > (uint64_t)(table.end - table.at))
 		return false;
-	if (len > (uint64_t)(table->end - table->at))
-		return false;
-	table->end = table->at + len;
+	table.end = table.at + len;
+	lsda->sites = table;
 	return true;
 }
 
-uint64_t lsda__find(struct eh_bytes table, uint64_t start, uint64_t vaddr)
+bool lsda__next(struct lsda *lsda, struct call_site *site)
 {
-	uint64_t pads = start, from, len, pad, action;
-	uint8_t encoding;
+	struct eh_bytes *sites = &lsda->sites;
+	uint64_t from, len, pad, action;
 
-	if (!read_head(&table, &encoding, &pads))
-		return 0;
-	while (read_value(&table, encoding, &from) && read_value(&table, encoding, &len) &&
-	       read_value(&table, encoding, &pad) && eh_bytes__uleb128(&table, &action)) {
-		/* They ascend. */
-		if (vaddr - start < from)
-			return 0;
-		if (vaddr - start - from < len)
-			return pad ? pads + pad : 0;
-	}
-	return 0;
+	if (!read_value(sites, lsda->encoding, &from) || !read_value(sites, lsda->encoding, &len) ||
+	    !read_value(sites, lsda->encoding, &pad) || !eh_bytes__uleb128(sites, &action))
+		return false;
+	site->start = lsda->start + from;
+	site->end = site->start + len;
+	site->pad = pad ? lsda->pads + pad : 0;
+	return true;
 }

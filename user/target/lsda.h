@@ -20,15 +20,30 @@ struct eh_bytes {
 /* These move on, and give false where the bytes end before the value does, or it makes no sense. */
 bool eh_bytes__uleb128(struct eh_bytes *bytes, uint64_t *value);
 /*
- * A DW_EH_PE_* encoded address (LSB Core 5.0, 10.5.1), based on nothing or on its own place; others,
- * and those in memory that the loader fills, are false. DW_EH_PE_omit is 0, as is a null.
+ * A DW_EH_PE_* encoded address (LSB Core 5.0, 10.5.1), based on nothing or on its own place;
+ * others, and those in memory that the loader fills, are false. DW_EH_PE_omit is 0, as is a null.
  */
 bool eh_bytes__pointer(struct eh_bytes *bytes, uint8_t encoding, uint64_t *value);
 
+/* The call sites of one function, or of one part of it. */
+struct lsda {
+	struct eh_bytes sites;
+	uint8_t encoding;
+	uint64_t start, pads; /* what call sites and landing pads count from */
+};
+
+/* Calls in [start, end). */
+struct call_site {
+	uint64_t start, end;
+	uint64_t pad; /* where an exception out of them goes; 0: through */
+};
+
 /*
- * The landing pad of what calls at vaddr in the function, or the part of one, that begins at start.
- * `table` is its LSDA, and may go on behind it. 0: none.
+ * Of the function at start; `table` is where its call sites are, and may go on behind them. False
+ * where they cannot be read.
  */
-uint64_t lsda__find(struct eh_bytes table, uint64_t start, uint64_t vaddr);
+bool lsda__open(struct lsda *lsda, struct eh_bytes table, uint64_t start);
+/* The next one; they ascend, in what compilers make. False behind the last. */
+bool lsda__next(struct lsda *lsda, struct call_site *site);
 
 #endif
