@@ -5,6 +5,7 @@
  * run on from one segment in the next become one call.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stack/frames_internal.h"
@@ -161,21 +162,31 @@ static int enter_segment(struct pass *p, const struct part *part)
 	return 0;
 }
 
+/* Where the next call will be, or is already. */
+static uint32_t index_of_next(const struct pass *p, uint32_t depth)
+{
+	return p->n_joined ? p->path.v[depth] : (uint32_t)p->out;
+}
+
 /* The part's roots: each is the parent of the one found before it. */
 static int enter_part(struct pass *p, uint32_t index)
 {
-	const struct part *part = &p->frames->parts.v[index];
-	uint32_t root = part->last_root, depth = part->depth;
+	struct part *part = &p->frames->parts.v[index];
+	uint32_t id = part->last_root, depth = part->depth;
 	int err = part->outer == PART_NONE ? enter_segment(p, part) : 0;
 
 	p->part = index;
-	for (; root != ROOT_NONE && !err; root = p->frames->roots.v[root].before) {
-		struct call call = p->frames->roots.v[root].call;
+	for (; id != ROOT_NONE && !err; id = p->frames->roots.v[id].before) {
+		struct root *root = &p->frames->roots.v[id];
+		struct call call = root->call;
 
 		call.depth = depth++;
+		root->index = index_of_next(p, call.depth + p->deeper);
 		err = take(p, &call);
 	}
 	p->deeper += part->n_roots;
+	part->first_index = index_of_next(p, part->depth + p->deeper);
+	part->shift = (int64_t)p->out - (int64_t)p->in - (p->n_joined > 0);
 	return err;
 }
 
@@ -239,6 +250,61 @@ static int make_room(struct frames *frames, size_t callers, size_t *room)
 	return 0;
 }
 
+/* The last part that began before the call had its place, or PART_NONE. */
+static uint32_t part_before(const struct frames *frames, uint32_t place)
+{
+	size_t lo = 0, hi = frames->parts.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (frames->parts.v[mid].first <= place)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? (uint32_t)(lo - 1) : PART_NONE;
+}
+
+/* Where the tree has the call that frame__id() told. */
+static uint32_t index_of(const struct frames *frames, uint32_t id)
+{
+	uint32_t place = id & ~ROOT_BIT, index;
+	const struct part *part;
+
+	if (id & ROOT_BIT)
+		return frames->roots.v[place].index;
+	index = part_before(frames, place);
+	if (index == PART_NONE)
+		return place;
+	part = &frames->parts.v[index];
+	return place == part->first ? part->first_index : (uint32_t)(place + part->shift);
+}
+
+static int compare_leaps(const void *a, const void *b)
+{
+	const struct leap *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static void hand_over_leaps(struct frames *frames, struct call_tree *tree)
+{
+	for (size_t i = 0; i < frames->leaps.n; i++) {
+		struct leap *leap = &frames->leaps.v[i];
+
+		leap->from = index_of(frames, leap->from);
+		leap->to = index_of(frames, leap->to);
+	}
+	if (frames->leaps.n)
+		qsort(frames->leaps.v, frames->leaps.n, sizeof(*frames->leaps.v), compare_leaps);
+	tree->leaps.v = frames->leaps.v;
+	tree->leaps.n = frames->leaps.n;
+	tree->leaps.cap = frames->leaps.cap;
+	frames->leaps.v = NULL;
+	frames->leaps.n = frames->leaps.cap = 0;
+}
+
 int frames__finish(struct frames *frames, struct call_tree *tree)
 {
 	struct pass pass = {.frames = frames, .stitcher = &frames->stitcher, .part = PART_NONE};
@@ -262,5 +328,6 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
+	hand_over_leaps(frames, tree);
 	return 0;
 }
