@@ -116,8 +116,15 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	if (frames->failed)
 		return;
 	frames->parts.v[frames->part].end_ns = time_ns;
-	frames->parts.v[frames->part].is_far = frames->is_far;
-	frames->is_far = false;
+	frames->parts.v[frames->part].seam = frames->seam;
+	frames->seam = SEAM_GAP;
+}
+
+void frames__begin_below(struct frames *frames, uint64_t time_ns)
+{
+	frames__end_segment(frames);
+	frames->seam = SEAM_LEAP;
+	frames__begin_segment(frames, time_ns);
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -305,7 +312,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 	uint32_t index;
 
 	frames__end_segment(frames);
-	frames->is_far = reason == GAP_BETWEEN;
+	frames->seam = reason == GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
 	if (!add_place(frames, &index))
 		return;
 	*place(frames, index) = (struct call){

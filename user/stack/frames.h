@@ -39,7 +39,7 @@ struct part {
 	uint32_t last_root; /* of its roots; the one before is in root.before */
 	/* Of a segment. */
 	uint64_t end_ns;
-	bool is_far;	/* much may have happened between the one before and it */
+	enum seam seam; /* between the one before and it */
 	/* Where frames__finish() has put them. */
 	uint32_t first_index; /* its first call */
 	int64_t shift;	      /* and how much further those behind that are than they were */
@@ -60,7 +60,7 @@ struct frames {
 	VEC(struct leap) leaps; /* their calls are told as frame__id() does */
 	struct stitcher stitcher;
 	VEC(struct held) begun, held; /* what ran at a segment's begin, and at its end */
-	bool is_far;		      /* of the segment to come */
+	enum seam seam;		      /* of the segment to come */
 	uint32_t part;		      /* the one that runs, or PART_NONE */
 	uint32_t n_below;	      /* its n_below, or 0 */
 	uint32_t n_roots;	      /* of the parts that run */
@@ -74,6 +74,9 @@ void frames__fini(struct frames *frames);
 
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
+
+/* The same, after a leap to a frame below all that the one before it showed. */
+void frames__begin_below(struct frames *frames, uint64_t time_ns);
 
 /* A part of the segment, on the running frame, that begins without frames. */
 void frames__begin_nested(struct frames *frames, uint64_t time_ns);
