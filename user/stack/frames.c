@@ -21,6 +21,7 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
+	VEC_FINI(&frames->landings);
 }
 
 static struct part *running_part(const struct frames *frames)

@@ -43,17 +43,27 @@ struct root {
 	uint32_t before; /* the part's root that was found before it: the one it called */
 };
 
+/* A place behind a setjmp() that a longjmp() may come back to, while its frame lives. */
+struct landing {
+	uint64_t ip;
+	size_t depth;	/* of the frame among those open */
+	uint32_t index; /* of the frame, as is_root is */
+	bool is_root;
+	uint8_t left_by; /* enum left_by: what a call is left by that is cut by it */
+};
+
 struct frames {
 	VEC(struct call) calls; /* behind room for the roots */
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
-	uint32_t part;	   /* the one that runs, or PART_NONE */
-	uint32_t n_below;  /* its n_below, or 0 */
-	uint32_t n_roots;  /* of the parts that run */
-	uint64_t start_ns; /* of the segment; a nested part has its own */
-	long level;	   /* pushes less pops */
-	bool failed;	   /* out of memory: nothing more is added */
+	VEC(struct landing) landings; /* rules_longjmp.c; the outer frames' first */
+	uint32_t part;		      /* the one that runs, or PART_NONE */
+	uint32_t n_below;	      /* its n_below, or 0 */
+	uint32_t n_roots;	      /* of the parts that run */
+	uint64_t start_ns;	      /* of the segment; a nested part has its own */
+	long level;		      /* pushes less pops */
+	bool failed;		      /* out of memory: nothing more is added */
 };
 
 void frames__init(struct frames *frames);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs, longjmp. */
+/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs. */
 #include "stack/stack_internal.h"
 
 #include <string.h>
@@ -10,12 +10,16 @@ void stack__on_call(struct stack *s, const struct branch *b)
 {
 	uint64_t next = b->from + b->len;
 	const struct function *function;
+	enum function_role role;
 	bool is_entry;
 
 	/* "call next; pop": reads the IP, enters nothing. */
 	if (b->to == next)
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
+	role = function_cache__role(&s->functions, b->to);
+	if (role)
+		stack__on_setjmp(s, b, role);
 	stack__push(s, b, function, CALL_FUNCTION, 0, next);
 }
 

@@ -7,8 +7,11 @@
 
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct frame *caller = stack__find_caller(s, function);
+	struct frame *caller;
 
+	if (stack__longjmp(s, b))
+		return true;
+	caller = stack__find_caller(s, function);
 	if (!caller)
 		return false;
 	frames__cut_to(s->frames, caller, b->time_ns, LEFT_BY_UNKNOWN);
