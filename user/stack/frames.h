@@ -24,6 +24,7 @@ struct frame {
 	uint64_t resume_ip; /* signal and kernel frames: where the interrupted code goes on */
 	uint32_t index;	    /* its place among the calls, or among the roots */
 	bool is_root;	    /* discovered late */
+	bool is_resolving;  /* a stub's, that is binding its function */
 };
 
 /* A segment, or a nested part of one. */

@@ -12,7 +12,7 @@ static const struct {
 	{"setjmp", ROLE_SETJMP},	   {"_setjmp", ROLE_SETJMP},
 	{"__setjmp", ROLE_SETJMP},	   {"sigsetjmp", ROLE_SIGSETJMP},
 	{"__sigsetjmp", ROLE_SIGSETJMP},   {"getcontext", ROLE_GETCONTEXT},
-	{"__getcontext", ROLE_GETCONTEXT},
+	{"__getcontext", ROLE_GETCONTEXT}, {"_start", ROLE_START},
 };
 
 /* A stub is called what its function is, with "@plt" behind it. */
@@ -27,21 +27,16 @@ static bool is_called(const struct function *function, const char *name)
 	       (function->kind == FUNCTION_PLT && !strcmp(raw_name + len, "@plt"));
 }
 
-/*
- * glibc's sysdeps/x86_64/dl-trampoline.h: one for each way to save registers. Where the linker's
- * symbols are stripped, it is known by who jumps to it: see stack__on_jump().
- */
-static bool is_resolver(const struct function *function)
-{
-	return !strncmp(function->raw_name, "_dl_runtime_resolve", strlen("_dl_runtime_resolve"));
-}
-
 enum function_role function_role__at(const struct code_place *place)
 {
+	static const char resolver[] = "_dl_runtime_resolve"; /* one a way to save registers */
 	const struct function *function = place->function;
 
+	if (function->kind == FUNCTION_UNKNOWN)
+		return strncmp(function->module, "ld-", 3) ? ROLE_NONE : ROLE_LINKER;
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		if (is_called(function, roles[i].name))
 			return roles[i].role;
-	return is_resolver(function) ? ROLE_RESOLVER : ROLE_NONE;
+	return strncmp(function->raw_name, resolver, sizeof(resolver) - 1) ? ROLE_NONE
+									   : ROLE_RESOLVER;
 }

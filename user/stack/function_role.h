@@ -11,6 +11,8 @@ enum function_role {
 	ROLE_SIGSETJMP,	 /* by siglongjmp() */
 	ROLE_GETCONTEXT, /* by setcontext() */
 	ROLE_RESOLVER,	 /* of lazy binding: jumps to the function that it has found */
+	ROLE_START,	 /* where the kernel begins a program */
+	ROLE_LINKER,	 /* of the dynamic linker, without a name: one of these two, or neither */
 };
 
 /* Of the function at `place`, or of what a stub there leads to. */
