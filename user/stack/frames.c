@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "decode/branch.h"
 #include "stack/frames_internal.h"
 #include "util/huge_pages.h"
 
@@ -22,6 +23,9 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
 	VEC_FINI(&frames->leaps);
+	VEC_FINI(&frames->begun);
+	VEC_FINI(&frames->held);
+	stitcher__fini(&frames->stitcher);
 }
 
 static struct part *running_part(const struct frames *frames)
@@ -94,10 +98,14 @@ static void end_part(struct frames *frames, struct part *part)
 
 void frames__end_segment(struct frames *frames)
 {
-	struct part *part;
+	struct part *part, *segment = NULL;
 
-	while ((part = running_part(frames)))
+	while ((part = running_part(frames))) {
 		end_part(frames, part);
+		segment = part;
+	}
+	if (segment)
+		frames__stitch(frames, segment);
 }
 
 void frames__begin_segment(struct frames *frames, uint64_t time_ns)
@@ -105,6 +113,11 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	frames__end_segment(frames);
 	begin_part(frames, time_ns, PART_NONE);
 	frames->start_ns = time_ns;
+	if (frames->failed)
+		return;
+	frames->parts.v[frames->part].end_ns = time_ns;
+	frames->parts.v[frames->part].is_far = frames->is_far;
+	frames->is_far = false;
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -209,6 +222,8 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 {
+	if (frames->open.n)
+		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
 	do {
 		while (frames__top(frames))
 			frames__pop(frames, time_ns, flags);
@@ -220,31 +235,6 @@ void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_
 	for (size_t i = 0; i < frames->open.n; i++)
 		frames->open.v[i].call.left_by = left_by;
 	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
-}
-
-void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
-{
-	struct leap *added = VEC_PUSH(&frames->leaps);
-
-	if (!added) {
-		frames->failed = true;
-		return;
-	}
-	*added = *leap;
-	added->to = frame__id(to);
-	to->leap = (uint32_t)frames->leaps.n;
-}
-
-struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame)
-{
-	return frame->leap ? &frames->leaps.v[frame->leap - 1] : NULL;
-}
-
-void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to, uint64_t time_ns)
-{
-	leap->to = frame__id(to);
-	leap->end_ns = time_ns;
-	to->leap = (uint32_t)(leap - frames->leaps.v) + 1;
 }
 
 /* Aside, as the part's outermost frame. */
@@ -290,6 +280,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 	uint32_t index;
 
 	frames__end_segment(frames);
+	frames->is_far = reason == GAP_BETWEEN;
 	if (!add_place(frames, &index))
 		return;
 	*place(frames, index) = (struct call){

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls in the order of their beginnings, and late roots aside, to a tree: one pass, since a root
- * found late makes everything in its part lie deeper, and moves everything behind it.
+ * found late makes everything in its part lie deeper, and moves everything behind it. Frames that
+ * run on from one segment in the next become one call.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "stack/frames_internal.h"
+#include "util/cleanup.h"
 
 struct pass {
 	const struct frames *frames;
+	const struct stitcher *stitcher;
 	const struct call *from; /* moves down within one array, or stays */
 	struct call *to;
-	size_t in, out;	  /* next call to move; where to */
-	uint32_t part;	  /* that `in` lies in */
-	uint32_t deeper;  /* by the late roots of that part and those around it */
-	uint32_t n_roots; /* of all parts so far */
+	size_t in, out;		     /* next call to move; where to */
+	uint32_t part;		     /* that `in` lies in */
+	uint32_t deeper;	     /* than it was known to lie when it began */
+	uint32_t outside;	     /* depth of what lies before the next segment */
+	uint32_t n_joined;	     /* calls to come that have been there before */
+	uint32_t last;		     /* index of the call that was taken last */
+	const struct wanted *wanted; /* the next one */
+	size_t segment;		     /* the next one */
+	size_t run;
 	VEC(uint32_t) path;
 };
 
@@ -33,16 +40,43 @@ static int put(struct pass *p, struct call *call)
 	return 0;
 }
 
+/* The call goes on with the one on the path: it is the same. */
+static void join(struct pass *p, const struct call *part)
+{
+	const uint8_t ends = CALL_INFERRED_END | CALL_CUT_SHORT;
+	struct call *call = &p->to[p->path.v[part->depth]];
+
+	call->end_ns = part->end_ns;
+	call->self_insns += part->self_insns;
+	call->left_by = part->left_by;
+	call->flags &= (uint8_t)~ends;
+	call->flags |= (uint8_t)(CALL_INFERRED | (part->flags & ends));
+}
+
+static int take(struct pass *p, const struct call *from)
+{
+	struct call call = *from;
+
+	call.depth += p->deeper;
+	if (p->n_joined) {
+		p->n_joined--;
+		join(p, &call);
+		p->last = p->path.v[call.depth];
+		return 0;
+	}
+	p->last = (uint32_t)p->out;
+	p->to[p->out] = call;
+	return put(p, &p->to[p->out]);
+}
+
 static int move_to(struct pass *p, size_t end)
 {
 	int err = 0;
 
 	for (; p->in < end && !err; p->in++) {
-		struct call *call = &p->to[p->out];
-
-		*call = p->from[p->in];
-		call->depth += p->deeper;
-		err = put(p, call);
+		err = take(p, &p->from[p->in]);
+		for (; p->wanted->place == p->in; p->wanted++)
+			*p->wanted->index = p->last;
 	}
 	return err;
 }
@@ -51,7 +85,7 @@ static void leave_part(struct pass *p)
 {
 	const struct part *part = &p->frames->parts.v[p->part];
 
-	p->deeper -= part->n_roots;
+	p->deeper = part->outer == PART_NONE ? p->outside : p->deeper - part->n_roots;
 	p->part = part->outer;
 }
 
@@ -67,25 +101,95 @@ static int move_out(struct pass *p, size_t end, uint32_t into)
 	return err ? err : move_to(p, end);
 }
 
+/* Callers that only a later segment showed, or a stack. */
+static int put_callers(struct pass *p, const struct part *part)
+{
+	const struct run *run = &p->stitcher->runs.v[p->run];
+	uint32_t depth = 0;
+	int err = 0;
+
+	for (size_t i = run->below.n; i-- > 0 && !err;) {
+		struct call *call = &p->to[p->out];
+
+		*call = (struct call){.start_ns = part->start_ns,
+				      .end_ns = part->end_ns,
+				      .entry_ip = run->below.v[i].entry_ip,
+				      .function = run->below.v[i].function,
+				      .flags = CALL_INFERRED_START | CALL_INFERRED_END |
+					       CALL_INSIDE | CALL_INFERRED,
+				      .depth = depth++};
+		err = put(p, call);
+	}
+	return err;
+}
+
+/* What runs below all that the segment shows runs on in it. */
+static void stretch_below(struct pass *p, const struct part *part)
+{
+	for (uint32_t depth = 0; depth < p->deeper; depth++) {
+		struct call *call = &p->to[p->path.v[depth]];
+
+		call->end_ns = part->end_ns;
+		call->flags |= CALL_INFERRED;
+	}
+}
+
+static const struct joint *next_joint(const struct pass *p)
+{
+	return &p->stitcher->joints.v[p->segment];
+}
+
+/* How deep the first frame of the next segment lies. */
+static uint32_t depth_of_next(const struct pass *p)
+{
+	const struct run *run = &p->stitcher->runs.v[p->run];
+
+	return (uint32_t)((int64_t)run->below.n + next_joint(p)->base);
+}
+
+/* A gap within a run lies on what ran on behind it. */
+static uint32_t depth_before(const struct pass *p)
+{
+	const struct joint *joint = next_joint(p);
+
+	return joint->joins ? depth_of_next(p) + joint->n_joined : 0;
+}
+
+static int enter_segment(struct pass *p, const struct part *part)
+{
+	const struct joint *joint = next_joint(p);
+	int err = 0;
+
+	if (!joint->joins) {
+		p->run += p->segment > 0;
+		err = put_callers(p, part);
+	}
+	if (err)
+		return err;
+	p->deeper = depth_of_next(p);
+	p->n_joined = joint->n_joined;
+	if (joint->joins)
+		stretch_below(p, part);
+	p->segment++;
+	return 0;
+}
+
 /* The part's roots: each is the parent of the one found before it. */
 static int enter_part(struct pass *p, uint32_t index)
 {
-	struct part *part = &p->frames->parts.v[index];
-	uint32_t depth = part->depth + p->deeper, root = part->last_root;
-	int err = 0;
+	const struct part *part = &p->frames->parts.v[index];
+	uint32_t root = part->last_root, depth = part->depth;
+	int err = part->outer == PART_NONE ? enter_segment(p, part) : 0;
 
 	p->part = index;
-	p->deeper += part->n_roots;
 	for (; root != ROOT_NONE && !err; root = p->frames->roots.v[root].before) {
-		struct call *call = &p->to[p->out];
+		struct call call = p->frames->roots.v[root].call;
 
-		p->frames->roots.v[root].index = (uint32_t)p->out;
-		*call = p->frames->roots.v[root].call;
-		call->depth = depth++;
-		err = put(p, call);
+		call.depth = depth++;
+		err = take(p, &call);
+		p->frames->roots.v[root].index = p->last;
 	}
-	p->n_roots += part->n_roots;
-	part->n_before = p->n_roots;
+	p->deeper += part->n_roots;
 	return err;
 }
 
@@ -95,19 +199,35 @@ static int run(struct pass *p, size_t end)
 	int err = 0;
 
 	for (uint32_t i = 0; i < frames->parts.n && !err; i++) {
-		err = move_out(p, frames->parts.v[i].first, frames->parts.v[i].outer);
+		const struct part *part = &frames->parts.v[i];
+
+		if (part->outer == PART_NONE)
+			p->outside = depth_before(p);
+		err = move_out(p, part->first, part->outer);
 		if (!err)
 			err = enter_part(p, i);
 	}
+	p->outside = 0;
 	return err ? err : move_out(p, end, PART_NONE);
 }
 
-/* Moves the calls away from their front where more roots than there is room for belong there. */
-static int make_room(struct frames *frames, size_t *room)
+/* Calls that will stand before those that are there. */
+static size_t count_callers(const struct frames *frames)
+{
+	const struct stitcher *stitcher = &frames->stitcher;
+	size_t n = frames->roots.n;
+
+	for (size_t i = 0; i < stitcher->runs.n; i++)
+		n += stitcher->runs.v[i].below.n;
+	return n;
+}
+
+/* Moves the calls away from their front where more has to go there than there is room for. */
+static int make_room(struct frames *frames, size_t callers, size_t *room)
 {
 	size_t n = frames->calls.n - FRAMES_ROOM;
 
-	*room = frames->roots.n > FRAMES_ROOM ? frames->roots.n : FRAMES_ROOM;
+	*room = callers > FRAMES_ROOM ? callers : FRAMES_ROOM;
 	while (frames->calls.cap < n + *room)
 		if (frames__grow(frames))
 			return -ENOMEM;
@@ -117,66 +237,18 @@ static int make_room(struct frames *frames, size_t *room)
 	return 0;
 }
 
-/* The last part that began before the call had its place, or PART_NONE. */
-static uint32_t part_before(const struct frames *frames, uint32_t place)
-{
-	size_t lo = 0, hi = frames->parts.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (frames->parts.v[mid].first <= place)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? (uint32_t)(lo - 1) : PART_NONE;
-}
-
-/* Where the tree has the call that frame__id() told. */
-static uint32_t index_of(const struct frames *frames, uint32_t id)
-{
-	uint32_t place = id & ~ROOT_BIT, part;
-
-	if (id & ROOT_BIT)
-		return frames->roots.v[place].index;
-	part = part_before(frames, place);
-	return place + (part == PART_NONE ? 0 : frames->parts.v[part].n_before);
-}
-
-static int compare_leaps(const void *a, const void *b)
-{
-	const struct leap *x = a, *y = b;
-
-	return (x->from > y->from) - (x->from < y->from);
-}
-
-static void hand_over_leaps(struct frames *frames, struct call_tree *tree)
-{
-	for (size_t i = 0; i < frames->leaps.n; i++) {
-		struct leap *leap = &frames->leaps.v[i];
-
-		leap->from = index_of(frames, leap->from);
-		leap->to = index_of(frames, leap->to);
-	}
-	if (frames->leaps.n)
-		qsort(frames->leaps.v, frames->leaps.n, sizeof(*frames->leaps.v), compare_leaps);
-	tree->leaps.v = frames->leaps.v;
-	tree->leaps.n = frames->leaps.n;
-	tree->leaps.cap = frames->leaps.cap;
-	frames->leaps.v = NULL;
-	frames->leaps.n = frames->leaps.cap = 0;
-}
-
 int frames__finish(struct frames *frames, struct call_tree *tree)
 {
-	struct pass pass = {.frames = frames, .part = PART_NONE};
+	struct pass pass = {.frames = frames, .stitcher = &frames->stitcher, .part = PART_NONE};
+	_cleanup_free_ struct wanted *wanted = frames__list_wanted(frames);
 	size_t room;
-	int err = frames->failed ? -ENOMEM : make_room(frames, &room);
+	int err;
 
-	if (err)
-		return err;
 	frames__end_segment(frames);
+	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
+	if (err || !wanted)
+		return -ENOMEM;
+	pass.wanted = wanted;
 	pass.to = frames->calls.v;
 	pass.from = frames->calls.v + room;
 	err = run(&pass, frames->calls.n - FRAMES_ROOM);
@@ -189,6 +261,6 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
-	hand_over_leaps(frames, tree);
+	frames__hand_over_leaps(frames, tree);
 	return 0;
 }
