@@ -22,10 +22,11 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
-	VEC_FINI(&frames->leaps);
+	VEC_FINI(&frames->landings);
 	VEC_FINI(&frames->begun);
 	VEC_FINI(&frames->held);
 	stitcher__fini(&frames->stitcher);
+	VEC_FINI(&frames->leaps);
 }
 
 static struct part *running_part(const struct frames *frames)
@@ -116,8 +117,15 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	if (frames->failed)
 		return;
 	frames->parts.v[frames->part].end_ns = time_ns;
-	frames->parts.v[frames->part].is_far = frames->is_far;
-	frames->is_far = false;
+	frames->parts.v[frames->part].seam = frames->seam;
+	frames->seam = SEAM_GAP;
+}
+
+void frames__begin_below(struct frames *frames, uint64_t time_ns)
+{
+	frames__end_segment(frames);
+	frames->seam = SEAM_LEAP;
+	frames__begin_segment(frames, time_ns);
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -237,6 +245,31 @@ void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_
 	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
 }
 
+void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
+{
+	struct leap *added = VEC_PUSH(&frames->leaps);
+
+	if (!added) {
+		frames->failed = true;
+		return;
+	}
+	*added = *leap;
+	added->to = frame__id(to);
+	to->leap = (uint32_t)frames->leaps.n;
+}
+
+struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame)
+{
+	return frame->leap ? &frames->leaps.v[frame->leap - 1] : NULL;
+}
+
+void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to, uint64_t time_ns)
+{
+	leap->to = frame__id(to);
+	leap->end_ns = time_ns;
+	to->leap = (uint32_t)(leap - frames->leaps.v) + 1;
+}
+
 /* Aside, as the part's outermost frame. */
 static struct root *add_root(struct frames *frames, struct part *part)
 {
@@ -280,7 +313,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 	uint32_t index;
 
 	frames__end_segment(frames);
-	frames->is_far = reason == GAP_BETWEEN;
+	frames->seam = reason == GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
 	if (!add_place(frames, &index))
 		return;
 	*place(frames, index) = (struct call){

@@ -26,6 +26,7 @@ struct frame {
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
+	bool is_resolving;    /* a stub's, that is binding its function */
 };
 
 /* A segment, or a nested part of one. */
@@ -39,7 +40,10 @@ struct part {
 	uint32_t last_root; /* of its roots; the one before is in root.before */
 	/* Of a segment. */
 	uint64_t end_ns;
-	bool is_far; /* much may have happened between the one before and it */
+	enum seam seam; /* between the one before and it */
+	/* Where frames__finish() has put them. */
+	uint32_t first_index; /* its first call */
+	int64_t shift;	      /* and how much further those behind that are than they were */
 };
 
 /* Found after everything that it called. */
@@ -49,15 +53,25 @@ struct root {
 	uint32_t index;	 /* in the tree: frames__finish() */
 };
 
+/* A place behind a setjmp() that a longjmp() may come back to, while its frame lives. */
+struct landing {
+	uint64_t ip;
+	size_t depth;	/* of the frame among those open */
+	uint32_t index; /* of the frame, as is_root is */
+	bool is_root;
+	uint8_t left_by; /* enum left_by: what a call is left by that is cut by it */
+};
+
 struct frames {
 	VEC(struct call) calls; /* behind room for the roots */
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
-	VEC(struct leap) leaps; /* their calls are told as frame__id() does */
+	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
+	VEC(struct landing) landings; /* rules_longjmp.c; the outer frames' first */
 	struct stitcher stitcher;
 	VEC(struct held) begun, held; /* what ran at a segment's begin, and at its end */
-	bool is_far;		      /* of the segment to come */
+	enum seam seam;		      /* of the segment to come */
 	uint32_t part;		      /* the one that runs, or PART_NONE */
 	uint32_t n_below;	      /* its n_below, or 0 */
 	uint32_t n_roots;	      /* of the parts that run */
@@ -71,6 +85,9 @@ void frames__fini(struct frames *frames);
 
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
+
+/* The same, after a leap to a frame below all that the one before it showed. */
+void frames__begin_below(struct frames *frames, uint64_t time_ns);
 
 /* A part of the segment, on the running frame, that begins without frames. */
 void frames__begin_nested(struct frames *frames, uint64_t time_ns);
@@ -107,10 +124,8 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 		    enum left_by left_by);
 /* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
-/* The same: without a return, and the segment goes on. */
+/* The same: without a return. */
 void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
-
-/* frames_leaps.c */
 
 /* Which call a leap begins with, or ends in, before frames__finish(). */
 static inline uint32_t frame__id(const struct frame *frame)
