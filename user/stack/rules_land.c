@@ -81,9 +81,7 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
 
 		if (!unwinder)
 			continue;
-		/* What a panic is thrown by is the same as for C++. */
-		if (found.left_by != LEFT_BY_PANIC)
-			found.left_by = unwinder->left_by;
+		found.left_by = unwinder->left_by;
 		found.resumes = unwinder->resumes;
 		found.frame = frame;
 	}
