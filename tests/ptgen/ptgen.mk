@@ -16,7 +16,7 @@ PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests
                   $(patsubst tests/ptgen/%.cc,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.cc))
 
 # Also without a dynamic linker: jumps and switches that are no calls of a library.
-PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/longjmps-static
+PTGEN_PROGRAMS += $(addprefix $(O)/tests/ptgen/programs/,longjmps-static switches-static)
 
 ptgen: $(PTGEN) $(PTGEN_PROGRAMS)
 

@@ -17,7 +17,8 @@ static void hold_open(struct frames *frames)
 		const struct frame *frame = &frames->open.v[i];
 		struct held *held;
 
-		if (frame->call.kind == CALL_SYSCALL || frame->call.kind == CALL_UNTRACED)
+		if (frame->call.kind == CALL_SYSCALL || frame->call.kind == CALL_UNTRACED ||
+		    frame->call.kind == CALL_SWITCHED)
 			continue;
 		held = VEC_PUSH(&frames->held);
 		if (held)
@@ -73,8 +74,7 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 	show_begin(frames, segment);
 	if (frames->failed)
 		return;
-	if (stitcher__add(&frames->stitcher,
-			  (struct held_stack){frames->begun.v, frames->begun.n},
+	if (stitcher__add(&frames->stitcher, (struct held_stack){frames->begun.v, frames->begun.n},
 			  (struct held_stack){frames->held.v, frames->held.n}, segment->is_far))
 		frames->failed = true;
 	frames->held.n = 0;
