@@ -23,6 +23,7 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 	mark->n_calls = frames->calls.n;
 	mark->n_parts = frames->parts.n;
 	mark->n_roots = frames->roots.n;
+	mark->n_leaps = frames->leaps.n;
 	mark->level = frames->level;
 	mark->top.n = 0;
 	while (mark->top.n < n) {
@@ -59,13 +60,23 @@ static bool is_replaced(const struct frame *was, const struct frame *is)
 	return was->index != is->index;
 }
 
+/* Leaps name calls by their places. */
+static bool has_leapt(const struct frames_mark *mark, const struct frames *from)
+{
+	for (size_t i = 0; i < from->leaps.n; i++)
+		if (!(from->leaps.v[i].to & ROOT_BIT) &&
+		    from->leaps.v[i].to + FRAMES_ROOM >= mark->n_calls)
+			return true;
+	return from->leaps.n != mark->n_leaps;
+}
+
 /* But for frames that have ended, and what they called, all is as it was at the mark. */
 static bool is_whole(const struct frames_mark *mark, const struct frames *from)
 {
 	const struct frame *top = frames__top(from), *was;
 
 	if (!top || mark->n_open < from->open.n + ABOVE || mark->n_parts != from->parts.n ||
-	    mark->n_roots != from->roots.n)
+	    mark->n_roots != from->roots.n || has_leapt(mark, from))
 		return false;
 	was = marked(mark, n_ended(mark, from));
 	if (!was || was->is_root != top->is_root)

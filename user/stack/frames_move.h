@@ -19,7 +19,7 @@
 struct frames_mark {
 	uint64_t time_ns;
 	VEC(struct frame) top; /* the uppermost of those open */
-	size_t n_open, n_calls, n_parts, n_roots;
+	size_t n_open, n_calls, n_parts, n_roots, n_leaps;
 	long level;
 };
 

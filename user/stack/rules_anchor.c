@@ -64,8 +64,7 @@ static void use(struct stack *s, const uint64_t *ips, size_t n)
 
 void stack__use_anchors(struct stack *s, uint64_t before_ns)
 {
-	while (s->next_anchor < s->anchors.n &&
-	       s->anchors.v[s->next_anchor].time_ns < before_ns) {
+	while (s->next_anchor < s->anchors.n && s->anchors.v[s->next_anchor].time_ns < before_ns) {
 		const struct anchor *anchor = &s->anchors.v[s->next_anchor++];
 
 		use(s, &s->anchor_ips.v[anchor->first], anchor->n);

@@ -6,6 +6,8 @@
  */
 #include "stack/stack_internal.h"
 
+#include <string.h>
+
 static bool lives(const struct frames *frames, const struct landing *landing)
 {
 	const struct frame *frame;
@@ -94,13 +96,40 @@ bool stack__can_land(const struct frames *frames, uint64_t ip)
 	return find(frames, ip);
 }
 
+/* What runs on top is longjmp(), and what that calls: the outermost of them. NULL: it is not. */
+static const struct frame *find_longjmp(const struct frames *frames, const struct frame *stop)
+{
+	const struct frame *frame = frames__top(frames), *found = NULL;
+
+	for (; frame && frame != stop; frame = frames__parent(frames, frame)) {
+		const struct function *function = frame->call.function;
+
+		if (!function || !strstr(function->raw_name, "longjmp"))
+			break;
+		found = frame;
+	}
+	return found;
+}
+
 bool stack__longjmp(struct stack *s, const struct branch *b)
 {
-	const struct landing *landing = find(s->frames, b->to);
+	struct frames *frames = s->frames;
+	const struct landing *landing = find(frames, b->to);
+	struct leap leap = {.end_ns = b->time_ns};
+	const struct frame *from;
+	struct frame *to;
 
 	if (!landing)
 		return false;
-	frames__cut_to(s->frames, &s->frames->open.v[landing->depth], b->time_ns,
-		       (enum left_by)landing->left_by);
+	to = &frames->open.v[landing->depth];
+	from = find_longjmp(frames, to);
+	leap.left_by = (enum left_by)landing->left_by;
+	if (from) {
+		leap.start_ns = from->call.start_ns;
+		leap.from = frame__id(from);
+	}
+	frames__cut_to(frames, to, b->time_ns, leap.left_by);
+	if (from)
+		frames__add_leap(frames, &leap, to);
 	return true;
 }

@@ -8,9 +8,10 @@ void stitcher__fini(struct stitcher *stitcher)
 {
 	for (size_t i = 0; i < stitcher->runs.n; i++)
 		VEC_FINI(&stitcher->runs.v[i].below);
+	for (size_t i = 0; i < STITCHED_MAX; i++)
+		VEC_FINI(&stitcher->ends[i].stack);
 	VEC_FINI(&stitcher->joints);
 	VEC_FINI(&stitcher->runs);
-	VEC_FINI(&stitcher->stack);
 }
 
 /* Frames that are compared to find where one stack lies on another: recursion may be deep. */
@@ -82,21 +83,24 @@ static bool is_better(const struct fit *fit, const struct fit *best)
  * not much can have happened.
  */
 static bool is_enough(struct held_stack a, struct held_stack b, const struct fit *fit,
-		      bool may_be_far)
+		      enum seam seam)
 {
 	const struct function *function;
 
 	if (fit->n_agreed != 1)
 		return fit->n_agreed > 1;
 	function = b.v[fit->first].function;
-	if (is_outermost(function))
+	/* Exceptions are taken by the innermost frame that can. */
+	if (is_outermost(function) || (seam == SEAM_LEAP && fit->offset >= 0))
 		return true;
-	return !may_be_far && count(a, function) == 1 && count(b, function) == 1;
+	return seam != SEAM_LONG && count(a, function) == 1 && count(b, function) == 1;
 }
 
-static bool find_fit(struct held_stack a, struct held_stack b, bool may_be_far, struct fit *best)
+static bool find_fit(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
 {
 	*best = (struct fit){0};
+	if (!a.n)
+		return false;
 	for (int64_t offset = 1 - (int64_t)b.n; offset < (int64_t)a.n; offset++) {
 		struct fit fit = lay(a, b, offset, MAX_COMPARED);
 
@@ -105,19 +109,17 @@ static bool find_fit(struct held_stack a, struct held_stack b, bool may_be_far, 
 	}
 	if (best->n_agreed == MAX_COMPARED)
 		*best = lay(a, b, best->offset, SIZE_MAX);
-	return is_enough(a, b, best, may_be_far);
+	return is_enough(a, b, best, seam);
 }
 
-static struct held_stack known(const struct stitcher *stitcher)
+static struct held_stack known(const struct stitched *end)
 {
-	return (struct held_stack){stitcher->stack.v, stitcher->stack.n};
+	return (struct held_stack){end->stack.v, end->stack.n};
 }
 
-/* What b shows of callers under all of a. */
-static int learn_callers(struct stitcher *stitcher, struct held_stack b, const struct fit *fit)
+/* What b shows of callers under all of the run. */
+static int learn_callers(struct run *run, struct held_stack b, const struct fit *fit)
 {
-	struct run *run = &stitcher->runs.v[stitcher->runs.n - 1];
-
 	for (size_t k = fit->first; k-- > 0;) {
 		struct held *held = VEC_PUSH(&run->below);
 
@@ -129,11 +131,11 @@ static int learn_callers(struct stitcher *stitcher, struct held_stack b, const s
 }
 
 /* The first n frames that were known stay, and the others are on top of them. */
-static int set_stack(struct stitcher *stitcher, size_t n, struct held_stack others)
+static int set_stack(struct stitched *end, size_t n, struct held_stack others)
 {
-	stitcher->stack.n = n;
+	end->stack.n = n;
 	for (size_t i = 0; i < others.n; i++) {
-		struct held *held = VEC_PUSH(&stitcher->stack);
+		struct held *held = VEC_PUSH(&end->stack);
 
 		if (!held)
 			return -ENOMEM;
@@ -142,82 +144,144 @@ static int set_stack(struct stitcher *stitcher, size_t n, struct held_stack othe
 	return 0;
 }
 
-static int begin_run(struct stitcher *stitcher, struct held_stack end)
+/* A place for one more; the oldest, where there are many, is given up. */
+static struct stitched *add_end(struct stitcher *stitcher)
+{
+	struct stitched *ends = stitcher->ends, first = ends[0];
+
+	if (stitcher->n_ends < STITCHED_MAX)
+		return &ends[stitcher->n_ends++];
+	memmove(ends, ends + 1, (STITCHED_MAX - 1) * sizeof(*ends));
+	ends[STITCHED_MAX - 1] = first;
+	return &ends[STITCHED_MAX - 1];
+}
+
+static int begin_run(struct stitcher *stitcher, struct held_stack stack, struct joint *joint)
 {
 	struct run *run = VEC_PUSH(&stitcher->runs);
+	struct stitched *end;
 
 	if (!run)
 		return -ENOMEM;
-	*run = (struct run){.n_segments = 1};
-	stitcher->base = 0;
-	return set_stack(stitcher, 0, end);
+	*run = (struct run){.outer = RUN_NONE};
+	*joint = (struct joint){.run = (uint32_t)(stitcher->runs.n - 1)};
+	end = add_end(stitcher);
+	end->run = joint->run;
+	end->base = 0;
+	return set_stack(end, 0, stack);
 }
 
-static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held_stack end,
+/* Runs since then lie on the frames that go on behind them. */
+static void put_inside(struct stitcher *stitcher, const struct joint *joint)
+{
+	for (size_t i = joint->run + 1; i < stitcher->runs.n; i++) {
+		struct run *run = &stitcher->runs.v[i];
+
+		if (run->outer != RUN_NONE)
+			continue;
+		run->outer = joint->run;
+		run->base = joint->base + joint->n_joined;
+	}
+}
+
+static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
 		 const struct fit *fit, struct joint *joint)
 {
+	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
 	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
-	uint64_t return_ip = stitcher->stack.v[below].return_ip;
-	int err = learn_callers(stitcher, begin, fit);
+	uint64_t return_ip = end->stack.n ? end->stack.v[below].return_ip : 0;
+	int err = learn_callers(&stitcher->runs.v[end->run], begin, fit);
 
 	if (err)
 		return err;
-	stitcher->runs.v[stitcher->runs.n - 1].n_segments++;
-	*joint = (struct joint){.joins = true,
+	*joint = (struct joint){.run = end->run,
+				.joins = true,
 				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
-				.base = stitcher->base + fit->offset};
-	err = set_stack(stitcher, below, end);
+				.base = end->base + fit->offset};
+	put_inside(stitcher, joint);
+	err = set_stack(end, below, stack);
 	/* The first of the segment has no return of its own yet. */
-	if (!err && fit->offset >= 0 && end.n && !stitcher->stack.v[below].return_ip)
-		stitcher->stack.v[below].return_ip = return_ip;
+	if (!err && fit->offset >= 0 && stack.n && !end->stack.v[below].return_ip)
+		end->stack.v[below].return_ip = return_ip;
 	if (fit->offset < 0)
-		stitcher->base += fit->offset;
+		end->base += fit->offset;
 	return err;
 }
 
+/* What the segment began with is below the run before it. */
+static int go_around(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
+		     struct joint *joint)
+{
+	const struct fit fit = {.offset = -(int64_t)begin.n, .first = begin.n};
+
+	return go_on(stitcher, begin, stack, &fit, joint);
+}
+
+/* The run that agrees best, the latest first, becomes the last: those behind it are over. */
+static bool find_end(struct stitcher *stitcher, struct held_stack begin, enum seam seam,
+		     struct fit *best)
+{
+	size_t found = 0;
+
+	*best = (struct fit){0};
+	for (size_t i = stitcher->n_ends; begin.n && i-- > 0;) {
+		struct fit fit;
+
+		if (!find_fit(known(&stitcher->ends[i]), begin, seam, &fit) ||
+		    fit.n_agreed <= best->n_agreed)
+			continue;
+		*best = fit;
+		found = i + 1;
+	}
+	if (found)
+		stitcher->n_ends = found;
+	return found;
+}
+
 int stitcher__add(struct stitcher *stitcher, struct held_stack begin, struct held_stack end,
-		  bool may_be_far)
+		  enum seam seam)
 {
 	struct joint *joint = VEC_PUSH(&stitcher->joints);
 	struct fit fit;
 
 	if (!joint)
 		return -ENOMEM;
-	*joint = (struct joint){0};
-	if (begin.n && stitcher->stack.n && find_fit(known(stitcher), begin, may_be_far, &fit))
+	if (find_end(stitcher, begin, seam, &fit))
 		return go_on(stitcher, begin, end, &fit, joint);
-	return begin_run(stitcher, end);
+	if (seam == SEAM_LEAP && stitcher->n_ends)
+		return go_around(stitcher, begin, end, joint);
+	return begin_run(stitcher, end, joint);
 }
 
 /* Callers are under all that runs. */
-static int put_below(struct stitcher *stitcher, struct held_stack callers)
+static int put_below(struct stitched *end, struct held_stack callers)
 {
 	struct held *v;
 
 	for (size_t i = 0; i < callers.n; i++) {
-		struct held *last = VEC_PUSH(&stitcher->stack);
+		struct held *last = VEC_PUSH(&end->stack);
 
 		if (!last)
 			return -ENOMEM;
 	}
-	v = stitcher->stack.v;
-	memmove(v + callers.n, v, (stitcher->stack.n - callers.n) * sizeof(*v));
+	v = end->stack.v;
+	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
 	memcpy(v, callers.v, callers.n * sizeof(*v));
 	return 0;
 }
 
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 {
+	struct stitched *end = stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
 	struct fit fit;
 	int err;
 
-	if (!taken.n || !stitcher->stack.n ||
-	    !find_fit(known(stitcher), taken, false, &fit) || fit.offset >= 0)
+	if (!end || !taken.n || !find_fit(known(end), taken, SEAM_GAP, &fit) || fit.offset >= 0)
 		return 0;
-	err = learn_callers(stitcher, taken, &fit);
+	err = learn_callers(&stitcher->runs.v[end->run], taken, &fit);
 	if (err)
 		return err;
-	stitcher->stack.v[0].return_ip = taken.v[fit.first].return_ip;
-	stitcher->base += fit.offset;
-	return put_below(stitcher, (struct held_stack){taken.v, fit.first});
+	end->stack.v[0].return_ip = taken.v[fit.first].return_ip;
+	end->base += fit.offset;
+	return put_below(end, (struct held_stack){taken.v, fit.first});
 }
