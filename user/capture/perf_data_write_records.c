@@ -2,7 +2,6 @@
 /* The records of a perf.data file, from a recording. */
 #include "capture/perf_data_writer.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "util/kallsyms.h"
@@ -176,31 +175,6 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 						    is_aux ? EVENT_PT : EVENT_SIDEBAND});
 }
 
-static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
-{
-	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
-	size_t fixed = offsetof(struct mt_hit, stack);
-	size_t raw = 4 + fixed;
-	size_t pad = padding(raw, 8);
-
-	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-		   40 + 8 + 8 * (1 + depth) + raw + pad);
-	put_u64(w, perf_event_ids[EVENT_HIT]);
-	put_u64(w, hit->ip);
-	put_u32(w, hit->tgid);
-	put_u32(w, hit->tid);
-	put_u64(w, hit->time_ns);
-	put_u32(w, hit->cpu);
-	put_u32(w, 0);
-	put_u64(w, 1 + depth);
-	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
-	put(w, hit->stack, 8 * depth);
-	/* The call chain above is the hit's stack. */
-	put_u32(w, (uint32_t)(fixed + pad));
-	put(w, hit, fixed);
-	put_zeroes(w, pad);
-}
-
 static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint32_t index)
 {
 	size_t pad = padding(aux->size, 8);
@@ -277,7 +251,7 @@ void perf_writer__put_records(struct perf_writer *w)
 	for (size_t i = 0; i < rec->losses.n; i++)
 		put_loss(w, &rec->losses.v[i]);
 	for (size_t i = 0; i < rec->hits.n; i++)
-		put_hit(w, &rec->hits.v[i]);
+		perf_writer__put_hit(w, &rec->hits.v[i]);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].size)
 			put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);
