@@ -200,6 +200,9 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 		/* Its code is in kcore_dir. */
 		if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
 			return 0;
+		/* No code: of perf record -d, or for its unwinding. */
+		if (header->misc & PERF_RECORD_MISC_MMAP_DATA)
+			return 0;
 		return read_mmap(r, c, header, id.time_ns);
 	case PERF_RECORD_COMM:
 		return read_comm(r, c, id.time_ns);

@@ -3,6 +3,7 @@
 #include "capture/perf_data_writer.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "util/kallsyms.h"
 
@@ -109,12 +110,14 @@ static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
 	put_sample_id(w, &id);
 }
 
-static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
+static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
 {
 	size_t len = strlen(m->path) + 1;
 	size_t pad = padding(len, 8);
 
-	put_header(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 64 + len + pad + sample_id_size(w));
+	put_header(w, PERF_RECORD_MMAP2,
+		   PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0),
+		   64 + len + pad + sample_id_size(w));
 	put_u32(w, (uint32_t)m->pid);
 	put_u32(w, (uint32_t)m->tid);
 	put_u64(w, m->start);
@@ -124,7 +127,7 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
 	put_u32(w, m->min);
 	put_u64(w, m->ino);
 	put_u64(w, 0); /* inode generation */
-	put_u32(w, 5); /* PROT_READ | PROT_EXEC */
+	put_u32(w, is_data ? PROT_READ : PROT_READ | PROT_EXEC);
 	put_u32(w, 2); /* MAP_PRIVATE */
 	put(w, m->path, len);
 	put_zeroes(w, pad);
@@ -245,7 +248,9 @@ void perf_writer__put_records(struct perf_writer *w)
 	for (size_t i = 0; i < rec->threads.n; i++)
 		put_comm(w, &rec->threads.v[i]);
 	for (size_t i = 0; i < rec->maps.n; i++)
-		put_mmap2(w, &rec->maps.v[i]);
+		put_mmap2(w, &rec->maps.v[i], false);
+	for (size_t i = 0; i < rec->data_maps.n; i++)
+		put_mmap2(w, &rec->data_maps.v[i], true);
 	put_starts(w);
 	put_switches(w);
 	for (size_t i = 0; i < rec->losses.n; i++)

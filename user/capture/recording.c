@@ -35,6 +35,8 @@ void recording__fini(struct recording *rec)
 {
 	for (size_t i = 0; i < rec->maps.n; i++)
 		free(rec->maps.v[i].path);
+	for (size_t i = 0; i < rec->data_maps.n; i++)
+		free(rec->data_maps.v[i].path);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		free(rec->aux.v[i].data);
 	for (size_t i = 0; i < rec->images.n; i++) {
@@ -48,6 +50,7 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->files);
 	VEC_FINI(&rec->perf_maps);
 	VEC_FINI(&rec->maps);
+	VEC_FINI(&rec->data_maps);
 	VEC_FINI(&rec->threads);
 	VEC_FINI(&rec->aux);
 	VEC_FINI(&rec->images);
