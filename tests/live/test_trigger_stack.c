@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "../unit/unwind_fixture.h"
 #include "trigger_fixture.h"
 
 #define KIB 1024
@@ -165,6 +166,48 @@ static void test_at_a_return(void **state)
 	assert_true(word_at(stack, hit.bp + 8 - hit.sp) == hit.stack[1]);
 }
 
+/* Unwound to the first function of the program. The child has the code that we have. */
+static void expect_callers(struct fixture *fixture, enum job job, const void *function)
+{
+	struct unwind_start start;
+	struct program_code code;
+	struct unwound callers;
+	struct mt_hit hit;
+
+	attach_to(fixture, (struct trigger_config){.stack_copy = MT_COPY_MAX}, function);
+	arm(fixture);
+	run(fixture, job, 0);
+	hit = expect_hit(fixture);
+	start = (struct unwind_start){.ip = hit.ip,
+				      .sp = hit.sp,
+				      .bp = hit.bp,
+				      .bx = hit.bx,
+				      .r12 = hit.r12,
+				      .r13 = hit.r13,
+				      .r14 = hit.r14,
+				      .r15 = hit.r15};
+	start.stack = trigger__stack(fixture->trigger, &start.size);
+	program_code__open(&code);
+	assert_int_equal(unwind__stack(code.map, &start, &callers), 0);
+	program_code__close(&code);
+	assert_true(callers.ips.n > 5);
+	assert_true(callers.ips.v[0] == (uintptr_t)function);
+	assert_true(callers.ips.v[1] == (uintptr_t)inner_return);
+	assert_true(callers.ips.v[2] == (uintptr_t)outer_return);
+	assert_true(callers.is_whole);
+	unwound__fini(&callers);
+}
+
+static void test_callers(void **state)
+{
+	expect_callers(*state, HIT_IN_CALL, hit_me);
+}
+
+static void test_callers_without_frame_pointer(void **state)
+{
+	expect_callers(*state, HIT_NO_FP_IN_CALL, hit_me_no_fp);
+}
+
 /* They come one behind the other, each with its own. */
 static void test_two_in_the_ring(void **state)
 {
@@ -203,6 +246,8 @@ static int run_group(const char *name)
 		LIVE(test_nothing_where_not_asked_for),
 		LIVE(test_registers),
 		LIVE(test_at_a_return),
+		LIVE(test_callers),
+		LIVE(test_callers_without_frame_pointer),
 		LIVE(test_two_in_the_ring),
 		LIVE(test_more_than_there_can_be),
 	};

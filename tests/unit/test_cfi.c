@@ -111,13 +111,13 @@ static size_t compare_image(struct elf_image *image)
 
 static void test_rows_against_libdw(void **state)
 {
-	struct own_code code;
+	struct program_code code;
 	size_t compared = 0;
 
-	own_code__open(&code);
+	program_code__open(&code);
 	for (size_t i = 0; i < code.n; i++)
 		compared += compare_image(code.images[i]);
-	own_code__close(&code);
+	program_code__close(&code);
 	print_message("%zu rows, all as libdw has them\n", compared);
 	assert_true(compared > 10000);
 }

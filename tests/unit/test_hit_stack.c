@@ -117,11 +117,11 @@ static uint64_t *truth(struct fixture *f)
 /* A part of the copy that holds the first two callers, and no more. */
 static size_t size_of_three(struct fixture *f)
 {
-	struct own_code code;
+	struct program_code code;
 	size_t size = 0;
 	size_t n = 0;
 
-	own_code__open(&code);
+	program_code__open(&code);
 	while (n < 3) {
 		struct unwind_start start = f->taken.start;
 		struct unwound out;
@@ -132,7 +132,7 @@ static size_t size_of_three(struct fixture *f)
 		n = out.ips.n;
 		unwound__fini(&out);
 	}
-	own_code__close(&code);
+	program_code__close(&code);
 	assert_int_equal(n, 3);
 	return size;
 }

@@ -8,7 +8,7 @@
 
 #define NOINLINE __attribute__((noipa))
 
-static struct own_code code;
+static struct program_code code;
 static struct taken taken;
 static void *addresses[256];
 static int n_addresses;
@@ -353,13 +353,13 @@ static int open_code(void **state)
 {
 	/* libgcc's unwinder is loaded by the first call. */
 	backtrace(addresses, 1);
-	own_code__open(&code);
+	program_code__open(&code);
 	return 0;
 }
 
 static int close_code(void **state)
 {
-	own_code__close(&code);
+	program_code__close(&code);
 	return 0;
 }
 

@@ -23,7 +23,7 @@
 #define TAKEN_MAX (1u << 20)
 
 /* Enough for all that a test program maps. */
-struct own_code {
+struct program_code {
 	struct code_map *map;
 	struct elf_image *images[64];
 	size_t n;
@@ -51,11 +51,11 @@ static inline struct elf_image *open_mapping(const struct mapping *m)
 	return image;
 }
 
-static inline void own_code__open(struct own_code *code)
+static inline void program_code__open(struct program_code *code)
 {
 	struct mappings maps;
 
-	*code = (struct own_code){.map = code_map__new()};
+	*code = (struct program_code){.map = code_map__new()};
 	assert_non_null(code->map);
 	assert_int_equal(mappings__read(&maps, getpid()), 0);
 	for (size_t i = 0; i < maps.n && code->n < 64; i++) {
@@ -71,7 +71,7 @@ static inline void own_code__open(struct own_code *code)
 	mappings__fini(&maps);
 }
 
-static inline void own_code__close(struct own_code *code)
+static inline void program_code__close(struct program_code *code)
 {
 	code_map__free(code->map);
 	for (size_t i = 0; i < code->n; i++)
