@@ -3,16 +3,13 @@
  */
 #include "unwind_fixture.h"
 
-#include <execinfo.h>
-
 #include "hit_stack.h"
 
 struct fixture {
 	struct recording rec;
 	struct images *images;
 	struct taken taken;
-	void *addresses[64]; /* libgcc's list */
-	int n;
+	struct libgcc_callers callers;
 };
 
 /* What this program has mapped, as if it had been recorded. */
@@ -45,21 +42,19 @@ static __attribute__((noipa)) void take_here(struct fixture *f)
 
 	assert_int_equal(getcontext(&context), 0);
 	take_context(&f->taken, &context);
-	f->n = backtrace(f->addresses, 64);
-	f->addresses[0] = (void *)f->taken.start.ip;
+	LIBGCC_CALLERS(&f->callers);
+	f->callers.v[0] = (void *)f->taken.start.ip;
 }
 
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	/* It loads libgcc. */
-	backtrace(f->addresses, 1);
 	recording__init(&f->rec);
 	add_maps(&f->rec);
 	f->images = images__new(&f->rec);
 	take_here(f);
-	assert_true(f->n >= 5);
+	assert_true(f->callers.n >= 5);
 	*state = f;
 	return 0;
 }
@@ -111,7 +106,7 @@ static void expect(struct fixture *f, const uint64_t *ips, size_t n, bool is_who
 
 static uint64_t *truth(struct fixture *f)
 {
-	return (uint64_t *)f->addresses;
+	return (uint64_t *)f->callers.v;
 }
 
 /* A part of the copy that holds the first two callers, and no more. */
@@ -142,7 +137,7 @@ static void test_unwound(void **state)
 	struct fixture *f = *state;
 
 	add_hit(f, truth(f), 2, f->taken.start.size);
-	expect(f, truth(f), (size_t)f->n, true);
+	expect(f, truth(f), (size_t)f->callers.n, true);
 }
 
 /* A chain that lacks callers, as where only some functions keep a frame pointer. */
@@ -152,15 +147,15 @@ static void test_the_chain_does_not_count_where_all_is_unwound(void **state)
 	const uint64_t chain[] = {truth(f)[0], truth(f)[2], truth(f)[4]};
 
 	add_hit(f, chain, 3, f->taken.start.size);
-	expect(f, truth(f), (size_t)f->n, true);
+	expect(f, truth(f), (size_t)f->callers.n, true);
 }
 
 static void test_no_copy(void **state)
 {
 	struct fixture *f = *state;
 
-	add_hit(f, truth(f), (uint32_t)f->n, 0);
-	expect(f, truth(f), (size_t)f->n, false);
+	add_hit(f, truth(f), (uint32_t)f->callers.n, 0);
+	expect(f, truth(f), (size_t)f->callers.n, false);
 }
 
 /* What rbp held was no frame pointer. */

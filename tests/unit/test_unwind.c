@@ -2,7 +2,6 @@
 /* The test program's own stack, unwound, against what libgcc's unwinder makes of it. */
 #include "unwind_fixture.h"
 
-#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -10,8 +9,7 @@
 
 static struct program_code code;
 static struct taken taken;
-static void *addresses[256];
-static int n_addresses;
+static struct libgcc_callers libgcc;
 
 /* Where it runs, and libgcc's view of the same. */
 static NOINLINE void take_here(void)
@@ -20,7 +18,7 @@ static NOINLINE void take_here(void)
 
 	assert_int_equal(getcontext(&context), 0);
 	take_context(&taken, &context);
-	n_addresses = backtrace(addresses, 256);
+	LIBGCC_CALLERS(&libgcc);
 }
 
 static void unwind(struct unwound *out)
@@ -32,9 +30,9 @@ static void unwind(struct unwound *out)
 static void expect_the_same(const struct unwound *out)
 {
 	assert_true(out->ips.n > 3);
-	assert_int_equal(out->ips.n, n_addresses);
-	for (int i = 1; i < n_addresses; i++)
-		assert_true(out->ips.v[i] == (uint64_t)addresses[i]);
+	assert_int_equal(out->ips.n, libgcc.n);
+	for (int i = 1; i < libgcc.n; i++)
+		assert_true(out->ips.v[i] == (uint64_t)libgcc.v[i]);
 	assert_true(out->is_whole);
 }
 
@@ -165,17 +163,17 @@ static void expect_without_restorer(void)
 	size_t at = 0;
 
 	unwind(&out);
-	assert_int_equal(out.ips.n, n_addresses - 1);
-	for (int i = 1; i < n_addresses; i++) {
-		if ((uint64_t)addresses[i] == interrupted_ip) {
+	assert_int_equal(out.ips.n, libgcc.n - 1);
+	for (int i = 1; i < libgcc.n; i++) {
+		if ((uint64_t)libgcc.v[i] == interrupted_ip) {
 			at = (size_t)i;
 			break;
 		}
-		assert_true(i == 2 || out.ips.v[i] == (uint64_t)addresses[i]);
+		assert_true(i == 2 || out.ips.v[i] == (uint64_t)libgcc.v[i]);
 	}
 	assert_int_equal(at, 3);
-	for (size_t i = at; i < (size_t)n_addresses; i++)
-		assert_true(out.ips.v[i - 1] == (uint64_t)addresses[i]);
+	for (size_t i = at; i < (size_t)libgcc.n; i++)
+		assert_true(out.ips.v[i - 1] == (uint64_t)libgcc.v[i]);
 	assert_true(out.is_whole);
 	unwound__fini(&out);
 	taken__fini(&taken);
@@ -211,7 +209,7 @@ static void test_a_handler_on_a_stack_of_its_own(void **state)
 	assert_int_equal(sigaltstack(&before, NULL), 0);
 	unwind(&out);
 	assert_int_equal(out.ips.n, 3);
-	assert_true(out.ips.v[1] == (uint64_t)addresses[1]);
+	assert_true(out.ips.v[1] == (uint64_t)libgcc.v[1]);
 	assert_true(out.ips.v[2] == interrupted_ip);
 	assert_false(out.is_whole);
 	unwound__fini(&out);
@@ -237,7 +235,7 @@ static void test_each_instruction_of_a_function(void **state)
 	struct unwound out;
 
 	take_here();
-	back[0] = (uint64_t)addresses[1];
+	back[0] = (uint64_t)libgcc.v[1];
 	taken__fini(&taken);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		struct unwind_start start = {
@@ -351,8 +349,6 @@ static void test_frame_pointers_where_nothing_else_is(void **state)
 
 static int open_code(void **state)
 {
-	/* libgcc's unwinder is loaded by the first call. */
-	backtrace(addresses, 1);
 	program_code__open(&code);
 	return 0;
 }

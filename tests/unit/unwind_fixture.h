@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "target/maps.h"
 #include "target/unwind.h"
@@ -89,6 +90,14 @@ static inline uint64_t stack_end(uint64_t sp)
 	return end;
 }
 
+/* Word by word: the sanitizer would find its own fences on the stack. */
+__attribute__((no_sanitize("address"))) static inline void copy_words(void *out, uint64_t from,
+								      size_t size)
+{
+	for (size_t i = 0; i < size / 8; i++)
+		((volatile uint64_t *)out)[i] = ((const volatile uint64_t *)from)[i];
+}
+
 /* The stack above may be in use: what is taken must be looked at while that function runs. */
 static inline void take_context(struct taken *taken, const ucontext_t *context)
 {
@@ -99,7 +108,7 @@ static inline void take_context(struct taken *taken, const ucontext_t *context)
 	size = size < TAKEN_MAX ? size : TAKEN_MAX;
 	taken->stack = malloc(size);
 	assert_non_null(taken->stack);
-	memcpy(taken->stack, (void *)sp, size);
+	copy_words(taken->stack, sp, size);
 	taken->start = (struct unwind_start){
 		.ip = (uint64_t)regs[REG_RIP],
 		.sp = sp,
@@ -113,6 +122,25 @@ static inline void take_context(struct taken *taken, const ucontext_t *context)
 		.size = size,
 	};
 }
+
+/* What libgcc's unwinder finds: the judge. */
+struct libgcc_callers {
+	void *v[256];
+	int n;
+};
+
+static inline _Unwind_Reason_Code libgcc_caller(struct _Unwind_Context *context, void *ctx)
+{
+	struct libgcc_callers *callers = ctx;
+	uint64_t ip = _Unwind_GetIP(context);
+
+	if (ip && callers->n < 256)
+		callers->v[callers->n++] = (void *)ip;
+	return _URC_NO_REASON;
+}
+
+/* Into the function itself: the first is where that runs. */
+#define LIBGCC_CALLERS(callers) ((callers)->n = 0, _Unwind_Backtrace(libgcc_caller, (callers)))
 
 static inline void taken__fini(struct taken *taken)
 {
