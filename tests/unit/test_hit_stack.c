@@ -147,6 +147,8 @@ static void test_the_chain_does_not_count_where_all_is_unwound(void **state)
 	const uint64_t chain[] = {truth(f)[0], truth(f)[2], truth(f)[4]};
 
 	add_hit(f, chain, 3, f->taken.start.size);
+	/* As if something had called the outermost. */
+	f->rec.hits.v[0].stack[1] = truth(f)[f->callers.n - 1];
 	expect(f, truth(f), (size_t)f->callers.n, true);
 }
 

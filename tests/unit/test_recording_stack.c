@@ -149,6 +149,25 @@ static void test_sizes_that_lie(void **state)
 	free(data);
 }
 
+/* A chain in front of what perf unwinds would show each caller twice. */
+static void test_no_chain_beside_a_stack(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_MAX], *data;
+	uint64_t depth;
+	size_t size, record;
+
+	forget_hits(&f->rec);
+	add_hit_with_stack(&f->rec, 3, 64);
+	write_it(f);
+	snprintf(path, sizeof(path), "%s/data", f->path);
+	assert_int_equal(fs__read(path, &data, &size), 0);
+	/* Behind the header, IDENTIFIER, IP, TID, TIME, CPU. */
+	memcpy(&depth, find_sample((uint8_t *)data, &record) + 48, sizeof(depth));
+	assert_int_equal(depth, 1);
+	free(data);
+}
+
 static void test_a_hit_that_is_no_ours_has_no_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -167,6 +186,7 @@ int main(void)
 		TEST(test_the_largest_record),
 		TEST(test_perf_is_told),
 		TEST(test_sizes_that_lie),
+		TEST(test_no_chain_beside_a_stack),
 		TEST(test_a_hit_that_is_no_ours_has_no_stack),
 	};
 
