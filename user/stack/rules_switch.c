@@ -89,7 +89,6 @@ static void resume(struct stack *s, const struct branch *b, struct strand *stran
 static bool land_elsewhere(struct stack *s, const struct branch *b)
 {
 	struct strands *strands = &s->strands;
-	struct strand *from = strands->running;
 
 	for (size_t i = 0; i <= strands->others.n; i++) {
 		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
@@ -98,8 +97,6 @@ static bool land_elsewhere(struct stack *s, const struct branch *b)
 		    !stack__can_land(strands__frames_of(strands, strand), b->to))
 			continue;
 		leave(s, b);
-		if (from->state == STRAND_RUNS)
-			from->state = STRAND_OVER;
 		stack__run_strand(s, strand);
 		return stack__longjmp(s, b);
 	}
@@ -112,6 +109,7 @@ void stack__begin_strand(struct stack *s, const struct branch *b, struct strand 
 	const struct function *function;
 	bool is_entry;
 
+	strand->generation = ++s->strands.n_begun;
 	stack__run_strand(s, strand);
 	frames__begin_segment(s->frames, b->time_ns);
 	function = stack__function_at(s, b->to, &is_entry);

@@ -256,6 +256,11 @@ void call_tree__fini(struct call_tree *tree)
 	VEC_FINI(&tree->leaps);
 }
 
+unsigned int stack__strand(const struct stack *s)
+{
+	return s->strands.running->generation;
+}
+
 long stack__level(const struct stack *s)
 {
 	return s->frames->level - (s->outside ? 1 : 0);

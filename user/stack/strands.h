@@ -30,6 +30,7 @@ struct strand {
 	uint32_t number;      /* 0: the thread's own */
 	uint8_t state;	      /* enum strand_state */
 	bool is_goroutine;
+	unsigned int generation; /* how many there were before it, in this place and others */
 };
 
 struct strands {
@@ -38,6 +39,7 @@ struct strands {
 	struct strand *running;
 	VEC(struct strand *) others; /* by number */
 	uint64_t n_switches;
+	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
 	struct strand *system, *recovering;
 	/* The one that runs was taken out of several that waited at one address. */
