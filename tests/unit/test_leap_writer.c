@@ -17,11 +17,10 @@ bool function__source(const struct function *of, struct source_place *place)
 
 static uint32_t add_call(struct output *output, uint32_t depth, uint64_t start, uint64_t end)
 {
-	struct call *calls = output->tree.calls.v;
 	uint32_t n = (uint32_t)output->tree.calls.n, parent = n;
 	struct call *call = VEC_PUSH(&output->tree.calls);
 
-	while (parent > 0 && calls[parent - 1].depth >= depth)
+	while (parent > 0 && output->tree.calls.v[parent - 1].depth >= depth)
 		parent--;
 	*call = (struct call){.start_ns = BASE + start,
 			      .end_ns = BASE + end,

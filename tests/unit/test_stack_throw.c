@@ -51,6 +51,7 @@ static int start_throwing(void **state)
 	bytes = eh_image__bytes(functions, sizeof(functions) / sizeof(functions[0]),
 				&(struct eh_style){0});
 	bytes[DIRECT_JUMP - BASE] = 0xe9;
+	t->n_images = 1;
 	t->images[0] = elf_image__from_bytes(bytes, EH_SIZE, "throws");
 	t->map = code_map__new();
 	assert_int_equal(code_map__add(t->map, BASE, EH_SIZE, 0, t->images[0]), 0);
