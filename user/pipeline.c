@@ -91,17 +91,31 @@ static int take_branch(void *ctx, const struct branch *b)
 	return pass_on(&m->behind, b);
 }
 
+/* Of the thread's own stack, and of its coroutines'. */
+static int add_trees(struct decoded *decoded, struct stack *stack)
+{
+	struct call_tree tree;
+	int err = stack__finish(stack, &tree), more = !err;
+
+	while (more > 0) {
+		struct call_tree *added = VEC_PUSH(&decoded->trees);
+
+		if (!added) {
+			call_tree__fini(&tree);
+			return -ENOMEM;
+		}
+		*added = tree;
+		more = stack__finish_next(stack, &tree);
+	}
+	return err ? err : more;
+}
+
 static int end_tree(void *ctx)
 {
 	struct tree_maker *m = ctx;
 	const struct behind_hit *behind = &m->behind;
-	struct call_tree *tree = VEC_PUSH(&m->decoded->trees);
-	int err;
+	int err = add_trees(m->decoded, behind->stack);
 
-	if (!tree)
-		return -ENOMEM;
-	*tree = (struct call_tree){0};
-	err = stack__finish(behind->stack, tree);
 	stack__free(behind->stack);
 	m->behind.stack = NULL;
 	if (behind->hit_ns) {
@@ -312,16 +326,18 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 {
 	const struct decode_totals *t = &decoded->totals;
 	char span[UNITS_TEXT_SIZE];
-	size_t calls = 0;
+	size_t calls = 0, threads = 0;
 
-	for (size_t i = 0; i < decoded->trees.n; i++)
+	for (size_t i = 0; i < decoded->trees.n; i++) {
 		calls += decoded->trees.v[i].calls.n;
+		threads += !decoded->trees.v[i].strand;
+	}
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
 	fprintf(out,
 		"the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu thread%s\n",
-		units__format_duration(span, t->last_ns - t->first_ns), t->insns, calls,
-		decoded->trees.n, decoded->trees.n == 1 ? "" : "s");
+		units__format_duration(span, t->last_ns - t->first_ns), t->insns, calls, threads,
+		threads == 1 ? "" : "s");
 	print_lost(t, rec, out);
 	if (!decoded->hits.n)
 		return;

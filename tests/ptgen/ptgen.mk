@@ -19,7 +19,7 @@ PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests
 PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
 
 # Also without a dynamic linker: jumps and switches that are no calls of a library.
-PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/longjmps-static
+PTGEN_PROGRAMS += $(addprefix $(O)/tests/ptgen/programs/,longjmps-static switches-static)
 
 PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/exceptions-stripped
 # Where there is a compiler for them.
