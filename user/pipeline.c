@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "hit_stack.h"
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
@@ -56,17 +57,27 @@ struct tree_maker {
 	struct behind_hit behind; /* with the stack of the thread that is taken now */
 };
 
+static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
+		      struct images *images)
+{
+	struct unwound unwound;
+	int err = hit_stack__find(rec, hit, images, &unwound);
+
+	if (!err)
+		err = stack__anchor(stack, hit->time_ns, unwound.ips.v, unwound.ips.n);
+	unwound__fini(&unwound);
+	return err;
+}
+
 /* The stacks that were taken at its hits. */
-static int anchor(struct stack *stack, const struct recording *rec, pid_t tid)
+static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
+		  struct images *images)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rec->hits.n && !err; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
-
-		if ((pid_t)hit->tid == tid)
-			err = stack__anchor(stack, hit->time_ns, hit->stack, hit->stack_depth);
-	}
+	for (size_t i = 0; i < rec->hits.n && !err; i++)
+		if ((pid_t)rec->hits.v[i].tid == tid)
+			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
 	return err;
 }
 
@@ -81,7 +92,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
-	return m->behind.stack ? anchor(m->behind.stack, rec, tid) : -ENOMEM;
+	return m->behind.stack ? anchor(m->behind.stack, rec, tid, m->decoded->images) : -ENOMEM;
 }
 
 static int take_branch(void *ctx, const struct branch *b)
