@@ -101,7 +101,12 @@ static int make_trees(struct decoded *decoded, const struct recording *rec)
 {
 	struct tree_maker maker = {.decoded = decoded, .rec = rec};
 	struct thread_taker taker = {
-		.begin = begin_tree, .branch = take_branch, .end = end_tree, .ctx = &maker};
+		.begin = begin_tree,
+		.branch = take_branch,
+		.end = end_tree,
+		.ctx = &maker,
+		.wants_source = true,
+	};
 	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
 
 	stack__free(maker.behind.stack);
@@ -197,7 +202,9 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
 			 const char *path)
 {
-	struct trace_options options = {.base_ns = decoded->totals.first_ns};
+	/* Without a hit there is no report, which reads them again. */
+	struct trace_options options = {.base_ns = decoded->totals.first_ns,
+					.forget_calls = !decoded->hits.n};
 	struct trace_writer *writer = trace_writer__open(path, &options);
 	struct trace_totals totals;
 	char size[UNITS_TEXT_SIZE];

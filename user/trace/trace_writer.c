@@ -13,6 +13,7 @@
 #include "trace/sink.h"
 #include "trace/slice_args.h"
 #include "trace/timeline.h"
+#include "util/huge_pages.h"
 #include "util/log.h"
 
 /*
@@ -28,6 +29,9 @@ struct hit_track {
 
 /* A power of two. */
 #define TEMPLATES 4096
+
+/* Some megabytes of them. */
+#define FORGET_CALLS 100000
 
 struct slice_template {
 	struct slice_kind kind;
@@ -45,7 +49,11 @@ struct trace_writer {
 	const struct call_tree *tree;
 	uint64_t now_ns; /* where its last event stands */
 	unsigned int n_open;
-	const struct call *open[TIMELINE_MAX_DEPTH];
+	struct open_slice {
+		uint64_t end_ns;
+		uint32_t depth;
+	} open[TIMELINE_MAX_DEPTH];
+	size_t n_forgotten; /* calls, from the first on */
 
 	/* Of the kinds of slices written before. */
 	struct slice_template templates[TEMPLATES];
@@ -164,7 +172,7 @@ static void begin(struct trace_writer *writer, const struct call *call)
 		event.time_ns = time_ns;
 		fxt__begin(writer->fxt, &event);
 	}
-	writer->open[writer->n_open++] = call;
+	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth};
 	writer->totals.slices++;
 }
 
@@ -173,10 +181,10 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 {
 	const struct call_tree *tree = writer->tree;
 
-	while (writer->n_open && writer->open[writer->n_open - 1]->depth >= depth) {
-		const struct call *call = writer->open[--writer->n_open];
+	while (writer->n_open && writer->open[writer->n_open - 1].depth >= depth) {
+		const struct open_slice *slice = &writer->open[--writer->n_open];
 
-		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, call->end_ns));
+		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
 	}
 }
 
@@ -191,10 +199,21 @@ static void name_thread(struct trace_writer *writer, const struct call_tree *tre
 	fxt__name_thread(writer->fxt, tree->pid, tree->tid, name);
 }
 
+/* Now and then: the calls before the n'th. */
+static void forget_calls(struct trace_writer *writer, size_t n)
+{
+	const struct call *calls = writer->tree->calls.v;
+
+	/* From the first on: pages that two rounds share are among them. */
+	huge_pages__give_back((void *)calls, &calls[n]);
+	writer->n_forgotten = n;
+}
+
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
 {
 	writer->tree = tree;
 	writer->now_ns = 0;
+	writer->n_forgotten = 0;
 	name_thread(writer, tree);
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
@@ -204,6 +223,8 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 			begin(writer, call);
 		else
 			writer->totals.too_deep++;
+		if (writer->options.forget_calls && i - writer->n_forgotten == FORGET_CALLS)
+			forget_calls(writer, i);
 	}
 	end_down_to(writer, 0);
 }
