@@ -104,7 +104,10 @@ int decoder__end_async(struct decoder *d, uint64_t at)
 
 int decoder__enter(struct decoder *d, uint64_t from, uint64_t to)
 {
-	struct branch branch = {.kind = BRANCH_ENTER, .from = from, .to = to};
+	/* In user code it is an aborted transaction's. */
+	struct branch branch = {.kind = address__is_kernel(to) ? BRANCH_ENTER : BRANCH_JUMP,
+				.from = from,
+				.to = to};
 
 	return decoder__hand_on(d, &branch);
 }

@@ -223,6 +223,17 @@ static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, u
 	return n ? (int)n : -pte_nomap;
 }
 
+struct oracle_filter oracle__filter;
+
+static void configure_filter(struct pt_conf_addr_filter *filter)
+{
+	if (!oracle__filter.end)
+		return;
+	filter->config.ctl.addr0_cfg = 1;
+	filter->addr0_a = oracle__filter.start;
+	filter->addr0_b = oracle__filter.end - 1;
+}
+
 static void configure(struct pt_config *config, const struct recording *rec,
 		      const struct rec_aux *aux)
 {
@@ -237,6 +248,7 @@ static void configure(struct pt_config *config, const struct recording *rec,
 	config->flags.variant.block.end_on_jump = 1;
 	/* A branch's time, taken before libipt reads on. */
 	config->flags.variant.block.enable_tick_events = 1;
+	configure_filter(&config->addr_filter);
 	if (!rec->pt.cpu_family)
 		return;
 	config->cpu.vendor = pcv_intel;
