@@ -43,6 +43,7 @@ static uint8_t kind_of(const struct insn *insn, uint64_t ip)
 {
 	switch ((enum insn_class)insn->cls) {
 	case INSN_SYSCALL:
+	case INSN_INT3:
 		return BRANCH_ENTER;
 	case INSN_FAR:
 		/* In user code it is a jump to other user code. */

@@ -97,8 +97,12 @@ static bool is_direct(const struct insn *insn)
 
 static int on_block(struct decoder *d, const struct pt_block *block)
 {
-	int err = d->tracing ? decoder__resolve(d, block->ip) : decoder__begin(d, block->ip);
+	int err;
 
+	/* A trap that ends what is traced is none of its branches; one whose handler is, is. */
+	if (d->tracing && d->last_insn.cls == INSN_INT3)
+		d->pending = true;
+	err = d->tracing ? decoder__resolve(d, block->ip) : decoder__begin(d, block->ip);
 	d->n_insns += block->ninsn;
 	d->totals->insns += block->ninsn;
 	d->last_ip = block->end_ip;
