@@ -46,6 +46,7 @@ static void add_flags(struct slice_args *args, uint8_t flags)
 		{CALL_INFERRED_END, "inferred_end"},
 		{CALL_BY_JUMP, "by_jump"},
 		{CALL_CUT_SHORT, "cut_short"},
+		{CALL_INFERRED, "inferred"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -97,6 +98,7 @@ void slice_args__of_call(struct slice_args *args, const struct call *call)
 		varies(args);
 	}
 	add_flags(args, call->flags);
+	add_string(args, "left_by", left_by__name(call->left_by));
 }
 
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
@@ -120,7 +122,7 @@ struct slice_kind slice__kind(const struct call *call)
 		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
 			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
 			(uint32_t)has_address(call) << 25 | (uint32_t) !!call->call_ip << 26 |
-			(uint32_t)has_insns(call) << 27,
+			(uint32_t)has_insns(call) << 27 | (uint32_t)call->left_by << 28,
 	};
 }
 

@@ -10,6 +10,7 @@
 
 #include "trace/fxt.h"
 #include "trace/label.h"
+#include "trace/leap_writer.h"
 #include "trace/sink.h"
 #include "trace/slice_args.h"
 #include "trace/timeline.h"
@@ -43,6 +44,7 @@ struct trace_writer {
 	struct fxt *fxt;
 	struct trace_options options;
 	struct trace_totals totals;
+	struct leap_writer leaps;
 	VEC(struct hit_track) hit_tracks;
 
 	/* Of the tree that is being written. */
@@ -51,7 +53,7 @@ struct trace_writer {
 	unsigned int n_open;
 	struct open_slice {
 		uint64_t end_ns;
-		uint32_t depth;
+		uint32_t depth, index;
 	} open[TIMELINE_MAX_DEPTH];
 	size_t n_forgotten; /* calls, from the first on */
 
@@ -93,6 +95,7 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 		return NULL;
 	}
 	writer->fxt = fxt__new(writer->sink);
+	writer->leaps.fxt = writer->fxt;
 	if (writer->fxt)
 		return writer;
 	trace_writer__abort(writer);
@@ -159,6 +162,7 @@ static void begin(struct trace_writer *writer, const struct call *call)
 		call->self_insns <= UINT32_MAX ? template_of(writer, call) : NULL;
 	const struct call_tree *tree = writer->tree;
 	uint64_t time_ns = advance(writer, call->start_ns), numbers[SLICE_NUMBERS];
+	uint32_t index = (uint32_t)(call - tree->calls.v);
 	struct slice_args args;
 	struct fxt_event event;
 
@@ -172,8 +176,20 @@ static void begin(struct trace_writer *writer, const struct call *call)
 		event.time_ns = time_ns;
 		fxt__begin(writer->fxt, &event);
 	}
-	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth};
+	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
 	writer->totals.slices++;
+	if (leap_writer__begin(&writer->leaps, index, time_ns))
+		sink__fail(writer->sink, -ENOMEM);
+}
+
+/* Back in the innermost call that is open: leaps may land in it. */
+static void land(struct trace_writer *writer)
+{
+	uint32_t index = writer->open[writer->n_open - 1].index;
+	const struct leap *leap;
+
+	while ((leap = leap_writer__landing(&writer->leaps, index)))
+		leap_writer__land(&writer->leaps, leap, advance(writer, leap->end_ns));
 }
 
 /* Ends what is open at this depth or deeper. */
@@ -185,6 +201,8 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 		const struct open_slice *slice = &writer->open[--writer->n_open];
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
+		if (writer->leaps.open.n && writer->n_open)
+			land(writer);
 	}
 }
 
@@ -214,6 +232,7 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 	writer->tree = tree;
 	writer->now_ns = 0;
 	writer->n_forgotten = 0;
+	leap_writer__begin_tree(&writer->leaps, tree);
 	name_thread(writer, tree);
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
@@ -297,6 +316,7 @@ static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);
 	VEC_FINI(&writer->hit_tracks);
+	leap_writer__fini(&writer->leaps);
 	free(writer);
 }
 
