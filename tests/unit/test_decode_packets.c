@@ -266,6 +266,22 @@ static void test_fups_that_only_tell_where(void **state)
 	check(t);
 }
 
+/* The packet that the first belongs to is missing. */
+static void test_two_fups_in_a_row(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + F);
+	put_ip(t, PT_FUP, BASE + F + 1);
+	put_ip(t, PT_FUP, BASE + F + 2);
+	put_ip(t, PT_TIP_PGD, 0);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + F, 0);
+	expect_gap(t, GAP_MISMATCH, BASE + F + 1);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + F + 2, 0);
+	expect(t, BRANCH_END_ASYNC, 0, BASE + F + 2, 0, 0);
+	check(t);
+}
+
 /* A direct branch comes when the packet before it did. */
 static void test_times_are_those_of_the_packets(void **state)
 {
@@ -306,6 +322,7 @@ int main(void)
 		TEST(test_an_overflow_and_what_may_follow),
 		TEST(test_branches_out_of_what_is_traced),
 		TEST(test_fups_that_only_tell_where),
+		TEST(test_two_fups_in_a_row),
 		TEST(test_times_are_those_of_the_packets),
 	};
 

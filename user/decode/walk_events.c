@@ -208,6 +208,9 @@ void walker__on_fup(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 	}
 	if (w->state == WALK_START)
 		walker__wake(w);
+	/* What the one before belongs to is missing. */
+	if (w->has_fup)
+		walker__lose(w, GAP_MISMATCH, w->fup_ip, w->time.tsc);
 	if (w->state == WALK_LOST)
 		walker__resume(w, ip_bytes, ip);
 	w->has_fup = w->state == WALK_ON;

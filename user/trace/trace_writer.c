@@ -229,6 +229,9 @@ static void forget_calls(struct trace_writer *writer, size_t n)
 
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
 {
+	/* A leap looks back at calls of long ago. */
+	bool forgets = writer->options.forget_calls && !tree->leaps.n;
+
 	writer->tree = tree;
 	writer->now_ns = 0;
 	writer->n_forgotten = 0;
@@ -242,7 +245,7 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 			begin(writer, call);
 		else
 			writer->totals.too_deep++;
-		if (writer->options.forget_calls && i - writer->n_forgotten == FORGET_CALLS)
+		if (forgets && i - writer->n_forgotten == FORGET_CALLS)
 			forget_calls(writer, i);
 	}
 	end_down_to(writer, 0);
