@@ -153,6 +153,9 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 	case PACKET_BEFORE_FUP:
 		w->ignores_fup = true;
 		break;
+	case PACKET_PSBEND: /* of a PSB that is no more */
+		walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
+		break;
 	default:
 		on_time(w, &packet);
 		break;
