@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of elf_image share: the image and its lazily built tables.
- * Everything but elf_image__segment() and the entry points wants image->lock held.
+ * Everything but elf_image__segment(), the entry points and elf_source.c wants image->lock held.
  */
 #ifndef MTBPF_TARGET_ELF_INTERNAL_H
 #define MTBPF_TARGET_ELF_INTERNAL_H
@@ -94,6 +94,7 @@ struct elf_image {
 	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
 	struct elf_debug *debug;       /* of elf_source.c */
 	bool has_debug;		       /* debug has been looked for */
+	pthread_mutex_t source_lock;   /* of these two, and of what is found there */
 };
 
 /* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */

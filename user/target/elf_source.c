@@ -182,14 +182,31 @@ static const struct source_place *keep_place(struct elf_debug *debug, struct sou
 	return kept;
 }
 
+static void prepare(struct elf_image *image)
+{
+	if (image->has_debug)
+		return;
+	image->debug = image->elf ? open_debug(image) : NULL;
+	image->has_debug = true;
+}
+
+bool elf_image__is_used(const struct elf_image *image)
+{
+	return __atomic_load_n(&image->known, __ATOMIC_ACQUIRE);
+}
+
+void elf_image__prepare_source(struct elf_image *image)
+{
+	pthread_mutex_lock(&image->source_lock);
+	prepare(image);
+	pthread_mutex_unlock(&image->source_lock);
+}
+
 static const struct source_place *find_place(struct elf_image *image, uint64_t vaddr)
 {
 	struct source_place place;
 
-	if (!image->has_debug) {
-		image->debug = image->elf ? open_debug(image) : NULL;
-		image->has_debug = true;
-	}
+	prepare(image);
 	if (!image->debug || !look_up(image->debug, vaddr, &place))
 		return &no_place;
 	return keep_place(image->debug, place);
@@ -203,12 +220,12 @@ bool function__source(const struct function *function, struct source_place *plac
 	const struct source_place *source = __atomic_load_n(&entry->source, __ATOMIC_ACQUIRE);
 
 	if (!source) {
-		pthread_mutex_lock(&image->lock);
+		pthread_mutex_lock(&image->source_lock);
 		if (!entry->source)
 			__atomic_store_n(&entry->source, find_place(image, function->vaddr),
 					 __ATOMIC_RELEASE);
 		source = entry->source;
-		pthread_mutex_unlock(&image->lock);
+		pthread_mutex_unlock(&image->source_lock);
 	}
 	*place = *source;
 	return source->file != NULL;
