@@ -78,7 +78,7 @@ struct elf_image {
 	struct function_entry fallback; /* where memory ran out */
 
 	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
-	struct elf_debug *debug;       /* of elf_source.c */
+	struct elf_debug *debug;       /* of elf_debug.c */
 	bool has_debug;		       /* debug has been looked for */
 };
 
@@ -132,7 +132,9 @@ char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
 void elf_image__free_strings(struct elf_image *image);
 /* Sets function.raw_name, and function.name where that costs nothing. */
 void function_entry__set_name(struct function_entry *entry, const char *raw_name);
-/* Makes sure that function.name can be read. Takes the lock itself. */
+/* Makes sure that function.name can be read. */
+void function_entry__make_readable(struct function_entry *entry);
+/* The same; takes the lock itself. */
 const struct function *function_entry__named(struct function_entry *entry);
 
 /* elf_symbols.c: fills image->symbols. 0 or -ENOMEM. */
@@ -161,7 +163,7 @@ void elf_image__free_separate(struct elf_image *image);
 Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
 
-/* elf_source.c */
+/* elf_debug.c */
 void elf_image__free_debug(struct elf_image *image);
 
 #endif
