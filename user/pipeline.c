@@ -10,6 +10,7 @@
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
+#include "tree_settle.h"
 #include "util/address.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -53,7 +54,9 @@ static int pass_on(void *ctx, const struct branch *b)
 struct tree_maker {
 	struct decoded *decoded;
 	const struct recording *rec;
-	struct behind_hit behind; /* with the stack of the thread that is taken now */
+	const struct tree_options *options;
+	struct code_map *map;	  /* of the thread that is taken now */
+	struct behind_hit behind; /* with its stack */
 };
 
 static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
@@ -62,6 +65,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	const struct recording *rec = m->rec;
 	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 
+	m->map = map;
 	m->behind = (struct behind_hit){.branches = -1};
 	if (hit)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
@@ -88,6 +92,8 @@ static int end_tree(void *ctx)
 		return -ENOMEM;
 	*tree = (struct call_tree){0};
 	err = stack__finish(behind->stack, tree);
+	if (!err)
+		err = tree__settle(tree, m->map, m->rec, m->options);
 	stack__free(behind->stack);
 	m->behind.stack = NULL;
 	if (behind->hit_ns) {
@@ -97,9 +103,10 @@ static int end_tree(void *ctx)
 	return err;
 }
 
-static int make_trees(struct decoded *decoded, const struct recording *rec)
+static int make_trees(struct decoded *decoded, const struct recording *rec,
+		      const struct tree_options *options)
 {
-	struct tree_maker maker = {.decoded = decoded, .rec = rec};
+	struct tree_maker maker = {.decoded = decoded, .rec = rec, .options = options};
 	struct thread_taker taker = {
 		.begin = begin_tree, .branch = take_branch, .end = end_tree, .ctx = &maker};
 	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
@@ -150,7 +157,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 	return err;
 }
 
-int decoded__make(struct decoded *decoded, const struct recording *rec)
+int decoded__make(struct decoded *decoded, const struct recording *rec,
+		  const struct tree_options *options)
 {
 	int err = 0;
 
@@ -158,7 +166,7 @@ int decoded__make(struct decoded *decoded, const struct recording *rec)
 	if (!decoded->images)
 		err = -ENOMEM;
 	if (!err)
-		err = make_trees(decoded, rec);
+		err = make_trees(decoded, rec, options);
 	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -ENOMEM) {
@@ -228,6 +236,18 @@ int decoded__write_text(const struct decoded *decoded, FILE *out)
 
 	for (size_t i = 0; i < decoded->trees.n && !err; i++)
 		err = trace_text__tree(out, &decoded->trees.v[i], decoded->totals.first_ns);
+	return err;
+}
+
+int decoded__write_text_file(const struct decoded *decoded, const char *path)
+{
+	char size[UNITS_TEXT_SIZE];
+	uint64_t bytes;
+	int err = trace_text__write(path, decoded->trees.v, decoded->trees.n,
+				    decoded->totals.first_ns, &bytes);
+
+	if (!err)
+		log__info("%s: a line a slice, %s", path, units__format_size(size, bytes));
 	return err;
 }
 
