@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "target/die_walk.h"
 
-#include <dwarf.h>
 #include <errno.h>
 
 /* Blocks and inlined functions in each other; a few dozen are many. */
@@ -15,7 +14,8 @@ bool die_walk__spend(struct die_walk *walk, uint64_t bytes)
 	return true;
 }
 
-/* 0: *die is the next one; 1: it was the last. */
+/* 0: *die is the next one; 1: it was the last. What dwarf_siblingof() skips goes forward as well.
+ */
 static int go_on(struct die_walk *walk, Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
@@ -32,12 +32,11 @@ static int go_on(struct die_walk *walk, Dwarf_Die *die)
 	return 0;
 }
 
-/* `quiet`: only to see that dwarf_siblingof() may walk here. */
-static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scope, bool quiet,
+static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scope,
 			 unsigned int depth)
 {
 	Dwarf_Die child;
-	int end = dwarf_child(die, &child), step = DIE_SKIP;
+	int end = dwarf_child(die, &child);
 
 	if (end)
 		return end > 0 ? 0 : -EIO;
@@ -45,14 +44,12 @@ static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scop
 		return -E2BIG;
 	while (!end) {
 		const void *inner = scope;
+		int step = walk->enter(walk, &child, &inner);
 
-		if (!quiet)
-			step = walk->enter(walk, &child, &inner);
 		if (step < 0)
 			return step;
-		if (dwarf_haschildren(&child) > 0 &&
-		    (step == DIE_DESCEND || !dwarf_hasattr(&child, DW_AT_sibling)))
-			end = walk_children(walk, &child, inner, step == DIE_SKIP, depth + 1);
+		if (step == DIE_DESCEND)
+			end = walk_children(walk, &child, inner, depth + 1);
 		if (!end)
 			end = go_on(walk, &child);
 	}
@@ -61,5 +58,5 @@ static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scop
 
 int die_walk__children(struct die_walk *walk, Dwarf_Die *die, const void *scope)
 {
-	return walk_children(walk, die, scope, false, 0);
+	return walk_children(walk, die, scope, 0);
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Over the entries (DIEs) of a unit, outer before inner. dwarf_siblingof() trusts the file: behind
- * an entry with children it goes from child to child, in circles where their DW_AT_sibling do. So
- * it is asked only where it has one step to go, or steps that this walk has made before it; each
- * must go forward.
- */
+/* Over the entries (DIEs) of a unit, outer before inner; it ends, whatever the file says. */
 #ifndef MTBPF_TARGET_DIE_WALK_H
 #define MTBPF_TARGET_DIE_WALK_H
 

@@ -14,11 +14,11 @@
 #include "target/die_walk.h"
 #include "target/elf_inlined.h"
 
-/* Bytes of entries that are read of one image: some seconds. A trace of real code needs a few %. */
-#define BUDGET ((uint64_t)1 << 30)
-/* What an entry's attributes and a range cost to read, in such bytes. */
-#define NODE_COST  256
-#define RANGE_COST 64
+/* Bytes of entries that are read of one image, a second's worth. Real code needs a small part. */
+#define BUDGET ((uint64_t)1 << 29)
+/* What it costs, in such bytes, to read and to keep an inlined call, or a range. */
+#define NODE_COST  128
+#define RANGE_COST 128
 
 struct inline_range {
 	uint64_t start, end;

@@ -77,15 +77,49 @@ static const char *raw_name_of(Dwarf_Die *die)
 	return NULL;
 }
 
+/*
+ * The attribute's file, by the table of the unit that it stands in. 0 is a file from DWARF 5 on
+ * (6.2.4 there), which dwarf_decl_file() does not know.
+ */
+static const char *file_of(Dwarf_Attribute *attr)
+{
+	Dwarf_Half version;
+	Dwarf_Files *files;
+	Dwarf_Die unit;
+	Dwarf_Word n;
+	size_t n_files;
+
+	if (dwarf_formudata(attr, &n) ||
+	    !dwarf_cu_die(attr->cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) ||
+	    dwarf_getsrcfiles(&unit, &files, &n_files) || n >= n_files || (!n && version < 5))
+		return NULL;
+	return dwarf_filesrc(files, n, NULL, NULL);
+}
+
+typedef Dwarf_Attribute *(*find_attr_fn)(Dwarf_Die *, unsigned int, Dwarf_Attribute *);
+
+static struct source_place get_place(Dwarf_Die *die, find_attr_fn find, unsigned int file_name,
+				     unsigned int line_name)
+{
+	Dwarf_Attribute file, line;
+	struct source_place place;
+	Dwarf_Word n;
+
+	if (!find(die, file_name, &file) || !find(die, line_name, &line) ||
+	    dwarf_formudata(&line, &n) || !n || n > UINT32_MAX)
+		return (struct source_place){0};
+	place = (struct source_place){file_of(&file), (unsigned int)n};
+	return place.file ? place : (struct source_place){0};
+}
+
 static struct source_place declaration_of(Dwarf_Die *die)
 {
-	struct source_place place = {.file = dwarf_decl_file(die)};
-	int line;
+	return get_place(die, dwarf_attr_integrate, DW_AT_decl_file, DW_AT_decl_line);
+}
 
-	if (!place.file || dwarf_decl_line(die, &line) || line <= 0)
-		return (struct source_place){0};
-	place.line = (unsigned int)line;
-	return place;
+static struct source_place call_of(Dwarf_Die *die)
+{
+	return get_place(die, dwarf_attr, DW_AT_call_file, DW_AT_call_line);
 }
 
 static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
@@ -109,28 +143,6 @@ static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
 		return &new->entry.function;
 	free(new);
 	return NULL;
-}
-
-static bool get_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
-{
-	Dwarf_Attribute attr;
-
-	return dwarf_attr(die, name, &attr) && !dwarf_formudata(&attr, number);
-}
-
-static struct source_place call_of(Dwarf_Die *die)
-{
-	Dwarf_Word file, line;
-	Dwarf_Files *files;
-	Dwarf_Die unit;
-	size_t n;
-
-	if (!get_number(die, DW_AT_call_file, &file) || !get_number(die, DW_AT_call_line, &line) ||
-	    !line || line > UINT32_MAX || !dwarf_diecu(die, &unit, NULL, NULL) ||
-	    dwarf_getsrcfiles(&unit, &files, &n) || file >= n)
-		return (struct source_place){0};
-	return (struct source_place){.file = dwarf_filesrc(files, file, NULL, NULL),
-				     .line = (unsigned int)line};
 }
 
 int inline_names__add(struct inline_names *names, Dwarf_Die *die, const struct inlined *outer,
