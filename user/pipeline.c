@@ -59,6 +59,20 @@ struct tree_maker {
 	struct behind_hit behind; /* with its stack */
 };
 
+/* The stacks that were taken at its hits. */
+static int anchor(struct stack *stack, const struct recording *rec, pid_t tid)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rec->hits.n && !err; i++) {
+		const struct mt_hit *hit = &rec->hits.v[i];
+
+		if ((pid_t)hit->tid == tid)
+			err = stack__anchor(stack, hit->time_ns, hit->stack, hit->stack_depth);
+	}
+	return err;
+}
+
 static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct tree_maker *m = ctx;
@@ -71,7 +85,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
-	return m->behind.stack ? 0 : -ENOMEM;
+	return m->behind.stack ? anchor(m->behind.stack, rec, tid) : -ENOMEM;
 }
 
 static int take_branch(void *ctx, const struct branch *b)
@@ -345,49 +359,4 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 			       }) == -ENODATA)
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
 			explain_no_report(decoded, rec));
-}
-
-struct branch_printer {
-	FILE *out;
-	pid_t tid;
-};
-
-static int print_branch(void *ctx, const struct branch *b)
-{
-	const struct branch_printer *p = ctx;
-
-	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, p->tid, b->time_ns,
-		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
-	if (b->kind == BRANCH_GAP)
-		fprintf(p->out, " %s", gap_reason__name((enum gap_reason)b->reason));
-	fputc('\n', p->out);
-	return 0;
-}
-
-static int begin_printing(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
-{
-	struct branch_printer *p = ctx;
-
-	p->tid = tid;
-	return 0;
-}
-
-static int end_printing(void *ctx)
-{
-	return 0;
-}
-
-int recording__print_branches(const struct recording *rec, FILE *out)
-{
-	struct images *images = images__new(rec);
-	struct branch_printer printer = {.out = out};
-	struct thread_taker taker = {.begin = begin_printing,
-				     .branch = print_branch,
-				     .end = end_printing,
-				     .ctx = &printer};
-	struct decode_totals totals = {0};
-	int err = images ? decode__threads(rec, images, true, &taker, &totals) : -ENOMEM;
-
-	images__free(images);
-	return err;
 }

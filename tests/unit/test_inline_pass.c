@@ -141,6 +141,27 @@ static void test_tail_calls_and_handlers_stay_in_it(void **state)
 			     "      [untraced] 70-80\n");
 }
 
+/* Thrown in the second call, caught in the root; and the first call is where both stand. */
+static void test_leaps_move_with_their_calls(void **state)
+{
+	struct call_tree *tree = *state;
+
+	add_call(tree, 0, 0, 100, 0);
+	add_call(tree, 1, 10, 20, IN_MAIN);
+	add_call(tree, 1, 30, 50, IN_B);
+	add_call(tree, 2, 40, 50, IN_A);
+	*VEC_PUSH(&tree->leaps) = (struct leap){.from = 1, .to = 0};
+	*VEC_PUSH(&tree->leaps) = (struct leap){.from = 3, .to = 2};
+	assert_int_equal(inline_pass__run(tree), 0);
+	assert_int_equal(tree->leaps.v[0].from, 1);
+	assert_int_equal(tree->leaps.v[0].to, 0);
+	assert_int_equal(tree->leaps.v[1].from, 6);
+	assert_int_equal(tree->leaps.v[1].to, 4);
+	assert_int_equal(tree->calls.v[6].start_ns, 40);
+	assert_int_equal(tree->calls.v[4].start_ns, 30);
+	assert_int_equal(tree->calls.v[4].kind, CALL_FUNCTION);
+}
+
 static void test_nothing_inlined_nothing_touched(void **state)
 {
 	struct call_tree tree = {0};
@@ -205,6 +226,7 @@ int main(void)
 		TREE_TEST(test_frames_share_nothing),
 		TREE_TEST(test_nothing_known_nothing_put_in),
 		TREE_TEST(test_tail_calls_and_handlers_stay_in_it),
+		TREE_TEST(test_leaps_move_with_their_calls),
 		cmocka_unit_test(test_nothing_inlined_nothing_touched),
 		cmocka_unit_test(test_any_tree),
 	};

@@ -181,6 +181,27 @@ static void test_gaps_stay(void **state)
 	assert_times(&s, "0-100\n  100-100\n100-200\n200-400\n  250-300\n");
 }
 
+/* Both of a throw's ends are those of calls; the second is not of any that is there. */
+static void test_leaps_go_with_calls(void **state)
+{
+	struct leap leaps[] = {{.start_ns = 100, .end_ns = 100, .from = 2, .to = 0},
+			       {.start_ns = 100, .end_ns = 150, .from = 2, .to = 1}};
+	struct sample s = {0};
+
+	add(&s, 0, 0, 500);
+	add(&s, 1, 100, 100)->flags = CALL_CUT_SHORT;
+	add(&s, 2, 100, 100)->flags = CALL_CUT_SHORT;
+	add(&s, 1, 190, 300);
+	s.tree.leaps.v = leaps;
+	s.tree.leaps.n = 2;
+	spread(&s, (struct known_times){.step_ns = ANY_STEP});
+	assert_times(&s, "0-500\n  100-160\n    130-160\n  190-300\n");
+	assert_int_equal(leaps[0].start_ns, 130);
+	assert_int_equal(leaps[0].end_ns, 160);
+	assert_int_equal(leaps[1].start_ns, 130);
+	assert_int_equal(leaps[1].end_ns, 150);
+}
+
 static void test_more_events_than_nanoseconds(void **state)
 {
 	struct sample s = {0};
@@ -280,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_what_one_branch_did_stays_together),
 		cmocka_unit_test(test_together_within_a_run),
 		cmocka_unit_test(test_gaps_stay),
+		cmocka_unit_test(test_leaps_go_with_calls),
 		cmocka_unit_test(test_more_events_than_nanoseconds),
 		cmocka_unit_test(test_long_runs_of_long_times),
 		cmocka_unit_test(test_any_tree),

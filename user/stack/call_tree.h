@@ -30,6 +30,7 @@ enum call_flags {
 	CALL_BY_JUMP = 1 << 2,	      /* entered by a tail call: the frame before it is gone */
 	CALL_CUT_SHORT = 1 << 3,      /* left without a return: enum left_by in `left_by` */
 	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
+	CALL_INFERRED = 1 << 5, /* it ran on across a gap, or only a stack shows that it ran */
 };
 
 /* What ended a call that did not return. */
@@ -63,6 +64,15 @@ struct call {
 /* There are millions of them: most of the memory that decoding takes. */
 _Static_assert(sizeof(struct call) == 56, "no padding");
 
+/* From one call to another that had called it, over those between them, which did not return. */
+struct leap {
+	uint64_t start_ns; /* the call that began it was entered: __cxa_throw(), for one */
+	uint64_t end_ns;   /* the thread went on in the one that took it */
+	uint32_t from,
+		to; /* indices of these two calls: `to` is a caller of `from`, at any distance */
+	enum left_by left_by;
+};
+
 /*
  * Calls stand in pre-order: a parent before its children, siblings by time; a child's interval lies
  * within its parent's; siblings do not overlap. Writers walk the array once.
@@ -72,6 +82,7 @@ struct call_tree {
 	char comm[16];
 	VEC(struct call) calls;
 	struct call_sites sites; /* of their call_ip; empty until somebody fills it */
+	VEC(struct leap) leaps;	 /* ascending by `from` */
 };
 
 /* The site of its call; NULL where nothing is known of it. */
@@ -94,5 +105,7 @@ struct hit_mark {
 
 /* "main", "[syscall]", "[untraced]", "[gap: overflow]". */
 const char *call__name(const struct call *call);
+/* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
+const char *left_by__name(enum left_by left_by);
 
 #endif

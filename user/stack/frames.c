@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "decode/branch.h"
 #include "stack/frames_internal.h"
 #include "util/huge_pages.h"
 
@@ -21,6 +22,11 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
+	VEC_FINI(&frames->landings);
+	VEC_FINI(&frames->begun);
+	VEC_FINI(&frames->held);
+	stitcher__fini(&frames->stitcher);
+	VEC_FINI(&frames->leaps);
 }
 
 static struct part *running_part(const struct frames *frames)
@@ -93,10 +99,14 @@ static void end_part(struct frames *frames, struct part *part)
 
 void frames__end_segment(struct frames *frames)
 {
-	struct part *part;
+	struct part *part, *segment = NULL;
 
-	while ((part = running_part(frames)))
+	while ((part = running_part(frames))) {
 		end_part(frames, part);
+		segment = part;
+	}
+	if (segment)
+		frames__stitch(frames, segment);
 }
 
 void frames__begin_segment(struct frames *frames, uint64_t time_ns)
@@ -104,6 +114,18 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	frames__end_segment(frames);
 	begin_part(frames, time_ns, PART_NONE);
 	frames->start_ns = time_ns;
+	if (frames->failed)
+		return;
+	frames->parts.v[frames->part].end_ns = time_ns;
+	frames->parts.v[frames->part].seam = frames->seam;
+	frames->seam = SEAM_GAP;
+}
+
+void frames__begin_below(struct frames *frames, uint64_t time_ns)
+{
+	frames__end_segment(frames);
+	frames->seam = SEAM_LEAP;
+	frames__begin_segment(frames, time_ns);
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -208,10 +230,44 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 {
+	if (frames->open.n)
+		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
 	do {
 		while (frames__top(frames))
 			frames__pop(frames, time_ns, flags);
 	} while (join(frames));
+}
+
+void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by)
+{
+	for (size_t i = 0; i < frames->open.n; i++)
+		frames->open.v[i].call.left_by = left_by;
+	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
+}
+
+void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
+{
+	struct leap *added = VEC_PUSH(&frames->leaps);
+
+	if (!added) {
+		frames->failed = true;
+		return;
+	}
+	*added = *leap;
+	added->to = frame__id(to);
+	to->leap = (uint32_t)frames->leaps.n;
+}
+
+struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame)
+{
+	return frame->leap ? &frames->leaps.v[frame->leap - 1] : NULL;
+}
+
+void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to, uint64_t time_ns)
+{
+	leap->to = frame__id(to);
+	leap->end_ns = time_ns;
+	to->leap = (uint32_t)(leap - frames->leaps.v) + 1;
 }
 
 /* Aside, as the part's outermost frame. */
@@ -257,6 +313,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 	uint32_t index;
 
 	frames__end_segment(frames);
+	frames->seam = reason == GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
 	if (!add_place(frames, &index))
 		return;
 	*place(frames, index) = (struct call){

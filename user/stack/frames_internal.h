@@ -6,6 +6,8 @@
 #include "stack/frames.h"
 
 #define ROOT_NONE UINT32_MAX
+/* What frame__id() marks roots with. */
+#define ROOT_BIT (1u << 31)
 
 /*
  * Places left free before the first call: as many late roots find room without moving all calls
@@ -17,5 +19,12 @@
 int frames__grow(struct frames *frames);
 /* The segment that runs, if any, and the parts in it are over. */
 void frames__end_segment(struct frames *frames);
+
+/* frames_edges.c: what the stitcher is told. */
+
+/* The segment's frames are about to end. goes_on: they may run on in the next one. */
+void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);
+/* The segment has ended. */
+void frames__stitch(struct frames *frames, const struct part *segment);
 
 #endif

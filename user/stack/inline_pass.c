@@ -168,6 +168,32 @@ static int walk(struct pass *p)
 	return p->failed ? -ENOMEM : 0;
 }
 
+/* Where a call stands then. */
+static uint32_t new_index(const struct pass *p, uint32_t index)
+{
+	size_t lo = 0, hi = p->slices.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->slices.v[mid].before <= index)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return index + (uint32_t)lo;
+}
+
+static void move_leaps(const struct pass *p)
+{
+	for (size_t i = 0; i < p->tree->leaps.n; i++) {
+		struct leap *leap = &p->tree->leaps.v[i];
+
+		leap->from = new_index(p, leap->from);
+		leap->to = new_index(p, leap->to);
+	}
+}
+
 static int make_room(struct call_tree *tree, size_t n)
 {
 	struct call *bigger;
@@ -185,14 +211,17 @@ static int make_room(struct call_tree *tree, size_t n)
 	return 0;
 }
 
-static int put_in(struct call_tree *tree, const struct slice *slices, size_t n)
+static int put_in(const struct pass *p)
 {
-	size_t end = tree->calls.n;
+	struct call_tree *tree = p->tree;
+	const struct slice *slices = p->slices.v;
+	size_t end = tree->calls.n, n = p->slices.n;
 	struct call *calls;
 	int err = make_room(tree, end + n);
 
 	if (err)
 		return err;
+	move_leaps(p);
 	calls = tree->calls.v;
 	tree->calls.n += n;
 	while (n--) {
@@ -213,7 +242,7 @@ int inline_pass__run(struct call_tree *tree)
 	if (tree->sites.n_inlined)
 		err = walk(&pass);
 	if (!err && pass.slices.n)
-		err = put_in(tree, pass.slices.v, pass.slices.n);
+		err = put_in(&pass);
 	VEC_FINI(&pass.slices);
 	VEC_FINI(&pass.path);
 	return err;

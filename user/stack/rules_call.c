@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs, longjmp. */
+/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs. */
 #include "stack/stack_internal.h"
 
 #include <string.h>
@@ -10,12 +10,16 @@ void stack__on_call(struct stack *s, const struct branch *b)
 {
 	uint64_t next = b->from + b->len;
 	const struct function *function;
+	enum function_role role;
 	bool is_entry;
 
 	/* "call next; pop": reads the IP, enters nothing. */
 	if (b->to == next)
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
+	role = function_cache__role(&s->functions, b->to);
+	if (role)
+		stack__on_setjmp(s, b, role);
 	stack__push(s, b, function, CALL_FUNCTION, 0, next);
 }
 
@@ -49,7 +53,7 @@ static struct frame *find_below(struct stack *s, const struct function *function
 
 /* The RET of a frame whose caller is not known: a root of the segment, or a signal handler. */
 static void return_to_unknown(struct stack *s, const struct branch *b, struct frame *top,
-			      const struct function *function)
+			      const struct function *function, bool is_entry)
 {
 	struct frame *below;
 
@@ -67,6 +71,9 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 	frames__pop(s->frames, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return;
+	/* A label of assembly may stand behind the call: what is returned to is what called. */
+	if (is_entry)
+		function = stack__function_at(s, b->to - 1, &is_entry);
 	below = find_below(s, function);
 	if (below)
 		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
@@ -92,6 +99,9 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	if (!top)
 		return;
 	frame = find_return(s, b->to);
+	/* A landing pad may lie right behind a call that never returns. */
+	if (frame && frame != top && stack__catch(s, b))
+		return;
 	if (frame) {
 		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_UNKNOWN);
 		frames__pop(s->frames, b->time_ns, 0);
@@ -103,7 +113,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		return;
 	}
 	if (!top->return_ip) {
-		return_to_unknown(s, b, top, function);
+		return_to_unknown(s, b, top, function, is_entry);
 		return;
 	}
 	/* A RET that was no return: a jump made of "push; ret", or a stack cut back by hand. */
@@ -113,6 +123,29 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		stack__replace_top(s, b, function);
 	else
 		stack__break_segment(s, b);
+}
+
+/* A stub, or the resolver that it has gone through: neither is what was called. */
+static bool is_on_its_way(const struct frame *frame)
+{
+	return frame->is_resolving ||
+	       (frame->call.function && frame->call.function->kind == FUNCTION_PLT);
+}
+
+/*
+ * The stub's frame becomes the function's: the caller called that. Where it is bound lazily
+ * (sysdeps/x86_64/dl-trampoline.h), it is the resolver's in between.
+ */
+static void become(struct stack *s, const struct branch *b, struct frame *frame,
+		   const struct function *function, bool is_entry)
+{
+	enum function_role role = function_cache__role(&s->functions, b->to);
+
+	frame->is_resolving = role == ROLE_RESOLVER || role == ROLE_LINKER;
+	frame->call.function = function;
+	frame->call.entry_ip = b->to;
+	frame->call.flags &= (uint8_t)~CALL_INSIDE;
+	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
 }
 
 void stack__on_jump(struct stack *s, const struct branch *b)
@@ -125,12 +158,8 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 	if (!top || !function || function == top->call.function ||
 	    stack__is_return_thunk(function, b->to))
 		return;
-	if (top->call.function && top->call.function->kind == FUNCTION_PLT) {
-		/* The stub's frame becomes the function's: the caller called that. */
-		top->call.function = function;
-		top->call.entry_ip = b->to;
-		top->call.flags &= (uint8_t)~CALL_INSIDE;
-		top->call.flags |= is_entry ? 0 : CALL_INSIDE;
+	if (is_on_its_way(top)) {
+		become(s, b, top, function, is_entry);
 		return;
 	}
 	if (is_entry || !stack__land(s, b, function))

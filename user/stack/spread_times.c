@@ -10,6 +10,8 @@ struct event {
 	uint32_t is_end : 1;
 };
 
+typedef VEC(uint32_t) leap_ends;
+
 struct spread {
 	struct call *calls;
 	const struct known_times *known;
@@ -122,7 +124,45 @@ static int end_calls(struct spread *s, uint32_t *open, uint32_t until)
 	return err;
 }
 
-int call_tree__spread_times(struct call_tree *tree, const struct known_times *known)
+/* A leap landed when what its landing frame had called ended. */
+static uint32_t callee_of_landing(const struct call_tree *tree, const struct leap *leap)
+{
+	uint32_t index = leap->from;
+
+	while (tree->calls.v[index].parent != leap->to &&
+	       tree->calls.v[index].parent != CALL_NO_PARENT)
+		index = tree->calls.v[index].parent;
+	return index;
+}
+
+/* Before times are spread: which ends of calls the leaps' ends are. 0 or -ENOMEM. */
+static int bind_leaps(const struct call_tree *tree, leap_ends *ends)
+{
+	for (size_t i = 0; i < tree->leaps.n; i++) {
+		uint32_t *end = VEC_PUSH(ends);
+
+		if (!end)
+			return -ENOMEM;
+		*end = callee_of_landing(tree, &tree->leaps.v[i]);
+		if (tree->calls.v[*end].end_ns != tree->leaps.v[i].end_ns)
+			*end = CALL_NO_PARENT;
+	}
+	return 0;
+}
+
+/* They begin with a call, and move with it. */
+static void move_leaps(struct call_tree *tree, const leap_ends *ends)
+{
+	for (size_t i = 0; i < tree->leaps.n; i++) {
+		struct leap *leap = &tree->leaps.v[i];
+
+		leap->start_ns = tree->calls.v[leap->from].start_ns;
+		if (ends->v[i] != CALL_NO_PARENT)
+			leap->end_ns = tree->calls.v[ends->v[i]].end_ns;
+	}
+}
+
+static int spread_calls(struct call_tree *tree, const struct known_times *known)
 {
 	struct spread s = {.calls = tree->calls.v, .known = known, .run_ns = UINT64_MAX};
 	uint32_t open = CALL_NO_PARENT;
@@ -137,5 +177,18 @@ int call_tree__spread_times(struct call_tree *tree, const struct known_times *kn
 	if (!err)
 		err = end_calls(&s, &open, CALL_NO_PARENT);
 	VEC_FINI(&s.run);
+	return err;
+}
+
+int call_tree__spread_times(struct call_tree *tree, const struct known_times *known)
+{
+	leap_ends ends = {0};
+	int err = bind_leaps(tree, &ends);
+
+	if (!err)
+		err = spread_calls(tree, known);
+	if (!err)
+		move_leaps(tree, &ends);
+	VEC_FINI(&ends);
 	return err;
 }

@@ -10,6 +10,13 @@
 #include "stack/frames.h"
 #include "stack/function_cache.h"
 #include "stack/stack.h"
+#include "util/vec.h"
+
+/* A stack taken at a trigger. */
+struct anchor {
+	uint64_t time_ns;
+	size_t first, n; /* in stack.anchor_ips */
+};
 
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
@@ -29,10 +36,16 @@ struct stack {
 	bool in_gap;
 	uint8_t gap_reason;
 	uint64_t gap_ns;
+	VEC(struct anchor) anchors;
+	VEC(uint64_t) anchor_ips;
+	size_t next_anchor;
 };
 
 /* The function at ip; NULL where no code is known. *is_entry: ip is its first instruction. */
 const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry);
+
+/* rules_anchor.c: a segment has ended, and the next one begins at before_ns. */
+void stack__use_anchors(struct stack *s, uint64_t before_ns);
 
 /* A call, however made: `b` says when, from where, and where to. */
 void stack__push(struct stack *s, const struct branch *b, const struct function *function,
@@ -48,6 +61,8 @@ struct frame *stack__find_caller(struct stack *s, const struct function *functio
  * exception's handler, of a setjmp(). It becomes the top. False where no frame can be meant.
  */
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function);
+/* The same, if it is a landing pad of exceptions that `b` went to. */
+bool stack__catch(struct stack *s, const struct branch *b);
 /*
  * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
  */
@@ -67,6 +82,12 @@ bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 void stack__on_call(struct stack *s, const struct branch *b);
 void stack__on_return(struct stack *s, const struct branch *b);
 void stack__on_jump(struct stack *s, const struct branch *b);
+
+/* rules_longjmp.c */
+/* `b` calls a setjmp() of that role: its frame may be come back to. */
+void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_role role);
+/* `b` went behind a setjmp(): the innermost frame that called it there is the top. Else false. */
+bool stack__longjmp(struct stack *s, const struct branch *b);
 
 /* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
 void stack__on_begin(struct stack *s, const struct branch *b);
