@@ -129,12 +129,15 @@ const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
 const char *elf_section__string(const Elf_Data *strings, size_t offset);
 
 /*
- * elf_demangle.c: the readable form of a C++ or Rust name, with parameters or without. NULL where
- * it is none, or too long to be read. Freed by the caller.
+ * elf_demangle.c: the readable form of a C++, Rust or OCaml name, with parameters or without. NULL
+ * where it is none, or too long to be read. Freed by the caller.
  */
 char *elf_demangle(const char *raw_name, bool with_parameters);
 /* Whether elf_demangle() could make anything of it. */
 bool elf_demangle__is_mangled(const char *raw_name);
+/* elf_demangle_ocaml.c: "camlStdlib__List__iter_507": "Stdlib.List.iter". NULL: no memory. */
+bool ocaml_name__is_mangled(const char *raw_name);
+char *ocaml_name__demangle(const char *raw_name);
 
 /* elf_names.c: copies len bytes that live as long as the image, NUL added. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
