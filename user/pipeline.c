@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "stack/inline_pass.h"
+#include "stack/spread.h"
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
-#include "tree_settle.h"
 #include "util/address.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -57,6 +58,8 @@ struct tree_maker {
 	const struct tree_options *options;
 	struct code_map *map;	  /* of the thread that is taken now */
 	struct behind_hit behind; /* with its stack */
+	struct spread spread;	  /* before it */
+	VEC(uint64_t) hits;	  /* its hits' times, ascending */
 };
 
 /* The stacks that were taken at its hits. */
@@ -73,6 +76,30 @@ static int anchor(struct stack *stack, const struct recording *rec, pid_t tid)
 	return err;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int collect_hits(struct tree_maker *m, pid_t tid)
+{
+	m->hits.n = 0;
+	for (size_t i = 0; i < m->rec->hits.n; i++) {
+		const struct mt_hit *hit = &m->rec->hits.v[i];
+		uint64_t *time = (pid_t)hit->tid == tid ? VEC_PUSH(&m->hits) : NULL;
+
+		if (time)
+			*time = hit->time_ns;
+		else if ((pid_t)hit->tid == tid)
+			return -ENOMEM;
+	}
+	if (m->hits.n)
+		qsort(m->hits.v, m->hits.n, sizeof(*m->hits.v), compare_times);
+	return 0;
+}
+
 static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct tree_maker *m = ctx;
@@ -85,14 +112,38 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
-	return m->behind.stack ? anchor(m->behind.stack, rec, tid) : -ENOMEM;
+	if (!m->behind.stack || collect_hits(m, tid))
+		return -ENOMEM;
+	spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
+	return anchor(m->behind.stack, rec, tid);
 }
 
 static int take_branch(void *ctx, const struct branch *b)
 {
 	struct tree_maker *m = ctx;
 
-	return pass_on(&m->behind, b);
+	return spread__branch(&m->spread, b);
+}
+
+static int before_map(void *ctx, uint64_t time_ns, uint32_t n_insns)
+{
+	struct tree_maker *m = ctx;
+
+	return spread__settle(&m->spread, time_ns, n_insns);
+}
+
+/* What all branches have been taken for. */
+static int finish_tree(struct tree_maker *m, struct call_tree *tree)
+{
+	int err = spread__finish(&m->spread);
+
+	if (!err)
+		err = stack__finish(m->behind.stack, tree);
+	if (!err)
+		err = call_sites__find_all(&tree->sites, tree, m->map);
+	if (!err && !m->options->no_inline)
+		err = inline_pass__run(tree);
+	return err;
 }
 
 static int end_tree(void *ctx)
@@ -105,11 +156,10 @@ static int end_tree(void *ctx)
 	if (!tree)
 		return -ENOMEM;
 	*tree = (struct call_tree){0};
-	err = stack__finish(behind->stack, tree);
-	if (!err)
-		err = tree__settle(tree, m->map, m->rec, m->options);
+	err = finish_tree(m, tree);
 	stack__free(behind->stack);
 	m->behind.stack = NULL;
+	spread__fini(&m->spread);
 	if (behind->hit_ns) {
 		m->decoded->behind_hit = behind->branches;
 		m->decoded->behind_hit_ns = behind->last_ns - behind->seen_ns;
@@ -121,11 +171,16 @@ static int make_trees(struct decoded *decoded, const struct recording *rec,
 		      const struct tree_options *options)
 {
 	struct tree_maker maker = {.decoded = decoded, .rec = rec, .options = options};
-	struct thread_taker taker = {
-		.begin = begin_tree, .branch = take_branch, .end = end_tree, .ctx = &maker};
+	struct thread_taker taker = {.begin = begin_tree,
+				     .branch = take_branch,
+				     .before_map = before_map,
+				     .end = end_tree,
+				     .ctx = &maker};
 	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
 
 	stack__free(maker.behind.stack);
+	spread__fini(&maker.spread);
+	VEC_FINI(&maker.hits);
 	return err;
 }
 

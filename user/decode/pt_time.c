@@ -28,18 +28,6 @@ static uint64_t ctc_to_tsc(const struct rec_pt_config *config, uint64_t ctc)
 	return (uint64_t)((unsigned __int128)ctc * config->tsc_ctc_num / config->tsc_ctc_den);
 }
 
-/* IA32_RTIT_CTL.MTCEn, which perf's config has at the same place. */
-#define CONFIG_MTC (1u << 9)
-
-uint64_t pt_time__step_ns(const struct rec_pt_config *config)
-{
-	uint64_t ticks = ctc_to_tsc(config, 1ull << config->mtc_freq);
-
-	if (!(config->config & CONFIG_MTC) || !ticks)
-		return UINT64_MAX;
-	return (uint64_t)((unsigned __int128)ticks * config->time_mult >> config->time_shift);
-}
-
 void pt_time__on_tma(struct pt_time *time, uint64_t ctc, uint16_t fast_counter)
 {
 	uint64_t rest = ctc & ((1u << time->config->mtc_freq) - 1);

@@ -27,11 +27,6 @@ struct pt_time {
 	bool have_tma;
 };
 
-/* Within so many ns a clock that runs is told of: a period of MTC. UINT64_MAX where that is not
- * known.
- */
-uint64_t pt_time__step_ns(const struct rec_pt_config *config);
-
 /* At a PSB: nothing is known but what its packets will tell. */
 void pt_time__init(struct pt_time *time, const struct rec_pt_config *config);
 
