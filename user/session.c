@@ -67,6 +67,7 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
+		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
 	int err = gate__open(&s->gate, &config, &s->probe);
 
@@ -120,15 +121,14 @@ static void say_hits(const struct session *s)
 static int look(struct session *s, enum session_end *end, bool *over)
 {
 	struct signalfd_siginfo info;
-	struct mt_hit hit;
-	int got = s->gate.trigger ? trigger__next(s->gate.trigger, &hit) : 0;
+	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
 	*over = true;
 	if (got < 0)
 		return got;
 	if (got) {
 		*end = SESSION_TRIGGERED;
-		return recording__add_hit(s->rec, &hit);
+		return 0;
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED)
 		*end = SESSION_EXITED;
@@ -331,6 +331,17 @@ static int check_tracer(const struct process *process)
 	return -EBUSY;
 }
 
+/* A call begins at its entry. */
+static int check_duration(const struct session *s)
+{
+	if (!s->options->duration_thresh_ns || !s->probe.is_inside)
+		return 0;
+	log__error("'%s' is inside a function: only a whole function's calls have a duration",
+		   s->options->symbol);
+	log__hint("name the function alone, or use -delay-thresh");
+	return -EINVAL;
+}
+
 static int capture(struct session *s, const struct process *process, enum session_end *end)
 {
 	int err = process && s->ops == &source_soft ? check_tracer(process) : 0;
@@ -340,6 +351,8 @@ static int capture(struct session *s, const struct process *process, enum sessio
 			  process->pid, process->pid);
 	if (!err && s->options->symbol && !s->start->cgroup)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
+	if (!err)
+		err = check_duration(s);
 	if (!err)
 		err = describe(s, process);
 	if (!err)

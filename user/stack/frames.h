@@ -20,13 +20,18 @@
 
 /* One that runs. */
 struct frame {
-	struct call call;     /* call.parent, call.depth: not before frames__finish() */
-	uint64_t return_ip;   /* where its RET will go; 0: not known */
-	uint64_t resume_ip;   /* signal and kernel frames: where the interrupted code goes on */
+	struct call call;   /* call.parent, call.depth: not before frames__finish() */
+	uint64_t return_ip; /* where its RET will go; 0: not known */
+	/*
+	 * Signal and kernel frames: where the interrupted code goes on. Of a function that switches
+	 * stacks: where this stack goes on, which its RET does not.
+	 */
+	uint64_t resume_ip;
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
 	bool is_resolving;    /* a stub's, that is binding its function */
+	uint8_t role;	      /* enum function_role: it switches stacks; else 0 */
 };
 
 /* A segment, or a nested part of one. */
@@ -41,9 +46,6 @@ struct part {
 	/* Of a segment. */
 	uint64_t end_ns;
 	enum seam seam; /* between the one before and it */
-	/* Where frames__finish() has put them. */
-	uint32_t first_index; /* its first call */
-	int64_t shift;	      /* and how much further those behind that are than they were */
 };
 
 /* Found after everything that it called. */
@@ -124,8 +126,10 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 		    enum left_by left_by);
 /* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
-/* The same: without a return. */
+/* The same: without a return, and the segment goes on. */
 void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
+
+/* frames_leaps.c */
 
 /* Which call a leap begins with, or ends in, before frames__finish(). */
 static inline uint32_t frame__id(const struct frame *frame)

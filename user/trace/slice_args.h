@@ -15,9 +15,9 @@ struct slice_args {
 };
 
 /*
- * A call's: address, module, file, line, call_ip, call_file, call_line, insns, and its flags; each
- * where it is known, and the address only where the name does not tell it. `site` is of its call,
- * or NULL.
+ * A call's: address, module, file, line, call_ip, call_file, call_line, insns, its flags, and what
+ * it was left by; each where it is known, and the address only where the name does not tell it.
+ * `site` is of its call, or NULL.
  */
 void slice_args__of_call(struct slice_args *args, const struct call *call,
 			 const struct call_site *site);

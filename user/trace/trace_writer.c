@@ -10,6 +10,7 @@
 
 #include "trace/fxt.h"
 #include "trace/label.h"
+#include "trace/leap_writer.h"
 #include "trace/sink.h"
 #include "trace/slice_args.h"
 #include "trace/timeline.h"
@@ -20,6 +21,8 @@
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define HIT_TRACK_TID 0x7fff0000
+/* So do coroutines, beside their thread. */
+#define STRAND_TRACK_TID 0x7f000000
 
 struct hit_track {
 	pid_t pid, tid;
@@ -39,7 +42,9 @@ struct trace_writer {
 	struct fxt *fxt;
 	struct trace_options options;
 	struct trace_totals totals;
+	struct leap_writer leaps;
 	VEC(struct hit_track) hit_tracks;
+	pid_t n_strands; /* written */
 
 	/* Of the tree that is being written. */
 	const struct call_tree *tree;
@@ -85,6 +90,7 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 		return NULL;
 	}
 	writer->fxt = fxt__new(writer->sink);
+	writer->leaps.fxt = writer->fxt;
 	if (writer->fxt)
 		return writer;
 	trace_writer__abort(writer);
@@ -147,6 +153,11 @@ static const struct fxt_template *template_of(struct trace_writer *writer, const
 	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
 }
 
+static uint32_t index_of(const struct trace_writer *writer, const struct call *call)
+{
+	return (uint32_t)(call - writer->tree->calls.v);
+}
+
 static void begin(struct trace_writer *writer, const struct call *call)
 {
 	const struct call_tree *tree = writer->tree;
@@ -169,6 +180,18 @@ static void begin(struct trace_writer *writer, const struct call *call)
 	}
 	writer->open[writer->n_open++] = call;
 	writer->totals.slices++;
+	if (leap_writer__begin(&writer->leaps, index_of(writer, call), time_ns))
+		sink__fail(writer->sink, -ENOMEM);
+}
+
+/* Back in the innermost call that is open: leaps may land in it. */
+static void land(struct trace_writer *writer)
+{
+	uint32_t index = index_of(writer, writer->open[writer->n_open - 1]);
+	const struct leap *leap;
+
+	while ((leap = leap_writer__landing(&writer->leaps, index)))
+		leap_writer__land(&writer->leaps, leap, advance(writer, leap->end_ns));
 }
 
 /* Ends what is open at this depth or deeper. */
@@ -180,25 +203,30 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 		const struct call *call = writer->open[--writer->n_open];
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, call->end_ns));
+		if (writer->leaps.open.n && writer->n_open)
+			land(writer);
 	}
 }
 
-static void name_thread(struct trace_writer *writer, const struct call_tree *tree)
+static void name_track(struct trace_writer *writer, const struct call_tree *tree, pid_t tid)
 {
-	char name[32];
+	char name[64];
+	int n;
 
 	if (tree->comm[0])
-		snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
+		n = snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
 	else
-		snprintf(name, sizeof(name), "thread %d", tree->tid);
-	fxt__name_thread(writer->fxt, tree->pid, tree->tid, name);
+		n = snprintf(name, sizeof(name), "thread %d", tree->tid);
+	if (tree->strand)
+		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->strand_name);
+	fxt__name_thread(writer->fxt, tree->pid, tid, name);
 }
 
-void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
+static void write_tree(struct trace_writer *writer, const struct call_tree *tree)
 {
 	writer->tree = tree;
 	writer->now_ns = 0;
-	name_thread(writer, tree);
+	leap_writer__begin_tree(&writer->leaps, tree);
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
 
@@ -209,6 +237,16 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 			writer->totals.too_deep++;
 	}
 	end_down_to(writer, 0);
+}
+
+void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
+{
+	struct call_tree track = *tree;
+
+	if (tree->strand)
+		track.tid = STRAND_TRACK_TID + writer->n_strands++;
+	name_track(writer, tree, track.tid);
+	write_tree(writer, &track);
 }
 
 static struct hit_track *hit_track_of(struct trace_writer *writer, pid_t pid)
@@ -279,6 +317,7 @@ static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);
 	VEC_FINI(&writer->hit_tracks);
+	leap_writer__fini(&writer->leaps);
 	free(writer);
 }
 
