@@ -21,8 +21,14 @@ struct decoded {
 	struct images *images;	/* owns the functions the trees point to */
 };
 
+/* What is made of a recording. */
+struct tree_options {
+	bool no_inline; /* without slices of inlined functions */
+};
+
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */
-int decoded__make(struct decoded *decoded, const struct recording *rec);
+int decoded__make(struct decoded *decoded, const struct recording *rec,
+		  const struct tree_options *options);
 void decoded__fini(struct decoded *decoded);
 
 /*
@@ -33,6 +39,8 @@ int decoded__write_trace(const struct decoded *decoded, const struct recording *
 			 const char *path);
 /* Every slice as a line: tid depth start end name. */
 int decoded__write_text(const struct decoded *decoded, FILE *out);
+/* The same, to a file. 0, or -errno after a line and a hint. */
+int decoded__write_text_file(const struct decoded *decoded, const char *path);
 /* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
 

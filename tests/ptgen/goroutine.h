@@ -10,7 +10,7 @@
 #define GOROUTINE_SIGNAL 1
 
 struct goroutine {
-	uint64_t g;   /* its address; 0: there is none yet; GOROUTINE_SIGNAL: on a handler's stack */
+	uint64_t g; /* its address; 0: there is none yet; GOROUTINE_SIGNAL: on a handler's stack */
 	uint64_t top; /* of its stack */
 };
 

@@ -28,6 +28,8 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 					 .totals = t->request.totals};
 	t->request.fn = loss_filter__branch;
 	t->request.ctx = &t->filter;
+	t->request.before_map = t->taker->before_map;
+	t->request.before_map_ctx = t->taker->ctx;
 	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
 }
 

@@ -130,9 +130,10 @@ static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 	return writer->now_ns;
 }
 
-static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call)
+static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call,
+		       const struct call_site *site)
 {
-	slice_args__of_call(args, call);
+	slice_args__of_call(args, call, site);
 	*event = (struct fxt_event){
 		.category = slice__category(call),
 		.name = call__name(call),
@@ -142,28 +143,30 @@ static void fill_event(struct fxt_event *event, struct slice_args *args, const s
 }
 
 /* Of slices like this one; NULL where there can be none. */
-static const struct fxt_template *template_of(struct trace_writer *writer, const struct call *call)
+static const struct fxt_template *template_of(struct trace_writer *writer, const struct call *call,
+					      const struct call_site *site)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15;
-	struct slice_kind kind = slice__kind(call);
-	uint64_t hash = ((uintptr_t)kind.function + kind.rest) * odd >> 32;
+	struct slice_kind kind = slice__kind(call, site);
+	uint64_t hash = ((uintptr_t)kind.function + (uintptr_t)kind.called + kind.rest) * odd >> 32;
 	struct slice_template *template = &writer->templates[hash % TEMPLATES];
 	struct slice_args args;
 	struct fxt_event event;
 
-	if (template->kind.function == kind.function && template->kind.rest == kind.rest &&
+	if (slice_kind__equals(&template->kind, &kind) &&
 	    fxt__is_current(writer->fxt, &template->fxt))
 		return &template->fxt;
 	template->kind = kind;
-	fill_event(&event, &args, call);
+	fill_event(&event, &args, call, site);
 	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
 }
 
 static void begin(struct trace_writer *writer, const struct call *call)
 {
-	const struct fxt_template *template =
-		call->self_insns <= UINT32_MAX ? template_of(writer, call) : NULL;
 	const struct call_tree *tree = writer->tree;
+	const struct call_site *site = call__site(call, &tree->sites);
+	const struct fxt_template *template =
+		call->self_insns <= UINT32_MAX ? template_of(writer, call, site) : NULL;
 	uint64_t time_ns = advance(writer, call->start_ns), numbers[SLICE_NUMBERS];
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 	struct slice_args args;
@@ -173,7 +176,7 @@ static void begin(struct trace_writer *writer, const struct call *call)
 		slice__get_numbers(call, numbers);
 		fxt__begin_from(writer->fxt, template, tree->pid, tree->tid, time_ns, numbers);
 	} else {
-		fill_event(&event, &args, call);
+		fill_event(&event, &args, call, site);
 		event.pid = tree->pid;
 		event.tid = tree->tid;
 		event.time_ns = time_ns;
