@@ -76,7 +76,7 @@ $(O)/tests/ptgen/programs/%-stripped: $(O)/tests/ptgen/programs/%
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.rs tests/ptgen/ptgen.mk
 	$(call say,RUSTC,$@)
-	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
+	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS -u MFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

@@ -253,6 +253,7 @@ int stack__finish_next(struct stack *s, struct call_tree *tree)
 void call_tree__fini(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
+	call_sites__fini(&tree->sites);
 	VEC_FINI(&tree->leaps);
 }
 
