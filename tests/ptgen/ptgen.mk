@@ -15,6 +15,10 @@ $(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.c)) \
                   $(patsubst tests/ptgen/%.cc,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.cc))
 
+# With backtraces, and without: then every raise is one that leaves none.
+OCAMLOPT ?= $(shell command -v ocamlopt)
+PTGEN_PROGRAMS += $(if $(OCAMLOPT),$(addprefix $(O)/tests/ptgen/programs/,raises raises-notrace))
+
 ptgen: $(PTGEN) $(PTGEN_PROGRAMS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen
@@ -38,6 +42,14 @@ $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $<
+
+$(O)/tests/ptgen/programs/raises: OCAML_FLAGS := -g
+# The compiler puts what it makes beside the sources.
+$(O)/tests/ptgen/programs/raises $(O)/tests/ptgen/programs/raises-notrace: \
+    $(wildcard tests/ptgen/programs/ocaml/*) tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
+	$(call say,OCAML,$@)
+	$(Q)mkdir -p $@.d && cp $(filter %.ml %.c,$^) $@.d && cd $@.d && \
+	    $(OCAMLOPT) $(OCAML_FLAGS) -o ../$(@F) raises_stubs.c raises.ml
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

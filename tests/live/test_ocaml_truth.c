@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+/* OCaml programs' exceptions, from every depth and through C, against the true stack. */
+#include "ptgen_truth.h"
+
+#include <unistd.h>
+
+/* Each way out of a function on its own: tests/ptgen/programs/ocaml/raises.ml, `parts`. */
+enum { DEEP, CHOSEN, OWN, AGAIN, ITER, FIND, C, TURNS, PROTECT, CHECKS, SWITCH, ALLOC, PARTS };
+
+static void need_ocaml(void)
+{
+	const char *folder = getenv("O");
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/tests/ptgen/programs/raises", folder ? folder : "build");
+	if (!access(path, X_OK))
+		return;
+	print_message("# skip: ocamlopt was missing (package ocaml-nox)\n");
+	skip();
+}
+
+/* What there is between the program's start and its end. */
+static void check_part(int part, const char *environment)
+{
+	char line[256];
+	size_t n;
+
+	need_ocaml();
+	snprintf(line, sizeof(line), "-skip 100000 -- raises 100 %d", part);
+	setenv("OCAMLRUNPARAM", environment, 1);
+	n = check(line);
+	unsetenv("OCAMLRUNPARAM");
+	assert_true(n > 1000);
+}
+
+static void test_parts(void **state)
+{
+	for (int part = 0; part < PARTS; part++)
+		check_part(part, "");
+}
+
+static void test_parts_with_backtraces(void **state)
+{
+	for (int part = 0; part < PARTS; part++)
+		check_part(part, "b");
+}
+
+static void test_all(void **state)
+{
+	need_ocaml();
+	assert_true(check("-- raises 400") > 100000);
+}
+
+static void test_all_with_backtraces(void **state)
+{
+	need_ocaml();
+	setenv("OCAMLRUNPARAM", "b", 1);
+	assert_true(check("-- raises 200") > 100000);
+	unsetenv("OCAMLRUNPARAM");
+}
+
+/* Compiled without -g: each raise is a jump of its own. */
+static void test_notrace(void **state)
+{
+	need_ocaml();
+	assert_true(check("-- raises-notrace 400") > 100000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_parts_with_backtraces),
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_all_with_backtraces),
+		cmocka_unit_test(test_notrace),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
