@@ -19,7 +19,10 @@ PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests
 OCAMLOPT ?= $(shell command -v ocamlopt)
 PTGEN_PROGRAMS += $(if $(OCAMLOPT),$(addprefix $(O)/tests/ptgen/programs/,raises raises-notrace))
 
-ptgen: $(PTGEN) $(PTGEN_PROGRAMS)
+# Beside the programs that use them.
+PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
+
+ptgen: $(PTGEN) $(PTGEN_PROGRAMS) $(PTGEN_LIBS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen
 
@@ -41,7 +44,14 @@ $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $< $(PTGEN_LDFLAGS)
+
+$(O)/tests/ptgen/programs/lib%.so: tests/ptgen/programs/lib/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $<
+
+$(O)/tests/ptgen/programs/exceptions: PTGEN_LDFLAGS = -L$(@D) -lthrough -Wl,-rpath,'$$ORIGIN' -pthread -ldl
+$(O)/tests/ptgen/programs/exceptions: $(O)/tests/ptgen/programs/libthrough.so
 
 $(O)/tests/ptgen/programs/raises: OCAML_FLAGS := -g
 # The compiler puts what it makes beside the sources.

@@ -21,6 +21,7 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
+	VEC_FINI(&frames->leaps);
 }
 
 static struct part *running_part(const struct frames *frames)
@@ -212,6 +213,38 @@ void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 		while (frames__top(frames))
 			frames__pop(frames, time_ns, flags);
 	} while (join(frames));
+}
+
+void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by)
+{
+	for (size_t i = 0; i < frames->open.n; i++)
+		frames->open.v[i].call.left_by = left_by;
+	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
+}
+
+void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
+{
+	struct leap *added = VEC_PUSH(&frames->leaps);
+
+	if (!added) {
+		frames->failed = true;
+		return;
+	}
+	*added = *leap;
+	added->to = frame__id(to);
+	to->leap = (uint32_t)frames->leaps.n;
+}
+
+struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame)
+{
+	return frame->leap ? &frames->leaps.v[frame->leap - 1] : NULL;
+}
+
+void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to, uint64_t time_ns)
+{
+	leap->to = frame__id(to);
+	leap->end_ns = time_ns;
+	to->leap = (uint32_t)(leap - frames->leaps.v) + 1;
 }
 
 /* Aside, as the part's outermost frame. */

@@ -19,11 +19,12 @@
 
 /* One that runs. */
 struct frame {
-	struct call call;   /* call.parent, call.depth: not before frames__finish() */
-	uint64_t return_ip; /* where its RET will go; 0: not known */
-	uint64_t resume_ip; /* signal and kernel frames: where the interrupted code goes on */
-	uint32_t index;	    /* its place among the calls, or among the roots */
-	bool is_root;	    /* discovered late */
+	struct call call;     /* call.parent, call.depth: not before frames__finish() */
+	uint64_t return_ip;   /* where its RET will go; 0: not known */
+	uint64_t resume_ip;   /* signal and kernel frames: where the interrupted code goes on */
+	uint32_t index;	      /* its place among the calls, or among the roots */
+	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
+	uint32_t is_root : 1; /* discovered late */
 };
 
 /* A segment, or a nested part of one. */
@@ -35,12 +36,14 @@ struct part {
 	uint32_t first, end; /* its calls, with those of the parts in it */
 	uint32_t n_roots;
 	uint32_t last_root; /* of its roots; the one before is in root.before */
+	uint32_t n_before;  /* late roots of all parts up to this one: frames__finish() */
 };
 
 /* Found after everything that it called. */
 struct root {
 	struct call call;
 	uint32_t before; /* the part's root that was found before it: the one it called */
+	uint32_t index;	 /* in the tree: frames__finish() */
 };
 
 struct frames {
@@ -48,12 +51,13 @@ struct frames {
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
-	uint32_t part;	   /* the one that runs, or PART_NONE */
-	uint32_t n_below;  /* its n_below, or 0 */
-	uint32_t n_roots;  /* of the parts that run */
-	uint64_t start_ns; /* of the segment; a nested part has its own */
-	long level;	   /* pushes less pops */
-	bool failed;	   /* out of memory: nothing more is added */
+	VEC(struct leap) leaps; /* their calls are told as frame__id() does */
+	uint32_t part;		/* the one that runs, or PART_NONE */
+	uint32_t n_below;	/* its n_below, or 0 */
+	uint32_t n_roots;	/* of the parts that run */
+	uint64_t start_ns;	/* of the segment; a nested part has its own */
+	long level;		/* pushes less pops */
+	bool failed;		/* out of memory: nothing more is added */
 };
 
 void frames__init(struct frames *frames);
@@ -97,6 +101,22 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 		    enum left_by left_by);
 /* All frames end: the segment is over. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
+/* The same: without a return. */
+void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
+
+/* Which call a leap begins with, or ends in, before frames__finish(). */
+static inline uint32_t frame__id(const struct frame *frame)
+{
+	return frame->index | (uint32_t)frame->is_root << 31;
+}
+
+/* A leap, complete but for `to`, has landed in that frame. */
+void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to);
+/* The latest that landed in the frame, or NULL. Good until the next one is added. */
+struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame);
+/* One that landed in a frame, which was on the way only, has come to another. */
+void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to,
+		       uint64_t time_ns);
 
 /*
  * The segment, or the nested part, turns out to have run in `function` all along, below every frame
@@ -108,7 +128,7 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 /* A slice beside all segments, for a gap. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
 
-/* Hands all calls over to the tree, in pre-order. 0 or -ENOMEM. */
+/* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);
 
 #endif

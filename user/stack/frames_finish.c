@@ -4,6 +4,7 @@
  * found late makes everything in its part lie deeper, and moves everything behind it.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stack/frames_internal.h"
@@ -12,9 +13,10 @@ struct pass {
 	const struct frames *frames;
 	const struct call *from; /* moves down within one array, or stays */
 	struct call *to;
-	size_t in, out;	 /* next call to move; where to */
-	uint32_t part;	 /* that `in` lies in */
-	uint32_t deeper; /* by the late roots of that part and those around it */
+	size_t in, out;	  /* next call to move; where to */
+	uint32_t part;	  /* that `in` lies in */
+	uint32_t deeper;  /* by the late roots of that part and those around it */
+	uint32_t n_roots; /* of all parts so far */
 	VEC(uint32_t) path;
 };
 
@@ -68,7 +70,7 @@ static int move_out(struct pass *p, size_t end, uint32_t into)
 /* The part's roots: each is the parent of the one found before it. */
 static int enter_part(struct pass *p, uint32_t index)
 {
-	const struct part *part = &p->frames->parts.v[index];
+	struct part *part = &p->frames->parts.v[index];
 	uint32_t depth = part->depth + p->deeper, root = part->last_root;
 	int err = 0;
 
@@ -77,10 +79,13 @@ static int enter_part(struct pass *p, uint32_t index)
 	for (; root != ROOT_NONE && !err; root = p->frames->roots.v[root].before) {
 		struct call *call = &p->to[p->out];
 
+		p->frames->roots.v[root].index = (uint32_t)p->out;
 		*call = p->frames->roots.v[root].call;
 		call->depth = depth++;
 		err = put(p, call);
 	}
+	p->n_roots += part->n_roots;
+	part->n_before = p->n_roots;
 	return err;
 }
 
@@ -112,6 +117,57 @@ static int make_room(struct frames *frames, size_t *room)
 	return 0;
 }
 
+/* The last part that began before the call had its place, or PART_NONE. */
+static uint32_t part_before(const struct frames *frames, uint32_t place)
+{
+	size_t lo = 0, hi = frames->parts.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (frames->parts.v[mid].first <= place)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? (uint32_t)(lo - 1) : PART_NONE;
+}
+
+/* Where the tree has the call that frame__id() told. */
+static uint32_t index_of(const struct frames *frames, uint32_t id)
+{
+	uint32_t place = id & ~ROOT_BIT, part;
+
+	if (id & ROOT_BIT)
+		return frames->roots.v[place].index;
+	part = part_before(frames, place);
+	return place + (part == PART_NONE ? 0 : frames->parts.v[part].n_before);
+}
+
+static int compare_leaps(const void *a, const void *b)
+{
+	const struct leap *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static void hand_over_leaps(struct frames *frames, struct call_tree *tree)
+{
+	for (size_t i = 0; i < frames->leaps.n; i++) {
+		struct leap *leap = &frames->leaps.v[i];
+
+		leap->from = index_of(frames, leap->from);
+		leap->to = index_of(frames, leap->to);
+	}
+	if (frames->leaps.n)
+		qsort(frames->leaps.v, frames->leaps.n, sizeof(*frames->leaps.v), compare_leaps);
+	tree->leaps.v = frames->leaps.v;
+	tree->leaps.n = frames->leaps.n;
+	tree->leaps.cap = frames->leaps.cap;
+	frames->leaps.v = NULL;
+	frames->leaps.n = frames->leaps.cap = 0;
+}
+
 int frames__finish(struct frames *frames, struct call_tree *tree)
 {
 	struct pass pass = {.frames = frames, .part = PART_NONE};
@@ -133,5 +189,6 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
+	hand_over_leaps(frames, tree);
 	return 0;
 }

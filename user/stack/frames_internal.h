@@ -6,6 +6,8 @@
 #include "stack/frames.h"
 
 #define ROOT_NONE UINT32_MAX
+/* What frame__id() marks roots with. */
+#define ROOT_BIT (1u << 31)
 
 /*
  * Places left free before the first call: as many late roots find room without moving all calls

@@ -92,6 +92,9 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	if (!top)
 		return;
 	frame = find_return(s, b->to);
+	/* A landing pad may lie right behind a call that never returns. */
+	if (frame && frame != top && stack__catch(s, b))
+		return;
 	if (frame) {
 		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_UNKNOWN);
 		frames__pop(s->frames, b->time_ns, 0);

@@ -48,6 +48,8 @@ struct frame *stack__find_caller(struct stack *s, const struct function *functio
  * exception's handler, of a setjmp(). It becomes the top. False where no frame can be meant.
  */
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function);
+/* The same, if it is a landing pad of exceptions that `b` went to. */
+bool stack__catch(struct stack *s, const struct branch *b);
 /*
  * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
  */
