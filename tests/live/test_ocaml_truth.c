@@ -69,10 +69,8 @@ static void test_notrace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_parts_with_backtraces),
-		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_all_with_backtraces),
+		cmocka_unit_test(test_parts),	cmocka_unit_test(test_parts_with_backtraces),
+		cmocka_unit_test(test_all),	cmocka_unit_test(test_all_with_backtraces),
 		cmocka_unit_test(test_notrace),
 	};
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/address.h"
+#include "util/insn.h"
 
 void stack__on_call(struct stack *s, const struct branch *b)
 {
@@ -118,6 +119,25 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		stack__break_segment(s, b);
 }
 
+/* To an address that stands in the instruction: never out of a function that is left for good. */
+static bool is_direct(struct stack *s, const struct branch *b)
+{
+	uint8_t opcode = 0;
+
+	return b->kind == BRANCH_COND ||
+	       (code_map__read(s->map, b->from, &opcode, 1) && (opcode == 0xe9 || opcode == 0xeb));
+}
+
+/* As OCaml does: in one activation of a function, maybe, for another. */
+static bool is_raise(struct stack *s, const struct branch *b)
+{
+	uint8_t code[JUMP_TO_POPPED_LEN];
+
+	return code_map__read(s->map, b->from - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
+		       sizeof(code) &&
+	       insn__jumps_to_popped(code);
+}
+
 void stack__on_jump(struct stack *s, const struct branch *b)
 {
 	struct frame *top = frames__top(s->frames);
@@ -125,9 +145,13 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!top || !function || function == top->call.function ||
-	    stack__is_return_thunk(function, b->to))
+	if (!top || !function || stack__is_return_thunk(function, b->to))
 		return;
+	if (function == top->call.function) {
+		if (is_raise(s, b))
+			stack__catch(s, b);
+		return;
+	}
 	if (top->call.function && top->call.function->kind == FUNCTION_PLT) {
 		/* The stub's frame becomes the function's: the caller called that. */
 		top->call.function = function;
@@ -136,6 +160,6 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 		top->call.flags |= is_entry ? 0 : CALL_INSIDE;
 		return;
 	}
-	if (is_entry || !stack__land(s, b, function))
+	if (is_entry || is_direct(s, b) || !stack__land(s, b, function))
 		stack__replace_top(s, b, function);
 }

@@ -10,6 +10,7 @@
 
 #include "stack/unwinders.h"
 #include "target/landing_pads.h"
+#include "target/ocaml_handlers.h"
 
 /* The instruction that the frame is at: one that calls, unless it is the top. 0: not known. */
 static uint64_t pending_site(const struct frame *frame, const struct frame *top,
@@ -64,10 +65,15 @@ struct departure {
 	bool resumes;
 };
 
-static struct departure find_departure(struct stack *s, const struct frame *stop)
+static struct departure find_departure(struct stack *s, const struct frame *stop,
+				       enum left_by otherwise)
 {
 	struct frame *frame = frames__top(s->frames);
 	struct departure found = {0};
+
+	/* The top has left by itself. */
+	if (otherwise && frame && frame != stop)
+		found = (struct departure){.frame = frame, .left_by = otherwise};
 
 	for (; frame && frame != stop; frame = frames__parent(s->frames, frame)) {
 		const struct function *function = frame->call.function;
@@ -90,9 +96,9 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
  * `b` went to, is their caller then.
  */
 static void land(struct stack *s, const struct branch *b, const struct function *function,
-		 struct frame *taker)
+		 struct frame *taker, enum left_by otherwise)
 {
-	struct departure by = find_departure(s, taker);
+	struct departure by = find_departure(s, taker, otherwise);
 	struct frame *stop = by.resumes ? frames__parent(s->frames, by.frame) : NULL;
 	struct leap *earlier = stop ? frames__leap_into(s->frames, stop) : NULL;
 	struct leap leap = {.end_ns = b->time_ns};
@@ -122,7 +128,8 @@ bool stack__catch(struct stack *s, const struct branch *b)
 
 	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
 		return false;
-	land(s, b, pad.function, find_taker(s, b, &pad));
+	land(s, b, pad.function, find_taker(s, b, &pad),
+	     ocaml_handlers__is_one(pad.image, pad.vaddr) ? LEFT_BY_RAISE : LEFT_BY_UNKNOWN);
 	return true;
 }
 
@@ -134,10 +141,10 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 		return true;
 	caller = stack__find_caller(s, function);
 	if (caller) {
-		land(s, b, function, caller);
+		land(s, b, function, caller, LEFT_BY_UNKNOWN);
 		return true;
 	}
-	if (!find_departure(s, NULL).frame)
+	if (!find_departure(s, NULL, LEFT_BY_UNKNOWN).frame)
 		return false;
 	stack__break_segment(s, b);
 	return true;

@@ -116,7 +116,8 @@ void elf_image__load_build_id(struct elf_image *image);
 bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
-/* The file's bytes at vaddr, be they code or data, and how many follow; NULL where there are none. */
+/* The file's bytes at vaddr, be they code or data, and how many follow; NULL where there are none.
+ */
 const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len);
 /* Whether vaddr lies in an executable section. */
 bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);

@@ -75,22 +75,20 @@ static const struct handling_function *find_function(const struct ocaml_table *t
 }
 
 /* Wants the lock. Takes the sites over; two threads may have found the same. */
-static const struct handling_function *keep(struct ocaml_table *table, uint64_t vaddr,
-					    handler_site_vec *sites)
+static void keep(struct ocaml_table *table, uint64_t vaddr, handler_site_vec *sites)
 {
 	size_t i = lower_bound(table, vaddr);
-	const struct handling_function *known = find_function(table, vaddr);
-	struct handling_function *v = known ? NULL : VEC_PUSH(&table->functions);
+	bool is_known = find_function(table, vaddr) != NULL;
+	struct handling_function *v = is_known ? NULL : VEC_PUSH(&table->functions);
 
 	if (!v) {
 		VEC_FINI(sites);
-		return known;
+		return;
 	}
 	v = table->functions.v;
 	memmove(&v[i + 1], &v[i], (table->functions.n - 1 - i) * sizeof(*v));
 	v[i] = (struct handling_function){.vaddr = vaddr};
 	memcpy(&v[i].sites, sites, sizeof(*sites));
-	return &v[i];
 }
 
 static uint64_t find_site(const struct handling_function *function, uint64_t vaddr)
@@ -111,38 +109,58 @@ static uint64_t find_site(const struct handling_function *function, uint64_t vad
 }
 
 /* Looks through the function, without the lock: names are asked for. */
-static uint64_t find_in_new(struct elf_image *image, const struct function *function,
-			    struct ocaml_table *table, uint64_t vaddr)
+static void find_sites(struct elf_image *image, const struct function *function,
+		       struct ocaml_table *table)
 {
-	const struct handling_function *found;
 	handler_site_vec sites = {0};
-	uint64_t handler;
 
 	if (ocaml_flow__find_sites(image, function, &table->note, &sites)) {
 		VEC_FINI(&sites);
-		return 0;
+		return;
 	}
 	pthread_mutex_lock(&image->lock);
-	found = keep(table, function->vaddr, &sites);
-	handler = found ? find_site(found, vaddr) : 0;
+	keep(table, function->vaddr, &sites);
 	pthread_mutex_unlock(&image->lock);
-	return handler;
+}
+
+/* What `ask` says of vaddr and the function that holds it. */
+static uint64_t ask_function(struct elf_image *image, uint64_t vaddr,
+			     uint64_t (*ask)(const struct handling_function *, uint64_t))
+{
+	const struct function *function = elf_image__function_at(image, vaddr);
+	const struct handling_function *known = NULL;
+	uint64_t answer = 0;
+
+	for (int tries = 0; function && !known && tries < 2; tries++) {
+		struct ocaml_table *table;
+
+		pthread_mutex_lock(&image->lock);
+		table = get_table(image);
+		known = table ? find_function(table, function->vaddr) : NULL;
+		answer = known ? ask(known, vaddr) : 0;
+		pthread_mutex_unlock(&image->lock);
+		if (!table)
+			return 0;
+		if (!known)
+			find_sites(image, function, table);
+	}
+	return answer;
+}
+
+static uint64_t is_handler(const struct handling_function *function, uint64_t vaddr)
+{
+	for (size_t i = 0; i < function->sites.n; i++)
+		if (function->sites.v[i].handler == vaddr)
+			return 1;
+	return 0;
 }
 
 uint64_t ocaml_handlers__find(struct elf_image *image, uint64_t vaddr)
 {
-	const struct function *function = elf_image__function_at(image, vaddr);
-	const struct handling_function *known;
-	struct ocaml_table *table;
-	uint64_t handler = 0;
+	return ask_function(image, vaddr, find_site);
+}
 
-	if (!function)
-		return 0;
-	pthread_mutex_lock(&image->lock);
-	table = get_table(image);
-	known = table ? find_function(table, function->vaddr) : NULL;
-	if (known)
-		handler = find_site(known, vaddr);
-	pthread_mutex_unlock(&image->lock);
-	return known || !table ? handler : find_in_new(image, function, table, vaddr);
+bool ocaml_handlers__is_one(struct elf_image *image, uint64_t vaddr)
+{
+	return ask_function(image, vaddr, is_handler);
 }

@@ -3,6 +3,7 @@
 #ifndef MTBPF_TARGET_OCAML_HANDLERS_H
 #define MTBPF_TARGET_OCAML_HANDLERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "target/elf_image.h"
@@ -13,5 +14,8 @@
  * known. A function is looked through by the first who asks for it; any number of threads may.
  */
 uint64_t ocaml_handlers__find(struct elf_image *image, uint64_t vaddr);
+
+/* Whether there is a call or a raise that has its handler at vaddr. */
+bool ocaml_handlers__is_one(struct elf_image *image, uint64_t vaddr);
 
 #endif
