@@ -122,12 +122,28 @@ static void land(struct stack *s, const struct branch *b, const struct function 
 		frames__add_leap(s->frames, &leap, taker);
 }
 
+/* Nobody says which calls the handler is for: the nearest activation, then. */
+static struct frame *find_nearest(struct stack *s, const struct function *function)
+{
+	struct frame *frame = frames__top(s->frames);
+
+	while (frame && frame->call.function != function && frame->call.kind != CALL_KERNEL)
+		frame = frames__parent(s->frames, frame);
+	return frame && frame->call.function == function ? frame : NULL;
+}
+
 bool stack__catch(struct stack *s, const struct branch *b)
 {
 	struct code_place pad;
 
-	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
+	if (!code_map__find(s->map, b->to, &pad))
 		return false;
+	if (!landing_pads__is_one(pad.image, pad.vaddr)) {
+		if (!s->traps || !ocaml_traps__has(s->traps, b->to))
+			return false;
+		land(s, b, pad.function, find_nearest(s, pad.function), LEFT_BY_RAISE);
+		return true;
+	}
 	land(s, b, pad.function, find_taker(s, b, &pad),
 	     ocaml_handlers__is_one(pad.image, pad.vaddr) ? LEFT_BY_RAISE : LEFT_BY_UNKNOWN);
 	return true;

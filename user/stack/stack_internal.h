@@ -16,6 +16,7 @@ struct stack {
 	struct frames own_frames;
 	struct function_cache functions;
 	struct code_map *map;
+	const struct ocaml_traps *traps; /* or NULL */
 	pid_t pid, tid;
 	char comm[16];
 	bool in_segment;
