@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "stack/call_tree.h"
+#include "stack/stitch.h"
 #include "util/vec.h"
 
 #define PART_NONE UINT32_MAX
@@ -36,7 +37,12 @@ struct part {
 	uint32_t first, end; /* its calls, with those of the parts in it */
 	uint32_t n_roots;
 	uint32_t last_root; /* of its roots; the one before is in root.before */
-	uint32_t n_before;  /* late roots of all parts up to this one: frames__finish() */
+	/* Of a segment. */
+	uint64_t end_ns;
+	enum seam seam; /* between the one before and it */
+	/* Where frames__finish() has put them. */
+	uint32_t first_index; /* its first call */
+	int64_t shift;	      /* and how much further those behind that are than they were */
 };
 
 /* Found after everything that it called. */
@@ -52,12 +58,15 @@ struct frames {
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
 	VEC(struct leap) leaps; /* their calls are told as frame__id() does */
-	uint32_t part;		/* the one that runs, or PART_NONE */
-	uint32_t n_below;	/* its n_below, or 0 */
-	uint32_t n_roots;	/* of the parts that run */
-	uint64_t start_ns;	/* of the segment; a nested part has its own */
-	long level;		/* pushes less pops */
-	bool failed;		/* out of memory: nothing more is added */
+	struct stitcher stitcher;
+	VEC(struct held) begun, held; /* what ran at a segment's begin, and at its end */
+	enum seam seam;		      /* of the segment to come */
+	uint32_t part;		      /* the one that runs, or PART_NONE */
+	uint32_t n_below;	      /* its n_below, or 0 */
+	uint32_t n_roots;	      /* of the parts that run */
+	uint64_t start_ns;	      /* of the segment; a nested part has its own */
+	long level;		      /* pushes less pops */
+	bool failed;		      /* out of memory: nothing more is added */
 };
 
 void frames__init(struct frames *frames);
@@ -65,6 +74,9 @@ void frames__fini(struct frames *frames);
 
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
+
+/* The same, after a leap to a frame below all that the one before it showed. */
+void frames__begin_below(struct frames *frames, uint64_t time_ns);
 
 /* A part of the segment, on the running frame, that begins without frames. */
 void frames__begin_nested(struct frames *frames, uint64_t time_ns);
@@ -99,7 +111,7 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 /* The same: without a return. */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
-/* All frames end: the segment is over. */
+/* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
 /* The same: without a return. */
 void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
@@ -125,8 +137,11 @@ void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *t
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip);
 
-/* A slice beside all segments, for a gap. */
+/* A slice beside all segments, for a gap. GAP_BETWEEN may be a long one. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
+
+/* The stack as it was near the end of the last segment, whose frames have all ended. */
+void frames__take_stack(struct frames *frames, struct held_stack stack);
 
 /* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);

@@ -91,6 +91,17 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
 	return found;
 }
 
+/* What took it ran below everything; what lay between is not known. */
+static struct frame *begin_below(struct stack *s, const struct branch *b)
+{
+	long level = s->frames->level;
+
+	frames__begin_below(s->frames, b->time_ns);
+	stack__push_first(s, b->to);
+	s->frames->level = level;
+	return frames__top(s->frames);
+}
+
 /*
  * The frames above `taker` end, or all of them where it has not been seen yet: `function`, which
  * `b` went to, is their caller then.
@@ -114,7 +125,7 @@ static void land(struct stack *s, const struct branch *b, const struct function 
 		frames__cut_to(s->frames, taker, b->time_ns, by.left_by);
 	} else {
 		frames__cut_all(s->frames, b->time_ns, by.left_by);
-		taker = frames__emplace_root(s->frames, function, b->to);
+		taker = begin_below(s, b);
 	}
 	if (taker && earlier)
 		frames__move_leap(s->frames, earlier, taker, b->time_ns);
