@@ -143,20 +143,23 @@ static struct frame *find_nearest(struct stack *s, const struct function *functi
 	return frame && frame->call.function == function ? frame : NULL;
 }
 
+static enum left_by kind_of_pad(const struct code_place *pad)
+{
+	return ocaml_handlers__is_one(pad->image, pad->vaddr) ? LEFT_BY_RAISE : LEFT_BY_UNKNOWN;
+}
+
 bool stack__catch(struct stack *s, const struct branch *b)
 {
 	struct code_place pad;
 
 	if (!code_map__find(s->map, b->to, &pad))
 		return false;
-	if (!landing_pads__is_one(pad.image, pad.vaddr)) {
-		if (!s->traps || !ocaml_traps__has(s->traps, b->to))
-			return false;
+	if (landing_pads__is_one(pad.image, pad.vaddr))
+		land(s, b, pad.function, find_taker(s, b, &pad), kind_of_pad(&pad));
+	else if (s->traps && ocaml_traps__has(s->traps, b->to))
 		land(s, b, pad.function, find_nearest(s, pad.function), LEFT_BY_RAISE);
-		return true;
-	}
-	land(s, b, pad.function, find_taker(s, b, &pad),
-	     ocaml_handlers__is_one(pad.image, pad.vaddr) ? LEFT_BY_RAISE : LEFT_BY_UNKNOWN);
+	else
+		return false;
 	return true;
 }
 

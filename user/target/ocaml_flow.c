@@ -366,9 +366,10 @@ int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 
 	flow.code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
 	flow.size = f->size < len ? f->size : len;
-	if (!flow.code || flow.size > MAX_FUNCTION || !ocaml_shapes__may_push(flow.code, flow.size))
-		return 0;
 	flow.note = is_noted(note, f) ? note : NULL;
+	if (!flow.code || flow.size > MAX_FUNCTION ||
+	    (!flow.note && !ocaml_shapes__may_push(flow.code, flow.size)))
+		return 0;
 	flow.chains = calloc(flow.size, sizeof(*flow.chains));
 	if (!flow.chains)
 		return -ENOMEM;
