@@ -22,6 +22,9 @@ PTGEN_PROGRAMS += $(if $(OCAMLOPT),$(addprefix $(O)/tests/ptgen/programs/,raises
 # Beside the programs that use them.
 PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
 
+# Also without a dynamic linker: jumps and switches that are no calls of a library.
+PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/longjmps-static
+
 ptgen: $(PTGEN) $(PTGEN_PROGRAMS) $(PTGEN_LIBS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen
@@ -40,7 +43,11 @@ $(O)/tests/ptgen/libptgen.so: $(PTGEN_PLUGIN_OBJ)
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O)/.deps-ok
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $< -Wl,-z,lazy
+
+$(O)/tests/ptgen/programs/%-static: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O)/.deps-ok
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $< -static
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)

@@ -22,6 +22,7 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
+	VEC_FINI(&frames->landings);
 	VEC_FINI(&frames->begun);
 	VEC_FINI(&frames->held);
 	stitcher__fini(&frames->stitcher);

@@ -26,6 +26,7 @@ struct frame {
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
+	bool is_resolving;    /* a stub's, that is binding its function */
 };
 
 /* A segment, or a nested part of one. */
@@ -52,12 +53,22 @@ struct root {
 	uint32_t index;	 /* in the tree: frames__finish() */
 };
 
+/* A place behind a setjmp() that a longjmp() may come back to, while its frame lives. */
+struct landing {
+	uint64_t ip;
+	size_t depth;	/* of the frame among those open */
+	uint32_t index; /* of the frame, as is_root is */
+	bool is_root;
+	uint8_t left_by; /* enum left_by: what a call is left by that is cut by it */
+};
+
 struct frames {
 	VEC(struct call) calls; /* behind room for the roots */
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
-	VEC(struct leap) leaps; /* their calls are told as frame__id() does */
+	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
+	VEC(struct landing) landings; /* rules_longjmp.c; the outer frames' first */
 	struct stitcher stitcher;
 	VEC(struct held) begun, held; /* what ran at a segment's begin, and at its end */
 	enum seam seam;		      /* of the segment to come */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs, longjmp. */
+/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs. */
 #include "stack/stack_internal.h"
 
 #include <string.h>
@@ -11,12 +11,16 @@ void stack__on_call(struct stack *s, const struct branch *b)
 {
 	uint64_t next = b->from + b->len;
 	const struct function *function;
+	enum function_role role;
 	bool is_entry;
 
 	/* "call next; pop": reads the IP, enters nothing. */
 	if (b->to == next)
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
+	role = function_cache__role(&s->functions, b->to);
+	if (role)
+		stack__on_setjmp(s, b, role);
 	stack__push(s, b, function, CALL_FUNCTION, 0, next);
 }
 
@@ -122,15 +126,6 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		stack__break_segment(s, b);
 }
 
-/* To an address that stands in the instruction: never out of a function that is left for good. */
-static bool is_direct(struct stack *s, const struct branch *b)
-{
-	uint8_t opcode = 0;
-
-	return b->kind == BRANCH_COND ||
-	       (code_map__read(s->map, b->from, &opcode, 1) && (opcode == 0xe9 || opcode == 0xeb));
-}
-
 /* As OCaml does: in one activation of a function, maybe, for another. */
 static bool is_raise(struct stack *s, const struct branch *b)
 {
@@ -139,6 +134,29 @@ static bool is_raise(struct stack *s, const struct branch *b)
 	return code_map__read(s->map, b->from - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
 		       sizeof(code) &&
 	       insn__jumps_to_popped(code);
+}
+
+/* A stub, or the resolver that it has gone through: neither is what was called. */
+static bool is_on_its_way(const struct frame *frame)
+{
+	return frame->is_resolving ||
+	       (frame->call.function && frame->call.function->kind == FUNCTION_PLT);
+}
+
+/*
+ * The stub's frame becomes the function's: the caller called that. Where it is bound lazily
+ * (sysdeps/x86_64/dl-trampoline.h), it is the resolver's in between.
+ */
+static void become(struct stack *s, const struct branch *b, struct frame *frame,
+		   const struct function *function, bool is_entry)
+{
+	enum function_role role = function_cache__role(&s->functions, b->to);
+
+	frame->is_resolving = role == ROLE_RESOLVER || role == ROLE_LINKER;
+	frame->call.function = function;
+	frame->call.entry_ip = b->to;
+	frame->call.flags &= (uint8_t)~CALL_INSIDE;
+	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
 }
 
 void stack__on_jump(struct stack *s, const struct branch *b)
@@ -155,14 +173,10 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 			stack__catch(s, b);
 		return;
 	}
-	if (top->call.function && top->call.function->kind == FUNCTION_PLT) {
-		/* The stub's frame becomes the function's: the caller called that. */
-		top->call.function = function;
-		top->call.entry_ip = b->to;
-		top->call.flags &= (uint8_t)~CALL_INSIDE;
-		top->call.flags |= is_entry ? 0 : CALL_INSIDE;
+	if (is_on_its_way(top)) {
+		become(s, b, top, function, is_entry);
 		return;
 	}
-	if (is_entry || is_direct(s, b) || !stack__land(s, b, function))
+	if (is_entry || !stack__land(s, b, function))
 		stack__replace_top(s, b, function);
 }

@@ -167,7 +167,7 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 {
 	struct frame *caller;
 
-	if (stack__catch(s, b))
+	if (stack__longjmp(s, b) || stack__catch(s, b))
 		return true;
 	caller = stack__find_caller(s, function);
 	if (caller) {
@@ -176,6 +176,6 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 	}
 	if (!find_departure(s, NULL, LEFT_BY_UNKNOWN).frame)
 		return false;
-	stack__break_segment(s, b);
+	land(s, b, function, NULL);
 	return true;
 }

@@ -84,6 +84,12 @@ void stack__on_call(struct stack *s, const struct branch *b);
 void stack__on_return(struct stack *s, const struct branch *b);
 void stack__on_jump(struct stack *s, const struct branch *b);
 
+/* rules_longjmp.c */
+/* `b` calls a setjmp() of that role: its frame may be come back to. */
+void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_role role);
+/* `b` went behind a setjmp(): the innermost frame that called it there is the top. Else false. */
+bool stack__longjmp(struct stack *s, const struct branch *b);
+
 /* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
 void stack__on_begin(struct stack *s, const struct branch *b);
 void stack__on_end_syscall(struct stack *s, const struct branch *b);
