@@ -5,7 +5,22 @@
 #include <unistd.h>
 
 /* Each way out of a function on its own: tests/ptgen/programs/ocaml/raises.ml, `parts`. */
-enum { DEEP, CHOSEN, OWN, AGAIN, ITER, FIND, C, TURNS, PROTECT, CHECKS, SWITCH, ALLOC, PARTS };
+enum {
+	DEEP,
+	CHOSEN,
+	OWN,
+	AGAIN,
+	ITER,
+	FIND,
+	C,
+	TURNS,
+	PROTECT,
+	CHECKS,
+	SWITCH,
+	ALLOC,
+	SIGNAL,
+	PARTS
+};
 
 static void need_ocaml(void)
 {
@@ -19,18 +34,17 @@ static void need_ocaml(void)
 	skip();
 }
 
-/* What there is between the program's start and its end. */
 static void check_part(int part, const char *environment)
 {
 	char line[256];
 	size_t n;
 
 	need_ocaml();
-	snprintf(line, sizeof(line), "-skip 100000 -- raises 100 %d", part);
+	snprintf(line, sizeof(line), "-- raises 1000 %d", part);
 	setenv("OCAMLRUNPARAM", environment, 1);
 	n = check(line);
 	unsetenv("OCAMLRUNPARAM");
-	assert_true(n > 1000);
+	assert_true(n > 100000);
 }
 
 static void test_parts(void **state)
@@ -48,14 +62,14 @@ static void test_parts_with_backtraces(void **state)
 static void test_all(void **state)
 {
 	need_ocaml();
-	assert_true(check("-- raises 400") > 100000);
+	assert_true(check("-- raises 1000") > 2000000);
 }
 
 static void test_all_with_backtraces(void **state)
 {
 	need_ocaml();
 	setenv("OCAMLRUNPARAM", "b", 1);
-	assert_true(check("-- raises 200") > 100000);
+	assert_true(check("-- raises 500") > 1000000);
 	unsetenv("OCAMLRUNPARAM");
 }
 
@@ -63,7 +77,7 @@ static void test_all_with_backtraces(void **state)
 static void test_notrace(void **state)
 {
 	need_ocaml();
-	assert_true(check("-- raises-notrace 400") > 100000);
+	assert_true(check("-- raises-notrace 1000") > 1000000);
 }
 
 int main(void)

@@ -13,6 +13,7 @@ external through_c : (int -> int) -> int -> int = "raises_through"
 external through_c_exn : (int -> int) -> int -> int = "raises_through_exn"
 external fail_in_c : int -> int = "raises_fail"
 external not_found_in_c : int -> int = "raises_not_found"
+external signal_oneself : unit -> unit = "raises_signal" [@@noalloc]
 external at_bottom : (int -> int) -> int -> int = "raises_at_bottom"
 
 let total = ref 0
@@ -47,7 +48,7 @@ let rec own n =
   if n = 0 then here else try here + own (n - 1) with Exit -> back 4; 4
 [@@inline never]
 
-let own_part n = try back (own n) with Exit -> back 5
+let own_part n = for k = 0 to n do try back (own k) with Exit -> back 5 done
 
 let rec again n =
   if n = 0 then raise Other
@@ -143,25 +144,43 @@ let switch_part n =
     try back (switched thrower i) with Exit -> back 24 | Other -> back 25
   done
 
+let keep : int ref list ref = ref []
+
 (* Enough of them that the collector, which is called where memory is wanted, runs in between. *)
 let alloc_part n =
-  let keep = ref [] in
+  let kept = ref [] in
   for i = 1 to n do
     try
-      keep := Bytes.make 512 'x' :: !keep;
-      if i land 15 = 0 then keep := [];
-      if i land 3 = 0 then raise (Trouble (Bytes.length (List.hd !keep)))
+      kept := Bytes.make 512 'x' :: !kept;
+      if i land 15 = 0 then kept := [];
+      if i land 3 = 0 then raise (Trouble (Bytes.length (List.hd !kept)))
     with Trouble k -> back k | Failure _ -> back 18
+  done
+
+(* Where a signal is handled, which is at the next place to poll: the handler raises. *)
+let rec polls n = if n > 0 then (back n; polls (n - 1)) [@@inline never]
+
+let signal_part n =
+  for i = 1 to n do
+    try
+      signal_oneself ();
+      polls i;
+      keep := [ref i];
+      polls 100;
+      keep := [ref i]
+    with Exit -> back 26
   done
 
 let parts =
   [| (fun () -> deep_part 60); (fun () -> chosen_part 9); (fun () -> own_part 20);
-     (fun () -> again_part 12); (fun () -> iter_part 12); (fun () -> find_part 6);
-     (fun () -> c_part 8); (fun () -> turns_part 6); (fun () -> protect_part 4);
-     (fun () -> checks_part 5); (fun () -> switch_part 16); (fun () -> alloc_part 40) |]
+     (fun () -> again_part 30); (fun () -> iter_part 16); (fun () -> find_part 6);
+     (fun () -> c_part 8); (fun () -> turns_part 6); (fun () -> protect_part 10);
+     (fun () -> checks_part 10); (fun () -> switch_part 16); (fun () -> alloc_part 40);
+     (fun () -> signal_part 6) |]
 
 let () =
   let rounds = if Array.length Sys.argv > 1 then int_of_string Sys.argv.(1) else 10 in
+  Sys.set_signal Sys.sigusr1 (Sys.Signal_handle (fun _ -> back 27; raise Exit));
   for i = 1 to 9 do if i land 1 = 0 then Hashtbl.replace table i i done;
   for _ = 1 to rounds do
     if Array.length Sys.argv > 2 then parts.(int_of_string Sys.argv.(2)) ()

@@ -5,6 +5,7 @@
 #include <caml/fail.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
+#include <signal.h>
 
 value raises_through(value closure, value n)
 {
@@ -43,6 +44,12 @@ value raises_not_found(value n)
 	if (Int_val(n) % 3 == 0)
 		caml_raise_not_found();
 	return n;
+}
+
+value raises_signal(value unit)
+{
+	raise(SIGUSR1);
+	return Val_unit;
 }
 
 static __attribute__((noinline)) value down(value closure, value n, int depth)
