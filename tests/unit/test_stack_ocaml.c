@@ -119,9 +119,9 @@ static void test_ends_the_calls_up_to_the_handler(void **state)
 	assert_on_top(t, "main", 0);
 	assert_finished(t, "main 10-70 inferred-start inferred-end\n"
 			   "  taker 20-70\n"
-			   "    recursive 30-60 cut\n"
-			   "      recursive 40-60 cut\n"
-			   "        caml_raise_exn 50-60 cut\n");
+			   "    recursive 30-60 cut by-raise\n"
+			   "      recursive 40-60 cut by-raise\n"
+			   "        caml_raise_exn 50-60 cut by-raise\n");
 }
 
 /* Only the outermost is within its try: the jump is within the function, and leaves two calls. */
@@ -194,8 +194,8 @@ static void test_the_handler_was_there_before(void **state)
 	jump(t, p->raise, p->code.labels[TAKER_HANDLER]);
 	assert_int_equal(strcmp(stack__top(t->stack)->name, "taker"), 0);
 	assert_finished(t, "taker 10-30 inferred-start inferred-end inferred\n"
-			   "  main 10-30 inferred-start cut\n"
-			   "    recursive 20-30 cut\n");
+			   "  main 10-30 inferred-start cut by-raise\n"
+			   "    recursive 20-30 cut by-raise\n");
 }
 
 /* As caml_callback_asm goes on in caml_start_program, which may be further out as well. */
@@ -230,8 +230,8 @@ static void test_a_list_of_handlers(void **state)
 	assert_finished(t, "main 10-70 inferred-start inferred-end\n"
 			   "  a 20-70 inferred-end\n"
 			   "    a 30-70 inferred-end\n"
-			   "      recursive 40-50 cut\n"
-			   "      caml_raise_exn 60-70 cut\n");
+			   "      recursive 40-50 cut by-raise\n"
+			   "      caml_raise_exn 60-70 cut by-raise\n");
 }
 
 int main(void)
