@@ -5,7 +5,20 @@
 #include "ocaml_code.h"
 
 /* Labels; what is called by them lies behind the function. */
-enum { HANDLER = 1, OUTER, INNER, LOOP, END, CALLEE, RAISER, TABLE, NEXT_TABLE, CASE_0, CASE_1 };
+enum {
+	HANDLER = 1,
+	OUTER,
+	INNER,
+	LOOP,
+	END,
+	CALLEE,
+	RAISER,
+	TABLE,
+	NEXT_TABLE,
+	CASE_0,
+	CASE_1,
+	CASE_2
+};
 
 static const uint8_t slots[] = {SLOT_4_13, SLOT_5};
 
@@ -191,13 +204,14 @@ static void test_raisers_without_names(void **state)
 }
 
 /*
- * Two tables, one behind the other, whose cases have traps: what is read beyond the first one's end
- * must not spoil what is known.
+ * Two tables, one behind the other, whose cases have traps: what is read beyond the end of one must
+ * not spoil what is known. An entry of the second, taken for one of the first, leads 8 bytes before
+ * its case.
  */
 static void test_switches(void **state)
 {
 	struct ocaml_code c;
-	uint64_t in_0, in_1, in_end;
+	uint64_t in_0, in_1, in_2, before_1;
 
 	start_code(&c, SLOT_4_13);
 	put_push_trap(&c, HANDLER);
@@ -208,14 +222,16 @@ static void test_switches(void **state)
 	put_push_trap(&c, INNER);
 	in_1 = put_call(&c, CALLEE);
 	put_table_jump(&c, NEXT_TABLE);
+	put_label(&c, CASE_2);
+	before_1 = put_call(&c, CALLEE);
+	PUT(&c, "\x90\x90\x90");
 	put_label(&c, CASE_1);
+	in_2 = put_call(&c, CALLEE);
 	put_pop_trap(&c);
 	put_label(&c, INNER);
 	put_label(&c, LOOP);
 	put_pop_trap(&c);
 	put_label(&c, HANDLER);
-	put_label(&c, END);
-	in_end = put_call(&c, CALLEE);
 	put_ret(&c);
 	end_function(&c, "f");
 	put_label(&c, TABLE);
@@ -223,15 +239,29 @@ static void test_switches(void **state)
 	put_entry(&c, TABLE, LOOP);
 	put_label(&c, NEXT_TABLE);
 	put_entry(&c, NEXT_TABLE, CASE_1);
-	put_entry(&c, NEXT_TABLE, CASE_1);
+	put_entry(&c, NEXT_TABLE, CASE_2);
 	/* Of another function's. */
-	put_entry(&c, NEXT_TABLE, END);
+	put_entry(&c, NEXT_TABLE, CASE_0);
 	end_function(&c, "tables");
 	end_with_callee(&c, "other");
 	assert_handler(in_0, c.labels[HANDLER]);
 	assert_handler(in_1, c.labels[INNER]);
-	assert_handler(in_end, 0);
-	assert_true(ocaml_handlers__is_one(image, c.labels[HANDLER]));
+	assert_handler(in_2, c.labels[INNER]);
+	assert_handler(before_1, c.labels[INNER]);
+}
+
+static void test_a_handler_elsewhere_is_none(void **state)
+{
+	struct ocaml_code c;
+	uint64_t in;
+
+	start_code(&c, SLOT_4_13);
+	put_push_trap(&c, CALLEE);
+	in = put_call(&c, CALLEE);
+	put_pop_trap(&c);
+	put_ret(&c);
+	end_with_callee(&c, "f");
+	assert_handler(in, 0);
 }
 
 /* 4.13: caml_start_program, which callbacks jump into. */
@@ -278,8 +308,8 @@ static void test_the_runtime_of_5(void **state)
 	start = here(&c) - 3;
 	PUT(&c, "\x4c\x8b\x1c\x24");  /* mov (%rsp),%r11 */
 	put_slot(&c, "\x4d\x89\x5e"); /* mov %r11,slot(%r14) */
-	put_label(&c, LOOP);
 	after = put_call(&c, CALLEE);
+	put_label(&c, LOOP);
 	put_ret(&c);
 	put_label(&c, HANDLER);
 	PUT(&c, "\x48\x83\xc8\x02"); /* or $2,%rax */
@@ -344,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_what_raises_does_not_return),
 		cmocka_unit_test(test_raisers_without_names),
 		cmocka_unit_test_teardown(test_switches, free_image),
+		cmocka_unit_test_teardown(test_a_handler_elsewhere_is_none, free_image),
 		cmocka_unit_test_teardown(test_the_runtime_of_4, free_image),
 		cmocka_unit_test_teardown(test_the_runtime_of_5, free_image),
 		cmocka_unit_test(test_any_bytes),

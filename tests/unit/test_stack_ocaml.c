@@ -227,11 +227,16 @@ static void test_a_list_of_handlers(void **state)
 	call(t, A + 0x90, p->raiser);
 	ret(t, p->raised, ip);
 	assert_on_top(t, "a", 2);
-	assert_finished(t, "main 10-70 inferred-start inferred-end\n"
-			   "  a 20-70 inferred-end\n"
-			   "    a 30-70 inferred-end\n"
+	/* That is none of it. */
+	call(t, A + 0x90, p->recursive);
+	jump(t, p->raise, ip + 4);
+	assert_on_top(t, "a", 2);
+	assert_finished(t, "main 10-90 inferred-start inferred-end\n"
+			   "  a 20-90 inferred-end\n"
+			   "    a 30-90 inferred-end\n"
 			   "      recursive 40-50 cut by-raise\n"
-			   "      caml_raise_exn 60-70 cut by-raise\n");
+			   "      caml_raise_exn 60-70 cut by-raise\n"
+			   "      recursive 80-90 cut\n");
 }
 
 int main(void)

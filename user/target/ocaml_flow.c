@@ -293,14 +293,20 @@ static uint64_t end_of_table(const struct flow *flow, uint64_t vaddr)
 
 static void follow_table(struct flow *flow, struct flow_table table)
 {
-	uint64_t end = end_of_table(flow, table.vaddr), vaddr = table.vaddr;
-	size_t len = 0;
+	uint64_t end = UINT64_MAX, vaddr = table.vaddr;
+	size_t len = 0, n_tables = 0;
 	const uint8_t *entry = elf_image__loaded_bytes(flow->image, vaddr, &len);
 	int32_t offset;
 
 	while (entry && len >= sizeof(offset) && vaddr < end && flow->n_entries < flow->size) {
 		uint64_t target;
 
+		/* The cases may have more of them. */
+		if (flow->tables.n != n_tables) {
+			n_tables = flow->tables.n;
+			end = end_of_table(flow, table.vaddr);
+			continue;
+		}
 		memcpy(&offset, entry, sizeof(offset));
 		target = table.vaddr + (uint64_t)(int64_t)offset;
 		if (!is_entry_of(flow, &table, target))
