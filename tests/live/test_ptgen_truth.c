@@ -14,72 +14,77 @@
 
 static void test_service(void **state)
 {
-	assert_true(check("-instructions 3000000 -- service -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- service -scale small") > 10000);
 }
 
 static void test_full_returns(void **state)
 {
-	assert_true(check("-no-ret-compression -instructions 1000000 -- service -scale small") >
+	assert_true(ptgen_truth__check(
+			    "-no-ret-compression -instructions 1000000 -- service -scale small") >
 		    10000);
 }
 
 static void test_cyc(void **state)
 {
-	assert_true(check("-timing cyc -instructions 1000000 -- service -scale small") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-timing cyc -instructions 1000000 -- service -scale small") > 10000);
 }
 
 static void test_begin_in_the_middle(void **state)
 {
-	assert_true(check("-skip 1000000 -instructions 1000000 -- service -scale small") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-skip 1000000 -instructions 1000000 -- service -scale small") > 10000);
 }
 
 static void test_wrapped(void **state)
 {
-	size_t n = check("-snapshot-size 16K -instructions 3000000 -- service -scale small");
+	size_t n = ptgen_truth__check(
+		"-snapshot-size 16K -instructions 3000000 -- service -scale small");
 
 	assert_in_range(n, 1000, 40000);
 }
 
 static void test_threads(void **state)
 {
-	assert_true(check("-instructions 3000000 -- threads -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- threads -scale small") > 10000);
 }
 
 static void test_signals(void **state)
 {
-	assert_true(check("-instructions 3000000 -- signals -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- signals -scale small") > 10000);
 }
 
 static void test_tailcalls(void **state)
 {
-	assert_true(check("-instructions 3000000 -- tailcalls -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- tailcalls -scale small") > 10000);
 }
 
 static void test_cxx(void **state)
 {
-	assert_true(check("-instructions 3000000 -- cxx_service -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- cxx_service -scale small") >
+		    10000);
 }
 
 /* Exceptions and longjmp, from every depth. */
 static void test_throws(void **state)
 {
-	assert_true(check("-instructions 5000000 -- throws 300") > 10000);
+	assert_true(ptgen_truth__check("-instructions 5000000 -- throws 300") > 10000);
 }
 
 static void test_longjmps(void **state)
 {
-	assert_true(check("-- longjmps 300") > 10000);
+	assert_true(ptgen_truth__check("-- longjmps 300") > 10000);
 }
 
 static void test_longjmps_static(void **state)
 {
-	assert_true(check("-- longjmps-static 300") > 10000);
+	assert_true(ptgen_truth__check("-- longjmps-static 300") > 10000);
 }
 
 /* Lazy binding, and children by vfork, which the parent waits for. */
 static void test_spawns(void **state)
 {
-	assert_true(check("-- spawns") > 1000);
+	assert_true(ptgen_truth__check("-- spawns") > 1000);
 }
 
 static void test_sqlite3(void **state)
@@ -88,15 +93,17 @@ static void test_sqlite3(void **state)
 		print_message("# skip: sqlite3 is missing\n");
 		skip();
 	}
-	assert_true(check("-instructions 10000000 -- sqlite3 :memory: 'with recursive c(x) as "
-			  "(select 1 "
-			  "union all select x + 1 from c) select sum(x * x) from c'") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-instructions 10000000 -- sqlite3 :memory: 'with recursive c(x) as "
+			    "(select 1 "
+			    "union all select x + 1 from c) select sum(x * x) from c'") > 10000);
 }
 
 static void test_a_compiler(void **state)
 {
-	assert_true(check("-instructions 10000000 -- $(gcc -print-prog-name=cc1) -O2 -quiet "
-			  "tests/ptgen/programs/loop.c -o -") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-instructions 10000000 -- $(gcc -print-prog-name=cc1) -O2 -quiet "
+			    "tests/ptgen/programs/loop.c -o -") > 10000);
 }
 
 int main(void)

@@ -25,6 +25,11 @@ PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs
 # Also without a dynamic linker: jumps and switches that are no calls of a library.
 PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/longjmps-static
 
+PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/exceptions-stripped
+# Where there is a compiler for them.
+RUSTC ?= rustc
+PTGEN_PROGRAMS += $(if $(shell command -v $(RUSTC)),$(patsubst tests/ptgen/%.rs,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.rs)))
+
 ptgen: $(PTGEN) $(PTGEN_PROGRAMS) $(PTGEN_LIBS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen
@@ -67,6 +72,14 @@ $(O)/tests/ptgen/programs/raises $(O)/tests/ptgen/programs/raises-notrace: \
 	$(call say,OCAML,$@)
 	$(Q)mkdir -p $@.d && cp $(filter %.ml %.c,$^) $@.d && cd $@.d && \
 	    $(OCAMLOPT) $(OCAML_FLAGS) -o ../$(@F) raises_stubs.c raises.ml
+
+$(O)/tests/ptgen/programs/%-stripped: $(O)/tests/ptgen/programs/%
+	$(call say,STRIP,$@)
+	$(Q)strip -o $@ $<
+
+$(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.rs tests/ptgen/ptgen.mk
+	$(call say,RUSTC,$@)
+	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

@@ -82,9 +82,7 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
 
 		if (!unwinder)
 			continue;
-		/* What a panic is thrown by is the same as for C++. */
-		if (found.left_by != LEFT_BY_PANIC)
-			found.left_by = unwinder->left_by;
+		found.left_by = unwinder->left_by;
 		found.resumes = unwinder->resumes;
 		found.frame = frame;
 	}
@@ -103,20 +101,15 @@ static struct frame *begin_below(struct stack *s, const struct branch *b)
 }
 
 /*
- * The frames above `taker` end, or all of them where it has not been seen yet: `function`, which
- * `b` went to, is their caller then.
+ * The frames above `taker` end, or all of them where it has not been seen yet: what `b` went to is
+ * their caller then.
  */
-static void land(struct stack *s, const struct branch *b, const struct function *function,
-		 struct frame *taker, enum left_by otherwise)
+static void land(struct stack *s, const struct branch *b, struct frame *taker, struct departure by)
 {
-	struct departure by = find_departure(s, taker);
 	struct frame *stop = by.resumes ? frames__parent(s->frames, by.frame) : NULL;
 	struct leap *earlier = stop ? frames__leap_into(s->frames, stop) : NULL;
 	struct leap leap = {.end_ns = b->time_ns};
 
-	/* The top has left by itself. */
-	if (!by.frame && otherwise && frames__top(s->frames) != taker)
-		by = (struct departure){.frame = frames__top(s->frames), .left_by = otherwise};
 	if (earlier)
 		by.left_by = earlier->left_by;
 	leap.left_by = by.left_by;
@@ -163,23 +156,34 @@ static struct frame *find_nearest(struct stack *s, const struct function *functi
 	return frame && frame->call.function == function ? frame : NULL;
 }
 
-static enum left_by kind_of_pad(const struct code_place *pad)
+/* An exception of OCaml's came to one of its handlers: to which frame, NULL: not known. */
+static bool find_raised(struct stack *s, const struct branch *b, const struct code_place *pad,
+			struct frame **taker)
 {
-	return ocaml_handlers__is_one(pad->image, pad->vaddr) ? LEFT_BY_RAISE : LEFT_BY_UNKNOWN;
+	if (ocaml_handlers__is_one(pad->image, pad->vaddr))
+		*taker = find_taker(s, b, pad);
+	else if (s->traps && ocaml_traps__has(s->traps, b->to))
+		*taker = find_nearest(s, pad->function);
+	else
+		return false;
+	return true;
 }
 
 bool stack__catch(struct stack *s, const struct branch *b)
 {
 	struct code_place pad;
+	struct frame *taker;
 
 	if (!code_map__find(s->map, b->to, &pad))
 		return false;
-	if (landing_pads__is_one(pad.image, pad.vaddr))
-		land(s, b, pad.function, find_taker(s, b, &pad), kind_of_pad(&pad));
-	else if (s->traps && ocaml_traps__has(s->traps, b->to))
-		land(s, b, pad.function, find_nearest(s, pad.function), LEFT_BY_RAISE);
-	else
+	if (find_raised(s, b, &pad, &taker)) {
+		stack__leap_to(s, b, taker, LEFT_BY_RAISE);
+		return true;
+	}
+	if (!landing_pads__is_one(pad.image, pad.vaddr))
 		return false;
+	taker = find_taker(s, b, &pad);
+	land(s, b, taker, find_departure(s, taker));
 	return true;
 }
 
@@ -193,12 +197,26 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 		return true;
 	caller = stack__find_caller(s, function);
 	if (caller) {
-		land(s, b, function, caller, LEFT_BY_UNKNOWN);
+		land(s, b, caller, find_departure(s, caller));
 		return true;
 	}
 	/* Thrown to where no table knows of it, and no frame is known. */
 	if (!unwinder_of(frames__top(s->frames)))
 		return false;
-	land(s, b, function, NULL, LEFT_BY_UNKNOWN);
+	land(s, b, NULL, find_departure(s, NULL));
 	return true;
+}
+
+void stack__leap_to(struct stack *s, const struct branch *b, struct frame *taker,
+		    enum left_by left_by)
+{
+	struct departure by = find_departure(s, taker);
+	struct frame *top = frames__top(s->frames);
+
+	/* An unwinding that is forced ends by such a jump. */
+	if (!by.frame || by.left_by == LEFT_BY_LONGJMP)
+		by.left_by = left_by;
+	if (!by.frame && left_by != LEFT_BY_UNKNOWN && top != taker)
+		by.frame = top;
+	land(s, b, taker, by);
 }

@@ -87,7 +87,7 @@ bool stack__longjmp(struct stack *s, const struct branch *b)
 
 		if (landing->ip != b->to || !lives(frames, landing))
 			continue;
-		frames__cut_to(frames, &frames->open.v[landing->depth], b->time_ns,
+		stack__leap_to(s, b, &frames->open.v[landing->depth],
 			       (enum left_by)landing->left_by);
 		return true;
 	}

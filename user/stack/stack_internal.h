@@ -64,6 +64,10 @@ struct frame *stack__find_caller(struct stack *s, const struct function *functio
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function);
 /* The same, if it is a landing pad of exceptions that `b` went to. */
 bool stack__catch(struct stack *s, const struct branch *b);
+/* That frame is the one that `b` went to: a leap, by this unless it is seen to be by another way.
+ */
+void stack__leap_to(struct stack *s, const struct branch *b, struct frame *taker,
+		    enum left_by left_by);
 /*
  * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
  */

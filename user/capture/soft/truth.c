@@ -115,13 +115,15 @@ static struct truth_frame *push(struct truth *truth, uint64_t slot)
 	return frame;
 }
 
+/* By one call: several threads write to one log. */
 static void write_line(const struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to)
 {
-	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld", truth->tid, time_ns, kind, to,
-		truth->base + (long)truth->frames.n - truth->waiting);
+	char stack[24] = "";
+
 	if (truth->distance)
-		fprintf(truth->log, " %zu", truth->stack);
-	fputc('\n', truth->log);
+		snprintf(stack, sizeof(stack), " %zu", truth->stack);
+	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld%s\n", truth->tid, time_ns, kind, to,
+		truth->base + (long)truth->frames.n - truth->waiting, stack);
 }
 
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp)
