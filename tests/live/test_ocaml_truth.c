@@ -2,7 +2,13 @@
 /* OCaml programs' exceptions, from every depth and through C, against the true stack. */
 #include "ptgen_truth.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
+#include <cmocka.h>
 
 /* Each way out of a function on its own: tests/ptgen/programs/ocaml/raises.ml, `parts`. */
 enum {
