@@ -23,7 +23,7 @@ PTGEN_PROGRAMS += $(if $(OCAMLOPT),$(addprefix $(O)/tests/ptgen/programs/,raises
 PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
 
 # Also without a dynamic linker: jumps and switches that are no calls of a library.
-PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/longjmps-static
+PTGEN_PROGRAMS += $(addprefix $(O)/tests/ptgen/programs/,longjmps-static switches-static)
 
 PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/exceptions-stripped
 # Where there is a compiler for them.
