@@ -48,6 +48,8 @@ static enum function_role by_name(const struct function *function)
 static bool unwinds(const struct function *function)
 {
 	return !strncmp(function->raw_name, "_Unwind_", strlen("_Unwind_")) ||
+	       !strncmp(function->raw_name, "caml_raise_", strlen("caml_raise_")) ||
+	       !strcmp(function->raw_name, "caml_reraise_exn") ||
 	       strstr(function->raw_name, "longjmp");
 }
 

@@ -16,12 +16,15 @@
 static uint64_t pending_site(const struct frame *frame, const struct frame *top,
 			     const struct branch *b)
 {
+	uint64_t ip;
+
 	if (frame == top)
 		return b->from;
 	frame++;
 	if (frame->call.kind == CALL_SIGNAL)
 		return frame->resume_ip;
-	return frame->return_ip ? frame->return_ip - 1 : 0;
+	ip = frame->role ? frame->resume_ip : frame->return_ip;
+	return ip ? ip - 1 : 0;
 }
 
 /* Whether an exception that leaves what is called at `site` comes to `pad`, which lies at ip. */
