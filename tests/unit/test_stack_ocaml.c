@@ -21,6 +21,8 @@ struct program {
 	uint64_t recursive, before_try, in_try, raise, by_table;
 	/* caml_raise_exn, and its RET */
 	uint64_t raiser, raised;
+	/* switcher: by its code, what it returns to may be another stack */
+	uint64_t switcher, in_switcher;
 	/* shared, into whose middle others jump */
 	uint64_t shared, shared_middle, jumper, jump_to_shared;
 };
@@ -63,6 +65,10 @@ static void write_others(struct program *p)
 	p->raised = here(c);
 	put_ret(c);
 	end_function(c, "caml_raise_exn");
+	p->switcher = here(c);
+	PUT(c, "\xff\xd0\x4c\x89\xdc\xc3"); /* call *%rax; mov %r11,%rsp; ret */
+	p->in_switcher = p->switcher;
+	end_function(c, "switcher");
 	p->shared = here(c);
 	PUT(c, "\x90\x90");
 	put_label(c, SHARED);
@@ -153,6 +159,19 @@ static void test_raises_again(void **state)
 	jump(t, p->raise, p->code.labels[RECURSIVE_HANDLER]);
 	assert_on_top(t, "recursive", 2);
 	jump(t, p->raise, p->code.labels[TAKER_HANDLER]);
+	assert_on_top(t, "taker", 1);
+}
+
+static void test_through_a_function_that_could_switch_stacks(void **state)
+{
+	struct program *p = *state;
+	struct thread *t = p->thread;
+
+	call(t, FROM_MAIN, p->taker);
+	call(t, p->in_taker, p->switcher);
+	call(t, p->in_switcher, A);
+	call(t, A + 0x10, p->raiser);
+	ret(t, p->raised, p->code.labels[TAKER_HANDLER]);
 	assert_on_top(t, "taker", 1);
 }
 
@@ -247,6 +266,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_jump_to_another_activation, start_program,
 						end_program),
 		cmocka_unit_test_setup_teardown(test_raises_again, start_program, end_program),
+		cmocka_unit_test_setup_teardown(test_through_a_function_that_could_switch_stacks,
+						start_program, end_program),
 		cmocka_unit_test_setup_teardown(test_says_what_ended_them, start_program,
 						end_program),
 		cmocka_unit_test_setup_teardown(test_other_jumps_within_a_function_leave_nothing,

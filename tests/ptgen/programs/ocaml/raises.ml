@@ -3,7 +3,7 @@
    Leaves functions by exceptions, in the ways that OCaml programs do: raised by OCaml code and by
    C, with and without a backtrace, through closures, through C and out of callbacks, from deep
    recursion, again by handlers. Each way out is followed by a call of back. Arguments: the number
-   of rounds; and of the one part that is to run, all without.
+   of rounds; and of the one part that is to run, all without. Or "version": the compiler's.
 *)
 
 exception Trouble of int
@@ -178,7 +178,7 @@ let parts =
      (fun () -> checks_part 10); (fun () -> switch_part 16); (fun () -> alloc_part 40);
      (fun () -> signal_part 6) |]
 
-let () =
+let run () =
   let rounds = if Array.length Sys.argv > 1 then int_of_string Sys.argv.(1) else 10 in
   Sys.set_signal Sys.sigusr1 (Sys.Signal_handle (fun _ -> back 27; raise Exit));
   for i = 1 to 9 do if i land 1 = 0 then Hashtbl.replace table i i done;
@@ -187,3 +187,5 @@ let () =
     else Array.iter (fun part -> part ()) parts
   done;
   print_int !total
+
+let () = if Sys.argv = [| Sys.argv.(0); "version" |] then print_string Sys.ocaml_version else run ()
