@@ -43,6 +43,7 @@ struct seen_event {
 struct comparison {
 	struct stack *stack;
 	struct code_map *map;
+	long bare; /* the level of a function without a return address, while it calls; or 0 */
 	VEC(struct seen_event) seen;
 };
 
@@ -68,6 +69,26 @@ static void read_truth(struct truth_log *log, const char *path)
 	fclose(f);
 }
 
+/*
+ * Before caml_raise_exn calls caml_stash_backtrace, it takes its own return address off the stack
+ * (OCaml 4: runtime/amd64.S), which is what the true depth is counted by: one less than calls.
+ */
+static long count_level(struct comparison *c, const struct branch *b)
+{
+	const struct function *top = stack__top(c->stack);
+	long level = stack__level(c->stack);
+	struct code_place from;
+
+	if (b->kind == BRANCH_CALL && code_map__find(c->map, b->from, &from) &&
+	    !strcmp(from.function->name, "caml_raise_exn"))
+		c->bare = level - 1;
+	else if (c->bare && (level < c->bare || !top))
+		c->bare = 0;
+	else if (c->bare && level == c->bare && strcmp(top->name, "caml_raise_exn"))
+		c->bare = 0;
+	return c->bare ? level - 1 : level;
+}
+
 static int on_branch(void *ctx, const struct branch *b)
 {
 	struct comparison *c = ctx;
@@ -90,7 +111,7 @@ static int on_branch(void *ctx, const struct branch *b)
 	*seen = (struct seen_event){
 		.is_call = b->kind == BRANCH_CALL,
 		.to = b->to,
-		.level = stack__level(c->stack),
+		.level = count_level(c, b),
 		.strand = stack__strand(c->stack),
 		.top = stack__top(c->stack),
 		.function = place.function,

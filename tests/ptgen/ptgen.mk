@@ -15,6 +15,10 @@ $(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.c)) \
                   $(patsubst tests/ptgen/%.cc,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.cc))
 
+# With backtraces, and without: then every raise is one that leaves none.
+OCAMLOPT ?= $(shell command -v ocamlopt)
+PTGEN_PROGRAMS += $(if $(OCAMLOPT),$(addprefix $(O)/tests/ptgen/programs/,raises raises-notrace))
+
 # Beside the programs that use them.
 PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
 
@@ -60,6 +64,14 @@ $(O)/tests/ptgen/programs/lib%.so: tests/ptgen/programs/lib/%.cc tests/ptgen/ptg
 
 $(O)/tests/ptgen/programs/exceptions: PTGEN_LDFLAGS = -L$(@D) -lthrough -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 $(O)/tests/ptgen/programs/exceptions: $(O)/tests/ptgen/programs/libthrough.so
+
+$(O)/tests/ptgen/programs/raises: OCAML_FLAGS := -g
+# The compiler puts what it makes beside the sources.
+$(O)/tests/ptgen/programs/raises $(O)/tests/ptgen/programs/raises-notrace: \
+    $(wildcard tests/ptgen/programs/ocaml/*) tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
+	$(call say,OCAML,$@)
+	$(Q)mkdir -p $@.d && cp $(filter %.ml %.c,$^) $@.d && cd $@.d && \
+	    $(OCAMLOPT) $(OCAML_FLAGS) -o ../$(@F) raises_stubs.c raises.ml
 
 $(O)/tests/ptgen/programs/%-stripped: $(O)/tests/ptgen/programs/%
 	$(call say,STRIP,$@)

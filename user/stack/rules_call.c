@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/address.h"
+#include "util/insn.h"
 
 void stack__on_call(struct stack *s, const struct branch *b)
 {
@@ -145,6 +146,16 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		stack__break_segment(s, b);
 }
 
+/* As OCaml does: in one activation of a function, maybe, for another. */
+static bool is_raise(struct stack *s, const struct branch *b)
+{
+	uint8_t code[JUMP_TO_POPPED_LEN];
+
+	return code_map__read(s->map, b->from - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
+		       sizeof(code) &&
+	       insn__jumps_to_popped(code);
+}
+
 /* A stub, or the resolver that it has gone through: neither is what was called. */
 static bool is_on_its_way(const struct frame *frame)
 {
@@ -177,9 +188,13 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!top || !function || function == top->call.function ||
-	    stack__is_return_thunk(function, b->to))
+	if (!top || !function || stack__is_return_thunk(function, b->to))
 		return;
+	if (function == top->call.function) {
+		if (is_raise(s, b))
+			stack__catch(s, b);
+		return;
+	}
 	if (is_on_its_way(top)) {
 		become(s, b, top, function, is_entry);
 		return;

@@ -10,17 +10,21 @@
 
 #include "stack/unwinders.h"
 #include "target/landing_pads.h"
+#include "target/ocaml_handlers.h"
 
 /* The instruction that the frame is at: one that calls, unless it is the top. 0: not known. */
 static uint64_t pending_site(const struct frame *frame, const struct frame *top,
 			     const struct branch *b)
 {
+	uint64_t ip;
+
 	if (frame == top)
 		return b->from;
 	frame++;
 	if (frame->call.kind == CALL_SIGNAL)
 		return frame->resume_ip;
-	return frame->return_ip ? frame->return_ip - 1 : 0;
+	ip = frame->role ? frame->resume_ip : frame->return_ip;
+	return ip ? ip - 1 : 0;
 }
 
 /* Whether an exception that leaves what is called at `site` comes to `pad`, which lies at ip. */
@@ -165,12 +169,41 @@ static bool may_leave_frames(struct stack *s, const struct branch *b)
 	return code[0] != jmp_rel32 && code[0] != jmp_rel8;
 }
 
+/* Nobody says which calls the handler is for: the nearest activation, then. */
+static struct frame *find_nearest(struct stack *s, const struct function *function)
+{
+	struct frame *frame = frames__top(s->frames);
+
+	while (frame && frame->call.function != function && frame->call.kind != CALL_KERNEL)
+		frame = frames__parent(s->frames, frame);
+	return frame && frame->call.function == function ? frame : NULL;
+}
+
+/* An exception of OCaml's came to one of its handlers: to which frame, NULL: not known. */
+static bool find_raised(struct stack *s, const struct branch *b, const struct code_place *pad,
+			struct frame **taker)
+{
+	if (ocaml_handlers__is_one(pad->image, pad->vaddr))
+		*taker = find_taker(s, b, pad);
+	else if (s->traps && ocaml_traps__has(s->traps, b->to))
+		*taker = find_nearest(s, pad->function);
+	else
+		return false;
+	return true;
+}
+
 bool stack__catch(struct stack *s, const struct branch *b)
 {
 	struct code_place pad;
 	struct frame *taker;
 
-	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
+	if (!code_map__find(s->map, b->to, &pad))
+		return false;
+	if (find_raised(s, b, &pad, &taker)) {
+		stack__leap_to(s, b, taker, LEFT_BY_RAISE);
+		return true;
+	}
+	if (!landing_pads__is_one(pad.image, pad.vaddr))
 		return false;
 	taker = find_taker(s, b, &pad);
 	land(s, b, taker, find_departure(s, taker));

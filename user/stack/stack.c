@@ -36,6 +36,11 @@ void stack__free(struct stack *s)
 	free(s);
 }
 
+void stack__set_traps(struct stack *s, const struct ocaml_traps *traps)
+{
+	s->traps = traps;
+}
+
 const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry)
 {
 	return function_cache__find(&s->functions, ip, is_entry);

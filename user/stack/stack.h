@@ -8,12 +8,16 @@
 #include "decode/branch.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
+#include "target/ocaml_traps.h"
 
 struct stack;
 
 /* `map` must show, at each branch, the code as it was then. NULL: out of memory. */
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map);
 void stack__free(struct stack *stack);
+
+/* Handlers of exceptions in code that no ELF file tells them of. NULL: none. Not taken over. */
+void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 
 /* Takes the next branch; a branch_fn, with the stack as ctx. 0 or -ENOMEM. */
 int stack__branch(void *stack, const struct branch *branch);

@@ -25,6 +25,7 @@ struct stack {
 	struct strands strands;
 	struct function_cache functions;
 	struct code_map *map;
+	const struct ocaml_traps *traps; /* or NULL */
 	pid_t pid, tid;
 	char comm[16];
 	bool in_segment;

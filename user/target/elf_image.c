@@ -327,6 +327,7 @@ void elf_image__free(struct elf_image *image)
 		return;
 	elf_image__free_debug(image);
 	elf_image__free_separate(image);
+	ocaml_table__free(image->ocaml);
 	function_table__free(image->known);
 	function_table__free(image->full);
 	landing_table__free(image->pads);

@@ -138,3 +138,11 @@ int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out
 		out->target = ip + zydis.length + zydis.raw.imm[0].value.u;
 	return 0;
 }
+
+bool insn__jumps_to_popped(const uint8_t code[static JUMP_TO_POPPED_LEN])
+{
+	uint8_t reg = code[1] & 7;
+
+	return code[0] == 0x41 && code[1] == (0x58 | reg) && code[2] == 0x41 && code[3] == 0xff &&
+	       code[4] == (0xe0 | reg);
+}
