@@ -8,7 +8,7 @@ PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wil
                     user/target/maps.c user/util/fs.c user/util/insn.c user/util/vec.c
 PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/pic/%.o)
 # What its unit tests test.
-PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o signals.o walk.o)
+PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o)
 PTGEN_TESTS    := $(filter $(O)/tests/unit/test_ptgen_%,$(UNIT))
 $(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 
@@ -79,7 +79,7 @@ $(O)/tests/ptgen/programs/%-stripped: $(O)/tests/ptgen/programs/%
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.rs tests/ptgen/ptgen.mk
 	$(call say,RUSTC,$@)
-	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
+	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS -u MFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

@@ -51,6 +51,7 @@ static int start_throwing(void **state)
 	bytes = eh_image__bytes(functions, sizeof(functions) / sizeof(functions[0]),
 				&(struct eh_style){0});
 	bytes[DIRECT_JUMP - BASE] = 0xe9;
+	t->n_images = 1;
 	t->images[0] = elf_image__from_bytes(bytes, EH_SIZE, "throws");
 	t->map = code_map__new();
 	assert_int_equal(code_map__add(t->map, BASE, EH_SIZE, 0, t->images[0]), 0);
@@ -215,6 +216,27 @@ static void test_a_panic(void **state)
 	       "rust_panic@30 outer@10 panic 30-70\n");
 }
 
+/* It began further out than where its first clean-up was. */
+static void test_a_clean_up_in_what_began_it(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, PANIC);
+	call(t, PANIC + 0x10, F);
+	call(t, CALL_1, RAISE);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, PAD_1 + 4, RESUME);
+	jump(t, RESUME + 0x80, OUTER_PAD);
+	expect(t, OUTER_PAD,
+	       "outer 10-80 inferred-start inferred-end\n"
+	       "  rust_panic 20-70 cut by-panic\n"
+	       "    f 30-70 cut by-panic\n"
+	       "      _Unwind_RaiseException 40-50 cut by-throw\n"
+	       "      _Unwind_Resume 60-70 cut by-panic\n",
+	       "rust_panic@20 outer@10 panic 20-70\n");
+}
+
 /* The trace began after the call of what takes it: no frame that it has can be meant. */
 static void test_beyond_all_that_is_known(void **state)
 {
@@ -338,6 +360,7 @@ int main(void)
 		TEST(test_a_clean_up_on_the_way),
 		TEST(test_a_clean_up_that_throws),
 		TEST(test_a_panic),
+		TEST(test_a_clean_up_in_what_began_it),
 		TEST(test_beyond_all_that_is_known),
 		TEST(test_leaps_behind_late_callers),
 		TEST(test_out_of_a_signal_handler),

@@ -285,3 +285,18 @@ bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, u
 	}
 	return false;
 }
+
+bool blocks__reach_only_branch(struct blocks *blocks, const struct block *block,
+			       struct block_reach *reach)
+{
+	struct block_reach here = {0};
+	struct stepping s = {.blocks = blocks, .block = block, .reach = &here, .ip = block->ip};
+	unsigned int n = 0;
+
+	while (step(&s)) {
+		if ((s.insn.cls == INSN_CALL || s.insn.cls == INSN_JUMP) && !n++)
+			*reach = here;
+		count_step(&s);
+	}
+	return n == 1;
+}

@@ -9,6 +9,7 @@
 
 void stack__on_call(struct stack *s, const struct branch *b)
 {
+	const struct frame *top = frames__top(s->frames);
 	uint64_t next = b->from + b->len;
 	const struct function *function;
 	enum function_role role;
@@ -18,6 +19,10 @@ void stack__on_call(struct stack *s, const struct branch *b)
 	if (b->to == next)
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
+	if (top && top->role == ROLE_MCALL) {
+		stack__on_mcall(s, b, function);
+		return;
+	}
 	role = function_cache__role(&s->functions, b->to);
 	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
@@ -63,6 +68,11 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 	/* Its code is one in pieces, between which it may use anything to get on. */
 	if (top->call.kind == CALL_KERNEL) {
 		stack__replace_top(s, b, function);
+		return;
+	}
+	/* No handler, but a call that a handler put in: Go's asyncPreempt. */
+	if (top->call.kind == CALL_SIGNAL && top->resume_ip && top->resume_ip == b->to) {
+		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
 	if (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to)) {

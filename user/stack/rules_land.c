@@ -61,11 +61,12 @@ static struct frame *find_taker(struct stack *s, const struct branch *b,
 	return NULL;
 }
 
-/* What ends the frames above `stop`, or all of them: the outermost unwinder, and its frame. */
+/* What ends the frames above `stop`, or all of them. */
 struct departure {
-	struct frame *frame; /* NULL: there is none among them */
+	struct frame *frame; /* the outermost unwinder among them; NULL: there is none */
 	enum left_by left_by;
-	bool resumes;
+	bool resumes;		/* it goes on with what an earlier one began */
+	struct frame *resuming; /* the innermost one, if it does that */
 };
 
 static const struct unwinder *unwinder_of(const struct frame *frame)
@@ -85,6 +86,8 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
 
 		if (!unwinder)
 			continue;
+		if (!found.frame && unwinder->resumes)
+			found.resuming = frame;
 		found.left_by = unwinder->left_by;
 		found.resumes = unwinder->resumes;
 		found.frame = frame;
@@ -103,22 +106,38 @@ static struct frame *begin_below(struct stack *s, const struct branch *b)
 	return frames__top(s->frames);
 }
 
+/* The leap that landed in a clean-up, and goes on; NULL: it is another one. */
+static struct leap *find_earlier(struct stack *s, const struct departure *by)
+{
+	struct frame *clean_up = by->resuming ? frames__parent(s->frames, by->resuming) : NULL;
+
+	return clean_up ? frames__leap_into(s->frames, clean_up) : NULL;
+}
+
+static void begin_at(struct leap *leap, const struct frame *from)
+{
+	leap->start_ns = from->call.start_ns;
+	leap->from = frame__id(from);
+}
+
 /*
  * The frames above `taker` end, or all of them where it has not been seen yet: what `b` went to is
  * their caller then.
  */
 static void land(struct stack *s, const struct branch *b, struct frame *taker, struct departure by)
 {
-	struct frame *stop = by.resumes ? frames__parent(s->frames, by.frame) : NULL;
-	struct leap *earlier = stop ? frames__leap_into(s->frames, stop) : NULL;
+	struct leap *earlier = find_earlier(s, &by);
 	struct leap leap = {.end_ns = b->time_ns};
 
-	if (earlier)
+	if (earlier && by.resumes)
 		by.left_by = earlier->left_by;
 	leap.left_by = by.left_by;
-	if (by.frame) {
-		leap.start_ns = by.frame->call.start_ns;
-		leap.from = frame__id(by.frame);
+	if (by.frame)
+		begin_at(&leap, by.frame);
+	/* A clean-up may have been in what began it: a panic goes through several functions. */
+	if (earlier && !by.resumes) {
+		earlier->left_by = by.left_by;
+		begin_at(earlier, by.frame);
 	}
 	if (taker) {
 		frames__cut_to(s->frames, taker, b->time_ns, by.left_by);

@@ -250,7 +250,7 @@ int stack__finish_next(struct stack *s, struct call_tree *tree)
 		return 0;
 	begin_tree(s, tree);
 	tree->strand = strand->number;
-	strand__name(strand, tree->strand_name, sizeof(tree->strand_name));
+	strands__name(&s->strands, strand, tree->strand_name, sizeof(tree->strand_name));
 	frames__close_all(&strand->frames, s->last_ns, CALL_INFERRED_END);
 	return frames__finish(&strand->frames, tree) ? -ENOMEM : 1;
 }
@@ -258,7 +258,13 @@ int stack__finish_next(struct stack *s, struct call_tree *tree)
 void call_tree__fini(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
+	call_sites__fini(&tree->sites);
 	VEC_FINI(&tree->leaps);
+}
+
+unsigned int stack__strand(const struct stack *s)
+{
+	return s->strands.running->generation;
 }
 
 long stack__level(const struct stack *s)

@@ -40,7 +40,11 @@ void call_tree__fini(struct call_tree *tree);
 
 /* For tests against the true stack. */
 
-/* How many calls deeper the thread is than where its segment began; negative above it. */
+/* Which of the thread's stacks runs: 0 is its own, and each one that begins has the next number. */
+unsigned int stack__strand(const struct stack *stack);
+
+/* How many calls deeper the thread is than where that one, or its segment, began; negative above
+ * it. */
 long stack__level(const struct stack *stack);
 /* The function on top, time outside of user code not counted; NULL where there is none. */
 const struct function *stack__top(const struct stack *stack);

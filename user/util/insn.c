@@ -62,6 +62,13 @@ static enum insn_class class_of_one_byte(const ZydisDecodedInstruction *zydis)
 	}
 }
 
+/* Of 0f 01, which is the opcode of several dozen. */
+static bool is_far_mnemonic(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_UIRET || mnemonic == ZYDIS_MNEMONIC_VMLAUNCH ||
+	       mnemonic == ZYDIS_MNEMONIC_VMRESUME;
+}
+
 /* Intel SDM vol. 2, table A-3. */
 static enum insn_class class_of_two_byte(const ZydisDecodedInstruction *zydis)
 {
@@ -75,8 +82,7 @@ static enum insn_class class_of_two_byte(const ZydisDecodedInstruction *zydis)
 	case 0x80 ... 0x8f:
 		return INSN_COND;
 	default:
-		/* f3 0f 01 ec shares its opcode with a dozen others. */
-		return zydis->mnemonic == ZYDIS_MNEMONIC_UIRET ? INSN_FAR : INSN_OTHER;
+		return is_far_mnemonic(zydis->mnemonic) ? INSN_FAR : INSN_OTHER;
 	}
 }
 
