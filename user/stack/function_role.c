@@ -67,8 +67,9 @@ static enum function_role by_name(const struct function *function)
  */
 static bool keeps_to_its_stack(const struct function *function)
 {
-	return begins_with(function, "_Unwind_") || strstr(function->raw_name, "longjmp") ||
-	       begins_with(function, "caml_raise_") || begins_with(function, "caml_reraise_exn") ||
+	return begins_with(function, "_Unwind_") || begins_with(function, "caml_raise_") ||
+	       !strcmp(function->raw_name, "caml_reraise_exn") ||
+	       strstr(function->raw_name, "longjmp") ||
 	       begins_with(function, "runtime.systemstack") ||
 	       begins_with(function, "runtime.asmcgocall");
 }

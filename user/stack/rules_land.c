@@ -66,7 +66,7 @@ struct departure {
 	struct frame *frame; /* the outermost unwinder among them; NULL: there is none */
 	enum left_by left_by;
 	bool resumes;		/* it goes on with what an earlier one began */
-	struct frame *resuming; /* the innermost one, if it does that */
+	struct frame *resuming; /* the innermost one that throws, if it does that */
 };
 
 static const struct unwinder *unwinder_of(const struct frame *frame)
@@ -86,7 +86,8 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
 
 		if (!unwinder)
 			continue;
-		if (!found.frame && unwinder->resumes)
+		/* An unwinding that is forced ends by a longjmp() out of it. */
+		if (unwinder->resumes && (!found.frame || found.left_by == LEFT_BY_LONGJMP))
 			found.resuming = frame;
 		found.left_by = unwinder->left_by;
 		found.resumes = unwinder->resumes;
@@ -235,7 +236,7 @@ void stack__leap_to(struct stack *s, const struct branch *b, struct frame *taker
 	struct departure by = find_departure(s, taker);
 	struct frame *top = frames__top(s->frames);
 
-	/* An unwinding that is forced ends by such a jump. */
+	/* It may end what threw. */
 	if (!by.frame || by.left_by == LEFT_BY_LONGJMP)
 		by.left_by = left_by;
 	if (!by.frame && left_by != LEFT_BY_UNKNOWN && top != taker)
