@@ -9,6 +9,7 @@
 #include "capture/recording.h"
 #include "decode/decode.h"
 #include "stack/call_tree.h"
+#include "target/ocaml_traps.h"
 #include "util/vec.h"
 
 /* A decoded recording: a tree a thread, and the hits with their functions. */
@@ -24,6 +25,8 @@ struct decoded {
 /* What is made of a recording. */
 struct tree_options {
 	bool no_inline; /* without slices of inlined functions */
+	/* Handlers of OCaml exceptions that no ELF file tells of, or NULL. */
+	const struct ocaml_traps *ocaml_traps;
 };
 
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */
