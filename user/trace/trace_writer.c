@@ -30,7 +30,7 @@ struct hit_track {
 };
 
 /* A power of two. */
-#define TEMPLATES 4096
+#define TEMPLATES 16384
 
 struct slice_template {
 	struct slice_kind kind;
