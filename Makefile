@@ -92,7 +92,8 @@ $(filter $(O)/tests/live/%,$(UNIT)): $(LIVE_SHARED)
 
 # libipt's block decoder, and the program that compares ours with it.
 ORACLE_OBJ := $(patsubst %,$(O)/tests/oracle/%.o,oracle emit)
-ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage)
+ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage \
+    unit/test_decode_errata)
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
@@ -150,4 +151,4 @@ format:
 format-check:
 	$(Q)clang-format --dry-run --Werror $(FORMAT_FILES) && echo "format: ok"
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(wildcard $(O)/bpf/*.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(ORACLE_OBJ:.o=.d) $(wildcard $(O)/bpf/*.d)

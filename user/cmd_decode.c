@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "capture/found_files.h"
 #include "capture_options.h"
 #include "cmd.h"
 #include "interrupts.h"
@@ -22,7 +24,7 @@ static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
 struct decode_options {
 	const char *output;
 	int print, format;
-	bool no_inline;
+	bool no_inline, portable;
 	bool verbose, quiet;
 };
 
@@ -39,6 +41,10 @@ static const struct option_spec specs[] = {
 	 "instead of a trace, lines on stdout: calls (those of -format text) or branches (tid time "
 	 "kind from to)",
 	 offsetof(struct decode_options, print), print_names},
+	{"portable", NULL, 0, OPT_FLAG, NULL,
+	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
+	 "which decodes on any machine",
+	 offsetof(struct decode_options, portable), NULL},
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
 	 NULL},
 	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
@@ -49,7 +55,8 @@ static const struct option_table table = {
 	.command = "decode",
 	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
 					  "mtbpf decode trace.mtbpf -o trace.fxt.gz",
-					  "mtbpf decode trace.mtbpf -format text", NULL},
+					  "mtbpf decode trace.mtbpf -format text",
+					  "mtbpf decode -portable perf.data -o all.mtbpf", NULL},
 	.usage = "decode RECORDING [-o NAME.fxt]",
 	.summary = "Decodes a recording, or a perf.data of 'perf record -e intel_pt//u'.",
 	.specs = specs,
@@ -155,22 +162,67 @@ static int print_or_write(const struct decode_options *options, const struct rec
 	return err;
 }
 
+static bool is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What it is read from would be what it is written to. */
+static int refuse_same(const char *input, const char *output)
+{
+	if (!is_same(input, output))
+		return 0;
+	log__error("decode -portable: %s is the recording itself", output);
+	log__hint("-o NAME.mtbpf says where the portable one goes");
+	return -EINVAL;
+}
+
+static int make_portable(struct recording *rec, const char *path)
+{
+	int err = found_files__add(rec);
+
+	if (!err)
+		err = recording_dir__create(path);
+	if (!err)
+		err = recording__write(rec, path);
+	if (!err)
+		log__info("%s: decodes on any machine", path);
+	return err;
+}
+
 static int decode(const struct decode_options *options, const char *input)
 {
 	struct output output;
 	struct recording rec;
 	int err = name_output(options, input, &output);
 
+	if (!err && options->portable)
+		err = refuse_same(input, output.names.recording);
 	if (err)
 		return EXIT_USAGE;
 	recording__init(&rec);
 	err = recording__read(&rec, input);
-	if (!err)
+	if (!err && options->portable)
+		err = make_portable(&rec, output.names.recording);
+	else if (!err)
 		err = print_or_write(options, &rec, &output);
 	recording__fini(&rec);
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
+}
+
+/* Options behind the recording, which is argv[*rest]. */
+static int parse_rest(struct decode_options *options, int argc, char **argv, int *rest)
+{
+	int more, err;
+
+	argv[*rest] = argv[0];
+	err = options__parse(&table, options, argc - *rest, argv + *rest, &more);
+	*rest += more;
+	return err;
 }
 
 int cmd_decode(int argc, char **argv)
@@ -189,12 +241,21 @@ int cmd_decode(int argc, char **argv)
 	err = options__parse(&table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
+	if (!input && rest < argc) {
+		input = argv[rest];
+		err = parse_rest(&options, argc, argv, &rest);
+		if (err)
+			return exit_code_for_options(err);
+	}
 	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
-	if (!input && rest < argc)
-		input = argv[rest++];
 	if (!input || rest < argc) {
 		log__error(input ? "decode: one recording at a time" : "decode: which recording?");
 		log__hint("usage: mtbpf %s", table.usage);
+		return EXIT_USAGE;
+	}
+	if (options.portable && options.print != PRINT_NOTHING) {
+		log__error("decode: -portable makes a recording, and prints nothing");
+		log__hint("leave one of the two out");
 		return EXIT_USAGE;
 	}
 	return decode(&options, input);

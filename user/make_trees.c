@@ -192,7 +192,8 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 				     .branch = take_branch,
 				     .before_map = before_map,
 				     .end = end_tree,
-				     .ctx = &maker};
+				     .ctx = &maker,
+				     .wants_source = true};
 	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
 
 	stack__free(maker.behind.stack);

@@ -106,7 +106,9 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
 			 const char *path)
 {
-	struct trace_options options = {.base_ns = decoded->totals.first_ns};
+	/* Without a hit there is no report, which reads them again. */
+	struct trace_options options = {.base_ns = decoded->totals.first_ns,
+					.forget_calls = !decoded->hits.n};
 	struct trace_writer *writer = trace_writer__open(path, &options);
 	struct trace_totals totals;
 	char size[UNITS_TEXT_SIZE];
@@ -178,6 +180,8 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 			fprintf(out, "gaps: %" PRIu64 " (%s), %s\n", totals->gaps[reason],
 				gap_reason__name((enum gap_reason)reason),
 				units__format_duration(length, totals->gap_ns[reason]));
+	if (totals->gaps[GAP_32_BIT])
+		log__hint("32-bit code is not decoded: each time that a thread runs some is a gap");
 	for (size_t i = 0; i < rec->losses.n; i++)
 		records += rec->losses.v[i].records;
 	if (totals->unknown_insns)

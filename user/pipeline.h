@@ -31,7 +31,10 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 		  const struct tree_options *options);
 void decoded__fini(struct decoded *decoded);
 
-/* Writes the trace file. 0, or -errno after a line and a hint. */
+/*
+ * Writes the trace file; without a hit the trees' calls are undefined behind it, since nothing that
+ * follows reads them. 0, or -errno after a line and a hint.
+ */
 int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
 			 const char *path);
 /* Every slice as a line: tid depth start end name. */

@@ -41,6 +41,7 @@ struct decode_request {
 	struct decode_totals *totals;
 	/* Else direct branches within a function are left out, and indirect jumps. */
 	bool all_branches;
+	bool wants_source; /* images__prepare_source() as well, where there is a thread for it */
 	/* What is handed on is the same whatever these are; 0: what is fastest. */
 	unsigned int jobs;  /* threads to decode with */
 	size_t region_size; /* bytes of PT that are decoded by one, at least */

@@ -31,6 +31,7 @@ static inline int hand_on(struct joiner *j, struct branch *b)
 	b->time_ns = j->time_ns;
 	b->n_insns += j->n_insns;
 	b->n_branches += j->n_branches;
+	b->packet = 0;
 	j->n_insns = j->n_branches = 0;
 	totals->branches++;
 	totals->insns += b->n_insns;

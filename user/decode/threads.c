@@ -186,7 +186,8 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 			   .request = {.rec = rec,
 				       .images = images,
 				       .totals = totals,
-				       .all_branches = all_branches}};
+				       .all_branches = all_branches,
+				       .wants_source = taker->wants_source}};
 	bool has_cpus = false;
 	int err = 0;
 

@@ -15,6 +15,7 @@ struct thread_taker {
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
 	void *ctx;
+	bool wants_source; /* will ask for functions' lines */
 };
 
 /*

@@ -69,8 +69,11 @@ _Static_assert(sizeof(struct call) == 56, "no padding");
 struct leap {
 	uint64_t start_ns; /* the call that began it was entered: __cxa_throw(), for one */
 	uint64_t end_ns;   /* the thread went on in the one that took it */
-	uint32_t from,
-		to; /* indices of these two calls: `to` is a caller of `from`, at any distance */
+	/*
+	 * Indices of these two calls: `to` is a caller of `from`, at any distance, unless they lie
+	 * on both sides of a gap.
+	 */
+	uint32_t from, to;
 	enum left_by left_by;
 };
 

@@ -94,6 +94,10 @@ const struct function *elf_image__function_at(struct elf_image *image, uint64_t 
  * cached). False where the image has no debug info for it.
  */
 bool function__source(const struct function *function, struct source_place *place);
+/* Whether somebody has asked for a function of it. */
+bool elf_image__is_used(const struct elf_image *image);
+/* Opens its debug info, as the first function__source() would: libc's takes a tenth of a second. */
+void elf_image__prepare_source(struct elf_image *image);
 
 /* File and line of the instruction at vaddr. False where the image has no debug info for it. */
 bool elf_image__source_at(struct elf_image *image, uint64_t vaddr, struct source_place *place);

@@ -271,10 +271,10 @@ const struct inlined *elf_image__inlined_at(struct elf_image *image, uint64_t va
 {
 	const struct inlined *found;
 
-	pthread_mutex_lock(&image->lock);
+	pthread_mutex_lock(&image->source_lock);
 	found = look_up(image, vaddr);
 	for (const struct inlined *i = found; i; i = i->outer)
 		inline_names__make_readable(i);
-	pthread_mutex_unlock(&image->lock);
+	pthread_mutex_unlock(&image->source_lock);
 	return found;
 }

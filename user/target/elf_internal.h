@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of elf_image share: the image and its lazily built tables.
- * Everything but elf_image__segment() and the entry points wants image->lock held.
+ * Everything but elf_image__segment(), the entry points and elf_source.c wants image->lock held.
  */
 #ifndef MTBPF_TARGET_ELF_INTERNAL_H
 #define MTBPF_TARGET_ELF_INTERNAL_H
@@ -60,6 +60,7 @@ struct function_table {
 };
 
 struct elf_string;
+struct ocaml_table;
 struct landing_table;
 struct cfi_table;
 struct elf_separate;
@@ -94,6 +95,8 @@ struct elf_image {
 	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
 	struct elf_debug *debug;       /* of elf_debug.c */
 	bool has_debug;		       /* debug has been looked for */
+	pthread_mutex_t source_lock;   /* of these two, and of what is found there */
+	struct ocaml_table *ocaml;     /* of ocaml_handlers.c; NULL: not asked for yet */
 };
 
 /* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */
@@ -119,6 +122,9 @@ void elf_image__load_build_id(struct elf_image *image);
 bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
+/* The file's bytes at vaddr, be they code or data, and how many follow; NULL where there are none.
+ */
+const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len);
 /* Whether vaddr lies in an executable section. */
 bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
 /*
@@ -188,6 +194,9 @@ struct function_range *function_table__find(const struct function_table *table, 
 void elf_image__free_separate(struct elf_image *image);
 Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
+
+/* ocaml_handlers.c */
+void ocaml_table__free(struct ocaml_table *table);
 
 /* elf_debug.c */
 void elf_image__free_debug(struct elf_image *image);

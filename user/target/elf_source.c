@@ -57,11 +57,11 @@ bool elf_image__source_at(struct elf_image *image, uint64_t vaddr, struct source
 	bool found = false;
 	Dwarf_Die unit;
 
-	pthread_mutex_lock(&image->lock);
+	pthread_mutex_lock(&image->source_lock);
 	debug = elf_image__debug(image);
 	if (debug && elf_debug__unit_at(debug, vaddr, &unit))
 		found = get_place(dwarf_getsrc_die(&unit, vaddr), place);
-	pthread_mutex_unlock(&image->lock);
+	pthread_mutex_unlock(&image->source_lock);
 	return found;
 }
 
@@ -78,6 +78,18 @@ static const struct source_place *keep_place(struct elf_debug *debug, struct sou
 	*kept = place;
 	*slot = kept;
 	return kept;
+}
+
+bool elf_image__is_used(const struct elf_image *image)
+{
+	return __atomic_load_n(&image->known, __ATOMIC_ACQUIRE);
+}
+
+void elf_image__prepare_source(struct elf_image *image)
+{
+	pthread_mutex_lock(&image->source_lock);
+	elf_image__debug(image);
+	pthread_mutex_unlock(&image->source_lock);
 }
 
 static const struct source_place *find_place(struct elf_image *image, uint64_t vaddr)
@@ -100,12 +112,12 @@ bool function__source(const struct function *function, struct source_place *plac
 	const struct source_place *source = __atomic_load_n(&entry->source, __ATOMIC_ACQUIRE);
 
 	if (!source) {
-		pthread_mutex_lock(&image->lock);
+		pthread_mutex_lock(&image->source_lock);
 		if (!entry->source)
 			__atomic_store_n(&entry->source, find_place(image, function->vaddr),
 					 __ATOMIC_RELEASE);
 		source = entry->source;
-		pthread_mutex_unlock(&image->lock);
+		pthread_mutex_unlock(&image->source_lock);
 	}
 	*place = *source;
 	return source->file != NULL;
