@@ -122,6 +122,7 @@ bench-trigger: all $(BENCH) programs
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs
 	$(Q)O=$(O) tests/bench/recordings $(INSTRUCTIONS)
+	$(Q)O=$(O) tests/bench/recordings -timing tsc $(INSTRUCTIONS) cpython
 # Packets to branches, against libipt's block decoder.
 bench-decode: all $(BENCH) bench-recordings
 	$(Q)$(O)/tests/bench/bench_decode $(O)/bench/*-$(INSTRUCTIONS)-*.mtbpf
