@@ -19,6 +19,8 @@ typedef unsigned long long __mt_u64;
 #define MT_HIST_BUCKETS 48
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
+/* As many entries are remembered, the latest; a power of two. */
+#define MT_ENTRY_LOG 65536
 
 enum mt_hit_reason {
 	MT_HIT_EVERY = 0,    /* no threshold: each hit triggers */
@@ -43,6 +45,15 @@ struct mt_hit {
 	__mt_u64 stack[MT_STACK_DEPTH]; /* return addresses by frame pointer; [0] is ip */
 };
 _Static_assert(sizeof(struct mt_hit) == 72 + 8 * MT_STACK_DEPTH, "mt_hit");
+
+/* One hit of the probe, whether it triggered or not. */
+struct mt_entry {
+	__mt_u64 start_ns; /* CLOCK_MONOTONIC */
+	__mt_u64 end_ns;   /* the call's return, where that is probed too; 0: not known */
+	__mt_u32 tid;	   /* in the initial pid namespace */
+	__mt_u32 tgid;
+};
+_Static_assert(sizeof(struct mt_entry) == 24, "mt_entry");
 
 /* Counters of one CPU; user space adds them up. */
 struct mt_stats {

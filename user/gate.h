@@ -3,12 +3,14 @@
 #ifndef MTBPF_GATE_H
 #define MTBPF_GATE_H
 
+#include "capture/recording.h"
 #include "capture/uprobe_event.h"
 #include "probe.h"
 #include "trigger/trigger.h"
 
 struct gate {
 	struct trigger *trigger;
+	bool sampling;	/* for a source that samples */
 	bool by_return; /* the return probe decides, and the entry only starts the clock */
 	struct uprobe_spec entry, ret;
 	int own_entry, own_return; /* events that are ours; -1: none, or the source's */
@@ -26,6 +28,11 @@ const struct uprobe_spec *gate__deciding(const struct gate *gate);
  * -1: it is opened here. 0, or -errno after a line and a hint.
  */
 int gate__attach(struct gate *gate, int source_event);
+
+/* What lets a source's samples pass until the trigger: a BPF program, or -1 where it needs none. */
+int gate__of_samples(const struct gate *gate);
+/* Adds the latest hits to rec, but those that it has from an earlier snapshot. 0 or -errno. */
+int gate__take_entries(const struct gate *gate, struct recording *rec);
 
 /* Removes the probes that are ours; the trigger stays loaded, and may be attached again. */
 void gate__detach(struct gate *gate);

@@ -16,6 +16,7 @@
 #include "hit_status.h"
 #include "interrupts.h"
 #include "probe.h"
+#include "source_choice.h"
 #include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -40,17 +41,6 @@ struct session {
 	uint64_t last_status_ns;
 };
 
-const struct source_ops *session__source(const struct capture_options *options)
-{
-	const struct source_ops *ops = options->source == SOURCE_SOFT ? &source_soft : &source_pt;
-	int err = ops->probe();
-
-	if (!err)
-		return ops;
-	errno = -err;
-	return NULL;
-}
-
 static int watch_fd(struct session *s, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -67,6 +57,7 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
+		.sampling = s->ops == &source_sample,
 	};
 	int err = gate__open(&s->gate, &config, &s->probe);
 
@@ -189,6 +180,8 @@ static int open_source(struct session *s)
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
+		.sample_rate = (unsigned int)o->sample_rate,
+		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
@@ -257,6 +250,8 @@ static int read_snapshot(struct session *s)
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
+	if (!err)
+		err = gate__take_entries(&s->gate, s->rec);
 	s->ops->close(s->source);
 	s->source = NULL;
 	recording__settle_build_ids(s->rec);
@@ -374,7 +369,7 @@ int session__capture(const struct capture_options *options, const struct session
 	struct process process = {0};
 	int err;
 
-	s.ops = session__source(options);
+	s.ops = source_choice__make(options);
 	if (!s.ops)
 		return -errno;
 	err = open_target(&s, &process);

@@ -16,6 +16,7 @@
 struct perf_reader_event {
 	uint32_t type;
 	uint64_t config, sample_type;
+	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
 	uint64_t id;
 };
 
@@ -111,6 +112,17 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 			       struct cursor *c);
 /* Orders what came in the order of buffers. 0 or -ENOMEM. */
 int perf_reader__finish_switches(struct perf_reader *r);
+
+/* What a sample is of, by the id that it begins with. */
+const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id);
+/* A stack, of an event that has call chains; others are nothing. 0 or -errno, with r->why. */
+int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *header,
+		       struct cursor *c);
+/* An entry of ours, behind what every sample begins with. 0 or -errno, with r->why. */
+int perf_reader__entry(struct perf_reader *r, struct cursor *c);
+/* What the scheduler did with a thread. 0 or -ENOMEM. */
+int perf_reader__sched(struct perf_reader *r, const struct perf_event_header *header,
+		       const struct sample_id *id);
 
 /* Those of Intel PT. 0 or -errno, with r->why. */
 int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c);

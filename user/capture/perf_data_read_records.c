@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Whose record is it? By the id at its end, or at the start of a sample. */
-static const struct perf_reader_event *find_event(const struct perf_reader *r, uint64_t id)
+const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
 {
 	for (size_t i = 0; i < r->events.n; i++)
 		if (r->events.v[i].id == id)
@@ -27,7 +27,7 @@ static struct sample_id read_sample_id(const struct perf_reader *r, const uint8_
 	if (len < 8)
 		return id;
 	memcpy(&value, end - 8, 8);
-	event = find_event(r, value);
+	event = perf_reader__find_event(r, value);
 	time_at = 8 * (size_t)__builtin_popcountll(event->sample_type & behind_time);
 	if (event->sample_type & PERF_SAMPLE_TIME)
 		time_at += 8;
@@ -123,17 +123,13 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 }
 
 /* Our own samples carry struct mt_hit as raw data, but for its stack: that is the call chain. */
-static int read_sample(struct perf_reader *r, struct cursor *c)
+static int read_hit(struct perf_reader *r, struct cursor *c)
 {
-	const struct perf_reader_event *event = find_event(r, take_u64(c));
 	const size_t fixed = offsetof(struct mt_hit, stack);
 	struct mt_hit hit = {0};
 	const uint8_t *chain;
 	uint64_t depth;
 
-	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
-	    !(event->sample_type & PERF_SAMPLE_RAW))
-		return 0;
 	c->at += c->end - c->at >= 32 ? 32 : 0; /* IP, TID, TIME, CPU: mt_hit has them */
 	depth = take_u64(c);
 	if (c->failed || !depth || depth > 1 + MT_STACK_DEPTH ||
@@ -149,6 +145,20 @@ static int read_sample(struct perf_reader *r, struct cursor *c)
 	/* Behind PERF_CONTEXT_USER. */
 	memcpy(hit.stack, chain + 8, 8 * hit.stack_depth);
 	return recording__add_hit(r->rec, &hit);
+}
+
+static int read_sample(struct perf_reader *r, const struct perf_event_header *header,
+		       struct cursor *c)
+{
+	struct cursor start = *c;
+	const struct perf_reader_event *event = perf_reader__find_event(r, take_u64(c));
+
+	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT)
+		return perf_reader__stack(r, header, &start);
+	if (!(event->sample_type & PERF_SAMPLE_RAW))
+		return 0;
+	return event->sample_type & PERF_SAMPLE_CALLCHAIN ? read_hit(r, c)
+							  : perf_reader__entry(r, c);
 }
 
 /* A thread or process begins: PID, PPID, TID, PTID, TIME. */
@@ -236,6 +246,9 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 	case PERF_RECORD_FORK:
 		return read_fork(r, c, &id);
 	case PERF_RECORD_SWITCH:
+		if (!r->have_info)
+			return perf_reader__sched(r, header, &id);
+		/* fallthrough */
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return read_switch(r, header->misc & PERF_RECORD_MISC_SWITCH_OUT, &id);
 	case PERF_RECORD_ITRACE_START:
@@ -244,7 +257,7 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 	case PERF_RECORD_LOST:
 		return read_loss(r, c, header->type == PERF_RECORD_AUX, &id);
 	case PERF_RECORD_SAMPLE:
-		return read_sample(r, c);
+		return read_sample(r, header, c);
 	}
 	return 0;
 }

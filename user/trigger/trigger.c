@@ -61,6 +61,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->measure_duration = measures_duration(config);
 	skel->rodata->probe_at_entry = config->probe_at_entry;
+	skel->rodata->log_entries = config->sampling;
 }
 
 /*
@@ -87,6 +88,14 @@ static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
 	return lru ? size_lru_latches(skel->maps.lru_latches) : 0;
+}
+
+/* What only a source that samples needs is not loaded for others. */
+static int select_sampling(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	int err = bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
+
+	return err ? err : bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
 }
 
 /* The map holds the cgroup, not the descriptor. */
@@ -117,6 +126,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		return -errno;
 	set_config(skel, config);
 	err = select_latch(skel, latch);
+	if (!err)
+		err = select_sampling(skel, config);
 	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
@@ -285,6 +296,7 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 int trigger__arm(struct trigger *trigger)
 {
 	/* The program's data is mapped: no system call between the decision and its effect. */
+	trigger->skel->bss->frozen = 0;
 	trigger->skel->bss->armed_since_ns = clock__now_ns();
 	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
 	return 0;
@@ -338,6 +350,11 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 	for (int cpu = 0; cpu < cpus; cpu++)
 		add_stats(stats, &of_cpu[cpu]);
 	return 0;
+}
+
+struct trigger_bpf *trigger__skel(const struct trigger *trigger)
+{
+	return trigger->skel;
 }
 
 const char *trigger__latch_name(const struct trigger *trigger)

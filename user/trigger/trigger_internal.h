@@ -5,6 +5,8 @@
 
 #include "trigger/trigger.h"
 
+struct trigger_bpf;
+
 enum trigger_latch {
 	TRIGGER_LATCH_AUTO, /* task storage, or else LRU hash: what trigger__new() does */
 	TRIGGER_LATCH_TASK_STORAGE,
@@ -14,5 +16,7 @@ enum trigger_latch {
 /* trigger__new(), but with this latch or none. */
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 					enum trigger_latch latch);
+
+struct trigger_bpf *trigger__skel(const struct trigger *trigger);
 
 #endif
