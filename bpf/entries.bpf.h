@@ -7,7 +7,8 @@
 
 const volatile bool log_entries;
 
-/* User space maps it. By the hit's number, so that no two threads write the same place at a time. */
+/* User space maps it. By the hit's number, so that no two threads write the same place at a time.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

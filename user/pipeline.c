@@ -122,6 +122,28 @@ static int make_trees(struct decoded *decoded, const struct recording *rec)
 	return err;
 }
 
+static int take_tree(void *ctx, struct call_tree *tree)
+{
+	struct decoded *decoded = ctx;
+	struct call_tree *out = VEC_PUSH(&decoded->trees);
+
+	if (!out) {
+		call_tree__fini(tree);
+		return -ENOMEM;
+	}
+	*out = *tree;
+	return 0;
+}
+
+static int make_sampled_trees(struct decoded *decoded, const struct recording *rec)
+{
+	int err = sampled__trees(rec, decoded->images, take_tree, decoded, &decoded->sampled);
+
+	decoded->totals.first_ns = decoded->sampled.first_ns;
+	decoded->totals.last_ns = decoded->sampled.last_ns;
+	return err;
+}
+
 /* The code as it was at the end, for addresses that come with the hits. */
 static int name_hits(struct decoded *decoded, pid_t pid)
 {
@@ -172,7 +194,8 @@ int decoded__make(struct decoded *decoded, const struct recording *rec)
 	if (!decoded->images)
 		err = -ENOMEM;
 	if (!err)
-		err = make_trees(decoded, rec);
+		err = recording__is_sampled(rec) ? make_sampled_trees(decoded, rec)
+						 : make_trees(decoded, rec);
 	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -ENOMEM) {

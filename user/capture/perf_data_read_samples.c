@@ -4,9 +4,9 @@
 
 /* What may stand before the call chain, eight bytes each, in this order. */
 static const uint64_t words_before[] = {
-	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,	 PERF_SAMPLE_TIME,
-	PERF_SAMPLE_ADDR,	PERF_SAMPLE_ID,	  PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
-	PERF_SAMPLE_PERIOD,
+	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
+	PERF_SAMPLE_TIME,	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+	PERF_SAMPLE_STREAM_ID,	PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
 };
 
 #define IPS_MAX 1024
@@ -33,8 +33,8 @@ int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *he
 	uint64_t word[sizeof(words_before) / sizeof(words_before[0])] = {0}, id;
 	const struct perf_reader_event *event;
 	struct rec_sample sample = {
-		.in_kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-			     PERF_RECORD_MISC_KERNEL,
+		.in_kernel =
+			(header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
 	};
 	struct cursor peek = *c;
 

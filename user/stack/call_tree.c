@@ -27,6 +27,10 @@ const char *call__name(const struct call *call)
 		return "[untraced]";
 	case CALL_GAP:
 		return gap_name(call->reason);
+	case CALL_OFF_CPU:
+		return call->reason == OFF_PREEMPTED ? "[preempted]" : "[blocked]";
+	case CALL_IN_KERNEL:
+		return "[kernel]";
 	default:
 		break;
 	}

@@ -19,6 +19,8 @@ enum call_kind {
 	CALL_SYSCALL,  /* time in a syscall; function is NULL */
 	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
+	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
+	CALL_IN_KERNEL, /* it ran kernel code, which is not known further; function is NULL */
 };
 
 enum call_flags {
@@ -28,6 +30,13 @@ enum call_flags {
 	CALL_CUT_SHORT = 1 << 3,      /* left without a return: enum left_by in `left_by` */
 	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
 	CALL_INFERRED = 1 << 5, /* it ran on across a gap, or only a stack shows that it ran */
+	CALL_SAMPLED = 1 << 6,	/* seen in samples: an edge not said to be inferred is exact */
+};
+
+/* Why a thread was on no CPU. */
+enum off_reason {
+	OFF_BLOCKED,   /* it waited for something */
+	OFF_PREEMPTED, /* it could have run: somebody else did */
 };
 
 /* What ended a call that did not return. */
@@ -51,7 +60,7 @@ struct call {
 	uint64_t left_by : 4;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
-	uint64_t reason : 8;	  /* enum gap_reason */
+	uint64_t reason : 8;	  /* enum gap_reason, or enum off_reason */
 	uint32_t parent;	  /* index, or CALL_NO_PARENT */
 	uint32_t depth;		  /* 0 for a root */
 };
@@ -89,7 +98,7 @@ struct hit_mark {
 	const struct function *function; /* NULL where unknown */
 };
 
-/* "main", "[syscall]", "[untraced]", "[gap: overflow]". */
+/* "main", "[syscall]", "[untraced]", "[gap: overflow]", "[blocked]", "[preempted]". */
 const char *call__name(const struct call *call);
 /* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
 const char *left_by__name(enum left_by left_by);

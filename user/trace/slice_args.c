@@ -47,6 +47,7 @@ static void add_flags(struct slice_args *args, uint8_t flags)
 		{CALL_BY_JUMP, "by_jump"},
 		{CALL_CUT_SHORT, "cut_short"},
 		{CALL_INFERRED, "inferred"},
+		{CALL_SAMPLED, "sampled"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -69,7 +70,7 @@ static bool has_address(const struct call *call)
 
 static bool has_insns(const struct call *call)
 {
-	return call->function || call->self_insns;
+	return (call->function && !(call->flags & CALL_SAMPLED)) || call->self_insns;
 }
 
 void slice_args__of_call(struct slice_args *args, const struct call *call)
@@ -153,7 +154,10 @@ const char *slice__category(const struct call *call)
 		return "signal";
 	case CALL_SYSCALL:
 	case CALL_UNTRACED:
+	case CALL_IN_KERNEL:
 		return "kernel";
+	case CALL_OFF_CPU:
+		return "off-cpu";
 	case CALL_GAP:
 		return "gap";
 	default:

@@ -33,7 +33,7 @@ void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_N
 /* A hit's: its delay or duration, sequence number, thread and address. */
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit);
 
-/* "user", "library", "kernel", "gap", "signal". */
+/* "user", "library", "kernel", "gap", "signal", "off-cpu". */
 const char *slice__category(const struct call *call);
 
 #endif

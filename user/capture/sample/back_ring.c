@@ -23,8 +23,7 @@ int back_ring__map(struct back_ring *ring, int event, size_t size)
 void back_ring__unmap(struct back_ring *ring)
 {
 	if (ring->page)
-		munmap(ring->page,
-		       (size_t)(ring->data - (const uint8_t *)ring->page) + ring->size);
+		munmap(ring->page, (size_t)(ring->data - (const uint8_t *)ring->page) + ring->size);
 	*ring = (struct back_ring){0};
 }
 
@@ -34,8 +33,8 @@ struct back_cursor back_ring__begin(const struct back_ring *ring)
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t written = -head;
 
-	return (struct back_cursor){
-		.at = head, .end = head + (written < ring->size ? written : ring->size)};
+	return (struct back_cursor){.at = head,
+				    .end = head + (written < ring->size ? written : ring->size)};
 }
 
 static void copy_out(const struct back_ring *ring, uint64_t at, void *out, size_t n)

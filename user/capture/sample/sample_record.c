@@ -54,8 +54,8 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 		.tid = (pid_t)r->tid,
 		.cpu = (int)r->cpu,
 		.at_switch = r->identifier == ids->switches,
-		.in_kernel = (r->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-			     PERF_RECORD_MISC_KERNEL,
+		.in_kernel =
+			(r->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
 	};
 	uint64_t chain[IPS_MAX];
 
@@ -76,7 +76,7 @@ static int add_switch(const struct sample_record_ids *ids, struct recording *rec
 		.pid = (pid_t)r->pid,
 		.tid = (pid_t)r->tid,
 		.cpu = (int)r->cpu,
-		.what = !(misc & PERF_RECORD_MISC_SWITCH_OUT)		? REC_SCHED_IN
+		.what = !(misc & PERF_RECORD_MISC_SWITCH_OUT)	     ? REC_SCHED_IN
 			: misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? REC_SCHED_PREEMPTED
 								     : REC_SCHED_BLOCKED,
 	};

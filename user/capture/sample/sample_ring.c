@@ -57,8 +57,7 @@ static int open_sampling(struct sample_ring *r, int *event, struct perf_event_at
 
 static int open_clock(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	struct perf_event_attr attr =
-		sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns);
+	struct perf_event_attr attr = sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns);
 	int err;
 
 	attr.context_switch = 1;

@@ -44,8 +44,7 @@ static void explain(int err)
 /* On ourselves: what it needs of the machine is the same for any process. */
 static int sample__probe(void)
 {
-	struct sample_ring_config config = {
-		.period_ns = 1000000000, .size = RING_MIN, .gate = -1};
+	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_MIN, .gate = -1};
 	struct sample_ring ring;
 	int err = sample_ring__open(&ring, getpid(), &config);
 
@@ -285,8 +284,7 @@ static int sample__freeze(struct source *s)
 
 static const char *sample__freeze_name(const struct source *s)
 {
-	return s->config.sample_gate >= 0 ? "in the kernel, by a BPF program"
-					  : "from user space";
+	return s->config.sample_gate >= 0 ? "in the kernel, by a BPF program" : "from user space";
 }
 
 static void sample__close(struct source *s)

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "sampled/slices.h"
+
+#include <stddef.h>
+
+void slices__fini(struct slices *s)
+{
+	VEC_FINI(&s->open);
+	VEC_FINI(&s->entered);
+}
+
+/*
+ * Between two stacks that differ, the change is taken to lie in the middle: so a frame that n
+ * samples show is n periods long. Where they lie far apart, each is good for half a period only.
+ */
+static uint64_t edge_behind(const struct slices *s, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t between = to_ns - from_ns;
+
+	if (s->period_ns && between > 2 * s->period_ns)
+		return from_ns + s->period_ns / 2;
+	return from_ns + between / 2;
+}
+
+static uint64_t edge_before(const struct slices *s, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t between = to_ns - from_ns;
+
+	if (!from_ns)
+		return to_ns;
+	if (s->period_ns && between > 2 * s->period_ns)
+		return to_ns - s->period_ns / 2;
+	return from_ns + between / 2;
+}
+
+static struct open_slice *push(struct slices *s, const struct seen *seen, uint64_t time_ns,
+			       uint8_t flags)
+{
+	size_t depth = s->open.n;
+	struct call *call = s->failed ? NULL : VEC_PUSH(&s->tree->calls);
+	struct open_slice *open = call ? VEC_PUSH(&s->open) : NULL;
+
+	if (!open) {
+		s->failed = true;
+		return NULL;
+	}
+	*call = (struct call){.start_ns = time_ns,
+			      .end_ns = time_ns,
+			      .entry_ip = seen->ip,
+			      .function = seen->function,
+			      .kind = seen->kind,
+			      .flags = flags | CALL_SAMPLED,
+			      .parent = depth ? s->open.v[depth - 1].call : CALL_NO_PARENT,
+			      .depth = (uint32_t)depth};
+	*open = (struct open_slice){.call = (uint32_t)(s->tree->calls.n - 1), .seen = *seen};
+	return open;
+}
+
+static void pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
+{
+	while (s->open.n > n) {
+		struct call *call = &s->tree->calls.v[s->open.v[--s->open.n].call];
+
+		call->end_ns = time_ns;
+		call->flags |= flags;
+	}
+	if (time_ns > s->last_ns)
+		s->last_ns = time_ns;
+}
+
+/* Calls whose return was seen, up to now. */
+static void leave_returned(struct slices *s, uint64_t time_ns)
+{
+	for (size_t i = 0; i < s->open.n && !s->off; i++) {
+		uint64_t exit_ns = s->open.v[i].exit_ns;
+
+		if (!exit_ns || exit_ns > time_ns || exit_ns < s->last_ns)
+			continue;
+		pop_to(s, i + 1, edge_behind(s, s->last_ns, exit_ns), CALL_INFERRED_END);
+		pop_to(s, i, exit_ns, 0);
+	}
+}
+
+/* The same function, called from the same place: as far as two stacks show, the same call. */
+static bool is_same(const struct seen *a, const struct seen *b)
+{
+	return a->kind == b->kind && a->function == b->function && a->return_ip == b->return_ip &&
+	       (a->function || a->kind != CALL_FUNCTION || a->ip == b->ip);
+}
+
+static size_t common(const struct slices *s, const struct seen *stack, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && i < s->open.n && is_same(&s->open.v[i].seen, &stack[i]))
+		i++;
+	return i;
+}
+
+/* The innermost activation of the probed function; n where there is none. */
+static size_t find_probed(const struct slices *s, const struct seen *stack, size_t n)
+{
+	for (size_t i = n; s->probed && i-- > 0;)
+		if (stack[i].function == s->probed)
+			return i;
+	return n;
+}
+
+/* An activation too short for any sample: nothing is known of it but what the probe saw. */
+static void add_unseen(struct slices *s, const struct entered *e)
+{
+	struct seen seen = {.function = s->probed, .kind = CALL_FUNCTION};
+	bool ended = e->end_ns != 0;
+
+	if (push(s, &seen, e->start_ns, 0))
+		pop_to(s, s->open.n - 1, ended ? e->end_ns : e->start_ns,
+		       ended ? 0 : CALL_INFERRED_END);
+}
+
+/*
+ * The probed function was entered since the last stack, the last time for the activation that
+ * stands at `probed` in this one, or at n: for none of it.
+ */
+static void see_entered(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n,
+			size_t probed)
+{
+	size_t same = common(s, stack, n), unseen = s->entered.n - (probed < n);
+	const struct entered *last = &s->entered.v[s->entered.n - 1];
+	struct open_slice *open;
+
+	/* Another activation, even if it looks the same. */
+	if (same > probed)
+		same = probed;
+	pop_to(s, same, edge_behind(s, s->last_ns, s->entered.v[0].start_ns), CALL_INFERRED_END);
+	for (size_t i = 0; i < unseen; i++)
+		add_unseen(s, &s->entered.v[i]);
+	for (size_t i = same; i < probed && probed < n; i++)
+		push(s, &stack[i], edge_before(s, s->last_ns, last->start_ns), CALL_INFERRED_START);
+	if (probed < n) {
+		open = push(s, &stack[probed], last->start_ns, 0);
+		if (open)
+			open->exit_ns = last->end_ns;
+		s->last_ns = last->start_ns;
+		same = probed + 1;
+	}
+	for (size_t i = same; i < n; i++)
+		push(s, &stack[i], edge_before(s, s->last_ns, time_ns), CALL_INFERRED_START);
+	s->entered.n = 0;
+}
+
+static void see_plain(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
+{
+	uint64_t start_ns = edge_before(s, s->last_ns, time_ns);
+	size_t same = common(s, stack, n);
+
+	pop_to(s, same, edge_behind(s, s->last_ns, time_ns), CALL_INFERRED_END);
+	for (size_t i = same; i < n; i++)
+		push(s, &stack[i], start_ns, CALL_INFERRED_START);
+}
+
+static void see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
+{
+	size_t probed = find_probed(s, stack, n);
+
+	if (!s->entered.n) {
+		see_plain(s, time_ns, stack, n);
+	} else {
+		uint64_t end_ns = s->entered.v[s->entered.n - 1].end_ns;
+
+		/* What has returned is not what this stack shows. */
+		see_entered(s, time_ns, stack, n, end_ns && end_ns <= time_ns ? n : probed);
+	}
+	s->last_ns = time_ns;
+}
+
+void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
+{
+	if (s->off)
+		slices__on(s, time_ns);
+	leave_returned(s, time_ns);
+	see(s, time_ns, stack, n);
+}
+
+/* No stack shows what was entered last: only what had called it is known to run on. */
+static void flush_entered(struct slices *s, uint64_t time_ns)
+{
+	VEC(struct seen) stack = {0};
+
+	for (size_t i = 0; s->entered.n && i < s->open.n; i++) {
+		struct seen *out;
+
+		if (s->open.v[i].seen.function == s->probed)
+			break;
+		out = VEC_PUSH(&stack);
+		if (!out) {
+			s->failed = true;
+			break;
+		}
+		*out = s->open.v[i].seen;
+	}
+	if (s->entered.n && !s->failed)
+		see_entered(s, time_ns, stack.v, stack.n, stack.n);
+	VEC_FINI(&stack);
+}
+
+void slices__enter(struct slices *s, const struct entered *entered)
+{
+	struct entered *out;
+
+	if (s->off)
+		slices__on(s, entered->start_ns);
+	leave_returned(s, entered->start_ns);
+	out = VEC_PUSH(&s->entered);
+	if (out)
+		*out = *entered;
+	else
+		s->failed = true;
+}
+
+void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
+{
+	struct seen seen = {.kind = CALL_OFF_CPU};
+	struct open_slice *open;
+
+	if (s->off)
+		slices__on(s, time_ns);
+	leave_returned(s, time_ns);
+	flush_entered(s, time_ns);
+	open = push(s, &seen, time_ns, 0);
+	if (!open)
+		return;
+	s->tree->calls.v[open->call].reason = reason;
+	s->last_ns = time_ns;
+	s->off = true;
+}
+
+void slices__on(struct slices *s, uint64_t time_ns)
+{
+	if (s->off)
+		pop_to(s, s->open.n - 1, time_ns, 0);
+	s->off = false;
+	s->last_ns = time_ns;
+}
+
+void slices__end(struct slices *s, uint64_t time_ns)
+{
+	leave_returned(s, time_ns);
+	if (!s->off)
+		flush_entered(s, time_ns);
+	pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
+	s->entered.n = 0;
+	s->off = false;
+	s->last_ns = 0;
+}
+
+void slices__gap(struct slices *s, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
+{
+	struct seen seen = {.kind = CALL_GAP};
+	struct open_slice *open = push(s, &seen, start_ns, 0);
+
+	if (!open)
+		return;
+	s->tree->calls.v[open->call].reason = reason;
+	pop_to(s, 0, end_ns, 0);
+	s->last_ns = 0;
+}
