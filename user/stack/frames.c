@@ -245,31 +245,6 @@ void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_
 	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
 }
 
-void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
-{
-	struct leap *added = VEC_PUSH(&frames->leaps);
-
-	if (!added) {
-		frames->failed = true;
-		return;
-	}
-	*added = *leap;
-	added->to = frame__id(to);
-	to->leap = (uint32_t)frames->leaps.n;
-}
-
-struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame)
-{
-	return frame->leap ? &frames->leaps.v[frame->leap - 1] : NULL;
-}
-
-void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to, uint64_t time_ns)
-{
-	leap->to = frame__id(to);
-	leap->end_ns = time_ns;
-	to->leap = (uint32_t)(leap - frames->leaps.v) + 1;
-}
-
 /* Aside, as the part's outermost frame. */
 static struct root *add_root(struct frames *frames, struct part *part)
 {

@@ -41,9 +41,6 @@ struct part {
 	/* Of a segment. */
 	uint64_t end_ns;
 	enum seam seam; /* between the one before and it */
-	/* Where frames__finish() has put them. */
-	uint32_t first_index; /* its first call */
-	int64_t shift;	      /* and how much further those behind that are than they were */
 };
 
 /* Found after everything that it called. */
@@ -124,8 +121,10 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 		    enum left_by left_by);
 /* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
-/* The same: without a return. */
+/* The same: without a return, and the segment goes on. */
 void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
+
+/* frames_leaps.c */
 
 /* Which call a leap begins with, or ends in, before frames__finish(). */
 static inline uint32_t frame__id(const struct frame *frame)

@@ -5,23 +5,25 @@
  * run on from one segment in the next become one call.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "stack/frames_internal.h"
+#include "util/cleanup.h"
 
 struct pass {
 	const struct frames *frames;
 	const struct stitcher *stitcher;
 	const struct call *from; /* moves down within one array, or stays */
 	struct call *to;
-	size_t in, out;	   /* next call to move; where to */
-	uint32_t part;	   /* that `in` lies in */
-	uint32_t deeper;   /* than it was known to lie when it began */
-	uint32_t outside;  /* depth of what lies before the next segment */
-	uint32_t n_joined; /* calls to come that have been there before */
-	size_t segment;	   /* the next one */
-	VEC(int64_t) runs; /* depth of each run's first segment */
+	size_t in, out;		     /* next call to move; where to */
+	uint32_t part;		     /* that `in` lies in */
+	uint32_t deeper;	     /* than it was known to lie when it began */
+	uint32_t outside;	     /* depth of what lies before the next segment */
+	uint32_t n_joined;	     /* calls to come that have been there before */
+	uint32_t last;		     /* index of the call that was taken last */
+	const struct wanted *wanted; /* the next one */
+	size_t segment;		     /* the next one */
+	VEC(int64_t) runs;	     /* depth of each run's first segment */
 	VEC(uint32_t) path;
 };
 
@@ -59,8 +61,10 @@ static int take(struct pass *p, const struct call *from)
 	if (p->n_joined) {
 		p->n_joined--;
 		join(p, &call);
+		p->last = p->path.v[call.depth];
 		return 0;
 	}
+	p->last = (uint32_t)p->out;
 	p->to[p->out] = call;
 	return put(p, &p->to[p->out]);
 }
@@ -69,8 +73,11 @@ static int move_to(struct pass *p, size_t end)
 {
 	int err = 0;
 
-	for (; p->in < end && !err; p->in++)
+	for (; p->in < end && !err; p->in++) {
 		err = take(p, &p->from[p->in]);
+		for (; p->wanted->place == p->in; p->wanted++)
+			*p->wanted->index = p->last;
+	}
 	return err;
 }
 
@@ -162,16 +169,10 @@ static int enter_segment(struct pass *p, const struct part *part)
 	return 0;
 }
 
-/* Where the next call will be, or is already. */
-static uint32_t index_of_next(const struct pass *p, uint32_t depth)
-{
-	return p->n_joined ? p->path.v[depth] : (uint32_t)p->out;
-}
-
 /* The part's roots: each is the parent of the one found before it. */
 static int enter_part(struct pass *p, uint32_t index)
 {
-	struct part *part = &p->frames->parts.v[index];
+	const struct part *part = &p->frames->parts.v[index];
 	uint32_t id = part->last_root, depth = part->depth;
 	int err = part->outer == PART_NONE ? enter_segment(p, part) : 0;
 
@@ -181,12 +182,10 @@ static int enter_part(struct pass *p, uint32_t index)
 		struct call call = root->call;
 
 		call.depth = depth++;
-		root->index = index_of_next(p, call.depth + p->deeper);
 		err = take(p, &call);
+		root->index = p->last;
 	}
 	p->deeper += part->n_roots;
-	part->first_index = index_of_next(p, part->depth + p->deeper);
-	part->shift = (int64_t)p->out - (int64_t)p->in - (p->n_joined > 0);
 	return err;
 }
 
@@ -250,71 +249,18 @@ static int make_room(struct frames *frames, size_t callers, size_t *room)
 	return 0;
 }
 
-/* The last part that began before the call had its place, or PART_NONE. */
-static uint32_t part_before(const struct frames *frames, uint32_t place)
-{
-	size_t lo = 0, hi = frames->parts.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (frames->parts.v[mid].first <= place)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? (uint32_t)(lo - 1) : PART_NONE;
-}
-
-/* Where the tree has the call that frame__id() told. */
-static uint32_t index_of(const struct frames *frames, uint32_t id)
-{
-	uint32_t place = id & ~ROOT_BIT, index;
-	const struct part *part;
-
-	if (id & ROOT_BIT)
-		return frames->roots.v[place].index;
-	index = part_before(frames, place);
-	if (index == PART_NONE)
-		return place;
-	part = &frames->parts.v[index];
-	return place == part->first ? part->first_index : (uint32_t)(place + part->shift);
-}
-
-static int compare_leaps(const void *a, const void *b)
-{
-	const struct leap *x = a, *y = b;
-
-	return (x->from > y->from) - (x->from < y->from);
-}
-
-static void hand_over_leaps(struct frames *frames, struct call_tree *tree)
-{
-	for (size_t i = 0; i < frames->leaps.n; i++) {
-		struct leap *leap = &frames->leaps.v[i];
-
-		leap->from = index_of(frames, leap->from);
-		leap->to = index_of(frames, leap->to);
-	}
-	if (frames->leaps.n)
-		qsort(frames->leaps.v, frames->leaps.n, sizeof(*frames->leaps.v), compare_leaps);
-	tree->leaps.v = frames->leaps.v;
-	tree->leaps.n = frames->leaps.n;
-	tree->leaps.cap = frames->leaps.cap;
-	frames->leaps.v = NULL;
-	frames->leaps.n = frames->leaps.cap = 0;
-}
-
 int frames__finish(struct frames *frames, struct call_tree *tree)
 {
 	struct pass pass = {.frames = frames, .stitcher = &frames->stitcher, .part = PART_NONE};
+	_cleanup_free_ struct wanted *wanted = frames__list_wanted(frames);
 	size_t room;
 	int err;
 
 	frames__end_segment(frames);
 	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
-	if (err)
-		return err;
+	if (err || !wanted)
+		return -ENOMEM;
+	pass.wanted = wanted;
 	pass.to = frames->calls.v;
 	pass.from = frames->calls.v + room;
 	err = run(&pass, frames->calls.n - FRAMES_ROOM);
@@ -328,6 +274,6 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
-	hand_over_leaps(frames, tree);
+	frames__hand_over_leaps(frames, tree);
 	return 0;
 }

@@ -64,15 +64,20 @@ struct departure {
 	bool resumes;
 };
 
+static const struct unwinder *unwinder_of(const struct frame *frame)
+{
+	const struct function *function = frame ? frame->call.function : NULL;
+
+	return function && function->name ? unwinder__find(function->name) : NULL;
+}
+
 static struct departure find_departure(struct stack *s, const struct frame *stop)
 {
 	struct frame *frame = frames__top(s->frames);
 	struct departure found = {0};
 
 	for (; frame && frame != stop; frame = frames__parent(s->frames, frame)) {
-		const struct function *function = frame->call.function;
-		const struct unwinder *unwinder =
-			function && function->name ? unwinder__find(function->name) : NULL;
+		const struct unwinder *unwinder = unwinder_of(frame);
 
 		if (!unwinder)
 			continue;
@@ -127,6 +132,23 @@ static void land(struct stack *s, const struct branch *b, const struct function 
 		frames__add_leap(s->frames, &leap, taker);
 }
 
+/*
+ * Who leaves frames goes where a register or the stack says. A jump whose target is in the code is
+ * within a function of which no symbol tells that it lies in two places.
+ */
+static bool may_leave_frames(struct stack *s, const struct branch *b)
+{
+	const uint8_t bnd = 0xf2, jmp_rel32 = 0xe9, jmp_rel8 = 0xeb;
+	uint8_t code[2] = {0};
+
+	if (b->kind != BRANCH_JUMP)
+		return b->kind == BRANCH_RETURN;
+	code_map__read(s->map, b->from, code, sizeof(code));
+	if (code[0] == bnd)
+		code[0] = code[1];
+	return code[0] != jmp_rel32 && code[0] != jmp_rel8;
+}
+
 bool stack__catch(struct stack *s, const struct branch *b)
 {
 	struct code_place pad;
@@ -141,6 +163,8 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 {
 	struct frame *caller;
 
+	if (!may_leave_frames(s, b))
+		return false;
 	if (stack__longjmp(s, b) || stack__catch(s, b))
 		return true;
 	caller = stack__find_caller(s, function);
@@ -148,7 +172,8 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 		land(s, b, function, caller);
 		return true;
 	}
-	if (!find_departure(s, NULL).frame)
+	/* Thrown to where no table knows of it, and no frame is known. */
+	if (!unwinder_of(frames__top(s->frames)))
 		return false;
 	land(s, b, function, NULL);
 	return true;

@@ -99,6 +99,7 @@ void slice_args__of_call(struct slice_args *args, const struct call *call)
 		varies(args);
 	}
 	add_flags(args, call->flags);
+	add_string(args, "left_by", left_by__name(call->left_by));
 }
 
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
@@ -122,7 +123,7 @@ struct slice_kind slice__kind(const struct call *call)
 		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
 			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
 			(uint32_t)has_address(call) << 25 | (uint32_t) !!call->call_ip << 26 |
-			(uint32_t)has_insns(call) << 27,
+			(uint32_t)has_insns(call) << 27 | (uint32_t)call->left_by << 28,
 	};
 }
 
