@@ -5,7 +5,7 @@
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make install DESTDIR= prefix=
 #
-#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt|vm (demo)
+#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
 O       ?= build
 prefix  ?= /usr/local

@@ -5,12 +5,10 @@
 #include "util/log.h"
 
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
-/* kernel/events/core.c: perf_swevent_init_hrtimer() takes no period below 10 us. */
-#define HIGHEST_HZ 100000
 
 unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz)
 {
-	unsigned int hz = wanted_hz < HIGHEST_HZ ? wanted_hz : HIGHEST_HZ;
+	unsigned int hz = wanted_hz < SAMPLE_RATE_HIGHEST ? wanted_hz : SAMPLE_RATE_HIGHEST;
 
 	return max_hz > 0 && (unsigned long)max_hz < hz ? (unsigned int)max_hz : hz;
 }

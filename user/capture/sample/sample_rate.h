@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+/* kernel/events/core.c: perf_swevent_init_hrtimer() takes no period below 10 us. */
+#define SAMPLE_RATE_HIGHEST 100000
+
 /*
  * The period for a rate in Hz, or for the highest that the kernel allows
  * (kernel.perf_event_max_sample_rate, which it lowers by itself where samples take too long); says
