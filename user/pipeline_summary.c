@@ -120,4 +120,3 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
 			explain_no_report(decoded, rec));
 }
-

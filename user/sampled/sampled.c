@@ -25,9 +25,13 @@ struct thread {
 	VEC(struct seen) stack;
 };
 
-static bool is_trampoline(const struct function *function)
+/* A return probe puts its address in the place of the caller's: the first of the kernel's page. */
+static bool is_trampoline(struct thread *t, uint64_t ip)
 {
-	return function && !strcmp(function->module, "[uprobes]");
+	struct code_place place;
+
+	return !(ip % 4096) && code_map__find(t->map, ip, &place) &&
+	       !strcmp(place.function->module, "[uprobes]");
 }
 
 /* A return address may be the first of the next function: the call lies before it. */
@@ -62,7 +66,7 @@ static int take_stack(struct thread *t, const struct rec_sample *sample)
 	for (uint32_t i = sample->n_ips; i-- > 0 && !err;) {
 		struct seen seen = look_up(t, ips[i], i != 0);
 
-		if (is_trampoline(seen.function))
+		if (is_trampoline(t, ips[i]))
 			continue;
 		seen.return_ip = return_ip;
 		return_ip = ips[i];
@@ -173,8 +177,8 @@ static void name_tree(const struct thread *t, struct call_tree *tree)
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
 }
 
-static int make_tree(const struct recording *rec, struct images *images,
-		     const struct event *events, size_t n, struct call_tree *tree)
+static int make_tree(const struct recording *rec, struct images *images, const struct event *events,
+		     size_t n, struct call_tree *tree)
 {
 	struct thread t = {.rec = rec,
 			   .images = images,

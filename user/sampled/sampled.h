@@ -24,7 +24,8 @@ typedef int (*sampled_taker)(void *ctx, struct call_tree *tree);
 /*
  * The tree of each thread, by tid. All calls have CALL_SAMPLED. Exact are: where the probed
  * function was entered and returned, as far as the recording's entries tell, and when a thread was
- * off its CPU; every other edge is CALL_INFERRED_START or _END. 0; -ENOMEM; or what `take` returned.
+ * off its CPU; every other edge is CALL_INFERRED_START or _END. 0; -ENOMEM; or what `take`
+ * returned.
  */
 int sampled__trees(const struct recording *rec, struct images *images, sampled_taker take,
 		   void *ctx, struct sampled_totals *totals);
