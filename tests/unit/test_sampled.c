@@ -7,14 +7,14 @@
 #include "sampled/sampled.h"
 #include "stack/stack.h"
 
-#define PID  42
-#define TID  43
-#define LEN  0x100
-#define MAIN 0x10000ull
-#define ITER 0x20000ull
-#define FIND 0x30000ull
+#define PID    42
+#define TID    43
+#define LEN    0x100
+#define MAIN   0x10000ull
+#define ITER   0x20000ull
+#define FIND   0x30000ull
 #define PLUGIN 0x50000ull
-#define PAGE 0x40000ull /* the kernel's in the process: a return probe's trampoline */
+#define PAGE   0x40000ull /* the kernel's in the process: a return probe's trampoline */
 
 struct fixture {
 	struct recording rec;
