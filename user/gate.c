@@ -81,6 +81,22 @@ int gate__take_entries(const struct gate *gate, struct recording *rec)
 	return trigger__entries(gate->trigger, take_entry, &taker);
 }
 
+int gate__take_hit(struct gate *gate, struct recording *rec)
+{
+	struct mt_hit hit;
+	const uint8_t *stack;
+	size_t size;
+	int err, got = trigger__next(gate->trigger, &hit);
+
+	if (got != 1)
+		return got;
+	stack = trigger__stack(gate->trigger, &size);
+	err = recording__add_hit(rec, &hit);
+	if (!err && size)
+		err = recording__add_stack(rec, stack, size);
+	return err ? err : 1;
+}
+
 void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)

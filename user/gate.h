@@ -33,6 +33,8 @@ int gate__attach(struct gate *gate, int source_event);
 int gate__of_samples(const struct gate *gate);
 /* Adds the latest hits to rec, but those that it has from an earlier snapshot. 0 or -errno. */
 int gate__take_entries(const struct gate *gate, struct recording *rec);
+/* Adds the next hit to rec, with its stack: 1; 0 none waiting; or -errno. */
+int gate__take_hit(struct gate *gate, struct recording *rec);
 
 /* Removes the probes that are ours; the trigger stays loaded, and may be attached again. */
 void gate__detach(struct gate *gate);

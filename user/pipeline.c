@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "hit_stack.h"
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
@@ -53,17 +54,27 @@ struct tree_maker {
 	struct behind_hit behind; /* with the stack of the thread that is taken now */
 };
 
+static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
+		      struct images *images)
+{
+	struct unwound unwound;
+	int err = hit_stack__find(rec, hit, images, &unwound);
+
+	if (!err)
+		err = stack__anchor(stack, hit->time_ns, unwound.ips.v, unwound.ips.n);
+	unwound__fini(&unwound);
+	return err;
+}
+
 /* The stacks that were taken at its hits. */
-static int anchor(struct stack *stack, const struct recording *rec, pid_t tid)
+static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
+		  struct images *images)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rec->hits.n && !err; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
-
-		if ((pid_t)hit->tid == tid)
-			err = stack__anchor(stack, hit->time_ns, hit->stack, hit->stack_depth);
-	}
+	for (size_t i = 0; i < rec->hits.n && !err; i++)
+		if ((pid_t)rec->hits.v[i].tid == tid)
+			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
 	return err;
 }
 
@@ -78,7 +89,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
-	return m->behind.stack ? anchor(m->behind.stack, rec, tid) : -ENOMEM;
+	return m->behind.stack ? anchor(m->behind.stack, rec, tid, m->decoded->images) : -ENOMEM;
 }
 
 static int take_branch(void *ctx, const struct branch *b)
@@ -88,17 +99,31 @@ static int take_branch(void *ctx, const struct branch *b)
 	return pass_on(&m->behind, b);
 }
 
+/* Of the thread's own stack, and of its coroutines'. */
+static int add_trees(struct decoded *decoded, struct stack *stack)
+{
+	struct call_tree tree;
+	int err = stack__finish(stack, &tree), more = !err;
+
+	while (more > 0) {
+		struct call_tree *added = VEC_PUSH(&decoded->trees);
+
+		if (!added) {
+			call_tree__fini(&tree);
+			return -ENOMEM;
+		}
+		*added = tree;
+		more = stack__finish_next(stack, &tree);
+	}
+	return err ? err : more;
+}
+
 static int end_tree(void *ctx)
 {
 	struct tree_maker *m = ctx;
 	const struct behind_hit *behind = &m->behind;
-	struct call_tree *tree = VEC_PUSH(&m->decoded->trees);
-	int err;
+	int err = add_trees(m->decoded, behind->stack);
 
-	if (!tree)
-		return -ENOMEM;
-	*tree = (struct call_tree){0};
-	err = stack__finish(behind->stack, tree);
 	stack__free(behind->stack);
 	m->behind.stack = NULL;
 	if (behind->hit_ns) {

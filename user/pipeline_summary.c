@@ -90,17 +90,18 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 {
 	const struct decode_totals *t = &decoded->totals;
 	char span[UNITS_TEXT_SIZE];
-	size_t calls = 0;
+	size_t calls = 0, threads = 0;
 
-	for (size_t i = 0; i < decoded->trees.n; i++)
+	for (size_t i = 0; i < decoded->trees.n; i++) {
 		calls += decoded->trees.v[i].calls.n;
+		threads += !decoded->trees.v[i].strand;
+	}
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
 	fprintf(out, "the trace looks back %s: ",
 		units__format_duration(span, t->last_ns - t->first_ns));
 	print_amount(decoded, out);
-	fprintf(out, ", %zu slices, %zu thread%s\n", calls, decoded->trees.n,
-		decoded->trees.n == 1 ? "" : "s");
+	fprintf(out, ", %zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
 	print_lost(t, rec, out);
 	if (!decoded->hits.n)
 		return;

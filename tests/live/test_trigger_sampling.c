@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What the trigger does for a source that samples: its gate stops the rings, its log has the hits. */
+/* What the trigger does for a source that samples: its gate stops the rings, its log has the hits.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -61,8 +62,7 @@ static size_t count_beyond_probe(const struct recording *rec, uint64_t from_ns, 
 
 	for (size_t i = 0; i < rec->samples.n; i++) {
 		const struct rec_sample *s = &rec->samples.v[i];
-		bool at_probe =
-			s->n_ips && rec->sample_ips.v[s->first_ip] == (uintptr_t)hit_me;
+		bool at_probe = s->n_ips && rec->sample_ips.v[s->first_ip] == (uintptr_t)hit_me;
 
 		n += s->time_ns > from_ns && s->time_ns <= to_ns && !at_probe;
 	}
@@ -78,8 +78,8 @@ static void test_no_sample_after_the_trigger(void **state)
 	struct mt_hit hit, next;
 	uint64_t armed_ns;
 
-	attach_to(fixture,
-		  (struct trigger_config){.delay_thresh_ns = THRESH_NS, .sampling = true}, hit_me);
+	attach_to(fixture, (struct trigger_config){.delay_thresh_ns = THRESH_NS, .sampling = true},
+		  hit_me);
 	arm(fixture);
 	ring = open_ring(fixture);
 	run(fixture, HIT, MANY_HITS);
@@ -147,8 +147,8 @@ static void test_hits_are_logged(void **state)
 	struct log log = {0};
 	struct mt_hit hit;
 
-	attach_to(fixture,
-		  (struct trigger_config){.delay_thresh_ns = THRESH_NS, .sampling = true}, hit_me);
+	attach_to(fixture, (struct trigger_config){.delay_thresh_ns = THRESH_NS, .sampling = true},
+		  hit_me);
 	run(fixture, HIT, 3);
 	arm(fixture);
 	run(fixture, HIT, 2);

@@ -6,6 +6,7 @@
 #ifndef MTBPF_CAPTURE_PERF_DATA_H
 #define MTBPF_CAPTURE_PERF_DATA_H
 
+#include <asm/perf_regs.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -54,6 +55,19 @@ enum perf_intel_pt_info {
 	PT_INFO_MAX_NONTURBO,
 	PT_INFO_FILTER_STR_LEN,
 	PT_INFO_COUNT,
+};
+
+/* Registers of a hit's sample, in the order of their bits (asm/perf_regs.h). */
+#define PERF_HIT_REGS                                                                              \
+	(1ull << PERF_REG_X86_BX | 1ull << PERF_REG_X86_BP | 1ull << PERF_REG_X86_SP |             \
+	 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R12 | 1ull << PERF_REG_X86_R13 |           \
+	 1ull << PERF_REG_X86_R14 | 1ull << PERF_REG_X86_R15)
+
+/* What our own samples (PERF_COUNT_SW_BPF_OUTPUT) hold as raw data: attr.config1. */
+enum perf_own_data {
+	PERF_OWN_HIT,	/* struct mt_hit, but for its stack: that is the call chain */
+	PERF_OWN_ENTRY, /* struct mt_entry */
+	PERF_OWN_BY,	/* struct mt_sched */
 };
 
 struct perf_data_section {

@@ -15,7 +15,8 @@
 /* One event of the file: how its records are laid out. */
 struct perf_reader_event {
 	uint32_t type;
-	uint64_t config, sample_type;
+	uint64_t config, sample_type, regs_user;
+	uint64_t own;	    /* of BPF output: enum perf_own_data */
 	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
 	uint64_t id;
 };
@@ -110,6 +111,9 @@ struct sample_id {
 /* Those of the kernel. 0 or -errno, with r->why; of other types: nothing. */
 int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_header *header,
 			       struct cursor *c);
+/* A sample of this event: a hit, if it is one of our own. 0 or -errno, with r->why. */
+int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *event,
+			struct cursor *c);
 /* Orders what came in the order of buffers. 0 or -ENOMEM. */
 int perf_reader__finish_switches(struct perf_reader *r);
 
@@ -118,8 +122,8 @@ const struct perf_reader_event *perf_reader__find_event(const struct perf_reader
 /* A stack, of an event that has call chains; others are nothing. 0 or -errno, with r->why. */
 int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *header,
 		       struct cursor *c);
-/* An entry of ours, behind what every sample begins with. 0 or -errno, with r->why. */
-int perf_reader__entry(struct perf_reader *r, struct cursor *c);
+/* Raw data of ours but hits: enum perf_own_data. 0 or -errno, with r->why. */
+int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own);
 /* What the scheduler did with a thread. 0 or -ENOMEM. */
 int perf_reader__sched(struct perf_reader *r, const struct perf_event_header *header,
 		       const struct sample_id *id);

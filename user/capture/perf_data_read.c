@@ -49,6 +49,8 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 			*event = (struct perf_reader_event){.type = attr.type,
 							    .config = attr.config,
 							    .sample_type = attr.sample_type,
+							    .regs_user = attr.sample_regs_user,
+							    .own = attr.config1,
 							    .period_ns = period_of(&attr)};
 			if (at + 8 <= ids.size)
 				memcpy(&event->id, r->data + ids.offset + at, 8);

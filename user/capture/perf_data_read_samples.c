@@ -57,17 +57,31 @@ int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *he
 	return add_stack(r, c, &sample);
 }
 
-int perf_reader__entry(struct perf_reader *r, struct cursor *c)
+static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t size)
+{
+	c->at += c->end - c->at >= 32 ? 32 : 0; /* IP, TID, TIME, CPU: the data has them */
+	if (take_u32(c) < size)
+		return damaged(r, "a record of mtbpf's is of another version");
+	take(c, out, size);
+	return c->failed ? damaged(r, "a record of mtbpf's is damaged") : 0;
+}
+
+int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own)
 {
 	struct mt_entry entry;
+	struct mt_sched by;
+	int err = 0;
 
-	c->at += c->end - c->at >= 32 ? 32 : 0; /* IP, TID, TIME, CPU: mt_entry has them */
-	if (take_u32(c) < sizeof(entry))
-		return damaged(r, "an entry's record is of another version");
-	take(c, &entry, sizeof(entry));
-	if (c->failed)
-		return damaged(r, "an entry's record is damaged");
-	return recording__add_entry(r->rec, &entry);
+	if (own == PERF_OWN_ENTRY) {
+		err = take_raw(r, c, &entry, sizeof(entry));
+		return err ? err : recording__add_entry(r->rec, &entry);
+	}
+	if (own == PERF_OWN_BY) {
+		err = take_raw(r, c, &by, sizeof(by));
+		by.by_comm[sizeof(by.by_comm) - 1] = '\0';
+		return err ? err : recording__add_sched_by(r->rec, &by);
+	}
+	return 0;
 }
 
 int perf_reader__sched(struct perf_reader *r, const struct perf_event_header *header,

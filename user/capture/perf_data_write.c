@@ -6,9 +6,10 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6};
-static const char *const event_names[EVENT_COUNT] = {
-	"intel_pt//u", "dummy:u", "mtbpf:hit", "mtbpf:entry", "cpu-clock", "context-switches"};
+const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7};
+static const char *const event_names[EVENT_COUNT] = {"intel_pt//u",	"dummy:u",     "mtbpf:hit",
+						     "mtbpf:entry",	"mtbpf:sched", "cpu-clock",
+						     "context-switches"};
 
 static bool has_event(const struct perf_writer *w, enum event_index event)
 {
@@ -80,14 +81,14 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 		fill_sampling(w, event, attr);
 		break;
 	case EVENT_ENTRY:
+	case EVENT_BY:
 		attr->type = PERF_TYPE_SOFTWARE;
 		attr->config = PERF_COUNT_SW_BPF_OUTPUT;
+		attr->config1 = event == EVENT_ENTRY ? PERF_OWN_ENTRY : PERF_OWN_BY;
 		attr->sample_type |= PERF_SAMPLE_RAW;
 		break;
 	default:
-		attr->type = PERF_TYPE_SOFTWARE;
-		attr->config = PERF_COUNT_SW_BPF_OUTPUT;
-		attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
+		perf_writer__describe_hits(w, attr);
 		break;
 	}
 }

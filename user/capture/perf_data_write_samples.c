@@ -44,17 +44,31 @@ static void put_sched(struct perf_writer *w, const struct rec_sched *s)
 		w, &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
 }
 
+static void put_raw(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip,
+		    const void *data, size_t size)
+{
+	size_t raw = 4 + size, pad = padding(raw, 8);
+
+	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, HEAD_SIZE + raw + pad);
+	put_head(w, id, ip);
+	put_u32(w, (uint32_t)(size + pad));
+	put(w, data, size);
+	put_zeroes(w, pad);
+}
+
 static void put_entry(struct perf_writer *w, const struct mt_entry *entry)
 {
 	struct sample_id_fields id = {(pid_t)entry->tgid, (pid_t)entry->tid, entry->start_ns, 0,
 				      EVENT_ENTRY};
-	size_t raw = 4 + sizeof(*entry), pad = padding(raw, 8);
 
-	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, HEAD_SIZE + raw + pad);
-	put_head(w, &id, w->rec->probe_ip);
-	put_u32(w, (uint32_t)(sizeof(*entry) + pad));
-	put(w, entry, sizeof(*entry));
-	put_zeroes(w, pad);
+	put_raw(w, &id, w->rec->probe_ip, entry, sizeof(*entry));
+}
+
+static void put_by(struct perf_writer *w, const struct mt_sched *by)
+{
+	struct sample_id_fields id = {(pid_t)by->tgid, (pid_t)by->tid, by->time_ns, 0, EVENT_BY};
+
+	put_raw(w, &id, 0, by, sizeof(*by));
 }
 
 void perf_writer__put_samples(struct perf_writer *w)
@@ -67,4 +81,6 @@ void perf_writer__put_samples(struct perf_writer *w)
 		put_sched(w, &rec->scheds.v[i]);
 	for (size_t i = 0; i < rec->entries.n; i++)
 		put_entry(w, &rec->entries.v[i]);
+	for (size_t i = 0; i < rec->sched_bys.n; i++)
+		put_by(w, &rec->sched_bys.v[i]);
 }

@@ -19,6 +19,7 @@ enum event_index {
 	EVENT_SIDEBAND,
 	EVENT_HIT,
 	EVENT_ENTRY,	/* of a source that samples, as the next ones */
+	EVENT_BY,	/* who woke, and who replaced, a thread */
 	EVENT_CLOCK,	/* stacks by the clock; and switches, as records */
 	EVENT_SWITCHES, /* stacks at switches */
 	EVENT_COUNT,
@@ -87,6 +88,11 @@ size_t perf_writer__sample_id_size(const struct perf_writer *w);
 
 /* Samples, switches and entries of a source that samples. */
 void perf_writer__put_samples(struct perf_writer *w);
+/* A hit: a sample, which carries struct mt_hit and, where there is one, the copy of the stack. */
+void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit);
+/* What its event samples. */
+void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr);
+
 /* All records: the data section. */
 void perf_writer__put_records(struct perf_writer *w);
 

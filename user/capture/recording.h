@@ -19,7 +19,8 @@
 #include "mtbpf_shared.h"
 #include "util/vec.h"
 
-#define RECORDING_VERSION 1
+/* 2: hits may have a copy of the stack. */
+#define RECORDING_VERSION 2
 
 /* An executable mapping, from time_ns on. */
 struct rec_map {
@@ -91,6 +92,13 @@ struct rec_loss {
 	uint64_t records;   /* or: as many records of mappings and threads */
 };
 
+/* The top of the user stack at a hit: from the hit's sp on. */
+struct rec_stack {
+	size_t hit; /* which of the recording's hits */
+	uint8_t *data;
+	size_t size;
+};
+
 /* Code that no file holds. */
 struct rec_image {
 	char *path; /* as in rec_map: "[vdso]" */
@@ -149,7 +157,8 @@ struct recording {
 	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
 	char *freeze;	    /* how it was frozen */
 	struct rec_pt_config pt;
-	VEC(struct rec_map) maps; /* ascending by time */
+	VEC(struct rec_map) maps;      /* ascending by time */
+	VEC(struct rec_map) data_maps; /* read-only ones of their files: for perf's unwinding */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
 	VEC(struct rec_loss) losses;	 /* ascending by time */
@@ -158,6 +167,7 @@ struct recording {
 	VEC(struct rec_sample) samples;
 	VEC(uint64_t) sample_ips;
 	VEC(struct rec_sched) scheds;
+	VEC(struct mt_sched) sched_bys; /* who woke, and who replaced, the threads */
 	VEC(struct mt_entry) entries;
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
 	VEC(struct rec_image) images;
@@ -165,6 +175,7 @@ struct recording {
 	VEC(struct rec_perf_map) perf_maps;
 	bool portable; /* all files' bytes go with it, not only what cannot be found again */
 	VEC(struct mt_hit) hits;
+	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
 	struct rec_kernel kernel;
 };
 
@@ -197,6 +208,10 @@ const struct rec_thread *recording__find_thread(const struct recording *rec, pid
  */
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
 
+/* The stack of one of the recording's own hits; NULL where it has none. */
+const struct rec_stack *recording__find_stack(const struct recording *rec,
+					      const struct mt_hit *hit);
+
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 
 /* Behind those of the same time or earlier. */
@@ -210,6 +225,8 @@ int recording__add_file(struct recording *rec, const struct rec_file *file);
 /* Copies the text; a later one of the same process takes the earlier one's place. */
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
+/* Of the hit that was added last. */
+int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
 /*
@@ -225,6 +242,7 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
 			  const uint64_t *ips);
 int recording__add_sched(struct recording *rec, const struct rec_sched *sched);
+int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
 int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);

@@ -43,6 +43,16 @@ int recording__add_sched(struct recording *rec, const struct rec_sched *sched)
 	return 0;
 }
 
+int recording__add_sched_by(struct recording *rec, const struct mt_sched *by)
+{
+	struct mt_sched *out = VEC_PUSH(&rec->sched_bys);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *by;
+	return 0;
+}
+
 int recording__add_entry(struct recording *rec, const struct mt_entry *entry)
 {
 	struct mt_entry *out = VEC_PUSH(&rec->entries);

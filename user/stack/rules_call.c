@@ -18,9 +18,11 @@ void stack__on_call(struct stack *s, const struct branch *b)
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
 	role = function_cache__role(&s->functions, b->to);
-	if (role)
+	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
 	stack__push(s, b, function, CALL_FUNCTION, 0, next);
+	if (function_role__switches(role))
+		stack__take_role(s, role);
 }
 
 static struct frame *find_return(struct stack *s, uint64_t ip)
@@ -98,6 +100,14 @@ void stack__on_return(struct stack *s, const struct branch *b)
 
 	if (!top)
 		return;
+	if (top->return_ip == b->to && b->to) {
+		frames__pop(s->frames, b->time_ns, 0);
+		return;
+	}
+	if (!top->return_ip && stack__switch(s, b))
+		return;
+	if (stack__reconsider(s, b))
+		top = frames__top(s->frames);
 	frame = find_return(s, b->to);
 	/* A landing pad may lie right behind a call that never returns. */
 	if (frame && frame != top && stack__catch(s, b))
@@ -146,6 +156,8 @@ static void become(struct stack *s, const struct branch *b, struct frame *frame,
 	frame->call.entry_ip = b->to;
 	frame->call.flags &= (uint8_t)~CALL_INSIDE;
 	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
+	if (function_role__switches(role))
+		stack__take_role(s, role);
 }
 
 void stack__on_jump(struct stack *s, const struct branch *b)
@@ -162,6 +174,8 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 		become(s, b, top, function, is_entry);
 		return;
 	}
+	if (top->role && stack__switch(s, b))
+		return;
 	if (is_entry || !stack__land(s, b, function))
 		stack__replace_top(s, b, function);
 }

@@ -159,6 +159,8 @@ const char *slice__category(const struct call *call)
 		return "kernel";
 	case CALL_OFF_CPU:
 		return "off-cpu";
+	case CALL_SWITCHED:
+		return "switch";
 	case CALL_GAP:
 		return "gap";
 	default:

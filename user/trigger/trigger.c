@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trigger.skel.h"
+#include "trigger/hit_ring.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -15,16 +16,14 @@
 
 struct trigger {
 	struct trigger_bpf *skel;
-	struct ring_buffer *ring;
-	struct mt_hit *next; /* where trigger__next() wants the hit, until it has it */
+	struct hit_ring hits;
 	enum trigger_latch latch;
 	/* bpf_link descriptors; -1: none */
 	int entry_link;
 	int return_link;
 };
 
-/* libbpf prints the verifier's log in one message. */
-static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
 	int len;
@@ -62,6 +61,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->measure_duration = measures_duration(config);
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
+	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
 }
 
 /*
@@ -98,6 +98,12 @@ static int select_sampling(struct trigger_bpf *skel, const struct trigger_config
 	return err ? err : bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
 }
 
+static int size_hits(struct bpf_map *map, const struct trigger_config *config)
+{
+	return bpf_map__set_max_entries(
+		map, hit_ring__size(bpf_map__max_entries(map), config->stack_copy));
+}
+
 /* The map holds the cgroup, not the descriptor. */
 static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
@@ -128,6 +134,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	err = select_latch(skel, latch);
 	if (!err)
 		err = select_sampling(skel, config);
+	if (!err)
+		err = size_hits(skel->maps.hits, config);
 	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
@@ -174,16 +182,11 @@ static void explain_load(int err)
 			"-v shows what the kernel's verifier says; Linux 5.15 or later is needed");
 }
 
-/* Takes one hit, and stops there: libbpf would go on with the others. */
-static int take_hit(void *ctx, void *data, size_t size)
+static bool is_valid(const struct trigger_config *config)
 {
-	struct trigger *trigger = ctx;
-
-	if (size < sizeof(*trigger->next))
-		return -EBADMSG;
-	memcpy(trigger->next, data, sizeof(*trigger->next));
-	trigger->next = NULL;
-	return -ECANCELED;
+	return (config->of_cgroup ? config->tgid == 0 : config->tgid > 0) &&
+	       !(config->delay_thresh_ns && config->duration_thresh_ns) &&
+	       config->stack_copy <= MT_COPY_MAX;
 }
 
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
@@ -192,9 +195,10 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	struct trigger *trigger;
 	int err;
 
-	if ((config->of_cgroup ? config->tgid != 0 : config->tgid <= 0) ||
-	    (config->delay_thresh_ns && config->duration_thresh_ns)) {
-		log__error("a trigger needs a process or a cgroup, and at most one threshold");
+	if (!is_valid(config)) {
+		log__error("a trigger needs a process or a cgroup, at most one threshold, and at "
+			   "most %d bytes of stack",
+			   MT_COPY_MAX);
 		errno = EINVAL;
 		return NULL;
 	}
@@ -202,16 +206,15 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	if (!trigger)
 		return NULL;
 	trigger->entry_link = trigger->return_link = -1;
-	libbpf_set_print(print_libbpf);
+	libbpf_set_print(trigger__print_libbpf);
 	err = load(trigger, config, latch);
 	if (err) {
 		explain_load(err);
 		goto fail;
 	}
-	trigger->ring =
-		ring_buffer__new(bpf_map__fd(trigger->skel->maps.hits), take_hit, trigger, NULL);
-	if (!trigger->ring) {
-		err = -errno;
+	err = hit_ring__open(&trigger->hits, bpf_map__fd(trigger->skel->maps.hits),
+			     config->stack_copy);
+	if (err) {
 		log__error("cannot map the trigger's ring buffer: %s", strerror(-err));
 		goto fail;
 	}
@@ -245,7 +248,7 @@ void trigger__free(struct trigger *trigger)
 	if (!trigger)
 		return;
 	trigger__detach(trigger);
-	ring_buffer__free(trigger->ring);
+	hit_ring__close(&trigger->hits);
 	trigger_bpf__destroy(trigger->skel);
 	free(trigger);
 }
@@ -313,13 +316,13 @@ int trigger__fd(const struct trigger *trigger)
 
 int trigger__next(struct trigger *trigger, struct mt_hit *hit)
 {
-	int err;
+	return hit_ring__next(&trigger->hits, hit);
+}
 
-	trigger->next = hit;
-	err = ring_buffer__consume(trigger->ring);
-	if (!trigger->next)
-		return 1;
-	return err < 0 ? err : 0;
+const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)
+{
+	*size = trigger->hits.stack_size;
+	return trigger->hits.stack;
 }
 
 static void add_stats(struct mt_stats *sum, const struct mt_stats *cpu)

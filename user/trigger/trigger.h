@@ -26,6 +26,9 @@ struct trigger_config {
 	bool probe_at_entry;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
+	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
+	 */
+	uint32_t stack_copy;
 };
 
 struct trigger;
@@ -78,6 +81,12 @@ int trigger__sample_gate(const struct trigger *trigger);
  */
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
+
+/*
+ * The stack that was copied at the hit that trigger__next() gave last: *size bytes from its sp on,
+ * 0 where there are none. Valid until the next call of that.
+ */
+const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 
 /* Sums the counters of all CPUs. 0 or -errno. */
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);

@@ -3,6 +3,8 @@
 #ifndef MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 #define MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 
+#include <bpf/libbpf.h>
+
 #include "trigger/trigger.h"
 
 struct trigger_bpf;
@@ -16,6 +18,9 @@ enum trigger_latch {
 /* trigger__new(), but with this latch or none. */
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 					enum trigger_latch latch);
+
+/* libbpf's messages, a level lower; it prints the verifier's log in one. */
+int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap);
 
 struct trigger_bpf *trigger__skel(const struct trigger *trigger);
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * Who woke a thread of the target, and who took its CPU: perf's own records say when, not who. An
+ * object of its own, since it needs the kernel's BTF: samples are good without it.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "mtbpf_shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* The members that are read here; where they are libbpf finds out from the kernel's BTF. */
+struct task_struct {
+	int pid;
+	int tgid;
+	char comm[16];
+} __attribute__((preserve_access_index));
+
+const volatile __u32 target_tgid;
+/* Set by user space: nothing more is written. */
+volatile __u32 stopped;
+/* How many have been written. */
+__u64 n_written;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MT_SCHED_LOG);
+	__type(key, u32);
+	__type(value, struct mt_sched);
+} sched_log SEC(".maps");
+
+static __always_inline void note(struct task_struct *task, struct task_struct *by, u32 kind)
+{
+	struct mt_sched *entry;
+	u32 key;
+
+	if (stopped)
+		return;
+	key = __sync_fetch_and_add(&n_written, 1) % MT_SCHED_LOG;
+	entry = bpf_map_lookup_elem(&sched_log, &key);
+	if (!entry)
+		return;
+	entry->time_ns = bpf_ktime_get_ns();
+	entry->tid = task->pid;
+	entry->tgid = task->tgid;
+	entry->by_tid = by->pid;
+	entry->by_tgid = by->tgid;
+	entry->kind = kind;
+	bpf_probe_read_kernel_str(entry->by_comm, sizeof(entry->by_comm), by->comm);
+}
+
+/* (struct task_struct *p): the waker is the current one. */
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+
+	if (task->tgid == target_tgid)
+		note(task, bpf_get_current_task_btf(), MT_SCHED_WOKEN);
+	return 0;
+}
+
+/* (bool preempt, struct task_struct *prev, struct task_struct *next, ...) */
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+
+	if (prev->tgid == target_tgid)
+		note(prev, next, MT_SCHED_REPLACED);
+	return 0;
+}
