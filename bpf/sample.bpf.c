@@ -14,6 +14,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 struct task_struct {
 	int pid;
 	int tgid;
+	void *mm; /* NULL: a kernel thread */
 	char comm[16];
 } __attribute__((preserve_access_index));
 
@@ -31,6 +32,19 @@ struct {
 	__type(value, struct mt_sched);
 } sched_log SEC(".maps");
 
+/*
+ * The current task is the waker only if the waking is its own doing, and not that of an interrupt
+ * that came while it ran: then it has entered the kernel by a system call (arch/x86/entry: orig_ax
+ * is its number, and -1 for interrupts). An interrupt within a system call is not told apart.
+ */
+static __always_inline bool is_in_syscall(struct task_struct *task)
+{
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+	return task->mm && regs && (long)regs->orig_ax >= 0;
+}
+
+/* `by` NULL: nobody. */
 static __always_inline void note(struct task_struct *task, struct task_struct *by, u32 kind)
 {
 	struct mt_sched *entry;
@@ -45,20 +59,23 @@ static __always_inline void note(struct task_struct *task, struct task_struct *b
 	entry->time_ns = bpf_ktime_get_ns();
 	entry->tid = task->pid;
 	entry->tgid = task->tgid;
-	entry->by_tid = by->pid;
-	entry->by_tgid = by->tgid;
 	entry->kind = kind;
-	bpf_probe_read_kernel_str(entry->by_comm, sizeof(entry->by_comm), by->comm);
+	entry->by_tid = by ? by->pid : 0;
+	entry->by_tgid = by ? by->tgid : 0;
+	if (by)
+		bpf_probe_read_kernel_str(entry->by_comm, sizeof(entry->by_comm), by->comm);
 }
 
 /* (struct task_struct *p): the waker is the current one. */
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
 {
-	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *task = (void *)ctx[0], *current;
 
-	if (task->tgid == target_tgid)
-		note(task, bpf_get_current_task_btf(), MT_SCHED_WOKEN);
+	if (task->tgid != target_tgid)
+		return 0;
+	current = bpf_get_current_task_btf();
+	note(task, is_in_syscall(current) ? current : NULL, MT_SCHED_WOKEN);
 	return 0;
 }
 

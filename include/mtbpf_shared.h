@@ -81,7 +81,7 @@ enum mt_sched_kind {
 struct mt_sched {
 	__mt_u64 time_ns; /* CLOCK_MONOTONIC; 0: never written */
 	__mt_u32 tid, tgid;
-	__mt_u32 by_tid, by_tgid; /* in an interrupt: whom it interrupted; 0: nobody, idle */
+	__mt_u32 by_tid, by_tgid; /* 0: an interrupt, or idle */
 	__mt_u32 kind;		  /* enum mt_sched_kind */
 	__mt_u32 pad;
 	char by_comm[16];

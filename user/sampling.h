@@ -7,9 +7,9 @@
 #include "trigger/sched_log.h"
 
 /*
- * Adds to rec who woke and who replaced its threads since after_ns, and their names, and frees the
- * log (NULL: there is none). 0 or -errno.
+ * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names. A log that
+ * is NULL has nothing. 0 or -errno.
  */
-int sampling__take_scheds(struct sched_log *log, struct recording *rec, uint64_t after_ns);
+int sampling__take_scheds(struct sched_log *log, struct recording *rec);
 
 #endif

@@ -44,3 +44,23 @@ const struct source_ops *source_choice__make(const struct capture_options *optio
 	errno = -err;
 	return NULL;
 }
+
+/* Known before anything is set in the target. What ptrace itself says would be EPERM. */
+static int check_tracer(const struct process *process)
+{
+	pid_t tracer = process__tracer(process->pid);
+	char name[PROCESS_COMM_SIZE];
+
+	if (!tracer)
+		return 0;
+	process__thread_name(tracer, tracer, name);
+	log__error("process %d (%s) is traced already, by process %d (%s)", process->pid,
+		   process->comm, tracer, name);
+	log__hint("a process has one tracer at a time: end that one, or wait for its end");
+	return -EBUSY;
+}
+
+int source_choice__check(const struct source_ops *ops, const struct process *process)
+{
+	return ops == &source_soft ? check_tracer(process) : 0;
+}

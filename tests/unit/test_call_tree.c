@@ -38,6 +38,8 @@ static void test_why_a_thread_was_off_its_cpu(void **state)
 	assert_string_equal(call__name(&call), "[blocked]");
 	call.reason = OFF_PREEMPTED;
 	assert_string_equal(call__name(&call), "[preempted]");
+	call.reason = OFF_RUNNABLE;
+	assert_string_equal(call__name(&call), "[runnable]");
 }
 
 static void test_gap_names_hold_the_reason(void **state)

@@ -17,6 +17,7 @@ static void fill_samples(struct recording *rec)
 		{2600, 100, 102, 1, REC_SCHED_PREEMPTED},
 	};
 	static const struct mt_entry entry = {1500, 1700, 101, 100};
+	static const struct mt_sched by = {1600, 101, 100, 77, 70, MT_SCHED_WOKEN, 0, "waker"};
 
 	for (uint32_t i = 0; i < 4; i++) {
 		struct rec_sample sample = {.time_ns = 1000 + i,
@@ -32,6 +33,7 @@ static void fill_samples(struct recording *rec)
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(recording__add_sched(rec, &scheds[i]), 0);
 	assert_int_equal(recording__add_entry(rec, &entry), 0);
+	assert_int_equal(recording__add_sched_by(rec, &by), 0);
 	rec->sample_period_ns = 100000;
 }
 
@@ -82,6 +84,9 @@ static void test_what_is_written_is_read(void **state)
 				    sizeof(struct rec_sched));
 	assert_int_equal(f->back.entries.n, 1);
 	assert_memory_equal(&f->back.entries.v[0], &f->rec.entries.v[0], sizeof(struct mt_entry));
+	assert_int_equal(f->back.sched_bys.n, 1);
+	assert_memory_equal(&f->back.sched_bys.v[0], &f->rec.sched_bys.v[0],
+			    sizeof(struct mt_sched));
 	assert_int_equal(f->back.hits.n, f->rec.hits.n);
 	assert_memory_equal(f->back.hits.v, f->rec.hits.v, 4 * sizeof(struct mt_hit));
 	assert_int_equal(f->back.maps.n, f->rec.maps.n);

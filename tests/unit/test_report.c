@@ -44,6 +44,7 @@ static int tear_down(void **state)
 
 	VEC_FINI(&f->trees[0].calls);
 	VEC_FINI(&f->trees[1].calls);
+	VEC_FINI(&f->trees[1].done_by);
 	free(f->text);
 	free(f);
 	return 0;
@@ -328,6 +329,7 @@ static void test_samples(void **state)
 	add(f, 1, 2 * MS, 7 * MS, &iter);
 	add(f, 2, 3 * MS, 6 * MS, &work);
 	add(f, 3, 3 * MS, 4 * MS, NULL)->kind = CALL_OFF_CPU;
+	*VEC_PUSH(&f->trees[1].done_by) = (struct done_by){4, 7, 8, "holder"};
 	add(f, 3, 4 * MS, 4 * MS + 200000, NULL)->kind = CALL_IN_KERNEL;
 	add(f, 2, 6 * MS, 6 * MS + 500000, &stall);
 	add(f, 3, 6 * MS, 6 * MS + 300000, NULL)->kind = CALL_OFF_CPU;
@@ -347,7 +349,7 @@ static void test_samples(void **state)
 		"the same lookback); where the time went:\n"
 		"       extra       slow   ordinary  function\n"
 		"     1.80 ms    1.80 ms       0 ns  work\n"
-		"     1.00 ms    1.00 ms       0 ns  [blocked] in work\n"
+		"     1.00 ms    1.00 ms       0 ns  [blocked] in work, woken by holder (8)\n"
 		"      500 us    1.50 ms    1.00 ms  iter\n"
 		"      300 us     300 us       0 ns  [blocked] in stall\n"
 		"      200 us     200 us       0 ns  [kernel] in work\n");

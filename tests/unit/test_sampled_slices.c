@@ -129,6 +129,58 @@ static void test_time_off_the_cpu_is_exact(void **state)
 		      "    [preempted] 9060-9070\n");
 }
 
+/* From the wake-up on it waits for a CPU only. */
+static void test_who_woke_it(void **state)
+{
+	struct fixture *f = *state;
+	struct done_by by = {.pid = 7, .tid = 8, .comm = "holder"}, nobody = {0};
+	const struct done_by *found;
+
+	SEE(f, 1000, &main_);
+	/* Before it has left its CPU: then it does not. */
+	slices__woken(&f->slices, 1005, &by);
+	slices__off(&f->slices, 1010, OFF_BLOCKED);
+	slices__woken(&f->slices, 1500, &by);
+	slices__woken(&f->slices, 1510, &by);
+	slices__on(&f->slices, 1600);
+	slices__off(&f->slices, 1700, OFF_BLOCKED);
+	slices__woken(&f->slices, 1800, &nobody);
+	slices__on(&f->slices, 1900);
+	assert_slices(f, 2000,
+		      "main 1000-2000 inferred-start inferred-end\n"
+		      "  [blocked] 1010-1500\n"
+		      "  [runnable] 1500-1600\n"
+		      "  [blocked] 1700-1800\n"
+		      "  [runnable] 1800-1900\n");
+	assert_int_equal(f->tree.done_by.n, 1);
+	found = call_tree__done_by(&f->tree, &f->tree.calls.v[1]);
+	assert_non_null(found);
+	assert_int_equal(found->tid, 8);
+	assert_string_equal(found->comm, "holder");
+}
+
+static void test_who_ran_in_its_place(void **state)
+{
+	struct fixture *f = *state;
+	struct done_by by = {.pid = 7, .tid = 8, .comm = "hog"};
+
+	SEE(f, 1000, &main_);
+	slices__replaced(&f->slices, &by);
+	slices__off(&f->slices, 1010, OFF_PREEMPTED);
+	slices__on(&f->slices, 1100);
+	/* Nobody is known this time, nor to blame for what it waits for by itself. */
+	slices__off(&f->slices, 1200, OFF_PREEMPTED);
+	slices__on(&f->slices, 1300);
+	slices__replaced(&f->slices, &by);
+	slices__off(&f->slices, 1400, OFF_BLOCKED);
+	slices__on(&f->slices, 1500);
+	slices__end(&f->slices, 1500);
+	assert_int_equal(f->tree.done_by.n, 1);
+	assert_int_equal(call_tree__done_by(&f->tree, &f->tree.calls.v[1])->tid, 8);
+	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[2]));
+	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[0]));
+}
+
 static void test_off_the_cpu_at_the_end(void **state)
 {
 	struct fixture *f = *state;
@@ -284,6 +336,8 @@ int main(void)
 		TEST(test_another_call_site_is_another_call),
 		TEST(test_far_apart_edges_are_near_what_was_seen),
 		TEST(test_time_off_the_cpu_is_exact),
+		TEST(test_who_woke_it),
+		TEST(test_who_ran_in_its_place),
 		TEST(test_off_the_cpu_at_the_end),
 		TEST(test_a_stack_ends_time_off_the_cpu),
 		TEST(test_an_entry_is_exact),

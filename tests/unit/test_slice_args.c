@@ -216,12 +216,16 @@ static void test_a_call_that_was_sampled(void **state)
 			      .depth = 1,
 			      .kind = CALL_OFF_CPU,
 			      .flags = CALL_SAMPLED};
+	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "holder"};
 	reader = write_tree(output);
+	VEC_FINI(&output->tree.done_by);
 	assert_null(event__arg(&reader->events.v[1], "insns"));
 	assert_string_equal(event__arg(&reader->events.v[1], "sampled")->string, "true");
 	assert_string_equal(event__arg(&reader->events.v[1], "inferred_end")->string, "true");
 	assert_string_equal(reader->events.v[2].name, "[blocked]");
 	assert_string_equal(reader->events.v[2].category, "off-cpu");
+	assert_string_equal(event__arg(&reader->events.v[2], "by")->string,
+			    "holder (process 7, thread 8)");
 	reader__free(reader);
 }
 

@@ -41,6 +41,12 @@ int events__collect(struct events *events, const struct recording *rec)
 
 		err = add(events, &(struct event){s->time_ns, s->pid, s->tid, EVENT_SCHED, i});
 	}
+	for (uint32_t i = 0; i < rec->sched_bys.n && !err; i++) {
+		const struct mt_sched *b = &rec->sched_bys.v[i];
+
+		err = add(events,
+			  &(struct event){b->time_ns, (pid_t)b->tgid, (pid_t)b->tid, EVENT_BY, i});
+	}
 	for (uint32_t i = 0; i < rec->entries.n && !err; i++) {
 		const struct mt_entry *e = &rec->entries.v[i];
 

@@ -92,6 +92,17 @@ static void on_sched(struct thread *t, const struct rec_sched *sched)
 	}
 }
 
+static void on_by(struct thread *t, const struct mt_sched *sched)
+{
+	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
+
+	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
+	if (sched->kind == MT_SCHED_REPLACED)
+		slices__replaced(&t->slices, &by);
+	else if (sched->kind == MT_SCHED_WOKEN)
+		slices__woken(&t->slices, sched->time_ns, &by);
+}
+
 static int on_event(struct thread *t, const struct event *event)
 {
 	const struct mt_entry *entry;
@@ -101,6 +112,9 @@ static int on_event(struct thread *t, const struct event *event)
 	case EVENT_ENTRY:
 		entry = &t->rec->entries.v[event->index];
 		slices__enter(&t->slices, &(struct entered){entry->start_ns, entry->end_ns});
+		break;
+	case EVENT_BY:
+		on_by(t, &t->rec->sched_bys.v[event->index]);
 		break;
 	case EVENT_SCHED:
 		on_sched(t, &t->rec->scheds.v[event->index]);

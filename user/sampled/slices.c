@@ -217,21 +217,56 @@ void slices__enter(struct slices *s, const struct entered *entered)
 		s->failed = true;
 }
 
-void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
+static void push_off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
 	struct seen seen = {.kind = CALL_OFF_CPU};
-	struct open_slice *open;
+	struct open_slice *open = push(s, &seen, time_ns, 0);
 
-	if (s->off)
-		slices__on(s, time_ns);
-	leave_returned(s, time_ns);
-	flush_entered(s, time_ns);
-	open = push(s, &seen, time_ns, 0);
 	if (!open)
 		return;
 	s->tree->calls.v[open->call].reason = reason;
 	s->last_ns = time_ns;
 	s->off = true;
+}
+
+/* It was somebody who did that to the innermost slice. */
+static void note_by(struct slices *s, const struct done_by *by)
+{
+	struct done_by *out = by->tid && s->open.n ? VEC_PUSH(&s->tree->done_by) : NULL;
+
+	if (!out)
+		return;
+	*out = *by;
+	out->call = s->open.v[s->open.n - 1].call;
+}
+
+void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
+{
+	if (s->off)
+		slices__on(s, time_ns);
+	leave_returned(s, time_ns);
+	flush_entered(s, time_ns);
+	push_off(s, time_ns, reason);
+	if (reason == OFF_PREEMPTED)
+		note_by(s, &s->next);
+	s->next.tid = 0;
+}
+
+void slices__replaced(struct slices *s, const struct done_by *by)
+{
+	s->next = *by;
+}
+
+void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
+{
+	size_t n = s->open.n;
+
+	/* It may come before the thread has left its CPU, and then it does not. */
+	if (!s->off || s->tree->calls.v[s->open.v[n - 1].call].reason != OFF_BLOCKED)
+		return;
+	note_by(s, by);
+	pop_to(s, n - 1, time_ns, 0);
+	push_off(s, time_ns, OFF_RUNNABLE);
 }
 
 void slices__on(struct slices *s, uint64_t time_ns)

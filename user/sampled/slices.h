@@ -38,6 +38,7 @@ struct slices {
 	uint64_t last_ns;	       /* when the stack was known last; 0: never */
 	VEC(struct open_slice) open;   /* outermost first */
 	VEC(struct entered) entered;   /* ascending */
+	struct done_by next;	       /* who runs in its place; tid 0: not known */
 	bool off;		       /* the innermost is time off the CPU */
 	bool failed;		       /* out of memory: nothing more is added */
 };
@@ -48,6 +49,10 @@ void slices__fini(struct slices *slices);
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
 /* The probed function was entered, exactly then. */
 void slices__enter(struct slices *slices, const struct entered *entered);
+/* Who runs in its place, if it is about to be off. */
+void slices__replaced(struct slices *slices, const struct done_by *by);
+/* What it waited for has come, thanks to somebody; tid 0: to nobody, or it is not known. */
+void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* The thread left its CPU; enum off_reason. */
 void slices__off(struct slices *slices, uint64_t time_ns, uint8_t reason);
 /* It is back. */

@@ -38,6 +38,14 @@ enum call_flags {
 enum off_reason {
 	OFF_BLOCKED,   /* it waited for something */
 	OFF_PREEMPTED, /* it could have run: somebody else did */
+	OFF_RUNNABLE,  /* what it waited for had come, but it had no CPU yet */
+};
+
+/* Whose doing a call is: who woke a thread that was blocked, who ran in its place. */
+struct done_by {
+	uint32_t call; /* its index: of a CALL_OFF_CPU */
+	pid_t pid, tid;
+	char comm[16];
 };
 
 /* What ended a call that did not return. */
@@ -89,7 +97,8 @@ struct call_tree {
 	uint32_t strand;
 	char strand_name[24];
 	VEC(struct call) calls;
-	VEC(struct leap) leaps; /* ascending by `from` */
+	VEC(struct done_by) done_by; /* ascending by `call`; where it is known */
+	VEC(struct leap) leaps;	     /* ascending by `from` */
 };
 
 /* A hit as the trace and the report show it. */
@@ -103,7 +112,11 @@ struct hit_mark {
 	const struct function *function; /* NULL where unknown */
 };
 
-/* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[preempted]". */
+/* Whose doing this call is; NULL where that is not known. */
+const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call);
+
+/* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[preempted]",
+ * "[runnable]". */
 const char *call__name(const struct call *call);
 /* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
 const char *left_by__name(enum left_by left_by);

@@ -254,6 +254,7 @@ void call_tree__fini(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
 	VEC_FINI(&tree->leaps);
+	VEC_FINI(&tree->done_by);
 }
 
 long stack__level(const struct stack *s)

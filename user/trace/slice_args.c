@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mtbpf_shared.h"
@@ -100,6 +101,13 @@ void slice_args__of_call(struct slice_args *args, const struct call *call)
 	}
 	add_flags(args, call->flags);
 	add_string(args, "left_by", left_by__name(call->left_by));
+}
+
+void slice_args__add_by(struct slice_args *args, const struct done_by *by,
+			char text[static SLICE_BY_SIZE])
+{
+	snprintf(text, SLICE_BY_SIZE, "%s (process %d, thread %d)", by->comm, by->pid, by->tid);
+	add_string(args, "by", text);
 }
 
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])

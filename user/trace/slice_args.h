@@ -6,6 +6,8 @@
 #include "stack/call_tree.h"
 #include "trace/fxt.h"
 
+#define SLICE_BY_SIZE 64
+
 /* Arguments of one event. They point into what they were made from. */
 struct slice_args {
 	unsigned int n;
@@ -17,6 +19,10 @@ struct slice_args {
  * where it is known, and the address only where the name does not tell it.
  */
 void slice_args__of_call(struct slice_args *args, const struct call *call);
+
+/* Adds whose doing the call is; `text` must live as long as the arguments. */
+void slice_args__add_by(struct slice_args *args, const struct done_by *by,
+			char text[static SLICE_BY_SIZE]);
 
 #define SLICE_NUMBERS 3
 

@@ -62,8 +62,8 @@ int sched_log__take(struct sched_log *log, int (*take)(void *ctx, const struct m
 	log->skel->bss->stopped = 1;
 	/* Programs that had begun before that have ended when these are detached. */
 	sample_bpf__detach(log->skel);
-	entries = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(log->skel->maps.sched_log),
-		       0);
+	entries =
+		mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(log->skel->maps.sched_log), 0);
 	if (entries == MAP_FAILED)
 		return -errno;
 	for (size_t i = 0; i < MT_SCHED_LOG && !err; i++)

@@ -20,6 +20,9 @@ struct period {
 struct row {
 	const void *key; /* the function, or the name of what is none */
 	const char *name;
+	const struct done_by *by;      /* of the longest of the slow iteration's, where known */
+	uint64_t by_ns;		       /* that one's time */
+	bool woken;		       /* it was woken by them; else it was they who ran */
 	const struct function *inside; /* of what is no function: where it was; NULL: not told */
 	uint64_t slow_ns, slow_calls;
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
@@ -102,6 +105,21 @@ failed:
 	return NULL;
 }
 
+/* Who kept the slow iteration waiting the longest. */
+static void blame(const struct report *r, struct row *row, const struct call *call)
+{
+	const struct done_by *by;
+
+	if (call->kind != CALL_OFF_CPU || call->end_ns - call->start_ns <= row->by_ns)
+		return;
+	by = call_tree__done_by(r->tree, call);
+	if (!by)
+		return;
+	row->by = by;
+	row->by_ns = call->end_ns - call->start_ns;
+	row->woken = call->reason == OFF_BLOCKED;
+}
+
 /* [from, to) was spent in the call itself. Sweeps go forward in time. */
 static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
 {
@@ -112,10 +130,12 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		struct row *row;
 
 		if (start < end && (row = find_row(r, call))) {
-			if (is_slow(r, r->period))
+			if (is_slow(r, r->period)) {
 				row->slow_ns += end - start;
-			else
+				blame(r, row, call);
+			} else {
 				row->ordinary_ns += end - start;
+			}
 		}
 		if (to < p->end_ns)
 			return;
@@ -265,10 +285,13 @@ static void sort_rows(struct report *r)
 
 static void print_name(FILE *out, const struct row *row)
 {
+	fprintf(out, "%s", row->name);
 	if (row->inside)
-		fprintf(out, "%s in %s\n", row->name, row->inside->name);
-	else
-		fprintf(out, "%s\n", row->name);
+		fprintf(out, " in %s", row->inside->name);
+	if (row->by)
+		fprintf(out, ", %s %s (%d)", row->woken ? "woken by" : "by", row->by->comm,
+			row->by->tid);
+	fputc('\n', out);
 }
 
 static void print_rows(FILE *out, const struct report *r, const struct report_input *input)
