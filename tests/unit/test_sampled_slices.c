@@ -272,6 +272,63 @@ static void test_a_return_is_exact(void **state)
 		      "    find 1065-1125 inferred-start inferred-end\n");
 }
 
+/* Its frame is that of what it called last; its return is known all the same. */
+static void test_a_tail_call_takes_its_frame(void **state)
+{
+	struct fixture *f = *state;
+
+	SEE(f, 1000, &main_);
+	enter(f, 1030, 1350);
+	SEE(f, 1100, &main_, &find);
+	slices__off(&f->slices, 1110, OFF_BLOCKED);
+	slices__on(&f->slices, 1190);
+	SEE(f, 1200, &main_, &find);
+	SEE(f, 1300, &main_, &grow);
+	SEE(f, 1400, &main_, &grow);
+	assert_slices(f, 1400,
+		      "main 1000-1400 inferred-start inferred-end\n"
+		      "  iter 1030-1350\n"
+		      "    find 1065-1250 inferred-start inferred-end\n"
+		      "      [blocked] 1110-1190\n"
+		      "    grow 1250-1325 inferred-start inferred-end\n"
+		      "  grow 1375-1400 inferred-start inferred-end\n");
+}
+
+/* The same, when a stack has shown it before that. */
+static void test_a_tail_call_later_on(void **state)
+{
+	struct fixture *f = *state;
+
+	SEE(f, 1000, &main_);
+	enter(f, 1030, 1350);
+	SEE(f, 1100, &main_, &iter, &find);
+	SEE(f, 1200, &main_, &grow);
+	SEE(f, 1300, &main_, &grow);
+	SEE(f, 1400, &main_);
+	assert_slices(f, 1400,
+		      "main 1000-1400 inferred-start inferred-end\n"
+		      "  iter 1030-1350\n"
+		      "    find 1065-1150 inferred-start inferred-end\n"
+		      "    grow 1150-1325 inferred-start inferred-end\n");
+}
+
+static void test_of_recursive_calls_the_outermost_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	SEE(f, 1000, &main_);
+	enter(f, 1010, 1190);
+	enter(f, 1020, 1030);
+	enter(f, 1040, 1180);
+	SEE(f, 1100, &main_, &iter, &iter);
+	enter(f, 1120, 1130);
+	SEE(f, 1200, &main_);
+	assert_slices(f, 1200,
+		      "main 1000-1200 inferred-start inferred-end\n"
+		      "  iter 1010-1190\n"
+		      "    iter 1055-1145 inferred-start inferred-end\n");
+}
+
 /* It has returned before the stack was taken: what is in that is an older one. */
 static void test_a_recursive_call_that_has_returned(void **state)
 {
@@ -345,6 +402,9 @@ int main(void)
 		TEST(test_entries_between_two_samples),
 		TEST(test_a_return_is_exact),
 		TEST(test_a_recursive_call_that_has_returned),
+		TEST(test_a_tail_call_takes_its_frame),
+		TEST(test_a_tail_call_later_on),
+		TEST(test_of_recursive_calls_the_outermost_counts),
 		TEST(test_an_entry_at_the_end),
 		TEST(test_kernel_code_is_a_slice_of_its_own),
 		TEST(test_nothing_common),

@@ -88,19 +88,37 @@ static bool is_same(const struct seen *a, const struct seen *b)
 	       (a->function || a->kind != CALL_FUNCTION || a->ip == b->ip);
 }
 
-static size_t common(const struct slices *s, const struct seen *stack, size_t n)
-{
-	size_t i = 0;
+struct common {
+	size_t open, stack; /* so many of either */
+};
 
-	while (i < n && i < s->open.n && is_same(&s->open.v[i].seen, &stack[i]))
-		i++;
-	return i;
+static struct common common(const struct slices *s, const struct seen *stack, size_t n)
+{
+	struct common c = {0};
+
+	for (; c.open < s->open.n; c.open++) {
+		if (s->open.v[c.open].is_hidden)
+			continue;
+		if (c.stack == n || !is_same(&s->open.v[c.open].seen, &stack[c.stack]))
+			break;
+		c.stack++;
+	}
+	return c;
 }
 
-/* The innermost activation of the probed function; n where there is none. */
-static size_t find_probed(const struct slices *s, const struct seen *stack, size_t n)
+/*
+ * The activation of the probed function that was entered last; n where there is none. Of a
+ * recursion where returns are known that is the outermost one that is new, else the innermost.
+ */
+static size_t find_probed(const struct slices *s, const struct seen *stack, size_t n,
+			  bool returns_known)
 {
-	for (size_t i = n; s->probed && i-- > 0;)
+	size_t from = returns_known ? common(s, stack, n).stack : n;
+
+	for (size_t i = from; i < n; i++)
+		if (stack[i].function == s->probed)
+			return i;
+	for (size_t i = n; i-- > 0;)
 		if (stack[i].function == s->probed)
 			return i;
 	return n;
@@ -117,58 +135,92 @@ static void add_unseen(struct slices *s, const struct entered *e)
 		       ended ? 0 : CALL_INFERRED_END);
 }
 
+/* What a stack has beyond what was known before. */
+static void push_rest(struct slices *s, const struct seen *stack, size_t from, size_t to,
+		      uint64_t time_ns)
+{
+	uint64_t start_ns = edge_before(s, s->last_ns, time_ns);
+
+	for (size_t i = from; i < to; i++)
+		push(s, &stack[i], start_ns, CALL_INFERRED_START);
+}
+
+/* The latest activation; `seen` is its frame, or what stands for it. */
+static void push_entered(struct slices *s, const struct seen *seen, bool is_hidden)
+{
+	const struct entered *last = &s->entered.v[s->entered.n - 1];
+	struct open_slice *open = push(s, seen, last->start_ns, 0);
+
+	if (!open)
+		return;
+	open->exit_ns = last->end_ns;
+	open->is_hidden = is_hidden;
+	s->last_ns = last->start_ns;
+}
+
 /*
  * The probed function was entered since the last stack, the last time for the activation that
- * stands at `probed` in this one, or at n: for none of it.
+ * stands at `probed` in this one. At n there is none, and yet that may not have returned: what it
+ * called at its end has its frame (a tail call).
  */
 static void see_entered(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n,
 			size_t probed)
 {
-	size_t same = common(s, stack, n), unseen = s->entered.n - (probed < n);
 	const struct entered *last = &s->entered.v[s->entered.n - 1];
-	struct open_slice *open;
+	bool is_hidden = probed == n && last->end_ns > time_ns;
+	size_t unseen = s->entered.n - (probed < n || is_hidden);
+	struct common same = common(s, stack, n);
 
 	/* Another activation, even if it looks the same. */
-	if (same > probed)
-		same = probed;
-	pop_to(s, same, edge_behind(s, s->last_ns, s->entered.v[0].start_ns), CALL_INFERRED_END);
+	while (same.stack > probed || (same.open && s->open.v[same.open - 1].is_hidden)) {
+		same.open--;
+		same.stack -= !s->open.v[same.open].is_hidden;
+	}
+	pop_to(s, same.open, edge_behind(s, s->last_ns, s->entered.v[0].start_ns),
+	       CALL_INFERRED_END);
 	for (size_t i = 0; i < unseen; i++)
 		add_unseen(s, &s->entered.v[i]);
-	for (size_t i = same; i < probed && probed < n; i++)
-		push(s, &stack[i], edge_before(s, s->last_ns, last->start_ns), CALL_INFERRED_START);
 	if (probed < n) {
-		open = push(s, &stack[probed], last->start_ns, 0);
-		if (open)
-			open->exit_ns = last->end_ns;
-		s->last_ns = last->start_ns;
-		same = probed + 1;
+		push_rest(s, stack, same.stack, probed, last->start_ns);
+		push_entered(s, &stack[probed], false);
+		same.stack = probed + 1;
+	} else if (is_hidden) {
+		push_entered(s, &(struct seen){.function = s->probed, .kind = CALL_FUNCTION}, true);
 	}
-	for (size_t i = same; i < n; i++)
-		push(s, &stack[i], edge_before(s, s->last_ns, time_ns), CALL_INFERRED_START);
+	push_rest(s, stack, same.stack, n, time_ns);
 	s->entered.n = 0;
 }
 
 static void see_plain(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
 {
 	uint64_t start_ns = edge_before(s, s->last_ns, time_ns);
-	size_t same = common(s, stack, n);
+	struct common same = common(s, stack, n);
 
-	pop_to(s, same, edge_behind(s, s->last_ns, time_ns), CALL_INFERRED_END);
-	for (size_t i = same; i < n; i++)
+	pop_to(s, same.open, edge_behind(s, s->last_ns, time_ns), CALL_INFERRED_END);
+	for (size_t i = same.stack; i < n; i++)
 		push(s, &stack[i], start_ns, CALL_INFERRED_START);
+}
+
+/* It is not in the stack, and has not returned: what it called at its end has its frame. */
+static void hide_left(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
+{
+	size_t first = common(s, stack, n).open;
+
+	if (first < s->open.n && s->open.v[first].exit_ns > time_ns)
+		s->open.v[first].is_hidden = true;
 }
 
 static void see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
 {
-	size_t probed = find_probed(s, stack, n);
-
+	hide_left(s, time_ns, stack, n);
 	if (!s->entered.n) {
 		see_plain(s, time_ns, stack, n);
 	} else {
 		uint64_t end_ns = s->entered.v[s->entered.n - 1].end_ns;
 
 		/* What has returned is not what this stack shows. */
-		see_entered(s, time_ns, stack, n, end_ns && end_ns <= time_ns ? n : probed);
+		see_entered(s, time_ns, stack, n,
+			    end_ns && end_ns <= time_ns ? n : find_probed(s, stack, n, end_ns));
 	}
 	s->last_ns = time_ns;
 }
@@ -203,10 +255,23 @@ static void flush_entered(struct slices *s, uint64_t time_ns)
 	VEC_FINI(&stack);
 }
 
+/* Recursion: of the calls whose returns are known, the outermost counts. */
+static bool is_nested(const struct slices *s, uint64_t start_ns)
+{
+	if (s->entered.n && s->entered.v[s->entered.n - 1].end_ns > start_ns)
+		return true;
+	for (size_t i = 0; i < s->open.n; i++)
+		if (s->open.v[i].exit_ns > start_ns)
+			return true;
+	return false;
+}
+
 void slices__enter(struct slices *s, const struct entered *entered)
 {
 	struct entered *out;
 
+	if (is_nested(s, entered->start_ns))
+		return;
 	if (s->off)
 		slices__on(s, entered->start_ns);
 	leave_returned(s, entered->start_ns);

@@ -29,6 +29,7 @@ struct open_slice {
 	uint32_t call; /* in tree->calls */
 	struct seen seen;
 	uint64_t exit_ns; /* when it returns, where that is known; else 0 */
+	bool is_hidden;	  /* stacks do not have it: it has left its frame to a tail call */
 };
 
 struct slices {
