@@ -35,7 +35,7 @@ CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-decode bench-whole \
+.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
         bench-growth bench-recordings install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
@@ -116,9 +116,12 @@ test:
 test-unit test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
-bench: bench-trigger bench-decode bench-whole bench-growth
+bench: bench-trigger bench-sample bench-decode bench-whole bench-growth
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
+# What -source sample costs the target: recorder on against off.
+bench-sample: $(O)/tests/bench/bench_sample
+	$(Q)$(O)/tests/bench/bench_sample
 # Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs
