@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
 
@@ -36,6 +37,8 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 			fprintf(out, "gaps: %" PRIu64 " (%s), %s\n", totals->gaps[reason],
 				gap_reason__name((enum gap_reason)reason),
 				units__format_duration(length, totals->gap_ns[reason]));
+	if (totals->gaps[GAP_32_BIT])
+		log__hint("32-bit code is not decoded: each time that a thread runs some is a gap");
 	for (size_t i = 0; i < rec->losses.n; i++)
 		records += rec->losses.v[i].records;
 	if (totals->unknown_insns)

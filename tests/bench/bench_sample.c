@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the flight recorder of -source sample costs the target: iterations a second of CPU time, of a
- * loop of 10 us each, with the recorder on and off in turns, so that what else happens on the machine
- * happens to both. With the trigger's probe on each iteration, and without.
+ * What the flight recorder of -source sample costs the target: iterations a second of CPU time, of
+ * a loop of 10 us each, with the recorder on and off in turns, so that what else happens on the
+ * machine happens to both. With the trigger's probe on each iteration, and without.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 #include "trigger/sched_log.h"
 #include "trigger/trigger.h"
 
-#define ROUNDS	21
+#define ROUNDS	 21
 #define ROUND_MS 100
 /* The time limit of the whole run: a bench never hangs. */
 #define LIMIT_S 300
@@ -109,8 +109,8 @@ static struct armed arm(const struct mode *mode, pid_t pid)
 		return armed;
 	armed.trigger = trigger__new(&config);
 	armed.event = own_code__probe(pid, (uintptr_t)iterate, false);
-	if (!armed.trigger || armed.event < 0 ||
-	    trigger__attach(armed.trigger, armed.event, -1) || trigger__arm(armed.trigger))
+	if (!armed.trigger || armed.event < 0 || trigger__attach(armed.trigger, armed.event, -1) ||
+	    trigger__arm(armed.trigger))
 		die("the trigger");
 	return armed;
 }

@@ -69,6 +69,7 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->scheds);
 	VEC_FINI(&rec->sched_bys);
 	VEC_FINI(&rec->entries);
+	free(rec->os_release);
 	rec_kernel__fini(&rec->kernel);
 }
 

@@ -19,7 +19,7 @@ struct period {
 /* What one function (or kind of time outside of functions) did. */
 struct row {
 	const void *key; /* the function, or the name of what is none */
-	const char *name;
+	const char *name, *suffix;
 	const struct done_by *by;      /* of the longest of the slow iteration's, where known */
 	uint64_t by_ns;		       /* that one's time */
 	bool woken;		       /* it was woken by them; else it was they who ran */
@@ -97,7 +97,10 @@ static struct row *find_row(struct report *r, const struct call *call)
 	row = VEC_PUSH(&r->rows);
 	if (!row)
 		goto failed;
-	*row = (struct row){.key = key, .name = name, .inside = inside};
+	*row = (struct row){.key = key,
+			    .name = name,
+			    .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
+			    .inside = inside};
 	r->slots[at] = r->rows.n;
 	return row;
 failed:
@@ -262,10 +265,11 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 static int by_excess(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
 
 	if (x->extra_ns != y->extra_ns)
 		return x->extra_ns < y->extra_ns ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return order ? order : strcmp(x->suffix, y->suffix);
 }
 
 static uint64_t mean(uint64_t sum, size_t n)
@@ -285,7 +289,7 @@ static void sort_rows(struct report *r)
 
 static void print_name(FILE *out, const struct row *row)
 {
-	fprintf(out, "%s", row->name);
+	fprintf(out, "%s%s", row->name, row->suffix);
 	if (row->inside)
 		fprintf(out, " in %s", row->inside->name);
 	if (row->by)
