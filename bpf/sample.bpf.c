@@ -45,7 +45,7 @@ static __always_inline bool is_in_syscall(struct task_struct *task)
 }
 
 /* `by` NULL: nobody. */
-static __always_inline void note(struct task_struct *task, struct task_struct *by, u32 kind)
+static __always_inline void note(u32 tid, struct task_struct *by, u32 kind)
 {
 	struct mt_sched *entry;
 	u32 key;
@@ -57,8 +57,8 @@ static __always_inline void note(struct task_struct *task, struct task_struct *b
 	if (!entry)
 		return;
 	entry->time_ns = bpf_ktime_get_ns();
-	entry->tid = task->pid;
-	entry->tgid = task->tgid;
+	entry->tid = tid;
+	entry->tgid = target_tgid;
 	entry->kind = kind;
 	entry->by_tid = by ? by->pid : 0;
 	entry->by_tgid = by ? by->tgid : 0;
@@ -75,17 +75,38 @@ int on_waking(u64 *ctx)
 	if (task->tgid != target_tgid)
 		return 0;
 	current = bpf_get_current_task_btf();
-	note(task, is_in_syscall(current) ? current : NULL, MT_SCHED_WOKEN);
+	note(task->pid, is_in_syscall(current) ? current : NULL, MT_SCHED_WOKEN);
 	return 0;
 }
 
-/* (bool preempt, struct task_struct *prev, struct task_struct *next, ...) */
+/* The target's thread that left this CPU last; 0: it is back, or there was none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} left_here SEC(".maps");
+
+/*
+ * (bool preempt, struct task_struct *prev, struct task_struct *next, ...): not only who comes next,
+ * but all who run there until it is back. One that goes on elsewhere meanwhile is not looked after:
+ * user space knows that it runs.
+ */
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u32 key = 0, *left = bpf_map_lookup_elem(&left_here, &key);
 
+	if (!left)
+		return 0;
 	if (prev->tgid == target_tgid)
-		note(prev, next, MT_SCHED_REPLACED);
+		*left = prev->pid;
+	if (!*left)
+		return 0;
+	if (next->pid == *left)
+		*left = 0;
+	else
+		note(*left, next, MT_SCHED_REPLACED);
 	return 0;
 }

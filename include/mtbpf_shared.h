@@ -74,7 +74,7 @@ _Static_assert(sizeof(struct mt_entry) == 24, "mt_entry");
 
 enum mt_sched_kind {
 	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */
-	MT_SCHED_REPLACED = 2, /* somebody runs where a thread ran until now */
+	MT_SCHED_REPLACED = 2, /* somebody runs from now on where a thread ran before */
 };
 
 /* What somebody did to a thread of the target. */

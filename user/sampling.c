@@ -18,8 +18,7 @@ static int take(void *ctx, const struct mt_sched *entry)
 	struct recording *rec = ctx;
 	int err;
 
-	/* What the idle task does is nobody's doing. */
-	if (entry->time_ns > rec->frozen_ns || (entry->kind == MT_SCHED_REPLACED && !entry->by_tid))
+	if (entry->time_ns > rec->frozen_ns)
 		return 0;
 	err = recording__add_sched_by(rec, entry);
 	return err || !entry->by_tid ? err : add_name(rec, entry);

@@ -163,19 +163,30 @@ static void test_who_ran_in_its_place(void **state)
 {
 	struct fixture *f = *state;
 	struct done_by by = {.pid = 7, .tid = 8, .comm = "hog"};
+	struct done_by other = {.pid = 9, .tid = 9}, idle = {0};
 
 	SEE(f, 1000, &main_);
-	slices__replaced(&f->slices, &by);
+	/* The hog for 50, in two turns; the other for 40. */
+	slices__replaced(&f->slices, 1009, &by);
 	slices__off(&f->slices, 1010, OFF_PREEMPTED);
+	slices__replaced(&f->slices, 1030, &other);
+	slices__replaced(&f->slices, 1070, &by);
 	slices__on(&f->slices, 1100);
 	/* Nobody is known this time, nor to blame for what it waits for by itself. */
 	slices__off(&f->slices, 1200, OFF_PREEMPTED);
 	slices__on(&f->slices, 1300);
-	slices__replaced(&f->slices, &by);
+	slices__replaced(&f->slices, 1399, &by);
 	slices__off(&f->slices, 1400, OFF_BLOCKED);
 	slices__on(&f->slices, 1500);
-	slices__end(&f->slices, 1500);
-	assert_int_equal(f->tree.done_by.n, 1);
+	/* Awake, but who ran when it had been woken is the other. */
+	slices__replaced(&f->slices, 1599, &by);
+	slices__off(&f->slices, 1600, OFF_BLOCKED);
+	slices__replaced(&f->slices, 1650, &other);
+	slices__woken(&f->slices, 1660, &idle);
+	slices__on(&f->slices, 1700);
+	slices__end(&f->slices, 1700);
+	assert_int_equal(f->tree.done_by.n, 2);
+	assert_int_equal(call_tree__done_by(&f->tree, &f->tree.calls.v[5])->tid, 9);
 	assert_int_equal(call_tree__done_by(&f->tree, &f->tree.calls.v[1])->tid, 8);
 	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[2]));
 	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[0]));

@@ -98,7 +98,7 @@ static void on_by(struct thread *t, const struct mt_sched *sched)
 
 	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
 	if (sched->kind == MT_SCHED_REPLACED)
-		slices__replaced(&t->slices, &by);
+		slices__replaced(&t->slices, sched->time_ns, &by);
 	else if (sched->kind == MT_SCHED_WOKEN)
 		slices__woken(&t->slices, sched->time_ns, &by);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampled/slices.h"
+#include "sampled/slices_internal.h"
 
 #include <stddef.h>
 
@@ -7,6 +7,7 @@ void slices__fini(struct slices *s)
 {
 	VEC_FINI(&s->open);
 	VEC_FINI(&s->entered);
+	VEC_FINI(&s->runners);
 }
 
 /*
@@ -33,8 +34,8 @@ static uint64_t edge_before(const struct slices *s, uint64_t from_ns, uint64_t t
 	return from_ns + between / 2;
 }
 
-static struct open_slice *push(struct slices *s, const struct seen *seen, uint64_t time_ns,
-			       uint8_t flags)
+struct open_slice *slices__push(struct slices *s, const struct seen *seen, uint64_t time_ns,
+				uint8_t flags)
 {
 	size_t depth = s->open.n;
 	struct call *call = s->failed ? NULL : VEC_PUSH(&s->tree->calls);
@@ -56,7 +57,7 @@ static struct open_slice *push(struct slices *s, const struct seen *seen, uint64
 	return open;
 }
 
-static void pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
+void slices__pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
 {
 	while (s->open.n > n) {
 		struct call *call = &s->tree->calls.v[s->open.v[--s->open.n].call];
@@ -69,15 +70,15 @@ static void pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
 }
 
 /* Calls whose return was seen, up to now. */
-static void leave_returned(struct slices *s, uint64_t time_ns)
+void slices__leave_returned(struct slices *s, uint64_t time_ns)
 {
 	for (size_t i = 0; i < s->open.n && !s->off; i++) {
 		uint64_t exit_ns = s->open.v[i].exit_ns;
 
 		if (!exit_ns || exit_ns > time_ns || exit_ns < s->last_ns)
 			continue;
-		pop_to(s, i + 1, edge_behind(s, s->last_ns, exit_ns), CALL_INFERRED_END);
-		pop_to(s, i, exit_ns, 0);
+		slices__pop_to(s, i + 1, edge_behind(s, s->last_ns, exit_ns), CALL_INFERRED_END);
+		slices__pop_to(s, i, exit_ns, 0);
 	}
 }
 
@@ -130,9 +131,9 @@ static void add_unseen(struct slices *s, const struct entered *e)
 	struct seen seen = {.function = s->probed, .kind = CALL_FUNCTION};
 	bool ended = e->end_ns != 0;
 
-	if (push(s, &seen, e->start_ns, 0))
-		pop_to(s, s->open.n - 1, ended ? e->end_ns : e->start_ns,
-		       ended ? 0 : CALL_INFERRED_END);
+	if (slices__push(s, &seen, e->start_ns, 0))
+		slices__pop_to(s, s->open.n - 1, ended ? e->end_ns : e->start_ns,
+			       ended ? 0 : CALL_INFERRED_END);
 }
 
 /* What a stack has beyond what was known before. */
@@ -142,14 +143,14 @@ static void push_rest(struct slices *s, const struct seen *stack, size_t from, s
 	uint64_t start_ns = edge_before(s, s->last_ns, time_ns);
 
 	for (size_t i = from; i < to; i++)
-		push(s, &stack[i], start_ns, CALL_INFERRED_START);
+		slices__push(s, &stack[i], start_ns, CALL_INFERRED_START);
 }
 
 /* The latest activation; `seen` is its frame, or what stands for it. */
 static void push_entered(struct slices *s, const struct seen *seen, bool is_hidden)
 {
 	const struct entered *last = &s->entered.v[s->entered.n - 1];
-	struct open_slice *open = push(s, seen, last->start_ns, 0);
+	struct open_slice *open = slices__push(s, seen, last->start_ns, 0);
 
 	if (!open)
 		return;
@@ -176,8 +177,8 @@ static void see_entered(struct slices *s, uint64_t time_ns, const struct seen *s
 		same.open--;
 		same.stack -= !s->open.v[same.open].is_hidden;
 	}
-	pop_to(s, same.open, edge_behind(s, s->last_ns, s->entered.v[0].start_ns),
-	       CALL_INFERRED_END);
+	slices__pop_to(s, same.open, edge_behind(s, s->last_ns, s->entered.v[0].start_ns),
+		       CALL_INFERRED_END);
 	for (size_t i = 0; i < unseen; i++)
 		add_unseen(s, &s->entered.v[i]);
 	if (probed < n) {
@@ -196,9 +197,9 @@ static void see_plain(struct slices *s, uint64_t time_ns, const struct seen *sta
 	uint64_t start_ns = edge_before(s, s->last_ns, time_ns);
 	struct common same = common(s, stack, n);
 
-	pop_to(s, same.open, edge_behind(s, s->last_ns, time_ns), CALL_INFERRED_END);
+	slices__pop_to(s, same.open, edge_behind(s, s->last_ns, time_ns), CALL_INFERRED_END);
 	for (size_t i = same.stack; i < n; i++)
-		push(s, &stack[i], start_ns, CALL_INFERRED_START);
+		slices__push(s, &stack[i], start_ns, CALL_INFERRED_START);
 }
 
 /* It is not in the stack, and has not returned: what it called at its end has its frame. */
@@ -229,12 +230,12 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 {
 	if (s->off)
 		slices__on(s, time_ns);
-	leave_returned(s, time_ns);
+	slices__leave_returned(s, time_ns);
 	see(s, time_ns, stack, n);
 }
 
 /* No stack shows what was entered last: only what had called it is known to run on. */
-static void flush_entered(struct slices *s, uint64_t time_ns)
+void slices__flush_entered(struct slices *s, uint64_t time_ns)
 {
 	VEC(struct seen) stack = {0};
 
@@ -274,7 +275,7 @@ void slices__enter(struct slices *s, const struct entered *entered)
 		return;
 	if (s->off)
 		slices__on(s, entered->start_ns);
-	leave_returned(s, entered->start_ns);
+	slices__leave_returned(s, entered->start_ns);
 	out = VEC_PUSH(&s->entered);
 	if (out)
 		*out = *entered;
@@ -282,72 +283,12 @@ void slices__enter(struct slices *s, const struct entered *entered)
 		s->failed = true;
 }
 
-static void push_off(struct slices *s, uint64_t time_ns, uint8_t reason)
-{
-	struct seen seen = {.kind = CALL_OFF_CPU};
-	struct open_slice *open = push(s, &seen, time_ns, 0);
-
-	if (!open)
-		return;
-	s->tree->calls.v[open->call].reason = reason;
-	s->last_ns = time_ns;
-	s->off = true;
-}
-
-/* It was somebody who did that to the innermost slice. */
-static void note_by(struct slices *s, const struct done_by *by)
-{
-	struct done_by *out = by->tid && s->open.n ? VEC_PUSH(&s->tree->done_by) : NULL;
-
-	if (!out)
-		return;
-	*out = *by;
-	out->call = s->open.v[s->open.n - 1].call;
-}
-
-void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
-{
-	if (s->off)
-		slices__on(s, time_ns);
-	leave_returned(s, time_ns);
-	flush_entered(s, time_ns);
-	push_off(s, time_ns, reason);
-	if (reason == OFF_PREEMPTED)
-		note_by(s, &s->next);
-	s->next.tid = 0;
-}
-
-void slices__replaced(struct slices *s, const struct done_by *by)
-{
-	s->next = *by;
-}
-
-void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
-{
-	size_t n = s->open.n;
-
-	/* It may come before the thread has left its CPU, and then it does not. */
-	if (!s->off || s->tree->calls.v[s->open.v[n - 1].call].reason != OFF_BLOCKED)
-		return;
-	note_by(s, by);
-	pop_to(s, n - 1, time_ns, 0);
-	push_off(s, time_ns, OFF_RUNNABLE);
-}
-
-void slices__on(struct slices *s, uint64_t time_ns)
-{
-	if (s->off)
-		pop_to(s, s->open.n - 1, time_ns, 0);
-	s->off = false;
-	s->last_ns = time_ns;
-}
-
 void slices__end(struct slices *s, uint64_t time_ns)
 {
-	leave_returned(s, time_ns);
+	slices__leave_returned(s, time_ns);
 	if (!s->off)
-		flush_entered(s, time_ns);
-	pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
+		slices__flush_entered(s, time_ns);
+	slices__pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
 	s->entered.n = 0;
 	s->off = false;
 	s->last_ns = 0;
@@ -356,11 +297,11 @@ void slices__end(struct slices *s, uint64_t time_ns)
 void slices__gap(struct slices *s, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
 {
 	struct seen seen = {.kind = CALL_GAP};
-	struct open_slice *open = push(s, &seen, start_ns, 0);
+	struct open_slice *open = slices__push(s, &seen, start_ns, 0);
 
 	if (!open)
 		return;
 	s->tree->calls.v[open->call].reason = reason;
-	pop_to(s, 0, end_ns, 0);
+	slices__pop_to(s, 0, end_ns, 0);
 	s->last_ns = 0;
 }

@@ -12,6 +12,12 @@
 #include "stack/call_tree.h"
 #include "util/vec.h"
 
+/* Somebody who ran while the thread could have. */
+struct runner {
+	struct done_by by;
+	uint64_t ns; /* so long, in all */
+};
+
 /* A frame of a stack, as it was seen at one moment. */
 struct seen {
 	const struct function *function; /* NULL: no code is known there, or kind is not of one */
@@ -40,6 +46,8 @@ struct slices {
 	VEC(struct open_slice) open;   /* outermost first */
 	VEC(struct entered) entered;   /* ascending */
 	struct done_by next;	       /* who runs in its place; tid 0: not known */
+	uint64_t next_ns;	       /* from then on */
+	VEC(struct runner) runners;    /* those before, since it has been off */
 	bool off;		       /* the innermost is time off the CPU */
 	bool failed;		       /* out of memory: nothing more is added */
 };
@@ -50,8 +58,8 @@ void slices__fini(struct slices *slices);
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
 /* The probed function was entered, exactly then. */
 void slices__enter(struct slices *slices, const struct entered *entered);
-/* Who runs in its place, if it is about to be off. */
-void slices__replaced(struct slices *slices, const struct done_by *by);
+/* Who runs in its place from then on, if it is off or about to be; tid 0: nobody. */
+void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* What it waited for has come, thanks to somebody; tid 0: to nobody, or it is not known. */
 void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* The thread left its CPU; enum off_reason. */

@@ -10,6 +10,7 @@
 #include "mtbpf_shared.h"
 #include "util/units.h"
 #include "util/vec.h"
+#include "view/blame.h"
 
 /* One iteration. The last is the slow one. */
 struct period {
@@ -20,9 +21,7 @@ struct period {
 struct row {
 	const void *key; /* the function, or the name of what is none */
 	const char *name, *suffix;
-	const struct done_by *by;      /* of the longest of the slow iteration's, where known */
-	uint64_t by_ns;		       /* that one's time */
-	bool woken;		       /* it was woken by them; else it was they who ran */
+	struct blame blame;	       /* who kept the slow iteration waiting there */
 	const struct function *inside; /* of what is no function: where it was; NULL: not told */
 	uint64_t slow_ns, slow_calls;
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
@@ -108,21 +107,6 @@ failed:
 	return NULL;
 }
 
-/* Who kept the slow iteration waiting the longest. */
-static void blame(const struct report *r, struct row *row, const struct call *call)
-{
-	const struct done_by *by;
-
-	if (call->kind != CALL_OFF_CPU || call->end_ns - call->start_ns <= row->by_ns)
-		return;
-	by = call_tree__done_by(r->tree, call);
-	if (!by)
-		return;
-	row->by = by;
-	row->by_ns = call->end_ns - call->start_ns;
-	row->woken = call->reason == OFF_BLOCKED;
-}
-
 /* [from, to) was spent in the call itself. Sweeps go forward in time. */
 static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
 {
@@ -135,7 +119,7 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		if (start < end && (row = find_row(r, call))) {
 			if (is_slow(r, r->period)) {
 				row->slow_ns += end - start;
-				blame(r, row, call);
+				blame__add(&row->blame, r->tree, call, end - start);
 			} else {
 				row->ordinary_ns += end - start;
 			}
@@ -292,9 +276,7 @@ static void print_name(FILE *out, const struct row *row)
 	fprintf(out, "%s%s", row->name, row->suffix);
 	if (row->inside)
 		fprintf(out, " in %s", row->inside->name);
-	if (row->by)
-		fprintf(out, ", %s %s (%d)", row->woken ? "woken by" : "by", row->by->comm,
-			row->by->tid);
+	blame__print(out, &row->blame);
 	fputc('\n', out);
 }
 
