@@ -46,7 +46,7 @@ is() {
 	else
 		[ "$status" -eq 1 ]
 		is attach '(missing|limited)' '.*intel_pt'
-		is intel_pt missing 'no PMU: .*; -source sample; -source soft'
+		is intel_pt missing 'no PMU: .*; -source sample'
 		is freeze_pause missing 'not tried: no intel_pt'
 	fi
 	mtbpf_run check -help

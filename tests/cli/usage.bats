@@ -130,7 +130,7 @@ setup() {
 	complains "-pid '-5' is not a whole number"
 	mtbpf_run attach -pid 1 -source sofd
 	[ "$status" -eq 2 ]
-	complains "-source 'sofd'" "pt, soft"
+	complains "-source 'sofd'" "auto, pt, sample, soft"
 	mtbpf_run decode x.mtbpf -print everything
 	[ "$status" -eq 2 ]
 	complains "-print 'everything'" "calls, branches"
