@@ -8,6 +8,7 @@
 
 #include "capture/recording.h"
 #include "decode/decode.h"
+#include "sampled/sampled.h"
 #include "stack/call_tree.h"
 #include "target/ocaml_traps.h"
 #include "util/vec.h"
@@ -16,7 +17,8 @@
 struct decoded {
 	VEC(struct call_tree) trees;
 	VEC(struct hit_mark) hits;
-	struct decode_totals totals;
+	struct decode_totals totals; /* of samples: the times only */
+	struct sampled_totals sampled;
 	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
 	uint64_t behind_hit_ns; /* from the hit to the last of them */
 	struct images *images;	/* owns the functions the trees point to */
