@@ -39,8 +39,9 @@ struct branch {
 	/* Near branches taken since the previous one, this included: more than 1 where decoding
 	 * leaves out jumps within a function. */
 	uint32_t n_branches;
-	uint8_t kind;	/* enum branch_kind */
-	uint8_t len;	/* length of the instruction at from; 0 where it did not execute */
+	uint8_t kind; /* enum branch_kind */
+	/* Length of the instruction at from; 0 where it did not execute. Of a call, 0: unknown. */
+	uint8_t len;
 	uint8_t reason; /* enum gap_reason */
 	uint8_t packet; /* decode's own */
 	uint8_t pad[4];

@@ -24,7 +24,14 @@ struct frame {
 	uint64_t resume_ip; /* signal and kernel frames: where the interrupted code goes on */
 	uint32_t index;	    /* its place among the calls, or among the roots */
 	bool is_root;	    /* discovered late */
+	uint8_t slack;	    /* its RET may go so many bytes behind return_ip as well */
 };
+
+/* A RET to ip, which is not 0, may be its own. */
+static inline bool frame__returns_to(const struct frame *frame, uint64_t ip)
+{
+	return ip - frame->return_ip <= frame->slack;
+}
 
 /* A segment, or a nested part of one. */
 struct part {

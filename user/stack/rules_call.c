@@ -6,12 +6,38 @@
 
 #include "util/address.h"
 
+/* Of calls: from FF /2 with a register to one with a segment, REX, SIB and 32 bits. */
+#define CALL_MIN_LEN 2
+#define CALL_MAX_LEN 9
+/* E8, which reads the IP where it calls what follows it. */
+#define CALL_DIRECT_LEN 5
+
+/* By one who does not say where the instruction ends: there are a few places to return to. */
+static void on_call_of_any_length(struct stack *s, const struct branch *b)
+{
+	const struct function *function;
+	struct frame *top;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	if (b->to == b->from + CALL_DIRECT_LEN && !is_entry)
+		return;
+	stack__push(s, b, function, CALL_FUNCTION, 0, b->from + CALL_MIN_LEN);
+	top = frames__top(s->frames);
+	if (top)
+		top->slack = CALL_MAX_LEN - CALL_MIN_LEN;
+}
+
 void stack__on_call(struct stack *s, const struct branch *b)
 {
 	uint64_t next = b->from + b->len;
 	const struct function *function;
 	bool is_entry;
 
+	if (!b->len) {
+		on_call_of_any_length(s, b);
+		return;
+	}
 	/* "call next; pop": reads the IP, enters nothing. */
 	if (b->to == next)
 		return;
@@ -24,7 +50,7 @@ static struct frame *find_return(struct stack *s, uint64_t ip)
 	struct frame *frame = ip ? frames__top(s->frames) : NULL;
 
 	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (frame->return_ip == ip)
+		if (frame__returns_to(frame, ip))
 			return frame;
 		/* A RET does not leave an interrupt or a syscall. */
 		if (frame->call.kind == CALL_KERNEL)

@@ -71,13 +71,15 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 {
 	struct frame *top = frames__top(s->frames);
 	uint64_t return_ip = top->return_ip, resume_ip = top->resume_ip;
-	uint8_t kind = top->call.kind;
+	uint8_t kind = top->call.kind, slack = top->slack;
 
 	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
 	top = frames__top(s->frames);
-	if (top)
+	if (top) {
 		top->resume_ip = resume_ip;
+		top->slack = slack;
+	}
 }
 
 /*
