@@ -96,7 +96,7 @@ ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/tes
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
-include tests/fuzz/fuzz.mk
+include tests/fuzz/fuzz.mk tests/stacks/stacks.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)

@@ -56,6 +56,20 @@ struct tree_maker {
 	struct behind_hit behind; /* with the stack of the thread that is taken now */
 };
 
+/* The stacks that were taken at its hits. */
+static int anchor(struct stack *stack, const struct recording *rec, pid_t tid)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rec->hits.n && !err; i++) {
+		const struct mt_hit *hit = &rec->hits.v[i];
+
+		if ((pid_t)hit->tid == tid)
+			err = stack__anchor(stack, hit->time_ns, hit->stack, hit->stack_depth);
+	}
+	return err;
+}
+
 static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct tree_maker *m = ctx;
@@ -67,7 +81,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
-	return m->behind.stack ? 0 : -ENOMEM;
+	return m->behind.stack ? anchor(m->behind.stack, rec, tid) : -ENOMEM;
 }
 
 static int take_branch(void *ctx, const struct branch *b)

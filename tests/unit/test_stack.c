@@ -219,12 +219,12 @@ static void test_a_gap_ends_everything(void **state)
 	call(t, MAIN + 0x10, A);
 	gap(t, GAP_OVERFLOW);
 	begin(t, B + 0x10);
-	ret(t, B + 0x20, A + 0x15);
+	ret(t, B + 0x20, C + 0x15);
 	gap(t, GAP_UNMAPPED);
 	assert_finished(t, "main 10-30 inferred-start inferred-end\n"
 			   "  a 20-30 inferred-end\n"
 			   "[gap: overflow] 30-40\n"
-			   "a 40-60 inferred-start inferred-end\n"
+			   "c 40-60 inferred-start inferred-end\n"
 			   "  b 40-50 inferred-start\n"
 			   "[gap: unmapped] 60-60\n");
 }

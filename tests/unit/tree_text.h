@@ -18,14 +18,15 @@
 
 static inline void print_call(FILE *out, const struct call *call)
 {
-	static const char *const flags[] = {"inferred-start", "inferred-end", "by-jump", "cut"};
+	static const char *const flags[] = {
+		"inferred-start", "inferred-end", "by-jump", "cut", NULL, "inferred"};
 
 	fprintf(out, "%*s%s %" PRIu64 "-%" PRIu64, (int)(2 * call->depth), "", call__name(call),
 		call->start_ns, call->end_ns);
 	if (call->kind == CALL_SIGNAL)
 		fprintf(out, " signal");
-	for (int i = 0; i < 4; i++)
-		if (call->flags >> i & 1)
+	for (int i = 0; i < 6; i++)
+		if (call->flags >> i & 1 && flags[i])
 			fprintf(out, " %s", flags[i]);
 	fputc('\n', out);
 }

@@ -27,6 +27,7 @@ enum call_flags {
 	CALL_BY_JUMP = 1 << 2,	      /* entered by a tail call: the frame before it is gone */
 	CALL_CUT_SHORT = 1 << 3,      /* left without a return: enum left_by in `left_by` */
 	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
+	CALL_INFERRED = 1 << 5, /* it ran on across a gap, or only a stack shows that it ran */
 };
 
 /* What ended a call that did not return. */

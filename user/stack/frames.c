@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "decode/branch.h"
 #include "stack/frames_internal.h"
 #include "util/huge_pages.h"
 
@@ -21,6 +22,9 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
+	VEC_FINI(&frames->begun);
+	VEC_FINI(&frames->held);
+	stitcher__fini(&frames->stitcher);
 }
 
 static struct part *running_part(const struct frames *frames)
@@ -93,10 +97,14 @@ static void end_part(struct frames *frames, struct part *part)
 
 void frames__end_segment(struct frames *frames)
 {
-	struct part *part;
+	struct part *part, *segment = NULL;
 
-	while ((part = running_part(frames)))
+	while ((part = running_part(frames))) {
 		end_part(frames, part);
+		segment = part;
+	}
+	if (segment)
+		frames__stitch(frames, segment);
 }
 
 void frames__begin_segment(struct frames *frames, uint64_t time_ns)
@@ -104,6 +112,11 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	frames__end_segment(frames);
 	begin_part(frames, time_ns, PART_NONE);
 	frames->start_ns = time_ns;
+	if (frames->failed)
+		return;
+	frames->parts.v[frames->part].end_ns = time_ns;
+	frames->parts.v[frames->part].is_far = frames->is_far;
+	frames->is_far = false;
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -208,6 +221,8 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 {
+	if (frames->open.n)
+		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
 	do {
 		while (frames__top(frames))
 			frames__pop(frames, time_ns, flags);
@@ -257,6 +272,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 	uint32_t index;
 
 	frames__end_segment(frames);
+	frames->is_far = reason == GAP_BETWEEN;
 	if (!add_place(frames, &index))
 		return;
 	*place(frames, index) = (struct call){

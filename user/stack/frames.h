@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "stack/call_tree.h"
+#include "stack/stitch.h"
 #include "util/vec.h"
 
 #define PART_NONE UINT32_MAX
@@ -42,6 +43,9 @@ struct part {
 	uint32_t first, end; /* its calls, with those of the parts in it */
 	uint32_t n_roots;
 	uint32_t last_root; /* of its roots; the one before is in root.before */
+	/* Of a segment. */
+	uint64_t end_ns;
+	bool is_far; /* much may have happened between the one before and it */
 };
 
 /* Found after everything that it called. */
@@ -55,12 +59,15 @@ struct frames {
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
-	uint32_t part;	   /* the one that runs, or PART_NONE */
-	uint32_t n_below;  /* its n_below, or 0 */
-	uint32_t n_roots;  /* of the parts that run */
-	uint64_t start_ns; /* of the segment; a nested part has its own */
-	long level;	   /* pushes less pops */
-	bool failed;	   /* out of memory: nothing more is added */
+	struct stitcher stitcher;
+	VEC(struct held) begun, held; /* what ran at a segment's begin, and at its end */
+	bool is_far;		      /* of the segment to come */
+	uint32_t part;		      /* the one that runs, or PART_NONE */
+	uint32_t n_below;	      /* its n_below, or 0 */
+	uint32_t n_roots;	      /* of the parts that run */
+	uint64_t start_ns;	      /* of the segment; a nested part has its own */
+	long level;		      /* pushes less pops */
+	bool failed;		      /* out of memory: nothing more is added */
 };
 
 void frames__init(struct frames *frames);
@@ -102,7 +109,7 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 /* The same: without a return. */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
-/* All frames end: the segment is over. */
+/* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
 
 /*
@@ -112,8 +119,11 @@ void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip);
 
-/* A slice beside all segments, for a gap. */
+/* A slice beside all segments, for a gap. GAP_BETWEEN may be a long one. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
+
+/* The stack as it was near the end of the last segment, whose frames have all ended. */
+void frames__take_stack(struct frames *frames, struct held_stack stack);
 
 /* Hands all calls over to the tree, in pre-order. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls in the order of their beginnings, and late roots aside, to a tree: one pass, since a root
- * found late makes everything in its part lie deeper, and moves everything behind it.
+ * found late makes everything in its part lie deeper, and moves everything behind it. Frames that
+ * run on from one segment in the next become one call.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,11 +11,16 @@
 
 struct pass {
 	const struct frames *frames;
+	const struct stitcher *stitcher;
 	const struct call *from; /* moves down within one array, or stays */
 	struct call *to;
-	size_t in, out;	 /* next call to move; where to */
-	uint32_t part;	 /* that `in` lies in */
-	uint32_t deeper; /* by the late roots of that part and those around it */
+	size_t in, out;	   /* next call to move; where to */
+	uint32_t part;	   /* that `in` lies in */
+	uint32_t deeper;   /* than it was known to lie when it began */
+	uint32_t outside;  /* depth of what lies before the next segment */
+	uint32_t n_joined; /* calls to come that have been there before */
+	size_t segment;	   /* the next one */
+	VEC(int64_t) runs; /* depth of each run's first segment */
 	VEC(uint32_t) path;
 };
 
@@ -31,17 +37,39 @@ static int put(struct pass *p, struct call *call)
 	return 0;
 }
 
+/* The call goes on with the one on the path: it is the same. */
+static void join(struct pass *p, const struct call *part)
+{
+	const uint8_t ends = CALL_INFERRED_END | CALL_CUT_SHORT;
+	struct call *call = &p->to[p->path.v[part->depth]];
+
+	call->end_ns = part->end_ns;
+	call->self_insns += part->self_insns;
+	call->left_by = part->left_by;
+	call->flags &= (uint8_t)~ends;
+	call->flags |= (uint8_t)(CALL_INFERRED | (part->flags & ends));
+}
+
+static int take(struct pass *p, const struct call *from)
+{
+	struct call call = *from;
+
+	call.depth += p->deeper;
+	if (p->n_joined) {
+		p->n_joined--;
+		join(p, &call);
+		return 0;
+	}
+	p->to[p->out] = call;
+	return put(p, &p->to[p->out]);
+}
+
 static int move_to(struct pass *p, size_t end)
 {
 	int err = 0;
 
-	for (; p->in < end && !err; p->in++) {
-		struct call *call = &p->to[p->out];
-
-		*call = p->from[p->in];
-		call->depth += p->deeper;
-		err = put(p, call);
-	}
+	for (; p->in < end && !err; p->in++)
+		err = take(p, &p->from[p->in]);
 	return err;
 }
 
@@ -49,7 +77,7 @@ static void leave_part(struct pass *p)
 {
 	const struct part *part = &p->frames->parts.v[p->part];
 
-	p->deeper -= part->n_roots;
+	p->deeper = part->outer == PART_NONE ? p->outside : p->deeper - part->n_roots;
 	p->part = part->outer;
 }
 
@@ -65,44 +93,143 @@ static int move_out(struct pass *p, size_t end, uint32_t into)
 	return err ? err : move_to(p, end);
 }
 
-/* The part's roots: each is the parent of the one found before it. */
-static int enter_part(struct pass *p, uint32_t index)
+static const struct joint *next_joint(const struct pass *p)
 {
-	const struct part *part = &p->frames->parts.v[index];
-	uint32_t depth = part->depth + p->deeper, root = part->last_root;
+	return &p->stitcher->joints.v[p->segment];
+}
+
+/* How deep the first frame of the next segment lies. */
+static uint32_t depth_of_next(const struct pass *p)
+{
+	return (uint32_t)(p->runs.v[next_joint(p)->run] + next_joint(p)->base);
+}
+
+/* And what stands before it: a gap within a run, callers that the run begins with. */
+static uint32_t depth_before(const struct pass *p)
+{
+	const struct joint *joint = next_joint(p);
+	const struct run *run = &p->stitcher->runs.v[joint->run];
+
+	return joint->joins ? depth_of_next(p) + joint->n_joined
+			    : depth_of_next(p) - (uint32_t)run->below.n;
+}
+
+/* Callers that only a later segment showed, or a stack. */
+static int put_callers(struct pass *p, const struct part *part)
+{
+	const struct run *run = &p->stitcher->runs.v[next_joint(p)->run];
+	uint32_t depth = depth_before(p);
 	int err = 0;
 
-	p->part = index;
-	p->deeper += part->n_roots;
-	for (; root != ROOT_NONE && !err; root = p->frames->roots.v[root].before) {
+	for (size_t i = run->below.n; i-- > 0 && !err;) {
 		struct call *call = &p->to[p->out];
 
-		*call = p->frames->roots.v[root].call;
-		call->depth = depth++;
+		*call = (struct call){.start_ns = part->start_ns,
+				      .end_ns = part->end_ns,
+				      .entry_ip = run->below.v[i].entry_ip,
+				      .function = run->below.v[i].function,
+				      .flags = CALL_INFERRED_START | CALL_INFERRED_END |
+					       CALL_INSIDE | CALL_INFERRED,
+				      .depth = depth++};
 		err = put(p, call);
 	}
 	return err;
 }
 
+/* What runs below all that the segment shows runs on in it. */
+static void stretch_below(struct pass *p, const struct part *part)
+{
+	for (uint32_t depth = 0; depth < p->deeper; depth++) {
+		struct call *call = &p->to[p->path.v[depth]];
+
+		call->end_ns = part->end_ns;
+		call->flags |= CALL_INFERRED;
+	}
+}
+
+static int enter_segment(struct pass *p, const struct part *part)
+{
+	const struct joint *joint = next_joint(p);
+	int err = joint->joins ? 0 : put_callers(p, part);
+
+	if (err)
+		return err;
+	p->deeper = depth_of_next(p);
+	p->n_joined = joint->n_joined;
+	stretch_below(p, part);
+	p->segment++;
+	return 0;
+}
+
+/* The part's roots: each is the parent of the one found before it. */
+static int enter_part(struct pass *p, uint32_t index)
+{
+	const struct part *part = &p->frames->parts.v[index];
+	uint32_t root = part->last_root, depth = part->depth;
+	int err = part->outer == PART_NONE ? enter_segment(p, part) : 0;
+
+	p->part = index;
+	for (; root != ROOT_NONE && !err; root = p->frames->roots.v[root].before) {
+		struct call call = p->frames->roots.v[root].call;
+
+		call.depth = depth++;
+		err = take(p, &call);
+	}
+	p->deeper += part->n_roots;
+	return err;
+}
+
+/* A run that lies in another one comes after it. */
+static int place_runs(struct pass *p)
+{
+	for (size_t i = 0; i < p->stitcher->runs.n; i++) {
+		const struct run *run = &p->stitcher->runs.v[i];
+		int64_t *depth = VEC_PUSH(&p->runs);
+
+		if (!depth)
+			return -ENOMEM;
+		*depth = (int64_t)run->below.n;
+		if (run->outer != RUN_NONE)
+			*depth += p->runs.v[run->outer] + run->base;
+	}
+	return 0;
+}
+
 static int run(struct pass *p, size_t end)
 {
 	const struct frames *frames = p->frames;
-	int err = 0;
+	int err = place_runs(p);
 
 	for (uint32_t i = 0; i < frames->parts.n && !err; i++) {
-		err = move_out(p, frames->parts.v[i].first, frames->parts.v[i].outer);
+		const struct part *part = &frames->parts.v[i];
+
+		if (part->outer == PART_NONE)
+			p->outside = depth_before(p);
+		err = move_out(p, part->first, part->outer);
 		if (!err)
 			err = enter_part(p, i);
 	}
+	p->outside = 0;
 	return err ? err : move_out(p, end, PART_NONE);
 }
 
-/* Moves the calls away from their front where more roots than there is room for belong there. */
-static int make_room(struct frames *frames, size_t *room)
+/* Calls that will stand before those that are there. */
+static size_t count_callers(const struct frames *frames)
+{
+	const struct stitcher *stitcher = &frames->stitcher;
+	size_t n = frames->roots.n;
+
+	for (size_t i = 0; i < stitcher->runs.n; i++)
+		n += stitcher->runs.v[i].below.n;
+	return n;
+}
+
+/* Moves the calls away from their front where more has to go there than there is room for. */
+static int make_room(struct frames *frames, size_t callers, size_t *room)
 {
 	size_t n = frames->calls.n - FRAMES_ROOM;
 
-	*room = frames->roots.n > FRAMES_ROOM ? frames->roots.n : FRAMES_ROOM;
+	*room = callers > FRAMES_ROOM ? callers : FRAMES_ROOM;
 	while (frames->calls.cap < n + *room)
 		if (frames__grow(frames))
 			return -ENOMEM;
@@ -114,17 +241,19 @@ static int make_room(struct frames *frames, size_t *room)
 
 int frames__finish(struct frames *frames, struct call_tree *tree)
 {
-	struct pass pass = {.frames = frames, .part = PART_NONE};
+	struct pass pass = {.frames = frames, .stitcher = &frames->stitcher, .part = PART_NONE};
 	size_t room;
-	int err = frames->failed ? -ENOMEM : make_room(frames, &room);
+	int err;
 
+	frames__end_segment(frames);
+	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
 	if (err)
 		return err;
-	frames__end_segment(frames);
 	pass.to = frames->calls.v;
 	pass.from = frames->calls.v + room;
 	err = run(&pass, frames->calls.n - FRAMES_ROOM);
 	VEC_FINI(&pass.path);
+	VEC_FINI(&pass.runs);
 	if (err)
 		return err;
 	tree->calls.v = frames->calls.v;

@@ -18,4 +18,11 @@ int frames__grow(struct frames *frames);
 /* The segment that runs, if any, and the parts in it are over. */
 void frames__end_segment(struct frames *frames);
 
+/* frames_edges.c: what the stitcher is told. */
+
+/* The segment's frames are about to end. goes_on: they may run on in the next one. */
+void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);
+/* The segment has ended. */
+void frames__stitch(struct frames *frames, const struct part *segment);
+
 #endif

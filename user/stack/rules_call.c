@@ -75,7 +75,7 @@ static struct frame *find_below(struct stack *s, const struct function *function
 
 /* The RET of a frame whose caller is not known: a root of the segment, or a signal handler. */
 static void return_to_unknown(struct stack *s, const struct branch *b, struct frame *top,
-			      const struct function *function)
+			      const struct function *function, bool is_entry)
 {
 	struct frame *below;
 
@@ -93,6 +93,9 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 	frames__pop(s->frames, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return;
+	/* A label of assembly may stand behind the call: what is returned to is what called. */
+	if (is_entry)
+		function = stack__function_at(s, b->to - 1, &is_entry);
 	below = find_below(s, function);
 	if (below)
 		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
@@ -129,7 +132,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		return;
 	}
 	if (!top->return_ip) {
-		return_to_unknown(s, b, top, function);
+		return_to_unknown(s, b, top, function, is_entry);
 		return;
 	}
 	/* A RET that was no return: a jump made of "push; ret", or a stack cut back by hand. */

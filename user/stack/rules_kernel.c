@@ -91,6 +91,7 @@ static void leave_signal(struct stack *s, const struct branch *b)
 
 static void start_segment(struct stack *s, const struct branch *b)
 {
+	stack__use_anchors(s, b->time_ns);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, b->time_ns, s->gap_reason);
 	s->in_gap = false;

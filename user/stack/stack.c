@@ -29,6 +29,8 @@ void stack__free(struct stack *s)
 	if (!s)
 		return;
 	frames__fini(&s->own_frames);
+	VEC_FINI(&s->anchors);
+	VEC_FINI(&s->anchor_ips);
 	free(s);
 }
 
@@ -216,6 +218,7 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 	snprintf(tree->comm, sizeof(tree->comm), "%s", s->comm);
 	drop_empty_end(s);
 	frames__close_all(s->frames, s->last_ns, CALL_INFERRED_END);
+	stack__use_anchors(s, UINT64_MAX);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
 	return frames__finish(s->frames, tree);

@@ -19,6 +19,12 @@ void stack__free(struct stack *stack);
 int stack__branch(void *stack, const struct branch *branch);
 
 /*
+ * The thread's stack at a trigger: ips[0] is where it ran, then return addresses, the innermost
+ * first (copied). To be told before the branches, in the order of time. 0 or -ENOMEM.
+ */
+int stack__anchor(struct stack *stack, uint64_t time_ns, const uint64_t *ips, size_t n);
+
+/*
  * Ends every open call and fills the tree, which call_tree__fini() frees. The stack takes no
  * branches after it. 0 or -ENOMEM.
  */

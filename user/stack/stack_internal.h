@@ -10,6 +10,13 @@
 #include "stack/frames.h"
 #include "stack/function_cache.h"
 #include "stack/stack.h"
+#include "util/vec.h"
+
+/* A stack taken at a trigger. */
+struct anchor {
+	uint64_t time_ns;
+	size_t first, n; /* in stack.anchor_ips */
+};
 
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
@@ -29,10 +36,16 @@ struct stack {
 	bool in_gap;
 	uint8_t gap_reason;
 	uint64_t gap_ns;
+	VEC(struct anchor) anchors;
+	VEC(uint64_t) anchor_ips;
+	size_t next_anchor;
 };
 
 /* The function at ip; NULL where no code is known. *is_entry: ip is its first instruction. */
 const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry);
+
+/* rules_anchor.c: a segment has ended, and the next one begins at before_ns. */
+void stack__use_anchors(struct stack *s, uint64_t before_ns);
 
 /* A call, however made: `b` says when, from where, and where to. */
 void stack__push(struct stack *s, const struct branch *b, const struct function *function,

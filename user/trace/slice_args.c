@@ -46,6 +46,7 @@ static void add_flags(struct slice_args *args, uint8_t flags)
 		{CALL_INFERRED_END, "inferred_end"},
 		{CALL_BY_JUMP, "by_jump"},
 		{CALL_CUT_SHORT, "cut_short"},
+		{CALL_INFERRED, "inferred"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How much of the decoded stacks of a recording is true: after each call and return that was
+ * decoded, all frames of the finished tree, from the root on, against the log of the stack pointer.
+ *
+ *   judge RECORDING TRUTH
+ *
+ * Prints "calls N", "right N" (calls and returns, and those after which the whole stack is true),
+ * "gaps N", "soon N of M" (frames within 100 calls after a gap), "later N of M", "end ok|wrong".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/recording.h"
+#include "decode/threads.h"
+#include "stack/stack.h"
+#include "truth_read.h"
+
+#define SOON 100
+#define ROUNDING_NS 100
+/* Each branch has a time of its own, so that the tree tells what ran behind each. */
+#define STEP 10
+
+struct seen {
+	uint64_t time_ns, to;
+	uint64_t step; /* time in the tree */
+	uint32_t segment;
+	bool is_call;
+	const struct function *from; /* of a call */
+};
+
+struct counts {
+	uint64_t calls, right, gaps, unmatched;
+	uint64_t soon, soon_right, later, later_right;
+	bool is_end_wrong;
+};
+
+struct judge {
+	const char *truth;
+	struct counts counts;
+	uint64_t n_printed;
+	/* The thread that is judged. */
+	pid_t tid;
+	struct stack *stack;
+	struct code_map *map;
+	uint64_t step;
+	uint32_t segment;
+	VEC(struct seen) seen;
+};
+
+static int begin_thread(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
+{
+	struct judge *j = ctx;
+
+	j->tid = tid;
+	j->map = map;
+	j->step = 0;
+	j->segment = 0;
+	j->seen.n = 0;
+	j->stack = stack__new(pid, tid, "", map);
+	return j->stack ? 0 : -1;
+}
+
+static int take_branch(void *ctx, const struct branch *b)
+{
+	struct judge *j = ctx;
+	struct branch own = *b;
+	struct seen *seen;
+
+	own.time_ns = j->step += STEP;
+	if (stack__branch(j->stack, &own))
+		return -1;
+	if (b->kind == BRANCH_GAP)
+		j->segment++;
+	if ((b->kind != BRANCH_CALL && b->kind != BRANCH_RETURN) ||
+	    (b->kind == BRANCH_CALL && b->to == b->from + b->len))
+		return 0;
+	seen = VEC_PUSH(&j->seen);
+	if (!seen)
+		return -1;
+	*seen = (struct seen){.time_ns = b->time_ns,
+			      .to = b->to,
+			      .step = own.time_ns,
+			      .segment = j->segment,
+			      .is_call = b->kind == BRANCH_CALL};
+	if (seen->is_call)
+		seen->from = true_stack__function(j->map, b->from, false);
+	return 0;
+}
+
+/* The part of the tree that runs at a time: walks on only. */
+struct walk {
+	const struct call_tree *tree;
+	size_t next;
+	VEC(const struct call *) path;
+	VEC(const struct function *) frames; /* the path without what is no function */
+};
+
+static void walk_to(struct walk *w, uint64_t now)
+{
+	for (; w->next < w->tree->calls.n && w->tree->calls.v[w->next].start_ns <= now; w->next++) {
+		const struct call *call = &w->tree->calls.v[w->next], **at;
+
+		w->path.n = call->depth;
+		at = VEC_PUSH(&w->path);
+		if (!at)
+			abort();
+		*at = call;
+	}
+	while (w->path.n && w->path.v[w->path.n - 1]->end_ns <= now)
+		w->path.n--;
+	w->frames.n = 0;
+	for (size_t i = 0; i < w->path.n; i++) {
+		const struct function **frame;
+
+		if (w->path.v[i]->kind > CALL_KERNEL)
+			continue;
+		frame = VEC_PUSH(&w->frames);
+		if (!frame)
+			abort();
+		*frame = w->path.v[i]->function;
+	}
+}
+
+/* The log does not tell what a stub of the PLT became: a frame has to be there. */
+static bool is_same(const struct function *truth, const struct function *decoded)
+{
+	return !truth || truth == decoded || truth->kind == FUNCTION_PLT;
+}
+
+/* Where the events of a segment are in the log, from `from` on. False: nowhere. */
+static bool find_segment(const struct true_stack *truth, const struct seen *seen, size_t n,
+			 size_t from, size_t *at)
+{
+	for (; from + n <= truth->events.n; from++) {
+		size_t i = 0;
+
+		/* The trace's time is that of the last packet before, rounded. */
+		if (truth->events.v[from].time_ns + ROUNDING_NS < seen->time_ns)
+			continue;
+		while (i < n && truth->events.v[from + i].to == seen[i].to &&
+		       truth->events.v[from + i].is_call == seen[i].is_call)
+			i++;
+		if (i == n) {
+			*at = from;
+			return true;
+		}
+	}
+	return false;
+}
+
+struct verdict {
+	struct judge *judge;
+	struct true_stack *truth;
+	struct walk *walk;
+	long missing; /* frames that ran before the first event, which nothing shows */
+	bool is_first;
+};
+
+static void print_wrong(const struct verdict *v, const struct seen *seen, const struct function **truth,
+			size_t n)
+{
+	if (v->judge->n_printed++ >= 400 || !getenv("VERBOSE"))
+		return;
+	fprintf(stderr, "tid %d: segment %u, after %s to %#" PRIx64 ":\n", v->judge->tid, seen->segment,
+		seen->is_call ? "call" : "return", seen->to);
+	for (size_t i = 0; i < n || i < v->walk->frames.n; i++) {
+		const struct function *a = i < n ? truth[i] : NULL;
+		const struct function *b = i < v->walk->frames.n ? v->walk->frames.v[i] : NULL;
+
+		fprintf(stderr, "  %c %-40s %s\n", i < n && i < v->walk->frames.n && is_same(a, b) ? ' ' : '!',
+			i < n ? (a ? a->name : "?") : "-", b ? b->name : "-");
+	}
+}
+
+static void compare(struct verdict *v, const struct seen *seen, const struct true_event *e,
+		    uint64_t since_gap)
+{
+	struct counts *c = &v->judge->counts;
+	const struct function **truth = v->truth->frames.v;
+	size_t n = (size_t)(e->depth - v->truth->lowest + 1), right = 0, all;
+
+	walk_to(v->walk, seen->step + STEP / 2);
+	if (seen->from)
+		v->truth->frames.v[n - 2] = seen->from;
+	/* It has left everything that was known: an exception, out of frames from before. */
+	if (v->is_first || (long)n <= v->missing) {
+		v->missing = (long)n - (long)v->walk->frames.n;
+		v->is_first = false;
+	}
+	if (v->missing > 0) {
+		truth += v->missing;
+		n = n > (size_t)v->missing ? n - (size_t)v->missing : 0;
+	}
+	for (size_t i = 0; i < n && i < v->walk->frames.n; i++)
+		right += is_same(truth[i], v->walk->frames.v[i]);
+	all = n > v->walk->frames.n ? n : v->walk->frames.n;
+	c->calls++;
+	c->right += right == all;
+	c->is_end_wrong = right != all;
+	if (right != all)
+		print_wrong(v, seen, truth, n);
+	if (!seen->segment)
+		return;
+	if (since_gap < SOON) {
+		c->soon += all;
+		c->soon_right += right;
+	} else {
+		c->later += all;
+		c->later_right += right;
+	}
+}
+
+static void judge_thread(struct judge *j, struct true_stack *truth, const struct call_tree *tree)
+{
+	struct walk walk = {.tree = tree};
+	struct verdict v = {.judge = j, .truth = truth, .walk = &walk, .is_first = true};
+	size_t at = 0;
+
+	for (size_t i = 0, n; i < j->seen.n; i += n) {
+		const struct seen *seen = &j->seen.v[i];
+
+		for (n = 1; i + n < j->seen.n && seen[n].segment == seen->segment; n++)
+			;
+		if (!find_segment(truth, seen, n, at, &at)) {
+			j->counts.calls += n;
+			j->counts.unmatched += n;
+			fprintf(stderr, "tid %d: segment %u is not in the log\n", j->tid, seen->segment);
+			continue;
+		}
+		for (size_t k = 0; k < n; k++, at++) {
+			true_stack__go_to(truth, at);
+			compare(&v, &seen[k], &truth->events.v[at], k);
+		}
+	}
+	j->counts.gaps += j->segment;
+	VEC_FINI(&walk.path);
+	VEC_FINI(&walk.frames);
+}
+
+static int end_thread(void *ctx)
+{
+	struct judge *j = ctx;
+	struct call_tree tree = {0};
+	struct true_stack truth;
+	int err = stack__finish(j->stack, &tree);
+
+	stack__free(j->stack);
+	j->stack = NULL;
+	if (err || !true_stack__read(&truth, j->truth, j->tid, j->map))
+		return -1;
+	judge_thread(j, &truth, &tree);
+	true_stack__fini(&truth);
+	call_tree__fini(&tree);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct judge j = {.truth = argc == 3 ? argv[2] : NULL};
+	struct thread_taker taker = {
+		.begin = begin_thread, .branch = take_branch, .end = end_thread, .ctx = &j};
+	struct decode_totals totals = {0};
+	struct recording rec;
+	struct images *images;
+	int err;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: judge RECORDING TRUTH\n");
+		return 1;
+	}
+	recording__init(&rec);
+	if (recording__read(&rec, argv[1]))
+		return 1;
+	images = images__new(&rec);
+	err = images ? decode__threads(&rec, images, false, &taker, &totals) : -1;
+	if (err)
+		fprintf(stderr, "judge: cannot decode or read the log: %d\n", err);
+	printf("calls %" PRIu64 "\nright %" PRIu64 "\ngaps %" PRIu64 "\nsoon %" PRIu64 " of %" PRIu64
+	       "\nlater %" PRIu64 " of %" PRIu64 "\nend %s\n",
+	       j.counts.calls, j.counts.right, j.counts.gaps, j.counts.soon_right, j.counts.soon,
+	       j.counts.later_right, j.counts.later, j.counts.is_end_wrong ? "wrong" : "ok");
+	images__free(images);
+	recording__fini(&rec);
+	VEC_FINI(&j.seen);
+	return err ? 1 : 0;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "stack/stitch.h"
+
+#include <errno.h>
+#include <string.h>
+
+void stitcher__fini(struct stitcher *stitcher)
+{
+	for (size_t i = 0; i < stitcher->runs.n; i++)
+		VEC_FINI(&stitcher->runs.v[i].below);
+	for (size_t i = 0; i < STITCHED_MAX; i++)
+		VEC_FINI(&stitcher->ends[i].stack);
+	VEC_FINI(&stitcher->joints);
+	VEC_FINI(&stitcher->runs);
+}
+
+/* Frames that are compared to find where one stack lies on another: recursion may be deep. */
+#define MAX_COMPARED 64
+
+/* How one stack lies on another: b[k] is a[k + offset], for as many frames as agree. */
+struct fit {
+	int64_t offset;
+	size_t first;	 /* the lowest of b that has one in a */
+	size_t n_agreed; /* from there on */
+	size_t distance; /* between the tops */
+};
+
+/* Runs once, below everything: two of them are the same activation. */
+static bool is_outermost(const struct function *function)
+{
+	static const char *const names[] = {"main", "_start", "__libc_start_call_main",
+					    "start_thread", "clone3"};
+
+	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(function->raw_name ? function->raw_name : function->name, names[i]))
+			return true;
+	return false;
+}
+
+static size_t count(struct held_stack stack, const struct function *function)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < stack.n; i++)
+		n += stack.v[i].function == function;
+	return n;
+}
+
+static bool agrees(const struct held *a, const struct held *b)
+{
+	return a->function && a->function == b->function && a->return_ip &&
+	       a->return_ip == b->return_ip;
+}
+
+static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, size_t limit)
+{
+	struct fit fit = {.offset = offset, .first = offset < 0 ? (size_t)-offset : 0};
+	int64_t tops = ((int64_t)a.n - 1) - ((int64_t)b.n - 1 + offset);
+	size_t k = fit.first, i = (size_t)((int64_t)k + offset);
+
+	fit.distance = (size_t)(tops < 0 ? -tops : tops);
+	/* Of the lower of the two it is not known where it returns to. */
+	if (!a.v[i].function || a.v[i].function != b.v[k].function)
+		return fit;
+	if (a.v[i].return_ip && b.v[k].return_ip && a.v[i].return_ip != b.v[k].return_ip)
+		return fit;
+	do {
+		fit.n_agreed++;
+		k++, i++;
+	} while (fit.n_agreed < limit && k < b.n && i < a.n && agrees(&a.v[i], &b.v[k]));
+	return fit;
+}
+
+static bool is_better(const struct fit *fit, const struct fit *best)
+{
+	if (fit->n_agreed != best->n_agreed)
+		return fit->n_agreed > best->n_agreed;
+	return fit->n_agreed && fit->distance < best->distance;
+}
+
+/*
+ * One frame whose function alone agrees says little: it must be the only one that can be meant, and
+ * not much can have happened.
+ */
+static bool is_enough(struct held_stack a, struct held_stack b, const struct fit *fit,
+		      bool may_be_far)
+{
+	const struct function *function;
+
+	if (fit->n_agreed != 1)
+		return fit->n_agreed > 1;
+	function = b.v[fit->first].function;
+	if (is_outermost(function))
+		return true;
+	return !may_be_far && count(a, function) == 1 && count(b, function) == 1;
+}
+
+static bool find_fit(struct held_stack a, struct held_stack b, bool may_be_far, struct fit *best)
+{
+	*best = (struct fit){0};
+	if (!a.n)
+		return false;
+	for (int64_t offset = 1 - (int64_t)b.n; offset < (int64_t)a.n; offset++) {
+		struct fit fit = lay(a, b, offset, MAX_COMPARED);
+
+		if (is_better(&fit, best))
+			*best = fit;
+	}
+	if (best->n_agreed == MAX_COMPARED)
+		*best = lay(a, b, best->offset, SIZE_MAX);
+	return is_enough(a, b, best, may_be_far);
+}
+
+static struct held_stack known(const struct stitched *end)
+{
+	return (struct held_stack){end->stack.v, end->stack.n};
+}
+
+/* What b shows of callers under all of the run. */
+static int learn_callers(struct run *run, struct held_stack b, const struct fit *fit)
+{
+	for (size_t k = fit->first; k-- > 0;) {
+		struct held *held = VEC_PUSH(&run->below);
+
+		if (!held)
+			return -ENOMEM;
+		*held = b.v[k];
+	}
+	return 0;
+}
+
+/* The first n frames that were known stay, and the others are on top of them. */
+static int set_stack(struct stitched *end, size_t n, struct held_stack others)
+{
+	end->stack.n = n;
+	for (size_t i = 0; i < others.n; i++) {
+		struct held *held = VEC_PUSH(&end->stack);
+
+		if (!held)
+			return -ENOMEM;
+		*held = others.v[i];
+	}
+	return 0;
+}
+
+/* A place for one more; the oldest, where there are many, is given up. */
+static struct stitched *add_end(struct stitcher *stitcher)
+{
+	struct stitched *ends = stitcher->ends, first = ends[0];
+
+	if (stitcher->n_ends < STITCHED_MAX)
+		return &ends[stitcher->n_ends++];
+	memmove(ends, ends + 1, (STITCHED_MAX - 1) * sizeof(*ends));
+	ends[STITCHED_MAX - 1] = first;
+	return &ends[STITCHED_MAX - 1];
+}
+
+static int begin_run(struct stitcher *stitcher, struct held_stack stack, struct joint *joint)
+{
+	struct run *run = VEC_PUSH(&stitcher->runs);
+	struct stitched *end;
+
+	if (!run)
+		return -ENOMEM;
+	*run = (struct run){.outer = RUN_NONE};
+	*joint = (struct joint){.run = (uint32_t)(stitcher->runs.n - 1)};
+	end = add_end(stitcher);
+	end->run = joint->run;
+	end->base = 0;
+	return set_stack(end, 0, stack);
+}
+
+/* Runs since then lie on the frames that go on behind them. */
+static void put_inside(struct stitcher *stitcher, const struct joint *joint)
+{
+	for (size_t i = joint->run + 1; i < stitcher->runs.n; i++) {
+		struct run *run = &stitcher->runs.v[i];
+
+		if (run->outer != RUN_NONE)
+			continue;
+		run->outer = joint->run;
+		run->base = joint->base + joint->n_joined;
+	}
+}
+
+static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
+		 const struct fit *fit, struct joint *joint)
+{
+	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
+	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
+	uint64_t return_ip = end->stack.v[below].return_ip;
+	int err = learn_callers(&stitcher->runs.v[end->run], begin, fit);
+
+	if (err)
+		return err;
+	*joint = (struct joint){.run = end->run,
+				.joins = true,
+				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
+				.base = end->base + fit->offset};
+	put_inside(stitcher, joint);
+	err = set_stack(end, below, stack);
+	/* The first of the segment has no return of its own yet. */
+	if (!err && fit->offset >= 0 && stack.n && !end->stack.v[below].return_ip)
+		end->stack.v[below].return_ip = return_ip;
+	if (fit->offset < 0)
+		end->base += fit->offset;
+	return err;
+}
+
+/* The run that agrees best, the latest first, becomes the last: those behind it are over. */
+static bool find_end(struct stitcher *stitcher, struct held_stack begin, bool may_be_far,
+		     struct fit *best)
+{
+	size_t found = 0;
+
+	*best = (struct fit){0};
+	for (size_t i = stitcher->n_ends; begin.n && i-- > 0;) {
+		struct fit fit;
+
+		if (!find_fit(known(&stitcher->ends[i]), begin, may_be_far, &fit) ||
+		    fit.n_agreed <= best->n_agreed)
+			continue;
+		*best = fit;
+		found = i + 1;
+	}
+	if (found)
+		stitcher->n_ends = found;
+	return found;
+}
+
+int stitcher__add(struct stitcher *stitcher, struct held_stack begin, struct held_stack end,
+		  bool may_be_far)
+{
+	struct joint *joint = VEC_PUSH(&stitcher->joints);
+	struct fit fit;
+
+	if (!joint)
+		return -ENOMEM;
+	if (find_end(stitcher, begin, may_be_far, &fit))
+		return go_on(stitcher, begin, end, &fit, joint);
+	return begin_run(stitcher, end, joint);
+}
+
+/* Callers are under all that runs. */
+static int put_below(struct stitched *end, struct held_stack callers)
+{
+	struct held *v;
+
+	for (size_t i = 0; i < callers.n; i++) {
+		struct held *last = VEC_PUSH(&end->stack);
+
+		if (!last)
+			return -ENOMEM;
+	}
+	v = end->stack.v;
+	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
+	memcpy(v, callers.v, callers.n * sizeof(*v));
+	return 0;
+}
+
+int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
+{
+	struct stitched *end = stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	struct fit fit;
+	int err;
+
+	if (!end || !taken.n || !find_fit(known(end), taken, false, &fit) || fit.offset >= 0)
+		return 0;
+	err = learn_callers(&stitcher->runs.v[end->run], taken, &fit);
+	if (err)
+		return err;
+	end->stack.v[0].return_ip = taken.v[fit.first].return_ip;
+	end->base += fit.offset;
+	return put_below(end, (struct held_stack){taken.v, fit.first});
+}
