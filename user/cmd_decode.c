@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* decode: a recording, wherever it was made, to a trace. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -9,7 +10,9 @@
 #include "cmd.h"
 #include "interrupts.h"
 #include "output_name.h"
+#include "perf_pipeline.h"
 #include "pipeline.h"
+#include "util/cleanup.h"
 #include "util/log.h"
 #include "util/options.h"
 
@@ -38,10 +41,15 @@ static const struct option_spec specs[] = {
 
 static const struct option_table table = {
 	.command = "decode",
-	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
-					  "mtbpf decode trace.mtbpf -o trace.fxt.gz", NULL},
-	.usage = "decode RECORDING [-o NAME.fxt]",
-	.summary = "Decodes a recording, or a perf.data of 'perf record -e intel_pt//u'.",
+	.examples =
+		(const char *const[]){
+			"mtbpf decode trace.mtbpf", "mtbpf decode trace.mtbpf -o trace.fxt.gz",
+			"perf script --itrace=be -F "
+			"pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns | mtbpf decode -",
+			NULL},
+	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt]",
+	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u', or what\n"
+		   "perf script prints of branches that perf itself can decode (- is stdin).",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -93,19 +101,63 @@ static int print_or_write(const struct decode_options *options, const struct rec
 	return err;
 }
 
+static int decode_recording(const struct decode_options *options, const char *input,
+			    const char *path)
+{
+	struct recording rec;
+	int err;
+
+	recording__init(&rec);
+	err = recording__read(&rec, input);
+	if (!err)
+		err = print_or_write(options, &rec, path);
+	recording__fini(&rec);
+	return err;
+}
+
+/* Reading is most of the work, and may be ended; writing waits for its end. */
+static int decode_text(const struct decode_options *options, int fd, const char *name,
+		       const char *path)
+{
+	struct perf_text_totals totals;
+	struct decoded decoded;
+	struct recording rec;
+	int err;
+
+	if (options->print == PRINT_BRANCHES)
+		return perf_text__print_branches(fd, name, stdout);
+	recording__init(&rec);
+	err = decoded__make_from_text(&decoded, &rec, fd, name, &totals);
+	if (!err && options->print == PRINT_CALLS)
+		err = decoded__write_text(&decoded, stdout);
+	else if (!err)
+		err = write_trace(&decoded, &rec, path);
+	if (!err && options->print == PRINT_NOTHING) {
+		decoded__summarise(&decoded, &rec, stdout);
+		perf_text__summarise(&totals, perf_threads__totals(decoded.perf)->moved, stdout);
+	}
+	decoded__fini(&decoded);
+	recording__fini(&rec);
+	return err;
+}
+
 static int decode(const struct decode_options *options, const char *input)
 {
 	struct output_names names;
-	struct recording rec;
+	_cleanup_close_ int fd = -1;
 	int err = name_output(options, input, &names);
 
 	if (err)
 		return EXIT_USAGE;
-	recording__init(&rec);
-	err = recording__read(&rec, input);
-	if (!err)
-		err = print_or_write(options, &rec, names.trace);
-	recording__fini(&rec);
+	if (!strcmp(input, "-")) {
+		err = decode_text(options, STDIN_FILENO, "stdin", names.trace);
+	} else {
+		fd = open(input, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && perf_text__may_be(fd))
+			err = decode_text(options, fd, input, names.trace);
+		else
+			err = decode_recording(options, input, names.trace);
+	}
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
@@ -118,7 +170,7 @@ int cmd_decode(int argc, char **argv)
 	int rest, err;
 
 	/* The recording may stand before or behind the options. */
-	if (argc > 1 && argv[1][0] != '-') {
+	if (argc > 1 && (argv[1][0] != '-' || !argv[1][1])) {
 		input = argv[1];
 		argv[1] = argv[0];
 		argv++;

@@ -189,6 +189,7 @@ void decoded__fini(struct decoded *decoded)
 	VEC_FINI(&decoded->trees);
 	VEC_FINI(&decoded->hits);
 	images__free(decoded->images);
+	perf_threads__free(decoded->perf);
 }
 
 /* Of a cgroup there are several; each is called what its main thread is. */
@@ -318,9 +319,10 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		calls += decoded->trees.v[i].calls.n;
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
-	fprintf(out,
-		"the trace looks back %s: %" PRIu64 " instructions, %zu slices, %zu thread%s\n",
-		units__format_duration(span, t->last_ns - t->first_ns), t->insns, calls,
+	/* In text, nobody counts instructions. */
+	fprintf(out, "the trace looks back %s: %" PRIu64 " %s, %zu slices, %zu thread%s\n",
+		units__format_duration(span, t->last_ns - t->first_ns),
+		t->insns ? t->insns : t->branches, t->insns ? "instructions" : "branches", calls,
 		decoded->trees.n, decoded->trees.n == 1 ? "" : "s");
 	print_lost(t, rec, out);
 	if (!decoded->hits.n)
@@ -346,15 +348,20 @@ struct branch_printer {
 	pid_t tid;
 };
 
-static int print_branch(void *ctx, const struct branch *b)
+void print_branch(FILE *out, pid_t tid, const struct branch *b)
+{
+	fprintf(out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, tid, b->time_ns,
+		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
+	if (b->kind == BRANCH_GAP)
+		fprintf(out, " %s", gap_reason__name((enum gap_reason)b->reason));
+	fputc('\n', out);
+}
+
+static int take_to_print(void *ctx, const struct branch *b)
 {
 	const struct branch_printer *p = ctx;
 
-	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, p->tid, b->time_ns,
-		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
-	if (b->kind == BRANCH_GAP)
-		fprintf(p->out, " %s", gap_reason__name((enum gap_reason)b->reason));
-	fputc('\n', p->out);
+	print_branch(p->out, p->tid, b);
 	return 0;
 }
 
@@ -376,7 +383,7 @@ int recording__print_branches(const struct recording *rec, FILE *out)
 	struct images *images = images__new(rec);
 	struct branch_printer printer = {.out = out};
 	struct thread_taker taker = {.begin = begin_printing,
-				     .branch = print_branch,
+				     .branch = take_to_print,
 				     .end = end_printing,
 				     .ctx = &printer};
 	struct decode_totals totals = {0};

@@ -8,6 +8,7 @@
 
 #include "capture/recording.h"
 #include "decode/decode.h"
+#include "perf/perf_threads.h"
 #include "stack/call_tree.h"
 #include "util/vec.h"
 
@@ -17,8 +18,9 @@ struct decoded {
 	VEC(struct hit_mark) hits;
 	struct decode_totals totals;
 	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
-	uint64_t behind_hit_ns; /* from the hit to the last of them */
-	struct images *images;	/* owns the functions the trees point to */
+	uint64_t behind_hit_ns;	   /* from the hit to the last of them */
+	struct images *images;	   /* owns the functions the trees point to; or this does: */
+	struct perf_threads *perf; /* of branches that perf has decoded */
 };
 
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */
@@ -38,5 +40,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
  * 0, or -errno with a line.
  */
 int recording__print_branches(const struct recording *rec, FILE *out);
+/* One of these lines. */
+void print_branch(FILE *out, pid_t tid, const struct branch *branch);
 
 #endif

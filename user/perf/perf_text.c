@@ -21,7 +21,7 @@ static bool is_border(struct perf_span rest, size_t at)
 
 /* The place at ip, of which `rest` says more, and behind that goes on. 0 or -ENOMEM. */
 static int take_place(struct named_image *image, uint64_t ip, struct perf_span *rest,
-		      bool *has_name)
+		      bool *is_known)
 {
 	const struct named_spot *spot = ip ? named_image__spot(image, ip) : NULL;
 	struct named_place place = {.ip = ip};
@@ -32,10 +32,10 @@ static int take_place(struct named_image *image, uint64_t ip, struct perf_span *
 	    !memcmp(spot->label, rest->text, spot->label_len) &&
 	    is_border(*rest, spot->label_len)) {
 		n = spot->label_len;
-		*has_name = spot->function != NULL;
+		*is_known = spot->function && spot->is_followed;
 	} else {
 		n = perf_place__parse(&place, rest->text, rest->len);
-		*has_name = place.symbol_len != 0;
+		*is_known = false;
 		if (ip)
 			err = named_image__learn(image, &place, rest->text, n);
 	}
@@ -58,9 +58,9 @@ static int take_branch(struct perf_threads *threads, struct perf_thread *thread,
 	struct named_image *image = perf_thread__image(thread);
 	struct perf_branch branch = {
 		.time_ns = line->time_ns, .from = line->from, .flags = words->flags};
-	bool from_named, to_named;
+	bool from_known, to_known;
 	struct perf_extra extra;
-	int err = take_place(image, line->from, &line->rest, &from_named);
+	int err = take_place(image, line->from, &line->rest, &from_known);
 
 	if (err)
 		return err;
@@ -68,8 +68,8 @@ static int take_branch(struct perf_threads *threads, struct perf_thread *thread,
 		totals->other++;
 		return 0;
 	}
-	err = take_place(image, branch.to, &line->rest, &to_named);
-	if (!err && (!from_named || !to_named))
+	err = take_place(image, branch.to, &line->rest, &to_known);
+	if (!err && (!from_known || !to_known))
 		err = named_image__follow(image, how_named(words->flags), branch.from, branch.to);
 	if (err)
 		return err;
@@ -161,10 +161,10 @@ bool perf_text__may_be(int fd)
 	struct stat st;
 	ssize_t n;
 
-	if (fstat(fd, &st) || S_ISDIR(st.st_mode))
+	if (fstat(fd, &st))
 		return false;
 	if (!S_ISREG(st.st_mode))
-		return true;
+		return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	n = pread(fd, start, sizeof(start), 0);
 	if (n <= 0 || memchr(start, '\0', (size_t)n))
 		return false;

@@ -221,8 +221,9 @@ static int begin(struct perf_threads *threads, struct perf_thread *thread, uint6
 
 static bool has_loss(const struct perf_thread *thread, uint64_t time_ns)
 {
+	/* Lines tell the time in microseconds, errors in nanoseconds. */
 	return thread->next_loss < thread->losses.n &&
-	       thread->losses.v[thread->next_loss].time_ns <= time_ns;
+	       thread->losses.v[thread->next_loss].time_ns / 1000 <= time_ns / 1000;
 }
 
 /* All that happened up to now is one gap. */

@@ -87,6 +87,7 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 	if (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to)) {
 		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */
 		top->call.kind = CALL_SIGNAL;
+		s->restorer_ip = b->to;
 		stack__replace_top(s, b, function);
 		return;
 	}

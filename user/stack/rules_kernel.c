@@ -152,22 +152,16 @@ bool stack__is_sigreturn(struct stack *s, uint64_t ip)
 	return stack__is_restorer(s, ip - 7) || stack__is_restorer(s, ip - 5);
 }
 
-/*
- * The same where its code cannot be read: a handler returned to what has come to its syscall behind
- * one instruction, which is as long as the restorer's.
+/* The same where its code cannot be read: a handler has returned to what comes to its syscall so.
  */
-static bool is_behind_handler(struct stack *s, uint64_t ip)
+static bool is_in_restorer(const struct stack *s, uint64_t ip)
 {
-	const struct frame *top = frames__top(s->frames);
-	uint64_t done = top ? ip - top->call.entry_ip : 0;
-
-	return top && top->call.kind == CALL_SIGNAL && top->call.flags & CALL_BY_JUMP &&
-	       (done == 7 || done == 5);
+	return s->restorer_ip && (ip - s->restorer_ip == 7 || ip - s->restorer_ip == 5);
 }
 
 void stack__on_end_syscall(struct stack *s, const struct branch *b)
 {
-	bool is_sigreturn = stack__is_sigreturn(s, b->from) || is_behind_handler(s, b->from);
+	bool is_sigreturn = stack__is_sigreturn(s, b->from) || is_in_restorer(s, b->from);
 
 	stack__go_outside(s, b, CALL_SYSCALL, b->from + b->len);
 	s->in_sigreturn = is_sigreturn;

@@ -64,7 +64,7 @@ static bool is_stub(const char *name, size_t len)
 	static const char suffix[] = "@plt";
 	size_t n = strlen(suffix);
 
-	return (len > n && !memcmp(name + len - n, suffix, n)) ||
+	return (len >= n && !memcmp(name + len - n, suffix, n)) ||
 	       (len == 5 && !memcmp(name, "[plt]", 5));
 }
 

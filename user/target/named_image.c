@@ -7,8 +7,8 @@
 
 #include "target/named_internal.h"
 
-/* A stub has an ENDBR64, at most, before its jump. */
-#define STUB_JUMP_MAX 4
+/* psABI "Procedure Linkage Table": an entry's size. Its first jump may go to its second half. */
+#define STUB_SIZE 16
 
 /* All addresses but the last. */
 static const struct elf_segment everywhere = {.size = UINT64_MAX};
@@ -94,6 +94,20 @@ static struct named_spot *add_spot(struct named_image *image, uint64_t ip)
 	return NULL;
 }
 
+/*
+ * perf takes a symbol to reach up to the next one: what begins without a name behind a function, in
+ * its module, is no part of it.
+ */
+static bool is_behind(const struct named_image *image, const struct named_function *function,
+		      uint64_t ip)
+{
+	const struct named_function *before = named_image__last_start(image, ip);
+
+	return before && !before->symbol_len && function->has_start &&
+	       before->entry.function.module == function->entry.function.module &&
+	       before->entry.function.vaddr > function->entry.function.vaddr;
+}
+
 int named_image__learn(struct named_image *image, const struct named_place *place,
 		       const void *label, size_t label_len)
 {
@@ -106,6 +120,8 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 		function = named_image__function(image, place, module);
 	if (!module || (place->symbol_len && !function))
 		return -ENOMEM;
+	if (function && is_behind(image, function, place->ip))
+		function = NULL;
 	is_other = spot && (spot->function != function || spot->module != module);
 	if (!spot)
 		spot = add_spot(image, place->ip);
@@ -162,13 +178,29 @@ static void leave(struct named_image *image, struct named_function *from, uint64
 		  enum named_branch how, const struct named_spot *to)
 {
 	struct named_function *function = to ? function_of(image, to) : NULL;
+	bool is_stub = how == NAMED_JUMP && ip - from->entry.function.vaddr < STUB_SIZE;
 
 	if (from->is_left || !from->has_start)
 		return;
+	if (is_stub && function == from && to->ip - from->entry.function.vaddr < STUB_SIZE)
+		return;
 	from->is_left = true;
-	if (how == NAMED_JUMP && ip - from->entry.function.vaddr <= STUB_JUMP_MAX &&
-	    function != from && begins_at(function, to->ip))
+	if (is_stub && function != from && begins_at(function, to->ip))
 		from->entry.function.kind = FUNCTION_PLT;
+}
+
+/*
+ * From a stub into the middle of a function: to the head of all stubs, which looks up what they
+ * stand for. It has no name, and lies behind what it was taken for.
+ */
+static bool is_head_of_stubs(const struct named_function *left, const struct named_spot *target)
+{
+	const struct named_function *function = target->function;
+
+	return left && function && left->entry.function.kind == FUNCTION_PLT &&
+	       left->entry.function.module == target->module && function->has_start &&
+	       function->symbol_len && function->entry.function.kind != FUNCTION_PLT &&
+	       function->entry.function.vaddr != target->ip;
 }
 
 int named_image__follow(struct named_image *image, enum named_branch how, uint64_t from,
@@ -179,6 +211,8 @@ int named_image__follow(struct named_image *image, enum named_branch how, uint64
 	bool is_first = target && !target->is_followed;
 	int err = 0;
 
+	if (target && how == NAMED_JUMP && is_head_of_stubs(left, target))
+		target->function = NULL;
 	if (target && !target->function &&
 	    (how == NAMED_CALL ||
 	     (how == NAMED_JUMP && is_first && left && function_of(image, target) != left)))

@@ -58,9 +58,10 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 enum named_branch { NAMED_CALL, NAMED_JUMP, NAMED_OTHER };
 
 /*
- * A branch between two places that have been learnt (0: none), of which one has no name: a function
- * begins where a call goes, and where a jump out of another function does that came from nowhere
- * else before. One that only jumps on is a stub. 0 or -ENOMEM.
+ * A branch between two places that have been learnt (0: none), to be told where one of them is not
+ * followed yet, or has no name: a function begins where a call goes, and where a jump out of
+ * another function does that came from nowhere else before. One that only jumps on is a stub. 0 or
+ * -ENOMEM.
  */
 int named_image__follow(struct named_image *image, enum named_branch how, uint64_t from,
 			uint64_t to);

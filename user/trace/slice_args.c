@@ -67,9 +67,10 @@ static bool has_address(const struct call *call)
 				  call->flags & (CALL_INSIDE | CALL_INFERRED_START));
 }
 
+/* Who knows code by its names only does not count the instructions in it. */
 static bool has_insns(const struct call *call)
 {
-	return call->function || call->self_insns;
+	return call->self_insns || (call->function && elf_image__has_code(call->function->image));
 }
 
 void slice_args__of_call(struct slice_args *args, const struct call *call)
