@@ -44,13 +44,6 @@ static int take_place(struct named_image *image, uint64_t ip, struct perf_span *
 	return err;
 }
 
-static enum named_branch how_named(uint32_t flags)
-{
-	if (flags & PERF_IS_CALL)
-		return NAMED_CALL;
-	return flags & (PERF_IS_RETURN | PERF_IS_ASYNC | PERF_IS_BEGIN) ? NAMED_OTHER : NAMED_JUMP;
-}
-
 static int take_branch(struct perf_threads *threads, struct perf_thread *thread,
 		       struct perf_line *line, const struct perf_words *words,
 		       struct perf_text_totals *totals)
@@ -70,7 +63,7 @@ static int take_branch(struct perf_threads *threads, struct perf_thread *thread,
 	}
 	err = take_place(image, branch.to, &line->rest, &to_known);
 	if (!err && (!from_known || !to_known))
-		err = named_image__follow(image, how_named(words->flags), branch.from, branch.to);
+		err = perf_thread__follow(thread, &branch);
 	if (err)
 		return err;
 	if (line->rest.len) {

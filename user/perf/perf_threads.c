@@ -182,6 +182,18 @@ struct named_image *perf_thread__image(struct perf_thread *thread)
 	return thread->process->image;
 }
 
+int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *branch)
+{
+	const uint32_t no_jump = PERF_IS_RETURN | PERF_IS_ASYNC | PERF_IS_BEGIN | PERF_IS_END;
+	enum named_branch how = NAMED_JUMP;
+
+	if (branch->flags & no_jump)
+		how = NAMED_OTHER;
+	else if (branch->flags & PERF_IS_CALL)
+		how = NAMED_CALL;
+	return named_image__follow(thread->process->image, how, branch->from, branch->to);
+}
+
 /* To the stack, or to who listens. */
 static int hand_on(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {

@@ -44,6 +44,9 @@ void perf_thread__set_comm(struct perf_thread *thread, const char *comm, size_t 
 /* The code of its process: both places of a branch are learnt there before it is taken. */
 struct named_image *perf_thread__image(struct perf_thread *thread);
 
+/* What a branch tells of code without names: named_image__follow(), as that says. 0 or -ENOMEM. */
+int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *branch);
+
 /* The thread's next branch. 0, -ENOMEM, or what the tap returned. */
 int perf_threads__branch(struct perf_threads *threads, struct perf_thread *thread,
 			 const struct perf_branch *branch);

@@ -32,6 +32,10 @@ static void cut_path(const char **path, size_t *len)
 		*path = slash + 1;
 	}
 	*len = cut_name(*path, *len);
+	if (!*len) {
+		*path = "[unknown]";
+		*len = strlen(*path);
+	}
 }
 
 const char *named_image__module(struct named_image *image, const char *path, size_t len)
