@@ -238,8 +238,12 @@ static int write_trace(struct filter *filter)
 int stop(void *data, void *ctx)
 {
 	struct filter *filter = data;
-	int err = write_trace(filter);
+	int err;
 
+	/* perf ends what did not start, too. */
+	if (!filter)
+		return 0;
+	err = write_trace(filter);
 	perf_threads__free(filter->threads);
 	free(filter);
 	return err;

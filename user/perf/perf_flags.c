@@ -33,7 +33,6 @@ static const struct word known[] = {
 	{"end", PERF_IS_BRANCH | PERF_IS_END},
 	{"vmentry", PERF_IS_BRANCH | PERF_IS_CALL | PERF_IS_VMENTRY},
 	{"vmexit", PERF_IS_BRANCH | PERF_IS_CALL | PERF_IS_VMEXIT},
-	{"br", PERF_IS_BRANCH},
 	{"miss", PERF_IS_BRANCH},
 	{"not_taken", PERF_IS_BRANCH | PERF_IS_NOT_TAKEN},
 };
@@ -96,9 +95,13 @@ static bool is_separator(char c)
 
 void perf_words__parse(struct perf_words *words, const char *text, size_t len)
 {
+	static const char missed[] = "br miss";
 	size_t at = 0;
 
 	*words = (struct perf_words){0};
+	/* 6.14 only. Alone, the two letters are those of a return. */
+	if (len >= strlen(missed) && !memcmp(text, missed, strlen(missed)))
+		at = strlen("br ");
 	while (at < len) {
 		size_t start = at;
 		bool is_state = at && text[at - 1] == '(';

@@ -10,7 +10,7 @@
 #include "util/hash_index.h"
 
 /* Each takes room before it has done anything: what nobody could have run is not worth it. */
-#define MAX_THREADS 32768
+#define MAX_THREADS 16384
 
 struct perf_process {
 	pid_t pid;
