@@ -57,7 +57,7 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	{                                                                                          \
 		"symbol", "trigger", 's', OPT_STRING, "NAME",                                      \
-			"the function whose hits trigger; lib.so:NAME for one in a library",       \
+			"what triggers: a function, lib.so:NAME, NAME+0x10, or addr:0x401234",     \
 			OPTION(symbol), NULL                                                       \
 	}
 #define OPTION_DELAY                                                                               \

@@ -2,6 +2,7 @@
 #include "probe.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,11 +18,42 @@ static int refuse_resolver(const struct function *f)
 	return -EINVAL;
 }
 
+static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len)
+{
+	int err = probe_site__choose(code, len, f->vaddr, &probe->site);
+
+	if (err) {
+		log__error("cannot probe %s: its first bytes are no x86-64 instruction", f->name);
+		log__hint("is it data? 'mtbpf list' shows functions");
+	}
+	return err;
+}
+
+/* The instruction that the user has named. */
+static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
+		    size_t len)
+{
+	const struct function *f = match->function;
+	int err = probe_site__at(code, len, f->vaddr, match->offset, &probe->site);
+
+	if (err == -EILSEQ)
+		log__error("no instruction begins at %s+%#" PRIx64, f->name, match->offset);
+	else if (err)
+		log__error("the kernel takes no probe on the instruction at %s+%#" PRIx64
+			   ": it has a prefix",
+			   f->name, match->offset);
+	if (err)
+		log__hint("objdump -d --disassemble=%s %s shows where they begin", f->raw_name,
+			  elf_image__name(f->image));
+	return err;
+}
+
 static int choose_site(struct probe *probe, const struct symbol_match *match)
 {
 	const struct function *f = match->function;
 	const uint8_t *code;
 	size_t len;
+	int err;
 
 	if (f->is_resolver)
 		return refuse_resolver(f);
@@ -36,15 +68,14 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 	}
 	if (len > f->size)
 		len = f->size;
-	if (probe_site__choose(code, len, f->vaddr, &probe->site)) {
-		log__error("cannot probe %s: its first bytes are no x86-64 instruction", f->name);
-		log__hint("is it data? 'mtbpf list' shows functions");
-		return -EILSEQ;
-	}
+	err = match->offset ? set_site(probe, match, code, len) : set_entry(probe, f, code, len);
+	if (err)
+		return err;
 	if (!probe->site.emulated)
 		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
+	probe->is_inside = match->offset;
 	probe->offset = probe->entry_offset + probe->site.skip;
 	code += probe->site.skip;
 	len -= probe->site.skip;

@@ -4,6 +4,7 @@
 #define MTBPF_PROBE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/uprobe_event.h"
@@ -18,6 +19,7 @@ struct probe {
 	uint64_t ip;	       /* run-time address; 0 where the program does not run yet */
 	char name[256];	       /* the function's, for people */
 	struct probe_site site;
+	bool is_inside;	  /* not the function's entry: "f+0x10", "addr:" */
 	uint8_t code[16]; /* at the probe; zeroes behind the function's end */
 };
 

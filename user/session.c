@@ -331,6 +331,17 @@ static int check_tracer(const struct process *process)
 	return -EBUSY;
 }
 
+/* A call begins at its entry. */
+static int check_duration(const struct session *s)
+{
+	if (!s->options->duration_thresh_ns || !s->probe.is_inside)
+		return 0;
+	log__error("'%s' is inside a function: only a whole function's calls have a duration",
+		   s->options->symbol);
+	log__hint("name the function alone, or use -delay-thresh");
+	return -EINVAL;
+}
+
 static int capture(struct session *s, const struct process *process, enum session_end *end)
 {
 	int err = process && s->ops == &source_soft ? check_tracer(process) : 0;
@@ -340,6 +351,8 @@ static int capture(struct session *s, const struct process *process, enum sessio
 			  process->pid, process->pid);
 	if (!err && s->options->symbol && !s->start->cgroup)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
+	if (!err)
+		err = check_duration(s);
 	if (!err)
 		err = describe(s, process);
 	if (!err)

@@ -93,6 +93,22 @@ static void test_throws(void **state)
 	assert_true(check("-instructions 5000000 -- throws 300") > 10000);
 }
 
+static void test_longjmps(void **state)
+{
+	assert_true(check("-- longjmps 300") > 10000);
+}
+
+static void test_longjmps_static(void **state)
+{
+	assert_true(check("-- longjmps-static 300") > 10000);
+}
+
+/* Lazy binding, and children by vfork, which the parent waits for. */
+static void test_spawns(void **state)
+{
+	assert_true(check("-- spawns") > 1000);
+}
+
 static void test_sqlite3(void **state)
 {
 	if (system("command -v sqlite3 >/dev/null")) {
@@ -113,12 +129,14 @@ static void test_a_compiler(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_service), cmocka_unit_test(test_full_returns),
-		cmocka_unit_test(test_cyc),	cmocka_unit_test(test_begin_in_the_middle),
-		cmocka_unit_test(test_wrapped), cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_signals), cmocka_unit_test(test_tailcalls),
-		cmocka_unit_test(test_cxx),	cmocka_unit_test(test_throws),
-		cmocka_unit_test(test_sqlite3), cmocka_unit_test(test_a_compiler),
+		cmocka_unit_test(test_service),	   cmocka_unit_test(test_full_returns),
+		cmocka_unit_test(test_cyc),	   cmocka_unit_test(test_begin_in_the_middle),
+		cmocka_unit_test(test_wrapped),	   cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_signals),	   cmocka_unit_test(test_tailcalls),
+		cmocka_unit_test(test_cxx),	   cmocka_unit_test(test_throws),
+		cmocka_unit_test(test_longjmps),   cmocka_unit_test(test_longjmps_static),
+		cmocka_unit_test(test_spawns),	   cmocka_unit_test(test_sqlite3),
+		cmocka_unit_test(test_a_compiler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <cmocka.h>
@@ -15,12 +16,16 @@
 #include "decode/decode.h"
 #include "stack/stack.h"
 
+/* That a thread has. */
+#define MAX_STACKS 64
+
 /* One call or return as it really was. */
 struct true_event {
 	pid_t tid;
 	bool is_call;
 	uint64_t to;
 	long depth;
+	unsigned int stack;
 };
 
 struct truth_log {
@@ -45,17 +50,23 @@ struct comparison {
 static void read_truth(struct truth_log *log, const char *path)
 {
 	FILE *f = fopen(path, "r");
-	char kind[16];
+	char kind[16], *line = NULL;
+	size_t size = 0;
 	struct true_event e;
 
 	assert_non_null(f);
-	while (fscanf(f, "%d %*u %15s %" SCNx64 " %ld", &e.tid, kind, &e.to, &e.depth) == 4) {
+	while (getline(&line, &size, f) > 0) {
 		struct true_event *out = VEC_PUSH(&log->events);
 
+		e.stack = 0;
+		assert_true(sscanf(line, "%d %*u %15s %" SCNx64 " %ld %u", &e.tid, kind, &e.to,
+				   &e.depth, &e.stack) >= 4);
 		e.is_call = !strcmp(kind, "call");
 		assert_non_null(out);
+		assert_true(e.stack < MAX_STACKS);
 		*out = e;
 	}
+	free(line);
 	fclose(f);
 }
 
@@ -104,7 +115,10 @@ static size_t compare(const struct truth_log *log, const struct comparison *c, p
 	VEC(const struct true_event *) mine = {0};
 	const struct true_event **v;
 	size_t n = c->seen.n, skip;
-	long offset;
+	struct {
+		bool is_known;
+		long value;
+	} offsets[MAX_STACKS] = {0}, *offset; /* where a stack began is not known to both */
 
 	for (size_t i = 0; i < log->events.n; i++) {
 		if (log->events.v[i].tid != tid)
@@ -115,9 +129,13 @@ static size_t compare(const struct truth_log *log, const struct comparison *c, p
 	/* A wrapped ring has lost the oldest; the newest are the same. */
 	assert_true(n <= mine.n);
 	skip = mine.n - n;
-	offset = n ? mine.v[skip]->depth - c->seen.v[0].level : 0;
-	for (size_t i = 0; i < n; i++)
-		compare_one(mine.v[skip + i], &c->seen.v[i], offset, i);
+	for (size_t i = 0; i < n; i++) {
+		offset = &offsets[mine.v[skip + i]->stack];
+		if (!offset->is_known)
+			offset->value = mine.v[skip + i]->depth - c->seen.v[i].level;
+		offset->is_known = true;
+		compare_one(mine.v[skip + i], &c->seen.v[i], offset->value, i);
+	}
 	VEC_FINI(&mine);
 	return n;
 }

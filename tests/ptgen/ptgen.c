@@ -27,7 +27,7 @@ struct ptgen_options {
 	const char *output, *truth;
 	int timing, mtc_freq;
 	int skip, limit;
-	uint64_t snapshot_size, overflow, psb_period, tsc_interval;
+	uint64_t snapshot_size, overflow, psb_period, tsc_interval, stack_distance;
 	bool no_ret_compression;
 };
 
@@ -36,6 +36,9 @@ static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "NAME.mtbpf", "the recording", FIELD(output), NULL},
 	{"truth", NULL, 0, OPT_STRING, "FILE", "log the true stack, as the soft source does",
 	 FIELD(truth), NULL},
+	{"stack-distance", NULL, 0, OPT_SIZE, "SIZE",
+	 "a stack pointer that moves further is on another stack of the thread (0: there is one)",
+	 FIELD(stack_distance), NULL},
 	{"timing", NULL, 0, OPT_CHOICE, "WHAT",
 	 "packets of time: tsc, mtc (and TSC at PSBs) or cyc (and MTC)", FIELD(timing), timings},
 	{"mtc-freq", NULL, 0, OPT_INT, "N", "an MTC packet every 2^N ticks of 24 MHz (3)",
@@ -127,6 +130,7 @@ static struct ptgen_shared *make_shared(const struct ptgen_options *options, cha
 	config->overflow_period = options->overflow;
 	config->skip = (uint64_t)options->skip;
 	config->limit = (uint64_t)options->limit;
+	config->stack_distance = options->stack_distance;
 	while (program[config->argc])
 		config->argc++;
 	snprintf(config->comm, sizeof(config->comm), "%s", base_name(program[0]));

@@ -15,7 +15,13 @@ $(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.c)) \
                   $(patsubst tests/ptgen/%.cc,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.cc))
 
-ptgen: $(PTGEN) $(PTGEN_PROGRAMS)
+# Beside the programs that use them.
+PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
+
+# Also without a dynamic linker: jumps and switches that are no calls of a library.
+PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/longjmps-static
+
+ptgen: $(PTGEN) $(PTGEN_PROGRAMS) $(PTGEN_LIBS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen
 
@@ -33,11 +39,22 @@ $(O)/tests/ptgen/libptgen.so: $(PTGEN_PLUGIN_OBJ)
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O)/.deps-ok
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $< -Wl,-z,lazy
+
+$(O)/tests/ptgen/programs/%-static: tests/ptgen/programs/%.c tests/ptgen/ptgen.mk | $(O)/.deps-ok
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(PROGRAM_CFLAGS) -o $@ $< -static
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $< $(PTGEN_LDFLAGS)
+
+$(O)/tests/ptgen/programs/lib%.so: tests/ptgen/programs/lib/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $<
+
+$(O)/tests/ptgen/programs/exceptions: PTGEN_LDFLAGS = -L$(@D) -lthrough -Wl,-rpath,'$$ORIGIN' -pthread -ldl
+$(O)/tests/ptgen/programs/exceptions: $(O)/tests/ptgen/programs/libthrough.so
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

@@ -39,6 +39,7 @@ struct ptgen_config {
 	uint64_t skip;		  /* instructions of the first thread before the recording */
 	uint64_t limit;		  /* instructions recorded, of all threads; 0: all there are */
 	uint64_t argc;		  /* the program's */
+	uint64_t stack_distance;  /* struct truth.distance */
 	char comm[16];
 	char truth_path[PATH_MAX]; /* empty: none is wanted */
 };

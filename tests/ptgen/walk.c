@@ -44,6 +44,7 @@ void walk__init(struct walk *w, struct ptgen_shared *shared, uint32_t i,
 	};
 	w->out->start_tsc = shared->now;
 	truth__init(&w->truth, NULL, w->out->tid);
+	w->truth.distance = config->stack_distance;
 	pt_stream__init(w->stream, &config->stream, write_ring, w);
 }
 

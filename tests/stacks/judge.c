@@ -18,7 +18,7 @@
 #include "stack/stack.h"
 #include "truth_read.h"
 
-#define SOON 100
+#define SOON	    100
 #define ROUNDING_NS 100
 /* Each branch has a time of its own, so that the tree tells what ran behind each. */
 #define STEP 10
@@ -124,10 +124,16 @@ static void walk_to(struct walk *w, uint64_t now)
 	}
 }
 
-/* The log does not tell what a stub of the PLT became: a frame has to be there. */
+/* What is on its way to a function in another library has a frame, and that function's name. */
+static bool is_bound_later(const struct function *function)
+{
+	return function->kind == FUNCTION_PLT ||
+	       !strncmp(function->name, "_dl_runtime_resolve", 19);
+}
+
 static bool is_same(const struct function *truth, const struct function *decoded)
 {
-	return !truth || truth == decoded || truth->kind == FUNCTION_PLT;
+	return !truth || truth == decoded || is_bound_later(truth);
 }
 
 /* Where the events of a segment are in the log, from `from` on. False: nowhere. */
@@ -159,18 +165,19 @@ struct verdict {
 	bool is_first;
 };
 
-static void print_wrong(const struct verdict *v, const struct seen *seen, const struct function **truth,
-			size_t n)
+static void print_wrong(const struct verdict *v, const struct seen *seen,
+			const struct function **truth, size_t n)
 {
-	if (v->judge->n_printed++ >= 400 || !getenv("VERBOSE"))
+	if (v->judge->n_printed++ >= 5 || !getenv("VERBOSE"))
 		return;
-	fprintf(stderr, "tid %d: segment %u, after %s to %#" PRIx64 ":\n", v->judge->tid, seen->segment,
-		seen->is_call ? "call" : "return", seen->to);
+	fprintf(stderr, "tid %d: segment %u, after %s to %#" PRIx64 ":\n", v->judge->tid,
+		seen->segment, seen->is_call ? "call" : "return", seen->to);
 	for (size_t i = 0; i < n || i < v->walk->frames.n; i++) {
 		const struct function *a = i < n ? truth[i] : NULL;
 		const struct function *b = i < v->walk->frames.n ? v->walk->frames.v[i] : NULL;
 
-		fprintf(stderr, "  %c %-40s %s\n", i < n && i < v->walk->frames.n && is_same(a, b) ? ' ' : '!',
+		fprintf(stderr, "  %c %-40.40s %.40s\n",
+			i < n && i < v->walk->frames.n && is_same(a, b) ? ' ' : '!',
 			i < n ? (a ? a->name : "?") : "-", b ? b->name : "-");
 	}
 }
@@ -227,7 +234,8 @@ static void judge_thread(struct judge *j, struct true_stack *truth, const struct
 		if (!find_segment(truth, seen, n, at, &at)) {
 			j->counts.calls += n;
 			j->counts.unmatched += n;
-			fprintf(stderr, "tid %d: segment %u is not in the log\n", j->tid, seen->segment);
+			fprintf(stderr, "tid %d: segment %u is not in the log\n", j->tid,
+				seen->segment);
 			continue;
 		}
 		for (size_t k = 0; k < n; k++, at++) {
@@ -278,8 +286,8 @@ int main(int argc, char **argv)
 	err = images ? decode__threads(&rec, images, false, &taker, &totals) : -1;
 	if (err)
 		fprintf(stderr, "judge: cannot decode or read the log: %d\n", err);
-	printf("calls %" PRIu64 "\nright %" PRIu64 "\ngaps %" PRIu64 "\nsoon %" PRIu64 " of %" PRIu64
-	       "\nlater %" PRIu64 " of %" PRIu64 "\nend %s\n",
+	printf("calls %" PRIu64 "\nright %" PRIu64 "\ngaps %" PRIu64 "\nsoon %" PRIu64
+	       " of %" PRIu64 "\nlater %" PRIu64 " of %" PRIu64 "\nend %s\n",
 	       j.counts.calls, j.counts.right, j.counts.gaps, j.counts.soon_right, j.counts.soon,
 	       j.counts.later_right, j.counts.later, j.counts.is_end_wrong ? "wrong" : "ok");
 	images__free(images);

@@ -23,14 +23,31 @@ enum {
 };
 #define FUNCTION_SIZE  0x100
 #define FUNCTION_COUNT 7
+#define MORE_FUNCTIONS 8 /* a test may add */
 #define CALL_LEN       5
 
 struct thread {
 	struct stack *stack;
 	struct code_map *map;
-	struct elf_image *images[FUNCTION_COUNT];
+	struct elf_image *images[FUNCTION_COUNT + MORE_FUNCTIONS];
+	size_t n_images;
 	uint64_t now;
 };
+
+/* A function of these first bytes, and nops behind them. */
+static inline void add_function(struct thread *t, uint64_t at, const char *name, const void *bytes,
+				size_t len)
+{
+	uint8_t code[FUNCTION_SIZE];
+	struct elf_image *image;
+
+	assert_true(t->n_images < FUNCTION_COUNT + MORE_FUNCTIONS);
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, bytes, len);
+	image = elf_image__raw(code, sizeof(code), name, name);
+	t->images[t->n_images++] = image;
+	assert_int_equal(code_map__add(t->map, at, FUNCTION_SIZE, 0, image), 0);
+}
 
 static inline int start_thread(void **state)
 {
@@ -41,14 +58,9 @@ static inline int start_thread(void **state)
 
 	t->map = code_map__new();
 	for (size_t i = 0; i < FUNCTION_COUNT; i++) {
-		uint8_t code[FUNCTION_SIZE];
+		uint64_t at = MAIN * (i + 1);
 
-		memset(code, 0x90, sizeof(code));
-		if (MAIN * (i + 1) == RESTORER)
-			memcpy(code, sigreturn, sizeof(sigreturn));
-		t->images[i] = elf_image__raw(code, sizeof(code), names[i], names[i]);
-		assert_int_equal(
-			code_map__add(t->map, MAIN * (i + 1), FUNCTION_SIZE, 0, t->images[i]), 0);
+		add_function(t, at, names[i], sigreturn, at == RESTORER ? sizeof(sigreturn) : 0);
 	}
 	t->stack = stack__new(42, 43, "worker", t->map);
 	*state = t;
@@ -61,7 +73,7 @@ static inline int end_thread(void **state)
 
 	stack__free(t->stack);
 	code_map__free(t->map);
-	for (size_t i = 0; i < FUNCTION_COUNT; i++)
+	for (size_t i = 0; i < t->n_images; i++)
 		elf_image__free(t->images[i]);
 	free(t);
 	return 0;

@@ -123,11 +123,51 @@ static void test_no_instruction_at_the_entry(void **state)
 	assert_int_equal(probe_site__choose(cut, 0, VADDR, &site), -EILSEQ);
 }
 
+static void assert_site(const uint8_t *code, size_t len, size_t offset, int err,
+			struct probe_site expected)
+{
+	struct probe_site site;
+
+	assert_int_equal(probe_site__at(code, len, VADDR, offset, &site), err);
+	if (err)
+		return;
+	assert_string_equal(site.insn, expected.insn);
+	assert_int_equal(site.skip, offset);
+	assert_int_equal(site.emulated, expected.emulated);
+	assert_int_equal(site.at_entry, expected.at_entry);
+}
+
+static void test_an_instruction_that_is_named(void **state)
+{
+	static const uint8_t code[] = {ENDBR64, MOV_FRAME, PUSH_RBP, 0x2e, 0x55, 0x06};
+	const size_t len = sizeof(code);
+
+	assert_site(code, len, 0, 0, (struct probe_site){0, false, true, "endbr64"});
+	assert_site(code, len, 4, 0, (struct probe_site){4, false, true, "mov"});
+	assert_site(code, len, 7, 0, (struct probe_site){7, true, true, "push"});
+	assert_site(code, len, 5, -EILSEQ, (struct probe_site){0});
+	/* Two pushes, of which the kernel refuses the second; no instruction; behind the end. */
+	assert_site(code, len, 8, -EOPNOTSUPP, (struct probe_site){0});
+	assert_site(code, len, 10, -EILSEQ, (struct probe_site){0});
+	assert_site(code, len, len, -EILSEQ, (struct probe_site){0});
+	assert_site(code + 7, 1, 1, -EILSEQ, (struct probe_site){0});
+}
+
+/* Behind a push [sp] is no return address. */
+static void test_a_named_instruction_behind_a_push(void **state)
+{
+	static const uint8_t code[] = {PUSH_RBP, 0x90, RET};
+
+	assert_site(code, sizeof(code), 1, 0, (struct probe_site){1, true, false, "nop"});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_no_instruction_at_the_entry),
+		cmocka_unit_test(test_an_instruction_that_is_named),
+		cmocka_unit_test(test_a_named_instruction_behind_a_push),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "target/symbols.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,6 +225,54 @@ static void test_each_matches_globs(void **state)
 	assert_int_equal(seen.n, 3);
 }
 
+static void test_an_offset_in_a_function(void **state)
+{
+	struct fixture *f = *state;
+	struct stderr_capture capture;
+	struct symbol_match match;
+
+	assert_int_equal(symbols__find(&f->symbols, "main+0x1", &match), 0);
+	assert_string_equal(match.function->raw_name, "main");
+	assert_int_equal(match.offset, 1);
+	assert_int_equal(symbols__find(&f->symbols, "symbol:main+1", &match), 0);
+	assert_int_equal(match.offset, 1);
+	assert_string_equal(find(state, "main+0x100000", &capture), "");
+	assert_non_null(strstr(capture.text, "'main+0x100000' lies behind its end"));
+	assert_string_equal(find(state, "main+", &capture), "");
+	assert_string_equal(find(state, "main+0y", &capture), "");
+}
+
+static void test_an_address(void **state)
+{
+	struct fixture *f = *state;
+	struct symbol_match match, there;
+	char text[40];
+
+	assert_int_equal(symbols__find(&f->symbols, "main", &match), 0);
+	snprintf(text, sizeof(text), "addr:%#" PRIx64, match.function->vaddr + 1);
+	assert_int_equal(symbols__find(&f->symbols, text, &there), 0);
+	assert_ptr_equal(there.function, match.function);
+	assert_int_equal(there.offset, 1);
+	/* As the process has it. */
+	snprintf(text, sizeof(text), "addr:%#" PRIx64, match.function->vaddr + match.module->bias);
+	assert_int_equal(symbols__find(&f->symbols, text, &there), 0);
+	assert_ptr_equal(there.function, match.function);
+	assert_int_equal(there.offset, 0);
+}
+
+static void test_a_bad_address_has_a_caret_under_it(void **state)
+{
+	struct stderr_capture capture;
+
+	assert_string_equal(find(state, "addr:0x12g4", &capture), "");
+	assert_non_null(
+		strstr(capture.text, "'g' in an address\n  addr:0x12g4\n           ^\nhint"));
+	assert_string_equal(find(state, "addr:", &capture), "");
+	assert_non_null(strstr(capture.text, "\n  addr:\n       ^\nhint"));
+	assert_string_equal(find(state, "addr:1", &capture), "");
+	assert_non_null(strstr(capture.text, "lies at 0x1\n"));
+}
+
 static void test_opens_a_program_that_does_not_run(void **state)
 {
 	struct stderr_capture capture;
@@ -286,6 +335,10 @@ int main(void)
 		cmocka_unit_test(test_an_unknown_name_gets_a_suggestion),
 		cmocka_unit_test(test_an_ambiguous_name_lists_candidates_that_work),
 		cmocka_unit_test(test_each_matches_globs),
+		cmocka_unit_test_setup_teardown(test_an_offset_in_a_function, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_an_address, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_bad_address_has_a_caret_under_it, set_up,
+						tear_down),
 		cmocka_unit_test(test_opens_a_program_that_does_not_run),
 		cmocka_unit_test(test_refuses_what_is_no_program),
 		cmocka_unit_test(test_a_process_without_symbols_says_so),

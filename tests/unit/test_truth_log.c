@@ -240,6 +240,35 @@ static void test_execve_leaves_nothing(void **state)
 		      "43 3 call 0x200 1\n");
 }
 
+/* Two more stacks, the second of which is used anew for another coroutine. */
+static void test_several_stacks(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t other = SP - 0x100000, third = SP - 0x200000;
+
+	f->truth.distance = 0x10000;
+	call(f, 0x100, SP - 8);
+	call(f, 0x200, SP - 0x18);
+	ret(f, 0x300, other); /* the switch */
+	call(f, 0x400, other - 0x20);
+	call(f, 0x100, third - 8);
+	ret(f, 0x105, SP - 0x18);
+	ret(f, 0x405, other - 0x20);
+	ret(f, 0x500, other + 8);
+	ret(f, 0x300, other);
+	ret(f, 0x110, SP - 8);
+	assert_log(f, "43 1 call 0x100 1 0\n"
+		      "43 2 call 0x200 2 0\n"
+		      "43 3 return 0x300 -1 1\n"
+		      "43 4 call 0x400 0 1\n"
+		      "43 5 call 0x100 1 2\n"
+		      "43 6 return 0x105 1 0\n"
+		      "43 7 return 0x405 -1 1\n"
+		      "43 8 return 0x500 -2 1\n"
+		      "43 9 return 0x300 -1 1\n"
+		      "43 10 return 0x110 0 0\n");
+}
+
 static void test_without_a_log_nothing_is_kept(void **state)
 {
 	struct truth truth;
@@ -261,6 +290,7 @@ static void test_without_a_log_nothing_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_several_stacks),
 		TEST(test_calls_and_returns),
 		TEST(test_returns_from_what_was_called_before_the_log),
 		TEST(test_a_call_in_the_place_of_a_frame_left_without_a_return),

@@ -28,6 +28,8 @@ static inline void print_call(FILE *out, const struct call *call)
 	for (int i = 0; i < 6; i++)
 		if (call->flags >> i & 1 && flags[i])
 			fprintf(out, " %s", flags[i]);
+	if (call->left_by)
+		fprintf(out, " by-%s", left_by__name(call->left_by));
 	fputc('\n', out);
 }
 
@@ -66,6 +68,24 @@ static inline void assert_well_formed(const struct call_tree *tree)
 	free(busy_until);
 }
 
+/* From a call to one of its callers, in the order of their begins. */
+static inline void assert_leaps_well_formed(const struct call_tree *tree)
+{
+	for (size_t i = 0; i < tree->leaps.n; i++) {
+		const struct leap *leap = &tree->leaps.v[i];
+		uint32_t caller = leap->from;
+
+		assert_true(leap->from < tree->calls.n && leap->to < leap->from);
+		while (caller != CALL_NO_PARENT && caller != leap->to)
+			caller = tree->calls.v[caller].parent;
+		assert_int_equal(caller, leap->to);
+		assert_true(leap->start_ns >= tree->calls.v[leap->from].start_ns);
+		assert_true(leap->end_ns >= tree->calls.v[leap->from].end_ns);
+		assert_true(leap->end_ns <= tree->calls.v[leap->to].end_ns);
+		assert_true(!i || tree->leaps.v[i - 1].from <= leap->from);
+	}
+}
+
 /* A line a call, indented by depth: "name START-END flags". */
 static inline void assert_tree(const struct call_tree *tree, const char *expected)
 {
@@ -79,6 +99,7 @@ static inline void assert_tree(const struct call_tree *tree, const char *expecte
 	assert_string_equal(text, expected);
 	free(text);
 	assert_well_formed(tree);
+	assert_leaps_well_formed(tree);
 }
 
 #endif

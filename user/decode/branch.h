@@ -47,6 +47,24 @@ struct branch {
 	uint8_t pad[4];
 };
 
+/*
+ * Of calls: where their RET goes, and how many bytes behind that it may go as well, where nobody
+ * says how long the instruction is: from FF /2 with a register to one with a segment, REX, SIB and
+ * 32 bits.
+ */
+#define CALL_MIN_LEN 2
+#define CALL_MAX_LEN 9
+
+static inline uint64_t branch__return_ip(const struct branch *b)
+{
+	return b->from + (b->len ? b->len : CALL_MIN_LEN);
+}
+
+static inline uint8_t branch__return_slack(const struct branch *b)
+{
+	return b->len ? 0 : CALL_MAX_LEN - CALL_MIN_LEN;
+}
+
 /* Takes branches one by one. Non-zero stops the decoder, which returns it. */
 typedef int (*branch_fn)(void *ctx, const struct branch *branch);
 

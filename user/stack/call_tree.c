@@ -34,3 +34,14 @@ const char *call__name(const struct call *call)
 		return "[unknown]";
 	return call->function->name;
 }
+
+const char *left_by__name(enum left_by left_by)
+{
+	static const char *const names[] = {
+		[LEFT_BY_THROW] = "throw",	     [LEFT_BY_PANIC] = "panic",
+		[LEFT_BY_RAISE] = "raise",	     [LEFT_BY_LONGJMP] = "longjmp",
+		[LEFT_BY_SIGLONGJMP] = "siglongjmp", [LEFT_BY_GOEXIT] = "goexit",
+	};
+
+	return left_by < sizeof(names) / sizeof(names[0]) ? names[left_by] : NULL;
+}

@@ -58,6 +58,15 @@ struct call {
 /* There are millions of them: most of the memory that decoding takes. */
 _Static_assert(sizeof(struct call) == 56, "no padding");
 
+/* From one call to another that had called it, over those between them, which did not return. */
+struct leap {
+	uint64_t start_ns; /* the call that began it was entered: __cxa_throw(), for one */
+	uint64_t end_ns;   /* the thread went on in the one that took it */
+	uint32_t from,
+		to; /* indices of these two calls: `to` is a caller of `from`, at any distance */
+	enum left_by left_by;
+};
+
 /*
  * Calls stand in pre-order: a parent before its children, siblings by time; a child's interval lies
  * within its parent's; siblings do not overlap. Writers walk the array once.
@@ -66,6 +75,7 @@ struct call_tree {
 	pid_t pid, tid;
 	char comm[16];
 	VEC(struct call) calls;
+	VEC(struct leap) leaps; /* ascending by `from` */
 };
 
 /* A hit as the trace and the report show it. */
@@ -81,5 +91,7 @@ struct hit_mark {
 
 /* "main", "[syscall]", "[untraced]", "[gap: overflow]". */
 const char *call__name(const struct call *call);
+/* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
+const char *left_by__name(enum left_by left_by);
 
 #endif

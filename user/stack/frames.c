@@ -22,9 +22,11 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
 	VEC_FINI(&frames->roots);
+	VEC_FINI(&frames->landings);
 	VEC_FINI(&frames->begun);
 	VEC_FINI(&frames->held);
 	stitcher__fini(&frames->stitcher);
+	VEC_FINI(&frames->leaps);
 }
 
 static struct part *running_part(const struct frames *frames)
@@ -115,8 +117,15 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	if (frames->failed)
 		return;
 	frames->parts.v[frames->part].end_ns = time_ns;
-	frames->parts.v[frames->part].is_far = frames->is_far;
-	frames->is_far = false;
+	frames->parts.v[frames->part].seam = frames->seam;
+	frames->seam = SEAM_GAP;
+}
+
+void frames__begin_below(struct frames *frames, uint64_t time_ns)
+{
+	frames__end_segment(frames);
+	frames->seam = SEAM_LEAP;
+	frames__begin_segment(frames, time_ns);
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -229,6 +238,13 @@ void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 	} while (join(frames));
 }
 
+void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by)
+{
+	for (size_t i = 0; i < frames->open.n; i++)
+		frames->open.v[i].call.left_by = left_by;
+	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
+}
+
 /* Aside, as the part's outermost frame. */
 static struct root *add_root(struct frames *frames, struct part *part)
 {
@@ -272,7 +288,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 	uint32_t index;
 
 	frames__end_segment(frames);
-	frames->is_far = reason == GAP_BETWEEN;
+	frames->seam = reason == GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
 	if (!add_place(frames, &index))
 		return;
 	*place(frames, index) = (struct call){

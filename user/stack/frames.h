@@ -20,12 +20,14 @@
 
 /* One that runs. */
 struct frame {
-	struct call call;   /* call.parent, call.depth: not before frames__finish() */
-	uint64_t return_ip; /* where its RET will go; 0: not known */
-	uint64_t resume_ip; /* signal and kernel frames: where the interrupted code goes on */
-	uint32_t index;	    /* its place among the calls, or among the roots */
-	bool is_root;	    /* discovered late */
-	uint8_t slack;	    /* its RET may go so many bytes behind return_ip as well */
+	struct call call;     /* call.parent, call.depth: not before frames__finish() */
+	uint64_t return_ip;   /* where its RET will go; 0: not known */
+	uint64_t resume_ip;   /* signal and kernel frames: where the interrupted code goes on */
+	uint32_t index;	      /* its place among the calls, or among the roots */
+	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
+	uint32_t is_root : 1; /* discovered late */
+	bool is_resolving;    /* a stub's, that is binding its function */
+	uint8_t slack;	      /* its RET may go so many bytes behind return_ip as well */
 };
 
 /* A RET to ip, which is not 0, may be its own. */
@@ -45,13 +47,24 @@ struct part {
 	uint32_t last_root; /* of its roots; the one before is in root.before */
 	/* Of a segment. */
 	uint64_t end_ns;
-	bool is_far; /* much may have happened between the one before and it */
+	enum seam seam; /* between the one before and it */
 };
 
 /* Found after everything that it called. */
 struct root {
 	struct call call;
 	uint32_t before; /* the part's root that was found before it: the one it called */
+	uint32_t index;	 /* in the tree: frames__finish() */
+};
+
+/* A place behind a setjmp() that a longjmp() may come back to, while its frame lives. */
+struct landing {
+	uint64_t ip;
+	size_t depth;	/* of the frame among those open */
+	uint32_t index; /* of the frame, as is_root is */
+	bool is_root;
+	uint8_t left_by; /* enum left_by: what a call is left by that is cut by it */
+	uint8_t slack;	 /* it may land so many bytes behind ip as well */
 };
 
 struct frames {
@@ -59,9 +72,11 @@ struct frames {
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
+	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
+	VEC(struct landing) landings; /* rules_longjmp.c; the outer frames' first */
 	struct stitcher stitcher;
 	VEC(struct held) begun, held; /* what ran at a segment's begin, and at its end */
-	bool is_far;		      /* of the segment to come */
+	enum seam seam;		      /* of the segment to come */
 	uint32_t part;		      /* the one that runs, or PART_NONE */
 	uint32_t n_below;	      /* its n_below, or 0 */
 	uint32_t n_roots;	      /* of the parts that run */
@@ -75,6 +90,9 @@ void frames__fini(struct frames *frames);
 
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
+
+/* The same, after a leap to a frame below all that the one before it showed. */
+void frames__begin_below(struct frames *frames, uint64_t time_ns);
 
 /* A part of the segment, on the running frame, that begins without frames. */
 void frames__begin_nested(struct frames *frames, uint64_t time_ns);
@@ -111,6 +129,24 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 		    enum left_by left_by);
 /* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
+/* The same: without a return, and the segment goes on. */
+void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
+
+/* frames_leaps.c */
+
+/* Which call a leap begins with, or ends in, before frames__finish(). */
+static inline uint32_t frame__id(const struct frame *frame)
+{
+	return frame->index | (uint32_t)frame->is_root << 31;
+}
+
+/* A leap, complete but for `to`, has landed in that frame. */
+void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to);
+/* The latest that landed in the frame, or NULL. Good until the next one is added. */
+struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame);
+/* One that landed in a frame, which was on the way only, has come to another. */
+void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to,
+		       uint64_t time_ns);
 
 /*
  * The segment, or the nested part, turns out to have run in `function` all along, below every frame
@@ -125,7 +161,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 /* The stack as it was near the end of the last segment, whose frames have all ended. */
 void frames__take_stack(struct frames *frames, struct held_stack stack);
 
-/* Hands all calls over to the tree, in pre-order. 0 or -ENOMEM. */
+/* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);
 
 #endif

@@ -75,7 +75,7 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 	if (frames->failed)
 		return;
 	if (stitcher__add(&frames->stitcher, (struct held_stack){frames->begun.v, frames->begun.n},
-			  (struct held_stack){frames->held.v, frames->held.n}, segment->is_far))
+			  (struct held_stack){frames->held.v, frames->held.n}, segment->seam))
 		frames->failed = true;
 	frames->held.n = 0;
 }

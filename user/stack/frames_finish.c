@@ -8,19 +8,22 @@
 #include <string.h>
 
 #include "stack/frames_internal.h"
+#include "util/cleanup.h"
 
 struct pass {
 	const struct frames *frames;
 	const struct stitcher *stitcher;
 	const struct call *from; /* moves down within one array, or stays */
 	struct call *to;
-	size_t in, out;	   /* next call to move; where to */
-	uint32_t part;	   /* that `in` lies in */
-	uint32_t deeper;   /* than it was known to lie when it began */
-	uint32_t outside;  /* depth of what lies before the next segment */
-	uint32_t n_joined; /* calls to come that have been there before */
-	size_t segment;	   /* the next one */
-	VEC(int64_t) runs; /* depth of each run's first segment */
+	size_t in, out;		     /* next call to move; where to */
+	uint32_t part;		     /* that `in` lies in */
+	uint32_t deeper;	     /* than it was known to lie when it began */
+	uint32_t outside;	     /* depth of what lies before the next segment */
+	uint32_t n_joined;	     /* calls to come that have been there before */
+	uint32_t last;		     /* index of the call that was taken last */
+	const struct wanted *wanted; /* the next one */
+	size_t segment;		     /* the next one */
+	VEC(int64_t) runs;	     /* depth of each run's first segment */
 	VEC(uint32_t) path;
 };
 
@@ -58,8 +61,10 @@ static int take(struct pass *p, const struct call *from)
 	if (p->n_joined) {
 		p->n_joined--;
 		join(p, &call);
+		p->last = p->path.v[call.depth];
 		return 0;
 	}
+	p->last = (uint32_t)p->out;
 	p->to[p->out] = call;
 	return put(p, &p->to[p->out]);
 }
@@ -68,8 +73,11 @@ static int move_to(struct pass *p, size_t end)
 {
 	int err = 0;
 
-	for (; p->in < end && !err; p->in++)
+	for (; p->in < end && !err; p->in++) {
 		err = take(p, &p->from[p->in]);
+		for (; p->wanted->place == p->in; p->wanted++)
+			*p->wanted->index = p->last;
+	}
 	return err;
 }
 
@@ -165,15 +173,17 @@ static int enter_segment(struct pass *p, const struct part *part)
 static int enter_part(struct pass *p, uint32_t index)
 {
 	const struct part *part = &p->frames->parts.v[index];
-	uint32_t root = part->last_root, depth = part->depth;
+	uint32_t id = part->last_root, depth = part->depth;
 	int err = part->outer == PART_NONE ? enter_segment(p, part) : 0;
 
 	p->part = index;
-	for (; root != ROOT_NONE && !err; root = p->frames->roots.v[root].before) {
-		struct call call = p->frames->roots.v[root].call;
+	for (; id != ROOT_NONE && !err; id = p->frames->roots.v[id].before) {
+		struct root *root = &p->frames->roots.v[id];
+		struct call call = root->call;
 
 		call.depth = depth++;
 		err = take(p, &call);
+		root->index = p->last;
 	}
 	p->deeper += part->n_roots;
 	return err;
@@ -242,13 +252,15 @@ static int make_room(struct frames *frames, size_t callers, size_t *room)
 int frames__finish(struct frames *frames, struct call_tree *tree)
 {
 	struct pass pass = {.frames = frames, .stitcher = &frames->stitcher, .part = PART_NONE};
+	_cleanup_free_ struct wanted *wanted = frames__list_wanted(frames);
 	size_t room;
 	int err;
 
 	frames__end_segment(frames);
 	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
-	if (err)
-		return err;
+	if (err || !wanted)
+		return -ENOMEM;
+	pass.wanted = wanted;
 	pass.to = frames->calls.v;
 	pass.from = frames->calls.v + room;
 	err = run(&pass, frames->calls.n - FRAMES_ROOM);
@@ -262,5 +274,6 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
+	frames__hand_over_leaps(frames, tree);
 	return 0;
 }

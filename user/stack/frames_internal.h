@@ -6,6 +6,8 @@
 #include "stack/frames.h"
 
 #define ROOT_NONE UINT32_MAX
+/* What frame__id() marks roots with. */
+#define ROOT_BIT (1u << 31)
 
 /*
  * Places left free before the first call: as many late roots find room without moving all calls
@@ -17,6 +19,19 @@
 int frames__grow(struct frames *frames);
 /* The segment that runs, if any, and the parts in it are over. */
 void frames__end_segment(struct frames *frames);
+
+/* frames_leaps.c: what frames__finish() has to find out, and what it does with it. */
+
+/* A call of a leap: the index that it gets in the tree goes to *index. */
+struct wanted {
+	uint32_t place; /* UINT32_MAX, behind the last: none */
+	uint32_t *index;
+};
+
+/* Ascending by place, in memory that the caller frees; NULL: no memory. */
+struct wanted *frames__list_wanted(struct frames *frames);
+/* Where the wanted ones and the roots are is known. */
+void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree);
 
 /* frames_edges.c: what the stitcher is told. */
 

@@ -28,6 +28,11 @@ const struct function *function_cache__look_up(struct function_cache *cache, uin
 	if (!code_map__find(cache->map, ip, &place))
 		return NULL;
 	*is_entry = place.entry == ip;
-	*function_cache__place(cache, ip) = (struct cached_function){ip, place.function, *is_entry};
+	*function_cache__place(cache, ip) = (struct cached_function){
+		.ip = ip,
+		.function = place.function,
+		.is_entry = *is_entry,
+		.role = *is_entry ? function_role__at(&place) : ROLE_NONE,
+	};
 	return place.function;
 }

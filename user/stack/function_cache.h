@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stack/function_role.h"
 #include "target/code_map.h"
 
 /* A power of two. */
@@ -22,6 +23,7 @@ struct function_cache {
 		uint64_t ip;
 		const struct function *function; /* NULL: nothing is cached here */
 		bool is_entry;
+		uint8_t role; /* enum function_role, of an entry */
 	} places[FUNCTION_CACHE_SIZE];
 };
 
@@ -57,6 +59,14 @@ static inline const struct function *function_cache__find(struct function_cache 
 		return function_cache__look_up(cache, ip, is_entry);
 	*is_entry = place->is_entry;
 	return place->function;
+}
+
+/* The role of the function that was found at ip by the last search. */
+static inline enum function_role function_cache__role(struct function_cache *cache, uint64_t ip)
+{
+	const struct cached_function *place = function_cache__place(cache, ip);
+
+	return place->ip == ip ? (enum function_role)place->role : ROLE_NONE;
 }
 
 #endif

@@ -1,48 +1,39 @@
 // SPDX-License-Identifier: MIT
-/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs, longjmp. */
+/* Near transfers: calls, returns, jumps that are tail calls, PLT stubs. */
 #include "stack/stack_internal.h"
 
 #include <string.h>
 
 #include "util/address.h"
 
-/* Of calls: from FF /2 with a register to one with a segment, REX, SIB and 32 bits. */
-#define CALL_MIN_LEN 2
-#define CALL_MAX_LEN 9
 /* E8, which reads the IP where it calls what follows it. */
 #define CALL_DIRECT_LEN 5
 
-/* By one who does not say where the instruction ends: there are a few places to return to. */
-static void on_call_of_any_length(struct stack *s, const struct branch *b)
+/* "call next; pop" enters nothing. Where nobody says how long it is, a function may begin there. */
+static bool enters_nothing(const struct branch *b, bool is_entry)
 {
-	const struct function *function;
-	struct frame *top;
-	bool is_entry;
-
-	function = stack__function_at(s, b->to, &is_entry);
-	if (b->to == b->from + CALL_DIRECT_LEN && !is_entry)
-		return;
-	stack__push(s, b, function, CALL_FUNCTION, 0, b->from + CALL_MIN_LEN);
-	top = frames__top(s->frames);
-	if (top)
-		top->slack = CALL_MAX_LEN - CALL_MIN_LEN;
+	if (b->len)
+		return b->to == b->from + b->len;
+	return b->to == b->from + CALL_DIRECT_LEN && !is_entry;
 }
 
 void stack__on_call(struct stack *s, const struct branch *b)
 {
-	uint64_t next = b->from + b->len;
 	const struct function *function;
+	enum function_role role;
+	struct frame *top;
 	bool is_entry;
 
-	if (!b->len) {
-		on_call_of_any_length(s, b);
-		return;
-	}
-	/* "call next; pop": reads the IP, enters nothing. */
-	if (b->to == next)
-		return;
 	function = stack__function_at(s, b->to, &is_entry);
-	stack__push(s, b, function, CALL_FUNCTION, 0, next);
+	if (enters_nothing(b, is_entry))
+		return;
+	role = function_cache__role(&s->functions, b->to);
+	if (role)
+		stack__on_setjmp(s, b, role);
+	stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
+	top = b->len ? NULL : frames__top(s->frames);
+	if (top)
+		top->slack = branch__return_slack(b);
 }
 
 static struct frame *find_return(struct stack *s, uint64_t ip)
@@ -122,6 +113,9 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	if (!top)
 		return;
 	frame = find_return(s, b->to);
+	/* A landing pad may lie right behind a call that never returns. */
+	if (frame && frame != top && stack__catch(s, b))
+		return;
 	if (frame) {
 		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_UNKNOWN);
 		frames__pop(s->frames, b->time_ns, 0);
@@ -145,6 +139,29 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		stack__break_segment(s, b);
 }
 
+/* A stub, or the resolver that it has gone through: neither is what was called. */
+static bool is_on_its_way(const struct frame *frame)
+{
+	return frame->is_resolving ||
+	       (frame->call.function && frame->call.function->kind == FUNCTION_PLT);
+}
+
+/*
+ * The stub's frame becomes the function's: the caller called that. Where it is bound lazily
+ * (sysdeps/x86_64/dl-trampoline.h), it is the resolver's in between.
+ */
+static void become(struct stack *s, const struct branch *b, struct frame *frame,
+		   const struct function *function, bool is_entry)
+{
+	enum function_role role = function_cache__role(&s->functions, b->to);
+
+	frame->is_resolving = role == ROLE_RESOLVER || role == ROLE_LINKER;
+	frame->call.function = function;
+	frame->call.entry_ip = b->to;
+	frame->call.flags &= (uint8_t)~CALL_INSIDE;
+	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
+}
+
 void stack__on_jump(struct stack *s, const struct branch *b)
 {
 	struct frame *top = frames__top(s->frames);
@@ -155,12 +172,8 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 	if (!top || !function || function == top->call.function ||
 	    stack__is_return_thunk(function, b->to))
 		return;
-	if (top->call.function && top->call.function->kind == FUNCTION_PLT) {
-		/* The stub's frame becomes the function's: the caller called that. */
-		top->call.function = function;
-		top->call.entry_ip = b->to;
-		top->call.flags &= (uint8_t)~CALL_INSIDE;
-		top->call.flags |= is_entry ? 0 : CALL_INSIDE;
+	if (is_on_its_way(top)) {
+		become(s, b, top, function, is_entry);
 		return;
 	}
 	if (is_entry || !stack__land(s, b, function))

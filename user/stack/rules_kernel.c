@@ -36,6 +36,14 @@ static void enter_signal(struct stack *s, const struct branch *b, const struct f
 		frame->resume_ip = resume_ip;
 }
 
+/* execve(): of the old stack nothing is left. No signal handler is there. */
+static bool begins_program(struct stack *s, uint64_t ip)
+{
+	enum function_role role = function_cache__role(&s->functions, ip);
+
+	return role == ROLE_START || role == ROLE_LINKER;
+}
+
 /* Back from outside, but not where it left: the kernel sent the thread elsewhere. */
 static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t resume_ip)
 {
@@ -52,6 +60,10 @@ static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t r
 	/* An instruction that the kernel did (a probe's), an rseq abort: the same activation. */
 	if (function && top && top->call.function == function && !is_entry)
 		return;
+	if (is_entry && begins_program(s, b->to)) {
+		stack__break_segment(s, b);
+		return;
+	}
 	if (is_entry) {
 		enter_signal(s, b, function, resume_ip);
 		return;

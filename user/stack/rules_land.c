@@ -1,16 +1,180 @@
 // SPDX-License-Identifier: MIT
 /*
  * Into the middle of a function, by something that is no return: of its frames, the one that an
- * exception or a longjmp() came back to.
+ * exception or a longjmp() came back to. Exceptions come to landing pads: the frame that one is for
+ * is the innermost whose pending call has that pad.
  */
 #include "stack/stack_internal.h"
 
+#include <string.h>
+
+#include "stack/unwinders.h"
+#include "target/landing_pads.h"
+
+/* The instruction that the frame is at: one that calls, unless it is the top. 0: not known. */
+static uint64_t pending_site(const struct frame *frame, const struct frame *top,
+			     const struct branch *b)
+{
+	if (frame == top)
+		return b->from;
+	frame++;
+	if (frame->call.kind == CALL_SIGNAL)
+		return frame->resume_ip;
+	return frame->return_ip ? frame->return_ip - 1 : 0;
+}
+
+/* Whether an exception that leaves what is called at `site` comes to `pad`, which lies at ip. */
+static bool leads_to(struct stack *s, uint64_t site, const struct code_place *pad, uint64_t ip)
+{
+	struct code_place from;
+
+	return site && code_map__find(s->map, site, &from) && from.image == pad->image &&
+	       site - from.vaddr == ip - pad->vaddr &&
+	       landing_pads__find(from.image, from.vaddr) == pad->vaddr;
+}
+
+/* Functions without symbols are pieces, as .eh_frame has them: a pad may lie in another one. */
+static bool may_hold(const struct function *function, const struct code_place *pad)
+{
+	return function == pad->function ||
+	       (function && function->kind == FUNCTION_UNKNOWN && function->image == pad->image &&
+		pad->function->kind == FUNCTION_UNKNOWN);
+}
+
+static struct frame *find_taker(struct stack *s, const struct branch *b,
+				const struct code_place *pad)
+{
+	struct frame *top = frames__top(s->frames), *frame = top;
+
+	for (; frame; frame = frames__parent(s->frames, frame)) {
+		if (may_hold(frame->call.function, pad) &&
+		    leads_to(s, pending_site(frame, top, b), pad, b->to))
+			return frame;
+		/* What an interrupt or a syscall lies on is no caller. */
+		if (frame->call.kind == CALL_KERNEL)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* What ends the frames above `stop`, or all of them: the outermost unwinder, and its frame. */
+struct departure {
+	struct frame *frame; /* NULL: there is none among them */
+	enum left_by left_by;
+	bool resumes;
+};
+
+static const struct unwinder *unwinder_of(const struct frame *frame)
+{
+	const struct function *function = frame ? frame->call.function : NULL;
+
+	return function && function->name ? unwinder__find(function->name) : NULL;
+}
+
+static struct departure find_departure(struct stack *s, const struct frame *stop)
+{
+	struct frame *frame = frames__top(s->frames);
+	struct departure found = {0};
+
+	for (; frame && frame != stop; frame = frames__parent(s->frames, frame)) {
+		const struct unwinder *unwinder = unwinder_of(frame);
+
+		if (!unwinder)
+			continue;
+		/* What a panic is thrown by is the same as for C++. */
+		if (found.left_by != LEFT_BY_PANIC)
+			found.left_by = unwinder->left_by;
+		found.resumes = unwinder->resumes;
+		found.frame = frame;
+	}
+	return found;
+}
+
+/* What took it ran below everything; what lay between is not known. */
+static struct frame *begin_below(struct stack *s, const struct branch *b)
+{
+	long level = s->frames->level;
+
+	frames__begin_below(s->frames, b->time_ns);
+	stack__push_first(s, b->to);
+	s->frames->level = level;
+	return frames__top(s->frames);
+}
+
+/*
+ * The frames above `taker` end, or all of them where it has not been seen yet: `function`, which
+ * `b` went to, is their caller then.
+ */
+static void land(struct stack *s, const struct branch *b, const struct function *function,
+		 struct frame *taker)
+{
+	struct departure by = find_departure(s, taker);
+	struct frame *stop = by.resumes ? frames__parent(s->frames, by.frame) : NULL;
+	struct leap *earlier = stop ? frames__leap_into(s->frames, stop) : NULL;
+	struct leap leap = {.end_ns = b->time_ns};
+
+	if (earlier)
+		by.left_by = earlier->left_by;
+	leap.left_by = by.left_by;
+	if (by.frame) {
+		leap.start_ns = by.frame->call.start_ns;
+		leap.from = frame__id(by.frame);
+	}
+	if (taker) {
+		frames__cut_to(s->frames, taker, b->time_ns, by.left_by);
+	} else {
+		frames__cut_all(s->frames, b->time_ns, by.left_by);
+		taker = begin_below(s, b);
+	}
+	if (taker && earlier)
+		frames__move_leap(s->frames, earlier, taker, b->time_ns);
+	else if (taker && by.frame)
+		frames__add_leap(s->frames, &leap, taker);
+}
+
+/*
+ * Who leaves frames goes where a register or the stack says. A jump whose target is in the code is
+ * within a function of which no symbol tells that it lies in two places.
+ */
+static bool may_leave_frames(struct stack *s, const struct branch *b)
+{
+	const uint8_t bnd = 0xf2, jmp_rel32 = 0xe9, jmp_rel8 = 0xeb;
+	uint8_t code[2] = {0};
+
+	if (b->kind != BRANCH_JUMP)
+		return b->kind == BRANCH_RETURN;
+	code_map__read(s->map, b->from, code, sizeof(code));
+	if (code[0] == bnd)
+		code[0] = code[1];
+	return code[0] != jmp_rel32 && code[0] != jmp_rel8;
+}
+
+bool stack__catch(struct stack *s, const struct branch *b)
+{
+	struct code_place pad;
+
+	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
+		return false;
+	land(s, b, pad.function, find_taker(s, b, &pad));
+	return true;
+}
+
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct frame *caller = stack__find_caller(s, function);
+	struct frame *caller;
 
-	if (!caller)
+	if (!may_leave_frames(s, b))
 		return false;
-	frames__cut_to(s->frames, caller, b->time_ns, LEFT_BY_UNKNOWN);
+	if (stack__longjmp(s, b) || stack__catch(s, b))
+		return true;
+	caller = stack__find_caller(s, function);
+	if (caller) {
+		land(s, b, function, caller);
+		return true;
+	}
+	/* Thrown to where no table knows of it, and no frame is known. */
+	if (!unwinder_of(frames__top(s->frames)))
+		return false;
+	land(s, b, function, NULL);
 	return true;
 }

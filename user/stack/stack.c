@@ -227,6 +227,7 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 void call_tree__fini(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
+	VEC_FINI(&tree->leaps);
 }
 
 long stack__level(const struct stack *s)

@@ -62,6 +62,8 @@ struct frame *stack__find_caller(struct stack *s, const struct function *functio
  * exception's handler, of a setjmp(). It becomes the top. False where no frame can be meant.
  */
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function);
+/* The same, if it is a landing pad of exceptions that `b` went to. */
+bool stack__catch(struct stack *s, const struct branch *b);
 /*
  * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
  */
@@ -81,6 +83,12 @@ bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 void stack__on_call(struct stack *s, const struct branch *b);
 void stack__on_return(struct stack *s, const struct branch *b);
 void stack__on_jump(struct stack *s, const struct branch *b);
+
+/* rules_longjmp.c */
+/* `b` calls a setjmp() of that role: its frame may be come back to. */
+void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_role role);
+/* `b` went behind a setjmp(): the innermost frame that called it there is the top. Else false. */
+bool stack__longjmp(struct stack *s, const struct branch *b);
 
 /* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
 void stack__on_begin(struct stack *s, const struct branch *b);

@@ -87,19 +87,20 @@ static bool is_better(const struct fit *fit, const struct fit *best)
  * not much can have happened.
  */
 static bool is_enough(struct held_stack a, struct held_stack b, const struct fit *fit,
-		      bool may_be_far)
+		      enum seam seam)
 {
 	const struct function *function;
 
 	if (fit->n_agreed != 1)
 		return fit->n_agreed > 1;
 	function = b.v[fit->first].function;
-	if (is_outermost(function))
+	/* Exceptions are taken by the innermost frame that can. */
+	if (is_outermost(function) || (seam == SEAM_LEAP && fit->offset >= 0))
 		return true;
-	return !may_be_far && count(a, function) == 1 && count(b, function) == 1;
+	return seam != SEAM_LONG && count(a, function) == 1 && count(b, function) == 1;
 }
 
-static bool find_fit(struct held_stack a, struct held_stack b, bool may_be_far, struct fit *best)
+static bool find_fit(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
 {
 	*best = (struct fit){0};
 	if (!a.n)
@@ -112,7 +113,7 @@ static bool find_fit(struct held_stack a, struct held_stack b, bool may_be_far, 
 	}
 	if (best->n_agreed == MAX_COMPARED)
 		*best = lay(a, b, best->offset, SIZE_MAX);
-	return is_enough(a, b, best, may_be_far);
+	return is_enough(a, b, best, seam);
 }
 
 static struct held_stack known(const struct stitched *end)
@@ -192,7 +193,7 @@ static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held
 {
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
 	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
-	struct held first = end->stack.v[below];
+	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
 	int err = learn_callers(&stitcher->runs.v[end->run], begin, fit);
 
 	if (err)
@@ -213,8 +214,17 @@ static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held
 	return err;
 }
 
+/* What the segment began with is below the run before it. */
+static int go_around(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
+		     struct joint *joint)
+{
+	const struct fit fit = {.offset = -(int64_t)begin.n, .first = begin.n};
+
+	return go_on(stitcher, begin, stack, &fit, joint);
+}
+
 /* The run that agrees best, the latest first, becomes the last: those behind it are over. */
-static bool find_end(struct stitcher *stitcher, struct held_stack begin, bool may_be_far,
+static bool find_end(struct stitcher *stitcher, struct held_stack begin, enum seam seam,
 		     struct fit *best)
 {
 	size_t found = 0;
@@ -223,7 +233,7 @@ static bool find_end(struct stitcher *stitcher, struct held_stack begin, bool ma
 	for (size_t i = stitcher->n_ends; begin.n && i-- > 0;) {
 		struct fit fit;
 
-		if (!find_fit(known(&stitcher->ends[i]), begin, may_be_far, &fit) ||
+		if (!find_fit(known(&stitcher->ends[i]), begin, seam, &fit) ||
 		    fit.n_agreed <= best->n_agreed)
 			continue;
 		*best = fit;
@@ -235,15 +245,17 @@ static bool find_end(struct stitcher *stitcher, struct held_stack begin, bool ma
 }
 
 int stitcher__add(struct stitcher *stitcher, struct held_stack begin, struct held_stack end,
-		  bool may_be_far)
+		  enum seam seam)
 {
 	struct joint *joint = VEC_PUSH(&stitcher->joints);
 	struct fit fit;
 
 	if (!joint)
 		return -ENOMEM;
-	if (find_end(stitcher, begin, may_be_far, &fit))
+	if (find_end(stitcher, begin, seam, &fit))
 		return go_on(stitcher, begin, end, &fit, joint);
+	if (seam == SEAM_LEAP && stitcher->n_ends)
+		return go_around(stitcher, begin, end, joint);
 	return begin_run(stitcher, end, joint);
 }
 
@@ -270,7 +282,7 @@ int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	struct fit fit;
 	int err;
 
-	if (!end || !taken.n || !find_fit(known(end), taken, false, &fit) || fit.offset >= 0)
+	if (!end || !taken.n || !find_fit(known(end), taken, SEAM_GAP, &fit) || fit.offset >= 0)
 		return 0;
 	err = learn_callers(&stitcher->runs.v[end->run], taken, &fit);
 	if (err)

@@ -64,12 +64,19 @@ struct stitcher {
 
 void stitcher__fini(struct stitcher *stitcher);
 
+/* What lies between a segment and the one before it. */
+enum seam {
+	SEAM_GAP,
+	SEAM_LONG, /* much may have happened meanwhile */
+	SEAM_LEAP, /* nothing: the one before was left for a frame below all that it showed */
+};
+
 /*
  * The next segment: the frames that it began with, as far as it showed them, and those that ran at
- * its end. may_be_far: much may have happened between the one before and this one. 0 or -ENOMEM.
+ * its end. 0 or -ENOMEM.
  */
 int stitcher__add(struct stitcher *stitcher, struct held_stack begin, struct held_stack end,
-		  bool may_be_far);
+		  enum seam seam);
 /* The stack taken near the end of the last segment. 0 or -ENOMEM. */
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
 

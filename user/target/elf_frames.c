@@ -11,71 +11,55 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/lsda.h"
+
 struct frame_section {
 	const unsigned char *e_ident;
 	Elf_Data *data;
 	uint64_t addr;
-	Dwarf_Off cie;	  /* the one that `encoding` is of */
+	Dwarf_Off cie;	  /* the one that these are of */
 	uint8_t encoding; /* of the addresses in its FDEs */
+	uint8_t lsda;	  /* of the address of the call sites' table; DW_EH_PE_omit */
+	bool is_sized;	  /* its FDEs say how long what they augment is */
 };
 
-/* Bytes of an encoded pointer, 0 where it is of no fixed size. */
-static size_t encoded_size(uint8_t encoding)
+/* One letter of the augmentation string. False where what follows it cannot be told. */
+static bool read_letter(struct frame_section *section, char letter, struct eh_bytes *augmentation)
 {
-	switch (encoding & 0x07) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-		return 8;
-	case DW_EH_PE_udata4:
-		return 4;
-	case DW_EH_PE_udata2:
-		return 2;
-	default:
-		return 0;
-	}
+	uint8_t encoding;
+	uint64_t personality;
+
+	if (letter == 'S' || letter == 'B')
+		return true;
+	if (augmentation->at == augmentation->end)
+		return false;
+	encoding = *augmentation->at++;
+	if (letter == 'R')
+		section->encoding = encoding;
+	else if (letter == 'L')
+		section->lsda = encoding;
+	else if (letter == 'P')
+		return eh_bytes__pointer(augmentation, encoding & 0x0f, &personality);
+	return letter == 'R' || letter == 'L';
 }
 
-/* The number without its base: sign-extended where the encoding says so. */
-static uint64_t read_encoded(const uint8_t *at, uint8_t encoding)
+/* False where 'R', how addresses are encoded, cannot be told. */
+static bool read_augmentation(struct frame_section *section, const Dwarf_CIE *cie)
 {
-	size_t size = encoded_size(encoding);
-	uint64_t value = 0;
-
-	memcpy(&value, at, size);
-	if ((encoding & DW_EH_PE_signed) && size == 4)
-		return (uint64_t)(int64_t)(int32_t)value;
-	if ((encoding & DW_EH_PE_signed) && size == 2)
-		return (uint64_t)(int64_t)(int16_t)value;
-	return value;
-}
-
-/* The 'R' of the augmentation string. False where it cannot be told. */
-static bool find_encoding(const Dwarf_CIE *cie, uint8_t *encoding)
-{
-	const uint8_t *p = cie->augmentation_data, *end = p + cie->augmentation_data_size;
+	struct eh_bytes data = {.at = cie->augmentation_data};
 	const char *letter = cie->augmentation;
+	bool has_encoding;
 
-	*encoding = DW_EH_PE_absptr;
-	if (*letter != 'z')
-		return *letter == '\0';
-	while (*++letter && p && p < end) {
-		if (*letter == 'R') {
-			*encoding = *p;
-			return true;
-		}
-		if (*letter == 'L') {
-			p++;
-		} else if (*letter == 'P') {
-			size_t size = encoded_size(*p);
-
-			if (!size || size >= (size_t)(end - p))
-				return false;
-			p += 1 + size;
-		} else if (*letter != 'S' && *letter != 'B') {
-			return false;
-		}
-	}
-	return *letter == '\0';
+	section->encoding = DW_EH_PE_absptr;
+	section->lsda = DW_EH_PE_omit;
+	section->is_sized = *letter == 'z';
+	if (!section->is_sized || !data.at)
+		return *letter == '\0' || (section->is_sized && letter[1] == '\0');
+	data.end = data.at + cie->augmentation_data_size;
+	has_encoding = !strchr(letter, 'R');
+	while (*++letter && read_letter(section, *letter, &data))
+		has_encoding |= *letter == 'R';
+	return has_encoding;
 }
 
 static bool use_cie(struct frame_section *section, Dwarf_Off offset)
@@ -87,50 +71,61 @@ static bool use_cie(struct frame_section *section, Dwarf_Off offset)
 		return true;
 	if (offset >= section->data->d_size ||
 	    dwarf_next_cfi(section->e_ident, section->data, true, offset, &next, &entry) ||
-	    !dwarf_cfi_cie_p(&entry) || !find_encoding(&entry.cie, &section->encoding))
+	    !dwarf_cfi_cie_p(&entry))
+		return false;
+	section->cie = (Dwarf_Off)-1;
+	if (!read_augmentation(section, &entry.cie))
 		return false;
 	section->cie = offset;
 	return true;
 }
 
+/* What augments an FDE is the address of its LSDA, or nothing. */
+static uint64_t read_lsda(const struct frame_section *section, struct eh_bytes *bytes)
+{
+	uint64_t len, lsda;
+
+	if (section->lsda == DW_EH_PE_omit || !section->is_sized ||
+	    !eh_bytes__uleb128(bytes, &len) || len > (uint64_t)(bytes->end - bytes->at))
+		return 0;
+	bytes->end = bytes->at + len;
+	return eh_bytes__pointer(bytes, section->lsda, &lsda) ? lsda : 0;
+}
+
 /* False where the FDE is damaged, or in an encoding that is not used for code. */
-static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct elf_extent *out)
+static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct elf_frame *out)
 {
 	const uint8_t *base = section->data->d_buf;
-	size_t size;
+	struct eh_bytes bytes = {fde->start, fde->end,
+				 section->addr + (uint64_t)(fde->start - base)};
 	uint64_t len;
 
-	if (!use_cie(section, fde->CIE_pointer))
-		return false;
-	size = encoded_size(section->encoding);
-	if (!size || fde->end < fde->start || (size_t)(fde->end - fde->start) < 2 * size)
-		return false;
-	out->start = read_encoded(fde->start, section->encoding);
-	if ((section->encoding & 0x70) == DW_EH_PE_pcrel)
-		out->start += section->addr + (uint64_t)(fde->start - base);
-	else if (section->encoding & 0x70)
+	if (fde->end < fde->start || !use_cie(section, fde->CIE_pointer) ||
+	    !eh_bytes__pointer(&bytes, section->encoding, &out->start))
 		return false;
 	/* The length has the format, but neither sign nor base. */
-	len = read_encoded(fde->start + size, section->encoding & 0x07);
+	if (!eh_bytes__pointer(&bytes, section->encoding & 0x07, &len))
+		return false;
 	out->end = out->start + len;
-	return !(section->encoding & DW_EH_PE_indirect) && out->end > out->start;
+	out->lsda = read_lsda(section, &bytes);
+	return out->end > out->start;
 }
 
 static int compare_frames(const void *a, const void *b)
 {
-	const struct elf_extent *x = a, *y = b;
+	const struct elf_frame *x = a, *y = b;
 
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-static int read_frames(struct frame_section *section, elf_extent_vec *frames)
+static int read_frames(struct frame_section *section, elf_frame_vec *frames)
 {
 	Dwarf_Off offset = 0;
 
 	for (;;) {
 		Dwarf_Off next = offset;
 		Dwarf_CFI_Entry entry;
-		struct elf_extent extent, *slot;
+		struct elf_frame frame, *slot;
 		int result = dwarf_next_cfi(section->e_ident, section->data, true, offset, &next,
 					    &entry);
 
@@ -138,16 +133,16 @@ static int read_frames(struct frame_section *section, elf_extent_vec *frames)
 		if (result > 0 || next == (Dwarf_Off)-1 || next <= offset)
 			return 0;
 		offset = next;
-		if (result || dwarf_cfi_cie_p(&entry) || !read_fde(section, &entry.fde, &extent))
+		if (result || dwarf_cfi_cie_p(&entry) || !read_fde(section, &entry.fde, &frame))
 			continue;
 		slot = VEC_PUSH(frames);
 		if (!slot)
 			return -ENOMEM;
-		*slot = extent;
+		*slot = frame;
 	}
 }
 
-int elf_image__load_frames(struct elf_image *image, elf_extent_vec *frames)
+int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)
 {
 	struct frame_section section = {.cie = (Dwarf_Off)-1};
 	GElf_Shdr shdr;

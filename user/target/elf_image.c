@@ -328,6 +328,7 @@ void elf_image__free(struct elf_image *image)
 	elf_image__free_separate(image);
 	function_table__free(image->known);
 	function_table__free(image->full);
+	landing_table__free(image->pads);
 	VEC_FINI(&image->symbols);
 	VEC_FINI(&image->stubs);
 	VEC_FINI(&image->unknown);

@@ -27,6 +27,13 @@ struct elf_extent {
 };
 typedef VEC(struct elf_extent) elf_extent_vec;
 
+/* A function, or a part of one, that .eh_frame describes. */
+struct elf_frame {
+	uint64_t start, end;
+	uint64_t lsda; /* where its call sites' table lies; 0: it has none */
+};
+typedef VEC(struct elf_frame) elf_frame_vec;
+
 struct function_entry {
 	struct function function;	   /* .name is NULL until somebody wants to read it */
 	const struct source_place *source; /* NULL: not looked up yet */
@@ -50,6 +57,7 @@ struct function_table {
 };
 
 struct elf_string;
+struct landing_table;
 struct elf_separate;
 
 #define ELF_BUILD_ID_SIZE (2 * 64 + 1)
@@ -75,6 +83,7 @@ struct elf_image {
 	/* Published with release order, never taken back: readers need no lock. */
 	struct function_table *known;	/* symbols and stubs */
 	struct function_table *full;	/* and the holes between them */
+	struct landing_table *pads;	/* of landing_pads.c */
 	struct function_entry fallback; /* where memory ran out */
 
 	struct named_image *named; /* of code of which only names are known; else NULL */
@@ -153,7 +162,9 @@ int elf_image__resolve_cold(struct elf_image *image, struct function_table *tabl
 int elf_image__load_stubs(struct elf_image *image);
 
 /* elf_frames.c: what .eh_frame says on where functions lie, ascending. 0 or -ENOMEM. */
-int elf_image__load_frames(struct elf_image *image, elf_extent_vec *frames);
+int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames);
+/* landing_pads.c */
+void landing_table__free(struct landing_table *table);
 
 /* elf_ranges.c */
 void function_table__free(struct function_table *table);

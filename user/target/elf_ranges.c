@@ -145,7 +145,7 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 /* What the search for holes carries along: frames[next] is the first that may matter still. */
 struct hole_search {
 	struct elf_image *image;
-	elf_extent_vec frames;
+	elf_frame_vec frames;
 	size_t next;
 };
 
@@ -157,7 +157,7 @@ static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t 
 	while (search->next < search->frames.n && search->frames.v[search->next].start < start)
 		search->next++;
 	for (; !err && search->next < search->frames.n; search->next++) {
-		struct elf_extent frame = search->frames.v[search->next];
+		struct elf_frame frame = search->frames.v[search->next];
 
 		if (frame.start >= end)
 			break;

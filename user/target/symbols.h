@@ -42,6 +42,7 @@ void symbols__close(struct symbols *symbols);
 struct symbol_match {
 	const struct module *module;
 	const struct function *function;
+	uint64_t offset; /* of the instruction that is meant, in the function */
 };
 
 /*
@@ -51,8 +52,10 @@ struct symbol_match {
  * before libraries: a match there hides matches elsewhere. "libfoo.so:name" (base name, a prefix
  * up to '.' will do) names the module. "0x1234" is the function whose code begins at that vaddr, as
  * the candidates are listed: so that there is a way to tell two static functions of one name apart.
- * 0, or after one line and a hint on stderr: -ENOENT (with the nearest name), -ENOTUNIQ (with the
- * first candidates), -ENODATA: the process has no symbols at all.
+ * "name+0x10" is an instruction in it; "addr:0x1234" is the one there, in the executable, or else
+ * in the process as it runs. "symbol:name" is the same as "name". 0, or after one line and a hint
+ * on stderr: -ENOENT (with the nearest name), -ENOTUNIQ (with the first candidates), -ENODATA: the
+ * process has no symbols at all; -EINVAL: the text is no selector, or the function is shorter.
  */
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
 

@@ -2,6 +2,7 @@
 #include "target/symbols.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ static int add_match(match_vec *found, const struct module *module, const struct
 
 	if (!match)
 		return -ENOMEM;
-	*match = (struct symbol_match){module, function};
+	*match = (struct symbol_match){.module = module, .function = function};
 	return 0;
 }
 
@@ -150,30 +151,53 @@ static void drop_old_versions(match_vec *found)
 	found->n = out;
 }
 
-int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match)
+static int refuse_offset(const struct query *query, const struct function *function)
+{
+	log__error("%s is %" PRIu64 " bytes long: '%s' lies behind its end", function->name,
+		   function->size, query->text);
+	log__hint("objdump -d --disassemble=%s shows its instructions", function->raw_name);
+	return -EINVAL;
+}
+
+static int find_name(const struct symbols *symbols, const struct query *query,
+		     struct symbol_match *match)
 {
 	match_vec found = {0};
-	struct query query;
 	int err;
 
-	query__parse(&query, name);
-	if (query.module_len) {
-		err = search_tier(&found, symbols, &query, TIER_NAMED);
+	if (query->module_len) {
+		err = search_tier(&found, symbols, query, TIER_NAMED);
 	} else {
-		err = search_tier(&found, symbols, &query, TIER_EXECUTABLE);
+		err = search_tier(&found, symbols, query, TIER_EXECUTABLE);
 		if (!err && !found.n)
-			err = search_tier(&found, symbols, &query, TIER_LIBRARIES);
+			err = search_tier(&found, symbols, query, TIER_LIBRARIES);
 	}
 	drop_old_versions(&found);
 	if (err) {
-		log__error("cannot search for '%s': %s", name, strerror(-err));
+		log__error("cannot search for '%s': %s", query->text, strerror(-err));
 	} else if (!found.n) {
-		err = symbols__refuse_unknown(symbols, &query);
+		err = symbols__refuse_unknown(symbols, query);
 	} else if (found.n > 1) {
-		err = symbols__refuse_ambiguous(symbols, &query, &found);
+		err = symbols__refuse_ambiguous(symbols, query, &found);
 	} else {
 		*match = found.v[0];
+		match->offset = query->offset;
+		if (query->offset >= match->function->size)
+			err = refuse_offset(query, match->function);
 	}
 	VEC_FINI(&found);
+	return err;
+}
+
+int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match)
+{
+	struct query query;
+	int err = query__parse(&query, name);
+
+	if (!err && query.address != UINT64_MAX)
+		err = symbols__find_address(symbols, &query, match);
+	else if (!err)
+		err = find_name(symbols, &query, match);
+	query__fini(&query);
 	return err;
 }

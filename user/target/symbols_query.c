@@ -2,8 +2,11 @@
 #include "target/symbols_internal.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/log.h"
 
 static bool is_identifier(char c)
 {
@@ -52,26 +55,84 @@ static void find_needle(struct query *query)
 	}
 }
 
+/* A whole number, hexadecimal behind 0x; up to `end`. */
+static bool parse_number(const char *text, const char *end, uint64_t *number)
+{
+	char *stop;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	*number = strtoull(text, &stop, strncmp(text, "0x", 2) ? 10 : 16);
+	return stop == end;
+}
+
+static int parse_address(struct query *query, const char *text)
+{
+	const char *digits = text + strspn(text, "0x");
+	size_t good = (size_t)(digits - text) + strspn(digits, "0123456789abcdefABCDEF");
+
+	if (*text && !text[good]) {
+		query->address = strtoull(text, NULL, 16);
+		return 0;
+	}
+	if (text[good])
+		log__error("bad trigger: '%c' in an address", text[good]);
+	else
+		log__error("bad trigger: no address behind addr:");
+	log__caret(query->text, (size_t)(text - query->text) + good);
+	log__hint("an address is hexadecimal: addr:0x401234, as 'mtbpf list' or objdump prints it");
+	return -EINVAL;
+}
+
+/* "name+0x10", but not "operator+". */
+static size_t cut_offset(struct query *query, const char *name)
+{
+	const char *plus = strrchr(name, '+'), *end = name + strlen(name);
+
+	if (!plus || plus == name || !parse_number(plus + 1, end, &query->offset))
+		return (size_t)(end - name);
+	return (size_t)(plus - name);
+}
+
 /* Splits "libfoo.so:name". The colons of "ns::name" are not meant, nor those within "foo(a:b)". */
-void query__parse(struct query *query, const char *text)
+static const char *cut_module(struct query *query, const char *text)
 {
 	const char *colon = strchr(text, ':');
-	char *end;
 
-	*query = (struct query){.text = text, .name = text, .vaddr = UINT64_MAX};
-	if (colon && colon != text && colon[1] && colon[1] != ':' &&
-	    strcspn(text, " (<") > (size_t)(colon - text)) {
-		query->module = text;
-		query->module_len = (size_t)(colon - text);
-		query->name = colon + 1;
-	}
-	if (!strncmp(query->name, "0x", 2)) {
-		uint64_t vaddr = strtoull(query->name, &end, 16);
+	if (!colon || colon == text || !colon[1] || colon[1] == ':' ||
+	    strcspn(text, " (<") <= (size_t)(colon - text))
+		return text;
+	query->module = text;
+	query->module_len = (size_t)(colon - text);
+	return colon + 1;
+}
 
-		if (!*end)
-			query->vaddr = vaddr;
-	}
+static bool starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+int query__parse(struct query *query, const char *text)
+{
+	const char *name;
+
+	*query = (struct query){.text = text, .vaddr = UINT64_MAX, .address = UINT64_MAX};
+	if (starts_with(text, "addr:"))
+		return parse_address(query, text + strlen("addr:"));
+	name = cut_module(query, text + (starts_with(text, "symbol:") ? strlen("symbol:") : 0));
+	query->name = strndup(name, cut_offset(query, name));
+	if (!query->name)
+		return -ENOMEM;
+	if (starts_with(query->name, "0x") &&
+	    !parse_number(query->name, query->name + strlen(query->name), &query->vaddr))
+		query->vaddr = UINT64_MAX;
 	find_needle(query);
+	return 0;
+}
+
+void query__fini(struct query *query)
+{
+	free(query->name);
 }
 
 const char *module__name(const struct module *module)

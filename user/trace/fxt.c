@@ -12,14 +12,13 @@
 
 #include "trace/label.h"
 #include "trace/string_table.h"
+#include "trace/thread_table.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
 /* Trace format, "Magic number record". */
 #define MAGIC		 0x0016547846040010
 #define TICKS_PER_SECOND 1000000000
-/* A thread reference has 8 bits, and 0 says that pid and tid follow. */
-#define MAX_THREADS 255
 /* Time, end time, and two words for each argument. */
 #define MAX_WORDS (1 + 2 + 2 * FXT_MAX_ARGS)
 /* Category, name, and two for each argument. */
@@ -38,6 +37,8 @@ enum event_type {
 	EVENT_BEGIN = 2,
 	EVENT_END = 3,
 	EVENT_COMPLETE = 4,
+	EVENT_FLOW_BEGIN = 8,
+	EVENT_FLOW_END = 10,
 };
 
 enum arg_type {
@@ -54,17 +55,10 @@ enum object_type {
 	OBJECT_THREAD = 2,
 };
 
-struct thread {
-	pid_t pid, tid;
-};
-
 struct fxt {
 	struct sink *sink;
 	struct string_table *strings;
-	struct thread threads[MAX_THREADS];
-	unsigned int n_threads;
-	unsigned int last_thread; /* index of the one asked for last */
-	unsigned int next_evicted;
+	struct thread_table threads;
 	char label[LABEL_SIZE];
 };
 
@@ -158,49 +152,16 @@ static uint64_t string_ref(struct fxt *fxt, const char *text)
 	return index;
 }
 
-static bool is_thread(const struct fxt *fxt, unsigned int i, pid_t pid, pid_t tid)
-{
-	return i < fxt->n_threads && fxt->threads[i].tid == tid && fxt->threads[i].pid == pid;
-}
-
-/* n_threads where there is none. */
-static unsigned int find_thread(const struct fxt *fxt, pid_t pid, pid_t tid)
-{
-	unsigned int i = 0;
-
-	while (i < fxt->n_threads && !is_thread(fxt, i, pid, tid))
-		i++;
-	return i;
-}
-
-static unsigned int take_thread_slot(struct fxt *fxt)
-{
-	unsigned int slot = fxt->next_evicted;
-
-	if (fxt->n_threads < MAX_THREADS)
-		return fxt->n_threads++;
-	fxt->next_evicted = (slot + 1) % MAX_THREADS;
-	return slot;
-}
-
 /* An 8-bit reference. Trace format, "Thread record": index in bits 16..23, then pid and tid. */
 static uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
 {
-	unsigned int i = fxt->last_thread;
+	bool is_new;
+	unsigned int index = thread_table__index(&fxt->threads, pid, tid, &is_new);
+	struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
 
-	if (is_thread(fxt, i, pid, tid))
-		return i + 1;
-	i = find_thread(fxt, pid, tid);
-	if (i == fxt->n_threads) {
-		struct record record = {3, {0, (uint32_t)pid, (uint32_t)tid}};
-
-		i = take_thread_slot(fxt);
-		fxt->threads[i] = (struct thread){pid, tid};
-		record.words[0] = (uint64_t)(i + 1) << 16;
+	if (is_new)
 		write_record(fxt, RECORD_THREAD, &record);
-	}
-	fxt->last_thread = i;
-	return i + 1;
+	return index;
 }
 
 /*
@@ -393,4 +354,23 @@ void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_
 	put_event(fxt, &record, EVENT_COMPLETE, event);
 	put_word(&record, end_ns);
 	write_record(fxt, RECORD_EVENT, &record);
+}
+
+/* Without name and category: importers drop those of flows. */
+static void write_flow(struct fxt *fxt, enum event_type type, const struct fxt_flow *flow)
+{
+	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);
+	struct record record = {3, {(uint64_t)type << 16 | thread << 24, flow->time_ns, flow->id}};
+
+	write_record(fxt, RECORD_EVENT, &record);
+}
+
+void fxt__flow_begin(struct fxt *fxt, const struct fxt_flow *flow)
+{
+	write_flow(fxt, EVENT_FLOW_BEGIN, flow);
+}
+
+void fxt__flow_end(struct fxt *fxt, const struct fxt_flow *flow)
+{
+	write_flow(fxt, EVENT_FLOW_END, flow);
 }

@@ -88,4 +88,15 @@ void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);
  */
 void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns);
 
+/* One end of an arrow, which is drawn to or from the slice that the thread was in last. */
+struct fxt_flow {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	uint64_t id; /* the same at both ends, and of no other arrow */
+};
+
+/* The end that is written first must be the earlier one: importers let arrows run forwards. */
+void fxt__flow_begin(struct fxt *fxt, const struct fxt_flow *flow);
+void fxt__flow_end(struct fxt *fxt, const struct fxt_flow *flow);
+
 #endif

@@ -70,7 +70,10 @@ static bool has_address(const struct call *call)
 /* Who knows code by its names only does not count the instructions in it. */
 static bool has_insns(const struct call *call)
 {
-	return call->self_insns || (call->function && elf_image__has_code(call->function->image));
+	const struct function *function = call->function;
+
+	return call->self_insns ||
+	       (function && !(function->image && !elf_image__has_code(function->image)));
 }
 
 void slice_args__of_call(struct slice_args *args, const struct call *call)
@@ -99,6 +102,7 @@ void slice_args__of_call(struct slice_args *args, const struct call *call)
 		varies(args);
 	}
 	add_flags(args, call->flags);
+	add_string(args, "left_by", left_by__name(call->left_by));
 }
 
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
@@ -122,7 +126,7 @@ struct slice_kind slice__kind(const struct call *call)
 		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
 			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
 			(uint32_t)has_address(call) << 25 | (uint32_t) !!call->call_ip << 26 |
-			(uint32_t)has_insns(call) << 27,
+			(uint32_t)has_insns(call) << 27 | (uint32_t)call->left_by << 28,
 	};
 }
 

@@ -13,8 +13,8 @@ struct slice_args {
 };
 
 /*
- * A call's: address, module, file, line, call_ip, insns, and its flags; each where it is known, and
- * the address only where the name does not tell it.
+ * A call's: address, module, file, line, call_ip, insns, its flags, and what it was left by; each
+ * where it is known, and the address only where the name does not tell it.
  */
 void slice_args__of_call(struct slice_args *args, const struct call *call);
 

@@ -10,6 +10,7 @@
 
 #include "trace/fxt.h"
 #include "trace/label.h"
+#include "trace/leap_writer.h"
 #include "trace/sink.h"
 #include "trace/slice_args.h"
 #include "trace/timeline.h"
@@ -39,6 +40,7 @@ struct trace_writer {
 	struct fxt *fxt;
 	struct trace_options options;
 	struct trace_totals totals;
+	struct leap_writer leaps;
 	VEC(struct hit_track) hit_tracks;
 
 	/* Of the tree that is being written. */
@@ -85,6 +87,7 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 		return NULL;
 	}
 	writer->fxt = fxt__new(writer->sink);
+	writer->leaps.fxt = writer->fxt;
 	if (writer->fxt)
 		return writer;
 	trace_writer__abort(writer);
@@ -145,6 +148,11 @@ static const struct fxt_template *template_of(struct trace_writer *writer, const
 	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
 }
 
+static uint32_t index_of(const struct trace_writer *writer, const struct call *call)
+{
+	return (uint32_t)(call - writer->tree->calls.v);
+}
+
 static void begin(struct trace_writer *writer, const struct call *call)
 {
 	const struct fxt_template *template =
@@ -166,6 +174,18 @@ static void begin(struct trace_writer *writer, const struct call *call)
 	}
 	writer->open[writer->n_open++] = call;
 	writer->totals.slices++;
+	if (leap_writer__begin(&writer->leaps, index_of(writer, call), time_ns))
+		sink__fail(writer->sink, -ENOMEM);
+}
+
+/* Back in the innermost call that is open: leaps may land in it. */
+static void land(struct trace_writer *writer)
+{
+	uint32_t index = index_of(writer, writer->open[writer->n_open - 1]);
+	const struct leap *leap;
+
+	while ((leap = leap_writer__landing(&writer->leaps, index)))
+		leap_writer__land(&writer->leaps, leap, advance(writer, leap->end_ns));
 }
 
 /* Ends what is open at this depth or deeper. */
@@ -177,6 +197,8 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 		const struct call *call = writer->open[--writer->n_open];
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, call->end_ns));
+		if (writer->leaps.open.n && writer->n_open)
+			land(writer);
 	}
 }
 
@@ -195,6 +217,7 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 {
 	writer->tree = tree;
 	writer->now_ns = 0;
+	leap_writer__begin_tree(&writer->leaps, tree);
 	name_thread(writer, tree);
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
@@ -276,6 +299,7 @@ static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);
 	VEC_FINI(&writer->hit_tracks);
+	leap_writer__fini(&writer->leaps);
 	free(writer);
 }
 

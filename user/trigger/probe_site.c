@@ -199,3 +199,41 @@ int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct p
 		choose_any(&block, site);
 	return 0;
 }
+
+/* Whether straight code leads from the entry to `at` and leaves the stack pointer alone. */
+static bool is_still_entry(const struct entry_block *block, size_t at)
+{
+	struct insn insn;
+
+	for (size_t i = 0; i < at; i += insn.len)
+		if (!decode_next(block, i, &insn) || insn.cls != INSN_OTHER ||
+		    insn__changes_sp(block->code + i, insn.len))
+			return false;
+	return at < block->end;
+}
+
+int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offset,
+		   struct probe_site *site)
+{
+	struct entry_block block = {.code = code, .len = len, .vaddr = vaddr};
+	struct insn insn = {0};
+	size_t at = 0;
+	bool emulated;
+
+	*site = (struct probe_site){0};
+	for (; at < len && at <= offset; at += insn.len) {
+		if (insn__decode(code + at, len - at, vaddr + at, &insn))
+			return -EILSEQ;
+		if (at == offset)
+			break;
+	}
+	if (at != offset || at >= len)
+		return -EILSEQ;
+	if (is_refused(code + at, &insn))
+		return -EOPNOTSUPP;
+	block.end = first_branch_target(code, len, vaddr);
+	emulated = is_emulated_straight(code + at, &insn) || is_emulated_branch(code + at, &insn);
+	set_site(&block, at, emulated, site);
+	site->at_entry = is_still_entry(&block, at);
+	return 0;
+}

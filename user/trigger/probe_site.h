@@ -30,5 +30,11 @@ struct probe_site {
  * 0, or -EILSEQ where the entry is no valid instruction.
  */
 int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site);
+/*
+ * The instruction `offset` bytes into the function. 0; -EILSEQ where none begins there; -EOPNOTSUPP
+ * where the kernel takes no probe on it.
+ */
+int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offset,
+		   struct probe_site *site);
 
 #endif

@@ -42,3 +42,12 @@ DEFINE_LOG(log__hint, LOG_QUIET, "hint: ")
 DEFINE_LOG(log__warn, LOG_QUIET, "warning: ")
 DEFINE_LOG(log__info, LOG_NORMAL, "")
 DEFINE_LOG(log__debug, LOG_VERBOSE, "debug: ")
+
+void log__caret(const char *text, size_t at)
+{
+	if (current_level < LOG_QUIET)
+		return;
+	flockfile(stderr);
+	fprintf(stderr, "  %s\n  %*s^\n", text, (int)at, "");
+	funlockfile(stderr);
+}

@@ -3,6 +3,8 @@
 #ifndef MTBPF_UTIL_LOG_H
 #define MTBPF_UTIL_LOG_H
 
+#include <stddef.h>
+
 enum log_level {
 	LOG_SILENT, /* nothing: for trying what may well fail */
 	LOG_QUIET,  /* errors and their hints only */
@@ -18,6 +20,8 @@ enum log_level log__level(void);
  * as hints and warnings are.
  */
 void log__error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Below an error: what the user typed, and a caret under its character `at`. */
+void log__caret(const char *text, size_t at);
 /* "hint: <message>": what the user can do; follows the error. */
 void log__hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "warning: <message>": the work goes on, but the user should know. */

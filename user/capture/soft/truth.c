@@ -11,6 +11,81 @@ void truth__init(struct truth *truth, FILE *log, pid_t tid)
 void truth__fini(struct truth *truth)
 {
 	VEC_FINI(&truth->frames);
+	for (size_t i = 0; i < truth->stacks.n; i++)
+		if (i != truth->stack)
+			VEC_FINI(&truth->stacks.v[i].frames);
+	VEC_FINI(&truth->stacks);
+}
+
+static bool is_on(const struct truth *truth, size_t i, uint64_t sp)
+{
+	const struct truth_stack *stack = &truth->stacks.v[i];
+
+	return sp + truth->distance >= stack->low && sp <= stack->high + truth->distance;
+}
+
+static size_t find_stack(const struct truth *truth, uint64_t sp)
+{
+	size_t i = truth->stack;
+
+	if (i < truth->stacks.n && is_on(truth, i, sp))
+		return i;
+	for (i = 0; i < truth->stacks.n && !is_on(truth, i, sp); i++)
+		;
+	return i;
+}
+
+static void put_away(struct truth *truth)
+{
+	struct truth_stack *stack = &truth->stacks.v[truth->stack];
+
+	stack->base = truth->base;
+	stack->waiting = truth->waiting;
+	stack->frames.v = truth->frames.v;
+	stack->frames.n = truth->frames.n;
+	stack->frames.cap = truth->frames.cap;
+}
+
+static void take_out(struct truth *truth, size_t i)
+{
+	const struct truth_stack *stack = &truth->stacks.v[i];
+
+	truth->stack = i;
+	truth->base = stack->base;
+	truth->waiting = stack->waiting;
+	truth->frames.v = stack->frames.v;
+	truth->frames.n = stack->frames.n;
+	truth->frames.cap = stack->frames.cap;
+}
+
+static bool add_stack(struct truth *truth, uint64_t sp)
+{
+	struct truth_stack *stack = VEC_PUSH(&truth->stacks);
+
+	if (stack)
+		*stack = (struct truth_stack){.low = sp, .high = sp, .first = sp};
+	return stack;
+}
+
+/* Which stack is it? NULL: there is but one. */
+static const struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
+{
+	struct truth_stack *stack;
+	size_t i;
+
+	if (!truth->distance)
+		return NULL;
+	i = find_stack(truth, sp);
+	if (i == truth->stacks.n && !add_stack(truth, sp))
+		return NULL;
+	if (i != truth->stack) {
+		put_away(truth);
+		take_out(truth, i);
+	}
+	stack = &truth->stacks.v[i];
+	stack->low = sp < stack->low ? sp : stack->low;
+	stack->high = sp > stack->high ? sp : stack->high;
+	return stack;
 }
 
 static struct truth_frame *top(const struct truth *truth)
@@ -42,14 +117,18 @@ static struct truth_frame *push(struct truth *truth, uint64_t slot)
 
 static void write_line(const struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to)
 {
-	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld\n", truth->tid, time_ns, kind, to,
+	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld", truth->tid, time_ns, kind, to,
 		truth->base + (long)truth->frames.n - truth->waiting);
+	if (truth->distance)
+		fprintf(truth->log, " %zu", truth->stack);
+	fputc('\n', truth->log);
 }
 
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp)
 {
 	if (!truth->log)
 		return;
+	select_stack(truth, sp);
 	/* Where the return address lies now, none of a frame that lives can be. */
 	drop_dead(truth, sp + 1);
 	push(truth, sp);
@@ -58,10 +137,16 @@ void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp
 
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot)
 {
+	const struct truth_stack *stack;
+
 	if (!truth->log)
 		return;
+	stack = select_stack(truth, slot);
 	/* Frames that were left without a return lie below. */
 	drop_dead(truth, slot);
+	/* The stack is used anew, for another coroutine. */
+	if (stack && truth->stack && slot == stack->first)
+		truth->base = 0;
 	if (!truth->frames.n)
 		truth->base--;
 	else if (top(truth)->slot == slot)
@@ -82,6 +167,7 @@ void truth__signal(struct truth *truth, uint64_t entry, uint64_t sp)
 
 	if (!truth->log)
 		return;
+	select_stack(truth, sp);
 	drop_dead(truth, sp);
 	/* What lies above the return address lives until rt_sigreturn, not until the RET. */
 	frame = push(truth, sp + 8);

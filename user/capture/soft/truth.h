@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The real stack of a stepped thread, from its stack pointer: what tests compare decoded stacks
- * with. A frame lives as long as its return address lies at or above the stack pointer.
+ * with. A frame lives as long as its return address lies at or above the stack pointer, or the
+ * thread is on another stack.
  */
 #ifndef MTBPF_CAPTURE_SOFT_TRUTH_H
 #define MTBPF_CAPTURE_SOFT_TRUTH_H
@@ -19,10 +20,26 @@ struct truth_frame {
 	bool is_signal;
 };
 
+/* One of several stacks that a thread runs on in turn, while it is another's turn. */
+struct truth_stack {
+	uint64_t low, high; /* where its stack pointer has been */
+	uint64_t first;	    /* the slot that it was first seen at */
+	long base;
+	VEC(struct truth_frame) frames;
+	long waiting;
+};
+
 struct truth {
 	FILE *log; /* not owned; NULL: nothing is kept */
 	pid_t tid;
-	long base; /* depth of the frame below all known ones; falls on late returns */
+	/*
+	 * A stack pointer that is further than this from where it has been is another stack's. 0:
+	 * there is one stack only. Else lines end in " STACK", which counts from 0.
+	 */
+	uint64_t distance;
+	VEC(struct truth_stack) stacks;
+	size_t stack; /* the one that runs */
+	long base;    /* depth of the frame below all known ones; falls on late returns */
 	VEC(struct truth_frame) frames; /* those known, outermost first */
 	long waiting;			/* how many of them are handlers that have not run yet */
 };

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/* Exceptions: which frame takes them, what they cut short, and the leaps they leave. */
+#include "eh_image.h"
+#include "stack_fixture.h"
+#include "util/cleanup.h"
+
+/* Where a file is mapped whose functions these are. */
+#define BASE 0x400000
+
+enum {
+	OUTER = BASE + 0x1000,
+	F = BASE + 0x1100,
+	MIDDLE = BASE + 0x1200, /* has no table */
+	THROW = BASE + 0x1300,
+	RAISE = BASE + 0x1400,
+	RESUME = BASE + 0x1500,
+	PANIC = BASE + 0x1600,
+	ON_SIGNAL = BASE + 0x1700,
+};
+
+/* Calls in F, by what an exception out of them does. */
+enum {
+	CALL_1 = F + 0x10,	 /* comes to PAD_1 */
+	CALL_2 = F + 0x20,	 /* comes to PAD_2 */
+	CALL_THROUGH = F + 0x30, /* goes through */
+	CALL_LAST = F + 0x7b,	 /* goes through; PAD_1 lies behind it */
+	PAD_1 = F + 0x80,
+	PAD_2 = F + 0x90,
+	DIRECT_JUMP = F + 0xa0,
+	/* And in OUTER. */
+	OUTER_CALL = OUTER + 0x10,
+	OUTER_PAD = OUTER + 0x80,
+};
+
+static const struct eh_function functions[] = {
+	{"outer", 0x1000, 0x100, {{0x10, 5, 0x80}}},
+	{"f", 0x1100, 0x100, {{0x10, 5, 0x80}, {0x20, 5, 0x90}, {0x60, 1, 0x80}}},
+	{"middle", 0x1200, 0x100, {{0}}},
+	{"__cxa_throw", 0x1300, 0x100, {{0}}},
+	{"_Unwind_RaiseException", 0x1400, 0x100, {{0}}},
+	{"_Unwind_Resume", 0x1500, 0x100, {{0}}},
+	{"rust_panic", 0x1600, 0x100, {{0}}},
+	{"on_signal", 0x1700, 0x100, {{0}}},
+};
+
+static int start_throwing(void **state)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct thread *t = calloc(1, sizeof(*t));
+
+	bytes = eh_image__bytes(functions, sizeof(functions) / sizeof(functions[0]),
+				&(struct eh_style){0});
+	bytes[DIRECT_JUMP - BASE] = 0xe9;
+	t->images[0] = elf_image__from_bytes(bytes, EH_SIZE, "throws");
+	t->map = code_map__new();
+	assert_int_equal(code_map__add(t->map, BASE, EH_SIZE, 0, t->images[0]), 0);
+	t->stack = stack__new(42, 43, "worker", t->map);
+	*state = t;
+	return 0;
+}
+
+/* `from` calls __cxa_throw(), which looks for a frame to land in. */
+static void throw_from(struct thread *t, uint64_t from)
+{
+	call(t, from, THROW);
+	call(t, THROW + 0x10, RAISE);
+}
+
+/* Ends the thread, which runs at `at`, and checks its calls and its leaps: "FROM TO WHAT
+ * START-END". */
+static void expect(struct thread *t, uint64_t at, const char *calls, const char *leaps)
+{
+	struct call_tree tree;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	interrupt(t, at);
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	assert_tree(&tree, calls);
+	for (size_t i = 0; i < tree.leaps.n; i++) {
+		const struct leap *leap = &tree.leaps.v[i];
+
+		fprintf(out, "%s@%" PRIu64 " %s@%" PRIu64 " %s %" PRIu64 "-%" PRIu64 "\n",
+			call__name(&tree.calls.v[leap->from]), tree.calls.v[leap->from].start_ns,
+			call__name(&tree.calls.v[leap->to]), tree.calls.v[leap->to].start_ns,
+			left_by__name(leap->left_by), leap->start_ns, leap->end_ns);
+	}
+	fclose(out);
+	assert_string_equal(text, leaps);
+	free(text);
+	call_tree__fini(&tree);
+}
+
+static void test_the_innermost_is_not_the_one(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	call(t, CALL_2, F);
+	throw_from(t, CALL_THROUGH);
+	jump(t, RAISE + 0x80, PAD_1);
+	assert_on_top(t, "f", 1);
+	expect(t, PAD_1,
+	       "outer 10-80 inferred-start inferred-end\n"
+	       "  f 20-80 inferred-end\n"
+	       "    f 30-70 cut by-throw\n"
+	       "      f 40-70 cut by-throw\n"
+	       "        __cxa_throw 50-70 cut by-throw\n"
+	       "          _Unwind_RaiseException 60-70 cut by-throw\n",
+	       "__cxa_throw@50 f@20 throw 50-70\n");
+}
+
+static void test_the_innermost_of_those_that_can(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	call(t, CALL_1, MIDDLE);
+	throw_from(t, MIDDLE + 0x10);
+	jump(t, RAISE + 0x80, PAD_1);
+	assert_on_top(t, "f", 2);
+}
+
+/* libgcc's eh_return may be a RET, and a call that never returns may have its pad behind it. */
+static void test_a_return_to_a_pad(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	throw_from(t, CALL_LAST);
+	ret(t, RAISE + 0x80, PAD_1);
+	assert_on_top(t, "f", 1);
+	expect(t, PAD_1,
+	       "outer 10-70 inferred-start inferred-end\n"
+	       "  f 20-70 inferred-end\n"
+	       "    f 30-60 cut by-throw\n"
+	       "      __cxa_throw 40-60 cut by-throw\n"
+	       "        _Unwind_RaiseException 50-60 cut by-throw\n",
+	       "__cxa_throw@40 f@20 throw 40-60\n");
+}
+
+/* What a clean-up has interrupted is the same exception still. */
+static void test_a_clean_up_on_the_way(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	throw_from(t, CALL_1);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, PAD_1 + 4, RESUME);
+	jump(t, RESUME + 0x80, OUTER_PAD);
+	assert_on_top(t, "outer", 0);
+	expect(t, OUTER_PAD,
+	       "outer 10-80 inferred-start inferred-end\n"
+	       "  f 20-70 cut by-throw\n"
+	       "    __cxa_throw 30-50 cut by-throw\n"
+	       "      _Unwind_RaiseException 40-50 cut by-throw\n"
+	       "    _Unwind_Resume 60-70 cut by-throw\n",
+	       "__cxa_throw@30 outer@10 throw 30-70\n");
+}
+
+/* It throws and catches on its own, meanwhile. */
+static void test_a_clean_up_that_throws(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	throw_from(t, CALL_1);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, PAD_1 + 4, F);
+	throw_from(t, CALL_2);
+	jump(t, RAISE + 0x80, PAD_2);
+	ret(t, PAD_2 + 4, PAD_1 + 9);
+	call(t, PAD_1 + 12, RESUME);
+	jump(t, RESUME + 0x80, OUTER_PAD);
+	expect(t, OUTER_PAD,
+	       "outer 10-130 inferred-start inferred-end\n"
+	       "  f 20-120 cut by-throw\n"
+	       "    __cxa_throw 30-50 cut by-throw\n"
+	       "      _Unwind_RaiseException 40-50 cut by-throw\n"
+	       "    f 60-100\n"
+	       "      __cxa_throw 70-90 cut by-throw\n"
+	       "        _Unwind_RaiseException 80-90 cut by-throw\n"
+	       "    _Unwind_Resume 110-120 cut by-throw\n",
+	       "__cxa_throw@30 outer@10 throw 30-120\n"
+	       "__cxa_throw@70 f@60 throw 70-90\n");
+}
+
+static void test_a_panic(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, PANIC);
+	call(t, PANIC + 0x10, RAISE);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, PAD_1 + 4, RESUME);
+	jump(t, RESUME + 0x80, OUTER_PAD);
+	expect(t, OUTER_PAD,
+	       "outer 10-80 inferred-start inferred-end\n"
+	       "  f 20-70 cut by-panic\n"
+	       "    rust_panic 30-50 cut by-panic\n"
+	       "      _Unwind_RaiseException 40-50 cut by-panic\n"
+	       "    _Unwind_Resume 60-70 cut by-panic\n",
+	       "rust_panic@30 outer@10 panic 30-70\n");
+}
+
+/* The trace began after the call of what takes it: no frame that it has can be meant. */
+static void test_beyond_all_that_is_known(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, F + 4);
+	call(t, CALL_THROUGH, F);
+	throw_from(t, CALL_2);
+	jump(t, RAISE + 0x80, PAD_1);
+	assert_on_top(t, "f", -1);
+	ret(t, PAD_1 + 4, OUTER_CALL + CALL_LEN);
+	expect(t, OUTER + 0x20,
+	       "outer 10-70 inferred-start inferred-end inferred\n"
+	       "  f 10-60 inferred-start inferred\n"
+	       "    f 10-50 inferred-start cut by-throw\n"
+	       "      f 20-50 cut by-throw\n"
+	       "        __cxa_throw 30-50 cut by-throw\n"
+	       "          _Unwind_RaiseException 40-50 cut by-throw\n",
+	       "__cxa_throw@30 f@10 throw 30-50\n");
+}
+
+/* What is known of a leap's calls stays true when callers are found later, and after a gap. */
+static void test_leaps_behind_late_callers(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, F + 4);
+	ret(t, F + 0x50, CALL_THROUGH + CALL_LEN);
+	throw_from(t, CALL_1);
+	jump(t, RAISE + 0x80, PAD_1);
+	ret(t, PAD_1 + 4, OUTER_CALL + CALL_LEN);
+	gap(t, GAP_OVERFLOW);
+	begin(t, MIDDLE + 4);
+	ret(t, MIDDLE + 8, CALL_2 + CALL_LEN);
+	throw_from(t, CALL_2);
+	jump(t, RAISE + 0x80, PAD_2);
+	expect(t, PAD_2,
+	       "outer 10-70 inferred-start inferred-end\n"
+	       "  f 10-60 inferred-start\n"
+	       "    f 10-20 inferred-start\n"
+	       "    __cxa_throw 30-50 cut by-throw\n"
+	       "      _Unwind_RaiseException 40-50 cut by-throw\n"
+	       "[gap: overflow] 70-80\n"
+	       "f 80-130 inferred-start inferred-end\n"
+	       "  middle 80-90 inferred-start\n"
+	       "  __cxa_throw 100-120 cut by-throw\n"
+	       "    _Unwind_RaiseException 110-120 cut by-throw\n",
+	       "__cxa_throw@30 f@10 throw 30-50\n"
+	       "__cxa_throw@100 f@80 throw 100-120\n");
+}
+
+/* The handler of a signal throws into what was interrupted, at any instruction. */
+static void test_out_of_a_signal_handler(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	interrupt(t, F + 0x60);
+	begin(t, ON_SIGNAL);
+	throw_from(t, ON_SIGNAL + 0x10);
+	jump(t, RAISE + 0x80, PAD_1);
+	assert_on_top(t, "f", 1);
+}
+
+/* Without a symbol for it, the other part of a function is another one. */
+static void test_a_jump_within_a_function_in_two_parts(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, MIDDLE);
+	call(t, MIDDLE + 0x10, F);
+	jump(t, DIRECT_JUMP, OUTER_PAD);
+	assert_on_top(t, "outer", 3);
+}
+
+/* No frame is made up: where it lands, the thread is all that is known. */
+static void test_into_code_that_no_table_describes(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	throw_from(t, OUTER_CALL);
+	jump(t, RAISE + 0x80, MIDDLE + 0x80);
+	assert_on_top(t, "middle", -1);
+	expect(t, MIDDLE + 0x90,
+	       "middle 10-50 inferred-start inferred-end inferred\n"
+	       "  outer 10-40 inferred-start cut by-throw\n"
+	       "    __cxa_throw 20-40 cut by-throw\n"
+	       "      _Unwind_RaiseException 30-40 cut by-throw\n",
+	       "__cxa_throw@20 middle@10 throw 20-40\n");
+}
+
+/* A frame that can be meant, of a function without a table. */
+static void test_a_caller_without_a_table(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, MIDDLE);
+	throw_from(t, MIDDLE + 0x10);
+	jump(t, RAISE + 0x80, MIDDLE + 0x80);
+	expect(t, MIDDLE + 0x90,
+	       "outer 10-60 inferred-start inferred-end\n"
+	       "  middle 20-60 inferred-end\n"
+	       "    __cxa_throw 30-50 cut by-throw\n"
+	       "      _Unwind_RaiseException 40-50 cut by-throw\n",
+	       "__cxa_throw@30 middle@20 throw 30-50\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start_throwing, end_thread)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_innermost_is_not_the_one),
+		TEST(test_the_innermost_of_those_that_can),
+		TEST(test_a_return_to_a_pad),
+		TEST(test_a_clean_up_on_the_way),
+		TEST(test_a_clean_up_that_throws),
+		TEST(test_a_panic),
+		TEST(test_beyond_all_that_is_known),
+		TEST(test_leaps_behind_late_callers),
+		TEST(test_out_of_a_signal_handler),
+		TEST(test_a_jump_within_a_function_in_two_parts),
+		TEST(test_into_code_that_no_table_describes),
+		TEST(test_a_caller_without_a_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
