@@ -13,9 +13,8 @@
 static int refuse(const char *name, const struct perf_text_totals *totals)
 {
 	log__error("%s has %" PRIu64
-		   " lines, and no branch in any: neither a recording nor text of "
-		   "perf script",
-		   name, totals->lines);
+		   " line%s, and no branch in it: neither a recording nor text of perf script",
+		   name, totals->lines, totals->lines == 1 ? "" : "s");
 	log__hint("text is what '" PERF_SCRIPT "' prints");
 	return -EINVAL;
 }

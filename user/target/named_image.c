@@ -95,17 +95,15 @@ static struct named_spot *add_spot(struct named_image *image, uint64_t ip)
 }
 
 /*
- * perf takes a symbol to reach up to the next one: what begins without a name behind a function, in
- * its module, is no part of it.
+ * perf takes a symbol without a size to reach up to the next one. _init and _fini, in crti.o, have
+ * none, are shorter than this, and lie before the stubs.
  */
-static bool is_behind(const struct named_image *image, const struct named_function *function,
-		      uint64_t ip)
-{
-	const struct named_function *before = named_image__last_start(image, ip);
+#define INIT_MAX 0x20
 
-	return before && !before->symbol_len && function->has_start &&
-	       before->entry.function.module == function->entry.function.module &&
-	       before->entry.function.vaddr > function->entry.function.vaddr;
+static bool is_overstretched(const struct named_place *place)
+{
+	return place->has_offset && place->offset >= INIT_MAX && place->symbol_len == 5 &&
+	       (!memcmp(place->symbol, "_init", 5) || !memcmp(place->symbol, "_fini", 5));
 }
 
 int named_image__learn(struct named_image *image, const struct named_place *place,
@@ -114,14 +112,12 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 	const char *module = named_image__module(image, place->module, place->module_len);
 	struct named_function *function = NULL;
 	struct named_spot *spot = find_spot(image, place->ip);
-	bool is_other;
+	bool has_name = place->symbol_len && !is_overstretched(place), is_other;
 
-	if (module && place->symbol_len)
+	if (module && has_name)
 		function = named_image__function(image, place, module);
-	if (!module || (place->symbol_len && !function))
+	if (!module || (has_name && !function))
 		return -ENOMEM;
-	if (function && is_behind(image, function, place->ip))
-		function = NULL;
 	is_other = spot && (spot->function != function || spot->module != module);
 	if (!spot)
 		spot = add_spot(image, place->ip);
@@ -189,20 +185,6 @@ static void leave(struct named_image *image, struct named_function *from, uint64
 		from->entry.function.kind = FUNCTION_PLT;
 }
 
-/*
- * From a stub into the middle of a function: to the head of all stubs, which looks up what they
- * stand for. It has no name, and lies behind what it was taken for.
- */
-static bool is_head_of_stubs(const struct named_function *left, const struct named_spot *target)
-{
-	const struct named_function *function = target->function;
-
-	return left && function && left->entry.function.kind == FUNCTION_PLT &&
-	       left->entry.function.module == target->module && function->has_start &&
-	       function->symbol_len && function->entry.function.kind != FUNCTION_PLT &&
-	       function->entry.function.vaddr != target->ip;
-}
-
 int named_image__follow(struct named_image *image, enum named_branch how, uint64_t from,
 			uint64_t to)
 {
@@ -211,8 +193,6 @@ int named_image__follow(struct named_image *image, enum named_branch how, uint64
 	bool is_first = target && !target->is_followed;
 	int err = 0;
 
-	if (target && how == NAMED_JUMP && is_head_of_stubs(left, target))
-		target->function = NULL;
 	if (target && !target->function &&
 	    (how == NAMED_CALL ||
 	     (how == NAMED_JUMP && is_first && left && function_of(image, target) != left)))
