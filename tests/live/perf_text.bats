@@ -20,26 +20,26 @@ generate() {
 		"$O/tests/ptgen/ptgen" -o "$out/r.mtbpf" "$@" >"$out/summary" 2>&1 3>&-
 }
 
-# The text with everything in it; its errors stand in their places.
+# perf_text [OPTION]: the text with everything in it; its errors stand in their places.
 perf_text() {
-	perf script -i "$out/r.mtbpf" --itrace=be --ns \
+	perf script "$@" -i "$out/r.mtbpf" --itrace=be --ns \
 		-F comm,pid,tid,time,event,ip,sym,symoff,addr,dso,flags,ipc 2>&1 3>&-
 }
 
-# Slices as "tid depth name", a thread behind another. C++ names without parameters: perf leaves them
-# out. What has no name is called by its module and its address, which perf does not know.
+# Slices as "tid depth name", a thread behind another. What has no name is called by its module and an
+# address in that, which perf does not say.
 slices() {
 	"$mtbpf" decode "$1" -print calls | cut -d ' ' -f 1,2,5- | by_thread | awk '{
 		if ($3 ~ /^\[/ && $0 !~ /\[(gap|syscall|untraced)/)
 			$0 = $1 " " $2 " [nameless]"
 		print
-	}' | sed -E 's/([^ (])\(.*/\1/'
+	}'
 }
 
 # same_slices OURS PERFS PROGRAM: as many, as deep; the program's functions have the same names.
 # Libraries have several for one function, of which perf takes another.
 same_slices() {
-	nm -C "$3" | sed -E 's/^[0-9a-f]* +[tTwW] //; t; d' | sed -E 's/([^ (])\(.*/\1/' >"$out/own"
+	nm -C "$3" | sed -E 's/^[0-9a-f]* +[tTwW] //; t; d' >"$out/own"
 	paste -d '\t' "$1" "$2" | awk -F '\t' -v own="$out/own" '
 		BEGIN {
 			while ((getline name <own) > 0)
@@ -65,20 +65,20 @@ same_slices() {
 		}'
 }
 
-# judge PROGRAM: both ways against our own decoder.
+# judge PROGRAM [OPTION]: both ways against our own decoder.
 judge() {
 	slices "$out/r.mtbpf" >"$out/ours"
-	perf_text >"$out/text"
+	perf_text "${@:2}" >"$out/text"
 	slices "$out/text" >"$out/perfs"
 	[ "$(wc -l <"$out/ours")" -eq "$(wc -l <"$out/perfs")" ]
 	same_slices "$out/ours" "$out/perfs" "$1"
-	judge_filter
+	judge_filter "${@:2}"
 }
 
 # The filter writes the very trace that the text gives.
 judge_filter() {
 	"$mtbpf" decode - -q -o "$out/text.fxt" <"$out/text"
-	perf script -i "$out/r.mtbpf" --itrace=bep --dlfilter "$filter" --dlarg "$out/filter.fxt" \
+	perf script "$@" -i "$out/r.mtbpf" --itrace=bep --dlfilter "$filter" --dlarg "$out/filter.fxt" \
 		>"$out/printed" 2>"$out/said" 3>&-
 	[ ! -s "$out/printed" ]
 	cmp "$out/text.fxt" "$out/filter.fxt"
@@ -106,7 +106,8 @@ judge_filter() {
 
 @test "exceptions" {
 	generate -- throws 200
-	judge "$O/tests/ptgen/programs/throws"
+	# -v: the names of C++ in full. Without, an unlikely half is called what its function is.
+	judge "$O/tests/ptgen/programs/throws" -v
 }
 
 @test "a recording of the soft source" {

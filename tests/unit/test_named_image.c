@@ -143,6 +143,37 @@ static void test_cold_parts(void **state)
 	assert_name(image, 0xb100, ".cold");
 }
 
+/* Their names alike: what nobody calls, and is jumped to on a condition, is the unlikely half. */
+static void test_halves(void **state)
+{
+	struct named_image *image = *state;
+
+	learn(image, 0x1000, "main", 0);
+	learn(image, 0x2000, "a::f", 0);
+	learn(image, 0x2010, "a::f", 0x10);
+	learn(image, 0x9000, "a::f", 0);
+	learn(image, 0x9010, "a::f", 0x10);
+	follow(image, NAMED_CALL, 0x1000, 0x2000);
+	follow(image, NAMED_COND, 0x2010, 0x9000);
+	assert_ptr_equal(at(image, 0x9010), at(image, 0x2000));
+	assert_int_equal(entry(image, 0x9010), 0x2000);
+	/* An overload is called, or jumped to at its begin. */
+	learn(image, 0x3000, "a::f", 0);
+	learn(image, 0x4000, "a::f", 0);
+	follow(image, NAMED_JUMP, 0x2010, 0x3000);
+	follow(image, NAMED_CALL, 0x1000, 0x4000);
+	follow(image, NAMED_COND, 0x2010, 0x4000);
+	assert_ptr_not_equal(at(image, 0x3000), at(image, 0x2000));
+	assert_ptr_not_equal(at(image, 0x4000), at(image, 0x2000));
+	/* Back, where the half was come to in another way. */
+	learn(image, 0x5000, "b", 0);
+	learn(image, 0x5010, "b", 0x10);
+	learn(image, 0xa000, "b", 0);
+	follow(image, NAMED_CALL, 0x1000, 0x5000);
+	follow(image, NAMED_JUMP, 0xa000, 0x5010);
+	assert_ptr_equal(at(image, 0xa000), at(image, 0x5000));
+}
+
 /* The map tells who remembers that something else is there now. */
 static void test_replaced(void **state)
 {
@@ -293,6 +324,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_modules, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_offsets, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cold_parts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_halves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_replaced, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_labels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nameless, set_up, tear_down),

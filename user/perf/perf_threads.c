@@ -191,6 +191,8 @@ int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *br
 		how = NAMED_OTHER;
 	else if (branch->flags & PERF_IS_CALL)
 		how = NAMED_CALL;
+	else if (branch->flags & PERF_IS_CONDITIONAL)
+		how = NAMED_COND;
 	return named_image__follow(thread->process->image, how, branch->from, branch->to);
 }
 

@@ -10,6 +10,15 @@
 /* psABI "Procedure Linkage Table": an entry's size. Its first jump may go to its second half. */
 #define STUB_SIZE 16
 
+/*
+ * Where an entry may jump: at once, behind an ENDBR64 (4 bytes) or a push of the table (6), behind
+ * both an ENDBR64 and a push of a number (5), or behind a jump (6) and that.
+ */
+static bool is_stub_jump(uint64_t offset)
+{
+	return offset == 0 || offset == 4 || offset == 6 || offset == 9 || offset == 11;
+}
+
 /* All addresses but the last. */
 static const struct elf_segment everywhere = {.size = UINT64_MAX};
 
@@ -139,7 +148,7 @@ static struct named_function *function_of(struct named_image *image, const struc
 	struct named_function *before;
 
 	if (spot->function)
-		return spot->function;
+		return spot->function->other_half ? spot->function->other_half : spot->function;
 	before = named_image__last_start(image, spot->ip);
 	if (before && !before->symbol_len && before->entry.function.module == spot->module)
 		return before;
@@ -174,15 +183,36 @@ static void leave(struct named_image *image, struct named_function *from, uint64
 		  enum named_branch how, const struct named_spot *to)
 {
 	struct named_function *function = to ? function_of(image, to) : NULL;
-	bool is_stub = how == NAMED_JUMP && ip - from->entry.function.vaddr < STUB_SIZE;
+	uint64_t start = from->entry.function.vaddr;
 
 	if (from->is_left || !from->has_start)
 		return;
-	if (is_stub && function == from && to->ip - from->entry.function.vaddr < STUB_SIZE)
+	if (function == from && how == NAMED_JUMP && ip - start < STUB_SIZE &&
+	    to->ip - start < STUB_SIZE)
 		return;
 	from->is_left = true;
-	if (is_stub && function != from && begins_at(function, to->ip))
+	if (function != from && how == NAMED_JUMP && is_stub_jump(ip - start) &&
+	    begins_at(function, to->ip))
 		from->entry.function.kind = FUNCTION_PLT;
+}
+
+/*
+ * perf leaves out that a name is of the unlikely half of a function of C++. Nobody calls that, and
+ * what is jumped to on a condition, or in its middle, under one's own name is one's other half.
+ */
+static int join_halves(struct named_image *image, enum named_branch how,
+		       struct named_function *from, struct named_function *to, uint64_t ip)
+{
+	struct named_function *half = to->is_called ? from : to;
+
+	if (how != NAMED_COND && (how != NAMED_JUMP || begins_at(to, ip)))
+		return 0;
+	if (from == to || half->is_called || from->symbol_len != to->symbol_len ||
+	    from->entry.function.module != to->entry.function.module ||
+	    strcmp(from->entry.function.raw_name, to->entry.function.raw_name))
+		return 0;
+	half->other_half = half == to ? from : to;
+	return show(image);
 }
 
 int named_image__follow(struct named_image *image, enum named_branch how, uint64_t from,
@@ -190,15 +220,19 @@ int named_image__follow(struct named_image *image, enum named_branch how, uint64
 {
 	struct named_spot *source = find_spot(image, from), *target = find_spot(image, to);
 	struct named_function *left = source ? function_of(image, source) : NULL;
-	bool is_first = target && !target->is_followed;
+	bool is_jump = how == NAMED_JUMP || how == NAMED_COND;
 	int err = 0;
 
 	if (target && !target->function &&
 	    (how == NAMED_CALL ||
-	     (how == NAMED_JUMP && is_first && left && function_of(image, target) != left)))
+	     (is_jump && !target->is_followed && left && function_of(image, target) != left)))
 		err = enter(image, target);
 	if (left && !left->symbol_len)
 		leave(image, left, from, how, target);
+	if (target && target->function && how == NAMED_CALL)
+		target->function->is_called = true;
+	if (!err && target && target->function && left && left->symbol_len)
+		err = join_halves(image, how, left, function_of(image, target), to);
 	if (source)
 		source->is_followed = true;
 	if (target)

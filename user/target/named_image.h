@@ -55,7 +55,7 @@ const struct named_spot *named_image__spot(const struct named_image *image, uint
 int named_image__learn(struct named_image *image, const struct named_place *place,
 		       const void *label, size_t label_len);
 
-enum named_branch { NAMED_CALL, NAMED_JUMP, NAMED_OTHER };
+enum named_branch { NAMED_CALL, NAMED_JUMP, NAMED_COND, NAMED_OTHER };
 
 /*
  * A branch between two places that have been learnt (0: none), to be told where one of them is not

@@ -13,7 +13,9 @@ struct named_function {
 	uint32_t number;	     /* index + 1 among the image's */
 	size_t symbol_len;	     /* 0: it has no name; raw_name is made up */
 	bool has_start;		     /* else vaddr is made up, or the lowest seen */
-	bool is_left;		     /* a branch went out of it, if it has no name */
+	bool is_called;
+	struct named_function *other_half; /* which it is the unlikely half of, or NULL */
+	bool is_left;			   /* a branch went out of it, if it has no name */
 };
 
 /* Where a function begins, in its page. */
