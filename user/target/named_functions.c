@@ -14,7 +14,7 @@
 
 static size_t cut_name(const char *name, size_t len)
 {
-	return strnlen(name, len < LONGEST_NAME ? len : LONGEST_NAME);
+	return len ? strnlen(name, len < LONGEST_NAME ? len : LONGEST_NAME) : 0;
 }
 
 /* "/usr/lib/libc.so.6" is libc.so.6, "[vdso]" itself. */
