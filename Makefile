@@ -71,7 +71,7 @@ vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
 	@echo $(O)/vmlinux.full.h
 
-TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)"
+TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" RUSTC="$(RUSTC)"
 
 deps:
 	$(Q)$(TOOLS) tests/deps.sh

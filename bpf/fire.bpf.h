@@ -9,11 +9,15 @@
  */
 const volatile bool probe_at_entry;
 
+/* How many pieces of the stack to copy; known to the verifier, and at most MT_COPY_PIECES. */
+const volatile __u32 copy_pieces;
+
 /* 1: the next hit that passes is a trigger. Set by user space, taken here. */
 volatile __u32 armed;
 /* When that was set: what began before it was not recorded from its start, and never triggers. */
 volatile __u64 armed_since_ns;
 
+/* User space makes room for a few hits with their stacks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
@@ -56,6 +60,30 @@ static __always_inline u32 take_stack(struct pt_regs *ctx, struct mt_hit *hit)
 	return depth > 2 && hit->stack[2] == caller ? walk_stack(ctx, hit, 1) : depth;
 }
 
+/* As far as it can be read without a page fault. Returns the bytes. */
+static __always_inline u32 copy_stack(const struct pt_regs *ctx, char *out)
+{
+	u64 from = ctx->sp & ~(u64)(MT_COPY_PIECE - 1);
+
+	for (u32 i = 0; i < MT_COPY_PIECES && i < copy_pieces; i++)
+		if (bpf_probe_read_user(out + i * MT_COPY_PIECE, MT_COPY_PIECE,
+					(const void *)(from + i * MT_COPY_PIECE)))
+			return i * MT_COPY_PIECE;
+	return copy_pieces * MT_COPY_PIECE;
+}
+
+static __always_inline void take_registers(const struct pt_regs *ctx, struct mt_hit *hit)
+{
+	hit->ip = ctx->ip;
+	hit->sp = ctx->sp;
+	hit->bp = ctx->bp;
+	hit->bx = ctx->bx;
+	hit->r12 = ctx->r12;
+	hit->r13 = ctx->r13;
+	hit->r14 = ctx->r14;
+	hit->r15 = ctx->r15;
+}
+
 static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 				     const struct passed *passed)
 {
@@ -65,14 +93,12 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->value_ns = passed->value_ns;
 	hit->sequence = passed->sequence;
 	hit->reason = passed->reason;
-	hit->ip = ctx->ip;
-	hit->sp = ctx->sp;
-	hit->bp = ctx->bp;
+	take_registers(ctx, hit);
 	hit->tid = (u32)pid_tgid;
 	hit->tgid = pid_tgid >> 32;
 	hit->cpu = bpf_get_smp_processor_id();
-	hit->pad = 0;
 	hit->stack_depth = take_stack(ctx, hit);
+	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 
 /* The program's return value: 1 where this hit is the trigger. */
@@ -86,7 +112,7 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_stats *stats,
 	    __sync_val_compare_and_swap(&armed, 1, 0) != 1)
 		return 0;
 	add_one(&stats->triggers);
-	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit), 0);
+	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
 	if (!hit) {
 		add_one(&stats->dropped);
 		armed = 1;

@@ -15,6 +15,15 @@ typedef unsigned long long __mt_u64;
 
 /* bpf_get_stack() returns at most this many user frames; the kernel's default limit is 127. */
 #define MT_STACK_DEPTH 127
+/*
+ * A copy of the stack is made of pieces that begin at multiples of this: none of them crosses into
+ * a page that is not there while a part of it could be read.
+ */
+#define MT_COPY_PIECE 1024
+/* A record of perf.data takes 64 KiB at most, and there is more in it. */
+#define MT_COPY_MAX (60 * 1024)
+/* The first piece may begin below the stack pointer. */
+#define MT_COPY_PIECES (MT_COPY_MAX / MT_COPY_PIECE + 1)
 /* Bucket b counts values in [2^b, 2^(b+1)) ns; bucket 0 also 0. 2^47 ns is 39 hours. */
 #define MT_HIST_BUCKETS 48
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
@@ -26,7 +35,10 @@ enum mt_hit_reason {
 	MT_HIT_DURATION = 2, /* time from the function's entry to its return */
 };
 
-/* One trigger: a hit that passed the threshold. */
+/*
+ * One trigger: a hit that passed the threshold. In the ring buffer `copied` bytes of the user stack
+ * follow it, from sp rounded down to MT_COPY_PIECE on.
+ */
 struct mt_hit {
 	__mt_u64 time_ns;  /* bpf_ktime_get_ns(): CLOCK_MONOTONIC */
 	__mt_u64 value_ns; /* the delay or duration; 0 for MT_HIT_EVERY */
@@ -37,12 +49,17 @@ struct mt_hit {
 	__mt_u32 tid; /* in the initial pid namespace */
 	__mt_u32 tgid;
 	__mt_u32 cpu;
-	__mt_u32 reason;      /* enum mt_hit_reason */
-	__mt_u32 stack_depth; /* entries of stack that are valid */
-	__mt_u32 pad;
+	__mt_u32 reason;		/* enum mt_hit_reason */
+	__mt_u32 stack_depth;		/* entries of stack that are valid */
+	__mt_u32 copied;		/* bytes of the user stack */
 	__mt_u64 stack[MT_STACK_DEPTH]; /* return addresses by frame pointer; [0] is ip */
+	__mt_u64 bx;			/* the other registers that calls preserve */
+	__mt_u64 r12;
+	__mt_u64 r13;
+	__mt_u64 r14;
+	__mt_u64 r15;
 };
-_Static_assert(sizeof(struct mt_hit) == 72 + 8 * MT_STACK_DEPTH, "mt_hit");
+_Static_assert(sizeof(struct mt_hit) == 112 + 8 * MT_STACK_DEPTH, "mt_hit");
 
 /* Counters of one CPU; user space adds them up. */
 struct mt_stats {

@@ -38,5 +38,10 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("leave -trace-include-kernel out, or use Intel PT");
 		return -EINVAL;
 	}
+	if (o->stack_copy > MT_COPY_MAX) {
+		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);
+		log__hint("a record of perf's file holds no more; 16K is the default");
+		return -EINVAL;
+	}
 	return pt_timing__parse(o->resolution, &o->timing);
 }

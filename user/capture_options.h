@@ -17,6 +17,8 @@ struct capture_options {
 	const char *output;
 	int source; /* index into source_names */
 	uint64_t snapshot_size, max_memory;
+	uint64_t stack_copy; /* bytes of the user stack at a hit */
+	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
 	bool multi_thread, immediate_stop, kernel, portable;
@@ -35,11 +37,12 @@ extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
 #define MAX_MEMORY_DEFAULT    (1u << 30)
+#define STACK_COPY_DEFAULT    (16u << 10)
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
 		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
-		.resolution = "normal", .multi_snapshot = 1                                        \
+		.stack_copy = STACK_COPY_DEFAULT, .resolution = "normal", .multi_snapshot = 1      \
 	}
 
 #define OPTION(member) offsetof(struct capture_options, member)
@@ -138,6 +141,23 @@ extern const char *const freeze_names[];
 		 NULL,                                                                               \
 		 "the recording holds the programs too: to decode it on another machine",            \
 		 OPTION(portable),                                                                   \
+		 NULL},                                                                              \
+		{"stack-copy",                                                                       \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_SIZE,                                                                           \
+		 "SIZE",                                                                             \
+		 "bytes of the stack that are copied at a hit, to unwind it: 60K at most (16K)",     \
+		 OPTION(stack_copy),                                                                 \
+		 NULL},                                                                              \
+		{"no-stack-copy",                                                                    \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "no memory of the program goes into the recording: callers by frame pointer "       \
+		 "only",                                                                             \
+		 OPTION(no_stack_copy),                                                              \
 		 NULL},                                                                              \
 		{"timer-resolution",                                                                 \
 		 NULL,                                                                               \

@@ -12,6 +12,7 @@
 #include "output_name.h"
 #include "perf_pipeline.h"
 #include "pipeline.h"
+#include "print_branches.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/options.h"

@@ -51,6 +51,22 @@ int gate__attach(struct gate *gate, int source_event)
 	return trigger__attach(gate->trigger, entry, gate->by_return ? ret : -1);
 }
 
+int gate__take_hit(struct gate *gate, struct recording *rec)
+{
+	struct mt_hit hit;
+	const uint8_t *stack;
+	size_t size;
+	int err, got = trigger__next(gate->trigger, &hit);
+
+	if (got != 1)
+		return got;
+	stack = trigger__stack(gate->trigger, &size);
+	err = recording__add_hit(rec, &hit);
+	if (!err && size)
+		err = recording__add_stack(rec, stack, size);
+	return err ? err : 1;
+}
+
 void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)

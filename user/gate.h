@@ -3,6 +3,7 @@
 #ifndef MTBPF_GATE_H
 #define MTBPF_GATE_H
 
+#include "capture/recording.h"
 #include "capture/uprobe_event.h"
 #include "probe.h"
 #include "trigger/trigger.h"
@@ -26,6 +27,9 @@ const struct uprobe_spec *gate__deciding(const struct gate *gate);
  * -1: it is opened here. 0, or -errno after a line and a hint.
  */
 int gate__attach(struct gate *gate, int source_event);
+
+/* Adds the next hit to rec, with its stack: 1; 0 none waiting; or -errno. */
+int gate__take_hit(struct gate *gate, struct recording *rec);
 
 /* Removes the probes that are ours; the trigger stays loaded, and may be attached again. */
 void gate__detach(struct gate *gate);

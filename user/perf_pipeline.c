@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "print_branches.h"
 #include "stack/stack.h"
 #include "util/log.h"
 

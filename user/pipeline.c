@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "hit_stack.h"
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
@@ -56,17 +57,27 @@ struct tree_maker {
 	struct behind_hit behind; /* with the stack of the thread that is taken now */
 };
 
+static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
+		      struct images *images)
+{
+	struct unwound unwound;
+	int err = hit_stack__find(rec, hit, images, &unwound);
+
+	if (!err)
+		err = stack__anchor(stack, hit->time_ns, unwound.ips.v, unwound.ips.n);
+	unwound__fini(&unwound);
+	return err;
+}
+
 /* The stacks that were taken at its hits. */
-static int anchor(struct stack *stack, const struct recording *rec, pid_t tid)
+static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
+		  struct images *images)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rec->hits.n && !err; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
-
-		if ((pid_t)hit->tid == tid)
-			err = stack__anchor(stack, hit->time_ns, hit->stack, hit->stack_depth);
-	}
+	for (size_t i = 0; i < rec->hits.n && !err; i++)
+		if ((pid_t)rec->hits.v[i].tid == tid)
+			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
 	return err;
 }
 
@@ -81,7 +92,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
-	return m->behind.stack ? anchor(m->behind.stack, rec, tid) : -ENOMEM;
+	return m->behind.stack ? anchor(m->behind.stack, rec, tid, m->decoded->images) : -ENOMEM;
 }
 
 static int take_branch(void *ctx, const struct branch *b)
@@ -91,17 +102,31 @@ static int take_branch(void *ctx, const struct branch *b)
 	return pass_on(&m->behind, b);
 }
 
+/* Of the thread's own stack, and of its coroutines'. */
+static int add_trees(struct decoded *decoded, struct stack *stack)
+{
+	struct call_tree tree;
+	int err = stack__finish(stack, &tree), more = !err;
+
+	while (more > 0) {
+		struct call_tree *added = VEC_PUSH(&decoded->trees);
+
+		if (!added) {
+			call_tree__fini(&tree);
+			return -ENOMEM;
+		}
+		*added = tree;
+		more = stack__finish_next(stack, &tree);
+	}
+	return err ? err : more;
+}
+
 static int end_tree(void *ctx)
 {
 	struct tree_maker *m = ctx;
 	const struct behind_hit *behind = &m->behind;
-	struct call_tree *tree = VEC_PUSH(&m->decoded->trees);
-	int err;
+	int err = add_trees(m->decoded, behind->stack);
 
-	if (!tree)
-		return -ENOMEM;
-	*tree = (struct call_tree){0};
-	err = stack__finish(behind->stack, tree);
 	stack__free(behind->stack);
 	m->behind.stack = NULL;
 	if (behind->hit_ns) {
@@ -313,17 +338,19 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 {
 	const struct decode_totals *t = &decoded->totals;
 	char span[UNITS_TEXT_SIZE];
-	size_t calls = 0;
+	size_t calls = 0, threads = 0;
 
-	for (size_t i = 0; i < decoded->trees.n; i++)
+	for (size_t i = 0; i < decoded->trees.n; i++) {
 		calls += decoded->trees.v[i].calls.n;
+		threads += !decoded->trees.v[i].strand;
+	}
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
 	/* In text, nobody counts instructions. */
 	fprintf(out, "the trace looks back %s: %" PRIu64 " %s, %zu slices, %zu thread%s\n",
 		units__format_duration(span, t->last_ns - t->first_ns),
 		t->insns ? t->insns : t->branches, t->insns ? "instructions" : "branches", calls,
-		decoded->trees.n, decoded->trees.n == 1 ? "" : "s");
+		threads, threads == 1 ? "" : "s");
 	print_lost(t, rec, out);
 	if (!decoded->hits.n)
 		return;
@@ -341,54 +368,4 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 			       }) == -ENODATA)
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
 			explain_no_report(decoded, rec));
-}
-
-struct branch_printer {
-	FILE *out;
-	pid_t tid;
-};
-
-void print_branch(FILE *out, pid_t tid, const struct branch *b)
-{
-	fprintf(out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, tid, b->time_ns,
-		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
-	if (b->kind == BRANCH_GAP)
-		fprintf(out, " %s", gap_reason__name((enum gap_reason)b->reason));
-	fputc('\n', out);
-}
-
-static int take_to_print(void *ctx, const struct branch *b)
-{
-	const struct branch_printer *p = ctx;
-
-	print_branch(p->out, p->tid, b);
-	return 0;
-}
-
-static int begin_printing(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
-{
-	struct branch_printer *p = ctx;
-
-	p->tid = tid;
-	return 0;
-}
-
-static int end_printing(void *ctx)
-{
-	return 0;
-}
-
-int recording__print_branches(const struct recording *rec, FILE *out)
-{
-	struct images *images = images__new(rec);
-	struct branch_printer printer = {.out = out};
-	struct thread_taker taker = {.begin = begin_printing,
-				     .branch = take_to_print,
-				     .end = end_printing,
-				     .ctx = &printer};
-	struct decode_totals totals = {0};
-	int err = images ? decode__threads(rec, images, true, &taker, &totals) : -ENOMEM;
-
-	images__free(images);
-	return err;
 }

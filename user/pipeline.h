@@ -35,12 +35,4 @@ int decoded__write_text(const struct decoded *decoded, FILE *out);
 /* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
 
-/*
- * Every branch as it is decoded, as a line: tid time kind from to, and behind a gap its reason.
- * 0, or -errno with a line.
- */
-int recording__print_branches(const struct recording *rec, FILE *out);
-/* One of these lines. */
-void print_branch(FILE *out, pid_t tid, const struct branch *branch);
-
 #endif

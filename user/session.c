@@ -67,6 +67,7 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
+		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
 	int err = gate__open(&s->gate, &config, &s->probe);
 
@@ -120,15 +121,14 @@ static void say_hits(const struct session *s)
 static int look(struct session *s, enum session_end *end, bool *over)
 {
 	struct signalfd_siginfo info;
-	struct mt_hit hit;
-	int got = s->gate.trigger ? trigger__next(s->gate.trigger, &hit) : 0;
+	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
 	*over = true;
 	if (got < 0)
 		return got;
 	if (got) {
 		*end = SESSION_TRIGGERED;
-		return recording__add_hit(s->rec, &hit);
+		return 0;
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED)
 		*end = SESSION_EXITED;

@@ -28,7 +28,8 @@
 #include "trigger/trigger.h"
 #include "util/clock.h"
 
-#define ROUNDS 9
+#define ROUNDS	9
+#define FIRINGS 101
 /* The time limit of the whole run: a bench never hangs. */
 #define LIMIT_S 300
 
@@ -39,17 +40,32 @@ __attribute__((noinline)) static uint64_t victim(uint64_t x)
 	return x * 31 + 7;
 }
 
-enum job { CALL_VICTIM, CALL_GETPPID };
+enum job { CALL_VICTIM, CALL_VICTIM_DEEP, CALL_GETPPID };
 
 struct command {
 	enum job job;
 	uint64_t count;
 };
 
+/* With more stack above it than is ever copied, all of it in memory. */
+static uint64_t call_deep(void)
+{
+	volatile char space[2 * MT_COPY_MAX];
+	uint64_t start, x;
+
+	memset((char *)space, 1, sizeof(space));
+	start = clock__now_ns();
+	x = victim(1);
+	__asm__ volatile("" : : "r"(x), "r"(space) : "memory");
+	return clock__now_ns() - start;
+}
+
 static uint64_t run_command(const struct command *command)
 {
 	uint64_t start = clock__now_ns(), x = 1;
 
+	if (command->job == CALL_VICTIM_DEEP)
+		return call_deep();
 	for (uint64_t i = 0; i < command->count; i++) {
 		if (command->job == CALL_VICTIM)
 			x = victim(x);
@@ -159,6 +175,38 @@ static double run_trigger(const struct target *target, uint32_t skip, uint64_t c
 	return ns;
 }
 
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A hit that fires, and copies so much of the stack: the median of some. */
+static double run_firing(const struct target *target, uint32_t skip, uint32_t stack_copy)
+{
+	const struct trigger_config config = {.tgid = target->pid, .stack_copy = stack_copy};
+	struct trigger *trigger = trigger__new(&config);
+	int event = own_code__probe(target->pid, (uintptr_t)victim + skip, false);
+	double ns[FIRINGS];
+	struct mt_hit hit;
+
+	if (!trigger || event < 0 || trigger__attach(trigger, event, -1))
+		exit(1);
+	for (int i = 0; i < FIRINGS; i++) {
+		if (trigger__arm(trigger))
+			exit(1);
+		ns[i] = target__run(target, CALL_VICTIM_DEEP, 1);
+		if (trigger__next(trigger, &hit) != 1)
+			die("no hit");
+		expect_hits("stack", hit.copied, stack_copy);
+	}
+	trigger__free(trigger);
+	close(event);
+	qsort(ns, FIRINGS, sizeof(*ns), compare_doubles);
+	return ns[FIRINGS / 2];
+}
+
 /* The breakpoint's consumer: a thread that waits for samples and takes them. */
 struct poller {
 	pthread_t thread;
@@ -257,7 +305,18 @@ static double run_bare_breakpoint(const struct target *target, uint32_t skip, ui
 	return ns;
 }
 
-enum figure { NO_PROBE, TRIGGER, BREAKPOINT, BARE_BREAKPOINT, XOL, GETPPID, FIGURES };
+enum figure {
+	NO_PROBE,
+	TRIGGER,
+	BREAKPOINT,
+	BARE_BREAKPOINT,
+	XOL,
+	FIRING,
+	FIRING_16K,
+	FIRING_60K,
+	GETPPID,
+	FIGURES
+};
 
 static const char *const figure_names[] = {
 	[NO_PROBE] = "call, no probe",
@@ -265,15 +324,11 @@ static const char *const figure_names[] = {
 	[BREAKPOINT] = "breakpoint and poller",
 	[BARE_BREAKPOINT] = "breakpoint that only counts",
 	[XOL] = "mtbpf trigger, single-stepped site",
+	[FIRING] = "a hit that fires",
+	[FIRING_16K] = "and copies 16 KiB of the stack",
+	[FIRING_60K] = "and copies 60 KiB of the stack",
 	[GETPPID] = "getppid system call",
 };
-
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static double median(double *values)
 {
@@ -292,6 +347,9 @@ static void run_round(const struct target *target, const struct probe_site *site
 	figures[BREAKPOINT][round] = run_breakpoint(target, site->skip, 20000) - bare;
 	figures[BARE_BREAKPOINT][round] = run_bare_breakpoint(target, site->skip, 20000) - bare;
 	figures[XOL][round] = run_trigger(target, site->skip + 1, 20000) - bare;
+	figures[FIRING][round] = run_firing(target, site->skip, 0);
+	figures[FIRING_16K][round] = run_firing(target, site->skip, 16 << 10);
+	figures[FIRING_60K][round] = run_firing(target, site->skip, 60 << 10);
 	figures[GETPPID][round] = target__run(target, CALL_GETPPID, 500000);
 }
 

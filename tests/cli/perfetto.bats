@@ -28,7 +28,8 @@ check() {
 generate() {
 	trace=$BATS_TEST_TMPDIR/t.fxt${3:-}
 	text=$BATS_TEST_TMPDIR/expected
-	"$O/tests/perfetto/gen_trees" "$1" "$2" "$trace" "$text"
+	leaps=$BATS_TEST_TMPDIR/leaps
+	"$O/tests/perfetto/gen_trees" "$1" "$2" "$trace" "$text" "$leaps"
 }
 
 # The trace holds the slices of the text: same order, depths, times and names.
@@ -79,6 +80,31 @@ expect_same_tree() {
 			   where t.name is not null group by 1 order by 1" "$trace"
 	[ "${lines[0]}" = '1000 gen "one" 3' ] # two workers and the hits
 	[ "${lines[1]}" = '1001 gen two 2' ]
+}
+
+# Instants are slices of no length: a leap has two of them.
+@test "leaps: arrows from the call that began each to where it landed" {
+	generate leaps 20000
+	check --query "select t.tid, s.depth, s.ts, s.ts + s.dur, s.name from slice s
+		       join thread_track k on s.track_id = k.id join thread t using (utid)
+		       join process p using (upid) where s.category is not 'leap'
+		       order by t.tid, p.pid, s.id" "$trace" >"$BATS_TEST_TMPDIR/found"
+	cmp "$text" "$BATS_TEST_TMPDIR/found"
+	check --query "select a.ts, a.name, p.ts, p.name, b.ts from flow f
+		       join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id
+		       join slice p on b.parent_id = p.id
+		       where b.name = 'caught' and b.category = 'leap' and b.dur = 0" \
+		"$trace" >"$BATS_TEST_TMPDIR/flows"
+	[ "$(wc -l <"$leaps")" -gt 500 ]
+	diff <(sort "$leaps") <(sort "$BATS_TEST_TMPDIR/flows") | head
+	cmp <(sort "$leaps") <(sort "$BATS_TEST_TMPDIR/flows")
+	run check --query "select name, count(*) from slice where category = 'leap'
+			   group by 1 order by 1" "$trace"
+	[ "${lines[0]}" = "caught $(wc -l <"$leaps")" ]
+	[ "${lines[1]}" = "throw $(wc -l <"$leaps")" ]
+	run check --query "select distinct a.flat_key, a.display_value from slice s
+			   join args a using (arg_set_id) where a.key = 'left_by'" "$trace"
+	[ "$output" = "left_by throw" ]
 }
 
 @test "arguments arrive" {

@@ -119,6 +119,9 @@ setup() {
 	mtbpf_run attach -pid 1 -snapshot-size 4X
 	[ "$status" -eq 2 ]
 	complains "-snapshot-size '4X' is not a size" "256K, 4M"
+	mtbpf_run attach -pid 1 -stack-copy 61K
+	[ "$status" -eq 2 ]
+	complains "-stack-copy cannot be more than 60K" "16K is the default"
 	mtbpf_run attach -pid self
 	[ "$status" -eq 2 ]
 	complains "-pid 'self' is not a whole number"

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@ enum job {
 	HIT_LATE,    /* hit_me() after arg ms */
 	HIT_IN_CALL, /* hit_me() in call_inner() in call_outer() */
 	HIT_NO_FP_IN_CALL,
+	HIT_REGISTERS,	  /* hit_me() from call_with_registers() */
+	HIT_SMALL_STACK,  /* hit_me() in a thread with arg bytes of stack, nothing behind them */
 	HIT_THREADS,	  /* hits every 10 ms; a new thread hits twice, arg ms apart; its tid */
 	HIT_FORK,	  /* in a child of its own; its exit status */
 	TIMED,		  /* timed(): a call of arg ms */
@@ -109,6 +112,34 @@ static int hit_from_threads(int ms)
 	return (int)(intptr_t)tid;
 }
 
+static void *hit_once(void *arg)
+{
+	hit_me();
+	return NULL;
+}
+
+/* What lies behind a thread's stack may be another one's: here a page that nobody can read. */
+static int hit_from_small_stack(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *stack =
+		mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	if (stack == MAP_FAILED || mprotect(stack + size, page, PROT_NONE))
+		return -errno;
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, stack, size);
+	err = pthread_create(&thread, &attr, hit_once, NULL);
+	if (!err)
+		pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+	munmap(stack, size + page);
+	return -err;
+}
+
 static int hit_from_fork(void)
 {
 	int status = -1;
@@ -181,6 +212,11 @@ static int run_command(const struct command *command)
 	case HIT_NO_FP_IN_CALL:
 		call_outer(hit_me_no_fp);
 		return 0;
+	case HIT_REGISTERS:
+		call_with_registers();
+		return 0;
+	case HIT_SMALL_STACK:
+		return hit_from_small_stack((size_t)command->arg);
 	case HIT_THREADS:
 		return hit_from_threads(command->arg);
 	case HIT_FORK:

@@ -10,103 +10,81 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "truth_compare.h"
-#include "util/fs.h"
-
-/* Options of ptgen, "--", the program and its arguments. */
-static size_t check(const char *command)
-{
-	const char *folder = getenv("O");
-	char dir[] = "/tmp/mtbpf-test-XXXXXX", recording[64], truth[64], line[1024];
-	size_t n;
-
-	if (system("command -v qemu-x86_64 >/dev/null")) {
-		print_message("# skip: qemu-x86_64 is missing (package qemu-user)\n");
-		skip();
-	}
-	folder = folder ? folder : "build";
-	assert_non_null(mkdtemp(dir));
-	snprintf(recording, sizeof(recording), "%s/r.mtbpf", dir);
-	snprintf(truth, sizeof(truth), "%s/truth", dir);
-	snprintf(line, sizeof(line),
-		 "PATH=%s/programs:%s/tests/ptgen/programs:$PATH; "
-		 "%s/tests/ptgen/ptgen -o %s -truth %s %s >%s/out 2>&1",
-		 folder, folder, folder, recording, truth, command, dir);
-	assert_int_equal(system(line), 0);
-	n = truth_compare__recording(recording, truth);
-	print_message("%s: %zu calls and returns, all as deep as they were\n", command, n);
-	assert_int_equal(fs__remove_dir(dir), 0);
-	return n;
-}
+#include "ptgen_truth.h"
 
 static void test_service(void **state)
 {
-	assert_true(check("-instructions 3000000 -- service -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- service -scale small") > 10000);
 }
 
 static void test_full_returns(void **state)
 {
-	assert_true(check("-no-ret-compression -instructions 1000000 -- service -scale small") >
+	assert_true(ptgen_truth__check(
+			    "-no-ret-compression -instructions 1000000 -- service -scale small") >
 		    10000);
 }
 
 static void test_cyc(void **state)
 {
-	assert_true(check("-timing cyc -instructions 1000000 -- service -scale small") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-timing cyc -instructions 1000000 -- service -scale small") > 10000);
 }
 
 static void test_begin_in_the_middle(void **state)
 {
-	assert_true(check("-skip 1000000 -instructions 1000000 -- service -scale small") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-skip 1000000 -instructions 1000000 -- service -scale small") > 10000);
 }
 
 static void test_wrapped(void **state)
 {
-	size_t n = check("-snapshot-size 16K -instructions 3000000 -- service -scale small");
+	size_t n = ptgen_truth__check(
+		"-snapshot-size 16K -instructions 3000000 -- service -scale small");
 
 	assert_in_range(n, 1000, 40000);
 }
 
 static void test_threads(void **state)
 {
-	assert_true(check("-instructions 3000000 -- threads -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- threads -scale small") > 10000);
 }
 
 static void test_signals(void **state)
 {
-	assert_true(check("-instructions 3000000 -- signals -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- signals -scale small") > 10000);
 }
 
 static void test_tailcalls(void **state)
 {
-	assert_true(check("-instructions 3000000 -- tailcalls -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- tailcalls -scale small") > 10000);
 }
 
 static void test_cxx(void **state)
 {
-	assert_true(check("-instructions 3000000 -- cxx_service -scale small") > 10000);
+	assert_true(ptgen_truth__check("-instructions 3000000 -- cxx_service -scale small") >
+		    10000);
 }
 
 /* Exceptions and longjmp, from every depth. */
 static void test_throws(void **state)
 {
-	assert_true(check("-instructions 5000000 -- throws 300") > 10000);
+	assert_true(ptgen_truth__check("-instructions 5000000 -- throws 300") > 10000);
 }
 
 static void test_longjmps(void **state)
 {
-	assert_true(check("-- longjmps 300") > 10000);
+	assert_true(ptgen_truth__check("-- longjmps 300") > 10000);
 }
 
 static void test_longjmps_static(void **state)
 {
-	assert_true(check("-- longjmps-static 300") > 10000);
+	assert_true(ptgen_truth__check("-- longjmps-static 300") > 10000);
 }
 
 /* Lazy binding, and children by vfork, which the parent waits for. */
 static void test_spawns(void **state)
 {
-	assert_true(check("-- spawns") > 1000);
+	assert_true(ptgen_truth__check("-- spawns") > 1000);
 }
 
 static void test_sqlite3(void **state)
@@ -115,15 +93,17 @@ static void test_sqlite3(void **state)
 		print_message("# skip: sqlite3 is missing\n");
 		skip();
 	}
-	assert_true(check("-instructions 10000000 -- sqlite3 :memory: 'with recursive c(x) as "
-			  "(select 1 "
-			  "union all select x + 1 from c) select sum(x * x) from c'") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-instructions 10000000 -- sqlite3 :memory: 'with recursive c(x) as "
+			    "(select 1 "
+			    "union all select x + 1 from c) select sum(x * x) from c'") > 10000);
 }
 
 static void test_a_compiler(void **state)
 {
-	assert_true(check("-instructions 10000000 -- $(gcc -print-prog-name=cc1) -O2 -quiet "
-			  "tests/ptgen/programs/loop.c -o -") > 10000);
+	assert_true(ptgen_truth__check(
+			    "-instructions 10000000 -- $(gcc -print-prog-name=cc1) -O2 -quiet "
+			    "tests/ptgen/programs/loop.c -o -") > 10000);
 }
 
 int main(void)

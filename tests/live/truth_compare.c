@@ -94,23 +94,38 @@ static int on_branch(void *ctx, const struct branch *b)
 }
 
 /* A PLT stub's frame carries the stub's name until it has jumped on. */
-static void compare_one(const struct true_event *t, const struct seen_event *s, long offset,
-			size_t i)
+static bool is_right(const struct true_event *t, const struct seen_event *s, long offset)
 {
-	if (t->to != s->to || t->is_call != s->is_call || t->depth != s->level + offset ||
-	    s->top != s->function)
-		print_message("event %zu: truth %s %#" PRIx64 " depth %ld, decoded %s %#" PRIx64
-			      " depth %ld in %s (%s)\n",
-			      i, t->is_call ? "call" : "return", t->to, t->depth,
-			      s->is_call ? "call" : "return", s->to, s->level + offset,
-			      s->top ? s->top->name : "?", s->function ? s->function->name : "?");
-	assert_int_equal(t->is_call, s->is_call);
-	assert_int_equal(t->to, s->to);
-	assert_int_equal(t->depth, s->level + offset);
-	assert_ptr_equal(s->top, s->function);
+	return t->depth == s->level + offset && s->top == s->function;
 }
 
-static size_t compare(const struct truth_log *log, const struct comparison *c, pid_t tid)
+static void print_wrong(const struct true_event *t, const struct seen_event *s, long offset,
+			size_t i)
+{
+	print_message("event %zu: truth %s %#" PRIx64 " depth %ld, decoded %s %#" PRIx64
+		      " depth %ld in %s (%s)\n",
+		      i, t->is_call ? "call" : "return", t->to, t->depth,
+		      s->is_call ? "call" : "return", s->to, s->level + offset,
+		      s->top ? s->top->name : "?", s->function ? s->function->name : "?");
+}
+
+/* wrong: how many were; NULL: none may be. */
+static void compare_one(const struct true_event *t, const struct seen_event *s, long offset,
+			size_t i, size_t *wrong)
+{
+	bool right = is_right(t, s, offset);
+
+	if (t->to != s->to || t->is_call != s->is_call || (!right && !wrong))
+		print_wrong(t, s, offset, i);
+	assert_int_equal(t->is_call, s->is_call);
+	assert_int_equal(t->to, s->to);
+	assert_true(right || wrong);
+	if (!right)
+		++*wrong;
+}
+
+static size_t compare(const struct truth_log *log, const struct comparison *c, pid_t tid,
+		      size_t *wrong)
 {
 	VEC(const struct true_event *) mine = {0};
 	const struct true_event **v;
@@ -134,13 +149,13 @@ static size_t compare(const struct truth_log *log, const struct comparison *c, p
 		if (!offset->is_known)
 			offset->value = mine.v[skip + i]->depth - c->seen.v[i].level;
 		offset->is_known = true;
-		compare_one(mine.v[skip + i], &c->seen.v[i], offset->value, i);
+		compare_one(mine.v[skip + i], &c->seen.v[i], offset->value, i, wrong);
 	}
 	VEC_FINI(&mine);
 	return n;
 }
 
-size_t truth_compare__recording(const char *recording, const char *truth)
+size_t truth_compare__count(const char *recording, const char *truth, size_t *wrong)
 {
 	struct truth_log log = {0};
 	struct decode_totals totals = {0};
@@ -160,7 +175,7 @@ size_t truth_compare__recording(const char *recording, const char *truth)
 		assert_int_equal(
 			decode__thread(&rec, &rec.aux.v[i], images, c.map, on_branch, &c, &totals),
 			0);
-		n += compare(&log, &c, rec.aux.v[i].tid);
+		n += compare(&log, &c, rec.aux.v[i].tid, wrong);
 		assert_int_equal(stack__finish(c.stack, &tree), 0);
 		call_tree__fini(&tree);
 		stack__free(c.stack);
@@ -173,4 +188,9 @@ size_t truth_compare__recording(const char *recording, const char *truth)
 	recording__fini(&rec);
 	VEC_FINI(&log.events);
 	return n;
+}
+
+size_t truth_compare__recording(const char *recording, const char *truth)
+{
+	return truth_compare__count(recording, truth, NULL);
 }

@@ -14,4 +14,7 @@
  */
 size_t truth_compare__recording(const char *recording, const char *truth);
 
+/* The same, but those that are not as deep, or in another function, are counted in *wrong. */
+size_t truth_compare__count(const char *recording, const char *truth, size_t *wrong);
+
 #endif

@@ -3,7 +3,9 @@
  * Writes made-up call trees twice: as a trace file, for Perfetto to read, and as the text that
  * reading it should give.
  *
- *   gen_trees SCENARIO CALLS TRACE [TEXT]
+ *   gen_trees SCENARIO CALLS TRACE [TEXT [LEAPS]]
+ *
+ * LEAPS are lines "start from-name to-start to-name end", in the order of their begins.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -30,16 +32,18 @@ struct scenario {
 	unsigned int threads, functions, max_depth;
 	unsigned int push_percent; /* of the steps on the way down; the others return */
 	unsigned int same_percent; /* of the steps take no time */
+	unsigned int leap_percent; /* of the returns leave several calls at once */
 	bool weird;
 };
 
 static const struct scenario scenarios[] = {
-	{"random", 4, 2000, 60, 50, 60, false}, /* many events at one time */
-	{"calm", 4, 2000, 30, 50, 0, false},
-	{"deep", 4, 100, 700, 70, 50, false},	   /* deeper than the importer takes */
-	{"names", 4, 40000, 40, 50, 30, false},	   /* more than the string table holds */
-	{"threads", 300, 2000, 20, 50, 50, false}, /* more than the thread table holds */
-	{"weird", 2, 16, 20, 50, 50, true},
+	{"random", 4, 2000, 60, 50, 60, 0, false}, /* many events at one time */
+	{"calm", 4, 2000, 30, 50, 0, 0, false},
+	{"deep", 4, 100, 700, 70, 50, 0, false},      /* deeper than the importer takes */
+	{"names", 4, 40000, 40, 50, 30, 0, false},    /* more than the string table holds */
+	{"threads", 300, 2000, 20, 50, 50, 0, false}, /* more than the thread table holds */
+	{"weird", 2, 16, 20, 50, 50, 0, true},
+	{"leaps", 4, 2000, 30, 50, 60, 10, false},
 };
 
 static char long_name[LONG_NAME + 1];
@@ -125,6 +129,59 @@ static void fill_call(struct call *call, const struct function *function)
 	call->self_insns = random_below(1000);
 }
 
+/* From the call that runs, which is one of those that end, to one that it had been called by. */
+static bool add_leap(struct call_tree *tree, const uint32_t *open, uint32_t depth,
+		     uint32_t to_depth, uint64_t now_ns)
+{
+	struct leap *last = tree->leaps.n ? &tree->leaps.v[tree->leaps.n - 1] : NULL;
+	uint32_t from = open[depth - 1], to = open[to_depth - 1];
+	struct leap *leap;
+
+	/* Where one has landed that goes on, or a new one. */
+	if (last && last->to == from) {
+		last->to = to;
+		last->end_ns = now_ns;
+		return true;
+	}
+	leap = VEC_PUSH(&tree->leaps);
+	if (!leap)
+		return false;
+	*leap = (struct leap){.start_ns = tree->calls.v[from].start_ns,
+			      .end_ns = now_ns,
+			      .from = from,
+			      .to = to,
+			      .left_by = LEFT_BY_THROW};
+	return true;
+}
+
+/* The depth that is left. */
+static uint32_t leave(const struct scenario *scenario, struct call_tree *tree, const uint32_t *open,
+		      uint32_t depth, uint64_t now_ns)
+{
+	bool is_leap = depth > 1 && random_below(100) < scenario->leap_percent;
+	uint32_t left = is_leap ? 1 + random_below(depth - 1) : depth - 1;
+
+	if (is_leap && !add_leap(tree, open, depth, left, now_ns))
+		exit(1);
+	while (depth > left) {
+		struct call *call = &tree->calls.v[open[--depth]];
+
+		call->end_ns = now_ns;
+		if (!is_leap)
+			continue;
+		call->flags |= CALL_CUT_SHORT;
+		call->left_by = LEFT_BY_THROW;
+	}
+	return left;
+}
+
+static int compare_leaps(const void *a, const void *b)
+{
+	const struct leap *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
 /* A random walk of calls and returns: its calls come in pre-order by themselves. */
 static bool make_tree(const struct scenario *scenario, const struct function *functions,
 		      size_t n_calls, struct call_tree *tree)
@@ -154,9 +211,11 @@ static bool make_tree(const struct scenario *scenario, const struct function *fu
 			fill_call(call, &functions[random_below(scenario->functions)]);
 			open[depth++] = (uint32_t)tree->calls.n - 1;
 		} else if (depth) {
-			tree->calls.v[open[--depth]].end_ns = now_ns;
+			depth = leave(scenario, tree, open, depth, now_ns);
 		}
 	}
+	if (tree->leaps.n)
+		qsort(tree->leaps.v, tree->leaps.n, sizeof(*tree->leaps.v), compare_leaps);
 	return open;
 }
 
@@ -189,8 +248,26 @@ static void print_hits(FILE *text, const char *name)
 			1000 * (i + 1), name);
 }
 
+static void print_leaps(FILE *out, const struct call_tree *tree)
+{
+	for (size_t i = 0; i < tree->leaps.n; i++) {
+		const struct leap *leap = &tree->leaps.v[i];
+		const struct call *from = &tree->calls.v[leap->from];
+		const struct call *to = &tree->calls.v[leap->to];
+
+		fprintf(out, "%" PRIu64 " %s %" PRIu64 " %s %" PRIu64 "\n",
+			leap->start_ns - BASE_NS, call__name(from), to->start_ns - BASE_NS,
+			call__name(to), leap->end_ns - BASE_NS);
+	}
+}
+
+struct expectation {
+	FILE *text, *leaps; /* NULL: not wanted */
+};
+
 static int write_trees(const struct scenario *scenario, const struct function *functions,
-		       size_t n_calls, struct trace_writer *writer, FILE *text)
+		       size_t n_calls, struct trace_writer *writer,
+		       const struct expectation *expected)
 {
 	uint64_t spent_ns = 0;
 	unsigned int n_hits = 0;
@@ -209,17 +286,21 @@ static int write_trees(const struct scenario *scenario, const struct function *f
 		spent_ns += clock__now_ns() - start_ns;
 		for (; n_hits < N_HITS * (t + 1) / scenario->threads; n_hits++)
 			write_hit(writer, &functions[scenario->functions - 2], n_hits);
-		if (text && trace_text__tree(text, &tree, BASE_NS))
+		if (expected->text && trace_text__tree(expected->text, &tree, BASE_NS))
 			return -1;
+		if (expected->leaps)
+			print_leaps(expected->leaps, &tree);
 		VEC_FINI(&tree.calls);
+		VEC_FINI(&tree.leaps);
 	}
-	if (text)
-		print_hits(text, functions[scenario->functions - 2].name);
+	if (expected->text)
+		print_hits(expected->text, functions[scenario->functions - 2].name);
 	printf("%.2f M slices/s\n", 1e3 * (double)n_calls / (double)spent_ns);
 	return 0;
 }
 
-static int generate(const struct scenario *scenario, size_t n_calls, const char *path, FILE *text)
+static int generate(const struct scenario *scenario, size_t n_calls, const char *path,
+		    const struct expectation *expected)
 {
 	struct trace_options options = {.base_ns = BASE_NS};
 	struct trace_writer *writer = trace_writer__open(path, &options);
@@ -230,7 +311,7 @@ static int generate(const struct scenario *scenario, size_t n_calls, const char 
 	if (writer && functions) {
 		trace_writer__process(writer, pid_of(0), "gen \"one\"");
 		trace_writer__process(writer, pid_of(1), "gen two");
-		err = write_trees(scenario, functions, n_calls, writer, text);
+		err = write_trees(scenario, functions, n_calls, writer, expected);
 	}
 	if (writer)
 		err |= trace_writer__close(writer, &totals);
@@ -243,16 +324,16 @@ static int generate(const struct scenario *scenario, size_t n_calls, const char 
 
 int main(int argc, char **argv)
 {
-	_cleanup_fclose_ FILE *text = NULL;
+	_cleanup_fclose_ FILE *text = argc > 4 ? fopen(argv[4], "w") : NULL;
+	_cleanup_fclose_ FILE *leaps = argc > 5 ? fopen(argv[5], "w") : NULL;
+	const struct expectation expected = {text, leaps};
 
 	memset(long_name, 'x', LONG_NAME);
-	if (argc > 4)
-		text = fopen(argv[4], "w");
 	for (size_t i = 0; argc > 3 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
 		if (!strcmp(argv[1], scenarios[i].name))
-			return generate(&scenarios[i], strtoul(argv[2], NULL, 10), argv[3], text) !=
-			       0;
+			return generate(&scenarios[i], strtoul(argv[2], NULL, 10), argv[3],
+					&expected) != 0;
 	}
-	fprintf(stderr, "usage: gen_trees SCENARIO CALLS TRACE [TEXT]\n");
+	fprintf(stderr, "usage: gen_trees SCENARIO CALLS TRACE [TEXT [LEAPS]]\n");
 	return 2;
 }

@@ -10,6 +10,11 @@ PROGRAM_CFLAGS = -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parame
 # Lazy, whatever the distribution's default is: a first call through the PLT is one of the things to trace.
 PROGRAM_LDFLAGS = -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 
+# As distributions have built them for years.
+$(O)/programs/nofp $(O)/programs/librelay.so: PROGRAM_CFLAGS += -fomit-frame-pointer
+$(O)/programs/nofp: $(O)/programs/librelay.so
+$(O)/programs/nofp: PROGRAM_LDFLAGS += -L$(O)/programs -lrelay
+
 $(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)

@@ -19,7 +19,12 @@ PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests
 PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
 
 # Also without a dynamic linker: jumps and switches that are no calls of a library.
-PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/longjmps-static
+PTGEN_PROGRAMS += $(addprefix $(O)/tests/ptgen/programs/,longjmps-static switches-static)
+
+PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/exceptions-stripped
+# Where there is a compiler for them.
+RUSTC ?= rustc
+PTGEN_PROGRAMS += $(if $(shell command -v $(RUSTC)),$(patsubst tests/ptgen/%.rs,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.rs)))
 
 ptgen: $(PTGEN) $(PTGEN_PROGRAMS) $(PTGEN_LIBS)
 
@@ -55,6 +60,14 @@ $(O)/tests/ptgen/programs/lib%.so: tests/ptgen/programs/lib/%.cc tests/ptgen/ptg
 
 $(O)/tests/ptgen/programs/exceptions: PTGEN_LDFLAGS = -L$(@D) -lthrough -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 $(O)/tests/ptgen/programs/exceptions: $(O)/tests/ptgen/programs/libthrough.so
+
+$(O)/tests/ptgen/programs/%-stripped: $(O)/tests/ptgen/programs/%
+	$(call say,STRIP,$@)
+	$(Q)strip -o $@ $<
+
+$(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.rs tests/ptgen/ptgen.mk
+	$(call say,RUSTC,$@)
+	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

@@ -32,7 +32,7 @@ struct seen {
 };
 
 struct counts {
-	uint64_t calls, right, gaps, unmatched;
+	uint64_t calls, right, gaps;
 	uint64_t soon, soon_right, later, later_right;
 	bool is_end_wrong;
 };
@@ -86,22 +86,23 @@ static int take_branch(void *ctx, const struct branch *b)
 			      .segment = j->segment,
 			      .is_call = b->kind == BRANCH_CALL};
 	if (seen->is_call)
-		seen->from = true_stack__function(j->map, b->from, false);
+		seen->from = truth_log__function(j->map, b->from, false);
 	return 0;
 }
 
-/* The part of the tree that runs at a time: walks on only. */
+/* The part of a tree that runs at a time: walks on only. */
 struct walk {
-	const struct call_tree *tree;
+	struct call_tree tree;
 	size_t next;
 	VEC(const struct call *) path;
 	VEC(const struct function *) frames; /* the path without what is no function */
 };
 
-static void walk_to(struct walk *w, uint64_t now)
+/* False where another stack runs. */
+static bool walk_to(struct walk *w, uint64_t now)
 {
-	for (; w->next < w->tree->calls.n && w->tree->calls.v[w->next].start_ns <= now; w->next++) {
-		const struct call *call = &w->tree->calls.v[w->next], **at;
+	for (; w->next < w->tree.calls.n && w->tree.calls.v[w->next].start_ns <= now; w->next++) {
+		const struct call *call = &w->tree.calls.v[w->next], **at;
 
 		w->path.n = call->depth;
 		at = VEC_PUSH(&w->path);
@@ -122,6 +123,19 @@ static void walk_to(struct walk *w, uint64_t now)
 			abort();
 		*frame = w->path.v[i]->function;
 	}
+	return w->path.n && w->path.v[w->path.n - 1]->kind != CALL_SWITCHED;
+}
+
+typedef VEC(struct walk) walk_vec;
+
+static const struct walk *find_running(walk_vec *walks, uint64_t now)
+{
+	const struct walk *running = &walks->v[0];
+
+	for (size_t i = 0; i < walks->n; i++)
+		if (walk_to(&walks->v[i], now))
+			running = &walks->v[i];
+	return running;
 }
 
 /* What is on its way to a function in another library has a frame, and that function's name. */
@@ -137,7 +151,7 @@ static bool is_same(const struct function *truth, const struct function *decoded
 }
 
 /* Where the events of a segment are in the log, from `from` on. False: nowhere. */
-static bool find_segment(const struct true_stack *truth, const struct seen *seen, size_t n,
+static bool find_segment(const struct truth_log *truth, const struct seen *seen, size_t n,
 			 size_t from, size_t *at)
 {
 	for (; from + n <= truth->events.n; from++) {
@@ -159,10 +173,13 @@ static bool find_segment(const struct true_stack *truth, const struct seen *seen
 
 struct verdict {
 	struct judge *judge;
-	struct true_stack *truth;
-	struct walk *walk;
-	long missing; /* frames that ran before the first event, which nothing shows */
-	bool is_first;
+	struct truth_log *truth;
+	walk_vec walks;
+	const struct walk *walk;
+	struct known {
+		bool is_known;
+		long missing; /* frames that ran before the first event, which nothing shows */
+	} * known;	      /* of each stack */
 };
 
 static void print_wrong(const struct verdict *v, const struct seen *seen,
@@ -182,48 +199,45 @@ static void print_wrong(const struct verdict *v, const struct seen *seen,
 	}
 }
 
-static void compare(struct verdict *v, const struct seen *seen, const struct true_event *e,
-		    uint64_t since_gap)
+static void count(struct counts *c, const struct seen *seen, size_t right, size_t all, size_t since)
 {
-	struct counts *c = &v->judge->counts;
-	const struct function **truth = v->truth->frames.v;
-	size_t n = (size_t)(e->depth - v->truth->lowest + 1), right = 0, all;
+	c->calls++;
+	c->right += right == all;
+	c->is_end_wrong = right != all;
+	if (!seen->segment)
+		return;
+	*(since < SOON ? &c->soon : &c->later) += all;
+	*(since < SOON ? &c->soon_right : &c->later_right) += right;
+}
 
-	walk_to(v->walk, seen->step + STEP / 2);
+static void compare(struct verdict *v, const struct seen *seen, size_t event, size_t since_gap)
+{
+	const struct true_event *e = &v->truth->events.v[event];
+	struct true_stack *stack = truth_log__go_to(v->truth, event);
+	struct known *known = &v->known[e->stack];
+	size_t n = (size_t)(e->depth - stack->lowest + 1), right = 0, all;
+	const struct function **truth = stack->frames.v;
+
+	v->walk = find_running(&v->walks, seen->step + STEP / 2);
 	if (seen->from)
-		v->truth->frames.v[n - 2] = seen->from;
+		*true_stack__frame(stack, e->depth - 1) = seen->from;
 	/* It has left everything that was known: an exception, out of frames from before. */
-	if (v->is_first || (long)n <= v->missing) {
-		v->missing = (long)n - (long)v->walk->frames.n;
-		v->is_first = false;
-	}
-	if (v->missing > 0) {
-		truth += v->missing;
-		n = n > (size_t)v->missing ? n - (size_t)v->missing : 0;
+	if (!known->is_known || (long)n <= known->missing)
+		*known = (struct known){true, (long)n - (long)v->walk->frames.n};
+	if (known->missing > 0) {
+		truth += known->missing;
+		n = n > (size_t)known->missing ? n - (size_t)known->missing : 0;
 	}
 	for (size_t i = 0; i < n && i < v->walk->frames.n; i++)
 		right += is_same(truth[i], v->walk->frames.v[i]);
 	all = n > v->walk->frames.n ? n : v->walk->frames.n;
-	c->calls++;
-	c->right += right == all;
-	c->is_end_wrong = right != all;
 	if (right != all)
 		print_wrong(v, seen, truth, n);
-	if (!seen->segment)
-		return;
-	if (since_gap < SOON) {
-		c->soon += all;
-		c->soon_right += right;
-	} else {
-		c->later += all;
-		c->later_right += right;
-	}
+	count(&v->judge->counts, seen, right, all, since_gap);
 }
 
-static void judge_thread(struct judge *j, struct true_stack *truth, const struct call_tree *tree)
+static void judge_thread(struct judge *j, struct verdict *v)
 {
-	struct walk walk = {.tree = tree};
-	struct verdict v = {.judge = j, .truth = truth, .walk = &walk, .is_first = true};
 	size_t at = 0;
 
 	for (size_t i = 0, n; i < j->seen.n; i += n) {
@@ -231,37 +245,68 @@ static void judge_thread(struct judge *j, struct true_stack *truth, const struct
 
 		for (n = 1; i + n < j->seen.n && seen[n].segment == seen->segment; n++)
 			;
-		if (!find_segment(truth, seen, n, at, &at)) {
+		if (!find_segment(v->truth, seen, n, at, &at)) {
 			j->counts.calls += n;
-			j->counts.unmatched += n;
 			fprintf(stderr, "tid %d: segment %u is not in the log\n", j->tid,
 				seen->segment);
 			continue;
 		}
-		for (size_t k = 0; k < n; k++, at++) {
-			true_stack__go_to(truth, at);
-			compare(&v, &seen[k], &truth->events.v[at], k);
-		}
+		for (size_t k = 0; k < n; k++)
+			compare(v, &seen[k], at++, k);
 	}
 	j->counts.gaps += j->segment;
-	VEC_FINI(&walk.path);
-	VEC_FINI(&walk.frames);
+}
+
+static int add_walk(walk_vec *walks, const struct call_tree *tree)
+{
+	struct walk *walk = VEC_PUSH(walks);
+
+	if (!walk)
+		return -1;
+	*walk = (struct walk){.tree = *tree};
+	return 0;
+}
+
+static int finish_stacks(struct stack *stack, walk_vec *walks)
+{
+	struct call_tree tree = {0};
+	int err = stack__finish(stack, &tree), more;
+
+	if (!err)
+		err = add_walk(walks, &tree);
+	while (!err && (more = stack__finish_next(stack, &tree)))
+		err = more < 0 ? more : add_walk(walks, &tree);
+	return err;
+}
+
+static void free_walks(walk_vec *walks)
+{
+	for (size_t i = 0; i < walks->n; i++) {
+		call_tree__fini(&walks->v[i].tree);
+		VEC_FINI(&walks->v[i].path);
+		VEC_FINI(&walks->v[i].frames);
+	}
+	VEC_FINI(walks);
 }
 
 static int end_thread(void *ctx)
 {
 	struct judge *j = ctx;
-	struct call_tree tree = {0};
-	struct true_stack truth;
-	int err = stack__finish(j->stack, &tree);
+	struct truth_log truth;
+	struct verdict v = {.judge = j, .truth = &truth};
+	int err = finish_stacks(j->stack, &v.walks);
 
 	stack__free(j->stack);
 	j->stack = NULL;
-	if (err || !true_stack__read(&truth, j->truth, j->tid, j->map))
+	if (err || !truth_log__read(&truth, j->truth, j->tid, j->map))
 		return -1;
-	judge_thread(j, &truth, &tree);
-	true_stack__fini(&truth);
-	call_tree__fini(&tree);
+	v.known = calloc(truth.stacks.n, sizeof(*v.known));
+	if (!v.known)
+		return -1;
+	judge_thread(j, &v);
+	free(v.known);
+	free_walks(&v.walks);
+	truth_log__fini(&truth);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct function *true_stack__function(struct code_map *map, uint64_t ip, bool is_return)
+const struct function *truth_log__function(struct code_map *map, uint64_t ip, bool is_return)
 {
 	struct code_place place;
 
@@ -18,114 +18,138 @@ const struct function *true_stack__function(struct code_map *map, uint64_t ip, b
 	return place.function;
 }
 
-static bool read_events(struct true_stack *stack, FILE *f, pid_t tid)
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static void read_events(struct truth_log *log, FILE *f, pid_t tid)
 {
 	char *line = NULL, kind[16];
-	size_t cap = 0;
 	struct true_event e = {0};
 	pid_t line_tid;
+	size_t cap = 0;
 
 	while (getline(&line, &cap, f) > 0) {
 		struct true_event *event;
 
-		if (sscanf(line, "%d %" SCNu64 " %15s %" SCNx64 " %ld", &line_tid, &e.time_ns, kind,
-			   &e.to, &e.depth) != 5 ||
+		e.stack = 0;
+		if (sscanf(line, "%d %" SCNu64 " %15s %" SCNx64 " %ld %" SCNu32, &line_tid,
+			   &e.time_ns, kind, &e.to, &e.depth, &e.stack) < 5 ||
 		    line_tid != tid)
 			continue;
 		e.is_call = !strcmp(kind, "call");
 		if (!e.is_call && strcmp(kind, "return"))
 			continue;
-		event = VEC_PUSH(&stack->events);
-		if (!event)
-			abort();
+		event = must(VEC_PUSH(&log->events));
 		*event = e;
 	}
 	free(line);
-	return true;
 }
 
-/* Frames for the depths that the events are of. */
-static void make_frames(struct true_stack *stack)
-{
-	long lowest = 0, highest = 0;
-
-	for (size_t i = 0; i < stack->events.n; i++) {
-		const struct true_event *e = &stack->events.v[i];
-
-		/* A call's caller is one deeper than nothing. */
-		if (e->depth - e->is_call < lowest)
-			lowest = e->depth - e->is_call;
-		if (e->depth > highest)
-			highest = e->depth;
-	}
-	stack->lowest = lowest;
-	stack->frames.n = stack->frames.cap = (size_t)(highest - lowest + 1);
-	stack->frames.v = calloc(stack->frames.n, sizeof(*stack->frames.v));
-	if (!stack->frames.v)
-		abort();
-}
-
-static const struct function **frame(struct true_stack *stack, long depth)
+const struct function **true_stack__frame(struct true_stack *stack, long depth)
 {
 	return &stack->frames.v[depth - stack->lowest];
 }
 
-/* Which function made a call is told by the return from it. */
-static void find_callers(struct true_stack *stack)
+static void add_stacks(struct truth_log *log, uint32_t last)
 {
-	struct true_event **pending = calloc(stack->frames.n, sizeof(*pending));
+	while (log->stacks.n <= last) {
+		struct true_stack *stack = must(VEC_PUSH(&log->stacks));
 
-	if (!pending)
-		abort();
-	for (size_t i = 0; i < stack->events.n; i++) {
-		struct true_event *e = &stack->events.v[i];
+		*stack = (struct true_stack){0};
+	}
+}
+
+/* Frames for the depths that the events of each stack are of. */
+static void make_frames(struct truth_log *log)
+{
+	add_stacks(log, 0);
+	for (size_t i = 0; i < log->events.n; i++) {
+		const struct true_event *e = &log->events.v[i];
+		struct true_stack *stack;
+
+		add_stacks(log, e->stack);
+		stack = &log->stacks.v[e->stack];
+		/* A call's caller is one deeper than nothing. */
+		if (e->depth - e->is_call < stack->lowest)
+			stack->lowest = e->depth - e->is_call;
+		if (e->depth - stack->lowest + 1 > (long)stack->frames.n)
+			stack->frames.n = (size_t)(e->depth - stack->lowest + 1);
+	}
+	for (size_t i = 0; i < log->stacks.n; i++) {
+		struct true_stack *stack = &log->stacks.v[i];
+
+		/* Depths may have come before the lowest. */
+		stack->frames.n += (size_t)-stack->lowest + 1;
+		stack->frames.v = must(calloc(stack->frames.n, sizeof(*stack->frames.v)));
+	}
+}
+
+/* Which function made a call is told by the return from it. */
+static void find_callers(struct truth_log *log, uint32_t which)
+{
+	struct true_stack *stack = &log->stacks.v[which];
+	struct true_event **pending = must(calloc(stack->frames.n + 1, sizeof(*pending)));
+
+	for (size_t i = 0; i < log->events.n; i++) {
+		struct true_event *e = &log->events.v[i];
 		size_t at = (size_t)(e->depth - stack->lowest);
 
+		if (e->stack != which)
+			continue;
 		if (e->is_call) {
 			pending[at] = e;
 			continue;
 		}
-		if (at + 1 >= stack->frames.n)
-			continue;
 		if (pending[at + 1])
-			pending[at + 1]->caller = true_stack__function(stack->map, e->to, true);
+			pending[at + 1]->caller = truth_log__function(log->map, e->to, true);
 		else if (!stack->frames.v[at])
 			/* It ran from before the first event on. */
-			stack->frames.v[at] = true_stack__function(stack->map, e->to, true);
-		memset(&pending[at + 1], 0, (stack->frames.n - at - 1) * sizeof(*pending));
+			stack->frames.v[at] = truth_log__function(log->map, e->to, true);
+		memset(&pending[at + 1], 0, (stack->frames.n - at) * sizeof(*pending));
 	}
 	free(pending);
 }
 
-bool true_stack__read(struct true_stack *stack, const char *path, pid_t tid, struct code_map *map)
+bool truth_log__read(struct truth_log *log, const char *path, pid_t tid, struct code_map *map)
 {
 	FILE *f = fopen(path, "r");
 
-	*stack = (struct true_stack){.map = map};
-	if (!f || !read_events(stack, f, tid))
+	*log = (struct truth_log){.map = map};
+	if (!f)
 		return false;
+	read_events(log, f, tid);
 	fclose(f);
-	make_frames(stack);
-	find_callers(stack);
+	make_frames(log);
+	for (uint32_t i = 0; i < log->stacks.n; i++)
+		find_callers(log, i);
 	return true;
 }
 
-void true_stack__fini(struct true_stack *stack)
+void truth_log__fini(struct truth_log *log)
 {
-	VEC_FINI(&stack->events);
-	VEC_FINI(&stack->frames);
+	for (size_t i = 0; i < log->stacks.n; i++)
+		VEC_FINI(&log->stacks.v[i].frames);
+	VEC_FINI(&log->stacks);
+	VEC_FINI(&log->events);
 }
 
-static void take(struct true_stack *stack, const struct true_event *e)
+static void take(struct truth_log *log, const struct true_event *e)
 {
+	struct true_stack *stack = &log->stacks.v[e->stack];
+
 	/* Without a return it is not known what had become of the caller by tail calls. */
 	if (e->is_call)
-		*frame(stack, e->depth - 1) = e->caller;
-	*frame(stack, e->depth) = true_stack__function(stack->map, e->to, !e->is_call);
+		*true_stack__frame(stack, e->depth - 1) = e->caller;
+	*true_stack__frame(stack, e->depth) = truth_log__function(log->map, e->to, !e->is_call);
 }
 
-void true_stack__go_to(struct true_stack *stack, size_t event)
+struct true_stack *truth_log__go_to(struct truth_log *log, size_t event)
 {
-	for (; stack->next <= event; stack->next++)
-		take(stack, &stack->events.v[stack->next]);
+	for (; log->next <= event; log->next++)
+		take(log, &log->events.v[log->next]);
+	return &log->stacks.v[log->events.v[event].stack];
 }

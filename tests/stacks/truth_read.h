@@ -14,27 +14,35 @@ struct true_event {
 	uint64_t time_ns;
 	uint64_t to;
 	long depth;
+	uint32_t stack; /* which of the thread's stacks it is on */
 	bool is_call;
 	const struct function *caller; /* of a call that returned: what it returned to; or NULL */
 };
 
-/* Replays the events: stack.v[i] runs at depth lowest + i. NULL: not known yet. */
+/* frames.v[i] runs at depth lowest + i. NULL: not known yet. */
 struct true_stack {
-	struct code_map *map; /* not owned */
-	VEC(struct true_event) events;
 	VEC(const struct function *) frames;
 	long lowest;
+};
+
+/* Replays the events. */
+struct truth_log {
+	struct code_map *map; /* not owned */
+	VEC(struct true_event) events;
+	VEC(struct true_stack) stacks; /* the thread's own, and those of coroutines */
 	size_t next;
 };
 
 /* The log's events of one thread. False where it cannot be read. */
-bool true_stack__read(struct true_stack *stack, const char *path, pid_t tid, struct code_map *map);
-void true_stack__fini(struct true_stack *stack);
+bool truth_log__read(struct truth_log *log, const char *path, pid_t tid, struct code_map *map);
+void truth_log__fini(struct truth_log *log);
 
 /* The function that holds a return address: a label of assembly may stand behind the call. */
-const struct function *true_stack__function(struct code_map *map, uint64_t ip, bool is_return);
+const struct function *truth_log__function(struct code_map *map, uint64_t ip, bool is_return);
 
-/* Takes the events up to this one, which is the thread's last. */
-void true_stack__go_to(struct true_stack *stack, size_t event);
+/* Takes the events up to this one, and returns the stack that it is on. */
+struct true_stack *truth_log__go_to(struct truth_log *log, size_t event);
+/* Its frame at a depth. */
+const struct function **true_stack__frame(struct true_stack *stack, long depth);
 
 #endif

@@ -40,6 +40,33 @@ static inline void fill_hits(struct recording *rec)
 	}
 }
 
+/* A hit in a recording whose hits have stacks: registers, and so many bytes from its sp on. */
+static inline void add_hit_with_stack(struct recording *rec, uint32_t depth, size_t size)
+{
+	struct mt_hit hit = {.ip = 0x401000,
+			     .sp = 0x7ffe00000000,
+			     .bp = 5,
+			     .bx = 6,
+			     .r12 = 12,
+			     .r13 = 13,
+			     .r14 = 1ull << 63,
+			     .r15 = 15,
+			     .tid = 100,
+			     .tgid = 100,
+			     .copied = (uint32_t)size,
+			     .stack_depth = depth};
+	uint8_t *stack = malloc(size ? size : 1);
+
+	for (uint32_t i = 0; i < depth; i++)
+		hit.stack[i] = 0x401000 + i;
+	for (size_t i = 0; i < size; i++)
+		stack[i] = (uint8_t)(i * 7 + i / 256);
+	assert_int_equal(recording__add_hit(rec, &hit), 0);
+	if (size)
+		assert_int_equal(recording__add_stack(rec, stack, size), 0);
+	free(stack);
+}
+
 static inline void fill_threads(struct recording *rec, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {

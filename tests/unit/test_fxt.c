@@ -96,6 +96,18 @@ static void test_thread_name_says_its_process(void **state)
 		     0x0000010001020047, 43, 0x0000000000020028, 42); /* koid argument */
 }
 
+static void test_flow(void **state)
+{
+	struct output *output = *state;
+	struct fxt_flow flow = {.time_ns = 1000, .pid = 42, .tid = 43, .id = 7};
+
+	fxt__flow_begin(output->fxt, &flow);
+	flow.time_ns = 1500;
+	fxt__flow_end(output->fxt, &flow);
+	EXPECT_WORDS(output, 0x0000000000010033, 42, 43, /* thread 1 */
+		     0x0000000001080034, 1000, 7, 0x00000000010a0034, 1500, 7);
+}
+
 static void test_begin_and_end(void **state)
 {
 	struct output *output = *state;
@@ -348,6 +360,7 @@ int main(void)
 		OUTPUT_TEST(test_head),
 		OUTPUT_TEST(test_process_name),
 		OUTPUT_TEST(test_thread_name_says_its_process),
+		OUTPUT_TEST(test_flow),
 		OUTPUT_TEST(test_begin_and_end),
 		OUTPUT_TEST(test_instant_and_complete),
 		OUTPUT_TEST(test_arguments),

@@ -46,6 +46,16 @@ static int set_up_by_cpu(void **state)
 	return make_file(state, &rec);
 }
 
+static int set_up_with_stacks(void **state)
+{
+	struct recording rec;
+
+	recording__fill(&rec, 1);
+	add_hit_with_stack(&rec, 3, 100);
+	add_hit_with_stack(&rec, MT_STACK_DEPTH, 64);
+	return make_file(state, &rec);
+}
+
 static int tear_down(void **state)
 {
 	struct file *file = *state;
@@ -143,6 +153,9 @@ static void test_mutated(void **state)
 		failed += err != 0;
 		for (size_t i = 0; i < rec.hits.n; i++)
 			assert_true(rec.hits.v[i].stack_depth <= MT_STACK_DEPTH);
+		for (size_t i = 0; i < rec.stacks.n; i++)
+			assert_true(rec.stacks.v[i].hit < rec.hits.n &&
+				    rec.stacks.v[i].size < UINT16_MAX);
 		recording__fini(&rec);
 	}
 	assert_in_range(failed, 1000, 5900);
@@ -171,8 +184,9 @@ static void test_ids_that_overlap_cost_no_memory(void **state)
 	free(bytes);
 }
 
-#define TEST(name)	  cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_BY_CPU(name) cmocka_unit_test_setup_teardown(name, set_up_by_cpu, tear_down)
+#define TEST(name)	       cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_WITH_STACKS(name) cmocka_unit_test_setup_teardown(name, set_up_with_stacks, tear_down)
+#define TEST_BY_CPU(name)      cmocka_unit_test_setup_teardown(name, set_up_by_cpu, tear_down)
 
 /* struct perf_record_header_build_id, and its file's name */
 static size_t put_build_id(uint8_t *out, const char *path, uint8_t first, uint16_t misc)
@@ -283,6 +297,8 @@ int main(void)
 		TEST(test_mutated),
 		TEST_BY_CPU(test_cut_anywhere),
 		TEST_BY_CPU(test_mutated),
+		TEST_WITH_STACKS(test_cut_anywhere),
+		TEST_WITH_STACKS(test_mutated),
 		TEST(test_ids_that_overlap_cost_no_memory),
 		cmocka_unit_test(test_build_ids_of_the_header),
 		cmocka_unit_test(test_build_ids_are_written),

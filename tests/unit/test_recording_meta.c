@@ -26,7 +26,7 @@ static void test_meta_of_a_newer_version(void **state)
 	struct fixture *f = *state;
 
 	write_it(f);
-	check_meta(f, "{\"version\": 2}", -EPROTO, "was made by a newer mtbpf");
+	check_meta(f, "{\"version\": 3}", -EPROTO, "was made by a newer mtbpf");
 	check_meta(f, "{\"version\": 1e300}", -EPROTO, "was made by a newer mtbpf");
 }
 

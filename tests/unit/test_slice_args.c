@@ -161,6 +161,31 @@ static void test_more_functions_than_strings(void **state)
 	reader__free(reader);
 }
 
+/* Alike in all but that: each says its own. */
+static void test_what_a_call_was_left_by(void **state)
+{
+	static const char *const expected[] = {NULL,	  "throw",	"panic", "raise",
+					       "longjmp", "siglongjmp", "goexit"};
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	for (unsigned int i = 0; i <= LEFT_BY_GOEXIT; i++) {
+		struct call *call = add_call(output, 0, 10 * i, 10 * i + 5);
+
+		call->flags = CALL_CUT_SHORT;
+		call->left_by = i;
+	}
+	reader = write_tree(output);
+	for (unsigned int i = 0; i <= LEFT_BY_GOEXIT; i++) {
+		const struct read_arg *arg = event__arg(&reader->events.v[1 + 2 * i], "left_by");
+
+		assert_true(!arg == !expected[i]);
+		if (arg)
+			assert_string_equal(arg->string, expected[i]);
+	}
+	reader__free(reader);
+}
+
 static void test_what_is_unknown_is_left_out(void **state)
 {
 	struct output *output = *state;
@@ -184,6 +209,7 @@ int main(void)
 		OUTPUT_TEST(test_calls_of_one_function),
 		OUTPUT_TEST(test_an_address_where_the_name_does_not_tell_it),
 		OUTPUT_TEST(test_more_functions_than_strings),
+		OUTPUT_TEST(test_what_a_call_was_left_by),
 		OUTPUT_TEST(test_what_is_unknown_is_left_out),
 	};
 

@@ -27,7 +27,7 @@ static void set(struct thread *t, uint64_t from, uint64_t function)
 	ret(t, function + 0x20, from + CALL_LEN);
 }
 
-/* Cut calls as "name way", one a line. */
+/* Cut calls as "name way", one a line, and leaps as "way: from > to". */
 static void assert_cut(struct thread *t, const char *expected)
 {
 	static const char *const ways[] = {
@@ -42,10 +42,15 @@ static void assert_cut(struct thread *t, const char *expected)
 
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
 	assert_well_formed(&tree);
+	assert_leaps_well_formed(&tree);
 	for (size_t i = 0; i < tree.calls.n; i++)
 		if (tree.calls.v[i].flags & CALL_CUT_SHORT)
 			fprintf(out, "%s %s\n", call__name(&tree.calls.v[i]),
 				ways[tree.calls.v[i].left_by]);
+	for (size_t i = 0; i < tree.leaps.n; i++)
+		fprintf(out, "%s: %s > %s\n", left_by__name(tree.leaps.v[i].left_by),
+			call__name(&tree.calls.v[tree.leaps.v[i].from]),
+			call__name(&tree.calls.v[tree.leaps.v[i].to]));
 	fclose(out);
 	assert_string_equal(text, expected);
 	free(text);
@@ -66,7 +71,7 @@ static void test_into_a_recursion(void **state)
 	assert_on_top(t, "a", 1);
 	ret(t, A + 0x40, MAIN + 0x15);
 	assert_on_top(t, "main", 0);
-	assert_cut(t, "a longjmp\na longjmp\nlongjmp longjmp\n");
+	assert_cut(t, "a longjmp\na longjmp\nlongjmp longjmp\nlongjmp: longjmp > a\n");
 }
 
 /* By a RET, which is how some make the jump. */
@@ -89,7 +94,7 @@ static void test_the_innermost_that_lives(void **state)
 	ret(t, A + 0x40, A + 0x25);
 	ret(t, A + 0x40, MAIN + 0x15);
 	assert_on_top(t, "main", 0);
-	assert_cut(t, "b siglongjmp\nlongjmp siglongjmp\n");
+	assert_cut(t, "b siglongjmp\nlongjmp siglongjmp\nsiglongjmp: longjmp > a\n");
 }
 
 /* A frame that has ended is none, although another one stands where it stood. */
@@ -149,7 +154,7 @@ static void test_out_of_nested_handlers(void **state)
 	ret(t, A + 0x40, MAIN + 0x15);
 	assert_on_top(t, "main", 0);
 	assert_cut(t, "a siglongjmp\nhandler siglongjmp\nhandler_2 siglongjmp\n"
-		      "longjmp siglongjmp\n");
+		      "longjmp siglongjmp\nsiglongjmp: longjmp > a\n");
 }
 
 /* A caller that was found late may call setjmp() as well. */

@@ -293,7 +293,7 @@ static void test_a_jump_within_a_function_in_two_parts(void **state)
 	assert_on_top(t, "outer", 3);
 }
 
-/* No frame is made up: where it lands, the thread is all that is known. */
+/* Exceptions go to callers: what takes this one has run below all that is known. */
 static void test_into_code_that_no_table_describes(void **state)
 {
 	struct thread *t = *state;

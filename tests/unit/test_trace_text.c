@@ -56,6 +56,20 @@ static void test_lines(void **state)
 	free(text);
 }
 
+static void test_a_coroutine(void **state)
+{
+	const struct call_tree other = {
+		.pid = 42, .tid = 43, .strand = 2, .calls = {.v = &calls[4], .n = 1}};
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_int_equal(trace_text__tree(out, &other, BASE), 0);
+	fclose(out);
+	assert_string_equal(text, "43.2 1 30 40 [syscall]\n");
+	free(text);
+}
+
 static void test_error(void **state)
 {
 	FILE *out = fopen("/dev/full", "w");
@@ -69,6 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_a_coroutine),
 		cmocka_unit_test(test_error),
 	};
 

@@ -175,6 +175,38 @@ static void test_threads_and_processes_have_names(void **state)
 	reader__free(reader);
 }
 
+/* Two coroutines of one thread, and one of another: none is on a thread's track, or on another's.
+ */
+static void test_coroutines_have_tracks(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	uint64_t tids[3];
+
+	add_call(output, 0, 10, 20);
+	output->tree.strand = 1;
+	strcpy(output->tree.strand_name, "coroutine 1");
+	trace_writer__thread(output->writer, &output->tree);
+	output->tree.strand = 2;
+	trace_writer__thread(output->writer, &output->tree);
+	output->tree.tid = TID + 1;
+	trace_writer__thread(output->writer, &output->tree);
+	reader = close_and_read(output);
+	assert_int_equal(reader->events.n, 9);
+	for (int i = 0; i < 3; i++) {
+		const struct read_event *events = &reader->events.v[3 * i];
+
+		assert_string_equal(events[0].name, "worker: coroutine 1");
+		tids[i] = events[0].tid;
+		assert_in_range(tids[i], 1 << 22, INT32_MAX);
+		assert_int_equal(events[1].tid, tids[i]);
+		assert_int_equal(events[1].pid, PID);
+		assert_int_equal(events[2].tid, tids[i]);
+	}
+	assert_true(tids[0] != tids[1] && tids[1] != tids[2] && tids[0] != tids[2]);
+	reader__free(reader);
+}
+
 static void test_names_and_categories_of_kinds(void **state)
 {
 	static const struct {
@@ -186,6 +218,7 @@ static void test_names_and_categories_of_kinds(void **state)
 		{CALL_SIGNAL, GAP_NONE, "main", "signal", 0},
 		{CALL_SYSCALL, GAP_NONE, "[syscall]", "kernel", 0},
 		{CALL_UNTRACED, GAP_NONE, "[untraced]", "kernel", 0},
+		{CALL_SWITCHED, GAP_NONE, "[switched out]", "switch", 0},
 		{CALL_GAP, GAP_OVERFLOW, "[gap: overflow]", "gap", 0},
 		{CALL_GAP, GAP_LOST, "[gap: lost]", "gap", 0},
 		{CALL_FUNCTION, GAP_NONE, "[unknown]", "user", 0},
@@ -246,6 +279,7 @@ int main(void)
 		OUTPUT_TEST(test_times_before_the_base),
 		OUTPUT_TEST(test_times_that_run_backwards),
 		OUTPUT_TEST(test_threads_and_processes_have_names),
+		OUTPUT_TEST(test_coroutines_have_tracks),
 		OUTPUT_TEST(test_names_and_categories_of_kinds),
 		cmocka_unit_test(test_unknown_suffix),
 		OUTPUT_TEST(test_abort_removes_the_file),

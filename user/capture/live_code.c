@@ -5,6 +5,7 @@
 
 #include "capture/code_copy.h"
 #include "capture/code_files.h"
+#include "capture/data_maps.h"
 #include "capture/patched_code.h"
 #include "util/cleanup.h"
 
@@ -13,6 +14,9 @@ static int take(struct recording *rec, pid_t pid)
 	size_t left = CODE_COPY_MAX;
 	int err = code_files__note(rec, pid);
 
+	/* Only stacks are unwound. */
+	if (!err && rec->stacks.n)
+		err = data_maps__take(rec, pid);
 	for (size_t i = 0; i < rec->images.n; i++)
 		if (rec->images.v[i].pid && rec->images.v[i].pid != pid)
 			left -= rec->images.v[i].size;

@@ -6,6 +6,7 @@
 #ifndef MTBPF_CAPTURE_PERF_DATA_H
 #define MTBPF_CAPTURE_PERF_DATA_H
 
+#include <asm/perf_regs.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -55,6 +56,12 @@ enum perf_intel_pt_info {
 	PT_INFO_FILTER_STR_LEN,
 	PT_INFO_COUNT,
 };
+
+/* Registers of a hit's sample, in the order of their bits (asm/perf_regs.h). */
+#define PERF_HIT_REGS                                                                              \
+	(1ull << PERF_REG_X86_BX | 1ull << PERF_REG_X86_BP | 1ull << PERF_REG_X86_SP |             \
+	 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R12 | 1ull << PERF_REG_X86_R13 |           \
+	 1ull << PERF_REG_X86_R14 | 1ull << PERF_REG_X86_R15)
 
 struct perf_data_section {
 	uint64_t offset, size;

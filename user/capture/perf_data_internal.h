@@ -15,7 +15,7 @@
 /* One event of the file: how its records are laid out. */
 struct perf_reader_event {
 	uint32_t type;
-	uint64_t config, sample_type;
+	uint64_t config, sample_type, regs_user;
 	uint64_t id;
 };
 
@@ -109,6 +109,9 @@ struct sample_id {
 /* Those of the kernel. 0 or -errno, with r->why; of other types: nothing. */
 int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_header *header,
 			       struct cursor *c);
+/* A sample of this event: a hit, if it is one of our own. 0 or -errno, with r->why. */
+int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *event,
+			struct cursor *c);
 /* Orders what came in the order of buffers. 0 or -ENOMEM. */
 int perf_reader__finish_switches(struct perf_reader *r);
 

@@ -38,7 +38,8 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 				return -ENOMEM;
 			*event = (struct perf_reader_event){.type = attr.type,
 							    .config = attr.config,
-							    .sample_type = attr.sample_type};
+							    .sample_type = attr.sample_type,
+							    .regs_user = attr.sample_regs_user};
 			if (at + 8 <= ids.size)
 				memcpy(&event->id, r->data + ids.offset + at, 8);
 		}

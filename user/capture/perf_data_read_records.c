@@ -2,7 +2,6 @@
 /* The kernel's records in a perf.data file: mappings, threads, who runs, losses, hits. */
 #include "capture/perf_data_internal.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
 /* Whose record is it? By the id at its end, or at the start of a sample. */
@@ -122,35 +121,6 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
-/* Our own samples carry struct mt_hit as raw data, but for its stack: that is the call chain. */
-static int read_sample(struct perf_reader *r, struct cursor *c)
-{
-	const struct perf_reader_event *event = find_event(r, take_u64(c));
-	const size_t fixed = offsetof(struct mt_hit, stack);
-	struct mt_hit hit = {0};
-	const uint8_t *chain;
-	uint64_t depth;
-
-	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
-	    !(event->sample_type & PERF_SAMPLE_RAW))
-		return 0;
-	c->at += c->end - c->at >= 32 ? 32 : 0; /* IP, TID, TIME, CPU: mt_hit has them */
-	depth = take_u64(c);
-	if (c->failed || !depth || depth > 1 + MT_STACK_DEPTH ||
-	    depth > (uint64_t)(c->end - c->at) / 8)
-		return damaged(r, "a hit's record is damaged");
-	chain = c->at;
-	c->at += depth * 8;
-	if (take_u32(c) < fixed)
-		return damaged(r, "a hit's record is of another version");
-	take(c, &hit, fixed);
-	if (c->failed || hit.stack_depth != depth - 1)
-		return damaged(r, "a hit's record is damaged");
-	/* Behind PERF_CONTEXT_USER. */
-	memcpy(hit.stack, chain + 8, 8 * hit.stack_depth);
-	return recording__add_hit(r->rec, &hit);
-}
-
 /* A thread or process begins: PID, PPID, TID, PTID, TIME. */
 static int read_fork(struct perf_reader *r, struct cursor *c, const struct sample_id *id)
 {
@@ -230,6 +200,9 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 		/* Its code is in kcore_dir. */
 		if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
 			return 0;
+		/* No code: of perf record -d, or for its unwinding. */
+		if (header->misc & PERF_RECORD_MISC_MMAP_DATA)
+			return 0;
 		return read_mmap(r, c, header, id.time_ns);
 	case PERF_RECORD_COMM:
 		return read_comm(r, c, id.time_ns);
@@ -244,7 +217,7 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 	case PERF_RECORD_LOST:
 		return read_loss(r, c, header->type == PERF_RECORD_AUX, &id);
 	case PERF_RECORD_SAMPLE:
-		return read_sample(r, c);
+		return perf_reader__sample(r, find_event(r, take_u64(c)), c);
 	}
 	return 0;
 }

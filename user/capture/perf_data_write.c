@@ -39,9 +39,7 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 		attr->context_switch = w->by_cpu;
 		break;
 	default:
-		attr->type = PERF_TYPE_SOFTWARE;
-		attr->config = PERF_COUNT_SW_BPF_OUTPUT;
-		attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
+		perf_writer__describe_hits(w, attr);
 		break;
 	}
 }

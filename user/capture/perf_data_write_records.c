@@ -2,8 +2,8 @@
 /* The records of a perf.data file, from a recording. */
 #include "capture/perf_data_writer.h"
 
-#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "util/kallsyms.h"
 
@@ -110,12 +110,14 @@ static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
 	put_sample_id(w, &id);
 }
 
-static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
+static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
 {
 	size_t len = strlen(m->path) + 1;
 	size_t pad = padding(len, 8);
 
-	put_header(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 64 + len + pad + sample_id_size(w));
+	put_header(w, PERF_RECORD_MMAP2,
+		   PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0),
+		   64 + len + pad + sample_id_size(w));
 	put_u32(w, (uint32_t)m->pid);
 	put_u32(w, (uint32_t)m->tid);
 	put_u64(w, m->start);
@@ -125,7 +127,7 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m)
 	put_u32(w, m->min);
 	put_u64(w, m->ino);
 	put_u64(w, 0); /* inode generation */
-	put_u32(w, 5); /* PROT_READ | PROT_EXEC */
+	put_u32(w, is_data ? PROT_READ : PROT_READ | PROT_EXEC);
 	put_u32(w, 2); /* MAP_PRIVATE */
 	put(w, m->path, len);
 	put_zeroes(w, pad);
@@ -174,31 +176,6 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 	}
 	put_sample_id(w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
 						    is_aux ? EVENT_PT : EVENT_SIDEBAND});
-}
-
-static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
-{
-	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
-	size_t fixed = offsetof(struct mt_hit, stack);
-	size_t raw = 4 + fixed;
-	size_t pad = padding(raw, 8);
-
-	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-		   40 + 8 + 8 * (1 + depth) + raw + pad);
-	put_u64(w, perf_event_ids[EVENT_HIT]);
-	put_u64(w, hit->ip);
-	put_u32(w, hit->tgid);
-	put_u32(w, hit->tid);
-	put_u64(w, hit->time_ns);
-	put_u32(w, hit->cpu);
-	put_u32(w, 0);
-	put_u64(w, 1 + depth);
-	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
-	put(w, hit->stack, 8 * depth);
-	/* The call chain above is the hit's stack. */
-	put_u32(w, (uint32_t)(fixed + pad));
-	put(w, hit, fixed);
-	put_zeroes(w, pad);
 }
 
 static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint32_t index)
@@ -271,13 +248,15 @@ void perf_writer__put_records(struct perf_writer *w)
 	for (size_t i = 0; i < rec->threads.n; i++)
 		put_comm(w, &rec->threads.v[i]);
 	for (size_t i = 0; i < rec->maps.n; i++)
-		put_mmap2(w, &rec->maps.v[i]);
+		put_mmap2(w, &rec->maps.v[i], false);
+	for (size_t i = 0; i < rec->data_maps.n; i++)
+		put_mmap2(w, &rec->data_maps.v[i], true);
 	put_starts(w);
 	put_switches(w);
 	for (size_t i = 0; i < rec->losses.n; i++)
 		put_loss(w, &rec->losses.v[i]);
 	for (size_t i = 0; i < rec->hits.n; i++)
-		put_hit(w, &rec->hits.v[i]);
+		perf_writer__put_hit(w, &rec->hits.v[i]);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].size)
 			put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);

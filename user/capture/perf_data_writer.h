@@ -64,6 +64,11 @@ static inline void put_header(struct perf_writer *w, uint32_t type, uint16_t mis
 	put(w, &header, sizeof(header));
 }
 
+/* A hit: a sample, which carries struct mt_hit and, where there is one, the copy of the stack. */
+void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit);
+/* What its event samples. */
+void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr);
+
 /* All records: the data section. */
 void perf_writer__put_records(struct perf_writer *w);
 

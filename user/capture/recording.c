@@ -35,6 +35,8 @@ void recording__fini(struct recording *rec)
 {
 	for (size_t i = 0; i < rec->maps.n; i++)
 		free(rec->maps.v[i].path);
+	for (size_t i = 0; i < rec->data_maps.n; i++)
+		free(rec->data_maps.v[i].path);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		free(rec->aux.v[i].data);
 	for (size_t i = 0; i < rec->images.n; i++) {
@@ -48,12 +50,16 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->files);
 	VEC_FINI(&rec->perf_maps);
 	VEC_FINI(&rec->maps);
+	VEC_FINI(&rec->data_maps);
 	VEC_FINI(&rec->threads);
 	VEC_FINI(&rec->aux);
 	VEC_FINI(&rec->images);
 	VEC_FINI(&rec->losses);
 	VEC_FINI(&rec->switches);
+	for (size_t i = 0; i < rec->stacks.n; i++)
+		free(rec->stacks.v[i].data);
 	VEC_FINI(&rec->hits);
+	VEC_FINI(&rec->stacks);
 	free(rec->source);
 	free(rec->trigger);
 	free(rec->command);
@@ -212,6 +218,28 @@ int recording__add_hit(struct recording *rec, const struct mt_hit *hit)
 		return -ENOMEM;
 	*out = *hit;
 	return 0;
+}
+
+int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+	struct rec_stack *out = copy ? VEC_PUSH(&rec->stacks) : NULL;
+
+	if (!out) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, data, size);
+	*out = (struct rec_stack){rec->hits.n - 1, copy, size};
+	return 0;
+}
+
+const struct rec_stack *recording__find_stack(const struct recording *rec, const struct mt_hit *hit)
+{
+	for (size_t i = 0; i < rec->stacks.n; i++)
+		if (&rec->hits.v[rec->stacks.v[i].hit] == hit)
+			return &rec->stacks.v[i];
+	return NULL;
 }
 
 bool recording__is_by_cpu(const struct recording *rec)

@@ -19,7 +19,8 @@
 #include "mtbpf_shared.h"
 #include "util/vec.h"
 
-#define RECORDING_VERSION 1
+/* 2: hits may have a copy of the stack. */
+#define RECORDING_VERSION 2
 
 /* An executable mapping, from time_ns on. */
 struct rec_map {
@@ -64,6 +65,13 @@ struct rec_loss {
 	pid_t pid, tid;
 	uint64_t aux_flags; /* of the thread's PT: PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION */
 	uint64_t records;   /* or: as many records of mappings and threads */
+};
+
+/* The top of the user stack at a hit: from the hit's sp on. */
+struct rec_stack {
+	size_t hit; /* which of the recording's hits */
+	uint8_t *data;
+	size_t size;
 };
 
 /* Code that no file holds. */
@@ -124,7 +132,8 @@ struct recording {
 	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
 	char *freeze;	    /* how it was frozen */
 	struct rec_pt_config pt;
-	VEC(struct rec_map) maps; /* ascending by time */
+	VEC(struct rec_map) maps;      /* ascending by time */
+	VEC(struct rec_map) data_maps; /* read-only ones of their files: for perf's unwinding */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
 	VEC(struct rec_loss) losses;	 /* ascending by time */
@@ -134,6 +143,7 @@ struct recording {
 	VEC(struct rec_perf_map) perf_maps;
 	bool portable; /* all files' bytes go with it, not only what cannot be found again */
 	VEC(struct mt_hit) hits;
+	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
 	struct rec_kernel kernel;
 };
 
@@ -164,6 +174,10 @@ const struct rec_thread *recording__find_thread(const struct recording *rec, pid
  */
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
 
+/* The stack of one of the recording's own hits; NULL where it has none. */
+const struct rec_stack *recording__find_stack(const struct recording *rec,
+					      const struct mt_hit *hit);
+
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 
 /* Behind those of the same time or earlier. */
@@ -177,6 +191,8 @@ int recording__add_file(struct recording *rec, const struct rec_file *file);
 /* Copies the text; a later one of the same process takes the earlier one's place. */
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
+/* Of the hit that was added last. */
+int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
 /*

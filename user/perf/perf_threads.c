@@ -31,7 +31,8 @@ struct perf_thread {
 	uint64_t last_ns;
 	bool is_on; /* between a begin and an end */
 	bool is_broken;
-	uint8_t gap; /* while it is: enum gap_reason */
+	bool is_finished; /* its stack takes no more branches */
+	uint8_t gap;	  /* while it is: enum gap_reason */
 	VEC(struct perf_loss) losses;
 	size_t next_loss;
 };
@@ -339,21 +340,31 @@ const struct perf_totals *perf_threads__totals(const struct perf_threads *thread
 	return &threads->totals;
 }
 
-int perf_threads__next_tree(struct perf_threads *threads, struct call_tree *tree)
+/* The thread's first tree: that of its own stack. */
+static int finish(struct perf_threads *threads, struct perf_thread *thread, struct call_tree *tree)
 {
-	struct perf_thread *thread;
-	int err;
+	int err = take_losses(threads, thread, UINT64_MAX);
 
-	if (threads->next_tree == threads->threads.n)
-		return 0;
-	thread = threads->threads.v[threads->next_tree++];
-	err = take_losses(threads, thread, UINT64_MAX);
 	if (!err)
 		err = stack__finish(thread->stack, tree);
-	if (err)
-		return err;
-	memcpy(tree->comm, thread->comm, sizeof(tree->comm));
-	stack__free(thread->stack);
-	thread->stack = NULL;
-	return 1;
+	thread->is_finished = true;
+	return err ? err : 1;
+}
+
+int perf_threads__next_tree(struct perf_threads *threads, struct call_tree *tree)
+{
+	while (threads->next_tree < threads->threads.n) {
+		struct perf_thread *thread = threads->threads.v[threads->next_tree];
+		int more = thread->is_finished ? stack__finish_next(thread->stack, tree)
+					       : finish(threads, thread, tree);
+
+		if (more > 0)
+			memcpy(tree->comm, thread->comm, sizeof(tree->comm));
+		if (more)
+			return more;
+		stack__free(thread->stack);
+		thread->stack = NULL;
+		threads->next_tree++;
+	}
+	return 0;
 }

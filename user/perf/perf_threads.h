@@ -65,8 +65,10 @@ struct perf_totals {
 
 const struct perf_totals *perf_threads__totals(const struct perf_threads *threads);
 
-/* Each call fills a tree (call_tree__fini()); its thread takes no more branches. 1; 0: there are no
- * more; -ENOMEM. In the order of their first branches. */
+/*
+ * Each call fills a tree (call_tree__fini()), of a thread or of one of its coroutines; the thread
+ * takes no more branches. In the order of their first ones. 1; 0: there are no more; -ENOMEM.
+ */
 int perf_threads__next_tree(struct perf_threads *threads, struct call_tree *tree);
 
 #endif

@@ -25,6 +25,8 @@ const char *call__name(const struct call *call)
 		return "[syscall]";
 	case CALL_UNTRACED:
 		return "[untraced]";
+	case CALL_SWITCHED:
+		return "[switched out]";
 	case CALL_GAP:
 		return gap_name(call->reason);
 	default:

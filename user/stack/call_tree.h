@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stack hands to trace: the finished call tree of one thread. */
+/* What stack hands to trace: the finished call trees of one thread, one a stack that it ran on. */
 #ifndef MTBPF_STACK_CALL_TREE_H
 #define MTBPF_STACK_CALL_TREE_H
 
@@ -18,6 +18,7 @@ enum call_kind {
 	CALL_KERNEL,   /* the same, entered by a syscall, an interrupt or an exception */
 	CALL_SYSCALL,  /* time in a syscall; function is NULL */
 	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
+	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 };
 
@@ -74,6 +75,10 @@ struct leap {
 struct call_tree {
 	pid_t pid, tid;
 	char comm[16];
+	/* A coroutine's: which of the thread's, from 1 on, and "coroutine 1". 0: the thread's own.
+	 */
+	uint32_t strand;
+	char strand_name[24];
 	VEC(struct call) calls;
 	VEC(struct leap) leaps; /* ascending by `from` */
 };
@@ -89,7 +94,7 @@ struct hit_mark {
 	const struct function *function; /* NULL where unknown */
 };
 
-/* "main", "[syscall]", "[untraced]", "[gap: overflow]". */
+/* "main", "[syscall]", "[untraced]", "[switched out]", "[gap: overflow]". */
 const char *call__name(const struct call *call);
 /* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
 const char *left_by__name(enum left_by left_by);

@@ -20,14 +20,19 @@
 
 /* One that runs. */
 struct frame {
-	struct call call;     /* call.parent, call.depth: not before frames__finish() */
-	uint64_t return_ip;   /* where its RET will go; 0: not known */
-	uint64_t resume_ip;   /* signal and kernel frames: where the interrupted code goes on */
+	struct call call;   /* call.parent, call.depth: not before frames__finish() */
+	uint64_t return_ip; /* where its RET will go; 0: not known */
+	/*
+	 * Signal and kernel frames: where the interrupted code goes on. Of a function that switches
+	 * stacks: where this stack goes on, which its RET does not.
+	 */
+	uint64_t resume_ip;
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
 	bool is_resolving;    /* a stub's, that is binding its function */
 	uint8_t slack;	      /* its RET may go so many bytes behind return_ip as well */
+	uint8_t role;	      /* enum function_role: it switches stacks; else 0 */
 };
 
 /* A RET to ip, which is not 0, may be its own. */

@@ -17,7 +17,8 @@ static void hold_open(struct frames *frames)
 		const struct frame *frame = &frames->open.v[i];
 		struct held *held;
 
-		if (frame->call.kind == CALL_SYSCALL || frame->call.kind == CALL_UNTRACED)
+		if (frame->call.kind == CALL_SYSCALL || frame->call.kind == CALL_UNTRACED ||
+		    frame->call.kind == CALL_SWITCHED)
 			continue;
 		held = VEC_PUSH(&frames->held);
 		if (held)

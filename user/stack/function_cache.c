@@ -32,7 +32,7 @@ const struct function *function_cache__look_up(struct function_cache *cache, uin
 		.ip = ip,
 		.function = place.function,
 		.is_entry = *is_entry,
-		.role = *is_entry ? function_role__at(&place) : ROLE_NONE,
+		.role = *is_entry ? function_role__at(cache->map, &place) : ROLE_NONE,
 	};
 	return place.function;
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that do something to the stack that no call or return shows: known by their names. */
+/*
+ * Functions that do something to the stack that no call or return shows: known by their names, and
+ * those that switch to another stack by their code.
+ */
 #ifndef MTBPF_STACK_FUNCTION_ROLE_H
 #define MTBPF_STACK_FUNCTION_ROLE_H
+
+#include <stdbool.h>
 
 #include "target/code_map.h"
 
@@ -13,9 +18,17 @@ enum function_role {
 	ROLE_RESOLVER,	 /* of lazy binding: jumps to the function that it has found */
 	ROLE_START,	 /* where the kernel begins a program */
 	ROLE_LINKER,	 /* of the dynamic linker, without a name: one of these two, or neither */
+	ROLE_MAY_SWITCH, /* to another stack: its code could do that */
+	ROLE_SWITCH,	 /* it does */
+	ROLE_SETCONTEXT, /* it does, and does not come back */
 };
 
-/* Of the function at `place`, or of what a stub there leads to. */
-enum function_role function_role__at(const struct code_place *place);
+static inline bool function_role__switches(enum function_role role)
+{
+	return role >= ROLE_MAY_SWITCH;
+}
+
+/* Of the function that begins at `place`, or of what a stub there leads to. */
+enum function_role function_role__at(struct code_map *map, const struct code_place *place);
 
 #endif

@@ -28,12 +28,14 @@ void stack__on_call(struct stack *s, const struct branch *b)
 	if (enters_nothing(b, is_entry))
 		return;
 	role = function_cache__role(&s->functions, b->to);
-	if (role)
+	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
 	stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
 	top = b->len ? NULL : frames__top(s->frames);
 	if (top)
 		top->slack = branch__return_slack(b);
+	if (function_role__switches(role))
+		stack__take_role(s, role);
 }
 
 static struct frame *find_return(struct stack *s, uint64_t ip)
@@ -112,6 +114,14 @@ void stack__on_return(struct stack *s, const struct branch *b)
 
 	if (!top)
 		return;
+	if (frame__returns_to(top, b->to) && b->to) {
+		frames__pop(s->frames, b->time_ns, 0);
+		return;
+	}
+	if (!top->return_ip && stack__switch(s, b))
+		return;
+	if (stack__reconsider(s, b))
+		top = frames__top(s->frames);
 	frame = find_return(s, b->to);
 	/* A landing pad may lie right behind a call that never returns. */
 	if (frame && frame != top && stack__catch(s, b))
@@ -160,6 +170,8 @@ static void become(struct stack *s, const struct branch *b, struct frame *frame,
 	frame->call.entry_ip = b->to;
 	frame->call.flags &= (uint8_t)~CALL_INSIDE;
 	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
+	if (function_role__switches(role))
+		stack__take_role(s, role);
 }
 
 void stack__on_jump(struct stack *s, const struct branch *b)
@@ -176,6 +188,8 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 		become(s, b, top, function, is_entry);
 		return;
 	}
+	if (top->role && stack__switch(s, b))
+		return;
 	if (is_entry || !stack__land(s, b, function))
 		stack__replace_top(s, b, function);
 }

@@ -81,9 +81,7 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
 
 		if (!unwinder)
 			continue;
-		/* What a panic is thrown by is the same as for C++. */
-		if (found.left_by != LEFT_BY_PANIC)
-			found.left_by = unwinder->left_by;
+		found.left_by = unwinder->left_by;
 		found.resumes = unwinder->resumes;
 		found.frame = frame;
 	}
@@ -102,13 +100,11 @@ static struct frame *begin_below(struct stack *s, const struct branch *b)
 }
 
 /*
- * The frames above `taker` end, or all of them where it has not been seen yet: `function`, which
- * `b` went to, is their caller then.
+ * The frames above `taker` end, or all of them where it has not been seen yet: what `b` went to is
+ * their caller then.
  */
-static void land(struct stack *s, const struct branch *b, const struct function *function,
-		 struct frame *taker)
+static void land(struct stack *s, const struct branch *b, struct frame *taker, struct departure by)
 {
-	struct departure by = find_departure(s, taker);
 	struct frame *stop = by.resumes ? frames__parent(s->frames, by.frame) : NULL;
 	struct leap *earlier = stop ? frames__leap_into(s->frames, stop) : NULL;
 	struct leap leap = {.end_ns = b->time_ns};
@@ -152,10 +148,12 @@ static bool may_leave_frames(struct stack *s, const struct branch *b)
 bool stack__catch(struct stack *s, const struct branch *b)
 {
 	struct code_place pad;
+	struct frame *taker;
 
 	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
 		return false;
-	land(s, b, pad.function, find_taker(s, b, &pad));
+	taker = find_taker(s, b, &pad);
+	land(s, b, taker, find_departure(s, taker));
 	return true;
 }
 
@@ -169,12 +167,26 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 		return true;
 	caller = stack__find_caller(s, function);
 	if (caller) {
-		land(s, b, function, caller);
+		land(s, b, caller, find_departure(s, caller));
 		return true;
 	}
 	/* Thrown to where no table knows of it, and no frame is known. */
 	if (!unwinder_of(frames__top(s->frames)))
 		return false;
-	land(s, b, function, NULL);
+	land(s, b, NULL, find_departure(s, NULL));
 	return true;
+}
+
+void stack__leap_to(struct stack *s, const struct branch *b, struct frame *taker,
+		    enum left_by left_by)
+{
+	struct departure by = find_departure(s, taker);
+	struct frame *top = frames__top(s->frames);
+
+	/* An unwinding that is forced ends by such a jump. */
+	if (!by.frame || by.left_by == LEFT_BY_LONGJMP)
+		by.left_by = left_by;
+	if (!by.frame && left_by != LEFT_BY_UNKNOWN && top != taker)
+		by.frame = top;
+	land(s, b, taker, by);
 }

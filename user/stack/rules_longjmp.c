@@ -6,6 +6,8 @@
  */
 #include "stack/stack_internal.h"
 
+#include <string.h>
+
 static bool lives(const struct frames *frames, const struct landing *landing)
 {
 	const struct frame *frame;
@@ -79,18 +81,28 @@ void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_rol
 				    .slack = branch__return_slack(b)};
 }
 
-bool stack__longjmp(struct stack *s, const struct branch *b)
+static const struct landing *find(const struct frames *frames, uint64_t ip)
 {
-	struct frames *frames = s->frames;
-
 	for (size_t i = frames->landings.n; i--;) {
 		const struct landing *landing = &frames->landings.v[i];
 
-		if (b->to - landing->ip > landing->slack || !lives(frames, landing))
-			continue;
-		frames__cut_to(frames, &frames->open.v[landing->depth], b->time_ns,
-			       (enum left_by)landing->left_by);
-		return true;
+		if (ip - landing->ip <= landing->slack && lives(frames, landing))
+			return landing;
 	}
-	return false;
+	return NULL;
+}
+
+bool stack__can_land(const struct frames *frames, uint64_t ip)
+{
+	return find(frames, ip);
+}
+
+bool stack__longjmp(struct stack *s, const struct branch *b)
+{
+	const struct landing *landing = find(s->frames, b->to);
+
+	if (!landing)
+		return false;
+	stack__leap_to(s, b, &s->frames->open.v[landing->depth], (enum left_by)landing->left_by);
+	return true;
 }

@@ -15,6 +15,7 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 	if (!s)
 		return NULL;
 	frames__init(&s->own_frames);
+	strands__init(&s->strands, &s->own_frames);
 	s->frames = &s->own_frames;
 	function_cache__init(&s->functions, map);
 	s->map = map;
@@ -28,6 +29,7 @@ void stack__free(struct stack *s)
 {
 	if (!s)
 		return;
+	strands__fini(&s->strands);
 	frames__fini(&s->own_frames);
 	VEC_FINI(&s->anchors);
 	VEC_FINI(&s->anchor_ips);
@@ -72,8 +74,10 @@ void stack__push_first(struct stack *s, uint64_t ip)
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
 {
 	struct frame *top = frames__top(s->frames);
-	uint64_t return_ip = top->return_ip, resume_ip = top->resume_ip;
+	uint64_t return_ip = top->role ? top->resume_ip : top->return_ip;
+	uint64_t resume_ip = top->role ? 0 : top->resume_ip;
 	uint8_t kind = top->call.kind, slack = top->slack;
+	enum function_role role;
 
 	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
@@ -82,6 +86,9 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 		top->resume_ip = resume_ip;
 		top->slack = slack;
 	}
+	role = function_cache__role(&s->functions, b->to);
+	if (function_role__switches(role))
+		stack__take_role(s, role);
 }
 
 /*
@@ -140,6 +147,8 @@ static void on_gap(struct stack *s, const struct branch *b)
 	if (top && !s->outside)
 		top->call.self_insns += b->n_insns;
 	frames__close_all(s->frames, b->time_ns, CALL_INFERRED_END);
+	if (b->reason == GAP_BETWEEN)
+		stack__forget_strands(s, b->time_ns);
 	s->in_segment = false;
 	s->in_gap = true;
 	s->gap_ns = b->time_ns;
@@ -212,16 +221,35 @@ static void drop_empty_end(struct stack *s)
 		frames__drop_last(s->frames);
 }
 
-int stack__finish(struct stack *s, struct call_tree *tree)
+static void begin_tree(const struct stack *s, struct call_tree *tree)
 {
 	*tree = (struct call_tree){.pid = s->pid, .tid = s->tid};
 	snprintf(tree->comm, sizeof(tree->comm), "%s", s->comm);
+}
+
+int stack__finish(struct stack *s, struct call_tree *tree)
+{
+	begin_tree(s, tree);
 	drop_empty_end(s);
 	frames__close_all(s->frames, s->last_ns, CALL_INFERRED_END);
 	stack__use_anchors(s, UINT64_MAX);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
-	return frames__finish(s->frames, tree);
+	frames__close_all(&s->own_frames, s->last_ns, CALL_INFERRED_END);
+	return frames__finish(&s->own_frames, tree);
+}
+
+int stack__finish_next(struct stack *s, struct call_tree *tree)
+{
+	struct strand *strand = strands__take_next(&s->strands);
+
+	if (!strand)
+		return 0;
+	begin_tree(s, tree);
+	tree->strand = strand->number;
+	strand__name(strand, tree->strand_name, sizeof(tree->strand_name));
+	frames__close_all(&strand->frames, s->last_ns, CALL_INFERRED_END);
+	return frames__finish(&strand->frames, tree) ? -ENOMEM : 1;
 }
 
 void call_tree__fini(struct call_tree *tree)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Branches of one thread to its call tree. */
+/* Branches of one thread to its call trees: its own, and one a coroutine. */
 #ifndef MTBPF_STACK_STACK_H
 #define MTBPF_STACK_STACK_H
 
@@ -25,10 +25,13 @@ int stack__branch(void *stack, const struct branch *branch);
 int stack__anchor(struct stack *stack, uint64_t time_ns, const uint64_t *ips, size_t n);
 
 /*
- * Ends every open call and fills the tree, which call_tree__fini() frees. The stack takes no
- * branches after it. 0 or -ENOMEM.
+ * Ends every open call and fills the tree, which call_tree__fini() frees, with those on the
+ * thread's own stack. The stack takes no branches after it. 0 or -ENOMEM.
  */
 int stack__finish(struct stack *stack, struct call_tree *tree);
+/* Behind that, one by one: those on other stacks. 1: `tree` is one; 0: there are no more; -ENOMEM.
+ */
+int stack__finish_next(struct stack *stack, struct call_tree *tree);
 void call_tree__fini(struct call_tree *tree);
 
 /* For tests against the true stack. */

@@ -10,6 +10,7 @@
 #include "stack/frames.h"
 #include "stack/function_cache.h"
 #include "stack/stack.h"
+#include "stack/strands.h"
 #include "util/vec.h"
 
 /* A stack taken at a trigger. */
@@ -21,6 +22,7 @@ struct anchor {
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
 	struct frames own_frames;
+	struct strands strands;
 	struct function_cache functions;
 	struct code_map *map;
 	pid_t pid, tid;
@@ -64,6 +66,10 @@ struct frame *stack__find_caller(struct stack *s, const struct function *functio
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function);
 /* The same, if it is a landing pad of exceptions that `b` went to. */
 bool stack__catch(struct stack *s, const struct branch *b);
+/* That frame is the one that `b` went to: a leap, by this unless it is seen to be by another way.
+ */
+void stack__leap_to(struct stack *s, const struct branch *b, struct frame *taker,
+		    enum left_by left_by);
 /*
  * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
  */
@@ -89,6 +95,24 @@ void stack__on_jump(struct stack *s, const struct branch *b);
 void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_role role);
 /* `b` went behind a setjmp(): the innermost frame that called it there is the top. Else false. */
 bool stack__longjmp(struct stack *s, const struct branch *b);
+/* One of those frames called it there. */
+bool stack__can_land(const struct frames *frames, uint64_t ip);
+
+/* rules_switch.c: stacks of one thread. */
+/* The running frame is that of a function that switches stacks. */
+void stack__take_role(struct stack *s, enum function_role role);
+/*
+ * `b` leaves the top frame, which switches stacks, or which nobody is known to have called: true
+ * where it went to another stack, or came back. False: it is like any other return or jump.
+ */
+bool stack__switch(struct stack *s, const struct branch *b);
+/*
+ * The top frame returns to where it does not: true where it turns out that another stack has run
+ * all the time since the last switch, which now does instead, and to which that return belongs.
+ */
+bool stack__reconsider(struct stack *s, const struct branch *b);
+/* Much may have happened meanwhile. The running frames have ended. */
+void stack__forget_strands(struct stack *s, uint64_t time_ns);
 
 /* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
 void stack__on_begin(struct stack *s, const struct branch *b);

@@ -9,6 +9,7 @@ static const struct unwinder throws = {LEFT_BY_THROW, false};
 static const struct unwinder resumes = {LEFT_BY_THROW, true};
 static const struct unwinder panics = {LEFT_BY_PANIC, false};
 static const struct unwinder raises = {LEFT_BY_RAISE, false};
+static const struct unwinder jumps = {LEFT_BY_LONGJMP, false};
 
 /* The first row that is the name, or begins it, decides. */
 static const struct {
@@ -27,6 +28,13 @@ static const struct {
 	/* glibc: nptl/ */
 	{"pthread_exit", true, &throws},
 	{"__pthread_unwind", true, &throws},
+	/* glibc: setjmp/; where it was set says which of the two */
+	{"longjmp", true, &jumps},
+	{"_longjmp", true, &jumps},
+	{"siglongjmp", true, &jumps},
+	{"__longjmp_chk", true, &jumps},
+	{"__libc_longjmp", true, &jumps},
+	{"__libc_siglongjmp", true, &jumps},
 	/* Rust: library/std/src/panicking.rs. catch_unwind() calls the first two. */
 	{"std::panicking::try", false, &none},
 	{"std::panicking::catch_unwind", false, &none},

@@ -80,16 +80,23 @@ static bool use_cie(struct frame_section *section, Dwarf_Off offset)
 	return true;
 }
 
-/* What augments an FDE is the address of its LSDA, or nothing. */
-static uint64_t read_lsda(const struct frame_section *section, struct eh_bytes *bytes)
+/* What augments an FDE is the address of its LSDA, or nothing; its program follows. */
+static void read_rest(const struct frame_section *section, struct eh_bytes *bytes,
+		      struct elf_frame *out)
 {
-	uint64_t len, lsda;
+	uint64_t len = 0;
 
+	out->lsda = 0;
+	out->program = out->program_end = NULL;
+	if (section->is_sized &&
+	    (!eh_bytes__uleb128(bytes, &len) || len > (uint64_t)(bytes->end - bytes->at)))
+		return;
+	out->program = bytes->at + len;
+	out->program_end = bytes->end;
+	bytes->end = out->program;
 	if (section->lsda == DW_EH_PE_omit || !section->is_sized ||
-	    !eh_bytes__uleb128(bytes, &len) || len > (uint64_t)(bytes->end - bytes->at))
-		return 0;
-	bytes->end = bytes->at + len;
-	return eh_bytes__pointer(bytes, section->lsda, &lsda) ? lsda : 0;
+	    !eh_bytes__pointer(bytes, section->lsda, &out->lsda))
+		out->lsda = 0;
 }
 
 /* False where the FDE is damaged, or in an encoding that is not used for code. */
@@ -107,7 +114,8 @@ static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct
 	if (!eh_bytes__pointer(&bytes, section->encoding & 0x07, &len))
 		return false;
 	out->end = out->start + len;
-	out->lsda = read_lsda(section, &bytes);
+	out->cie = fde->CIE_pointer;
+	read_rest(section, &bytes, out);
 	return out->end > out->start;
 }
 
@@ -142,19 +150,60 @@ static int read_frames(struct frame_section *section, elf_frame_vec *frames)
 	}
 }
 
-int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)
+const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr)
 {
-	struct frame_section section = {.cie = (Dwarf_Off)-1};
+	size_t lo = 0, hi = frames->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (frames->v[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && vaddr < frames->v[lo - 1].end ? &frames->v[lo - 1] : NULL;
+}
+
+/* False where the image has none, or it is damaged. */
+static bool open_section(struct elf_image *image, struct frame_section *section)
+{
 	GElf_Shdr shdr;
 	Elf_Scn *scn = elf_image__section(image, ".eh_frame", &shdr);
-	int err;
 
 	if (!scn || !elf_section__data(scn, 1))
+		return false;
+	*section = (struct frame_section){
+		.e_ident = (const unsigned char *)elf_getident(image->elf, NULL),
+		.data = elf_getdata(scn, NULL),
+		.addr = shdr.sh_addr,
+		.cie = (Dwarf_Off)-1,
+	};
+	return section->e_ident != NULL;
+}
+
+bool elf_image__read_cie(struct elf_image *image, uint64_t offset, Dwarf_CIE *cie)
+{
+	struct frame_section section;
+	Dwarf_CFI_Entry entry;
+	Dwarf_Off next;
+
+	if (!open_section(image, &section) || offset >= section.data->d_size ||
+	    dwarf_next_cfi(section.e_ident, section.data, true, offset, &next, &entry) ||
+	    !dwarf_cfi_cie_p(&entry))
+		return false;
+	*cie = entry.cie;
+	return true;
+}
+
+int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)
+{
+	struct frame_section section;
+	int err;
+
+	if (!open_section(image, &section))
 		return 0;
-	section.data = elf_getdata(scn, NULL);
-	section.e_ident = (const unsigned char *)elf_getident(image->elf, NULL);
-	section.addr = shdr.sh_addr;
-	err = section.e_ident ? read_frames(&section, frames) : 0;
+	err = read_frames(&section, frames);
 	if (frames->n)
 		qsort(frames->v, frames->n, sizeof(*frames->v), compare_frames);
 	return err;

@@ -124,26 +124,10 @@ static const struct landing_table *get_table(struct elf_image *image)
 	return table;
 }
 
-/* The last that begins at or before vaddr, if it reaches so far. */
-static const struct elf_frame *find_frame(const struct landing_table *table, uint64_t vaddr)
-{
-	size_t lo = 0, hi = table->frames.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (table->frames.v[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && vaddr < table->frames.v[lo - 1].end ? &table->frames.v[lo - 1] : NULL;
-}
-
 uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
-	const struct elf_frame *frame = table ? find_frame(table, vaddr) : NULL;
+	const struct elf_frame *frame = table ? elf_frames__find(&table->frames, vaddr) : NULL;
 	struct call_site site;
 	struct lsda lsda;
 

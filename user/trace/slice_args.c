@@ -159,6 +159,8 @@ const char *slice__category(const struct call *call)
 	case CALL_SYSCALL:
 	case CALL_UNTRACED:
 		return "kernel";
+	case CALL_SWITCHED:
+		return "switch";
 	case CALL_GAP:
 		return "gap";
 	default:

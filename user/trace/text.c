@@ -20,12 +20,19 @@ static const char *suffix(const struct call *call)
 	return is_kernel ? " " KERNEL_MODULE : "";
 }
 
-static int print_call(FILE *out, pid_t tid, const struct call *call, uint64_t base_ns)
+/* A thread is its id; a coroutine of it "id.number". */
+static int print_thread(FILE *out, const struct call_tree *tree)
+{
+	return tree->strand ? fprintf(out, "%d.%" PRIu32, tree->tid, tree->strand)
+			    : fprintf(out, "%d", tree->tid);
+}
+
+static int print_call(FILE *out, const struct call *call, uint64_t base_ns)
 {
 	char buf[LABEL_SIZE];
 	size_t len;
 
-	return fprintf(out, "%d %" PRIu32 " %" PRIu64 " %" PRIu64 " %s%s\n", tid, call->depth,
+	return fprintf(out, " %" PRIu32 " %" PRIu64 " %" PRIu64 " %s%s\n", call->depth,
 		       timeline__relative(base_ns, call->start_ns),
 		       timeline__relative(base_ns, call->end_ns),
 		       label__clean(buf, call__name(call), &len), suffix(call));
@@ -39,7 +46,7 @@ int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns)
 		if (call->depth >= TIMELINE_MAX_DEPTH)
 			continue;
 		errno = 0;
-		if (print_call(out, tree->tid, call, base_ns) < 0)
+		if (print_thread(out, tree) < 0 || print_call(out, call, base_ns) < 0)
 			return errno ? -errno : -EIO;
 	}
 	return 0;

@@ -21,6 +21,8 @@
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define HIT_TRACK_TID 0x7fff0000
+/* So do coroutines, beside their thread. */
+#define STRAND_TRACK_TID 0x7f000000
 
 struct hit_track {
 	pid_t pid, tid;
@@ -42,6 +44,7 @@ struct trace_writer {
 	struct trace_totals totals;
 	struct leap_writer leaps;
 	VEC(struct hit_track) hit_tracks;
+	pid_t n_strands; /* written */
 
 	/* Of the tree that is being written. */
 	const struct call_tree *tree;
@@ -202,23 +205,25 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 	}
 }
 
-static void name_thread(struct trace_writer *writer, const struct call_tree *tree)
+static void name_track(struct trace_writer *writer, const struct call_tree *tree, pid_t tid)
 {
-	char name[32];
+	char name[64];
+	int n;
 
 	if (tree->comm[0])
-		snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
+		n = snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
 	else
-		snprintf(name, sizeof(name), "thread %d", tree->tid);
-	fxt__name_thread(writer->fxt, tree->pid, tree->tid, name);
+		n = snprintf(name, sizeof(name), "thread %d", tree->tid);
+	if (tree->strand)
+		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->strand_name);
+	fxt__name_thread(writer->fxt, tree->pid, tid, name);
 }
 
-void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
+static void write_tree(struct trace_writer *writer, const struct call_tree *tree)
 {
 	writer->tree = tree;
 	writer->now_ns = 0;
 	leap_writer__begin_tree(&writer->leaps, tree);
-	name_thread(writer, tree);
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
 
@@ -229,6 +234,16 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 			writer->totals.too_deep++;
 	}
 	end_down_to(writer, 0);
+}
+
+void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
+{
+	struct call_tree track = *tree;
+
+	if (tree->strand)
+		track.tid = STRAND_TRACK_TID + writer->n_strands++;
+	name_track(writer, tree, track.tid);
+	write_tree(writer, &track);
 }
 
 static struct hit_track *hit_track_of(struct trace_writer *writer, pid_t pid)

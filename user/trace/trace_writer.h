@@ -27,9 +27,9 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *name);
 
 /*
- * One thread's tree: function name, address, file and line, call site and self instructions on
- * each slice. Depth is capped at what Perfetto's importer takes (512); what lies deeper is left out
- * and counted.
+ * One tree of a thread, on a track of its own: function name, address, file and line, call site and
+ * self instructions on each slice. Depth is capped at what Perfetto's importer takes (512); what
+ * lies deeper is left out and counted.
  */
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trigger.skel.h"
+#include "trigger/hit_ring.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -15,8 +16,7 @@
 
 struct trigger {
 	struct trigger_bpf *skel;
-	struct ring_buffer *ring;
-	struct mt_hit *next; /* where trigger__next() wants the hit, until it has it */
+	struct hit_ring hits;
 	enum trigger_latch latch;
 	/* bpf_link descriptors; -1: none */
 	int entry_link;
@@ -61,6 +61,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->measure_duration = measures_duration(config);
 	skel->rodata->probe_at_entry = config->probe_at_entry;
+	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
 }
 
 /*
@@ -87,6 +88,12 @@ static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
 	return lru ? size_lru_latches(skel->maps.lru_latches) : 0;
+}
+
+static int size_hits(struct bpf_map *map, const struct trigger_config *config)
+{
+	return bpf_map__set_max_entries(
+		map, hit_ring__size(bpf_map__max_entries(map), config->stack_copy));
 }
 
 /* The map holds the cgroup, not the descriptor. */
@@ -117,6 +124,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		return -errno;
 	set_config(skel, config);
 	err = select_latch(skel, latch);
+	if (!err)
+		err = size_hits(skel->maps.hits, config);
 	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
@@ -163,16 +172,11 @@ static void explain_load(int err)
 			"-v shows what the kernel's verifier says; Linux 5.15 or later is needed");
 }
 
-/* Takes one hit, and stops there: libbpf would go on with the others. */
-static int take_hit(void *ctx, void *data, size_t size)
+static bool is_valid(const struct trigger_config *config)
 {
-	struct trigger *trigger = ctx;
-
-	if (size < sizeof(*trigger->next))
-		return -EBADMSG;
-	memcpy(trigger->next, data, sizeof(*trigger->next));
-	trigger->next = NULL;
-	return -ECANCELED;
+	return (config->of_cgroup ? config->tgid == 0 : config->tgid > 0) &&
+	       !(config->delay_thresh_ns && config->duration_thresh_ns) &&
+	       config->stack_copy <= MT_COPY_MAX;
 }
 
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
@@ -181,9 +185,10 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	struct trigger *trigger;
 	int err;
 
-	if ((config->of_cgroup ? config->tgid != 0 : config->tgid <= 0) ||
-	    (config->delay_thresh_ns && config->duration_thresh_ns)) {
-		log__error("a trigger needs a process or a cgroup, and at most one threshold");
+	if (!is_valid(config)) {
+		log__error("a trigger needs a process or a cgroup, at most one threshold, and at "
+			   "most %d bytes of stack",
+			   MT_COPY_MAX);
 		errno = EINVAL;
 		return NULL;
 	}
@@ -197,10 +202,9 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 		explain_load(err);
 		goto fail;
 	}
-	trigger->ring =
-		ring_buffer__new(bpf_map__fd(trigger->skel->maps.hits), take_hit, trigger, NULL);
-	if (!trigger->ring) {
-		err = -errno;
+	err = hit_ring__open(&trigger->hits, bpf_map__fd(trigger->skel->maps.hits),
+			     config->stack_copy);
+	if (err) {
 		log__error("cannot map the trigger's ring buffer: %s", strerror(-err));
 		goto fail;
 	}
@@ -234,7 +238,7 @@ void trigger__free(struct trigger *trigger)
 	if (!trigger)
 		return;
 	trigger__detach(trigger);
-	ring_buffer__free(trigger->ring);
+	hit_ring__close(&trigger->hits);
 	trigger_bpf__destroy(trigger->skel);
 	free(trigger);
 }
@@ -301,13 +305,13 @@ int trigger__fd(const struct trigger *trigger)
 
 int trigger__next(struct trigger *trigger, struct mt_hit *hit)
 {
-	int err;
+	return hit_ring__next(&trigger->hits, hit);
+}
 
-	trigger->next = hit;
-	err = ring_buffer__consume(trigger->ring);
-	if (!trigger->next)
-		return 1;
-	return err < 0 ? err : 0;
+const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)
+{
+	*size = trigger->hits.stack_size;
+	return trigger->hits.stack;
 }
 
 static void add_stats(struct mt_stats *sum, const struct mt_stats *cpu)

@@ -24,6 +24,9 @@ struct trigger_config {
 	bool watch_duration; /* count durations instead of delays, with count_only */
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
+	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
+	 */
+	uint32_t stack_copy;
 };
 
 struct trigger;
@@ -63,6 +66,12 @@ int trigger__fd(const struct trigger *trigger);
 
 /* Takes the next hit: 1 and *hit, 0 none waiting, or -errno. */
 int trigger__next(struct trigger *trigger, struct mt_hit *hit);
+
+/*
+ * The stack that was copied at the hit that trigger__next() gave last: *size bytes from its sp on,
+ * 0 where there are none. Valid until the next call of that.
+ */
+const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 
 /* Sums the counters of all CPUs. 0 or -errno. */
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);

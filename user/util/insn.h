@@ -44,4 +44,10 @@ int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
 /* True where it writes the stack pointer, as push does, or where it is no valid instruction. */
 bool insn__changes_sp(const uint8_t *bytes, size_t len);
 
+/*
+ * True where it sets the stack pointer to what another register, but %rbp, or memory holds that is
+ * on no frame of its own: mov, xchg.
+ */
+bool insn__loads_sp(const uint8_t *bytes, size_t len);
+
 #endif

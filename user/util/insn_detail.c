@@ -53,3 +53,28 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len)
 			return true;
 	return false;
 }
+
+static bool is_frame_register(ZydisRegister reg)
+{
+	return reg == ZYDIS_REGISTER_RSP || reg == ZYDIS_REGISTER_RBP;
+}
+
+bool insn__loads_sp(const uint8_t *bytes, size_t len)
+{
+	struct detail detail;
+	const ZydisDecodedOperand *from = &detail.operands[1];
+
+	if (detail__decode(bytes, len, &detail))
+		return false;
+	if (detail.insn.mnemonic != ZYDIS_MNEMONIC_MOV &&
+	    detail.insn.mnemonic != ZYDIS_MNEMONIC_XCHG)
+		return false;
+	if (!writes_sp(&detail.operands[0])) {
+		from = &detail.operands[0];
+		if (!writes_sp(&detail.operands[1]))
+			return false;
+	}
+	if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		return !is_frame_register(from->mem.base);
+	return from->type == ZYDIS_OPERAND_TYPE_REGISTER && !is_frame_register(from->reg.value);
+}

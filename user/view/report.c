@@ -290,12 +290,30 @@ static void print_head(FILE *out, const struct report *r, const struct report_in
 	fprintf(out, "; where the time went:\n");
 }
 
+static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
+{
+	for (size_t i = 0; i < tree->calls.n; i++)
+		if (is_entry(&tree->calls.v[i], hit))
+			return true;
+	return false;
+}
+
+/* Of the trees of the thread that triggered, the stack that the function is called on. */
 static const struct call_tree *find_tree(const struct report_input *input)
 {
-	for (size_t i = 0; i < input->n_trees; i++)
-		if (input->trees[i].tid == input->hit->tid)
-			return &input->trees[i];
-	return NULL;
+	const struct call_tree *found = NULL;
+
+	for (size_t i = 0; i < input->n_trees; i++) {
+		const struct call_tree *tree = &input->trees[i];
+
+		if (tree->tid != input->hit->tid)
+			continue;
+		if (has_entry(tree, input->hit))
+			return tree;
+		if (!found)
+			found = tree;
+	}
+	return found;
 }
 
 int report__print(FILE *out, const struct report_input *input)

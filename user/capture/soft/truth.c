@@ -63,12 +63,12 @@ static bool add_stack(struct truth *truth, uint64_t sp)
 	struct truth_stack *stack = VEC_PUSH(&truth->stacks);
 
 	if (stack)
-		*stack = (struct truth_stack){.low = sp, .high = sp, .first = sp};
+		*stack = (struct truth_stack){.low = sp, .high = sp};
 	return stack;
 }
 
 /* Which stack is it? NULL: there is but one. */
-static const struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
+static struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
 {
 	struct truth_stack *stack;
 	size_t i;
@@ -115,13 +115,15 @@ static struct truth_frame *push(struct truth *truth, uint64_t slot)
 	return frame;
 }
 
+/* By one call: several threads write to one log. */
 static void write_line(const struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to)
 {
-	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld", truth->tid, time_ns, kind, to,
-		truth->base + (long)truth->frames.n - truth->waiting);
+	char stack[24] = "";
+
 	if (truth->distance)
-		fprintf(truth->log, " %zu", truth->stack);
-	fputc('\n', truth->log);
+		snprintf(stack, sizeof(stack), " %zu", truth->stack);
+	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld%s\n", truth->tid, time_ns, kind, to,
+		truth->base + (long)truth->frames.n - truth->waiting, stack);
 }
 
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp)
@@ -135,18 +137,25 @@ void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp
 	write_line(truth, time_ns, "call", to);
 }
 
+/* A coroutine that begins by a return, or another one in its place. */
+static bool begins(const struct truth *truth, struct truth_stack *stack, uint64_t slot)
+{
+	if (!stack->entry && stack->low == stack->high && !truth->frames.n)
+		stack->entry = slot;
+	return truth->stack && slot == stack->entry;
+}
+
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot)
 {
-	const struct truth_stack *stack;
+	struct truth_stack *stack;
 
 	if (!truth->log)
 		return;
 	stack = select_stack(truth, slot);
 	/* Frames that were left without a return lie below. */
 	drop_dead(truth, slot);
-	/* The stack is used anew, for another coroutine. */
-	if (stack && truth->stack && slot == stack->first)
-		truth->base = 0;
+	if (stack && begins(truth, stack, slot))
+		truth__reset(truth);
 	if (!truth->frames.n)
 		truth->base--;
 	else if (top(truth)->slot == slot)

@@ -23,7 +23,7 @@ struct truth_frame {
 /* One of several stacks that a thread runs on in turn, while it is another's turn. */
 struct truth_stack {
 	uint64_t low, high; /* where its stack pointer has been */
-	uint64_t first;	    /* the slot that it was first seen at */
+	uint64_t entry;	    /* the slot of the return that it began by; 0: it was a jump */
 	long base;
 	VEC(struct truth_frame) frames;
 	long waiting;

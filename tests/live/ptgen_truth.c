@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "ptgen_truth.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "truth_compare.h"
+#include "util/fs.h"
+
+size_t ptgen_truth__check(const char *command)
+{
+	const char *folder = getenv("O");
+	char dir[] = "/tmp/mtbpf-test-XXXXXX", recording[64], truth[64], line[1024];
+	size_t n;
+
+	if (system("command -v qemu-x86_64 >/dev/null")) {
+		print_message("# skip: qemu-x86_64 is missing (package qemu-user)\n");
+		skip();
+	}
+	folder = folder ? folder : "build";
+	assert_non_null(mkdtemp(dir));
+	snprintf(recording, sizeof(recording), "%s/r.mtbpf", dir);
+	snprintf(truth, sizeof(truth), "%s/truth", dir);
+	snprintf(line, sizeof(line),
+		 "PATH=%s/programs:%s/tests/ptgen/programs:$PATH; "
+		 "%s/tests/ptgen/ptgen -o %s -truth %s %s >%s/out 2>&1",
+		 folder, folder, folder, recording, truth, command, dir);
+	assert_int_equal(system(line), 0);
+	n = truth_compare__recording(recording, truth);
+	print_message("%s: %zu calls and returns, all as deep as they were\n", command, n);
+	assert_int_equal(fs__remove_dir(dir), 0);
+	return n;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Decoded stacks of coroutines against the true ones: each call and return on its own stack, as
+ * deep as it was.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "truth_compare.h"
+#include "util/fs.h"
+
+struct outcome {
+	size_t events, wrong;
+};
+
+static struct outcome run(const char *program, const char *how, const char *what)
+{
+	const char *folder = getenv("O");
+	char dir[] = "/tmp/mtbpf-test-XXXXXX", recording[64], truth[64], line[512];
+	struct outcome outcome = {0};
+
+	folder = folder ? folder : "build";
+	assert_non_null(mkdtemp(dir));
+	snprintf(recording, sizeof(recording), "%s/r.mtbpf", dir);
+	snprintf(truth, sizeof(truth), "%s/truth", dir);
+	snprintf(line, sizeof(line),
+		 "%s/tests/ptgen/ptgen -o %s -truth %s -stack-distance 256K -- "
+		 "%s/tests/ptgen/programs/%s %s %s 200 >%s/out 2>&1",
+		 folder, recording, truth, folder, program, how, what, dir);
+	assert_int_equal(system(line), 0);
+	outcome.events = truth_compare__count(recording, truth, &outcome.wrong);
+	print_message("%s %s %s: %zu calls and returns, %zu not as deep as they were\n", program,
+		      how, what, outcome.events, outcome.wrong);
+	assert_int_equal(fs__remove_dir(dir), 0);
+	return outcome;
+}
+
+static void skip_without_qemu(void)
+{
+	if (system("command -v qemu-x86_64 >/dev/null")) {
+		print_message("# skip: qemu-x86_64 is missing (package qemu-user)\n");
+		skip();
+	}
+}
+
+static void check(const char *what)
+{
+	static const char *const ways[][2] = {{"switches", "context"},
+					      {"switches", "ret"},
+					      {"switches", "jump"},
+					      {"switches-static", "context"}};
+
+	skip_without_qemu();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct outcome outcome = run(ways[i][0], ways[i][1], what);
+
+		assert_in_range(outcome.events, 1000, 100000);
+		assert_int_equal(outcome.wrong, 0);
+	}
+}
+
+static void test_one(void **state)
+{
+	check("one");
+}
+
+static void test_many(void **state)
+{
+	check("many");
+}
+
+static void test_short(void **state)
+{
+	check("short");
+}
+
+static void test_signal(void **state)
+{
+	check("signal");
+}
+
+/*
+ * All wait at one place, and are told apart by their first return that no other would make: at the
+ * return to that place the wrong one may still be taken.
+ */
+static void test_nested(void **state)
+{
+	struct outcome outcome;
+
+	skip_without_qemu();
+	outcome = run("switches", "ret", "nested");
+	assert_in_range(outcome.events, 20000, 100000);
+	assert_in_range(outcome.wrong, 1, 8 * 200);
+	assert_int_equal(run("switches", "jump", "nested").wrong, 0);
+}
+
+static void test_ring(void **state)
+{
+	skip_without_qemu();
+	assert_in_range(run("switches", "context", "ring").wrong, 0, 1);
+	assert_in_range(run("switches", "ret", "ring").wrong, 0, 1);
+	assert_int_equal(run("switches", "jump", "ring").wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one),    cmocka_unit_test(test_many),
+		cmocka_unit_test(test_short),  cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_nested), cmocka_unit_test(test_ring),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was taken for one stack's may turn out to be another's, by a return to where only that one
+ * returns: all that was done since is moved there.
+ */
+#ifndef MTBPF_STACK_FRAMES_MOVE_H
+#define MTBPF_STACK_FRAMES_MOVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/frames.h"
+
+/* How far back frames that end can be had back. */
+#define MARK_DEPTH 64
+
+/* Frames as they were: with a switch function's on top, and above it the slice of the wait. */
+struct frames_mark {
+	uint64_t time_ns;
+	VEC(struct frame) top; /* the uppermost of those open */
+	size_t n_open, n_calls, n_parts, n_roots, n_leaps;
+	long level;
+};
+
+void frames_mark__fini(struct frames_mark *mark);
+
+/* The frames as they are, at time_ns. 0 or -ENOMEM. */
+int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns);
+
+/*
+ * `from` has run since the mark, and its top frame returns to ip (0: nobody knows where that is).
+ * Could `to`, which waits, have run instead? Then frames have returned as its frames would have,
+ * and so does this one.
+ */
+bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
+		       const struct frames *to, uint64_t ip);
+
+/* It did: only where it fits. `from` is as it was at the mark. 0 or -ENOMEM. */
+int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
+
+#endif

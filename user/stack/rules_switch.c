@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From one stack of the thread to another: swapcontext() and the like, and functions whose code
+ * loads the stack pointer. The frames that are left stay open, and wait where their switch would
+ * have returned to; who goes there runs on in them. Of several that wait at one address the stack
+ * pointer alone, which is in no packet, could tell: the one that was left last is taken.
+ */
+#include "stack/stack_internal.h"
+
+void stack__take_role(struct stack *s, enum function_role role)
+{
+	struct frame *top = frames__top(s->frames);
+
+	if (!top || top->role)
+		return;
+	/* So that a return there is looked at: it may be another stack's. */
+	top->role = (uint8_t)role;
+	top->resume_ip = top->return_ip;
+	top->return_ip = 0;
+}
+
+/* It switches no stacks this time. */
+static void give_back(struct frame *frame)
+{
+	frame->role = ROLE_NONE;
+	frame->return_ip = frame->resume_ip;
+	frame->resume_ip = 0;
+}
+
+static void run(struct stack *s, struct strand *strand)
+{
+	struct strands *strands = &s->strands;
+
+	strand->state = STRAND_RUNS;
+	strands->running = strand;
+	strands->has_choice = false;
+	s->frames = strands__frames_of(strands, strand);
+}
+
+static void wait(struct stack *s, const struct branch *b, uint64_t waits_at, uint8_t slack)
+{
+	struct strand *strand = s->strands.running;
+	struct branch out = {.time_ns = b->time_ns};
+
+	stack__push(s, &out, NULL, CALL_SWITCHED, 0, 0);
+	strand->state = STRAND_WAITS;
+	strand->waits_at = waits_at;
+	strand->slack = slack;
+	strand->since = ++s->strands.n_switches;
+}
+
+static void end(struct stack *s, const struct branch *b)
+{
+	frames__close_all(s->frames, b->time_ns, CALL_CUT_SHORT);
+	s->strands.running->state = STRAND_OVER;
+}
+
+/* The thread's own is never over, and getcontext() may have remembered where another goes on. */
+static void leave(struct stack *s, const struct branch *b)
+{
+	struct strand *strand = s->strands.running;
+	const struct frame *top = frames__top(s->frames);
+	bool comes_back = top->role == ROLE_SWITCH || top->role == ROLE_MAY_SWITCH;
+
+	if (comes_back || strand == &s->strands.own || s->frames->landings.n)
+		wait(s, b, comes_back ? top->resume_ip : 0, comes_back ? top->slack : 0);
+	else
+		end(s, b);
+}
+
+/* Its switch has come back. */
+static void resume(struct stack *s, const struct branch *b, struct strand *strand, size_t n)
+{
+	leave(s, b);
+	run(s, strand);
+	if (n > 1) {
+		s->strands.has_choice = true;
+		if (frames_mark__set(&s->strands.mark, s->frames, b->time_ns))
+			s->frames->failed = true;
+	}
+	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
+	frames__pop(s->frames, b->time_ns, 0);
+}
+
+/* To a frame of another strand that called getcontext() or setjmp(). */
+static bool land_elsewhere(struct stack *s, const struct branch *b)
+{
+	struct strands *strands = &s->strands;
+	struct strand *from = strands->running;
+
+	for (size_t i = 0; i <= strands->others.n; i++) {
+		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
+
+		if (strand->state != STRAND_WAITS ||
+		    !stack__can_land(strands__frames_of(strands, strand), b->to))
+			continue;
+		leave(s, b);
+		if (from->state == STRAND_RUNS)
+			from->state = STRAND_OVER;
+		run(s, strand);
+		return stack__longjmp(s, b);
+	}
+	return false;
+}
+
+static bool begin(struct stack *s, const struct branch *b)
+{
+	struct strand *strand = strands__add(&s->strands);
+	struct branch entry = {.time_ns = b->time_ns, .to = b->to};
+	const struct function *function;
+	bool is_entry;
+
+	if (!strand)
+		return false;
+	leave(s, b);
+	run(s, strand);
+	frames__begin_segment(s->frames, b->time_ns);
+	function = stack__function_at(s, b->to, &is_entry);
+	if (is_entry)
+		stack__push(s, &entry, function, CALL_FUNCTION, 0, 0);
+	else
+		stack__push_first(s, b->to);
+	s->frames->level = 0;
+	return true;
+}
+
+/* By code alone: it may as well have gone up on its own stack, as what throws an exception does. */
+static bool may_have_unwound(struct stack *s, const struct branch *b)
+{
+	const struct function *function;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	return !function || (!is_entry && stack__find_caller(s, function));
+}
+
+bool stack__switch(struct stack *s, const struct branch *b)
+{
+	struct frame *top = frames__top(s->frames);
+	struct strand *next;
+	size_t n;
+
+	if (top->call.kind != CALL_FUNCTION)
+		return false;
+	next = strands__find_waiting(&s->strands, b->to, &n);
+	if (next) {
+		resume(s, b, next, n);
+		return true;
+	}
+	/* Without a role it is the last frame of a stack that is known, and its caller is not. */
+	if (!top->role)
+		return false;
+	if (b->to - top->resume_ip <= top->slack) {
+		frames__pop(s->frames, b->time_ns, 0);
+		return true;
+	}
+	if (stack__longjmp(s, b) || land_elsewhere(s, b))
+		return true;
+	if (!(top->role == ROLE_MAY_SWITCH && may_have_unwound(s, b)) && begin(s, b))
+		return true;
+	give_back(top);
+	return false;
+}
+
+bool stack__reconsider(struct stack *s, const struct branch *b)
+{
+	struct strands *strands = &s->strands;
+	struct strand *running = strands->running, *other;
+	struct frames *frames = s->frames;
+
+	if (!strands->has_choice)
+		return false;
+	other = strands__find_other(strands, b->to);
+	/* Or it is one whose caller is not known. */
+	if (!other && frames__top(frames)->return_ip)
+		other = strands__find_other(strands, 0);
+	if (!other)
+		return false;
+	run(s, other);
+	running->state = STRAND_WAITS;
+	if (frames_mark__move(&strands->mark, frames, s->frames))
+		s->frames->failed = true;
+	return true;
+}
+
+void stack__forget_strands(struct stack *s, uint64_t time_ns)
+{
+	struct strands *strands = &s->strands;
+
+	for (size_t i = 0; i <= strands->others.n; i++) {
+		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
+		struct frames *frames = strands__frames_of(strands, strand);
+
+		if (strand->state == STRAND_WAITS)
+			frames__close_all(frames, time_ns, CALL_INFERRED_END);
+		strand->state = STRAND_OVER;
+		/* Another coroutine with the same functions is not the same one. */
+		if (i)
+			frames->held.n = 0;
+	}
+	run(s, &strands->own);
+}

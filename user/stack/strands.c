@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "stack/strands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void strands__init(struct strands *strands, struct frames *own_frames)
+{
+	*strands = (struct strands){.own_frames = own_frames, .own.state = STRAND_RUNS};
+	strands->running = &strands->own;
+}
+
+void strands__fini(struct strands *strands)
+{
+	for (size_t i = 0; i < strands->others.n; i++) {
+		frames__fini(&strands->others.v[i]->frames);
+		free(strands->others.v[i]);
+	}
+	VEC_FINI(&strands->others);
+	frames_mark__fini(&strands->mark);
+}
+
+static struct strand *later(struct strand *best, struct strand *strand)
+{
+	return !best || strand->since > best->since ? strand : best;
+}
+
+static struct strand *at(struct strands *strands, size_t i)
+{
+	return i ? strands->others.v[i - 1] : &strands->own;
+}
+
+struct strand *strands__find_waiting(struct strands *strands, uint64_t ip, size_t *n)
+{
+	struct strand *best = NULL;
+
+	*n = 0;
+	for (size_t i = 0; ip && i <= strands->others.n; i++) {
+		struct strand *strand = at(strands, i);
+
+		if (strand->state != STRAND_WAITS || ip - strand->waits_at > strand->slack)
+			continue;
+		best = later(best, strand);
+		++*n;
+	}
+	return best;
+}
+
+struct strand *strands__find_other(struct strands *strands, uint64_t return_ip)
+{
+	struct strand *running = strands->running, *best = NULL;
+	struct frames *frames = strands__frames_of(strands, running);
+
+	for (size_t i = 0; i <= strands->others.n; i++) {
+		struct strand *strand = at(strands, i);
+
+		if (strand->state == STRAND_WAITS && strand->waits_at == running->waits_at &&
+		    frames_mark__fits(&strands->mark, frames, strands__frames_of(strands, strand),
+				      return_ip))
+			best = later(best, strand);
+	}
+	return best;
+}
+
+struct strand *strands__add(struct strands *strands)
+{
+	struct strand **place, *strand;
+
+	for (size_t i = 0; i < strands->others.n; i++)
+		if (strands->others.v[i]->state == STRAND_OVER)
+			return strands->others.v[i];
+	if (strands->others.n == STRANDS_MAX)
+		return NULL;
+	strand = calloc(1, sizeof(*strand));
+	place = strand ? VEC_PUSH(&strands->others) : NULL;
+	if (!place) {
+		free(strand);
+		return NULL;
+	}
+	*place = strand;
+	frames__init(&strand->frames);
+	strand->number = (uint32_t)strands->others.n;
+	return strand;
+}
+
+struct strand *strands__take_next(struct strands *strands)
+{
+	size_t i = strands->n_taken;
+
+	if (i == strands->others.n)
+		return NULL;
+	strands->n_taken++;
+	return strands->others.v[i];
+}
+
+void strand__name(const struct strand *strand, char *buf, size_t size)
+{
+	snprintf(buf, size, "coroutine %" PRIu32, strand->number);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stacks that one thread runs on in turn: its own, and those of coroutines. One that waits is
+ * found again by the address where it will go on.
+ */
+#ifndef MTBPF_STACK_STRANDS_H
+#define MTBPF_STACK_STRANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/frames.h"
+#include "stack/frames_move.h"
+#include "util/vec.h"
+
+/* Beyond it nothing is told apart. */
+#define STRANDS_MAX 4096
+
+enum strand_state {
+	STRAND_OVER, /* its frames have ended: another may have its place */
+	STRAND_RUNS,
+	STRAND_WAITS,
+};
+
+struct strand {
+	struct frames frames; /* unused by the thread's own */
+	uint64_t waits_at;    /* where it goes on; 0: not known */
+	uint64_t since;	      /* how many switches there were before it began to wait */
+	uint32_t number;      /* 0: the thread's own */
+	uint8_t state;	      /* enum strand_state */
+	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
+};
+
+struct strands {
+	struct strand own; /* the thread's */
+	struct frames *own_frames;
+	struct strand *running;
+	VEC(struct strand *) others; /* by number */
+	uint64_t n_switches;
+	/* The one that runs was taken out of several that waited at one address. */
+	bool has_choice;
+	struct frames_mark mark; /* of its frames, as it waited */
+	size_t n_taken;
+};
+
+/* The thread's own runs. The frames must outlive it. */
+void strands__init(struct strands *strands, struct frames *own_frames);
+void strands__fini(struct strands *strands);
+
+static inline struct frames *strands__frames_of(struct strands *strands, struct strand *strand)
+{
+	return strand == &strands->own ? strands->own_frames : &strand->frames;
+}
+
+/* The one that waits at ip and began to last, or NULL. *n: how many there are. */
+struct strand *strands__find_waiting(struct strands *strands, uint64_t ip, size_t *n);
+
+/* Of those that wait where the running one did, the last whose frames fit: see frames_move.h. */
+struct strand *strands__find_other(struct strands *strands, uint64_t return_ip);
+
+/* A place for a new one, which does not run yet. NULL: no memory, or too many. */
+struct strand *strands__add(struct strands *strands);
+
+/* One after another, without the thread's own; NULL: there are no more. */
+struct strand *strands__take_next(struct strands *strands);
+
+void strand__name(const struct strand *strand, char *buf, size_t size);
+
+#endif
