@@ -50,7 +50,9 @@ static const struct option_table table = {
 			NULL},
 	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt]",
 	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u', or what\n"
-		   "perf script prints of branches that perf itself can decode (- is stdin).",
+		   "perf script prints of branches that perf itself can decode (- is stdin).\n"
+		   "The same without text: perf script --itrace=be --dlfilter mtbpf-dlfilter.so\n"
+		   "--dlarg NAME.fxt, with the filter from PREFIX/lib/mtbpf.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

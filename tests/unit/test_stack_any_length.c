@@ -2,6 +2,8 @@
 /* Calls by who does not say how long the instruction is, and code that cannot be read. */
 #include "stack_fixture.h"
 
+enum { SWAP = 0xa000, SETJMP = 0xb000, LONGJMP = 0xc000 };
+
 static void any_call(struct thread *t, uint64_t from, uint64_t to)
 {
 	branch(t, BRANCH_CALL, from, to, 0);
@@ -64,7 +66,9 @@ static void test_tail_call(void **state)
 	any_call(t, MAIN + 0x10, A);
 	jump(t, A + 0x10, B);
 	ret(t, B + 0x10, MAIN + 0x15);
-	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-40 inferred-start inferred-end\n"
+			   "  a 20-30\n"
+			   "  b 30-40 by-jump\n");
 }
 
 /* "call next; pop" enters nothing; a call of the next function does. */
@@ -97,6 +101,47 @@ static void test_over_a_gap(void **state)
 			   "      [gap: overflow] 40-50\n");
 }
 
+/* It returns where it was called, and to another stack that waits about there. */
+static void test_switches_of_stacks(void **state)
+{
+	struct thread *t = *state;
+
+	add_function(t, SWAP, "swapcontext", "", 0);
+	begin(t, MAIN);
+	any_call(t, MAIN + 0x10, B);
+	any_call(t, B + 0x10, SWAP);
+	ret(t, SWAP + 0x10, B + 0x15);
+	assert_on_top(t, "b", 1);
+	any_call(t, B + 0x20, SWAP);
+	ret(t, SWAP + 0x10, A);
+	assert_on_top(t, "a", 0);
+	any_call(t, A + 0x10, C);
+	any_call(t, C + 0x10, SWAP);
+	ret(t, SWAP + 0x10, B + 0x25);
+	assert_on_top(t, "b", 1);
+	any_call(t, B + 0x20, SWAP);
+	ret(t, SWAP + 0x10, C + 0x15);
+	assert_on_top(t, "c", 1);
+}
+
+static void test_longjmp(void **state)
+{
+	struct thread *t = *state;
+
+	add_function(t, SETJMP, "_setjmp", "", 0);
+	add_function(t, LONGJMP, "longjmp", "", 0);
+	begin(t, MAIN);
+	any_call(t, MAIN + 0x10, A);
+	any_call(t, A + 0x10, SETJMP);
+	ret(t, SETJMP + 0x10, A + 0x15);
+	any_call(t, A + 0x20, B);
+	any_call(t, B + 0x10, A);
+	any_call(t, A + 0x30, LONGJMP);
+	/* Not into the innermost frame of the function: that has not called setjmp(). */
+	jump(t, LONGJMP + 0x10, A + 0x15);
+	assert_on_top(t, "a", 1);
+}
+
 /* NOWHERE has no bytes: what returns there from a handler, and calls the kernel, is a restorer. */
 static void test_unreadable_restorer(void **state)
 {
@@ -111,7 +156,12 @@ static void test_unreadable_restorer(void **state)
 	begin(t, A + 0x10);
 	assert_on_top(t, "a", 1);
 	ret(t, A + 0x20, MAIN + 0x15);
-	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-80 inferred-start inferred-end\n"
+			   "  a 20-80\n"
+			   "    [untraced] 30-40\n"
+			   "    handler 40-50 signal\n"
+			   "    [unknown] 50-70 signal by-jump\n"
+			   "      [syscall] 60-70\n");
 }
 
 /* A handler that leaves by a tail call of a function that begins with a syscall. */
@@ -141,6 +191,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_call_of_what_follows, start_thread,
 						end_thread),
 		cmocka_unit_test_setup_teardown(test_over_a_gap, start_thread, end_thread),
+		cmocka_unit_test_setup_teardown(test_switches_of_stacks, start_thread, end_thread),
+		cmocka_unit_test_setup_teardown(test_longjmp, start_thread, end_thread),
 		cmocka_unit_test_setup_teardown(test_unreadable_restorer, start_thread, end_thread),
 		cmocka_unit_test_setup_teardown(test_no_restorer, start_thread, end_thread),
 	};
