@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct filter {
 	struct perf_threads *threads;
 	struct output_names names;
 	uint64_t left_out; /* branches of threads too many */
+	bool has_failed;   /* and has said why */
 };
 
 /* The same place, as long as these are: perf keeps what they point to. */
@@ -163,16 +165,18 @@ static int take(struct filter *filter, const struct dlfilter_sample *sample, voi
 
 int filter_event(void *data, const struct dlfilter_sample *sample, void *ctx)
 {
+	struct filter *filter = data;
 	int err = 0;
 
 	if (!DLFILTER_HAS(sample, addr_correlates_sym))
-		return refuse("this perf hands over too little");
-	if (sample->flags & PERF_IS_BRANCH && !(sample->flags & PERF_IS_NOT_TAKEN))
-		err = take(data, sample, ctx);
+		err = refuse("this perf hands over too little");
+	else if (sample->flags & PERF_IS_BRANCH && !(sample->flags & PERF_IS_NOT_TAKEN))
+		err = take(filter, sample, ctx);
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");
 		log__hint("'perf script --time START,END' takes a part of it");
 	}
+	filter->has_failed |= err != 0;
 	return err ? err : KEEP_FROM_PRINTING;
 }
 
@@ -238,12 +242,13 @@ static int write_trace(struct filter *filter)
 int stop(void *data, void *ctx)
 {
 	struct filter *filter = data;
-	int err;
+	int err = 0;
 
 	/* perf ends what did not start, too. */
 	if (!filter)
 		return 0;
-	err = write_trace(filter);
+	if (!filter->has_failed)
+		err = write_trace(filter);
 	perf_threads__free(filter->threads);
 	free(filter);
 	return err;
