@@ -35,7 +35,7 @@ CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-cli test-live demo bench bench-trigger bench-decode bench-whole \
+.PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-decode bench-whole \
         bench-growth bench-recordings install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
@@ -92,7 +92,8 @@ $(filter $(O)/tests/live/%,$(UNIT)): $(LIVE_SHARED)
 
 # libipt's block decoder, and the program that compares ours with it.
 ORACLE_OBJ := $(patsubst %,$(O)/tests/oracle/%.o,oracle emit)
-ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage)
+ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage \
+    unit/test_decode_errata)
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
@@ -110,8 +111,8 @@ tests: all $(UNIT) $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs pt
 test:
 	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)O=$(O) tests/run unit cli live vm
-test-unit test-cli test-live: test-%: tests
+	$(Q)O=$(O) tests/run unit golden cli live vm
+test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
 bench: bench-trigger bench-decode bench-whole bench-growth
@@ -151,4 +152,4 @@ format:
 format-check:
 	$(Q)clang-format --dry-run --Werror $(FORMAT_FILES) && echo "format: ok"
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(wildcard $(O)/bpf/*.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(ORACLE_OBJ:.o=.d) $(wildcard $(O)/bpf/*.d)

@@ -113,13 +113,14 @@ static int write_recording(struct recording *rec, const char *path)
 
 /* Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
  */
-static int make_trace(const struct recording *rec, const char *path)
+static int make_trace(const struct capture_options *options, const struct recording *rec,
+		      const char *path)
 {
 	struct decoded decoded;
 	int err;
 
 	interrupts__release();
-	err = decoded__make(&decoded, rec);
+	err = decoded__make(&decoded, rec, &(struct tree_options){.no_inline = options->no_inline});
 	interrupts__hold();
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
@@ -147,7 +148,7 @@ static int capture_and_write(const struct capture_options *options,
 		err = write_recording(&rec, names->recording);
 	}
 	if (!err && decode)
-		err = make_trace(&rec, names->trace);
+		err = make_trace(options, &rec, names->trace);
 	recording__fini(&rec);
 	return err;
 }

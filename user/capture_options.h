@@ -27,6 +27,7 @@ struct capture_options {
 	int freeze_method;	 /* see source_config */
 	const char *truth;	 /* soft: a file for the true stack */
 	bool no_ret_compression;
+	bool no_inline; /* of what is decoded */
 	bool verbose, quiet;
 };
 
@@ -82,6 +83,11 @@ extern const char *const freeze_names[];
 			"(trace.fxt)",                                                             \
 			OPTION(output), NULL                                                       \
 	}
+#define OPTION_NO_INLINE                                                                           \
+	{                                                                                          \
+		"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP, OPTION(no_inline), NULL      \
+	}
+#define NO_INLINE_HELP "no slices for functions that the compiler put into others"
 #define OPTIONS_LOG                                                                                \
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
 	{                                                                                          \

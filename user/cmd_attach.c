@@ -7,11 +7,13 @@
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
-	OPTION_PID,	 OPTION_CGROUP, OPTION_SYMBOL,	 OPTION_DELAY,
-	OPTION_DURATION, OPTION_OUTPUT, OPTIONS_CAPTURE, OPTIONS_LOG,
+	OPTION_PID,    OPTION_CGROUP,	OPTION_SYMBOL, OPTION_DELAY,	 OPTION_DURATION,
+	OPTION_OUTPUT, OPTIONS_CAPTURE, OPTIONS_LOG,   OPTION_NO_INLINE,
 };
 
-#define N_SPECS (sizeof(specs) / sizeof(specs[0]))
+/* The last is of decoding, which record does not do. */
+#define N_SPECS	       (sizeof(specs) / sizeof(specs[0]))
+#define N_RECORD_SPECS (N_SPECS - 1)
 
 static const struct option_table attach_table = {
 	.command = "attach",
@@ -42,7 +44,7 @@ static const struct option_table record_table = {
 	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
 	.specs = specs,
-	.count = N_SPECS,
+	.count = N_RECORD_SPECS,
 };
 
 static int refuse_empty(const struct cgroup *cgroup)

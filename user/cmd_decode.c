@@ -6,7 +6,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "capture/found_files.h"
+#include "capture_options.h"
 #include "cmd.h"
 #include "interrupts.h"
 #include "output_name.h"
@@ -19,21 +23,33 @@
 
 enum print { PRINT_NOTHING, PRINT_CALLS, PRINT_BRANCHES };
 static const char *const print_names[] = {"nothing", "calls", "branches", NULL};
+enum format { FORMAT_BY_NAME, FORMAT_FXT, FORMAT_TEXT };
+static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
 
 struct decode_options {
 	const char *output;
-	int print;
+	int print, format;
+	bool no_inline, portable;
 	bool verbose, quiet;
 };
 
 static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "FILE",
-	 "the trace: NAME.fxt, .fxt.gz or .fxt.zst (the recording's name with .fxt)",
+	 "the trace: NAME.fxt, .fxt.gz or .fxt.zst (the recording's name with .fxt), or NAME.txt",
 	 offsetof(struct decode_options, output), NULL},
+	{"format", NULL, 0, OPT_CHOICE, "FORMAT",
+	 "fxt, or text: a line a slice (tid depth start end name), on stdout without -o",
+	 offsetof(struct decode_options, format), format_names},
+	{"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP,
+	 offsetof(struct decode_options, no_inline), NULL},
 	{"print", NULL, 0, OPT_CHOICE, "WHAT",
-	 "instead of a trace, lines on stdout: calls (tid depth start end name) or branches (tid "
-	 "time kind from to)",
+	 "instead of a trace, lines on stdout: calls (those of -format text) or branches (tid time "
+	 "kind from to)",
 	 offsetof(struct decode_options, print), print_names},
+	{"portable", NULL, 0, OPT_FLAG, NULL,
+	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
+	 "which decodes on any machine",
+	 offsetof(struct decode_options, portable), NULL},
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
 	 NULL},
 	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
@@ -42,12 +58,14 @@ static const struct option_spec specs[] = {
 
 static const struct option_table table = {
 	.command = "decode",
-	.examples =
-		(const char *const[]){
-			"mtbpf decode trace.mtbpf", "mtbpf decode trace.mtbpf -o trace.fxt.gz",
-			"perf script --itrace=be -F "
-			"pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns | mtbpf decode -",
-			NULL},
+	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
+					  "mtbpf decode trace.mtbpf -o trace.fxt.gz",
+					  "mtbpf decode trace.mtbpf -format text",
+					  "mtbpf decode -portable perf.data -o all.mtbpf",
+					  "perf script --itrace=be -F "
+					  "pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns "
+					  "| mtbpf decode -",
+					  NULL},
 	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt]",
 	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u', or what\n"
 		   "perf script prints of branches that perf itself can decode (- is stdin).\n"
@@ -57,113 +75,217 @@ static const struct option_table table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
+/* Where the trace goes. */
+struct output {
+	bool is_text;
+	const char *path; /* of the text; NULL: stdout */
+	struct output_names names;
+};
+
+static bool ends_in(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), s = strlen(suffix);
+
+	return n >= s && !strcmp(name + n - s, suffix);
+}
+
+static bool is_text_name(const char *name)
+{
+	return ends_in(name, ".txt") || ends_in(name, ".txt.gz") || ends_in(name, ".txt.zst");
+}
+
+static bool wants_text(const struct decode_options *options)
+{
+	if (options->print == PRINT_CALLS || options->format == FORMAT_TEXT)
+		return true;
+	return options->format == FORMAT_BY_NAME && options->output &&
+	       is_text_name(options->output);
+}
+
+static int name_text(const struct decode_options *options, struct output *output)
+{
+	if (options->print != PRINT_NOTHING || !options->output || !strcmp(options->output, "-"))
+		return 0;
+	output->path = options->output;
+	if (is_text_name(output->path))
+		return 0;
+	log__error("'%s' is no name for a text", output->path);
+	log__hint("end it in .txt (.txt.gz, .txt.zst), or -o - for stdout");
+	return -EINVAL;
+}
+
 /* The trace goes where the recording lies, unless told otherwise. */
 static int name_output(const struct decode_options *options, const char *input,
-		       struct output_names *names)
+		       struct output *output)
 {
 	char trimmed[PATH_MAX];
 	size_t n = strlen(input);
 
+	*output = (struct output){.is_text = wants_text(options)};
+	if (output->is_text)
+		return name_text(options, output);
+	if (options->output && !strcmp(options->output, "-")) {
+		log__error("decode: a trace for Perfetto does not go to stdout");
+		log__hint("-o NAME.fxt, or -format text");
+		return -EINVAL;
+	}
 	if (options->output)
-		return output_names__from(names, options->output);
+		return output_names__from(&output->names, options->output);
 	while (n > 1 && input[n - 1] == '/')
 		n--;
 	snprintf(trimmed, sizeof(trimmed), "%.*s", (int)n, input);
-	if (n > 6 && !strcmp(trimmed + n - 6, ".mtbpf"))
-		return output_names__from(names, trimmed);
-	return output_names__from(names, NULL);
+	return output_names__from(&output->names,
+				  n > 6 && ends_in(trimmed, ".mtbpf") ? trimmed : NULL);
 }
 
 /* Half a trace is none: Ctrl-C waits for the other half. */
-static int write_trace(const struct decoded *decoded, const struct recording *rec, const char *path)
+static int write_trace(const struct decoded *decoded, const struct recording *rec,
+		       const struct output *output)
 {
 	int err;
 
 	interrupts__hold();
-	err = decoded__write_trace(decoded, rec, path);
+	if (output->is_text)
+		err = decoded__write_text_file(decoded, output->path);
+	else
+		err = decoded__write_trace(decoded, rec, output->names.trace);
 	interrupts__release();
 	return err;
 }
 
-static int print_or_write(const struct decode_options *options, const struct recording *rec,
-			  const char *path)
+static int write_and_summarise(const struct decoded *decoded, const struct recording *rec,
+			       const struct output *output)
 {
+	int err;
+
+	if (output->is_text && !output->path)
+		return decoded__write_text(decoded, stdout);
+	err = write_trace(decoded, rec, output);
+	if (!err)
+		decoded__summarise(decoded, rec, stdout);
+	return err;
+}
+
+static int print_or_write(const struct decode_options *options, const struct recording *rec,
+			  const struct output *output)
+{
+	struct tree_options trees = {.no_inline = options->no_inline};
 	struct decoded decoded;
 	int err;
 
 	if (options->print == PRINT_BRANCHES)
 		return recording__print_branches(rec, stdout);
-	err = decoded__make(&decoded, rec);
-	if (!err && options->print == PRINT_CALLS)
-		err = decoded__write_text(&decoded, stdout);
-	else if (!err)
-		err = write_trace(&decoded, rec, path);
-	if (!err && options->print == PRINT_NOTHING)
-		decoded__summarise(&decoded, rec, stdout);
+	err = decoded__make(&decoded, rec, &trees);
+	if (!err)
+		err = write_and_summarise(&decoded, rec, output);
 	decoded__fini(&decoded);
 	return err;
 }
 
-static int decode_recording(const struct decode_options *options, const char *input,
-			    const char *path)
-{
-	struct recording rec;
-	int err;
-
-	recording__init(&rec);
-	err = recording__read(&rec, input);
-	if (!err)
-		err = print_or_write(options, &rec, path);
-	recording__fini(&rec);
-	return err;
-}
-
-/* Reading is most of the work, and may be ended; writing waits for its end. */
 static int decode_text(const struct decode_options *options, int fd, const char *name,
-		       const char *path)
+		       const struct output *output)
 {
 	struct perf_text_totals totals;
 	struct decoded decoded;
 	struct recording rec;
 	int err;
 
+	if (options->portable) {
+		log__error("decode -portable: %s is text, and has no code to take along", name);
+		log__hint("a recording, or a perf.data, has");
+		return -EINVAL;
+	}
 	if (options->print == PRINT_BRANCHES)
 		return perf_text__print_branches(fd, name, stdout);
 	recording__init(&rec);
 	err = decoded__make_from_text(&decoded, &rec, fd, name, &totals);
-	if (!err && options->print == PRINT_CALLS)
-		err = decoded__write_text(&decoded, stdout);
-	else if (!err)
-		err = write_trace(&decoded, &rec, path);
-	if (!err && options->print == PRINT_NOTHING) {
-		decoded__summarise(&decoded, &rec, stdout);
+	if (!err)
+		err = write_and_summarise(&decoded, &rec, output);
+	if (!err && !(output->is_text && !output->path))
 		perf_text__summarise(&totals, perf_threads__totals(decoded.perf)->moved, stdout);
-	}
 	decoded__fini(&decoded);
+	recording__fini(&rec);
+	return err;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What it is read from would be what it is written to. */
+static int refuse_same(const char *input, const char *output)
+{
+	if (!is_same(input, output))
+		return 0;
+	log__error("decode -portable: %s is the recording itself", output);
+	log__hint("-o NAME.mtbpf says where the portable one goes");
+	return -EINVAL;
+}
+
+static int make_portable(struct recording *rec, const char *path)
+{
+	int err = found_files__add(rec);
+
+	if (!err)
+		err = recording_dir__create(path);
+	if (!err)
+		err = recording__write(rec, path);
+	if (!err)
+		log__info("%s: decodes on any machine", path);
+	return err;
+}
+
+static int decode_recording(const struct decode_options *options, const char *input,
+			    const struct output *output)
+{
+	struct recording rec;
+	int err;
+
+	recording__init(&rec);
+	err = recording__read(&rec, input);
+	if (!err && options->portable)
+		err = make_portable(&rec, output->names.recording);
+	else if (!err)
+		err = print_or_write(options, &rec, output);
 	recording__fini(&rec);
 	return err;
 }
 
 static int decode(const struct decode_options *options, const char *input)
 {
-	struct output_names names;
+	struct output output;
 	_cleanup_close_ int fd = -1;
-	int err = name_output(options, input, &names);
+	int err = name_output(options, input, &output);
 
+	if (!err && options->portable)
+		err = refuse_same(input, output.names.recording);
 	if (err)
 		return EXIT_USAGE;
-	if (!strcmp(input, "-")) {
-		err = decode_text(options, STDIN_FILENO, "stdin", names.trace);
-	} else {
+	if (strcmp(input, "-"))
 		fd = open(input, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && perf_text__may_be(fd))
-			err = decode_text(options, fd, input, names.trace);
-		else
-			err = decode_recording(options, input, names.trace);
-	}
+	if (!strcmp(input, "-"))
+		err = decode_text(options, STDIN_FILENO, "stdin", &output);
+	else if (fd >= 0 && perf_text__may_be(fd))
+		err = decode_text(options, fd, input, &output);
+	else
+		err = decode_recording(options, input, &output);
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
+}
+
+/* Options behind the recording, which is argv[*rest]. */
+static int parse_rest(struct decode_options *options, int argc, char **argv, int *rest)
+{
+	int more, err;
+
+	argv[*rest] = argv[0];
+	err = options__parse(&table, options, argc - *rest, argv + *rest, &more);
+	*rest += more;
+	return err;
 }
 
 int cmd_decode(int argc, char **argv)
@@ -182,12 +304,21 @@ int cmd_decode(int argc, char **argv)
 	err = options__parse(&table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
+	if (!input && rest < argc) {
+		input = argv[rest];
+		err = parse_rest(&options, argc, argv, &rest);
+		if (err)
+			return exit_code_for_options(err);
+	}
 	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
-	if (!input && rest < argc)
-		input = argv[rest++];
 	if (!input || rest < argc) {
 		log__error(input ? "decode: one recording at a time" : "decode: which recording?");
 		log__hint("usage: mtbpf %s", table.usage);
+		return EXIT_USAGE;
+	}
+	if (options.portable && options.print != PRINT_NOTHING) {
+		log__error("decode: -portable makes a recording, and prints nothing");
+		log__hint("leave one of the two out");
 		return EXIT_USAGE;
 	}
 	return decode(&options, input);

@@ -6,146 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/threads.h"
-#include "hit_stack.h"
+#include "make_trees.h"
 #include "stack/stack.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
-#include "util/address.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
 
 #define REPORT_ROWS 10
-
-static const char *thread_name(const struct recording *rec, pid_t tid)
-{
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (rec->threads.v[i].tid == tid)
-			return rec->threads.v[i].comm;
-	return "";
-}
-
-/* Branches on their way to the stack: what ran behind the hit, although it was to be frozen? */
-struct behind_hit {
-	struct stack *stack;
-	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
-	uint64_t seen_ns, last_ns; /* the hit, and the last branch, as the trace has them */
-	int64_t branches;	   /* -1: the hit has not been seen */
-};
-
-static int pass_on(void *ctx, const struct branch *b)
-{
-	struct behind_hit *behind = ctx;
-
-	/* The int3 of the probe: an interrupt in front of the probed instruction. */
-	if ((b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
-	    b->from == behind->probe_ip && b->time_ns <= behind->hit_ns) {
-		behind->branches = 0;
-		behind->seen_ns = behind->last_ns = b->time_ns;
-	} else if (b->n_branches && behind->branches >= 0 && !address__is_kernel(b->from)) {
-		behind->branches += b->n_branches;
-		behind->last_ns = b->time_ns;
-	}
-	return stack__branch(behind->stack, b);
-}
-
-/* Threads to trees, one after another. */
-struct tree_maker {
-	struct decoded *decoded;
-	const struct recording *rec;
-	struct behind_hit behind; /* with the stack of the thread that is taken now */
-};
-
-static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
-		      struct images *images)
-{
-	struct unwound unwound;
-	int err = hit_stack__find(rec, hit, images, &unwound);
-
-	if (!err)
-		err = stack__anchor(stack, hit->time_ns, unwound.ips.v, unwound.ips.n);
-	unwound__fini(&unwound);
-	return err;
-}
-
-/* The stacks that were taken at its hits. */
-static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
-		  struct images *images)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < rec->hits.n && !err; i++)
-		if ((pid_t)rec->hits.v[i].tid == tid)
-			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
-	return err;
-}
-
-static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
-{
-	struct tree_maker *m = ctx;
-	const struct recording *rec = m->rec;
-	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
-
-	m->behind = (struct behind_hit){.branches = -1};
-	if (hit)
-		m->behind.probe_ip = recording__probe_of(rec, hit);
-	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
-	m->behind.stack = stack__new(pid, tid, thread_name(rec, tid), map);
-	return m->behind.stack ? anchor(m->behind.stack, rec, tid, m->decoded->images) : -ENOMEM;
-}
-
-static int take_branch(void *ctx, const struct branch *b)
-{
-	struct tree_maker *m = ctx;
-
-	return pass_on(&m->behind, b);
-}
-
-/* Of the thread's own stack, and of its coroutines'. */
-static int add_trees(struct decoded *decoded, struct stack *stack)
-{
-	struct call_tree tree;
-	int err = stack__finish(stack, &tree), more = !err;
-
-	while (more > 0) {
-		struct call_tree *added = VEC_PUSH(&decoded->trees);
-
-		if (!added) {
-			call_tree__fini(&tree);
-			return -ENOMEM;
-		}
-		*added = tree;
-		more = stack__finish_next(stack, &tree);
-	}
-	return err ? err : more;
-}
-
-static int end_tree(void *ctx)
-{
-	struct tree_maker *m = ctx;
-	const struct behind_hit *behind = &m->behind;
-	int err = add_trees(m->decoded, behind->stack);
-
-	stack__free(behind->stack);
-	m->behind.stack = NULL;
-	if (behind->hit_ns) {
-		m->decoded->behind_hit = behind->branches;
-		m->decoded->behind_hit_ns = behind->last_ns - behind->seen_ns;
-	}
-	return err;
-}
-
-static int make_trees(struct decoded *decoded, const struct recording *rec)
-{
-	struct tree_maker maker = {.decoded = decoded, .rec = rec};
-	struct thread_taker taker = {
-		.begin = begin_tree, .branch = take_branch, .end = end_tree, .ctx = &maker};
-	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
-
-	stack__free(maker.behind.stack);
-	return err;
-}
 
 /* The code as it was at the end, for addresses that come with the hits. */
 static int name_hits(struct decoded *decoded, pid_t pid)
@@ -189,7 +58,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 	return err;
 }
 
-int decoded__make(struct decoded *decoded, const struct recording *rec)
+int decoded__make(struct decoded *decoded, const struct recording *rec,
+		  const struct tree_options *options)
 {
 	int err = 0;
 
@@ -197,7 +67,7 @@ int decoded__make(struct decoded *decoded, const struct recording *rec)
 	if (!decoded->images)
 		err = -ENOMEM;
 	if (!err)
-		err = make_trees(decoded, rec);
+		err = decoded__make_trees(decoded, rec, options);
 	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -ENOMEM) {
@@ -229,7 +99,7 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 		pid_t pid = decoded->trees.v[i].pid;
 
 		if (pid != rec->pid && pid != last)
-			trace_writer__process(writer, pid, thread_name(rec, pid));
+			trace_writer__process(writer, pid, decoded__thread_name(rec, pid));
 		last = pid;
 	}
 }
@@ -237,7 +107,9 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
 			 const char *path)
 {
-	struct trace_options options = {.base_ns = decoded->totals.first_ns};
+	/* Without a hit there is no report, which reads them again. */
+	struct trace_options options = {.base_ns = decoded->totals.first_ns,
+					.forget_calls = !decoded->hits.n};
 	struct trace_writer *writer = trace_writer__open(path, &options);
 	struct trace_totals totals;
 	char size[UNITS_TEXT_SIZE];
@@ -271,6 +143,18 @@ int decoded__write_text(const struct decoded *decoded, FILE *out)
 	return err;
 }
 
+int decoded__write_text_file(const struct decoded *decoded, const char *path)
+{
+	char size[UNITS_TEXT_SIZE];
+	uint64_t bytes;
+	int err = trace_text__write(path, decoded->trees.v, decoded->trees.n,
+				    decoded->totals.first_ns, &bytes);
+
+	if (!err)
+		log__info("%s: a line a slice, %s", path, units__format_size(size, bytes));
+	return err;
+}
+
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
 	const char *name = hit->function ? hit->function->name : "the trigger";
@@ -297,6 +181,8 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 			fprintf(out, "gaps: %" PRIu64 " (%s), %s\n", totals->gaps[reason],
 				gap_reason__name((enum gap_reason)reason),
 				units__format_duration(length, totals->gap_ns[reason]));
+	if (totals->gaps[GAP_32_BIT])
+		log__hint("32-bit code is not decoded: each time that a thread runs some is a gap");
 	for (size_t i = 0; i < rec->losses.n; i++)
 		records += rec->losses.v[i].records;
 	if (totals->unknown_insns)

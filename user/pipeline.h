@@ -23,15 +23,26 @@ struct decoded {
 	struct perf_threads *perf; /* of branches that perf has decoded */
 };
 
+/* What is made of a recording. */
+struct tree_options {
+	bool no_inline; /* without slices of inlined functions */
+};
+
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */
-int decoded__make(struct decoded *decoded, const struct recording *rec);
+int decoded__make(struct decoded *decoded, const struct recording *rec,
+		  const struct tree_options *options);
 void decoded__fini(struct decoded *decoded);
 
-/* Writes the trace file. 0, or -errno after a line and a hint. */
+/*
+ * Writes the trace file; without a hit the trees' calls are undefined behind it, since nothing that
+ * follows reads them. 0, or -errno after a line and a hint.
+ */
 int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
 			 const char *path);
 /* Every slice as a line: tid depth start end name. */
 int decoded__write_text(const struct decoded *decoded, FILE *out);
+/* The same, to a file. 0, or -errno after a line and a hint. */
+int decoded__write_text_file(const struct decoded *decoded, const char *path);
 /* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
 

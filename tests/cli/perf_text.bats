@@ -63,6 +63,13 @@ setup() {
 	[[ $output == *"warning: no line says what kind of branch it has"*"hint: "*"perf script"* ]]
 }
 
+@test "text has no code to take along" {
+	mtbpf_run decode -portable "$golden/kernel.txt" -o x.mtbpf
+	[ "$status" -eq 1 ]
+	complains "kernel.txt is text, and has no code" "recording"
+	[ ! -e x.mtbpf ]
+}
+
 @test "names that would do something to a terminal do not" {
 	printf '1/1 1.5: branches: call 401000 a\e[31m+0x0 => 402000 b\a+0x0 (\e]0;x\a)\n' >x.txt
 	"$O/mtbpf" decode x.txt -print calls >out

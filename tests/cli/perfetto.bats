@@ -107,6 +107,30 @@ expect_same_tree() {
 	[ "$output" = "left_by throw" ]
 }
 
+@test "a program's exceptions and jumps: each arrow comes from what made it, to what took it" {
+	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	local rounds=13 again=22 # every third call of the recursion throws again: 0 to 4 times a round
+	"$O/tests/ptgen/ptgen" -o "$BATS_TEST_TMPDIR/r.mtbpf" -- \
+		"$O/tests/ptgen/programs/throws" $rounds >/dev/null
+	"$O/mtbpf" decode "$BATS_TEST_TMPDIR/r.mtbpf" -o "$BATS_TEST_TMPDIR/r.fxt"
+	# "from mark taker count", where taker is again, round, or else.
+	run check --query "select a.name, i.name, case when h.name glob '*again*' then 'again'
+				when h.name glob 'one_round*' then 'round' else 'else' end, count(*)
+			   from flow f join slice a on f.slice_out = a.id
+			   join slice i on f.slice_in = i.id join slice h on i.parent_id = h.id
+			   group by 1, 2, 3" "$BATS_TEST_TMPDIR/r.fxt"
+	echo "$output"
+	[ "$(awk '$3 == "again" { n += $4 } END { print n }' <<<"$output")" = $again ]
+	[ "$(awk '$2 == "caught" && $3 == "round" { n += $4 } END { print n }' <<<"$output")" = $rounds ]
+	[ "$(awk '$1 == "__cxa_rethrow" { n += $4 } END { print n }' <<<"$output")" = $again ]
+	[ "$(awk '$1 == "__cxa_throw" { n += $4 } END { print n }' <<<"$output")" = $rounds ]
+	[ "$(awk '$1 ~ /longjmp/ { print $2, $3, $4 }' <<<"$output")" = "landed round $rounds" ]
+	[[ "$output" != *else* ]]
+	run check --query "select count(*) from slice s join args a using (arg_set_id)
+			   where a.key = 'left_by' and s.name = '__cxa_throw'" "$BATS_TEST_TMPDIR/r.fxt"
+	[ "$output" = $rounds ]
+}
+
 @test "arguments arrive" {
 	generate calm 5000
 	run check --query "select distinct a.flat_key from slice s join args a using (arg_set_id)

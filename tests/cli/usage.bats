@@ -136,6 +136,33 @@ setup() {
 	complains "-print 'everything'" "calls, branches"
 }
 
+@test "decode: a format and a name that do not go together are refused" {
+	mtbpf_run decode x.mtbpf -format yaml
+	[ "$status" -eq 2 ]
+	complains "-format 'yaml'" "fxt, text"
+	mtbpf_run decode x.mtbpf -format text -o x.fxt
+	[ "$status" -eq 2 ]
+	complains "'x.fxt' is no name for a text" "end it in .txt"
+	mtbpf_run decode x.mtbpf -format fxt -o x.txt
+	[ "$status" -eq 2 ]
+	complains "'x.txt' is no name for an output" "end it in .fxt"
+	for args in "-o -" "-format fxt -o -"; do
+		mtbpf_run decode x.mtbpf $args
+		[ "$status" -eq 2 ]
+		complains "a trace for Perfetto does not go to stdout" "-format text"
+	done
+}
+
+@test "-no-inline is of what is decoded" {
+	for name in attach run decode; do
+		mtbpf_run $name -help
+		[[ $output == *-no-inline* ]]
+	done
+	mtbpf_run record -pid 1 -no-inline
+	[ "$status" -eq 2 ]
+	complains "-no-inline" "hint: "
+}
+
 @test "both thresholds, or one without a function, are refused with the difference" {
 	for name in attach record; do
 		mtbpf_run $name -pid 1 -symbol main -delay-thresh 1ms -duration-thresh 1ms

@@ -27,9 +27,9 @@ perf_text() {
 }
 
 # Slices as "tid depth name", a thread behind another. What has no name is called by its module and an
-# address in that, which perf does not say.
+# address in that, which perf does not say, nor what was inlined.
 slices() {
-	"$mtbpf" decode "$1" -print calls | cut -d ' ' -f 1,2,5- | by_thread | awk '{
+	"$mtbpf" decode "$1" -no-inline -print calls | cut -d ' ' -f 1,2,5- | by_thread | awk '{
 		if ($3 ~ /^\[/ && $0 !~ /\[(gap|syscall|untraced)/)
 			$0 = $1 " " $2 " [nameless]"
 		print

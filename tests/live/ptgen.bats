@@ -195,6 +195,46 @@ deviation() {
 	no_gap
 }
 
+@test "a whole trace, written a piece at a time, is one stream" {
+	generate -timing cyc -instructions 1000000 -- throws
+	"$mtbpf" decode "$out/r.mtbpf" -print branches >"$out/whole"
+	for size in 1000 4096 40000; do
+		tests/live/split_pt.py "$size" "$out/r.mtbpf/data" "$out/perf.data"
+		"$mtbpf" decode "$out/perf.data" -print branches >"$out/pieces"
+		same "$out/whole" "$out/pieces"
+	done
+}
+
+@test "snapshots that overlap are one stream" {
+	generate -timing cyc -instructions 1000000 -- throws
+	"$mtbpf" decode "$out/r.mtbpf" -print branches >"$out/whole"
+	tests/live/split_pt.py --overlap 8000 20000 "$out/r.mtbpf/data" "$out/perf.data"
+	"$mtbpf" decode "$out/perf.data" -print branches >"$out/pieces"
+	same "$out/whole" "$out/pieces"
+}
+
+@test "a recording is made portable afterwards" {
+	export HOME=$out # where perf keeps copies of programs
+	cp "$O/tests/ptgen/programs/throws" "$out/program"
+	generate -instructions 2000000 -- "$out/program"
+	"$mtbpf" decode "$out/r.mtbpf" -print calls >"$out/calls"
+	grep -q ' main$' "$out/calls"
+	"$mtbpf" decode -portable "$out/r.mtbpf" -o "$out/all.mtbpf"
+	mv "$out/program" "$out/moved"
+	run "$mtbpf" decode "$out/r.mtbpf" -print calls
+	[[ $output == *"cannot read the code of $out/program"* ]]
+	"$mtbpf" decode "$out/all.mtbpf" -print calls >"$out/calls.all"
+	same "$out/calls" "$out/calls.all"
+	# Another program of that name is not what ran.
+	cp "$O/tests/ptgen/programs/loop" "$out/program"
+	run "$mtbpf" decode -portable "$out/r.mtbpf" -o "$out/other.mtbpf"
+	[ "$status" -eq 0 ]
+	[[ $output == *"$out/program is not here as it was when it ran"* ]]
+	run "$mtbpf" decode -portable "$out/r.mtbpf" -o "$out/r.mtbpf"
+	[ "$status" -eq 2 ]
+	[ -e "$out/r.mtbpf/meta.json" ]
+}
+
 @test "what cannot be run is said" {
 	run "$O/tests/ptgen/ptgen" -o "$out/x.mtbpf" -- "$BATS_TEST_FILENAME"
 	[ "$status" -eq 1 ]

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "ptgen_truth.h"
@@ -106,6 +107,17 @@ static void test_a_compiler(void **state)
 			    "tests/ptgen/programs/loop.c -o -") > 10000);
 }
 
+/* Stripped: cold parts of its functions lie in holes between the symbols. */
+static void test_cpython(void **state)
+{
+	if (access("/usr/bin/python3", X_OK)) {
+		print_message("# skip: /usr/bin/python3 is missing\n");
+		skip();
+	}
+	assert_true(ptgen_truth__check("-timing cyc -instructions 30000000 -- /usr/bin/python3 -c "
+				       "'while True: [str(i) for i in range(100)]'") > 100000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,7 +128,7 @@ int main(void)
 		cmocka_unit_test(test_cxx),	   cmocka_unit_test(test_throws),
 		cmocka_unit_test(test_longjmps),   cmocka_unit_test(test_longjmps_static),
 		cmocka_unit_test(test_spawns),	   cmocka_unit_test(test_sqlite3),
-		cmocka_unit_test(test_a_compiler),
+		cmocka_unit_test(test_a_compiler), cmocka_unit_test(test_cpython),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ static uint8_t kind_of(const struct insn *insn, uint64_t ip)
 {
 	switch ((enum insn_class)insn->cls) {
 	case INSN_SYSCALL:
+	case INSN_INT3:
 		return BRANCH_ENTER;
 	case INSN_FAR:
 		/* In user code it is a jump to other user code. */
@@ -104,7 +105,10 @@ int decoder__end_async(struct decoder *d, uint64_t at)
 
 int decoder__enter(struct decoder *d, uint64_t from, uint64_t to)
 {
-	struct branch branch = {.kind = BRANCH_ENTER, .from = from, .to = to};
+	/* In user code it is an aborted transaction's. */
+	struct branch branch = {.kind = address__is_kernel(to) ? BRANCH_ENTER : BRANCH_JUMP,
+				.from = from,
+				.to = to};
 
 	return decoder__hand_on(d, &branch);
 }

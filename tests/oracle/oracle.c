@@ -97,8 +97,12 @@ static bool is_direct(const struct insn *insn)
 
 static int on_block(struct decoder *d, const struct pt_block *block)
 {
-	int err = d->tracing ? decoder__resolve(d, block->ip) : decoder__begin(d, block->ip);
+	int err;
 
+	/* A trap that ends what is traced is none of its branches; one whose handler is, is. */
+	if (d->tracing && d->last_insn.cls == INSN_INT3)
+		d->pending = true;
+	err = d->tracing ? decoder__resolve(d, block->ip) : decoder__begin(d, block->ip);
 	d->n_insns += block->ninsn;
 	d->totals->insns += block->ninsn;
 	d->last_ip = block->end_ip;
@@ -223,6 +227,17 @@ static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, u
 	return n ? (int)n : -pte_nomap;
 }
 
+struct oracle_filter oracle__filter;
+
+static void configure_filter(struct pt_conf_addr_filter *filter)
+{
+	if (!oracle__filter.end)
+		return;
+	filter->config.ctl.addr0_cfg = 1;
+	filter->addr0_a = oracle__filter.start;
+	filter->addr0_b = oracle__filter.end - 1;
+}
+
 static void configure(struct pt_config *config, const struct recording *rec,
 		      const struct rec_aux *aux)
 {
@@ -237,6 +252,7 @@ static void configure(struct pt_config *config, const struct recording *rec,
 	config->flags.variant.block.end_on_jump = 1;
 	/* A branch's time, taken before libipt reads on. */
 	config->flags.variant.block.enable_tick_events = 1;
+	configure_filter(&config->addr_filter);
 	if (!rec->pt.cpu_family)
 		return;
 	config->cpu.vendor = pcv_intel;

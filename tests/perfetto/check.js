@@ -36,7 +36,8 @@ const SUMMARY = `
 
 // Slices of one track are numbered in the order of their begins: a parent before its children.
 const TREE = `
-	select t.tid, s.depth, s.ts, s.ts + s.dur, s.name from slice s
+	select t.tid, s.depth, s.ts, s.ts + s.dur,
+		s.name || iif(s.category = 'inlined', ' [inlined]', '') from slice s
 	join thread_track k on s.track_id = k.id join thread t using (utid)
 	left join process p using (upid)
 	order by t.tid, p.pid, s.id`;

@@ -116,15 +116,21 @@ static void free_functions(struct function *functions, unsigned int n)
 
 static void fill_call(struct call *call, const struct function *function)
 {
-	static const uint8_t kinds[] = {CALL_SIGNAL, CALL_SYSCALL, CALL_UNTRACED, CALL_GAP};
+	static const uint8_t kinds[] = {CALL_SIGNAL, CALL_SYSCALL, CALL_UNTRACED, CALL_GAP,
+					CALL_INLINED};
+	static const struct inlined inlined = {.call = {"main.c", 7}};
 
-	call->kind = random_below(20) ? CALL_FUNCTION : kinds[random_below(4)];
+	call->kind = random_below(20) ? CALL_FUNCTION : kinds[random_below(5)];
 	call->reason = call->kind == CALL_GAP ? GAP_OVERFLOW : GAP_NONE;
 	call->flags = (uint8_t)(random_below(10) ? 0 : 1 << random_below(4));
-	if (call->kind != CALL_FUNCTION && call->kind != CALL_SIGNAL)
+	if (call->kind != CALL_FUNCTION && call->kind != CALL_SIGNAL && call->kind != CALL_INLINED)
 		return;
 	call->function = function;
 	call->entry_ip = 0x400000 + function->vaddr;
+	if (call->kind == CALL_INLINED) {
+		call->inlined = &inlined;
+		return;
+	}
 	call->call_ip = 0x400000 + random_below(2000) * 16;
 	call->self_insns = random_below(1000);
 }

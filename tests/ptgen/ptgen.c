@@ -28,7 +28,7 @@ struct ptgen_options {
 	int timing, mtc_freq;
 	int skip, limit;
 	uint64_t snapshot_size, overflow, psb_period, tsc_interval, stack_distance;
-	bool no_ret_compression;
+	bool no_ret_compression, go;
 };
 
 #define FIELD(name) offsetof(struct ptgen_options, name)
@@ -39,6 +39,8 @@ static const struct option_spec specs[] = {
 	{"stack-distance", NULL, 0, OPT_SIZE, "SIZE",
 	 "a stack pointer that moves further is on another stack of the thread (0: there is one)",
 	 FIELD(stack_distance), NULL},
+	{"go", NULL, 0, OPT_FLAG, NULL, "with -truth: each goroutine has a stack of its own",
+	 FIELD(go), NULL},
 	{"timing", NULL, 0, OPT_CHOICE, "WHAT",
 	 "packets of time: tsc, mtc (and TSC at PSBs) or cyc (and MTC)", FIELD(timing), timings},
 	{"mtc-freq", NULL, 0, OPT_INT, "N", "an MTC packet every 2^N ticks of 24 MHz (3)",
@@ -131,6 +133,7 @@ static struct ptgen_shared *make_shared(const struct ptgen_options *options, cha
 	config->skip = (uint64_t)options->skip;
 	config->limit = (uint64_t)options->limit;
 	config->stack_distance = options->stack_distance;
+	config->go = options->go;
 	while (program[config->argc])
 		config->argc++;
 	snprintf(config->comm, sizeof(config->comm), "%s", base_name(program[0]));

@@ -8,12 +8,16 @@ PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wil
                     user/target/maps.c user/util/fs.c user/util/insn.c user/util/vec.c
 PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/pic/%.o)
 # What its unit tests test.
-PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o signals.o walk.o)
+PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o)
 PTGEN_TESTS    := $(filter $(O)/tests/unit/test_ptgen_%,$(UNIT))
 $(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 
 PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.c)) \
                   $(patsubst tests/ptgen/%.cc,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.cc))
+
+# With backtraces, and without: then every raise is one that leaves none.
+OCAMLOPT ?= $(shell command -v ocamlopt)
+PTGEN_PROGRAMS += $(if $(OCAMLOPT),$(addprefix $(O)/tests/ptgen/programs/,raises raises-notrace))
 
 # Beside the programs that use them.
 PTGEN_LIBS := $(patsubst tests/ptgen/programs/lib/%.cc,$(O)/tests/ptgen/programs/lib%.so,$(wildcard tests/ptgen/programs/lib/*.cc))
@@ -61,13 +65,21 @@ $(O)/tests/ptgen/programs/lib%.so: tests/ptgen/programs/lib/%.cc tests/ptgen/ptg
 $(O)/tests/ptgen/programs/exceptions: PTGEN_LDFLAGS = -L$(@D) -lthrough -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 $(O)/tests/ptgen/programs/exceptions: $(O)/tests/ptgen/programs/libthrough.so
 
+$(O)/tests/ptgen/programs/raises: OCAML_FLAGS := -g
+# The compiler puts what it makes beside the sources.
+$(O)/tests/ptgen/programs/raises $(O)/tests/ptgen/programs/raises-notrace: \
+    $(wildcard tests/ptgen/programs/ocaml/*) tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
+	$(call say,OCAML,$@)
+	$(Q)mkdir -p $@.d && cp $(filter %.ml %.c,$^) $@.d && cd $@.d && \
+	    $(OCAMLOPT) $(OCAML_FLAGS) -o ../$(@F) raises_stubs.c raises.ml
+
 $(O)/tests/ptgen/programs/%-stripped: $(O)/tests/ptgen/programs/%
 	$(call say,STRIP,$@)
 	$(Q)strip -o $@ $<
 
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.rs tests/ptgen/ptgen.mk
 	$(call say,RUSTC,$@)
-	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
+	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS -u MFLAGS $(RUSTC) -O -g -C force-frame-pointers=yes $(if $(filter 1,$(WERROR)),-D warnings) -o $@ $<
 
 .PHONY: ptgen
 -include $(PTGEN_OBJ:.o=.d) $(PTGEN_UNIT_OBJ:.o=.d) $(PTGEN_PLUGIN_OBJ:.o=.d)

@@ -40,6 +40,7 @@ struct ptgen_config {
 	uint64_t limit;		  /* instructions recorded, of all threads; 0: all there are */
 	uint64_t argc;		  /* the program's */
 	uint64_t stack_distance;  /* struct truth.distance */
+	bool go;		  /* a stack is a goroutine's */
 	char comm[16];
 	char truth_path[PATH_MAX]; /* empty: none is wanted */
 };

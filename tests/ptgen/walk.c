@@ -136,11 +136,15 @@ static void log_truth(struct walk *w, const struct block *p, uint64_t to, uint64
 {
 	uint64_t time_ns = ptgen__ns(now(w));
 
+	if (w->shared->config.go)
+		sp += truth__use_stack(&w->truth, w->goroutine.g, w->goroutine.top);
 	/* "call next; pop" reads the IP, and enters nothing. */
 	if ((p->cls == INSN_CALL || p->cls == INSN_CALL_INDIRECT) && to != p->end)
 		truth__call(&w->truth, time_ns, to, sp);
 	else if (p->cls == INSN_RET)
 		truth__return(&w->truth, time_ns, to, sp - 8 - p->popped);
+	else if (p->cls == INSN_JUMP_INDIRECT)
+		truth__at(&w->truth, sp);
 }
 
 /* The block that ran has ended, and the thread is at `to` with its stack pointer at sp. */
@@ -275,6 +279,8 @@ static void signalled(struct walk *w, const struct signal_frame *innermost)
 		leave_async(w, first->ip);
 	}
 	w->prev = NULL;
+	if (w->truth.log && w->shared->config.go)
+		truth__use_stack(&w->truth, GOROUTINE_SIGNAL, 0);
 	while (n--)
 		if (w->truth.log)
 			truth__signal(&w->truth, frames[n].entry, frames[n].slot);
@@ -292,6 +298,8 @@ void walk__block(struct walk *w, const struct block *b, const struct cpu_regs *r
 	struct signal_frame frame;
 
 	w->out->busy = true;
+	if (w->truth.log && w->shared->config.go)
+		w->goroutine = goroutine__find(regs);
 	if (b->is_handler && signals__frame(w->signals, b->start, regs, &frame))
 		signalled(w, &frame);
 	else if (w->prev)

@@ -12,6 +12,7 @@
 
 #include "block.h"
 #include "capture/soft/truth.h"
+#include "goroutine.h"
 #include "shared.h"
 #include "signals.h"
 
@@ -24,6 +25,7 @@ struct walk {
 	const struct signals *signals;
 	FILE *truth_log; /* NULL: none is wanted */
 	struct truth truth;
+	struct goroutine goroutine; /* that runs; of Go programs */
 	const struct block *prev; /* runs; NULL: something else than a block came before the next */
 	uint64_t instructions;	  /* up to prev, without it */
 	uint64_t tsc_zero;	  /* the TSC at 0 instructions, if there were no pauses */

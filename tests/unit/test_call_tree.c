@@ -47,13 +47,13 @@ static void test_gap_names_hold_the_reason(void **state)
 
 static void test_names_of_reasons_and_branches(void **state)
 {
-	static const char *const reasons[] = {"none",	  "overflow", "bad packet",
-					      "unmapped", "mismatch", "lost"};
+	static const char *const reasons[] = {"none",	  "overflow", "bad packet", "unmapped",
+					      "mismatch", "lost",     "32-bit code"};
 	static const char *const kinds[] = {"call",	 "return", "jmp",   "jcc",
 					    "enter",	 "leave",  "begin", "end-syscall",
 					    "end-async", "end",	   "gap"};
 
-	for (int i = GAP_NONE; i <= GAP_LOST; i++)
+	for (int i = GAP_NONE; i <= GAP_32_BIT; i++)
 		assert_string_equal(gap_reason__name((enum gap_reason)i), reasons[i]);
 	for (int i = BRANCH_CALL; i <= BRANCH_GAP; i++)
 		assert_string_equal(branch_kind__name((enum branch_kind)i), kinds[i]);

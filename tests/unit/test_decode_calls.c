@@ -31,13 +31,15 @@ static void map_function(struct recording *rec, const char *name, uint64_t start
 }
 
 static const struct piece f[] = {
-	{0x00, 2, {0xeb, 0x0e}},		/* jmp f+10 */
-	{0x10, 2, {0x75, 0x0e}},		/* jne f+20 */
-	{0x20, 6, {0x0f, 0x84, 0xda, 0, 0, 0}}, /* je g+0 */
-	{0x26, 5, {0xe8, 0xe5, 0, 0, 0}},	/* call g+10 */
-	{0x2b, 2, {0xff, 0xe0}},		/* jmp *%rax */
-	{0x40, 5, {0xe9, 0xbb, 0, 0, 0}},	/* jmp g+0 */
-	{0xfe, 2, {0x75, 0x00}},		/* jne g+0, or on to it */
+	{0x00, 2, {0xeb, 0x0e}},		   /* jmp f+10 */
+	{0x10, 2, {0x75, 0x0e}},		   /* jne f+20 */
+	{0x20, 6, {0x0f, 0x84, 0xda, 0, 0, 0}},	   /* je g+0 */
+	{0x26, 5, {0xe8, 0xe5, 0, 0, 0}},	   /* call g+10 */
+	{0x2b, 2, {0xff, 0xe0}},		   /* jmp *%rax */
+	{0x40, 5, {0xe9, 0xbb, 0, 0, 0}},	   /* jmp g+0 */
+	{0x50, 5, {0x41, 0x5b, 0x41, 0xff, 0xe3}}, /* pop %r11; jmp *%r11 */
+	{0x58, 5, {0x41, 0x5a, 0x41, 0xff, 0xe3}}, /* pop %r10; jmp *%r11 */
+	{0xfe, 2, {0x75, 0x00}},		   /* jne g+0, or on to it */
 };
 
 static const struct piece g[] = {
@@ -152,6 +154,24 @@ static void test_jumps_to_another_function_are_handed_on(void **state)
 	      BRANCH(BRANCH_JUMP, F_AT + 0x40, G_AT, 5, 1, 1));
 }
 
+/* Where it is in the code does not tell which activation it went to: OCaml's raise. */
+static void test_jumps_to_what_was_popped_are_handed_on(void **state)
+{
+	struct traced *t = *state;
+
+	pt_stream__enable(&t->stream, F_AT + 0x50);
+	for (int i = 0; i < 3; i++)
+		pt_stream__jump_indirect(&t->stream, F_AT + 0x50);
+	pt_stream__jump_indirect(&t->stream, F_AT + 0x58);
+	pt_stream__jump_indirect(&t->stream, F_AT + 0x50);
+	pt_stream__jump_indirect(&t->stream, F_AT + 0xf0);
+	CHECK(t, F_AT + 0xf0, BRANCH(BRANCH_JUMP, F_AT + 0x52, F_AT + 0x50, 3, 2, 1),
+	      BRANCH(BRANCH_JUMP, F_AT + 0x52, F_AT + 0x50, 3, 2, 1),
+	      BRANCH(BRANCH_JUMP, F_AT + 0x52, F_AT + 0x50, 3, 2, 1),
+	      BRANCH(BRANCH_JUMP, F_AT + 0x52, F_AT + 0x58, 3, 2, 1),
+	      BRANCH(BRANCH_JUMP, F_AT + 0x52, F_AT + 0xf0, 3, 4, 2));
+}
+
 /* The first branch of a function that the one before it ran into says so; then all is known. */
 static void test_code_that_is_fallen_into(void **state)
 {
@@ -180,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_jumps_within_a_function_are_counted_only),
 		TEST(test_jumps_to_another_function_are_handed_on),
+		TEST(test_jumps_to_what_was_popped_are_handed_on),
 		TEST(test_code_that_is_fallen_into),
 	};
 

@@ -266,6 +266,45 @@ static void test_fups_that_only_tell_where(void **state)
 	check(t);
 }
 
+/* The packet that the first belongs to is missing. */
+static void test_two_fups_in_a_row(void **state)
+{
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + F);
+	put_ip(t, PT_FUP, BASE + F + 1);
+	put_ip(t, PT_FUP, BASE + F + 2);
+	put_ip(t, PT_TIP_PGD, 0);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + F, 0);
+	expect_gap(t, GAP_MISMATCH, BASE + F + 1);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + F + 2, 0);
+	expect(t, BRANCH_END_ASYNC, 0, BASE + F + 2, 0, 0);
+	check(t);
+}
+
+/* What follows a PSB, where that has been overwritten. */
+static void test_a_psbend_without_its_psb(void **state)
+{
+	struct traced *t = *state;
+	size_t psb;
+
+	put_psb(t, 100, BASE + SITE_1);
+	put_tip(t, SMALL);
+	psb = t->out.bytes.n;
+	put_psb(t, 200, BASE + SMALL);
+	memset(&t->out.bytes.v[psb], 0, 16);
+	put_ip(t, PT_TIP_PGD, 0);
+	put_ip(t, PT_TIP_PGE, BASE + SITE_2);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect_gap(t, GAP_BAD_PACKET, BASE + SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_2, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+}
+
 /* A direct branch comes when the packet before it did. */
 static void test_times_are_those_of_the_packets(void **state)
 {
@@ -306,6 +345,8 @@ int main(void)
 		TEST(test_an_overflow_and_what_may_follow),
 		TEST(test_branches_out_of_what_is_traced),
 		TEST(test_fups_that_only_tell_where),
+		TEST(test_two_fups_in_a_row),
+		TEST(test_a_psbend_without_its_psb),
 		TEST(test_times_are_those_of_the_packets),
 	};
 

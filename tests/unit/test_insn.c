@@ -157,6 +157,8 @@ static void test_far(void **state)
 		CODE("sysret", "\x48\x0f\x07", INSN_FAR, 0),
 		CODE("sysexit", "\x0f\x35", INSN_FAR, 0),
 		CODE("uiret", "\xf3\x0f\x01\xec", INSN_FAR, 0),
+		CODE("vmlaunch", "\x0f\x01\xc2", INSN_FAR, 0),
+		CODE("vmresume", "\x0f\x01\xc3", INSN_FAR, 0),
 	};
 
 	check(codes, N(codes));

@@ -17,11 +17,10 @@ bool function__source(const struct function *of, struct source_place *place)
 
 static uint32_t add_call(struct output *output, uint32_t depth, uint64_t start, uint64_t end)
 {
-	struct call *calls = output->tree.calls.v;
 	uint32_t n = (uint32_t)output->tree.calls.n, parent = n;
 	struct call *call = VEC_PUSH(&output->tree.calls);
 
-	while (parent > 0 && calls[parent - 1].depth >= depth)
+	while (parent > 0 && output->tree.calls.v[parent - 1].depth >= depth)
 		parent--;
 	*call = (struct call){.start_ns = BASE + start,
 			      .end_ns = BASE + end,
@@ -106,6 +105,18 @@ static void test_one_within_another(void **state)
 		       "end 80\ncaught 80\nto 80 #1\nend 100\n");
 }
 
+/* Of what it landed in no more is known: there is no arrow to nowhere. */
+static void test_to_another_tree(void **state)
+{
+	struct output *output = *state;
+
+	add_call(output, 0, 0, 30);
+	add_call(output, 1, 10, 30);
+	add_call(output, 0, 30, 60);
+	add_leap(output, 1, 2, 10, 30);
+	expect(output, "begin 0\nbegin 10\nthrow 10\nend 30\nend 30\nbegin 30\nend 60\n");
+}
+
 static void test_trees_share_no_ids(void **state)
 {
 	struct output *output = *state;
@@ -174,11 +185,9 @@ static void test_what_it_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		OUTPUT_TEST(test_a_leap),
-		OUTPUT_TEST(test_one_within_another),
-		OUTPUT_TEST(test_trees_share_no_ids),
-		OUTPUT_TEST(test_too_deep),
-		OUTPUT_TEST(test_what_it_says),
+		OUTPUT_TEST(test_a_leap),	   OUTPUT_TEST(test_one_within_another),
+		OUTPUT_TEST(test_to_another_tree), OUTPUT_TEST(test_trees_share_no_ids),
+		OUTPUT_TEST(test_too_deep),	   OUTPUT_TEST(test_what_it_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

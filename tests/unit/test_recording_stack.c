@@ -4,6 +4,8 @@
 
 #include <linux/perf_event.h>
 
+#include "capture/code_files.h"
+#include "capture/data_maps.h"
 #include "capture/perf_data.h"
 
 static void forget_hits(struct recording *rec)
@@ -168,6 +170,30 @@ static void test_no_chain_beside_a_stack(void **state)
 	free(data);
 }
 
+/* They are for perf; as code they would hide what lies there. */
+static void test_data_is_not_read_as_code(void **state)
+{
+	struct fixture *f = *state;
+	size_t before;
+
+	write_it(f);
+	assert_int_equal(read_it(f), 0);
+	before = f->back.maps.n;
+	assert_int_equal(code_files__note(&f->rec, getpid()), 0);
+	assert_int_equal(data_maps__take(&f->rec, getpid()), 0);
+	assert_true(f->rec.data_maps.n > 3);
+	for (size_t i = 0; i < f->rec.data_maps.n; i++)
+		assert_non_null(recording__find_file(&f->rec, f->rec.data_maps.v[i].path,
+						     f->rec.data_maps.v[i].ino));
+	/* A second look finds nothing new. */
+	before += f->rec.data_maps.n;
+	assert_int_equal(data_maps__take(&f->rec, getpid()), 0);
+	before -= f->rec.data_maps.n;
+	write_it(f);
+	assert_int_equal(read_it(f), 0);
+	assert_int_equal(f->back.maps.n, before);
+}
+
 static void test_a_hit_that_is_no_ours_has_no_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -187,6 +213,7 @@ int main(void)
 		TEST(test_perf_is_told),
 		TEST(test_sizes_that_lie),
 		TEST(test_no_chain_beside_a_stack),
+		TEST(test_data_is_not_read_as_code),
 		TEST(test_a_hit_that_is_no_ours_has_no_stack),
 	};
 

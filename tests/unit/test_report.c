@@ -161,6 +161,30 @@ static void test_more_of_what_is_ordinary(void **state)
 		      "     1.00 ms    1.00 ms       0 ns        0       0.0  main\n");
 }
 
+/* The time in an inlined function is not its caller's, whoever else has its name. */
+static void test_inlined_functions_have_their_time(void **state)
+{
+	static const struct function inlined = {.name = "work", .kind = FUNCTION_INLINED};
+	struct fixture *f = *state;
+	struct call *call;
+
+	add(f, 0, 0, 8 * MS, &program)->flags = CALL_INFERRED_START;
+	for (uint64_t at = MS; at <= 3 * MS; at += MS)
+		add(f, 1, at, at + 1000, &iter);
+	call = add(f, 1, 4 * MS, 6 * MS, &inlined);
+	call->kind = CALL_INLINED;
+	call->flags = CALL_INFERRED_START | CALL_INFERRED_END;
+	add(f, 2, 4 * MS, 5 * MS, &work);
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
+		      "in the same lookback); where the time went:\n"
+		      "       extra       slow   ordinary   calls (ordinary)  function\n"
+		      "     1.00 ms    2.00 ms     999 us        0       0.0  main\n"
+		      "     1.00 ms    1.00 ms       0 ns        1       0.0  work\n"
+		      "     1.00 ms    1.00 ms       0 ns        0       0.0  work [inlined]\n");
+}
+
 static void test_nothing_to_compare_with(void **state)
 {
 	struct fixture *f = *state;
@@ -325,6 +349,7 @@ int main(void)
 		TEST(test_the_slow_iteration_against_the_ordinary_ones),
 		TEST(test_no_more_rows_than_asked_for),
 		TEST(test_more_of_what_is_ordinary),
+		TEST(test_inlined_functions_have_their_time),
 		TEST(test_nothing_to_compare_with),
 		TEST(test_recursion_is_part_of_the_iteration),
 		TEST(test_a_duration_is_one_call),

@@ -64,6 +64,87 @@ static void test_arguments_of_a_call(void **state)
 	reader__free(reader);
 }
 
+/* The line of a call is its site's; of one that is not known nothing is said. */
+static void test_where_it_was_called(void **state)
+{
+	struct output *output = *state;
+	struct call_sites *sites = &output->tree.sites;
+	const struct read_event *event;
+	struct fxt_reader *reader;
+
+	sites->n_places = 8;
+	sites->places = calloc(8, sizeof(*sites->places));
+	sites->n_known = 2;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct site_place *place = call_sites__place(sites, 0x402000 + i);
+
+		*place = (struct site_place){0x402000 + i, calloc(1, sizeof(*place->site))};
+		place->site->source = (struct source_place){i ? "/src/b.c" : "/src/a.c", 7 + i};
+	}
+	for (unsigned int i = 0; i < 6; i++)
+		add_call(output, 0, 10 * i, 10 * i + 5)->call_ip = 0x402000 + i % 3;
+	reader = write_tree(output);
+	for (unsigned int i = 0; i < 6; i++) {
+		event = &reader->events.v[1 + 2 * i];
+		assert_int_equal(event__arg(event, "call_ip")->number, 0x402000 + i % 3);
+		assert_string_equal(event__arg(event, "file")->string, "/src/main.c");
+		if (i % 3 == 2) {
+			assert_null(event__arg(event, "call_file"));
+			assert_null(event__arg(event, "call_line"));
+			continue;
+		}
+		assert_string_equal(event__arg(event, "call_file")->string,
+				    i % 3 ? "/src/b.c" : "/src/a.c");
+		assert_int_equal(event__arg(event, "call_line")->number, 7 + i % 3);
+	}
+	reader__free(reader);
+	for (unsigned int i = 0; i < 8; i++)
+		free(sites->places[i].site);
+	free(sites->places);
+}
+
+/* Neither instructions nor the address of a call are an inlined function's own. */
+static void test_inlined_functions(void **state)
+{
+	static const struct function function = {
+		.name = "helper", .module = "libx.so", .kind = FUNCTION_INLINED};
+	static const struct inlined sites[] = {
+		{.function = &function, .call = {"/src/x.c", 70}},
+		{.function = &function, .call = {"/src/x.c", 71}},
+		{.function = &function},
+	};
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		struct call *call = add_call(output, 0, 10 * i, 10 * i + 5);
+
+		call->kind = CALL_INLINED;
+		call->function = &function;
+		call->inlined = &sites[i];
+		call->entry_ip = 0x401000 + i;
+		call->flags = CALL_INFERRED_START | CALL_INFERRED_END;
+	}
+	reader = write_tree(output);
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct read_event *event = &reader->events.v[1 + 2 * i];
+
+		assert_string_equal(event->name, "helper");
+		assert_string_equal(event->category, "inlined");
+		assert_int_equal(event__arg(event, "address")->number, 0x401000 + i);
+		assert_null(event__arg(event, "call_ip"));
+		assert_null(event__arg(event, "insns"));
+		assert_string_equal(event__arg(event, "inferred_start")->string, "true");
+		if (i < 2) {
+			assert_string_equal(event__arg(event, "call_file")->string, "/src/x.c");
+			assert_int_equal(event__arg(event, "call_line")->number, 70 + i);
+		} else {
+			assert_null(event__arg(event, "call_file"));
+		}
+	}
+	reader__free(reader);
+}
+
 /* Slices of one function, each with numbers of its own, and with what only some have. */
 static void test_calls_of_one_function(void **state)
 {
@@ -206,6 +287,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		OUTPUT_TEST(test_arguments_of_a_call),
+		OUTPUT_TEST(test_where_it_was_called),
+		OUTPUT_TEST(test_inlined_functions),
 		OUTPUT_TEST(test_calls_of_one_function),
 		OUTPUT_TEST(test_an_address_where_the_name_does_not_tell_it),
 		OUTPUT_TEST(test_more_functions_than_strings),

@@ -16,6 +16,8 @@ enum {
 	RESUME = BASE + 0x1500,
 	PANIC = BASE + 0x1600,
 	ON_SIGNAL = BASE + 0x1700,
+	SETJMP = BASE + 0x1800,
+	LONGJMP = BASE + 0x1900,
 };
 
 /* Calls in F, by what an exception out of them does. */
@@ -41,6 +43,8 @@ static const struct eh_function functions[] = {
 	{"_Unwind_Resume", 0x1500, 0x100, {{0}}},
 	{"rust_panic", 0x1600, 0x100, {{0}}},
 	{"on_signal", 0x1700, 0x100, {{0}}},
+	{"_setjmp", 0x1800, 0x100, {{0}}},
+	{"longjmp", 0x1900, 0x100, {{0}}},
 };
 
 static int start_throwing(void **state)
@@ -51,6 +55,7 @@ static int start_throwing(void **state)
 	bytes = eh_image__bytes(functions, sizeof(functions) / sizeof(functions[0]),
 				&(struct eh_style){0});
 	bytes[DIRECT_JUMP - BASE] = 0xe9;
+	t->n_images = 1;
 	t->images[0] = elf_image__from_bytes(bytes, EH_SIZE, "throws");
 	t->map = code_map__new();
 	assert_int_equal(code_map__add(t->map, BASE, EH_SIZE, 0, t->images[0]), 0);
@@ -215,6 +220,52 @@ static void test_a_panic(void **state)
 	       "rust_panic@30 outer@10 panic 30-70\n");
 }
 
+/* It began further out than where its first clean-up was. */
+static void test_a_clean_up_in_what_began_it(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, PANIC);
+	call(t, PANIC + 0x10, F);
+	call(t, CALL_1, RAISE);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, PAD_1 + 4, RESUME);
+	jump(t, RESUME + 0x80, OUTER_PAD);
+	expect(t, OUTER_PAD,
+	       "outer 10-80 inferred-start inferred-end\n"
+	       "  rust_panic 20-70 cut by-panic\n"
+	       "    f 30-70 cut by-panic\n"
+	       "      _Unwind_RaiseException 40-50 cut by-throw\n"
+	       "      _Unwind_Resume 60-70 cut by-panic\n",
+	       "rust_panic@20 outer@10 panic 20-70\n");
+}
+
+/* pthread_exit() and pthread_cancel(): the last frame is one that has called setjmp(). */
+static void test_a_forced_unwinding(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MIDDLE + 4);
+	call(t, MIDDLE + 0x10, SETJMP);
+	ret(t, SETJMP + 8, MIDDLE + 0x10 + CALL_LEN);
+	call(t, MIDDLE + 0x20, F);
+	throw_from(t, CALL_1);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, PAD_1 + 4, RESUME);
+	call(t, RESUME + 0x10, LONGJMP);
+	jump(t, LONGJMP + 8, MIDDLE + 0x10 + CALL_LEN);
+	expect(t, MIDDLE + 0x18,
+	       "middle 10-110 inferred-start inferred-end\n"
+	       "  _setjmp 20-30\n"
+	       "  f 40-100 cut by-throw\n"
+	       "    __cxa_throw 50-70 cut by-throw\n"
+	       "      _Unwind_RaiseException 60-70 cut by-throw\n"
+	       "    _Unwind_Resume 80-100 cut by-throw\n"
+	       "      longjmp 90-100 cut by-throw\n",
+	       "__cxa_throw@50 middle@10 throw 50-100\n");
+}
+
 /* The trace began after the call of what takes it: no frame that it has can be meant. */
 static void test_beyond_all_that_is_known(void **state)
 {
@@ -338,6 +389,8 @@ int main(void)
 		TEST(test_a_clean_up_on_the_way),
 		TEST(test_a_clean_up_that_throws),
 		TEST(test_a_panic),
+		TEST(test_a_clean_up_in_what_began_it),
+		TEST(test_a_forced_unwinding),
 		TEST(test_beyond_all_that_is_known),
 		TEST(test_leaps_behind_late_callers),
 		TEST(test_out_of_a_signal_handler),

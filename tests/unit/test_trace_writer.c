@@ -260,6 +260,44 @@ static void test_unknown_suffix(void **state)
 	close(null);
 }
 
+#define MANY 400000
+
+/* One that lasts, and many in it. */
+static void add_many(struct output *output)
+{
+	for (uint64_t i = 0; i < MANY; i++)
+		add_call(output, i ? 1 : 0, i, i ? i + 1 : MANY)->function = &main_function;
+}
+
+/* The file is the same; the memory of what was written long ago is not there any more. */
+static void test_calls_are_forgotten_when_they_are_written(void **state)
+{
+	struct trace_options options = {.base_ns = BASE, .forget_calls = true};
+	struct output *output = *state;
+	struct fxt_reader *kept, *forgotten;
+	const struct call *early;
+
+	add_many(output);
+	kept = write_tree(output);
+	output->writer = trace_writer__open(output->path, &options);
+	assert_non_null(output->writer);
+	early = &output->tree.calls.v[MANY / 4];
+	assert_int_not_equal(early->end_ns, 0);
+	forgotten = write_tree(output);
+	assert_int_equal(early->end_ns, 0);
+	assert_int_equal(kept->events.n, 1 + 2 * MANY);
+	assert_int_equal(forgotten->events.n, 1 + 2 * MANY);
+	for (size_t i = 0; i < kept->events.n; i++) {
+		assert_int_equal(kept->events.v[i].time, forgotten->events.v[i].time);
+		assert_int_equal(kept->events.v[i].type, forgotten->events.v[i].type);
+	}
+	reader__free(kept);
+	reader__free(forgotten);
+	strcat(output->path, ".old");
+	unlink(output->path);
+	output->path[strlen(output->path) - strlen(".old")] = '\0';
+}
+
 static void test_abort_removes_the_file(void **state)
 {
 	struct output *output = *state;
@@ -282,6 +320,7 @@ int main(void)
 		OUTPUT_TEST(test_coroutines_have_tracks),
 		OUTPUT_TEST(test_names_and_categories_of_kinds),
 		cmocka_unit_test(test_unknown_suffix),
+		OUTPUT_TEST(test_calls_are_forgotten_when_they_are_written),
 		OUTPUT_TEST(test_abort_removes_the_file),
 	};
 

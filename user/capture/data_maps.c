@@ -53,8 +53,8 @@ int data_maps__take(struct recording *rec, pid_t pid)
 	for (size_t i = 0; i < maps.n && !err; i++) {
 		const struct mapping *m = &maps.v[i];
 
-		if (m->prot == PROT_READ && m->ino && recording__find_file(rec, m->path, m->ino) &&
-		    !is_known(rec, pid, m))
+		if ((m->prot & (PROT_READ | PROT_EXEC)) == PROT_READ && m->ino &&
+		    recording__find_file(rec, m->path, m->ino) && !is_known(rec, pid, m))
 			err = add(rec, pid, m);
 	}
 	mappings__fini(&maps);

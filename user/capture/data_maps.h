@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where programs' constant data lies: perf looks up there how to unwind. We read the files. */
+/*
+ * Where programs' data lies: perf looks up there how to unwind, by the files, also in what can be
+ * written (a C++ personality routine's address). We read .eh_frame by itself.
+ */
 #ifndef MTBPF_CAPTURE_DATA_MAPS_H
 #define MTBPF_CAPTURE_DATA_MAPS_H
 
@@ -8,7 +11,7 @@
 #include "capture/recording.h"
 
 /*
- * Adds to rec->data_maps what process pid has mapped for reading only of the files in rec->files.
+ * Adds to rec->data_maps what process pid has mapped of the files in rec->files but their code.
  * 0 or -ENOMEM; a process that is gone has none.
  */
 int data_maps__take(struct recording *rec, pid_t pid);

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static bool inside(const struct perf_reader *r, struct perf_data_section s)
 {
@@ -84,6 +85,15 @@ static void read_cpuid(struct perf_reader *r, struct perf_data_section s)
 	sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model, &pt->cpu_stepping);
 }
 
+static int read_os_release(struct perf_reader *r, struct perf_data_section s)
+{
+	const char *text = (const char *)r->data + s.offset + 4;
+
+	free(r->rec->os_release);
+	r->rec->os_release = strndup(text, s.size - 4);
+	return r->rec->os_release ? 0 : -ENOMEM;
+}
+
 static int read_features(struct perf_reader *r, const struct perf_data_header *header)
 {
 	uint64_t at = header->data.offset + header->data.size;
@@ -101,6 +111,8 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 			return damaged(r, "it is cut");
 		if (bit == PERF_FEATURE_CPUID && s.size >= 4)
 			read_cpuid(r, s);
+		if (bit == PERF_FEATURE_OSRELEASE && s.size >= 4 && read_os_release(r, s))
+			return -ENOMEM;
 		if (bit == PERF_FEATURE_BUILD_ID)
 			perf_data__read_build_ids(r->rec, r->data + s.offset, s.size);
 	}

@@ -55,6 +55,44 @@ static bool is_continued(const struct perf_reader *r, const struct perf_reader_s
 	       s->end - offset <= r->rec->aux.v[s->aux].size;
 }
 
+static const uint8_t *find_psb(const uint8_t *from, const uint8_t *end)
+{
+	static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+					2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+
+	return memmem(from, (size_t)(end - from), psb, sizeof(psb));
+}
+
+/* Behind a PSB comes its time: two that begin alike for so long are the same one. */
+#define PSB_TELLS 64
+/* But for streams that nobody recorded. */
+#define MAX_TRIES 16
+
+/*
+ * A snapshot may begin with what the last one of its ring ends with (tools/perf/util/
+ * intel-pt-decoder/intel-pt-decoder.c: intel_pt_find_overlap()): from one of the last one's PSBs
+ * on, all of it stands behind the new one's first PSB. How many of the new one's bytes are known by
+ * that; 0: none.
+ */
+static size_t find_overlap(const struct rec_aux *last, const struct rec_aux *next)
+{
+	const uint8_t *end = last->data + last->size, *next_end = next->data + next->size;
+	const uint8_t *first = find_psb(next->data, next_end);
+	const uint8_t *at = first ? find_psb(last->data, end) : NULL;
+
+	for (unsigned int tries = 0; at && tries < MAX_TRIES; at = find_psb(at + 1, end)) {
+		size_t n = (size_t)(end - at);
+
+		if (n > (size_t)(next_end - first) ||
+		    memcmp(at, first, n < PSB_TELLS ? n : PSB_TELLS))
+			continue;
+		tries++;
+		if (!memcmp(at, first, n))
+			return (size_t)(first - next->data) + n;
+	}
+	return 0;
+}
+
 /* The stream of the same thread or CPU; or NULL. */
 static struct perf_reader_stream *find_stream(struct perf_reader *r, const struct rec_aux *aux)
 {
@@ -80,29 +118,42 @@ static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end
 	return recording__add_aux(r->rec, aux);
 }
 
-static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, uint64_t offset,
-			   const struct rec_aux *more)
+/* Of the new bytes, the first `known` are there already. */
+static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, size_t known,
+			   const struct rec_aux *more, uint64_t end)
 {
 	struct rec_aux *aux = &r->rec->aux.v[s->aux];
-	uint8_t *data;
+	size_t n = more->size - known;
+	uint8_t *data = realloc(aux->data, aux->size + n + 1);
 
-	aux->size -= s->end - offset;
-	data = realloc(aux->data, aux->size + more->size + 1);
 	if (data) {
-		memcpy(data + aux->size, more->data, more->size);
+		memcpy(data + aux->size, more->data + known, n);
 		aux->data = data;
-		aux->size += more->size;
+		aux->size += n;
 		aux->tsc = more->tsc;
-		s->end = offset + more->size;
+		s->end = end;
 	}
 	free(more->data);
 	return data ? 0 : -ENOMEM;
 }
 
+static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset)
+{
+	struct perf_reader_stream *s = find_stream(r, aux);
+	uint64_t end = offset + aux->size;
+	size_t known;
+
+	if (s && is_continued(r, s, offset)) {
+		r->rec->aux.v[s->aux].size -= s->end - offset;
+		return continue_stream(r, s, 0, aux, end);
+	}
+	known = s ? find_overlap(&r->rec->aux.v[s->aux], aux) : 0;
+	return known ? continue_stream(r, s, known, aux, end) : start_stream(r, aux, end);
+}
+
 int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
 			  uint64_t left, uint64_t *size)
 {
-	struct perf_reader_stream *stream;
 	struct rec_aux aux = {0};
 	uint64_t offset;
 
@@ -125,8 +176,5 @@ int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t
 	if (!aux.data)
 		return -ENOMEM;
 	memcpy(aux.data, data, *size);
-	stream = find_stream(r, &aux);
-	if (stream && is_continued(r, stream, offset))
-		return continue_stream(r, stream, offset, &aux);
-	return start_stream(r, &aux, offset + *size);
+	return add_bytes(r, &aux, offset);
 }

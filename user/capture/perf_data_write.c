@@ -98,7 +98,10 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 		perf_data__write_build_ids(w->rec, w->out);
 		break;
 	case PERF_FEATURE_OSRELEASE:
-		put_string(w, uname(&name) ? "" : name.release);
+		if (w->rec->os_release)
+			put_string(w, w->rec->os_release);
+		else
+			put_string(w, uname(&name) ? "" : name.release);
 		break;
 	case PERF_FEATURE_VERSION:
 		put_string(w, "mtbpf " MTBPF_VERSION);

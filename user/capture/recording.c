@@ -64,6 +64,7 @@ void recording__fini(struct recording *rec)
 	free(rec->trigger);
 	free(rec->command);
 	free(rec->freeze);
+	free(rec->os_release);
 	rec_kernel__fini(&rec->kernel);
 }
 

@@ -131,9 +131,10 @@ struct recording {
 	uint64_t frozen_ns; /* when recording stopped */
 	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
 	char *freeze;	    /* how it was frozen */
+	char *os_release;   /* the kernel's, where it was made; NULL: not known */
 	struct rec_pt_config pt;
 	VEC(struct rec_map) maps;      /* ascending by time */
-	VEC(struct rec_map) data_maps; /* read-only ones of their files: for perf's unwinding */
+	VEC(struct rec_map) data_maps; /* data of their files: for perf's unwinding */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
 	VEC(struct rec_loss) losses;	 /* ascending by time */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/perf_data.h"
+#include "capture/vdso_image.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -290,15 +291,19 @@ static int read_dir(struct recording *rec, const char *dir)
 	if (!err)
 		err = read_data(rec, data);
 	recording__settle_build_ids(rec);
+	if (!err && is_perfs_own(dir))
+		err = vdso_image__add_running(rec);
 	return err;
 }
 
 int recording__read(struct recording *rec, const char *path)
 {
 	struct stat st;
+	int err;
 
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return read_dir(rec, path);
 	rec->source = strdup("perf");
-	return rec->source ? read_data(rec, path) : -ENOMEM;
+	err = rec->source ? read_data(rec, path) : -ENOMEM;
+	return err ? err : vdso_image__add_running(rec);
 }

@@ -12,4 +12,11 @@
  */
 int vdso_image__add(struct recording *rec, const struct process *process);
 
+/*
+ * Of a recording that another tool made, and that has the vdso mapped but no copy of it: ours,
+ * where it is the same, by its build id, or else by the release of the kernel that runs. 0 or
+ * -errno; one that is not the same is no error, and not taken.
+ */
+int vdso_image__add_running(struct recording *rec);
+
 #endif

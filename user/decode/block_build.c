@@ -89,10 +89,21 @@ static void end_cond(struct building *g, const struct insn *insn)
 		block->flags |= BLOCK_TELLS_TAKEN;
 }
 
+/* It may lead to where it is in the code, and yet to another activation of the function. */
+static bool may_raise(const struct building *g)
+{
+	uint8_t code[JUMP_TO_POPPED_LEN];
+
+	return code_map__read(g->blocks->map, g->ip - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
+		       sizeof(code) &&
+	       insn__jumps_to_popped(code);
+}
+
 static void end_jump(struct building *g)
 {
 	g->block->end = BLOCK_JUMP;
-	if (g->blocks->tell_all || blocks__function_at(g->blocks, g->ip) != g->known)
+	if (g->blocks->tell_all || blocks__function_at(g->blocks, g->ip) != g->known ||
+	    may_raise(g))
 		g->block->flags |= BLOCK_TELLS_JUMP;
 	g->counts += BLOCK_TAKEN;
 }
@@ -273,4 +284,19 @@ bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, u
 		count_step(&s);
 	}
 	return false;
+}
+
+bool blocks__reach_only_branch(struct blocks *blocks, const struct block *block,
+			       struct block_reach *reach)
+{
+	struct block_reach here = {0};
+	struct stepping s = {.blocks = blocks, .block = block, .reach = &here, .ip = block->ip};
+	unsigned int n = 0;
+
+	while (step(&s)) {
+		if ((s.insn.cls == INSN_CALL || s.insn.cls == INSN_JUMP) && !n++)
+			*reach = here;
+		count_step(&s);
+	}
+	return n == 1;
 }

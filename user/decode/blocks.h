@@ -102,5 +102,8 @@ bool blocks__reach(struct blocks *blocks, const struct block *block, uint64_t ip
 /* Through the first direct branch to ip, which ran, but is not told as one. */
 bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, uint64_t ip,
 			     struct block_reach *reach);
+/* Through the block's direct branch, which ran. False where it has none, or more than one. */
+bool blocks__reach_only_branch(struct blocks *blocks, const struct block *block,
+			       struct block_reach *reach);
 
 #endif

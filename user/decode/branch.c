@@ -33,6 +33,7 @@ const char *gap_reason__name(enum gap_reason reason)
 		[GAP_UNMAPPED] = "unmapped",
 		[GAP_MISMATCH] = "mismatch",
 		[GAP_LOST] = "lost",
+		[GAP_32_BIT] = "32-bit code",
 		[GAP_BETWEEN] = "between snapshots",
 	};
 

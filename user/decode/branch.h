@@ -28,6 +28,7 @@ enum gap_reason {
 	GAP_UNMAPPED,	/* no code is known at the address */
 	GAP_MISMATCH,	/* packets and code disagree */
 	GAP_LOST,	/* capture says that it lost data */
+	GAP_32_BIT,	/* the thread ran 32-bit code, which is not decoded */
 	GAP_BETWEEN,	/* nothing was recorded between two snapshots: no loss */
 };
 

@@ -32,9 +32,16 @@ struct decode_request {
 	struct code_map *map;
 	branch_fn fn;
 	void *ctx;
+	/*
+	 * Before `map` changes, unless NULL: branches that fn has kept are of the code as it is
+	 * now, at time_ns, n_insns behind the last of them. Not 0: as for fn.
+	 */
+	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
+	void *before_map_ctx;
 	struct decode_totals *totals;
 	/* Else direct branches within a function are left out, and indirect jumps. */
 	bool all_branches;
+	bool wants_source; /* images__prepare_source() as well, where there is a thread for it */
 	/* What is handed on is the same whatever these are; 0: what is fastest. */
 	unsigned int jobs;  /* threads to decode with */
 	size_t region_size; /* bytes of PT that are decoded by one, at least */

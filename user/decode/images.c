@@ -137,6 +137,33 @@ static int map_code(struct images *images, const struct rec_map *m, struct code_
 	return err == -ENOMEM ? err : map_patches(images->rec, m, map);
 }
 
+/* One whose code has been asked for, and that nobody else prepares. NULL: none is left. */
+static struct elf_image *next_to_prepare(struct images *images, size_t *next)
+{
+	struct elf_image *image = NULL;
+
+	pthread_mutex_lock(&images->lock);
+	for (; *next < images->files.n && !image; ++*next) {
+		struct opened *file = &images->files.v[*next];
+
+		if (file->is_prepared || !file->image || !elf_image__is_used(file->image))
+			continue;
+		file->is_prepared = true;
+		image = file->image;
+	}
+	pthread_mutex_unlock(&images->lock);
+	return image;
+}
+
+void images__prepare_source(struct images *images)
+{
+	struct elf_image *image;
+	size_t next = 0;
+
+	while ((image = next_to_prepare(images, &next)))
+		elf_image__prepare_source(image);
+}
+
 void images__mismatch(struct images *images, const struct elf_image *image)
 {
 	pthread_mutex_lock(&images->lock);

@@ -25,6 +25,11 @@ void images__free(struct images *images);
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);
 
+/*
+ * Opens the debug info of files whose code has run: what follows finds their source lines sooner.
+ */
+void images__prepare_source(struct images *images);
+
 /* Packets and the code of this image disagree: says so once, and whether it is another file now. */
 void images__mismatch(struct images *images, const struct elf_image *image);
 

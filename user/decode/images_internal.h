@@ -20,6 +20,7 @@ struct opened {
 	uint64_t other_ino;
 	bool is_other; /* that is the image, in want of a better one */
 	bool mismatch_said;
+	bool is_prepared; /* images__prepare_source() */
 };
 
 /* The memory of a process as far as it was copied. */

@@ -31,6 +31,7 @@ static inline int hand_on(struct joiner *j, struct branch *b)
 	b->time_ns = j->time_ns;
 	b->n_insns += j->n_insns;
 	b->n_branches += j->n_branches;
+	b->packet = 0;
 	j->n_insns = j->n_branches = 0;
 	totals->branches++;
 	totals->insns += b->n_insns;
@@ -55,11 +56,14 @@ static int keep_counts(struct joiner *j, const struct branch *b)
 	return 0;
 }
 
-static int update_map(struct joiner *j)
+static int update_map(struct joiner *j, const struct branch *b)
 {
 	const struct decode_request *r = j->request;
+	int err = 0;
 
-	return images__apply(r->images, r->aux->pid, j->time_ns, &j->next_map, r->map);
+	if (r->before_map)
+		err = r->before_map(r->before_map_ctx, j->time_ns, j->n_insns + b->n_insns);
+	return err ? err : images__apply(r->images, r->aux->pid, j->time_ns, &j->next_map, r->map);
 }
 
 static int begin(struct joiner *j, const struct branch *b)
@@ -144,12 +148,12 @@ static int take(struct joiner *j, struct branch *b)
 	case OUTBOX_REST:
 		return keep_counts(j, b);
 	case OUTBOX_START:
-		err = update_map(j);
+		err = update_map(j, b);
 		if (err)
 			return err;
 		return j->tracing ? keep_counts(j, b) : begin(j, b);
 	case BRANCH_BEGIN:
-		err = update_map(j);
+		err = update_map(j, b);
 		return err ? err : go_on(j, b);
 	case BRANCH_GAP:
 		return gap(j, b);

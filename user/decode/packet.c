@@ -93,12 +93,25 @@ static void read_ip(struct packet_reader *r, const uint8_t *at, struct packet *o
 	set(r, at, out, kind, 1 + size);
 }
 
+/*
+ * Erratum SKD007: an OVF in place of what follows a CYC's first byte. Its 02 F3 would be the end of
+ * a CYC of two bytes and another CYC; two in a row come of a counter that is full only.
+ */
+static bool is_cut_cyc(const struct packet_reader *r, const uint8_t *at)
+{
+	return r->skd007 && r->end - at >= 3 && at[1] == 0x02 && at[2] == 0xf3;
+}
+
 /* "CYC": 5 bits, then 7 a byte while the lowest bit says that there are more. */
 static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
 	unsigned int len = 1, shift = 5;
 	bool more = *at & 4;
 
+	if (more && is_cut_cyc(r, at)) {
+		set(r, at, out, PACKET_PAD, 1);
+		return;
+	}
 	out->value = *at >> 3;
 	while (more) {
 		if (at + len == r->end) {

@@ -46,6 +46,7 @@ struct packet {
 
 struct packet_reader {
 	const uint8_t *begin, *end;
+	bool skd007;			  /* decode/errata.h */
 	uint64_t last_ip;		  /* SDM "FUP/TIP IP Reconstruction" */
 	struct pt_packet_decoder *libipt; /* made when it is first needed */
 };

@@ -121,6 +121,8 @@ static void end_region(struct worker *worker, int err)
 	pool->states[worker->region].err = err;
 	pthread_cond_signal(&pool->has_batch);
 	pthread_mutex_unlock(&pool->lock);
+	if (pool->request->wants_source)
+		images__prepare_source(pool->request->images);
 }
 
 static void *work(void *ctx)

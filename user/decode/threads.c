@@ -28,6 +28,8 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 					 .totals = t->request.totals};
 	t->request.fn = loss_filter__branch;
 	t->request.ctx = &t->filter;
+	t->request.before_map = t->taker->before_map;
+	t->request.before_map_ctx = t->taker->ctx;
 	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
 }
 
@@ -184,7 +186,8 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 			   .request = {.rec = rec,
 				       .images = images,
 				       .totals = totals,
-				       .all_branches = all_branches}};
+				       .all_branches = all_branches,
+				       .wants_source = taker->wants_source}};
 	bool has_cpus = false;
 	int err = 0;
 

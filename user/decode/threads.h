@@ -10,9 +10,12 @@ struct thread_taker {
 	/* What follows is of this thread; `map` shows its code as it was at each branch. */
 	int (*begin)(void *ctx, pid_t pid, pid_t tid, struct code_map *map);
 	branch_fn branch;
+	/* Before the map changes (decode_request.before_map); may be NULL. */
+	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
 	void *ctx;
+	bool wants_source; /* will ask for functions' lines */
 };
 
 /*

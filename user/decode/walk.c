@@ -17,6 +17,8 @@ int walker__init(struct walker *w, const struct decode_request *request, struct 
 	if (!w->space)
 		return -ENOMEM;
 	packet_reader__init(&w->reader, aux->data, aux->size);
+	errata__of(&w->errata, &request->rec->pt);
+	w->reader.skd007 = w->errata.skd007;
 	pt_time__init(&w->time, &request->rec->pt);
 	return 0;
 }
@@ -146,9 +148,13 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 	case PACKET_MODE_TSX:
 		/* The FUP of an abort is that of an asynchronous branch. */
 		w->ignores_fup = !(packet.value & 2);
+		w->is_abort = !w->ignores_fup;
 		break;
 	case PACKET_BEFORE_FUP:
 		w->ignores_fup = true;
+		break;
+	case PACKET_PSBEND: /* of a PSB that is no more */
+		walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
 		break;
 	default:
 		on_time(w, &packet);

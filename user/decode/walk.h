@@ -12,6 +12,7 @@
 #include "capture/recording.h"
 #include "decode/branch.h"
 #include "decode/decode.h"
+#include "decode/errata.h"
 #include "decode/packet.h"
 #include "decode/pt_time.h"
 #include "decode/space.h"
@@ -47,6 +48,7 @@ enum walk_state {
 struct walker {
 	struct packet_reader reader;
 	struct pt_time time;
+	struct errata errata;
 	struct space *space;
 	struct outbox *out;
 	uint64_t tsc_base; /* rec_aux.tsc */
@@ -68,6 +70,7 @@ struct walker {
 	uint64_t start_ip, start_tsc;
 	bool has_fup;	    /* the last packet but time was a FUP, of fup_ip */
 	bool ignores_fup;   /* the next one tells nothing */
+	bool is_abort;	    /* the next one is that of a transaction's abort */
 	bool after_ovf;	    /* the next one tells where tracing goes on */
 	bool knows_ip;	    /* WALK_LOST: an IP packet can be trusted although it is not full */
 	bool is_other_mode; /* not 64-bit code */

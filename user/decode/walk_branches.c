@@ -188,6 +188,7 @@ void walker__on_tip(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 	}
 	if (UNLIKELY(w->has_fup)) {
 		walker__on_async_tip(w, ip);
+		walker__resume(w, ip_bytes, ip);
 		return;
 	}
 	if (UNLIKELY(w->block->end >= BLOCK_GOES_ON) && !to_branch(w)) {

@@ -4,6 +4,8 @@
 
 #include "util/address.h"
 
+#define VM_ENTRY_LEN 3
+
 /* Through the block's first instructions. */
 static void take_reach(struct walker *w, const struct block_reach *reach)
 {
@@ -39,6 +41,8 @@ void walker__begin(struct walker *w, uint64_t ip)
 	struct block *block;
 
 	walker__update_space(w);
+	if (walker__lose_mode(w, ip))
+		return;
 	block = walker__find(w, ip);
 	if (!block)
 		return;
@@ -47,8 +51,6 @@ void walker__begin(struct walker *w, uint64_t ip)
 	w->tnt_left = 0;
 	w->has_fup = false;
 	walker__enter(w, block);
-	if (w->is_other_mode)
-		walker__lose(w, GAP_UNMAPPED, ip, w->time.tsc);
 }
 
 /* A far branch that stays in what is traced: a syscall or the return from one, mostly. */
@@ -66,7 +68,8 @@ void walker__on_far_tip(struct walker *w, uint64_t ip)
 	walker__take_steps(w, block, block->n_steps, w->block_tsc);
 	w->counts += block->counts;
 	walker__emit(w, kind, block->last_len, block->last_ip, ip, w->time.tsc);
-	walker__enter(w, next);
+	if (!walker__lose_mode(w, ip))
+		walker__enter(w, next);
 }
 
 /* An interrupt or a fault whose handler is traced, or an aborted transaction. */
@@ -75,14 +78,16 @@ void walker__on_async_tip(struct walker *w, uint64_t ip)
 	struct block *next;
 
 	w->has_fup = false;
-	if (!walker__arrive(w, w->fup_ip))
+	walker__mend_abort(w);
+	if (!w->block || !walker__arrive(w, w->fup_ip))
 		return;
 	next = walker__find(w, ip);
 	if (!next)
 		return;
 	walker__emit(w, address__is_kernel(ip) ? BRANCH_ENTER : BRANCH_JUMP, 0, w->fup_ip, ip,
 		     w->time.tsc);
-	walker__enter(w, next);
+	if (!walker__lose_mode(w, ip))
+		walker__enter(w, next);
 }
 
 void walker__on_pge(struct walker *w, uint64_t ip)
@@ -122,14 +127,20 @@ static bool leads_to(const struct block *block, uint64_t ip)
 	return block->end <= BLOCK_FAR;
 }
 
+/* By a direct branch within the block. */
+static void leave_through(struct walker *w, const struct block_reach *reach)
+{
+	take_reach(w, reach);
+	end_at(w, BRANCH_END, reach->from, reach->len);
+}
+
 /* Out of an address range, by a branch. */
 static void leave_range(struct walker *w, uint64_t ip)
 {
 	struct block_reach reach;
 
 	if (blocks__reach_branch_to(w->space->blocks, w->block, ip, &reach)) {
-		take_reach(w, &reach);
-		end_at(w, BRANCH_END, reach.from, reach.len);
+		leave_through(w, &reach);
 	} else if (leads_to(w->block, ip)) {
 		end_with_block(w, w->block->end == BLOCK_FAR ? BRANCH_END_SYSCALL : BRANCH_END);
 	} else {
@@ -137,11 +148,23 @@ static void leave_range(struct walker *w, uint64_t ip)
 	}
 }
 
+static void end_at_fup(struct walker *w)
+{
+	if (walker__is_vm_entry(w, w->fup_ip)) {
+		w->counts++;
+		end_at(w, BRANCH_END_SYSCALL, w->fup_ip, VM_ENTRY_LEN);
+	} else {
+		end_at(w, BRANCH_END_ASYNC, w->fup_ip, 0);
+	}
+}
+
 static void leave(struct walker *w, bool has_ip, uint64_t ip)
 {
+	struct block_reach reach;
+
 	if (w->has_fup) {
 		if (walker__arrive(w, w->fup_ip))
-			end_at(w, BRANCH_END_ASYNC, w->fup_ip, 0);
+			end_at_fup(w);
 		return;
 	}
 	while (w->block->end == BLOCK_UNMAPPED && walker__renew(w))
@@ -150,6 +173,8 @@ static void leave(struct walker *w, bool has_ip, uint64_t ip)
 		leave_range(w, ip);
 	else if (w->block->end == BLOCK_FAR)
 		end_with_block(w, w->block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL);
+	else if (walker__find_exit(w, &reach))
+		leave_through(w, &reach);
 	else
 		walker__cannot(w);
 }
@@ -183,6 +208,9 @@ void walker__on_fup(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 	}
 	if (w->state == WALK_START)
 		walker__wake(w);
+	/* What the one before belongs to is missing. */
+	if (w->has_fup)
+		walker__lose(w, GAP_MISMATCH, w->fup_ip, w->time.tsc);
 	if (w->state == WALK_LOST)
 		walker__resume(w, ip_bytes, ip);
 	w->has_fup = w->state == WALK_ON;

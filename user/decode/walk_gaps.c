@@ -9,12 +9,20 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 	w->tnt_left = 0;
 	w->has_fup = false;
 	w->ignores_fup = false;
+	w->is_abort = false;
 	w->after_ovf = false;
 	w->knows_ip = false;
 	w->floor = w->top;
 	walker__emit(w, BRANCH_GAP, 0, ip, 0, tsc);
 	if (w->out->n)
 		w->out->v[w->out->n - 1].reason = (uint8_t)reason;
+}
+
+bool walker__lose_mode(struct walker *w, uint64_t ip)
+{
+	if (w->is_other_mode)
+		walker__lose(w, GAP_32_BIT, ip, w->time.tsc);
+	return w->is_other_mode;
 }
 
 bool walker__renew(struct walker *w)

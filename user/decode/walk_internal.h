@@ -90,6 +90,8 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 bool walker__renew(struct walker *w);
 /* The block cannot lead on: what its end is contradicts the packets, or is not known. */
 void walker__cannot(struct walker *w);
+/* The thread is at ip: is it in code of another mode (MODE.Exec), which is a gap? */
+bool walker__lose_mode(struct walker *w, uint64_t ip);
 /* Behind a gap a packet tells an IP. True where the walk goes on there. */
 bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip);
 /* A packet tells of branches. False where nothing is known of where they are. */
@@ -130,6 +132,14 @@ void walker__on_overflow(struct walker *w);
 bool walker__arrive(struct walker *w, uint64_t ip);
 /* Where tracing goes on, or begins. */
 void walker__begin(struct walker *w, uint64_t ip);
+/* walk_errata.c */
+
+/* Before walker__arrive() at an asynchronous branch's FUP. */
+void walker__mend_abort(struct walker *w);
+bool walker__is_vm_entry(struct walker *w, uint64_t ip);
+/* Tracing ended without an IP: through the branch that left what is traced, where it is known. */
+bool walker__find_exit(struct walker *w, struct block_reach *reach);
+
 /* walk_who.c */
 
 /* The code as it is now, of the thread that runs now; where that is another one, says so. */

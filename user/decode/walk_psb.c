@@ -95,7 +95,8 @@ static enum gap_reason reason_of(const struct psb_plus *psb)
 
 void walker__finish(struct walker *w, const struct psb_plus *psb)
 {
-	if (w->state == WALK_START)
+	/* Erratum APL12: what an OVF said of a thread that was not traced. */
+	if (w->state == WALK_START && (psb->has_ip || w->start_kind != BRANCH_BEGIN))
 		walker__wake(w);
 	if (w->state != WALK_ON)
 		return;
@@ -115,6 +116,7 @@ void walker__begin_region(struct walker *w, const struct psb_plus *psb)
 	w->tnt_left = 0;
 	w->has_fup = false;
 	w->ignores_fup = false;
+	w->is_abort = false;
 	w->after_ovf = false;
 	w->knows_ip = true;
 	w->floor = w->top;
@@ -124,7 +126,7 @@ void walker__begin_region(struct walker *w, const struct psb_plus *psb)
 	}
 	w->knows_who = false;
 	walker__update_space(w);
-	if (!psb->has_ip || psb->end != PACKET_PSBEND)
+	if (!psb->has_ip || psb->end != PACKET_PSBEND || walker__lose_mode(w, psb->ip))
 		return;
 	w->state = WALK_START;
 	w->start_kind = OUTBOX_START;

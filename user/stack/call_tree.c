@@ -13,6 +13,7 @@ static const char *gap_name(uint8_t reason)
 		[GAP_UNMAPPED] = "[gap: unmapped]",
 		[GAP_MISMATCH] = "[gap: mismatch]",
 		[GAP_LOST] = "[gap: lost]",
+		[GAP_32_BIT] = "[gap: 32-bit code]",
 	};
 
 	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "stack/call_sites.h"
 #include "target/elf_image.h"
 #include "util/vec.h"
 
@@ -20,6 +21,8 @@ enum call_kind {
 	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
+	CALL_INLINED,  /* `function` is part of its caller: which calls it made is known, not when
+			  it began or ended */
 };
 
 enum call_flags {
@@ -46,7 +49,10 @@ enum left_by {
 struct call {
 	uint64_t start_ns, end_ns; /* start <= end */
 	uint64_t entry_ip;	   /* where the function was entered, or first seen */
-	uint64_t call_ip;	   /* address of the calling instruction; 0 unknown */
+	union {
+		uint64_t call_ip;	       /* address of the calling instruction; 0 unknown */
+		const struct inlined *inlined; /* CALL_INLINED: where it was put */
+	};
 	const struct function *function;
 	uint64_t self_insns : 40; /* instructions executed in it, callees not counted */
 	uint64_t left_by : 4;	  /* enum left_by */
@@ -63,8 +69,11 @@ _Static_assert(sizeof(struct call) == 56, "no padding");
 struct leap {
 	uint64_t start_ns; /* the call that began it was entered: __cxa_throw(), for one */
 	uint64_t end_ns;   /* the thread went on in the one that took it */
-	uint32_t from,
-		to; /* indices of these two calls: `to` is a caller of `from`, at any distance */
+	/*
+	 * Indices of these two calls: `to` is a caller of `from`, at any distance, unless they lie
+	 * on both sides of a gap.
+	 */
+	uint32_t from, to;
 	enum left_by left_by;
 };
 
@@ -80,8 +89,16 @@ struct call_tree {
 	uint32_t strand;
 	char strand_name[24];
 	VEC(struct call) calls;
-	VEC(struct leap) leaps; /* ascending by `from` */
+	struct call_sites sites; /* of their call_ip; empty until somebody fills it */
+	VEC(struct leap) leaps;	 /* ascending by `from` */
 };
+
+/* The site of its call; NULL where nothing is known of it. */
+static inline const struct call_site *call__site(const struct call *call,
+						 const struct call_sites *sites)
+{
+	return call->kind == CALL_INLINED ? NULL : call_sites__find(sites, call->call_ip);
+}
 
 /* A hit as the trace and the report show it. */
 struct hit_mark {

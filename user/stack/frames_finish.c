@@ -53,20 +53,27 @@ static void join(struct pass *p, const struct call *part)
 	call->flags |= (uint8_t)(CALL_INFERRED | (part->flags & ends));
 }
 
-static int take(struct pass *p, const struct call *from)
+static int take_joined(struct pass *p, const struct call *from)
 {
 	struct call call = *from;
 
 	call.depth += p->deeper;
-	if (p->n_joined) {
-		p->n_joined--;
-		join(p, &call);
-		p->last = p->path.v[call.depth];
-		return 0;
-	}
+	p->n_joined--;
+	join(p, &call);
+	p->last = p->path.v[call.depth];
+	return 0;
+}
+
+static int take(struct pass *p, const struct call *from)
+{
+	struct call *to = &p->to[p->out];
+
+	if (p->n_joined)
+		return take_joined(p, from);
+	*to = *from;
+	to->depth += p->deeper;
 	p->last = (uint32_t)p->out;
-	p->to[p->out] = call;
-	return put(p, &p->to[p->out]);
+	return put(p, to);
 }
 
 static int move_to(struct pass *p, size_t end)

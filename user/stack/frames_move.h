@@ -13,7 +13,7 @@
 #include "stack/frames.h"
 
 /* How far back frames that end can be had back. */
-#define MARK_DEPTH 64
+#define MARK_DEPTH 512
 
 /* Frames as they were: with a switch function's on top, and above it the slice of the wait. */
 struct frames_mark {

@@ -12,13 +12,24 @@ static const struct {
 	const char *name;
 	enum function_role role;
 } roles[] = {
-	{"setjmp", ROLE_SETJMP},	   {"_setjmp", ROLE_SETJMP},
-	{"__setjmp", ROLE_SETJMP},	   {"sigsetjmp", ROLE_SIGSETJMP},
-	{"__sigsetjmp", ROLE_SIGSETJMP},   {"getcontext", ROLE_GETCONTEXT},
-	{"__getcontext", ROLE_GETCONTEXT}, {"_start", ROLE_START},
-	{"swapcontext", ROLE_SWITCH},	   {"jump_fcontext", ROLE_SWITCH},
-	{"ontop_fcontext", ROLE_SWITCH},   {"_mco_switch", ROLE_SWITCH},
+	{"setjmp", ROLE_SETJMP},
+	{"_setjmp", ROLE_SETJMP},
+	{"__setjmp", ROLE_SETJMP},
+	{"sigsetjmp", ROLE_SIGSETJMP},
+	{"__sigsetjmp", ROLE_SIGSETJMP},
+	{"getcontext", ROLE_GETCONTEXT},
+	{"__getcontext", ROLE_GETCONTEXT},
+	{"_start", ROLE_START},
+	{"swapcontext", ROLE_SWITCH},
+	{"jump_fcontext", ROLE_SWITCH},
+	{"ontop_fcontext", ROLE_SWITCH},
+	{"_mco_switch", ROLE_SWITCH},
 	{"setcontext", ROLE_SETCONTEXT},
+	/* Go: src/runtime/asm_amd64.s */
+	{"gogo", ROLE_GOGO},
+	{"runtime.gogo", ROLE_GOGO},
+	{"runtime.mcall", ROLE_MCALL},
+	{"runtime.morestack", ROLE_MCALL},
 };
 
 /* A stub is called what its function is, with "@plt" behind it. */
@@ -29,26 +40,38 @@ static bool is_called(const struct function *function, const char *name)
 
 	if (strncmp(raw_name, name, len))
 		return false;
-	return !raw_name[len] ||
-	       (function->kind == FUNCTION_PLT && !strcmp(raw_name + len, "@plt"));
+	raw_name += len;
+	if (function->kind == FUNCTION_PLT)
+		return !strcmp(raw_name, "@plt");
+	/* Go has two conventions for calls; assembler's is the older one. */
+	return !*raw_name || !strcmp(raw_name, ".abi0");
+}
+
+static bool begins_with(const struct function *function, const char *text)
+{
+	return !strncmp(function->raw_name, text, strlen(text));
 }
 
 static enum function_role by_name(const struct function *function)
 {
-	static const char resolver[] = "_dl_runtime_resolve"; /* one a way to save registers */
-
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		if (is_called(function, roles[i].name))
 			return roles[i].role;
-	return strncmp(function->raw_name, resolver, sizeof(resolver) - 1) ? ROLE_NONE
-									   : ROLE_RESOLVER;
+	/* One for each way to save registers. */
+	return begins_with(function, "_dl_runtime_resolve") ? ROLE_RESOLVER : ROLE_NONE;
 }
 
-/* They set the stack pointer as well, to that of a frame on the same stack. */
-static bool unwinds(const struct function *function)
+/*
+ * They set the stack pointer as well: to that of a frame on the same stack; or to another stack,
+ * for a call that comes back.
+ */
+static bool keeps_to_its_stack(const struct function *function)
 {
-	return !strncmp(function->raw_name, "_Unwind_", strlen("_Unwind_")) ||
-	       strstr(function->raw_name, "longjmp");
+	return begins_with(function, "_Unwind_") || begins_with(function, "caml_raise_") ||
+	       !strcmp(function->raw_name, "caml_reraise_exn") ||
+	       strstr(function->raw_name, "longjmp") ||
+	       begins_with(function, "runtime.systemstack") ||
+	       begins_with(function, "runtime.asmcgocall");
 }
 
 enum function_role function_role__at(struct code_map *map, const struct code_place *place)
@@ -62,7 +85,10 @@ enum function_role function_role__at(struct code_map *map, const struct code_pla
 		role = by_name(function);
 	else if (!strncmp(function->module, "ld-", strlen("ld-")))
 		return ROLE_LINKER;
-	if (role || function->kind == FUNCTION_PLT || unwinds(function))
+	/* In newer ones runtime.gogo() only goes to gogo(). */
+	if (role == ROLE_GOGO)
+		return switch_code__is_at(map, place) ? ROLE_GOGO : ROLE_NONE;
+	if (role || function->kind == FUNCTION_PLT || keeps_to_its_stack(function))
 		return role;
 	return switch_code__is_at(map, place) ? ROLE_MAY_SWITCH : ROLE_NONE;
 }

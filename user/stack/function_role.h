@@ -21,6 +21,8 @@ enum function_role {
 	ROLE_MAY_SWITCH, /* to another stack: its code could do that */
 	ROLE_SWITCH,	 /* it does */
 	ROLE_SETCONTEXT, /* it does, and does not come back */
+	ROLE_GOGO,	 /* Go's: from its scheduler's stack to a goroutine */
+	ROLE_MCALL, /* Go's: calls a function on the scheduler's stack, never comes back itself */
 };
 
 static inline bool function_role__switches(enum function_role role)

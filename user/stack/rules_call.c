@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/address.h"
+#include "util/insn.h"
 
 /* E8, which reads the IP where it calls what follows it. */
 #define CALL_DIRECT_LEN 5
@@ -19,6 +20,7 @@ static bool enters_nothing(const struct branch *b, bool is_entry)
 
 void stack__on_call(struct stack *s, const struct branch *b)
 {
+	const struct frame *caller = frames__top(s->frames);
 	const struct function *function;
 	enum function_role role;
 	struct frame *top;
@@ -27,6 +29,10 @@ void stack__on_call(struct stack *s, const struct branch *b)
 	function = stack__function_at(s, b->to, &is_entry);
 	if (enters_nothing(b, is_entry))
 		return;
+	if (caller && caller->role == ROLE_MCALL) {
+		stack__on_mcall(s, b, function);
+		return;
+	}
 	role = function_cache__role(&s->functions, b->to);
 	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
@@ -75,6 +81,11 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 	/* Its code is one in pieces, between which it may use anything to get on. */
 	if (top->call.kind == CALL_KERNEL) {
 		stack__replace_top(s, b, function);
+		return;
+	}
+	/* No handler, but a call that a handler put in: Go's asyncPreempt. */
+	if (top->call.kind == CALL_SIGNAL && top->resume_ip && top->resume_ip == b->to) {
+		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
 	if (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to)) {
@@ -149,6 +160,16 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		stack__break_segment(s, b);
 }
 
+/* As OCaml does: in one activation of a function, maybe, for another. */
+static bool is_raise(struct stack *s, const struct branch *b)
+{
+	uint8_t code[JUMP_TO_POPPED_LEN];
+
+	return code_map__read(s->map, b->from - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
+		       sizeof(code) &&
+	       insn__jumps_to_popped(code);
+}
+
 /* A stub, or the resolver that it has gone through: neither is what was called. */
 static bool is_on_its_way(const struct frame *frame)
 {
@@ -181,9 +202,13 @@ void stack__on_jump(struct stack *s, const struct branch *b)
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!top || !function || function == top->call.function ||
-	    stack__is_return_thunk(function, b->to))
+	if (!top || !function || stack__is_return_thunk(function, b->to))
 		return;
+	if (function == top->call.function) {
+		if (is_raise(s, b))
+			stack__catch(s, b);
+		return;
+	}
 	if (is_on_its_way(top)) {
 		become(s, b, top, function, is_entry);
 		return;

@@ -10,17 +10,21 @@
 
 #include "stack/unwinders.h"
 #include "target/landing_pads.h"
+#include "target/ocaml_handlers.h"
 
 /* The instruction that the frame is at: one that calls, unless it is the top. 0: not known. */
 static uint64_t pending_site(const struct frame *frame, const struct frame *top,
 			     const struct branch *b)
 {
+	uint64_t ip;
+
 	if (frame == top)
 		return b->from;
 	frame++;
 	if (frame->call.kind == CALL_SIGNAL)
 		return frame->resume_ip;
-	return frame->return_ip ? frame->return_ip - 1 : 0;
+	ip = frame->role ? frame->resume_ip : frame->return_ip;
+	return ip ? ip - 1 : 0;
 }
 
 /* Whether an exception that leaves what is called at `site` comes to `pad`, which lies at ip. */
@@ -57,11 +61,12 @@ static struct frame *find_taker(struct stack *s, const struct branch *b,
 	return NULL;
 }
 
-/* What ends the frames above `stop`, or all of them: the outermost unwinder, and its frame. */
+/* What ends the frames above `stop`, or all of them. */
 struct departure {
-	struct frame *frame; /* NULL: there is none among them */
+	struct frame *frame; /* the outermost unwinder among them; NULL: there is none */
 	enum left_by left_by;
-	bool resumes;
+	bool resumes;		/* it goes on with what an earlier one began */
+	struct frame *resuming; /* the innermost one that throws, if it does that */
 };
 
 static const struct unwinder *unwinder_of(const struct frame *frame)
@@ -81,6 +86,9 @@ static struct departure find_departure(struct stack *s, const struct frame *stop
 
 		if (!unwinder)
 			continue;
+		/* An unwinding that is forced ends by a longjmp() out of it. */
+		if (unwinder->resumes && (!found.frame || found.left_by == LEFT_BY_LONGJMP))
+			found.resuming = frame;
 		found.left_by = unwinder->left_by;
 		found.resumes = unwinder->resumes;
 		found.frame = frame;
@@ -99,22 +107,38 @@ static struct frame *begin_below(struct stack *s, const struct branch *b)
 	return frames__top(s->frames);
 }
 
+/* The leap that landed in a clean-up, and goes on; NULL: it is another one. */
+static struct leap *find_earlier(struct stack *s, const struct departure *by)
+{
+	struct frame *clean_up = by->resuming ? frames__parent(s->frames, by->resuming) : NULL;
+
+	return clean_up ? frames__leap_into(s->frames, clean_up) : NULL;
+}
+
+static void begin_at(struct leap *leap, const struct frame *from)
+{
+	leap->start_ns = from->call.start_ns;
+	leap->from = frame__id(from);
+}
+
 /*
  * The frames above `taker` end, or all of them where it has not been seen yet: what `b` went to is
  * their caller then.
  */
 static void land(struct stack *s, const struct branch *b, struct frame *taker, struct departure by)
 {
-	struct frame *stop = by.resumes ? frames__parent(s->frames, by.frame) : NULL;
-	struct leap *earlier = stop ? frames__leap_into(s->frames, stop) : NULL;
+	struct leap *earlier = find_earlier(s, &by);
 	struct leap leap = {.end_ns = b->time_ns};
 
-	if (earlier)
+	if (earlier && by.resumes)
 		by.left_by = earlier->left_by;
 	leap.left_by = by.left_by;
-	if (by.frame) {
-		leap.start_ns = by.frame->call.start_ns;
-		leap.from = frame__id(by.frame);
+	if (by.frame)
+		begin_at(&leap, by.frame);
+	/* A clean-up may have been in what began it: a panic goes through several functions. */
+	if (earlier && !by.resumes) {
+		earlier->left_by = by.left_by;
+		begin_at(earlier, by.frame);
 	}
 	if (taker) {
 		frames__cut_to(s->frames, taker, b->time_ns, by.left_by);
@@ -145,12 +169,41 @@ static bool may_leave_frames(struct stack *s, const struct branch *b)
 	return code[0] != jmp_rel32 && code[0] != jmp_rel8;
 }
 
+/* Nobody says which calls the handler is for: the nearest activation, then. */
+static struct frame *find_nearest(struct stack *s, const struct function *function)
+{
+	struct frame *frame = frames__top(s->frames);
+
+	while (frame && frame->call.function != function && frame->call.kind != CALL_KERNEL)
+		frame = frames__parent(s->frames, frame);
+	return frame && frame->call.function == function ? frame : NULL;
+}
+
+/* An exception of OCaml's came to one of its handlers: to which frame, NULL: not known. */
+static bool find_raised(struct stack *s, const struct branch *b, const struct code_place *pad,
+			struct frame **taker)
+{
+	if (ocaml_handlers__is_one(pad->image, pad->vaddr))
+		*taker = find_taker(s, b, pad);
+	else if (s->traps && ocaml_traps__has(s->traps, b->to))
+		*taker = find_nearest(s, pad->function);
+	else
+		return false;
+	return true;
+}
+
 bool stack__catch(struct stack *s, const struct branch *b)
 {
 	struct code_place pad;
 	struct frame *taker;
 
-	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
+	if (!code_map__find(s->map, b->to, &pad))
+		return false;
+	if (find_raised(s, b, &pad, &taker)) {
+		stack__leap_to(s, b, taker, LEFT_BY_RAISE);
+		return true;
+	}
+	if (!landing_pads__is_one(pad.image, pad.vaddr))
 		return false;
 	taker = find_taker(s, b, &pad);
 	land(s, b, taker, find_departure(s, taker));
@@ -183,7 +236,7 @@ void stack__leap_to(struct stack *s, const struct branch *b, struct frame *taker
 	struct departure by = find_departure(s, taker);
 	struct frame *top = frames__top(s->frames);
 
-	/* An unwinding that is forced ends by such a jump. */
+	/* It may end what threw. */
 	if (!by.frame || by.left_by == LEFT_BY_LONGJMP)
 		by.left_by = left_by;
 	if (!by.frame && left_by != LEFT_BY_UNKNOWN && top != taker)

@@ -27,7 +27,7 @@ static void give_back(struct frame *frame)
 	frame->resume_ip = 0;
 }
 
-static void run(struct stack *s, struct strand *strand)
+void stack__run_strand(struct stack *s, struct strand *strand)
 {
 	struct strands *strands = &s->strands;
 
@@ -37,15 +37,17 @@ static void run(struct stack *s, struct strand *strand)
 	s->frames = strands__frames_of(strands, strand);
 }
 
-static void wait(struct stack *s, const struct branch *b, uint64_t waits_at, uint8_t slack)
+void stack__wait(struct stack *s, const struct branch *b, uint64_t waits_at)
 {
+	const struct frame *top = frames__top(s->frames);
+	uint8_t slack = top ? top->slack : 0;
 	struct strand *strand = s->strands.running;
 	struct branch out = {.time_ns = b->time_ns};
 
 	stack__push(s, &out, NULL, CALL_SWITCHED, 0, 0);
 	strand->state = STRAND_WAITS;
 	strand->waits_at = waits_at;
-	strand->slack = slack;
+	strand->slack = waits_at ? slack : 0;
 	strand->since = ++s->strands.n_switches;
 }
 
@@ -62,8 +64,12 @@ static void leave(struct stack *s, const struct branch *b)
 	const struct frame *top = frames__top(s->frames);
 	bool comes_back = top->role == ROLE_SWITCH || top->role == ROLE_MAY_SWITCH;
 
+	if (top->role == ROLE_GOGO) {
+		stack__leave_system(s, b);
+		return;
+	}
 	if (comes_back || strand == &s->strands.own || s->frames->landings.n)
-		wait(s, b, comes_back ? top->resume_ip : 0, comes_back ? top->slack : 0);
+		stack__wait(s, b, comes_back ? top->resume_ip : 0);
 	else
 		end(s, b);
 }
@@ -72,7 +78,7 @@ static void leave(struct stack *s, const struct branch *b)
 static void resume(struct stack *s, const struct branch *b, struct strand *strand, size_t n)
 {
 	leave(s, b);
-	run(s, strand);
+	stack__run_strand(s, strand);
 	if (n > 1) {
 		s->strands.has_choice = true;
 		if (frames_mark__set(&s->strands.mark, s->frames, b->time_ns))
@@ -86,7 +92,6 @@ static void resume(struct stack *s, const struct branch *b, struct strand *stran
 static bool land_elsewhere(struct stack *s, const struct branch *b)
 {
 	struct strands *strands = &s->strands;
-	struct strand *from = strands->running;
 
 	for (size_t i = 0; i <= strands->others.n; i++) {
 		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
@@ -95,25 +100,20 @@ static bool land_elsewhere(struct stack *s, const struct branch *b)
 		    !stack__can_land(strands__frames_of(strands, strand), b->to))
 			continue;
 		leave(s, b);
-		if (from->state == STRAND_RUNS)
-			from->state = STRAND_OVER;
-		run(s, strand);
+		stack__run_strand(s, strand);
 		return stack__longjmp(s, b);
 	}
 	return false;
 }
 
-static bool begin(struct stack *s, const struct branch *b)
+void stack__begin_strand(struct stack *s, const struct branch *b, struct strand *strand)
 {
-	struct strand *strand = strands__add(&s->strands);
 	struct branch entry = {.time_ns = b->time_ns, .to = b->to};
 	const struct function *function;
 	bool is_entry;
 
-	if (!strand)
-		return false;
-	leave(s, b);
-	run(s, strand);
+	strand->generation = ++s->strands.n_begun;
+	stack__run_strand(s, strand);
 	frames__begin_segment(s->frames, b->time_ns);
 	function = stack__function_at(s, b->to, &is_entry);
 	if (is_entry)
@@ -121,6 +121,17 @@ static bool begin(struct stack *s, const struct branch *b)
 	else
 		stack__push_first(s, b->to);
 	s->frames->level = 0;
+}
+
+static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
+{
+	struct strand *strand = strands__add(&s->strands);
+
+	if (!strand)
+		return false;
+	strand->is_goroutine = is_goroutine;
+	leave(s, b);
+	stack__begin_strand(s, b, strand);
 	return true;
 }
 
@@ -154,9 +165,10 @@ bool stack__switch(struct stack *s, const struct branch *b)
 		frames__pop(s->frames, b->time_ns, 0);
 		return true;
 	}
-	if (stack__longjmp(s, b) || land_elsewhere(s, b))
+	if (stack__longjmp(s, b) || land_elsewhere(s, b) || stack__recover(s, b))
 		return true;
-	if (!(top->role == ROLE_MAY_SWITCH && may_have_unwound(s, b)) && begin(s, b))
+	if (!(top->role == ROLE_MAY_SWITCH && may_have_unwound(s, b)) &&
+	    begin(s, b, top->role == ROLE_GOGO))
 		return true;
 	give_back(top);
 	return false;
@@ -176,7 +188,7 @@ bool stack__reconsider(struct stack *s, const struct branch *b)
 		other = strands__find_other(strands, 0);
 	if (!other)
 		return false;
-	run(s, other);
+	stack__run_strand(s, other);
 	running->state = STRAND_WAITS;
 	if (frames_mark__move(&strands->mark, frames, s->frames))
 		s->frames->failed = true;
@@ -187,6 +199,7 @@ void stack__forget_strands(struct stack *s, uint64_t time_ns)
 {
 	struct strands *strands = &s->strands;
 
+	strands->system = strands->recovering = NULL;
 	for (size_t i = 0; i <= strands->others.n; i++) {
 		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
 		struct frames *frames = strands__frames_of(strands, strand);
@@ -198,5 +211,5 @@ void stack__forget_strands(struct stack *s, uint64_t time_ns)
 		if (i)
 			frames->held.n = 0;
 	}
-	run(s, &strands->own);
+	stack__run_strand(s, &strands->own);
 }

@@ -36,6 +36,11 @@ void stack__free(struct stack *s)
 	free(s);
 }
 
+void stack__set_traps(struct stack *s, const struct ocaml_traps *traps)
+{
+	s->traps = traps;
+}
+
 const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry)
 {
 	return function_cache__find(&s->functions, ip, is_entry);
@@ -247,7 +252,7 @@ int stack__finish_next(struct stack *s, struct call_tree *tree)
 		return 0;
 	begin_tree(s, tree);
 	tree->strand = strand->number;
-	strand__name(strand, tree->strand_name, sizeof(tree->strand_name));
+	strands__name(&s->strands, strand, tree->strand_name, sizeof(tree->strand_name));
 	frames__close_all(&strand->frames, s->last_ns, CALL_INFERRED_END);
 	return frames__finish(&strand->frames, tree) ? -ENOMEM : 1;
 }
@@ -255,7 +260,13 @@ int stack__finish_next(struct stack *s, struct call_tree *tree)
 void call_tree__fini(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
+	call_sites__fini(&tree->sites);
 	VEC_FINI(&tree->leaps);
+}
+
+unsigned int stack__strand(const struct stack *s)
+{
+	return s->strands.running->generation;
 }
 
 long stack__level(const struct stack *s)

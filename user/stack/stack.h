@@ -8,12 +8,16 @@
 #include "decode/branch.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
+#include "target/ocaml_traps.h"
 
 struct stack;
 
 /* `map` must show, at each branch, the code as it was then. NULL: out of memory. */
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map);
 void stack__free(struct stack *stack);
+
+/* Handlers of exceptions in code that no ELF file tells them of. NULL: none. Not taken over. */
+void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 
 /* Takes the next branch; a branch_fn, with the stack as ctx. 0 or -ENOMEM. */
 int stack__branch(void *stack, const struct branch *branch);
@@ -36,7 +40,11 @@ void call_tree__fini(struct call_tree *tree);
 
 /* For tests against the true stack. */
 
-/* How many calls deeper the thread is than where its segment began; negative above it. */
+/* Which of the thread's stacks runs: 0 is its own, and each one that begins has the next number. */
+unsigned int stack__strand(const struct stack *stack);
+
+/* How many calls deeper the thread is than where that one, or its segment, began; negative above
+ * it. */
 long stack__level(const struct stack *stack);
 /* The function on top, time outside of user code not counted; NULL where there is none. */
 const struct function *stack__top(const struct stack *stack);

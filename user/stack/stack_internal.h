@@ -25,6 +25,7 @@ struct stack {
 	struct strands strands;
 	struct function_cache functions;
 	struct code_map *map;
+	const struct ocaml_traps *traps; /* or NULL */
 	pid_t pid, tid;
 	char comm[16];
 	bool in_segment;
@@ -111,8 +112,22 @@ bool stack__switch(struct stack *s, const struct branch *b);
  * all the time since the last switch, which now does instead, and to which that return belongs.
  */
 bool stack__reconsider(struct stack *s, const struct branch *b);
+/* The strand's frames are those that run. */
+void stack__run_strand(struct stack *s, struct strand *strand);
+/* The running strand waits, to go on at waits_at. */
+void stack__wait(struct stack *s, const struct branch *b, uint64_t waits_at);
+/* A strand without frames begins to run at b->to. */
+void stack__begin_strand(struct stack *s, const struct branch *b, struct strand *strand);
 /* Much may have happened meanwhile. The running frames have ended. */
 void stack__forget_strands(struct stack *s, uint64_t time_ns);
+
+/* rules_go.c: its scheduler runs on a stack of its own, and switches goroutines. */
+/* `b` is the call that the running frame's role is about, to `function`. */
+void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function);
+/* The scheduler goes to a goroutine: its frames begin anew the next time. */
+void stack__leave_system(struct stack *s, const struct branch *b);
+/* `b` goes to the frame that recovers from a panic, of the goroutine that does. Else false. */
+bool stack__recover(struct stack *s, const struct branch *b);
 
 /* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
 void stack__on_begin(struct stack *s, const struct branch *b);

@@ -94,7 +94,13 @@ struct strand *strands__take_next(struct strands *strands)
 	return strands->others.v[i];
 }
 
-void strand__name(const struct strand *strand, char *buf, size_t size)
+void strands__name(const struct strands *strands, const struct strand *strand, char *buf,
+		   size_t size)
 {
-	snprintf(buf, size, "coroutine %" PRIu32, strand->number);
+	const char *kind = strand->is_goroutine ? "goroutine" : "coroutine";
+
+	if (strand == strands->system)
+		snprintf(buf, size, "g0");
+	else
+		snprintf(buf, size, "%s %" PRIu32, kind, strand->number);
 }

@@ -30,6 +30,8 @@ struct strand {
 	uint32_t number;      /* 0: the thread's own */
 	uint8_t state;	      /* enum strand_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
+	bool is_goroutine;
+	unsigned int generation; /* how many there were before it, in this place and others */
 };
 
 struct strands {
@@ -38,6 +40,9 @@ struct strands {
 	struct strand *running;
 	VEC(struct strand *) others; /* by number */
 	uint64_t n_switches;
+	unsigned int n_begun;
+	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
+	struct strand *system, *recovering;
 	/* The one that runs was taken out of several that waited at one address. */
 	bool has_choice;
 	struct frames_mark mark; /* of its frames, as it waited */
@@ -65,6 +70,7 @@ struct strand *strands__add(struct strands *strands);
 /* One after another, without the thread's own; NULL: there are no more. */
 struct strand *strands__take_next(struct strands *strands);
 
-void strand__name(const struct strand *strand, char *buf, size_t size);
+void strands__name(const struct strands *strands, const struct strand *strand, char *buf,
+		   size_t size);
 
 #endif

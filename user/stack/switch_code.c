@@ -2,6 +2,7 @@
 #include "stack/switch_code.h"
 
 #include "util/insn.h"
+#include "util/insn_move.h"
 
 /* They are short: a few registers, and in glibc the signal mask. */
 #define MAX_SIZE 512
@@ -25,15 +26,30 @@ static bool may_load_sp(const uint8_t *code, size_t len)
 	return false;
 }
 
+/*
+ * pop slot(%r14), behind mov slot(%r14),%rsp: OCaml's innermost trap frame, which lies on the same
+ * stack (amd64 emit, Lraise).
+ */
+static bool takes_trap(const struct insn_move *load, const struct insn_move *next)
+{
+	return load->kind == MOVE_LOAD && load->reg == INSN_RSP && load->base == INSN_R14 &&
+	       next->kind == MOVE_POP_MEM && next->base == INSN_R14 && next->disp == load->disp;
+}
+
 /* From the load on nothing but a few moves comes before it goes to the other stack's code. */
 static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
 {
+	struct insn_move before = {0}, move;
 	struct insn insn;
 	bool loaded = false;
 
 	for (size_t at = 0; at < len; at += insn.len) {
 		if (insn__decode(code + at, len - at, ip + at, &insn))
 			return false;
+		move = insn__move(code + at, insn.len, ip + at);
+		if (takes_trap(&before, &move))
+			loaded = false;
+		before = move;
 		if (insn.cls == INSN_OTHER)
 			loaded |= insn__loads_sp(code + at, insn.len);
 		else if (loaded && (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT))

@@ -42,6 +42,7 @@ static const struct {
 	{"std::panic::resume_unwind", false, &panics},
 	{"core::panicking::", false, &panics},
 	{"rust_panic", true, &panics},
+	{"__rustc::rust_panic", false, &panics},
 	{"rust_begin_unwind", true, &panics},
 	{"__rustc::rust_begin_unwind", false, &panics},
 	{"__rust_start_panic", true, &panics},

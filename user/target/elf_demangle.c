@@ -31,6 +31,8 @@ static void append(const char *text, size_t len, void *opaque)
 
 bool elf_demangle__is_mangled(const char *raw_name)
 {
+	if (raw_name[0] == 'c')
+		return ocaml_name__is_mangled(raw_name);
 	return raw_name[0] == '_' && (raw_name[1] == 'Z' || raw_name[1] == 'R');
 }
 
@@ -41,6 +43,8 @@ char *elf_demangle(const char *raw_name, bool with_parameters)
 
 	if (!elf_demangle__is_mangled(raw_name))
 		return NULL;
+	if (raw_name[0] == 'c')
+		return ocaml_name__demangle(raw_name);
 	out.len = 0;
 	if (setjmp(out.too_long))
 		return NULL;

@@ -178,6 +178,7 @@ static struct elf_image *new_image(const char *name)
 	if (!image)
 		return NULL;
 	pthread_mutex_init(&image->lock, NULL);
+	pthread_mutex_init(&image->source_lock, NULL);
 	image->name = strdup(name);
 	if (!image->name) {
 		elf_image__free(image);
@@ -326,6 +327,7 @@ void elf_image__free(struct elf_image *image)
 		return;
 	elf_image__free_debug(image);
 	elf_image__free_separate(image);
+	ocaml_table__free(image->ocaml);
 	function_table__free(image->known);
 	function_table__free(image->full);
 	landing_table__free(image->pads);
@@ -342,6 +344,7 @@ void elf_image__free(struct elf_image *image)
 	else
 		free((void *)image->data);
 	pthread_mutex_destroy(&image->lock);
+	pthread_mutex_destroy(&image->source_lock);
 	free(image->name);
 	free(image);
 }

@@ -18,6 +18,7 @@ enum function_kind {
 	FUNCTION_SYMBOL,  /* from .symtab or .dynsym */
 	FUNCTION_PLT,	  /* a procedure linkage stub: "name@plt", or "[plt]" */
 	FUNCTION_UNKNOWN, /* code between symbols, or in an image without any */
+	FUNCTION_INLINED, /* put into others; without code of its own: vaddr and size are 0 */
 };
 
 /* Interned: the same function is the same pointer for the life of its image. */
@@ -26,7 +27,7 @@ struct function {
 	const char *name;     /* demangled for reading: "foo(int)", "core::fmt::write" */
 	const char *raw_name; /* as in the symbol table, version suffix removed */
 	const char *module;   /* base name of the file: "libc.so.6", "[vdso]" */
-	uint64_t vaddr, size; /* of the hot part; size is never 0: clipped to the next symbol */
+	uint64_t vaddr, size; /* of the hot part; clipped to the next symbol, never to nothing */
 	enum function_kind kind;
 	bool is_resolver;    /* IFUNC: runs once, to choose the code that is called by this name */
 	bool is_old_version; /* "exp@GLIBC_2.2.5": only for programs linked long ago */
@@ -95,6 +96,13 @@ const struct function *elf_image__function_at(struct elf_image *image, uint64_t 
  * cached). False where the image has no debug info for it.
  */
 bool function__source(const struct function *function, struct source_place *place);
+/* Whether somebody has asked for a function of it. */
+bool elf_image__is_used(const struct elf_image *image);
+/* Opens its debug info, as the first function__source() would: libc's takes a tenth of a second. */
+void elf_image__prepare_source(struct elf_image *image);
+
+/* File and line of the instruction at vaddr. False where the image has no debug info for it. */
+bool elf_image__source_at(struct elf_image *image, uint64_t vaddr, struct source_place *place);
 
 /*
  * Every function from the symbol tables, ascending by vaddr, aliases (same vaddr) as own entries:

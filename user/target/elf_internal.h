@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of elf_image share: the image and its lazily built tables.
- * Everything but elf_image__segment() and the entry points wants image->lock held.
+ * Everything but elf_image__segment(), the entry points and elf_source.c wants image->lock held.
  */
 #ifndef MTBPF_TARGET_ELF_INTERNAL_H
 #define MTBPF_TARGET_ELF_INTERNAL_H
@@ -60,6 +60,7 @@ struct function_table {
 };
 
 struct elf_string;
+struct ocaml_table;
 struct landing_table;
 struct cfi_table;
 struct elf_separate;
@@ -94,8 +95,10 @@ struct elf_image {
 	struct named_image *named; /* of code of which only names are known; else NULL */
 
 	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
-	struct elf_debug *debug;       /* of elf_source.c */
+	struct elf_debug *debug;       /* of elf_debug.c */
 	bool has_debug;		       /* debug has been looked for */
+	pthread_mutex_t source_lock;   /* of these two, and of what is found there */
+	struct ocaml_table *ocaml;     /* of ocaml_handlers.c; NULL: not asked for yet */
 };
 
 /* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */
@@ -123,6 +126,9 @@ void elf_image__load_build_id(struct elf_image *image);
 bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
+/* The file's bytes at vaddr, be they code or data, and how many follow; NULL where there are none.
+ */
+const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len);
 /* Whether vaddr lies in an executable section. */
 bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
 /*
@@ -138,19 +144,24 @@ const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
 const char *elf_section__string(const Elf_Data *strings, size_t offset);
 
 /*
- * elf_demangle.c: the readable form of a C++ or Rust name, with parameters or without. NULL where
- * it is none, or too long to be read. Freed by the caller.
+ * elf_demangle.c: the readable form of a C++, Rust or OCaml name, with parameters or without. NULL
+ * where it is none, or too long to be read. Freed by the caller.
  */
 char *elf_demangle(const char *raw_name, bool with_parameters);
 /* Whether elf_demangle() could make anything of it. */
 bool elf_demangle__is_mangled(const char *raw_name);
+/* elf_demangle_ocaml.c: "camlStdlib__List__iter_507": "Stdlib.List.iter". NULL: no memory. */
+bool ocaml_name__is_mangled(const char *raw_name);
+char *ocaml_name__demangle(const char *raw_name);
 
 /* elf_names.c: copies len bytes that live as long as the image, NUL added. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
 void elf_image__free_strings(struct elf_image *image);
 /* Sets function.raw_name, and function.name where that costs nothing. */
 void function_entry__set_name(struct function_entry *entry, const char *raw_name);
-/* Makes sure that function.name can be read. Takes the lock itself. */
+/* Makes sure that function.name can be read. */
+void function_entry__make_readable(struct function_entry *entry);
+/* The same; takes the lock itself. */
 const struct function *function_entry__named(struct function_entry *entry);
 
 /* elf_symbols.c: fills image->symbols. 0 or -ENOMEM. */
@@ -188,7 +199,10 @@ void elf_image__free_separate(struct elf_image *image);
 Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
 
-/* elf_source.c */
+/* ocaml_handlers.c */
+void ocaml_table__free(struct ocaml_table *table);
+
+/* elf_debug.c */
 void elf_image__free_debug(struct elf_image *image);
 
 #endif

@@ -76,6 +76,27 @@ const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, 
 	return image->data + offset;
 }
 
+const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len)
+{
+	uint64_t offset = elf_image__offset_of_vaddr(image, vaddr);
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr phdr;
+
+	if (offset != UINT64_MAX)
+		return elf_image__bytes(image, offset, len);
+	if (!image->elf || elf_image__check_header(image->data, image->size, false))
+		return NULL;
+	memcpy(&ehdr, image->data, sizeof(ehdr));
+	for (size_t i = 0; i < ehdr.e_phnum; i++) {
+		memcpy(&phdr, image->data + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
+		offset = vaddr - phdr.p_vaddr;
+		if (phdr.p_type == PT_LOAD && offset < phdr.p_filesz &&
+		    offset <= UINT64_MAX - phdr.p_offset)
+			return elf_image__bytes(image, phdr.p_offset + offset, len);
+	}
+	return NULL;
+}
+
 /* The first executable section that ends behind vaddr, or NULL. */
 static const struct elf_extent *section_from(const struct elf_image *image, uint64_t vaddr)
 {

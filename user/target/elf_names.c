@@ -97,18 +97,25 @@ static const char *name_mangled(struct function *f)
 	return name ? name : f->raw_name;
 }
 
-const struct function *function_entry__named(struct function_entry *entry)
+void function_entry__make_readable(struct function_entry *entry)
 {
 	struct function *f = &entry->function;
 	const char *name;
 
+	if (f->name)
+		return;
+	name = f->kind == FUNCTION_UNKNOWN ? name_hole(entry) : name_mangled(f);
+	__atomic_store_n(&f->name, name, __ATOMIC_RELEASE);
+}
+
+const struct function *function_entry__named(struct function_entry *entry)
+{
+	struct function *f = &entry->function;
+
 	if (__atomic_load_n(&f->name, __ATOMIC_ACQUIRE))
 		return f;
 	pthread_mutex_lock(&f->image->lock);
-	if (!f->name) {
-		name = f->kind == FUNCTION_UNKNOWN ? name_hole(entry) : name_mangled(f);
-		__atomic_store_n(&f->name, name, __ATOMIC_RELEASE);
-	}
+	function_entry__make_readable(entry);
 	pthread_mutex_unlock(&f->image->lock);
 	return f;
 }

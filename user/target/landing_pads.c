@@ -5,6 +5,7 @@
 
 #include "target/elf_internal.h"
 #include "target/lsda.h"
+#include "target/ocaml_handlers.h"
 
 /* The functions that have landing pads, and the section with their tables. */
 struct landing_table {
@@ -124,7 +125,7 @@ static const struct landing_table *get_table(struct elf_image *image)
 	return table;
 }
 
-uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
+static uint64_t find_in_lsda(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
 	const struct elf_frame *frame = table ? elf_frames__find(&table->frames, vaddr) : NULL;
@@ -139,10 +140,19 @@ uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
 	return 0;
 }
 
+uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
+{
+	uint64_t pad = find_in_lsda(image, vaddr);
+
+	return pad ? pad : ocaml_handlers__find(image, vaddr);
+}
+
 bool landing_pads__is_one(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
 
-	return table && table->pads.n &&
-	       bsearch(&vaddr, table->pads.v, table->pads.n, sizeof(vaddr), compare_pads);
+	if (table && table->pads.n &&
+	    bsearch(&vaddr, table->pads.v, table->pads.n, sizeof(vaddr), compare_pads))
+		return true;
+	return ocaml_handlers__is_one(image, vaddr);
 }

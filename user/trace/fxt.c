@@ -152,15 +152,22 @@ static uint64_t string_ref(struct fxt *fxt, const char *text)
 	return index;
 }
 
-/* An 8-bit reference. Trace format, "Thread record": index in bits 16..23, then pid and tid. */
+/* Trace format, "Thread record": index in bits 16..23, then pid and tid. */
+static void write_thread(struct fxt *fxt, unsigned int index, pid_t pid, pid_t tid)
+{
+	struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
+
+	write_record(fxt, RECORD_THREAD, &record);
+}
+
+/* An 8-bit reference. */
 static uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
 {
 	bool is_new;
 	unsigned int index = thread_table__index(&fxt->threads, pid, tid, &is_new);
-	struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
 
 	if (is_new)
-		write_record(fxt, RECORD_THREAD, &record);
+		write_thread(fxt, index, pid, tid);
 	return index;
 }
 

@@ -17,7 +17,7 @@
 
 /* Enough for what a call says about itself. */
 #define FXT_TEMPLATE_NUMBERS 3
-#define FXT_TEMPLATE_WORDS   14
+#define FXT_TEMPLATE_WORDS   16
 
 struct fxt;
 

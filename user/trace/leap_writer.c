@@ -59,17 +59,30 @@ static struct fxt_flow flow_of(const struct leap_writer *writer, const struct le
 	};
 }
 
+/* Around a gap the two may lie in different trees of calls. */
+static bool will_land(const struct call_tree *tree, const struct leap *leap)
+{
+	uint32_t caller = leap->from;
+
+	while (caller != CALL_NO_PARENT && caller > leap->to)
+		caller = tree->calls.v[caller].parent;
+	return caller == leap->to && caller != leap->from;
+}
+
 static int begin(struct leap_writer *writer, const struct leap *leap, uint64_t time_ns)
 {
-	const struct leap **slot = VEC_PUSH(&writer->open);
 	struct fxt_flow flow = flow_of(writer, leap, time_ns);
 	const char *name = left_by__name(leap->left_by);
 
-	if (!slot)
-		return -ENOMEM;
-	*slot = leap;
-	/* In this order: it would come from the instant, else. */
-	fxt__flow_begin(writer->fxt, &flow);
+	if (will_land(writer->tree, leap)) {
+		const struct leap **slot = VEC_PUSH(&writer->open);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = leap;
+		/* Before the instant: the arrow would come from that, else. */
+		fxt__flow_begin(writer->fxt, &flow);
+	}
 	write_instant(writer, leap, name ? name : "leap", time_ns);
 	return 0;
 }

@@ -67,17 +67,38 @@ static bool has_address(const struct call *call)
 				  call->flags & (CALL_INSIDE | CALL_INFERRED_START));
 }
 
-/* Who knows code by its names only does not count the instructions in it. */
+/*
+ * What ran of an inlined function cannot be told from what ran around it. Who knows code by its
+ * names only does not count the instructions in it.
+ */
 static bool has_insns(const struct call *call)
 {
 	const struct function *function = call->function;
 
-	return call->self_insns ||
-	       (function && !(function->image && !elf_image__has_code(function->image)));
+	if (call->self_insns)
+		return true;
+	return function && call->kind != CALL_INLINED &&
+	       !(function->image && !elf_image__has_code(function->image));
 }
 
-void slice_args__of_call(struct slice_args *args, const struct call *call)
+static bool has_call_ip(const struct call *call)
 {
+	return call->kind != CALL_INLINED && call->call_ip;
+}
+
+static const struct source_place *called_at(const struct call *call, const struct call_site *site)
+{
+	const struct source_place *place = call->kind == CALL_INLINED ? &call->inlined->call
+					   : site		      ? &site->source
+								      : NULL;
+
+	return place && place->file ? place : NULL;
+}
+
+void slice_args__of_call(struct slice_args *args, const struct call *call,
+			 const struct call_site *site)
+{
+	const struct source_place *called = called_at(call, site);
 	const struct function *function = call->function;
 	struct source_place place;
 
@@ -93,9 +114,13 @@ void slice_args__of_call(struct slice_args *args, const struct call *call)
 			add_number(args, "line", place.line);
 		}
 	}
-	if (call->call_ip) {
+	if (has_call_ip(call)) {
 		add_pointer(args, "call_ip", call->call_ip);
 		varies(args);
+	}
+	if (called) {
+		add_string(args, "call_file", called->file);
+		add_number(args, "call_line", called->line);
 	}
 	if (has_insns(call)) {
 		add_number(args, "insns", call->self_insns);
@@ -111,21 +136,22 @@ void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_N
 
 	if (has_address(call))
 		numbers[n++] = call->entry_ip;
-	if (call->call_ip)
+	if (has_call_ip(call))
 		numbers[n++] = call->call_ip;
 	if (has_insns(call))
 		numbers[n++] = call->self_insns;
 }
 
-struct slice_kind slice__kind(const struct call *call)
+struct slice_kind slice__kind(const struct call *call, const struct call_site *site)
 {
 	bool is_kernel = address__is_kernel(call->entry_ip);
 
 	return (struct slice_kind){
 		.function = call->function,
+		.called = called_at(call, site),
 		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
 			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
-			(uint32_t)has_address(call) << 25 | (uint32_t) !!call->call_ip << 26 |
+			(uint32_t)has_address(call) << 25 | (uint32_t)has_call_ip(call) << 26 |
 			(uint32_t)has_insns(call) << 27 | (uint32_t)call->left_by << 28,
 	};
 }
@@ -163,6 +189,8 @@ const char *slice__category(const struct call *call)
 		return "switch";
 	case CALL_GAP:
 		return "gap";
+	case CALL_INLINED:
+		return "inlined";
 	default:
 		break;
 	}

@@ -3,6 +3,8 @@
 #ifndef MTBPF_TRACE_SLICE_ARGS_H
 #define MTBPF_TRACE_SLICE_ARGS_H
 
+#include <stdbool.h>
+
 #include "stack/call_tree.h"
 #include "trace/fxt.h"
 
@@ -13,27 +15,35 @@ struct slice_args {
 };
 
 /*
- * A call's: address, module, file, line, call_ip, insns, its flags, and what it was left by; each
- * where it is known, and the address only where the name does not tell it.
+ * A call's: address, module, file, line, call_ip, call_file, call_line, insns, its flags, and what
+ * it was left by; each where it is known, and the address only where the name does not tell it.
+ * `site` is of its call, or NULL.
  */
-void slice_args__of_call(struct slice_args *args, const struct call *call);
+void slice_args__of_call(struct slice_args *args, const struct call *call,
+			 const struct call_site *site);
 
 #define SLICE_NUMBERS 3
 
 /* Slices of one kind differ in nothing but their times and numbers. */
 struct slice_kind {
 	const struct function *function;
+	const struct source_place *called; /* NULL: it is not known where */
 	uint32_t rest;
 };
 
-struct slice_kind slice__kind(const struct call *call);
+struct slice_kind slice__kind(const struct call *call, const struct call_site *site);
+static inline bool slice_kind__equals(const struct slice_kind *a, const struct slice_kind *b)
+{
+	return a->function == b->function && a->called == b->called && a->rest == b->rest;
+}
+
 /* What varies among the arguments of a call, in their order; SLICE_NUMBERS at most. */
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS]);
 
 /* A hit's: its delay or duration, sequence number, thread and address. */
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit);
 
-/* "user", "library", "kernel", "gap", "signal". */
+/* "user", "library", "kernel", "gap", "signal", "inlined". */
 const char *slice__category(const struct call *call);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "target/kernel_image.h"
 #include "trace/label.h"
+#include "trace/sink.h"
 #include "trace/timeline.h"
 #include "util/address.h"
 
@@ -17,6 +18,8 @@ static const char *suffix(const struct call *call)
 	bool is_kernel = call->function && address__is_kernel(call->entry_ip) &&
 			 !strcmp(call->function->module, KERNEL_MODULE);
 
+	if (call->kind == CALL_INLINED)
+		return " [inlined]";
 	return is_kernel ? " " KERNEL_MODULE : "";
 }
 
@@ -50,4 +53,30 @@ int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns)
 			return errno ? -errno : -EIO;
 	}
 	return 0;
+}
+
+static ssize_t write_to_sink(void *sink, const char *text, size_t len)
+{
+	sink__write(sink, text, len);
+	return sink__error(sink) ? 0 : (ssize_t)len;
+}
+
+int trace_text__write(const char *path, const struct call_tree *trees, size_t n, uint64_t base_ns,
+		      uint64_t *bytes)
+{
+	struct sink *sink = sink__open(path);
+	FILE *out = sink ? fopencookie(sink, "w", (cookie_io_functions_t){.write = write_to_sink})
+			 : NULL;
+	int err = 0;
+
+	if (!sink)
+		return -errno;
+	if (!out)
+		sink__fail(sink, -ENOMEM);
+	/* The sink says what it could not write. */
+	for (size_t i = 0; i < n && out && !err; i++)
+		err = trace_text__tree(out, &trees[i], base_ns);
+	if (out)
+		fclose(out);
+	return sink__close(sink, bytes);
 }

@@ -9,9 +9,17 @@
 #include "stack/call_tree.h"
 
 /*
- * One line a slice, in pre-order: "tid depth start_ns end_ns name", times relative to base_ns.
+ * One line a slice, in pre-order: "tid depth start_ns end_ns name", times relative to base_ns; the
+ * name of the kernel's is followed by " [kernel]", of an inlined one by " [inlined]".
  * Slices deeper than the trace file takes (512) are left out. 0 or -errno.
  */
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns);
+
+/*
+ * The lines of n trees in a file, made as sink__open() makes it; *bytes is its size. 0, or -errno
+ * after one line and a hint on stderr.
+ */
+int trace_text__write(const char *path, const struct call_tree *trees, size_t n, uint64_t base_ns,
+		      uint64_t *bytes);
 
 #endif

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "trace/thread_table.h"
 
-static bool is_thread(const struct thread_table *table, unsigned int i, pid_t pid, pid_t tid)
-{
-	return i < table->n && table->threads[i].tid == tid && table->threads[i].pid == pid;
-}
-
 /* table->n where there is none. */
 static unsigned int find(const struct thread_table *table, pid_t pid, pid_t tid)
 {
 	unsigned int i = 0;
 
-	while (i < table->n && !is_thread(table, i, pid, tid))
+	while (i < table->n && !thread_table__has(table, i, pid, tid))
 		i++;
 	return i;
 }
@@ -26,14 +21,10 @@ static unsigned int take_slot(struct thread_table *table)
 	return slot;
 }
 
-unsigned int thread_table__index(struct thread_table *table, pid_t pid, pid_t tid, bool *is_new)
+unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid, bool *is_new)
 {
-	unsigned int i = table->last;
+	unsigned int i = find(table, pid, tid);
 
-	*is_new = false;
-	if (is_thread(table, i, pid, tid))
-		return i + 1;
-	i = find(table, pid, tid);
 	*is_new = i == table->n;
 	if (*is_new) {
 		i = take_slot(table);

@@ -14,6 +14,7 @@
 #include "trace/sink.h"
 #include "trace/slice_args.h"
 #include "trace/timeline.h"
+#include "util/huge_pages.h"
 #include "util/log.h"
 
 /*
@@ -31,6 +32,9 @@ struct hit_track {
 
 /* A power of two. */
 #define TEMPLATES 4096
+
+/* Some megabytes of them. */
+#define FORGET_CALLS 100000
 
 struct slice_template {
 	struct slice_kind kind;
@@ -50,7 +54,11 @@ struct trace_writer {
 	const struct call_tree *tree;
 	uint64_t now_ns; /* where its last event stands */
 	unsigned int n_open;
-	const struct call *open[TIMELINE_MAX_DEPTH];
+	struct open_slice {
+		uint64_t end_ns;
+		uint32_t depth, index;
+	} open[TIMELINE_MAX_DEPTH];
+	size_t n_forgotten; /* calls, from the first on */
 
 	/* Of the kinds of slices written before. */
 	struct slice_template templates[TEMPLATES];
@@ -122,9 +130,10 @@ static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 	return writer->now_ns;
 }
 
-static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call)
+static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call,
+		       const struct call_site *site)
 {
-	slice_args__of_call(args, call);
+	slice_args__of_call(args, call, site);
 	*event = (struct fxt_event){
 		.category = slice__category(call),
 		.name = call__name(call),
@@ -134,34 +143,32 @@ static void fill_event(struct fxt_event *event, struct slice_args *args, const s
 }
 
 /* Of slices like this one; NULL where there can be none. */
-static const struct fxt_template *template_of(struct trace_writer *writer, const struct call *call)
+static const struct fxt_template *template_of(struct trace_writer *writer, const struct call *call,
+					      const struct call_site *site)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15;
-	struct slice_kind kind = slice__kind(call);
-	uint64_t hash = ((uintptr_t)kind.function + kind.rest) * odd >> 32;
+	struct slice_kind kind = slice__kind(call, site);
+	uint64_t hash = ((uintptr_t)kind.function + (uintptr_t)kind.called + kind.rest) * odd >> 32;
 	struct slice_template *template = &writer->templates[hash % TEMPLATES];
 	struct slice_args args;
 	struct fxt_event event;
 
-	if (template->kind.function == kind.function && template->kind.rest == kind.rest &&
+	if (slice_kind__equals(&template->kind, &kind) &&
 	    fxt__is_current(writer->fxt, &template->fxt))
 		return &template->fxt;
 	template->kind = kind;
-	fill_event(&event, &args, call);
+	fill_event(&event, &args, call, site);
 	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
-}
-
-static uint32_t index_of(const struct trace_writer *writer, const struct call *call)
-{
-	return (uint32_t)(call - writer->tree->calls.v);
 }
 
 static void begin(struct trace_writer *writer, const struct call *call)
 {
-	const struct fxt_template *template =
-		call->self_insns <= UINT32_MAX ? template_of(writer, call) : NULL;
 	const struct call_tree *tree = writer->tree;
+	const struct call_site *site = call__site(call, &tree->sites);
+	const struct fxt_template *template =
+		call->self_insns <= UINT32_MAX ? template_of(writer, call, site) : NULL;
 	uint64_t time_ns = advance(writer, call->start_ns), numbers[SLICE_NUMBERS];
+	uint32_t index = (uint32_t)(call - tree->calls.v);
 	struct slice_args args;
 	struct fxt_event event;
 
@@ -169,22 +176,22 @@ static void begin(struct trace_writer *writer, const struct call *call)
 		slice__get_numbers(call, numbers);
 		fxt__begin_from(writer->fxt, template, tree->pid, tree->tid, time_ns, numbers);
 	} else {
-		fill_event(&event, &args, call);
+		fill_event(&event, &args, call, site);
 		event.pid = tree->pid;
 		event.tid = tree->tid;
 		event.time_ns = time_ns;
 		fxt__begin(writer->fxt, &event);
 	}
-	writer->open[writer->n_open++] = call;
+	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
 	writer->totals.slices++;
-	if (leap_writer__begin(&writer->leaps, index_of(writer, call), time_ns))
+	if (leap_writer__begin(&writer->leaps, index, time_ns))
 		sink__fail(writer->sink, -ENOMEM);
 }
 
 /* Back in the innermost call that is open: leaps may land in it. */
 static void land(struct trace_writer *writer)
 {
-	uint32_t index = index_of(writer, writer->open[writer->n_open - 1]);
+	uint32_t index = writer->open[writer->n_open - 1].index;
 	const struct leap *leap;
 
 	while ((leap = leap_writer__landing(&writer->leaps, index)))
@@ -196,10 +203,10 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 {
 	const struct call_tree *tree = writer->tree;
 
-	while (writer->n_open && writer->open[writer->n_open - 1]->depth >= depth) {
-		const struct call *call = writer->open[--writer->n_open];
+	while (writer->n_open && writer->open[writer->n_open - 1].depth >= depth) {
+		const struct open_slice *slice = &writer->open[--writer->n_open];
 
-		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, call->end_ns));
+		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
 		if (writer->leaps.open.n && writer->n_open)
 			land(writer);
 	}
@@ -219,10 +226,24 @@ static void name_track(struct trace_writer *writer, const struct call_tree *tree
 	fxt__name_thread(writer->fxt, tree->pid, tid, name);
 }
 
+/* Now and then: the calls before the n'th. */
+static void forget_calls(struct trace_writer *writer, size_t n)
+{
+	const struct call *calls = writer->tree->calls.v;
+
+	/* From the first on: pages that two rounds share are among them. */
+	huge_pages__give_back((void *)calls, &calls[n]);
+	writer->n_forgotten = n;
+}
+
 static void write_tree(struct trace_writer *writer, const struct call_tree *tree)
 {
+	/* A leap looks back at calls of long ago. */
+	bool forgets = writer->options.forget_calls && !tree->leaps.n;
+
 	writer->tree = tree;
 	writer->now_ns = 0;
+	writer->n_forgotten = 0;
 	leap_writer__begin_tree(&writer->leaps, tree);
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
@@ -232,6 +253,8 @@ static void write_tree(struct trace_writer *writer, const struct call_tree *tree
 			begin(writer, call);
 		else
 			writer->totals.too_deep++;
+		if (forgets && i - writer->n_forgotten == FORGET_CALLS)
+			forget_calls(writer, i);
 	}
 	end_down_to(writer, 0);
 }

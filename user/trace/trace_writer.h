@@ -3,6 +3,7 @@
 #ifndef MTBPF_TRACE_TRACE_WRITER_H
 #define MTBPF_TRACE_TRACE_WRITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,6 +15,11 @@ struct trace_writer;
 struct trace_options {
 	/* Times are written relative to this, so that the trace starts near 0. */
 	uint64_t base_ns;
+	/*
+	 * Nobody needs a tree's calls once they are written: their memory is given back as it goes,
+	 * and the file's pages may have it. What they hold is undefined then.
+	 */
+	bool forget_calls;
 };
 
 /*

@@ -33,3 +33,13 @@ void huge_pages__use(void *memory)
 	if (end > start && end - start >= 2 * HUGE_PAGE)
 		madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
+
+/* Whole large pages: to take some of one apart would cost more than it gives. */
+void huge_pages__give_back(void *from, const void *to)
+{
+	uintptr_t start = ((uintptr_t)from + HUGE_PAGE - 1) & -HUGE_PAGE;
+	uintptr_t end = (uintptr_t)to & -HUGE_PAGE;
+
+	if (end > start)
+		madvise((void *)start, end - start, MADV_DONTNEED);
+}

@@ -13,4 +13,10 @@ void *huge_pages__alloc(size_t size);
 /* What malloc() or realloc() has just returned. */
 void huge_pages__use(void *memory);
 
+/*
+ * What lies from one to the other is not needed any more, though it is not freed yet: what of it
+ * fills pages goes back to the kernel. Its content is undefined.
+ */
+void huge_pages__give_back(void *from, const void *to);
+
 #endif

@@ -62,6 +62,13 @@ static enum insn_class class_of_one_byte(const ZydisDecodedInstruction *zydis)
 	}
 }
 
+/* Of 0f 01, which is the opcode of several dozen. */
+static bool is_far_mnemonic(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_UIRET || mnemonic == ZYDIS_MNEMONIC_VMLAUNCH ||
+	       mnemonic == ZYDIS_MNEMONIC_VMRESUME;
+}
+
 /* Intel SDM vol. 2, table A-3. */
 static enum insn_class class_of_two_byte(const ZydisDecodedInstruction *zydis)
 {
@@ -75,8 +82,7 @@ static enum insn_class class_of_two_byte(const ZydisDecodedInstruction *zydis)
 	case 0x80 ... 0x8f:
 		return INSN_COND;
 	default:
-		/* f3 0f 01 ec shares its opcode with a dozen others. */
-		return zydis->mnemonic == ZYDIS_MNEMONIC_UIRET ? INSN_FAR : INSN_OTHER;
+		return is_far_mnemonic(zydis->mnemonic) ? INSN_FAR : INSN_OTHER;
 	}
 }
 
@@ -131,4 +137,12 @@ int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out
 	if (out->cls == INSN_CALL || out->cls == INSN_JUMP || out->cls == INSN_COND)
 		out->target = ip + zydis.length + zydis.raw.imm[0].value.u;
 	return 0;
+}
+
+bool insn__jumps_to_popped(const uint8_t code[static JUMP_TO_POPPED_LEN])
+{
+	uint8_t reg = code[1] & 7;
+
+	return code[0] == 0x41 && code[1] == (0x58 | reg) && code[2] == 0x41 && code[3] == 0xff &&
+	       code[4] == (0xe0 | reg);
 }

@@ -38,6 +38,14 @@ struct insn {
  */
 int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out);
 
+/*
+ * The code, which begins JUMP_TO_POPPED_BEFORE bytes before a jump, is "pop %r; jmp *%r", with a
+ * register from %r8 on: to what lay on the stack, as OCaml raises an exception.
+ */
+#define JUMP_TO_POPPED_BEFORE 2
+#define JUMP_TO_POPPED_LEN    5
+bool insn__jumps_to_popped(const uint8_t code[static JUMP_TO_POPPED_LEN]);
+
 /* The mnemonic of the instruction at bytes[0..len), for messages: "push". 0 or -EILSEQ. */
 int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
 

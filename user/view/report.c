@@ -19,7 +19,7 @@ struct period {
 /* What one function (or kind of time outside of functions) did. */
 struct row {
 	const void *key; /* the function, or the name of what is none */
-	const char *name;
+	const char *name, *suffix;
 	uint64_t slow_ns, slow_calls;
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
 	int64_t extra_ns;		      /* slow beyond the ordinary mean */
@@ -83,7 +83,8 @@ static struct row *find_row(struct report *r, const struct call *call)
 	row = VEC_PUSH(&r->rows);
 	if (!row)
 		goto failed;
-	*row = (struct row){.key = key, .name = name};
+	*row = (struct row){
+		.key = key, .name = name, .suffix = call->kind == CALL_INLINED ? " [inlined]" : ""};
 	r->slots[at] = r->rows.n;
 	return row;
 failed:
@@ -231,10 +232,11 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 static int by_excess(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
 
 	if (x->extra_ns != y->extra_ns)
 		return x->extra_ns < y->extra_ns ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return order ? order : strcmp(x->suffix, y->suffix);
 }
 
 static uint64_t mean(uint64_t sum, size_t n)
@@ -265,11 +267,11 @@ static void print_rows(FILE *out, const struct report *r, size_t top)
 
 		if (row->extra_ns <= 0)
 			break;
-		fprintf(out, "  %10s %10s %10s  %7llu %9.1f  %s\n",
+		fprintf(out, "  %10s %10s %10s  %7llu %9.1f  %s%s\n",
 			units__format_duration(extra, (uint64_t)row->extra_ns),
 			units__format_duration(slow, row->slow_ns),
 			units__format_duration(usual, mean(row->ordinary_ns, ordinary)),
-			(unsigned long long)row->slow_calls, calls, row->name);
+			(unsigned long long)row->slow_calls, calls, row->name, row->suffix);
 	}
 }
 

@@ -67,6 +67,14 @@ static bool add_stack(struct truth *truth, uint64_t sp)
 	return stack;
 }
 
+static void change_to(struct truth *truth, size_t i)
+{
+	if (i == truth->stack)
+		return;
+	put_away(truth);
+	take_out(truth, i);
+}
+
 /* Which stack is it? NULL: there is but one. */
 static struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
 {
@@ -78,14 +86,31 @@ static struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
 	i = find_stack(truth, sp);
 	if (i == truth->stacks.n && !add_stack(truth, sp))
 		return NULL;
-	if (i != truth->stack) {
-		put_away(truth);
-		take_out(truth, i);
-	}
+	change_to(truth, i);
 	stack = &truth->stacks.v[i];
 	stack->low = sp < stack->low ? sp : stack->low;
 	stack->high = sp > stack->high ? sp : stack->high;
 	return stack;
+}
+
+uint64_t truth__use_stack(struct truth *truth, uint64_t key, uint64_t top)
+{
+	size_t i = 0, n = truth->stacks.n;
+
+	truth->by_key = true;
+	while (i < n && truth->stacks.v[i].key != key)
+		i++;
+	/* The first is the one of before it had a key. */
+	if (i == n && n == 1 && !truth->stacks.v[0].key)
+		i = 0;
+	else if (i == n && !add_stack(truth, 0))
+		return 0;
+	if (!truth->stacks.v[i].key) {
+		truth->stacks.v[i].key = key;
+		truth->stacks.v[i].top = top;
+	}
+	change_to(truth, i);
+	return truth->stacks.v[i].top - top;
 }
 
 static struct truth_frame *top(const struct truth *truth)
@@ -120,7 +145,7 @@ static void write_line(const struct truth *truth, uint64_t time_ns, const char *
 {
 	char stack[24] = "";
 
-	if (truth->distance)
+	if (truth->distance || truth->by_key)
 		snprintf(stack, sizeof(stack), " %zu", truth->stack);
 	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld%s\n", truth->tid, time_ns, kind, to,
 		truth->base + (long)truth->frames.n - truth->waiting, stack);
@@ -162,6 +187,14 @@ void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t 
 		drop(truth);
 	/* else it jumped by "push; ret", and left no frame */
 	write_line(truth, time_ns, "return", to);
+}
+
+void truth__at(struct truth *truth, uint64_t sp)
+{
+	if (!truth->log)
+		return;
+	select_stack(truth, sp);
+	drop_dead(truth, sp);
 }
 
 void truth__jump(struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to)

@@ -23,6 +23,7 @@ struct truth_frame {
 /* One of several stacks that a thread runs on in turn, while it is another's turn. */
 struct truth_stack {
 	uint64_t low, high; /* where its stack pointer has been */
+	uint64_t key, top;  /* truth__use_stack(): when it was first used */
 	uint64_t entry;	    /* the slot of the return that it began by; 0: it was a jump */
 	long base;
 	VEC(struct truth_frame) frames;
@@ -37,6 +38,7 @@ struct truth {
 	 * there is one stack only. Else lines end in " STACK", which counts from 0.
 	 */
 	uint64_t distance;
+	bool by_key; /* the caller says which stack it is, in the same way */
 	VEC(struct truth_stack) stacks;
 	size_t stack; /* the one that runs */
 	long base;    /* depth of the frame below all known ones; falls on late returns */
@@ -47,10 +49,19 @@ struct truth {
 void truth__init(struct truth *truth, FILE *log, pid_t tid);
 void truth__fini(struct truth *truth);
 
+/*
+ * What comes is on the stack that the caller knows by this key (0: it does not know yet), which
+ * ends at `top` now: it may be moved. Returns what to add to its addresses for them to stay the
+ * same.
+ */
+uint64_t truth__use_stack(struct truth *truth, uint64_t key, uint64_t top);
+
 /* A call to `to`; sp is the stack pointer after it. Logs "TID TIME call TO DEPTH". */
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp);
 /* A return to `to`, an address read at `slot`. Logs "TID TIME return TO DEPTH". */
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot);
+/* A jump has left the stack pointer at sp: a switch of stacks, or frames that are left by it. */
+void truth__at(struct truth *truth, uint64_t sp);
 /* A transfer that neither enters nor leaves a frame, logged as `kind`. */
 void truth__jump(struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to);
 /*

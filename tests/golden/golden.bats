@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# A recording in, a text out: both are in the repository (tests/golden/README).
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || exit
+	mtbpf=$(realpath "${O:-build}/mtbpf")
+	cd "$BATS_TEST_DIRNAME" || exit
+}
+
+# gives TEXT RECORDING [OPTION]...: the recording's text is that file.
+gives() {
+	diff "$1" <("$mtbpf" decode "${@:2}" -format text)
+}
+
+@test "calls, inlined functions, and times for all of them" {
+	gives nest.txt nest
+}
+
+@test "without inlined functions the same calls have the same times" {
+	gives nest-no-inline.txt nest -no-inline
+	inner=' (inner|outer) \[inlined\]$'
+	[ "$(grep -Ec "$inner" nest.txt)" -eq 8 ]
+	diff <(cut -d' ' -f3- nest-no-inline.txt) <(grep -Ev "$inner" nest.txt | cut -d' ' -f3-)
+}
+
+# Two dozen bytes behind a TSC in the second PSB's packets: no packet begins so.
+@test "behind damage the trace goes on" {
+	cp -r nest "$BATS_TEST_TMPDIR/damaged"
+	head -c 24 /dev/zero | tr '\0' '\331' |
+		dd of="$BATS_TEST_TMPDIR/damaged/data" bs=1 seek=9507 conv=notrunc status=none
+	gives nest-damaged.txt "$BATS_TEST_TMPDIR/damaged"
+	grep -q '\[gap' nest-damaged.txt
+}
+
+@test "the text in a file is the text on stdout" {
+	"$mtbpf" decode nest -q -o "$BATS_TEST_TMPDIR/x.txt"
+	cmp nest.txt "$BATS_TEST_TMPDIR/x.txt"
+	"$mtbpf" decode nest -q -o "$BATS_TEST_TMPDIR/x.txt.gz"
+	gzip -dc "$BATS_TEST_TMPDIR/x.txt.gz" | cmp nest.txt
+	"$mtbpf" decode nest -format text -o - | cmp nest.txt
+}

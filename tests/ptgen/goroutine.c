@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "goroutine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* QEMU 7.2's CPUX86State from regs[] on, and its SegmentCache: target/i386/cpu.h. */
+struct segment {
+	uint32_t selector;
+	uint64_t base;
+	uint32_t limit, flags;
+};
+
+struct cpu_state {
+	uint64_t regs[16], eip, eflags, cc_dst, cc_src, cc_src2;
+	uint32_t cc_op;
+	int32_t df;
+	uint32_t hflags, hflags2;
+	struct segment segments[6];
+};
+
+enum { FS = 4 };
+
+/* Go's src/runtime/runtime2.go: the head of struct g. */
+struct g {
+	uint64_t stack_low, stack_high;
+};
+
+static bool read_memory(uint64_t address, void *out, size_t len)
+{
+	struct iovec local = {out, len}, remote = {(void *)address, len};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)len;
+}
+
+struct goroutine goroutine__find(const struct cpu_regs *regs)
+{
+	const struct cpu_state *cpu = (const struct cpu_state *)regs;
+	uint64_t base = cpu->segments[FS].base;
+	struct goroutine found = {0};
+	struct g g;
+
+	/* src/runtime/tls_amd64.s: the word below what %fs points to. */
+	if (base && read_memory(base - 8, &found.g, sizeof(found.g)) && found.g &&
+	    read_memory(found.g, &g, sizeof(g)))
+		found.top = g.stack_high;
+	else
+		return (struct goroutine){0};
+	if (regs->rsp < g.stack_low || regs->rsp > g.stack_high)
+		return (struct goroutine){.g = GOROUTINE_SIGNAL};
+	return found;
+}

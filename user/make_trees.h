@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording's threads to call trees: joins decode and stack. */
+#ifndef MTBPF_MAKE_TREES_H
+#define MTBPF_MAKE_TREES_H
+
+#include "pipeline.h"
+
+/* Fills decoded's trees, its totals, and what ran behind the hit. 0 or -ENOMEM. */
+int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
+			const struct tree_options *options);
+
+/* "" where it is not known. */
+const char *decoded__thread_name(const struct recording *rec, pid_t tid);
+
+#endif

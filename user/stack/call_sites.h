@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the calls of a tree were made: there are millions of calls, but only thousands of
+ * instructions that make them.
+ */
+#ifndef MTBPF_STACK_CALL_SITES_H
+#define MTBPF_STACK_CALL_SITES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/inlined.h"
+
+struct call_tree;
+struct code_map;
+
+/* What is known of one; not kept where that is nothing. */
+struct call_site {
+	const struct function *function; /* whose code it is */
+	const struct inlined *inlined;	 /* the innermost there; NULL: none */
+	struct source_place source;	 /* file is NULL where not known */
+};
+
+struct call_sites {
+	struct site_place {
+		uint64_t ip; /* of the calling instruction; 0: a free place */
+		struct call_site *site;
+	} * places; /* a hash table */
+	size_t n, n_places;
+	size_t n_known, n_inlined; /* how many have a site, and inlined code in it */
+};
+
+/*
+ * Finds out about the call_ip of each call; `map` shows the code as it was at the end. An address
+ * that was other code before is not told about. 0 or -ENOMEM.
+ */
+int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
+			 struct code_map *map);
+void call_sites__fini(struct call_sites *sites);
+
+static inline struct site_place *call_sites__place(const struct call_sites *sites, uint64_t ip)
+{
+	size_t mask = sites->n_places - 1, at = (ip * 0x9e3779b97f4a7c15) >> 32 & mask;
+
+	while (sites->places[at].ip != ip && sites->places[at].ip)
+		at = (at + 1) & mask;
+	return &sites->places[at];
+}
+
+/* NULL where nothing is known of it. */
+static inline const struct call_site *call_sites__find(const struct call_sites *sites, uint64_t ip)
+{
+	return ip && sites->n_known ? call_sites__place(sites, ip)->site : NULL;
+}
+
+#endif

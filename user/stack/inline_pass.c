@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calls stand in pre-order, so that one walk finds all slices that are to be put in, and where each
+ * call will stand then: a call's new index is its old one and the number of slices before it. They
+ * are moved there from the last to the first, each at most once.
+ */
+#include "stack/inline_pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/huge_pages.h"
+
+struct slice {
+	struct call call;
+	uint32_t before; /* the call, as they stood, that it is put in front of */
+	uint32_t outer;	 /* the slice that it lies in; nothing where it lies in none */
+};
+
+/* A call that the walk is in. */
+struct level {
+	uint32_t index;		    /* its new one */
+	uint32_t depth;		    /* its new one */
+	uint32_t inner;		    /* the innermost slice in it that is open */
+	const struct inlined *open; /* what that is of; NULL: there is none */
+	uint64_t last_ns;	    /* when its last callee ended */
+};
+
+struct pass {
+	struct call_tree *tree;
+	uint32_t at; /* the call that the walk has reached */
+	VEC(struct slice) slices;
+	VEC(struct level) path;
+	bool failed; /* out of memory */
+};
+
+/* What the call was made in, as far as is known. */
+static const struct inlined *place_of(const struct pass *p, const struct call *call,
+				      const struct level *caller)
+{
+	const struct call_site *site;
+
+	/*
+	 * A tail call has taken the place of a call that lay there; a handler is entered where
+	 * its thread was interrupted, which the slice before it tells.
+	 */
+	if (call->flags & CALL_BY_JUMP || call->kind == CALL_SIGNAL)
+		return caller->open;
+	site = call_sites__find(&p->tree->sites, call->call_ip);
+	return site ? site->inlined : NULL;
+}
+
+/* What both lie in, or are. */
+static const struct inlined *common(const struct inlined *a, const struct inlined *b)
+{
+	while (a != b) {
+		if (a && (!b || a->depth >= b->depth))
+			a = a->outer;
+		else
+			b = b->outer;
+	}
+	return a;
+}
+
+static void end_slices(struct pass *p, struct level *level, const struct inlined *until)
+{
+	for (; level->open != until; level->open = level->open->outer) {
+		p->slices.v[level->inner].call.end_ns = level->last_ns;
+		level->inner = p->slices.v[level->inner].outer;
+	}
+}
+
+/* The new index, and depth, of what is next called from there. */
+static uint32_t inner_index(const struct pass *p, const struct level *level)
+{
+	return level->open ? p->slices.v[level->inner].before + level->inner : level->index;
+}
+
+static uint32_t inner_depth(const struct level *level)
+{
+	return level->depth + 1 + (level->open ? level->open->depth + 1 : 0);
+}
+
+static void begin_slice(struct pass *p, struct level *level, const struct inlined *inlined,
+			const struct call *first)
+{
+	struct slice *slice = VEC_PUSH(&p->slices);
+
+	if (!slice) {
+		p->failed = true;
+		return;
+	}
+	*slice = (struct slice){
+		.before = p->at,
+		.outer = level->inner,
+		.call = {.start_ns = first->start_ns,
+			 .entry_ip = first->call_ip,
+			 .inlined = inlined,
+			 .function = inlined->function,
+			 .kind = CALL_INLINED,
+			 .flags = CALL_INFERRED_START | CALL_INFERRED_END,
+			 .parent = inner_index(p, level),
+			 .depth = inner_depth(level)},
+	};
+	level->inner = (uint32_t)(p->slices.n - 1);
+	level->open = inlined;
+}
+
+/* Outer before inner. They are no more than the debug info's nesting, which has bounds. */
+static void begin_slices(struct pass *p, struct level *level, const struct inlined *inlined,
+			 const struct call *first)
+{
+	if (inlined->outer != level->open)
+		begin_slices(p, level, inlined->outer, first);
+	if (!p->failed)
+		begin_slice(p, level, inlined, first);
+}
+
+/* The slices of `level` become those that the call lies in. */
+static void enter(struct pass *p, struct level *level, const struct call *call)
+{
+	const struct inlined *inlined = place_of(p, call, level);
+
+	if (inlined != level->open) {
+		end_slices(p, level, common(inlined, level->open));
+		if (inlined != level->open)
+			begin_slices(p, level, inlined, call);
+	}
+	level->last_ns = call->end_ns;
+}
+
+/* The level of a call at this depth. What was there before has ended by now. NULL: no memory. */
+static struct level *level_at(struct pass *p, uint32_t depth)
+{
+	struct level *level;
+
+	if (depth < p->path.n) {
+		level = &p->path.v[depth];
+		end_slices(p, level, NULL);
+		return level;
+	}
+	level = VEC_PUSH(&p->path);
+	if (level)
+		*level = (struct level){0};
+	return level;
+}
+
+/* Each call gets the parent and the depth that it will have. */
+static int walk(struct pass *p)
+{
+	for (; p->at < p->tree->calls.n; p->at++) {
+		struct call *call = &p->tree->calls.v[p->at];
+		struct level *level = level_at(p, call->depth);
+
+		if (!level)
+			return -ENOMEM;
+		if (call->depth) {
+			enter(p, level - 1, call);
+			call->parent = inner_index(p, level - 1);
+			call->depth = inner_depth(level - 1);
+		}
+		level->index = p->at + (uint32_t)p->slices.n;
+		level->depth = call->depth;
+	}
+	for (size_t i = 0; i < p->path.n; i++)
+		end_slices(p, &p->path.v[i], NULL);
+	return p->failed ? -ENOMEM : 0;
+}
+
+/* Where a call stands then. */
+static uint32_t new_index(const struct pass *p, uint32_t index)
+{
+	size_t lo = 0, hi = p->slices.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->slices.v[mid].before <= index)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return index + (uint32_t)lo;
+}
+
+static void move_leaps(const struct pass *p)
+{
+	for (size_t i = 0; i < p->tree->leaps.n; i++) {
+		struct leap *leap = &p->tree->leaps.v[i];
+
+		leap->from = new_index(p, leap->from);
+		leap->to = new_index(p, leap->to);
+	}
+}
+
+static int make_room(struct call_tree *tree, size_t n)
+{
+	struct call *bigger;
+
+	if (n >= CALL_NO_PARENT)
+		return -ENOMEM;
+	if (n <= tree->calls.cap)
+		return 0;
+	bigger = realloc(tree->calls.v, n * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	tree->calls.v = bigger;
+	tree->calls.cap = n;
+	huge_pages__use(bigger);
+	return 0;
+}
+
+static int put_in(const struct pass *p)
+{
+	struct call_tree *tree = p->tree;
+	const struct slice *slices = p->slices.v;
+	size_t end = tree->calls.n, n = p->slices.n;
+	struct call *calls;
+	int err = make_room(tree, end + n);
+
+	if (err)
+		return err;
+	move_leaps(p);
+	calls = tree->calls.v;
+	tree->calls.n += n;
+	while (n--) {
+		size_t first = slices[n].before;
+
+		memmove(&calls[first + n + 1], &calls[first], (end - first) * sizeof(*calls));
+		calls[first + n] = slices[n].call;
+		end = first;
+	}
+	return 0;
+}
+
+int inline_pass__run(struct call_tree *tree)
+{
+	struct pass pass = {.tree = tree};
+	int err = 0;
+
+	if (tree->sites.n_inlined)
+		err = walk(&pass);
+	if (!err && pass.slices.n)
+		err = put_in(&pass);
+	VEC_FINI(&pass.slices);
+	VEC_FINI(&pass.path);
+	return err;
+}
