@@ -103,6 +103,8 @@ static void test_modules(void **state)
 	learn_in(image, "[vdso]", 0x3000, NULL, 0);
 	learn_in(image, "/tmp/gone (deleted)", 0x4000, "f", 0);
 	learn_in(image, "", 0x5000, NULL, 0);
+	learn_in(image, "[kernel.kallsyms]", 0xffffffff81000000, "do_idle", 0);
+	assert_string_equal(at(image, 0xffffffff81000000)->module, "[kernel]");
 	assert_ptr_not_equal(at(image, 0x1000), at(image, 0x2000));
 	assert_string_equal(at(image, 0x2000)->module, "y.so");
 	assert_string_equal(at(image, 0x4000)->module, "gone");

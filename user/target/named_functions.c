@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/kernel_image.h"
+
 /* Longer names are cut: no reader wants them, and what is shown ends before. */
 #define LONGEST_NAME 8192
 /* Of a function whose start has not been seen: no branch goes there. */
@@ -21,6 +23,7 @@ static size_t cut_name(const char *name, size_t len)
 static void cut_path(const char **path, size_t *len)
 {
 	static const char deleted[] = " (deleted)";
+	static const char kernel[] = "[kernel.kallsyms]"; /* as perf calls it */
 	const char *slash;
 
 	if (*len > strlen(deleted) &&
@@ -32,6 +35,10 @@ static void cut_path(const char **path, size_t *len)
 		*path = slash + 1;
 	}
 	*len = cut_name(*path, *len);
+	if (*len == strlen(kernel) && !memcmp(*path, kernel, *len)) {
+		*path = KERNEL_MODULE;
+		*len = strlen(*path);
+	}
 	if (!*len) {
 		*path = "[unknown]";
 		*len = strlen(*path);
