@@ -40,7 +40,7 @@ struct strand *strands__find_waiting(struct strands *strands, uint64_t ip, size_
 	for (size_t i = 0; ip && i <= strands->others.n; i++) {
 		struct strand *strand = at(strands, i);
 
-		if (strand->state != STRAND_WAITS || strand->waits_at != ip)
+		if (strand->state != STRAND_WAITS || ip - strand->waits_at > strand->slack)
 			continue;
 		best = later(best, strand);
 		++*n;
