@@ -39,12 +39,15 @@ void stack__run_strand(struct stack *s, struct strand *strand)
 
 void stack__wait(struct stack *s, const struct branch *b, uint64_t waits_at)
 {
+	const struct frame *top = frames__top(s->frames);
+	uint8_t slack = top ? top->slack : 0;
 	struct strand *strand = s->strands.running;
 	struct branch out = {.time_ns = b->time_ns};
 
 	stack__push(s, &out, NULL, CALL_SWITCHED, 0, 0);
 	strand->state = STRAND_WAITS;
 	strand->waits_at = waits_at;
+	strand->slack = waits_at ? slack : 0;
 	strand->since = ++s->strands.n_switches;
 }
 
@@ -89,6 +92,8 @@ static void come_back(struct stack *s, const struct branch *b)
 	if (top->role == ROLE_SWITCH || !s->strands.has_mark ||
 	    s->strands.switched_by == top->call.function) {
 		s->strands.switched_by = top->call.function;
+		s->strands.running->waits_at = top->resume_ip;
+		s->strands.running->slack = top->slack;
 		set_mark(s, b, 1);
 	}
 	frames__pop(s->frames, b->time_ns, 0);
@@ -177,7 +182,7 @@ bool stack__switch(struct stack *s, const struct branch *b)
 	/* Without a role it is the last frame of a stack that is known, and its caller is not. */
 	if (!top->role)
 		return false;
-	if (top->resume_ip == b->to) {
+	if (b->to - top->resume_ip <= top->slack) {
 		come_back(s, b);
 		return true;
 	}
@@ -243,7 +248,6 @@ bool stack__reconsider(struct stack *s, const struct branch *b)
 	if (frames_mark__move(&strands->mark, frames, s->frames))
 		s->frames->failed = true;
 	running->state = STRAND_WAITS;
-	running->waits_at = strands->mark.waits_at;
 	if (strands->mark.n_above == 1)
 		wait_since(frames, strands->mark.time_ns);
 	return true;

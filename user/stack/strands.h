@@ -29,6 +29,7 @@ struct strand {
 	uint64_t since;	      /* how many switches there were before it began to wait */
 	uint32_t number;      /* 0: the thread's own */
 	uint8_t state;	      /* enum strand_state */
+	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
 	unsigned int generation; /* how many there were before it, in this place and others */
 };
