@@ -5,7 +5,7 @@
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make install DESTDIR= prefix=
 #
-#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt|vm (demo)
+#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
 O       ?= build
 prefix  ?= /usr/local
@@ -28,20 +28,20 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(C
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
 LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread
 
-LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
+LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/dlfilter/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-decode bench-whole \
+.PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
         bench-growth bench-recordings install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(O)/mtbpf
+all: $(O)/mtbpf $(O)/mtbpf-dlfilter.so
 
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -65,13 +65,15 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(O)/user/trigger/trigger.o: $(O)/gen/trigger.skel.h
+$(O)/user/trigger/trigger.o $(O)/user/trigger/sampling.o: $(O)/gen/trigger.skel.h
+
+$(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
 
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
 	@echo $(O)/vmlinux.full.h
 
-TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" RUSTC="$(RUSTC)"
+TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" RUSTC="$(RUSTC)" GO="$(GO)"
 
 deps:
 	$(Q)$(TOOLS) tests/deps.sh
@@ -97,7 +99,7 @@ ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/tes
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
-include tests/fuzz/fuzz.mk tests/stacks/stacks.mk
+include tests/fuzz/fuzz.mk tests/stacks/stacks.mk user/dlfilter/dlfilter.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -115,13 +117,17 @@ test:
 test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
-bench: bench-trigger bench-decode bench-whole bench-growth
+bench: bench-trigger bench-sample bench-decode bench-whole bench-growth
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
+# What -source sample costs the target: recorder on against off.
+bench-sample: $(O)/tests/bench/bench_sample
+	$(Q)$(O)/tests/bench/bench_sample
 # Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs
 	$(Q)O=$(O) tests/bench/recordings $(INSTRUCTIONS)
+	$(Q)O=$(O) tests/bench/recordings -timing tsc $(INSTRUCTIONS) cpython
 # Packets to branches, against libipt's block decoder.
 bench-decode: all $(BENCH) bench-recordings
 	$(Q)$(O)/tests/bench/bench_decode $(O)/bench/*-$(INSTRUCTIONS)-*.mtbpf
@@ -139,6 +145,7 @@ demo:
 
 install: all
 	install -D -m 755 $(O)/mtbpf $(DESTDIR)$(prefix)/bin/mtbpf
+	install -D -m 644 $(O)/mtbpf-dlfilter.so $(DESTDIR)$(prefix)/lib/mtbpf/mtbpf-dlfilter.so
 	install -D -m 644 README.md $(DESTDIR)$(prefix)/share/doc/mtbpf/README.md
 	install -D -m 644 LICENSE $(DESTDIR)$(prefix)/share/doc/mtbpf/LICENSE
 

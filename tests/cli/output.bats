@@ -81,6 +81,10 @@ teardown() {
 	echo gibberish >gibberish
 	mtbpf_run decode gibberish
 	[ "$status" -eq 1 ]
+	complains "gibberish has 1 line, and no branch in it: neither a recording nor text" "perf script"
+	printf 'gib\0berish' >gibberish
+	mtbpf_run decode gibberish
+	[ "$status" -eq 1 ]
 	complains "cannot read gibberish" "perf record -e intel_pt//u"
 	mkdir empty.mtbpf
 	mtbpf_run decode empty.mtbpf
