@@ -59,6 +59,12 @@ static struct frame *find_below(struct stack *s, const struct function *function
 	return NULL;
 }
 
+/* The first frame of a coroutine: who set up its stack put a function's first address there. */
+static bool is_made_by_hand(const struct frame *frame)
+{
+	return !frame->call.call_ip && !(frame->call.flags & (CALL_INFERRED_START | CALL_BY_JUMP));
+}
+
 /* The RET of a frame whose caller is not known: a root of the segment, or a signal handler. */
 static void return_to_unknown(struct stack *s, const struct branch *b, struct frame *top,
 			      const struct function *function, bool is_entry)
@@ -81,6 +87,7 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		stack__replace_top(s, b, function);
 		return;
 	}
+	is_entry &= !is_made_by_hand(top);
 	frames__pop(s->frames, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return;

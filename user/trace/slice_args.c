@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mtbpf_shared.h"
@@ -47,6 +48,7 @@ static void add_flags(struct slice_args *args, uint8_t flags)
 		{CALL_BY_JUMP, "by_jump"},
 		{CALL_CUT_SHORT, "cut_short"},
 		{CALL_INFERRED, "inferred"},
+		{CALL_SAMPLED, "sampled"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -70,7 +72,8 @@ static bool has_address(const struct call *call)
 /* What ran of an inlined function cannot be told from what ran around it. */
 static bool has_insns(const struct call *call)
 {
-	return (call->function && call->kind != CALL_INLINED) || call->self_insns;
+	return (call->function && call->kind != CALL_INLINED && !(call->flags & CALL_SAMPLED)) ||
+	       call->self_insns;
 }
 
 static bool has_call_ip(const struct call *call)
@@ -120,6 +123,13 @@ void slice_args__of_call(struct slice_args *args, const struct call *call,
 	}
 	add_flags(args, call->flags);
 	add_string(args, "left_by", left_by__name(call->left_by));
+}
+
+void slice_args__add_by(struct slice_args *args, const struct done_by *by,
+			char text[static SLICE_BY_SIZE])
+{
+	snprintf(text, SLICE_BY_SIZE, "%s (process %d, thread %d)", by->comm, by->pid, by->tid);
+	add_string(args, "by", text);
 }
 
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
@@ -176,7 +186,10 @@ const char *slice__category(const struct call *call)
 		return "signal";
 	case CALL_SYSCALL:
 	case CALL_UNTRACED:
+	case CALL_IN_KERNEL:
 		return "kernel";
+	case CALL_OFF_CPU:
+		return "off-cpu";
 	case CALL_SWITCHED:
 		return "switch";
 	case CALL_GAP:
