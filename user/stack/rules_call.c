@@ -138,7 +138,8 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	}
 	if (!top->return_ip && stack__switch(s, b))
 		return;
-	if (stack__reconsider(s, b))
+	function = stack__function_at(s, b->to, &is_entry);
+	if (!is_uretprobe(function) && stack__reconsider(s, b))
 		top = frames__top(s->frames);
 	frame = find_return(s, b->to);
 	/* A landing pad may lie right behind a call that never returns. */
@@ -149,7 +150,6 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
-	function = stack__function_at(s, b->to, &is_entry);
 	if (is_uretprobe(function)) {
 		stack__replace_top(s, b, function);
 		return;
