@@ -28,7 +28,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(C
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
 LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread
 
-LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
+LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/dlfilter/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
@@ -41,7 +41,7 @@ BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(O)/mtbpf
+all: $(O)/mtbpf $(O)/mtbpf-dlfilter.so
 
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -73,7 +73,7 @@ vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
 	@echo $(O)/vmlinux.full.h
 
-TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" RUSTC="$(RUSTC)"
+TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" RUSTC="$(RUSTC)" GO="$(GO)"
 
 deps:
 	$(Q)$(TOOLS) tests/deps.sh
@@ -99,7 +99,7 @@ ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/tes
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
-include tests/fuzz/fuzz.mk tests/stacks/stacks.mk
+include tests/fuzz/fuzz.mk tests/stacks/stacks.mk user/dlfilter/dlfilter.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -127,6 +127,7 @@ bench-sample: $(O)/tests/bench/bench_sample
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs
 	$(Q)O=$(O) tests/bench/recordings $(INSTRUCTIONS)
+	$(Q)O=$(O) tests/bench/recordings -timing tsc $(INSTRUCTIONS) cpython
 # Packets to branches, against libipt's block decoder.
 bench-decode: all $(BENCH) bench-recordings
 	$(Q)$(O)/tests/bench/bench_decode $(O)/bench/*-$(INSTRUCTIONS)-*.mtbpf
@@ -144,6 +145,7 @@ demo:
 
 install: all
 	install -D -m 755 $(O)/mtbpf $(DESTDIR)$(prefix)/bin/mtbpf
+	install -D -m 644 $(O)/mtbpf-dlfilter.so $(DESTDIR)$(prefix)/lib/mtbpf/mtbpf-dlfilter.so
 	install -D -m 644 README.md $(DESTDIR)$(prefix)/share/doc/mtbpf/README.md
 	install -D -m 644 LICENSE $(DESTDIR)$(prefix)/share/doc/mtbpf/LICENSE
 

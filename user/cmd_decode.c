@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
 /* decode: a recording, wherever it was made, to a trace. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "capture/found_files.h"
 #include "capture_options.h"
 #include "cmd.h"
 #include "interrupts.h"
 #include "output_name.h"
+#include "perf_pipeline.h"
 #include "pipeline.h"
+#include "print_branches.h"
+#include "util/cleanup.h"
 #include "util/log.h"
 #include "util/options.h"
 
@@ -22,7 +27,7 @@ enum format { FORMAT_BY_NAME, FORMAT_FXT, FORMAT_TEXT };
 static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
 
 struct decode_options {
-	const char *output;
+	const char *output, *ocaml_traps;
 	int print, format;
 	bool no_inline, portable;
 	bool verbose, quiet;
@@ -41,6 +46,10 @@ static const struct option_spec specs[] = {
 	 "instead of a trace, lines on stdout: calls (those of -format text) or branches (tid time "
 	 "kind from to)",
 	 offsetof(struct decode_options, print), print_names},
+	{"ocaml-traps", NULL, 0, OPT_STRING, "FILE",
+	 "where handlers of OCaml exceptions are in code that no ELF file holds: a hexadecimal "
+	 "address a line",
+	 offsetof(struct decode_options, ocaml_traps), NULL},
 	{"portable", NULL, 0, OPT_FLAG, NULL,
 	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
 	 "which decodes on any machine",
@@ -56,9 +65,16 @@ static const struct option_table table = {
 	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
 					  "mtbpf decode trace.mtbpf -o trace.fxt.gz",
 					  "mtbpf decode trace.mtbpf -format text",
-					  "mtbpf decode -portable perf.data -o all.mtbpf", NULL},
-	.usage = "decode RECORDING [-o NAME.fxt]",
-	.summary = "Decodes a recording, or a perf.data of 'perf record -e intel_pt//u'.",
+					  "mtbpf decode -portable perf.data -o all.mtbpf",
+					  "perf script --itrace=be -F "
+					  "pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns "
+					  "| mtbpf decode -",
+					  NULL},
+	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt]",
+	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u', or what\n"
+		   "perf script prints of branches that perf itself can decode (- is stdin).\n"
+		   "The same without text: perf script --itrace=be --dlfilter mtbpf-dlfilter.so\n"
+		   "--dlarg NAME.fxt, with the filter from PREFIX/lib/mtbpf.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -141,24 +157,58 @@ static int write_trace(const struct decoded *decoded, const struct recording *re
 	return err;
 }
 
-static int print_or_write(const struct decode_options *options, const struct recording *rec,
-			  const struct output *output)
+static int write_and_summarise(const struct decoded *decoded, const struct recording *rec,
+			       const struct output *output)
 {
-	struct tree_options trees = {.no_inline = options->no_inline};
+	int err;
+
+	if (output->is_text && !output->path)
+		return decoded__write_text(decoded, stdout);
+	err = write_trace(decoded, rec, output);
+	if (!err)
+		decoded__summarise(decoded, rec, stdout);
+	return err;
+}
+
+static int print_or_write(const struct decode_options *options, const struct recording *rec,
+			  const struct output *output, const struct ocaml_traps *traps)
+{
+	struct tree_options trees = {.no_inline = options->no_inline, .ocaml_traps = traps};
 	struct decoded decoded;
 	int err;
 
 	if (options->print == PRINT_BRANCHES)
 		return recording__print_branches(rec, stdout);
 	err = decoded__make(&decoded, rec, &trees);
-	if (!err && output->is_text && !output->path) {
-		err = decoded__write_text(&decoded, stdout);
-	} else if (!err) {
-		err = write_trace(&decoded, rec, output);
-		if (!err)
-			decoded__summarise(&decoded, rec, stdout);
-	}
+	if (!err)
+		err = write_and_summarise(&decoded, rec, output);
 	decoded__fini(&decoded);
+	return err;
+}
+
+static int decode_text(const struct decode_options *options, int fd, const char *name,
+		       const struct output *output)
+{
+	struct perf_text_totals totals;
+	struct decoded decoded;
+	struct recording rec;
+	int err;
+
+	if (options->portable) {
+		log__error("decode -portable: %s is text, and has no code to take along", name);
+		log__hint("a recording, or a perf.data, has");
+		return -EINVAL;
+	}
+	if (options->print == PRINT_BRANCHES)
+		return perf_text__print_branches(fd, name, stdout);
+	recording__init(&rec);
+	err = decoded__make_from_text(&decoded, &rec, fd, name, &totals);
+	if (!err)
+		err = write_and_summarise(&decoded, &rec, output);
+	if (!err && !(output->is_text && !output->path))
+		perf_text__summarise(&totals, perf_threads__totals(decoded.perf)->moved, stdout);
+	decoded__fini(&decoded);
+	recording__fini(&rec);
 	return err;
 }
 
@@ -192,23 +242,41 @@ static int make_portable(struct recording *rec, const char *path)
 	return err;
 }
 
-static int decode(const struct decode_options *options, const char *input)
+static int decode_recording(const struct decode_options *options, const char *input,
+			    const struct output *output, const struct ocaml_traps *traps)
+{
+	struct recording rec;
+	int err;
+
+	recording__init(&rec);
+	err = recording__read(&rec, input);
+	if (!err && options->portable)
+		err = make_portable(&rec, output->names.recording);
+	else if (!err)
+		err = print_or_write(options, &rec, output, traps);
+	recording__fini(&rec);
+	return err;
+}
+
+static int decode(const struct decode_options *options, const char *input,
+		  const struct ocaml_traps *traps)
 {
 	struct output output;
-	struct recording rec;
+	_cleanup_close_ int fd = -1;
 	int err = name_output(options, input, &output);
 
 	if (!err && options->portable)
 		err = refuse_same(input, output.names.recording);
 	if (err)
 		return EXIT_USAGE;
-	recording__init(&rec);
-	err = recording__read(&rec, input);
-	if (!err && options->portable)
-		err = make_portable(&rec, output.names.recording);
-	else if (!err)
-		err = print_or_write(options, &rec, &output);
-	recording__fini(&rec);
+	if (strcmp(input, "-"))
+		fd = open(input, O_RDONLY | O_CLOEXEC);
+	if (!strcmp(input, "-"))
+		err = decode_text(options, STDIN_FILENO, "stdin", &output);
+	else if (fd >= 0 && perf_text__may_be(fd))
+		err = decode_text(options, fd, input, &output);
+	else
+		err = decode_recording(options, input, &output, traps);
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
@@ -228,11 +296,12 @@ static int parse_rest(struct decode_options *options, int argc, char **argv, int
 int cmd_decode(int argc, char **argv)
 {
 	struct decode_options options = {0};
+	struct ocaml_traps traps = {0};
 	const char *input = NULL;
 	int rest, err;
 
 	/* The recording may stand before or behind the options. */
-	if (argc > 1 && argv[1][0] != '-') {
+	if (argc > 1 && (argv[1][0] != '-' || !argv[1][1])) {
 		input = argv[1];
 		argv[1] = argv[0];
 		argv++;
@@ -258,5 +327,10 @@ int cmd_decode(int argc, char **argv)
 		log__hint("leave one of the two out");
 		return EXIT_USAGE;
 	}
-	return decode(&options, input);
+	if (options.ocaml_traps && ocaml_traps__read(&traps, options.ocaml_traps))
+		err = EXIT_USAGE;
+	else
+		err = decode(&options, input, &traps);
+	ocaml_traps__fini(&traps);
+	return err;
 }

@@ -82,6 +82,7 @@ void decoded__fini(struct decoded *decoded)
 	VEC_FINI(&decoded->trees);
 	VEC_FINI(&decoded->hits);
 	images__free(decoded->images);
+	perf_threads__free(decoded->perf);
 }
 
 /* Of a cgroup there are several; each is called what its main thread is. */

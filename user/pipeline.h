@@ -8,8 +8,10 @@
 
 #include "capture/recording.h"
 #include "decode/decode.h"
+#include "perf/perf_threads.h"
 #include "sampled/sampled.h"
 #include "stack/call_tree.h"
+#include "target/ocaml_traps.h"
 #include "util/vec.h"
 
 /* A decoded recording: a tree a thread, and the hits with their functions. */
@@ -19,13 +21,16 @@ struct decoded {
 	struct decode_totals totals; /* of samples: the times only */
 	struct sampled_totals sampled;
 	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
-	uint64_t behind_hit_ns; /* from the hit to the last of them */
-	struct images *images;	/* owns the functions the trees point to */
+	uint64_t behind_hit_ns;	   /* from the hit to the last of them */
+	struct images *images;	   /* owns the functions the trees point to; or this does: */
+	struct perf_threads *perf; /* of branches that perf has decoded */
 };
 
 /* What is made of a recording. */
 struct tree_options {
 	bool no_inline; /* without slices of inlined functions */
+	/* Handlers of OCaml exceptions that no ELF file tells of, or NULL. */
+	const struct ocaml_traps *ocaml_traps;
 };
 
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */
@@ -45,11 +50,5 @@ int decoded__write_text(const struct decoded *decoded, FILE *out);
 int decoded__write_text_file(const struct decoded *decoded, const char *path);
 /* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
-
-/*
- * Every branch as it is decoded, as a line: tid time kind from to, and behind a gap its reason.
- * 0, or -errno with a line.
- */
-int recording__print_branches(const struct recording *rec, FILE *out);
 
 #endif

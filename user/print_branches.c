@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What decode hands to stack, as lines. */
-#include "pipeline.h"
+#include "print_branches.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,15 +11,20 @@ struct branch_printer {
 	pid_t tid;
 };
 
-static int print_branch(void *ctx, const struct branch *b)
+void print_branch(FILE *out, pid_t tid, const struct branch *b)
+{
+	fprintf(out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, tid, b->time_ns,
+		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
+	if (b->kind == BRANCH_GAP)
+		fprintf(out, " %s", gap_reason__name((enum gap_reason)b->reason));
+	fputc('\n', out);
+}
+
+static int take_to_print(void *ctx, const struct branch *b)
 {
 	const struct branch_printer *p = ctx;
 
-	fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64, p->tid, b->time_ns,
-		branch_kind__name((enum branch_kind)b->kind), b->from, b->to);
-	if (b->kind == BRANCH_GAP)
-		fprintf(p->out, " %s", gap_reason__name((enum gap_reason)b->reason));
-	fputc('\n', p->out);
+	print_branch(p->out, p->tid, b);
 	return 0;
 }
 
@@ -42,7 +46,7 @@ int recording__print_branches(const struct recording *rec, FILE *out)
 	struct images *images = images__new(rec);
 	struct branch_printer printer = {.out = out};
 	struct thread_taker taker = {.begin = begin_printing,
-				     .branch = print_branch,
+				     .branch = take_to_print,
 				     .end = end_printing,
 				     .ctx = &printer};
 	struct decode_totals totals = {0};

@@ -40,12 +40,31 @@ struct branch {
 	/* Near branches taken since the previous one, this included: more than 1 where decoding
 	 * leaves out jumps within a function. */
 	uint32_t n_branches;
-	uint8_t kind;	/* enum branch_kind */
-	uint8_t len;	/* length of the instruction at from; 0 where it did not execute */
+	uint8_t kind; /* enum branch_kind */
+	/* Length of the instruction at from; 0 where it did not execute. Of a call, 0: unknown. */
+	uint8_t len;
 	uint8_t reason; /* enum gap_reason */
 	uint8_t packet; /* decode's own */
 	uint8_t pad[4];
 };
+
+/*
+ * Of calls: where their RET goes, and how many bytes behind that it may go as well, where nobody
+ * says how long the instruction is: from FF /2 with a register to one with a segment, REX, SIB and
+ * 32 bits.
+ */
+#define CALL_MIN_LEN 2
+#define CALL_MAX_LEN 9
+
+static inline uint64_t branch__return_ip(const struct branch *b)
+{
+	return b->from + (b->len ? b->len : CALL_MIN_LEN);
+}
+
+static inline uint8_t branch__return_slack(const struct branch *b)
+{
+	return b->len ? 0 : CALL_MAX_LEN - CALL_MIN_LEN;
+}
 
 /* Takes branches one by one. Non-zero stops the decoder, which returns it. */
 typedef int (*branch_fn)(void *ctx, const struct branch *branch);

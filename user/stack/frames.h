@@ -31,8 +31,15 @@ struct frame {
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
 	bool is_resolving;    /* a stub's, that is binding its function */
+	uint8_t slack;	      /* its RET may go so many bytes behind return_ip as well */
 	uint8_t role;	      /* enum function_role: it switches stacks; else 0 */
 };
+
+/* A RET to ip, which is not 0, may be its own. */
+static inline bool frame__returns_to(const struct frame *frame, uint64_t ip)
+{
+	return ip - frame->return_ip <= frame->slack;
+}
 
 /* A segment, or a nested part of one. */
 struct part {
@@ -62,6 +69,7 @@ struct landing {
 	uint32_t index; /* of the frame, as is_root is */
 	bool is_root;
 	uint8_t left_by; /* enum left_by: what a call is left by that is cut by it */
+	uint8_t slack;	 /* it may land so many bytes behind ip as well */
 };
 
 struct frames {

@@ -26,6 +26,7 @@ static void hold_open(struct frames *frames)
 				.function = frame->call.function,
 				.return_ip = frame->return_ip ? frame->return_ip : frame->resume_ip,
 				.entry_ip = frame->call.entry_ip,
+				.slack = frame->slack,
 			};
 		frames->failed |= !held;
 	}

@@ -97,7 +97,7 @@ bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from
 
 		if (!b || b->call.function != a->call.function)
 			return false;
-		if (b->return_ip != (i < n ? a->return_ip : ip))
+		if (i < n ? b->return_ip != a->return_ip : !frame__returns_to(b, ip))
 			return false;
 	}
 	return true;
@@ -136,14 +136,15 @@ static int move_calls(const struct frames_mark *mark, const struct frames *from,
 
 /* The tail call that is the top of `from`: its place is among those moved to behind n_calls. */
 static int move_top(const struct frames_mark *mark, const struct frames *from, struct frames *to,
-		    size_t n_calls, uint32_t deeper, uint64_t return_ip)
+		    size_t n_calls, uint32_t deeper, const struct frame *returns)
 {
 	struct frame *frame = VEC_PUSH(&to->open);
 
 	if (!frame)
 		return -ENOMEM;
 	*frame = *frames__top(from);
-	frame->return_ip = return_ip;
+	frame->return_ip = returns->return_ip;
+	frame->slack = returns->slack;
 	frame->call.depth += deeper;
 	frame->index += (uint32_t)(n_calls - mark->n_calls);
 	to->level++;
@@ -175,7 +176,7 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 {
 	size_t n = n_ended(mark, from), n_calls = to->calls.n;
 	const struct frame *top = frames__top(from), *was = marked(mark, n);
-	uint64_t return_ip;
+	struct frame returns;
 	uint32_t deeper;
 	int err;
 
@@ -184,14 +185,14 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 	for (size_t i = 0; i < n; i++)
 		end_like(to, ended_call(from, marked(mark, i)), &marked(mark, i)->call);
 	deeper = (uint32_t)(to->open.n - to->n_roots) - (uint32_t)(from->open.n - from->n_roots);
-	return_ip = frames__top(to)->return_ip;
+	returns = *frames__top(to);
 	if (is_replaced(was, top))
 		end_like(to, ended_call(from, was), &was->call);
 	else
 		frames__top(to)->call.self_insns += top->call.self_insns - was->call.self_insns;
 	err = move_calls(mark, from, to, deeper);
 	if (!err && is_replaced(was, top))
-		err = move_top(mark, from, to, n_calls, deeper, return_ip);
+		err = move_top(mark, from, to, n_calls, deeper, &returns);
 	put_back(mark, from);
 	return err;
 }

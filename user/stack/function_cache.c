@@ -5,7 +5,6 @@
 
 void function_cache__init(struct function_cache *cache, struct code_map *map)
 {
-	memset(cache, 0, sizeof(*cache));
 	cache->map = map;
 }
 

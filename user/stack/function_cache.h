@@ -27,7 +27,8 @@ struct function_cache {
 	} places[FUNCTION_CACHE_SIZE];
 };
 
-/* The map must outlive it. */
+/* Of memory that is zero, so that no more of it is touched than is used. The map must outlive it.
+ */
 void function_cache__init(struct function_cache *cache, struct code_map *map);
 
 /* Forgets everything where code has been put in the place of other code: to be asked now and then.

@@ -7,26 +7,39 @@
 #include "util/address.h"
 #include "util/insn.h"
 
+/* E8, which reads the IP where it calls what follows it. */
+#define CALL_DIRECT_LEN 5
+
+/* "call next; pop" enters nothing. Where nobody says how long it is, a function may begin there. */
+static bool enters_nothing(const struct branch *b, bool is_entry)
+{
+	if (b->len)
+		return b->to == b->from + b->len;
+	return b->to == b->from + CALL_DIRECT_LEN && !is_entry;
+}
+
 void stack__on_call(struct stack *s, const struct branch *b)
 {
-	const struct frame *top = frames__top(s->frames);
-	uint64_t next = b->from + b->len;
+	const struct frame *caller = frames__top(s->frames);
 	const struct function *function;
 	enum function_role role;
+	struct frame *top;
 	bool is_entry;
 
-	/* "call next; pop": reads the IP, enters nothing. */
-	if (b->to == next)
-		return;
 	function = stack__function_at(s, b->to, &is_entry);
-	if (top && top->role == ROLE_MCALL) {
+	if (enters_nothing(b, is_entry))
+		return;
+	if (caller && caller->role == ROLE_MCALL) {
 		stack__on_mcall(s, b, function);
 		return;
 	}
 	role = function_cache__role(&s->functions, b->to);
 	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
-	stack__push(s, b, function, CALL_FUNCTION, 0, next);
+	stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
+	top = b->len ? NULL : frames__top(s->frames);
+	if (top)
+		top->slack = branch__return_slack(b);
 	if (function_role__switches(role))
 		stack__take_role(s, role);
 }
@@ -36,7 +49,7 @@ static struct frame *find_return(struct stack *s, uint64_t ip)
 	struct frame *frame = ip ? frames__top(s->frames) : NULL;
 
 	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (frame->return_ip == ip)
+		if (frame__returns_to(frame, ip))
 			return frame;
 		/* A RET does not leave an interrupt or a syscall. */
 		if (frame->call.kind == CALL_KERNEL)
@@ -59,6 +72,12 @@ static struct frame *find_below(struct stack *s, const struct function *function
 	return NULL;
 }
 
+/* The first frame of a coroutine: who set up its stack put a function's first address there. */
+static bool is_made_by_hand(const struct frame *frame)
+{
+	return !frame->call.call_ip && !(frame->call.flags & (CALL_INFERRED_START | CALL_BY_JUMP));
+}
+
 /* The RET of a frame whose caller is not known: a root of the segment, or a signal handler. */
 static void return_to_unknown(struct stack *s, const struct branch *b, struct frame *top,
 			      const struct function *function, bool is_entry)
@@ -78,9 +97,11 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 	if (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to)) {
 		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */
 		top->call.kind = CALL_SIGNAL;
+		s->restorer_ip = b->to;
 		stack__replace_top(s, b, function);
 		return;
 	}
+	is_entry &= !is_made_by_hand(top);
 	frames__pop(s->frames, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return;
@@ -111,7 +132,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 
 	if (!top)
 		return;
-	if (top->return_ip == b->to && b->to) {
+	if (frame__returns_to(top, b->to) && b->to) {
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}

@@ -53,7 +53,7 @@ static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t r
 
 	function = stack__function_at(s, b->to, &is_entry);
 	/* A probe on the RET: the kernel stepped a copy of it. */
-	if (top && top->return_ip && top->return_ip == b->to) {
+	if (top && top->return_ip && frame__returns_to(top, b->to)) {
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
@@ -164,10 +164,19 @@ bool stack__is_sigreturn(struct stack *s, uint64_t ip)
 	return stack__is_restorer(s, ip - 7) || stack__is_restorer(s, ip - 5);
 }
 
+/* The same where its code cannot be read: a handler has returned to what comes to its syscall so.
+ */
+static bool is_in_restorer(const struct stack *s, uint64_t ip)
+{
+	return s->restorer_ip && (ip - s->restorer_ip == 7 || ip - s->restorer_ip == 5);
+}
+
 void stack__on_end_syscall(struct stack *s, const struct branch *b)
 {
+	bool is_sigreturn = stack__is_sigreturn(s, b->from) || is_in_restorer(s, b->from);
+
 	stack__go_outside(s, b, CALL_SYSCALL, b->from + b->len);
-	s->in_sigreturn = stack__is_sigreturn(s, b->from);
+	s->in_sigreturn = is_sigreturn;
 }
 
 void stack__on_end_async(struct stack *s, const struct branch *b)

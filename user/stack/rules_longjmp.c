@@ -58,7 +58,7 @@ void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_rol
 {
 	struct frames *frames = s->frames;
 	const struct frame *top = frames__top(frames);
-	uint64_t ip = b->from + b->len;
+	uint64_t ip = branch__return_ip(b);
 	struct landing *landing;
 	size_t depth;
 
@@ -77,7 +77,8 @@ void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_rol
 				    .depth = depth,
 				    .index = top->index,
 				    .is_root = top->is_root,
-				    .left_by = (uint8_t)left_by_of(role)};
+				    .left_by = (uint8_t)left_by_of(role),
+				    .slack = branch__return_slack(b)};
 }
 
 static const struct landing *find(const struct frames *frames, uint64_t ip)
@@ -85,7 +86,7 @@ static const struct landing *find(const struct frames *frames, uint64_t ip)
 	for (size_t i = frames->landings.n; i--;) {
 		const struct landing *landing = &frames->landings.v[i];
 
-		if (landing->ip == ip && lives(frames, landing))
+		if (ip - landing->ip <= landing->slack && lives(frames, landing))
 			return landing;
 	}
 	return NULL;

@@ -39,12 +39,15 @@ void stack__run_strand(struct stack *s, struct strand *strand)
 
 void stack__wait(struct stack *s, const struct branch *b, uint64_t waits_at)
 {
+	const struct frame *top = frames__top(s->frames);
+	uint8_t slack = top ? top->slack : 0;
 	struct strand *strand = s->strands.running;
 	struct branch out = {.time_ns = b->time_ns};
 
 	stack__push(s, &out, NULL, CALL_SWITCHED, 0, 0);
 	strand->state = STRAND_WAITS;
 	strand->waits_at = waits_at;
+	strand->slack = waits_at ? slack : 0;
 	strand->since = ++s->strands.n_switches;
 }
 
@@ -158,7 +161,7 @@ bool stack__switch(struct stack *s, const struct branch *b)
 	/* Without a role it is the last frame of a stack that is known, and its caller is not. */
 	if (!top->role)
 		return false;
-	if (top->resume_ip == b->to) {
+	if (b->to - top->resume_ip <= top->slack) {
 		frames__pop(s->frames, b->time_ns, 0);
 		return true;
 	}

@@ -81,14 +81,16 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 	struct frame *top = frames__top(s->frames);
 	uint64_t return_ip = top->role ? top->resume_ip : top->return_ip;
 	uint64_t resume_ip = top->role ? 0 : top->resume_ip;
-	uint8_t kind = top->call.kind;
+	uint8_t kind = top->call.kind, slack = top->slack;
 	enum function_role role;
 
 	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
 	top = frames__top(s->frames);
-	if (top)
+	if (top) {
 		top->resume_ip = resume_ip;
+		top->slack = slack;
+	}
 	role = function_cache__role(&s->functions, b->to);
 	if (function_role__switches(role))
 		stack__take_role(s, role);

@@ -32,6 +32,7 @@ struct stack {
 	uint64_t last_ns;
 	/* Between an END and its BEGIN. */
 	bool outside;
+	uint64_t restorer_ip;	/* where a handler returned to last; 0: none has */
 	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
 	bool stopped_in_kernel; /* it is kernel code that it is outside of */

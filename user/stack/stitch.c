@@ -46,10 +46,14 @@ static size_t count(struct held_stack stack, const struct function *function)
 	return n;
 }
 
+static bool return_alike(const struct held *a, const struct held *b)
+{
+	return a->return_ip <= b->return_ip + b->slack && b->return_ip <= a->return_ip + a->slack;
+}
+
 static bool agrees(const struct held *a, const struct held *b)
 {
-	return a->function && a->function == b->function && a->return_ip &&
-	       a->return_ip == b->return_ip;
+	return a->function && a->function == b->function && a->return_ip && return_alike(a, b);
 }
 
 static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, size_t limit)
@@ -62,7 +66,7 @@ static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, 
 	/* Of the lower of the two it is not known where it returns to. */
 	if (!a.v[i].function || a.v[i].function != b.v[k].function)
 		return fit;
-	if (a.v[i].return_ip && b.v[k].return_ip && a.v[i].return_ip != b.v[k].return_ip)
+	if (a.v[i].return_ip && b.v[k].return_ip && !return_alike(&a.v[i], &b.v[k]))
 		return fit;
 	do {
 		fit.n_agreed++;
@@ -189,7 +193,7 @@ static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held
 {
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
 	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
-	uint64_t return_ip = end->stack.n ? end->stack.v[below].return_ip : 0;
+	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
 	int err = learn_callers(&stitcher->runs.v[end->run], begin, fit);
 
 	if (err)
@@ -201,8 +205,10 @@ static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held
 	put_inside(stitcher, joint);
 	err = set_stack(end, below, stack);
 	/* The first of the segment has no return of its own yet. */
-	if (!err && fit->offset >= 0 && stack.n && !end->stack.v[below].return_ip)
-		end->stack.v[below].return_ip = return_ip;
+	if (!err && fit->offset >= 0 && stack.n && !end->stack.v[below].return_ip) {
+		end->stack.v[below].return_ip = first.return_ip;
+		end->stack.v[below].slack = first.slack;
+	}
 	if (fit->offset < 0)
 		end->base += fit->offset;
 	return err;

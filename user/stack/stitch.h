@@ -21,6 +21,7 @@ struct held {
 	const struct function *function;
 	uint64_t return_ip; /* into the frame before it; 0: not known */
 	uint64_t entry_ip;
+	uint8_t slack; /* as of a frame: it may return so many bytes behind return_ip as well */
 };
 
 struct held_stack {

@@ -7,7 +7,8 @@
 
 void strands__init(struct strands *strands, struct frames *own_frames)
 {
-	*strands = (struct strands){.own_frames = own_frames, .own.state = STRAND_RUNS};
+	*strands = (struct strands){
+		.own_frames = own_frames, .own.state = STRAND_RUNS, .system_index = UINT32_MAX};
 	strands->running = &strands->own;
 }
 
@@ -39,7 +40,7 @@ struct strand *strands__find_waiting(struct strands *strands, uint64_t ip, size_
 	for (size_t i = 0; ip && i <= strands->others.n; i++) {
 		struct strand *strand = at(strands, i);
 
-		if (strand->state != STRAND_WAITS || strand->waits_at != ip)
+		if (strand->state != STRAND_WAITS || ip - strand->waits_at > strand->slack)
 			continue;
 		best = later(best, strand);
 		++*n;

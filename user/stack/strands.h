@@ -29,6 +29,7 @@ struct strand {
 	uint64_t since;	      /* how many switches there were before it began to wait */
 	uint32_t number;      /* 0: the thread's own */
 	uint8_t state;	      /* enum strand_state */
+	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
 	unsigned int generation; /* how many there were before it, in this place and others */
 };
@@ -42,6 +43,8 @@ struct strands {
 	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
 	struct strand *system, *recovering;
+	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
+	uint32_t system_index;
 	/* The one that runs was taken out of several that waited at one address. */
 	bool has_choice;
 	struct frames_mark mark; /* of its frames, as it waited */

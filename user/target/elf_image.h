@@ -78,6 +78,8 @@ bool elf_debug_file__has_build_id(int fd, const char *build_id);
 uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset);
 uint64_t elf_image__offset_of_vaddr(const struct elf_image *image, uint64_t vaddr);
 
+/* Whether there are bytes at all: of code known by its names only, there are none. */
+bool elf_image__has_code(const struct elf_image *image);
 /* The file's bytes at offset and how many follow (*len), or NULL where the file ends before. */
 const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, size_t *len);
 

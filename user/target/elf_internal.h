@@ -92,6 +92,8 @@ struct elf_image {
 	struct cfi_table *cfi;		/* of cfi.c */
 	struct function_entry fallback; /* where memory ran out */
 
+	struct named_image *named; /* of code of which only names are known; else NULL */
+
 	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
 	struct elf_debug *debug;       /* of elf_debug.c */
 	bool has_debug;		       /* debug has been looked for */
@@ -116,6 +118,8 @@ int elf_image__check_header(const uint8_t *data, size_t size, bool is_core);
 struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
 					   const struct elf_segment *segments, size_t n,
 					   const char *name);
+/* named_image.c: elf_image__function_at() of such an image. */
+const struct function *named_image__function_at(struct named_image *named, uint64_t ip);
 /* elf_notes.c */
 void elf_image__load_build_id(struct elf_image *image);
 /* The build id among notes, to id; false where there is none. */

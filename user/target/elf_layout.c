@@ -61,6 +61,11 @@ uint64_t elf_image__offset_of_vaddr(const struct elf_image *image, uint64_t vadd
 	return segment ? segment->offset + (vaddr - segment->vaddr) : UINT64_MAX;
 }
 
+bool elf_image__has_code(const struct elf_image *image)
+{
+	return image->size != 0;
+}
+
 const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, size_t *len)
 {
 	if (offset >= image->size) {

@@ -259,8 +259,13 @@ get_table(struct elf_image *image, struct function_table **which, int (*build)(s
 
 const struct function *elf_image__function_at(struct elf_image *image, uint64_t vaddr)
 {
-	const struct function_table *table = get_table(image, &image->known, build_known);
-	struct function_range *range = table ? function_table__find(table, vaddr) : NULL;
+	const struct function_table *table;
+	struct function_range *range;
+
+	if (image->named)
+		return named_image__function_at(image->named, vaddr);
+	table = get_table(image, &image->known, build_known);
+	range = table ? function_table__find(table, vaddr) : NULL;
 
 	if (!range) {
 		if (!elf_image__segment(image, vaddr))

@@ -69,11 +69,18 @@ static bool has_address(const struct call *call)
 				  call->flags & (CALL_INSIDE | CALL_INFERRED_START));
 }
 
-/* What ran of an inlined function cannot be told from what ran around it. */
+/*
+ * What ran of an inlined function cannot be told from what ran around it. Who knows code by its
+ * names only does not count the instructions in it.
+ */
 static bool has_insns(const struct call *call)
 {
-	return (call->function && call->kind != CALL_INLINED && !(call->flags & CALL_SAMPLED)) ||
-	       call->self_insns;
+	const struct function *function = call->function;
+
+	if (call->self_insns)
+		return true;
+	return function && call->kind != CALL_INLINED && !(call->flags & CALL_SAMPLED) &&
+	       !(function->image && !elf_image__has_code(function->image));
 }
 
 static bool has_call_ip(const struct call *call)

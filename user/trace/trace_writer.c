@@ -31,7 +31,7 @@ struct hit_track {
 };
 
 /* A power of two. */
-#define TEMPLATES 4096
+#define TEMPLATES 16384
 
 /* Some megabytes of them. */
 #define FORGET_CALLS 100000

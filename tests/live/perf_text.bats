@@ -1,0 +1,171 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What perf decodes of our recordings gives the trees that we decode of them: through its text, and
+# through mtbpf-dlfilter.so.
+
+load helpers
+
+setup() {
+	local why
+	cd_root
+	why=$(why_no_perf)
+	[ -z "$why" ] || skip "$why"
+	filter=$O/mtbpf-dlfilter.so
+	out=$BATS_TEST_TMPDIR
+}
+
+generate() {
+	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	PATH=$O/programs:$O/tests/ptgen/programs:$PATH \
+		"$O/tests/ptgen/ptgen" -o "$out/r.mtbpf" "$@" >"$out/summary" 2>&1 3>&-
+}
+
+# perf_text [OPTION]: the text with everything in it; its errors stand in their places.
+perf_text() {
+	perf script "$@" -i "$out/r.mtbpf" --itrace=be --ns \
+		-F comm,pid,tid,time,event,ip,sym,symoff,addr,dso,flags,ipc 2>&1 3>&-
+}
+
+# Slices as "tid depth name", a thread behind another. What has no name is called by its module and an
+# address in that, which perf does not say, nor what was inlined.
+slices() {
+	"$mtbpf" decode "$1" -no-inline -print calls | cut -d ' ' -f 1,2,5- | by_thread | awk '{
+		if ($3 ~ /^\[/ && $0 !~ /\[(gap|syscall|untraced)/)
+			$0 = $1 " " $2 " [nameless]"
+		print
+	}'
+}
+
+# same_slices OURS PERFS PROGRAM: as many, as deep; the program's functions have the same names.
+# Libraries have several for one function, of which perf takes another.
+same_slices() {
+	nm -C "$3" | sed -E 's/^[0-9a-f]* +[tTwW] //; t; d' >"$out/own"
+	paste -d '\t' "$1" "$2" | awk -F '\t' -v own="$out/own" '
+		BEGIN {
+			while ((getline name <own) > 0)
+				is_own[name] = 1
+		}
+		function split_slice(text, into,    at) {
+			split(text, into, " ")
+			into["name"] = substr(text, length(into[1] into[2]) + 3)
+		}
+		{
+			split_slice($1, a)
+			split_slice($2, b)
+			differs = a[1] != b[1] || a[2] != b[2]
+			if (a["name"] != b["name"] && (a["name"] in is_own || b["name"] in is_own))
+				differs = 1
+			n_own += a["name"] in is_own
+			if (differs && shown++ < 5)
+				print NR ": " $0
+		}
+		END {
+			print NR " slices, of which " n_own " are the program'"'"'s own"
+			exit shown || n_own < 100
+		}'
+}
+
+# judge PROGRAM [OPTION]: both ways against our own decoder.
+judge() {
+	slices "$out/r.mtbpf" >"$out/ours"
+	perf_text "${@:2}" >"$out/text"
+	slices "$out/text" >"$out/perfs"
+	[ "$(wc -l <"$out/ours")" -eq "$(wc -l <"$out/perfs")" ]
+	same_slices "$out/ours" "$out/perfs" "$1"
+	judge_filter "${@:2}"
+}
+
+# The filter writes the very trace that the text gives.
+judge_filter() {
+	"$mtbpf" decode - -q -o "$out/text.fxt" <"$out/text"
+	perf script "$@" -i "$out/r.mtbpf" --itrace=bep --dlfilter "$filter" --dlarg "$out/filter.fxt" \
+		>"$out/printed" 2>"$out/said" 3>&-
+	[ ! -s "$out/printed" ]
+	cmp "$out/text.fxt" "$out/filter.fxt"
+}
+
+@test "a service" {
+	generate -instructions 2000000 -- service -scale small
+	judge "$O/programs/service"
+}
+
+@test "tail calls" {
+	generate -timing cyc -instructions 2000000 -- tailcalls -scale small
+	judge "$O/programs/tailcalls"
+}
+
+@test "signals" {
+	generate -instructions 2000000 -- signals -scale small
+	judge "$O/programs/signals"
+}
+
+@test "threads" {
+	generate -instructions 2000000 -- threads -scale small
+	judge "$O/programs/threads"
+}
+
+@test "exceptions" {
+	generate -- throws 200
+	# -v: the names of C++ in full. Without, an unlikely half is called what its function is.
+	judge "$O/tests/ptgen/programs/throws" -v
+}
+
+@test "a recording of the soft source" {
+	recordings=$out
+	start_program service
+	timeout 60 "$mtbpf" record -source soft -pid "$pid" -timeout 2s -o "$out/r.mtbpf" \
+		>"$out/log" 2>&1 3>&- || [ $? -eq 3 ]
+	stop_program
+	judge "$O/programs/service"
+}
+
+@test "overflows are gaps: of their kind from text; lost, to the filter" {
+	generate -overflow 8K -skip 2000000 -instructions 2000000 -- service -scale small
+	slices "$out/r.mtbpf" >"$out/ours"
+	perf_text >"$out/text"
+	slices "$out/text" >"$out/perfs"
+	same_slices "$out/ours" "$out/perfs" "$O/programs/service"
+	n=$(awk '$1 == "overflows" { print $2 }' "$out/summary")
+	[ "$n" -ge 3 ]
+	"$mtbpf" decode "$out/text" -o "$out/text.fxt" | grep "gaps: $n (overflow)"
+	perf script -i "$out/r.mtbpf" --itrace=be --dlfilter "$filter" --dlarg "$out/filter.fxt" \
+		2>&1 3>&- | grep "gaps: $n (lost)"
+}
+
+@test "less of the text, in other shapes, gives the same tree" {
+	generate -instructions 500000 -- service -scale small
+	perf_text >"$out/text"
+	slices "$out/text" >"$out/want"
+	perf script -i "$out/r.mtbpf" --itrace=b -F tid,cpu,time,ip,sym,symoff,addr,dso,flags \
+		>"$out/less" 3>&-
+	slices "$out/less" >"$out/got"
+	same "$out/want" "$out/got"
+	perf script -i "$out/r.mtbpf" --itrace=b 3>&- \
+		-F comm,pid,tid,time,event,ip,sym,symoff,addr,dso,flags,ipc,insnlen,srcline,period \
+		>"$out/more"
+	slices "$out/more" >"$out/got"
+	same "$out/want" "$out/got"
+}
+
+@test "the filter says what is wrong, and perf lives on" {
+	generate -instructions 100000 -- service -scale small
+	script() {
+		run perf script -i "$out/r.mtbpf" --itrace=b --dlfilter "$filter" "$@"
+		echo "$output"
+	}
+	script
+	[[ $output == *"it takes one --dlarg"* ]]
+	[[ $output != *Segmentation* ]]
+	script --dlarg "$out/x.txt"
+	[[ $output == *"no name for an output"* ]]
+	script --dlarg "$out/missing/x.fxt"
+	[[ $output == *"cannot create"* ]]
+	run perf script -i "$out/r.mtbpf" --itrace=i100us --dlfilter "$filter" --dlarg "$out/x.fxt"
+	[[ $output == *"perf has decoded no branches"* ]]
+	[ ! -e "$out/x.fxt" ]
+}
+
+@test "the filter exports what perf looks for, and nothing else" {
+	[ "$(nm -D --defined-only "$filter" | awk '{ print $3 }' | sort | xargs)" = \
+		"filter_description filter_event perf_dlfilter_fns start stop" ]
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "perf/perf_text.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "perf/perf_flags.h"
+#include "perf/perf_line.h"
+#include "util/cleanup.h"
+
+/* A line is a few hundred bytes; of C++ names a few thousand. */
+#define BUFFER_SIZE (256u << 10)
+
+/* What comes next after the text of a place that is as long as it was before. */
+static bool is_border(struct perf_span rest, size_t at)
+{
+	return at == rest.len || rest.text[at] == ' ' || rest.text[at] == '\t';
+}
+
+/* The place at ip, of which `rest` says more, and behind that goes on. 0 or -ENOMEM. */
+static int take_place(struct named_image *image, uint64_t ip, struct perf_span *rest,
+		      bool *is_known)
+{
+	const struct named_spot *spot = ip ? named_image__spot(image, ip) : NULL;
+	struct named_place place = {.ip = ip};
+	size_t n;
+	int err = 0;
+
+	if (spot && spot->label_len && spot->label_len <= rest->len &&
+	    !memcmp(spot->label, rest->text, spot->label_len) &&
+	    is_border(*rest, spot->label_len)) {
+		n = spot->label_len;
+		*is_known = spot->function && spot->is_followed;
+	} else {
+		n = perf_place__parse(&place, rest->text, rest->len);
+		*is_known = false;
+		if (ip)
+			err = named_image__learn(image, &place, rest->text, n);
+	}
+	rest->text += n;
+	rest->len -= n;
+	return err;
+}
+
+static int take_branch(struct perf_threads *threads, struct perf_thread *thread,
+		       struct perf_line *line, const struct perf_words *words,
+		       struct perf_text_totals *totals)
+{
+	struct named_image *image = perf_thread__image(thread);
+	struct perf_branch branch = {
+		.time_ns = line->time_ns, .from = line->from, .flags = words->flags};
+	bool from_known, to_known;
+	struct perf_extra extra;
+	int err = take_place(image, line->from, &line->rest, &from_known);
+
+	if (err)
+		return err;
+	if (!perf_line__parse_target(&line->rest, &branch.to)) {
+		totals->other++;
+		return 0;
+	}
+	err = take_place(image, branch.to, &line->rest, &to_known);
+	if (!err && (!from_known || !to_known))
+		err = perf_thread__follow(thread, &branch);
+	if (err)
+		return err;
+	if (line->rest.len) {
+		perf_extra__parse(&extra, line->rest.text, line->rest.len);
+		branch.n_insns = extra.n_insns;
+		branch.insn_len = extra.insn_len;
+	}
+	return perf_threads__branch(threads, thread, &branch);
+}
+
+static int on_branch(struct perf_threads *threads, struct perf_line *line,
+		     struct perf_text_totals *totals)
+{
+	struct perf_thread *thread;
+	struct perf_words words;
+
+	perf_words__parse(&words, line->flags.text, line->flags.len);
+	if (words.flags & PERF_IS_NOT_TAKEN) {
+		totals->not_taken++;
+		return 0;
+	}
+	thread = perf_threads__find(threads, line->pid, line->tid);
+	if (!thread && errno == EMFILE) {
+		totals->left_out++;
+		return 0;
+	}
+	if (!thread)
+		return -ENOMEM;
+	if (words.has_unknown || !words.flags)
+		totals->unknown_flags++;
+	if (line->comm.len)
+		perf_thread__set_comm(thread, line->comm.text, line->comm.len);
+	return take_branch(threads, thread, line, &words, totals);
+}
+
+/* perf's numbers of its kinds of traces: 1 is one of instructions. */
+#define ERROR_TYPE_INSTRUCTIONS 1
+
+static int on_error(struct perf_threads *threads, const struct perf_line *line)
+{
+	int code = line->type == ERROR_TYPE_INSTRUCTIONS ? line->code : 0;
+
+	return perf_threads__lose(threads, line->pid, line->tid, line->has_time ? line->time_ns : 0,
+				  code);
+}
+
+static int take_line(struct perf_threads *threads, const char *text, size_t len,
+		     struct perf_text_totals *totals)
+{
+	struct perf_line line;
+
+	totals->lines++;
+	if (len && text[len - 1] == '\r')
+		len--;
+	switch (perf_line__parse(&line, text, len)) {
+	case PERF_LINE_BRANCH:
+		return on_branch(threads, &line, totals);
+	case PERF_LINE_ERROR:
+		return on_error(threads, &line);
+	case PERF_LINE_OTHER:
+		totals->other += len != 0;
+		break;
+	}
+	return 0;
+}
+
+int perf_text__take(struct perf_threads *threads, const char *text, size_t len,
+		    struct perf_text_totals *totals)
+{
+	int err = 0;
+
+	while (len && !err) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end ? (size_t)(end - text) : len;
+
+		err = take_line(threads, text, n, totals);
+		n += end != NULL;
+		text += n;
+		len -= n;
+	}
+	return err;
+}
+
+bool perf_text__may_be(int fd)
+{
+	static const char magic[] = "PERFILE2";
+	char start[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return false;
+	if (!S_ISREG(st.st_mode))
+		return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
+	n = pread(fd, start, sizeof(start), 0);
+	if (n <= 0 || memchr(start, '\0', (size_t)n))
+		return false;
+	return (size_t)n < strlen(magic) || memcmp(start, magic, strlen(magic));
+}
+
+struct buffer {
+	char *text;
+	size_t n;
+	bool is_skipping; /* the rest of a line that did not fit */
+};
+
+/* The whole lines in it; what is left of the last one goes to the front. */
+static int take_lines(struct perf_threads *threads, struct buffer *buffer,
+		      struct perf_text_totals *totals)
+{
+	char *start = buffer->text, *end = memrchr(start, '\n', buffer->n);
+	char *first = end && buffer->is_skipping ? memchr(start, '\n', buffer->n) : NULL;
+	int err;
+
+	if (!end) {
+		if (buffer->n == BUFFER_SIZE) {
+			totals->too_long += !buffer->is_skipping;
+			buffer->is_skipping = true;
+		}
+		if (buffer->is_skipping)
+			buffer->n = 0;
+		return 0;
+	}
+	if (first)
+		start = first + 1;
+	buffer->is_skipping = false;
+	err = perf_text__take(threads, start, (size_t)(end + 1 - start), totals);
+	buffer->n -= (size_t)(end + 1 - buffer->text);
+	memmove(buffer->text, end + 1, buffer->n);
+	return err;
+}
+
+int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals)
+{
+	_cleanup_free_ char *text = malloc(BUFFER_SIZE);
+	struct buffer buffer = {.text = text};
+	ssize_t n = 1;
+	int err = text ? 0 : -ENOMEM;
+
+	while (!err && n) {
+		n = read(fd, text + buffer.n, BUFFER_SIZE - buffer.n);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		totals->bytes += (uint64_t)n;
+		buffer.n += (size_t)n;
+		if (n)
+			err = take_lines(threads, &buffer, totals);
+	}
+	if (!err && !buffer.is_skipping)
+		err = perf_text__take(threads, text, buffer.n, totals);
+	return err;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads what `perf script --itrace=b -F ...` prints, of any version, as it comes: never more than a
+ * piece of it is in memory.
+ */
+#ifndef MTBPF_PERF_PERF_TEXT_H
+#define MTBPF_PERF_PERF_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "perf/perf_threads.h"
+
+struct perf_text_totals {
+	uint64_t lines, bytes;
+	uint64_t other;		/* lines that are no branches */
+	uint64_t too_long;	/* lines that were left out */
+	uint64_t unknown_flags; /* branches with words that mean nothing to us, or with none */
+	uint64_t not_taken;	/* branches that went nowhere */
+	uint64_t left_out;	/* branches of threads too many */
+};
+
+/*
+ * Whether the file may be such text, by its beginning (which stays to be read): no recording, and
+ * no NUL in it. A pipe may always.
+ */
+bool perf_text__may_be(int fd);
+
+/* From fd to its end. 0; -errno of reading; -ENOMEM; or what the threads' tap returned. */
+int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals);
+
+/* A part of it: whole lines, or what is left at the end. For tests; as above. */
+int perf_text__take(struct perf_threads *threads, const char *text, size_t len,
+		    struct perf_text_totals *totals);
+
+#endif

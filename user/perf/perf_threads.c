@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+#include "perf/perf_threads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf/perf_flags.h"
+#include "stack/stack.h"
+#include "util/hash_index.h"
+
+/* Each takes room before it has done anything: what nobody could have run is not worth it. */
+#define MAX_THREADS 16384
+
+struct perf_process {
+	pid_t pid;
+	struct named_image *image;
+};
+
+/* What perf has complained of, where the thread has not gone on yet. */
+struct perf_loss {
+	uint64_t time_ns;
+	uint8_t reason; /* enum gap_reason */
+};
+
+struct perf_thread {
+	pid_t pid, tid;
+	struct perf_process *process;
+	struct stack *stack;
+	char comm[16];
+	uint64_t last_ns;
+	bool is_on; /* between a begin and an end */
+	bool is_broken;
+	bool is_finished; /* its stack takes no more branches */
+	uint8_t gap;	  /* while it is: enum gap_reason */
+	VEC(struct perf_loss) losses;
+	size_t next_loss;
+};
+
+struct perf_threads {
+	perf_tap_fn tap;
+	void *ctx;
+	VEC(struct perf_process *) processes;
+	struct hash_index by_pid;
+	VEC(struct perf_thread *) threads;
+	struct hash_index by_tid;
+	struct perf_thread *last; /* the one that was found last */
+	struct perf_totals totals;
+	size_t next_tree;
+};
+
+struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx)
+{
+	struct perf_threads *threads = calloc(1, sizeof(*threads));
+
+	if (!threads)
+		return NULL;
+	threads->tap = tap;
+	threads->ctx = ctx;
+	return threads;
+}
+
+void perf_threads__free(struct perf_threads *threads)
+{
+	if (!threads)
+		return;
+	for (size_t i = 0; i < threads->threads.n; i++) {
+		stack__free(threads->threads.v[i]->stack);
+		VEC_FINI(&threads->threads.v[i]->losses);
+		free(threads->threads.v[i]);
+	}
+	for (size_t i = 0; i < threads->processes.n; i++) {
+		named_image__free(threads->processes.v[i]->image);
+		free(threads->processes.v[i]);
+	}
+	VEC_FINI(&threads->threads);
+	VEC_FINI(&threads->processes);
+	hash_index__fini(&threads->by_pid);
+	hash_index__fini(&threads->by_tid);
+	free(threads);
+}
+
+static struct perf_process *add_process(struct perf_threads *threads, pid_t pid)
+{
+	struct perf_process **slot = VEC_PUSH(&threads->processes);
+
+	if (!slot)
+		return NULL;
+	*slot = calloc(1, sizeof(**slot));
+	if (!*slot) {
+		threads->processes.n--;
+		return NULL;
+	}
+	(*slot)->pid = pid;
+	(*slot)->image = named_image__new();
+	if (!(*slot)->image || hash_index__add(&threads->by_pid, hash__mix(0, (uint64_t)pid),
+					       (uint32_t)threads->processes.n))
+		return NULL;
+	return *slot;
+}
+
+static struct perf_process *find_process(struct perf_threads *threads, pid_t pid)
+{
+	uint64_t hash = hash__mix(0, (uint64_t)pid);
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&threads->by_pid, hash, &at)))
+		if (threads->processes.v[number - 1]->pid == pid)
+			return threads->processes.v[number - 1];
+	return add_process(threads, pid);
+}
+
+static uint64_t hash_ids(pid_t pid, pid_t tid)
+{
+	return hash__mix((uint64_t)pid, (uint64_t)tid);
+}
+
+static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, pid_t tid)
+{
+	struct perf_thread **slot, *added;
+
+	if (threads->threads.n >= MAX_THREADS) {
+		errno = EMFILE;
+		return NULL;
+	}
+	errno = ENOMEM;
+	slot = VEC_PUSH(&threads->threads);
+	added = slot ? calloc(1, sizeof(*added)) : NULL;
+	if (!added) {
+		threads->threads.n -= slot != NULL;
+		return NULL;
+	}
+	*slot = added;
+	added->pid = pid;
+	added->tid = tid;
+	added->process = find_process(threads, pid);
+	if (!added->process ||
+	    hash_index__add(&threads->by_tid, hash_ids(pid, tid), (uint32_t)threads->threads.n))
+		return NULL;
+	added->stack = stack__new(pid, tid, "", named_image__map(added->process->image));
+	return added->stack ? added : NULL;
+}
+
+/* NULL where it has not been seen. */
+static struct perf_thread *find_known(struct perf_threads *threads, pid_t pid, pid_t tid)
+{
+	struct perf_thread *thread = threads->last;
+	size_t at = 0;
+	uint32_t number;
+
+	if (thread && thread->tid == tid && thread->pid == pid)
+		return thread;
+	while ((number = hash_index__next(&threads->by_tid, hash_ids(pid, tid), &at))) {
+		thread = threads->threads.v[number - 1];
+		if (thread->tid == tid && thread->pid == pid) {
+			threads->last = thread;
+			return thread;
+		}
+	}
+	return NULL;
+}
+
+struct perf_thread *perf_threads__find(struct perf_threads *threads, pid_t pid, pid_t tid)
+{
+	struct perf_thread *thread = find_known(threads, pid, tid);
+
+	return thread ? thread : add_thread(threads, pid, tid);
+}
+
+void perf_thread__set_comm(struct perf_thread *thread, const char *comm, size_t len)
+{
+	if (len > sizeof(thread->comm) - 1)
+		len = sizeof(thread->comm) - 1;
+	if (len == strlen(thread->comm) && !memcmp(thread->comm, comm, len))
+		return;
+	memcpy(thread->comm, comm, len);
+	thread->comm[len] = '\0';
+}
+
+struct named_image *perf_thread__image(struct perf_thread *thread)
+{
+	return thread->process->image;
+}
+
+int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *branch)
+{
+	const uint32_t no_jump = PERF_IS_RETURN | PERF_IS_ASYNC | PERF_IS_BEGIN | PERF_IS_END;
+	enum named_branch how = NAMED_JUMP;
+
+	if (branch->flags & no_jump)
+		how = NAMED_OTHER;
+	else if (branch->flags & PERF_IS_CALL)
+		how = NAMED_CALL;
+	else if (branch->flags & PERF_IS_CONDITIONAL)
+		how = NAMED_COND;
+	return named_image__follow(thread->process->image, how, branch->from, branch->to);
+}
+
+/* To the stack, or to who listens. */
+static int hand_on(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
+{
+	struct decode_totals *totals = &threads->totals.decode;
+
+	if (!totals->first_ns || b->time_ns < totals->first_ns)
+		totals->first_ns = b->time_ns;
+	if (b->time_ns > totals->last_ns)
+		totals->last_ns = b->time_ns;
+	if (threads->tap)
+		return threads->tap(threads->ctx, thread->tid, b);
+	return stack__branch(thread->stack, b);
+}
+
+static int break_trace(struct perf_threads *threads, struct perf_thread *thread, uint8_t reason)
+{
+	struct branch gap = {.time_ns = thread->last_ns, .kind = BRANCH_GAP, .reason = reason};
+
+	threads->totals.decode.gaps[reason]++;
+	thread->is_on = false;
+	thread->is_broken = true;
+	thread->gap = reason;
+	return hand_on(threads, thread, &gap);
+}
+
+static int begin(struct perf_threads *threads, struct perf_thread *thread, uint64_t time_ns,
+		 uint64_t ip)
+{
+	struct branch b = {.time_ns = time_ns, .kind = BRANCH_BEGIN, .to = ip};
+
+	if (thread->is_broken)
+		threads->totals.decode.gap_ns[thread->gap] += time_ns - thread->last_ns;
+	thread->is_broken = false;
+	thread->is_on = true;
+	return hand_on(threads, thread, &b);
+}
+
+static bool has_loss(const struct perf_thread *thread, uint64_t time_ns)
+{
+	/* Lines tell the time in microseconds, errors in nanoseconds. */
+	return thread->next_loss < thread->losses.n &&
+	       thread->losses.v[thread->next_loss].time_ns / 1000 <= time_ns / 1000;
+}
+
+/* All that happened up to now is one gap. */
+static int take_losses(struct perf_threads *threads, struct perf_thread *thread, uint64_t time_ns)
+{
+	uint8_t reason = GAP_NONE;
+
+	while (has_loss(thread, time_ns))
+		reason = thread->losses.v[thread->next_loss++].reason;
+	if (thread->next_loss == thread->losses.n)
+		thread->next_loss = thread->losses.n = 0;
+	return reason == GAP_NONE ? 0 : break_trace(threads, thread, reason);
+}
+
+/* The trace goes on behind what is not in it. */
+static int resume(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
+{
+	int err = take_losses(threads, thread, b->time_ns);
+
+	/* Nothing said that it had ended. */
+	if (!err && thread->is_on && b->kind == BRANCH_BEGIN)
+		err = break_trace(threads, thread, GAP_LOST);
+	if (!err && !thread->is_on)
+		err = begin(threads, thread, b->time_ns, b->kind == BRANCH_BEGIN ? b->to : b->from);
+	return err;
+}
+
+static bool ends(const struct branch *b)
+{
+	return b->kind == BRANCH_END || b->kind == BRANCH_END_SYSCALL ||
+	       b->kind == BRANCH_END_ASYNC;
+}
+
+int perf_threads__branch(struct perf_threads *threads, struct perf_thread *thread,
+			 const struct perf_branch *branch)
+{
+	struct branch b = {.time_ns = branch->time_ns,
+			   .from = branch->from,
+			   .to = branch->to,
+			   .n_insns = branch->n_insns,
+			   .n_branches = 1,
+			   .kind = perf_flags__kind(branch->flags, branch->from, branch->to),
+			   .len = branch->insn_len};
+	int err;
+
+	if (b.time_ns < thread->last_ns) {
+		threads->totals.moved++;
+		b.time_ns = thread->last_ns;
+	}
+	if (!b.len)
+		b.len = perf_flags__insn_len(b.kind, branch->flags);
+	if (b.kind == BRANCH_BEGIN || !thread->is_on || thread->losses.n) {
+		err = resume(threads, thread, &b);
+		if (err)
+			return err;
+	}
+	thread->last_ns = b.time_ns;
+	threads->totals.decode.branches++;
+	threads->totals.decode.insns += b.n_insns;
+	if (b.kind == BRANCH_BEGIN)
+		return 0;
+	if (ends(&b)) {
+		b.to = 0;
+		thread->is_on = false;
+	}
+	return hand_on(threads, thread, &b);
+}
+
+/* tools/perf/util/intel-pt-decoder/intel-pt-decoder.h: the INTEL_PT_ERR_* */
+static uint8_t reason_of(int code)
+{
+	static const uint8_t reasons[] = {
+		[3] = GAP_BAD_PACKET, [5] = GAP_UNMAPPED, [6] = GAP_MISMATCH, [7] = GAP_OVERFLOW};
+	uint8_t reason = GAP_NONE;
+
+	if (code >= 0 && (size_t)code < sizeof(reasons))
+		reason = reasons[code];
+	return reason == GAP_NONE ? GAP_LOST : reason;
+}
+
+int perf_threads__lose(struct perf_threads *threads, pid_t pid, pid_t tid, uint64_t time_ns,
+		       int code)
+{
+	struct perf_thread *thread = find_known(threads, pid, tid);
+	struct perf_loss *loss = thread ? VEC_PUSH(&thread->losses) : NULL;
+
+	if (!thread) {
+		threads->totals.decode.gaps[reason_of(code)]++;
+		return 0;
+	}
+	if (!loss)
+		return -ENOMEM;
+	*loss = (struct perf_loss){time_ns, reason_of(code)};
+	return 0;
+}
+
+const struct perf_totals *perf_threads__totals(const struct perf_threads *threads)
+{
+	return &threads->totals;
+}
+
+/* The thread's first tree: that of its own stack. */
+static int finish(struct perf_threads *threads, struct perf_thread *thread, struct call_tree *tree)
+{
+	int err = take_losses(threads, thread, UINT64_MAX);
+
+	if (!err)
+		err = stack__finish(thread->stack, tree);
+	thread->is_finished = true;
+	return err ? err : 1;
+}
+
+int perf_threads__next_tree(struct perf_threads *threads, struct call_tree *tree)
+{
+	while (threads->next_tree < threads->threads.n) {
+		struct perf_thread *thread = threads->threads.v[threads->next_tree];
+		int more = thread->is_finished ? stack__finish_next(thread->stack, tree)
+					       : finish(threads, thread, tree);
+
+		if (more > 0)
+			memcpy(tree->comm, thread->comm, sizeof(tree->comm));
+		if (more)
+			return more;
+		stack__free(thread->stack);
+		thread->stack = NULL;
+		threads->next_tree++;
+	}
+	return 0;
+}
