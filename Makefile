@@ -5,7 +5,7 @@
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make install DESTDIR= prefix=
 #
-#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=soft|pt|vm (demo)
+#   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
 O       ?= build
 prefix  ?= /usr/local
@@ -35,7 +35,7 @@ CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-decode bench-whole \
+.PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
         bench-growth bench-recordings install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
@@ -65,13 +65,15 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(O)/user/trigger/trigger.o: $(O)/gen/trigger.skel.h
+$(O)/user/trigger/trigger.o $(O)/user/trigger/sampling.o: $(O)/gen/trigger.skel.h
+
+$(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
 
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
 	@echo $(O)/vmlinux.full.h
 
-TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" RUSTC="$(RUSTC)"
+TOOLS = CC="$(CC)" CXX="$(CXX)" CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" RUSTC="$(RUSTC)" GO="$(GO)"
 
 deps:
 	$(Q)$(TOOLS) tests/deps.sh
@@ -115,13 +117,17 @@ test:
 test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
-bench: bench-trigger bench-decode bench-whole bench-growth
+bench: bench-trigger bench-sample bench-decode bench-whole bench-growth
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
+# What -source sample costs the target: recorder on against off.
+bench-sample: $(O)/tests/bench/bench_sample
+	$(Q)$(O)/tests/bench/bench_sample
 # Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs
 	$(Q)O=$(O) tests/bench/recordings $(INSTRUCTIONS)
+	$(Q)O=$(O) tests/bench/recordings -timing tsc $(INSTRUCTIONS) cpython
 # Packets to branches, against libipt's block decoder.
 bench-decode: all $(BENCH) bench-recordings
 	$(Q)$(O)/tests/bench/bench_decode $(O)/bench/*-$(INSTRUCTIONS)-*.mtbpf

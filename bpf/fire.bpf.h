@@ -16,6 +16,9 @@ const volatile __u32 copy_pieces;
 volatile __u32 armed;
 /* When that was set: what began before it was not recorded from its start, and never triggers. */
 volatile __u64 armed_since_ns;
+/* 1 from the trigger on: what is sampled stops, and so does the log of entries. Cleared when armed.
+ */
+volatile __u32 frozen;
 
 /* User space makes room for a few hits with their stacks. */
 struct {
@@ -111,10 +114,12 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_stats *stats,
 	if (!armed || passed->since_ns < armed_since_ns ||
 	    __sync_val_compare_and_swap(&armed, 1, 0) != 1)
 		return 0;
+	frozen = 1;
 	add_one(&stats->triggers);
 	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
 	if (!hit) {
 		add_one(&stats->dropped);
+		frozen = 0;
 		armed = 1;
 		return 0;
 	}

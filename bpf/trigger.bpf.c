@@ -9,6 +9,7 @@
 
 #include "calls.bpf.h"
 #include "counters.bpf.h"
+#include "entries.bpf.h"
 #include "fire.bpf.h"
 #include "latch.bpf.h"
 
@@ -74,6 +75,7 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	add_one(&stats->hits);
 	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
+	log_entry(passed.sequence, passed.time_ns, 0);
 	if (!measure_duration)
 		return pass_delay(ctx, stats, latch, &passed);
 	if (latch)
@@ -92,6 +94,7 @@ static __always_inline int returned(struct pt_regs *ctx, struct latch *latch)
 	passed.sequence = call.sequence;
 	passed.since_ns = call.entry_ns;
 	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
+	log_entry(call.sequence, call.entry_ns, passed.time_ns);
 	count_value(stats, passed.value_ns);
 	if (count_only || passed.value_ns < duration_thresh_ns)
 		return 0;
@@ -120,4 +123,11 @@ SEC("uretprobe")
 int on_return_lru(struct pt_regs *ctx)
 {
 	return is_target() ? returned(ctx, lru_latch()) : 0;
+}
+
+/* Attached to what samples: after the trigger nothing more is sampled, on whatever CPU. */
+SEC("perf_event")
+int on_sample(void *ctx)
+{
+	return !frozen;
 }

@@ -28,6 +28,8 @@ typedef unsigned long long __mt_u64;
 #define MT_HIST_BUCKETS 48
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
+/* As many entries are remembered, the latest; a power of two. */
+#define MT_ENTRY_LOG 65536
 
 enum mt_hit_reason {
 	MT_HIT_EVERY = 0,    /* no threshold: each hit triggers */
@@ -60,6 +62,33 @@ struct mt_hit {
 	__mt_u64 r15;
 };
 _Static_assert(sizeof(struct mt_hit) == 112 + 8 * MT_STACK_DEPTH, "mt_hit");
+
+/* One hit of the probe, whether it triggered or not. */
+struct mt_entry {
+	__mt_u64 start_ns; /* CLOCK_MONOTONIC */
+	__mt_u64 end_ns;   /* the call's return, where that is probed too; 0: not known */
+	__mt_u32 tid;	   /* in the initial pid namespace */
+	__mt_u32 tgid;
+};
+_Static_assert(sizeof(struct mt_entry) == 24, "mt_entry");
+
+enum mt_sched_kind {
+	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */
+	MT_SCHED_REPLACED = 2, /* somebody runs from now on where a thread ran before */
+};
+
+/* What somebody did to a thread of the target. */
+struct mt_sched {
+	__mt_u64 time_ns; /* CLOCK_MONOTONIC; 0: never written */
+	__mt_u32 tid, tgid;
+	__mt_u32 by_tid, by_tgid; /* 0: an interrupt, or idle */
+	__mt_u32 kind;		  /* enum mt_sched_kind */
+	__mt_u32 pad;
+	char by_comm[16];
+};
+_Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
+/* As many are remembered, the latest; a power of two. */
+#define MT_SCHED_LOG 65536
 
 /* Counters of one CPU; user space adds them up. */
 struct mt_stats {

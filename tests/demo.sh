@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # The main job on a sample service: catch one slow iteration and show what made it slow.
 #
-#   make demo [SOURCE=pt|soft|vm]
+#   make demo [SOURCE=pt|sample|soft|vm]
 #
+# Without SOURCE: pt where there is Intel PT, else sample. soft sees every call, but slows it down.
 # vm: Intel PT made of software, in a VM (tests/vm).
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -11,15 +12,15 @@ O=${O:-build}
 trace=$O/demo.fxt
 source=${SOURCE:-}
 if [ -z "$source" ]; then
-	source=soft
+	source=sample
 	[ -e /sys/bus/event_source/devices/intel_pt ] && source=pt
 fi
 
 case $source in
-pt) scale=native ;;
+pt | sample) scale=native ;;
 soft | vm) scale=small ;;
 *)
-	echo "demo: SOURCE is pt, soft or vm, not '$source'" >&2
+	echo "demo: SOURCE is pt, sample, soft or vm, not '$source'" >&2
 	exit 2
 	;;
 esac
@@ -49,7 +50,10 @@ if [ "$source" = vm ]; then
 	exit 1
 fi
 
-if [ "$source" = soft ]; then
+if [ "$source" = sample ]; then
+	echo "demo: source sample: stacks 10,000 times a second, the service at full speed. For every single"
+	echo "demo: call there is Intel PT, or, at a small scale, make demo SOURCE=soft"
+elif [ "$source" = soft ]; then
 	echo "demo: source soft: every instruction of the service is single-stepped, which makes it"
 	echo "demo: 10,000 times slower and more. Intel PT costs a few percent: make demo SOURCE=pt"
 fi
@@ -83,7 +87,9 @@ if [ "$source" = soft ]; then
 fi
 
 rm -f "$trace"
-attach=("$O/mtbpf" attach -pid "$service_pid" -symbol one_iter -delay-thresh "$threshold" -o "$trace" -source "$source")
+attach=("$O/mtbpf" attach -pid "$service_pid" -symbol one_iter -delay-thresh "$threshold" -o "$trace")
+# What is not asked for mtbpf chooses by itself, as for any user.
+[ -z "${SOURCE:-}" ] || attach+=(-source "$source")
 echo "demo: ${attach[*]}"
 timeout --foreground -s INT "${DEMO_TIMEOUT:-120}" "${attach[@]}"
 status=$?

@@ -6,11 +6,11 @@
 #   tests/deps.sh -check [test]  say what is missing for the build [and its tests]; install nothing
 #
 # Without the rows named "extra" a few tests skip; that they cannot be had is no failure.
-# CC, CXX, CLANG, BPFTOOL and RUSTC name other tools than the usual ones.
+# CC, CXX, CLANG, BPFTOOL, RUSTC and GO name other tools than the usual ones.
 set -u
 export PATH=$PATH:/usr/sbin:/sbin
 
-cc=${CC:-gcc} cxx=${CXX:-g++} clang=${CLANG:-clang} bpftool=${BPFTOOL:-bpftool} rustc=${RUSTC:-rustc}
+cc=${CC:-gcc} cxx=${CXX:-g++} clang=${CLANG:-clang} bpftool=${BPFTOOL:-bpftool} rustc=${RUSTC:-rustc} go=${GO:-go}
 
 # for | how to see that it is there | package (a/b: whichever exists) | upstream name | why
 needs() {
@@ -33,6 +33,7 @@ needs() {
 	test|tool ${cxx%% *}|g++|G++|compiles the C++ sample
 	test|pc cmocka|libcmocka-dev|cmocka|unit tests
 	test|tool bats|bats|bats-core|tests of the command line
+	extra|tool ${go%% *}|golang-go|Go|compiles the goroutines in tests/ptgen
 	extra|tool ${rustc%% *}|rustc|Rust|compiles what panics in tests/ptgen
 	extra|tool perf|linux-perf/linux-tools-generic|perf|reads back what mtbpf recorded
 	extra|tool node|nodejs npm|Node.js and npm|run Perfetto's trace processor

@@ -41,7 +41,7 @@ static size_t recorded_bytes(const struct recording *rec)
 
 	for (size_t i = 0; i < rec->aux.n; i++)
 		bytes += rec->aux.v[i].size;
-	return bytes;
+	return bytes + rec->samples.n * sizeof(rec->samples.v[0]);
 }
 
 /*

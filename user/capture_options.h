@@ -21,6 +21,7 @@ struct capture_options {
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
+	int sample_rate;     /* sample: in Hz */
 	bool multi_thread, immediate_stop, kernel, portable;
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
@@ -32,18 +33,20 @@ struct capture_options {
 };
 
 /* Soft is never chosen for the user: it changes what it measures. */
-enum { SOURCE_PT, SOURCE_SOFT };
+enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SAMPLE, SOURCE_SOFT };
 extern const char *const source_names[];
 extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
+#define SAMPLE_RATE_DEFAULT   10000
 #define MAX_MEMORY_DEFAULT    (1u << 30)
 #define STACK_COPY_DEFAULT    (16u << 10)
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
 		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
-		.stack_copy = STACK_COPY_DEFAULT, .resolution = "normal", .multi_snapshot = 1      \
+		.stack_copy = STACK_COPY_DEFAULT, .sample_rate = SAMPLE_RATE_DEFAULT,              \
+		.resolution = "normal", .multi_snapshot = 1                                        \
 	}
 
 #define OPTION(member) offsetof(struct capture_options, member)
@@ -100,7 +103,9 @@ extern const char *const freeze_names[];
 	 0,                                                                                          \
 	 OPT_CHOICE,                                                                                 \
 	 "SOURCE",                                                                                   \
-	 "pt (Intel PT; the default) or soft (single-stepping: any machine, far slower)",            \
+	 "auto (the default: pt, or else sample), pt (Intel PT), sample (stacks by the clock: "      \
+	 "any "                                                                                      \
+	 "machine) or soft (single-stepping: any machine, far slower)",                              \
 	 OPTION(source),                                                                             \
 	 source_names},                                                                              \
 		{"snapshot-size",                                                                    \
@@ -113,6 +118,14 @@ extern const char *const freeze_names[];
 		 NULL},                                                                              \
 		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "pt: of all buffers together (1G)",  \
 		 OPTION(max_memory), NULL},                                                          \
+		{"sample-rate",                                                                      \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_INT,                                                                            \
+		 "HZ",                                                                               \
+		 "sample: stacks a second and thread, while it runs (10000)",                        \
+		 OPTION(sample_rate),                                                                \
+		 NULL},                                                                              \
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \

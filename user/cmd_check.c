@@ -27,6 +27,7 @@ static const struct option_table table = {
 	.usage = "check [-json]",
 	.summary = "One line a need: what is there, and what to do about what is not.\n"
 		   "Everything is tried on mtbpf itself; no other process is touched.\n"
+		   "Without Intel PT attach takes samples (limited).\n"
 		   "Status 0 where attach would work with Intel PT, 1 where not.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),

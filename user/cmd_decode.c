@@ -27,7 +27,7 @@ enum format { FORMAT_BY_NAME, FORMAT_FXT, FORMAT_TEXT };
 static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
 
 struct decode_options {
-	const char *output;
+	const char *output, *ocaml_traps;
 	int print, format;
 	bool no_inline, portable;
 	bool verbose, quiet;
@@ -46,6 +46,10 @@ static const struct option_spec specs[] = {
 	 "instead of a trace, lines on stdout: calls (those of -format text) or branches (tid time "
 	 "kind from to)",
 	 offsetof(struct decode_options, print), print_names},
+	{"ocaml-traps", NULL, 0, OPT_STRING, "FILE",
+	 "where handlers of OCaml exceptions are in code that no ELF file holds: a hexadecimal "
+	 "address a line",
+	 offsetof(struct decode_options, ocaml_traps), NULL},
 	{"portable", NULL, 0, OPT_FLAG, NULL,
 	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
 	 "which decodes on any machine",
@@ -167,9 +171,9 @@ static int write_and_summarise(const struct decoded *decoded, const struct recor
 }
 
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
-			  const struct output *output)
+			  const struct output *output, const struct ocaml_traps *traps)
 {
-	struct tree_options trees = {.no_inline = options->no_inline};
+	struct tree_options trees = {.no_inline = options->no_inline, .ocaml_traps = traps};
 	struct decoded decoded;
 	int err;
 
@@ -239,7 +243,7 @@ static int make_portable(struct recording *rec, const char *path)
 }
 
 static int decode_recording(const struct decode_options *options, const char *input,
-			    const struct output *output)
+			    const struct output *output, const struct ocaml_traps *traps)
 {
 	struct recording rec;
 	int err;
@@ -249,12 +253,13 @@ static int decode_recording(const struct decode_options *options, const char *in
 	if (!err && options->portable)
 		err = make_portable(&rec, output->names.recording);
 	else if (!err)
-		err = print_or_write(options, &rec, output);
+		err = print_or_write(options, &rec, output, traps);
 	recording__fini(&rec);
 	return err;
 }
 
-static int decode(const struct decode_options *options, const char *input)
+static int decode(const struct decode_options *options, const char *input,
+		  const struct ocaml_traps *traps)
 {
 	struct output output;
 	_cleanup_close_ int fd = -1;
@@ -271,7 +276,7 @@ static int decode(const struct decode_options *options, const char *input)
 	else if (fd >= 0 && perf_text__may_be(fd))
 		err = decode_text(options, fd, input, &output);
 	else
-		err = decode_recording(options, input, &output);
+		err = decode_recording(options, input, &output, traps);
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
@@ -291,6 +296,7 @@ static int parse_rest(struct decode_options *options, int argc, char **argv, int
 int cmd_decode(int argc, char **argv)
 {
 	struct decode_options options = {0};
+	struct ocaml_traps traps = {0};
 	const char *input = NULL;
 	int rest, err;
 
@@ -321,5 +327,10 @@ int cmd_decode(int argc, char **argv)
 		log__hint("leave one of the two out");
 		return EXIT_USAGE;
 	}
-	return decode(&options, input);
+	if (options.ocaml_traps && ocaml_traps__read(&traps, options.ocaml_traps))
+		err = EXIT_USAGE;
+	else
+		err = decode(&options, input, &traps);
+	ocaml_traps__fini(&traps);
+	return err;
 }

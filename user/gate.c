@@ -16,6 +16,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config, const str
 			.offset = probe->entry_offset,
 			.pid = pid,
 			.on_return = true},
+		.sampling = config->sampling,
 		.own_entry = -1,
 		.own_return = -1,
 	};
@@ -49,6 +50,35 @@ int gate__attach(struct gate *gate, int source_event)
 	entry = gate->own_entry >= 0 ? gate->own_entry : source_event;
 	ret = gate->own_return >= 0 ? gate->own_return : source_event;
 	return trigger__attach(gate->trigger, entry, gate->by_return ? ret : -1);
+}
+
+int gate__of_samples(const struct gate *gate)
+{
+	return gate->trigger && gate->sampling ? trigger__sample_gate(gate->trigger) : -1;
+}
+
+struct entry_taker {
+	struct recording *rec;
+	uint64_t after_ns;
+};
+
+static int take_entry(void *ctx, const struct mt_entry *entry)
+{
+	struct entry_taker *taker = ctx;
+
+	return entry->start_ns > taker->after_ns ? recording__add_entry(taker->rec, entry) : 0;
+}
+
+int gate__take_entries(const struct gate *gate, struct recording *rec)
+{
+	struct entry_taker taker = {.rec = rec};
+
+	if (!gate->trigger || !gate->sampling)
+		return 0;
+	for (size_t i = 0; i < rec->entries.n; i++)
+		if (rec->entries.v[i].start_ns > taker.after_ns)
+			taker.after_ns = rec->entries.v[i].start_ns;
+	return trigger__entries(gate->trigger, take_entry, &taker);
 }
 
 int gate__take_hit(struct gate *gate, struct recording *rec)

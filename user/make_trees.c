@@ -116,6 +116,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	m->behind.stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
 	if (!m->behind.stack || collect_hits(m, tid))
 		return -ENOMEM;
+	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
 	spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
 	return anchor(m->behind.stack, rec, tid, m->decoded->images);
 }

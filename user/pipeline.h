@@ -9,14 +9,17 @@
 #include "capture/recording.h"
 #include "decode/decode.h"
 #include "perf/perf_threads.h"
+#include "sampled/sampled.h"
 #include "stack/call_tree.h"
+#include "target/ocaml_traps.h"
 #include "util/vec.h"
 
 /* A decoded recording: a tree a thread, and the hits with their functions. */
 struct decoded {
 	VEC(struct call_tree) trees;
 	VEC(struct hit_mark) hits;
-	struct decode_totals totals;
+	struct decode_totals totals; /* of samples: the times only */
+	struct sampled_totals sampled;
 	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
 	uint64_t behind_hit_ns;	   /* from the hit to the last of them */
 	struct images *images;	   /* owns the functions the trees point to; or this does: */
@@ -26,6 +29,8 @@ struct decoded {
 /* What is made of a recording. */
 struct tree_options {
 	bool no_inline; /* without slices of inlined functions */
+	/* Handlers of OCaml exceptions that no ELF file tells of, or NULL. */
+	const struct ocaml_traps *ocaml_traps;
 };
 
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */

@@ -16,6 +16,8 @@
 #include "hit_status.h"
 #include "interrupts.h"
 #include "probe.h"
+#include "sampling.h"
+#include "source_choice.h"
 #include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -30,6 +32,7 @@ struct session {
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;
+	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	struct probe probe;
 	int epoll_fd, signal_fd;
 	int snapshots; /* taken */
@@ -39,17 +42,6 @@ struct session {
 	struct mt_stats last_stats;
 	uint64_t last_status_ns;
 };
-
-const struct source_ops *session__source(const struct capture_options *options)
-{
-	const struct source_ops *ops = options->source == SOURCE_SOFT ? &source_soft : &source_pt;
-	int err = ops->probe();
-
-	if (!err)
-		return ops;
-	errno = -err;
-	return NULL;
-}
 
 static int watch_fd(struct session *s, int fd)
 {
@@ -67,6 +59,7 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
+		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
 	int err = gate__open(&s->gate, &config, &s->probe);
@@ -189,6 +182,8 @@ static int open_source(struct session *s)
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
+		.sample_rate = (unsigned int)o->sample_rate,
+		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
@@ -201,6 +196,8 @@ static int open_source(struct session *s)
 	event = s->ops->probe_event ? s->ops->probe_event(s->source) : -1;
 	if (s->gate.trigger)
 		err = gate__attach(&s->gate, event);
+	if (s->ops == &source_sample)
+		s->sched_log = sched_log__new(s->start->pid);
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
@@ -257,6 +254,12 @@ static int read_snapshot(struct session *s)
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
+	if (!err)
+		err = gate__take_entries(&s->gate, s->rec);
+	if (!err)
+		err = sampling__take_scheds(s->sched_log, s->rec);
+	sched_log__free(s->sched_log);
+	s->sched_log = NULL;
 	s->ops->close(s->source);
 	s->source = NULL;
 	recording__settle_build_ids(s->rec);
@@ -316,21 +319,6 @@ static int record(struct session *s, enum session_end *end)
 	return err;
 }
 
-/* Known before anything is set in the target. What ptrace itself says would be EPERM. */
-static int check_tracer(const struct process *process)
-{
-	pid_t tracer = process__tracer(process->pid);
-	char name[PROCESS_COMM_SIZE];
-
-	if (!tracer)
-		return 0;
-	process__thread_name(tracer, tracer, name);
-	log__error("process %d (%s) is traced already, by process %d (%s)", process->pid,
-		   process->comm, tracer, name);
-	log__hint("a process has one tracer at a time: end that one, or wait for its end");
-	return -EBUSY;
-}
-
 /* A call begins at its entry. */
 static int check_duration(const struct session *s)
 {
@@ -344,7 +332,7 @@ static int check_duration(const struct session *s)
 
 static int capture(struct session *s, const struct process *process, enum session_end *end)
 {
-	int err = process && s->ops == &source_soft ? check_tracer(process) : 0;
+	int err = process ? source_choice__check(s->ops, process) : 0;
 
 	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
@@ -387,7 +375,7 @@ int session__capture(const struct capture_options *options, const struct session
 	struct process process = {0};
 	int err;
 
-	s.ops = session__source(options);
+	s.ops = source_choice__make(options);
 	if (!s.ops)
 		return -errno;
 	err = open_target(&s, &process);
@@ -396,6 +384,7 @@ int session__capture(const struct capture_options *options, const struct session
 	err = capture(&s, start->exec_path ? NULL : &process, end);
 	if (s.source)
 		s.ops->close(s.source);
+	sched_log__free(s.sched_log);
 	gate__close(&s.gate);
 	if (s.epoll_fd >= 0)
 		close(s.epoll_fd);

@@ -25,12 +25,6 @@ struct session_start {
 };
 
 /*
- * The source the options mean. NULL with errno after a line and a hint: no Intel PT here, and
- * soft was not asked for.
- */
-const struct source_ops *session__source(const struct capture_options *options);
-
-/*
  * Attaches, waits, freezes, reads; the target is let go when this returns. Fills rec and *end.
  * 0; -EINVAL after a line and a hint where the request is wrong; another -errno likewise.
  */

@@ -2,14 +2,17 @@
 /*
  * Packets to branches: ours against libipt's block decoder, which gets the code its fastest way
  * (pt_iscache, all of it kept mapped) and hands on nothing. For each recording given: medians of
- * rounds that take turns, so that what else happens on the machine happens to all of them.
+ * rounds that take turns, so that what else happens on the machine happens to all of them; of CPU
+ * time where one thread decodes.
  */
 #include <intel-pt.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/recording.h"
@@ -19,7 +22,7 @@
 #define ROUNDS 5
 
 struct result {
-	uint64_t ns;
+	uint64_t ns, cpu_ns;
 	uint64_t insns, branches, handed_on, gaps;
 	long peak_kb; /* beyond what was there before */
 };
@@ -208,13 +211,44 @@ static void run_libipt(const struct recording *rec, struct result *out)
 static const struct decoder {
 	const char *name;
 	void (*run)(const struct recording *rec, struct result *out);
+	bool is_parallel;
 } decoders[] = {
-	{"libipt", run_libipt},
-	{"calls, 1 thread", run_events},
-	{"all, 1 thread", run_all},
-	{"calls, every CPU", run_parallel},
+	{"libipt", run_libipt, false},
+	{"calls, 1 thread", run_events, false},
+	{"all, 1 thread", run_all, false},
+	{"calls, every CPU", run_parallel, true},
 };
 #define DECODERS (sizeof(decoders) / sizeof(decoders[0]))
+
+static uint64_t cpu_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void run_once(const struct decoder *decoder, const struct recording *rec,
+		     struct result *result)
+{
+	uint64_t start = cpu_now_ns();
+
+	decoder->run(rec, result);
+	result->cpu_ns = cpu_now_ns() - start;
+}
+
+/* One thread's work is told by its CPU time, which others on the machine do not make longer. */
+static uint64_t time_of(const struct decoder *decoder, const struct result *r)
+{
+	return decoder->is_parallel ? r->ns : r->cpu_ns;
+}
+
+static int by_cpu_time(const void *a, const void *b)
+{
+	const struct result *x = a, *y = b;
+
+	return x->cpu_ns < y->cpu_ns ? -1 : x->cpu_ns > y->cpu_ns;
+}
 
 static int by_time(const void *a, const void *b)
 {
@@ -224,15 +258,15 @@ static int by_time(const void *a, const void *b)
 }
 
 static void print_result(const struct decoder *decoder, const struct result *r, uint64_t bytes,
-			 uint64_t branches, uint64_t libipt_ns)
+			 uint64_t branches, const struct result *libipt)
 {
-	double s = (double)r->ns / 1e9;
+	double s = (double)time_of(decoder, r) / 1e9;
+	double libipt_s = (double)time_of(decoder, libipt) / 1e9;
 
 	printf("  %-17s %7.3f s %7.1f MB/s %7.1f M branches/s %6.1fx %8.1f MB peak  %" PRIu64
 	       " insns, %" PRIu64 " handed on, %" PRIu64 " gaps\n",
-	       decoder->name, s, (double)bytes / 1e6 / s, (double)branches / 1e6 / s,
-	       (double)libipt_ns / (double)r->ns, (double)r->peak_kb / 1e3, r->insns, r->handed_on,
-	       r->gaps);
+	       decoder->name, s, (double)bytes / 1e6 / s, (double)branches / 1e6 / s, libipt_s / s,
+	       (double)r->peak_kb / 1e3, r->insns, r->handed_on, r->gaps);
 }
 
 static void bench(const struct recording *rec, const char *path)
@@ -244,15 +278,16 @@ static void bench(const struct recording *rec, const char *path)
 		bytes += rec->aux.v[i].size;
 	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < DECODERS; i++)
-			decoders[i].run(rec, &results[i][round]);
+			run_once(&decoders[i], rec, &results[i][round]);
 	for (size_t i = 0; i < DECODERS; i++)
-		qsort(results[i], ROUNDS, sizeof(results[i][0]), by_time);
+		qsort(results[i], ROUNDS, sizeof(results[i][0]),
+		      decoders[i].is_parallel ? by_time : by_cpu_time);
 	branches = results[1][ROUNDS / 2].branches;
 	printf("%s: %.1f MB of PT, %.1f M branches taken\n", path, (double)bytes / 1e6,
 	       (double)branches / 1e6);
 	for (size_t i = 0; i < DECODERS; i++)
 		print_result(&decoders[i], &results[i][ROUNDS / 2], bytes, branches,
-			     results[0][ROUNDS / 2].ns);
+			     &results[0][ROUNDS / 2]);
 }
 
 int main(int argc, char **argv)

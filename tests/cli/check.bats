@@ -4,7 +4,7 @@
 load ../helpers
 
 needs="kernel btf lockdown vm intel_pt pt_caps freeze_pause freeze_refresh freeze_disable
-kernel_code bpf uprobe tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+sample kernel_code bpf uprobe tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
 CAP_CHECKPOINT_RESTORE CAP_SYSLOG CAP_IPC_LOCK CAP_SYS_RESOURCE fzf attach"
 
 setup() {
@@ -42,11 +42,11 @@ is() {
 @test "check: status 0 only where attach works with Intel PT; the help says so" {
 	mtbpf_run check
 	if has_pt; then
-		[ "$status" -eq 0 ] || [[ $output =~ attach\ +missing ]]
+		[ "$status" -eq 0 ] || [[ $output =~ attach\ +(missing|limited) ]]
 	else
 		[ "$status" -eq 1 ]
-		is attach missing '.*intel_pt'
-		is intel_pt missing 'no PMU: .*; -source soft'
+		is attach '(missing|limited)' '.*intel_pt'
+		is intel_pt missing 'no PMU: .*; -source sample'
 		is freeze_pause missing 'not tried: no intel_pt'
 	fi
 	mtbpf_run check -help
@@ -86,6 +86,8 @@ is() {
 		is bpf ok 'the programs load; hit times are kept in'
 		is uprobe ok 'tried: a probe of our own is hit'
 		is perf ok
+		is sample ok 'tried: stacks by the clock, up to [1-9][0-9]* a second'
+		is attach '(ok|limited)'
 	fi
 }
 
@@ -98,6 +100,7 @@ is() {
 	is tracefs limited 'one thread at a time: .*; run as root'
 	is perf '(limited|missing)' 'perf_event_paranoid is '
 	is memlock '(limited|missing)' '[0-9.]+ [KMG]iB fit: '
+	is sample missing 'stacks cannot be sampled: .*; run as root'
 	is attach missing '.*uprobe'
 	[ "$(grep -Ec '^CAP_[A-Z_]+ +missing' <<<"$output")" -eq "$(grep -o CAP_ <<<"$needs" | wc -l)" ]
 	[ "$(awk 'length > 100' <<<"$output" | wc -l)" -eq 0 ]

@@ -61,6 +61,19 @@ teardown() {
 	[ "$(cat trace.mtbpf/data trace.mtbpf.old/data trace.fxt | tr -d '\n')" = 123 ]
 }
 
+@test "decode -ocaml-traps: a line that is no address is named, before the recording is looked at" {
+	printf '0x1000\ncamlFoo__bar\n' >traps
+	mtbpf_run decode -ocaml-traps traps missing.mtbpf
+	[ "$status" -eq 2 ]
+	complains "traps:2: 'camlFoo__bar' is no address" "one hexadecimal address a line"
+	mtbpf_run decode -ocaml-traps nothing missing.mtbpf
+	[ "$status" -eq 2 ]
+	complains "cannot read nothing: No such file"
+	echo 0x1000 >traps
+	mtbpf_run decode -ocaml-traps traps missing.mtbpf
+	complains "cannot open missing.mtbpf"
+}
+
 @test "decode: what is no recording says what it is and what would be one" {
 	mtbpf_run decode missing.mtbpf
 	[ "$status" -eq 2 ]

@@ -85,11 +85,7 @@ expect_same_tree() {
 # Instants are slices of no length: a leap has two of them.
 @test "leaps: arrows from the call that began each to where it landed" {
 	generate leaps 20000
-	check --query "select t.tid, s.depth, s.ts, s.ts + s.dur, s.name from slice s
-		       join thread_track k on s.track_id = k.id join thread t using (utid)
-		       join process p using (upid) where s.category is not 'leap'
-		       order by t.tid, p.pid, s.id" "$trace" >"$BATS_TEST_TMPDIR/found"
-	cmp "$text" "$BATS_TEST_TMPDIR/found"
+	expect_same_tree
 	check --query "select a.ts, a.name, p.ts, p.name, b.ts from flow f
 		       join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id
 		       join slice p on b.parent_id = p.id
@@ -135,8 +131,8 @@ expect_same_tree() {
 	generate calm 5000
 	run check --query "select distinct a.flat_key from slice s join args a using (arg_set_id)
 			   order by 1" "$trace"
-	[ "$(echo "$output" | tr '\n' ' ')" = "address by_jump call_ip cut_short delay_ns file \
-inferred_end inferred_start insns line module sequence tid " ]
+	[ "$(echo "$output" | tr '\n' ' ')" = "address by_jump call_file call_ip call_line cut_short delay_ns \
+file inferred_end inferred_start insns line module sequence tid " ]
 	run check --query "select distinct display_value from args where key = 'module'
 			   order by 1" "$trace"
 	[ "$(echo "$output" | tr '\n' ' ')" = "libfoo.so.1 main " ]

@@ -130,7 +130,7 @@ setup() {
 	complains "-pid '-5' is not a whole number"
 	mtbpf_run attach -pid 1 -source sofd
 	[ "$status" -eq 2 ]
-	complains "-source 'sofd'" "pt, soft"
+	complains "-source 'sofd'" "auto, pt, sample, soft"
 	mtbpf_run decode x.mtbpf -print everything
 	[ "$status" -eq 2 ]
 	complains "-print 'everything'" "calls, branches"
@@ -227,18 +227,38 @@ setup() {
 	complains "one recording at a time"
 }
 
-@test "without Intel PT: why, what to use instead and what that costs; with -source pt the same" {
+@test "-source pt without Intel PT: why, what to use instead and what that costs" {
 	! has_pt || skip "there is Intel PT"
-	mtbpf_run attach -pid $$
-	[ "$status" -eq 2 ]
-	complains "no Intel PT: " "-source soft"
-	[[ $output == *"times slower"* ]]
-	first=$output
 	mtbpf_run attach -pid $$ -source pt
 	[ "$status" -eq 2 ]
-	[ "$output" = "$first" ]
-	mtbpf_run run -- true
+	complains "no Intel PT: " "-source sample"
+	[[ $output == *"-source soft"*"times slower"* ]]
+	first=$output
+	mtbpf_run run -source pt -- true
 	[ "$status" -eq 2 ]
 	[ "$output" = "$first" ]
+	[ -z "$(ls)" ]
+}
+
+@test "what only Intel PT can do is not replaced by samples" {
+	! has_pt || skip "there is Intel PT"
+	for option in -trace-include-kernel -immediate-stop "-freeze pause"; do
+		mtbpf_run attach -pid $$ $option
+		[ "$status" -eq 2 ]
+		complains "no Intel PT: "
+	done
+	[ -z "$(ls)" ]
+}
+
+@test "-source sample takes a process, and user code" {
+	mtbpf_run attach -source sample -cgroup /
+	[ "$status" -eq 2 ]
+	complains "cannot record a cgroup" "-pid"
+	mtbpf_run attach -source sample -pid $$ -trace-include-kernel
+	[ "$status" -eq 2 ]
+	complains "cannot trace the kernel" "[kernel]"
+	mtbpf_run attach -source sample -pid $$ -sample-rate 0
+	[ "$status" -eq 2 ]
+	complains "-sample-rate must be at least 1" "10000"
 	[ -z "$(ls)" ]
 }

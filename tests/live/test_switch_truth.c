@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "truth_compare.h"
@@ -18,7 +19,8 @@ struct outcome {
 	size_t events, wrong;
 };
 
-static struct outcome run(const char *program, const char *how, const char *what)
+/* Options of ptgen, "--", the program in its folder and its arguments; before it, environment. */
+static struct outcome run(const char *environment, const char *command)
 {
 	const char *folder = getenv("O");
 	char dir[] = "/tmp/mtbpf-test-XXXXXX", recording[64], truth[64], line[512];
@@ -29,13 +31,13 @@ static struct outcome run(const char *program, const char *how, const char *what
 	snprintf(recording, sizeof(recording), "%s/r.mtbpf", dir);
 	snprintf(truth, sizeof(truth), "%s/truth", dir);
 	snprintf(line, sizeof(line),
-		 "%s/tests/ptgen/ptgen -o %s -truth %s -stack-distance 256K -- "
-		 "%s/tests/ptgen/programs/%s %s %s 200 >%s/out 2>&1",
-		 folder, recording, truth, folder, program, how, what, dir);
+		 "PATH=%s/tests/ptgen/programs:$PATH; %s %s/tests/ptgen/ptgen -o %s -truth %s %s "
+		 ">%s/out 2>&1",
+		 folder, environment, folder, recording, truth, command, dir);
 	assert_int_equal(system(line), 0);
 	outcome.events = truth_compare__count(recording, truth, &outcome.wrong);
-	print_message("%s %s %s: %zu calls and returns, %zu not as deep as they were\n", program,
-		      how, what, outcome.events, outcome.wrong);
+	print_message("%s: %zu calls and returns, %zu not as deep as they were\n", command,
+		      outcome.events, outcome.wrong);
 	assert_int_equal(fs__remove_dir(dir), 0);
 	return outcome;
 }
@@ -48,6 +50,15 @@ static void skip_without_qemu(void)
 	}
 }
 
+static struct outcome run_switches(const char *program, const char *how, const char *what)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "-stack-distance 256K -- %s %s %s 200", program, how,
+		 what);
+	return run("", command);
+}
+
 static void check(const char *what)
 {
 	static const char *const ways[][2] = {{"switches", "context"},
@@ -57,7 +68,7 @@ static void check(const char *what)
 
 	skip_without_qemu();
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		struct outcome outcome = run(ways[i][0], ways[i][1], what);
+		struct outcome outcome = run_switches(ways[i][0], ways[i][1], what);
 
 		assert_in_range(outcome.events, 1000, 100000);
 		assert_int_equal(outcome.wrong, 0);
@@ -93,26 +104,50 @@ static void test_nested(void **state)
 	struct outcome outcome;
 
 	skip_without_qemu();
-	outcome = run("switches", "ret", "nested");
+	outcome = run_switches("switches", "ret", "nested");
 	assert_in_range(outcome.events, 20000, 100000);
 	assert_in_range(outcome.wrong, 1, 8 * 200);
-	assert_int_equal(run("switches", "jump", "nested").wrong, 0);
+	assert_int_equal(run_switches("switches", "jump", "nested").wrong, 0);
 }
 
 static void test_ring(void **state)
 {
 	skip_without_qemu();
-	assert_in_range(run("switches", "context", "ring").wrong, 0, 1);
-	assert_in_range(run("switches", "ret", "ring").wrong, 0, 1);
-	assert_int_equal(run("switches", "jump", "ring").wrong, 0);
+	assert_in_range(run_switches("switches", "context", "ring").wrong, 0, 1);
+	assert_in_range(run_switches("switches", "ret", "ring").wrong, 0, 1);
+	assert_int_equal(run_switches("switches", "jump", "ring").wrong, 0);
+}
+
+/*
+ * In one thread. As in nested, but those that wait are all of Go's: they have parked, or their
+ * stacks grow.
+ */
+static void test_goroutines(void **state)
+{
+	const char *one_thread = "GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 GOGC=off";
+	const char *folder = getenv("O");
+	char path[128];
+	struct outcome outcome;
+
+	skip_without_qemu();
+	snprintf(path, sizeof(path), "%s/tests/ptgen/programs/goroutines",
+		 folder ? folder : "build");
+	if (access(path, X_OK)) {
+		print_message("# skip: goroutines was not built: no Go compiler\n");
+		skip();
+	}
+	outcome = run(one_thread, "-go -- goroutines 20");
+	assert_in_range(outcome.events, 100000, 1000000);
+	assert_in_range(outcome.wrong, 0, outcome.events / 30);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one),    cmocka_unit_test(test_many),
-		cmocka_unit_test(test_short),  cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_nested), cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_one),	   cmocka_unit_test(test_many),
+		cmocka_unit_test(test_short),	   cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_nested),	   cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_goroutines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,6 @@ struct true_event {
 	bool is_call;
 	uint64_t to;
 	long depth;
-	unsigned int stack;
 };
 
 struct truth_log {
@@ -35,7 +34,6 @@ struct seen_event {
 	uint64_t to;
 	long level;
 	unsigned int strand;
-	bool begins; /* a call on another stack than the caller's: Go's mcall(), from nothing */
 	const struct function *top;
 	const struct function *function; /* that holds `to` */
 };
@@ -58,9 +56,9 @@ static void read_truth(struct truth_log *log, const char *path)
 	while (getline(&line, &size, f) > 0) {
 		struct true_event *out = VEC_PUSH(&log->events);
 
-		e.stack = 0;
-		assert_true(sscanf(line, "%d %*u %15s %" SCNx64 " %ld %u", &e.tid, kind, &e.to,
-				   &e.depth, &e.stack) >= 4);
+		assert_int_equal(
+			sscanf(line, "%d %*u %15s %" SCNx64 " %ld", &e.tid, kind, &e.to, &e.depth),
+			4);
 		e.is_call = !strcmp(kind, "call");
 		assert_non_null(out);
 		*out = e;
@@ -94,7 +92,6 @@ static int on_branch(void *ctx, const struct branch *b)
 	struct comparison *c = ctx;
 	struct seen_event *seen;
 	struct code_place place = {0};
-	unsigned int strand = stack__strand(c->stack);
 	int err = stack__branch(c->stack, b);
 
 	if (err || (b->kind != BRANCH_CALL && b->kind != BRANCH_RETURN))
@@ -116,7 +113,6 @@ static int on_branch(void *ctx, const struct branch *b)
 		.top = stack__top(c->stack),
 		.function = place.function,
 	};
-	seen->begins = seen->is_call && seen->strand != strand;
 	return 0;
 }
 
@@ -151,43 +147,25 @@ static void compare_one(const struct true_event *t, const struct seen_event *s, 
 		++*wrong;
 }
 
-/*
- * What a depth is more than the level of what has been decoded: where a stack began is not known to
- * both. Go's systemstack() calls a function on another stack, which is decoded as any call: there
- * it is different as long as that lasts.
+/* What a depth is more than the level that was decoded: where a stack began is not known to both.
  */
 struct offset {
 	bool is_known;
-	unsigned int stack; /* the true one */
 	long value;
 };
 
-struct offsets {
-	VEC(struct offset) strands;
-	struct offset away;
-	unsigned int away_strand;
-};
+typedef VEC(struct offset) offset_vec;
 
-static long offset_of(struct offsets *offsets, const struct true_event *t,
-		      const struct seen_event *s)
+static long offset_of(offset_vec *offsets, const struct true_event *t, const struct seen_event *s)
 {
-	struct offset here = {true, t->stack, t->depth - s->level}, *offset;
+	struct offset *offset;
 
-	while (offsets->strands.n <= s->strand)
-		*VEC_PUSH(&offsets->strands) = (struct offset){0};
-	offset = &offsets->strands.v[s->strand];
-	if (!offset->is_known || s->begins)
-		*offset = here;
-	if (offset->stack == t->stack) {
-		offsets->away.is_known = false;
-		return offset->value;
-	}
-	if (!offsets->away.is_known || offsets->away.stack != t->stack ||
-	    offsets->away_strand != s->strand) {
-		offsets->away = here;
-		offsets->away_strand = s->strand;
-	}
-	return offsets->away.value;
+	while (offsets->n <= s->strand)
+		*VEC_PUSH(offsets) = (struct offset){0};
+	offset = &offsets->v[s->strand];
+	if (!offset->is_known)
+		*offset = (struct offset){true, t->depth - s->level};
+	return offset->value;
 }
 
 static size_t compare(const struct truth_log *log, const struct comparison *c, pid_t tid,
@@ -195,7 +173,7 @@ static size_t compare(const struct truth_log *log, const struct comparison *c, p
 {
 	VEC(const struct true_event *) mine = {0};
 	const struct true_event **v;
-	struct offsets offsets = {0};
+	offset_vec offsets = {0};
 	size_t n = c->seen.n, skip;
 
 	for (size_t i = 0; i < log->events.n; i++) {
@@ -214,7 +192,7 @@ static size_t compare(const struct truth_log *log, const struct comparison *c, p
 		compare_one(t, s, offset_of(&offsets, t, s), i, wrong);
 	}
 	VEC_FINI(&mine);
-	VEC_FINI(&offsets.strands);
+	VEC_FINI(&offsets);
 	return n;
 }
 

@@ -34,12 +34,14 @@ const SUMMARY = `
 	       (select ifnull(max(depth) + 1, 0) from slice) || ', ' ||
 	       (select count(distinct track_id) from slice) || ' tracks'`;
 
-// Slices of one track are numbered in the order of their begins: a parent before its children.
+// Slices of one track are numbered in the order of their begins: a parent before its children. The
+// instants of leaps are slices for Perfetto, but no calls.
 const TREE = `
 	select t.tid, s.depth, s.ts, s.ts + s.dur,
 		s.name || iif(s.category = 'inlined', ' [inlined]', '') from slice s
 	join thread_track k on s.track_id = k.id join thread t using (utid)
 	left join process p using (upid)
+	where s.category is not 'leap'
 	order by t.tid, p.pid, s.id`;
 
 function parseArguments(argv) {

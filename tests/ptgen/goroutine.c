@@ -25,7 +25,7 @@ enum { FS = 4 };
 
 /* Go's src/runtime/runtime2.go: the head of struct g. */
 struct g {
-	uint64_t stack_low, stack_high;
+	uint64_t stack_low, stack_high, stack_guards[2], panics, defers, m, saved_sp;
 };
 
 static bool read_memory(uint64_t address, void *out, size_t len)
@@ -45,7 +45,7 @@ struct goroutine goroutine__find(const struct cpu_regs *regs)
 	/* src/runtime/tls_amd64.s: the word below what %fs points to. */
 	if (base && read_memory(base - 8, &found.g, sizeof(found.g)) && found.g &&
 	    read_memory(found.g, &g, sizeof(g)))
-		found.top = g.stack_high;
+		found = (struct goroutine){found.g, g.stack_high, g.saved_sp};
 	else
 		return (struct goroutine){0};
 	if (regs->rsp < g.stack_low || regs->rsp > g.stack_high)

@@ -30,6 +30,9 @@ PTGEN_PROGRAMS += $(O)/tests/ptgen/programs/exceptions-stripped
 RUSTC ?= rustc
 PTGEN_PROGRAMS += $(if $(shell command -v $(RUSTC)),$(patsubst tests/ptgen/%.rs,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.rs)))
 
+GO ?= go
+PTGEN_PROGRAMS += $(if $(shell command -v $(GO)),$(patsubst tests/ptgen/%.go,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.go)))
+
 ptgen: $(PTGEN) $(PTGEN_PROGRAMS) $(PTGEN_LIBS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen
@@ -57,6 +60,12 @@ $(O)/tests/ptgen/programs/%-static: tests/ptgen/programs/%.c tests/ptgen/ptgen.m
 $(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $< $(PTGEN_LDFLAGS)
+
+# No module, no network, and no C.
+$(O)/tests/ptgen/programs/%: tests/ptgen/programs/%.go tests/ptgen/ptgen.mk
+	$(call say,GO,$@)
+	$(Q)mkdir -p $(@D) && GOCACHE=$(abspath $(O))/gocache GOPROXY=off GO111MODULE=off CGO_ENABLED=0 \
+	    $(GO) build -o $@ $<
 
 $(O)/tests/ptgen/programs/lib%.so: tests/ptgen/programs/lib/%.cc tests/ptgen/ptgen.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)

@@ -132,12 +132,47 @@ static bool encode(struct walk *w, const struct block *p, uint64_t to)
 	return true;
 }
 
+/*
+ * Go's src/runtime/asm_amd64.s: mcall() pushes a word where the scheduler's stack begins, and calls
+ * a function that does not return; systemstack() calls one there that does, and is no less a caller
+ * than any other.
+ */
+static void enter_scheduler(struct walk *w, uint64_t sp)
+{
+	const struct goroutine *system = &w->goroutine;
+
+	if (sp == system->saved_sp - 16) {
+		truth__use_stack(&w->truth, system->g, system->top);
+		truth__at(&w->truth, system->saved_sp);
+	} else if (sp == system->saved_sp - 8) {
+		w->called_by = (struct goroutine){.g = w->last_g};
+		w->called_shift = w->last_sp - 16 - sp;
+	}
+}
+
+/* The address on the stack of the goroutine whose call or return it is. */
+static uint64_t find_goroutine(struct walk *w, const struct block *p, uint64_t sp)
+{
+	const struct goroutine *now = &w->goroutine;
+
+	if (p->cls == INSN_CALL_INDIRECT && w->last_g && w->last_g != now->g)
+		enter_scheduler(w, sp);
+	else if (w->last_g != now->g)
+		w->called_by.g = 0;
+	w->last_g = now->g;
+	if (w->called_by.g)
+		return sp + w->called_shift;
+	sp += truth__use_stack(&w->truth, now->g, now->top);
+	w->last_sp = sp;
+	return sp;
+}
+
 static void log_truth(struct walk *w, const struct block *p, uint64_t to, uint64_t sp)
 {
 	uint64_t time_ns = ptgen__ns(now(w));
 
 	if (w->shared->config.go)
-		sp += truth__use_stack(&w->truth, w->goroutine.g, w->goroutine.top);
+		sp = find_goroutine(w, p, sp);
 	/* "call next; pop" reads the IP, and enters nothing. */
 	if ((p->cls == INSN_CALL || p->cls == INSN_CALL_INDIRECT) && to != p->end)
 		truth__call(&w->truth, time_ns, to, sp);

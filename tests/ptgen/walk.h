@@ -25,7 +25,10 @@ struct walk {
 	const struct signals *signals;
 	FILE *truth_log; /* NULL: none is wanted */
 	struct truth truth;
-	struct goroutine goroutine; /* that runs; of Go programs */
+	/* Of Go programs. */
+	struct goroutine goroutine, called_by; /* that runs; that called systemstack(), or none */
+	uint64_t called_shift;	  /* from the scheduler's stack to below that one's frames */
+	uint64_t last_g, last_sp; /* at the last call or return */
 	const struct block *prev; /* runs; NULL: something else than a block came before the next */
 	uint64_t instructions;	  /* up to prev, without it */
 	uint64_t tsc_zero;	  /* the TSC at 0 instructions, if there were no pauses */

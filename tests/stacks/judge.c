@@ -219,7 +219,8 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 	const struct function **truth = stack->frames.v;
 
 	v->walk = find_running(&v->walks, seen->step + STEP / 2);
-	if (seen->from)
+	/* Go's scheduler is called from another stack. */
+	if (seen->from && event && v->truth->events.v[event - 1].stack == e->stack)
 		*true_stack__frame(stack, e->depth - 1) = seen->from;
 	/* It has left everything that was known: an exception, out of frames from before. */
 	if (!known->is_known || (long)n <= known->missing)

@@ -28,6 +28,18 @@ static void test_names(void **state)
 	expect_name(CALL_SYSCALL, NULL, "[syscall]");
 	expect_name(CALL_UNTRACED, NULL, "[untraced]");
 	expect_name(CALL_GAP, NULL, "[gap]");
+	expect_name(CALL_IN_KERNEL, NULL, "[kernel]");
+}
+
+static void test_why_a_thread_was_off_its_cpu(void **state)
+{
+	struct call call = {.kind = CALL_OFF_CPU, .reason = OFF_BLOCKED};
+
+	assert_string_equal(call__name(&call), "[blocked]");
+	call.reason = OFF_PREEMPTED;
+	assert_string_equal(call__name(&call), "[preempted]");
+	call.reason = OFF_RUNNABLE;
+	assert_string_equal(call__name(&call), "[runnable]");
 }
 
 static void test_gap_names_hold_the_reason(void **state)
@@ -65,6 +77,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_why_a_thread_was_off_its_cpu),
 		cmocka_unit_test(test_gap_names_hold_the_reason),
 		cmocka_unit_test(test_names_of_reasons_and_branches),
 	};

@@ -48,6 +48,8 @@ static void test_moves_of_registers_and_memory(void **state)
 	assert_move(MOVE("\x4c\x8b\x1c\x24"), MOVE_LOAD, 11, INSN_RSP, 0);
 	assert_move(MOVE("\x41\xff\x76\x10"), MOVE_PUSH_MEM, 0, INSN_R14, 0x10);
 	assert_move(MOVE("\x41\x8f\x46\x10"), MOVE_POP_MEM, 0, INSN_R14, 0x10);
+	assert_move(MOVE("\x48\x89\xe3"), MOVE_REG, 3, INSN_RSP, 0);
+	assert_move(MOVE("\x48\x8b\xdc"), MOVE_REG, 3, INSN_RSP, 0);
 	assert_move(MOVE("\x41\x53"), MOVE_PUSH, 11, 0, 0);
 	assert_move(MOVE("\x41\x5b"), MOVE_POP, 11, 0, 0);
 	assert_move(MOVE("\x48\x63\x04\x82"), MOVE_LOAD_ENTRY, INSN_RAX, 2, 0);

@@ -77,8 +77,8 @@ static void test_no_file(void **state)
 	stderr_capture__begin(&said);
 	assert_int_equal(ocaml_traps__read(&traps, "/nowhere/traps"), -ENOENT);
 	stderr_capture__end(&said);
-	assert_string_equal(said.text,
-			    "mtbpf: cannot read /nowhere/traps: No such file or directory\n");
+	assert_non_null(
+		strstr(said.text, "cannot read /nowhere/traps: No such file or directory\nhint: "));
 }
 
 int main(void)

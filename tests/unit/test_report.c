@@ -44,6 +44,7 @@ static int tear_down(void **state)
 
 	VEC_FINI(&f->trees[0].calls);
 	VEC_FINI(&f->trees[1].calls);
+	VEC_FINI(&f->trees[1].done_by);
 	free(f->text);
 	free(f);
 	return 0;
@@ -341,6 +342,43 @@ static void test_only_the_thread_that_triggered_counts(void **state)
 		      "     1.00 ms    1.00 ms       0 ns        1       0.0  iter\n");
 }
 
+/* Why it waited is told with where; calls that no sample saw are not counted. */
+static void test_samples(void **state)
+{
+	struct fixture *f = *state;
+	FILE *out;
+
+	add(f, 0, 0, 10 * MS, &program);
+	add(f, 1, MS, 2 * MS, &iter);
+	add(f, 1, 2 * MS, 7 * MS, &iter);
+	add(f, 2, 3 * MS, 6 * MS, &work);
+	add(f, 3, 3 * MS, 4 * MS, NULL)->kind = CALL_OFF_CPU;
+	*VEC_PUSH(&f->trees[1].done_by) = (struct done_by){4, 7, 8, "holder"};
+	add(f, 3, 4 * MS, 4 * MS + 200000, NULL)->kind = CALL_IN_KERNEL;
+	add(f, 2, 6 * MS, 6 * MS + 500000, &stall);
+	add(f, 3, 6 * MS, 6 * MS + 300000, NULL)->kind = CALL_OFF_CPU;
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	free(f->text);
+	out = open_memstream(&f->text, &f->size);
+	assert_int_equal(report__print(out, &(struct report_input){.trees = f->trees,
+								   .n_trees = 2,
+								   .hit = &f->hit,
+								   .top = 5,
+								   .sampled = true}),
+			 0);
+	fclose(out);
+	assert_string_equal(
+		f->text,
+		"the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 in "
+		"the same lookback); where the time went:\n"
+		"       extra       slow   ordinary  function\n"
+		"     1.80 ms    1.80 ms       0 ns  work\n"
+		"     1.00 ms    1.00 ms       0 ns  [blocked] in work, woken by holder (8)\n"
+		"      500 us    1.50 ms    1.00 ms  iter\n"
+		"      300 us     300 us       0 ns  [blocked] in stall\n"
+		"      200 us     200 us       0 ns  [kernel] in work\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -359,6 +397,7 @@ int main(void)
 		TEST(test_no_function_at_the_hit),
 		TEST(test_an_iteration_whose_start_is_not_in_the_lookback),
 		TEST(test_only_the_thread_that_triggered_counts),
+		TEST(test_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

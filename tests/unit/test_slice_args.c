@@ -283,6 +283,33 @@ static void test_what_is_unknown_is_left_out(void **state)
 	reader__free(reader);
 }
 
+/* Nobody counted instructions. */
+static void test_a_call_that_was_sampled(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	struct call *call;
+
+	add_call(output, 0, 0, 100)->flags = CALL_SAMPLED | CALL_INFERRED_END;
+	call = add_call(output, 1, 10, 20);
+	*call = (struct call){.start_ns = BASE + 10,
+			      .end_ns = BASE + 20,
+			      .depth = 1,
+			      .kind = CALL_OFF_CPU,
+			      .flags = CALL_SAMPLED};
+	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "holder"};
+	reader = write_tree(output);
+	VEC_FINI(&output->tree.done_by);
+	assert_null(event__arg(&reader->events.v[1], "insns"));
+	assert_string_equal(event__arg(&reader->events.v[1], "sampled")->string, "true");
+	assert_string_equal(event__arg(&reader->events.v[1], "inferred_end")->string, "true");
+	assert_string_equal(reader->events.v[2].name, "[blocked]");
+	assert_string_equal(reader->events.v[2].category, "off-cpu");
+	assert_string_equal(event__arg(&reader->events.v[2], "by")->string,
+			    "holder (process 7, thread 8)");
+	reader__free(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +321,7 @@ int main(void)
 		OUTPUT_TEST(test_more_functions_than_strings),
 		OUTPUT_TEST(test_what_a_call_was_left_by),
 		OUTPUT_TEST(test_what_is_unknown_is_left_out),
+		OUTPUT_TEST(test_a_call_that_was_sampled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,13 @@ enum perf_intel_pt_info {
 	 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R12 | 1ull << PERF_REG_X86_R13 |           \
 	 1ull << PERF_REG_X86_R14 | 1ull << PERF_REG_X86_R15)
 
+/* What our own samples (PERF_COUNT_SW_BPF_OUTPUT) hold as raw data: attr.config1. */
+enum perf_own_data {
+	PERF_OWN_HIT,	/* struct mt_hit, but for its stack: that is the call chain */
+	PERF_OWN_ENTRY, /* struct mt_entry */
+	PERF_OWN_BY,	/* struct mt_sched */
+};
+
 struct perf_data_section {
 	uint64_t offset, size;
 };

@@ -16,6 +16,8 @@
 struct perf_reader_event {
 	uint32_t type;
 	uint64_t config, sample_type, regs_user;
+	uint64_t own;	    /* of BPF output: enum perf_own_data */
+	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
 	uint64_t id;
 };
 
@@ -114,6 +116,17 @@ int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *e
 			struct cursor *c);
 /* Orders what came in the order of buffers. 0 or -ENOMEM. */
 int perf_reader__finish_switches(struct perf_reader *r);
+
+/* What a sample is of, by the id that it begins with. */
+const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id);
+/* A stack, of an event that has call chains; others are nothing. 0 or -errno, with r->why. */
+int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *header,
+		       struct cursor *c);
+/* Raw data of ours but hits: enum perf_own_data. 0 or -errno, with r->why. */
+int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own);
+/* What the scheduler did with a thread. 0 or -ENOMEM. */
+int perf_reader__sched(struct perf_reader *r, const struct perf_event_header *header,
+		       const struct sample_id *id);
 
 /* Those of Intel PT. 0 or -errno, with r->why. */
 int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c);

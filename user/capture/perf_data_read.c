@@ -11,6 +11,16 @@ static bool inside(const struct perf_reader *r, struct perf_data_section s)
 	return s.offset <= r->size && s.size <= r->size - s.offset;
 }
 
+static uint64_t period_of(const struct perf_event_attr *attr)
+{
+	if (attr->freq)
+		return attr->sample_freq ? 1000000000 / attr->sample_freq : 0;
+	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+						    attr->config == PERF_COUNT_SW_TASK_CLOCK)
+		       ? attr->sample_period
+		       : 0;
+}
+
 static int read_attrs(struct perf_reader *r, const struct perf_data_header *header)
 {
 	uint64_t n;
@@ -40,7 +50,9 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 			*event = (struct perf_reader_event){.type = attr.type,
 							    .config = attr.config,
 							    .sample_type = attr.sample_type,
-							    .regs_user = attr.sample_regs_user};
+							    .regs_user = attr.sample_regs_user,
+							    .own = attr.config1,
+							    .period_ns = period_of(&attr)};
 			if (at + 8 <= ids.size)
 				memcpy(&event->id, r->data + ids.offset + at, 8);
 		}
@@ -148,8 +160,8 @@ static int read_all(struct perf_reader *r)
 		err = perf_reader__finish_switches(r);
 	if (err)
 		return err;
-	if (!r->have_info) {
-		r->why = "there is no Intel PT in it";
+	if (!r->have_info && !r->rec->samples.n) {
+		r->why = "there is no Intel PT in it, and no call chain";
 		return -ENODATA;
 	}
 	return 0;

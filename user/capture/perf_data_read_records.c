@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Whose record is it? By the id at its end, or at the start of a sample. */
-static const struct perf_reader_event *find_event(const struct perf_reader *r, uint64_t id)
+const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
 {
 	for (size_t i = 0; i < r->events.n; i++)
 		if (r->events.v[i].id == id)
@@ -26,7 +26,7 @@ static struct sample_id read_sample_id(const struct perf_reader *r, const uint8_
 	if (len < 8)
 		return id;
 	memcpy(&value, end - 8, 8);
-	event = find_event(r, value);
+	event = perf_reader__find_event(r, value);
 	time_at = 8 * (size_t)__builtin_popcountll(event->sample_type & behind_time);
 	if (event->sample_type & PERF_SAMPLE_TIME)
 		time_at += 8;
@@ -121,6 +121,19 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
+static int read_sample(struct perf_reader *r, const struct perf_event_header *header,
+		       struct cursor *c)
+{
+	struct cursor start = *c;
+	const struct perf_reader_event *event = perf_reader__find_event(r, take_u64(c));
+
+	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT)
+		return perf_reader__stack(r, header, &start);
+	if (event->own != PERF_OWN_HIT)
+		return perf_reader__own(r, c, event->own);
+	return perf_reader__sample(r, event, c);
+}
+
 /* A thread or process begins: PID, PPID, TID, PTID, TIME. */
 static int read_fork(struct perf_reader *r, struct cursor *c, const struct sample_id *id)
 {
@@ -209,6 +222,9 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 	case PERF_RECORD_FORK:
 		return read_fork(r, c, &id);
 	case PERF_RECORD_SWITCH:
+		if (!r->have_info)
+			return perf_reader__sched(r, header, &id);
+		/* fallthrough */
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return read_switch(r, header->misc & PERF_RECORD_MISC_SWITCH_OUT, &id);
 	case PERF_RECORD_ITRACE_START:
@@ -217,7 +233,7 @@ int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_he
 	case PERF_RECORD_LOST:
 		return read_loss(r, c, header->type == PERF_RECORD_AUX, &id);
 	case PERF_RECORD_SAMPLE:
-		return perf_reader__sample(r, find_event(r, take_u64(c)), c);
+		return read_sample(r, header, c);
 	}
 	return 0;
 }

@@ -4,9 +4,43 @@
 
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 
-const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3};
-static const char *const event_names[EVENT_COUNT] = {"intel_pt//u", "dummy:u", "mtbpf:hit"};
+const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7};
+static const char *const event_names[EVENT_COUNT] = {"intel_pt//u",	"dummy:u",     "mtbpf:hit",
+						     "mtbpf:entry",	"mtbpf:sched", "cpu-clock",
+						     "context-switches"};
+
+static bool has_event(const struct perf_writer *w, enum event_index event)
+{
+	if (event == EVENT_PT)
+		return !w->sampled;
+	return w->sampled || event < EVENT_ENTRY;
+}
+
+static uint32_t count_events(const struct perf_writer *w)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < EVENT_COUNT; i++)
+		n += has_event(w, (enum event_index)i);
+	return n;
+}
+
+/* As sample_ring.c opens them. */
+static void fill_sampling(const struct perf_writer *w, enum event_index event,
+			  struct perf_event_attr *attr)
+{
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config =
+		event == EVENT_CLOCK ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_CONTEXT_SWITCHES;
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (event == EVENT_CLOCK)
+		attr->sample_period = w->rec->sample_period_ns;
+	attr->context_switch = event == EVENT_CLOCK;
+	attr->exclude_kernel = 0;
+	attr->exclude_callchain_kernel = 1;
+}
 
 #define SAMPLE_COMMON (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)
 
@@ -24,8 +58,12 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 		.exclude_hv = 1,
 		.sample_id_all = 1,
 	};
-	if (w->by_cpu)
+	if (w->by_cpu || w->sampled)
 		attr->sample_type |= PERF_SAMPLE_CPU;
+	if (w->sampled) {
+		attr->use_clockid = 1;
+		attr->clockid = CLOCK_MONOTONIC;
+	}
 	switch (event) {
 	case EVENT_PT:
 		attr->type = PMU_TYPE_INTEL_PT;
@@ -37,6 +75,17 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 		attr->config = PERF_COUNT_SW_DUMMY;
 		attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
 		attr->context_switch = w->by_cpu;
+		break;
+	case EVENT_CLOCK:
+	case EVENT_SWITCHES:
+		fill_sampling(w, event, attr);
+		break;
+	case EVENT_ENTRY:
+	case EVENT_BY:
+		attr->type = PERF_TYPE_SOFTWARE;
+		attr->config = PERF_COUNT_SW_BPF_OUTPUT;
+		attr->config1 = event == EVENT_ENTRY ? PERF_OWN_ENTRY : PERF_OWN_BY;
+		attr->sample_type |= PERF_SAMPLE_RAW;
 		break;
 	default:
 		perf_writer__describe_hits(w, attr);
@@ -56,11 +105,13 @@ static void put_string(struct perf_writer *w, const char *text)
 
 static void put_event_desc(struct perf_writer *w)
 {
-	put_u32(w, EVENT_COUNT);
+	put_u32(w, count_events(w));
 	put_u32(w, PERF_DATA_ATTR_SIZE);
 	for (int i = 0; i < EVENT_COUNT; i++) {
 		struct perf_event_attr attr;
 
+		if (!has_event(w, (enum event_index)i))
+			continue;
 		fill_attr(w, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put_u32(w, 1);
@@ -121,6 +172,13 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 	}
 }
 
+static bool has_feature(const struct perf_writer *w, enum perf_feature feature)
+{
+	if (feature == PERF_FEATURE_CPUID)
+		return w->rec->pt.cpu_family;
+	return feature != PERF_FEATURE_AUXTRACE || !w->sampled;
+}
+
 /* A table of sections, in the order of their bits, then the sections. */
 static void put_features(struct perf_writer *w, struct perf_data_header *header)
 {
@@ -139,7 +197,7 @@ static void put_features(struct perf_writer *w, struct perf_data_header *header)
 
 	memset(sections, 0, sizeof(sections));
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i] != PERF_FEATURE_CPUID || w->rec->pt.cpu_family)
+		if (has_feature(w, all[i]))
 			header->features[0] |= 1ull << all[i];
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		n += header->features[0] >> all[i] & 1;
@@ -164,11 +222,13 @@ static void put_attrs(struct perf_writer *w, struct perf_data_header *header)
 	put(w, perf_event_ids, sizeof(perf_event_ids));
 	header->attr_size = PERF_DATA_ATTR_SIZE + sizeof(struct perf_data_section);
 	header->attrs.offset = (uint64_t)ftell(w->out);
-	header->attrs.size = EVENT_COUNT * header->attr_size;
+	header->attrs.size = count_events(w) * header->attr_size;
 	for (int i = 0; i < EVENT_COUNT; i++) {
 		struct perf_data_section id = {ids + 8 * (uint64_t)i, 8};
 		struct perf_event_attr attr;
 
+		if (!has_event(w, (enum event_index)i))
+			continue;
 		fill_attr(w, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put(w, &id, sizeof(id));
@@ -177,7 +237,10 @@ static void put_attrs(struct perf_writer *w, struct perf_data_header *header)
 
 void perf_data__write(const struct recording *rec, FILE *out)
 {
-	struct perf_writer w = {.out = out, .rec = rec, .by_cpu = recording__is_by_cpu(rec)};
+	struct perf_writer w = {.out = out,
+				.rec = rec,
+				.by_cpu = recording__is_by_cpu(rec),
+				.sampled = recording__is_sampled(rec)};
 	struct perf_data_header header = {.magic = PERF_DATA_MAGIC, .size = sizeof(header)};
 
 	put(&w, &header, sizeof(header));

@@ -10,26 +10,17 @@
 /* Where records say of which CPU they are. */
 #define NO_CPU (-1)
 
-/* Who has it, when, and where; of which of our events. */
-struct sample_id_fields {
-	pid_t pid, tid;
-	uint64_t time_ns;
-	int cpu;
-	enum event_index event;
-};
-
-static size_t sample_id_size(const struct perf_writer *w)
+size_t perf_writer__sample_id_size(const struct perf_writer *w)
 {
-	return w->by_cpu ? 32 : 24;
+	return w->by_cpu || w->sampled ? 32 : 24;
 }
 
-/* What follows every record but samples: TID, TIME, CPU, IDENTIFIER. */
-static void put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
+void perf_writer__put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
 {
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
 	put_u64(w, id->time_ns);
-	if (w->by_cpu) {
+	if (w->by_cpu || w->sampled) {
 		put_u32(w, (uint32_t)id->cpu);
 		put_u32(w, 0);
 	}
@@ -70,21 +61,22 @@ static void put_comm(struct perf_writer *w, const struct rec_thread *t)
 	size_t len = strnlen(t->comm, sizeof(t->comm) - 1) + 1;
 	size_t pad = padding(len, 8);
 
-	put_header(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER, 8 + len + pad + sample_id_size(w));
+	put_header(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER,
+		   8 + len + pad + perf_writer__sample_id_size(w));
 	put_u32(w, (uint32_t)t->pid);
 	put_u32(w, (uint32_t)t->tid);
 	put(w, t->comm, len - 1);
 	put_zeroes(w, pad + 1);
-	put_sample_id(
+	perf_writer__put_sample_id(
 		w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_itrace_start(struct perf_writer *w, const struct sample_id_fields *id)
 {
-	put_header(w, PERF_RECORD_ITRACE_START, 0, 8 + sample_id_size(w));
+	put_header(w, PERF_RECORD_ITRACE_START, 0, 8 + perf_writer__sample_id_size(w));
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
-	put_sample_id(w, id);
+	perf_writer__put_sample_id(w, id);
 }
 
 /* Who was there when a CPU's trace began has a record of another kind, as the kernel writes it. */
@@ -104,10 +96,10 @@ static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
 		return;
 	}
 	put_header(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0,
-		   8 + sample_id_size(w));
+		   8 + perf_writer__sample_id_size(w));
 	put_u32(w, out || !before ? 0 : (uint32_t)before->pid);
 	put_u32(w, out || !before ? 0 : (uint32_t)before->tid);
-	put_sample_id(w, &id);
+	perf_writer__put_sample_id(w, &id);
 }
 
 static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
@@ -117,7 +109,7 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_da
 
 	put_header(w, PERF_RECORD_MMAP2,
 		   PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0),
-		   64 + len + pad + sample_id_size(w));
+		   64 + len + pad + perf_writer__sample_id_size(w));
 	put_u32(w, (uint32_t)m->pid);
 	put_u32(w, (uint32_t)m->tid);
 	put_u64(w, m->start);
@@ -131,7 +123,7 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_da
 	put_u32(w, 2); /* MAP_PRIVATE */
 	put(w, m->path, len);
 	put_zeroes(w, pad);
-	put_sample_id(
+	perf_writer__put_sample_id(
 		w, &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
@@ -150,14 +142,14 @@ static void put_kernel_mmap(struct perf_writer *w)
 	    !kallsyms__find(w->rec->kernel.kallsyms, "_etext", &end))
 		return;
 	put_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
-		   32 + sizeof(name) + sample_id_size(w));
+		   32 + sizeof(name) + perf_writer__sample_id_size(w));
 	put_u32(w, (uint32_t)-1);
 	put_u32(w, 0);
 	put_u64(w, start);
 	put_u64(w, end - start);
 	put_u64(w, start); /* pgoff: the symbol's address */
 	put(w, name, sizeof(name));
-	put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
+	perf_writer__put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
@@ -165,7 +157,7 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 	bool is_aux = loss->aux_flags != 0;
 
 	put_header(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0,
-		   (is_aux ? 24 : 16) + sample_id_size(w));
+		   (is_aux ? 24 : 16) + perf_writer__sample_id_size(w));
 	if (is_aux) {
 		put_u64(w, 0); /* aux_offset */
 		put_u64(w, 0); /* aux_size: what is missing has none */
@@ -174,8 +166,9 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 		put_u64(w, perf_event_ids[EVENT_SIDEBAND]);
 		put_u64(w, loss->records);
 	}
-	put_sample_id(w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
-						    is_aux ? EVENT_PT : EVENT_SIDEBAND});
+	perf_writer__put_sample_id(
+		w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
+					      is_aux ? EVENT_PT : EVENT_SIDEBAND});
 }
 
 static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint32_t index)
@@ -199,7 +192,7 @@ static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint3
 
 static void put_starts(struct perf_writer *w)
 {
-	for (size_t i = 0; i < w->rec->threads.n && !w->by_cpu; i++) {
+	for (size_t i = 0; i < w->rec->threads.n && !w->by_cpu && !w->sampled; i++) {
 		const struct rec_thread *t = &w->rec->threads.v[i];
 
 		put_itrace_start(w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU,
@@ -243,7 +236,8 @@ void perf_writer__put_records(struct perf_writer *w)
 {
 	const struct recording *rec = w->rec;
 
-	put_auxtrace_info(w);
+	if (!w->sampled)
+		put_auxtrace_info(w);
 	put_kernel_mmap(w);
 	for (size_t i = 0; i < rec->threads.n; i++)
 		put_comm(w, &rec->threads.v[i]);
@@ -257,6 +251,7 @@ void perf_writer__put_records(struct perf_writer *w)
 		put_loss(w, &rec->losses.v[i]);
 	for (size_t i = 0; i < rec->hits.n; i++)
 		perf_writer__put_hit(w, &rec->hits.v[i]);
+	perf_writer__put_samples(w);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].size)
 			put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);

@@ -14,7 +14,16 @@
 /* No PMU of this number need exist: perf only matches it with AUXTRACE_INFO's. */
 #define PMU_TYPE_INTEL_PT 8
 
-enum event_index { EVENT_PT, EVENT_SIDEBAND, EVENT_HIT, EVENT_COUNT };
+enum event_index {
+	EVENT_PT,
+	EVENT_SIDEBAND,
+	EVENT_HIT,
+	EVENT_ENTRY,	/* of a source that samples, as the next ones */
+	EVENT_BY,	/* who woke, and who replaced, a thread */
+	EVENT_CLOCK,	/* stacks by the clock; and switches, as records */
+	EVENT_SWITCHES, /* stacks at switches */
+	EVENT_COUNT,
+};
 
 /* Ids are any numbers that differ. */
 extern const uint64_t perf_event_ids[EVENT_COUNT];
@@ -23,6 +32,7 @@ struct perf_writer {
 	FILE *out;
 	const struct recording *rec;
 	bool by_cpu;		   /* what is of a CPU says of which */
+	bool sampled;		   /* there is no PT in it */
 	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
 };
 
@@ -64,6 +74,20 @@ static inline void put_header(struct perf_writer *w, uint32_t type, uint16_t mis
 	put(w, &header, sizeof(header));
 }
 
+/* Who has it, when, and where; of which of our events. */
+struct sample_id_fields {
+	pid_t pid, tid;
+	uint64_t time_ns;
+	int cpu;
+	enum event_index event;
+};
+
+/* What follows every record but samples, and its size: TID, TIME, CPU, IDENTIFIER. */
+void perf_writer__put_sample_id(struct perf_writer *w, const struct sample_id_fields *id);
+size_t perf_writer__sample_id_size(const struct perf_writer *w);
+
+/* Samples, switches and entries of a source that samples. */
+void perf_writer__put_samples(struct perf_writer *w);
 /* A hit: a sample, which carries struct mt_hit and, where there is one, the copy of the stack. */
 void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit);
 /* What its event samples. */

@@ -64,6 +64,11 @@ void recording__fini(struct recording *rec)
 	free(rec->trigger);
 	free(rec->command);
 	free(rec->freeze);
+	VEC_FINI(&rec->samples);
+	VEC_FINI(&rec->sample_ips);
+	VEC_FINI(&rec->scheds);
+	VEC_FINI(&rec->sched_bys);
+	VEC_FINI(&rec->entries);
 	free(rec->os_release);
 	rec_kernel__fini(&rec->kernel);
 }

@@ -59,6 +59,31 @@ struct rec_switch {
 	pid_t pid, tid;
 };
 
+/* A thread's stack at one moment. */
+struct rec_sample {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	int cpu;
+	bool at_switch;	   /* where it was taken off its CPU; else by the clock */
+	bool in_kernel;	   /* it ran kernel code then, on behalf of ips[0] */
+	uint32_t n_ips;	   /* 0: no user code */
+	uint32_t first_ip; /* in recording.sample_ips: where it ran, then return addresses */
+};
+
+/* What the scheduler did with a thread. */
+enum rec_sched_what {
+	REC_SCHED_IN,	     /* it runs from here on */
+	REC_SCHED_BLOCKED,   /* it gave its CPU up */
+	REC_SCHED_PREEMPTED, /* its CPU was taken from it, and it could have run on */
+};
+
+struct rec_sched {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	int cpu;
+	enum rec_sched_what what;
+};
+
 /* What the kernel says is missing, from its own records. */
 struct rec_loss {
 	uint64_t time_ns;
@@ -122,7 +147,7 @@ struct rec_pt_config {
 };
 
 struct recording {
-	char *source;  /* "soft", "pt", "perf" (a plain perf.data) */
+	char *source;  /* "soft", "pt", "sample", "perf" (a plain perf.data) */
 	char *trigger; /* what was probed: "one_iter" */
 	char *command; /* the process's name */
 	pid_t pid;
@@ -139,6 +164,13 @@ struct recording {
 	VEC(struct rec_aux) aux;
 	VEC(struct rec_loss) losses;	 /* ascending by time */
 	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
+	/* Of a source that samples, in no order; the rings' PT is missing then. */
+	VEC(struct rec_sample) samples;
+	VEC(uint64_t) sample_ips;
+	VEC(struct rec_sched) scheds;
+	VEC(struct mt_sched) sched_bys; /* who woke, and who replaced, the threads */
+	VEC(struct mt_entry) entries;
+	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;
 	VEC(struct rec_perf_map) perf_maps;
@@ -166,6 +198,8 @@ void recording__fini(struct recording *rec);
 
 /* True where its rings are CPUs', not threads'. */
 bool recording__is_by_cpu(const struct recording *rec);
+/* True where it has stacks of moments instead of PT. */
+bool recording__is_sampled(const struct recording *rec);
 /* NULL where it is not known. */
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
 
@@ -205,6 +239,12 @@ int recording__add_fork(struct recording *rec, const struct rec_thread *child, p
 /* Behind those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
+/* With its addresses, first_ip is set here. */
+int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
+			  const uint64_t *ips);
+int recording__add_sched(struct recording *rec, const struct rec_sched *sched);
+int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
+int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 

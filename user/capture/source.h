@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where Intel PT bytes come from: one table of functions, and the sources behind it. */
+/* Where a recording comes from: one table of functions, and the sources behind it. */
 #ifndef MTBPF_CAPTURE_SOURCE_H
 #define MTBPF_CAPTURE_SOURCE_H
 
@@ -30,11 +30,14 @@ struct source_config {
 	struct pt_timing timing; /* pt */
 	int freeze_method;	 /* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
 	bool immediate_stop;	 /* pt: only methods that freeze in the kernel */
-	int freeze_fd;		/* when readable, the source freezes by itself, at once; -1: none */
-	bool from_exec;		/* pid is a child of ours that waits in SIGSTOP before its execve */
-	bool return_probe;	/* a return probe is set: code of the [uprobes] page runs */
-	const char *truth_path; /* soft: log the true stack there (tests); NULL: no */
-	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
+	int freeze_fd;	   /* when readable, the source freezes by itself, at once; -1: none */
+	bool from_exec;	   /* pid is a child of ours that waits in SIGSTOP before its execve */
+	bool return_probe; /* a return probe is set: code of the [uprobes] page runs */
+	unsigned int sample_rate; /* sample: samples a second on a CPU */
+	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
+				     -1: none */
+	const char *truth_path;	  /* soft: log the true stack there (tests); NULL: no */
+	bool return_compression;  /* soft: write compressed RETs, as CPUs do by default */
 };
 
 enum source_state {
@@ -79,6 +82,8 @@ struct source_ops {
 };
 
 extern const struct source_ops source_pt; /* Intel PT through perf */
+extern const struct source_ops
+	source_sample; /* stacks by the clock and at switches: any machine, nearly full speed */
 extern const struct source_ops
 	source_soft; /* single-stepping: any machine, about 10^4 times slower */
 

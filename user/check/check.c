@@ -28,6 +28,7 @@ static const struct check checks[] = {
 	{.name = "freeze_pause", .run = check_freeze, .which = PT_FREEZE_PAUSE},
 	{.name = "freeze_refresh", .run = check_freeze, .which = PT_FREEZE_REFRESH},
 	{.name = "freeze_disable", .run = check_freeze, .needed = true, .which = PT_FREEZE_DISABLE},
+	{.name = "sample", .run = check_sample},
 	{.name = "kernel_code", .run = check_kernel_code},
 	{.name = "bpf", .run = check_bpf, .needed = true},
 	{.name = "uprobe", .run = check_uprobe, .needed = true},
@@ -56,6 +57,21 @@ static void add_word(char *list, size_t size, const char *word)
 	snprintf(list + len, size - len, "%s%s", len ? ", " : "", word);
 }
 
+static bool is_missing(const struct check_report *report, const char *name)
+{
+	for (size_t i = 0; i < report->n; i++)
+		if (!strcmp(report->results[i].name, name))
+			return report->results[i].state == CHECK_MISSING;
+	return true;
+}
+
+/* What attach does without Intel PT. */
+static bool samples(const struct check_report *report)
+{
+	return !is_missing(report, "sample") && !is_missing(report, "bpf") &&
+	       !is_missing(report, "uprobe");
+}
+
 /* The answer that the others add up to. */
 static void sum_up(struct check_report *report)
 {
@@ -69,7 +85,10 @@ static void sum_up(struct check_report *report)
 		if (r->needed && r->state == CHECK_MISSING)
 			add_word(missing, sizeof(missing), r->name);
 	}
-	if (missing[0])
+	if (missing[0] && samples(report))
+		check_result__set(sum, CHECK_LIMITED, "by samples; with Intel PT it needs %s",
+				  missing);
+	else if (missing[0])
 		check_result__set(sum, CHECK_MISSING, "with Intel PT it needs %s", missing);
 	else
 		check_result__set(sum, CHECK_OK, "works with Intel PT");

@@ -35,7 +35,7 @@ static void explain_no_pmu(struct check_result *result)
 			  vm__is_one() ? "a virtual machine"
 			  : is_intel() ? "not in this CPU, kernel or BIOS setting"
 				       : "the CPU is not Intel's");
-	check_result__remedy(result, "-source soft, 10,000 times slower");
+	check_result__remedy(result, "-source sample");
 }
 
 static void explain_open(struct check_result *result, int err)

@@ -22,6 +22,7 @@ void check_lockdown(const struct check *check, struct check_result *result);
 void check_vm(const struct check *check, struct check_result *result);
 void check_intel_pt(const struct check *check, struct check_result *result);
 void check_pt_caps(const struct check *check, struct check_result *result);
+void check_sample(const struct check *check, struct check_result *result);
 void check_freeze(const struct check *check, struct check_result *result);
 void check_bpf(const struct check *check, struct check_result *result);
 void check_uprobe(const struct check *check, struct check_result *result);

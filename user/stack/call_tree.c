@@ -30,6 +30,12 @@ const char *call__name(const struct call *call)
 		return "[switched out]";
 	case CALL_GAP:
 		return gap_name(call->reason);
+	case CALL_OFF_CPU:
+		return call->reason == OFF_BLOCKED     ? "[blocked]"
+		       : call->reason == OFF_PREEMPTED ? "[preempted]"
+						       : "[runnable]";
+	case CALL_IN_KERNEL:
+		return "[kernel]";
 	default:
 		break;
 	}
@@ -47,4 +53,22 @@ const char *left_by__name(enum left_by left_by)
 	};
 
 	return left_by < sizeof(names) / sizeof(names[0]) ? names[left_by] : NULL;
+}
+
+const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call)
+{
+	uint32_t index = (uint32_t)(call - tree->calls.v);
+	size_t from = 0, to = tree->done_by.n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (tree->done_by.v[middle].call < index)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < tree->done_by.n && tree->done_by.v[from].call == index
+		       ? &tree->done_by.v[from]
+		       : NULL;
 }

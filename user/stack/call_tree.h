@@ -21,8 +21,10 @@ enum call_kind {
 	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
-	CALL_INLINED,  /* `function` is part of its caller: which calls it made is known, not when
-			  it began or ended */
+	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
+	CALL_IN_KERNEL, /* it ran kernel code, which is not known further; function is NULL */
+	CALL_INLINED,	/* `function` is part of its caller: which calls it made is known, not when
+			   it began or ended */
 };
 
 enum call_flags {
@@ -32,6 +34,21 @@ enum call_flags {
 	CALL_CUT_SHORT = 1 << 3,      /* left without a return: enum left_by in `left_by` */
 	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
 	CALL_INFERRED = 1 << 5, /* it ran on across a gap, or only a stack shows that it ran */
+	CALL_SAMPLED = 1 << 6,	/* seen in samples: an edge not said to be inferred is exact */
+};
+
+/* Why a thread was on no CPU. */
+enum off_reason {
+	OFF_BLOCKED,   /* it waited for something */
+	OFF_PREEMPTED, /* it could have run: somebody else did */
+	OFF_RUNNABLE,  /* what it waited for had come, but it had no CPU yet */
+};
+
+/* Whose doing a call is: who woke a thread that was blocked, who ran in its place. */
+struct done_by {
+	uint32_t call; /* its index: of a CALL_OFF_CPU */
+	pid_t pid, tid;
+	char comm[16];
 };
 
 /* What ended a call that did not return. */
@@ -58,7 +75,7 @@ struct call {
 	uint64_t left_by : 4;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
-	uint64_t reason : 8;	  /* enum gap_reason */
+	uint64_t reason : 8;	  /* enum gap_reason, or enum off_reason */
 	uint32_t parent;	  /* index, or CALL_NO_PARENT */
 	uint32_t depth;		  /* 0 for a root */
 };
@@ -89,8 +106,9 @@ struct call_tree {
 	uint32_t strand;
 	char strand_name[24];
 	VEC(struct call) calls;
-	struct call_sites sites; /* of their call_ip; empty until somebody fills it */
-	VEC(struct leap) leaps;	 /* ascending by `from` */
+	struct call_sites sites;     /* of their call_ip; empty until somebody fills it */
+	VEC(struct done_by) done_by; /* ascending by `call`; where it is known */
+	VEC(struct leap) leaps;	     /* ascending by `from` */
 };
 
 /* The site of its call; NULL where nothing is known of it. */
@@ -111,7 +129,11 @@ struct hit_mark {
 	const struct function *function; /* NULL where unknown */
 };
 
-/* "main", "[syscall]", "[untraced]", "[switched out]", "[gap: overflow]". */
+/* Whose doing this call is; NULL where that is not known. */
+const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call);
+
+/* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[preempted]",
+ * "[runnable]". */
 const char *call__name(const struct call *call);
 /* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
 const char *left_by__name(enum left_by left_by);

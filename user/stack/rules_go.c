@@ -58,7 +58,7 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 	if (!system)
 		system = strands__add(strands);
 	if (!system || system == strands->running) {
-		stack__push(s, b, function, CALL_FUNCTION, 0, b->from + b->len);
+		stack__push_call(s, b, function);
 		return;
 	}
 	leave_goroutine(s, b, function);
@@ -72,10 +72,28 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 	stack__push(s, b, function, CALL_FUNCTION, 0, 0);
 }
 
-/* mstart1() has set up where the scheduler's stack begins each time. */
+/* It begins each time where mstart1() was called, which is seen but once. */
+static struct frame *find_base(struct stack *s)
+{
+	struct strands *strands = &s->strands;
+	struct frames *frames = s->frames;
+	struct frame *first = find_frame(frames, "runtime.mstart1");
+	struct frame *base = first ? frames__parent(frames, first) : NULL;
+
+	if (base) {
+		strands->system_depth = (size_t)(base - frames->open.v);
+		strands->system_index = base->index;
+		return base;
+	}
+	if (strands->system_depth >= frames->open.n)
+		return NULL;
+	base = &frames->open.v[strands->system_depth];
+	return !base->is_root && base->index == strands->system_index ? base : NULL;
+}
+
 void stack__leave_system(struct stack *s, const struct branch *b)
 {
-	struct frame *base = find_frame(s->frames, "runtime.mstart1");
+	struct frame *base = find_base(s);
 
 	if (base)
 		frames__unwind_to(s->frames, base, b->time_ns, 0);

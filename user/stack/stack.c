@@ -262,6 +262,7 @@ void call_tree__fini(struct call_tree *tree)
 	VEC_FINI(&tree->calls);
 	call_sites__fini(&tree->sites);
 	VEC_FINI(&tree->leaps);
+	VEC_FINI(&tree->done_by);
 }
 
 unsigned int stack__strand(const struct stack *s)

@@ -7,7 +7,8 @@
 
 void strands__init(struct strands *strands, struct frames *own_frames)
 {
-	*strands = (struct strands){.own_frames = own_frames, .own.state = STRAND_RUNS};
+	*strands = (struct strands){
+		.own_frames = own_frames, .own.state = STRAND_RUNS, .system_index = UINT32_MAX};
 	strands->running = &strands->own;
 }
 

@@ -43,6 +43,8 @@ struct strands {
 	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
 	struct strand *system, *recovering;
+	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
+	uint32_t system_index;
 	/* The one that runs was taken out of several that waited at one address. */
 	bool has_choice;
 	struct frames_mark mark; /* of its frames, as it waited */

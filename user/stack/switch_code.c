@@ -36,26 +36,57 @@ static bool takes_trap(const struct insn_move *load, const struct insn_move *nex
 	       next->kind == MOVE_POP_MEM && next->base == INSN_R14 && next->disp == load->disp;
 }
 
+/* Where the code is in a function, in the order that it lies in. */
+struct switch_search {
+	struct insn_move before; /* the instruction before */
+	uint32_t saved;		 /* registers that hold this stack's pointer, a bit each */
+	bool loaded;		 /* the stack pointer, from elsewhere */
+};
+
+/* Back from a stack that was gone to by hand: a call of C by OCaml 5. */
+static bool restores(const struct switch_search *search, const struct insn_move *move)
+{
+	return move->kind == MOVE_REG && move->reg == INSN_RSP && search->saved >> move->base & 1;
+}
+
+static void note_saved(struct switch_search *search, const struct insn_move *move)
+{
+	uint32_t bit = 1u << move->reg;
+
+	if (move->kind == MOVE_REG && move->base == INSN_RSP)
+		search->saved |= bit;
+	else if (move->kind == MOVE_REG || move->kind == MOVE_LOAD || move->kind == MOVE_ADDRESS ||
+		 move->kind == MOVE_POP)
+		search->saved &= ~bit;
+}
+
+static void follow(struct switch_search *search, const uint8_t *code, uint8_t len, uint64_t ip)
+{
+	struct insn_move move = insn__move(code, len, ip);
+
+	if (takes_trap(&search->before, &move) || restores(search, &move))
+		search->loaded = false;
+	else
+		search->loaded |= insn__loads_sp(code, len);
+	note_saved(search, &move);
+	search->before = move;
+}
+
 /* From the load on nothing but a few moves comes before it goes to the other stack's code. */
 static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
 {
-	struct insn_move before = {0}, move;
+	struct switch_search search = {0};
 	struct insn insn;
-	bool loaded = false;
 
 	for (size_t at = 0; at < len; at += insn.len) {
 		if (insn__decode(code + at, len - at, ip + at, &insn))
 			return false;
-		move = insn__move(code + at, insn.len, ip + at);
-		if (takes_trap(&before, &move))
-			loaded = false;
-		before = move;
 		if (insn.cls == INSN_OTHER)
-			loaded |= insn__loads_sp(code + at, insn.len);
-		else if (loaded && (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT))
+			follow(&search, code + at, insn.len, ip + at);
+		else if (search.loaded && (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT))
 			return true;
 		else
-			loaded = false;
+			search.loaded = false;
 	}
 	return false;
 }

@@ -10,6 +10,8 @@
 #include "util/fs.h"
 #include "util/log.h"
 
+#define LINE_HELP "one hexadecimal address a line: 0x55d0c81e2f40"
+
 /* The line without its comment, and without what is blank around it. */
 static char *trim(char *line)
 {
@@ -43,7 +45,7 @@ static int add_line(struct ocaml_traps *traps, const char *text, const char *pat
 		return 0;
 	if (!parse_address(text, &ip)) {
 		log__error("%s:%zu: '%.40s' is no address", path, number, text);
-		log__hint("one hexadecimal address a line: 0x55d0c81e2f40");
+		log__hint(LINE_HELP);
 		return -EINVAL;
 	}
 	slot = VEC_PUSH(&traps->ips);
@@ -71,6 +73,7 @@ int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
 
 	if (err) {
 		log__error("cannot read %s: %s", path, strerror(-err));
+		log__hint("it is a text with %s", LINE_HELP);
 		return err;
 	}
 	rest = text;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mtbpf_shared.h"
@@ -47,6 +48,7 @@ static void add_flags(struct slice_args *args, uint8_t flags)
 		{CALL_BY_JUMP, "by_jump"},
 		{CALL_CUT_SHORT, "cut_short"},
 		{CALL_INFERRED, "inferred"},
+		{CALL_SAMPLED, "sampled"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -77,7 +79,7 @@ static bool has_insns(const struct call *call)
 
 	if (call->self_insns)
 		return true;
-	return function && call->kind != CALL_INLINED &&
+	return function && call->kind != CALL_INLINED && !(call->flags & CALL_SAMPLED) &&
 	       !(function->image && !elf_image__has_code(function->image));
 }
 
@@ -128,6 +130,13 @@ void slice_args__of_call(struct slice_args *args, const struct call *call,
 	}
 	add_flags(args, call->flags);
 	add_string(args, "left_by", left_by__name(call->left_by));
+}
+
+void slice_args__add_by(struct slice_args *args, const struct done_by *by,
+			char text[static SLICE_BY_SIZE])
+{
+	snprintf(text, SLICE_BY_SIZE, "%s (process %d, thread %d)", by->comm, by->pid, by->tid);
+	add_string(args, "by", text);
 }
 
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
@@ -184,7 +193,10 @@ const char *slice__category(const struct call *call)
 		return "signal";
 	case CALL_SYSCALL:
 	case CALL_UNTRACED:
+	case CALL_IN_KERNEL:
 		return "kernel";
+	case CALL_OFF_CPU:
+		return "off-cpu";
 	case CALL_SWITCHED:
 		return "switch";
 	case CALL_GAP:

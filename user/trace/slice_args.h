@@ -8,6 +8,8 @@
 #include "stack/call_tree.h"
 #include "trace/fxt.h"
 
+#define SLICE_BY_SIZE 64
+
 /* Arguments of one event. They point into what they were made from. */
 struct slice_args {
 	unsigned int n;
@@ -21,6 +23,10 @@ struct slice_args {
  */
 void slice_args__of_call(struct slice_args *args, const struct call *call,
 			 const struct call_site *site);
+
+/* Adds whose doing the call is; `text` must live as long as the arguments. */
+void slice_args__add_by(struct slice_args *args, const struct done_by *by,
+			char text[static SLICE_BY_SIZE]);
 
 #define SLICE_NUMBERS 3
 
@@ -43,7 +49,7 @@ void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_N
 /* A hit's: its delay or duration, sequence number, thread and address. */
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit);
 
-/* "user", "library", "kernel", "gap", "signal", "inlined". */
+/* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
 const char *slice__category(const struct call *call);
 
 #endif

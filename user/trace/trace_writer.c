@@ -31,7 +31,7 @@ struct hit_track {
 };
 
 /* A power of two. */
-#define TEMPLATES 4096
+#define TEMPLATES 16384
 
 /* Some megabytes of them. */
 #define FORGET_CALLS 100000
@@ -165,18 +165,24 @@ static void begin(struct trace_writer *writer, const struct call *call)
 {
 	const struct call_tree *tree = writer->tree;
 	const struct call_site *site = call__site(call, &tree->sites);
+	const struct done_by *by =
+		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
 	const struct fxt_template *template =
-		call->self_insns <= UINT32_MAX ? template_of(writer, call, site) : NULL;
+		call->self_insns <= UINT32_MAX && !by ? template_of(writer, call, site) : NULL;
 	uint64_t time_ns = advance(writer, call->start_ns), numbers[SLICE_NUMBERS];
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 	struct slice_args args;
 	struct fxt_event event;
+	char text[SLICE_BY_SIZE];
 
 	if (template) {
 		slice__get_numbers(call, numbers);
 		fxt__begin_from(writer->fxt, template, tree->pid, tree->tid, time_ns, numbers);
 	} else {
 		fill_event(&event, &args, call, site);
+		if (by)
+			slice_args__add_by(&args, by, text);
+		event.n_args = args.n;
 		event.pid = tree->pid;
 		event.tid = tree->tid;
 		event.time_ns = time_ns;

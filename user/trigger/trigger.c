@@ -23,8 +23,7 @@ struct trigger {
 	int return_link;
 };
 
-/* libbpf prints the verifier's log in one message. */
-static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
 	int len;
@@ -61,6 +60,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->measure_duration = measures_duration(config);
 	skel->rodata->probe_at_entry = config->probe_at_entry;
+	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
 }
 
@@ -88,6 +88,14 @@ static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
 	return lru ? size_lru_latches(skel->maps.lru_latches) : 0;
+}
+
+/* What only a source that samples needs is not loaded for others. */
+static int select_sampling(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	int err = bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
+
+	return err ? err : bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
 }
 
 static int size_hits(struct bpf_map *map, const struct trigger_config *config)
@@ -124,6 +132,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		return -errno;
 	set_config(skel, config);
 	err = select_latch(skel, latch);
+	if (!err)
+		err = select_sampling(skel, config);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
 	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
@@ -196,7 +206,7 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	if (!trigger)
 		return NULL;
 	trigger->entry_link = trigger->return_link = -1;
-	libbpf_set_print(print_libbpf);
+	libbpf_set_print(trigger__print_libbpf);
 	err = load(trigger, config, latch);
 	if (err) {
 		explain_load(err);
@@ -289,6 +299,7 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 int trigger__arm(struct trigger *trigger)
 {
 	/* The program's data is mapped: no system call between the decision and its effect. */
+	trigger->skel->bss->frozen = 0;
 	trigger->skel->bss->armed_since_ns = clock__now_ns();
 	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
 	return 0;
@@ -342,6 +353,11 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 	for (int cpu = 0; cpu < cpus; cpu++)
 		add_stats(stats, &of_cpu[cpu]);
 	return 0;
+}
+
+struct trigger_bpf *trigger__skel(const struct trigger *trigger)
+{
+	return trigger->skel;
 }
 
 const char *trigger__latch_name(const struct trigger *trigger)

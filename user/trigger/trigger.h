@@ -24,6 +24,8 @@ struct trigger_config {
 	bool watch_duration; /* count durations instead of delays, with count_only */
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
+	/* For a source that samples: its gate, and the log of entries. */
+	bool sampling;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
 	 */
 	uint32_t stack_copy;
@@ -66,6 +68,19 @@ int trigger__fd(const struct trigger *trigger);
 
 /* Takes the next hit: 1 and *hit, 0 none waiting, or -errno. */
 int trigger__next(struct trigger *trigger, struct mt_hit *hit);
+
+/*
+ * With config.sampling: the program that lets samples pass until the trigger, for
+ * PERF_EVENT_IOC_SET_BPF on any event. Owned by the trigger; -1 without.
+ */
+int trigger__sample_gate(const struct trigger *trigger);
+
+/*
+ * With config.sampling: hands over the latest MT_ENTRY_LOG hits, in no order. What `take` returns
+ * but 0 stops it. 0 or -errno.
+ */
+int trigger__entries(const struct trigger *trigger,
+		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
 
 /*
  * The stack that was copied at the hit that trigger__next() gave last: *size bytes from its sp on,

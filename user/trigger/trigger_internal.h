@@ -3,7 +3,11 @@
 #ifndef MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 #define MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 
+#include <bpf/libbpf.h>
+
 #include "trigger/trigger.h"
+
+struct trigger_bpf;
 
 enum trigger_latch {
 	TRIGGER_LATCH_AUTO, /* task storage, or else LRU hash: what trigger__new() does */
@@ -14,5 +18,10 @@ enum trigger_latch {
 /* trigger__new(), but with this latch or none. */
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 					enum trigger_latch latch);
+
+/* libbpf's messages, a level lower; it prints the verifier's log in one. */
+int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap);
+
+struct trigger_bpf *trigger__skel(const struct trigger *trigger);
 
 #endif

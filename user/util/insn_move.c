@@ -42,7 +42,11 @@ static void describe_mov(const struct operands *o, struct insn_move *move)
 {
 	const ZydisDecodedOperand *to = &o->v[0], *from = &o->v[1];
 
-	if (is_reg(to) && is_mem(from)) {
+	if (is_reg(to) && is_reg(from)) {
+		move->kind = MOVE_REG;
+		move->reg = number(to->reg.value);
+		move->base = number(from->reg.value);
+	} else if (is_reg(to) && is_mem(from)) {
 		move->kind = MOVE_LOAD;
 		move->reg = number(to->reg.value);
 		set_mem(move, from);

@@ -10,6 +10,7 @@
 enum insn_move_kind {
 	MOVE_OTHER,
 	MOVE_ADDRESS,	 /* reg = address: lea address(%rip),reg; mov $address,reg */
+	MOVE_REG,	 /* mov base,reg */
 	MOVE_LOAD,	 /* mov disp(base),reg */
 	MOVE_LOAD_ENTRY, /* movslq disp(base,index,4),reg: 32 bits */
 	MOVE_STORE,	 /* mov reg,disp(base) */

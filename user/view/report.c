@@ -10,6 +10,7 @@
 #include "mtbpf_shared.h"
 #include "util/units.h"
 #include "util/vec.h"
+#include "view/blame.h"
 
 /* One iteration. The last is the slow one. */
 struct period {
@@ -20,6 +21,8 @@ struct period {
 struct row {
 	const void *key; /* the function, or the name of what is none */
 	const char *name, *suffix;
+	struct blame blame;	       /* who kept the slow iteration waiting there */
+	const struct function *inside; /* of what is no function: where it was; NULL: not told */
 	uint64_t slow_ns, slow_calls;
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
 	int64_t extra_ns;		      /* slow beyond the ordinary mean */
@@ -40,9 +43,9 @@ static bool is_slow(const struct report *r, size_t period)
 	return period + 1 == r->periods.n;
 }
 
-static size_t hash(const void *key)
+static size_t hash_row(const void *key, const struct function *inside)
 {
-	return ((uintptr_t)key * 0x9e3779b97f4a7c15ull) >> 32;
+	return (((uintptr_t)key ^ (uintptr_t)inside >> 4) * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
 static int rehash(struct report *r)
@@ -53,7 +56,7 @@ static int rehash(struct report *r)
 	if (!slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->rows.n; i++) {
-		size_t at = hash(r->rows.v[i].key) & (n - 1);
+		size_t at = hash_row(r->rows.v[i].key, r->rows.v[i].inside) & (n - 1);
 
 		while (slots[at])
 			at = (at + 1) & (n - 1);
@@ -65,26 +68,38 @@ static int rehash(struct report *r)
 	return 0;
 }
 
+/* Why a thread did not get on says little without where. */
+static const struct function *inside_of(const struct report *r, const struct call *call)
+{
+	if ((call->kind != CALL_OFF_CPU && call->kind != CALL_IN_KERNEL) ||
+	    call->parent == CALL_NO_PARENT)
+		return NULL;
+	return r->tree->calls.v[call->parent].function;
+}
+
 static struct row *find_row(struct report *r, const struct call *call)
 {
 	const char *name = call__name(call);
 	const void *key = call->function ? (const void *)call->function : name;
+	const struct function *inside = inside_of(r, call);
 	struct row *row;
 	size_t at;
 
 	if (2 * r->rows.n >= r->n_slots && rehash(r))
 		goto failed;
-	at = hash(key) & (r->n_slots - 1);
+	at = hash_row(key, inside) & (r->n_slots - 1);
 	for (; r->slots[at]; at = (at + 1) & (r->n_slots - 1)) {
 		row = &r->rows.v[r->slots[at] - 1];
-		if (row->key == key)
+		if (row->key == key && row->inside == inside)
 			return row;
 	}
 	row = VEC_PUSH(&r->rows);
 	if (!row)
 		goto failed;
-	*row = (struct row){
-		.key = key, .name = name, .suffix = call->kind == CALL_INLINED ? " [inlined]" : ""};
+	*row = (struct row){.key = key,
+			    .name = name,
+			    .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
+			    .inside = inside};
 	r->slots[at] = r->rows.n;
 	return row;
 failed:
@@ -102,10 +117,12 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		struct row *row;
 
 		if (start < end && (row = find_row(r, call))) {
-			if (is_slow(r, r->period))
+			if (is_slow(r, r->period)) {
 				row->slow_ns += end - start;
-			else
+				blame__add(&row->blame, r->tree, call, end - start);
+			} else {
 				row->ordinary_ns += end - start;
+			}
 		}
 		if (to < p->end_ns)
 			return;
@@ -254,24 +271,37 @@ static void sort_rows(struct report *r)
 	qsort(r->rows.v, r->rows.n, sizeof(*r->rows.v), by_excess);
 }
 
-static void print_rows(FILE *out, const struct report *r, size_t top)
+static void print_name(FILE *out, const struct row *row)
+{
+	fprintf(out, "%s%s", row->name, row->suffix);
+	if (row->inside)
+		fprintf(out, " in %s", row->inside->name);
+	blame__print(out, &row->blame);
+	fputc('\n', out);
+}
+
+static void print_rows(FILE *out, const struct report *r, const struct report_input *input)
 {
 	size_t ordinary = r->periods.n - 1;
 	char slow[UNITS_TEXT_SIZE], usual[UNITS_TEXT_SIZE], extra[UNITS_TEXT_SIZE];
 
-	fprintf(out, "  %10s %10s %10s  %17s  function\n", "extra", "slow", "ordinary",
-		"calls (ordinary)");
-	for (size_t i = 0; i < r->rows.n && i < top; i++) {
+	fprintf(out, "  %10s %10s %10s  ", "extra", "slow", "ordinary");
+	if (!input->sampled)
+		fprintf(out, "%17s  ", "calls (ordinary)");
+	fprintf(out, "function\n");
+	for (size_t i = 0; i < r->rows.n && i < input->top; i++) {
 		const struct row *row = &r->rows.v[i];
 		double calls = ordinary ? (double)row->ordinary_calls / (double)ordinary : 0;
 
 		if (row->extra_ns <= 0)
 			break;
-		fprintf(out, "  %10s %10s %10s  %7llu %9.1f  %s%s\n",
+		fprintf(out, "  %10s %10s %10s  ",
 			units__format_duration(extra, (uint64_t)row->extra_ns),
 			units__format_duration(slow, row->slow_ns),
-			units__format_duration(usual, mean(row->ordinary_ns, ordinary)),
-			(unsigned long long)row->slow_calls, calls, row->name, row->suffix);
+			units__format_duration(usual, mean(row->ordinary_ns, ordinary)));
+		if (!input->sampled)
+			fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
+		print_name(out, row);
 	}
 }
 
@@ -335,7 +365,7 @@ int report__print(FILE *out, const struct report_input *input)
 	if (!err) {
 		sort_rows(&r);
 		print_head(out, &r, input);
-		print_rows(out, &r, input->top);
+		print_rows(out, &r, input);
 	}
 	VEC_FINI(&r.periods);
 	VEC_FINI(&r.rows);

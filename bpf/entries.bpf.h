@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* The log of entries: the latest hits of the probe, for a source that does not see calls itself. */
+#ifndef MTBPF_ENTRIES_BPF_H
+#define MTBPF_ENTRIES_BPF_H
+
+#include "fire.bpf.h"
+
+const volatile bool log_entries;
+
+/* User space maps it. By the hit's number, so that no two threads write the same place at a time.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MT_ENTRY_LOG);
+	__type(key, u32);
+	__type(value, struct mt_entry);
+} entry_log SEC(".maps");
+
+static __always_inline void log_entry(u64 sequence, u64 start_ns, u64 end_ns)
+{
+	u32 key = sequence % MT_ENTRY_LOG;
+	u64 pid_tgid;
+	struct mt_entry *entry;
+
+	if (!log_entries || frozen)
+		return;
+	entry = bpf_map_lookup_elem(&entry_log, &key);
+	if (!entry)
+		return;
+	pid_tgid = bpf_get_current_pid_tgid();
+	entry->start_ns = start_ns;
+	entry->end_ns = end_ns;
+	entry->tid = (u32)pid_tgid;
+	entry->tgid = pid_tgid >> 32;
+}
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the flight recorder of -source sample costs the target: iterations a second of CPU time, of
+ * a loop of 10 us each, with the recorder on and off in turns, so that what else happens on the
+ * machine happens to both. With the trigger's probe on each iteration, and without.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../live/own_code.h"
+#include "capture/event_place.h"
+#include "capture/sample/sample_ring.h"
+#include "trigger/sched_log.h"
+#include "trigger/trigger.h"
+
+#define ROUNDS	 21
+#define ROUND_MS 100
+/* The time limit of the whole run: a bench never hangs. */
+#define LIMIT_S 300
+/* About 10 us each: 10^5 iterations a second. */
+#define WORK 16000
+
+struct shared {
+	atomic_uint_fast64_t iterations;
+};
+
+__attribute__((noipa)) static uint64_t iterate(uint64_t x)
+{
+	/* Something in rbx, so that it starts with a push of it. */
+	__asm__ volatile("" : "+r"(x) : : "rbx");
+	for (int i = 0; i < WORK; i++)
+		__asm__ volatile("" : "+r"(x));
+	return x;
+}
+
+static pid_t start_target(struct shared *shared)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (uint64_t x = 1;; x = iterate(x))
+		atomic_fetch_add_explicit(&shared->iterations, 1, memory_order_relaxed);
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench_sample: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static uint64_t cpu_ns(pid_t pid)
+{
+	struct timespec now;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &now))
+		die("the target's CPU time");
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What is on. */
+struct mode {
+	const char *name;
+	unsigned int hz; /* 0: no recorder */
+	bool probe;
+	bool bare; /* the clock's interrupts, and nobody who takes a sample */
+};
+
+static const struct mode modes[] = {
+	{"nothing", 0, false, false},
+	{"recorder, 1 kHz", 1000, false, false},
+	{"recorder, 4 kHz", 4000, false, false},
+	{"recorder, 10 kHz", 10000, false, false},
+	{"the trigger's probe", 0, true, false},
+	{"probe and recorder, 1 kHz", 1000, true, false},
+	{"probe and recorder, 10 kHz", 10000, true, false},
+	{"timer interrupts, 10 kHz", 10000, false, true},
+};
+
+#define MODES (sizeof(modes) / sizeof(modes[0]))
+
+/* The probe with its program, as attach sets it: no call is ever slow enough. */
+struct armed {
+	struct trigger *trigger;
+	struct sched_log *log;
+	int event;
+};
+
+static struct armed arm(const struct mode *mode, pid_t pid)
+{
+	struct trigger_config config = {
+		.tgid = pid, .delay_thresh_ns = 3600000000000ull, .sampling = mode->hz != 0};
+	struct armed armed = {.event = -1};
+
+	if (mode->hz && !mode->bare)
+		armed.log = sched_log__new(pid);
+	if (!mode->probe)
+		return armed;
+	armed.trigger = trigger__new(&config);
+	armed.event = own_code__probe(pid, (uintptr_t)iterate, false);
+	if (!armed.trigger || armed.event < 0 || trigger__attach(armed.trigger, armed.event, -1) ||
+	    trigger__arm(armed.trigger))
+		die("the trigger");
+	return armed;
+}
+
+static void disarm(struct armed *armed)
+{
+	trigger__free(armed->trigger);
+	sched_log__free(armed->log);
+	if (armed->event >= 0)
+		close(armed->event);
+}
+
+/* As the recorder's, without a ring. */
+static void open_bare(struct sample_ring *ring, pid_t pid, uint64_t period_ns)
+{
+	struct event_place place = event_place__of_thread(pid);
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period = period_ns};
+
+	*ring = (struct sample_ring){.switches = -1, .sideband = -1};
+	ring->clock = event_place__open(&place, &attr, -1);
+	if (ring->clock < 0)
+		die("the clock's event");
+}
+
+/* Nanoseconds of CPU time an iteration. */
+static double measure(const struct mode *mode, pid_t pid, struct shared *shared)
+{
+	struct armed armed = arm(mode, pid);
+	struct sample_ring_config config = {
+		.size = 4 << 20,
+		.gate = armed.trigger && mode->hz ? trigger__sample_gate(armed.trigger) : -1};
+	struct sample_ring ring;
+	uint64_t ns, n;
+
+	if (mode->hz) {
+		config.period_ns = 1000000000 / mode->hz;
+		if (mode->bare)
+			open_bare(&ring, pid, config.period_ns);
+		else if (sample_ring__open(&ring, pid, &config) || sample_ring__enable(&ring))
+			die("the recorder");
+	}
+	ns = cpu_ns(pid);
+	n = atomic_load(&shared->iterations);
+	usleep(ROUND_MS * 1000);
+	n = atomic_load(&shared->iterations) - n;
+	ns = cpu_ns(pid) - ns;
+	if (mode->hz)
+		sample_ring__close(&ring);
+	disarm(&armed);
+	return n ? (double)ns / (double)n : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+	qsort(values, ROUNDS, sizeof(*values), compare);
+	return values[ROUNDS / 2];
+}
+
+/* Against the round's own base, so that the machine's moods cancel. */
+static void print(double rounds[MODES][ROUNDS])
+{
+	for (size_t m = 0; m < MODES; m++) {
+		size_t base = modes[m].probe ? 4 : 0;
+		double ratios[ROUNDS], values[ROUNDS];
+
+		for (size_t i = 0; i < ROUNDS; i++) {
+			ratios[i] = rounds[m][i] / rounds[base][i];
+			values[i] = rounds[m][i];
+		}
+		printf("%-28s %9.1f ns an iteration  %6.2f %% more than %s\n", modes[m].name,
+		       median(values), 100 * (median(ratios) - 1), modes[base].name);
+	}
+}
+
+int main(void)
+{
+	static double rounds[MODES][ROUNDS];
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	if (geteuid()) {
+		fprintf(stderr, "bench_sample: needs root\n");
+		return 1;
+	}
+	alarm(LIMIT_S);
+	pid = shared == MAP_FAILED ? -1 : start_target(shared);
+	if (pid < 0)
+		die("the target");
+	for (size_t i = 0; i < ROUNDS; i++)
+		for (size_t m = 0; m < MODES; m++)
+			rounds[m][i] = measure(&modes[m], pid, shared);
+	print(rounds);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}

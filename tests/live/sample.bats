@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+# -source sample on services at native speed: the planted cause stands in the report, what is recorded is
+# read by perf too, and nothing is left in the target.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/causes" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# sample ARGS: attach to $target's one_iter until a call takes long.
+sample() {
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
+}
+
+# The rows of the report, from its first to what is worth less than a millisecond.
+rows() {
+	sed -n '/function$/,$p' <<<"$output" | grep -E '^ +[0-9.]+ (s|ms) '
+}
+
+# reports ROW: the report has a row like that, and it is worth a few milliseconds. Where the machine is busy
+# another iteration may have been slow for a reason of its own: once more then.
+reports() {
+	local try
+	for try in 1 2 3 4 5; do
+		sample "${threshold[@]}"
+		[ "$status" -eq 0 ]
+		[[ $output == *"the slow iteration of one_iter took "[0-9.]*" ms"* ]]
+		rows | grep -E "$1" && return
+	done
+	return 1
+}
+
+# finds CAUSE ROW
+finds() {
+	local threshold=(-duration-thresh 20ms)
+	start causes "$1"
+	reports "$2"
+}
+
+@test "a slow path on the CPU" {
+	finds branch ' work_us$'
+}
+
+@test "a lock that another thread holds: who let it go" {
+	finds lock '\[blocked\] in .*, woken by helper \([0-9]+\)$'
+}
+
+@test "an answer that comes late: who gave it" {
+	finds read '\[blocked\] in read, woken by helper \([0-9]+\)$'
+}
+
+@test "page faults: time in the kernel, and in which function" {
+	finds faults '\[kernel\] in touch_pages$'
+}
+
+@test "others on the same CPU: who they are" {
+	finds hog '\[(preempted|runnable)\] in .*, by hog \([0-9]+\)$'
+}
+
+@test "where there is no Intel PT attach samples by itself, and says so; the demo's cause is found" {
+	! has_pt || skip "there is Intel PT"
+	start service -scale native
+	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 15s -o slow.fxt
+	[ "$status" -eq 0 ]
+	[ "$(grep -c 'no Intel PT here: the source is sample' <<<"$output")" -eq 1 ]
+	[[ $output == *"sample: stacks by the clock"* ]]
+	threshold=(-delay-thresh 10ms)
+	reports '(rehash_entry|table_rehash)'
+}
+
+@test "decode says the same, and perf reads every sample, switch and hit" {
+	start causes read
+	sample -duration-thresh 10ms
+	[ "$status" -eq 0 ]
+	report=$(sed -n '/^the slow iteration/,$p' <<<"$output")
+	[[ $output =~ :\ ([0-9]+)\ samples,\ ([0-9]+)\ switches ]]
+	samples=${BASH_REMATCH[1]} switches=${BASH_REMATCH[2]}
+	mtbpf_run decode slow.mtbpf -o again.fxt
+	[ "$status" -eq 0 ]
+	[ "$(sed -n '/^the slow iteration/,$p' <<<"$output")" = "$report" ]
+	cmp slow.fxt again.fxt
+	command -v perf >/dev/null || skip "the rest needs perf"
+	perf script -i slow.mtbpf --show-switch-events -F comm,tid,time,event,ip,sym >script 2>err 3>&-
+	[ "$(grep -cE ' (cpu-clock|context-switches):' script)" -eq "$samples" ]
+	[ "$(grep -c PERF_RECORD_SWITCH script)" -eq "$switches" ]
+	[ "$(grep -c ' mtbpf:hit:' script)" -eq 1 ]
+	grep -q ' read_answer$' script || grep -q ' one_iter$' script
+}
+
+@test "what perf record -g leaves is decoded as well" {
+	command -v perf >/dev/null || skip "perf is missing"
+	start causes branch
+	perf record -q -e cpu-clock -c 1000000 -g --switch-events -p "$target" -o plain \
+		sleep 1 >/dev/null 2>&1 3>&- || skip "perf cannot record here"
+	mtbpf_run decode plain -o plain.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ [1-9][0-9]*\ samples ]]
+	mtbpf_run decode plain -print calls
+	grep -q ' work_us$' <<<"$output"
+}
+
+@test "all threads are recorded, also those that begin later" {
+	start threads -scale native
+	mtbpf_run attach -source sample -pid "$target" -timeout 1s -o all.fxt
+	[ "$status" -eq 3 ]
+	[[ $output =~ slices,\ ([0-9]+)\ threads ]]
+	[ "${BASH_REMATCH[1]}" -ge 3 ]
+	# Those that were there at the begin have been told by /proc, the others by their first record.
+	mtbpf_run decode all.mtbpf -print calls
+	[ "$(awk '{ print $1 }' <<<"$output" | sort -u | wc -l)" -ge 3 ]
+}
+
+@test "the trigger's own calls are exact: their number and their durations" {
+	start causes lock
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 10ms \
+		-timeout 15s -o slow.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ call\ ([0-9]+)\ of\ one_iter,\ thread\ [0-9]+:\ took\ ([0-9.]+\ ms) ]]
+	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
+	[[ $output == *"the slow iteration of one_iter took $took, "* ]]
+	mtbpf_run decode slow.mtbpf -print calls
+	[ "$(awk -v tid="$target" '$1 == tid && $5 == "one_iter"' <<<"$output" | wc -l)" -ge "$calls" ]
+}
+
+@test "two snapshots: nothing is known between them" {
+	start causes read
+	sample -duration-thresh 10ms -multi-snapshot 2
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^call [0-9]* of one_iter' <<<"$output")" -eq 2 ]
+	mtbpf_run decode slow.mtbpf -print calls
+	grep -q ' \[gap\]$' <<<"$output"
+}
+
+@test "run: a program from its execve on" {
+	mtbpf_run run -source sample -timeout 500ms -o run.fxt -- "$O/programs/service" -scale native -n 300
+	[[ $status -eq 0 || $status -eq 3 ]]
+	mtbpf_run decode run.mtbpf -print calls
+	grep -q ' one_iter$' <<<"$output"
+}
+
+@test "a rate above the kernel's is lowered, and that is said" {
+	rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+	[ "$rate" -lt 100000 ] || rate=100000
+	start causes branch
+	mtbpf_run attach -source sample -pid "$target" -sample-rate 1000000 -timeout 100ms
+	[ "$status" -eq 3 ]
+	[[ $output == *"sample: $rate samples a second instead of 1000000"* ]]
+}
+
+@test "the target is as it was: no probe, no event, and it works on" {
+	start causes branch
+	at=$("$O/mtbpf" list -pid "$target" one_iter | cut -d ' ' -f 1)
+	code() {
+		dd if="/proc/$target/mem" bs=16 count=1 iflag=skip_bytes skip=$((16#$at)) status=none |
+			od -An -tx1
+	}
+	before=$(code)
+	sample -duration-thresh 10ms
+	[ "$status" -eq 0 ]
+	[ "$(code)" = "$before" ]
+	# Killed in the middle of it, too.
+	attach -source sample -pid "$target" -symbol one_iter -delay-thresh 100s -o killed.fxt
+	kill -9 "$attached"
+	eventually 5 gone "$attached"
+	eventually 5 eval '[ "$(code)" = "$before" ]'
+	kill -0 "$target"
+}

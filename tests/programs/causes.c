@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A loop whose iterations are quick, but one in a hundred, for one planted reason:
+ *
+ *   branch  a loop over much more than usual      lock   another thread has the lock
+ *   read    an answer that comes late             faults fresh memory, page by page
+ *   hog     others want the same CPU
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRACED __attribute__((noipa))
+
+#define SLOW_EVERY 100
+#define SLOW_MS	   40
+#define HOGS	   3
+
+struct service {
+	pthread_mutex_t lock;
+	int to_helper[2], to_us[2]; /* pipes */
+	uint64_t sum;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_stop(int signo)
+{
+	(void)signo;
+	stop = 1;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void sleep_ms(int ms)
+{
+	struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+
+	while (nanosleep(&pause, &pause) && !stop)
+		;
+}
+
+/* So much time on a CPU, whatever else there is. */
+TRACED void work_us(struct service *s, unsigned us)
+{
+	uint64_t until = cpu_ns() + 1000ull * us;
+
+	while (cpu_ns() < until)
+		for (int i = 0; i < 1000; i++)
+			s->sum = s->sum * 6364136223846793005u + 1;
+}
+
+TRACED void slow_branch(struct service *s)
+{
+	work_us(s, SLOW_MS * 1000);
+}
+
+/* A round trip over pipes, so that the helper is known to have begun. */
+static void tell_helper(struct service *s, char what)
+{
+	if (write(s->to_helper[1], &what, 1) != 1)
+		stop = 1;
+}
+
+TRACED char read_answer(struct service *s)
+{
+	char byte = 0;
+
+	if (read(s->to_us[0], &byte, 1) != 1)
+		stop = 1;
+	return byte;
+}
+
+TRACED void take_lock(struct service *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->sum++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+TRACED void touch_pages(struct service *s)
+{
+	const size_t size = 128u << 20;
+	volatile char *pages =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return;
+	madvise((void *)pages, size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < size; i += 4096)
+		pages[i] = 1;
+	munmap((void *)pages, size);
+}
+
+TRACED void steady_work(struct service *s)
+{
+	work_us(s, SLOW_MS * 1000 / 4);
+}
+
+static void *help(void *arg)
+{
+	struct service *s = arg;
+	char what;
+
+	prctl(PR_SET_NAME, "helper");
+	while (read(s->to_helper[0], &what, 1) == 1) {
+		if (what == 'l')
+			pthread_mutex_lock(&s->lock);
+		if (what == 'l' && write(s->to_us[1], &what, 1) != 1)
+			return NULL;
+		sleep_ms(SLOW_MS);
+		if (what == 'l')
+			pthread_mutex_unlock(&s->lock);
+		else if (write(s->to_us[1], &what, 1) != 1)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Spins for a while each time that it is told to; for SIGTERM's sake it dies with its parent. */
+static void hog(const int *pipe)
+{
+	char what;
+
+	prctl(PR_SET_NAME, "hog");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(pipe[1]);
+	while (read(pipe[0], &what, 1) == 1) {
+		uint64_t until = cpu_ns() + SLOW_MS * 1000000ull;
+
+		while (cpu_ns() < until)
+			;
+	}
+	_exit(0);
+}
+
+static void start_hogs(struct service *s)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (int i = 0; i < HOGS; i++)
+		if (!fork())
+			hog(s->to_helper);
+}
+
+TRACED void one_iter(struct service *s, const char *cause)
+{
+	work_us(s, 50);
+	if (!strcmp(cause, "branch")) {
+		slow_branch(s);
+	} else if (!strcmp(cause, "lock")) {
+		tell_helper(s, 'l');
+		read_answer(s);
+		take_lock(s);
+	} else if (!strcmp(cause, "read")) {
+		tell_helper(s, 'r');
+		read_answer(s);
+	} else if (!strcmp(cause, "faults")) {
+		touch_pages(s);
+	} else if (!strcmp(cause, "hog")) {
+		for (int i = 0; i < HOGS; i++)
+			tell_helper(s, 'h');
+		steady_work(s);
+	}
+}
+
+static void serve(struct service *s, const char *cause)
+{
+	for (uint64_t i = 1; !stop; i++) {
+		one_iter(s, i % SLOW_EVERY ? "" : cause);
+		sleep_ms(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct service s = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct sigaction action = {.sa_handler = on_stop};
+	pthread_t helper;
+
+	if (argc != 2 || !strstr(" branch lock read faults hog ", argv[1])) {
+		fprintf(stderr, "usage: %s branch|lock|read|faults|hog\n", argv[0]);
+		return 2;
+	}
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	if (pipe2(s.to_helper, O_CLOEXEC) || pipe2(s.to_us, O_CLOEXEC))
+		return 1;
+	if (!strcmp(argv[1], "hog"))
+		start_hogs(&s);
+	else if (pthread_create(&helper, NULL, help, &s))
+		return 1;
+	printf("pid %d\n", (int)getpid());
+	fflush(stdout);
+	serve(&s, argv[1]);
+	return 0;
+}

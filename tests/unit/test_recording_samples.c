@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/* A recording of samples: from the kernel's records, to a perf.data and back. */
+#include "recording_dir_fixture.h"
+
+#include <linux/perf_event.h>
+
+#include "capture/perf_data.h"
+#include "capture/sample/sample_rate.h"
+#include "capture/sample/sample_record.h"
+
+static void fill_samples(struct recording *rec)
+{
+	static const uint64_t ips[] = {0x401003, 0x402000, 0x403000};
+	static const struct rec_sched scheds[] = {
+		{2000, 100, 101, 0, REC_SCHED_BLOCKED},
+		{2500, 100, 101, 3, REC_SCHED_IN},
+		{2600, 100, 102, 1, REC_SCHED_PREEMPTED},
+	};
+	static const struct mt_entry entry = {1500, 1700, 101, 100};
+	static const struct mt_sched by = {1600, 101, 100, 77, 70, MT_SCHED_WOKEN, 0, "waker"};
+
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rec_sample sample = {.time_ns = 1000 + i,
+					    .pid = 100,
+					    .tid = (pid_t)(101 + i),
+					    .cpu = (int)i,
+					    .at_switch = i & 1,
+					    .in_kernel = i & 2,
+					    .n_ips = i};
+
+		assert_int_equal(recording__add_sample(rec, &sample, ips), 0);
+	}
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(recording__add_sched(rec, &scheds[i]), 0);
+	assert_int_equal(recording__add_entry(rec, &entry), 0);
+	assert_int_equal(recording__add_sched_by(rec, &by), 0);
+	rec->sample_period_ns = 100000;
+}
+
+static int set_up_sampled(void **state)
+{
+	struct fixture *f;
+
+	set_up(state);
+	f = *state;
+	recording__fini(&f->rec);
+	recording__fill(&f->rec, 0);
+	fill_samples(&f->rec);
+	return 0;
+}
+
+static void assert_same_samples(const struct recording *a, const struct recording *b)
+{
+	assert_int_equal(b->samples.n, a->samples.n);
+	for (size_t i = 0; i < a->samples.n; i++) {
+		const struct rec_sample *x = &a->samples.v[i], *y = &b->samples.v[i];
+
+		assert_int_equal(y->time_ns, x->time_ns);
+		assert_int_equal(y->pid, x->pid);
+		assert_int_equal(y->tid, x->tid);
+		assert_int_equal(y->cpu, x->cpu);
+		assert_int_equal(y->at_switch, x->at_switch);
+		assert_int_equal(y->in_kernel, x->in_kernel);
+		assert_int_equal(y->n_ips, x->n_ips);
+		for (uint32_t j = 0; j < x->n_ips; j++)
+			assert_int_equal(b->sample_ips.v[y->first_ip + j],
+					 a->sample_ips.v[x->first_ip + j]);
+	}
+}
+
+static void test_what_is_written_is_read(void **state)
+{
+	struct fixture *f = *state;
+
+	write_it(f);
+	assert_int_equal(read_it(f), 0);
+	assert_string_equal(f->said.text, "");
+	assert_true(recording__is_sampled(&f->back));
+	assert_same_samples(&f->rec, &f->back);
+	assert_int_equal(f->back.sample_period_ns, 100000);
+	assert_int_equal(f->back.scheds.n, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_memory_equal(&f->back.scheds.v[i], &f->rec.scheds.v[i],
+				    sizeof(struct rec_sched));
+	assert_int_equal(f->back.entries.n, 1);
+	assert_memory_equal(&f->back.entries.v[0], &f->rec.entries.v[0], sizeof(struct mt_entry));
+	assert_int_equal(f->back.sched_bys.n, 1);
+	assert_memory_equal(&f->back.sched_bys.v[0], &f->rec.sched_bys.v[0],
+			    sizeof(struct mt_sched));
+	assert_int_equal(f->back.hits.n, f->rec.hits.n);
+	assert_memory_equal(f->back.hits.v, f->rec.hits.v, 4 * sizeof(struct mt_hit));
+	assert_int_equal(f->back.maps.n, f->rec.maps.n);
+}
+
+/* Whatever byte is broken: a refusal or a recording, never a crash (the sanitizers look on). */
+static void test_damage(void **state)
+{
+	struct fixture *f = *state;
+	char *data = NULL;
+	const char *why;
+	size_t size;
+	FILE *out = open_memstream(&data, &size);
+
+	perf_data__write(&f->rec, out);
+	fclose(out);
+	for (size_t i = 104; i < size; i++) {
+		for (int bit = 0; bit < 8; bit += 7) {
+			struct recording back;
+
+			data[i] ^= (char)(1 << bit);
+			recording__init(&back);
+			perf_data__read(&back, (uint8_t *)data, size, &why);
+			recording__fini(&back);
+			data[i] ^= (char)(1 << bit);
+		}
+	}
+	free(data);
+}
+
+/* As the kernel writes it. */
+struct kernel_sample {
+	struct perf_event_header header;
+	uint64_t identifier, ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t n_ips, ips[4];
+};
+
+static void test_a_sample_of_the_kernel(void **state)
+{
+	struct sample_record_ids ids = {.switches = 8, .until_ns = 700};
+	struct kernel_sample r = {.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL,
+					     sizeof(struct kernel_sample)},
+				  .identifier = 7,
+				  .ip = 0xffffffff81000000,
+				  .pid = 100,
+				  .tid = 101,
+				  .time_ns = 700,
+				  .cpu = 3,
+				  .n_ips = 3,
+				  .ips = {(uint64_t)PERF_CONTEXT_USER, 0x401000, 0x402000}};
+	struct recording rec;
+	const struct rec_sample *s;
+
+	recording__init(&rec);
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	r.identifier = 8;
+	/* More than there is. */
+	r.n_ips = 1000;
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	r.time_ns = 701;
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	assert_int_equal(rec.samples.n, 2);
+	assert_int_equal(ids.late, 1);
+	s = rec.samples.v;
+	assert_int_equal(s[0].n_ips, 2);
+	assert_int_equal(rec.sample_ips.v[s[0].first_ip], 0x401000);
+	assert_int_equal(rec.sample_ips.v[s[0].first_ip + 1], 0x402000);
+	assert_int_equal(s[0].tid, 101);
+	assert_int_equal(s[0].cpu, 3);
+	assert_true(s[0].in_kernel && !s[0].at_switch);
+	assert_true(s[1].at_switch);
+	assert_int_equal(s[1].n_ips, 3);
+	recording__fini(&rec);
+}
+
+static void test_a_switch_of_the_kernel(void **state)
+{
+	static const struct {
+		uint16_t misc;
+		enum rec_sched_what what;
+	} switches[] = {
+		{0, REC_SCHED_IN},
+		{PERF_RECORD_MISC_SWITCH_OUT, REC_SCHED_BLOCKED},
+		{PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
+		 REC_SCHED_PREEMPTED},
+	};
+	struct sample_record_ids ids = {.until_ns = 50};
+	struct recording rec;
+
+	recording__init(&rec);
+	for (size_t i = 0; i < 3; i++) {
+		struct {
+			struct perf_event_header header;
+			uint32_t pid, tid;
+			uint64_t time_ns;
+			uint32_t cpu, reserved;
+			uint64_t identifier;
+		} r = {.header = {PERF_RECORD_SWITCH, switches[i].misc, sizeof(r)},
+		       .pid = 100,
+		       .tid = 101,
+		       .time_ns = 10 + i};
+
+		assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+		assert_int_equal(rec.scheds.v[i].what, switches[i].what);
+		assert_int_equal(rec.scheds.v[i].time_ns, 10 + i);
+		/* After the freeze, and cut. */
+		r.time_ns = 51;
+		assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+		assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r) - 8), 0);
+	}
+	assert_int_equal(rec.scheds.n, 3);
+	recording__fini(&rec);
+}
+
+static void test_rates(void **state)
+{
+	assert_int_equal(sample_rate__allowed(10000, 100000), 10000);
+	assert_int_equal(sample_rate__allowed(10000, 2500), 2500);
+	assert_int_equal(sample_rate__allowed(10000, 0), 10000);
+	assert_int_equal(sample_rate__allowed(10000000, 0), SAMPLE_RATE_HIGHEST);
+}
+
+#define SAMPLED(name) cmocka_unit_test_setup_teardown(name, set_up_sampled, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SAMPLED(test_what_is_written_is_read),
+		SAMPLED(test_damage),
+		cmocka_unit_test(test_a_sample_of_the_kernel),
+		cmocka_unit_test(test_a_switch_of_the_kernel),
+		cmocka_unit_test(test_rates),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/* A recording of samples to a tree a thread: which functions, which threads, which snapshots. */
+#include "tree_text.h"
+
+#include <string.h>
+
+#include "sampled/sampled.h"
+#include "stack/stack.h"
+
+#define PID    42
+#define TID    43
+#define LEN    0x100
+#define MAIN   0x10000ull
+#define ITER   0x20000ull
+#define FIND   0x30000ull
+#define PLUGIN 0x50000ull
+#define PAGE   0x40000ull /* the kernel's in the process: a return probe's trampoline */
+
+struct fixture {
+	struct recording rec;
+	struct images *images;
+	struct call_tree trees[4];
+	size_t n_trees;
+	struct sampled_totals totals;
+};
+
+static void map_code(struct recording *rec, uint64_t time_ns, uint64_t start, const char *path)
+{
+	uint8_t code[LEN] = {0};
+	struct rec_map map = {.time_ns = time_ns,
+			      .start = start,
+			      .len = LEN,
+			      .pid = PID,
+			      .tid = PID,
+			      .path = (char *)path};
+	struct rec_image image = {
+		.path = (char *)path, .start = start, .data = code, .size = sizeof(code)};
+
+	memset(code, 0x90, sizeof(code));
+	assert_int_equal(recording__add_map(rec, &map), 0);
+	assert_int_equal(recording__add_image(rec, &image), 0);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	recording__init(&f->rec);
+	f->rec.sample_period_ns = 100;
+	f->rec.probe_ip = ITER;
+	map_code(&f->rec, 0, MAIN, "[main]");
+	map_code(&f->rec, 0, ITER, "[iter]");
+	map_code(&f->rec, 0, FIND, "[find]");
+	map_code(&f->rec, 0, PAGE, "[uprobes]");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < f->n_trees; i++)
+		call_tree__fini(&f->trees[i]);
+	images__free(f->images);
+	recording__fini(&f->rec);
+	free(f);
+	return 0;
+}
+
+/* Innermost first, to 0. */
+static struct rec_sample *sample(struct fixture *f, pid_t tid, uint64_t time_ns,
+				 const uint64_t *ips)
+{
+	struct rec_sample sample = {.time_ns = time_ns, .pid = PID, .tid = tid};
+
+	while (ips[sample.n_ips])
+		sample.n_ips++;
+	assert_int_equal(recording__add_sample(&f->rec, &sample, ips), 0);
+	return &f->rec.samples.v[f->rec.samples.n - 1];
+}
+
+#define SAMPLE(f, tid, time, ...) sample(f, tid, time, (const uint64_t[]){__VA_ARGS__, 0})
+
+static void sched(struct fixture *f, uint64_t time_ns, enum rec_sched_what what)
+{
+	struct rec_sched sched = {.time_ns = time_ns, .pid = PID, .tid = TID, .what = what};
+
+	assert_int_equal(recording__add_sched(&f->rec, &sched), 0);
+}
+
+static void hit(struct fixture *f, uint64_t time_ns)
+{
+	struct mt_hit hit = {.time_ns = time_ns, .tid = TID, .tgid = PID};
+
+	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
+}
+
+static int take(void *ctx, struct call_tree *tree)
+{
+	struct fixture *f = ctx;
+
+	assert_true(f->n_trees < 4);
+	f->trees[f->n_trees++] = *tree;
+	return 0;
+}
+
+static void make_trees(struct fixture *f, size_t expected)
+{
+	f->images = images__new(&f->rec);
+	assert_int_equal(sampled__trees(&f->rec, f->images, take, f, &f->totals), 0);
+	assert_int_equal(f->n_trees, expected);
+}
+
+static void test_functions_by_their_addresses(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1100, ITER + 9, MAIN + 8);
+	/* Nobody's code, and still a frame. */
+	SAMPLE(f, TID, 1200, 0x999, MAIN + 8);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_int_equal(f->trees[0].pid, PID);
+	assert_int_equal(f->trees[0].tid, TID);
+	assert_tree(&f->trees[0], "[main] 1000-1300 inferred-start inferred-end\n"
+				  "  [iter] 1000-1150 inferred-start inferred-end\n"
+				  "    [find] 1000-1050 inferred-start inferred-end\n"
+				  "  [unknown] 1150-1300 inferred-start inferred-end\n");
+	assert_int_equal(f->totals.first_ns, 1000);
+	assert_int_equal(f->totals.last_ns, 1300);
+	assert_int_equal(f->totals.samples, 3);
+}
+
+/* A call may be its function's last instruction: the return address is the next one's. */
+static void test_a_return_address_belongs_to_the_call_before_it(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, MAIN + LEN, "[next]");
+	SAMPLE(f, TID, 1000, MAIN + LEN, MAIN + LEN);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1000 inferred-start inferred-end\n"
+				  "  [next] 1000-1000 inferred-start inferred-end\n");
+}
+
+static void test_a_trampoline_is_no_frame(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, ITER + 4, PAGE, MAIN + 8);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1000 inferred-start inferred-end\n"
+				  "  [iter] 1000-1000 inferred-start inferred-end\n");
+}
+
+static void test_in_the_kernel(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 4)->in_kernel = true;
+	SAMPLE(f, TID, 1100, MAIN + 4)->in_kernel = true;
+	/* At a switch it is there always. */
+	SAMPLE(f, TID, 1200, MAIN + 4)->in_kernel = true;
+	f->rec.samples.v[2].at_switch = true;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1200 inferred-start inferred-end\n"
+				  "  [kernel] 1000-1150 inferred-start inferred-end\n");
+}
+
+/* In whatever order they come out of the rings. */
+static void test_switches_and_entries(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry entry = {.start_ns = 2010, .end_ns = 2090, .tid = TID, .tgid = PID};
+
+	SAMPLE(f, TID, 2050, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	sched(f, 2000, REC_SCHED_IN);
+	sched(f, 1500, REC_SCHED_PREEMPTED);
+	sched(f, 1600, REC_SCHED_IN);
+	sched(f, 1010, REC_SCHED_BLOCKED);
+	sched(f, 1400, REC_SCHED_IN);
+	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+	f->rec.frozen_ns = 2100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
+				  "  [blocked] 1010-1400\n"
+				  "  [preempted] 1500-1600\n"
+				  "  [iter] 2010-2090\n");
+	assert_int_equal(f->totals.switches, 5);
+}
+
+static void test_a_tree_a_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_thread thread = {.pid = PID, .tid = TID + 1, .comm = "worker"};
+
+	assert_int_equal(recording__add_thread(&f->rec, &thread), 0);
+	SAMPLE(f, TID + 1, 1000, FIND + 4);
+	SAMPLE(f, TID, 1000, MAIN + 4);
+	SAMPLE(f, TID + 1, 1100, FIND + 4);
+	make_trees(f, 2);
+	assert_int_equal(f->trees[0].tid, TID);
+	assert_int_equal(f->trees[1].tid, TID + 1);
+	assert_string_equal(f->trees[1].comm, "worker");
+	assert_tree(&f->trees[1], "[find] 1000-1100 inferred-start inferred-end\n");
+}
+
+static void test_between_snapshots_nothing_is_known(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 4);
+	hit(f, 1100);
+	SAMPLE(f, TID, 5000, MAIN + 4);
+	SAMPLE(f, TID, 5100, MAIN + 4);
+	hit(f, 5200);
+	f->rec.frozen_ns = 5200;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1100 inferred-start inferred-end\n"
+				  "[gap] 1100-5000\n"
+				  "[main] 5000-5200 inferred-start inferred-end\n");
+}
+
+static void test_code_that_came_later(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 1050, PLUGIN, "[plugin]");
+	SAMPLE(f, TID, 1000, PLUGIN + 4);
+	SAMPLE(f, TID, 1100, PLUGIN + 4);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[unknown] 1000-1050 inferred-start inferred-end\n"
+				  "[plugin] 1050-1100 inferred-start inferred-end\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_functions_by_their_addresses),
+		TEST(test_a_return_address_belongs_to_the_call_before_it),
+		TEST(test_a_trampoline_is_no_frame),
+		TEST(test_in_the_kernel),
+		TEST(test_switches_and_entries),
+		TEST(test_a_tree_a_thread),
+		TEST(test_between_snapshots_nothing_is_known),
+		TEST(test_code_that_came_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/* Goroutines, and the scheduler on a stack of its own. */
+#include "stack_fixture.h"
+
+enum {
+	GOGO = 0xa000,
+	MCALL = 0xb000,
+	GOEXIT = 0xc000,
+	GOEXIT_0 = 0xd000,
+	RECOVERY = 0xe000,
+	MSTART_1 = 0xf000,
+	SYSTEMSTACK = 0x10000,
+	PREEMPT = 0x11000,
+};
+
+static int start(void **state)
+{
+	/* mov (%rbx), %rsp; jmp *%rbx */
+	static const uint8_t code[] = {0x48, 0x8b, 0x23, 0xff, 0xe3};
+	struct thread *t;
+
+	start_thread(state);
+	t = *state;
+	add_function(t, GOGO, "gogo", code, sizeof(code));
+	add_function(t, MCALL, "runtime.mcall", "", 0);
+	add_function(t, GOEXIT, "runtime.Goexit", "", 0);
+	add_function(t, GOEXIT_0, "runtime.goexit0", "", 0);
+	add_function(t, RECOVERY, "runtime.recovery", "", 0);
+	add_function(t, MSTART_1, "runtime.mstart1", "", 0);
+	add_function(t, SYSTEMSTACK, "runtime.systemstack.abi0", code, sizeof(code));
+	add_function(t, PREEMPT, "runtime.asyncPreempt.abi0", "", 0);
+	return 0;
+}
+
+/* main is mstart0(), which calls mstart1(), and b is the scheduler. */
+static void start_first(struct thread *t, uint64_t entry)
+{
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, MSTART_1);
+	call(t, MSTART_1 + 0x10, B);
+	call(t, B + 0x10, GOGO);
+	jump(t, GOGO + 3, entry);
+}
+
+static void schedule(struct thread *t, uint64_t from, uint64_t to)
+{
+	call(t, from, MCALL);
+	call(t, MCALL + 0x10, B);
+	call(t, B + 0x10, GOGO);
+	jump(t, GOGO + 3, to);
+}
+
+static void assert_next(struct thread *t, const char *name, const char *expected)
+{
+	struct call_tree tree;
+
+	assert_int_equal(stack__finish_next(t->stack, &tree), 1);
+	assert_string_equal(tree.strand_name, name);
+	assert_tree(&tree, expected);
+	call_tree__fini(&tree);
+}
+
+static void test_two_goroutines(void **state)
+{
+	struct thread *t = *state;
+
+	start_first(t, A); /* 10-50 */
+	assert_on_top(t, "a", 0);
+	schedule(t, A + 0x10, C); /* 60-90 */
+	assert_on_top(t, "c", 0);
+	schedule(t, C + 0x10, A + 0x15); /* 100-130 */
+	assert_on_top(t, "a", 0);
+	call(t, A + 0x20, HANDLER); /* 140 */
+	ret(t, HANDLER + 1, A + 0x25);
+	assert_finished(t, "main 10-150 inferred-start inferred-end\n"
+			   "  runtime.mstart1 20-50\n"
+			   "    b 30-50\n"
+			   "      gogo 40-50\n"
+			   "  [switched out] 50-70\n"
+			   "  b 70-90\n"
+			   "    gogo 80-90\n"
+			   "  [switched out] 90-110\n"
+			   "  b 110-130\n"
+			   "    gogo 120-130\n"
+			   "  [switched out] 130-150 inferred-end\n");
+	assert_next(t, "goroutine 1",
+		    "a 50-150 inferred-end\n"
+		    "  runtime.mcall 60-130\n"
+		    "    [switched out] 70-130\n"
+		    "  handler 140-150\n");
+	assert_next(t, "goroutine 2",
+		    "c 90-150 inferred-end\n"
+		    "  runtime.mcall 100-150 inferred-end\n"
+		    "    [switched out] 110-150 inferred-end\n");
+}
+
+/* A trace that begins in a goroutine: the scheduler's stack is the other one. */
+static void test_a_trace_that_begins_in_a_goroutine(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, A);
+	call(t, A + 0x10, MCALL);
+	call(t, MCALL + 0x10, B);
+	assert_on_top(t, "b", 0);
+	call(t, B + 0x10, GOGO);
+	jump(t, GOGO + 3, A + 0x15);
+	assert_on_top(t, "a", 0);
+	schedule(t, A + 0x20, A + 0x25);
+	assert_finished(t, "a 10-90 inferred-start inferred-end\n"
+			   "  runtime.mcall 20-50\n"
+			   "    [switched out] 30-50\n"
+			   "  runtime.mcall 60-90\n"
+			   "    [switched out] 70-90\n");
+	assert_next(t, "g0",
+		    "b 30-50\n"
+		    "  gogo 40-50\n"
+		    "[switched out] 50-70\n"
+		    "b 70-90\n"
+		    "  gogo 80-90\n"
+		    "[switched out] 90-90 inferred-end\n");
+}
+
+/* Its place is the next one's. */
+static void test_goexit(void **state)
+{
+	struct thread *t = *state;
+	struct call_tree tree;
+
+	start_first(t, A);
+	call(t, A + 0x10, GOEXIT);
+	call(t, GOEXIT + 0x10, MCALL);
+	call(t, MCALL + 0x10, GOEXIT_0);
+	call(t, GOEXIT_0 + 0x10, B);
+	call(t, B + 0x10, GOGO);
+	jump(t, GOGO + 3, C);
+	assert_on_top(t, "c", 0);
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	call_tree__fini(&tree);
+	assert_int_equal(stack__finish_next(t->stack, &tree), 1);
+	assert_tree(&tree, "a 50-80 cut by-goexit\n"
+			   "  runtime.Goexit 60-80 cut by-goexit\n"
+			   "    runtime.mcall 70-80 cut by-goexit\n"
+			   "c 110-110 inferred-end\n");
+	call_tree__fini(&tree);
+	assert_int_equal(stack__finish_next(t->stack, &tree), 0);
+}
+
+static void test_recovery_from_a_panic(void **state)
+{
+	struct thread *t = *state;
+	struct call_tree tree;
+
+	start_first(t, A);
+	call(t, A + 0x10, C);
+	call(t, C + 0x10, HANDLER);
+	call(t, HANDLER + 0x10, MCALL);
+	call(t, MCALL + 0x10, RECOVERY);
+	call(t, RECOVERY + 0x10, GOGO);
+	jump(t, GOGO + 3, C + 0x80);
+	assert_on_top(t, "c", 1);
+	ret(t, C + 0x90, A + 0x15);
+	assert_on_top(t, "a", 0);
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	call_tree__fini(&tree);
+	assert_int_equal(stack__finish_next(t->stack, &tree), 1);
+	assert_string_equal(call__name(&tree.calls.v[2]), "handler");
+	assert_int_equal(tree.calls.v[2].left_by, LEFT_BY_PANIC);
+	call_tree__fini(&tree);
+}
+
+/* What it calls comes back. */
+static void test_systemstack_is_a_call(void **state)
+{
+	struct thread *t = *state;
+
+	start_first(t, A);
+	call(t, A + 0x10, SYSTEMSTACK);
+	call(t, SYSTEMSTACK + 0x10, C);
+	assert_on_top(t, "c", 2);
+	ret(t, C + 0x10, SYSTEMSTACK + 0x15);
+	ret(t, SYSTEMSTACK + 0x20, A + 0x15);
+	call(t, A + 0x20, SYSTEMSTACK);
+	/* It is on that stack already. */
+	jump(t, SYSTEMSTACK + 3, C);
+	assert_on_top(t, "c", 1);
+	ret(t, C + 0x10, A + 0x25);
+	assert_on_top(t, "a", 0);
+}
+
+/* A signal's handler puts a call into what it interrupted. */
+static void test_preemption(void **state)
+{
+	struct thread *t = *state;
+
+	start_first(t, A);
+	interrupt(t, A + 0x30);
+	begin(t, HANDLER);
+	leave_handler(t, HANDLER + 0x20, PREEMPT);
+	assert_on_top(t, "runtime.asyncPreempt.abi0", 1);
+	schedule(t, PREEMPT + 0x10, C);
+	schedule(t, C + 0x10, PREEMPT + 0x15);
+	ret(t, PREEMPT + 0x20, A + 0x30);
+	assert_on_top(t, "a", 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end_thread)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_two_goroutines),
+		TEST(test_a_trace_that_begins_in_a_goroutine),
+		TEST(test_goexit),
+		TEST(test_recovery_from_a_panic),
+		TEST(test_systemstack_is_a_call),
+		TEST(test_preemption),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "capture/sample/sample_record.h"
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The kernel gives no more (kernel.perf_event_max_stack is 127 by default). */
+#define IPS_MAX 1024
+
+/* As sample_ring.c asks for it (include/uapi/linux/perf_event.h: PERF_RECORD_SAMPLE). */
+struct sample_record {
+	struct perf_event_header header;
+	uint64_t identifier, ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t n_ips;
+	uint64_t ips[];
+};
+
+/* PERF_RECORD_SWITCH, and the ids behind it. */
+struct switch_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t identifier;
+};
+
+/* Of the chain, what is no mark of whose code follows (enum perf_callchain_context). */
+static uint32_t take_ips(const struct sample_record *r, size_t size, uint64_t *ips)
+{
+	size_t room = (size - offsetof(struct sample_record, ips)) / sizeof(*ips);
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < r->n_ips && i < room && n < IPS_MAX; i++)
+		if (r->ips[i] < (uint64_t)PERF_CONTEXT_MAX)
+			ips[n++] = r->ips[i];
+	return n;
+}
+
+static bool is_late(const struct sample_record_ids *ids, uint64_t time_ns)
+{
+	return ids->until_ns && time_ns > ids->until_ns;
+}
+
+static int add_sample(struct sample_record_ids *ids, struct recording *rec,
+		      const struct sample_record *r, size_t size)
+{
+	struct rec_sample sample = {
+		.time_ns = r->time_ns,
+		.pid = (pid_t)r->pid,
+		.tid = (pid_t)r->tid,
+		.cpu = (int)r->cpu,
+		.at_switch = r->identifier == ids->switches,
+		.in_kernel =
+			(r->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
+	};
+	uint64_t chain[IPS_MAX];
+
+	if (is_late(ids, r->time_ns)) {
+		ids->late++;
+		return 0;
+	}
+	sample.n_ips = take_ips(r, size, chain);
+	return recording__add_sample(rec, &sample, chain);
+}
+
+static int add_switch(const struct sample_record_ids *ids, struct recording *rec,
+		      const struct switch_record *r)
+{
+	uint16_t misc = r->header.misc;
+	struct rec_sched sched = {
+		.time_ns = r->time_ns,
+		.pid = (pid_t)r->pid,
+		.tid = (pid_t)r->tid,
+		.cpu = (int)r->cpu,
+		.what = !(misc & PERF_RECORD_MISC_SWITCH_OUT)	     ? REC_SCHED_IN
+			: misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? REC_SCHED_PREEMPTED
+								     : REC_SCHED_BLOCKED,
+	};
+
+	return is_late(ids, r->time_ns) ? 0 : recording__add_sched(rec, &sched);
+}
+
+int sample_record__add(struct sample_record_ids *ids, struct recording *rec, const void *record,
+		       size_t size)
+{
+	const struct perf_event_header *header = record;
+
+	if (header->type == PERF_RECORD_SAMPLE && size >= sizeof(struct sample_record))
+		return add_sample(ids, rec, record, size);
+	if (header->type == PERF_RECORD_SWITCH && size >= sizeof(struct switch_record))
+		return add_switch(ids, rec, record);
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of a sampling ring, into a recording. */
+#ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_RECORD_H
+#define MTBPF_CAPTURE_SAMPLE_SAMPLE_RECORD_H
+
+#include "capture/recording.h"
+
+/* Which events' records they are. */
+struct sample_record_ids {
+	uint64_t switches; /* PERF_SAMPLE_IDENTIFIER of the event that samples at switches */
+	uint64_t until_ns; /* later ones are left out, and counted */
+	size_t late;	   /* samples left out */
+};
+
+/* One record, of `size` bytes; others than samples and switches are nothing. 0 or -ENOMEM. */
+int sample_record__add(struct sample_record_ids *ids, struct recording *rec, const void *record,
+		       size_t size);
+
+#endif

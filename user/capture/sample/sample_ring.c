@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "capture/sample/sample_ring.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/event_place.h"
+
+#define SIDEBAND_DATA_SIZE (64u << 10)
+
+/* What sample_read.c takes apart, and sideband.c: the ids at a record's end. */
+#define SAMPLE_TYPE                                                                                \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN)
+
+/*
+ * The kernel's own code is not excluded: a thread that runs there is on its CPU, and a switch
+ * happens nowhere else. Of its stack only the user part is taken.
+ */
+static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = config,
+		.sample_period = period,
+		.sample_type = SAMPLE_TYPE,
+		.sample_id_all = 1,
+		.disabled = 1,
+		.exclude_hv = 1,
+		.exclude_callchain_kernel = 1,
+		.write_backward = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
+static int set_gate(int event, int gate)
+{
+	if (gate < 0)
+		return 0;
+	return ioctl(event, PERF_EVENT_IOC_SET_BPF, gate) ? -errno : 0;
+}
+
+static int open_sampling(struct sample_ring *r, int *event, struct perf_event_attr *attr,
+			 const struct sample_ring_config *config, uint64_t *id)
+{
+	struct event_place place = event_place__of_thread(r->tid);
+
+	attr->enable_on_exec = config->from_exec;
+	*event = event_place__open(&place, attr, -1);
+	if (*event < 0)
+		return *event;
+	return ioctl(*event, PERF_EVENT_IOC_ID, id) ? -errno : set_gate(*event, config->gate);
+}
+
+static int open_clock(struct sample_ring *r, const struct sample_ring_config *config)
+{
+	struct perf_event_attr attr = sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns);
+	int err;
+
+	attr.context_switch = 1;
+	err = open_sampling(r, &r->clock, &attr, config, &r->clock_id);
+	return err ? err : back_ring__map(&r->ring, r->clock, config->size);
+}
+
+static int open_switches(struct sample_ring *r, const struct sample_ring_config *config)
+{
+	struct perf_event_attr attr = sampling_attr(PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
+	int err = open_sampling(r, &r->switches, &attr, config, &r->switches_id);
+
+	if (err)
+		return err;
+	return ioctl(r->switches, PERF_EVENT_IOC_SET_OUTPUT, r->clock) ? -errno : 0;
+}
+
+static int open_sideband(struct sample_ring *r)
+{
+	struct event_place place = event_place__of_thread(r->tid);
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			       PERF_SAMPLE_IDENTIFIER,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = SIDEBAND_DATA_SIZE / 4,
+	};
+
+	r->sideband = event_place__open(&place, &attr, -1);
+	if (r->sideband < 0)
+		return r->sideband;
+	return perf_ring__map(&r->sideband_ring, r->sideband, SIDEBAND_DATA_SIZE, 0);
+}
+
+int sample_ring__open(struct sample_ring *r, pid_t tid, const struct sample_ring_config *config)
+{
+	int err;
+
+	*r = (struct sample_ring){.tid = tid, .clock = -1, .switches = -1, .sideband = -1};
+	err = open_sideband(r);
+	if (!err)
+		err = open_clock(r, config);
+	if (!err)
+		err = open_switches(r, config);
+	if (err)
+		sample_ring__close(r);
+	return err;
+}
+
+void sample_ring__close(struct sample_ring *r)
+{
+	back_ring__unmap(&r->ring);
+	perf_ring__unmap(&r->sideband_ring);
+	if (r->switches >= 0)
+		close(r->switches);
+	if (r->clock >= 0)
+		close(r->clock);
+	if (r->sideband >= 0)
+		close(r->sideband);
+	r->clock = r->switches = r->sideband = -1;
+}
+
+size_t sample_ring__locked_size(size_t size)
+{
+	return 2 * (size_t)sysconf(_SC_PAGESIZE) + SIDEBAND_DATA_SIZE + size;
+}
+
+int sample_ring__enable(struct sample_ring *r)
+{
+	if (ioctl(r->switches, PERF_EVENT_IOC_ENABLE, 0))
+		return -errno;
+	return ioctl(r->clock, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+void sample_ring__disable(struct sample_ring *r)
+{
+	ioctl(r->clock, PERF_EVENT_IOC_DISABLE, 0);
+	ioctl(r->switches, PERF_EVENT_IOC_DISABLE, 0);
+	/* Nobody writes to it now, not even a switch that was under way. */
+	ioctl(r->clock, PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The flight recorder of one thread: its events, and the ring that keeps their latest records. */
+#ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_RING_H
+#define MTBPF_CAPTURE_SAMPLE_SAMPLE_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/pt/perf_ring.h"
+#include "capture/sample/back_ring.h"
+
+struct sample_ring_config {
+	uint64_t period_ns; /* between two samples, of the time on a CPU */
+	size_t size;	    /* of the ring, a power of two */
+	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
+	bool from_exec;	    /* record from the process's execve on, not before */
+};
+
+/*
+ * All events have CLOCK_MONOTONIC for their times, which is also what BPF programs have: nothing
+ * needs to be converted.
+ */
+struct sample_ring {
+	pid_t tid;
+	int clock;    /* samples by time on a CPU, and the switches */
+	int switches; /* the stack at each switch away, into the same ring */
+	int sideband; /* a dummy event of its own: it outlives the freeze */
+	uint64_t clock_id, switches_id;
+	struct back_ring ring;
+	struct perf_ring sideband_ring;
+	bool ended; /* its thread is gone; what it holds stays */
+};
+
+/*
+ * Opens all events of a thread, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread
+ * is gone; -EACCES the kernel forbids it; -EPERM locked memory, -ENOMEM. Prints nothing.
+ */
+int sample_ring__open(struct sample_ring *ring, pid_t tid, const struct sample_ring_config *config);
+void sample_ring__close(struct sample_ring *ring);
+
+/* What its buffers count against the limits of locked memory: with a ring of this size. */
+size_t sample_ring__locked_size(size_t size);
+
+/* Begins to record. 0 or -errno. */
+int sample_ring__enable(struct sample_ring *ring);
+/* Ends recording; the ring does not change any more. */
+void sample_ring__disable(struct sample_ring *ring);
+
+#endif

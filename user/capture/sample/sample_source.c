@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+/* The sample source: stacks by the clock and at every switch, a flight recorder a thread. */
+#include "capture/sample/sample_source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/process_note.h"
+#include "capture/pt/budget.h"
+#include "capture/pt/memlock.h"
+#include "capture/sample/sample_rate.h"
+#include "target/process.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/units.h"
+
+#define RING_MIN (64u << 10)
+#define RING_MAX (1u << 30)
+
+static void explain(int err)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		log__error("cannot sample the process: %s", strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case ESRCH:
+		log__error("the process has exited");
+		log__hint("start it again, and attach to its new pid");
+		return;
+	default:
+		log__error("cannot sample the process: %s", strerror(-err));
+		log__hint("'mtbpf check' shows what this machine has");
+	}
+}
+
+/* On ourselves: what it needs of the machine is the same for any process. */
+static int sample__probe(void)
+{
+	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_MIN, .gate = -1};
+	struct sample_ring ring;
+	int err = sample_ring__open(&ring, getpid(), &config);
+
+	if (err)
+		explain(err);
+	else
+		sample_ring__close(&ring);
+	return err;
+}
+
+/* All threads are recorded, so each has less where they are many. */
+static size_t ring_size(const struct source_config *config, size_t threads)
+{
+	size_t size = RING_MIN, wanted;
+	char text[UNITS_TEXT_SIZE];
+
+	while (size < config->snapshot_size && size < RING_MAX)
+		size <<= 1;
+	wanted = size;
+	while (size > RING_MIN && !budget__allows(config->max_memory, threads, size))
+		size >>= 1;
+	if (size != wanted)
+		log__info("sample: %zu threads share -max-memory: %s each", threads,
+			  units__format_size(text, size));
+	return size;
+}
+
+static int check_memory(struct source *s, size_t threads)
+{
+	struct memlock_limits limits;
+	size_t size = ring_size(&s->config, threads);
+	int err = budget__check(s->config.max_memory, threads, size, false);
+
+	if (err)
+		return err;
+	s->ring_config.size = size;
+	memlock__read(&limits);
+	return memlock__check(&limits, threads, sample_ring__locked_size(size), size);
+}
+
+static int watch_fd(struct source *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int add_thread(struct source *s, pid_t tid)
+{
+	struct sample_ring *ring = VEC_PUSH(&s->rings);
+	int err = ring ? sample_ring__open(ring, tid, &s->ring_config) : -ENOMEM;
+
+	if (ring && err)
+		s->rings.n--;
+	return err ? err : watch_fd(s, ring->sideband);
+}
+
+/* One that ends meanwhile is no error. */
+static int add_threads(struct source *s, const pid_t *tids, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		err = add_thread(s, tids[i]);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	err = err ? err : s->rings.n ? 0 : -ESRCH;
+	if (err)
+		explain(err);
+	return err;
+}
+
+static int open_rings(struct source *s)
+{
+	pid_t *tids;
+	size_t n;
+	int err = process__threads(s->config.pid, &tids, &n);
+
+	if (err) {
+		explain(err);
+		return err;
+	}
+	err = check_memory(s, n);
+	if (!err)
+		err = add_threads(s, tids, n);
+	free(tids);
+	return err;
+}
+
+static int open_all(struct source *s)
+{
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
+	if (s->epoll_fd < 0 || s->pid_fd < 0 || watch_fd(s, s->pid_fd)) {
+		int err = -errno;
+
+		explain(err);
+		return err;
+	}
+	s->ring_config = (struct sample_ring_config){
+		.period_ns = sample_rate__period(s->config.sample_rate),
+		.gate = s->config.sample_gate,
+		.from_exec = s->config.from_exec,
+	};
+	return open_rings(s);
+}
+
+static void sample__close(struct source *s);
+
+static struct source *sample__open(const struct source_config *config)
+{
+	struct source *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return NULL;
+	s->config = *config;
+	s->epoll_fd = s->pid_fd = -1;
+	recording__init(&s->pending);
+	s->sideband = (struct sideband){.pid = config->pid, .rec = &s->pending};
+	err = open_all(s);
+	if (!err)
+		return s;
+	sample__close(s);
+	errno = -err;
+	return NULL;
+}
+
+static int note_initial(struct source *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = process_note__thread(&s->pending, s->config.pid, s->rings.v[i].tid,
+					   s->start_ns);
+	/* Before its execve they are ours, and nothing of that is recorded. */
+	return err || s->config.from_exec
+		       ? err
+		       : process_note__maps(&s->pending, s->config.pid, s->start_ns);
+}
+
+/* Those of the program that it executes are enabled by that. */
+static int sample__start(struct source *s)
+{
+	int err;
+
+	s->start_ns = clock__now_ns();
+	err = note_initial(s);
+	for (size_t i = 0; i < s->rings.n && !err && !s->config.from_exec; i++)
+		err = sample_ring__enable(&s->rings.v[i]);
+	if (err)
+		explain(err);
+	return err;
+}
+
+static int sample__fd(const struct source *s)
+{
+	return s->epoll_fd;
+}
+
+static struct sample_ring *find_thread(struct source *s, pid_t tid)
+{
+	for (size_t i = 0; i < s->rings.n; i++)
+		if (s->rings.v[i].tid == tid && !s->rings.v[i].ended)
+			return &s->rings.v[i];
+	return NULL;
+}
+
+/* Where the memory is full, those that ended long ago make room for new ones. */
+static bool make_room(struct source *s)
+{
+	if (budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.size))
+		return true;
+	for (size_t i = 0; i < s->rings.n; i++) {
+		if (!s->rings.v[i].ended)
+			continue;
+		sample_ring__close(&s->rings.v[i]);
+		memmove(&s->rings.v[i], &s->rings.v[i + 1],
+			(--s->rings.n - i) * sizeof(*s->rings.v));
+		return true;
+	}
+	s->left_out++;
+	return false;
+}
+
+/* A thread that began after the start: some microseconds of it are missing. */
+static void follow(struct source *s, pid_t tid)
+{
+	int err;
+
+	if (s->frozen || find_thread(s, tid) || !make_room(s))
+		return;
+	s->ring_config.from_exec = false;
+	err = add_thread(s, tid);
+	if (!err)
+		err = sample_ring__enable(&s->rings.v[s->rings.n - 1]);
+	if (!err)
+		err = process_note__thread(&s->pending, s->config.pid, tid, clock__now_ns());
+	if (err && err != -ESRCH)
+		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
+}
+
+static void drain(struct source *s)
+{
+	for (size_t i = 0; i < s->rings.n; i++)
+		sideband__drain(&s->sideband, &s->rings.v[i].sideband_ring);
+	for (size_t i = 0; i < s->sideband.ended.n; i++) {
+		struct sample_ring *ring = find_thread(s, s->sideband.ended.v[i]);
+
+		if (ring)
+			ring->ended = true;
+	}
+	for (size_t i = 0; i < s->sideband.started.n; i++)
+		follow(s, s->sideband.started.v[i]);
+	s->sideband.started.n = s->sideband.ended.n = 0;
+}
+
+static enum source_state sample__state(struct source *s)
+{
+	if (s->frozen)
+		return SOURCE_FROZEN;
+	drain(s);
+	return process__alive(s->config.pid) ? SOURCE_RUNNING : SOURCE_EXITED;
+}
+
+static int sample__freeze(struct source *s)
+{
+	if (s->frozen)
+		return 0;
+	for (size_t i = 0; i < s->rings.n; i++)
+		sample_ring__disable(&s->rings.v[i]);
+	s->frozen = true;
+	drain(s);
+	return 0;
+}
+
+static const char *sample__freeze_name(const struct source *s)
+{
+	return s->config.sample_gate >= 0 ? "in the kernel, by a BPF program" : "from user space";
+}
+
+static void sample__close(struct source *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->rings.n; i++)
+		sample_ring__close(&s->rings.v[i]);
+	VEC_FINI(&s->rings);
+	sideband__fini(&s->sideband);
+	recording__fini(&s->pending);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	if (s->pid_fd >= 0)
+		close(s->pid_fd);
+	free(s);
+}
+
+const struct source_ops source_sample = {
+	.name = "sample",
+	.about = "stacks by the clock and at every switch: the target runs at nearly full speed",
+	.probe = sample__probe,
+	.open = sample__open,
+	.start = sample__start,
+	.fd = sample__fd,
+	.state = sample__state,
+	.freeze = sample__freeze,
+	.read = sample_source__read,
+	.freeze_name = sample__freeze_name,
+	.close = sample__close,
+};

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "sampled/sampled.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/branch.h"
+#include "sampled/events.h"
+#include "sampled/slices.h"
+#include "stack/stack.h"
+#include "target/code_map.h"
+
+/* One thread's way from its events to its tree. */
+struct thread {
+	const struct recording *rec;
+	struct images *images;
+	struct code_map *map;
+	size_t next_map; /* see images__apply() */
+	pid_t pid, tid;
+	size_t next_hit; /* of the recording: the end of the snapshot that is read */
+	struct slices slices;
+	struct call_tree tree;
+	VEC(struct seen) stack;
+};
+
+/* A return probe puts its address in the place of the caller's: the first of the kernel's page. */
+static bool is_trampoline(struct thread *t, uint64_t ip)
+{
+	struct code_place place;
+
+	return !(ip % 4096) && code_map__find(t->map, ip, &place) &&
+	       !strcmp(place.function->module, "[uprobes]");
+}
+
+/* A return address may be the first of the next function: the call lies before it. */
+static struct seen look_up(struct thread *t, uint64_t ip, bool is_return)
+{
+	struct seen seen = {.ip = ip, .kind = CALL_FUNCTION};
+	struct code_place place;
+
+	if (code_map__find(t->map, ip - is_return, &place))
+		seen.function = place.function;
+	return seen;
+}
+
+static int add_seen(struct thread *t, const struct seen *seen)
+{
+	struct seen *out = VEC_PUSH(&t->stack);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *seen;
+	return 0;
+}
+
+/* Outermost first; a return probe's trampoline is nobody's frame. */
+static int take_stack(struct thread *t, const struct rec_sample *sample)
+{
+	const uint64_t *ips = &t->rec->sample_ips.v[sample->first_ip];
+	uint64_t return_ip = 0;
+	int err = 0;
+
+	t->stack.n = 0;
+	for (uint32_t i = sample->n_ips; i-- > 0 && !err;) {
+		struct seen seen = look_up(t, ips[i], i != 0);
+
+		if (is_trampoline(t, ips[i]))
+			continue;
+		seen.return_ip = return_ip;
+		return_ip = ips[i];
+		err = add_seen(t, &seen);
+	}
+	if (!err && sample->in_kernel && !sample->at_switch)
+		err = add_seen(t, &(struct seen){.kind = CALL_IN_KERNEL});
+	return err;
+}
+
+static void on_sched(struct thread *t, const struct rec_sched *sched)
+{
+	switch (sched->what) {
+	case REC_SCHED_IN:
+		slices__on(&t->slices, sched->time_ns);
+		break;
+	case REC_SCHED_BLOCKED:
+		slices__off(&t->slices, sched->time_ns, OFF_BLOCKED);
+		break;
+	case REC_SCHED_PREEMPTED:
+		slices__off(&t->slices, sched->time_ns, OFF_PREEMPTED);
+		break;
+	}
+}
+
+static void on_by(struct thread *t, const struct mt_sched *sched)
+{
+	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
+
+	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
+	if (sched->kind == MT_SCHED_REPLACED)
+		slices__replaced(&t->slices, sched->time_ns, &by);
+	else if (sched->kind == MT_SCHED_WOKEN)
+		slices__woken(&t->slices, sched->time_ns, &by);
+}
+
+static int on_event(struct thread *t, const struct event *event)
+{
+	const struct mt_entry *entry;
+	int err;
+
+	switch (event->kind) {
+	case EVENT_ENTRY:
+		entry = &t->rec->entries.v[event->index];
+		slices__enter(&t->slices, &(struct entered){entry->start_ns, entry->end_ns});
+		break;
+	case EVENT_BY:
+		on_by(t, &t->rec->sched_bys.v[event->index]);
+		break;
+	case EVENT_SCHED:
+		on_sched(t, &t->rec->scheds.v[event->index]);
+		break;
+	case EVENT_SAMPLE:
+		err = take_stack(t, &t->rec->samples.v[event->index]);
+		if (err)
+			return err;
+		slices__see(&t->slices, event->time_ns, t->stack.v, t->stack.n);
+		break;
+	}
+	return t->slices.failed ? -ENOMEM : 0;
+}
+
+/* Each snapshot ends with its hit, but the last one, which may have none. */
+static void end_snapshots(struct thread *t, uint64_t time_ns)
+{
+	const struct recording *rec = t->rec;
+	uint64_t end_ns = 0;
+
+	for (; t->next_hit < rec->hits.n && rec->hits.v[t->next_hit].time_ns < time_ns;
+	     t->next_hit++)
+		end_ns = rec->hits.v[t->next_hit].time_ns;
+	if (!end_ns || !t->tree.calls.n)
+		return;
+	slices__end(&t->slices, end_ns);
+	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
+}
+
+/* The function that the probe is in, as the process has it mapped. */
+static const struct function *probed_function(struct thread *t)
+{
+	struct code_place place;
+
+	if (!t->rec->probe_ip || !code_map__find(t->map, t->rec->probe_ip, &place))
+		return NULL;
+	return place.function;
+}
+
+static int follow_maps(struct thread *t, uint64_t time_ns)
+{
+	size_t before = t->next_map;
+	int err = images__apply(t->images, t->pid, time_ns, &t->next_map, t->map);
+
+	if (!err && (t->next_map != before || !t->slices.probed))
+		t->slices.probed = probed_function(t);
+	return err;
+}
+
+static int read_events(struct thread *t, const struct event *events, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		end_snapshots(t, events[i].time_ns);
+		err = follow_maps(t, events[i].time_ns);
+		if (!err)
+			err = on_event(t, &events[i]);
+	}
+	if (!err)
+		slices__end(&t->slices, t->rec->frozen_ns > events[n - 1].time_ns
+						? t->rec->frozen_ns
+						: events[n - 1].time_ns);
+	return err ? err : t->slices.failed ? -ENOMEM : 0;
+}
+
+static void name_tree(const struct thread *t, struct call_tree *tree)
+{
+	const struct rec_thread *known = recording__find_thread(t->rec, t->pid, t->tid);
+
+	tree->pid = t->pid;
+	tree->tid = t->tid;
+	if (known)
+		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
+}
+
+static int make_tree(const struct recording *rec, struct images *images, const struct event *events,
+		     size_t n, struct call_tree *tree)
+{
+	struct thread t = {.rec = rec,
+			   .images = images,
+			   .map = code_map__new(),
+			   .pid = events->pid,
+			   .tid = events->tid};
+	int err = t.map ? 0 : -ENOMEM;
+
+	t.slices = (struct slices){.tree = &t.tree, .period_ns = rec->sample_period_ns};
+	name_tree(&t, &t.tree);
+	if (!err)
+		err = read_events(&t, events, n);
+	*tree = t.tree;
+	slices__fini(&t.slices);
+	VEC_FINI(&t.stack);
+	code_map__free(t.map);
+	return err;
+}
+
+static void add_totals(struct sampled_totals *totals, const struct recording *rec,
+		       const struct event *events, size_t n)
+{
+	uint64_t last_ns = events[n - 1].time_ns;
+
+	if (!totals->first_ns || events->time_ns < totals->first_ns)
+		totals->first_ns = events->time_ns;
+	if (rec->frozen_ns > last_ns)
+		last_ns = rec->frozen_ns;
+	if (last_ns > totals->last_ns)
+		totals->last_ns = last_ns;
+}
+
+static int make_trees(const struct recording *rec, struct images *images,
+		      const struct events *events, sampled_taker take, void *ctx,
+		      struct sampled_totals *totals)
+{
+	int err = 0;
+
+	for (size_t i = 0, n; i < events->all.n && !err; i += n) {
+		const struct event *first = &events->all.v[i];
+		struct call_tree tree = {0};
+
+		for (n = 1; i + n < events->all.n && first[n].tid == first->tid; n++)
+			;
+		add_totals(totals, rec, first, n);
+		err = make_tree(rec, images, first, n, &tree);
+		if (err)
+			call_tree__fini(&tree);
+		else
+			err = take(ctx, &tree);
+	}
+	return err;
+}
+
+int sampled__trees(const struct recording *rec, struct images *images, sampled_taker take,
+		   void *ctx, struct sampled_totals *totals)
+{
+	struct events events = {0};
+	int err = events__collect(&events, rec);
+
+	totals->samples += rec->samples.n;
+	totals->switches += rec->scheds.n;
+	if (!err)
+		err = make_trees(rec, images, &events, take, ctx, totals);
+	events__fini(&events);
+	return err;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slices of one thread, while they grow: what is open stands on a stack, and what is common to
+ * it and the next stack stays. Times never run backwards.
+ */
+#ifndef MTBPF_SAMPLED_SLICES_H
+#define MTBPF_SAMPLED_SLICES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/call_tree.h"
+#include "util/vec.h"
+
+/* Somebody who ran while the thread could have. */
+struct runner {
+	struct done_by by;
+	uint64_t ns; /* so long, in all */
+};
+
+/* A frame of a stack, as it was seen at one moment. */
+struct seen {
+	const struct function *function; /* NULL: no code is known there, or kind is not of one */
+	uint64_t ip;
+	uint64_t return_ip; /* in the frame that called it; 0: it is the first */
+	uint8_t kind;	    /* enum call_kind */
+};
+
+/* An entry of the probed function that no stack has shown yet. */
+struct entered {
+	uint64_t start_ns, end_ns; /* end_ns 0: not known */
+};
+
+struct open_slice {
+	uint32_t call; /* in tree->calls */
+	struct seen seen;
+	uint64_t exit_ns; /* when it returns, where that is known; else 0 */
+	bool is_hidden;	  /* stacks do not have it: it has left its frame to a tail call */
+};
+
+struct slices {
+	struct call_tree *tree;
+	const struct function *probed; /* NULL: nothing is */
+	uint64_t period_ns;	       /* of the samples; 0: not known */
+	uint64_t last_ns;	       /* when the stack was known last; 0: never */
+	VEC(struct open_slice) open;   /* outermost first */
+	VEC(struct entered) entered;   /* ascending */
+	struct done_by next;	       /* who runs in its place; tid 0: not known */
+	uint64_t next_ns;	       /* from then on */
+	VEC(struct runner) runners;    /* those before, since it has been off */
+	bool off;		       /* the innermost is time off the CPU */
+	bool failed;		       /* out of memory: nothing more is added */
+};
+
+void slices__fini(struct slices *slices);
+
+/* The stack at one moment, outermost first. */
+void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
+/* The probed function was entered, exactly then. */
+void slices__enter(struct slices *slices, const struct entered *entered);
+/* Who runs in its place from then on, if it is off or about to be; tid 0: nobody. */
+void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done_by *by);
+/* What it waited for has come, thanks to somebody; tid 0: to nobody, or it is not known. */
+void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
+/* The thread left its CPU; enum off_reason. */
+void slices__off(struct slices *slices, uint64_t time_ns, uint8_t reason);
+/* It is back. */
+void slices__on(struct slices *slices, uint64_t time_ns);
+/* What is open runs on, but nothing more is known of it. */
+void slices__end(struct slices *slices, uint64_t time_ns);
+/* A slice beside all others: nothing was recorded. After slices__end(). */
+void slices__gap(struct slices *slices, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "trigger/sched_log.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sample.skel.h"
+#include "trigger/trigger_internal.h"
+#include "util/log.h"
+
+struct sched_log {
+	struct sample_bpf *skel;
+};
+
+static int load(struct sched_log *log, pid_t tgid)
+{
+	int err;
+
+	log->skel = sample_bpf__open();
+	if (!log->skel)
+		return -errno;
+	log->skel->rodata->target_tgid = (uint32_t)tgid;
+	err = sample_bpf__load(log->skel);
+	return err ? err : sample_bpf__attach(log->skel);
+}
+
+struct sched_log *sched_log__new(pid_t tgid)
+{
+	struct sched_log *log = calloc(1, sizeof(*log));
+	int err;
+
+	if (!log)
+		return NULL;
+	libbpf_set_print(trigger__print_libbpf);
+	err = load(log, tgid);
+	if (!err)
+		return log;
+	log__debug("who wakes threads, and takes their CPUs, is not known: %s", strerror(-err));
+	sched_log__free(log);
+	errno = -err;
+	return NULL;
+}
+
+void sched_log__free(struct sched_log *log)
+{
+	if (!log)
+		return;
+	sample_bpf__destroy(log->skel);
+	free(log);
+}
+
+int sched_log__take(struct sched_log *log, int (*take)(void *ctx, const struct mt_sched *entry),
+		    void *ctx)
+{
+	const size_t size = sizeof(struct mt_sched) * MT_SCHED_LOG;
+	const struct mt_sched *entries;
+	int err = 0;
+
+	log->skel->bss->stopped = 1;
+	/* Programs that had begun before that have ended when these are detached. */
+	sample_bpf__detach(log->skel);
+	entries =
+		mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(log->skel->maps.sched_log), 0);
+	if (entries == MAP_FAILED)
+		return -errno;
+	for (size_t i = 0; i < MT_SCHED_LOG && !err; i++)
+		if (entries[i].time_ns)
+			err = take(ctx, &entries[i]);
+	munmap((void *)entries, size);
+	return err;
+}
