@@ -82,13 +82,14 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 static void print_amount(const struct decoded *decoded, FILE *out)
 {
 	const struct sampled_totals *s = &decoded->sampled;
+	const struct decode_totals *t = &decoded->totals;
 
 	if (s->samples)
 		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches", s->samples, s->switches);
-	else if (decoded->totals.insns || !decoded->perf)
-		fprintf(out, "%" PRIu64 " instructions", decoded->totals.insns);
-	else /* in text, nobody counts them */
-		fprintf(out, "%" PRIu64 " branches", decoded->totals.branches);
+	else if (t->insns)
+		fprintf(out, "%" PRIu64 " instructions", t->insns);
+	else /* of perf's text, which nobody counts them in */
+		fprintf(out, "%" PRIu64 " branches", t->branches);
 }
 
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
