@@ -7,7 +7,6 @@ void slices__fini(struct slices *s)
 {
 	VEC_FINI(&s->open);
 	VEC_FINI(&s->entered);
-	VEC_FINI(&s->runners);
 }
 
 /*
