@@ -57,7 +57,7 @@ void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done
 void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* The thread left its CPU; enum off_reason. */
 void slices__off(struct slices *slices, uint64_t time_ns, uint8_t reason);
-/* It is back. */
+/* It is back; nothing where it was not off. */
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* What is open runs on, but nothing more is known of it. */
 void slices__end(struct slices *slices, uint64_t time_ns);

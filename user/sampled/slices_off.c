@@ -100,12 +100,14 @@ void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 
 void slices__on(struct slices *s, uint64_t time_ns)
 {
+	/* It may be told of one that nobody saw leave. */
+	if (!s->off)
+		return;
 	if (waits_for_cpu(s)) {
 		add_runner(s, time_ns);
 		sort_runners(s);
 	}
-	if (s->off)
-		slices__pop_to(s, s->open.n - 1, time_ns, 0);
+	slices__pop_to(s, s->open.n - 1, time_ns, 0);
 	s->off = false;
 	s->next.tid = 0;
 	s->last_ns = time_ns;
