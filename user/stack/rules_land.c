@@ -76,6 +76,16 @@ static const struct unwinder *unwinder_of(const struct frame *frame)
 	return function && function->name ? unwinder__find(function->name) : NULL;
 }
 
+/* What runs is an unwinder, or a part of one that has no name. */
+static bool is_unwinding(const struct stack *s)
+{
+	const struct frame *frame = frames__top(s->frames);
+
+	while (frame && frame->call.function && frame->call.function->kind == FUNCTION_UNKNOWN)
+		frame = frames__parent(s->frames, frame);
+	return unwinder_of(frame);
+}
+
 static struct departure find_departure(struct stack *s, const struct frame *stop)
 {
 	struct frame *frame = frames__top(s->frames);
@@ -224,7 +234,7 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 		return true;
 	}
 	/* Thrown to where no table knows of it, and no frame is known. */
-	if (!unwinder_of(frames__top(s->frames)))
+	if (!is_unwinding(s))
 		return false;
 	land(s, b, NULL, find_departure(s, NULL));
 	return true;

@@ -35,6 +35,8 @@ static const struct {
 	{"__longjmp_chk", true, &jumps},
 	{"__libc_longjmp", true, &jumps},
 	{"__libc_siglongjmp", true, &jumps},
+	{"__longjmp", true, &jumps}, /* which the others call, and which jumps */
+	{"____longjmp_chk", true, &jumps},
 	/* Rust: library/std/src/panicking.rs. catch_unwind() calls the first two. */
 	{"std::panicking::try", false, &none},
 	{"std::panicking::catch_unwind", false, &none},
