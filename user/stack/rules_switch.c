@@ -6,6 +6,7 @@
  * pointer alone, which is in no packet, could tell: the one that was left last is taken.
  */
 #include "stack/stack_internal.h"
+#include "target/unwind.h"
 
 void stack__take_role(struct stack *s, enum function_role role)
 {
@@ -167,6 +168,20 @@ static bool may_have_unwound(struct stack *s, const struct branch *b)
 	return !function || (!is_entry && stack__find_caller(s, function));
 }
 
+/*
+ * A __builtin_setjmp()'s receiver, of a frame that is not known: neither a call returns there nor
+ * does a function begin. Coroutines that wait there would be known.
+ */
+static bool is_receiver(struct stack *s, const struct branch *b)
+{
+	const struct function *function;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	return function && !is_entry && elf_image__has_code(function->image) &&
+	       !unwind__is_behind_call(s->map, b->to);
+}
+
 bool stack__switch(struct stack *s, const struct branch *b)
 {
 	struct frame *top = frames__top(s->frames);
@@ -188,6 +203,11 @@ bool stack__switch(struct stack *s, const struct branch *b)
 	}
 	if (stack__longjmp(s, b) || land_elsewhere(s, b) || stack__recover(s, b))
 		return true;
+	if (top->role == ROLE_MAY_SWITCH && !may_have_unwound(s, b) && is_receiver(s, b)) {
+		give_back(top);
+		stack__leap_to(s, b, NULL, LEFT_BY_LONGJMP);
+		return true;
+	}
 	if (!(top->role == ROLE_MAY_SWITCH && may_have_unwound(s, b)) &&
 	    begin(s, b, top->role == ROLE_GOGO))
 		return true;

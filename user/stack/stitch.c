@@ -121,10 +121,10 @@ static struct held_stack known(const struct stitched *end)
 	return (struct held_stack){end->stack.v, end->stack.n};
 }
 
-/* What b shows of callers under all of the run. */
-static int learn_callers(struct run *run, struct held_stack b, const struct fit *fit)
+/* Callers under all of the run. */
+static int learn_callers(struct run *run, struct held_stack b)
 {
-	for (size_t k = fit->first; k-- > 0;) {
+	for (size_t k = b.n; k-- > 0;) {
 		struct held *held = VEC_PUSH(&run->below);
 
 		if (!held)
@@ -170,7 +170,7 @@ static int begin_run(struct stitcher *stitcher, struct held_stack stack, struct 
 	*run = (struct run){.outer = RUN_NONE};
 	*joint = (struct joint){.run = (uint32_t)(stitcher->runs.n - 1)};
 	end = add_end(stitcher);
-	end->run = joint->run;
+	end->run = end->owner = joint->run;
 	end->base = 0;
 	return set_stack(end, 0, stack);
 }
@@ -188,27 +188,76 @@ static void put_inside(struct stitcher *stitcher, const struct joint *joint)
 	}
 }
 
-static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
-		 const struct fit *fit, struct joint *joint)
+/* The first of a segment has no return of its own yet. */
+static void inherit_return(struct held *held, const struct held *from)
 {
-	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
-	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
-	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
-	int err = learn_callers(&stitcher->runs.v[end->run], begin, fit);
+	if (held->return_ip)
+		return;
+	held->return_ip = from->return_ip;
+	held->slack = from->slack;
+}
+
+/* The one that the callers which b shows under the last run are of; NULL: none. */
+static struct stitched *find_outer(struct stitcher *stitcher, struct held_stack b, struct fit *on)
+{
+	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
+
+	if (stitcher->runs.v[last->run].outer != RUN_NONE)
+		return NULL;
+	for (size_t i = stitcher->n_ends - 1; b.n && i-- > 0;)
+		if (find_fit(known(&stitcher->ends[i]), b, SEAM_LONG, on) && on->offset >= 0)
+			return &stitcher->ends[i];
+	return NULL;
+}
+
+/* The last run lies on frames of that one, and goes on as both. */
+static int lie_on(struct stitcher *stitcher, struct stitched *outer, struct held_stack callers,
+		  struct held_stack stack, const struct fit *on)
+{
+	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
+	const struct joint joint = {.run = outer->run,
+				    .n_joined = (uint32_t)on->n_agreed,
+				    .base = outer->base + on->offset};
+	struct held first = outer->stack.v[on->offset];
+	struct run *run = &stitcher->runs.v[last->run];
+	int err = learn_callers(
+		run, (struct held_stack){callers.v + on->n_agreed, callers.n - on->n_agreed});
 
 	if (err)
 		return err;
+	put_inside(stitcher, &joint);
+	outer->base -= (int64_t)run->below.n + run->base;
+	outer->run = last->run;
+	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
+	err = set_stack(outer, (size_t)on->offset, stack);
+	if (!err && stack.n)
+		inherit_return(&outer->stack.v[on->offset], &first);
+	return err;
+}
+
+static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
+		 const struct fit *fit, struct joint *joint)
+{
+	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1], *outer;
+	struct held_stack callers = {begin.v, fit->first};
+	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
+	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
+	struct fit on;
+	int err;
+
 	*joint = (struct joint){.run = end->run,
 				.joins = true,
 				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
 				.base = end->base + fit->offset};
 	put_inside(stitcher, joint);
-	err = set_stack(end, below, stack);
-	/* The first of the segment has no return of its own yet. */
-	if (!err && fit->offset >= 0 && stack.n && !end->stack.v[below].return_ip) {
-		end->stack.v[below].return_ip = first.return_ip;
-		end->stack.v[below].slack = first.slack;
-	}
+	outer = find_outer(stitcher, callers, &on);
+	if (outer)
+		return lie_on(stitcher, outer, callers, stack, &on);
+	err = learn_callers(&stitcher->runs.v[end->owner], callers);
+	if (!err)
+		err = set_stack(end, below, stack);
+	if (!err && fit->offset >= 0 && stack.n)
+		inherit_return(&end->stack.v[below], &first);
 	if (fit->offset < 0)
 		end->base += fit->offset;
 	return err;
@@ -295,7 +344,7 @@ int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 
 	if (!end || !taken.n || !find_fit(known(end), taken, SEAM_GAP, &fit) || fit.offset >= 0)
 		return 0;
-	err = learn_callers(&stitcher->runs.v[end->run], taken, &fit);
+	err = learn_callers(&stitcher->runs.v[end->owner], (struct held_stack){taken.v, fit.first});
 	if (err)
 		return err;
 	end->stack.v[0].return_ip = taken.v[fit.first].return_ip;

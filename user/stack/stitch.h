@@ -51,6 +51,7 @@ struct stitched {
 	uint32_t run;
 	VEC(struct held) stack; /* at the end of its last segment */
 	int64_t base;		/* depth of the first of them */
+	uint32_t owner;		/* the run that callers of all of them belong to */
 };
 
 #define STITCHED_MAX 4
