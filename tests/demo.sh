@@ -51,8 +51,8 @@ if [ "$source" = vm ]; then
 fi
 
 if [ "$source" = sample ]; then
-	echo "demo: source sample: stacks 10,000 times a second, the service at full speed. For every single"
-	echo "demo: call there is Intel PT, or, at a small scale, make demo SOURCE=soft"
+	echo "demo: source sample: stacks of the service, 10,000 a second, while it runs at its own speed. Every"
+	echo "demo: single call is what Intel PT shows, or, at a small scale, make demo SOURCE=soft"
 elif [ "$source" = soft ]; then
 	echo "demo: source soft: every instruction of the service is single-stepped, which makes it"
 	echo "demo: 10,000 times slower and more. Intel PT costs a few percent: make demo SOURCE=pt"

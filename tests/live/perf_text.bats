@@ -161,6 +161,7 @@ judge_filter() {
 	script --dlarg "$out/missing/x.fxt"
 	[[ $output == *"cannot create"* ]]
 	run perf script -i "$out/r.mtbpf" --itrace=i100us --dlfilter "$filter" --dlarg "$out/x.fxt"
+	echo "$output"
 	[[ $output == *"perf has decoded no branches"* ]]
 	[ ! -e "$out/x.fxt" ]
 }

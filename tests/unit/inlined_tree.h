@@ -66,6 +66,7 @@ static inline void free_tree(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
 	VEC_FINI(&tree->leaps);
+	VEC_FINI(&tree->done_by);
 	call_sites__fini(&tree->sites);
 }
 

@@ -142,7 +142,7 @@ static void test_tail_calls_and_handlers_stay_in_it(void **state)
 }
 
 /* Thrown in the second call, caught in the root; and the first call is where both stand. */
-static void test_leaps_move_with_their_calls(void **state)
+static void test_what_tells_calls_by_their_places(void **state)
 {
 	struct call_tree *tree = *state;
 
@@ -152,11 +152,13 @@ static void test_leaps_move_with_their_calls(void **state)
 	add_call(tree, 2, 40, 50, IN_A);
 	*VEC_PUSH(&tree->leaps) = (struct leap){.from = 1, .to = 0};
 	*VEC_PUSH(&tree->leaps) = (struct leap){.from = 3, .to = 2};
+	*VEC_PUSH(&tree->done_by) = (struct done_by){.call = 2};
 	assert_int_equal(inline_pass__run(tree), 0);
 	assert_int_equal(tree->leaps.v[0].from, 1);
 	assert_int_equal(tree->leaps.v[0].to, 0);
 	assert_int_equal(tree->leaps.v[1].from, 6);
 	assert_int_equal(tree->leaps.v[1].to, 4);
+	assert_int_equal(tree->done_by.v[0].call, 4);
 	assert_int_equal(tree->calls.v[6].start_ns, 40);
 	assert_int_equal(tree->calls.v[4].start_ns, 30);
 	assert_int_equal(tree->calls.v[4].kind, CALL_FUNCTION);
@@ -226,7 +228,7 @@ int main(void)
 		TREE_TEST(test_frames_share_nothing),
 		TREE_TEST(test_nothing_known_nothing_put_in),
 		TREE_TEST(test_tail_calls_and_handlers_stay_in_it),
-		TREE_TEST(test_leaps_move_with_their_calls),
+		TREE_TEST(test_what_tells_calls_by_their_places),
 		cmocka_unit_test(test_nothing_inlined_nothing_touched),
 		cmocka_unit_test(test_any_tree),
 	};

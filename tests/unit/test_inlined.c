@@ -149,6 +149,50 @@ static void test_clang(void **state)
 	check(*state, "clang++ -O2 -g -gdwarf-4 sample.cc -o sample");
 }
 
+static const char local_sample[] =
+	"#define INLINE inline __attribute__((always_inline))\n"
+	"#define LABEL(name) asm volatile(\".globl \" #name \"\\n\" #name \": nop\")\n"
+	"namespace ns {\n"
+	"static INLINE int hidden(int a) { LABEL(in_hidden); return a * 3; }\n"
+	"namespace { struct Local { INLINE int get(int a) { LABEL(in_get); return a + 1; } }; }\n"
+	"static __attribute__((noinline)) int work(int a)\n"
+	"{\n"
+	"	auto add = [&](int b) __attribute__((always_inline)) { LABEL(in_add); return a + "
+	"b; };\n"
+	"	return hidden(a) + Local().get(a) + add(5);\n"
+	"}\n"
+	"}\n"
+	"int main(int argc, char **) { return ns::work(argc); }\n";
+
+/* They have no mangled name: theirs is made of what they lie in. clang mangles them all the same.
+ */
+static void test_names_without_a_symbol(void **state)
+{
+	static const char *const names[][2] = {
+		{"in_hidden", "ns::hidden"},
+		{"in_get", "ns::(anonymous namespace)::Local::get"},
+		{"in_add", "operator()"},
+	};
+	const struct compiled *f = *state;
+
+	write_source(f, "sample.cc", local_sample);
+	for (int flto = 0; flto < 2; flto++) {
+		struct elf_image *image;
+
+		run_in_folder(f, flto ? "g++ -O2 -g -flto sample.cc -o sample"
+				      : "g++ -O2 -g sample.cc -o sample");
+		image = open_compiled(f, "sample");
+		for (size_t i = 0; i < 3; i++) {
+			const struct inlined *inlined = at(f, image, names[i][0]);
+
+			assert_non_null(inlined);
+			assert_non_null(strstr(inlined->function->name, names[i][1]));
+			assert_non_null(strstr(inlined->function->name, "ns::"));
+		}
+		elf_image__free(image);
+	}
+}
+
 static void test_in_a_separate_file(void **state)
 {
 	const struct compiled *f = *state;
@@ -253,6 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_gcc, set_up, remove_folder),
 		cmocka_unit_test_setup_teardown(test_clang, set_up, remove_folder),
+		cmocka_unit_test_setup_teardown(test_names_without_a_symbol, set_up, remove_folder),
 		cmocka_unit_test_setup_teardown(test_in_a_separate_file, set_up, remove_folder),
 		cmocka_unit_test_setup_teardown(test_without, set_up, remove_folder),
 		cmocka_unit_test_setup_teardown(test_lines_of_instructions, set_up, remove_folder),

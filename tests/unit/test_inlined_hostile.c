@@ -8,8 +8,8 @@
 static const char head[] =
 	".text\n.globl work\nwork: .rept 16\nnop\n.endr\nwork_end:\n"
 	".section .debug_abbrev,\"\",@progbits\n"
-	/* DW_TAG_compile_unit, DW_TAG_subprogram: low_pc, high_pc; with children */
-	".byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0\n"
+	/* DW_TAG_compile_unit, DW_TAG_subprogram: low_pc, high_pc; with children. The unit: C++ */
+	".byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0x13, 0x0b, 0, 0\n"
 	".byte 2, 0x2e, 1, 0x11, 1, 0x12, 7, 0, 0\n"
 	/* DW_TAG_inlined_subroutine: name, low_pc, high_pc; with children */
 	".byte 3, 0x1d, 1, 3, 8, 0x11, 1, 0x12, 7, 0, 0\n"
@@ -26,7 +26,7 @@ static const char head[] =
 	".byte 9, 0x1d, 0, 3, 8, 0x55, 0x17, 0, 0, 0\n"
 	".section .debug_info,\"\",@progbits\n"
 	"unit: .long unit_end - unit - 4\n.short 4\n.long 0\n.byte 8\n"
-	".byte 1\n.quad work, 16\n";
+	".byte 1\n.quad work, 16\n.byte 4\n";
 static const char work[] = ".byte 2\n.quad work, 16\n";
 static const char tail[] = ".byte 0\nunit_end:\n";
 
@@ -106,6 +106,8 @@ static void test_depth(void **state)
 	      "a");
 	check(*state, "", ".rept 100000\n.byte 5\n.endr\n", "");
 	check(*state, ".rept 100000\n.byte 8\n.endr\n", "", "");
+	check(*state, ".rept 1000\n.byte 8\n.endr\n.rept 1000\n" END ".endr\n",
+	      INLINED("a", 2, 10) END, "a");
 }
 
 /* More than is read of one image: each of many has a long list of ranges, the same. */

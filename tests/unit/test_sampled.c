@@ -237,6 +237,67 @@ static void test_code_that_came_later(void **state)
 				  "[plugin] 1050-1100 inferred-start inferred-end\n");
 }
 
+static uint64_t random_below(uint64_t *state, uint64_t n)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (*state >> 33) % n;
+}
+
+/* Whatever a recording says, in whatever order, and however little sense it makes. */
+static void add_random(struct fixture *f, uint64_t *state)
+{
+	static const uint64_t ips[] = {MAIN + 4, ITER + 4, FIND + 4, PAGE, 0x999, ITER + 9};
+	uint64_t time = 1000 + random_below(state, 3000), stack[6] = {0};
+	struct mt_sched by = {.time_ns = time,
+			      .tid = TID,
+			      .tgid = PID,
+			      .by_tid = (uint32_t)random_below(state, 3),
+			      .kind = 1 + (uint32_t)random_below(state, 2)};
+	struct mt_entry entry = {time, random_below(state, 2) * random_below(state, 5000), TID,
+				 PID};
+
+	switch (random_below(state, 5)) {
+	case 0:
+		sched(f, time, (enum rec_sched_what)random_below(state, 3));
+		break;
+	case 1:
+		assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+		break;
+	case 2:
+		assert_int_equal(recording__add_sched_by(&f->rec, &by), 0);
+		break;
+	default:
+		for (size_t i = 0, n = random_below(state, 6); i < n; i++)
+			stack[i] = ips[random_below(state, 6)];
+		sample(f, TID, time, stack)->in_kernel = random_below(state, 2);
+	}
+}
+
+static void test_any_recording_makes_a_tree(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t seed = 1;
+
+	for (int round = 0; round < 2000; round++) {
+		f->rec.samples.n = f->rec.sample_ips.n = f->rec.scheds.n = 0;
+		f->rec.entries.n = f->rec.sched_bys.n = f->rec.hits.n = 0;
+		for (uint64_t i = 0, n = random_below(&seed, 40); i < n; i++)
+			add_random(f, &seed);
+		if (random_below(&seed, 4) == 0)
+			hit(f, 1000 + random_below(&seed, 3000));
+		f->rec.frozen_ns = random_below(&seed, 5000);
+		f->n_trees = 0;
+		images__free(f->images);
+		f->images = images__new(&f->rec);
+		assert_int_equal(sampled__trees(&f->rec, f->images, take, f, &f->totals), 0);
+		for (size_t i = 0; i < f->n_trees; i++) {
+			assert_well_formed(&f->trees[i]);
+			call_tree__fini(&f->trees[i]);
+		}
+		f->n_trees = 0;
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -250,6 +311,7 @@ int main(void)
 		TEST(test_a_tree_a_thread),
 		TEST(test_between_snapshots_nothing_is_known),
 		TEST(test_code_that_came_later),
+		TEST(test_any_recording_makes_a_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

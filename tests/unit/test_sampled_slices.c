@@ -185,8 +185,12 @@ static void test_who_ran_in_its_place(void **state)
 	slices__woken(&f->slices, 1660, &idle);
 	slices__on(&f->slices, 1700);
 	slices__end(&f->slices, 1700);
-	assert_int_equal(f->tree.done_by.n, 2);
+	assert_int_equal(f->tree.done_by.n, 3);
+	assert_int_equal(f->tree.done_by.v[0].ns, 50);
+	assert_int_equal(f->tree.done_by.v[1].tid, 9);
+	assert_int_equal(f->tree.done_by.v[1].ns, 40);
 	assert_int_equal(call_tree__done_by(&f->tree, &f->tree.calls.v[5])->tid, 9);
+	assert_int_equal(f->tree.done_by.v[2].ns, 40);
 	assert_int_equal(call_tree__done_by(&f->tree, &f->tree.calls.v[1])->tid, 8);
 	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[2]));
 	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[0]));

@@ -297,7 +297,7 @@ static void test_a_call_that_was_sampled(void **state)
 			      .depth = 1,
 			      .kind = CALL_OFF_CPU,
 			      .flags = CALL_SAMPLED};
-	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "holder"};
+	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "holder", 10};
 	reader = write_tree(output);
 	VEC_FINI(&output->tree.done_by);
 	assert_null(event__arg(&reader->events.v[1], "insns"));

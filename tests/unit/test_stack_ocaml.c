@@ -217,6 +217,30 @@ static void test_the_handler_was_there_before(void **state)
 			   "    recursive 20-30 cut by-raise\n");
 }
 
+/*
+ * It was called within a gap, and is no caller of main, which the frames behind the gap hang
+ * together with.
+ */
+static void test_nothing_unknown_lies_below_main(void **state)
+{
+	struct program *p = *state;
+	struct thread *t = p->thread;
+
+	call(t, FROM_MAIN, A);
+	call(t, A + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, B + 0x40);
+	ret(t, B + 0x50, A + 0x15);
+	call(t, A + 0x20, p->recursive);
+	jump(t, p->raise, p->code.labels[TAKER_HANDLER]);
+	assert_finished(t, "main 10-80 inferred-start inferred-end inferred\n"
+			   "  a 20-80 cut inferred by-raise\n"
+			   "    b 30-60 inferred\n"
+			   "      [gap: overflow] 40-50\n"
+			   "    recursive 70-80 cut by-raise\n"
+			   "taker 80-80 inferred-start inferred-end\n");
+}
+
 /* As caml_callback_asm goes on in caml_start_program, which may be further out as well. */
 static void test_a_direct_jump_into_the_middle_of_a_caller(void **state)
 {
@@ -273,6 +297,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_jumps_within_a_function_leave_nothing,
 						start_program, end_program),
 		cmocka_unit_test_setup_teardown(test_the_handler_was_there_before, start_program,
+						end_program),
+		cmocka_unit_test_setup_teardown(test_nothing_unknown_lies_below_main, start_program,
 						end_program),
 		cmocka_unit_test_setup_teardown(test_a_direct_jump_into_the_middle_of_a_caller,
 						start_program, end_program),

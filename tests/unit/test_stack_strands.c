@@ -248,6 +248,67 @@ static void test_a_tail_call_before_it_is_told(void **state)
 		    "      [switched out] 110-180 inferred-end\n");
 }
 
+/*
+ * The switch seems to come back to who called it: but another one had waited at that place since
+ * before the trace, as its return tells.
+ */
+static void test_one_that_waited_at_the_same_place(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	go(t, A + 0x10, A + 0x15); /* 30-40 */
+	assert_on_top(t, "a", 1);
+	call(t, A + 0x20, B); /* 50-60 */
+	ret(t, B + 1, A + 0x25);
+	ret(t, A + 0x30, C + 0x15); /* 70 */
+	assert_on_top(t, "c", -1);
+	go(t, C + 0x20, A + 0x15); /* 80-90 */
+	ret(t, A + 0x30, MAIN + 0x15);
+	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  a 20-100\n"
+			   "    co_switch 30-90\n"
+			   "      [switched out] 40-90\n");
+	assert_next(t, "coroutine 1",
+		    "c 40-100 inferred-start inferred-end\n"
+		    "  a 40-70 inferred-start\n"
+		    "    b 50-60\n"
+		    "  co_switch 80-100 inferred-end\n"
+		    "    [switched out] 90-100 inferred-end\n");
+	assert_no_more(t);
+}
+
+/* It is told by a later return: what returned before is its own as well. */
+static void test_one_that_is_told_late(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, C);
+	call(t, C + 0x10, A);
+	go(t, A + 0x10, A + 0x15); /* 40-50 */
+	ret(t, A + 0x20, C + 0x15);
+	jump(t, C + 0x20, HANDLER); /* 70 */
+	ret(t, HANDLER + 1, B + 0x15);
+	assert_on_top(t, "b", -2);
+	go(t, B + 0x20, A + 0x15); /* 90-100 */
+	assert_on_top(t, "a", 2);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  c 20-100 inferred-end\n"
+			   "    a 30-100 inferred-end\n"
+			   "      co_switch 40-100\n"
+			   "        [switched out] 50-100\n");
+	assert_next(t, "coroutine 1",
+		    "b 50-100 inferred-start inferred-end\n"
+		    "  c 50-70 inferred-start\n"
+		    "    a 50-60 inferred-start\n"
+		    "  handler 70-80 by-jump\n"
+		    "  co_switch 90-100 inferred-end\n"
+		    "    [switched out] 100-100 inferred-end\n");
+}
+
 /* setcontext() does not come back: what called it is over, and another one may begin. */
 static void test_one_that_ends(void **state)
 {
@@ -400,6 +461,8 @@ int main(void)
 		TEST(test_the_last_that_waits_is_taken),
 		TEST(test_a_return_tells_which_it_was),
 		TEST(test_a_tail_call_before_it_is_told),
+		TEST(test_one_that_waited_at_the_same_place),
+		TEST(test_one_that_is_told_late),
 		TEST(test_one_that_ends),
 		TEST(test_getcontext),
 		TEST(test_gaps),

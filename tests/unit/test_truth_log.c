@@ -240,6 +240,34 @@ static void test_execve_leaves_nothing(void **state)
 		      "43 3 call 0x200 1\n");
 }
 
+/* The caller knows them, and that the second is moved while the first is in use. */
+static void test_stacks_by_key(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t other = 0x100000, moved = 0x800000;
+
+	assert_int_equal(truth__use_stack(&f->truth, 0, 0), 0);
+	call(f, 0x100, SP - 8);
+	assert_int_equal(truth__use_stack(&f->truth, 1, SP), 0);
+	call(f, 0x200, SP - 0x18);
+	assert_int_equal(truth__use_stack(&f->truth, 2, other), 0);
+	call(f, 0x300, other - 8);
+	call(f, 0x400, other - 0x28);
+	truth__use_stack(&f->truth, 1, SP);
+	ret(f, 0x105, SP - 0x18);
+	assert_int_equal(truth__use_stack(&f->truth, 2, moved), other - moved);
+	call(f, 0x500, moved - 0x48 + (other - moved));
+	truth__at(&f->truth, other - 0x10);
+	ret(f, 0x600, other - 8);
+	assert_log(f, "43 1 call 0x100 1 0\n"
+		      "43 2 call 0x200 2 0\n"
+		      "43 3 call 0x300 1 1\n"
+		      "43 4 call 0x400 2 1\n"
+		      "43 5 return 0x105 1 0\n"
+		      "43 6 call 0x500 3 1\n"
+		      "43 7 return 0x600 0 1\n");
+}
+
 /* Two more stacks, the second of which is used anew for another coroutine. */
 static void test_several_stacks(void **state)
 {
@@ -291,6 +319,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_several_stacks),
+		TEST(test_stacks_by_key),
 		TEST(test_calls_and_returns),
 		TEST(test_returns_from_what_was_called_before_the_log),
 		TEST(test_a_call_in_the_place_of_a_frame_left_without_a_return),

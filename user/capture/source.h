@@ -81,9 +81,8 @@ struct source_ops {
 	void (*close)(struct source *source);
 };
 
-extern const struct source_ops source_pt; /* Intel PT through perf */
-extern const struct source_ops
-	source_sample; /* stacks by the clock and at switches: any machine, nearly full speed */
+extern const struct source_ops source_pt;     /* Intel PT through perf */
+extern const struct source_ops source_sample; /* stacks by the clock and at switches: any machine */
 extern const struct source_ops
 	source_soft; /* single-stepping: any machine, about 10^4 times slower */
 

@@ -163,6 +163,14 @@ static int take(struct filter *filter, const struct dlfilter_sample *sample, voi
 	return perf_threads__branch(filter->threads, thread, &branch);
 }
 
+/* A sample of instructions may lie on a branch, and has its flags. */
+static bool is_branch(const struct dlfilter_sample *sample)
+{
+	if (DLFILTER_HAS(sample, event) && sample->event && !strstr(sample->event, "branches"))
+		return false;
+	return sample->flags & PERF_IS_BRANCH && !(sample->flags & PERF_IS_NOT_TAKEN);
+}
+
 int filter_event(void *data, const struct dlfilter_sample *sample, void *ctx)
 {
 	struct filter *filter = data;
@@ -170,7 +178,7 @@ int filter_event(void *data, const struct dlfilter_sample *sample, void *ctx)
 
 	if (!DLFILTER_HAS(sample, addr_correlates_sym))
 		err = refuse("this perf hands over too little");
-	else if (sample->flags & PERF_IS_BRANCH && !(sample->flags & PERF_IS_NOT_TAKEN))
+	else if (is_branch(sample))
 		err = take(filter, sample, ctx);
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");

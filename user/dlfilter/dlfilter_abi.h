@@ -24,6 +24,10 @@ struct dlfilter_sample {
 	uint64_t unused_more[5];
 	uint8_t cpumode;
 	uint8_t addr_correlates_sym; /* resolve_addr() may be called */
+	uint16_t unused_misc;
+	uint32_t unused_raw_size;
+	uint64_t unused_pointers[5];
+	const char *event; /* "branches:u" */
 };
 
 /* A place, resolved. */
@@ -54,6 +58,7 @@ _Static_assert(offsetof(struct dlfilter_sample, time) == 24, "as perf has it");
 _Static_assert(offsetof(struct dlfilter_sample, insn_cnt) == 80, "as perf has it");
 _Static_assert(offsetof(struct dlfilter_sample, flags) == 100, "as perf has it");
 _Static_assert(offsetof(struct dlfilter_sample, addr_correlates_sym) == 145, "as perf has it");
+_Static_assert(offsetof(struct dlfilter_sample, event) == 192, "as perf has it");
 _Static_assert(offsetof(struct dlfilter_place, dso) == 40, "as perf has it");
 _Static_assert(offsetof(struct dlfilter_place, comm) == 72, "as perf has it");
 _Static_assert(sizeof(struct dlfilter_fns) == 128 * sizeof(void *), "as perf has it");

@@ -111,7 +111,11 @@ static int on_event(struct thread *t, const struct event *event)
 	switch (event->kind) {
 	case EVENT_ENTRY:
 		entry = &t->rec->entries.v[event->index];
-		slices__enter(&t->slices, &(struct entered){entry->start_ns, entry->end_ns});
+		/* One that returned before it began is nobody's but a damaged file's. */
+		slices__enter(&t->slices,
+			      &(struct entered){entry->start_ns, entry->end_ns < entry->start_ns
+									 ? 0
+									 : entry->end_ns});
 		break;
 	case EVENT_BY:
 		on_by(t, &t->rec->sched_bys.v[event->index]);

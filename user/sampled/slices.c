@@ -7,7 +7,6 @@ void slices__fini(struct slices *s)
 {
 	VEC_FINI(&s->open);
 	VEC_FINI(&s->entered);
-	VEC_FINI(&s->runners);
 }
 
 /*
@@ -18,6 +17,8 @@ static uint64_t edge_behind(const struct slices *s, uint64_t from_ns, uint64_t t
 {
 	uint64_t between = to_ns - from_ns;
 
+	if (!from_ns)
+		return to_ns;
 	if (s->period_ns && between > 2 * s->period_ns)
 		return from_ns + s->period_ns / 2;
 	return from_ns + between / 2;

@@ -12,12 +12,6 @@
 #include "stack/call_tree.h"
 #include "util/vec.h"
 
-/* Somebody who ran while the thread could have. */
-struct runner {
-	struct done_by by;
-	uint64_t ns; /* so long, in all */
-};
-
 /* A frame of a stack, as it was seen at one moment. */
 struct seen {
 	const struct function *function; /* NULL: no code is known there, or kind is not of one */
@@ -47,7 +41,6 @@ struct slices {
 	VEC(struct entered) entered;   /* ascending */
 	struct done_by next;	       /* who runs in its place; tid 0: not known */
 	uint64_t next_ns;	       /* from then on */
-	VEC(struct runner) runners;    /* those before, since it has been off */
 	bool off;		       /* the innermost is time off the CPU */
 	bool failed;		       /* out of memory: nothing more is added */
 };
@@ -64,7 +57,7 @@ void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done
 void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* The thread left its CPU; enum off_reason. */
 void slices__off(struct slices *slices, uint64_t time_ns, uint8_t reason);
-/* It is back. */
+/* It is back; nothing where it was not off. */
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* What is open runs on, but nothing more is known of it. */
 void slices__end(struct slices *slices, uint64_t time_ns);

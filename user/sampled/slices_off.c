@@ -2,6 +2,8 @@
 /* Time off the CPU: exact slices, and whose doing they are. */
 #include "sampled/slices_internal.h"
 
+#include <stdlib.h>
+
 static void push_off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
 	struct seen seen = {.kind = CALL_OFF_CPU};
@@ -14,15 +16,24 @@ static void push_off(struct slices *s, uint64_t time_ns, uint8_t reason)
 	s->off = true;
 }
 
-/* It was somebody who did that to the innermost slice. */
-static void note_by(struct slices *s, const struct done_by *by)
+/* The innermost slice is somebody's doing, or so much of it. */
+static void add_by(struct slices *s, const struct done_by *by, uint64_t ns)
 {
-	struct done_by *out = by->tid && s->open.n ? VEC_PUSH(&s->tree->done_by) : NULL;
+	uint32_t call = s->open.v[s->open.n - 1].call;
+	struct done_by *out;
 
+	for (size_t i = s->tree->done_by.n; i-- > 0 && s->tree->done_by.v[i].call == call;) {
+		if (s->tree->done_by.v[i].tid == by->tid) {
+			s->tree->done_by.v[i].ns += ns;
+			return;
+		}
+	}
+	out = by->tid ? VEC_PUSH(&s->tree->done_by) : NULL;
 	if (!out)
 		return;
 	*out = *by;
-	out->call = s->open.v[s->open.n - 1].call;
+	out->call = call;
+	out->ns = ns;
 }
 
 void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
@@ -32,47 +43,45 @@ void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 	slices__leave_returned(s, time_ns);
 	slices__flush_entered(s, time_ns);
 	push_off(s, time_ns, reason);
-	s->runners.n = 0;
 	s->next_ns = time_ns;
 }
 
 /* Whoever ran in its place until now. */
 static void add_runner(struct slices *s, uint64_t until_ns)
 {
-	uint64_t ns = until_ns > s->next_ns ? until_ns - s->next_ns : 0;
-	struct runner *runner;
+	add_by(s, &s->next, until_ns > s->next_ns ? until_ns - s->next_ns : 0);
+}
 
-	for (size_t i = 0; i < s->runners.n; i++) {
-		if (s->runners.v[i].by.tid == s->next.tid) {
-			s->runners.v[i].ns += ns;
-			return;
-		}
-	}
-	runner = s->next.tid ? VEC_PUSH(&s->runners) : NULL;
-	if (runner)
-		*runner = (struct runner){s->next, ns};
+static bool waits_for_cpu(const struct slices *s)
+{
+	return s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason != OFF_BLOCKED;
 }
 
 void slices__replaced(struct slices *s, uint64_t time_ns, const struct done_by *by)
 {
-	if (s->off)
+	if (waits_for_cpu(s))
 		add_runner(s, time_ns);
 	s->next = *by;
 	s->next_ns = time_ns;
 }
 
-/* Of those who ran in its place the one who did for the longest is named. */
-static void note_runner(struct slices *s, uint64_t time_ns)
+static int by_time(const void *a, const void *b)
 {
-	const struct runner *longest = NULL;
+	const struct done_by *x = a, *y = b;
 
-	add_runner(s, time_ns);
-	for (size_t i = 0; i < s->runners.n; i++)
-		if (!longest || s->runners.v[i].ns > longest->ns)
-			longest = &s->runners.v[i];
-	if (longest)
-		note_by(s, &longest->by);
-	s->runners.n = 0;
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* The one who ran for the longest first. */
+static void sort_runners(struct slices *s)
+{
+	uint32_t call = s->open.v[s->open.n - 1].call;
+	size_t n = 0, all = s->tree->done_by.n;
+
+	while (n < all && s->tree->done_by.v[all - n - 1].call == call)
+		n++;
+	if (n > 1)
+		qsort(&s->tree->done_by.v[all - n], n, sizeof(struct done_by), by_time);
 }
 
 void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
@@ -82,20 +91,23 @@ void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 	/* It may come before the thread has left its CPU, and then it does not. */
 	if (!s->off || s->tree->calls.v[s->open.v[n - 1].call].reason != OFF_BLOCKED)
 		return;
-	note_by(s, by);
+	add_by(s, by, time_ns - s->tree->calls.v[s->open.v[n - 1].call].start_ns);
 	slices__pop_to(s, n - 1, time_ns, 0);
 	push_off(s, time_ns, OFF_RUNNABLE);
 	/* Whoever runs there by now is whom it waits for. */
-	s->runners.n = 0;
 	s->next_ns = time_ns;
 }
 
 void slices__on(struct slices *s, uint64_t time_ns)
 {
-	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason != OFF_BLOCKED)
-		note_runner(s, time_ns);
-	if (s->off)
-		slices__pop_to(s, s->open.n - 1, time_ns, 0);
+	/* It may be told of one that nobody saw leave. */
+	if (!s->off)
+		return;
+	if (waits_for_cpu(s)) {
+		add_runner(s, time_ns);
+		sort_runners(s);
+	}
+	slices__pop_to(s, s->open.n - 1, time_ns, 0);
 	s->off = false;
 	s->next.tid = 0;
 	s->last_ns = time_ns;

@@ -49,6 +49,7 @@ struct done_by {
 	uint32_t call; /* its index: of a CALL_OFF_CPU */
 	pid_t pid, tid;
 	char comm[16];
+	uint64_t ns; /* so much of it */
 };
 
 /* What ended a call that did not return. */
@@ -107,7 +108,7 @@ struct call_tree {
 	char strand_name[24];
 	VEC(struct call) calls;
 	struct call_sites sites;     /* of their call_ip; empty until somebody fills it */
-	VEC(struct done_by) done_by; /* ascending by `call`; where it is known */
+	VEC(struct done_by) done_by; /* ascending by `call`, then falling by ns */
 	VEC(struct leap) leaps;	     /* ascending by `from` */
 };
 
@@ -129,7 +130,7 @@ struct hit_mark {
 	const struct function *function; /* NULL where unknown */
 };
 
-/* Whose doing this call is; NULL where that is not known. */
+/* Whose doing this call is, mostly; others of the call follow it. NULL where that is not known. */
 const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call);
 
 /* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[preempted]",

@@ -6,7 +6,7 @@
 
 #include "stack/frames_internal.h"
 
-/* The switch function's, and the slice of the wait. */
+/* On those that wait: the switch function's, and the slice of the wait. */
 #define ABOVE 2
 
 void frames_mark__fini(struct frames_mark *mark)
@@ -14,11 +14,14 @@ void frames_mark__fini(struct frames_mark *mark)
 	VEC_FINI(&mark->top);
 }
 
-int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns)
+int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns,
+		     uint64_t waits_at, size_t n_above)
 {
 	size_t n = frames->open.n < MARK_DEPTH ? frames->open.n : MARK_DEPTH;
 
 	mark->time_ns = time_ns;
+	mark->waits_at = waits_at;
+	mark->n_above = n_above;
 	mark->n_open = frames->open.n;
 	mark->n_calls = frames->calls.n;
 	mark->n_parts = frames->parts.n;
@@ -39,7 +42,7 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 /* The frame that was the i-th from the top, below those above. NULL: too far down. */
 static const struct frame *marked(const struct frames_mark *mark, size_t i)
 {
-	i += ABOVE + 1;
+	i += mark->n_above + 1;
 	return i <= mark->top.n ? &mark->top.v[mark->top.n - i] : NULL;
 }
 
@@ -51,7 +54,7 @@ static const struct frame *waiting(const struct frames *frames, size_t i)
 
 static size_t n_ended(const struct frames_mark *mark, const struct frames *from)
 {
-	return mark->n_open - ABOVE - from->open.n;
+	return mark->n_open - mark->n_above - from->open.n;
 }
 
 /* A tail call has taken the place of the frame that was there. */
@@ -75,7 +78,7 @@ static bool is_whole(const struct frames_mark *mark, const struct frames *from)
 {
 	const struct frame *top = frames__top(from), *was;
 
-	if (!top || mark->n_open < from->open.n + ABOVE || mark->n_parts != from->parts.n ||
+	if (!top || mark->n_open < from->open.n + mark->n_above || mark->n_parts != from->parts.n ||
 	    mark->n_roots != from->roots.n || has_leapt(mark, from))
 		return false;
 	was = marked(mark, n_ended(mark, from));
@@ -101,6 +104,40 @@ bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from
 			return false;
 	}
 	return true;
+}
+
+static void push_like(const struct frames_mark *mark, struct frames *to, size_t i, bool is_last)
+{
+	const struct frame *was = marked(mark, i), *above = i ? marked(mark, i - 1) : NULL;
+	struct call call = {.start_ns = mark->time_ns,
+			    .entry_ip = above ? above->return_ip : mark->waits_at,
+			    .function = was->call.function,
+			    .flags = CALL_INFERRED_START};
+	struct frame *frame = frames__push(to, &call);
+
+	if (frame)
+		frame->return_ip = is_last ? 0 : was->return_ip;
+}
+
+bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
+			     struct frames *to)
+{
+	size_t n;
+
+	if (!is_whole(mark, from))
+		return false;
+	n = n_ended(mark, from);
+	frames__begin_segment(to, mark->time_ns);
+	for (size_t i = n + 1; i-- > 0;)
+		push_like(mark, to, i, i == n);
+	to->level = 0;
+	return !to->failed;
+}
+
+void frames_mark__go_on(const struct frames_mark *mark, struct frames *to)
+{
+	for (int i = 0; i < ABOVE; i++)
+		frames__pop(to, mark->time_ns, 0);
 }
 
 static const struct call *ended_call(const struct frames *frames, const struct frame *frame)
@@ -180,8 +217,6 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 	uint32_t deeper;
 	int err;
 
-	for (int i = 0; i < ABOVE; i++)
-		frames__pop(to, mark->time_ns, 0);
 	for (size_t i = 0; i < n; i++)
 		end_like(to, ended_call(from, marked(mark, i)), &marked(mark, i)->call);
 	deeper = (uint32_t)(to->open.n - to->n_roots) - (uint32_t)(from->open.n - from->n_roots);

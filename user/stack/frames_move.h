@@ -15,9 +15,12 @@
 /* How far back frames that end can be had back. */
 #define MARK_DEPTH 512
 
-/* Frames as they were: with a switch function's on top, and above it the slice of the wait. */
+/* Frames as they were when their switch came back. */
 struct frames_mark {
 	uint64_t time_ns;
+	uint64_t waits_at; /* where they went on */
+	/* On the one that goes on: the switch function's, and the slice of the wait, if any. */
+	size_t n_above;
 	VEC(struct frame) top; /* the uppermost of those open */
 	size_t n_open, n_calls, n_parts, n_roots, n_leaps;
 	long level;
@@ -25,8 +28,9 @@ struct frames_mark {
 
 void frames_mark__fini(struct frames_mark *mark);
 
-/* The frames as they are, at time_ns. 0 or -ENOMEM. */
-int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns);
+/* The frames as they are, about to go on at waits_at. 0 or -ENOMEM. */
+int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns,
+		     uint64_t waits_at, size_t n_above);
 
 /*
  * `from` has run since the mark, and its top frame returns to ip (0: nobody knows where that is).
@@ -36,7 +40,20 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
 		       const struct frames *to, uint64_t ip);
 
-/* It did: only where it fits. `from` is as it was at the mark. 0 or -ENOMEM. */
+/*
+ * No frame that is known fits: `to` is new, and its frames are those that have returned, and the
+ * one that does. False where more has happened since the mark, or they lie too far down.
+ */
+bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
+			     struct frames *to);
+
+/* `to` waits no more: the frame that it goes on in is its top. */
+void frames_mark__go_on(const struct frames_mark *mark, struct frames *to);
+
+/*
+ * `to`, which it fits, or which begins like it, did what `from` did. `from` is as it was at the
+ * mark. 0 or -ENOMEM.
+ */
 int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
 
 #endif

@@ -184,14 +184,17 @@ static uint32_t new_index(const struct pass *p, uint32_t index)
 	return index + (uint32_t)lo;
 }
 
-static void move_leaps(const struct pass *p)
+/* What tells calls by their places. */
+static void follow_calls(const struct pass *p)
 {
-	for (size_t i = 0; i < p->tree->leaps.n; i++) {
-		struct leap *leap = &p->tree->leaps.v[i];
+	struct call_tree *tree = p->tree;
 
-		leap->from = new_index(p, leap->from);
-		leap->to = new_index(p, leap->to);
+	for (size_t i = 0; i < tree->leaps.n; i++) {
+		tree->leaps.v[i].from = new_index(p, tree->leaps.v[i].from);
+		tree->leaps.v[i].to = new_index(p, tree->leaps.v[i].to);
 	}
+	for (size_t i = 0; i < tree->done_by.n; i++)
+		tree->done_by.v[i].call = new_index(p, tree->done_by.v[i].call);
 }
 
 static int make_room(struct call_tree *tree, size_t n)
@@ -221,7 +224,7 @@ static int put_in(const struct pass *p)
 
 	if (err)
 		return err;
-	move_leaps(p);
+	follow_calls(p);
 	calls = tree->calls.v;
 	tree->calls.n += n;
 	while (n--) {

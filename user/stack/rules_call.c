@@ -18,12 +18,21 @@ static bool enters_nothing(const struct branch *b, bool is_entry)
 	return b->to == b->from + CALL_DIRECT_LEN && !is_entry;
 }
 
+void stack__push_call(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct frame *top;
+
+	stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
+	top = b->len ? NULL : frames__top(s->frames);
+	if (top)
+		top->slack = branch__return_slack(b);
+}
+
 void stack__on_call(struct stack *s, const struct branch *b)
 {
 	const struct frame *caller = frames__top(s->frames);
 	const struct function *function;
 	enum function_role role;
-	struct frame *top;
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
@@ -36,10 +45,7 @@ void stack__on_call(struct stack *s, const struct branch *b)
 	role = function_cache__role(&s->functions, b->to);
 	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
-	stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
-	top = b->len ? NULL : frames__top(s->frames);
-	if (top)
-		top->slack = branch__return_slack(b);
+	stack__push_call(s, b, function);
 	if (function_role__switches(role))
 		stack__take_role(s, role);
 }
@@ -138,7 +144,8 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	}
 	if (!top->return_ip && stack__switch(s, b))
 		return;
-	if (stack__reconsider(s, b))
+	function = stack__function_at(s, b->to, &is_entry);
+	if (!is_uretprobe(function) && stack__reconsider(s, b))
 		top = frames__top(s->frames);
 	frame = find_return(s, b->to);
 	/* A landing pad may lie right behind a call that never returns. */
@@ -149,7 +156,6 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
-	function = stack__function_at(s, b->to, &is_entry);
 	if (is_uretprobe(function)) {
 		stack__replace_top(s, b, function);
 		return;

@@ -58,7 +58,7 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 	if (!system)
 		system = strands__add(strands);
 	if (!system || system == strands->running) {
-		stack__push(s, b, function, CALL_FUNCTION, 0, b->from + b->len);
+		stack__push_call(s, b, function);
 		return;
 	}
 	leave_goroutine(s, b, function);

@@ -33,7 +33,7 @@ void stack__run_strand(struct stack *s, struct strand *strand)
 
 	strand->state = STRAND_RUNS;
 	strands->running = strand;
-	strands->has_choice = false;
+	strands->has_mark = false;
 	s->frames = strands__frames_of(strands, strand);
 }
 
@@ -74,17 +74,39 @@ static void leave(struct stack *s, const struct branch *b)
 		end(s, b);
 }
 
-/* Its switch has come back. */
-static void resume(struct stack *s, const struct branch *b, struct strand *strand, size_t n)
+static void set_mark(struct stack *s, const struct branch *b, size_t n_above)
+{
+	s->strands.has_mark = true;
+	if (frames_mark__set(&s->strands.mark, s->frames, b->time_ns, b->to, n_above))
+		s->frames->failed = true;
+}
+
+/*
+ * To itself, or to one that is not known yet and waits at the same address. What only looks like a
+ * switch does not undo what is known of one.
+ */
+static void come_back(struct stack *s, const struct branch *b)
+{
+	const struct frame *top = frames__top(s->frames);
+
+	if (top->role == ROLE_SWITCH || !s->strands.has_mark ||
+	    s->strands.switched_by == top->call.function) {
+		s->strands.switched_by = top->call.function;
+		s->strands.running->waits_at = top->resume_ip;
+		s->strands.running->slack = top->slack;
+		set_mark(s, b, 1);
+	}
+	frames__pop(s->frames, b->time_ns, 0);
+}
+
+/* Its switch has come back, unless it is another one's that waits there. */
+static void resume(struct stack *s, const struct branch *b, struct strand *strand)
 {
 	leave(s, b);
 	stack__run_strand(s, strand);
-	if (n > 1) {
-		s->strands.has_choice = true;
-		if (frames_mark__set(&s->strands.mark, s->frames, b->time_ns))
-			s->frames->failed = true;
-	}
+	set_mark(s, b, 2);
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
+	s->strands.switched_by = frames__top(s->frames)->call.function;
 	frames__pop(s->frames, b->time_ns, 0);
 }
 
@@ -149,20 +171,19 @@ bool stack__switch(struct stack *s, const struct branch *b)
 {
 	struct frame *top = frames__top(s->frames);
 	struct strand *next;
-	size_t n;
 
 	if (top->call.kind != CALL_FUNCTION)
 		return false;
-	next = strands__find_waiting(&s->strands, b->to, &n);
+	next = strands__find_waiting(&s->strands, b->to);
 	if (next) {
-		resume(s, b, next, n);
+		resume(s, b, next);
 		return true;
 	}
 	/* Without a role it is the last frame of a stack that is known, and its caller is not. */
 	if (!top->role)
 		return false;
 	if (b->to - top->resume_ip <= top->slack) {
-		frames__pop(s->frames, b->time_ns, 0);
+		come_back(s, b);
 		return true;
 	}
 	if (stack__longjmp(s, b) || land_elsewhere(s, b) || stack__recover(s, b))
@@ -174,24 +195,61 @@ bool stack__switch(struct stack *s, const struct branch *b)
 	return false;
 }
 
+/* Of those that wait, the one that returns there; or whose caller is not known. */
+static struct strand *find_other(struct stack *s, const struct branch *b)
+{
+	struct strands *strands = &s->strands;
+	struct strand *other = strands__find_other(strands, b->to);
+
+	if (!other && frames__top(s->frames)->return_ip)
+		other = strands__find_other(strands, 0);
+	if (other)
+		frames_mark__go_on(&strands->mark, strands__frames_of(strands, other));
+	return other;
+}
+
+/* One that has waited since before the trace began. */
+static struct strand *find_unknown(struct stack *s)
+{
+	struct strands *strands = &s->strands;
+	struct strand *strand;
+
+	/* Behind a gap it may as well be the one that was taken, which has run in it. */
+	if (!frames__top(s->frames)->return_ip || strands->had_gap)
+		return NULL;
+	strand = strands__add(strands);
+	if (!strand || !frames_mark__begin_like(&strands->mark, s->frames, &strand->frames))
+		return NULL;
+	strand->is_goroutine = strands->running->is_goroutine;
+	strand->generation = ++strands->n_begun;
+	strand->waits_at = strands->mark.waits_at;
+	return strand;
+}
+
+static void wait_since(struct frames *frames, uint64_t time_ns)
+{
+	frames__push(frames, &(struct call){.start_ns = time_ns, .kind = CALL_SWITCHED});
+}
+
 bool stack__reconsider(struct stack *s, const struct branch *b)
 {
 	struct strands *strands = &s->strands;
 	struct strand *running = strands->running, *other;
 	struct frames *frames = s->frames;
 
-	if (!strands->has_choice)
+	if (!strands->has_mark)
 		return false;
-	other = strands__find_other(strands, b->to);
-	/* Or it is one whose caller is not known. */
-	if (!other && frames__top(frames)->return_ip)
-		other = strands__find_other(strands, 0);
+	other = find_other(s, b);
+	if (!other)
+		other = find_unknown(s);
 	if (!other)
 		return false;
 	stack__run_strand(s, other);
-	running->state = STRAND_WAITS;
 	if (frames_mark__move(&strands->mark, frames, s->frames))
 		s->frames->failed = true;
+	running->state = STRAND_WAITS;
+	if (strands->mark.n_above == 1)
+		wait_since(frames, strands->mark.time_ns);
 	return true;
 }
 
@@ -200,6 +258,7 @@ void stack__forget_strands(struct stack *s, uint64_t time_ns)
 	struct strands *strands = &s->strands;
 
 	strands->system = strands->recovering = NULL;
+	strands->had_gap = false;
 	for (size_t i = 0; i <= strands->others.n; i++) {
 		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
 		struct frames *frames = strands__frames_of(strands, strand);

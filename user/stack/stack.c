@@ -152,6 +152,7 @@ static void on_gap(struct stack *s, const struct branch *b)
 	if (top && !s->outside)
 		top->call.self_insns += b->n_insns;
 	frames__close_all(s->frames, b->time_ns, CALL_INFERRED_END);
+	s->strands.had_gap = true;
 	if (b->reason == GAP_BETWEEN)
 		stack__forget_strands(s, b->time_ns);
 	s->in_segment = false;

@@ -87,6 +87,9 @@ bool stack__is_sigreturn(struct stack *s, uint64_t ip);
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
 /* rules_call.c: near transfers. */
+
+/* The frame of a call that `b` is; stack__push() with what that tells of its return. */
+void stack__push_call(struct stack *s, const struct branch *b, const struct function *function);
 void stack__on_call(struct stack *s, const struct branch *b);
 void stack__on_return(struct stack *s, const struct branch *b);
 void stack__on_jump(struct stack *s, const struct branch *b);

@@ -223,6 +223,17 @@ static int go_around(struct stitcher *stitcher, struct held_stack begin, struct 
 	return go_on(stitcher, begin, stack, &fit, joint);
 }
 
+/* The last run has callers that no segment has shown. */
+static bool may_lie_on(const struct stitcher *stitcher)
+{
+	const struct stitched *end;
+
+	if (!stitcher->n_ends)
+		return false;
+	end = &stitcher->ends[stitcher->n_ends - 1];
+	return !end->stack.n || !is_outermost(end->stack.v[0].function);
+}
+
 /* The run that agrees best, the latest first, becomes the last: those behind it are over. */
 static bool find_end(struct stitcher *stitcher, struct held_stack begin, enum seam seam,
 		     struct fit *best)
@@ -254,7 +265,7 @@ int stitcher__add(struct stitcher *stitcher, struct held_stack begin, struct hel
 		return -ENOMEM;
 	if (find_end(stitcher, begin, seam, &fit))
 		return go_on(stitcher, begin, end, &fit, joint);
-	if (seam == SEAM_LEAP && stitcher->n_ends)
+	if (seam == SEAM_LEAP && may_lie_on(stitcher))
 		return go_around(stitcher, begin, end, joint);
 	return begin_run(stitcher, end, joint);
 }

@@ -32,18 +32,20 @@ static struct strand *at(struct strands *strands, size_t i)
 	return i ? strands->others.v[i - 1] : &strands->own;
 }
 
-struct strand *strands__find_waiting(struct strands *strands, uint64_t ip, size_t *n)
+static bool waits_at(const struct strand *strand, uint64_t ip)
+{
+	return strand->state == STRAND_WAITS && ip - strand->waits_at <= strand->slack;
+}
+
+struct strand *strands__find_waiting(struct strands *strands, uint64_t ip)
 {
 	struct strand *best = NULL;
 
-	*n = 0;
 	for (size_t i = 0; ip && i <= strands->others.n; i++) {
 		struct strand *strand = at(strands, i);
 
-		if (strand->state != STRAND_WAITS || ip - strand->waits_at > strand->slack)
-			continue;
-		best = later(best, strand);
-		++*n;
+		if (waits_at(strand, ip))
+			best = later(best, strand);
 	}
 	return best;
 }
@@ -56,7 +58,7 @@ struct strand *strands__find_other(struct strands *strands, uint64_t return_ip)
 	for (size_t i = 0; i <= strands->others.n; i++) {
 		struct strand *strand = at(strands, i);
 
-		if (strand->state == STRAND_WAITS && strand->waits_at == running->waits_at &&
+		if (waits_at(strand, strands->mark.waits_at) &&
 		    frames_mark__fits(&strands->mark, frames, strands__frames_of(strands, strand),
 				      return_ip))
 			best = later(best, strand);

@@ -45,9 +45,10 @@ struct strands {
 	struct strand *system, *recovering;
 	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
 	uint32_t system_index;
-	/* The one that runs was taken out of several that waited at one address. */
-	bool has_choice;
-	struct frames_mark mark; /* of its frames, as it waited */
+	const struct function *switched_by; /* the last switch */
+	bool had_gap;
+	bool has_mark;
+	struct frames_mark mark; /* of the running one's frames, as it waited */
 	size_t n_taken;
 };
 
@@ -60,8 +61,8 @@ static inline struct frames *strands__frames_of(struct strands *strands, struct 
 	return strand == &strands->own ? strands->own_frames : &strand->frames;
 }
 
-/* The one that waits at ip and began to last, or NULL. *n: how many there are. */
-struct strand *strands__find_waiting(struct strands *strands, uint64_t ip, size_t *n);
+/* The one that waits at ip and began to last, or NULL. */
+struct strand *strands__find_waiting(struct strands *strands, uint64_t ip);
 
 /* Of those that wait where the running one did, the last whose frames fit: see frames_move.h. */
 struct strand *strands__find_other(struct strands *strands, uint64_t return_ip);

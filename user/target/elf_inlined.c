@@ -49,6 +49,17 @@ struct inline_tables {
 	uint64_t budget;
 };
 
+static struct inline_tables *new_tables(struct elf_image *image)
+{
+	struct inline_tables *tables = calloc(1, sizeof(*tables));
+
+	if (!tables)
+		return NULL;
+	tables->budget = BUDGET;
+	inline_names__init(&tables->names, image, &tables->budget);
+	return tables;
+}
+
 static void free_unit(void *node)
 {
 	struct inline_unit *unit = node;
@@ -253,13 +264,9 @@ static const struct inlined *look_up(struct elf_image *image, uint64_t vaddr)
 	if (!debug || !elf_debug__unit_at(debug, vaddr, &die))
 		return NULL;
 	if (!debug->inlines)
-		debug->inlines = calloc(1, sizeof(*debug->inlines));
+		debug->inlines = new_tables(image);
 	if (!debug->inlines)
 		return NULL;
-	if (!debug->inlines->names.image) {
-		debug->inlines->names.image = image;
-		debug->inlines->budget = BUDGET;
-	}
 	unit = find_unit(debug->inlines, &die);
 	body = unit ? find_body(unit, vaddr) : NULL;
 	if (body && !body->is_read)

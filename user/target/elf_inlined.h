@@ -7,6 +7,7 @@
 #define MTBPF_TARGET_ELF_INLINED_H
 
 #include "target/elf_debug.h"
+#include "target/elf_inlined_scopes.h"
 #include "target/inlined.h"
 
 struct inlined_chunk;
@@ -15,7 +16,11 @@ struct inline_names {
 	struct elf_image *image;
 	void *functions; /* a tsearch() tree */
 	struct inlined_chunk *calls;
+	struct inline_scopes scopes;
 };
+
+/* `budget`: as in die_walk.h. */
+void inline_names__init(struct inline_names *names, struct elf_image *image, uint64_t *budget);
 
 void inline_names__fini(struct inline_names *names);
 

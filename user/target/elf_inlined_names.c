@@ -20,8 +20,15 @@ struct inline_function {
 	struct source_place place;
 };
 
+void inline_names__init(struct inline_names *names, struct elf_image *image, uint64_t *budget)
+{
+	*names =
+		(struct inline_names){.image = image, .scopes = {.image = image, .budget = budget}};
+}
+
 void inline_names__fini(struct inline_names *names)
 {
+	inline_scopes__fini(&names->scopes);
 	tdestroy(names->functions, free);
 	while (names->calls) {
 		struct inlined_chunk *next = names->calls->next;
@@ -60,21 +67,26 @@ static int compare_functions(const void *a, const void *b)
 	return order ? order : (x->place.line > y->place.line) - (x->place.line < y->place.line);
 }
 
-/* As in the symbol table if it were there; integrated, since it is where the function is. */
-static const char *raw_name_of(Dwarf_Die *die)
+/* Integrated, since it is where the function is; NULL where there is none. */
+static const char *get_string(Dwarf_Die *die, unsigned int name)
 {
-	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
-					     DW_AT_name};
+	Dwarf_Attribute attr;
+	const char *text = dwarf_formstring(dwarf_attr_integrate(die, name, &attr) ? &attr : NULL);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		Dwarf_Attribute attr;
-		const char *name =
-			dwarf_formstring(dwarf_attr_integrate(die, names[i], &attr) ? &attr : NULL);
+	return text && *text ? text : NULL;
+}
 
-		if (name && *name)
-			return name;
-	}
-	return NULL;
+/* As in the symbol table if it were there. */
+static const char *raw_name_of(struct inline_names *names, Dwarf_Die *die)
+{
+	const char *name = get_string(die, DW_AT_linkage_name);
+
+	if (!name)
+		name = get_string(die, DW_AT_MIPS_linkage_name);
+	if (name)
+		return name;
+	name = get_string(die, DW_AT_name);
+	return name ? inline_scopes__qualify(&names->scopes, die, name) : NULL;
 }
 
 /*
@@ -148,7 +160,7 @@ static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
 int inline_names__add(struct inline_names *names, Dwarf_Die *die, const struct inlined *outer,
 		      const struct inlined **inlined)
 {
-	const char *raw_name = raw_name_of(die);
+	const char *raw_name = raw_name_of(names, die);
 	const struct function *function = raw_name ? intern(names, die, raw_name) : NULL;
 	struct inlined *call = function ? add_call(names) : NULL;
 

@@ -3,32 +3,56 @@
 
 #include <string.h>
 
-void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call,
-		uint64_t ns)
+static void add_one(struct blame *blame, const struct done_by *by)
 {
-	const struct done_by *by =
-		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-
-	for (size_t i = 0; by && i < BLAME_MAX; i++) {
+	for (size_t i = 0; i < BLAME_MAX; i++) {
 		const struct done_by *known = blame->names[i].by;
 
 		if (known && strcmp(known->comm, by->comm))
 			continue;
 		blame->names[i].by = known ? known : by;
-		blame->names[i].ns += ns;
-		blame->woken = call->reason == OFF_BLOCKED;
+		blame->names[i].ns += by->ns;
 		return;
 	}
 }
 
+void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call)
+{
+	const struct done_by *by =
+		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
+	const struct done_by *end = tree->done_by.v + tree->done_by.n;
+	uint32_t index = (uint32_t)(call - tree->calls.v);
+
+	if (by)
+		blame->woken = call->reason == OFF_BLOCKED;
+	for (; by && by < end && by->call == index; by++)
+		add_one(blame, by);
+}
+
+/* The one with the most of those that come behind `last`; NULL: there is none. */
+static const struct blamed *next(const struct blame *blame, const struct blamed *last)
+{
+	const struct blamed *found = NULL;
+
+	for (const struct blamed *b = blame->names; b < blame->names + BLAME_MAX; b++) {
+		bool is_behind = !last || b->ns < last->ns || (b->ns == last->ns && b > last);
+
+		if (b->by && is_behind && (!found || b->ns > found->ns))
+			found = b;
+	}
+	return found;
+}
+
 void blame__print(FILE *out, const struct blame *blame)
 {
-	size_t most = 0;
+	const struct blamed *most = next(blame, NULL), *b = most;
 
-	for (size_t i = 1; i < BLAME_MAX; i++)
-		if (blame->names[i].ns > blame->names[most].ns)
-			most = i;
-	if (blame->names[most].by)
-		fprintf(out, ", %s %s (%d)", blame->woken ? "woken by" : "by",
-			blame->names[most].by->comm, blame->names[most].by->tid);
+	for (int i = 0; i < BLAME_SHOWN && b && b->ns >= most->ns / BLAME_SHARE; i++) {
+		fprintf(out, ", %s%s (%d)",
+			i	       ? ""
+			: blame->woken ? "woken by "
+				       : "by ",
+			b->by->comm, b->by->tid);
+		b = next(blame, b);
+	}
 }

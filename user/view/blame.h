@@ -11,10 +11,13 @@
 
 /* So many names are told apart; others come to little. */
 #define BLAME_MAX 8
+/* So many are shown, if they have at least this part of what the first has. */
+#define BLAME_SHOWN 3
+#define BLAME_SHARE 3
 
 /* All zeroes is good. */
 struct blame {
-	struct {
+	struct blamed {
 		const struct done_by *by; /* the first of that name */
 		uint64_t ns;
 	} names[BLAME_MAX];
@@ -22,9 +25,11 @@ struct blame {
 };
 
 /* Another call's: many short turns of one program are its doing as well. */
-void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call,
-		uint64_t ns);
-/* ", by hog (12)": who had the most; nothing where nobody is known. */
+void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call);
+/*
+ * ", by hog (12), cc1 (13)": who had the most, and those who had nearly as much; nothing where
+ * nobody is known.
+ */
 void blame__print(FILE *out, const struct blame *blame);
 
 #endif

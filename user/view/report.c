@@ -119,7 +119,7 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		if (start < end && (row = find_row(r, call))) {
 			if (is_slow(r, r->period)) {
 				row->slow_ns += end - start;
-				blame__add(&row->blame, r->tree, call, end - start);
+				blame__add(&row->blame, r->tree, call);
 			} else {
 				row->ordinary_ns += end - start;
 			}

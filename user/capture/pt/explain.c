@@ -31,8 +31,8 @@ void pt_explain__no_pmu(void)
 		log__error("no Intel PT: this CPU is not Intel's");
 	else
 		log__error("no Intel PT: the kernel has no intel_pt PMU (" PT_PMU_PATH ")");
-	log__hint("any machine can do -source sample: stacks by the clock, at nearly full speed; "
-		  "and -source soft: every call, but the target runs about 10,000 times slower");
+	log__hint("any machine can do -source sample: stacks by the clock, not every call; and "
+		  "-source soft: every call, but the target runs about 10,000 times slower");
 }
 
 /* What memlock__check() let pass: buffers of the user's other processes count as well. */

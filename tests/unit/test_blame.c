@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* Whose doing it was: by names, over many turns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/blame.h"
+
+static void add_call(struct call_tree *tree, enum off_reason reason)
+{
+	struct call *call = VEC_PUSH(&tree->calls);
+
+	*call = (struct call){.kind = CALL_OFF_CPU, .reason = reason};
+}
+
+static void add_by(struct call_tree *tree, uint32_t call, pid_t tid, const char *comm, uint64_t ns)
+{
+	struct done_by *by = VEC_PUSH(&tree->done_by);
+
+	*by = (struct done_by){.call = call, .tid = tid, .ns = ns};
+	strcpy(by->comm, comm);
+}
+
+static void assert_blamed(struct call_tree *tree, const char *expected)
+{
+	struct blame blame = {0};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < tree->calls.n; i++)
+		blame__add(&blame, tree, &tree->calls.v[i]);
+	blame__print(out, &blame);
+	fclose(out);
+	assert_string_equal(text, expected);
+	free(text);
+	VEC_FINI(&tree->calls);
+	VEC_FINI(&tree->done_by);
+}
+
+static void test_nobody(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_call(&tree, OFF_BLOCKED);
+	assert_blamed(&tree, "");
+}
+
+static void test_a_waker(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_call(&tree, OFF_BLOCKED);
+	add_by(&tree, 0, 7, "holder", 100);
+	assert_blamed(&tree, ", woken by holder (7)");
+}
+
+/* No turn of theirs is the longest, but all together are. */
+static void test_many_turns_of_one_program(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_call(&tree, OFF_PREEMPTED);
+	add_call(&tree, OFF_PREEMPTED);
+	add_call(&tree, OFF_RUNNABLE);
+	add_by(&tree, 0, 7, "other", 50);
+	add_by(&tree, 0, 8, "hog", 30);
+	add_by(&tree, 2, 9, "hog", 30);
+	assert_blamed(&tree, ", by hog (8), other (7)");
+}
+
+static void test_who_had_little_is_not_shown(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_call(&tree, OFF_PREEMPTED);
+	add_by(&tree, 0, 1, "a", 90);
+	add_by(&tree, 0, 2, "b", 90);
+	add_by(&tree, 0, 3, "c", 29);
+	assert_blamed(&tree, ", by a (1), b (2)");
+}
+
+static void test_more_names_than_are_told_apart(void **state)
+{
+	struct call_tree tree = {0};
+	char name[16];
+
+	add_call(&tree, OFF_PREEMPTED);
+	for (int i = 0; i < 2 * BLAME_MAX; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		add_by(&tree, 0, i + 1, name, 100 - (uint64_t)i);
+	}
+	assert_blamed(&tree, ", by n0 (1), n1 (2), n2 (3)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_a_waker),
+		cmocka_unit_test(test_many_turns_of_one_program),
+		cmocka_unit_test(test_who_had_little_is_not_shown),
+		cmocka_unit_test(test_more_names_than_are_told_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
