@@ -117,6 +117,7 @@ test:
 test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
+# Seven minutes of CPU time; INSTRUCTIONS=1e7 GROWTH='4e6 16e6' takes one.
 bench: bench-trigger bench-sample bench-decode bench-whole bench-growth
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
