@@ -34,7 +34,7 @@ struct thread {
 	uint64_t now;
 };
 
-/* A function of these first bytes, and nops behind them. */
+/* A function of these first bytes, and nops and calls behind them. */
 static inline void add_function(struct thread *t, uint64_t at, const char *name, const void *bytes,
 				size_t len)
 {
@@ -43,6 +43,9 @@ static inline void add_function(struct thread *t, uint64_t at, const char *name,
 
 	assert_true(t->n_images < FUNCTION_COUNT + MORE_FUNCTIONS);
 	memset(code, 0x90, sizeof(code));
+	/* Calls, behind which the tests return. */
+	for (size_t i = 0x10; i < sizeof(code); i += 0x10)
+		memcpy(code + i, "\xe8\0\0\0", CALL_LEN);
 	memcpy(code, bytes, len);
 	image = elf_image__raw(code, sizeof(code), name, name);
 	t->images[t->n_images++] = image;

@@ -134,6 +134,27 @@ static void test_one_that_ends(void **state)
 	assert_no_more(t);
 }
 
+/*
+ * Where neither a function begins nor a call returns, nobody waits: code that loads the stack pointer
+ * goes on in a frame further out, as __builtin_longjmp() does.
+ */
+static void test_a_receiver_is_on_the_same_stack(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, B);
+	call(t, B + 0x10, SWITCH);
+	jump(t, SWITCH + 6, A + 0x1c);
+	assert_on_top(t, "a", -1);
+	ret(t, A + 0x20, MAIN + 0x15);
+	interrupt(t, MAIN + 0x18);
+	assert_finished(t, "main 10-50 inferred-start inferred-end inferred\n"
+			   "  a 10-40 inferred-start inferred\n"
+			   "    b 10-30 inferred-start cut by-longjmp\n"
+			   "      co_switch 20-30 cut by-longjmp\n");
+	assert_no_more(t);
+}
+
 /* The other context was saved by getcontext(), not by a switch. */
 static void test_getcontext(void **state)
 {
@@ -249,6 +270,7 @@ int main(void)
 		TEST(test_one_that_was_there),
 		TEST(test_what_unwinds_does_not_switch),
 		TEST(test_one_that_ends),
+		TEST(test_a_receiver_is_on_the_same_stack),
 		TEST(test_getcontext),
 		TEST(test_gaps),
 		TEST(test_random_switches_give_trees),
