@@ -135,8 +135,8 @@ static void test_one_that_ends(void **state)
 }
 
 /*
- * Where neither a function begins nor a call returns, nobody waits: code that loads the stack pointer
- * goes on in a frame further out, as __builtin_longjmp() does.
+ * Where neither a function begins nor a call returns, nobody waits: code that loads the stack
+ * pointer goes on in a frame further out, as __builtin_longjmp() does.
  */
 static void test_a_receiver_is_on_the_same_stack(void **state)
 {
