@@ -386,8 +386,8 @@ refuses() {
 	refuses "$dir/no-data.mtbpf" 1 "no data"
 	refuses "$dir/no-meta.mtbpf" 1 "no meta.json"
 	refuses "$dir/empty" 1 "empty"
-	refuses "$dir/text" 1 "no perf.data"
-	refuses "$dir/long-text" 1 "no perf.data"
+	refuses "$dir/text" 1 "no branch in it"
+	refuses "$dir/long-text" 1 "no branch in it"
 	refuses /dev/null 1 "no regular file"
 }
 

@@ -119,12 +119,35 @@ judge_filter() {
 	judge "$O/programs/service"
 }
 
+# As many calls of each of the program's functions, but for 2 in 100: behind a gap, what ran before it
+# goes on where that can be told, and each decoder finds its way back at a branch of its own.
+nearly_same_calls() {
+	nm -C "$3" | sed -E 's/^[0-9a-f]* +[tTwW] //; t; d' >"$out/own"
+	awk -v own="$out/own" '
+		BEGIN {
+			while ((getline name <own) > 0)
+				is_own[name] = 1
+		}
+		{
+			name = substr($0, length($1 $2) + 3)
+			if (name in is_own)
+				count[name] += FNR == NR ? 1 : -1
+			n += name in is_own && FNR == NR
+		}
+		END {
+			for (name in count)
+				off += count[name] < 0 ? -count[name] : count[name]
+			print n " calls, " off " of them differ"
+			exit n < 1000 || off * 50 > n
+		}' "$1" "$2"
+}
+
 @test "overflows are gaps: of their kind from text; lost, to the filter" {
 	generate -overflow 8K -skip 2000000 -instructions 2000000 -- service -scale small
 	slices "$out/r.mtbpf" >"$out/ours"
 	perf_text >"$out/text"
 	slices "$out/text" >"$out/perfs"
-	same_slices "$out/ours" "$out/perfs" "$O/programs/service"
+	nearly_same_calls "$out/ours" "$out/perfs" "$O/programs/service"
 	n=$(awk '$1 == "overflows" { print $2 }' "$out/summary")
 	[ "$n" -ge 3 ]
 	"$mtbpf" decode "$out/text" -o "$out/text.fxt" | grep "gaps: $n (overflow)"
