@@ -81,6 +81,34 @@ static void test_callers_that_only_a_later_segment_shows(void **state)
 			   "      [gap: overflow] 60-70\n");
 }
 
+/* The second segment hangs together with the third, which shows that both lie on the first one's
+ * main. */
+static void test_a_run_lies_on_the_main_of_the_one_before(void **state)
+{
+	struct thread *t = *state;
+
+	run_into_a_gap(t);
+	begin(t, C);
+	call(t, C + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, B + 0x20);
+	ret(t, B + 0x30, C + 0x15);
+	ret(t, C + 0x30, MAIN + 0x45);
+	call(t, MAIN + 0x50, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x20);
+	ret(t, A + 0x30, MAIN + 0x55);
+	assert_finished(t, "main 10-140 inferred-start inferred-end inferred\n"
+			   "  a 20-40 inferred-end\n"
+			   "    b 30-40 inferred-end\n"
+			   "  [gap: overflow] 40-50\n"
+			   "  c 50-100 inferred-start inferred\n"
+			   "    b 60-90 inferred\n"
+			   "      [gap: overflow] 70-80\n"
+			   "  a 110-140 inferred\n"
+			   "    [gap: overflow] 120-130\n");
+}
+
 /* Of a recursion's frames that look alike, those are meant that make it as deep as before. */
 static void test_recursion_is_as_deep_as_before(void **state)
 {
@@ -239,6 +267,7 @@ int main(void)
 		TEST(test_what_it_has_left_meanwhile_has_ended),
 		TEST(test_another_return_address_is_another_call),
 		TEST(test_callers_that_only_a_later_segment_shows),
+		TEST(test_a_run_lies_on_the_main_of_the_one_before),
 		TEST(test_recursion_is_as_deep_as_before),
 		TEST(test_a_function_alone_must_be_the_only_one),
 		TEST(test_a_long_gap_wants_more),
