@@ -308,6 +308,22 @@ static void test_instructions_are_their_functions_own(void **state)
 	call_tree__fini(&tree);
 }
 
+/* Of a call that goes on behind a gap, those on both sides of it. */
+static void test_instructions_on_both_sides_of_a_gap(void **state)
+{
+	struct thread *t = *state;
+	struct call_tree tree;
+
+	count_insns(t, BRANCH_BEGIN, 0, MAIN, 0, 0);
+	count_insns(t, BRANCH_GAP, MAIN + 0x30, 0, 0, 32);
+	count_insns(t, BRANCH_BEGIN, 0, MAIN + 0x40, 0, 0);
+	count_insns(t, BRANCH_END, MAIN + 0x50, 0, 0, 400);
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	assert_int_equal(tree.calls.n, 2);
+	assert_int_equal(tree.calls.v[0].self_insns, 432);
+	call_tree__fini(&tree);
+}
+
 static void test_where_calls_come_from(void **state)
 {
 	struct thread *t = *state;
@@ -345,6 +361,7 @@ int main(void)
 		TEST(test_gaps_in_a_row_are_one_from_the_first),
 		TEST(test_a_gap_out_of_user_code),
 		TEST(test_instructions_are_their_functions_own),
+		TEST(test_instructions_on_both_sides_of_a_gap),
 		TEST(test_where_calls_come_from),
 	};
 

@@ -118,6 +118,33 @@ static void test_the_innermost_is_not_the_one(void **state)
 	       "__cxa_throw@50 f@20 throw 50-70\n");
 }
 
+/* Thrown behind a gap, out of frames from before it: it lands in the innermost f of those. */
+static void test_across_a_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	call(t, CALL_1, MIDDLE);
+	gap(t, GAP_OVERFLOW);
+	begin(t, THROW + 4);
+	call(t, THROW + 0x10, RAISE);
+	jump(t, RAISE + 0x80, PAD_1);
+	gap(t, GAP_OVERFLOW);
+	begin(t, PAD_1 + 4);
+	expect(t, PAD_1 + 8,
+	       "outer 10-110 inferred-start inferred-end inferred\n"
+	       "  f 20-110 inferred-end inferred\n"
+	       "    f 30-110 inferred-end inferred\n"
+	       "      middle 40-50 inferred-end\n"
+	       "      [gap: overflow] 50-60\n"
+	       "      __cxa_throw 60-80 inferred-start cut by-throw\n"
+	       "        _Unwind_RaiseException 70-80 cut by-throw\n"
+	       "      [gap: overflow] 90-100\n",
+	       "__cxa_throw@60 f@30 throw 60-80\n");
+}
+
 static void test_the_innermost_of_those_that_can(void **state)
 {
 	struct thread *t = *state;
@@ -384,6 +411,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_innermost_is_not_the_one),
+		TEST(test_across_a_gap),
 		TEST(test_the_innermost_of_those_that_can),
 		TEST(test_a_return_to_a_pad),
 		TEST(test_a_clean_up_on_the_way),

@@ -240,6 +240,8 @@ static void test_an_offset_in_a_function(void **state)
 	assert_non_null(strstr(capture.text, "'main+0x100000' lies behind its end"));
 	assert_string_equal(find(state, "main+", &capture), "");
 	assert_string_equal(find(state, "main+0y", &capture), "");
+	assert_string_equal(find(state, "+1", &capture), "");
+	assert_non_null(strstr(capture.text, "no function '+1'"));
 }
 
 static void test_an_address(void **state)
