@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/found_files.h"
+#include "capture/code/found_files.h"
 #include "capture_options.h"
 #include "cmd.h"
 #include "interrupts.h"

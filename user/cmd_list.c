@@ -7,7 +7,7 @@
 
 #include "cmd.h"
 #include "target/process.h"
-#include "target/symbols.h"
+#include "target/symbols/symbols.h"
 #include "util/log.h"
 #include "util/options.h"
 

@@ -3,8 +3,8 @@
 #ifndef MTBPF_GATE_H
 #define MTBPF_GATE_H
 
-#include "capture/recording.h"
-#include "capture/uprobe_event.h"
+#include "capture/recording/recording.h"
+#include "capture/probe/uprobe_event.h"
 #include "probe.h"
 #include "trigger/trigger.h"
 

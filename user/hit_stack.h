@@ -3,9 +3,9 @@
 #ifndef MTBPF_HIT_STACK_H
 #define MTBPF_HIT_STACK_H
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/images.h"
-#include "target/unwind.h"
+#include "target/unwind/unwind.h"
 
 /*
  * The best list of callers that there is for one of rec's hits: unwound from the copy of its stack;

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "perf/perf_threads.h"
 #include "sampled/sampled.h"
 #include "stack/call_tree.h"
-#include "target/ocaml_traps.h"
+#include "target/unwind/ocaml_traps.h"
 #include "util/vec.h"
 
 /* A decoded recording: a tree a thread, and the hits with their functions. */

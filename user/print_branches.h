@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/branch.h"
 
 /*

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/uprobe_event.h"
+#include "capture/probe/uprobe_event.h"
 #include "target/process.h"
-#include "target/symbols.h"
+#include "target/symbols/symbols.h"
 #include "trigger/probe_site.h"
 
 struct probe {

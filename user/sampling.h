@@ -3,7 +3,7 @@
 #ifndef MTBPF_SAMPLING_H
 #define MTBPF_SAMPLING_H
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "trigger/sched_log.h"
 
 /*

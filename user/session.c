@@ -9,8 +9,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "capture/live_code.h"
-#include "capture/vdso_image.h"
+#include "capture/code/live_code.h"
+#include "capture/code/vdso_image.h"
 #include "cgroup_probe.h"
 #include "gate.h"
 #include "hit_status.h"

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "capture_options.h"
 #include "target/cgroup.h"
 

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "util/clock.h"
 

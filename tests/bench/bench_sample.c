@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "../live/own_code.h"
-#include "capture/event_place.h"
+#include "capture/perf/event_place.h"
 #include "capture/sample/sample_ring.h"
 #include "trigger/sched_log.h"
 #include "trigger/trigger.h"

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "util/clock.h"
 
 #define ROUNDS	 3

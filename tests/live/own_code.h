@@ -7,7 +7,7 @@
 #include <link.h>
 #include <stdint.h>
 
-#include "capture/uprobe_event.h"
+#include "capture/probe/uprobe_event.h"
 
 /* An address in memory, and where in the file it comes from; err is 0 once found. */
 struct own_code_search {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* This machine's own kernel: what is copied is what /proc/kcore shows, and its functions are found.
  */
-#include "capture/kernel_copy.h"
+#include "capture/code/kernel_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/kernel_access.h"
-#include "target/kernel_image.h"
+#include "capture/code/kernel_access.h"
+#include "target/symbols/kernel_image.h"
 #include "util/clock.h"
 #include "util/kallsyms.h"
 

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <cmocka.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "stack/stack.h"
 

@@ -3,7 +3,7 @@
 #ifndef MTBPF_TESTS_PTGEN_CONVERT_H
 #define MTBPF_TESTS_PTGEN_CONVERT_H
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "shared.h"
 
 /* Completes the streams of a process that is gone, and fills rec. 0 or -ENOMEM. */

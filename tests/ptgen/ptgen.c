@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "convert.h"
 #include "shared.h"
 #include "util/log.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/threads.h"
 #include "stack/stack.h"
 #include "truth_read.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 #include "util/fs.h"
 
 struct compiled {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 
 #define EH_SITES 4
 

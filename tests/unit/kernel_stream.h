@@ -6,7 +6,7 @@
 #include "decode_fixture.h"
 #include "kernel_fixture.h"
 
-#include "capture/kernel_copy.h"
+#include "capture/code/kernel_copy.h"
 
 /* traced__* take offsets from BASE. */
 #define K(offset)   (KERNEL_TEXT + (offset)-BASE)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 
 #define MTC_PERIOD 3
 

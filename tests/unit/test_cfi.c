@@ -4,9 +4,9 @@
 
 #include <dwarf.h>
 
-#include "target/cfi.h"
-#include "target/cfi_program.h"
-#include "target/elf_internal.h"
+#include "target/unwind/cfi.h"
+#include "target/unwind/cfi_program.h"
+#include "target/elf/elf_internal.h"
 
 /* What libdw says of a register, in our words. */
 static struct cfi_rule translate(const Dwarf_Op *ops, size_t n, bool is_undefined)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/pt/memlock.h"
+#include "capture/perf/memlock.h"
 #include "check/subjects.h"
 #include "stderr_capture.h"
 #include "util/cleanup.h"

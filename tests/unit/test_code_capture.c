@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/code_copy.h"
-#include "capture/code_files.h"
+#include "capture/code/code_copy.h"
+#include "capture/code/code_files.h"
 #include "stderr_capture.h"
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 #include "util/fs.h"
 
 #define PAGE 4096

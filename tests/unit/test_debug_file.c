@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Symbols and lines in another file. The file is this test itself, taken apart with objcopy. */
-#include "target/debug_file.h"
+#include "target/elf/debug_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

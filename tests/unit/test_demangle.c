@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/elf_internal.h"
+#include "target/elf/elf_internal.h"
 
 /* NULL where it is none. */
 static void assert_name(const char *raw_name, const char *name, const char *short_name)

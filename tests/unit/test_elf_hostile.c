@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Files that are not what elf_image would like them to be: code alone, other formats, damage. */
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 
 #include <elf.h>
 #include <errno.h>

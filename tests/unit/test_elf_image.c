@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Inlined functions of a sample, compiled in all the ways that people have. */
-#include "target/inlined.h"
+#include "target/elf/inlined.h"
 
 #include "compiled_fixture.h"
-#include "target/debug_file.h"
+#include "target/elf/debug_file.h"
 
 /* What lies where is told by labels, each within one function. */
 static const char sample[] =

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/kernel_copy.h"
-#include "capture/kernel_ranges.h"
+#include "capture/code/kernel_copy.h"
+#include "capture/code/kernel_ranges.h"
 #include "recording_fixture.h"
 #include "stderr_capture.h"
 #include "target/code_map.h"
-#include "target/kernel_image.h"
+#include "target/symbols/kernel_image.h"
 
 struct fixture {
 	char proc[40];

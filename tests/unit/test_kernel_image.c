@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "capture/kernel_copy.h"
-#include "target/kernel_image.h"
+#include "capture/code/kernel_copy.h"
+#include "target/symbols/kernel_image.h"
 
 static struct rec_kernel kernel;
 static struct elf_image *image;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* From a call to where an exception out of it goes. */
-#include "target/landing_pads.h"
+#include "target/unwind/landing_pads.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "eh_image.h"
-#include "target/lsda.h"
+#include "target/unwind/lsda.h"
 #include "util/cleanup.h"
 
 static const struct eh_function functions[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/named_image.h"
+#include "target/symbols/named_image.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

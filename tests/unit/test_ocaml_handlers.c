@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The handlers of calls in code as OCaml's compilers and runtimes have it. */
-#include "target/ocaml_handlers.h"
+#include "target/unwind/ocaml_handlers.h"
 
 #include "ocaml_code.h"
 

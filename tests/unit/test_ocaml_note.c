@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* .note.ocaml_eh: what the compiler says goes, whatever the instructions look like. */
-#include "target/ocaml_handlers.h"
+#include "target/unwind/ocaml_handlers.h"
 
 #include <elf.h>
 

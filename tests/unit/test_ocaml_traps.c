@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/ocaml_traps.h"
+#include "target/unwind/ocaml_traps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 
-#include "capture/perf_data.h"
+#include "capture/recording/perf_data.h"
 
 struct file {
 	uint8_t *bytes;

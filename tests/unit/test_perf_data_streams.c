@@ -4,7 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "capture/perf_data.h"
+#include "capture/recording/perf_data.h"
 
 #define AUXTRACE     71
 #define AUXTRACE_LEN 48

@@ -2,7 +2,7 @@
 /* Recordings by CPU: who ran where is read back as it was written; a stream in pieces is one. */
 #include "recording_dir_fixture.h"
 
-#include "capture/perf_data.h"
+#include "capture/recording/perf_data.h"
 
 static int set_up_by_cpu(void **state)
 {

@@ -4,7 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "capture/perf_data.h"
+#include "capture/recording/perf_data.h"
 #include "capture/sample/sample_rate.h"
 #include "capture/sample/sample_record.h"
 

@@ -4,9 +4,9 @@
 
 #include <linux/perf_event.h>
 
-#include "capture/code_files.h"
-#include "capture/data_maps.h"
-#include "capture/perf_data.h"
+#include "capture/code/code_files.h"
+#include "capture/code/data_maps.h"
+#include "capture/recording/perf_data.h"
 
 static void forget_hits(struct recording *rec)
 {

@@ -3,7 +3,7 @@
 #include "ocaml_code.h"
 #include "stack_fixture.h"
 
-#include "target/ocaml_traps.h"
+#include "target/unwind/ocaml_traps.h"
 
 enum { CALLEE = 1, RAISER, TAKER_HANDLER, RECURSIVE_HANDLER, SHARED };
 

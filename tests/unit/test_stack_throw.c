@@ -132,9 +132,9 @@ static void test_across_a_gap(void **state)
 	call(t, THROW + 0x10, RAISE);
 	jump(t, RAISE + 0x80, PAD_1);
 	expect(t, PAD_1 + 8,
-	       "outer 10-110 inferred-start inferred-end inferred\n"
-	       "  f 20-110 inferred-end inferred\n"
-	       "    f 30-110 inferred-end inferred\n"
+	       "outer 10-90 inferred-start inferred-end inferred\n"
+	       "  f 20-90 inferred-end inferred\n"
+	       "    f 30-90 inferred-end inferred\n"
 	       "      middle 40-50 inferred-end\n"
 	       "      [gap: overflow] 50-60\n"
 	       "      __cxa_throw 60-80 inferred-start cut by-throw\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/symbols.h"
+#include "target/symbols/symbols.h"
 
 #include <errno.h>
 #include <inttypes.h>

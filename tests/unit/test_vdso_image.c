@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "capture/vdso_image.h"
-#include "target/elf_image.h"
+#include "capture/code/vdso_image.h"
+#include "target/elf/elf_image.h"
 
 static int set_up(void **state)
 {

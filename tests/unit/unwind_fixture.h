@@ -19,7 +19,7 @@
 #include <unwind.h>
 
 #include "target/maps.h"
-#include "target/unwind.h"
+#include "target/unwind/unwind.h"
 
 #define TAKEN_MAX (1u << 20)
 

@@ -9,9 +9,9 @@
 #include <sys/types.h>
 
 #include "capture/pt/timing.h"
-#include "capture/recording.h"
-#include "capture/uprobe_event.h"
-#include "capture/uprobes_page.h"
+#include "capture/recording/recording.h"
+#include "capture/probe/uprobe_event.h"
+#include "capture/code/uprobes_page.h"
 #include "target/cgroup.h"
 
 struct source;

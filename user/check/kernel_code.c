@@ -2,7 +2,7 @@
 /* Whether -trace-include-kernel works. */
 #include <errno.h>
 
-#include "capture/kernel_access.h"
+#include "capture/code/kernel_access.h"
 #include "capture/pt/pt_probe.h"
 #include "check/subjects.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* How much trace the limits of locked memory let a user keep. */
-#include "capture/pt/memlock.h"
+#include "capture/perf/memlock.h"
 #include "capture/pt/pt_ring.h"
 #include "capture_options.h"
 #include "check/subjects.h"

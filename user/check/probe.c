@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "capture/own_probe.h"
-#include "capture/tracefs_probe.h"
+#include "capture/probe/own_probe.h"
+#include "capture/probe/tracefs_probe.h"
 #include "check/subjects.h"
 #include "trigger/trigger.h"
 

@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 
 struct errata {
 	bool bdm64;  /* before the FUP of a transaction's abort, a branch went elsewhere */

@@ -7,8 +7,8 @@
 
 #include "decode/images_internal.h"
 #include "decode/space.h"
-#include "target/jit_image.h"
-#include "target/kernel_image.h"
+#include "target/symbols/jit_image.h"
+#include "target/symbols/kernel_image.h"
 #include "util/log.h"
 
 struct images *images__new(const struct recording *rec)

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "target/code_map.h"
 
 struct images;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "decode/images_internal.h"
-#include "target/debug_file.h"
+#include "target/elf/debug_file.h"
 #include "util/log.h"
 
 static const char *base_name(const char *path)

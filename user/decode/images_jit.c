@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/images_internal.h"
-#include "target/jit_image.h"
+#include "target/symbols/jit_image.h"
 #include "util/cleanup.h"
 
 static const char *find_perf_map(const struct recording *rec, pid_t pid)

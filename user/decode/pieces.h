@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/branch.h"
 #include "util/vec.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 
 #define PT_TIME_RATIO_BITS 16
 

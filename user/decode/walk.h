@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/branch.h"
 #include "decode/decode.h"
 #include "decode/errata.h"

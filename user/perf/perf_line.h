@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/named_image.h"
+#include "target/symbols/named_image.h"
 
 enum perf_line_kind {
 	PERF_LINE_BRANCH, /* its places are still to be read */

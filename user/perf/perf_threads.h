@@ -11,7 +11,7 @@
 
 #include "decode/decode.h"
 #include "stack/call_tree.h"
-#include "target/named_image.h"
+#include "target/symbols/named_image.h"
 #include "util/vec.h"
 
 struct perf_threads;

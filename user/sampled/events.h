@@ -3,7 +3,7 @@
 #ifndef MTBPF_SAMPLED_EVENTS_H
 #define MTBPF_SAMPLED_EVENTS_H
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 
 /* At the same time: in this order. */
 enum event_kind { EVENT_ENTRY, EVENT_SAMPLE, EVENT_BY, EVENT_SCHED };

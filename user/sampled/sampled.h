@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 #include "decode/images.h"
 #include "stack/call_tree.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/inlined.h"
+#include "target/elf/inlined.h"
 
 struct call_tree;
 struct code_map;

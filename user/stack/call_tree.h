@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "stack/call_sites.h"
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 #include "util/vec.h"
 
 #define CALL_NO_PARENT UINT32_MAX

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "stack/unwinders.h"
-#include "target/landing_pads.h"
-#include "target/ocaml_handlers.h"
+#include "target/unwind/landing_pads.h"
+#include "target/unwind/ocaml_handlers.h"
 
 /* The instruction that the frame is at: one that calls, unless it is the top. 0: not known. */
 static uint64_t pending_site(const struct frame *frame, const struct frame *top,

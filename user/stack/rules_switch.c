@@ -6,7 +6,7 @@
  * pointer alone, which is in no packet, could tell: the one that was left last is taken.
  */
 #include "stack/stack_internal.h"
-#include "target/unwind.h"
+#include "target/unwind/unwind.h"
 
 void stack__take_role(struct stack *s, enum function_role role)
 {

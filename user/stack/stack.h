@@ -8,7 +8,7 @@
 #include "decode/branch.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
-#include "target/ocaml_traps.h"
+#include "target/unwind/ocaml_traps.h"
 
 struct stack;
 

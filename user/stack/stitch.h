@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 #include "util/vec.h"
 
 /* One frame of a stack, seen at an edge of a segment or at a trigger. Stacks start at the root. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/elf_image.h"
+#include "target/elf/elf_image.h"
 
 struct code_map;
 

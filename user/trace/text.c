@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "target/kernel_image.h"
+#include "target/symbols/kernel_image.h"
 #include "trace/label.h"
 #include "trace/sink.h"
 #include "trace/timeline.h"

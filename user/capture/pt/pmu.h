@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 
 #define PT_PMU_PATH "/sys/bus/event_source/devices/intel_pt"
 

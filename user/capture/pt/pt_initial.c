@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "capture/process_note.h"
+#include "capture/recording/process_note.h"
 #include "target/process.h"
 
 /* The threads that have a ring, and their process's mappings. */

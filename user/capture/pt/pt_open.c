@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "capture/pt/budget.h"
+#include "capture/perf/budget.h"
 #include "capture/pt/explain.h"
-#include "capture/pt/memlock.h"
+#include "capture/perf/memlock.h"
 #include "target/process.h"
 #include "util/log.h"
 

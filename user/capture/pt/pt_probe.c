@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/own_probe.h"
+#include "capture/probe/own_probe.h"
 #include "capture/pt/timing.h"
 
 #define AUX_SIZE (128u << 10)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "capture/kernel_copy.h"
+#include "capture/code/kernel_copy.h"
 #include "util/log.h"
 #include "util/units.h"
 

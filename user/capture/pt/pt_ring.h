@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/pt/perf_ring.h"
-#include "capture/uprobe_event.h"
+#include "capture/perf/perf_ring.h"
+#include "capture/probe/uprobe_event.h"
 
 /* Best first. */
 enum pt_freeze {

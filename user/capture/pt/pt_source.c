@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "capture/pt/explain.h"
-#include "capture/kernel_access.h"
-#include "capture/pt/budget.h"
+#include "capture/code/kernel_access.h"
+#include "capture/perf/budget.h"
 #include "capture/pt/pt_probe.h"
 #include "target/process.h"
 #include "util/log.h"

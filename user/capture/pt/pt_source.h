@@ -5,12 +5,12 @@
 
 #include <stdbool.h>
 
-#include "capture/pt/perf_clock.h"
+#include "capture/perf/perf_clock.h"
 #include "capture/pt/pmu.h"
 #include "capture/pt/pt_ring.h"
-#include "capture/pt/sideband.h"
+#include "capture/perf/sideband.h"
 #include "capture/source.h"
-#include "capture/tracefs_probe.h"
+#include "capture/probe/tracefs_probe.h"
 
 struct source {
 	struct source_config config;

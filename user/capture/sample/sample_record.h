@@ -3,7 +3,7 @@
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_RECORD_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_RECORD_H
 
-#include "capture/recording.h"
+#include "capture/recording/recording.h"
 
 /* Which events' records they are. */
 struct sample_record_ids {

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/event_place.h"
+#include "capture/perf/event_place.h"
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/pt/perf_ring.h"
+#include "capture/perf/perf_ring.h"
 #include "capture/sample/back_ring.h"
 
 struct sample_ring_config {

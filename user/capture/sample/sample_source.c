@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/process_note.h"
-#include "capture/pt/budget.h"
-#include "capture/pt/memlock.h"
+#include "capture/recording/process_note.h"
+#include "capture/perf/budget.h"
+#include "capture/perf/memlock.h"
 #include "capture/sample/sample_rate.h"
 #include "target/process.h"
 #include "util/clock.h"

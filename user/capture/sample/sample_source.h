@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "capture/pt/sideband.h"
+#include "capture/perf/sideband.h"
 #include "capture/sample/sample_ring.h"
 #include "capture/source.h"
 

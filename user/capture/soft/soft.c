@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "capture/soft/stepper.h"
-#include "capture/uprobes_page.h"
+#include "capture/code/uprobes_page.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom a perf event is for, in perf_event_open(2)'s own terms. */
+#ifndef MTBPF_CAPTURE_PERF_EVENT_PLACE_H
+#define MTBPF_CAPTURE_PERF_EVENT_PLACE_H
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+struct event_place {
+	pid_t pid; /* a thread; a cgroup's descriptor, with PERF_FLAG_PID_CGROUP; -1: everybody */
+	int cpu;   /* -1: any */
+	unsigned long flags;
+};
+
+static inline struct event_place event_place__of_thread(pid_t tid)
+{
+	return (struct event_place){.pid = tid, .cpu = -1};
+}
+
+/* All threads of a cgroup, and of those below it, while they are on this CPU. */
+static inline struct event_place event_place__of_cgroup(int cgroup_fd, int cpu)
+{
+	return (struct event_place){.pid = cgroup_fd, .cpu = cpu, .flags = PERF_FLAG_PID_CGROUP};
+}
+
+/* leader -1: the event leads a group of its own. A descriptor or -errno. */
+static inline int event_place__open(const struct event_place *place, struct perf_event_attr *attr,
+				    int leader)
+{
+	long fd;
+
+	attr->size = sizeof(*attr);
+	fd = syscall(SYS_perf_event_open, attr, place->pid, place->cpu, leader,
+		     PERF_FLAG_FD_CLOEXEC | place->flags);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+#endif

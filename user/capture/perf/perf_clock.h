@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* perf's clock (sched_clock), against the TSC that PT packets carry and CLOCK_MONOTONIC that BPF
+ * has. */
+#ifndef MTBPF_CAPTURE_PERF_PERF_CLOCK_H
+#define MTBPF_CAPTURE_PERF_PERF_CLOCK_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+#include "capture/recording/recording.h"
+
+/* The same moment on three clocks. */
+struct clock_point {
+	uint64_t tsc, perf_ns, monotonic_ns;
+};
+
+/*
+ * Reads the three. perf's clock has no call of its own: the time of a COMM record of a thread of
+ * ours tells it. 0 or -errno.
+ */
+int perf_clock__now(struct clock_point *point);
+
+/*
+ * TSC to perf time, into config: the kernel's own numbers where it gives them (cap_user_time_zero),
+ * else fitted to two points at least 10 ms apart.
+ */
+void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
+			  const struct clock_point *first, const struct clock_point *last);
+
+#endif

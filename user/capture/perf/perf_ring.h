@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A perf event's buffers: the ring of records, and the AUX area in overwrite mode
+ * (include/uapi/linux/perf_event.h: struct perf_event_mmap_page).
+ */
+#ifndef MTBPF_CAPTURE_PERF_PERF_RING_H
+#define MTBPF_CAPTURE_PERF_PERF_RING_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_ring {
+	struct perf_event_mmap_page *page; /* NULL: not mapped */
+	uint8_t *data;
+	size_t data_size; /* a power of two */
+	uint8_t *aux;	  /* NULL: none */
+	size_t aux_size;
+};
+
+/*
+ * Maps the event's buffers. aux_size 0: no AUX area; else a power of two of at least a page, mapped
+ * read-only, which makes the kernel overwrite the oldest. 0, or -errno: -EPERM over the limits of
+ * locked memory, -ENOMEM, -EBUSY. Prints nothing.
+ */
+int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size);
+void perf_ring__unmap(struct perf_ring *ring);
+
+/*
+ * Copies the next record whole, header included, and gives its room back. Its size, 0 where there
+ * is none, -EMSGSIZE where it does not fit (it is skipped).
+ */
+int perf_ring__next(struct perf_ring *ring, void *record, size_t size);
+
+/*
+ * Copies the AUX area out, oldest byte first; only while the event is disabled (aux_head is final
+ * then). *data is freed by the caller. It has been filled from zeroes once: *wrapped where bytes
+ * beyond the head show that it came round. 0 or -ENOMEM.
+ */
+int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *size, bool *wrapped);
+
+#endif

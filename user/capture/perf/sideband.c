@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "capture/perf/sideband.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "target/process.h"
+
+#define RECORD_MAX     65536
+#define SAMPLE_ID_SIZE sizeof(struct record_id)
+
+/* The records' own layouts (include/uapi/linux/perf_event.h: enum perf_event_type). */
+struct mmap2_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+	char filename[];
+};
+
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char comm[];
+};
+
+struct task_record {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	uint64_t id, lost;
+};
+
+/* At every record's end: TID, TIME, CPU, IDENTIFIER, as pt_ring.c asks for them. */
+struct record_id {
+	uint32_t pid, tid;
+	uint64_t time_ns, cpu, identifier;
+};
+
+struct aux_record {
+	struct perf_event_header header;
+	uint64_t aux_offset, aux_size, flags;
+};
+
+void sideband__fini(struct sideband *s)
+{
+	VEC_FINI(&s->started);
+	VEC_FINI(&s->ended);
+	VEC_FINI(&s->joined);
+	switch_log__fini(&s->log);
+}
+
+static bool is_foreign(const struct sideband *s, uint32_t pid)
+{
+	return s->pid && (pid_t)pid != s->pid;
+}
+
+static int on_loss(struct sideband *s, const struct perf_event_header *header,
+		   const struct record_id *id)
+{
+	struct rec_loss loss = {
+		.time_ns = id->time_ns, .pid = (pid_t)id->pid, .tid = (pid_t)id->tid};
+
+	if (header->type == PERF_RECORD_AUX)
+		loss.aux_flags =
+			((const struct aux_record *)(const void *)header)->flags &
+			(PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);
+	else
+		loss.records = ((const struct lost_record *)(const void *)header)->lost;
+	return loss.aux_flags || loss.records ? recording__add_loss(s->rec, &loss) : 0;
+}
+
+static int on_mmap2(struct sideband *s, const struct mmap2_record *r, uint64_t time_ns)
+{
+	struct rec_map map = {.time_ns = time_ns,
+			      .start = r->addr,
+			      .len = r->len,
+			      .pgoff = r->pgoff,
+			      .ino = r->ino,
+			      .maj = r->maj,
+			      .min = r->min,
+			      .pid = (pid_t)r->pid,
+			      .tid = (pid_t)r->tid,
+			      .path = (char *)r->filename};
+
+	if (is_foreign(s, r->pid) || !(r->prot & PROT_EXEC))
+		return 0;
+	return recording__add_map(s->rec, &map);
+}
+
+static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t time_ns)
+{
+	struct rec_thread thread = {
+		.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = time_ns};
+
+	if (is_foreign(s, r->pid))
+		return 0;
+	snprintf(thread.comm, sizeof(thread.comm), "%s", r->comm);
+	for (size_t i = 0; i < s->rec->threads.n; i++) {
+		struct rec_thread *known = &s->rec->threads.v[i];
+
+		if (known->tid == thread.tid) {
+			memcpy(known->comm, thread.comm, sizeof(known->comm));
+			return 0;
+		}
+	}
+	return recording__add_thread(s->rec, &thread);
+}
+
+static int note(pid_t **v, size_t *n, size_t *cap, pid_t tid)
+{
+	if (vec__grow(v, cap, *n, sizeof(**v)))
+		return -ENOMEM;
+	(*v)[(*n)++] = tid;
+	return 0;
+}
+
+/* A new process is its parent's no more, and followed only where all of a cgroup are. */
+static int on_task_begin(struct sideband *s, const struct task_record *r)
+{
+	struct rec_thread child = {.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = r->time};
+
+	if (!s->pid)
+		return recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid);
+	if ((pid_t)r->pid != s->pid || r->tid == r->pid)
+		return 0;
+	return note(&s->started.v, &s->started.n, &s->started.cap, (pid_t)r->tid);
+}
+
+static int on_task_end(struct sideband *s, const struct task_record *r)
+{
+	if (!s->pid || (pid_t)r->pid != s->pid)
+		return 0;
+	return note(&s->ended.v, &s->ended.n, &s->ended.cap, (pid_t)r->tid);
+}
+
+/* One that nothing has told of began elsewhere, and was moved into the cgroup. */
+static int on_switched_in(struct sideband *s, const struct record_id *id)
+{
+	struct rec_thread thread = {
+		.pid = (pid_t)id->pid, .tid = (pid_t)id->tid, .start_ns = id->time_ns};
+	struct rec_thread *joined;
+
+	if (!recording__find_thread(s->rec, thread.pid, thread.tid)) {
+		joined = VEC_PUSH(&s->joined);
+		if (!joined)
+			return -ENOMEM;
+		*joined = thread;
+	}
+	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
+}
+
+static int on_switch(struct sideband *s, const struct perf_event_header *header,
+		     const struct record_id *id)
+{
+	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
+		return on_switched_in(s, id);
+	return switch_log__off(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid, (pid_t)id->tid);
+}
+
+/*
+ * It names whoever is current, which on the way from one cgroup to another is still the one that
+ * leaves (kernel/events/core.c: perf_cgroup_switch).
+ */
+static int on_itrace_start(struct sideband *s, const struct record_id *id)
+{
+	if (!recording__find_thread(s->rec, (pid_t)id->pid, (pid_t)id->tid))
+		return 0;
+	return switch_log__began(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid,
+				 (pid_t)id->tid);
+}
+
+/* What only rings by CPU have to say. */
+static int on_cpu_record(struct sideband *s, const struct perf_event_header *header,
+			 const struct record_id *id, bool of_pt)
+{
+	const struct aux_record *aux = (const void *)header;
+
+	switch (header->type) {
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return on_switch(s, header, id);
+	case PERF_RECORD_ITRACE_START:
+		return on_itrace_start(s, id);
+	case PERF_RECORD_AUX:
+		return switch_log__traced(&s->log, (int)id->cpu, id->time_ns, aux->aux_offset);
+	case PERF_RECORD_LOST:
+		return of_pt ? 0 : switch_log__lost(&s->log, (int)id->cpu, id->time_ns);
+	}
+	return 0;
+}
+
+static int on_record(struct sideband *s, const uint8_t *record, size_t size, bool of_pt)
+{
+	const struct record_id *id = (const void *)(record + size - SAMPLE_ID_SIZE);
+	const struct perf_event_header *header = (const void *)record;
+	int err = 0;
+
+	if (size < sizeof(*header) + SAMPLE_ID_SIZE)
+		return 0;
+	if (!s->pid)
+		err = on_cpu_record(s, header, id, of_pt);
+	if (err)
+		return err;
+	switch (header->type) {
+	case PERF_RECORD_MMAP2:
+		return on_mmap2(s, (const void *)record, id->time_ns);
+	case PERF_RECORD_COMM:
+		return on_comm(s, (const void *)record, id->time_ns);
+	case PERF_RECORD_FORK:
+		return on_task_begin(s, (const void *)record);
+	case PERF_RECORD_EXIT:
+		return on_task_end(s, (const void *)record);
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_AUX:
+		return on_loss(s, header, id);
+	}
+	return 0;
+}
+
+int sideband__drain(struct sideband *s, struct perf_ring *ring)
+{
+	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
+	int n, err = 0;
+
+	while (!err && (n = perf_ring__next(ring, record, sizeof(record))) != 0)
+		if (n > 0)
+			err = on_record(s, record, (size_t)n, ring->aux != NULL);
+	return err;
+}
+
+static bool is_over(const struct sideband *s, pid_t pid)
+{
+	return !process__alive(pid) && !switch_log__has(&s->log, pid);
+}
+
+static void forget_maps(struct recording *rec, pid_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rec->maps.n; i++) {
+		if (rec->maps.v[i].pid == pid)
+			free(rec->maps.v[i].path);
+		else
+			rec->maps.v[kept++] = rec->maps.v[i];
+	}
+	rec->maps.n = kept;
+}
+
+static void forget_threads(struct recording *rec, pid_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].pid != pid)
+			rec->threads.v[kept++] = rec->threads.v[i];
+	rec->threads.n = kept;
+}
+
+#define MAPS_MANY 4096
+
+/* A shell that forks for hours would fill the memory: each child has all of its mappings. */
+void sideband__tidy(struct sideband *s)
+{
+	if (s->pid || s->rec->maps.n < 2 * s->maps_kept + MAPS_MANY)
+		return;
+	for (size_t i = 0; i < s->rec->threads.n;) {
+		pid_t pid = s->rec->threads.v[i].pid;
+
+		if (is_over(s, pid)) {
+			forget_maps(s->rec, pid);
+			forget_threads(s->rec, pid);
+		} else {
+			i++;
+		}
+	}
+	s->maps_kept = s->rec->maps.n;
+}

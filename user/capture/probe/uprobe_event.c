@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "capture/probe/uprobe_event.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/log.h"
+
+#define PMU "/sys/bus/event_source/devices/uprobe"
+
+/* ENOTSUPP: the kernel's own, which uapi headers and strerror() don't have. */
+#define KERNEL_ENOTSUPP 524
+
+/* One number behind `prefix` in a sysfs file. 0 or -errno. */
+static int read_number(const char *path, const char *format, unsigned int *number)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+
+	if (!file)
+		return -errno;
+	return fscanf(file, format, number) == 1 ? 0 : -EINVAL;
+}
+
+static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *attr)
+{
+	unsigned int type, retprobe_bit;
+	int err = read_number(PMU "/type", "%u", &type);
+
+	if (!err)
+		err = read_number(PMU "/format/retprobe", "config:%u", &retprobe_bit);
+	if (err) {
+		log__error("the kernel has no uprobe events (" PMU "): %s", strerror(-err));
+		log__hint("needs Linux 4.17 or later with CONFIG_UPROBE_EVENTS");
+		return err;
+	}
+	*attr = (struct perf_event_attr){
+		.type = type,
+		.size = sizeof(*attr),
+		.config = spec->on_return ? 1ull << retprobe_bit : 0,
+		.sample_period = 1,
+		.sample_type =
+			PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.exclude_kernel = 1,
+		.wakeup_events = 1,
+		.uprobe_path = (uintptr_t)spec->path,
+		.probe_offset = spec->offset,
+	};
+	return 0;
+}
+
+static void explain(const struct uprobe_spec *spec, int err)
+{
+	const char *reason =
+		err == -KERNEL_ENOTSUPP ? "the kernel refuses this instruction" : strerror(-err);
+
+	log__error("cannot set a uprobe at %s+0x%llx: %s", spec->path,
+		   (unsigned long long)spec->offset, reason);
+	switch (err) {
+	case -EPERM:
+	case -EACCES:
+		log__hint("needs CAP_SYS_ADMIN, or root");
+		break;
+	case -ESRCH:
+		log__hint("the process is gone");
+		break;
+	case -EIO:
+		log__hint("the file cannot be probed where it lies; a copy on a disk or tmpfs can");
+		break;
+	case -EINVAL:
+		log__hint("the address must lie inside a regular file's code");
+		break;
+	case -KERNEL_ENOTSUPP:
+	case -EILSEQ:
+		log__hint("choose an address where another instruction starts");
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * attr.aux_action, which Debian 12's header does not name yet: offset 116, bit 0 aux_start_paused,
+ * bit 1 aux_pause, bit 2 aux_resume (include/uapi/linux/perf_event.h from 6.13 on).
+ */
+#define AUX_PAUSE (1u << 1)
+_Static_assert(offsetof(struct perf_event_attr, aux_sample_size) == 112, "aux_action follows");
+
+static void set_aux_pause(struct perf_event_attr *attr)
+{
+	uint32_t action = AUX_PAUSE;
+
+	memcpy((char *)attr + 116, &action, sizeof(action));
+}
+
+int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group)
+{
+	struct perf_event_attr attr;
+	int err = fill_attr(spec, &attr);
+
+	if (err)
+		return err;
+	if (group->tracepoint) {
+		attr.type = PERF_TYPE_TRACEPOINT;
+		attr.config = group->tracepoint;
+		attr.uprobe_path = 0;
+		attr.probe_offset = 0;
+	}
+	attr.disabled = group->disabled;
+	attr.enable_on_exec = group->enable_on_exec;
+	if (group->pause)
+		set_aux_pause(&attr);
+	return event_place__open(&group->place, &attr, group->leader);
+}
+
+int uprobe_event__open(const struct uprobe_spec *spec)
+{
+	/*
+	 * For everybody it has to be some CPU's. The BPF program runs on each: it belongs to the
+	 * probe, and only what it lets pass to the event (__uprobe_perf_func).
+	 */
+	struct event_place place = {.pid = spec->pid, .cpu = spec->pid < 0 ? sched_getcpu() : -1};
+	struct perf_event_attr attr;
+	int fd = fill_attr(spec, &attr);
+
+	if (fd < 0)
+		return fd;
+	fd = event_place__open(&place, &attr, -1);
+	if (fd < 0)
+		explain(spec, fd);
+	return fd;
+}

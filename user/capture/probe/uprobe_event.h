@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* A uprobe perf event of our own: sample_period 1, so that a BPF program's return value gates it.
+ */
+#ifndef MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
+#define MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/perf/event_place.h"
+
+struct uprobe_spec {
+	const char *path; /* any path that reaches the inode; see process__mapping_path() */
+	uint64_t offset;  /* file offset of the probed instruction */
+	pid_t pid; /* the process (its main thread); all of its threads hit the probe; -1: everybody
+		    */
+	bool on_return; /* a uretprobe: offset must be where [sp] is the return address */
+};
+
+/*
+ * Opens the event through the uprobe PMU, enabled. Never with attr.inherit: a forking target would
+ * fail with EFAULT (the child's event re-reads the path pointer in the target's memory).
+ * Returns a descriptor the caller closes (which removes the probe), or -errno after one line and a
+ * hint on stderr.
+ */
+int uprobe_event__open(const struct uprobe_spec *spec);
+
+/* A uprobe event that freezes Intel PT. */
+struct uprobe_group {
+	struct event_place place;
+	int leader;	     /* the group's leader; -1: it leads a group of its own */
+	bool pause;	     /* attr.aux_pause: pauses the leader's AUX output at a hit */
+	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */
+	bool enable_on_exec; /* and then for the process's execve */
+	uint32_t tracepoint; /* the id of a tracefs uprobe; 0: a probe of its own, from spec */
+};
+
+/*
+ * Opens the event in a group. A descriptor the caller closes, or -errno; prints nothing, since the
+ * caller may have another way: -EINVAL or -EOPNOTSUPP where the kernel cannot pause AUX output.
+ */
+int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The perf.data file format, as far as a recording needs it. Sources: the kernel's
+ * tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h.
+ */
+#ifndef MTBPF_CAPTURE_RECORDING_PERF_DATA_H
+#define MTBPF_CAPTURE_RECORDING_PERF_DATA_H
+
+#include <asm/perf_regs.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "capture/recording/recording.h"
+
+#define PERF_DATA_MAGIC	    0x32454c4946524550ull /* "PERFILE2" */
+#define PERF_DATA_ATTR_SIZE 112			  /* PERF_ATTR_SIZE_VER5 */
+
+/* Feature sections, by bit number (tools/perf/util/header.h). */
+enum perf_feature {
+	PERF_FEATURE_BUILD_ID = 2,
+	PERF_FEATURE_OSRELEASE = 4,
+	PERF_FEATURE_VERSION = 5,
+	PERF_FEATURE_ARCH = 6,
+	PERF_FEATURE_CPUID = 9,
+	PERF_FEATURE_EVENT_DESC = 12,
+	PERF_FEATURE_AUXTRACE = 18,
+};
+
+/* Record types of the perf tool itself (tools/lib/perf/include/perf/event.h). */
+enum perf_user_record {
+	PERF_USER_FINISHED_ROUND = 68,
+	PERF_USER_AUXTRACE_INFO = 70,
+	PERF_USER_AUXTRACE = 71,
+};
+
+#define AUXTRACE_TYPE_INTEL_PT 1
+
+/* AUXTRACE_INFO's words for Intel PT (tools/perf/util/intel-pt.h: INTEL_PT_PMU_TYPE ff.). */
+enum perf_intel_pt_info {
+	PT_INFO_PMU_TYPE,
+	PT_INFO_TIME_SHIFT,
+	PT_INFO_TIME_MULT,
+	PT_INFO_TIME_ZERO,
+	PT_INFO_CAP_USER_TIME_ZERO,
+	PT_INFO_TSC_BIT,
+	PT_INFO_NORETCOMP_BIT,
+	PT_INFO_HAVE_SCHED_SWITCH,
+	PT_INFO_SNAPSHOT_MODE,
+	PT_INFO_PER_CPU_MMAPS,
+	PT_INFO_MTC_BIT,
+	PT_INFO_MTC_FREQ_BITS,
+	PT_INFO_TSC_CTC_N,
+	PT_INFO_TSC_CTC_D,
+	PT_INFO_CYC_BIT,
+	PT_INFO_MAX_NONTURBO,
+	PT_INFO_FILTER_STR_LEN,
+	PT_INFO_COUNT,
+};
+
+/* Registers of a hit's sample, in the order of their bits (asm/perf_regs.h). */
+#define PERF_HIT_REGS                                                                              \
+	(1ull << PERF_REG_X86_BX | 1ull << PERF_REG_X86_BP | 1ull << PERF_REG_X86_SP |             \
+	 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R12 | 1ull << PERF_REG_X86_R13 |           \
+	 1ull << PERF_REG_X86_R14 | 1ull << PERF_REG_X86_R15)
+
+/* What our own samples (PERF_COUNT_SW_BPF_OUTPUT) hold as raw data: attr.config1. */
+enum perf_own_data {
+	PERF_OWN_HIT,	/* struct mt_hit, but for its stack: that is the call chain */
+	PERF_OWN_ENTRY, /* struct mt_entry */
+	PERF_OWN_BY,	/* struct mt_sched */
+};
+
+struct perf_data_section {
+	uint64_t offset, size;
+};
+
+struct perf_data_header {
+	uint64_t magic;
+	uint64_t size;
+	uint64_t attr_size; /* of one entry of attrs: the attr and its ids' section */
+	struct perf_data_section attrs, data, event_types;
+	uint64_t features[4];
+};
+_Static_assert(sizeof(struct perf_data_header) == 104, "perf_data_header");
+
+/*
+ * Writes rec as a perf.data file. Errors stay in the stream (ferror); the caller checks them and
+ * closes it.
+ */
+void perf_data__write(const struct recording *rec, FILE *out);
+
+/* Of the feature's section: each is that of all maps of its path that have none yet. */
+void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size);
+/* The section: a record for each path of rec->files. perf knows one build id a path. */
+void perf_data__write_build_ids(const struct recording *rec, FILE *out);
+/* Ignores one that is longer than any. */
+void rec_map__set_build_id(struct rec_map *map, const uint8_t *id, size_t size);
+
+/*
+ * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, what a decoder must know. 0, or
+ * -errno with *why set to a constant sentence: -EINVAL no perf.data, or damaged; -ENODATA no Intel
+ * PT in it; -ENOTSUP a kind that is not understood; -ENOMEM.
+ */
+int perf_data__read(struct recording *rec, const uint8_t *data, size_t size, const char **why);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A hit in a perf.data file: a sample like those of `perf record --call-graph dwarf`, so that perf
+ * unwinds it as well. The order of a sample's parts: kernel/events/core.c, perf_output_sample().
+ */
+#include "capture/recording/perf_data_writer.h"
+
+#include <stddef.h>
+
+#define HIT_REGS 8
+
+void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr)
+{
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_BPF_OUTPUT;
+	attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
+	if (!w->rec->stacks.n)
+		return;
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = PERF_HIT_REGS;
+	attr->sample_stack_user = MT_COPY_MAX;
+	attr->exclude_callchain_user = 1;
+}
+
+static void put_regs(struct perf_writer *w, const struct mt_hit *hit)
+{
+	const uint64_t regs[HIT_REGS] = {
+		hit->bx, hit->bp, hit->sp, hit->ip, hit->r12, hit->r13, hit->r14, hit->r15,
+	};
+
+	put_u64(w, PERF_SAMPLE_REGS_ABI_64);
+	put(w, regs, sizeof(regs));
+}
+
+/* The bytes, and behind them how many of them are the stack's. */
+static void put_stack(struct perf_writer *w, const struct rec_stack *stack)
+{
+	size_t pad = stack ? padding(stack->size, 8) : 0;
+
+	put_u64(w, stack ? stack->size + pad : 0);
+	if (!stack)
+		return;
+	put(w, stack->data, stack->size);
+	put_zeroes(w, pad);
+	put_u64(w, stack->size);
+}
+
+static size_t user_size(const struct perf_writer *w, const struct rec_stack *stack)
+{
+	size_t size = 8 + 8 * HIT_REGS + 8;
+
+	if (!w->rec->stacks.n)
+		return 0;
+	return stack ? size + stack->size + padding(stack->size, 8) + 8 : size;
+}
+
+/*
+ * perf shows the call chain and then what it has unwound: where it can unwind, the chain by frame
+ * pointer goes with the raw data.
+ */
+void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
+{
+	const struct rec_stack *stack = recording__find_stack(w->rec, hit);
+	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
+	uint32_t chain = stack ? 0 : depth;
+	size_t raw = offsetof(struct mt_hit, stack) + 8 * (depth - chain);
+	size_t pad = padding(4 + raw, 8);
+
+	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+		   40 + 8 + 8 * (1 + chain) + 4 + raw + pad + user_size(w, stack));
+	put_u64(w, perf_event_ids[EVENT_HIT]);
+	put_u64(w, hit->ip);
+	put_u32(w, hit->tgid);
+	put_u32(w, hit->tid);
+	put_u64(w, hit->time_ns);
+	put_u32(w, hit->cpu);
+	put_u32(w, 0);
+	put_u64(w, 1 + chain);
+	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
+	put(w, hit->stack, 8 * chain);
+	put_u32(w, (uint32_t)(raw + pad));
+	put(w, hit, raw);
+	put_zeroes(w, pad);
+	if (!w->rec->stacks.n)
+		return;
+	put_regs(w, hit);
+	put_stack(w, stack);
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+#include "capture/recording/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void rec_kernel__fini(struct rec_kernel *kernel)
+{
+	if (kernel->kallsyms && kernel->kcore >= 0)
+		close(kernel->kcore);
+	free(kernel->kallsyms);
+	free(kernel->modules);
+	*kernel = (struct rec_kernel){0};
+}
+
+void rec_file__fini(struct rec_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->debug_fd >= 0)
+		close(file->debug_fd);
+	free(file->path);
+	free(file->name);
+	free(file->debug_name);
+}
+
+void recording__init(struct recording *rec)
+{
+	*rec = (struct recording){0};
+}
+
+void recording__fini(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->maps.n; i++)
+		free(rec->maps.v[i].path);
+	for (size_t i = 0; i < rec->data_maps.n; i++)
+		free(rec->data_maps.v[i].path);
+	for (size_t i = 0; i < rec->aux.n; i++)
+		free(rec->aux.v[i].data);
+	for (size_t i = 0; i < rec->images.n; i++) {
+		free(rec->images.v[i].path);
+		free(rec->images.v[i].data);
+	}
+	for (size_t i = 0; i < rec->files.n; i++)
+		rec_file__fini(&rec->files.v[i]);
+	for (size_t i = 0; i < rec->perf_maps.n; i++)
+		free(rec->perf_maps.v[i].text);
+	VEC_FINI(&rec->files);
+	VEC_FINI(&rec->perf_maps);
+	VEC_FINI(&rec->maps);
+	VEC_FINI(&rec->data_maps);
+	VEC_FINI(&rec->threads);
+	VEC_FINI(&rec->aux);
+	VEC_FINI(&rec->images);
+	VEC_FINI(&rec->losses);
+	VEC_FINI(&rec->switches);
+	for (size_t i = 0; i < rec->stacks.n; i++)
+		free(rec->stacks.v[i].data);
+	VEC_FINI(&rec->hits);
+	VEC_FINI(&rec->stacks);
+	free(rec->source);
+	free(rec->trigger);
+	free(rec->command);
+	free(rec->freeze);
+	VEC_FINI(&rec->samples);
+	VEC_FINI(&rec->sample_ips);
+	VEC_FINI(&rec->scheds);
+	VEC_FINI(&rec->sched_bys);
+	VEC_FINI(&rec->entries);
+	free(rec->os_release);
+	rec_kernel__fini(&rec->kernel);
+}
+
+int recording__add_map(struct recording *rec, const struct rec_map *map)
+{
+	char *path = strdup(map->path);
+	struct rec_map *out = path ? VEC_PUSH(&rec->maps) : NULL;
+
+	if (!out) {
+		free(path);
+		return -ENOMEM;
+	}
+	for (; out > rec->maps.v && out[-1].time_ns > map->time_ns; out--)
+		*out = out[-1];
+	*out = *map;
+	out->path = path;
+	return 0;
+}
+
+static bool has_image(const struct recording *rec, const struct rec_image *image)
+{
+	for (size_t i = 0; i < rec->images.n; i++)
+		if (rec->images.v[i].start == image->start && rec->images.v[i].pid == image->pid &&
+		    !strcmp(rec->images.v[i].path, image->path))
+			return true;
+	return false;
+}
+
+int recording__add_image(struct recording *rec, const struct rec_image *image)
+{
+	struct rec_image *out;
+	uint8_t *data;
+	char *path;
+
+	if (has_image(rec, image))
+		return 0;
+	path = strdup(image->path);
+	data = malloc(image->size ? image->size : 1);
+	out = path && data ? VEC_PUSH(&rec->images) : NULL;
+	if (!out) {
+		free(path);
+		free(data);
+		return -ENOMEM;
+	}
+	*out = *image;
+	out->path = path;
+	out->data = data;
+	memcpy(data, image->data, image->size);
+	return 0;
+}
+
+/* What /proc adds to the name of a file that has been deleted is not part of it. */
+static size_t plain_length(const char *path)
+{
+	static const char remark[] = " (deleted)";
+	size_t len = strlen(path), cut = sizeof(remark) - 1;
+
+	return len > cut && !strcmp(path + len - cut, remark) ? len - cut : len;
+}
+
+static bool is_same_path(const char *a, const char *b)
+{
+	size_t len = plain_length(a);
+
+	return len == plain_length(b) && !memcmp(a, b, len);
+}
+
+int recording__add_file(struct recording *rec, const struct rec_file *file)
+{
+	struct rec_file *out = VEC_PUSH(&rec->files), failed = *file;
+
+	if (!out) {
+		failed.path = NULL;
+		rec_file__fini(&failed);
+		return -ENOMEM;
+	}
+	*out = *file;
+	out->path = strndup(file->path, plain_length(file->path));
+	if (out->path)
+		return 0;
+	rec_file__fini(out);
+	rec->files.n--;
+	return -ENOMEM;
+}
+
+int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text)
+{
+	struct rec_perf_map *out = NULL;
+	char *copy = strdup(text);
+
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < rec->perf_maps.n; i++)
+		if (rec->perf_maps.v[i].pid == pid)
+			out = &rec->perf_maps.v[i];
+	if (out) {
+		free(out->text);
+		out->text = copy;
+		return 0;
+	}
+	out = VEC_PUSH(&rec->perf_maps);
+	if (!out) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*out = (struct rec_perf_map){pid, copy};
+	return 0;
+}
+
+const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
+					    uint64_t ino)
+{
+	for (size_t i = 0; i < rec->files.n; i++)
+		if (rec->files.v[i].ino == ino && is_same_path(rec->files.v[i].path, path))
+			return &rec->files.v[i];
+	return NULL;
+}
+
+void recording__settle_build_ids(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->maps.n; i++) {
+		struct rec_map *map = &rec->maps.v[i];
+		const struct rec_file *file = recording__find_file(rec, map->path, map->ino);
+
+		if (file && file->build_id[0])
+			memcpy(map->build_id, file->build_id, sizeof(map->build_id));
+	}
+}
+
+void recording__drop_copies(struct recording *rec, pid_t pid)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < rec->images.n; i++) {
+		struct rec_image *image = &rec->images.v[i];
+
+		if (image->pid == pid) {
+			free(image->path);
+			free(image->data);
+		} else {
+			rec->images.v[out++] = *image;
+		}
+	}
+	rec->images.n = out;
+}
+
+int recording__add_hit(struct recording *rec, const struct mt_hit *hit)
+{
+	struct mt_hit *out = VEC_PUSH(&rec->hits);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *hit;
+	return 0;
+}
+
+int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+	struct rec_stack *out = copy ? VEC_PUSH(&rec->stacks) : NULL;
+
+	if (!out) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, data, size);
+	*out = (struct rec_stack){rec->hits.n - 1, copy, size};
+	return 0;
+}
+
+const struct rec_stack *recording__find_stack(const struct recording *rec, const struct mt_hit *hit)
+{
+	for (size_t i = 0; i < rec->stacks.n; i++)
+		if (&rec->hits.v[rec->stacks.v[i].hit] == hit)
+			return &rec->stacks.v[i];
+	return NULL;
+}
+
+bool recording__is_by_cpu(const struct recording *rec)
+{
+	return rec->aux.n && !rec->aux.v[0].tid;
+}
+
+const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)
+{
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].pid == pid && rec->threads.v[i].tid == tid)
+			return &rec->threads.v[i];
+	return NULL;
+}
+
+/* The latest of the process's that holds the address. */
+static const struct rec_map *find_map(const struct recording *rec, pid_t pid, uint64_t address)
+{
+	for (size_t i = rec->maps.n; i-- > 0;) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid == pid && address >= map->start && address - map->start < map->len)
+			return map;
+	}
+	return NULL;
+}
+
+static bool is_same_place(const struct rec_map *a, const struct rec_map *b, uint64_t offset)
+{
+	return a->ino == b->ino && a->maj == b->maj && a->min == b->min && offset >= b->pgoff &&
+	       offset - b->pgoff < b->len;
+}
+
+uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit)
+{
+	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
+	uint64_t offset;
+
+	/* `run` knows the address from the hit only. */
+	if (!rec->probe_ip)
+		return hit->ip;
+	if (!known || (pid_t)hit->tgid == rec->pid)
+		return rec->probe_ip;
+	offset = rec->probe_ip - known->start + known->pgoff;
+	for (size_t i = rec->maps.n; i-- > 0;) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid == (pid_t)hit->tgid && is_same_place(known, map, offset))
+			return map->start + offset - map->pgoff;
+	}
+	return hit->ip;
+}
+
+int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
+{
+	struct rec_thread *out =
+		(struct rec_thread *)recording__find_thread(rec, thread->pid, thread->tid);
+
+	if (out) {
+		memcpy(out->comm, thread->comm, sizeof(out->comm));
+		return 0;
+	}
+	out = VEC_PUSH(&rec->threads);
+	if (!out)
+		return -ENOMEM;
+	*out = *thread;
+	return 0;
+}
+
+int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
+			pid_t parent_tid)
+{
+	const struct rec_thread *parent = recording__find_thread(rec, parent_pid, parent_tid);
+	struct rec_thread named = *child;
+	size_t n = child->pid == parent_pid ? 0 : rec->maps.n;
+	int err;
+
+	if (parent)
+		memcpy(named.comm, parent->comm, sizeof(named.comm));
+	err = recording__add_thread(rec, &named);
+	/* What is added comes behind all that are copied. */
+	for (size_t i = 0; i < n && !err && rec->maps.v[i].time_ns <= child->start_ns; i++) {
+		struct rec_map map = rec->maps.v[i];
+
+		if (map.pid != parent_pid)
+			continue;
+		map.pid = map.tid = child->pid;
+		map.time_ns = child->start_ns;
+		err = recording__add_map(rec, &map);
+	}
+	return err;
+}
+
+int recording__add_loss(struct recording *rec, const struct rec_loss *loss)
+{
+	struct rec_loss *out = VEC_PUSH(&rec->losses);
+
+	if (!out)
+		return -ENOMEM;
+	for (; out > rec->losses.v && out[-1].time_ns > loss->time_ns; out--)
+		*out = out[-1];
+	*out = *loss;
+	return 0;
+}
+
+int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
+{
+	struct rec_switch *out = VEC_PUSH(&rec->switches);
+
+	if (!out)
+		return -ENOMEM;
+	for (; out > rec->switches.v && out[-1].time_ns > sw->time_ns; out--)
+		*out = out[-1];
+	*out = *sw;
+	return 0;
+}
+
+int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
+{
+	struct rec_aux *out = VEC_PUSH(&rec->aux);
+
+	if (!out) {
+		free(aux->data);
+		return -ENOMEM;
+	}
+	*out = *aux;
+	return 0;
+}

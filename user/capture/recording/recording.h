@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording: what one capture left, in memory and as a directory NAME.mtbpf/ on disk.
+ *
+ *   data       a perf.data file (`perf script -i NAME.mtbpf` reads it)
+ *   images/    code that no file holds (the vdso, the [uprobes] page, JIT code), and files that may
+ *              not be found again; in the layout of perf's build id cache, for `perf --buildid-dir`
+ *   kcore_dir/ where the kernel was traced too: its code and symbols, as `perf record --kcore` does
+ *   meta.json  written last: a directory without it is an incomplete recording
+ */
+#ifndef MTBPF_CAPTURE_RECORDING_RECORDING_H
+#define MTBPF_CAPTURE_RECORDING_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "mtbpf_shared.h"
+#include "util/vec.h"
+
+/* 2: hits may have a copy of the stack. */
+#define RECORDING_VERSION 2
+
+/* An executable mapping, from time_ns on. */
+struct rec_map {
+	uint64_t time_ns;
+	uint64_t start, len, pgoff;
+	uint64_t ino;
+	uint32_t maj, min;
+	pid_t pid, tid;
+	char build_id[41]; /* of the file, in hex; "" not known */
+	char *path;
+};
+
+struct rec_thread {
+	pid_t pid, tid;
+	uint64_t start_ns; /* when it was first seen */
+	char comm[16];
+};
+
+/*
+ * PT bytes of one thread, or of all that ran on one CPU (pid and tid are 0 then, and the switches
+ * tell the threads apart). Oldest first; wrapped: the oldest packet may be cut.
+ */
+struct rec_aux {
+	pid_t pid, tid;
+	int cpu;      /* counts where tid is 0 */
+	uint64_t tsc; /* near the newest packet's: where its 56 bits belong */
+	uint8_t *data;
+	size_t size;
+	bool wrapped;
+};
+
+/* Who runs on a CPU from time_ns on; 0 and 0: none of those that are recorded. */
+struct rec_switch {
+	uint64_t time_ns;
+	int cpu;
+	pid_t pid, tid;
+};
+
+/* A thread's stack at one moment. */
+struct rec_sample {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	int cpu;
+	bool at_switch;	   /* where it was taken off its CPU; else by the clock */
+	bool in_kernel;	   /* it ran kernel code then, on behalf of ips[0] */
+	uint32_t n_ips;	   /* 0: no user code */
+	uint32_t first_ip; /* in recording.sample_ips: where it ran, then return addresses */
+};
+
+/* What the scheduler did with a thread. */
+enum rec_sched_what {
+	REC_SCHED_IN,	     /* it runs from here on */
+	REC_SCHED_BLOCKED,   /* it gave its CPU up */
+	REC_SCHED_PREEMPTED, /* its CPU was taken from it, and it could have run on */
+};
+
+struct rec_sched {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	int cpu;
+	enum rec_sched_what what;
+};
+
+/* What the kernel says is missing, from its own records. */
+struct rec_loss {
+	uint64_t time_ns;
+	pid_t pid, tid;
+	uint64_t aux_flags; /* of the thread's PT: PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION */
+	uint64_t records;   /* or: as many records of mappings and threads */
+};
+
+/* The top of the user stack at a hit: from the hit's sp on. */
+struct rec_stack {
+	size_t hit; /* which of the recording's hits */
+	uint8_t *data;
+	size_t size;
+};
+
+/* Code that no file holds. */
+struct rec_image {
+	char *path; /* as in rec_map: "[vdso]" */
+	uint64_t start;
+	uint8_t *data;
+	size_t size;
+	bool is_elf; /* else raw bytes at start */
+	pid_t pid;   /* of a copy of this process's memory; 0: no copy */
+};
+
+/* A file that was mapped executable. */
+struct rec_file {
+	char *path; /* as in rec_map, without " (deleted)" */
+	uint64_t ino;
+	char build_id[41]; /* in hex; "" where it has none */
+	int fd;		   /* its bytes; -1: the recording does not have them */
+	int debug_fd;	   /* its separate debug file; -1: none, or none in the recording */
+	char *name;	   /* where it is in the recording's directory; NULL: not there */
+	char *debug_name;
+};
+
+/* The names that a process gave its JIT code: the text of a /tmp/perf-PID.map. */
+struct rec_perf_map {
+	pid_t pid;
+	char *text;
+};
+
+/* The kernel's code, where it was traced. */
+struct rec_kernel {
+	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
+	char *modules;	/* text of /proc/modules */
+	int kcore;	/* an ELF file with the code at its addresses: /proc/kcore's, or its copy */
+};
+
+/* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
+struct rec_pt_config {
+	uint16_t time_shift;
+	uint32_t time_mult;
+	uint64_t time_zero;
+	uint64_t config;			      /* the intel_pt event's attr.config */
+	uint32_t mtc_freq;			      /* MTC period, as in the format field */
+	uint32_t nom_freq;			      /* max non-turbo ratio, x 100 MHz */
+	uint32_t tsc_ctc_num;			      /* CPUID 15H EBX */
+	uint32_t tsc_ctc_den;			      /* CPUID 15H EAX */
+	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0/0/0: not an Intel CPU's stream */
+};
+
+struct recording {
+	char *source;  /* "soft", "pt", "sample", "perf" (a plain perf.data) */
+	char *trigger; /* what was probed: "one_iter" */
+	char *command; /* the process's name */
+	pid_t pid;
+	uint64_t threshold_ns;
+	uint32_t reason;    /* enum mt_hit_reason */
+	uint64_t frozen_ns; /* when recording stopped */
+	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
+	char *freeze;	    /* how it was frozen */
+	char *os_release;   /* the kernel's, where it was made; NULL: not known */
+	struct rec_pt_config pt;
+	VEC(struct rec_map) maps;      /* ascending by time */
+	VEC(struct rec_map) data_maps; /* data of their files: for perf's unwinding */
+	VEC(struct rec_thread) threads;
+	VEC(struct rec_aux) aux;
+	VEC(struct rec_loss) losses;	 /* ascending by time */
+	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
+	/* Of a source that samples, in no order; the rings' PT is missing then. */
+	VEC(struct rec_sample) samples;
+	VEC(uint64_t) sample_ips;
+	VEC(struct rec_sched) scheds;
+	VEC(struct mt_sched) sched_bys; /* who woke, and who replaced, the threads */
+	VEC(struct mt_entry) entries;
+	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
+	VEC(struct rec_image) images;
+	VEC(struct rec_file) files;
+	VEC(struct rec_perf_map) perf_maps;
+	bool portable; /* all files' bytes go with it, not only what cannot be found again */
+	VEC(struct mt_hit) hits;
+	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
+	struct rec_kernel kernel;
+};
+
+/* tools/perf/util/tsc.c: tsc_to_perf_time(). */
+static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_t tsc)
+{
+	uint64_t quot = tsc >> pt->time_shift;
+	uint64_t rem = tsc & ((1ull << pt->time_shift) - 1);
+
+	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
+}
+
+void rec_kernel__fini(struct rec_kernel *kernel);
+
+void rec_file__fini(struct rec_file *file);
+
+void recording__init(struct recording *rec);
+void recording__fini(struct recording *rec);
+
+/* True where its rings are CPUs', not threads'. */
+bool recording__is_by_cpu(const struct recording *rec);
+/* True where it has stacks of moments instead of PT. */
+bool recording__is_sampled(const struct recording *rec);
+/* NULL where it is not known. */
+const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
+
+/*
+ * Where the probe that was hit is in the process that hit it: of a cgroup's, each has mapped its
+ * file somewhere else.
+ */
+uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
+
+/* The stack of one of the recording's own hits; NULL where it has none. */
+const struct rec_stack *recording__find_stack(const struct recording *rec,
+					      const struct mt_hit *hit);
+
+/* Each copies strings and bytes. 0 or -ENOMEM. */
+
+/* Behind those of the same time or earlier. */
+int recording__add_map(struct recording *rec, const struct rec_map *map);
+/* One there already, of the same path and place, is kept. */
+int recording__add_image(struct recording *rec, const struct rec_image *image);
+/* Forgets the copies of this process's memory. */
+void recording__drop_copies(struct recording *rec, pid_t pid);
+/* Takes over the descriptors, and the names, which it frees on failure too. */
+int recording__add_file(struct recording *rec, const struct rec_file *file);
+/* Copies the text; a later one of the same process takes the earlier one's place. */
+int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
+int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
+/* Of the hit that was added last. */
+int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size);
+/* One that is known already gets its name. */
+int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
+/*
+ * A thread that another one began: it has that one's name, and, where it is a process of its own,
+ * its mappings of that time.
+ */
+int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
+			pid_t parent_tid);
+/* Behind those of the same time or earlier. */
+int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
+int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
+/* With its addresses, first_ip is set here. */
+int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
+			  const uint64_t *ips);
+int recording__add_sched(struct recording *rec, const struct rec_sched *sched);
+int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
+int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
+/* Takes over aux->data. */
+int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
+
+/* The file that was mapped under this path and inode; NULL where it is not known. */
+const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
+					    uint64_t ino);
+/* Gives each mapping its file's build id, where that is known. */
+void recording__settle_build_ids(struct recording *rec);
+
+/*
+ * Makes the directory (mode 0700), so that a path that cannot be written is known before the
+ * capture. An existing one is renamed to NAME.old first (an older NAME.old is removed).
+ * 0, or -errno after one line and a hint on stderr.
+ */
+int recording_dir__create(const char *path);
+/*
+ * Writes all into a directory made before, and names the files that it puts there. 0, or -errno
+ * after one line and a hint on stderr.
+ */
+int recording__write(struct recording *rec, const char *path);
+/*
+ * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
+ * after one line and a hint: -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer
+ * version.
+ */
+int recording__read(struct recording *rec, const char *path);
+
+#endif

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "capture/recording/recording_dir.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
+static void add_u64(cJSON *object, const char *name, uint64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%#" PRIx64, value);
+	cJSON_AddStringToObject(object, name, text);
+}
+
+static uint64_t get_u64(const cJSON *object, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+	return text ? strtoull(text, NULL, 16) : 0;
+}
+
+static char *get_string(const cJSON *object, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+	return text ? strdup(text) : NULL;
+}
+
+void recording_image__file(size_t i, char name[static 32])
+{
+	snprintf(name, 32, "images/%zu", i);
+}
+
+static void add_images(const struct recording *rec, cJSON *meta)
+{
+	cJSON *images = cJSON_AddArrayToObject(meta, "images");
+
+	for (size_t i = 0; i < rec->images.n; i++) {
+		cJSON *image = cJSON_CreateObject();
+		char file[32];
+
+		recording_image__file(i, file);
+		cJSON_AddStringToObject(image, "path", rec->images.v[i].path);
+		cJSON_AddStringToObject(image, "file", file);
+		add_u64(image, "start", rec->images.v[i].start);
+		cJSON_AddBoolToObject(image, "elf", rec->images.v[i].is_elf);
+		if (rec->images.v[i].pid)
+			cJSON_AddNumberToObject(image, "pid", rec->images.v[i].pid);
+		cJSON_AddItemToArray(images, image);
+	}
+}
+
+void recording_perf_map__file(pid_t pid, char name[static 64])
+{
+	snprintf(name, 64, "images/perf-%d.map", (int)pid);
+}
+
+static void add_perf_maps(const struct recording *rec, cJSON *meta)
+{
+	cJSON *maps = cJSON_AddArrayToObject(meta, "perf_maps");
+
+	for (size_t i = 0; i < rec->perf_maps.n; i++) {
+		cJSON *map = cJSON_CreateObject();
+		char file[64];
+
+		recording_perf_map__file(rec->perf_maps.v[i].pid, file);
+		cJSON_AddNumberToObject(map, "pid", rec->perf_maps.v[i].pid);
+		cJSON_AddStringToObject(map, "file", file);
+		cJSON_AddItemToArray(maps, map);
+	}
+}
+
+static void add_files(const struct recording *rec, cJSON *meta)
+{
+	cJSON *files = cJSON_AddArrayToObject(meta, "files");
+
+	for (size_t i = 0; i < rec->files.n; i++) {
+		const struct rec_file *file = &rec->files.v[i];
+		cJSON *item = cJSON_CreateObject();
+
+		cJSON_AddStringToObject(item, "path", file->path);
+		add_u64(item, "inode", file->ino);
+		cJSON_AddStringToObject(item, "build_id", file->build_id);
+		if (file->name)
+			cJSON_AddStringToObject(item, "file", file->name);
+		if (file->debug_name)
+			cJSON_AddStringToObject(item, "debug", file->debug_name);
+		cJSON_AddItemToArray(files, item);
+	}
+}
+
+char *recording_meta__print(const struct recording *rec)
+{
+	cJSON *meta = cJSON_CreateObject();
+	char *text;
+
+	cJSON_AddNumberToObject(meta, "version", RECORDING_VERSION);
+	cJSON_AddStringToObject(meta, "tool", "mtbpf " MTBPF_VERSION);
+	cJSON_AddStringToObject(meta, "source", rec->source ? rec->source : "");
+	cJSON_AddStringToObject(meta, "freeze", rec->freeze ? rec->freeze : "");
+	cJSON_AddStringToObject(meta, "trigger", rec->trigger ? rec->trigger : "");
+	cJSON_AddStringToObject(meta, "command", rec->command ? rec->command : "");
+	cJSON_AddNumberToObject(meta, "pid", rec->pid);
+	cJSON_AddNumberToObject(meta, "reason", rec->reason);
+	add_u64(meta, "threshold_ns", rec->threshold_ns);
+	add_u64(meta, "frozen_ns", rec->frozen_ns);
+	add_u64(meta, "probe_ip", rec->probe_ip);
+	add_images(rec, meta);
+	add_files(rec, meta);
+	add_perf_maps(rec, meta);
+	text = cJSON_Print(meta);
+	cJSON_Delete(meta);
+	return text;
+}
+
+/* A name of ours: "images/0". Anything else in a recording somebody sent would leave it. */
+static bool is_image_file(const char *file)
+{
+	return file && !strncmp(file, "images/", 7) && file[7] &&
+	       strspn(file + 7, "0123456789") == strlen(file + 7);
+}
+
+static pid_t get_pid(const cJSON *object)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, "pid");
+
+	return cJSON_IsNumber(item) ? item->valueint : 0;
+}
+
+static int parse_image(struct recording *rec, const cJSON *item,
+		       int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
+		       void *ctx)
+{
+	const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "path"));
+	const char *file = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "file"));
+	struct rec_image image = {
+		.path = (char *)path, .start = get_u64(item, "start"), .pid = get_pid(item)};
+	char *data;
+	int err;
+
+	if (!path || !is_image_file(file))
+		return -EINVAL;
+	image.is_elf = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "elf"));
+	err = read_image(ctx, file, &data, &image.size);
+	if (err)
+		return err;
+	image.data = (uint8_t *)data;
+	err = recording__add_image(rec, &image);
+	free(data);
+	return err;
+}
+
+/* A string of ours: absent, or a file's name in images/. */
+static int get_name(const cJSON *item, const char *key, char **name)
+{
+	*name = get_string(item, key);
+	if (!*name || recording_files__is_name(*name))
+		return 0;
+	free(*name);
+	*name = NULL;
+	return -EINVAL;
+}
+
+static int parse_file(struct recording *rec, const cJSON *item)
+{
+	const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "path"));
+	const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "build_id"));
+	struct rec_file file = {
+		.path = (char *)path, .ino = get_u64(item, "inode"), .fd = -1, .debug_fd = -1};
+	int err;
+
+	if (!path || !id || strlen(id) >= sizeof(file.build_id))
+		return -EINVAL;
+	strcpy(file.build_id, id);
+	err = get_name(item, "file", &file.name);
+	if (!err)
+		err = get_name(item, "debug", &file.debug_name);
+	if (!err)
+		return recording__add_file(rec, &file);
+	free(file.name);
+	return err;
+}
+
+static int parse_perf_map(struct recording *rec, const cJSON *item,
+			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
+			  void *ctx)
+{
+	char name[64], *text;
+	size_t size;
+	int err;
+
+	recording_perf_map__file(get_pid(item), name);
+	err = read_image(ctx, name, &text, &size);
+	if (err)
+		return err;
+	err = recording__add_perf_map(rec, get_pid(item), text);
+	free(text);
+	return err;
+}
+
+static int parse_object(struct recording *rec, const cJSON *meta,
+			int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
+			void *ctx)
+{
+	const cJSON *version = cJSON_GetObjectItemCaseSensitive(meta, "version");
+	const cJSON *item;
+	int err = 0;
+
+	if (!cJSON_IsNumber(version) || version->valueint < 1)
+		return -EINVAL;
+	if (version->valueint > RECORDING_VERSION)
+		return -EPROTO;
+	rec->source = get_string(meta, "source");
+	rec->freeze = get_string(meta, "freeze");
+	rec->trigger = get_string(meta, "trigger");
+	rec->command = get_string(meta, "command");
+	rec->pid = get_pid(meta);
+	item = cJSON_GetObjectItemCaseSensitive(meta, "reason");
+	rec->reason = cJSON_IsNumber(item) ? (uint32_t)item->valueint : 0;
+	rec->threshold_ns = get_u64(meta, "threshold_ns");
+	rec->frozen_ns = get_u64(meta, "frozen_ns");
+	rec->probe_ip = get_u64(meta, "probe_ip");
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "images"))
+	{
+		if (!err)
+			err = parse_image(rec, item, read_image, ctx);
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "files"))
+	{
+		if (!err)
+			err = parse_file(rec, item);
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "perf_maps"))
+	{
+		if (!err)
+			err = parse_perf_map(rec, item, read_image, ctx);
+	}
+	return err;
+}
+
+int recording_meta__parse(struct recording *rec, const char *text,
+			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
+			  void *ctx)
+{
+	cJSON *meta = cJSON_Parse(text);
+	int err = meta ? parse_object(rec, meta, read_image, ctx) : -EINVAL;
+
+	cJSON_Delete(meta);
+	return err;
+}

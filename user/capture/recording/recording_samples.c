@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/* What a source that samples adds to a recording. */
+#include "capture/recording/recording.h"
+
+#include <errno.h>
+
+bool recording__is_sampled(const struct recording *rec)
+{
+	return rec->samples.n && !rec->aux.n;
+}
+
+int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
+			  const uint64_t *ips)
+{
+	struct rec_sample *out;
+	uint64_t *ip;
+
+	if (rec->sample_ips.n + sample->n_ips > UINT32_MAX)
+		return -ENOMEM;
+	out = VEC_PUSH(&rec->samples);
+	if (!out)
+		return -ENOMEM;
+	*out = *sample;
+	out->first_ip = (uint32_t)rec->sample_ips.n;
+	for (uint32_t i = 0; i < sample->n_ips; i++) {
+		ip = VEC_PUSH(&rec->sample_ips);
+		if (!ip) {
+			rec->samples.n--;
+			return -ENOMEM;
+		}
+		*ip = ips[i];
+	}
+	return 0;
+}
+
+int recording__add_sched(struct recording *rec, const struct rec_sched *sched)
+{
+	struct rec_sched *out = VEC_PUSH(&rec->scheds);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *sched;
+	return 0;
+}
+
+int recording__add_sched_by(struct recording *rec, const struct mt_sched *by)
+{
+	struct mt_sched *out = VEC_PUSH(&rec->sched_bys);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *by;
+	return 0;
+}
+
+int recording__add_entry(struct recording *rec, const struct mt_entry *entry)
+{
+	struct mt_entry *out = VEC_PUSH(&rec->entries);
+
+	if (!out)
+		return -ENOMEM;
+	*out = *entry;
+	return 0;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An address finds its unit in an index of all units' ranges, made once (.debug_aranges would do,
+ * but clang leaves it out). What is in a unit is read when it is first asked for.
+ */
+#include "target/elf/elf_debug.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		struct unit_range *range;
+
+		if (start >= end)
+			continue;
+		range = VEC_PUSH(&debug->units);
+		if (!range)
+			return -ENOMEM;
+		*range = (struct unit_range){start, end, dwarf_dieoffset(die)};
+	}
+	return 0;
+}
+
+static int compare_units(const void *a, const void *b)
+{
+	const struct unit_range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int index_units(struct elf_debug *debug)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	int err = 0;
+
+	while (!err && !dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, &die, NULL)) {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
+			err = add_unit(debug, &die);
+	}
+	if (debug->units.n)
+		qsort(debug->units.v, debug->units.n, sizeof(*debug->units.v), compare_units);
+	return err;
+}
+
+static void free_debug(struct elf_debug *debug)
+{
+	inline_tables__free(debug->inlines);
+	for (size_t i = 0; i < debug->places.n; i++)
+		free(debug->places.v[i]);
+	VEC_FINI(&debug->places);
+	VEC_FINI(&debug->units);
+	dwarf_end(debug->dwarf);
+	elf_end(debug->elf);
+	free(debug);
+}
+
+static struct elf_debug *open_debug(const struct elf_image *image)
+{
+	struct elf_debug *debug = calloc(1, sizeof(*debug));
+	const void *bytes;
+	size_t size;
+
+	if (!debug)
+		return NULL;
+	bytes = elf_image__debug_bytes(image, &size);
+	debug->elf = elf_memory((char *)bytes, size);
+	if (debug->elf)
+		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
+	if (!debug->dwarf || index_units(debug)) {
+		free_debug(debug);
+		return NULL;
+	}
+	return debug;
+}
+
+struct elf_debug *elf_image__debug(struct elf_image *image)
+{
+	if (!image->has_debug) {
+		image->debug = image->elf ? open_debug(image) : NULL;
+		image->has_debug = true;
+	}
+	return image->debug;
+}
+
+void elf_image__free_debug(struct elf_image *image)
+{
+	if (image->debug)
+		free_debug(image->debug);
+	image->debug = NULL;
+}
+
+/* The one whose code is nearest before vaddr. */
+bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit)
+{
+	size_t lo = 0, hi = debug->units.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (debug->units.v[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && vaddr < debug->units.v[lo - 1].end &&
+	       dwarf_offdie(debug->dwarf, debug->units.v[lo - 1].die, unit);
+}

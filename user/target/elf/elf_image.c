@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+#include "target/elf/elf_image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "target/elf/elf_internal.h"
+
+#define PAGE ((uint64_t)4096)
+
+static bool is_inside(uint64_t offset, uint64_t len, uint64_t size)
+{
+	return offset <= size && len <= size - offset;
+}
+
+int elf_image__check_header(const uint8_t *data, size_t size, bool is_core)
+{
+	Elf64_Ehdr ehdr;
+
+	if (size < SELFMAG || memcmp(data, ELFMAG, SELFMAG))
+		return -ENOEXEC;
+	if (size < sizeof(ehdr))
+		return -EIO;
+	memcpy(&ehdr, data, sizeof(ehdr));
+	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    ehdr.e_machine != EM_X86_64 || (ehdr.e_type == ET_CORE) != is_core ||
+	    (!is_core && ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN))
+		return -ENOEXEC;
+	/* PN_XNUM, an escape for 65535 segments or more, is no program's. */
+	if (ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_phnum == PN_XNUM ||
+	    !is_inside(ehdr.e_phoff, (uint64_t)ehdr.e_phnum * sizeof(Elf64_Phdr), size))
+		return -EIO;
+	if (ehdr.e_shoff && (ehdr.e_shentsize != sizeof(Elf64_Shdr) ||
+			     !is_inside(ehdr.e_shoff, ehdr.e_shnum * sizeof(Elf64_Shdr), size)))
+		return -EIO;
+	return 0;
+}
+
+/* The kernel maps whole pages of the file; so the bytes around the segment can run as well. */
+static void round_to_pages(struct elf_segment *segment, uint64_t file_size)
+{
+	uint64_t lead = segment->offset % PAGE, tail;
+
+	if (segment->vaddr % PAGE == lead) {
+		segment->vaddr -= lead;
+		segment->offset -= lead;
+		segment->size += lead;
+	}
+	tail = -(segment->vaddr + segment->size) % PAGE;
+	if (tail > file_size - segment->offset - segment->size)
+		tail = file_size - segment->offset - segment->size;
+	if (segment->vaddr + segment->size <= UINT64_MAX - tail)
+		segment->size += tail;
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+	const struct elf_segment *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+/* Sorts by vaddr; where two overlap, the later begins behind the earlier. */
+static size_t make_disjoint(struct elf_segment *v, size_t n)
+{
+	uint64_t end = 0;
+	size_t out = 0;
+
+	qsort(v, n, sizeof(*v), compare_segments);
+	for (size_t i = 0; i < n; i++) {
+		struct elf_segment s = v[i];
+		uint64_t skip = s.vaddr < end ? end - s.vaddr : 0;
+
+		if (skip >= s.size)
+			continue;
+		s.vaddr += skip;
+		s.offset += skip;
+		s.size -= skip;
+		end = s.vaddr + s.size;
+		v[out++] = s;
+	}
+	return out;
+}
+
+/* 0, -ENOEXEC (no code), -EIO or -ENOMEM. */
+static int load_segments(struct elf_image *image)
+{
+	size_t n;
+
+	if (elf_getphdrnum(image->elf, &n))
+		return -EIO;
+	image->segments = calloc(n + 1, sizeof(*image->segments));
+	if (!image->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr phdr;
+		struct elf_segment *segment = &image->segments[image->n_segments];
+
+		if (!gelf_getphdr(image->elf, (int)i, &phdr))
+			return -EIO;
+		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X) || !phdr.p_filesz)
+			continue;
+		if (!is_inside(phdr.p_offset, phdr.p_filesz, image->size) ||
+		    phdr.p_vaddr > UINT64_MAX - phdr.p_filesz)
+			return -EIO;
+		*segment = (struct elf_segment){phdr.p_vaddr, phdr.p_offset, phdr.p_filesz};
+		round_to_pages(segment, image->size);
+		image->n_segments++;
+	}
+	image->n_segments = make_disjoint(image->segments, image->n_segments);
+	return image->n_segments ? 0 : -ENOEXEC;
+}
+
+static int compare_extents(const void *a, const void *b)
+{
+	const struct elf_extent *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int load_sections(struct elf_image *image)
+{
+	elf_extent_vec *sections = &image->sections;
+	Elf_Scn *scn = NULL;
+	size_t out = 0;
+
+	while ((scn = elf_nextscn(image->elf, scn))) {
+		struct elf_extent *slot;
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_EXECINSTR) ||
+		    !shdr.sh_size || shdr.sh_addr > UINT64_MAX - shdr.sh_size)
+			continue;
+		slot = VEC_PUSH(sections);
+		if (!slot)
+			return -ENOMEM;
+		*slot = (struct elf_extent){shdr.sh_addr, shdr.sh_addr + shdr.sh_size};
+	}
+	if (sections->n)
+		qsort(sections->v, sections->n, sizeof(*sections->v), compare_extents);
+	for (size_t i = 0; i < sections->n; i++)
+		if (!out || sections->v[i].start >= sections->v[out - 1].end)
+			sections->v[out++] = sections->v[i];
+	sections->n = out;
+	return 0;
+}
+
+/* Takes over nothing; 0, -ENOEXEC, -EIO or -ENOMEM. */
+static int parse(struct elf_image *image, bool is_core)
+{
+	int err = elf_image__check_header(image->data, image->size, is_core);
+
+	if (err)
+		return err;
+	elf_version(EV_CURRENT);
+	/* libelf only reads here; its prototype is older than const. */
+	image->elf = elf_memory((char *)image->data, image->size);
+	if (!image->elf)
+		return -EIO;
+	err = load_segments(image);
+	if (!err)
+		err = load_sections(image);
+	if (!err)
+		elf_image__load_build_id(image);
+	return err;
+}
+
+static struct elf_image *new_image(const char *name)
+{
+	struct elf_image *image = calloc(1, sizeof(*image));
+	const char *slash;
+
+	if (!image)
+		return NULL;
+	pthread_mutex_init(&image->lock, NULL);
+	pthread_mutex_init(&image->source_lock, NULL);
+	image->name = strdup(name);
+	if (!image->name) {
+		elf_image__free(image);
+		errno = ENOMEM;
+		return NULL;
+	}
+	slash = strrchr(image->name, '/');
+	image->module = slash && slash[1] ? slash + 1 : image->name;
+	return image;
+}
+
+/* The image, or NULL with errno and the image freed. */
+static struct elf_image *finish(struct elf_image *image, int err)
+{
+	struct function *fallback = &image->fallback.function;
+
+	if (err) {
+		elf_image__free(image);
+		errno = -err;
+		return NULL;
+	}
+	*fallback = (struct function){
+		.image = image,
+		.name = image->module,
+		.raw_name = image->module,
+		.module = image->module,
+		.vaddr = image->segments[0].vaddr,
+		.size = image->segments[0].size,
+		.kind = FUNCTION_UNKNOWN,
+	};
+	return image;
+}
+
+void *elf_file__map(int fd, size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+}
+
+static struct elf_image *open_image(int fd, const char *name, bool is_core)
+{
+	struct elf_image *image;
+	struct stat st;
+	void *data;
+
+	if (fstat(fd, &st))
+		return NULL;
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
+		errno = ENOEXEC;
+		return NULL;
+	}
+	image = new_image(name);
+	if (!image)
+		return NULL;
+	data = elf_file__map(fd, (size_t)st.st_size);
+	if (data == MAP_FAILED)
+		return finish(image, -errno);
+	image->data = data;
+	image->size = (size_t)st.st_size;
+	image->is_mapped = true;
+	return finish(image, parse(image, is_core));
+}
+
+struct elf_image *elf_image__open(int fd, const char *name)
+{
+	return open_image(fd, name, false);
+}
+
+struct elf_image *elf_image__open_core(int fd, const char *name)
+{
+	return open_image(fd, name, true);
+}
+
+/* An image of a copy of the bytes, not parsed yet. */
+static struct elf_image *copy_bytes(const void *bytes, size_t len, const char *name)
+{
+	struct elf_image *image = new_image(name);
+	uint8_t *copy;
+
+	if (!image)
+		return NULL;
+	copy = malloc(len ? len : 1);
+	if (!copy)
+		return finish(image, -ENOMEM);
+	memcpy(copy, bytes, len);
+	image->data = copy;
+	image->size = len;
+	return image;
+}
+
+struct elf_image *elf_image__from_bytes(const void *bytes, size_t len, const char *name)
+{
+	struct elf_image *image = copy_bytes(bytes, len, name);
+
+	return image ? finish(image, parse(image, false)) : NULL;
+}
+
+/* The one segment and the one function of code without an ELF file. 0, -ENOEXEC or -ENOMEM. */
+static int describe_raw(struct elf_image *image, const char *name)
+{
+	struct function_entry *entry;
+	char *kept;
+
+	if (!image->size)
+		return -ENOEXEC;
+	kept = elf_image__keep(image, name, strlen(name));
+	entry = VEC_PUSH(&image->symbols);
+	image->segments = calloc(1, sizeof(*image->segments));
+	if (!kept || !entry || !image->segments)
+		return -ENOMEM;
+	image->segments[0].size = image->size;
+	image->n_segments = 1;
+	*entry = (struct function_entry){
+		.function = {.image = image, .module = image->module, .size = image->size}};
+	function_entry__set_name(entry, kept);
+	image->has_symbols = true;
+	return 0;
+}
+
+struct elf_image *elf_image__raw(const void *bytes, size_t len, const char *name,
+				 const char *function)
+{
+	struct elf_image *image = copy_bytes(bytes, len, name);
+
+	return image ? finish(image, describe_raw(image, function)) : NULL;
+}
+
+struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
+					   const struct elf_segment *segments, size_t n,
+					   const char *name)
+{
+	struct elf_image *image = n ? copy_bytes(bytes, len, name) : NULL;
+
+	if (!image)
+		return NULL;
+	image->segments = calloc(n, sizeof(*segments));
+	if (!image->segments)
+		return finish(image, -ENOMEM);
+	memcpy(image->segments, segments, n * sizeof(*segments));
+	image->n_segments = n;
+	return finish(image, 0);
+}
+
+void elf_image__free(struct elf_image *image)
+{
+	if (!image)
+		return;
+	elf_image__free_debug(image);
+	elf_image__free_separate(image);
+	ocaml_table__free(image->ocaml);
+	function_table__free(image->known);
+	function_table__free(image->full);
+	landing_table__free(image->pads);
+	cfi_table__free(image->cfi);
+	VEC_FINI(&image->symbols);
+	VEC_FINI(&image->stubs);
+	VEC_FINI(&image->unknown);
+	VEC_FINI(&image->sections);
+	elf_image__free_strings(image);
+	free(image->segments);
+	elf_end(image->elf);
+	if (image->is_mapped)
+		munmap((void *)image->data, image->size);
+	else
+		free((void *)image->data);
+	pthread_mutex_destroy(&image->lock);
+	pthread_mutex_destroy(&image->source_lock);
+	free(image->name);
+	free(image);
+}
+
+const char *elf_image__name(const struct elf_image *image)
+{
+	return image->name;
+}
+
+const char *elf_image__build_id(const struct elf_image *image)
+{
+	return image->build_id;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of elf_image share: the image and its lazily built tables.
+ * Everything but elf_image__segment(), the entry points and elf_source.c wants image->lock held.
+ */
+#ifndef MTBPF_TARGET_ELF_ELF_INTERNAL_H
+#define MTBPF_TARGET_ELF_ELF_INTERNAL_H
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/elf/elf_image.h"
+#include "util/vec.h"
+
+/* Executable bytes that lie in the file, rounded to whole pages as the kernel maps them. */
+struct elf_segment {
+	uint64_t vaddr, offset, size;
+};
+
+/* [start, end) */
+struct elf_extent {
+	uint64_t start, end;
+};
+typedef VEC(struct elf_extent) elf_extent_vec;
+
+/* A function, or a part of one, that .eh_frame describes. */
+struct elf_frame {
+	uint64_t start, end;
+	uint64_t lsda; /* where its call sites' table lies; 0: it has none */
+	/* How to unwind out of it; NULL where that cannot be read. Valid as the image. */
+	const uint8_t *program, *program_end;
+	uint64_t cie; /* what the program starts from: offset in .eh_frame */
+};
+typedef VEC(struct elf_frame) elf_frame_vec;
+
+struct function_entry {
+	struct function function;	   /* .name is NULL until somebody wants to read it */
+	const struct source_place *source; /* NULL: not looked up yet */
+	uint32_t unit;			   /* which STT_FILE a local symbol belongs to; 0: global */
+	uint8_t rank;			   /* among aliases; the lowest speaks for the address */
+};
+typedef VEC(struct function_entry) function_entry_vec;
+
+/* Code that resolves to an entry; a cold part's start is not its function's vaddr. */
+struct function_range {
+	uint64_t start, end;
+	struct function_entry *entry;
+};
+typedef VEC(struct function_range) function_range_vec;
+
+/* Disjoint, ascending. The starts are apart to keep the binary search in few cache lines. */
+struct function_table {
+	size_t n;
+	uint64_t *starts;
+	struct function_range *ranges;
+};
+
+struct elf_string;
+struct ocaml_table;
+struct landing_table;
+struct cfi_table;
+struct elf_separate;
+
+#define ELF_BUILD_ID_SIZE (2 * 64 + 1)
+
+struct elf_image {
+	char *name;
+	const char *module; /* points into name */
+	const uint8_t *data;
+	size_t size;
+	bool is_mapped;		      /* data is a mapping, else from malloc */
+	Elf *elf;		      /* NULL for code without an ELF file around it */
+	struct elf_segment *segments; /* ascending and disjoint by vaddr */
+	size_t n_segments;
+	elf_extent_vec sections; /* the executable ones; ascending and disjoint */
+	char build_id[ELF_BUILD_ID_SIZE];
+
+	pthread_mutex_t lock;
+	struct elf_string *strings;
+	bool has_symbols;
+	function_entry_vec symbols; /* ascending by vaddr, then rank */
+	function_entry_vec stubs;   /* the PLT */
+	function_entry_vec unknown;
+	/* Published with release order, never taken back: readers need no lock. */
+	struct function_table *known;	/* symbols and stubs */
+	struct function_table *full;	/* and the holes between them */
+	struct landing_table *pads;	/* of landing_pads.c */
+	struct cfi_table *cfi;		/* of cfi.c */
+	struct function_entry fallback; /* where memory ran out */
+
+	struct named_image *named; /* of code of which only names are known; else NULL */
+
+	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
+	struct elf_debug *debug;       /* of elf_debug.c */
+	bool has_debug;		       /* debug has been looked for */
+	pthread_mutex_t source_lock;   /* of these two, and of what is found there */
+	struct ocaml_table *ocaml;     /* of ocaml_handlers.c; NULL: not asked for yet */
+};
+
+/* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */
+struct elf_image *elf_image__open_core(int fd, const char *name);
+/*
+ * A private mapping that can be written to: where sections are compressed, libdw decompresses them
+ * and changes their headers in place (libelf: elf_compress()). MAP_FAILED with errno.
+ */
+void *elf_file__map(int fd, size_t size);
+/* Whether the headers can be believed. 0, -ENOEXEC or -EIO. */
+int elf_image__check_header(const uint8_t *data, size_t size, bool is_core);
+/*
+ * Code in pieces without an ELF file around them: bytes (copied) with the executable segments over
+ * them (copied too; ascending and disjoint by vaddr and by offset). Its symbols are to be pushed
+ * and settled. NULL with errno.
+ */
+struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
+					   const struct elf_segment *segments, size_t n,
+					   const char *name);
+/* named_image.c: elf_image__function_at() of such an image. */
+const struct function *named_image__function_at(struct named_image *named, uint64_t ip);
+/* elf_notes.c */
+void elf_image__load_build_id(struct elf_image *image);
+/* The build id among notes, to id; false where there is none. */
+bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
+/* The segment that holds vaddr, or NULL. */
+const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
+/* The file's bytes at vaddr, be they code or data, and how many follow; NULL where there are none.
+ */
+const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len);
+/* Whether vaddr lies in an executable section. */
+bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
+/*
+ * Where the executable section that holds vaddr ends; between sections, where the next begins;
+ * behind the last, where the segment ends.
+ */
+uint64_t elf_image__section_end(const struct elf_image *image, uint64_t vaddr);
+/* The section of that name; *shdr is its header. NULL where there is none. */
+Elf_Scn *elf_image__section(const struct elf_image *image, const char *name, GElf_Shdr *shdr);
+/* A section's whole data, at least `need` bytes; NULL where it is damaged or holds no bytes. */
+const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
+/* The string at offset of a string table, or NULL where it does not end in the table. */
+const char *elf_section__string(const Elf_Data *strings, size_t offset);
+
+/*
+ * elf_demangle.c: the readable form of a C++, Rust or OCaml name, with parameters or without. NULL
+ * where it is none, or too long to be read. Freed by the caller.
+ */
+char *elf_demangle(const char *raw_name, bool with_parameters);
+/* Whether elf_demangle() could make anything of it. */
+bool elf_demangle__is_mangled(const char *raw_name);
+/* elf_demangle_ocaml.c: "camlStdlib__List__iter_507": "Stdlib.List.iter". NULL: no memory. */
+bool ocaml_name__is_mangled(const char *raw_name);
+char *ocaml_name__demangle(const char *raw_name);
+
+/* elf_names.c: copies len bytes that live as long as the image, NUL added. NULL: no memory. */
+char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
+void elf_image__free_strings(struct elf_image *image);
+/* Sets function.raw_name, and function.name where that costs nothing. */
+void function_entry__set_name(struct function_entry *entry, const char *raw_name);
+/* Makes sure that function.name can be read. */
+void function_entry__make_readable(struct function_entry *entry);
+/* The same; takes the lock itself. */
+const struct function *function_entry__named(struct function_entry *entry);
+
+/* elf_symbols.c: fills image->symbols. 0 or -ENOMEM. */
+int elf_image__load_symbols(struct elf_image *image);
+/* Sorts the symbols that were pushed, and gives each its size. */
+void elf_image__settle_symbols(struct elf_image *image);
+/* The first entry at exactly vaddr, or NULL. */
+struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t vaddr);
+
+/* elf_cold.c: hands the ranges of "foo.cold" to foo. 0 or -ENOMEM. */
+int elf_image__resolve_cold(struct elf_image *image, struct function_table *table);
+
+/* elf_plt.c: fills image->stubs; wants the symbols. 0 or -ENOMEM. */
+int elf_image__load_stubs(struct elf_image *image);
+
+/* cfi.c */
+void cfi_table__free(struct cfi_table *table);
+
+/* elf_frames.c: what .eh_frame says on where functions lie, ascending. 0 or -ENOMEM. */
+int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames);
+/* The last of them that begins at or before vaddr, if it reaches so far; else NULL. */
+const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr);
+/* An entry of .eh_frame that everything else starts from. False where there is none. */
+bool elf_image__read_cie(struct elf_image *image, uint64_t offset, Dwarf_CIE *cie);
+/* landing_pads.c */
+void landing_table__free(struct landing_table *table);
+
+/* elf_ranges.c */
+void function_table__free(struct function_table *table);
+/* The range that holds vaddr, or NULL. */
+struct function_range *function_table__find(const struct function_table *table, uint64_t vaddr);
+
+/* elf_separate.c: where the symbols are if not in the image, else NULL; where the lines are. */
+void elf_image__free_separate(struct elf_image *image);
+Elf *elf_image__symbols_elf(const struct elf_image *image);
+const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
+
+/* ocaml_handlers.c */
+void ocaml_table__free(struct ocaml_table *table);
+
+/* elf_debug.c */
+void elf_image__free_debug(struct elf_image *image);
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#include "target/elf/elf_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bits of function_entry.rank; below them are underscores and binding. */
+#define RANK_UNTYPED  128
+#define RANK_SIZELESS 64
+
+/* One symbol table, as it is read. */
+struct symtab {
+	struct elf_image *image;
+	const Elf_Data *strings;
+	const Elf_Data *versions; /* .gnu.version, a half-word a symbol; NULL: none */
+	uint32_t unit;		  /* STT_FILE symbols seen so far */
+};
+
+static bool is_defined(const Elf64_Sym *sym)
+{
+	return sym->st_shndx != SHN_UNDEF &&
+	       (sym->st_shndx < SHN_LORESERVE || sym->st_shndx == SHN_XINDEX);
+}
+
+/* Assembler labels without a type: _start, __restore_rt; not a compiler's local ".L12", "$x". */
+static bool is_label(const struct symtab *tab, const Elf64_Sym *sym, const char *name)
+{
+	if (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE || name[0] == '.' || name[0] == '$')
+		return false;
+	return elf_image__in_section(tab->image, sym->st_value);
+}
+
+static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const char *name)
+{
+	int type = ELF64_ST_TYPE(sym->st_info);
+
+	if (!is_defined(sym) || !name[0] || !elf_image__segment(tab->image, sym->st_value))
+		return false;
+	return type == STT_FUNC || type == STT_GNU_IFUNC || is_label(tab, sym, name);
+}
+
+/*
+ * Low is better: what the compiler calls a function before what an assembler labelled, "write"
+ * before "__write", exported before local; but "__vdso_time" before "time", which is libc's.
+ */
+static uint8_t rank_symbol(const Elf64_Sym *sym, const char *name)
+{
+	size_t underscores = strncmp(name, "__vdso_", 7) ? strspn(name, "_") : 0;
+	uint8_t rank = ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE ? RANK_UNTYPED : 0;
+
+	if (!sym->st_size)
+		rank |= RANK_SIZELESS;
+	rank |= (uint8_t)((underscores < 7 ? underscores : 7) << 2);
+	if (ELF64_ST_BIND(sym->st_info) == STB_LOCAL)
+		rank |= 2;
+	else if (ELF64_ST_BIND(sym->st_info) == STB_WEAK)
+		rank |= 1;
+	return rank;
+}
+
+/* "memcpy@@GLIBC_2.14" is memcpy. NULL: no memory. */
+static const char *strip_version(struct elf_image *image, const char *name)
+{
+	const char *at = name[0] ? strchr(name + 1, '@') : NULL;
+
+	return at ? elf_image__keep(image, name, (size_t)(at - name)) : name;
+}
+
+/*
+ * The linker gives a program the default version of a name. Others are hidden in .gnu.version
+ * (Linux Standard Base Core, 10.7.2 "Symbol Version Table"), and have a single "@" in .symtab.
+ */
+static bool is_old_version(const struct symtab *tab, size_t index, const char *name)
+{
+	const char *at = strchr(name + 1, '@');
+
+	if (tab->versions && index < tab->versions->d_size / sizeof(Elf64_Half))
+		return ((const Elf64_Half *)tab->versions->d_buf)[index] & 0x8000;
+	return at && at[1] != '@';
+}
+
+static int add_symbol(struct symtab *tab, const Elf64_Sym *sym, size_t index)
+{
+	const char *name = elf_section__string(tab->strings, sym->st_name);
+	struct function_entry *entry;
+	bool is_old;
+
+	if (ELF64_ST_TYPE(sym->st_info) == STT_FILE)
+		tab->unit++;
+	if (!name || !is_function(tab, sym, name))
+		return 0;
+	is_old = is_old_version(tab, index, name);
+	name = strip_version(tab->image, name);
+	entry = name ? VEC_PUSH(&tab->image->symbols) : NULL;
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct function_entry){
+		.function = {.image = tab->image,
+			     .module = tab->image->module,
+			     .vaddr = sym->st_value,
+			     .size = sym->st_size,
+			     .is_resolver = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
+			     .is_old_version = is_old},
+		.unit = ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? tab->unit : 0,
+		.rank = rank_symbol(sym, name),
+	};
+	function_entry__set_name(entry, name);
+	return 0;
+}
+
+static const Elf_Data *read_versions(const struct elf_image *image)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_image__section(image, ".gnu.version", &shdr);
+	const Elf_Data *data = scn ? elf_section__data(scn, sizeof(Elf64_Half)) : NULL;
+
+	return data && data->d_type == ELF_T_HALF ? data : NULL;
+}
+
+static int read_symtab(struct elf_image *image, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	const Elf_Data *data = elf_section__data(scn, sizeof(Elf64_Sym));
+	struct symtab tab = {.image = image};
+	const Elf64_Sym *syms;
+
+	tab.strings = elf_section__data(elf_getscn(elf, shdr->sh_link), 1);
+	/* libelf aligns and checks what it knows to be symbols; other data are not believed. */
+	if (!data || data->d_type != ELF_T_SYM || !tab.strings)
+		return 0;
+	if (shdr->sh_type == SHT_DYNSYM)
+		tab.versions = read_versions(image);
+	syms = data->d_buf;
+	for (size_t i = 1; i < data->d_size / sizeof(*syms); i++) {
+		int err = add_symbol(&tab, &syms[i], i);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int read_symtabs(struct elf_image *image, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	int err = 0;
+
+	while (!err && elf && (scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &shdr) &&
+		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
+			err = read_symtab(image, elf, scn, &shdr);
+	return err;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct function_entry *x = a, *y = b;
+	size_t xl, yl;
+
+	if (x->function.vaddr != y->function.vaddr)
+		return x->function.vaddr < y->function.vaddr ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	xl = strlen(x->function.raw_name);
+	yl = strlen(y->function.raw_name);
+	if (xl != yl)
+		return xl < yl ? -1 : 1;
+	return strcmp(x->function.raw_name, y->function.raw_name);
+}
+
+static bool is_same_symbol(const struct function_entry *a, const struct function_entry *b)
+{
+	return a->function.vaddr == b->function.vaddr &&
+	       !strcmp(a->function.raw_name, b->function.raw_name);
+}
+
+/* How far the function that was seen last reaches, as its symbols have it. */
+struct reach {
+	uint64_t vaddr, end;
+};
+
+static void extend_reach(struct reach *reach, const struct function *f)
+{
+	uint64_t end = f->size <= UINT64_MAX - f->vaddr ? f->vaddr + f->size : UINT64_MAX;
+
+	if (reach->vaddr != f->vaddr || end > reach->end)
+		*reach = (struct reach){f->vaddr, end};
+}
+
+/* Drops what .dynsym repeats, and labels within a function that has a size. */
+static void drop_repeated(function_entry_vec *symbols)
+{
+	struct reach reach = {0};
+	size_t out = 0;
+
+	for (size_t i = 0; i < symbols->n; i++) {
+		const struct function_entry *entry = &symbols->v[i];
+		const struct function *f = &entry->function;
+		bool is_untyped = entry->rank & RANK_UNTYPED;
+
+		if (out && is_same_symbol(&symbols->v[out - 1], entry))
+			continue;
+		if (is_untyped && f->vaddr > reach.vaddr && f->vaddr < reach.end)
+			continue;
+		if (!is_untyped)
+			extend_reach(&reach, f);
+		symbols->v[out++] = *entry;
+	}
+	symbols->n = out;
+}
+
+/* The entries at one address, v[0..n): no sizes of 0, none beyond `limit`. */
+static void clip_sizes(struct function_entry *v, size_t n, uint64_t limit)
+{
+	uint64_t room = limit - v[0].function.vaddr;
+
+	for (size_t i = 0; i < n; i++) {
+		struct function *f = &v[i].function;
+
+		/* A label beside a function that has a size is the same code. */
+		if (!f->size)
+			f->size = v[0].function.size;
+		if (!f->size || f->size > room)
+			f->size = room;
+	}
+}
+
+static void settle_sizes(struct elf_image *image)
+{
+	function_entry_vec *symbols = &image->symbols;
+	size_t i = 0;
+
+	while (i < symbols->n) {
+		uint64_t vaddr = symbols->v[i].function.vaddr;
+		uint64_t limit = elf_image__section_end(image, vaddr);
+		size_t next = i + 1;
+
+		while (next < symbols->n && symbols->v[next].function.vaddr == vaddr)
+			next++;
+		if (next < symbols->n && symbols->v[next].function.vaddr < limit)
+			limit = symbols->v[next].function.vaddr;
+		clip_sizes(&symbols->v[i], next - i, limit);
+		i = next;
+	}
+}
+
+void elf_image__settle_symbols(struct elf_image *image)
+{
+	if (image->symbols.n)
+		qsort(image->symbols.v, image->symbols.n, sizeof(*image->symbols.v),
+		      compare_entries);
+	drop_repeated(&image->symbols);
+	settle_sizes(image);
+	image->has_symbols = true;
+}
+
+int elf_image__load_symbols(struct elf_image *image)
+{
+	int err;
+
+	if (image->has_symbols)
+		return 0;
+	err = read_symtabs(image, image->elf);
+	if (!err)
+		err = read_symtabs(image, elf_image__symbols_elf(image));
+	if (err) {
+		VEC_FINI(&image->symbols);
+		return err;
+	}
+	elf_image__settle_symbols(image);
+	return 0;
+}
+
+struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t vaddr)
+{
+	size_t lo = 0, hi = image->symbols.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (image->symbols.v[mid].function.vaddr < vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == image->symbols.n || image->symbols.v[lo].function.vaddr != vaddr)
+		return NULL;
+	return &image->symbols.v[lo];
+}

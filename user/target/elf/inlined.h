@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions that the compiler put into others, by an image's DWARF. */
+#ifndef MTBPF_TARGET_ELF_INLINED_H
+#define MTBPF_TARGET_ELF_INLINED_H
+
+#include "target/elf/elf_image.h"
+
+/* One call that was inlined: the same pointer for the life of its image. */
+struct inlined {
+	const struct function *function; /* FUNCTION_INLINED */
+	const struct inlined *outer;	 /* the inlined call that this one is made in, or NULL */
+	struct source_place call;	 /* the place of the call; file is NULL where not known */
+	unsigned int depth;		 /* how many are around it */
+};
+
+/*
+ * The innermost inlined call that the instruction at vaddr belongs to. NULL where there is none, or
+ * no debug info. What is damaged, or would take too long to read, has none.
+ */
+const struct inlined *elf_image__inlined_at(struct elf_image *image, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "target/symbols/symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "target/elf/debug_file.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+/* The vdso is small; more than this is not one. */
+#define VDSO_MAX (1u << 20)
+
+/* The path without the kernel's remark that the file has been deleted. Freed by the caller. */
+static char *plain_path(const char *path)
+{
+	static const char remark[] = " (deleted)";
+	size_t len = strlen(path), cut = sizeof(remark) - 1;
+
+	if (len > cut && !strcmp(path + len - cut, remark))
+		len -= cut;
+	return strndup(path, len);
+}
+
+static struct elf_image *open_vdso(pid_t pid, const struct mapping *mapping)
+{
+	_cleanup_free_ void *bytes = NULL;
+	size_t len = mapping->end - mapping->start;
+	ssize_t n;
+
+	if (len > VDSO_MAX) {
+		errno = ENOEXEC;
+		return NULL;
+	}
+	bytes = malloc(len);
+	if (!bytes)
+		return NULL;
+	n = process__read_memory(pid, mapping->start, bytes, len);
+	if (n < 0) {
+		errno = (int)-n;
+		return NULL;
+	}
+	return elf_image__from_bytes(bytes, (size_t)n, mapping->path);
+}
+
+/* The image behind a mapping, or NULL with errno. */
+static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+	struct elf_image *image;
+	char root[32];
+
+	if (!strcmp(mapping->path, "[vdso]"))
+		return open_vdso(pid, mapping);
+	fd = process__open_mapping(pid, mapping);
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	path = plain_path(mapping->path);
+	image = path ? elf_image__open(fd, path) : NULL;
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	if (image)
+		debug_file__use(image, path, root);
+	return image;
+}
+
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->ino == b->ino && a->maj == b->maj && a->min == b->min &&
+	       !strcmp(a->path, b->path);
+}
+
+static bool is_known(const struct symbols *symbols, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < symbols->n; i++)
+		if (is_same_file(&symbols->modules[i].mapping, mapping))
+			return true;
+	return false;
+}
+
+static bool may_be_module(const struct mapping *mapping)
+{
+	return (mapping->prot & PROT_EXEC) &&
+	       (mapping->path[0] == '/' || !strcmp(mapping->path, "[vdso]"));
+}
+
+/* Adds the module of an executable mapping, if it is one. The array has room. */
+static void add_module(struct symbols *symbols, const struct process *process,
+		       const struct mapping *mapping)
+{
+	struct elf_image *image = open_image(process->pid, mapping);
+	uint64_t vaddr;
+
+	if (!image) {
+		log__debug("%s is left out: %s", mapping->path, strerror(errno));
+		return;
+	}
+	vaddr = elf_image__vaddr_of_offset(image, mapping->pgoff);
+	if (vaddr == UINT64_MAX) {
+		log__debug("%s is left out: no code at offset 0x%llx", mapping->path,
+			   (unsigned long long)mapping->pgoff);
+		elf_image__free(image);
+		return;
+	}
+	symbols->modules[symbols->n++] = (struct module){
+		.mapping = *mapping,
+		.image = image,
+		.bias = mapping->start - vaddr,
+		.is_executable = !strcmp(mapping->path, process->exe),
+	};
+}
+
+int symbols__open(struct symbols *symbols, const struct process *process)
+{
+	*symbols = (struct symbols){.pid = process->pid};
+	if (asprintf(&symbols->label, "process %d (%s)", (int)process->pid, process->comm) < 0) {
+		symbols->label = NULL;
+		return -ENOMEM;
+	}
+	symbols->modules = calloc(process->maps.n + 1, sizeof(*symbols->modules));
+	if (!symbols->modules) {
+		symbols__close(symbols);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < process->maps.n; i++) {
+		const struct mapping *mapping = &process->maps.v[i];
+
+		if (may_be_module(mapping) && !is_known(symbols, mapping))
+			add_module(symbols, process, mapping);
+	}
+	return 0;
+}
+
+static int refuse_file(const char *path, int fd, int err)
+{
+	char magic[2] = "";
+
+	if (err == ENOEXEC && pread(fd, magic, 2, 0) == 2 && !memcmp(magic, "#!", 2)) {
+		log__error("%s is a script, not a program", path);
+		log__hint("run its interpreter, with the script as argument");
+	} else if (err == ENOEXEC) {
+		log__error("%s is not a 64-bit x86 program", path);
+		log__hint("'file %s' says what it is", path);
+	} else if (err == EIO) {
+		log__error("%s is damaged: its ELF headers point outside of the file", path);
+		log__hint("'readelf -lS %s' shows them", path);
+	} else {
+		log__error("cannot open %s: %s", path, strerror(err));
+		log__hint("name a program file that can be read");
+	}
+	return -err;
+}
+
+int symbols__open_file(struct symbols *symbols, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_image *image;
+
+	*symbols = (struct symbols){0};
+	if (fd < 0)
+		return refuse_file(path, fd, errno);
+	image = elf_image__open(fd, path);
+	if (!image)
+		return refuse_file(path, fd, errno);
+	debug_file__use(image, path, NULL);
+	symbols->modules = calloc(1, sizeof(*symbols->modules));
+	symbols->label = strdup(path);
+	symbols->path = strdup(path);
+	if (!symbols->modules || !symbols->label || !symbols->path) {
+		elf_image__free(image);
+		symbols__close(symbols);
+		return refuse_file(path, fd, ENOMEM);
+	}
+	symbols->n = 1;
+	symbols->modules[0] = (struct module){
+		.mapping.path = symbols->path, .image = image, .is_executable = true};
+	return 0;
+}
+
+void symbols__close(struct symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->n; i++)
+		elf_image__free(symbols->modules[i].image);
+	free(symbols->modules);
+	free(symbols->label);
+	free(symbols->path);
+	*symbols = (struct symbols){0};
+}
+
+/* The raw name first: it is there, and the other has to be demangled. */
+static bool matches_glob(struct elf_image *image, size_t index, const char *glob)
+{
+	const char *raw_name = elf_image__raw_name(image, index), *name;
+
+	if (!fnmatch(glob, raw_name, 0))
+		return true;
+	name = elf_image__function(image, index)->name;
+	return name != raw_name && !fnmatch(glob, name, 0);
+}
+
+static int each_of_module(const struct module *module, const char *glob,
+			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
+{
+	size_t n = elf_image__function_count(module->image);
+	uint64_t last = UINT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbol_match match = {.module = module};
+		int result;
+
+		if (!matches_glob(module->image, i, glob))
+			continue;
+		match.function = elf_image__function(module->image, i);
+		if (match.function->vaddr == last)
+			continue;
+		last = match.function->vaddr;
+		result = fn(ctx, &match);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+int symbols__each(const struct symbols *symbols, const char *glob,
+		  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
+{
+	int result = 0;
+
+	for (size_t i = 0; !result && i < symbols->n; i++)
+		result = each_of_module(&symbols->modules[i], glob, fn, ctx);
+	return result;
+}

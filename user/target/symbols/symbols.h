@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of a running process by name: what a trigger is chosen from. */
+#ifndef MTBPF_TARGET_SYMBOLS_SYMBOLS_H
+#define MTBPF_TARGET_SYMBOLS_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/elf/elf_image.h"
+#include "target/process.h"
+
+/* An ELF file mapped executable by the process. */
+struct module {
+	struct mapping mapping; /* the first executable one; path is owned by the process */
+	struct elf_image *image;
+	uint64_t bias;	    /* run-time address = vaddr + bias */
+	bool is_executable; /* the program itself, not a library */
+};
+
+struct symbols {
+	struct module *modules;
+	size_t n;
+	pid_t pid;   /* 0: a program that does not run yet */
+	char *label; /* for messages: "process 4242 (svc)", or the program's path */
+	char *path;  /* symbols__open_file(): the module's mapping.path */
+};
+
+/*
+ * Opens every ELF file the process maps executable, the vdso too. A file that cannot be opened is
+ * left out (log__debug says why). 0 or -errno.
+ */
+int symbols__open(struct symbols *symbols, const struct process *process);
+/*
+ * The same for a program that does not run yet (`run`): the one executable file. bias is 0.
+ * 0, or -errno after one line and a hint on stderr.
+ */
+int symbols__open_file(struct symbols *symbols, const char *path);
+void symbols__close(struct symbols *symbols);
+
+struct symbol_match {
+	const struct module *module;
+	const struct function *function;
+	uint64_t offset; /* of the instruction that is meant, in the function */
+};
+
+/*
+ * Finds the one function a user means by `name`: its raw or demangled name, exactly; or, for C++
+ * and Rust, the demangled name without its parameters or Rust hash; else what is left of it as a
+ * clone ("name.constprop.0", "name.isra.0"). The executable is searched
+ * before libraries: a match there hides matches elsewhere. "libfoo.so:name" (base name, a prefix
+ * up to '.' will do) names the module. "0x1234" is the function whose code begins at that vaddr, as
+ * the candidates are listed: so that there is a way to tell two static functions of one name apart.
+ * "name+0x10" is an instruction in it; "addr:0x1234" is the one there, in the executable, or else
+ * in the process as it runs. "symbol:name" is the same as "name". 0, or after one line and a hint
+ * on stderr: -ENOENT (with the nearest name), -ENOTUNIQ (with the first candidates), -ENODATA: the
+ * process has no symbols at all; -EINVAL: the text is no selector, or the function is shorter.
+ */
+int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
+
+/*
+ * Calls fn for every function whose raw or demangled name matches the glob (fnmatch(3)), once an
+ * address, in order of module and address, until it returns non-zero. Returns that value.
+ */
+int symbols__each(const struct symbols *symbols, const char *glob,
+		  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "target/symbols/symbols.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/symbols/symbols_internal.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+static bool matches_exactly(const struct query *query, struct elf_image *image, size_t index)
+{
+	return !strcmp(elf_image__raw_name(image, index), query->name);
+}
+
+static bool matches_readable(const struct query *query, struct elf_image *image, size_t index)
+{
+	const char *raw_name = elf_image__raw_name(image, index);
+	_cleanup_free_ char *short_name = NULL;
+
+	if (query->needle_len &&
+	    !memmem(raw_name, strlen(raw_name), query->needle, query->needle_len))
+		return false;
+	short_name = elf_image__short_name(raw_name);
+	return short_name && (!strcmp(short_name, query->name) ||
+			      !strcmp(elf_image__function(image, index)->name, query->name));
+}
+
+/*
+ * What a compiler appends to the name of a function that it has made another of: ".isra.0". Two
+ * dots are the "::" of Rust's legacy names.
+ */
+static const char *clone_suffix(const char *raw_name)
+{
+	const char *p = raw_name;
+
+	while (*p && (*p != '.' || p[1] == '.'))
+		p += *p == '.' ? 2 : 1;
+	return p;
+}
+
+static bool matches_demangled(const struct query *query, struct elf_image *image, size_t index)
+{
+	return !*clone_suffix(elf_image__raw_name(image, index)) &&
+	       matches_readable(query, image, index);
+}
+
+/*
+ * The only remains of a static function are often "foo.constprop.0" or "foo.isra.0". "foo.part.0"
+ * and "foo.cold" are pieces of foo, and never meant.
+ */
+static bool matches_clone(const struct query *query, struct elf_image *image, size_t index)
+{
+	const char *raw_name = elf_image__raw_name(image, index);
+	const char *suffix = clone_suffix(raw_name);
+
+	if (!*suffix || strstr(suffix, ".part") || strstr(suffix, ".cold"))
+		return false;
+	if (strlen(query->name) == (size_t)(suffix - raw_name) &&
+	    !strncmp(query->name, raw_name, (size_t)(suffix - raw_name)))
+		return true;
+	return matches_readable(query, image, index);
+}
+
+typedef bool (*match_fn)(const struct query *query, struct elf_image *image, size_t index);
+
+static int add_match(match_vec *found, const struct module *module, const struct function *function)
+{
+	struct symbol_match *match = VEC_PUSH(found);
+
+	if (!match)
+		return -ENOMEM;
+	*match = (struct symbol_match){.module = module, .function = function};
+	return 0;
+}
+
+/* Adds the functions of one module that match; of several at one address, the first. */
+static int search_module(match_vec *found, const struct module *module, const struct query *query,
+			 match_fn matches)
+{
+	size_t n = elf_image__function_count(module->image);
+	uint64_t last = UINT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct function *function;
+		int err;
+
+		if (!matches(query, module->image, i))
+			continue;
+		function = elf_image__function(module->image, i);
+		if (function->vaddr == last)
+			continue;
+		last = function->vaddr;
+		err = add_match(found, module, function);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The function that begins at query->vaddr in each module of the tier, named or not. */
+static int search_address(match_vec *found, const struct symbols *symbols,
+			  const struct query *query, enum tier tier)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < symbols->n; i++) {
+		const struct module *module = &symbols->modules[i];
+		const struct function *function;
+
+		if (!query__covers(query, tier, module))
+			continue;
+		function = elf_image__function_at(module->image, query->vaddr);
+		if (function && function->vaddr == query->vaddr)
+			err = add_match(found, module, function);
+	}
+	return err;
+}
+
+static int search_tier(match_vec *found, const struct symbols *symbols, const struct query *query,
+		       enum tier tier)
+{
+	static const match_fn ways[] = {matches_exactly, matches_demangled, matches_clone};
+	const size_t n = sizeof(ways) / sizeof(ways[0]);
+	int err = 0;
+
+	if (query->vaddr != UINT64_MAX)
+		return search_address(found, symbols, query, tier);
+	for (size_t way = 0; !err && !found->n && way < n; way++)
+		for (size_t i = 0; !err && i < symbols->n; i++)
+			if (query__covers(query, tier, &symbols->modules[i]))
+				err = search_module(found, &symbols->modules[i], query, ways[way]);
+	return err;
+}
+
+/* Of "exp" and "exp@GLIBC_2.2.5" the first is meant, where there is one. */
+static void drop_old_versions(match_vec *found)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < found->n; i++)
+		out += !found->v[i].function->is_old_version;
+	if (!out)
+		return;
+	out = 0;
+	for (size_t i = 0; i < found->n; i++)
+		if (!found->v[i].function->is_old_version)
+			found->v[out++] = found->v[i];
+	found->n = out;
+}
+
+static int refuse_offset(const struct query *query, const struct function *function)
+{
+	log__error("%s is %" PRIu64 " bytes long: '%s' lies behind its end", function->name,
+		   function->size, query->text);
+	log__hint("objdump -d --disassemble=%s shows its instructions", function->raw_name);
+	return -EINVAL;
+}
+
+static int find_name(const struct symbols *symbols, const struct query *query,
+		     struct symbol_match *match)
+{
+	match_vec found = {0};
+	int err;
+
+	if (query->module_len) {
+		err = search_tier(&found, symbols, query, TIER_NAMED);
+	} else {
+		err = search_tier(&found, symbols, query, TIER_EXECUTABLE);
+		if (!err && !found.n)
+			err = search_tier(&found, symbols, query, TIER_LIBRARIES);
+	}
+	drop_old_versions(&found);
+	if (err) {
+		log__error("cannot search for '%s': %s", query->text, strerror(-err));
+	} else if (!found.n) {
+		err = symbols__refuse_unknown(symbols, query);
+	} else if (found.n > 1) {
+		err = symbols__refuse_ambiguous(symbols, query, &found);
+	} else {
+		*match = found.v[0];
+		match->offset = query->offset;
+		if (query->offset >= match->function->size)
+			err = refuse_offset(query, match->function);
+	}
+	VEC_FINI(&found);
+	return err;
+}
+
+int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match)
+{
+	struct query query;
+	int err = query__parse(&query, name);
+
+	if (!err && query.address != UINT64_MAX)
+		err = symbols__find_address(symbols, &query, match);
+	else if (!err)
+		err = find_name(symbols, &query, match);
+	query__fini(&query);
+	return err;
+}

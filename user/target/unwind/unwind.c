@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+#include "target/unwind/unwind.h"
+
+#include <errno.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "target/unwind/cfi.h"
+#include "util/insn.h"
+
+/* The longest call: a REX prefix, opcode, ModRM, SIB, four bytes of displacement. */
+#define CALL_MAX 8
+
+struct unwinder {
+	struct code_map *map;
+	struct unwound *out;
+	struct cfi_frame frame;
+	uint64_t ip, sp;
+	bool is_exact; /* ip is what runs next there, no return address */
+};
+
+enum step {
+	STEP_CALLER,	  /* ip is where it goes on */
+	STEP_INTERRUPTED, /* ip is where a signal came */
+	STEP_OUTERMOST,
+	STEP_LOST,
+};
+
+static bool read_stack(void *ctx, uint64_t address, uint64_t *word)
+{
+	const struct unwind_start *start = ctx;
+	uint64_t offset = address - start->sp;
+
+	if (address < start->sp || offset > start->size || start->size - offset < sizeof(*word))
+		return false;
+	memcpy(word, start->stack + offset, sizeof(*word));
+	return true;
+}
+
+static bool read_word(const struct unwinder *u, uint64_t address, uint64_t *word)
+{
+	return u->frame.read(u->frame.ctx, address, word);
+}
+
+static void set_register(struct cfi_frame *frame, enum cfi_register reg, uint64_t value)
+{
+	frame->registers[reg] = value;
+	frame->known |= 1u << reg;
+}
+
+static bool ends_with_call(const uint8_t *code, size_t len, uint64_t end)
+{
+	struct insn insn;
+
+	return !insn__decode(code, len, end - len, &insn) && insn.len == len &&
+	       (insn.cls == INSN_CALL || insn.cls == INSN_CALL_INDIRECT);
+}
+
+bool unwind__is_behind_call(struct code_map *map, uint64_t ip)
+{
+	uint8_t code[CALL_MAX];
+
+	for (size_t len = 2; len <= CALL_MAX && len <= ip; len++)
+		if (code_map__read(map, ip - len, code, len) == len &&
+		    ends_with_call(code, len, ip))
+			return true;
+	return false;
+}
+
+/* By its two instructions, as libgcc and gdb do: not every C library describes it. */
+static bool is_restorer(const struct unwinder *u)
+{
+	static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
+	uint8_t code[sizeof(restorer)];
+
+	return code_map__read(u->map, u->ip, code, sizeof(code)) == sizeof(code) &&
+	       !memcmp(code, restorer, sizeof(code));
+}
+
+/*
+ * The kernel's frame lies on the stack: arch/x86/include/asm/sigframe.h, struct rt_sigframe; the
+ * handler has returned to the restorer, so that sp is at its ucontext.
+ */
+static enum step step_signal(struct unwinder *u)
+{
+	static const struct {
+		enum cfi_register reg;
+		int index;
+	} saved[] = {
+		{CFI_RBX, REG_RBX}, {CFI_RBP, REG_RBP}, {CFI_RSP, REG_RSP}, {CFI_R12, REG_R12},
+		{CFI_R13, REG_R13}, {CFI_R14, REG_R14}, {CFI_R15, REG_R15}, {CFI_RETURN, REG_RIP},
+	};
+	uint64_t gregs = u->sp + offsetof(ucontext_t, uc_mcontext.gregs), value;
+
+	u->frame.known = 0;
+	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
+		if (!read_word(u, gregs + 8 * (uint64_t)saved[i].index, &value))
+			return STEP_LOST;
+		set_register(&u->frame, saved[i].reg, value);
+	}
+	u->ip = u->frame.registers[CFI_RETURN];
+	u->sp = u->frame.registers[CFI_RSP];
+	return STEP_INTERRUPTED;
+}
+
+/* False where the value is lost, which is no error but for the return address. */
+static bool apply(const struct unwinder *u, const struct cfi_rule *rule, int reg, uint64_t cfa,
+		  uint64_t *value)
+{
+	const struct cfi_frame *frame = &u->frame;
+	uint64_t address;
+
+	switch ((enum cfi_kind)rule->kind) {
+	case CFI_SAME:
+		*value = frame->registers[reg];
+		return frame->known >> reg & 1;
+	case CFI_AT_CFA:
+		return read_word(u, cfa + (uint64_t)rule->offset, value);
+	case CFI_CFA_PLUS:
+		*value = cfa + (uint64_t)rule->offset;
+		return true;
+	case CFI_REGISTER_PLUS:
+		*value = frame->registers[rule->other] + (uint64_t)rule->offset;
+		return frame->known >> rule->other & 1;
+	case CFI_AT_EXPRESSION:
+		return cfi_expression__value(rule->expression, rule->len, frame, &cfa, &address) &&
+		       read_word(u, address, value);
+	case CFI_EXPRESSION:
+		return cfi_expression__value(rule->expression, rule->len, frame, &cfa, value);
+	case CFI_UNDEFINED:
+	case CFI_NOT_UNDERSTOOD:
+		break;
+	}
+	return false;
+}
+
+/* Of the CFA's rule nothing is on the expression's stack. */
+static bool find_cfa(const struct unwinder *u, const struct cfi_rule *rule, uint64_t *cfa)
+{
+	if (rule->kind == CFI_EXPRESSION)
+		return cfi_expression__value(rule->expression, rule->len, &u->frame, NULL, cfa);
+	return apply(u, rule, CFI_RSP, 0, cfa);
+}
+
+/* The stack grows down: a caller's frame is above, unless a signal came on a stack of its own. */
+static enum step step_by_rules(struct unwinder *u, const struct cfi_row *row)
+{
+	struct cfi_frame caller = {.read = u->frame.read, .ctx = u->frame.ctx};
+	uint64_t cfa, value;
+
+	set_register(&u->frame, CFI_RSP, u->sp);
+	set_register(&u->frame, CFI_RETURN, u->ip);
+	if (row->registers[CFI_RETURN].kind == CFI_UNDEFINED)
+		return STEP_OUTERMOST;
+	if (!find_cfa(u, &row->cfa, &cfa) || (cfa <= u->sp && !row->is_signal))
+		return STEP_LOST;
+	for (int reg = 0; reg < CFI_REGISTERS; reg++)
+		if (apply(u, &row->registers[reg], reg, cfa, &value))
+			set_register(&caller, (enum cfi_register)reg, value);
+	if (!(caller.known >> CFI_RETURN & 1) || !(caller.known >> CFI_RSP & 1))
+		return STEP_LOST;
+	u->frame = caller;
+	u->ip = caller.registers[CFI_RETURN];
+	u->sp = caller.registers[CFI_RSP];
+	return row->is_signal ? STEP_INTERRUPTED : STEP_CALLER;
+}
+
+/* Nothing has been pushed yet: a stub, or the first instruction of a function. */
+static bool is_before_frame(const struct unwinder *u, const struct code_place *place)
+{
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t code[sizeof(endbr)];
+
+	if (!u->is_exact)
+		return false;
+	if (u->ip == place->entry || place->function->kind == FUNCTION_PLT)
+		return true;
+	return u->ip == place->entry + sizeof(endbr) &&
+	       code_map__read(u->map, place->entry, code, sizeof(code)) == sizeof(code) &&
+	       !memcmp(code, endbr, sizeof(code));
+}
+
+/* Nothing says how this code is unwound. What a frame pointer shows must look like a frame. */
+static enum step step_by_frame_pointer(struct unwinder *u, const struct code_place *place)
+{
+	uint64_t slot = u->sp, bp = u->frame.registers[CFI_RBP], ip, saved = bp;
+
+	if (!is_before_frame(u, place)) {
+		if (!(u->frame.known >> CFI_RBP & 1) || bp < u->sp || !read_word(u, bp, &saved))
+			return STEP_LOST;
+		slot = bp + 8;
+	}
+	if (!read_word(u, slot, &ip))
+		return STEP_LOST;
+	/* Other registers may have been saved anywhere. */
+	u->frame.known = 0;
+	set_register(&u->frame, CFI_RBP, saved);
+	u->ip = ip;
+	u->sp = slot + 8;
+	return STEP_CALLER;
+}
+
+static enum step step(struct unwinder *u)
+{
+	struct code_place place;
+	struct cfi_row row;
+
+	if (is_restorer(u))
+		return step_signal(u);
+	/* A call that never returns may be the last instruction of its function. */
+	if (!code_map__find(u->map, u->ip - !u->is_exact, &place))
+		return STEP_LOST;
+	if (cfi__find(place.image, place.vaddr, &row))
+		return step_by_rules(u, &row);
+	return step_by_frame_pointer(u, &place);
+}
+
+/* What a handler returns to is no caller: the kernel has put it there. */
+static void drop_restorer(struct unwinder *u)
+{
+	if (u->out->ips.n > 1)
+		u->out->ips.n--;
+}
+
+static bool is_plausible(const struct unwinder *u)
+{
+	struct code_place place;
+
+	if (u->is_exact)
+		return code_map__find(u->map, u->ip, &place);
+	return unwind__is_behind_call(u->map, u->ip) || is_restorer(u);
+}
+
+static int add(struct unwinder *u)
+{
+	uint64_t *ip = VEC_PUSH(&u->out->ips);
+
+	if (!ip)
+		return -ENOMEM;
+	*ip = u->ip;
+	return 0;
+}
+
+static int walk(struct unwinder *u)
+{
+	int err = add(u);
+
+	while (!err && u->out->ips.n < UNWIND_MAX) {
+		enum step result = step(u);
+
+		if (result == STEP_INTERRUPTED)
+			drop_restorer(u);
+		u->is_exact = result == STEP_INTERRUPTED;
+		u->out->is_whole = result == STEP_OUTERMOST;
+		if (result == STEP_OUTERMOST || result == STEP_LOST || !is_plausible(u))
+			break;
+		err = add(u);
+	}
+	return err;
+}
+
+int unwind__stack(struct code_map *map, const struct unwind_start *start, struct unwound *out)
+{
+	struct unwinder u = {
+		.map = map,
+		.out = out,
+		.frame = {.read = read_stack, .ctx = (void *)start},
+		.ip = start->ip,
+		.sp = start->sp,
+		.is_exact = true,
+	};
+
+	*out = (struct unwound){0};
+	set_register(&u.frame, CFI_RBX, start->bx);
+	set_register(&u.frame, CFI_RBP, start->bp);
+	set_register(&u.frame, CFI_R12, start->r12);
+	set_register(&u.frame, CFI_R13, start->r13);
+	set_register(&u.frame, CFI_R14, start->r14);
+	set_register(&u.frame, CFI_R15, start->r15);
+	return walk(&u);
+}
+
+void unwound__fini(struct unwound *unwound)
+{
+	VEC_FINI(&unwound->ips);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* From a thread's registers and the top of its stack to the callers, as a debugger finds them. */
+#ifndef MTBPF_TARGET_UNWIND_UNWIND_H
+#define MTBPF_TARGET_UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/code_map.h"
+#include "util/vec.h"
+
+#define UNWIND_MAX 1024
+
+/* A thread between two instructions. */
+struct unwind_start {
+	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
+	const uint8_t *stack; /* the memory from sp on */
+	size_t size;
+};
+
+/*
+ * ips[0] is where it ran. A return address follows it for each frame, the innermost first; behind
+ * a signal handler, instead, where the signal interrupted the thread.
+ */
+struct unwound {
+	VEC(uint64_t) ips;
+	bool is_whole; /* the last is in the thread's outermost frame */
+};
+
+/*
+ * At most UNWIND_MAX ips; as many as are certain, by the code that `map` shows: each return address
+ * is behind a call. 0 or -ENOMEM; unwound__fini() in any case.
+ */
+int unwind__stack(struct code_map *map, const struct unwind_start *start, struct unwound *out);
+void unwound__fini(struct unwound *unwound);
+
+/* Whether there is code at ip, and a call in front of it. */
+bool unwind__is_behind_call(struct code_map *map, uint64_t ip);
+
+#endif
