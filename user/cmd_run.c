@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture_command.h"
+#include "session/capture_command.h"
 #include "cmd.h"
-#include "interrupts.h"
+#include "session/interrupts.h"
 #include "util/log.h"
 
 static const struct option_spec specs[] = {

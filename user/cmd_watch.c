@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture_options.h"
+#include "session/capture_options.h"
 #include "cmd.h"
-#include "gate.h"
-#include "hit_status.h"
-#include "interrupts.h"
-#include "probe.h"
+#include "session/gate.h"
+#include "session/hit_status.h"
+#include "session/interrupts.h"
+#include "session/probe.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "output_name.h"
+#include "pipeline/output_name.h"
 #include "stderr_capture.h"
 
 static void assert_names(const char *output, const char *trace, const char *recording)

@@ -2,7 +2,7 @@
 /* How much trace the limits of locked memory let a user keep. */
 #include "capture/perf/memlock.h"
 #include "capture/pt/pt_ring.h"
-#include "capture_options.h"
+#include "session/capture_options.h"
 #include "check/subjects.h"
 #include "util/units.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output_name.h"
+#include "pipeline/output_name.h"
 #include "perf/perf_flags.h"
 #include "perf/perf_threads.h"
 #include "stack/stack.h"

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/make_trees.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "decode/threads.h"
+#include "session/hit_stack.h"
+#include "stack/inline_pass.h"
+#include "stack/spread.h"
+#include "stack/stack.h"
+#include "util/address.h"
+
+const char *decoded__thread_name(const struct recording *rec, pid_t tid)
+{
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].tid == tid)
+			return rec->threads.v[i].comm;
+	return "";
+}
+
+/* Branches on their way to the stack: what ran behind the hit, although it was to be frozen? */
+struct behind_hit {
+	struct stack *stack;
+	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
+	uint64_t seen_ns, last_ns; /* the hit, and the last branch, as the trace has them */
+	int64_t branches;	   /* -1: the hit has not been seen */
+};
+
+static int pass_on(void *ctx, const struct branch *b)
+{
+	struct behind_hit *behind = ctx;
+
+	/* The int3 of the probe: an interrupt in front of the probed instruction. */
+	if ((b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
+	    b->from == behind->probe_ip && b->time_ns <= behind->hit_ns) {
+		behind->branches = 0;
+		behind->seen_ns = behind->last_ns = b->time_ns;
+	} else if (b->n_branches && behind->branches >= 0 && !address__is_kernel(b->from)) {
+		behind->branches += b->n_branches;
+		behind->last_ns = b->time_ns;
+	}
+	return stack__branch(behind->stack, b);
+}
+
+/* Threads to trees, one after another. */
+struct tree_maker {
+	struct decoded *decoded;
+	const struct recording *rec;
+	const struct tree_options *options;
+	struct code_map *map;	  /* of the thread that is taken now */
+	struct behind_hit behind; /* with its stack */
+	struct spread spread;	  /* before it */
+	VEC(uint64_t) hits;	  /* its hits' times, ascending */
+};
+
+static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
+		      struct images *images)
+{
+	struct unwound unwound;
+	int err = hit_stack__find(rec, hit, images, &unwound);
+
+	if (!err)
+		err = stack__anchor(stack, hit->time_ns, unwound.ips.v, unwound.ips.n);
+	unwound__fini(&unwound);
+	return err;
+}
+
+/* The stacks that were taken at its hits. */
+static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
+		  struct images *images)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rec->hits.n && !err; i++)
+		if ((pid_t)rec->hits.v[i].tid == tid)
+			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
+	return err;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int collect_hits(struct tree_maker *m, pid_t tid)
+{
+	m->hits.n = 0;
+	for (size_t i = 0; i < m->rec->hits.n; i++) {
+		const struct mt_hit *hit = &m->rec->hits.v[i];
+		uint64_t *time = (pid_t)hit->tid == tid ? VEC_PUSH(&m->hits) : NULL;
+
+		if (time)
+			*time = hit->time_ns;
+		else if ((pid_t)hit->tid == tid)
+			return -ENOMEM;
+	}
+	if (m->hits.n)
+		qsort(m->hits.v, m->hits.n, sizeof(*m->hits.v), compare_times);
+	return 0;
+}
+
+static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
+{
+	struct tree_maker *m = ctx;
+	const struct recording *rec = m->rec;
+	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
+
+	m->map = map;
+	m->behind = (struct behind_hit){.branches = -1};
+	if (hit)
+		m->behind.probe_ip = recording__probe_of(rec, hit);
+	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
+	m->behind.stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
+	if (!m->behind.stack || collect_hits(m, tid))
+		return -ENOMEM;
+	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
+	spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
+	return anchor(m->behind.stack, rec, tid, m->decoded->images);
+}
+
+static int take_branch(void *ctx, const struct branch *b)
+{
+	struct tree_maker *m = ctx;
+
+	return spread__branch(&m->spread, b);
+}
+
+static int before_map(void *ctx, uint64_t time_ns, uint32_t n_insns)
+{
+	struct tree_maker *m = ctx;
+
+	return spread__settle(&m->spread, time_ns, n_insns);
+}
+
+/* Where its calls were made, and what was inlined there. */
+static int settle(struct tree_maker *m, struct call_tree *tree)
+{
+	int err = call_sites__find_all(&tree->sites, tree, m->map);
+
+	if (!err && !m->options->no_inline)
+		err = inline_pass__run(tree);
+	return err;
+}
+
+/* Of the thread's own stack, and of its coroutines'. */
+static int add_trees(struct tree_maker *m)
+{
+	struct stack *stack = m->behind.stack;
+	struct call_tree tree;
+	int err = stack__finish(stack, &tree), more = !err;
+
+	while (more > 0) {
+		struct call_tree *added = VEC_PUSH(&m->decoded->trees);
+
+		if (!added) {
+			call_tree__fini(&tree);
+			return -ENOMEM;
+		}
+		*added = tree;
+		err = settle(m, added);
+		more = err ? err : stack__finish_next(stack, &tree);
+	}
+	return err ? err : more;
+}
+
+static int end_tree(void *ctx)
+{
+	struct tree_maker *m = ctx;
+	const struct behind_hit *behind = &m->behind;
+	int err = spread__finish(&m->spread);
+
+	if (!err)
+		err = add_trees(m);
+
+	stack__free(behind->stack);
+	m->behind.stack = NULL;
+	spread__fini(&m->spread);
+	if (behind->hit_ns) {
+		m->decoded->behind_hit = behind->branches;
+		m->decoded->behind_hit_ns = behind->last_ns - behind->seen_ns;
+	}
+	return err;
+}
+
+int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
+			const struct tree_options *options)
+{
+	struct tree_maker maker = {.decoded = decoded, .rec = rec, .options = options};
+	struct thread_taker taker = {.begin = begin_tree,
+				     .branch = take_branch,
+				     .before_map = before_map,
+				     .end = end_tree,
+				     .ctx = &maker,
+				     .wants_source = true};
+	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
+
+	stack__free(maker.behind.stack);
+	spread__fini(&maker.spread);
+	VEC_FINI(&maker.hits);
+	return err;
+}

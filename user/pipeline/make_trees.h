@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording's threads to call trees: joins decode and stack, or sampled. */
+#ifndef MTBPF_PIPELINE_MAKE_TREES_H
+#define MTBPF_PIPELINE_MAKE_TREES_H
+
+#include "pipeline/pipeline.h"
+
+/* Fills decoded's trees, its totals, and what ran behind the hit. 0 or -ENOMEM. */
+int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
+			const struct tree_options *options);
+
+/* The same from samples. */
+int decoded__make_sampled_trees(struct decoded *decoded, const struct recording *rec);
+
+/* "" where it is not known. */
+const char *decoded__thread_name(const struct recording *rec, pid_t tid);
+
+#endif

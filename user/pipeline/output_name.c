@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/output_name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/log.h"
+
+static const char *const trace_suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
+#define RECORDING_SUFFIX ".mtbpf"
+
+/* The length of name without suffix, or 0 where nothing but a folder is left. */
+static size_t stem(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), s = strlen(suffix);
+
+	if (n <= s || strcmp(name + n - s, suffix) || name[n - s - 1] == '/')
+		return 0;
+	return n - s;
+}
+
+int output_names__from(struct output_names *names, const char *output)
+{
+	size_t n;
+
+	if (!output)
+		output = "trace.fxt";
+	if (strlen(output) + sizeof(RECORDING_SUFFIX) > PATH_MAX) {
+		log__error("the name of the output is too long: %zu bytes", strlen(output));
+		log__hint("a path has at most %d", PATH_MAX - 1);
+		return -ENAMETOOLONG;
+	}
+	n = stem(output, RECORDING_SUFFIX);
+	if (n) {
+		snprintf(names->recording, PATH_MAX, "%s", output);
+		snprintf(names->trace, PATH_MAX, "%.*s.fxt", (int)n, output);
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(trace_suffixes) / sizeof(trace_suffixes[0]); i++) {
+		n = stem(output, trace_suffixes[i]);
+		if (!n)
+			continue;
+		snprintf(names->trace, PATH_MAX, "%s", output);
+		snprintf(names->recording, PATH_MAX, "%.*s" RECORDING_SUFFIX, (int)n, output);
+		return 0;
+	}
+	log__error("'%s' is no name for an output", output);
+	log__hint("end it in .fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf (the recording)");
+	return -EINVAL;
+}

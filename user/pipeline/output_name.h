@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* -o: which of the two outputs a name means, and what the other is then called. */
+#ifndef MTBPF_PIPELINE_OUTPUT_NAME_H
+#define MTBPF_PIPELINE_OUTPUT_NAME_H
+
+#include <limits.h>
+
+struct output_names {
+	char trace[PATH_MAX];	  /* NAME.fxt, NAME.fxt.gz, NAME.fxt.zst */
+	char recording[PATH_MAX]; /* NAME.mtbpf */
+};
+
+/*
+ * "x.fxt.gz" gives x.mtbpf beside it; "x.mtbpf" gives x.fxt; NULL means trace.fxt. 0, or,
+ * after a line and a hint, -EINVAL where the suffix is none of these, -ENAMETOOLONG.
+ */
+int output_names__from(struct output_names *names, const char *output);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What perf has decoded, to trees: joins perf and stack, as pipeline.h joins decode and stack. */
+#ifndef MTBPF_PIPELINE_PERF_PIPELINE_H
+#define MTBPF_PIPELINE_PERF_PIPELINE_H
+
+#include <stdio.h>
+
+#include "perf/perf_text.h"
+#include "pipeline/pipeline.h"
+
+/*
+ * The text of `perf script` in fd, called `name`: trees, and in `rec`, which is empty, the threads'
+ * names. decoded__fini() in any case. 0, or -errno after a line and a hint.
+ */
+int decoded__make_from_text(struct decoded *decoded, struct recording *rec, int fd,
+			    const char *name, struct perf_text_totals *totals);
+/* What the text had that no tree shows, and what it had not. */
+void perf_text__summarise(const struct perf_text_totals *totals, uint64_t moved, FILE *out);
+
+/* Its branches as recording__print_branches() prints them. 0, or -errno after a line and a hint. */
+int perf_text__print_branches(int fd, const char *name, FILE *out);
+
+/* Ends all threads: their trees and names, and the totals. 0 or -ENOMEM. */
+int decoded__take_threads(struct decoded *decoded, struct recording *rec,
+			  struct perf_threads *threads);
+
+#endif

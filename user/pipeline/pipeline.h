@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything after the capture: joins decode, stack, trace and view. */
+#ifndef MTBPF_PIPELINE_PIPELINE_H
+#define MTBPF_PIPELINE_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "capture/recording/recording.h"
+#include "decode/decode.h"
+#include "perf/perf_threads.h"
+#include "sampled/sampled.h"
+#include "stack/call_tree.h"
+#include "target/unwind/ocaml_traps.h"
+#include "util/vec.h"
+
+/* A decoded recording: a tree a thread, and the hits with their functions. */
+struct decoded {
+	VEC(struct call_tree) trees;
+	VEC(struct hit_mark) hits;
+	struct decode_totals totals; /* of samples: the times only */
+	struct sampled_totals sampled;
+	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
+	uint64_t behind_hit_ns;	   /* from the hit to the last of them */
+	struct images *images;	   /* owns the functions the trees point to; or this does: */
+	struct perf_threads *perf; /* of branches that perf has decoded */
+};
+
+/* What is made of a recording. */
+struct tree_options {
+	bool no_inline; /* without slices of inlined functions */
+	/* Handlers of OCaml exceptions that no ELF file tells of, or NULL. */
+	const struct ocaml_traps *ocaml_traps;
+};
+
+/* 0, or -errno after a line and a hint. decoded__fini() in any case. */
+int decoded__make(struct decoded *decoded, const struct recording *rec,
+		  const struct tree_options *options);
+void decoded__fini(struct decoded *decoded);
+
+/*
+ * Writes the trace file; without a hit the trees' calls are undefined behind it, since nothing that
+ * follows reads them. 0, or -errno after a line and a hint.
+ */
+int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
+			 const char *path);
+/* Every slice as a line: tid depth start end name. */
+int decoded__write_text(const struct decoded *decoded, FILE *out);
+/* The same, to a file. 0, or -errno after a line and a hint. */
+int decoded__write_text_file(const struct decoded *decoded, const char *path);
+/* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
+void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
+
+#endif

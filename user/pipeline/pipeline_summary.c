@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/* What a decoded recording says in the terminal. */
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "util/log.h"
+#include "util/units.h"
+#include "view/report.h"
+
+#define REPORT_ROWS 10
+
+static void print_hit(const struct hit_mark *hit, FILE *out)
+{
+	const char *name = hit->function ? hit->function->name : "the trigger";
+	char value[UNITS_TEXT_SIZE];
+
+	units__format_duration(value, hit->value_ns);
+	if (hit->reason == MT_HIT_DELAY)
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one before\n",
+			hit->sequence, name, hit->tid, value);
+	else if (hit->reason == MT_HIT_DURATION)
+		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s\n", hit->sequence, name,
+			hit->tid, value);
+	else
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d\n", hit->sequence, name, hit->tid);
+}
+
+static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)
+{
+	char length[UNITS_TEXT_SIZE];
+	uint64_t records = 0;
+
+	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
+		if (totals->gaps[reason])
+			fprintf(out, "gaps: %" PRIu64 " (%s), %s\n", totals->gaps[reason],
+				gap_reason__name((enum gap_reason)reason),
+				units__format_duration(length, totals->gap_ns[reason]));
+	if (totals->gaps[GAP_32_BIT])
+		log__hint("32-bit code is not decoded: each time that a thread runs some is a gap");
+	for (size_t i = 0; i < rec->losses.n; i++)
+		records += rec->losses.v[i].records;
+	if (totals->unknown_insns)
+		fprintf(out,
+			"left out: %" PRIu64
+			" instructions of threads unknown, from before the first switches\n",
+			totals->unknown_insns);
+	if (records)
+		fprintf(out,
+			"lost: %" PRIu64
+			" records of mappings and threads: code of those is not known\n",
+			records);
+}
+
+/* Why the report lacks what it is about. */
+static const char *explain_no_report(const struct decoded *decoded, const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->aux.n; i++)
+		if (rec->aux.v[i].wrapped)
+			return "a larger -snapshot-size looks back further";
+	if (recording__is_sampled(rec))
+		return "a larger -snapshot-size, or a lower -sample-rate, looks back further";
+	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
+		if (decoded->totals.gaps[reason])
+			return "some of it is in a gap";
+	return "it had begun before the recording did";
+}
+
+/* The one that the report is of. */
+static const struct hit_mark *slowest_hit(const struct decoded *decoded)
+{
+	const struct hit_mark *slowest = &decoded->hits.v[0];
+
+	for (size_t i = 1; i < decoded->hits.n; i++)
+		if (decoded->hits.v[i].value_ns >= slowest->value_ns)
+			slowest = &decoded->hits.v[i];
+	return slowest;
+}
+
+/* What it is made of. */
+static void print_amount(const struct decoded *decoded, FILE *out)
+{
+	const struct sampled_totals *s = &decoded->sampled;
+	const struct decode_totals *t = &decoded->totals;
+
+	if (s->samples)
+		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches", s->samples, s->switches);
+	else if (t->insns)
+		fprintf(out, "%" PRIu64 " instructions", t->insns);
+	else /* of perf's text, which nobody counts them in */
+		fprintf(out, "%" PRIu64 " branches", t->branches);
+}
+
+void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
+{
+	const struct decode_totals *t = &decoded->totals;
+	char span[UNITS_TEXT_SIZE];
+	size_t calls = 0, threads = 0;
+
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		calls += decoded->trees.v[i].calls.n;
+		threads += !decoded->trees.v[i].strand;
+	}
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		print_hit(&decoded->hits.v[i], out);
+	fprintf(out, "the trace looks back %s: ",
+		units__format_duration(span, t->last_ns - t->first_ns));
+	print_amount(decoded, out);
+	fprintf(out, ", %zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
+	print_lost(t, rec, out);
+	if (!decoded->hits.n)
+		return;
+	/* Where the return decides, the probe's own instruction is not what it stopped at. */
+	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
+		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
+			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
+			units__format_duration(span, decoded->behind_hit_ns));
+	if (report__print(out, &(struct report_input){
+				       .trees = decoded->trees.v,
+				       .n_trees = decoded->trees.n,
+				       .hit = slowest_hit(decoded),
+				       .threshold_ns = rec->threshold_ns,
+				       .top = REPORT_ROWS,
+				       .sampled = recording__is_sampled(rec),
+			       }) == -ENODATA)
+		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
+			explain_no_report(decoded, rec));
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "session/capture_options.h"
+
+#include <errno.h>
+
+#include "util/log.h"
+
+const char *const source_names[] = {"auto", "pt", "sample", "soft", NULL};
+/* 1 + enum pt_freeze */
+const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL};
+
+static int check_sampling(const struct capture_options *o, const char *command)
+{
+	if (o->sample_rate < 1) {
+		log__error("%s: -sample-rate must be at least 1", command);
+		log__hint("it is in samples a second: -sample-rate 10000");
+		return -EINVAL;
+	}
+	if (o->source != SOURCE_SAMPLE)
+		return 0;
+	if (o->cgroup) {
+		log__error("%s: -source sample cannot record a cgroup", command);
+		log__hint("it samples one process, all of its threads: -pid PID");
+		return -EINVAL;
+	}
+	if (o->kernel) {
+		log__error("%s: -source sample cannot trace the kernel", command);
+		log__hint("time in it is shown as [kernel]; leave -trace-include-kernel out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int capture_options__check(struct capture_options *o, const char *command)
+{
+	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
+	if (o->delay_thresh_ns && o->duration_thresh_ns) {
+		log__error("%s: -delay-thresh and -duration-thresh cannot both be given", command);
+		log__hint("delay: from one call to the next; duration: of one call");
+		return -EINVAL;
+	}
+	if ((o->delay_thresh_ns || o->duration_thresh_ns) && !o->symbol) {
+		log__error("%s: a threshold needs a function to measure", command);
+		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
+		return -EINVAL;
+	}
+	if (o->pid && o->cgroup) {
+		log__error("%s: -pid and -cgroup cannot both be given", command);
+		log__hint("a cgroup's processes are all recorded; -pid records one");
+		return -EINVAL;
+	}
+	if (o->cgroup && o->source == SOURCE_SOFT) {
+		log__error("%s: -source soft cannot record a cgroup", command);
+		log__hint("it steps one process: -pid PID; a cgroup needs Intel PT");
+		return -EINVAL;
+	}
+	if (o->kernel && o->source == SOURCE_SOFT) {
+		log__error("%s: -source soft cannot trace the kernel: it steps user code only",
+			   command);
+		log__hint("leave -trace-include-kernel out, or use Intel PT");
+		return -EINVAL;
+	}
+	if (check_sampling(o, command))
+		return -EINVAL;
+	if (o->stack_copy > MT_COPY_MAX) {
+		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);
+		log__hint("a record of perf's file holds no more; 16K is the default");
+		return -EINVAL;
+	}
+	return pt_timing__parse(o->resolution, &o->timing);
+}

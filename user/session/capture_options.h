@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that attach, run, record and watch share. */
+#ifndef MTBPF_SESSION_CAPTURE_OPTIONS_H
+#define MTBPF_SESSION_CAPTURE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/source.h"
+#include "util/options.h"
+
+struct capture_options {
+	int pid;
+	const char *cgroup; /* instead of pid */
+	const char *symbol;
+	uint64_t delay_thresh_ns, duration_thresh_ns;
+	const char *output;
+	int source; /* index into source_names */
+	uint64_t snapshot_size, max_memory;
+	uint64_t stack_copy; /* bytes of the user stack at a hit */
+	bool no_stack_copy;
+	uint64_t timeout_ns; /* 0: none */
+	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
+	int sample_rate;     /* sample: in Hz */
+	bool multi_thread, immediate_stop, kernel, portable;
+	const char *resolution;
+	struct pt_timing timing; /* what capture_options__check() makes of it */
+	int freeze_method;	 /* see source_config */
+	const char *truth;	 /* soft: a file for the true stack */
+	bool no_ret_compression;
+	bool no_inline; /* of what is decoded */
+	bool verbose, quiet;
+};
+
+/* Soft is never chosen for the user: it changes what it measures. */
+enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SAMPLE, SOURCE_SOFT };
+extern const char *const source_names[];
+extern const char *const freeze_names[];
+
+#define SNAPSHOT_SIZE_DEFAULT (4u << 20)
+#define SAMPLE_RATE_DEFAULT   10000
+#define MAX_MEMORY_DEFAULT    (1u << 30)
+#define STACK_COPY_DEFAULT    (16u << 10)
+
+#define CAPTURE_DEFAULTS                                                                           \
+	{                                                                                          \
+		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
+		.stack_copy = STACK_COPY_DEFAULT, .sample_rate = SAMPLE_RATE_DEFAULT,              \
+		.resolution = "normal", .multi_snapshot = 1                                        \
+	}
+
+#define OPTION(member) offsetof(struct capture_options, member)
+
+#define OPTION_PID                                                                                 \
+	{                                                                                          \
+		"pid", NULL, 'p', OPT_INT, "PID", "the process", OPTION(pid), NULL                 \
+	}
+#define OPTION_CGROUP                                                                              \
+	{                                                                                          \
+		"cgroup", NULL, 0, OPT_STRING, "PATH",                                             \
+			"instead of -pid: all processes of a cgroup (v2), a buffer a CPU",         \
+			OPTION(cgroup), NULL                                                       \
+	}
+#define OPTION_SYMBOL                                                                              \
+	{                                                                                          \
+		"symbol", "trigger", 's', OPT_STRING, "NAME",                                      \
+			"what triggers: a function, lib.so:NAME, NAME+0x10, or addr:0x401234",     \
+			OPTION(symbol), NULL                                                       \
+	}
+#define OPTION_DELAY                                                                               \
+	{                                                                                          \
+		"delay-thresh", NULL, 0, OPT_DURATION, "D",                                        \
+			"trigger when a thread's hits lie at least this far apart: 10ms",          \
+			OPTION(delay_thresh_ns), NULL                                              \
+	}
+#define OPTION_DURATION                                                                            \
+	{                                                                                          \
+		"duration-thresh", NULL, 0, OPT_DURATION, "D",                                     \
+			"trigger when a call of the function takes at least this long",            \
+			OPTION(duration_thresh_ns), NULL                                           \
+	}
+#define OPTION_OUTPUT                                                                              \
+	{                                                                                          \
+		"output", NULL, 'o', OPT_STRING, "FILE",                                           \
+			"NAME.fxt, .fxt.gz or .fxt.zst; the recording is NAME.mtbpf beside it "    \
+			"(trace.fxt)",                                                             \
+			OPTION(output), NULL                                                       \
+	}
+#define OPTION_NO_INLINE                                                                           \
+	{                                                                                          \
+		"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP, OPTION(no_inline), NULL      \
+	}
+#define NO_INLINE_HELP "no slices for functions that the compiler put into others"
+#define OPTIONS_LOG                                                                                \
+	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
+	{                                                                                          \
+		"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",              \
+			OPTION(quiet), NULL                                                        \
+	}
+#define OPTIONS_CAPTURE                                                                              \
+	{"source",                                                                                   \
+	 NULL,                                                                                       \
+	 0,                                                                                          \
+	 OPT_CHOICE,                                                                                 \
+	 "SOURCE",                                                                                   \
+	 "auto (the default: pt, or else sample), pt (Intel PT), sample (stacks by the clock: "      \
+	 "any "                                                                                      \
+	 "machine) or soft (single-stepping: any machine, far slower)",                              \
+	 OPTION(source),                                                                             \
+	 source_names},                                                                              \
+		{"snapshot-size",                                                                    \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_SIZE,                                                                           \
+		 "SIZE",                                                                             \
+		 "bytes of trace kept a thread, or a CPU: how far back it looks (4M)",               \
+		 OPTION(snapshot_size),                                                              \
+		 NULL},                                                                              \
+		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "pt: of all buffers together (1G)",  \
+		 OPTION(max_memory), NULL},                                                          \
+		{"sample-rate",                                                                      \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_INT,                                                                            \
+		 "HZ",                                                                               \
+		 "sample: stacks a second and thread, while it runs (10000)",                        \
+		 OPTION(sample_rate),                                                                \
+		 NULL},                                                                              \
+		{"timeout",	     NULL, 0,                                                        \
+		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
+		 OPTION(timeout_ns), NULL},                                                          \
+		{"multi-snapshot",                                                                   \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_COUNT,                                                                          \
+		 "[N]",                                                                              \
+		 "capture N triggers, or until Ctrl-C, into one trace",                              \
+		 OPTION(multi_snapshot),                                                             \
+		 NULL},                                                                              \
+		{"multi-thread",                                                                     \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: record every thread, a buffer each (soft always does)",                        \
+		 OPTION(multi_thread),                                                               \
+		 NULL},                                                                              \
+		{"trace-include-kernel",                                                             \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: the kernel's code as well: system calls, interrupts, page faults",             \
+		 OPTION(kernel),                                                                     \
+		 NULL},                                                                              \
+		{"portable",                                                                         \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "the recording holds the programs too: to decode it on another machine",            \
+		 OPTION(portable),                                                                   \
+		 NULL},                                                                              \
+		{"stack-copy",                                                                       \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_SIZE,                                                                           \
+		 "SIZE",                                                                             \
+		 "bytes of the stack that are copied at a hit, to unwind it: 60K at most (16K)",     \
+		 OPTION(stack_copy),                                                                 \
+		 NULL},                                                                              \
+		{"no-stack-copy",                                                                    \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "no memory of the program goes into the recording: callers by frame pointer "       \
+		 "only",                                                                             \
+		 OPTION(no_stack_copy),                                                              \
+		 NULL},                                                                              \
+		{"timer-resolution",                                                                 \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_STRING,                                                                         \
+		 "RESOLUTION",                                                                       \
+		 "pt: low, normal, high, or custom:TERMS (perf\'s own); finer looks less far "       \
+		 "back",                                                                             \
+		 OPTION(resolution),                                                                 \
+		 NULL},                                                                              \
+		{"immediate-stop",                                                                   \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: insist on freezing in the kernel, at the hit",                                 \
+		 OPTION(immediate_stop),                                                             \
+		 NULL},                                                                              \
+		{"freeze",                                                                           \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_CHOICE,                                                                         \
+		 "METHOD",                                                                           \
+		 "pt: auto (the best there is), pause, refresh or disable",                          \
+		 OPTION(freeze_method),                                                              \
+		 freeze_names},                                                                      \
+		{"truth",	NULL,	0,                                                           \
+		 OPT_STRING,	"FILE", "soft: log the true stack after every call and return",      \
+		 OPTION(truth), NULL},                                                               \
+	{                                                                                            \
+		"no-ret-compression", NULL, 0, OPT_FLAG, NULL, "soft: write every return in full",   \
+			OPTION(no_ret_compression), NULL                                             \
+	}
+
+/* Sets the log level; parses and checks what belongs together. 0, or -EINVAL after a line and a
+ * hint. */
+int capture_options__check(struct capture_options *options, const char *command);
+
+#endif

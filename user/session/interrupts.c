@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "session/interrupts.h"
+
+#include <errno.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+void interrupts__set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
+void interrupts__hold(void)
+{
+	sigset_t set;
+
+	interrupts__set(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void interrupts__release(void)
+{
+	const struct timespec at_once = {0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigtimedwait(&set, NULL, &at_once);
+	interrupts__set(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+int interrupts__open(void)
+{
+	sigset_t set;
+	int fd;
+
+	interrupts__set(&set);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}

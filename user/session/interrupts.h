@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Ctrl-C and being told to end (SIGINT, SIGTERM, SIGHUP): read while a capture runs. */
+#ifndef MTBPF_SESSION_INTERRUPTS_H
+#define MTBPF_SESSION_INTERRUPTS_H
+
+#include <signal.h>
+
+/* From here on they wait, until they are read or released. */
+void interrupts__hold(void);
+/*
+ * From here on they end mtbpf, as they do by default; those that wait, at once. But a second Ctrl-C
+ * of someone impatient, who has had the first one read, is forgotten.
+ */
+void interrupts__release(void);
+
+/* The signals that are held, for the mask of a child. */
+void interrupts__set(sigset_t *set);
+
+/* A descriptor that is readable while one waits (see signalfd(2)); the caller closes it. -errno. */
+int interrupts__open(void);
+
+#endif

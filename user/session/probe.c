@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "session/probe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/log.h"
+
+static int refuse_resolver(const struct function *f)
+{
+	log__error("'%s' of %s is not called itself: the CPU's best of its variants is (IFUNC)",
+		   f->name, f->module);
+	log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), or a "
+		  "function that calls it",
+		  f->name);
+	return -EINVAL;
+}
+
+static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len)
+{
+	int err = probe_site__choose(code, len, f->vaddr, &probe->site);
+
+	if (err) {
+		log__error("cannot probe %s: its first bytes are no x86-64 instruction", f->name);
+		log__hint("is it data? 'mtbpf list' shows functions");
+	}
+	return err;
+}
+
+/* The instruction that the user has named. */
+static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
+		    size_t len)
+{
+	const struct function *f = match->function;
+	int err = probe_site__at(code, len, f->vaddr, match->offset, &probe->site);
+
+	if (err == -EILSEQ)
+		log__error("no instruction begins at %s+%#" PRIx64, f->name, match->offset);
+	else if (err)
+		log__error("the kernel takes no probe on the instruction at %s+%#" PRIx64
+			   ": it has a prefix",
+			   f->name, match->offset);
+	if (err)
+		log__hint("objdump -d --disassemble=%s %s shows where they begin", f->raw_name,
+			  elf_image__name(f->image));
+	return err;
+}
+
+static int choose_site(struct probe *probe, const struct symbol_match *match)
+{
+	const struct function *f = match->function;
+	const uint8_t *code;
+	size_t len;
+	int err;
+
+	if (f->is_resolver)
+		return refuse_resolver(f);
+	probe->entry_offset = elf_image__offset_of_vaddr(f->image, f->vaddr);
+	code = probe->entry_offset == UINT64_MAX
+		       ? NULL
+		       : elf_image__bytes(f->image, probe->entry_offset, &len);
+	if (!code) {
+		log__error("cannot read the code of %s in %s", f->name, f->module);
+		log__hint("the file is damaged, or was replaced after the process started");
+		return -EIO;
+	}
+	if (len > f->size)
+		len = f->size;
+	err = match->offset ? set_site(probe, match, code, len) : set_entry(probe, f, code, len);
+	if (err)
+		return err;
+	if (!probe->site.emulated)
+		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
+			  "about 1 us on bare metal, 10 us in a VM",
+			  probe->site.insn);
+	probe->is_inside = match->offset;
+	probe->offset = probe->entry_offset + probe->site.skip;
+	code += probe->site.skip;
+	len -= probe->site.skip;
+	memcpy(probe->code, code, len < sizeof(probe->code) ? len : sizeof(probe->code));
+	return 0;
+}
+
+int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
+		const char *symbol)
+{
+	struct symbols symbols;
+	struct symbol_match match;
+	int err;
+
+	*probe = (struct probe){0};
+	err = exec_path ? symbols__open_file(&symbols, exec_path)
+			: symbols__open(&symbols, process);
+	if (err)
+		return err;
+	err = symbols__find(&symbols, symbol, &match);
+	if (!err)
+		err = choose_site(probe, &match);
+	if (!err && exec_path)
+		snprintf(probe->path, sizeof(probe->path), "%s", exec_path);
+	else if (!err)
+		err = process__mapping_path(process->pid, &match.module->mapping, probe->path,
+					    sizeof(probe->path));
+	if (!err) {
+		snprintf(probe->name, sizeof(probe->name), "%s", match.function->name);
+		if (!exec_path)
+			probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
+		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
+			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
+	}
+	symbols__close(&symbols);
+	return err;
+}
