@@ -18,6 +18,7 @@
 
 #include "../live/own_code.h"
 #include "capture/perf/event_place.h"
+#include "capture/sample/sample_cost.h"
 #include "capture/sample/sample_ring.h"
 #include "trigger/sched_log.h"
 #include "trigger/trigger.h"
@@ -74,14 +75,15 @@ struct mode {
 	const char *name;
 	unsigned int hz; /* 0: no recorder */
 	bool probe;
-	bool log;    /* of each hit of the probe, as the source has it */
-	bool bare;   /* the clock's interrupts, and nobody who takes a sample */
-	size_t base; /* which of the modes it is compared with */
+	bool log;     /* of each hit of the probe, as the source has it */
+	bool bare;    /* the clock's interrupts, and nobody who takes a sample */
+	uint64_t ppm; /* as many samples as -max-overhead takes for that, instead of hz */
+	size_t base;  /* which of the modes it is compared with */
 };
 
 enum { NOTHING, PROBE };
 
-static const struct mode modes[] = {
+static struct mode modes[] = {
 	[NOTHING] = {.name = "nothing"},
 	[PROBE] = {.name = "the trigger's probe", .probe = true, .base = PROBE},
 	{.name = "timer interrupts, 1 kHz", .hz = 1000, .bare = true},
@@ -102,6 +104,11 @@ static const struct mode modes[] = {
 	 .base = PROBE},
 	{.name = "probe and recorder, 10 kHz",
 	 .hz = 10000,
+	 .probe = true,
+	 .log = true,
+	 .base = PROBE},
+	{.name = "the same, -max-overhead 1%",
+	 .ppm = 10000,
 	 .probe = true,
 	 .log = true,
 	 .base = PROBE},
@@ -214,6 +221,18 @@ static void run(const struct mode *mode, pid_t pid, struct shared *shared)
 	fflush(stdout);
 }
 
+static void choose_rate(struct mode *mode, pid_t pid)
+{
+	struct sample_cost cost;
+	struct sample_load load;
+
+	if (sample_cost__measure(&cost) || sample_load__measure(pid, 200, &load))
+		die("what a sample costs");
+	mode->hz = sample_cost__rate(&cost, &load, mode->ppm);
+	printf("a stack costs %llu ns, a context switch %llu ns: %u Hz for -max-overhead 1%%\n",
+	       (unsigned long long)cost.sample_ns, (unsigned long long)cost.switch_ns, mode->hz);
+}
+
 int main(void)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -228,8 +247,11 @@ int main(void)
 	pid = shared == MAP_FAILED ? -1 : start_target(shared);
 	if (pid < 0)
 		die("the target");
-	for (size_t m = 0; m < MODES; m++)
+	for (size_t m = 0; m < MODES; m++) {
+		if (modes[m].ppm)
+			choose_rate(&modes[m], pid);
 		run(&modes[m], pid, shared);
+	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return 0;
