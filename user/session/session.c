@@ -13,9 +13,9 @@
 #include "capture/code/vdso_image.h"
 #include "session/cgroup_probe.h"
 #include "session/gate.h"
-#include "session/hit_status.h"
 #include "session/interrupts.h"
 #include "session/probe.h"
+#include "session/progress.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
 #include "target/process.h"
@@ -35,12 +35,10 @@ struct session {
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	struct probe probe;
 	int epoll_fd, signal_fd;
-	int snapshots; /* taken */
-	int forward;   /* `run`: a signal that its program is to have as well; 0: none */
-	uint64_t began_ns;
+	int snapshots;	      /* taken */
+	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
-	struct mt_stats last_stats;
-	uint64_t last_status_ns;
+	struct progress progress;
 };
 
 static int watch_fd(struct session *s, int fd)
@@ -50,14 +48,20 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+static bool measures_duration(const struct session *s)
+{
+	return threshold__is_set(&s->options->duration_thresh);
+}
+
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
 		.tgid = s->start->cgroup ? 0 : s->start->pid,
 		.of_cgroup = s->start->cgroup != NULL,
 		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
-		.delay_thresh_ns = s->options->delay_thresh_ns,
-		.duration_thresh_ns = s->options->duration_thresh_ns,
+		.delay_thresh_ns =
+			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
+		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
 		.probe_at_entry = s->probe.site.at_entry,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
@@ -76,38 +80,6 @@ static int open_loop(struct session *s)
 	if (s->epoll_fd < 0)
 		return -errno;
 	return watch_fd(s, s->signal_fd);
-}
-
-static void show_status(struct session *s, uint64_t now)
-{
-	struct mt_stats stats;
-	struct status_view view;
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits - s->last_stats.hits, now - s->last_status_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	status__show(&view);
-	s->last_stats = stats;
-	s->last_status_ns = now;
-}
-
-/* No trigger: what is known of why. */
-static void say_hits(const struct session *s)
-{
-	struct status_view view;
-	struct mt_stats stats;
-	char text[STATUS_TEXT_SIZE];
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits, clock__now_ns() - s->began_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	if (stats.hits)
-		log__info("%s: %s", s->probe.name, status__format(text, &view));
-	else
-		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is",
-			  s->probe.name);
 }
 
 /* True where the session is over: *end says why. */
@@ -143,14 +115,13 @@ static int wait_for_end(struct session *s, enum session_end *end)
 	int err = look(s, end, &over);
 
 	while (!err && !over) {
-		uint64_t now = clock__now_ns(), next = s->last_status_ns + STATUS_INTERVAL_NS;
+		uint64_t now = clock__now_ns(), next = s->progress.last_ns + STATUS_INTERVAL_NS;
 		struct epoll_event events[4];
 		int timeout;
 
 		if (now >= next) {
-			show_status(s, now);
+			progress__look(&s->progress, s->gate.trigger, now);
 			next = now + STATUS_INTERVAL_NS;
-			s->last_status_ns = now;
 		}
 		if (s->deadline_ns < next)
 			next = s->deadline_ns;
@@ -206,20 +177,22 @@ static int open_source(struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	char text[UNITS_TEXT_SIZE];
+	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
-	if (o->delay_thresh_ns)
+	progress__format_threshold(&s->progress, text);
+	if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
 			  "now",
-			  s->probe.name, units__format_duration(text, o->delay_thresh_ns));
-	else if (o->duration_thresh_ns)
+			  s->probe.name, text);
+	else if (measures_duration(s))
 		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
-			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
+			  s->probe.name, text);
 	else if (o->symbol)
 		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
 	else
 		log__info("recording; Ctrl-C takes the snapshot");
+	progress__say_needed(&s->progress);
 }
 
 static int describe(struct session *s, const struct process *process)
@@ -233,10 +206,9 @@ static int describe(struct session *s, const struct process *process)
 	rec->command = strdup(command);
 	rec->probe_ip = s->probe.ip;
 	rec->portable = s->options->portable;
-	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
-		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
-						       : MT_HIT_EVERY;
+	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
+		      : measures_duration(s)			   ? MT_HIT_DURATION
+								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
 
@@ -251,6 +223,8 @@ static int read_snapshot(struct session *s)
 {
 	int err;
 
+	s->rec->threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
@@ -302,11 +276,11 @@ static int record(struct session *s, enum session_end *end)
 {
 	int err = open_loop(s);
 
+	progress__init(&s->progress, s->options);
 	if (!err && s->options->symbol)
 		err = open_gate(s);
-	s->began_ns = s->last_status_ns = clock__now_ns();
 	if (s->options->timeout_ns)
-		s->deadline_ns = s->began_ns + s->options->timeout_ns;
+		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
 	do {
 		if (!err)
 			err = record_one(s, end);
@@ -315,14 +289,14 @@ static int record(struct session *s, enum session_end *end)
 			log__info("snapshot %d taken", s->snapshots);
 	} while (!err && wants_more(s, *end));
 	if (!err && *end != SESSION_TRIGGERED)
-		say_hits(s);
+		progress__say(&s->progress, s->gate.trigger, s->probe.name);
 	return err;
 }
 
 /* A call begins at its entry. */
 static int check_duration(const struct session *s)
 {
-	if (!s->options->duration_thresh_ns || !s->probe.is_inside)
+	if (!measures_duration(s) || !s->probe.is_inside)
 		return 0;
 	log__error("'%s' is inside a function: only a whole function's calls have a duration",
 		   s->options->symbol);
