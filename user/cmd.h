@@ -20,6 +20,7 @@ int cmd_record(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_view(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
 /* The exit code for what options__parse() returned; only for an error. */

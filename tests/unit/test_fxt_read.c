@@ -50,8 +50,13 @@ static void write_trace(struct output *output, const char *name)
 		{.key = "insns", .kind = FXT_UINT, .number = 1ull << 40},
 		{.key = "address", .kind = FXT_POINTER, .number = 0x401000},
 	};
-	struct fxt_event event = {.time_ns = 5, .pid = 7, .tid = 8, .name = "f",
-				  .category = "user", .args = args, .n_args = 4};
+	struct fxt_event event = {.time_ns = 5,
+				  .pid = 7,
+				  .tid = 8,
+				  .name = "f",
+				  .category = "user",
+				  .args = args,
+				  .n_args = 4};
 	struct sink *sink;
 	struct fxt *fxt;
 	uint64_t bytes;
@@ -168,11 +173,20 @@ static const uint64_t per_megahertz[] = {1 | 2 << 4, 1000000};
 static void test_what_others_write(void **state)
 {
 	const uint64_t words[] = {
-		FXT_MAGIC, per_megahertz[0], per_megahertz[1],
+		FXT_MAGIC,
+		per_megahertz[0],
+		per_megahertz[1],
 		4 | 10 << 4 | 1ull << 20 | (0x8000ull | 1) << 32 | (0x8000ull | 9) << 48,
-		3, 70, 80, 'c', 0x6766656463626161 /* "aabcdefg" */, 'h',
+		3,
+		70,
+		80,
+		'c',
+		0x6766656463626161 /* "aabcdefg" */,
+		'h',
 		/* an i64 by its key "k", and its two words and that of the key */
-		3 | 3 << 4 | (0x8000ull | 1) << 16, 'k', (uint64_t)-5,
+		3 | 3 << 4 | (0x8000ull | 1) << 16,
+		'k',
+		(uint64_t)-5,
 	};
 	struct fxt_reader *reader;
 	struct fxt_read read;
@@ -204,19 +218,20 @@ static int first_of(const uint64_t *record, size_t n, size_t extra)
 	return err;
 }
 
-#define FIRST_OF(...)                                                                               \
-	first_of((const uint64_t[]){__VA_ARGS__},                                                   \
+#define FIRST_OF(...)                                                                              \
+	first_of((const uint64_t[]){__VA_ARGS__},                                                  \
 		 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), 0)
 
 static void test_damage(void **state)
 {
-	assert_int_equal(FIRST_OF(4), -EBADMSG);			 /* no words */
-	assert_int_equal(FIRST_OF(4 | 5 << 4, 1), -EBADMSG);		 /* cut short */
-	assert_int_equal(FIRST_OF(4 | 1 << 4), -EBADMSG);		 /* no time */
-	assert_int_equal(FIRST_OF(4 | 2 << 4 | 1 << 24, 1), 1);		 /* an instant */
+	assert_int_equal(FIRST_OF(4), -EBADMSG);				 /* no words */
+	assert_int_equal(FIRST_OF(4 | 5 << 4, 1), -EBADMSG);			 /* cut short */
+	assert_int_equal(FIRST_OF(4 | 1 << 4), -EBADMSG);			 /* no time */
+	assert_int_equal(FIRST_OF(4 | 2 << 4 | 1 << 24, 1), 1);			 /* an instant */
 	assert_int_equal(FIRST_OF(4 | 2 << 4 | 4 << 16 | 1 << 24, 1), -EBADMSG); /* no end */
 	assert_int_equal(FIRST_OF(4 | 2 << 4 | 1 << 20 | 1 << 24, 1), -EBADMSG); /* no argument */
-	/* An argument of no words, of which there could be any number; one longer than the record. */
+	/* An argument of no words, of which there could be any number; one longer than the record.
+	 */
 	assert_int_equal(FIRST_OF(4 | 3 << 4 | 1 << 20 | 1 << 24, 1, 2), -EBADMSG);
 	assert_int_equal(FIRST_OF(4 | 3 << 4 | 1 << 20 | 1 << 24, 1, 2 | 3 << 4), -EBADMSG);
 	/* A name longer than the record; a string that is. */
@@ -298,9 +313,14 @@ static void test_two_readers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_we_write), TEST(test_gzip),	    TEST(test_zstd),
-		TEST(test_two_readers),	  TEST(test_cut_archives),  cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_what_others_write), cmocka_unit_test(test_not_a_trace),
+		TEST(test_what_we_write),
+		TEST(test_gzip),
+		TEST(test_zstd),
+		TEST(test_two_readers),
+		TEST(test_cut_archives),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_what_others_write),
+		cmocka_unit_test(test_not_a_trace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

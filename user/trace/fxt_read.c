@@ -92,7 +92,8 @@ static bool take_word(struct fxt_reader *reader, uint64_t *word)
 	return true;
 }
 
-/* The next len bytes of it, which are padded to whole words. NULL: there are fewer; or no memory. */
+/* The next len bytes of it, which are padded to whole words. NULL: there are fewer; or no memory.
+ */
 static char *take_text(struct fxt_reader *reader, size_t len)
 {
 	size_t n = (len + sizeof(uint64_t) - 1) / sizeof(uint64_t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the records of an FXT file (compressed or not), one after the other; whoever wrote it: nothing
- * in it is believed. Layouts: Fuchsia's docs/reference/tracing/trace-format.md.
+ * Reads the records of an FXT file (compressed or not), one after the other; whoever wrote it:
+ * nothing in it is believed. Layouts: Fuchsia's docs/reference/tracing/trace-format.md.
  */
 #ifndef MTBPF_TRACE_FXT_READ_H
 #define MTBPF_TRACE_FXT_READ_H
@@ -25,11 +25,11 @@ enum fxt_read_kind {
 
 struct fxt_read {
 	enum fxt_read_kind kind;
-	enum fxt_event_type event;  /* FXT_READ_EVENT */
-	uint64_t time_ns;	    /* FXT_READ_EVENT */
-	uint64_t end_ns;	    /* FXT_EVENT_COMPLETE */
-	uint64_t id;		    /* flows, counters, async events */
-	uint64_t pid, tid;	    /* as the file has them: 64 bits */
+	enum fxt_event_type event;   /* FXT_READ_EVENT */
+	uint64_t time_ns;	     /* FXT_READ_EVENT */
+	uint64_t end_ns;	     /* FXT_EVENT_COMPLETE */
+	uint64_t id;		     /* flows, counters, async events */
+	uint64_t pid, tid;	     /* as the file has them: 64 bits */
 	const char *category, *name; /* never NULL */
 	unsigned int n_args;
 	struct fxt_read_arg args[FXT_MAX_ARGS];
@@ -42,9 +42,9 @@ struct fxt_reader *fxt_reader__open(int fd);
 void fxt_reader__free(struct fxt_reader *reader);
 
 /*
- * The next event or name; its strings last until the call after. 1; 0 at the end; -EBADMSG where the
- * file is damaged or cut short (what came before it has been read); another -errno. Records of other
- * kinds are passed over.
+ * The next event or name; its strings last until the call after. 1; 0 at the end; -EBADMSG where
+ * the file is damaged or cut short (what came before it has been read); another -errno. Records of
+ * other kinds are passed over.
  */
 int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read);
 

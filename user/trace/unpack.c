@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 
 struct unpack {
 	int fd;
+	off_t offset; /* of its own: others may read the same file */
 	enum packing packing;
 	z_stream gzip;
 	ZSTD_DStream *zstd;
@@ -37,15 +37,6 @@ enum packing packing__of(int fd)
 	return memcmp(magic, zstd, sizeof(zstd)) ? PACKED_NOT : PACKED_ZSTD;
 }
 
-/* With an offset of its own: two may read the same file at once. */
-static int reopen(int fd)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 struct unpack *unpack__open(int fd)
 {
 	struct unpack *unpack = calloc(1, sizeof(*unpack));
@@ -54,7 +45,7 @@ struct unpack *unpack__open(int fd)
 	if (!unpack)
 		goto fail;
 	unpack->packing = packing__of(fd);
-	unpack->fd = reopen(fd);
+	unpack->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (unpack->fd < 0) {
 		err = errno;
 		goto fail;
@@ -89,10 +80,11 @@ static int fill(struct unpack *unpack)
 	ssize_t n;
 
 	do
-		n = read(unpack->fd, unpack->buffer, sizeof(unpack->buffer));
+		n = pread(unpack->fd, unpack->buffer, sizeof(unpack->buffer), unpack->offset);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
+	unpack->offset += n;
 	unpack->at = 0;
 	unpack->n = (size_t)n;
 	unpack->at_end = !n;

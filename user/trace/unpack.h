@@ -14,8 +14,8 @@ enum packing packing__of(int fd);
 struct unpack;
 
 /*
- * From the file's beginning, whatever the offset of fd, which stays the caller's and need not stay
- * open. NULL with errno.
+ * From the file's beginning, whatever the offset of fd, which stays the caller's, need not stay
+ * open, and must be seekable. NULL with errno.
  */
 struct unpack *unpack__open(int fd);
 void unpack__free(struct unpack *unpack);
