@@ -32,4 +32,11 @@ struct option_table;
 /* Says that a word is none of the command's; EXIT_USAGE. */
 int refuse_word(const struct option_table *table, const char *word);
 
+/*
+ * options__parse() of a command that takes one word, before, behind or amid its options: *word.
+ * Without one, or with two, -EINVAL after a line and a hint, which call it `what`: "recording".
+ */
+int parse_with_word(const struct option_table *table, void *dst, int argc, char **argv,
+		    const char *what, const char **word);
+
 #endif

@@ -15,10 +15,12 @@ struct view_options {
 
 static const struct option_spec specs[] = {
 	{"ui", NULL, 0, OPT_STRING, "DIR",
-	 "Perfetto's UI, unpacked (or $MTBPF_PERFETTO_UI, or /usr/share/mtbpf/perfetto-ui): nothing "
+	 "Perfetto's UI, unpacked (or $MTBPF_PERFETTO_UI, or /usr/share/mtbpf/perfetto-ui): "
+	 "nothing "
 	 "comes from the internet then",
 	 offsetof(struct view_options, show.ui), NULL},
-	{"port", NULL, 0, OPT_INT, "N", "of 127.0.0.1 (any; 9001 without a UI: its page needs that)",
+	{"port", NULL, 0, OPT_INT, "N",
+	 "of 127.0.0.1 (any; 9001 without a UI: its page needs that)",
 	 offsetof(struct view_options, show.port), NULL},
 	{"no-open", NULL, 0, OPT_FLAG, NULL, "print the address, start no browser",
 	 offsetof(struct view_options, show.no_open), NULL},
@@ -31,8 +33,9 @@ static const struct option_table table = {
 	.examples = (const char *const[]){"mtbpf view slow.fxt",
 					  "mtbpf view -ui ~/perfetto-ui slow.fxt.gz", NULL},
 	.usage = "view TRACE [options]",
-	.summary = "Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto: the slowest\n"
-		   "hit in view, its thread pinned. Only who has the printed address can read it.",
+	.summary =
+		"Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto: the slowest\n"
+		"hit in view, its thread pinned. Only who has the printed address can read it.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -40,24 +43,18 @@ static const struct option_table table = {
 int cmd_view(int argc, char **argv)
 {
 	struct view_options options = {0};
-	int rest, err = options__parse(&table, &options, argc, argv, &rest);
+	const char *trace;
+	int err = parse_with_word(&table, &options, argc, argv, "trace", &trace);
 
 	if (err)
 		return exit_code_for_options(err);
 	if (options.quiet)
 		log__set_level(LOG_QUIET);
-	if (rest == argc) {
-		log__error("view: which trace?");
-		log__hint("mtbpf view slow.fxt");
-		return EXIT_USAGE;
-	}
-	if (rest + 1 < argc)
-		return refuse_word(&table, argv[rest + 1]);
 	if (options.show.port > UINT16_MAX) {
 		log__error("view: there is no port %d", options.show.port);
 		log__hint("ports go up to 65535");
 		return EXIT_USAGE;
 	}
-	err = show__trace(argv[rest], &options.show);
+	err = show__trace(trace, &options.show);
 	return err ? exit_code_for(err) : EXIT_OK;
 }

@@ -12,8 +12,9 @@
 #include "util/cleanup.h"
 #include "util/units.h"
 
-/* A share of the hit's slice, on both sides of it. */
-#define MARGIN 8
+/* On both sides of the hit's slice: a share of it; or of what one without length is shown amid. */
+#define MARGIN_SHARE 8
+#define MARGIN_NS    500000
 
 static bool is_hit(const struct fxt_read *read)
 {
@@ -84,7 +85,10 @@ static void add_note(cJSON *commands, const struct sight *sight)
 
 	snprintf(time, sizeof(time), "%" PRIu64, sight->end_ns);
 	units__format_duration(took, sight->end_ns - sight->begin_ns);
-	snprintf(text, sizeof(text), "%s after %s", sight->name, took);
+	if (sight->end_ns > sight->begin_ns)
+		snprintf(text, sizeof(text), "%s after %s", sight->name, took);
+	else
+		snprintf(text, sizeof(text), "%s", sight->name);
 	add_string(args, time);
 	add_string(args, text);
 }
@@ -121,7 +125,7 @@ static void put_escaped(FILE *out, const char *text)
 
 static bool put_sight(FILE *out, const struct sight *sight)
 {
-	uint64_t margin_ns = (sight->end_ns - sight->begin_ns) / MARGIN + 1000;
+	uint64_t margin_ns = (sight->end_ns - sight->begin_ns) / MARGIN_SHARE ?: MARGIN_NS;
 	_cleanup_free_ char *commands = commands_of(sight);
 
 	if (!commands)

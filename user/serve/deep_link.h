@@ -8,10 +8,11 @@
 
 /* What there is to see. */
 struct sight {
-	bool found;		   /* a hit */
-	uint64_t begin_ns, end_ns; /* of the hit's slice, on the trace's clock: it ends at the hit */
-	uint64_t tid;		   /* of the thread that triggered; 0: unknown */
-	char name[160];		   /* of the hit's slice: "hit one_iter" */
+	bool found; /* a hit */
+	uint64_t begin_ns,
+		end_ns; /* of the hit's slice, on the trace's clock: it ends at the hit */
+	uint64_t tid;	/* of the thread that triggered; 0: unknown */
+	char name[160]; /* of the hit's slice: "hit one_iter" */
 	uint64_t n_hits;
 };
 

@@ -126,7 +126,7 @@ static void say_sight(const struct sight *sight)
 	}
 	units__format_duration(took, sight->end_ns - sight->begin_ns);
 	log__info("%s, %s%s", sight->name, took,
-		  sight->n_hits > 1 ? ": the slowest of several hits" : "");
+		  sight->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
 }
 
 static int say_link(const struct trace_server *server, const struct sight *sight, bool has_ui,
@@ -141,7 +141,8 @@ static int say_link(const struct trace_server *server, const struct sight *sight
 	puts(link);
 	fflush(stdout);
 	if (!has_ui)
-		log__info("the page comes from " PERFETTO_ORIGIN ", the trace stays here; Chrome asks "
+		log__info("the page comes from " PERFETTO_ORIGIN
+			  ", the trace stays here; Chrome asks "
 			  "whether the page may reach this device");
 	log__info("from another machine: ssh -L %1$u:127.0.0.1:%1$u HOST, then open it there; "
 		  "Ctrl-C ends",

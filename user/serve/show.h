@@ -12,8 +12,8 @@ struct show_options {
 };
 
 /*
- * Returns after Ctrl-C, SIGTERM or SIGHUP: 0. -EINVAL where the file is no trace, or the folder no UI;
- * another -errno. One message. What sudo has given is given back before anything is served.
+ * Returns after Ctrl-C, SIGTERM or SIGHUP: 0. -EINVAL where the file is no trace, or the folder no
+ * UI; another -errno. One message. What sudo has given is given back before anything is served.
  */
 int show__trace(const char *path, const struct show_options *options);
 

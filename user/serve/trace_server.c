@@ -20,7 +20,7 @@
 #include "util/log.h"
 
 /* A browser opens six connections a host. */
-#define MAX_CONNECTIONS	  32
+#define MAX_CONNECTIONS	   32
 #define CONNECTION_SECONDS 120
 #define BLOCK_SIZE	   (256 * 1024)
 
@@ -28,8 +28,8 @@
  * The UI asks several servers of its authors' whether they know the visitor. Nothing of that: the
  * trace is the user's.
  */
-#define UI_POLICY                                                                                   \
-	"default-src 'self' data: blob:; script-src 'self' 'unsafe-eval' 'unsafe-inline'; "         \
+#define UI_POLICY                                                                                  \
+	"default-src 'self' data: blob:; script-src 'self' 'unsafe-eval' 'unsafe-inline'; "        \
 	"style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; object-src 'none'"
 
 struct trace_server {
@@ -60,7 +60,8 @@ static bool is_our_host(const struct trace_server *server, const struct request 
 	return host && (!strcmp(host, server->host) || !strcasecmp(host, server->localhost));
 }
 
-/* Of a page that may read the trace. Browsers send none for what is typed, or of the same origin. */
+/* Of a page that may read the trace. Browsers send none for what is typed, or of the same origin.
+ */
 static bool is_our_origin(const struct trace_server *server, const struct request *request)
 {
 	const char *origin = header_of(request, MHD_HTTP_HEADER_ORIGIN);
@@ -259,11 +260,11 @@ static int start(struct trace_server *server, uint16_t port)
 		close(fd);
 		return err;
 	}
-	server->daemon = MHD_start_daemon(
-		MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, server,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned int)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned int)CONNECTION_SECONDS, MHD_OPTION_END);
+	server->daemon =
+		MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, server,
+				 MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				 (unsigned int)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+				 (unsigned int)CONNECTION_SECONDS, MHD_OPTION_END);
 	if (server->daemon)
 		return 0;
 	close(fd);

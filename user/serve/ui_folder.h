@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Opens what a request's path ("/", "/v55/a.js") names: a regular file in the folder, reached through
- * no symbolic link. -ENOENT for anything else, another -errno.
+ * Opens what a request's path ("/", "/v55/a.js") names: a regular file in the folder, reached
+ * through no symbolic link. -ENOENT for anything else, another -errno.
  */
 int ui_folder__open(int folder_fd, const char *path);
 
