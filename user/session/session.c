@@ -41,6 +41,10 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns =
 			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
 		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
+		.after_ns = s->options->after_ns,
+		.min_interval_ns = s->options->min_interval_ns,
+		.n_skipped = (uint64_t)s->options->skip,
+		.max_hits = (uint64_t)s->options->max_hits,
 		.probe_at_entry = s->probe.site.at_entry,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
