@@ -44,22 +44,32 @@ static __always_inline bool is_in_syscall(struct task_struct *task)
 	return task->mm && regs && (long)regs->orig_ax >= 0;
 }
 
-/* `by` NULL: nobody. */
-static __always_inline void note(u32 tid, struct task_struct *by, u32 kind)
+/* The next place of the log, for something about a thread; NULL: nothing is written any more. */
+static __always_inline struct mt_sched *new_entry(u32 tid, u32 kind)
 {
 	struct mt_sched *entry;
 	u32 key;
 
 	if (stopped)
-		return;
+		return NULL;
 	key = __sync_fetch_and_add(&n_written, 1) % MT_SCHED_LOG;
 	entry = bpf_map_lookup_elem(&sched_log, &key);
 	if (!entry)
-		return;
+		return NULL;
 	entry->time_ns = bpf_ktime_get_ns();
 	entry->tid = tid;
 	entry->tgid = target_tgid;
 	entry->kind = kind;
+	return entry;
+}
+
+/* `by` NULL: nobody. */
+static __always_inline void note(u32 tid, struct task_struct *by, u32 kind)
+{
+	struct mt_sched *entry = new_entry(tid, kind);
+
+	if (!entry)
+		return;
 	entry->by_tid = by ? by->pid : 0;
 	entry->by_tgid = by ? by->tgid : 0;
 	if (by)
@@ -77,6 +87,32 @@ int on_waking(u64 *ctx)
 	current = bpf_get_current_task_btf();
 	note(task->pid, is_in_syscall(current) ? current : NULL, MT_SCHED_WOKEN);
 	return 0;
+}
+
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+#define SYSCALL_FUTEX 202
+
+/*
+ * Why a thread leaves, as far as its registers tell: the system call that it is in. The lock of a
+ * pthread_mutex_t is its first member, and its owner the third (glibc and musl agree on neither
+ * more nor less); user space believes that only of a thread that it knows.
+ */
+static __always_inline void note_syscall(struct task_struct *task)
+{
+	struct mt_sched *entry;
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+	if (!is_in_syscall(task))
+		return;
+	entry = new_entry(task->pid, MT_SCHED_SYSCALL);
+	if (!entry)
+		return;
+	entry->by_tid = entry->by_tgid = 0;
+	entry->syscall = (u32)regs->orig_ax;
+	entry->in.arg = regs->di;
+	entry->in.owner = 0;
+	if (entry->syscall == SYSCALL_FUTEX)
+		bpf_probe_read_user(&entry->in.owner, sizeof(u32), (void *)(regs->di + 8));
 }
 
 /* The target's thread that left this CPU last; 0: it is back, or there was none. */
@@ -100,8 +136,10 @@ int on_switch(u64 *ctx)
 
 	if (!left)
 		return 0;
-	if (prev->tgid == target_tgid)
+	if (prev->tgid == target_tgid) {
 		*left = prev->pid;
+		note_syscall(prev);
+	}
 	if (!*left)
 		return 0;
 	if (next->pid == *left)

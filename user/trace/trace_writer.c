@@ -167,13 +167,16 @@ static void begin(struct trace_writer *writer, const struct call *call)
 	const struct call_site *site = call__site(call, &tree->sites);
 	const struct done_by *by =
 		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct fxt_template *template =
-		call->self_insns <= UINT32_MAX && !by ? template_of(writer, call, site) : NULL;
+	const struct waits_for *wait =
+		call->kind == CALL_OFF_CPU ? call_tree__waits_for(tree, call) : NULL;
+	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !by && !wait
+						      ? template_of(writer, call, site)
+						      : NULL;
 	uint64_t time_ns = advance(writer, call->start_ns), numbers[SLICE_NUMBERS];
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 	struct slice_args args;
 	struct fxt_event event;
-	char text[SLICE_BY_SIZE];
+	char text[SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE];
 
 	if (template) {
 		slice__get_numbers(call, numbers);
@@ -182,6 +185,8 @@ static void begin(struct trace_writer *writer, const struct call *call)
 		fill_event(&event, &args, call, site);
 		if (by)
 			slice_args__add_by(&args, by, text);
+		if (wait)
+			slice_args__add_wait(&args, wait, waits_for);
 		event.n_args = args.n;
 		event.pid = tree->pid;
 		event.tid = tree->tid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "view/report.h"
+#include "view/report_internal.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -9,39 +9,6 @@
 #include "decode/branch.h"
 #include "mtbpf_shared.h"
 #include "util/units.h"
-#include "util/vec.h"
-#include "view/blame.h"
-
-/* One iteration. The last is the slow one. */
-struct period {
-	uint64_t start_ns, end_ns;
-};
-
-/* What one function (or kind of time outside of functions) did. */
-struct row {
-	const void *key; /* the function, or the name of what is none */
-	const char *name, *suffix;
-	struct blame blame;	       /* who kept the slow iteration waiting there */
-	const struct function *inside; /* of what is no function: where it was; NULL: not told */
-	uint64_t slow_ns, slow_calls;
-	uint64_t ordinary_ns, ordinary_calls; /* sums */
-	int64_t extra_ns;		      /* slow beyond the ordinary mean */
-};
-
-struct report {
-	const struct call_tree *tree;
-	VEC(struct period) periods;
-	VEC(struct row) rows; /* in hash order while filling; see slot() */
-	size_t *slots;
-	size_t n_slots;
-	size_t period; /* that holds, or follows, the sweep's time */
-	bool failed;
-};
-
-static bool is_slow(const struct report *r, size_t period)
-{
-	return period + 1 == r->periods.n;
-}
 
 static size_t hash_row(const void *key, const struct function *inside)
 {
@@ -77,6 +44,15 @@ static const struct function *inside_of(const struct report *r, const struct cal
 	return r->tree->calls.v[call->parent].function;
 }
 
+static enum row_kind kind_of(const struct call *call)
+{
+	if (call->kind == CALL_OFF_CPU)
+		return call->reason == OFF_BLOCKED ? ROW_BLOCKED : ROW_WAITING;
+	if (call->kind == CALL_IN_KERNEL)
+		return ROW_KERNEL;
+	return call->function ? ROW_CPU : ROW_OTHER;
+}
+
 static struct row *find_row(struct report *r, const struct call *call)
 {
 	const char *name = call__name(call);
@@ -98,6 +74,7 @@ static struct row *find_row(struct report *r, const struct call *call)
 		goto failed;
 	*row = (struct row){.key = key,
 			    .name = name,
+			    .kind = kind_of(call),
 			    .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
 			    .inside = inside};
 	r->slots[at] = r->rows.n;
@@ -117,7 +94,7 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		struct row *row;
 
 		if (start < end && (row = find_row(r, call))) {
-			if (is_slow(r, r->period)) {
+			if (report__is_slow(r, r->period)) {
 				row->slow_ns += end - start;
 				blame__add(&row->blame, r->tree, call);
 			} else {
@@ -141,7 +118,7 @@ static void count_call(struct report *r, const struct call *call)
 		if (call->start_ns >= r->periods.v[i].end_ns)
 			continue;
 		row = call->flags & CALL_INFERRED_START ? NULL : find_row(r, call);
-		if (row && is_slow(r, i))
+		if (row && report__is_slow(r, i))
 			row->slow_calls++;
 		else if (row)
 			row->ordinary_calls++;
@@ -256,17 +233,13 @@ static int by_excess(const void *a, const void *b)
 	return order ? order : strcmp(x->suffix, y->suffix);
 }
 
-static uint64_t mean(uint64_t sum, size_t n)
-{
-	return n ? sum / n : 0;
-}
-
 static void sort_rows(struct report *r)
 {
 	for (size_t i = 0; i < r->rows.n; i++) {
 		struct row *row = &r->rows.v[i];
 
-		row->extra_ns = (int64_t)(row->slow_ns - mean(row->ordinary_ns, r->periods.n - 1));
+		row->extra_ns =
+			(int64_t)(row->slow_ns - report__mean(row->ordinary_ns, r->periods.n - 1));
 	}
 	qsort(r->rows.v, r->rows.n, sizeof(*r->rows.v), by_excess);
 }
@@ -276,6 +249,7 @@ static void print_name(FILE *out, const struct row *row)
 	fprintf(out, "%s%s", row->name, row->suffix);
 	if (row->inside)
 		fprintf(out, " in %s", row->inside->name);
+	blame__print_wait(out, &row->blame);
 	blame__print(out, &row->blame);
 	fputc('\n', out);
 }
@@ -298,7 +272,7 @@ static void print_rows(FILE *out, const struct report *r, const struct report_in
 		fprintf(out, "  %10s %10s %10s  ",
 			units__format_duration(extra, (uint64_t)row->extra_ns),
 			units__format_duration(slow, row->slow_ns),
-			units__format_duration(usual, mean(row->ordinary_ns, ordinary)));
+			units__format_duration(usual, report__mean(row->ordinary_ns, ordinary)));
 		if (!input->sampled)
 			fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
 		print_name(out, row);
@@ -318,7 +292,7 @@ static void print_head(FILE *out, const struct report *r, const struct report_in
 		units__format_duration(a, slow->end_ns - slow->start_ns));
 	if (ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback)",
-			units__format_duration(b, mean(sum, ordinary)), ordinary);
+			units__format_duration(b, report__mean(sum, ordinary)), ordinary);
 	fprintf(out, "; where the time went:\n");
 }
 
@@ -366,6 +340,8 @@ int report__print(FILE *out, const struct report_input *input)
 		sort_rows(&r);
 		print_head(out, &r, input);
 		print_rows(out, &r, input);
+		if (input->sampled)
+			report__print_reason(out, &r);
 	}
 	VEC_FINI(&r.periods);
 	VEC_FINI(&r.rows);
