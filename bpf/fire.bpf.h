@@ -112,8 +112,10 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_stats *stats,
 
 	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
 	if (!armed || passed->since_ns < armed_since_ns ||
-	    __sync_val_compare_and_swap(&armed, 1, 0) != 1)
+	    __sync_val_compare_and_swap(&armed, 1, 0) != 1) {
+		add_one(&stats->unarmed);
 		return 0;
+	}
 	frozen = 1;
 	add_one(&stats->triggers);
 	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);

@@ -95,9 +95,11 @@ struct mt_stats {
 	__mt_u64 hits;	   /* of the target */
 	__mt_u64 triggers; /* passed the threshold while armed */
 	__mt_u64 dropped;  /* triggers lost: the ring buffer was full */
+	__mt_u64 unarmed;  /* passed the threshold, but nothing waited for a trigger */
 	__mt_u64 max_ns;   /* largest delay or duration so far */
+	__mt_u64 sum_ns;   /* of all of them */
 	__mt_u64 hist[MT_HIST_BUCKETS];
 };
-_Static_assert(sizeof(struct mt_stats) == 32 + 8 * MT_HIST_BUCKETS, "mt_stats");
+_Static_assert(sizeof(struct mt_stats) == 48 + 8 * MT_HIST_BUCKETS, "mt_stats");
 
 #endif

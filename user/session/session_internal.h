@@ -25,10 +25,14 @@ struct session {
 	int forward;   /* `run`: a signal that its program is to have as well; 0: none */
 	uint64_t began_ns;
 	uint64_t deadline_ns; /* UINT64_MAX: none */
+	uint64_t hold_ns;     /* not armed before; 0: at once */
+	bool armed;
 	struct mt_stats last_stats;
 	uint64_t last_status_ns;
 };
 
+/* Arms the trigger where it is time for it. 0 or -errno. */
+int session__arm(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 /* Where no trigger came: what is known of why. */

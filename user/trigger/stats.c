@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "trigger/trigger.h"
 
+void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats)
+{
+	sum->hits += stats->hits;
+	sum->triggers += stats->triggers;
+	sum->dropped += stats->dropped;
+	sum->unarmed += stats->unarmed;
+	sum->sum_ns += stats->sum_ns;
+	if (stats->max_ns > sum->max_ns)
+		sum->max_ns = stats->max_ns;
+	for (int i = 0; i < MT_HIST_BUCKETS; i++)
+		sum->hist[i] += stats->hist[i];
+}
+
 /* Bucket b holds [2^b, 2^(b+1)), and the first one 0 as well. */
 static double bucket_start(int bucket)
 {

@@ -296,10 +296,15 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 	return 0;
 }
 
+void trigger__thaw(struct trigger *trigger)
+{
+	trigger->skel->bss->frozen = 0;
+}
+
 int trigger__arm(struct trigger *trigger)
 {
 	/* The program's data is mapped: no system call between the decision and its effect. */
-	trigger->skel->bss->frozen = 0;
+	trigger__thaw(trigger);
 	trigger->skel->bss->armed_since_ns = clock__now_ns();
 	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
 	return 0;
@@ -325,17 +330,6 @@ const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)
 	return trigger->hits.stack;
 }
 
-static void add_stats(struct mt_stats *sum, const struct mt_stats *cpu)
-{
-	sum->hits += cpu->hits;
-	sum->triggers += cpu->triggers;
-	sum->dropped += cpu->dropped;
-	if (cpu->max_ns > sum->max_ns)
-		sum->max_ns = cpu->max_ns;
-	for (int i = 0; i < MT_HIST_BUCKETS; i++)
-		sum->hist[i] += cpu->hist[i];
-}
-
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 {
 	_cleanup_free_ struct mt_stats *of_cpu = NULL;
@@ -351,7 +345,7 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 		return -errno;
 	memset(stats, 0, sizeof(*stats));
 	for (int cpu = 0; cpu < cpus; cpu++)
-		add_stats(stats, &of_cpu[cpu]);
+		mt_stats__add(stats, &of_cpu[cpu]);
 	return 0;
 }
 

@@ -62,6 +62,8 @@ void trigger__detach(struct trigger *trigger);
  * before does not count: its start was not recorded. 0 or -errno.
  */
 int trigger__arm(struct trigger *trigger);
+/* Lets samples and entries in again after a trigger, as arming does; nothing triggers yet. */
+void trigger__thaw(struct trigger *trigger);
 
 /* Becomes readable when a hit is waiting. Owned by the trigger; works across fork(2). */
 int trigger__fd(const struct trigger *trigger);
@@ -94,6 +96,8 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 /* "task storage" or "LRU hash": where what each thread did last is kept. */
 const char *trigger__latch_name(const struct trigger *trigger);
 
+/* Adds the counters of one to those of another. */
+void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
 /*
  * The value below which `percent` (0-100) of the histogram's values lie, interpolated inside its
  * bucket; 0 where it is empty.
