@@ -92,6 +92,14 @@ static void test_without_a_recording_there_is_no_time_of_it(void **state)
 	assert_int_equal(text[strlen(text) - 1], '\n');
 }
 
+static void test_a_threshold_that_is_not_learned_yet(void **state)
+{
+	struct metrics m = {.threshold_ns = UINT64_MAX};
+	_cleanup_free_ char *text = metrics__print(&m);
+
+	expect_line(text, "mtbpf_threshold_seconds +Inf");
+}
+
 static void test_counters_of_several_targets_add_up(void **state)
 {
 	struct mt_stats sum = {.hits = 1, .max_ns = 9, .sum_ns = 10, .unarmed = 1};
@@ -193,6 +201,7 @@ int main(void)
 		cmocka_unit_test(test_counters_and_gauges),
 		cmocka_unit_test(test_the_histogram_adds_up),
 		cmocka_unit_test(test_without_a_recording_there_is_no_time_of_it),
+		cmocka_unit_test(test_a_threshold_that_is_not_learned_yet),
 		cmocka_unit_test(test_counters_of_several_targets_add_up),
 		cmocka_unit_test(test_only_this_machine_can_ask),
 		cmocka_unit_test(test_ports),

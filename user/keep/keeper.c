@@ -22,7 +22,7 @@ static void say_let_pass(struct keeper *k)
 	k->let_pass = 0;
 }
 
-static void on_counters(void *ctx, const struct mt_stats *stats, bool armed)
+static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t threshold_ns, bool armed)
 {
 	struct keeper *k = ctx;
 	uint64_t unarmed = stats->unarmed - k->unarmed;
@@ -36,6 +36,7 @@ static void on_counters(void *ctx, const struct mt_stats *stats, bool armed)
 	if (k->held && armed)
 		say_let_pass(k);
 	k->unarmed = stats->unarmed;
+	k->metrics.threshold_ns = threshold_ns;
 	k->metrics.stats = k->before;
 	mt_stats__add(&k->metrics.stats, stats);
 	k->metrics.lost[LOST_TRIGGERS] = k->metrics.stats.dropped;
@@ -172,8 +173,7 @@ int keeper__run(const struct record_options *options, pid_t pid)
 	const struct capture_options *o = &options->capture;
 	struct keeper k = {
 		.options = options,
-		.metrics = {.of_durations = o->duration_thresh_ns,
-			    .threshold_ns = o->delay_thresh_ns + o->duration_thresh_ns},
+		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh)},
 		.cgroup = {.fd = -1},
 		.start = {.pid = pid, .observer = &k.observer},
 		.observer = {.ctx = &k, .on_counters = on_counters},

@@ -31,12 +31,6 @@ static void labelled(FILE *out, const char *name, const char *label, const char 
 		fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, labels[i], values[i]);
 }
 
-static void seconds(FILE *out, const char *name, const char *type, const char *help, uint64_t ns)
-{
-	head(out, name, type, help);
-	fprintf(out, "%s %.9g\n", name, (double)ns / 1e9);
-}
-
 /* Buckets are cumulative; the last one of ours has no upper end, as it also counts what is larger.
  */
 static void histogram(FILE *out, const char *name, const struct mt_stats *stats)
@@ -66,8 +60,11 @@ static void print_hits(FILE *out, const struct metrics *m)
 	     m->of_durations ? "How long calls of the function took."
 			     : "Time from one hit to the same thread's next.");
 	histogram(out, name, &m->stats);
-	seconds(out, "mtbpf_threshold_seconds", "gauge", "From which on a hit is a trigger.",
-		m->threshold_ns);
+	head(out, "mtbpf_threshold_seconds", "gauge", "From which on a hit is a trigger.");
+	if (m->threshold_ns == UINT64_MAX)
+		fputs("mtbpf_threshold_seconds +Inf\n", out);
+	else
+		fprintf(out, "mtbpf_threshold_seconds %.9g\n", (double)m->threshold_ns / 1e9);
 }
 
 static void print_captures(FILE *out, const struct metrics *m)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mtbpf_shared.h"
+#include "trigger/trigger.h"
 
 /* Why a trigger left no recording. */
 enum metrics_skipped {
@@ -28,8 +28,8 @@ enum metrics_lost {
 /* Since the program began, over all targets that it has had; sizes are of now. */
 struct metrics {
 	struct mt_stats stats;
-	bool of_durations; /* what stats has; else delays */
-	uint64_t threshold_ns;
+	bool of_durations;     /* what stats has; else delays */
+	uint64_t threshold_ns; /* UINT64_MAX: not learned yet */
 	bool attached;
 	uint64_t attaches;
 	uint64_t captures, requests; /* by a trigger, by SIGUSR1 */

@@ -9,6 +9,7 @@
 #include "capture/recording/recording.h"
 #include "session/capture_options.h"
 #include "target/cgroup.h"
+#include "trigger/trigger.h"
 
 enum session_end {
 	SESSION_TRIGGERED,
@@ -33,8 +34,12 @@ struct session_start {
 /* Who is told of the trigger's counters. */
 struct session_observer {
 	void *ctx;
-	/* Once a second, and where `armed` changes: whether a hit could have triggered till now. */
-	void (*on_counters)(void *ctx, const struct mt_stats *stats, bool armed);
+	/*
+	 * Once a second, and where `armed` changes: whether a hit could have triggered till now.
+	 * threshold_ns: 0 none, UINT64_MAX not learned yet.
+	 */
+	void (*on_counters)(void *ctx, const struct mt_stats *stats, uint64_t threshold_ns,
+			    bool armed);
 };
 
 /*

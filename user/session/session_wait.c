@@ -7,9 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "session/hit_status.h"
 #include "util/clock.h"
-#include "util/log.h"
 
 #define STATUS_INTERVAL_NS 1000000000ull
 
@@ -19,7 +17,7 @@ static void tell_observer(const struct session *s)
 	struct mt_stats stats;
 
 	if (observer && s->gate.trigger && !trigger__stats(s->gate.trigger, &stats))
-		observer->on_counters(observer->ctx, &stats, s->armed);
+		observer->on_counters(observer->ctx, &stats, s->progress.threshold_ns, s->armed);
 }
 
 int session__arm(struct session *s)
@@ -33,37 +31,6 @@ int session__arm(struct session *s)
 	s->armed = !err;
 	s->hold_ns = 0;
 	return err;
-}
-
-static void show_status(struct session *s, uint64_t now)
-{
-	struct mt_stats stats;
-	struct status_view view;
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits - s->last_stats.hits, now - s->last_status_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	status__show(&view);
-	s->last_stats = stats;
-	s->last_status_ns = now;
-}
-
-void session__say_hits(const struct session *s)
-{
-	struct status_view view;
-	struct mt_stats stats;
-	char text[STATUS_TEXT_SIZE];
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits, clock__now_ns() - s->began_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	if (stats.hits)
-		log__info("%s: %s", s->probe.name, status__format(text, &view));
-	else
-		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is",
-			  s->probe.name);
 }
 
 /* True where the session is over: *end says why. */
@@ -96,13 +63,12 @@ static int look(struct session *s, enum session_end *end, bool *over)
 /* Once a second the counters are looked at. When to wake up next. */
 static uint64_t tick(struct session *s)
 {
-	uint64_t now = clock__now_ns(), next = s->last_status_ns + STATUS_INTERVAL_NS;
+	uint64_t now = clock__now_ns(), next = s->progress.last_ns + STATUS_INTERVAL_NS;
 
 	if (now >= next) {
-		show_status(s, now);
+		progress__look(&s->progress, s->gate.trigger, now);
 		tell_observer(s);
 		next = now + STATUS_INTERVAL_NS;
-		s->last_status_ns = now;
 	}
 	if (s->hold_ns && s->hold_ns < next)
 		next = s->hold_ns;
