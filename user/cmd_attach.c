@@ -7,9 +7,19 @@
 #include "keep/keeper.h"
 #include "util/log.h"
 
-#define OPTIONS_RUNNING                                                                            \
-	OPTION_PID, OPTION_CGROUP, OPTION_SYMBOL, OPTION_DELAY, OPTION_DURATION, OPTION_OUTPUT,    \
-		OPTIONS_CAPTURE, OPTIONS_LOG
+/* clang-format off */
+#define OPTIONS_RUNNING  \
+	OPTION_PID,      \
+	OPTION_CGROUP,   \
+	OPTION_SYMBOL,   \
+	OPTION_DELAY,    \
+	OPTION_DURATION, \
+	OPTIONS_LIMITS,  \
+	OPTION_OUTPUT,   \
+	OPTIONS_CAPTURE, \
+	OPTIONS_SAMPLE,  \
+	OPTIONS_LOG
+/* clang-format on */
 
 static const struct option_spec attach_specs[] = {OPTIONS_RUNNING, OPTION_NO_INLINE};
 static const struct option_spec record_specs[] = {OPTIONS_RUNNING, OPTIONS_KEEP};

@@ -39,6 +39,7 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 	k->metrics.threshold_ns = threshold_ns;
 	k->metrics.stats = k->before;
 	mt_stats__add(&k->metrics.stats, stats);
+	k->metrics.skipped[SKIPPED_LIMITS] = k->metrics.stats.let_pass;
 	k->metrics.lost[LOST_TRIGGERS] = k->metrics.stats.dropped;
 	metrics_server__set(k->server, &k->metrics);
 }
@@ -68,10 +69,10 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 	*err = session__next(s, &rec, end);
 	if (!*err && *end == SESSION_TRIGGERED)
 		quota__spend(&k->quota, clock__now_ns());
-	if (!*err && (*end == SESSION_TRIGGERED || *end == SESSION_ASKED))
+	if (!*err && *end != SESSION_EXITED && *end != SESSION_INTERRUPTED)
 		keeper__put(k, &rec, *end);
 	recording__fini(&rec);
-	return *err || *end == SESSION_EXITED || *end == SESSION_INTERRUPTED;
+	return *err || (*end != SESSION_TRIGGERED && *end != SESSION_ASKED);
 }
 
 /* Until the target is gone, or told to end. */
@@ -159,6 +160,8 @@ static int run(struct keeper *k)
 		if (!err)
 			err = follow_target(k, &end);
 	}
+	if (end == SESSION_HITS_OVER)
+		log__info("-max-hits %d are over", k->options->capture.max_hits);
 	if (k->held)
 		say_let_pass(k);
 	if (!err || err == -EINTR)

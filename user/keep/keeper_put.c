@@ -33,7 +33,7 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 
 	if (!hit)
 		snprintf(buf, size, "pid %d on request", rec->pid);
-	else if (hit->reason == MT_HIT_EVERY)
+	else if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST)
 		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
 	else
 		snprintf(buf, size, "pid %u tid %u %s %s (threshold %s)", hit->tgid, hit->tid,
@@ -108,10 +108,10 @@ void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)
 	err = put(k, rec, time_of(rec));
 	if (err)
 		refuse(k, err);
-	else if (end == SESSION_TRIGGERED)
-		k->metrics.captures++;
-	else
+	else if (end == SESSION_ASKED)
 		k->metrics.requests++;
+	else
+		k->metrics.captures++;
 	count_lost(k, rec);
 	keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);

@@ -10,7 +10,7 @@
  * units by prometheus.io/docs/practices/naming.
  */
 
-static const char *const skipped_names[N_SKIPPED] = {"rate", "busy", "size", "disk"};
+static const char *const skipped_names[N_SKIPPED] = {"rate", "limits", "busy", "size", "disk"};
 static const char *const lost_names[N_LOST] = {"triggers", "trace", "records"};
 
 static void head(FILE *out, const char *name, const char *type, const char *help)

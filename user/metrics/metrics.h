@@ -10,10 +10,11 @@
 
 /* Why a trigger left no recording. */
 enum metrics_skipped {
-	SKIPPED_RATE, /* as many as an hour may have were made */
-	SKIPPED_BUSY, /* another one was just being taken */
-	SKIPPED_SIZE, /* larger than all recordings together may be */
-	SKIPPED_DISK, /* it could not be written */
+	SKIPPED_RATE,	/* as many as an hour may have were made */
+	SKIPPED_LIMITS, /* -after, -min-interval, -skip */
+	SKIPPED_BUSY,	/* another one was just being taken */
+	SKIPPED_SIZE,	/* larger than all recordings together may be */
+	SKIPPED_DISK,	/* it could not be written */
 	N_SKIPPED
 };
 

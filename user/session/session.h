@@ -15,8 +15,9 @@ enum session_end {
 	SESSION_TRIGGERED,
 	SESSION_INTERRUPTED, /* Ctrl-C */
 	SESSION_TIMED_OUT,
-	SESSION_EXITED, /* the target is gone */
-	SESSION_ASKED,	/* SIGUSR1 */
+	SESSION_HITS_OVER, /* as many as were to be looked at */
+	SESSION_EXITED,	   /* the target is gone */
+	SESSION_ASKED,	   /* SIGUSR1 */
 };
 
 struct session;

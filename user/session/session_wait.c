@@ -33,6 +33,11 @@ int session__arm(struct session *s)
 	return err;
 }
 
+static uint32_t last_reason(const struct recording *rec)
+{
+	return rec->hits.v[rec->hits.n - 1].reason;
+}
+
 /* True where the session is over: *end says why. */
 static int look(struct session *s, enum session_end *end, bool *over)
 {
@@ -43,7 +48,7 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	if (got < 0)
 		return got;
 	if (got) {
-		*end = SESSION_TRIGGERED;
+		*end = last_reason(s->rec) == MT_HIT_LAST ? SESSION_HITS_OVER : SESSION_TRIGGERED;
 		return 0;
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED)
