@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * OCaml 5's effects (its runtime/amd64.S). What a handler is around runs on a fiber: caml_runstack()
- * makes one, calls a function there, and goes back when that has returned, or raised. The fiber's
- * parent is the stack that waits for it. caml_perform() goes to the parent, by a jump to the handler
- * that takes the place of what the parent waits in, and keeps the fiber, and caml_reperform() goes
- * on to the parent's parent and keeps both. caml_resume() goes back to what was kept, by a jump to a
- * function that returns for caml_perform(): not before that return is it known which fiber it is.
+ * OCaml 5's effects (its runtime/amd64.S). What a handler is around runs on a fiber:
+ * caml_runstack() makes one, calls a function there, and goes back when that has returned, or
+ * raised. The fiber's parent is the stack that waits for it. caml_perform() goes to the parent, by
+ * a jump to the handler that takes the place of what the parent waits in, and keeps the fiber, and
+ * caml_reperform() goes on to the parent's parent and keeps both. caml_resume() goes back to what
+ * was kept, by a jump to a function that returns for caml_perform(): not before that return is it
+ * known which fiber it is.
  */
 #include "stack/stack_internal.h"
 
@@ -40,7 +41,6 @@ static void wait_for(struct strand *parent, struct strand *fiber)
 /* The strand's frames run; the slice of the time switched out is over. */
 static void run_again(struct stack *s, const struct branch *b, struct strand *strand)
 {
-	strand->child = NULL;
 	stack__run_strand(s, strand);
 	frames__pop(s->frames, b->time_ns, 0);
 }
@@ -51,7 +51,6 @@ static struct strand *add_fiber(struct stack *s)
 
 	if (!fiber)
 		return NULL;
-	fiber->is_goroutine = false;
 	fiber->is_fiber = true;
 	return fiber;
 }
@@ -88,7 +87,7 @@ static bool end_fiber(struct stack *s, const struct branch *b)
 	s->strands.running->state = STRAND_OVER;
 	run_again(s, b, parent);
 	top = frames__top(s->frames);
-	if (top && top->role && top->call.function == runner)
+	if (top && top->call.function == runner)
 		stack__give_back(top);
 	else
 		stack__replace_top(s, &(struct branch){.time_ns = b->time_ns, .to = b->from},
@@ -115,8 +114,7 @@ static void go_unhandled(struct stack *s, const struct branch *b)
 {
 	struct strand *performer = s->strands.performer;
 
-	if (frames__top(s->frames)->role != ROLE_REPERFORM || !performer ||
-	    performer->state != STRAND_WAITS)
+	if (frames__top(s->frames)->role != ROLE_REPERFORM || !performer)
 		return;
 	stack__wait(s, b, 0);
 	run_again(s, b, performer);
@@ -173,7 +171,7 @@ static void reperform(struct stack *s, const struct branch *b, const struct func
 {
 	struct strand *running = s->strands.running, *last = running->performed;
 
-	if (last && last->state == STRAND_WAITS && !last->parent)
+	if (last)
 		wait_for(running, last);
 	stack__replace_top(s, b, function);
 	stack__take_role(s, ROLE_REPERFORM);
@@ -277,16 +275,14 @@ void stack__resume_other(struct stack *s, struct strand *fiber)
 {
 	struct strand *resumer = s->strands.resumer;
 
-	if (!resumer || !resumer->child)
-		return;
-	resumer->child->parent = NULL;
-	wait_for(resumer, last_of(fiber));
+	if (resumer)
+		wait_for(resumer, last_of(fiber));
 }
 
 void stack__note_fiber_base(struct stack *s)
 {
 	struct frame *top = frames__top(s->frames);
 
-	if (top && runs(top->call.function, "caml_runstack") && parent_of(s->strands.running))
+	if (runs(top->call.function, "caml_runstack"))
 		top->role = ROLE_FIBER;
 }
