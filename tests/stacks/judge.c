@@ -132,7 +132,6 @@ struct verdict {
 	struct known {
 		bool is_known;
 		long missing; /* frames that ran before the first event, which nothing shows */
-		uint64_t n;   /* events that say so */
 	} * known;	      /* of each stack */
 };
 
@@ -178,7 +177,7 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 		*true_stack__frame(stack, e->depth - 1) = seen->from;
 	/* It has left everything that was known: an exception, out of frames from before. */
 	if (!known->is_known || (long)n <= known->missing)
-		*known = (struct known){true, (long)n - (long)v->walk->frames.n, 0};
+		*known = (struct known){true, (long)n - (long)v->walk->frames.n};
 	if (known->missing > 0) {
 		truth += known->missing;
 		n = n > (size_t)known->missing ? n - (size_t)known->missing : 0;
@@ -191,21 +190,20 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 	count(&v->judge->counts, seen, right, all, since_gap);
 }
 
-/* How often a stack had so many frames more than were decoded. */
+/* How often there were so many frames more than were decoded. */
 struct difference {
-	uint32_t stack;
 	long missing;
 	uint64_t n;
 };
 typedef VEC(struct difference) difference_vec;
 
-static void add_difference(difference_vec *all, uint32_t stack, long missing)
+static void add_difference(difference_vec *all, long missing)
 {
 	struct difference *found;
 
 	for (size_t i = 0; i < all->n; i++) {
 		found = &all->v[i];
-		if (found->stack == stack && found->missing == missing) {
+		if (found->missing == missing) {
 			found->n++;
 			return;
 		}
@@ -213,32 +211,37 @@ static void add_difference(difference_vec *all, uint32_t stack, long missing)
 	found = VEC_PUSH(all);
 	if (!found)
 		abort();
-	*found = (struct difference){stack, missing, 1};
+	*found = (struct difference){missing, 1};
+}
+
+static long most_often(const difference_vec *all)
+{
+	struct difference best = {0};
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].n > best.n)
+			best = all->v[i];
+	return best.missing;
 }
 
 /*
  * What ran below all that a trace from the middle of a ring shows is the same all the time: as many
  * frames as are missing most often in its first segment. What is wrong at its start shifts nothing.
+ * Of the stack that runs first: others begin anew.
  */
 static void find_missing(struct verdict *v, const struct seen *seen, size_t n, size_t event)
 {
+	const struct true_event *first = &v->truth->events.v[event];
+	long lowest = v->truth->stacks.v[first->stack].lowest;
 	difference_vec all = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		const struct true_event *e = &v->truth->events.v[event + i];
 		const struct walk *walk = walks__find_running(&v->walks, seen[i].step + STEP / 2);
 
-		add_difference(&all, e->stack,
-			       e->depth - v->truth->stacks.v[e->stack].lowest + 1 -
-				       (long)walk->frames.n);
+		if (first[i].stack == first->stack)
+			add_difference(&all, first[i].depth - lowest + 1 - (long)walk->frames.n);
 	}
-	for (size_t i = 0; i < all.n; i++) {
-		const struct difference *difference = &all.v[i];
-		struct known *known = &v->known[difference->stack];
-
-		if (difference->n > known->n)
-			*known = (struct known){true, difference->missing, difference->n};
-	}
+	v->known[first->stack] = (struct known){true, most_often(&all)};
 	walks__rewind(&v->walks);
 	VEC_FINI(&all);
 }
