@@ -137,7 +137,7 @@ static int open_keeper(struct keeper *k)
 	}
 	if (err)
 		return err;
-	k->signal_fd = interrupts__open(true);
+	k->signal_fd = interrupts__open_with_requests();
 	keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 	return k->signal_fd < 0 ? k->signal_fd : 0;
