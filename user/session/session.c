@@ -56,7 +56,7 @@ static int open_gate(struct session *s)
 
 static int open_loop(struct session *s)
 {
-	s->signal_fd = interrupts__open(s->start->observer);
+	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
