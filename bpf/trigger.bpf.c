@@ -20,6 +20,9 @@ const volatile __u64 delay_thresh_ns;
 const volatile __u64 duration_thresh_ns;
 const volatile bool count_only;
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
+const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
+/* What the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
+const volatile __u64 mark_offset_ns;
 
 /* Hits of all CPUs so far: the number of the latest. */
 __u64 last_sequence;
@@ -66,6 +69,24 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_stats *stat
 	return fire(ctx, stats, passed);
 }
 
+static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_stats *stats,
+				     struct passed *passed)
+{
+	u64 mark = mark_of(ctx);
+
+	if (!mark)
+		return 0;
+	passed->since_ns = mark - mark_offset_ns;
+	passed->reason = MT_HIT_MARK;
+	/* The two clocks are one, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
+	if (passed->since_ns < passed->time_ns)
+		passed->value_ns = passed->time_ns - passed->since_ns;
+	count_value(stats, passed->value_ns);
+	if (count_only || passed->value_ns < duration_thresh_ns)
+		return 0;
+	return fire(ctx, stats, passed);
+}
+
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_stats *stats = counters_of_cpu();
@@ -76,6 +97,8 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	add_one(&stats->hits);
 	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
 	log_entry(passed.sequence, passed.time_ns, 0);
+	if (measure_mark)
+		return pass_mark(ctx, stats, &passed);
 	if (!measure_duration)
 		return pass_delay(ctx, stats, latch, &passed);
 	if (latch)

@@ -43,6 +43,7 @@ enum event_type {
 
 enum arg_type {
 	ARG_U32 = 2,
+	ARG_S64 = 3,
 	ARG_U64 = 4,
 	ARG_STRING = 6,
 	ARG_POINTER = 7,
@@ -194,6 +195,8 @@ static void put_arg(struct fxt *fxt, struct record *record, const struct fxt_arg
 		put_short_arg(record, ARG_STRING, key, (uint32_t)string_ref(fxt, arg->string));
 	else if (arg->kind == FXT_POINTER)
 		put_long_arg(record, ARG_POINTER, key, arg->number);
+	else if (arg->kind == FXT_INT)
+		put_long_arg(record, ARG_S64, key, arg->number);
 	else if (arg->number <= UINT32_MAX)
 		put_short_arg(record, ARG_U32, key, (uint32_t)arg->number);
 	else
