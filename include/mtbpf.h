@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program says to mtbpf: "take a snapshot here". C and C++ (11 and up), x86-64 Linux, GCC and
- * Clang; nothing to link with. On other machines the same calls do nothing.
+ * What a program says to mtbpf: "take a snapshot here". C and C++ (11 and up), x86-64 Linux, GCC
+ *and Clang; nothing to link with. On other machines the same calls do nothing.
  *
  *	#include <mtbpf.h>
  *
@@ -32,6 +32,13 @@
 #else
 #define MTBPF_ONE_STUB_ __attribute__((noinline, noclone, noipa))
 #endif
+/* GCC puts a canary into naked functions too (-fstack-protector-all). */
+#if defined(__clang__) || __GNUC__ >= 11
+#define MTBPF_NO_PROLOGUE_ __attribute__((naked, no_instrument_function, no_stack_protector))
+#else
+#define MTBPF_NO_PROLOGUE_                                                                         \
+	__attribute__((naked, no_instrument_function, optimize("no-stack-protector")))
+#endif
 /* All files of a program or library share what is declared so, -fvisibility=hidden or not. */
 #define MTBPF_SHARED_ __attribute__((weak, used, visibility("default")))
 
@@ -47,7 +54,7 @@ extern "C" {
  * -fcf-protection an endbr64 precedes it.
  */
 MTBPF_SHARED_ MTBPF_ONE_STUB_ void mtbpf_hit(uint64_t arg, uint64_t mark_ns, uint64_t n_args);
-MTBPF_SHARED_ MTBPF_ONE_STUB_ __attribute__((naked, aligned(16), no_instrument_function)) void
+MTBPF_SHARED_ MTBPF_ONE_STUB_ MTBPF_NO_PROLOGUE_ __attribute__((aligned(16))) void
 mtbpf_hit(uint64_t arg __attribute__((unused)), uint64_t mark_ns __attribute__((unused)),
 	  uint64_t n_args __attribute__((unused)))
 {
@@ -115,6 +122,7 @@ static __inline__ __attribute__((unused, warn_unused_result)) int mtbpf_min_dura
 }
 
 #undef MTBPF_ONE_STUB_
+#undef MTBPF_NO_PROLOGUE_
 #undef MTBPF_SHARED_
 
 #else /* mtbpf does not run there */

@@ -68,7 +68,8 @@ _Static_assert(sizeof(struct mt_arg) == 16, "mt_arg");
 /* What is read at the hits of one probe. */
 struct mt_args {
 	__mt_u32 n;
-	/* include/mtbpf.h: the third argument of mtbpf_hit() tells how many there are, n at most. */
+	/* include/mtbpf.h: the third argument of mtbpf_hit() tells how many there are, n at most.
+	 */
 	__mt_u32 is_library;
 	struct mt_arg v[MT_ARGS_MAX];
 };

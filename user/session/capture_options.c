@@ -39,11 +39,6 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("delay: from one call to the next; duration: of one call");
 		return -EINVAL;
 	}
-	if ((o->delay_thresh_ns || o->duration_thresh_ns) && !o->symbol) {
-		log__error("%s: a threshold needs a function to measure", command);
-		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
-		return -EINVAL;
-	}
 	if (o->pid && o->cgroup) {
 		log__error("%s: -pid and -cgroup cannot both be given", command);
 		log__hint("a cgroup's processes are all recorded; -pid records one");

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/user.h>
 
+#include "session/cgroup_probe.h"
 #include "target/symbols/symbols.h"
 #include "util/log.h"
 
@@ -37,6 +38,24 @@ const char *default_trigger__find(const struct process *process, const char *exe
 		return NULL;
 	found = find_in(&symbols);
 	symbols__close(&symbols);
+	return found;
+}
+
+const char *default_trigger__of_cgroup(const struct cgroup *cgroup)
+{
+	enum log_level level = log__level();
+	const char *found = NULL;
+	struct process process;
+	struct probe probe;
+
+	log__set_level(LOG_SILENT);
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]) && !found; i++) {
+		if (cgroup_probe__find(cgroup, stubs[i], &process, &probe))
+			continue;
+		process__close(&process);
+		found = stubs[i];
+	}
+	log__set_level(level);
 	return found;
 }
 

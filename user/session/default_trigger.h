@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "mtbpf_shared.h"
+#include "target/cgroup.h"
 #include "target/elf/elf_image.h"
 #include "target/process.h"
 
@@ -14,6 +15,9 @@
  * to be run; NULL where there is none. Prints nothing.
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
+
+/* The same of the first process of the cgroup that has one. */
+const char *default_trigger__of_cgroup(const struct cgroup *cgroup);
 
 /* Whether it is the one that mtbpf_take_snapshot() calls; *args is what it is given then. */
 bool default_trigger__is_library(const struct function *function, struct mt_args *args);

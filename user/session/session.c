@@ -15,6 +15,7 @@
 #include "session/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
+#include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -35,6 +36,10 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
+		.since_mark = s->probe.is_library,
+		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
+		.args = &s->probe.args,
+		.n_args = 1,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
@@ -103,10 +108,14 @@ static void say_waiting(const struct session *s)
 		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
 			  "now",
 			  s->probe.name, units__format_duration(text, o->delay_thresh_ns));
+	else if (o->duration_thresh_ns && s->probe.is_library)
+		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); Ctrl-C "
+			  "takes the snapshot now",
+			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
 	else if (o->duration_thresh_ns)
 		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
 			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
-	else if (o->symbol)
+	else if (s->symbol)
 		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
 	else
 		log__info("recording; Ctrl-C takes the snapshot");
@@ -117,6 +126,7 @@ static int describe(struct session *s)
 	const struct process *process = s->has_process ? &s->process : NULL;
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
+	uint32_t by_duration = s->probe.is_library ? MT_HIT_MARK : MT_HIT_DURATION;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
@@ -126,7 +136,7 @@ static int describe(struct session *s)
 	rec->portable = s->options->portable;
 	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
 	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
-		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
+		      : s->options->duration_thresh_ns ? by_duration
 						       : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
@@ -208,17 +218,6 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	return err;
 }
 
-/* A call begins at its entry. */
-static int check_duration(const struct session *s)
-{
-	if (!s->options->duration_thresh_ns || !s->probe.is_inside)
-		return 0;
-	log__error("'%s' is inside a function: only a whole function's calls have a duration",
-		   s->options->symbol);
-	log__hint("name the function alone, or use -delay-thresh");
-	return -EINVAL;
-}
-
 /* Not for `run`: its program is not there yet. */
 static int open_target(struct session *s)
 {
@@ -227,25 +226,11 @@ static int open_target(struct session *s)
 	if (s->start->exec_path)
 		return 0;
 	if (s->start->cgroup)
-		err = cgroup_probe__find(s->start->cgroup, s->options->symbol, &s->process,
-					 &s->probe);
+		err = cgroup_probe__find(s->start->cgroup, s->symbol, &s->process, &s->probe);
 	else
 		err = process__open(&s->process, s->start->pid);
 	s->has_process = !err;
 	return err;
-}
-
-static int find_probe(struct session *s)
-{
-	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = process ? source_choice__check(s->ops, process) : 0;
-
-	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
-		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
-			  process->pid, process->pid);
-	if (!err && s->options->symbol && !s->start->cgroup)
-		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
-	return err ? err : check_duration(s);
 }
 
 static int prepare(struct session *s)
@@ -255,12 +240,13 @@ static int prepare(struct session *s)
 	s->ops = source_choice__make(s->options);
 	if (!s->ops)
 		return -errno;
+	session__choose_symbol(s);
 	err = open_target(s);
 	if (!err)
-		err = find_probe(s);
+		err = session__find_trigger(s);
 	if (!err)
 		err = open_loop(s);
-	if (!err && s->options->symbol)
+	if (!err && s->symbol)
 		err = open_gate(s);
 	s->began_ns = s->last_status_ns = clock__now_ns();
 	if (s->options->timeout_ns)

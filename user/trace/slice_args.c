@@ -168,16 +168,16 @@ struct slice_kind slice__kind(const struct call *call, const struct call_site *s
 /* The program's own, as far as there is room. */
 static void add_given(struct slice_args *args, const struct hit_mark *hit)
 {
-	static const char *const keys[MT_ARGS_MAX] = {"arg1", "arg2", "arg3",  "arg4",
-						      "arg5", "arg6", "arg7",  "arg8",
+	static const char *const keys[MT_ARGS_MAX] = {"arg1", "arg2",  "arg3",	"arg4",
+						      "arg5", "arg6",  "arg7",	"arg8",
 						      "arg9", "arg10", "arg11", "arg12"};
 
 	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX && args->n < FXT_MAX_ARGS; i++)
 		if (hit->args_read >> i & 1)
-			add(args, (struct fxt_arg){
-					  .key = keys[i],
-					  .kind = hit->args_signed >> i & 1 ? FXT_INT : FXT_UINT,
-					  .number = hit->args[i]});
+			add(args,
+			    (struct fxt_arg){.key = keys[i],
+					     .kind = hit->args_signed >> i & 1 ? FXT_INT : FXT_UINT,
+					     .number = hit->args[i]});
 }
 
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
