@@ -113,6 +113,12 @@ setup() {
 	mtbpf_run attach -pid 1 -duration-thresh 1000000000000s
 	[ "$status" -eq 2 ]
 	complains "is too large" "292 years"
+	mtbpf_run attach -pid 1 -symbol main -delay-thresh p100
+	[ "$status" -eq 2 ]
+	complains "-delay-thresh 'p100' is too large" "p99.9999"
+	mtbpf_run attach -pid 1 -symbol main -duration-thresh p9x
+	[ "$status" -eq 2 ]
+	complains "-duration-thresh 'p9x' is not" "p99.9 is a percentile"
 }
 
 @test "a bad size, number or choice says what would be good" {
@@ -168,7 +174,7 @@ setup() {
 		mtbpf_run $name -pid 1 -symbol main -delay-thresh 1ms -duration-thresh 1ms
 		[ "$status" -eq 2 ]
 		complains "$name: -delay-thresh and -duration-thresh cannot both" "from one call to the next"
-		mtbpf_run $name -pid 1 -delay-thresh 1ms
+		mtbpf_run $name -pid $$ -delay-thresh 1ms
 		[ "$status" -eq 2 ]
 		complains "a threshold needs a function" "-symbol NAME"
 	done

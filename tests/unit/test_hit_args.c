@@ -75,19 +75,22 @@ static void test_more_than_there_are(void **state)
 static void test_more_than_there_is_room_for(void **state)
 {
 	struct fixture *f = *state;
+	struct { /* in this order in the record */
+		uint32_t stack_depth, copied;
+	} counts = {40, 64};
 	struct mt_hit *hit;
 	char path[PATH_MAX], *data;
 	size_t size;
 	uint8_t *at;
 
 	f->rec.hits.n = 0;
-	add_hit_with_stack(&f->rec, 40, 64);
+	add_hit_with_stack(&f->rec, counts.stack_depth, counts.copied);
 	hit = &f->rec.hits.v[0];
 	hit->stack[3] = MT_ARGS_MAX + 1;
 	write_it(f);
 	snprintf(path, sizeof(path), "%s/data", f->path);
 	assert_int_equal(fs__read(path, &data, &size), 0);
-	at = memmem(data, size, &hit->stack_depth, 8); /* and `copied` */
+	at = memmem(data, size, &counts, sizeof(counts));
 	assert_non_null(at);
 	*at = 3;
 	write_file(f, "data", data, size);

@@ -31,7 +31,8 @@ static void add(struct call_tree *tree, uint32_t depth, uint64_t start_ns, uint6
 			      .depth = depth};
 }
 
-/* In main from 1 ms on: hits at each of `hits`, and work from 4 to 6 ms. The last is the trigger. */
+/* In main from 1 ms on: hits at each of `hits`, and work from 4 to 6 ms. The last is the trigger.
+ */
 static char *report_of(const uint64_t *hits, size_t n, uint64_t value_ns)
 {
 	struct call_tree tree = {.tid = TID};
@@ -50,8 +51,8 @@ static char *report_of(const uint64_t *hits, size_t n, uint64_t value_ns)
 			add(&tree, 1, 4 * MS, 6 * MS, &work);
 		add(&tree, 1, hits[i], hits[i] + 1000, &stub);
 	}
-	report__print(out, &(struct report_input){
-				   .trees = &tree, .n_trees = 1, .hit = &hit, .top = 1});
+	report__print(out,
+		      &(struct report_input){.trees = &tree, .n_trees = 1, .hit = &hit, .top = 1});
 	fclose(out);
 	VEC_FINI(&tree.calls);
 	return text;
@@ -74,7 +75,8 @@ static void test_the_slow_one_begins_at_its_mark(void **state)
 
 	assert_report(hits, 3, 2 * MS,
 		      "of mtbpf_hit took 2.00 ms, an ordinary one 1.00 ms (mean of 1 ");
-	assert_report(hits, 3, 2 * MS, "     1.00 ms    1.00 ms       0 ns        0       0.0  work");
+	assert_report(hits, 3, 2 * MS,
+		      "     1.00 ms    1.00 ms       0 ns        0       0.0  work");
 	/* A mark before the hit before: the iteration begins at that. */
 	assert_report(hits, 3, 6 * MS, "of mtbpf_hit took 4.00 ms, an ordinary one 1.00 ms");
 }

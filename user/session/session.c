@@ -27,14 +27,20 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+static bool measures_duration(const struct session *s)
+{
+	return threshold__is_set(&s->options->duration_thresh);
+}
+
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
 		.tgid = s->start->cgroup ? 0 : s->start->pid,
 		.of_cgroup = s->start->cgroup != NULL,
 		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
-		.delay_thresh_ns = s->options->delay_thresh_ns,
-		.duration_thresh_ns = s->options->duration_thresh_ns,
+		.delay_thresh_ns =
+			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
+		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
 		.probe_at_entry = s->probe.site.at_entry,
 		.since_mark = s->probe.is_library,
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
@@ -101,24 +107,26 @@ static int open_source(struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	char text[UNITS_TEXT_SIZE];
+	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
-	if (o->delay_thresh_ns)
+	progress__format_threshold(&s->progress, text);
+	if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
 			  "now",
-			  s->probe.name, units__format_duration(text, o->delay_thresh_ns));
-	else if (o->duration_thresh_ns && s->probe.is_library)
+			  s->probe.name, text);
+	else if (measures_duration(s) && s->probe.is_library)
 		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); Ctrl-C "
 			  "takes the snapshot now",
-			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
-	else if (o->duration_thresh_ns)
+			  s->probe.name, text);
+	else if (measures_duration(s))
 		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
-			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
+			  s->probe.name, text);
 	else if (s->symbol)
 		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
 	else
 		log__info("recording; Ctrl-C takes the snapshot");
+	progress__say_needed(&s->progress);
 }
 
 static int describe(struct session *s)
@@ -134,10 +142,9 @@ static int describe(struct session *s)
 	rec->command = strdup(command);
 	rec->probe_ip = s->probe.ip;
 	rec->portable = s->options->portable;
-	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
-		      : s->options->duration_thresh_ns ? by_duration
-						       : MT_HIT_EVERY;
+	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
+		      : measures_duration(s)			   ? by_duration
+								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
 
@@ -152,6 +159,8 @@ static int read_snapshot(struct session *s)
 {
 	int err;
 
+	s->rec->threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
@@ -246,11 +255,11 @@ static int prepare(struct session *s)
 		err = session__find_trigger(s);
 	if (!err)
 		err = open_loop(s);
+	progress__init(&s->progress, s->options);
 	if (!err && s->symbol)
 		err = open_gate(s);
-	s->began_ns = s->last_status_ns = clock__now_ns();
 	if (s->options->timeout_ns)
-		s->deadline_ns = s->began_ns + s->options->timeout_ns;
+		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
 	return err;
 }
 
@@ -313,7 +322,7 @@ int session__capture(const struct capture_options *options, const struct session
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err && *end != SESSION_TRIGGERED)
-		session__say_hits(s);
+		progress__say(&s->progress, s->gate.trigger, s->probe.name);
 	session__close(s);
 	return err;
 }

@@ -9,13 +9,13 @@
 
 static bool has_threshold(const struct capture_options *o)
 {
-	return o->delay_thresh_ns || o->duration_thresh_ns;
+	return threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh);
 }
 
 /* A call begins at its entry. */
 static int check_duration(const struct session *s)
 {
-	if (!s->options->duration_thresh_ns || !s->probe.is_inside)
+	if (!threshold__is_set(&s->options->duration_thresh) || !s->probe.is_inside)
 		return 0;
 	log__error("'%s' is inside a function: only a whole function's calls have a duration",
 		   s->symbol);
@@ -41,7 +41,8 @@ static int use_default(struct session *s, const struct process *process)
 	else if (has_threshold(s->options))
 		return refuse_threshold();
 	else
-		log__info("no -symbol, and no mtbpf_take_snapshot() in the program: nothing triggers");
+		log__info("no -symbol, and no mtbpf_take_snapshot() in the program: nothing "
+			  "triggers");
 	return 0;
 }
 
