@@ -15,6 +15,7 @@ teardown() {
 	end_started
 }
 
+# With -skip there is time for a sample or two before the hit.
 # The hits that the trace shows: Perfetto's own words are tested elsewhere.
 hit_line() {
 	grep '^hit ' <<<"$output"
@@ -22,7 +23,7 @@ hit_line() {
 
 @test "without -symbol the program's own call triggers, and its argument is shown" {
 	start library
-	mtbpf_run attach -pid "$target" -source sample -timeout 10s -o x.fxt
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"no -symbol: the program's own trigger, mtbpf_hit"* ]]
 	[[ $(hit_line) =~ ^hit\ [0-9]+\ of\ mtbpf_hit,\ thread\ $target,\ arg1\ [0-9]+$ ]]
@@ -30,7 +31,7 @@ hit_line() {
 	grep -q arg1 x.fxt
 	mtbpf_run decode x.mtbpf -o y.fxt
 	[ "$(hit_line)" = "$first" ]
-	mtbpf_run attach -pid "$target" -source sample -timeout 10s -o z.fxt
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o z.fxt
 	[ "$(hit_line | sed 's/.*arg1 //')" -gt "${first##*arg1 }" ]
 }
 
@@ -62,7 +63,7 @@ hit_line() {
 
 @test "a program built for magic-trace: its own stop indicator" {
 	start foreign
-	mtbpf_run attach -pid "$target" -source sample -timeout 10s -o x.fxt
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"the program's own trigger, magic_trace_stop_indicator"* ]]
 	[[ $(hit_line) == *" of magic_trace_stop_indicator, thread $target" ]]

@@ -12,6 +12,11 @@ static bool has_threshold(const struct capture_options *o)
 	return threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh);
 }
 
+static bool has_limits(const struct capture_options *o)
+{
+	return o->after_ns || o->min_interval_ns || o->skip || o->max_hits;
+}
+
 /* A call begins at its entry. */
 static int check_duration(const struct session *s)
 {
@@ -20,6 +25,14 @@ static int check_duration(const struct session *s)
 	log__error("'%s' is inside a function: only a whole function's calls have a duration",
 		   s->symbol);
 	log__hint("name the function alone, or use -delay-thresh");
+	return -EINVAL;
+}
+
+static int refuse_limits(void)
+{
+	log__error("-after, -min-interval, -skip and -max-hits are about a trigger, and the "
+		   "program has no mtbpf_take_snapshot()");
+	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 	return -EINVAL;
 }
 
@@ -40,6 +53,8 @@ static int use_default(struct session *s, const struct process *process)
 		log__info("no -symbol: the program's own trigger, %s", s->symbol);
 	else if (has_threshold(s->options))
 		return refuse_threshold();
+	else if (has_limits(s->options))
+		return refuse_limits();
 	else
 		log__info("no -symbol, and no mtbpf_take_snapshot() in the program: nothing "
 			  "triggers");
