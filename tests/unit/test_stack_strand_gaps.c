@@ -46,7 +46,7 @@ static void test_one_that_waits_on(void **state)
 	ret(t, A + 0x30, B + 0x15);
 	go(t, B + 0x20, MAIN + 0x15); /* 80-90 */
 	interrupt(t, MAIN + 0x20);
-	assert_finished(t, "main 10-110 inferred-start inferred-end inferred\n"
+	assert_finished(t, "main 10-100 inferred-start inferred-end inferred\n"
 			   "  co_switch 20-90\n"
 			   "    [switched out] 30-90\n");
 	assert_next(t, "coroutine 1",
@@ -249,7 +249,7 @@ static void test_one_from_before_returns(void **state)
 	go(t, A + 0x10, A + 0x15); /* 80-90 */
 	ret(t, A + 0x20, MAIN + 0x15);
 	assert_on_top(t, "main", 0);
-	assert_finished(t, "main 10-110 inferred-start inferred-end\n"
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
 			   "  a 20-100\n"
 			   "    co_switch 30-90\n"
 			   "      [switched out] 40-90\n");
