@@ -144,8 +144,8 @@ static void test_all_that_it_did_is_moved(void **state)
 	struct call_tree tree;
 
 	run_a_coroutine(t);
-	gap(t, GAP_OVERFLOW);  /* 50 */
-	begin(t, HANDLER);     /* 60 */
+	gap(t, GAP_OVERFLOW); /* 50 */
+	begin(t, HANDLER);    /* 60 */
 	call(t, HANDLER + 0x10, SWITCH);
 	jump(t, SWITCH + 6, C + 0x1c); /* 80: a receiver */
 	ret(t, C + 0x20, MAIN + 0x25);
@@ -275,12 +275,12 @@ static void test_each_is_one_only(void **state)
 	}
 	gap(t, GAP_OVERFLOW); /* 120 */
 	begin(t, MAIN + 0x18);
-	go(t, MAIN + 0x20, A + 0x15);	       /* 140-150 */
-	ret(t, A + 0x20, B + 0x15);	       /* 160 */
-	go(t, B + 0x20, MAIN + 0x25);	       /* 170-180 */
-	go(t, MAIN + 0x30, A + 0x15);	       /* 190-200 */
-	ret(t, A + 0x20, B + 0x15);	       /* 210 */
-	go(t, B + 0x30, MAIN + 0x35);	       /* 220-230 */
+	go(t, MAIN + 0x20, A + 0x15); /* 140-150 */
+	ret(t, A + 0x20, B + 0x15);   /* 160 */
+	go(t, B + 0x20, MAIN + 0x25); /* 170-180 */
+	go(t, MAIN + 0x30, A + 0x15); /* 190-200 */
+	ret(t, A + 0x20, B + 0x15);   /* 210 */
+	go(t, B + 0x30, MAIN + 0x35); /* 220-230 */
 	assert_finished(t, "main 10-230 inferred-start inferred-end inferred\n"
 			   "  co_switch 20-60\n"
 			   "    [switched out] 30-60\n"

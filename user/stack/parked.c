@@ -119,8 +119,8 @@ static bool fits(const struct parked *parked, size_t group, struct held_stack be
 		return true;
 	}
 	like->fit = (struct fit){.offset = (int64_t)g->pending.n - 2, .n_agreed = 1};
-	like->has_waited = is_below_switch(g->pending, begin) &&
-			   has_waited(g, begin, began_at, &like->fit);
+	like->has_waited =
+		is_below_switch(g->pending, begin) && has_waited(g, begin, began_at, &like->fit);
 	return like->has_waited;
 }
 

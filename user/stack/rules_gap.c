@@ -37,6 +37,7 @@ static void join(struct stack *s, struct strand *loose, struct strand *strand, b
 	strand->since = loose->since;
 	strand->generation = loose->generation;
 	strand->is_goroutine |= loose->is_goroutine;
+	strand->is_fiber |= loose->is_fiber;
 	loose->state = STRAND_OVER;
 	loose->is_loose = false;
 	if (strands->running == loose)
@@ -129,9 +130,11 @@ static void park_all(struct stack *s)
 		frames__list_pending(strands__frames_of(strands, strand), &strand->pending);
 		if (strand->state == STRAND_RUNS)
 			strand->waits_at = 0;
+		strand->parent = strand->child = strand->performed = NULL;
 		strand->state = STRAND_PARKED;
 	}
 	strands->system = strands->recovering = NULL;
+	strands->performer = strands->resumer = NULL;
 	strands->is_lost = true;
 }
 

@@ -34,6 +34,14 @@ static bool waits_at(const struct strand *strand, uint64_t ip, enum strand_state
 	return strand->state == state && strand->waits_at && ip - strand->waits_at <= strand->slack;
 }
 
+bool strands__has_parked(struct strands *strands)
+{
+	for (size_t i = 0; i < strands__count(strands); i++)
+		if (strands__at(strands, i)->state == STRAND_PARKED)
+			return true;
+	return false;
+}
+
 struct strand *strands__find_waiting(struct strands *strands, uint64_t ip)
 {
 	struct strand *best = NULL;
@@ -70,13 +78,21 @@ static bool is_free(const struct strand *strand, bool is_loose)
 	       (!is_loose || !strand->frames.parts.n);
 }
 
+/* Of the one that was there before it keeps its track only. */
+static struct strand *use_again(struct strand *strand)
+{
+	strand->is_fiber = false;
+	strand->parent = strand->child = strand->performed = NULL;
+	return strand;
+}
+
 struct strand *strands__add(struct strands *strands, bool is_loose)
 {
 	struct strand **place, *strand;
 
 	for (size_t i = 0; i < strands->others.n; i++)
 		if (is_free(strands->others.v[i], is_loose))
-			return strands->others.v[i];
+			return use_again(strands->others.v[i]);
 	if (strands->others.n == STRANDS_MAX)
 		return NULL;
 	strand = calloc(1, sizeof(*strand));
@@ -105,7 +121,9 @@ struct strand *strands__take_next(struct strands *strands)
 void strands__name(const struct strands *strands, const struct strand *strand, char *buf,
 		   size_t size)
 {
-	const char *kind = strand->is_goroutine ? "goroutine" : "coroutine";
+	const char *kind = strand->is_goroutine ? "goroutine"
+			   : strand->is_fiber	? "fiber"
+						: "coroutine";
 
 	if (strand == strands->system)
 		snprintf(buf, size, "g0");

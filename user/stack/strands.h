@@ -32,6 +32,11 @@ struct strand {
 	uint8_t state;	      /* enum strand_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
+	/* OCaml's: see rules_effects.c. */
+	bool is_fiber;
+	struct strand *parent;	  /* that waits for it; none, of one that is kept */
+	struct strand *child;	  /* that it waits for */
+	struct strand *performed; /* the last that was kept when its handler was called */
 	/* It went on behind a gap, from began_at (0: from where that ended): as which is not known.
 	 */
 	bool is_loose;
@@ -53,6 +58,9 @@ struct strands {
 	struct strand *system, *recovering;
 	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
 	uint32_t system_index;
+	/* OCaml's: the fiber that performed last, and who has resumed the one that runs; or NULL.
+	 */
+	struct strand *performer, *resumer;
 	const struct function *switched_by; /* the last switch */
 	bool is_lost;			    /* which one runs when the gap ends is not known */
 	bool has_mark;
@@ -79,6 +87,9 @@ static inline struct frames *strands__frames_of(struct strands *strands, struct 
 {
 	return strand == &strands->own ? strands->own_frames : &strand->frames;
 }
+
+/* There are some from before a gap of which nothing has been seen since. */
+bool strands__has_parked(struct strands *strands);
 
 /* The one that waits at ip and began to last, or NULL. */
 struct strand *strands__find_waiting(struct strands *strands, uint64_t ip);
