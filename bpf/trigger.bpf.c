@@ -47,13 +47,15 @@ static __always_inline bool is_target(void)
 	return bpf_current_task_under_cgroup(&target_cgroups, 0) == 1;
 }
 
-static __always_inline u64 delay_since_last(struct latch *latch, u64 now)
+/* False for a thread's first hit, and for what began before it was armed: that is not looked at. */
+static __always_inline bool take_delay(struct latch *latch, u64 now, u64 *delay)
 {
 	u64 last = latch->last_ns;
 
 	latch->last_ns = now;
 	/* The clock may step back a little between CPUs (ktime_get_mono_fast_ns). */
-	return last && now > last ? now - last : 0;
+	*delay = last && now > last ? now - last : 0;
+	return last && last >= armed_since_ns;
 }
 
 static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
@@ -68,10 +70,9 @@ static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
 static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
 				      struct latch *latch, struct passed *passed)
 {
-	u64 delay = latch ? delay_since_last(latch, passed->time_ns) : 0;
+	u64 delay = 0;
 
-	/* While nothing was attached there may have been hits. */
-	if (delay && passed->time_ns - delay >= armed_since_ns)
+	if (latch && take_delay(latch, passed->time_ns, &delay))
 		count_value(stats, delay);
 	if (count_only || delay < threshold_ns)
 		return 0;
