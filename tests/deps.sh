@@ -42,6 +42,7 @@ needs() {
 	extra|tool ocamlopt|ocaml-nox|OCaml|compiles the programs that raise exceptions
 	extra|tool sqlite3|sqlite3|SQLite|is one of those programs
 	extra|tool python3|python3|CPython|is another
+	extra|tool bpftrace|bpftrace|bpftrace|is what make bench compares a hit's cost with
 	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz
 	extra|tool clang-format|clang-format|clang-format|make format-check
 	END
