@@ -270,6 +270,11 @@ setup() {
 	complains "cannot trace the kernel" "[kernel]"
 	mtbpf_run attach -source sample -pid $$ -sample-rate 0
 	[ "$status" -eq 2 ]
-	complains "-sample-rate must be at least 1" "10000"
+	complains "-sample-rate must be at least 1" "1000"
+	for share in 1 0% -1% 101% much; do
+		mtbpf_run attach -source sample -pid $$ -max-overhead=$share
+		[ "$status" -eq 2 ]
+		complains "is no share of the target's time" "-max-overhead 1%"
+	done
 	[ -z "$(ls)" ]
 }

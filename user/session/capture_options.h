@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "capture/source.h"
+#include "session/sample_options.h"
 #include "util/options.h"
 #include "util/threshold.h"
 
@@ -24,7 +25,7 @@ struct capture_options {
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
-	int sample_rate;     /* sample: in Hz */
+	struct sample_options sample;
 	bool multi_thread, immediate_stop, kernel, portable;
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
@@ -41,14 +42,13 @@ extern const char *const source_names[];
 extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
-#define SAMPLE_RATE_DEFAULT   10000
 #define MAX_MEMORY_DEFAULT    (1u << 30)
 #define STACK_COPY_DEFAULT    (16u << 10)
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
 		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
-		.stack_copy = STACK_COPY_DEFAULT, .sample_rate = SAMPLE_RATE_DEFAULT,              \
+		.stack_copy = STACK_COPY_DEFAULT, .sample = SAMPLE_DEFAULTS,                       \
 		.resolution = "normal", .multi_snapshot = 1                                        \
 	}
 
@@ -144,14 +144,6 @@ extern const char *const freeze_names[];
 		 NULL},                                                                              \
 		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "pt: of all buffers together (1G)",  \
 		 OPTION(max_memory), NULL},                                                          \
-		{"sample-rate",                                                                      \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_INT,                                                                            \
-		 "HZ",                                                                               \
-		 "sample: stacks a second and thread, while it runs (10000)",                        \
-		 OPTION(sample_rate),                                                                \
-		 NULL},                                                                              \
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \

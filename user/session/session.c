@@ -82,7 +82,7 @@ static int open_source(struct session *s)
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
-		.sample_rate = (unsigned int)o->sample_rate,
+		.sample_rate = s->sample_rate,
 		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
@@ -273,6 +273,10 @@ static int prepare(struct session *s)
 		err = find_probe(s);
 	if (!err)
 		err = open_loop(s);
+	if (!err && s->ops == &source_sample)
+		err = sampling__choose_rate(&s->options->sample,
+					    s->start->exec_path ? 0 : s->start->pid,
+					    &s->sample_rate);
 	progress__init(&s->progress, s->options);
 	if (!err && s->options->symbol)
 		err = open_gate(s);
