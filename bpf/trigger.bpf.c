@@ -20,6 +20,7 @@ const volatile bool has_delay_thresh;
 const volatile bool count_only;
 /* So many are looked at, of durations so many calls that have returned; 0: all. */
 const volatile __u64 max_hits;
+const volatile bool returns_by_insn;  /* on_return runs at each instruction that leaves */
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
 
 /* Of delays or durations, whichever are measured. User space may change it at any time. */
@@ -93,6 +94,19 @@ static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *st
 	return is_last ? end(ctx, stats, passed) : 0;
 }
 
+static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
+				       const struct passed *passed)
+{
+	struct open_call call = {
+		.entry_ns = passed->time_ns,
+		.sp = ctx->sp,
+		.sequence = passed->sequence,
+		.ip = ctx->ip,
+	};
+
+	push_call(latch, &call);
+}
+
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
@@ -108,11 +122,12 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
-	log_entry(passed.sequence, passed.time_ns, 0);
+	passed.probe_ip = ctx->ip;
+	log_entry(&passed, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
 	if (latch)
-		push_call(latch, passed.time_ns, ctx->sp, passed.sequence);
+		begin_call(ctx, latch, &passed);
 	return 0;
 }
 
@@ -120,10 +135,11 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
+	/* Behind the return address: the instruction has not popped it yet. */
+	u64 returned, sp = returns_by_insn ? ctx->sp + 8 : ctx->sp;
 	struct open_call call = {};
-	u64 returned;
 
-	if (!stats || !latch || !pop_call(latch, ctx->sp, &call))
+	if (!stats || !latch || !pop_call(latch, sp, &call))
 		return 0;
 	passed.sequence = call.sequence;
 	passed.since_ns = call.entry_ns;
@@ -131,7 +147,8 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(ctx, stats, &passed);
-	log_entry(call.sequence, call.entry_ns, passed.time_ns);
+	passed.probe_ip = call.ip;
+	log_entry(&passed, passed.time_ns);
 	count_value(stats, passed.value_ns);
 	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))
 		return 1;

@@ -68,8 +68,9 @@ struct mt_hit {
 	__mt_u64 r13;
 	__mt_u64 r14;
 	__mt_u64 r15;
+	__mt_u64 probe_ip; /* of the probe: a duration's is at the function's entry */
 };
-_Static_assert(sizeof(struct mt_hit) == 112 + 8 * MT_STACK_DEPTH, "mt_hit");
+_Static_assert(sizeof(struct mt_hit) == 120 + 8 * MT_STACK_DEPTH, "mt_hit");
 
 /* One hit of the probe, whether it triggered or not. */
 struct mt_entry {
@@ -77,8 +78,9 @@ struct mt_entry {
 	__mt_u64 end_ns;   /* the call's return, where that is probed too; 0: not known */
 	__mt_u32 tid;	   /* in the initial pid namespace */
 	__mt_u32 tgid;
+	__mt_u64 ip; /* of the probe */
 };
-_Static_assert(sizeof(struct mt_entry) == 24, "mt_entry");
+_Static_assert(sizeof(struct mt_entry) == 32, "mt_entry");
 
 enum mt_sched_kind {
 	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */

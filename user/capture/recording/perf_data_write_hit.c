@@ -69,7 +69,8 @@ void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
 	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
 		   40 + 8 + 8 * (1 + chain) + 4 + raw + pad + user_size(w, stack));
 	put_u64(w, perf_event_ids[EVENT_HIT]);
-	put_u64(w, hit->ip);
+	/* A return's own ip is in the stack. */
+	put_u64(w, hit->probe_ip ? hit->probe_ip : hit->ip);
 	put_u32(w, hit->tgid);
 	put_u32(w, hit->tid);
 	put_u64(w, hit->time_ns);
