@@ -90,7 +90,7 @@ static void show(const struct trigger *trigger, struct mt_stats *last, uint64_t 
 static int wait_for_end(const struct watch_options *options, const struct trigger *trigger)
 {
 	uint64_t now = clock__now_ns(), deadline = UINT64_MAX;
-	struct pollfd fds[] = {{.fd = interrupts__open(), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = interrupts__open(false), .events = POLLIN},
 			       {.fd = trigger__fd(trigger), .events = POLLIN}};
 	struct mt_stats stats = {0};
 

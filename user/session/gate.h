@@ -17,6 +17,7 @@ struct gate {
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
 	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
+	uint64_t entries_until_ns; /* entries that began later have not been taken */
 };
 
 /*
@@ -34,8 +35,8 @@ int gate__attach(struct gate *gate, const int *source_events);
 
 /* What lets a source's samples pass until the trigger: a BPF program, or -1 where it needs none. */
 int gate__of_samples(const struct gate *gate);
-/* Adds the latest hits to rec, but those that it has from an earlier snapshot. 0 or -errno. */
-int gate__take_entries(const struct gate *gate, struct recording *rec);
+/* Adds the latest hits to rec, but those that an earlier snapshot has. 0 or -errno. */
+int gate__take_entries(struct gate *gate, struct recording *rec);
 /* Adds the next hit to rec, with its stack: 1; 0 none waiting; or -errno. */
 int gate__take_hit(struct gate *gate, struct recording *rec);
 
