@@ -17,7 +17,7 @@ struct gate {
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
 	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
-	uint64_t entries_until_ns; /* entries that began later have not been taken */
+	uint64_t entries_until_ns;	  /* entries that began later have not been taken */
 };
 
 /*
