@@ -84,7 +84,7 @@ static void test_page_faults_are_marks(void **state)
 /* What a tail call has put into its frame returns where it would. */
 static void test_a_tail_call_below_callers_not_seen_before(void **state)
 {
-	struct mt_entry entry = {1010, 1900, TID, PID};
+	struct mt_entry entry = {1010, 1900, TID, PID, ITER};
 	struct fixture *f = *state;
 
 	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);

@@ -16,6 +16,7 @@
 #include "session/sampling.h"
 #include "session/source_choice.h"
 #include "session/unwind_choice.h"
+#include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -46,23 +47,42 @@ static int open_gate(struct session *s)
 		.n_skipped = (uint64_t)s->options->skip,
 		.max_hits = (uint64_t)s->options->max_hits,
 		.probe_at_entry = s->probe.site.at_entry,
+		.since_mark = s->probe.is_library,
+		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
+		.args = &s->probe.args,
+		.n_args = 1,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
-	int err = gate__open(&s->gate, &config, &s->probe);
+	int err = gate__open(&s->gate, &config, &s->probe, 1);
 
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
 
 static int open_loop(struct session *s)
 {
-	s->signal_fd = interrupts__open();
+	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
 	return watch_fd(s, s->signal_fd);
+}
+
+static int attach_gate(struct session *s)
+{
+	int *events, err;
+	size_t n = s->gate.n_deciding;
+
+	if (!s->ops->probe_event)
+		return gate__attach(&s->gate, NULL);
+	events = calloc(n, sizeof(*events));
+	for (size_t i = 0; events && i < n; i++)
+		events[i] = s->ops->probe_event(s->source, i);
+	err = events ? gate__attach(&s->gate, events) : -ENOMEM;
+	free(events);
+	return err;
 }
 
 static int open_source(struct session *s)
@@ -73,7 +93,8 @@ static int open_source(struct session *s)
 		.cgroup = s->start->cgroup,
 		.snapshot_size = o->snapshot_size,
 		.max_memory = o->max_memory,
-		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
+		.probes = s->gate.specs.v,
+		.n_probes = s->gate.n_deciding,
 		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
 		.kernel = o->kernel,
@@ -89,15 +110,14 @@ static int open_source(struct session *s)
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
-	int event, err = 0;
+	int err = 0;
 
 	memcpy(config.probed, s->probe.code, sizeof(config.probed));
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	event = s->ops->probe_event ? s->ops->probe_event(s->source) : -1;
 	if (s->gate.trigger)
-		err = gate__attach(&s->gate, event);
+		err = attach_gate(s);
 	if (s->ops == &source_sample)
 		s->sched_log = sched_log__new(s->start->pid);
 	if (!err)
@@ -108,21 +128,25 @@ static int open_source(struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
+	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
+					     : "Ctrl-C takes the snapshot now";
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
 	progress__format_threshold(&s->progress, text);
 	if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
-			  "now",
-			  s->probe.name, text);
+		log__info("waiting for two hits of %s at least %s apart; %s", s->probe.name, text,
+			  now);
+	else if (measures_duration(s) && s->probe.is_library)
+		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
+			  s->probe.name, text, now);
 	else if (measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
-			  s->probe.name, text);
-	else if (o->symbol)
-		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
+		log__info("waiting for a call of %s of at least %s; %s", s->probe.name, text, now);
+	else if (s->symbol)
+		log__info("waiting for a call of %s; %s", s->probe.name, now);
 	else
-		log__info("recording; Ctrl-C takes the snapshot");
+		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
+							      : "Ctrl-C takes the snapshot");
 	progress__say_needed(&s->progress);
 }
 
@@ -131,6 +155,7 @@ static int describe(struct session *s)
 	const struct process *process = s->has_process ? &s->process : NULL;
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
+	uint32_t by_duration = s->probe.is_library ? MT_HIT_MARK : MT_HIT_DURATION;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
@@ -139,7 +164,7 @@ static int describe(struct session *s)
 	rec->probe_ip = s->probe.ip;
 	rec->portable = s->options->portable;
 	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
-		      : measures_duration(s)			   ? MT_HIT_DURATION
+		      : measures_duration(s)			   ? by_duration
 								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
@@ -178,7 +203,9 @@ static int record_one(struct session *s, enum session_end *end)
 	int err = open_source(s);
 
 	if (!err && s->gate.trigger)
-		err = trigger__arm(s->gate.trigger);
+		trigger__thaw(s->gate.trigger);
+	if (!err)
+		err = session__arm(s);
 	if (!err)
 		err = let_go(s);
 	if (err)
@@ -223,17 +250,6 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	return err;
 }
 
-/* A call begins at its entry. */
-static int check_duration(const struct session *s)
-{
-	if (!measures_duration(s) || !s->probe.is_inside)
-		return 0;
-	log__error("'%s' is inside a function: only a whole function's calls have a duration",
-		   s->options->symbol);
-	log__hint("name the function alone, or use -delay-thresh");
-	return -EINVAL;
-}
-
 /* Not for `run`: its program is not there yet. */
 static int open_target(struct session *s)
 {
@@ -242,25 +258,11 @@ static int open_target(struct session *s)
 	if (s->start->exec_path)
 		return 0;
 	if (s->start->cgroup)
-		err = cgroup_probe__find(s->start->cgroup, s->options->symbol, &s->process,
-					 &s->probe);
+		err = cgroup_probe__find(s->start->cgroup, s->symbol, &s->process, &s->probe);
 	else
 		err = process__open(&s->process, s->start->pid);
 	s->has_process = !err;
 	return err;
-}
-
-static int find_probe(struct session *s)
-{
-	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = process ? source_choice__check(s->ops, process) : 0;
-
-	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
-		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
-			  process->pid, process->pid);
-	if (!err && s->options->symbol && !s->start->cgroup)
-		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
-	return err ? err : check_duration(s);
 }
 
 static int choose_sampling(struct session *s)
@@ -280,15 +282,16 @@ static int prepare(struct session *s)
 	s->ops = source_choice__make(s->options);
 	if (!s->ops)
 		return -errno;
+	session__choose_symbol(s);
 	err = open_target(s);
 	if (!err)
-		err = find_probe(s);
+		err = session__find_trigger(s);
 	if (!err)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
-	if (!err && s->options->symbol)
+	if (!err && s->symbol)
 		err = open_gate(s);
 	if (s->options->timeout_ns)
 		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
@@ -305,7 +308,6 @@ struct session *session__open(const struct capture_options *options,
 		return NULL;
 	s->options = options;
 	s->start = start;
-	s->gate.own_entry = s->gate.own_return = -1;
 	s->epoll_fd = s->signal_fd = -1;
 	s->deadline_ns = UINT64_MAX;
 	err = prepare(s);
@@ -331,6 +333,21 @@ void session__close(struct session *s)
 	if (s->has_process)
 		process__close(&s->process);
 	free(s);
+}
+
+void session__hold_fire(struct session *s, uint64_t until_ns)
+{
+	s->hold_ns = s->gate.trigger ? until_ns : 0;
+}
+
+pid_t session__pid(const struct session *s)
+{
+	return s->has_process ? s->process.pid : s->start->pid;
+}
+
+const char *session__probe_name(const struct session *s)
+{
+	return s->probe.name;
 }
 
 static bool wants_more(const struct session *s, enum session_end end)

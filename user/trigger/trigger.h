@@ -36,8 +36,16 @@ struct trigger_config {
 	uint64_t max_hits;
 	bool count_only;     /* `watch`: counters move, nothing ever triggers */
 	bool watch_duration; /* count durations instead of delays, with count_only */
+	/* Durations are since mtbpf_mark_start(): the probe is on mtbpf_hit() of mtbpf.h. */
+	bool since_mark;
+	uint64_t mark_offset_ns; /* what the target's CLOCK_MONOTONIC is ahead of ours */
+	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
+	const struct mt_args *args;
+	uint32_t n_args;
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
+	/* The return is a probe on each instruction that leaves, not a return probe. */
+	bool returns_by_insn;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -53,8 +61,10 @@ struct mt_stats {
 	uint64_t hits;	   /* of the target */
 	uint64_t triggers; /* passed the threshold while armed */
 	uint64_t dropped;  /* triggers lost: the ring buffer was full */
+	uint64_t unarmed;  /* passed the threshold, but nothing waited for a trigger */
 	uint64_t let_pass; /* passed the threshold while armed, but not the limits */
 	uint64_t max_ns;   /* largest delay or duration so far */
+	uint64_t sum_ns;   /* of all of them */
 	uint64_t hist[MT_HIST_BUCKETS];
 	uint64_t fine[MT_FINE_BUCKETS]; /* the same values, see mtbpf_shared.h */
 };
@@ -75,11 +85,19 @@ void trigger__free(struct trigger *trigger);
 /* True where this config needs a return probe beside the entry probe. */
 bool trigger__needs_return(const struct trigger_config *config);
 
+struct trigger_event {
+	int fd;
+	bool is_return; /* a return probe's, or a probe's on an instruction that leaves */
+	uint32_t probe; /* the number of its probe, from 0 */
+};
+
 /*
- * Attaches to the entry event, and the return event (-1: none). The program's return value gates
+ * Attaches to the events: hits of all of them are one trigger's. The program's return value gates
  * the event: 0 no event, 1 the event happens. Events attached before are let go; none is enabled or
  * disabled. 0 or -errno after a line on stderr.
  */
+int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n);
+/* The same of one probe: its entry's event, and its return's (-1: none). */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */
@@ -90,6 +108,8 @@ void trigger__detach(struct trigger *trigger);
  * before does not count: its start was not recorded. 0 or -errno.
  */
 int trigger__arm(struct trigger *trigger);
+/* Lets samples and entries in again after a trigger, as arming does; nothing triggers yet. */
+void trigger__thaw(struct trigger *trigger);
 
 /* From now on; for a trigger that has a threshold. */
 void trigger__set_threshold(struct trigger *trigger, uint64_t ns);
@@ -127,6 +147,8 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 /* "task storage" or "LRU hash": where what each thread did last is kept. */
 const char *trigger__latch_name(const struct trigger *trigger);
 
+/* Adds the counters of one to those of another. */
+void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
 /*
  * The value below which `percent` (0-100) of the values lie, interpolated inside its bucket; 0
  * where there are none.

@@ -29,6 +29,23 @@ static struct cursor take_part(struct cursor *c, uint64_t n)
 	return part;
 }
 
+/* Behind the stack; 4 bytes of padding are all that else follows there. */
+static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
+{
+	uint64_t word;
+
+	if (raw->end - raw->at < 8)
+		return 0;
+	word = take_u64(raw);
+	hit->n_args = (uint32_t)word;
+	hit->args_read = (uint16_t)(word >> 32);
+	hit->args_signed = (uint16_t)(word >> 48);
+	if (hit->n_args > MT_ARGS_MAX)
+		return damaged_hit(r);
+	take(raw, hit->args, 8 * hit->n_args);
+	return raw->failed ? damaged_hit(r) : 0;
+}
+
 /* The stack by frame pointer is the chain, behind PERF_CONTEXT_USER, or in the raw data. */
 static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *raw,
 		    struct mt_hit *hit)
@@ -43,7 +60,7 @@ static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *
 	    (in_chain != 1 && in_chain != 1 + hit->stack_depth))
 		return damaged_hit(r);
 	take(in_chain == 1 ? raw : chain, hit->stack, 8 * hit->stack_depth);
-	return chain->failed || raw->failed ? damaged_hit(r) : 0;
+	return chain->failed || raw->failed ? damaged_hit(r) : take_args(r, raw, hit);
 }
 
 static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
@@ -111,13 +128,14 @@ int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *e
 	struct cursor chain, raw;
 	struct rec_user user = {0};
 	struct mt_hit hit = {0};
-	uint64_t depth;
+	uint64_t depth, probe_ip;
 	int err;
 
 	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
 	    !(event->sample_type & PERF_SAMPLE_RAW))
 		return 0;
-	take_part(c, 32); /* IP, TID, TIME, CPU: mt_hit has them */
+	probe_ip = take_u64(c);
+	take_part(c, 24); /* TID, TIME, CPU: mt_hit has them */
 	depth = take_u64(c);
 	if (c->failed || !depth || depth > 1 + MT_STACK_DEPTH)
 		return damaged_hit(r);
@@ -126,6 +144,7 @@ int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *e
 	if (c->failed)
 		return damaged_hit(r);
 	err = read_raw(r, &chain, &raw, &hit);
+	hit.probe_ip = probe_ip;
 	if (!err &&
 	    !(event->sample_type & ~(SAMPLE_HIT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)))
 		err = read_user(r, event, c, &hit, &user);

@@ -259,6 +259,15 @@ bool recording__is_by_cpu(const struct recording *rec)
 	return rec->aux.n && !rec->aux.v[0].tid;
 }
 
+size_t recording__traced_bytes(const struct recording *rec)
+{
+	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]);
+
+	for (size_t i = 0; i < rec->aux.n; i++)
+		bytes += rec->aux.v[i].size;
+	return bytes;
+}
+
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)
 {
 	for (size_t i = 0; i < rec->threads.n; i++)
@@ -290,6 +299,9 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
 	uint64_t offset;
 
+	/* What earlier versions have written of a return is its ip. */
+	if (hit->probe_ip && (hit->reason != MT_HIT_DURATION || hit->probe_ip != hit->ip))
+		return hit->probe_ip;
 	/* `run` knows the address from the hit only. */
 	if (!rec->probe_ip)
 		return hit->ip;
