@@ -131,7 +131,7 @@ static void open_bare(struct sample_ring *ring, pid_t pid, uint64_t period_ns)
 				       .config = PERF_COUNT_SW_CPU_CLOCK,
 				       .sample_period = period_ns};
 
-	*ring = (struct sample_ring){.switches = -1, .sideband = -1};
+	*ring = (struct sample_ring){.switches = -1, .sideband = {.event = -1}};
 	ring->clock = event_place__open(&place, &attr, -1);
 	if (ring->clock < 0)
 		die("the clock's event");
