@@ -7,8 +7,8 @@
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
-	OPTION_PID,    OPTION_CGROUP,	OPTION_SYMBOL, OPTION_DELAY,	 OPTION_DURATION,
-	OPTION_OUTPUT, OPTIONS_CAPTURE, OPTIONS_LOG,   OPTION_NO_INLINE,
+	OPTIONS_TARGET, OPTION_CHILDREN, OPTION_SYMBOL, OPTION_DELAY,	  OPTION_DURATION,
+	OPTION_OUTPUT,	OPTIONS_CAPTURE, OPTIONS_LOG,	OPTION_NO_INLINE,
 };
 
 /* The last is of decoding, which record does not do. */
@@ -18,13 +18,17 @@ static const struct option_spec specs[] = {
 static const struct option_table attach_table = {
 	.command = "attach",
 	.examples =
-		(const char *const[]){"mtbpf attach -pid 1234 -symbol one_iter -delay-thresh 10ms",
-				      "mtbpf attach -pid 1234 -symbol libm.so.6:exp "
-				      "-duration-thresh 50us -o slow.fxt.gz",
-				      "mtbpf attach -cgroup system.slice/web.service -symbol "
-				      "one_iter -delay-thresh 10ms",
-				      NULL},
-	.usage = "attach -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
+		(const char *const[]){
+			"mtbpf attach -pid 1234 -symbol one_iter -delay-thresh 10ms",
+			"mtbpf attach -pid 1234 -symbol libm.so.6:exp "
+			"-duration-thresh 50us -o slow.fxt.gz",
+			"mtbpf attach -name 'web-*' -symbol one_iter -delay-thresh 10ms",
+			"mtbpf attach -container web -symbol one_iter -delay-thresh 10ms",
+			"mtbpf attach -cgroup system.slice/web.service -symbol "
+			"one_iter -delay-thresh 10ms",
+			NULL},
+	.usage = "attach -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
+		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
 		   "-symbol it "
@@ -39,7 +43,8 @@ static const struct option_table record_table = {
 		(const char *const[]){
 			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 10ms -o slow.mtbpf",
 			"mtbpf decode slow.mtbpf", NULL},
-	.usage = "record -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
+	.usage = "record -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
+		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
@@ -54,26 +59,36 @@ static int refuse_empty(const struct cgroup *cgroup)
 	return EXIT_USAGE;
 }
 
-static int capture_cgroup(const struct capture_options *options, bool decode)
+static int refuse_no_target(const struct option_table *table)
 {
-	struct cgroup cgroup;
-	struct session_start start = {.cgroup = &cgroup};
-	int code, err = cgroup__open(&cgroup, options->cgroup);
+	log__error("%s: which process?", table->command);
+	log__hint("add -pid PID ('pgrep -a NAME' lists them), -name NAME, -container NAME, or "
+		  "-cgroup PATH, or start one: 'mtbpf run -- CMD'");
+	return EXIT_USAGE;
+}
 
-	if (err)
-		return exit_code_for(err);
-	if (cgroup__populated(&cgroup))
-		code = capture_command__run(options, &start, decode);
+static int capture_target(const struct option_table *table, const struct capture_options *options,
+			  bool decode)
+{
+	struct target target;
+	struct session_start start = {.target = &target};
+	int code, err = target__choose(&target, &options->target);
+
+	if (err == -ENODATA)
+		code = refuse_no_target(table);
+	else if (err)
+		code = exit_code_for(err);
+	else if (target__is_cgroup(&target) && !cgroup__populated(&target.cgroup))
+		code = refuse_empty(&target.cgroup);
 	else
-		code = refuse_empty(&cgroup);
-	cgroup__close(&cgroup);
+		code = capture_command__run(options, &start, decode);
+	target__close(&target);
 	return code;
 }
 
 static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
 {
 	struct capture_options options = CAPTURE_DEFAULTS;
-	struct session_start start = {0};
 	int rest, err;
 
 	err = options__parse(table, &options, argc, argv, &rest);
@@ -83,16 +98,7 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 		return refuse_word(table, argv[rest]);
 	if (capture_options__check(&options, table->command))
 		return EXIT_USAGE;
-	if (options.cgroup)
-		return capture_cgroup(&options, decode);
-	if (!options.pid) {
-		log__error("%s: which process?", table->command);
-		log__hint("add -pid PID ('pgrep -a NAME' lists them), or -cgroup PATH, or start "
-			  "one: 'mtbpf run -- CMD'");
-		return EXIT_USAGE;
-	}
-	start.pid = options.pid;
-	return capture_command__run(&options, &start, decode);
+	return capture_target(table, &options, decode);
 }
 
 int cmd_attach(int argc, char **argv)

@@ -10,7 +10,7 @@
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
-#include "session/cgroup_probe.h"
+#include "session/first_probe.h"
 #include "session/interrupts.h"
 #include "session/probe.h"
 #include "session/sampling.h"
@@ -26,12 +26,27 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* More than one process, now or later. */
+static bool is_of_several(const struct session *s)
+{
+	return s->pids.n > 1 || (s->options->children && !s->cgroup);
+}
+
+/* The one process; 0: it is not one. */
+static pid_t only_pid(const struct session *s)
+{
+	return s->cgroup || is_of_several(s) ? 0 : s->pids.v[0];
+}
+
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
-		.tgid = s->start->cgroup ? 0 : s->start->pid,
-		.of_cgroup = s->start->cgroup != NULL,
-		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
+		.tgid = only_pid(s),
+		.tgids = s->pids.v,
+		.n_tgids = is_of_several(s) ? s->pids.n : 0,
+		.with_children = s->options->children,
+		.of_cgroup = s->cgroup != NULL,
+		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
 		.delay_thresh_ns = s->options->delay_thresh_ns,
 		.duration_thresh_ns = s->options->duration_thresh_ns,
 		.probe_at_entry = s->probe.site.at_entry,
@@ -54,12 +69,27 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd);
 }
 
+static struct sched_log *open_sched_log(const struct session *s)
+{
+	const struct sched_log_config config = {
+		.tgid = only_pid(s),
+		.tgids = s->pids.v,
+		.n_tgids = is_of_several(s) ? s->pids.n : 0,
+		.with_children = s->options->children,
+		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
+	};
+
+	return sched_log__new(&config);
+}
+
 static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	struct source_config config = {
-		.pid = s->start->pid,
-		.cgroup = s->start->cgroup,
+		.pid = s->cgroup ? 0 : s->pids.v[0],
+		.pids = s->cgroup ? NULL : &s->pids,
+		.children = o->children,
+		.cgroup = s->cgroup,
 		.snapshot_size = o->snapshot_size,
 		.max_memory = o->max_memory,
 		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
@@ -87,7 +117,7 @@ static int open_source(struct session *s)
 	if (s->gate.trigger)
 		err = gate__attach(&s->gate, event);
 	if (s->ops == &source_sample)
-		s->sched_log = sched_log__new(s->start->pid);
+		s->sched_log = open_sched_log(s);
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
@@ -157,6 +187,13 @@ static int read_snapshot(struct session *s)
 	return err;
 }
 
+static int take_code(struct session *s)
+{
+	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
+
+	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
+}
+
 /* From the armed trigger to the frozen trace of one hit. */
 static int record_one(struct session *s, enum session_end *end)
 {
@@ -178,7 +215,7 @@ static int record_one(struct session *s, enum session_end *end)
 	/* Nothing of ours stays in the target while the recording is looked at. */
 	gate__detach(&s->gate);
 	if (!err)
-		err = live_code__take(s->rec, s->start->pid, s->start->cgroup);
+		err = take_code(s);
 	return err ? err : read_snapshot(s);
 }
 
@@ -191,7 +228,7 @@ static int begin_recording(struct session *s)
 	if (!err)
 		err = vdso_image__add(s->rec, process);
 	if (!err && process)
-		err = live_code__take(s->rec, process->pid, s->start->cgroup);
+		err = live_code__take(s->rec, &s->pids, s->cgroup);
 	return err;
 }
 
@@ -222,15 +259,18 @@ static int check_duration(const struct session *s)
 /* Not for `run`: its program is not there yet. */
 static int open_target(struct session *s)
 {
+	const struct target *target = s->start->target;
 	int err;
 
-	if (s->start->exec_path)
-		return 0;
-	if (s->start->cgroup)
-		err = cgroup_probe__find(s->start->cgroup, s->options->symbol, &s->process,
-					 &s->probe);
-	else
-		err = process__open(&s->process, s->start->pid);
+	if (!target)
+		return pid_set__add(&s->pids, s->start->pid);
+	err = pid_set__add_all(&s->pids, &target->pids);
+	if (target__is_cgroup(target))
+		s->cgroup = &target->cgroup;
+	if (!err && s->pids.n == 1)
+		err = process__open(&s->process, s->pids.v[0]);
+	else if (!err)
+		err = first_probe__find(target, s->options->symbol, &s->process, &s->probe);
 	s->has_process = !err;
 	return err;
 }
@@ -238,12 +278,12 @@ static int open_target(struct session *s)
 static int find_probe(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = process ? source_choice__check(s->ops, process) : 0;
+	int err = process ? source_choice__check(s->ops, process, s->pids.n) : 0;
 
-	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
+	if (!err && process && !s->cgroup && process__stopped(process->pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  process->pid, process->pid);
-	if (!err && s->options->symbol && !s->start->cgroup)
+	if (!err && s->options->symbol && s->pids.n == 1)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
 	return err ? err : check_duration(s);
 }
@@ -303,6 +343,7 @@ void session__close(struct session *s)
 		close(s->signal_fd);
 	if (s->has_process)
 		process__close(&s->process);
+	pid_set__fini(&s->pids);
 	free(s);
 }
 

@@ -172,7 +172,7 @@ static int pick(struct target *target)
 {
 	struct process_list list;
 	char **lines = NULL;
-	pid_t pid;
+	pid_t pid = 0;
 	int err;
 
 	if (!picker__is_possible())

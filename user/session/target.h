@@ -30,8 +30,9 @@ int target_options__check(const struct target_options *options, const char *comm
 
 /*
  * Finds it as it is now. Where nothing was given, the user picks a process, if there is a terminal.
- * 0; or after a line and a hint on stderr: -ESRCH nobody, -EINVAL, -ENOTUNIQ, ...; -ENODATA: nothing
- * was given, and nobody can be asked: the caller says what to give. target__close() in any case.
+ * 0; or after a line and a hint on stderr: -ESRCH nobody, -EINVAL, -ENOTUNIQ, ...; -ENODATA:
+ * nothing was given, and nobody can be asked: the caller says what to give. target__close() in any
+ * case.
  */
 int target__choose(struct target *target, const struct target_options *options);
 void target__close(struct target *target);

@@ -43,9 +43,9 @@ int pid_set__add(struct pid_set *set, pid_t pid)
 
 	if (at < set->n && set->v[at] == pid)
 		return 0;
-	if (!VEC_PUSH(set))
+	if (vec__grow(&set->v, &set->cap, set->n, sizeof(*set->v)))
 		return -ENOMEM;
-	memmove(&set->v[at + 1], &set->v[at], (set->n - 1 - at) * sizeof(*set->v));
+	memmove(&set->v[at + 1], &set->v[at], (set->n++ - at) * sizeof(*set->v));
 	set->v[at] = pid;
 	return 0;
 }

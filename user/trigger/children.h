@@ -6,9 +6,9 @@
 struct children;
 
 /*
- * From here on a child of a process in the map (target_tgids of bpf/trigger.bpf.c) is in it as well,
- * before it runs, and leaves it when it is gone. The descriptor stays the caller's. NULL with errno
- * after a line and a hint on stderr: it needs the kernel's BTF.
+ * From here on a child of a process in the map (target_tgids of bpf/trigger.bpf.c) is in it as
+ * well, before it runs, and leaves it when it is gone. The descriptor stays the caller's. NULL with
+ * errno after a line and a hint on stderr: it needs the kernel's BTF.
  */
 struct children *children__new(int tgids_fd);
 void children__free(struct children *children);

@@ -95,7 +95,7 @@ static pid_t start_fzf(const char *what, int *in, int *out)
 static int pick_by_fzf(const char *what, const char *text, size_t len, size_t n)
 {
 	char line[4096] = "";
-	int in, out, status;
+	int in = -1, out = -1, status;
 	pid_t pid = start_fzf(what, &in, &out);
 	ssize_t got;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lets the user pick one of many lines, at a terminal: with fzf, or by number where it is missing. */
+/* Lets the user pick one of many lines, at a terminal: with fzf, or by number where it is missing.
+ */
 #ifndef MTBPF_UTIL_PICKER_H
 #define MTBPF_UTIL_PICKER_H
 

@@ -34,6 +34,7 @@ struct pt_ring_config {
 };
 
 struct pt_ring {
+	pid_t pid; /* of a thread's: its process */
 	struct event_place place;
 	int pt;	   /* the intel_pt event */
 	int probe; /* the gated uprobe event in its group; -1: none */

@@ -29,7 +29,7 @@ struct source {
  */
 int pt_source__open_rings(struct source *s);
 /* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
-int pt_source__add_thread(struct source *s, pid_t tid);
+int pt_source__add_thread(struct source *s, pid_t pid, pid_t tid);
 void pt_source__close_rings(struct source *s);
 
 /* Threads, names and mappings as they are now: the sideband tells of later ones. 0 or -errno. */

@@ -47,6 +47,8 @@ static int top_of(const char *root, char top[static PATH_MAX])
 		err = cgroup__locate(mountinfo, "", path);
 	if (!err && snprintf(top, PATH_MAX, "%s%s", root, path) >= PATH_MAX)
 		err = -ENAMETOOLONG;
+	if (!err && top[strlen(top) - 1] == '/')
+		top[strlen(top) - 1] = '\0';
 	return err;
 }
 

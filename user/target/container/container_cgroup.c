@@ -65,9 +65,9 @@ bool container_cgroup__is_pod(const char *name, const char *uid)
 
 static int add_path(struct cgroup_paths *paths, const char *path)
 {
-	if (!VEC_PUSH(paths))
+	if (vec__grow(&paths->v, &paths->cap, paths->n, sizeof(*paths->v)))
 		return -ENOMEM;
-	snprintf(paths->v[paths->n - 1], sizeof(*paths->v), "%s", path);
+	snprintf(paths->v[paths->n++], sizeof(*paths->v), "%s", path);
 	return 0;
 }
 

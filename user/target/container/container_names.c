@@ -49,6 +49,14 @@ int container_names__each_entry(struct container_names *names, const char *path,
 	return err;
 }
 
+/* PATH/ENTRY and what is behind it. NULL: no memory. */
+static char *join(const char *path, const char *entry, const char *end)
+{
+	char *text;
+
+	return asprintf(&text, "%s/%s%s", path, entry, end) < 0 ? NULL : text;
+}
+
 static cJSON *read_json(const char *path)
 {
 	_cleanup_free_ char *text = NULL;
@@ -65,12 +73,13 @@ static const char *text_of(const cJSON *object, const char *key)
 /* docker: "Name" is "/web". */
 static int take_docker(struct container_names *names, const char *path, const char *id)
 {
-	char file[PATH_MAX];
+	_cleanup_free_ char *file = join(path, id, "/config.v2.json");
 	const char *name;
 	cJSON *json;
 	int err = 0;
 
-	snprintf(file, sizeof(file), "%s/%s/config.v2.json", path, id);
+	if (!file)
+		return -ENOMEM;
 	json = read_json(file);
 	name = text_of(json, "Name");
 	if (name)
@@ -86,12 +95,14 @@ static int take_storage(struct container_names *names, const char *file)
 	const cJSON *container, *name;
 	int err = 0;
 
-	cJSON_ArrayForEach(container, json) {
+	cJSON_ArrayForEach(container, json)
+	{
 		const char *id = text_of(container, "id");
 
-		cJSON_ArrayForEach(name, cJSON_GetObjectItemCaseSensitive(container, "names"))
-			if (!err && id && cJSON_IsString(name))
-				err = container_names__add(names, name->valuestring, id);
+		cJSON_ArrayForEach(name, cJSON_GetObjectItemCaseSensitive(
+						 container, "names")) if (!err && id &&
+									  cJSON_IsString(name))
+			err = container_names__add(names, name->valuestring, id);
 	}
 	cJSON_Delete(json);
 	return err;
@@ -116,19 +127,17 @@ static int take_annotations(struct container_names *names, const char *file, con
 
 static int take_task(struct container_names *names, const char *path, const char *id)
 {
-	char file[PATH_MAX];
-	int err = container_names__add(names, id, id);
+	_cleanup_free_ char *file = join(path, id, "/config.json");
+	int err = file ? container_names__add(names, id, id) : -ENOMEM;
 
-	snprintf(file, sizeof(file), "%s/%s/config.json", path, id);
 	return err ? err : take_annotations(names, file, id);
 }
 
 static int take_namespace(struct container_names *names, const char *path, const char *name)
 {
-	char below[PATH_MAX];
+	_cleanup_free_ char *below = join(path, name, "");
 
-	snprintf(below, sizeof(below), "%s/%s", path, name);
-	return container_names__each_entry(names, below, take_task);
+	return below ? container_names__each_entry(names, below, take_task) : -ENOMEM;
 }
 
 int container_names__read(struct container_names *names, const char *root)
