@@ -52,12 +52,13 @@ static int check_followed(const struct capture_options *o, const char *command)
 int capture_options__check(struct capture_options *o, const char *command)
 {
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
-	if (o->delay_thresh_ns && o->duration_thresh_ns) {
+	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh)) {
 		log__error("%s: -delay-thresh and -duration-thresh cannot both be given", command);
 		log__hint("delay: from one call to the next; duration: of one call");
 		return -EINVAL;
 	}
-	if ((o->delay_thresh_ns || o->duration_thresh_ns) && !o->symbol) {
+	if ((threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh)) &&
+	    !o->symbol) {
 		log__error("%s: a threshold needs a function to measure", command);
 		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 		return -EINVAL;

@@ -9,12 +9,13 @@
 #include "capture/source.h"
 #include "session/target.h"
 #include "util/options.h"
+#include "util/threshold.h"
 
 struct capture_options {
 	struct target_options target;
 	bool children; /* of its processes, from now on */
 	const char *symbol;
-	uint64_t delay_thresh_ns, duration_thresh_ns;
+	struct threshold delay_thresh, duration_thresh;
 	const char *output;
 	int source; /* index into source_names */
 	uint64_t snapshot_size, max_memory;
@@ -104,15 +105,16 @@ extern const char *const freeze_names[];
 	}
 #define OPTION_DELAY                                                                               \
 	{                                                                                          \
-		"delay-thresh", NULL, 0, OPT_DURATION, "D",                                        \
-			"trigger when a thread's hits lie at least this far apart: 10ms",          \
-			OPTION(delay_thresh_ns), NULL                                              \
+		"delay-thresh", NULL, 0, OPT_THRESHOLD, "D",                                       \
+			"trigger when a thread's hits lie at least this far apart: 10ms, or "      \
+			"p99.9: further than 99.9 % of them, learned meanwhile",                   \
+			OPTION(delay_thresh), NULL                                                 \
 	}
 #define OPTION_DURATION                                                                            \
 	{                                                                                          \
-		"duration-thresh", NULL, 0, OPT_DURATION, "D",                                     \
-			"trigger when a call of the function takes at least this long",            \
-			OPTION(duration_thresh_ns), NULL                                           \
+		"duration-thresh", NULL, 0, OPT_THRESHOLD, "D",                                    \
+			"trigger when a call of the function takes at least this long, or p99",    \
+			OPTION(duration_thresh), NULL                                              \
 	}
 #define OPTION_OUTPUT                                                                              \
 	{                                                                                          \

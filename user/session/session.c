@@ -38,6 +38,11 @@ static pid_t only_pid(const struct session *s)
 	return s->cgroup || is_of_several(s) ? 0 : s->pids.v[0];
 }
 
+static bool measures_duration(const struct session *s)
+{
+	return threshold__is_set(&s->options->duration_thresh);
+}
+
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
@@ -47,8 +52,9 @@ static int open_gate(struct session *s)
 		.with_children = s->options->children,
 		.of_cgroup = s->cgroup != NULL,
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
-		.delay_thresh_ns = s->options->delay_thresh_ns,
-		.duration_thresh_ns = s->options->duration_thresh_ns,
+		.delay_thresh_ns =
+			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
+		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
 		.probe_at_entry = s->probe.site.at_entry,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
@@ -126,20 +132,22 @@ static int open_source(struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	char text[UNITS_TEXT_SIZE];
+	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
-	if (o->delay_thresh_ns)
+	progress__format_threshold(&s->progress, text);
+	if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
 			  "now",
-			  s->probe.name, units__format_duration(text, o->delay_thresh_ns));
-	else if (o->duration_thresh_ns)
+			  s->probe.name, text);
+	else if (measures_duration(s))
 		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
-			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
+			  s->probe.name, text);
 	else if (o->symbol)
 		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
 	else
 		log__info("recording; Ctrl-C takes the snapshot");
+	progress__say_needed(&s->progress);
 }
 
 static int describe(struct session *s)
@@ -154,10 +162,9 @@ static int describe(struct session *s)
 	rec->command = strdup(command);
 	rec->probe_ip = s->probe.ip;
 	rec->portable = s->options->portable;
-	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
-		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
-						       : MT_HIT_EVERY;
+	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
+		      : measures_duration(s)			   ? MT_HIT_DURATION
+								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
 
@@ -172,6 +179,8 @@ static int read_snapshot(struct session *s)
 {
 	int err;
 
+	s->rec->threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
@@ -248,7 +257,7 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 /* A call begins at its entry. */
 static int check_duration(const struct session *s)
 {
-	if (!s->options->duration_thresh_ns || !s->probe.is_inside)
+	if (!measures_duration(s) || !s->probe.is_inside)
 		return 0;
 	log__error("'%s' is inside a function: only a whole function's calls have a duration",
 		   s->options->symbol);
@@ -300,11 +309,11 @@ static int prepare(struct session *s)
 		err = find_probe(s);
 	if (!err)
 		err = open_loop(s);
+	progress__init(&s->progress, s->options);
 	if (!err && s->options->symbol)
 		err = open_gate(s);
-	s->began_ns = s->last_status_ns = clock__now_ns();
 	if (s->options->timeout_ns)
-		s->deadline_ns = s->began_ns + s->options->timeout_ns;
+		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
 	return err;
 }
 
@@ -368,7 +377,7 @@ int session__capture(const struct capture_options *options, const struct session
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err && *end != SESSION_TRIGGERED)
-		session__say_hits(s);
+		progress__say(&s->progress, s->gate.trigger, s->probe.name);
 	session__close(s);
 	return err;
 }

@@ -4,6 +4,7 @@
 #define MTBPF_SESSION_SESSION_INTERNAL_H
 
 #include "session/gate.h"
+#include "session/progress.h"
 #include "session/session.h"
 #include "target/process.h"
 
@@ -23,17 +24,13 @@ struct session {
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	struct probe probe;
 	int epoll_fd, signal_fd;
-	int snapshots; /* taken */
-	int forward;   /* `run`: a signal that its program is to have as well; 0: none */
-	uint64_t began_ns;
+	int snapshots;	      /* taken */
+	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
-	struct mt_stats last_stats;
-	uint64_t last_status_ns;
+	struct progress progress;
 };
 
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
-/* Where no trigger came: what is known of why. */
-void session__say_hits(const struct session *s);
 
 #endif

@@ -7,42 +7,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "session/hit_status.h"
 #include "util/clock.h"
-#include "util/log.h"
 
 #define STATUS_INTERVAL_NS 1000000000ull
-
-static void show_status(struct session *s, uint64_t now)
-{
-	struct mt_stats stats;
-	struct status_view view;
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits - s->last_stats.hits, now - s->last_status_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	status__show(&view);
-	s->last_stats = stats;
-	s->last_status_ns = now;
-}
-
-void session__say_hits(const struct session *s)
-{
-	struct status_view view;
-	struct mt_stats stats;
-	char text[STATUS_TEXT_SIZE];
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits, clock__now_ns() - s->began_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	if (stats.hits)
-		log__info("%s: %s", s->probe.name, status__format(text, &view));
-	else
-		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is",
-			  s->probe.name);
-}
 
 /* True where the session is over: *end says why. */
 static int look(struct session *s, enum session_end *end, bool *over)
@@ -77,14 +44,13 @@ int session__wait(struct session *s, enum session_end *end)
 	int err = look(s, end, &over);
 
 	while (!err && !over) {
-		uint64_t now = clock__now_ns(), next = s->last_status_ns + STATUS_INTERVAL_NS;
+		uint64_t now = clock__now_ns(), next = s->progress.last_ns + STATUS_INTERVAL_NS;
 		struct epoll_event events[4];
 		int timeout;
 
 		if (now >= next) {
-			show_status(s, now);
+			progress__look(&s->progress, s->gate.trigger, now);
 			next = now + STATUS_INTERVAL_NS;
-			s->last_status_ns = now;
 		}
 		if (s->deadline_ns < next)
 			next = s->deadline_ns;

@@ -189,6 +189,21 @@ static int pick(struct target *target)
 	return err ? err : pid_set__add(&target->pids, pid);
 }
 
+/* Each was named by somebody who means it: one that is not there is a mistake. */
+static int choose_pids(struct target *target, const char *text)
+{
+	int err = pid_set__parse(&target->pids, text);
+
+	for (size_t i = 0; i < target->pids.n && !err && target->pids.n > 1; i++) {
+		struct process process;
+
+		err = process__open(&process, target->pids.v[i]);
+		if (!err)
+			process__close(&process);
+	}
+	return err;
+}
+
 int target__choose(struct target *target, const struct target_options *options)
 {
 	*target = (struct target){.cgroup.fd = -1};
@@ -200,7 +215,7 @@ int target__choose(struct target *target, const struct target_options *options)
 		return choose_container(target, options);
 	if (options->cgroup)
 		return cgroup__open(&target->cgroup, options->cgroup);
-	return pid_set__parse(&target->pids, options->pids);
+	return choose_pids(target, options->pids);
 }
 
 void target__close(struct target *target)

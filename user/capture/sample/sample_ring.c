@@ -76,8 +76,8 @@ static int open_switches(struct sample_ring *r, const struct sample_ring_config 
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		      const struct sample_ring_config *config)
 {
-	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
-						      .monotonic = true};
+	const struct sideband_ring_config sideband = {
+		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
 	*r = (struct sample_ring){.place = *place, .clock = -1, .switches = -1};
