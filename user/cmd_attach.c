@@ -6,10 +6,21 @@
 #include "cmd.h"
 #include "util/log.h"
 
+/* clang-format off */
 static const struct option_spec specs[] = {
-	OPTIONS_TARGET, OPTION_CHILDREN, OPTION_SYMBOL, OPTION_DELAY,	  OPTION_DURATION,
-	OPTION_OUTPUT,	OPTIONS_CAPTURE, OPTIONS_LOG,	OPTION_NO_INLINE,
+	OPTIONS_TARGET,
+	OPTION_CHILDREN,
+	OPTION_SYMBOL,
+	OPTION_DELAY,
+	OPTION_DURATION,
+	OPTIONS_LIMITS,
+	OPTION_OUTPUT,
+	OPTIONS_CAPTURE,
+	OPTIONS_SAMPLE,
+	OPTIONS_LOG,
+	OPTION_NO_INLINE,
 };
+/* clang-format on */
 
 /* The last is of decoding, which record does not do. */
 #define N_SPECS	       (sizeof(specs) / sizeof(specs[0]))

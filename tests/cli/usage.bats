@@ -182,6 +182,11 @@ setup() {
 	mtbpf_run run -duration-thresh 1ms -- true
 	[ "$status" -eq 2 ]
 	complains "run: a threshold needs a function" "-symbol NAME"
+	for limit in "-after 1s" "-min-interval 1s" "-skip 1" "-max-hits 1"; do
+		mtbpf_run attach -pid 1 $limit
+		[ "$status" -eq 2 ]
+		complains "are about a trigger" "-symbol NAME"
+	done
 }
 
 @test "the kernel and soft stepping do not go together: nothing is touched" {
@@ -263,6 +268,11 @@ setup() {
 	complains "cannot trace the kernel" "[kernel]"
 	mtbpf_run attach -source sample -pid $$ -sample-rate 0
 	[ "$status" -eq 2 ]
-	complains "-sample-rate must be at least 1" "10000"
+	complains "-sample-rate must be at least 1" "1000"
+	for share in 1 0% -1% 101% much; do
+		mtbpf_run attach -source sample -pid $$ -max-overhead=$share
+		[ "$status" -eq 2 ]
+		complains "is no share of the target's time" "-max-overhead 1%"
+	done
 	[ -z "$(ls)" ]
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A server that forks for each request and does none of the work itself: every call of one_iter is a
- * child's. Quick ones come from its main thread, and
- * from another, whose last one is slow.
+ * A server that forks for each request and does none of the work itself: every call of one_iter is
+ * a child's. Quick ones come from its main thread, and from another, whose last one is slow.
  *
  *   forks [REQUESTS]    0 or none: for ever
  */

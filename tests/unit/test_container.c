@@ -21,14 +21,10 @@
 
 static void test_names_of_container_cgroups(void **state)
 {
-	static const char *const shapes[] = {"docker-" ID ".scope",
-					     "cri-containerd-" ID ".scope",
-					     "crio-" ID ".scope",
-					     "libpod-" ID ".scope",
-					     "nerdctl-" ID ".scope",
-					     "crio-" ID,
-					     "libpod-" ID,
-					     ID};
+	static const char *const shapes[] = {"docker-" ID ".scope",  "cri-containerd-" ID ".scope",
+					     "crio-" ID ".scope",    "libpod-" ID ".scope",
+					     "nerdctl-" ID ".scope", "crio-" ID,
+					     "libpod-" ID,	     ID};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		assert_true(container_cgroup__is(shapes[i], ID));
@@ -58,7 +54,8 @@ static void test_what_is_no_container_of_it(void **state)
 
 static void test_names_of_pod_cgroups(void **state)
 {
-	assert_true(container_cgroup__is_pod("kubepods-burstable-pod" UID_OF_SYSTEMD ".slice", UID));
+	assert_true(
+		container_cgroup__is_pod("kubepods-burstable-pod" UID_OF_SYSTEMD ".slice", UID));
 	assert_true(container_cgroup__is_pod("kubepods-pod" UID_OF_SYSTEMD ".slice", UID));
 	assert_true(container_cgroup__is_pod("pod" UID, UID));
 	/* Of a static pod: a hash. */

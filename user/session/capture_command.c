@@ -29,6 +29,10 @@ static void say_end(enum session_end end, bool has_trigger)
 		log__info("%s: the snapshot is of now, the target runs on",
 			  has_trigger ? "no trigger within the timeout" : "the time is over");
 		break;
+	case SESSION_HITS_OVER:
+		log__info("no trigger within -max-hits: the snapshot is of the last, the target "
+			  "runs on");
+		break;
 	case SESSION_EXITED:
 		log__info("the target has exited: the snapshot is of its last moments");
 		break;
@@ -169,7 +173,7 @@ int capture_command__run(const struct capture_options *options, const struct ses
 	interrupts__hold();
 	err = capture_and_write(options, start, &names, decode, &end);
 	interrupts__release();
-	if (!err && end == SESSION_TIMED_OUT)
+	if (!err && (end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER))
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);
 }

@@ -11,11 +11,6 @@ const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL}
 
 static int check_sampling(const struct capture_options *o, const char *command)
 {
-	if (o->sample_rate < 1) {
-		log__error("%s: -sample-rate must be at least 1", command);
-		log__hint("it is in samples a second: -sample-rate 10000");
-		return -EINVAL;
-	}
 	if (o->source != SOURCE_SAMPLE)
 		return 0;
 	if (o->kernel) {
@@ -63,6 +58,12 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 		return -EINVAL;
 	}
+	if ((o->after_ns || o->min_interval_ns || o->skip || o->max_hits) && !o->symbol) {
+		log__error("%s: -after, -min-interval, -skip and -max-hits are about a trigger",
+			   command);
+		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
+		return -EINVAL;
+	}
 	if (target_options__check(&o->target, command) || check_followed(o, command))
 		return -EINVAL;
 	if (o->kernel && o->source == SOURCE_SOFT) {
@@ -71,7 +72,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("leave -trace-include-kernel out, or use Intel PT");
 		return -EINVAL;
 	}
-	if (check_sampling(o, command))
+	if (check_sampling(o, command) || sample_options__check(&o->sample, command))
 		return -EINVAL;
 	if (o->stack_copy > MT_COPY_MAX) {
 		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);

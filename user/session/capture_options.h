@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "capture/source.h"
+#include "session/sample_options.h"
 #include "session/target.h"
 #include "util/options.h"
 #include "util/threshold.h"
@@ -16,6 +17,8 @@ struct capture_options {
 	bool children; /* of its processes, from now on */
 	const char *symbol;
 	struct threshold delay_thresh, duration_thresh;
+	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
+	int skip, max_hits;		    /* 0: none, and no end */
 	const char *output;
 	int source; /* index into source_names */
 	uint64_t snapshot_size, max_memory;
@@ -23,7 +26,7 @@ struct capture_options {
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
-	int sample_rate;     /* sample: in Hz */
+	struct sample_options sample;
 	bool multi_thread, immediate_stop, kernel, portable;
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
@@ -40,14 +43,13 @@ extern const char *const source_names[];
 extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
-#define SAMPLE_RATE_DEFAULT   10000
 #define MAX_MEMORY_DEFAULT    (1u << 30)
 #define STACK_COPY_DEFAULT    (16u << 10)
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
 		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
-		.stack_copy = STACK_COPY_DEFAULT, .sample_rate = SAMPLE_RATE_DEFAULT,              \
+		.stack_copy = STACK_COPY_DEFAULT, .sample = SAMPLE_DEFAULTS,                       \
 		.resolution = "normal", .multi_snapshot = 1                                        \
 	}
 
@@ -116,6 +118,28 @@ extern const char *const freeze_names[];
 			"trigger when a call of the function takes at least this long, or p99",    \
 			OPTION(duration_thresh), NULL                                              \
 	}
+#define OPTION_MAX_HITS                                                                            \
+	{                                                                                          \
+		"max-hits", NULL, 0, OPT_INT, "N",                                                 \
+			"end after N hits (with -duration-thresh: returns), triggers or not, as "  \
+			"'perf trace --max-events' does",                                          \
+			OPTION(max_hits), NULL                                                     \
+	}
+/* What else decides whether a hit triggers. */
+#define OPTIONS_LIMITS                                                                             \
+	{"after",	   NULL, 0, OPT_DURATION, "D", "do not trigger in the first D",            \
+	 OPTION(after_ns), NULL},                                                                  \
+		{"min-interval",                                                                   \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_DURATION,                                                                     \
+		 "D",                                                                              \
+		 "at least this long between two triggers (see -multi-snapshot)",                  \
+		 OPTION(min_interval_ns),                                                          \
+		 NULL},                                                                            \
+		{"skip",       NULL, 0, OPT_INT, "N", "let the first N that would trigger pass",   \
+		 OPTION(skip), NULL},                                                              \
+		OPTION_MAX_HITS
 #define OPTION_OUTPUT                                                                              \
 	{                                                                                          \
 		"output", NULL, 'o', OPT_STRING, "FILE",                                           \
@@ -155,14 +179,6 @@ extern const char *const freeze_names[];
 		 NULL},                                                                              \
 		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "pt: of all buffers together (1G)",  \
 		 OPTION(max_memory), NULL},                                                          \
-		{"sample-rate",                                                                      \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_INT,                                                                            \
-		 "HZ",                                                                               \
-		 "sample: stacks a second and thread, while it runs (10000)",                        \
-		 OPTION(sample_rate),                                                                \
-		 NULL},                                                                              \
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \

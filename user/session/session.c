@@ -55,6 +55,10 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns =
 			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
 		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
+		.after_ns = s->options->after_ns,
+		.min_interval_ns = s->options->min_interval_ns,
+		.n_skipped = (uint64_t)s->options->skip,
+		.max_hits = (uint64_t)s->options->max_hits,
 		.probe_at_entry = s->probe.site.at_entry,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
@@ -108,7 +112,7 @@ static int open_source(struct session *s)
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
-		.sample_rate = (unsigned int)o->sample_rate,
+		.sample_rate = s->sample_rate,
 		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
@@ -309,6 +313,10 @@ static int prepare(struct session *s)
 		err = find_probe(s);
 	if (!err)
 		err = open_loop(s);
+	if (!err && s->ops == &source_sample)
+		err = sampling__choose_rate(&s->options->sample,
+					    s->start->exec_path ? 0 : s->start->pid,
+					    &s->sample_rate);
 	progress__init(&s->progress, s->options);
 	if (!err && s->options->symbol)
 		err = open_gate(s);

@@ -14,7 +14,8 @@ enum session_end {
 	SESSION_TRIGGERED,
 	SESSION_INTERRUPTED, /* Ctrl-C */
 	SESSION_TIMED_OUT,
-	SESSION_EXITED, /* the target is gone */
+	SESSION_HITS_OVER, /* as many as were to be looked at */
+	SESSION_EXITED,	   /* the target is gone */
 };
 
 struct session;

@@ -11,6 +11,11 @@
 
 #define STATUS_INTERVAL_NS 1000000000ull
 
+static uint32_t last_reason(const struct recording *rec)
+{
+	return rec->hits.v[rec->hits.n - 1].reason;
+}
+
 /* True where the session is over: *end says why. */
 static int look(struct session *s, enum session_end *end, bool *over)
 {
@@ -21,7 +26,7 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	if (got < 0)
 		return got;
 	if (got) {
-		*end = SESSION_TRIGGERED;
+		*end = last_reason(s->rec) == MT_HIT_LAST ? SESSION_HITS_OVER : SESSION_TRIGGERED;
 		return 0;
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED)

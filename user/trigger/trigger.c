@@ -21,6 +21,7 @@ struct trigger {
 	struct children *children; /* NULL: they do not count */
 	struct hit_ring hits;
 	enum trigger_latch latch;
+	uint64_t after_ns;
 	/* bpf_link descriptors; -1: none */
 	int entry_link;
 	int return_link;
@@ -61,6 +62,9 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->of_several = config->n_tgids != 0;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
 	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
+	skel->rodata->min_interval_ns = config->min_interval_ns;
+	skel->rodata->skipped = config->n_skipped;
+	skel->rodata->max_hits = config->max_hits;
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->measure_duration = measures_duration(config);
 	skel->rodata->probe_at_entry = config->probe_at_entry;
@@ -228,6 +232,7 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	if (!trigger)
 		return NULL;
 	trigger->entry_link = trigger->return_link = -1;
+	trigger->after_ns = config->after_ns;
 	libbpf_set_print(trigger__print_libbpf);
 	err = load(trigger, config, latch);
 	if (err) {
@@ -327,9 +332,13 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 
 int trigger__arm(struct trigger *trigger)
 {
-	/* The program's data is mapped: no system call between the decision and its effect. */
+	uint64_t now = clock__now_ns();
+
+	if (!trigger->skel->bss->not_before_ns)
+		trigger->skel->bss->not_before_ns = now + trigger->after_ns;
 	trigger->skel->bss->frozen = 0;
-	trigger->skel->bss->armed_since_ns = clock__now_ns();
+	trigger->skel->bss->armed_since_ns = now;
+	/* The program's data is mapped: no system call between the decision and its effect. */
 	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -369,6 +378,7 @@ static void add_stats(struct mt_stats *sum, const struct mt_counters *cpu)
 	sum->hits += cpu->hits;
 	sum->triggers += cpu->triggers;
 	sum->dropped += cpu->dropped;
+	sum->let_pass += cpu->let_pass;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;
 	for (int i = 0; i < MT_FINE_BUCKETS; i++) {
