@@ -4,27 +4,25 @@
 
 #include "session/capture_command.h"
 #include "cmd.h"
+#include "keep/keeper.h"
 #include "util/log.h"
 
 /* clang-format off */
-static const struct option_spec specs[] = {
-	OPTIONS_TARGET,
-	OPTION_CHILDREN,
-	OPTION_SYMBOL,
-	OPTION_DELAY,
-	OPTION_DURATION,
-	OPTIONS_LIMITS,
-	OPTION_OUTPUT,
-	OPTIONS_CAPTURE,
-	OPTIONS_SAMPLE,
-	OPTIONS_LOG,
-	OPTION_NO_INLINE,
-};
+#define OPTIONS_RUNNING  \
+	OPTIONS_TARGET,  \
+	OPTION_CHILDREN, \
+	OPTION_SYMBOL,   \
+	OPTION_DELAY,    \
+	OPTION_DURATION, \
+	OPTIONS_LIMITS,  \
+	OPTION_OUTPUT,   \
+	OPTIONS_CAPTURE, \
+	OPTIONS_SAMPLE,  \
+	OPTIONS_LOG
 /* clang-format on */
 
-/* The last is of decoding, which record does not do. */
-#define N_SPECS	       (sizeof(specs) / sizeof(specs[0]))
-#define N_RECORD_SPECS (N_SPECS - 1)
+static const struct option_spec attach_specs[] = {OPTIONS_RUNNING, OPTION_NO_INLINE};
+static const struct option_spec record_specs[] = {OPTIONS_RUNNING, OPTIONS_KEEP};
 
 static const struct option_table attach_table = {
 	.command = "attach",
@@ -44,8 +42,8 @@ static const struct option_table attach_table = {
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
 		   "-symbol it "
 		   "records until Ctrl-C.",
-	.specs = specs,
-	.count = N_SPECS,
+	.specs = attach_specs,
+	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };
 
 static const struct option_table record_table = {
@@ -53,14 +51,17 @@ static const struct option_table record_table = {
 	.examples =
 		(const char *const[]){
 			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 10ms -o slow.mtbpf",
-			"mtbpf decode slow.mtbpf", NULL},
+			"mtbpf decode slow.mtbpf",
+			"mtbpf record -cgroup system.slice/web.service -symbol one_iter "
+			"-delay-thresh 50ms -dir /var/lib/mtbpf -keep 50 -max-per-hour 10",
+			NULL},
 	.usage = "record -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
-	.specs = specs,
-	.count = N_RECORD_SPECS,
+	.specs = record_specs,
+	.count = sizeof(record_specs) / sizeof(record_specs[0]),
 };
 
 static int refuse_empty(const struct cgroup *cgroup)
@@ -99,17 +100,23 @@ static int capture_target(const struct option_table *table, const struct capture
 
 static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
 {
-	struct capture_options options = CAPTURE_DEFAULTS;
+	struct record_options all = {.capture = CAPTURE_DEFAULTS, .keep = KEEP_DEFAULTS};
+	struct capture_options *options = &all.capture;
 	int rest, err;
 
-	err = options__parse(table, &options, argc, argv, &rest);
+	err = options__parse(table, &all, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
 	if (rest < argc)
 		return refuse_word(table, argv[rest]);
-	if (capture_options__check(&options, table->command))
+	if (capture_options__check(options, table->command) ||
+	    keep_options__check(&all, table->command))
 		return EXIT_USAGE;
-	return capture_target(table, &options, decode);
+	if (!all.keep.dir)
+		return capture_target(table, options, decode);
+	if (!target_options__any(&options->target))
+		return refuse_no_target(table);
+	return exit_code_for(keeper__run(&all));
 }
 
 int cmd_attach(int argc, char **argv)

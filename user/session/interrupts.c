@@ -13,6 +13,15 @@ void interrupts__set(sigset_t *set)
 	sigaddset(set, SIGHUP);
 }
 
+void interrupts__hold_requests(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 void interrupts__hold(void)
 {
 	sigset_t set;
@@ -33,12 +42,14 @@ void interrupts__release(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-int interrupts__open(void)
+int interrupts__open(bool requests)
 {
 	sigset_t set;
 	int fd;
 
 	interrupts__set(&set);
+	if (requests)
+		sigaddset(&set, SIGUSR1);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }

@@ -4,6 +4,7 @@
 #define MTBPF_SESSION_INTERRUPTS_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 /* From here on they wait, until they are read or released. */
 void interrupts__hold(void);
@@ -13,10 +14,16 @@ void interrupts__hold(void);
  */
 void interrupts__release(void);
 
+/* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
+void interrupts__hold_requests(void);
+
 /* The signals that are held, for the mask of a child. */
 void interrupts__set(sigset_t *set);
 
-/* A descriptor that is readable while one waits (see signalfd(2)); the caller closes it. -errno. */
-int interrupts__open(void);
+/*
+ * A descriptor that is readable while one waits (see signalfd(2)), or, if wanted, a request; the
+ * caller closes it. -errno.
+ */
+int interrupts__open(bool requests);
 
 #endif

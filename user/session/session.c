@@ -70,7 +70,7 @@ static int open_gate(struct session *s)
 
 static int open_loop(struct session *s)
 {
-	s->signal_fd = interrupts__open();
+	s->signal_fd = interrupts__open(s->start->observer);
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -136,21 +136,22 @@ static int open_source(struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
+	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
+					     : "Ctrl-C takes the snapshot now";
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
 	progress__format_threshold(&s->progress, text);
 	if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
-			  "now",
-			  s->probe.name, text);
+		log__info("waiting for two hits of %s at least %s apart; %s", s->probe.name, text,
+			  now);
 	else if (measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
-			  s->probe.name, text);
+		log__info("waiting for a call of %s of at least %s; %s", s->probe.name, text, now);
 	else if (o->symbol)
-		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
+		log__info("waiting for a call of %s; %s", s->probe.name, now);
 	else
-		log__info("recording; Ctrl-C takes the snapshot");
+		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
+							      : "Ctrl-C takes the snapshot");
 	progress__say_needed(&s->progress);
 }
 
@@ -213,7 +214,9 @@ static int record_one(struct session *s, enum session_end *end)
 	int err = open_source(s);
 
 	if (!err && s->gate.trigger)
-		err = trigger__arm(s->gate.trigger);
+		trigger__thaw(s->gate.trigger);
+	if (!err)
+		err = session__arm(s);
 	if (!err)
 		err = let_go(s);
 	if (err)
@@ -362,6 +365,21 @@ void session__close(struct session *s)
 		process__close(&s->process);
 	pid_set__fini(&s->pids);
 	free(s);
+}
+
+void session__hold_fire(struct session *s, uint64_t until_ns)
+{
+	s->hold_ns = s->gate.trigger ? until_ns : 0;
+}
+
+pid_t session__pid(const struct session *s)
+{
+	return s->has_process ? s->process.pid : s->start->pid;
+}
+
+const char *session__probe_name(const struct session *s)
+{
+	return s->probe.name;
 }
 
 static bool wants_more(const struct session *s, enum session_end end)

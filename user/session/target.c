@@ -76,6 +76,11 @@ bool target_options__any(const struct target_options *o)
 	       o->container || o->pod;
 }
 
+const char *target_options__name(const struct target_options *o)
+{
+	return o->name ? o->name : o->container ? o->container : o->pod ? o->pod : o->cgroup;
+}
+
 static int refuse_name(const struct process_list *list, const char *name)
 {
 	struct nearest nearest = {.word = name};

@@ -22,6 +22,8 @@ struct target {
 
 /* Whether one of them was given. */
 bool target_options__any(const struct target_options *options);
+/* What was given of those that stay the same where the processes are started again; NULL: pids. */
+const char *target_options__name(const struct target_options *options);
 /*
  * At most one may be, and pids must be numbers. 0, or -EINVAL after a line and a hint that begins
  * with the command's name.

@@ -253,6 +253,15 @@ bool recording__is_by_cpu(const struct recording *rec)
 	return rec->aux.n && !rec->aux.v[0].tid;
 }
 
+size_t recording__traced_bytes(const struct recording *rec)
+{
+	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]);
+
+	for (size_t i = 0; i < rec->aux.n; i++)
+		bytes += rec->aux.v[i].size;
+	return bytes;
+}
+
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)
 {
 	for (size_t i = 0; i < rec->threads.n; i++)

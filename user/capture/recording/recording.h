@@ -200,6 +200,8 @@ void recording__fini(struct recording *rec);
 bool recording__is_by_cpu(const struct recording *rec);
 /* True where it has stacks of moments instead of PT. */
 bool recording__is_sampled(const struct recording *rec);
+/* Of PT and of samples: 0 where nothing ran. */
+size_t recording__traced_bytes(const struct recording *rec);
 /* NULL where it is not known. */
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
 
@@ -265,6 +267,8 @@ int recording_dir__create(const char *path);
  * after one line and a hint on stderr.
  */
 int recording__write(struct recording *rec, const char *path);
+/* The same, but prints nothing. */
+int recording__save(struct recording *rec, const char *path);
 /*
  * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
  * after one line and a hint: -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer
