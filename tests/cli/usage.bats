@@ -72,7 +72,7 @@ setup() {
 			[[ $output == *"no process with pid 1234"* || $output == *"Intel PT"* ||
 			$output == *"no cgroup"* || $output == *"no container"* ||
 			$output == *"no process has the name"* ]]
-		done < <("$O/mtbpf" $name -help | sed '/^$/,$d' | grep "mtbpf $name ")
+		done < <("$O/mtbpf" $name -help | sed '/^$/,$d' | grep "mtbpf $name " | grep -v -- -dir)
 	done
 }
 
