@@ -52,8 +52,8 @@ static const struct option_table record_table = {
 		(const char *const[]){
 			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 10ms -o slow.mtbpf",
 			"mtbpf decode slow.mtbpf",
-			"mtbpf record -cgroup system.slice/web.service -symbol one_iter "
-			"-delay-thresh 50ms -dir /var/lib/mtbpf -keep 50 -max-per-hour 10",
+			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 50ms -dir "
+			"/var/lib/mtbpf -keep 50 -max-per-hour 10",
 			NULL},
 	.usage = "record -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "

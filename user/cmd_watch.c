@@ -95,7 +95,7 @@ static int wait_for_end(const struct watch_options *options, const struct target
 			const struct trigger *trigger)
 {
 	uint64_t now = clock__now_ns(), deadline = UINT64_MAX;
-	struct pollfd fds[] = {{.fd = interrupts__open(false), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = interrupts__open(), .events = POLLIN},
 			       {.fd = trigger__fd(trigger), .events = POLLIN}};
 	struct mt_stats stats = {0};
 

@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "target/process.h"
 #include "util/log.h"
 
 #define LOOK_INTERVAL_MS 500
@@ -54,6 +55,16 @@ static int wait_for_target(struct keeper *k)
 	}
 	/* Once more, for what there is to say of it. */
 	return choose(k, false);
+}
+
+int keeper__check_target(struct keeper *k)
+{
+	struct process process;
+	int err = k->start.pid ? process__open(&process, k->start.pid) : 0;
+
+	if (!err && k->start.pid)
+		process__close(&process);
+	return err;
 }
 
 int keeper__find_target(struct keeper *k)

@@ -157,9 +157,10 @@ static int open_own(struct sample_ring *ring, const struct sample_ring_config *c
 	return sample_ring__open(ring, &place, config);
 }
 
-static int measure_spins(struct sample_cost *cost)
+static int measure_spins(uint32_t stack, struct sample_cost *cost)
 {
-	struct sample_ring_config config = {.period_ns = PERIOD_NS, .size = RING_SIZE, .gate = -1};
+	struct sample_ring_config config = {
+		.period_ns = PERIOD_NS, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
 	int err = open_own(&ring, &config);
 
@@ -170,10 +171,11 @@ static int measure_spins(struct sample_cost *cost)
 	return 0;
 }
 
-static int measure_turns(struct sample_cost *cost)
+static int measure_turns(uint32_t stack, struct sample_cost *cost)
 {
 	/* Never: of the clock only its start and end at each switch. */
-	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_SIZE, .gate = -1};
+	struct sample_ring_config config = {
+		.period_ns = 1000000000, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
 	struct partner partner;
 	int err = open_own(&ring, &config);
@@ -189,7 +191,7 @@ static int measure_turns(struct sample_cost *cost)
 	return err;
 }
 
-int sample_cost__measure(struct sample_cost *cost)
+int sample_cost__measure(uint32_t stack, struct sample_cost *cost)
 {
 	cpu_set_t before, one;
 	int err;
@@ -202,9 +204,9 @@ int sample_cost__measure(struct sample_cost *cost)
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return -errno;
-	err = measure_spins(cost);
+	err = measure_spins(stack, cost);
 	if (!err)
-		err = measure_turns(cost);
+		err = measure_turns(stack, cost);
 	sched_setaffinity(0, sizeof(before), &before);
 	return err;
 }
