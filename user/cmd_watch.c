@@ -8,11 +8,13 @@
 
 #include "session/capture_options.h"
 #include "cmd.h"
+#include "session/default_trigger.h"
 #include "session/first_probe.h"
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "session/interrupts.h"
 #include "session/probe.h"
+#include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -41,8 +43,8 @@ static const struct option_table table = {
 			"mtbpf watch -pid 1234 -symbol one_iter",
 			"mtbpf watch -name 'web-*' -symbol one_iter",
 			"mtbpf watch -pid 1234 -symbol one_iter -durations -timeout 10s", NULL},
-	.usage = "watch -pid PID | -name GLOB | -container NAME | ... -symbol NAME [-durations] "
-		 "[-timeout D]",
+	.usage = "watch -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
+		 "[-durations] [-timeout D]",
 	.summary = "Counts hits in the kernel and shows their delays; nothing is recorded.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
@@ -146,7 +148,7 @@ static int watch(const struct watch_options *options, const struct target *targe
 }
 
 static int attach_and_watch(const struct watch_options *options, const struct target *target,
-			    const struct probe *probe)
+			    const struct probe *probe, pid_t pid)
 {
 	bool children = options->common.children;
 	bool is_one = target->pids.n == 1 && !children;
@@ -158,6 +160,8 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 					.cgroup_fd = target->cgroup.fd,
 					.count_only = true,
 					.watch_duration = options->durations,
+					.since_mark = probe->is_library,
+					.mark_offset_ns = time_namespace__offset_ns(pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
 	int err = gate__open(&gate, &config, probe);
@@ -173,32 +177,60 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	return err;
 }
 
-static int find_and_watch(const struct watch_options *options, const struct target *target)
+static int find_probe(const struct watch_options *options, const struct process *process,
+		      struct probe *probe)
+{
+	const char *symbol = options->common.symbol;
+
+	if (!symbol)
+		symbol = default_trigger__find(process, NULL);
+	if (symbol)
+		return probe__find(probe, process, NULL, symbol);
+	log__error("watch: which function? The program has no mtbpf_take_snapshot()");
+	log__hint("add -symbol NAME ('mtbpf list -pid %d' shows them)", process->pid);
+	return -EINVAL;
+}
+
+static int find_in_several(const struct watch_options *options, const struct target *target,
+			   struct probe *probe, pid_t *pid)
 {
 	const char *symbol = options->common.symbol;
 	struct process process;
+	int err;
+
+	if (!symbol)
+		symbol = default_trigger__of(target);
+	if (!symbol) {
+		log__error("watch: which function? No program has mtbpf_take_snapshot()");
+		log__hint("add -symbol NAME ('mtbpf list' shows them)");
+		return -EINVAL;
+	}
+	err = first_probe__find(target, symbol, &process, probe);
+	if (err)
+		return err;
+	*pid = process.pid;
+	process__close(&process);
+	return 0;
+}
+
+static int find_and_watch(const struct watch_options *options, const struct target *target)
+{
+	struct process process;
 	struct probe probe;
+	pid_t pid = 0;
 	int err;
 
 	if (target->pids.n == 1) {
+		pid = target->pids.v[0];
 		err = process__open(&process, target->pids.v[0]);
 		if (err)
 			return err;
-		err = probe__find(&probe, &process, NULL, symbol);
+		err = find_probe(options, &process, &probe);
+		process__close(&process);
 	} else {
-		err = first_probe__find(target, symbol, &process, &probe);
-		if (err)
-			return err;
+		err = find_in_several(options, target, &probe, &pid);
 	}
-	process__close(&process);
-	return err ? err : attach_and_watch(options, target, &probe);
-}
-
-static int refuse_no_function(void)
-{
-	log__error("watch: which function of which process?");
-	log__hint("usage: mtbpf %s", table.usage);
-	return EXIT_USAGE;
+	return err ? err : attach_and_watch(options, target, &probe, pid);
 }
 
 int cmd_watch(int argc, char **argv)
@@ -214,13 +246,13 @@ int cmd_watch(int argc, char **argv)
 		return EXIT_USAGE;
 	if (rest < argc)
 		return refuse_word(&table, argv[rest]);
-	if (!options.common.symbol)
-		return refuse_no_function();
 	err = target__choose(&target, &options.common.target);
 	if (!err)
 		err = find_and_watch(&options, &target);
-	else if (err == -ENODATA)
-		refuse_no_function();
+	else if (err == -ENODATA) {
+		log__error("watch: which process?");
+		log__hint("usage: mtbpf %s", table.usage);
+	}
 	target__close(&target);
 	return exit_code_for(err);
 }

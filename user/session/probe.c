@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/default_trigger.h"
 #include "session/probe_file.h"
 #include "util/log.h"
 
@@ -77,6 +78,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
 	probe->is_inside = match->offset;
+	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;
 	code += probe->site.skip;
 	len -= probe->site.skip;
