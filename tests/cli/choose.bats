@@ -125,8 +125,8 @@ at_terminal() {
 		while read -r -t 10 line <&"${COPROC[0]}"; do
 			printf "%s\n" "$line"
 			[[ $line != *"  mtbpf-picked "* ]] || number=${line%%[!0-9]*}
-			[[ $line != *"with fzf installed"* ]] || echo "$number" >&"${COPROC[1]}"
-			[[ $line != *"code "* ]] || break
+			[[ $line != "(with fzf installed"* ]] || echo "$number" >&"${COPROC[1]}"
+			[[ ! $line =~ ^code\ [0-9] ]] || break
 		done'
 	printf '%s\n' "$output"
 	[[ $output == *"with fzf installed"* ]]
