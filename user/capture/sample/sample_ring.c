@@ -63,12 +63,11 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 			  : event == SAMPLE_EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
 							       : 1;
 	struct perf_event_attr attr = sampling_attr(configs[event], period, config->stack);
-	struct event_place place = event_place__of_thread(r->tid);
 	int fd;
 
 	attr.context_switch = event == SAMPLE_EVENT_CLOCK;
 	attr.enable_on_exec = config->from_exec;
-	fd = r->events[event] = event_place__open(&place, &attr, -1);
+	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
 	if (fd < 0)
 		return fd;
 	return ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]) ? -errno : set_gate(fd, config->gate);
@@ -89,16 +88,16 @@ static int open_events(struct sample_ring *r, const struct sample_ring_config *c
 	return err;
 }
 
-int sample_ring__open(struct sample_ring *r, pid_t tid, const struct sample_ring_config *config)
+int sample_ring__open(struct sample_ring *r, const struct event_place *place,
+		      const struct sample_ring_config *config)
 {
-	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
-						      .monotonic = true};
-	struct event_place place = event_place__of_thread(tid);
+	const struct sideband_ring_config sideband = {
+		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
-	*r = (struct sample_ring){.tid = tid, .sideband = {.event = -1}};
+	*r = (struct sample_ring){.place = *place, .sideband = {.event = -1}};
 	memset(r->events, -1, sizeof(r->events));
-	err = sideband_ring__open(&r->sideband, &place, &sideband);
+	err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
 		err = open_events(r, config);
 	if (err)
