@@ -167,8 +167,9 @@ static void begin(struct trace_writer *writer, const struct call *call)
 	const struct call_site *site = call__site(call, &tree->sites);
 	const struct done_by *by =
 		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct waits_for *wait =
-		call->kind == CALL_OFF_CPU ? call_tree__waits_for(tree, call) : NULL;
+	const struct waits_for *wait = call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL
+					       ? call_tree__waits_for(tree, call)
+					       : NULL;
 	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !by && !wait
 						      ? template_of(writer, call, site)
 						      : NULL;

@@ -42,7 +42,7 @@ void blame__add(struct blame *blame, const struct call_tree *tree, const struct 
 	const struct done_by *end = tree->done_by.v + tree->done_by.n;
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
-	if (call->kind == CALL_OFF_CPU)
+	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)
 		add_wait(blame, tree, call);
 	if (by)
 		blame->woken = call->reason == OFF_BLOCKED;
