@@ -74,20 +74,25 @@ static struct call *add(struct fixture *f, uint32_t depth, uint64_t start_ns, ui
 	return add_to(&f->trees[1], depth, start_ns, end_ns, function);
 }
 
-static int print(struct fixture *f, size_t top)
+static int print_input(struct fixture *f, bool sampled, size_t top)
 {
+	struct report *r = report__new(&(struct report_input){
+		.trees = f->trees, .n_trees = 2, .hit = &f->hit, .sampled = sampled});
+	int err = r ? 0 : -errno;
 	FILE *out;
-	int err;
 
 	free(f->text);
 	out = open_memstream(&f->text, &f->size);
-	err = report__print(out, &(struct report_input){.trees = f->trees,
-							.n_trees = 2,
-							.hit = &f->hit,
-							.threshold_ns = 3 * MS,
-							.top = top});
+	if (r)
+		report__print(out, r, top);
+	report__free(r);
 	fclose(out);
 	return err;
+}
+
+static int print(struct fixture *f, size_t top)
+{
+	return print_input(f, false, top);
 }
 
 static void assert_report(struct fixture *f, size_t top, const char *expected)
@@ -346,7 +351,6 @@ static void test_only_the_thread_that_triggered_counts(void **state)
 static void test_samples(void **state)
 {
 	struct fixture *f = *state;
-	FILE *out;
 
 	add(f, 0, 0, 10 * MS, &program);
 	add(f, 1, MS, 2 * MS, &iter);
@@ -358,15 +362,7 @@ static void test_samples(void **state)
 	add(f, 2, 6 * MS, 6 * MS + 500000, &stall);
 	add(f, 3, 6 * MS, 6 * MS + 300000, NULL)->kind = CALL_OFF_CPU;
 	add(f, 1, 7 * MS, 8 * MS, &iter);
-	free(f->text);
-	out = open_memstream(&f->text, &f->size);
-	assert_int_equal(report__print(out, &(struct report_input){.trees = f->trees,
-								   .n_trees = 2,
-								   .hit = &f->hit,
-								   .top = 5,
-								   .sampled = true}),
-			 0);
-	fclose(out);
+	assert_int_equal(print_input(f, true, 5), 0);
 	assert_string_equal(
 		f->text,
 		"the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 in "

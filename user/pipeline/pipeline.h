@@ -13,6 +13,7 @@
 #include "stack/call_tree.h"
 #include "target/unwind/ocaml_traps.h"
 #include "util/vec.h"
+#include "view/report.h"
 
 /* A decoded recording: a tree a thread, and the hits with their functions. */
 struct decoded {
@@ -50,5 +51,11 @@ int decoded__write_text(const struct decoded *decoded, FILE *out);
 int decoded__write_text_file(const struct decoded *decoded, const char *path);
 /* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
+
+/*
+ * Of the slowest hit; it refers to decoded. NULL with errno: ENODATA where there is none, or the
+ * lookback does not hold its iteration; ENOMEM.
+ */
+struct report *decoded__report(const struct decoded *decoded, const struct recording *rec);
 
 #endif

@@ -82,6 +82,20 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 	return slowest;
 }
 
+struct report *decoded__report(const struct decoded *decoded, const struct recording *rec)
+{
+	const struct hit_mark *slowest = slowest_hit(decoded);
+	struct report_input input = {
+		.trees = decoded->trees.v,
+		.n_trees = decoded->trees.n,
+		.hit = slowest,
+		.sampled = recording__is_sampled(rec),
+	};
+
+	errno = ENODATA;
+	return slowest ? report__new(&input) : NULL;
+}
+
 /* What it is made of. */
 static void print_amount(const struct decoded *decoded, FILE *out)
 {
@@ -100,6 +114,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 {
 	const struct decode_totals *t = &decoded->totals;
 	const struct hit_mark *slowest = slowest_hit(decoded);
+	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
 
@@ -121,14 +136,11 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
 			units__format_duration(span, decoded->behind_hit_ns));
-	if (report__print(out, &(struct report_input){
-				       .trees = decoded->trees.v,
-				       .n_trees = decoded->trees.n,
-				       .hit = slowest,
-				       .threshold_ns = rec->threshold_ns,
-				       .top = REPORT_ROWS,
-				       .sampled = recording__is_sampled(rec),
-			       }) == -ENODATA)
+	report = decoded__report(decoded, rec);
+	if (report)
+		report__print(out, report, REPORT_ROWS);
+	else if (errno == ENODATA)
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
 			explain_no_report(decoded, rec));
+	report__free(report);
 }
