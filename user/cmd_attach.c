@@ -36,8 +36,8 @@ static const struct option_table attach_table = {
 	.usage = "attach -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
-		   "-symbol it "
-		   "records until Ctrl-C.",
+		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
+		   "Ctrl-C ends the recording.",
 	.specs = attach_specs,
 	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };
@@ -48,8 +48,8 @@ static const struct option_table record_table = {
 		(const char *const[]){
 			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 10ms -o slow.mtbpf",
 			"mtbpf decode slow.mtbpf",
-			"mtbpf record -cgroup system.slice/web.service -symbol one_iter "
-			"-delay-thresh 50ms -dir /var/lib/mtbpf -keep 50 -max-per-hour 10",
+			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 50ms -dir "
+			"/var/lib/mtbpf -keep 50 -max-per-hour 10",
 			NULL},
 	.usage = "record -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
 		 "-duration-thresh D] [options]",

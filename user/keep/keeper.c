@@ -123,8 +123,10 @@ static int spend_earlier(struct keeper *k)
 static int open_keeper(struct keeper *k)
 {
 	const struct keep_options *o = &k->options->keep;
-	int err = shelf__open(&k->shelf, o->dir, (size_t)o->keep, o->max_size);
+	int err = keeper__check_target(k);
 
+	if (!err)
+		err = shelf__open(&k->shelf, o->dir, (size_t)o->keep, o->max_size);
 	if (!err)
 		err = quota__init(&k->quota, (size_t)o->max_per_hour);
 	if (!err)
@@ -135,7 +137,7 @@ static int open_keeper(struct keeper *k)
 	}
 	if (err)
 		return err;
-	k->signal_fd = interrupts__open(true);
+	k->signal_fd = interrupts__open_with_requests();
 	keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 	return k->signal_fd < 0 ? k->signal_fd : 0;

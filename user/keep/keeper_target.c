@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "target/process.h"
 #include "util/log.h"
 
 #define LOOK_INTERVAL_MS 500
@@ -53,6 +54,16 @@ static int wait_for_cgroup(struct keeper *k)
 	}
 	k->start.cgroup = &k->cgroup;
 	return 0;
+}
+
+int keeper__check_target(struct keeper *k)
+{
+	struct process process;
+	int err = k->start.pid ? process__open(&process, k->start.pid) : 0;
+
+	if (!err && k->start.pid)
+		process__close(&process);
+	return err;
 }
 
 int keeper__find_target(struct keeper *k)

@@ -66,9 +66,10 @@ static int add_call(struct folded *folded, const struct call *call, uint32_t roo
 
 static int add_tree(struct folded *folded, const struct call_tree *tree)
 {
-	uint32_t root = child_of(folded, 0, tree->strand    ? tree->strand_name
-					    : tree->comm[0] ? tree->comm
-							    : "thread");
+	uint32_t root = child_of(folded, 0,
+				 tree->strand	 ? tree->strand_name
+				 : tree->comm[0] ? tree->comm
+						 : "thread");
 	int err = root ? 0 : -ENOMEM;
 
 	folded->of_call.n = 0;

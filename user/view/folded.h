@@ -8,8 +8,8 @@
 #include "stack/call_tree.h"
 
 /*
- * "service;main;f;g 1234": a line a stack of functions that ran, the thread's name before it, and behind
- * it the nanoseconds in its last one, the calls of it not counted. 0 or -ENOMEM.
+ * "service;main;f;g 1234": a line a stack of functions that ran, the thread's name before it, and
+ * behind it the nanoseconds in its last one, the calls of it not counted. 0 or -ENOMEM.
  */
 int folded__print(FILE *out, const struct call_tree *trees, size_t n_trees);
 

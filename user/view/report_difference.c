@@ -81,7 +81,8 @@ static int by_size(const void *a, const void *b)
 
 static void print_pair(FILE *out, const struct pair *pair)
 {
-	char more[UNITS_TEXT_SIZE], a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE], sign[UNITS_TEXT_SIZE + 1];
+	char more[UNITS_TEXT_SIZE], a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE],
+		sign[UNITS_TEXT_SIZE + 1];
 
 	snprintf(sign, sizeof(sign), "%c%s", pair->more_ns < 0 ? '-' : '+',
 		 units__format_duration(more, (uint64_t)llabs(pair->more_ns)));

@@ -13,7 +13,9 @@ static void add_number(cJSON *object, const char *key, uint64_t number)
 static void add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
-	const char *reason = hit->reason == MT_HIT_DURATION ? "duration" : "delay";
+	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
+			     : hit->reason == MT_HIT_MARK   ? "mark"
+							    : "delay";
 
 	cJSON_AddStringToObject(object, "function", hit->function->name);
 	cJSON_AddStringToObject(object, "reason", reason);
