@@ -166,7 +166,7 @@ static int write_and_summarise(const struct decoded *decoded, const struct recor
 		return decoded__write_text(decoded, stdout);
 	err = write_trace(decoded, rec, output);
 	if (!err)
-		decoded__summarise(decoded, rec, stdout);
+		decoded__summarise(decoded, rec, stdout, REPORT_ROWS);
 	return err;
 }
 
@@ -287,7 +287,7 @@ int cmd_decode(int argc, char **argv)
 	struct decode_options options = {0};
 	struct ocaml_traps traps = {0};
 	const char *input = NULL;
-	int err = parse_with_word(&table, &options, argc, argv, "recording", &input);
+	int err = parse_with_words(&table, &options, argc, argv, "recording", &input, 1);
 
 	if (err)
 		return exit_code_for_options(err);

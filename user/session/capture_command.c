@@ -122,7 +122,7 @@ static int make_trace(const struct capture_options *options, const struct record
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
 	if (!err)
-		decoded__summarise(&decoded, rec, stdout);
+		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
 	decoded__fini(&decoded);
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
