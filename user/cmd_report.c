@@ -41,13 +41,15 @@ static const struct option_spec specs[] = {
 
 static const struct option_table report_table = {
 	.command = "report",
-	.examples = (const char *const[]){"mtbpf report slow.mtbpf", "mtbpf report slow.fxt.gz -top 30",
-					  "mtbpf report slow.fxt -json | jq .functions[0]",
-					  "mtbpf report slow.fxt -folded | flamegraph.pl > slow.svg",
-					  NULL},
+	.examples =
+		(const char *const[]){"mtbpf report slow.mtbpf", "mtbpf report slow.fxt.gz -top 30",
+				      "mtbpf report slow.fxt -json | jq .functions[0]",
+				      "mtbpf report slow.fxt -folded | flamegraph.pl > slow.svg",
+				      NULL},
 	.usage = "report RECORDING|TRACE [options]",
-	.summary = "What made the slow iteration slow: functions by the time that they took beyond\n"
-		   "the ordinary iterations of the same trace.",
+	.summary =
+		"What made the slow iteration slow: functions by the time that they took beyond\n"
+		"the ordinary iterations of the same trace.",
 	.specs = specs,
 	.count = N_SPECS,
 };
@@ -56,7 +58,8 @@ static const struct option_table diff_table = {
 	.command = "diff",
 	.examples = (const char *const[]){"mtbpf diff before.fxt after.fxt", NULL},
 	.usage = "diff A B [options]",
-	.summary = "Of two recordings or traces: what the slow iteration of B spent more time in than\n"
+	.summary = "Of two recordings or traces: what the slow iteration of B spent more time in "
+		   "than\n"
 		   "that of A, or less, by function.",
 	.specs = specs + N_OF_REPORT,
 	.count = N_SPECS - N_OF_REPORT,

@@ -143,9 +143,12 @@ static uint8_t flags_of(const struct fxt_read *read)
 		const char *key;
 		enum call_flags flag;
 	} names[] = {
-		{"inferred_start", CALL_INFERRED_START}, {"inferred_end", CALL_INFERRED_END},
-		{"by_jump", CALL_BY_JUMP},		 {"cut_short", CALL_CUT_SHORT},
-		{"inferred", CALL_INFERRED},		 {"sampled", CALL_SAMPLED},
+		{"inferred_start", CALL_INFERRED_START},
+		{"inferred_end", CALL_INFERRED_END},
+		{"by_jump", CALL_BY_JUMP},
+		{"cut_short", CALL_CUT_SHORT},
+		{"inferred", CALL_INFERRED},
+		{"sampled", CALL_SAMPLED},
 	};
 	uint8_t flags = 0;
 

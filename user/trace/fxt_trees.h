@@ -19,7 +19,7 @@ struct fxt_track {
 };
 
 struct fxt_trees {
-	VEC(struct call_tree) trees; /* a track each */
+	VEC(struct call_tree) trees;  /* a track each */
 	VEC(struct fxt_track) tracks; /* the same, by number */
 	VEC(struct hit_mark) hits;
 	VEC(struct function *) functions; /* told apart by name and module */
@@ -30,7 +30,8 @@ struct fxt_trees {
 
 /*
  * Times are those of the file. A coroutine's track has a thread id that no thread has. 0; -EBADMSG
- * where it is no FXT file, or damaged; another -errno. Prints nothing. fxt_trees__fini() in any case.
+ * where it is no FXT file, or damaged; another -errno. Prints nothing. fxt_trees__fini() in any
+ * case.
  */
 int fxt_trees__read(struct fxt_trees *trees, int fd);
 void fxt_trees__fini(struct fxt_trees *trees);

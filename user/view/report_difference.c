@@ -71,12 +71,17 @@ static int match(struct pairs *pairs, const struct row **a, const struct row **b
 	return err;
 }
 
+static const struct row *row_of(const struct pair *pair)
+{
+	return pair->b ? pair->b : pair->a;
+}
+
 static int by_size(const void *a, const void *b)
 {
 	int64_t x = llabs(((const struct pair *)a)->more_ns);
 	int64_t y = llabs(((const struct pair *)b)->more_ns);
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	return x < y ? 1 : x > y ? -1 : compare_rows(row_of(a), row_of(b));
 }
 
 static void print_pair(FILE *out, const struct pair *pair)
@@ -89,7 +94,7 @@ static void print_pair(FILE *out, const struct pair *pair)
 	fprintf(out, "  %11s %10s %10s  ", sign,
 		units__format_duration(a, pair->a ? pair->a->slow_ns : 0),
 		units__format_duration(b, pair->b ? pair->b->slow_ns : 0));
-	report__print_name(out, pair->b ? pair->b : pair->a);
+	report__print_name(out, row_of(pair));
 	fputc('\n', out);
 }
 
