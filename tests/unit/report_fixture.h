@@ -56,7 +56,7 @@ static inline int tear_down(void **state)
 }
 
 static inline struct call *add_to(struct call_tree *tree, uint32_t depth, uint64_t start_ns,
-			   uint64_t end_ns, const struct function *function)
+				  uint64_t end_ns, const struct function *function)
 {
 	struct call *call = VEC_PUSH(&tree->calls);
 
@@ -73,8 +73,8 @@ static inline struct call *add_to(struct call_tree *tree, uint32_t depth, uint64
 }
 
 /* In pre-order. */
-static inline struct call *add(struct fixture *f, uint32_t depth, uint64_t start_ns, uint64_t end_ns,
-			const struct function *function)
+static inline struct call *add(struct fixture *f, uint32_t depth, uint64_t start_ns,
+			       uint64_t end_ns, const struct function *function)
 {
 	return add_to(&f->trees[1], depth, start_ns, end_ns, function);
 }

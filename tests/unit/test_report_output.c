@@ -14,8 +14,7 @@
 
 static struct report *make_report(struct fixture *f)
 {
-	return report__new(
-		&(struct report_input){.trees = f->trees, .n_trees = 2, .hit = &f->hit});
+	return report__new(&(struct report_input){.trees = f->trees, .n_trees = 2, .hit = &f->hit});
 }
 
 static double number_of(const cJSON *object, const char *key)
@@ -77,13 +76,12 @@ static void test_difference(void **state)
 	assert_int_equal(report__print_difference(out, a, b, 3), 0);
 	fclose(out);
 	assert_string_equal(
-		f->text,
-		"A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
-		"B: the slow iteration of iter took 4.00 ms\n"
-		"        B - A          A          B  self time in the slow iteration of\n"
-		"     +2.00 ms     800 us    2.80 ms  main\n"
-		"     -2.00 ms    2.00 ms       0 ns  stall\n"
-		"     -1.00 ms    1.00 ms       0 ns  [syscall]\n");
+		f->text, "A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
+			 "B: the slow iteration of iter took 4.00 ms\n"
+			 "        B - A          A          B  self time in the slow iteration of\n"
+			 "     +2.00 ms     800 us    2.80 ms  main\n"
+			 "     -2.00 ms    2.00 ms       0 ns  stall\n"
+			 "     -1.00 ms    1.00 ms       0 ns  [syscall]\n");
 	report__free(a);
 	report__free(b);
 	VEC_FINI(&g.trees[1].calls);
@@ -185,8 +183,8 @@ static void test_back_from_a_trace_file(void **state)
 	use_named_functions(f, image);
 	add(f, 2, 7 * MS + 100, 7 * MS + 200, NULL)->kind = CALL_OFF_CPU;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = OFF_PREEMPTED;
-	*VEC_PUSH(&f->trees[1].done_by) = (struct done_by){
-		(uint32_t)f->trees[1].calls.n - 1, 7, 8, "a (process b", 100};
+	*VEC_PUSH(&f->trees[1].done_by) =
+		(struct done_by){(uint32_t)f->trees[1].calls.n - 1, 7, 8, "a (process b", 100};
 	add(f, 2, 7 * MS + 300, 7 * MS + 400, NULL)->kind = CALL_GAP;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = GAP_OVERFLOW;
 	strcpy(f->trees[1].comm, "service");
@@ -206,9 +204,8 @@ static void test_back_from_a_trace_file(void **state)
 	assert_int_equal(trees.hits.v[0].value_ns, 4 * MS);
 	assert_int_equal(trees.hits.v[0].sequence, 9);
 	assert_int_equal(trees.hits.v[0].tid, TID);
-	r = report__new(&(struct report_input){.trees = trees.trees.v,
-					       .n_trees = trees.trees.n,
-					       .hit = &trees.hits.v[0]});
+	r = report__new(&(struct report_input){
+		.trees = trees.trees.v, .n_trees = trees.trees.n, .hit = &trees.hits.v[0]});
 	assert_non_null(r);
 	report__free(r);
 	fxt_trees__fini(&trees);
