@@ -142,7 +142,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_in_a_section_of_its_own), TEST(test_a_handler_that_does_more),
 		TEST(test_in_the_function),	    TEST(test_a_signal_in_a_sequence),
-		TEST(test_what_comes_behind_it), TEST(test_another_activation),	    TEST(test_without_the_signature),
+		TEST(test_what_comes_behind_it),    TEST(test_another_activation),
+		TEST(test_without_the_signature),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

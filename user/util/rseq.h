@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Restartable sequences (rseq(2)): how the code that the kernel sends aborted threads to is known. */
+/* Restartable sequences (rseq(2)): how the code that the kernel sends aborted threads to is known.
+ */
 #ifndef MTBPF_UTIL_RSEQ_H
 #define MTBPF_UTIL_RSEQ_H
 
