@@ -37,10 +37,8 @@ static const struct eh_function dynamic_functions[] = {
 
 /* C++, whose names are there, beside Rust. */
 static const struct eh_function cxx_functions[] = {
-	{NULL, 0x1000, 0x100, {{0x10, 5, 0x80}}},
-	{"f()", 0x1100, 0x100, {{0x10, 5, 0x80}}},
-	{"__cxa_throw", 0x1200, 0x100, {{0}}},
-	{"_Unwind_RaiseException", 0x1300, 0x100, {{0}}},
+	{NULL, 0x1000, 0x100, {{0x10, 5, 0x80}}}, {"f()", 0x1100, 0x100, {{0x10, 5, 0x80}}},
+	{"__cxa_throw", 0x1200, 0x100, {{0}}},	  {"_Unwind_RaiseException", 0x1300, 0x100, {{0}}},
 	{"_Unwind_Resume", 0x1400, 0x100, {{0}}},
 };
 
