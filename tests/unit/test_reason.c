@@ -67,19 +67,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* `of` NULL: there is no such line. */
+/* NULL: there is no such line. */
 static void assert_reason_of(struct fixture *f, bool sampled, const char *expected)
 {
 	char *text = NULL, *line;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_int_equal(report__print(out, &(struct report_input){.trees = &f->tree,
-								   .n_trees = 1,
-								   .hit = &f->hit,
-								   .top = 10,
-								   .sampled = sampled}),
-			 0);
+	struct report *report = report__new(&(struct report_input){
+		.trees = &f->tree, .n_trees = 1, .hit = &f->hit, .sampled = sampled});
+
+	assert_non_null(report);
+	report__print(out, report, 10);
+	report__free(report);
 	fclose(out);
 	line = strstr(text, "reason: ");
 	if (expected)

@@ -72,6 +72,5 @@ void slices__begin_long_call(struct slices *s, uint64_t time_ns, const struct se
 	if (!open)
 		return;
 	open->exit_ns = call.end_ns;
-	open->is_hidden = true;
 	slices__add_wait(s, &call.what);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the report's files: the iterations, and what each function did in them. */
 #ifndef MTBPF_VIEW_REPORT_INTERNAL_H
 #define MTBPF_VIEW_REPORT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "util/vec.h"
 #include "view/blame.h"
@@ -34,28 +36,41 @@ struct row {
 
 struct report {
 	const struct call_tree *tree;
+	struct hit_mark hit;
+	bool sampled;
+	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
 	VEC(struct period) periods;
-	VEC(struct row) rows; /* in hash order while filling; then the largest excess first */
+	VEC(struct row) rows; /* in hash order while filling; find_row() */
 	size_t *slots;
 	size_t n_slots;
 	size_t period; /* that holds, or follows, the sweep's time */
 	bool failed;
 };
 
-static inline bool report__is_slow(const struct report *r, size_t period)
+/* The iterations up to the hit. 0 or -ENOMEM. */
+int report__find_periods(struct report *r, const struct hit_mark *hit);
+/* Whether the call is one of the trigger's, whose begin was seen, at or before the hit. */
+bool report__is_entry(const struct call *call, const struct hit_mark *hit);
+
+/* What the functions did in them, the largest excess first. 0 or -ENOMEM. */
+int report__fill_rows(struct report *r);
+
+/* Of a sum over the ordinary iterations: what one has. */
+uint64_t report__mean(const struct report *r, uint64_t sum);
+
+static inline const struct period *report__slow(const struct report *r)
 {
-	return period + 1 == r->periods.n;
+	return &r->periods.v[r->periods.n - 1];
 }
 
-static inline uint64_t report__mean(uint64_t sum, size_t n)
-{
-	return n ? sum / n : 0;
-}
+/* "f", "f [inlined]", "[blocked] in f". */
+void report__print_name(FILE *out, const struct row *row);
 
 /*
- * One line on why the slow iteration took longer: what most of it was, on a CPU, blocked, or in
- * wait of one, and where and by whom. Nothing where it did not.
+ * In words, of samples, why the slow iteration took longer: what most of it was, on a CPU, blocked,
+ * or in wait of one, and where and by whom. To be freed by the caller; NULL where it did not, or
+ * there is no memory.
  */
-void report__print_reason(FILE *out, const struct report *report);
+char *report__reason(const struct report *r);
 
 #endif
