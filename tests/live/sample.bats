@@ -38,10 +38,16 @@ reports() {
 	return 1
 }
 
+# Before all others on the machine, whose turns on its CPU would be a cause as well.
+come_first() {
+	chrt -a -f -p 10 "$target" 2>/dev/null || true
+}
+
 # finds CAUSE ROW
 finds() {
 	local threshold=(-duration-thresh 20ms)
 	start causes "$1"
+	[ "$1" = hog ] || come_first
 	reports "$2"
 }
 
@@ -68,6 +74,7 @@ finds() {
 @test "where there is no Intel PT attach samples by itself, and says so; the demo's cause is found" {
 	! has_pt || skip "there is Intel PT"
 	start service -scale native
+	come_first
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 15s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[ "$(grep -c 'no Intel PT here: the source is sample' <<<"$output")" -eq 1 ]

@@ -27,12 +27,15 @@ static void add_wait(struct blame *blame, const struct call_tree *tree, const st
 	blame->wait_ns = ns;
 }
 
-void blame__print_wait(FILE *out, const struct blame *blame)
+void blame__print_wait(FILE *out, const struct blame *blame, const struct function *inside)
 {
 	char text[WAITS_FOR_SIZE];
 
-	if (blame->wait)
-		fprintf(out, ": %s", waits_for__format(blame->wait, text));
+	if (!blame->wait)
+		return;
+	waits_for__format(blame->wait, text);
+	if (!inside || strcmp(text, inside->name))
+		fprintf(out, ": %s", text);
 }
 
 void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call)

@@ -131,7 +131,7 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 		return;
 	fprintf(out, "blocked in ");
 	print_where(out, r, row->inside);
-	blame__print_wait(out, &row->blame);
+	blame__print_wait(out, &row->blame, row->inside);
 	blame__print(out, &row->blame);
 }
 

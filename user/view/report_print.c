@@ -22,7 +22,7 @@ static void print_row(FILE *out, const struct report *r, const struct row *row)
 	if (!r->sampled)
 		fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
 	report__print_name(out, row);
-	blame__print_wait(out, &row->blame);
+	blame__print_wait(out, &row->blame, row->inside);
 	blame__print(out, &row->blame);
 	fputc('\n', out);
 }
