@@ -142,9 +142,10 @@ int on_waking(u64 *ctx)
 #define SYSCALL_FUTEX 202
 
 /*
- * Why a thread leaves, as far as its registers tell: the system call that it is in. The lock of a
- * pthread_mutex_t is its first member, and its owner the third (glibc and musl agree on neither
- * more nor less); user space believes that only of a thread that it knows.
+ * Why a thread leaves, as far as its registers tell: the system call that it is in. Of
+ * glibc's pthread_mutex_t the lock is the first member, and the owner lies behind it and a counter
+ * (struct __pthread_mutex_s). What lies there of other locks user space believes only where it is
+ * the number of another thread of the process.
  */
 static __always_inline void note_syscall(struct task_struct *task)
 {
