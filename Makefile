@@ -68,6 +68,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 $(O)/user/trigger/trigger.o $(O)/user/trigger/sampling.o: $(O)/gen/trigger.skel.h
 
 $(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
+$(O)/user/trigger/children.o: $(O)/gen/children.skel.h
 
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
@@ -147,6 +148,7 @@ demo:
 install: all
 	install -D -m 755 $(O)/mtbpf $(DESTDIR)$(prefix)/bin/mtbpf
 	install -D -m 644 $(O)/mtbpf-dlfilter.so $(DESTDIR)$(prefix)/lib/mtbpf/mtbpf-dlfilter.so
+	install -D -m 644 include/mtbpf.h $(DESTDIR)$(prefix)/include/mtbpf.h
 	install -D -m 644 README.md $(DESTDIR)$(prefix)/share/doc/mtbpf/README.md
 	install -D -m 644 LICENSE $(DESTDIR)$(prefix)/share/doc/mtbpf/LICENSE
 

@@ -3,6 +3,7 @@
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 
+#include "args.bpf.h"
 #include "counters.bpf.h"
 
 /* The entry probe lies before the function's first change of the stack: [sp] is where it returns.
@@ -40,6 +41,7 @@ struct passed {
 	u64 since_ns; /* the start of what took too long */
 	u64 value_ns;
 	u64 sequence;
+	u64 probe_ip; /* of the probe that was hit, or of the call's entry */
 	u32 reason;
 };
 
@@ -104,11 +106,13 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->value_ns = passed->value_ns;
 	hit->sequence = passed->sequence;
 	hit->reason = passed->reason;
+	hit->probe_ip = passed->probe_ip;
 	take_registers(ctx, hit);
 	hit->tid = (u32)pid_tgid;
 	hit->tgid = pid_tgid >> 32;
 	hit->cpu = bpf_get_smp_processor_id();
 	hit->stack_depth = take_stack(ctx, hit);
+	take_args(ctx, hit);
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 

@@ -15,12 +15,17 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-const volatile __u32 target_tgid; /* 0: target_cgroups decides */
+const volatile __u32 target_tgid; /* 0: target_tgids or target_cgroups decide */
+const volatile bool of_several;
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
 /* So many are looked at, of durations so many calls that have returned; 0: all. */
 const volatile __u64 max_hits;
+const volatile bool returns_by_insn;  /* on_return runs at each instruction that leaves */
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
+const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
+/* What the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
+const volatile __u64 mark_offset_ns;
 
 /* Of delays or durations, whichever are measured. User space may change it at any time. */
 volatile __u64 threshold_ns;
@@ -36,24 +41,39 @@ struct {
 	__type(value, u32);
 } target_cgroups SEC(".maps");
 
+/* Several processes, by tgid: user space fills it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MT_TARGETS_MAX);
+	__type(key, u32);
+	__type(value, u8);
+} target_tgids SEC(".maps");
+
 /*
  * A uprobe event is for an address space: a vfork child that has not called execve yet hits the
- * probe as well. For a cgroup's it is for everybody who has mapped the file.
+ * probe as well. For several, or a cgroup's, it is for everybody who has mapped the file.
  */
 static __always_inline bool is_target(void)
 {
+	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
 	if (target_tgid)
-		return bpf_get_current_pid_tgid() >> 32 == target_tgid;
+		return tgid == target_tgid;
+	if (of_several)
+		return bpf_map_lookup_elem(&target_tgids, &tgid) != NULL;
 	return bpf_current_task_under_cgroup(&target_cgroups, 0) == 1;
 }
 
-static __always_inline u64 delay_since_last(struct latch *latch, u64 now)
+/* False for a thread's first hit, and for what began before it was armed: that is not looked at. */
+static __always_inline bool take_delay(struct latch *latch, u64 now, u64 *delay)
 {
 	u64 last = latch->last_ns;
 
 	latch->last_ns = now;
 	/* The clock may step back a little between CPUs (ktime_get_mono_fast_ns). */
-	return last && now > last ? now - last : 0;
+	*delay = last && now > last ? now - last : 0;
+	return last && last >= armed_since_ns;
 }
 
 static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
@@ -68,10 +88,9 @@ static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
 static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
 				      struct latch *latch, struct passed *passed)
 {
-	u64 delay = latch ? delay_since_last(latch, passed->time_ns) : 0;
+	u64 delay = 0;
 
-	/* While nothing was attached there may have been hits. */
-	if (delay && passed->time_ns - delay >= armed_since_ns)
+	if (latch && take_delay(latch, passed->time_ns, &delay))
 		count_value(stats, delay);
 	if (count_only || delay < threshold_ns)
 		return 0;
@@ -81,15 +100,46 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 	return fire(ctx, stats, passed);
 }
 
-/* Of a delay the hit itself is judged. */
+static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
+				     struct passed *passed)
+{
+	u64 mark = mark_of(ctx);
+
+	if (!mark)
+		return 0;
+	passed->since_ns = mark - mark_offset_ns;
+	passed->reason = MT_HIT_MARK;
+	/* The two clocks are one, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
+	if (passed->since_ns < passed->time_ns)
+		passed->value_ns = passed->time_ns - passed->since_ns;
+	count_value(stats, passed->value_ns);
+	if (count_only || passed->value_ns < threshold_ns)
+		return 0;
+	return fire(ctx, stats, passed);
+}
+
+/* Of a delay, or the time since a mark, the hit itself is judged. */
 static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
 				     struct latch *latch, struct passed *passed)
 {
 	bool is_last = max_hits && passed->sequence == max_hits;
 
-	if (pass_delay(ctx, stats, latch, passed))
+	if (measure_mark ? pass_mark(ctx, stats, passed) : pass_delay(ctx, stats, latch, passed))
 		return 1;
 	return is_last ? end(ctx, stats, passed) : 0;
+}
+
+static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
+				       const struct passed *passed)
+{
+	struct open_call call = {
+		.entry_ns = passed->time_ns,
+		.sp = ctx->sp,
+		.sequence = passed->sequence,
+		.ip = ctx->ip,
+	};
+
+	push_call(latch, &call);
 }
 
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
@@ -107,11 +157,12 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
-	log_entry(passed.sequence, passed.time_ns, 0);
+	passed.probe_ip = ctx->ip;
+	log_entry(&passed, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
 	if (latch)
-		push_call(latch, passed.time_ns, ctx->sp, passed.sequence);
+		begin_call(ctx, latch, &passed);
 	return 0;
 }
 
@@ -119,10 +170,11 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
+	/* Behind the return address: the instruction has not popped it yet. */
+	u64 returned, sp = returns_by_insn ? ctx->sp + 8 : ctx->sp;
 	struct open_call call = {};
-	u64 returned;
 
-	if (!stats || !latch || !pop_call(latch, ctx->sp, &call))
+	if (!stats || !latch || !pop_call(latch, sp, &call))
 		return 0;
 	passed.sequence = call.sequence;
 	passed.since_ns = call.entry_ns;
@@ -130,7 +182,8 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(ctx, stats, &passed);
-	log_entry(call.sequence, call.entry_ns, passed.time_ns);
+	passed.probe_ip = call.ip;
+	log_entry(&passed, passed.time_ns);
 	count_value(stats, passed.value_ns);
 	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))
 		return 1;

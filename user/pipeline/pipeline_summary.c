@@ -9,7 +9,18 @@
 #include "util/units.h"
 #include "view/report.h"
 
-#define REPORT_ROWS 10
+static void print_args(const struct hit_mark *hit, FILE *out)
+{
+	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX; i++) {
+		if (!(hit->args_read >> i & 1))
+			fprintf(out, ", arg%u unknown", i + 1);
+		else if (hit->args_signed >> i & 1)
+			fprintf(out, ", arg%u %" PRId64, i + 1, (int64_t)hit->args[i]);
+		else
+			fprintf(out, ", arg%u %" PRIu64, i + 1, hit->args[i]);
+	}
+	fputc('\n', out);
+}
 
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
@@ -18,14 +29,18 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 
 	units__format_duration(value, hit->value_ns);
 	if (hit->reason == MT_HIT_DELAY)
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one before\n",
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one before",
 			hit->sequence, name, hit->tid, value);
 	else if (hit->reason == MT_HIT_DURATION)
-		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s\n", hit->sequence, name,
+		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s", hit->sequence, name,
 			hit->tid, value);
+	else if (hit->reason == MT_HIT_MARK)
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after mtbpf_mark_start()",
+			hit->sequence, name, hit->tid, value);
 	else
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s\n", hit->sequence, name, hit->tid,
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
 			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
+	print_args(hit, out);
 }
 
 static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)
@@ -60,7 +75,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].wrapped)
 			return "a larger -snapshot-size looks back further";
-	if (recording__is_sampled(rec))
+	if (decoded->is_sampled)
 		return "a larger -snapshot-size, or a lower -sample-rate, looks back further";
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (decoded->totals.gaps[reason])
@@ -82,37 +97,54 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 	return slowest;
 }
 
-/* What it is made of. */
+struct report *decoded__report(const struct decoded *decoded)
+{
+	const struct hit_mark *slowest = slowest_hit(decoded);
+	struct report_input input = {
+		.trees = decoded->trees.v,
+		.n_trees = decoded->trees.n,
+		.hit = slowest,
+		.sampled = decoded->is_sampled,
+	};
+
+	errno = ENODATA;
+	return slowest ? report__new(&input) : NULL;
+}
+
+/* What it is made of; a trace file does not tell. */
 static void print_amount(const struct decoded *decoded, FILE *out)
 {
 	const struct sampled_totals *s = &decoded->sampled;
 	const struct decode_totals *t = &decoded->totals;
 
 	if (s->samples)
-		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches", s->samples, s->switches);
+		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches, ", s->samples,
+			s->switches);
 	else if (t->insns)
-		fprintf(out, "%" PRIu64 " instructions", t->insns);
-	else /* of perf's text, which nobody counts them in */
-		fprintf(out, "%" PRIu64 " branches", t->branches);
+		fprintf(out, "%" PRIu64 " instructions, ", t->insns);
+	else if (t->branches) /* of perf's text, which nobody counts them in */
+		fprintf(out, "%" PRIu64 " branches, ", t->branches);
 }
 
-void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
+void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
+			size_t top)
 {
 	const struct decode_totals *t = &decoded->totals;
 	const struct hit_mark *slowest = slowest_hit(decoded);
+	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
 
 	for (size_t i = 0; i < decoded->trees.n; i++) {
 		calls += decoded->trees.v[i].calls.n;
-		threads += !decoded->trees.v[i].strand;
+		threads += !decoded->trees.v[i].strand && decoded->trees.v[i].calls.n;
 	}
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
 	fprintf(out, "the trace looks back %s: ",
 		units__format_duration(span, t->last_ns - t->first_ns));
 	print_amount(decoded, out);
-	fprintf(out, ", %zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
+	fprintf(out, "%zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
 	print_lost(t, rec, out);
 	if (!slowest)
 		return;
@@ -121,14 +153,11 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
 			units__format_duration(span, decoded->behind_hit_ns));
-	if (report__print(out, &(struct report_input){
-				       .trees = decoded->trees.v,
-				       .n_trees = decoded->trees.n,
-				       .hit = slowest,
-				       .threshold_ns = rec->threshold_ns,
-				       .top = REPORT_ROWS,
-				       .sampled = recording__is_sampled(rec),
-			       }) == -ENODATA)
+	report = decoded__report(decoded);
+	if (report)
+		report__print(out, report, top);
+	else if (errno == ENODATA)
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
 			explain_no_report(decoded, rec));
+	report__free(report);
 }

@@ -8,6 +8,7 @@
 
 #include "decode/branch.h"
 #include "sampled/events.h"
+#include "sampled/sample_stack.h"
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
@@ -56,14 +57,14 @@ static int add_seen(struct thread *t, const struct seen *seen)
 }
 
 /* Outermost first; a return probe's trampoline is nobody's frame. */
-static int take_stack(struct thread *t, const struct rec_sample *sample)
+static int add_stack(struct thread *t, const struct rec_sample *sample, const uint64_t *ips,
+		     size_t n)
 {
-	const uint64_t *ips = &t->rec->sample_ips.v[sample->first_ip];
 	uint64_t return_ip = 0;
 	int err = 0;
 
 	t->stack.n = 0;
-	for (uint32_t i = sample->n_ips; i-- > 0 && !err;) {
+	for (size_t i = n; i-- > 0 && !err;) {
 		struct seen seen = look_up(t, ips[i], i != 0);
 
 		if (is_trampoline(t, ips[i]))
@@ -74,6 +75,21 @@ static int take_stack(struct thread *t, const struct rec_sample *sample)
 	}
 	if (!err && sample->in_kernel && !sample->at_switch)
 		err = add_seen(t, &(struct seen){.kind = CALL_IN_KERNEL});
+	return err;
+}
+
+/* By the copy of the stack where there is one, else what frame pointers showed. */
+static int take_stack(struct thread *t, const struct rec_sample *sample)
+{
+	struct unwound unwound;
+	int err;
+
+	if (!sample->user)
+		return add_stack(t, sample, &t->rec->sample_ips.v[sample->first_ip], sample->n_ips);
+	err = sample_stack__unwind(t->rec, sample, t->map, &unwound);
+	if (!err)
+		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n);
+	unwound__fini(&unwound);
 	return err;
 }
 
@@ -103,6 +119,13 @@ static void on_by(struct thread *t, const struct mt_sched *sched)
 		slices__woken(&t->slices, sched->time_ns, &by);
 }
 
+static const struct function *function_at(struct thread *t, uint64_t ip)
+{
+	struct code_place place;
+
+	return ip && code_map__find(t->map, ip, &place) ? place.function : NULL;
+}
+
 static int on_event(struct thread *t, const struct event *event)
 {
 	const struct mt_entry *entry;
@@ -111,6 +134,8 @@ static int on_event(struct thread *t, const struct event *event)
 	switch (event->kind) {
 	case EVENT_ENTRY:
 		entry = &t->rec->entries.v[event->index];
+		if (function_at(t, entry->ip) != t->slices.probed)
+			break;
 		/* One that returned before it began is nobody's but a damaged file's. */
 		slices__enter(&t->slices,
 			      &(struct entered){entry->start_ns, entry->end_ns < entry->start_ns
@@ -148,14 +173,14 @@ static void end_snapshots(struct thread *t, uint64_t time_ns)
 	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
 }
 
-/* The function that the probe is in, as the process has it mapped. */
+/* The function whose entries are known, as the process has it mapped: of several the one that hit.
+ */
 static const struct function *probed_function(struct thread *t)
 {
-	struct code_place place;
+	const struct recording *rec = t->rec;
 
-	if (!t->rec->probe_ip || !code_map__find(t->map, t->rec->probe_ip, &place))
-		return NULL;
-	return place.function;
+	return function_at(t, rec->hits.n ? recording__probe_of(rec, &rec->hits.v[rec->hits.n - 1])
+					  : rec->probe_ip);
 }
 
 static int follow_maps(struct thread *t, uint64_t time_ns)

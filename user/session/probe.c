@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/default_trigger.h"
+#include "session/probe_file.h"
 #include "util/log.h"
 
 static int refuse_resolver(const struct function *f)
@@ -76,6 +78,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
 	probe->is_inside = match->offset;
+	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;
 	code += probe->site.skip;
 	len -= probe->site.skip;
@@ -103,10 +106,12 @@ int probe__find(struct probe *probe, const struct process *process, const char *
 	else if (!err)
 		err = process__mapping_path(process->pid, &match.module->mapping, probe->path,
 					    sizeof(probe->path));
+	if (!err && !exec_path) {
+		probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
+		err = probe_file__settle(probe, process, &match.module->mapping);
+	}
 	if (!err) {
 		snprintf(probe->name, sizeof(probe->name), "%s", match.function->name);
-		if (!exec_path)
-			probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
 		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
 			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
 	}

@@ -10,11 +10,13 @@
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
-#include "session/cgroup_probe.h"
+#include "session/first_probe.h"
 #include "session/interrupts.h"
 #include "session/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
+#include "session/unwind_choice.h"
+#include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -26,6 +28,18 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* More than one process, now or later. */
+static bool is_of_several(const struct session *s)
+{
+	return s->pids.n > 1 || (s->options->children && !s->cgroup);
+}
+
+/* The one process; 0: it is not one. */
+static pid_t only_pid(const struct session *s)
+{
+	return s->cgroup || is_of_several(s) ? 0 : s->pids.v[0];
+}
+
 static bool measures_duration(const struct session *s)
 {
 	return threshold__is_set(&s->options->duration_thresh);
@@ -34,9 +48,12 @@ static bool measures_duration(const struct session *s)
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
-		.tgid = s->start->cgroup ? 0 : s->start->pid,
-		.of_cgroup = s->start->cgroup != NULL,
-		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
+		.tgid = only_pid(s),
+		.tgids = s->pids.v,
+		.n_tgids = is_of_several(s) ? s->pids.n : 0,
+		.with_children = s->options->children,
+		.of_cgroup = s->cgroup != NULL,
+		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
 		.delay_thresh_ns =
 			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
 		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
@@ -45,17 +62,21 @@ static int open_gate(struct session *s)
 		.n_skipped = (uint64_t)s->options->skip,
 		.max_hits = (uint64_t)s->options->max_hits,
 		.probe_at_entry = s->probe.site.at_entry,
+		.since_mark = s->probe.is_library,
+		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
+		.args = &s->probe.args,
+		.n_args = 1,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
-	int err = gate__open(&s->gate, &config, &s->probe);
+	int err = gate__open(&s->gate, &config, &s->probe, 1);
 
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
 
 static int open_loop(struct session *s)
 {
-	s->signal_fd = interrupts__open(s->start->observer);
+	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -64,15 +85,46 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd);
 }
 
+static struct sched_log *open_sched_log(const struct session *s)
+{
+	const struct sched_log_config config = {
+		.tgid = only_pid(s),
+		.tgids = s->pids.v,
+		.n_tgids = is_of_several(s) ? s->pids.n : 0,
+		.with_children = s->options->children,
+		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
+	};
+
+	return sched_log__new(&config);
+}
+
+static int attach_gate(struct session *s)
+{
+	int *events, err;
+	size_t n = s->gate.n_deciding;
+
+	if (!s->ops->probe_event)
+		return gate__attach(&s->gate, NULL);
+	events = calloc(n, sizeof(*events));
+	for (size_t i = 0; events && i < n; i++)
+		events[i] = s->ops->probe_event(s->source, i);
+	err = events ? gate__attach(&s->gate, events) : -ENOMEM;
+	free(events);
+	return err;
+}
+
 static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	struct source_config config = {
-		.pid = s->start->pid,
-		.cgroup = s->start->cgroup,
+		.pid = s->cgroup ? 0 : s->pids.v[0],
+		.pids = s->cgroup ? NULL : &s->pids,
+		.children = o->children,
+		.cgroup = s->cgroup,
 		.snapshot_size = o->snapshot_size,
 		.max_memory = o->max_memory,
-		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
+		.probes = s->gate.specs.v,
+		.n_probes = s->gate.n_deciding,
 		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
 		.kernel = o->kernel,
@@ -83,21 +135,21 @@ static int open_source(struct session *s)
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
 		.sample_rate = s->sample_rate,
+		.sample_stack = s->sample_stack,
 		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
-	int event, err = 0;
+	int err = 0;
 
 	memcpy(config.probed, s->probe.code, sizeof(config.probed));
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	event = s->ops->probe_event ? s->ops->probe_event(s->source) : -1;
 	if (s->gate.trigger)
-		err = gate__attach(&s->gate, event);
+		err = attach_gate(s);
 	if (s->ops == &source_sample)
-		s->sched_log = sched_log__new(s->start->pid);
+		s->sched_log = open_sched_log(s);
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
@@ -115,9 +167,12 @@ static void say_waiting(const struct session *s)
 	if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probe.name, text,
 			  now);
+	else if (measures_duration(s) && s->probe.is_library)
+		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
+			  s->probe.name, text, now);
 	else if (measures_duration(s))
 		log__info("waiting for a call of %s of at least %s; %s", s->probe.name, text, now);
-	else if (o->symbol)
+	else if (s->symbol)
 		log__info("waiting for a call of %s; %s", s->probe.name, now);
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
@@ -130,6 +185,7 @@ static int describe(struct session *s)
 	const struct process *process = s->has_process ? &s->process : NULL;
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
+	uint32_t by_duration = s->probe.is_library ? MT_HIT_MARK : MT_HIT_DURATION;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
@@ -138,7 +194,7 @@ static int describe(struct session *s)
 	rec->probe_ip = s->probe.ip;
 	rec->portable = s->options->portable;
 	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
-		      : measures_duration(s)			   ? MT_HIT_DURATION
+		      : measures_duration(s)			   ? by_duration
 								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
@@ -171,6 +227,13 @@ static int read_snapshot(struct session *s)
 	return err;
 }
 
+static int take_code(struct session *s)
+{
+	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
+
+	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
+}
+
 /* From the armed trigger to the frozen trace of one hit. */
 static int record_one(struct session *s, enum session_end *end)
 {
@@ -194,7 +257,7 @@ static int record_one(struct session *s, enum session_end *end)
 	/* Nothing of ours stays in the target while the recording is looked at. */
 	gate__detach(&s->gate);
 	if (!err)
-		err = live_code__take(s->rec, s->start->pid, s->start->cgroup);
+		err = take_code(s);
 	return err ? err : read_snapshot(s);
 }
 
@@ -207,7 +270,7 @@ static int begin_recording(struct session *s)
 	if (!err)
 		err = vdso_image__add(s->rec, process);
 	if (!err && process)
-		err = live_code__take(s->rec, process->pid, s->start->cgroup);
+		err = live_code__take(s->rec, &s->pids, s->cgroup);
 	return err;
 }
 
@@ -224,44 +287,33 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	return err;
 }
 
-/* A call begins at its entry. */
-static int check_duration(const struct session *s)
-{
-	if (!measures_duration(s) || !s->probe.is_inside)
-		return 0;
-	log__error("'%s' is inside a function: only a whole function's calls have a duration",
-		   s->options->symbol);
-	log__hint("name the function alone, or use -delay-thresh");
-	return -EINVAL;
-}
-
 /* Not for `run`: its program is not there yet. */
 static int open_target(struct session *s)
 {
+	const struct target *target = s->start->target;
 	int err;
 
-	if (s->start->exec_path)
-		return 0;
-	if (s->start->cgroup)
-		err = cgroup_probe__find(s->start->cgroup, s->options->symbol, &s->process,
-					 &s->probe);
-	else
-		err = process__open(&s->process, s->start->pid);
+	if (!target)
+		return pid_set__add(&s->pids, s->start->pid);
+	err = pid_set__add_all(&s->pids, &target->pids);
+	if (target__is_cgroup(target))
+		s->cgroup = &target->cgroup;
+	if (!err && s->pids.n == 1)
+		err = process__open(&s->process, s->pids.v[0]);
+	else if (!err)
+		err = first_probe__find(target, s->symbol, &s->process, &s->probe);
 	s->has_process = !err;
 	return err;
 }
 
-static int find_probe(struct session *s)
+static int choose_sampling(struct session *s)
 {
-	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = process ? source_choice__check(s->ops, process) : 0;
+	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL,
+				      &s->sample_stack);
 
-	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
-		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
-			  process->pid, process->pid);
-	if (!err && s->options->symbol && !s->start->cgroup)
-		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
-	return err ? err : check_duration(s);
+	return err ? err
+		   : sampling__choose_rate(&s->options->sample, s->sample_stack,
+					   s->has_process ? s->process.pid : 0, &s->sample_rate);
 }
 
 static int prepare(struct session *s)
@@ -271,17 +323,16 @@ static int prepare(struct session *s)
 	s->ops = source_choice__make(s->options);
 	if (!s->ops)
 		return -errno;
+	session__choose_symbol(s);
 	err = open_target(s);
 	if (!err)
-		err = find_probe(s);
+		err = session__find_trigger(s);
 	if (!err)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
-		err = sampling__choose_rate(&s->options->sample,
-					    s->start->exec_path ? 0 : s->start->pid,
-					    &s->sample_rate);
+		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
-	if (!err && s->options->symbol)
+	if (!err && s->symbol)
 		err = open_gate(s);
 	if (s->options->timeout_ns)
 		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
@@ -298,7 +349,6 @@ struct session *session__open(const struct capture_options *options,
 		return NULL;
 	s->options = options;
 	s->start = start;
-	s->gate.own_entry = s->gate.own_return = -1;
 	s->epoll_fd = s->signal_fd = -1;
 	s->deadline_ns = UINT64_MAX;
 	err = prepare(s);
@@ -323,6 +373,7 @@ void session__close(struct session *s)
 		close(s->signal_fd);
 	if (s->has_process)
 		process__close(&s->process);
+	pid_set__fini(&s->pids);
 	free(s);
 }
 

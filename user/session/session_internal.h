@@ -15,12 +15,16 @@ struct session {
 	const struct session_start *start;
 	struct process process; /* as it was at the start; not for `run` */
 	bool has_process;
-	struct recording *rec; /* where the next snapshot goes */
+	struct pid_set pids;	     /* of the target; none where it is a cgroup */
+	const struct cgroup *cgroup; /* NULL: it is none */
+	struct recording *rec;	     /* where the next snapshot goes */
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
-	unsigned int sample_rate;    /* of source_sample: samples a second */
+	const char *symbol;	     /* what triggers; NULL: nothing does */
+	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
+	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probe probe;
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
@@ -33,6 +37,10 @@ struct session {
 
 /* Arms the trigger where it is time for it. 0 or -errno. */
 int session__arm(struct session *s);
+/* session_trigger.c: what triggers, as far as that is known before the target is. */
+void session__choose_symbol(struct session *s);
+/* Fills probe, unless a cgroup's process has. 0, or -errno after a line and a hint. */
+int session__find_trigger(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

@@ -8,21 +8,22 @@
 #include <string.h>
 
 #include "trigger.skel.h"
+#include "trigger/children.h"
 #include "trigger/histogram.h"
 #include "trigger/hit_ring.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 struct trigger {
 	struct trigger_bpf *skel;
+	struct children *children; /* NULL: they do not count */
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
-	/* bpf_link descriptors; -1: none */
-	int entry_link;
-	int return_link;
+	VEC(int) links; /* bpf_link descriptors */
 };
 
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -51,19 +52,23 @@ static bool measures_duration(const struct trigger_config *config)
 
 bool trigger__needs_return(const struct trigger_config *config)
 {
-	return measures_duration(config);
+	return measures_duration(config) && !config->since_mark;
 }
 
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	skel->rodata->target_tgid = config->tgid;
+	skel->rodata->of_several = config->n_tgids != 0;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
 	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
 	skel->rodata->min_interval_ns = config->min_interval_ns;
 	skel->rodata->skipped = config->n_skipped;
 	skel->rodata->max_hits = config->max_hits;
 	skel->rodata->count_only = config->count_only;
-	skel->rodata->measure_duration = measures_duration(config);
+	skel->rodata->measure_duration = trigger__needs_return(config);
+	skel->rodata->measure_mark = measures_duration(config) && config->since_mark;
+	skel->rodata->mark_offset_ns = config->mark_offset_ns;
+	skel->rodata->returns_by_insn = config->returns_by_insn;
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
@@ -109,6 +114,21 @@ static int size_hits(struct bpf_map *map, const struct trigger_config *config)
 		map, hit_ring__size(bpf_map__max_entries(map), config->stack_copy));
 }
 
+static int size_args(struct bpf_map *map, const struct trigger_config *config)
+{
+	return config->n_args > 1 ? bpf_map__set_max_entries(map, config->n_args) : 0;
+}
+
+static int set_args(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	int map = bpf_map__fd(skel->maps.args_of_probes);
+
+	for (uint32_t i = 0; i < config->n_args; i++)
+		if (bpf_map_update_elem(map, &i, &config->args[i], BPF_ANY))
+			return -errno;
+	return 0;
+}
+
 /* The map holds the cgroup, not the descriptor. */
 static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
@@ -119,6 +139,19 @@ static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_confi
 	return bpf_map_update_elem(bpf_map__fd(skel->maps.target_cgroups), &key, &fd, BPF_ANY)
 		       ? -errno
 		       : 0;
+}
+
+static int set_tgids(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	const uint8_t value = 1;
+	int err = 0;
+
+	for (size_t i = 0; i < config->n_tgids && !err; i++)
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &config->tgids[i],
+					  &value, BPF_ANY)
+			      ? -errno
+			      : 0;
+	return err;
 }
 
 /* 0 and trigger->skel, or -errno without a message. */
@@ -141,13 +174,21 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = select_sampling(skel, config);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
+	if (!err)
+		err = size_args(skel->maps.args_of_probes, config);
 	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
 	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.target_tgids, config->n_tgids != 0);
+	if (!err)
 		err = trigger_bpf__load(skel);
 	if (!err)
 		err = set_cgroup(skel, config);
+	if (!err)
+		err = set_tgids(skel, config);
+	if (!err)
+		err = set_args(skel, config);
 	if (err) {
 		trigger_bpf__destroy(skel);
 		return err;
@@ -189,7 +230,7 @@ static void explain_load(int err)
 
 static bool is_valid(const struct trigger_config *config)
 {
-	return (config->of_cgroup ? config->tgid == 0 : config->tgid > 0) &&
+	return (config->tgid > 0) + (config->n_tgids > 0) + config->of_cgroup == 1 &&
 	       !(config->delay_thresh_ns && config->duration_thresh_ns) &&
 	       config->stack_copy <= MT_COPY_MAX;
 }
@@ -201,7 +242,8 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	int err;
 
 	if (!is_valid(config)) {
-		log__error("a trigger needs a process or a cgroup, at most one threshold, and at "
+		log__error("a trigger needs a process, some, or a cgroup, at most one threshold, "
+			   "and at "
 			   "most %d bytes of stack",
 			   MT_COPY_MAX);
 		errno = EINVAL;
@@ -210,7 +252,6 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	trigger = calloc(1, sizeof(*trigger));
 	if (!trigger)
 		return NULL;
-	trigger->entry_link = trigger->return_link = -1;
 	trigger->after_ns = config->after_ns;
 	libbpf_set_print(trigger__print_libbpf);
 	err = load(trigger, config, latch);
@@ -218,6 +259,12 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 		explain_load(err);
 		goto fail;
 	}
+	if (config->with_children) {
+		trigger->children = children__new(bpf_map__fd(trigger->skel->maps.target_tgids));
+		err = trigger->children ? 0 : -errno;
+	}
+	if (err)
+		goto fail;
 	err = hit_ring__open(&trigger->hits, bpf_map__fd(trigger->skel->maps.hits),
 			     config->stack_copy);
 	if (err) {
@@ -236,17 +283,11 @@ struct trigger *trigger__new(const struct trigger_config *config)
 	return trigger__new_with_latch(config, TRIGGER_LATCH_AUTO);
 }
 
-static void close_link(int *link)
-{
-	if (*link >= 0)
-		close(*link);
-	*link = -1;
-}
-
+/* The entries first: one that nothing waits for would stay open. */
 void trigger__detach(struct trigger *trigger)
 {
-	close_link(&trigger->entry_link);
-	close_link(&trigger->return_link);
+	while (trigger->links.n)
+		close(trigger->links.v[--trigger->links.n]);
 }
 
 void trigger__free(struct trigger *trigger)
@@ -254,6 +295,8 @@ void trigger__free(struct trigger *trigger)
 	if (!trigger)
 		return;
 	trigger__detach(trigger);
+	children__free(trigger->children);
+	VEC_FINI(&trigger->links);
 	hit_ring__close(&trigger->hits);
 	trigger_bpf__destroy(trigger->skel);
 	free(trigger);
@@ -263,43 +306,67 @@ void trigger__free(struct trigger *trigger)
  * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
  * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
  */
-static int attach(const struct bpf_program *program, int event)
+static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {
-	int link = bpf_link_create(bpf_program__fd(program), event, BPF_PERF_EVENT, NULL);
+	const struct trigger_bpf *skel = trigger->skel;
+	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
+	const struct bpf_program *entry = lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
+	const struct bpf_program *leave = lru ? skel->progs.on_return_lru : skel->progs.on_return;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
+	int *link = VEC_PUSH(&trigger->links);
 
-	if (link >= 0)
-		return link;
-	link = -errno;
-	log__error("cannot attach the trigger to the probe: %s", strerror(-link));
-	if (link == -EPERM || link == -EACCES)
+	if (!link)
+		return -ENOMEM;
+	*link = bpf_link_create(bpf_program__fd(event->is_return ? leave : entry), event->fd,
+				BPF_PERF_EVENT, &opts);
+	if (*link >= 0)
+		return 0;
+	trigger->links.n--;
+	return -errno;
+}
+
+static void explain_attach(int err)
+{
+	log__error("cannot attach the trigger to the probe: %s", strerror(-err));
+	if (err == -EPERM || err == -EACCES)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
-	else if (link == -EINVAL)
+	else if (err == -EINVAL)
 		log__hint("needs Linux 5.15 or later");
-	return link;
+}
+
+static int link_those(struct trigger *trigger, const struct trigger_event *events, size_t n,
+		      bool returns)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		if (events[i].is_return == returns)
+			err = link_event(trigger, &events[i]);
+	return err;
+}
+
+int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n)
+{
+	int err;
+
+	trigger__detach(trigger);
+	/* The returns first: an entry that nothing waits for would stay open. */
+	err = link_those(trigger, events, n, true);
+	if (!err)
+		err = link_those(trigger, events, n, false);
+	if (err) {
+		trigger__detach(trigger);
+		explain_attach(err);
+	}
+	return err;
 }
 
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 {
-	const struct trigger_bpf *skel = trigger->skel;
-	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
-	int link;
+	const struct trigger_event events[] = {{.fd = entry_event},
+					       {.fd = return_event, .is_return = true}};
 
-	trigger__detach(trigger);
-	/* The return probe first: an entry that nothing waits for would stay open. */
-	if (return_event >= 0) {
-		link = attach(lru ? skel->progs.on_return_lru : skel->progs.on_return,
-			      return_event);
-		if (link < 0)
-			return link;
-		trigger->return_link = link;
-	}
-	link = attach(lru ? skel->progs.on_hit_lru : skel->progs.on_hit, entry_event);
-	if (link < 0) {
-		trigger__detach(trigger);
-		return link;
-	}
-	trigger->entry_link = link;
-	return 0;
+	return trigger__attach_all(trigger, events, return_event < 0 ? 1 : 2);
 }
 
 void trigger__thaw(struct trigger *trigger)

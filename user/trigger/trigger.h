@@ -14,9 +14,13 @@
 #include "mtbpf_shared.h"
 
 struct trigger_config {
-	pid_t tgid;	/* only hits of this process count, in the initial pid namespace, ... */
-	bool of_cgroup; /* ... or those of a cgroup, and tgid is 0 */
-	int cgroup_fd;	/* its directory, of the v2 hierarchy; what is below counts too */
+	pid_t tgid; /* only hits of this process count, in the initial pid namespace, ... */
+	/* ... or those of several, and tgid is 0; read while it loads */
+	const pid_t *tgids;
+	size_t n_tgids;
+	bool with_children; /* of tgids: what they fork from now on counts as well */
+	bool of_cgroup;	    /* ... or those of a cgroup, and both are 0 */
+	int cgroup_fd;	    /* its directory, of the v2 hierarchy; what is below counts too */
 	/*
 	 * At most one of the two; both 0: every hit triggers. UINT64_MAX: nothing does, until
 	 * trigger__set_threshold().
@@ -36,8 +40,16 @@ struct trigger_config {
 	uint64_t max_hits;
 	bool count_only;     /* `watch`: counters move, nothing ever triggers */
 	bool watch_duration; /* count durations instead of delays, with count_only */
+	/* Durations are since mtbpf_mark_start(): the probe is on mtbpf_hit() of mtbpf.h. */
+	bool since_mark;
+	uint64_t mark_offset_ns; /* what the target's CLOCK_MONOTONIC is ahead of ours */
+	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
+	const struct mt_args *args;
+	uint32_t n_args;
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
+	/* The return is a probe on each instruction that leaves, not a return probe. */
+	bool returns_by_insn;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -77,11 +89,19 @@ void trigger__free(struct trigger *trigger);
 /* True where this config needs a return probe beside the entry probe. */
 bool trigger__needs_return(const struct trigger_config *config);
 
+struct trigger_event {
+	int fd;
+	bool is_return; /* a return probe's, or a probe's on an instruction that leaves */
+	uint32_t probe; /* the number of its probe, from 0 */
+};
+
 /*
- * Attaches to the entry event, and the return event (-1: none). The program's return value gates
+ * Attaches to the events: hits of all of them are one trigger's. The program's return value gates
  * the event: 0 no event, 1 the event happens. Events attached before are let go; none is enabled or
  * disabled. 0 or -errno after a line on stderr.
  */
+int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n);
+/* The same of one probe: its entry's event, and its return's (-1: none). */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */

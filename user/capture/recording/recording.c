@@ -66,6 +66,9 @@ void recording__fini(struct recording *rec)
 	free(rec->freeze);
 	VEC_FINI(&rec->samples);
 	VEC_FINI(&rec->sample_ips);
+	for (size_t i = 0; i < rec->sample_users.n; i++)
+		free(rec->sample_users.v[i].stack);
+	VEC_FINI(&rec->sample_users);
 	VEC_FINI(&rec->scheds);
 	VEC_FINI(&rec->sched_bys);
 	VEC_FINI(&rec->entries);
@@ -293,6 +296,9 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
 	uint64_t offset;
 
+	/* What earlier versions have written of a return is its ip. */
+	if (hit->probe_ip && (hit->reason != MT_HIT_DURATION || hit->probe_ip != hit->ip))
+		return hit->probe_ip;
 	/* `run` knows the address from the hit only. */
 	if (!rec->probe_ip)
 		return hit->ip;
