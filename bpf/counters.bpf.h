@@ -12,21 +12,33 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct mt_stats);
+	__type(value, struct mt_counters);
 } counters SEC(".maps");
 
-/* floor(log2(value)), 0 for 0, at most the last bucket. */
-static __always_inline u32 histogram_bucket(u64 value)
+/* floor(log2(value)), 0 for 0. */
+static __always_inline u32 log2_of(u64 value)
 {
-	u32 bucket = 0;
+	u32 log2 = 0;
 
 	for (u32 shift = 32; shift; shift /= 2) {
 		if (value >> shift) {
 			value >>= shift;
-			bucket += shift;
+			log2 += shift;
 		}
 	}
-	return bucket < MT_HIST_BUCKETS ? bucket : MT_HIST_BUCKETS - 1;
+	return log2;
+}
+
+static __always_inline u32 fine_bucket(u64 value)
+{
+	u32 octave = log2_of(value), shift;
+
+	if (value < MT_HIST_SUBS)
+		return value;
+	if (octave >= MT_HIST_OCTAVES)
+		return MT_FINE_BUCKETS - 1;
+	shift = octave - MT_HIST_SUB_BITS;
+	return (shift + 1) * MT_HIST_SUBS + (value >> shift & (MT_HIST_SUBS - 1));
 }
 
 /*
@@ -38,7 +50,7 @@ static __always_inline void add_one(u64 *counter)
 	__sync_fetch_and_add(counter, 1);
 }
 
-static __always_inline struct mt_stats *counters_of_cpu(void)
+static __always_inline struct mt_counters *counters_of_cpu(void)
 {
 	u32 key = 0;
 
@@ -60,13 +72,13 @@ static __always_inline void raise_max(u64 *max, u64 value)
 }
 
 /* One delay or duration. */
-static __always_inline void count_value(struct mt_stats *stats, u64 value)
+static __always_inline void count_value(struct mt_counters *stats, u64 value)
 {
-	u32 bucket = histogram_bucket(value);
+	u32 bucket = fine_bucket(value);
 
 	raise_max(&stats->max_ns, value);
-	if (bucket < MT_HIST_BUCKETS) /* for the verifier, which lost it */
-		add_one(&stats->hist[bucket]);
+	if (bucket < MT_FINE_BUCKETS) /* for the verifier, which lost it */
+		add_one(&stats->fine[bucket]);
 }
 
 #endif

@@ -105,7 +105,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 }
 
 /* The program's return value: 1 where this hit is the trigger. */
-static __always_inline int fire(struct pt_regs *ctx, struct mt_stats *stats,
+static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 				const struct passed *passed)
 {
 	struct mt_hit *hit;

@@ -16,11 +16,12 @@
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile __u32 target_tgid; /* 0: target_cgroups decides */
-const volatile __u64 delay_thresh_ns;
-const volatile __u64 duration_thresh_ns;
+const volatile bool has_delay_thresh;
 const volatile bool count_only;
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
 
+/* Of delays or durations, whichever are measured. User space may change it at any time. */
+volatile __u64 threshold_ns;
 /* Hits of all CPUs so far: the number of the latest. */
 __u64 last_sequence;
 
@@ -51,24 +52,25 @@ static __always_inline u64 delay_since_last(struct latch *latch, u64 now)
 	return last && now > last ? now - last : 0;
 }
 
-static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_stats *stats,
+static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
 				      struct latch *latch, struct passed *passed)
 {
 	u64 delay = latch ? delay_since_last(latch, passed->time_ns) : 0;
 
-	if (delay)
+	/* While nothing was attached there may have been hits. */
+	if (delay && passed->time_ns - delay >= armed_since_ns)
 		count_value(stats, delay);
-	if (count_only || delay < delay_thresh_ns)
+	if (count_only || delay < threshold_ns)
 		return 0;
-	passed->reason = delay_thresh_ns ? MT_HIT_DELAY : MT_HIT_EVERY;
-	passed->value_ns = delay_thresh_ns ? delay : 0;
+	passed->reason = has_delay_thresh ? MT_HIT_DELAY : MT_HIT_EVERY;
+	passed->value_ns = has_delay_thresh ? delay : 0;
 	passed->since_ns = passed->time_ns - passed->value_ns;
 	return fire(ctx, stats, passed);
 }
 
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 {
-	struct mt_stats *stats = counters_of_cpu();
+	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns()};
 
 	if (!stats)
@@ -85,7 +87,7 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 
 static __always_inline int returned(struct pt_regs *ctx, struct latch *latch)
 {
-	struct mt_stats *stats = counters_of_cpu();
+	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
 	struct open_call call = {};
 
@@ -96,7 +98,7 @@ static __always_inline int returned(struct pt_regs *ctx, struct latch *latch)
 	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
 	log_entry(call.sequence, call.entry_ns, passed.time_ns);
 	count_value(stats, passed.value_ns);
-	if (count_only || passed.value_ns < duration_thresh_ns)
+	if (count_only || passed.value_ns < threshold_ns)
 		return 0;
 	return fire(ctx, stats, &passed);
 }

@@ -24,8 +24,15 @@ typedef unsigned long long __mt_u64;
 #define MT_COPY_MAX (60 * 1024)
 /* The first piece may begin below the stack pointer. */
 #define MT_COPY_PIECES (MT_COPY_MAX / MT_COPY_PIECE + 1)
-/* Bucket b counts values in [2^b, 2^(b+1)) ns; bucket 0 also 0. 2^47 ns is 39 hours. */
-#define MT_HIST_BUCKETS 48
+/*
+ * The histogram in the kernel: values below MT_HIST_SUBS have a bucket each, and each octave from
+ * there on as many, equally wide, so that a value is known to 6 %. The last bucket holds what is
+ * larger, too: 2^47 ns is 39 hours.
+ */
+#define MT_HIST_SUB_BITS 4
+#define MT_HIST_SUBS	 (1 << MT_HIST_SUB_BITS)
+#define MT_HIST_OCTAVES	 48
+#define MT_FINE_BUCKETS	 ((MT_HIST_OCTAVES - MT_HIST_SUB_BITS + 1) * MT_HIST_SUBS)
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
 /* As many entries are remembered, the latest; a power of two. */
@@ -91,13 +98,13 @@ _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
 #define MT_SCHED_LOG 65536
 
 /* Counters of one CPU; user space adds them up. */
-struct mt_stats {
+struct mt_counters {
 	__mt_u64 hits;	   /* of the target */
 	__mt_u64 triggers; /* passed the threshold while armed */
 	__mt_u64 dropped;  /* triggers lost: the ring buffer was full */
 	__mt_u64 max_ns;   /* largest delay or duration so far */
-	__mt_u64 hist[MT_HIST_BUCKETS];
+	__mt_u64 fine[MT_FINE_BUCKETS];
 };
-_Static_assert(sizeof(struct mt_stats) == 32 + 8 * MT_HIST_BUCKETS, "mt_stats");
+_Static_assert(sizeof(struct mt_counters) == 32 + 8 * MT_FINE_BUCKETS, "mt_counters");
 
 #endif

@@ -17,8 +17,8 @@
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
-	OPTION_SYMBOL,	 OPTION_DELAY, OPTION_DURATION,	 OPTION_OUTPUT,
-	OPTIONS_CAPTURE, OPTIONS_LOG,  OPTION_NO_INLINE,
+	OPTION_SYMBOL,	 OPTION_DELAY,	 OPTION_DURATION, OPTION_OUTPUT,
+	OPTIONS_CAPTURE, OPTIONS_SAMPLE, OPTIONS_LOG,	  OPTION_NO_INLINE,
 };
 
 static const struct option_table table = {

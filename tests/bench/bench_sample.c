@@ -18,16 +18,17 @@
 
 #include "../live/own_code.h"
 #include "capture/perf/event_place.h"
+#include "capture/sample/sample_cost.h"
 #include "capture/sample/sample_ring.h"
 #include "trigger/sched_log.h"
 #include "trigger/trigger.h"
 
 #define ROUNDS	 21
-#define ROUND_MS 100
+#define ROUND_MS 50
 /* The time limit of the whole run: a bench never hangs. */
 #define LIMIT_S 300
 /* About 10 us each: 10^5 iterations a second. */
-#define WORK 16000
+#define WORK 40000
 
 struct shared {
 	atomic_uint_fast64_t iterations;
@@ -74,18 +75,43 @@ struct mode {
 	const char *name;
 	unsigned int hz; /* 0: no recorder */
 	bool probe;
-	bool bare; /* the clock's interrupts, and nobody who takes a sample */
+	bool log;     /* of each hit of the probe, as the source has it */
+	bool bare;    /* the clock's interrupts, and nobody who takes a sample */
+	uint64_t ppm; /* as many samples as -max-overhead takes for that, instead of hz */
+	size_t base;  /* which of the modes it is compared with */
 };
 
-static const struct mode modes[] = {
-	{"nothing", 0, false, false},
-	{"recorder, 1 kHz", 1000, false, false},
-	{"recorder, 4 kHz", 4000, false, false},
-	{"recorder, 10 kHz", 10000, false, false},
-	{"the trigger's probe", 0, true, false},
-	{"probe and recorder, 1 kHz", 1000, true, false},
-	{"probe and recorder, 10 kHz", 10000, true, false},
-	{"timer interrupts, 10 kHz", 10000, false, true},
+enum { NOTHING, PROBE };
+
+static struct mode modes[] = {
+	[NOTHING] = {.name = "nothing"},
+	[PROBE] = {.name = "the trigger's probe", .probe = true, .base = PROBE},
+	{.name = "timer interrupts, 1 kHz", .hz = 1000, .bare = true},
+	{.name = "timer interrupts, 10 kHz", .hz = 10000, .bare = true},
+	{.name = "recorder, 1 kHz", .hz = 1000},
+	{.name = "recorder, 4 kHz", .hz = 4000},
+	{.name = "recorder, 10 kHz", .hz = 10000},
+	{.name = "probe, its hits logged", .probe = true, .log = true, .base = PROBE},
+	{.name = "probe and recorder, 1 kHz",
+	 .hz = 1000,
+	 .probe = true,
+	 .log = true,
+	 .base = PROBE},
+	{.name = "probe and recorder, 4 kHz",
+	 .hz = 4000,
+	 .probe = true,
+	 .log = true,
+	 .base = PROBE},
+	{.name = "probe and recorder, 10 kHz",
+	 .hz = 10000,
+	 .probe = true,
+	 .log = true,
+	 .base = PROBE},
+	{.name = "the same, -max-overhead 1%",
+	 .ppm = 10000,
+	 .probe = true,
+	 .log = true,
+	 .base = PROBE},
 };
 
 #define MODES (sizeof(modes) / sizeof(modes[0]))
@@ -100,7 +126,7 @@ struct armed {
 static struct armed arm(const struct mode *mode, pid_t pid)
 {
 	struct trigger_config config = {
-		.tgid = pid, .delay_thresh_ns = 3600000000000ull, .sampling = mode->hz != 0};
+		.tgid = pid, .delay_thresh_ns = 3600000000000ull, .sampling = mode->log};
 	struct armed armed = {.event = -1};
 
 	if (mode->hz && !mode->bare)
@@ -131,7 +157,7 @@ static void open_bare(struct sample_ring *ring, pid_t pid, uint64_t period_ns)
 				       .config = PERF_COUNT_SW_CPU_CLOCK,
 				       .sample_period = period_ns};
 
-	*ring = (struct sample_ring){.switches = -1, .sideband = -1};
+	*ring = (struct sample_ring){.switches = -1, .sideband = {.event = -1}};
 	ring->clock = event_place__open(&place, &attr, -1);
 	if (ring->clock < 0)
 		die("the clock's event");
@@ -178,25 +204,37 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* Against the round's own base, so that the machine's moods cancel. */
-static void print(double rounds[MODES][ROUNDS])
+/* Base, mode, mode, base: what the machine's mood does meanwhile cancels. */
+static void run(const struct mode *mode, pid_t pid, struct shared *shared)
 {
-	for (size_t m = 0; m < MODES; m++) {
-		size_t base = modes[m].probe ? 4 : 0;
-		double ratios[ROUNDS], values[ROUNDS];
+	double ratios[ROUNDS], values[ROUNDS];
 
-		for (size_t i = 0; i < ROUNDS; i++) {
-			ratios[i] = rounds[m][i] / rounds[base][i];
-			values[i] = rounds[m][i];
-		}
-		printf("%-28s %9.1f ns an iteration  %6.2f %% more than %s\n", modes[m].name,
-		       median(values), 100 * (median(ratios) - 1), modes[base].name);
+	for (size_t i = 0; i < ROUNDS; i++) {
+		double base = measure(&modes[mode->base], pid, shared);
+
+		values[i] = (measure(mode, pid, shared) + measure(mode, pid, shared)) / 2;
+		base = (base + measure(&modes[mode->base], pid, shared)) / 2;
+		ratios[i] = base > 0 ? values[i] / base : 1;
 	}
+	printf("%-28s %9.1f ns an iteration  %6.2f %% more than %s\n", mode->name, median(values),
+	       100 * (median(ratios) - 1), modes[mode->base].name);
+	fflush(stdout);
+}
+
+static void choose_rate(struct mode *mode, pid_t pid)
+{
+	struct sample_cost cost;
+	struct sample_load load;
+
+	if (sample_cost__measure(&cost) || sample_load__measure(pid, 200, &load))
+		die("what a sample costs");
+	mode->hz = sample_cost__rate(&cost, &load, mode->ppm);
+	printf("a stack costs %llu ns, a context switch %llu ns: %u Hz for -max-overhead 1%%\n",
+	       (unsigned long long)cost.sample_ns, (unsigned long long)cost.switch_ns, mode->hz);
 }
 
 int main(void)
 {
-	static double rounds[MODES][ROUNDS];
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
@@ -209,10 +247,11 @@ int main(void)
 	pid = shared == MAP_FAILED ? -1 : start_target(shared);
 	if (pid < 0)
 		die("the target");
-	for (size_t i = 0; i < ROUNDS; i++)
-		for (size_t m = 0; m < MODES; m++)
-			rounds[m][i] = measure(&modes[m], pid, shared);
-	print(rounds);
+	for (size_t m = 0; m < MODES; m++) {
+		if (modes[m].ppm)
+			choose_rate(&modes[m], pid);
+		run(&modes[m], pid, shared);
+	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return 0;

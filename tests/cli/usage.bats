@@ -113,6 +113,12 @@ setup() {
 	mtbpf_run attach -pid 1 -duration-thresh 1000000000000s
 	[ "$status" -eq 2 ]
 	complains "is too large" "292 years"
+	mtbpf_run attach -pid 1 -symbol main -delay-thresh p100
+	[ "$status" -eq 2 ]
+	complains "-delay-thresh 'p100' is too large" "p99.9999"
+	mtbpf_run attach -pid 1 -symbol main -duration-thresh p9x
+	[ "$status" -eq 2 ]
+	complains "-duration-thresh 'p9x' is not" "p99.9 is a percentile"
 }
 
 @test "a bad size, number or choice says what would be good" {
@@ -259,6 +265,11 @@ setup() {
 	complains "cannot trace the kernel" "[kernel]"
 	mtbpf_run attach -source sample -pid $$ -sample-rate 0
 	[ "$status" -eq 2 ]
-	complains "-sample-rate must be at least 1" "10000"
+	complains "-sample-rate must be at least 1" "1000"
+	for share in 1 0% -1% 101% much; do
+		mtbpf_run attach -source sample -pid $$ -max-overhead=$share
+		[ "$status" -eq 2 ]
+		complains "is no share of the target's time" "-max-overhead 1%"
+	done
 	[ -z "$(ls)" ]
 }

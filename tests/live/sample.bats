@@ -155,6 +155,18 @@ finds() {
 	[[ $output == *"sample: $rate samples a second instead of 1000000"* ]]
 }
 
+@test "-max-overhead: what a stack costs here is measured, and the rate that it allows is said" {
+	start causes branch
+	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 100ms
+	[ "$status" -eq 3 ]
+	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
+	[ "${BASH_REMATCH[1]}" -ge 10 ]
+	[ "${BASH_REMATCH[1]}" -le 1000 ]
+	# Never more than was asked for.
+	mtbpf_run attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 100ms
+	[[ $output == *": 50 samples a second, for -max-overhead 100%"* ]]
+}
+
 @test "the target is as it was: no probe, no event, and it works on" {
 	start causes branch
 	at=$("$O/mtbpf" list -pid "$target" one_iter | cut -d ' ' -f 1)

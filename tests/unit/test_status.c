@@ -38,12 +38,24 @@ static void test_what_is_not_known_is_left_out(void **state)
 		      "2 hits  0.0/s  p50 1 ns  p99 2 ns  max 3 ns");
 }
 
+static void test_a_percentile_says_what_it_is_known_from(void **state)
+{
+	struct status_view view = {.hits = 1300, .percent = 99.9, .learned = 1203, .needed = 10000};
+
+	assert_status(view, "1300 hits  0.0/s  learning p99.9: 1203 of 10000");
+	view.threshold_ns = 12340000;
+	view.learned = 10034;
+	assert_status(view, "1300 hits  0.0/s  threshold 12.3 ms (p99.9 of 10034)");
+}
+
 /* Whatever it is told, it stays in its buffer. */
 static void test_the_largest_numbers_fit(void **state)
 {
 	struct status_view view = {.hits = UINT64_MAX,
 				   .delay_ns = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
-				   .threshold_ns = UINT64_MAX};
+				   .threshold_ns = UINT64_MAX,
+				   .percent = 99.9999,
+				   .learned = UINT64_MAX};
 	static const double rates[] = {DBL_MAX, -DBL_MAX, INFINITY, NAN, 1e9};
 	struct {
 		char text[STATUS_TEXT_SIZE], behind[64];
@@ -76,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_what_is_not_known_is_left_out),
+		cmocka_unit_test(test_a_percentile_says_what_it_is_known_from),
 		cmocka_unit_test(test_the_largest_numbers_fit),
 		cmocka_unit_test(test_nothing_is_drawn_where_there_is_no_terminal),
 	};

@@ -195,6 +195,21 @@ static void test_reads_back_what_it_prints(void **state)
 	}
 }
 
+static void test_percents(void **state)
+{
+	static const char *const bad[] = {"1", "%", "", "-1%", "1%%", "1 percent"};
+	uint64_t ppm;
+
+	assert_int_equal(units__parse_percent("1%", &ppm), 0);
+	assert_int_equal(ppm, 10000);
+	assert_int_equal(units__parse_percent("0.25 %", &ppm), 0);
+	assert_int_equal(ppm, 2500);
+	assert_int_equal(units__parse_percent("100%", &ppm), 0);
+	assert_int_equal(units__parse_percent("100.1%", &ppm), -ERANGE);
+	for (size_t i = 0; i < N(bad); i++)
+		assert_int_equal(units__parse_percent(bad[i], &ppm), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_bad_durations),
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_percents),
 		cmocka_unit_test(test_format_duration),
 		cmocka_unit_test(test_format_size),
 		cmocka_unit_test(test_reads_back_what_it_prints),

@@ -11,11 +11,6 @@ const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL}
 
 static int check_sampling(const struct capture_options *o, const char *command)
 {
-	if (o->sample_rate < 1) {
-		log__error("%s: -sample-rate must be at least 1", command);
-		log__hint("it is in samples a second: -sample-rate 10000");
-		return -EINVAL;
-	}
 	if (o->source != SOURCE_SAMPLE)
 		return 0;
 	if (o->cgroup) {
@@ -34,12 +29,13 @@ static int check_sampling(const struct capture_options *o, const char *command)
 int capture_options__check(struct capture_options *o, const char *command)
 {
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
-	if (o->delay_thresh_ns && o->duration_thresh_ns) {
+	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh)) {
 		log__error("%s: -delay-thresh and -duration-thresh cannot both be given", command);
 		log__hint("delay: from one call to the next; duration: of one call");
 		return -EINVAL;
 	}
-	if ((o->delay_thresh_ns || o->duration_thresh_ns) && !o->symbol) {
+	if ((threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh)) &&
+	    !o->symbol) {
 		log__error("%s: a threshold needs a function to measure", command);
 		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 		return -EINVAL;
@@ -60,7 +56,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("leave -trace-include-kernel out, or use Intel PT");
 		return -EINVAL;
 	}
-	if (check_sampling(o, command))
+	if (check_sampling(o, command) || sample_options__check(&o->sample, command))
 		return -EINVAL;
 	if (o->stack_copy > MT_COPY_MAX) {
 		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);

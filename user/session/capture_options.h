@@ -7,13 +7,15 @@
 #include <stdint.h>
 
 #include "capture/source.h"
+#include "session/sample_options.h"
 #include "util/options.h"
+#include "util/threshold.h"
 
 struct capture_options {
 	int pid;
 	const char *cgroup; /* instead of pid */
 	const char *symbol;
-	uint64_t delay_thresh_ns, duration_thresh_ns;
+	struct threshold delay_thresh, duration_thresh;
 	const char *output;
 	int source; /* index into source_names */
 	uint64_t snapshot_size, max_memory;
@@ -21,7 +23,7 @@ struct capture_options {
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
-	int sample_rate;     /* sample: in Hz */
+	struct sample_options sample;
 	bool multi_thread, immediate_stop, kernel, portable;
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
@@ -38,14 +40,13 @@ extern const char *const source_names[];
 extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
-#define SAMPLE_RATE_DEFAULT   10000
 #define MAX_MEMORY_DEFAULT    (1u << 30)
 #define STACK_COPY_DEFAULT    (16u << 10)
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
 		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
-		.stack_copy = STACK_COPY_DEFAULT, .sample_rate = SAMPLE_RATE_DEFAULT,              \
+		.stack_copy = STACK_COPY_DEFAULT, .sample = SAMPLE_DEFAULTS,                       \
 		.resolution = "normal", .multi_snapshot = 1                                        \
 	}
 
@@ -69,15 +70,16 @@ extern const char *const freeze_names[];
 	}
 #define OPTION_DELAY                                                                               \
 	{                                                                                          \
-		"delay-thresh", NULL, 0, OPT_DURATION, "D",                                        \
-			"trigger when a thread's hits lie at least this far apart: 10ms",          \
-			OPTION(delay_thresh_ns), NULL                                              \
+		"delay-thresh", NULL, 0, OPT_THRESHOLD, "D",                                       \
+			"trigger when a thread's hits lie at least this far apart: 10ms, or "      \
+			"p99.9: further than 99.9 % of them, learned meanwhile",                   \
+			OPTION(delay_thresh), NULL                                                 \
 	}
 #define OPTION_DURATION                                                                            \
 	{                                                                                          \
-		"duration-thresh", NULL, 0, OPT_DURATION, "D",                                     \
-			"trigger when a call of the function takes at least this long",            \
-			OPTION(duration_thresh_ns), NULL                                           \
+		"duration-thresh", NULL, 0, OPT_THRESHOLD, "D",                                    \
+			"trigger when a call of the function takes at least this long, or p99",    \
+			OPTION(duration_thresh), NULL                                              \
 	}
 #define OPTION_OUTPUT                                                                              \
 	{                                                                                          \
@@ -118,14 +120,6 @@ extern const char *const freeze_names[];
 		 NULL},                                                                              \
 		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "pt: of all buffers together (1G)",  \
 		 OPTION(max_memory), NULL},                                                          \
-		{"sample-rate",                                                                      \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_INT,                                                                            \
-		 "HZ",                                                                               \
-		 "sample: stacks a second and thread, while it runs (10000)",                        \
-		 OPTION(sample_rate),                                                                \
-		 NULL},                                                                              \
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/hit_status.h"
 
-#include "trigger/trigger.h"
-
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns)
 {
 	return (struct status_view){

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "mtbpf_shared.h"
+#include "trigger/trigger.h"
 #include "view/status.h"
 
 /* Of the counts so far, and of how many of these hits came within the last span_ns. */

@@ -1,7 +1,66 @@
 // SPDX-License-Identifier: MIT
 #include "session/sampling.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "capture/sample/sample_cost.h"
+#include "util/log.h"
+#include "util/units.h"
+
+#define LOAD_MS 200
+/* Where no rate is low enough. */
+#define LEAST_HZ 10
+
+static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
+		     unsigned int hz)
+{
+	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
+
+	log__info("sample: a stack costs %s here, a context switch %s: %u samples a second, for "
+		  "-max-overhead %s",
+		  units__format_duration(sample, cost->sample_ns),
+		  units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
+}
+
+static unsigned int rate_within(const struct sample_options *o, const struct sample_cost *cost,
+				const struct sample_load *load)
+{
+	unsigned int hz = sample_cost__rate(cost, load, o->max_overhead_ppm);
+
+	if (hz > (unsigned int)o->rate)
+		hz = (unsigned int)o->rate;
+	if (hz < LEAST_HZ) {
+		hz = LEAST_HZ;
+		log__warn("-max-overhead %s is less than the target's context switches cost by "
+			  "themselves",
+			  o->max_overhead);
+	}
+	say_rate(o, cost, hz);
+	return hz;
+}
+
+int sampling__choose_rate(const struct sample_options *o, pid_t pid, unsigned int *hz)
+{
+	struct sample_load load = {0};
+	struct sample_cost cost;
+	int err;
+
+	*hz = (unsigned int)o->rate;
+	if (!o->max_overhead_ppm)
+		return 0;
+	err = sample_cost__measure(&cost);
+	if (!err && pid)
+		err = sample_load__measure(pid, LOAD_MS, &load);
+	if (err) {
+		log__error("cannot measure what a sample costs: %s", strerror(-err));
+		log__hint("-sample-rate HZ says how many to take, without measuring");
+		return err;
+	}
+	*hz = rate_within(o, &cost, &load);
+	return 0;
+}
 
 static int add_name(struct recording *rec, const struct mt_sched *entry)
 {

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What BPF adds to samples: joins the trigger's logs with a recording. */
+/* What a session with -source sample does beyond others. */
 #ifndef MTBPF_SESSION_SAMPLING_H
 #define MTBPF_SESSION_SAMPLING_H
 
 #include "capture/recording/recording.h"
+#include "session/sample_options.h"
 #include "trigger/sched_log.h"
+
+/*
+ * How often to sample pid, which runs already, or 0: a program that does not yet. With
+ * -max-overhead it is measured what that costs, and the rate is said. 0, or -errno after a line and
+ * a hint.
+ */
+int sampling__choose_rate(const struct sample_options *options, pid_t pid, unsigned int *hz);
 
 /*
  * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names. A log that

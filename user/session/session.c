@@ -1,47 +1,23 @@
 // SPDX-License-Identifier: MIT
-#include "session/session.h"
+#include "session/session_internal.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
 #include "session/cgroup_probe.h"
-#include "session/gate.h"
-#include "session/hit_status.h"
 #include "session/interrupts.h"
 #include "session/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
-#include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
-
-#define STATUS_INTERVAL_NS 1000000000ull
-
-struct session {
-	const struct capture_options *options;
-	const struct session_start *start;
-	struct recording *rec;
-	const struct source_ops *ops;
-	struct source *source;
-	struct gate gate;
-	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
-	struct probe probe;
-	int epoll_fd, signal_fd;
-	int snapshots; /* taken */
-	int forward;   /* `run`: a signal that its program is to have as well; 0: none */
-	uint64_t began_ns;
-	uint64_t deadline_ns; /* UINT64_MAX: none */
-	struct mt_stats last_stats;
-	uint64_t last_status_ns;
-};
 
 static int watch_fd(struct session *s, int fd)
 {
@@ -50,14 +26,20 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+static bool measures_duration(const struct session *s)
+{
+	return threshold__is_set(&s->options->duration_thresh);
+}
+
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
 		.tgid = s->start->cgroup ? 0 : s->start->pid,
 		.of_cgroup = s->start->cgroup != NULL,
 		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
-		.delay_thresh_ns = s->options->delay_thresh_ns,
-		.duration_thresh_ns = s->options->duration_thresh_ns,
+		.delay_thresh_ns =
+			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
+		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
 		.probe_at_entry = s->probe.site.at_entry,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
@@ -78,92 +60,6 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd);
 }
 
-static void show_status(struct session *s, uint64_t now)
-{
-	struct mt_stats stats;
-	struct status_view view;
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits - s->last_stats.hits, now - s->last_status_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	status__show(&view);
-	s->last_stats = stats;
-	s->last_status_ns = now;
-}
-
-/* No trigger: what is known of why. */
-static void say_hits(const struct session *s)
-{
-	struct status_view view;
-	struct mt_stats stats;
-	char text[STATUS_TEXT_SIZE];
-
-	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits, clock__now_ns() - s->began_ns);
-	view.threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	if (stats.hits)
-		log__info("%s: %s", s->probe.name, status__format(text, &view));
-	else
-		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is",
-			  s->probe.name);
-}
-
-/* True where the session is over: *end says why. */
-static int look(struct session *s, enum session_end *end, bool *over)
-{
-	struct signalfd_siginfo info;
-	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
-
-	*over = true;
-	if (got < 0)
-		return got;
-	if (got) {
-		*end = SESSION_TRIGGERED;
-		return 0;
-	}
-	if (s->ops->state(s->source) == SOURCE_EXITED)
-		*end = SESSION_EXITED;
-	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		*end = SESSION_INTERRUPTED;
-		/* A terminal sends it to the program too, kill(1) only to us. */
-		if (s->start->exec_path && info.ssi_code == SI_USER)
-			s->forward = (int)info.ssi_signo;
-	} else if (clock__now_ns() >= s->deadline_ns)
-		*end = SESSION_TIMED_OUT;
-	else
-		*over = false;
-	return 0;
-}
-
-static int wait_for_end(struct session *s, enum session_end *end)
-{
-	bool over = false;
-	int err = look(s, end, &over);
-
-	while (!err && !over) {
-		uint64_t now = clock__now_ns(), next = s->last_status_ns + STATUS_INTERVAL_NS;
-		struct epoll_event events[4];
-		int timeout;
-
-		if (now >= next) {
-			show_status(s, now);
-			next = now + STATUS_INTERVAL_NS;
-			s->last_status_ns = now;
-		}
-		if (s->deadline_ns < next)
-			next = s->deadline_ns;
-		timeout = next > now ? (int)((next - now) / 1000000) + 1 : 0;
-		if (epoll_wait(s->epoll_fd, events, 4, timeout) < 0 && errno != EINTR)
-			err = -errno;
-		else
-			err = look(s, end, &over);
-	}
-	status__end();
-	return err;
-}
-
 static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -182,7 +78,7 @@ static int open_source(struct session *s)
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
-		.sample_rate = (unsigned int)o->sample_rate,
+		.sample_rate = s->sample_rate,
 		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
@@ -206,24 +102,27 @@ static int open_source(struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	char text[UNITS_TEXT_SIZE];
+	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
-	if (o->delay_thresh_ns)
+	progress__format_threshold(&s->progress, text);
+	if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
 			  "now",
-			  s->probe.name, units__format_duration(text, o->delay_thresh_ns));
-	else if (o->duration_thresh_ns)
+			  s->probe.name, text);
+	else if (measures_duration(s))
 		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
-			  s->probe.name, units__format_duration(text, o->duration_thresh_ns));
+			  s->probe.name, text);
 	else if (o->symbol)
 		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
 	else
 		log__info("recording; Ctrl-C takes the snapshot");
+	progress__say_needed(&s->progress);
 }
 
-static int describe(struct session *s, const struct process *process)
+static int describe(struct session *s)
 {
+	const struct process *process = s->has_process ? &s->process : NULL;
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
 
@@ -233,10 +132,9 @@ static int describe(struct session *s, const struct process *process)
 	rec->command = strdup(command);
 	rec->probe_ip = s->probe.ip;
 	rec->portable = s->options->portable;
-	rec->threshold_ns = s->options->delay_thresh_ns + s->options->duration_thresh_ns;
-	rec->reason = s->options->delay_thresh_ns      ? MT_HIT_DELAY
-		      : s->options->duration_thresh_ns ? MT_HIT_DURATION
-						       : MT_HIT_EVERY;
+	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
+		      : measures_duration(s)			   ? MT_HIT_DURATION
+								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
 
@@ -251,6 +149,8 @@ static int read_snapshot(struct session *s)
 {
 	int err;
 
+	s->rec->threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
@@ -279,7 +179,7 @@ static int record_one(struct session *s, enum session_end *end)
 		return err;
 	if (!s->snapshots)
 		say_waiting(s);
-	err = wait_for_end(s, end);
+	err = session__wait(s, end);
 	if (!err)
 		err = s->ops->freeze(s->source);
 	if (s->forward)
@@ -291,38 +191,36 @@ static int record_one(struct session *s, enum session_end *end)
 	return err ? err : read_snapshot(s);
 }
 
-static bool wants_more(const struct session *s, enum session_end end)
+/* What a recording has before its first snapshot. */
+static int begin_recording(struct session *s)
 {
-	int wanted = s->options->multi_snapshot;
+	const struct process *process = s->has_process ? &s->process : NULL;
+	int err = describe(s);
 
-	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
+	if (!err)
+		err = vdso_image__add(s->rec, process);
+	if (!err && process)
+		err = live_code__take(s->rec, process->pid, s->start->cgroup);
+	return err;
 }
 
-static int record(struct session *s, enum session_end *end)
+int session__next(struct session *s, struct recording *rec, enum session_end *end)
 {
-	int err = open_loop(s);
+	int err = 0;
 
-	if (!err && s->options->symbol)
-		err = open_gate(s);
-	s->began_ns = s->last_status_ns = clock__now_ns();
-	if (s->options->timeout_ns)
-		s->deadline_ns = s->began_ns + s->options->timeout_ns;
-	do {
-		if (!err)
-			err = record_one(s, end);
-		s->snapshots++;
-		if (!err && wants_more(s, *end))
-			log__info("snapshot %d taken", s->snapshots);
-	} while (!err && wants_more(s, *end));
-	if (!err && *end != SESSION_TRIGGERED)
-		say_hits(s);
+	s->rec = rec;
+	if (!rec->source)
+		err = begin_recording(s);
+	if (!err)
+		err = record_one(s, end);
+	s->snapshots++;
 	return err;
 }
 
 /* A call begins at its entry. */
 static int check_duration(const struct session *s)
 {
-	if (!s->options->duration_thresh_ns || !s->probe.is_inside)
+	if (!measures_duration(s) || !s->probe.is_inside)
 		return 0;
 	log__error("'%s' is inside a function: only a whole function's calls have a duration",
 		   s->options->symbol);
@@ -330,8 +228,25 @@ static int check_duration(const struct session *s)
 	return -EINVAL;
 }
 
-static int capture(struct session *s, const struct process *process, enum session_end *end)
+/* Not for `run`: its program is not there yet. */
+static int open_target(struct session *s)
 {
+	int err;
+
+	if (s->start->exec_path)
+		return 0;
+	if (s->start->cgroup)
+		err = cgroup_probe__find(s->start->cgroup, s->options->symbol, &s->process,
+					 &s->probe);
+	else
+		err = process__open(&s->process, s->start->pid);
+	s->has_process = !err;
+	return err;
+}
+
+static int find_probe(struct session *s)
+{
+	const struct process *process = s->has_process ? &s->process : NULL;
 	int err = process ? source_choice__check(s->ops, process) : 0;
 
 	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
@@ -339,58 +254,93 @@ static int capture(struct session *s, const struct process *process, enum sessio
 			  process->pid, process->pid);
 	if (!err && s->options->symbol && !s->start->cgroup)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
+	return err ? err : check_duration(s);
+}
+
+static int prepare(struct session *s)
+{
+	int err;
+
+	s->ops = source_choice__make(s->options);
+	if (!s->ops)
+		return -errno;
+	err = open_target(s);
 	if (!err)
-		err = check_duration(s);
+		err = find_probe(s);
 	if (!err)
-		err = describe(s, process);
-	if (!err)
-		err = vdso_image__add(s->rec, process);
-	if (!err && process)
-		err = live_code__take(s->rec, process->pid, s->start->cgroup);
-	if (!err)
-		err = record(s, end);
+		err = open_loop(s);
+	if (!err && s->ops == &source_sample)
+		err = sampling__choose_rate(&s->options->sample,
+					    s->start->exec_path ? 0 : s->start->pid,
+					    &s->sample_rate);
+	progress__init(&s->progress, s->options);
+	if (!err && s->options->symbol)
+		err = open_gate(s);
+	if (s->options->timeout_ns)
+		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
 	return err;
 }
 
-/* Not for `run`: its program is not there yet. */
-static int open_target(struct session *s, struct process *process)
+struct session *session__open(const struct capture_options *options,
+			      const struct session_start *start)
 {
-	if (s->start->exec_path)
-		return 0;
-	if (s->start->cgroup)
-		return cgroup_probe__find(s->start->cgroup, s->options->symbol, process, &s->probe);
-	return process__open(process, s->start->pid);
+	struct session *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return NULL;
+	s->options = options;
+	s->start = start;
+	s->gate.own_entry = s->gate.own_return = -1;
+	s->epoll_fd = s->signal_fd = -1;
+	s->deadline_ns = UINT64_MAX;
+	err = prepare(s);
+	if (!err)
+		return s;
+	session__close(s);
+	errno = -err;
+	return NULL;
+}
+
+void session__close(struct session *s)
+{
+	if (!s)
+		return;
+	if (s->source)
+		s->ops->close(s->source);
+	sched_log__free(s->sched_log);
+	gate__close(&s->gate);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	if (s->has_process)
+		process__close(&s->process);
+	free(s);
+}
+
+static bool wants_more(const struct session *s, enum session_end end)
+{
+	int wanted = s->options->multi_snapshot;
+
+	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
 }
 
 int session__capture(const struct capture_options *options, const struct session_start *start,
 		     struct recording *rec, enum session_end *end)
 {
-	struct session s = {.options = options,
-			    .start = start,
-			    .rec = rec,
-			    .gate = {.own_entry = -1, .own_return = -1},
-			    .epoll_fd = -1,
-			    .signal_fd = -1,
-			    .deadline_ns = UINT64_MAX};
-	struct process process = {0};
-	int err;
+	struct session *s = session__open(options, start);
+	bool more = s;
+	int err = s ? 0 : -errno;
 
-	s.ops = source_choice__make(options);
-	if (!s.ops)
-		return -errno;
-	err = open_target(&s, &process);
-	if (err)
-		return err;
-	err = capture(&s, start->exec_path ? NULL : &process, end);
-	if (s.source)
-		s.ops->close(s.source);
-	sched_log__free(s.sched_log);
-	gate__close(&s.gate);
-	if (s.epoll_fd >= 0)
-		close(s.epoll_fd);
-	if (s.signal_fd >= 0)
-		close(s.signal_fd);
-	if (!start->exec_path)
-		process__close(&process);
+	while (more) {
+		err = session__next(s, rec, end);
+		more = !err && wants_more(s, *end);
+		if (more)
+			log__info("snapshot %d taken", s->snapshots);
+	}
+	if (!err && *end != SESSION_TRIGGERED)
+		progress__say(&s->progress, s->gate.trigger, s->probe.name);
+	session__close(s);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trigger.skel.h"
+#include "trigger/histogram.h"
 #include "trigger/hit_ring.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
@@ -55,8 +56,8 @@ bool trigger__needs_return(const struct trigger_config *config)
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	skel->rodata->target_tgid = config->tgid;
-	skel->rodata->delay_thresh_ns = config->delay_thresh_ns;
-	skel->rodata->duration_thresh_ns = config->duration_thresh_ns;
+	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
+	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->measure_duration = measures_duration(config);
 	skel->rodata->probe_at_entry = config->probe_at_entry;
@@ -305,6 +306,16 @@ int trigger__arm(struct trigger *trigger)
 	return 0;
 }
 
+void trigger__set_threshold(struct trigger *trigger, uint64_t ns)
+{
+	trigger->skel->bss->threshold_ns = ns;
+}
+
+bool trigger__is_armed(const struct trigger *trigger)
+{
+	return trigger->skel->bss->armed;
+}
+
 int trigger__fd(const struct trigger *trigger)
 {
 	/*
@@ -325,20 +336,22 @@ const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)
 	return trigger->hits.stack;
 }
 
-static void add_stats(struct mt_stats *sum, const struct mt_stats *cpu)
+static void add_stats(struct mt_stats *sum, const struct mt_counters *cpu)
 {
 	sum->hits += cpu->hits;
 	sum->triggers += cpu->triggers;
 	sum->dropped += cpu->dropped;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;
-	for (int i = 0; i < MT_HIST_BUCKETS; i++)
-		sum->hist[i] += cpu->hist[i];
+	for (int i = 0; i < MT_FINE_BUCKETS; i++) {
+		sum->fine[i] += cpu->fine[i];
+		sum->hist[histogram__octave(i)] += cpu->fine[i];
+	}
 }
 
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 {
-	_cleanup_free_ struct mt_stats *of_cpu = NULL;
+	_cleanup_free_ struct mt_counters *of_cpu = NULL;
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t key = 0;
 

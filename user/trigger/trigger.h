@@ -17,7 +17,10 @@ struct trigger_config {
 	pid_t tgid;	/* only hits of this process count, in the initial pid namespace, ... */
 	bool of_cgroup; /* ... or those of a cgroup, and tgid is 0 */
 	int cgroup_fd;	/* its directory, of the v2 hierarchy; what is below counts too */
-	/* At most one of the two; both 0: every hit triggers. */
+	/*
+	 * At most one of the two; both 0: every hit triggers. UINT64_MAX: nothing does, until
+	 * trigger__set_threshold().
+	 */
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;
 	bool count_only;     /* `watch`: counters move, nothing ever triggers */
@@ -29,6 +32,19 @@ struct trigger_config {
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
 	 */
 	uint32_t stack_copy;
+};
+
+/* Bucket b of the coarse histogram counts values in [2^b, 2^(b+1)) ns; bucket 0 also 0. */
+#define MT_HIST_BUCKETS MT_HIST_OCTAVES
+
+/* The counters of all CPUs, added up. */
+struct mt_stats {
+	uint64_t hits;	   /* of the target */
+	uint64_t triggers; /* passed the threshold while armed */
+	uint64_t dropped;  /* triggers lost: the ring buffer was full */
+	uint64_t max_ns;   /* largest delay or duration so far */
+	uint64_t hist[MT_HIST_BUCKETS];
+	uint64_t fine[MT_FINE_BUCKETS]; /* the same values, see mtbpf_shared.h */
 };
 
 struct trigger;
@@ -63,6 +79,11 @@ void trigger__detach(struct trigger *trigger);
  */
 int trigger__arm(struct trigger *trigger);
 
+/* From now on; for a trigger that has a threshold. */
+void trigger__set_threshold(struct trigger *trigger, uint64_t ns);
+/* False from the trigger until it is armed again. */
+bool trigger__is_armed(const struct trigger *trigger);
+
 /* Becomes readable when a hit is waiting. Owned by the trigger; works across fork(2). */
 int trigger__fd(const struct trigger *trigger);
 
@@ -95,8 +116,8 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 const char *trigger__latch_name(const struct trigger *trigger);
 
 /*
- * The value below which `percent` (0-100) of the histogram's values lie, interpolated inside its
- * bucket; 0 where it is empty.
+ * The value below which `percent` (0-100) of the values lie, interpolated inside its bucket; 0
+ * where there are none.
  */
 uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
 

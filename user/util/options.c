@@ -11,6 +11,7 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/nearest.h"
+#include "util/threshold.h"
 #include "util/units.h"
 
 /* getopt_long's `val` of specs[0]: above every character that it returns of its own. */
@@ -189,6 +190,11 @@ static void hint_value(const struct option_spec *spec, int err)
 		log__hint(err == -ERANGE ? "durations end at 292 years"
 					 : "durations take a unit: 10ns, 10us, 10ms or 10s");
 		break;
+	case OPT_THRESHOLD:
+		log__hint(err == -ERANGE ? "durations end at 292 years, percentiles at p99.9999"
+					 : "durations take a unit: 10ns, 10us, 10ms or 10s; p99.9 "
+					   "is a percentile");
+		break;
 	case OPT_SIZE:
 		log__hint(err == -ERANGE ? "sizes end at 8388607T"
 					 : "sizes are bytes, or take a unit: 4096, 256K, 4M or 1G");
@@ -212,7 +218,7 @@ static int report_bad_value(const struct parser *parser, const struct option_spe
 	static const char *const wrong[] = {
 		[OPT_INT] = "is not a whole number",	    [OPT_COUNT] = "is not a count",
 		[OPT_DURATION] = "is not a duration",	    [OPT_SIZE] = "is not a size",
-		[OPT_CHOICE] = "is not one of its choices",
+		[OPT_CHOICE] = "is not one of its choices", [OPT_THRESHOLD] = "is not a duration",
 	};
 
 	log__error("%s: -%s '%s' %s", parser->table->command, spec->name, value,
@@ -275,6 +281,9 @@ static int set_value(const struct parser *parser, const struct option_spec *spec
 		break;
 	case OPT_DURATION:
 		err = units__parse_duration(value, field);
+		break;
+	case OPT_THRESHOLD:
+		err = threshold__parse(value, field);
 		break;
 	case OPT_SIZE:
 		err = units__parse_size(value, field);

@@ -7,13 +7,14 @@
 #include <stdio.h>
 
 enum option_kind {
-	OPT_FLAG,     /* bool */
-	OPT_STRING,   /* const char *, points into argv */
-	OPT_INT,      /* int, 0 or more */
-	OPT_DURATION, /* uint64_t nanoseconds */
-	OPT_SIZE,     /* uint64_t bytes */
-	OPT_CHOICE,   /* int, an index into choices */
-	OPT_COUNT,    /* int, 1 or more; the argument may be left out: 0 */
+	OPT_FLAG,      /* bool */
+	OPT_STRING,    /* const char *, points into argv */
+	OPT_INT,       /* int, 0 or more */
+	OPT_DURATION,  /* uint64_t nanoseconds */
+	OPT_THRESHOLD, /* struct threshold: a duration, or a percentile */
+	OPT_SIZE,      /* uint64_t bytes */
+	OPT_CHOICE,    /* int, an index into choices */
+	OPT_COUNT,     /* int, 1 or more; the argument may be left out: 0 */
 };
 
 struct option_spec {

@@ -123,6 +123,14 @@ int units__parse_size(const char *text, uint64_t *bytes)
 	return parse(text, size_units, strcasecmp, bytes);
 }
 
+int units__parse_percent(const char *text, uint64_t *ppm)
+{
+	static const struct unit units[] = {{"%", 10000}, {NULL, 0}};
+	int err = parse(text, units, strcmp, ppm);
+
+	return !err && *ppm > 1000000 ? -ERANGE : err;
+}
+
 /* Three significant digits of n / unit; false where n rounds to a thousand units or more. */
 static bool format_three(char buf[static UNITS_TEXT_SIZE], uint64_t n, uint64_t unit,
 			 const char *name)

@@ -16,6 +16,9 @@ int units__parse_duration(const char *text, uint64_t *ns);
 /* "4096", "256K", "4M", "1G" (powers of 1024; "KB" and "KiB" too) to bytes. Errors as above. */
 int units__parse_size(const char *text, uint64_t *bytes);
 
+/* "1%", "0.5 %" to millionths of the whole. Errors as above; -ERANGE above 100 %. */
+int units__parse_percent(const char *text, uint64_t *ppm);
+
 #define UNITS_TEXT_SIZE 24
 /* "823 ns", "12.3 us", "4.56 ms", "1.20 s": three significant digits. Returns buf. */
 const char *units__format_duration(char buf[static UNITS_TEXT_SIZE], uint64_t ns);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/threshold.h"
 #include "util/units.h"
 
 /* Appends what fits; returns the length. */
@@ -23,9 +24,24 @@ __attribute__((format(printf, 3, 4))) static size_t append(char *buf, size_t n, 
 	return (size_t)len < STATUS_TEXT_SIZE - n ? n + (size_t)len : STATUS_TEXT_SIZE - 1;
 }
 
+static void append_threshold(char *buf, size_t n, const struct status_view *view)
+{
+	char text[UNITS_TEXT_SIZE], percent[THRESHOLD_TEXT_SIZE];
+
+	threshold__format_percent(percent, view->percent);
+	if (view->threshold_ns)
+		n = append(buf, n, "  threshold %s",
+			   units__format_duration(text, view->threshold_ns));
+	if (view->threshold_ns && view->percent > 0)
+		append(buf, n, " (%s of %llu)", percent, (unsigned long long)view->learned);
+	else if (view->percent > 0)
+		append(buf, n, "  learning %s: %llu of %llu", percent,
+		       (unsigned long long)view->learned, (unsigned long long)view->needed);
+}
+
 const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view)
 {
-	char text[4][UNITS_TEXT_SIZE];
+	char text[3][UNITS_TEXT_SIZE];
 	size_t n = append(buf, 0, "%llu hits  %.1f/s", (unsigned long long)view->hits,
 			  view->hits_per_s);
 
@@ -34,9 +50,7 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 			   units__format_duration(text[0], view->delay_ns[0]),
 			   units__format_duration(text[1], view->delay_ns[1]),
 			   units__format_duration(text[2], view->delay_ns[2]));
-	if (view->threshold_ns)
-		append(buf, n, "  threshold %s",
-		       units__format_duration(text[3], view->threshold_ns));
+	append_threshold(buf, n, view);
 	return buf;
 }
 

@@ -14,12 +14,15 @@ struct status_view {
 	uint64_t hits;
 	double hits_per_s;
 	uint64_t threshold_ns;
+	double percent;		  /* 0: the threshold was given; else it is this percentile, ... */
+	uint64_t learned, needed; /* ... of so many values, or not known before there are enough */
 };
 
-#define STATUS_TEXT_SIZE 160
+#define STATUS_TEXT_SIZE 256
 /*
  * "1204 hits  52.1/s  p50 61.0 ms  p99 80.0 ms  max 83.0 ms  threshold 400 ms", cut where it does
- * not fit. Returns buf.
+ * not fit; of a percentile "threshold 81.0 ms (p99.9 of 12045)", and before that "learning p99.9:
+ * 1203 of 10000". Returns buf.
  */
 const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "target/maps.h"
+#include "capture/recording/process_note.h"
 
 static bool is_known(const struct recording *rec, pid_t pid, const struct mapping *m)
 {
@@ -29,17 +29,8 @@ static int add(struct recording *rec, pid_t pid, const struct mapping *m)
 		free(path);
 		return -ENOMEM;
 	}
-	*out = (struct rec_map){
-		.start = m->start,
-		.len = m->end - m->start,
-		.pgoff = m->pgoff,
-		.ino = m->ino,
-		.maj = m->maj,
-		.min = m->min,
-		.pid = pid,
-		.tid = pid,
-		.path = path,
-	};
+	*out = process_note__map(pid, m, 0);
+	out->path = path;
 	return 0;
 }
 

@@ -14,12 +14,12 @@ static int note_process(struct source *s)
 	int err = 0;
 
 	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = process_note__thread(&s->pending, s->config.pid, s->rings.v[i].place.pid,
-					   s->first.perf_ns);
+		err = process_note__thread(&s->followed.pending, s->config.pid,
+					   s->rings.v[i].place.pid, s->first.perf_ns);
 	/* Before its execve they are ours, and nothing of that is recorded. */
 	return err || s->config.from_exec
 		       ? err
-		       : process_note__maps(&s->pending, s->config.pid, s->first.perf_ns);
+		       : process_note__maps(&s->followed.pending, s->config.pid, s->first.perf_ns);
 }
 
 /* One that ends meanwhile is no error. */
@@ -32,10 +32,10 @@ static int note_all_of(struct source *s, pid_t pid, uint64_t time_ns)
 	if (err)
 		return err == -ESRCH ? 0 : err;
 	for (size_t i = 0; i < n && !err; i++)
-		err = process_note__thread(&s->pending, pid, tids[i], time_ns);
+		err = process_note__thread(&s->followed.pending, pid, tids[i], time_ns);
 	free(tids);
 	if (!err)
-		err = process_note__maps(&s->pending, pid, time_ns);
+		err = process_note__maps(&s->followed.pending, pid, time_ns);
 	return err == -ESRCH ? 0 : err;
 }
 
@@ -70,14 +70,15 @@ int pt_source__note_joined(struct source *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->sideband.joined.n && !err; i++) {
-		const struct rec_thread *t = &s->sideband.joined.v[i];
+	for (size_t i = 0; i < s->followed.sideband.joined.n && !err; i++) {
+		const struct rec_thread *t = &s->followed.sideband.joined.v[i];
 
-		if (!is_process_known(&s->pending, t->pid))
+		if (!is_process_known(&s->followed.pending, t->pid))
 			err = note_all_of(s, t->pid, t->start_ns);
-		else if (!recording__find_thread(&s->pending, t->pid, t->tid))
-			err = process_note__thread(&s->pending, t->pid, t->tid, t->start_ns);
+		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
+			err = process_note__thread(&s->followed.pending, t->pid, t->tid,
+						   t->start_ns);
 	}
-	s->sideband.joined.n = 0;
+	s->followed.sideband.joined.n = 0;
 	return err;
 }

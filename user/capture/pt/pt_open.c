@@ -19,7 +19,7 @@ static int add_ring(struct source *s, const struct event_place *place)
 
 	if (ring && err)
 		s->rings.n--;
-	return err ? err : pt_source__watch_fd(s, ring->sideband);
+	return err ? err : followed__watch(&s->followed, ring->sideband.event);
 }
 
 int pt_source__add_thread(struct source *s, pid_t tid)

@@ -81,48 +81,11 @@ static int forget_who_ran(const struct source *s, struct recording *rec)
 
 static int read_sideband(struct source *s, struct recording *rec)
 {
-	int err = 0;
+	int err = followed__add_to(&s->followed, rec);
 
-	for (size_t i = 0; i < s->pending.threads.n && !err; i++)
-		err = recording__add_thread(rec, &s->pending.threads.v[i]);
-	for (size_t i = 0; i < s->pending.maps.n && !err; i++)
-		err = recording__add_map(rec, &s->pending.maps.v[i]);
-	for (size_t i = 0; i < s->pending.losses.n && !err; i++)
-		err = recording__add_loss(rec, &s->pending.losses.v[i]);
 	if (!err && rec->switches.n)
 		err = forget_who_ran(s, rec);
-	return err ? err : switch_log__add_to(&s->sideband.log, rec);
-}
-
-/* The kernel's own code in the target, which runs at return probes and single-stepped ones. */
-static int add_uprobes_pages(struct source *s, struct recording *rec)
-{
-	uint8_t own[UPROBES_PAGE_SIZE];
-	size_t n = s->config.return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
-	int err = 0;
-
-	if (!s->config.probe)
-		return 0;
-	if (!s->config.cgroup)
-		return uprobes_page__add(rec, s->config.pid, s->first.perf_ns, own, n,
-					 s->config.probed);
-	/* Once a process, at its main thread. */
-	for (size_t i = 0; i < s->pending.threads.n && !err; i++)
-		if (s->pending.threads.v[i].tid == s->pending.threads.v[i].pid)
-			err = uprobes_page__add(rec, s->pending.threads.v[i].pid, s->first.perf_ns,
-						own, n, s->config.probed);
-	return err;
-}
-
-static void warn_left_out(const struct source *s)
-{
-	char most[UNITS_TEXT_SIZE];
-
-	if (s->left_out)
-		log__warn(
-			"%zu thread%s that started later %s not recorded: -max-memory %s was full",
-			s->left_out, s->left_out == 1 ? "" : "s", s->left_out == 1 ? "is" : "are",
-			units__format_size(most, s->config.max_memory));
+	return err ? err : switch_log__add_to(&s->followed.sideband.log, rec);
 }
 
 /* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
@@ -145,10 +108,10 @@ int pt_source__read(struct source *s, struct recording *rec)
 		err = read_sideband(s, rec);
 	}
 	if (!err)
-		err = add_uprobes_pages(s, rec);
+		err = followed__add_uprobes_pages(&s->followed, &s->config, s->first.perf_ns, rec);
 	if (!err)
 		err = read_aux(s, rec, last.tsc);
-	warn_left_out(s);
+	followed__warn_left_out(&s->followed, &s->config);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
 		return kernel_copy__make("/proc", &rec->kernel);

@@ -81,40 +81,15 @@ static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
 	return open_probe(r, config, config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
 }
 
-static int open_sideband(struct pt_ring *r, bool by_cpu)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_IDENTIFIER,
-		.sample_id_all = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.context_switch = by_cpu,
-		.watermark = 1,
-		.wakeup_watermark = SIDEBAND_DATA_SIZE / 4,
-	};
-
-	r->sideband = event_place__open(&r->place, &attr, -1);
-	return r->sideband < 0 ? r->sideband : 0;
-}
-
 int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		  const struct pt_ring_config *config)
 {
+	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
+						      .switches = config->by_cpu};
 	int err;
 
-	*r = (struct pt_ring){.place = *place, .pt = -1, .probe = -1, .sideband = -1};
-	err = open_sideband(r, config->by_cpu);
-	if (!err)
-		err = perf_ring__map(&r->sideband_ring, r->sideband, SIDEBAND_DATA_SIZE, 0);
+	*r = (struct pt_ring){.place = *place, .pt = -1, .probe = -1, .sideband = {.event = -1}};
+	err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
 		err = open_group(r, config);
 	if (!err)
@@ -128,14 +103,12 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 void pt_ring__close(struct pt_ring *r)
 {
 	perf_ring__unmap(&r->ring);
-	perf_ring__unmap(&r->sideband_ring);
+	sideband_ring__close(&r->sideband);
 	if (r->probe >= 0)
 		close(r->probe);
 	if (r->pt >= 0)
 		close(r->pt);
-	if (r->sideband >= 0)
-		close(r->sideband);
-	r->probe = r->pt = r->sideband = -1;
+	r->probe = r->pt = -1;
 }
 
 size_t pt_ring__locked_size(size_t aux_size, bool by_cpu)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "capture/perf/perf_ring.h"
+#include "capture/perf/sideband_ring.h"
 #include "capture/probe/uprobe_event.h"
 
 /* Best first. */
@@ -34,10 +35,10 @@ struct pt_ring_config {
 
 struct pt_ring {
 	struct event_place place;
-	int pt;	      /* the intel_pt event */
-	int probe;    /* the gated uprobe event in its group; -1: none */
-	int sideband; /* a dummy event of its own: it outlives the freeze */
-	struct perf_ring ring, sideband_ring;
+	int pt;	   /* the intel_pt event */
+	int probe; /* the gated uprobe event in its group; -1: none */
+	struct perf_ring ring;
+	struct sideband_ring sideband;
 	bool ended; /* its thread is gone; what it holds stays */
 };
 

@@ -7,14 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "capture/pt/explain.h"
 #include "capture/code/kernel_access.h"
 #include "capture/perf/budget.h"
 #include "capture/pt/pt_probe.h"
+#include "capture/recording/process_note.h"
 #include "target/process.h"
 #include "util/log.h"
 
@@ -43,13 +41,6 @@ static size_t aux_size(uint64_t wanted)
 	while (size < wanted && size < AUX_MAX)
 		size <<= 1;
 	return size;
-}
-
-int pt_source__watch_fd(struct source *s, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
 /* What would make a trace of the kernel useless, or impossible, is known before the target is
@@ -81,9 +72,11 @@ static int open_all(struct source *s)
 	err = s->config.kernel ? check_kernel(s) : 0;
 	if (err)
 		return err;
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (!s->config.cgroup)
-		s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
+	err = followed__open(&s->followed, &s->config);
+	if (err) {
+		pt_explain__open(err, 0);
+		return err;
+	}
 	s->ring_config = (struct pt_ring_config){
 		.pmu_type = s->pmu.type,
 		.aux_size = aux_size(s->config.snapshot_size),
@@ -92,12 +85,8 @@ static int open_all(struct source *s)
 		.from_exec = s->config.from_exec,
 		.by_cpu = s->config.cgroup != NULL,
 	};
-	s->sideband.log.ring_size = s->ring_config.aux_size;
-	if (s->epoll_fd < 0 || (!s->config.cgroup && s->pid_fd < 0))
-		return -errno;
+	s->followed.sideband.log.ring_size = s->ring_config.aux_size;
 	err = pt_timing__config(&s->config.timing, &s->pmu, &s->ring_config.pt_config);
-	if (!err && s->pid_fd >= 0)
-		err = pt_source__watch_fd(s, s->pid_fd);
 	return err ? err : pt_source__open_rings(s);
 }
 
@@ -111,10 +100,7 @@ static struct source *pt__open(const struct source_config *config)
 	if (!s)
 		return NULL;
 	s->config = *config;
-	s->epoll_fd = s->pid_fd = -1;
-	recording__init(&s->pending);
-	s->sideband =
-		(struct sideband){.pid = config->cgroup ? 0 : config->pid, .rec = &s->pending};
+	s->followed.epoll_fd = s->followed.pid_fd = -1;
 	err = open_all(s);
 	if (!err)
 		return s;
@@ -133,7 +119,7 @@ static int pt__start(struct source *s)
 {
 	int err = perf_clock__now(&s->first);
 
-	s->sideband.log.start_ns = s->first.perf_ns;
+	s->followed.sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
 		err = pt_source__note_initial(s);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
@@ -149,60 +135,56 @@ static int pt__start(struct source *s)
 
 static int pt__fd(const struct source *s)
 {
-	return s->epoll_fd;
+	return s->followed.epoll_fd;
 }
 
 static struct pt_ring *find_thread(struct source *s, pid_t tid)
 {
 	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].place.pid == tid)
+		if (s->rings.v[i].place.pid == tid && !s->rings.v[i].ended)
 			return &s->rings.v[i];
 	return NULL;
 }
 
 /* A thread that began after the start: some microseconds of it are missing. */
-static void follow(struct source *s, pid_t tid)
+static int on_thread_begin(struct source *s, pid_t tid)
 {
-	struct rec_thread thread = {.pid = s->config.pid, .tid = tid};
 	struct clock_point now;
 	int err;
 
 	if (!s->config.multi_thread || s->frozen || find_thread(s, tid))
-		return;
+		return 0;
 	if (!budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.aux_size)) {
-		s->left_out++;
-		return;
+		s->followed.left_out++;
+		return 0;
 	}
 	err = pt_source__add_thread(s, tid);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
-	if (err) {
-		if (err != -ESRCH)
-			log__warn("thread %d is not recorded: %s", tid, strerror(-err));
-		return;
-	}
-	process__thread_name(s->config.pid, tid, thread.comm);
-	thread.start_ns = perf_clock__now(&now) ? 0 : now.perf_ns;
-	recording__add_thread(&s->pending, &thread);
+	return err ? err
+		   : process_note__thread(&s->followed.pending, s->config.pid, tid,
+					  perf_clock__now(&now) ? 0 : now.perf_ns);
+}
+
+static void on_thread_end(struct source *s, pid_t tid)
+{
+	struct pt_ring *ring = find_thread(s, tid);
+
+	if (ring)
+		ring->ended = true;
 }
 
 static void drain(struct source *s)
 {
-	for (size_t i = 0; i < s->rings.n; i++) {
-		sideband__drain(&s->sideband, &s->rings.v[i].ring);
-		sideband__drain(&s->sideband, &s->rings.v[i].sideband_ring);
-	}
-	for (size_t i = 0; i < s->sideband.started.n; i++)
-		follow(s, s->sideband.started.v[i]);
-	for (size_t i = 0; i < s->sideband.ended.n; i++) {
-		struct pt_ring *t = find_thread(s, s->sideband.ended.v[i]);
+	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 
-		if (t)
-			t->ended = true;
+	for (size_t i = 0; i < s->rings.n; i++) {
+		sideband__drain(&s->followed.sideband, &s->rings.v[i].ring);
+		sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
 	}
-	s->sideband.started.n = s->sideband.ended.n = 0;
+	followed__threads(&s->followed, s, &ops);
 	pt_source__note_joined(s);
-	sideband__tidy(&s->sideband);
+	sideband__tidy(&s->followed.sideband);
 }
 
 static bool is_target_alive(const struct source *s)
@@ -242,12 +224,7 @@ static void pt__close(struct source *s)
 	pt_source__close_rings(s);
 	VEC_FINI(&s->rings);
 	tracefs_probe__remove(s->tracefs);
-	sideband__fini(&s->sideband);
-	recording__fini(&s->pending);
-	if (s->epoll_fd >= 0)
-		close(s->epoll_fd);
-	if (s->pid_fd >= 0)
-		close(s->pid_fd);
+	followed__close(&s->followed);
 	free(s);
 }
 

@@ -8,7 +8,7 @@
 #include "capture/perf/perf_clock.h"
 #include "capture/pt/pmu.h"
 #include "capture/pt/pt_ring.h"
-#include "capture/perf/sideband.h"
+#include "capture/perf/followed.h"
 #include "capture/source.h"
 #include "capture/probe/tracefs_probe.h"
 
@@ -18,12 +18,8 @@ struct source {
 	struct pt_ring_config ring_config;
 	struct tracefs_probe *tracefs; /* several rings: one probe that all their events share */
 	VEC(struct pt_ring) rings;     /* a thread's each, or a CPU's each */
-	size_t left_out;	       /* threads that began when the memory was full */
-	struct sideband sideband;
-	struct recording pending; /* what the sideband has said so far */
+	struct followed followed;
 	struct clock_point first;
-	int epoll_fd;
-	int pid_fd; /* -1: a cgroup's */
 	bool frozen;
 };
 
@@ -35,9 +31,6 @@ int pt_source__open_rings(struct source *s);
 /* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
 int pt_source__add_thread(struct source *s, pid_t tid);
 void pt_source__close_rings(struct source *s);
-
-/* Wakes those that wait for the source when fd is readable. 0 or -errno. */
-int pt_source__watch_fd(struct source *s, int fd);
 
 /* Threads, names and mappings as they are now: the sideband tells of later ones. 0 or -errno. */
 int pt_source__note_initial(struct source *s);

@@ -75,41 +75,16 @@ static int open_switches(struct sample_ring *r, const struct sample_ring_config 
 	return ioctl(r->switches, PERF_EVENT_IOC_SET_OUTPUT, r->clock) ? -errno : 0;
 }
 
-static int open_sideband(struct sample_ring *r)
-{
-	struct event_place place = event_place__of_thread(r->tid);
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_IDENTIFIER,
-		.sample_id_all = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		.watermark = 1,
-		.wakeup_watermark = SIDEBAND_DATA_SIZE / 4,
-	};
-
-	r->sideband = event_place__open(&place, &attr, -1);
-	if (r->sideband < 0)
-		return r->sideband;
-	return perf_ring__map(&r->sideband_ring, r->sideband, SIDEBAND_DATA_SIZE, 0);
-}
-
 int sample_ring__open(struct sample_ring *r, pid_t tid, const struct sample_ring_config *config)
 {
+	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
+						      .monotonic = true};
+	struct event_place place = event_place__of_thread(tid);
 	int err;
 
-	*r = (struct sample_ring){.tid = tid, .clock = -1, .switches = -1, .sideband = -1};
-	err = open_sideband(r);
+	*r = (struct sample_ring){.tid = tid, .clock = -1, .switches = -1};
+	r->sideband.event = -1;
+	err = sideband_ring__open(&r->sideband, &place, &sideband);
 	if (!err)
 		err = open_clock(r, config);
 	if (!err)
@@ -122,14 +97,12 @@ int sample_ring__open(struct sample_ring *r, pid_t tid, const struct sample_ring
 void sample_ring__close(struct sample_ring *r)
 {
 	back_ring__unmap(&r->ring);
-	perf_ring__unmap(&r->sideband_ring);
+	sideband_ring__close(&r->sideband);
 	if (r->switches >= 0)
 		close(r->switches);
 	if (r->clock >= 0)
 		close(r->clock);
-	if (r->sideband >= 0)
-		close(r->sideband);
-	r->clock = r->switches = r->sideband = -1;
+	r->clock = r->switches = -1;
 }
 
 size_t sample_ring__locked_size(size_t size)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/perf/perf_ring.h"
+#include "capture/perf/sideband_ring.h"
 #include "capture/sample/back_ring.h"
 
 struct sample_ring_config {
@@ -25,10 +25,9 @@ struct sample_ring {
 	pid_t tid;
 	int clock;    /* samples by time on a CPU, and the switches */
 	int switches; /* the stack at each switch away, into the same ring */
-	int sideband; /* a dummy event of its own: it outlives the freeze */
 	uint64_t clock_id, switches_id;
 	struct back_ring ring;
-	struct perf_ring sideband_ring;
+	struct sideband_ring sideband;
 	bool ended; /* its thread is gone; what it holds stays */
 };
 

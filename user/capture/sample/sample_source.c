@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/recording/process_note.h"
@@ -85,13 +83,6 @@ static int check_memory(struct source *s, size_t threads)
 	return memlock__check(&limits, threads, sample_ring__locked_size(size), size);
 }
 
-static int watch_fd(struct source *s, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
 static int add_thread(struct source *s, pid_t tid)
 {
 	struct sample_ring *ring = VEC_PUSH(&s->rings);
@@ -99,7 +90,7 @@ static int add_thread(struct source *s, pid_t tid)
 
 	if (ring && err)
 		s->rings.n--;
-	return err ? err : watch_fd(s, ring->sideband);
+	return err ? err : followed__watch(&s->followed, ring->sideband.event);
 }
 
 /* One that ends meanwhile is no error. */
@@ -137,11 +128,9 @@ static int open_rings(struct source *s)
 
 static int open_all(struct source *s)
 {
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	s->pid_fd = (int)syscall(SYS_pidfd_open, s->config.pid, 0);
-	if (s->epoll_fd < 0 || s->pid_fd < 0 || watch_fd(s, s->pid_fd)) {
-		int err = -errno;
+	int err = followed__open(&s->followed, &s->config);
 
+	if (err) {
 		explain(err);
 		return err;
 	}
@@ -163,9 +152,7 @@ static struct source *sample__open(const struct source_config *config)
 	if (!s)
 		return NULL;
 	s->config = *config;
-	s->epoll_fd = s->pid_fd = -1;
-	recording__init(&s->pending);
-	s->sideband = (struct sideband){.pid = config->pid, .rec = &s->pending};
+	s->followed.epoll_fd = s->followed.pid_fd = -1;
 	err = open_all(s);
 	if (!err)
 		return s;
@@ -179,12 +166,12 @@ static int note_initial(struct source *s)
 	int err = 0;
 
 	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = process_note__thread(&s->pending, s->config.pid, s->rings.v[i].tid,
+		err = process_note__thread(&s->followed.pending, s->config.pid, s->rings.v[i].tid,
 					   s->start_ns);
 	/* Before its execve they are ours, and nothing of that is recorded. */
 	return err || s->config.from_exec
 		       ? err
-		       : process_note__maps(&s->pending, s->config.pid, s->start_ns);
+		       : process_note__maps(&s->followed.pending, s->config.pid, s->start_ns);
 }
 
 /* Those of the program that it executes are enabled by that. */
@@ -203,7 +190,7 @@ static int sample__start(struct source *s)
 
 static int sample__fd(const struct source *s)
 {
-	return s->epoll_fd;
+	return s->followed.epoll_fd;
 }
 
 static struct sample_ring *find_thread(struct source *s, pid_t tid)
@@ -227,40 +214,41 @@ static bool make_room(struct source *s)
 			(--s->rings.n - i) * sizeof(*s->rings.v));
 		return true;
 	}
-	s->left_out++;
+	s->followed.left_out++;
 	return false;
 }
 
 /* A thread that began after the start: some microseconds of it are missing. */
-static void follow(struct source *s, pid_t tid)
+static int on_thread_begin(struct source *s, pid_t tid)
 {
 	int err;
 
 	if (s->frozen || find_thread(s, tid) || !make_room(s))
-		return;
+		return 0;
 	s->ring_config.from_exec = false;
 	err = add_thread(s, tid);
 	if (!err)
 		err = sample_ring__enable(&s->rings.v[s->rings.n - 1]);
-	if (!err)
-		err = process_note__thread(&s->pending, s->config.pid, tid, clock__now_ns());
-	if (err && err != -ESRCH)
-		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
+	return err ? err
+		   : process_note__thread(&s->followed.pending, s->config.pid, tid,
+					  clock__now_ns());
+}
+
+static void on_thread_end(struct source *s, pid_t tid)
+{
+	struct sample_ring *ring = find_thread(s, tid);
+
+	if (ring)
+		ring->ended = true;
 }
 
 static void drain(struct source *s)
 {
-	for (size_t i = 0; i < s->rings.n; i++)
-		sideband__drain(&s->sideband, &s->rings.v[i].sideband_ring);
-	for (size_t i = 0; i < s->sideband.ended.n; i++) {
-		struct sample_ring *ring = find_thread(s, s->sideband.ended.v[i]);
+	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 
-		if (ring)
-			ring->ended = true;
-	}
-	for (size_t i = 0; i < s->sideband.started.n; i++)
-		follow(s, s->sideband.started.v[i]);
-	s->sideband.started.n = s->sideband.ended.n = 0;
+	for (size_t i = 0; i < s->rings.n; i++)
+		sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
+	followed__threads(&s->followed, s, &ops);
 }
 
 static enum source_state sample__state(struct source *s)
@@ -294,12 +282,7 @@ static void sample__close(struct source *s)
 	for (size_t i = 0; i < s->rings.n; i++)
 		sample_ring__close(&s->rings.v[i]);
 	VEC_FINI(&s->rings);
-	sideband__fini(&s->sideband);
-	recording__fini(&s->pending);
-	if (s->epoll_fd >= 0)
-		close(s->epoll_fd);
-	if (s->pid_fd >= 0)
-		close(s->pid_fd);
+	followed__close(&s->followed);
 	free(s);
 }
 

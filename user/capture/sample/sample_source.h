@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "capture/perf/sideband.h"
+#include "capture/perf/followed.h"
 #include "capture/sample/sample_ring.h"
 #include "capture/source.h"
 
@@ -13,11 +13,8 @@ struct source {
 	struct source_config config;
 	struct sample_ring_config ring_config;
 	VEC(struct sample_ring) rings; /* a thread's each */
-	size_t left_out;	       /* threads that began when the memory was full */
-	struct sideband sideband;
-	struct recording pending; /* what the sideband has said so far */
+	struct followed followed;
 	uint64_t start_ns;
-	int epoll_fd, pid_fd;
 	bool frozen;
 };
 

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# What may trigger, and when, on live targets: the options that decide in the kernel, as a user has them.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/service" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# One iteration in twenty rehashes 500,000 sessions, which takes milliseconds.
+start_service() {
+	start service -slow-every 20 -pause 300us "$@"
+}
+
+# sample ARGS: attach -source sample to the target
+sample() {
+	mtbpf_run attach -source sample -sample-rate 1000 -pid "$target" -o x.fxt "$@"
+}
+
+# The times of a line "...: 46.3 ms after the one before", in ns.
+in_ns() {
+	sed -n "s/$1/\1 \2/p" <<<"$output" | awk '
+		{ print int($1 * ($2 == "s" ? 1e9 : $2 == "ms" ? 1e6 : $2 == "us" ? 1e3 : 1)) }'
+}
+
+@test "a percentile is learned, and what is slower triggers" {
+	start_service
+	sample -symbol one_iter -delay-thresh p98
+	[ "$status" -eq 0 ]
+	[[ $output == *"it takes 500 values to know that: until then nothing triggers"* ]]
+	[[ $output =~ p98\ is\ ([0-9.]+\ [mun]?s),\ of\ ([0-9]+)\ values ]]
+	[ "${BASH_REMATCH[2]}" -ge 500 ]
+	[[ $output == *"the slow iteration of one_iter"*rehash* ]]
+	[ "$(in_ns 'hit .*: \([0-9.]*\) \([mun]*s\) after the one before')" -gt 1000000 ]
+}
+
+@test "a percentile that is not known yet triggers nothing, and says how far it is" {
+	start_service
+	sample -symbol one_iter -duration-thresh p99.99 -timeout 1s
+	[ "$status" -eq 3 ]
+	[[ $output =~ one_iter:\ ([0-9]+)\ hits.*learning\ p99.99:\ ([0-9]+)\ of\ 100000 ]]
+	[ "${BASH_REMATCH[2]}" -ge $((BASH_REMATCH[1] - 1)) ]
+}

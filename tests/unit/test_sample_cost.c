@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "capture/sample/sample_cost.h"
+
+static void test_a_share_of_the_time_buys_so_many_samples(void **state)
+{
+	struct sample_cost cost = {.sample_ns = 20000};
+	struct sample_load load = {.cpu_ns = 1000000000};
+
+	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 500);
+	assert_int_equal(sample_cost__rate(&cost, &load, 5000), 250);
+	cost.sample_ns = 2000;
+	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 5000);
+}
+
+static void test_what_switches_cost_is_not_there_for_samples(void **state)
+{
+	struct sample_cost cost = {.sample_ns = 20000, .switch_ns = 1000};
+	struct sample_load load = {.cpu_ns = 500000000, .switches = 2500};
+
+	/* Half of one percent is left. */
+	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 250);
+	load.switches = 5001;
+	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 0);
+}
+
+static void test_a_process_that_sleeps_has_no_switches_to_pay(void **state)
+{
+	struct sample_cost cost = {.sample_ns = 10000, .switch_ns = 1000};
+	struct sample_load load = {.switches = 3};
+
+	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 1000);
+}
+
+static void test_a_cost_too_small_to_see_is_no_division(void **state)
+{
+	struct sample_cost cost = {0};
+	struct sample_load load = {.cpu_ns = 1000000000};
+
+	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 1000000);
+}
+
+/* Our own: what was spun and slept before is not part of it. */
+static void test_a_load_is_what_was_done_meanwhile(void **state)
+{
+	struct sample_load load;
+
+	for (int i = 0; i < 50; i++) {
+		for (clock_t end = clock() + CLOCKS_PER_SEC / 1000; clock() < end;)
+			;
+		usleep(10);
+	}
+	assert_int_equal(sample_load__measure(getpid(), 5, &load), 0);
+	/* The sleep itself, and nothing of what was before. */
+	assert_in_range(load.switches, 1, 20);
+	assert_in_range(load.cpu_ns, 0, 20000000);
+	assert_true(sample_load__measure(0x3fffffff, 1, &load) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_share_of_the_time_buys_so_many_samples),
+		cmocka_unit_test(test_what_switches_cost_is_not_there_for_samples),
+		cmocka_unit_test(test_a_process_that_sleeps_has_no_switches_to_pay),
+		cmocka_unit_test(test_a_cost_too_small_to_see_is_no_division),
+		cmocka_unit_test(test_a_load_is_what_was_done_meanwhile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

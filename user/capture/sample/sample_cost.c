@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "capture/sample/sample_cost.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/sample/sample_ring.h"
+#include "target/process.h"
+#include "util/clock.h"
+#include "util/fs.h"
+
+#define PAIRS	  25
+#define PERIOD_NS 100000
+#define SPIN_NS	  2000000
+#define TURNS	  100
+#define DEPTH	  24
+#define RING_SIZE (64u << 10)
+
+/* A stack of frame pointers of an ordinary depth, with something to do at its end. */
+__attribute__((noipa, optimize("no-omit-frame-pointer"))) static uint64_t spin(uint64_t n,
+									       int depth)
+{
+	uint64_t done = 0;
+
+	if (depth)
+		return spin(n, depth - 1) + 1;
+	for (; done < n; done++)
+		__asm__ volatile("" : "+r"(done));
+	return done;
+}
+
+static uint64_t time_spin(uint64_t n)
+{
+	uint64_t start_ns = clock__now_ns();
+
+	spin(n, DEPTH);
+	return clock__now_ns() - start_ns;
+}
+
+/* So many turns that it takes about SPIN_NS, or less where we were kept from the CPU. */
+static uint64_t calibrate(void)
+{
+	uint64_t n = 1000;
+
+	while (time_spin(n) < SPIN_NS)
+		n *= 2;
+	return n;
+}
+
+/* Somebody on the same CPU who answers each word with one. */
+struct partner {
+	int there, back; /* eventfds; -1: not open */
+	pthread_t thread;
+};
+
+static void *answer(void *arg)
+{
+	struct partner *p = arg;
+	uint64_t word;
+
+	while (read(p->there, &word, sizeof(word)) == sizeof(word) && word == 1)
+		if (write(p->back, &word, sizeof(word)) != sizeof(word))
+			break;
+	return NULL;
+}
+
+static uint64_t time_turns(const struct partner *p)
+{
+	uint64_t start_ns = clock__now_ns(), word = 1;
+
+	for (int i = 0; i < TURNS; i++)
+		if (write(p->there, &word, sizeof(word)) < 0 ||
+		    read(p->back, &word, sizeof(word)) < 0)
+			break;
+	return clock__now_ns() - start_ns;
+}
+
+static int partner__start(struct partner *p)
+{
+	int err;
+
+	*p = (struct partner){.there = eventfd(0, EFD_CLOEXEC), .back = eventfd(0, EFD_CLOEXEC)};
+	err = p->there < 0 || p->back < 0 ? errno : pthread_create(&p->thread, NULL, answer, p);
+	if (!err)
+		return 0;
+	close(p->there);
+	close(p->back);
+	return -err;
+}
+
+static void partner__end(struct partner *p)
+{
+	uint64_t word = 2;
+
+	if (write(p->there, &word, sizeof(word)) == sizeof(word))
+		pthread_join(p->thread, NULL);
+	close(p->there);
+	close(p->back);
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The middle one: others had the CPU meanwhile. Noise may make nothing look like a gain. */
+static uint64_t median(int64_t extra[static PAIRS])
+{
+	qsort(extra, PAIRS, sizeof(*extra), compare);
+	return extra[PAIRS / 2] > 0 ? (uint64_t)extra[PAIRS / 2] : 0;
+}
+
+/* What is being recorded, and not, in turns. */
+static void compare_spins(struct sample_ring *ring, uint64_t *ns)
+{
+	uint64_t n = calibrate();
+	int64_t extra[PAIRS];
+
+	for (int i = 0; i < PAIRS; i++) {
+		int64_t off = (int64_t)time_spin(n), on;
+
+		sample_ring__enable(ring);
+		on = (int64_t)time_spin(n);
+		sample_ring__disable(ring);
+		extra[i] = (on - off) * PERIOD_NS / (on > PERIOD_NS ? on : PERIOD_NS);
+	}
+	*ns = median(extra);
+}
+
+static void compare_turns(struct sample_ring *ring, const struct partner *p, uint64_t *ns)
+{
+	int64_t extra[PAIRS];
+
+	for (int i = 0; i < PAIRS; i++) {
+		int64_t off = (int64_t)time_turns(p), on;
+
+		sample_ring__enable(ring);
+		on = (int64_t)time_turns(p);
+		sample_ring__disable(ring);
+		extra[i] = (on - off) / TURNS;
+	}
+	*ns = median(extra);
+}
+
+static int measure_spins(struct sample_cost *cost)
+{
+	struct sample_ring_config config = {.period_ns = PERIOD_NS, .size = RING_SIZE, .gate = -1};
+	struct sample_ring ring;
+	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
+
+	if (err)
+		return err;
+	compare_spins(&ring, &cost->sample_ns);
+	sample_ring__close(&ring);
+	return 0;
+}
+
+static int measure_turns(struct sample_cost *cost)
+{
+	/* Never: of the clock only its start and end at each switch. */
+	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_SIZE, .gate = -1};
+	struct sample_ring ring;
+	struct partner partner;
+	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
+
+	if (err)
+		return err;
+	err = partner__start(&partner);
+	if (!err) {
+		compare_turns(&ring, &partner, &cost->switch_ns);
+		partner__end(&partner);
+	}
+	sample_ring__close(&ring);
+	return err;
+}
+
+int sample_cost__measure(struct sample_cost *cost)
+{
+	cpu_set_t before, one;
+	int err;
+
+	*cost = (struct sample_cost){0};
+	/* One CPU: to go to another one and back costs more than what is measured. */
+	if (sched_getaffinity(0, sizeof(before), &before))
+		return -errno;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return -errno;
+	err = measure_spins(cost);
+	if (!err)
+		err = measure_turns(cost);
+	sched_setaffinity(0, sizeof(before), &before);
+	return err;
+}
+
+/* Documentation/scheduler/sched-stats.rst: time on a CPU, time in wait of one, times it came on. */
+static void add_thread(struct sample_load *load, pid_t pid, pid_t tid)
+{
+	unsigned long long ran, waited, times;
+	char path[64], *text;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+	if (fs__read(path, &text, &len))
+		return;
+	if (sscanf(text, "%llu %llu %llu", &ran, &waited, &times) == 3) {
+		load->cpu_ns += ran;
+		load->switches += times;
+	}
+	free(text);
+}
+
+static int read_load(pid_t pid, struct sample_load *load)
+{
+	pid_t *tids;
+	size_t n;
+	int err = process__threads(pid, &tids, &n);
+
+	*load = (struct sample_load){0};
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++)
+		add_thread(load, pid, tids[i]);
+	free(tids);
+	return 0;
+}
+
+/* What threads that ended meanwhile had done before is missing in the second. */
+static uint64_t difference(uint64_t first, uint64_t last)
+{
+	return last > first ? last - first : 0;
+}
+
+int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load)
+{
+	struct sample_load first;
+	int err = read_load(pid, &first);
+
+	if (!err)
+		usleep(1000 * ms);
+	if (!err)
+		err = read_load(pid, load);
+	if (err)
+		return err;
+	load->cpu_ns = difference(first.cpu_ns, load->cpu_ns);
+	load->switches = difference(first.switches, load->switches);
+	return 0;
+}
+
+unsigned int sample_cost__rate(const struct sample_cost *cost, const struct sample_load *load,
+			       uint64_t ppm)
+{
+	double share = (double)ppm / 1e6, rate;
+
+	/* Of a process that sleeps nothing is known but that. */
+	if (load->cpu_ns)
+		share -= (double)cost->switch_ns * (double)load->switches / (double)load->cpu_ns;
+	rate = share * 1e9 / (double)(cost->sample_ns ? cost->sample_ns : 1);
+	return rate < 1 ? 0 : rate > 1e6 ? 1000000 : (unsigned int)rate;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What the flight recorder costs a thread on this machine, by trying it on a thread of ours. */
+#ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
+#define MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Of a thread's time. */
+struct sample_cost {
+	uint64_t sample_ns; /* a sample by the clock: the timer's interrupt and the stack */
+	uint64_t switch_ns; /* leaving a CPU and coming back, both recorded */
+};
+
+/* A fifth of a second of CPU time. 0, or -errno where this machine cannot sample. Prints nothing.
+ */
+int sample_cost__measure(struct sample_cost *cost);
+
+/* What a process did in a while. */
+struct sample_load {
+	uint64_t cpu_ns;   /* of all threads */
+	uint64_t switches; /* how often they came onto a CPU */
+};
+
+/* Watches its threads for so long. 0 or -errno: -ESRCH it is gone. */
+int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
+
+/*
+ * So many samples a second of CPU time cost, with the switches, at most `ppm` millionths of it; 0
+ * where the switches alone cost more.
+ */
+unsigned int sample_cost__rate(const struct sample_cost *cost, const struct sample_load *load,
+			       uint64_t ppm);
+
+#endif

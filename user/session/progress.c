@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "session/progress.h"
+
+#include "session/hit_status.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+void progress__init(struct progress *progress, const struct capture_options *o)
+{
+	double percent = o->delay_thresh.percent + o->duration_thresh.percent;
+
+	*progress = (struct progress){.began_ns = clock__now_ns()};
+	progress->last_ns = progress->began_ns;
+	progress->threshold_ns =
+		percent > 0 ? UINT64_MAX : o->delay_thresh.ns + o->duration_thresh.ns;
+	learner__init(&progress->learner, percent);
+}
+
+static bool is_learning(const struct progress *progress)
+{
+	return progress->learner.percent > 0;
+}
+
+void progress__format_threshold(const struct progress *progress,
+				char text[static THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE])
+{
+	if (is_learning(progress))
+		threshold__format_percent(text, progress->learner.percent);
+	else
+		units__format_duration(text, progress->threshold_ns);
+}
+
+void progress__say_needed(const struct progress *progress)
+{
+	if (is_learning(progress) && progress->threshold_ns == UINT64_MAX)
+		log__info("it takes %llu values to know that: until then nothing triggers",
+			  (unsigned long long)progress->learner.needed);
+}
+
+static void say_learned(const struct progress *progress)
+{
+	char text[UNITS_TEXT_SIZE], percent[THRESHOLD_TEXT_SIZE];
+
+	status__end();
+	log__info("%s is %s, of %llu values; armed, and kept current",
+		  threshold__format_percent(percent, progress->learner.percent),
+		  units__format_duration(text, progress->threshold_ns),
+		  (unsigned long long)progress->learner.learned);
+}
+
+static void learn(struct progress *progress, struct trigger *trigger, const struct mt_stats *stats,
+		  uint64_t elapsed_ns)
+{
+	uint64_t threshold = learner__update(&progress->learner, stats, elapsed_ns);
+	bool is_first = progress->threshold_ns == UINT64_MAX;
+
+	/* A trigger that waits to be looked at has passed what the threshold was until now. */
+	if (!threshold || !trigger__is_armed(trigger))
+		return;
+	progress->threshold_ns = threshold;
+	trigger__set_threshold(trigger, threshold);
+	if (is_first)
+		say_learned(progress);
+}
+
+static void set_threshold(const struct progress *progress, struct status_view *view)
+{
+	view->threshold_ns = progress->threshold_ns == UINT64_MAX ? 0 : progress->threshold_ns;
+	view->percent = progress->learner.percent;
+	view->learned = progress->learner.learned;
+	view->needed = progress->learner.needed;
+}
+
+void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns)
+{
+	uint64_t elapsed_ns = now_ns - progress->last_ns;
+	struct status_view view;
+	struct mt_stats stats;
+
+	progress->last_ns = now_ns;
+	if (!trigger || trigger__stats(trigger, &stats))
+		return;
+	if (is_learning(progress))
+		learn(progress, trigger, &stats, elapsed_ns);
+	view = hit_status__view(&stats, stats.hits - progress->last_stats.hits, elapsed_ns);
+	set_threshold(progress, &view);
+	status__show(&view);
+	progress->last_stats = stats;
+}
+
+void progress__say(struct progress *progress, const struct trigger *trigger, const char *name)
+{
+	char text[STATUS_TEXT_SIZE];
+	struct status_view view;
+	struct mt_stats stats;
+
+	if (!trigger || trigger__stats(trigger, &stats))
+		return;
+	if (is_learning(progress))
+		learner__update(&progress->learner, &stats, 0);
+	view = hit_status__view(&stats, stats.hits, clock__now_ns() - progress->began_ns);
+	set_threshold(progress, &view);
+	if (stats.hits)
+		log__info("%s: %s", name, status__format(text, &view));
+	else
+		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is", name);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "session/sample_options.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "util/log.h"
+#include "util/units.h"
+
+static int check_overhead(struct sample_options *o, const char *command)
+{
+	if (!o->max_overhead)
+		return 0;
+	if (!units__parse_percent(o->max_overhead, &o->max_overhead_ppm) && o->max_overhead_ppm)
+		return 0;
+	log__error("%s: -max-overhead '%s' is no share of the target's time", command,
+		   o->max_overhead);
+	log__hint("in percent, up to 100: -max-overhead 1%%");
+	return -EINVAL;
+}
+
+int sample_options__check(struct sample_options *o, const char *command)
+{
+	if (o->rate < 1) {
+		log__error("%s: -sample-rate must be at least 1", command);
+		log__hint("it is in samples a second: -sample-rate 1000");
+		return -EINVAL;
+	}
+	return check_overhead(o, command);
+}

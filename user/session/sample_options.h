@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of -source sample, as a part of struct capture_options. */
+#ifndef MTBPF_SESSION_SAMPLE_OPTIONS_H
+#define MTBPF_SESSION_SAMPLE_OPTIONS_H
+
+#include <stdint.h>
+
+struct sample_options {
+	int rate;		   /* in Hz */
+	const char *max_overhead;  /* "1%"; NULL: no limit */
+	uint64_t max_overhead_ppm; /* what sample_options__check() makes of it; 0: no limit */
+};
+
+#define SAMPLE_DEFAULTS                                                                            \
+	{                                                                                          \
+		.rate = 1000                                                                       \
+	}
+
+#define SAMPLE_OPTION(member) offsetof(struct capture_options, sample.member)
+
+#define OPTIONS_SAMPLE                                                                             \
+	{"sample-rate",                                                                            \
+	 NULL,                                                                                     \
+	 0,                                                                                        \
+	 OPT_INT,                                                                                  \
+	 "HZ",                                                                                     \
+	 "sample: stacks a second and thread, while it runs (1000)",                               \
+	 SAMPLE_OPTION(rate),                                                                      \
+	 NULL},                                                                                    \
+	{                                                                                          \
+		"max-overhead", NULL, 0, OPT_STRING, "P%",                                         \
+			"sample: fewer, where they would cost more of the target's CPU time; "     \
+			"measured here",                                                           \
+			SAMPLE_OPTION(max_overhead), NULL                                          \
+	}
+
+/* 0, or -EINVAL after a line and a hint. */
+int sample_options__check(struct sample_options *options, const char *command);
+
+#endif

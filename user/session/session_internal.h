@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the files of a session: what it holds, and its waiting. */
+#ifndef MTBPF_SESSION_SESSION_INTERNAL_H
+#define MTBPF_SESSION_SESSION_INTERNAL_H
+
+#include "session/gate.h"
+#include "session/progress.h"
+#include "session/session.h"
+#include "target/process.h"
+
+struct sched_log;
+
+struct session {
+	const struct capture_options *options;
+	const struct session_start *start;
+	struct process process; /* as it was at the start; not for `run` */
+	bool has_process;
+	struct recording *rec; /* where the next snapshot goes */
+	const struct source_ops *ops;
+	struct source *source;
+	struct gate gate;
+	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
+	unsigned int sample_rate;    /* of source_sample: samples a second */
+	struct probe probe;
+	int epoll_fd, signal_fd;
+	int snapshots;	      /* taken */
+	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
+	uint64_t deadline_ns; /* UINT64_MAX: none */
+	struct progress progress;
+};
+
+/* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
+int session__wait(struct session *s, enum session_end *end);
+
+#endif

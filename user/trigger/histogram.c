@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "trigger/histogram.h"
+
+#include "trigger/trigger.h"
+
+uint64_t histogram__start(int bucket)
+{
+	int octave = bucket / MT_HIST_SUBS;
+	uint64_t sub = bucket % MT_HIST_SUBS;
+
+	return octave ? (MT_HIST_SUBS + sub) << (octave - 1) : sub;
+}
+
+int histogram__octave(int bucket)
+{
+	uint64_t start = histogram__start(bucket);
+
+	return start ? 63 - __builtin_clzll(start) : 0;
+}
+
+double histogram__percentile(const double counts[static MT_FINE_BUCKETS], double percent)
+{
+	double total = 0, below = 0, rank;
+
+	for (int b = 0; b < MT_FINE_BUCKETS; b++)
+		total += counts[b];
+	if (total <= 0)
+		return 0;
+	percent = percent < 0 ? 0 : percent > 100 ? 100 : percent;
+	rank = percent / 100 * total;
+	for (int i = 0; i < MT_FINE_BUCKETS; i++) {
+		double start = (double)histogram__start(i), end = (double)histogram__start(i + 1);
+
+		if (counts[i] > 0 && rank <= below + counts[i])
+			return start + (end - start) * (rank - below) / counts[i];
+		below += counts[i];
+	}
+	/* By rounding. */
+	return (double)histogram__start(MT_FINE_BUCKETS);
+}
+
+uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent)
+{
+	double counts[MT_FINE_BUCKETS];
+	uint64_t value;
+
+	for (int i = 0; i < MT_FINE_BUCKETS; i++)
+		counts[i] = (double)stats->fine[i];
+	value = (uint64_t)histogram__percentile(counts, percent);
+	/* The largest value is known exactly. */
+	return value > stats->max_ns ? stats->max_ns : value;
+}
