@@ -17,7 +17,7 @@ Q       := $(if $(filter 1,$(V)),,@)
 say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' "$(1)" "$(2)")
 
 VERSION := $(shell cat VERSION)
-PKGS    := libbpf libelf libdw zlib libzstd libcjson
+PKGS    := libbpf libelf libdw zlib libzstd libcjson libmicrohttpd
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
            $(if $(filter 1,$(WERROR)),-Werror)

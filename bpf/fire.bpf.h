@@ -20,6 +20,14 @@ volatile __u64 armed_since_ns;
  */
 volatile __u32 frozen;
 
+/* The limits of triggers; 0: none. */
+const volatile __u64 min_interval_ns; /* between two of them */
+const volatile __u64 skipped;	      /* so many that would be are let pass first */
+volatile __u64 not_before_ns;
+/* What these need to know. */
+__u64 last_trigger_ns; /* 0: none yet */
+__u64 n_passed;
+
 /* User space makes room for a few hits with their stacks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -104,6 +112,19 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 
+/* Of what has passed the threshold, and finds it armed. */
+static __always_inline bool is_within_limits(const struct passed *passed)
+{
+	if (passed->reason == MT_HIT_LAST)
+		return true;
+	if (passed->time_ns < not_before_ns)
+		return false;
+	if (min_interval_ns && last_trigger_ns &&
+	    passed->time_ns < last_trigger_ns + min_interval_ns)
+		return false;
+	return !skipped || __sync_fetch_and_add(&n_passed, 1) >= skipped;
+}
+
 /* The program's return value: 1 where this hit is the trigger. */
 static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 				const struct passed *passed)
@@ -111,10 +132,20 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 	struct mt_hit *hit;
 
 	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
-	if (!armed || passed->since_ns < armed_since_ns ||
-	    __sync_val_compare_and_swap(&armed, 1, 0) != 1)
+	if (!armed || passed->since_ns < armed_since_ns) {
+		add_one(&stats->unarmed);
 		return 0;
+	}
+	if (!is_within_limits(passed)) {
+		add_one(&stats->let_pass);
+		return 0;
+	}
+	if (__sync_val_compare_and_swap(&armed, 1, 0) != 1) {
+		add_one(&stats->unarmed);
+		return 0;
+	}
 	frozen = 1;
+	last_trigger_ns = passed->time_ns;
 	add_one(&stats->triggers);
 	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
 	if (!hit) {

@@ -18,12 +18,16 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile __u32 target_tgid; /* 0: target_cgroups decides */
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
+/* So many are looked at, of durations so many calls that have returned; 0: all. */
+const volatile __u64 max_hits;
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
 
 /* Of delays or durations, whichever are measured. User space may change it at any time. */
 volatile __u64 threshold_ns;
 /* Hits of all CPUs so far: the number of the latest. */
 __u64 last_sequence;
+/* The calls of them that have been measured; counted only for max_hits. */
+__u64 n_returned;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
@@ -52,6 +56,15 @@ static __always_inline u64 delay_since_last(struct latch *latch, u64 now)
 	return last && now > last ? now - last : 0;
 }
 
+static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
+			       struct passed *passed)
+{
+	passed->reason = MT_HIT_LAST;
+	passed->value_ns = 0;
+	passed->since_ns = passed->time_ns;
+	return fire(ctx, stats, passed);
+}
+
 static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
 				      struct latch *latch, struct passed *passed)
 {
@@ -68,39 +81,60 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 	return fire(ctx, stats, passed);
 }
 
+/* Of a delay the hit itself is judged. */
+static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
+				     struct latch *latch, struct passed *passed)
+{
+	bool is_last = max_hits && passed->sequence == max_hits;
+
+	if (pass_delay(ctx, stats, latch, passed))
+		return 1;
+	return is_last ? end(ctx, stats, passed) : 0;
+}
+
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns()};
 
-	if (!stats)
+	/* Those before the first arming are no part of max_hits: not_before_ns is set by that. */
+	if (!stats || (max_hits && !not_before_ns))
 		return 0;
-	add_one(&stats->hits);
+	if (max_hits && n_returned >= max_hits)
+		return end(ctx, stats, &passed);
 	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
+	/* One after the last ends as well: it is armed again where the last was a trigger. */
+	if (max_hits && !measure_duration && passed.sequence > max_hits)
+		return end(ctx, stats, &passed);
+	add_one(&stats->hits);
 	log_entry(passed.sequence, passed.time_ns, 0);
 	if (!measure_duration)
-		return pass_delay(ctx, stats, latch, &passed);
+		return judge_hit(ctx, stats, latch, &passed);
 	if (latch)
 		push_call(latch, passed.time_ns, ctx->sp, passed.sequence);
 	return 0;
 }
 
-static __always_inline int returned(struct pt_regs *ctx, struct latch *latch)
+static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
 	struct open_call call = {};
+	u64 returned;
 
 	if (!stats || !latch || !pop_call(latch, ctx->sp, &call))
 		return 0;
 	passed.sequence = call.sequence;
 	passed.since_ns = call.entry_ns;
 	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
+	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
+	if (returned > max_hits)
+		return end(ctx, stats, &passed);
 	log_entry(call.sequence, call.entry_ns, passed.time_ns);
 	count_value(stats, passed.value_ns);
-	if (count_only || passed.value_ns < threshold_ns)
-		return 0;
-	return fire(ctx, stats, &passed);
+	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))
+		return 1;
+	return max_hits && returned == max_hits ? end(ctx, stats, &passed) : 0;
 }
 
 SEC("uprobe")
@@ -112,7 +146,7 @@ int on_hit(struct pt_regs *ctx)
 SEC("uretprobe")
 int on_return(struct pt_regs *ctx)
 {
-	return is_target() ? returned(ctx, task_latch()) : 0;
+	return is_target() ? return_of(ctx, task_latch()) : 0;
 }
 
 SEC("uprobe")
@@ -124,7 +158,7 @@ int on_hit_lru(struct pt_regs *ctx)
 SEC("uretprobe")
 int on_return_lru(struct pt_regs *ctx)
 {
-	return is_target() ? returned(ctx, lru_latch()) : 0;
+	return is_target() ? return_of(ctx, lru_latch()) : 0;
 }
 
 /* Attached to what samples: after the trigger nothing more is sampled, on whatever CPU. */

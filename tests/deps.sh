@@ -26,6 +26,7 @@ needs() {
 	build|pc libdw|libdw-dev|elfutils libdw|reads DWARF
 	build|header Zydis/Zydis.h|libzydis-dev|Zydis|decodes instructions
 	build|pc libcjson|libcjson-dev|cJSON|reads and writes meta.json
+	build|pc libmicrohttpd|libmicrohttpd-dev|libmicrohttpd|serves traces and metrics
 	build|pc zlib|zlib1g-dev|zlib|writes .fxt.gz
 	build|pc libzstd|libzstd-dev|zstd|writes .fxt.zst
 	build|header libiberty/demangle.h|libiberty-dev|libiberty (binutils)|demangles C++ and Rust names
@@ -42,6 +43,8 @@ needs() {
 	extra|tool ocamlopt|ocaml-nox|OCaml|compiles the programs that raise exceptions
 	extra|tool sqlite3|sqlite3|SQLite|is one of those programs
 	extra|tool python3|python3|CPython|is another
+	extra|tool curl|curl|asks mtbpf view for traces
+	extra|tool chromium|chromium|shows one in Perfetto
 	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz
 	extra|tool clang-format|clang-format|clang-format|make format-check
 	END

@@ -41,3 +41,32 @@ int refuse_word(const struct option_table *table, const char *word)
 		log__hint("a process is given with -pid: -pid %s", word);
 	return EXIT_USAGE;
 }
+
+/* The words of argv that are no options, as far as the second: *n of them, the first into *word. */
+static int parse_around(const struct option_table *table, void *dst, int argc, char **argv,
+			const char **word, int *n)
+{
+	int rest, err = options__parse(table, dst, argc, argv, &rest);
+
+	for (*n = 0; !err && rest < argc && *n < 2; ++*n) {
+		if (!*n)
+			*word = argv[rest];
+		argv[rest] = argv[0];
+		argv += rest;
+		argc -= rest;
+		err = options__parse(table, dst, argc, argv, &rest);
+	}
+	return err;
+}
+
+int parse_with_word(const struct option_table *table, void *dst, int argc, char **argv,
+		    const char *what, const char **word)
+{
+	int n, err = parse_around(table, dst, argc, argv, word, &n);
+
+	if (err || n == 1)
+		return err;
+	log__error(n ? "%s: one %s at a time" : "%s: which %s?", table->command, what);
+	log__hint("usage: mtbpf %s", table->usage);
+	return -EINVAL;
+}

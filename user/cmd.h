@@ -20,6 +20,7 @@ int cmd_record(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_view(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
 /* The exit code for what options__parse() returned; only for an error. */
@@ -30,5 +31,12 @@ int exit_code_for(int err);
 struct option_table;
 /* Says that a word is none of the command's; EXIT_USAGE. */
 int refuse_word(const struct option_table *table, const char *word);
+
+/*
+ * options__parse() of a command that takes one word, before, behind or amid its options: *word.
+ * Without one, or with two, -EINVAL after a line and a hint, which call it `what`: "recording".
+ */
+int parse_with_word(const struct option_table *table, void *dst, int argc, char **argv,
+		    const char *what, const char **word);
 
 #endif

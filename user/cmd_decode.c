@@ -282,46 +282,16 @@ static int decode(const struct decode_options *options, const char *input,
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Options behind the recording, which is argv[*rest]. */
-static int parse_rest(struct decode_options *options, int argc, char **argv, int *rest)
-{
-	int more, err;
-
-	argv[*rest] = argv[0];
-	err = options__parse(&table, options, argc - *rest, argv + *rest, &more);
-	*rest += more;
-	return err;
-}
-
 int cmd_decode(int argc, char **argv)
 {
 	struct decode_options options = {0};
 	struct ocaml_traps traps = {0};
 	const char *input = NULL;
-	int rest, err;
+	int err = parse_with_word(&table, &options, argc, argv, "recording", &input);
 
-	/* The recording may stand before or behind the options. */
-	if (argc > 1 && (argv[1][0] != '-' || !argv[1][1])) {
-		input = argv[1];
-		argv[1] = argv[0];
-		argv++;
-		argc--;
-	}
-	err = options__parse(&table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (!input && rest < argc) {
-		input = argv[rest];
-		err = parse_rest(&options, argc, argv, &rest);
-		if (err)
-			return exit_code_for_options(err);
-	}
 	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
-	if (!input || rest < argc) {
-		log__error(input ? "decode: one recording at a time" : "decode: which recording?");
-		log__hint("usage: mtbpf %s", table.usage);
-		return EXIT_USAGE;
-	}
 	if (options.portable && options.print != PRINT_NOTHING) {
 		log__error("decode: -portable makes a recording, and prints nothing");
 		log__hint("leave one of the two out");

@@ -16,10 +16,19 @@
 #include "session/interrupts.h"
 #include "util/log.h"
 
+/* clang-format off */
 static const struct option_spec specs[] = {
-	OPTION_SYMBOL,	 OPTION_DELAY,	 OPTION_DURATION, OPTION_OUTPUT,
-	OPTIONS_CAPTURE, OPTIONS_SAMPLE, OPTIONS_LOG,	  OPTION_NO_INLINE,
+	OPTION_SYMBOL,
+	OPTION_DELAY,
+	OPTION_DURATION,
+	OPTIONS_LIMITS,
+	OPTION_OUTPUT,
+	OPTIONS_CAPTURE,
+	OPTIONS_SAMPLE,
+	OPTIONS_LOG,
+	OPTION_NO_INLINE,
 };
+/* clang-format on */
 
 static const struct option_table table = {
 	.command = "run",

@@ -28,6 +28,7 @@ static const struct option_spec specs[] = {
 	 "measure how long calls take, not how far apart they are",
 	 offsetof(struct watch_options, durations), NULL},
 	{"timeout", NULL, 0, OPT_DURATION, "D", "stop after this long", OPTION(timeout_ns), NULL},
+	OPTION_MAX_HITS,
 	OPTIONS_LOG,
 };
 
@@ -89,17 +90,18 @@ static void show(const struct trigger *trigger, struct mt_stats *last, uint64_t 
 static int wait_for_end(const struct watch_options *options, const struct trigger *trigger)
 {
 	uint64_t now = clock__now_ns(), deadline = UINT64_MAX;
-	struct pollfd fd = {.fd = interrupts__open(), .events = POLLIN};
+	struct pollfd fds[] = {{.fd = interrupts__open(), .events = POLLIN},
+			       {.fd = trigger__fd(trigger), .events = POLLIN}};
 	struct mt_stats stats = {0};
 
-	if (fd.fd < 0)
-		return fd.fd;
+	if (fds[0].fd < 0)
+		return fds[0].fd;
 	if (options->common.timeout_ns)
 		deadline = now + options->common.timeout_ns;
 	while (now < deadline) {
 		uint64_t left = deadline - now, began = now;
 
-		if (poll(&fd, 1, left < NS_PER_S ? (int)(left / 1000000) + 1 : 1000) > 0)
+		if (poll(fds, 2, left < NS_PER_S ? (int)(left / 1000000) + 1 : 1000) > 0)
 			break;
 		now = clock__now_ns();
 		show(trigger, &stats, now - began);
@@ -110,7 +112,7 @@ static int wait_for_end(const struct watch_options *options, const struct trigge
 		}
 	}
 	status__end();
-	close(fd.fd);
+	close(fds[0].fd);
 	return 0;
 }
 
@@ -141,12 +143,16 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 {
 	struct trigger_config config = {.tgid = options->common.pid,
 					.count_only = true,
-					.watch_duration = options->durations};
+					.watch_duration = options->durations,
+					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
 	int err = gate__open(&gate, &config, probe);
 
 	if (!err)
 		err = gate__attach(&gate, -1);
+	/* Nothing triggers, but the last of -max-hits tells that it was. */
+	if (!err)
+		err = trigger__arm(gate.trigger);
 	if (!err)
 		err = watch(options, gate.trigger);
 	gate__close(&gate);

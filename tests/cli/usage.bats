@@ -181,6 +181,11 @@ setup() {
 	mtbpf_run run -duration-thresh 1ms -- true
 	[ "$status" -eq 2 ]
 	complains "run: a threshold needs a function" "-symbol NAME"
+	for limit in "-after 1s" "-min-interval 1s" "-skip 1" "-max-hits 1"; do
+		mtbpf_run attach -pid 1 $limit
+		[ "$status" -eq 2 ]
+		complains "are about a trigger" "-symbol NAME"
+	done
 }
 
 @test "the kernel and soft stepping do not go together: nothing is touched" {

@@ -48,3 +48,39 @@ in_ns() {
 	[[ $output =~ one_iter:\ ([0-9]+)\ hits.*learning\ p99.99:\ ([0-9]+)\ of\ 100000 ]]
 	[ "${BASH_REMATCH[2]}" -ge $((BASH_REMATCH[1] - 1)) ]
 }
+
+@test "-max-hits ends with the last of so many hits, without a report, and status 3" {
+	start_service
+	sample -symbol one_iter -delay-thresh 100s -max-hits 30
+	[ "$status" -eq 3 ]
+	[[ $output == *"one_iter: 30 hits"*"no trigger within -max-hits"* ]]
+	[[ $output == *"hit 30 of one_iter, thread $target: the last of -max-hits"* ]]
+	[[ $output != *"the slow iteration"* && $output != *"no report"* ]]
+	mtbpf_run watch -pid "$target" -symbol one_iter -max-hits 25
+	[ "$status" -eq 0 ]
+	[[ $output == *"25 hits"* ]]
+	mtbpf_run watch -pid "$target" -symbol one_iter -durations -max-hits 25
+	[ "$status" -eq 0 ]
+	start service -scale small
+	mtbpf_run attach -source soft -pid "$target" -symbol one_iter -delay-thresh 100s -max-hits 1 -o x.fxt
+	[ "$status" -eq 3 ]
+	[[ $output == *"hit 1 of one_iter"* ]]
+}
+
+@test "-skip and -after let some pass, which is counted; -min-interval keeps two apart" {
+	start_service
+	sample -symbol one_iter -skip 3 -max-hits 3
+	[ "$status" -eq 3 ]
+	[[ $output == *"3 hits"*"3 let pass"* ]]
+	sample -symbol one_iter -skip 3
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ ([0-9]+)\ of\ one_iter ]]
+	[ "${BASH_REMATCH[1]}" -ge 4 ]
+	sample -symbol one_iter -after 100s -timeout 500ms
+	[ "$status" -eq 3 ]
+	[[ $output =~ ([0-9]+)\ hits.*\ ([0-9]+)\ let\ pass ]]
+	[ "${BASH_REMATCH[2]}" -gt 10 ]
+	sample -symbol one_iter -min-interval 100s -multi-snapshot -timeout 500ms
+	[ "$status" -eq 3 ]
+	[[ $output == *"snapshot 1 taken"* && $output != *"snapshot 2 taken"* ]]
+}

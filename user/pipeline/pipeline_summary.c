@@ -24,7 +24,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s\n", hit->sequence, name,
 			hit->tid, value);
 	else
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d\n", hit->sequence, name, hit->tid);
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s\n", hit->sequence, name, hit->tid,
+			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
 }
 
 static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)
@@ -67,14 +68,17 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 	return "it had begun before the recording did";
 }
 
-/* The one that the report is of. */
+/* The one that the report is of; NULL: none triggered. */
 static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 {
-	const struct hit_mark *slowest = &decoded->hits.v[0];
+	const struct hit_mark *slowest = NULL;
 
-	for (size_t i = 1; i < decoded->hits.n; i++)
-		if (decoded->hits.v[i].value_ns >= slowest->value_ns)
-			slowest = &decoded->hits.v[i];
+	for (size_t i = 0; i < decoded->hits.n; i++) {
+		const struct hit_mark *hit = &decoded->hits.v[i];
+
+		if (hit->reason != MT_HIT_LAST && (!slowest || hit->value_ns >= slowest->value_ns))
+			slowest = hit;
+	}
 	return slowest;
 }
 
@@ -95,6 +99,7 @@ static void print_amount(const struct decoded *decoded, FILE *out)
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
+	const struct hit_mark *slowest = slowest_hit(decoded);
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
 
@@ -109,7 +114,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	print_amount(decoded, out);
 	fprintf(out, ", %zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
 	print_lost(t, rec, out);
-	if (!decoded->hits.n)
+	if (!slowest)
 		return;
 	/* Where the return decides, the probe's own instruction is not what it stopped at. */
 	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
@@ -119,7 +124,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	if (report__print(out, &(struct report_input){
 				       .trees = decoded->trees.v,
 				       .n_trees = decoded->trees.n,
-				       .hit = slowest_hit(decoded),
+				       .hit = slowest,
 				       .threshold_ns = rec->threshold_ns,
 				       .top = REPORT_ROWS,
 				       .sampled = recording__is_sampled(rec),

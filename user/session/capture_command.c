@@ -29,19 +29,16 @@ static void say_end(enum session_end end, bool has_trigger)
 		log__info("%s: the snapshot is of now, the target runs on",
 			  has_trigger ? "no trigger within the timeout" : "the time is over");
 		break;
+	case SESSION_ASKED: /* of a session with an observer only */
+		break;
+	case SESSION_HITS_OVER:
+		log__info("no trigger within -max-hits: the snapshot is of the last, the target "
+			  "runs on");
+		break;
 	case SESSION_EXITED:
 		log__info("the target has exited: the snapshot is of its last moments");
 		break;
 	}
-}
-
-static size_t recorded_bytes(const struct recording *rec)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < rec->aux.n; i++)
-		bytes += rec->aux.v[i].size;
-	return bytes + rec->samples.n * sizeof(rec->samples.v[0]);
 }
 
 /*
@@ -141,7 +138,7 @@ static int capture_and_write(const struct capture_options *options,
 
 	recording__init(&rec);
 	err = session__capture(options, start, &rec, end);
-	if (!err && !recorded_bytes(&rec))
+	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(start);
 	if (!err) {
 		say_end(*end, options->symbol);
@@ -167,7 +164,7 @@ int capture_command__run(const struct capture_options *options, const struct ses
 	interrupts__hold();
 	err = capture_and_write(options, start, &names, decode, &end);
 	interrupts__release();
-	if (!err && end == SESSION_TIMED_OUT)
+	if (!err && (end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER))
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);
 }

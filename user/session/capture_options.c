@@ -11,6 +11,11 @@ const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL}
 
 static int check_sampling(const struct capture_options *o, const char *command)
 {
+	if (o->sample.unwind == UNWIND_DWARF && (o->no_stack_copy || o->stack_copy < 8)) {
+		log__error("%s: -unwind dwarf needs copies of the stack", command);
+		log__hint("leave -no-stack-copy out, or use -unwind fp");
+		return -EINVAL;
+	}
 	if (o->source != SOURCE_SAMPLE)
 		return 0;
 	if (o->cgroup) {
@@ -37,6 +42,12 @@ int capture_options__check(struct capture_options *o, const char *command)
 	if ((threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh)) &&
 	    !o->symbol) {
 		log__error("%s: a threshold needs a function to measure", command);
+		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
+		return -EINVAL;
+	}
+	if ((o->after_ns || o->min_interval_ns || o->skip || o->max_hits) && !o->symbol) {
+		log__error("%s: -after, -min-interval, -skip and -max-hits are about a trigger",
+			   command);
 		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 		return -EINVAL;
 	}

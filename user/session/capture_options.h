@@ -16,6 +16,8 @@ struct capture_options {
 	const char *cgroup; /* instead of pid */
 	const char *symbol;
 	struct threshold delay_thresh, duration_thresh;
+	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
+	int skip, max_hits;		    /* 0: none, and no end */
 	const char *output;
 	int source; /* index into source_names */
 	uint64_t snapshot_size, max_memory;
@@ -81,6 +83,28 @@ extern const char *const freeze_names[];
 			"trigger when a call of the function takes at least this long, or p99",    \
 			OPTION(duration_thresh), NULL                                              \
 	}
+#define OPTION_MAX_HITS                                                                            \
+	{                                                                                          \
+		"max-hits", NULL, 0, OPT_INT, "N",                                                 \
+			"end after N hits (with -duration-thresh: returns), triggers or not, as "  \
+			"'perf trace --max-events' does",                                          \
+			OPTION(max_hits), NULL                                                     \
+	}
+/* What else decides whether a hit triggers. */
+#define OPTIONS_LIMITS                                                                             \
+	{"after",	   NULL, 0, OPT_DURATION, "D", "do not trigger in the first D",            \
+	 OPTION(after_ns), NULL},                                                                  \
+		{"min-interval",                                                                   \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_DURATION,                                                                     \
+		 "D",                                                                              \
+		 "at least this long between two triggers (see -multi-snapshot)",                  \
+		 OPTION(min_interval_ns),                                                          \
+		 NULL},                                                                            \
+		{"skip",       NULL, 0, OPT_INT, "N", "let the first N that would trigger pass",   \
+		 OPTION(skip), NULL},                                                              \
+		OPTION_MAX_HITS
 #define OPTION_OUTPUT                                                                              \
 	{                                                                                          \
 		"output", NULL, 'o', OPT_STRING, "FILE",                                           \

@@ -7,6 +7,7 @@ struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits,
 		.delay_ns = {mt_stats__percentile(stats, 50), mt_stats__percentile(stats, 99),
 			     stats->max_ns},
 		.hits = stats->hits,
+		.let_pass = stats->let_pass,
 		.hits_per_s = span_ns ? (double)hits * 1e9 / (double)span_ns : 0,
 	};
 }

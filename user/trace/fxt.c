@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * "Trace format" below is Fuchsia's docs/reference/tracing/trace-format.md. A record is a row of
- * little-endian 64-bit words; the first holds the type in bits 0..3 and the size in words in 4..15.
- */
+/* "Trace format" below is Fuchsia's docs/reference/tracing/trace-format.md. */
 #include "trace/fxt.h"
 
 #include <errno.h>
@@ -10,50 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/fxt_format.h"
 #include "trace/label.h"
 #include "trace/string_table.h"
 #include "trace/thread_table.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
-/* Trace format, "Magic number record". */
-#define MAGIC		 0x0016547846040010
 #define TICKS_PER_SECOND 1000000000
 /* Time, end time, and two words for each argument. */
 #define MAX_WORDS (1 + 2 + 2 * FXT_MAX_ARGS)
 /* Category, name, and two for each argument. */
 #define MAX_STRINGS (2 + 2 * FXT_MAX_ARGS)
-
-enum record_type {
-	RECORD_INITIALIZATION = 1,
-	RECORD_STRING = 2,
-	RECORD_THREAD = 3,
-	RECORD_EVENT = 4,
-	RECORD_KERNEL_OBJECT = 7,
-};
-
-enum event_type {
-	EVENT_INSTANT = 0,
-	EVENT_BEGIN = 2,
-	EVENT_END = 3,
-	EVENT_COMPLETE = 4,
-	EVENT_FLOW_BEGIN = 8,
-	EVENT_FLOW_END = 10,
-};
-
-enum arg_type {
-	ARG_U32 = 2,
-	ARG_U64 = 4,
-	ARG_STRING = 6,
-	ARG_POINTER = 7,
-	ARG_KOID = 8,
-};
-
-/* zircon/types.h: ZX_OBJ_TYPE_*. */
-enum object_type {
-	OBJECT_PROCESS = 1,
-	OBJECT_THREAD = 2,
-};
 
 struct fxt {
 	struct sink *sink;
@@ -72,12 +37,12 @@ static void put_word(struct record *record, uint64_t word)
 	record->words[record->n++] = word;
 }
 
-static uint64_t header(enum record_type type, const struct record *record)
+static uint64_t header(enum fxt_record_type type, const struct record *record)
 {
 	return record->words[0] | (uint64_t)type | (uint64_t)record->n << 4;
 }
 
-static void write_record(struct fxt *fxt, enum record_type type, struct record *record)
+static void write_record(struct fxt *fxt, enum fxt_record_type type, struct record *record)
 {
 	record->words[0] = header(type, record);
 	sink__write(fxt->sink, record->words, record->n * sizeof(uint64_t));
@@ -86,7 +51,7 @@ static void write_record(struct fxt *fxt, enum record_type type, struct record *
 struct fxt *fxt__new(struct sink *sink)
 {
 	struct fxt *fxt = calloc(1, sizeof(*fxt));
-	const uint64_t magic = MAGIC;
+	const uint64_t magic = FXT_MAGIC;
 	/* Trace format, "Initialization record": ticks per second. */
 	struct record record = {2, {0, TICKS_PER_SECOND}};
 
@@ -100,7 +65,7 @@ struct fxt *fxt__new(struct sink *sink)
 		return NULL;
 	}
 	sink__write(sink, &magic, sizeof(magic));
-	write_record(fxt, RECORD_INITIALIZATION, &record);
+	write_record(fxt, FXT_RECORD_INITIALIZATION, &record);
 	return fxt;
 }
 
@@ -117,7 +82,7 @@ static void write_string(struct fxt *fxt, unsigned int index, const char *text, 
 {
 	static const char padding[sizeof(uint64_t)];
 	size_t words = 1 + (len + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-	uint64_t head = (uint64_t)RECORD_STRING | (uint64_t)words << 4 | (uint64_t)index << 16 |
+	uint64_t head = (uint64_t)FXT_RECORD_STRING | (uint64_t)words << 4 | (uint64_t)index << 16 |
 			(uint64_t)len << 32;
 
 	sink__write(fxt->sink, &head, sizeof(head));
@@ -157,7 +122,7 @@ static void write_thread(struct fxt *fxt, unsigned int index, pid_t pid, pid_t t
 {
 	struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
 
-	write_record(fxt, RECORD_THREAD, &record);
+	write_record(fxt, FXT_RECORD_THREAD, &record);
 }
 
 /* An 8-bit reference. */
@@ -175,12 +140,14 @@ static uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
  * Trace format, "Argument types": type in bits 0..3, size in words in 4..15, the key's reference in
  * 16..31; values of 32 bits and string references from bit 32 on, others in a word of their own.
  */
-static void put_short_arg(struct record *record, enum arg_type type, uint64_t key, uint32_t value)
+static void put_short_arg(struct record *record, enum fxt_arg_type type, uint64_t key,
+			  uint32_t value)
 {
 	put_word(record, (uint64_t)type | 1 << 4 | key << 16 | (uint64_t)value << 32);
 }
 
-static void put_long_arg(struct record *record, enum arg_type type, uint64_t key, uint64_t value)
+static void put_long_arg(struct record *record, enum fxt_arg_type type, uint64_t key,
+			 uint64_t value)
 {
 	put_word(record, (uint64_t)type | 2 << 4 | key << 16);
 	put_word(record, value);
@@ -191,17 +158,17 @@ static void put_arg(struct fxt *fxt, struct record *record, const struct fxt_arg
 	uint64_t key = string_ref(fxt, arg->key);
 
 	if (arg->kind == FXT_STRING)
-		put_short_arg(record, ARG_STRING, key, (uint32_t)string_ref(fxt, arg->string));
+		put_short_arg(record, FXT_ARG_STRING, key, (uint32_t)string_ref(fxt, arg->string));
 	else if (arg->kind == FXT_POINTER)
-		put_long_arg(record, ARG_POINTER, key, arg->number);
+		put_long_arg(record, FXT_ARG_POINTER, key, arg->number);
 	else if (arg->number <= UINT32_MAX)
-		put_short_arg(record, ARG_U32, key, (uint32_t)arg->number);
+		put_short_arg(record, FXT_ARG_U32, key, (uint32_t)arg->number);
 	else
-		put_long_arg(record, ARG_U64, key, arg->number);
+		put_long_arg(record, FXT_ARG_U64, key, arg->number);
 }
 
 /* Trace format, "Kernel object record": object type in bits 16..23, name in 24..39, then the id. */
-static void put_object(struct fxt *fxt, struct record *record, enum object_type type, pid_t id,
+static void put_object(struct fxt *fxt, struct record *record, enum fxt_object_type type, pid_t id,
 		       const char *name)
 {
 	put_word(record, (uint64_t)type << 16 | string_ref(fxt, name) << 24);
@@ -213,8 +180,8 @@ void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name)
 	struct record record = {0};
 
 	begin_strings(fxt);
-	put_object(fxt, &record, OBJECT_PROCESS, pid, name);
-	write_record(fxt, RECORD_KERNEL_OBJECT, &record);
+	put_object(fxt, &record, FXT_OBJECT_PROCESS, pid, name);
+	write_record(fxt, FXT_RECORD_KERNEL_OBJECT, &record);
 }
 
 /*
@@ -226,17 +193,17 @@ void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name)
 	struct record record = {0};
 
 	begin_strings(fxt);
-	put_object(fxt, &record, OBJECT_THREAD, tid, name);
+	put_object(fxt, &record, FXT_OBJECT_THREAD, tid, name);
 	record.words[0] |= (uint64_t)1 << 40;
-	put_long_arg(&record, ARG_KOID, string_ref(fxt, "process"), (uint32_t)pid);
-	write_record(fxt, RECORD_KERNEL_OBJECT, &record);
+	put_long_arg(&record, FXT_ARG_KOID, string_ref(fxt, "process"), (uint32_t)pid);
+	write_record(fxt, FXT_RECORD_KERNEL_OBJECT, &record);
 }
 
 /*
  * Trace format, "Event record": event type in bits 16..19, number of arguments in 20..23, thread in
  * 24..31, category in 32..47, name in 48..63; then the time, the arguments, and what the type adds.
  */
-static void put_event(struct fxt *fxt, struct record *record, enum event_type type,
+static void put_event(struct fxt *fxt, struct record *record, enum fxt_event_type type,
 		      const struct fxt_event *event)
 {
 	unsigned int n_args = event->n_args < FXT_MAX_ARGS ? event->n_args : FXT_MAX_ARGS;
@@ -277,10 +244,10 @@ bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 	unsigned int word = 1; /* the last one so far: the time */
 
 	*template = (struct fxt_template){0};
-	put_event(fxt, &record, EVENT_BEGIN, event);
+	put_event(fxt, &record, FXT_EVENT_BEGIN, event);
 	if (record.n > FXT_TEMPLATE_WORDS)
 		return false;
-	record.words[0] = header(RECORD_EVENT, &record) & ~thread;
+	record.words[0] = header(FXT_RECORD_EVENT, &record) & ~thread;
 	memcpy(template->words, record.words, record.n * sizeof(uint64_t));
 	for (unsigned int i = 0; i < event->n_args; i++) {
 		const struct fxt_arg *arg = &event->args[i];
@@ -323,23 +290,23 @@ void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t
 	sink__use_room(fxt->sink, (template->n_words + !!end_ns) * sizeof(uint64_t));
 }
 
-static void write_event(struct fxt *fxt, enum event_type type, const struct fxt_event *event)
+static void write_event(struct fxt *fxt, enum fxt_event_type type, const struct fxt_event *event)
 {
 	struct record record;
 
 	record.n = 0;
 	put_event(fxt, &record, type, event);
-	write_record(fxt, RECORD_EVENT, &record);
+	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
 void fxt__instant(struct fxt *fxt, const struct fxt_event *event)
 {
-	write_event(fxt, EVENT_INSTANT, event);
+	write_event(fxt, FXT_EVENT_INSTANT, event);
 }
 
 void fxt__begin(struct fxt *fxt, const struct fxt_event *event)
 {
-	write_event(fxt, EVENT_BEGIN, event);
+	write_event(fxt, FXT_EVENT_BEGIN, event);
 }
 
 /*
@@ -353,7 +320,8 @@ void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns)
 
 	if (!words)
 		return;
-	words[0] = (uint64_t)RECORD_EVENT | 2 << 4 | (uint64_t)EVENT_END << 16 | thread << 24;
+	words[0] =
+		(uint64_t)FXT_RECORD_EVENT | 2 << 4 | (uint64_t)FXT_EVENT_END << 16 | thread << 24;
 	words[1] = time_ns;
 	sink__use_room(fxt->sink, 2 * sizeof(uint64_t));
 }
@@ -363,26 +331,26 @@ void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_
 	struct record record;
 
 	record.n = 0;
-	put_event(fxt, &record, EVENT_COMPLETE, event);
+	put_event(fxt, &record, FXT_EVENT_COMPLETE, event);
 	put_word(&record, end_ns);
-	write_record(fxt, RECORD_EVENT, &record);
+	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
 /* Without name and category: importers drop those of flows. */
-static void write_flow(struct fxt *fxt, enum event_type type, const struct fxt_flow *flow)
+static void write_flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow)
 {
 	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);
 	struct record record = {3, {(uint64_t)type << 16 | thread << 24, flow->time_ns, flow->id}};
 
-	write_record(fxt, RECORD_EVENT, &record);
+	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
 void fxt__flow_begin(struct fxt *fxt, const struct fxt_flow *flow)
 {
-	write_flow(fxt, EVENT_FLOW_BEGIN, flow);
+	write_flow(fxt, FXT_EVENT_FLOW_BEGIN, flow);
 }
 
 void fxt__flow_end(struct fxt *fxt, const struct fxt_flow *flow)
 {
-	write_flow(fxt, EVENT_FLOW_END, flow);
+	write_flow(fxt, FXT_EVENT_FLOW_END, flow);
 }

@@ -10,10 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "trace/fxt_format.h"
 #include "trace/sink.h"
-
-/* A record counts its arguments in 4 bits. */
-#define FXT_MAX_ARGS 15
 
 /* Enough for what a call says about itself. */
 #define FXT_TEMPLATE_NUMBERS 3

@@ -19,6 +19,7 @@ struct trigger {
 	struct trigger_bpf *skel;
 	struct hit_ring hits;
 	enum trigger_latch latch;
+	uint64_t after_ns;
 	/* bpf_link descriptors; -1: none */
 	int entry_link;
 	int return_link;
@@ -58,6 +59,9 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->target_tgid = config->tgid;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
 	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
+	skel->rodata->min_interval_ns = config->min_interval_ns;
+	skel->rodata->skipped = config->n_skipped;
+	skel->rodata->max_hits = config->max_hits;
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->measure_duration = measures_duration(config);
 	skel->rodata->probe_at_entry = config->probe_at_entry;
@@ -207,6 +211,7 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	if (!trigger)
 		return NULL;
 	trigger->entry_link = trigger->return_link = -1;
+	trigger->after_ns = config->after_ns;
 	libbpf_set_print(trigger__print_libbpf);
 	err = load(trigger, config, latch);
 	if (err) {
@@ -297,11 +302,20 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 	return 0;
 }
 
+void trigger__thaw(struct trigger *trigger)
+{
+	trigger->skel->bss->frozen = 0;
+}
+
 int trigger__arm(struct trigger *trigger)
 {
+	uint64_t now = clock__now_ns();
+
+	if (!trigger->skel->bss->not_before_ns)
+		trigger->skel->bss->not_before_ns = now + trigger->after_ns;
+	trigger__thaw(trigger);
+	trigger->skel->bss->armed_since_ns = now;
 	/* The program's data is mapped: no system call between the decision and its effect. */
-	trigger->skel->bss->frozen = 0;
-	trigger->skel->bss->armed_since_ns = clock__now_ns();
 	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -336,11 +350,14 @@ const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)
 	return trigger->hits.stack;
 }
 
-static void add_stats(struct mt_stats *sum, const struct mt_counters *cpu)
+static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 {
 	sum->hits += cpu->hits;
 	sum->triggers += cpu->triggers;
 	sum->dropped += cpu->dropped;
+	sum->unarmed += cpu->unarmed;
+	sum->let_pass += cpu->let_pass;
+	sum->sum_ns += cpu->sum_ns;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;
 	for (int i = 0; i < MT_FINE_BUCKETS; i++) {
@@ -364,7 +381,7 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 		return -errno;
 	memset(stats, 0, sizeof(*stats));
 	for (int cpu = 0; cpu < cpus; cpu++)
-		add_stats(stats, &of_cpu[cpu]);
+		add_counters(stats, &of_cpu[cpu]);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ __attribute__((format(printf, 3, 4))) static size_t append(char *buf, size_t n, 
 	return (size_t)len < STATUS_TEXT_SIZE - n ? n + (size_t)len : STATUS_TEXT_SIZE - 1;
 }
 
-static void append_threshold(char *buf, size_t n, const struct status_view *view)
+static size_t append_threshold(char *buf, size_t n, const struct status_view *view)
 {
 	char text[UNITS_TEXT_SIZE], percent[THRESHOLD_TEXT_SIZE];
 
@@ -33,10 +33,11 @@ static void append_threshold(char *buf, size_t n, const struct status_view *view
 		n = append(buf, n, "  threshold %s",
 			   units__format_duration(text, view->threshold_ns));
 	if (view->threshold_ns && view->percent > 0)
-		append(buf, n, " (%s of %llu)", percent, (unsigned long long)view->learned);
-	else if (view->percent > 0)
-		append(buf, n, "  learning %s: %llu of %llu", percent,
-		       (unsigned long long)view->learned, (unsigned long long)view->needed);
+		return append(buf, n, " (%s of %llu)", percent, (unsigned long long)view->learned);
+	if (view->percent > 0)
+		return append(buf, n, "  learning %s: %llu of %llu", percent,
+			      (unsigned long long)view->learned, (unsigned long long)view->needed);
+	return n;
 }
 
 const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view)
@@ -50,7 +51,9 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 			   units__format_duration(text[0], view->delay_ns[0]),
 			   units__format_duration(text[1], view->delay_ns[1]),
 			   units__format_duration(text[2], view->delay_ns[2]));
-	append_threshold(buf, n, view);
+	n = append_threshold(buf, n, view);
+	if (view->let_pass)
+		append(buf, n, "  %llu let pass", (unsigned long long)view->let_pass);
 	return buf;
 }
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "serve/show.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "serve/deep_link.h"
+#include "serve/trace_server.h"
+#include "session/interrupts.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+#include "util/units.h"
+
+#define UI_VARIABLE "MTBPF_PERFETTO_UI"
+#define UI_FOLDER   "/usr/share/mtbpf/perfetto-ui"
+
+static int refuse_trace(const char *path, int err)
+{
+	if (err == -EBADMSG) {
+		log__error("%s is no FXT trace, or a damaged one", path);
+		log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
+		return -EINVAL;
+	}
+	log__error("cannot read %s: %s", path, strerror(-err));
+	log__hint("a trace is named NAME.fxt, .fxt.gz or .fxt.zst; with sudo it is root's");
+	return err;
+}
+
+static int open_trace(const char *path, struct sight *sight)
+{
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return refuse_trace(path, -errno);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		err = S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
+	else
+		err = sight__find(sight, fd);
+	if (!err)
+		return fd;
+	close(fd);
+	return refuse_trace(path, err);
+}
+
+static bool is_ui(int fd)
+{
+	return fd >= 0 && !faccessat(fd, "index.html", R_OK, 0);
+}
+
+static int open_folder(const char *path)
+{
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Into *fd: -1 where there is none, and none was asked for. */
+static int open_ui(const char *asked, int *fd)
+{
+	const char *path = asked ? asked : getenv(UI_VARIABLE);
+
+	*fd = open_folder(path ? path : UI_FOLDER);
+	if (is_ui(*fd))
+		return 0;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	if (!path)
+		return 0;
+	log__error("%s is not Perfetto's UI: there is no index.html in it", path);
+	log__hint("unpack the perfetto-ui.zip of a release there "
+		  "(github.com/google/perfetto/releases)");
+	return -EINVAL;
+}
+
+/* Under sudo: the server needs nothing of root's, and the browser must not run as root. */
+static int give_back_root(void)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
+	if (geteuid() || !uid || !gid)
+		return 0;
+	if (!setgroups(0, NULL) && !setgid((gid_t)strtoul(gid, NULL, 10)) &&
+	    !setuid((uid_t)strtoul(uid, NULL, 10)))
+		return 0;
+	log__error("cannot become the user of sudo (%s) again: %s", uid, strerror(errno));
+	log__hint("copy the trace, and run 'mtbpf view' on it without sudo");
+	return -EPERM;
+}
+
+static bool can_open_browser(void)
+{
+	return geteuid() && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"));
+}
+
+static bool open_browser(const char *link)
+{
+	char *const words[] = {"xdg-open", (char *)link, NULL};
+	posix_spawnattr_t attr;
+	sigset_t none;
+	pid_t pid;
+	bool ok;
+
+	sigemptyset(&none);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attr, &none);
+	ok = !posix_spawnp(&pid, words[0], NULL, &attr, words, environ);
+	posix_spawnattr_destroy(&attr);
+	return ok;
+}
+
+static void say_sight(const struct sight *sight)
+{
+	char took[UNITS_TEXT_SIZE];
+
+	if (!sight->found) {
+		log__info("no hit in this trace: Perfetto shows all of it");
+		return;
+	}
+	units__format_duration(took, sight->end_ns - sight->begin_ns);
+	log__info("%s, %s%s", sight->name, took,
+		  sight->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
+}
+
+static int say_link(const struct trace_server *server, const struct sight *sight, bool has_ui,
+		    bool no_open)
+{
+	const char *ui = has_ui ? trace_server__root(server) : PERFETTO_ORIGIN "/";
+	_cleanup_free_ char *link = deep_link(ui, trace_server__url(server), sight);
+
+	if (!link)
+		return -ENOMEM;
+	say_sight(sight);
+	puts(link);
+	fflush(stdout);
+	if (!has_ui)
+		log__info("the page comes from " PERFETTO_ORIGIN
+			  ", the trace stays here; Chrome asks "
+			  "whether the page may reach this device");
+	log__info("from another machine: ssh -L %1$u:127.0.0.1:%1$u HOST, then open it there; "
+		  "Ctrl-C ends",
+		  trace_server__port(server));
+	if (!no_open && can_open_browser() && !open_browser(link))
+		log__info("no xdg-open here: open the address yourself");
+	return 0;
+}
+
+static void wait_for_interrupt(void)
+{
+	_cleanup_close_ int fd = interrupts__open(false);
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	while (poll(&poll_fd, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
+static int serve(int trace_fd, int ui_fd, const struct sight *sight,
+		 const struct show_options *options)
+{
+	int port = options->port || ui_fd >= 0 ? options->port : PERFETTO_PORT;
+	struct trace_server *server;
+	int err = give_back_root();
+
+	if (err)
+		return err;
+	server = trace_server__start(trace_fd, ui_fd, (uint16_t)port);
+	if (!server)
+		return -EADDRINUSE;
+	err = say_link(server, sight, ui_fd >= 0, options->no_open);
+	if (!err)
+		wait_for_interrupt();
+	trace_server__stop(server);
+	return err;
+}
+
+int show__trace(const char *path, const struct show_options *options)
+{
+	struct sight sight;
+	_cleanup_close_ int trace_fd = open_trace(path, &sight);
+	_cleanup_close_ int ui_fd = -1;
+	int err;
+
+	if (trace_fd < 0)
+		return trace_fd;
+	err = open_ui(options->ui, &ui_fd);
+	if (err)
+		return err;
+	interrupts__hold();
+	err = serve(trace_fd, ui_fd, &sight, options);
+	interrupts__release();
+	return err;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Shows a trace in the browser: serves it until Ctrl-C. */
+#ifndef MTBPF_SERVE_SHOW_H
+#define MTBPF_SERVE_SHOW_H
+
+#include <stdbool.h>
+
+struct show_options {
+	const char *ui; /* a folder with a build of Perfetto's UI; NULL: where one is installed */
+	int port;	/* 0: 9001, which Perfetto's own page needs; with a UI of ours any */
+	bool no_open;	/* print the address only */
+};
+
+/*
+ * Returns after Ctrl-C, SIGTERM or SIGHUP: 0. -EINVAL where the file is no trace, or the folder no
+ * UI; another -errno. One message. What sudo has given is given back before anything is served.
+ */
+int show__trace(const char *path, const struct show_options *options);
+
+#endif

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+#include "serve/trace_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "serve/ui_folder.h"
+#include "trace/unpack.h"
+#include "util/log.h"
+
+/* A browser opens six connections a host. */
+#define MAX_CONNECTIONS	   32
+#define CONNECTION_SECONDS 120
+#define BLOCK_SIZE	   (256 * 1024)
+
+/*
+ * The UI asks several servers of its authors' whether they know the visitor. Nothing of that: the
+ * trace is the user's.
+ */
+#define UI_POLICY                                                                                  \
+	"default-src 'self' data: blob:; script-src 'self' 'unsafe-eval' 'unsafe-inline'; "        \
+	"style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; object-src 'none'"
+
+struct trace_server {
+	struct MHD_Daemon *daemon;
+	int trace_fd, ui_fd;
+	enum packing packing;
+	char host[32], localhost[32]; /* as a request may name us */
+	char root[48], url[128];
+	uint16_t port;
+	const char *path; /* of the trace: the end of url */
+};
+
+struct request {
+	struct MHD_Connection *connection;
+	const char *method, *path;
+};
+
+static const char *header_of(const struct request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+/* A name that was made to resolve to 127.0.0.1 is another host. */
+static bool is_our_host(const struct trace_server *server, const struct request *request)
+{
+	const char *host = header_of(request, MHD_HTTP_HEADER_HOST);
+
+	return host && (!strcmp(host, server->host) || !strcasecmp(host, server->localhost));
+}
+
+/* Of a page that may read the trace. Browsers send none for what is typed, or of the same origin.
+ */
+static bool is_our_origin(const struct trace_server *server, const struct request *request)
+{
+	const char *origin = header_of(request, MHD_HTTP_HEADER_ORIGIN);
+	const char *http = "http://";
+
+	if (!origin)
+		return true;
+	if (server->ui_fd < 0)
+		return !strcmp(origin, PERFETTO_ORIGIN);
+	return !strncmp(origin, http, strlen(http)) &&
+	       (!strcmp(origin + strlen(http), server->host) ||
+		!strcmp(origin + strlen(http), server->localhost));
+}
+
+static void add_headers(const struct trace_server *server, struct MHD_Response *response)
+{
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	if (server->ui_fd >= 0) {
+		MHD_add_response_header(response, "Content-Security-Policy", UI_POLICY);
+		return;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
+				PERFETTO_ORIGIN);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ORIGIN);
+	/* What a page of the internet needs to reach this machine, where the user lets it. */
+	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+}
+
+static enum MHD_Result answer(const struct trace_server *server, const struct request *request,
+			      unsigned int status, struct MHD_Response *response)
+{
+	enum MHD_Result result;
+
+	if (!response)
+		return MHD_NO;
+	add_headers(server, response);
+	result = MHD_queue_response(request->connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result say(const struct trace_server *server, const struct request *request,
+			   unsigned int status, const char *text)
+{
+	return answer(server, request, status,
+		      MHD_create_response_from_buffer(strlen(text), (void *)text,
+						      MHD_RESPMEM_PERSISTENT));
+}
+
+static enum MHD_Result send_fd(const struct trace_server *server, const struct request *request,
+			       int fd, const char *type)
+{
+	struct MHD_Response *response;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		if (fd >= 0)
+			close(fd);
+		return say(server, request, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot be read\n");
+	}
+	response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
+	if (!response)
+		close(fd);
+	else
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	return answer(server, request, MHD_HTTP_OK, response);
+}
+
+static ssize_t unpack_block(void *unpack, uint64_t at, char *data, size_t size)
+{
+	ssize_t n = unpack__read(unpack, data, size);
+
+	if (n > 0)
+		return n;
+	return n ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void end_unpacking(void *unpack)
+{
+	unpack__free(unpack);
+}
+
+/* Perfetto reads gzip itself, but not zstd. */
+static enum MHD_Result send_unpacked(const struct trace_server *server,
+				     const struct request *request)
+{
+	struct unpack *unpack = unpack__open(server->trace_fd);
+	struct MHD_Response *response = NULL;
+
+	if (unpack)
+		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE,
+							     unpack_block, unpack, end_unpacking);
+	if (!response)
+		unpack__free(unpack);
+	return answer(server, request, MHD_HTTP_OK, response);
+}
+
+/* The file that was opened at first, whatever its name stands for by now. */
+static enum MHD_Result send_trace(const struct trace_server *server, const struct request *request)
+{
+	if (server->packing == PACKED_ZSTD)
+		return send_unpacked(server, request);
+	return send_fd(server, request, fcntl(server->trace_fd, F_DUPFD_CLOEXEC, 0),
+		       "application/octet-stream");
+}
+
+static enum MHD_Result send_ui(const struct trace_server *server, const struct request *request)
+{
+	int fd = server->ui_fd < 0 ? -ENOENT : ui_folder__open(server->ui_fd, request->path);
+
+	if (fd == -ENOENT)
+		return say(server, request, MHD_HTTP_NOT_FOUND, "not here\n");
+	return send_fd(server, request, fd, ui_folder__content_type(request->path));
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+			      const char *method, const char *version, const char *data,
+			      size_t *data_size, void **state)
+{
+	const struct trace_server *server = context;
+	const struct request request = {connection, method, path};
+
+	/* Bodies are read and forgotten. */
+	if (!*state) {
+		*state = (void *)server;
+		return MHD_YES;
+	}
+	if (*data_size) {
+		*data_size = 0;
+		return MHD_YES;
+	}
+	if (!is_our_host(server, &request) || !is_our_origin(server, &request))
+		return say(server, &request, MHD_HTTP_FORBIDDEN, "not for this host or origin\n");
+	if (!strcmp(method, MHD_HTTP_METHOD_OPTIONS))
+		return say(server, &request, MHD_HTTP_NO_CONTENT, "");
+	/* The UI asks with POST whether Perfetto's own server is here. */
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return say(server, &request, MHD_HTTP_NOT_FOUND, "only GET and HEAD\n");
+	if (!strcmp(path, server->path))
+		return send_trace(server, &request);
+	return send_ui(server, &request);
+}
+
+static int listen_here(struct trace_server *server, uint16_t port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(address);
+	int on = 1, err, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, SOMAXCONN) ||
+	    getsockname(fd, (struct sockaddr *)&address, &len)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	port = ntohs(address.sin_port);
+	server->port = port;
+	snprintf(server->host, sizeof(server->host), "127.0.0.1:%u", port);
+	snprintf(server->localhost, sizeof(server->localhost), "localhost:%u", port);
+	snprintf(server->root, sizeof(server->root), "http://%s/", server->host);
+	return fd;
+}
+
+static int name_trace(struct trace_server *server)
+{
+	unsigned char token[16];
+	size_t n = (size_t)snprintf(server->url, sizeof(server->url), "%s", server->root);
+
+	if (getrandom(token, sizeof(token), 0) != sizeof(token))
+		return -errno;
+	server->path = &server->url[n - 1];
+	for (size_t i = 0; i < sizeof(token); i++)
+		n += (size_t)snprintf(&server->url[n], sizeof(server->url) - n, "%02x", token[i]);
+	snprintf(&server->url[n], sizeof(server->url) - n, "/trace.fxt%s",
+		 server->packing == PACKED_GZIP ? ".gz" : "");
+	return 0;
+}
+
+static int start(struct trace_server *server, uint16_t port)
+{
+	int err, fd = listen_here(server, port);
+
+	if (fd < 0)
+		return fd;
+	err = name_trace(server);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	server->daemon =
+		MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, server,
+				 MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				 (unsigned int)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+				 (unsigned int)CONNECTION_SECONDS, MHD_OPTION_END);
+	if (server->daemon)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port)
+{
+	struct trace_server *server = calloc(1, sizeof(*server));
+	int err = -ENOMEM;
+
+	if (server) {
+		server->trace_fd = trace_fd;
+		server->ui_fd = ui_fd;
+		server->packing = packing__of(trace_fd);
+		err = start(server, port);
+	}
+	if (!err)
+		return server;
+	log__error("cannot serve at 127.0.0.1:%u: %s", port, strerror(-err));
+	if (err == -EADDRINUSE && ui_fd < 0)
+		log__hint("the page of " PERFETTO_ORIGIN " reads from this port only: end what has "
+			  "it ('ss -ltnp'), or give a UI of your own with -ui DIR");
+	else
+		log__hint("another port: -port N, or none for any");
+	free(server);
+	return NULL;
+}
+
+void trace_server__stop(struct trace_server *server)
+{
+	if (!server)
+		return;
+	MHD_stop_daemon(server->daemon);
+	free(server);
+}
+
+const char *trace_server__url(const struct trace_server *server)
+{
+	return server->url;
+}
+
+const char *trace_server__root(const struct trace_server *server)
+{
+	return server->root;
+}
+
+uint16_t trace_server__port(const struct trace_server *server)
+{
+	return server->port;
+}

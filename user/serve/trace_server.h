@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Serves one trace over HTTP on 127.0.0.1, and a build of Perfetto's UI beside it where there is
+ * one. Whoever does not know its path (of 128 random bits), names another host or comes from
+ * another origin gets nothing: other users of the machine, other pages in the browser, names that
+ * resolve to 127.0.0.1.
+ */
+#ifndef MTBPF_SERVE_TRACE_SERVER_H
+#define MTBPF_SERVE_TRACE_SERVER_H
+
+#include <stdint.h>
+
+/* The page that may read the trace where we serve no UI; its content security policy lets it
+ * connect to this port only. */
+#define PERFETTO_ORIGIN "https://ui.perfetto.dev"
+#define PERFETTO_PORT	9001
+
+struct trace_server;
+
+/*
+ * trace_fd: of an FXT file, compressed or not. ui_fd: of the folder of the UI (index.html in it),
+ * or -1: PERFETTO_ORIGIN is let in. Both stay the caller's, and open. port: 0 takes a free one.
+ * Answers from now on, in a thread of its own. NULL after a line and a hint.
+ */
+struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port);
+void trace_server__stop(struct trace_server *server);
+
+/* "http://127.0.0.1:9001/TOKEN/trace.fxt" and "http://127.0.0.1:9001/": its own until it stops. */
+const char *trace_server__url(const struct trace_server *server);
+const char *trace_server__root(const struct trace_server *server);
+uint16_t trace_server__port(const struct trace_server *server);
+
+#endif
