@@ -272,7 +272,7 @@ bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template)
 void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
 		     uint64_t time_ns, uint64_t end_ns, const uint64_t *numbers)
 {
-	const uint64_t complete = (uint64_t)(EVENT_COMPLETE - EVENT_BEGIN) << 16 | 1 << 4;
+	const uint64_t complete = (uint64_t)(FXT_EVENT_COMPLETE - FXT_EVENT_BEGIN) << 16 | 1 << 4;
 	uint64_t thread = thread_ref(fxt, pid, tid) << 24;
 	uint64_t *words = sink__room(fxt->sink, sizeof(template->words) + sizeof(uint64_t));
 
