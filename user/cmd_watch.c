@@ -12,7 +12,7 @@
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "session/interrupts.h"
-#include "session/probe.h"
+#include "session/probes.h"
 #include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -141,17 +141,17 @@ static int watch(const struct watch_options *options, const struct trigger *trig
 	return 0;
 }
 
-static int attach_and_watch(const struct watch_options *options, const struct probe *probe)
+static int attach_and_watch(const struct watch_options *options, const struct probes *probes)
 {
 	struct trigger_config config = {.tgid = options->common.pid,
 					.count_only = true,
 					.watch_duration = options->durations,
-					.since_mark = probe->is_library,
+					.since_mark = probes__are_library(probes),
 					.mark_offset_ns =
 						time_namespace__offset_ns(options->common.pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
-	int err = gate__open(&gate, &config, probe, 1);
+	int err = gate__open(&gate, &config, probes->all.v, probes->all.n);
 
 	if (!err)
 		err = gate__attach(&gate, NULL);
@@ -164,15 +164,19 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 	return err;
 }
 
-static int find_probe(const struct watch_options *options, const struct process *process,
-		      struct probe *probe)
+static int find_probes(const struct watch_options *options, const struct process *process,
+		       struct probes *probes)
 {
-	const char *symbol = options->common.symbol;
+	const char *own = options->common.symbols.n ? NULL : default_trigger__find(process, NULL);
+	struct selectors selectors = {0};
+	int err = own ? selectors__add(&selectors, own)
+		      : selectors__split(&selectors, &options->common.symbols);
 
-	if (!symbol)
-		symbol = default_trigger__find(process, NULL);
-	if (symbol)
-		return probe__find(probe, process, NULL, symbol);
+	if (!err)
+		err = probes__find(probes, &selectors, process, NULL);
+	selectors__fini(&selectors);
+	if (err || probes->all.n)
+		return err;
 	log__error("watch: which function? The program has no mtbpf_take_snapshot()");
 	log__hint("add -symbol NAME ('mtbpf list -pid %d' shows them)", process->pid);
 	return -EINVAL;
@@ -182,7 +186,7 @@ int cmd_watch(int argc, char **argv)
 {
 	struct watch_options options = {.common = CAPTURE_DEFAULTS};
 	struct process process;
-	struct probe probe;
+	struct probes probes = {0};
 	int rest, err;
 
 	err = options__parse(&table, &options, argc, argv, &rest);
@@ -200,7 +204,10 @@ int cmd_watch(int argc, char **argv)
 	err = process__open(&process, options.common.pid);
 	if (err)
 		return exit_code_for(err);
-	err = find_probe(&options, &process, &probe);
+	err = find_probes(&options, &process, &probes);
 	process__close(&process);
-	return exit_code_for(err ? err : attach_and_watch(&options, &probe));
+	if (!err)
+		err = attach_and_watch(&options, &probes);
+	probes__fini(&probes);
+	return exit_code_for(err);
 }
