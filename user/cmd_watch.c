@@ -9,6 +9,7 @@
 #include "session/capture_options.h"
 #include "cmd.h"
 #include "session/default_trigger.h"
+#include "session/first_probe.h"
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "session/interrupts.h"
@@ -24,7 +25,8 @@ struct watch_options {
 };
 
 static const struct option_spec specs[] = {
-	OPTION_PID,
+	OPTIONS_TARGET,
+	OPTION_CHILDREN,
 	OPTION_SYMBOL,
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, not how far apart they are",
@@ -39,8 +41,10 @@ static const struct option_table table = {
 	.examples =
 		(const char *const[]){
 			"mtbpf watch -pid 1234 -symbol one_iter",
+			"mtbpf watch -name 'web-*' -symbol one_iter",
 			"mtbpf watch -pid 1234 -symbol one_iter -durations -timeout 10s", NULL},
-	.usage = "watch -pid PID [-symbol NAME] [-durations] [-timeout D]",
+	.usage = "watch -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
+		 "[-durations] [-timeout D]",
 	.summary = "Counts hits in the kernel and shows their delays; nothing is recorded.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
@@ -89,10 +93,11 @@ static void show(const struct trigger *trigger, struct mt_stats *last, uint64_t 
 }
 
 /* Until Ctrl-C, the timeout or the end of the process. */
-static int wait_for_end(const struct watch_options *options, const struct trigger *trigger)
+static int wait_for_end(const struct watch_options *options, const struct target *target,
+			const struct trigger *trigger)
 {
 	uint64_t now = clock__now_ns(), deadline = UINT64_MAX;
-	struct pollfd fds[] = {{.fd = interrupts__open(false), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = interrupts__open(), .events = POLLIN},
 			       {.fd = trigger__fd(trigger), .events = POLLIN}};
 	struct mt_stats stats = {0};
 
@@ -107,9 +112,9 @@ static int wait_for_end(const struct watch_options *options, const struct trigge
 			break;
 		now = clock__now_ns();
 		show(trigger, &stats, now - began);
-		if (!process__alive(options->common.pid)) {
+		if (!options->common.children && !target__is_alive(target)) {
 			status__end();
-			log__info("process %d has exited", options->common.pid);
+			log__info("the target has exited");
 			break;
 		}
 	}
@@ -118,7 +123,8 @@ static int wait_for_end(const struct watch_options *options, const struct trigge
 	return 0;
 }
 
-static int watch(const struct watch_options *options, const struct trigger *trigger)
+static int watch(const struct watch_options *options, const struct target *target,
+		 const struct trigger *trigger)
 {
 	uint64_t began = clock__now_ns();
 	char text[STATUS_TEXT_SIZE];
@@ -128,7 +134,7 @@ static int watch(const struct watch_options *options, const struct trigger *trig
 
 	interrupts__hold();
 	log__info("watching; Ctrl-C ends it");
-	err = wait_for_end(options, trigger);
+	err = wait_for_end(options, target, trigger);
 	if (!err)
 		err = trigger__stats(trigger, &stats);
 	if (err) {
@@ -141,14 +147,21 @@ static int watch(const struct watch_options *options, const struct trigger *trig
 	return 0;
 }
 
-static int attach_and_watch(const struct watch_options *options, const struct probes *probes)
+static int attach_and_watch(const struct watch_options *options, const struct target *target,
+			    const struct probes *probes, pid_t pid)
 {
-	struct trigger_config config = {.tgid = options->common.pid,
+	bool children = options->common.children;
+	bool is_one = target->pids.n == 1 && !children;
+	struct trigger_config config = {.tgid = is_one ? target->pids.v[0] : 0,
+					.tgids = target->pids.v,
+					.n_tgids = is_one ? 0 : target->pids.n,
+					.with_children = children,
+					.of_cgroup = target__is_cgroup(target),
+					.cgroup_fd = target->cgroup.fd,
 					.count_only = true,
 					.watch_duration = options->durations,
 					.since_mark = probes__are_library(probes),
-					.mark_offset_ns =
-						time_namespace__offset_ns(options->common.pid),
+					.mark_offset_ns = time_namespace__offset_ns(pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
 	int err = gate__open(&gate, &config, probes->all.v, probes->all.n);
@@ -159,34 +172,71 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 	if (!err)
 		err = trigger__arm(gate.trigger);
 	if (!err)
-		err = watch(options, gate.trigger);
+		err = watch(options, target, gate.trigger);
 	gate__close(&gate);
 	return err;
 }
 
-static int find_probes(const struct watch_options *options, const struct process *process,
-		       struct probes *probes)
+/* process NULL: it is not one. */
+static int choose_symbols(const struct watch_options *options, const struct target *target,
+			  const struct process *process, struct selectors *symbols)
 {
-	const char *own = options->common.symbols.n ? NULL : default_trigger__find(process, NULL);
-	struct selectors selectors = {0};
-	int err = own ? selectors__add(&selectors, own)
-		      : selectors__split(&selectors, &options->common.symbols);
+	const char *own = options->common.symbols.n ? NULL
+			  : process		    ? default_trigger__find(process, NULL)
+						    : default_trigger__of(target);
+	int err = own ? selectors__add(symbols, own)
+		      : selectors__split(symbols, &options->common.symbols);
+
+	if (err || symbols->names.n)
+		return err;
+	log__error("watch: which function? %s mtbpf_take_snapshot()",
+		   process ? "The program has no" : "No program has");
+	log__hint("add -symbol NAME ('mtbpf list' shows them)");
+	return -EINVAL;
+}
+
+/* *pid: where they were found. */
+static int find_probes(const struct watch_options *options, const struct target *target,
+		       struct probes *probes, pid_t *pid)
+{
+	bool is_one = target->pids.n == 1;
+	struct selectors symbols = {0};
+	struct process process;
+	int err = is_one ? process__open(&process, target->pids.v[0]) : 0;
+	bool is_open = is_one && !err;
 
 	if (!err)
-		err = probes__find(probes, &selectors, process, NULL);
-	selectors__fini(&selectors);
-	if (err || probes->all.n)
-		return err;
-	log__error("watch: which function? The program has no mtbpf_take_snapshot()");
-	log__hint("add -symbol NAME ('mtbpf list -pid %d' shows them)", process->pid);
-	return -EINVAL;
+		err = choose_symbols(options, target, is_one ? &process : NULL, &symbols);
+	if (!err && is_one)
+		err = probes__find(probes, &symbols, &process, NULL);
+	else if (!err) {
+		err = first_probe__find_all(target, &symbols, &process, probes);
+		is_open = !err;
+	}
+	if (is_open) {
+		*pid = process.pid;
+		process__close(&process);
+	}
+	selectors__fini(&symbols);
+	return err;
+}
+
+static int find_and_watch(const struct watch_options *options, const struct target *target)
+{
+	struct probes probes = {0};
+	pid_t pid = 0;
+	int err = find_probes(options, target, &probes, &pid);
+
+	if (!err)
+		err = attach_and_watch(options, target, &probes, pid);
+	probes__fini(&probes);
+	return err;
 }
 
 int cmd_watch(int argc, char **argv)
 {
 	struct watch_options options = {.common = CAPTURE_DEFAULTS};
-	struct process process;
-	struct probes probes = {0};
+	struct target target;
 	int rest, err;
 
 	err = options__parse(&table, &options, argc, argv, &rest);
@@ -196,18 +246,13 @@ int cmd_watch(int argc, char **argv)
 		return EXIT_USAGE;
 	if (rest < argc)
 		return refuse_word(&table, argv[rest]);
-	if (!options.common.pid) {
+	err = target__choose(&target, &options.common.target);
+	if (!err)
+		err = find_and_watch(&options, &target);
+	else if (err == -ENODATA) {
 		log__error("watch: which process?");
 		log__hint("usage: mtbpf %s", table.usage);
-		return EXIT_USAGE;
 	}
-	err = process__open(&process, options.common.pid);
-	if (err)
-		return exit_code_for(err);
-	err = find_probes(&options, &process, &probes);
-	process__close(&process);
-	if (!err)
-		err = attach_and_watch(&options, &probes);
-	probes__fini(&probes);
+	target__close(&target);
 	return exit_code_for(err);
 }

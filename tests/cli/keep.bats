@@ -51,6 +51,14 @@ refused() {
 	complains "cannot keep recordings in no/such: No such file or directory" "has to exist"
 }
 
+@test "a process that is not there: said before anything is written" {
+	[ ! -e /proc/1234567 ] || skip "there is a process 1234567 here"
+	mtbpf_run record -pid 1234567 -dir d
+	[ "$status" -eq 2 ]
+	complains "no process with pid 1234567" "pgrep"
+	[ ! -e d ]
+}
+
 @test "attach has none of it" {
 	mtbpf_run attach -pid $$ -dir d
 	[ "$status" -eq 2 ]

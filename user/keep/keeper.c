@@ -123,8 +123,10 @@ static int spend_earlier(struct keeper *k)
 static int open_keeper(struct keeper *k)
 {
 	const struct keep_options *o = &k->options->keep;
-	int err = shelf__open(&k->shelf, o->dir, (size_t)o->keep, o->max_size);
+	int err = keeper__check_target(k);
 
+	if (!err)
+		err = shelf__open(&k->shelf, o->dir, (size_t)o->keep, o->max_size);
 	if (!err)
 		err = quota__init(&k->quota, (size_t)o->max_per_hour);
 	if (!err)
@@ -135,7 +137,7 @@ static int open_keeper(struct keeper *k)
 	}
 	if (err)
 		return err;
-	k->signal_fd = interrupts__open(true);
+	k->signal_fd = interrupts__open_with_requests();
 	keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 	return k->signal_fd < 0 ? k->signal_fd : 0;
@@ -145,7 +147,7 @@ static void close_keeper(struct keeper *k)
 {
 	metrics_server__stop(k->server);
 	quota__fini(&k->quota);
-	cgroup__close(&k->cgroup);
+	target__close(&k->target);
 	if (k->signal_fd >= 0)
 		close(k->signal_fd);
 }
@@ -171,14 +173,14 @@ static int run(struct keeper *k)
 	return err == -EINTR ? 0 : err;
 }
 
-int keeper__run(const struct record_options *options, pid_t pid)
+int keeper__run(const struct record_options *options)
 {
 	const struct capture_options *o = &options->capture;
 	struct keeper k = {
 		.options = options,
 		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh)},
-		.cgroup = {.fd = -1},
-		.start = {.pid = pid, .observer = &k.observer},
+		.target = {.cgroup.fd = -1},
+		.start = {.target = &k.target, .observer = &k.observer},
 		.observer = {.ctx = &k, .on_counters = on_counters},
 		.signal_fd = -1,
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /metrics, for those on this machine. The only user of libmicrohttpd. */
+/* GET /metrics, for those on this machine. */
 #ifndef MTBPF_METRICS_METRICS_SERVER_H
 #define MTBPF_METRICS_METRICS_SERVER_H
 

@@ -42,14 +42,26 @@ void interrupts__release(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-int interrupts__open(bool requests)
+static int open_set(const sigset_t *set)
+{
+	int fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int interrupts__open(void)
 {
 	sigset_t set;
-	int fd;
 
 	interrupts__set(&set);
-	if (requests)
-		sigaddset(&set, SIGUSR1);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return open_set(&set);
+}
+
+int interrupts__open_with_requests(void)
+{
+	sigset_t set;
+
+	interrupts__set(&set);
+	sigaddset(&set, SIGUSR1);
+	return open_set(&set);
 }

@@ -4,7 +4,6 @@
 #define MTBPF_SESSION_INTERRUPTS_H
 
 #include <signal.h>
-#include <stdbool.h>
 
 /* From here on they wait, until they are read or released. */
 void interrupts__hold(void);
@@ -20,10 +19,9 @@ void interrupts__hold_requests(void);
 /* The signals that are held, for the mask of a child. */
 void interrupts__set(sigset_t *set);
 
-/*
- * A descriptor that is readable while one waits (see signalfd(2)), or, if wanted, a request; the
- * caller closes it. -errno.
- */
-int interrupts__open(bool requests);
+/* A descriptor that is readable while one waits (see signalfd(2)); the caller closes it. -errno. */
+int interrupts__open(void);
+/* The same, also while a request waits. */
+int interrupts__open_with_requests(void);
 
 #endif

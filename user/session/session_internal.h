@@ -16,14 +16,17 @@ struct session {
 	const struct session_start *start;
 	struct process process; /* as it was at the start; not for `run` */
 	bool has_process;
-	struct recording *rec; /* where the next snapshot goes */
+	struct pid_set pids;	     /* of the target; none where it is a cgroup */
+	const struct cgroup *cgroup; /* NULL: it is none */
+	struct recording *rec;	     /* where the next snapshot goes */
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	struct selectors symbols;    /* what triggers; none: nothing does */
-	unsigned int sample_rate;    /* of source_sample: samples a second */
-	struct probes probes;	     /* of these */
+	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
+	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
+	struct probes probes;	     /* of these symbols */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */

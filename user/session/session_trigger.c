@@ -72,10 +72,12 @@ static int use_default(struct session *s, const struct process *process)
 
 int session__choose_symbols(struct session *s)
 {
+	const struct target *target = s->start->target;
 	const char *own = NULL;
 
-	if (!s->options->symbols.n && s->start->cgroup)
-		own = default_trigger__of_cgroup(s->start->cgroup);
+	if (!s->options->symbols.n && target &&
+	    (target__is_cgroup(target) || target->pids.n > 1))
+		own = default_trigger__of(target);
 	return own ? selectors__add(&s->symbols, own)
 		   : selectors__split(&s->symbols, &s->options->symbols);
 }
@@ -88,9 +90,9 @@ const char *session__symbol(const struct session *s)
 int session__find_trigger(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = process ? source_choice__check(s->ops, process) : 0;
+	int err = process ? source_choice__check(s->ops, process, s->pids.n) : 0;
 
-	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
+	if (!err && process && !s->cgroup && process__stopped(process->pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  process->pid, process->pid);
 	if (!err && !s->options->symbols.n)

@@ -150,11 +150,19 @@ static void compare_turns(struct sample_ring *ring, const struct partner *p, uin
 	*ns = median(extra);
 }
 
-static int measure_spins(struct sample_cost *cost)
+static int open_own(struct sample_ring *ring, const struct sample_ring_config *config)
 {
-	struct sample_ring_config config = {.period_ns = PERIOD_NS, .size = RING_SIZE, .gate = -1};
+	struct event_place place = event_place__of_thread((pid_t)syscall(SYS_gettid));
+
+	return sample_ring__open(ring, &place, config);
+}
+
+static int measure_spins(uint32_t stack, struct sample_cost *cost)
+{
+	struct sample_ring_config config = {
+		.period_ns = PERIOD_NS, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
-	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
+	int err = open_own(&ring, &config);
 
 	if (err)
 		return err;
@@ -163,13 +171,14 @@ static int measure_spins(struct sample_cost *cost)
 	return 0;
 }
 
-static int measure_turns(struct sample_cost *cost)
+static int measure_turns(uint32_t stack, struct sample_cost *cost)
 {
 	/* Never: of the clock only its start and end at each switch. */
-	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_SIZE, .gate = -1};
+	struct sample_ring_config config = {
+		.period_ns = 1000000000, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
 	struct partner partner;
-	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
+	int err = open_own(&ring, &config);
 
 	if (err)
 		return err;
@@ -182,7 +191,7 @@ static int measure_turns(struct sample_cost *cost)
 	return err;
 }
 
-int sample_cost__measure(struct sample_cost *cost)
+int sample_cost__measure(uint32_t stack, struct sample_cost *cost)
 {
 	cpu_set_t before, one;
 	int err;
@@ -195,9 +204,9 @@ int sample_cost__measure(struct sample_cost *cost)
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return -errno;
-	err = measure_spins(cost);
+	err = measure_spins(stack, cost);
 	if (!err)
-		err = measure_turns(cost);
+		err = measure_turns(stack, cost);
 	sched_setaffinity(0, sizeof(before), &before);
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
+#include "capture/recording/perf_data.h"
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
@@ -19,13 +20,17 @@
  * The kernel's own code is not excluded: a thread that runs there is on its CPU, and a switch
  * happens nowhere else. Of its stack only the user part is taken.
  */
-static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period)
+static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period, uint32_t stack)
 {
+	const uint64_t user = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
 		.config = config,
 		.sample_period = period,
-		.sample_type = SAMPLE_TYPE,
+		.sample_type = SAMPLE_TYPE | (stack ? user : 0),
+		.sample_regs_user = stack ? PERF_HIT_REGS : 0,
+		.sample_stack_user = stack,
 		.sample_id_all = 1,
 		.disabled = 1,
 		.exclude_hv = 1,
@@ -46,10 +51,8 @@ static int set_gate(int event, int gate)
 static int open_sampling(struct sample_ring *r, int *event, struct perf_event_attr *attr,
 			 const struct sample_ring_config *config, uint64_t *id)
 {
-	struct event_place place = event_place__of_thread(r->tid);
-
 	attr->enable_on_exec = config->from_exec;
-	*event = event_place__open(&place, attr, -1);
+	*event = event_place__open(&r->place, attr, -1);
 	if (*event < 0)
 		return *event;
 	return ioctl(*event, PERF_EVENT_IOC_ID, id) ? -errno : set_gate(*event, config->gate);
@@ -57,7 +60,8 @@ static int open_sampling(struct sample_ring *r, int *event, struct perf_event_at
 
 static int open_clock(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	struct perf_event_attr attr = sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns);
+	struct perf_event_attr attr =
+		sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns, config->stack);
 	int err;
 
 	attr.context_switch = 1;
@@ -67,7 +71,8 @@ static int open_clock(struct sample_ring *r, const struct sample_ring_config *co
 
 static int open_switches(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	struct perf_event_attr attr = sampling_attr(PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
+	struct perf_event_attr attr =
+		sampling_attr(PERF_COUNT_SW_CONTEXT_SWITCHES, 1, config->stack);
 	int err = open_sampling(r, &r->switches, &attr, config, &r->switches_id);
 
 	if (err)
@@ -75,16 +80,16 @@ static int open_switches(struct sample_ring *r, const struct sample_ring_config 
 	return ioctl(r->switches, PERF_EVENT_IOC_SET_OUTPUT, r->clock) ? -errno : 0;
 }
 
-int sample_ring__open(struct sample_ring *r, pid_t tid, const struct sample_ring_config *config)
+int sample_ring__open(struct sample_ring *r, const struct event_place *place,
+		      const struct sample_ring_config *config)
 {
-	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
-						      .monotonic = true};
-	struct event_place place = event_place__of_thread(tid);
+	const struct sideband_ring_config sideband = {
+		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
-	*r = (struct sample_ring){.tid = tid, .clock = -1, .switches = -1};
+	*r = (struct sample_ring){.place = *place, .clock = -1, .switches = -1};
 	r->sideband.event = -1;
-	err = sideband_ring__open(&r->sideband, &place, &sideband);
+	err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
 		err = open_clock(r, config);
 	if (!err)
