@@ -18,6 +18,7 @@
 
 /* clang-format off */
 static const struct option_spec specs[] = {
+	OPTION_CHILDREN,
 	OPTION_SYMBOL,
 	OPTION_DELAY,
 	OPTION_DURATION,
@@ -27,6 +28,7 @@ static const struct option_spec specs[] = {
 	OPTIONS_SAMPLE,
 	OPTIONS_LOG,
 	OPTION_NO_INLINE,
+	OPTION_VIEW,
 };
 /* clang-format on */
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "serve/show.h"
 #include "session/capture_command.h"
 
 #include <errno.h>
@@ -80,18 +81,20 @@ static int check_output(const struct output_names *names, bool decode)
 
 static int refuse_nothing(const struct session_start *start)
 {
+	pid_t pid;
+
 	/* `run`: its program has not started, and has said why. */
 	if (start->exec_path)
 		return -ENOMSG;
-	if (start->cgroup) {
-		log__error("nothing was recorded: no process of %s ran an instruction",
-			   start->cgroup->path);
+	if (target__is_cgroup(start->target) || start->target->pids.n > 1) {
+		log__error("nothing was recorded: none of the processes ran an instruction");
 		log__hint("were they asleep all the time? record again while they work");
 		return -ENOMSG;
 	}
-	log__error("nothing was recorded: process %d ran no instruction", start->pid);
-	if (process__stopped(start->pid))
-		log__hint("it is stopped: 'kill -CONT %d' lets it run", start->pid);
+	pid = start->target->pids.v[0];
+	log__error("nothing was recorded: process %d ran no instruction", pid);
+	if (process__stopped(pid))
+		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
 	else
 		log__hint("was it asleep all the time? record again while it works");
 	return -ENOMSG;
@@ -122,7 +125,7 @@ static int make_trace(const struct capture_options *options, const struct record
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
 	if (!err)
-		decoded__summarise(&decoded, rec, stdout);
+		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
 	decoded__fini(&decoded);
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
@@ -164,6 +167,8 @@ int capture_command__run(const struct capture_options *options, const struct ses
 	interrupts__hold();
 	err = capture_and_write(options, start, &names, decode, &end);
 	interrupts__release();
+	if (!err && options->view)
+		err = show__trace(names.trace, &(struct show_options){0});
 	if (!err && (end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER))
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);
