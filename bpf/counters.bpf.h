@@ -45,9 +45,14 @@ static __always_inline u32 fine_bucket(u64 value)
  * A uprobe's program can be preempted by another thread's on the same CPU, so even per-CPU
  * counters are added to atomically: uncontended, it is a few nanoseconds.
  */
+static __always_inline void add(u64 *counter, u64 value)
+{
+	__sync_fetch_and_add(counter, value);
+}
+
 static __always_inline void add_one(u64 *counter)
 {
-	__sync_fetch_and_add(counter, 1);
+	add(counter, 1);
 }
 
 static __always_inline struct mt_counters *counters_of_cpu(void)
@@ -77,6 +82,7 @@ static __always_inline void count_value(struct mt_counters *stats, u64 value)
 	u32 bucket = fine_bucket(value);
 
 	raise_max(&stats->max_ns, value);
+	add(&stats->sum_ns, value);
 	if (bucket < MT_FINE_BUCKETS) /* for the verifier, which lost it */
 		add_one(&stats->fine[bucket]);
 }

@@ -134,14 +134,18 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 	struct mt_hit *hit;
 
 	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
-	if (!armed || passed->since_ns < armed_since_ns)
+	if (!armed || passed->since_ns < armed_since_ns) {
+		add_one(&stats->unarmed);
 		return 0;
+	}
 	if (!is_within_limits(passed)) {
 		add_one(&stats->let_pass);
 		return 0;
 	}
-	if (__sync_val_compare_and_swap(&armed, 1, 0) != 1)
+	if (__sync_val_compare_and_swap(&armed, 1, 0) != 1) {
+		add_one(&stats->unarmed);
 		return 0;
+	}
 	frozen = 1;
 	last_trigger_ns = passed->time_ns;
 	add_one(&stats->triggers);

@@ -4,27 +4,25 @@
 
 #include "session/capture_command.h"
 #include "cmd.h"
+#include "keep/keeper.h"
 #include "util/log.h"
 
 /* clang-format off */
-static const struct option_spec specs[] = {
-	OPTION_PID,
-	OPTION_CGROUP,
-	OPTION_SYMBOL,
-	OPTION_DELAY,
-	OPTION_DURATION,
-	OPTIONS_LIMITS,
-	OPTION_OUTPUT,
-	OPTIONS_CAPTURE,
-	OPTIONS_SAMPLE,
-	OPTIONS_LOG,
-	OPTION_NO_INLINE,
-};
+#define OPTIONS_RUNNING  \
+	OPTION_PID,      \
+	OPTION_CGROUP,   \
+	OPTION_SYMBOL,   \
+	OPTION_DELAY,    \
+	OPTION_DURATION, \
+	OPTIONS_LIMITS,  \
+	OPTION_OUTPUT,   \
+	OPTIONS_CAPTURE, \
+	OPTIONS_SAMPLE,  \
+	OPTIONS_LOG
 /* clang-format on */
 
-/* The last is of decoding, which record does not do. */
-#define N_SPECS	       (sizeof(specs) / sizeof(specs[0]))
-#define N_RECORD_SPECS (N_SPECS - 1)
+static const struct option_spec attach_specs[] = {OPTIONS_RUNNING, OPTION_NO_INLINE};
+static const struct option_spec record_specs[] = {OPTIONS_RUNNING, OPTIONS_KEEP};
 
 static const struct option_table attach_table = {
 	.command = "attach",
@@ -40,8 +38,8 @@ static const struct option_table attach_table = {
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
 		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
 		   "Ctrl-C ends the recording.",
-	.specs = specs,
-	.count = N_SPECS,
+	.specs = attach_specs,
+	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };
 
 static const struct option_table record_table = {
@@ -49,13 +47,16 @@ static const struct option_table record_table = {
 	.examples =
 		(const char *const[]){
 			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 10ms -o slow.mtbpf",
-			"mtbpf decode slow.mtbpf", NULL},
+			"mtbpf decode slow.mtbpf",
+			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 50ms -dir "
+			"/var/lib/mtbpf -keep 50 -max-per-hour 10",
+			NULL},
 	.usage = "record -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
-	.specs = specs,
-	.count = N_RECORD_SPECS,
+	.specs = record_specs,
+	.count = sizeof(record_specs) / sizeof(record_specs[0]),
 };
 
 static int refuse_empty(const struct cgroup *cgroup)
@@ -83,27 +84,31 @@ static int capture_cgroup(const struct capture_options *options, bool decode)
 
 static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
 {
-	struct capture_options options = CAPTURE_DEFAULTS;
+	struct record_options all = {.capture = CAPTURE_DEFAULTS, .keep = KEEP_DEFAULTS};
+	struct capture_options *options = &all.capture;
 	struct session_start start = {0};
 	int rest, err;
 
-	err = options__parse(table, &options, argc, argv, &rest);
+	err = options__parse(table, &all, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
 	if (rest < argc)
 		return refuse_word(table, argv[rest]);
-	if (capture_options__check(&options, table->command))
+	if (capture_options__check(options, table->command) ||
+	    keep_options__check(&all, table->command))
 		return EXIT_USAGE;
-	if (options.cgroup)
-		return capture_cgroup(&options, decode);
-	if (!options.pid) {
+	if (options->cgroup && !all.keep.dir)
+		return capture_cgroup(options, decode);
+	if (!options->cgroup && !options->pid) {
 		log__error("%s: which process?", table->command);
 		log__hint("add -pid PID ('pgrep -a NAME' lists them), or -cgroup PATH, or start "
 			  "one: 'mtbpf run -- CMD'");
 		return EXIT_USAGE;
 	}
-	start.pid = options.pid;
-	return capture_command__run(&options, &start, decode);
+	if (all.keep.dir)
+		return exit_code_for(keeper__run(&all, options->pid));
+	start.pid = options->pid;
+	return capture_command__run(options, &start, decode);
 }
 
 int cmd_attach(int argc, char **argv)

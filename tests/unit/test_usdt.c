@@ -16,16 +16,16 @@ static const char macros[] = ".macro note at, base, semaphore, strings:vararg\n"
 			     "993: .8byte \\at, \\base, \\semaphore\n\\strings\n"
 			     "994: .balign 4\n.popsection\n.endm\n";
 
-static const char good[] =
-	".text\n.globl work\n.type work, @function\nwork: nop\nfirst: nop\nsecond: nop\nthird: nop\nfourth: nop\n"
-	"ret\n.size work, .-work\n"
-	".section .probes, \"aw\"\n.space 6\ncounter: .2byte 0\n"
-	".section .stapsdt.base, \"a\"\n.globl base\nbase: .space 1\n"
-	"note first, base, counter, .asciz \"app\", \"work\", \"-4@%edi\"\n"
-	"note second, base, 0, .asciz \"app\", \"idle\", \"\"\n"
-	"note third, base, counter, .asciz \"app\", \"work\", \"8@%rax\"\n"
-	"note third, base, counter, .asciz \"app\", \"work\", \"8@%rbx\"\n"
-	"note fourth, base, 0, .asciz \"other\", \"work\", \"\"\n";
+static const char good[] = ".text\n.globl work\n.type work, @function\nwork: nop\nfirst: "
+			   "nop\nsecond: nop\nthird: nop\nfourth: nop\n"
+			   "ret\n.size work, .-work\n"
+			   ".section .probes, \"aw\"\n.space 6\ncounter: .2byte 0\n"
+			   ".section .stapsdt.base, \"a\"\n.globl base\nbase: .space 1\n"
+			   "note first, base, counter, .asciz \"app\", \"work\", \"-4@%edi\"\n"
+			   "note second, base, 0, .asciz \"app\", \"idle\", \"\"\n"
+			   "note third, base, counter, .asciz \"app\", \"work\", \"8@%rax\"\n"
+			   "note third, base, counter, .asciz \"app\", \"work\", \"8@%rbx\"\n"
+			   "note fourth, base, 0, .asciz \"other\", \"work\", \"\"\n";
 
 static void compile(const struct compiled *f, const char *notes)
 {
@@ -208,7 +208,8 @@ static void test_refusals(void **state)
 	assert_refused(&symbols, "usdt:zzzzzzz:qqqqqq", -ENOENT, "'mtbpf list' shows them");
 	assert_refused(&symbols, "usdt:*:work", -ENOTUNIQ, "names 2 USDT probes");
 	assert_refused(&symbols, "usdt:*:work", -ENOTUNIQ, "  usdt:other:work\n");
-	assert_refused(&symbols, "usdt:libc.so.6:app:work", -ENODATA, "no USDT probes in libc.so.6");
+	assert_refused(&symbols, "usdt:libc.so.6:app:work", -ENODATA,
+		       "no USDT probes in libc.so.6");
 	assert_refused(&symbols, "usdt:work", -EINVAL, "  usdt:work\n           ^\n");
 	assert_refused(&symbols, "usdt::work", -EINVAL, "  usdt::work\n       ^\n");
 	assert_refused(&symbols, "usdt:app:", -EINVAL, "  usdt:app:\n           ^\n");
@@ -227,7 +228,7 @@ static void test_listed(void **state)
 	static const struct {
 		const char *glob;
 		int n;
-	} cases[] = {{"usdt:*", 5},	  {"usdt:app:*", 4},	      {"usdt:probes.so:other:*", 1},
+	} cases[] = {{"usdt:*", 5},	   {"usdt:app:*", 4},	    {"usdt:probes.so:other:*", 1},
 		     {"usdt:app:idle", 1}, {"usdt:libc.so.6:*", 0}, {"app:*", 0}};
 	struct symbols symbols;
 
@@ -246,9 +247,12 @@ static void test_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_places),	  TEST(test_a_file_that_was_moved),
-		TEST(test_notes_that_make_no_sense), TEST(test_damaged_notes),
-		TEST(test_by_name),	  TEST(test_refusals),
+		TEST(test_places),
+		TEST(test_a_file_that_was_moved),
+		TEST(test_notes_that_make_no_sense),
+		TEST(test_damaged_notes),
+		TEST(test_by_name),
+		TEST(test_refusals),
 		TEST(test_listed),
 	};
 

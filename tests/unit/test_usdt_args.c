@@ -32,13 +32,16 @@ static void assert_arg(const char *text, struct mt_arg expected)
 
 static void test_registers(void **state)
 {
-	assert_arg("8@%rdi", (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(rdi), .size = 8});
+	assert_arg("8@%rdi",
+		   (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(rdi), .size = 8});
 	assert_arg("-4@%eax",
 		   (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(rax), .size = -4});
-	assert_arg("2@%r15w", (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(r15), .size = 2});
+	assert_arg("2@%r15w",
+		   (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(r15), .size = 2});
 	assert_arg("-1@%sil",
 		   (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(rsi), .size = -1});
-	assert_arg("8@%r10", (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(r10), .size = 8});
+	assert_arg("8@%r10",
+		   (struct mt_arg){.kind = MT_ARG_REGISTER, .base = PLACE(r10), .size = 8});
 }
 
 static void test_constants(void **state)
@@ -74,11 +77,30 @@ static void test_memory(void **state)
 static void test_what_is_somewhere_else(void **state)
 {
 	static const char *const texts[] = {
-		"8f@%xmm0",	"4@counter(%rip)", "4@8(%rip)",	 "8@%fs:16",   "8@%ah",
-		"8@%raxx",	"8@",		   "8",		 "@%rax",      "3@%rax",
-		"16@%rax",	"-16@%rax",	   "0@%rax",	 "8@(%rax",    "8@(%rax,%rbx,3000)",
-		"8@(%rax,%rbx,0)", "8@(%rax,)",	   "8@(%rax)x",	 "8@%raxx(",   "8@$5x",
-		"99999999999999999999@%rax",	   "8@- 5(%rax)", "+8@%rax",   "8@$",
+		"8f@%xmm0",
+		"4@counter(%rip)",
+		"4@8(%rip)",
+		"8@%fs:16",
+		"8@%ah",
+		"8@%raxx",
+		"8@",
+		"8",
+		"@%rax",
+		"3@%rax",
+		"16@%rax",
+		"-16@%rax",
+		"0@%rax",
+		"8@(%rax",
+		"8@(%rax,%rbx,3000)",
+		"8@(%rax,%rbx,0)",
+		"8@(%rax,)",
+		"8@(%rax)x",
+		"8@%raxx(",
+		"8@$5x",
+		"99999999999999999999@%rax",
+		"8@- 5(%rax)",
+		"+8@%rax",
+		"8@$",
 		"-9223372036854775808@%rax",
 	};
 
@@ -103,17 +125,16 @@ static void test_several(void **state)
 	assert_int_equal(args.v[1].base, PLACE(rbx));
 	assert_int_equal(args.v[2].value, 1);
 	assert_int_equal(parse("").n, 0);
-	assert_int_equal(parse("8@$1 8@$2 8@$3 8@$4 8@$5 8@$6 8@$7 8@$8 8@$9 8@$10 8@$11 8@$12 8@$13").n,
-			 MT_ARGS_MAX);
+	assert_int_equal(
+		parse("8@$1 8@$2 8@$3 8@$4 8@$5 8@$6 8@$7 8@$8 8@$9 8@$10 8@$11 8@$12 8@$13").n,
+		MT_ARGS_MAX);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_registers),
-		cmocka_unit_test(test_constants),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_what_is_somewhere_else),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_constants),
+		cmocka_unit_test(test_memory),	  cmocka_unit_test(test_what_is_somewhere_else),
 		cmocka_unit_test(test_several),
 	};
 

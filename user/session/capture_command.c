@@ -29,6 +29,8 @@ static void say_end(enum session_end end, bool has_trigger)
 		log__info("%s: the snapshot is of now, the target runs on",
 			  has_trigger ? "no trigger within the timeout" : "the time is over");
 		break;
+	case SESSION_ASKED: /* of a session with an observer only */
+		break;
 	case SESSION_HITS_OVER:
 		log__info("no trigger within -max-hits: the snapshot is of the last, the target "
 			  "runs on");
@@ -37,15 +39,6 @@ static void say_end(enum session_end end, bool has_trigger)
 		log__info("the target has exited: the snapshot is of its last moments");
 		break;
 	}
-}
-
-static size_t recorded_bytes(const struct recording *rec)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < rec->aux.n; i++)
-		bytes += rec->aux.v[i].size;
-	return bytes + rec->samples.n * sizeof(rec->samples.v[0]);
 }
 
 /*
@@ -145,7 +138,7 @@ static int capture_and_write(const struct capture_options *options,
 
 	recording__init(&rec);
 	err = session__capture(options, start, &rec, end);
-	if (!err && !recorded_bytes(&rec))
+	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(start);
 	if (!err) {
 		say_end(*end, *rec.trigger);

@@ -69,16 +69,19 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 	return entry->start_ns > taker->after_ns ? recording__add_entry(taker->rec, entry) : 0;
 }
 
-int gate__take_entries(const struct gate *gate, struct recording *rec)
+int gate__take_entries(struct gate *gate, struct recording *rec)
 {
-	struct entry_taker taker = {.rec = rec};
+	struct entry_taker taker = {.rec = rec, .after_ns = gate->entries_until_ns};
+	size_t first = rec->entries.n;
+	int err;
 
 	if (!gate->trigger || !gate->sampling)
 		return 0;
-	for (size_t i = 0; i < rec->entries.n; i++)
-		if (rec->entries.v[i].start_ns > taker.after_ns)
-			taker.after_ns = rec->entries.v[i].start_ns;
-	return trigger__entries(gate->trigger, take_entry, &taker);
+	err = trigger__entries(gate->trigger, take_entry, &taker);
+	for (size_t i = first; i < rec->entries.n; i++)
+		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
+			gate->entries_until_ns = rec->entries.v[i].start_ns;
+	return err;
 }
 
 int gate__take_hit(struct gate *gate, struct recording *rec)

@@ -13,6 +13,7 @@ struct gate {
 	bool sampling;	/* for a source that samples */
 	bool by_return; /* the return probe decides, and the entry only starts the clock */
 	struct uprobe_spec entry, ret;
+	uint64_t entries_until_ns; /* entries that began later have not been taken */
 	int own_entry, own_return; /* events that are ours; -1: none, or the source's */
 };
 
@@ -31,8 +32,8 @@ int gate__attach(struct gate *gate, int source_event);
 
 /* What lets a source's samples pass until the trigger: a BPF program, or -1 where it needs none. */
 int gate__of_samples(const struct gate *gate);
-/* Adds the latest hits to rec, but those that it has from an earlier snapshot. 0 or -errno. */
-int gate__take_entries(const struct gate *gate, struct recording *rec);
+/* Adds the latest hits to rec, but those that an earlier snapshot has. 0 or -errno. */
+int gate__take_entries(struct gate *gate, struct recording *rec);
 /* Adds the next hit to rec, with its stack: 1; 0 none waiting; or -errno. */
 int gate__take_hit(struct gate *gate, struct recording *rec);
 

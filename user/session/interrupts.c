@@ -13,6 +13,15 @@ void interrupts__set(sigset_t *set)
 	sigaddset(set, SIGHUP);
 }
 
+void interrupts__hold_requests(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 void interrupts__hold(void)
 {
 	sigset_t set;
@@ -33,12 +42,26 @@ void interrupts__release(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static int open_set(const sigset_t *set)
+{
+	int fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int interrupts__open(void)
 {
 	sigset_t set;
-	int fd;
 
 	interrupts__set(&set);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return open_set(&set);
+}
+
+int interrupts__open_with_requests(void)
+{
+	sigset_t set;
+
+	interrupts__set(&set);
+	sigaddset(&set, SIGUSR1);
+	return open_set(&set);
 }

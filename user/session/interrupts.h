@@ -13,10 +13,15 @@ void interrupts__hold(void);
  */
 void interrupts__release(void);
 
+/* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
+void interrupts__hold_requests(void);
+
 /* The signals that are held, for the mask of a child. */
 void interrupts__set(sigset_t *set);
 
 /* A descriptor that is readable while one waits (see signalfd(2)); the caller closes it. -errno. */
 int interrupts__open(void);
+/* The same, also while a request waits. */
+int interrupts__open_with_requests(void);
 
 #endif

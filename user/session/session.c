@@ -15,6 +15,7 @@
 #include "session/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
+#include "session/unwind_choice.h"
 #include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -60,7 +61,7 @@ static int open_gate(struct session *s)
 
 static int open_loop(struct session *s)
 {
-	s->signal_fd = interrupts__open();
+	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -88,6 +89,7 @@ static int open_source(struct session *s)
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
 		.sample_rate = s->sample_rate,
+		.sample_stack = s->sample_stack,
 		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
@@ -111,25 +113,25 @@ static int open_source(struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
+	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
+					     : "Ctrl-C takes the snapshot now";
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
 	progress__format_threshold(&s->progress, text);
 	if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; Ctrl-C takes the snapshot "
-			  "now",
-			  s->probe.name, text);
+		log__info("waiting for two hits of %s at least %s apart; %s", s->probe.name, text,
+			  now);
 	else if (measures_duration(s) && s->probe.is_library)
-		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); Ctrl-C "
-			  "takes the snapshot now",
-			  s->probe.name, text);
+		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
+			  s->probe.name, text, now);
 	else if (measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; Ctrl-C takes the snapshot now",
-			  s->probe.name, text);
+		log__info("waiting for a call of %s of at least %s; %s", s->probe.name, text, now);
 	else if (s->symbol)
-		log__info("waiting for a call of %s; Ctrl-C takes the snapshot now", s->probe.name);
+		log__info("waiting for a call of %s; %s", s->probe.name, now);
 	else
-		log__info("recording; Ctrl-C takes the snapshot");
+		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
+							      : "Ctrl-C takes the snapshot");
 	progress__say_needed(&s->progress);
 }
 
@@ -186,7 +188,9 @@ static int record_one(struct session *s, enum session_end *end)
 	int err = open_source(s);
 
 	if (!err && s->gate.trigger)
-		err = trigger__arm(s->gate.trigger);
+		trigger__thaw(s->gate.trigger);
+	if (!err)
+		err = session__arm(s);
 	if (!err)
 		err = let_go(s);
 	if (err)
@@ -246,6 +250,16 @@ static int open_target(struct session *s)
 	return err;
 }
 
+static int choose_sampling(struct session *s)
+{
+	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL,
+				      &s->sample_stack);
+
+	return err ? err
+		   : sampling__choose_rate(&s->options->sample, s->sample_stack,
+					   s->has_process ? s->start->pid : 0, &s->sample_rate);
+}
+
 static int prepare(struct session *s)
 {
 	int err;
@@ -260,9 +274,7 @@ static int prepare(struct session *s)
 	if (!err)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
-		err = sampling__choose_rate(&s->options->sample,
-					    s->start->exec_path ? 0 : s->start->pid,
-					    &s->sample_rate);
+		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
 	if (!err && s->symbol)
 		err = open_gate(s);
@@ -307,6 +319,21 @@ void session__close(struct session *s)
 	if (s->has_process)
 		process__close(&s->process);
 	free(s);
+}
+
+void session__hold_fire(struct session *s, uint64_t until_ns)
+{
+	s->hold_ns = s->gate.trigger ? until_ns : 0;
+}
+
+pid_t session__pid(const struct session *s)
+{
+	return s->has_process ? s->process.pid : s->start->pid;
+}
+
+const char *session__probe_name(const struct session *s)
+{
+	return s->probe.name;
 }
 
 static bool wants_more(const struct session *s, enum session_end end)

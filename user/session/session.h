@@ -9,6 +9,7 @@
 #include "capture/recording/recording.h"
 #include "session/capture_options.h"
 #include "target/cgroup.h"
+#include "trigger/trigger.h"
 
 enum session_end {
 	SESSION_TRIGGERED,
@@ -16,6 +17,7 @@ enum session_end {
 	SESSION_TIMED_OUT,
 	SESSION_HITS_OVER, /* as many as were to be looked at */
 	SESSION_EXITED,	   /* the target is gone */
+	SESSION_ASKED,	   /* SIGUSR1 */
 };
 
 struct session;
@@ -26,6 +28,19 @@ struct session_start {
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;
 	int go_fd;
+	/* `record -dir`: SIGUSR1 asks for a snapshot; NULL: it does not. */
+	const struct session_observer *observer;
+};
+
+/* Who is told of the trigger's counters. */
+struct session_observer {
+	void *ctx;
+	/*
+	 * Once a second, and where `armed` changes: whether a hit could have triggered till now.
+	 * threshold_ns: 0 none, UINT64_MAX not learned yet.
+	 */
+	void (*on_counters)(void *ctx, const struct mt_stats *stats, uint64_t threshold_ns,
+			    bool armed);
 };
 
 /*
@@ -44,6 +59,13 @@ void session__close(struct session *session);
  * a hint.
  */
 int session__next(struct session *session, struct recording *rec, enum session_end *end);
+
+/* The next snapshot's trigger does not come before that, of CLOCK_MONOTONIC. */
+void session__hold_fire(struct session *session, uint64_t until_ns);
+/* The process that is recorded, or one of the cgroup's. */
+pid_t session__pid(const struct session *session);
+/* What is measured of the function's hits. */
+const char *session__probe_name(const struct session *session);
 
 /*
  * All of it, with as many snapshots as the options want. 0; -EINVAL after a line and a hint where

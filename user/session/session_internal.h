@@ -21,12 +21,15 @@ struct session {
 	struct gate gate;
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	const char *symbol;	     /* what triggers; NULL: nothing does */
-	unsigned int sample_rate;    /* of source_sample: samples a second */
+	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
+	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probe probe;
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
+	uint64_t hold_ns;     /* not armed before; 0: at once */
+	bool armed;
 	struct progress progress;
 };
 
@@ -34,6 +37,8 @@ struct session {
 void session__choose_symbol(struct session *s);
 /* Fills probe, unless a cgroup's process has. 0, or -errno after a line and a hint. */
 int session__find_trigger(struct session *s);
+/* Arms the trigger where it is time for it. 0 or -errno. */
+int session__arm(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

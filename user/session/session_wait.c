@@ -11,6 +11,28 @@
 
 #define STATUS_INTERVAL_NS 1000000000ull
 
+static void tell_observer(const struct session *s)
+{
+	const struct session_observer *observer = s->start->observer;
+	struct mt_stats stats;
+
+	if (observer && s->gate.trigger && !trigger__stats(s->gate.trigger, &stats))
+		observer->on_counters(observer->ctx, &stats, s->progress.threshold_ns, s->armed);
+}
+
+int session__arm(struct session *s)
+{
+	int err;
+
+	if (!s->gate.trigger || s->armed || clock__now_ns() < s->hold_ns)
+		return 0;
+	tell_observer(s);
+	err = trigger__arm(s->gate.trigger);
+	s->armed = !err;
+	s->hold_ns = 0;
+	return err;
+}
+
 static uint32_t last_reason(const struct recording *rec)
 {
 	return rec->hits.v[rec->hits.n - 1].reason;
@@ -32,7 +54,7 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	if (s->ops->state(s->source) == SOURCE_EXITED)
 		*end = SESSION_EXITED;
 	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		*end = SESSION_INTERRUPTED;
+		*end = info.ssi_signo == SIGUSR1 ? SESSION_ASKED : SESSION_INTERRUPTED;
 		/* A terminal sends it to the program too, kill(1) only to us. */
 		if (s->start->exec_path && info.ssi_code == SI_USER)
 			s->forward = (int)info.ssi_signo;
@@ -43,28 +65,44 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	return 0;
 }
 
+/* Once a second the counters are looked at. When to wake up next. */
+static uint64_t tick(struct session *s)
+{
+	uint64_t now = clock__now_ns(), next = s->progress.last_ns + STATUS_INTERVAL_NS;
+
+	if (now >= next) {
+		progress__look(&s->progress, s->gate.trigger, now);
+		tell_observer(s);
+		next = now + STATUS_INTERVAL_NS;
+	}
+	if (s->hold_ns && s->hold_ns < next)
+		next = s->hold_ns;
+	return s->deadline_ns < next ? s->deadline_ns : next;
+}
+
+static int sleep_until(struct session *s, uint64_t until_ns)
+{
+	uint64_t now = clock__now_ns();
+	int timeout_ms = until_ns > now ? (int)((until_ns - now) / 1000000) + 1 : 0;
+	struct epoll_event events[4];
+
+	return epoll_wait(s->epoll_fd, events, 4, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
+}
+
 int session__wait(struct session *s, enum session_end *end)
 {
 	bool over = false;
 	int err = look(s, end, &over);
 
 	while (!err && !over) {
-		uint64_t now = clock__now_ns(), next = s->progress.last_ns + STATUS_INTERVAL_NS;
-		struct epoll_event events[4];
-		int timeout;
-
-		if (now >= next) {
-			progress__look(&s->progress, s->gate.trigger, now);
-			next = now + STATUS_INTERVAL_NS;
-		}
-		if (s->deadline_ns < next)
-			next = s->deadline_ns;
-		timeout = next > now ? (int)((next - now) / 1000000) + 1 : 0;
-		if (epoll_wait(s->epoll_fd, events, 4, timeout) < 0 && errno != EINTR)
-			err = -errno;
-		else
+		err = sleep_until(s, tick(s));
+		if (!err)
+			err = session__arm(s);
+		if (!err)
 			err = look(s, end, &over);
 	}
 	status__end();
+	tell_observer(s);
+	s->armed = false;
 	return err;
 }

@@ -15,14 +15,22 @@ static const struct {
 	const char *names[4]; /* of 64, 32, 16 and 8 bits; the upper 8 of 16 are not there */
 	uint16_t place;
 } registers[] = {
-	{{"rax", "eax", "ax", "al"}, PLACE(rax)},	{{"rbx", "ebx", "bx", "bl"}, PLACE(rbx)},
-	{{"rcx", "ecx", "cx", "cl"}, PLACE(rcx)},	{{"rdx", "edx", "dx", "dl"}, PLACE(rdx)},
-	{{"rsi", "esi", "si", "sil"}, PLACE(rsi)},	{{"rdi", "edi", "di", "dil"}, PLACE(rdi)},
-	{{"rbp", "ebp", "bp", "bpl"}, PLACE(rbp)},	{{"rsp", "esp", "sp", "spl"}, PLACE(rsp)},
-	{{"r8", "r8d", "r8w", "r8b"}, PLACE(r8)},	{{"r9", "r9d", "r9w", "r9b"}, PLACE(r9)},
-	{{"r10", "r10d", "r10w", "r10b"}, PLACE(r10)},	{{"r11", "r11d", "r11w", "r11b"}, PLACE(r11)},
-	{{"r12", "r12d", "r12w", "r12b"}, PLACE(r12)},	{{"r13", "r13d", "r13w", "r13b"}, PLACE(r13)},
-	{{"r14", "r14d", "r14w", "r14b"}, PLACE(r14)},	{{"r15", "r15d", "r15w", "r15b"}, PLACE(r15)},
+	{{"rax", "eax", "ax", "al"}, PLACE(rax)},
+	{{"rbx", "ebx", "bx", "bl"}, PLACE(rbx)},
+	{{"rcx", "ecx", "cx", "cl"}, PLACE(rcx)},
+	{{"rdx", "edx", "dx", "dl"}, PLACE(rdx)},
+	{{"rsi", "esi", "si", "sil"}, PLACE(rsi)},
+	{{"rdi", "edi", "di", "dil"}, PLACE(rdi)},
+	{{"rbp", "ebp", "bp", "bpl"}, PLACE(rbp)},
+	{{"rsp", "esp", "sp", "spl"}, PLACE(rsp)},
+	{{"r8", "r8d", "r8w", "r8b"}, PLACE(r8)},
+	{{"r9", "r9d", "r9w", "r9b"}, PLACE(r9)},
+	{{"r10", "r10d", "r10w", "r10b"}, PLACE(r10)},
+	{{"r11", "r11d", "r11w", "r11b"}, PLACE(r11)},
+	{{"r12", "r12d", "r12w", "r12b"}, PLACE(r12)},
+	{{"r13", "r13d", "r13w", "r13b"}, PLACE(r13)},
+	{{"r14", "r14d", "r14w", "r14b"}, PLACE(r14)},
+	{{"r15", "r15d", "r15w", "r15b"}, PLACE(r15)},
 };
 
 static bool is_register(const char *const *names, const char *text, size_t len)

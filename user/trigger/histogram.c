@@ -50,3 +50,19 @@ uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent)
 	/* The largest value is known exactly. */
 	return value > stats->max_ns ? stats->max_ns : value;
 }
+
+void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats)
+{
+	sum->hits += stats->hits;
+	sum->triggers += stats->triggers;
+	sum->dropped += stats->dropped;
+	sum->unarmed += stats->unarmed;
+	sum->let_pass += stats->let_pass;
+	sum->sum_ns += stats->sum_ns;
+	if (stats->max_ns > sum->max_ns)
+		sum->max_ns = stats->max_ns;
+	for (int i = 0; i < MT_HIST_BUCKETS; i++)
+		sum->hist[i] += stats->hist[i];
+	for (int i = 0; i < MT_FINE_BUCKETS; i++)
+		sum->fine[i] += stats->fine[i];
+}

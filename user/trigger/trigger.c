@@ -323,13 +323,18 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 	return 0;
 }
 
+void trigger__thaw(struct trigger *trigger)
+{
+	trigger->skel->bss->frozen = 0;
+}
+
 int trigger__arm(struct trigger *trigger)
 {
 	uint64_t now = clock__now_ns();
 
 	if (!trigger->skel->bss->not_before_ns)
 		trigger->skel->bss->not_before_ns = now + trigger->after_ns;
-	trigger->skel->bss->frozen = 0;
+	trigger__thaw(trigger);
 	trigger->skel->bss->armed_since_ns = now;
 	/* The program's data is mapped: no system call between the decision and its effect. */
 	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
@@ -366,12 +371,14 @@ const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)
 	return trigger->hits.stack;
 }
 
-static void add_stats(struct mt_stats *sum, const struct mt_counters *cpu)
+static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 {
 	sum->hits += cpu->hits;
 	sum->triggers += cpu->triggers;
 	sum->dropped += cpu->dropped;
+	sum->unarmed += cpu->unarmed;
 	sum->let_pass += cpu->let_pass;
+	sum->sum_ns += cpu->sum_ns;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;
 	for (int i = 0; i < MT_FINE_BUCKETS; i++) {
@@ -395,7 +402,7 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 		return -errno;
 	memset(stats, 0, sizeof(*stats));
 	for (int cpu = 0; cpu < cpus; cpu++)
-		add_stats(stats, &of_cpu[cpu]);
+		add_counters(stats, &of_cpu[cpu]);
 	return 0;
 }
 

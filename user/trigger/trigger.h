@@ -59,8 +59,10 @@ struct mt_stats {
 	uint64_t hits;	   /* of the target */
 	uint64_t triggers; /* passed the threshold while armed */
 	uint64_t dropped;  /* triggers lost: the ring buffer was full */
+	uint64_t unarmed;  /* passed the threshold, but nothing waited for a trigger */
 	uint64_t let_pass; /* passed the threshold while armed, but not the limits */
 	uint64_t max_ns;   /* largest delay or duration so far */
+	uint64_t sum_ns;   /* of all of them */
 	uint64_t hist[MT_HIST_BUCKETS];
 	uint64_t fine[MT_FINE_BUCKETS]; /* the same values, see mtbpf_shared.h */
 };
@@ -96,6 +98,8 @@ void trigger__detach(struct trigger *trigger);
  * before does not count: its start was not recorded. 0 or -errno.
  */
 int trigger__arm(struct trigger *trigger);
+/* Lets samples and entries in again after a trigger, as arming does; nothing triggers yet. */
+void trigger__thaw(struct trigger *trigger);
 
 /* From now on; for a trigger that has a threshold. */
 void trigger__set_threshold(struct trigger *trigger, uint64_t ns);
@@ -133,6 +137,8 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 /* "task storage" or "LRU hash": where what each thread did last is kept. */
 const char *trigger__latch_name(const struct trigger *trigger);
 
+/* Adds the counters of one to those of another. */
+void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
 /*
  * The value below which `percent` (0-100) of the values lie, interpolated inside its bucket; 0
  * where there are none.

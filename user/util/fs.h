@@ -29,4 +29,9 @@ void fs__allow_open_files(size_t n);
 /* Removes a directory and the files in it, subdirectories too. 0 or -errno. */
 int fs__remove_dir(const char *path);
 
+/* Of all files in a directory, and below it. 0 or -errno. */
+int fs__tree_size(const char *path, uint64_t *bytes);
+/* When it returns, they are on the disk. 0 or -errno: what could not be written, too. */
+int fs__tree_sync(const char *path);
+
 #endif

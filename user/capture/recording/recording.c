@@ -66,6 +66,9 @@ void recording__fini(struct recording *rec)
 	free(rec->freeze);
 	VEC_FINI(&rec->samples);
 	VEC_FINI(&rec->sample_ips);
+	for (size_t i = 0; i < rec->sample_users.n; i++)
+		free(rec->sample_users.v[i].stack);
+	VEC_FINI(&rec->sample_users);
 	VEC_FINI(&rec->scheds);
 	VEC_FINI(&rec->sched_bys);
 	VEC_FINI(&rec->entries);
@@ -251,6 +254,15 @@ const struct rec_stack *recording__find_stack(const struct recording *rec, const
 bool recording__is_by_cpu(const struct recording *rec)
 {
 	return rec->aux.n && !rec->aux.v[0].tid;
+}
+
+size_t recording__traced_bytes(const struct recording *rec)
+{
+	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]);
+
+	for (size_t i = 0; i < rec->aux.n; i++)
+		bytes += rec->aux.v[i].size;
+	return bytes;
 }
 
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)

@@ -150,7 +150,7 @@ static int write_meta(const struct recording *rec, const char *dir)
 	return err ? err : fs__write(path, text, strlen(text));
 }
 
-int recording__write(struct recording *rec, const char *path)
+int recording__save(struct recording *rec, const char *path)
 {
 	int err = write_data(rec, path);
 
@@ -162,6 +162,13 @@ int recording__write(struct recording *rec, const char *path)
 		err = recording_kernel__write(&rec->kernel, path);
 	if (!err)
 		err = write_meta(rec, path);
+	return err;
+}
+
+int recording__write(struct recording *rec, const char *path)
+{
+	int err = recording__save(rec, path);
+
 	if (!err)
 		return 0;
 	log__error("cannot write the recording %s: %s", path, strerror(-err));

@@ -10,8 +10,8 @@
 
 #include "target/elf/elf_internal.h"
 
-#define NT_STAPSDT	 3
-#define SEMAPHORE_SIZE	 2
+#define NT_STAPSDT     3
+#define SEMAPHORE_SIZE 2
 
 struct usdt_reader {
 	struct elf_image *image;

@@ -165,7 +165,8 @@ static int refuse_missing(const struct symbols *symbols, const struct usdt_searc
 {
 	if (!s->n_places) {
 		log__error("%s has no USDT probes%s%s", symbols->label,
-			   s->query->module ? " in " : "", s->query->module ? s->query->module : "");
+			   s->query->module ? " in " : "",
+			   s->query->module ? s->query->module : "");
 		log__hint("programs have them that were built with sys/sdt.h; -symbol takes "
 			  "functions, too");
 		return -ENODATA;

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+# record -dir on a service at native speed: it goes on after each capture, keeps the newest, lets the rest
+# pass, counts what it does, and leaves nothing half done.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/service" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+	log=$BATS_TEST_TMPDIR/keep.log
+	start service -scale native
+}
+
+teardown() {
+	end_started
+	! mountpoint -q d || umount d
+}
+
+# keeps ARGS: record in the background, $keeper, that has begun to wait; its lines are in $log.
+keeps() {
+	timeout -k 5 40 "$O/mtbpf" record -source sample -pid "$target" -symbol one_iter "$@" \
+		>"$log" 2>&1 3>&- &
+	wrapper=$!
+	started+=("$wrapper")
+	eventually 10 grep -q '^waiting' "$log"
+	keeper=$(pgrep -P "$wrapper")
+}
+
+# keeper_ends [SIGNAL]: it is told to, or ends by itself; $status.
+keeper_ends() {
+	[ -z "${1:-}" ] || kill "-$1" "$keeper"
+	eventually 10 gone "$wrapper"
+	status=0
+	wait "$wrapper" || status=$?
+	cat "$log"
+}
+
+# captured N: lines of captures in the log are at least so many.
+captured() {
+	[ "$(grep -c '^20.*\.mtbpf$' "$log")" -ge "$1" ]
+}
+
+# only_whole DIR: what has a recording's name is one.
+only_whole() {
+	local name
+	for name in "$1"/*.mtbpf; do
+		[ -e "$name/meta.json" ] || [ ! -e "$name" ] || return 1
+	done
+}
+
+# metric NAME: its value in the file `metrics`.
+metric() {
+	awk -v name="$1" '$1 == name { print $2 }' metrics
+}
+
+# taken_at RECORDING: by its name, in milliseconds.
+taken_at() {
+	local stamp=${1#*service-}
+	date -u -d "${stamp%.mtbpf}" +%s%3N
+}
+
+@test "it goes on after each capture; the newest are kept; others see whole ones only" {
+	keeps -delay-thresh 2ms -dir d -keep 3
+	until captured 8; do
+		only_whole d
+		gone "$wrapper" && break
+	done
+	keeper_ends TERM
+	[ "$status" -eq 0 ]
+	captured 8
+	[ "$(ls -A d | wc -l)" -eq 3 ]
+	# The last three of the log, and what a line tells.
+	[ "$(grep -o 'd/service-.*' "$log" | tail -3)" = "$(ls -d d/*)" ]
+	line='^20[0-9-]{8}T[0-9:.]{12}Z pid '$target' tid '$target' delay [0-9.]+ [mu]?s \(threshold 2\.00 ms\) '
+	[ "$(grep -Ec "$line"'[0-9.]+ [KM]iB d/service-20.*Z\.mtbpf$' "$log")" -eq "$(grep -c '^20' "$log")" ]
+	grep -q "recordings made, 3 in d$" "$log"
+	! gone "$target"
+	for name in d/*; do
+		mtbpf_run decode "$name" -o x.fxt
+		[ "$status" -eq 0 ]
+		[[ $output == *"of one_iter took"* ]]
+	done
+}
+
+@test "an hour has so many captures, also over an end and a new start; what came besides is counted" {
+	keeps -delay-thresh 2ms -dir d -max-per-hour 2
+	eventually 15 captured 2
+	grep -q 'max-per-hour 2: the next trigger is taken from 20' "$log"
+	sleep 1
+	keeper_ends INT
+	[ "$status" -eq 0 ]
+	[ "$(ls d | wc -l)" -eq 2 ]
+	grep -Eq 'max-per-hour 2 let [1-9][0-9]* pass' "$log"
+	keeps -delay-thresh 2ms -dir d -max-per-hour 2
+	sleep 1.5
+	keeper_ends INT
+	[ "$status" -eq 0 ]
+	[ "$(ls d | wc -l)" -eq 2 ]
+	grep -Eq 'let [1-9][0-9]* pass' "$log"
+}
+
+@test "SIGUSR1 takes one now, also while an hour's captures are used up" {
+	keeps -delay-thresh 2ms -dir d -max-per-hour 1
+	eventually 15 captured 1
+	sleep 0.5
+	kill -USR1 "$keeper"
+	eventually 5 captured 2
+	keeper_ends TERM
+	[ "$status" -eq 0 ]
+	tail -3 "$log" | grep -Eq "^20.*Z pid $target on request .*d/service"
+	mtbpf_run decode "$(ls -d d/* | tail -1)" -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ [1-9][0-9]*\ samples ]]
+}
+
+@test "each recording has its own hits: the calls of the one before it are not in it" {
+	keeps -delay-thresh 10ms -dir d
+	eventually 20 captured 2
+	keeper_ends TERM
+	# All of it, from the first call to the last, is not longer ago than the capture before it.
+	mapfile -t names < <(ls -d d/*)
+	mtbpf_run decode "${names[1]}" -print calls
+	span_ms=$(grep ' one_iter' <<<"$output" | awk '$4 > end { end = $4 } END { print int(end / 1000000) }')
+	[ "$span_ms" -gt 0 ]
+	[ "$span_ms" -le $(($(taken_at "${names[1]}") - $(taken_at "${names[0]}") + 5)) ]
+}
+
+@test "the end of the process ends it, with a line" {
+	keeps -delay-thresh 100s -dir d
+	kill "$target"
+	keeper_ends
+	[ "$status" -eq 0 ]
+	grep -q "process $target has exited: nothing more to record" "$log"
+	[ -z "$(ls -A d)" ]
+}
+
+@test "killed while it waits, it leaves the target as it was; a new one goes on in the folder" {
+	keeps -delay-thresh 2ms -dir d -keep 2
+	eventually 15 captured 2
+	kill -KILL "$keeper"
+	eventually 5 gone "$wrapper"
+	! gone "$target"
+	keeps -delay-thresh 2ms -dir d -keep 2
+	eventually 15 captured 3
+	keeper_ends TERM
+	[ "$(ls -A d | wc -l)" -eq 2 ]
+}
+
+@test "a full disk: said, nothing is left of it, and it goes on when there is room" {
+	mkdir d
+	mount -t tmpfs -o size=1m none d 2>/dev/null || skip "cannot mount a tmpfs"
+	head -c 1030k /dev/zero >d/ballast 2>/dev/null || true
+	keeps -delay-thresh 2ms -dir d
+	eventually 15 grep -q 'cannot keep a recording in d: No space left on device' "$log"
+	grep -q '^hint: the disk is full' "$log"
+	! captured 1
+	rm d/ballast
+	eventually 15 captured 1
+	only_whole d
+	keeper_ends TERM
+	whole=$(ls d | grep -c '^service') || true
+	rest=$(ls -A d | grep -cv '^service') || true
+	[ "$status" -eq 0 ]
+	[ "$whole" -ge 1 ]
+	[ "$rest" -eq 0 ]
+}
+
+@test "one that is larger than all may be is not kept" {
+	keeps -delay-thresh 2ms -dir d -max-size 4K
+	eventually 15 grep -q 'cannot keep a recording in d: it is larger than all may be' "$log"
+	keeper_ends TERM
+	[ -z "$(ls -A d)" ]
+}
+
+@test "its metrics agree with its log, and Prometheus' own checker takes them" {
+	keeps -delay-thresh 2ms -dir d -keep 2 -max-per-hour 4 -metrics 127.0.0.1:0
+	url=$(sed -n 's/^metrics: //p' "$log")
+	[[ $url == http://127.0.0.1:*/metrics ]]
+	eventually 15 captured 4
+	sleep 1.5
+	kill -USR1 "$keeper"
+	eventually 5 captured 5
+	curl -sf "$url" >metrics
+	cat metrics
+	[ "$(metric mtbpf_captures_total)" -eq 4 ]
+	[ "$(metric mtbpf_requests_total)" -eq 1 ]
+	[ "$(metric mtbpf_triggers_total)" -eq 4 ]
+	[ "$(metric 'mtbpf_captures_skipped_total{reason="rate"}')" -gt 0 ]
+	[ "$(metric mtbpf_recordings)" -eq 2 ]
+	[ "$(metric mtbpf_recordings_bytes)" -eq "$(find d -type f -printf '%s\n' | paste -sd+ | bc)" ]
+	[ "$(metric mtbpf_attached)" -eq 1 ]
+	[ "$(metric mtbpf_threshold_seconds)" = 0.002 ]
+	hits=$(metric mtbpf_hits_total)
+	[ "$(metric mtbpf_delay_seconds_count)" -le "$hits" ]
+	[ "$hits" -gt 100 ]
+	sleep 1.2
+	curl -sf "$url" >metrics
+	[ "$(metric mtbpf_hits_total)" -gt "$hits" ]
+	[ "$(curl -s -o /dev/null -w '%{http_code}' -X POST -d x "$url")" = 405 ]
+	[ "$(curl -s -o /dev/null -w '%{http_code}' "${url%metrics}")" = 404 ]
+	[ "$(curl -s -o /dev/null -w '%{http_code}' -I "$url")" = 200 ]
+	keeper_ends TERM
+	[ "$status" -eq 0 ]
+	command -v promtool >/dev/null || skip "the rest needs promtool"
+	promtool check metrics <metrics
+}
+
+@test "metrics on a unix socket, which goes with it; one that a killed mtbpf left is taken over" {
+	keeps -delay-thresh 100s -dir d -metrics "unix:$PWD/s"
+	curl -sf --unix-socket s http://localhost/metrics >metrics
+	[ "$(metric mtbpf_attached)" -eq 1 ]
+	[ "$(stat -c %a s)" = 660 ]
+	kill -KILL "$keeper"
+	eventually 5 gone "$wrapper"
+	[ -S s ]
+	keeps -delay-thresh 100s -dir d -metrics "unix:$PWD/s"
+	curl -sf --unix-socket s http://localhost/metrics >metrics
+	[ "$(metric mtbpf_captures_total)" -eq 0 ]
+	keeper_ends TERM
+	[ ! -e s ]
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "metrics/metrics.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "metrics/listen.h"
+#include "stderr_capture.h"
+#include "trigger/trigger.h"
+#include "util/cleanup.h"
+
+static void expect_line(const char *text, const char *line)
+{
+	char whole[160];
+
+	snprintf(whole, sizeof(whole), "\n%s\n", line);
+	if (!strstr(text, whole))
+		fail_msg("no line '%s' in:\n%s", line, text);
+}
+
+static void test_counters_and_gauges(void **state)
+{
+	struct metrics m = {
+		.stats = {.hits = 12345678901, .triggers = 7, .sum_ns = 2500000001},
+		.threshold_ns = 50000000,
+		.attached = true,
+		.attaches = 2,
+		.captures = 5,
+		.requests = 3,
+		.skipped = {[SKIPPED_RATE] = 11, [SKIPPED_DISK] = 1},
+		.lost = {[LOST_TRACE] = 4},
+		.recordings = 20,
+		.recordings_bytes = 1 << 20,
+		.newest_unix_ms = 1795255200007,
+	};
+	_cleanup_free_ char *text = metrics__print(&m);
+
+	expect_line(text, "mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1");
+	expect_line(text, "mtbpf_hits_total 12345678901");
+	expect_line(text, "mtbpf_triggers_total 7");
+	expect_line(text, "mtbpf_threshold_seconds 0.05");
+	expect_line(text, "mtbpf_attached 1");
+	expect_line(text, "mtbpf_attaches_total 2");
+	expect_line(text, "mtbpf_captures_total 5");
+	expect_line(text, "mtbpf_requests_total 3");
+	expect_line(text, "mtbpf_captures_skipped_total{reason=\"rate\"} 11");
+	expect_line(text, "mtbpf_captures_skipped_total{reason=\"busy\"} 0");
+	expect_line(text, "mtbpf_captures_skipped_total{reason=\"disk\"} 1");
+	expect_line(text, "mtbpf_lost_total{what=\"trace\"} 4");
+	expect_line(text, "mtbpf_recordings 20");
+	expect_line(text, "mtbpf_recordings_bytes 1048576");
+	expect_line(text, "mtbpf_newest_recording_timestamp_seconds 1795255200.007");
+	expect_line(text, "mtbpf_delay_seconds_sum 2.500000001");
+}
+
+/* Each bucket has those below its end; the last of ours is also for what is larger. */
+static void test_the_histogram_adds_up(void **state)
+{
+	struct metrics m = {.of_durations = true};
+	_cleanup_free_ char *text = NULL;
+
+	m.stats.hist[0] = 1;  /* below 2 ns */
+	m.stats.hist[20] = 5; /* below 2^21 ns */
+	m.stats.hist[MT_HIST_BUCKETS - 1] = 3;
+	text = metrics__print(&m);
+	expect_line(text, "# TYPE mtbpf_duration_seconds histogram");
+	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"2e-09\"} 1");
+	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"0.001048576\"} 1");
+	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"0.002097152\"} 6");
+	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"140737.488\"} 6");
+	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"+Inf\"} 9");
+	expect_line(text, "mtbpf_duration_seconds_count 9");
+	assert_null(strstr(text, "mtbpf_delay_seconds"));
+}
+
+/* Of what is not there yet there is no sample. */
+static void test_without_a_recording_there_is_no_time_of_it(void **state)
+{
+	struct metrics m = {0};
+	_cleanup_free_ char *text = metrics__print(&m);
+
+	assert_null(strstr(text, "timestamp"));
+	assert_int_equal(text[strlen(text) - 1], '\n');
+}
+
+static void test_a_threshold_that_is_not_learned_yet(void **state)
+{
+	struct metrics m = {.threshold_ns = UINT64_MAX};
+	_cleanup_free_ char *text = metrics__print(&m);
+
+	expect_line(text, "mtbpf_threshold_seconds +Inf");
+}
+
+static void test_counters_of_several_targets_add_up(void **state)
+{
+	struct mt_stats sum = {.hits = 1, .max_ns = 9, .sum_ns = 10, .unarmed = 1};
+	struct mt_stats more = {.hits = 2,
+				.triggers = 3,
+				.dropped = 4,
+				.max_ns = 5,
+				.sum_ns = 6,
+				.unarmed = 7,
+				.hist = {[3] = 8}};
+
+	mt_stats__add(&sum, &more);
+	assert_int_equal(sum.hits, 3);
+	assert_int_equal(sum.triggers, 3);
+	assert_int_equal(sum.dropped, 4);
+	assert_int_equal(sum.max_ns, 9);
+	assert_int_equal(sum.sum_ns, 16);
+	assert_int_equal(sum.unarmed, 8);
+	assert_int_equal(sum.hist[3], 8);
+}
+
+static void expect_refused(const char *address)
+{
+	struct stderr_capture said;
+	struct listener l;
+	const char *text;
+
+	stderr_capture__begin(&said);
+	if (!listener__open(&l, address))
+		fail_msg("%s", address);
+	text = stderr_capture__end(&said);
+	assert_non_null(strstr(text, "mtbpf: -metrics: "));
+	assert_non_null(strstr(text, "\nhint: "));
+}
+
+static void test_only_this_machine_can_ask(void **state)
+{
+	static const char *const others[] = {
+		"0.0.0.0:9464",	  "10.0.0.1:9464",
+		"[::]:9464",	  "[::2]:9464",
+		":9464",	  "9464",
+		"127.0.0.1",	  "127.0.0.1:",
+		"127.0.0.1:x",	  "127.0.0.1:65536",
+		"127.0.0.1:-1",	  "example.org:80",
+		"unix:",	  "unix:/no/such/folder",
+		"128.0.0.1:9464", "",
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		expect_refused(others[i]);
+}
+
+static void test_ports(void **state)
+{
+	struct listener l, again;
+	struct stderr_capture said;
+	char taken[32];
+	int port;
+
+	assert_int_equal(listener__open(&l, "127.0.0.1:0"), 0);
+	assert_int_equal(sscanf(l.url, "http://127.0.0.1:%d/metrics", &port), 1);
+	assert_true(port > 0);
+	snprintf(taken, sizeof(taken), "localhost:%d", port);
+	stderr_capture__begin(&said);
+	assert_int_equal(listener__open(&again, taken), -EADDRINUSE);
+	stderr_capture__end(&said);
+	listener__close(&l);
+}
+
+static void test_a_unix_socket_is_the_groups_and_goes_at_the_end(void **state)
+{
+	char folder[] = "/tmp/test_listen.XXXXXX", address[64];
+	const char *path = address + strlen("unix:");
+	struct stderr_capture said;
+	struct listener l, again;
+	struct stat st;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(address, sizeof(address), "unix:%s/s", folder);
+	assert_int_equal(listener__open(&l, address), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	/* Somebody listens: it is theirs. */
+	stderr_capture__begin(&said);
+	assert_int_equal(listener__open(&again, address), -EADDRINUSE);
+	stderr_capture__end(&said);
+	assert_int_equal(access(path, F_OK), 0);
+	/* Nobody does any more, as after a SIGKILL. */
+	close(l.fd);
+	assert_int_equal(listener__open(&l, address), 0);
+	listener__close(&l);
+	assert_int_equal(access(path, F_OK), -1);
+	rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counters_and_gauges),
+		cmocka_unit_test(test_the_histogram_adds_up),
+		cmocka_unit_test(test_without_a_recording_there_is_no_time_of_it),
+		cmocka_unit_test(test_a_threshold_that_is_not_learned_yet),
+		cmocka_unit_test(test_counters_of_several_targets_add_up),
+		cmocka_unit_test(test_only_this_machine_can_ask),
+		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_a_unix_socket_is_the_groups_and_goes_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

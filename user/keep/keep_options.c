@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "keep/keep_options.h"
+
+#include <errno.h>
+
+#include "util/log.h"
+
+static int check_alone(const struct keep_options *keep, const char *command)
+{
+	if (keep->keep == KEEP_UNSET && keep->max_per_hour == KEEP_UNSET && !keep->max_size &&
+	    !keep->metrics)
+		return 0;
+	log__error("%s: -keep, -max-size, -max-per-hour and -metrics need a folder", command);
+	log__hint("add -dir DIR: it goes on after each capture, and keeps recordings there");
+	return -EINVAL;
+}
+
+/* What is about one capture. */
+static int check_capture(const struct capture_options *capture, const char *command)
+{
+	if (capture->output) {
+		log__error("%s: -o and -dir cannot both be given", command);
+		log__hint("recordings in a folder are called after the process and the time");
+		return -EINVAL;
+	}
+	if (capture->timeout_ns || capture->multi_snapshot != 1) {
+		log__error("%s: with -dir each trigger is a recording of its own, for ever",
+			   command);
+		log__hint("leave -timeout and -multi-snapshot out; Ctrl-C or SIGTERM ends it");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int keep_options__check(struct record_options *options, const char *command)
+{
+	struct keep_options *keep = &options->keep;
+
+	if (!keep->dir)
+		return check_alone(keep, command);
+	if (check_capture(&options->capture, command))
+		return -EINVAL;
+	if (!keep->keep || keep->max_per_hour > KEEP_MAX_PER_HOUR_MAX) {
+		log__error("%s: -keep must be at least 1, and -max-per-hour at most %d", command,
+			   KEEP_MAX_PER_HOUR_MAX);
+		log__hint("-max-per-hour 0 sets no limit");
+		return -EINVAL;
+	}
+	if (keep->keep == KEEP_UNSET)
+		keep->keep = KEEP_DEFAULT;
+	if (keep->max_per_hour == KEEP_UNSET)
+		keep->max_per_hour = KEEP_MAX_PER_HOUR_DEFAULT;
+	if (!keep->max_size)
+		keep->max_size = KEEP_MAX_SIZE_DEFAULT;
+	return 0;
+}

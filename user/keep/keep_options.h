@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of a capture that goes on for weeks: record -dir. */
+#ifndef MTBPF_KEEP_KEEP_OPTIONS_H
+#define MTBPF_KEEP_KEEP_OPTIONS_H
+
+#include <stdint.h>
+
+#include "session/capture_options.h"
+
+struct keep_options {
+	const char *dir; /* NULL: one capture, as ever; nothing else is valid */
+	int keep;	 /* recordings; KEEP_UNSET: not given */
+	int max_per_hour;
+	uint64_t max_size; /* 0: not given */
+	const char *metrics;
+};
+
+struct record_options {
+	struct capture_options capture;
+	struct keep_options keep;
+};
+
+#define KEEP_UNSET		  (-1)
+#define KEEP_DEFAULT		  20
+#define KEEP_MAX_SIZE_DEFAULT	  (1ull << 30)
+#define KEEP_MAX_PER_HOUR_DEFAULT 60
+#define KEEP_MAX_PER_HOUR_MAX	  1000000
+
+#define KEEP_DEFAULTS                                                                              \
+	{                                                                                          \
+		.keep = KEEP_UNSET, .max_per_hour = KEEP_UNSET                                     \
+	}
+
+#define KEEP_OPTION(member) offsetof(struct record_options, keep.member)
+
+#define OPTIONS_KEEP                                                                               \
+	{"dir",                                                                                    \
+	 NULL,                                                                                     \
+	 0,                                                                                        \
+	 OPT_STRING,                                                                               \
+	 "DIR",                                                                                    \
+	 "go on after each capture, and keep the newest there: NAME-TIME.mtbpf; SIGUSR1 takes "    \
+	 "one now",                                                                                \
+	 KEEP_OPTION(dir),                                                                         \
+	 NULL},                                                                                    \
+		{"keep",                                                                           \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_INT,                                                                          \
+		 "N",                                                                              \
+		 "with -dir: so many recordings (20)",                                             \
+		 KEEP_OPTION(keep),                                                                \
+		 NULL},                                                                            \
+		{"max-size",                                                                       \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_SIZE,                                                                         \
+		 "SIZE",                                                                           \
+		 "with -dir: of all of them together (1G)",                                        \
+		 KEEP_OPTION(max_size),                                                            \
+		 NULL},                                                                            \
+		{"max-per-hour",                                                                   \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_INT,                                                                          \
+		 "M",                                                                              \
+		 "with -dir: so many captures in any hour (60; 0: no limit)",                      \
+		 KEEP_OPTION(max_per_hour),                                                        \
+		 NULL},                                                                            \
+	{                                                                                          \
+		"metrics", NULL, 0, OPT_STRING, "ADDRESS",                                         \
+			"with -dir: Prometheus' text at 127.0.0.1:9464, or unix:/run/mtbpf.sock",  \
+			KEEP_OPTION(metrics), NULL                                                 \
+	}
+
+/* Sets what was not given, and checks what belongs together. 0, or -EINVAL after a line and a hint.
+ */
+int keep_options__check(struct record_options *options, const char *command);
+
+#endif

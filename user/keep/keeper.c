@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "keep/keeper_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keep/stamp.h"
+#include "session/interrupts.h"
+#include "target/process.h"
+#include "trigger/trigger.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* What came while an hour's captures were used up. */
+static void say_let_pass(struct keeper *k)
+{
+	if (k->let_pass)
+		log__info("-max-per-hour %d let %llu pass that were over the threshold",
+			  k->options->keep.max_per_hour, (unsigned long long)k->let_pass);
+	k->held = false;
+	k->let_pass = 0;
+}
+
+static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t threshold_ns, bool armed)
+{
+	struct keeper *k = ctx;
+	uint64_t unarmed = stats->unarmed - k->unarmed;
+
+	if (k->held && !armed) {
+		k->metrics.skipped[SKIPPED_RATE] += unarmed;
+		k->let_pass += unarmed;
+	} else {
+		k->metrics.skipped[SKIPPED_BUSY] += unarmed;
+	}
+	if (k->held && armed)
+		say_let_pass(k);
+	k->unarmed = stats->unarmed;
+	k->metrics.threshold_ns = threshold_ns;
+	k->metrics.stats = k->before;
+	mt_stats__add(&k->metrics.stats, stats);
+	k->metrics.skipped[SKIPPED_LIMITS] = k->metrics.stats.let_pass;
+	k->metrics.lost[LOST_TRIGGERS] = k->metrics.stats.dropped;
+	metrics_server__set(k->server, &k->metrics);
+}
+
+static void hold_fire(struct keeper *k, struct session *s)
+{
+	uint64_t now = clock__now_ns(), next = quota__next_ns(&k->quota);
+	char text[STAMP_SIZE];
+
+	if (next <= now)
+		return;
+	if (!k->held)
+		log__info("-max-per-hour %d: the next trigger is taken from %s on",
+			  k->options->keep.max_per_hour,
+			  stamp__format(text, stamp__now_ms() + (next - now) / 1000000));
+	k->held = true;
+	session__hold_fire(s, next);
+}
+
+/* One capture. True where the session is over. */
+static bool capture_one(struct keeper *k, struct session *s, enum session_end *end, int *err)
+{
+	struct recording rec;
+
+	hold_fire(k, s);
+	recording__init(&rec);
+	*err = session__next(s, &rec, end);
+	if (!*err && *end == SESSION_TRIGGERED)
+		quota__spend(&k->quota, clock__now_ns());
+	if (!*err && *end != SESSION_EXITED && *end != SESSION_INTERRUPTED)
+		keeper__put(k, &rec, *end);
+	recording__fini(&rec);
+	return *err || (*end != SESSION_TRIGGERED && *end != SESSION_ASKED);
+}
+
+/* Until the target is gone, or told to end. */
+static int follow_target(struct keeper *k, enum session_end *end)
+{
+	struct session *s = session__open(&k->options->capture, &k->start);
+	int err = 0;
+
+	if (!s)
+		return -errno;
+	k->unarmed = 0;
+	k->metrics.attached = true;
+	k->metrics.attaches++;
+	while (!capture_one(k, s, end, &err))
+		;
+	/* What it failed of is that it had gone. */
+	if (err && !process__alive(session__pid(s))) {
+		*end = SESSION_EXITED;
+		err = 0;
+	}
+	session__close(s);
+	k->before = k->metrics.stats;
+	k->metrics.attached = false;
+	metrics_server__set(k->server, &k->metrics);
+	return err;
+}
+
+/* Those of the last hour, that a mtbpf made which has ended since, count as well. */
+static int spend_earlier(struct keeper *k)
+{
+	uint64_t now_ns = clock__now_ns(), now_ms = stamp__now_ms();
+	struct shelf_content content;
+	int err = shelf__look(&k->shelf, &content);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < content.items.n; i++) {
+		uint64_t ms = content.items.v[i].unix_ms;
+		uint64_t age_ns = ms < now_ms ? (now_ms - ms) * 1000000 : 0;
+
+		if (age_ns < QUOTA_SPAN_NS && age_ns < now_ns)
+			quota__spend(&k->quota, now_ns - age_ns);
+	}
+	shelf_content__fini(&content);
+	return 0;
+}
+
+static int open_keeper(struct keeper *k)
+{
+	const struct keep_options *o = &k->options->keep;
+	int err = keeper__check_target(k);
+
+	if (!err)
+		err = shelf__open(&k->shelf, o->dir, (size_t)o->keep, o->max_size);
+	if (!err)
+		err = quota__init(&k->quota, (size_t)o->max_per_hour);
+	if (!err)
+		err = spend_earlier(k);
+	if (!err && o->metrics) {
+		k->server = metrics_server__start(o->metrics);
+		err = k->server ? 0 : -errno;
+	}
+	if (err)
+		return err;
+	k->signal_fd = interrupts__open_with_requests();
+	keeper__count_recordings(k);
+	metrics_server__set(k->server, &k->metrics);
+	return k->signal_fd < 0 ? k->signal_fd : 0;
+}
+
+static void close_keeper(struct keeper *k)
+{
+	metrics_server__stop(k->server);
+	quota__fini(&k->quota);
+	cgroup__close(&k->cgroup);
+	if (k->signal_fd >= 0)
+		close(k->signal_fd);
+}
+
+static int run(struct keeper *k)
+{
+	enum session_end end = SESSION_EXITED;
+	int err = open_keeper(k);
+
+	while (!err && end == SESSION_EXITED) {
+		err = keeper__find_target(k);
+		if (!err)
+			err = follow_target(k, &end);
+	}
+	if (end == SESSION_HITS_OVER)
+		log__info("-max-hits %d are over", k->options->capture.max_hits);
+	if (k->held)
+		say_let_pass(k);
+	if (!err || err == -EINTR)
+		log__info("%llu recordings made, %llu in %s",
+			  (unsigned long long)(k->metrics.captures + k->metrics.requests),
+			  (unsigned long long)k->metrics.recordings, k->shelf.dir);
+	return err == -EINTR ? 0 : err;
+}
+
+int keeper__run(const struct record_options *options, pid_t pid)
+{
+	const struct capture_options *o = &options->capture;
+	struct keeper k = {
+		.options = options,
+		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh)},
+		.cgroup = {.fd = -1},
+		.start = {.pid = pid, .observer = &k.observer},
+		.observer = {.ctx = &k, .on_counters = on_counters},
+		.signal_fd = -1,
+	};
+	int err;
+
+	interrupts__hold();
+	interrupts__hold_requests();
+	err = run(&k);
+	close_keeper(&k);
+	interrupts__release();
+	return err;
+}

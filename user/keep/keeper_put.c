@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "keep/keeper_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "keep/stamp.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/units.h"
+
+static const struct mt_hit *hit_of(const struct recording *rec)
+{
+	return rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
+}
+
+/* Of the hit, or of now. */
+static uint64_t time_of(const struct recording *rec)
+{
+	const struct mt_hit *hit = hit_of(rec);
+	uint64_t now = clock__now_ns();
+	uint64_t ago_ns = hit && hit->time_ns < now ? now - hit->time_ns : 0;
+
+	return stamp__now_ms() - ago_ns / 1000000;
+}
+
+/* "pid 4711 tid 4713 delay 61.2 ms (threshold 50.0 ms)" */
+static void format_hit(char *buf, size_t size, const struct recording *rec)
+{
+	const struct mt_hit *hit = hit_of(rec);
+	char value[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE];
+
+	if (!hit)
+		snprintf(buf, size, "pid %d on request", rec->pid);
+	else if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST)
+		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
+	else
+		snprintf(buf, size, "pid %u tid %u %s %s (threshold %s)", hit->tgid, hit->tid,
+			 hit->reason == MT_HIT_DURATION ? "duration" : "delay",
+			 units__format_duration(value, hit->value_ns),
+			 units__format_duration(threshold, rec->threshold_ns));
+}
+
+static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)
+{
+	char stamp[STAMP_SIZE], hit[128], size[UNITS_TEXT_SIZE];
+
+	format_hit(hit, sizeof(hit), rec);
+	log__info("%s %s %s %s", stamp__format(stamp, unix_ms), hit,
+		  units__format_size(size, bytes), path);
+}
+
+static void count_lost(struct keeper *k, const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->losses.n; i++) {
+		const struct rec_loss *loss = &rec->losses.v[i];
+
+		k->metrics.lost[LOST_TRACE] += loss->aux_flags != 0;
+		k->metrics.lost[LOST_RECORDS] += loss->records;
+	}
+}
+
+static void refuse(struct keeper *k, int err)
+{
+	const struct keep_options *o = &k->options->keep;
+	char size[UNITS_TEXT_SIZE];
+
+	k->metrics.skipped[err == -EFBIG ? SKIPPED_SIZE : SKIPPED_DISK]++;
+	log__error("cannot keep a recording in %s: %s", o->dir,
+		   err == -EFBIG ? "it is larger than all may be" : strerror(-err));
+	if (err == -EFBIG)
+		log__hint("-max-size is %s; -snapshot-size makes a recording smaller",
+			  units__format_size(size, o->max_size));
+	else if (err == -ENOSPC || err == -EDQUOT)
+		log__hint("the disk is full: a smaller -max-size or -keep; nothing of it is left, "
+			  "and the next trigger is tried again");
+	else
+		log__hint("nothing of it is left; the next trigger is tried again");
+}
+
+static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
+{
+	struct shelf_slot slot;
+	uint64_t bytes;
+	int err = shelf__begin(&k->shelf, rec->command, unix_ms, &slot);
+
+	if (err)
+		return err;
+	err = recording__save(rec, slot.partial);
+	if (err)
+		shelf__abandon(&slot);
+	else
+		err = shelf__finish(&k->shelf, &slot, &bytes);
+	if (!err)
+		say_put(rec, unix_ms, bytes, slot.path);
+	return err;
+}
+
+void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)
+{
+	int err;
+
+	if (!recording__traced_bytes(rec)) {
+		log__info("nothing was recorded: process %d ran no instruction", rec->pid);
+		return;
+	}
+	err = put(k, rec, time_of(rec));
+	if (err)
+		refuse(k, err);
+	else if (end == SESSION_ASKED)
+		k->metrics.requests++;
+	else
+		k->metrics.captures++;
+	count_lost(k, rec);
+	keeper__count_recordings(k);
+	metrics_server__set(k->server, &k->metrics);
+}
+
+void keeper__count_recordings(struct keeper *k)
+{
+	struct shelf_content content;
+
+	if (shelf__look(&k->shelf, &content))
+		return;
+	k->metrics.recordings = content.items.n;
+	k->metrics.recordings_bytes = content.bytes;
+	k->metrics.newest_unix_ms =
+		content.items.n ? content.items.v[content.items.n - 1].unix_ms : 0;
+	shelf_content__fini(&content);
+}

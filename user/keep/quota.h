@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* So many captures an hour, in any hour: a token comes back an hour after it was spent. */
+#ifndef MTBPF_KEEP_QUOTA_H
+#define MTBPF_KEEP_QUOTA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define QUOTA_SPAN_NS 3600000000000ull
+
+struct quota {
+	uint64_t *spent_ns; /* a ring: when each token was last spent; 0: never */
+	size_t tokens;	    /* 0: without limit */
+	size_t oldest;
+};
+
+/* 0 or -ENOMEM. */
+int quota__init(struct quota *quota, size_t per_hour);
+void quota__fini(struct quota *quota);
+
+/* When the next one may be spent, on the clock that tokens are spent by; 0: at once. */
+uint64_t quota__next_ns(const struct quota *quota);
+/* Times do not fall from one to the next. */
+void quota__spend(struct quota *quota, uint64_t now_ns);
+
+#endif
