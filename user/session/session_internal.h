@@ -33,12 +33,12 @@ struct session {
 	struct progress progress;
 };
 
+/* Arms the trigger where it is time for it. 0 or -errno. */
+int session__arm(struct session *s);
 /* session_trigger.c: what triggers, as far as that is known before the target is. */
 void session__choose_symbol(struct session *s);
 /* Fills probe, unless a cgroup's process has. 0, or -errno after a line and a hint. */
 int session__find_trigger(struct session *s);
-/* Arms the trigger where it is time for it. 0 or -errno. */
-int session__arm(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 
