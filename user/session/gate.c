@@ -10,7 +10,10 @@ int gate__open(struct gate *gate, const struct trigger_config *config, const str
 
 	*gate = (struct gate){
 		.by_return = trigger__needs_return(config),
-		.entry = {.path = probe->path, .offset = probe->offset, .pid = pid},
+		.entry = {.path = probe->path,
+			  .offset = probe->offset,
+			  .semaphore = probe->semaphore,
+			  .pid = pid},
 		/* It replaces the return address: it must be set at the function's entry. */
 		.ret = {.path = probe->path,
 			.offset = probe->entry_offset,
