@@ -23,22 +23,22 @@ TRACED void serve_small(uint64_t number)
 {
 	spin(100000);
 	if (app_request_semaphore)
-		USDT_PROBE(app, request, app_request_semaphore, "8@%0 -4@%1 4@$5 -1@2(%2)", "r"(number),
-			   "m"(in_memory), "r"(table));
+		USDT_PROBE(app, request, app_request_semaphore, "8@%0 -4@%1 4@$5 -1@2(%2)",
+			   "r"(number), "m"(in_memory), "r"(table));
 }
 
 TRACED void serve_large(uint64_t number)
 {
 	spin(300000);
 	if (app_request_semaphore)
-		USDT_PROBE(app, request, app_request_semaphore, "8@%0 8f@%%xmm0 -4@$-6 -1@(%1,%2,1)",
-			   "r"(number), "r"(table), "r"((uint64_t)3));
+		USDT_PROBE(app, request, app_request_semaphore,
+			   "8@%0 8f@%%xmm0 -4@$-6 -1@(%1,%2,1)", "r"(number), "r"(table),
+			   "r"((uint64_t)3));
 }
 
 int main(int argc, char **argv)
 {
-	static const struct sample scale = {
-		.slow_every = 10, .table_size = 1, .pause_ns = 1000000};
+	static const struct sample scale = {.slow_every = 10, .table_size = 1, .pause_ns = 1000000};
 	struct sample options;
 
 	sample__init(&options, argv, &scale, &scale);

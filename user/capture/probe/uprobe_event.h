@@ -16,7 +16,7 @@ struct uprobe_spec {
 	pid_t pid; /* the process (its main thread); all of its threads hit the probe; -1: everybody
 		    */
 	uint64_t semaphore; /* file offset of a counter to be raised while it is set; 0: none */
-	bool on_return; /* a uretprobe: offset must be where [sp] is the return address */
+	bool on_return;	    /* a uretprobe: offset must be where [sp] is the return address */
 };
 
 /*
