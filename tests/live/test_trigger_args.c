@@ -35,10 +35,13 @@ static void test_registers_and_constants(void **state)
 {
 	const struct mt_args args = {
 		.n = 7,
-		.v = {in_register(PLACE(rbx), 8), in_register(PLACE(r15), 4),
-		      in_register(PLACE(r14), 2), in_register(PLACE(r13), -1),
+		.v = {in_register(PLACE(rbx), 8),
+		      in_register(PLACE(r15), 4),
+		      in_register(PLACE(r14), 2),
+		      in_register(PLACE(r13), -1),
 		      {.kind = MT_ARG_CONSTANT, .value = (uint64_t)-5, .size = -4},
-		      {.kind = MT_ARG_UNKNOWN, .size = 8}, in_register(PLACE(rbx), -8)}};
+		      {.kind = MT_ARG_UNKNOWN, .size = 8},
+		      in_register(PLACE(rbx), -8)}};
 	struct mt_hit hit = hit_with(*state, &args);
 
 	assert_int_equal(hit.n_args, 7);
@@ -120,9 +123,8 @@ static void test_not_at_a_return(void **state)
 static int run_group(const char *name)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(test_registers_and_constants), LIVE(test_memory),
-		LIVE(test_none),		    LIVE(test_as_many_as_there_may_be),
-		LIVE(test_not_at_a_return),
+		LIVE(test_registers_and_constants), LIVE(test_memory),		LIVE(test_none),
+		LIVE(test_as_many_as_there_may_be), LIVE(test_not_at_a_return),
 	};
 
 	return cmocka_run_group_tests_name(name, tests, NULL, NULL);

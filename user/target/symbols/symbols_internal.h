@@ -21,6 +21,7 @@ struct query {
 	uint64_t vaddr;	    /* of "0x1234"; else UINT64_MAX */
 	uint64_t address;   /* of "addr:0x1234"; else UINT64_MAX */
 	uint64_t offset;    /* of "name+0x10" */
+	unsigned int line;  /* of "line:file.c:123", where name is the file; else 0 */
 	/* An identifier that the mangled form of the name must hold too; len 0: there is none. */
 	const char *needle;
 	size_t needle_len;
@@ -47,6 +48,12 @@ bool query__covers(const struct query *query, enum tier tier, const struct modul
  */
 int symbols__find_address(const struct symbols *symbols, const struct query *query,
 			  struct symbol_match *match);
+
+/*
+ * symbols_line.c: the code of query->line, in each function that has some. 0, or after a line and a
+ * hint: -ENOENT. The caller frees *found.
+ */
+int symbols__find_line(const struct symbols *symbols, const struct query *query, match_vec *found);
 
 /* The base name of the module's file. */
 const char *module__name(const struct module *module);
