@@ -19,7 +19,7 @@ static const char source[] =
 	"{\n"								    /* 7 */
 	"\tv = n;\n"							    /* 8 */
 	"\n"								    /* 9 */
-	"\tbump(n);\n"							    /* 10 */
+	"\tv++, bump(n);\n"							    /* 10 */
 	"}\n"								    /* 11 */
 	"__attribute__((noinline)) void http_put(int n) { bump(n + v); }\n" /* 12 */
 	"__attribute__((noinline)) void other(int n) { v = n; }\n"	    /* 13 */
