@@ -19,7 +19,7 @@ static const char source[] =
 	"{\n"								    /* 7 */
 	"\tv = n;\n"							    /* 8 */
 	"\n"								    /* 9 */
-	"\tv++, bump(n);\n"							    /* 10 */
+	"\tv++, bump(n);\n"						    /* 10 */
 	"}\n"								    /* 11 */
 	"__attribute__((noinline)) void http_put(int n) { bump(n + v); }\n" /* 12 */
 	"__attribute__((noinline)) void other(int n) { v = n; }\n"	    /* 13 */
@@ -181,9 +181,9 @@ static void test_globs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_line),	      TEST(test_a_line_that_is_in_several_functions),
-		TEST(test_one_of_the_list),   TEST(test_lines_without_code),
-		TEST(test_bad_lines),	      TEST(test_globs),
+		TEST(test_a_line),	    TEST(test_a_line_that_is_in_several_functions),
+		TEST(test_one_of_the_list), TEST(test_lines_without_code),
+		TEST(test_bad_lines),	    TEST(test_globs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

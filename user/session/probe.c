@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "session/default_trigger.h"
+#include "session/probe_file.h"
 #include "session/usdt_probe.h"
 #include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
@@ -100,11 +101,14 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 					    sizeof(probe->path));
 	if (err)
 		return err;
-	if (!source->exec_path)
+	if (!source->exec_path) {
 		probe->ip = entry + module->bias + probe->site.skip;
-	log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
-		   probe->site.insn, probe->path, (unsigned long long)probe->offset);
-	return 0;
+		err = probe_file__settle(probe, source->process, &module->mapping);
+	}
+	if (!err)
+		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
+			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
+	return err;
 }
 
 static int each_function(const struct probe_source *source, const struct symbols *symbols,

@@ -55,9 +55,6 @@ int symbols__find_address(const struct symbols *symbols, const struct query *que
  */
 int symbols__find_line(const struct symbols *symbols, const struct query *query, match_vec *found);
 
-/* The base name of the module's file. */
-const char *module__name(const struct module *module);
-
 /* Each prints one line and a hint. -ENODATA or -ENOENT: why nothing was found. */
 int symbols__refuse_unknown(const struct symbols *symbols, const struct query *query);
 /* -ENOTUNIQ */
