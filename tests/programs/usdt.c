@@ -6,7 +6,6 @@
 #include "sample.h"
 #include "usdt_note.h"
 
-static volatile int32_t in_memory = -77;
 static volatile int8_t table[4] = {1, -2, 3, -4};
 
 USDT_SEMAPHORE(app_request_semaphore);
@@ -21,6 +20,8 @@ static void spin(uint64_t ns)
 
 TRACED void serve_small(uint64_t number)
 {
+	volatile int32_t in_memory = -77;
+
 	spin(100000);
 	if (app_request_semaphore)
 		USDT_PROBE(app, request, app_request_semaphore, "8@%0 -4@%1 4@$5 -1@2(%2)",

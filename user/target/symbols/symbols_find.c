@@ -205,13 +205,33 @@ static int search(match_vec *found, const struct symbols *symbols, const struct 
 	return err || found->n ? err : search_in(found, symbols, query, TIER_LIBRARIES);
 }
 
+/* All there are: of the module, or else of the executable and then of the libraries. */
+static int list_functions(const struct symbols *symbols, const struct query *query,
+			  match_vec *found)
+{
+	struct query all = *query;
+	char any[] = "*";
+	int err;
+
+	all.name = any;
+	if (query->module_len)
+		return search_globs(found, symbols, &all, TIER_NAMED);
+	err = search_globs(found, symbols, &all, TIER_EXECUTABLE);
+	return err ? err : search_globs(found, symbols, &all, TIER_LIBRARIES);
+}
+
 static int find_functions(const struct symbols *symbols, const struct query *query,
 			  match_vec *found)
 {
-	int err = search(found, symbols, query, search_tier);
+	int err;
 
-	if (!err && !found->n && is_glob(query))
-		err = search(found, symbols, query, search_globs);
+	if (query__asks(query)) {
+		err = list_functions(symbols, query, found);
+	} else {
+		err = search(found, symbols, query, search_tier);
+		if (!err && !found->n && is_glob(query))
+			err = search(found, symbols, query, search_globs);
+	}
 	drop_old_versions(found);
 	if (err)
 		log__error("cannot search for '%s': %s", query->text, strerror(-err));
@@ -225,9 +245,15 @@ static int find_functions(const struct symbols *symbols, const struct query *que
 static int take_one(const struct symbols *symbols, const struct query *query,
 		    const match_vec *found, struct symbol_match *match)
 {
-	if (found->n > 1)
-		return symbols__refuse_ambiguous(symbols, query, found);
-	*match = found->v[0];
+	int err = 0;
+
+	if (found->n == 1)
+		*match = found->v[0];
+	else
+		err = symbols__can_pick() ? symbols__pick(found, match)
+					  : symbols__refuse_ambiguous(symbols, query, found);
+	if (err)
+		return err;
 	return match->offset >= match->function->size ? refuse_offset(query, match->function) : 0;
 }
 

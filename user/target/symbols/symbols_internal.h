@@ -39,6 +39,8 @@ enum tier {
  */
 int query__parse(struct query *query, const char *text);
 void query__fini(struct query *query);
+/* Whether it is "?": the user wants to pick from all. */
+bool query__asks(const struct query *query);
 /* Whether the module is one of those that are searched together. */
 bool query__covers(const struct query *query, enum tier tier, const struct module *module);
 
@@ -54,6 +56,11 @@ int symbols__find_address(const struct symbols *symbols, const struct query *que
  * hint: -ENOENT. The caller frees *found.
  */
 int symbols__find_line(const struct symbols *symbols, const struct query *query, match_vec *found);
+
+/* symbols_pick.c: whether there is somebody to ask which of several is meant. */
+bool symbols__can_pick(void);
+/* Asks. 0, or -errno after a line: -ECANCELED none. */
+int symbols__pick(const match_vec *found, struct symbol_match *match);
 
 /* Each prints one line and a hint. -ENODATA or -ENOENT: why nothing was found. */
 int symbols__refuse_unknown(const struct symbols *symbols, const struct query *query);

@@ -159,6 +159,11 @@ void query__fini(struct query *query)
 	free(query->name);
 }
 
+bool query__asks(const struct query *query)
+{
+	return !strcmp(query->name, "?");
+}
+
 const char *module__name(const struct module *module)
 {
 	const char *name = elf_image__name(module->image), *slash = strrchr(name, '/');
