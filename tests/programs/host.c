@@ -18,8 +18,7 @@ static say_fn load(const char *library, const char *function)
 
 int main(int argc, char **argv)
 {
-	static const struct sample scale = {
-		.slow_every = 1, .table_size = 1, .pause_ns = 1000000};
+	static const struct sample scale = {.slow_every = 1, .table_size = 1, .pause_ns = 1000000};
 	say_fn says = load("libsays.so", "says"), says_too = load("libsays_too.so", "says_too");
 	struct sample options;
 

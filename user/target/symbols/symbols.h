@@ -69,6 +69,15 @@ const char *module__name(const struct module *module);
 int symbols__each_of_name(const struct symbols *symbols, const char *raw_name,
 			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
 
+/* Whether the text is meant to name a source line: "line:svc.c:123". */
+bool line__is_selector(const char *text);
+/*
+ * Calls fn for the line's code in each function that has some. What it returns but 0 ends it, and
+ * is returned; or -errno after a line and a hint.
+ */
+int symbols__each_of_line(const struct symbols *symbols, const char *text,
+			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
+
 /*
  * Calls fn for every function whose raw or demangled name matches the glob (fnmatch(3)), once an
  * address, in order of module and address, until it returns non-zero. Returns that value.
