@@ -101,8 +101,8 @@ static __inline__ __attribute__((unused)) void mtbpf_take_snapshot_with_arg(uint
 
 /*
  * What -duration-thresh and mtbpf_min_duration() measure begins now, for this thread; an earlier
- * mark is forgotten. Reads the clock: some 25 ns. A mark is shared by all files of a program or
- * library; a library that is loaded with dlopen(3) may have marks of its own.
+ * mark is forgotten. Reads the clock, which takes some 25 to 80 ns. A mark is shared by all files
+ * of a program or library; a library that is loaded with dlopen(3) may have marks of its own.
  */
 static __inline__ __attribute__((unused)) void mtbpf_mark_start(void)
 {

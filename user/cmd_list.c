@@ -24,7 +24,7 @@ static const struct option_table table = {
 	.usage = "list -pid PID | -name NAME | -container NAME | ... [GLOB]",
 	.summary = "The functions of a process that can be triggers: address, size, module, name; "
 		   "with "
-		   "'usdt:GLOB' its USDT probes.",
+		   "'usdt:GLOB' its USDT probes, with line:FILE:N where a line's code is.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -38,7 +38,7 @@ static int print_match(void *ctx, const struct symbol_match *match)
 	struct listing *listing = ctx;
 
 	printf("%016llx %6llu %-20s %s\n",
-	       (unsigned long long)(match->function->vaddr + match->module->bias),
+	       (unsigned long long)(match->function->vaddr + match->offset + match->module->bias),
 	       (unsigned long long)match->function->size, match->function->module,
 	       match->function->name);
 	listing->n++;
@@ -58,6 +58,15 @@ static int print_usdt(void *ctx, const struct usdt_match *match)
 	return 0;
 }
 
+static int list_of(const struct symbols *symbols, const char *glob, struct listing *listing)
+{
+	if (usdt__is_selector(glob))
+		return symbols__each_usdt(symbols, glob, print_usdt, listing);
+	if (line__is_selector(glob))
+		return symbols__each_of_line(symbols, glob, print_match, listing);
+	return symbols__each(symbols, glob, print_match, listing);
+}
+
 /* What it has of that is printed, and counted. 0, or -errno after a line and a hint. */
 static int list(pid_t pid, const char *glob, struct listing *listing)
 {
@@ -68,20 +77,16 @@ static int list(pid_t pid, const char *glob, struct listing *listing)
 	if (err)
 		return err;
 	err = symbols__open(&symbols, &process);
-	if (!err) {
-		if (usdt__is_selector(glob))
-			symbols__each_usdt(&symbols, glob, print_usdt, listing);
-		else
-			symbols__each(&symbols, glob, print_match, listing);
-		symbols__close(&symbols);
-	}
-	process__close(&process);
 	if (err) {
 		log__error("cannot read the symbols of process %d", pid);
 		log__hint("reading another user's process needs CAP_SYS_PTRACE: try sudo");
-		return -EACCES;
+		err = -EACCES;
+	} else {
+		err = list_of(&symbols, glob, listing);
+		symbols__close(&symbols);
 	}
-	return 0;
+	process__close(&process);
+	return err;
 }
 
 static int refuse_glob(pid_t pid, const char *glob)

@@ -35,6 +35,17 @@ hit_line() {
 	[ "$(hit_line | sed 's/.*arg1 //')" -gt "${first##*arg1 }" ]
 }
 
+@test "libraries with stubs of their own: all of them trigger" {
+	for option in "" -exit; do # calls the first, or the second
+		start host $option
+		mtbpf_run watch -pid "$target" -timeout 500ms
+		[ "$status" -eq 0 ]
+		[ "$(grep -o '[0-9]* hits' <<<"$output" | tail -1 | cut -d ' ' -f 1)" -gt 0 ]
+	done
+	mtbpf_run watch -pid "$target" -symbol libsays:mtbpf_hit -timeout 300ms
+	[[ $output == *"0 hits "* ]]
+}
+
 @test "-duration-thresh: since mtbpf_mark_start(), of the same thread" {
 	start library -threads 3 # others that call it have no mark: they never trigger
 	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -timeout 15s -o x.fxt

@@ -52,6 +52,12 @@ at_terminal() {
 	watch "line:service.c:$line"
 	[ "$status" -eq 0 ]
 	[ "$(hits)" -gt 0 ]
+	mtbpf_run list -pid "$target" "line:service.c:$line"
+	[ "$status" -eq 0 ]
+	[[ $output == *" service "*" one_iter"* ]]
+	mtbpf_run list -pid "$target" line:nowhere.c:1
+	[ "$status" -eq 2 ]
+	complains "no code of a file 'nowhere.c'" "-g"
 	# A line inside it is hit, too, and delays are measured there.
 	mtbpf_run attach -pid "$target" -symbol "line:programs/service.c:$((line + 1))" -delay-thresh 8ms \
 		-source sample -timeout 10s -o x.fxt
@@ -108,19 +114,20 @@ at_terminal() {
 	[ "$(hits)" -gt $((always / 2)) ] # the rarer place alone has a tenth
 	mtbpf_run attach -pid "$target" -source sample -symbol usdt:app:request -skip 20 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"waiting for a call of app:request"* ]]
-	[[ $output =~ "hit "[0-9]+" of serve_small, thread $target, arg1 "[0-9]+", arg2 -77, arg3 5, arg4 3" ]]
+	[[ $output == *"waiting for a call of usdt:app:request"* ]]
+	[[ $output =~ "hit "[0-9]+" of usdt:app:request, thread $target, in serve_small, arg1 "[0-9]+", arg2 -77, arg3 5, arg4 3" ]]
+	grep -q 'hit usdt:app:request' x.fxt
 	# Nobody looks any more: it is passed by.
 	mtbpf_run attach -pid "$target" -source sample -symbol usdt:app:always -skip 20 -timeout 10s -o y.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *" of main, thread $target"* ]]
+	[[ $output == *" of usdt:app:always, thread $target, in main"* ]]
 }
 
 @test "the other place of a USDT probe is hit too, with its own arguments" {
 	start usdt -slow-every 1
 	mtbpf_run attach -pid "$target" -source sample -symbol 'usdt:usdt:app:req*' -skip 20 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output =~ "of serve_large, thread $target, arg1 "[0-9]+", arg2 unknown, arg3 -6, arg4 -4" ]]
+	[[ $output =~ "of usdt:app:request, thread $target, in serve_large, arg1 "[0-9]+", arg2 unknown, arg3 -6, arg4 -4" ]]
 }
 
 @test "the semaphore falls when the probe is gone" {

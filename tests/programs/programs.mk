@@ -13,6 +13,7 @@ PROGRAM_LDFLAGS = -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 # As distributions have built them for years.
 $(O)/programs/nofp $(O)/programs/librelay.so: PROGRAM_CFLAGS += -fomit-frame-pointer
 $(O)/programs/nofp: $(O)/programs/librelay.so
+$(O)/programs/host: $(O)/programs/libsays.so $(O)/programs/libsays_too.so
 $(O)/programs/nofp: PROGRAM_LDFLAGS += -L$(O)/programs -lrelay
 
 $(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok

@@ -110,6 +110,21 @@ static void test_hit_of_an_unknown_function(void **state)
 	reader__free(reader);
 }
 
+static void test_hit_of_a_usdt_probe(void **state)
+{
+	struct output *output = *state;
+	struct hit_mark hit = {.time_ns = BASE + 9,
+			       .pid = PID,
+			       .function = &main_function,
+			       .probe = "usdt:app:request"};
+	struct fxt_reader *reader;
+
+	trace_writer__hit(output->writer, &hit);
+	reader = close_and_read(output);
+	assert_string_equal(reader->events.v[1].name, "hit usdt:app:request");
+	reader__free(reader);
+}
+
 static void test_what_the_program_gave(void **state)
 {
 	struct output *output = *state;
@@ -167,6 +182,7 @@ int main(void)
 		OUTPUT_TEST(test_hits_do_not_overlap),
 		OUTPUT_TEST(test_hit_before_the_base),
 		OUTPUT_TEST(test_hit_of_an_unknown_function),
+		OUTPUT_TEST(test_hit_of_a_usdt_probe),
 		OUTPUT_TEST(test_what_the_program_gave),
 		OUTPUT_TEST(test_as_many_as_there_are),
 	};

@@ -9,6 +9,7 @@
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
 #include "trace/fxt_trees.h"
+#include "target/symbols/symbols_usdt.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
 #include "util/log.h"
@@ -32,6 +33,16 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	return err;
 }
 
+/* Where one USDT probe was all that triggers: its name says more than that of the code it is in. */
+static const char *usdt_name(const struct recording *rec)
+{
+	const char *name = rec->trigger;
+
+	return name && !strncmp(name, USDT_PREFIX, strlen(USDT_PREFIX)) && !strchr(name, ',')
+		       ? name
+		       : NULL;
+}
+
 static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
@@ -49,6 +60,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
 					  .ip = recording__probe_of(rec, hit),
+					  .probe = usdt_name(rec),
 					  .n_args = hit->n_args,
 					  .args_read = hit->args_read,
 					  .args_signed = hit->args_signed};

@@ -24,7 +24,8 @@ static void print_args(const struct hit_mark *hit, FILE *out)
 
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
-	const char *name = hit->function ? hit->function->name : "the trigger";
+	const char *function = hit->function ? hit->function->name : "the trigger";
+	const char *name = hit->probe ? hit->probe : function;
 	char value[UNITS_TEXT_SIZE];
 
 	units__format_duration(value, hit->value_ns);
@@ -40,6 +41,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 	else
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
 			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
+	if (hit->probe && hit->function)
+		fprintf(out, ", in %s", function);
 	print_args(hit, out);
 }
 

@@ -19,6 +19,9 @@ const char *default_trigger__find(const struct process *process, const char *exe
 /* The same of the first of several processes that has one. */
 const char *default_trigger__of(const struct target *target);
 
+/* Whether a selector names one: it may be in several files, all of which are meant. */
+bool default_trigger__is_stub(const char *symbol);
+
 /* Whether it is the one that mtbpf_take_snapshot() calls; *args is what it is given then. */
 bool default_trigger__is_library(const struct function *function, struct mt_args *args);
 

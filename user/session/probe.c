@@ -111,20 +111,48 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 	return err;
 }
 
+static int take_function(const struct probe_source *source, const struct symbol_match *match,
+			 probe_fn fn, void *ctx)
+{
+	struct probe probe = {0};
+	int err = choose_site(&probe, match);
+
+	if (err)
+		return err;
+	snprintf(probe.name, sizeof(probe.name), "%s", match->function->name);
+	err = set_place(&probe, source, match->module, match->function->vaddr);
+	return err ? err : fn(ctx, &probe);
+}
+
+/* What is done with each copy of a stub. */
+struct stub_taker {
+	const struct probe_source *source;
+	probe_fn fn;
+	void *ctx;
+	size_t n;
+};
+
+static int take_stub(void *ctx, const struct symbol_match *match)
+{
+	struct stub_taker *taker = ctx;
+
+	taker->n++;
+	return take_function(taker->source, match, taker->fn, taker->ctx);
+}
+
 static int each_function(const struct probe_source *source, const struct symbols *symbols,
 			 const char *symbol, probe_fn fn, void *ctx)
 {
-	struct probe probe = {0};
+	struct stub_taker taker = {source, fn, ctx, 0};
 	struct symbol_match match;
-	int err = symbols__find(symbols, symbol, &match);
+	int err = 0;
 
-	if (!err)
-		err = choose_site(&probe, &match);
-	if (err)
+	if (default_trigger__is_stub(symbol))
+		err = symbols__each_of_name(symbols, symbol, take_stub, &taker);
+	if (err || taker.n)
 		return err;
-	snprintf(probe.name, sizeof(probe.name), "%s", match.function->name);
-	err = set_place(&probe, source, match.module, match.function->vaddr);
-	return err ? err : fn(ctx, &probe);
+	err = symbols__find(symbols, symbol, &match);
+	return err ? err : take_function(source, &match, fn, ctx);
 }
 
 static int each_usdt(const struct probe_source *source, const struct symbols *symbols,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/default_trigger.h"
 #include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
 
@@ -125,8 +126,9 @@ int probes__find(struct probes *probes, const struct selectors *selectors,
 	size_t i = 0;
 	int err = 0;
 
-	/* Of the first, one place may have been found; a USDT probe's others have not. */
-	if (probes->all.n && !usdt__is_selector(selectors->names.v[0]))
+	/* Of the first, one place may have been found; some have others, too. */
+	if (probes->all.n && !usdt__is_selector(selectors->names.v[0]) &&
+	    !default_trigger__is_stub(selectors->names.v[0]))
 		i = 1;
 	for (; i < selectors->names.n && !err; i++)
 		err = probe__each(&source, selectors->names.v[i], add_found, probes);

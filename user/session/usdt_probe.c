@@ -36,6 +36,7 @@ int usdt_probe__make(struct probe *probe, const struct usdt_match *match)
 	probe->site.at_entry = function && function->vaddr == place->vaddr;
 	memcpy(probe->code, code, len < sizeof(probe->code) ? len : sizeof(probe->code));
 	usdt_args__parse(place->args, &probe->args);
-	snprintf(probe->name, sizeof(probe->name), "%s:%s", place->provider, place->name);
+	snprintf(probe->name, sizeof(probe->name), USDT_PREFIX "%s:%s", place->provider,
+		 place->name);
 	return 0;
 }

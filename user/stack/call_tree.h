@@ -150,6 +150,7 @@ struct hit_mark {
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */
+	const char *probe; /* of a USDT probe its name: "usdt:app:request"; else NULL */
 	/* What the program gave: arguments that could not be read are left out, "arg2" stays it. */
 	uint32_t n_args;
 	uint16_t args_read, args_signed; /* bit i: of args[i] */

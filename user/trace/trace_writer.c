@@ -276,7 +276,9 @@ static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64
 
 static void format_hit_name(char *buf, size_t size, const struct hit_mark *hit)
 {
-	if (hit->function && hit->function->name)
+	if (hit->probe)
+		snprintf(buf, size, "hit %s", hit->probe);
+	else if (hit->function && hit->function->name)
 		snprintf(buf, size, "hit %s", hit->function->name);
 	else
 		snprintf(buf, size, "hit 0x%" PRIx64, hit->ip);

@@ -194,17 +194,25 @@ void symbols__close(struct symbols *symbols)
 	*symbols = (struct symbols){0};
 }
 
-bool symbols__have(const struct symbols *symbols, const char *raw_name)
+int symbols__each_of_name(const struct symbols *symbols, const char *raw_name,
+			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
 {
+	int result = 0;
+
 	for (size_t i = 0; i < symbols->n; i++) {
 		struct elf_image *image = symbols->modules[i].image;
 		size_t n = elf_image__function_count(image);
 
-		for (size_t j = 0; j < n; j++)
-			if (!strcmp(elf_image__raw_name(image, j), raw_name))
-				return true;
+		for (size_t j = 0; !result && j < n; j++) {
+			struct symbol_match match = {.module = &symbols->modules[i]};
+
+			if (strcmp(elf_image__raw_name(image, j), raw_name))
+				continue;
+			match.function = elf_image__function(image, j);
+			result = fn(ctx, &match);
+		}
 	}
-	return false;
+	return result;
 }
 
 /* The raw name first: it is there, and the other has to be demangled. */

@@ -62,8 +62,21 @@ int symbols__find(const struct symbols *symbols, const char *name, struct symbol
 /* The base name of the module's file. */
 const char *module__name(const struct module *module);
 
-/* Whether one of the functions has exactly this raw name. Demangles nothing. */
-bool symbols__have(const struct symbols *symbols, const char *raw_name);
+/*
+ * Calls fn for every function of exactly this raw name, the executable's and the libraries', until
+ * it returns non-zero. Returns that value. Demangles nothing.
+ */
+int symbols__each_of_name(const struct symbols *symbols, const char *raw_name,
+			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
+
+/* Whether the text is meant to name a source line: "line:svc.c:123". */
+bool line__is_selector(const char *text);
+/*
+ * Calls fn for the line's code in each function that has some. What it returns but 0 ends it, and
+ * is returned; or -errno after a line and a hint.
+ */
+int symbols__each_of_line(const struct symbols *symbols, const char *text,
+			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
 
 /*
  * Calls fn for every function whose raw or demangled name matches the glob (fnmatch(3)), once an

@@ -12,6 +12,9 @@
 
 typedef VEC(struct symbol_match) match_vec;
 
+/* How a source line's selector begins. */
+#define LINE_PREFIX "line:"
+
 /* What the user typed, taken apart. */
 struct query {
 	const char *text;   /* all of it */

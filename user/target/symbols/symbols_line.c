@@ -3,7 +3,7 @@
 #include "target/symbols/symbols_internal.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <string.h>
 
 #include "target/elf/elf_lines.h"
 #include "util/log.h"
@@ -85,5 +85,26 @@ int symbols__find_line(const struct symbols *symbols, const struct query *query,
 	if (!err && !found->n)
 		err = refuse_line(symbols, query, &all);
 	VEC_FINI(&all.vaddrs);
+	return err;
+}
+
+bool line__is_selector(const char *text)
+{
+	return !strncmp(text, LINE_PREFIX, strlen(LINE_PREFIX));
+}
+
+int symbols__each_of_line(const struct symbols *symbols, const char *text,
+			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
+{
+	match_vec found = {0};
+	struct query query;
+	int err = query__parse(&query, text);
+
+	if (!err)
+		err = symbols__find_line(symbols, &query, &found);
+	for (size_t i = 0; i < found.n && !err; i++)
+		err = fn(ctx, &found.v[i]);
+	VEC_FINI(&found);
+	query__fini(&query);
 	return err;
 }

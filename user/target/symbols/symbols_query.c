@@ -141,8 +141,8 @@ int query__parse(struct query *query, const char *text)
 	*query = (struct query){.text = text, .vaddr = UINT64_MAX, .address = UINT64_MAX};
 	if (starts_with(text, "addr:"))
 		return parse_address(query, text + strlen("addr:"));
-	if (starts_with(text, "line:"))
-		return parse_line(query, text + strlen("line:"));
+	if (line__is_selector(text))
+		return parse_line(query, text + strlen(LINE_PREFIX));
 	name = cut_module(query, text + (starts_with(text, "symbol:") ? strlen("symbol:") : 0));
 	query->name = strndup(name, cut_offset(query, name));
 	if (!query->name)
