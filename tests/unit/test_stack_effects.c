@@ -200,11 +200,28 @@ static void test_discontinues(void **state)
 	assert_on_top(t, "main", 0);
 }
 
-static void discontinue(struct thread *t, uint64_t from)
+/* By a jump that has no name. */
+static void test_an_exception_without_a_backtrace(void **state)
+{
+	struct thread *t = *state;
+
+	run(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	jump(t, B + 0x20, CATCHES_AT);
+	free_fiber(t);
+	finish_own(t);
+	assert_next(t, "fiber 1",
+		    "caml_runstack 30-60\n"
+		    "  a 30-50 cut by-raise\n"
+		    "    b 40-50 cut by-raise\n");
+}
+
+static void discontinue(struct thread *t, uint64_t from, unsigned int strand)
 {
 	call(t, from, RESUME);
 	jump(t, RESUME + 0x20, C);
 	call(t, C + 0x10, RAISE);
+	assert_int_equal(stack__strand(t->stack), strand);
 	ret(t, RAISES_AT, CATCHES_AT);
 	free_fiber(t);
 	ret(t, IDENTITY + 0x10, from + CALL_LEN);
@@ -219,11 +236,11 @@ static void test_discontinues_the_one_that_performed_last(void **state)
 		perform(t, i ? B + 0x10 : A + 0x10, HANDLER_2);
 		ret(t, HANDLER_2 + 0x10, MAIN + 0x15);
 	}
-	discontinue(t, MAIN + 0x20);
-	discontinue(t, MAIN + 0x30);
+	discontinue(t, MAIN + 0x20, 3);
+	discontinue(t, MAIN + 0x30, 2);
 	/* Who resumes waits, too, since later. */
 	run(t, MAIN + 0x40, B);
-	discontinue(t, B + 0x10);
+	discontinue(t, B + 0x10, 1);
 	assert_on_top(t, "b", 1);
 	end_fiber(t, B + 0x20, MAIN + 0x45);
 	assert_on_top(t, "main", 0);
@@ -248,6 +265,7 @@ int main(void)
 		TEST(test_which_one_it_was),
 		TEST(test_the_outer_handler_takes_it),
 		TEST(test_an_exception_ends_a_fiber),
+		TEST(test_an_exception_without_a_backtrace),
 		TEST(test_discontinues),
 		TEST(test_discontinues_the_one_that_performed_last),
 	};
