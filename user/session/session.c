@@ -303,6 +303,7 @@ static int open_target(struct session *s)
 	else if (!err)
 		err = first_probe__find(target, s->symbol, &s->process, &s->probe);
 	s->has_process = !err;
+	s->witness = s->process.pid;
 	return err;
 }
 
