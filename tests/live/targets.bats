@@ -79,6 +79,16 @@ hits() {
 	kill -STOP "$first"
 	hits -pid "$first"
 	[ "$hits" -eq 0 ]
+	second=$target
+	start causes lock
+	kill -STOP "$second"
+	hits -pid "$first,$second"
+	[ "$hits" -eq 0 ]
+	kill -CONT "$second"
+	hits -pid "$first,$second"
+	[ "$hits" -gt 0 ]
+	kill -KILL "$target"
+	target=$second
 	attach_log=log
 	"$O/mtbpf" attach -pid "$first,$target" -symbol one_iter -duration-thresh 100s -timeout 60s -o s.fxt \
 		>log 2>&1 3>&- &
@@ -308,4 +318,30 @@ wait_for_slow() {
 	attach_ends 20
 	[ "$status" -eq 1 ]
 	[[ $output == *"was not there again in time"* ]]
+}
+
+# Why it refused so many, or nothing.
+too_many() {
+	complains "threads need" "-cgroup" && [[ $output == *"open files"* || $output == *"mappings"* ]]
+}
+
+@test "ten thousand threads: no hit is lost; by cgroup they are recorded, by thread too or it says why not" {
+	cgroup "mtbpf-live-$$/many"
+	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"
+	echo "$target" >"$cgroup/cgroup.procs"
+	"$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 8s >watch.log 2>&1 3>&- &
+	watch=$!
+	started+=("$watch")
+	eventually 10 grep -q '^watching' watch.log
+	sleep 1
+	kill -USR1 "$target"
+	wait "$watch"
+	cat watch.log
+	grep -q '^200000 hits ' watch.log
+	mtbpf_run record -source sample -cgroup "$cgroup" -timeout 500ms -o c.mtbpf
+	[ "$status" -eq 1 ]
+	complains "none of the processes ran an instruction"
+	LIMIT=60 mtbpf_run record -source sample -unwind fp -pid "$target" -timeout 500ms -o p.mtbpf
+	[ "$status" -eq 1 ]
+	too_many || complains "ran no instruction"
 }

@@ -309,7 +309,7 @@ static int open_target(struct session *s)
 
 static int choose_sampling(struct session *s)
 {
-	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL,
+	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
 				      &s->sample_stack);
 
 	return err ? err

@@ -46,8 +46,8 @@ int session__capture_again(const struct capture_options *options, struct session
 			   struct recording *rec, enum session_end *end)
 {
 	struct capture_options left = *options;
-	uint64_t deadline = options->timeout_ns ? clock__now_ns() + options->timeout_ns
-						: UINT64_MAX;
+	uint64_t deadline =
+		options->timeout_ns ? clock__now_ns() + options->timeout_ns : UINT64_MAX;
 	int err = session__capture(&left, start, rec, end);
 
 	while (!err && *end == SESSION_EXITED && goes_on(options, rec)) {
