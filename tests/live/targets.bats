@@ -345,3 +345,39 @@ too_many() {
 	[ "$status" -eq 1 ]
 	too_many || complains "ran no instruction"
 }
+
+@test "mtbpf where neither cgroups nor names are mounted: those of the first process are looked at" {
+	cgroup "mtbpf-live-$$/docker-$id.scope"
+	cat >first <<-EOF
+		mount -t tmpfs none /var/lib
+		mkdir -p /var/lib/docker/containers/$id
+		echo '{"Name": "/web"}' >/var/lib/docker/containers/$id/config.v2.json
+		"$O/programs/causes" lock >log 2>&1 3>&- &
+		echo \$! >"$cgroup/cgroup.procs"
+		unshare --mount bash -c '
+			umount -l "${cgroup%/mtbpf-live*}" /var/lib
+			exec timeout 20 "$O/mtbpf" watch -container web -symbol one_iter -timeout 500ms'
+		kill %1
+	EOF
+	run unshare --pid --fork --mount --mount-proc --kill-child bash first
+	printf '%s\n' "$output"
+	[[ $output == *"web: the cgroup /proc/1/root/"* ]]
+	[[ $output =~ ([0-9]+)\ hits ]]
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+}
+
+@test "a container whose cgroup is of version 1" {
+	v1=$(awk '{ for (i = 6; i < NF; i++) if ($i == "-" && $(i + 1) == "cgroup") { print $5; exit } }' \
+		/proc/self/mountinfo)
+	[ -n "$v1" ] && mkdir "$v1/$id" 2>/dev/null || skip "no cgroup of version 1 can be made here"
+	cgroups+=("$v1/$id")
+	start causes lock
+	if ! echo "$target" >"$v1/$id/cgroup.procs"; then
+		skip "nothing can be put into a cgroup of version 1 here"
+	fi
+	hits -container 5e5e
+	[ "$hits" -gt 0 ]
+	kill -STOP "$target"
+	hits -container 5e5e
+	[ "$hits" -eq 0 ]
+}
