@@ -9,10 +9,12 @@
 
 static bool maps_probe(const struct session *s, const struct process *process)
 {
+	const struct probe *probe = &s->probes.all.v[0];
+
 	for (size_t i = 0; i < process->maps.n; i++)
-		if (process->maps.v[i].ino == s->probe.file.ino &&
-		    process->maps.v[i].maj == s->probe.file.maj &&
-		    process->maps.v[i].min == s->probe.file.min)
+		if (process->maps.v[i].ino == probe->file.ino &&
+		    process->maps.v[i].maj == probe->file.maj &&
+		    process->maps.v[i].min == probe->file.min)
 			return true;
 	return false;
 }
@@ -55,7 +57,7 @@ static bool has_function(const struct session *s, const struct target *target)
 	struct process process;
 	struct probe probe;
 
-	if (first_probe__find(target, s->symbol, &process, &probe))
+	if (first_probe__find(target, session__symbol(s), &process, &probe))
 		return false;
 	process__close(&process);
 	return true;
@@ -80,7 +82,7 @@ bool session__is_replaced(struct session *s)
 	enum log_level level = log__level();
 	bool replaced;
 
-	if (!s->symbol || !s->start->target || !target_options__name(&s->options->target) ||
+	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
 	    process__alive(s->witness))
 		return false;
 	log__set_level(LOG_SILENT);
