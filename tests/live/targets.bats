@@ -333,12 +333,13 @@ too_many() {
 	cgroup "mtbpf-live-$$/many"
 	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"
 	echo "$target" >"$cgroup/cgroup.procs"
-	"$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 8s >watch.log 2>&1 3>&- &
+	env --default-signal=INT "$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 120s >watch.log 2>&1 3>&- &
 	watch=$!
 	started+=("$watch")
 	eventually 10 grep -q '^watching' watch.log
-	sleep 1
 	kill -USR1 "$target"
+	eventually 60 grep -q '^done' manythreads.*
+	kill -INT "$watch"
 	wait "$watch"
 	cat watch.log
 	grep -q '^200000 hits ' watch.log
