@@ -103,6 +103,9 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 		return err;
 	if (!source->exec_path) {
 		probe->ip = entry + module->bias + probe->site.skip;
+		probe->file.ino = module->mapping.ino;
+		probe->file.maj = module->mapping.maj;
+		probe->file.min = module->mapping.min;
 		err = probe_file__settle(probe, source->process, &module->mapping);
 	}
 	if (!err)

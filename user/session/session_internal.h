@@ -27,6 +27,8 @@ struct session {
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probes probes;	     /* of these symbols */
+	bool replaced;		     /* see session__is_replaced() */
+	pid_t witness;		     /* a process that runs what the first probe is in */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
@@ -45,6 +47,11 @@ const char *session__symbol(const struct session *s);
 /* Fills probes, but for the first where a cgroup's process has. 0, or -errno after a line and a
  * hint. */
 int session__find_trigger(struct session *s);
+/*
+ * session_target.c: true where none of the processes runs what the probe is in any more, but one
+ * that was started since has the function. Cheap, as long as the last one known to is there.
+ */
+bool session__is_replaced(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 
