@@ -26,9 +26,9 @@ needs() {
 	build|pc libdw|libdw-dev|elfutils libdw|reads DWARF
 	build|header Zydis/Zydis.h|libzydis-dev|Zydis|decodes instructions
 	build|pc libcjson|libcjson-dev|cJSON|reads and writes meta.json
+	build|pc libmicrohttpd|libmicrohttpd-dev|libmicrohttpd|serves traces and metrics
 	build|pc zlib|zlib1g-dev|zlib|writes .fxt.gz
 	build|pc libzstd|libzstd-dev|zstd|writes .fxt.zst
-	build|pc libmicrohttpd|libmicrohttpd-dev|libmicrohttpd|serves traces to the browser, and metrics
 	build|header libiberty/demangle.h|libiberty-dev|libiberty (binutils)|demangles C++ and Rust names
 	build|header uthash.h|uthash-dev|uthash|hash tables
 	test|tool ${cxx%% *}|g++|G++|compiles the C++ sample

@@ -53,3 +53,22 @@ judge() {
 	[ "$later_of" -gt 10000 ]
 	[ "$((later * 100))" -ge "$((later_of * 99))" ]
 }
+
+@test "OCaml's fibers: each keeps its frames" {
+	judge -timing cyc -stack-distance 256K -- effects 1000
+	[ "$calls" -gt 100000 ]
+	[ "$right" -eq "$calls" ]
+	[ "$end" = ok ]
+}
+
+# Where a ring begins is by chance, mostly within an unwinding.
+@test "rings that begin within an unwinding: what it came to is right from there on" {
+	local size all=0 all_right=0
+	[ -e "$O/tests/ptgen/programs/panics" ] || skip "panics was not built: rustc is missing"
+	for size in 128K 192K 256K 320K; do
+		judge -instructions 5000000 -timing cyc -snapshot-size $size -- panics
+		all=$((all + calls)) all_right=$((all_right + right))
+	done
+	[ "$all" -gt 40000 ]
+	[ "$((all_right * 100))" -ge "$((all * 97))" ]
+}

@@ -16,6 +16,7 @@
 #include "capture/recording/recording.h"
 #include "decode/threads.h"
 #include "stack/stack.h"
+#include "tree_walk.h"
 #include "truth_read.h"
 
 #define SOON	    100
@@ -88,54 +89,6 @@ static int take_branch(void *ctx, const struct branch *b)
 	if (seen->is_call)
 		seen->from = truth_log__function(j->map, b->from, false);
 	return 0;
-}
-
-/* The part of a tree that runs at a time: walks on only. */
-struct walk {
-	struct call_tree tree;
-	size_t next;
-	VEC(const struct call *) path;
-	VEC(const struct function *) frames; /* the path without what is no function */
-};
-
-/* False where another stack runs. */
-static bool walk_to(struct walk *w, uint64_t now)
-{
-	for (; w->next < w->tree.calls.n && w->tree.calls.v[w->next].start_ns <= now; w->next++) {
-		const struct call *call = &w->tree.calls.v[w->next], **at;
-
-		w->path.n = call->depth;
-		at = VEC_PUSH(&w->path);
-		if (!at)
-			abort();
-		*at = call;
-	}
-	while (w->path.n && w->path.v[w->path.n - 1]->end_ns <= now)
-		w->path.n--;
-	w->frames.n = 0;
-	for (size_t i = 0; i < w->path.n; i++) {
-		const struct function **frame;
-
-		if (w->path.v[i]->kind > CALL_KERNEL)
-			continue;
-		frame = VEC_PUSH(&w->frames);
-		if (!frame)
-			abort();
-		*frame = w->path.v[i]->function;
-	}
-	return w->path.n && w->path.v[w->path.n - 1]->kind != CALL_SWITCHED;
-}
-
-typedef VEC(struct walk) walk_vec;
-
-static const struct walk *find_running(walk_vec *walks, uint64_t now)
-{
-	const struct walk *running = &walks->v[0];
-
-	for (size_t i = 0; i < walks->n; i++)
-		if (walk_to(&walks->v[i], now))
-			running = &walks->v[i];
-	return running;
 }
 
 /* What is on its way to a function in another library has a frame, and that function's name. */
@@ -218,7 +171,7 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 	size_t n = (size_t)(e->depth - stack->lowest + 1), right = 0, all;
 	const struct function **truth = stack->frames.v;
 
-	v->walk = find_running(&v->walks, seen->step + STEP / 2);
+	v->walk = walks__find_running(&v->walks, seen->step + STEP / 2);
 	/* Go's scheduler is called from another stack. */
 	if (seen->from && event && v->truth->events.v[event - 1].stack == e->stack)
 		*true_stack__frame(stack, e->depth - 1) = seen->from;
@@ -237,6 +190,62 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 	count(&v->judge->counts, seen, right, all, since_gap);
 }
 
+/* How often there were so many frames more than were decoded. */
+struct difference {
+	long missing;
+	uint64_t n;
+};
+typedef VEC(struct difference) difference_vec;
+
+static void add_difference(difference_vec *all, long missing)
+{
+	struct difference *found;
+
+	for (size_t i = 0; i < all->n; i++) {
+		found = &all->v[i];
+		if (found->missing == missing) {
+			found->n++;
+			return;
+		}
+	}
+	found = VEC_PUSH(all);
+	if (!found)
+		abort();
+	*found = (struct difference){missing, 1};
+}
+
+static long most_often(const difference_vec *all)
+{
+	struct difference best = {0};
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].n > best.n)
+			best = all->v[i];
+	return best.missing;
+}
+
+/*
+ * What ran below all that a trace from the middle of a ring shows is the same all the time: as many
+ * frames as are missing most often in its first segment. What is wrong at its start shifts nothing.
+ * Of the stack that runs first: others begin anew.
+ */
+static void find_missing(struct verdict *v, const struct seen *seen, size_t n, size_t event)
+{
+	const struct true_event *first = &v->truth->events.v[event];
+	long lowest = v->truth->stacks.v[first->stack].lowest;
+	difference_vec all = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct walk *walk = walks__find_running(&v->walks, seen[i].step + STEP / 2);
+
+		if (first[i].stack == first->stack)
+			add_difference(&all, first[i].depth - lowest + 1 - (long)walk->frames.n);
+	}
+	v->known[first->stack] = (struct known){true, most_often(&all)};
+	walks__rewind(&v->walks);
+	VEC_FINI(&all);
+}
+
 static void judge_thread(struct judge *j, struct verdict *v)
 {
 	size_t at = 0;
@@ -252,42 +261,12 @@ static void judge_thread(struct judge *j, struct verdict *v)
 				seen->segment);
 			continue;
 		}
+		if (!i)
+			find_missing(v, seen, n, at);
 		for (size_t k = 0; k < n; k++)
 			compare(v, &seen[k], at++, k);
 	}
 	j->counts.gaps += j->segment;
-}
-
-static int add_walk(walk_vec *walks, const struct call_tree *tree)
-{
-	struct walk *walk = VEC_PUSH(walks);
-
-	if (!walk)
-		return -1;
-	*walk = (struct walk){.tree = *tree};
-	return 0;
-}
-
-static int finish_stacks(struct stack *stack, walk_vec *walks)
-{
-	struct call_tree tree = {0};
-	int err = stack__finish(stack, &tree), more;
-
-	if (!err)
-		err = add_walk(walks, &tree);
-	while (!err && (more = stack__finish_next(stack, &tree)))
-		err = more < 0 ? more : add_walk(walks, &tree);
-	return err;
-}
-
-static void free_walks(walk_vec *walks)
-{
-	for (size_t i = 0; i < walks->n; i++) {
-		call_tree__fini(&walks->v[i].tree);
-		VEC_FINI(&walks->v[i].path);
-		VEC_FINI(&walks->v[i].frames);
-	}
-	VEC_FINI(walks);
 }
 
 static int end_thread(void *ctx)
@@ -295,7 +274,7 @@ static int end_thread(void *ctx)
 	struct judge *j = ctx;
 	struct truth_log truth;
 	struct verdict v = {.judge = j, .truth = &truth};
-	int err = finish_stacks(j->stack, &v.walks);
+	int err = walks__init(&v.walks, j->stack);
 
 	stack__free(j->stack);
 	j->stack = NULL;
@@ -306,7 +285,7 @@ static int end_thread(void *ctx)
 		return -1;
 	judge_thread(j, &v);
 	free(v.known);
-	free_walks(&v.walks);
+	walks__fini(&v.walks);
 	truth_log__fini(&truth);
 	return 0;
 }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Decoded stacks against the true ones, program by program: the table in docs/stacks.md.
 JUDGE := $(O)/tests/stacks/judge
-$(JUDGE).o $(O)/tests/stacks/truth_read.o: ALL_CFLAGS += -Itests/stacks
-$(JUDGE): $(O)/tests/stacks/truth_read.o
+JUDGE_SHARED := $(addprefix $(O)/tests/stacks/,truth_read.o tree_walk.o)
+$(JUDGE).o $(JUDGE_SHARED): ALL_CFLAGS += -Itests/stacks
+$(JUDGE): $(JUDGE_SHARED)
 
 stacks: all programs ptgen $(JUDGE)
 	$(Q)O=$(O) tests/stacks/run
 
 .PHONY: stacks
--include $(JUDGE:=.d) $(O)/tests/stacks/truth_read.d
+-include $(JUDGE:=.d) $(JUDGE_SHARED:.o=.d)

@@ -30,6 +30,11 @@ static const struct {
 	{"runtime.gogo", ROLE_GOGO},
 	{"runtime.mcall", ROLE_MCALL},
 	{"runtime.morestack", ROLE_MCALL},
+	/* OCaml 5: runtime/amd64.S */
+	{"caml_perform", ROLE_PERFORM},
+	{"caml_reperform", ROLE_REPERFORM},
+	{"caml_resume", ROLE_RESUME},
+	{"caml_runstack", ROLE_RUNSTACK},
 };
 
 /* A stub is called what its function is, with "@plt" behind it. */
@@ -67,8 +72,7 @@ static enum function_role by_name(const struct function *function)
  */
 static bool keeps_to_its_stack(const struct function *function)
 {
-	return begins_with(function, "_Unwind_") || begins_with(function, "caml_raise_") ||
-	       !strcmp(function->raw_name, "caml_reraise_exn") ||
+	return begins_with(function, "_Unwind_") || begins_with(function, "caml_") ||
 	       strstr(function->raw_name, "longjmp") ||
 	       begins_with(function, "runtime.systemstack") ||
 	       begins_with(function, "runtime.asmcgocall");

@@ -23,11 +23,22 @@ enum function_role {
 	ROLE_SETCONTEXT, /* it does, and does not come back */
 	ROLE_GOGO,	 /* Go's: from its scheduler's stack to a goroutine */
 	ROLE_MCALL, /* Go's: calls a function on the scheduler's stack, never comes back itself */
+	/* OCaml's effects: rules_effects.c */
+	ROLE_PERFORM,
+	ROLE_REPERFORM,
+	ROLE_RESUME,
+	ROLE_RUNSTACK,
+	ROLE_FIBER, /* what a fiber's first function returns to, on its own stack */
 };
 
 static inline bool function_role__switches(enum function_role role)
 {
 	return role >= ROLE_MAY_SWITCH;
+}
+
+static inline bool function_role__is_effect(enum function_role role)
+{
+	return role >= ROLE_PERFORM;
 }
 
 /* Of the function that begins at `place`, or of what a stub there leads to. */

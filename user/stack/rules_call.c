@@ -42,6 +42,8 @@ void stack__on_call(struct stack *s, const struct branch *b)
 		stack__on_mcall(s, b, function);
 		return;
 	}
+	if (caller && (caller->role == ROLE_RUNSTACK || caller->role == ROLE_FIBER))
+		stack__on_fiber_call(s, b);
 	role = function_cache__role(&s->functions, b->to);
 	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
@@ -117,8 +119,8 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 	below = find_below(s, function);
 	if (below)
 		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
-	else
-		frames__emplace_root(s->frames, function, b->to);
+	else if (frames__emplace_root(s->frames, function, b->to))
+		stack__note_fiber_base(s);
 }
 
 /*
@@ -128,6 +130,26 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 static bool is_uretprobe(const struct function *function)
 {
 	return function && !strcmp(function->module, "[uprobes]");
+}
+
+/* As OCaml does: in one activation of a function, maybe, for another. */
+static bool is_raise(struct stack *s, const struct branch *b)
+{
+	uint8_t code[JUMP_TO_POPPED_LEN];
+
+	return code_map__read(s->map, b->from - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
+		       sizeof(code) &&
+	       insn__jumps_to_popped(code);
+}
+
+/* The same from 5.0 on: pop slot(%r14); ret (runtime/amd64.S, RESTORE_EXN_HANDLER_OCAML). */
+static bool is_raise_by_return(struct stack *s, const struct branch *b)
+{
+	static const uint8_t pop_slot[] = {0x41, 0x8f, 0x46};
+	uint8_t code[sizeof(pop_slot) + 1];
+
+	return code_map__read(s->map, b->from - sizeof(code), code, sizeof(code)) == sizeof(code) &&
+	       !memcmp(code, pop_slot, sizeof(pop_slot));
 }
 
 void stack__on_return(struct stack *s, const struct branch *b)
@@ -145,7 +167,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	if (!top->return_ip && stack__switch(s, b))
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!is_uretprobe(function) && stack__reconsider(s, b))
+	if (!is_uretprobe(function) && !is_raise_by_return(s, b) && stack__reconsider(s, b))
 		top = frames__top(s->frames);
 	frame = find_return(s, b->to);
 	/* A landing pad may lie right behind a call that never returns. */
@@ -171,16 +193,6 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		stack__replace_top(s, b, function);
 	else
 		stack__break_segment(s, b);
-}
-
-/* As OCaml does: in one activation of a function, maybe, for another. */
-static bool is_raise(struct stack *s, const struct branch *b)
-{
-	uint8_t code[JUMP_TO_POPPED_LEN];
-
-	return code_map__read(s->map, b->from - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
-		       sizeof(code) &&
-	       insn__jumps_to_popped(code);
 }
 
 /* A stub, or the resolver that it has gone through: neither is what was called. */

@@ -229,6 +229,10 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 	if (stack__longjmp(s, b) || stack__catch(s, b))
 		return true;
 	caller = stack__find_caller(s, function);
+	if (caller && caller->role == ROLE_FIBER) {
+		stack__leap_to(s, b, caller, LEFT_BY_RAISE);
+		return true;
+	}
 	if (caller) {
 		land(s, b, caller, find_departure(s, caller));
 		return true;

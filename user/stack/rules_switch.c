@@ -20,8 +20,7 @@ void stack__take_role(struct stack *s, enum function_role role)
 	top->return_ip = 0;
 }
 
-/* It switches no stacks this time. */
-static void give_back(struct frame *frame)
+void stack__give_back(struct frame *frame)
 {
 	frame->role = ROLE_NONE;
 	frame->return_ip = frame->resume_ip;
@@ -35,6 +34,7 @@ void stack__run_strand(struct stack *s, struct strand *strand)
 	strand->state = STRAND_RUNS;
 	strands->running = strand;
 	strands->has_mark = false;
+	strands->resumer = NULL;
 	s->frames = strands__frames_of(strands, strand);
 }
 
@@ -75,10 +75,10 @@ static void leave(struct stack *s, const struct branch *b)
 		end(s, b);
 }
 
-static void set_mark(struct stack *s, const struct branch *b, size_t n_above)
+void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
 {
 	s->strands.has_mark = true;
-	if (frames_mark__set(&s->strands.mark, s->frames, b->time_ns, b->to, n_above))
+	if (frames_mark__set(&s->strands.mark, s->frames, time_ns, waits_at, n_above))
 		s->frames->failed = true;
 }
 
@@ -95,7 +95,7 @@ static void come_back(struct stack *s, const struct branch *b)
 		s->strands.switched_by = top->call.function;
 		s->strands.running->waits_at = top->resume_ip;
 		s->strands.running->slack = top->slack;
-		set_mark(s, b, 1);
+		stack__mark(s, b->time_ns, b->to, 1);
 	}
 	frames__pop(s->frames, b->time_ns, 0);
 }
@@ -105,7 +105,7 @@ static void resume(struct stack *s, const struct branch *b, struct strand *stran
 {
 	leave(s, b);
 	stack__run_strand(s, strand);
-	set_mark(s, b, 2);
+	stack__mark(s, b->time_ns, b->to, 2);
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
 	s->strands.switched_by = frames__top(s->frames)->call.function;
 	frames__pop(s->frames, b->time_ns, 0);
@@ -189,6 +189,8 @@ bool stack__switch(struct stack *s, const struct branch *b)
 
 	if (top->call.kind != CALL_FUNCTION)
 		return false;
+	if (function_role__is_effect(top->role))
+		return stack__on_effect(s, b);
 	next = strands__find_waiting(&s->strands, b->to);
 	if (next) {
 		resume(s, b, next);
@@ -204,14 +206,14 @@ bool stack__switch(struct stack *s, const struct branch *b)
 	if (stack__longjmp(s, b) || land_elsewhere(s, b) || stack__recover(s, b))
 		return true;
 	if (top->role == ROLE_MAY_SWITCH && !may_have_unwound(s, b) && is_receiver(s, b)) {
-		give_back(top);
+		stack__give_back(top);
 		stack__leap_to(s, b, NULL, LEFT_BY_LONGJMP);
 		return true;
 	}
 	if (!(top->role == ROLE_MAY_SWITCH && may_have_unwound(s, b)) &&
 	    begin(s, b, top->role == ROLE_GOGO))
 		return true;
-	give_back(top);
+	stack__give_back(top);
 	return false;
 }
 
@@ -241,6 +243,7 @@ static struct strand *find_unknown(struct stack *s)
 	if (!strand || !frames_mark__begin_like(&strands->mark, s->frames, &strand->frames))
 		return NULL;
 	strand->is_goroutine = strands->running->is_goroutine;
+	strand->is_fiber = strands->running->is_fiber;
 	strand->generation = ++strands->n_begun;
 	strand->waits_at = strands->mark.waits_at;
 	return strand;
@@ -264,6 +267,7 @@ bool stack__reconsider(struct stack *s, const struct branch *b)
 		other = find_unknown(s);
 	if (!other)
 		return false;
+	stack__resume_other(s, other);
 	stack__run_strand(s, other);
 	if (frames_mark__move(&strands->mark, frames, s->frames))
 		s->frames->failed = true;

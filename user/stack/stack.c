@@ -202,6 +202,8 @@ int stack__branch(void *stack, const struct branch *b)
 	struct frame *top;
 
 	function_cache__follow(&s->functions);
+	if (s->is_resuming)
+		stack__settle_resume(s, b);
 	s->last_ns = b->time_ns;
 	if (b->kind == BRANCH_BEGIN) {
 		stack__on_begin(s, b);

@@ -36,6 +36,9 @@ struct stack {
 	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
 	bool stopped_in_kernel; /* it is kernel code that it is outside of */
+	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
+	bool is_resuming;
+	struct branch resumes;
 	/* Between a GAP and the BEGIN behind it. */
 	bool in_gap;
 	uint8_t gap_reason;
@@ -105,6 +108,13 @@ bool stack__can_land(const struct frames *frames, uint64_t ip);
 /* rules_switch.c: stacks of one thread. */
 /* The running frame is that of a function that switches stacks. */
 void stack__take_role(struct stack *s, enum function_role role);
+/* It switches no stacks this time. */
+void stack__give_back(struct frame *frame);
+/*
+ * The frames that run, but for n_above of them, went on at waits_at: should others turn out to have
+ * done, stack__reconsider() begins there.
+ */
+void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above);
 /*
  * `b` leaves the top frame, which switches stacks, or which nobody is known to have called: true
  * where it went to another stack, or came back. False: it is like any other return or jump.
@@ -131,6 +141,18 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 void stack__leave_system(struct stack *s, const struct branch *b);
 /* `b` goes to the frame that recovers from a panic, of the goroutine that does. Else false. */
 bool stack__recover(struct stack *s, const struct branch *b);
+
+/* rules_effects.c: OCaml's fibers. */
+/* The top frame, which is caml_runstack()'s, calls: the strand that runs may be another then. */
+void stack__on_fiber_call(struct stack *s, const struct branch *b);
+/* `b` leaves the top frame, whose role is about effects, by a jump. False: it is like any other. */
+bool stack__on_effect(struct stack *s, const struct branch *b);
+/* s->resumes was a resumption: of which fiber, what comes next tells. */
+void stack__settle_resume(struct stack *s, const struct branch *next);
+/* It was this one that was resumed last. */
+void stack__resume_other(struct stack *s, struct strand *fiber);
+/* A root was found: it may be what the running fiber ends in. */
+void stack__note_fiber_base(struct stack *s);
 
 /* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
 void stack__on_begin(struct stack *s, const struct branch *b);

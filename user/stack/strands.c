@@ -66,13 +66,21 @@ struct strand *strands__find_other(struct strands *strands, uint64_t return_ip)
 	return best;
 }
 
+/* Of the one that was there before it keeps its track only. */
+static struct strand *use_again(struct strand *strand)
+{
+	strand->is_fiber = false;
+	strand->parent = strand->child = strand->performed = NULL;
+	return strand;
+}
+
 struct strand *strands__add(struct strands *strands)
 {
 	struct strand **place, *strand;
 
 	for (size_t i = 0; i < strands->others.n; i++)
 		if (strands->others.v[i]->state == STRAND_OVER)
-			return strands->others.v[i];
+			return use_again(strands->others.v[i]);
 	if (strands->others.n == STRANDS_MAX)
 		return NULL;
 	strand = calloc(1, sizeof(*strand));
@@ -100,7 +108,9 @@ struct strand *strands__take_next(struct strands *strands)
 void strands__name(const struct strands *strands, const struct strand *strand, char *buf,
 		   size_t size)
 {
-	const char *kind = strand->is_goroutine ? "goroutine" : "coroutine";
+	const char *kind = strand->is_goroutine ? "goroutine"
+			   : strand->is_fiber	? "fiber"
+						: "coroutine";
 
 	if (strand == strands->system)
 		snprintf(buf, size, "g0");

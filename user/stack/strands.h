@@ -31,7 +31,12 @@ struct strand {
 	uint8_t state;	      /* enum strand_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
-	unsigned int generation; /* how many there were before it, in this place and others */
+	/* OCaml's: see rules_effects.c. */
+	bool is_fiber;
+	struct strand *parent;	  /* that waits for it; none, of one that is kept */
+	struct strand *child;	  /* that it waits for */
+	struct strand *performed; /* the last that was kept when its handler was called */
+	unsigned int generation;  /* how many there were before it, in this place and others */
 };
 
 struct strands {
@@ -45,6 +50,9 @@ struct strands {
 	struct strand *system, *recovering;
 	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
 	uint32_t system_index;
+	/* OCaml's: the fiber that performed last, and who has resumed the one that runs; or NULL.
+	 */
+	struct strand *performer, *resumer;
 	const struct function *switched_by; /* the last switch */
 	bool had_gap;
 	bool has_mark;
