@@ -154,7 +154,7 @@ static int say_link(const struct trace_server *server, const struct sight *sight
 
 static void wait_for_interrupt(void)
 {
-	_cleanup_close_ int fd = interrupts__open(false);
+	_cleanup_close_ int fd = interrupts__open();
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 
 	while (poll(&poll_fd, 1, -1) < 0 && errno == EINTR)
