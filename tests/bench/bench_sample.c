@@ -226,7 +226,7 @@ static void choose_rate(struct mode *mode, pid_t pid)
 	struct sample_cost cost;
 	struct sample_load load;
 
-	if (sample_cost__measure(&cost) || sample_load__measure(pid, 200, &load))
+	if (sample_cost__measure(0, &cost) || sample_load__measure(pid, 200, &load))
 		die("what a sample costs");
 	mode->hz = sample_cost__rate(&cost, &load, mode->ppm);
 	printf("a stack costs %llu ns, a context switch %llu ns: %u Hz for -max-overhead 1%%\n",

@@ -155,6 +155,39 @@ finds() {
 	[[ $output == *"sample: $rate samples a second instead of 1000000"* ]]
 }
 
+# callers NAME FUNCTION: what calls FUNCTION in a trace, each line from the outermost on.
+callers() {
+	"$O/mtbpf" decode "$1" -print calls | awk -v of="$2" -v tid="$target" '
+		$1 != tid { next }
+		{ name[$2] = $5 }
+		$5 == of { line = ""; for (i = 0; i < $2; i++) line = line name[i] " "; print line }' | sort -u
+}
+
+@test "without frame pointers the callers are found from copies of the stack, and that is said" {
+	start nofp -scale native
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 20ms \
+		-timeout 15s -o slow.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ frame\ in\ 0\ of\ [1-9][0-9]*\ stacks ]]
+	callers slow.mtbpf serve | tee /dev/stderr | grep -Eq '^_start .*main $'
+	command -v perf >/dev/null || skip "the rest needs perf"
+	perf script -i slow.mtbpf --no-inline -F event,ip,sym >script 2>err 3>&-
+	grep -A 9 'context-switches:' script | grep -q ' _start$'
+	mtbpf_run attach -source sample -pid "$target" -unwind fp -timeout 300ms -o fp.fxt
+	[[ $output != *unwind:* ]]
+	[ -z "$(callers fp.mtbpf serve | grep _start)" ]
+}
+
+@test "with frame pointers the stack is not copied; -unwind dwarf does, through a probed return too" {
+	start causes read
+	mtbpf_run attach -source sample -pid "$target" -timeout 300ms -o fp.fxt
+	[[ $output != *unwind:* ]]
+	[ -z "$("$O/mtbpf" decode fp.mtbpf -print calls | grep ' _start$')" ]
+	sample -duration-thresh 20ms -unwind dwarf
+	[ "$status" -eq 0 ]
+	callers slow.mtbpf read_answer | tee /dev/stderr | grep -Eq '^_start .*main one_iter $'
+}
+
 @test "-max-overhead: what a stack costs here is measured, and the rate that it allows is said" {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 100ms

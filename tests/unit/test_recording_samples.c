@@ -19,6 +19,18 @@ static void fill_samples(struct recording *rec)
 	static const struct mt_entry entry = {1500, 1700, 101, 100};
 	static const struct mt_sched by = {1600, 101, 100, 77, 70, MT_SCHED_WOKEN, 0, "waker"};
 
+	static uint8_t stack[24] = {1, 2, 3, [23] = 9};
+	static const struct rec_user user = {.bx = 11,
+					     .bp = 12,
+					     .sp = 13,
+					     .ip = 0x401003,
+					     .r12 = 15,
+					     .r13 = 16,
+					     .r14 = 17,
+					     .r15 = 18,
+					     .stack = stack,
+					     .size = sizeof(stack)};
+
 	for (uint32_t i = 0; i < 4; i++) {
 		struct rec_sample sample = {.time_ns = 1000 + i,
 					    .pid = 100,
@@ -30,6 +42,8 @@ static void fill_samples(struct recording *rec)
 
 		assert_int_equal(recording__add_sample(rec, &sample, ips), 0);
 	}
+	/* The last one can be unwound. */
+	assert_int_equal(recording__add_sample_user(rec, &user), 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(recording__add_sched(rec, &scheds[i]), 0);
 	assert_int_equal(recording__add_entry(rec, &entry), 0);
@@ -61,11 +75,20 @@ static void assert_same_samples(const struct recording *a, const struct recordin
 		assert_int_equal(y->cpu, x->cpu);
 		assert_int_equal(y->at_switch, x->at_switch);
 		assert_int_equal(y->in_kernel, x->in_kernel);
-		assert_int_equal(y->n_ips, x->n_ips);
-		for (uint32_t j = 0; j < x->n_ips; j++)
+		assert_int_equal(!y->user, !x->user);
+		/* What is unwound has no chain in the file. */
+		assert_int_equal(y->n_ips, x->user ? 1 : x->n_ips);
+		for (uint32_t j = 0; j < y->n_ips; j++)
 			assert_int_equal(b->sample_ips.v[y->first_ip + j],
 					 a->sample_ips.v[x->first_ip + j]);
 	}
+}
+
+static void assert_same_user(const struct rec_user *a, const struct rec_user *b)
+{
+	assert_memory_equal(a, b, offsetof(struct rec_user, stack));
+	assert_int_equal(a->size, b->size);
+	assert_memory_equal(a->stack, b->stack, a->size);
 }
 
 static void test_what_is_written_is_read(void **state)
@@ -77,6 +100,8 @@ static void test_what_is_written_is_read(void **state)
 	assert_string_equal(f->said.text, "");
 	assert_true(recording__is_sampled(&f->back));
 	assert_same_samples(&f->rec, &f->back);
+	assert_int_equal(f->back.sample_users.n, 1);
+	assert_same_user(&f->rec.sample_users.v[0], &f->back.sample_users.v[0]);
 	assert_int_equal(f->back.sample_period_ns, 100000);
 	assert_int_equal(f->back.scheds.n, 3);
 	for (size_t i = 0; i < 3; i++)
@@ -165,6 +190,61 @@ static void test_a_sample_of_the_kernel(void **state)
 	recording__fini(&rec);
 }
 
+/* With registers and a copy of the stack behind the chain. */
+static void test_a_copy_of_the_stack(void **state)
+{
+	struct {
+		struct kernel_sample sample;
+		uint64_t abi, bx, bp, sp, ip, r12, r13, r14, r15;
+		uint64_t room, stack[4], valid;
+	} r = {.sample = {.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, sizeof(r)},
+			  .pid = 100,
+			  .tid = 101,
+			  .time_ns = 1,
+			  .n_ips = 4,
+			  .ips = {(uint64_t)PERF_CONTEXT_USER, 0x401000, 0x402000, 0x403000}},
+	       .abi = PERF_SAMPLE_REGS_ABI_64,
+	       .bx = 1,
+	       .bp = 2,
+	       .sp = 3,
+	       .ip = 0x401000,
+	       .r12 = 5,
+	       .r13 = 6,
+	       .r14 = 7,
+	       .r15 = 8,
+	       .room = 32,
+	       .stack = {21, 22, 23, 24},
+	       .valid = 24};
+	struct rec_user user = {.bx = 1,
+				.bp = 2,
+				.sp = 3,
+				.ip = 0x401000,
+				.r12 = 5,
+				.r13 = 6,
+				.r14 = 7,
+				.r15 = 8,
+				.stack = (uint8_t *)r.stack,
+				.size = 24};
+	struct sample_record_ids ids = {0};
+	struct recording rec;
+
+	recording__init(&rec);
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	assert_int_equal(rec.samples.v[0].user, 1);
+	assert_same_user(&rec.sample_users.v[0], &user);
+	/* None of it, cut short, and longer than what is there. */
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r.sample)), 0);
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r) - 16), 0);
+	r.room = 1u << 20;
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	r.room = 32;
+	r.sample.n_ips = 1u << 30;
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	assert_int_equal(rec.samples.n, 5);
+	assert_int_equal(rec.sample_users.n, 1);
+	recording__fini(&rec);
+}
+
 static void test_a_switch_of_the_kernel(void **state)
 {
 	static const struct {
@@ -220,6 +300,7 @@ int main(void)
 		SAMPLED(test_what_is_written_is_read),
 		SAMPLED(test_damage),
 		cmocka_unit_test(test_a_sample_of_the_kernel),
+		cmocka_unit_test(test_a_copy_of_the_stack),
 		cmocka_unit_test(test_a_switch_of_the_kernel),
 		cmocka_unit_test(test_rates),
 	};

@@ -251,6 +251,31 @@ static int close_code(void **state)
 	return 0;
 }
 
+/* As the kernel leaves the stack of a call whose return is probed. */
+static NOINLINE void take_behind_trampoline(uint64_t trampoline)
+{
+	uint64_t *words;
+	int replaced = 0;
+
+	take_here();
+	words = (uint64_t *)(void *)taken.stack;
+	for (size_t i = 0; i < taken.start.size / 8 && !replaced; i++) {
+		if (words[i] != (uint64_t)libgcc.v[2])
+			continue;
+		words[i] = trampoline;
+		replaced++;
+	}
+	assert_int_equal(replaced, 1);
+	taken.start.trampoline = trampoline;
+	taken.start.returns_to = (uint64_t)libgcc.v[2];
+	check();
+}
+
+static void test_a_call_whose_return_is_probed(void **state)
+{
+	take_behind_trampoline(0x7ffff000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_a_signal_handler),
 		cmocka_unit_test(test_a_handler_on_a_stack_of_its_own),
 		cmocka_unit_test(test_a_copy_that_ends_early),
+		cmocka_unit_test(test_a_call_whose_return_is_probed),
 	};
 
 	return cmocka_run_group_tests(tests, open_code, close_code);

@@ -8,6 +8,7 @@
 
 #include "decode/branch.h"
 #include "sampled/events.h"
+#include "sampled/sample_stack.h"
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
@@ -56,14 +57,14 @@ static int add_seen(struct thread *t, const struct seen *seen)
 }
 
 /* Outermost first; a return probe's trampoline is nobody's frame. */
-static int take_stack(struct thread *t, const struct rec_sample *sample)
+static int add_stack(struct thread *t, const struct rec_sample *sample, const uint64_t *ips,
+		     size_t n)
 {
-	const uint64_t *ips = &t->rec->sample_ips.v[sample->first_ip];
 	uint64_t return_ip = 0;
 	int err = 0;
 
 	t->stack.n = 0;
-	for (uint32_t i = sample->n_ips; i-- > 0 && !err;) {
+	for (size_t i = n; i-- > 0 && !err;) {
 		struct seen seen = look_up(t, ips[i], i != 0);
 
 		if (is_trampoline(t, ips[i]))
@@ -74,6 +75,21 @@ static int take_stack(struct thread *t, const struct rec_sample *sample)
 	}
 	if (!err && sample->in_kernel && !sample->at_switch)
 		err = add_seen(t, &(struct seen){.kind = CALL_IN_KERNEL});
+	return err;
+}
+
+/* By the copy of the stack where there is one, else what frame pointers showed. */
+static int take_stack(struct thread *t, const struct rec_sample *sample)
+{
+	struct unwound unwound;
+	int err;
+
+	if (!sample->user)
+		return add_stack(t, sample, &t->rec->sample_ips.v[sample->first_ip], sample->n_ips);
+	err = sample_stack__unwind(t->rec, sample, t->map, &unwound);
+	if (!err)
+		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n);
+	unwound__fini(&unwound);
 	return err;
 }
 

@@ -11,6 +11,11 @@ const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL}
 
 static int check_sampling(const struct capture_options *o, const char *command)
 {
+	if (o->sample.unwind == UNWIND_DWARF && (o->no_stack_copy || o->stack_copy < 8)) {
+		log__error("%s: -unwind dwarf needs copies of the stack", command);
+		log__hint("leave -no-stack-copy out, or use -unwind fp");
+		return -EINVAL;
+	}
 	if (o->source != SOURCE_SAMPLE)
 		return 0;
 	if (o->cgroup) {

@@ -7,6 +7,8 @@
 #include "util/log.h"
 #include "util/units.h"
 
+const char *const unwind_names[] = {"auto", "fp", "dwarf", NULL};
+
 static int check_overhead(struct sample_options *o, const char *command)
 {
 	if (!o->max_overhead)

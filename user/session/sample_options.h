@@ -9,7 +9,11 @@ struct sample_options {
 	int rate;		   /* in Hz */
 	const char *max_overhead;  /* "1%"; NULL: no limit */
 	uint64_t max_overhead_ppm; /* what sample_options__check() makes of it; 0: no limit */
+	int unwind;		   /* UNWIND_... */
 };
+
+enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF };
+extern const char *const unwind_names[];
 
 #define SAMPLE_DEFAULTS                                                                            \
 	{                                                                                          \
@@ -27,11 +31,20 @@ struct sample_options {
 	 "sample: stacks a second and thread, while it runs (1000)",                               \
 	 SAMPLE_OPTION(rate),                                                                      \
 	 NULL},                                                                                    \
+		{"max-overhead",                                                                   \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_STRING,                                                                       \
+		 "P%",                                                                             \
+		 "sample: fewer, where they would cost more of the target's CPU time; measured "   \
+		 "here",                                                                           \
+		 SAMPLE_OPTION(max_overhead),                                                      \
+		 NULL},                                                                            \
 	{                                                                                          \
-		"max-overhead", NULL, 0, OPT_STRING, "P%",                                         \
-			"sample: fewer, where they would cost more of the target's CPU time; "     \
-			"measured here",                                                           \
-			SAMPLE_OPTION(max_overhead), NULL                                          \
+		"unwind", NULL, 0, OPT_CHOICE, "HOW",                                              \
+			"sample: callers by fp (frame pointers), dwarf (from copies of the "       \
+			"stack), or auto: tried",                                                  \
+			SAMPLE_OPTION(unwind), unwind_names                                        \
 	}
 
 /* 0, or -EINVAL after a line and a hint. */

@@ -41,7 +41,8 @@ static unsigned int rate_within(const struct sample_options *o, const struct sam
 	return hz;
 }
 
-int sampling__choose_rate(const struct sample_options *o, pid_t pid, unsigned int *hz)
+int sampling__choose_rate(const struct sample_options *o, uint32_t stack, pid_t pid,
+			  unsigned int *hz)
 {
 	struct sample_load load = {0};
 	struct sample_cost cost;
@@ -50,7 +51,7 @@ int sampling__choose_rate(const struct sample_options *o, pid_t pid, unsigned in
 	*hz = (unsigned int)o->rate;
 	if (!o->max_overhead_ppm)
 		return 0;
-	err = sample_cost__measure(&cost);
+	err = sample_cost__measure(stack, &cost);
 	if (!err && pid)
 		err = sample_load__measure(pid, LOAD_MS, &load);
 	if (err) {

@@ -8,11 +8,12 @@
 #include "trigger/sched_log.h"
 
 /*
- * How often to sample pid, which runs already, or 0: a program that does not yet. With
- * -max-overhead it is measured what that costs, and the rate is said. 0, or -errno after a line and
- * a hint.
+ * How often to sample, with so many bytes of the stack, pid, which runs already, or 0: a program
+ * that does not yet. With -max-overhead it is measured what that costs, and the rate is said. 0, or
+ * -errno after a line and a hint.
  */
-int sampling__choose_rate(const struct sample_options *options, pid_t pid, unsigned int *hz);
+int sampling__choose_rate(const struct sample_options *options, uint32_t stack, pid_t pid,
+			  unsigned int *hz);
 
 /*
  * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names. A log that

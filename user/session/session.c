@@ -15,6 +15,7 @@
 #include "session/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
+#include "session/unwind_choice.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -83,6 +84,7 @@ static int open_source(struct session *s)
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.trigger && s->gate.by_return,
 		.sample_rate = s->sample_rate,
+		.sample_stack = s->sample_stack,
 		.sample_gate = gate__of_samples(&s->gate),
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
@@ -264,6 +266,16 @@ static int find_probe(struct session *s)
 	return err ? err : check_duration(s);
 }
 
+static int choose_sampling(struct session *s)
+{
+	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL,
+				      &s->sample_stack);
+
+	return err ? err
+		   : sampling__choose_rate(&s->options->sample, s->sample_stack,
+					   s->has_process ? s->start->pid : 0, &s->sample_rate);
+}
+
 static int prepare(struct session *s)
 {
 	int err;
@@ -277,9 +289,7 @@ static int prepare(struct session *s)
 	if (!err)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
-		err = sampling__choose_rate(&s->options->sample,
-					    s->start->exec_path ? 0 : s->start->pid,
-					    &s->sample_rate);
+		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
 	if (!err && s->options->symbol)
 		err = open_gate(s);

@@ -20,7 +20,8 @@ struct session {
 	struct source *source;
 	struct gate gate;
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
-	unsigned int sample_rate;    /* of source_sample: samples a second */
+	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
+	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probe probe;
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */

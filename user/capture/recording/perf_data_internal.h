@@ -108,6 +108,10 @@ struct sample_id {
 	bool has_cpu;
 };
 
+/* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER, whose bytes stay the record's. */
+void perf_reader__take_user(const struct perf_reader_event *event, struct cursor *c,
+			    struct rec_user *user);
+
 /* Those of the kernel. 0 or -errno, with r->why; of other types: nothing. */
 int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_header *header,
 			       struct cursor *c);

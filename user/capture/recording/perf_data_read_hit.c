@@ -46,7 +46,7 @@ static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *
 	return chain->failed || raw->failed ? damaged_hit(r) : 0;
 }
 
-static void take_regs(struct cursor *c, uint64_t mask, struct mt_hit *hit)
+static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
 {
 	uint64_t regs[64] = {0};
 
@@ -55,41 +55,61 @@ static void take_regs(struct cursor *c, uint64_t mask, struct mt_hit *hit)
 	for (int i = 0; i < 64; i++)
 		if (mask >> i & 1)
 			regs[i] = take_u64(c);
-	hit->bx = regs[PERF_REG_X86_BX];
-	hit->r12 = regs[PERF_REG_X86_R12];
-	hit->r13 = regs[PERF_REG_X86_R13];
-	hit->r14 = regs[PERF_REG_X86_R14];
-	hit->r15 = regs[PERF_REG_X86_R15];
+	*user = (struct rec_user){
+		.bx = regs[PERF_REG_X86_BX],
+		.bp = regs[PERF_REG_X86_BP],
+		.sp = regs[PERF_REG_X86_SP],
+		.ip = regs[PERF_REG_X86_IP],
+		.r12 = regs[PERF_REG_X86_R12],
+		.r13 = regs[PERF_REG_X86_R13],
+		.r14 = regs[PERF_REG_X86_R14],
+		.r15 = regs[PERF_REG_X86_R15],
+	};
 }
 
-static struct cursor take_stack(struct cursor *c)
+static void take_stack(struct cursor *c, struct rec_user *user)
 {
 	uint64_t room = take_u64(c);
 	struct cursor stack = take_part(c, room);
 	uint64_t size = room ? take_u64(c) : 0;
 
-	if (size > room)
+	if (size > room || c->failed) {
 		c->failed = true;
-	else
-		stack.end = stack.at + (c->failed ? 0 : size);
-	return stack;
+		return;
+	}
+	user->stack = (uint8_t *)stack.at;
+	user->size = size;
 }
 
-static int read_user(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
-		     struct mt_hit *hit, struct cursor *stack)
+void perf_reader__take_user(const struct perf_reader_event *event, struct cursor *c,
+			    struct rec_user *user)
 {
+	*user = (struct rec_user){0};
 	if (event->sample_type & PERF_SAMPLE_REGS_USER)
-		take_regs(c, event->regs_user, hit);
+		take_regs(c, event->regs_user, user);
 	if (event->sample_type & PERF_SAMPLE_STACK_USER)
-		*stack = take_stack(c);
-	hit->copied = (uint32_t)(stack->end - stack->at);
+		take_stack(c, user);
+}
+
+/* ip, sp and bp are in the hit already. */
+static int read_user(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
+		     struct mt_hit *hit, struct rec_user *user)
+{
+	perf_reader__take_user(event, c, user);
+	hit->bx = user->bx;
+	hit->r12 = user->r12;
+	hit->r13 = user->r13;
+	hit->r14 = user->r14;
+	hit->r15 = user->r15;
+	hit->copied = (uint32_t)user->size;
 	return c->failed ? damaged_hit(r) : 0;
 }
 
 int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *event,
 			struct cursor *c)
 {
-	struct cursor chain, raw, stack = {0};
+	struct cursor chain, raw;
+	struct rec_user user = {0};
 	struct mt_hit hit = {0};
 	uint64_t depth;
 	int err;
@@ -108,10 +128,10 @@ int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *e
 	err = read_raw(r, &chain, &raw, &hit);
 	if (!err &&
 	    !(event->sample_type & ~(SAMPLE_HIT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)))
-		err = read_user(r, event, c, &hit, &stack);
+		err = read_user(r, event, c, &hit, &user);
 	if (!err)
 		err = recording__add_hit(r->rec, &hit);
-	if (err || stack.at == stack.end)
+	if (err || !user.size)
 		return err;
-	return recording__add_stack(r->rec, stack.at, (size_t)(stack.end - stack.at));
+	return recording__add_stack(r->rec, user.stack, user.size);
 }

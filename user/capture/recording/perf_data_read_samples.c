@@ -11,9 +11,23 @@ static const uint64_t words_before[] = {
 
 #define IPS_MAX 1024
 
-static int add_stack(struct perf_reader *r, struct cursor *c, struct rec_sample *sample)
+/* Behind other things that a sample may have between them nothing is looked for. */
+static int take_user(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
+		     struct rec_user *user)
+{
+	*user = (struct rec_user){0};
+	if (event->sample_type & (PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK))
+		return 0;
+	perf_reader__take_user(event, c, user);
+	return c->failed ? damaged(r, "a sample's record is damaged") : 0;
+}
+
+static int add_stack(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
+		     struct rec_sample *sample)
 {
 	uint64_t n = take_u64(c), ips[IPS_MAX];
+	struct rec_user user;
+	int err;
 
 	if (c->failed || n > (uint64_t)(c->end - c->at) / 8)
 		return damaged(r, "a sample's record is damaged");
@@ -24,7 +38,12 @@ static int add_stack(struct perf_reader *r, struct cursor *c, struct rec_sample 
 		if (!(ip >> 63) && sample->n_ips < IPS_MAX)
 			ips[sample->n_ips++] = ip;
 	}
-	return recording__add_sample(r->rec, sample, ips);
+	err = take_user(r, event, c, &user);
+	if (!err && user.size && !sample->n_ips)
+		ips[sample->n_ips++] = user.ip;
+	if (!err)
+		err = recording__add_sample(r->rec, sample, ips);
+	return err || !user.size ? err : recording__add_sample_user(r->rec, &user);
 }
 
 int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *header,
@@ -54,7 +73,7 @@ int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *he
 			   event->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
 	if (event->period_ns)
 		r->rec->sample_period_ns = event->period_ns;
-	return add_stack(r, c, &sample);
+	return add_stack(r, event, c, &sample);
 }
 
 static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t size)

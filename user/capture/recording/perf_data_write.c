@@ -40,6 +40,8 @@ static void fill_sampling(const struct perf_writer *w, enum event_index event,
 	attr->context_switch = event == EVENT_CLOCK;
 	attr->exclude_kernel = 0;
 	attr->exclude_callchain_kernel = 1;
+	if (w->rec->sample_users.n)
+		perf_writer__describe_user(attr, MT_COPY_MAX);
 }
 
 #define SAMPLE_COMMON (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)

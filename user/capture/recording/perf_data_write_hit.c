@@ -16,42 +16,62 @@ void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_a
 	attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
 	if (!w->rec->stacks.n)
 		return;
-	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	attr->sample_regs_user = PERF_HIT_REGS;
-	attr->sample_stack_user = MT_COPY_MAX;
-	attr->exclude_callchain_user = 1;
+	perf_writer__describe_user(attr, MT_COPY_MAX);
 }
 
-static void put_regs(struct perf_writer *w, const struct mt_hit *hit)
+/* The bytes, and behind them how many of them are the stack's. */
+static void put_stack(struct perf_writer *w, const struct rec_user *user)
+{
+	size_t pad = padding(user->size, 8);
+
+	put_u64(w, user->size + pad);
+	if (!user->size)
+		return;
+	put(w, user->stack, user->size);
+	put_zeroes(w, pad);
+	put_u64(w, user->size);
+}
+
+void perf_writer__put_user(struct perf_writer *w, const struct rec_user *user)
 {
 	const uint64_t regs[HIT_REGS] = {
-		hit->bx, hit->bp, hit->sp, hit->ip, hit->r12, hit->r13, hit->r14, hit->r15,
+		user->bx, user->bp, user->sp, user->ip, user->r12, user->r13, user->r14, user->r15,
 	};
 
 	put_u64(w, PERF_SAMPLE_REGS_ABI_64);
 	put(w, regs, sizeof(regs));
+	put_stack(w, user);
 }
 
-/* The bytes, and behind them how many of them are the stack's. */
-static void put_stack(struct perf_writer *w, const struct rec_stack *stack)
-{
-	size_t pad = stack ? padding(stack->size, 8) : 0;
-
-	put_u64(w, stack ? stack->size + pad : 0);
-	if (!stack)
-		return;
-	put(w, stack->data, stack->size);
-	put_zeroes(w, pad);
-	put_u64(w, stack->size);
-}
-
-static size_t user_size(const struct perf_writer *w, const struct rec_stack *stack)
+size_t perf_writer__user_size(const struct rec_user *user)
 {
 	size_t size = 8 + 8 * HIT_REGS + 8;
 
-	if (!w->rec->stacks.n)
-		return 0;
-	return stack ? size + stack->size + padding(stack->size, 8) + 8 : size;
+	return user->size ? size + user->size + padding(user->size, 8) + 8 : size;
+}
+
+void perf_writer__describe_user(struct perf_event_attr *attr, uint32_t stack_size)
+{
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = PERF_HIT_REGS;
+	attr->sample_stack_user = stack_size;
+	attr->exclude_callchain_user = 1;
+}
+
+static struct rec_user user_of(const struct mt_hit *hit, const struct rec_stack *stack)
+{
+	return (struct rec_user){
+		.bx = hit->bx,
+		.bp = hit->bp,
+		.sp = hit->sp,
+		.ip = hit->ip,
+		.r12 = hit->r12,
+		.r13 = hit->r13,
+		.r14 = hit->r14,
+		.r15 = hit->r15,
+		.stack = stack ? stack->data : NULL,
+		.size = stack ? stack->size : 0,
+	};
 }
 
 /*
@@ -61,13 +81,15 @@ static size_t user_size(const struct perf_writer *w, const struct rec_stack *sta
 void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
 {
 	const struct rec_stack *stack = recording__find_stack(w->rec, hit);
+	struct rec_user user = user_of(hit, stack);
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
 	uint32_t chain = stack ? 0 : depth;
 	size_t raw = offsetof(struct mt_hit, stack) + 8 * (depth - chain);
 	size_t pad = padding(4 + raw, 8);
 
 	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-		   40 + 8 + 8 * (1 + chain) + 4 + raw + pad + user_size(w, stack));
+		   40 + 8 + 8 * (1 + chain) + 4 + raw + pad +
+			   (w->rec->stacks.n ? perf_writer__user_size(&user) : 0));
 	put_u64(w, perf_event_ids[EVENT_HIT]);
 	put_u64(w, hit->ip);
 	put_u32(w, hit->tgid);
@@ -81,8 +103,6 @@ void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
 	put_u32(w, (uint32_t)(raw + pad));
 	put(w, hit, raw);
 	put_zeroes(w, pad);
-	if (!w->rec->stacks.n)
-		return;
-	put_regs(w, hit);
-	put_stack(w, stack);
+	if (w->rec->stacks.n)
+		perf_writer__put_user(w, &user);
 }

@@ -18,19 +18,27 @@ static void put_head(struct perf_writer *w, const struct sample_id_fields *id, u
 
 #define HEAD_SIZE 40
 
+/* Where perf unwinds a copy of the stack, the chain by frame pointers would come in front of it. */
 static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 {
+	static const struct rec_user none = {0};
+	const struct rec_user *user = s->user ? &w->rec->sample_users.v[s->user - 1] : &none;
 	const uint64_t *ips = &w->rec->sample_ips.v[s->first_ip];
+	bool has_users = w->rec->sample_users.n;
+	uint32_t chain = s->user ? 0 : s->n_ips;
 	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu,
 				      s->at_switch ? EVENT_SWITCHES : EVENT_CLOCK};
 
 	put_header(w, PERF_RECORD_SAMPLE,
 		   s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
-		   HEAD_SIZE + 8 + 8 * (1 + (size_t)s->n_ips));
+		   HEAD_SIZE + 8 + 8 * (1 + (size_t)chain) +
+			   (has_users ? perf_writer__user_size(user) : 0));
 	put_head(w, &id, s->n_ips ? ips[0] : 0);
-	put_u64(w, 1 + (uint64_t)s->n_ips);
+	put_u64(w, 1 + (uint64_t)chain);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
-	put(w, ips, 8 * (size_t)s->n_ips);
+	put(w, ips, 8 * (size_t)chain);
+	if (has_users)
+		perf_writer__put_user(w, user);
 }
 
 static void put_sched(struct perf_writer *w, const struct rec_sched *s)

@@ -90,6 +90,10 @@ size_t perf_writer__sample_id_size(const struct perf_writer *w);
 void perf_writer__put_samples(struct perf_writer *w);
 /* A hit: a sample, which carries struct mt_hit and, where there is one, the copy of the stack. */
 void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit);
+/* Registers and a copy of the stack at a sample's end, their size, and the event that has them. */
+void perf_writer__put_user(struct perf_writer *w, const struct rec_user *user);
+size_t perf_writer__user_size(const struct rec_user *user);
+void perf_writer__describe_user(struct perf_event_attr *attr, uint32_t stack_size);
 /* What its event samples. */
 void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr);
 

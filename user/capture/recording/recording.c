@@ -66,6 +66,9 @@ void recording__fini(struct recording *rec)
 	free(rec->freeze);
 	VEC_FINI(&rec->samples);
 	VEC_FINI(&rec->sample_ips);
+	for (size_t i = 0; i < rec->sample_users.n; i++)
+		free(rec->sample_users.v[i].stack);
+	VEC_FINI(&rec->sample_users);
 	VEC_FINI(&rec->scheds);
 	VEC_FINI(&rec->sched_bys);
 	VEC_FINI(&rec->entries);

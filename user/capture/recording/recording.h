@@ -68,6 +68,14 @@ struct rec_sample {
 	bool in_kernel;	   /* it ran kernel code then, on behalf of ips[0] */
 	uint32_t n_ips;	   /* 0: no user code */
 	uint32_t first_ip; /* in recording.sample_ips: where it ran, then return addresses */
+	uint32_t user;	   /* 1 + its index in recording.sample_users; 0: none */
+};
+
+/* A thread's user registers and the top of its stack at a sample, to be unwound. */
+struct rec_user {
+	uint64_t bx, bp, sp, ip, r12, r13, r14, r15; /* as PERF_HIT_REGS orders them */
+	uint8_t *stack;				     /* from sp on */
+	size_t size;
 };
 
 /* What the scheduler did with a thread. */
@@ -167,6 +175,7 @@ struct recording {
 	/* Of a source that samples, in no order; the rings' PT is missing then. */
 	VEC(struct rec_sample) samples;
 	VEC(uint64_t) sample_ips;
+	VEC(struct rec_user) sample_users;
 	VEC(struct rec_sched) scheds;
 	VEC(struct mt_sched) sched_bys; /* who woke, and who replaced, the threads */
 	VEC(struct mt_entry) entries;
@@ -244,6 +253,8 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* With its addresses, first_ip is set here. */
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
 			  const uint64_t *ips);
+/* Of the sample that was added last. */
+int recording__add_sample_user(struct recording *rec, const struct rec_user *user);
 int recording__add_sched(struct recording *rec, const struct rec_sched *sched);
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
 int recording__add_entry(struct recording *rec, const struct mt_entry *entry);

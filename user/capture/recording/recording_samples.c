@@ -3,6 +3,7 @@
 #include "capture/recording/recording.h"
 
 #include <errno.h>
+#include <string.h>
 
 bool recording__is_sampled(const struct recording *rec)
 {
@@ -30,6 +31,23 @@ int recording__add_sample(struct recording *rec, const struct rec_sample *sample
 		}
 		*ip = ips[i];
 	}
+	return 0;
+}
+
+int recording__add_sample_user(struct recording *rec, const struct rec_user *user)
+{
+	uint8_t *stack = malloc(user->size ? user->size : 1);
+	struct rec_user *out = stack ? VEC_PUSH(&rec->sample_users) : NULL;
+
+	if (!out) {
+		free(stack);
+		return -ENOMEM;
+	}
+	*out = *user;
+	out->stack = stack;
+	if (user->size)
+		memcpy(stack, user->stack, user->size);
+	rec->samples.v[rec->samples.n - 1].user = (uint32_t)rec->sample_users.n;
 	return 0;
 }
 

@@ -150,9 +150,10 @@ static void compare_turns(struct sample_ring *ring, const struct partner *p, uin
 	*ns = median(extra);
 }
 
-static int measure_spins(struct sample_cost *cost)
+static int measure_spins(uint32_t stack, struct sample_cost *cost)
 {
-	struct sample_ring_config config = {.period_ns = PERIOD_NS, .size = RING_SIZE, .gate = -1};
+	struct sample_ring_config config = {
+		.period_ns = PERIOD_NS, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
 	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
 
@@ -163,10 +164,11 @@ static int measure_spins(struct sample_cost *cost)
 	return 0;
 }
 
-static int measure_turns(struct sample_cost *cost)
+static int measure_turns(uint32_t stack, struct sample_cost *cost)
 {
 	/* Never: of the clock only its start and end at each switch. */
-	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_SIZE, .gate = -1};
+	struct sample_ring_config config = {
+		.period_ns = 1000000000, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
 	struct partner partner;
 	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
@@ -182,7 +184,7 @@ static int measure_turns(struct sample_cost *cost)
 	return err;
 }
 
-int sample_cost__measure(struct sample_cost *cost)
+int sample_cost__measure(uint32_t stack, struct sample_cost *cost)
 {
 	cpu_set_t before, one;
 	int err;
@@ -195,9 +197,9 @@ int sample_cost__measure(struct sample_cost *cost)
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return -errno;
-	err = measure_spins(cost);
+	err = measure_spins(stack, cost);
 	if (!err)
-		err = measure_turns(cost);
+		err = measure_turns(stack, cost);
 	sched_setaffinity(0, sizeof(before), &before);
 	return err;
 }

@@ -12,9 +12,11 @@ struct sample_cost {
 	uint64_t switch_ns; /* leaving a CPU and coming back, both recorded */
 };
 
-/* A fifth of a second of CPU time. 0, or -errno where this machine cannot sample. Prints nothing.
+/*
+ * With so many bytes of the stack copied each time. Takes a fifth of a second. 0, or -errno where
+ * this machine cannot sample. Prints nothing.
  */
-int sample_cost__measure(struct sample_cost *cost);
+int sample_cost__measure(uint32_t stack, struct sample_cost *cost);
 
 /* What a process did in a while. */
 struct sample_load {

@@ -40,6 +40,43 @@ static uint32_t take_ips(const struct sample_record *r, size_t size, uint64_t *i
 	return n;
 }
 
+/* The registers, as PERF_HIT_REGS orders them. */
+struct regs_record {
+	uint64_t abi, bx, bp, sp, ip, r12, r13, r14, r15;
+};
+
+/* What follows the chain, where it was asked for: false where there is none, or not all of it. */
+static bool take_user(const struct sample_record *r, size_t size, struct rec_user *user)
+{
+	size_t at = offsetof(struct sample_record, ips) + 8 * r->n_ips, room;
+	const uint8_t *bytes = (const uint8_t *)r + at;
+	struct regs_record regs;
+	uint64_t copied, valid;
+
+	if (r->n_ips > IPS_MAX || at + sizeof(regs) + 8 > size)
+		return false;
+	memcpy(&regs, bytes, sizeof(regs));
+	memcpy(&copied, bytes + sizeof(regs), 8);
+	room = size - at - sizeof(regs) - 8;
+	/* Without the registers' values (a kernel thread's) there is less. */
+	if (regs.abi != PERF_SAMPLE_REGS_ABI_64 || !copied || copied + 8 > room)
+		return false;
+	memcpy(&valid, bytes + sizeof(regs) + 8 + copied, 8);
+	*user = (struct rec_user){
+		.bx = regs.bx,
+		.bp = regs.bp,
+		.sp = regs.sp,
+		.ip = regs.ip,
+		.r12 = regs.r12,
+		.r13 = regs.r13,
+		.r14 = regs.r14,
+		.r15 = regs.r15,
+		.stack = (uint8_t *)bytes + sizeof(regs) + 8,
+		.size = valid < copied ? valid : copied,
+	};
+	return user->size > 0;
+}
+
 static bool is_late(const struct sample_record_ids *ids, uint64_t time_ns)
 {
 	return ids->until_ns && time_ns > ids->until_ns;
@@ -58,13 +95,16 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 			(r->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
 	};
 	uint64_t chain[IPS_MAX];
+	struct rec_user user;
+	int err;
 
 	if (is_late(ids, r->time_ns)) {
 		ids->late++;
 		return 0;
 	}
 	sample.n_ips = take_ips(r, size, chain);
-	return recording__add_sample(rec, &sample, chain);
+	err = recording__add_sample(rec, &sample, chain);
+	return err || !take_user(r, size, &user) ? err : recording__add_sample_user(rec, &user);
 }
 
 static int add_switch(const struct sample_record_ids *ids, struct recording *rec,

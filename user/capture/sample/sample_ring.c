@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
+#include "capture/recording/perf_data.h"
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
@@ -19,13 +20,17 @@
  * The kernel's own code is not excluded: a thread that runs there is on its CPU, and a switch
  * happens nowhere else. Of its stack only the user part is taken.
  */
-static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period)
+static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period, uint32_t stack)
 {
+	const uint64_t user = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
 		.config = config,
 		.sample_period = period,
-		.sample_type = SAMPLE_TYPE,
+		.sample_type = SAMPLE_TYPE | (stack ? user : 0),
+		.sample_regs_user = stack ? PERF_HIT_REGS : 0,
+		.sample_stack_user = stack,
 		.sample_id_all = 1,
 		.disabled = 1,
 		.exclude_hv = 1,
@@ -57,7 +62,8 @@ static int open_sampling(struct sample_ring *r, int *event, struct perf_event_at
 
 static int open_clock(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	struct perf_event_attr attr = sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns);
+	struct perf_event_attr attr =
+		sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns, config->stack);
 	int err;
 
 	attr.context_switch = 1;
@@ -67,7 +73,8 @@ static int open_clock(struct sample_ring *r, const struct sample_ring_config *co
 
 static int open_switches(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	struct perf_event_attr attr = sampling_attr(PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
+	struct perf_event_attr attr =
+		sampling_attr(PERF_COUNT_SW_CONTEXT_SWITCHES, 1, config->stack);
 	int err = open_sampling(r, &r->switches, &attr, config, &r->switches_id);
 
 	if (err)

@@ -13,6 +13,7 @@
 struct sample_ring_config {
 	uint64_t period_ns; /* between two samples, of the time on a CPU */
 	size_t size;	    /* of the ring, a power of two */
+	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
 	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
 	bool from_exec;	    /* record from the process's execve on, not before */
 };

@@ -136,6 +136,7 @@ static int open_all(struct source *s)
 	}
 	s->ring_config = (struct sample_ring_config){
 		.period_ns = sample_rate__period(s->config.sample_rate),
+		.stack = s->config.sample_stack,
 		.gate = s->config.sample_gate,
 		.from_exec = s->config.from_exec,
 	};

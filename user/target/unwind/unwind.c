@@ -16,6 +16,7 @@ struct unwinder {
 	struct unwound *out;
 	struct cfi_frame frame;
 	uint64_t ip, sp;
+	uint64_t trampoline, returns_to;
 	bool is_exact; /* ip is what runs next there, no return address */
 };
 
@@ -252,6 +253,8 @@ static int walk(struct unwinder *u)
 			drop_restorer(u);
 		u->is_exact = result == STEP_INTERRUPTED;
 		u->out->is_whole = result == STEP_OUTERMOST;
+		if (u->trampoline && u->ip == u->trampoline)
+			u->ip = u->returns_to;
 		if (result == STEP_OUTERMOST || result == STEP_LOST || !is_plausible(u))
 			break;
 		err = add(u);
@@ -267,6 +270,8 @@ int unwind__stack(struct code_map *map, const struct unwind_start *start, struct
 		.frame = {.read = read_stack, .ctx = (void *)start},
 		.ip = start->ip,
 		.sp = start->sp,
+		.trampoline = start->trampoline,
+		.returns_to = start->returns_to,
 		.is_exact = true,
 	};
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "sampled/sample_stack.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Where the call of the probed function that ended with the next hit was to return to. */
+static uint64_t returns_to(const struct recording *rec, const struct rec_sample *sample)
+{
+	uint64_t ip = 0;
+
+	for (size_t i = 0; i < rec->hits.n; i++) {
+		const struct mt_hit *hit = &rec->hits.v[i];
+
+		if (hit->reason != MT_HIT_DURATION)
+			continue;
+		ip = hit->ip;
+		if (hit->time_ns >= sample->time_ns && (pid_t)hit->tid == sample->tid)
+			break;
+	}
+	return ip;
+}
+
+/* Of return probes: the first instruction of the kernel's page in the process. */
+static uint64_t find_trampoline(const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->maps.n; i++)
+		if (rec->maps.v[i].pid == pid && !strcmp(rec->maps.v[i].path, "[uprobes]"))
+			return rec->maps.v[i].start;
+	return 0;
+}
+
+int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
+			 struct code_map *map, struct unwound *out)
+{
+	const struct rec_user *user = &rec->sample_users.v[sample->user - 1];
+	struct unwind_start start = {
+		.ip = user->ip,
+		.sp = user->sp,
+		.bp = user->bp,
+		.bx = user->bx,
+		.r12 = user->r12,
+		.r13 = user->r13,
+		.r14 = user->r14,
+		.r15 = user->r15,
+		.stack = user->stack,
+		.size = user->size,
+		.trampoline = find_trampoline(rec, sample->pid),
+		.returns_to = returns_to(rec, sample),
+	};
+
+	return unwind__stack(map, &start, out);
+}
+
+/*
+ * The C library's own outermost functions have no frame pointers: a chain ends somewhere in them
+ * (_start, __libc_start_main() and what that calls; clone3() and start_thread()).
+ */
+#define OUTERMOST 3
+
+static bool reaches(const struct unwound *unwound, const uint64_t *ips, size_t n)
+{
+	size_t from = unwound->ips.n > OUTERMOST ? unwound->ips.n - OUTERMOST : 1;
+
+	for (size_t i = from; i < unwound->ips.n; i++)
+		for (size_t j = 1; j < n; j++)
+			if (ips[j] == unwound->ips.v[i])
+				return true;
+	return false;
+}
+
+static int count_one(const struct recording *rec, const struct rec_sample *sample,
+		     struct code_map *map, struct chain_count *count)
+{
+	struct unwound unwound;
+	int err = sample_stack__unwind(rec, sample, map, &unwound);
+
+	if (!err && unwound.is_whole) {
+		count->whole++;
+		count->reach +=
+			reaches(&unwound, &rec->sample_ips.v[sample->first_ip], sample->n_ips);
+	}
+	unwound__fini(&unwound);
+	return err;
+}
+
+int sample_stack__count(const struct recording *rec, struct images *images,
+			struct chain_count *count)
+{
+	struct code_map *map = code_map__new();
+	size_t next = 0;
+	int err = map ? images__apply(images, rec->pid, UINT64_MAX, &next, map) : -ENOMEM;
+
+	*count = (struct chain_count){0};
+	for (size_t i = 0; i < rec->samples.n && !err; i++)
+		if (rec->samples.v[i].user)
+			err = count_one(rec, &rec->samples.v[i], map, count);
+	code_map__free(map);
+	return err;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The callers at a sample that carries a copy of its stack. */
+#ifndef MTBPF_SAMPLED_SAMPLE_STACK_H
+#define MTBPF_SAMPLED_SAMPLE_STACK_H
+
+#include <stddef.h>
+
+#include "capture/recording/recording.h"
+#include "decode/images.h"
+#include "target/unwind/unwind.h"
+
+/*
+ * With the code that `map` shows. Where a return probe has taken the place of a return address, it
+ * is taken to be that of the call that triggered next. 0 or -ENOMEM; unwound__fini() in any case.
+ */
+int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
+			 struct code_map *map, struct unwound *out);
+
+/* How far frame pointers lead, against copies of the stacks: of a recording that has both. */
+struct chain_count {
+	size_t whole; /* stacks that could be unwound to their outermost frame */
+	size_t reach; /* of these, whose frame pointers lead there as well */
+};
+
+/* 0 or -ENOMEM. */
+int sample_stack__count(const struct recording *rec, struct images *images,
+			struct chain_count *count);
+
+#endif

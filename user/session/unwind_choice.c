@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "session/unwind_choice.h"
+
+#include <unistd.h>
+
+#include "capture/code/live_code.h"
+#include "capture/code/vdso_image.h"
+#include "sampled/sample_stack.h"
+#include "util/log.h"
+
+/* As perf record --call-graph dwarf has it. */
+#define STACK_BYTES 8192u
+
+/* Stacks while it runs, and where it goes to sleep. */
+#define TRIAL_MS   100
+#define TRIAL_HZ   1000
+#define TRIAL_RING (256u << 10)
+/* A process that does nothing shows nothing: so often. */
+#define TRIALS 3
+
+static uint32_t bytes_of(const struct capture_options *o)
+{
+	uint64_t most = o->no_stack_copy ? 0 : o->stack_copy;
+
+	return (uint32_t)(most < STACK_BYTES ? most : STACK_BYTES) & ~7u;
+}
+
+static int record(const struct source_config *config, struct recording *rec)
+{
+	struct source *source = source_sample.open(config);
+	int err = source ? source_sample.start(source) : -1;
+
+	if (!err) {
+		usleep(1000 * TRIAL_MS);
+		err = source_sample.freeze(source);
+	}
+	if (!err)
+		err = source_sample.read(source, rec);
+	source_sample.close(source);
+	return err;
+}
+
+static int count(struct recording *rec, struct chain_count *found)
+{
+	struct images *images = images__new(rec);
+	int err = images ? sample_stack__count(rec, images, found) : -1;
+
+	images__free(images);
+	return err;
+}
+
+/* Both kinds of stacks of the same moments. */
+static int try_both(const struct capture_options *o, const struct process *process,
+		    struct chain_count *found, size_t *samples)
+{
+	struct source_config config = {.pid = process->pid,
+				       .snapshot_size = TRIAL_RING,
+				       .max_memory = o->max_memory,
+				       .sample_rate = TRIAL_HZ,
+				       .sample_stack = bytes_of(o),
+				       .sample_gate = -1,
+				       .freeze_fd = -1};
+	struct recording rec;
+	int err;
+
+	recording__init(&rec);
+	rec.pid = process->pid;
+	err = vdso_image__add(&rec, process);
+	if (!err)
+		err = live_code__take(&rec, process->pid, NULL);
+	if (!err)
+		err = record(&config, &rec);
+	*samples = rec.samples.n;
+	if (!err)
+		err = count(&rec, found);
+	recording__fini(&rec);
+	return err;
+}
+
+/* Most of them: a stack may be deeper than its copy, or torn by a switch of stacks. */
+static bool is_enough(const struct chain_count *found)
+{
+	return found->reach >= found->whole - found->whole / 10;
+}
+
+static int judge(const struct capture_options *o, const struct process *process, uint32_t *stack)
+{
+	struct chain_count found = {0};
+	size_t samples = 0;
+	int err = 0;
+
+	for (int i = 0; i < TRIALS && !err && !samples; i++)
+		err = try_both(o, process, &found, &samples);
+	if (err)
+		return err;
+	log__debug("unwind: %zu stacks; %zu unwound to the outermost frame, %zu by frame pointers",
+		   samples, found.whole, found.reach);
+	*stack = samples && is_enough(&found) ? 0 : bytes_of(o);
+	if (*stack && samples)
+		log__info("unwind: frame pointers lead to the outermost frame in %zu of %zu "
+			  "stacks: copies of the stack are unwound (-unwind fp does not)",
+			  found.reach, found.whole);
+	return 0;
+}
+
+int unwind_choice__make(const struct capture_options *o, const struct process *process,
+			uint32_t *stack)
+{
+	*stack = o->sample.unwind == UNWIND_DWARF ? bytes_of(o) : 0;
+	if (o->sample.unwind != UNWIND_AUTO || !bytes_of(o) || !process)
+		return 0;
+	return judge(o, process, stack);
+}
