@@ -147,6 +147,7 @@ demo:
 install: all
 	install -D -m 755 $(O)/mtbpf $(DESTDIR)$(prefix)/bin/mtbpf
 	install -D -m 644 $(O)/mtbpf-dlfilter.so $(DESTDIR)$(prefix)/lib/mtbpf/mtbpf-dlfilter.so
+	install -D -m 644 include/mtbpf.h $(DESTDIR)$(prefix)/include/mtbpf.h
 	install -D -m 644 README.md $(DESTDIR)$(prefix)/share/doc/mtbpf/README.md
 	install -D -m 644 LICENSE $(DESTDIR)$(prefix)/share/doc/mtbpf/LICENSE
 

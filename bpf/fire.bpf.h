@@ -3,6 +3,7 @@
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 
+#include "args.bpf.h"
 #include "counters.bpf.h"
 
 /* The entry probe lies before the function's first change of the stack: [sp] is where it returns.
@@ -109,6 +110,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->tgid = pid_tgid >> 32;
 	hit->cpu = bpf_get_smp_processor_id();
 	hit->stack_depth = take_stack(ctx, hit);
+	take_args(ctx, hit);
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 

@@ -21,6 +21,9 @@ const volatile bool count_only;
 /* So many are looked at, of durations so many calls that have returned; 0: all. */
 const volatile __u64 max_hits;
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
+const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
+/* What the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
+const volatile __u64 mark_offset_ns;
 
 /* Of delays or durations, whichever are measured. User space may change it at any time. */
 volatile __u64 threshold_ns;
@@ -81,13 +84,31 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 	return fire(ctx, stats, passed);
 }
 
-/* Of a delay the hit itself is judged. */
+static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
+				     struct passed *passed)
+{
+	u64 mark = mark_of(ctx);
+
+	if (!mark)
+		return 0;
+	passed->since_ns = mark - mark_offset_ns;
+	passed->reason = MT_HIT_MARK;
+	/* The two clocks are one, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
+	if (passed->since_ns < passed->time_ns)
+		passed->value_ns = passed->time_ns - passed->since_ns;
+	count_value(stats, passed->value_ns);
+	if (count_only || passed->value_ns < threshold_ns)
+		return 0;
+	return fire(ctx, stats, passed);
+}
+
+/* Of a delay, or the time since a mark, the hit itself is judged. */
 static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
 				     struct latch *latch, struct passed *passed)
 {
 	bool is_last = max_hits && passed->sequence == max_hits;
 
-	if (pass_delay(ctx, stats, latch, passed))
+	if (measure_mark ? pass_mark(ctx, stats, passed) : pass_delay(ctx, stats, latch, passed))
 		return 1;
 	return is_last ? end(ctx, stats, passed) : 0;
 }

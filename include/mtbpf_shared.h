@@ -6,9 +6,15 @@
 
 #ifndef __bpf__
 #include <stdint.h>
+typedef uint8_t __mt_u8;
+typedef int8_t __mt_s8;
+typedef uint16_t __mt_u16;
 typedef uint32_t __mt_u32;
 typedef uint64_t __mt_u64;
 #else
+typedef unsigned char __mt_u8;
+typedef signed char __mt_s8;
+typedef unsigned short __mt_u16;
 typedef unsigned int __mt_u32;
 typedef unsigned long long __mt_u64;
 #endif
@@ -33,6 +39,8 @@ typedef unsigned long long __mt_u64;
 #define MT_HIST_SUBS	 (1 << MT_HIST_SUB_BITS)
 #define MT_HIST_OCTAVES	 48
 #define MT_FINE_BUCKETS	 ((MT_HIST_OCTAVES - MT_HIST_SUB_BITS + 1) * MT_HIST_SUBS)
+/* Arguments of a hit; systemtap's sys/sdt.h allows as many. */
+#define MT_ARGS_MAX 12
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
 /* As many entries are remembered, the latest; a power of two. */
@@ -43,7 +51,37 @@ enum mt_hit_reason {
 	MT_HIT_DELAY = 1,    /* time since this thread's previous hit */
 	MT_HIT_DURATION = 2, /* time from the function's entry to its return */
 	MT_HIT_LAST = 3,     /* none of these: as many hits as were to be looked at are over */
+	MT_HIT_MARK = 4,     /* time since this thread's mtbpf_mark_start() */
 };
+
+enum mt_arg_kind {
+	MT_ARG_UNKNOWN = 0,  /* in a place that is not read: a vector register */
+	MT_ARG_CONSTANT = 1, /* value */
+	MT_ARG_REGISTER = 2, /* base */
+	MT_ARG_MEMORY = 3,   /* at base + index * scale + value */
+};
+
+/* Where a probe's argument is. Registers are offsets into the kernel's struct pt_regs. */
+struct mt_arg {
+	__mt_u64 value;
+	__mt_u16 base;
+	__mt_u16 index;
+	__mt_u8 kind;  /* enum mt_arg_kind */
+	__mt_u8 scale; /* of index; 0: there is none */
+	__mt_s8 size;  /* 1, 2, 4 or 8 bytes; negative: signed */
+	__mt_u8 pad;
+};
+_Static_assert(sizeof(struct mt_arg) == 16, "mt_arg");
+
+/* What is read at the hits of one probe. */
+struct mt_args {
+	__mt_u32 n;
+	/* include/mtbpf.h: the third argument of mtbpf_hit() tells how many there are, n at most.
+	 */
+	__mt_u32 is_library;
+	struct mt_arg v[MT_ARGS_MAX];
+};
+_Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
 /*
  * One trigger: a hit that passed the threshold. In the ring buffer `copied` bytes of the user stack
@@ -51,7 +89,7 @@ enum mt_hit_reason {
  */
 struct mt_hit {
 	__mt_u64 time_ns;  /* bpf_ktime_get_ns(): CLOCK_MONOTONIC */
-	__mt_u64 value_ns; /* the delay or duration; 0 for MT_HIT_EVERY */
+	__mt_u64 value_ns; /* the delay, duration or time since the mark; 0 for MT_HIT_EVERY */
 	__mt_u64 sequence; /* this hit's number, from 1, among all hits of the target */
 	__mt_u64 ip;	   /* user registers at the hit */
 	__mt_u64 sp;
@@ -68,8 +106,12 @@ struct mt_hit {
 	__mt_u64 r13;
 	__mt_u64 r14;
 	__mt_u64 r15;
+	__mt_u32 n_args;
+	__mt_u16 args_read;   /* bit i: args[i] could be read */
+	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
+	__mt_u64 args[MT_ARGS_MAX];
 };
-_Static_assert(sizeof(struct mt_hit) == 112 + 8 * MT_STACK_DEPTH, "mt_hit");
+_Static_assert(sizeof(struct mt_hit) == 120 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX, "mt_hit");
 
 /* One hit of the probe, whether it triggered or not. */
 struct mt_entry {

@@ -36,8 +36,8 @@ static const struct option_table attach_table = {
 	.usage = "attach -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
-		   "-symbol it "
-		   "records until Ctrl-C.",
+		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
+		   "Ctrl-C ends the recording.",
 	.specs = attach_specs,
 	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };

@@ -8,10 +8,12 @@
 
 #include "session/capture_options.h"
 #include "cmd.h"
+#include "session/default_trigger.h"
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "session/interrupts.h"
 #include "session/probe.h"
+#include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -38,7 +40,7 @@ static const struct option_table table = {
 		(const char *const[]){
 			"mtbpf watch -pid 1234 -symbol one_iter",
 			"mtbpf watch -pid 1234 -symbol one_iter -durations -timeout 10s", NULL},
-	.usage = "watch -pid PID -symbol NAME [-durations] [-timeout D]",
+	.usage = "watch -pid PID [-symbol NAME] [-durations] [-timeout D]",
 	.summary = "Counts hits in the kernel and shows their delays; nothing is recorded.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
@@ -144,6 +146,9 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 	struct trigger_config config = {.tgid = options->common.pid,
 					.count_only = true,
 					.watch_duration = options->durations,
+					.since_mark = probe->is_library,
+					.mark_offset_ns =
+						time_namespace__offset_ns(options->common.pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
 	int err = gate__open(&gate, &config, probe);
@@ -157,6 +162,20 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 		err = watch(options, gate.trigger);
 	gate__close(&gate);
 	return err;
+}
+
+static int find_probe(const struct watch_options *options, const struct process *process,
+		      struct probe *probe)
+{
+	const char *symbol = options->common.symbol;
+
+	if (!symbol)
+		symbol = default_trigger__find(process, NULL);
+	if (symbol)
+		return probe__find(probe, process, NULL, symbol);
+	log__error("watch: which function? The program has no mtbpf_take_snapshot()");
+	log__hint("add -symbol NAME ('mtbpf list -pid %d' shows them)", process->pid);
+	return -EINVAL;
 }
 
 int cmd_watch(int argc, char **argv)
@@ -173,15 +192,15 @@ int cmd_watch(int argc, char **argv)
 		return EXIT_USAGE;
 	if (rest < argc)
 		return refuse_word(&table, argv[rest]);
-	if (!options.common.pid || !options.common.symbol) {
-		log__error("watch: which function of which process?");
+	if (!options.common.pid) {
+		log__error("watch: which process?");
 		log__hint("usage: mtbpf %s", table.usage);
 		return EXIT_USAGE;
 	}
 	err = process__open(&process, options.common.pid);
 	if (err)
 		return exit_code_for(err);
-	err = probe__find(&probe, &process, NULL, options.common.symbol);
+	err = find_probe(&options, &process, &probe);
 	process__close(&process);
 	return exit_code_for(err ? err : attach_and_watch(&options, &probe));
 }

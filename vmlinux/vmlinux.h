@@ -21,6 +21,8 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 
+typedef __s8 s8;
+typedef __u16 u16;
 typedef __s32 s32;
 typedef __s64 s64;
 typedef __u32 u32;

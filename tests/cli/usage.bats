@@ -174,15 +174,15 @@ setup() {
 		mtbpf_run $name -pid 1 -symbol main -delay-thresh 1ms -duration-thresh 1ms
 		[ "$status" -eq 2 ]
 		complains "$name: -delay-thresh and -duration-thresh cannot both" "from one call to the next"
-		mtbpf_run $name -pid 1 -delay-thresh 1ms
+		mtbpf_run $name -pid $$ -delay-thresh 1ms
 		[ "$status" -eq 2 ]
-		complains "$name: a threshold needs a function" "-symbol NAME"
+		complains "a threshold needs a function" "-symbol NAME"
 	done
 	mtbpf_run run -duration-thresh 1ms -- true
 	[ "$status" -eq 2 ]
-	complains "run: a threshold needs a function" "-symbol NAME"
+	complains "a threshold needs a function" "-symbol NAME"
 	for limit in "-after 1s" "-min-interval 1s" "-skip 1" "-max-hits 1"; do
-		mtbpf_run attach -pid 1 $limit
+		mtbpf_run attach -pid $$ $limit
 		[ "$status" -eq 2 ]
 		complains "are about a trigger" "-symbol NAME"
 	done
@@ -207,10 +207,10 @@ setup() {
 		[ "$status" -eq 2 ]
 		complains "which process?" "-pid PID"
 	done
-	for args in watch "watch -pid 1" "watch -symbol main"; do
+	for args in watch "watch -symbol main"; do
 		mtbpf_run $args
 		[ "$status" -eq 2 ]
-		complains "watch: which function of which process?" "-pid PID -symbol NAME"
+		complains "watch: which process?" "-pid PID"
 	done
 	mtbpf_run run
 	[ "$status" -eq 2 ]

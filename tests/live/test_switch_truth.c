@@ -42,6 +42,40 @@ static struct outcome run(const char *environment, const char *command)
 	return outcome;
 }
 
+/* Frames behind gaps, in the finished trees. */
+struct behind_gaps {
+	unsigned long calls, right, gaps, soon_right, soon, later_right, later;
+};
+
+static struct behind_gaps judge(const char *environment, const char *command)
+{
+	const char *folder = getenv("O");
+	char dir[] = "/tmp/mtbpf-test-XXXXXX", line[512], end[8];
+	struct behind_gaps g = {0};
+	FILE *out;
+
+	folder = folder ? folder : "build";
+	assert_non_null(mkdtemp(dir));
+	snprintf(line, sizeof(line),
+		 "PATH=%s/tests/ptgen/programs:$PATH; %s %s/tests/ptgen/ptgen -o %s/r.mtbpf "
+		 "-truth %s/truth -timing cyc -overflow 64K %s >%s/out 2>&1 && "
+		 "%s/tests/stacks/judge %s/r.mtbpf %s/truth",
+		 folder, environment, folder, dir, dir, command, dir, folder, dir, dir);
+	out = popen(line, "r");
+	assert_non_null(out);
+	assert_int_equal(fscanf(out,
+				" calls %lu right %lu gaps %lu soon %lu of %lu later %lu of %lu "
+				"end %7s",
+				&g.calls, &g.right, &g.gaps, &g.soon_right, &g.soon, &g.later_right,
+				&g.later, end),
+			 8);
+	assert_int_equal(pclose(out), 0);
+	print_message("%s: behind %lu gaps %lu of %lu frames are right, later %lu of %lu\n",
+		      command, g.gaps, g.soon_right, g.soon, g.later_right, g.later);
+	assert_int_equal(fs__remove_dir(dir), 0);
+	return g;
+}
+
 static void skip_without_qemu(void)
 {
 	if (system("command -v qemu-x86_64 >/dev/null")) {
@@ -118,6 +152,25 @@ static void test_ring(void **state)
 	assert_int_equal(run_switches("switches", "jump", "ring").wrong, 0);
 }
 
+/* Which of them runs behind a gap is told by what it returns to. */
+static void test_gaps(void **state)
+{
+	static const char *const what[] = {"context many 5000", "ret many 5000", "ret nested 5000",
+					   "ret ring 20000"};
+
+	skip_without_qemu();
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+		char command[128];
+		struct behind_gaps g;
+
+		snprintf(command, sizeof(command), "-stack-distance 256K -- switches %s", what[i]);
+		g = judge("", command);
+		assert_in_range(g.gaps, 2, 100);
+		assert_true(g.soon_right >= g.soon * 99 / 100);
+		assert_true(g.later_right >= g.later * 99 / 100);
+	}
+}
+
 /*
  * In one thread. As in nested, but those that wait are all of Go's: they have parked, or their
  * stacks grow.
@@ -144,10 +197,10 @@ static void test_goroutines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one),	   cmocka_unit_test(test_many),
-		cmocka_unit_test(test_short),	   cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_nested),	   cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_goroutines),
+		cmocka_unit_test(test_one),    cmocka_unit_test(test_many),
+		cmocka_unit_test(test_short),  cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_nested), cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_gaps),   cmocka_unit_test(test_goroutines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/progr
 PROGRAMS += $(O)/programs/crash-static $(O)/programs/service-static
 PLUGINS  := $(patsubst tests/programs/plugin/%.c,$(O)/programs/lib%.so,$(wildcard tests/programs/plugin/*.c))
 
-PROGRAM_CFLAGS = -O2 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter \
+PROGRAM_CFLAGS = -O2 -g -Iinclude -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter \
                  $(if $(filter 1,$(WERROR)),-Werror)
 # Lazy, whatever the distribution's default is: a first call through the PLT is one of the things to trace.
 PROGRAM_LDFLAGS = -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -pthread -ldl

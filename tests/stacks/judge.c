@@ -5,6 +5,8 @@
  *
  *   judge RECORDING TRUTH
  *
+ * With VERBOSE=SEGMENT the first stacks that are wrong, from that segment on, are on stderr.
+ *
  * Prints "calls N", "right N" (calls and returns, and those after which the whole stack is true),
  * "gaps N", "soon N of M" (frames within 100 calls after a gap), "later N of M", "end ok|wrong".
  */
@@ -138,7 +140,9 @@ struct verdict {
 static void print_wrong(const struct verdict *v, const struct seen *seen,
 			const struct function **truth, size_t n)
 {
-	if (v->judge->n_printed++ >= 5 || !getenv("VERBOSE"))
+	const char *first = getenv("VERBOSE");
+
+	if (!first || seen->segment < strtoul(first, NULL, 10) || v->judge->n_printed++ >= 5)
 		return;
 	fprintf(stderr, "tid %d: segment %u, after %s to %#" PRIx64 ":\n", v->judge->tid,
 		seen->segment, seen->is_call ? "call" : "return", seen->to);

@@ -110,6 +110,56 @@ static void test_hit_of_an_unknown_function(void **state)
 	reader__free(reader);
 }
 
+static void test_what_the_program_gave(void **state)
+{
+	struct output *output = *state;
+	struct hit_mark hit = {.time_ns = BASE + 900,
+			       .value_ns = 400,
+			       .reason = MT_HIT_MARK,
+			       .pid = PID,
+			       .n_args = 4,
+			       .args_read = 0xd, /* not the second */
+			       .args_signed = 0x8,
+			       .args = {42, 43, UINT64_MAX, (uint64_t)-5}};
+	const struct read_event *event;
+	struct fxt_reader *reader;
+
+	trace_writer__hit(output->writer, &hit);
+	reader = close_and_read(output);
+	event = &reader->events.v[1];
+	assert_int_equal(event->time, 500);
+	assert_int_equal(event__arg(event, "since_mark_ns")->number, 400);
+	assert_int_equal(event__arg(event, "arg1")->number, 42);
+	assert_null(event__arg(event, "arg2"));
+	assert_true(event__arg(event, "arg3")->number == UINT64_MAX);
+	assert_int_equal(event__arg(event, "arg3")->type, 4);
+	assert_int_equal((int64_t)event__arg(event, "arg4")->number, -5);
+	assert_int_equal(event__arg(event, "arg4")->type, 3);
+	reader__free(reader);
+}
+
+/* A record has room for 15. */
+static void test_as_many_as_there_are(void **state)
+{
+	struct output *output = *state;
+	struct hit_mark hit = {.time_ns = BASE + 900,
+			       .reason = MT_HIT_EVERY,
+			       .pid = PID,
+			       .ip = 1,
+			       .n_args = MT_ARGS_MAX,
+			       .args_read = 0xfff};
+	struct fxt_reader *reader;
+
+	trace_writer__hit(output->writer, &hit);
+	hit.reason = MT_HIT_DELAY;
+	trace_writer__hit(output->writer, &hit);
+	reader = close_and_read(output);
+	assert_non_null(event__arg(&reader->events.v[1], "arg12"));
+	assert_non_null(event__arg(&reader->events.v[2], "arg11"));
+	assert_null(event__arg(&reader->events.v[2], "arg12"));
+	reader__free(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +167,8 @@ int main(void)
 		OUTPUT_TEST(test_hits_do_not_overlap),
 		OUTPUT_TEST(test_hit_before_the_base),
 		OUTPUT_TEST(test_hit_of_an_unknown_function),
+		OUTPUT_TEST(test_what_the_program_gave),
+		OUTPUT_TEST(test_as_many_as_there_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,11 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .reason = hit->reason,
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
-					  .ip = recording__probe_of(rec, hit)};
+					  .ip = recording__probe_of(rec, hit),
+					  .n_args = hit->n_args,
+					  .args_read = hit->args_read,
+					  .args_signed = hit->args_signed};
+		memcpy(mark->args, hit->args, sizeof(mark->args));
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)
 		if (!decoded->hits.v[i].function)

@@ -11,6 +11,19 @@
 
 #define REPORT_ROWS 10
 
+static void print_args(const struct hit_mark *hit, FILE *out)
+{
+	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX; i++) {
+		if (!(hit->args_read >> i & 1))
+			fprintf(out, ", arg%u unknown", i + 1);
+		else if (hit->args_signed >> i & 1)
+			fprintf(out, ", arg%u %" PRId64, i + 1, (int64_t)hit->args[i]);
+		else
+			fprintf(out, ", arg%u %" PRIu64, i + 1, hit->args[i]);
+	}
+	fputc('\n', out);
+}
+
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
 	const char *name = hit->function ? hit->function->name : "the trigger";
@@ -18,14 +31,18 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 
 	units__format_duration(value, hit->value_ns);
 	if (hit->reason == MT_HIT_DELAY)
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one before\n",
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one before",
 			hit->sequence, name, hit->tid, value);
 	else if (hit->reason == MT_HIT_DURATION)
-		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s\n", hit->sequence, name,
+		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s", hit->sequence, name,
 			hit->tid, value);
+	else if (hit->reason == MT_HIT_MARK)
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after mtbpf_mark_start()",
+			hit->sequence, name, hit->tid, value);
 	else
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s\n", hit->sequence, name, hit->tid,
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
 			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
+	print_args(hit, out);
 }
 
 static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)

@@ -141,7 +141,7 @@ static int capture_and_write(const struct capture_options *options,
 	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(start);
 	if (!err) {
-		say_end(*end, options->symbol);
+		say_end(*end, *rec.trigger);
 		err = write_recording(&rec, names->recording);
 	}
 	if (!err && decode)

@@ -39,18 +39,6 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("delay: from one call to the next; duration: of one call");
 		return -EINVAL;
 	}
-	if ((threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh)) &&
-	    !o->symbol) {
-		log__error("%s: a threshold needs a function to measure", command);
-		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
-		return -EINVAL;
-	}
-	if ((o->after_ns || o->min_interval_ns || o->skip || o->max_hits) && !o->symbol) {
-		log__error("%s: -after, -min-interval, -skip and -max-hits are about a trigger",
-			   command);
-		log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
-		return -EINVAL;
-	}
 	if (o->pid && o->cgroup) {
 		log__error("%s: -pid and -cgroup cannot both be given", command);
 		log__hint("a cgroup's processes are all recorded; -pid records one");

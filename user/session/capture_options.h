@@ -67,7 +67,8 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	{                                                                                          \
 		"symbol", "trigger", 's', OPT_STRING, "NAME",                                      \
-			"what triggers: a function, lib.so:NAME, NAME+0x10, or addr:0x401234",     \
+			"what triggers: a function, lib.so:NAME, NAME+0x10, or addr:0x401234; "    \
+			"without: mtbpf_take_snapshot(), where the program calls it",              \
 			OPTION(symbol), NULL                                                       \
 	}
 #define OPTION_DELAY                                                                               \

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/default_trigger.h"
 #include "util/log.h"
 
 static int refuse_resolver(const struct function *f)
@@ -76,6 +77,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
 	probe->is_inside = match->offset;
+	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;
 	code += probe->site.skip;
 	len -= probe->site.skip;

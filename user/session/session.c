@@ -16,6 +16,7 @@
 #include "session/sampling.h"
 #include "session/source_choice.h"
 #include "session/unwind_choice.h"
+#include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -46,6 +47,10 @@ static int open_gate(struct session *s)
 		.n_skipped = (uint64_t)s->options->skip,
 		.max_hits = (uint64_t)s->options->max_hits,
 		.probe_at_entry = s->probe.site.at_entry,
+		.since_mark = s->probe.is_library,
+		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
+		.args = &s->probe.args,
+		.n_args = 1,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
@@ -117,9 +122,12 @@ static void say_waiting(const struct session *s)
 	if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probe.name, text,
 			  now);
+	else if (measures_duration(s) && s->probe.is_library)
+		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
+			  s->probe.name, text, now);
 	else if (measures_duration(s))
 		log__info("waiting for a call of %s of at least %s; %s", s->probe.name, text, now);
-	else if (o->symbol)
+	else if (s->symbol)
 		log__info("waiting for a call of %s; %s", s->probe.name, now);
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
@@ -132,6 +140,7 @@ static int describe(struct session *s)
 	const struct process *process = s->has_process ? &s->process : NULL;
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
+	uint32_t by_duration = s->probe.is_library ? MT_HIT_MARK : MT_HIT_DURATION;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
@@ -140,7 +149,7 @@ static int describe(struct session *s)
 	rec->probe_ip = s->probe.ip;
 	rec->portable = s->options->portable;
 	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
-		      : measures_duration(s)			   ? MT_HIT_DURATION
+		      : measures_duration(s)			   ? by_duration
 								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }
@@ -226,17 +235,6 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	return err;
 }
 
-/* A call begins at its entry. */
-static int check_duration(const struct session *s)
-{
-	if (!measures_duration(s) || !s->probe.is_inside)
-		return 0;
-	log__error("'%s' is inside a function: only a whole function's calls have a duration",
-		   s->options->symbol);
-	log__hint("name the function alone, or use -delay-thresh");
-	return -EINVAL;
-}
-
 /* Not for `run`: its program is not there yet. */
 static int open_target(struct session *s)
 {
@@ -245,25 +243,11 @@ static int open_target(struct session *s)
 	if (s->start->exec_path)
 		return 0;
 	if (s->start->cgroup)
-		err = cgroup_probe__find(s->start->cgroup, s->options->symbol, &s->process,
-					 &s->probe);
+		err = cgroup_probe__find(s->start->cgroup, s->symbol, &s->process, &s->probe);
 	else
 		err = process__open(&s->process, s->start->pid);
 	s->has_process = !err;
 	return err;
-}
-
-static int find_probe(struct session *s)
-{
-	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = process ? source_choice__check(s->ops, process) : 0;
-
-	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
-		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
-			  process->pid, process->pid);
-	if (!err && s->options->symbol && !s->start->cgroup)
-		err = probe__find(&s->probe, process, s->start->exec_path, s->options->symbol);
-	return err ? err : check_duration(s);
 }
 
 static int choose_sampling(struct session *s)
@@ -283,15 +267,16 @@ static int prepare(struct session *s)
 	s->ops = source_choice__make(s->options);
 	if (!s->ops)
 		return -errno;
+	session__choose_symbol(s);
 	err = open_target(s);
 	if (!err)
-		err = find_probe(s);
+		err = session__find_trigger(s);
 	if (!err)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
-	if (!err && s->options->symbol)
+	if (!err && s->symbol)
 		err = open_gate(s);
 	if (s->options->timeout_ns)
 		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;

@@ -20,6 +20,7 @@ struct session {
 	struct source *source;
 	struct gate gate;
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
+	const char *symbol;	     /* what triggers; NULL: nothing does */
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probe probe;
@@ -34,6 +35,10 @@ struct session {
 
 /* Arms the trigger where it is time for it. 0 or -errno. */
 int session__arm(struct session *s);
+/* session_trigger.c: what triggers, as far as that is known before the target is. */
+void session__choose_symbol(struct session *s);
+/* Fills probe, unless a cgroup's process has. 0, or -errno after a line and a hint. */
+int session__find_trigger(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "mtbpf_shared.h"
 #include "stack/call_sites.h"
 #include "target/elf/elf_image.h"
 #include "util/vec.h"
@@ -128,6 +129,10 @@ struct hit_mark {
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */
+	/* What the program gave: arguments that could not be read are left out, "arg2" stays it. */
+	uint32_t n_args;
+	uint16_t args_read, args_signed; /* bit i: of args[i] */
+	uint64_t args[MT_ARGS_MAX];
 };
 
 /* Whose doing this call is, mostly; others of the call follow it. NULL where that is not known. */

@@ -283,14 +283,26 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 	return frame;
 }
 
-void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
+static void add_beside(struct frames *frames, const struct call *call)
 {
 	uint32_t index;
 
 	frames__end_segment(frames);
+	if (add_place(frames, &index))
+		*place(frames, index) = *call;
+}
+
+void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
+{
+	add_beside(frames, &(struct call){.start_ns = start_ns,
+					  .end_ns = end_ns,
+					  .kind = CALL_GAP,
+					  .reason = reason});
 	frames->seam = reason == GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
-	if (!add_place(frames, &index))
-		return;
-	*place(frames, index) = (struct call){
-		.start_ns = start_ns, .end_ns = end_ns, .kind = CALL_GAP, .reason = reason};
+}
+
+void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
+{
+	add_beside(frames,
+		   &(struct call){.start_ns = start_ns, .end_ns = end_ns, .kind = CALL_SWITCHED});
 }

@@ -80,14 +80,14 @@ struct frames {
 	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
 	VEC(struct landing) landings; /* rules_longjmp.c; the outer frames' first */
 	struct stitcher stitcher;
-	VEC(struct held) begun, held; /* what ran at a segment's begin, and at its end */
-	enum seam seam;		      /* of the segment to come */
-	uint32_t part;		      /* the one that runs, or PART_NONE */
-	uint32_t n_below;	      /* its n_below, or 0 */
-	uint32_t n_roots;	      /* of the parts that run */
-	uint64_t start_ns;	      /* of the segment; a nested part has its own */
-	long level;		      /* pushes less pops */
-	bool failed;		      /* out of memory: nothing more is added */
+	held_vec begun, held; /* what ran at a segment's begin, and at its end */
+	enum seam seam;	      /* of the segment to come */
+	uint32_t part;	      /* the one that runs, or PART_NONE */
+	uint32_t n_below;     /* its n_below, or 0 */
+	uint32_t n_roots;     /* of the parts that run */
+	uint64_t start_ns;    /* of the segment; a nested part has its own */
+	long level;	      /* pushes less pops */
+	bool failed;	      /* out of memory: nothing more is added */
 };
 
 void frames__init(struct frames *frames);
@@ -95,6 +95,9 @@ void frames__fini(struct frames *frames);
 
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
+
+/* The segment that runs, if any, and the parts in it are over. */
+void frames__end_segment(struct frames *frames);
 
 /* The same, after a leap to a frame below all that the one before it showed. */
 void frames__begin_below(struct frames *frames, uint64_t time_ns);
@@ -162,9 +165,25 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 
 /* A slice beside all segments, for a gap. GAP_BETWEEN may be a long one. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
+/* The same for a time in which another stack of the thread ran, before the next segment. */
+void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns);
 
 /* The stack as it was near the end of the last segment, whose frames have all ended. */
 void frames__take_stack(struct frames *frames, struct held_stack stack);
+
+/* frames_edges.c */
+
+/*
+ * What the first segment has shown of the stack that it began with, or one that it has leapt to if
+ * that has shown more. Good until it is asked again.
+ */
+struct held_stack frames__show_begin(struct frames *frames);
+/* The frames that run, with those below that only earlier segments showed. */
+void frames__list_pending(struct frames *frames, held_vec *pending);
+
+/* frames_append.c: `from` is the same stack, from its beginning on, behind what has ended in `to`,
+ * which goes on as it. `from` is as new. 0 or -ENOMEM. */
+int frames__append(struct frames *to, struct frames *from);
 
 /* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);

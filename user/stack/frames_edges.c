@@ -11,16 +11,21 @@ static struct part *running_segment(const struct frames *frames)
 	return index == PART_NONE ? NULL : &frames->parts.v[index];
 }
 
-static void hold_open(struct frames *frames)
+static bool is_function(const struct frame *frame)
+{
+	return frame->call.kind != CALL_SYSCALL && frame->call.kind != CALL_UNTRACED &&
+	       frame->call.kind != CALL_SWITCHED;
+}
+
+static void hold_open(struct frames *frames, held_vec *to)
 {
 	for (size_t i = 0; i < frames->open.n && !frames->failed; i++) {
 		const struct frame *frame = &frames->open.v[i];
 		struct held *held;
 
-		if (frame->call.kind == CALL_SYSCALL || frame->call.kind == CALL_UNTRACED ||
-		    frame->call.kind == CALL_SWITCHED)
+		if (!is_function(frame))
 			continue;
-		held = VEC_PUSH(&frames->held);
+		held = VEC_PUSH(to);
 		if (held)
 			*held = (struct held){
 				.function = frame->call.function,
@@ -41,7 +46,7 @@ void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 	segment->end_ns = time_ns;
 	frames->held.n = 0;
 	if (goes_on)
-		hold_open(frames);
+		hold_open(frames, &frames->held);
 }
 
 /* On top of those before: where it returned to is where its caller was first seen. */
@@ -58,6 +63,20 @@ static void show(struct frames *frames, const struct call *call)
 		held->return_ip = held[-1].entry_ip;
 }
 
+/* A call is not in its place before it has ended. */
+static const struct call *find_call(const struct frames *frames, uint32_t index, bool is_root)
+{
+	for (size_t i = 0; i < frames->open.n; i++)
+		if (frames->open.v[i].index == index && frames->open.v[i].is_root == is_root)
+			return &frames->open.v[i].call;
+	return is_root ? &frames->roots.v[index].call : &frames->calls.v[FRAMES_ROOM + index];
+}
+
+static size_t end_of(const struct frames *frames, const struct part *segment)
+{
+	return running_segment(frames) == segment ? frames->calls.n - FRAMES_ROOM : segment->end;
+}
+
 /* What it shows of the stack that it began with: its roots, and its first call. */
 static void show_begin(struct frames *frames, const struct part *segment)
 {
@@ -65,9 +84,59 @@ static void show_begin(struct frames *frames, const struct part *segment)
 
 	frames->begun.n = 0;
 	for (; root != ROOT_NONE; root = frames->roots.v[root].before)
-		show(frames, &frames->roots.v[root].call);
-	if (segment->end > segment->first)
-		show(frames, &frames->calls.v[FRAMES_ROOM + segment->first]);
+		show(frames, find_call(frames, root, true));
+	if (end_of(frames, segment) > segment->first)
+		show(frames, find_call(frames, segment->first, false));
+}
+
+struct held_stack frames__show_begin(struct frames *frames)
+{
+	const struct part *most = NULL;
+	size_t n = 0;
+
+	frames->begun.n = 0;
+	for (size_t i = 0; i < frames->parts.n; i++) {
+		const struct part *part = &frames->parts.v[i];
+
+		if (part->outer != PART_NONE)
+			continue;
+		if (i && part->seam != SEAM_LEAP)
+			break;
+		show_begin(frames, part);
+		if (frames->begun.n >= n) {
+			n = frames->begun.n;
+			most = part;
+		}
+	}
+	if (most)
+		show_begin(frames, most);
+	return (struct held_stack){frames->begun.v, frames->begun.n};
+}
+
+void frames__list_pending(struct frames *frames, held_vec *pending)
+{
+	const struct part *segment = running_segment(frames);
+	struct held_stack below = {0};
+
+	pending->n = 0;
+	if (!segment)
+		return;
+	show_begin(frames, segment);
+	if (!frames->failed)
+		below = stitcher__below(&frames->stitcher,
+					(struct held_stack){frames->begun.v, frames->begun.n},
+					segment->seam);
+	for (size_t i = 0; i < below.n && !frames->failed; i++) {
+		struct held *held = VEC_PUSH(pending);
+
+		if (held)
+			*held = below.v[i];
+		frames->failed |= !held;
+	}
+	hold_open(frames, pending);
+	/* Below the first of the segment. */
+	if (below.n && pending->n > below.n && !pending->v[below.n].return_ip)
+		pending->v[below.n].return_ip = below.v[below.n].return_ip;
 }
 
 void frames__stitch(struct frames *frames, const struct part *segment)

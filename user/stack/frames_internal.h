@@ -17,8 +17,6 @@
 
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
-/* The segment that runs, if any, and the parts in it are over. */
-void frames__end_segment(struct frames *frames);
 
 /* frames_leaps.c: what frames__finish() has to find out, and what it does with it. */
 

@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-/* What frame__id() marks roots with. */
-#define ROOT_BIT (1u << 31)
-
 void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
 {
 	struct leap *added = VEC_PUSH(&frames->leaps);

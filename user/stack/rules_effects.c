@@ -45,9 +45,10 @@ static void run_again(struct stack *s, const struct branch *b, struct strand *st
 	frames__pop(s->frames, b->time_ns, 0);
 }
 
-static struct strand *add_fiber(struct stack *s)
+/* is_loose: it has been there before, as one that is not known. */
+static struct strand *add_fiber(struct stack *s, bool is_loose)
 {
-	struct strand *fiber = strands__add(&s->strands);
+	struct strand *fiber = strands__add(&s->strands, is_loose);
 
 	if (!fiber)
 		return NULL;
@@ -74,6 +75,19 @@ static void begin_fiber(struct stack *s, const struct branch *b, struct strand *
 	s->frames->level = 0;
 }
 
+/* The parent is one from before a gap, which is not known before it returns. */
+static void return_to_unknown(struct stack *s, const struct branch *b)
+{
+	struct strand *parent = add_fiber(s, true);
+
+	if (!parent)
+		return;
+	frames__close_all(s->frames, b->time_ns, 0);
+	s->strands.running->state = STRAND_OVER;
+	stack__begin_strand(s, &(struct branch){.time_ns = b->time_ns, .to = b->from}, parent);
+	parent->began_at = 0;
+}
+
 /* Its base goes on on the parent's stack, in the place of what that waits in. */
 static bool end_fiber(struct stack *s, const struct branch *b)
 {
@@ -81,6 +95,8 @@ static bool end_fiber(struct stack *s, const struct branch *b)
 	struct strand *parent = parent_of(s->strands.running);
 	struct frame *top;
 
+	if (!parent && s->strands.running->is_loose && strands__has_parked(&s->strands))
+		return_to_unknown(s, b);
 	if (!parent)
 		return false;
 	frames__close_all(s->frames, b->time_ns, 0);
@@ -104,7 +120,7 @@ void stack__on_fiber_call(struct stack *s, const struct branch *b)
 		end_fiber(s, b);
 		return;
 	}
-	fiber = add_fiber(s);
+	fiber = add_fiber(s, false);
 	if (fiber)
 		begin_fiber(s, b, fiber);
 }
@@ -123,12 +139,13 @@ static void go_unhandled(struct stack *s, const struct branch *b)
 /* The handler's stack, which a fiber from before the trace has not told. */
 static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t waits_at)
 {
-	struct strand *running = s->strands.running, *parent = add_fiber(s);
+	struct strand *running = s->strands.running, *parent = add_fiber(s, true);
 
 	if (!parent)
 		return false;
 	stack__wait(s, b, waits_at);
 	stack__begin_strand(s, b, parent);
+	parent->is_loose = true;
 	parent->performed = running;
 	return true;
 }
@@ -214,8 +231,8 @@ static struct strand *find_latest(struct stack *s)
 	struct strands *strands = &s->strands;
 	struct strand *latest = NULL;
 
-	for (size_t i = 0; i <= strands->others.n; i++) {
-		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
+	for (size_t i = 0; i < strands__count(strands); i++) {
+		struct strand *strand = strands__at(strands, i);
 
 		if (strand->state == STRAND_WAITS && strand->waits_at &&
 		    (!latest || strand->since > latest->since))
@@ -263,12 +280,13 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 		return;
 	}
 	/* It was kept before the trace began. */
-	fiber = add_fiber(s);
+	fiber = add_fiber(s, true);
 	if (!fiber)
 		return;
 	wait_for(running, fiber);
 	stack__wait(s, b, 0);
 	stack__begin_strand(s, b, fiber);
+	fiber->is_loose = true;
 }
 
 void stack__resume_other(struct stack *s, struct strand *fiber)

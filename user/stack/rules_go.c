@@ -56,7 +56,7 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 	struct strand *system = strands->system;
 
 	if (!system)
-		system = strands__add(strands);
+		system = strands__add(strands, false);
 	if (!system || system == strands->running) {
 		stack__push_call(s, b, function);
 		return;

@@ -101,22 +101,10 @@ static void leave_signal(struct stack *s, const struct branch *b)
 	}
 }
 
-static void start_segment(struct stack *s, const struct branch *b)
-{
-	stack__use_anchors(s, b->time_ns);
-	if (s->in_gap)
-		frames__add_gap(s->frames, s->gap_ns, b->time_ns, s->gap_reason);
-	s->in_gap = false;
-	s->in_segment = true;
-	s->outside = s->stopped_in_kernel = s->in_sigreturn = false;
-	frames__begin_segment(s->frames, b->time_ns);
-	stack__push_first(s, b->to);
-}
-
 void stack__on_begin(struct stack *s, const struct branch *b)
 {
 	if (!s->in_segment) {
-		start_segment(s, b);
+		stack__start_segment(s, b);
 		return;
 	}
 	if (!s->outside)

@@ -116,8 +116,8 @@ static bool land_elsewhere(struct stack *s, const struct branch *b)
 {
 	struct strands *strands = &s->strands;
 
-	for (size_t i = 0; i <= strands->others.n; i++) {
-		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
+	for (size_t i = 0; i < strands__count(strands); i++) {
+		struct strand *strand = strands__at(strands, i);
 
 		if (strand->state != STRAND_WAITS ||
 		    !stack__can_land(strands__frames_of(strands, strand), b->to))
@@ -144,12 +144,18 @@ void stack__begin_strand(struct stack *s, const struct branch *b, struct strand 
 	else
 		stack__push_first(s, b->to);
 	s->frames->level = 0;
+	strand->is_loose = !is_entry;
+	strand->began_at = b->to;
 }
 
 static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
 {
-	struct strand *strand = strands__add(&s->strands);
+	const struct function *function;
+	struct strand *strand;
+	bool is_entry;
 
+	function = stack__function_at(s, b->to, &is_entry);
+	strand = strands__add(&s->strands, !function || !is_entry);
 	if (!strand)
 		return false;
 	strand->is_goroutine = is_goroutine;
@@ -217,14 +223,35 @@ bool stack__switch(struct stack *s, const struct branch *b)
 	return false;
 }
 
-/* Of those that wait, the one that returns there; or whose caller is not known. */
+/* One that has waited since before a gap, unless it may be the same as the one that runs. */
+static struct strand *find_parked(struct stack *s, const struct branch *b)
+{
+	struct strand *strand = strands__find_other(&s->strands, b->to, STRAND_PARKED);
+	struct held_stack begin;
+
+	if (!strand)
+		return NULL;
+	begin = frames__show_begin(s->frames);
+	for (size_t i = 0; i < strand->pending.n; i++)
+		if (begin.n && strand->pending.v[i].function == begin.v[0].function)
+			return NULL;
+	return strand;
+}
+
+/*
+ * Of those that wait, the one that returns there; or whose caller is not known. Where that of the
+ * one that runs is not known either: one that has waited since before a gap, and returns there.
+ */
 static struct strand *find_other(struct stack *s, const struct branch *b)
 {
 	struct strands *strands = &s->strands;
-	struct strand *other = strands__find_other(strands, b->to);
+	bool has_caller = frames__top(s->frames)->return_ip;
+	struct strand *other = strands__find_other(strands, b->to, STRAND_WAITS);
 
-	if (!other && frames__top(s->frames)->return_ip)
-		other = strands__find_other(strands, 0);
+	if (!other && has_caller)
+		other = strands__find_other(strands, 0, STRAND_WAITS);
+	if (!other && !has_caller)
+		other = find_parked(s, b);
 	if (other)
 		frames_mark__go_on(&strands->mark, strands__frames_of(strands, other));
 	return other;
@@ -236,16 +263,16 @@ static struct strand *find_unknown(struct stack *s)
 	struct strands *strands = &s->strands;
 	struct strand *strand;
 
-	/* Behind a gap it may as well be the one that was taken, which has run in it. */
-	if (!frames__top(s->frames)->return_ip || strands->had_gap)
+	if (!frames__top(s->frames)->return_ip)
 		return NULL;
-	strand = strands__add(strands);
+	strand = strands__add(strands, true);
 	if (!strand || !frames_mark__begin_like(&strands->mark, s->frames, &strand->frames))
 		return NULL;
 	strand->is_goroutine = strands->running->is_goroutine;
 	strand->is_fiber = strands->running->is_fiber;
 	strand->generation = ++strands->n_begun;
-	strand->waits_at = strands->mark.waits_at;
+	strand->waits_at = strand->began_at = strands->mark.waits_at;
+	strand->is_loose = true;
 	return strand;
 }
 
@@ -282,14 +309,14 @@ void stack__forget_strands(struct stack *s, uint64_t time_ns)
 	struct strands *strands = &s->strands;
 
 	strands->system = strands->recovering = NULL;
-	strands->had_gap = false;
-	for (size_t i = 0; i <= strands->others.n; i++) {
-		struct strand *strand = i ? strands->others.v[i - 1] : &strands->own;
+	for (size_t i = 0; i < strands__count(strands); i++) {
+		struct strand *strand = strands__at(strands, i);
 		struct frames *frames = strands__frames_of(strands, strand);
 
-		if (strand->state == STRAND_WAITS)
+		if (strand->state == STRAND_WAITS || strand->state == STRAND_PARKED)
 			frames__close_all(frames, time_ns, CALL_INFERRED_END);
 		strand->state = STRAND_OVER;
+		strand->is_loose = false;
 		/* Another coroutine with the same functions is not the same one. */
 		if (i)
 			frames->held.n = 0;

@@ -143,24 +143,6 @@ void stack__break_segment(struct stack *s, const struct branch *b)
 	stack__push_first(s, b->to);
 }
 
-static void on_gap(struct stack *s, const struct branch *b)
-{
-	struct frame *top = frames__top(s->frames);
-
-	if (s->in_gap)
-		return;
-	if (top && !s->outside)
-		top->call.self_insns += b->n_insns;
-	frames__close_all(s->frames, b->time_ns, CALL_INFERRED_END);
-	s->strands.had_gap = true;
-	if (b->reason == GAP_BETWEEN)
-		stack__forget_strands(s, b->time_ns);
-	s->in_segment = false;
-	s->in_gap = true;
-	s->gap_ns = b->time_ns;
-	s->gap_reason = b->reason;
-}
-
 static void run_rule(struct stack *s, const struct branch *b)
 {
 	switch ((enum branch_kind)b->kind) {
@@ -208,7 +190,7 @@ int stack__branch(void *stack, const struct branch *b)
 	if (b->kind == BRANCH_BEGIN) {
 		stack__on_begin(s, b);
 	} else if (b->kind == BRANCH_GAP) {
-		on_gap(s, b);
+		stack__on_gap(s, b);
 	} else if (s->in_segment && !s->outside) {
 		reconcile(s, b);
 		top = frames__top(s->frames);
@@ -239,6 +221,7 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 {
 	begin_tree(s, tree);
 	drop_empty_end(s);
+	stack__settle_strands(s);
 	frames__close_all(s->frames, s->last_ns, CALL_INFERRED_END);
 	stack__use_anchors(s, UINT64_MAX);
 	if (s->in_gap)

@@ -134,6 +134,12 @@ void stack__begin_strand(struct stack *s, const struct branch *b, struct strand 
 /* Much may have happened meanwhile. The running frames have ended. */
 void stack__forget_strands(struct stack *s, uint64_t time_ns);
 
+/* rules_gap.c: the trace breaks off, and goes on. */
+void stack__on_gap(struct stack *s, const struct branch *b);
+void stack__start_segment(struct stack *s, const struct branch *b);
+/* Those that have gone on since the last gap are found among those from before it. */
+void stack__settle_strands(struct stack *s);
+
 /* rules_go.c: its scheduler runs on a stack of its own, and switches goroutines. */
 /* `b` is the call that the running frame's role is about, to `function`. */
 void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function);

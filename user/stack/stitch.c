@@ -17,14 +17,6 @@ void stitcher__fini(struct stitcher *stitcher)
 /* Frames that are compared to find where one stack lies on another: recursion may be deep. */
 #define MAX_COMPARED 64
 
-/* How one stack lies on another: b[k] is a[k + offset], for as many frames as agree. */
-struct fit {
-	int64_t offset;
-	size_t first;	 /* the lowest of b that has one in a */
-	size_t n_agreed; /* from there on */
-	size_t distance; /* between the tops */
-};
-
 /* Runs once, below everything: two of them are the same activation. */
 static bool is_outermost(const struct function *function)
 {
@@ -86,21 +78,23 @@ static bool is_better(const struct fit *fit, const struct fit *best)
  * One frame whose function alone agrees says little: it must be the only one that can be meant, and
  * not much can have happened.
  */
-static bool is_enough(struct held_stack a, struct held_stack b, const struct fit *fit,
-		      enum seam seam)
+static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit, enum seam seam)
 {
 	const struct function *function;
 
-	if (fit->n_agreed != 1)
-		return fit->n_agreed > 1;
+	if (!fit->n_agreed)
+		return false;
 	function = b.v[fit->first].function;
-	/* Exceptions are taken by the innermost frame that can. */
-	if (is_outermost(function) || (seam == SEAM_LEAP && fit->offset >= 0))
+	fit->is_certain = fit->n_agreed > 1 || is_outermost(function);
+	if (fit->is_certain)
+		return true;
+	/* Exceptions are taken by the innermost frame that can; switches are the innermost. */
+	if ((seam == SEAM_LEAP || seam == SEAM_WAIT) && fit->offset >= 0)
 		return true;
 	return seam != SEAM_LONG && count(a, function) == 1 && count(b, function) == 1;
 }
 
-static bool find_fit(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
+bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
 {
 	*best = (struct fit){0};
 	if (!a.n)
@@ -205,7 +199,8 @@ static struct stitched *find_outer(struct stitcher *stitcher, struct held_stack 
 	if (stitcher->runs.v[last->run].outer != RUN_NONE)
 		return NULL;
 	for (size_t i = stitcher->n_ends - 1; b.n && i-- > 0;)
-		if (find_fit(known(&stitcher->ends[i]), b, SEAM_LONG, on) && on->offset >= 0)
+		if (held_stack__fits(known(&stitcher->ends[i]), b, SEAM_LONG, on) &&
+		    on->offset >= 0)
 			return &stitcher->ends[i];
 	return NULL;
 }
@@ -283,9 +278,9 @@ static bool may_lie_on(const struct stitcher *stitcher)
 	return !end->stack.n || !is_outermost(end->stack.v[0].function);
 }
 
-/* The run that agrees best, the latest first, becomes the last: those behind it are over. */
-static bool find_end(struct stitcher *stitcher, struct held_stack begin, enum seam seam,
-		     struct fit *best)
+/* The run that agrees best, the latest first, counted from 1; 0: there is none. */
+static size_t find_end(const struct stitcher *stitcher, struct held_stack begin, enum seam seam,
+		       struct fit *best)
 {
 	size_t found = 0;
 
@@ -293,27 +288,41 @@ static bool find_end(struct stitcher *stitcher, struct held_stack begin, enum se
 	for (size_t i = stitcher->n_ends; begin.n && i-- > 0;) {
 		struct fit fit;
 
-		if (!find_fit(known(&stitcher->ends[i]), begin, seam, &fit) ||
+		if (!held_stack__fits(known(&stitcher->ends[i]), begin, seam, &fit) ||
 		    fit.n_agreed <= best->n_agreed)
 			continue;
 		*best = fit;
 		found = i + 1;
 	}
-	if (found)
-		stitcher->n_ends = found;
 	return found;
+}
+
+struct held_stack stitcher__below(const struct stitcher *stitcher, struct held_stack begin,
+				  enum seam seam)
+{
+	struct fit fit;
+	size_t found = find_end(stitcher, begin, seam, &fit);
+
+	if (!found || fit.offset <= 0)
+		return (struct held_stack){0};
+	return (struct held_stack){stitcher->ends[found - 1].stack.v, (size_t)fit.offset};
 }
 
 int stitcher__add(struct stitcher *stitcher, struct held_stack begin, struct held_stack end,
 		  enum seam seam)
 {
 	struct joint *joint = VEC_PUSH(&stitcher->joints);
+	size_t found;
 	struct fit fit;
 
 	if (!joint)
 		return -ENOMEM;
-	if (find_end(stitcher, begin, seam, &fit))
+	found = find_end(stitcher, begin, seam, &fit);
+	if (found) {
+		/* It becomes the last: those behind it are over. */
+		stitcher->n_ends = found;
 		return go_on(stitcher, begin, end, &fit, joint);
+	}
 	if (seam == SEAM_LEAP && may_lie_on(stitcher))
 		return go_around(stitcher, begin, end, joint);
 	return begin_run(stitcher, end, joint);
@@ -342,7 +351,8 @@ int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	struct fit fit;
 	int err;
 
-	if (!end || !taken.n || !find_fit(known(end), taken, SEAM_GAP, &fit) || fit.offset >= 0)
+	if (!end || !taken.n || !held_stack__fits(known(end), taken, SEAM_GAP, &fit) ||
+	    fit.offset >= 0)
 		return 0;
 	err = learn_callers(&stitcher->runs.v[end->owner], (struct held_stack){taken.v, fit.first});
 	if (err)

@@ -29,6 +29,8 @@ struct held_stack {
 	size_t n;
 };
 
+typedef VEC(struct held) held_vec;
+
 /* A segment, and how it hangs together with those before it. */
 struct joint {
 	uint32_t run;
@@ -41,17 +43,17 @@ struct joint {
 
 /* Segments that hang together. Others between them may hang together only with each other. */
 struct run {
-	VEC(struct held) below; /* callers that only later segments showed; the outermost is last */
-	uint32_t outer;		/* the run that went on behind it, or RUN_NONE */
-	int64_t base;		/* its depth on that, at least */
+	held_vec below; /* callers that only later segments showed; the outermost is last */
+	uint32_t outer; /* the run that went on behind it, or RUN_NONE */
+	int64_t base;	/* its depth on that, at least */
 };
 
 /* A run that the next segment may go on with. */
 struct stitched {
 	uint32_t run;
-	VEC(struct held) stack; /* at the end of its last segment */
-	int64_t base;		/* depth of the first of them */
-	uint32_t owner;		/* the run that callers of all of them belong to */
+	held_vec stack; /* at the end of its last segment */
+	int64_t base;	/* depth of the first of them */
+	uint32_t owner; /* the run that callers of all of them belong to */
 };
 
 #define STITCHED_MAX 4
@@ -65,12 +67,29 @@ struct stitcher {
 
 void stitcher__fini(struct stitcher *stitcher);
 
+/* How one stack lies on another: b[k] is a[k + offset], for as many frames as agree. */
+struct fit {
+	int64_t offset;
+	size_t first;	 /* the lowest of b that has one in a */
+	size_t n_agreed; /* from there on */
+	size_t distance; /* between the tops */
+	bool is_certain; /* by a return, or since it runs once: not by a function alone */
+};
+
 /* What lies between a segment and the one before it. */
 enum seam {
 	SEAM_GAP,
 	SEAM_LONG, /* much may have happened meanwhile */
+	SEAM_WAIT, /* another stack has run, and has gone to where this one waited */
 	SEAM_LEAP, /* nothing: the one before was left for a frame below all that it showed */
 };
+
+/* Whether b may be what goes on of a, and how, as well as can be told. */
+bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best);
+
+/* Of the frames that wait to go on behind a gap: those below a segment that begins like that. */
+struct held_stack stitcher__below(const struct stitcher *stitcher, struct held_stack begin,
+				  enum seam seam);
 
 /*
  * The next segment: the frames that it began with, as far as it showed them, and those that ran at

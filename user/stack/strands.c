@@ -16,9 +16,11 @@ void strands__fini(struct strands *strands)
 {
 	for (size_t i = 0; i < strands->others.n; i++) {
 		frames__fini(&strands->others.v[i]->frames);
+		VEC_FINI(&strands->others.v[i]->pending);
 		free(strands->others.v[i]);
 	}
 	VEC_FINI(&strands->others);
+	VEC_FINI(&strands->own.pending);
 	frames_mark__fini(&strands->mark);
 }
 
@@ -27,43 +29,53 @@ static struct strand *later(struct strand *best, struct strand *strand)
 	return !best || strand->since > best->since ? strand : best;
 }
 
-static struct strand *at(struct strands *strands, size_t i)
+static bool waits_at(const struct strand *strand, uint64_t ip, enum strand_state state)
 {
-	return i ? strands->others.v[i - 1] : &strands->own;
+	return strand->state == state && strand->waits_at && ip - strand->waits_at <= strand->slack;
 }
 
-static bool waits_at(const struct strand *strand, uint64_t ip)
+bool strands__has_parked(struct strands *strands)
 {
-	return strand->state == STRAND_WAITS && ip - strand->waits_at <= strand->slack;
+	for (size_t i = 0; i < strands__count(strands); i++)
+		if (strands__at(strands, i)->state == STRAND_PARKED)
+			return true;
+	return false;
 }
 
 struct strand *strands__find_waiting(struct strands *strands, uint64_t ip)
 {
 	struct strand *best = NULL;
 
-	for (size_t i = 0; ip && i <= strands->others.n; i++) {
-		struct strand *strand = at(strands, i);
+	for (size_t i = 0; ip && i < strands__count(strands); i++) {
+		struct strand *strand = strands__at(strands, i);
 
-		if (waits_at(strand, ip))
+		if (waits_at(strand, ip, STRAND_WAITS))
 			best = later(best, strand);
 	}
 	return best;
 }
 
-struct strand *strands__find_other(struct strands *strands, uint64_t return_ip)
+struct strand *strands__find_other(struct strands *strands, uint64_t return_ip,
+				   enum strand_state state)
 {
 	struct strand *running = strands->running, *best = NULL;
 	struct frames *frames = strands__frames_of(strands, running);
 
-	for (size_t i = 0; i <= strands->others.n; i++) {
-		struct strand *strand = at(strands, i);
+	for (size_t i = 0; i < strands__count(strands); i++) {
+		struct strand *strand = strands__at(strands, i);
 
-		if (waits_at(strand, strands->mark.waits_at) &&
+		if (waits_at(strand, strands->mark.waits_at, state) &&
 		    frames_mark__fits(&strands->mark, frames, strands__frames_of(strands, strand),
 				      return_ip))
 			best = later(best, strand);
 	}
 	return best;
+}
+
+static bool is_free(const struct strand *strand, bool is_loose)
+{
+	return strand->state == STRAND_OVER && !strand->is_loose &&
+	       (!is_loose || !strand->frames.parts.n);
 }
 
 /* Of the one that was there before it keeps its track only. */
@@ -74,12 +86,12 @@ static struct strand *use_again(struct strand *strand)
 	return strand;
 }
 
-struct strand *strands__add(struct strands *strands)
+struct strand *strands__add(struct strands *strands, bool is_loose)
 {
 	struct strand **place, *strand;
 
 	for (size_t i = 0; i < strands->others.n; i++)
-		if (strands->others.v[i]->state == STRAND_OVER)
+		if (is_free(strands->others.v[i], is_loose))
 			return use_again(strands->others.v[i]);
 	if (strands->others.n == STRANDS_MAX)
 		return NULL;
@@ -97,12 +109,13 @@ struct strand *strands__add(struct strands *strands)
 
 struct strand *strands__take_next(struct strands *strands)
 {
-	size_t i = strands->n_taken;
+	while (strands->n_taken < strands->others.n) {
+		struct strand *strand = strands->others.v[strands->n_taken++];
 
-	if (i == strands->others.n)
-		return NULL;
-	strands->n_taken++;
-	return strands->others.v[i];
+		if (strand->frames.parts.n)
+			return strand;
+	}
+	return NULL;
 }
 
 void strands__name(const struct strands *strands, const struct strand *strand, char *buf,

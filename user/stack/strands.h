@@ -21,6 +21,7 @@ enum strand_state {
 	STRAND_OVER, /* its frames have ended: another may have its place */
 	STRAND_RUNS,
 	STRAND_WAITS,
+	STRAND_PARKED, /* it was there before a gap: what it has done since is not known */
 };
 
 struct strand {
@@ -36,7 +37,14 @@ struct strand {
 	struct strand *parent;	  /* that waits for it; none, of one that is kept */
 	struct strand *child;	  /* that it waits for */
 	struct strand *performed; /* the last that was kept when its handler was called */
-	unsigned int generation;  /* how many there were before it, in this place and others */
+	/* It went on behind a gap, from began_at (0: from where that ended): as which is not known.
+	 */
+	bool is_loose;
+	uint64_t began_at;
+	unsigned int generation; /* how many there were before it, in this place and others */
+	/* Of one that is parked. */
+	held_vec pending; /* frames */
+	uint64_t left_ns; /* where none is open: nothing is known of it since */
 };
 
 struct strands {
@@ -54,7 +62,7 @@ struct strands {
 	 */
 	struct strand *performer, *resumer;
 	const struct function *switched_by; /* the last switch */
-	bool had_gap;
+	bool is_lost;			    /* which one runs when the gap ends is not known */
 	bool has_mark;
 	struct frames_mark mark; /* of the running one's frames, as it waited */
 	size_t n_taken;
@@ -64,19 +72,40 @@ struct strands {
 void strands__init(struct strands *strands, struct frames *own_frames);
 void strands__fini(struct strands *strands);
 
+/* All of them, the thread's own first. */
+static inline size_t strands__count(const struct strands *strands)
+{
+	return strands->others.n + 1;
+}
+
+static inline struct strand *strands__at(struct strands *strands, size_t i)
+{
+	return i ? strands->others.v[i - 1] : &strands->own;
+}
+
 static inline struct frames *strands__frames_of(struct strands *strands, struct strand *strand)
 {
 	return strand == &strands->own ? strands->own_frames : &strand->frames;
 }
 
+/* There are some from before a gap of which nothing has been seen since. */
+bool strands__has_parked(struct strands *strands);
+
 /* The one that waits at ip and began to last, or NULL. */
 struct strand *strands__find_waiting(struct strands *strands, uint64_t ip);
 
-/* Of those that wait where the running one did, the last whose frames fit: see frames_move.h. */
-struct strand *strands__find_other(struct strands *strands, uint64_t return_ip);
+/*
+ * Of those in that state that wait where the running one did, the last whose frames fit: see
+ * frames_move.h.
+ */
+struct strand *strands__find_other(struct strands *strands, uint64_t return_ip,
+				   enum strand_state state);
 
-/* A place for a new one, which does not run yet. NULL: no memory, or too many. */
-struct strand *strands__add(struct strands *strands);
+/*
+ * A place for a new one, which does not run yet; without frames that have ended there, if it is
+ * loose. NULL: no memory, or too many.
+ */
+struct strand *strands__add(struct strands *strands, bool is_loose);
 
 /* One after another, without the thread's own; NULL: there are no more. */
 struct strand *strands__take_next(struct strands *strands);

@@ -21,6 +21,7 @@ struct fxt;
 
 enum fxt_arg_kind {
 	FXT_UINT, /* u32 where it fits, else u64 */
+	FXT_INT,
 	FXT_POINTER,
 	FXT_STRING,
 };
@@ -28,7 +29,7 @@ enum fxt_arg_kind {
 struct fxt_arg {
 	const char *key;
 	enum fxt_arg_kind kind;
-	uint64_t number;    /* FXT_UINT, FXT_POINTER */
+	uint64_t number;    /* FXT_UINT, FXT_INT, FXT_POINTER */
 	const char *string; /* FXT_STRING */
 	bool varies;	    /* in a template: the number is given with each event */
 };

@@ -165,6 +165,21 @@ struct slice_kind slice__kind(const struct call *call, const struct call_site *s
 	};
 }
 
+/* The program's own, as far as there is room. */
+static void add_given(struct slice_args *args, const struct hit_mark *hit)
+{
+	static const char *const keys[MT_ARGS_MAX] = {"arg1", "arg2",  "arg3",	"arg4",
+						      "arg5", "arg6",  "arg7",	"arg8",
+						      "arg9", "arg10", "arg11", "arg12"};
+
+	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX && args->n < FXT_MAX_ARGS; i++)
+		if (hit->args_read >> i & 1)
+			add(args,
+			    (struct fxt_arg){.key = keys[i],
+					     .kind = hit->args_signed >> i & 1 ? FXT_INT : FXT_UINT,
+					     .number = hit->args[i]});
+}
+
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
 {
 	args->n = 0;
@@ -172,10 +187,13 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
 		add_number(args, "delay_ns", hit->value_ns);
 	else if (hit->reason == MT_HIT_DURATION)
 		add_number(args, "duration_ns", hit->value_ns);
+	else if (hit->reason == MT_HIT_MARK)
+		add_number(args, "since_mark_ns", hit->value_ns);
 	add_number(args, "sequence", hit->sequence);
 	add_number(args, "tid", (uint32_t)hit->tid);
 	if (hit->ip)
 		add_pointer(args, "address", hit->ip);
+	add_given(args, hit);
 }
 
 /* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */

@@ -46,7 +46,7 @@ static inline bool slice_kind__equals(const struct slice_kind *a, const struct s
 /* What varies among the arguments of a call, in their order; SLICE_NUMBERS at most. */
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS]);
 
-/* A hit's: its delay or duration, sequence number, thread and address. */
+/* A hit's: its delay or duration, sequence number, thread and address; what the program gave. */
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit);
 
 /* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */

@@ -51,7 +51,7 @@ static bool measures_duration(const struct trigger_config *config)
 
 bool trigger__needs_return(const struct trigger_config *config)
 {
-	return measures_duration(config);
+	return measures_duration(config) && !config->since_mark;
 }
 
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
@@ -63,7 +63,9 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->skipped = config->n_skipped;
 	skel->rodata->max_hits = config->max_hits;
 	skel->rodata->count_only = config->count_only;
-	skel->rodata->measure_duration = measures_duration(config);
+	skel->rodata->measure_duration = trigger__needs_return(config);
+	skel->rodata->measure_mark = measures_duration(config) && config->since_mark;
+	skel->rodata->mark_offset_ns = config->mark_offset_ns;
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
@@ -109,6 +111,21 @@ static int size_hits(struct bpf_map *map, const struct trigger_config *config)
 		map, hit_ring__size(bpf_map__max_entries(map), config->stack_copy));
 }
 
+static int size_args(struct bpf_map *map, const struct trigger_config *config)
+{
+	return config->n_args > 1 ? bpf_map__set_max_entries(map, config->n_args) : 0;
+}
+
+static int set_args(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	int map = bpf_map__fd(skel->maps.args_of_probes);
+
+	for (uint32_t i = 0; i < config->n_args; i++)
+		if (bpf_map_update_elem(map, &i, &config->args[i], BPF_ANY))
+			return -errno;
+	return 0;
+}
+
 /* The map holds the cgroup, not the descriptor. */
 static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
@@ -141,6 +158,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = select_sampling(skel, config);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
+	if (!err)
+		err = size_args(skel->maps.args_of_probes, config);
 	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
@@ -148,6 +167,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = trigger_bpf__load(skel);
 	if (!err)
 		err = set_cgroup(skel, config);
+	if (!err)
+		err = set_args(skel, config);
 	if (err) {
 		trigger_bpf__destroy(skel);
 		return err;

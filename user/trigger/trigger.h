@@ -36,6 +36,12 @@ struct trigger_config {
 	uint64_t max_hits;
 	bool count_only;     /* `watch`: counters move, nothing ever triggers */
 	bool watch_duration; /* count durations instead of delays, with count_only */
+	/* Durations are since mtbpf_mark_start(): the probe is on mtbpf_hit() of mtbpf.h. */
+	bool since_mark;
+	uint64_t mark_offset_ns; /* what the target's CLOCK_MONOTONIC is ahead of ours */
+	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
+	const struct mt_args *args;
+	uint32_t n_args;
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
 	/* For a source that samples: its gate, and the log of entries. */

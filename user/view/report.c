@@ -220,6 +220,22 @@ static uint64_t returned_ns(const struct call_tree *tree, size_t i)
 	return end;
 }
 
+/*
+ * The slow one goes from the program's mark to the hit (last_ns, 0: not seen). Nobody knows where
+ * the others' marks were: they go from one hit to the next.
+ */
+static int start_at_mark(struct report *r, const struct hit_mark *hit, uint64_t last_ns)
+{
+	struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
+	uint64_t mark = last_ns > hit->value_ns ? last_ns - hit->value_ns : 0;
+
+	if (slow && slow->start_ns < mark)
+		slow->start_ns = mark;
+	if (slow || !mark || !r->tree->calls.n || mark < r->tree->calls.v[0].start_ns)
+		return 0;
+	return add_period(r, mark, last_ns);
+}
+
 static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION;
@@ -243,6 +259,8 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 			err = add_period(r, last, call->start_ns);
 		last = call->start_ns;
 	}
+	if (!err && hit->reason == MT_HIT_MARK)
+		err = start_at_mark(r, hit, last);
 	return err;
 }
 

@@ -29,6 +29,23 @@ static struct cursor take_part(struct cursor *c, uint64_t n)
 	return part;
 }
 
+/* Behind the stack; 4 bytes of padding are all that else follows there. */
+static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
+{
+	uint64_t word;
+
+	if (raw->end - raw->at < 8)
+		return 0;
+	word = take_u64(raw);
+	hit->n_args = (uint32_t)word;
+	hit->args_read = (uint16_t)(word >> 32);
+	hit->args_signed = (uint16_t)(word >> 48);
+	if (hit->n_args > MT_ARGS_MAX)
+		return damaged_hit(r);
+	take(raw, hit->args, 8 * hit->n_args);
+	return raw->failed ? damaged_hit(r) : 0;
+}
+
 /* The stack by frame pointer is the chain, behind PERF_CONTEXT_USER, or in the raw data. */
 static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *raw,
 		    struct mt_hit *hit)
@@ -43,7 +60,7 @@ static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *
 	    (in_chain != 1 && in_chain != 1 + hit->stack_depth))
 		return damaged_hit(r);
 	take(in_chain == 1 ? raw : chain, hit->stack, 8 * hit->stack_depth);
-	return chain->failed || raw->failed ? damaged_hit(r) : 0;
+	return chain->failed || raw->failed ? damaged_hit(r) : take_args(r, raw, hit);
 }
 
 static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)

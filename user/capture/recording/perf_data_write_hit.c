@@ -74,6 +74,31 @@ static struct rec_user user_of(const struct mt_hit *hit, const struct rec_stack 
 	};
 }
 
+/* How many, which could be read, and which are signed. */
+static uint64_t args_word(const struct mt_hit *hit)
+{
+	return hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48;
+}
+
+static uint32_t count_args(const struct mt_hit *hit)
+{
+	return hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
+}
+
+static size_t args_size(const struct mt_hit *hit)
+{
+	return hit->n_args ? 8 + 8 * count_args(hit) : 0;
+}
+
+/* Behind all that earlier versions read. */
+static void put_args(struct perf_writer *w, const struct mt_hit *hit)
+{
+	if (!hit->n_args)
+		return;
+	put_u64(w, args_word(hit));
+	put(w, hit->args, 8 * count_args(hit));
+}
+
 /*
  * perf shows the call chain and then what it has unwound: where it can unwind, the chain by frame
  * pointer goes with the raw data.
@@ -85,10 +110,10 @@ void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
 	uint32_t chain = stack ? 0 : depth;
 	size_t raw = offsetof(struct mt_hit, stack) + 8 * (depth - chain);
-	size_t pad = padding(4 + raw, 8);
+	size_t args = args_size(hit), pad = padding(4 + raw + args, 8);
 
 	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-		   40 + 8 + 8 * (1 + chain) + 4 + raw + pad +
+		   40 + 8 + 8 * (1 + chain) + 4 + raw + args + pad +
 			   (w->rec->stacks.n ? perf_writer__user_size(&user) : 0));
 	put_u64(w, perf_event_ids[EVENT_HIT]);
 	put_u64(w, hit->ip);
@@ -100,8 +125,9 @@ void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
 	put_u64(w, 1 + chain);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
 	put(w, hit->stack, 8 * chain);
-	put_u32(w, (uint32_t)(raw + pad));
+	put_u32(w, (uint32_t)(raw + args + pad));
 	put(w, hit, raw);
+	put_args(w, hit);
 	put_zeroes(w, pad);
 	if (w->rec->stacks.n)
 		perf_writer__put_user(w, &user);

@@ -194,6 +194,19 @@ void symbols__close(struct symbols *symbols)
 	*symbols = (struct symbols){0};
 }
 
+bool symbols__have(const struct symbols *symbols, const char *raw_name)
+{
+	for (size_t i = 0; i < symbols->n; i++) {
+		struct elf_image *image = symbols->modules[i].image;
+		size_t n = elf_image__function_count(image);
+
+		for (size_t j = 0; j < n; j++)
+			if (!strcmp(elf_image__raw_name(image, j), raw_name))
+				return true;
+	}
+	return false;
+}
+
 /* The raw name first: it is there, and the other has to be demangled. */
 static bool matches_glob(struct elf_image *image, size_t index, const char *glob)
 {

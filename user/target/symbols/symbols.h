@@ -59,6 +59,9 @@ struct symbol_match {
  */
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
 
+/* Whether one of the functions has exactly this raw name. Demangles nothing. */
+bool symbols__have(const struct symbols *symbols, const char *raw_name);
+
 /*
  * Calls fn for every function whose raw or demangled name matches the glob (fnmatch(3)), once an
  * address, in order of module and address, until it returns non-zero. Returns that value.

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* The arguments of a hit: of the library's call, or of a USDT probe. */
+#ifndef MTBPF_ARGS_BPF_H
+#define MTBPF_ARGS_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "mtbpf_shared.h"
+
+/* By the cookie of the probe's attachment. User space makes room for all, and fills it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct mt_args);
+} args_of_probes SEC(".maps");
+
+/* The context may not be read at an offset that the verifier does not know. */
+static __always_inline u64 read_register(const void *ctx, u16 offset)
+{
+	u64 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), ctx + offset);
+	return value;
+}
+
+/* To 64 bits; size: 1, 2, 4 or 8, negative where signed. */
+static __always_inline u64 widen(u64 value, s8 size)
+{
+	u32 shift = (64 - 8 * (size < 0 ? -size : size)) & 63;
+
+	value <<= shift;
+	return size < 0 ? (u64)((s64)value >> shift) : value >> shift;
+}
+
+/* False where it cannot be read, or not without a page fault. */
+static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, u64 *value)
+{
+	u64 address = arg->value;
+	u32 size = arg->size < 0 ? -arg->size : arg->size;
+
+	*value = arg->value;
+	if (arg->kind == MT_ARG_CONSTANT)
+		return true;
+	if (arg->kind == MT_ARG_REGISTER) {
+		*value = widen(read_register(ctx, arg->base), arg->size);
+		return true;
+	}
+	if (arg->kind != MT_ARG_MEMORY || size > sizeof(*value))
+		return false;
+	address += read_register(ctx, arg->base);
+	if (arg->scale)
+		address += arg->scale * read_register(ctx, arg->index);
+	*value = 0;
+	if (bpf_probe_read_user(value, size, (const void *)address))
+		return false;
+	*value = widen(*value, arg->size);
+	return true;
+}
+
+static __always_inline void take_args(struct pt_regs *ctx, struct mt_hit *hit)
+{
+	u32 key = bpf_get_attach_cookie(ctx);
+	const struct mt_args *args = bpf_map_lookup_elem(&args_of_probes, &key);
+	u32 n = args ? args->n : 0;
+
+	/* At the return they are gone. */
+	if (hit->reason == MT_HIT_DURATION)
+		n = 0;
+	if (args && args->is_library && ctx->dx < n)
+		n = ctx->dx;
+	hit->n_args = n;
+	hit->args_read = hit->args_signed = 0;
+	for (u32 i = 0; i < MT_ARGS_MAX; i++) {
+		hit->args[i] = 0;
+		if (!args || i >= n)
+			continue;
+		if (read_arg(ctx, &args->v[i], &hit->args[i]))
+			hit->args_read |= 1u << i;
+		if (args->v[i].size < 0)
+			hit->args_signed |= 1u << i;
+	}
+}
+
+/* What include/mtbpf.h hands over: 0 where the thread has no mark. */
+static __always_inline u64 mark_of(const struct pt_regs *ctx)
+{
+	return ctx->si;
+}
+
+#endif

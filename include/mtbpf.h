@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a program says to mtbpf: "take a snapshot here". C and C++ (11 and up), x86-64 Linux, GCC
+ *and Clang; nothing to link with. On other machines the same calls do nothing.
+ *
+ *	#include <mtbpf.h>
+ *
+ *	for (;;) {
+ *		struct request *r = next();
+ *
+ *		mtbpf_mark_start();
+ *		handle(r);
+ *		mtbpf_take_snapshot_with_arg(r->id);
+ *	}
+ *
+ *	mtbpf attach -pid PID                         the next call of it
+ *	mtbpf attach -pid PID -duration-thresh 5ms    the next that comes 5 ms after its start
+ *
+ * A call costs a nanosecond or two while nobody watches, and a probe's hit (below a microsecond)
+ * while somebody does. Everything may be called from any thread and from signal handlers, and
+ * nothing fails.
+ */
+#ifndef MTBPF_H
+#define MTBPF_H
+
+#include <stdint.h>
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+
+#if defined(__clang__) || __GNUC__ < 8
+#define MTBPF_ONE_STUB_ __attribute__((noinline))
+#else
+#define MTBPF_ONE_STUB_ __attribute__((noinline, noclone, noipa))
+#endif
+/* GCC puts a canary into naked functions too (-fstack-protector-all). */
+#if defined(__clang__) || __GNUC__ >= 11
+#define MTBPF_NO_PROLOGUE_ __attribute__((naked, no_instrument_function, no_stack_protector))
+#else
+#define MTBPF_NO_PROLOGUE_                                                                         \
+	__attribute__((naked, no_instrument_function, optimize("no-stack-protector")))
+#endif
+/* All files of a program or library share what is declared so, -fvisibility=hidden or not. */
+#define MTBPF_SHARED_ __attribute__((weak, used, visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Where the probe is: not for programs to call. What it is given is for the probe to read:
+ * argument, mark, and how many arguments there are. The first nop is one that Linux 6.18 makes a
+ * call of at the first hit, and the second one that every kernel emulates (a probe on anything else
+ * costs a single-step). It lies in one page and has no prologue, whatever the flags; with
+ * -fcf-protection an endbr64 precedes it.
+ */
+MTBPF_SHARED_ MTBPF_ONE_STUB_ void mtbpf_hit(uint64_t arg, uint64_t mark_ns, uint64_t n_args);
+MTBPF_SHARED_ MTBPF_ONE_STUB_ MTBPF_NO_PROLOGUE_ __attribute__((aligned(16))) void
+mtbpf_hit(uint64_t arg __attribute__((unused)), uint64_t mark_ns __attribute__((unused)),
+	  uint64_t n_args __attribute__((unused)))
+{
+	__asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tnop\n\tret" ::: "memory");
+}
+
+/* When this thread's mark_start() was; 0: it had none. CLOCK_MONOTONIC. */
+extern __thread uint64_t mtbpf_mark_ns;
+MTBPF_SHARED_ __thread uint64_t mtbpf_mark_ns = 0;
+
+/* clock_gettime(2), which <time.h> does not declare everywhere (-std=c99). */
+extern int mtbpf_clock_gettime_(int clock, int64_t *seconds_and_ns) __asm__("clock_gettime");
+
+static __inline__ __attribute__((unused)) uint64_t mtbpf_now_ns_(void)
+{
+	int64_t time[2] = {0, 0};
+
+	mtbpf_clock_gettime_(1 /* CLOCK_MONOTONIC: the clock that BPF programs read */, time);
+	return (uint64_t)time[0] * 1000000000u + (uint64_t)time[1];
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+/*
+ * Here a snapshot is to be taken: the default trigger of `mtbpf attach`, `run` and `record`, when
+ * no -symbol is given. All that it does to the program is that a compiler does not move memory
+ * accesses across it.
+ */
+static __inline__ __attribute__((unused)) void mtbpf_take_snapshot(void)
+{
+	mtbpf_hit(0, mtbpf_mark_ns, 0);
+}
+
+/*
+ * The same, with a number of the program's own (a request's id, a length), which the hit shows in
+ * the trace and in the report.
+ */
+static __inline__ __attribute__((unused)) void mtbpf_take_snapshot_with_arg(uint64_t x)
+{
+	mtbpf_hit(x, mtbpf_mark_ns, 1);
+}
+
+/*
+ * What -duration-thresh and mtbpf_min_duration() measure begins now, for this thread; an earlier
+ * mark is forgotten. Reads the clock: some 25 ns. A mark is shared by all files of a program or
+ * library; a library that is loaded with dlopen(3) may have marks of its own.
+ */
+static __inline__ __attribute__((unused)) void mtbpf_mark_start(void)
+{
+	mtbpf_mark_ns = mtbpf_now_ns_();
+}
+
+/*
+ * Whether this thread's mtbpf_mark_start() was at least `ns` nanoseconds ago (1), or not, or it had
+ * none (0): the threshold compiled into the program, so that below it no probe is hit.
+ *
+ *	if (mtbpf_min_duration(5 * 1000 * 1000))
+ *		mtbpf_take_snapshot();
+ */
+static __inline__ __attribute__((unused, warn_unused_result)) int mtbpf_min_duration(uint64_t ns)
+{
+	return mtbpf_mark_ns && mtbpf_now_ns_() - mtbpf_mark_ns >= ns;
+}
+
+#undef MTBPF_ONE_STUB_
+#undef MTBPF_NO_PROLOGUE_
+#undef MTBPF_SHARED_
+
+#else /* mtbpf does not run there */
+
+static __inline void mtbpf_take_snapshot(void)
+{
+}
+
+static __inline void mtbpf_take_snapshot_with_arg(uint64_t x)
+{
+	(void)x;
+}
+
+static __inline void mtbpf_mark_start(void)
+{
+}
+
+static __inline int mtbpf_min_duration(uint64_t ns)
+{
+	(void)ns;
+	return 0;
+}
+
+#endif
+#endif

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+# Programs that say themselves where a snapshot is to be taken: include/mtbpf.h, and what was built for
+# magic-trace.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/library" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# With -skip there is time for a sample or two before the hit.
+# The hits that the trace shows: Perfetto's own words are tested elsewhere.
+hit_line() {
+	grep '^hit ' <<<"$output"
+}
+
+@test "without -symbol the program's own call triggers, and its argument is shown" {
+	start library
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"no -symbol: the program's own trigger, mtbpf_hit"* ]]
+	[[ $(hit_line) =~ ^hit\ [0-9]+\ of\ mtbpf_hit,\ thread\ $target,\ arg1\ [0-9]+$ ]]
+	first=$(hit_line)
+	grep -q arg1 x.fxt
+	mtbpf_run decode x.mtbpf -o y.fxt
+	[ "$(hit_line)" = "$first" ]
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o z.fxt
+	[ "$(hit_line | sed 's/.*arg1 //')" -gt "${first##*arg1 }" ]
+}
+
+@test "-duration-thresh: since mtbpf_mark_start(), of the same thread" {
+	start library -threads 3 # others that call it have no mark: they never trigger
+	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -timeout 15s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"waiting for a hit of mtbpf_hit at least 50.0 ms after mtbpf_mark_start()"* ]]
+	[[ $(hit_line) =~ thread\ $target:\ ([0-9]+)[.0-9]*\ ms\ after\ mtbpf_mark_start\(\),\ arg1\ ([0-9]+)$ ]]
+	[ "${BASH_REMATCH[1]}" -ge 50 ]
+	[ $((BASH_REMATCH[2] % 50)) -eq 0 ] # the slow ones are
+	[[ $output == *"the slow iteration of mtbpf_hit took ${BASH_REMATCH[1]}"* ]]
+	mtbpf_run attach -pid "$target" -source sample -duration-thresh 100s -timeout 1s -o y.fxt
+	[ "$status" -eq 3 ]
+}
+
+@test "-delay-thresh: from one call to the next" {
+	start library
+	mtbpf_run attach -pid "$target" -source sample -delay-thresh 50ms -timeout 15s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $(hit_line) == *" ms after the one before, arg1 "* ]]
+}
+
+@test "single-stepped, and from its first instruction on" {
+	mtbpf_run run -source soft -timeout 15s -o x.fxt -- "$O/programs/library" -n 2 -pause 0
+	[ "$status" -eq 0 ]
+	[[ $(hit_line) == *" of mtbpf_hit, thread "*", arg1 1" ]]
+}
+
+@test "a program built for magic-trace: its own stop indicator" {
+	start foreign
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"the program's own trigger, magic_trace_stop_indicator"* ]]
+	[[ $(hit_line) == *" of magic_trace_stop_indicator, thread $target" ]]
+}
+
+@test "watch takes it too, and measures from the mark" {
+	start library -slow-every 5 -threads 2 # the other one has no mark
+	mtbpf_run watch -pid "$target" -durations -timeout 2s
+	[ "$status" -eq 0 ]
+	[[ $output =~ "max "([0-9]+)[.0-9]*" ms" ]]
+	[ "${BASH_REMATCH[1]}" -ge 60 ]
+	start crash -scale small -n 1000000000
+	mtbpf_run watch -pid "$target"
+	[ "$status" -eq 2 ]
+	complains "watch: which function?" "-symbol NAME"
+}
+
+@test "in a time namespace: the mark is by another clock" {
+	unshare --time --monotonic 100000 true 2>/dev/null || skip "no time namespaces here"
+	log=$BATS_TEST_TMPDIR/namespaced
+	unshare --time --monotonic 100000 --fork "$O/programs/library" >"$log" 2>&1 3>&- &
+	started+=($!)
+	eventually 5 grep -q '^pid ' "$log"
+	target=$(sed -n 's/^pid //p' "$log")
+	started+=("$target")
+	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -timeout 15s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $(hit_line) =~ ([0-9]+)[.0-9]*\ ms\ after\ mtbpf_mark_start ]]
+	[ "${BASH_REMATCH[1]}" -ge 50 ]
+	[ "${BASH_REMATCH[1]}" -lt 10000 ]
+}
+
+@test "a program without it: records until Ctrl-C, and says so; a threshold is refused" {
+	start crash -scale small -n 1000000000
+	attach -pid "$target" -o x.fxt
+	grep -q 'no mtbpf_take_snapshot() in the program: nothing triggers' "$attach_log"
+	kill -INT "$attached"
+	attach_ends 5
+	[ "$status" -eq 0 ]
+	mtbpf_run attach -pid "$target" -source sample -duration-thresh 1ms
+	[ "$status" -eq 2 ]
+	complains "a threshold needs a function to measure" "-symbol NAME"
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/* The report where the program has marked the start of its slow iteration. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "mtbpf_shared.h"
+#include "view/report.h"
+
+#define TID 43
+#define MS  1000000ull
+
+static const struct function program = {.name = "main"}, stub = {.name = "mtbpf_hit"},
+			     work = {.name = "work"};
+
+static void add(struct call_tree *tree, uint32_t depth, uint64_t start_ns, uint64_t end_ns,
+		const struct function *function)
+{
+	struct call *call = VEC_PUSH(&tree->calls);
+
+	assert_non_null(call);
+	*call = (struct call){.start_ns = start_ns,
+			      .end_ns = end_ns,
+			      .function = function,
+			      .parent = depth ? 0 : CALL_NO_PARENT,
+			      .depth = depth};
+}
+
+/* In main from 1 ms on: hits at each of `hits`, and work from 4 to 6 ms. The last is the trigger.
+ */
+static char *report_of(const uint64_t *hits, size_t n, uint64_t value_ns)
+{
+	struct call_tree tree = {.tid = TID};
+	struct hit_mark hit = {.reason = MT_HIT_MARK,
+			       .tid = TID,
+			       .function = &stub,
+			       .time_ns = hits[n - 1],
+			       .value_ns = value_ns};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	add(&tree, 0, MS, 8 * MS, &program);
+	for (size_t i = 0; i < n; i++) {
+		if (i + 1 == n)
+			add(&tree, 1, 4 * MS, 6 * MS, &work);
+		add(&tree, 1, hits[i], hits[i] + 1000, &stub);
+	}
+	report__print(out,
+		      &(struct report_input){.trees = &tree, .n_trees = 1, .hit = &hit, .top = 1});
+	fclose(out);
+	VEC_FINI(&tree.calls);
+	return text;
+}
+
+static void assert_report(const uint64_t *hits, size_t n, uint64_t value_ns, const char *expected)
+{
+	char *text = report_of(hits, n, value_ns);
+
+	if (*expected)
+		assert_non_null(strstr(text, expected));
+	else
+		assert_string_equal(text, "");
+	free(text);
+}
+
+static void test_the_slow_one_begins_at_its_mark(void **state)
+{
+	const uint64_t hits[] = {2 * MS, 3 * MS, 7 * MS};
+
+	assert_report(hits, 3, 2 * MS,
+		      "of mtbpf_hit took 2.00 ms, an ordinary one 1.00 ms (mean of 1 ");
+	assert_report(hits, 3, 2 * MS,
+		      "     1.00 ms    1.00 ms       0 ns        0       0.0  work");
+	/* A mark before the hit before: the iteration begins at that. */
+	assert_report(hits, 3, 6 * MS, "of mtbpf_hit took 4.00 ms, an ordinary one 1.00 ms");
+}
+
+static void test_it_needs_no_hit_before(void **state)
+{
+	const uint64_t hit = 7 * MS;
+
+	assert_report(&hit, 1, 4 * MS, "of mtbpf_hit took 4.00 ms; where");
+	/* Its start is not in the trace. */
+	assert_report(&hit, 1, 6 * MS + 1, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_slow_one_begins_at_its_mark),
+		cmocka_unit_test(test_it_needs_no_hit_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
