@@ -27,13 +27,13 @@ static __always_inline struct open_call *innermost_call(struct latch *latch)
  * When too many are open the new one is not recorded: the outer calls contain it, and its return
  * will find none that it could be mistaken for.
  */
-static __always_inline void push_call(struct latch *latch, u64 now, u64 sp, u64 sequence)
+static __always_inline void push_call(struct latch *latch, const struct open_call *entry)
 {
 	struct open_call *call;
 
 	for (int i = 0; i < MT_CALL_DEPTH; i++) {
 		call = innermost_call(latch);
-		if (!call || call->sp > sp)
+		if (!call || call->sp > entry->sp)
 			break;
 		latch->depth--;
 	}
@@ -43,9 +43,7 @@ static __always_inline void push_call(struct latch *latch, u64 now, u64 sp, u64 
 	call = innermost_call(latch);
 	if (!call)
 		return;
-	call->entry_ns = now;
-	call->sp = sp;
-	call->sequence = sequence;
+	*call = *entry;
 }
 
 /* Pops the call that returns, and those inside it that never did. False where it has no entry. */

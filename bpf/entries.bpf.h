@@ -17,9 +17,10 @@ struct {
 	__type(value, struct mt_entry);
 } entry_log SEC(".maps");
 
-static __always_inline void log_entry(u64 sequence, u64 start_ns, u64 end_ns)
+/* end_ns: its return; 0: not known. It began at since_ns, or, at its entry, now. */
+static __always_inline void log_entry(const struct passed *passed, u64 end_ns)
 {
-	u32 key = sequence % MT_ENTRY_LOG;
+	u32 key = passed->sequence % MT_ENTRY_LOG;
 	u64 pid_tgid;
 	struct mt_entry *entry;
 
@@ -29,8 +30,9 @@ static __always_inline void log_entry(u64 sequence, u64 start_ns, u64 end_ns)
 	if (!entry)
 		return;
 	pid_tgid = bpf_get_current_pid_tgid();
-	entry->start_ns = start_ns;
+	entry->start_ns = end_ns ? passed->since_ns : passed->time_ns;
 	entry->end_ns = end_ns;
+	entry->ip = passed->probe_ip;
 	entry->tid = (u32)pid_tgid;
 	entry->tgid = pid_tgid >> 32;
 }

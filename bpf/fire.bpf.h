@@ -41,6 +41,7 @@ struct passed {
 	u64 since_ns; /* the start of what took too long */
 	u64 value_ns;
 	u64 sequence;
+	u64 probe_ip; /* of the probe that was hit, or of the call's entry */
 	u32 reason;
 };
 
@@ -105,6 +106,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->value_ns = passed->value_ns;
 	hit->sequence = passed->sequence;
 	hit->reason = passed->reason;
+	hit->probe_ip = passed->probe_ip;
 	take_registers(ctx, hit);
 	hit->tid = (u32)pid_tgid;
 	hit->tgid = pid_tgid >> 32;

@@ -16,6 +16,7 @@ struct open_call {
 	u64 entry_ns;
 	u64 sp; /* at the entry probe */
 	u64 sequence;
+	u64 ip; /* of the entry probe */
 };
 
 struct latch {

@@ -20,6 +20,7 @@ const volatile bool has_delay_thresh;
 const volatile bool count_only;
 /* So many are looked at, of durations so many calls that have returned; 0: all. */
 const volatile __u64 max_hits;
+const volatile bool returns_by_insn;  /* on_return runs at each instruction that leaves */
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
 /* What the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
@@ -50,13 +51,15 @@ static __always_inline bool is_target(void)
 	return bpf_current_task_under_cgroup(&target_cgroups, 0) == 1;
 }
 
-static __always_inline u64 delay_since_last(struct latch *latch, u64 now)
+/* False for a thread's first hit, and for what began before it was armed: that is not looked at. */
+static __always_inline bool take_delay(struct latch *latch, u64 now, u64 *delay)
 {
 	u64 last = latch->last_ns;
 
 	latch->last_ns = now;
 	/* The clock may step back a little between CPUs (ktime_get_mono_fast_ns). */
-	return last && now > last ? now - last : 0;
+	*delay = last && now > last ? now - last : 0;
+	return last && last >= armed_since_ns;
 }
 
 static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
@@ -71,10 +74,9 @@ static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
 static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
 				      struct latch *latch, struct passed *passed)
 {
-	u64 delay = latch ? delay_since_last(latch, passed->time_ns) : 0;
+	u64 delay = 0;
 
-	/* While nothing was attached there may have been hits. */
-	if (delay && passed->time_ns - delay >= armed_since_ns)
+	if (latch && take_delay(latch, passed->time_ns, &delay))
 		count_value(stats, delay);
 	if (count_only || delay < threshold_ns)
 		return 0;
@@ -113,6 +115,19 @@ static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *st
 	return is_last ? end(ctx, stats, passed) : 0;
 }
 
+static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
+				       const struct passed *passed)
+{
+	struct open_call call = {
+		.entry_ns = passed->time_ns,
+		.sp = ctx->sp,
+		.sequence = passed->sequence,
+		.ip = ctx->ip,
+	};
+
+	push_call(latch, &call);
+}
+
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
@@ -128,11 +143,12 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
-	log_entry(passed.sequence, passed.time_ns, 0);
+	passed.probe_ip = ctx->ip;
+	log_entry(&passed, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
 	if (latch)
-		push_call(latch, passed.time_ns, ctx->sp, passed.sequence);
+		begin_call(ctx, latch, &passed);
 	return 0;
 }
 
@@ -140,10 +156,11 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
+	/* Behind the return address: the instruction has not popped it yet. */
+	u64 returned, sp = returns_by_insn ? ctx->sp + 8 : ctx->sp;
 	struct open_call call = {};
-	u64 returned;
 
-	if (!stats || !latch || !pop_call(latch, ctx->sp, &call))
+	if (!stats || !latch || !pop_call(latch, sp, &call))
 		return 0;
 	passed.sequence = call.sequence;
 	passed.since_ns = call.entry_ns;
@@ -151,7 +168,8 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(ctx, stats, &passed);
-	log_entry(call.sequence, call.entry_ns, passed.time_ns);
+	passed.probe_ip = call.ip;
+	log_entry(&passed, passed.time_ns);
 	count_value(stats, passed.value_ns);
 	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))
 		return 1;

@@ -106,12 +106,13 @@ struct mt_hit {
 	__mt_u64 r13;
 	__mt_u64 r14;
 	__mt_u64 r15;
+	__mt_u64 probe_ip; /* of the probe: a duration's is at the function's entry */
 	__mt_u32 n_args;
 	__mt_u16 args_read;   /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
 };
-_Static_assert(sizeof(struct mt_hit) == 120 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX, "mt_hit");
+_Static_assert(sizeof(struct mt_hit) == 128 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX, "mt_hit");
 
 /* One hit of the probe, whether it triggered or not. */
 struct mt_entry {
@@ -119,8 +120,9 @@ struct mt_entry {
 	__mt_u64 end_ns;   /* the call's return, where that is probed too; 0: not known */
 	__mt_u32 tid;	   /* in the initial pid namespace */
 	__mt_u32 tgid;
+	__mt_u64 ip; /* of the probe */
 };
-_Static_assert(sizeof(struct mt_entry) == 24, "mt_entry");
+_Static_assert(sizeof(struct mt_entry) == 32, "mt_entry");
 
 enum mt_sched_kind {
 	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */

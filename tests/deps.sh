@@ -46,6 +46,7 @@ needs() {
 	extra|tool ocamlopt|ocaml-nox|OCaml|compiles the programs that raise exceptions
 	extra|tool sqlite3|sqlite3|SQLite|is one of those programs
 	extra|tool python3|python3|CPython|is another
+	extra|tool bpftrace|bpftrace|bpftrace|is what make bench compares a hit's cost with
 	extra|tool curl|curl|asks mtbpf view for traces
 	extra|tool chromium|chromium|shows one in Perfetto
 	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz

@@ -151,10 +151,10 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 						time_namespace__offset_ns(options->common.pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
-	int err = gate__open(&gate, &config, probe);
+	int err = gate__open(&gate, &config, probe, 1);
 
 	if (!err)
-		err = gate__attach(&gate, -1);
+		err = gate__attach(&gate, NULL);
 	/* Nothing triggers, but the last of -max-hits tells that it was. */
 	if (!err)
 		err = trigger__arm(gate.trigger);

@@ -21,6 +21,8 @@
 /* What a slow call takes. */
 #define SLOW_MS 300
 
+#define MANY_THREADS 8
+
 enum job {
 	HIT,	     /* hit_me(), arg times */
 	HIT_NO_FP,   /* hit_me_no_fp() */
@@ -30,6 +32,8 @@ enum job {
 	HIT_REGISTERS,	  /* hit_me() from call_with_registers() */
 	HIT_SMALL_STACK,  /* hit_me() in a thread with arg bytes of stack, nothing behind them */
 	HIT_THREADS,	  /* hits every 10 ms; a new thread hits twice, arg ms apart; its tid */
+	HIT_FROM_MANY,	  /* hit_me() arg times in each of MANY_THREADS at once */
+	TIMED_FROM_MANY,  /* timed(), likewise */
 	HIT_FORK,	  /* in a child of its own; its exit status */
 	TIMED,		  /* timed(): a call of arg ms */
 	TIMED_DEEP,	  /* the same, from further down the stack */
@@ -110,6 +114,42 @@ static int hit_from_threads(int ms)
 	}
 	pthread_join(thread, &tid);
 	return (int)(intptr_t)tid;
+}
+
+struct many {
+	pthread_barrier_t begin;
+	int times;
+	bool timed;
+};
+
+static void *hit_many_times(void *arg)
+{
+	struct many *many = arg;
+	struct timed_call call = {0};
+
+	pthread_barrier_wait(&many->begin);
+	for (int i = 0; i < many->times; i++) {
+		if (many->timed)
+			timed(&call);
+		else
+			hit_me();
+	}
+	return NULL;
+}
+
+static int hit_from_many(int times, bool is_timed)
+{
+	struct many many = {.times = times, .timed = is_timed};
+	pthread_t threads[MANY_THREADS];
+
+	pthread_barrier_init(&many.begin, NULL, MANY_THREADS);
+	for (int i = 0; i < MANY_THREADS; i++)
+		if (pthread_create(&threads[i], NULL, hit_many_times, &many))
+			abort();
+	for (int i = 0; i < MANY_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&many.begin);
+	return 0;
 }
 
 static void *hit_once(void *arg)
@@ -219,6 +259,10 @@ static int run_command(const struct command *command)
 		return hit_from_small_stack((size_t)command->arg);
 	case HIT_THREADS:
 		return hit_from_threads(command->arg);
+	case HIT_FROM_MANY:
+		return hit_from_many(command->arg, false);
+	case TIMED_FROM_MANY:
+		return hit_from_many(command->arg, true);
 	case HIT_FORK:
 		return hit_from_fork();
 	default:

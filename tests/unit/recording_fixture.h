@@ -26,6 +26,7 @@ static inline void fill_hits(struct recording *rec)
 				     .value_ns = 1ull << 60,
 				     .sequence = 7 + i,
 				     .ip = 0x401000,
+				     .probe_ip = 0x402000 + i,
 				     .sp = 0x7ffe00000000,
 				     .bp = 0x7ffe00000010,
 				     .tid = 100 + i,
@@ -44,6 +45,7 @@ static inline void fill_hits(struct recording *rec)
 static inline void add_hit_with_stack(struct recording *rec, uint32_t depth, size_t size)
 {
 	struct mt_hit hit = {.ip = 0x401000,
+			     .probe_ip = 0x402000,
 			     .sp = 0x7ffe00000000,
 			     .bp = 5,
 			     .bx = 6,

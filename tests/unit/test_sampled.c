@@ -174,7 +174,8 @@ static void test_in_the_kernel(void **state)
 static void test_switches_and_entries(void **state)
 {
 	struct fixture *f = *state;
-	struct mt_entry entry = {.start_ns = 2010, .end_ns = 2090, .tid = TID, .tgid = PID};
+	struct mt_entry entry = {
+		.start_ns = 2010, .end_ns = 2090, .tid = TID, .tgid = PID, .ip = ITER};
 
 	SAMPLE(f, TID, 2050, ITER + 4, MAIN + 8);
 	SAMPLE(f, TID, 1000, MAIN + 8);
@@ -191,6 +192,39 @@ static void test_switches_and_entries(void **state)
 				  "  [preempted] 1500-1600\n"
 				  "  [iter] 2010-2090\n");
 	assert_int_equal(f->totals.switches, 5);
+}
+
+static void add_entries_of_two(struct fixture *f)
+{
+	struct mt_entry iter = {2010, 2090, TID, PID, ITER}, find = {2020, 2030, TID, PID, FIND};
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	assert_int_equal(recording__add_entry(&f->rec, &iter), 0);
+	assert_int_equal(recording__add_entry(&f->rec, &find), 0);
+	f->rec.frozen_ns = 2100;
+}
+
+/* Of several probes; the other functions are as sampled. */
+static void test_entries_are_those_of_the_first_function(void **state)
+{
+	struct fixture *f = *state;
+
+	add_entries_of_two(f);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
+				  "  [iter] 2010-2090\n");
+}
+
+static void test_entries_are_those_of_the_function_that_hit(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_hit hit = {.time_ns = 2100, .tid = TID, .tgid = PID, .probe_ip = FIND};
+
+	add_entries_of_two(f);
+	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
+				  "  [find] 2020-2030\n");
 }
 
 static void test_a_tree_a_thread(void **state)
@@ -253,8 +287,8 @@ static void add_random(struct fixture *f, uint64_t *state)
 			      .tgid = PID,
 			      .by_tid = (uint32_t)random_below(state, 3),
 			      .kind = 1 + (uint32_t)random_below(state, 2)};
-	struct mt_entry entry = {time, random_below(state, 2) * random_below(state, 5000), TID,
-				 PID};
+	struct mt_entry entry = {time, random_below(state, 2) * random_below(state, 5000), TID, PID,
+				 random_below(state, 2) ? ITER : FIND};
 
 	switch (random_below(state, 5)) {
 	case 0:
@@ -308,6 +342,8 @@ int main(void)
 		TEST(test_a_trampoline_is_no_frame),
 		TEST(test_in_the_kernel),
 		TEST(test_switches_and_entries),
+		TEST(test_entries_are_those_of_the_first_function),
+		TEST(test_entries_are_those_of_the_function_that_hit),
 		TEST(test_a_tree_a_thread),
 		TEST(test_between_snapshots_nothing_is_known),
 		TEST(test_code_that_came_later),

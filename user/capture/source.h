@@ -21,7 +21,8 @@ struct source_config {
 	const struct cgroup *cgroup; /* pt: all in it, a ring a CPU; NULL: the process's threads */
 	uint64_t snapshot_size;	     /* bytes a ring; rounded up to a power of two */
 	uint64_t max_memory;	     /* pt: bytes of all rings together */
-	const struct uprobe_spec *probe;   /* what triggers; NULL: nothing does */
+	const struct uprobe_spec *probes; /* what triggers, any of them */
+	size_t n_probes;
 	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
 					    */
 	size_t first_hit;	 /* hits of the recording from here on are this snapshot's */
@@ -59,10 +60,10 @@ struct source_ops {
 	/* Prepares; the target is not touched yet. NULL with errno after a line and a hint. */
 	struct source *(*open)(const struct source_config *config);
 	/*
-	 * The event on config->probe that the trigger's gate belongs to, where the source needs one
-	 * of its own to freeze by; it stays the source's. NULL, or -1: the caller opens one.
+	 * The event on config->probes[i] that the trigger's gate belongs to, where the source needs
+	 * one of its own to freeze by; it stays the source's. NULL, or -1: the caller opens one.
 	 */
-	int (*probe_event)(const struct source *source);
+	int (*probe_event)(const struct source *source, size_t i);
 	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
 	int (*start)(struct source *source);
 	/* A descriptor that becomes readable when the state may have changed. */

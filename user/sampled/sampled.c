@@ -119,6 +119,13 @@ static void on_by(struct thread *t, const struct mt_sched *sched)
 		slices__woken(&t->slices, sched->time_ns, &by);
 }
 
+static const struct function *function_at(struct thread *t, uint64_t ip)
+{
+	struct code_place place;
+
+	return ip && code_map__find(t->map, ip, &place) ? place.function : NULL;
+}
+
 static int on_event(struct thread *t, const struct event *event)
 {
 	const struct mt_entry *entry;
@@ -127,6 +134,8 @@ static int on_event(struct thread *t, const struct event *event)
 	switch (event->kind) {
 	case EVENT_ENTRY:
 		entry = &t->rec->entries.v[event->index];
+		if (function_at(t, entry->ip) != t->slices.probed)
+			break;
 		/* One that returned before it began is nobody's but a damaged file's. */
 		slices__enter(&t->slices,
 			      &(struct entered){entry->start_ns, entry->end_ns < entry->start_ns
@@ -164,14 +173,14 @@ static void end_snapshots(struct thread *t, uint64_t time_ns)
 	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
 }
 
-/* The function that the probe is in, as the process has it mapped. */
+/* The function whose entries are known, as the process has it mapped: of several the one that hit.
+ */
 static const struct function *probed_function(struct thread *t)
 {
-	struct code_place place;
+	const struct recording *rec = t->rec;
 
-	if (!t->rec->probe_ip || !code_map__find(t->map, t->rec->probe_ip, &place))
-		return NULL;
-	return place.function;
+	return function_at(t, rec->hits.n ? recording__probe_of(rec, &rec->hits.v[rec->hits.n - 1])
+					  : rec->probe_ip);
 }
 
 static int follow_maps(struct thread *t, uint64_t time_ns)

@@ -2,54 +2,86 @@
 #include "session/gate.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probe)
+static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe, bool is_return)
 {
-	pid_t pid = config->tgid ? config->tgid : -1;
+	struct uprobe_spec *out = VEC_PUSH(&gate->specs);
+	struct trigger_event *event = VEC_PUSH(&gate->events);
 
-	*gate = (struct gate){
-		.by_return = trigger__needs_return(config),
-		.entry = {.path = probe->path, .offset = probe->offset, .pid = pid},
-		/* It replaces the return address: it must be set at the function's entry. */
-		.ret = {.path = probe->path,
-			.offset = probe->entry_offset,
-			.pid = pid,
-			.on_return = true},
-		.sampling = config->sampling,
-		.own_entry = -1,
-		.own_return = -1,
-	};
+	if (!out || !event)
+		return -ENOMEM;
+	*out = *spec;
+	*event = (struct trigger_event){.fd = -1, .is_return = is_return, .probe = (uint32_t)probe};
+	return 0;
+}
+
+static int add_entry(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+{
+	const struct uprobe_spec spec = {.path = probe->path, .offset = probe->offset, .pid = pid};
+
+	return add(gate, &spec, number, false);
+}
+
+static int add_return(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+{
+	/* It replaces the return address: it must be set at the function's entry. */
+	const struct uprobe_spec spec = {
+		.path = probe->path, .offset = probe->entry_offset, .pid = pid, .on_return = true};
+
+	return add(gate, &spec, number, true);
+}
+
+/* Those that decide come first. */
+static int add_all(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err && gate->by_return; i++)
+		err = add_return(gate, &probes[i], i, pid);
+	gate->n_deciding = gate->specs.n;
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_entry(gate, &probes[i], i, pid);
+	if (!gate->by_return)
+		gate->n_deciding = gate->specs.n;
+	return err;
+}
+
+int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probes,
+	       size_t n)
+{
+	int err;
+
+	*gate = (struct gate){.by_return = trigger__needs_return(config),
+			      .sampling = config->sampling};
+	err = add_all(gate, probes, n, config->tgid ? config->tgid : -1);
+	if (err)
+		return err;
 	gate->trigger = trigger__new(config);
 	return gate->trigger ? 0 : -errno;
 }
 
-const struct uprobe_spec *gate__deciding(const struct gate *gate)
+int gate__attach(struct gate *gate, const int *source_events)
 {
-	return gate->by_return ? &gate->ret : &gate->entry;
-}
+	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
+	int err = events ? 0 : -ENOMEM;
 
-static int open_own(struct gate *gate, bool is_return)
-{
-	int *own = is_return ? &gate->own_return : &gate->own_entry;
+	for (size_t i = 0; i < gate->events.n && !err; i++) {
+		bool has_source = source_events && i < gate->n_deciding && source_events[i] >= 0;
 
-	*own = uprobe_event__open(is_return ? &gate->ret : &gate->entry);
-	return *own < 0 ? *own : 0;
-}
-
-int gate__attach(struct gate *gate, int source_event)
-{
-	int entry, ret, err = 0;
-
-	if (source_event < 0)
-		err = open_own(gate, gate->by_return);
-	if (!err && gate->by_return)
-		err = open_own(gate, false);
-	if (err)
-		return err;
-	entry = gate->own_entry >= 0 ? gate->own_entry : source_event;
-	ret = gate->own_return >= 0 ? gate->own_return : source_event;
-	return trigger__attach(gate->trigger, entry, gate->by_return ? ret : -1);
+		if (!has_source)
+			gate->events.v[i].fd = uprobe_event__open(&gate->specs.v[i]);
+		events[i] = gate->events.v[i];
+		if (has_source)
+			events[i].fd = source_events[i];
+		if (events[i].fd < 0)
+			err = events[i].fd;
+	}
+	if (!err)
+		err = trigger__attach_all(gate->trigger, events, gate->events.n);
+	free(events);
+	return err;
 }
 
 int gate__of_samples(const struct gate *gate)
@@ -104,16 +136,18 @@ void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)
 		trigger__detach(gate->trigger);
-	if (gate->own_entry >= 0)
-		close(gate->own_entry);
-	if (gate->own_return >= 0)
-		close(gate->own_return);
-	gate->own_entry = gate->own_return = -1;
+	for (size_t i = 0; i < gate->events.n; i++) {
+		if (gate->events.v[i].fd >= 0)
+			close(gate->events.v[i].fd);
+		gate->events.v[i].fd = -1;
+	}
 }
 
 void gate__close(struct gate *gate)
 {
 	gate__detach(gate);
+	VEC_FINI(&gate->specs);
+	VEC_FINI(&gate->events);
 	trigger__free(gate->trigger);
 	gate->trigger = NULL;
 }

@@ -11,24 +11,27 @@
 struct gate {
 	struct trigger *trigger;
 	bool sampling;	/* for a source that samples */
-	bool by_return; /* the return probe decides, and the entry only starts the clock */
-	struct uprobe_spec entry, ret;
-	uint64_t entries_until_ns; /* entries that began later have not been taken */
-	int own_entry, own_return; /* events that are ours; -1: none, or the source's */
+	bool by_return; /* the returns decide, and the entries only start the clock */
+	/* Of all probes; those that decide first: a source may want their events in its own groups.
+	 */
+	VEC(struct uprobe_spec) specs;
+	size_t n_deciding;
+	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
+	uint64_t entries_until_ns;	  /* entries that began later have not been taken */
 };
 
-/* Loads the trigger for a probe. 0, or -errno after a line and a hint. gate__close() in any case.
+/*
+ * Loads the trigger for some probes, which live as long as the gate. 0, or -errno after a line and
+ * a hint. gate__close() in any case.
  */
-int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probe);
-
-/* The probe that decides: the one whose event a source may want in its own group. */
-const struct uprobe_spec *gate__deciding(const struct gate *gate);
+int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probes,
+	       size_t n);
 
 /*
- * Sets the probes and attaches. source_event is the deciding event where the source has opened it;
- * -1: it is opened here. 0, or -errno after a line and a hint.
+ * Sets the probes and attaches. source_events are those of the deciding probes that the source has
+ * opened; -1, or NULL for all: it is opened here. 0, or -errno after a line and a hint.
  */
-int gate__attach(struct gate *gate, int source_event);
+int gate__attach(struct gate *gate, const int *source_events);
 
 /* What lets a source's samples pass until the trigger: a BPF program, or -1 where it needs none. */
 int gate__of_samples(const struct gate *gate);

@@ -54,7 +54,7 @@ static int open_gate(struct session *s)
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
-	int err = gate__open(&s->gate, &config, &s->probe);
+	int err = gate__open(&s->gate, &config, &s->probe, 1);
 
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
@@ -70,6 +70,21 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd);
 }
 
+static int attach_gate(struct session *s)
+{
+	int *events, err;
+	size_t n = s->gate.n_deciding;
+
+	if (!s->ops->probe_event)
+		return gate__attach(&s->gate, NULL);
+	events = calloc(n, sizeof(*events));
+	for (size_t i = 0; events && i < n; i++)
+		events[i] = s->ops->probe_event(s->source, i);
+	err = events ? gate__attach(&s->gate, events) : -ENOMEM;
+	free(events);
+	return err;
+}
+
 static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -78,7 +93,8 @@ static int open_source(struct session *s)
 		.cgroup = s->start->cgroup,
 		.snapshot_size = o->snapshot_size,
 		.max_memory = o->max_memory,
-		.probe = s->gate.trigger ? gate__deciding(&s->gate) : NULL,
+		.probes = s->gate.specs.v,
+		.n_probes = s->gate.n_deciding,
 		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
 		.kernel = o->kernel,
@@ -94,15 +110,14 @@ static int open_source(struct session *s)
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
-	int event, err = 0;
+	int err = 0;
 
 	memcpy(config.probed, s->probe.code, sizeof(config.probed));
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	event = s->ops->probe_event ? s->ops->probe_event(s->source) : -1;
 	if (s->gate.trigger)
-		err = gate__attach(&s->gate, event);
+		err = attach_gate(s);
 	if (s->ops == &source_sample)
 		s->sched_log = sched_log__new(s->start->pid);
 	if (!err)
@@ -293,7 +308,6 @@ struct session *session__open(const struct capture_options *options,
 		return NULL;
 	s->options = options;
 	s->start = start;
-	s->gate.own_entry = s->gate.own_return = -1;
 	s->epoll_fd = s->signal_fd = -1;
 	s->deadline_ns = UINT64_MAX;
 	err = prepare(s);

@@ -14,15 +14,14 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 struct trigger {
 	struct trigger_bpf *skel;
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
-	/* bpf_link descriptors; -1: none */
-	int entry_link;
-	int return_link;
+	VEC(int) links; /* bpf_link descriptors */
 };
 
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -66,6 +65,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->measure_duration = trigger__needs_return(config);
 	skel->rodata->measure_mark = measures_duration(config) && config->since_mark;
 	skel->rodata->mark_offset_ns = config->mark_offset_ns;
+	skel->rodata->returns_by_insn = config->returns_by_insn;
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
@@ -231,7 +231,6 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	trigger = calloc(1, sizeof(*trigger));
 	if (!trigger)
 		return NULL;
-	trigger->entry_link = trigger->return_link = -1;
 	trigger->after_ns = config->after_ns;
 	libbpf_set_print(trigger__print_libbpf);
 	err = load(trigger, config, latch);
@@ -257,17 +256,11 @@ struct trigger *trigger__new(const struct trigger_config *config)
 	return trigger__new_with_latch(config, TRIGGER_LATCH_AUTO);
 }
 
-static void close_link(int *link)
-{
-	if (*link >= 0)
-		close(*link);
-	*link = -1;
-}
-
+/* The entries first: one that nothing waits for would stay open. */
 void trigger__detach(struct trigger *trigger)
 {
-	close_link(&trigger->entry_link);
-	close_link(&trigger->return_link);
+	while (trigger->links.n)
+		close(trigger->links.v[--trigger->links.n]);
 }
 
 void trigger__free(struct trigger *trigger)
@@ -275,6 +268,7 @@ void trigger__free(struct trigger *trigger)
 	if (!trigger)
 		return;
 	trigger__detach(trigger);
+	VEC_FINI(&trigger->links);
 	hit_ring__close(&trigger->hits);
 	trigger_bpf__destroy(trigger->skel);
 	free(trigger);
@@ -284,43 +278,67 @@ void trigger__free(struct trigger *trigger)
  * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
  * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
  */
-static int attach(const struct bpf_program *program, int event)
+static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {
-	int link = bpf_link_create(bpf_program__fd(program), event, BPF_PERF_EVENT, NULL);
+	const struct trigger_bpf *skel = trigger->skel;
+	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
+	const struct bpf_program *entry = lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
+	const struct bpf_program *leave = lru ? skel->progs.on_return_lru : skel->progs.on_return;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
+	int *link = VEC_PUSH(&trigger->links);
 
-	if (link >= 0)
-		return link;
-	link = -errno;
-	log__error("cannot attach the trigger to the probe: %s", strerror(-link));
-	if (link == -EPERM || link == -EACCES)
+	if (!link)
+		return -ENOMEM;
+	*link = bpf_link_create(bpf_program__fd(event->is_return ? leave : entry), event->fd,
+				BPF_PERF_EVENT, &opts);
+	if (*link >= 0)
+		return 0;
+	trigger->links.n--;
+	return -errno;
+}
+
+static void explain_attach(int err)
+{
+	log__error("cannot attach the trigger to the probe: %s", strerror(-err));
+	if (err == -EPERM || err == -EACCES)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
-	else if (link == -EINVAL)
+	else if (err == -EINVAL)
 		log__hint("needs Linux 5.15 or later");
-	return link;
+}
+
+static int link_those(struct trigger *trigger, const struct trigger_event *events, size_t n,
+		      bool returns)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		if (events[i].is_return == returns)
+			err = link_event(trigger, &events[i]);
+	return err;
+}
+
+int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n)
+{
+	int err;
+
+	trigger__detach(trigger);
+	/* The returns first: an entry that nothing waits for would stay open. */
+	err = link_those(trigger, events, n, true);
+	if (!err)
+		err = link_those(trigger, events, n, false);
+	if (err) {
+		trigger__detach(trigger);
+		explain_attach(err);
+	}
+	return err;
 }
 
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 {
-	const struct trigger_bpf *skel = trigger->skel;
-	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
-	int link;
+	const struct trigger_event events[] = {{.fd = entry_event},
+					       {.fd = return_event, .is_return = true}};
 
-	trigger__detach(trigger);
-	/* The return probe first: an entry that nothing waits for would stay open. */
-	if (return_event >= 0) {
-		link = attach(lru ? skel->progs.on_return_lru : skel->progs.on_return,
-			      return_event);
-		if (link < 0)
-			return link;
-		trigger->return_link = link;
-	}
-	link = attach(lru ? skel->progs.on_hit_lru : skel->progs.on_hit, entry_event);
-	if (link < 0) {
-		trigger__detach(trigger);
-		return link;
-	}
-	trigger->entry_link = link;
-	return 0;
+	return trigger__attach_all(trigger, events, return_event < 0 ? 1 : 2);
 }
 
 void trigger__thaw(struct trigger *trigger)

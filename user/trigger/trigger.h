@@ -44,6 +44,8 @@ struct trigger_config {
 	uint32_t n_args;
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
+	/* The return is a probe on each instruction that leaves, not a return probe. */
+	bool returns_by_insn;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -83,11 +85,19 @@ void trigger__free(struct trigger *trigger);
 /* True where this config needs a return probe beside the entry probe. */
 bool trigger__needs_return(const struct trigger_config *config);
 
+struct trigger_event {
+	int fd;
+	bool is_return; /* a return probe's, or a probe's on an instruction that leaves */
+	uint32_t probe; /* the number of its probe, from 0 */
+};
+
 /*
- * Attaches to the entry event, and the return event (-1: none). The program's return value gates
+ * Attaches to the events: hits of all of them are one trigger's. The program's return value gates
  * the event: 0 no event, 1 the event happens. Events attached before are let go; none is enabled or
  * disabled. 0 or -errno after a line on stderr.
  */
+int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n);
+/* The same of one probe: its entry's event, and its return's (-1: none). */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */

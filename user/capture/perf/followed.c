@@ -77,7 +77,7 @@ int followed__add_uprobes_pages(const struct followed *f, const struct source_co
 	size_t n = config->return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
 	int err = 0;
 
-	if (!config->probe)
+	if (!config->n_probes)
 		return 0;
 	if (!config->cgroup)
 		return uprobes_page__add(rec, config->pid, time_ns, own, n, config->probed);

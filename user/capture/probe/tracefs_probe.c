@@ -150,11 +150,11 @@ static int start_janitor(struct tracefs_probe *p)
 	return 0;
 }
 
-static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec)
+static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number)
 {
 	char text[PATH_MAX + 128];
 
-	snprintf(p->name, sizeof(p->name), "probe_%d", getpid());
+	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
 	snprintf(text, sizeof(text), "%c:" GROUP "/%s %s:0x%llx", spec->on_return ? 'r' : 'p',
 		 p->name, spec->path, (unsigned long long)spec->offset);
 	return write_command(p->dir, text);
@@ -173,7 +173,7 @@ static void explain(const struct uprobe_spec *spec, int err)
 			"is tracefs in this kernel? mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
-int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec)
+int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec, size_t number)
 {
 	struct tracefs_probe *p = calloc(1, sizeof(*p));
 	const char *place;
@@ -186,7 +186,7 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 	p->dir = open_tracefs(&place);
 	err = p->dir < 0 ? p->dir : start_janitor(p);
 	if (!err)
-		err = create_entry(p, spec);
+		err = create_entry(p, spec, number);
 	if (!err)
 		err = read_id(p);
 	if (!err) {

@@ -13,11 +13,13 @@
 struct tracefs_probe;
 
 /*
- * Creates the probe, not yet enabled. tracefs is mounted for us alone where the machine has it
- * nowhere. The entry outlives its maker, so a small process of ours waits for our end, however it
- * comes, and removes it. 0, or -errno after one line and a hint on stderr.
+ * Creates the probe, not yet enabled; `number` tells it from others of ours. tracefs is mounted for
+ * us alone where the machine has it nowhere. The entry outlives its maker, so a small process of
+ * ours waits for our end, however it comes, and removes it. 0, or -errno after one line and a hint
+ * on stderr.
  */
-int tracefs_probe__create(struct tracefs_probe **probe, const struct uprobe_spec *spec);
+int tracefs_probe__create(struct tracefs_probe **probe, const struct uprobe_spec *spec,
+			  size_t number);
 /* Removes it; every event on it must be closed. NULL is fine. */
 void tracefs_probe__remove(struct tracefs_probe *probe);
 

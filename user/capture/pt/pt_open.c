@@ -131,17 +131,43 @@ static int check_memory(const struct source *s)
 	return memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
 }
 
+static int add_tracefs(struct source *s, size_t i)
+{
+	struct tracefs_probe **probe = VEC_PUSH(&s->tracefs);
+	uint32_t *id = VEC_PUSH(&s->tracepoints);
+	int err;
+
+	if (!probe || !id) {
+		s->tracefs.n -= probe != NULL;
+		return -ENOMEM;
+	}
+	err = tracefs_probe__create(probe, &s->config.probes[i], i);
+	if (err)
+		s->tracefs.n--;
+	else
+		*id = tracefs_probe__id(*probe);
+	return err;
+}
+
 /* With the uprobe PMU's events each hit would run the BPF program once a ring. */
 static int open_tracefs(struct source *s)
 {
-	int err;
+	int err = 0;
 
-	if (!s->config.probe || (!s->config.multi_thread && !s->config.cgroup))
+	if (!s->config.multi_thread && !s->config.cgroup)
 		return 0;
-	err = tracefs_probe__create(&s->tracefs, s->config.probe);
-	if (!err)
-		s->ring_config.tracepoint = tracefs_probe__id(s->tracefs);
+	for (size_t i = 0; i < s->config.n_probes && !err; i++)
+		err = add_tracefs(s, i);
+	s->ring_config.tracepoints = s->tracepoints.v;
 	return err;
+}
+
+void pt_source__remove_probes(struct source *s)
+{
+	for (size_t i = 0; i < s->tracefs.n; i++)
+		tracefs_probe__remove(s->tracefs.v[i]);
+	VEC_FINI(&s->tracefs);
+	VEC_FINI(&s->tracepoints);
 }
 
 int pt_source__open_rings(struct source *s)

@@ -71,7 +71,8 @@ int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
 		.pt_config = config_of(pmu),
 		.aux_size = AUX_SIZE,
 		.freeze = freeze,
-		.probe = &spec,
+		.probes = &spec,
+		.n_probes = 1,
 	};
 	struct event_place place = event_place__of_thread(gettid());
 	struct pt_ring ring;

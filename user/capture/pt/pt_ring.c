@@ -50,7 +50,7 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 	return r->pt < 0 ? r->pt : 0;
 }
 
-static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, int leader)
+static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, size_t i, int leader)
 {
 	struct uprobe_group group = {
 		.place = r->place,
@@ -58,27 +58,36 @@ static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, in
 		.pause = config->freeze == PT_FREEZE_PAUSE,
 		.disabled = config->freeze == PT_FREEZE_REFRESH,
 		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
-		.tracepoint = config->tracepoint,
+		.tracepoint = config->tracepoints ? config->tracepoints[i] : 0,
 	};
+	int *fd = VEC_PUSH(&r->probes);
 
-	r->probe = uprobe_event__open_in_group(config->probe, &group);
-	return r->probe < 0 ? r->probe : 0;
+	if (!fd)
+		return -ENOMEM;
+	*fd = uprobe_event__open_in_group(&config->probes[i], &group);
+	if (*fd >= 0)
+		return 0;
+	return r->probes.v[--r->probes.n];
+}
+
+/* One event leads Intel PT's group, and its limit ends all of that. */
+static int open_under_probe(struct pt_ring *r, const struct pt_ring_config *config)
+{
+	int err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
+
+	return err ? err : open_pt(r, config, r->probes.v[0]);
 }
 
 static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
 {
 	int err;
 
-	if (!config->probe)
-		return open_pt(r, config, -1);
-	if (config->freeze == PT_FREEZE_REFRESH) {
-		err = open_probe(r, config, -1);
-		return err ? err : open_pt(r, config, r->probe);
-	}
+	if (config->n_probes && config->freeze == PT_FREEZE_REFRESH)
+		return open_under_probe(r, config);
 	err = open_pt(r, config, -1);
-	if (err)
-		return err;
-	return open_probe(r, config, config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
+	for (size_t i = 0; i < config->n_probes && !err; i++)
+		err = open_probe(r, config, i, config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
+	return err;
 }
 
 int pt_ring__open(struct pt_ring *r, const struct event_place *place,
@@ -88,7 +97,7 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 						      .switches = config->by_cpu};
 	int err;
 
-	*r = (struct pt_ring){.place = *place, .pt = -1, .probe = -1, .sideband = {.event = -1}};
+	*r = (struct pt_ring){.place = *place, .pt = -1, .sideband = {.event = -1}};
 	err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
 		err = open_group(r, config);
@@ -104,11 +113,12 @@ void pt_ring__close(struct pt_ring *r)
 {
 	perf_ring__unmap(&r->ring);
 	sideband_ring__close(&r->sideband);
-	if (r->probe >= 0)
-		close(r->probe);
+	for (size_t i = 0; i < r->probes.n; i++)
+		close(r->probes.v[i]);
+	VEC_FINI(&r->probes);
 	if (r->pt >= 0)
 		close(r->pt);
-	r->probe = r->pt = -1;
+	r->pt = -1;
 }
 
 size_t pt_ring__locked_size(size_t aux_size, bool by_cpu)
@@ -125,11 +135,13 @@ bool pt_ring__is_of_thread(const struct pt_ring *r)
 
 int pt_ring__enable(struct pt_ring *r, const struct pt_ring_config *config)
 {
-	if (config->freeze == PT_FREEZE_REFRESH && config->probe) {
-		if (ioctl(r->probe, PERF_EVENT_IOC_REFRESH, 1))
+	if (config->freeze == PT_FREEZE_REFRESH && config->n_probes) {
+		int probe = r->probes.v[0];
+
+		if (ioctl(probe, PERF_EVENT_IOC_REFRESH, 1))
 			return -errno;
 		/* The limit stays; execve enables. */
-		return config->from_exec && ioctl(r->probe, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
+		return config->from_exec && ioctl(probe, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
 	}
 	if (config->from_exec)
 		return 0;
@@ -144,8 +156,8 @@ void pt_ring__disable(struct pt_ring *r)
 	 */
 	if (r->pt >= 0)
 		ioctl(r->pt, PERF_EVENT_IOC_DISABLE, 0);
-	if (r->probe >= 0)
-		ioctl(r->probe, PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < r->probes.n; i++)
+		ioctl(r->probes.v[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
 int pt_ring__times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *running_ns)

@@ -11,6 +11,7 @@
 #include "capture/perf/perf_ring.h"
 #include "capture/perf/sideband_ring.h"
 #include "capture/probe/uprobe_event.h"
+#include "util/vec.h"
 
 /* Best first. */
 enum pt_freeze {
@@ -26,17 +27,18 @@ struct pt_ring_config {
 	uint64_t pt_config;
 	size_t aux_size;
 	enum pt_freeze freeze;
-	bool kernel;			 /* the kernel's code as well */
-	bool from_exec;			 /* record from the process's execve on, not before */
-	const struct uprobe_spec *probe; /* NULL: nothing triggers */
-	uint32_t tracepoint;		 /* see uprobe_group; 0 for a probe of its own */
-	bool by_cpu;			 /* who runs there is noted, and there is more to note */
+	bool kernel;			  /* the kernel's code as well */
+	bool from_exec;			  /* record from the process's execve on, not before */
+	const struct uprobe_spec *probes; /* none: nothing triggers */
+	size_t n_probes;
+	const uint32_t *tracepoints; /* of each, see uprobe_group; NULL: probes of its own */
+	bool by_cpu;		     /* who runs there is noted, and there is more to note */
 };
 
 struct pt_ring {
 	struct event_place place;
-	int pt;	   /* the intel_pt event */
-	int probe; /* the gated uprobe event in its group; -1: none */
+	int pt;		 /* the intel_pt event */
+	VEC(int) probes; /* the gated uprobe events in its group */
 	struct perf_ring ring;
 	struct sideband_ring sideband;
 	bool ended; /* its thread is gone; what it holds stays */
@@ -44,9 +46,9 @@ struct pt_ring {
 
 /*
  * Opens all events of a place, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread is
- * gone; -EINVAL, -EOPNOTSUPP for PT_FREEZE_PAUSE: not on this kernel; -EBUSY Intel PT is in use;
- * -EPERM locked memory; -ENODEV the CPU is offline; -ENOENT the cgroup has no perf_event
- * controller. Prints nothing.
+ * gone; -EINVAL, -EOPNOTSUPP for PT_FREEZE_PAUSE: not on this kernel, for PT_FREEZE_REFRESH: not
+ * with several probes; -EBUSY Intel PT is in use; -EPERM locked memory; -ENODEV the CPU is offline;
+ * -ENOENT the cgroup has no perf_event controller. Prints nothing.
  */
 int pt_ring__open(struct pt_ring *ring, const struct event_place *place,
 		  const struct pt_ring_config *config);

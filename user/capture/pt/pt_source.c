@@ -80,7 +80,8 @@ static int open_all(struct source *s)
 	s->ring_config = (struct pt_ring_config){
 		.pmu_type = s->pmu.type,
 		.aux_size = aux_size(s->config.snapshot_size),
-		.probe = s->config.probe,
+		.probes = s->config.probes,
+		.n_probes = s->config.n_probes,
 		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
 		.by_cpu = s->config.cgroup != NULL,
@@ -110,9 +111,9 @@ static struct source *pt__open(const struct source_config *config)
 }
 
 /* One ring's event takes the gate for all: with tracefs they share one call. */
-static int pt__probe_event(const struct source *s)
+static int pt__probe_event(const struct source *s, size_t i)
 {
-	return s->rings.n ? s->rings.v[0].probe : -1;
+	return s->rings.n ? s->rings.v[0].probes.v[i] : -1;
 }
 
 static int pt__start(struct source *s)
@@ -223,7 +224,7 @@ static void pt__close(struct source *s)
 		return;
 	pt_source__close_rings(s);
 	VEC_FINI(&s->rings);
-	tracefs_probe__remove(s->tracefs);
+	pt_source__remove_probes(s);
 	followed__close(&s->followed);
 	free(s);
 }

@@ -16,8 +16,10 @@ struct source {
 	struct source_config config;
 	struct pt_pmu pmu;
 	struct pt_ring_config ring_config;
-	struct tracefs_probe *tracefs; /* several rings: one probe that all their events share */
-	VEC(struct pt_ring) rings;     /* a thread's each, or a CPU's each */
+	/* Several rings: the probes that all their events share, and their ids. */
+	VEC(struct tracefs_probe *) tracefs;
+	VEC(uint32_t) tracepoints;
+	VEC(struct pt_ring) rings; /* a thread's each, or a CPU's each */
 	struct followed followed;
 	struct clock_point first;
 	bool frozen;
@@ -31,6 +33,8 @@ int pt_source__open_rings(struct source *s);
 /* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
 int pt_source__add_thread(struct source *s, pid_t tid);
 void pt_source__close_rings(struct source *s);
+/* Removes the probes that the rings' events share; after these are closed. */
+void pt_source__remove_probes(struct source *s);
 
 /* Threads, names and mappings as they are now: the sideband tells of later ones. 0 or -errno. */
 int pt_source__note_initial(struct source *s);

@@ -128,13 +128,14 @@ int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *e
 	struct cursor chain, raw;
 	struct rec_user user = {0};
 	struct mt_hit hit = {0};
-	uint64_t depth;
+	uint64_t depth, probe_ip;
 	int err;
 
 	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
 	    !(event->sample_type & PERF_SAMPLE_RAW))
 		return 0;
-	take_part(c, 32); /* IP, TID, TIME, CPU: mt_hit has them */
+	probe_ip = take_u64(c);
+	take_part(c, 24); /* TID, TIME, CPU: mt_hit has them */
 	depth = take_u64(c);
 	if (c->failed || !depth || depth > 1 + MT_STACK_DEPTH)
 		return damaged_hit(r);
@@ -143,6 +144,7 @@ int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *e
 	if (c->failed)
 		return damaged_hit(r);
 	err = read_raw(r, &chain, &raw, &hit);
+	hit.probe_ip = probe_ip;
 	if (!err &&
 	    !(event->sample_type & ~(SAMPLE_HIT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)))
 		err = read_user(r, event, c, &hit, &user);

@@ -78,7 +78,7 @@ int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *he
 
 static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t size)
 {
-	c->at += c->end - c->at >= 32 ? 32 : 0; /* IP, TID, TIME, CPU: the data has them */
+	c->at += c->end - c->at >= 24 ? 24 : 0; /* TID, TIME, CPU: the data has them */
 	if (take_u32(c) < size)
 		return damaged(r, "a record of mtbpf's is of another version");
 	take(c, out, size);
@@ -87,12 +87,13 @@ static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t s
 
 int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own)
 {
-	struct mt_entry entry;
+	uint64_t ip = take_u64(c);
+	struct mt_entry entry = {.ip = ip};
 	struct mt_sched by;
 	int err = 0;
 
 	if (own == PERF_OWN_ENTRY) {
-		err = take_raw(r, c, &entry, sizeof(entry));
+		err = take_raw(r, c, &entry, offsetof(struct mt_entry, ip));
 		return err ? err : recording__add_entry(r->rec, &entry);
 	}
 	if (own == PERF_OWN_BY) {

@@ -116,7 +116,8 @@ void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
 		   40 + 8 + 8 * (1 + chain) + 4 + raw + args + pad +
 			   (w->rec->stacks.n ? perf_writer__user_size(&user) : 0));
 	put_u64(w, perf_event_ids[EVENT_HIT]);
-	put_u64(w, hit->ip);
+	/* A return's own ip is in the stack. */
+	put_u64(w, hit->probe_ip ? hit->probe_ip : hit->ip);
 	put_u32(w, hit->tgid);
 	put_u32(w, hit->tid);
 	put_u64(w, hit->time_ns);

@@ -69,7 +69,8 @@ static void put_entry(struct perf_writer *w, const struct mt_entry *entry)
 	struct sample_id_fields id = {(pid_t)entry->tgid, (pid_t)entry->tid, entry->start_ns, 0,
 				      EVENT_ENTRY};
 
-	put_raw(w, &id, w->rec->probe_ip, entry, sizeof(*entry));
+	/* The ip is the sample's. */
+	put_raw(w, &id, entry->ip, entry, offsetof(struct mt_entry, ip));
 }
 
 static void put_by(struct perf_writer *w, const struct mt_sched *by)

@@ -296,6 +296,9 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
 	uint64_t offset;
 
+	/* What earlier versions have written of a return is its ip. */
+	if (hit->probe_ip && (hit->reason != MT_HIT_DURATION || hit->probe_ip != hit->ip))
+		return hit->probe_ip;
 	/* `run` knows the address from the hit only. */
 	if (!rec->probe_ip)
 		return hit->ip;

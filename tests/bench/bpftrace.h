@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* The same question asked with bpftrace: a latch of each thread and a compare, at a uprobe. */
+#ifndef MTBPF_BENCH_BPFTRACE_H
+#define MTBPF_BENCH_BPFTRACE_H
+
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "trigger_target.h"
+
+/* The end of what it prints is how often it was hit. */
+#define BPFTRACE_SCRIPT                                                                            \
+	"uprobe:%s:victim_push { $now = nsecs; $last = @last[tid]; @last[tid] = $now; "            \
+	"@hits = count(); if ($last && $now - $last > 3600000000000) { printf(\"slow\\n\"); } } "  \
+	"END { clear(@last); }"
+
+struct bpftrace {
+	pid_t pid;
+	FILE *out;
+};
+
+static inline void bpftrace__exec(pid_t pid, const char *program, int out)
+{
+	char script[PATH_MAX + 512], target[16];
+
+	snprintf(script, sizeof(script), BPFTRACE_SCRIPT, program);
+	snprintf(target, sizeof(target), "%d", pid);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	execlp("bpftrace", "bpftrace", "-p", target, "-e", script, NULL);
+	_exit(127);
+}
+
+/* Attaching takes it a second: until the int3 is there, or it has ended. */
+static inline bool bpftrace__is_attached(const struct bpftrace *b, pid_t pid)
+{
+	char path[64];
+	uint8_t byte;
+	FILE *mem;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	mem = fopen(path, "re");
+	if (!mem || fseek(mem, (long)(uintptr_t)victim_push, SEEK_SET) ||
+	    fread(&byte, 1, 1, mem) != 1)
+		die("the target's memory");
+	fclose(mem);
+	return byte == 0xcc;
+}
+
+/* False where there is no bpftrace, or it cannot. */
+static inline bool bpftrace__start(struct bpftrace *b, pid_t pid)
+{
+	char program[PATH_MAX] = "";
+	int out[2];
+
+	if (readlink("/proc/self/exe", program, sizeof(program) - 1) < 0 || pipe2(out, O_CLOEXEC))
+		die("bpftrace");
+	b->pid = fork();
+	if (!b->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		bpftrace__exec(pid, program, out[1]);
+	}
+	close(out[1]);
+	b->out = fdopen(out[0], "r");
+	while (!bpftrace__is_attached(b, pid)) {
+		if (waitpid(b->pid, NULL, WNOHANG) == b->pid) {
+			fclose(b->out);
+			return false;
+		}
+		usleep(10000);
+	}
+	return true;
+}
+
+/* How often it was hit. */
+static inline uint64_t bpftrace__stop(struct bpftrace *b)
+{
+	unsigned long long hits = 0;
+	char line[256];
+
+	kill(b->pid, SIGINT);
+	while (fgets(line, sizeof(line), b->out))
+		sscanf(line, "@hits: %llu", &hits);
+	fclose(b->out);
+	waitpid(b->pid, NULL, 0);
+	return hits;
+}
+
+#endif
