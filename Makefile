@@ -68,6 +68,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 $(O)/user/trigger/trigger.o $(O)/user/trigger/sampling.o: $(O)/gen/trigger.skel.h
 
 $(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
+$(O)/user/trigger/children.o: $(O)/gen/children.skel.h
 
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h

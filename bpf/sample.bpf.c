@@ -18,7 +18,56 @@ struct task_struct {
 	char comm[16];
 } __attribute__((preserve_access_index));
 
-const volatile __u32 target_tgid;
+const volatile __u32 target_tgid; /* 0: target_tgids or target_cgroups decide */
+const volatile bool of_several;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MT_TARGETS_MAX);
+	__type(key, u32);
+	__type(value, u8);
+} target_tgids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} target_cgroups SEC(".maps");
+
+/* The cgroup's threads that have left a CPU: only of the current one can its cgroup be asked. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, u8);
+} members SEC(".maps");
+
+/* Of another task than the current one. */
+static __always_inline bool is_target(struct task_struct *task)
+{
+	u32 tid = task->pid, tgid = task->tgid;
+
+	if (target_tgid)
+		return tgid == target_tgid;
+	if (of_several)
+		return bpf_map_lookup_elem(&target_tgids, &tgid) != NULL;
+	return bpf_map_lookup_elem(&members, &tid) != NULL;
+}
+
+static __always_inline bool is_current_target(struct task_struct *current)
+{
+	u32 tid = current->pid;
+	u8 value = 1;
+
+	if (target_tgid || of_several)
+		return is_target(current);
+	if (bpf_current_task_under_cgroup(&target_cgroups, 0) != 1)
+		return false;
+	bpf_map_update_elem(&members, &tid, &value, BPF_ANY);
+	return true;
+}
 /* Set by user space: nothing more is written. */
 volatile __u32 stopped;
 /* How many have been written. */
@@ -45,7 +94,7 @@ static __always_inline bool is_in_syscall(struct task_struct *task)
 }
 
 /* `by` NULL: nobody. */
-static __always_inline void note(u32 tid, struct task_struct *by, u32 kind)
+static __always_inline void note(u32 tgid, u32 tid, struct task_struct *by, u32 kind)
 {
 	struct mt_sched *entry;
 	u32 key;
@@ -58,7 +107,7 @@ static __always_inline void note(u32 tid, struct task_struct *by, u32 kind)
 		return;
 	entry->time_ns = bpf_ktime_get_ns();
 	entry->tid = tid;
-	entry->tgid = target_tgid;
+	entry->tgid = tgid;
 	entry->kind = kind;
 	entry->by_tid = by ? by->pid : 0;
 	entry->by_tgid = by ? by->tgid : 0;
@@ -72,19 +121,23 @@ int on_waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0], *current;
 
-	if (task->tgid != target_tgid)
+	if (!is_target(task))
 		return 0;
 	current = bpf_get_current_task_btf();
-	note(task->pid, is_in_syscall(current) ? current : NULL, MT_SCHED_WOKEN);
+	note(task->tgid, task->pid, is_in_syscall(current) ? current : NULL, MT_SCHED_WOKEN);
 	return 0;
 }
 
-/* The target's thread that left this CPU last; 0: it is back, or there was none. */
+struct left {
+	u32 tgid, tid;
+};
+
+/* The target's thread that left this CPU last; tid 0: it is back, or there was none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, u32);
+	__type(value, struct left);
 } left_here SEC(".maps");
 
 /*
@@ -96,17 +149,21 @@ SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	u32 key = 0, *left = bpf_map_lookup_elem(&left_here, &key);
+	struct left *left;
+	u32 key = 0;
 
+	left = bpf_map_lookup_elem(&left_here, &key);
 	if (!left)
 		return 0;
-	if (prev->tgid == target_tgid)
-		*left = prev->pid;
-	if (!*left)
+	if (is_current_target(prev)) {
+		left->tid = prev->pid;
+		left->tgid = prev->tgid;
+	}
+	if (!left->tid)
 		return 0;
-	if (next->pid == *left)
-		*left = 0;
+	if (next->pid == left->tid)
+		left->tid = 0;
 	else
-		note(*left, next, MT_SCHED_REPLACED);
+		note(left->tgid, left->tid, next, MT_SCHED_REPLACED);
 	return 0;
 }

@@ -43,6 +43,8 @@ typedef unsigned long long __mt_u64;
 #define MT_ARGS_MAX 12
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
+/* So many processes can be followed at once, each by its pid. */
+#define MT_TARGETS_MAX 65536
 /* As many entries are remembered, the latest; a power of two. */
 #define MT_ENTRY_LOG 65536
 

@@ -9,8 +9,8 @@
 
 /* clang-format off */
 #define OPTIONS_RUNNING  \
-	OPTION_PID,      \
-	OPTION_CGROUP,   \
+	OPTIONS_TARGET,  \
+	OPTION_CHILDREN, \
 	OPTION_SYMBOL,   \
 	OPTION_DELAY,    \
 	OPTION_DURATION, \
@@ -27,13 +27,17 @@ static const struct option_spec record_specs[] = {OPTIONS_RUNNING, OPTIONS_KEEP}
 static const struct option_table attach_table = {
 	.command = "attach",
 	.examples =
-		(const char *const[]){"mtbpf attach -pid 1234 -symbol one_iter -delay-thresh 10ms",
-				      "mtbpf attach -pid 1234 -symbol libm.so.6:exp "
-				      "-duration-thresh 50us -o slow.fxt.gz",
-				      "mtbpf attach -cgroup system.slice/web.service -symbol "
-				      "one_iter -delay-thresh 10ms",
-				      NULL},
-	.usage = "attach -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
+		(const char *const[]){
+			"mtbpf attach -pid 1234 -symbol one_iter -delay-thresh 10ms",
+			"mtbpf attach -pid 1234 -symbol libm.so.6:exp "
+			"-duration-thresh 50us -o slow.fxt.gz",
+			"mtbpf attach -name 'web-*' -symbol one_iter -delay-thresh 10ms",
+			"mtbpf attach -container web -symbol one_iter -delay-thresh 10ms",
+			"mtbpf attach -cgroup system.slice/web.service -symbol "
+			"one_iter -delay-thresh 10ms",
+			NULL},
+	.usage = "attach -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
+		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
 		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
@@ -51,7 +55,8 @@ static const struct option_table record_table = {
 			"mtbpf record -pid 1234 -symbol one_iter -delay-thresh 50ms -dir "
 			"/var/lib/mtbpf -keep 50 -max-per-hour 10",
 			NULL},
-	.usage = "record -pid PID | -cgroup PATH [-symbol NAME] [-delay-thresh D | "
+	.usage = "record -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
+		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
@@ -66,19 +71,30 @@ static int refuse_empty(const struct cgroup *cgroup)
 	return EXIT_USAGE;
 }
 
-static int capture_cgroup(const struct capture_options *options, bool decode)
+static int refuse_no_target(const struct option_table *table)
 {
-	struct cgroup cgroup;
-	struct session_start start = {.cgroup = &cgroup};
-	int code, err = cgroup__open(&cgroup, options->cgroup);
+	log__error("%s: which process?", table->command);
+	log__hint("add -pid PID ('pgrep -a NAME' lists them), -name NAME, -container NAME, or "
+		  "-cgroup PATH, or start one: 'mtbpf run -- CMD'");
+	return EXIT_USAGE;
+}
 
-	if (err)
-		return exit_code_for(err);
-	if (cgroup__populated(&cgroup))
-		code = capture_command__run(options, &start, decode);
+static int capture_target(const struct option_table *table, const struct capture_options *options,
+			  bool decode)
+{
+	struct target target;
+	struct session_start start = {.target = &target};
+	int code, err = target__choose(&target, &options->target);
+
+	if (err == -ENODATA)
+		code = refuse_no_target(table);
+	else if (err)
+		code = exit_code_for(err);
+	else if (target__is_cgroup(&target) && !cgroup__populated(&target.cgroup))
+		code = refuse_empty(&target.cgroup);
 	else
-		code = refuse_empty(&cgroup);
-	cgroup__close(&cgroup);
+		code = capture_command__run(options, &start, decode);
+	target__close(&target);
 	return code;
 }
 
@@ -86,7 +102,6 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 {
 	struct record_options all = {.capture = CAPTURE_DEFAULTS, .keep = KEEP_DEFAULTS};
 	struct capture_options *options = &all.capture;
-	struct session_start start = {0};
 	int rest, err;
 
 	err = options__parse(table, &all, argc, argv, &rest);
@@ -97,18 +112,11 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 	if (capture_options__check(options, table->command) ||
 	    keep_options__check(&all, table->command))
 		return EXIT_USAGE;
-	if (options->cgroup && !all.keep.dir)
-		return capture_cgroup(options, decode);
-	if (!options->cgroup && !options->pid) {
-		log__error("%s: which process?", table->command);
-		log__hint("add -pid PID ('pgrep -a NAME' lists them), or -cgroup PATH, or start "
-			  "one: 'mtbpf run -- CMD'");
-		return EXIT_USAGE;
-	}
-	if (all.keep.dir)
-		return exit_code_for(keeper__run(&all, options->pid));
-	start.pid = options->pid;
-	return capture_command__run(options, &start, decode);
+	if (!all.keep.dir)
+		return capture_target(table, options, decode);
+	if (!target_options__any(&options->target))
+		return refuse_no_target(table);
+	return exit_code_for(keeper__run(&all));
 }
 
 int cmd_attach(int argc, char **argv)

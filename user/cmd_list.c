@@ -3,26 +3,23 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "session/capture_options.h"
 #include "target/process.h"
 #include "target/symbols/symbols.h"
 #include "util/log.h"
-#include "util/options.h"
-
-struct list_options {
-	int pid;
-};
 
 static const struct option_spec specs[] = {
-	{"pid", NULL, 'p', OPT_INT, "PID", "the process", offsetof(struct list_options, pid), NULL},
+	OPTIONS_TARGET,
 };
 
 static const struct option_table table = {
 	.command = "list",
 	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'", NULL},
-	.usage = "list -pid PID [GLOB]",
+	.usage = "list -pid PID | -name NAME | -container NAME | ... [GLOB]",
 	.summary = "The functions of a process that can be triggers: address, size, module, name.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
@@ -44,50 +41,85 @@ static int print_match(void *ctx, const struct symbol_match *match)
 	return 0;
 }
 
-static int list(pid_t pid, const char *glob)
+/* What it has of that is printed, and counted. 0, or -errno after a line and a hint. */
+static int list(pid_t pid, const char *glob, struct listing *listing)
 {
 	struct process process;
 	struct symbols symbols;
-	struct listing listing = {0};
 	int err = process__open(&process, pid);
 
 	if (err)
-		return exit_code_for(err);
+		return err;
 	err = symbols__open(&symbols, &process);
 	if (!err) {
-		symbols__each(&symbols, glob, print_match, &listing);
+		symbols__each(&symbols, glob, print_match, listing);
 		symbols__close(&symbols);
 	}
 	process__close(&process);
 	if (err) {
 		log__error("cannot read the symbols of process %d", pid);
 		log__hint("reading another user's process needs CAP_SYS_PTRACE: try sudo");
-		return EXIT_FAILED;
+		return -EACCES;
 	}
-	if (!listing.n) {
-		log__error("no function of process %d matches '%s'", pid, glob);
-		if (strpbrk(glob, "*?["))
-			log__hint(
-				"quote the glob, so that the shell leaves it alone; '*' lists all");
-		else
-			log__hint("globs match the whole name: try '*%s*'", glob);
-		return EXIT_FAILED;
+	return 0;
+}
+
+static int refuse_glob(pid_t pid, const char *glob)
+{
+	log__error("no function of process %d matches '%s'", pid, glob);
+	if (strpbrk(glob, "*?["))
+		log__hint("quote the glob, so that the shell leaves it alone; '*' lists all");
+	else
+		log__hint("globs match the whole name: try '*%s*'", glob);
+	return EXIT_FAILED;
+}
+
+/* Of several processes those of the first that has any: most often they run one program. */
+static int list_first(const struct target *target, const char *glob)
+{
+	struct listing listing = {0};
+	pid_t *pids;
+	size_t n, i;
+	int err = target__processes(target, &pids, &n);
+
+	if (err)
+		return exit_code_for(err);
+	for (i = 0; i < n && !listing.n && !err; i++)
+		err = list(pids[i], glob, &listing);
+	if (!err && !n) {
+		log__error("no process is in the cgroup %s", target->cgroup.path);
+		log__hint("start the service first");
+		err = -ESRCH;
 	}
-	return EXIT_OK;
+	if (n > 1 && listing.n)
+		log__info("these are of process %d, one of %zu", pids[i - 1], n);
+	err = !err && !listing.n ? refuse_glob(pids[0], glob) : exit_code_for(err);
+	free(pids);
+	return err;
 }
 
 int cmd_list(int argc, char **argv)
 {
-	struct list_options options = {0};
+	struct capture_options options = CAPTURE_DEFAULTS;
+	struct target target;
 	int rest, err;
 
 	err = options__parse(&table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (!options.pid || rest + 1 < argc) {
-		log__error(options.pid ? "list: one glob at a time" : "list: which process?");
+	if (target_options__check(&options.target, table.command))
+		return EXIT_USAGE;
+	if (rest + 1 < argc) {
+		log__error("list: one glob at a time");
 		log__hint("usage: mtbpf %s", table.usage);
 		return EXIT_USAGE;
 	}
-	return list(options.pid, rest < argc ? argv[rest] : "*");
+	err = target__choose(&target, &options.target);
+	if (err == -ENODATA) {
+		log__error("list: which process?");
+		log__hint("usage: mtbpf %s", table.usage);
+	}
+	err = err ? exit_code_for(err) : list_first(&target, rest < argc ? argv[rest] : "*");
+	target__close(&target);
+	return err;
 }

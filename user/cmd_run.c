@@ -18,6 +18,7 @@
 
 /* clang-format off */
 static const struct option_spec specs[] = {
+	OPTION_CHILDREN,
 	OPTION_SYMBOL,
 	OPTION_DELAY,
 	OPTION_DURATION,

@@ -9,6 +9,7 @@
 #include "session/capture_options.h"
 #include "cmd.h"
 #include "session/default_trigger.h"
+#include "session/first_probe.h"
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "session/interrupts.h"
@@ -24,7 +25,8 @@ struct watch_options {
 };
 
 static const struct option_spec specs[] = {
-	OPTION_PID,
+	OPTIONS_TARGET,
+	OPTION_CHILDREN,
 	OPTION_SYMBOL,
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, not how far apart they are",
@@ -39,8 +41,10 @@ static const struct option_table table = {
 	.examples =
 		(const char *const[]){
 			"mtbpf watch -pid 1234 -symbol one_iter",
+			"mtbpf watch -name 'web-*' -symbol one_iter",
 			"mtbpf watch -pid 1234 -symbol one_iter -durations -timeout 10s", NULL},
-	.usage = "watch -pid PID [-symbol NAME] [-durations] [-timeout D]",
+	.usage = "watch -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
+		 "[-durations] [-timeout D]",
 	.summary = "Counts hits in the kernel and shows their delays; nothing is recorded.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
@@ -89,7 +93,8 @@ static void show(const struct trigger *trigger, struct mt_stats *last, uint64_t 
 }
 
 /* Until Ctrl-C, the timeout or the end of the process. */
-static int wait_for_end(const struct watch_options *options, const struct trigger *trigger)
+static int wait_for_end(const struct watch_options *options, const struct target *target,
+			const struct trigger *trigger)
 {
 	uint64_t now = clock__now_ns(), deadline = UINT64_MAX;
 	struct pollfd fds[] = {{.fd = interrupts__open(), .events = POLLIN},
@@ -107,9 +112,9 @@ static int wait_for_end(const struct watch_options *options, const struct trigge
 			break;
 		now = clock__now_ns();
 		show(trigger, &stats, now - began);
-		if (!process__alive(options->common.pid)) {
+		if (!options->common.children && !target__is_alive(target)) {
 			status__end();
-			log__info("process %d has exited", options->common.pid);
+			log__info("the target has exited");
 			break;
 		}
 	}
@@ -118,7 +123,8 @@ static int wait_for_end(const struct watch_options *options, const struct trigge
 	return 0;
 }
 
-static int watch(const struct watch_options *options, const struct trigger *trigger)
+static int watch(const struct watch_options *options, const struct target *target,
+		 const struct trigger *trigger)
 {
 	uint64_t began = clock__now_ns();
 	char text[STATUS_TEXT_SIZE];
@@ -128,7 +134,7 @@ static int watch(const struct watch_options *options, const struct trigger *trig
 
 	interrupts__hold();
 	log__info("watching; Ctrl-C ends it");
-	err = wait_for_end(options, trigger);
+	err = wait_for_end(options, target, trigger);
 	if (!err)
 		err = trigger__stats(trigger, &stats);
 	if (err) {
@@ -141,14 +147,21 @@ static int watch(const struct watch_options *options, const struct trigger *trig
 	return 0;
 }
 
-static int attach_and_watch(const struct watch_options *options, const struct probe *probe)
+static int attach_and_watch(const struct watch_options *options, const struct target *target,
+			    const struct probe *probe, pid_t pid)
 {
-	struct trigger_config config = {.tgid = options->common.pid,
+	bool children = options->common.children;
+	bool is_one = target->pids.n == 1 && !children;
+	struct trigger_config config = {.tgid = is_one ? target->pids.v[0] : 0,
+					.tgids = target->pids.v,
+					.n_tgids = is_one ? 0 : target->pids.n,
+					.with_children = children,
+					.of_cgroup = target__is_cgroup(target),
+					.cgroup_fd = target->cgroup.fd,
 					.count_only = true,
 					.watch_duration = options->durations,
 					.since_mark = probe->is_library,
-					.mark_offset_ns =
-						time_namespace__offset_ns(options->common.pid),
+					.mark_offset_ns = time_namespace__offset_ns(pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
 	int err = gate__open(&gate, &config, probe, 1);
@@ -159,7 +172,7 @@ static int attach_and_watch(const struct watch_options *options, const struct pr
 	if (!err)
 		err = trigger__arm(gate.trigger);
 	if (!err)
-		err = watch(options, gate.trigger);
+		err = watch(options, target, gate.trigger);
 	gate__close(&gate);
 	return err;
 }
@@ -178,11 +191,52 @@ static int find_probe(const struct watch_options *options, const struct process 
 	return -EINVAL;
 }
 
+static int find_in_several(const struct watch_options *options, const struct target *target,
+			   struct probe *probe, pid_t *pid)
+{
+	const char *symbol = options->common.symbol;
+	struct process process;
+	int err;
+
+	if (!symbol)
+		symbol = default_trigger__of(target);
+	if (!symbol) {
+		log__error("watch: which function? No program has mtbpf_take_snapshot()");
+		log__hint("add -symbol NAME ('mtbpf list' shows them)");
+		return -EINVAL;
+	}
+	err = first_probe__find(target, symbol, &process, probe);
+	if (err)
+		return err;
+	*pid = process.pid;
+	process__close(&process);
+	return 0;
+}
+
+static int find_and_watch(const struct watch_options *options, const struct target *target)
+{
+	struct process process;
+	struct probe probe;
+	pid_t pid = 0;
+	int err;
+
+	if (target->pids.n == 1) {
+		pid = target->pids.v[0];
+		err = process__open(&process, target->pids.v[0]);
+		if (err)
+			return err;
+		err = find_probe(options, &process, &probe);
+		process__close(&process);
+	} else {
+		err = find_in_several(options, target, &probe, &pid);
+	}
+	return err ? err : attach_and_watch(options, target, &probe, pid);
+}
+
 int cmd_watch(int argc, char **argv)
 {
 	struct watch_options options = {.common = CAPTURE_DEFAULTS};
-	struct process process;
-	struct probe probe;
+	struct target target;
 	int rest, err;
 
 	err = options__parse(&table, &options, argc, argv, &rest);
@@ -192,15 +246,13 @@ int cmd_watch(int argc, char **argv)
 		return EXIT_USAGE;
 	if (rest < argc)
 		return refuse_word(&table, argv[rest]);
-	if (!options.common.pid) {
+	err = target__choose(&target, &options.common.target);
+	if (!err)
+		err = find_and_watch(&options, &target);
+	else if (err == -ENODATA) {
 		log__error("watch: which process?");
 		log__hint("usage: mtbpf %s", table.usage);
-		return EXIT_USAGE;
 	}
-	err = process__open(&process, options.common.pid);
-	if (err)
-		return exit_code_for(err);
-	err = find_probe(&options, &process, &probe);
-	process__close(&process);
-	return exit_code_for(err ? err : attach_and_watch(&options, &probe));
+	target__close(&target);
+	return exit_code_for(err);
 }

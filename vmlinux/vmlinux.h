@@ -22,6 +22,7 @@ typedef __u32 __be32;
 typedef __u32 __wsum;
 
 typedef __s8 s8;
+typedef __u8 u8;
 typedef __u16 u16;
 typedef __s32 s32;
 typedef __s64 s64;
@@ -65,6 +66,7 @@ struct task_struct;
 
 /* include/uapi/linux/bpf.h */
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_CGROUP_ARRAY = 8,

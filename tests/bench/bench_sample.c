@@ -130,7 +130,7 @@ static struct armed arm(const struct mode *mode, pid_t pid)
 	struct armed armed = {.event = -1};
 
 	if (mode->hz && !mode->bare)
-		armed.log = sched_log__new(pid);
+		armed.log = sched_log__new(&(struct sched_log_config){.tgid = pid});
 	if (!mode->probe)
 		return armed;
 	armed.trigger = trigger__new(&config);
@@ -166,6 +166,7 @@ static void open_bare(struct sample_ring *ring, pid_t pid, uint64_t period_ns)
 /* Nanoseconds of CPU time an iteration. */
 static double measure(const struct mode *mode, pid_t pid, struct shared *shared)
 {
+	struct event_place place = event_place__of_thread(pid);
 	struct armed armed = arm(mode, pid);
 	struct sample_ring_config config = {
 		.size = 4 << 20,
@@ -177,7 +178,7 @@ static double measure(const struct mode *mode, pid_t pid, struct shared *shared)
 		config.period_ns = 1000000000 / mode->hz;
 		if (mode->bare)
 			open_bare(&ring, pid, config.period_ns);
-		else if (sample_ring__open(&ring, pid, &config) || sample_ring__enable(&ring))
+		else if (sample_ring__open(&ring, &place, &config) || sample_ring__enable(&ring))
 			die("the recorder");
 	}
 	ns = cpu_ns(pid);

@@ -22,10 +22,11 @@ static struct sample_ring open_ring(const struct fixture *fixture)
 	struct sample_ring_config config = {.period_ns = PERIOD_NS,
 					    .size = 1 << 20,
 					    .gate = trigger__sample_gate(fixture->trigger)};
+	struct event_place place = event_place__of_thread(fixture->child.pid);
 	struct sample_ring ring;
 
 	assert_true(config.gate >= 0);
-	assert_int_equal(sample_ring__open(&ring, fixture->child.pid, &config), 0);
+	assert_int_equal(sample_ring__open(&ring, &place, &config), 0);
 	assert_int_equal(sample_ring__enable(&ring), 0);
 	return ring;
 }

@@ -13,14 +13,17 @@
 #include "capture/probe/uprobe_event.h"
 #include "capture/code/uprobes_page.h"
 #include "target/cgroup.h"
+#include "target/pid_set.h"
 
 struct source;
 
 struct source_config {
-	pid_t pid;		     /* the process; all of its threads are recorded */
-	const struct cgroup *cgroup; /* pt: all in it, a ring a CPU; NULL: the process's threads */
-	uint64_t snapshot_size;	     /* bytes a ring; rounded up to a power of two */
-	uint64_t max_memory;	     /* pt: bytes of all rings together */
+	pid_t pid;			  /* the process; all of its threads are recorded */
+	const struct pid_set *pids;	  /* it, and others: not for soft; NULL: it alone */
+	bool children;			  /* what they fork from now on as well: not for soft */
+	const struct cgroup *cgroup;	  /* instead: all in it, a ring a CPU; not for soft */
+	uint64_t snapshot_size;		  /* bytes a ring; rounded up to a power of two */
+	uint64_t max_memory;		  /* pt: bytes of all rings together */
 	const struct uprobe_spec *probes; /* what triggers, any of them */
 	size_t n_probes;
 	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
@@ -77,6 +80,8 @@ struct source_ops {
 	/* Adds what was recorded (threads, maps, PT bytes, clock) to rec. 0 or -errno, with a line.
 	 */
 	int (*read)(struct source *source, struct recording *rec);
+	/* Whom it records, children included; NULL, or NULL from it: the process, or the cgroup. */
+	const struct pid_set *(*pids)(const struct source *source);
 	/* How it was or will be frozen, for people. */
 	const char *(*freeze_name)(const struct source *source);
 	/* Freezes where that was not done, and frees. NULL is fine. */

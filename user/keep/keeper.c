@@ -147,7 +147,7 @@ static void close_keeper(struct keeper *k)
 {
 	metrics_server__stop(k->server);
 	quota__fini(&k->quota);
-	cgroup__close(&k->cgroup);
+	target__close(&k->target);
 	if (k->signal_fd >= 0)
 		close(k->signal_fd);
 }
@@ -173,14 +173,14 @@ static int run(struct keeper *k)
 	return err == -EINTR ? 0 : err;
 }
 
-int keeper__run(const struct record_options *options, pid_t pid)
+int keeper__run(const struct record_options *options)
 {
 	const struct capture_options *o = &options->capture;
 	struct keeper k = {
 		.options = options,
 		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh)},
-		.cgroup = {.fd = -1},
-		.start = {.pid = pid, .observer = &k.observer},
+		.target = {.cgroup.fd = -1},
+		.start = {.target = &k.target, .observer = &k.observer},
 		.observer = {.ctx = &k, .on_counters = on_counters},
 		.signal_fd = -1,
 	};

@@ -7,9 +7,9 @@
 #include "session/session.h"
 
 /*
- * Until SIGINT, SIGTERM or SIGHUP, or, of one process, its end. A cgroup is waited for, and goes on
- * when its processes are started again. 0, or -errno after a line and a hint.
+ * Until SIGINT, SIGTERM or SIGHUP, or, of -pid, the end of the processes. What has a name is waited
+ * for, and goes on when it is started again. 0, or -errno after a line and a hint.
  */
-int keeper__run(const struct record_options *options, pid_t pid);
+int keeper__run(const struct record_options *options);
 
 #endif

@@ -8,7 +8,7 @@
 #include "keep/quota.h"
 #include "keep/shelf.h"
 #include "metrics/metrics_server.h"
-#include "target/cgroup.h"
+#include "session/target.h"
 
 struct keeper {
 	const struct record_options *options;
@@ -20,7 +20,7 @@ struct keeper {
 	uint64_t let_pass;	/* as many as an hour may have were made: what came after them */
 	bool held;		/* that is so */
 	struct metrics_server *server;
-	struct cgroup cgroup;
+	struct target target;
 	struct session_start start;
 	struct session_observer observer;
 	int signal_fd;
@@ -35,8 +35,8 @@ void keeper__count_recordings(struct keeper *k);
 /* A process that is not there will not come. 0, or -errno after a line and a hint. */
 int keeper__check_target(struct keeper *k);
 /*
- * Waits for the target, and sets k->start. 0; -EINTR: told to end meanwhile; another -errno after a
- * line and a hint.
+ * Waits for the target, and sets k->target. 0; -EINTR: told to end meanwhile; another -errno after
+ * a line and a hint.
  */
 int keeper__find_target(struct keeper *k);
 

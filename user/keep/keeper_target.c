@@ -26,34 +26,35 @@ static bool told_to_end(struct keeper *k, int timeout_ms)
 	return false;
 }
 
-/* A service manager removes a service's cgroup, and makes it anew: it is looked up each time. */
-static int open_cgroup(struct keeper *k, bool quietly)
+/* A service manager removes a service's cgroup, and makes it anew: all is looked up each time. */
+static int choose(struct keeper *k, bool quietly)
 {
 	enum log_level level = log__level();
 	int err;
 
-	cgroup__close(&k->cgroup);
+	target__close(&k->target);
 	if (quietly)
 		log__set_level(LOG_SILENT);
-	err = cgroup__open(&k->cgroup, k->options->capture.cgroup);
+	err = target__choose(&k->target, &k->options->capture.target);
 	log__set_level(level);
-	return err;
+	return err ? err : target__is_alive(&k->target) ? 0 : -ESRCH;
 }
 
-static int wait_for_cgroup(struct keeper *k)
+static int wait_for_target(struct keeper *k)
 {
+	const char *name = target_options__name(&k->options->capture.target);
 	bool said = false;
+	int err;
 
-	while (open_cgroup(k, true) || !cgroup__populated(&k->cgroup)) {
+	while ((err = choose(k, true)) && err != -ENOTUNIQ && err != -ENOMEM) {
 		if (!said)
-			log__info("%s has no processes: waiting for them",
-				  k->options->capture.cgroup);
+			log__info("%s has no processes: waiting for them", name);
 		said = true;
 		if (told_to_end(k, LOOK_INTERVAL_MS))
 			return -EINTR;
 	}
-	k->start.cgroup = &k->cgroup;
-	return 0;
+	/* Once more, for what there is to say of it. */
+	return choose(k, false);
 }
 
 int keeper__check_target(struct keeper *k)
@@ -71,10 +72,13 @@ int keeper__find_target(struct keeper *k)
 	bool again = k->has_been_there;
 
 	k->has_been_there = true;
-	if (k->options->capture.cgroup)
-		return wait_for_cgroup(k);
+	if (target_options__name(&k->options->capture.target))
+		return wait_for_target(k);
 	if (!again)
-		return 0;
-	log__info("process %d has exited: nothing more to record", k->start.pid);
+		return target__choose(&k->target, &k->options->capture.target);
+	if (k->target.pids.n == 1)
+		log__info("process %d has exited: nothing more to record", k->target.pids.v[0]);
+	else
+		log__info("the processes have exited: nothing more to record");
 	return -EINTR;
 }

@@ -80,18 +80,20 @@ static int check_output(const struct output_names *names, bool decode)
 
 static int refuse_nothing(const struct session_start *start)
 {
+	pid_t pid;
+
 	/* `run`: its program has not started, and has said why. */
 	if (start->exec_path)
 		return -ENOMSG;
-	if (start->cgroup) {
-		log__error("nothing was recorded: no process of %s ran an instruction",
-			   start->cgroup->path);
+	if (target__is_cgroup(start->target) || start->target->pids.n > 1) {
+		log__error("nothing was recorded: none of the processes ran an instruction");
 		log__hint("were they asleep all the time? record again while they work");
 		return -ENOMSG;
 	}
-	log__error("nothing was recorded: process %d ran no instruction", start->pid);
-	if (process__stopped(start->pid))
-		log__hint("it is stopped: 'kill -CONT %d' lets it run", start->pid);
+	pid = start->target->pids.v[0];
+	log__error("nothing was recorded: process %d ran no instruction", pid);
+	if (process__stopped(pid))
+		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
 	else
 		log__hint("was it asleep all the time? record again while it works");
 	return -ENOMSG;

@@ -18,14 +18,32 @@ static int check_sampling(const struct capture_options *o, const char *command)
 	}
 	if (o->source != SOURCE_SAMPLE)
 		return 0;
-	if (o->cgroup) {
-		log__error("%s: -source sample cannot record a cgroup", command);
-		log__hint("it samples one process, all of its threads: -pid PID");
-		return -EINVAL;
-	}
 	if (o->kernel) {
 		log__error("%s: -source sample cannot trace the kernel", command);
 		log__hint("time in it is shown as [kernel]; leave -trace-include-kernel out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What is one process, and whom else there is to be told of. */
+static int check_followed(const struct capture_options *o, const char *command)
+{
+	const struct target_options *t = &o->target;
+
+	if (o->source == SOURCE_SOFT && (t->cgroup || t->container || t->pod)) {
+		log__error("%s: -source soft cannot record a cgroup", command);
+		log__hint("it steps one process: -pid PID");
+		return -EINVAL;
+	}
+	if (o->source == SOURCE_SOFT && o->children) {
+		log__error("%s: -source soft follows no children", command);
+		log__hint("it steps one process: leave -children out");
+		return -EINVAL;
+	}
+	if (o->children && (t->cgroup || t->container || t->pod)) {
+		log__error("%s: -children belongs to -pid and -name", command);
+		log__hint("what a cgroup's processes fork is in it: leave -children out");
 		return -EINVAL;
 	}
 	return 0;
@@ -39,16 +57,8 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("delay: from one call to the next; duration: of one call");
 		return -EINVAL;
 	}
-	if (o->pid && o->cgroup) {
-		log__error("%s: -pid and -cgroup cannot both be given", command);
-		log__hint("a cgroup's processes are all recorded; -pid records one");
+	if (target_options__check(&o->target, command) || check_followed(o, command))
 		return -EINVAL;
-	}
-	if (o->cgroup && o->source == SOURCE_SOFT) {
-		log__error("%s: -source soft cannot record a cgroup", command);
-		log__hint("it steps one process: -pid PID; a cgroup needs Intel PT");
-		return -EINVAL;
-	}
 	if (o->kernel && o->source == SOURCE_SOFT) {
 		log__error("%s: -source soft cannot trace the kernel: it steps user code only",
 			   command);

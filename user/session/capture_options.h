@@ -8,12 +8,13 @@
 
 #include "capture/source.h"
 #include "session/sample_options.h"
+#include "session/target.h"
 #include "util/options.h"
 #include "util/threshold.h"
 
 struct capture_options {
-	int pid;
-	const char *cgroup; /* instead of pid */
+	struct target_options target;
+	bool children; /* of its processes, from now on */
 	const char *symbol;
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
@@ -54,15 +55,49 @@ extern const char *const freeze_names[];
 
 #define OPTION(member) offsetof(struct capture_options, member)
 
-#define OPTION_PID                                                                                 \
-	{                                                                                          \
-		"pid", NULL, 'p', OPT_INT, "PID", "the process", OPTION(pid), NULL                 \
-	}
-#define OPTION_CGROUP                                                                              \
+#define OPTIONS_TARGET                                                                             \
+	{"pid",                                                                                    \
+	 NULL,                                                                                     \
+	 'p',                                                                                      \
+	 OPT_STRING,                                                                               \
+	 "PID",                                                                                    \
+	 "the process, or several: 17,4; all threads of it, later ones too",                       \
+	 OPTION(target.pids),                                                                      \
+	 NULL},                                                                                    \
+		{"name",                                                                           \
+		 NULL,                                                                             \
+		 'n',                                                                              \
+		 OPT_STRING,                                                                       \
+		 "GLOB",                                                                           \
+		 "all processes with this name, as ps shows it, or whose file has it",             \
+		 OPTION(target.name),                                                              \
+		 NULL},                                                                            \
+		{"container",                                                                      \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_STRING,                                                                       \
+		 "NAME",                                                                           \
+		 "a container (docker, podman, containerd, CRI-O) by its name or ID",              \
+		 OPTION(target.container),                                                         \
+		 NULL},                                                                            \
+		{"k8s-pod",                                                                        \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_STRING,                                                                       \
+		 "NS/POD",                                                                         \
+		 "a pod of this node; NS/POD/CONTAINER is one of its containers",                  \
+		 OPTION(target.pod),                                                               \
+		 NULL},                                                                            \
 	{                                                                                          \
 		"cgroup", NULL, 0, OPT_STRING, "PATH",                                             \
-			"instead of -pid: all processes of a cgroup (v2), a buffer a CPU",         \
-			OPTION(cgroup), NULL                                                       \
+			"all processes of a cgroup (v2) and below it, a buffer a CPU",             \
+			OPTION(target.cgroup), NULL                                                \
+	}
+#define OPTION_CHILDREN                                                                            \
+	{                                                                                          \
+		"children", NULL, 0, OPT_FLAG, NULL,                                               \
+			"with -pid and -name: what they fork from now on as well",                 \
+			OPTION(children), NULL                                                     \
 	}
 #define OPTION_SYMBOL                                                                              \
 	{                                                                                          \

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/user.h>
 
-#include "session/cgroup_probe.h"
+#include "session/first_probe.h"
 #include "target/symbols/symbols.h"
 #include "util/log.h"
 
@@ -41,7 +41,7 @@ const char *default_trigger__find(const struct process *process, const char *exe
 	return found;
 }
 
-const char *default_trigger__of_cgroup(const struct cgroup *cgroup)
+const char *default_trigger__of(const struct target *target)
 {
 	enum log_level level = log__level();
 	const char *found = NULL;
@@ -50,7 +50,7 @@ const char *default_trigger__of_cgroup(const struct cgroup *cgroup)
 
 	log__set_level(LOG_SILENT);
 	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]) && !found; i++) {
-		if (cgroup_probe__find(cgroup, stubs[i], &process, &probe))
+		if (first_probe__find(target, stubs[i], &process, &probe))
 			continue;
 		process__close(&process);
 		found = stubs[i];

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "mtbpf_shared.h"
-#include "target/cgroup.h"
+#include "session/target.h"
 #include "target/elf/elf_image.h"
 #include "target/process.h"
 
@@ -16,8 +16,8 @@
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
-/* The same of the first process of the cgroup that has one. */
-const char *default_trigger__of_cgroup(const struct cgroup *cgroup);
+/* The same of the first of several processes that has one. */
+const char *default_trigger__of(const struct target *target);
 
 /* Whether it is the one that mtbpf_take_snapshot() calls; *args is what it is given then. */
 bool default_trigger__is_library(const struct function *function, struct mt_args *args);

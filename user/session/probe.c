@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "session/default_trigger.h"
+#include "session/probe_file.h"
 #include "util/log.h"
 
 static int refuse_resolver(const struct function *f)
@@ -105,10 +106,12 @@ int probe__find(struct probe *probe, const struct process *process, const char *
 	else if (!err)
 		err = process__mapping_path(process->pid, &match.module->mapping, probe->path,
 					    sizeof(probe->path));
+	if (!err && !exec_path) {
+		probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
+		err = probe_file__settle(probe, process, &match.module->mapping);
+	}
 	if (!err) {
 		snprintf(probe->name, sizeof(probe->name), "%s", match.function->name);
-		if (!exec_path)
-			probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
 		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
 			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
 	}

@@ -10,7 +10,7 @@
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
-#include "session/cgroup_probe.h"
+#include "session/first_probe.h"
 #include "session/interrupts.h"
 #include "session/probe.h"
 #include "session/sampling.h"
@@ -28,6 +28,18 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* More than one process, now or later. */
+static bool is_of_several(const struct session *s)
+{
+	return s->pids.n > 1 || (s->options->children && !s->cgroup);
+}
+
+/* The one process; 0: it is not one. */
+static pid_t only_pid(const struct session *s)
+{
+	return s->cgroup || is_of_several(s) ? 0 : s->pids.v[0];
+}
+
 static bool measures_duration(const struct session *s)
 {
 	return threshold__is_set(&s->options->duration_thresh);
@@ -36,9 +48,12 @@ static bool measures_duration(const struct session *s)
 static int open_gate(struct session *s)
 {
 	struct trigger_config config = {
-		.tgid = s->start->cgroup ? 0 : s->start->pid,
-		.of_cgroup = s->start->cgroup != NULL,
-		.cgroup_fd = s->start->cgroup ? s->start->cgroup->fd : -1,
+		.tgid = only_pid(s),
+		.tgids = s->pids.v,
+		.n_tgids = is_of_several(s) ? s->pids.n : 0,
+		.with_children = s->options->children,
+		.of_cgroup = s->cgroup != NULL,
+		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
 		.delay_thresh_ns =
 			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
 		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
@@ -70,6 +85,19 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd);
 }
 
+static struct sched_log *open_sched_log(const struct session *s)
+{
+	const struct sched_log_config config = {
+		.tgid = only_pid(s),
+		.tgids = s->pids.v,
+		.n_tgids = is_of_several(s) ? s->pids.n : 0,
+		.with_children = s->options->children,
+		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
+	};
+
+	return sched_log__new(&config);
+}
+
 static int attach_gate(struct session *s)
 {
 	int *events, err;
@@ -89,8 +117,10 @@ static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	struct source_config config = {
-		.pid = s->start->pid,
-		.cgroup = s->start->cgroup,
+		.pid = s->cgroup ? 0 : s->pids.v[0],
+		.pids = s->cgroup ? NULL : &s->pids,
+		.children = o->children,
+		.cgroup = s->cgroup,
 		.snapshot_size = o->snapshot_size,
 		.max_memory = o->max_memory,
 		.probes = s->gate.specs.v,
@@ -119,7 +149,7 @@ static int open_source(struct session *s)
 	if (s->gate.trigger)
 		err = attach_gate(s);
 	if (s->ops == &source_sample)
-		s->sched_log = sched_log__new(s->start->pid);
+		s->sched_log = open_sched_log(s);
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
@@ -197,6 +227,13 @@ static int read_snapshot(struct session *s)
 	return err;
 }
 
+static int take_code(struct session *s)
+{
+	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
+
+	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
+}
+
 /* From the armed trigger to the frozen trace of one hit. */
 static int record_one(struct session *s, enum session_end *end)
 {
@@ -220,7 +257,7 @@ static int record_one(struct session *s, enum session_end *end)
 	/* Nothing of ours stays in the target while the recording is looked at. */
 	gate__detach(&s->gate);
 	if (!err)
-		err = live_code__take(s->rec, s->start->pid, s->start->cgroup);
+		err = take_code(s);
 	return err ? err : read_snapshot(s);
 }
 
@@ -233,7 +270,7 @@ static int begin_recording(struct session *s)
 	if (!err)
 		err = vdso_image__add(s->rec, process);
 	if (!err && process)
-		err = live_code__take(s->rec, process->pid, s->start->cgroup);
+		err = live_code__take(s->rec, &s->pids, s->cgroup);
 	return err;
 }
 
@@ -253,14 +290,18 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 /* Not for `run`: its program is not there yet. */
 static int open_target(struct session *s)
 {
+	const struct target *target = s->start->target;
 	int err;
 
-	if (s->start->exec_path)
-		return 0;
-	if (s->start->cgroup)
-		err = cgroup_probe__find(s->start->cgroup, s->symbol, &s->process, &s->probe);
-	else
-		err = process__open(&s->process, s->start->pid);
+	if (!target)
+		return pid_set__add(&s->pids, s->start->pid);
+	err = pid_set__add_all(&s->pids, &target->pids);
+	if (target__is_cgroup(target))
+		s->cgroup = &target->cgroup;
+	if (!err && s->pids.n == 1)
+		err = process__open(&s->process, s->pids.v[0]);
+	else if (!err)
+		err = first_probe__find(target, s->symbol, &s->process, &s->probe);
 	s->has_process = !err;
 	return err;
 }
@@ -272,7 +313,7 @@ static int choose_sampling(struct session *s)
 
 	return err ? err
 		   : sampling__choose_rate(&s->options->sample, s->sample_stack,
-					   s->has_process ? s->start->pid : 0, &s->sample_rate);
+					   s->has_process ? s->process.pid : 0, &s->sample_rate);
 }
 
 static int prepare(struct session *s)
@@ -332,6 +373,7 @@ void session__close(struct session *s)
 		close(s->signal_fd);
 	if (s->has_process)
 		process__close(&s->process);
+	pid_set__fini(&s->pids);
 	free(s);
 }
 

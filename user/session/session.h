@@ -8,7 +8,7 @@
 
 #include "capture/recording/recording.h"
 #include "session/capture_options.h"
-#include "target/cgroup.h"
+#include "session/target.h"
 #include "trigger/trigger.h"
 
 enum session_end {
@@ -23,8 +23,8 @@ enum session_end {
 struct session;
 
 struct session_start {
+	const struct target *target; /* NULL: `run`, and then: */
 	pid_t pid;
-	const struct cgroup *cgroup; /* instead of it: all processes in it; NULL: none */
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;
 	int go_fd;

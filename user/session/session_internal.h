@@ -15,7 +15,9 @@ struct session {
 	const struct session_start *start;
 	struct process process; /* as it was at the start; not for `run` */
 	bool has_process;
-	struct recording *rec; /* where the next snapshot goes */
+	struct pid_set pids;	     /* of the target; none where it is a cgroup */
+	const struct cgroup *cgroup; /* NULL: it is none */
+	struct recording *rec;	     /* where the next snapshot goes */
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;

@@ -64,21 +64,22 @@ static int use_default(struct session *s, const struct process *process)
 void session__choose_symbol(struct session *s)
 {
 	s->symbol = s->options->symbol;
-	if (!s->symbol && s->start->cgroup)
-		s->symbol = default_trigger__of_cgroup(s->start->cgroup);
+	if (!s->symbol && s->start->target &&
+	    (target__is_cgroup(s->start->target) || s->start->target->pids.n > 1))
+		s->symbol = default_trigger__of(s->start->target);
 }
 
 int session__find_trigger(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = process ? source_choice__check(s->ops, process) : 0;
+	int err = process ? source_choice__check(s->ops, process, s->pids.n) : 0;
 
-	if (!err && process && !s->start->cgroup && process__stopped(process->pid))
+	if (!err && process && !s->cgroup && process__stopped(process->pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  process->pid, process->pid);
 	if (!err && !s->options->symbol)
 		err = use_default(s, process);
-	if (!err && s->symbol && !s->start->cgroup)
+	if (!err && s->symbol && s->pids.n == 1)
 		err = probe__find(&s->probe, process, s->start->exec_path, s->symbol);
 	return err ? err : check_duration(s);
 }

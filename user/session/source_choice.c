@@ -11,8 +11,8 @@ static bool may_sample(const struct capture_options *options)
 {
 	struct pt_pmu pmu;
 
-	return !options->cgroup && !options->kernel && !options->immediate_stop &&
-	       !options->freeze_method && pt_pmu__read(&pmu);
+	return !options->kernel && !options->immediate_stop && !options->freeze_method &&
+	       pt_pmu__read(&pmu);
 }
 
 static const struct source_ops *ops_of(const struct capture_options *options)
@@ -60,7 +60,12 @@ static int check_tracer(const struct process *process)
 	return -EBUSY;
 }
 
-int source_choice__check(const struct source_ops *ops, const struct process *process)
+int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n)
 {
+	if (ops == &source_soft && n != 1) {
+		log__error("-source soft steps one process, and these are several");
+		log__hint("choose one with -pid PID");
+		return -EINVAL;
+	}
 	return ops == &source_soft ? check_tracer(process) : 0;
 }

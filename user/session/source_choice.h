@@ -13,7 +13,8 @@
  */
 const struct source_ops *source_choice__make(const struct capture_options *options);
 
-/* Whether the source can have this process. 0, or -errno after a line and a hint. */
-int source_choice__check(const struct source_ops *ops, const struct process *process);
+/* Whether the source can have n processes, or, 0, a cgroup: this is the first. 0, or -errno after a
+ * line and a hint. */
+int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n);
 
 #endif

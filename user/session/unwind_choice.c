@@ -60,6 +60,8 @@ static int try_both(const struct capture_options *o, const struct process *proce
 				       .sample_stack = bytes_of(o),
 				       .sample_gate = -1,
 				       .freeze_fd = -1};
+	pid_t pid = process->pid;
+	struct pid_set pids = {.v = &pid, .n = 1};
 	struct recording rec;
 	int err;
 
@@ -67,7 +69,7 @@ static int try_both(const struct capture_options *o, const struct process *proce
 	rec.pid = process->pid;
 	err = vdso_image__add(&rec, process);
 	if (!err)
-		err = live_code__take(&rec, process->pid, NULL);
+		err = live_code__take(&rec, &pids, NULL);
 	if (!err)
 		err = record(&config, &rec);
 	*samples = rec.samples.n;

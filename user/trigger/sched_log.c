@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trigger/sched_log.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,26 +9,49 @@
 #include <sys/mman.h>
 
 #include "sample.skel.h"
+#include "trigger/children.h"
 #include "trigger/trigger_internal.h"
 #include "util/log.h"
 
 struct sched_log {
 	struct sample_bpf *skel;
+	struct children *children;
 };
 
-static int load(struct sched_log *log, pid_t tgid)
+static int set_targets(struct sched_log *log, const struct sched_log_config *config)
+{
+	int tgids = bpf_map__fd(log->skel->maps.target_tgids);
+	uint32_t key = 0, cgroup = (uint32_t)config->cgroup_fd;
+	const uint8_t value = 1;
+
+	for (size_t i = 0; i < config->n_tgids; i++)
+		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
+			return -errno;
+	if (!config->tgid && !config->n_tgids &&
+	    bpf_map_update_elem(bpf_map__fd(log->skel->maps.target_cgroups), &key, &cgroup,
+				BPF_ANY))
+		return -errno;
+	if (config->with_children)
+		log->children = children__new(tgids);
+	return config->with_children && !log->children ? -errno : 0;
+}
+
+static int load(struct sched_log *log, const struct sched_log_config *config)
 {
 	int err;
 
 	log->skel = sample_bpf__open();
 	if (!log->skel)
 		return -errno;
-	log->skel->rodata->target_tgid = (uint32_t)tgid;
+	log->skel->rodata->target_tgid = (uint32_t)config->tgid;
+	log->skel->rodata->of_several = config->n_tgids != 0;
 	err = sample_bpf__load(log->skel);
+	if (!err)
+		err = set_targets(log, config);
 	return err ? err : sample_bpf__attach(log->skel);
 }
 
-struct sched_log *sched_log__new(pid_t tgid)
+struct sched_log *sched_log__new(const struct sched_log_config *config)
 {
 	struct sched_log *log = calloc(1, sizeof(*log));
 	int err;
@@ -35,7 +59,7 @@ struct sched_log *sched_log__new(pid_t tgid)
 	if (!log)
 		return NULL;
 	libbpf_set_print(trigger__print_libbpf);
-	err = load(log, tgid);
+	err = load(log, config);
 	if (!err)
 		return log;
 	log__debug("who wakes threads, and takes their CPUs, is not known: %s", strerror(-err));
@@ -48,6 +72,7 @@ void sched_log__free(struct sched_log *log)
 {
 	if (!log)
 		return;
+	children__free(log->children);
 	sample_bpf__destroy(log->skel);
 	free(log);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trigger.skel.h"
+#include "trigger/children.h"
 #include "trigger/histogram.h"
 #include "trigger/hit_ring.h"
 #include "trigger/trigger_internal.h"
@@ -18,6 +19,7 @@
 
 struct trigger {
 	struct trigger_bpf *skel;
+	struct children *children; /* NULL: they do not count */
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
@@ -56,6 +58,7 @@ bool trigger__needs_return(const struct trigger_config *config)
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	skel->rodata->target_tgid = config->tgid;
+	skel->rodata->of_several = config->n_tgids != 0;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
 	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
 	skel->rodata->min_interval_ns = config->min_interval_ns;
@@ -138,6 +141,19 @@ static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_confi
 		       : 0;
 }
 
+static int set_tgids(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	const uint8_t value = 1;
+	int err = 0;
+
+	for (size_t i = 0; i < config->n_tgids && !err; i++)
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &config->tgids[i],
+					  &value, BPF_ANY)
+			      ? -errno
+			      : 0;
+	return err;
+}
+
 /* 0 and trigger->skel, or -errno without a message. */
 static int load_variant(struct trigger *trigger, const struct trigger_config *config,
 			enum trigger_latch latch)
@@ -164,9 +180,13 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
 	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.target_tgids, config->n_tgids != 0);
+	if (!err)
 		err = trigger_bpf__load(skel);
 	if (!err)
 		err = set_cgroup(skel, config);
+	if (!err)
+		err = set_tgids(skel, config);
 	if (!err)
 		err = set_args(skel, config);
 	if (err) {
@@ -210,7 +230,7 @@ static void explain_load(int err)
 
 static bool is_valid(const struct trigger_config *config)
 {
-	return (config->of_cgroup ? config->tgid == 0 : config->tgid > 0) &&
+	return (config->tgid > 0) + (config->n_tgids > 0) + config->of_cgroup == 1 &&
 	       !(config->delay_thresh_ns && config->duration_thresh_ns) &&
 	       config->stack_copy <= MT_COPY_MAX;
 }
@@ -222,7 +242,8 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	int err;
 
 	if (!is_valid(config)) {
-		log__error("a trigger needs a process or a cgroup, at most one threshold, and at "
+		log__error("a trigger needs a process, some, or a cgroup, at most one threshold, "
+			   "and at "
 			   "most %d bytes of stack",
 			   MT_COPY_MAX);
 		errno = EINVAL;
@@ -238,6 +259,12 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 		explain_load(err);
 		goto fail;
 	}
+	if (config->with_children) {
+		trigger->children = children__new(bpf_map__fd(trigger->skel->maps.target_tgids));
+		err = trigger->children ? 0 : -errno;
+	}
+	if (err)
+		goto fail;
 	err = hit_ring__open(&trigger->hits, bpf_map__fd(trigger->skel->maps.hits),
 			     config->stack_copy);
 	if (err) {
@@ -268,6 +295,7 @@ void trigger__free(struct trigger *trigger)
 	if (!trigger)
 		return;
 	trigger__detach(trigger);
+	children__free(trigger->children);
 	VEC_FINI(&trigger->links);
 	hit_ring__close(&trigger->hits);
 	trigger_bpf__destroy(trigger->skel);

@@ -14,9 +14,13 @@
 #include "mtbpf_shared.h"
 
 struct trigger_config {
-	pid_t tgid;	/* only hits of this process count, in the initial pid namespace, ... */
-	bool of_cgroup; /* ... or those of a cgroup, and tgid is 0 */
-	int cgroup_fd;	/* its directory, of the v2 hierarchy; what is below counts too */
+	pid_t tgid; /* only hits of this process count, in the initial pid namespace, ... */
+	/* ... or those of several, and tgid is 0; read while it loads */
+	const pid_t *tgids;
+	size_t n_tgids;
+	bool with_children; /* of tgids: what they fork from now on counts as well */
+	bool of_cgroup;	    /* ... or those of a cgroup, and both are 0 */
+	int cgroup_fd;	    /* its directory, of the v2 hierarchy; what is below counts too */
 	/*
 	 * At most one of the two; both 0: every hit triggers. UINT64_MAX: nothing does, until
 	 * trigger__set_threshold().

@@ -25,19 +25,26 @@ static int take(struct recording *rec, pid_t pid)
 	return err ? err : patched_code__take(rec, pid);
 }
 
-int live_code__take(struct recording *rec, pid_t pid, const struct cgroup *cgroup)
+static int take_all(struct recording *rec, const pid_t *pids, size_t n)
 {
-	_cleanup_free_ pid_t *pids = NULL;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++)
+		err = take(rec, pids[i]);
+	return err;
+}
+
+int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup)
+{
+	_cleanup_free_ pid_t *in_it = NULL;
 	size_t n;
 	int err;
 
 	if (!cgroup)
-		return take(rec, pid);
+		return take_all(rec, pids->v, pids->n);
 	/* All in it may be gone by now, and it with them. */
-	err = cgroup__processes(cgroup, &pids, &n);
+	err = cgroup__processes(cgroup, &in_it, &n);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; !err && i < n; i++)
-		err = take(rec, pids[i]);
-	return err;
+	return take_all(rec, in_it, n);
 }

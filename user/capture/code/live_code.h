@@ -5,12 +5,13 @@
 
 #include "capture/recording/recording.h"
 #include "target/cgroup.h"
+#include "target/pid_set.h"
 
 /*
- * Notes the files of process pid, or of all in the cgroup where that is not NULL, and copies the
- * code in its memory. To be called before the recording begins, as the process may be gone at its
- * end, and again when it is frozen. 0 or -errno.
+ * Notes the files of these processes, or of all in the cgroup where that is not NULL, and copies
+ * the code in their memory. To be called before the recording begins, as the process may be gone at
+ * its end, and again when it is frozen. 0 or -errno.
  */
-int live_code__take(struct recording *rec, pid_t pid, const struct cgroup *cgroup);
+int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup);
 
 #endif

@@ -8,31 +8,68 @@
 #include <unistd.h>
 
 #include "capture/code/uprobes_page.h"
+#include "target/process.h"
 #include "util/log.h"
 #include "util/units.h"
 
+int followed__add_process(struct followed *f, pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct followed_process *process;
+
+	if (fd < 0)
+		return -errno;
+	process = VEC_PUSH(&f->processes);
+	if (!process) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*process = (struct followed_process){.pid = pid, .fd = fd};
+	return followed__watch(f, fd);
+}
+
+/* Of several, some may be gone already. */
+static int watch_processes(struct followed *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < f->pids.n && !err; i++) {
+		err = followed__add_process(f, f->pids.v[i]);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	return err ? err : f->processes.n ? 0 : -ESRCH;
+}
+
 int followed__open(struct followed *f, const struct source_config *config)
 {
-	*f = (struct followed){.epoll_fd = epoll_create1(EPOLL_CLOEXEC), .pid_fd = -1};
+	int err = 0;
+
+	*f = (struct followed){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 	recording__init(&f->pending);
-	f->sideband =
-		(struct sideband){.pid = config->cgroup ? 0 : config->pid, .rec = &f->pending};
+	f->sideband = (struct sideband){.pids = config->cgroup ? NULL : &f->pids,
+					.children = config->children,
+					.rec = &f->pending};
 	if (f->epoll_fd < 0)
 		return -errno;
 	if (config->cgroup)
 		return 0;
-	f->pid_fd = (int)syscall(SYS_pidfd_open, config->pid, 0);
-	return f->pid_fd < 0 ? -errno : followed__watch(f, f->pid_fd);
+	err = config->pids ? pid_set__add_all(&f->pids, config->pids)
+			   : pid_set__add(&f->pids, config->pid);
+	return err ? err : watch_processes(f);
 }
 
 void followed__close(struct followed *f)
 {
 	sideband__fini(&f->sideband);
 	recording__fini(&f->pending);
+	for (size_t i = 0; i < f->processes.n; i++)
+		close(f->processes.v[i].fd);
+	VEC_FINI(&f->processes);
+	pid_set__fini(&f->pids);
+	pid_set__fini(&f->tids);
 	if (f->epoll_fd >= 0)
 		close(f->epoll_fd);
-	if (f->pid_fd >= 0)
-		close(f->pid_fd);
 }
 
 int followed__watch(struct followed *f, int fd)
@@ -42,18 +79,21 @@ int followed__watch(struct followed *f, int fd)
 	return epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-void followed__threads(struct followed *f, struct source *source, const struct followed_ops *ops)
+bool followed__is_alive(struct followed *f, const struct source_config *config)
 {
-	for (size_t i = 0; i < f->sideband.ended.n; i++)
-		ops->ended(source, f->sideband.ended.v[i]);
-	for (size_t i = 0; i < f->sideband.started.n; i++) {
-		pid_t tid = f->sideband.started.v[i];
-		int err = ops->began(source, tid);
-
-		if (err && err != -ESRCH)
-			log__warn("thread %d is not recorded: %s", tid, strerror(-err));
+	if (config->cgroup)
+		return cgroup__populated(config->cgroup);
+	for (size_t i = 0; i < f->processes.n;) {
+		if (process__alive(f->processes.v[i].pid)) {
+			i++;
+			continue;
+		}
+		/* It would wake everybody for ever. */
+		close(f->processes.v[i].fd);
+		pid_set__remove(&f->pids, f->processes.v[i].pid);
+		f->processes.v[i] = f->processes.v[--f->processes.n];
 	}
-	f->sideband.started.n = f->sideband.ended.n = 0;
+	return f->processes.n;
 }
 
 int followed__add_to(const struct followed *f, struct recording *rec)
@@ -79,8 +119,6 @@ int followed__add_uprobes_pages(const struct followed *f, const struct source_co
 
 	if (!config->n_probes)
 		return 0;
-	if (!config->cgroup)
-		return uprobes_page__add(rec, config->pid, time_ns, own, n, config->probed);
 	/* Once a process, at its main thread. */
 	for (size_t i = 0; i < f->pending.threads.n && !err; i++)
 		if (f->pending.threads.v[i].tid == f->pending.threads.v[i].pid)

@@ -13,34 +13,79 @@
 #include "capture/perf/sideband.h"
 #include "capture/recording/recording.h"
 #include "capture/source.h"
+#include "target/pid_set.h"
+
+struct followed_process {
+	pid_t pid;
+	int fd; /* a pidfd(2) */
+};
+
+struct followed_thread {
+	pid_t pid, tid;
+};
 
 struct followed {
 	struct sideband sideband;
-	struct recording pending; /* what it has said */
-	size_t left_out;	  /* threads that began when the memory was full */
+	struct recording pending;		/* what it has said */
+	struct pid_set pids;			/* whom it is about; none where it is a cgroup */
+	struct pid_set tids;			/* of those, the threads that are recorded */
+	VEC(struct followed_process) processes; /* that have not exited */
+	size_t left_out;			/* threads that began when the memory was full */
 	int epoll_fd;
-	int pid_fd; /* -1: a cgroup's */
 };
 
 /*
- * config->pid, or a cgroup's processes. 0 or -errno: -ESRCH it is gone; followed__close() in any
- * case. Its sideband keeps a pointer to `pending`: it must not be moved from here on. Prints
- * nothing.
+ * config->pids, or a cgroup's processes. 0 or -errno: -ESRCH none is there; followed__close() in
+ * any case. Its sideband keeps pointers into it: it must not be moved from here on. Prints nothing.
  */
 int followed__open(struct followed *followed, const struct source_config *config);
 void followed__close(struct followed *followed);
 
+/* One more process, which its parent's sideband has told of. 0 or -errno: -ESRCH it is gone. */
+int followed__add_process(struct followed *followed, pid_t pid);
+
 /* epoll_fd is readable when fd is. 0 or -errno. */
 int followed__watch(struct followed *followed, int fd);
+
+/* True while a process is there. */
+bool followed__is_alive(struct followed *followed, const struct source_config *config);
+
+/*
+ * The threads of all processes that are there now, or the main ones alone. *threads is freed by the
+ * caller. 0 or -errno: -ESRCH there are none.
+ */
+int followed__list(const struct followed *followed, bool main_only,
+		   struct followed_thread **threads, size_t *n);
+/* Says that a thread is recorded from now on: it will not be handed over. 0 or -ENOMEM. */
+int followed__has_thread(struct followed *followed, pid_t tid);
+
+/*
+ * Notes a thread that began; with a process's main thread its mappings: it may have executed
+ * another program before its own events were open. 0 or -errno: -ESRCH.
+ */
+int followed__note_thread(struct followed *followed, pid_t pid, pid_t tid, uint64_t time_ns);
+
+/*
+ * Notes the mappings of all processes, as they are now; of a cgroup's, the threads too. Not those
+ * of a process before its execve. 0 or -errno.
+ */
+int followed__note(struct followed *followed, const struct source_config *config, uint64_t time_ns);
+/* The same of one process, and of its threads. One that is gone is no error. */
+int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_ns);
+/* Whether anything has been said of the process. */
+bool followed__knows(const struct followed *followed, pid_t pid);
 
 /* What to do about threads: one that is recorded has ended; one began that is not. */
 struct followed_ops {
 	void (*ended)(struct source *source, pid_t tid);
 	/* 0; -ESRCH it is gone already; another -errno: said of it. */
-	int (*began)(struct source *source, pid_t tid);
+	int (*began)(struct source *source, pid_t pid, pid_t tid);
 };
 
-/* Hands over the threads that the sideband has told of since the last time. */
+/*
+ * Hands over the threads that the sideband has told of since the last time, and those that they
+ * began before anything told of that.
+ */
 void followed__threads(struct followed *followed, struct source *source,
 		       const struct followed_ops *ops);
 

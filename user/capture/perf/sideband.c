@@ -61,7 +61,7 @@ void sideband__fini(struct sideband *s)
 
 static bool is_foreign(const struct sideband *s, uint32_t pid)
 {
-	return s->pid && (pid_t)pid != s->pid;
+	return s->pids && !pid_set__has(s->pids, (pid_t)pid);
 }
 
 static int on_loss(struct sideband *s, const struct perf_event_header *header,
@@ -124,21 +124,44 @@ static int note(pid_t **v, size_t *n, size_t *cap, pid_t tid)
 	return 0;
 }
 
-/* A new process is its parent's no more, and followed only where all of a cgroup are. */
+static int note_start(struct sideband *s, const struct rec_thread *child)
+{
+	struct rec_thread *started = VEC_PUSH(&s->started);
+
+	if (!started)
+		return -ENOMEM;
+	*started = *child;
+	return 0;
+}
+
+/* A new process is its parent's no more, and followed only where that is wanted. */
+static int on_process_begin(struct sideband *s, const struct task_record *r,
+			    const struct rec_thread *child)
+{
+	int err;
+
+	if (!s->children || is_foreign(s, r->ppid))
+		return 0;
+	err = pid_set__add(s->pids, child->pid);
+	if (!err)
+		err = recording__add_fork(s->rec, child, (pid_t)r->ppid, (pid_t)r->ptid);
+	return err ? err : note_start(s, child);
+}
+
 static int on_task_begin(struct sideband *s, const struct task_record *r)
 {
 	struct rec_thread child = {.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = r->time};
 
-	if (!s->pid)
+	if (!s->pids)
 		return recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid);
-	if ((pid_t)r->pid != s->pid || r->tid == r->pid)
-		return 0;
-	return note(&s->started.v, &s->started.n, &s->started.cap, (pid_t)r->tid);
+	if (r->pid != r->ppid)
+		return on_process_begin(s, r, &child);
+	return is_foreign(s, r->pid) ? 0 : note_start(s, &child);
 }
 
 static int on_task_end(struct sideband *s, const struct task_record *r)
 {
-	if (!s->pid || (pid_t)r->pid != s->pid)
+	if (!s->pids || is_foreign(s, r->pid))
 		return 0;
 	return note(&s->ended.v, &s->ended.n, &s->ended.cap, (pid_t)r->tid);
 }
@@ -207,7 +230,7 @@ static int on_record(struct sideband *s, const uint8_t *record, size_t size, boo
 
 	if (size < sizeof(*header) + SAMPLE_ID_SIZE)
 		return 0;
-	if (!s->pid)
+	if (!s->pids)
 		err = on_cpu_record(s, header, id, of_pt);
 	if (err)
 		return err;
@@ -271,7 +294,7 @@ static void forget_threads(struct recording *rec, pid_t pid)
 /* A shell that forks for hours would fill the memory: each child has all of its mappings. */
 void sideband__tidy(struct sideband *s)
 {
-	if (s->pid || s->rec->maps.n < 2 * s->maps_kept + MAPS_MANY)
+	if (s->pids || s->rec->maps.n < 2 * s->maps_kept + MAPS_MANY)
 		return;
 	for (size_t i = 0; i < s->rec->threads.n;) {
 		pid_t pid = s->rec->threads.v[i].pid;

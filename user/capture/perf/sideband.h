@@ -9,11 +9,15 @@
 #include "capture/perf/perf_ring.h"
 #include "capture/perf/switch_log.h"
 #include "capture/recording/recording.h"
+#include "target/pid_set.h"
 
 struct sideband {
-	pid_t pid; /* records of other processes are left out; 0: there are none but of a cgroup */
+	/* Records of other processes are left out; NULL: there are none but of a cgroup. */
+	struct pid_set *pids;
+	bool children;	       /* what they fork is added to pids */
 	struct recording *rec; /* maps, thread names and losses are added here */
-	VEC(pid_t) started;    /* threads that began, for the caller to follow and clear */
+	/* Threads that began, for the caller to follow and clear; and those that ended. */
+	VEC(struct rec_thread) started;
 	VEC(pid_t) ended;
 	/* Rings by CPU: */
 	struct switch_log log;

@@ -24,7 +24,7 @@ static struct perf_event_attr attr_of(const struct sideband_ring_config *config)
 		.use_clockid = config->monotonic,
 		.clockid = config->monotonic ? CLOCK_MONOTONIC : 0,
 		.watermark = 1,
-		.wakeup_watermark = (__u32)config->size / 4,
+		.wakeup_watermark = config->at_once ? 1 : (__u32)config->size / 4,
 	};
 }
 

@@ -12,12 +12,14 @@
 struct sideband_ring_config {
 	size_t size;	/* a power of two */
 	bool switches;	/* who runs on the CPU as well */
+	bool at_once;	/* each record wakes: what a thread begins has to be followed */
 	bool monotonic; /* times are CLOCK_MONOTONIC, not perf's clock */
 };
 
 /* An event of its own, a dummy: it outlives the freeze of what it tells of. */
 struct sideband_ring {
-	int event; /* -1: not open; readable when a quarter of the ring waits to be read */
+	int event; /* -1: not open; readable when a quarter of the ring waits to be read, or
+		      anything */
 	struct perf_ring ring;
 };
 

@@ -12,40 +12,42 @@
 #include "target/process.h"
 #include "util/log.h"
 
-static int add_ring(struct source *s, const struct event_place *place)
+static int add_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
 	struct pt_ring *ring = VEC_PUSH(&s->rings);
 	int err = ring ? pt_ring__open(ring, place, &s->ring_config) : -ENOMEM;
 
 	if (ring && err)
 		s->rings.n--;
-	return err ? err : followed__watch(&s->followed, ring->sideband.event);
+	if (err)
+		return err;
+	ring->pid = pid;
+	return followed__watch(&s->followed, ring->sideband.event);
 }
 
-int pt_source__add_thread(struct source *s, pid_t tid)
+int pt_source__add_thread(struct source *s, pid_t pid, pid_t tid)
 {
 	struct event_place place = event_place__of_thread(tid);
+	int err = add_ring(s, &place, pid);
 
-	return add_ring(s, &place);
+	return err ? err : followed__has_thread(&s->followed, tid);
 }
 
 /* Every thread there is; one that ends meanwhile is no error. */
 static int add_threads(struct source *s)
 {
-	pid_t *tids;
+	struct followed_thread *threads;
 	size_t n;
-	int err = process__threads(s->config.pid, &tids, &n);
+	int err = followed__list(&s->followed, !s->config.multi_thread, &threads, &n);
 
 	if (err)
 		return err;
-	if (!s->config.multi_thread)
-		n = n ? 1 : 0;
 	for (size_t i = 0; i < n && !err; i++) {
-		err = pt_source__add_thread(s, tids[i]);
+		err = pt_source__add_thread(s, threads[i].pid, threads[i].tid);
 		if (err == -ESRCH)
 			err = 0;
 	}
-	free(tids);
+	free(threads);
 	return err ? err : s->rings.n ? 0 : -ESRCH;
 }
 
@@ -58,7 +60,7 @@ static int add_cpus(struct source *s)
 	for (int cpu = 0; cpu < n && !err; cpu++) {
 		struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, cpu);
 
-		err = add_ring(s, &place);
+		err = add_ring(s, &place, 0);
 		if (err == -ENODEV)
 			err = 0;
 	}
@@ -69,7 +71,7 @@ void pt_source__close_rings(struct source *s)
 {
 	for (size_t i = 0; i < s->rings.n; i++)
 		pt_ring__close(&s->rings.v[i]);
-	s->rings.n = 0;
+	s->rings.n = s->followed.tids.n = 0;
 }
 
 static bool is_unsupported(int err)
@@ -97,19 +99,16 @@ static int try_methods(struct source *s)
 
 static int count_rings(const struct source *s, size_t *n)
 {
-	pid_t *tids;
+	struct followed_thread *threads;
 	int err;
 
 	if (s->config.cgroup) {
 		*n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 		return 0;
 	}
-	err = process__threads(s->config.pid, &tids, n);
-	if (err)
-		return err;
-	free(tids);
-	*n = s->config.multi_thread ? *n : 1;
-	return 0;
+	err = followed__list(&s->followed, !s->config.multi_thread, &threads, n);
+	free(threads);
+	return err;
 }
 
 /* Said before anything is opened: the kernel itself only says EPERM. */
@@ -129,6 +128,12 @@ static int check_memory(const struct source *s)
 		return err;
 	memlock__read(&limits);
 	return memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
+}
+
+static bool has_several_rings(const struct source_config *config)
+{
+	return config->multi_thread || config->cgroup || config->children ||
+	       (config->pids && config->pids->n > 1);
 }
 
 static int add_tracefs(struct source *s, size_t i)
@@ -154,7 +159,7 @@ static int open_tracefs(struct source *s)
 {
 	int err = 0;
 
-	if (!s->config.multi_thread && !s->config.cgroup)
+	if (!has_several_rings(&s->config))
 		return 0;
 	for (size_t i = 0; i < s->config.n_probes && !err; i++)
 		err = add_tracefs(s, i);

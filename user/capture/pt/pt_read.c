@@ -44,7 +44,7 @@ static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring,
 {
 	if (!pt_ring__is_of_thread(ring))
 		return (struct rec_aux){.cpu = ring->place.cpu, .tsc = tsc};
-	return (struct rec_aux){.pid = s->config.pid, .tid = ring->place.pid, .tsc = tsc};
+	return (struct rec_aux){.pid = ring->pid, .tid = ring->place.pid, .tsc = tsc};
 }
 
 static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)

@@ -93,8 +93,8 @@ static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
 int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		  const struct pt_ring_config *config)
 {
-	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
-						      .switches = config->by_cpu};
+	const struct sideband_ring_config sideband = {
+		.size = SIDEBAND_DATA_SIZE, .at_once = !config->by_cpu, .switches = config->by_cpu};
 	int err;
 
 	*r = (struct pt_ring){.place = *place, .pt = -1, .sideband = {.event = -1}};

@@ -36,6 +36,7 @@ struct pt_ring_config {
 };
 
 struct pt_ring {
+	pid_t pid; /* of a thread's: its process */
 	struct event_place place;
 	int pt;		 /* the intel_pt event */
 	VEC(int) probes; /* the gated uprobe events in its group */

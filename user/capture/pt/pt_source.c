@@ -101,7 +101,7 @@ static struct source *pt__open(const struct source_config *config)
 	if (!s)
 		return NULL;
 	s->config = *config;
-	s->followed.epoll_fd = s->followed.pid_fd = -1;
+	s->followed.epoll_fd = -1;
 	err = open_all(s);
 	if (!err)
 		return s;
@@ -148,23 +148,23 @@ static struct pt_ring *find_thread(struct source *s, pid_t tid)
 }
 
 /* A thread that began after the start: some microseconds of it are missing. */
-static int on_thread_begin(struct source *s, pid_t tid)
+static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 {
 	struct clock_point now;
 	int err;
 
-	if (!s->config.multi_thread || s->frozen || find_thread(s, tid))
+	if ((!s->config.multi_thread && tid != pid) || s->frozen)
 		return 0;
 	if (!budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.aux_size)) {
 		s->followed.left_out++;
 		return 0;
 	}
-	err = pt_source__add_thread(s, tid);
+	err = pt_source__add_thread(s, pid, tid);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
 	return err ? err
-		   : process_note__thread(&s->followed.pending, s->config.pid, tid,
-					  perf_clock__now(&now) ? 0 : now.perf_ns);
+		   : followed__note_thread(&s->followed, pid, tid,
+					   perf_clock__now(&now) ? 0 : now.perf_ns);
 }
 
 static void on_thread_end(struct source *s, pid_t tid)
@@ -188,18 +188,12 @@ static void drain(struct source *s)
 	sideband__tidy(&s->followed.sideband);
 }
 
-static bool is_target_alive(const struct source *s)
-{
-	return s->config.cgroup ? cgroup__populated(s->config.cgroup)
-				: process__alive(s->config.pid);
-}
-
 static enum source_state pt__state(struct source *s)
 {
 	if (s->frozen)
 		return SOURCE_FROZEN;
 	drain(s);
-	return is_target_alive(s) ? SOURCE_RUNNING : SOURCE_EXITED;
+	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
 
 static int pt__freeze(struct source *s)
@@ -211,6 +205,11 @@ static int pt__freeze(struct source *s)
 	s->frozen = true;
 	drain(s);
 	return 0;
+}
+
+static const struct pid_set *pt__pids(const struct source *s)
+{
+	return s->config.cgroup ? NULL : &s->followed.pids;
 }
 
 static const char *pt__freeze_name(const struct source *s)
@@ -240,6 +239,7 @@ const struct source_ops source_pt = {
 	.state = pt__state,
 	.freeze = pt__freeze,
 	.read = pt_source__read,
+	.pids = pt__pids,
 	.freeze_name = pt__freeze_name,
 	.close = pt__close,
 };

@@ -31,7 +31,7 @@ struct source {
  */
 int pt_source__open_rings(struct source *s);
 /* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
-int pt_source__add_thread(struct source *s, pid_t tid);
+int pt_source__add_thread(struct source *s, pid_t pid, pid_t tid);
 void pt_source__close_rings(struct source *s);
 /* Removes the probes that the rings' events share; after these are closed. */
 void pt_source__remove_probes(struct source *s);

@@ -150,12 +150,19 @@ static void compare_turns(struct sample_ring *ring, const struct partner *p, uin
 	*ns = median(extra);
 }
 
+static int open_own(struct sample_ring *ring, const struct sample_ring_config *config)
+{
+	struct event_place place = event_place__of_thread((pid_t)syscall(SYS_gettid));
+
+	return sample_ring__open(ring, &place, config);
+}
+
 static int measure_spins(uint32_t stack, struct sample_cost *cost)
 {
 	struct sample_ring_config config = {
 		.period_ns = PERIOD_NS, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
-	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
+	int err = open_own(&ring, &config);
 
 	if (err)
 		return err;
@@ -171,7 +178,7 @@ static int measure_turns(uint32_t stack, struct sample_cost *cost)
 		.period_ns = 1000000000, .size = RING_SIZE, .stack = stack, .gate = -1};
 	struct sample_ring ring;
 	struct partner partner;
-	int err = sample_ring__open(&ring, (pid_t)syscall(SYS_gettid), &config);
+	int err = open_own(&ring, &config);
 
 	if (err)
 		return err;

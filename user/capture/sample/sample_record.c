@@ -19,7 +19,7 @@ struct sample_record {
 	uint64_t ips[];
 };
 
-/* PERF_RECORD_SWITCH, and the ids behind it. */
+/* PERF_RECORD_SWITCH, and the ids behind it; a CPU's has next to whom it was before them. */
 struct switch_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -27,6 +27,9 @@ struct switch_record {
 	uint32_t cpu, reserved;
 	uint64_t identifier;
 };
+
+/* Its pid and tid. */
+#define SWITCH_OTHER_SIZE 8
 
 /* Of the chain, what is no mark of whose code follows (enum perf_callchain_context). */
 static uint32_t take_ips(const struct sample_record *r, size_t size, uint64_t *ips)
@@ -108,9 +111,8 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 }
 
 static int add_switch(const struct sample_record_ids *ids, struct recording *rec,
-		      const struct switch_record *r)
+		      const struct switch_record *r, uint16_t misc)
 {
-	uint16_t misc = r->header.misc;
 	struct rec_sched sched = {
 		.time_ns = r->time_ns,
 		.pid = (pid_t)r->pid,
@@ -132,6 +134,13 @@ int sample_record__add(struct sample_record_ids *ids, struct recording *rec, con
 	if (header->type == PERF_RECORD_SAMPLE && size >= sizeof(struct sample_record))
 		return add_sample(ids, rec, record, size);
 	if (header->type == PERF_RECORD_SWITCH && size >= sizeof(struct switch_record))
-		return add_switch(ids, rec, record);
+		return add_switch(ids, rec, record, header->misc);
+	if (header->type == PERF_RECORD_SWITCH_CPU_WIDE &&
+	    size >= SWITCH_OTHER_SIZE + sizeof(struct switch_record)) {
+		struct switch_record r;
+
+		memcpy(&r, (const uint8_t *)record + SWITCH_OTHER_SIZE, sizeof(r));
+		return add_switch(ids, rec, &r, header->misc);
+	}
 	return 0;
 }

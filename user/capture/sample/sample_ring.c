@@ -51,10 +51,8 @@ static int set_gate(int event, int gate)
 static int open_sampling(struct sample_ring *r, int *event, struct perf_event_attr *attr,
 			 const struct sample_ring_config *config, uint64_t *id)
 {
-	struct event_place place = event_place__of_thread(r->tid);
-
 	attr->enable_on_exec = config->from_exec;
-	*event = event_place__open(&place, attr, -1);
+	*event = event_place__open(&r->place, attr, -1);
 	if (*event < 0)
 		return *event;
 	return ioctl(*event, PERF_EVENT_IOC_ID, id) ? -errno : set_gate(*event, config->gate);
@@ -82,16 +80,16 @@ static int open_switches(struct sample_ring *r, const struct sample_ring_config 
 	return ioctl(r->switches, PERF_EVENT_IOC_SET_OUTPUT, r->clock) ? -errno : 0;
 }
 
-int sample_ring__open(struct sample_ring *r, pid_t tid, const struct sample_ring_config *config)
+int sample_ring__open(struct sample_ring *r, const struct event_place *place,
+		      const struct sample_ring_config *config)
 {
-	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
-						      .monotonic = true};
-	struct event_place place = event_place__of_thread(tid);
+	const struct sideband_ring_config sideband = {
+		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
-	*r = (struct sample_ring){.tid = tid, .clock = -1, .switches = -1};
+	*r = (struct sample_ring){.place = *place, .clock = -1, .switches = -1};
 	r->sideband.event = -1;
-	err = sideband_ring__open(&r->sideband, &place, &sideband);
+	err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
 		err = open_clock(r, config);
 	if (!err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The flight recorder of one thread: its events, and the ring that keeps their latest records. */
+/* The flight recorder of a thread, or of a cgroup on a CPU: its events, and the ring that keeps
+ * their latest records. */
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_RING_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_RING_H
 
@@ -23,7 +24,8 @@ struct sample_ring_config {
  * needs to be converted.
  */
 struct sample_ring {
-	pid_t tid;
+	struct event_place place;
+	pid_t pid;    /* of a thread's: its process */
 	int clock;    /* samples by time on a CPU, and the switches */
 	int switches; /* the stack at each switch away, into the same ring */
 	uint64_t clock_id, switches_id;
@@ -33,10 +35,12 @@ struct sample_ring {
 };
 
 /*
- * Opens all events of a thread, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread
- * is gone; -EACCES the kernel forbids it; -EPERM locked memory, -ENOMEM. Prints nothing.
+ * Opens all events of a thread or a CPU, disabled, and maps their buffers. 0, or -errno: -ESRCH the
+ * thread is gone; -ENODEV the CPU is offline; -EACCES the kernel forbids it; -EPERM locked memory,
+ * -ENOMEM. Prints nothing.
  */
-int sample_ring__open(struct sample_ring *ring, pid_t tid, const struct sample_ring_config *config);
+int sample_ring__open(struct sample_ring *ring, const struct event_place *place,
+		      const struct sample_ring_config *config);
 void sample_ring__close(struct sample_ring *ring);
 
 /* What its buffers count against the limits of locked memory: with a ring of this size. */

@@ -59,8 +59,9 @@ static void explain(int err)
 static int sample__probe(void)
 {
 	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_MIN, .gate = -1};
+	struct event_place place = event_place__of_thread(getpid());
 	struct sample_ring ring;
-	int err = sample_ring__open(&ring, getpid(), &config);
+	int err = sample_ring__open(&ring, &place, &config);
 
 	if (err)
 		explain(err);
@@ -70,7 +71,7 @@ static int sample__probe(void)
 }
 
 /* All threads are recorded, so each has less where they are many. */
-static size_t ring_size(const struct source_config *config, size_t threads)
+static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
 	size_t size = RING_MIN, wanted;
 	char text[UNITS_TEXT_SIZE];
@@ -78,48 +79,77 @@ static size_t ring_size(const struct source_config *config, size_t threads)
 	while (size < config->snapshot_size && size < RING_MAX)
 		size <<= 1;
 	wanted = size;
-	while (size > RING_MIN && !budget__allows(config->max_memory, threads, size))
+	while (size > RING_MIN && !budget__allows(config->max_memory, rings, size))
 		size >>= 1;
 	if (size != wanted)
-		log__info("sample: %zu threads share -max-memory: %s each", threads,
-			  units__format_size(text, size));
+		log__info("sample: %zu %s share -max-memory: %s each", rings,
+			  by_cpu ? "CPUs" : "threads", units__format_size(text, size));
 	return size;
 }
 
-static int check_memory(struct source *s, size_t threads)
+static int check_memory(struct source *s, size_t rings)
 {
+	bool by_cpu = s->config.cgroup != NULL;
 	struct memlock_limits limits;
-	size_t size = ring_size(&s->config, threads);
-	int err = budget__check(s->config.max_memory, threads, size, false);
+	size_t size = ring_size(&s->config, rings, by_cpu);
+	int err = budget__check(s->config.max_memory, rings, size, by_cpu);
 
 	if (err)
 		return err;
 	s->ring_config.size = size;
 	memlock__read(&limits);
-	return memlock__check(&limits, threads, sample_ring__locked_size(size), size);
+	return memlock__check(&limits, rings, sample_ring__locked_size(size), size);
 }
 
-static int add_thread(struct source *s, pid_t tid)
+static int add_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
 	struct sample_ring *ring = VEC_PUSH(&s->rings);
-	int err = ring ? sample_ring__open(ring, tid, &s->ring_config) : -ENOMEM;
+	int err = ring ? sample_ring__open(ring, place, &s->ring_config) : -ENOMEM;
 
 	if (ring && err)
 		s->rings.n--;
-	return err ? err : followed__watch(&s->followed, ring->sideband.event);
+	if (err)
+		return err;
+	ring->pid = pid;
+	return followed__watch(&s->followed, ring->sideband.event);
+}
+
+static int add_thread(struct source *s, pid_t pid, pid_t tid)
+{
+	struct event_place place = event_place__of_thread(tid);
+	int err = add_ring(s, &place, pid);
+
+	return err ? err : followed__has_thread(&s->followed, tid);
 }
 
 /* One that ends meanwhile is no error. */
-static int add_threads(struct source *s, const pid_t *tids, size_t n)
+static int add_threads(struct source *s, const struct followed_thread *threads, size_t n)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
-		err = add_thread(s, tids[i]);
+		err = add_thread(s, threads[i].pid, threads[i].tid);
 		if (err == -ESRCH)
 			err = 0;
 	}
-	err = err ? err : s->rings.n ? 0 : -ESRCH;
+	return err ? err : s->rings.n ? 0 : -ESRCH;
+}
+
+/* One that is offline has nothing to record. */
+static int add_cpus(struct source *s)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+	int err = check_memory(s, (size_t)sysconf(_SC_NPROCESSORS_ONLN));
+
+	if (err)
+		return err;
+	for (int cpu = 0; cpu < n && !err; cpu++) {
+		struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, cpu);
+
+		err = add_ring(s, &place, 0);
+		if (err == -ENODEV)
+			err = 0;
+	}
 	if (err)
 		explain(err);
 	return err;
@@ -127,18 +157,24 @@ static int add_threads(struct source *s, const pid_t *tids, size_t n)
 
 static int open_rings(struct source *s)
 {
-	pid_t *tids;
+	struct followed_thread *threads;
 	size_t n;
-	int err = process__threads(s->config.pid, &tids, &n);
+	int err;
 
+	if (s->config.cgroup)
+		return add_cpus(s);
+	err = followed__list(&s->followed, false, &threads, &n);
 	if (err) {
 		explain(err);
 		return err;
 	}
 	err = check_memory(s, n);
-	if (!err)
-		err = add_threads(s, tids, n);
-	free(tids);
+	if (!err) {
+		err = add_threads(s, threads, n);
+		if (err)
+			explain(err);
+	}
+	free(threads);
 	return err;
 }
 
@@ -169,7 +205,7 @@ static struct source *sample__open(const struct source_config *config)
 	if (!s)
 		return NULL;
 	s->config = *config;
-	s->followed.epoll_fd = s->followed.pid_fd = -1;
+	s->followed.epoll_fd = -1;
 	err = open_all(s);
 	if (!err)
 		return s;
@@ -182,13 +218,10 @@ static int note_initial(struct source *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = process_note__thread(&s->followed.pending, s->config.pid, s->rings.v[i].tid,
-					   s->start_ns);
-	/* Before its execve they are ours, and nothing of that is recorded. */
-	return err || s->config.from_exec
-		       ? err
-		       : process_note__maps(&s->followed.pending, s->config.pid, s->start_ns);
+	for (size_t i = 0; i < s->rings.n && !err && !s->config.cgroup; i++)
+		err = process_note__thread(&s->followed.pending, s->rings.v[i].pid,
+					   s->rings.v[i].place.pid, s->start_ns);
+	return err ? err : followed__note(&s->followed, &s->config, s->start_ns);
 }
 
 /* Those of the program that it executes are enabled by that. */
@@ -213,7 +246,7 @@ static int sample__fd(const struct source *s)
 static struct sample_ring *find_thread(struct source *s, pid_t tid)
 {
 	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].tid == tid && !s->rings.v[i].ended)
+		if (s->rings.v[i].place.pid == tid && !s->rings.v[i].ended)
 			return &s->rings.v[i];
 	return NULL;
 }
@@ -236,19 +269,17 @@ static bool make_room(struct source *s)
 }
 
 /* A thread that began after the start: some microseconds of it are missing. */
-static int on_thread_begin(struct source *s, pid_t tid)
+static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 {
 	int err;
 
-	if (s->frozen || find_thread(s, tid) || !make_room(s))
+	if (s->frozen || !make_room(s))
 		return 0;
 	s->ring_config.from_exec = false;
-	err = add_thread(s, tid);
+	err = add_thread(s, pid, tid);
 	if (!err)
 		err = sample_ring__enable(&s->rings.v[s->rings.n - 1]);
-	return err ? err
-		   : process_note__thread(&s->followed.pending, s->config.pid, tid,
-					  clock__now_ns());
+	return err ? err : followed__note_thread(&s->followed, pid, tid, clock__now_ns());
 }
 
 static void on_thread_end(struct source *s, pid_t tid)
@@ -273,7 +304,7 @@ static enum source_state sample__state(struct source *s)
 	if (s->frozen)
 		return SOURCE_FROZEN;
 	drain(s);
-	return process__alive(s->config.pid) ? SOURCE_RUNNING : SOURCE_EXITED;
+	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
 
 static int sample__freeze(struct source *s)
@@ -285,6 +316,11 @@ static int sample__freeze(struct source *s)
 	s->frozen = true;
 	drain(s);
 	return 0;
+}
+
+static const struct pid_set *sample__pids(const struct source *s)
+{
+	return s->config.cgroup ? NULL : &s->followed.pids;
 }
 
 static const char *sample__freeze_name(const struct source *s)
@@ -313,6 +349,7 @@ const struct source_ops source_sample = {
 	.state = sample__state,
 	.freeze = sample__freeze,
 	.read = sample_source__read,
+	.pids = sample__pids,
 	.freeze_name = sample__freeze_name,
 	.close = sample__close,
 };

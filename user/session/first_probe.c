@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "session/cgroup_probe.h"
+#include "session/first_probe.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -59,8 +60,9 @@ static bool try_process(pid_t pid, const char *symbol, seen_vec *seen, struct pr
 }
 
 /* Where all of them run the same program, why it is not found there is the answer. */
-static int explain(const struct cgroup *cgroup, const char *symbol, pid_t first, size_t programs)
+static int explain(const struct target *target, const char *symbol, pid_t first, size_t programs)
 {
+	char where[PATH_MAX + 32] = "those";
 	struct process process;
 	struct probe probe;
 
@@ -71,33 +73,33 @@ static int explain(const struct cgroup *cgroup, const char *symbol, pid_t first,
 		if (err)
 			return err;
 	}
+	if (target__is_cgroup(target))
+		snprintf(where, sizeof(where), "the cgroup %s", target->cgroup.path);
 	if (!symbol || !programs) {
-		log__error("no process of the cgroup %s can be looked at", cgroup->path);
+		log__error("no process of %s can be looked at", where);
 		log__hint("run as root; CAP_SYS_PTRACE will do too");
 		return -ESRCH;
 	}
-	log__error("no process of the cgroup %s has a function '%s'", cgroup->path, symbol);
+	log__error("no process of %s has a function '%s'", where, symbol);
 	log__hint("'mtbpf list -pid PID' shows a process's; lib.so:NAME is one in a library");
 	return -ENOENT;
 }
 
-int cgroup_probe__find(const struct cgroup *cgroup, const char *symbol, struct process *process,
-		       struct probe *probe)
+int first_probe__find(const struct target *target, const char *symbol, struct process *process,
+		      struct probe *probe)
 {
 	seen_vec seen = {0};
 	bool found = false;
 	pid_t *pids;
 	size_t n;
-	int err = cgroup__processes(cgroup, &pids, &n);
+	int err = target__processes(target, &pids, &n);
 
-	if (err) {
-		log__error("cannot read the processes of %s", cgroup->path);
+	if (err)
 		return err;
-	}
 	for (size_t i = 0; i < n && !found; i++)
 		found = try_process(pids[i], symbol, &seen, process);
 	if (!found)
-		err = explain(cgroup, symbol, n ? pids[0] : 0, seen.n);
+		err = explain(target, symbol, n ? pids[0] : 0, seen.n);
 	else if (symbol)
 		/* Once more, for what it has to say of the probe. */
 		err = probe__find(probe, process, NULL, symbol);

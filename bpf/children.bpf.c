@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * What the target forks counts from its first instruction on: user space would hear of it too late.
+ * An object of its own, since it needs the kernel's BTF.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "mtbpf_shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* The members that are read here; where they are libbpf finds out from the kernel's BTF. */
+struct task_struct {
+	int pid;
+	int tgid;
+} __attribute__((preserve_access_index));
+
+/* That of trigger.bpf.c: user space puts it in this one's place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MT_TARGETS_MAX);
+	__type(key, u32);
+	__type(value, u8);
+} target_tgids SEC(".maps");
+
+/* (struct task_struct *parent, struct task_struct *child): the child has not run yet. */
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	u32 from = parent->tgid, to = child->tgid;
+	u8 value = 1;
+
+	if (from != to && bpf_map_lookup_elem(&target_tgids, &from))
+		bpf_map_update_elem(&target_tgids, &to, &value, BPF_ANY);
+	return 0;
+}
+
+/* (struct task_struct *p): from here on its pid may be another's. */
+SEC("tp_btf/sched_process_free")
+int on_free(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	u32 tgid = task->tgid;
+
+	if (task->pid == task->tgid)
+		bpf_map_delete_elem(&target_tgids, &tgid);
+	return 0;
+}

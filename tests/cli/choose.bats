@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+# Whom a command is about: several pids, a name, or one that is picked at a terminal.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/service" ] || skip "the sample programs are not built"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# named NAME: a program of that name, and nobody else's: $target.
+named() {
+	cp "$O/programs/service" "$1"
+	"./$1" -scale small -pause 10ms >"$1.log" 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 grep -q '^pid ' "$1.log"
+}
+
+# At a terminal: what is typed there is stdin. script(1) is the terminal.
+at_terminal() {
+	command -v script >/dev/null || skip "script(1) is missing"
+	run timeout -k 5 20 script -qec "$*" /dev/null
+	printf '%s\n' "$output" "-> $status"
+}
+
+@test "a name is a process's own, or its file's, which may be longer" {
+	named mtbpf-chosen-by-its-long-name
+	for name in mtbpf-chosen-by mtbpf-chosen-by-its-long-name 'mtbpf-ch*long-name'; do
+		mtbpf_run list -name "$name" 'one_*'
+		[ "$status" -eq 0 ]
+		[[ $output == *"is process $target"* ]]
+		[[ $output == *one_iter* ]]
+	done
+}
+
+@test "a name that nobody has: the nearest one" {
+	named mtbpf-chosen
+	for args in "attach -source soft" record list "watch -symbol main"; do
+		mtbpf_run $args -name mtbpf-chosem
+		[ "$status" -eq 2 ]
+		complains "no process has the name 'mtbpf-chosem'" "did you mean 'mtbpf-chosen'?"
+		mtbpf_run $args -name chosen
+		[ "$status" -eq 2 ]
+		complains "no process has the name 'chosen'" ""
+	done
+}
+
+@test "several of a name are listed; soft takes one" {
+	named mtbpf-several
+	first=$target
+	./mtbpf-several -scale small -pause 10ms >/dev/null 2>&1 3>&- &
+	started+=($!)
+	mtbpf_run list -name 'mtbpf-sev*' 'one_*'
+	[ "$status" -eq 0 ]
+	[[ $output == *"are 2 processes"*"  $first ./mtbpf-several -scale small"* ]]
+	mtbpf_run attach -source soft -name mtbpf-several
+	[ "$status" -eq 2 ]
+	complains "-source soft steps one process" "-pid PID"
+}
+
+@test "of several pids each must be a number; who has exited is named" {
+	named mtbpf-chosen
+	for pids in "1,x" "1," ",1" "1 2"; do
+		mtbpf_run list -pid "$pids"
+		[ "$status" -eq 2 ]
+		complains "-pid '$pids' is not a whole number" "-name"
+	done
+	mtbpf_run record -pid "$target,2147483647"
+	[ "$status" -eq 2 ]
+	complains "no process with pid 2147483647"
+}
+
+@test "two ways to say whom" {
+	for args in "-pid 1 -name x" "-name x -container y" "-container x -cgroup y" "-k8s-pod x -pid 1"; do
+		mtbpf_run record $args
+		[ "$status" -eq 2 ]
+		set -- $args
+		complains "cannot both be given"
+		[[ $output == *"$1"* && $output == *"$3"* ]]
+	done
+}
+
+@test "no such container, no such pod" {
+	mtbpf_run record -container no-such-container
+	[ "$status" -eq 2 ]
+	complains "no container 'no-such-container' runs here" "docker ps"
+	mtbpf_run record -k8s-pod no-such-pod
+	[ "$status" -eq 2 ]
+	complains "no pod 'default/no-such-pod' runs here" "NAMESPACE/POD"
+}
+
+@test "at a terminal, none given: fzf is asked, with a line a process" {
+	named mtbpf-picked
+	mkdir bin
+	printf '#!/bin/bash\ngrep -w mtbpf-picked | head -1\n' >bin/fzf
+	chmod +x bin/fzf
+	PATH=$PWD/bin:$PATH at_terminal "$O/mtbpf" list one_iter
+	[ "$status" -eq 0 ]
+	[[ $output == *"  service "* || $output == *" mtbpf-picked "* ]]
+	[[ $output == *one_iter* ]]
+	# Left without a choice.
+	printf '#!/bin/bash\nexit 130\n' >bin/fzf
+	PATH=$PWD/bin:$PATH at_terminal "$O/mtbpf" list one_iter
+	[ "$status" -eq 2 ]
+	[[ $output == *"no process was picked"* ]]
+}
+
+@test "without fzf: a numbered list" {
+	named mtbpf-picked
+	mkdir bin
+	for tool in script bash sh; do ln -s "$(command -v $tool)" bin/ || skip "script(1) is missing"; done
+	cat >ask <<-EOF
+		"$O/mtbpf" list one_iter
+		echo "code \$?"
+	EOF
+	# The number is read off the list, as a person would.
+	run timeout -k 5 20 bash -c '
+		coproc PATH=$PWD/bin script -qec "bash ask" /dev/null
+		while read -r -t 10 line <&"${COPROC[0]}"; do
+			printf "%s\n" "$line"
+			[[ $line != *"  mtbpf-picked "* ]] || number=${line%%[!0-9]*}
+			[[ $line != "(with fzf installed"* ]] || echo "$number" >&"${COPROC[1]}"
+			[[ ! $line =~ ^code\ [0-9] ]] || break
+		done'
+	printf '%s\n' "$output"
+	[[ $output == *"with fzf installed"* ]]
+	[[ $output == *"mtbpf-picked"*one_iter*"code 0"* ]]
+}

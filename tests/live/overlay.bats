@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+# Programs in containers: another mount namespace, another pid namespace, and an overlay whose lower layer
+# many of them share. Probes belong to an inode, and an overlay has several for one name.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/service-static" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+	mkdir disk
+	mount -t tmpfs none disk
+	mkdir -p disk/image/{bin,proc,tmp}
+	cp "$O/programs/service-static" disk/image/bin/service
+}
+
+teardown() {
+	end_started
+	local mount
+	for mount in disk/*/root disk; do
+		! mountpoint -q "$BATS_TEST_TMPDIR/$mount" || umount -l "$BATS_TEST_TMPDIR/$mount"
+	done
+}
+
+# container NAME: the image's service in namespaces of its own; $target is its pid here.
+container() {
+	local dir=$PWD/disk/$1
+	mkdir -p "$dir"/{upper,work,root}
+	mount -t overlay overlay -o "lowerdir=$PWD/disk/image,upperdir=$dir/upper,workdir=$dir/work" "$dir/root" 2>/dev/null ||
+		skip "no overlay can be mounted here"
+	unshare --mount --pid --fork --kill-child --mount-proc="$dir/root/proc" \
+		chroot "$dir/root" /bin/service -pause 1ms -n 0 >"$1.log" 2>&1 3>&- &
+	started+=($!)
+	eventually 5 grep -q '^pid 1' "$1.log"
+	target=$(pgrep -P $!)
+	started+=("$target")
+}
+
+# hits ARGS: how many watch has counted.
+hits() {
+	mtbpf_run watch "$@" -symbol one_iter -timeout 500ms
+	[ "$status" -eq 0 ]
+	hits=$(sed -n 's/^\([0-9]*\) hits .*/\1/p' <<<"$output")
+}
+
+@test "a program in namespaces of its own: found, hit, and recorded by its pid here" {
+	container one
+	mtbpf_run list -pid "$target" 'one_*'
+	[[ $output == *" service "*" one_iter" ]]
+	hits -pid "$target"
+	[ "$hits" -gt 0 ]
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 500us -timeout 10s -o s.fxt
+	[ "$status" -eq 0 ]
+	"$O/mtbpf" decode s.mtbpf -format text | grep -q "^$target .* one_iter"
+}
+
+@test "one image, two containers: only the chosen one counts" {
+	container one
+	first=$target
+	container two
+	kill -STOP "$first"
+	hits -pid "$first"
+	[ "$hits" -eq 0 ]
+	hits -pid "$target"
+	[ "$hits" -gt 0 ]
+}
+
+@test "a program that was written to in its container since it started: the probe is in what runs" {
+	container one
+	touch disk/one/root/bin/service
+	[ -e disk/one/upper/bin/service ]
+	hits -pid "$target"
+	[ "$hits" -gt 0 ]
+	[[ $output == *"/bin/service was written to since process $target started: the probe is in what it runs, "*/image/bin/service* ]]
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 500us -timeout 10s -o s.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *triggered* ]]
+}
+
+@test "one that was replaced under its name" {
+	container one
+	cp disk/one/root/bin/service disk/one/root/bin/new
+	mv disk/one/root/bin/new disk/one/root/bin/service
+	hits -pid "$target"
+	[ "$hits" -gt 0 ]
+}
+
+@test "the layer cannot be reached: said, and what to do" {
+	container one
+	touch disk/one/root/bin/service
+	mkdir over
+	mount -t tmpfs none disk/image
+	mtbpf_run watch -pid "$target" -symbol one_iter -timeout 500ms
+	umount disk/image
+	[ "$status" -eq 1 ]
+	complains "/bin/service was written to since process $target started" "restart the process"
+}
+
+@test "the names of generated code are those of the process's own pid and /tmp" {
+	[[ $O != /tmp/* ]] || skip "the program lies below /tmp, which is another one in the test"
+	unshare --mount --pid --fork --kill-child --mount-proc bash -c \
+		'mount -t tmpfs none /tmp && exec "$1" -scale small -pause 1ms' - "$O/programs/jit_service" >log 2>&1 3>&- &
+	started+=($!)
+	eventually 5 grep -q '^pid 1' log
+	target=$(pgrep -P $!)
+	started+=("$target")
+	[ -e "/proc/$target/root/tmp/perf-1.map" ]
+	mtbpf_run record -source sample -sample-rate 10000 -pid "$target" -timeout 500ms -o s.mtbpf
+	name=$(awk '{ print $3; exit }' "/proc/$target/root/tmp/perf-1.map")
+	grep -rq "$name" s.mtbpf
+}

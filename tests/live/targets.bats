@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+# Whom is recorded: several processes, what they fork, containers and pods; and nobody else. There is no
+# daemon: a container is a cgroup with a name, and what its runtime leaves on the disk.
+
+load ../helpers
+
+id=$(printf '5e%.0s' {1..32})
+uid=6f1c2d3e-0a1b-4c5d-8e9f-a0b1c2d3e4f5
+
+setup() {
+	[ -x "${O:?}/programs/forks" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+	cgroups=()
+}
+
+teardown() {
+	end_started
+	local i
+	for ((i = ${#cgroups[@]} - 1; i >= 0; i--)); do
+		eventually 5 rmdir "${cgroups[i]}" 2>/dev/null || true
+	done
+}
+
+# cgroup NAME: makes it, and those above it: $cgroup.
+cgroup() {
+	local part
+	cgroup=$(awk '{ for (i = 6; i < NF; i++) if ($i == "-" && $(i + 1) == "cgroup2") { print $5; exit } }' \
+		/proc/self/mountinfo)
+	[ -n "$cgroup" ] || skip "no cgroup v2 hierarchy is mounted"
+	for part in ${1//\// }; do
+		cgroup+=/$part
+		[ ! -d "$cgroup" ] || continue
+		mkdir "$cgroup" 2>/dev/null || skip "no cgroup can be made here"
+		cgroups+=("$cgroup")
+	done
+}
+
+# start_in CGROUP PROGRAM ARGS: like start, in a new cgroup.
+start_in() {
+	cgroup "$1"
+	shift
+	start "$@"
+	echo "$target" >"$cgroup/cgroup.procs"
+}
+
+threads_of() {
+	ls "/proc/$1/task"
+}
+
+# hits ARGS: how many watch has counted in a second.
+hits() {
+	mtbpf_run watch "$@" -symbol one_iter -timeout 1s
+	[ "$status" -eq 0 ]
+	hits=$(sed -n 's/^\([0-9]*\) hits .*/\1/p' <<<"$output")
+}
+
+@test "several processes: either triggers, both are recorded, a third is not" {
+	start causes lock
+	third=$target
+	start causes read
+	first=$target
+	start causes branch
+	mtbpf_run attach -pid "$first,$target" -symbol one_iter -duration-thresh 20ms -timeout 15s -o s.fxt
+	[ "$status" -eq 0 ]
+	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u >seen
+	grep -qx "$first" seen
+	grep -qx "$target" seen
+	for tid in $(threads_of "$third"); do
+		! grep -qx "$tid" seen
+	done
+}
+
+@test "who exits leaves the others; who is stopped does not trigger" {
+	start causes branch
+	first=$target
+	start causes branch
+	kill -STOP "$first"
+	hits -pid "$first"
+	[ "$hits" -eq 0 ]
+	attach_log=log
+	"$O/mtbpf" attach -pid "$first,$target" -symbol one_iter -duration-thresh 100s -timeout 60s -o s.fxt \
+		>log 2>&1 3>&- &
+	attached=$!
+	started+=("$attached")
+	eventually 10 grep -q '^waiting' log
+	kill -KILL "$target"
+	eventually 5 gone "$target"
+	sleep 1.5
+	! gone "$attached"
+	kill -KILL "$first"
+	attach_ends 10
+	[ "$status" -eq 0 ]
+	[[ $output == *"the target has exited"* ]]
+}
+
+@test "-children: a child's call triggers, by a thread of it, and is recorded with its name" {
+	start forks
+	mtbpf_run attach -pid "$target" -symbol one_iter -duration-thresh 30ms -timeout 2s -o alone.fxt
+	[ "$status" -ne 0 ]
+	[[ $output == *"one_iter was not called at all"* ]]
+	mtbpf_run attach -pid "$target" -children -symbol one_iter -duration-thresh 30ms -timeout 10s -o s.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"the slow iteration of one_iter took "* ]]
+	[[ $output == *"[blocked] in "* ]]
+	hit=$(sed -n 's/^call .* thread \([0-9]*\): took .*/\1/p' <<<"$output")
+	[ "$hit" != "$target" ]
+}
+
+@test "-children: hits of what is forked later count, each of them" {
+	start forks 40
+	hits -pid "$target" -children
+	[ "$hits" -ge 12 ]
+	hits -pid "$target"
+	[ "$hits" -eq 0 ]
+}
+
+@test "run -children" {
+	mtbpf_run run -children -source sample -symbol one_iter -duration-thresh 30ms -o s.fxt -- "$O/programs/forks" 3
+	[ "$status" -eq 0 ]
+	[[ $output =~ pid\ ([0-9]+) ]]
+	target=${BASH_REMATCH[1]}
+	[[ $output =~ thread\ ([0-9]+):\ took ]]
+	[ "${BASH_REMATCH[1]}" -ne "$target" ]
+	"$O/mtbpf" decode s.mtbpf -format text | grep -q "^${BASH_REMATCH[1]} "
+}
+
+@test "a container by the shapes of its cgroup: its calls count, not those of its twin" {
+	for shape in "docker-$id.scope" "cri-containerd-$id.scope" "crio-$id.scope" "libpod-$id.scope" \
+		"docker/$id" "kubepods/burstable/pod$uid/$id"; do
+		start causes lock
+		twin=$target
+		start_in "mtbpf-live-$$/$shape" causes read
+		hits -container 5e5e5e
+		[ "$hits" -gt 0 ]
+		kill -STOP "$target"
+		hits -container 5e5e5e
+		[ "$hits" -eq 0 ]
+		hits -pid "$twin"
+		[ "$hits" -gt 0 ]
+		end_started
+		teardown
+		cgroups=()
+	done
+}
+
+@test "a container is sampled, with a buffer a CPU: all of it, and nobody else" {
+	start causes read
+	twin=$target
+	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
+	mtbpf_run attach -source sample -container 5e5e -symbol one_iter -duration-thresh 20ms -timeout 15s -o s.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"[blocked] in "*", woken by helper ("* ]]
+	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u >seen
+	grep -qx "$target" seen
+	! grep -qx "$twin" seen
+}
+
+@test "two containers with the same first digits" {
+	cgroup "mtbpf-live-$$/docker-$id.scope"
+	cgroup "mtbpf-live-$$/docker-${id::-2}00.scope"
+	mtbpf_run list -container 5e5e
+	[ "$status" -eq 2 ]
+	complains "'5e5e' names 2 containers" "more digits"
+}
+
+# in_root ARGS: mtbpf where /var/lib, /run and /var/log hold what runtimes leave there.
+in_root() {
+	run unshare -m bash -c '
+		for dir in /var/lib /var/log /run; do mount -t tmpfs none "$dir"; done
+		put() { mkdir -p "$(dirname "$1")"; printf "%s" "$2" >"$1"; }
+		put /var/lib/docker/containers/'"$id"'/config.v2.json '\''{"Name": "/web-docker"}'\''
+		put /var/lib/containers/storage/overlay-containers/containers.json \
+			'\''[{"id": "'"$id"'", "names": ["web-podman"]}]'\''
+		put /run/containerd/io.containerd.runtime.v2.task/moby/'"$id"'/config.json \
+			'\''{"annotations": {"nerdctl/name": "web-nerdctl"}}'\''
+		mkdir -p /var/log/pods/shop_web-0_'"$uid"' /var/log/containers
+		touch /var/log/containers/web-0_shop_app-'"$id"'.log
+		exec timeout 20 "$@"' - "$O/mtbpf" "$@"
+	printf '%s\n' "mtbpf $*" "$output" "-> $status"
+}
+
+@test "a container by its name, by what docker, podman and containerd leave on the disk" {
+	start_in "mtbpf-live-$$/docker-$id.scope" causes read
+	for name in web-docker web-podman web-nerdctl; do
+		in_root list -container $name one_iter
+		[ "$status" -eq 0 ]
+		[[ $output == *one_iter* ]]
+	done
+	in_root list -container web-dockre one_iter
+	[ "$status" -eq 2 ]
+	complains "no container 'web-dockre' runs here" "did you mean 'web-docker'?"
+	kill -KILL "$target"
+	eventually 5 rmdir "$cgroup"
+	in_root list -container web-docker one_iter
+	[ "$status" -eq 2 ]
+	complains "the container 'web-docker' is known here, but does not run"
+}
+
+@test "a pod by its namespace and name, and one container of it" {
+	pod=mtbpf-live-$$/kubepods-burstable-pod${uid//-/_}.slice
+	start_in "$pod/cri-containerd-${id::-2}00.scope" causes read
+	start_in "$pod/cri-containerd-$id.scope" causes read
+	for name in shop/web-0 shop/web-0/app; do
+		in_root watch -k8s-pod $name -symbol one_iter -timeout 200ms
+		[ "$status" -eq 0 ]
+		[[ $output =~ ([0-9]+)\ hits ]]
+		[ "${BASH_REMATCH[1]}" -gt 0 ]
+	done
+	kill -STOP "$target"
+	in_root watch -k8s-pod shop/web-0/app -symbol one_iter -timeout 200ms
+	[[ $output == *$'\n'"0 hits"* ]]
+	in_root list -k8s-pod shop/web-1
+	[ "$status" -eq 2 ]
+	complains "no pod 'shop/web-1' runs here" "did you mean 'shop/web-0'?"
+}

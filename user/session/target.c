@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#include "session/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/container/container.h"
+#include "target/process_list.h"
+#include "util/log.h"
+#include "util/nearest.h"
+#include "util/picker.h"
+#include "util/vec.h"
+
+/* How many of the processes that were found are named in a message. */
+#define NAMED_MAX 8
+
+struct given {
+	const char *option, *text;
+};
+
+#define N_GIVEN 5
+
+static void list_given(const struct target_options *o, struct given given[static N_GIVEN])
+{
+	const struct given all[N_GIVEN] = {{"-pid", o->pids},
+					   {"-name", o->name},
+					   {"-container", o->container},
+					   {"-k8s-pod", o->pod},
+					   {"-cgroup", o->cgroup}};
+
+	memcpy(given, all, sizeof(all));
+}
+
+static int check_pids(const char *text, const char *command)
+{
+	struct pid_set pids = {0};
+	int err = pid_set__parse(&pids, text);
+
+	pid_set__fini(&pids);
+	if (err == -ERANGE)
+		log__error("%s: -pid '%s' is too large", command, text);
+	else if (err)
+		log__error("%s: -pid '%s' is not a whole number, or several with ',' between",
+			   command, text);
+	if (err)
+		log__hint("'pgrep -a NAME' lists pids; -name NAME looks one up");
+	return err ? -EINVAL : 0;
+}
+
+int target_options__check(const struct target_options *options, const char *command)
+{
+	struct given all[N_GIVEN], *first = NULL;
+
+	list_given(options, all);
+	for (size_t i = 0; i < N_GIVEN; i++) {
+		if (!all[i].text)
+			continue;
+		if (first) {
+			log__error("%s: %s and %s cannot both be given", command, first->option,
+				   all[i].option);
+			log__hint("all processes of a cgroup, container or pod are recorded; -pid "
+				  "records one, or those that it names");
+			return -EINVAL;
+		}
+		first = &all[i];
+	}
+	return options->pids ? check_pids(options->pids, command) : 0;
+}
+
+/* -pid 0 is nobody. */
+bool target_options__any(const struct target_options *o)
+{
+	return (o->pids && o->pids[strspn(o->pids, "0,")]) || o->name || o->cgroup ||
+	       o->container || o->pod;
+}
+
+const char *target_options__name(const struct target_options *o)
+{
+	return o->name ? o->name : o->container ? o->container : o->pod ? o->pod : o->cgroup;
+}
+
+static int refuse_name(const struct process_list *list, const char *name)
+{
+	struct nearest nearest = {.word = name};
+	const char *meant;
+
+	for (size_t i = 0; i < list->n; i++) {
+		nearest__offer(&nearest, list->v[i].comm);
+		nearest__offer(&nearest, list->v[i].program);
+	}
+	meant = nearest__result(&nearest);
+	log__error("no process has the name '%s'", name);
+	if (meant)
+		log__hint("did you mean '%s'?", meant);
+	else
+		log__hint("it is a process's own name, or its file's: a script has its "
+			  "interpreter's; globs match the whole name");
+	return -ESRCH;
+}
+
+/* Which they are: a glob may well have taken more than was meant. */
+static void say_found(const struct process_list *list, const struct pid_set *pids, const char *name)
+{
+	size_t said = 0;
+
+	if (pids->n == 1) {
+		log__info("'%s' is process %d", name, pids->v[0]);
+		return;
+	}
+	log__info("'%s' are %zu processes:", name, pids->n);
+	for (size_t i = 0; i < list->n && said < NAMED_MAX; i++)
+		if (pid_set__has(pids, list->v[i].pid) && said++ < NAMED_MAX)
+			log__info("  %d %.60s", list->v[i].pid, list->v[i].command);
+	if (pids->n > said)
+		log__info("  and %zu more", pids->n - said);
+}
+
+static int choose_name(struct target *target, const char *name)
+{
+	struct process_list list;
+	int err = process_list__read(&list);
+
+	for (size_t i = 0; i < list.n && !err; i++)
+		if (process_entry__matches(&list.v[i], name))
+			err = pid_set__add(&target->pids, list.v[i].pid);
+	if (err)
+		log__error("cannot read the list of processes: %s", strerror(-err));
+	else if (!target->pids.n)
+		err = refuse_name(&list, name);
+	else
+		say_found(&list, &target->pids, name);
+	process_list__fini(&list);
+	return err;
+}
+
+static int choose_container(struct target *target, const struct target_options *options)
+{
+	struct container container;
+	int err = options->pod ? container__find_pod(&container, options->pod)
+			       : container__find(&container, options->container);
+
+	if (!err && container.path[0]) {
+		log__info("%s: the cgroup %s", options->pod ? options->pod : options->container,
+			  container.path);
+		err = cgroup__open(&target->cgroup, container.path);
+	} else if (!err) {
+		err = pid_set__add_all(&target->pids, &container.pids);
+	}
+	container__fini(&container);
+	return err;
+}
+
+static int pick_from(const struct process_list *list, char **lines, pid_t *pid)
+{
+	int picked;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (asprintf(&lines[i], "%7d  %-15s  %.150s", list->v[i].pid, list->v[i].comm,
+			     list->v[i].command) < 0) {
+			lines[i] = NULL;
+			return -ENOMEM;
+		}
+	picked = picker__pick("process", (const char *const *)lines, list->n);
+	if (picked == -ECANCELED) {
+		log__error("no process was picked");
+		log__hint("-pid PID, -name NAME and -container NAME name one");
+		return -EINVAL;
+	}
+	if (picked >= 0)
+		*pid = list->v[picked].pid;
+	return picked < 0 ? picked : 0;
+}
+
+static int pick(struct target *target)
+{
+	struct process_list list;
+	char **lines = NULL;
+	pid_t pid = 0;
+	int err;
+
+	if (!picker__is_possible())
+		return -ENODATA;
+	err = process_list__read(&list);
+	if (!err)
+		lines = calloc(list.n + 1, sizeof(*lines));
+	if (!err)
+		err = lines ? pick_from(&list, lines, &pid) : -ENOMEM;
+	for (size_t i = 0; lines && i < list.n; i++)
+		free(lines[i]);
+	free(lines);
+	process_list__fini(&list);
+	return err ? err : pid_set__add(&target->pids, pid);
+}
+
+/* Each was named by somebody who means it: one that is not there is a mistake. */
+static int choose_pids(struct target *target, const char *text)
+{
+	int err = pid_set__parse(&target->pids, text);
+
+	for (size_t i = 0; i < target->pids.n && !err && target->pids.n > 1; i++) {
+		struct process process;
+
+		err = process__open(&process, target->pids.v[i]);
+		if (!err)
+			process__close(&process);
+	}
+	return err;
+}
+
+int target__choose(struct target *target, const struct target_options *options)
+{
+	*target = (struct target){.cgroup.fd = -1};
+	if (!target_options__any(options))
+		return pick(target);
+	if (options->name)
+		return choose_name(target, options->name);
+	if (options->container || options->pod)
+		return choose_container(target, options);
+	if (options->cgroup)
+		return cgroup__open(&target->cgroup, options->cgroup);
+	return choose_pids(target, options->pids);
+}
+
+void target__close(struct target *target)
+{
+	cgroup__close(&target->cgroup);
+	pid_set__fini(&target->pids);
+}
+
+int target__processes(const struct target *target, pid_t **pids, size_t *n)
+{
+	int err;
+
+	if (!target__is_cgroup(target)) {
+		*pids = calloc(target->pids.n + 1, sizeof(**pids));
+		*n = target->pids.n;
+		if (*pids)
+			memcpy(*pids, target->pids.v, *n * sizeof(**pids));
+		return *pids ? 0 : -ENOMEM;
+	}
+	err = cgroup__processes(&target->cgroup, pids, n);
+	if (err)
+		log__error("cannot read the processes of %s", target->cgroup.path);
+	return err;
+}
+
+bool target__is_alive(const struct target *target)
+{
+	if (target__is_cgroup(target))
+		return cgroup__populated(&target->cgroup);
+	for (size_t i = 0; i < target->pids.n; i++)
+		if (process__alive(target->pids.v[i]))
+			return true;
+	return false;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "target/container/container_names.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/container/names_internal.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/vec.h"
+
+void container_names__fini(struct container_names *names)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		free(names->v[i].name);
+		free(names->v[i].id);
+	}
+	VEC_FINI(names);
+}
+
+int container_names__add(struct container_names *names, const char *name, const char *id)
+{
+	struct container_name *slot = VEC_PUSH(names);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct container_name){.name = strdup(name), .id = strdup(id)};
+	return slot->name && slot->id ? 0 : -ENOMEM;
+}
+
+int container_names__each_entry(struct container_names *names, const char *path,
+				int (*take)(struct container_names *names, const char *path,
+					    const char *entry))
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int err = 0;
+
+	while (dir && !err && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			err = take(names, path, entry->d_name);
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+/* PATH/ENTRY and what is behind it. NULL: no memory. */
+static char *join(const char *path, const char *entry, const char *end)
+{
+	char *text;
+
+	return asprintf(&text, "%s/%s%s", path, entry, end) < 0 ? NULL : text;
+}
+
+static cJSON *read_json(const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	return fs__read(path, &text, &len) ? NULL : cJSON_Parse(text);
+}
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* docker: "Name" is "/web". */
+static int take_docker(struct container_names *names, const char *path, const char *id)
+{
+	_cleanup_free_ char *file = join(path, id, "/config.v2.json");
+	const char *name;
+	cJSON *json;
+	int err = 0;
+
+	if (!file)
+		return -ENOMEM;
+	json = read_json(file);
+	name = text_of(json, "Name");
+	if (name)
+		err = container_names__add(names, name + (*name == '/'), id);
+	cJSON_Delete(json);
+	return err;
+}
+
+/* containers/storage, of podman and of CRI-O: [{"id": ..., "names": [...]}, ...] */
+static int take_storage(struct container_names *names, const char *file)
+{
+	cJSON *json = read_json(file);
+	const cJSON *container, *name;
+	int err = 0;
+
+	cJSON_ArrayForEach(container, json)
+	{
+		const char *id = text_of(container, "id");
+
+		cJSON_ArrayForEach(name, cJSON_GetObjectItemCaseSensitive(
+						 container, "names")) if (!err && id &&
+									  cJSON_IsString(name))
+			err = container_names__add(names, name->valuestring, id);
+	}
+	cJSON_Delete(json);
+	return err;
+}
+
+static int take_annotations(struct container_names *names, const char *file, const char *id)
+{
+	static const char *const keys[] = {"nerdctl/name", "io.kubernetes.cri.container-name"};
+	cJSON *json = read_json(file);
+	const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(json, "annotations");
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *name = text_of(annotations, keys[i]);
+
+		if (name)
+			err = container_names__add(names, name, id);
+	}
+	cJSON_Delete(json);
+	return err;
+}
+
+static int take_task(struct container_names *names, const char *path, const char *id)
+{
+	_cleanup_free_ char *file = join(path, id, "/config.json");
+	int err = file ? container_names__add(names, id, id) : -ENOMEM;
+
+	return err ? err : take_annotations(names, file, id);
+}
+
+static int take_namespace(struct container_names *names, const char *path, const char *name)
+{
+	_cleanup_free_ char *below = join(path, name, "");
+
+	return below ? container_names__each_entry(names, below, take_task) : -ENOMEM;
+}
+
+int container_names__read(struct container_names *names, const char *root)
+{
+	char path[PATH_MAX];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/var/lib/docker/containers", root);
+	err = container_names__each_entry(names, path, take_docker);
+	snprintf(path, sizeof(path),
+		 "%s/var/lib/containers/storage/overlay-containers/containers.json", root);
+	if (!err)
+		err = take_storage(names, path);
+	snprintf(path, sizeof(path), "%s/run/containerd/io.containerd.runtime.v2.task", root);
+	return err ? err : container_names__each_entry(names, path, take_namespace);
+}

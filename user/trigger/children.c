@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "trigger/children.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "children.skel.h"
+#include "trigger/trigger_internal.h"
+#include "util/log.h"
+
+struct children {
+	struct children_bpf *skel;
+};
+
+static int load(struct children *children, int tgids_fd)
+{
+	int err;
+
+	children->skel = children_bpf__open();
+	if (!children->skel)
+		return -errno;
+	err = bpf_map__reuse_fd(children->skel->maps.target_tgids, tgids_fd);
+	if (!err)
+		err = children_bpf__load(children->skel);
+	return err ? err : children_bpf__attach(children->skel);
+}
+
+struct children *children__new(int tgids_fd)
+{
+	struct children *children = calloc(1, sizeof(*children));
+	int err;
+
+	if (!children)
+		return NULL;
+	libbpf_set_print(trigger__print_libbpf);
+	err = load(children, tgids_fd);
+	if (!err)
+		return children;
+	log__error("cannot follow what the target forks: %s", strerror(-err));
+	log__hint("it needs CAP_BPF and CAP_PERFMON, and a kernel with CONFIG_DEBUG_INFO_BTF; "
+		  "leave -children out");
+	children__free(children);
+	errno = -err;
+	return NULL;
+}
+
+void children__free(struct children *children)
+{
+	if (!children)
+		return;
+	children_bpf__destroy(children->skel);
+	free(children);
+}
