@@ -29,7 +29,7 @@ static __always_inline void log_entry(const struct passed *passed, u64 end_ns)
 	entry = bpf_map_lookup_elem(&entry_log, &key);
 	if (!entry)
 		return;
-	pid_tgid = bpf_get_current_pid_tgid();
+	pid_tgid = current_pid_tgid();
 	entry->start_ns = end_ns ? passed->since_ns : passed->time_ns;
 	entry->end_ns = end_ns;
 	entry->ip = passed->probe_ip;

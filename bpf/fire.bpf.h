@@ -5,6 +5,7 @@
 
 #include "args.bpf.h"
 #include "counters.bpf.h"
+#include "pid_namespace.bpf.h"
 
 /* The entry probe lies before the function's first change of the stack: [sp] is where it returns.
  */
@@ -100,7 +101,7 @@ static __always_inline void take_registers(const struct pt_regs *ctx, struct mt_
 static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 				     const struct passed *passed)
 {
-	u64 pid_tgid = bpf_get_current_pid_tgid();
+	u64 pid_tgid = current_pid_tgid();
 
 	hit->time_ns = passed->time_ns;
 	hit->value_ns = passed->value_ns;

@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "mtbpf_shared.h"
+#include "pid_namespace.bpf.h"
 
 /* A call that has not returned yet. */
 struct open_call {
@@ -57,7 +58,7 @@ static __always_inline struct latch *task_latch(void)
 
 static __always_inline struct latch *lru_latch(void)
 {
-	u32 tid = (u32)bpf_get_current_pid_tgid();
+	u32 tid = (u32)current_pid_tgid();
 	struct latch *latch = bpf_map_lookup_elem(&lru_latches, &tid);
 
 	if (latch)

@@ -56,7 +56,7 @@ struct {
  */
 static __always_inline bool is_target(void)
 {
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	u32 tgid = current_pid_tgid() >> 32;
 
 	if (target_tgid)
 		return tgid == target_tgid;

@@ -65,6 +65,11 @@ struct pt_regs {
 struct task_struct;
 
 /* include/uapi/linux/bpf.h */
+struct bpf_pidns_info {
+	__u32 pid;
+	__u32 tgid;
+};
+
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,

@@ -110,3 +110,23 @@ hits() {
 	name=$(awk '{ print $3; exit }' "/proc/$target/root/tmp/perf-1.map")
 	grep -rq "$name" s.mtbpf
 }
+
+@test "mtbpf in a pid namespace of its own: its pids are meant" {
+	cat >inside <<-EOF
+		"$O/programs/service" -scale small -pause 1ms -n 0 >log 2>&1 3>&- &
+		target=\$!
+		for i in {1..100}; do [ ! -s log ] || break; sleep 0.05; done
+		"$O/mtbpf" watch -pid \$target -symbol one_iter -timeout 500ms
+		"$O/mtbpf" attach -source sample -pid \$target -symbol one_iter -delay-thresh 500us -timeout 10s -o s.fxt
+		"$O/mtbpf" watch -pid \$target -children -symbol one_iter -timeout 500ms
+		kill \$target
+	EOF
+	run timeout -k 5 30 unshare --pid --fork --mount-proc --kill-child bash inside
+	printf '%s\n' "$output"
+	[[ $output =~ ([0-9]+)\ hits ]]
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+	[[ $output == *triggered:* ]]
+	[[ $output == *"-children: mtbpf runs in a pid namespace"*"hint: run it on the host"* ]]
+	target=$(sed -n 's/^pid //p' log)
+	"$O/mtbpf" decode s.mtbpf -format text | grep -q "^$target .* one_iter"
+}

@@ -79,6 +79,16 @@ hits() {
 	kill -STOP "$first"
 	hits -pid "$first"
 	[ "$hits" -eq 0 ]
+	second=$target
+	start causes lock
+	kill -STOP "$second"
+	hits -pid "$first,$second"
+	[ "$hits" -eq 0 ]
+	kill -CONT "$second"
+	hits -pid "$first,$second"
+	[ "$hits" -gt 0 ]
+	kill -KILL "$target"
+	target=$second
 	attach_log=log
 	"$O/mtbpf" attach -pid "$first,$target" -symbol one_iter -duration-thresh 100s -timeout 60s -o s.fxt \
 		>log 2>&1 3>&- &
@@ -214,4 +224,124 @@ in_root() {
 	in_root list -k8s-pod shop/web-1
 	[ "$status" -eq 2 ]
 	complains "no pod 'shop/web-1' runs here" "did you mean 'shop/web-0'?"
+}
+
+# serve NAME CAUSE: causes under a name of its own, in $served, which may be replaced: $target.
+serve() {
+	"./$1" "$2" >"$1.log" 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 grep -q '^pid ' "$1.log"
+}
+
+# wait_for_slow ARGS: attach in the background, until it waits.
+wait_for_slow() {
+	attach_log=$PWD/attach.log
+	"$O/mtbpf" attach -source sample -symbol "${symbol:-one_iter}" -timeout "${limit:-60s}" -o s.fxt "$@" >"$attach_log" 2>&1 3>&- &
+	attached=$!
+	started+=("$attached")
+	eventually 10 grep -q '^waiting for ' "$attach_log"
+}
+
+@test "-name goes on with the next process of that name, and a new file of it" {
+	cp "$O/programs/causes" mtbpf-restarted
+	serve mtbpf-restarted lock
+	wait_for_slow -name mtbpf-restarted -duration-thresh 100s -max-hits 100000
+	first=$target
+	kill -KILL "$first"
+	eventually 10 grep -q 'going on when it is there again' "$attach_log"
+	cp "$O/programs/causes" new
+	mv new mtbpf-restarted
+	serve mtbpf-restarted lock
+	eventually 10 test "$(grep -c '^waiting for ' "$attach_log")" -eq 1
+	eventually 10 grep -q "is process $target" "$attach_log"
+	eventually 10 bash -c '[ "$(grep -c "^waiting for " "$1")" -eq 2 ]' - "$attach_log"
+	kill -INT "$attached"
+	attach_ends 10
+	[ "$status" -eq 0 ]
+	[[ $output =~ one_iter:\ ([0-9]+)\ hits ]]
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u >seen
+	grep -qx "$target" seen
+	! grep -qx "$first" seen
+}
+
+@test "a container goes on when it is started again, in a cgroup that is made anew" {
+	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
+	wait_for_slow -container 5e5e -duration-thresh 100s
+	kill -KILL "$target"
+	eventually 10 grep -q 'going on when it is there again' "$attach_log"
+	eventually 5 rmdir "$cgroup"
+	sleep 1
+	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
+	eventually 10 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq 2 ]' - "$attach_log"
+	kill -INT "$attached"
+	attach_ends 10
+	[ "$status" -eq 0 ]
+	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u | grep -qx "$target"
+}
+
+@test "in a container that lives on, a worker is started again from another file: a new probe" {
+	cp "$O/programs/causes" mtbpf-worker
+	start_in "mtbpf-live-$$/docker-$id.scope" forks
+	serve mtbpf-worker lock
+	echo "$target" >"$cgroup/cgroup.procs"
+	symbol=work_us wait_for_slow -container 5e5e -duration-thresh 100s
+	kill -KILL "$target"
+	cp "$O/programs/causes" new
+	mv new mtbpf-worker
+	serve mtbpf-worker lock
+	echo "$target" >"$cgroup/cgroup.procs"
+	eventually 20 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq 2 ]' - "$attach_log"
+	sleep 1
+	kill -INT "$attached"
+	attach_ends 10
+	[ "$status" -eq 0 ]
+	[[ $output =~ work_us:\ ([0-9]+)\ hits ]]
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+}
+
+@test "waiting for it to come back ends with the time, and with Ctrl-C" {
+	cp "$O/programs/causes" mtbpf-restarted
+	serve mtbpf-restarted lock
+	wait_for_slow -name mtbpf-restarted -duration-thresh 100s
+	kill -KILL "$target"
+	eventually 10 grep -q 'waiting for them' "$attach_log"
+	kill -INT "$attached"
+	attach_ends 10
+	[ "$status" -eq 1 ]
+	[[ $output == *"nothing was recorded: interrupted before mtbpf-restarted was there again"*"hint: "* ]]
+	[ ! -e s.mtbpf ]
+	serve mtbpf-restarted lock
+	limit=3s wait_for_slow -name mtbpf-restarted -duration-thresh 100s
+	kill -KILL "$target"
+	attach_ends 20
+	[ "$status" -eq 1 ]
+	[[ $output == *"was not there again in time"* ]]
+}
+
+# Why it refused so many, or nothing.
+too_many() {
+	complains "threads need" "-cgroup" && [[ $output == *"open files"* || $output == *"mappings"* ]]
+}
+
+@test "ten thousand threads: no hit is lost; by cgroup they are recorded, by thread too or it says why not" {
+	cgroup "mtbpf-live-$$/many"
+	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"
+	echo "$target" >"$cgroup/cgroup.procs"
+	"$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 8s >watch.log 2>&1 3>&- &
+	watch=$!
+	started+=("$watch")
+	eventually 10 grep -q '^watching' watch.log
+	sleep 1
+	kill -USR1 "$target"
+	wait "$watch"
+	cat watch.log
+	grep -q '^200000 hits ' watch.log
+	mtbpf_run record -source sample -cgroup "$cgroup" -timeout 500ms -o c.mtbpf
+	[ "$status" -eq 1 ]
+	complains "none of the processes ran an instruction"
+	LIMIT=60 mtbpf_run record -source sample -unwind fp -pid "$target" -timeout 500ms -o p.mtbpf
+	[ "$status" -eq 1 ]
+	too_many || complains "ran no instruction"
 }

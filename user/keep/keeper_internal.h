@@ -32,7 +32,8 @@ void keeper__put(struct keeper *k, struct recording *rec, enum session_end end);
 /* What the folder holds goes into the metrics. */
 void keeper__count_recordings(struct keeper *k);
 
-/* A process that is not there will not come. 0, or -errno after a line and a hint. */
+/* Sets k->target where it is pids: a process that is not there will not come. 0, or -errno after a
+ * line and a hint. */
 int keeper__check_target(struct keeper *k);
 /*
  * Waits for the target, and sets k->target. 0; -EINTR: told to end meanwhile; another -errno after

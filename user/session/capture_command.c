@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "session/interrupts.h"
+#include "session/session_again.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
 #include "target/process.h"
@@ -131,15 +132,14 @@ static int make_trace(const struct capture_options *options, const struct record
 	return err;
 }
 
-static int capture_and_write(const struct capture_options *options,
-			     const struct session_start *start, const struct output_names *names,
-			     bool decode, enum session_end *end)
+static int capture_and_write(const struct capture_options *options, struct session_start *start,
+			     const struct output_names *names, bool decode, enum session_end *end)
 {
 	struct recording rec;
 	int err;
 
 	recording__init(&rec);
-	err = session__capture(options, start, &rec, end);
+	err = session__capture_again(options, start, &rec, end);
 	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(start);
 	if (!err) {
@@ -152,7 +152,7 @@ static int capture_and_write(const struct capture_options *options,
 	return err;
 }
 
-int capture_command__run(const struct capture_options *options, const struct session_start *start,
+int capture_command__run(const struct capture_options *options, struct session_start *start,
 			 bool decode)
 {
 	enum session_end end = SESSION_INTERRUPTED;

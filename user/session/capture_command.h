@@ -9,7 +9,7 @@
 #include "session/session.h"
 
 /* Captures, writes the recording, and, with `decode`, the trace and the report. The exit code. */
-int capture_command__run(const struct capture_options *options, const struct session_start *start,
+int capture_command__run(const struct capture_options *options, struct session_start *start,
 			 bool decode);
 
 #endif

@@ -108,6 +108,9 @@ int probe__find(struct probe *probe, const struct process *process, const char *
 					    sizeof(probe->path));
 	if (!err && !exec_path) {
 		probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
+		probe->file.ino = match.module->mapping.ino;
+		probe->file.maj = match.module->mapping.maj;
+		probe->file.min = match.module->mapping.min;
 		err = probe_file__settle(probe, process, &match.module->mapping);
 	}
 	if (!err) {

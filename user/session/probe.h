@@ -14,7 +14,11 @@
 #include "trigger/probe_site.h"
 
 struct probe {
-	char path[PATH_MAX];   /* a name of the file that open(2) takes here */
+	char path[PATH_MAX]; /* a name of the file that open(2) takes here */
+	struct {
+		uint64_t ino;
+		uint32_t maj, min;
+	} file;		       /* as the mappings of those that run it show it */
 	uint64_t offset;       /* of the probed instruction */
 	uint64_t entry_offset; /* of the function */
 	uint64_t ip;	       /* run-time address; 0 where the program does not run yet */

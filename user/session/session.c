@@ -303,12 +303,13 @@ static int open_target(struct session *s)
 	else if (!err)
 		err = first_probe__find(target, s->symbol, &s->process, &s->probe);
 	s->has_process = !err;
+	s->witness = s->process.pid;
 	return err;
 }
 
 static int choose_sampling(struct session *s)
 {
-	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL,
+	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
 				      &s->sample_stack);
 
 	return err ? err

@@ -23,7 +23,7 @@ enum session_end {
 struct session;
 
 struct session_start {
-	const struct target *target; /* NULL: `run`, and then: */
+	struct target *target; /* NULL: `run`, and then: */
 	pid_t pid;
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;

@@ -26,6 +26,8 @@ struct session {
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probe probe;
+	bool replaced; /* see session__is_replaced() */
+	pid_t witness; /* a process that runs what the probe is in */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
@@ -41,6 +43,11 @@ int session__arm(struct session *s);
 void session__choose_symbol(struct session *s);
 /* Fills probe, unless a cgroup's process has. 0, or -errno after a line and a hint. */
 int session__find_trigger(struct session *s);
+/*
+ * session_target.c: true where none of the processes runs what the probe is in any more, but one
+ * that was started since has the function. Cheap, as long as the last one known to is there.
+ */
+bool session__is_replaced(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

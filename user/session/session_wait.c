@@ -51,7 +51,7 @@ static int look(struct session *s, enum session_end *end, bool *over)
 		*end = last_reason(s->rec) == MT_HIT_LAST ? SESSION_HITS_OVER : SESSION_TRIGGERED;
 		return 0;
 	}
-	if (s->ops->state(s->source) == SOURCE_EXITED)
+	if (s->ops->state(s->source) == SOURCE_EXITED || s->replaced)
 		*end = SESSION_EXITED;
 	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		*end = info.ssi_signo == SIGUSR1 ? SESSION_ASKED : SESSION_INTERRUPTED;
@@ -73,6 +73,7 @@ static uint64_t tick(struct session *s)
 	if (now >= next) {
 		progress__look(&s->progress, s->gate.trigger, now);
 		tell_observer(s);
+		s->replaced = session__is_replaced(s);
 		next = now + STATUS_INTERVAL_NS;
 	}
 	if (s->hold_ns && s->hold_ns < next)

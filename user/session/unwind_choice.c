@@ -51,9 +51,10 @@ static int count(struct recording *rec, struct chain_count *found)
 
 /* Both kinds of stacks of the same moments. */
 static int try_both(const struct capture_options *o, const struct process *process,
-		    struct chain_count *found, size_t *samples)
+		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
 {
 	struct source_config config = {.pid = process->pid,
+				       .cgroup = cgroup,
 				       .snapshot_size = TRIAL_RING,
 				       .max_memory = o->max_memory,
 				       .sample_rate = TRIAL_HZ,
@@ -85,14 +86,15 @@ static bool is_enough(const struct chain_count *found)
 	return found->reach >= found->whole - found->whole / 10;
 }
 
-static int judge(const struct capture_options *o, const struct process *process, uint32_t *stack)
+static int judge(const struct capture_options *o, const struct process *process,
+		 const struct cgroup *cgroup, uint32_t *stack)
 {
 	struct chain_count found = {0};
 	size_t samples = 0;
 	int err = 0;
 
 	for (int i = 0; i < TRIALS && !err && !samples; i++)
-		err = try_both(o, process, &found, &samples);
+		err = try_both(o, process, cgroup, &found, &samples);
 	if (err)
 		return err;
 	log__debug("unwind: %zu stacks; %zu unwound to the outermost frame, %zu by frame pointers",
@@ -106,10 +108,10 @@ static int judge(const struct capture_options *o, const struct process *process,
 }
 
 int unwind_choice__make(const struct capture_options *o, const struct process *process,
-			uint32_t *stack)
+			const struct cgroup *cgroup, uint32_t *stack)
 {
 	*stack = o->sample.unwind == UNWIND_DWARF ? bytes_of(o) : 0;
 	if (o->sample.unwind != UNWIND_AUTO || !bytes_of(o) || !process)
 		return 0;
-	return judge(o, process, stack);
+	return judge(o, process, cgroup, stack);
 }

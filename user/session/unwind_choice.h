@@ -14,6 +14,6 @@
  * NULL: a program that does not run yet. 0, or -errno after a line and a hint.
  */
 int unwind_choice__make(const struct capture_options *options, const struct process *process,
-			uint32_t *stack);
+			const struct cgroup *cgroup, uint32_t *stack);
 
 #endif

@@ -36,6 +36,11 @@ struct stack {
 	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
 	bool stopped_in_kernel; /* it is kernel code that it is outside of */
+	/* The last frame whose restartable sequence was aborted, and whose code the handler is. */
+	struct {
+		uint32_t frame; /* its frame__id() */
+		const struct function *handler;
+	} aborted;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;
 	struct branch resumes;
@@ -90,6 +95,12 @@ bool stack__is_sigreturn(struct stack *s, uint64_t ip);
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
 /* rules_call.c: near transfers. */
+/*
+ * A return probe has put its trampoline's address where the return address was. The function has
+ * returned, but its frame's place is the trampoline's until that goes to the caller: by a RET, or
+ * before Linux 6.11 by a trap, from which the kernel goes there (arch/x86/kernel/uprobes.c).
+ */
+bool stack__is_uretprobe(const struct function *function);
 
 /* The frame of a call that `b` is; stack__push() with what that tells of its return. */
 void stack__push_call(struct stack *s, const struct branch *b, const struct function *function);

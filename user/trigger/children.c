@@ -9,6 +9,7 @@
 #include "children.skel.h"
 #include "trigger/trigger_internal.h"
 #include "util/log.h"
+#include "util/pid_namespace.h"
 
 struct children {
 	struct children_bpf *skel;
@@ -29,9 +30,19 @@ static int load(struct children *children, int tgids_fd)
 
 struct children *children__new(int tgids_fd)
 {
-	struct children *children = calloc(1, sizeof(*children));
+	struct children *children;
+	uint64_t dev, ino;
 	int err;
 
+	if (pid_namespace__is_own(&dev, &ino)) {
+		log__error(
+			"-children: mtbpf runs in a pid namespace of its own, and sees no pids of "
+			"the kernel's");
+		log__hint("run it on the host, or with the host's pids (hostPID, --pid=host)");
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	children = calloc(1, sizeof(*children));
 	if (!children)
 		return NULL;
 	libbpf_set_print(trigger__print_libbpf);

@@ -12,6 +12,7 @@
 #include "trigger/children.h"
 #include "trigger/trigger_internal.h"
 #include "util/log.h"
+#include "util/pid_namespace.h"
 
 struct sched_log {
 	struct sample_bpf *skel;
@@ -53,9 +54,16 @@ static int load(struct sched_log *log, const struct sched_log_config *config)
 
 struct sched_log *sched_log__new(const struct sched_log_config *config)
 {
-	struct sched_log *log = calloc(1, sizeof(*log));
+	struct sched_log *log;
+	uint64_t dev, ino;
 	int err;
 
+	/* It has the kernel's ids, which are not those that we see. */
+	if (pid_namespace__is_own(&dev, &ino)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	log = calloc(1, sizeof(*log));
 	if (!log)
 		return NULL;
 	libbpf_set_print(trigger__print_libbpf);

@@ -15,6 +15,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/pid_namespace.h"
 #include "util/vec.h"
 
 struct trigger {
@@ -55,8 +56,19 @@ bool trigger__needs_return(const struct trigger_config *config)
 	return measures_duration(config) && !config->since_mark;
 }
 
+static void set_pid_namespace(struct trigger_bpf *skel)
+{
+	uint64_t dev, ino;
+
+	if (!pid_namespace__is_own(&dev, &ino))
+		return;
+	skel->rodata->pid_ns_dev = dev;
+	skel->rodata->pid_ns_ino = ino;
+}
+
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
+	set_pid_namespace(skel);
 	skel->rodata->target_tgid = config->tgid;
 	skel->rodata->of_several = config->n_tgids != 0;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;

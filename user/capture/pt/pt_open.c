@@ -8,6 +8,7 @@
 
 #include "capture/perf/budget.h"
 #include "capture/pt/explain.h"
+#include "capture/perf/many_rings.h"
 #include "capture/perf/memlock.h"
 #include "target/process.h"
 #include "util/log.h"
@@ -127,7 +128,9 @@ static int check_memory(const struct source *s)
 	if (err)
 		return err;
 	memlock__read(&limits);
-	return memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
+	err = memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
+	return err ? err
+		   : many_rings__allow(n, PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
 }
 
 static bool has_several_rings(const struct source_config *config)

@@ -22,6 +22,10 @@ enum pt_freeze {
 
 const char *pt_freeze__name(enum pt_freeze freeze);
 
+/* What one of them takes of ours, with one probe. */
+#define PT_RING_FDS	 3
+#define PT_RING_MAPPINGS 3
+
 struct pt_ring_config {
 	uint32_t pmu_type;
 	uint64_t pt_config;

@@ -11,6 +11,10 @@
 #include "capture/perf/sideband_ring.h"
 #include "capture/sample/back_ring.h"
 
+/* What one of them takes of ours. */
+#define SAMPLE_RING_FDS	     3
+#define SAMPLE_RING_MAPPINGS 2
+
 struct sample_ring_config {
 	uint64_t period_ns; /* between two samples, of the time on a CPU */
 	size_t size;	    /* of the ring, a power of two */

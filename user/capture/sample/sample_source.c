@@ -10,6 +10,7 @@
 
 #include "capture/recording/process_note.h"
 #include "capture/perf/budget.h"
+#include "capture/perf/many_rings.h"
 #include "capture/perf/memlock.h"
 #include "capture/sample/sample_rate.h"
 #include "target/process.h"
@@ -98,7 +99,8 @@ static int check_memory(struct source *s, size_t rings)
 		return err;
 	s->ring_config.size = size;
 	memlock__read(&limits);
-	return memlock__check(&limits, rings, sample_ring__locked_size(size), size);
+	err = memlock__check(&limits, rings, sample_ring__locked_size(size), size);
+	return err ? err : many_rings__allow(rings, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
 }
 
 static int add_ring(struct source *s, const struct event_place *place, pid_t pid)

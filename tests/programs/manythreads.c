@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Very many threads, which sleep until SIGUSR1: then each calls one_iter a few times, and sleeps again.
+ *
+ *   manythreads N CALLS
+ */
+#include "sample.h"
+#include <pthread.h>
+
+#define STACK_SIZE (64 << 10)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t begun = PTHREAD_COND_INITIALIZER;
+static bool has_begun;
+static unsigned long calls;
+
+TRACED void one_iter(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+static void *call_some(void *unused)
+{
+	pthread_mutex_lock(&lock);
+	while (!has_begun)
+		pthread_cond_wait(&begun, &lock);
+	pthread_mutex_unlock(&lock);
+	for (unsigned long i = 0; i < calls; i++)
+		one_iter();
+	while (!sample_stop)
+		pause();
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long n = argc > 2 ? strtoul(argv[1], NULL, 10) : 0;
+	pthread_attr_t attr;
+	sigset_t set;
+	int signo;
+
+	if (!n)
+		sample__die(argv[0], "N CALLS");
+	calls = strtoul(argv[2], NULL, 10);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	for (unsigned long i = 0; i < n; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, &attr, call_some, NULL)) {
+			printf("only %lu threads\n", i);
+			return 1;
+		}
+	}
+	printf("pid %d\n", getpid());
+	fflush(stdout);
+	sigwait(&set, &signo);
+	pthread_mutex_lock(&lock);
+	has_begun = true;
+	pthread_cond_broadcast(&begun);
+	pthread_mutex_unlock(&lock);
+	for (;;)
+		pause();
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "capture/perf/many_rings.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <cmocka.h>
+
+#include "stderr_capture.h"
+
+static void test_the_limit_is_raised(void **state)
+{
+	struct rlimit limit, before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(many_rings__allow(10, 3, 2), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(limit.rlim_cur >= 30 + 64);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+static void test_too_many_files(void **state)
+{
+	struct stderr_capture capture;
+	const char *text;
+
+	stderr_capture__begin(&capture);
+	assert_int_equal(many_rings__allow(1000000000, 3, 0), -EMFILE);
+	text = stderr_capture__end(&capture);
+	assert_non_null(strstr(text, "mtbpf: 1000000000 threads need 3000000512 open files"));
+	assert_non_null(strstr(text, "hint: 'ulimit -n 3000000512'"));
+	assert_non_null(strstr(text, "-cgroup"));
+}
+
+static void test_too_many_mappings(void **state)
+{
+	struct stderr_capture capture;
+	const char *text;
+
+	stderr_capture__begin(&capture);
+	assert_int_equal(many_rings__allow(10000000000, 0, 2), -EMFILE);
+	text = stderr_capture__end(&capture);
+	assert_non_null(strstr(text, "need 20000000512 mappings, and vm.max_map_count is "));
+	assert_non_null(strstr(text, "hint: "));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_limit_is_raised),
+		cmocka_unit_test(test_too_many_files),
+		cmocka_unit_test(test_too_many_mappings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
