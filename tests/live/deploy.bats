@@ -61,11 +61,12 @@ contained_ends() {
 start_for_nobody() {
 	local folder=$BATS_TEST_TMPDIR/${1:-open}
 	mkdir "$folder"
-	cp "$O/programs/service" "$folder"
+	# A name that nobody else here has: some choose by it.
+	cp "$O/programs/service" "$folder/svc-$$"
 	chown -R 65534:65534 "$folder"
 	[ "${1:-open}" = open ] || chmod 700 "$folder"
 	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "${BATS_TEST_TMPDIR%/*}" 2>/dev/null || true
-	setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/service" -scale native \
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/svc-$$" -scale native \
 		>service.log 2>&1 3>&- &
 	started+=($!)
 	eventually 5 grep -q '^pid ' service.log
@@ -154,6 +155,62 @@ works() {
 	fails_with "no function 'one_iter'" -without DAC_READ_SEARCH
 	fails_with "CAP_IPC_LOCK" -without IPC_LOCK -memlock 65536
 	works -memlock 65536
+}
+
+@test "the manifest as it is: by name, with its ConfigMap; metrics in the pod, not on the node" {
+	why=$(why_no_container)
+	[ -z "$why" ] || skip "$why"
+	start_for_nobody
+	bundle -set "TARGET_NAME=svc-$$"
+	contain
+	eventually 20 captured 2
+	inside=$(pgrep -P "$(pgrep -P "$container")" | head -1)
+	nsenter -t "$inside" -n curl -sf http://127.0.0.1:9464/metrics >metrics
+	grep -q '^mtbpf_attached 1$' metrics
+	grep -Eq '^mtbpf_captures_total [1-9]' metrics
+	! curl -sf -m 2 http://127.0.0.1:9464/metrics
+	kill "$inside"
+	contained_ends
+	[ "$status" -eq 0 ]
+}
+
+@test "the unit's command, with its capabilities, on a service's cgroup: also when that is started again" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	[ -x "$O/programs/service" ] || skip "the sample programs are not built"
+	root=$(findmnt -n -t cgroup2 -o TARGET | head -1)
+	[ -n "$root" ] || skip "no cgroup v2 hierarchy is mounted"
+	mkdir -p "$root/system.slice" 2>/dev/null || skip "no cgroup can be made here"
+	name=mtbpf-test-$$
+	mkdir "$root/system.slice/$name.service"
+	unit=$(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$deploy/systemd/mtbpf@.service")
+	SYMBOL=$(sed -n 's/^SYMBOL=//p' "$deploy/systemd/web.conf")
+	OPTIONS=$(sed -n 's/^OPTIONS=//p' "$deploy/systemd/web.conf")
+	command=$(sed -n 's/^ExecStart=//p' <<<"$unit")
+	command=${command//%i/$name} command=${command//\$\{SYMBOL\}/$SYMBOL} command=${command//\$OPTIONS/$OPTIONS}
+	command=${command/\/usr\/local\/bin\/mtbpf/$O/mtbpf} command=${command//\/var\/lib\/mtbpf/$PWD/data}
+	command=${command//\/run\/mtbpf-$name/$PWD} command=${command/-delay-thresh 50ms/-delay-thresh 2ms}
+	caps=$(sed -n 's/^CapabilityBoundingSet=//p' <<<"$unit" | sed 's/CAP_/+/g; s/ /,/g' | tr A-Z a-z)
+	# shellcheck disable=SC2086
+	timeout 60 setpriv --bounding-set "-all,$caps" --inh-caps=-all --no-new-privs $command >"$log" 2>&1 3>&- &
+	container=$!
+	started+=("$container")
+	for round in 1 2; do
+		bash -c 'echo $$ >"$0/cgroup.procs"; exec "$1" -scale native' "$root/system.slice/$name.service" \
+			"$O/programs/service" >/dev/null 2>&1 3>&- &
+		service=$!
+		started+=("$service")
+		eventually 20 captured $((round * 2))
+		kill "$service"
+		eventually 5 gone "$service"
+	done
+	[ -S metrics.sock ]
+	grep -q "^CapBnd:[[:space:]]*0000000000284004$" "/proc/$(pgrep -P "$container")/status"
+	kill "$(pgrep -P "$container")"
+	contained_ends
+	rmdir "$root/system.slice/$name.service"
+	rmdir "$root/system.slice" 2>/dev/null || true # it may be systemd's
+	[ "$status" -eq 0 ]
+	[ "$(find "data/$name" -name meta.json | wc -l)" -ge 4 ]
 }
 
 @test "without the node's process ids nobody is there" {
