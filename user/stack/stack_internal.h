@@ -150,12 +150,21 @@ void stack__on_gap(struct stack *s, const struct branch *b);
 void stack__start_segment(struct stack *s, const struct branch *b);
 /* Those that have gone on since the last gap are found among those from before it. */
 void stack__settle_strands(struct stack *s);
+/*
+ * One that is loose turns out to be a strand from before the gap, which has_waited, and has not
+ * moved: what it has done is that one's.
+ */
+void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited);
 
 /* rules_go.c: its scheduler runs on a stack of its own, and switches goroutines. */
 /* `b` is the call that the running frame's role is about, to `function`. */
 void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function);
 /* The scheduler goes to a goroutine: its frames begin anew the next time. */
 void stack__leave_system(struct stack *s, const struct branch *b);
+/* Behind a gap the scheduler may run: it is the one from before. */
+void stack__settle_system(struct stack *s);
+/* `b` goes to a goroutine for the scheduler, which takes those first that have waited longest. */
+bool stack__is_queued(struct stack *s, const struct branch *b);
 /* `b` goes to the frame that recovers from a panic, of the goroutine that does. Else false. */
 bool stack__recover(struct stack *s, const struct branch *b);
 
