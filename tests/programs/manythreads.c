@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Very many threads, which sleep until SIGUSR1: then each calls one_iter a few times, and sleeps again.
+ * Very many threads, which sleep until SIGUSR1: then each calls one_iter a few times, and sleeps
+ * again.
  *
  *   manythreads N CALLS
  */
