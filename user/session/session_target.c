@@ -7,12 +7,21 @@
 #include "session/session_internal.h"
 #include "util/log.h"
 
-static bool maps_probe(const struct session *s, const struct process *process)
+static bool maps_file_of(const struct probe *probe, const struct process *process)
 {
 	for (size_t i = 0; i < process->maps.n; i++)
-		if (process->maps.v[i].ino == s->probe.file.ino &&
-		    process->maps.v[i].maj == s->probe.file.maj &&
-		    process->maps.v[i].min == s->probe.file.min)
+		if (process->maps.v[i].ino == probe->file.ino &&
+		    process->maps.v[i].maj == probe->file.maj &&
+		    process->maps.v[i].min == probe->file.min)
+			return true;
+	return false;
+}
+
+/* One of several is enough. */
+static bool maps_probe(const struct session *s, const struct process *process)
+{
+	for (size_t i = 0; i < s->probes.all.n; i++)
+		if (maps_file_of(&s->probes.all.v[i], process))
 			return true;
 	return false;
 }
@@ -55,7 +64,7 @@ static bool has_function(const struct session *s, const struct target *target)
 	struct process process;
 	struct probe probe;
 
-	if (first_probe__find(target, s->symbol, &process, &probe))
+	if (first_probe__find(target, session__symbol(s), &process, &probe))
 		return false;
 	process__close(&process);
 	return true;
@@ -80,8 +89,8 @@ bool session__is_replaced(struct session *s)
 	enum log_level level = log__level();
 	bool replaced;
 
-	if (!s->symbol || !s->start->target || !target_options__name(&s->options->target) ||
-	    process__alive(s->witness))
+	if (!session__symbol(s) || !s->start->target ||
+	    !target_options__name(&s->options->target) || process__alive(s->witness))
 		return false;
 	log__set_level(LOG_SILENT);
 	replaced = is_replaced(s);
