@@ -93,22 +93,32 @@ static __always_inline bool is_in_syscall(struct task_struct *task)
 	return task->mm && regs && (long)regs->orig_ax >= 0;
 }
 
-/* `by` NULL: nobody. */
-static __always_inline void note(u32 tgid, u32 tid, struct task_struct *by, u32 kind)
+/* The next place of the log, for something about a thread; NULL: nothing is written any more. */
+static __always_inline struct mt_sched *new_entry(u32 tgid, u32 tid, u32 kind)
 {
 	struct mt_sched *entry;
 	u32 key;
 
 	if (stopped)
-		return;
+		return NULL;
 	key = __sync_fetch_and_add(&n_written, 1) % MT_SCHED_LOG;
 	entry = bpf_map_lookup_elem(&sched_log, &key);
 	if (!entry)
-		return;
+		return NULL;
 	entry->time_ns = bpf_ktime_get_ns();
 	entry->tid = tid;
 	entry->tgid = tgid;
 	entry->kind = kind;
+	return entry;
+}
+
+/* `by` NULL: nobody. */
+static __always_inline void note(u32 tgid, u32 tid, struct task_struct *by, u32 kind)
+{
+	struct mt_sched *entry = new_entry(tgid, tid, kind);
+
+	if (!entry)
+		return;
 	entry->by_tid = by ? by->pid : 0;
 	entry->by_tgid = by ? by->tgid : 0;
 	if (by)
@@ -126,6 +136,32 @@ int on_waking(u64 *ctx)
 	current = bpf_get_current_task_btf();
 	note(task->tgid, task->pid, is_in_syscall(current) ? current : NULL, MT_SCHED_WOKEN);
 	return 0;
+}
+
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+#define SYSCALL_FUTEX 202
+
+/*
+ * Why a thread leaves, as far as its registers tell: the system call that it is in. The lock of a
+ * pthread_mutex_t is its first member, and its owner the third (glibc and musl agree on neither
+ * more nor less); user space believes that only of a thread that it knows.
+ */
+static __always_inline void note_syscall(struct task_struct *task)
+{
+	struct mt_sched *entry;
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+	if (!is_in_syscall(task))
+		return;
+	entry = new_entry(task->tgid, task->pid, MT_SCHED_SYSCALL);
+	if (!entry)
+		return;
+	entry->by_tid = entry->by_tgid = 0;
+	entry->syscall = (u32)regs->orig_ax;
+	entry->in.arg = regs->di;
+	entry->in.owner = 0;
+	if (entry->syscall == SYSCALL_FUTEX)
+		bpf_probe_read_user(&entry->in.owner, sizeof(u32), (void *)(regs->di + 8));
 }
 
 struct left {
@@ -158,6 +194,7 @@ int on_switch(u64 *ctx)
 	if (is_current_target(prev)) {
 		left->tid = prev->pid;
 		left->tgid = prev->tgid;
+		note_syscall(prev);
 	}
 	if (!left->tid)
 		return 0;

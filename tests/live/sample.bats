@@ -50,11 +50,11 @@ finds() {
 }
 
 @test "a lock that another thread holds: who let it go" {
-	finds lock '\[blocked\] in .*, woken by (.*, )?helper \([0-9]+\)'
+	finds lock '\[blocked\] in .*: futex held by helper \([0-9]+\), woken by (.*, )?helper \([0-9]+\)'
 }
 
 @test "an answer that comes late: who gave it" {
-	finds read '\[blocked\] in read, woken by (.*, )?helper \([0-9]+\)'
+	finds read '\[blocked\] in read: read of pipe:\[[0-9]+\] \(fd [0-9]+\), woken by (.*, )?helper \([0-9]+\)'
 }
 
 @test "page faults: time in the kernel, and in which function" {
@@ -89,7 +89,7 @@ finds() {
 	cmp slow.fxt again.fxt
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf script -i slow.mtbpf --show-switch-events -F comm,tid,time,event,ip,sym >script 2>err 3>&-
-	[ "$(grep -cE ' (cpu-clock|context-switches):' script)" -eq "$samples" ]
+	[ "$(grep -cE ' (cpu-clock|context-switches|minor-faults|major-faults):' script)" -eq "$samples" ]
 	[ "$(grep -c PERF_RECORD_SWITCH script)" -eq "$switches" ]
 	[ "$(grep -c ' mtbpf:hit:' script)" -eq 1 ]
 	grep -q ' read_answer$' script || grep -q ' one_iter$' script

@@ -160,6 +160,15 @@ static void push_entered(struct slices *s, const struct seen *seen, bool is_hidd
 	s->last_ns = last->start_ns;
 }
 
+/* What a tail call has put into the probed function's frame: it returns where that would. */
+static size_t find_heir(const struct slices *s, const struct seen *stack, size_t from, size_t n)
+{
+	for (size_t i = from; i < n && s->returns_to; i++)
+		if (stack[i].return_ip == s->returns_to)
+			return i;
+	return from;
+}
+
 /*
  * The probed function was entered since the last stack, the last time for the activation that
  * stands at `probed` in this one. At n there is none, and yet that may not have returned: what it
@@ -187,6 +196,10 @@ static void see_entered(struct slices *s, uint64_t time_ns, const struct seen *s
 		push_entered(s, &stack[probed], false);
 		same.stack = probed + 1;
 	} else if (is_hidden) {
+		size_t heir = find_heir(s, stack, same.stack, n);
+
+		push_rest(s, stack, same.stack, heir, last->start_ns);
+		same.stack = heir;
 		push_entered(s, &(struct seen){.function = s->probed, .kind = CALL_FUNCTION}, true);
 	}
 	push_rest(s, stack, same.stack, n, time_ns);

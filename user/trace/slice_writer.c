@@ -34,16 +34,19 @@ static const struct fxt_template *template_of(struct slice_writer *writer, const
 
 /* For what no template is of. */
 static void write_event(struct slice_writer *writer, const struct call_tree *tree,
-			const struct call *call, const struct call_site *site,
-			const struct done_by *by, uint64_t time_ns, uint64_t end_ns)
+			const struct call *call, uint64_t time_ns, uint64_t end_ns)
 {
-	char text[SLICE_BY_SIZE];
+	const struct done_by *by = call_tree__done_by(tree, call);
+	const struct waits_for *wait = call_tree__waits_for(tree, call);
+	char text[SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE];
 	struct slice_args args;
 	struct fxt_event event;
 
-	fill_event(&event, &args, call, site);
+	fill_event(&event, &args, call, call__site(call, &tree->sites));
 	if (by)
 		slice_args__add_by(&args, by, text);
+	if (wait)
+		slice_args__add_wait(&args, wait, waits_for);
 	event.n_args = args.n;
 	event.pid = tree->pid;
 	event.tid = tree->tid;
@@ -58,14 +61,14 @@ void slice_writer__write(struct slice_writer *writer, const struct call_tree *tr
 			 const struct call *call, uint64_t time_ns, uint64_t end_ns)
 {
 	const struct call_site *site = call__site(call, &tree->sites);
-	const struct done_by *by =
-		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct fxt_template *template =
-		call->self_insns <= UINT32_MAX && !by ? template_of(writer, call, site) : NULL;
+	bool is_plain = call->self_insns <= UINT32_MAX &&
+			(call->kind != CALL_OFF_CPU ||
+			 (!call_tree__done_by(tree, call) && !call_tree__waits_for(tree, call)));
+	const struct fxt_template *template = is_plain ? template_of(writer, call, site) : NULL;
 	uint64_t numbers[SLICE_NUMBERS];
 
 	if (!template) {
-		write_event(writer, tree, call, site, by, time_ns, end_ns);
+		write_event(writer, tree, call, time_ns, end_ns);
 		return;
 	}
 	slice__get_numbers(call, numbers);

@@ -52,4 +52,6 @@ void report__print(FILE *out, const struct report *r, size_t top)
 {
 	print_head(out, r);
 	print_rows(out, r, top);
+	if (r->sampled)
+		report__print_reason(out, r);
 }

@@ -6,11 +6,6 @@
 
 #include "view/report_internal.h"
 
-static bool is_slow(const struct report *r, size_t period)
-{
-	return period + 1 == r->periods.n;
-}
-
 static size_t hash_row(const void *key, const struct function *inside)
 {
 	return (((uintptr_t)key ^ (uintptr_t)inside >> 4) * 0x9e3779b97f4a7c15ull) >> 32;
@@ -45,6 +40,15 @@ static const struct function *inside_of(const struct report *r, const struct cal
 	return r->tree->calls.v[call->parent].function;
 }
 
+static enum row_kind kind_of(const struct call *call)
+{
+	if (call->kind == CALL_OFF_CPU)
+		return call->reason == OFF_BLOCKED ? ROW_BLOCKED : ROW_WAITING;
+	if (call->kind == CALL_IN_KERNEL)
+		return ROW_KERNEL;
+	return call->function ? ROW_CPU : ROW_OTHER;
+}
+
 static struct row *find_row(struct report *r, const struct call *call)
 {
 	const char *name = call__name(call);
@@ -66,6 +70,7 @@ static struct row *find_row(struct report *r, const struct call *call)
 		goto failed;
 	*row = (struct row){.key = key,
 			    .name = name,
+			    .kind = kind_of(call),
 			    .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
 			    .inside = inside};
 	r->slots[at] = r->rows.n;
@@ -85,7 +90,7 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		struct row *row;
 
 		if (start < end && (row = find_row(r, call))) {
-			if (is_slow(r, r->period)) {
+			if (report__is_slow(r, r->period)) {
 				row->slow_ns += end - start;
 				blame__add(&row->blame, r->tree, call);
 			} else {
@@ -109,7 +114,7 @@ static void count_call(struct report *r, const struct call *call)
 		if (call->start_ns >= r->periods.v[i].end_ns)
 			continue;
 		row = call->flags & CALL_INFERRED_START ? NULL : find_row(r, call);
-		if (row && is_slow(r, i))
+		if (row && report__is_slow(r, i))
 			row->slow_calls++;
 		else if (row)
 			row->ordinary_calls++;
