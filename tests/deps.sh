@@ -43,6 +43,7 @@ needs() {
 	extra|tool buildah|buildah|Buildah|builds its image
 	extra|yaml /usr/bin/python3|python3-yaml|PyYAML|reads the manifests in deploy/kubernetes
 	extra|tool qemu-x86_64|qemu-user|QEMU user emulation|runs what Intel PT is generated of (tests/ptgen)
+	extra|tool musl-gcc|musl-tools|musl-gcc|compiles a service against musl, as Alpine's containers have it
 	extra|tool ocamlopt|ocaml-nox|OCaml|compiles the programs that raise exceptions
 	extra|tool sqlite3|sqlite3|SQLite|is one of those programs
 	extra|tool python3|python3|CPython|is another

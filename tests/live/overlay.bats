@@ -39,7 +39,7 @@ container() {
 
 # hits ARGS: how many watch has counted.
 hits() {
-	mtbpf_run watch "$@" -symbol one_iter -timeout 500ms
+	mtbpf_run watch -symbol "${symbol:-one_iter}" "$@" -timeout 500ms
 	[ "$status" -eq 0 ]
 	hits=$(sed -n 's/^\([0-9]*\) hits .*/\1/p' <<<"$output")
 }
@@ -129,4 +129,54 @@ hits() {
 	[[ $output == *"-children: mtbpf runs in a pid namespace"*"hint: run it on the host"* ]]
 	target=$(sed -n 's/^pid //p' log)
 	"$O/mtbpf" decode s.mtbpf -format text | grep -q "^$target .* one_iter"
+}
+
+# with_musl FLAG: a service in C against musl, with one_iter in it: disk/image/bin/service.
+with_musl() {
+	command -v musl-gcc >/dev/null || skip "musl-gcc is missing"
+	cat >service.c <<-EOF
+		#include <stdio.h>
+		#include <unistd.h>
+		__attribute__((noipa)) void step(int us) { usleep(us); }
+		__attribute__((noipa)) void one_iter(void) { step(1000); }
+		int main(void)
+		{
+			printf("pid %d\n", getpid());
+			fflush(stdout);
+			for (int i = 0; i < 30000; i++)
+				one_iter();
+		}
+	EOF
+	musl-gcc -O2 -g -fno-omit-frame-pointer "$@" -o disk/image/bin/service service.c
+}
+
+@test "musl, as in Alpine's containers: a program with its libc" {
+	with_musl
+	mkdir disk/image/lib
+	cp "$(realpath /lib/ld-musl-x86_64.so.1)" disk/image/lib/ld-musl-x86_64.so.1
+	container one
+	hits -pid "$target"
+	[ "$hits" -gt 0 ]
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 500us -timeout 10s -o s.fxt
+	[ "$status" -eq 0 ]
+	"$O/mtbpf" decode s.mtbpf -format text | grep -q "^$target .* one_iter"
+}
+
+@test "a static program without symbols: by address, and by name from a debug file" {
+	with_musl -static
+	at=$(nm disk/image/bin/service | awk '/ one_iter$/ { print $1 }')
+	objcopy --only-keep-debug disk/image/bin/service service.debug
+	strip disk/image/bin/service
+	container one
+	symbol=addr:0x$at hits -pid "$target"
+	[ "$hits" -gt 0 ]
+	mtbpf_run watch -pid "$target" -symbol one_iter -timeout 200ms
+	[ "$status" -eq 2 ]
+	end_started
+	umount -l disk/one/root
+	cp service.debug disk/image/bin/
+	(cd disk/image/bin && objcopy --add-gnu-debuglink=service.debug service)
+	container two
+	hits -pid "$target"
+	[ "$hits" -gt 0 ]
 }

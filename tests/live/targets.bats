@@ -4,8 +4,12 @@
 
 load ../helpers
 
-id=$(printf '5e%.0s' {1..32})
-uid=6f1c2d3e-0a1b-4c5d-8e9f-a0b1c2d3e4f5
+# Nobody else's, who may run the tests at the same time.
+id=$(od -An -v -tx1 -N32 /dev/urandom | tr -d ' \n')
+short=${id:0:12}
+other=${id:0:62}$([[ $id == *00 ]] && echo 11 || echo 00)
+me=mtbpf-$$
+uid=${id:0:8}-0a1b-4c5d-8e9f-${id:8:12}
 
 setup() {
 	[ -x "${O:?}/programs/forks" ] || skip "the sample programs are not built"
@@ -142,10 +146,10 @@ hits() {
 		start causes lock
 		twin=$target
 		start_in "mtbpf-live-$$/$shape" causes read
-		hits -container 5e5e5e
+		hits -container $short
 		[ "$hits" -gt 0 ]
 		kill -STOP "$target"
-		hits -container 5e5e5e
+		hits -container $short
 		[ "$hits" -eq 0 ]
 		hits -pid "$twin"
 		[ "$hits" -gt 0 ]
@@ -159,7 +163,7 @@ hits() {
 	start causes read
 	twin=$target
 	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
-	mtbpf_run attach -source sample -container 5e5e -symbol one_iter -duration-thresh 20ms -timeout 15s -o s.fxt
+	mtbpf_run attach -source sample -container $short -symbol one_iter -duration-thresh 20ms -timeout 15s -o s.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"[blocked] in "*", woken by helper ("* ]]
 	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u >seen
@@ -169,10 +173,10 @@ hits() {
 
 @test "two containers with the same first digits" {
 	cgroup "mtbpf-live-$$/docker-$id.scope"
-	cgroup "mtbpf-live-$$/docker-${id::-2}00.scope"
-	mtbpf_run list -container 5e5e
+	cgroup "mtbpf-live-$$/docker-$other.scope"
+	mtbpf_run list -container $short
 	[ "$status" -eq 2 ]
-	complains "'5e5e' names 2 containers" "more digits"
+	complains "'$short' names 2 containers" "more digits"
 }
 
 # in_root ARGS: mtbpf where /var/lib, /run and /var/log hold what runtimes leave there.
@@ -210,7 +214,7 @@ in_root() {
 
 @test "a pod by its namespace and name, and one container of it" {
 	pod=mtbpf-live-$$/kubepods-burstable-pod${uid//-/_}.slice
-	start_in "$pod/cri-containerd-${id::-2}00.scope" causes read
+	start_in "$pod/cri-containerd-$other.scope" causes read
 	start_in "$pod/cri-containerd-$id.scope" causes read
 	for name in shop/web-0 shop/web-0/app; do
 		in_root watch -k8s-pod $name -symbol one_iter -timeout 200ms
@@ -244,15 +248,15 @@ wait_for_slow() {
 }
 
 @test "-name goes on with the next process of that name, and a new file of it" {
-	cp "$O/programs/causes" mtbpf-restarted
-	serve mtbpf-restarted lock
-	wait_for_slow -name mtbpf-restarted -duration-thresh 100s -max-hits 100000
+	cp "$O/programs/causes" "$me"
+	serve "$me" lock
+	wait_for_slow -name "$me" -duration-thresh 100s -max-hits 100000
 	first=$target
 	kill -KILL "$first"
 	eventually 10 grep -q 'going on when it is there again' "$attach_log"
 	cp "$O/programs/causes" new
-	mv new mtbpf-restarted
-	serve mtbpf-restarted lock
+	mv new "$me"
+	serve "$me" lock
 	eventually 10 test "$(grep -c '^waiting for ' "$attach_log")" -eq 1
 	eventually 10 grep -q "is process $target" "$attach_log"
 	eventually 10 bash -c '[ "$(grep -c "^waiting for " "$1")" -eq 2 ]' - "$attach_log"
@@ -268,7 +272,7 @@ wait_for_slow() {
 
 @test "a container goes on when it is started again, in a cgroup that is made anew" {
 	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
-	wait_for_slow -container 5e5e -duration-thresh 100s
+	wait_for_slow -container $short -duration-thresh 100s
 	kill -KILL "$target"
 	eventually 10 grep -q 'going on when it is there again' "$attach_log"
 	eventually 5 rmdir "$cgroup"
@@ -286,7 +290,7 @@ wait_for_slow() {
 	start_in "mtbpf-live-$$/docker-$id.scope" forks
 	serve mtbpf-worker lock
 	echo "$target" >"$cgroup/cgroup.procs"
-	symbol=work_us wait_for_slow -container 5e5e -duration-thresh 100s
+	symbol=work_us wait_for_slow -container $short -duration-thresh 100s
 	kill -KILL "$target"
 	cp "$O/programs/causes" new
 	mv new mtbpf-worker
@@ -302,18 +306,18 @@ wait_for_slow() {
 }
 
 @test "waiting for it to come back ends with the time, and with Ctrl-C" {
-	cp "$O/programs/causes" mtbpf-restarted
-	serve mtbpf-restarted lock
-	wait_for_slow -name mtbpf-restarted -duration-thresh 100s
+	cp "$O/programs/causes" "$me"
+	serve "$me" lock
+	wait_for_slow -name "$me" -duration-thresh 100s
 	kill -KILL "$target"
 	eventually 10 grep -q 'waiting for them' "$attach_log"
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 1 ]
-	[[ $output == *"nothing was recorded: interrupted before mtbpf-restarted was there again"*"hint: "* ]]
+	[[ $output == *"nothing was recorded: interrupted before $me was there again"*"hint: "* ]]
 	[ ! -e s.mtbpf ]
-	serve mtbpf-restarted lock
-	limit=3s wait_for_slow -name mtbpf-restarted -duration-thresh 100s
+	serve "$me" lock
+	limit=3s wait_for_slow -name "$me" -duration-thresh 100s
 	kill -KILL "$target"
 	attach_ends 20
 	[ "$status" -eq 1 ]
@@ -329,12 +333,13 @@ too_many() {
 	cgroup "mtbpf-live-$$/many"
 	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"
 	echo "$target" >"$cgroup/cgroup.procs"
-	"$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 8s >watch.log 2>&1 3>&- &
+	env --default-signal=INT "$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 120s >watch.log 2>&1 3>&- &
 	watch=$!
 	started+=("$watch")
 	eventually 10 grep -q '^watching' watch.log
-	sleep 1
 	kill -USR1 "$target"
+	eventually 60 grep -q '^done' manythreads.*
+	kill -INT "$watch"
 	wait "$watch"
 	cat watch.log
 	grep -q '^200000 hits ' watch.log
@@ -344,4 +349,40 @@ too_many() {
 	LIMIT=60 mtbpf_run record -source sample -unwind fp -pid "$target" -timeout 500ms -o p.mtbpf
 	[ "$status" -eq 1 ]
 	too_many || complains "ran no instruction"
+}
+
+@test "mtbpf where neither cgroups nor names are mounted: those of the first process are looked at" {
+	cgroup "mtbpf-live-$$/docker-$id.scope"
+	cat >first <<-EOF
+		mount -t tmpfs none /var/lib
+		mkdir -p /var/lib/docker/containers/$id
+		echo '{"Name": "/web"}' >/var/lib/docker/containers/$id/config.v2.json
+		"$O/programs/causes" lock >log 2>&1 3>&- &
+		echo \$! >"$cgroup/cgroup.procs"
+		unshare --mount bash -c '
+			umount -l "${cgroup%/mtbpf-live*}" /var/lib
+			exec timeout 20 "$O/mtbpf" watch -container web -symbol one_iter -timeout 500ms'
+		kill %1
+	EOF
+	run unshare --pid --fork --mount --mount-proc --kill-child bash first
+	printf '%s\n' "$output"
+	[[ $output == *"web: the cgroup /proc/1/root/"* ]]
+	[[ $output =~ ([0-9]+)\ hits ]]
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+}
+
+@test "a container whose cgroup is of version 1" {
+	v1=$(awk '{ for (i = 6; i < NF; i++) if ($i == "-" && $(i + 1) == "cgroup") { print $5; exit } }' \
+		/proc/self/mountinfo)
+	[ -n "$v1" ] && mkdir "$v1/$id" 2>/dev/null || skip "no cgroup of version 1 can be made here"
+	cgroups+=("$v1/$id")
+	start causes lock
+	if ! echo "$target" >"$v1/$id/cgroup.procs"; then
+		skip "nothing can be put into a cgroup of version 1 here"
+	fi
+	hits -container $short
+	[ "$hits" -gt 0 ]
+	kill -STOP "$target"
+	hits -container $short
+	[ "$hits" -eq 0 ]
 }

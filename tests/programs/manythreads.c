@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Very many threads, which sleep until SIGUSR1: then each calls one_iter a few times, and sleeps
- * again.
+ * again; the last says "done".
  *
  *   manythreads N CALLS
  */
 #include "sample.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define STACK_SIZE (64 << 10)
 
@@ -14,10 +15,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t begun = PTHREAD_COND_INITIALIZER;
 static bool has_begun;
 static unsigned long calls;
+static atomic_ulong n_left;
 
 TRACED void one_iter(void)
 {
-	__asm__ volatile("" ::: "memory");
+	__asm__ volatile("nop");
 }
 
 static void *call_some(void *unused)
@@ -28,6 +30,10 @@ static void *call_some(void *unused)
 	pthread_mutex_unlock(&lock);
 	for (unsigned long i = 0; i < calls; i++)
 		one_iter();
+	if (atomic_fetch_sub(&n_left, 1) == 1) {
+		puts("done");
+		fflush(stdout);
+	}
 	while (!sample_stop)
 		pause();
 	return unused;
@@ -43,6 +49,7 @@ int main(int argc, char **argv)
 	if (!n)
 		sample__die(argv[0], "N CALLS");
 	calls = strtoul(argv[2], NULL, 10);
+	n_left = n;
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);

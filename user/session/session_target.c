@@ -7,21 +7,14 @@
 #include "session/session_internal.h"
 #include "util/log.h"
 
-static bool maps_file_of(const struct probe *probe, const struct process *process)
+static bool maps_probe(const struct session *s, const struct process *process)
 {
+	const struct probe *probe = &s->probes.all.v[0];
+
 	for (size_t i = 0; i < process->maps.n; i++)
 		if (process->maps.v[i].ino == probe->file.ino &&
 		    process->maps.v[i].maj == probe->file.maj &&
 		    process->maps.v[i].min == probe->file.min)
-			return true;
-	return false;
-}
-
-/* One of several is enough. */
-static bool maps_probe(const struct session *s, const struct process *process)
-{
-	for (size_t i = 0; i < s->probes.all.n; i++)
-		if (maps_file_of(&s->probes.all.v[i], process))
 			return true;
 	return false;
 }
@@ -89,8 +82,8 @@ bool session__is_replaced(struct session *s)
 	enum log_level level = log__level();
 	bool replaced;
 
-	if (!session__symbol(s) || !s->start->target ||
-	    !target_options__name(&s->options->target) || process__alive(s->witness))
+	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
+	    process__alive(s->witness))
 		return false;
 	log__set_level(LOG_SILENT);
 	replaced = is_replaced(s);
