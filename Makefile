@@ -3,7 +3,7 @@
 #   make            build/mtbpf            make test    every test this machine can run
 #   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
-#   make install DESTDIR= prefix=
+#   make install DESTDIR= prefix=      make image   what a container is built from
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
@@ -36,7 +36,7 @@ UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tes
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
-        bench-growth bench-recordings causes install clean \
+        bench-growth bench-recordings causes install image clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -155,6 +155,11 @@ install: all
 	install -D -m 644 include/mtbpf.h $(DESTDIR)$(prefix)/include/mtbpf.h
 	install -D -m 644 README.md $(DESTDIR)$(prefix)/share/doc/mtbpf/README.md
 	install -D -m 644 LICENSE $(DESTDIR)$(prefix)/share/doc/mtbpf/LICENSE
+
+# What a container's image is made of, without a registry: docker build -t mtbpf build/image
+image: $(O)/mtbpf
+	$(Q)rm -rf $(O)/image && mkdir -p $(O)/image && deploy/image-root $< $(O)/image/root
+	$(Q)cp deploy/Containerfile $(O)/image && echo "$(O)/image: docker build -t mtbpf $(O)/image"
 
 clean:
 	rm -rf $(O)

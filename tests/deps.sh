@@ -39,6 +39,9 @@ needs() {
 	extra|tool perf|linux-perf/linux-tools-generic|perf|reads back what mtbpf recorded
 	extra|tool node|nodejs npm|Node.js and npm|run Perfetto's trace processor
 	extra|tool zstd|zstd|zstd|unpacks .fxt.zst
+	extra|tool crun|crun|crun|starts the container in deploy/
+	extra|tool buildah|buildah|Buildah|builds its image
+	extra|yaml /usr/bin/python3|python3-yaml|PyYAML|reads the manifests in deploy/kubernetes
 	extra|tool qemu-x86_64|qemu-user|QEMU user emulation|runs what Intel PT is generated of (tests/ptgen)
 	extra|tool musl-gcc|musl-tools|musl-gcc|compiles a service against musl, as Alpine's containers have it
 	extra|tool ocamlopt|ocaml-nox|OCaml|compiles the programs that raise exceptions
@@ -63,6 +66,10 @@ pc() {
 
 header() {
 	[ -e "/usr/include/$1" ] || echo "#include <$1>" | $cc -E - >/dev/null 2>&1
+}
+
+yaml() {
+	"$1" -c 'import yaml' 2>/dev/null
 }
 
 # Never with -o /dev/null: as root, a linker removes that first.

@@ -15,6 +15,7 @@ setup() {
 
 teardown() {
 	end_started
+	[ -z "${group:-}" ] || rmdir "$group" 2>/dev/null || true
 	! mountpoint -q d || umount d
 }
 
@@ -220,4 +221,83 @@ taken_at() {
 	[ "$(metric mtbpf_captures_total)" -eq 0 ]
 	keeper_ends TERM
 	[ ! -e s ]
+}
+
+# A cgroup of the v2 hierarchy: $group. Or the test is skipped.
+make_group() {
+	local root
+	root=$(findmnt -n -t cgroup2 -o TARGET | head -1)
+	[ -n "$root" ] || skip "no cgroup v2 hierarchy is mounted"
+	group=$root/mtbpf-keep-$$
+	mkdir "$group" 2>/dev/null || skip "no cgroup can be made here"
+}
+
+# start_in_group: as a service manager does, a shell at first.
+start_in_group() {
+	bash -c 'echo $$ >"$1/cgroup.procs"; sleep "$3"; exec "$2" -scale native' - "$group" "$O/programs/service" "$1" \
+		>/dev/null 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+}
+
+# keeps_named ARGS: as keeps, of a target that need not be there.
+keeps_named() {
+	timeout -k 5 60 "$O/mtbpf" record -source sample -symbol one_iter -delay-thresh 2ms "$@" >"$log" 2>&1 3>&- &
+	wrapper=$!
+	started+=("$wrapper")
+	eventually 5 pgrep -P "$wrapper" >/dev/null
+	keeper=$(pgrep -P "$wrapper")
+}
+
+not_attached() {
+	curl -sf --unix-socket s http://localhost/metrics >metrics
+	[ "$(metric mtbpf_attached)" -eq 0 ]
+}
+
+@test "a service in its cgroup is waited for, and goes on when it is started again" {
+	make_group
+	rmdir "$group"
+	keeps_named -cgroup "$group" -dir d -keep 100 -max-per-hour 0 -metrics "unix:$PWD/s"
+	eventually 5 grep -q 'has no processes: waiting' "$log"
+	kill -USR1 "$keeper"
+	eventually 5 grep -q 'no snapshot: the target is not there' "$log"
+	mkdir "$group"
+	for round in 1 2; do
+		start_in_group 1.2
+		eventually 20 captured $((round * 3))
+		kill "$target"
+		eventually 5 gone "$target"
+		# The manager removes the group, and makes it anew.
+		eventually 5 rmdir "$group"
+		mkdir "$group"
+	done
+	eventually 5 not_attached
+	keeper_ends TERM
+	rmdir "$group"
+	[ "$status" -eq 0 ]
+	[ "$(metric mtbpf_attaches_total)" -ge 2 ]
+	[ "$(metric mtbpf_captures_total)" -eq "$(grep -c '^20' "$log")" ]
+	# Of both lives.
+	[ "$(metric mtbpf_triggers_total)" -ge "$(metric mtbpf_captures_total)" ]
+	! grep -q "has a function 'one_iter'" "$log"
+}
+
+@test "processes by name are waited for as well, whatever their pids; one that has not the function is an error" {
+	cp "$O/programs/service" "keep-me-$$"
+	keeps_named -name "keep-me-$$" -dir d -max-per-hour 0
+	eventually 5 grep -q 'has no processes: waiting' "$log"
+	for round in 1 2; do
+		"./keep-me-$$" -scale native >/dev/null 2>&1 3>&- &
+		again=$!
+		started+=("$again")
+		eventually 20 captured $((round * 2))
+		kill "$again"
+		eventually 5 gone "$again"
+	done
+	cp "$(command -v sleep)" "keep-me-$$"
+	"./keep-me-$$" 30 3>&- &
+	started+=("$!")
+	keeper_ends
+	[ "$status" -eq 2 ]
+	grep -q "^mtbpf: no function 'one_iter'" "$log"
 }

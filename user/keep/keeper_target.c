@@ -2,6 +2,7 @@
 #include "keep/keeper_internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -9,6 +10,9 @@
 #include "target/process.h"
 #include "session/target_wait.h"
 #include "util/log.h"
+
+#define SETTLE_LOOKS	   10
+#define SETTLE_INTERVAL_MS 500
 
 /* A snapshot of nothing there is none of. */
 static bool told_to_end(struct keeper *k)
@@ -51,13 +55,45 @@ int keeper__check_target(struct keeper *k)
 	return err;
 }
 
+static bool opens(struct keeper *k)
+{
+	enum log_level level = log__level();
+	struct session *s;
+
+	log__set_level(LOG_SILENT);
+	s = session__open(&k->options->capture, &k->start);
+	session__close(s);
+	log__set_level(level);
+	return s;
+}
+
+/*
+ * Who has just been started is still what started it, or has not mapped its libraries. Where that
+ * does not change, opening it says what is wrong.
+ */
+static int settle(struct keeper *k)
+{
+	struct pollfd fd = {.fd = k->signal_fd, .events = POLLIN};
+	int err = 0;
+
+	for (int i = 0; !err && i < SETTLE_LOOKS && !opens(k); i++) {
+		if (poll(&fd, 1, SETTLE_INTERVAL_MS) > 0 && told_to_end(k))
+			return -EINTR;
+		err = wait_for_target(k);
+	}
+	return err;
+}
+
 int keeper__find_target(struct keeper *k)
 {
 	bool again = k->has_been_there;
 
 	k->has_been_there = true;
-	if (target_options__name(&k->options->capture.target))
-		return wait_for_target(k);
+	if (target_options__name(&k->options->capture.target)) {
+		int err = wait_for_target(k);
+
+		return err ? err : settle(k);
+	}
 	if (!again)
 		return 0;
 	if (k->target.pids.n == 1)
