@@ -13,7 +13,7 @@
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "session/interrupts.h"
-#include "session/probe.h"
+#include "session/probes.h"
 #include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -148,7 +148,7 @@ static int watch(const struct watch_options *options, const struct target *targe
 }
 
 static int attach_and_watch(const struct watch_options *options, const struct target *target,
-			    const struct probe *probe, pid_t pid)
+			    const struct probes *probes, pid_t pid)
 {
 	bool children = options->common.children;
 	bool is_one = target->pids.n == 1 && !children;
@@ -160,11 +160,11 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 					.cgroup_fd = target->cgroup.fd,
 					.count_only = true,
 					.watch_duration = options->durations,
-					.since_mark = probe->is_library,
+					.since_mark = probes__are_library(probes),
 					.mark_offset_ns = time_namespace__offset_ns(pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
-	int err = gate__open(&gate, &config, probe, 1);
+	int err = gate__open(&gate, &config, probes->all.v, probes->all.n);
 
 	if (!err)
 		err = gate__attach(&gate, NULL);
@@ -177,60 +177,60 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	return err;
 }
 
-static int find_probe(const struct watch_options *options, const struct process *process,
-		      struct probe *probe)
+/* process NULL: it is not one. */
+static int choose_symbols(const struct watch_options *options, const struct target *target,
+			  const struct process *process, struct selectors *symbols)
 {
-	const char *symbol = options->common.symbol;
+	const char *own = options->common.symbols.n ? NULL
+			  : process		    ? default_trigger__find(process, NULL)
+						    : default_trigger__of(target);
+	int err = own ? selectors__add(symbols, own)
+		      : selectors__split(symbols, &options->common.symbols);
 
-	if (!symbol)
-		symbol = default_trigger__find(process, NULL);
-	if (symbol)
-		return probe__find(probe, process, NULL, symbol);
-	log__error("watch: which function? The program has no mtbpf_take_snapshot()");
-	log__hint("add -symbol NAME ('mtbpf list -pid %d' shows them)", process->pid);
+	if (err || symbols->names.n)
+		return err;
+	log__error("watch: which function? %s mtbpf_take_snapshot()",
+		   process ? "The program has no" : "No program has");
+	log__hint("add -symbol NAME ('mtbpf list' shows them)");
 	return -EINVAL;
 }
 
-static int find_in_several(const struct watch_options *options, const struct target *target,
-			   struct probe *probe, pid_t *pid)
+/* *pid: where they were found. */
+static int find_probes(const struct watch_options *options, const struct target *target,
+		       struct probes *probes, pid_t *pid)
 {
-	const char *symbol = options->common.symbol;
+	bool is_one = target->pids.n == 1;
+	struct selectors symbols = {0};
 	struct process process;
-	int err;
+	int err = is_one ? process__open(&process, target->pids.v[0]) : 0;
+	bool is_open = is_one && !err;
 
-	if (!symbol)
-		symbol = default_trigger__of(target);
-	if (!symbol) {
-		log__error("watch: which function? No program has mtbpf_take_snapshot()");
-		log__hint("add -symbol NAME ('mtbpf list' shows them)");
-		return -EINVAL;
+	if (!err)
+		err = choose_symbols(options, target, is_one ? &process : NULL, &symbols);
+	if (!err && is_one)
+		err = probes__find(probes, &symbols, &process, NULL);
+	else if (!err) {
+		err = first_probe__find_all(target, &symbols, &process, probes);
+		is_open = !err;
 	}
-	err = first_probe__find(target, symbol, &process, probe);
-	if (err)
-		return err;
-	*pid = process.pid;
-	process__close(&process);
-	return 0;
+	if (is_open) {
+		*pid = process.pid;
+		process__close(&process);
+	}
+	selectors__fini(&symbols);
+	return err;
 }
 
 static int find_and_watch(const struct watch_options *options, const struct target *target)
 {
-	struct process process;
-	struct probe probe;
+	struct probes probes = {0};
 	pid_t pid = 0;
-	int err;
+	int err = find_probes(options, target, &probes, &pid);
 
-	if (target->pids.n == 1) {
-		pid = target->pids.v[0];
-		err = process__open(&process, target->pids.v[0]);
-		if (err)
-			return err;
-		err = find_probe(options, &process, &probe);
-		process__close(&process);
-	} else {
-		err = find_in_several(options, target, &probe, &pid);
-	}
-	return err ? err : attach_and_watch(options, target, &probe, pid);
+	if (!err)
+		err = attach_and_watch(options, target, &probes, pid);
+	probes__fini(&probes);
+	return err;
 }
 
 int cmd_watch(int argc, char **argv)

@@ -84,3 +84,26 @@ in_ns() {
 	[ "$status" -eq 3 ]
 	[[ $output == *"snapshot 1 taken"* && $output != *"snapshot 2 taken"* ]]
 }
+
+@test "several functions: any of them triggers, and the report says which" {
+	start_service
+	sample -symbol one_iter -symbol table_rehash,table_grow -duration-thresh 1ms -max-hits 1000
+	[ "$status" -eq 0 ]
+	[[ $output == *"a call of one_iter, table_rehash, table_grow of at least 1.00 ms"* ]]
+	[[ $output =~ call\ [0-9]+\ of\ table_(rehash|grow),\ thread\ $target:\ took ]]
+	[[ $output == *"the slow iteration of table_"* ]]
+	mtbpf_run decode x.mtbpf -o y.fxt
+	[[ $output =~ call\ [0-9]+\ of\ table_(rehash|grow),\ thread ]]
+	sample -symbol table_grow,one_iter
+	[ "$status" -eq 0 ]
+	[[ $output == *"of one_iter, thread"* ]]
+	mtbpf_run watch -pid "$target" -symbol table_rehash,table_rehash -max-hits 2
+	[ "$status" -eq 0 ]
+	[[ $output == *"2 hits"* ]]
+	sample -symbol one_iter,nosuch
+	[ "$status" -eq 2 ]
+	complains "nosuch"
+	sample -symbol one_iter,
+	[ "$status" -eq 2 ]
+	complains "an empty name" "-symbol A,B"
+}

@@ -15,7 +15,7 @@
 struct capture_options {
 	struct target_options target;
 	bool children; /* of its processes, from now on */
-	const char *symbol;
+	struct option_list symbols;
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
 	int skip, max_hits;		    /* 0: none, and no end */
@@ -102,10 +102,11 @@ extern const char *const freeze_names[];
 	}
 #define OPTION_SYMBOL                                                                              \
 	{                                                                                          \
-		"symbol", "trigger", 's', OPT_STRING, "NAME",                                      \
+		"symbol", "trigger", 's', OPT_LIST, "NAME",                                        \
 			"what triggers: a function, lib.so:NAME, NAME+0x10, or addr:0x401234; "    \
+			"several: A,B, or once each, any of which hits; "                          \
 			"without: mtbpf_take_snapshot(), where the program calls it",              \
-			OPTION(symbol), NULL                                                       \
+			OPTION(symbols), NULL                                                      \
 	}
 #define OPTION_DELAY                                                                               \
 	{                                                                                          \

@@ -109,3 +109,20 @@ int first_probe__find(const struct target *target, const char *symbol, struct pr
 	free(pids);
 	return err;
 }
+
+int first_probe__find_all(const struct target *target, const struct selectors *selectors,
+			  struct process *process, struct probes *probes)
+{
+	const char *symbol = selectors->names.n ? selectors->names.v[0] : NULL;
+	struct probe first;
+	int err = first_probe__find(target, symbol, process, &first);
+
+	if (err || !symbol)
+		return err;
+	err = probes__add(probes, &first);
+	if (!err)
+		err = probes__find(probes, selectors, process, NULL);
+	if (err)
+		process__close(process);
+	return err;
+}

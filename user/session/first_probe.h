@@ -3,7 +3,7 @@
 #ifndef MTBPF_SESSION_FIRST_PROBE_H
 #define MTBPF_SESSION_FIRST_PROBE_H
 
-#include "session/probe.h"
+#include "session/probes.h"
 #include "session/target.h"
 #include "target/process.h"
 
@@ -14,5 +14,8 @@
  */
 int first_probe__find(const struct target *target, const char *symbol, struct process *process,
 		      struct probe *probe);
+/* The same of several functions: the process is the first that has the first of them. */
+int first_probe__find_all(const struct target *target, const struct selectors *selectors,
+			  struct process *process, struct probes *probes);
 
 #endif

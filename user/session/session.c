@@ -17,6 +17,7 @@
 #include "session/source_choice.h"
 #include "session/unwind_choice.h"
 #include "target/time_namespace.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -47,6 +48,7 @@ static bool measures_duration(const struct session *s)
 
 static int open_gate(struct session *s)
 {
+	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
 	struct trigger_config config = {
 		.tgid = only_pid(s),
 		.tgids = s->pids.v,
@@ -61,15 +63,15 @@ static int open_gate(struct session *s)
 		.min_interval_ns = s->options->min_interval_ns,
 		.n_skipped = (uint64_t)s->options->skip,
 		.max_hits = (uint64_t)s->options->max_hits,
-		.probe_at_entry = s->probe.site.at_entry,
-		.since_mark = s->probe.is_library,
+		.probe_at_entry = probes__at_entry(&s->probes),
+		.since_mark = probes__are_library(&s->probes),
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
-		.args = &s->probe.args,
-		.n_args = 1,
+		.args = args,
+		.n_args = (uint32_t)s->probes.all.n,
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
-	int err = gate__open(&s->gate, &config, &s->probe, 1);
+	int err = args ? gate__open(&s->gate, &config, s->probes.all.v, s->probes.all.n) : -ENOMEM;
 
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
@@ -93,6 +95,7 @@ static struct sched_log *open_sched_log(const struct session *s)
 		.n_tgids = is_of_several(s) ? s->pids.n : 0,
 		.with_children = s->options->children,
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
+		.syscall_thresh_ns = s->options->sample.syscall_thresh_ns,
 	};
 
 	return sched_log__new(&config);
@@ -142,7 +145,8 @@ static int open_source(struct session *s)
 	};
 	int err = 0;
 
-	memcpy(config.probed, s->probe.code, sizeof(config.probed));
+	if (s->probes.all.n)
+		memcpy(config.probed, probes__stepped(&s->probes)->code, sizeof(config.probed));
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
@@ -165,15 +169,15 @@ static void say_waiting(const struct session *s)
 	log__info("%s: %s", s->ops->name, s->ops->about);
 	progress__format_threshold(&s->progress, text);
 	if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; %s", s->probe.name, text,
+		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
 			  now);
-	else if (measures_duration(s) && s->probe.is_library)
+	else if (measures_duration(s) && probes__are_library(&s->probes))
 		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
-			  s->probe.name, text, now);
+			  s->probes.name, text, now);
 	else if (measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; %s", s->probe.name, text, now);
-	else if (s->symbol)
-		log__info("waiting for a call of %s; %s", s->probe.name, now);
+		log__info("waiting for a call of %s of at least %s; %s", s->probes.name, text, now);
+	else if (s->probes.all.n)
+		log__info("waiting for a call of %s; %s", s->probes.name, now);
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
 							      : "Ctrl-C takes the snapshot");
@@ -185,13 +189,13 @@ static int describe(struct session *s)
 	const struct process *process = s->has_process ? &s->process : NULL;
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
-	uint32_t by_duration = s->probe.is_library ? MT_HIT_MARK : MT_HIT_DURATION;
+	uint32_t by_duration = probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
-	rec->trigger = strdup(s->probe.name);
+	rec->trigger = strdup(s->probes.name);
 	rec->command = strdup(command);
-	rec->probe_ip = s->probe.ip;
+	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
 	rec->portable = s->options->portable;
 	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
 		      : measures_duration(s)			   ? by_duration
@@ -301,7 +305,7 @@ static int open_target(struct session *s)
 	if (!err && s->pids.n == 1)
 		err = process__open(&s->process, s->pids.v[0]);
 	else if (!err)
-		err = first_probe__find(target, s->symbol, &s->process, &s->probe);
+		err = first_probe__find_all(target, &s->symbols, &s->process, &s->probes);
 	s->has_process = !err;
 	return err;
 }
@@ -323,8 +327,9 @@ static int prepare(struct session *s)
 	s->ops = source_choice__make(s->options);
 	if (!s->ops)
 		return -errno;
-	session__choose_symbol(s);
-	err = open_target(s);
+	err = session__choose_symbols(s);
+	if (!err)
+		err = open_target(s);
 	if (!err)
 		err = session__find_trigger(s);
 	if (!err)
@@ -332,7 +337,7 @@ static int prepare(struct session *s)
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
-	if (!err && s->symbol)
+	if (!err && s->probes.all.n)
 		err = open_gate(s);
 	if (s->options->timeout_ns)
 		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
@@ -367,6 +372,8 @@ void session__close(struct session *s)
 		s->ops->close(s->source);
 	sched_log__free(s->sched_log);
 	gate__close(&s->gate);
+	probes__fini(&s->probes);
+	selectors__fini(&s->symbols);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	if (s->signal_fd >= 0)
@@ -389,7 +396,7 @@ pid_t session__pid(const struct session *s)
 
 const char *session__probe_name(const struct session *s)
 {
-	return s->probe.name;
+	return s->probes.name;
 }
 
 static bool wants_more(const struct session *s, enum session_end end)
@@ -413,7 +420,7 @@ int session__capture(const struct capture_options *options, const struct session
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err && *end != SESSION_TRIGGERED)
-		progress__say(&s->progress, s->gate.trigger, s->probe.name);
+		progress__say(&s->progress, s->gate.trigger, s->probes.name);
 	session__close(s);
 	return err;
 }

@@ -4,6 +4,7 @@
 #define MTBPF_SESSION_SESSION_INTERNAL_H
 
 #include "session/gate.h"
+#include "session/probes.h"
 #include "session/progress.h"
 #include "session/session.h"
 #include "target/process.h"
@@ -22,10 +23,10 @@ struct session {
 	struct source *source;
 	struct gate gate;
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
-	const char *symbol;	     /* what triggers; NULL: nothing does */
+	struct selectors symbols;    /* what triggers; none: nothing does */
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
-	struct probe probe;
+	struct probes probes;	     /* of these symbols */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
@@ -37,9 +38,12 @@ struct session {
 
 /* Arms the trigger where it is time for it. 0 or -errno. */
 int session__arm(struct session *s);
-/* session_trigger.c: what triggers, as far as that is known before the target is. */
-void session__choose_symbol(struct session *s);
-/* Fills probe, unless a cgroup's process has. 0, or -errno after a line and a hint. */
+/* session_trigger.c: what triggers, as far as that is known before the target is. 0 or -errno. */
+int session__choose_symbols(struct session *s);
+/* The first of them, or NULL. */
+const char *session__symbol(const struct session *s);
+/* Fills probes, but for the first where a cgroup's process has. 0, or -errno after a line and a
+ * hint. */
 int session__find_trigger(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);

@@ -20,12 +20,17 @@ static bool has_limits(const struct capture_options *o)
 /* A call begins at its entry. */
 static int check_duration(const struct session *s)
 {
-	if (!threshold__is_set(&s->options->duration_thresh) || !s->probe.is_inside)
-		return 0;
-	log__error("'%s' is inside a function: only a whole function's calls have a duration",
-		   s->symbol);
-	log__hint("name the function alone, or use -delay-thresh");
-	return -EINVAL;
+	for (size_t i = 0; i < s->probes.all.n; i++) {
+		if (!threshold__is_set(&s->options->duration_thresh) ||
+		    !s->probes.all.v[i].is_inside)
+			continue;
+		log__error(
+			"'%s' is inside a function: only a whole function's calls have a duration",
+			s->symbols.names.v[i]);
+		log__hint("name the function alone, or use -delay-thresh");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int refuse_limits(void)
@@ -47,10 +52,14 @@ static int refuse_threshold(void)
 /* Where the user has named nothing. */
 static int use_default(struct session *s, const struct process *process)
 {
-	if (!s->symbol)
-		s->symbol = default_trigger__find(process, s->start->exec_path);
-	if (s->symbol)
-		log__info("no -symbol: the program's own trigger, %s", s->symbol);
+	const char *own = session__symbol(s);
+
+	if (!own)
+		own = default_trigger__find(process, s->start->exec_path);
+	if (own && !s->symbols.names.n && selectors__add(&s->symbols, own))
+		return -ENOMEM;
+	if (own)
+		log__info("no -symbol: the program's own trigger, %s", own);
 	else if (has_threshold(s->options))
 		return refuse_threshold();
 	else if (has_limits(s->options))
@@ -61,12 +70,20 @@ static int use_default(struct session *s, const struct process *process)
 	return 0;
 }
 
-void session__choose_symbol(struct session *s)
+int session__choose_symbols(struct session *s)
 {
-	s->symbol = s->options->symbol;
-	if (!s->symbol && s->start->target &&
-	    (target__is_cgroup(s->start->target) || s->start->target->pids.n > 1))
-		s->symbol = default_trigger__of(s->start->target);
+	const struct target *target = s->start->target;
+	const char *own = NULL;
+
+	if (!s->options->symbols.n && target && (target__is_cgroup(target) || target->pids.n > 1))
+		own = default_trigger__of(target);
+	return own ? selectors__add(&s->symbols, own)
+		   : selectors__split(&s->symbols, &s->options->symbols);
+}
+
+const char *session__symbol(const struct session *s)
+{
+	return s->symbols.names.n ? s->symbols.names.v[0] : NULL;
 }
 
 int session__find_trigger(struct session *s)
@@ -77,9 +94,9 @@ int session__find_trigger(struct session *s)
 	if (!err && process && !s->cgroup && process__stopped(process->pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  process->pid, process->pid);
-	if (!err && !s->options->symbol)
+	if (!err && !s->options->symbols.n)
 		err = use_default(s, process);
-	if (!err && s->symbol && s->pids.n == 1)
-		err = probe__find(&s->probe, process, s->start->exec_path, s->symbol);
+	if (!err)
+		err = probes__find(&s->probes, &s->symbols, process, s->start->exec_path);
 	return err ? err : check_duration(s);
 }

@@ -190,6 +190,9 @@ static void hint_value(const struct option_spec *spec, int err)
 		log__hint(err == -ERANGE ? "durations end at 292 years"
 					 : "durations take a unit: 10ns, 10us, 10ms or 10s");
 		break;
+	case OPT_LIST:
+		log__hint("-%s can be given %d times", spec->name, OPTION_LIST_MAX);
+		break;
 	case OPT_THRESHOLD:
 		log__hint(err == -ERANGE ? "durations end at 292 years, percentiles at p99.9999"
 					 : "durations take a unit: 10ns, 10us, 10ms or 10s; p99.9 "
@@ -216,13 +219,17 @@ static int report_bad_value(const struct parser *parser, const struct option_spe
 			    const char *value, int err)
 {
 	static const char *const wrong[] = {
-		[OPT_INT] = "is not a whole number",	    [OPT_COUNT] = "is not a count",
-		[OPT_DURATION] = "is not a duration",	    [OPT_SIZE] = "is not a size",
-		[OPT_CHOICE] = "is not one of its choices", [OPT_THRESHOLD] = "is not a duration",
+		[OPT_INT] = "is not a whole number",
+		[OPT_COUNT] = "is not a count",
+		[OPT_DURATION] = "is not a duration",
+		[OPT_SIZE] = "is not a size",
+		[OPT_CHOICE] = "is not one of its choices",
+		[OPT_THRESHOLD] = "is not a duration",
+		[OPT_LIST] = "is one too many",
 	};
 
 	log__error("%s: -%s '%s' %s", parser->table->command, spec->name, value,
-		   err == -ERANGE ? "is too large" : wrong[spec->kind]);
+		   err == -ERANGE && spec->kind != OPT_LIST ? "is too large" : wrong[spec->kind]);
 	hint_value(spec, err);
 	return -EINVAL;
 }
@@ -257,6 +264,14 @@ static int parse_choice(const char *const *choices, const char *text, int *value
 	return -EINVAL;
 }
 
+static int add_to_list(struct option_list *list, const char *value)
+{
+	if (list->n == OPTION_LIST_MAX)
+		return -ERANGE;
+	list->v[list->n++] = value;
+	return 0;
+}
+
 static int set_value(const struct parser *parser, const struct option_spec *spec, const char *value)
 {
 	void *field = (char *)parser->dst + spec->offset;
@@ -268,6 +283,9 @@ static int set_value(const struct parser *parser, const struct option_spec *spec
 		break;
 	case OPT_STRING:
 		*(const char **)field = value;
+		break;
+	case OPT_LIST:
+		err = add_to_list(field, value);
 		break;
 	case OPT_INT:
 		err = parse_int(value, field);

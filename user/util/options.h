@@ -9,12 +9,19 @@
 enum option_kind {
 	OPT_FLAG,      /* bool */
 	OPT_STRING,    /* const char *, points into argv */
+	OPT_LIST,      /* struct option_list: as OPT_STRING, and each time one more */
 	OPT_INT,       /* int, 0 or more */
 	OPT_DURATION,  /* uint64_t nanoseconds */
 	OPT_THRESHOLD, /* struct threshold: a duration, or a percentile */
 	OPT_SIZE,      /* uint64_t bytes */
 	OPT_CHOICE,    /* int, an index into choices */
 	OPT_COUNT,     /* int, 1 or more; the argument may be left out: 0 */
+};
+
+#define OPTION_LIST_MAX 64
+struct option_list {
+	const char *v[OPTION_LIST_MAX];
+	size_t n;
 };
 
 struct option_spec {
@@ -41,9 +48,9 @@ struct option_table {
 /*
  * Parses argv[1..] into dst, whose defaults the caller has set. *rest is the index of the first
  * word that is no option ("--" is skipped). One dash or two; any unique prefix of a name; "-pid 12"
- * or "-pid=12"; of a repeated option the last wins. Letters neither cluster nor take what is glued
- * to them: "-o FILE". Returns 0; -EINVAL after one line and a hint on stderr; -ECANCELED after
- * -help has been printed; -ENOMEM.
+ * or "-pid=12"; of a repeated option the last wins, but in a list. Letters neither cluster nor take
+ * what is glued to them: "-o FILE". Returns 0; -EINVAL after one line and a hint on stderr;
+ * -ECANCELED after -help has been printed; -ENOMEM.
  */
 int options__parse(const struct option_table *table, void *dst, int argc, char **argv, int *rest);
 
