@@ -193,6 +193,74 @@ static void test_a_recovery_shows_whose_it_is(void **state)
 	call_tree__fini(&tree);
 }
 
+static uint64_t random_ip(unsigned int *seed)
+{
+	static const uint64_t functions[] = {MAIN,   A,	      B,	C,	  HANDLER,
+					     GOPARK, EXECUTE, SCHEDULE, MSTART_1, GOEXIT};
+	static const uint64_t offsets[] = {0, 0x15, 0x15, 0x25};
+
+	return functions[(size_t)rand_r(seed) % 10] + offsets[rand_r(seed) % 4];
+}
+
+static void do_anything(struct thread *t, unsigned int *seed)
+{
+	static const uint64_t on_system[] = {B, GOEXIT_0, RECOVERY, SCHEDULE};
+	uint64_t from = MAIN * (1 + (uint64_t)rand_r(seed) % 4) + 0x10;
+
+	switch (rand_r(seed) % 9) {
+	case 0:
+	case 1:
+		call(t, from, random_ip(seed) & ~0xffull);
+		break;
+	case 2:
+		ret(t, random_ip(seed), random_ip(seed));
+		break;
+	case 3:
+		gap(t, rand_r(seed) % 8 ? GAP_OVERFLOW : GAP_BETWEEN);
+		begin(t, rand_r(seed) % 8 ? random_ip(seed) : GOGO);
+		break;
+	case 4:
+		call(t, from, MCALL);
+		call(t, MCALL + 0x10, on_system[rand_r(seed) % 4]);
+		break;
+	case 5:
+		call(t, from, GOGO);
+		jump(t, GOGO + 3, random_ip(seed));
+		break;
+	case 6:
+		schedule(t, from, random_ip(seed));
+		break;
+	default:
+		to_execute(t, from, random_ip(seed));
+	}
+}
+
+/* Whatever the branches are, what comes out are trees. */
+static void test_random_goroutines_give_trees(void **state)
+{
+	struct thread *t = *state;
+	unsigned int seed = 11;
+	size_t n_strands = 0;
+
+	for (int round = 0; round < 1500; round++) {
+		struct call_tree tree;
+
+		stack__free(t->stack);
+		t->stack = stack__new(42, 43, "worker", t->map);
+		t->now = 0;
+		start_first(t, A);
+		for (int i = rand_r(&seed) % 150; i >= 0; i--)
+			do_anything(t, &seed);
+		assert_int_equal(stack__finish(t->stack, &tree), 0);
+		do {
+			assert_well_formed(&tree);
+			n_strands += tree.strand > 0;
+			call_tree__fini(&tree);
+		} while (stack__finish_next(t->stack, &tree) == 1);
+	}
+	assert_true(n_strands > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +272,8 @@ int main(void)
 						end_thread),
 		cmocka_unit_test_setup_teardown(test_whose_turn_it_is, start, end_thread),
 		cmocka_unit_test_setup_teardown(test_all_that_stays, start, end_thread),
+		cmocka_unit_test_setup_teardown(test_random_goroutines_give_trees, start,
+						end_thread),
 		cmocka_unit_test_setup_teardown(test_a_recovery_shows_whose_it_is, start,
 						end_thread),
 	};

@@ -11,22 +11,29 @@
 #include "stack/parked.h"
 #include "stack/stack_internal.h"
 
+void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, bool has_waited)
+{
+	struct frames *frames = strands__frames_of(&s->strands, strand);
+
+	if (!frames->open.n) {
+		if (time_ns > strand->left_ns)
+			frames__add_wait(frames, strand->left_ns, time_ns);
+		return;
+	}
+	if (has_waited) {
+		frames__pop(frames, time_ns, 0); /* the slice of the time switched out */
+		frames__pop(frames, time_ns, 0);
+	}
+	frames__close_all(frames, time_ns, CALL_INFERRED_END);
+	frames__end_segment(frames);
+}
+
 void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited)
 {
 	struct strands *strands = &s->strands;
 	struct frames *to = strands__frames_of(strands, strand), *from = &loose->frames;
-	uint64_t start_ns = from->parts.v[0].start_ns;
 
-	if (to->open.n) {
-		if (has_waited) {
-			frames__pop(to, start_ns, 0); /* the slice of the time switched out */
-			frames__pop(to, start_ns, 0);
-		}
-		frames__close_all(to, start_ns, CALL_INFERRED_END);
-		frames__end_segment(to);
-	} else if (start_ns > strand->left_ns) {
-		frames__add_wait(to, strand->left_ns, start_ns);
-	}
+	stack__end_wait(s, strand, from->parts.v[0].start_ns, has_waited);
 	from->parts.v[0].seam = has_waited ? SEAM_WAIT : SEAM_GAP;
 	if (frames__append(to, from))
 		to->failed = true;
@@ -146,6 +153,7 @@ static void park_all(struct stack *s)
 	strands->recovering = NULL;
 	strands->performer = strands->resumer = NULL;
 	strands->is_lost = true;
+	strands->n_before_gap = strands->n_switches;
 }
 
 void stack__on_gap(struct stack *s, const struct branch *b)

@@ -87,7 +87,7 @@ static void find_system(struct stack *s, const struct branch *b)
 	strands->lost_system = NULL;
 	if (!system || system->state != STRAND_PARKED)
 		return;
-	frames__add_wait(strands__frames_of(strands, system), system->left_ns, b->time_ns);
+	stack__end_wait(s, system, b->time_ns, false);
 	strands->system = system;
 }
 
@@ -165,7 +165,7 @@ static struct frame *find_base(struct stack *s)
 	return !base->is_root && base->index == strands->system_index ? base : NULL;
 }
 
-/* What runs is the scheduler, and it is not known yet as which. */
+/* What runs is the scheduler, and has not been seen since the gap: it is the one from before. */
 static void join_system(struct stack *s)
 {
 	struct strands *strands = &s->strands;
@@ -174,6 +174,8 @@ static void join_system(struct stack *s)
 	if (!system && strands->lost_system && strands->lost_system->state == STRAND_PARKED)
 		system = strands->lost_system;
 	if (!system || system == strands->running || !strands->running->is_loose)
+		return;
+	if (system->since > strands->n_before_gap || system->state == STRAND_OVER)
 		return;
 	stack__join(s, strands->running, system, false);
 	strands->system = system;

@@ -150,6 +150,8 @@ void stack__on_gap(struct stack *s, const struct branch *b);
 void stack__start_segment(struct stack *s, const struct branch *b);
 /* Those that have gone on since the last gap are found among those from before it. */
 void stack__settle_strands(struct stack *s);
+/* The strand, from before a gap, goes on in a new segment; if it has_waited, the switch is over. */
+void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, bool has_waited);
 /*
  * One that is loose turns out to be a strand from before the gap, which has_waited, and has not
  * moved: what it has done is that one's.

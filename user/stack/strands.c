@@ -93,8 +93,12 @@ static bool is_free(const struct strand *strand, bool is_loose)
 }
 
 /* Of the one that was there before it keeps its track only. */
-static struct strand *use_again(struct strand *strand)
+static struct strand *use_again(struct strands *strands, struct strand *strand)
 {
+	if (strands->system == strand)
+		strands->system = NULL;
+	if (strands->lost_system == strand)
+		strands->lost_system = NULL;
 	frames__forget(&strand->frames);
 	strand->is_fiber = strand->is_rootless = false;
 	strand->parent = strand->child = strand->performed = NULL;
@@ -107,7 +111,7 @@ struct strand *strands__add(struct strands *strands, bool is_loose)
 
 	for (size_t i = 0; i < strands->others.n; i++)
 		if (is_free(strands->others.v[i], is_loose))
-			return use_again(strands->others.v[i]);
+			return use_again(strands, strands->others.v[i]);
 	if (strands->others.n == STRANDS_MAX)
 		return NULL;
 	strand = calloc(1, sizeof(*strand));

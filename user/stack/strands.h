@@ -65,6 +65,7 @@ struct strands {
 	 */
 	struct strand *performer, *resumer;
 	const struct function *switched_by; /* the last switch */
+	uint64_t n_before_gap;		    /* of these switches: those before the last gap */
 	bool is_lost;			    /* which one runs when the gap ends is not known */
 	bool has_mark;
 	struct frames_mark mark; /* of the running one's frames, as it waited */
