@@ -145,7 +145,7 @@ static int name_output(const struct decode_options *options, const char *input,
 }
 
 /* Half a trace is none: Ctrl-C waits for the other half. */
-static int write_trace(const struct decoded *decoded, const struct recording *rec,
+static int write_trace(struct decoded *decoded, const struct recording *rec,
 		       const struct output *output)
 {
 	int err;
@@ -159,7 +159,7 @@ static int write_trace(const struct decoded *decoded, const struct recording *re
 	return err;
 }
 
-static int write_and_summarise(const struct decoded *decoded, const struct recording *rec,
+static int write_and_summarise(struct decoded *decoded, const struct recording *rec,
 			       const struct output *output)
 {
 	int err;
@@ -175,7 +175,9 @@ static int write_and_summarise(const struct decoded *decoded, const struct recor
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
 			  const struct output *output, const struct ocaml_traps *traps)
 {
-	struct tree_options trees = {.no_inline = options->no_inline, .ocaml_traps = traps};
+	struct tree_options trees = {.no_inline = options->no_inline,
+				     .ocaml_traps = traps,
+				     .trace = output->is_text ? NULL : output->names.trace};
 	struct decoded decoded;
 	int err;
 

@@ -98,3 +98,14 @@ teardown() {
 	[ "$status" -eq 1 ]
 	complains "/dev/null is no recording"
 }
+
+# Its begin is on the disk long before its end.
+@test "a decoder that is told to end leaves no half of a trace" {
+	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	"$O/tests/ptgen/ptgen" -o r.mtbpf -- "$O/tests/ptgen/programs/throws" 13 >/dev/null
+	run env --block-signal=TERM sh -c 'kill -TERM $$; exec "$0" decode r.mtbpf -o r.fxt' "$O/mtbpf"
+	[ "$status" = 143 ]
+	[ ! -e r.fxt ]
+	"$O/mtbpf" decode r.mtbpf -o r.fxt
+	[ -s r.fxt ]
+}

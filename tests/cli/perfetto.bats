@@ -127,6 +127,25 @@ expect_same_tree() {
 	[ "$output" = $rounds ]
 }
 
+# told TIMING...: what is written while one thread is decoded is what the text says of its tree
+told() {
+	rm -rf "$BATS_TEST_TMPDIR/r".*
+	"$O/tests/ptgen/ptgen" -o "$BATS_TEST_TMPDIR/r.mtbpf" "$@" -- \
+		"$O/tests/ptgen/programs/throws" 13 >/dev/null
+	"$O/mtbpf" decode "$BATS_TEST_TMPDIR/r.mtbpf" -o "$BATS_TEST_TMPDIR/r.fxt" >"$BATS_TEST_TMPDIR/said"
+	"$O/mtbpf" decode "$BATS_TEST_TMPDIR/r.mtbpf" -format text >"$BATS_TEST_TMPDIR/r.txt"
+	check --tree "$BATS_TEST_TMPDIR/r.fxt" >"$BATS_TEST_TMPDIR/tree"
+	cmp "$BATS_TEST_TMPDIR/r.txt" "$BATS_TEST_TMPDIR/tree"
+	grep -q " $(wc -l <"$BATS_TEST_TMPDIR/tree") slices" "$BATS_TEST_TMPDIR/said"
+}
+
+@test "what is written while it is decoded: the same slices as in the text" {
+	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	told -timing cyc
+	# Many begin and end at one time.
+	told -timing tsc -tsc-interval 1ms -overflow 20K
+}
+
 @test "arguments arrive" {
 	generate calm 5000
 	run check --query "select distinct a.flat_key from slice s join args a using (arg_set_id)

@@ -60,3 +60,16 @@ setup() {
 	[ "$status" -eq 1 ]
 	[[ "$output" = *"cut short"*"hint: "* ]]
 }
+
+# Its slices stand in the file as they ended; many begin or end at one time.
+@test "a trace that was written while it was decoded" {
+	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	cd "$BATS_TEST_TMPDIR"
+	"$O/tests/ptgen/ptgen" -o r.mtbpf -timing tsc -tsc-interval 1ms -- \
+		"$O/tests/ptgen/programs/throws" 13 >/dev/null
+	"$mtbpf" decode -q r.mtbpf -o r.fxt
+	"$mtbpf" report -q -folded r.fxt | sort >of_trace
+	"$mtbpf" report -q -folded r.mtbpf | sort >of_recording
+	[ "$(wc -l <of_trace)" -gt 100 ]
+	diff of_trace of_recording
+}

@@ -113,6 +113,43 @@ static void test_leaves_are_one_record(void **state)
 	reader__free(reader);
 }
 
+/* Nor where others that are not in the tree end when it does. */
+static void test_a_leaf_that_was_none(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 0, 100);
+	add_call(output, 1, 10, 20)->told_at_end = true;
+	trace_writer__calls(output->writer, &output->tree);
+	reader = close_and_read_folded(output);
+	assert_int_equal(reader->events.n, 4);
+	assert_int_equal(reader->events.v[1].type, BEGIN);
+	assert_int_equal(reader->events.v[2].type, END);
+	reader__free(reader);
+}
+
+/* Calls that are told before: no name is with them, and times go back between two. */
+static void test_calls_before_the_tree(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	trace_writer__set_base(output->writer, BASE - 1);
+	add_call(output, 7, 30, 40);
+	trace_writer__calls(output->writer, &output->tree);
+	output->tree.calls.n = 0;
+	add_call(output, 0, 0, 100);
+	reader = write_tree(output);
+	assert_int_equal(reader->events.n, 5);
+	assert_int_equal(reader->events.v[0].time, 31);
+	assert_int_equal(reader->events.v[2].record, 7);
+	assert_int_equal(reader->events.v[3].time, 1);
+	assert_int_equal(output->totals.slices, 2);
+	assert_int_equal(output->totals.clamped, 0);
+	reader__free(reader);
+}
+
 /* A sibling ends before the next one begins, though both happen at one time. */
 static void test_equal_times(void **state)
 {
@@ -346,6 +383,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		OUTPUT_TEST(test_nesting),
 		OUTPUT_TEST(test_leaves_are_one_record),
+		OUTPUT_TEST(test_a_leaf_that_was_none),
+		OUTPUT_TEST(test_calls_before_the_tree),
 		OUTPUT_TEST(test_equal_times),
 		OUTPUT_TEST(test_depth_is_capped),
 		OUTPUT_TEST(test_times_before_the_base),

@@ -6,6 +6,7 @@
 
 #include "decode/threads.h"
 #include "session/hit_stack.h"
+#include "session/interrupts.h"
 #include "stack/inline_pass.h"
 #include "stack/spread.h"
 #include "stack/stack.h"
@@ -43,6 +44,9 @@ static int pass_on(void *ctx, const struct branch *b)
 	return stack__branch(behind->stack, b);
 }
 
+/* Whether somebody wants it to end: some thousand times a second. */
+#define BRANCHES_A_LOOK 8192
+
 /* Threads to trees, one after another. */
 struct tree_maker {
 	struct decoded *decoded;
@@ -52,7 +56,18 @@ struct tree_maker {
 	struct behind_hit behind; /* with its stack */
 	struct spread spread;	  /* before it */
 	VEC(uint64_t) hits;	  /* its hits' times, ascending */
+	uint32_t n_branches;	  /* taken */
 };
+
+static void take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
+{
+	struct early_calls *early = &m->decoded->early;
+
+	early_calls__init(early, m->decoded->writer, pid, tid, map);
+	early->base_ns = &m->decoded->totals.first_ns;
+	early->no_inline = m->options->no_inline;
+	stack__set_taker(m->behind.stack, &early->taker);
+}
 
 static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
 		      struct images *images)
@@ -116,6 +131,8 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	m->behind.stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
 	if (!m->behind.stack || collect_hits(m, tid))
 		return -ENOMEM;
+	if (m->decoded->writer)
+		take_early(m, pid, tid, map);
 	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
 	spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
 	return anchor(m->behind.stack, rec, tid, m->decoded->images);
@@ -125,6 +142,8 @@ static int take_branch(void *ctx, const struct branch *b)
 {
 	struct tree_maker *m = ctx;
 
+	if (m->decoded->writer && !(++m->n_branches % BRANCHES_A_LOOK) && interrupts__waiting())
+		return -EINTR;
 	return spread__branch(&m->spread, b);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline/make_trees.h"
+#include "session/interrupts.h"
 #include "stack/stack.h"
 #include "trace/fxt_trees.h"
 #include "target/symbols/symbols_usdt.h"
@@ -72,6 +73,31 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 	return err;
 }
 
+/*
+ * With a hit there is a report, which needs all calls; and what the times of the file are relative
+ * to is known before the end only where there is one thread.
+ */
+static bool can_begin(const struct recording *rec, const struct tree_options *options)
+{
+	return options->trace && !rec->hits.n && rec->aux.n == 1 && rec->aux.v[0].tid &&
+	       !recording__is_sampled(rec);
+}
+
+/* Half a trace is none: who wants it to end is heard between branches, and it goes away. */
+static int begin_trace(struct decoded *decoded, const char *path)
+{
+	interrupts__hold();
+	decoded->writer = trace_writer__open(path, &(struct trace_options){0});
+	return decoded->writer ? 0 : -errno;
+}
+
+static void end_interrupted(struct decoded *decoded)
+{
+	trace_writer__abort(decoded->writer);
+	decoded->writer = NULL;
+	interrupts__obey();
+}
+
 int decoded__make(struct decoded *decoded, const struct recording *rec,
 		  const struct tree_options *options)
 {
@@ -82,11 +108,15 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 				    .is_sampled = recording__is_sampled(rec)};
 	if (!decoded->images)
 		err = -ENOMEM;
+	if (!err && can_begin(rec, options) && begin_trace(decoded, options->trace))
+		return -errno;
 	if (!err)
 		err = decoded->is_sampled ? decoded__make_sampled_trees(decoded, rec)
 					  : decoded__make_trees(decoded, rec, options);
 	if (!err)
 		err = add_hits(decoded, rec);
+	if (err == -EINTR)
+		end_interrupted(decoded);
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");
 		log__hint("a smaller -snapshot-size decodes to less");
@@ -98,6 +128,8 @@ void decoded__fini(struct decoded *decoded)
 {
 	for (size_t i = 0; i < decoded->trees.n; i++)
 		call_tree__fini(&decoded->trees.v[i]);
+	trace_writer__abort(decoded->writer);
+	early_calls__fini(&decoded->early);
 	VEC_FINI(&decoded->trees);
 	VEC_FINI(&decoded->hits);
 	images__free(decoded->images);
@@ -124,19 +156,21 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
-			 const char *path)
+int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
 {
 	/* Without a hit there is no report, which reads them again. */
 	struct trace_options options = {.base_ns = decoded->totals.first_ns,
 					.forget_calls = !decoded->hits.n};
-	struct trace_writer *writer = trace_writer__open(path, &options);
+	struct trace_writer *writer =
+		decoded->writer ? decoded->writer : trace_writer__open(path, &options);
 	struct trace_totals totals;
 	char size[UNITS_TEXT_SIZE];
 	int err;
 
+	decoded->writer = NULL;
 	if (!writer)
 		return -errno;
+	trace_writer__set_base(writer, options.base_ns);
 	name_processes(writer, decoded, rec);
 	for (size_t i = 0; i < decoded->trees.n; i++)
 		trace_writer__thread(writer, &decoded->trees.v[i]);

@@ -9,6 +9,7 @@
 #include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "perf/perf_threads.h"
+#include "pipeline/early_calls.h"
 #include "sampled/sampled.h"
 #include "stack/call_tree.h"
 #include "target/unwind/ocaml_traps.h"
@@ -27,6 +28,9 @@ struct decoded {
 	struct perf_threads *perf; /* of branches that perf has decoded; or this: */
 	struct fxt_trees *fxt;	   /* of a trace file */
 	bool is_sampled;	   /* the calls were seen now and then, not followed */
+	/* Where the trace is written while it is decoded, or NULL. */
+	struct trace_writer *writer;
+	struct early_calls early; /* of which no tree tells */
 };
 
 /* What is made of a recording. */
@@ -34,6 +38,8 @@ struct tree_options {
 	bool no_inline; /* without slices of inlined functions */
 	/* Handlers of OCaml exceptions that no ELF file tells of, or NULL. */
 	const struct ocaml_traps *ocaml_traps;
+	/* Where decoded__write_trace() will write it, which may begin at once; or NULL. */
+	const char *trace;
 };
 
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */
@@ -50,8 +56,7 @@ void decoded__fini(struct decoded *decoded);
  * Writes the trace file; without a hit the trees' calls are undefined behind it, since nothing that
  * follows reads them. 0, or -errno after a line and a hint.
  */
-int decoded__write_trace(const struct decoded *decoded, const struct recording *rec,
-			 const char *path);
+int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path);
 /* Every slice as a line: tid depth start end name. */
 int decoded__write_text(const struct decoded *decoded, FILE *out);
 /* The same, to a file. 0, or -errno after a line and a hint. */

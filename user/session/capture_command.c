@@ -121,7 +121,8 @@ static int make_trace(const struct capture_options *options, const struct record
 	int err;
 
 	interrupts__release();
-	err = decoded__make(&decoded, rec, &(struct tree_options){.no_inline = options->no_inline});
+	err = decoded__make(&decoded, rec,
+			    &(struct tree_options){.no_inline = options->no_inline, .trace = path});
 	interrupts__hold();
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);

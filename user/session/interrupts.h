@@ -4,6 +4,7 @@
 #define MTBPF_SESSION_INTERRUPTS_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 /* From here on they wait, until they are read or released. */
 void interrupts__hold(void);
@@ -12,6 +13,11 @@ void interrupts__hold(void);
  * of someone impatient, who has had the first one read, is forgotten.
  */
 void interrupts__release(void);
+
+/* One that is held waits. */
+bool interrupts__waiting(void);
+/* It ends mtbpf now. */
+void interrupts__obey(void);
 
 /* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
 void interrupts__hold_requests(void);

@@ -56,20 +56,41 @@ static bool is_of(const struct call_site *site, const struct call_tree *tree,
 	return tree->calls.v[call->parent].function == site->function;
 }
 
-static int add(struct call_sites *sites, const struct call_tree *tree, const struct call *call,
-	       struct code_map *map)
+static struct site_place *add_place(struct call_sites *sites, uint64_t ip, struct code_map *map)
 {
 	struct site_place *place;
 
 	if (2 * sites->n >= sites->n_places && grow(sites))
+		return NULL;
+	place = call_sites__place(sites, ip);
+	if (place->ip)
+		return place;
+	*place = (struct site_place){ip, look_up(ip, map)};
+	sites->n++;
+	sites->n_known += place->site != NULL;
+	sites->n_inlined += place->site && place->site->inlined;
+	return place;
+}
+
+const struct call_site *call_sites__find_in(struct call_sites *sites, uint64_t ip,
+					    struct code_map *map)
+{
+	struct site_place *place = ip ? add_place(sites, ip, map) : NULL;
+
+	return place ? place->site : NULL;
+}
+
+static int add(struct call_sites *sites, const struct call_tree *tree, const struct call *call,
+	       struct code_map *map)
+{
+	struct site_place *place = add_place(sites, call->call_ip, map);
+
+	if (!place)
 		return -ENOMEM;
-	place = call_sites__place(sites, call->call_ip);
-	if (!place->ip) {
-		*place = (struct site_place){call->call_ip, look_up(call->call_ip, map)};
-		sites->n++;
-	}
 	/* Code has come to lie where other code was. */
 	if (place->site && code_map__replaced(map) && !is_of(place->site, tree, call)) {
+		sites->n_known--;
+		sites->n_inlined -= place->site->inlined != NULL;
 		free(place->site);
 		place->site = NULL;
 	}
@@ -84,12 +105,6 @@ int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
 	for (size_t i = 0; i < tree->calls.n && !err; i++)
 		if (tree->calls.v[i].call_ip)
 			err = add(sites, tree, &tree->calls.v[i], map);
-	for (size_t i = 0; i < sites->n_places; i++) {
-		const struct call_site *site = sites->places[i].site;
-
-		sites->n_known += site != NULL;
-		sites->n_inlined += site && site->inlined;
-	}
 	return err;
 }
 

@@ -36,6 +36,9 @@ struct call_sites {
  */
 int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
 			 struct code_map *map);
+/* Of one instruction: as `map` shows the code now, unless it has been asked for before. */
+const struct call_site *call_sites__find_in(struct call_sites *sites, uint64_t ip,
+					    struct code_map *map);
 void call_sites__fini(struct call_sites *sites);
 
 static inline struct site_place *call_sites__place(const struct call_sites *sites, uint64_t ip)

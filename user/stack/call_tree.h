@@ -92,7 +92,8 @@ struct call {
 		const struct inlined *inlined; /* CALL_INLINED: where it was put */
 	};
 	const struct function *function;
-	uint64_t self_insns : 40; /* instructions executed in it, callees not counted */
+	uint64_t self_insns : 39; /* instructions executed in it, callees not counted */
+	uint64_t told_at_end : 1; /* a call_taker was told of a callee that ended when it did */
 	uint64_t left_by : 4;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
@@ -132,6 +133,24 @@ struct call_tree {
 	VEC(struct leap) leaps;	       /* ascending by `from` */
 	VEC(struct waits_for) waits;   /* ascending by `call` */
 	VEC(struct fault_mark) faults; /* ascending by time */
+};
+
+/*
+ * Takes calls before their tree is finished: those that nothing can change any more. What is told
+ * so is in no tree.
+ */
+struct call_taker {
+	/*
+	 * A call and those that it called, in pre-order, but for such as were told before. Their
+	 * parents are not known. 0 or -ENOMEM.
+	 */
+	int (*take)(void *ctx, const struct call *calls, size_t n);
+	/*
+	 * Asked of each call that has ended: it was made in code that is inlined, so that its
+	 * caller's others are to be told together with it.
+	 */
+	bool (*is_in_inlined)(void *ctx, const struct call *call);
+	void *ctx;
 };
 
 /* The site of its call; NULL where nothing is known of it. */

@@ -179,7 +179,7 @@ struct frame *frames__push(struct frames *frames, const struct call *call)
 		frames->failed = true;
 		return NULL;
 	}
-	*frame = (struct frame){.call = *call};
+	*frame = (struct frame){.call = *call, .kept_ns = call->start_ns};
 	/* What is not known yet is how many roots there will be below it. */
 	frame->call.depth = (uint32_t)frames->open.n - 1 - frames->n_roots;
 	if (!add_place(frames, &frame->index)) {
@@ -198,10 +198,13 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 		return;
 	top->call.end_ns = time_ns;
 	top->call.flags |= flags;
+	top->call.told_at_end = top->told_ns == time_ns;
 	if (top->is_root)
 		frames->roots.v[top->index].call = top->call;
 	else
 		*place(frames, top->index) = top->call;
+	if (frames->taker)
+		frames__tell(frames, top);
 	frames->open.n--;
 	frames->level--;
 }
@@ -280,6 +283,7 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 	frames->level += part->outer != PART_NONE;
 	*frame = (struct frame){
 		.is_root = true,
+		.kept_ns = frames->ended_ns,
 		.index = part->last_root,
 		.call = {.start_ns = part->start_ns,
 			 .entry_ip = ip,

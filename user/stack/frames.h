@@ -27,10 +27,14 @@ struct frame {
 	 * stacks: where this stack goes on, which its RET does not.
 	 */
 	uint64_t resume_ip;
+	/* frames_early.c: its begin, or the latest end in it, that is not told; and that is */
+	uint64_t kept_ns, told_ns;
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
 	bool is_resolving;    /* a stub's, that is binding its function */
+	bool keeps;	      /* frames_early.c: what it called, and itself */
+	bool keeps_callees;   /* and what it calls from now on */
 	uint8_t slack;	      /* its RET may go so many bytes behind return_ip as well */
 	uint8_t role;	      /* enum function_role: it switches stacks; else 0 */
 };
@@ -88,6 +92,10 @@ struct frames {
 	uint64_t start_ns;    /* of the segment; a nested part has its own */
 	long level;	      /* pushes less pops */
 	bool failed;	      /* out of memory: nothing more is added */
+	/* frames_early.c */
+	const struct call_taker *taker; /* of calls before their tree; NULL: nobody */
+	uint32_t n_named;		/* calls of leaps lie among so many */
+	uint64_t ended_ns;		/* the last call that has */
 };
 
 void frames__init(struct frames *frames);
@@ -141,6 +149,9 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
 /* The same: without a return, and the segment goes on. */
 void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
+
+/* The frame will be known by its place: a leap begins with it. */
+void frames__name(struct frames *frames, const struct frame *frame);
 
 /* frames_leaps.c */
 

@@ -49,6 +49,7 @@ static void join(struct pass *p, const struct call *part)
 	call->end_ns = part->end_ns;
 	call->self_insns += part->self_insns;
 	call->left_by = part->left_by;
+	call->told_at_end = part->told_at_end;
 	call->flags &= (uint8_t)~ends;
 	call->flags |= (uint8_t)(CALL_INFERRED | (part->flags & ends));
 }

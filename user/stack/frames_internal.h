@@ -18,6 +18,9 @@
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
 
+/* frames_early.c: the top frame, which is no root, has ended; its call is in its place. */
+void frames__tell(struct frames *frames, const struct frame *frame);
+
 /* frames_leaps.c: what frames__finish() has to find out, and what it does with it. */
 
 /* A call of a leap: the index that it gets in the tree goes to *index. */

@@ -98,8 +98,10 @@ static void land(struct stack *s, const struct branch *b, struct frame *taker, s
 	if (earlier && by.resumes)
 		by.left_by = earlier->left_by;
 	leap.left_by = by.left_by;
-	if (by.frame)
+	if (by.frame) {
+		frames__name(s->frames, by.frame);
 		begin_at(&leap, by.frame);
+	}
 	/* A clean-up may have been in what began it: a panic goes through several functions. */
 	if (earlier && !by.resumes) {
 		earlier->left_by = by.left_by;

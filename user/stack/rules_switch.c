@@ -78,6 +78,7 @@ static void leave(struct stack *s, const struct branch *b)
 void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
 {
 	s->strands.has_mark = true;
+	s->own_frames.taker = NULL;
 	if (frames_mark__set(&s->strands.mark, s->frames, time_ns, waits_at, n_above))
 		s->frames->failed = true;
 }

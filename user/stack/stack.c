@@ -41,6 +41,11 @@ void stack__set_traps(struct stack *s, const struct ocaml_traps *traps)
 	s->traps = traps;
 }
 
+void stack__set_taker(struct stack *s, const struct call_taker *taker)
+{
+	s->own_frames.taker = taker;
+}
+
 const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry)
 {
 	return function_cache__find(&s->functions, ip, is_entry);

@@ -19,6 +19,9 @@ void stack__free(struct stack *stack);
 /* Handlers of exceptions in code that no ELF file tells them of. NULL: none. Not taken over. */
 void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 
+/* Who takes calls of the thread's own stack before stack__finish(); not taken over. */
+void stack__set_taker(struct stack *stack, const struct call_taker *taker);
+
 /* Takes the next branch; a branch_fn, with the stack as ctx. 0 or -ENOMEM. */
 int stack__branch(void *stack, const struct branch *branch);
 

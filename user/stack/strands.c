@@ -109,6 +109,8 @@ struct strand *strands__add(struct strands *strands, bool is_loose)
 {
 	struct strand **place, *strand;
 
+	/* From here on, what was taken for the thread's own may turn out to be another's. */
+	strands->own_frames->taker = NULL;
 	for (size_t i = 0; i < strands->others.n; i++)
 		if (is_free(strands->others.v[i], is_loose))
 			return use_again(strands, strands->others.v[i]);

@@ -182,8 +182,9 @@ static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct 
 	struct call_tree *tree = tree_of(trees, track);
 	uint32_t parent = track->open;
 	struct call *call = VEC_PUSH(&tree->calls);
+	struct fxt_place *place = VEC_PUSH(&track->places);
 
-	if (!call || tree->calls.n == CALL_NO_PARENT)
+	if (!call || !place || tree->calls.n == CALL_NO_PARENT)
 		return -ENOMEM;
 	*call = (struct call){
 		.start_ns = read->time_ns,
@@ -193,6 +194,7 @@ static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct 
 		.flags = flags_of(read),
 		.self_insns = number_arg(read, "insns"),
 	};
+	*place = (struct fxt_place){.begin = track->n_edges++, .end = UINT32_MAX};
 	set_kind(call, read);
 	track->open = (uint32_t)tree->calls.n - 1;
 	trees->is_sampled |= call->flags & CALL_SAMPLED;
@@ -212,6 +214,7 @@ static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_
 	call = &tree_of(trees, track)->calls.v[track->open];
 	if (time_ns > call->end_ns)
 		call->end_ns = time_ns;
+	track->places.v[track->open].end = track->n_edges++;
 	track->open = call->parent;
 }
 
@@ -227,6 +230,7 @@ static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 
 	if (!track)
 		return -ENOMEM;
+	track->is_unsorted |= read->time_ns < track->last_ns;
 	if (end_ns > track->last_ns)
 		track->last_ns = end_ns;
 	if (read->event != FXT_EVENT_END) {
@@ -306,24 +310,27 @@ static int take(struct fxt_trees *trees, const struct fxt_read *read)
 	}
 }
 
-static void finish_tree(struct fxt_trees *trees, size_t i)
+static int finish_tree(struct fxt_trees *trees, size_t i)
 {
 	struct call_tree *tree = &trees->trees.v[i];
 	struct fxt_track *track = &trees->tracks.v[i];
 
 	while (track->open != CALL_NO_PARENT)
 		end(trees, track, track->last_ns);
+	if (track->is_unsorted && fxt_order__restore(tree, &track->places))
+		return -ENOMEM;
 	for (size_t k = 0; k < tree->done_by.n; k++) {
 		const struct call *call = &tree->calls.v[tree->done_by.v[k].call];
 
 		tree->done_by.v[k].ns = call->end_ns - call->start_ns;
 	}
 	if (!tree->calls.n)
-		return;
+		return 0;
 	if (!trees->last_ns || tree->calls.v[0].start_ns < trees->first_ns)
 		trees->first_ns = tree->calls.v[0].start_ns;
 	if (track->last_ns > trees->last_ns)
 		trees->last_ns = track->last_ns;
+	return 0;
 }
 
 int fxt_trees__read(struct fxt_trees *trees, int fd)
@@ -339,7 +346,8 @@ int fxt_trees__read(struct fxt_trees *trees, int fd)
 		err = take(trees, &read);
 	fxt_reader__free(reader);
 	for (size_t i = 0; i < trees->trees.n; i++)
-		finish_tree(trees, i);
+		if (finish_tree(trees, i))
+			err = -ENOMEM;
 	return err;
 }
 
@@ -349,6 +357,8 @@ void fxt_trees__fini(struct fxt_trees *trees)
 		call_tree__fini(&trees->trees.v[i]);
 	for (size_t i = 0; i < trees->functions.n; i++)
 		free(trees->functions.v[i]);
+	for (size_t i = 0; i < trees->tracks.n; i++)
+		VEC_FINI(&trees->tracks.v[i].places);
 	VEC_FINI(&trees->trees);
 	VEC_FINI(&trees->tracks);
 	VEC_FINI(&trees->hits);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "stack/call_tree.h"
+#include "trace/fxt_order.h"
 #include "util/hash_index.h"
 #include "util/vec.h"
 
@@ -16,6 +17,9 @@ struct fxt_track {
 	uint64_t pid, tid;
 	uint32_t open; /* the innermost call that is; CALL_NO_PARENT: none */
 	uint64_t last_ns;
+	fxt_places places; /* of its calls, as they come */
+	uint32_t n_edges;
+	bool is_unsorted; /* times go back */
 };
 
 struct fxt_trees {

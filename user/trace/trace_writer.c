@@ -143,7 +143,7 @@ static bool is_whole(const struct trace_writer *writer, const struct call *call)
 	const struct call_tree *tree = writer->tree;
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
-	return (index + 1 == tree->calls.n || call[1].depth <= call->depth) &&
+	return (index + 1 == tree->calls.n || call[1].depth <= call->depth) && !call->told_at_end &&
 	       call->end_ns > call->start_ns &&
 	       timeline__relative(writer->options.base_ns, call->end_ns) > writer->now_ns &&
 	       !leap_writer__has(&writer->leaps, index);
@@ -239,6 +239,16 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 		track.tid = STRAND_TRACK_TID + writer->n_strands++;
 	name_track(writer, tree, track.tid);
 	write_tree(writer, &track);
+}
+
+void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls)
+{
+	write_tree(writer, calls);
+}
+
+void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns)
+{
+	writer->options.base_ns = base_ns;
 }
 
 static struct hit_track *hit_track_of(struct trace_writer *writer, pid_t pid)

@@ -39,6 +39,15 @@ void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *n
  */
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree);
 
+/*
+ * Calls of a thread that are in no tree of it yet: the first one has called the others. What is in
+ * the tree, or told later, must not begin or end within it, nor at a time that one of them does
+ * before it.
+ */
+void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls);
+/* trace_options.base_ns, as long as nothing but names has been written. */
+void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
+
 /* A hit, on the hits' own track. */
 void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit);
 

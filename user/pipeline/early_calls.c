@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/early_calls.h"
+
+#include <errno.h>
+
+#include "stack/inline_pass.h"
+
+/* Other code has come to lie where code was. */
+static void retire_sites(struct early_calls *early)
+{
+	struct call_sites *retired = VEC_PUSH(&early->retired);
+
+	if (!retired) {
+		early->failed = true;
+		return;
+	}
+	*retired = early->one.sites;
+	early->one.sites = (struct call_sites){0};
+}
+
+/*
+ * A tail call has taken the place of a call that lay there, and a signal's handler is not called:
+ * both lie where the call before them does.
+ */
+static bool is_in_inlined(void *ctx, const struct call *call)
+{
+	struct early_calls *early = ctx;
+	const struct call_site *site;
+
+	if (code_map__replaced(early->map) != early->replaced) {
+		early->replaced = code_map__replaced(early->map);
+		retire_sites(early);
+	}
+	site = call_sites__find_in(&early->one.sites, call->call_ip, early->map);
+	return site && site->inlined && !early->no_inline && !(call->flags & CALL_BY_JUMP) &&
+	       call->kind != CALL_SIGNAL;
+}
+
+/* As a tree of their own, in which slices of inlined functions find room. */
+static int copy(struct early_calls *early, const struct call *calls, size_t n)
+{
+	early->calls.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct call *call = VEC_PUSH(&early->calls);
+
+		if (!call)
+			return -ENOMEM;
+		*call = calls[i];
+		call->depth -= calls[0].depth;
+		call->parent = CALL_NO_PARENT;
+	}
+	return 0;
+}
+
+static int put_inlined_in(struct early_calls *early, const struct call *calls, size_t n)
+{
+	int err = copy(early, calls, n);
+
+	if (err)
+		return err;
+	early->one.calls.v = early->calls.v;
+	early->one.calls.n = early->calls.n;
+	early->one.calls.cap = early->calls.cap;
+	err = inline_pass__run(&early->one);
+	early->calls.v = early->one.calls.v;
+	early->calls.cap = early->one.calls.cap;
+	return err;
+}
+
+static int take(void *ctx, const struct call *calls, size_t n)
+{
+	struct early_calls *early = ctx;
+	int err = early->failed ? -ENOMEM : 0;
+
+	if (!early->n)
+		trace_writer__set_base(early->writer, *early->base_ns);
+	early->one.calls.v = (struct call *)calls;
+	early->one.calls.n = n;
+	if (n > 1 && early->one.sites.n_inlined && !early->no_inline)
+		err = err ? err : put_inlined_in(early, calls, n);
+	if (err)
+		return err;
+	early->n += early->one.calls.n;
+	trace_writer__calls(early->writer, &early->one);
+	return 0;
+}
+
+void early_calls__init(struct early_calls *early, struct trace_writer *writer, pid_t pid, pid_t tid,
+		       struct code_map *map)
+{
+	*early = (struct early_calls){
+		.taker = {.take = take, .is_in_inlined = is_in_inlined, .ctx = early},
+		.writer = writer,
+		.map = map,
+		.replaced = code_map__replaced(map),
+		.one = {.pid = pid, .tid = tid},
+	};
+}
+
+void early_calls__fini(struct early_calls *early)
+{
+	for (size_t i = 0; i < early->retired.n; i++)
+		call_sites__fini(&early->retired.v[i]);
+	VEC_FINI(&early->retired);
+	VEC_FINI(&early->calls);
+	call_sites__fini(&early->one.sites);
+}

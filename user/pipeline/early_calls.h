@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of the one thread that a recording has, on their way to the trace while it is decoded. */
+#ifndef MTBPF_PIPELINE_EARLY_CALLS_H
+#define MTBPF_PIPELINE_EARLY_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/call_tree.h"
+#include "target/code_map.h"
+#include "trace/trace_writer.h"
+
+struct early_calls {
+	struct call_taker taker; /* for stack__set_taker() */
+	struct trace_writer *writer;
+	struct code_map *map;
+	const uint64_t *base_ns; /* known with the first call */
+	bool no_inline;
+	struct call_tree one; /* a call and what it called, with their sites */
+	VEC(struct call) calls;
+	/* The writer tells slices of a kind by their sites: those stay. */
+	VEC(struct call_sites) retired;
+	unsigned int replaced; /* code_map__replaced(), of the sites */
+	uint64_t n;	       /* calls taken, with slices of inlined functions */
+	bool failed;	       /* out of memory */
+};
+
+/* To `writer`, the calls of that thread. All pointers must outlive it. */
+void early_calls__init(struct early_calls *early, struct trace_writer *writer, pid_t pid, pid_t tid,
+		       struct code_map *map);
+void early_calls__fini(struct early_calls *early);
+
+#endif
