@@ -8,7 +8,7 @@ PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wil
                     user/target/maps.c user/util/fs.c user/util/insn.c user/util/vec.c
 PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/pic/%.o)
 # What its unit tests test.
-PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o)
+PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o walk_go.o)
 PTGEN_TESTS    := $(filter $(O)/tests/unit/test_ptgen_%,$(UNIT))
 $(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 

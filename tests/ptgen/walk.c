@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "walk_go.h"
+
 /* How often threads add up what they did. */
 #define COUNT_PERIOD 65536
 /* An overflow loses what this many instructions do. */
@@ -132,61 +134,12 @@ static bool encode(struct walk *w, const struct block *p, uint64_t to)
 	return true;
 }
 
-/*
- * Go's src/runtime/asm_amd64.s: mcall() pushes a word where the scheduler's stack begins, and calls
- * a function that does not return; systemstack() calls one there that does, and is no less a caller
- * than any other.
- */
-static void enter_scheduler(struct walk *w, uint64_t sp)
-{
-	const struct goroutine *system = &w->goroutine;
-
-	if (sp == system->saved_sp - 16) {
-		truth__use_stack(&w->truth, system->g, system->top);
-		truth__at(&w->truth, system->saved_sp);
-	} else if (sp == system->saved_sp - 8) {
-		w->called_by = (struct goroutine){.g = w->last_g};
-		w->called_shift = w->last_sp - 16 - sp;
-	}
-}
-
-/* Its frames lie below those of the goroutine that went there. */
-static uint64_t find_away(struct walk *w, uint64_t sp)
-{
-	if (!w->is_away)
-		w->away_shift = w->last_sp - 16 - sp;
-	w->is_away = true;
-	return sp + w->away_shift;
-}
-
-/* The address on the stack of the goroutine whose call or return it is. */
-static uint64_t find_goroutine(struct walk *w, const struct block *p, uint64_t sp)
-{
-	const struct goroutine *now = &w->goroutine;
-
-	if (w->n_signals)
-		return sp + w->signal_shift;
-	if (goroutine__is_away(now, sp))
-		return find_away(w, sp);
-	w->is_away = false;
-	if (p->cls == INSN_CALL_INDIRECT && w->last_g && w->last_g != now->g)
-		enter_scheduler(w, sp);
-	else if (w->last_g != now->g)
-		w->called_by.g = 0;
-	w->last_g = now->g;
-	if (w->called_by.g)
-		return sp + w->called_shift;
-	sp += truth__use_stack(&w->truth, now->g, now->top);
-	w->last_sp = sp;
-	return sp;
-}
-
 static void log_truth(struct walk *w, const struct block *p, uint64_t to, uint64_t sp)
 {
 	uint64_t time_ns = ptgen__ns(now(w));
 
 	if (w->shared->config.go)
-		sp = find_goroutine(w, p, sp);
+		sp = walk_go__place(w, p, sp);
 	/* "call next; pop" reads the IP, and enters nothing. */
 	if ((p->cls == INSN_CALL || p->cls == INSN_CALL_INDIRECT) && to != p->end)
 		truth__call(&w->truth, time_ns, to, sp);
@@ -307,29 +260,10 @@ static void look_up(struct walk *w, uint64_t ip)
 	set_alarm(w);
 }
 
-/* Where the frames of the first handler go, which is not on the stack that it interrupted. */
-static void shift_signals(struct walk *w, const struct signal_frame *first)
-{
-	const struct goroutine *now = &w->goroutine;
-	uint64_t sp = first->sp;
-
-	if (!w->shared->config.go || w->n_signals)
-		return;
-	if (goroutine__is_away(now, sp))
-		sp = find_away(w, sp);
-	else if (w->called_by.g)
-		sp += w->called_shift;
-	else
-		sp += truth__use_stack(&w->truth, now->g, now->top);
-	/* Its frame's last word is above the return address. */
-	w->signal_shift = sp - 16 - first->slot;
-	w->interrupted_ip = first->ip;
-	w->interrupted_sp = first->sp;
-}
-
 static void log_signals(struct walk *w, const struct signal_frame *frames, int n)
 {
-	shift_signals(w, &frames[n - 1]);
+	if (w->shared->config.go && !w->n_signals)
+		walk_go__interrupted(w, &frames[n - 1]);
 	w->n_signals += (unsigned int)n;
 	while (n--)
 		truth__signal(&w->truth, frames[n].entry, frames[n].slot + w->signal_shift);
@@ -360,15 +294,6 @@ static void signalled(struct walk *w, const struct signal_frame *innermost)
 		log_signals(w, frames, n);
 }
 
-/* src/runtime/preempt.go: the handler made it look as if what was interrupted had made a call. */
-static void resumed(struct walk *w, uint64_t ip, uint64_t sp)
-{
-	if (ip != w->interrupted_ip && sp == w->interrupted_sp - 8)
-		truth__pushed(&w->truth,
-			      sp + truth__use_stack(&w->truth, w->goroutine.g, w->goroutine.top));
-	w->interrupted_sp = 0;
-}
-
 static void enable(struct walk *w, uint64_t ip)
 {
 	mark_time(w);
@@ -388,7 +313,7 @@ void walk__block(struct walk *w, const struct block *b, const struct cpu_regs *r
 	else if (w->prev)
 		go(w, b->start, regs->rsp);
 	else if (w->interrupted_sp && !w->n_signals)
-		resumed(w, b->start, regs->rsp);
+		walk_go__resumed(w, b->start, regs->rsp);
 	w->prev = b;
 	if (w->instructions >= w->alarm || w->shared->stopping)
 		look_up(w, b->start);
