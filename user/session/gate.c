@@ -19,7 +19,10 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe, 
 
 static int add_entry(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
 {
-	const struct uprobe_spec spec = {.path = probe->path, .offset = probe->offset, .pid = pid};
+	const struct uprobe_spec spec = {.path = probe->path,
+					 .offset = probe->offset,
+					 .semaphore = probe->semaphore,
+					 .pid = pid};
 
 	return add(gate, &spec, number, false);
 }
