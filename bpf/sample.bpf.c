@@ -142,9 +142,10 @@ int on_waking(u64 *ctx)
 #define SYSCALL_FUTEX 202
 
 /*
- * Why a thread leaves, as far as its registers tell: the system call that it is in. The lock of a
- * pthread_mutex_t is its first member, and its owner the third (glibc and musl agree on neither
- * more nor less); user space believes that only of a thread that it knows.
+ * Why a thread leaves, as far as its registers tell: the system call that it is in. Of
+ * glibc's pthread_mutex_t the lock is the first member, and the owner lies behind it and a counter
+ * (struct __pthread_mutex_s). What lies there of other locks user space believes only where it is
+ * the number of another thread of the process.
  */
 static __always_inline void note_syscall(struct task_struct *task)
 {
@@ -167,6 +168,68 @@ static __always_inline void note_syscall(struct task_struct *task)
 struct left {
 	u32 tgid, tid;
 };
+
+/* System calls of at least that are noted. */
+const volatile __u64 syscall_thresh_ns;
+
+struct begun {
+	u64 time_ns; /* 0: none has */
+	u64 arg;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct begun);
+} begun_calls SEC(".maps");
+
+/* (struct pt_regs *regs, long id) */
+SEC("tp_btf/sys_enter")
+int on_sys_enter(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (void *)ctx[0];
+	struct begun *begun;
+
+	if (!is_current_target(task))
+		return 0;
+	begun = bpf_task_storage_get(&begun_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!begun)
+		return 0;
+	begun->arg = regs->di;
+	begun->time_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* (struct pt_regs *regs, long ret) */
+SEC("tp_btf/sys_exit")
+int on_sys_exit(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (void *)ctx[0];
+	struct mt_sched *entry;
+	struct begun *begun;
+	u64 now, start;
+
+	if (!is_current_target(task))
+		return 0;
+	begun = bpf_task_storage_get(&begun_calls, task, NULL, 0);
+	start = begun ? begun->time_ns : 0;
+	now = bpf_ktime_get_ns();
+	if (!start || now - start < syscall_thresh_ns)
+		return 0;
+	begun->time_ns = 0;
+	entry = new_entry(task->tgid, task->pid, MT_SCHED_LONG);
+	if (!entry)
+		return 0;
+	entry->time_ns = start;
+	entry->by_tid = entry->by_tgid = 0;
+	entry->syscall = (u32)regs->orig_ax;
+	entry->took.arg = begun->arg;
+	entry->took.end_ns = now;
+	return 0;
+}
 
 /* The target's thread that left this CPU last; tid 0: it is back, or there was none. */
 struct {

@@ -17,7 +17,8 @@
 #define MS 1000000ull
 
 static const struct function program = {.name = "main"}, iter = {.name = "iter"},
-			     work = {.name = "work"}, deep = {.name = "deep"};
+			     work = {.name = "work"}, deep = {.name = "deep"},
+			     sleeps = {.name = "clock_nanosleep"};
 
 struct fixture {
 	struct call_tree tree;
@@ -67,16 +68,16 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* `of` NULL: there is no such line. */
+/* NULL: there is no such line. */
 static void assert_reason_of(struct fixture *f, bool sampled, const char *expected)
 {
 	char *text = NULL, *line;
 	size_t size;
-	struct report *report;
 	FILE *out = open_memstream(&text, &size);
 
-	report = report__new(&(struct report_input){
+	struct report *report = report__new(&(struct report_input){
 		.trees = &f->tree, .n_trees = 1, .hit = &f->hit, .sampled = sampled});
+
 	assert_non_null(report);
 	report__print(out, report, 10);
 	report__free(report);
@@ -159,6 +160,21 @@ static void test_a_file_that_has_nothing_yet(void **state)
 	assert_reason(f, "reason: blocked in iter > work: read of fd 5; 28.0 ms more than usual\n");
 	f->tree.waits.v[0] = (struct waits_for){.call = f->tree.waits.v[0].call, .syscall = 999};
 	f->tree.waits.v[0].fd = -1;
+	assert_reason(f, "reason: blocked in iter > work: system call 999; 28.0 ms more than "
+			 "usual\n");
+	/* No news. */
+	f->tree.calls.v[4].function = &sleeps;
+	f->tree.waits.v[0].syscall = SYS_clock_nanosleep;
+	assert_reason(f, "reason: blocked in iter > clock_nanosleep; 28.0 ms more than usual\n");
+}
+
+static void test_a_call_without_a_name(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add_off(f, 3, 12 * MS, 40 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.syscall = 999, .fd = -1});
 	assert_reason(f, "reason: blocked in iter > work: system call 999; 28.0 ms more than "
 			 "usual\n");
 }
@@ -247,6 +263,7 @@ int main(void)
 		TEST(test_a_path_on_the_cpu),
 		TEST(test_a_mutex_that_somebody_has),
 		TEST(test_a_file_that_has_nothing_yet),
+		TEST(test_a_call_without_a_name),
 		TEST(test_the_longest_wait),
 		TEST(test_a_cpu_that_others_have),
 		TEST(test_page_faults),

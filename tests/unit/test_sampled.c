@@ -175,10 +175,12 @@ static void add_random(struct fixture *f, uint64_t *state)
 			      .tid = TID,
 			      .tgid = PID,
 			      .by_tid = (uint32_t)random_below(state, 3),
-			      .kind = 1 + (uint32_t)random_below(state, 2)};
+			      .kind = 1 + (uint32_t)random_below(state, 4)};
 	struct mt_entry entry = {time, random_below(state, 2) * random_below(state, 5000), TID, PID,
 				 random_below(state, 2) ? ITER : FIND};
 
+	if (by.kind >= MT_SCHED_SYSCALL)
+		by.took.end_ns = random_below(state, 5000);
 	switch (random_below(state, 5)) {
 	case 0:
 		sched(f, time, (enum rec_sched_what)random_below(state, 3));

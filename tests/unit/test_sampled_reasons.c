@@ -99,11 +99,59 @@ static void test_a_tail_call_below_callers_not_seen_before(void **state)
 				  "    [find] 1055-1150 inferred-start inferred-end\n");
 }
 
+static void long_call(struct fixture *f, uint64_t start_ns, uint64_t end_ns)
+{
+	struct mt_sched sched = {
+		.time_ns = start_ns, .tid = TID, .tgid = PID, .kind = MT_SCHED_LONG, .syscall = 1};
+
+	sched.took.arg = 5;
+	sched.took.end_ns = end_ns;
+	assert_int_equal(recording__add_sched_by(&f->rec, &sched), 0);
+}
+
+static void test_a_long_system_call_is_exact(void **state)
+{
+	struct fixture *f = *state;
+	const struct waits_for *wait;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	long_call(f, 1020, 1180);
+	SAMPLE(f, TID, 1100, FIND + 4, MAIN + 8)->in_kernel = true;
+	SAMPLE(f, TID, 1150, FIND + 4, MAIN + 8)->in_kernel = true;
+	SAMPLE(f, TID, 1200, MAIN + 8);
+	/* Nobody is seen in it. */
+	long_call(f, 1210, 1290);
+	SAMPLE(f, TID, 1300, MAIN + 8);
+	/* One that ended before it began. */
+	long_call(f, 1350, 1340);
+	/* It gives its CPU up in it. */
+	long_call(f, 1400, 1500);
+	SAMPLE(f, TID, 1420, FIND + 4, MAIN + 8)->at_switch = true;
+	sched(f, 1420, REC_SCHED_BLOCKED);
+	sched(f, 1480, REC_SCHED_IN);
+	SAMPLE(f, TID, 1520, MAIN + 8);
+	f->rec.frozen_ns = 1520;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1520 inferred-start inferred-end\n"
+				  "  [find] 1010-1190 inferred-start inferred-end\n"
+				  "    [syscall] 1020-1180\n"
+				  "      [kernel] 1060-1165 inferred-start inferred-end\n"
+				  "  [find] 1350-1510 inferred-start inferred-end\n"
+				  "    [syscall] 1400-1500\n"
+				  "      [blocked] 1420-1480\n");
+	assert_int_equal(f->trees[0].waits.n, 2);
+	wait = call_tree__waits_for(&f->trees[0], &f->trees[0].calls.v[2]);
+	assert_non_null(wait);
+	assert_int_equal(wait->syscall, 1);
+	assert_int_equal(wait->fd, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_a_thread_waits_for),
 		TEST(test_page_faults_are_marks),
+		TEST(test_a_long_system_call_is_exact),
 		TEST(test_a_tail_call_below_callers_not_seen_before),
 	};
 

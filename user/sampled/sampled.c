@@ -109,17 +109,31 @@ static void on_sched(struct thread *t, const struct rec_sched *sched)
 	}
 }
 
-static void on_syscall(struct thread *t, const struct mt_sched *sched)
+static struct waits_for syscall_of(const struct thread *t, const struct mt_sched *sched,
+				   uint64_t arg)
 {
 	struct waits_for wait = {.syscall = (int)sched->syscall, .fd = -1};
+
+	if (syscall__is_of_file(wait.syscall) && arg <= INT32_MAX) {
+		wait.fd = (int)arg;
+		wait.file = recording__find_open_file(t->rec, t->pid, wait.fd);
+	}
+	return wait;
+}
+
+static void on_long_call(struct thread *t, const struct mt_sched *sched)
+{
+	slices__long_call(&t->slices, &(struct long_call){sched->time_ns, sched->took.end_ns,
+							  syscall_of(t, sched, sched->took.arg)});
+}
+
+static void on_syscall(struct thread *t, const struct mt_sched *sched)
+{
+	struct waits_for wait = syscall_of(t, sched, sched->in.arg);
 	const struct rec_thread *owner =
 		sched->in.owner ? recording__find_thread(t->rec, t->pid, (pid_t)sched->in.owner)
 				: NULL;
 
-	if (syscall__is_of_file(wait.syscall) && sched->in.arg <= INT32_MAX) {
-		wait.fd = (int)sched->in.arg;
-		wait.file = recording__find_open_file(t->rec, t->pid, wait.fd);
-	}
 	if (owner && owner->tid != t->tid) {
 		wait.owner = owner->tid;
 		snprintf(wait.owner_comm, sizeof(wait.owner_comm), "%s", owner->comm);
@@ -131,10 +145,10 @@ static void on_by(struct thread *t, const struct mt_sched *sched)
 {
 	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
 
-	if (sched->kind == MT_SCHED_SYSCALL) {
+	if (sched->kind == MT_SCHED_SYSCALL)
 		on_syscall(t, sched);
-		return;
-	}
+	if (sched->kind == MT_SCHED_LONG)
+		on_long_call(t, sched);
 	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
 	if (sched->kind == MT_SCHED_REPLACED)
 		slices__replaced(&t->slices, sched->time_ns, &by);

@@ -7,6 +7,7 @@ void slices__fini(struct slices *s)
 {
 	VEC_FINI(&s->open);
 	VEC_FINI(&s->entered);
+	VEC_FINI(&s->long_calls);
 }
 
 /*
@@ -225,7 +226,7 @@ static void hide_left(struct slices *s, uint64_t time_ns, const struct seen *sta
 		s->open.v[first].is_hidden = true;
 }
 
-static void see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
+void slices__see_stack(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
 {
 	hide_left(s, time_ns, stack, n);
 	if (!s->entered.n) {
@@ -245,7 +246,8 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 	if (s->off)
 		slices__on(s, time_ns);
 	slices__leave_returned(s, time_ns);
-	see(s, time_ns, stack, n);
+	slices__begin_long_call(s, time_ns, stack, n);
+	slices__see_stack(s, time_ns, stack, n);
 }
 
 /* No stack shows what was entered last: only what had called it is known to run on. */
@@ -303,7 +305,7 @@ void slices__end(struct slices *s, uint64_t time_ns)
 	if (!s->off)
 		slices__flush_entered(s, time_ns);
 	slices__pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
-	s->entered.n = 0;
+	s->entered.n = s->long_calls.n = 0;
 	s->off = false;
 	s->last_ns = 0;
 }

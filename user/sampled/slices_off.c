@@ -36,19 +36,6 @@ static void add_by(struct slices *s, const struct done_by *by, uint64_t ns)
 	out->ns = ns;
 }
 
-/* The innermost slice has a reason. */
-static void add_wait(struct slices *s)
-{
-	struct waits_for *out = VEC_PUSH(&s->tree->waits);
-
-	if (!out) {
-		s->failed = true;
-		return;
-	}
-	*out = s->wait;
-	out->call = s->open.v[s->open.n - 1].call;
-}
-
 void slices__waits(struct slices *s, const struct waits_for *wait)
 {
 	s->wait = *wait;
@@ -63,7 +50,7 @@ void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 	slices__flush_entered(s, time_ns);
 	push_off(s, time_ns, reason);
 	if (reason == OFF_BLOCKED && s->has_wait)
-		add_wait(s);
+		slices__add_wait(s, &s->wait);
 	s->has_wait = false;
 	s->next_ns = time_ns;
 }

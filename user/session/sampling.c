@@ -102,7 +102,7 @@ static int take(void *ctx, const struct mt_sched *entry)
 	if (entry->time_ns > rec->frozen_ns)
 		return 0;
 	err = recording__add_sched_by(rec, entry);
-	if (!err && entry->kind == MT_SCHED_SYSCALL)
+	if (!err && (entry->kind == MT_SCHED_SYSCALL || entry->kind == MT_SCHED_LONG))
 		return add_open_file(rec, entry);
 	return err || !entry->by_tid ? err : add_name(rec, entry);
 }

@@ -27,12 +27,15 @@ static void add_wait(struct blame *blame, const struct call_tree *tree, const st
 	blame->wait_ns = ns;
 }
 
-void blame__print_wait(FILE *out, const struct blame *blame)
+void blame__print_wait(FILE *out, const struct blame *blame, const struct function *inside)
 {
 	char text[WAITS_FOR_SIZE];
 
-	if (blame->wait)
-		fprintf(out, ": %s", waits_for__format(blame->wait, text));
+	if (!blame->wait)
+		return;
+	waits_for__format(blame->wait, text);
+	if (!inside || strcmp(text, inside->name))
+		fprintf(out, ": %s", text);
 }
 
 void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call)
@@ -42,7 +45,7 @@ void blame__add(struct blame *blame, const struct call_tree *tree, const struct 
 	const struct done_by *end = tree->done_by.v + tree->done_by.n;
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
-	if (call->kind == CALL_OFF_CPU)
+	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)
 		add_wait(blame, tree, call);
 	if (by)
 		blame->woken = call->reason == OFF_BLOCKED;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The report in one line: why the slow iteration was slow. */
+#include <stdlib.h>
+
 #include "util/units.h"
 #include "view/report_internal.h"
 
@@ -39,7 +41,7 @@ static uint64_t count_faults(const struct report *r, bool slow, bool major)
 		while (p < r->periods.n && mark->time_ns >= r->periods.v[p].end_ns)
 			p++;
 		if (p < r->periods.n && mark->time_ns >= r->periods.v[p].start_ns &&
-		    report__is_slow(r, p) == slow && mark->is_major == major)
+		    (p + 1 == r->periods.n) == slow && mark->is_major == major)
 			n += mark->n;
 	}
 	return n;
@@ -129,7 +131,7 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 		return;
 	fprintf(out, "blocked in ");
 	print_where(out, r, row->inside);
-	blame__print_wait(out, &row->blame);
+	blame__print_wait(out, &row->blame, row->inside);
 	blame__print(out, &row->blame);
 }
 
@@ -139,24 +141,43 @@ static void print_waiting(FILE *out, const struct row *row)
 	blame__print(out, &row->blame);
 }
 
-void report__print_reason(FILE *out, const struct report *r)
+/* What most of the excess is; 0: there is none to speak of. */
+static int64_t print(FILE *out, const struct report *r)
 {
 	struct excess e = find_excess(r);
 	int64_t on_cpu = e.ns[ROW_CPU] + e.ns[ROW_KERNEL], ns = on_cpu;
-	char text[UNITS_TEXT_SIZE];
 
 	if (e.ns[ROW_BLOCKED] > ns)
 		ns = e.ns[ROW_BLOCKED];
 	if (e.ns[ROW_WAITING] > ns)
 		ns = e.ns[ROW_WAITING];
 	if (ns <= 0 || e.ns[ROW_OTHER] > ns)
-		return;
-	fprintf(out, "reason: ");
+		return 0;
 	if (ns == on_cpu)
 		print_cpu(out, r, &e);
 	else if (ns == e.ns[ROW_BLOCKED])
 		print_blocked(out, r, e.top[ROW_BLOCKED]);
 	else
 		print_waiting(out, e.top[ROW_WAITING]);
-	fprintf(out, "; %s more than usual\n", units__format_duration(text, (uint64_t)ns));
+	return ns;
+}
+
+char *report__reason(const struct report *r)
+{
+	char *text = NULL, duration[UNITS_TEXT_SIZE];
+	FILE *out;
+	size_t size;
+	int64_t ns;
+
+	if (!r->sampled)
+		return NULL;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	ns = print(out, r);
+	fprintf(out, "; %s more than usual", units__format_duration(duration, (uint64_t)ns));
+	if (!fclose(out) && ns)
+		return text;
+	free(text);
+	return NULL;
 }

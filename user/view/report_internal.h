@@ -63,18 +63,14 @@ static inline const struct period *report__slow(const struct report *r)
 	return &r->periods.v[r->periods.n - 1];
 }
 
-static inline bool report__is_slow(const struct report *r, size_t period)
-{
-	return period + 1 == r->periods.n;
-}
-
-/*
- * One line on why the slow iteration took longer: what most of it was, on a CPU, blocked, or in
- * wait of one, and where and by whom. Nothing where it did not.
- */
-void report__print_reason(FILE *out, const struct report *r);
-
 /* "f", "f [inlined]", "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);
+
+/*
+ * In words, of samples, why the slow iteration took longer: what most of it was, on a CPU, blocked,
+ * or in wait of one, and where and by whom. To be freed by the caller; NULL where it did not, or
+ * there is no memory.
+ */
+char *report__reason(const struct report *r);
 
 #endif

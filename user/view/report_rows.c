@@ -6,6 +6,11 @@
 
 #include "view/report_internal.h"
 
+static bool is_slow(const struct report *r, size_t period)
+{
+	return period + 1 == r->periods.n;
+}
+
 static size_t hash_row(const void *key, const struct function *inside)
 {
 	return (((uintptr_t)key ^ (uintptr_t)inside >> 4) * 0x9e3779b97f4a7c15ull) >> 32;
@@ -31,20 +36,30 @@ static int rehash(struct report *r)
 	return 0;
 }
 
+/* Of samples: system calls of a trace of every call are rows of their own. */
+static bool is_outside(const struct call *call)
+{
+	return call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
+	       (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
+}
+
 /* Why a thread did not get on says little without where. */
 static const struct function *inside_of(const struct report *r, const struct call *call)
 {
-	if ((call->kind != CALL_OFF_CPU && call->kind != CALL_IN_KERNEL) ||
-	    call->parent == CALL_NO_PARENT)
+	uint32_t parent = call->parent;
+
+	if (!is_outside(call))
 		return NULL;
-	return r->tree->calls.v[call->parent].function;
+	while (parent != CALL_NO_PARENT && !r->tree->calls.v[parent].function)
+		parent = r->tree->calls.v[parent].parent;
+	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
 }
 
 static enum row_kind kind_of(const struct call *call)
 {
 	if (call->kind == CALL_OFF_CPU)
 		return call->reason == OFF_BLOCKED ? ROW_BLOCKED : ROW_WAITING;
-	if (call->kind == CALL_IN_KERNEL)
+	if (call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL)
 		return ROW_KERNEL;
 	return call->function ? ROW_CPU : ROW_OTHER;
 }
@@ -90,7 +105,7 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		struct row *row;
 
 		if (start < end && (row = find_row(r, call))) {
-			if (report__is_slow(r, r->period)) {
+			if (is_slow(r, r->period)) {
 				row->slow_ns += end - start;
 				blame__add(&row->blame, r->tree, call);
 			} else {
@@ -114,7 +129,7 @@ static void count_call(struct report *r, const struct call *call)
 		if (call->start_ns >= r->periods.v[i].end_ns)
 			continue;
 		row = call->flags & CALL_INFERRED_START ? NULL : find_row(r, call);
-		if (row && report__is_slow(r, i))
+		if (row && is_slow(r, i))
 			row->slow_calls++;
 		else if (row)
 			row->ordinary_calls++;
