@@ -50,6 +50,14 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 	return err;
 }
 
+/* Of the cold part, too. */
+static bool is_own_code(void *ctx, uint64_t vaddr)
+{
+	const struct function *f = ctx;
+
+	return elf_image__function_at(f->image, vaddr) == f;
+}
+
 static int choose_site(struct probe *probe, const struct symbol_match *match)
 {
 	const struct function *f = match->function;
@@ -77,6 +85,8 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
+	probe->exits_err =
+		exit_sites__find(code, len, f->vaddr, is_own_code, (void *)f, &probe->exits);
 	probe->is_inside = match->offset;
 	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;
@@ -99,6 +109,7 @@ int probe__find(struct probe *probe, const struct process *process, const char *
 	if (err)
 		return err;
 	err = symbols__find(&symbols, symbol, &match);
+	probe->is_go = !err && symbols__have(&symbols, "runtime.gopanic");
 	if (!err)
 		err = choose_site(probe, &match);
 	if (!err && exec_path)

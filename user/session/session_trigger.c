@@ -75,8 +75,7 @@ int session__choose_symbols(struct session *s)
 	const struct target *target = s->start->target;
 	const char *own = NULL;
 
-	if (!s->options->symbols.n && target &&
-	    (target__is_cgroup(target) || target->pids.n > 1))
+	if (!s->options->symbols.n && target && (target__is_cgroup(target) || target->pids.n > 1))
 		own = default_trigger__of(target);
 	return own ? selectors__add(&s->symbols, own)
 		   : selectors__split(&s->symbols, &s->options->symbols);

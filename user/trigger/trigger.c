@@ -69,25 +69,33 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->measure_mark = measures_duration(config) && config->since_mark;
 	skel->rodata->mark_offset_ns = config->mark_offset_ns;
 	skel->rodata->returns_by_insn = config->returns_by_insn;
+	skel->rodata->by_goroutine = config->by_goroutine;
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
 }
 
+/* Open calls of as many are remembered. */
+#define GOROUTINES 16384
+
 /*
  * The kernel keeps up to 128 free entries of an LRU hash for each CPU (kernel/bpf/bpf_lru_list.c:
  * LOCAL_FREE_TARGET). With fewer than that to go round, latches in use would be evicted.
  */
-static int size_lru_latches(struct bpf_map *map)
+static int size_lru_latches(struct bpf_map *map, const struct trigger_config *config)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
+
+	if (config->by_goroutine && size < GOROUTINES)
+		size = GOROUTINES;
 
 	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
 }
 
 /* Of the two variants only one is loaded: the other's programs and map may be unknown here. */
-static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
+static int select_latch(struct trigger_bpf *skel, const struct trigger_config *config,
+			enum trigger_latch latch)
 {
 	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
 
@@ -97,7 +105,7 @@ static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
 	bpf_program__set_autoload(skel->progs.on_return_lru, lru);
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
-	return lru ? size_lru_latches(skel->maps.lru_latches) : 0;
+	return lru ? size_lru_latches(skel->maps.lru_latches, config) : 0;
 }
 
 /* What only a source that samples needs is not loaded for others. */
@@ -169,7 +177,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!skel)
 		return -errno;
 	set_config(skel, config);
-	err = select_latch(skel, latch);
+	err = select_latch(skel, config, latch);
 	if (!err)
 		err = select_sampling(skel, config);
 	if (!err)
@@ -203,6 +211,8 @@ static int load(struct trigger *trigger, const struct trigger_config *config,
 {
 	int err;
 
+	if (config->by_goroutine)
+		latch = TRIGGER_LATCH_LRU_HASH;
 	if (latch != TRIGGER_LATCH_AUTO)
 		return load_variant(trigger, config, latch);
 	err = load_variant(trigger, config, TRIGGER_LATCH_TASK_STORAGE);
