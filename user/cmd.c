@@ -42,15 +42,15 @@ int refuse_word(const struct option_table *table, const char *word)
 	return EXIT_USAGE;
 }
 
-/* The words of argv that are no options, as far as the second: *n of them, the first into *word. */
+/* The words of argv that are no options, as far as the one behind the n'th: *found of them. */
 static int parse_around(const struct option_table *table, void *dst, int argc, char **argv,
-			const char **word, int *n)
+			const char **words, int n, int *found)
 {
 	int rest, err = options__parse(table, dst, argc, argv, &rest);
 
-	for (*n = 0; !err && rest < argc && *n < 2; ++*n) {
-		if (!*n)
-			*word = argv[rest];
+	for (*found = 0; !err && rest < argc && *found <= n; ++*found) {
+		if (*found < n)
+			words[*found] = argv[rest];
 		argv[rest] = argv[0];
 		argv += rest;
 		argc -= rest;
@@ -59,14 +59,17 @@ static int parse_around(const struct option_table *table, void *dst, int argc, c
 	return err;
 }
 
-int parse_with_word(const struct option_table *table, void *dst, int argc, char **argv,
-		    const char *what, const char **word)
+int parse_with_words(const struct option_table *table, void *dst, int argc, char **argv,
+		     const char *what, const char **words, int n)
 {
-	int n, err = parse_around(table, dst, argc, argv, word, &n);
+	int found, err = parse_around(table, dst, argc, argv, words, n, &found);
 
-	if (err || n == 1)
+	if (err || found == n)
 		return err;
-	log__error(n ? "%s: one %s at a time" : "%s: which %s?", table->command, what);
+	if (n > 1)
+		log__error("%s: it takes %d %ss", table->command, n, what);
+	else
+		log__error(found ? "%s: one %s at a time" : "%s: which %s?", table->command, what);
 	log__hint("usage: mtbpf %s", table->usage);
 	return -EINVAL;
 }

@@ -20,6 +20,8 @@ int cmd_record(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
@@ -33,10 +35,10 @@ struct option_table;
 int refuse_word(const struct option_table *table, const char *word);
 
 /*
- * options__parse() of a command that takes one word, before, behind or amid its options: *word.
- * Without one, or with two, -EINVAL after a line and a hint, which call it `what`: "recording".
+ * options__parse() of a command that takes n words, before, behind or amid its options: words. With
+ * fewer, or more, -EINVAL after a line and a hint, which call one `what`: "recording".
  */
-int parse_with_word(const struct option_table *table, void *dst, int argc, char **argv,
-		    const char *what, const char **word);
+int parse_with_words(const struct option_table *table, void *dst, int argc, char **argv,
+		     const char *what, const char **words, int n);
 
 #endif

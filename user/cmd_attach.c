@@ -21,7 +21,7 @@
 	OPTIONS_LOG
 /* clang-format on */
 
-static const struct option_spec attach_specs[] = {OPTIONS_RUNNING, OPTION_NO_INLINE};
+static const struct option_spec attach_specs[] = {OPTIONS_RUNNING, OPTION_NO_INLINE, OPTION_VIEW};
 static const struct option_spec record_specs[] = {OPTIONS_RUNNING, OPTIONS_KEEP};
 
 static const struct option_table attach_table = {

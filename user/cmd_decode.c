@@ -12,6 +12,7 @@
 #include "capture/code/found_files.h"
 #include "session/capture_options.h"
 #include "cmd.h"
+#include "serve/show.h"
 #include "session/interrupts.h"
 #include "pipeline/output_name.h"
 #include "pipeline/perf_pipeline.h"
@@ -29,7 +30,7 @@ static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
 struct decode_options {
 	const char *output, *ocaml_traps;
 	int print, format;
-	bool no_inline, portable;
+	bool no_inline, portable, view;
 	bool verbose, quiet;
 };
 
@@ -54,6 +55,7 @@ static const struct option_spec specs[] = {
 	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
 	 "which decodes on any machine",
 	 offsetof(struct decode_options, portable), NULL},
+	{"view", NULL, 0, OPT_FLAG, NULL, VIEW_HELP, offsetof(struct decode_options, view), NULL},
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
 	 NULL},
 	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
@@ -166,7 +168,7 @@ static int write_and_summarise(const struct decoded *decoded, const struct recor
 		return decoded__write_text(decoded, stdout);
 	err = write_trace(decoded, rec, output);
 	if (!err)
-		decoded__summarise(decoded, rec, stdout);
+		decoded__summarise(decoded, rec, stdout, REPORT_ROWS);
 	return err;
 }
 
@@ -279,7 +281,14 @@ static int decode(const struct decode_options *options, const char *input,
 		err = decode_recording(options, input, &output, traps);
 	if (!err && fflush(stdout))
 		err = -errno;
+	if (!err && options->view)
+		err = show__trace(output.names.trace, &(struct show_options){0});
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
+}
+
+static bool writes_trace(const struct decode_options *options)
+{
+	return !options->portable && options->print == PRINT_NOTHING && !wants_text(options);
 }
 
 int cmd_decode(int argc, char **argv)
@@ -287,7 +296,7 @@ int cmd_decode(int argc, char **argv)
 	struct decode_options options = {0};
 	struct ocaml_traps traps = {0};
 	const char *input = NULL;
-	int err = parse_with_word(&table, &options, argc, argv, "recording", &input);
+	int err = parse_with_words(&table, &options, argc, argv, "recording", &input, 1);
 
 	if (err)
 		return exit_code_for_options(err);
@@ -295,6 +304,11 @@ int cmd_decode(int argc, char **argv)
 	if (options.portable && options.print != PRINT_NOTHING) {
 		log__error("decode: -portable makes a recording, and prints nothing");
 		log__hint("leave one of the two out");
+		return EXIT_USAGE;
+	}
+	if (options.view && !writes_trace(&options)) {
+		log__error("decode: -view shows a trace, and none is written");
+		log__hint("leave -view out, or the option that asks for text or a recording");
 		return EXIT_USAGE;
 	}
 	if (options.ocaml_traps && ocaml_traps__read(&traps, options.ocaml_traps))

@@ -28,6 +28,7 @@ static const struct option_spec specs[] = {
 	OPTIONS_SAMPLE,
 	OPTIONS_LOG,
 	OPTION_NO_INLINE,
+	OPTION_VIEW,
 };
 /* clang-format on */
 

@@ -44,7 +44,7 @@ int cmd_view(int argc, char **argv)
 {
 	struct view_options options = {0};
 	const char *trace;
-	int err = parse_with_word(&table, &options, argc, argv, "trace", &trace);
+	int err = parse_with_words(&table, &options, argc, argv, "trace", &trace, 1);
 
 	if (err)
 		return exit_code_for_options(err);

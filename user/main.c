@@ -35,6 +35,8 @@ static const struct command commands[] = {
 	{"run", cmd_run, "the same for a program started here: run [options] -- CMD ARGS"},
 	{"record", cmd_record, "capture only: leaves NAME.mtbpf for decode"},
 	{"decode", cmd_decode, "turn a recording into a trace"},
+	{"report", cmd_report, "what made the slow iteration slow, of a recording or a trace"},
+	{"diff", cmd_diff, "what one slow iteration did that another did not"},
 	{"view", cmd_view, "open a trace in Perfetto, at the hit"},
 	{"watch", cmd_watch, "hits and their delays, no capture: which threshold?"},
 	{"list", cmd_list, "the functions of a process that can be triggers"},

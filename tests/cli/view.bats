@@ -168,6 +168,22 @@ make_ui() {
 	[[ "$output" = *"9001"*"in use"*"hint: "*"-ui"* ]]
 }
 
+@test "decode -view ends in it; without a trace there is nothing to show" {
+	run "$mtbpf" decode -view -format text tests/golden/nest
+	[ "$status" -eq 2 ]
+	[[ "$output" = *"-view"*"hint: "* ]]
+	"$mtbpf" decode -q -view tests/golden/nest -o "$BATS_TEST_TMPDIR/n.fxt" >"$BATS_TEST_TMPDIR/said" 2>/dev/null 3>&- &
+	server=$!
+	for ((i = 0; i < 500; i++)); do
+		! grep -q '^http' "$BATS_TEST_TMPDIR/said" || break
+		sleep 0.02
+	done
+	grep -q '^https://ui.perfetto.dev/#!/?url=' "$BATS_TEST_TMPDIR/said"
+	kill -INT "$server"
+	wait "$server"
+	server=
+}
+
 @test "Ctrl-C ends it" {
 	serve "$trace"
 	kill -INT "$server"

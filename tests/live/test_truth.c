@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
+#include <gnu/libc-version.h>
 #include <cmocka.h>
 
 #include "soft_capture.h"
@@ -96,6 +98,16 @@ static void test_return_probe_in_threads(void **state)
 		      NO_TRIGGER);
 }
 
+/* Each of the sequences is aborted: a stepped thread is preempted in it. */
+static void test_aborted_sequences(void **state)
+{
+	if (strverscmp(gnu_get_libc_version(), "2.35") < 0) {
+		print_message("# skip: needs glibc 2.35\n");
+		skip();
+	}
+	check_program("rseqs", OPTIONS(WATCHED("-delay-thresh"), "-timeout", "2s"), NO_TRIGGER);
+}
+
 /* The smallest ring: the oldest packets are overwritten, in the middle of one most likely. */
 static void test_wrapped(void **state)
 {
@@ -112,7 +124,7 @@ int main(void)
 		cmocka_unit_test(test_cxx),	     cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_signals),	     cmocka_unit_test(test_tailcalls),
 		cmocka_unit_test(test_return_probe), cmocka_unit_test(test_return_probe_in_threads),
-		cmocka_unit_test(test_wrapped),
+		cmocka_unit_test(test_wrapped),	     cmocka_unit_test(test_aborted_sequences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

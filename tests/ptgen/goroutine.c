@@ -23,9 +23,12 @@ struct cpu_state {
 
 enum { FS = 4 };
 
-/* Go's src/runtime/runtime2.go: the head of struct g. */
+/* Go's src/runtime/runtime2.go: the head of struct g, from 1.5 to 1.24. */
 struct g {
-	uint64_t stack_low, stack_high, stack_guards[2], panics, defers, m, saved_sp;
+	uint64_t stack_low, stack_high, stack_guards[2], panics, defers, m;
+	uint64_t saved_sp, saved[6], syscall_sp, syscall_pc, stack_top_sp, param;
+	uint32_t status, stack_lock;
+	uint64_t id;
 };
 
 static bool read_memory(uint64_t address, void *out, size_t len)
@@ -39,16 +42,13 @@ struct goroutine goroutine__find(const struct cpu_regs *regs)
 {
 	const struct cpu_state *cpu = (const struct cpu_state *)regs;
 	uint64_t base = cpu->segments[FS].base;
-	struct goroutine found = {0};
+	uint64_t at;
 	struct g g;
 
 	/* src/runtime/tls_amd64.s: the word below what %fs points to. */
-	if (base && read_memory(base - 8, &found.g, sizeof(found.g)) && found.g &&
-	    read_memory(found.g, &g, sizeof(g)))
-		found = (struct goroutine){found.g, g.stack_high, g.saved_sp};
-	else
+	if (!base || !read_memory(base - 8, &at, sizeof(at)) || !at ||
+	    !read_memory(at, &g, sizeof(g)))
 		return (struct goroutine){0};
-	if (regs->rsp < g.stack_low || regs->rsp > g.stack_high)
-		return (struct goroutine){.g = GOROUTINE_SIGNAL};
-	return found;
+	/* A g is used again for another goroutine, which has another number. */
+	return (struct goroutine){g.id ? g.id : at, g.stack_low, g.stack_high, g.saved_sp};
 }

@@ -150,11 +150,25 @@ static void enter_scheduler(struct walk *w, uint64_t sp)
 	}
 }
 
+/* Its frames lie below those of the goroutine that went there. */
+static uint64_t find_away(struct walk *w, uint64_t sp)
+{
+	if (!w->is_away)
+		w->away_shift = w->last_sp - 16 - sp;
+	w->is_away = true;
+	return sp + w->away_shift;
+}
+
 /* The address on the stack of the goroutine whose call or return it is. */
 static uint64_t find_goroutine(struct walk *w, const struct block *p, uint64_t sp)
 {
 	const struct goroutine *now = &w->goroutine;
 
+	if (w->n_signals)
+		return sp + w->signal_shift;
+	if (goroutine__is_away(now, sp))
+		return find_away(w, sp);
+	w->is_away = false;
 	if (p->cls == INSN_CALL_INDIRECT && w->last_g && w->last_g != now->g)
 		enter_scheduler(w, sp);
 	else if (w->last_g != now->g)
@@ -293,6 +307,34 @@ static void look_up(struct walk *w, uint64_t ip)
 	set_alarm(w);
 }
 
+/* Where the frames of the first handler go, which is not on the stack that it interrupted. */
+static void shift_signals(struct walk *w, const struct signal_frame *first)
+{
+	const struct goroutine *now = &w->goroutine;
+	uint64_t sp = first->sp;
+
+	if (!w->shared->config.go || w->n_signals)
+		return;
+	if (goroutine__is_away(now, sp))
+		sp = find_away(w, sp);
+	else if (w->called_by.g)
+		sp += w->called_shift;
+	else
+		sp += truth__use_stack(&w->truth, now->g, now->top);
+	/* Its frame's last word is above the return address. */
+	w->signal_shift = sp - 16 - first->slot;
+	w->interrupted_ip = first->ip;
+	w->interrupted_sp = first->sp;
+}
+
+static void log_signals(struct walk *w, const struct signal_frame *frames, int n)
+{
+	shift_signals(w, &frames[n - 1]);
+	w->n_signals += (unsigned int)n;
+	while (n--)
+		truth__signal(&w->truth, frames[n].entry, frames[n].slot + w->signal_shift);
+}
+
 /* The kernel set up frames: the innermost handler is about to run. */
 static void signalled(struct walk *w, const struct signal_frame *innermost)
 {
@@ -314,11 +356,17 @@ static void signalled(struct walk *w, const struct signal_frame *innermost)
 		leave_async(w, first->ip);
 	}
 	w->prev = NULL;
-	if (w->truth.log && w->shared->config.go)
-		truth__use_stack(&w->truth, GOROUTINE_SIGNAL, 0);
-	while (n--)
-		if (w->truth.log)
-			truth__signal(&w->truth, frames[n].entry, frames[n].slot);
+	if (w->truth.log)
+		log_signals(w, frames, n);
+}
+
+/* src/runtime/preempt.go: the handler made it look as if what was interrupted had made a call. */
+static void resumed(struct walk *w, uint64_t ip, uint64_t sp)
+{
+	if (ip != w->interrupted_ip && sp == w->interrupted_sp - 8)
+		truth__pushed(&w->truth,
+			      sp + truth__use_stack(&w->truth, w->goroutine.g, w->goroutine.top));
+	w->interrupted_sp = 0;
 }
 
 static void enable(struct walk *w, uint64_t ip)
@@ -339,6 +387,8 @@ void walk__block(struct walk *w, const struct block *b, const struct cpu_regs *r
 		signalled(w, &frame);
 	else if (w->prev)
 		go(w, b->start, regs->rsp);
+	else if (w->interrupted_sp && !w->n_signals)
+		resumed(w, b->start, regs->rsp);
 	w->prev = b;
 	if (w->instructions >= w->alarm || w->shared->stopping)
 		look_up(w, b->start);
@@ -347,6 +397,15 @@ void walk__block(struct walk *w, const struct block *b, const struct cpu_regs *r
 	if (w->truth.waiting)
 		truth__ran(&w->truth, b->start);
 	w->out->busy = false;
+}
+
+static void signal_returns(struct walk *w)
+{
+	truth__sigreturn(&w->truth);
+	if (w->n_signals)
+		w->n_signals--;
+	if (!w->n_signals)
+		w->signal_shift = 0;
 }
 
 void walk__syscall(struct walk *w, int64_t nr)
@@ -363,7 +422,7 @@ void walk__syscall(struct walk *w, int64_t nr)
 	}
 	pause(w);
 	if (nr == SYS_rt_sigreturn && w->truth.log)
-		truth__sigreturn(&w->truth);
+		signal_returns(w);
 	if (w->recording) {
 		count(w);
 		set_alarm(w);

@@ -29,6 +29,11 @@ struct walk {
 	struct goroutine goroutine, called_by; /* that runs; that called systemstack(), or none */
 	uint64_t called_shift;	  /* from the scheduler's stack to below that one's frames */
 	uint64_t last_g, last_sp; /* at the last call or return */
+	bool is_away;		  /* from its goroutine's stack */
+	uint64_t away_shift;	  /* from there to below its frames */
+	unsigned int n_signals;	  /* handlers that run */
+	uint64_t signal_shift;	  /* from their stack to below what they interrupted */
+	uint64_t interrupted_ip, interrupted_sp; /* by the outermost handler, until that is over */
 	const struct block *prev; /* runs; NULL: something else than a block came before the next */
 	uint64_t instructions;	  /* up to prev, without it */
 	uint64_t tsc_zero;	  /* the TSC at 0 instructions, if there were no pauses */

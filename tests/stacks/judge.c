@@ -167,18 +167,31 @@ static void count(struct counts *c, const struct seen *seen, size_t right, size_
 	*(since < SOON ? &c->soon_right : &c->later_right) += right;
 }
 
+static size_t count_same(const struct function **truth, size_t n, const struct walk *walk)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < n && i < walk->frames.n; i++)
+		same += is_same(truth[i], walk->frames.v[i]);
+	return same;
+}
+
 static void compare(struct verdict *v, const struct seen *seen, size_t event, size_t since_gap)
 {
 	const struct true_event *e = &v->truth->events.v[event];
 	struct true_stack *stack = truth_log__go_to(v->truth, event);
 	struct known *known = &v->known[e->stack];
-	size_t n = (size_t)(e->depth - stack->lowest + 1), right = 0, all;
+	size_t n = (size_t)(e->depth - stack->lowest + 1), right, all;
 	const struct function **truth = stack->frames.v;
 
 	v->walk = walks__find_running(&v->walks, seen->step + STEP / 2);
 	/* Go's scheduler is called from another stack. */
 	if (seen->from && event && v->truth->events.v[event - 1].stack == e->stack)
 		*true_stack__frame(stack, e->depth - 1) = seen->from;
+	if (walk__is_goexit(*truth)) {
+		truth++;
+		n--;
+	}
 	/* It has left everything that was known: an exception, out of frames from before. */
 	if (!known->is_known || (long)n <= known->missing)
 		*known = (struct known){true, (long)n - (long)v->walk->frames.n};
@@ -186,8 +199,7 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 		truth += known->missing;
 		n = n > (size_t)known->missing ? n - (size_t)known->missing : 0;
 	}
-	for (size_t i = 0; i < n && i < v->walk->frames.n; i++)
-		right += is_same(truth[i], v->walk->frames.v[i]);
+	right = count_same(truth, n, v->walk);
 	all = n > v->walk->frames.n ? n : v->walk->frames.n;
 	if (right != all)
 		print_wrong(v, seen, truth, n);
@@ -236,7 +248,8 @@ static long most_often(const difference_vec *all)
 static void find_missing(struct verdict *v, const struct seen *seen, size_t n, size_t event)
 {
 	const struct true_event *first = &v->truth->events.v[event];
-	long lowest = v->truth->stacks.v[first->stack].lowest;
+	const struct true_stack *stack = &v->truth->stacks.v[first->stack];
+	long lowest = stack->lowest + walk__is_goexit(*stack->frames.v);
 	difference_vec all = {0};
 
 	for (size_t i = 0; i < n; i++) {

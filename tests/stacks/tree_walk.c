@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int add_walk(walk_vec *walks, const struct call_tree *tree)
 {
@@ -36,6 +37,12 @@ void walks__fini(walk_vec *walks)
 	VEC_FINI(walks);
 }
 
+bool walk__is_goexit(const struct function *function)
+{
+	return function && (!strcmp(function->name, "runtime.goexit") ||
+			    !strcmp(function->name, "runtime.goexit.abi0"));
+}
+
 /* False where another stack runs. */
 static bool walk_to(struct walk *w, uint64_t now)
 {
@@ -54,7 +61,8 @@ static bool walk_to(struct walk *w, uint64_t now)
 	for (size_t i = 0; i < w->path.n; i++) {
 		const struct function **frame;
 
-		if (w->path.v[i]->kind > CALL_KERNEL)
+		if (w->path.v[i]->kind > CALL_KERNEL ||
+		    (!w->frames.n && walk__is_goexit(w->path.v[i]->function)))
 			continue;
 		frame = VEC_PUSH(&w->frames);
 		if (!frame)

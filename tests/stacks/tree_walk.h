@@ -3,6 +3,8 @@
 #ifndef MTBPF_TESTS_STACKS_TREE_WALK_H
 #define MTBPF_TESTS_STACKS_TREE_WALK_H
 
+#include <stdbool.h>
+
 #include "stack/stack.h"
 #include "util/vec.h"
 
@@ -11,7 +13,7 @@ struct walk {
 	struct call_tree tree;
 	size_t next;
 	VEC(const struct call *) path;
-	VEC(const struct function *) frames; /* the path without what is no function */
+	VEC(const struct function *) frames; /* the path without what is no function, or goexit() */
 };
 typedef VEC(struct walk) walk_vec;
 
@@ -21,6 +23,11 @@ void walks__fini(walk_vec *walks);
 
 /* The one whose stack runs at that time, which is later than the last. */
 const struct walk *walks__find_running(walk_vec *walks, uint64_t now);
+/*
+ * What every goroutine returns to at its end: nobody has called it, and it shows only where one
+ * does.
+ */
+bool walk__is_goexit(const struct function *function);
 /* To the first time. */
 void walks__rewind(walk_vec *walks);
 

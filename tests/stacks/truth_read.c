@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The kernel has put its address where a handler returns to. */
+static bool is_restorer(const struct function *function)
+{
+	return !strcmp(function->name, "__restore_rt") ||
+	       !strncmp(function->name, "runtime.sigreturn", strlen("runtime.sigreturn"));
+}
+
 const struct function *truth_log__function(struct code_map *map, uint64_t ip, bool is_return)
 {
 	struct code_place place;
@@ -13,7 +20,7 @@ const struct function *truth_log__function(struct code_map *map, uint64_t ip, bo
 	if (!code_map__find(map, ip, &place))
 		return NULL;
 	/* A signal handler returns to what nothing has called. */
-	if (is_return && place.entry == ip && strcmp(place.function->name, "__restore_rt"))
+	if (is_return && place.entry == ip && !is_restorer(place.function))
 		code_map__find(map, ip - 1, &place);
 	return place.function;
 }
@@ -140,11 +147,15 @@ void truth_log__fini(struct truth_log *log)
 static void take(struct truth_log *log, const struct true_event *e)
 {
 	struct true_stack *stack = &log->stacks.v[e->stack];
+	const struct function **frame;
 
 	/* Without a return it is not known what had become of the caller by tail calls. */
 	if (e->is_call)
 		*true_stack__frame(stack, e->depth - 1) = e->caller;
-	*true_stack__frame(stack, e->depth) = truth_log__function(log->map, e->to, !e->is_call);
+	frame = true_stack__frame(stack, e->depth);
+	/* Back in a function that was interrupted at its first instruction. */
+	if (e->is_call || !*frame || *frame != truth_log__function(log->map, e->to, false))
+		*frame = truth_log__function(log->map, e->to, !e->is_call);
 }
 
 struct true_stack *truth_log__go_to(struct truth_log *log, size_t event)

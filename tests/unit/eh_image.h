@@ -15,7 +15,7 @@
 
 /* All but start is relative to the function; a pad of 0 is none. */
 struct eh_function {
-	const char *name;
+	const char *name; /* NULL: it has no symbol */
 	uint64_t start, size;
 	struct {
 		uint64_t start, len, pad;
@@ -28,6 +28,8 @@ struct eh_style {
 	uint8_t sites;		/* 0: uleb128 */
 	uint64_t pads_from;	/* LPStart; 0: omitted */
 	bool is_without_length; /* the augmentation does not begin with 'z' */
+	const char *comment;	/* what its .comment says */
+	bool is_rodata;		/* which is its .rodata */
 };
 
 /* The file lies at vaddr 0, as it is: offsets are addresses. */
@@ -36,6 +38,7 @@ enum {
 	EH_TABLE = 0x9000,
 	EH_SYMBOLS = 0xa000,
 	EH_STRINGS = 0xb000,
+	EH_COMMENT = 0xbe00,
 	EH_HEADERS = 0xc000,
 	EH_SIZE = 0xd000,
 };
@@ -172,9 +175,10 @@ static inline void eh_put_section(uint8_t *file, unsigned int index, const char 
 	memcpy(file + EH_HEADERS + index * sizeof(shdr), &shdr, sizeof(shdr));
 }
 
-static inline void eh_put_headers(uint8_t *file, size_t n_symbols)
+static inline void eh_put_headers(uint8_t *file, size_t n_symbols, const struct eh_style *style)
 {
 	const uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
+	const char *comment = style->comment ? style->comment : "";
 	Elf64_Ehdr ehdr = {.e_ident = ELFMAG,
 			   .e_type = ET_DYN,
 			   .e_machine = EM_X86_64,
@@ -185,7 +189,7 @@ static inline void eh_put_headers(uint8_t *file, size_t n_symbols)
 			   .e_phnum = 1,
 			   .e_shoff = EH_HEADERS,
 			   .e_shentsize = sizeof(Elf64_Shdr),
-			   .e_shnum = 6,
+			   .e_shnum = 7,
 			   .e_shstrndx = 5};
 	Elf64_Phdr phdr = {
 		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = EH_SIZE, .p_memsz = EH_SIZE};
@@ -208,7 +212,11 @@ static inline void eh_put_headers(uint8_t *file, size_t n_symbols)
 				    (n_symbols + 1) * sizeof(Elf64_Sym), 5, 1, 0,
 				    sizeof(Elf64_Sym)});
 	eh_put_section(file, 5, ".strtab",
-		       (Elf64_Shdr){0, SHT_STRTAB, 0, 0, EH_STRINGS, 0x1000, 0, 0, 0, 0});
+		       (Elf64_Shdr){0, SHT_STRTAB, 0, 0, EH_STRINGS, 0xe00, 0, 0, 0, 0});
+	strcpy((char *)file + EH_COMMENT, comment);
+	eh_put_section(
+		file, 6, style->is_rodata ? ".rodata" : ".comment",
+		(Elf64_Shdr){0, SHT_PROGBITS, 0, 0, EH_COMMENT, strlen(comment) + 1, 0, 0, 0, 0});
 }
 
 static inline void eh_put_symbol(uint8_t *file, size_t i, const struct eh_function *f)
@@ -219,6 +227,8 @@ static inline void eh_put_symbol(uint8_t *file, size_t i, const struct eh_functi
 			 .st_value = f->start,
 			 .st_size = f->size};
 
+	if (!f->name)
+		return;
 	memcpy(file + EH_SYMBOLS + (i + 1) * sizeof(sym), &sym, sizeof(sym));
 	strcpy((char *)file + EH_STRINGS + sym.st_name, f->name);
 }
@@ -232,7 +242,7 @@ static inline uint8_t *eh_image__bytes(const struct eh_function *functions, size
 	struct eh_writer frame = {file, EH_FRAME}, table = {file, EH_TABLE};
 
 	memset(file + 0x1000, 0x90, EH_FRAME - 0x1000);
-	eh_put_headers(file, n);
+	eh_put_headers(file, n, style);
 	eh_put_cie(&frame, style, lsda);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t at =

@@ -23,7 +23,7 @@ enum {
 };
 #define FUNCTION_SIZE  0x100
 #define FUNCTION_COUNT 7
-#define MORE_FUNCTIONS 8 /* a test may add */
+#define MORE_FUNCTIONS 12 /* a test may add */
 #define CALL_LEN       5
 
 struct thread {

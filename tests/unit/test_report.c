@@ -1,119 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The report on hand-made call trees, word for word. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
-
-#include "decode/branch.h"
-#include "mtbpf_shared.h"
-#include "view/report.h"
-
-#define TID 43
-#define MS  1000000ull
-
-static const struct function program = {.name = "main"}, iter = {.name = "iter"},
-			     work = {.name = "work"}, stall = {.name = "stall"};
-
-struct fixture {
-	struct call_tree trees[2]; /* of another thread, and of the one that triggered */
-	struct hit_mark hit;
-	char *text;
-	size_t size;
-};
-
-static int set_up(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->trees[0].tid = TID + 1;
-	f->trees[1].tid = TID;
-	f->hit = (struct hit_mark){
-		.reason = MT_HIT_DELAY, .tid = TID, .function = &iter, .time_ns = 7 * MS};
-	*state = f;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	VEC_FINI(&f->trees[0].calls);
-	VEC_FINI(&f->trees[1].calls);
-	VEC_FINI(&f->trees[1].done_by);
-	free(f->text);
-	free(f);
-	return 0;
-}
-
-static struct call *add_to(struct call_tree *tree, uint32_t depth, uint64_t start_ns,
-			   uint64_t end_ns, const struct function *function)
-{
-	struct call *call = VEC_PUSH(&tree->calls);
-
-	assert_non_null(call);
-	*call = (struct call){.start_ns = start_ns,
-			      .end_ns = end_ns,
-			      .function = function,
-			      .parent = CALL_NO_PARENT,
-			      .depth = depth};
-	for (uint32_t i = 0; i + 1 < tree->calls.n; i++)
-		if (tree->calls.v[i].depth + 1 == depth)
-			call->parent = i;
-	return call;
-}
-
-/* In pre-order. */
-static struct call *add(struct fixture *f, uint32_t depth, uint64_t start_ns, uint64_t end_ns,
-			const struct function *function)
-{
-	return add_to(&f->trees[1], depth, start_ns, end_ns, function);
-}
-
-static int print(struct fixture *f, size_t top)
-{
-	FILE *out;
-	int err;
-
-	free(f->text);
-	out = open_memstream(&f->text, &f->size);
-	err = report__print(out, &(struct report_input){.trees = f->trees,
-							.n_trees = 2,
-							.hit = &f->hit,
-							.threshold_ns = 3 * MS,
-							.top = top});
-	fclose(out);
-	return err;
-}
-
-static void assert_report(struct fixture *f, size_t top, const char *expected)
-{
-	assert_int_equal(print(f, top), 0);
-	assert_string_equal(f->text, expected);
-}
-
-static void assert_no_report(struct fixture *f)
-{
-	assert_int_equal(print(f, 10), -ENODATA);
-	assert_string_equal(f->text, "");
-}
-
-/* main calls iter at 1, 2, 3 and 7 ms; stall takes 3 ms of the last iteration. */
-static void add_iterations(struct fixture *f)
-{
-	add(f, 0, 0, 8 * MS, &program)->flags = CALL_INFERRED_START | CALL_INFERRED_END;
-	for (uint64_t at = MS; at <= 3 * MS; at += MS) {
-		add(f, 1, at, at + 200000, &iter);
-		add(f, 2, at + 100000, at + 150000, &work);
-	}
-	add(f, 1, 3 * MS + 200000, 6 * MS + 200000, &stall);
-	add(f, 2, 4 * MS, 5 * MS, NULL)->kind = CALL_SYSCALL;
-	add(f, 1, 7 * MS, 8 * MS, &iter)->flags = CALL_INFERRED_END;
-}
+#include "report_fixture.h"
 
 static void test_the_slow_iteration_against_the_ordinary_ones(void **state)
 {
@@ -346,7 +233,6 @@ static void test_only_the_thread_that_triggered_counts(void **state)
 static void test_samples(void **state)
 {
 	struct fixture *f = *state;
-	FILE *out;
 
 	add(f, 0, 0, 10 * MS, &program);
 	add(f, 1, MS, 2 * MS, &iter);
@@ -358,15 +244,7 @@ static void test_samples(void **state)
 	add(f, 2, 6 * MS, 6 * MS + 500000, &stall);
 	add(f, 3, 6 * MS, 6 * MS + 300000, NULL)->kind = CALL_OFF_CPU;
 	add(f, 1, 7 * MS, 8 * MS, &iter);
-	free(f->text);
-	out = open_memstream(&f->text, &f->size);
-	assert_int_equal(report__print(out, &(struct report_input){.trees = f->trees,
-								   .n_trees = 2,
-								   .hit = &f->hit,
-								   .top = 5,
-								   .sampled = true}),
-			 0);
-	fclose(out);
+	assert_int_equal(print_input(f, true, 5), 0);
 	assert_string_equal(
 		f->text,
 		"the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 in "
@@ -378,8 +256,6 @@ static void test_samples(void **state)
 		"      300 us     300 us       0 ns  [blocked] in stall\n"
 		"      200 us     200 us       0 ns  [kernel] in work\n");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

@@ -41,6 +41,7 @@ static char *report_of(const uint64_t *hits, size_t n, uint64_t value_ns)
 			       .function = &stub,
 			       .time_ns = hits[n - 1],
 			       .value_ns = value_ns};
+	struct report *report;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -51,8 +52,10 @@ static char *report_of(const uint64_t *hits, size_t n, uint64_t value_ns)
 			add(&tree, 1, 4 * MS, 6 * MS, &work);
 		add(&tree, 1, hits[i], hits[i] + 1000, &stub);
 	}
-	report__print(out,
-		      &(struct report_input){.trees = &tree, .n_trees = 1, .hit = &hit, .top = 1});
+	report = report__new(&(struct report_input){.trees = &tree, .n_trees = 1, .hit = &hit});
+	if (report)
+		report__print(out, report, 1);
+	report__free(report);
 	fclose(out);
 	VEC_FINI(&tree.calls);
 	return text;

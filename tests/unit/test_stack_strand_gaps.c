@@ -197,6 +197,76 @@ static void test_a_function_alone_is_not_enough(void **state)
 	assert_no_more(t);
 }
 
+/* Another coroutine in the place of one that has ended has none of its frames. */
+static void test_one_that_has_ended(void **state)
+{
+	struct thread *t = *state;
+
+	run_a_coroutine(t);
+	gap(t, GAP_OVERFLOW);	       /* 50 */
+	begin(t, A + 0x18);	       /* 60 */
+	call(t, A + 0x20, SETCONTEXT); /* 70 */
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x15);
+	gap(t, GAP_OVERFLOW); /* 90 */
+	begin(t, MAIN + 0x18);
+	go(t, MAIN + 0x20, B); /* 110-120 */
+	gap(t, GAP_OVERFLOW);
+	assert_finished(t, "main 10-130 inferred-start inferred-end inferred\n"
+			   "  co_switch 20-80\n"
+			   "    [switched out] 30-80\n"
+			   "  [gap: overflow] 90-100\n"
+			   "  co_switch 110-130 inferred-end\n"
+			   "    [switched out] 120-130 inferred-end\n");
+	assert_next(t, "coroutine 1",
+		    "b 30-80 inferred-end inferred\n"
+		    "  a 40-80 cut inferred\n"
+		    "    [gap: overflow] 50-60\n"
+		    "    setcontext 70-80 cut\n"
+		    "b 120-130 inferred-end\n"
+		    "[gap: overflow] 130-130\n");
+	assert_no_more(t);
+}
+
+/* `function` calls a, which calls the handler: that waits. */
+static void wait_in_handler(struct thread *t, uint64_t from, uint64_t function)
+{
+	go(t, from, function);
+	call(t, function + 0x10, A);
+	call(t, A + 0x20, HANDLER);
+	go(t, HANDLER + 0x10, from + CALL_LEN);
+}
+
+/* What stands apart may be the same as another one, whose callers are known: that is taken. */
+static void test_what_stands_apart_is_no_rival(void **state)
+{
+	struct thread *t = *state;
+	struct call_tree tree;
+
+	begin(t, MAIN);
+	wait_in_handler(t, MAIN + 0x10, B); /* 20-70: b is from 30 on */
+	wait_in_handler(t, MAIN + 0x20, C); /* 80-130 */
+	gap(t, GAP_OVERFLOW);
+	begin(t, HANDLER + 0x18); /* 150: one of them */
+	ret(t, HANDLER + 0x20, A + 0x25);
+	call(t, A + 0x20, HANDLER);
+	go(t, HANDLER + 0x10, MAIN + 0x35);
+	go(t, MAIN + 0x40, C + 0x15); /* the other one */
+	go(t, C + 0x20, MAIN + 0x45);
+	gap(t, GAP_OVERFLOW);
+	begin(t, MAIN + 0x48);
+	go(t, MAIN + 0x50, HANDLER + 0x15);
+	ret(t, HANDLER + 0x20, A + 0x25);
+	interrupt(t, A + 0x30);
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	call_tree__fini(&tree);
+	assert_next(t, "coroutine 1",
+		    "b 30-290 inferred-end inferred\n"
+		    "  a 40-290 inferred-end inferred\n"
+		    "    handler 50-280 inferred\n"
+		    "      co_switch 60-270\n"
+		    "        [switched out] 70-270\n");
+}
+
 /* What is known of a stack is what all segments before have shown of it. */
 static void test_gaps_in_a_row(void **state)
 {
@@ -319,6 +389,8 @@ int main(void)
 		TEST(test_one_from_before_returns),
 		TEST(test_each_is_one_only),
 		TEST(test_a_function_alone_is_not_enough),
+		TEST(test_one_that_has_ended),
+		TEST(test_what_stands_apart_is_no_rival),
 		TEST(test_gaps_in_a_row),
 	};
 

@@ -82,6 +82,37 @@ static void test_nesting(void **state)
 	reader__free(reader);
 }
 
+/* One record: but not where others lie in it, nor where it has no length. */
+static void test_leaves_are_one_record(void **state)
+{
+	static const int types[] = {BEGIN, COMPLETE, COMPLETE, BEGIN, END, BEGIN,
+				    END,   END,	     COMPLETE, BEGIN, END};
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	add_call(output, 0, 0, 100);
+	add_call(output, 1, 0, 30);
+	add_call(output, 1, 30, 40);
+	add_call(output, 1, 40, 40);
+	add_call(output, 1, 50, 50);
+	add_call(output, 0, 90, 110);
+	add_call(output, 0, 90, 105);
+	trace_writer__thread(output->writer, &output->tree);
+	reader = close_and_read_folded(output);
+	assert_int_equal(reader->events.n, 1 + sizeof(types) / sizeof(types[0]));
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		assert_int_equal(reader->events.v[1 + i].type, types[i]);
+	assert_int_equal(reader->events.v[2].time, 0);
+	assert_int_equal(reader->events.v[2].end, 30);
+	assert_int_equal(reader->events.v[3].end, 40);
+	assert_int_equal(reader->events.v[9].time, 100);
+	assert_int_equal(reader->events.v[9].end, 110);
+	assert_string_equal(reader->events.v[3].name, "main");
+	assert_int_equal(output->totals.slices, 7);
+	assert_int_equal(output->totals.clamped, 3);
+	reader__free(reader);
+}
+
 /* A sibling ends before the next one begins, though both happen at one time. */
 static void test_equal_times(void **state)
 {
@@ -278,15 +309,17 @@ static void test_calls_are_forgotten_when_they_are_written(void **state)
 	const struct call *early;
 
 	add_many(output);
-	kept = write_tree(output);
+	trace_writer__thread(output->writer, &output->tree);
+	kept = close_and_read_folded(output);
 	output->writer = trace_writer__open(output->path, &options);
 	assert_non_null(output->writer);
 	early = &output->tree.calls.v[MANY / 4];
 	assert_int_not_equal(early->end_ns, 0);
-	forgotten = write_tree(output);
+	trace_writer__thread(output->writer, &output->tree);
+	forgotten = close_and_read_folded(output);
 	assert_int_equal(early->end_ns, 0);
-	assert_int_equal(kept->events.n, 1 + 2 * MANY);
-	assert_int_equal(forgotten->events.n, 1 + 2 * MANY);
+	assert_int_equal(kept->events.n, 2 + MANY);
+	assert_int_equal(forgotten->events.n, 2 + MANY);
 	for (size_t i = 0; i < kept->events.n; i++) {
 		assert_int_equal(kept->events.v[i].time, forgotten->events.v[i].time);
 		assert_int_equal(kept->events.v[i].type, forgotten->events.v[i].type);
@@ -312,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		OUTPUT_TEST(test_nesting),
+		OUTPUT_TEST(test_leaves_are_one_record),
 		OUTPUT_TEST(test_equal_times),
 		OUTPUT_TEST(test_depth_is_capped),
 		OUTPUT_TEST(test_times_before_the_base),

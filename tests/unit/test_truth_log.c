@@ -176,6 +176,24 @@ static void test_a_signal(void **state)
 }
 
 /* The handler that was set up last runs first; the other is no part of the depth before it runs. */
+/* The handler has put a call between. */
+static void test_a_return_address_that_was_put_there(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, 0x1000, 900);
+	truth__pushed(&f->truth, 800);
+	call(f, 0x2000, 700);
+	ret(f, 0x3000, 700);
+	ret(f, 0x1010, 800);
+	ret(f, 0x10, 900);
+	assert_log(f, "43 1 call 0x1000 1\n"
+		      "43 2 call 0x2000 3\n"
+		      "43 3 return 0x3000 2\n"
+		      "43 4 return 0x1010 1\n"
+		      "43 5 return 0x10 0\n");
+}
+
 static void test_two_signals_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -327,6 +345,7 @@ int main(void)
 		TEST(test_a_return_that_is_a_jump),
 		TEST(test_a_tail_call_keeps_the_frame),
 		TEST(test_a_signal),
+		TEST(test_a_return_address_that_was_put_there),
 		TEST(test_two_signals_at_once),
 		TEST(test_a_handler_that_never_ran),
 		TEST(test_a_sigreturn_of_a_handler_from_before_the_log),

@@ -56,10 +56,47 @@ static inline int remove_output(void **state)
 	return 0;
 }
 
-static inline struct fxt_reader *close_and_read(struct output *output)
+/* Slices in one record as a begin and an end: hits have no other form. */
+static inline void unfold(struct fxt_reader *reader)
+{
+	size_t n = reader->events.n, at = 0;
+	struct read_event *folded = reader->events.v;
+
+	reader->events.v = calloc(2 * n + 1, sizeof(*folded));
+	for (size_t i = 0; i < n; i++) {
+		struct read_event *event = &reader->events.v[at++], *end = event + 1;
+
+		*event = folded[i];
+		if (event->record != 4 || event->type != COMPLETE ||
+		    !strcmp(event->category, "hit"))
+			continue;
+		event->type = BEGIN;
+		*end = (struct read_event){.record = 4,
+					   .type = END,
+					   .time = event->end,
+					   .pid = event->pid,
+					   .tid = event->tid,
+					   .name = strdup("")};
+		at++;
+	}
+	reader->events.n = at;
+	reader->events.cap = 2 * n + 1;
+	free(folded);
+}
+
+/* As it lies in the file. */
+static inline struct fxt_reader *close_and_read_folded(struct output *output)
 {
 	assert_int_equal(trace_writer__close(output->writer, &output->totals), 0);
 	return reader__open(output->path);
+}
+
+static inline struct fxt_reader *close_and_read(struct output *output)
+{
+	struct fxt_reader *reader = close_and_read_folded(output);
+
+	unfold(reader);
+	return reader;
 }
 
 #define OUTPUT_TEST(test) cmocka_unit_test_setup_teardown(test, open_output, remove_output)

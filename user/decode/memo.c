@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "decode/walk_internal.h"
+#include "util/huge_pages.h"
 
 /* What an entry may hold. */
 #define MAX_EVENTS 64
@@ -36,12 +37,13 @@ struct memo *memo__new(void)
 
 	if (!memo)
 		return NULL;
-	memo->entries = mmap(NULL, ENTRIES_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memo->entries != MAP_FAILED)
-		return memo;
-	free(memo);
-	return NULL;
+	memo->entries = huge_pages__alloc(ENTRIES_SIZE);
+	if (!memo->entries) {
+		free(memo);
+		return NULL;
+	}
+	memo__clear(memo);
+	return memo;
 }
 
 void memo__clear(struct memo *memo)
@@ -62,7 +64,7 @@ void memo__free(struct memo *memo)
 	if (!memo)
 		return;
 	memo__clear(memo);
-	munmap(memo->entries, ENTRIES_SIZE);
+	free(memo->entries);
 	free(memo);
 }
 

@@ -8,6 +8,7 @@
 
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
+#include "trace/fxt_trees.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
 #include "util/log.h"
@@ -64,12 +65,14 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 {
 	int err = 0;
 
-	*decoded = (struct decoded){.images = images__new(rec), .behind_hit = -1};
+	*decoded = (struct decoded){.images = images__new(rec),
+				    .behind_hit = -1,
+				    .is_sampled = recording__is_sampled(rec)};
 	if (!decoded->images)
 		err = -ENOMEM;
 	if (!err)
-		err = recording__is_sampled(rec) ? decoded__make_sampled_trees(decoded, rec)
-						 : decoded__make_trees(decoded, rec, options);
+		err = decoded->is_sampled ? decoded__make_sampled_trees(decoded, rec)
+					  : decoded__make_trees(decoded, rec, options);
 	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -ENOMEM) {
@@ -87,6 +90,9 @@ void decoded__fini(struct decoded *decoded)
 	VEC_FINI(&decoded->hits);
 	images__free(decoded->images);
 	perf_threads__free(decoded->perf);
+	if (decoded->fxt)
+		fxt_trees__fini(decoded->fxt);
+	free(decoded->fxt);
 }
 
 /* Of a cgroup there are several; each is called what its main thread is. */

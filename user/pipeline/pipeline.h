@@ -13,6 +13,7 @@
 #include "stack/call_tree.h"
 #include "target/unwind/ocaml_traps.h"
 #include "util/vec.h"
+#include "view/report.h"
 
 /* A decoded recording: a tree a thread, and the hits with their functions. */
 struct decoded {
@@ -23,7 +24,9 @@ struct decoded {
 	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
 	uint64_t behind_hit_ns;	   /* from the hit to the last of them */
 	struct images *images;	   /* owns the functions the trees point to; or this does: */
-	struct perf_threads *perf; /* of branches that perf has decoded */
+	struct perf_threads *perf; /* of branches that perf has decoded; or this: */
+	struct fxt_trees *fxt;	   /* of a trace file */
+	bool is_sampled;	   /* the calls were seen now and then, not followed */
 };
 
 /* What is made of a recording. */
@@ -36,6 +39,11 @@ struct tree_options {
 /* 0, or -errno after a line and a hint. decoded__fini() in any case. */
 int decoded__make(struct decoded *decoded, const struct recording *rec,
 		  const struct tree_options *options);
+/*
+ * The same from a trace file that mtbpf has written; rec is then an empty one. -EBADMSG, and
+ * nothing is said, where path is no FXT file at all.
+ */
+int decoded__make_from_fxt(struct decoded *decoded, const char *path);
 void decoded__fini(struct decoded *decoded);
 
 /*
@@ -48,7 +56,20 @@ int decoded__write_trace(const struct decoded *decoded, const struct recording *
 int decoded__write_text(const struct decoded *decoded, FILE *out);
 /* The same, to a file. 0, or -errno after a line and a hint. */
 int decoded__write_text_file(const struct decoded *decoded, const char *path);
-/* What happened, in the terminal: the trigger, the report, what was lost, how far it looks back. */
-void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out);
+
+/* Functions in a report. */
+#define REPORT_ROWS 10
+/*
+ * What happened, in the terminal: the trigger, the report (`top` functions of it), what was lost,
+ * how far it looks back.
+ */
+void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
+			size_t top);
+
+/*
+ * Of the slowest hit; it refers to decoded. NULL with errno: ENODATA where there is none, or the
+ * lookback does not hold its iteration; ENOMEM.
+ */
+struct report *decoded__report(const struct decoded *decoded);
 
 #endif

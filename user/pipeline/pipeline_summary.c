@@ -9,8 +9,6 @@
 #include "util/units.h"
 #include "view/report.h"
 
-#define REPORT_ROWS 10
-
 static void print_args(const struct hit_mark *hit, FILE *out)
 {
 	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX; i++) {
@@ -77,7 +75,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].wrapped)
 			return "a larger -snapshot-size looks back further";
-	if (recording__is_sampled(rec))
+	if (decoded->is_sampled)
 		return "a larger -snapshot-size, or a lower -sample-rate, looks back further";
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (decoded->totals.gaps[reason])
@@ -99,37 +97,54 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 	return slowest;
 }
 
-/* What it is made of. */
+struct report *decoded__report(const struct decoded *decoded)
+{
+	const struct hit_mark *slowest = slowest_hit(decoded);
+	struct report_input input = {
+		.trees = decoded->trees.v,
+		.n_trees = decoded->trees.n,
+		.hit = slowest,
+		.sampled = decoded->is_sampled,
+	};
+
+	errno = ENODATA;
+	return slowest ? report__new(&input) : NULL;
+}
+
+/* What it is made of; a trace file does not tell. */
 static void print_amount(const struct decoded *decoded, FILE *out)
 {
 	const struct sampled_totals *s = &decoded->sampled;
 	const struct decode_totals *t = &decoded->totals;
 
 	if (s->samples)
-		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches", s->samples, s->switches);
+		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches, ", s->samples,
+			s->switches);
 	else if (t->insns)
-		fprintf(out, "%" PRIu64 " instructions", t->insns);
-	else /* of perf's text, which nobody counts them in */
-		fprintf(out, "%" PRIu64 " branches", t->branches);
+		fprintf(out, "%" PRIu64 " instructions, ", t->insns);
+	else if (t->branches) /* of perf's text, which nobody counts them in */
+		fprintf(out, "%" PRIu64 " branches, ", t->branches);
 }
 
-void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out)
+void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
+			size_t top)
 {
 	const struct decode_totals *t = &decoded->totals;
 	const struct hit_mark *slowest = slowest_hit(decoded);
+	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
 
 	for (size_t i = 0; i < decoded->trees.n; i++) {
 		calls += decoded->trees.v[i].calls.n;
-		threads += !decoded->trees.v[i].strand;
+		threads += !decoded->trees.v[i].strand && decoded->trees.v[i].calls.n;
 	}
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		print_hit(&decoded->hits.v[i], out);
 	fprintf(out, "the trace looks back %s: ",
 		units__format_duration(span, t->last_ns - t->first_ns));
 	print_amount(decoded, out);
-	fprintf(out, ", %zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
+	fprintf(out, "%zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
 	print_lost(t, rec, out);
 	if (!slowest)
 		return;
@@ -138,14 +153,11 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
 			units__format_duration(span, decoded->behind_hit_ns));
-	if (report__print(out, &(struct report_input){
-				       .trees = decoded->trees.v,
-				       .n_trees = decoded->trees.n,
-				       .hit = slowest,
-				       .threshold_ns = rec->threshold_ns,
-				       .top = REPORT_ROWS,
-				       .sampled = recording__is_sampled(rec),
-			       }) == -ENODATA)
+	report = decoded__report(decoded);
+	if (report)
+		report__print(out, report, top);
+	else if (errno == ENODATA)
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
 			explain_no_report(decoded, rec));
+	report__free(report);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "serve/show.h"
 #include "session/capture_command.h"
 
 #include <errno.h>
@@ -124,7 +125,7 @@ static int make_trace(const struct capture_options *options, const struct record
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
 	if (!err)
-		decoded__summarise(&decoded, rec, stdout);
+		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
 	decoded__fini(&decoded);
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
@@ -166,6 +167,8 @@ int capture_command__run(const struct capture_options *options, const struct ses
 	interrupts__hold();
 	err = capture_and_write(options, start, &names, decode, &end);
 	interrupts__release();
+	if (!err && options->view)
+		err = show__trace(names.trace, &(struct show_options){0});
 	if (!err && (end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER))
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);

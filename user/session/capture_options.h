@@ -35,6 +35,7 @@ struct capture_options {
 	const char *truth;	 /* soft: a file for the true stack */
 	bool no_ret_compression;
 	bool no_inline; /* of what is decoded */
+	bool view;	/* show it when it is */
 	bool verbose, quiet;
 };
 
@@ -159,10 +160,15 @@ extern const char *const return_probe_names[];
 			"(trace.fxt)",                                                             \
 			OPTION(output), NULL                                                       \
 	}
+#define OPTION_VIEW                                                                                \
+	{                                                                                          \
+		"view", NULL, 0, OPT_FLAG, NULL, VIEW_HELP, OPTION(view), NULL                     \
+	}
 #define OPTION_NO_INLINE                                                                           \
 	{                                                                                          \
 		"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP, OPTION(no_inline), NULL      \
 	}
+#define VIEW_HELP      "then open the trace in Perfetto, as 'mtbpf view' does"
 #define NO_INLINE_HELP "no slices for functions that the compiler put into others"
 #define OPTIONS_LOG                                                                                \
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \

@@ -133,6 +133,12 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns)
 	begin_part(frames, time_ns, frames->part);
 }
 
+void frames__forget(struct frames *frames)
+{
+	frames__end_segment(frames);
+	frames->stitcher.n_ends = 0;
+}
+
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
 {
 	size_t index = (size_t)(frame - frames->open.v);

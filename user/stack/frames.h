@@ -96,11 +96,13 @@ void frames__fini(struct frames *frames);
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
 
-/* The segment that runs, if any, and the parts in it are over. */
-void frames__end_segment(struct frames *frames);
-
 /* The same, after a leap to a frame below all that the one before it showed. */
 void frames__begin_below(struct frames *frames, uint64_t time_ns);
+
+/* The segment that runs, if any, and the parts in it are over. */
+void frames__end_segment(struct frames *frames);
+/* The same, and the next one has nothing to do with what was before. */
+void frames__forget(struct frames *frames);
 
 /* A part of the segment, on the running frame, that begins without frames. */
 void frames__begin_nested(struct frames *frames, uint64_t time_ns);
@@ -175,7 +177,7 @@ void frames__take_stack(struct frames *frames, struct held_stack stack);
 
 /*
  * What the first segment has shown of the stack that it began with, or one that it has leapt to if
- * that has shown more. Good until it is asked again.
+ * that has shown enough. Good until it is asked again.
  */
 struct held_stack frames__show_begin(struct frames *frames);
 /* The frames that run, with those below that only earlier segments showed. */

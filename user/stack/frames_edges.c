@@ -77,7 +77,23 @@ static size_t end_of(const struct frames *frames, const struct part *segment)
 	return running_segment(frames) == segment ? frames->calls.n - FRAMES_ROOM : segment->end;
 }
 
-/* What it shows of the stack that it began with: its roots, and its first call. */
+/* The first calls that ran when the segment began: one, or each in the one before. */
+static void show_first_calls(struct frames *frames, const struct part *segment)
+{
+	size_t next = (size_t)(segment - frames->parts.v) + 1, end = end_of(frames, segment);
+
+	if (next < frames->parts.n && frames->parts.v[next].first < end)
+		end = frames->parts.v[next].first;
+	for (size_t i = segment->first; i < end; i++) {
+		const struct call *call = find_call(frames, (uint32_t)i, false);
+
+		if (i > segment->first && !(call->flags & CALL_INFERRED_START))
+			break;
+		show(frames, call);
+	}
+}
+
+/* What it shows of the stack that it began with: its roots, and its first calls. */
 static void show_begin(struct frames *frames, const struct part *segment)
 {
 	uint32_t root = segment->last_root;
@@ -85,8 +101,7 @@ static void show_begin(struct frames *frames, const struct part *segment)
 	frames->begun.n = 0;
 	for (; root != ROOT_NONE; root = frames->roots.v[root].before)
 		show(frames, find_call(frames, root, true));
-	if (end_of(frames, segment) > segment->first)
-		show(frames, find_call(frames, segment->first, false));
+	show_first_calls(frames, segment);
 }
 
 struct held_stack frames__show_begin(struct frames *frames)
@@ -103,7 +118,8 @@ struct held_stack frames__show_begin(struct frames *frames)
 		if (i && part->seam != SEAM_LEAP)
 			break;
 		show_begin(frames, part);
-		if (frames->begun.n >= n) {
+		/* The outer frames tell more. */
+		if (frames->begun.n >= n || frames->begun.n > 1) {
 			n = frames->begun.n;
 			most = part;
 		}

@@ -24,6 +24,8 @@ static int compare_pending(const struct strand *a, const struct strand *b)
 
 	if (a->waits_at != b->waits_at)
 		return a->waits_at < b->waits_at ? -1 : 1;
+	if (a->is_rootless != b->is_rootless)
+		return a->is_rootless - b->is_rootless;
 	if (a->pending.n != b->pending.n)
 		return a->pending.n < b->pending.n ? -1 : 1;
 	for (size_t i = a->pending.n; i-- > 0 && !order;)
@@ -54,6 +56,7 @@ static int add_group(struct parked *parked, size_t first)
 		.pending = {strand->pending.v, strand->pending.n},
 		.waits_at = strand->waits_at,
 		.slack = strand->slack,
+		.is_rootless = strand->is_rootless,
 		.first = first,
 	};
 	return 0;
@@ -136,24 +139,27 @@ static bool is_alike_below(struct held_stack a, int64_t in_a, struct held_stack 
 }
 
 /* Nobody knows what is below that one: it may be the same as others. */
-static bool is_rootless(const struct likeness *like)
+static bool is_rootless(const struct parked *parked, const struct likeness *like)
 {
-	return like->fit.offset < 0;
+	return like->fit.offset < 0 ||
+	       (!like->fit.offset && parked->groups.v[like->group - 1].is_rootless);
 }
 
 /* Above 0: more says that it is a. */
-static int compare_evidence(const struct likeness *a, const struct likeness *b)
+static int compare_evidence(const struct parked *parked, const struct likeness *a,
+			    const struct likeness *b)
 {
 	if (a->fit.n_agreed != b->fit.n_agreed)
 		return a->fit.n_agreed > b->fit.n_agreed ? 1 : -1;
-	if (is_rootless(a) != is_rootless(b))
-		return is_rootless(b) ? 1 : -1;
+	if (is_rootless(parked, a) != is_rootless(parked, b))
+		return is_rootless(parked, b) ? 1 : -1;
 	return a->has_waited - b->has_waited;
 }
 
-static bool is_better(const struct likeness *a, const struct likeness *b)
+static bool is_better(const struct parked *parked, const struct likeness *a,
+		      const struct likeness *b)
 {
-	int compared = compare_evidence(a, b);
+	int compared = compare_evidence(parked, a, b);
 
 	return compared ? compared > 0 : a->fit.distance < b->fit.distance;
 }
@@ -182,13 +188,13 @@ static bool is_unsure(const struct parked *parked, const struct likeness *best,
 	struct held_stack a = parked->groups.v[best->group - 1].pending;
 	struct likeness other;
 
-	if (is_rootless(best))
+	if (is_rootless(parked, best))
 		return false;
 	if (!best->fit.is_certain && !best->has_waited && has_another(parked, best))
 		return true;
 	for (size_t i = 1; i <= parked->groups.n; i++)
 		if (i != best->group && fits(parked, i, begin, began_at, &other) &&
-		    !compare_evidence(&other, best) &&
+		    !compare_evidence(parked, &other, best) &&
 		    !is_alike_below(a, best->fit.offset, parked->groups.v[i - 1].pending,
 				    other.fit.offset))
 			return true;
@@ -202,7 +208,7 @@ struct likeness parked__find(const struct parked *parked, struct held_stack begi
 
 	for (size_t i = 1; i <= parked->groups.n; i++)
 		if (fits(parked, i, begin, began_at, &like) &&
-		    (!best.group || is_better(&like, &best)))
+		    (!best.group || is_better(parked, &like, &best)))
 			best = like;
 	if (best.group && is_unsure(parked, &best, begin, began_at))
 		best.group = 0;

@@ -11,8 +11,9 @@
 /* Strands that cannot be told apart: the same frames, and they wait at the same address. */
 struct parked_group {
 	struct held_stack pending;
-	uint64_t waits_at;     /* 0: they did not wait */
-	uint8_t slack;	       /* or so many bytes behind it */
+	uint64_t waits_at; /* 0: they did not wait */
+	uint8_t slack;	   /* or so many bytes behind it */
+	bool is_rootless;
 	size_t first, n_taken; /* in parked.strands */
 	size_t n;
 };

@@ -123,11 +123,7 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		stack__note_fiber_base(s);
 }
 
-/*
- * A return probe has put its trampoline's address where the return address was. The function has
- * returned, but its frame's place is the trampoline's until that returns to the caller.
- */
-static bool is_uretprobe(const struct function *function)
+bool stack__is_uretprobe(const struct function *function)
 {
 	return function && !strcmp(function->module, "[uprobes]");
 }
@@ -167,7 +163,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 	if (!top->return_ip && stack__switch(s, b))
 		return;
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!is_uretprobe(function) && !is_raise_by_return(s, b) && stack__reconsider(s, b))
+	if (!stack__is_uretprobe(function) && !is_raise_by_return(s, b) && stack__reconsider(s, b))
 		top = frames__top(s->frames);
 	frame = find_return(s, b->to);
 	/* A landing pad may lie right behind a call that never returns. */
@@ -178,7 +174,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
-	if (is_uretprobe(function)) {
+	if (stack__is_uretprobe(function)) {
 		stack__replace_top(s, b, function);
 		return;
 	}

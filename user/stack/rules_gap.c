@@ -11,8 +11,7 @@
 #include "stack/parked.h"
 #include "stack/stack_internal.h"
 
-/* What has been done since by `loose` was done by the one chosen. */
-static void join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited)
+void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited)
 {
 	struct strands *strands = &s->strands;
 	struct frames *to = strands__frames_of(strands, strand), *from = &loose->frames;
@@ -42,6 +41,7 @@ static void join(struct stack *s, struct strand *loose, struct strand *strand, b
 	loose->is_loose = false;
 	if (strands->running == loose)
 		strands->running = strand;
+	strands->has_mark = false;
 	s->frames = strands__frames_of(strands, strands->running);
 }
 
@@ -91,14 +91,17 @@ void stack__settle_strands(struct stack *s)
 	ranked_vec all = {0};
 
 	strands->has_mark = false;
+	stack__settle_system(s);
 	if (parked__list(&parked, strands) || rank(strands, &parked, &all))
 		s->frames->failed = true;
 	for (size_t i = 0; i < all.n; i++) {
 		struct likeness like = choose(&parked, all.v[i].loose);
 
-		if (like.group)
-			join(s, all.v[i].loose, parked__take(&parked, like.group), like.has_waited);
 		all.v[i].loose->is_loose = false;
+		all.v[i].loose->is_rootless = !like.group;
+		if (like.group)
+			stack__join(s, all.v[i].loose, parked__take(&parked, like.group),
+				    like.has_waited);
 	}
 	VEC_FINI(&all);
 	parked__fini(&parked);
@@ -127,13 +130,20 @@ static void park_all(struct stack *s)
 			strand->pending.n = 0;
 		if (strand->state != STRAND_RUNS && strand->state != STRAND_WAITS)
 			continue;
+		/* Whatever it does, it begins anew each time. */
+		if (strand == strands->system && strand->state == STRAND_WAITS)
+			continue;
 		frames__list_pending(strands__frames_of(strands, strand), &strand->pending);
 		if (strand->state == STRAND_RUNS)
 			strand->waits_at = 0;
 		strand->parent = strand->child = strand->performed = NULL;
 		strand->state = STRAND_PARKED;
 	}
-	strands->system = strands->recovering = NULL;
+	if (strands->system && strands->system->state == STRAND_PARKED) {
+		strands->lost_system = strands->system;
+		strands->system = NULL;
+	}
+	strands->recovering = NULL;
 	strands->performer = strands->resumer = NULL;
 	strands->is_lost = true;
 }

@@ -50,11 +50,66 @@ static void leave_goroutine(struct stack *s, const struct branch *b,
 		s->strands.recovering = strand;
 }
 
+/* The scheduler's frames that stay, in a new segment: another one runs in them each time. */
+static void begin_system(struct stack *s, uint64_t time_ns)
+{
+	const struct held *base = s->strands.system_base.v;
+	size_t n = s->strands.system_base.n;
+
+	frames__begin_segment(s->frames, time_ns);
+	for (size_t i = 0; i < n; i++) {
+		struct call call = {
+			.start_ns = time_ns,
+			.entry_ip = i + 1 < n ? base[i + 1].return_ip : base[i].entry_ip,
+			.function = base[i].function,
+			.flags = CALL_INFERRED_START | CALL_INSIDE,
+		};
+		struct frame *frame = frames__push(s->frames, &call);
+
+		if (!frame)
+			return;
+		frame->return_ip = base[i].return_ip;
+		frame->slack = base[i].slack;
+	}
+	if (n) {
+		s->strands.system_depth = s->frames->open.n - 1;
+		s->strands.system_index = frames__top(s->frames)->index;
+	}
+	s->frames->level = 0;
+}
+
+/* It ran when a gap began, and has been left in it. */
+static void find_system(struct stack *s, const struct branch *b)
+{
+	struct strands *strands = &s->strands;
+	struct strand *system = strands->lost_system;
+
+	strands->lost_system = NULL;
+	if (!system || system->state != STRAND_PARKED)
+		return;
+	frames__add_wait(strands__frames_of(strands, system), system->left_ns, b->time_ns);
+	strands->system = system;
+}
+
+static void go_to_system(struct stack *s, const struct branch *b, struct strand *system)
+{
+	bool has_run = system->state == STRAND_WAITS;
+
+	stack__run_strand(s, system);
+	if (has_run)
+		frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
+	else
+		begin_system(s, b->time_ns);
+}
+
 void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function)
 {
 	struct strands *strands = &s->strands;
-	struct strand *system = strands->system;
+	struct strand *system;
 
+	if (!strands->system)
+		find_system(s, b);
+	system = strands->system;
 	if (!system)
 		system = strands__add(strands, false);
 	if (!system || system == strands->running) {
@@ -67,9 +122,27 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 		stack__begin_strand(s, b, system);
 		return;
 	}
-	stack__run_strand(s, system);
-	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
+	go_to_system(s, b, system);
 	stack__push(s, b, function, CALL_FUNCTION, 0, 0);
+}
+
+static void keep_base(struct stack *s, const struct frame *base)
+{
+	held_vec *kept = &s->strands.system_base;
+
+	kept->n = 0;
+	for (const struct frame *frame = s->frames->open.v; frame <= base; frame++) {
+		struct held *held = VEC_PUSH(kept);
+
+		if (!held) {
+			s->frames->failed = true;
+			return;
+		}
+		*held = (struct held){.function = frame->call.function,
+				      .return_ip = frame->return_ip,
+				      .entry_ip = frame->call.entry_ip,
+				      .slack = frame->slack};
+	}
 }
 
 /* It begins each time where mstart1() was called, which is seen but once. */
@@ -83,6 +156,7 @@ static struct frame *find_base(struct stack *s)
 	if (base) {
 		strands->system_depth = (size_t)(base - frames->open.v);
 		strands->system_index = base->index;
+		keep_base(s, base);
 		return base;
 	}
 	if (strands->system_depth >= frames->open.n)
@@ -91,16 +165,64 @@ static struct frame *find_base(struct stack *s)
 	return !base->is_root && base->index == strands->system_index ? base : NULL;
 }
 
+/* What runs is the scheduler, and it is not known yet as which. */
+static void join_system(struct stack *s)
+{
+	struct strands *strands = &s->strands;
+	struct strand *system = strands->system;
+
+	if (!system && strands->lost_system && strands->lost_system->state == STRAND_PARKED)
+		system = strands->lost_system;
+	if (!system || system == strands->running || !strands->running->is_loose)
+		return;
+	stack__join(s, strands->running, system, false);
+	strands->system = system;
+	strands->lost_system = NULL;
+}
+
+void stack__settle_system(struct stack *s)
+{
+	struct held_stack begin;
+
+	if (!s->strands.running->is_loose)
+		return;
+	begin = frames__show_begin(s->frames);
+	for (size_t i = 0; i < begin.n; i++)
+		if (runs(begin.v[i].function, "runtime.schedule")) {
+			join_system(s);
+			return;
+		}
+}
+
 void stack__leave_system(struct stack *s, const struct branch *b)
 {
-	struct frame *base = find_base(s);
+	struct strands *strands = &s->strands;
+	struct frame *base;
 
-	if (base)
+	join_system(s);
+	base = find_base(s);
+	if (base) {
 		frames__unwind_to(s->frames, base, b->time_ns, 0);
-	else
+	} else {
 		frames__close_all(s->frames, b->time_ns, 0);
-	s->strands.system = s->strands.running;
+		if (strands->system_base.n)
+			begin_system(s, b->time_ns);
+	}
+	strands->system = strands->running;
 	stack__wait(s, b, 0);
+}
+
+/*
+ * Not so newstack(), which goes back to the one whose stack has grown. And one that parked has been
+ * made ready by another one, which puts it first of all.
+ */
+bool stack__is_queued(struct stack *s, const struct branch *b)
+{
+	bool is_entry;
+
+	return frames__top(s->frames)->role == ROLE_GOGO &&
+	       find_frame(s->frames, "runtime.execute") &&
+	       !runs(stack__function_at(s, b->to, &is_entry), "runtime.gopark");
 }
 
 /* recovery() has the goroutine return once more from what deferred the call that recovered. */
@@ -123,6 +245,6 @@ bool stack__recover(struct stack *s, const struct branch *b)
 	if (frame)
 		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_PANIC);
 	else
-		stack__break_segment(s, b);
+		stack__leap_to(s, b, NULL, LEFT_BY_PANIC);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/address.h"
+#include "util/rseq.h"
 
 #define SYSCALL_LEN 2
 
@@ -44,6 +45,22 @@ static bool begins_program(struct stack *s, uint64_t ip)
 	return role == ROLE_START || role == ROLE_LINKER;
 }
 
+static bool is_abort_handler(struct stack *s, uint64_t ip)
+{
+	uint32_t signature;
+
+	return code_map__read(s->map, ip - sizeof(signature), (uint8_t *)&signature,
+			      sizeof(signature)) == sizeof(signature) &&
+	       signature == RSEQ_SIGNATURE;
+}
+
+/* It may lie anywhere, and is part of the function whose sequence it ends. */
+static void abort_sequence(struct stack *s, const struct frame *top, const struct function *handler)
+{
+	s->aborted.frame = frame__id(top);
+	s->aborted.handler = handler;
+}
+
 /* Back from outside, but not where it left: the kernel sent the thread elsewhere. */
 static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t resume_ip)
 {
@@ -57,7 +74,15 @@ static void resume_elsewhere(struct stack *s, const struct branch *b, uint64_t r
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}
-	/* An instruction that the kernel did (a probe's), an rseq abort: the same activation. */
+	if (top && is_abort_handler(s, b->to)) {
+		abort_sequence(s, top, function);
+		return;
+	}
+	if (top && stack__is_uretprobe(top->call.function)) {
+		stack__on_return(s, b);
+		return;
+	}
+	/* An instruction that the kernel did (a probe's): the same activation. */
 	if (function && top && top->call.function == function && !is_entry)
 		return;
 	if (is_entry && begins_program(s, b->to)) {

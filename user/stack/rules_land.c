@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "stack/unwinders.h"
+#include "stack/departure.h"
 #include "target/unwind/landing_pads.h"
 #include "target/unwind/ocaml_handlers.h"
 
@@ -59,51 +59,6 @@ static struct frame *find_taker(struct stack *s, const struct branch *b,
 			return NULL;
 	}
 	return NULL;
-}
-
-/* What ends the frames above `stop`, or all of them. */
-struct departure {
-	struct frame *frame; /* the outermost unwinder among them; NULL: there is none */
-	enum left_by left_by;
-	bool resumes;		/* it goes on with what an earlier one began */
-	struct frame *resuming; /* the innermost one that throws, if it does that */
-};
-
-static const struct unwinder *unwinder_of(const struct frame *frame)
-{
-	const struct function *function = frame ? frame->call.function : NULL;
-
-	return function && function->name ? unwinder__find(function->name) : NULL;
-}
-
-/* What runs is an unwinder, or a part of one that has no name. */
-static bool is_unwinding(const struct stack *s)
-{
-	const struct frame *frame = frames__top(s->frames);
-
-	while (frame && frame->call.function && frame->call.function->kind == FUNCTION_UNKNOWN)
-		frame = frames__parent(s->frames, frame);
-	return unwinder_of(frame);
-}
-
-static struct departure find_departure(struct stack *s, const struct frame *stop)
-{
-	struct frame *frame = frames__top(s->frames);
-	struct departure found = {0};
-
-	for (; frame && frame != stop; frame = frames__parent(s->frames, frame)) {
-		const struct unwinder *unwinder = unwinder_of(frame);
-
-		if (!unwinder)
-			continue;
-		/* An unwinding that is forced ends by a longjmp() out of it. */
-		if (unwinder->resumes && (!found.frame || found.left_by == LEFT_BY_LONGJMP))
-			found.resuming = frame;
-		found.left_by = unwinder->left_by;
-		found.resumes = unwinder->resumes;
-		found.frame = frame;
-	}
-	return found;
 }
 
 /* What took it ran below everything; what lay between is not known. */
@@ -216,7 +171,7 @@ bool stack__catch(struct stack *s, const struct branch *b)
 	if (!landing_pads__is_one(pad.image, pad.vaddr))
 		return false;
 	taker = find_taker(s, b, &pad);
-	land(s, b, taker, find_departure(s, taker));
+	land(s, b, taker, departure__of_exception(s->frames, taker, pad.image));
 	return true;
 }
 
@@ -234,20 +189,20 @@ bool stack__land(struct stack *s, const struct branch *b, const struct function 
 		return true;
 	}
 	if (caller) {
-		land(s, b, caller, find_departure(s, caller));
+		land(s, b, caller, departure__find(s->frames, caller));
 		return true;
 	}
 	/* Thrown to where no table knows of it, and no frame is known. */
-	if (!is_unwinding(s))
+	if (!departure__is_near(s->frames))
 		return false;
-	land(s, b, NULL, find_departure(s, NULL));
+	land(s, b, NULL, departure__find(s->frames, NULL));
 	return true;
 }
 
 void stack__leap_to(struct stack *s, const struct branch *b, struct frame *taker,
 		    enum left_by left_by)
 {
-	struct departure by = find_departure(s, taker);
+	struct departure by = departure__find(s->frames, taker);
 	struct frame *top = frames__top(s->frames);
 
 	/* It may end what threw. */

@@ -145,6 +145,7 @@ void stack__begin_strand(struct stack *s, const struct branch *b, struct strand 
 		stack__push_first(s, b->to);
 	s->frames->level = 0;
 	strand->is_loose = !is_entry;
+	strand->is_rootless = false;
 	strand->began_at = b->to;
 }
 
@@ -197,7 +198,8 @@ bool stack__switch(struct stack *s, const struct branch *b)
 		return false;
 	if (function_role__is_effect(top->role))
 		return stack__on_effect(s, b);
-	next = strands__find_waiting(&s->strands, b->to);
+	next = stack__is_queued(s, b) ? strands__find_first_waiting(&s->strands, b->to)
+				      : strands__find_waiting(&s->strands, b->to);
 	if (next) {
 		resume(s, b, next);
 		return true;
@@ -308,7 +310,7 @@ void stack__forget_strands(struct stack *s, uint64_t time_ns)
 {
 	struct strands *strands = &s->strands;
 
-	strands->system = strands->recovering = NULL;
+	strands->system = strands->lost_system = strands->recovering = NULL;
 	for (size_t i = 0; i < strands__count(strands); i++) {
 		struct strand *strand = strands__at(strands, i);
 		struct frames *frames = strands__frames_of(strands, strand);

@@ -96,6 +96,13 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 		stack__take_role(s, role);
 }
 
+/* A part of it that lies elsewhere. */
+static bool is_aborting(const struct stack *s, const struct frame *top,
+			const struct function *function)
+{
+	return function == s->aborted.handler && frame__id(top) == s->aborted.frame;
+}
+
 /*
  * The branch came out of the function at `from`: is that what runs on top? It is not where one
  * function falls through into the next (assembler).
@@ -112,7 +119,7 @@ static void reconcile(struct stack *s, const struct branch *b)
 	}
 	function = stack__function_at(s, b->from, &is_entry);
 	if (!function || function == top->call.function ||
-	    stack__is_return_thunk(function, b->from))
+	    stack__is_return_thunk(function, b->from) || is_aborting(s, top, function))
 		return;
 	if (!top->call.function)
 		top->call.function = function;

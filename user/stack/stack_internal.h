@@ -36,6 +36,11 @@ struct stack {
 	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
 	bool stopped_in_kernel; /* it is kernel code that it is outside of */
+	/* The last frame whose restartable sequence was aborted, and whose code the handler is. */
+	struct {
+		uint32_t frame; /* its frame__id() */
+		const struct function *handler;
+	} aborted;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;
 	struct branch resumes;
@@ -90,6 +95,12 @@ bool stack__is_sigreturn(struct stack *s, uint64_t ip);
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
 /* rules_call.c: near transfers. */
+/*
+ * A return probe has put its trampoline's address where the return address was. The function has
+ * returned, but its frame's place is the trampoline's until that goes to the caller: by a RET, or
+ * before Linux 6.11 by a trap, from which the kernel goes there (arch/x86/kernel/uprobes.c).
+ */
+bool stack__is_uretprobe(const struct function *function);
 
 /* The frame of a call that `b` is; stack__push() with what that tells of its return. */
 void stack__push_call(struct stack *s, const struct branch *b, const struct function *function);
@@ -139,12 +150,21 @@ void stack__on_gap(struct stack *s, const struct branch *b);
 void stack__start_segment(struct stack *s, const struct branch *b);
 /* Those that have gone on since the last gap are found among those from before it. */
 void stack__settle_strands(struct stack *s);
+/*
+ * One that is loose turns out to be a strand from before the gap, which has_waited, and has not
+ * moved: what it has done is that one's.
+ */
+void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited);
 
 /* rules_go.c: its scheduler runs on a stack of its own, and switches goroutines. */
 /* `b` is the call that the running frame's role is about, to `function`. */
 void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function);
 /* The scheduler goes to a goroutine: its frames begin anew the next time. */
 void stack__leave_system(struct stack *s, const struct branch *b);
+/* Behind a gap the scheduler may run: it is the one from before. */
+void stack__settle_system(struct stack *s);
+/* `b` goes to a goroutine for the scheduler, which takes those first that have waited longest. */
+bool stack__is_queued(struct stack *s, const struct branch *b);
 /* `b` goes to the frame that recovers from a panic, of the goroutine that does. Else false. */
 bool stack__recover(struct stack *s, const struct branch *b);
 

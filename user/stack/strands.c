@@ -21,6 +21,7 @@ void strands__fini(struct strands *strands)
 	}
 	VEC_FINI(&strands->others);
 	VEC_FINI(&strands->own.pending);
+	VEC_FINI(&strands->system_base);
 	frames_mark__fini(&strands->mark);
 }
 
@@ -40,6 +41,19 @@ bool strands__has_parked(struct strands *strands)
 		if (strands__at(strands, i)->state == STRAND_PARKED)
 			return true;
 	return false;
+}
+
+struct strand *strands__find_first_waiting(struct strands *strands, uint64_t ip)
+{
+	struct strand *best = NULL;
+
+	for (size_t i = 0; ip && i < strands__count(strands); i++) {
+		struct strand *strand = strands__at(strands, i);
+
+		if (waits_at(strand, ip, STRAND_WAITS) && (!best || strand->since < best->since))
+			best = strand;
+	}
+	return best;
 }
 
 struct strand *strands__find_waiting(struct strands *strands, uint64_t ip)
@@ -81,7 +95,8 @@ static bool is_free(const struct strand *strand, bool is_loose)
 /* Of the one that was there before it keeps its track only. */
 static struct strand *use_again(struct strand *strand)
 {
-	strand->is_fiber = false;
+	frames__forget(&strand->frames);
+	strand->is_fiber = strand->is_rootless = false;
 	strand->parent = strand->child = strand->performed = NULL;
 	return strand;
 }

@@ -40,6 +40,7 @@ struct strand {
 	/* It went on behind a gap, from began_at (0: from where that ended): as which is not known.
 	 */
 	bool is_loose;
+	bool is_rootless; /* none was found for it: below it there may be anything */
 	uint64_t began_at;
 	unsigned int generation; /* how many there were before it, in this place and others */
 	/* Of one that is parked. */
@@ -56,8 +57,10 @@ struct strands {
 	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
 	struct strand *system, *recovering;
+	struct strand *lost_system; /* the same, where it ran when a gap began; or NULL */
 	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
 	uint32_t system_index;
+	held_vec system_base; /* these frames */
 	/* OCaml's: the fiber that performed last, and who has resumed the one that runs; or NULL.
 	 */
 	struct strand *performer, *resumer;
@@ -93,6 +96,8 @@ bool strands__has_parked(struct strands *strands);
 
 /* The one that waits at ip and began to last, or NULL. */
 struct strand *strands__find_waiting(struct strands *strands, uint64_t ip);
+/* The one that began to first. */
+struct strand *strands__find_first_waiting(struct strands *strands, uint64_t ip);
 
 /*
  * Of those in that state that wait where the running one did, the last whose frames fit: see

@@ -5,22 +5,30 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "util/fs.h"
+#include "trace/file_writer.h"
+#include "util/huge_pages.h"
 
 /* More than the caller can keep busy. */
 #define MAX_JOBS 8
 /* For each thread one, one that the caller fills, and one that waits for either. */
 #define MAX_BLOCKS (MAX_JOBS + 2)
 
+/* What is compressed should fit in a CPU's cache; disks like large pieces. */
+#define CODEC_BLOCK_SIZE (1u << 20)
+#define PLAIN_BLOCK_SIZE (4u << 20)
+
 struct block_writer {
-	int fd;
+	struct file_writer file;
 	const struct codec *codec;
 	void *state; /* the codec's, where the caller's thread does the work */
 	unsigned int n_jobs, n_threads;
 	pthread_t threads[MAX_JOBS];
 	uint64_t n_put; /* blocks handed on */
+	size_t n_rest;	/* bytes that filled no page */
+	uint8_t rest[FILE_WRITER_PAGE];
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -46,9 +54,10 @@ static bool add_block(struct block_writer *w)
 {
 	struct block *block = &w->blocks[w->n_blocks];
 
-	block->data = malloc(BLOCK_SIZE);
+	block->size = w->codec ? CODEC_BLOCK_SIZE : PLAIN_BLOCK_SIZE;
+	block->data = huge_pages__alloc(block->size);
 	if (w->codec)
-		block->encoded = malloc(w->codec->bound(BLOCK_SIZE));
+		block->encoded = malloc(w->codec->bound(block->size));
 	w->n_blocks++;
 	if (!block->data || (w->codec && !block->encoded))
 		return false;
@@ -64,7 +73,7 @@ struct block_writer *block_writer__new(int fd, const struct codec *codec)
 
 	if (!w)
 		return NULL;
-	w->fd = fd;
+	w->file.fd = fd;
 	w->codec = codec;
 	w->last = &w->first;
 	w->n_jobs = jobs_for(codec);
@@ -116,7 +125,7 @@ static ssize_t encode(const struct block_writer *w, void *state, const struct bl
 	if (!w->codec)
 		return (ssize_t)block->n;
 	return w->codec->encode(state, block->data, block->n, block->encoded,
-				w->codec->bound(BLOCK_SIZE));
+				w->codec->bound(block->size));
 }
 
 /* Whoever's turn it is writes without the lock: nobody else does meanwhile. */
@@ -131,7 +140,7 @@ static void write_in_turn(struct block_writer *w, struct block *block, const uin
 	err = w->err;
 	pthread_mutex_unlock(&w->lock);
 	if (!err)
-		err = n < 0 ? (int)n : fs__write_fd(w->fd, bytes, (size_t)n);
+		err = n < 0 ? (int)n : file_writer__write(&w->file, bytes, (size_t)n);
 	pthread_mutex_lock(&w->lock);
 	w->err = err;
 	w->bytes += err ? 0 : (uint64_t)n;
@@ -209,12 +218,25 @@ struct block *block_writer__take(struct block_writer *w)
 	block = w->free;
 	w->free = block->next;
 	pthread_mutex_unlock(&w->lock);
-	block->n = 0;
+	block->n = w->n_rest;
+	memcpy(block->data, w->rest, w->n_rest);
+	w->n_rest = 0;
 	return block;
+}
+
+/* So that the file grows by whole pages. */
+static void keep_rest(struct block_writer *w, struct block *block)
+{
+	if (w->codec)
+		return;
+	w->n_rest = block->n % FILE_WRITER_PAGE;
+	block->n -= w->n_rest;
+	memcpy(w->rest, block->data + block->n, w->n_rest);
 }
 
 void block_writer__put(struct block_writer *w, struct block *block)
 {
+	keep_rest(w, block);
 	block->number = w->n_put++;
 	block->next = NULL;
 	pthread_mutex_lock(&w->lock);
@@ -238,6 +260,9 @@ int block_writer__finish(struct block_writer *w, uint64_t *bytes)
 {
 	stop(w);
 	process_all(w);
+	if (!w->err)
+		w->err = file_writer__write(&w->file, w->rest, w->n_rest);
+	w->bytes += w->n_rest;
 	*bytes = w->bytes;
 	return w->err;
 }

@@ -11,13 +11,12 @@
 
 #include "trace/codec.h"
 
-#define BLOCK_SIZE (1u << 20)
-
 struct block_writer;
 
 struct block {
-	uint8_t *data; /* BLOCK_SIZE, of which the caller fills */
-	size_t n;      /* so many */
+	uint8_t *data;
+	size_t size; /* of which the caller fills */
+	size_t n;    /* so many, or more than it has begun with */
 	/* The writer's. */
 	uint8_t *encoded;
 	uint64_t number;
@@ -29,9 +28,12 @@ struct block_writer *block_writer__new(int fd, const struct codec *codec);
 /* Waits for what is under way. NULL is fine. */
 void block_writer__free(struct block_writer *writer);
 
-/* One that is free, as soon as there is one; it is empty. The caller has one at a time. */
+/*
+ * One that is free, as soon as there is one, with what was left of the last one: up to a page. The
+ * caller has one at a time.
+ */
 struct block *block_writer__take(struct block_writer *writer);
-/* Hands a block on, to be written behind those before. */
+/* Hands a block on, to be written behind those before. What fills no page waits for the next. */
 void block_writer__put(struct block_writer *writer, struct block *block);
 
 /* The first error so far, 0 or -errno: of a block that was handed on earlier. */

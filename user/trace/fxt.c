@@ -271,11 +271,12 @@ bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template)
 	return template->n_words && template->generation == string_table__generation(fxt->strings);
 }
 
-void fxt__begin_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
-		     uint64_t time_ns, const uint64_t *numbers)
+void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
+		     uint64_t time_ns, uint64_t end_ns, const uint64_t *numbers)
 {
+	const uint64_t complete = (uint64_t)(FXT_EVENT_COMPLETE - FXT_EVENT_BEGIN) << 16 | 1 << 4;
 	uint64_t thread = thread_ref(fxt, pid, tid) << 24;
-	uint64_t *words = sink__room(fxt->sink, sizeof(template->words));
+	uint64_t *words = sink__room(fxt->sink, sizeof(template->words) + sizeof(uint64_t));
 
 	if (!words)
 		return;
@@ -284,7 +285,11 @@ void fxt__begin_from(struct fxt *fxt, const struct fxt_template *template, pid_t
 	words[1] = time_ns;
 	for (unsigned int i = 0; i < template->n_numbers; i++)
 		words[template->at[i]] |= numbers[i] << template->shift[i];
-	sink__use_room(fxt->sink, template->n_words * sizeof(uint64_t));
+	if (end_ns) {
+		words[0] += complete;
+		words[template->n_words] = end_ns;
+	}
+	sink__use_room(fxt->sink, (template->n_words + !!end_ns) * sizeof(uint64_t));
 }
 
 static void write_event(struct fxt *fxt, enum fxt_event_type type, const struct fxt_event *event)

@@ -74,10 +74,10 @@ bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template);
 /*
  * Of a current template: the event with these numbers in place of those that vary, in their order;
- * an FXT_UINT is 32 bits at most.
+ * an FXT_UINT is 32 bits at most. A begin, or with an end_ns other than 0 a whole slice.
  */
-void fxt__begin_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
-		     uint64_t time_ns, const uint64_t *numbers);
+void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
+		     uint64_t time_ns, uint64_t end_ns, const uint64_t *numbers);
 
 /* Closes the thread's innermost open slice. */
 void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);

@@ -6,6 +6,7 @@
 #ifndef MTBPF_TRACE_LEAP_WRITER_H
 #define MTBPF_TRACE_LEAP_WRITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stack/call_tree.h"
@@ -26,6 +27,11 @@ void leap_writer__begin_tree(struct leap_writer *writer, const struct call_tree 
 
 /* The slice of tree->calls.v[index] has just begun at time_ns, as written. 0 or -ENOMEM. */
 int leap_writer__begin(struct leap_writer *writer, uint32_t index, uint64_t time_ns);
+/* A leap begins with that call, which is the next one to be written. */
+static inline bool leap_writer__has(const struct leap_writer *writer, uint32_t index)
+{
+	return writer->next < writer->n_leaps && writer->tree->leaps.v[writer->next].from <= index;
+}
 /* The leap that lands in that call next, now that one that it had called is over; NULL: none. */
 const struct leap *leap_writer__landing(const struct leap_writer *writer, uint32_t index);
 /* It lands there, at time_ns as written. */

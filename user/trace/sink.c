@@ -122,7 +122,7 @@ static void hand_on(struct sink *sink)
 /* A block with room for len more, or NULL behind an error. */
 static struct block *block_for(struct sink *sink, size_t len)
 {
-	if (sink->block && BLOCK_SIZE - sink->block->n < len)
+	if (sink->block && sink->block->size - sink->block->n < len)
 		hand_on(sink);
 	if (!sink->block)
 		sink__fail(sink, block_writer__error(sink->writer));
@@ -139,7 +139,7 @@ void sink__write(struct sink *sink, const void *data, size_t len)
 	struct block *block;
 
 	while (len && (block = block_for(sink, 1))) {
-		size_t room = BLOCK_SIZE - block->n;
+		size_t room = block->size - block->n;
 		size_t n = len < room ? len : room;
 
 		memcpy(block->data + block->n, from, n);

@@ -13,6 +13,7 @@
 #include "trace/leap_writer.h"
 #include "trace/sink.h"
 #include "trace/slice_args.h"
+#include "trace/slice_writer.h"
 #include "trace/timeline.h"
 #include "util/huge_pages.h"
 #include "util/log.h"
@@ -30,16 +31,8 @@ struct hit_track {
 	uint64_t end_ns; /* of the slice that ends last */
 };
 
-/* A power of two. */
-#define TEMPLATES 16384
-
 /* Some megabytes of them. */
 #define FORGET_CALLS 100000
-
-struct slice_template {
-	struct slice_kind kind;
-	struct fxt_template fxt;
-};
 
 struct trace_writer {
 	struct sink *sink;
@@ -59,9 +52,7 @@ struct trace_writer {
 		uint32_t depth, index;
 	} open[TIMELINE_MAX_DEPTH];
 	size_t n_forgotten; /* calls, from the first on */
-
-	/* Of the kinds of slices written before. */
-	struct slice_template templates[TEMPLATES];
+	struct slice_writer slices;
 };
 
 static bool has_known_suffix(const char *path)
@@ -98,7 +89,7 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 		return NULL;
 	}
 	writer->fxt = fxt__new(writer->sink);
-	writer->leaps.fxt = writer->fxt;
+	writer->leaps.fxt = writer->slices.fxt = writer->fxt;
 	if (writer->fxt)
 		return writer;
 	trace_writer__abort(writer);
@@ -130,68 +121,41 @@ static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 	return writer->now_ns;
 }
 
-static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call,
-		       const struct call_site *site)
-{
-	slice_args__of_call(args, call, site);
-	*event = (struct fxt_event){
-		.category = slice__category(call),
-		.name = call__name(call),
-		.args = args->v,
-		.n_args = args->n,
-	};
-}
-
-/* Of slices like this one; NULL where there can be none. */
-static const struct fxt_template *template_of(struct trace_writer *writer, const struct call *call,
-					      const struct call_site *site)
-{
-	const uint64_t odd = 0x9e3779b97f4a7c15;
-	struct slice_kind kind = slice__kind(call, site);
-	uint64_t hash = ((uintptr_t)kind.function + (uintptr_t)kind.called + kind.rest) * odd >> 32;
-	struct slice_template *template = &writer->templates[hash % TEMPLATES];
-	struct slice_args args;
-	struct fxt_event event;
-
-	if (slice_kind__equals(&template->kind, &kind) &&
-	    fxt__is_current(writer->fxt, &template->fxt))
-		return &template->fxt;
-	template->kind = kind;
-	fill_event(&event, &args, call, site);
-	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
-}
-
 static void begin(struct trace_writer *writer, const struct call *call)
 {
-	const struct call_tree *tree = writer->tree;
-	const struct call_site *site = call__site(call, &tree->sites);
-	const struct done_by *by =
-		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct fxt_template *template =
-		call->self_insns <= UINT32_MAX && !by ? template_of(writer, call, site) : NULL;
-	uint64_t time_ns = advance(writer, call->start_ns), numbers[SLICE_NUMBERS];
-	uint32_t index = (uint32_t)(call - tree->calls.v);
-	struct slice_args args;
-	struct fxt_event event;
-	char text[SLICE_BY_SIZE];
+	uint64_t time_ns = advance(writer, call->start_ns);
+	uint32_t index = (uint32_t)(call - writer->tree->calls.v);
 
-	if (template) {
-		slice__get_numbers(call, numbers);
-		fxt__begin_from(writer->fxt, template, tree->pid, tree->tid, time_ns, numbers);
-	} else {
-		fill_event(&event, &args, call, site);
-		if (by)
-			slice_args__add_by(&args, by, text);
-		event.n_args = args.n;
-		event.pid = tree->pid;
-		event.tid = tree->tid;
-		event.time_ns = time_ns;
-		fxt__begin(writer->fxt, &event);
-	}
-	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
+	slice_writer__write(&writer->slices, writer->tree, call, time_ns, 0);
 	writer->totals.slices++;
+	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
 	if (leap_writer__begin(&writer->leaps, index, time_ns))
 		sink__fail(writer->sink, -ENOMEM);
+}
+
+/*
+ * A slice in one record instead of two, which importers read faster, too. Where others lie in it,
+ * or it has no length, an importer would take those that begin when it ends for its siblings, or
+ * the other way round.
+ */
+static bool is_whole(const struct trace_writer *writer, const struct call *call)
+{
+	const struct call_tree *tree = writer->tree;
+	uint32_t index = (uint32_t)(call - tree->calls.v);
+
+	return (index + 1 == tree->calls.n || call[1].depth <= call->depth) &&
+	       call->end_ns > call->start_ns &&
+	       timeline__relative(writer->options.base_ns, call->end_ns) > writer->now_ns &&
+	       !leap_writer__has(&writer->leaps, index);
+}
+
+static void write_whole(struct trace_writer *writer, const struct call *call)
+{
+	uint64_t time_ns = advance(writer, call->start_ns);
+
+	slice_writer__write(&writer->slices, writer->tree, call, time_ns,
+			    advance(writer, call->end_ns));
+	writer->totals.slices++;
 }
 
 /* Back in the innermost call that is open: leaps may land in it. */
@@ -255,10 +219,12 @@ static void write_tree(struct trace_writer *writer, const struct call_tree *tree
 		const struct call *call = &tree->calls.v[i];
 
 		end_down_to(writer, call->depth);
-		if (call->depth < TIMELINE_MAX_DEPTH)
-			begin(writer, call);
-		else
+		if (call->depth >= TIMELINE_MAX_DEPTH)
 			writer->totals.too_deep++;
+		else if (is_whole(writer, call))
+			write_whole(writer, call);
+		else
+			begin(writer, call);
 		if (forgets && i - writer->n_forgotten == FORGET_CALLS)
 			forget_calls(writer, i);
 	}

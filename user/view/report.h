@@ -10,21 +10,33 @@
 #include "stack/call_tree.h"
 
 struct report_input {
-	const struct call_tree *trees;
+	const struct call_tree *trees; /* the report goes on to use them, and their functions */
 	size_t n_trees;
 	const struct hit_mark *hit; /* the trigger; its function is what iterations are made of */
-	uint64_t threshold_ns;	    /* 0: none */
-	size_t top;		    /* rows */
 	bool sampled;		    /* calls between samples were not seen: none are counted */
 };
+
+struct report;
 
 /*
  * Compares the iteration that triggered with the ordinary ones in the same lookback, on the thread
  * that triggered: self time and calls a function, largest excess first. An iteration goes from one
  * entry of the trigger's function to the next (delay), or is one call of it (duration).
  * Time off the CPU, or in the kernel, is told by the function that it was spent in.
- * 0; -ENODATA where the lookback does not hold the whole iteration; -ENOMEM. Prints nothing then.
+ * NULL with errno: ENODATA where the lookback does not hold the whole iteration; ENOMEM.
  */
-int report__print(FILE *out, const struct report_input *input);
+struct report *report__new(const struct report_input *input);
+void report__free(struct report *r);
+
+/* The ten lines: `top` functions at most. */
+void report__print(FILE *out, const struct report *r, size_t top);
+/* All that it found: an object, on one line. 0 or -ENOMEM. */
+int report__print_json(FILE *out, const struct report *r);
+
+/*
+ * What the slow iteration of b did that the one of a did not: the largest difference of self time
+ * first, either way. Both are of the same function, or of two versions of it. 0 or -ENOMEM.
+ */
+int report__print_difference(FILE *out, const struct report *a, const struct report *b, size_t top);
 
 #endif

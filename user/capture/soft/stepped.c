@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "util/clock.h"
+#include "util/rseq.h"
 
 #define EFLAGS_TF 0x100
 
@@ -184,6 +185,40 @@ static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_st
 		truth__sigreturn(&t->truth);
 }
 
+/*
+ * The kernel has sent it to the abort handler of a restartable sequence, where it has run the first
+ * instruction on the way to `to`: its address. 0: it is none that goes on behind itself.
+ */
+static uint64_t find_abort_handler(const struct stepped *t, uint64_t to)
+{
+	uint8_t code[INSN_MAX_LEN];
+	struct insn insn;
+	uint32_t signature;
+
+	for (size_t len = 1; len <= INSN_MAX_LEN - sizeof(signature); len++) {
+		size_t n = read_code(t, to - len - sizeof(signature), code);
+
+		if (n < sizeof(signature) + len)
+			return 0;
+		memcpy(&signature, code, sizeof(signature));
+		if (signature == RSEQ_SIGNATURE &&
+		    !insn__decode(code + sizeof(signature), len, to - len, &insn) &&
+		    insn.len == len && insn.cls == INSN_OTHER)
+			return to - len;
+	}
+	return 0;
+}
+
+/* The kernel moved it (an rseq abort, a debugger): as an interrupt would show. */
+static void encode_moved(struct stepped *t, uint64_t to)
+{
+	uint64_t handler = find_abort_handler(t, to);
+
+	pt_stream__disable_async(&t->stream, t->ip);
+	if (handler)
+		pt_stream__enable(&t->stream, handler);
+}
+
 enum step_effect stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
 {
 	uint64_t now;
@@ -201,8 +236,7 @@ enum step_effect stepped__executed(struct stepped *t, const struct user_regs_str
 	truth__ran(&t->truth, t->ip);
 	now = t->insn.cls == INSN_SYSCALL ? t->fetched_ns : mark_now(t);
 	if (!encode(t, regs->rip)) {
-		/* The kernel moved it (an rseq abort, a debugger): as an interrupt would show. */
-		pt_stream__disable_async(&t->stream, t->ip);
+		encode_moved(t, regs->rip);
 		return STEP_PLAIN;
 	}
 	log_truth(t, now, regs);

@@ -151,6 +151,12 @@ static void write_line(const struct truth *truth, uint64_t time_ns, const char *
 		truth->base + (long)truth->frames.n - truth->waiting, stack);
 }
 
+void truth__pushed(struct truth *truth, uint64_t sp)
+{
+	if (truth->log)
+		push(truth, sp);
+}
+
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp)
 {
 	if (!truth->log)

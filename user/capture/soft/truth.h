@@ -56,6 +56,9 @@ void truth__fini(struct truth *truth);
  */
 uint64_t truth__use_stack(struct truth *truth, uint64_t key, uint64_t top);
 
+/* A return address was put at sp, where the stack pointer is now, by no call. */
+void truth__pushed(struct truth *truth, uint64_t sp);
+
 /* A call to `to`; sp is the stack pointer after it. Logs "TID TIME call TO DEPTH". */
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp);
 /* A return to `to`, an address read at `slot`. Logs "TID TIME return TO DEPTH". */

@@ -58,6 +58,8 @@ const char *elf_image__name(const struct elf_image *image);
 /* The GNU build id as lower-case hex, "" where there is none. Valid as long as the image. */
 const char *elf_image__build_id(const struct elf_image *image);
 
+/* Whether there is code in it that Rust's compiler made: told without symbols. */
+bool elf_image__holds_rust(struct elf_image *image);
 /* Whether symbols or lines are missing from the file: a separate debug file may have them. */
 bool elf_image__is_stripped(const struct elf_image *image);
 /* The name and the CRC of its .gnu_debuglink; NULL where there is none. Valid as the image. */

@@ -92,6 +92,8 @@ struct elf_image {
 	struct cfi_table *cfi;		/* of cfi.c */
 	struct function_entry fallback; /* where memory ran out */
 
+	enum { RUST_NOT_ASKED, RUST_NONE, RUST_FOUND } rust; /* of elf_language.c */
+
 	struct named_image *named; /* of code of which only names are known; else NULL */
 
 	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */

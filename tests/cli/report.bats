@@ -1,0 +1,62 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# mtbpf report and diff, of a recording and of the trace that was made of it.
+
+setup_file() {
+	cd "$BATS_TEST_DIRNAME/../.."
+	export O=$(realpath -m "${O:-build}")
+	"$O/mtbpf" decode -q tests/golden/nest -o "$BATS_FILE_TMPDIR/t.fxt.zst" 2>/dev/null
+}
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.."
+	mtbpf=$O/mtbpf
+	trace=$BATS_FILE_TMPDIR/t.fxt.zst
+}
+
+@test "a trace and its recording: the same hit, the same stacks" {
+	run "$mtbpf" report "$trace"
+	[ "$status" -eq 0 ]
+	[[ "$output" = *"hit 1 of stop, thread 10101"*"looks back 131 ms: 59 slices, 1 thread"* ]]
+	"$mtbpf" report -q -folded "$trace" | sort >"$BATS_TEST_TMPDIR/of_trace"
+	"$mtbpf" report -q tests/golden/nest -folded 2>/dev/null | sort >"$BATS_TEST_TMPDIR/of_recording"
+	grep -q '^nest;_start;begin;work;outer;leaf [1-9]' "$BATS_TEST_TMPDIR/of_trace"
+	diff "$BATS_TEST_TMPDIR/of_trace" "$BATS_TEST_TMPDIR/of_recording"
+}
+
+@test "the folded times add up to the thread's" {
+	"$mtbpf" report -q -folded "$trace" | awk '{ sum += $NF } END { exit sum != 131303508 }'
+}
+
+@test "without a trigger that has a threshold there is nothing to compare" {
+	run "$mtbpf" report -json "$trace"
+	[ "$status" -eq 1 ]
+	[[ "$output" = *"no report"* ]]
+	run "$mtbpf" diff "$trace" "$trace"
+	[ "$status" -eq 1 ]
+}
+
+@test "what is asked for wrongly" {
+	run "$mtbpf" report
+	[ "$status" -eq 2 ]
+	[[ "$output" = *"which recording"* ]]
+	run "$mtbpf" diff "$trace"
+	[ "$status" -eq 2 ]
+	[[ "$output" = *"takes 2 recordings"* ]]
+	run "$mtbpf" report -json -folded "$trace"
+	[ "$status" -eq 2 ]
+	run "$mtbpf" report "$BATS_TEST_TMPDIR/none"
+	[ "$status" -eq 2 ]
+	[[ "$output" = *"hint: "* ]]
+	run "$mtbpf" report README.md
+	[ "$status" -ne 0 ]
+	[[ "$output" = *"hint: "* ]]
+}
+
+@test "a trace that was cut short is refused" {
+	"$mtbpf" decode -q tests/golden/nest -o "$BATS_TEST_TMPDIR/t.fxt" 2>/dev/null
+	truncate -s -8 "$BATS_TEST_TMPDIR/t.fxt"
+	run "$mtbpf" report "$BATS_TEST_TMPDIR/t.fxt"
+	[ "$status" -eq 1 ]
+	[[ "$output" = *"cut short"*"hint: "* ]]
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/* A report as JSON, against another, back from a trace file; folded stacks. */
+#include "report_fixture.h"
+
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "target/symbols/named_image.h"
+#include "trace/fxt_trees.h"
+#include "trace/trace_writer.h"
+#include "view/folded.h"
+
+static struct report *make_report(struct fixture *f)
+{
+	return report__new(&(struct report_input){.trees = f->trees, .n_trees = 2, .hit = &f->hit});
+}
+
+static double number_of(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItem(object, key);
+
+	assert_true(cJSON_IsNumber(item));
+	return item->valuedouble;
+}
+
+static void test_json(void **state)
+{
+	struct fixture *f = *state;
+	struct report *r;
+	cJSON *root, *first;
+	FILE *out;
+
+	add_iterations(f);
+	f->hit.value_ns = 4 * MS;
+	r = make_report(f);
+	out = open_memstream(&f->text, &f->size);
+	assert_int_equal(report__print_json(out, r), 0);
+	fclose(out);
+	report__free(r);
+	root = cJSON_Parse(f->text);
+	assert_non_null(root);
+	assert_int_equal(number_of(root, "slow_ns"), 4 * MS);
+	assert_int_equal(number_of(root, "ordinary_ns"), MS);
+	assert_int_equal(number_of(root, "ordinary_iterations"), 2);
+	assert_int_equal(number_of(cJSON_GetObjectItem(root, "hit"), "tid"), TID);
+	first = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "functions"), 0);
+	assert_string_equal(cJSON_GetObjectItem(first, "name")->valuestring, "stall");
+	assert_int_equal(number_of(first, "slow_ns"), 2 * MS);
+	assert_int_equal(number_of(first, "slow_calls"), 1);
+	cJSON_Delete(root);
+}
+
+/* The same iteration, but stall is not in it, and work takes longer. */
+static void add_others(struct fixture *f)
+{
+	add(f, 0, 0, 8 * MS, &program)->flags = CALL_INFERRED_START | CALL_INFERRED_END;
+	add(f, 1, 3 * MS, 3 * MS + 200000, &iter);
+	add(f, 1, 4 * MS, 5 * MS, &work);
+	add(f, 1, 7 * MS, 8 * MS, &iter)->flags = CALL_INFERRED_END;
+}
+
+static void test_difference(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture g = {.hit = f->hit, .trees = {{.tid = TID + 1}, {.tid = TID}}};
+	struct report *a, *b;
+	FILE *out;
+
+	add_iterations(f);
+	add_others(&g);
+	a = make_report(f);
+	b = make_report(&g);
+	out = open_memstream(&f->text, &f->size);
+	assert_int_equal(report__print_difference(out, a, b, 3), 0);
+	fclose(out);
+	assert_string_equal(
+		f->text, "A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
+			 "B: the slow iteration of iter took 4.00 ms\n"
+			 "        B - A          A          B  self time in the slow iteration of\n"
+			 "     +2.00 ms     800 us    2.80 ms  main\n"
+			 "     -2.00 ms    2.00 ms       0 ns  stall\n"
+			 "     -1.00 ms    1.00 ms       0 ns  [syscall]\n");
+	report__free(a);
+	report__free(b);
+	VEC_FINI(&g.trees[1].calls);
+}
+
+static void test_folded(void **state)
+{
+	struct fixture *f = *state;
+	FILE *out;
+
+	add_iterations(f);
+	strcpy(f->trees[1].comm, "a;b");
+	out = open_memstream(&f->text, &f->size);
+	assert_int_equal(folded__print(out, f->trees, 2), 0);
+	fclose(out);
+	assert_non_null(strstr(f->text, "a:b;main;iter 1450000\n"));
+	assert_non_null(strstr(f->text, "a:b;main;iter;work 150000\n"));
+	assert_non_null(strstr(f->text, "a:b;main;stall 2000000\n"));
+	assert_non_null(strstr(f->text, "a:b;main;stall;[syscall] 1000000\n"));
+	assert_non_null(strstr(f->text, "a:b;main 3400000\n"));
+	assert_null(strstr(f->text, "thread")); /* without calls */
+}
+
+static void write_trace(struct fixture *f, const char *path)
+{
+	const struct trace_options options = {0};
+	struct trace_writer *writer = trace_writer__open(path, &options);
+
+	assert_non_null(writer);
+	trace_writer__thread(writer, &f->trees[1]);
+	trace_writer__hit(writer, &f->hit);
+	assert_int_equal(trace_writer__close(writer, NULL), 0);
+}
+
+static void read_trace(struct fxt_trees *trees, const char *path)
+{
+	int fd = open(path, O_RDONLY);
+
+	assert_int_equal(fxt_trees__read(trees, fd), 0);
+	close(fd);
+	unlink(path);
+}
+
+static void expect_same_calls(const struct call_tree *a, const struct call_tree *b)
+{
+	assert_int_equal(a->calls.n, b->calls.n);
+	for (size_t i = 0; i < a->calls.n; i++) {
+		assert_int_equal(a->calls.v[i].start_ns, b->calls.v[i].start_ns);
+		assert_int_equal(a->calls.v[i].end_ns, b->calls.v[i].end_ns);
+		assert_int_equal(a->calls.v[i].parent, b->calls.v[i].parent);
+		assert_int_equal(a->calls.v[i].depth, b->calls.v[i].depth);
+		assert_int_equal(a->calls.v[i].kind, b->calls.v[i].kind);
+		assert_int_equal(a->calls.v[i].reason, b->calls.v[i].reason);
+		assert_int_equal(a->calls.v[i].flags, b->calls.v[i].flags);
+		assert_string_equal(call__name(&a->calls.v[i]), call__name(&b->calls.v[i]));
+	}
+}
+
+/* Writers ask a function's image for its source. */
+static const struct function *named(struct named_image *image, const struct function *function,
+				    uint64_t ip)
+{
+	struct named_place place = {.ip = ip,
+				    .symbol = function->name,
+				    .symbol_len = strlen(function->name),
+				    .module = "service",
+				    .module_len = strlen("service"),
+				    .has_offset = true};
+	struct code_place found;
+
+	assert_int_equal(named_image__learn(image, &place, "", 0), 0);
+	assert_true(code_map__find(named_image__map(image), ip, &found));
+	return found.function;
+}
+
+static void use_named_functions(struct fixture *f, struct named_image *image)
+{
+	const struct function *const by_hand[] = {&program, &iter, &work, &stall};
+
+	for (size_t i = 0; i < sizeof(by_hand) / sizeof(by_hand[0]); i++) {
+		const struct function *function = named(image, by_hand[i], 0x1000 * (i + 1));
+
+		for (size_t k = 0; k < f->trees[1].calls.n; k++) {
+			if (f->trees[1].calls.v[k].function == by_hand[i])
+				f->trees[1].calls.v[k].function = function;
+		}
+	}
+}
+
+/* What the report reads is what was written. */
+static void test_back_from_a_trace_file(void **state)
+{
+	struct fixture *f = *state;
+	struct named_image *image = named_image__new();
+	struct fxt_trees trees;
+	struct report *r;
+
+	add_iterations(f);
+	use_named_functions(f, image);
+	add(f, 2, 7 * MS + 100, 7 * MS + 200, NULL)->kind = CALL_OFF_CPU;
+	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = OFF_PREEMPTED;
+	*VEC_PUSH(&f->trees[1].done_by) =
+		(struct done_by){(uint32_t)f->trees[1].calls.n - 1, 7, 8, "a (process b", 100};
+	add(f, 2, 7 * MS + 300, 7 * MS + 400, NULL)->kind = CALL_GAP;
+	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = GAP_OVERFLOW;
+	strcpy(f->trees[1].comm, "service");
+	f->hit.value_ns = 4 * MS;
+	f->hit.sequence = 9;
+	write_trace(f, "/tmp/test_report_output.fxt.gz");
+	read_trace(&trees, "/tmp/test_report_output.fxt.gz");
+	assert_int_equal(trees.trees.v[0].tid, TID);
+	assert_string_equal(trees.trees.v[0].comm, "service");
+	expect_same_calls(&f->trees[1], &trees.trees.v[0]);
+	assert_int_equal(trees.trees.v[0].done_by.n, 1);
+	assert_string_equal(trees.trees.v[0].done_by.v[0].comm, "a (process b");
+	assert_int_equal(trees.trees.v[0].done_by.v[0].tid, 8);
+	assert_int_equal(trees.trees.v[0].done_by.v[0].ns, 100);
+	assert_int_equal(trees.hits.n, 1);
+	assert_int_equal(trees.hits.v[0].reason, MT_HIT_DELAY);
+	assert_int_equal(trees.hits.v[0].value_ns, 4 * MS);
+	assert_int_equal(trees.hits.v[0].sequence, 9);
+	assert_int_equal(trees.hits.v[0].tid, TID);
+	r = report__new(&(struct report_input){
+		.trees = trees.trees.v, .n_trees = trees.trees.n, .hit = &trees.hits.v[0]});
+	assert_non_null(r);
+	report__free(r);
+	fxt_trees__fini(&trees);
+	named_image__free(image);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_json),
+		TEST(test_difference),
+		TEST(test_folded),
+		TEST(test_back_from_a_trace_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/* report and diff: the answer in the terminal, once more. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "cmd.h"
+#include "pipeline/pipeline.h"
+#include "util/log.h"
+#include "util/options.h"
+#include "view/folded.h"
+
+struct report_options {
+	int top;
+	bool json, folded, no_inline;
+	bool verbose, quiet;
+};
+
+static const struct option_spec specs[] = {
+	{"json", NULL, 0, OPT_FLAG, NULL, "an object on one line, of all functions",
+	 offsetof(struct report_options, json), NULL},
+	{"folded", NULL, 0, OPT_FLAG, NULL,
+	 "instead: all stacks of the trace and the nanoseconds in each, for flame graphs and "
+	 "speedscope",
+	 offsetof(struct report_options, folded), NULL},
+	{"top", NULL, 0, OPT_INT, "N", "so many functions (10)",
+	 offsetof(struct report_options, top), NULL},
+	{"no-inline", NULL, 0, OPT_FLAG, NULL,
+	 "of a recording: no inlined functions apart from their callers",
+	 offsetof(struct report_options, no_inline), NULL},
+	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct report_options, verbose),
+	 NULL},
+	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
+	 offsetof(struct report_options, quiet), NULL},
+};
+
+#define N_SPECS (sizeof(specs) / sizeof(specs[0]))
+/* The first of them, which are about one report. */
+#define N_OF_REPORT 2
+
+static const struct option_table report_table = {
+	.command = "report",
+	.examples =
+		(const char *const[]){"mtbpf report slow.mtbpf", "mtbpf report slow.fxt.gz -top 30",
+				      "mtbpf report slow.fxt -json | jq .functions[0]",
+				      "mtbpf report slow.fxt -folded | flamegraph.pl > slow.svg",
+				      NULL},
+	.usage = "report RECORDING|TRACE [options]",
+	.summary =
+		"What made the slow iteration slow: functions by the time that they took beyond\n"
+		"the ordinary iterations of the same trace.",
+	.specs = specs,
+	.count = N_SPECS,
+};
+
+static const struct option_table diff_table = {
+	.command = "diff",
+	.examples = (const char *const[]){"mtbpf diff before.fxt after.fxt", NULL},
+	.usage = "diff A B [options]",
+	.summary = "Of two recordings or traces: what the slow iteration of B spent more time in "
+		   "than\n"
+		   "that of A, or less, by function.",
+	.specs = specs + N_OF_REPORT,
+	.count = N_SPECS - N_OF_REPORT,
+};
+
+/* Of either kind. */
+struct input {
+	struct recording rec; /* of a trace it is empty */
+	struct decoded decoded;
+};
+
+/* 0, or -errno after a line and a hint. close_input() in any case. */
+static int open_input(struct input *input, const char *path, const struct report_options *options)
+{
+	struct tree_options trees = {.no_inline = options->no_inline};
+	struct stat st;
+	int err = -EBADMSG;
+
+	recording__init(&input->rec);
+	input->decoded = (struct decoded){0};
+	if (!stat(path, &st) && S_ISREG(st.st_mode))
+		err = decoded__make_from_fxt(&input->decoded, path);
+	if (err != -EBADMSG)
+		return err;
+	decoded__fini(&input->decoded);
+	input->decoded = (struct decoded){0};
+	err = recording__read(&input->rec, path);
+	return err ? err : decoded__make(&input->decoded, &input->rec, &trees);
+}
+
+static void close_input(struct input *input)
+{
+	decoded__fini(&input->decoded);
+	recording__fini(&input->rec);
+}
+
+static int refuse_report(const char *path)
+{
+	if (errno == ENOMEM) {
+		log__error("out of memory");
+		return -ENOMEM;
+	}
+	log__error("%s: no report: there is no trigger in it, or not the whole iteration", path);
+	log__hint("'mtbpf report' without options says what there is");
+	return -ENODATA;
+}
+
+static int print_json(const struct input *input, const char *path)
+{
+	struct report *report = decoded__report(&input->decoded);
+	int err = report ? report__print_json(stdout, report) : refuse_report(path);
+
+	report__free(report);
+	return err;
+}
+
+static int print_report(const struct input *input, const char *path,
+			const struct report_options *options)
+{
+	const struct decoded *decoded = &input->decoded;
+
+	if (options->folded)
+		return folded__print(stdout, decoded->trees.v, decoded->trees.n);
+	if (options->json)
+		return print_json(input, path);
+	decoded__summarise(decoded, &input->rec, stdout, (size_t)options->top);
+	return 0;
+}
+
+static void set_level(const struct report_options *options)
+{
+	log__set_level(options->verbose ? LOG_VERBOSE : options->quiet ? LOG_QUIET : LOG_NORMAL);
+}
+
+static int exit_code(int err)
+{
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err == -ENODATA ? EXIT_FAILED : exit_code_for(err);
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct report_options options = {.top = REPORT_ROWS};
+	const char *path;
+	struct input input;
+	int err = parse_with_words(&report_table, &options, argc, argv, "recording", &path, 1);
+
+	if (err)
+		return exit_code_for_options(err);
+	set_level(&options);
+	if (options.json && options.folded) {
+		log__error("report: -json and -folded are two things");
+		log__hint("leave one of the two out");
+		return EXIT_USAGE;
+	}
+	err = open_input(&input, path, &options);
+	if (!err)
+		err = print_report(&input, path, &options);
+	close_input(&input);
+	return exit_code(err);
+}
+
+static int print_difference(const struct input inputs[2], const char *const paths[2], size_t top)
+{
+	struct report *reports[2] = {NULL};
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++) {
+		reports[i] = decoded__report(&inputs[i].decoded);
+		err = reports[i] ? 0 : refuse_report(paths[i]);
+	}
+	if (!err)
+		err = report__print_difference(stdout, reports[0], reports[1], top);
+	report__free(reports[0]);
+	report__free(reports[1]);
+	return err;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct report_options options = {.top = REPORT_ROWS};
+	const char *paths[2];
+	struct input inputs[2];
+	int n = 0, err = parse_with_words(&diff_table, &options, argc, argv, "recording", paths, 2);
+
+	if (err)
+		return exit_code_for_options(err);
+	set_level(&options);
+	while (n < 2 && !err) {
+		err = open_input(&inputs[n], paths[n], &options);
+		n++;
+	}
+	if (!err)
+		err = print_difference(inputs, paths, (size_t)options.top);
+	while (n)
+		close_input(&inputs[--n]);
+	return exit_code(err);
+}

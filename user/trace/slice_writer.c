@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "trace/slice_writer.h"
+
+static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call,
+		       const struct call_site *site)
+{
+	slice_args__of_call(args, call, site);
+	*event = (struct fxt_event){
+		.category = slice__category(call),
+		.name = call__name(call),
+		.args = args->v,
+		.n_args = args->n,
+	};
+}
+
+/* Of slices like this one; NULL where there can be none. */
+static const struct fxt_template *template_of(struct slice_writer *writer, const struct call *call,
+					      const struct call_site *site)
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15;
+	struct slice_kind kind = slice__kind(call, site);
+	uint64_t hash = ((uintptr_t)kind.function + (uintptr_t)kind.called + kind.rest) * odd >> 32;
+	struct slice_template *template = &writer->templates[hash % SLICE_TEMPLATES];
+	struct slice_args args;
+	struct fxt_event event;
+
+	if (slice_kind__equals(&template->kind, &kind) &&
+	    fxt__is_current(writer->fxt, &template->fxt))
+		return &template->fxt;
+	template->kind = kind;
+	fill_event(&event, &args, call, site);
+	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
+}
+
+/* For what no template is of. */
+static void write_event(struct slice_writer *writer, const struct call_tree *tree,
+			const struct call *call, const struct call_site *site,
+			const struct done_by *by, uint64_t time_ns, uint64_t end_ns)
+{
+	char text[SLICE_BY_SIZE];
+	struct slice_args args;
+	struct fxt_event event;
+
+	fill_event(&event, &args, call, site);
+	if (by)
+		slice_args__add_by(&args, by, text);
+	event.n_args = args.n;
+	event.pid = tree->pid;
+	event.tid = tree->tid;
+	event.time_ns = time_ns;
+	if (end_ns)
+		fxt__complete(writer->fxt, &event, end_ns);
+	else
+		fxt__begin(writer->fxt, &event);
+}
+
+void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
+			 const struct call *call, uint64_t time_ns, uint64_t end_ns)
+{
+	const struct call_site *site = call__site(call, &tree->sites);
+	const struct done_by *by =
+		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
+	const struct fxt_template *template =
+		call->self_insns <= UINT32_MAX && !by ? template_of(writer, call, site) : NULL;
+	uint64_t numbers[SLICE_NUMBERS];
+
+	if (!template) {
+		write_event(writer, tree, call, site, by, time_ns, end_ns);
+		return;
+	}
+	slice__get_numbers(call, numbers);
+	fxt__slice_from(writer->fxt, template, tree->pid, tree->tid, time_ns, end_ns, numbers);
+}

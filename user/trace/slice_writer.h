@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* One call as the trace file has it, encoded once a kind of slice. */
+#ifndef MTBPF_TRACE_SLICE_WRITER_H
+#define MTBPF_TRACE_SLICE_WRITER_H
+
+#include <stdint.h>
+
+#include "stack/call_tree.h"
+#include "trace/fxt.h"
+#include "trace/slice_args.h"
+
+/* A power of two. */
+#define SLICE_TEMPLATES 16384
+
+struct slice_template {
+	struct slice_kind kind;
+	struct fxt_template fxt;
+};
+
+/* All zeroes at first, but for `fxt`, which stays the caller's. */
+struct slice_writer {
+	struct fxt *fxt;
+	/* Of the kinds of slices written before. */
+	struct slice_template templates[SLICE_TEMPLATES];
+};
+
+/*
+ * Writes the tree's call: all of it in one record, or where end_ns is 0 its begin, with fxt__end()
+ * left to the caller.
+ */
+void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
+			 const struct call *call, uint64_t time_ns, uint64_t end_ns);
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "view/folded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A function below the same callers, of all the trees. */
+struct stack_node {
+	const char *name;
+	uint64_t self_ns;
+	uint32_t first_child, next; /* 0: none; the root, 0, is nobody's child */
+};
+
+struct folded {
+	VEC(struct stack_node) nodes;
+	VEC(uint32_t) of_call; /* the node of each call of the tree */
+};
+
+static uint32_t add_node(struct folded *folded, uint32_t parent, const char *name)
+{
+	struct stack_node *node = VEC_PUSH(&folded->nodes);
+	uint32_t index = (uint32_t)folded->nodes.n - 1;
+
+	if (!node)
+		return 0;
+	*node = (struct stack_node){.name = name, .next = folded->nodes.v[parent].first_child};
+	folded->nodes.v[parent].first_child = index;
+	return index;
+}
+
+/* 0: no memory. The one that was found comes first from then on: loops find it at once. */
+static uint32_t child_of(struct folded *folded, uint32_t parent, const char *name)
+{
+	struct stack_node *nodes = folded->nodes.v;
+	uint32_t *link = &nodes[parent].first_child, found;
+
+	while (*link && nodes[*link].name != name && strcmp(nodes[*link].name, name))
+		link = &nodes[*link].next;
+	found = *link;
+	if (!found)
+		return add_node(folded, parent, name);
+	*link = nodes[found].next;
+	nodes[found].next = nodes[parent].first_child;
+	nodes[parent].first_child = found;
+	return found;
+}
+
+static int add_call(struct folded *folded, const struct call *call, uint32_t root)
+{
+	bool is_root = call->parent == CALL_NO_PARENT;
+	uint32_t parent = is_root ? root : folded->of_call.v[call->parent];
+	uint32_t node = child_of(folded, parent, call__name(call));
+	uint32_t *of_call = VEC_PUSH(&folded->of_call);
+	uint64_t ns = call->end_ns - call->start_ns;
+
+	if (!node || !of_call)
+		return -ENOMEM;
+	*of_call = node;
+	folded->nodes.v[node].self_ns += ns;
+	if (!is_root)
+		folded->nodes.v[parent].self_ns -= ns;
+	return 0;
+}
+
+static int add_tree(struct folded *folded, const struct call_tree *tree)
+{
+	uint32_t root = child_of(folded, 0,
+				 tree->strand	 ? tree->strand_name
+				 : tree->comm[0] ? tree->comm
+						 : "thread");
+	int err = root ? 0 : -ENOMEM;
+
+	folded->of_call.n = 0;
+	for (size_t i = 0; i < tree->calls.n && !err; i++)
+		err = add_call(folded, &tree->calls.v[i], root);
+	return err;
+}
+
+/* The format's own separator is not to be in a name. */
+static void print_name(FILE *out, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == ';' || *name == '\n' ? ':' : *name, out);
+}
+
+struct path {
+	VEC(uint32_t) nodes;
+};
+
+static void print_stack(FILE *out, const struct folded *folded, const struct path *path)
+{
+	for (size_t i = 0; i < path->nodes.n; i++) {
+		if (i)
+			fputc(';', out);
+		print_name(out, folded->nodes.v[path->nodes.v[i]].name);
+	}
+	fprintf(out, " %" PRIu64 "\n", folded->nodes.v[path->nodes.v[path->nodes.n - 1]].self_ns);
+}
+
+/* Depth first; stacks may be too deep for a recursion. */
+static int print_nodes(FILE *out, const struct folded *folded)
+{
+	const struct stack_node *nodes = folded->nodes.v;
+	uint32_t node = nodes[0].first_child, *last;
+	struct path path = {0};
+
+	while (node) {
+		last = VEC_PUSH(&path.nodes);
+		if (!last) {
+			VEC_FINI(&path.nodes);
+			return -ENOMEM;
+		}
+		*last = node;
+		if (nodes[node].self_ns)
+			print_stack(out, folded, &path);
+		node = nodes[node].first_child;
+		while (!node && path.nodes.n)
+			node = nodes[path.nodes.v[--path.nodes.n]].next;
+	}
+	VEC_FINI(&path.nodes);
+	return 0;
+}
+
+int folded__print(FILE *out, const struct call_tree *trees, size_t n_trees)
+{
+	struct folded folded = {0};
+	struct stack_node *root = VEC_PUSH(&folded.nodes);
+	int err = root ? 0 : -ENOMEM;
+
+	if (root)
+		*root = (struct stack_node){.name = ""};
+	for (size_t i = 0; i < n_trees && !err; i++)
+		err = add_tree(&folded, &trees[i]);
+	if (!err)
+		err = print_nodes(out, &folded);
+	VEC_FINI(&folded.nodes);
+	VEC_FINI(&folded.of_call);
+	return err;
+}

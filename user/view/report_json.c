@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include <cjson/cJSON.h>
+#include <errno.h>
+
+#include "mtbpf_shared.h"
+#include "view/report_internal.h"
+
+static void add_number(cJSON *object, const char *key, uint64_t number)
+{
+	cJSON_AddNumberToObject(object, key, (double)number);
+}
+
+static void add_hit(cJSON *root, const struct hit_mark *hit)
+{
+	cJSON *object = cJSON_AddObjectToObject(root, "hit");
+	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
+			     : hit->reason == MT_HIT_MARK   ? "mark"
+							    : "delay";
+
+	cJSON_AddStringToObject(object, "function", hit->function->name);
+	cJSON_AddStringToObject(object, "reason", reason);
+	add_number(object, "value_ns", hit->value_ns);
+	add_number(object, "sequence", hit->sequence);
+	add_number(object, "pid", (uint64_t)hit->pid);
+	add_number(object, "tid", (uint64_t)hit->tid);
+}
+
+static void add_blame(cJSON *object, const struct blame *blame)
+{
+	cJSON *list = NULL;
+
+	for (size_t i = 0; i < BLAME_MAX; i++) {
+		const struct blamed *b = &blame->names[i];
+		cJSON *item;
+
+		if (!b->by)
+			continue;
+		if (!list)
+			list = cJSON_AddArrayToObject(object, blame->woken ? "woken_by" : "by");
+		item = cJSON_CreateObject();
+		cJSON_AddItemToArray(list, item);
+		cJSON_AddStringToObject(item, "comm", b->by->comm);
+		add_number(item, "tid", (uint64_t)b->by->tid);
+		add_number(item, "ns", b->ns);
+	}
+}
+
+static void add_row(cJSON *rows, const struct report *r, const struct row *row)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddItemToArray(rows, object);
+	cJSON_AddStringToObject(object, "name", row->name);
+	if (row->suffix[0])
+		cJSON_AddTrueToObject(object, "inlined");
+	if (row->inside)
+		cJSON_AddStringToObject(object, "in", row->inside->name);
+	cJSON_AddNumberToObject(object, "extra_ns", (double)row->extra_ns);
+	add_number(object, "slow_ns", row->slow_ns);
+	add_number(object, "ordinary_ns", report__mean(r, row->ordinary_ns));
+	if (!r->sampled) {
+		add_number(object, "slow_calls", row->slow_calls);
+		add_number(object, "ordinary_calls", row->ordinary_calls);
+	}
+	add_blame(object, &row->blame);
+}
+
+int report__print_json(FILE *out, const struct report *r)
+{
+	const struct period *slow = report__slow(r);
+	cJSON *root = cJSON_CreateObject(), *rows;
+	char *text;
+
+	add_hit(root, &r->hit);
+	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
+	add_number(root, "ordinary_ns", r->ordinary_ns);
+	add_number(root, "ordinary_iterations", r->periods.n - 1);
+	rows = cJSON_AddArrayToObject(root, "functions");
+	for (size_t i = 0; i < r->rows.n; i++)
+		add_row(rows, r, &r->rows.v[i]);
+	text = cJSON_PrintUnformatted(root);
+	cJSON_Delete(root);
+	if (!text)
+		return -ENOMEM;
+	fprintf(out, "%s\n", text);
+	cJSON_free(text);
+	return 0;
+}

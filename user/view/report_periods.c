@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/* Which iterations the lookback holds. */
+#include <errno.h>
+#include <string.h>
+
+#include "decode/branch.h"
+#include "mtbpf_shared.h"
+#include "view/report_internal.h"
+
+static int add_period(struct report *r, uint64_t start_ns, uint64_t end_ns)
+{
+	struct period *p = VEC_PUSH(&r->periods);
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct period){start_ns, end_ns};
+	return 0;
+}
+
+bool report__is_entry(const struct call *call, const struct hit_mark *hit)
+{
+	return call->function && call->function == hit->function &&
+	       !(call->flags & CALL_INFERRED_START) && call->start_ns <= hit->time_ns;
+}
+
+/* A recursive call of it is part of an iteration, not the next one. */
+static bool is_nested(const struct call_tree *tree, const struct call *call)
+{
+	for (uint32_t i = call->parent; i != CALL_NO_PARENT; i = tree->calls.v[i].parent)
+		if (tree->calls.v[i].function == call->function)
+			return true;
+	return false;
+}
+
+/*
+ * When the activation that began with calls[i] returned: tail calls have taken its place. A return
+ * probe's trampoline, which comes last, is not the program's.
+ */
+static uint64_t returned_ns(const struct call_tree *tree, size_t i)
+{
+	const struct call *call = &tree->calls.v[i], *next;
+	uint64_t end = call->end_ns;
+
+	for (i++; i < tree->calls.n && tree->calls.v[i].depth >= call->depth; i++) {
+		next = &tree->calls.v[i];
+		if (next->depth > call->depth)
+			continue;
+		if (!(next->flags & CALL_BY_JUMP) || !next->function ||
+		    !strcmp(next->function->module, "[uprobes]"))
+			break;
+		end = next->end_ns;
+	}
+	return end;
+}
+
+/*
+ * The slow one goes from the program's mark to the hit (last_ns, 0: not seen). Nobody knows where
+ * the others' marks were: they go from one hit to the next.
+ */
+static int start_at_mark(struct report *r, const struct hit_mark *hit, uint64_t last_ns)
+{
+	struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
+	uint64_t mark = last_ns > hit->value_ns ? last_ns - hit->value_ns : 0;
+
+	if (slow && slow->start_ns < mark)
+		slow->start_ns = mark;
+	if (slow || !mark || !r->tree->calls.n || mark < r->tree->calls.v[0].start_ns)
+		return 0;
+	return add_period(r, mark, last_ns);
+}
+
+int report__find_periods(struct report *r, const struct hit_mark *hit)
+{
+	bool by_call = hit->reason == MT_HIT_DURATION;
+	uint64_t last = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
+		const struct call *call = &r->tree->calls.v[i];
+
+		/* Another snapshot's iterations are not compared, nor one that spans two. */
+		if (call->kind == CALL_GAP && call->reason == GAP_BETWEEN &&
+		    call->end_ns <= hit->time_ns) {
+			r->periods.n = 0;
+			last = 0;
+		}
+		if (!report__is_entry(call, hit) || is_nested(r->tree, call))
+			continue;
+		if (by_call)
+			err = add_period(r, call->start_ns, returned_ns(r->tree, i));
+		else if (last)
+			err = add_period(r, last, call->start_ns);
+		last = call->start_ns;
+	}
+	if (!err && hit->reason == MT_HIT_MARK)
+		err = start_at_mark(r, hit, last);
+	return err;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "util/units.h"
+#include "view/report_internal.h"
+
+void report__print_name(FILE *out, const struct row *row)
+{
+	fprintf(out, "%s%s", row->name, row->suffix);
+	if (row->inside)
+		fprintf(out, " in %s", row->inside->name);
+}
+
+static void print_row(FILE *out, const struct report *r, const struct row *row)
+{
+	size_t ordinary = r->periods.n - 1;
+	double calls = ordinary ? (double)row->ordinary_calls / (double)ordinary : 0;
+	char slow[UNITS_TEXT_SIZE], usual[UNITS_TEXT_SIZE], extra[UNITS_TEXT_SIZE];
+
+	fprintf(out, "  %10s %10s %10s  ", units__format_duration(extra, (uint64_t)row->extra_ns),
+		units__format_duration(slow, row->slow_ns),
+		units__format_duration(usual, report__mean(r, row->ordinary_ns)));
+	if (!r->sampled)
+		fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
+	report__print_name(out, row);
+	blame__print(out, &row->blame);
+	fputc('\n', out);
+}
+
+static void print_rows(FILE *out, const struct report *r, size_t top)
+{
+	fprintf(out, "  %10s %10s %10s  ", "extra", "slow", "ordinary");
+	if (!r->sampled)
+		fprintf(out, "%17s  ", "calls (ordinary)");
+	fprintf(out, "function\n");
+	for (size_t i = 0; i < r->rows.n && i < top && r->rows.v[i].extra_ns > 0; i++)
+		print_row(out, r, &r->rows.v[i]);
+}
+
+static void print_head(FILE *out, const struct report *r)
+{
+	const struct period *slow = report__slow(r);
+	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE];
+
+	fprintf(out, "the slow iteration of %s took %s", r->hit.function->name,
+		units__format_duration(a, slow->end_ns - slow->start_ns));
+	if (r->periods.n > 1)
+		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback)",
+			units__format_duration(b, r->ordinary_ns), r->periods.n - 1);
+	fprintf(out, "; where the time went:\n");
+}
+
+void report__print(FILE *out, const struct report *r, size_t top)
+{
+	print_head(out, r);
+	print_rows(out, r, top);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+/* What each function did in the slow iteration, and in the ordinary ones. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/report_internal.h"
+
+static bool is_slow(const struct report *r, size_t period)
+{
+	return period + 1 == r->periods.n;
+}
+
+static size_t hash_row(const void *key, const struct function *inside)
+{
+	return (((uintptr_t)key ^ (uintptr_t)inside >> 4) * 0x9e3779b97f4a7c15ull) >> 32;
+}
+
+static int rehash(struct report *r)
+{
+	size_t n = r->n_slots ? 2 * r->n_slots : 256;
+	size_t *slots = calloc(n, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->rows.n; i++) {
+		size_t at = hash_row(r->rows.v[i].key, r->rows.v[i].inside) & (n - 1);
+
+		while (slots[at])
+			at = (at + 1) & (n - 1);
+		slots[at] = i + 1;
+	}
+	free(r->slots);
+	r->slots = slots;
+	r->n_slots = n;
+	return 0;
+}
+
+/* Why a thread did not get on says little without where. */
+static const struct function *inside_of(const struct report *r, const struct call *call)
+{
+	if ((call->kind != CALL_OFF_CPU && call->kind != CALL_IN_KERNEL) ||
+	    call->parent == CALL_NO_PARENT)
+		return NULL;
+	return r->tree->calls.v[call->parent].function;
+}
+
+static struct row *find_row(struct report *r, const struct call *call)
+{
+	const char *name = call__name(call);
+	const void *key = call->function ? (const void *)call->function : name;
+	const struct function *inside = inside_of(r, call);
+	struct row *row;
+	size_t at;
+
+	if (2 * r->rows.n >= r->n_slots && rehash(r))
+		goto failed;
+	at = hash_row(key, inside) & (r->n_slots - 1);
+	for (; r->slots[at]; at = (at + 1) & (r->n_slots - 1)) {
+		row = &r->rows.v[r->slots[at] - 1];
+		if (row->key == key && row->inside == inside)
+			return row;
+	}
+	row = VEC_PUSH(&r->rows);
+	if (!row)
+		goto failed;
+	*row = (struct row){.key = key,
+			    .name = name,
+			    .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
+			    .inside = inside};
+	r->slots[at] = r->rows.n;
+	return row;
+failed:
+	r->failed = true;
+	return NULL;
+}
+
+/* [from, to) was spent in the call itself. Sweeps go forward in time. */
+static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
+{
+	while (from < to && r->period < r->periods.n) {
+		const struct period *p = &r->periods.v[r->period];
+		uint64_t start = from > p->start_ns ? from : p->start_ns;
+		uint64_t end = to < p->end_ns ? to : p->end_ns;
+		struct row *row;
+
+		if (start < end && (row = find_row(r, call))) {
+			if (is_slow(r, r->period)) {
+				row->slow_ns += end - start;
+				blame__add(&row->blame, r->tree, call);
+			} else {
+				row->ordinary_ns += end - start;
+			}
+		}
+		if (to < p->end_ns)
+			return;
+		from = p->end_ns > from ? p->end_ns : from;
+		r->period++;
+	}
+}
+
+static void count_call(struct report *r, const struct call *call)
+{
+	struct row *row;
+
+	for (size_t i = r->period; i < r->periods.n; i++) {
+		if (call->start_ns < r->periods.v[i].start_ns)
+			return;
+		if (call->start_ns >= r->periods.v[i].end_ns)
+			continue;
+		row = call->flags & CALL_INFERRED_START ? NULL : find_row(r, call);
+		if (row && is_slow(r, i))
+			row->slow_calls++;
+		else if (row)
+			row->ordinary_calls++;
+		return;
+	}
+}
+
+/* Calls stand in pre-order: one pass, with the open ones found through their parents. */
+static void sweep(struct report *r)
+{
+	const struct call *calls = r->tree->calls.v;
+	uint32_t open = CALL_NO_PARENT;
+	uint64_t now = 0;
+
+	for (size_t i = 0; i <= r->tree->calls.n; i++) {
+		uint32_t parent = i < r->tree->calls.n ? calls[i].parent : CALL_NO_PARENT;
+
+		for (; open != CALL_NO_PARENT && open != parent; open = calls[open].parent) {
+			spend(r, &calls[open], now, calls[open].end_ns);
+			now = calls[open].end_ns;
+		}
+		if (i == r->tree->calls.n)
+			return;
+		if (open != CALL_NO_PARENT)
+			spend(r, &calls[open], now, calls[i].start_ns);
+		now = calls[i].start_ns;
+		count_call(r, &calls[i]);
+		open = (uint32_t)i;
+	}
+}
+
+static int by_excess(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	if (x->extra_ns != y->extra_ns)
+		return x->extra_ns < y->extra_ns ? 1 : -1;
+	return order ? order : strcmp(x->suffix, y->suffix);
+}
+
+uint64_t report__mean(const struct report *r, uint64_t sum)
+{
+	return r->periods.n > 1 ? sum / (r->periods.n - 1) : 0;
+}
+
+static void sort_rows(struct report *r)
+{
+	for (size_t i = 0; i < r->rows.n; i++) {
+		struct row *row = &r->rows.v[i];
+
+		row->extra_ns = (int64_t)(row->slow_ns - report__mean(r, row->ordinary_ns));
+	}
+	qsort(r->rows.v, r->rows.n, sizeof(*r->rows.v), by_excess);
+}
+
+int report__fill_rows(struct report *r)
+{
+	sweep(r);
+	if (r->failed)
+		return -ENOMEM;
+	sort_rows(r);
+	return 0;
+}
