@@ -36,7 +36,7 @@ UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tes
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
-        bench-growth bench-recordings install clean \
+        bench-growth bench-recordings causes install clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -141,6 +141,10 @@ GROWTH ?= 4e6 16e6 64e6 250e6 1e9
 bench-growth: all $(BENCH) ptgen programs
 	$(Q)for n in $(GROWTH); do O=$(O) tests/bench/recordings $$n sqlite3; done | \
 	    xargs -r $(O)/tests/bench/bench_whole -curve $(O)/mtbpf
+
+# Five services with a planted cause each: how often the report names it. RUNS=20 of each, some minutes.
+causes: all programs
+	$(Q)O=$(O) tests/causes.sh $(RUNS)
 
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh

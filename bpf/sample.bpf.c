@@ -93,22 +93,32 @@ static __always_inline bool is_in_syscall(struct task_struct *task)
 	return task->mm && regs && (long)regs->orig_ax >= 0;
 }
 
-/* `by` NULL: nobody. */
-static __always_inline void note(u32 tgid, u32 tid, struct task_struct *by, u32 kind)
+/* The next place of the log, for something about a thread; NULL: nothing is written any more. */
+static __always_inline struct mt_sched *new_entry(u32 tgid, u32 tid, u32 kind)
 {
 	struct mt_sched *entry;
 	u32 key;
 
 	if (stopped)
-		return;
+		return NULL;
 	key = __sync_fetch_and_add(&n_written, 1) % MT_SCHED_LOG;
 	entry = bpf_map_lookup_elem(&sched_log, &key);
 	if (!entry)
-		return;
+		return NULL;
 	entry->time_ns = bpf_ktime_get_ns();
 	entry->tid = tid;
 	entry->tgid = tgid;
 	entry->kind = kind;
+	return entry;
+}
+
+/* `by` NULL: nobody. */
+static __always_inline void note(u32 tgid, u32 tid, struct task_struct *by, u32 kind)
+{
+	struct mt_sched *entry = new_entry(tgid, tid, kind);
+
+	if (!entry)
+		return;
 	entry->by_tid = by ? by->pid : 0;
 	entry->by_tgid = by ? by->tgid : 0;
 	if (by)
@@ -128,9 +138,98 @@ int on_waking(u64 *ctx)
 	return 0;
 }
 
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+#define SYSCALL_FUTEX 202
+
+/*
+ * Why a thread leaves, as far as its registers tell: the system call that it is in. Of
+ * glibc's pthread_mutex_t the lock is the first member, and the owner lies behind it and a counter
+ * (struct __pthread_mutex_s). What lies there of other locks user space believes only where it is
+ * the number of another thread of the process.
+ */
+static __always_inline void note_syscall(struct task_struct *task)
+{
+	struct mt_sched *entry;
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+	if (!is_in_syscall(task))
+		return;
+	entry = new_entry(task->tgid, task->pid, MT_SCHED_SYSCALL);
+	if (!entry)
+		return;
+	entry->by_tid = entry->by_tgid = 0;
+	entry->syscall = (u32)regs->orig_ax;
+	entry->in.arg = regs->di;
+	entry->in.owner = 0;
+	if (entry->syscall == SYSCALL_FUTEX)
+		bpf_probe_read_user(&entry->in.owner, sizeof(u32), (void *)(regs->di + 8));
+}
+
 struct left {
 	u32 tgid, tid;
 };
+
+/* System calls of at least that are noted. */
+const volatile __u64 syscall_thresh_ns;
+
+struct begun {
+	u64 time_ns; /* 0: none has */
+	u64 arg;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct begun);
+} begun_calls SEC(".maps");
+
+/* (struct pt_regs *regs, long id) */
+SEC("tp_btf/sys_enter")
+int on_sys_enter(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (void *)ctx[0];
+	struct begun *begun;
+
+	if (!is_current_target(task))
+		return 0;
+	begun = bpf_task_storage_get(&begun_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!begun)
+		return 0;
+	begun->arg = regs->di;
+	begun->time_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* (struct pt_regs *regs, long ret) */
+SEC("tp_btf/sys_exit")
+int on_sys_exit(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (void *)ctx[0];
+	struct mt_sched *entry;
+	struct begun *begun;
+	u64 now, start;
+
+	if (!is_current_target(task))
+		return 0;
+	begun = bpf_task_storage_get(&begun_calls, task, NULL, 0);
+	start = begun ? begun->time_ns : 0;
+	now = bpf_ktime_get_ns();
+	if (!start || now - start < syscall_thresh_ns)
+		return 0;
+	begun->time_ns = 0;
+	entry = new_entry(task->tgid, task->pid, MT_SCHED_LONG);
+	if (!entry)
+		return 0;
+	entry->time_ns = start;
+	entry->by_tid = entry->by_tgid = 0;
+	entry->syscall = (u32)regs->orig_ax;
+	entry->took.arg = begun->arg;
+	entry->took.end_ns = now;
+	return 0;
+}
 
 /* The target's thread that left this CPU last; tid 0: it is back, or there was none. */
 struct {
@@ -158,6 +257,7 @@ int on_switch(u64 *ctx)
 	if (is_current_target(prev)) {
 		left->tid = prev->pid;
 		left->tgid = prev->tgid;
+		note_syscall(prev);
 	}
 	if (!left->tid)
 		return 0;

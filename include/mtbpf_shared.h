@@ -129,6 +129,8 @@ _Static_assert(sizeof(struct mt_entry) == 32, "mt_entry");
 enum mt_sched_kind {
 	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */
 	MT_SCHED_REPLACED = 2, /* somebody runs from now on where a thread ran before */
+	MT_SCHED_SYSCALL = 3,  /* a thread leaves its CPU, in a system call: which */
+	MT_SCHED_LONG = 4,     /* a system call that took long, at its begin */
 };
 
 /* What somebody did to a thread of the target. */
@@ -137,8 +139,19 @@ struct mt_sched {
 	__mt_u32 tid, tgid;
 	__mt_u32 by_tid, by_tgid; /* 0: an interrupt, or idle */
 	__mt_u32 kind;		  /* enum mt_sched_kind */
-	__mt_u32 pad;
-	char by_comm[16];
+	__mt_u32 syscall;	  /* MT_SCHED_SYSCALL, MT_SCHED_LONG: its number */
+	union {
+		char by_comm[16];
+		struct {
+			__mt_u64 arg;	/* its first argument */
+			__mt_u32 owner; /* of a futex: who has it, if it is a mutex; or 0 */
+			__mt_u32 pad;
+		} in; /* MT_SCHED_SYSCALL */
+		struct {
+			__mt_u64 arg; /* its first argument */
+			__mt_u64 end_ns;
+		} took; /* MT_SCHED_LONG */
+	};
 };
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
 /* As many are remembered, the latest; a power of two. */

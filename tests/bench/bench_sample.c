@@ -157,9 +157,10 @@ static void open_bare(struct sample_ring *ring, pid_t pid, uint64_t period_ns)
 				       .config = PERF_COUNT_SW_CPU_CLOCK,
 				       .sample_period = period_ns};
 
-	*ring = (struct sample_ring){.switches = -1, .sideband = {.event = -1}};
-	ring->clock = event_place__open(&place, &attr, -1);
-	if (ring->clock < 0)
+	*ring = (struct sample_ring){.sideband = {.event = -1}};
+	memset(ring->events, -1, sizeof(ring->events));
+	ring->events[0] = event_place__open(&place, &attr, -1);
+	if (ring->events[0] < 0)
 		die("the clock's event");
 }
 

@@ -34,7 +34,7 @@ static struct sample_ring open_ring(const struct fixture *fixture)
 /* Closes it. */
 static void read_ring(struct sample_ring *ring, struct recording *rec)
 {
-	struct sample_record_ids ids = {.switches = ring->switches_id};
+	struct sample_record_ids ids = {.switches = ring->ids[SAMPLE_EVENT_SWITCHES]};
 	uint8_t record[65536] __attribute__((aligned(8)));
 	struct back_cursor cursor;
 	int n;

@@ -17,7 +17,7 @@ static void fill_samples(struct recording *rec)
 		{2600, 100, 102, 1, REC_SCHED_PREEMPTED},
 	};
 	static const struct mt_entry entry = {1500, 1700, 101, 100, 0x401000};
-	static const struct mt_sched by = {1600, 101, 100, 77, 70, MT_SCHED_WOKEN, 0, "waker"};
+	static const struct mt_sched by = {1600, 101, 100, 77, 70, MT_SCHED_WOKEN, 0, {"waker"}};
 
 	static uint8_t stack[24] = {1, 2, 3, [23] = 9};
 	static const struct rec_user user = {.bx = 11,
@@ -48,6 +48,19 @@ static void fill_samples(struct recording *rec)
 		assert_int_equal(recording__add_sched(rec, &scheds[i]), 0);
 	assert_int_equal(recording__add_entry(rec, &entry), 0);
 	assert_int_equal(recording__add_sched_by(rec, &by), 0);
+	assert_int_equal(recording__add_open_file(rec, 100, 5, "pipe:[812]"), 0);
+	/* What it was first stays. */
+	assert_int_equal(recording__add_open_file(rec, 100, 5, "socket:[1]"), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rec_sample fault = {.time_ns = 1500 + i,
+					   .pid = 100,
+					   .tid = 101,
+					   .faults = i ? 1 : REC_FAULT_PERIOD,
+					   .is_major = i,
+					   .n_ips = 1};
+
+		assert_int_equal(recording__add_sample(rec, &fault, ips), 0);
+	}
 	rec->sample_period_ns = 100000;
 }
 
@@ -75,6 +88,8 @@ static void assert_same_samples(const struct recording *a, const struct recordin
 		assert_int_equal(y->cpu, x->cpu);
 		assert_int_equal(y->at_switch, x->at_switch);
 		assert_int_equal(y->in_kernel, x->in_kernel);
+		assert_int_equal(y->faults, x->faults);
+		assert_int_equal(y->is_major, x->is_major);
 		assert_int_equal(!y->user, !x->user);
 		/* What is unwound has no chain in the file. */
 		assert_int_equal(y->n_ips, x->user ? 1 : x->n_ips);
@@ -102,6 +117,9 @@ static void test_what_is_written_is_read(void **state)
 	assert_same_samples(&f->rec, &f->back);
 	assert_int_equal(f->back.sample_users.n, 1);
 	assert_same_user(&f->rec.sample_users.v[0], &f->back.sample_users.v[0]);
+	assert_int_equal(f->back.open_files.n, 1);
+	assert_string_equal(recording__find_open_file(&f->back, 100, 5), "pipe:[812]");
+	assert_null(recording__find_open_file(&f->back, 101, 5));
 	assert_int_equal(f->back.sample_period_ns, 100000);
 	assert_int_equal(f->back.scheds.n, 3);
 	for (size_t i = 0; i < 3; i++)
@@ -154,7 +172,8 @@ struct kernel_sample {
 
 static void test_a_sample_of_the_kernel(void **state)
 {
-	struct sample_record_ids ids = {.switches = 8, .until_ns = 700};
+	struct sample_record_ids ids = {
+		.switches = 8, .minor_faults = 9, .major_faults = 10, .until_ns = 700};
 	struct kernel_sample r = {.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL,
 					     sizeof(struct kernel_sample)},
 				  .identifier = 7,
@@ -174,9 +193,13 @@ static void test_a_sample_of_the_kernel(void **state)
 	/* More than there is. */
 	r.n_ips = 1000;
 	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	r.identifier = 9;
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
+	r.identifier = 10;
+	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
 	r.time_ns = 701;
 	assert_int_equal(sample_record__add(&ids, &rec, &r, sizeof(r)), 0);
-	assert_int_equal(rec.samples.n, 2);
+	assert_int_equal(rec.samples.n, 4);
 	assert_int_equal(ids.late, 1);
 	s = rec.samples.v;
 	assert_int_equal(s[0].n_ips, 2);
@@ -187,6 +210,9 @@ static void test_a_sample_of_the_kernel(void **state)
 	assert_true(s[0].in_kernel && !s[0].at_switch);
 	assert_true(s[1].at_switch);
 	assert_int_equal(s[1].n_ips, 3);
+	assert_int_equal(s[0].faults, 0);
+	assert_true(s[2].faults == REC_FAULT_PERIOD && !s[2].is_major);
+	assert_true(s[3].faults == 1 && s[3].is_major);
 	recording__fini(&rec);
 }
 

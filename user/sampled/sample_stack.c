@@ -4,18 +4,23 @@
 #include <errno.h>
 #include <string.h>
 
-/* Where the call of the probed function that ended with the next hit was to return to. */
-static uint64_t returns_to(const struct recording *rec, const struct rec_sample *sample)
+/* At its return it is where that has led, at its entry the first caller. */
+static uint64_t caller_of(const struct mt_hit *hit)
+{
+	if (hit->reason == MT_HIT_DURATION)
+		return hit->ip;
+	return hit->stack_depth > 1 ? hit->stack[1] : 0;
+}
+
+uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns)
 {
 	uint64_t ip = 0;
 
 	for (size_t i = 0; i < rec->hits.n; i++) {
 		const struct mt_hit *hit = &rec->hits.v[i];
 
-		if (hit->reason != MT_HIT_DURATION)
-			continue;
-		ip = hit->ip;
-		if (hit->time_ns >= sample->time_ns && (pid_t)hit->tid == sample->tid)
+		ip = caller_of(hit);
+		if (hit->time_ns >= time_ns && (pid_t)hit->tid == tid)
 			break;
 	}
 	return ip;
@@ -46,7 +51,7 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
 		.stack = user->stack,
 		.size = user->size,
 		.trampoline = find_trampoline(rec, sample->pid),
-		.returns_to = returns_to(rec, sample),
+		.returns_to = sample_stack__returns_to(rec, sample->tid, sample->time_ns),
 	};
 
 	return unwind__stack(map, &start, out);

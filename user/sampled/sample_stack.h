@@ -10,6 +10,12 @@
 #include "target/unwind/unwind.h"
 
 /*
+ * Where the call of the probed function that triggered next returns to: the one that time_ns lies
+ * in, or one like it. 0: not known.
+ */
+uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns);
+
+/*
  * With the code that `map` shows. Where a return probe has taken the place of a return address, it
  * is taken to be that of the call that triggered next. 0 or -ENOMEM; unwound__fini() in any case.
  */

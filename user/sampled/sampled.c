@@ -12,6 +12,7 @@
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
+#include "util/syscalls.h"
 
 /* One thread's way from its events to its tree. */
 struct thread {
@@ -108,15 +109,79 @@ static void on_sched(struct thread *t, const struct rec_sched *sched)
 	}
 }
 
+static struct waits_for syscall_of(const struct thread *t, const struct mt_sched *sched,
+				   uint64_t arg)
+{
+	struct waits_for wait = {.syscall = (int)sched->syscall, .fd = -1};
+
+	if (syscall__is_of_file(wait.syscall) && arg <= INT32_MAX) {
+		wait.fd = (int)arg;
+		wait.file = recording__find_open_file(t->rec, t->pid, wait.fd);
+	}
+	return wait;
+}
+
+static void on_long_call(struct thread *t, const struct mt_sched *sched)
+{
+	slices__long_call(&t->slices, &(struct long_call){sched->time_ns, sched->took.end_ns,
+							  syscall_of(t, sched, sched->took.arg)});
+}
+
+static void on_syscall(struct thread *t, const struct mt_sched *sched)
+{
+	struct waits_for wait = syscall_of(t, sched, sched->in.arg);
+	const struct rec_thread *owner =
+		sched->in.owner ? recording__find_thread(t->rec, t->pid, (pid_t)sched->in.owner)
+				: NULL;
+
+	if (owner && owner->tid != t->tid) {
+		wait.owner = owner->tid;
+		snprintf(wait.owner_comm, sizeof(wait.owner_comm), "%s", owner->comm);
+	}
+	slices__waits(&t->slices, &wait);
+}
+
 static void on_by(struct thread *t, const struct mt_sched *sched)
 {
 	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
 
+	if (sched->kind == MT_SCHED_SYSCALL)
+		on_syscall(t, sched);
+	if (sched->kind == MT_SCHED_LONG)
+		on_long_call(t, sched);
 	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
 	if (sched->kind == MT_SCHED_REPLACED)
 		slices__replaced(&t->slices, sched->time_ns, &by);
 	else if (sched->kind == MT_SCHED_WOKEN)
 		slices__woken(&t->slices, sched->time_ns, &by);
+}
+
+/* Of the function that was innermost then. */
+static int add_faults(struct thread *t, const struct rec_sample *sample)
+{
+	struct fault_mark *mark = sample->faults ? VEC_PUSH(&t->tree.faults) : NULL;
+
+	if (!mark)
+		return sample->faults ? -ENOMEM : 0;
+	*mark = (struct fault_mark){
+		.time_ns = sample->time_ns, .n = sample->faults, .is_major = sample->is_major};
+	for (size_t i = t->stack.n; i-- > 0 && !mark->function;)
+		mark->function = t->stack.v[i].function;
+	return 0;
+}
+
+/*
+ * Page faults come in the middle of a function's time in the kernel and out of it: as stacks they
+ * would say that it was out of it, far too often.
+ */
+static int on_sample(struct thread *t, const struct rec_sample *sample)
+{
+	int err = take_stack(t, sample);
+
+	if (err || sample->faults)
+		return err ? err : add_faults(t, sample);
+	slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);
+	return 0;
 }
 
 static const struct function *function_at(struct thread *t, uint64_t ip)
@@ -149,10 +214,9 @@ static int on_event(struct thread *t, const struct event *event)
 		on_sched(t, &t->rec->scheds.v[event->index]);
 		break;
 	case EVENT_SAMPLE:
-		err = take_stack(t, &t->rec->samples.v[event->index]);
+		err = on_sample(t, &t->rec->samples.v[event->index]);
 		if (err)
 			return err;
-		slices__see(&t->slices, event->time_ns, t->stack.v, t->stack.n);
 		break;
 	}
 	return t->slices.failed ? -ENOMEM : 0;
@@ -230,7 +294,11 @@ static int make_tree(const struct recording *rec, struct images *images, const s
 			   .tid = events->tid};
 	int err = t.map ? 0 : -ENOMEM;
 
-	t.slices = (struct slices){.tree = &t.tree, .period_ns = rec->sample_period_ns};
+	t.slices = (struct slices){
+		.tree = &t.tree,
+		.period_ns = rec->sample_period_ns,
+		.returns_to = sample_stack__returns_to(rec, t.tid, events->time_ns),
+	};
 	name_tree(&t, &t.tree);
 	if (!err)
 		err = read_events(&t, events, n);

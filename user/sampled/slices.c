@@ -7,6 +7,7 @@ void slices__fini(struct slices *s)
 {
 	VEC_FINI(&s->open);
 	VEC_FINI(&s->entered);
+	VEC_FINI(&s->long_calls);
 }
 
 /*
@@ -160,6 +161,15 @@ static void push_entered(struct slices *s, const struct seen *seen, bool is_hidd
 	s->last_ns = last->start_ns;
 }
 
+/* What a tail call has put into the probed function's frame: it returns where that would. */
+static size_t find_heir(const struct slices *s, const struct seen *stack, size_t from, size_t n)
+{
+	for (size_t i = from; i < n && s->returns_to; i++)
+		if (stack[i].return_ip == s->returns_to)
+			return i;
+	return from;
+}
+
 /*
  * The probed function was entered since the last stack, the last time for the activation that
  * stands at `probed` in this one. At n there is none, and yet that may not have returned: what it
@@ -187,6 +197,10 @@ static void see_entered(struct slices *s, uint64_t time_ns, const struct seen *s
 		push_entered(s, &stack[probed], false);
 		same.stack = probed + 1;
 	} else if (is_hidden) {
+		size_t heir = find_heir(s, stack, same.stack, n);
+
+		push_rest(s, stack, same.stack, heir, last->start_ns);
+		same.stack = heir;
 		push_entered(s, &(struct seen){.function = s->probed, .kind = CALL_FUNCTION}, true);
 	}
 	push_rest(s, stack, same.stack, n, time_ns);
@@ -212,7 +226,7 @@ static void hide_left(struct slices *s, uint64_t time_ns, const struct seen *sta
 		s->open.v[first].is_hidden = true;
 }
 
-static void see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
+void slices__see_stack(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
 {
 	hide_left(s, time_ns, stack, n);
 	if (!s->entered.n) {
@@ -232,7 +246,8 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 	if (s->off)
 		slices__on(s, time_ns);
 	slices__leave_returned(s, time_ns);
-	see(s, time_ns, stack, n);
+	slices__begin_long_call(s, time_ns, stack, n);
+	slices__see_stack(s, time_ns, stack, n);
 }
 
 /* No stack shows what was entered last: only what had called it is known to run on. */
@@ -290,7 +305,7 @@ void slices__end(struct slices *s, uint64_t time_ns)
 	if (!s->off)
 		slices__flush_entered(s, time_ns);
 	slices__pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
-	s->entered.n = 0;
+	s->entered.n = s->long_calls.n = 0;
 	s->off = false;
 	s->last_ns = 0;
 }

@@ -25,6 +25,12 @@ struct entered {
 	uint64_t start_ns, end_ns; /* end_ns 0: not known */
 };
 
+/* A system call that took long, and whose begin and end are known. */
+struct long_call {
+	uint64_t start_ns, end_ns;
+	struct waits_for what; /* `call` is not looked at */
+};
+
 struct open_slice {
 	uint32_t call; /* in tree->calls */
 	struct seen seen;
@@ -35,14 +41,18 @@ struct open_slice {
 struct slices {
 	struct call_tree *tree;
 	const struct function *probed; /* NULL: nothing is */
+	uint64_t returns_to;	       /* where it returns to, as a rule; 0: not known */
 	uint64_t period_ns;	       /* of the samples; 0: not known */
 	uint64_t last_ns;	       /* when the stack was known last; 0: never */
 	VEC(struct open_slice) open;   /* outermost first */
 	VEC(struct entered) entered;   /* ascending */
 	struct done_by next;	       /* who runs in its place; tid 0: not known */
 	uint64_t next_ns;	       /* from then on */
-	bool off;		       /* the innermost is time off the CPU */
-	bool failed;		       /* out of memory: nothing more is added */
+	struct waits_for wait;	       /* what it leaves its CPU for, if it does next */
+	bool has_wait;
+	VEC(struct long_call) long_calls; /* that no stack has shown yet, ascending */
+	bool off;			  /* the innermost is time off the CPU */
+	bool failed;			  /* out of memory: nothing more is added */
 };
 
 void slices__fini(struct slices *slices);
@@ -53,6 +63,10 @@ void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *sta
 void slices__enter(struct slices *slices, const struct entered *entered);
 /* Who runs in its place from then on, if it is off or about to be; tid 0: nobody. */
 void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done_by *by);
+/* A system call: what the next stack that was seen in it shows made it. */
+void slices__long_call(struct slices *slices, const struct long_call *call);
+/* It is in a system call, about to leave its CPU; `call` is not looked at. */
+void slices__waits(struct slices *slices, const struct waits_for *wait);
 /* What it waited for has come, thanks to somebody; tid 0: to nobody, or it is not known. */
 void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* The thread left its CPU; enum off_reason. */

@@ -36,6 +36,12 @@ static void add_by(struct slices *s, const struct done_by *by, uint64_t ns)
 	out->ns = ns;
 }
 
+void slices__waits(struct slices *s, const struct waits_for *wait)
+{
+	s->wait = *wait;
+	s->has_wait = true;
+}
+
 void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
 	if (s->off)
@@ -43,6 +49,9 @@ void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 	slices__leave_returned(s, time_ns);
 	slices__flush_entered(s, time_ns);
 	push_off(s, time_ns, reason);
+	if (reason == OFF_BLOCKED && s->has_wait)
+		slices__add_wait(s, &s->wait);
+	s->has_wait = false;
 	s->next_ns = time_ns;
 }
 

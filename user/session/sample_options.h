@@ -6,10 +6,11 @@
 #include <stdint.h>
 
 struct sample_options {
-	int rate;		   /* in Hz */
-	const char *max_overhead;  /* "1%"; NULL: no limit */
-	uint64_t max_overhead_ppm; /* what sample_options__check() makes of it; 0: no limit */
-	int unwind;		   /* UNWIND_... */
+	int rate;		    /* in Hz */
+	const char *max_overhead;   /* "1%"; NULL: no limit */
+	uint64_t max_overhead_ppm;  /* what sample_options__check() makes of it; 0: no limit */
+	int unwind;		    /* UNWIND_... */
+	uint64_t syscall_thresh_ns; /* 0: none is noted */
 };
 
 enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF };
@@ -40,11 +41,20 @@ extern const char *const unwind_names[];
 		 "here",                                                                           \
 		 SAMPLE_OPTION(max_overhead),                                                      \
 		 NULL},                                                                            \
+		{"unwind",                                                                         \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_CHOICE,                                                                       \
+		 "HOW",                                                                            \
+		 "sample: callers by fp (frame pointers), dwarf (from copies of the "              \
+		 "stack), or auto: tried",                                                         \
+		 SAMPLE_OPTION(unwind),                                                            \
+		 unwind_names},                                                                    \
 	{                                                                                          \
-		"unwind", NULL, 0, OPT_CHOICE, "HOW",                                              \
-			"sample: callers by fp (frame pointers), dwarf (from copies of the "       \
-			"stack), or auto: tried",                                                  \
-			SAMPLE_OPTION(unwind), unwind_names                                        \
+		"syscall-thresh", NULL, 0, OPT_DURATION, "D",                                      \
+			"sample: system calls of at least that are slices, exact; costs every "    \
+			"process half a microsecond a call",                                       \
+			SAMPLE_OPTION(syscall_thresh_ns), NULL                                     \
 	}
 
 /* 0, or -EINVAL after a line and a hint. */

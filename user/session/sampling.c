@@ -2,11 +2,14 @@
 #include "session/sampling.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture/sample/sample_cost.h"
 #include "util/log.h"
+#include "util/syscalls.h"
 #include "util/units.h"
 
 #define LOAD_MS 200
@@ -73,6 +76,24 @@ static int add_name(struct recording *rec, const struct mt_sched *entry)
 	return recording__find_thread(rec, by.pid, by.tid) ? 0 : recording__add_thread(rec, &by);
 }
 
+/* While the process has them: what the file that it waits for is. */
+static int add_open_file(struct recording *rec, const struct mt_sched *entry)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t len;
+
+	if (!syscall__is_of_file((int)entry->syscall) || entry->in.arg > INT_MAX ||
+	    recording__find_open_file(rec, (pid_t)entry->tgid, (int)entry->in.arg))
+		return 0;
+	snprintf(link, sizeof(link), "/proc/%u/fd/%llu", entry->tgid,
+		 (unsigned long long)entry->in.arg);
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len < 0)
+		return 0;
+	path[len] = '\0';
+	return recording__add_open_file(rec, (pid_t)entry->tgid, (int)entry->in.arg, path);
+}
+
 static int take(void *ctx, const struct mt_sched *entry)
 {
 	struct recording *rec = ctx;
@@ -81,6 +102,8 @@ static int take(void *ctx, const struct mt_sched *entry)
 	if (entry->time_ns > rec->frozen_ns)
 		return 0;
 	err = recording__add_sched_by(rec, entry);
+	if (!err && (entry->kind == MT_SCHED_SYSCALL || entry->kind == MT_SCHED_LONG))
+		return add_open_file(rec, entry);
 	return err || !entry->by_tid ? err : add_name(rec, entry);
 }
 

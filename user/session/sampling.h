@@ -16,7 +16,8 @@ int sampling__choose_rate(const struct sample_options *options, uint32_t stack, 
 			  unsigned int *hz);
 
 /*
- * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names. A log that
+ * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names, what
+ * system calls they left their CPUs in, and the files of these. A log that
  * is NULL has nothing. 0 or -errno.
  */
 int sampling__take_scheds(struct sched_log *log, struct recording *rec);

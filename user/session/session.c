@@ -102,6 +102,7 @@ static struct sched_log *open_sched_log(const struct session *s)
 		.n_tgids = is_of_several(s) ? s->pids.n : 0,
 		.with_children = s->options->children,
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
+		.syscall_thresh_ns = s->options->sample.syscall_thresh_ns,
 	};
 
 	return sched_log__new(&config);

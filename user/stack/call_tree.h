@@ -3,6 +3,7 @@
 #ifndef MTBPF_STACK_CALL_TREE_H
 #define MTBPF_STACK_CALL_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -51,6 +52,24 @@ struct done_by {
 	pid_t pid, tid;
 	char comm[16];
 	uint64_t ns; /* so much of it */
+};
+
+/* What a thread that is blocked waits for: the system call that it left its CPU in. */
+struct waits_for {
+	uint32_t call; /* its index: of a CALL_OFF_CPU */
+	int syscall;
+	int fd;		  /* its first argument; -1: that is no file */
+	const char *file; /* the recording's: what the fd was at the end; NULL: not known */
+	pid_t owner;	  /* the thread of the process that has its mutex; 0: none is known */
+	char owner_comm[16];
+};
+
+/* Page faults at one moment. */
+struct fault_mark {
+	uint64_t time_ns;
+	uint32_t n;			 /* so many, up to this one */
+	bool is_major;			 /* they had to wait for a file or a swapped page */
+	const struct function *function; /* NULL: not known */
 };
 
 /* What ended a call that did not return. */
@@ -108,9 +127,11 @@ struct call_tree {
 	uint32_t strand;
 	char strand_name[24];
 	VEC(struct call) calls;
-	struct call_sites sites;     /* of their call_ip; empty until somebody fills it */
-	VEC(struct done_by) done_by; /* ascending by `call`, then falling by ns */
-	VEC(struct leap) leaps;	     /* ascending by `from` */
+	struct call_sites sites;       /* of their call_ip; empty until somebody fills it */
+	VEC(struct done_by) done_by;   /* ascending by `call`, then falling by ns */
+	VEC(struct leap) leaps;	       /* ascending by `from` */
+	VEC(struct waits_for) waits;   /* ascending by `call` */
+	VEC(struct fault_mark) faults; /* ascending by time */
 };
 
 /* The site of its call; NULL where nothing is known of it. */
@@ -137,6 +158,12 @@ struct hit_mark {
 
 /* Whose doing this call is, mostly; others of the call follow it. NULL where that is not known. */
 const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call);
+
+/* What it waits for; NULL where that is not known, or it does not wait. */
+const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call);
+#define WAITS_FOR_SIZE 160
+/* "read of /var/log/x (fd 5)", "futex held by helper (123)". Returns text. */
+const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE]);
 
 /* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[preempted]",
  * "[runnable]". */

@@ -256,6 +256,8 @@ void call_tree__fini(struct call_tree *tree)
 	call_sites__fini(&tree->sites);
 	VEC_FINI(&tree->leaps);
 	VEC_FINI(&tree->done_by);
+	VEC_FINI(&tree->waits);
+	VEC_FINI(&tree->faults);
 }
 
 unsigned int stack__strand(const struct stack *s)

@@ -215,22 +215,28 @@ static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_
 	track->open = call->parent;
 }
 
-/* Who kept the thread waiting stands where its slice begins; how long is known where it ends. */
+/*
+ * A slice in two records, or in one. Who kept the thread waiting stands where it begins; how long
+ * is known where it ends.
+ */
 static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct fxt_track *track = track_of(trees, read->pid, read->tid);
-	int err;
+	uint64_t end_ns = read->event == FXT_EVENT_COMPLETE ? read->end_ns : read->time_ns;
+	int err = 0;
 
 	if (!track)
 		return -ENOMEM;
-	if (read->time_ns > track->last_ns)
-		track->last_ns = read->time_ns;
-	if (read->event == FXT_EVENT_END) {
-		end(trees, track, read->time_ns);
-		return 0;
+	if (end_ns > track->last_ns)
+		track->last_ns = end_ns;
+	if (read->event != FXT_EVENT_END) {
+		err = begin(trees, track, read);
+		if (!err)
+			err = add_done_by(tree_of(trees, track), read, 0);
 	}
-	err = begin(trees, track, read);
-	return err ? err : add_done_by(tree_of(trees, track), read, 0);
+	if (!err && read->event != FXT_EVENT_BEGIN)
+		end(trees, track, end_ns);
+	return err;
 }
 
 /* Functions are known by then: hits come last. */
@@ -288,11 +294,16 @@ static int take(struct fxt_trees *trees, const struct fxt_read *read)
 		return take_name(trees, read);
 	if (read->kind != FXT_READ_EVENT)
 		return 0;
-	if (read->event == FXT_EVENT_BEGIN || read->event == FXT_EVENT_END)
+	switch (read->event) {
+	case FXT_EVENT_COMPLETE:
+		return strcmp(read->category, "hit") ? take_slice(trees, read)
+						     : take_hit(trees, read);
+	case FXT_EVENT_BEGIN:
+	case FXT_EVENT_END:
 		return take_slice(trees, read);
-	if (read->event == FXT_EVENT_COMPLETE && !strcmp(read->category, "hit"))
-		return take_hit(trees, read);
-	return 0;
+	default:
+		return 0;
+	}
 }
 
 static void finish_tree(struct fxt_trees *trees, size_t i)

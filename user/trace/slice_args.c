@@ -139,6 +139,12 @@ void slice_args__add_by(struct slice_args *args, const struct done_by *by,
 	add_string(args, "by", text);
 }
 
+void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
+			  char text[static WAITS_FOR_SIZE])
+{
+	add_string(args, "waits_for", waits_for__format(wait, text));
+}
+
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
 {
 	unsigned int n = 0;

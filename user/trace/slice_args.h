@@ -28,6 +28,10 @@ void slice_args__of_call(struct slice_args *args, const struct call *call,
 void slice_args__add_by(struct slice_args *args, const struct done_by *by,
 			char text[static SLICE_BY_SIZE]);
 
+/* Adds what it waits for; likewise. */
+void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
+			  char text[static WAITS_FOR_SIZE]);
+
 #define SLICE_NUMBERS 3
 
 /* Slices of one kind differ in nothing but their times and numbers. */

@@ -32,18 +32,36 @@ static const struct fxt_template *template_of(struct slice_writer *writer, const
 	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
 }
 
-/* For what no template is of. */
-static void write_event(struct slice_writer *writer, const struct call_tree *tree,
-			const struct call *call, const struct call_site *site,
-			const struct done_by *by, uint64_t time_ns, uint64_t end_ns)
+/* What the tree knows of this call alone: no template has that. */
+struct why {
+	const struct done_by *by;
+	const struct waits_for *wait;
+};
+
+static struct why why_of(const struct call_tree *tree, const struct call *call)
 {
-	char text[SLICE_BY_SIZE];
+	bool is_off = call->kind == CALL_OFF_CPU;
+
+	return (struct why){
+		.by = is_off ? call_tree__done_by(tree, call) : NULL,
+		.wait = is_off || call->kind == CALL_SYSCALL ? call_tree__waits_for(tree, call)
+							     : NULL,
+	};
+}
+
+static void write_event(struct slice_writer *writer, const struct call_tree *tree,
+			const struct call *call, const struct why *why, uint64_t time_ns,
+			uint64_t end_ns)
+{
+	char text[SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE];
 	struct slice_args args;
 	struct fxt_event event;
 
-	fill_event(&event, &args, call, site);
-	if (by)
-		slice_args__add_by(&args, by, text);
+	fill_event(&event, &args, call, call__site(call, &tree->sites));
+	if (why->by)
+		slice_args__add_by(&args, why->by, text);
+	if (why->wait)
+		slice_args__add_wait(&args, why->wait, waits_for);
 	event.n_args = args.n;
 	event.pid = tree->pid;
 	event.tid = tree->tid;
@@ -58,14 +76,14 @@ void slice_writer__write(struct slice_writer *writer, const struct call_tree *tr
 			 const struct call *call, uint64_t time_ns, uint64_t end_ns)
 {
 	const struct call_site *site = call__site(call, &tree->sites);
-	const struct done_by *by =
-		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct fxt_template *template =
-		call->self_insns <= UINT32_MAX && !by ? template_of(writer, call, site) : NULL;
+	const struct why why = why_of(tree, call);
+	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !why.by && !why.wait
+						      ? template_of(writer, call, site)
+						      : NULL;
 	uint64_t numbers[SLICE_NUMBERS];
 
 	if (!template) {
-		write_event(writer, tree, call, site, by, time_ns, end_ns);
+		write_event(writer, tree, call, &why, time_ns, end_ns);
 		return;
 	}
 	slice__get_numbers(call, numbers);

@@ -36,6 +36,18 @@ static int set_targets(struct sched_log *log, const struct sched_log_config *con
 	return config->with_children && !log->children ? -errno : 0;
 }
 
+/* Their tracepoints cost every process of the machine something: only where they are wanted. */
+static int select_syscalls(struct sample_bpf *skel, const struct sched_log_config *config)
+{
+	bool wanted = config->syscall_thresh_ns != 0;
+	int err = bpf_program__set_autoload(skel->progs.on_sys_enter, wanted);
+
+	skel->rodata->syscall_thresh_ns = config->syscall_thresh_ns;
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.on_sys_exit, wanted);
+	return err ? err : bpf_map__set_autocreate(skel->maps.begun_calls, wanted);
+}
+
 static int load(struct sched_log *log, const struct sched_log_config *config)
 {
 	int err;
@@ -45,6 +57,9 @@ static int load(struct sched_log *log, const struct sched_log_config *config)
 		return -errno;
 	log->skel->rodata->target_tgid = (uint32_t)config->tgid;
 	log->skel->rodata->of_several = config->n_tgids != 0;
+	err = select_syscalls(log->skel, config);
+	if (err)
+		return err;
 	err = sample_bpf__load(log->skel);
 	if (!err)
 		err = set_targets(log, config);

@@ -18,6 +18,7 @@ struct sched_log_config {
 	size_t n_tgids;
 	bool with_children; /* of tgids: what they fork from now on as well */
 	int cgroup_fd;
+	uint64_t syscall_thresh_ns; /* system calls of at least that are noted; 0: none */
 };
 
 /*

@@ -16,6 +16,28 @@ static void add_one(struct blame *blame, const struct done_by *by)
 	}
 }
 
+static void add_wait(struct blame *blame, const struct call_tree *tree, const struct call *call)
+{
+	const struct waits_for *wait = call_tree__waits_for(tree, call);
+	uint64_t ns = call->end_ns - call->start_ns;
+
+	if (!wait || ns < blame->wait_ns)
+		return;
+	blame->wait = wait;
+	blame->wait_ns = ns;
+}
+
+void blame__print_wait(FILE *out, const struct blame *blame, const struct function *inside)
+{
+	char text[WAITS_FOR_SIZE];
+
+	if (!blame->wait)
+		return;
+	waits_for__format(blame->wait, text);
+	if (!inside || strcmp(text, inside->name))
+		fprintf(out, ": %s", text);
+}
+
 void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call)
 {
 	const struct done_by *by =
@@ -23,6 +45,8 @@ void blame__add(struct blame *blame, const struct call_tree *tree, const struct 
 	const struct done_by *end = tree->done_by.v + tree->done_by.n;
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
+	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)
+		add_wait(blame, tree, call);
 	if (by)
 		blame->woken = call->reason == OFF_BLOCKED;
 	for (; by && by < end && by->call == index; by++)

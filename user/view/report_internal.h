@@ -14,10 +14,19 @@ struct period {
 	uint64_t start_ns, end_ns;
 };
 
+enum row_kind {
+	ROW_CPU,     /* a function's own code */
+	ROW_KERNEL,  /* the kernel's, on its behalf */
+	ROW_BLOCKED, /* it waited for something */
+	ROW_WAITING, /* it could run, and had no CPU */
+	ROW_OTHER,   /* what is not known: a gap */
+};
+
 /* What one function (or kind of time outside of functions) did. */
 struct row {
 	const void *key; /* the function, or the name of what is none */
 	const char *name, *suffix;
+	enum row_kind kind;
 	struct blame blame;	       /* who kept the slow iteration waiting there */
 	const struct function *inside; /* of what is no function: where it was; NULL: not told */
 	uint64_t slow_ns, slow_calls;
@@ -56,5 +65,12 @@ static inline const struct period *report__slow(const struct report *r)
 
 /* "f", "f [inlined]", "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);
+
+/*
+ * In words, of samples, why the slow iteration took longer: what most of it was, on a CPU, blocked,
+ * or in wait of one, and where and by whom. To be freed by the caller; NULL where it did not, or
+ * there is no memory.
+ */
+char *report__reason(const struct report *r);
 
 #endif

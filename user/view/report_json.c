@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "mtbpf_shared.h"
+#include "util/cleanup.h"
 #include "view/report_internal.h"
 
 static void add_number(cJSON *object, const char *key, uint64_t number)
@@ -48,6 +49,7 @@ static void add_blame(cJSON *object, const struct blame *blame)
 static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 {
 	cJSON *object = cJSON_CreateObject();
+	char waits_for[WAITS_FOR_SIZE];
 
 	cJSON_AddItemToArray(rows, object);
 	cJSON_AddStringToObject(object, "name", row->name);
@@ -62,6 +64,9 @@ static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 		add_number(object, "slow_calls", row->slow_calls);
 		add_number(object, "ordinary_calls", row->ordinary_calls);
 	}
+	if (row->blame.wait)
+		cJSON_AddStringToObject(object, "waits_for",
+					waits_for__format(row->blame.wait, waits_for));
 	add_blame(object, &row->blame);
 }
 
@@ -69,12 +74,16 @@ int report__print_json(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
 	cJSON *root = cJSON_CreateObject(), *rows;
+	_cleanup_free_ char *reason = NULL;
 	char *text;
 
 	add_hit(root, &r->hit);
 	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
 	add_number(root, "ordinary_ns", r->ordinary_ns);
 	add_number(root, "ordinary_iterations", r->periods.n - 1);
+	reason = report__reason(r);
+	if (reason)
+		cJSON_AddStringToObject(root, "reason", reason);
 	rows = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < r->rows.n; i++)
 		add_row(rows, r, &r->rows.v[i]);

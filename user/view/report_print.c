@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "util/cleanup.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 
@@ -21,6 +22,7 @@ static void print_row(FILE *out, const struct report *r, const struct row *row)
 	if (!r->sampled)
 		fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
 	report__print_name(out, row);
+	blame__print_wait(out, &row->blame, row->inside);
 	blame__print(out, &row->blame);
 	fputc('\n', out);
 }
@@ -48,8 +50,17 @@ static void print_head(FILE *out, const struct report *r)
 	fprintf(out, "; where the time went:\n");
 }
 
+static void print_reason(FILE *out, const struct report *r)
+{
+	_cleanup_free_ char *reason = report__reason(r);
+
+	if (reason)
+		fprintf(out, "reason: %s\n", reason);
+}
+
 void report__print(FILE *out, const struct report *r, size_t top)
 {
 	print_head(out, r);
 	print_rows(out, r, top);
+	print_reason(out, r);
 }

@@ -36,13 +36,32 @@ static int rehash(struct report *r)
 	return 0;
 }
 
+/* Of samples: system calls of a trace of every call are rows of their own. */
+static bool is_outside(const struct call *call)
+{
+	return call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
+	       (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
+}
+
 /* Why a thread did not get on says little without where. */
 static const struct function *inside_of(const struct report *r, const struct call *call)
 {
-	if ((call->kind != CALL_OFF_CPU && call->kind != CALL_IN_KERNEL) ||
-	    call->parent == CALL_NO_PARENT)
+	uint32_t parent = call->parent;
+
+	if (!is_outside(call))
 		return NULL;
-	return r->tree->calls.v[call->parent].function;
+	while (parent != CALL_NO_PARENT && !r->tree->calls.v[parent].function)
+		parent = r->tree->calls.v[parent].parent;
+	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
+}
+
+static enum row_kind kind_of(const struct call *call)
+{
+	if (call->kind == CALL_OFF_CPU)
+		return call->reason == OFF_BLOCKED ? ROW_BLOCKED : ROW_WAITING;
+	if (call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL)
+		return ROW_KERNEL;
+	return call->function ? ROW_CPU : ROW_OTHER;
 }
 
 static struct row *find_row(struct report *r, const struct call *call)
@@ -66,6 +85,7 @@ static struct row *find_row(struct report *r, const struct call *call)
 		goto failed;
 	*row = (struct row){.key = key,
 			    .name = name,
+			    .kind = kind_of(call),
 			    .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
 			    .inside = inside};
 	r->slots[at] = r->rows.n;

@@ -18,6 +18,7 @@ struct perf_reader_event {
 	uint64_t config, sample_type, regs_user;
 	uint64_t own;	    /* of BPF output: enum perf_own_data */
 	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
+	uint64_t period;    /* attr.sample_period */
 	uint64_t id;
 };
 

@@ -47,12 +47,14 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 			event = VEC_PUSH(&r->events);
 			if (!event)
 				return -ENOMEM;
-			*event = (struct perf_reader_event){.type = attr.type,
-							    .config = attr.config,
-							    .sample_type = attr.sample_type,
-							    .regs_user = attr.sample_regs_user,
-							    .own = attr.config1,
-							    .period_ns = period_of(&attr)};
+			*event = (struct perf_reader_event){
+				.type = attr.type,
+				.config = attr.config,
+				.sample_type = attr.sample_type,
+				.regs_user = attr.sample_regs_user,
+				.own = attr.config1,
+				.period_ns = period_of(&attr),
+				.period = attr.freq ? 0 : attr.sample_period};
 			if (at + 8 <= ids.size)
 				memcpy(&event->id, r->data + ids.offset + at, 8);
 		}

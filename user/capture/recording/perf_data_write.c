@@ -6,10 +6,10 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7};
-static const char *const event_names[EVENT_COUNT] = {"intel_pt//u",	"dummy:u",     "mtbpf:hit",
-						     "mtbpf:entry",	"mtbpf:sched", "cpu-clock",
-						     "context-switches"};
+const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+static const char *const event_names[EVENT_COUNT] = {
+	"intel_pt//u", "dummy:u",	   "mtbpf:hit",	   "mtbpf:entry", "mtbpf:sched",
+	"cpu-clock",   "context-switches", "minor-faults", "major-faults"};
 
 static bool has_event(const struct perf_writer *w, enum event_index event)
 {
@@ -31,12 +31,20 @@ static uint32_t count_events(const struct perf_writer *w)
 static void fill_sampling(const struct perf_writer *w, enum event_index event,
 			  struct perf_event_attr *attr)
 {
+	static const uint64_t configs[EVENT_COUNT] = {
+		[EVENT_CLOCK] = PERF_COUNT_SW_CPU_CLOCK,
+		[EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		[EVENT_MINOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		[EVENT_MAJOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+	};
+
 	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config =
-		event == EVENT_CLOCK ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_CONTEXT_SWITCHES;
+	attr->config = configs[event];
 	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (event == EVENT_CLOCK)
 		attr->sample_period = w->rec->sample_period_ns;
+	if (event == EVENT_MINOR_FAULTS)
+		attr->sample_period = REC_FAULT_PERIOD;
 	attr->context_switch = event == EVENT_CLOCK;
 	attr->exclude_kernel = 0;
 	attr->exclude_callchain_kernel = 1;
@@ -80,6 +88,8 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 		break;
 	case EVENT_CLOCK:
 	case EVENT_SWITCHES:
+	case EVENT_MINOR_FAULTS:
+	case EVENT_MAJOR_FAULTS:
 		fill_sampling(w, event, attr);
 		break;
 	case EVENT_ENTRY:

@@ -18,6 +18,13 @@ static void put_head(struct perf_writer *w, const struct sample_id_fields *id, u
 
 #define HEAD_SIZE 40
 
+static enum event_index event_of(const struct rec_sample *s)
+{
+	if (s->faults)
+		return s->is_major ? EVENT_MAJOR_FAULTS : EVENT_MINOR_FAULTS;
+	return s->at_switch ? EVENT_SWITCHES : EVENT_CLOCK;
+}
+
 /* Where perf unwinds a copy of the stack, the chain by frame pointers would come in front of it. */
 static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 {
@@ -26,8 +33,7 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	const uint64_t *ips = &w->rec->sample_ips.v[s->first_ip];
 	bool has_users = w->rec->sample_users.n;
 	uint32_t chain = s->user ? 0 : s->n_ips;
-	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu,
-				      s->at_switch ? EVENT_SWITCHES : EVENT_CLOCK};
+	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, event_of(s)};
 
 	put_header(w, PERF_RECORD_SAMPLE,
 		   s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,

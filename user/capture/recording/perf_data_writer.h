@@ -22,6 +22,8 @@ enum event_index {
 	EVENT_BY,	/* who woke, and who replaced, a thread */
 	EVENT_CLOCK,	/* stacks by the clock; and switches, as records */
 	EVENT_SWITCHES, /* stacks at switches */
+	EVENT_MINOR_FAULTS,
+	EVENT_MAJOR_FAULTS,
 	EVENT_COUNT,
 };
 

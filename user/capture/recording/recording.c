@@ -69,6 +69,9 @@ void recording__fini(struct recording *rec)
 	for (size_t i = 0; i < rec->sample_users.n; i++)
 		free(rec->sample_users.v[i].stack);
 	VEC_FINI(&rec->sample_users);
+	for (size_t i = 0; i < rec->open_files.n; i++)
+		free(rec->open_files.v[i].path);
+	VEC_FINI(&rec->open_files);
 	VEC_FINI(&rec->scheds);
 	VEC_FINI(&rec->sched_bys);
 	VEC_FINI(&rec->entries);

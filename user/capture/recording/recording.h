@@ -59,6 +59,9 @@ struct rec_switch {
 	pid_t pid, tid;
 };
 
+/* So many minor page faults are one sample; of major ones each is. */
+#define REC_FAULT_PERIOD 32
+
 /* A thread's stack at one moment. */
 struct rec_sample {
 	uint64_t time_ns;
@@ -68,6 +71,8 @@ struct rec_sample {
 	bool in_kernel;	   /* it ran kernel code then, on behalf of ips[0] */
 	uint32_t n_ips;	   /* 0: no user code */
 	uint32_t first_ip; /* in recording.sample_ips: where it ran, then return addresses */
+	uint32_t faults;   /* page faults up to this one, at which it was taken; 0: it is of none */
+	bool is_major;	   /* of these: they waited for the page's contents */
 	uint32_t user;	   /* 1 + its index in recording.sample_users; 0: none */
 };
 
@@ -134,6 +139,13 @@ struct rec_perf_map {
 	char *text;
 };
 
+/* What a process had open at the end, of what its threads waited for. */
+struct rec_open_file {
+	pid_t pid;
+	int fd;
+	char *path; /* as /proc/PID/fd says: "/etc/passwd", "pipe:[812]" */
+};
+
 /* The kernel's code, where it was traced. */
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
@@ -179,6 +191,7 @@ struct recording {
 	VEC(struct rec_sched) scheds;
 	VEC(struct mt_sched) sched_bys; /* who woke, and who replaced, the threads */
 	VEC(struct mt_entry) entries;
+	VEC(struct rec_open_file) open_files;
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;
@@ -257,6 +270,10 @@ int recording__add_sample(struct recording *rec, const struct rec_sample *sample
 int recording__add_sample_user(struct recording *rec, const struct rec_user *user);
 int recording__add_sched(struct recording *rec, const struct rec_sched *sched);
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
+/* Copies the path; one that is known already stays. */
+int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
+/* NULL where it is not known. */
+const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
 int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
 /* Takes over aux->data. */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);

@@ -94,6 +94,20 @@ static void add_files(const struct recording *rec, cJSON *meta)
 	}
 }
 
+static void add_open_files(const struct recording *rec, cJSON *meta)
+{
+	cJSON *files = cJSON_AddArrayToObject(meta, "open_files");
+
+	for (size_t i = 0; i < rec->open_files.n; i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		cJSON_AddNumberToObject(item, "pid", rec->open_files.v[i].pid);
+		cJSON_AddNumberToObject(item, "fd", rec->open_files.v[i].fd);
+		cJSON_AddStringToObject(item, "path", rec->open_files.v[i].path);
+		cJSON_AddItemToArray(files, item);
+	}
+}
+
 char *recording_meta__print(const struct recording *rec)
 {
 	cJSON *meta = cJSON_CreateObject();
@@ -113,6 +127,8 @@ char *recording_meta__print(const struct recording *rec)
 	add_images(rec, meta);
 	add_files(rec, meta);
 	add_perf_maps(rec, meta);
+	if (rec->open_files.n)
+		add_open_files(rec, meta);
 	text = cJSON_Print(meta);
 	cJSON_Delete(meta);
 	return text;
@@ -203,6 +219,16 @@ static int parse_perf_map(struct recording *rec, const cJSON *item,
 	return err;
 }
 
+static int parse_open_file(struct recording *rec, const cJSON *item)
+{
+	const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "path"));
+	const cJSON *fd = cJSON_GetObjectItemCaseSensitive(item, "fd");
+
+	if (!path || !cJSON_IsNumber(fd))
+		return -EINVAL;
+	return recording__add_open_file(rec, get_pid(item), fd->valueint, path);
+}
+
 static int parse_object(struct recording *rec, const cJSON *meta,
 			int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			void *ctx)
@@ -239,6 +265,11 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	{
 		if (!err)
 			err = parse_perf_map(rec, item, read_image, ctx);
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "open_files"))
+	{
+		if (!err)
+			err = parse_open_file(rec, item);
 	}
 	return err;
 }

@@ -80,3 +80,27 @@ int recording__add_entry(struct recording *rec, const struct mt_entry *entry)
 	*out = *entry;
 	return 0;
 }
+
+const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd)
+{
+	for (size_t i = 0; i < rec->open_files.n; i++)
+		if (rec->open_files.v[i].pid == pid && rec->open_files.v[i].fd == fd)
+			return rec->open_files.v[i].path;
+	return NULL;
+}
+
+int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path)
+{
+	struct rec_open_file file = {.pid = pid, .fd = fd}, *out;
+
+	if (recording__find_open_file(rec, pid, fd))
+		return 0;
+	file.path = strdup(path);
+	out = file.path ? VEC_PUSH(&rec->open_files) : NULL;
+	if (!out) {
+		free(file.path);
+		return -ENOMEM;
+	}
+	*out = file;
+	return 0;
+}

@@ -16,7 +16,9 @@ static int read_ring(const struct sample_ring *ring, struct sample_record_ids *i
 	struct back_cursor cursor = back_ring__begin(&ring->ring);
 	int n, err = 0;
 
-	ids->switches = ring->switches_id;
+	ids->switches = ring->ids[SAMPLE_EVENT_SWITCHES];
+	ids->minor_faults = ring->ids[SAMPLE_EVENT_MINOR_FAULTS];
+	ids->major_faults = ring->ids[SAMPLE_EVENT_MAJOR_FAULTS];
 	while (!err && (n = back_ring__next(&ring->ring, &cursor, record, sizeof(record))) != 0)
 		if (n > 0)
 			err = sample_record__add(ids, rec, record, (size_t)n);

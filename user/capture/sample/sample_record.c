@@ -97,6 +97,7 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 		.in_kernel =
 			(r->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
 	};
+	bool is_minor = ids->minor_faults && r->identifier == ids->minor_faults;
 	uint64_t chain[IPS_MAX];
 	struct rec_user user;
 	int err;
@@ -105,6 +106,8 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 		ids->late++;
 		return 0;
 	}
+	sample.is_major = ids->major_faults && r->identifier == ids->major_faults;
+	sample.faults = sample.is_major ? 1 : is_minor ? REC_FAULT_PERIOD : 0;
 	sample.n_ips = take_ips(r, size, chain);
 	err = recording__add_sample(rec, &sample, chain);
 	return err || !take_user(r, size, &user) ? err : recording__add_sample_user(rec, &user);

@@ -7,7 +7,8 @@
 
 /* Which events' records they are. */
 struct sample_record_ids {
-	uint64_t switches; /* PERF_SAMPLE_IDENTIFIER of the event that samples at switches */
+	/* PERF_SAMPLE_IDENTIFIER of the events that sample at switches and page faults. */
+	uint64_t switches, minor_faults, major_faults;
 	uint64_t until_ns; /* later ones are left out, and counted */
 	size_t late;	   /* samples left out */
 };

@@ -2,12 +2,14 @@
 #include "capture/sample/sample_ring.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
 #include "capture/recording/perf_data.h"
+#include "capture/recording/recording.h"
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
@@ -48,36 +50,42 @@ static int set_gate(int event, int gate)
 	return ioctl(event, PERF_EVENT_IOC_SET_BPF, gate) ? -errno : 0;
 }
 
-static int open_sampling(struct sample_ring *r, int *event, struct perf_event_attr *attr,
-			 const struct sample_ring_config *config, uint64_t *id)
+static int open_event(struct sample_ring *r, enum sample_event event,
+		      const struct sample_ring_config *config)
 {
-	attr->enable_on_exec = config->from_exec;
-	*event = event_place__open(&r->place, attr, -1);
-	if (*event < 0)
-		return *event;
-	return ioctl(*event, PERF_EVENT_IOC_ID, id) ? -errno : set_gate(*event, config->gate);
+	static const uint64_t configs[SAMPLE_EVENTS] = {
+		[SAMPLE_EVENT_CLOCK] = PERF_COUNT_SW_CPU_CLOCK,
+		[SAMPLE_EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		[SAMPLE_EVENT_MINOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		[SAMPLE_EVENT_MAJOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+	};
+	uint64_t period = event == SAMPLE_EVENT_CLOCK	       ? config->period_ns
+			  : event == SAMPLE_EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
+							       : 1;
+	struct perf_event_attr attr = sampling_attr(configs[event], period, config->stack);
+	int fd;
+
+	attr.context_switch = event == SAMPLE_EVENT_CLOCK;
+	attr.enable_on_exec = config->from_exec;
+	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
+	if (fd < 0)
+		return fd;
+	return ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]) ? -errno : set_gate(fd, config->gate);
 }
 
-static int open_clock(struct sample_ring *r, const struct sample_ring_config *config)
+static int open_events(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	struct perf_event_attr attr =
-		sampling_attr(PERF_COUNT_SW_CPU_CLOCK, config->period_ns, config->stack);
-	int err;
+	int first, err = open_event(r, SAMPLE_EVENT_CLOCK, config);
 
-	attr.context_switch = 1;
-	err = open_sampling(r, &r->clock, &attr, config, &r->clock_id);
-	return err ? err : back_ring__map(&r->ring, r->clock, config->size);
-}
-
-static int open_switches(struct sample_ring *r, const struct sample_ring_config *config)
-{
-	struct perf_event_attr attr =
-		sampling_attr(PERF_COUNT_SW_CONTEXT_SWITCHES, 1, config->stack);
-	int err = open_sampling(r, &r->switches, &attr, config, &r->switches_id);
-
-	if (err)
-		return err;
-	return ioctl(r->switches, PERF_EVENT_IOC_SET_OUTPUT, r->clock) ? -errno : 0;
+	first = r->events[SAMPLE_EVENT_CLOCK];
+	if (!err)
+		err = back_ring__map(&r->ring, first, config->size);
+	for (int i = SAMPLE_EVENT_CLOCK + 1; i < SAMPLE_EVENTS && !err; i++) {
+		err = open_event(r, (enum sample_event)i, config);
+		if (!err && ioctl(r->events[i], PERF_EVENT_IOC_SET_OUTPUT, first))
+			err = -errno;
+	}
+	return err;
 }
 
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
@@ -87,13 +95,11 @@ int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
-	*r = (struct sample_ring){.place = *place, .clock = -1, .switches = -1};
-	r->sideband.event = -1;
+	*r = (struct sample_ring){.place = *place, .sideband = {.event = -1}};
+	memset(r->events, -1, sizeof(r->events));
 	err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
-		err = open_clock(r, config);
-	if (!err)
-		err = open_switches(r, config);
+		err = open_events(r, config);
 	if (err)
 		sample_ring__close(r);
 	return err;
@@ -103,11 +109,10 @@ void sample_ring__close(struct sample_ring *r)
 {
 	back_ring__unmap(&r->ring);
 	sideband_ring__close(&r->sideband);
-	if (r->switches >= 0)
-		close(r->switches);
-	if (r->clock >= 0)
-		close(r->clock);
-	r->clock = r->switches = -1;
+	for (int i = 0; i < SAMPLE_EVENTS; i++)
+		if (r->events[i] >= 0)
+			close(r->events[i]);
+	memset(r->events, -1, sizeof(r->events));
 }
 
 size_t sample_ring__locked_size(size_t size)
@@ -117,15 +122,16 @@ size_t sample_ring__locked_size(size_t size)
 
 int sample_ring__enable(struct sample_ring *r)
 {
-	if (ioctl(r->switches, PERF_EVENT_IOC_ENABLE, 0))
-		return -errno;
-	return ioctl(r->clock, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+	for (int i = SAMPLE_EVENTS; i-- > 0;)
+		if (ioctl(r->events[i], PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	return 0;
 }
 
 void sample_ring__disable(struct sample_ring *r)
 {
-	ioctl(r->clock, PERF_EVENT_IOC_DISABLE, 0);
-	ioctl(r->switches, PERF_EVENT_IOC_DISABLE, 0);
+	for (int i = 0; i < SAMPLE_EVENTS; i++)
+		ioctl(r->events[i], PERF_EVENT_IOC_DISABLE, 0);
 	/* Nobody writes to it now, not even a switch that was under way. */
-	ioctl(r->clock, PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
+	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
 }

@@ -19,16 +19,24 @@ struct sample_ring_config {
 	bool from_exec;	    /* record from the process's execve on, not before */
 };
 
+/* All write to the first one's ring. */
+enum sample_event {
+	SAMPLE_EVENT_CLOCK,    /* by time on a CPU; and the switches, as records */
+	SAMPLE_EVENT_SWITCHES, /* the stack at each switch away */
+	SAMPLE_EVENT_MINOR_FAULTS,
+	SAMPLE_EVENT_MAJOR_FAULTS,
+	SAMPLE_EVENTS,
+};
+
 /*
  * All events have CLOCK_MONOTONIC for their times, which is also what BPF programs have: nothing
  * needs to be converted.
  */
 struct sample_ring {
 	struct event_place place;
-	pid_t pid;    /* of a thread's: its process */
-	int clock;    /* samples by time on a CPU, and the switches */
-	int switches; /* the stack at each switch away, into the same ring */
-	uint64_t clock_id, switches_id;
+	pid_t pid;		     /* of a thread's: its process */
+	int events[SAMPLE_EVENTS];   /* -1: not open */
+	uint64_t ids[SAMPLE_EVENTS]; /* what their samples begin with */
 	struct back_ring ring;
 	struct sideband_ring sideband;
 	bool ended; /* its thread is gone; what it holds stays */

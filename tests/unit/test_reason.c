@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/* The report's line on why the slow iteration was slow, word for word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "mtbpf_shared.h"
+#include "stack/stack.h"
+#include "view/report.h"
+
+#define MS 1000000ull
+
+static const struct function program = {.name = "main"}, iter = {.name = "iter"},
+			     work = {.name = "work"}, deep = {.name = "deep"},
+			     sleeps = {.name = "clock_nanosleep"};
+
+struct fixture {
+	struct call_tree tree;
+	struct hit_mark hit;
+};
+
+static struct call *add(struct fixture *f, uint32_t depth, uint64_t start_ns, uint64_t end_ns,
+			const struct function *function)
+{
+	struct call *call = VEC_PUSH(&f->tree.calls);
+
+	assert_non_null(call);
+	*call = (struct call){.start_ns = start_ns,
+			      .end_ns = end_ns,
+			      .function = function,
+			      .parent = CALL_NO_PARENT,
+			      .depth = depth,
+			      .flags = CALL_SAMPLED};
+	for (uint32_t i = 0; i + 1 < f->tree.calls.n; i++)
+		if (f->tree.calls.v[i].depth + 1 == depth)
+			call->parent = i;
+	return call;
+}
+
+/* main, two quick calls of iter, and one from 10 to 50 ms, whose insides the test adds. */
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->tree.tid = 43;
+	f->hit = (struct hit_mark){
+		.reason = MT_HIT_DURATION, .tid = 43, .function = &iter, .time_ns = 50 * MS};
+	add(f, 0, 0, 50 * MS, &program)->flags |= CALL_INFERRED_START;
+	add(f, 1, 1 * MS, 2 * MS, &iter);
+	add(f, 1, 3 * MS, 4 * MS, &iter);
+	add(f, 1, 10 * MS, 50 * MS, &iter);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	call_tree__fini(&f->tree);
+	free(f);
+	return 0;
+}
+
+/* NULL: there is no such line. */
+static void assert_reason_of(struct fixture *f, bool sampled, const char *expected)
+{
+	char *text = NULL, *line;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	struct report *report = report__new(&(struct report_input){
+		.trees = &f->tree, .n_trees = 1, .hit = &f->hit, .sampled = sampled});
+
+	assert_non_null(report);
+	report__print(out, report, 10);
+	report__free(report);
+	fclose(out);
+	line = strstr(text, "reason: ");
+	if (expected)
+		assert_string_equal(line ? line : text, expected);
+	else
+		assert_null(line);
+	free(text);
+}
+
+static void assert_reason(struct fixture *f, const char *expected)
+{
+	assert_reason_of(f, true, expected);
+}
+
+static void add_off(struct fixture *f, uint32_t depth, uint64_t start_ns, uint64_t end_ns,
+		    enum off_reason reason)
+{
+	struct call *call = add(f, depth, start_ns, end_ns, NULL);
+
+	call->kind = CALL_OFF_CPU;
+	call->reason = reason;
+}
+
+static void add_by(struct fixture *f, pid_t tid, const char *comm)
+{
+	struct done_by *by = VEC_PUSH(&f->tree.done_by);
+
+	*by = (struct done_by){.call = (uint32_t)f->tree.calls.n - 1, .tid = tid, .ns = 20 * MS};
+	strcpy(by->comm, comm);
+}
+
+static void add_wait(struct fixture *f, struct waits_for wait)
+{
+	wait.call = (uint32_t)f->tree.calls.n - 1;
+	*VEC_PUSH(&f->tree.waits) = wait;
+}
+
+static void add_faults(struct fixture *f, uint64_t time_ns, uint32_t n, bool is_major)
+{
+	*VEC_PUSH(&f->tree.faults) =
+		(struct fault_mark){.time_ns = time_ns, .n = n, .is_major = is_major};
+}
+
+static void test_a_path_on_the_cpu(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add(f, 3, 12 * MS, 40 * MS, &deep);
+	assert_reason(f, "reason: on the CPU, in iter > work > deep; 39.0 ms more than usual\n");
+}
+
+static void test_a_mutex_that_somebody_has(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add_off(f, 3, 12 * MS, 40 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){
+			    .syscall = SYS_futex, .fd = -1, .owner = 7, .owner_comm = "holder"});
+	add_by(f, 7, "holder");
+	assert_reason(f, "reason: blocked in iter > work: futex held by holder (7), woken by "
+			 "holder (7); 28.0 ms more than usual\n");
+}
+
+static void test_a_file_that_has_nothing_yet(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add_off(f, 3, 12 * MS, 40 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.syscall = SYS_read, .fd = 5, .file = "pipe:[812]"});
+	assert_reason(f, "reason: blocked in iter > work: read of pipe:[812] (fd 5); 28.0 ms more "
+			 "than usual\n");
+	/* What it is was not found out. */
+	f->tree.waits.v[0].file = NULL;
+	assert_reason(f, "reason: blocked in iter > work: read of fd 5; 28.0 ms more than usual\n");
+	f->tree.waits.v[0] = (struct waits_for){.call = f->tree.waits.v[0].call, .syscall = 999};
+	f->tree.waits.v[0].fd = -1;
+	assert_reason(f, "reason: blocked in iter > work: system call 999; 28.0 ms more than "
+			 "usual\n");
+	/* No news. */
+	f->tree.calls.v[4].function = &sleeps;
+	f->tree.waits.v[0].syscall = SYS_clock_nanosleep;
+	assert_reason(f, "reason: blocked in iter > clock_nanosleep; 28.0 ms more than usual\n");
+}
+
+static void test_a_call_without_a_name(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add_off(f, 3, 12 * MS, 40 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.syscall = 999, .fd = -1});
+	assert_reason(f, "reason: blocked in iter > work: system call 999; 28.0 ms more than "
+			 "usual\n");
+}
+
+/* Of several waits in one place the longest counts. */
+static void test_the_longest_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add_off(f, 3, 12 * MS, 13 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.syscall = SYS_write, .fd = 1, .file = "a"});
+	add_off(f, 3, 14 * MS, 39 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.syscall = SYS_read, .fd = 5, .file = "b"});
+	add_off(f, 3, 39 * MS, 40 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.syscall = SYS_write, .fd = 1, .file = "a"});
+	assert_reason(f, "reason: blocked in iter > work: read of b (fd 5); 27.0 ms more than "
+			 "usual\n");
+}
+
+static void test_a_cpu_that_others_have(void **state)
+{
+	struct fixture *f = *state;
+
+	add_off(f, 2, 12 * MS, 30 * MS, OFF_PREEMPTED);
+	add_by(f, 9, "hog");
+	add_off(f, 2, 31 * MS, 38 * MS, OFF_RUNNABLE);
+	assert_reason(f, "reason: ready to run, but its CPU was taken, by hog (9); 25.0 ms more "
+			 "than usual\n");
+}
+
+static void test_page_faults(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 49 * MS, &work);
+	add(f, 3, 12 * MS, 48 * MS, NULL)->kind = CALL_IN_KERNEL;
+	assert_reason(f, "reason: on the CPU, in the kernel, for iter > work; 39.0 ms more than "
+			 "usual\n");
+	add_faults(f, 1 * MS + 1, 10, false);
+	add_faults(f, 3 * MS + 1, 30, false);
+	/* Between two iterations: nobody's. */
+	add_faults(f, 6 * MS, 5000, false);
+	add_faults(f, 20 * MS, 60, false);
+	assert_reason(f, "reason: on the CPU, in the kernel, for iter > work; 39.0 ms more than "
+			 "usual\n");
+	add_faults(f, 30 * MS, 24, false);
+	assert_reason(f, "reason: 84 page faults (20 in an ordinary iteration), in iter > work; "
+			 "39.0 ms more than usual\n");
+}
+
+static void test_pages_that_had_to_be_read(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 49 * MS, &work);
+	add_off(f, 3, 12 * MS, 48 * MS, OFF_BLOCKED);
+	add_faults(f, 12 * MS, 1, true);
+	assert_reason(f, "reason: 1 major page fault (0 in an ordinary iteration), in iter > "
+			 "work; 36.0 ms more than usual\n");
+}
+
+static void test_nothing_that_is_more_than_usual(void **state)
+{
+	struct fixture *f = *state;
+
+	f->tree.calls.v[3].end_ns = 10 * MS + MS / 2;
+	f->hit.time_ns = 11 * MS;
+	assert_reason(f, NULL);
+}
+
+/* What a trace of every call shows needs no guess. */
+static void test_only_of_samples(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	assert_reason_of(f, false, NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_path_on_the_cpu),
+		TEST(test_a_mutex_that_somebody_has),
+		TEST(test_a_file_that_has_nothing_yet),
+		TEST(test_a_call_without_a_name),
+		TEST(test_the_longest_wait),
+		TEST(test_a_cpu_that_others_have),
+		TEST(test_page_faults),
+		TEST(test_pages_that_had_to_be_read),
+		TEST(test_nothing_that_is_more_than_usual),
+		TEST(test_only_of_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
