@@ -43,6 +43,7 @@ needs() {
 	extra|tool ocamlopt|ocaml-nox|OCaml|compiles the programs that raise exceptions
 	extra|tool sqlite3|sqlite3|SQLite|is one of those programs
 	extra|tool python3|python3|CPython|is another
+	extra|tool dwz|dwz|dwz|puts debug info of several files apart, for tests
 	extra|tool bpftrace|bpftrace|bpftrace|is what make bench compares a hit's cost with
 	extra|tool curl|curl|asks mtbpf view for traces
 	extra|tool chromium|chromium|shows one in Perfetto

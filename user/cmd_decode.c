@@ -188,7 +188,7 @@ static int print_or_write(const struct decode_options *options, const struct rec
 	return err;
 }
 
-static int decode_text(const struct decode_options *options, int fd, const char *name,
+static int decode_text(const struct decode_options *options, const struct perf_text_input *input,
 		       const struct output *output)
 {
 	struct perf_text_totals totals;
@@ -197,14 +197,15 @@ static int decode_text(const struct decode_options *options, int fd, const char 
 	int err;
 
 	if (options->portable) {
-		log__error("decode -portable: %s is text, and has no code to take along", name);
+		log__error("decode -portable: %s is text, and has no code to take along",
+			   input->name);
 		log__hint("a recording, or a perf.data, has");
 		return -EINVAL;
 	}
 	if (options->print == PRINT_BRANCHES)
-		return perf_text__print_branches(fd, name, stdout);
+		return perf_text__print_branches(input->fd, input->name, stdout);
 	recording__init(&rec);
-	err = decoded__make_from_text(&decoded, &rec, fd, name, &totals);
+	err = decoded__make_from_text(&decoded, &rec, input, &totals);
 	if (!err)
 		err = write_and_summarise(&decoded, &rec, output);
 	if (!err && !(output->is_text && !output->path))
@@ -274,9 +275,10 @@ static int decode(const struct decode_options *options, const char *input,
 	if (strcmp(input, "-"))
 		fd = open(input, O_RDONLY | O_CLOEXEC);
 	if (!strcmp(input, "-"))
-		err = decode_text(options, STDIN_FILENO, "stdin", &output);
+		err = decode_text(options, &(struct perf_text_input){STDIN_FILENO, "stdin", traps},
+				  &output);
 	else if (fd >= 0 && perf_text__may_be(fd))
-		err = decode_text(options, fd, input, &output);
+		err = decode_text(options, &(struct perf_text_input){fd, input, traps}, &output);
 	else
 		err = decode_recording(options, input, &output, traps);
 	if (!err && fflush(stdout))

@@ -10,6 +10,7 @@
 #include "session/capture_options.h"
 #include "target/process.h"
 #include "target/symbols/symbols.h"
+#include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
@@ -18,9 +19,12 @@ static const struct option_spec specs[] = {
 
 static const struct option_table table = {
 	.command = "list",
-	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'", NULL},
+	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'",
+					  "mtbpf list -pid 1234 'usdt:*'", NULL},
 	.usage = "list -pid PID | -name NAME | -container NAME | ... [GLOB]",
-	.summary = "The functions of a process that can be triggers: address, size, module, name.",
+	.summary = "The functions of a process that can be triggers: address, size, module, name; "
+		   "with "
+		   "'usdt:GLOB' its USDT probes.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -41,6 +45,19 @@ static int print_match(void *ctx, const struct symbol_match *match)
 	return 0;
 }
 
+/* By the name that -symbol takes; its arguments are what perf and bpftrace show too. */
+static int print_usdt(void *ctx, const struct usdt_match *match)
+{
+	struct listing *listing = ctx;
+
+	printf("%016llx %6s %-20s " USDT_PREFIX "%s:%s%s%s\n",
+	       (unsigned long long)(match->place.vaddr + match->module->bias), "usdt",
+	       module__name(match->module), match->place.provider, match->place.name,
+	       *match->place.args ? "  " : "", match->place.args);
+	listing->n++;
+	return 0;
+}
+
 /* What it has of that is printed, and counted. 0, or -errno after a line and a hint. */
 static int list(pid_t pid, const char *glob, struct listing *listing)
 {
@@ -52,7 +69,10 @@ static int list(pid_t pid, const char *glob, struct listing *listing)
 		return err;
 	err = symbols__open(&symbols, &process);
 	if (!err) {
-		symbols__each(&symbols, glob, print_match, listing);
+		if (usdt__is_selector(glob))
+			symbols__each_usdt(&symbols, glob, print_usdt, listing);
+		else
+			symbols__each(&symbols, glob, print_match, listing);
 		symbols__close(&symbols);
 	}
 	process__close(&process);
@@ -66,8 +86,12 @@ static int list(pid_t pid, const char *glob, struct listing *listing)
 
 static int refuse_glob(pid_t pid, const char *glob)
 {
-	log__error("no function of process %d matches '%s'", pid, glob);
-	if (strpbrk(glob, "*?["))
+	log__error("no %s of process %d matches '%s'",
+		   usdt__is_selector(glob) ? "USDT probe" : "function", pid, glob);
+	if (usdt__is_selector(glob))
+		log__hint(
+			"they are usdt:PROVIDER:NAME and usdt:FILE:PROVIDER:NAME; 'usdt:*' is all");
+	else if (strpbrk(glob, "*?["))
 		log__hint("quote the glob, so that the shell leaves it alone; '*' lists all");
 	else
 		log__hint("globs match the whole name: try '*%s*'", glob);

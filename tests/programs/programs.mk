@@ -2,7 +2,7 @@
 PROGRAMS := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/programs/*.c)) \
             $(patsubst tests/programs/%.cc,$(O)/programs/%,$(wildcard tests/programs/*.cc))
 # Without a dynamic loader, which a stepper would spend ten seconds in.
-PROGRAMS += $(O)/programs/crash-static $(O)/programs/service-static
+PROGRAMS += $(addprefix $(O)/programs/,crash-static library-static service-static)
 PLUGINS  := $(patsubst tests/programs/plugin/%.c,$(O)/programs/lib%.so,$(wildcard tests/programs/plugin/*.c))
 
 PROGRAM_CFLAGS = -O2 -g -Iinclude -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter \
@@ -21,7 +21,7 @@ $(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/progr
 
 $(O)/programs/%-static: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -static -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -static -o $@ $< -pthread
 
 $(O)/programs/%: tests/programs/%.cc tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)

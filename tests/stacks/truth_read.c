@@ -144,6 +144,12 @@ void truth_log__fini(struct truth_log *log)
 	VEC_FINI(&log->events);
 }
 
+/* A coroutine that begins by a return to a function's first instruction. */
+static bool begins(const struct true_stack *stack, const struct true_event *e)
+{
+	return e->stack && e->depth == stack->lowest;
+}
+
 static void take(struct truth_log *log, const struct true_event *e)
 {
 	struct true_stack *stack = &log->stacks.v[e->stack];
@@ -154,8 +160,9 @@ static void take(struct truth_log *log, const struct true_event *e)
 		*true_stack__frame(stack, e->depth - 1) = e->caller;
 	frame = true_stack__frame(stack, e->depth);
 	/* Back in a function that was interrupted at its first instruction. */
-	if (e->is_call || !*frame || *frame != truth_log__function(log->map, e->to, false))
-		*frame = truth_log__function(log->map, e->to, !e->is_call);
+	if (!e->is_call && *frame && *frame == truth_log__function(log->map, e->to, false))
+		return;
+	*frame = truth_log__function(log->map, e->to, !e->is_call && !begins(stack, e));
 }
 
 struct true_stack *truth_log__go_to(struct truth_log *log, size_t event)

@@ -234,7 +234,7 @@ static void test_a_stack_is_used_as_far_as_it_is_code(void **state)
 			   "    c 20-30 inferred-end\n");
 }
 
-/* Each snapshot has its own. */
+/* Each snapshot has its own; main is the same. */
 static void test_a_stack_for_each_snapshot(void **state)
 {
 	struct thread *t = *state;
@@ -248,14 +248,59 @@ static void test_a_stack_for_each_snapshot(void **state)
 	gap(t, GAP_BETWEEN);
 	begin(t, B);
 	interrupt(t, B + 0x10);
-	assert_finished(t, "main 10-30 inferred-start inferred-end inferred\n"
+	assert_finished(t, "main 10-50 inferred-start inferred-end inferred\n"
 			   "  a 10-30 inferred-start inferred-end inferred\n"
 			   "    b 10-30 inferred-start inferred-end\n"
 			   "      [untraced] 20-30 inferred-end\n"
-			   "[gap] 30-40\n"
-			   "main 40-50 inferred-start inferred-end inferred\n"
+			   "  [gap] 30-40\n"
 			   "  c 40-50 inferred-start inferred-end inferred\n"
 			   "    b 40-50 inferred-start inferred-end\n");
+}
+
+static void snapshot(struct thread *t, uint64_t at)
+{
+	begin(t, at);
+	interrupt(t, at + 0x10);
+	gap(t, GAP_BETWEEN);
+}
+
+/* Where no stack tells, nothing is joined; what goes on behind it does so on the joined frames. */
+static void test_snapshots_in_a_row(void **state)
+{
+	struct thread *t = *state;
+	const uint64_t ips[] = {B + 0x10, A + 0x15, MAIN + 0x15};
+	const uint64_t others[] = {C + 0x10, MAIN + 0x45};
+
+	assert_int_equal(stack__anchor(t->stack, 21, ips, 3), 0);
+	assert_int_equal(stack__anchor(t->stack, 81, others, 2), 0);
+	assert_int_equal(stack__anchor(t->stack, 111, ips, 3), 0);
+	snapshot(t, B);
+	snapshot(t, HANDLER);
+	snapshot(t, C);
+	begin(t, B);
+	interrupt(t, B + 0x10);
+	gap(t, GAP_OVERFLOW);
+	begin(t, B + 0x20);
+	ret(t, B + 0x20, A + 0x15);
+	ret(t, A + 0x20, MAIN + 0x15);
+	call(t, MAIN + 0x20, C);
+	interrupt(t, C + 0x10);
+	assert_finished(t, "main 10-170 inferred-start inferred-end inferred\n"
+			   "  a 10-30 inferred-start inferred-end inferred\n"
+			   "    b 10-30 inferred-start inferred-end\n"
+			   "      [untraced] 20-30 inferred-end\n"
+			   "  [gap] 30-40\n"
+			   "  handler 40-60 inferred-start inferred-end\n"
+			   "    [untraced] 50-60 inferred-end\n"
+			   "  [gap] 60-70\n"
+			   "  c 70-90 inferred-start inferred-end\n"
+			   "    [untraced] 80-90 inferred-end\n"
+			   "  [gap] 90-100\n"
+			   "  a 100-150 inferred-start inferred\n"
+			   "    b 100-140 inferred-start inferred\n"
+			   "      [untraced] 110-120 inferred-end\n"
+			   "      [gap: overflow] 120-130\n"
+			   "  c 160-170 inferred-end\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_thread, end_thread)
@@ -276,6 +321,7 @@ int main(void)
 		TEST(test_a_stack_that_does_not_fit_is_not_used),
 		TEST(test_a_stack_is_used_as_far_as_it_is_code),
 		TEST(test_a_stack_for_each_snapshot),
+		TEST(test_snapshots_in_a_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,7 @@ struct perf_threads {
 	struct perf_thread *last; /* the one that was found last */
 	struct perf_totals totals;
 	size_t next_tree;
+	const struct ocaml_traps *traps;
 };
 
 struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx)
@@ -58,6 +59,11 @@ struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx)
 	threads->tap = tap;
 	threads->ctx = ctx;
 	return threads;
+}
+
+void perf_threads__set_traps(struct perf_threads *threads, const struct ocaml_traps *traps)
+{
+	threads->traps = traps;
 }
 
 void perf_threads__free(struct perf_threads *threads)
@@ -139,7 +145,10 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 	    hash_index__add(&threads->by_tid, hash_ids(pid, tid), (uint32_t)threads->threads.n))
 		return NULL;
 	added->stack = stack__new(pid, tid, "", named_image__map(added->process->image));
-	return added->stack ? added : NULL;
+	if (!added->stack)
+		return NULL;
+	stack__set_traps(added->stack, threads->traps);
+	return added;
 }
 
 /* NULL where it has not been seen. */

@@ -14,6 +14,7 @@
 #include "target/symbols/named_image.h"
 #include "util/vec.h"
 
+struct ocaml_traps;
 struct perf_threads;
 struct perf_thread;
 
@@ -31,6 +32,8 @@ typedef int (*perf_tap_fn)(void *ctx, pid_t tid, const struct branch *branch);
 
 /* `tap` may be NULL. NULL: out of memory. */
 struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx);
+/* Where OCaml's handlers are, for the threads to come; must outlive them. NULL: not known. */
+void perf_threads__set_traps(struct perf_threads *threads, const struct ocaml_traps *traps);
 /* With the functions that its trees point to. */
 void perf_threads__free(struct perf_threads *threads);
 

@@ -90,16 +90,17 @@ int decoded__take_threads(struct decoded *decoded, struct recording *rec,
 	return err;
 }
 
-int decoded__make_from_text(struct decoded *decoded, struct recording *rec, int fd,
-			    const char *name, struct perf_text_totals *totals)
+int decoded__make_from_text(struct decoded *decoded, struct recording *rec,
+			    const struct perf_text_input *input, struct perf_text_totals *totals)
 {
 	int err;
 
 	*decoded = (struct decoded){.behind_hit = -1, .perf = perf_threads__new(NULL, NULL)};
 	if (!decoded->perf)
-		return report(-ENOMEM, name);
-	err = read_text(decoded->perf, fd, name, totals);
-	return err ? err : report(decoded__take_threads(decoded, rec, decoded->perf), name);
+		return report(-ENOMEM, input->name);
+	perf_threads__set_traps(decoded->perf, input->traps);
+	err = read_text(decoded->perf, input->fd, input->name, totals);
+	return err ? err : report(decoded__take_threads(decoded, rec, decoded->perf), input->name);
 }
 
 static void print_count(FILE *out, uint64_t n, const char *what)

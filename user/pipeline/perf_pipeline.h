@@ -8,12 +8,19 @@
 #include "perf/perf_text.h"
 #include "pipeline/pipeline.h"
 
+/* The text of `perf script`, and what it does not say. */
+struct perf_text_input {
+	int fd;
+	const char *name;
+	const struct ocaml_traps *traps; /* NULL: none are known */
+};
+
 /*
- * The text of `perf script` in fd, called `name`: trees, and in `rec`, which is empty, the threads'
- * names. decoded__fini() in any case. 0, or -errno after a line and a hint.
+ * Trees, and in `rec`, which is empty, the threads' names. decoded__fini() in any case. 0, or
+ * -errno after a line and a hint.
  */
-int decoded__make_from_text(struct decoded *decoded, struct recording *rec, int fd,
-			    const char *name, struct perf_text_totals *totals);
+int decoded__make_from_text(struct decoded *decoded, struct recording *rec,
+			    const struct perf_text_input *input, struct perf_text_totals *totals);
 /* What the text had that no tree shows, and what it had not. */
 void perf_text__summarise(const struct perf_text_totals *totals, uint64_t moved, FILE *out);
 

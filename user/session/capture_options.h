@@ -104,7 +104,8 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	{                                                                                          \
 		"symbol", "trigger", 's', OPT_LIST, "NAME",                                        \
-			"what triggers: a function, lib.so:NAME, NAME+0x10, or addr:0x401234; "    \
+			"what triggers: a function, a glob of one, lib.so:NAME, NAME+0x10, "       \
+			"line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, or ? to pick one; "       \
 			"several: A,B, or once each, any of which hits; "                          \
 			"without: mtbpf_take_snapshot(), where the program calls it",              \
 			OPTION(symbols), NULL                                                      \

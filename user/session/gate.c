@@ -23,6 +23,7 @@ static int add_entry(struct gate *gate, const struct probe *probe, size_t number
 	bool is_moved = gate->by_insn && !probe->site.at_entry;
 	const struct uprobe_spec spec = {.path = probe->path,
 					 .offset = is_moved ? probe->entry_offset : probe->offset,
+					 .semaphore = probe->semaphore,
 					 .pid = pid};
 
 	return add(gate, &spec, number, false);

@@ -8,6 +8,8 @@
 
 #include "session/default_trigger.h"
 #include "session/probe_file.h"
+#include "session/usdt_probe.h"
+#include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
 
 static int refuse_resolver(const struct function *f)
@@ -96,36 +98,97 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 	return 0;
 }
 
+/* Of the probe that was chosen: by what name the kernel finds its file. */
+static int set_place(struct probe *probe, const struct probe_source *source,
+		     const struct module *module, uint64_t entry)
+{
+	int err = 0;
+
+	if (source->exec_path)
+		snprintf(probe->path, sizeof(probe->path), "%s", source->exec_path);
+	else
+		err = process__mapping_path(source->process->pid, &module->mapping, probe->path,
+					    sizeof(probe->path));
+	if (err)
+		return err;
+	if (!source->exec_path) {
+		probe->ip = entry + module->bias + probe->site.skip;
+		err = probe_file__settle(probe, source->process, &module->mapping);
+	}
+	if (!err)
+		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
+			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
+	return err;
+}
+
+static int each_function(const struct probe_source *source, const struct symbols *symbols,
+			 const char *symbol, probe_fn fn, void *ctx)
+{
+	struct probe probe = {0};
+	struct symbol_match match;
+	int err = symbols__find(symbols, symbol, &match);
+
+	probe.is_go = !err && symbols__have(symbols, "runtime.gopanic");
+	if (!err)
+		err = choose_site(&probe, &match);
+	if (err)
+		return err;
+	snprintf(probe.name, sizeof(probe.name), "%s", match.function->name);
+	err = set_place(&probe, source, match.module, match.function->vaddr);
+	return err ? err : fn(ctx, &probe);
+}
+
+static int each_usdt(const struct probe_source *source, const struct symbols *symbols,
+		     const char *symbol, probe_fn fn, void *ctx)
+{
+	usdt_match_vec found;
+	int err = symbols__find_usdt(symbols, symbol, &found);
+
+	for (size_t i = 0; !err && i < found.n; i++) {
+		struct probe probe;
+
+		err = usdt_probe__make(&probe, &found.v[i]);
+		if (!err)
+			err = set_place(&probe, source, found.v[i].module, found.v[i].place.vaddr);
+		if (!err)
+			err = fn(ctx, &probe);
+	}
+	if (!err)
+		VEC_FINI(&found);
+	return err;
+}
+
+int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
+{
+	struct symbols symbols;
+	int err = source->exec_path ? symbols__open_file(&symbols, source->exec_path)
+				    : symbols__open(&symbols, source->process);
+
+	if (err)
+		return err;
+	if (usdt__is_selector(symbol))
+		err = each_usdt(source, &symbols, symbol, fn, ctx);
+	else
+		err = each_function(source, &symbols, symbol, fn, ctx);
+	symbols__close(&symbols);
+	return err;
+}
+
+/* The first of a selector's places. */
+static int keep_first(void *ctx, const struct probe *probe)
+{
+	struct probe *kept = ctx;
+
+	if (!*kept->path)
+		*kept = *probe;
+	return 0;
+}
+
 int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
 		const char *symbol)
 {
-	struct symbols symbols;
-	struct symbol_match match;
-	int err;
+	struct probe_source source = {process, exec_path};
 
 	*probe = (struct probe){0};
-	err = exec_path ? symbols__open_file(&symbols, exec_path)
-			: symbols__open(&symbols, process);
-	if (err)
-		return err;
-	err = symbols__find(&symbols, symbol, &match);
-	probe->is_go = !err && symbols__have(&symbols, "runtime.gopanic");
-	if (!err)
-		err = choose_site(probe, &match);
-	if (!err && exec_path)
-		snprintf(probe->path, sizeof(probe->path), "%s", exec_path);
-	else if (!err)
-		err = process__mapping_path(process->pid, &match.module->mapping, probe->path,
-					    sizeof(probe->path));
-	if (!err && !exec_path) {
-		probe->ip = match.function->vaddr + match.module->bias + probe->site.skip;
-		err = probe_file__settle(probe, process, &match.module->mapping);
-	}
-	if (!err) {
-		snprintf(probe->name, sizeof(probe->name), "%s", match.function->name);
-		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
-			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
-	}
-	symbols__close(&symbols);
-	return err;
+	return probe__each(&source, symbol, keep_first, probe);
 }

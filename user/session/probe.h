@@ -28,13 +28,25 @@ struct probe {
 	bool is_inside; /* not the function's entry: "f+0x10", "addr:" */
 	bool is_library;     /* mtbpf_hit() of mtbpf.h: it is given the time of the mark */
 	struct mt_args args; /* what is read at a hit */
+	uint64_t semaphore;  /* file offset of a counter that the kernel raises; 0: none */
 	uint8_t code[16];    /* at the probe; zeroes behind the function's end */
 };
 
+/* Where a probe is looked up: in a process, or, with exec_path, in a file to be run. */
+struct probe_source {
+	const struct process *process;
+	const char *exec_path;
+};
+
+typedef int (*probe_fn)(void *ctx, const struct probe *probe);
+
 /*
- * Finds the function in a process, or, with exec_path, in a file to be run; warns where each hit
- * will cost a single-step. 0, or -errno after a line and a hint.
+ * Calls fn for every place that the selector means: one of a function, which is chosen; all of a
+ * USDT probe. Warns where each hit will cost a single-step. What fn returns but 0 ends it, and is
+ * returned; 0; or -errno after a line and a hint.
  */
+int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
+/* The first of them. */
 int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
 		const char *symbol);
 

@@ -26,7 +26,10 @@ static bool has_changed(const struct process *process, const struct probe *probe
  */
 static int is_it(const struct probe *probe, const struct process *process, const char *path)
 {
-	struct uprobe_spec spec = {.path = path, .offset = probe->offset, .pid = process->pid};
+	struct uprobe_spec spec = {.path = path,
+				   .offset = probe->offset,
+				   .semaphore = probe->semaphore,
+				   .pid = process->pid};
 	_cleanup_close_ int fd = -1;
 	uint8_t before;
 

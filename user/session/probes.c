@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
 
 int selectors__add(struct selectors *selectors, const char *name)
@@ -94,8 +95,10 @@ static bool have(const struct probes *probes, const struct probe *probe)
 
 int probes__add(struct probes *probes, const struct probe *probe)
 {
+	struct probe *out, *last = probes->all.n ? &probes->all.v[probes->all.n - 1] : NULL;
 	size_t len = strlen(probes->name);
-	struct probe *out;
+	/* A USDT probe has several places. */
+	bool is_named = last && !strcmp(last->name, probe->name);
 
 	if (have(probes, probe))
 		return 0;
@@ -103,23 +106,30 @@ int probes__add(struct probes *probes, const struct probe *probe)
 	if (!out)
 		return -ENOMEM;
 	*out = *probe;
+	if (is_named)
+		return 0;
 	snprintf(probes->name + len, sizeof(probes->name) - len, "%s%s", len ? ", " : "",
 		 probe->name);
 	return 0;
 }
 
+static int add_found(void *ctx, const struct probe *probe)
+{
+	return probes__add(ctx, probe);
+}
+
 int probes__find(struct probes *probes, const struct selectors *selectors,
 		 const struct process *process, const char *exec_path)
 {
+	struct probe_source source = {process, exec_path};
+	size_t i = 0;
 	int err = 0;
 
-	for (size_t i = probes->all.n; i < selectors->names.n && !err; i++) {
-		struct probe probe;
-
-		err = probe__find(&probe, process, exec_path, selectors->names.v[i]);
-		if (!err)
-			err = probes__add(probes, &probe);
-	}
+	/* Of the first, one place may have been found; a USDT probe's others have not. */
+	if (probes->all.n && !usdt__is_selector(selectors->names.v[0]))
+		i = 1;
+	for (; i < selectors->names.n && !err; i++)
+		err = probe__each(&source, selectors->names.v[i], add_found, probes);
 	return err;
 }
 

@@ -348,16 +348,22 @@ static int put_below(struct stitched *end, struct held_stack callers)
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 {
 	struct stitched *end = stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
-	struct fit fit;
+	struct stitched *outer;
+	struct held_stack callers;
+	struct fit fit, on;
 	int err;
 
 	if (!end || !taken.n || !held_stack__fits(known(end), taken, SEAM_GAP, &fit) ||
 	    fit.offset >= 0)
 		return 0;
-	err = learn_callers(&stitcher->runs.v[end->owner], (struct held_stack){taken.v, fit.first});
+	callers = (struct held_stack){taken.v, fit.first};
+	outer = find_outer(stitcher, callers, &on);
+	end->stack.v[0].return_ip = taken.v[fit.first].return_ip;
+	err = put_below(end, callers);
 	if (err)
 		return err;
-	end->stack.v[0].return_ip = taken.v[fit.first].return_ip;
+	if (outer)
+		return lie_on(stitcher, outer, callers, known(end), &on);
 	end->base += fit.offset;
-	return put_below(end, (struct held_stack){taken.v, fit.first});
+	return learn_callers(&stitcher->runs.v[end->owner], callers);
 }

@@ -162,7 +162,7 @@ static void put_arg(struct fxt *fxt, struct record *record, const struct fxt_arg
 	else if (arg->kind == FXT_POINTER)
 		put_long_arg(record, FXT_ARG_POINTER, key, arg->number);
 	else if (arg->kind == FXT_INT)
-		put_long_arg(record, FXT_ARG_S64, key, arg->number);
+		put_long_arg(record, FXT_ARG_I64, key, arg->number);
 	else if (arg->number <= UINT32_MAX)
 		put_short_arg(record, FXT_ARG_U32, key, (uint32_t)arg->number);
 	else

@@ -39,7 +39,6 @@ enum fxt_arg_type {
 	FXT_ARG_I32 = 1,
 	FXT_ARG_U32 = 2,
 	FXT_ARG_I64 = 3,
-	FXT_ARG_S64 = 3,
 	FXT_ARG_U64 = 4,
 	FXT_ARG_DOUBLE = 5,
 	FXT_ARG_STRING = 6,

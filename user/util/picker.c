@@ -14,6 +14,9 @@
 #include "util/fs.h"
 #include "util/log.h"
 
+/* More than this nobody reads. */
+#define NUMBERED_MAX 200
+
 bool picker__is_possible(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
@@ -115,6 +118,11 @@ static int pick_by_number(const char *what, const char *text, size_t n)
 {
 	char line[32];
 
+	if (n > NUMBERED_MAX) {
+		log__error("%zu lines to pick a %s from, and no fzf to search them with", n, what);
+		log__hint("install fzf, or name it: globs narrow them down");
+		return -ENOENT;
+	}
 	fprintf(stderr, "%s(with fzf installed, this is a search)\n%s 1-%zu: ", text, what, n);
 	if (!fgets(line, sizeof(line), stdin))
 		return -ECANCELED;

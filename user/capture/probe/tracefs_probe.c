@@ -153,10 +153,15 @@ static int start_janitor(struct tracefs_probe *p)
 static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number)
 {
 	char text[PATH_MAX + 128];
+	size_t len;
 
 	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
 	snprintf(text, sizeof(text), "%c:" GROUP "/%s %s:0x%llx", spec->on_return ? 'r' : 'p',
 		 p->name, spec->path, (unsigned long long)spec->offset);
+	len = strlen(text);
+	if (spec->semaphore)
+		snprintf(text + len, sizeof(text) - len, "(0x%llx)",
+			 (unsigned long long)spec->semaphore);
 	return write_command(p->dir, text);
 }
 

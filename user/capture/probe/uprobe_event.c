@@ -28,6 +28,27 @@ static int read_number(const char *path, const char *format, unsigned int *numbe
 	return fscanf(file, format, number) == 1 ? 0 : -EINVAL;
 }
 
+/*
+ * Where in attr.config the semaphore goes; 32 bits have been enough for the kernel since 4.20.
+ * 0 or -errno after a line and a hint.
+ */
+static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr *attr)
+{
+	unsigned int shift;
+
+	if (!spec->semaphore)
+		return 0;
+	if (!read_number(PMU "/format/ref_ctr_offset", "config:%u", &shift) && shift < 64 &&
+	    spec->semaphore <= UINT64_MAX >> shift && spec->semaphore <= UINT32_MAX) {
+		attr->config |= spec->semaphore << shift;
+		return 0;
+	}
+	log__error("the kernel cannot raise the probe's semaphore, at %#llx of %s",
+		   (unsigned long long)spec->semaphore, spec->path);
+	log__hint("needs Linux 4.20 or later");
+	return -EOPNOTSUPP;
+}
+
 static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *attr)
 {
 	unsigned int type, retprobe_bit;
@@ -52,7 +73,7 @@ static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *att
 		.uprobe_path = (uintptr_t)spec->path,
 		.probe_offset = spec->offset,
 	};
-	return 0;
+	return add_semaphore(spec, attr);
 }
 
 static void explain(const struct uprobe_spec *spec, int err)

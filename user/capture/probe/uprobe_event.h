@@ -15,7 +15,8 @@ struct uprobe_spec {
 	uint64_t offset;  /* file offset of the probed instruction */
 	pid_t pid; /* the process (its main thread); all of its threads hit the probe; -1: everybody
 		    */
-	bool on_return; /* a uretprobe: offset must be where [sp] is the return address */
+	uint64_t semaphore; /* file offset of a counter to be raised while it is set; 0: none */
+	bool on_return;	    /* a uretprobe: offset must be where [sp] is the return address */
 };
 
 /*

@@ -123,11 +123,64 @@ int debug_file__open(const struct elf_image *image, const char *path, const char
 	return fd;
 }
 
+static int open_checked(const char *path, const char *build_id)
+{
+	int fd = open_regular(path);
+
+	if (fd < 0 || elf_debug_file__has_build_id(fd, build_id))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* `from`: the file that has the link, whose folder a relative name is meant from. */
+static int open_alt(const char *name, const char *build_id, const char *from, const char *root)
+{
+	const char *slash = strrchr(from, '/');
+	char path[PATH_MAX];
+	int fd;
+
+	if (name[0] == '/')
+		snprintf(path, sizeof(path), "%s%s", root, name);
+	else
+		snprintf(path, sizeof(path), "%.*s/%s", slash ? (int)(slash - from) : 1,
+			 slash ? from : ".", name);
+	fd = open_checked(path, build_id);
+	if (fd >= 0 || strlen(build_id) < 3)
+		return fd;
+	snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/%.2s/%s.debug", root, build_id,
+		 build_id + 2);
+	return open_checked(path, build_id);
+}
+
+/* The file that fd is of, or `path` where it is none. */
+static void use_alt(struct elf_image *image, int fd, const char *path, const char *root)
+{
+	char build_id[2 * 64 + 1], link[32], from[PATH_MAX];
+	const char *name = elf_image__alt_link(image, build_id, sizeof(build_id));
+	_cleanup_close_ int alt = -1;
+	ssize_t n;
+
+	if (!name)
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = fd < 0 ? -1 : readlink(link, from, sizeof(from) - 1);
+	if (n > 0)
+		from[n] = '\0';
+	alt = open_alt(name, build_id, n > 0 ? from : path, root ? root : "");
+	if (alt < 0 && root)
+		alt = open_alt(name, build_id, n > 0 ? from : path, "");
+	if (alt >= 0)
+		elf_image__set_alt_file(image, alt);
+}
+
 bool debug_file__use(struct elf_image *image, const char *path, const char *root)
 {
 	_cleanup_close_ int fd = debug_file__open(image, path, root);
+	bool is_used = fd >= 0 && !elf_image__set_debug_file(image, fd);
 
-	return fd >= 0 && !elf_image__set_debug_file(image, fd);
+	use_alt(image, is_used ? fd : -1, path, root);
+	return is_used;
 }
 
 int build_id__path(const char *build_id, unsigned int which, char *path, size_t size)

@@ -17,7 +17,10 @@
  */
 int debug_file__open(const struct elf_image *image, const char *path, const char *root);
 
-/* The same, and gives it to the image. False where there is none. */
+/*
+ * The same, and gives it to the image. False where there is none. What dwz has put apart of the
+ * debug info is given to it as well, if it is found: it has been checked by its build id.
+ */
 bool debug_file__use(struct elf_image *image, const char *path, const char *root);
 
 /*

@@ -7,7 +7,10 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
 {
@@ -59,8 +62,18 @@ static void free_debug(struct elf_debug *debug)
 	VEC_FINI(&debug->places);
 	VEC_FINI(&debug->units);
 	dwarf_end(debug->dwarf);
+	dwarf_end(debug->alt);
 	elf_end(debug->elf);
 	free(debug);
+}
+
+static void open_alt(const struct elf_image *image, struct elf_debug *debug)
+{
+	Elf *elf = elf_image__alt_elf(image);
+
+	debug->alt = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	if (debug->alt)
+		dwarf_setalt(debug->dwarf, debug->alt);
 }
 
 static struct elf_debug *open_debug(const struct elf_image *image)
@@ -75,6 +88,8 @@ static struct elf_debug *open_debug(const struct elf_image *image)
 	debug->elf = elf_memory((char *)bytes, size);
 	if (debug->elf)
 		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
+	if (debug->dwarf)
+		open_alt(image, debug);
 	if (!debug->dwarf || index_units(debug)) {
 		free_debug(debug);
 		return NULL;
@@ -113,4 +128,38 @@ bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die
 	}
 	return lo && vaddr < debug->units.v[lo - 1].end &&
 	       dwarf_offdie(debug->dwarf, debug->units.v[lo - 1].die, unit);
+}
+
+/* libdw opens what the unit names; a fifo would keep it waiting. */
+static bool is_regular(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int n = name[0] == '/' ? snprintf(path, sizeof(path), "%s", name)
+			       : snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+	return n > 0 && (size_t)n < sizeof(path) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+static const char *get_string(Dwarf_Die *unit, unsigned int name)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_formstring(dwarf_attr(unit, name, &attr));
+}
+
+void elf_debug__go_to_split(Dwarf_Die *unit)
+{
+	const char *dir = get_string(unit, DW_AT_comp_dir), *name;
+	Dwarf_Die split;
+	uint8_t type;
+
+	name = get_string(unit, DW_AT_dwo_name);
+	if (!name)
+		name = get_string(unit, DW_AT_GNU_dwo_name);
+	if (!name || !is_regular(dir ? dir : "", name))
+		return;
+	if (!dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
+	    type == DW_UT_skeleton && split.addr)
+		*unit = split;
 }

@@ -18,7 +18,22 @@ static bool is_inside(uint64_t offset, uint64_t len, uint64_t size)
 	return offset <= size && len <= size - offset;
 }
 
-int elf_image__check_header(const uint8_t *data, size_t size, bool is_core)
+static bool is_of(const Elf64_Ehdr *ehdr, enum elf_use use)
+{
+	switch (use) {
+	case ELF_CORE:
+		return ehdr->e_type == ET_CORE;
+	case ELF_SEPARATE:
+		if (ehdr->e_type == ET_REL) /* dwz's */
+			return true;
+		break;
+	case ELF_PROGRAM:
+		break;
+	}
+	return ehdr->e_type == ET_EXEC || ehdr->e_type == ET_DYN;
+}
+
+int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use)
 {
 	Elf64_Ehdr ehdr;
 
@@ -28,8 +43,7 @@ int elf_image__check_header(const uint8_t *data, size_t size, bool is_core)
 		return -EIO;
 	memcpy(&ehdr, data, sizeof(ehdr));
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
-	    ehdr.e_machine != EM_X86_64 || (ehdr.e_type == ET_CORE) != is_core ||
-	    (!is_core && ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN))
+	    ehdr.e_machine != EM_X86_64 || !is_of(&ehdr, use))
 		return -ENOEXEC;
 	/* PN_XNUM, an escape for 65535 segments or more, is no program's. */
 	if (ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_phnum == PN_XNUM ||
@@ -153,7 +167,8 @@ static int load_sections(struct elf_image *image)
 /* Takes over nothing; 0, -ENOEXEC, -EIO or -ENOMEM. */
 static int parse(struct elf_image *image, bool is_core)
 {
-	int err = elf_image__check_header(image->data, image->size, is_core);
+	int err =
+		elf_image__check_header(image->data, image->size, is_core ? ELF_CORE : ELF_PROGRAM);
 
 	if (err)
 		return err;

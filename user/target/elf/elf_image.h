@@ -70,6 +70,14 @@ const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc);
  * -errno of the system.
  */
 int elf_image__set_debug_file(struct elf_image *image, int fd);
+/*
+ * What dwz has taken out of the debug info of several files, into one: the name of that and its
+ * build id (.gnu_debugaltlink of the debug file, or of the image where it has the lines). NULL
+ * where there is none.
+ */
+const char *elf_image__alt_link(const struct elf_image *image, char *build_id, size_t size);
+/* That file (not kept; it is mapped), which has been checked. As elf_image__set_debug_file(). */
+int elf_image__set_alt_file(struct elf_image *image, int fd);
 /* Whether the file, or the debug file, has this build id. */
 bool elf_debug_file__has_build_id(int fd, const char *build_id);
 

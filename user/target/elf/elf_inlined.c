@@ -27,7 +27,7 @@ struct inline_range {
 
 /* A function that has code. */
 struct inline_body {
-	Dwarf_Off die;
+	Dwarf_Die die;
 	bool is_read;
 	VEC(struct inline_range) ranges; /* outer before inner */
 };
@@ -38,7 +38,7 @@ struct body_range {
 };
 
 struct inline_unit {
-	Dwarf_Off die;
+	const void *die; /* Dwarf_Die.addr: offsets are of one file, and there may be several */
 	VEC(struct inline_body) bodies;
 	VEC(struct body_range) ranges; /* ascending by start */
 };
@@ -118,7 +118,7 @@ static int add_body(struct die_walk *walk, Dwarf_Die *die, struct inline_unit *u
 	body = VEC_PUSH(&unit->bodies);
 	if (!body)
 		return -ENOMEM;
-	*body = (struct inline_body){.die = dwarf_dieoffset(die)};
+	*body = (struct inline_body){.die = *die};
 	return 0;
 }
 
@@ -146,7 +146,7 @@ static void index_unit(struct inline_tables *tables, struct inline_unit *unit, D
 
 static struct inline_unit *find_unit(struct inline_tables *tables, Dwarf_Die *die)
 {
-	struct inline_unit key = {.die = dwarf_dieoffset(die)}, **found, *unit;
+	struct inline_unit key = {.die = die->addr}, **found, *unit;
 
 	found = tfind(&key, &tables->units, compare_units);
 	if (found)
@@ -214,10 +214,9 @@ static void read_body(struct elf_debug *debug, struct inline_body *body)
 	struct body_reader reader = {debug->inlines, body};
 	struct die_walk walk = {
 		.enter = enter_body, .ctx = &reader, .budget = &debug->inlines->budget};
-	Dwarf_Die die;
 
 	body->is_read = true;
-	if (!dwarf_offdie(debug->dwarf, body->die, &die) || die_walk__children(&walk, &die, NULL))
+	if (die_walk__children(&walk, &body->die, NULL))
 		body->ranges.n = 0;
 }
 
@@ -263,6 +262,7 @@ static const struct inlined *look_up(struct elf_image *image, uint64_t vaddr)
 
 	if (!debug || !elf_debug__unit_at(debug, vaddr, &die))
 		return NULL;
+	elf_debug__go_to_split(&die);
 	if (!debug->inlines)
 		debug->inlines = new_tables(image);
 	if (!debug->inlines)

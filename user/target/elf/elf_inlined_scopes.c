@@ -22,13 +22,13 @@ struct scope {
 
 /* A function in a scope. */
 struct scoped {
-	Dwarf_Off die;
+	const char *die; /* Dwarf_Die.addr: offsets are of one file, and there may be several */
 	const struct scope *scope;
 	const char *text; /* NULL until it is asked for */
 };
 
 struct scope_unit {
-	Dwarf_Off die;
+	const char *die;
 	struct scope *scopes;
 	VEC(struct scoped) functions; /* ascending by die */
 };
@@ -71,7 +71,7 @@ static int enter_scope(struct scope_unit *unit, const char *name, const void **s
 	return DIE_DESCEND;
 }
 
-static struct scoped *find_function(struct scope_unit *unit, Dwarf_Off die)
+static struct scoped *find_function(struct scope_unit *unit, const char *die)
 {
 	size_t lo = 0, hi = unit->functions.n;
 
@@ -112,7 +112,7 @@ static const struct scope *declared_in(struct scope_unit *unit, Dwarf_Die *die)
 	const struct scoped *function;
 
 	go_to_declaration(&declaration);
-	function = find_function(unit, dwarf_dieoffset(&declaration));
+	function = find_function(unit, declaration.addr);
 	return function ? function->scope : NULL;
 }
 
@@ -127,7 +127,7 @@ static int enter_function(struct scope_unit *unit, Dwarf_Die *die, const void **
 	if (*scope && !function)
 		return -ENOMEM;
 	if (function)
-		*function = (struct scoped){.die = dwarf_dieoffset(die), .scope = *scope};
+		*function = (struct scoped){.die = die->addr, .scope = *scope};
 	return name ? enter_scope(unit, name, scope) : DIE_SKIP;
 }
 
@@ -155,7 +155,7 @@ static int enter(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 
 static struct scope_unit *find_unit(struct inline_scopes *scopes, Dwarf_Die *die)
 {
-	struct scope_unit key = {.die = dwarf_dieoffset(die)}, **found, *unit;
+	struct scope_unit key = {.die = die->addr}, **found, *unit;
 	struct die_walk walk = {.enter = enter, .budget = scopes->budget};
 
 	found = tfind(&key, &scopes->units, compare_units);
@@ -220,7 +220,7 @@ const char *inline_scopes__qualify(struct inline_scopes *scopes, Dwarf_Die *die,
 	if (!dwarf_diecu(&declaration, &unit_die, NULL, NULL) || !is_cxx(&unit_die))
 		return name;
 	unit = find_unit(scopes, &unit_die);
-	function = unit ? find_function(unit, dwarf_dieoffset(&declaration)) : NULL;
+	function = unit ? find_function(unit, declaration.addr) : NULL;
 	if (!function)
 		return name;
 	if (!function->text)

@@ -97,6 +97,7 @@ struct elf_image {
 	struct named_image *named; /* of code of which only names are known; else NULL */
 
 	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
+	struct elf_separate *alt;      /* likewise: what dwz has put apart */
 	struct elf_debug *debug;       /* of elf_debug.c */
 	bool has_debug;		       /* debug has been looked for */
 	pthread_mutex_t source_lock;   /* of these two, and of what is found there */
@@ -110,8 +111,13 @@ struct elf_image *elf_image__open_core(int fd, const char *name);
  * and changes their headers in place (libelf: elf_compress()). MAP_FAILED with errno.
  */
 void *elf_file__map(int fd, size_t size);
+enum elf_use {
+	ELF_PROGRAM,
+	ELF_CORE,
+	ELF_SEPARATE, /* debug info of another file */
+};
 /* Whether the headers can be believed. 0, -ENOEXEC or -EIO. */
-int elf_image__check_header(const uint8_t *data, size_t size, bool is_core);
+int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use);
 /*
  * Code in pieces without an ELF file around them: bytes (copied) with the executable segments over
  * them (copied too; ascending and disjoint by vaddr and by offset). Its symbols are to be pushed
@@ -200,6 +206,8 @@ struct function_range *function_table__find(const struct function_table *table, 
 void elf_image__free_separate(struct elf_image *image);
 Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
+/* What dwz has put apart; NULL: nothing, or it is not there. */
+Elf *elf_image__alt_elf(const struct elf_image *image);
 
 /* ocaml_handlers.c */
 void ocaml_table__free(struct ocaml_table *table);

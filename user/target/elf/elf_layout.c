@@ -84,7 +84,7 @@ const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t v
 
 	if (offset != UINT64_MAX)
 		return elf_image__bytes(image, offset, len);
-	if (!image->elf || elf_image__check_header(image->data, image->size, false))
+	if (!image->elf || elf_image__check_header(image->data, image->size, ELF_PROGRAM))
 		return NULL;
 	memcpy(&ehdr, image->data, sizeof(ehdr));
 	for (size_t i = 0; i < ehdr.e_phnum; i++) {

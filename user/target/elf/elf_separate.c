@@ -3,6 +3,7 @@
 #include "target/elf/elf_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,7 +40,7 @@ static int open_file(struct elf_separate *file, int fd)
 		return -errno;
 	}
 	file->size = (size_t)st.st_size;
-	err = elf_image__check_header(file->data, file->size, false);
+	err = elf_image__check_header(file->data, file->size, ELF_SEPARATE);
 	elf_version(EV_CURRENT);
 	file->elf = err ? NULL : elf_memory(file->data, file->size);
 	if (file->elf)
@@ -78,14 +79,14 @@ bool elf_debug_file__has_build_id(int fd, const char *build_id)
 	return !strcmp(id, build_id);
 }
 
-static bool has_section(Elf *elf, uint32_t type, const char *name)
+static Elf_Scn *find_section(Elf *elf, uint32_t type, const char *name)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names))
-		return false;
+		return NULL;
 	while ((scn = elf_nextscn(elf, scn))) {
 		const char *its;
 
@@ -93,9 +94,14 @@ static bool has_section(Elf *elf, uint32_t type, const char *name)
 			continue;
 		its = name ? elf_strptr(elf, names, shdr.sh_name) : NULL;
 		if (name ? its && !strcmp(its, name) : shdr.sh_type == type)
-			return true;
+			return scn;
 	}
-	return false;
+	return NULL;
+}
+
+static bool has_section(Elf *elf, uint32_t type, const char *name)
+{
+	return find_section(elf, type, name);
 }
 
 static bool has_lines(Elf *elf)
@@ -126,7 +132,32 @@ const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc)
 	return name;
 }
 
-int elf_image__set_debug_file(struct elf_image *image, int fd)
+static bool is_separate(const struct elf_image *image)
+{
+	return image->separate && !has_lines(image->elf);
+}
+
+/* A name, NUL, the build id. */
+const char *elf_image__alt_link(const struct elf_image *image, char *build_id, size_t size)
+{
+	Elf *elf = is_separate(image) ? image->separate->elf : image->elf;
+	Elf_Scn *scn = elf ? find_section(elf, 0, ".gnu_debugaltlink") : NULL;
+	const Elf_Data *data = scn ? elf_section__data(scn, 2) : NULL;
+	const char *name = data ? elf_section__string(data, 0) : NULL;
+	size_t at;
+
+	if (!name || !*name)
+		return NULL;
+	at = strlen(name) + 1;
+	if (2 * (data->d_size - at) >= size)
+		return NULL;
+	for (build_id[0] = '\0'; at < data->d_size; at++, build_id += 2)
+		sprintf(build_id, "%02x", ((const uint8_t *)data->d_buf)[at]);
+	return name;
+}
+
+/* Before anybody has asked for what may be in it. */
+static int set_file(struct elf_image *image, struct elf_separate **place, bool is_late, int fd)
 {
 	struct elf_separate *file = malloc(sizeof(*file));
 	int err;
@@ -135,10 +166,10 @@ int elf_image__set_debug_file(struct elf_image *image, int fd)
 		return -ENOMEM;
 	err = open_file(file, fd);
 	pthread_mutex_lock(&image->lock);
-	if (!err && (image->separate || image->has_symbols || image->has_debug))
+	if (!err && (*place || is_late || image->has_debug))
 		err = -EBUSY;
 	if (!err)
-		image->separate = file;
+		*place = file;
 	pthread_mutex_unlock(&image->lock);
 	if (!err)
 		return 0;
@@ -147,12 +178,28 @@ int elf_image__set_debug_file(struct elf_image *image, int fd)
 	return err;
 }
 
+int elf_image__set_debug_file(struct elf_image *image, int fd)
+{
+	return set_file(image, &image->separate, image->has_symbols, fd);
+}
+
+int elf_image__set_alt_file(struct elf_image *image, int fd)
+{
+	return set_file(image, &image->alt, false, fd);
+}
+
+static void free_file(struct elf_separate *file)
+{
+	if (!file)
+		return;
+	close_file(file);
+	free(file);
+}
+
 void elf_image__free_separate(struct elf_image *image)
 {
-	if (!image->separate)
-		return;
-	close_file(image->separate);
-	free(image->separate);
+	free_file(image->separate);
+	free_file(image->alt);
 }
 
 Elf *elf_image__symbols_elf(const struct elf_image *image)
@@ -164,8 +211,13 @@ Elf *elf_image__symbols_elf(const struct elf_image *image)
 
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size)
 {
-	bool is_separate = image->separate && !has_lines(image->elf);
+	bool is_there = is_separate(image);
 
-	*size = is_separate ? image->separate->size : image->size;
-	return is_separate ? image->separate->data : image->data;
+	*size = is_there ? image->separate->size : image->size;
+	return is_there ? image->separate->data : image->data;
+}
+
+Elf *elf_image__alt_elf(const struct elf_image *image)
+{
+	return image->alt ? image->alt->elf : NULL;
 }

@@ -59,6 +59,9 @@ struct symbol_match {
  */
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
 
+/* The base name of the module's file. */
+const char *module__name(const struct module *module);
+
 /* Whether one of the functions has exactly this raw name. Demangles nothing. */
 bool symbols__have(const struct symbols *symbols, const char *raw_name);
 

@@ -2,6 +2,7 @@
 #include "target/symbols/symbols.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,32 +160,112 @@ static int refuse_offset(const struct query *query, const struct function *funct
 	return -EINVAL;
 }
 
-static int find_name(const struct symbols *symbols, const struct query *query,
-		     struct symbol_match *match)
+/* Whether the name may be a glob: it is one where it is no function's own. */
+static bool is_glob(const struct query *query)
 {
-	match_vec found = {0};
+	return strpbrk(query->name, "*?[");
+}
+
+static bool matches_glob(const struct query *query, struct elf_image *image, size_t index)
+{
+	const char *raw_name = elf_image__raw_name(image, index);
+	const char *suffix = clone_suffix(raw_name);
+	_cleanup_free_ char *short_name = NULL;
+
+	if (strstr(suffix, ".part") || strstr(suffix, ".cold"))
+		return false;
+	if (!fnmatch(query->name, raw_name, 0))
+		return true;
+	short_name = elf_image__short_name(raw_name);
+	return short_name && (!fnmatch(query->name, short_name, 0) ||
+			      !fnmatch(query->name, elf_image__function(image, index)->name, 0));
+}
+
+static int search_globs(match_vec *found, const struct symbols *symbols, const struct query *query,
+			enum tier tier)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < symbols->n; i++)
+		if (query__covers(query, tier, &symbols->modules[i]))
+			err = search_module(found, &symbols->modules[i], query, matches_glob);
+	return err;
+}
+
+/* The executable hides libraries, unless one of them is named. */
+static int search(match_vec *found, const struct symbols *symbols, const struct query *query,
+		  int (*search_in)(match_vec *found, const struct symbols *symbols,
+				   const struct query *query, enum tier tier))
+{
 	int err;
 
-	if (query->module_len) {
-		err = search_tier(&found, symbols, query, TIER_NAMED);
+	if (query->module_len)
+		return search_in(found, symbols, query, TIER_NAMED);
+	err = search_in(found, symbols, query, TIER_EXECUTABLE);
+	return err || found->n ? err : search_in(found, symbols, query, TIER_LIBRARIES);
+}
+
+/* All there are: of the module, or else of the executable and then of the libraries. */
+static int list_functions(const struct symbols *symbols, const struct query *query,
+			  match_vec *found)
+{
+	struct query all = *query;
+	char any[] = "*";
+	int err;
+
+	all.name = any;
+	if (query->module_len)
+		return search_globs(found, symbols, &all, TIER_NAMED);
+	err = search_globs(found, symbols, &all, TIER_EXECUTABLE);
+	return err ? err : search_globs(found, symbols, &all, TIER_LIBRARIES);
+}
+
+static int find_functions(const struct symbols *symbols, const struct query *query,
+			  match_vec *found)
+{
+	int err;
+
+	if (query__asks(query)) {
+		err = list_functions(symbols, query, found);
 	} else {
-		err = search_tier(&found, symbols, query, TIER_EXECUTABLE);
-		if (!err && !found.n)
-			err = search_tier(&found, symbols, query, TIER_LIBRARIES);
+		err = search(found, symbols, query, search_tier);
+		if (!err && !found->n && is_glob(query))
+			err = search(found, symbols, query, search_globs);
 	}
-	drop_old_versions(&found);
-	if (err) {
+	drop_old_versions(found);
+	if (err)
 		log__error("cannot search for '%s': %s", query->text, strerror(-err));
-	} else if (!found.n) {
+	else if (!found->n)
 		err = symbols__refuse_unknown(symbols, query);
-	} else if (found.n > 1) {
-		err = symbols__refuse_ambiguous(symbols, query, &found);
-	} else {
-		*match = found.v[0];
-		match->offset = query->offset;
-		if (query->offset >= match->function->size)
-			err = refuse_offset(query, match->function);
-	}
+	for (size_t i = 0; i < found->n; i++)
+		found->v[i].offset = query->offset;
+	return err;
+}
+
+static int take_one(const struct symbols *symbols, const struct query *query,
+		    const match_vec *found, struct symbol_match *match)
+{
+	int err = 0;
+
+	if (found->n == 1)
+		*match = found->v[0];
+	else
+		err = symbols__can_pick() ? symbols__pick(found, match)
+					  : symbols__refuse_ambiguous(symbols, query, found);
+	if (err)
+		return err;
+	return match->offset >= match->function->size ? refuse_offset(query, match->function) : 0;
+}
+
+static int find_any(const struct symbols *symbols, const struct query *query,
+		    struct symbol_match *match)
+{
+	match_vec found = {0};
+	int err = query->line ? symbols__find_line(symbols, query, &found)
+			      : find_functions(symbols, query, &found);
+
+	if (!err)
+		err = take_one(symbols, query, &found, match);
 	VEC_FINI(&found);
 	return err;
 }
@@ -197,7 +278,7 @@ int symbols__find(const struct symbols *symbols, const char *name, struct symbol
 	if (!err && query.address != UINT64_MAX)
 		err = symbols__find_address(symbols, &query, match);
 	else if (!err)
-		err = find_name(symbols, &query, match);
+		err = find_any(symbols, &query, match);
 	query__fini(&query);
 	return err;
 }

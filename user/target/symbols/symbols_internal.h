@@ -21,6 +21,7 @@ struct query {
 	uint64_t vaddr;	    /* of "0x1234"; else UINT64_MAX */
 	uint64_t address;   /* of "addr:0x1234"; else UINT64_MAX */
 	uint64_t offset;    /* of "name+0x10" */
+	unsigned int line;  /* of "line:file.c:123", where name is the file; else 0 */
 	/* An identifier that the mangled form of the name must hold too; len 0: there is none. */
 	const char *needle;
 	size_t needle_len;
@@ -38,6 +39,8 @@ enum tier {
  */
 int query__parse(struct query *query, const char *text);
 void query__fini(struct query *query);
+/* Whether it is "?": the user wants to pick from all. */
+bool query__asks(const struct query *query);
 /* Whether the module is one of those that are searched together. */
 bool query__covers(const struct query *query, enum tier tier, const struct module *module);
 
@@ -48,8 +51,16 @@ bool query__covers(const struct query *query, enum tier tier, const struct modul
 int symbols__find_address(const struct symbols *symbols, const struct query *query,
 			  struct symbol_match *match);
 
-/* The base name of the module's file. */
-const char *module__name(const struct module *module);
+/*
+ * symbols_line.c: the code of query->line, in each function that has some. 0, or after a line and a
+ * hint: -ENOENT. The caller frees *found.
+ */
+int symbols__find_line(const struct symbols *symbols, const struct query *query, match_vec *found);
+
+/* symbols_pick.c: whether there is somebody to ask which of several is meant. */
+bool symbols__can_pick(void);
+/* Asks. 0, or -errno after a line: -ECANCELED none. */
+int symbols__pick(const match_vec *found, struct symbol_match *match);
 
 /* Each prints one line and a hint. -ENODATA or -ENOENT: why nothing was found. */
 int symbols__refuse_unknown(const struct symbols *symbols, const struct query *query);

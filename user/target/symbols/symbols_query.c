@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,27 @@ static int parse_address(struct query *query, const char *text)
 	return -EINVAL;
 }
 
+/* "file.c:123": the last colon parts them. */
+static int parse_line(struct query *query, const char *text)
+{
+	const char *colon = strrchr(text, ':'), *digits = colon ? colon + 1 : text + strlen(text);
+	const char *end = digits + strspn(digits, "0123456789");
+	unsigned long line = strtoul(digits, NULL, 10);
+	const char *fault = colon == text ? text : end;
+
+	if (colon && colon != text && digits != end && !*end && line && line <= INT_MAX) {
+		query->line = (unsigned int)line;
+		query->name = strndup(text, (size_t)(colon - text));
+		return query->name ? 0 : -ENOMEM;
+	}
+	if (digits != end && !*end)
+		fault = colon == text ? text : digits;
+	log__error("bad trigger: a line is that of a file");
+	log__caret(query->text, (size_t)(fault - query->text));
+	log__hint("line:FILE:NUMBER, as in line:server.c:123");
+	return -EINVAL;
+}
+
 /* "name+0x10", but not "operator+". */
 static size_t cut_offset(struct query *query, const char *name)
 {
@@ -119,6 +141,8 @@ int query__parse(struct query *query, const char *text)
 	*query = (struct query){.text = text, .vaddr = UINT64_MAX, .address = UINT64_MAX};
 	if (starts_with(text, "addr:"))
 		return parse_address(query, text + strlen("addr:"));
+	if (starts_with(text, "line:"))
+		return parse_line(query, text + strlen("line:"));
 	name = cut_module(query, text + (starts_with(text, "symbol:") ? strlen("symbol:") : 0));
 	query->name = strndup(name, cut_offset(query, name));
 	if (!query->name)
@@ -133,6 +157,11 @@ int query__parse(struct query *query, const char *text)
 void query__fini(struct query *query)
 {
 	free(query->name);
+}
+
+bool query__asks(const struct query *query)
+{
+	return !strcmp(query->name, "?");
 }
 
 const char *module__name(const struct module *module)

@@ -152,11 +152,47 @@ static int refuse_module(const struct symbols *symbols, const struct query *quer
 	return -ENOENT;
 }
 
+/* addr: takes the program's own addresses as they are linked, and any as they are now. */
+static uint64_t address_of(const struct symbol_match *match)
+{
+	uint64_t vaddr = match->function->vaddr + match->offset;
+
+	return match->module->is_executable ? vaddr : vaddr + match->module->bias;
+}
+
+static int refuse_line_of_many(const struct symbols *symbols, const struct query *query,
+			       const match_vec *found)
+{
+	log__error("'%s' is in %zu functions of %s", query->text, found->n, symbols->label);
+	log__hint("the compiler has put it into several; name one by its address:");
+	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++)
+		log__hint("  addr:0x%" PRIx64 " in %s", address_of(&found->v[i]),
+			  found->v[i].function->name);
+	if (found->n > MAX_LISTED)
+		log__hint("  and %zu more", found->n - MAX_LISTED);
+	return -ENOTUNIQ;
+}
+
+static int refuse_to_ask(const struct symbols *symbols, const match_vec *found)
+{
+	log__error("'?' lets you pick one of %zu functions of %s, at a terminal; this is none",
+		   found->n, symbols->label);
+	if (symbols->pid)
+		log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
+	else
+		log__hint("'nm -C %s' shows them", symbols->label);
+	return -ENOTUNIQ;
+}
+
 int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query *query,
 			      const match_vec *found)
 {
 	const struct symbol_match *first = &found->v[0];
 
+	if (query->line)
+		return refuse_line_of_many(symbols, query, found);
+	if (query__asks(query))
+		return refuse_to_ask(symbols, found);
 	log__error("'%s' names %zu functions in %s", query->text, found->n, symbols->label);
 	log__hint("name one as '%s:0x%" PRIx64 "', or by its full name if that is unique:",
 		  module__name(first->module), first->function->vaddr);

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+# How a trigger is named: by a glob, a source line, a USDT probe, or picked at a terminal.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/usdt" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+watch() {
+	mtbpf_run watch -pid "$target" -symbol "$1" -timeout 500ms
+}
+
+# Hits that watch counted.
+hits() {
+	grep -o '[0-9]* hits' <<<"$output" | tail -1 | cut -d ' ' -f 1
+}
+
+# At a terminal: script(1) is one. What FZF prints is picked.
+at_terminal() {
+	command -v script >/dev/null || skip "script(1) is missing"
+	mkdir -p bin
+	printf '#!/bin/sh\n%s\n' "$FZF" >bin/fzf
+	chmod +x bin/fzf
+	run timeout -k 5 20 env PATH="$PWD/bin:$PATH" script -qec "$*" /dev/null
+	output=${output//$'\r'/}
+	printf '%s\n' "$output" "-> $status"
+}
+
+@test "a glob that one function matches; several are listed" {
+	start service -scale small
+	watch 'one_it*'
+	[ "$status" -eq 0 ]
+	[ "$(hits)" -gt 0 ]
+	watch 'table_*'
+	[ "$status" -eq 2 ]
+	complains "'table_*' names " "name one as 'service:0x"
+	[[ $output == *" table_rehash service"* ]]
+}
+
+@test "a source line: its code is hit" {
+	start service -scale small
+	line=$(grep -n 'one_iter(' "$BATS_TEST_DIRNAME/../programs/service.c" | grep TRACED | cut -d : -f 1)
+	((line++)) # its brace
+	watch "line:service.c:$line"
+	[ "$status" -eq 0 ]
+	[ "$(hits)" -gt 0 ]
+	# A line inside it is hit, too, and delays are measured there.
+	mtbpf_run attach -pid "$target" -symbol "line:programs/service.c:$((line + 1))" -delay-thresh 8ms \
+		-source sample -timeout 10s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"of one_iter, thread $target: "* ]]
+}
+
+@test "picked at a terminal, with fzf: what was picked is said, and can be said again" {
+	start service -scale small
+	FZF="grep table_rehash"
+	at_terminal "$O/mtbpf" watch -pid "$target" -symbol "'table_*'" -timeout 300ms
+	[ "$status" -eq 0 ]
+	[[ $output =~ "picked table_rehash: -symbol '"(service:0x[0-9a-f]+)"'" ]]
+	watch "${BASH_REMATCH[1]}"
+	[ "$status" -eq 0 ]
+	FZF="grep '	one_iter '"
+	at_terminal "$O/mtbpf" watch -pid "$target" -symbol "'?'" -timeout 300ms
+	[ "$status" -eq 0 ]
+	[[ $output == *"picked one_iter: "* ]]
+	[ "$(hits)" -gt 0 ]
+	FZF="exit 130"
+	at_terminal "$O/mtbpf" watch -pid "$target" -symbol "'?'" -timeout 300ms
+	[ "$status" -ne 0 ]
+	[[ $output == *"no function was picked"* ]]
+}
+
+@test "without a terminal '?' says what it is for" {
+	start service -scale small
+	watch '?'
+	[ "$status" -eq 2 ]
+	complains "at a terminal; this is none" "mtbpf list -pid $target"
+}
+
+@test "without fzf thousands are not listed: it says what to install" {
+	command -v script >/dev/null || skip "script(1) is missing"
+	start service -scale small
+	mkdir bin
+	for tool in script bash sh; do ln -s "$(command -v $tool)" bin/; done
+	run timeout -k 5 20 env PATH="$PWD/bin" script -qec "$O/mtbpf watch -pid $target -symbol libc:?" /dev/null
+	printf '%s\n' "$output"
+	[ "$status" -eq 2 ]
+	[[ $output == *"install fzf"* ]]
+}
+
+@test "a USDT probe in several places: its semaphore is raised while it is set, its arguments shown" {
+	start usdt
+	mtbpf_run list -pid "$target" 'usdt:app:*'
+	[ "$status" -eq 0 ]
+	[ "$(grep -c 'usdt:app:request' <<<"$output")" -eq 2 ]
+	watch usdt:app:always
+	always=$(hits)
+	watch usdt:app:request
+	[ "$status" -eq 0 ]
+	[ "$(hits)" -gt $((always / 2)) ] # the rarer place alone has a tenth
+	mtbpf_run attach -pid "$target" -source sample -symbol usdt:app:request -skip 20 -timeout 10s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"waiting for a call of app:request"* ]]
+	[[ $output =~ "hit "[0-9]+" of serve_small, thread $target, arg1 "[0-9]+", arg2 -77, arg3 5, arg4 3" ]]
+	# Nobody looks any more: it is passed by.
+	mtbpf_run attach -pid "$target" -source sample -symbol usdt:app:always -skip 20 -timeout 10s -o y.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *" of main, thread $target"* ]]
+}
+
+@test "the other place of a USDT probe is hit too, with its own arguments" {
+	start usdt -slow-every 1
+	mtbpf_run attach -pid "$target" -source sample -symbol 'usdt:usdt:app:req*' -skip 20 -timeout 10s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ "of serve_large, thread $target, arg1 "[0-9]+", arg2 unknown, arg3 -6, arg4 -4" ]]
+}
+
+@test "the semaphore falls when the probe is gone" {
+	start usdt
+	at=$(readelf -n "$O/programs/usdt" | sed -n 's/.*Semaphore: 0x0*\([1-9a-f][0-9a-f]*\)$/\1/p' | head -1)
+	base=$(awk -F - '/programs\/usdt/ { print $1; exit }' "/proc/$target/maps")
+	semaphore() {
+		dd if="/proc/$target/mem" bs=2 count=1 iflag=skip_bytes skip=$((16#$base + 16#$at)) status=none |
+			od -An -tu2 | tr -d ' '
+	}
+	[ "$(semaphore)" -eq 0 ]
+	"$O/mtbpf" watch -pid "$target" -symbol usdt:app:request -timeout 3s >log 2>&1 3>&- &
+	started+=($!)
+	raised() { [ "$(semaphore)" -gt 0 ]; }
+	fell() { [ "$(semaphore)" -eq 0 ]; }
+	eventually 3 raised
+	eventually 10 fell
+}
+
+@test "a USDT probe that is not there: the nearest, and where the text is wrong" {
+	start usdt
+	watch usdt:app:requests
+	[ "$status" -eq 2 ]
+	complains "no USDT probe 'usdt:app:requests'" "did you mean 'usdt:app:request'?"
+	watch usdt:request
+	[ "$status" -eq 2 ]
+	[[ $output == *"  usdt:request"$'\n'"              ^"* ]]
+}

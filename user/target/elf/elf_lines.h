@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the code of a source line is, by the line tables. */
+#ifndef MTBPF_TARGET_ELF_ELF_LINES_H
+#define MTBPF_TARGET_ELF_ELF_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/elf/elf_image.h"
+#include "util/vec.h"
+
+struct line_found {
+	VEC(uint64_t) vaddrs;  /* where statements of the line begin; ascending, each once */
+	bool has_file;	       /* some code is of that file */
+	unsigned int next;     /* the first line behind it that has code; 0: none */
+	unsigned int previous; /* the last line before it */
+};
+
+/*
+ * Adds what is known of a line of a file: "svc.c" and "src/svc.c" are both "/build/src/svc.c". All
+ * line tables of the image are read, which of a large program takes a second. 0 or -ENOMEM. The
+ * caller frees found->vaddrs.
+ */
+int elf_image__find_line(struct elf_image *image, const char *file, unsigned int line,
+			 struct line_found *found);
+
+#endif
