@@ -63,4 +63,25 @@ static __always_inline bool pop_call(struct latch *latch, u64 sp, struct open_ca
 	return found;
 }
 
+/*
+ * The same where the instruction that returns is probed: it has the call's own sp, and what has
+ * another is none of ours (a jump that does not leave, or another stack). What lies further in is
+ * over.
+ */
+static __always_inline bool pop_call_at(struct latch *latch, u64 sp, struct open_call *returning)
+{
+	u32 depth = latch->depth;
+
+	for (int i = 0; i < MT_CALL_DEPTH; i++, depth--) {
+		if (!depth || depth > MT_CALL_DEPTH)
+			return false;
+		*returning = latch->calls[(depth - 1) & (MT_CALL_DEPTH - 1)];
+		if (returning->sp == sp) {
+			latch->depth = depth - 1;
+			return true;
+		}
+	}
+	return false;
+}
+
 #endif

@@ -56,15 +56,43 @@ static __always_inline struct latch *task_latch(void)
 				    BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-static __always_inline struct latch *lru_latch(void)
+/*
+ * Go: a call is a goroutine's, which may begin it on one thread and end it on another, and whose
+ * stack may be moved meanwhile. In compiled Go code %r14 holds its g
+ * (src/cmd/compile/abi-internal.md), which begins with the bounds of its stack: lo, hi
+ * (src/runtime/runtime2.go).
+ */
+const volatile bool by_goroutine;
+
+/* Of a process's goroutines: where g lies tells them apart by fewer bits. */
+static __always_inline u32 latch_key(const struct pt_regs *ctx)
 {
-	u32 tid = (u32)current_pid_tgid();
-	struct latch *latch = bpf_map_lookup_elem(&lru_latches, &tid);
+	u64 pid_tgid = current_pid_tgid();
+
+	return by_goroutine ? (u32)(ctx->r14 >> 4) ^ (u32)(pid_tgid >> 32) * 0x9e3779b1
+			    : (u32)pid_tgid;
+}
+
+static __always_inline struct latch *lru_latch(const struct pt_regs *ctx)
+{
+	u32 key = latch_key(ctx);
+	struct latch *latch = bpf_map_lookup_elem(&lru_latches, &key);
 
 	if (latch)
 		return latch;
-	bpf_map_update_elem(&lru_latches, &tid, &empty_latch, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&lru_latches, &tid);
+	bpf_map_update_elem(&lru_latches, &key, &empty_latch, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&lru_latches, &key);
+}
+
+/* The place on the stack, by which calls are told apart: a goroutine's is from its stack's end on.
+ */
+static __always_inline u64 stack_place(const struct pt_regs *ctx)
+{
+	u64 hi = 0;
+
+	if (by_goroutine)
+		bpf_probe_read_user(&hi, sizeof(hi), (const void *)(ctx->r14 + 8));
+	return ctx->sp - hi;
 }
 
 #endif

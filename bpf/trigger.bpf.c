@@ -134,7 +134,7 @@ static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
 {
 	struct open_call call = {
 		.entry_ns = passed->time_ns,
-		.sp = ctx->sp,
+		.sp = stack_place(ctx),
 		.sequence = passed->sequence,
 		.ip = ctx->ip,
 	};
@@ -166,15 +166,19 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	return 0;
 }
 
+static __always_inline bool end_call(struct latch *latch, u64 sp, struct open_call *call)
+{
+	return returns_by_insn ? pop_call_at(latch, sp, call) : pop_call(latch, sp, call);
+}
+
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
-	/* Behind the return address: the instruction has not popped it yet. */
-	u64 returned, sp = returns_by_insn ? ctx->sp + 8 : ctx->sp;
+	u64 returned;
 	struct open_call call = {};
 
-	if (!stats || !latch || !pop_call(latch, sp, &call))
+	if (!stats || !latch || !end_call(latch, stack_place(ctx), &call))
 		return 0;
 	passed.sequence = call.sequence;
 	passed.since_ns = call.entry_ns;
@@ -205,13 +209,13 @@ int on_return(struct pt_regs *ctx)
 SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
-	return is_target() ? hit(ctx, lru_latch()) : 0;
+	return is_target() ? hit(ctx, lru_latch(ctx)) : 0;
 }
 
 SEC("uretprobe")
 int on_return_lru(struct pt_regs *ctx)
 {
-	return is_target() ? return_of(ctx, lru_latch()) : 0;
+	return is_target() ? return_of(ctx, lru_latch(ctx)) : 0;
 }
 
 /* Attached to what samples: after the trigger nothing more is sampled, on whatever CPU. */

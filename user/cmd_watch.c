@@ -32,6 +32,7 @@ static const struct option_spec specs[] = {
 	 "measure how long calls take, not how far apart they are",
 	 offsetof(struct watch_options, durations), NULL},
 	{"timeout", NULL, 0, OPT_DURATION, "D", "stop after this long", OPTION(timeout_ns), NULL},
+	OPTION_RETURN_PROBES,
 	OPTION_MAX_HITS,
 	OPTIONS_LOG,
 };
@@ -164,7 +165,15 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 					.mark_offset_ns = time_namespace__offset_ns(pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
-	int err = gate__open(&gate, &config, probes->all.v, probes->all.n);
+	int err = 0;
+
+	if (trigger__needs_return(&config))
+		err = probes__choose_returns(probes, options->common.return_probes,
+					     &config.returns_by_insn);
+	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
+	if (err)
+		return err;
+	err = gate__open(&gate, &config, probes->all.v, probes->all.n);
 
 	if (!err)
 		err = gate__attach(&gate, NULL);

@@ -28,6 +28,7 @@ struct way {
 	/* Nanoseconds a call, those of the call itself included; < 0: cannot be had here. */
 	double (*run)(const struct target *target, const struct way *way);
 	victim_fn call;
+	uintptr_t probe;
 	uint32_t skip; /* of the probe, behind the function's entry */
 	uint64_t count;
 	uint32_t stack_copy;
@@ -47,6 +48,20 @@ static double run_call(const struct target *target, const struct way *way)
 	return target__call(target, way->call, way->count);
 }
 
+static int open_return(const struct target *target, const struct way *way,
+		       const struct trigger_config *config)
+{
+	const uint8_t *code = (const uint8_t *)way->probe;
+	size_t len = 0;
+
+	if (!config->returns_by_insn)
+		return own_code__probe(target->pid, way->probe, true);
+	/* Ours have one. */
+	while (code[len] != 0xc3)
+		len++;
+	return own_code__probe(target->pid, way->probe + len, false);
+}
+
 static struct trigger *attach(const struct target *target, const struct way *way,
 			      struct trigger_config *config, int events[2])
 {
@@ -54,10 +69,8 @@ static struct trigger *attach(const struct target *target, const struct way *way
 
 	config->tgid = target->pid;
 	trigger = trigger__new(config);
-	events[0] = own_code__probe(target->pid, (uintptr_t)way->call + way->skip, false);
-	events[1] = trigger__needs_return(config)
-			    ? own_code__probe(target->pid, (uintptr_t)way->call, true)
-			    : -1;
+	events[0] = own_code__probe(target->pid, way->probe + way->skip, false);
+	events[1] = trigger__needs_return(config) ? open_return(target, way, config) : -1;
 	if (!trigger || events[0] < 0 || trigger__attach(trigger, events[0], events[1]) ||
 	    trigger__arm(trigger))
 		exit(1);
@@ -99,6 +112,28 @@ static double run_delay(const struct target *target, const struct way *way)
 static double run_duration(const struct target *target, const struct way *way)
 {
 	return run_config(target, way, &(struct trigger_config){.duration_thresh_ns = HOUR_NS});
+}
+
+static double run_insns(const struct target *target, const struct way *way)
+{
+	return run_config(
+		target, way,
+		&(struct trigger_config){.duration_thresh_ns = HOUR_NS, .returns_by_insn = true});
+}
+
+/* The program decides, and nothing is hit. */
+static double run_unhit(const struct target *target, const struct way *way)
+{
+	struct trigger_config config = {.duration_thresh_ns = HOUR_NS, .since_mark = true};
+	int events[2];
+	struct trigger *trigger = attach(target, way, &config, events);
+	double ns = target__call(target, way->call, way->count);
+	struct mt_stats stats;
+
+	if (trigger__stats(trigger, &stats) || stats.hits)
+		die("the library hit");
+	detach(trigger, events);
+	return ns;
 }
 
 static double run_bpftrace(const struct target *target, const struct way *way)
@@ -168,22 +203,30 @@ static double run_firing(const struct target *target, const struct way *way)
 	return ns[FIRINGS / 2];
 }
 
+/* A way whose probe is at the function that is called. */
+#define AT(function) function, (uintptr_t)function
+#define LIBRARY	     (uintptr_t) mtbpf_hit
+
 static const struct way ways[] = {
 	/* The two that others are compared with. */
-	{"call, no probe", run_call, victim_push, 0, 5000000, 0},
-	{"push (emulated)", run_delay, victim_push, 0, 200000, 0},
-	{"nop (emulated)", run_delay, victim_nop, 0, 200000, 0},
-	{"5-byte nop (optimised since 6.18)", run_delay, victim_nop5, 0, 200000, 0},
-	{"endbr64 skipped: the push behind it", run_delay, victim_endbr64, 4, 200000, 0},
-	{"endbr64 itself (single-stepped)", run_delay, victim_endbr64, 0, 20000, 0},
-	{"push and uretprobe: durations", run_duration, victim_push, 0, 100000, 0},
-	{"bpftrace, a latch and a compare", run_bpftrace, victim_push, 0, 100000, 0},
-	{"breakpoint that only counts", run_bare_breakpoint, victim_push, 0, 20000, 0},
-	{"breakpoint and a reader of it", run_breakpoint, victim_push, 0, 20000, 0},
-	{"a hit that fires", run_firing, victim_push, 0, 1, 0},
-	{"and copies 16 KiB of the stack", run_firing, victim_push, 0, 1, 16 << 10},
-	{"and copies 60 KiB of the stack", run_firing, victim_push, 0, 1, 60 << 10},
-	{"getppid, a system call", run_call, NULL, 0, 500000, 0},
+	{"call, no probe", run_call, AT(victim_push), 0, 5000000, 0},
+	{"push (emulated)", run_delay, AT(victim_push), 0, 200000, 0},
+	{"nop (emulated)", run_delay, AT(victim_nop), 0, 200000, 0},
+	{"5-byte nop (optimised since 6.18)", run_delay, AT(victim_nop5), 0, 200000, 0},
+	{"endbr64 skipped: the push behind it", run_delay, AT(victim_endbr64), 4, 200000, 0},
+	{"endbr64 itself (single-stepped)", run_delay, AT(victim_endbr64), 0, 20000, 0},
+	{"push and uretprobe: durations", run_duration, AT(victim_push), 0, 100000, 0},
+	{"push and ret-insns: durations", run_insns, AT(victim_push), 0, 20000, 0},
+	{"library: mtbpf_take_snapshot()", run_delay, victim_library, LIBRARY, 0, 200000, 0},
+	{"library: mtbpf_min_duration(), no hit", run_unhit, victim_library_if_slow, LIBRARY, 0,
+	 1000000, 0},
+	{"bpftrace, a latch and a compare", run_bpftrace, AT(victim_push), 0, 100000, 0},
+	{"breakpoint that only counts", run_bare_breakpoint, AT(victim_push), 0, 20000, 0},
+	{"breakpoint and a reader of it", run_breakpoint, AT(victim_push), 0, 20000, 0},
+	{"a hit that fires", run_firing, AT(victim_push), 0, 1, 0},
+	{"and copies 16 KiB of the stack", run_firing, AT(victim_push), 0, 1, 16 << 10},
+	{"and copies 60 KiB of the stack", run_firing, AT(victim_push), 0, 1, 60 << 10},
+	{"getppid, a system call", run_call, NULL, 0, 0, 500000, 0},
 };
 
 enum { N_WAYS = sizeof(ways) / sizeof(ways[0]), CALL = 0, PUSH = 1 };
@@ -212,14 +255,14 @@ static void print_figures(double figures[N_WAYS][ROUNDS])
 {
 	double push = median(figures[PUSH]);
 
-	printf("%-36s %10s %8s\n", "a hit of the probe", "ns", "ratio");
+	printf("%-38s %10s %8s\n", "a hit of the probe", "ns", "ratio");
 	for (int i = 0; i < N_WAYS; i++) {
 		double ns = median(figures[i]);
 
 		if (ns < 0)
-			printf("%-36s %10s\n", ways[i].name, "not here");
+			printf("%-38s %10s\n", ways[i].name, "not here");
 		else
-			printf("%-36s %10.1f %8.2f\n", ways[i].name, ns, ns / push);
+			printf("%-38s %10.1f %8.2f\n", ways[i].name, ns, ns / push);
 	}
 }
 

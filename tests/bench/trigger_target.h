@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mtbpf.h"
 #include "mtbpf_shared.h"
 #include "util/clock.h"
 
@@ -32,6 +33,21 @@ VICTIM(victim_nop5, ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n", "");
 VICTIM(victim_endbr64, "endbr64\n push %rbx\n", "pop %rbx\n");
 
 #undef VICTIM
+
+/* As a program calls include/mtbpf.h: at each call, and where a call was slow. */
+static inline uint64_t victim_library(uint64_t x)
+{
+	mtbpf_take_snapshot();
+	return x;
+}
+
+static inline uint64_t victim_library_if_slow(uint64_t x)
+{
+	mtbpf_mark_start();
+	if (mtbpf_min_duration(3600000000000))
+		mtbpf_take_snapshot();
+	return x;
+}
 
 typedef uint64_t (*victim_fn)(uint64_t x);
 

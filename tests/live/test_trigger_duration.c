@@ -8,9 +8,15 @@
 
 #include "trigger_fixture.h"
 
+/* Of the group of tests that runs: the instruction that returns is probed. */
+static bool by_insn;
+
 static void attach_duration(struct fixture *fixture)
 {
-	attach_to(fixture, (struct trigger_config){.duration_thresh_ns = THRESH_NS}, timed);
+	attach_to(fixture,
+		  (struct trigger_config){.duration_thresh_ns = THRESH_NS,
+					  .returns_by_insn = by_insn},
+		  timed);
 	arm(fixture);
 }
 
@@ -94,7 +100,9 @@ static void test_many_longjmps_do_not_fill_the_calls(void **state)
 {
 	struct fixture *fixture = *state;
 
-	attach_to(fixture, (struct trigger_config){.count_only = true, .watch_duration = true},
+	attach_to(fixture,
+		  (struct trigger_config){
+			  .count_only = true, .watch_duration = true, .returns_by_insn = by_insn},
 		  timed);
 	for (int i = 0; i < 3; i++)
 		run(fixture, TIMED_JUMP_OUT, MT_CALL_DEPTH);
@@ -124,12 +132,39 @@ static void test_longjmp_inside_a_call(void **state)
 	assert_int_equal(durations(fixture), 1);
 }
 
+/* What has another stack pointer than the call's entry does not end it. */
+static void test_an_instruction_amid_the_call_ends_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trigger_event events[3];
+	int amid;
+
+	if (!by_insn)
+		return;
+	attach_duration(fixture);
+	/* The pop in front of the return. */
+	amid = own_code__probe(fixture->child.pid, (uintptr_t)timed + exit_of(timed) - 1, false);
+	assert_true(amid >= 0);
+	events[0] = (struct trigger_event){.fd = fixture->entry};
+	events[1] = (struct trigger_event){.fd = fixture->on_return, .is_return = true};
+	events[2] = (struct trigger_event){.fd = amid, .is_return = true};
+	assert_int_equal(trigger__attach_all(fixture->trigger, events, 3), 0);
+	run(fixture, TIMED_NESTED, 5);
+	expect_hit(fixture);
+	assert_int_equal(durations(fixture), 5);
+	assert_int_equal(count_of(fixture->on_return), 1);
+	assert_int_equal(count_of(amid), 0);
+	close(amid);
+}
+
 static void test_watched_durations_only_count(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mt_stats stats;
 
-	attach_to(fixture, (struct trigger_config){.count_only = true, .watch_duration = true},
+	attach_to(fixture,
+		  (struct trigger_config){
+			  .count_only = true, .watch_duration = true, .returns_by_insn = by_insn},
 		  timed);
 	arm(fixture);
 	run(fixture, TIMED, SLOW_MS);
@@ -152,6 +187,7 @@ static int run_group(const char *name)
 		LIVE(test_many_longjmps_do_not_fill_the_calls),
 		LIVE(test_longjmp_then_a_call_in_its_place),
 		LIVE(test_longjmp_inside_a_call),
+		LIVE(test_an_instruction_amid_the_call_ends_nothing),
 		LIVE(test_watched_durations_only_count),
 	};
 
@@ -160,5 +196,8 @@ static int run_group(const char *name)
 
 int main(void)
 {
-	return run_with_both(run_group);
+	int failed = run_with_both(run_group);
+
+	by_insn = true;
+	return run_with_both(run_group) + failed;
 }

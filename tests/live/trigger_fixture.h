@@ -14,6 +14,7 @@
 
 #include "own_code.h"
 #include "probed_child.h"
+#include "trigger/exit_sites.h"
 #include "trigger/trigger_internal.h"
 
 #define MS 1000000ull
@@ -68,6 +69,19 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
+/* Where one of our functions in assembly returns, behind its entry: none is longer. */
+static inline uint32_t exit_of(const void *function)
+{
+	const uint8_t *code = function;
+	struct exit_sites sites;
+	size_t len = 1;
+
+	while (len < 64 && exit_sites__find(code, len, (uintptr_t)code, NULL, NULL, &sites))
+		len++;
+	assert_int_equal(sites.n, 1);
+	return sites.at[0];
+}
+
 /* Loads and attaches to `function` of the child; not armed. The config's tgid may be left 0. */
 static inline void attach_to(struct fixture *fixture, struct trigger_config config,
 			     const void *function)
@@ -86,7 +100,10 @@ static inline void attach_to(struct fixture *fixture, struct trigger_config conf
 	fixture->entry = own_code__probe(pid, address, false);
 	assert_true(fixture->entry >= 0);
 	if (trigger__needs_return(&config)) {
-		fixture->on_return = own_code__probe(pid, address, true);
+		fixture->on_return =
+			config.returns_by_insn
+				? own_code__probe(pid, address + exit_of(function), false)
+				: own_code__probe(pid, address, true);
 		assert_true(fixture->on_return >= 0);
 	}
 	assert_int_equal(trigger__attach(fixture->trigger, fixture->entry, fixture->on_return), 0);

@@ -32,4 +32,12 @@ $(O)/programs/lib%.so: tests/programs/plugin/%.c tests/programs/programs.mk | $(
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $< -Wl,-z,lazy
 
-programs: $(PROGRAMS) $(PLUGINS)
+# Only where there is Go.
+GO ?= go
+GO_PROGRAMS := $(if $(shell command -v $(GO)),$(patsubst tests/programs/%.go,$(O)/programs/%,$(wildcard tests/programs/*.go)))
+$(O)/programs/%: tests/programs/%.go tests/programs/programs.mk
+	$(call say,GO,$@)
+	$(Q)mkdir -p $(@D) && GOCACHE=$(abspath $(O))/gocache GOPROXY=off GO111MODULE=off \
+	    CGO_ENABLED=0 $(GO) build -o $@ $<
+
+programs: $(PROGRAMS) $(PLUGINS) $(GO_PROGRAMS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose frames are where, in a Go program: calls on other stacks are their callers' all the same. */
+/* Whose frames are where, in a Go program: calls on other stacks are their callers' too. */
 #ifndef MTBPF_TESTS_PTGEN_WALK_GO_H
 #define MTBPF_TESTS_PTGEN_WALK_GO_H
 

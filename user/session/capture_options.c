@@ -6,6 +6,7 @@
 #include "util/log.h"
 
 const char *const source_names[] = {"auto", "pt", "sample", "soft", NULL};
+const char *const return_probe_names[] = {"auto", "uretprobe", "ret-insns", NULL};
 /* 1 + enum pt_freeze */
 const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL};
 

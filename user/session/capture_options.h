@@ -18,6 +18,7 @@ struct capture_options {
 	struct option_list symbols;
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
+	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
 	const char *output;
 	int source; /* index into source_names */
@@ -122,6 +123,15 @@ extern const char *const freeze_names[];
 			"trigger when a call of the function takes at least this long, or p99",    \
 			OPTION(duration_thresh), NULL                                              \
 	}
+extern const char *const return_probe_names[];
+#define OPTION_RETURN_PROBES                                                                       \
+	{                                                                                          \
+		"return-probes", NULL, 0, OPT_CHOICE, "HOW",                                       \
+			"durations: auto (the default), uretprobe (replaces return addresses), "   \
+			"or ret-insns (probes the return instructions: for Go, and programs "      \
+			"that look at their stack; slower, since they are single-stepped)",        \
+			OPTION(return_probes), return_probe_names                                  \
+	}
 #define OPTION_MAX_HITS                                                                            \
 	{                                                                                          \
 		"max-hits", NULL, 0, OPT_INT, "N",                                                 \
@@ -143,7 +153,7 @@ extern const char *const freeze_names[];
 		 NULL},                                                                            \
 		{"skip",       NULL, 0, OPT_INT, "N", "let the first N that would trigger pass",   \
 		 OPTION(skip), NULL},                                                              \
-		OPTION_MAX_HITS
+		OPTION_RETURN_PROBES, OPTION_MAX_HITS
 #define OPTION_OUTPUT                                                                              \
 	{                                                                                          \
 		"output", NULL, 'o', OPT_STRING, "FILE",                                           \

@@ -19,8 +19,10 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe, 
 
 static int add_entry(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
 {
+	/* What leaves has the entry's stack pointer, not that of a place further in. */
+	bool is_moved = gate->by_insn && !probe->site.at_entry;
 	const struct uprobe_spec spec = {.path = probe->path,
-					 .offset = probe->offset,
+					 .offset = is_moved ? probe->entry_offset : probe->offset,
 					 .semaphore = probe->semaphore,
 					 .pid = pid};
 
@@ -36,13 +38,28 @@ static int add_return(struct gate *gate, const struct probe *probe, size_t numbe
 	return add(gate, &spec, number, true);
 }
 
+static int add_exits(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < probe->exits.n && !err; i++) {
+		const struct uprobe_spec spec = {.path = probe->path,
+						 .offset = probe->entry_offset + probe->exits.at[i],
+						 .pid = pid};
+
+		err = add(gate, &spec, number, true);
+	}
+	return err;
+}
+
 /* Those that decide come first. */
 static int add_all(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err && gate->by_return; i++)
-		err = add_return(gate, &probes[i], i, pid);
+		err = gate->by_insn ? add_exits(gate, &probes[i], i, pid)
+				    : add_return(gate, &probes[i], i, pid);
 	gate->n_deciding = gate->specs.n;
 	for (size_t i = 0; i < n && !err; i++)
 		err = add_entry(gate, &probes[i], i, pid);
@@ -57,6 +74,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config, const str
 	int err;
 
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
+			      .by_insn = config->returns_by_insn,
 			      .sampling = config->sampling};
 	err = add_all(gate, probes, n, config->tgid ? config->tgid : -1);
 	if (err)

@@ -12,6 +12,7 @@ struct gate {
 	struct trigger *trigger;
 	bool sampling;	/* for a source that samples */
 	bool by_return; /* the returns decide, and the entries only start the clock */
+	bool by_insn;	/* returns are probed where they are, not by return probes */
 	/* Of all probes; those that decide first: a source may want their events in its own groups.
 	 */
 	VEC(struct uprobe_spec) specs;

@@ -52,6 +52,14 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 	return err;
 }
 
+/* Of the cold part, too. */
+static bool is_own_code(void *ctx, uint64_t vaddr)
+{
+	const struct function *f = ctx;
+
+	return elf_image__function_at(f->image, vaddr) == f;
+}
+
 static int choose_site(struct probe *probe, const struct symbol_match *match)
 {
 	const struct function *f = match->function;
@@ -79,6 +87,8 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
+	probe->exits_err =
+		exit_sites__find(code, len, f->vaddr, is_own_code, (void *)f, &probe->exits);
 	probe->is_inside = match->offset;
 	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;
@@ -114,10 +124,10 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 	return err;
 }
 
-static int take_function(const struct probe_source *source, const struct symbol_match *match,
-			 probe_fn fn, void *ctx)
+static int take_function(const struct probe_source *source, const struct symbols *symbols,
+			 const struct symbol_match *match, probe_fn fn, void *ctx)
 {
-	struct probe probe = {0};
+	struct probe probe = {.is_go = symbols__have(symbols, "runtime.gopanic")};
 	int err = choose_site(&probe, match);
 
 	if (err)
@@ -130,6 +140,7 @@ static int take_function(const struct probe_source *source, const struct symbol_
 /* What is done with each copy of a stub. */
 struct stub_taker {
 	const struct probe_source *source;
+	const struct symbols *symbols;
 	probe_fn fn;
 	void *ctx;
 	size_t n;
@@ -140,13 +151,13 @@ static int take_stub(void *ctx, const struct symbol_match *match)
 	struct stub_taker *taker = ctx;
 
 	taker->n++;
-	return take_function(taker->source, match, taker->fn, taker->ctx);
+	return take_function(taker->source, taker->symbols, match, taker->fn, taker->ctx);
 }
 
 static int each_function(const struct probe_source *source, const struct symbols *symbols,
 			 const char *symbol, probe_fn fn, void *ctx)
 {
-	struct stub_taker taker = {source, fn, ctx, 0};
+	struct stub_taker taker = {source, symbols, fn, ctx, 0};
 	struct symbol_match match;
 	int err = 0;
 
@@ -155,7 +166,7 @@ static int each_function(const struct probe_source *source, const struct symbols
 	if (err || taker.n)
 		return err;
 	err = symbols__find(symbols, symbol, &match);
-	return err ? err : take_function(source, &match, fn, ctx);
+	return err ? err : take_function(source, symbols, &match, fn, ctx);
 }
 
 static int each_usdt(const struct probe_source *source, const struct symbols *symbols,

@@ -11,6 +11,7 @@
 #include "target/process.h"
 #include "target/symbols/symbols.h"
 #include "mtbpf_shared.h"
+#include "trigger/exit_sites.h"
 #include "trigger/probe_site.h"
 
 struct probe {
@@ -24,7 +25,11 @@ struct probe {
 	uint64_t ip;	       /* run-time address; 0 where the program does not run yet */
 	char name[256];	       /* the function's, for people */
 	struct probe_site site;
-	bool is_inside;	     /* not the function's entry: "f+0x10", "addr:" */
+	/* Where the function is left; or why that is not known, -errno. */
+	struct exit_sites exits;
+	int exits_err;
+	bool is_go;	/* of a program whose runtime walks its stacks, and takes no return probe */
+	bool is_inside; /* not the function's entry: "f+0x10", "addr:" */
 	bool is_library;     /* mtbpf_hit() of mtbpf.h: it is given the time of the mark */
 	struct mt_args args; /* what is read at a hit */
 	uint64_t semaphore;  /* file offset of a counter that the kernel raises; 0: none */

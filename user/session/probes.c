@@ -172,3 +172,45 @@ const struct probe *probes__stepped(const struct probes *probes)
 			return &probes->all.v[i];
 	return &probes->all.v[0];
 }
+
+static int refuse_exits(const struct probe *probe)
+{
+	switch (-probe->exits_err) {
+	case ENOENT:
+		log__error("%s is never left: it has no return", probe->name);
+		break;
+	case E2BIG:
+		log__error("%s has more returns than the %d that can be probed", probe->name,
+			   EXIT_SITES_MAX);
+		break;
+	case EOPNOTSUPP:
+		log__error("the kernel takes no probe on a return of %s: it has a prefix",
+			   probe->name);
+		break;
+	default:
+		log__error("cannot tell the returns of %s: there may be data among its code",
+			   probe->name);
+		break;
+	}
+	log__hint("-delay-thresh measures from call to call, without the return%s",
+		  probe->is_go ? "" : "; -return-probes uretprobe replaces return addresses");
+	return -EINVAL;
+}
+
+bool probes__are_go(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probes->all.v[i].is_go)
+			return true;
+	return false;
+}
+
+int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn)
+{
+	*by_insn = choice == RETURN_PROBES_INSNS;
+	*by_insn |= choice == RETURN_PROBES_AUTO && probes__are_go(probes);
+	for (size_t i = 0; i < probes->all.n && *by_insn; i++)
+		if (probes->all.v[i].exits_err)
+			return refuse_exits(&probes->all.v[i]);
+	return 0;
+}

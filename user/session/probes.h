@@ -46,6 +46,14 @@ bool probes__at_entry(const struct probes *probes);
 struct mt_args *probes__args(const struct probes *probes);
 /* The first whose instruction the kernel steps a copy of, or the first. */
 const struct probe *probes__stepped(const struct probes *probes);
+/*
+ * How returns are probed: enum return_probes as the user has chosen, or, of AUTO, by what the
+ * program bears. 0 and *by_insn; or -EINVAL after a line and a hint, where that cannot be.
+ */
+enum return_probes { RETURN_PROBES_AUTO, RETURN_PROBES_URETPROBE, RETURN_PROBES_INSNS };
+int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn);
+/* Whether one of them is in a Go program. */
+bool probes__are_go(const struct probes *probes);
 /* Whether all of them are mtbpf_hit() of mtbpf.h; false of none. */
 bool probes__are_library(const struct probes *probes);
 

@@ -71,7 +71,14 @@ static int open_gate(struct session *s)
 		.sampling = s->ops == &source_sample,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
-	int err = args ? gate__open(&s->gate, &config, s->probes.all.v, s->probes.all.n) : -ENOMEM;
+	int err = args ? 0 : -ENOMEM;
+
+	if (!err && trigger__needs_return(&config))
+		err = probes__choose_returns(&s->probes, s->options->return_probes,
+					     &config.returns_by_insn);
+	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
+	if (!err)
+		err = gate__open(&s->gate, &config, s->probes.all.v, s->probes.all.n);
 
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
@@ -136,7 +143,7 @@ static int open_source(struct session *s)
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
-		.return_probe = s->gate.trigger && s->gate.by_return,
+		.return_probe = s->gate.trigger && s->gate.by_return && !s->gate.by_insn,
 		.sample_rate = s->sample_rate,
 		.sample_stack = s->sample_stack,
 		.sample_gate = gate__of_samples(&s->gate),
@@ -147,6 +154,9 @@ static int open_source(struct session *s)
 
 	if (s->probes.all.n)
 		memcpy(config.probed, probes__stepped(&s->probes)->code, sizeof(config.probed));
+	/* Of these it is the return that the kernel steps a copy of. */
+	if (s->gate.by_insn)
+		config.probed[0] = 0xc3;
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;

@@ -237,3 +237,10 @@ int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offse
 	site->at_entry = is_still_entry(&block, at);
 	return 0;
 }
+
+bool probe_site__is_possible(const uint8_t *code, size_t len)
+{
+	struct insn insn;
+
+	return !insn__decode(code, len, 0, &insn) && !is_refused(code, &insn);
+}

@@ -37,4 +37,7 @@ int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct p
 int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offset,
 		   struct probe_site *site);
 
+/* Whether the kernel takes a probe on the instruction there. */
+bool probe_site__is_possible(const uint8_t *code, size_t len);
+
 #endif

@@ -18,15 +18,6 @@
 #include "util/pid_namespace.h"
 #include "util/vec.h"
 
-struct trigger {
-	struct trigger_bpf *skel;
-	struct children *children; /* NULL: they do not count */
-	struct hit_ring hits;
-	enum trigger_latch latch;
-	uint64_t after_ns;
-	VEC(int) links; /* bpf_link descriptors */
-};
-
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
@@ -81,25 +72,33 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->measure_mark = measures_duration(config) && config->since_mark;
 	skel->rodata->mark_offset_ns = config->mark_offset_ns;
 	skel->rodata->returns_by_insn = config->returns_by_insn;
+	skel->rodata->by_goroutine = config->by_goroutine;
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
 }
 
+/* Open calls of as many are remembered. */
+#define GOROUTINES 16384
+
 /*
  * The kernel keeps up to 128 free entries of an LRU hash for each CPU (kernel/bpf/bpf_lru_list.c:
  * LOCAL_FREE_TARGET). With fewer than that to go round, latches in use would be evicted.
  */
-static int size_lru_latches(struct bpf_map *map)
+static int size_lru_latches(struct bpf_map *map, const struct trigger_config *config)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
+
+	if (config->by_goroutine && size < GOROUTINES)
+		size = GOROUTINES;
 
 	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
 }
 
 /* Of the two variants only one is loaded: the other's programs and map may be unknown here. */
-static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
+static int select_latch(struct trigger_bpf *skel, const struct trigger_config *config,
+			enum trigger_latch latch)
 {
 	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
 
@@ -109,7 +108,7 @@ static int select_latch(struct trigger_bpf *skel, enum trigger_latch latch)
 	bpf_program__set_autoload(skel->progs.on_return_lru, lru);
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
-	return lru ? size_lru_latches(skel->maps.lru_latches) : 0;
+	return lru ? size_lru_latches(skel->maps.lru_latches, config) : 0;
 }
 
 /* What only a source that samples needs is not loaded for others. */
@@ -181,7 +180,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!skel)
 		return -errno;
 	set_config(skel, config);
-	err = select_latch(skel, latch);
+	err = select_latch(skel, config, latch);
 	if (!err)
 		err = select_sampling(skel, config);
 	if (!err)
@@ -215,6 +214,8 @@ static int load(struct trigger *trigger, const struct trigger_config *config,
 {
 	int err;
 
+	if (config->by_goroutine)
+		latch = TRIGGER_LATCH_LRU_HASH;
 	if (latch != TRIGGER_LATCH_AUTO)
 		return load_variant(trigger, config, latch);
 	err = load_variant(trigger, config, TRIGGER_LATCH_TASK_STORAGE);
@@ -295,13 +296,6 @@ struct trigger *trigger__new(const struct trigger_config *config)
 	return trigger__new_with_latch(config, TRIGGER_LATCH_AUTO);
 }
 
-/* The entries first: one that nothing waits for would stay open. */
-void trigger__detach(struct trigger *trigger)
-{
-	while (trigger->links.n)
-		close(trigger->links.v[--trigger->links.n]);
-}
-
 void trigger__free(struct trigger *trigger)
 {
 	if (!trigger)
@@ -312,73 +306,6 @@ void trigger__free(struct trigger *trigger)
 	hit_ring__close(&trigger->hits);
 	trigger_bpf__destroy(trigger->skel);
 	free(trigger);
-}
-
-/*
- * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
- * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
- */
-static int link_event(struct trigger *trigger, const struct trigger_event *event)
-{
-	const struct trigger_bpf *skel = trigger->skel;
-	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
-	const struct bpf_program *entry = lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
-	const struct bpf_program *leave = lru ? skel->progs.on_return_lru : skel->progs.on_return;
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
-	int *link = VEC_PUSH(&trigger->links);
-
-	if (!link)
-		return -ENOMEM;
-	*link = bpf_link_create(bpf_program__fd(event->is_return ? leave : entry), event->fd,
-				BPF_PERF_EVENT, &opts);
-	if (*link >= 0)
-		return 0;
-	trigger->links.n--;
-	return -errno;
-}
-
-static void explain_attach(int err)
-{
-	log__error("cannot attach the trigger to the probe: %s", strerror(-err));
-	if (err == -EPERM || err == -EACCES)
-		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
-	else if (err == -EINVAL)
-		log__hint("needs Linux 5.15 or later");
-}
-
-static int link_those(struct trigger *trigger, const struct trigger_event *events, size_t n,
-		      bool returns)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < n && !err; i++)
-		if (events[i].is_return == returns)
-			err = link_event(trigger, &events[i]);
-	return err;
-}
-
-int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n)
-{
-	int err;
-
-	trigger__detach(trigger);
-	/* The returns first: an entry that nothing waits for would stay open. */
-	err = link_those(trigger, events, n, true);
-	if (!err)
-		err = link_those(trigger, events, n, false);
-	if (err) {
-		trigger__detach(trigger);
-		explain_attach(err);
-	}
-	return err;
-}
-
-int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
-{
-	const struct trigger_event events[] = {{.fd = entry_event},
-					       {.fd = return_event, .is_return = true}};
-
-	return trigger__attach_all(trigger, events, return_event < 0 ? 1 : 2);
 }
 
 void trigger__thaw(struct trigger *trigger)

@@ -50,6 +50,8 @@ struct trigger_config {
 	bool probe_at_entry;
 	/* The return is a probe on each instruction that leaves, not a return probe. */
 	bool returns_by_insn;
+	/* With that: calls are those of Go's goroutines, not of threads. */
+	bool by_goroutine;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.

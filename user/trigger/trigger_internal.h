@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the trigger need beside its contract. */
+/* Between the files of the trigger, and for its tests. */
 #ifndef MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 #define MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 
 #include <bpf/libbpf.h>
 
+#include "trigger/hit_ring.h"
 #include "trigger/trigger.h"
+#include "util/vec.h"
 
 struct trigger_bpf;
 
@@ -13,6 +15,15 @@ enum trigger_latch {
 	TRIGGER_LATCH_AUTO, /* task storage, or else LRU hash: what trigger__new() does */
 	TRIGGER_LATCH_TASK_STORAGE,
 	TRIGGER_LATCH_LRU_HASH,
+};
+
+struct trigger {
+	struct trigger_bpf *skel;
+	struct children *children; /* NULL: they do not count */
+	struct hit_ring hits;
+	enum trigger_latch latch;
+	uint64_t after_ns;
+	VEC(int) links; /* bpf_link descriptors */
 };
 
 /* trigger__new(), but with this latch or none. */

@@ -58,4 +58,9 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len);
  */
 bool insn__loads_sp(const uint8_t *bytes, size_t len);
 
+/* True where its memory operand has an index: of a jump, through a table. */
+bool insn__has_index(const uint8_t *bytes, size_t len);
+/* True where it loads a register from memory with an index times 4 or 8: from a table. */
+bool insn__loads_indexed(const uint8_t *bytes, size_t len);
+
 #endif

@@ -78,3 +78,33 @@ bool insn__loads_sp(const uint8_t *bytes, size_t len)
 		return !is_frame_register(from->mem.base);
 	return from->type == ZYDIS_OPERAND_TYPE_REGISTER && !is_frame_register(from->reg.value);
 }
+
+static const ZydisDecodedOperand *indexed_operand(const struct detail *detail)
+{
+	for (int i = 0; i < detail->insn.operand_count_visible; i++)
+		if (detail->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    detail->operands[i].mem.index != ZYDIS_REGISTER_NONE)
+			return &detail->operands[i];
+	return NULL;
+}
+
+bool insn__has_index(const uint8_t *bytes, size_t len)
+{
+	struct detail detail;
+
+	return !detail__decode(bytes, len, &detail) && indexed_operand(&detail);
+}
+
+bool insn__loads_indexed(const uint8_t *bytes, size_t len)
+{
+	const ZydisDecodedOperand *operand;
+	struct detail detail;
+
+	if (detail__decode(bytes, len, &detail))
+		return false;
+	if (detail.insn.mnemonic != ZYDIS_MNEMONIC_MOV &&
+	    detail.insn.mnemonic != ZYDIS_MNEMONIC_MOVSXD)
+		return false;
+	operand = indexed_operand(&detail);
+	return operand && operand != &detail.operands[0] && operand->mem.scale >= 4;
+}

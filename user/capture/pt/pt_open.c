@@ -191,6 +191,9 @@ int pt_source__open_rings(struct source *s)
 		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
 		log__hint(
 			"without it the trace is frozen from user space, some 50 us after the hit");
+	} else if (is_unsupported(err) && s->config.n_probes > 1 && s->config.freeze_method) {
+		log__error("this way of freezing takes one probe, not %zu", s->config.n_probes);
+		log__hint("-freeze pause, where the kernel has it, or disable takes any number");
 	} else if (err == -ENOENT && s->config.cgroup) {
 		pt_explain__no_controller(s->config.cgroup->path);
 	} else if (err) {

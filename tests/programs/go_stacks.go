@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+// Calls in goroutines whose stacks the runtime moves while they are open, and that end on whatever
+// thread has time for them: what a return address that is not the caller's does not survive.
+package main
+
+import (
+	"os"
+	"time"
+)
+
+//go:noinline
+func deep(n int) int {
+	var space [256]int
+	space[n&255] = n
+	if n == 0 {
+		time.Sleep(2 * time.Millisecond)
+		return space[0]
+	}
+	return deep(n-1) + space[n&255]
+}
+
+//go:noinline
+func iteration(n int) int {
+	return deep(n)
+}
+
+func work(n int, done chan int) {
+	done <- iteration(n)
+}
+
+func main() {
+	done := make(chan int)
+	os.Stdout.WriteString("pid " + itoa(os.Getpid()) + "\n")
+	for i := 0; ; i++ {
+		go work(i%64+1, done)
+		go work(i%32+1, done)
+		<-done
+		<-done
+	}
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "trigger/exit_sites.h"
+
+#define VADDR 0x1000
+/* What test_own() takes for the function's cold part. */
+#define COLD 0x2000
+
+static bool is_cold(void *ctx, uint64_t vaddr)
+{
+	return vaddr == COLD;
+}
+
+#define FIND(sites, ...)                                                                           \
+	({                                                                                         \
+		static const uint8_t code_[] = {__VA_ARGS__};                                      \
+		exit_sites__find(code_, sizeof(code_), VADDR, is_cold, NULL, &(sites));            \
+	})
+
+#define RET    0xc3
+#define NOP    0x90
+#define RET_16 0xc2, 0x10, 0x00
+
+static void test_each_return(void **state)
+{
+	struct exit_sites sites;
+
+	/* test %edi,%edi; je +1; ret; ret 16 */
+	assert_int_equal(FIND(sites, 0x85, 0xff, 0x74, 0x01, RET, RET_16), 0);
+	assert_int_equal(sites.n, 2);
+	assert_int_equal(sites.at[0], 4);
+	assert_int_equal(sites.at[1], 5);
+}
+
+static void test_jumps_out_are_tail_calls(void **state)
+{
+	struct exit_sites sites;
+
+	/* jmp to the second nop; nop; nop; jmp far behind the end */
+	assert_int_equal(FIND(sites, 0xeb, 0x01, NOP, NOP, 0xe9, 0x00, 0x01, 0x00, 0x00), 0);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.at[0], 4);
+	/* To the entry: a loop. */
+	assert_int_equal(FIND(sites, NOP, 0xeb, 0xfd), -ENOENT);
+	/* Out of it by a condition. */
+	assert_int_equal(FIND(sites, 0x74, 0x70, RET), 0);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.at[0], 2);
+}
+
+static void test_the_cold_part_is_inside(void **state)
+{
+	struct exit_sites sites;
+
+	/* jmp COLD; ret */
+	assert_int_equal(FIND(sites, 0xe9, 0xfb, 0x0f, 0x00, 0x00, RET), 0);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.at[0], 5);
+}
+
+static void test_jumps_through_pointers(void **state)
+{
+	struct exit_sites sites;
+
+	/* jmp *%rax; jmp *8(%rdi) */
+	assert_int_equal(FIND(sites, 0xff, 0xe0, 0xff, 0x67, 0x08), 0);
+	assert_int_equal(sites.n, 2);
+}
+
+static void test_jumps_through_tables_stay(void **state)
+{
+	struct exit_sites sites;
+
+	/* jmp *0x2000(,%rax,8); ret */
+	assert_int_equal(FIND(sites, 0xff, 0x24, 0xc5, 0x00, 0x20, 0x00, 0x00, RET), 0);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.at[0], 7);
+	/* movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp *%rax; ret */
+	assert_int_equal(FIND(sites, 0x48, 0x63, 0x04, 0x82, 0x48, 0x01, 0xd0, 0xff, 0xe0, RET), 0);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.at[0], 9);
+}
+
+static void test_what_may_be_data_is_refused(void **state)
+{
+	struct exit_sites sites;
+
+	/* An invalid opcode. */
+	assert_int_equal(FIND(sites, NOP, 0x06, RET), -EILSEQ);
+	/* jmp into the middle of a mov that holds a ret. */
+	assert_int_equal(FIND(sites, 0xeb, 0x01, 0xb8, RET, 0x00, 0x00, 0x00, RET), -EILSEQ);
+	/* The end cuts an instruction. */
+	assert_int_equal(FIND(sites, RET, 0xb8, 0x00), -EILSEQ);
+}
+
+static void test_what_takes_no_probe_is_refused(void **state)
+{
+	struct exit_sites sites;
+
+	/* cs ret */
+	assert_int_equal(FIND(sites, 0x2e, RET), -EOPNOTSUPP);
+	assert_int_equal(FIND(sites, NOP, 0x0f, 0x0b), -ENOENT);
+}
+
+static void test_too_many(void **state)
+{
+	uint8_t code[EXIT_SITES_MAX + 1];
+	struct exit_sites sites;
+
+	for (size_t i = 0; i < sizeof(code); i++)
+		code[i] = RET;
+	assert_int_equal(exit_sites__find(code, EXIT_SITES_MAX, VADDR, NULL, NULL, &sites), 0);
+	assert_int_equal(sites.n, EXIT_SITES_MAX);
+	assert_int_equal(exit_sites__find(code, sizeof(code), VADDR, NULL, NULL, &sites), -E2BIG);
+	assert_int_equal(exit_sites__find(code, 0, VADDR, NULL, NULL, &sites), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_return),
+		cmocka_unit_test(test_jumps_out_are_tail_calls),
+		cmocka_unit_test(test_the_cold_part_is_inside),
+		cmocka_unit_test(test_jumps_through_pointers),
+		cmocka_unit_test(test_jumps_through_tables_stay),
+		cmocka_unit_test(test_what_may_be_data_is_refused),
+		cmocka_unit_test(test_what_takes_no_probe_is_refused),
+		cmocka_unit_test(test_too_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

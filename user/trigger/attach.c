@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+/* The trigger's programs on the events of its probes. */
+#include "trigger/trigger.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trigger.skel.h"
+#include "trigger/trigger_internal.h"
+#include "util/log.h"
+
+/* The entries first: one that nothing waits for would stay open. */
+void trigger__detach(struct trigger *trigger)
+{
+	while (trigger->links.n)
+		close(trigger->links.v[--trigger->links.n]);
+}
+
+/*
+ * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
+ * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
+ */
+static int link_event(struct trigger *trigger, const struct trigger_event *event)
+{
+	const struct trigger_bpf *skel = trigger->skel;
+	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
+	const struct bpf_program *entry = lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
+	const struct bpf_program *leave = lru ? skel->progs.on_return_lru : skel->progs.on_return;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
+	int *link = VEC_PUSH(&trigger->links);
+
+	if (!link)
+		return -ENOMEM;
+	*link = bpf_link_create(bpf_program__fd(event->is_return ? leave : entry), event->fd,
+				BPF_PERF_EVENT, &opts);
+	if (*link >= 0)
+		return 0;
+	trigger->links.n--;
+	return -errno;
+}
+
+static void explain_attach(int err)
+{
+	log__error("cannot attach the trigger to the probe: %s", strerror(-err));
+	if (err == -EPERM || err == -EACCES)
+		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
+	else if (err == -EINVAL)
+		log__hint("needs Linux 5.15 or later");
+}
+
+static int link_those(struct trigger *trigger, const struct trigger_event *events, size_t n,
+		      bool returns)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		if (events[i].is_return == returns)
+			err = link_event(trigger, &events[i]);
+	return err;
+}
+
+int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n)
+{
+	int err;
+
+	trigger__detach(trigger);
+	/* The returns first: an entry that nothing waits for would stay open. */
+	err = link_those(trigger, events, n, true);
+	if (!err)
+		err = link_those(trigger, events, n, false);
+	if (err) {
+		trigger__detach(trigger);
+		explain_attach(err);
+	}
+	return err;
+}
+
+int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
+{
+	const struct trigger_event events[] = {{.fd = entry_event},
+					       {.fd = return_event, .is_return = true}};
+
+	return trigger__attach_all(trigger, events, return_event < 0 ? 1 : 2);
+}
