@@ -15,15 +15,10 @@
 /* Ours is preferred: it takes an argument and a mark. */
 static const char *const stubs[] = {OUR_STUB, "magic_trace_stop_indicator"};
 
-static int is_there(void *ctx, const struct symbol_match *match)
-{
-	return 1;
-}
-
 static const char *find_in(const struct symbols *symbols)
 {
 	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
-		if (symbols__each_of_name(symbols, stubs[i], is_there, NULL))
+		if (symbols__have(symbols, stubs[i]))
 			return stubs[i];
 	return NULL;
 }

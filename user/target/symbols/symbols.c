@@ -215,6 +215,16 @@ int symbols__each_of_name(const struct symbols *symbols, const char *raw_name,
 	return result;
 }
 
+static int is_there(void *ctx, const struct symbol_match *match)
+{
+	return 1;
+}
+
+bool symbols__have(const struct symbols *symbols, const char *raw_name)
+{
+	return symbols__each_of_name(symbols, raw_name, is_there, NULL);
+}
+
 /* The raw name first: it is there, and the other has to be demangled. */
 static bool matches_glob(struct elf_image *image, size_t index, const char *glob)
 {

@@ -69,6 +69,9 @@ const char *module__name(const struct module *module);
 int symbols__each_of_name(const struct symbols *symbols, const char *raw_name,
 			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
 
+/* Whether there is such a function. */
+bool symbols__have(const struct symbols *symbols, const char *raw_name);
+
 /* Whether the text is meant to name a source line: "line:svc.c:123". */
 bool line__is_selector(const char *text);
 /*
