@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/file_writer.h"
+#include "trace/sink/file_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

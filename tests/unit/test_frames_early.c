@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "stack/frames.h"
+#include "stack/frames/frames.h"
 
 /* A begin or an end, as a trace file has them. */
 struct event {

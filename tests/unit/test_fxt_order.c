@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/fxt_order.h"
+#include "trace/read/fxt_order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "target/symbols/named_image.h"
-#include "trace/fxt_trees.h"
+#include "trace/read/fxt_trees.h"
 #include "trace/trace_writer.h"
 #include "view/folded.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "session/probes.h"
+#include "session/probe/probes.h"
 #include "stderr_capture.h"
 
 /* Splits one text, and compares with names that a '|' separates. */

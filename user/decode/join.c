@@ -2,7 +2,7 @@
 #include "decode/join.h"
 
 #include "decode/tsc.h"
-#include "decode/walk.h"
+#include "decode/walk/walk.h"
 #include "util/insn.h"
 
 void joiner__init(struct joiner *j, const struct decode_request *request)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "decode/walk_internal.h"
+#include "decode/walk/walk_internal.h"
 #include "util/huge_pages.h"
 
 /* What an entry may hold. */

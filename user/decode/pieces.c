@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/tsc.h"
-#include "decode/walk.h"
+#include "decode/walk/walk.h"
 
 void pieces__fini(struct pieces *p)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "decode/walk.h"
+#include "decode/walk/walk.h"
 
 int regions__find(struct regions *regions, const uint8_t *bytes, size_t n, size_t size)
 {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "decode/walk.h"
+#include "decode/walk/walk.h"
 
 /* Batches that may wait, for each worker. */
 #define MAX_WAITING 16

@@ -9,7 +9,7 @@
 #include "pipeline/make_trees.h"
 #include "session/interrupts.h"
 #include "stack/stack.h"
-#include "trace/fxt_trees.h"
+#include "trace/read/fxt_trees.h"
 #include "target/symbols/symbols_usdt.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"

@@ -5,7 +5,7 @@
 
 #include "capture/recording/recording.h"
 #include "capture/probe/uprobe_event.h"
-#include "session/probe.h"
+#include "session/probe/probe.h"
 #include "trigger/trigger.h"
 
 struct gate {

@@ -10,9 +10,9 @@
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
-#include "session/first_probe.h"
+#include "session/probe/first_probe.h"
 #include "session/interrupts.h"
-#include "session/probe.h"
+#include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
 #include "session/unwind_choice.h"

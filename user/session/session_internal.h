@@ -4,7 +4,7 @@
 #define MTBPF_SESSION_SESSION_INTERNAL_H
 
 #include "session/gate.h"
-#include "session/probes.h"
+#include "session/probe/probes.h"
 #include "session/progress.h"
 #include "session/session.h"
 #include "target/process.h"

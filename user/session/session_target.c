@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/first_probe.h"
+#include "session/probe/first_probe.h"
 #include "session/session_internal.h"
 #include "util/log.h"
 

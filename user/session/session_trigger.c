@@ -2,7 +2,7 @@
 /* What triggers a session: what the user has named, or what the program brings itself. */
 #include <errno.h>
 
-#include "session/default_trigger.h"
+#include "session/probe/default_trigger.h"
 #include "session/session_internal.h"
 #include "session/source_choice.h"
 #include "util/log.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "stack/frames.h"
+#include "stack/frames/frames.h"
 
 struct departure {
 	struct frame *frame; /* the outermost unwinder that ends; NULL: there is none */

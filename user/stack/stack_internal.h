@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "decode/branch.h"
-#include "stack/frames.h"
+#include "stack/frames/frames.h"
 #include "stack/function_cache.h"
 #include "stack/stack.h"
 #include "stack/strands.h"
@@ -56,7 +56,7 @@ struct stack {
 /* The function at ip; NULL where no code is known. *is_entry: ip is its first instruction. */
 const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry);
 
-/* rules_anchor.c: a segment has ended, and the next one begins at before_ns. */
+/* rules/anchor.c: a segment has ended, and the next one begins at before_ns. */
 void stack__use_anchors(struct stack *s, uint64_t before_ns);
 
 /* A call, however made: `b` says when, from where, and where to. */
@@ -69,7 +69,7 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 /* A caller on the stack that runs `function`, or NULL; the top itself is not meant. */
 struct frame *stack__find_caller(struct stack *s, const struct function *function);
 /*
- * rules_land.c: `b` went into the middle of `function`, and was no return: the frame of an
+ * rules/land.c: `b` went into the middle of `function`, and was no return: the frame of an
  * exception's handler, of a setjmp(). It becomes the top. False where no frame can be meant.
  */
 bool stack__land(struct stack *s, const struct branch *b, const struct function *function);
@@ -94,7 +94,7 @@ bool stack__is_sigreturn(struct stack *s, uint64_t ip);
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
-/* rules_call.c: near transfers. */
+/* rules/call.c: near transfers. */
 /*
  * A return probe has put its trampoline's address where the return address was. The function has
  * returned, but its frame's place is the trampoline's until that goes to the caller: by a RET, or
@@ -108,7 +108,7 @@ void stack__on_call(struct stack *s, const struct branch *b);
 void stack__on_return(struct stack *s, const struct branch *b);
 void stack__on_jump(struct stack *s, const struct branch *b);
 
-/* rules_longjmp.c */
+/* rules/longjmp.c */
 /* `b` calls a setjmp() of that role: its frame may be come back to. */
 void stack__on_setjmp(struct stack *s, const struct branch *b, enum function_role role);
 /* `b` went behind a setjmp(): the innermost frame that called it there is the top. Else false. */
@@ -116,7 +116,7 @@ bool stack__longjmp(struct stack *s, const struct branch *b);
 /* One of those frames called it there. */
 bool stack__can_land(const struct frames *frames, uint64_t ip);
 
-/* rules_switch.c: stacks of one thread. */
+/* rules/switch.c: stacks of one thread. */
 /* The running frame is that of a function that switches stacks. */
 void stack__take_role(struct stack *s, enum function_role role);
 /* It switches no stacks this time. */
@@ -145,7 +145,7 @@ void stack__begin_strand(struct stack *s, const struct branch *b, struct strand 
 /* Much may have happened meanwhile. The running frames have ended. */
 void stack__forget_strands(struct stack *s, uint64_t time_ns);
 
-/* rules_gap.c: the trace breaks off, and goes on. */
+/* rules/gap.c: the trace breaks off, and goes on. */
 void stack__on_gap(struct stack *s, const struct branch *b);
 void stack__start_segment(struct stack *s, const struct branch *b);
 /* Those that have gone on since the last gap are found among those from before it. */
@@ -158,7 +158,7 @@ void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, b
  */
 void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited);
 
-/* rules_go.c: its scheduler runs on a stack of its own, and switches goroutines. */
+/* rules/go.c: its scheduler runs on a stack of its own, and switches goroutines. */
 /* `b` is the call that the running frame's role is about, to `function`. */
 void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function);
 /* The scheduler goes to a goroutine: its frames begin anew the next time. */
@@ -170,7 +170,7 @@ bool stack__is_queued(struct stack *s, const struct branch *b);
 /* `b` goes to the frame that recovers from a panic, of the goroutine that does. Else false. */
 bool stack__recover(struct stack *s, const struct branch *b);
 
-/* rules_effects.c: OCaml's fibers. */
+/* rules/effects.c: OCaml's fibers. */
 /* The top frame, which is caml_runstack()'s, calls: the strand that runs may be another then. */
 void stack__on_fiber_call(struct stack *s, const struct branch *b);
 /* `b` leaves the top frame, whose role is about effects, by a jump. False: it is like any other. */
@@ -182,7 +182,7 @@ void stack__resume_other(struct stack *s, struct strand *fiber);
 /* A root was found: it may be what the running fiber ends in. */
 void stack__note_fiber_base(struct stack *s);
 
-/* rules_kernel.c: out of user code and back, wherever the kernel sends the thread. */
+/* rules/kernel.c: out of user code and back, wherever the kernel sends the thread. */
 void stack__on_begin(struct stack *s, const struct branch *b);
 void stack__on_end_syscall(struct stack *s, const struct branch *b);
 void stack__on_end_async(struct stack *s, const struct branch *b);
@@ -191,7 +191,7 @@ void stack__go_outside(struct stack *s, const struct branch *b, uint8_t kind, ui
 /* The thread is in user code again, which it left with resume_ip to go on at. */
 void stack__back_in_user(struct stack *s, const struct branch *b, uint64_t resume_ip);
 
-/* rules_entry.c: the kernel itself is traced. */
+/* rules/entry.c: the kernel itself is traced. */
 void stack__on_enter(struct stack *s, const struct branch *b);
 void stack__on_leave(struct stack *s, const struct branch *b);
 /* Tracing ends, and goes on, within the kernel: the thread sleeps between, mostly. */

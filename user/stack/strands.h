@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stack/frames.h"
-#include "stack/frames_move.h"
+#include "stack/frames/frames.h"
+#include "stack/frames/frames_move.h"
 #include "util/vec.h"
 
 /* Beyond it nothing is told apart. */
@@ -32,7 +32,7 @@ struct strand {
 	uint8_t state;	      /* enum strand_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
-	/* OCaml's: see rules_effects.c. */
+	/* OCaml's: see rules/effects.c. */
 	bool is_fiber;
 	struct strand *parent;	  /* that waits for it; none, of one that is kept */
 	struct strand *child;	  /* that it waits for */

@@ -8,7 +8,7 @@
 
 #include "target/symbols/kernel_image.h"
 #include "trace/label.h"
-#include "trace/sink.h"
+#include "trace/sink/sink.h"
 #include "trace/timeline.h"
 #include "util/address.h"
 

@@ -11,7 +11,7 @@
 #include "trace/fxt.h"
 #include "trace/label.h"
 #include "trace/leap_writer.h"
-#include "trace/sink.h"
+#include "trace/sink/sink.h"
 #include "trace/slice_args.h"
 #include "trace/slice_writer.h"
 #include "trace/timeline.h"

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/* Packets, one by one. */
+#include "decode/walk/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "decode/walk/walk_internal.h"
+
+int walker__init(struct walker *w, const struct decode_request *request, struct outbox *out)
+{
+	const struct rec_aux *aux = request->aux;
+
+	*w = (struct walker){
+		.out = out, .tsc_base = aux->tsc, .switches = request->switches, .cpu = aux->cpu};
+	w->space = space__get(request->images, aux->pid, request->all_branches);
+	if (!w->space)
+		return -ENOMEM;
+	packet_reader__init(&w->reader, aux->data, aux->size);
+	errata__of(&w->errata, &request->rec->pt);
+	w->reader.skd007 = w->errata.skd007;
+	pt_time__init(&w->time, &request->rec->pt);
+	return 0;
+}
+
+void walker__fini(struct walker *w)
+{
+	packet_reader__fini(&w->reader);
+	space__put(w->space);
+}
+
+bool outbox__grow(struct outbox *out)
+{
+	size_t cap = out->cap ? 2 * out->cap : 256;
+	struct branch *bigger = out->err ? NULL : realloc(out->v, cap * sizeof(*bigger));
+
+	if (!bigger) {
+		if (!out->err)
+			out->err = -ENOMEM;
+		return false;
+	}
+	out->v = bigger;
+	out->cap = cap;
+	return true;
+}
+
+static void on_mode_exec(struct walker *w, uint64_t bits)
+{
+	/* CS.L and not CS.D. */
+	w->is_other_mode = (bits & 3) != 1;
+}
+
+/* Behind what is no packet: to the next PSB. */
+static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
+{
+	const uint8_t *psb = packet__find_psb(at + 1, w->reader.end);
+
+	walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
+	return psb ? psb : w->reader.end;
+}
+
+static const uint8_t *on_psb(struct walker *w, const uint8_t *at)
+{
+	struct psb_plus psb;
+
+	walker__read_psb(w, at, &psb);
+	if (psb.end == PACKET_END)
+		return w->reader.end;
+	walker__finish(w, &psb);
+	walker__begin_region(w, &psb);
+	return psb.end == PACKET_BAD ? skip_bad(w, psb.at) : psb.at;
+}
+
+static void on_ip(struct walker *w, const struct packet *packet)
+{
+	uint64_t ip = w->reader.last_ip;
+
+	if (packet->n != IP_SUPPRESSED)
+		ip = packet_reader__ip(&w->reader, packet->n, packet->value);
+	switch (packet->kind) {
+	case PACKET_TIP:
+		walker__on_tip(w, packet->n, ip);
+		break;
+	case PACKET_PGE:
+		walker__on_pge(w, ip);
+		break;
+	case PACKET_PGD:
+		walker__on_pgd(w, packet->n != IP_SUPPRESSED, ip);
+		break;
+	case PACKET_FUP:
+		walker__on_fup(w, packet->n, ip);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_time(struct walker *w, const struct packet *packet)
+{
+	switch (packet->kind) {
+	case PACKET_TSC:
+		pt_time__on_tsc(&w->time, packet->value);
+		break;
+	case PACKET_TMA:
+		pt_time__on_tma(&w->time, packet->value, packet->fc);
+		break;
+	case PACKET_MTC:
+		pt_time__on_mtc(&w->time, (uint8_t)packet->value);
+		break;
+	case PACKET_CYC:
+		pt_time__on_cyc(&w->time, packet->value);
+		break;
+	case PACKET_CBR:
+		pt_time__on_cbr(&w->time, (uint8_t)packet->value);
+		break;
+	default:
+		break;
+	}
+}
+
+const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
+{
+	struct packet packet;
+
+	packet__read(&w->reader, at, &packet);
+	switch ((enum packet_kind)packet.kind) {
+	case PACKET_END:
+		return w->reader.end;
+	case PACKET_BAD:
+		return skip_bad(w, at);
+	case PACKET_PSB:
+		return on_psb(w, at);
+	case PACKET_TNT:
+		walker__on_tnt(w, packet.value, packet.n);
+		break;
+	case PACKET_TIP:
+	case PACKET_PGE:
+	case PACKET_PGD:
+	case PACKET_FUP:
+		on_ip(w, &packet);
+		break;
+	case PACKET_OVF:
+		walker__on_overflow(w);
+		break;
+	case PACKET_MODE_EXEC:
+		on_mode_exec(w, packet.value);
+		break;
+	case PACKET_MODE_TSX:
+		/* The FUP of an abort is that of an asynchronous branch. */
+		w->ignores_fup = !(packet.value & 2);
+		w->is_abort = !w->ignores_fup;
+		break;
+	case PACKET_BEFORE_FUP:
+		w->ignores_fup = true;
+		break;
+	case PACKET_PSBEND: /* of a PSB that is no more */
+		walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
+		break;
+	default:
+		on_time(w, &packet);
+		break;
+	}
+	return at + packet.len;
+}
+
+int walker__flush(struct walker *w)
+{
+	struct outbox *out = w->out;
+
+	if (!out->err)
+		out->err = out->flush(out->ctx, out);
+	out->n = 0;
+	return out->err;
+}
+
+int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
+{
+	struct psb_plus psb;
+	int err;
+
+	w->state = WALK_OFF;
+	err = walker__on_packets(w, from, to);
+	if (err)
+		return err;
+	if (to < w->reader.end)
+		walker__read_psb(w, to, &psb);
+	if (to < w->reader.end && psb.end != PACKET_END)
+		walker__finish(w, &psb);
+	else
+		walker__end_of_stream(w);
+	if (w->counts)
+		walker__emit(w, OUTBOX_REST, 0, 0, 0, 0);
+	return walker__flush(w);
+}

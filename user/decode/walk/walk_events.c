@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/* Packets that tell of more than branches: into and out of what is traced, and overflows. */
+#include "decode/walk/walk_internal.h"
+
+#include "util/address.h"
+
+#define VM_ENTRY_LEN 3
+
+/* Through the block's first instructions. */
+static void take_reach(struct walker *w, const struct block_reach *reach)
+{
+	walker__take_steps(w, w->block, reach->n_steps, w->block_tsc);
+	w->counts += reach->counts;
+}
+
+bool walker__arrive(struct walker *w, uint64_t ip)
+{
+	struct block_reach reach;
+
+	for (unsigned int goes_on = 0; goes_on < MAX_GOES_ON; goes_on++) {
+		if (blocks__reach(w->space->blocks, w->block, ip, &reach)) {
+			take_reach(w, &reach);
+			return true;
+		}
+		if (w->block->end == BLOCK_GOES_ON) {
+			if (!walker__go_on(w))
+				return false;
+		} else if (w->block->end < BLOCK_UNMAPPED || !walker__renew(w)) {
+			break;
+		}
+	}
+	if (w->block->end >= BLOCK_UNMAPPED)
+		walker__cannot(w);
+	else
+		walker__lose(w, GAP_MISMATCH, w->block->ip, w->block_tsc);
+	return false;
+}
+
+void walker__begin(struct walker *w, uint64_t ip)
+{
+	struct block *block;
+
+	walker__update_space(w);
+	if (walker__lose_mode(w, ip))
+		return;
+	block = walker__find(w, ip);
+	if (!block)
+		return;
+	walker__emit(w, BRANCH_BEGIN, 0, 0, ip, w->time.tsc);
+	w->state = WALK_ON;
+	w->tnt_left = 0;
+	w->has_fup = false;
+	walker__enter(w, block);
+}
+
+/* A far branch that stays in what is traced: a syscall or the return from one, mostly. */
+void walker__on_far_tip(struct walker *w, uint64_t ip)
+{
+	struct block *block = w->block, *next = walker__find(w, ip);
+	uint8_t kind = BRANCH_JUMP;
+
+	if (!next)
+		return;
+	if (block->flags & BLOCK_ENTERS)
+		kind = BRANCH_ENTER;
+	else if (address__is_kernel(block->last_ip))
+		kind = BRANCH_LEAVE;
+	walker__take_steps(w, block, block->n_steps, w->block_tsc);
+	w->counts += block->counts;
+	walker__emit(w, kind, block->last_len, block->last_ip, ip, w->time.tsc);
+	if (!walker__lose_mode(w, ip))
+		walker__enter(w, next);
+}
+
+/* An interrupt or a fault whose handler is traced, or an aborted transaction. */
+void walker__on_async_tip(struct walker *w, uint64_t ip)
+{
+	struct block *next;
+
+	w->has_fup = false;
+	walker__mend_abort(w);
+	if (!w->block || !walker__arrive(w, w->fup_ip))
+		return;
+	next = walker__find(w, ip);
+	if (!next)
+		return;
+	walker__emit(w, address__is_kernel(ip) ? BRANCH_ENTER : BRANCH_JUMP, 0, w->fup_ip, ip,
+		     w->time.tsc);
+	if (!walker__lose_mode(w, ip))
+		walker__enter(w, next);
+}
+
+void walker__on_pge(struct walker *w, uint64_t ip)
+{
+	/*
+	 * Errata BDM70 and APL12: a PSB+ or an OVF may tell where a thread is that is not traced
+	 * yet. Nothing happened there, so that nothing has to be taken back.
+	 */
+	if (w->state == WALK_ON)
+		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
+	walker__begin(w, ip);
+}
+
+static void end_at(struct walker *w, uint8_t kind, uint64_t from, uint8_t len)
+{
+	walker__emit(w, kind, len, from, 0, w->time.tsc);
+	w->state = WALK_OFF;
+	w->block = NULL;
+	w->tnt_left = 0;
+	w->has_fup = false;
+}
+
+/* Left by the end of the block: the whole of it ran. */
+static void end_with_block(struct walker *w, uint8_t kind)
+{
+	const struct block *block = w->block;
+
+	walker__take_steps(w, block, block->n_steps, w->block_tsc);
+	w->counts += block->counts;
+	end_at(w, kind, block->last_ip, block->last_len);
+}
+
+static bool leads_to(const struct block *block, uint64_t ip)
+{
+	if (block->end == BLOCK_COND)
+		return ip == block->target || ip == block->last_ip + block->last_len;
+	return block->end <= BLOCK_FAR;
+}
+
+/* By a direct branch within the block. */
+static void leave_through(struct walker *w, const struct block_reach *reach)
+{
+	take_reach(w, reach);
+	end_at(w, BRANCH_END, reach->from, reach->len);
+}
+
+/* Out of an address range, by a branch. */
+static void leave_range(struct walker *w, uint64_t ip)
+{
+	struct block_reach reach;
+
+	if (blocks__reach_branch_to(w->space->blocks, w->block, ip, &reach)) {
+		leave_through(w, &reach);
+	} else if (leads_to(w->block, ip)) {
+		end_with_block(w, w->block->end == BLOCK_FAR ? BRANCH_END_SYSCALL : BRANCH_END);
+	} else {
+		walker__cannot(w);
+	}
+}
+
+static void end_at_fup(struct walker *w)
+{
+	if (walker__is_vm_entry(w, w->fup_ip)) {
+		w->counts++;
+		end_at(w, BRANCH_END_SYSCALL, w->fup_ip, VM_ENTRY_LEN);
+	} else {
+		end_at(w, BRANCH_END_ASYNC, w->fup_ip, 0);
+	}
+}
+
+static void leave(struct walker *w, bool has_ip, uint64_t ip)
+{
+	struct block_reach reach;
+
+	if (w->has_fup) {
+		if (walker__arrive(w, w->fup_ip))
+			end_at_fup(w);
+		return;
+	}
+	while (w->block->end == BLOCK_UNMAPPED && walker__renew(w))
+		;
+	if (has_ip)
+		leave_range(w, ip);
+	else if (w->block->end == BLOCK_FAR)
+		end_with_block(w, w->block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL);
+	else if (walker__find_exit(w, &reach))
+		leave_through(w, &reach);
+	else
+		walker__cannot(w);
+}
+
+void walker__on_pgd(struct walker *w, bool has_ip, uint64_t ip)
+{
+	if (w->state == WALK_START)
+		walker__wake(w);
+	if (w->state == WALK_ON)
+		leave(w, has_ip, ip);
+	w->state = WALK_OFF;
+	w->block = NULL;
+	w->has_fup = false;
+}
+
+void walker__on_fup(struct walker *w, unsigned int ip_bytes, uint64_t ip)
+{
+	bool after_ovf = w->after_ovf;
+
+	if (w->ignores_fup || ip_bytes == IP_SUPPRESSED) {
+		w->ignores_fup = false;
+		return;
+	}
+	if (w->state == WALK_LOST && after_ovf) {
+		w->state = WALK_START;
+		w->start_kind = BRANCH_BEGIN;
+		w->start_ip = ip;
+		w->start_tsc = w->time.tsc;
+		w->after_ovf = false;
+		return;
+	}
+	if (w->state == WALK_START)
+		walker__wake(w);
+	/* What the one before belongs to is missing. */
+	if (w->has_fup)
+		walker__lose(w, GAP_MISMATCH, w->fup_ip, w->time.tsc);
+	if (w->state == WALK_LOST)
+		walker__resume(w, ip_bytes, ip);
+	w->has_fup = w->state == WALK_ON;
+	w->fup_ip = ip;
+}
+
+void walker__on_overflow(struct walker *w)
+{
+	if (w->state == WALK_START)
+		walker__wake(w);
+	walker__lose(w, GAP_OVERFLOW, 0, w->time.tsc);
+	w->reader.last_ip = 0;
+	w->after_ovf = true;
+	w->knows_ip = true;
+}

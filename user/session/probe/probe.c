@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "session/probe/probe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session/probe/default_trigger.h"
+#include "session/probe/probe_file.h"
+#include "session/probe/usdt_probe.h"
+#include "target/symbols/symbols_usdt.h"
+#include "util/log.h"
+
+static int refuse_resolver(const struct function *f)
+{
+	log__error("'%s' of %s is not called itself: the CPU's best of its variants is (IFUNC)",
+		   f->name, f->module);
+	log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), or a "
+		  "function that calls it",
+		  f->name);
+	return -EINVAL;
+}
+
+static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len)
+{
+	int err = probe_site__choose(code, len, f->vaddr, &probe->site);
+
+	if (err) {
+		log__error("cannot probe %s: its first bytes are no x86-64 instruction", f->name);
+		log__hint("is it data? 'mtbpf list' shows functions");
+	}
+	return err;
+}
+
+/* The instruction that the user has named. */
+static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
+		    size_t len)
+{
+	const struct function *f = match->function;
+	int err = probe_site__at(code, len, f->vaddr, match->offset, &probe->site);
+
+	if (err == -EILSEQ)
+		log__error("no instruction begins at %s+%#" PRIx64, f->name, match->offset);
+	else if (err)
+		log__error("the kernel takes no probe on the instruction at %s+%#" PRIx64
+			   ": it has a prefix",
+			   f->name, match->offset);
+	if (err)
+		log__hint("objdump -d --disassemble=%s %s shows where they begin", f->raw_name,
+			  elf_image__name(f->image));
+	return err;
+}
+
+/* Of the cold part, too. */
+static bool is_own_code(void *ctx, uint64_t vaddr)
+{
+	const struct function *f = ctx;
+
+	return elf_image__function_at(f->image, vaddr) == f;
+}
+
+static int choose_site(struct probe *probe, const struct symbol_match *match)
+{
+	const struct function *f = match->function;
+	const uint8_t *code;
+	size_t len;
+	int err;
+
+	if (f->is_resolver)
+		return refuse_resolver(f);
+	probe->entry_offset = elf_image__offset_of_vaddr(f->image, f->vaddr);
+	code = probe->entry_offset == UINT64_MAX
+		       ? NULL
+		       : elf_image__bytes(f->image, probe->entry_offset, &len);
+	if (!code) {
+		log__error("cannot read the code of %s in %s", f->name, f->module);
+		log__hint("the file is damaged, or was replaced after the process started");
+		return -EIO;
+	}
+	if (len > f->size)
+		len = f->size;
+	err = match->offset ? set_site(probe, match, code, len) : set_entry(probe, f, code, len);
+	if (err)
+		return err;
+	if (!probe->site.emulated)
+		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
+			  "about 1 us on bare metal, 10 us in a VM",
+			  probe->site.insn);
+	probe->exits_err =
+		exit_sites__find(code, len, f->vaddr, is_own_code, (void *)f, &probe->exits);
+	probe->is_inside = match->offset;
+	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
+	probe->offset = probe->entry_offset + probe->site.skip;
+	code += probe->site.skip;
+	len -= probe->site.skip;
+	memcpy(probe->code, code, len < sizeof(probe->code) ? len : sizeof(probe->code));
+	return 0;
+}
+
+/* Of the probe that was chosen: by what name the kernel finds its file. */
+static int set_place(struct probe *probe, const struct probe_source *source,
+		     const struct module *module, uint64_t entry)
+{
+	int err = 0;
+
+	if (source->exec_path)
+		snprintf(probe->path, sizeof(probe->path), "%s", source->exec_path);
+	else
+		err = process__mapping_path(source->process->pid, &module->mapping, probe->path,
+					    sizeof(probe->path));
+	if (err)
+		return err;
+	if (!source->exec_path) {
+		probe->ip = entry + module->bias + probe->site.skip;
+		probe->file.ino = module->mapping.ino;
+		probe->file.maj = module->mapping.maj;
+		probe->file.min = module->mapping.min;
+		err = probe_file__settle(probe, source->process, &module->mapping);
+	}
+	if (!err)
+		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,
+			   probe->site.insn, probe->path, (unsigned long long)probe->offset);
+	return err;
+}
+
+static int take_function(const struct probe_source *source, const struct symbols *symbols,
+			 const struct symbol_match *match, probe_fn fn, void *ctx)
+{
+	struct probe probe = {.is_go = symbols__have(symbols, "runtime.gopanic")};
+	int err = choose_site(&probe, match);
+
+	if (err)
+		return err;
+	snprintf(probe.name, sizeof(probe.name), "%s", match->function->name);
+	err = set_place(&probe, source, match->module, match->function->vaddr);
+	return err ? err : fn(ctx, &probe);
+}
+
+/* What is done with each copy of a stub. */
+struct stub_taker {
+	const struct probe_source *source;
+	const struct symbols *symbols;
+	probe_fn fn;
+	void *ctx;
+	size_t n;
+};
+
+static int take_stub(void *ctx, const struct symbol_match *match)
+{
+	struct stub_taker *taker = ctx;
+
+	taker->n++;
+	return take_function(taker->source, taker->symbols, match, taker->fn, taker->ctx);
+}
+
+static int each_function(const struct probe_source *source, const struct symbols *symbols,
+			 const char *symbol, probe_fn fn, void *ctx)
+{
+	struct stub_taker taker = {source, symbols, fn, ctx, 0};
+	struct symbol_match match;
+	int err = 0;
+
+	if (default_trigger__is_stub(symbol))
+		err = symbols__each_of_name(symbols, symbol, take_stub, &taker);
+	if (err || taker.n)
+		return err;
+	err = symbols__find(symbols, symbol, &match);
+	return err ? err : take_function(source, symbols, &match, fn, ctx);
+}
+
+static int each_usdt(const struct probe_source *source, const struct symbols *symbols,
+		     const char *symbol, probe_fn fn, void *ctx)
+{
+	usdt_match_vec found;
+	int err = symbols__find_usdt(symbols, symbol, &found);
+
+	for (size_t i = 0; !err && i < found.n; i++) {
+		struct probe probe;
+
+		err = usdt_probe__make(&probe, &found.v[i]);
+		if (!err)
+			err = set_place(&probe, source, found.v[i].module, found.v[i].place.vaddr);
+		if (!err)
+			err = fn(ctx, &probe);
+	}
+	if (!err)
+		VEC_FINI(&found);
+	return err;
+}
+
+int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
+{
+	struct symbols symbols;
+	int err = source->exec_path ? symbols__open_file(&symbols, source->exec_path)
+				    : symbols__open(&symbols, source->process);
+
+	if (err)
+		return err;
+	if (usdt__is_selector(symbol))
+		err = each_usdt(source, &symbols, symbol, fn, ctx);
+	else
+		err = each_function(source, &symbols, symbol, fn, ctx);
+	symbols__close(&symbols);
+	return err;
+}
+
+/* The first of a selector's places. */
+static int keep_first(void *ctx, const struct probe *probe)
+{
+	struct probe *kept = ctx;
+
+	if (!*kept->path)
+		*kept = *probe;
+	return 0;
+}
+
+int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
+		const char *symbol)
+{
+	struct probe_source source = {process, exec_path};
+
+	*probe = (struct probe){0};
+	return probe__each(&source, symbol, keep_first, probe);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The probe of one function: joins target (where it is) and trigger (which instruction). */
+#ifndef MTBPF_SESSION_PROBE_PROBE_H
+#define MTBPF_SESSION_PROBE_PROBE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/probe/uprobe_event.h"
+#include "target/process.h"
+#include "target/symbols/symbols.h"
+#include "mtbpf_shared.h"
+#include "trigger/exit_sites.h"
+#include "trigger/probe_site.h"
+
+struct probe {
+	char path[PATH_MAX]; /* a name of the file that open(2) takes here */
+	struct {
+		uint64_t ino;
+		uint32_t maj, min;
+	} file;		       /* as the mappings of those that run it show it */
+	uint64_t offset;       /* of the probed instruction */
+	uint64_t entry_offset; /* of the function */
+	uint64_t ip;	       /* run-time address; 0 where the program does not run yet */
+	char name[256];	       /* the function's, for people */
+	struct probe_site site;
+	/* Where the function is left; or why that is not known, -errno. */
+	struct exit_sites exits;
+	int exits_err;
+	bool is_go;	/* of a program whose runtime walks its stacks, and takes no return probe */
+	bool is_inside; /* not the function's entry: "f+0x10", "addr:" */
+	bool is_library;     /* mtbpf_hit() of mtbpf.h: it is given the time of the mark */
+	struct mt_args args; /* what is read at a hit */
+	uint64_t semaphore;  /* file offset of a counter that the kernel raises; 0: none */
+	uint8_t code[16];    /* at the probe; zeroes behind the function's end */
+};
+
+/* Where a probe is looked up: in a process, or, with exec_path, in a file to be run. */
+struct probe_source {
+	const struct process *process;
+	const char *exec_path;
+};
+
+typedef int (*probe_fn)(void *ctx, const struct probe *probe);
+
+/*
+ * Calls fn for every place that the selector means: one of a function, which is chosen; all of a
+ * USDT probe. Warns where each hit will cost a single-step. What fn returns but 0 ends it, and is
+ * returned; 0; or -errno after a line and a hint.
+ */
+int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
+/* The first of them. */
+int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
+		const char *symbol);
+
+#endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "session/probe/probes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/probe/default_trigger.h"
+#include "target/symbols/symbols_usdt.h"
+#include "util/log.h"
+
+int selectors__add(struct selectors *selectors, const char *name)
+{
+	char **out = VEC_PUSH(&selectors->names);
+
+	if (!out)
+		return -ENOMEM;
+	*out = strdup(name);
+	if (*out)
+		return 0;
+	selectors->names.n--;
+	return -ENOMEM;
+}
+
+/* How much of the text is the first name. */
+static size_t first_length(const char *text)
+{
+	int depth = 0;
+
+	if (strstr(text, "operator"))
+		return strlen(text);
+	for (size_t i = 0;; i++) {
+		if (!text[i] || (text[i] == ',' && depth <= 0))
+			return i;
+		if (strchr("([{<", text[i]))
+			depth++;
+		else if (strchr(")]}>", text[i]))
+			depth--;
+	}
+}
+
+static int refuse_empty(const char *text)
+{
+	log__error("an empty name between the commas of -symbol '%s'", text);
+	log__hint("several functions: -symbol A,B or -symbol A -symbol B");
+	return -EINVAL;
+}
+
+static int split_text(struct selectors *selectors, const char *text)
+{
+	const char *rest = text;
+	int err = 0;
+
+	for (;;) {
+		size_t len = first_length(rest);
+		char *name = len ? strndup(rest, len) : NULL;
+
+		if (!len && rest != text)
+			return refuse_empty(text);
+		/* An empty text is looked for, and not found. */
+		err = selectors__add(selectors, name ? name : "");
+		free(name);
+		if (err || !rest[len])
+			return err;
+		if (!len)
+			return refuse_empty(text);
+		rest += len + 1;
+	}
+}
+
+int selectors__split(struct selectors *selectors, const struct option_list *texts)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < texts->n && !err; i++)
+		err = split_text(selectors, texts->v[i]);
+	return err;
+}
+
+void selectors__fini(struct selectors *selectors)
+{
+	for (size_t i = 0; i < selectors->names.n; i++)
+		free(selectors->names.v[i]);
+	VEC_FINI(&selectors->names);
+}
+
+static bool have(const struct probes *probes, const struct probe *probe)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probes->all.v[i].offset == probe->offset &&
+		    !strcmp(probes->all.v[i].path, probe->path))
+			return true;
+	return false;
+}
+
+int probes__add(struct probes *probes, const struct probe *probe)
+{
+	struct probe *out, *last = probes->all.n ? &probes->all.v[probes->all.n - 1] : NULL;
+	size_t len = strlen(probes->name);
+	/* A USDT probe has several places. */
+	bool is_named = last && !strcmp(last->name, probe->name);
+
+	if (have(probes, probe))
+		return 0;
+	out = VEC_PUSH(&probes->all);
+	if (!out)
+		return -ENOMEM;
+	*out = *probe;
+	if (is_named)
+		return 0;
+	snprintf(probes->name + len, sizeof(probes->name) - len, "%s%s", len ? ", " : "",
+		 probe->name);
+	return 0;
+}
+
+static int add_found(void *ctx, const struct probe *probe)
+{
+	return probes__add(ctx, probe);
+}
+
+int probes__find(struct probes *probes, const struct selectors *selectors,
+		 const struct process *process, const char *exec_path)
+{
+	struct probe_source source = {process, exec_path};
+	size_t i = 0;
+	int err = 0;
+
+	/* Of the first, one place may have been found; some have others, too. */
+	if (probes->all.n && !usdt__is_selector(selectors->names.v[0]) &&
+	    !default_trigger__is_stub(selectors->names.v[0]))
+		i = 1;
+	for (; i < selectors->names.n && !err; i++)
+		err = probe__each(&source, selectors->names.v[i], add_found, probes);
+	return err;
+}
+
+void probes__fini(struct probes *probes)
+{
+	VEC_FINI(&probes->all);
+}
+
+bool probes__at_entry(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (!probes->all.v[i].site.at_entry)
+			return false;
+	return true;
+}
+
+bool probes__are_library(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (!probes->all.v[i].is_library)
+			return false;
+	return probes->all.n;
+}
+
+struct mt_args *probes__args(const struct probes *probes)
+{
+	struct mt_args *args = calloc(probes->all.n + 1, sizeof(*args));
+
+	for (size_t i = 0; args && i < probes->all.n; i++)
+		args[i] = probes->all.v[i].args;
+	return args;
+}
+
+const struct probe *probes__stepped(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (!probes->all.v[i].site.emulated)
+			return &probes->all.v[i];
+	return &probes->all.v[0];
+}
+
+static int refuse_exits(const struct probe *probe)
+{
+	switch (-probe->exits_err) {
+	case ENOENT:
+		log__error("%s is never left: it has no return", probe->name);
+		break;
+	case E2BIG:
+		log__error("%s has more returns than the %d that can be probed", probe->name,
+			   EXIT_SITES_MAX);
+		break;
+	case EOPNOTSUPP:
+		log__error("the kernel takes no probe on a return of %s: it has a prefix",
+			   probe->name);
+		break;
+	default:
+		log__error("cannot tell the returns of %s: there may be data among its code",
+			   probe->name);
+		break;
+	}
+	log__hint("-delay-thresh measures from call to call, without the return%s",
+		  probe->is_go ? "" : "; -return-probes uretprobe replaces return addresses");
+	return -EINVAL;
+}
+
+bool probes__are_go(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probes->all.v[i].is_go)
+			return true;
+	return false;
+}
+
+int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn)
+{
+	*by_insn = choice == RETURN_PROBES_INSNS;
+	*by_insn |= choice == RETURN_PROBES_AUTO && probes__are_go(probes);
+	for (size_t i = 0; i < probes->all.n && *by_insn; i++)
+		if (probes->all.v[i].exits_err)
+			return refuse_exits(&probes->all.v[i]);
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What triggers, where that may be several functions: their names, and their probes. */
+#ifndef MTBPF_SESSION_PROBE_PROBES_H
+#define MTBPF_SESSION_PROBE_PROBES_H
+
+#include "session/probe/probe.h"
+#include "util/options.h"
+#include "util/vec.h"
+
+/* The functions' names, one by one; none: nothing triggers. */
+struct selectors {
+	VEC(char *) names;
+};
+
+/*
+ * Takes "A,B" apart, of each of the options' texts. A comma inside brackets, and any in the name of
+ * an operator, belongs to a name: "ns::f(int, char)". 0; -EINVAL after a line and a hint where a
+ * name is empty; -ENOMEM.
+ */
+int selectors__split(struct selectors *selectors, const struct option_list *texts);
+/* Adds one as it is. 0 or -ENOMEM. */
+int selectors__add(struct selectors *selectors, const char *name);
+void selectors__fini(struct selectors *selectors);
+
+#define PROBES_NAME_SIZE 512
+struct probes {
+	VEC(struct probe) all;
+	char name[PROBES_NAME_SIZE]; /* "one_iter", or "one_iter, flush"; cut where there are many
+				      */
+};
+
+/*
+ * Finds what probes does not have yet of the selectors, in their order, as probe__find() does each.
+ * A place that was named twice counts once. 0 or -errno.
+ */
+int probes__find(struct probes *probes, const struct selectors *selectors,
+		 const struct process *process, const char *exec_path);
+/* Adds one that was found already: that of the first selector. 0 or -ENOMEM. */
+int probes__add(struct probes *probes, const struct probe *probe);
+void probes__fini(struct probes *probes);
+
+/* Whether all of them are at their functions' entries; true of none. */
+bool probes__at_entry(const struct probes *probes);
+/* What is read at a hit of each, for struct trigger_config. NULL where memory ran out; free() it.
+ */
+struct mt_args *probes__args(const struct probes *probes);
+/* The first whose instruction the kernel steps a copy of, or the first. */
+const struct probe *probes__stepped(const struct probes *probes);
+/*
+ * How returns are probed: enum return_probes as the user has chosen, or, of AUTO, by what the
+ * program bears. 0 and *by_insn; or -EINVAL after a line and a hint, where that cannot be.
+ */
+enum return_probes { RETURN_PROBES_AUTO, RETURN_PROBES_URETPROBE, RETURN_PROBES_INSNS };
+int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn);
+/* Whether one of them is in a Go program. */
+bool probes__are_go(const struct probes *probes);
+/* Whether all of them are mtbpf_hit() of mtbpf.h; false of none. */
+bool probes__are_library(const struct probes *probes);
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "stack/frames/frames_move.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "stack/frames/frames_internal.h"
+
+/* On those that wait: the switch function's, and the slice of the wait. */
+#define ABOVE 2
+
+void frames_mark__fini(struct frames_mark *mark)
+{
+	VEC_FINI(&mark->top);
+}
+
+int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns,
+		     uint64_t waits_at, size_t n_above)
+{
+	size_t n = frames->open.n < MARK_DEPTH ? frames->open.n : MARK_DEPTH;
+
+	mark->time_ns = time_ns;
+	mark->waits_at = waits_at;
+	mark->n_above = n_above;
+	mark->n_open = frames->open.n;
+	mark->n_calls = frames->calls.n;
+	mark->n_parts = frames->parts.n;
+	mark->n_roots = frames->roots.n;
+	mark->n_leaps = frames->leaps.n;
+	mark->level = frames->level;
+	mark->top.n = 0;
+	while (mark->top.n < n) {
+		struct frame *frame = VEC_PUSH(&mark->top);
+
+		if (!frame)
+			return -ENOMEM;
+		*frame = frames->open.v[frames->open.n - n + mark->top.n - 1];
+	}
+	return 0;
+}
+
+/* The frame that was the i-th from the top, below those above. NULL: too far down. */
+static const struct frame *marked(const struct frames_mark *mark, size_t i)
+{
+	i += mark->n_above + 1;
+	return i <= mark->top.n ? &mark->top.v[mark->top.n - i] : NULL;
+}
+
+static const struct frame *waiting(const struct frames *frames, size_t i)
+{
+	i += ABOVE + 1;
+	return i + frames->n_below <= frames->open.n ? &frames->open.v[frames->open.n - i] : NULL;
+}
+
+static size_t n_ended(const struct frames_mark *mark, const struct frames *from)
+{
+	return mark->n_open - mark->n_above - from->open.n;
+}
+
+/* A tail call has taken the place of the frame that was there. */
+static bool is_replaced(const struct frame *was, const struct frame *is)
+{
+	return was->index != is->index;
+}
+
+/* Leaps name calls by their places. */
+static bool has_leapt(const struct frames_mark *mark, const struct frames *from)
+{
+	for (size_t i = 0; i < from->leaps.n; i++)
+		if (!(from->leaps.v[i].to & ROOT_BIT) &&
+		    from->leaps.v[i].to + FRAMES_ROOM >= mark->n_calls)
+			return true;
+	return from->leaps.n != mark->n_leaps;
+}
+
+/* But for frames that have ended, and what they called, all is as it was at the mark. */
+static bool is_whole(const struct frames_mark *mark, const struct frames *from)
+{
+	const struct frame *top = frames__top(from), *was;
+
+	if (!top || mark->n_open < from->open.n + mark->n_above || mark->n_parts != from->parts.n ||
+	    mark->n_roots != from->roots.n || has_leapt(mark, from))
+		return false;
+	was = marked(mark, n_ended(mark, from));
+	if (!was || was->is_root != top->is_root)
+		return false;
+	return !is_replaced(was, top) || (!top->is_root && was->return_ip == top->return_ip &&
+					  top->index + FRAMES_ROOM >= mark->n_calls);
+}
+
+bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
+		       const struct frames *to, uint64_t ip)
+{
+	size_t n = is_whole(mark, from) ? n_ended(mark, from) : SIZE_MAX;
+
+	if (n == SIZE_MAX)
+		return false;
+	for (size_t i = 0; i <= n; i++) {
+		const struct frame *a = marked(mark, i), *b = waiting(to, i);
+
+		if (!b || b->call.function != a->call.function)
+			return false;
+		if (i < n ? b->return_ip != a->return_ip : !frame__returns_to(b, ip))
+			return false;
+	}
+	return true;
+}
+
+static void push_like(const struct frames_mark *mark, struct frames *to, size_t i, bool is_last)
+{
+	const struct frame *was = marked(mark, i), *above = i ? marked(mark, i - 1) : NULL;
+	struct call call = {.start_ns = mark->time_ns,
+			    .entry_ip = above ? above->return_ip : mark->waits_at,
+			    .function = was->call.function,
+			    .flags = CALL_INFERRED_START};
+	struct frame *frame = frames__push(to, &call);
+
+	if (frame)
+		frame->return_ip = is_last ? 0 : was->return_ip;
+}
+
+bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
+			     struct frames *to)
+{
+	size_t n;
+
+	if (!is_whole(mark, from))
+		return false;
+	n = n_ended(mark, from);
+	frames__begin_segment(to, mark->time_ns);
+	for (size_t i = n + 1; i-- > 0;)
+		push_like(mark, to, i, i == n);
+	to->level = 0;
+	return !to->failed;
+}
+
+void frames_mark__go_on(const struct frames_mark *mark, struct frames *to)
+{
+	for (int i = 0; i < ABOVE; i++)
+		frames__pop(to, mark->time_ns, 0);
+}
+
+static const struct call *ended_call(const struct frames *frames, const struct frame *frame)
+{
+	return frame->is_root ? &frames->roots.v[frame->index].call
+			      : &frames->calls.v[FRAMES_ROOM + frame->index];
+}
+
+static void end_like(struct frames *to, const struct call *end, const struct call *begin)
+{
+	struct call *call = &frames__top(to)->call;
+
+	call->self_insns += end->self_insns - begin->self_insns;
+	call->left_by = end->left_by;
+	frames__pop(to, end->end_ns, end->flags & CALL_CUT_SHORT);
+}
+
+/* Calls that began since: all but the last frame have ended. */
+static int move_calls(const struct frames_mark *mark, const struct frames *from, struct frames *to,
+		      uint32_t deeper)
+{
+	for (size_t i = mark->n_calls; i < from->calls.n; i++) {
+		struct call *call;
+
+		if (to->calls.n >= to->calls.cap && frames__grow(to))
+			return -ENOMEM;
+		call = &to->calls.v[to->calls.n++];
+		*call = from->calls.v[i];
+		call->depth += deeper;
+	}
+	return 0;
+}
+
+/* The tail call that is the top of `from`: its place is among those moved to behind n_calls. */
+static int move_top(const struct frames_mark *mark, const struct frames *from, struct frames *to,
+		    size_t n_calls, uint32_t deeper, const struct frame *returns)
+{
+	struct frame *frame = VEC_PUSH(&to->open);
+
+	if (!frame)
+		return -ENOMEM;
+	*frame = *frames__top(from);
+	frame->return_ip = returns->return_ip;
+	frame->slack = returns->slack;
+	frame->call.depth += deeper;
+	frame->index += (uint32_t)(n_calls - mark->n_calls);
+	to->level++;
+	return 0;
+}
+
+static void forget_landings(struct frames *frames, size_t n_calls)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < frames->landings.n; i++)
+		if (frames->landings.v[i].is_root ||
+		    frames->landings.v[i].index + FRAMES_ROOM < n_calls)
+			frames->landings.v[n++] = frames->landings.v[i];
+	frames->landings.n = n;
+}
+
+static void put_back(const struct frames_mark *mark, struct frames *frames)
+{
+	memcpy(&frames->open.v[mark->n_open - mark->top.n], mark->top.v,
+	       mark->top.n * sizeof(*mark->top.v));
+	frames->open.n = mark->n_open;
+	frames->calls.n = mark->n_calls;
+	frames->level = mark->level;
+	forget_landings(frames, mark->n_calls);
+}
+
+int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to)
+{
+	size_t n = n_ended(mark, from), n_calls = to->calls.n;
+	const struct frame *top = frames__top(from), *was = marked(mark, n);
+	struct frame returns;
+	uint32_t deeper;
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		end_like(to, ended_call(from, marked(mark, i)), &marked(mark, i)->call);
+	deeper = (uint32_t)(to->open.n - to->n_roots) - (uint32_t)(from->open.n - from->n_roots);
+	returns = *frames__top(to);
+	if (is_replaced(was, top))
+		end_like(to, ended_call(from, was), &was->call);
+	else
+		frames__top(to)->call.self_insns += top->call.self_insns - was->call.self_insns;
+	err = move_calls(mark, from, to, deeper);
+	if (!err && is_replaced(was, top))
+		err = move_top(mark, from, to, n_calls, deeper, &returns);
+	put_back(mark, from);
+	return err;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "trace/read/fxt_order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/cleanup.h"
+
+/* A call, as it is to be moved. */
+struct moved {
+	struct call call;
+	struct fxt_place place;
+	uint32_t from; /* its index */
+};
+
+/* Of events at one time, the one that stands first comes first. */
+static int compare_begins(const void *a, const void *b)
+{
+	const struct moved *x = a, *y = b;
+
+	if (x->call.start_ns != y->call.start_ns)
+		return x->call.start_ns < y->call.start_ns ? -1 : 1;
+	return (x->place.begin > y->place.begin) - (x->place.begin < y->place.begin);
+}
+
+static bool is_over(const struct moved *outer, const struct moved *next)
+{
+	if (outer->call.end_ns != next->call.start_ns)
+		return outer->call.end_ns < next->call.start_ns;
+	return outer->place.end < next->place.begin;
+}
+
+static void nest(struct moved *moved, size_t n)
+{
+	uint32_t open = CALL_NO_PARENT;
+
+	for (size_t i = 0; i < n; i++) {
+		while (open != CALL_NO_PARENT && is_over(&moved[open], &moved[i]))
+			open = moved[open].call.parent;
+		moved[i].call.parent = open;
+		moved[i].call.depth = open == CALL_NO_PARENT ? 0 : moved[open].call.depth + 1;
+		open = (uint32_t)i;
+	}
+}
+
+static int compare_done_by(const void *a, const void *b)
+{
+	const struct done_by *x = a, *y = b;
+
+	return (x->call > y->call) - (x->call < y->call);
+}
+
+/* What tells calls by their places. */
+static int follow_calls(struct call_tree *tree, const struct moved *moved)
+{
+	size_t n = tree->calls.n;
+	_cleanup_free_ uint32_t *to = tree->done_by.n ? malloc(n * sizeof(*to)) : NULL;
+
+	if (!tree->done_by.n)
+		return 0;
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		to[moved[i].from] = (uint32_t)i;
+	for (size_t i = 0; i < tree->done_by.n; i++)
+		tree->done_by.v[i].call = to[tree->done_by.v[i].call];
+	qsort(tree->done_by.v, tree->done_by.n, sizeof(*tree->done_by.v), compare_done_by);
+	return 0;
+}
+
+int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
+{
+	size_t n = tree->calls.n;
+	_cleanup_free_ struct moved *moved = malloc((n + 1) * sizeof(*moved));
+
+	if (!moved)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		moved[i] = (struct moved){tree->calls.v[i], places->v[i], (uint32_t)i};
+	qsort(moved, n, sizeof(*moved), compare_begins);
+	nest(moved, n);
+	for (size_t i = 0; i < n; i++)
+		tree->calls.v[i] = moved[i].call;
+	return follow_calls(tree, moved);
+}

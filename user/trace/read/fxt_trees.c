@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+#include "trace/read/fxt_trees.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/branch.h"
+#include "mtbpf_shared.h"
+#include "stack/stack.h"
+#include "trace/read/fxt_read.h"
+
+#define HIT_PREFIX "hit "
+
+static const char *string_arg(const struct fxt_read *read, const char *key)
+{
+	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
+
+	return arg && arg->string ? arg->string : "";
+}
+
+static uint64_t number_arg(const struct fxt_read *read, const char *key)
+{
+	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
+
+	return arg ? arg->number : 0;
+}
+
+static struct fxt_track *add_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+{
+	struct call_tree *tree = VEC_PUSH(&trees->trees);
+	struct fxt_track *track = tree ? VEC_PUSH(&trees->tracks) : NULL;
+
+	if (tree)
+		*tree = (struct call_tree){.pid = (pid_t)pid, .tid = (pid_t)tid};
+	if (track)
+		*track = (struct fxt_track){.pid = pid, .tid = tid, .open = CALL_NO_PARENT};
+	return track;
+}
+
+/* Most events are of the track that the last one was of. */
+static struct fxt_track *track_of(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+{
+	for (size_t i = trees->tracks.n; i--;) {
+		struct fxt_track *track = &trees->tracks.v[i];
+
+		if (track->tid == tid && track->pid == pid)
+			return track;
+	}
+	return add_track(trees, pid, tid);
+}
+
+static struct call_tree *tree_of(struct fxt_trees *trees, const struct fxt_track *track)
+{
+	return &trees->trees.v[track - trees->tracks.v];
+}
+
+static uint64_t hash_of(const char *name, const char *module)
+{
+	return hash__bytes(hash__bytes(0, name, strlen(name) + 1), module, strlen(module));
+}
+
+/* Its strings lie behind it. */
+static struct function *make_function(const char *name, const char *module)
+{
+	size_t n = strlen(name) + 1, m = strlen(module) + 1;
+	struct function *function = calloc(1, sizeof(*function) + n + m);
+	char *text = (char *)(function + 1);
+
+	if (!function)
+		return NULL;
+	function->name = memcpy(text, name, n);
+	function->module = memcpy(text + n, module, m);
+	return function;
+}
+
+static const struct function *function_of(struct fxt_trees *trees, const char *name,
+					  const char *module)
+{
+	uint64_t hash = hash_of(name, module);
+	struct function **place, *function;
+	uint32_t number;
+	size_t at = 0;
+
+	while ((number = hash_index__next(&trees->by_name, hash, &at))) {
+		function = trees->functions.v[number - 1];
+		if (!strcmp(function->name, name) && !strcmp(function->module, module))
+			return function;
+	}
+	function = make_function(name, module);
+	place = function ? VEC_PUSH(&trees->functions) : NULL;
+	if (!place || hash_index__add(&trees->by_name, hash, (uint32_t)trees->functions.n)) {
+		if (place)
+			trees->functions.n--;
+		free(function);
+		return NULL;
+	}
+	return *place = function;
+}
+
+/* What is no function is told by its category, and its name, which call__name() has given it. */
+static void set_kind(struct call *call, const struct fxt_read *read)
+{
+	static const struct {
+		const char *category, *name;
+		enum call_kind kind;
+		uint8_t reason;
+	} kinds[] = {
+		{"kernel", "[syscall]", CALL_SYSCALL, 0},
+		{"kernel", "[untraced]", CALL_UNTRACED, 0},
+		{"kernel", "[kernel]", CALL_IN_KERNEL, 0},
+		{"switch", NULL, CALL_SWITCHED, 0},
+		{"off-cpu", "[blocked]", CALL_OFF_CPU, OFF_BLOCKED},
+		{"off-cpu", "[preempted]", CALL_OFF_CPU, OFF_PREEMPTED},
+		{"off-cpu", "[runnable]", CALL_OFF_CPU, OFF_RUNNABLE},
+		{"gap", "[gap]", CALL_GAP, GAP_BETWEEN},
+		{"gap", "[gap: overflow]", CALL_GAP, GAP_OVERFLOW},
+		{"gap", NULL, CALL_GAP, GAP_LOST},
+		{"inlined", NULL, CALL_INLINED, 0},
+		{"signal", NULL, CALL_SIGNAL, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].category, read->category) ||
+		    (kinds[i].name && strcmp(kinds[i].name, read->name)))
+			continue;
+		call->kind = kinds[i].kind;
+		call->reason = kinds[i].reason;
+		return;
+	}
+}
+
+static bool is_function(const struct call *call)
+{
+	return call->kind == CALL_FUNCTION || call->kind == CALL_SIGNAL ||
+	       call->kind == CALL_INLINED;
+}
+
+static uint8_t flags_of(const struct fxt_read *read)
+{
+	static const struct {
+		const char *key;
+		enum call_flags flag;
+	} names[] = {
+		{"inferred_start", CALL_INFERRED_START},
+		{"inferred_end", CALL_INFERRED_END},
+		{"by_jump", CALL_BY_JUMP},
+		{"cut_short", CALL_CUT_SHORT},
+		{"inferred", CALL_INFERRED},
+		{"sampled", CALL_SAMPLED},
+	};
+	uint8_t flags = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (fxt_read__arg(read, names[i].key))
+			flags |= (uint8_t)names[i].flag;
+	}
+	return flags;
+}
+
+/* "helper (process 11050, thread 11051)". The name may have brackets of its own. */
+static int add_done_by(struct call_tree *tree, const struct fxt_read *read, uint64_t ns)
+{
+	const char *text = string_arg(read, "by"), *at = strstr(text, " (process "), *next;
+	struct done_by by = {.call = (uint32_t)tree->calls.n - 1, .ns = ns}, *place;
+
+	while (at && (next = strstr(at + 1, " (process ")))
+		at = next;
+	if (!at || sscanf(at, " (process %d, thread %d)", &by.pid, &by.tid) != 2)
+		return 0;
+	snprintf(by.comm, sizeof(by.comm), "%.*s", (int)(at - text), text);
+	place = VEC_PUSH(&tree->done_by);
+	if (!place)
+		return -ENOMEM;
+	*place = by;
+	return 0;
+}
+
+static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct fxt_read *read)
+{
+	struct call_tree *tree = tree_of(trees, track);
+	uint32_t parent = track->open;
+	struct call *call = VEC_PUSH(&tree->calls);
+	struct fxt_place *place = VEC_PUSH(&track->places);
+
+	if (!call || !place || tree->calls.n == CALL_NO_PARENT)
+		return -ENOMEM;
+	*call = (struct call){
+		.start_ns = read->time_ns,
+		.end_ns = read->time_ns,
+		.parent = parent,
+		.depth = parent == CALL_NO_PARENT ? 0 : tree->calls.v[parent].depth + 1,
+		.flags = flags_of(read),
+		.self_insns = number_arg(read, "insns"),
+	};
+	*place = (struct fxt_place){.begin = track->n_edges++, .end = UINT32_MAX};
+	set_kind(call, read);
+	track->open = (uint32_t)tree->calls.n - 1;
+	trees->is_sampled |= call->flags & CALL_SAMPLED;
+	if (is_function(call)) {
+		call->function = function_of(trees, read->name, string_arg(read, "module"));
+		return call->function ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_ns)
+{
+	struct call *call;
+
+	if (track->open == CALL_NO_PARENT)
+		return;
+	call = &tree_of(trees, track)->calls.v[track->open];
+	if (time_ns > call->end_ns)
+		call->end_ns = time_ns;
+	track->places.v[track->open].end = track->n_edges++;
+	track->open = call->parent;
+}
+
+/*
+ * A slice in two records, or in one. Who kept the thread waiting stands where it begins; how long
+ * is known where it ends.
+ */
+static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	struct fxt_track *track = track_of(trees, read->pid, read->tid);
+	uint64_t end_ns = read->event == FXT_EVENT_COMPLETE ? read->end_ns : read->time_ns;
+	int err = 0;
+
+	if (!track)
+		return -ENOMEM;
+	track->is_unsorted |= read->time_ns < track->last_ns;
+	if (end_ns > track->last_ns)
+		track->last_ns = end_ns;
+	if (read->event != FXT_EVENT_END) {
+		err = begin(trees, track, read);
+		if (!err)
+			err = add_done_by(tree_of(trees, track), read, 0);
+	}
+	if (!err && read->event != FXT_EVENT_BEGIN)
+		end(trees, track, end_ns);
+	return err;
+}
+
+/* Functions are known by then: hits come last. */
+static const struct function *find_function(const struct fxt_trees *trees, const char *name)
+{
+	for (size_t i = 0; i < trees->functions.n; i++) {
+		if (!strcmp(trees->functions.v[i]->name, name))
+			return trees->functions.v[i];
+	}
+	return NULL;
+}
+
+static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	struct hit_mark *hit = VEC_PUSH(&trees->hits);
+	size_t n = strlen(HIT_PREFIX);
+	uint64_t mark_ns = number_arg(read, "since_mark_ns");
+	uint64_t delay_ns = number_arg(read, "delay_ns");
+	uint64_t duration_ns = number_arg(read, "duration_ns");
+
+	if (!hit)
+		return -ENOMEM;
+	*hit = (struct hit_mark){
+		.time_ns = read->end_ns,
+		.value_ns = delay_ns ?: duration_ns ?: mark_ns,
+		.sequence = number_arg(read, "sequence"),
+		.reason = delay_ns      ? MT_HIT_DELAY
+			  : duration_ns ? MT_HIT_DURATION
+			  : mark_ns	? MT_HIT_MARK
+					: 0,
+		.pid = (pid_t)read->pid,
+		.tid = (pid_t)number_arg(read, "tid"),
+		.ip = number_arg(read, "address"),
+	};
+	if (!strncmp(read->name, HIT_PREFIX, n))
+		hit->function = find_function(trees, read->name + n);
+	return 0;
+}
+
+static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	struct fxt_track *track = track_of(trees, read->pid, read->tid);
+	struct call_tree *tree;
+
+	if (!track)
+		return -ENOMEM;
+	tree = tree_of(trees, track);
+	snprintf(tree->comm, sizeof(tree->comm), "%s", read->name);
+	return 0;
+}
+
+static int take(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	if (read->kind == FXT_READ_THREAD)
+		return take_name(trees, read);
+	if (read->kind != FXT_READ_EVENT)
+		return 0;
+	switch (read->event) {
+	case FXT_EVENT_COMPLETE:
+		return strcmp(read->category, "hit") ? take_slice(trees, read)
+						     : take_hit(trees, read);
+	case FXT_EVENT_BEGIN:
+	case FXT_EVENT_END:
+		return take_slice(trees, read);
+	default:
+		return 0;
+	}
+}
+
+static int finish_tree(struct fxt_trees *trees, size_t i)
+{
+	struct call_tree *tree = &trees->trees.v[i];
+	struct fxt_track *track = &trees->tracks.v[i];
+
+	while (track->open != CALL_NO_PARENT)
+		end(trees, track, track->last_ns);
+	if (track->is_unsorted && fxt_order__restore(tree, &track->places))
+		return -ENOMEM;
+	for (size_t k = 0; k < tree->done_by.n; k++) {
+		const struct call *call = &tree->calls.v[tree->done_by.v[k].call];
+
+		tree->done_by.v[k].ns = call->end_ns - call->start_ns;
+	}
+	if (!tree->calls.n)
+		return 0;
+	if (!trees->last_ns || tree->calls.v[0].start_ns < trees->first_ns)
+		trees->first_ns = tree->calls.v[0].start_ns;
+	if (track->last_ns > trees->last_ns)
+		trees->last_ns = track->last_ns;
+	return 0;
+}
+
+int fxt_trees__read(struct fxt_trees *trees, int fd)
+{
+	struct fxt_reader *reader = fxt_reader__open(fd);
+	struct fxt_read read;
+	int err = 0;
+
+	*trees = (struct fxt_trees){0};
+	if (!reader)
+		return -errno;
+	while (!err && (err = fxt_reader__next(reader, &read)) == 1)
+		err = take(trees, &read);
+	fxt_reader__free(reader);
+	for (size_t i = 0; i < trees->trees.n; i++)
+		if (finish_tree(trees, i))
+			err = -ENOMEM;
+	return err;
+}
+
+void fxt_trees__fini(struct fxt_trees *trees)
+{
+	for (size_t i = 0; i < trees->trees.n; i++)
+		call_tree__fini(&trees->trees.v[i]);
+	for (size_t i = 0; i < trees->functions.n; i++)
+		free(trees->functions.v[i]);
+	for (size_t i = 0; i < trees->tracks.n; i++)
+		VEC_FINI(&trees->tracks.v[i].places);
+	VEC_FINI(&trees->trees);
+	VEC_FINI(&trees->tracks);
+	VEC_FINI(&trees->hits);
+	VEC_FINI(&trees->functions);
+	hash_index__fini(&trees->by_name);
+}
