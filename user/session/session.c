@@ -2,14 +2,11 @@
 #include "session/session_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "capture/code/live_code.h"
-#include "capture/code/vdso_image.h"
 #include "session/probe/first_probe.h"
 #include "session/interrupts.h"
 #include "session/probe/probe.h"
@@ -20,7 +17,6 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/units.h"
 
 static int watch_fd(struct session *s, int fd)
 {
@@ -41,11 +37,6 @@ static pid_t only_pid(const struct session *s)
 	return s->cgroup || is_of_several(s) ? 0 : s->pids.v[0];
 }
 
-static bool measures_duration(const struct session *s)
-{
-	return threshold__is_set(&s->options->duration_thresh);
-}
-
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -58,7 +49,7 @@ static int open_gate(struct session *s)
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
 		.delay_thresh_ns =
 			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
-		.duration_thresh_ns = measures_duration(s) ? s->progress.threshold_ns : 0,
+		.duration_thresh_ns = session__measures_duration(s) ? s->progress.threshold_ns : 0,
 		.after_ns = s->options->after_ns,
 		.min_interval_ns = s->options->min_interval_ns,
 		.n_skipped = (uint64_t)s->options->skip,
@@ -123,7 +114,7 @@ static int attach_gate(struct session *s)
 	return err;
 }
 
-static int open_source(struct session *s)
+int session__open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	struct source_config config = {
@@ -167,138 +158,6 @@ static int open_source(struct session *s)
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
-}
-
-static void say_waiting(const struct session *s)
-{
-	const struct capture_options *o = s->options;
-	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
-					     : "Ctrl-C takes the snapshot now";
-	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
-
-	log__info("%s: %s", s->ops->name, s->ops->about);
-	progress__format_threshold(&s->progress, text);
-	if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
-			  now);
-	else if (measures_duration(s) && probes__are_library(&s->probes))
-		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
-			  s->probes.name, text, now);
-	else if (measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; %s", s->probes.name, text, now);
-	else if (s->probes.all.n)
-		log__info("waiting for a call of %s; %s", s->probes.name, now);
-	else
-		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
-							      : "Ctrl-C takes the snapshot");
-	progress__say_needed(&s->progress);
-}
-
-static int describe(struct session *s)
-{
-	const struct process *process = s->has_process ? &s->process : NULL;
-	struct recording *rec = s->rec;
-	const char *command = process ? process->comm : s->start->exec_path;
-	uint32_t by_duration = probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
-
-	rec->pid = process ? process->pid : s->start->pid;
-	rec->source = strdup(s->ops->name);
-	rec->trigger = strdup(s->probes.name);
-	rec->command = strdup(command);
-	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
-	rec->portable = s->options->portable;
-	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
-		      : measures_duration(s)			   ? by_duration
-								   : MT_HIT_EVERY;
-	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
-}
-
-static int let_go(struct session *s)
-{
-	if (!s->start->exec_path || s->snapshots)
-		return 0;
-	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
-}
-
-static int read_snapshot(struct session *s)
-{
-	int err;
-
-	s->rec->threshold_ns =
-		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
-	free(s->rec->freeze);
-	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
-	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
-	if (!err)
-		err = gate__take_entries(&s->gate, s->rec);
-	if (!err)
-		err = sampling__take_scheds(s->sched_log, s->rec);
-	sched_log__free(s->sched_log);
-	s->sched_log = NULL;
-	s->ops->close(s->source);
-	s->source = NULL;
-	recording__settle_build_ids(s->rec);
-	return err;
-}
-
-static int take_code(struct session *s)
-{
-	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
-
-	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
-}
-
-/* From the armed trigger to the frozen trace of one hit. */
-static int record_one(struct session *s, enum session_end *end)
-{
-	int err = open_source(s);
-
-	if (!err && s->gate.trigger)
-		trigger__thaw(s->gate.trigger);
-	if (!err)
-		err = session__arm(s);
-	if (!err)
-		err = let_go(s);
-	if (err)
-		return err;
-	if (!s->snapshots)
-		say_waiting(s);
-	err = session__wait(s, end);
-	if (!err)
-		err = s->ops->freeze(s->source);
-	if (s->forward)
-		kill(s->start->pid, s->forward);
-	/* Nothing of ours stays in the target while the recording is looked at. */
-	gate__detach(&s->gate);
-	if (!err)
-		err = take_code(s);
-	return err ? err : read_snapshot(s);
-}
-
-/* What a recording has before its first snapshot. */
-static int begin_recording(struct session *s)
-{
-	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = describe(s);
-
-	if (!err)
-		err = vdso_image__add(s->rec, process);
-	if (!err && process)
-		err = live_code__take(s->rec, &s->pids, s->cgroup);
-	return err;
-}
-
-int session__next(struct session *s, struct recording *rec, enum session_end *end)
-{
-	int err = 0;
-
-	s->rec = rec;
-	if (!rec->source)
-		err = begin_recording(s);
-	if (!err)
-		err = record_one(s, end);
-	s->snapshots++;
-	return err;
 }
 
 /* Not for `run`: its program is not there yet. */

@@ -38,6 +38,13 @@ struct session {
 	struct progress progress;
 };
 
+static inline bool session__measures_duration(const struct session *s)
+{
+	return threshold__is_set(&s->options->duration_thresh);
+}
+
+/* Opens the source, with the gate attached to it, and starts it. 0 or -errno. */
+int session__open_source(struct session *s);
 /* Arms the trigger where it is time for it. 0 or -errno. */
 int session__arm(struct session *s);
 /* session_trigger.c: what triggers, as far as that is known before the target is. 0 or -errno. */
