@@ -197,6 +197,31 @@ static void test_gaps(void **state)
 			   "[gap] 120-120\n");
 }
 
+/*
+ * main goes on, and returns to a, in whose place c comes. Then the switch is called from where a
+ * had called main, which nobody saw begin: it returns where main did, but its caller is another
+ * one.
+ */
+static void test_a_frame_in_another_ones_place(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, A);
+	call(t, A + 0x20, MAIN);
+	go(t, MAIN + 0x10, B);
+	go(t, B + 0x10, MAIN + 0x15);
+	ret(t, MAIN + 0x20, A + 0x25);
+	jump(t, A + 0x28, C);
+	go(t, A + 0x20, A + 0x15);
+	assert_finished(t, "a 10-80 inferred-start\n"
+			   "  main 20-70\n"
+			   "    co_switch 30-60\n"
+			   "      [switched out] 40-60\n"
+			   "c 80-90 by-jump\n"
+			   "a 90-100 inferred-end by-jump\n"
+			   "  co_switch 90-100 cut\n");
+}
+
 static uint64_t random_ip(unsigned int *seed)
 {
 	static const uint64_t offsets[] = {0, 0x15, 0x15, 0x25, 6};
@@ -273,6 +298,7 @@ int main(void)
 		TEST(test_a_receiver_is_on_the_same_stack),
 		TEST(test_getcontext),
 		TEST(test_gaps),
+		TEST(test_a_frame_in_another_ones_place),
 		TEST(test_random_switches_give_trees),
 	};
 

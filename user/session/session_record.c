@@ -52,7 +52,7 @@ static int describe(struct session *s)
 	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
 	rec->portable = s->options->portable;
 	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
-		      : session__measures_duration(s)			   ? by_duration
+		      : session__measures_duration(s)		   ? by_duration
 								   : MT_HIT_EVERY;
 	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
 }

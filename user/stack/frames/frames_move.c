@@ -73,6 +73,19 @@ static bool has_leapt(const struct frames_mark *mark, const struct frames *from)
 	return from->leaps.n != mark->n_leaps;
 }
 
+static bool is_since(const struct frames_mark *mark, const struct frame *frame)
+{
+	return !frame->is_root && frame->index + FRAMES_ROOM >= mark->n_calls;
+}
+
+/* The top is a tail call, and the only one: its caller was there at the mark. */
+static bool is_tail_call(const struct frames_mark *mark, const struct frames *from)
+{
+	const struct frame *top = frames__top(from);
+
+	return is_since(mark, top) && (from->open.n == 1 || !is_since(mark, top - 1));
+}
+
 /* But for frames that have ended, and what they called, all is as it was at the mark. */
 static bool is_whole(const struct frames_mark *mark, const struct frames *from)
 {
@@ -84,8 +97,8 @@ static bool is_whole(const struct frames_mark *mark, const struct frames *from)
 	was = marked(mark, n_ended(mark, from));
 	if (!was || was->is_root != top->is_root)
 		return false;
-	return !is_replaced(was, top) || (!top->is_root && was->return_ip == top->return_ip &&
-					  top->index + FRAMES_ROOM >= mark->n_calls);
+	return !is_replaced(was, top) ||
+	       (was->return_ip == top->return_ip && is_tail_call(mark, from));
 }
 
 bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
