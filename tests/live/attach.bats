@@ -479,7 +479,7 @@ mount_small() {
 	kill "$target"
 	eventually 5 gone "$watching"
 	wait "$watching"
-	grep -q "process $target has exited" err
+	grep -q "the target has exited" err
 	grep -q ' hits ' out
 }
 
