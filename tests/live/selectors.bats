@@ -59,7 +59,7 @@ at_terminal() {
 	[ "$status" -eq 2 ]
 	complains "no code of a file 'nowhere.c'" "-g"
 	# A line inside it is hit, too, and delays are measured there.
-	mtbpf_run attach -pid "$target" -symbol "line:programs/service.c:$((line + 1))" -delay-thresh 8ms \
+	mtbpf_run attach -pid "$target" -symbol "line:programs/service.c:$((line + 1))" -delay-thresh 50us \
 		-source sample -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"of one_iter, thread $target: "* ]]
