@@ -289,6 +289,18 @@ static void test_build_ids_of_mappings(void **state)
 	recording__fini(&rec);
 }
 
+/* A thread that began just before the freeze: what is not in the file is not in memory either. */
+static void test_nothing_is_kept_of_who_wrote_no_trace(void **state)
+{
+	struct rec_aux aux = {.pid = 100, .tid = 101, .tsc = 1, .data = malloc(1)};
+	struct recording rec;
+
+	recording__init(&rec);
+	assert_int_equal(recording__add_aux(&rec, &aux), 0);
+	assert_int_equal(rec.aux.n, 0);
+	recording__fini(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +312,7 @@ int main(void)
 		TEST_WITH_STACKS(test_cut_anywhere),
 		TEST_WITH_STACKS(test_mutated),
 		TEST(test_ids_that_overlap_cost_no_memory),
+		cmocka_unit_test(test_nothing_is_kept_of_who_wrote_no_trace),
 		cmocka_unit_test(test_build_ids_of_the_header),
 		cmocka_unit_test(test_build_ids_are_written),
 		TEST(test_build_ids_of_mappings),

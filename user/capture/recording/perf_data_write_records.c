@@ -253,7 +253,6 @@ void perf_writer__put_records(struct perf_writer *w)
 		perf_writer__put_hit(w, &rec->hits.v[i]);
 	perf_writer__put_samples(w);
 	for (size_t i = 0; i < rec->aux.n; i++)
-		if (rec->aux.v[i].size)
-			put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);
+		put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);
 	put_header(w, PERF_USER_FINISHED_ROUND, 0, 0);
 }

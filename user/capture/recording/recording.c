@@ -383,12 +383,12 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
 
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
 {
-	struct rec_aux *out = VEC_PUSH(&rec->aux);
+	struct rec_aux *out = aux->size ? VEC_PUSH(&rec->aux) : NULL;
 
-	if (!out) {
-		free(aux->data);
-		return -ENOMEM;
+	if (out) {
+		*out = *aux;
+		return 0;
 	}
-	*out = *aux;
-	return 0;
+	free(aux->data);
+	return aux->size ? -ENOMEM : 0;
 }

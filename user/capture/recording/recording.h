@@ -275,7 +275,10 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 /* NULL where it is not known. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
 int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
-/* Takes over aux->data. */
+/*
+ * Takes over aux->data. Of a thread, or a CPU, that wrote no trace nothing is kept: it would be in
+ * the trace that is made at once, but not in the one that is made of the file.
+ */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 
 /* The file that was mapped under this path and inode; NULL where it is not known. */
