@@ -2,10 +2,13 @@
 /*
  * A service without frame pointers: main, serve, handle, relay_outer and relay_inner of a library,
  * visit, one_iter. With -threads 2 a thread does it: worker_main instead of main. Each has a frame
- * of another kind, and uses rbp for something else.
+ * of another kind, and uses rbp for something else. main's holds what the variable
+ * SECRET_OF_THE_TEST says: the kernel's own copy of that may lie behind a page that is not there.
  */
 #include <alloca.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "sample.h"
 
@@ -71,9 +74,14 @@ int main(int argc, char **argv)
 	static const struct sample native = {
 		.slow_every = 1000, .table_size = 1, .pause_ns = 1000000, .tick_ns = 50000000};
 	static const struct sample small = {.slow_every = 25, .table_size = 1, .tick_ns = 50000000};
+	const char *secret = getenv("SECRET_OF_THE_TEST");
+	char on_the_stack[32] = "";
 	struct sample options;
 	pthread_t thread;
 
+	if (secret)
+		strncpy(on_the_stack, secret, sizeof(on_the_stack) - 1);
+	__asm__ volatile("" : : "r"(on_the_stack) : "memory");
 	sample__init(&options, argv, &native, &small);
 	sample__announce();
 	if (options.threads < 2) {
