@@ -21,8 +21,9 @@
 /* "12.0 MiB", "1234 calls" */
 static const char *format_amount(char buf[static UNITS_TEXT_SIZE], enum meter_unit unit, uint64_t n)
 {
-	static const char *const names[] = {
-		[METER_CALLS] = "calls", [METER_SAMPLES] = "samples", [METER_BRANCHES] = "branches"};
+	static const char *const names[] = {[METER_CALLS] = "calls",
+					    [METER_SAMPLES] = "samples",
+					    [METER_BRANCHES] = "branches"};
 
 	if (unit == METER_BYTES)
 		return units__format_size(buf, n);
