@@ -37,7 +37,8 @@ struct decode_options {
 
 static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "FILE",
-	 "the trace: NAME.fxt, .fxt.gz or .fxt.zst (the recording's name with .fxt), or NAME.txt",
+	 "the trace: NAME.fxt.gz, .fxt or .fxt.zst (the recording's name with .fxt.gz), or "
+	 "NAME.txt",
 	 offsetof(struct decode_options, output), NULL},
 	{"format", NULL, 0, OPT_CHOICE, "FORMAT",
 	 "fxt, or text: a line a slice (tid depth start end name), on stdout without -o",
@@ -66,14 +67,14 @@ static const struct option_spec specs[] = {
 static const struct option_table table = {
 	.command = "decode",
 	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
-					  "mtbpf decode trace.mtbpf -o trace.fxt.gz",
+					  "mtbpf decode trace.mtbpf -o trace.fxt.zst",
 					  "mtbpf decode trace.mtbpf -format text",
 					  "mtbpf decode -portable perf.data -o all.mtbpf",
 					  "perf script --itrace=be -F "
 					  "pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns "
 					  "| mtbpf decode -",
 					  NULL},
-	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt]",
+	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt.gz]",
 	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u', or what\n"
 		   "perf script prints of branches that perf itself can decode (- is stdin).\n"
 		   "The same without text: perf script --itrace=be --dlfilter mtbpf-dlfilter.so\n"
@@ -138,7 +139,7 @@ static int name_output(const struct decode_options *options, const char *input,
 		return name_text(options, output);
 	if (options->output && !strcmp(options->output, "-")) {
 		log__error("decode: a trace for Perfetto does not go to stdout");
-		log__hint("-o NAME.fxt, or -format text");
+		log__hint("-o NAME.fxt.gz, or -format text");
 		return -EINVAL;
 	}
 	if (options->output)

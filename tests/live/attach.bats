@@ -157,12 +157,12 @@ expect_recording() {
 	cmp attached.fxt again.fxt
 	mtbpf_run record -pid "$target" -symbol one_iter -delay-thresh 150ms -source soft -o y.mtbpf
 	[ "$status" -eq 0 ]
-	[ ! -e y.fxt ]
+	[ ! -e y.fxt.gz ]
 	next=$(sed -n 's/^next: //p' <<<"$output")
 	[ "$(eval "${next%%$'\n'*}" 2>/dev/null | grep -c '^the slow iteration of one_iter took')" = 1 ]
 	mtbpf_run decode y.mtbpf
 	[ "$status" -eq 0 ]
-	[ -s y.fxt ]
+	[ -s y.fxt.gz ]
 	[[ $output == *"the slow iteration of one_iter took"* ]]
 }
 
