@@ -12,7 +12,7 @@
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
-#include "util/syscalls.h"
+#include "kernel/syscalls.h"
 
 /* One thread's way from its events to its tree. */
 struct thread {
