@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pipeline/make_trees.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
 #include "target/symbols/symbols_usdt.h"

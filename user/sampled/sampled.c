@@ -12,8 +12,8 @@
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
+#include "kernel/syscalls.h"
 #include "util/meter.h"
-#include "util/syscalls.h"
 
 /* One thread's way from its events to its tree. */
 struct thread {

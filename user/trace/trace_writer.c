@@ -15,7 +15,7 @@
 #include "trace/slice_args.h"
 #include "trace/slice_writer.h"
 #include "trace/timeline.h"
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 #include "util/log.h"
 #include "util/meter.h"
 
