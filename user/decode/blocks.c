@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "decode/blocks_internal.h"
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 
 #define FIRST_SLOTS 1024
 
