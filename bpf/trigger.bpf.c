@@ -7,6 +7,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
+#include "also.bpf.h"
 #include "calls.bpf.h"
 #include "counters.bpf.h"
 #include "entries.bpf.h"
@@ -216,6 +217,30 @@ SEC("uretprobe")
 int on_return_lru(struct pt_regs *ctx)
 {
 	return is_target() ? return_of(ctx, lru_latch(ctx)) : 0;
+}
+
+SEC("uprobe")
+int on_also(struct pt_regs *ctx)
+{
+	return is_target() ? enter_also(ctx, also_task_latch()) : 0;
+}
+
+SEC("uretprobe")
+int on_also_return(struct pt_regs *ctx)
+{
+	return is_target() ? leave_by_return(ctx, also_task_latch()) : 0;
+}
+
+SEC("uprobe")
+int on_also_lru(struct pt_regs *ctx)
+{
+	return is_target() ? enter_also(ctx, also_lru_latch()) : 0;
+}
+
+SEC("uretprobe")
+int on_also_return_lru(struct pt_regs *ctx)
+{
+	return is_target() ? leave_by_return(ctx, also_lru_latch()) : 0;
 }
 
 /* Attached to what samples: after the trigger nothing more is sampled, on whatever CPU. */
