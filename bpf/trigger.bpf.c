@@ -124,7 +124,7 @@ static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
-	struct passed passed = {.time_ns = bpf_ktime_get_ns()};
+	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .probe_ip = ctx->ip};
 
 	/* Those before the first arming are no part of max_hits: not_before_ns is set by that. */
 	if (!stats || (max_hits && !not_before_ns))
@@ -136,7 +136,6 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
-	passed.probe_ip = ctx->ip;
 	log_entry(&passed, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
@@ -160,12 +159,12 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	if (!stats || !latch || !end_call(latch, stack_place(ctx), &call))
 		return 0;
 	passed.sequence = call.sequence;
+	passed.probe_ip = call.ip;
 	passed.since_ns = call.entry_ns;
 	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(ctx, stats, &passed);
-	passed.probe_ip = call.ip;
 	log_entry(&passed, passed.time_ns);
 	count_value(stats, passed.value_ns);
 	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))

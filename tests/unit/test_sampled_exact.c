@@ -2,6 +2,8 @@
 /* Calls that were probed from begin to end, among what samples show, and without any. */
 #include "sampled_fixture.h"
 
+#include "pipeline/pipeline.h"
+
 static void call(struct fixture *f, uint64_t ip, uint64_t start_ns, uint64_t end_ns,
 		 uint64_t returns_to)
 {
@@ -132,6 +134,36 @@ static void test_a_call_is_not_told_twice(void **state)
 				  "  [find] 1020-1020 inferred-end\n");
 }
 
+/* The probe is handled then: it has not begun, or is over. */
+static void test_a_sample_at_a_probe_is_no_call(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, ITER, MAIN + 8)->in_kernel = true;
+	call(f, ITER, 1100, 1200, MAIN + 8);
+	SAMPLE(f, TID, 1150, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1250, ITER + 9, MAIN + 8);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1300 inferred-start inferred-end\n"
+				  "  [kernel] 1000-1050 inferred-start inferred-end\n"
+				  "  [iter] 1100-1200\n");
+}
+
+/* The call that is seen later began before any was recorded. */
+static void test_a_call_from_before_is_no_probe(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, ITER, 1000, 1100, MAIN + 8);
+	SAMPLE(f, TID, 3000000, ITER + 9, MAIN + 8);
+	SAMPLE(f, TID, 3000100, ITER + 9, MAIN + 8);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
+				  "[main] 2999950-3000100 inferred-start inferred-end\n"
+				  "  [iter] 2999950-3000100 inferred-start inferred-end\n");
+}
+
 static void add_hit(struct fixture *f, uint64_t time_ns, uint32_t reason)
 {
 	struct mt_hit hit = {.time_ns = time_ns,
@@ -159,6 +191,29 @@ static void test_a_hit_alone_shows_its_stack(void **state)
 	map_code(&f->rec, 0, MAIN, "[main]");
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[iter] 1000-1000 inferred-start inferred-end\n");
+}
+
+static void test_a_hit_alone_is_told_of(void **state)
+{
+	struct fixture *f = *state;
+	struct decoded decoded;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	f->rec.source = strdup("sample");
+	add_hit(f, 1000, MT_HIT_EVERY);
+	f->rec.hits.v[0].sequence = 1;
+	assert_int_equal(decoded__make(&decoded, &f->rec, &(struct tree_options){0}), 0);
+	decoded__summarise(&decoded, &f->rec, out, 10);
+	fclose(out);
+	assert_non_null(strstr(text, "hit 1 of [iter], thread 43\n"));
+	assert_non_null(strstr(text, "no sample was taken before it"));
+	assert_non_null(strstr(text, "innermost first: [iter]"));
+	assert_non_null(strstr(text, "there was no hit before this one"));
+	decoded__fini(&decoded);
+	free(text);
 }
 
 /* The instruction that returns is still in the function; the call is over. */
@@ -197,7 +252,10 @@ int main(void)
 		TEST(test_one_that_was_jumped_out_of),
 		TEST(test_one_that_was_left_ends_no_later),
 		TEST(test_a_call_is_not_told_twice),
+		TEST(test_a_sample_at_a_probe_is_no_call),
+		TEST(test_a_call_from_before_is_no_probe),
 		TEST(test_a_hit_alone_shows_its_stack),
+		TEST(test_a_hit_alone_is_told_of),
 		TEST(test_a_hit_at_its_return_is_no_other_call),
 		TEST(test_a_long_system_call_without_any_stack),
 	};

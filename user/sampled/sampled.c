@@ -95,6 +95,7 @@ static int on_sample(struct sampled_thread *t, const struct rec_sample *sample)
 
 	if (err || sample->faults)
 		return err ? err : add_faults(t, sample);
+	sampled_thread__drop_at_probe(t, sample->time_ns);
 	slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);
 	return 0;
 }
@@ -107,20 +108,28 @@ static void leave_probed(struct sampled_thread *t, const struct mt_hit *hit)
 		t->stack.n--;
 }
 
-/* The stack that came with it ends the snapshot: without any sample, too. */
-static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
+/* As the samples have theirs: another way to find callers finds others at the root. */
+static int take_hit_stack(struct sampled_thread *t, const struct mt_hit *hit)
 {
 	struct rec_sample moment = {.time_ns = hit->time_ns};
 	struct unwound unwound = {0};
 	int err;
 
-	if (!hit->stack_depth)
-		return 0;
+	if (t->rec->samples.n && !t->rec->sample_users.n)
+		return add_stack(t, &moment, hit->stack, hit->stack_depth);
 	err = hit_stack__find(t->rec, hit, t->images, &unwound);
 	if (!err)
 		err = add_stack(t, &moment, unwound.ips.v, unwound.ips.n);
 	unwound__fini(&unwound);
-	if (err)
+	return err;
+}
+
+/* The stack that came with it ends the snapshot: without any sample, too. */
+static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
+{
+	int err = hit->stack_depth ? take_hit_stack(t, hit) : 0;
+
+	if (err || !hit->stack_depth)
 		return err;
 	leave_probed(t, hit);
 	slices__see(&t->slices, hit->time_ns, t->stack.v, t->stack.n);
@@ -188,7 +197,7 @@ static int follow_maps(struct sampled_thread *t, uint64_t time_ns)
 
 static int read_events(struct sampled_thread *t, const struct event *events, size_t n)
 {
-	int err = sampled_thread__note_calls(t, events, n);
+	int err = sampled_thread__note_probes(t, events, n);
 
 	for (size_t i = 0; i < n && !err; i++) {
 		end_snapshots(t, events[i].time_ns);
@@ -234,7 +243,7 @@ static int make_tree(const struct recording *rec, struct images *images, const s
 	*tree = t.tree;
 	slices__fini(&t.slices);
 	VEC_FINI(&t.stack);
-	VEC_FINI(&t.calls);
+	VEC_FINI(&t.probes);
 	code_map__free(t.map);
 	return err;
 }

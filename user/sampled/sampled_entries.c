@@ -39,30 +39,74 @@ static uint64_t return_of(struct sampled_thread *t, const struct mt_entry *entry
 	return function == t->probed ? t->returns_to : 0;
 }
 
-static bool is_of_calls(const struct sampled_thread *t, uint64_t ip)
+static struct known_probe *find_probe(struct sampled_thread *t, uint64_t ip)
 {
-	for (size_t i = 0; i < t->calls.n; i++)
-		if (t->calls.v[i] == ip)
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.v[i].ip == ip)
+			return &t->probes.v[i];
+	return NULL;
+}
+
+int sampled_thread__note_probes(struct sampled_thread *t, const struct event *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct mt_entry *entry = &t->rec->entries.v[events[i].index];
+		struct known_probe *probe;
+
+		if (events[i].kind != EVENT_ENTRY)
+			continue;
+		probe = find_probe(t, entry->ip);
+		if (!probe) {
+			probe = VEC_PUSH(&t->probes);
+			if (!probe)
+				return -ENOMEM;
+			*probe = (struct known_probe){.ip = entry->ip, .next_map = SIZE_MAX};
+		}
+		probe->is_of_calls |= entry->kind != MT_ENTRY_HIT;
+	}
+	return 0;
+}
+
+static const struct function *function_of(struct sampled_thread *t, struct known_probe *probe)
+{
+	if (probe->next_map != t->next_map)
+		probe->function = sampled_thread__function_at(t, probe->ip);
+	probe->next_map = t->next_map;
+	return probe->function;
+}
+
+/* A probe takes some microseconds, but its thread may lose its CPU meanwhile. */
+#define AT_END_NS 1000000
+
+/* The call has ended a moment ago. */
+static bool is_behind(struct sampled_thread *t, struct known_probe *probe,
+		      const struct function *function, uint64_t time_ns)
+{
+	return probe->end_ns && probe->end_ns <= time_ns && time_ns - probe->end_ns < AT_END_NS &&
+	       function_of(t, probe) == function &&
+	       !slices__has_call(&t->slices, function, time_ns);
+}
+
+static bool is_at_probe(struct sampled_thread *t, const struct seen *seen, uint64_t time_ns)
+{
+	if (find_probe(t, seen->ip))
+		return true;
+	for (size_t i = 0; i < t->probes.n && seen->function; i++)
+		if (is_behind(t, &t->probes.v[i], seen->function, time_ns))
 			return true;
 	return false;
 }
 
-/* The functions of which each call is recorded. */
-int sampled_thread__note_calls(struct sampled_thread *t, const struct event *events, size_t n)
+void sampled_thread__drop_at_probe(struct sampled_thread *t, uint64_t time_ns)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct mt_entry *entry = &t->rec->entries.v[events[i].index];
-		uint64_t *out;
+	size_t n = t->stack.n;
+	bool in_kernel = n && t->stack.v[n - 1].kind == CALL_IN_KERNEL;
 
-		if (events[i].kind != EVENT_ENTRY || entry->kind == MT_ENTRY_HIT ||
-		    is_of_calls(t, entry->ip))
-			continue;
-		out = VEC_PUSH(&t->calls);
-		if (!out)
-			return -ENOMEM;
-		*out = entry->ip;
-	}
-	return 0;
+	if (n < 1u + in_kernel || !is_at_probe(t, &t->stack.v[n - 1 - in_kernel], time_ns))
+		return;
+	if (in_kernel)
+		t->stack.v[n - 2] = t->stack.v[n - 1];
+	t->stack.n--;
 }
 
 void sampled_thread__on_entry(struct sampled_thread *t, const struct mt_entry *entry)
@@ -72,13 +116,15 @@ void sampled_thread__on_entry(struct sampled_thread *t, const struct mt_entry *e
 			       .end_ns = entry->end_ns,
 			       .end = end_of(entry),
 			       .kind = CALL_FUNCTION};
+	struct known_probe *probe = find_probe(t, entry->ip);
 
 	/* One that returned before it began is nobody's but a damaged file's. */
 	if (call.end_ns < call.start_ns && (call.end == END_KNOWN || call.end == END_AT_MOST))
 		call.end = END_UNKNOWN;
 	/* A hit tells nothing new of a call that is recorded from its begin to its end. */
-	if (!call.function || (entry->kind == MT_ENTRY_HIT && is_of_calls(t, entry->ip)))
+	if (!call.function || (entry->kind == MT_ENTRY_HIT && probe->is_of_calls))
 		return;
+	probe->end_ns = call.end == END_KNOWN ? call.end_ns : 0;
 	call.returns_to = return_of(t, entry, call.function);
 	slices__enter(&t->slices, &call);
 }

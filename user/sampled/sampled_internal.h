@@ -9,6 +9,15 @@
 #include "sampled/events.h"
 #include "sampled/slices.h"
 
+struct known_probe {
+	uint64_t ip;
+	bool is_of_calls; /* each is recorded from its begin to its end */
+	uint64_t end_ns;  /* of the latest */
+	/* As the maps were when they had been followed so far. */
+	const struct function *function;
+	size_t next_map;
+};
+
 /* One thread's way from its events to its tree. */
 struct sampled_thread {
 	const struct recording *rec;
@@ -22,7 +31,7 @@ struct sampled_thread {
 	struct slices slices;
 	struct call_tree tree;
 	VEC(struct seen) stack;
-	VEC(uint64_t) calls; /* probes of functions of which each call is recorded */
+	VEC(struct known_probe) probes; /* of all its entries */
 };
 
 /* NULL where no code is known. */
@@ -34,8 +43,13 @@ bool sampled_thread__is_trampoline(struct sampled_thread *t, uint64_t ip);
 void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched);
 void sampled_thread__on_by(struct sampled_thread *t, const struct mt_sched *sched);
 
-/* sampled_entries.c: the functions of which each call is recorded. 0 or -ENOMEM. */
-int sampled_thread__note_calls(struct sampled_thread *t, const struct event *events, size_t n);
+/* sampled_entries.c: the functions that were probed. 0 or -ENOMEM. */
+int sampled_thread__note_probes(struct sampled_thread *t, const struct event *events, size_t n);
+/*
+ * Drops the innermost frame of t->stack where that is one that has not begun, or is over: the probe
+ * at its begin, or its end, is being handled.
+ */
+void sampled_thread__drop_at_probe(struct sampled_thread *t, uint64_t time_ns);
 void sampled_thread__on_entry(struct sampled_thread *t, const struct mt_entry *entry);
 
 #endif

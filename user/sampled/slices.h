@@ -77,6 +77,9 @@ void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *sta
  * else.
  */
 void slices__enter(struct slices *slices, const struct entered *entered);
+/* Whether such a call, whose begin was seen, is known to run at that time. */
+bool slices__has_call(const struct slices *slices, const struct function *function,
+		      uint64_t time_ns);
 /* Who runs in its place from then on, if it is off or about to be; tid 0: nobody. */
 void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* It is in a system call, about to leave its CPU; `call` is not looked at. */

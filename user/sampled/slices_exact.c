@@ -294,6 +294,17 @@ void slices__enter(struct slices *s, const struct entered *entered)
 	out->is_placed = out->is_lost = false;
 }
 
+bool slices__has_call(const struct slices *s, const struct function *function, uint64_t time_ns)
+{
+	for (size_t i = 0; i < s->open.n; i++)
+		if (s->open.v[i].exit_ns > time_ns && s->open.v[i].seen.function == function)
+			return true;
+	for (size_t i = 0; i < s->entered.n; i++)
+		if (s->entered.v[i].function == function && !ends_by(&s->entered.v[i], time_ns))
+			return true;
+	return false;
+}
+
 void slices__add_wait(struct slices *s, const struct waits_for *wait)
 {
 	struct waits_for *out = VEC_PUSH(&s->tree->waits);
