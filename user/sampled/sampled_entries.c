@@ -69,14 +69,33 @@ int sampled_thread__note_probes(struct sampled_thread *t, const struct event *ev
 
 static const struct function *function_of(struct sampled_thread *t, struct known_probe *probe)
 {
-	if (probe->next_map != t->next_map)
-		probe->function = sampled_thread__function_at(t, probe->ip);
+	struct code_place place;
+
+	if (probe->next_map == t->next_map)
+		return probe->function;
 	probe->next_map = t->next_map;
+	probe->function = NULL;
+	if (code_map__find(t->map, probe->ip, &place)) {
+		probe->function = place.function;
+		probe->entry = place.entry;
+	}
 	return probe->function;
 }
 
+/* The probe is at most so far behind its function's first instruction. */
+#define ENTRY_BYTES 64
 /* A probe takes some microseconds, but its thread may lose its CPU meanwhile. */
 #define AT_END_NS 1000000
+
+/*
+ * A return probe comes before it where it is not on the first instruction; and behind the int3 is
+ * where the exception finds the thread.
+ */
+static bool is_before(struct sampled_thread *t, struct known_probe *probe, const struct seen *seen)
+{
+	return seen->ip <= probe->ip + 1 && function_of(t, probe) == seen->function &&
+	       probe->ip - probe->entry < ENTRY_BYTES;
+}
 
 /* The call has ended a moment ago. */
 static bool is_behind(struct sampled_thread *t, struct known_probe *probe,
@@ -89,10 +108,9 @@ static bool is_behind(struct sampled_thread *t, struct known_probe *probe,
 
 static bool is_at_probe(struct sampled_thread *t, const struct seen *seen, uint64_t time_ns)
 {
-	if (find_probe(t, seen->ip))
-		return true;
 	for (size_t i = 0; i < t->probes.n && seen->function; i++)
-		if (is_behind(t, &t->probes.v[i], seen->function, time_ns))
+		if (is_before(t, &t->probes.v[i], seen) ||
+		    is_behind(t, &t->probes.v[i], seen->function, time_ns))
 			return true;
 	return false;
 }

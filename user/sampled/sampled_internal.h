@@ -15,6 +15,7 @@ struct known_probe {
 	uint64_t end_ns;  /* of the latest */
 	/* As the maps were when they had been followed so far. */
 	const struct function *function;
+	uint64_t entry; /* of that function */
 	size_t next_map;
 };
 
