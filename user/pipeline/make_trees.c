@@ -213,6 +213,7 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 				     .before_map = before_map,
 				     .end = end_tree,
 				     .ctx = &maker,
+				     .meter = decoded->meter,
 				     .wants_source = true};
 	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
 

@@ -12,6 +12,7 @@
 #include "session/hit_stack.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
+#include "util/meter.h"
 
 /* A return address may be the first of the next function: the call lies before it. */
 static struct seen look_up(struct sampled_thread *t, uint64_t ip, bool is_return)
@@ -200,6 +201,7 @@ static int read_events(struct sampled_thread *t, const struct event *events, siz
 	int err = sampled_thread__note_probes(t, events, n);
 
 	for (size_t i = 0; i < n && !err; i++) {
+		meter__add(t->meter, events[i].kind == EVENT_SAMPLE);
 		end_snapshots(t, events[i].time_ns);
 		err = follow_maps(t, events[i].time_ns);
 		if (!err)
@@ -222,11 +224,13 @@ static void name_tree(const struct sampled_thread *t, struct call_tree *tree)
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
 }
 
-static int make_tree(const struct recording *rec, struct images *images, const struct event *events,
-		     size_t n, struct call_tree *tree)
+static int make_tree(const struct sampled_thread *blank, const struct event *events, size_t n,
+		     struct call_tree *tree)
 {
+	const struct recording *rec = blank->rec;
 	struct sampled_thread t = {.rec = rec,
-				   .images = images,
+				   .images = blank->images,
+				   .meter = blank->meter,
 				   .map = code_map__new(),
 				   .pid = events->pid,
 				   .tid = events->tid};
@@ -265,6 +269,7 @@ static int make_trees(const struct recording *rec, struct images *images,
 		      const struct events *events, sampled_taker take, void *ctx,
 		      struct sampled_totals *totals)
 {
+	const struct sampled_thread blank = {.rec = rec, .images = images, .meter = totals->meter};
 	int err = 0;
 
 	for (size_t i = 0, n; i < events->all.n && !err; i += n) {
@@ -274,7 +279,7 @@ static int make_trees(const struct recording *rec, struct images *images,
 		for (n = 1; i + n < events->all.n && first[n].tid == first->tid; n++)
 			;
 		add_totals(totals, rec, first, n);
-		err = make_tree(rec, images, first, n, &tree);
+		err = make_tree(&blank, first, n, &tree);
 		if (err)
 			call_tree__fini(&tree);
 		else

@@ -23,6 +23,7 @@ struct known_probe {
 struct sampled_thread {
 	const struct recording *rec;
 	struct images *images;
+	struct meter *meter; /* of samples */
 	struct code_map *map;
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
