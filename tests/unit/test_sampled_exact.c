@@ -30,6 +30,20 @@ static void test_calls_lie_in_each_other_without_a_sample(void **state)
 				  "[iter] 2000-2100\n");
 }
 
+/* The probes are set before the mappings are noted. */
+static void test_calls_from_before_the_maps(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < f->rec.maps.n; i++)
+		f->rec.maps.v[i].time_ns = 1500;
+	call(f, ITER, 1000, 1100, 0);
+	SAMPLE(f, TID, 1600, MAIN + 8);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
+				  "[main] 1550-1600 inferred-start inferred-end\n");
+}
+
 /* What comes of the clock is inside, between the exact edges. */
 static void test_samples_nest_in_them(void **state)
 {
@@ -246,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_calls_lie_in_each_other_without_a_sample),
+		TEST(test_calls_from_before_the_maps),
 		TEST(test_samples_nest_in_them),
 		TEST(test_a_stack_without_it_does_not_divide_it),
 		TEST(test_one_that_has_not_returned_runs_to_the_end),

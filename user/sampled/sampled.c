@@ -196,9 +196,22 @@ static int follow_maps(struct sampled_thread *t, uint64_t time_ns)
 	return err;
 }
 
+/* What is mapped was noted before the rings began; BPF's programs ran already. */
+static uint64_t noted_ns(const struct event *events, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && (events[i].kind == EVENT_ENTRY || events[i].kind == EVENT_BY))
+		i++;
+	return events[i].time_ns;
+}
+
 static int read_events(struct sampled_thread *t, const struct event *events, size_t n)
 {
 	int err = sampled_thread__note_probes(t, events, n);
+
+	if (!err)
+		err = follow_maps(t, noted_ns(events, n));
 
 	for (size_t i = 0; i < n && !err; i++) {
 		meter__add(t->meter, events[i].kind == EVENT_SAMPLE);
