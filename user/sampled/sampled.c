@@ -9,7 +9,7 @@
 #include "decode/branch.h"
 #include "sampled/sample_stack.h"
 #include "sampled/sampled_internal.h"
-#include "session/hit_stack.h"
+#include "pipeline/hit_stack.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
 #include "util/meter.h"
@@ -169,7 +169,8 @@ static void end_snapshots(struct sampled_thread *t, uint64_t time_ns)
 
 	for (; t->next_hit < rec->hits.n && rec->hits.v[t->next_hit].time_ns < time_ns;
 	     t->next_hit++)
-		end_ns = rec->hits.v[t->next_hit].time_ns;
+		if (rec->hits.v[t->next_hit].time_ns > end_ns)
+			end_ns = rec->hits.v[t->next_hit].time_ns;
 	if (!end_ns || !t->tree.calls.n)
 		return;
 	slices__end(&t->slices, end_ns);

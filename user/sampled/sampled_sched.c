@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "util/syscalls.h"
+#include "kernel/syscalls.h"
 
 void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched)
 {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "util/options.h"
+#include "cli/options.h"
 
 struct sample_options {
 	int rate;		    /* in Hz */

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "trace/fxt.h"
-#include "trace/label.h"
+#include "util/label.h"
 #include "trace/leap_writer.h"
 #include "trace/sink/sink.h"
 #include "trace/slice_args.h"
 #include "trace/slice_writer.h"
 #include "trace/timeline.h"
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 #include "util/log.h"
 #include "util/meter.h"
 
