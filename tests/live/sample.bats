@@ -87,12 +87,12 @@ finds() {
 	start causes read
 	sample -duration-thresh 10ms
 	[ "$status" -eq 0 ]
-	report=$(sed -n '/^the slow iteration/,$p' <<<"$output")
+	report=$(sed -n '/^the slow iteration/,/^reason: /p' <<<"$output")
 	[[ $output =~ :\ ([0-9]+)\ samples,\ ([0-9]+)\ switches ]]
 	samples=${BASH_REMATCH[1]} switches=${BASH_REMATCH[2]}
 	mtbpf_run decode slow.mtbpf -o again.fxt
 	[ "$status" -eq 0 ]
-	[ "$(sed -n '/^the slow iteration/,$p' <<<"$output")" = "$report" ]
+	[ "$(sed -n '/^the slow iteration/,/^reason: /p' <<<"$output")" = "$report" ]
 	cmp slow.fxt again.fxt
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf script -i slow.mtbpf --show-switch-events -F comm,tid,time,event,ip,sym >script 2>err 3>&-
