@@ -12,6 +12,7 @@
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
+#include "util/label.h"
 #include "util/syscalls.h"
 
 /* One thread's way from its events to its tree. */
@@ -150,6 +151,7 @@ static void on_by(struct thread *t, const struct mt_sched *sched)
 	if (sched->kind == MT_SCHED_LONG)
 		on_long_call(t, sched);
 	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
+	label__clean_in_place(by.comm);
 	if (sched->kind == MT_SCHED_REPLACED)
 		slices__replaced(&t->slices, sched->time_ns, &by);
 	else if (sched->kind == MT_SCHED_WOKEN)

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "util/label.h"
+
 static enum log_level current_level = LOG_NORMAL;
 
 void log__set_level(enum log_level level)
@@ -18,14 +20,14 @@ enum log_level log__level(void)
 
 static void print(enum log_level at_least, const char *prefix, const char *fmt, va_list ap)
 {
+	char text[LABEL_SIZE + 1], buf[LABEL_SIZE];
+	size_t len;
+
 	if (current_level < at_least)
 		return;
-	/* One flockfile() a message: lines of two threads never mix. */
-	flockfile(stderr);
-	fputs(prefix, stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	funlockfile(stderr);
+	/* Paths and names in it may be of whoever is traced. */
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(stderr, "%s%s\n", prefix, label__clean(buf, text, &len));
 }
 
 #define DEFINE_LOG(name, at_least, prefix)                                                         \
@@ -45,9 +47,10 @@ DEFINE_LOG(log__debug, LOG_VERBOSE, "debug: ")
 
 void log__caret(const char *text, size_t at)
 {
+	char buf[LABEL_SIZE];
+	size_t len;
+
 	if (current_level < LOG_QUIET)
 		return;
-	flockfile(stderr);
-	fprintf(stderr, "  %s\n  %*s^\n", text, (int)at, "");
-	funlockfile(stderr);
+	fprintf(stderr, "  %s\n  %*s^\n", label__clean(buf, text, &len), (int)at, "");
 }
