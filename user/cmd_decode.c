@@ -13,14 +13,14 @@
 #include "session/capture_options.h"
 #include "cmd.h"
 #include "serve/show.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "pipeline/output_name.h"
 #include "pipeline/perf_pipeline.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/print_branches.h"
 #include "util/cleanup.h"
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 enum print { PRINT_NOTHING, PRINT_CALLS, PRINT_BRANCHES };
 static const char *const print_names[] = {"nothing", "calls", "branches", NULL};

@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "pipeline/pipeline.h"
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 #include "view/folded.h"
 
 struct report_options {

@@ -6,7 +6,7 @@
 #include "cmd.h"
 #include "serve/show.h"
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 struct view_options {
 	struct show_options show;

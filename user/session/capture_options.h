@@ -9,7 +9,7 @@
 #include "capture/source.h"
 #include "session/sample_options.h"
 #include "session/target.h"
-#include "util/options.h"
+#include "cli/options.h"
 #include "util/threshold.h"
 
 struct capture_options {

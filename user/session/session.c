@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "session/probe/first_probe.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"

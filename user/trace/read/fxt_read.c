@@ -67,6 +67,11 @@ struct fxt_reader *fxt_reader__open(int fd)
 	return NULL;
 }
 
+void fxt_reader__count(struct fxt_reader *reader, struct meter *meter)
+{
+	unpack__count(reader->unpack, meter);
+}
+
 static void forget_inlined(struct fxt_reader *reader)
 {
 	while (reader->n_inlined)

@@ -337,7 +337,7 @@ static int finish_tree(struct fxt_trees *trees, size_t i)
 	return 0;
 }
 
-int fxt_trees__read(struct fxt_trees *trees, int fd)
+int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 {
 	struct fxt_reader *reader = fxt_reader__open(fd);
 	struct fxt_read read;
@@ -346,6 +346,7 @@ int fxt_trees__read(struct fxt_trees *trees, int fd)
 	*trees = (struct fxt_trees){0};
 	if (!reader)
 		return -errno;
+	fxt_reader__count(reader, meter);
 	while (!err && (err = fxt_reader__next(reader, &read)) == 1)
 		err = take(trees, &read);
 	fxt_reader__free(reader);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls of x86-64 by their numbers. */
-#ifndef MTBPF_UTIL_SYSCALLS_H
-#define MTBPF_UTIL_SYSCALLS_H
+#ifndef MTBPF_KERNEL_SYSCALLS_H
+#define MTBPF_KERNEL_SYSCALLS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "serve/show.h"
-#include "session/capture_command.h"
+#include "capture_command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "session/session_again.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What attach, run and record do alike once their options are read. */
-#ifndef MTBPF_SESSION_CAPTURE_COMMAND_H
-#define MTBPF_SESSION_CAPTURE_COMMAND_H
+#ifndef MTBPF_CAPTURE_COMMAND_H
+#define MTBPF_CAPTURE_COMMAND_H
 
 #include <stdbool.h>
 

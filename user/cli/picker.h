@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Lets the user pick one of many lines, at a terminal: with fzf, or by number where it is missing.
  */
-#ifndef MTBPF_UTIL_PICKER_H
-#define MTBPF_UTIL_PICKER_H
+#ifndef MTBPF_CLI_PICKER_H
+#define MTBPF_CLI_PICKER_H
 
 #include <stdbool.h>
 #include <stddef.h>

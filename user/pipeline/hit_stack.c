@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/hit_stack.h"
+#include "pipeline/hit_stack.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of /proc/kallsyms: "ffffffff81000000 T _stext", "ffffffffc0000000 t f\t[module]". */
-#ifndef MTBPF_UTIL_KALLSYMS_H
-#define MTBPF_UTIL_KALLSYMS_H
+#ifndef MTBPF_KERNEL_KALLSYMS_H
+#define MTBPF_KERNEL_KALLSYMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * Large pages for large memory: else the kernel takes longer to hand out the pages, one by one,
  * than what fills them. Where there are none to be had, nothing changes.
  */
-#ifndef MTBPF_UTIL_HUGE_PAGES_H
-#define MTBPF_UTIL_HUGE_PAGES_H
+#ifndef MTBPF_KERNEL_HUGE_PAGES_H
+#define MTBPF_KERNEL_HUGE_PAGES_H
 
 #include <stddef.h>
 

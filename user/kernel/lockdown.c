@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/lockdown.h"
+#include "kernel/lockdown.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 
 #include <malloc.h>
 #include <stdint.h>

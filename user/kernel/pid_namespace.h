@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pid_namespaces(7): whether the pids that we see are the kernel's own. */
-#ifndef MTBPF_UTIL_PID_NAMESPACE_H
-#define MTBPF_UTIL_PID_NAMESPACE_H
+#ifndef MTBPF_KERNEL_PID_NAMESPACE_H
+#define MTBPF_KERNEL_PID_NAMESPACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

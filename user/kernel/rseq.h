@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Restartable sequences (rseq(2)): how the code that the kernel sends aborted threads to is known.
  */
-#ifndef MTBPF_UTIL_RSEQ_H
-#define MTBPF_UTIL_RSEQ_H
+#ifndef MTBPF_KERNEL_RSEQ_H
+#define MTBPF_KERNEL_RSEQ_H
 
 /*
  * What lies before an abort handler, little-endian: what a thread has registered its sequences with

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The capabilities of this process, by number (CAP_* of linux/capability.h). */
-#ifndef MTBPF_UTIL_CAPABILITY_H
-#define MTBPF_UTIL_CAPABILITY_H
+#ifndef MTBPF_KERNEL_CAPABILITY_H
+#define MTBPF_KERNEL_CAPABILITY_H
 
 #include <stdbool.h>
 

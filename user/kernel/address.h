@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whose an address is. */
-#ifndef MTBPF_UTIL_ADDRESS_H
-#define MTBPF_UTIL_ADDRESS_H
+#ifndef MTBPF_KERNEL_ADDRESS_H
+#define MTBPF_KERNEL_ADDRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 
 #include <errno.h>
 #include <sys/signalfd.h>

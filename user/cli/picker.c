@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/picker.h"
+#include "cli/picker.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/capability.h"
+#include "kernel/capability.h"
 
 #include <linux/capability.h>
 #include <string.h>

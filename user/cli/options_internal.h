@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef MTBPF_UTIL_OPTIONS_INTERNAL_H
-#define MTBPF_UTIL_OPTIONS_INTERNAL_H
+#ifndef MTBPF_CLI_OPTIONS_INTERNAL_H
+#define MTBPF_CLI_OPTIONS_INTERNAL_H
 
-#include "util/options.h"
+#include "cli/options.h"
 
 /* What messages and help call its argument. */
 const char *option__arg_name(const struct option_spec *spec);

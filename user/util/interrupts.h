@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ctrl-C and being told to end (SIGINT, SIGTERM, SIGHUP): read while a capture runs. */
-#ifndef MTBPF_SESSION_INTERRUPTS_H
-#define MTBPF_SESSION_INTERRUPTS_H
+#ifndef MTBPF_UTIL_INTERRUPTS_H
+#define MTBPF_UTIL_INTERRUPTS_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/options.h"
+#include "cli/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -11,7 +11,7 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/nearest.h"
-#include "util/options_internal.h"
+#include "cli/options_internal.h"
 #include "util/threshold.h"
 #include "util/units.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "util/options_internal.h"
+#include "cli/options_internal.h"
 
 /* Help's second column stands here at the latest. */
 #define MAX_LABEL_WIDTH 28

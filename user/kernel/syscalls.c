@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/syscalls.h"
+#include "kernel/syscalls.h"
 
 #include <stddef.h>
 #include <sys/syscall.h>

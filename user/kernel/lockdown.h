@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's lockdown: what even root may not do. */
-#ifndef MTBPF_UTIL_LOCKDOWN_H
-#define MTBPF_UTIL_LOCKDOWN_H
+#ifndef MTBPF_KERNEL_LOCKDOWN_H
+#define MTBPF_KERNEL_LOCKDOWN_H
 
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
 

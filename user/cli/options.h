@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One options table a command: parsing (getopt_long_only), "did you mean", and help from it. */
-#ifndef MTBPF_UTIL_OPTIONS_H
-#define MTBPF_UTIL_OPTIONS_H
+#ifndef MTBPF_CLI_OPTIONS_H
+#define MTBPF_CLI_OPTIONS_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/pid_namespace.h"
+#include "kernel/pid_namespace.h"
 
 #include <sys/stat.h>
 
