@@ -114,9 +114,8 @@ tests: all $(UNIT) $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs pt
 # From nothing, like the demo. What was installed is seen only by a make that starts after it.
 test:
 	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) tests
-	$(Q)$(MAKE) --no-print-directory asan tsan
-	$(Q)O=$(O) tests/run unit golden cli live vm $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%)
+	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)O=$(O) tests/run unit golden cli live vm
 test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
