@@ -193,7 +193,7 @@ static void name_track(struct trace_writer *writer, const struct call_tree *tree
 		n = snprintf(name, sizeof(name), "thread %d", tree->tid);
 	if (tree->strand)
 		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->strand_name);
-	fxt__name_thread(writer->fxt, tree->pid, tid, name);
+	fxt__name_track(writer->fxt, tree->pid, tid, tree->tid, name);
 }
 
 /* Now and then: the calls before the n'th. */
