@@ -146,6 +146,34 @@ told() {
 	told -timing tsc -tsc-interval 1ms -overflow 20K
 }
 
+@test "each hit has an arrow to a mark on its thread" {
+	generate calm 5000
+	run check --query "select a.category, b.category, count(*), sum(a.name = b.name), sum(h.tid = 2000)
+			   from flow f join slice a on f.slice_out = a.id
+			   join slice b on f.slice_in = b.id join thread_track k on b.track_id = k.id
+			   join thread h using (utid) group by 1, 2" "$trace"
+	[ "$output" = "hit trigger 500 500 500" ]
+}
+
+# Times, depths and names of all slices, as SQL finds them and as the text has them. Coroutines have
+# ids of their own in the one, behind all threads', and "TID.N" in the other.
+@test "Perfetto's slices of every program's trace are those of its text" {
+	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	local program r=$BATS_TEST_TMPDIR/r
+	for program in switches effects longjmps jit spawns goroutines panics raises; do
+		[ -x "$O/tests/ptgen/programs/$program" ] || continue
+		rm -rf "$r".*
+		"$O/tests/ptgen/ptgen" -o "$r.mtbpf" -- "$O/tests/ptgen/programs/$program" 2 >/dev/null
+		"$O/mtbpf" decode -q "$r.mtbpf" >/dev/null
+		"$O/mtbpf" decode -q "$r.mtbpf" -format text >"$r.txt"
+		{ grep -v '^[0-9]*\.' "$r.txt"; sed -n 's/^[0-9]*\.[0-9]* /coroutine /p' "$r.txt"; } >"$r.expected"
+		check --tree "$r.fxt.gz" | sed 's/^21307[0-9]* /coroutine /' >"$r.found"
+		echo "$program: $(wc -l <"$r.found") slices"
+		[ "$(wc -l <"$r.found")" -gt 100 ]
+		cmp "$r.expected" "$r.found"
+	done
+}
+
 @test "arguments arrive" {
 	generate calm 5000
 	run check --query "select distinct a.flat_key from slice s join args a using (arg_set_id)

@@ -125,7 +125,7 @@ make_ui() {
 	[[ "$link" =~ visStart=([0-9]+)\&visEnd=([0-9]+) ]]
 	[ $((BASH_REMATCH[2] - BASH_REMATCH[1])) -ge 1000000 ] # a hit without a threshold has no length
 	commands=$(printf '%b' "$(sed 's/.*startupCommands=//; s/%/\\x/g' <<<"$link")")
-	[[ "$commands" = *'"dev.perfetto.PinTracksByRegex","args":[" '*'$"]'* ]]
+	[[ "$commands" = *'"dev.perfetto.PinTracksByRegex","args":["^mtbpf hits "]'*'"dev.perfetto.PinTracksByRegex","args":[" '*'$"]'* ]]
 	[[ "$commands" = *'"dev.perfetto.AddNoteAtTimestamp"'*'"hit stop"'* ]]
 	kill "$server"
 	wait "$server" || true

@@ -35,13 +35,13 @@ const SUMMARY = `
 	       (select count(distinct track_id) from slice) || ' tracks'`;
 
 // Slices of one track are numbered in the order of their begins: a parent before its children. The
-// instants of leaps are slices for Perfetto, but no calls.
+// instants of leaps and triggers are slices for Perfetto, but no calls.
 const TREE = `
 	select t.tid, s.depth, s.ts, s.ts + s.dur,
 		s.name || iif(s.category = 'inlined', ' [inlined]', '') from slice s
 	join thread_track k on s.track_id = k.id join thread t using (utid)
 	left join process p using (upid)
-	where s.category is not 'leap'
+	where s.category not in ('leap', 'trigger')
 	order by t.tid, p.pid, s.id`;
 
 function parseArguments(argv) {

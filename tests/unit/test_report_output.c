@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "stack/stack.h"
 #include "target/symbols/named_image.h"
 #include "trace/read/fxt_trees.h"
 #include "trace/trace_writer.h"
@@ -215,6 +216,47 @@ static void test_back_from_a_trace_file(void **state)
 	named_image__free(image);
 }
 
+/* The hit has the thread's id; the function was called on a stack of its own. */
+static void test_a_trigger_on_a_coroutines_stack(void **state)
+{
+	const struct trace_options options = {0};
+	const char *path = "/tmp/test_report_output.fxt";
+	struct fixture *f = *state;
+	struct named_image *image = named_image__new();
+	struct call_tree thread = {.pid = f->trees[1].pid, .tid = TID, .comm = "a: b"};
+	struct trace_writer *writer;
+	struct fxt_trees trees;
+	struct report *r;
+
+	add_iterations(f);
+	use_named_functions(f, image);
+	strcpy(f->trees[1].comm, "a: b");
+	f->trees[1].strand = 7;
+	strcpy(f->trees[1].strand_name, "coroutine 7");
+	f->hit.value_ns = 4 * MS;
+	*VEC_PUSH(&thread.calls) = (struct call){.end_ns = 1, .parent = CALL_NO_PARENT};
+	writer = trace_writer__open(path, &options);
+	assert_non_null(writer);
+	trace_writer__thread(writer, &thread);
+	trace_writer__thread(writer, &f->trees[1]);
+	trace_writer__hit(writer, &f->hit);
+	assert_int_equal(trace_writer__close(writer, NULL), 0);
+	read_trace(&trees, path);
+	assert_int_equal(trees.trees.v[0].strand, 0);
+	assert_int_equal(trees.trees.v[1].tid, TID);
+	assert_int_equal(trees.trees.v[1].strand, 1);
+	assert_string_equal(trees.trees.v[1].comm, "a: b");
+	assert_string_equal(trees.trees.v[1].strand_name, "coroutine 7");
+	expect_same_calls(&f->trees[1], &trees.trees.v[1]);
+	r = report__new(&(struct report_input){
+		.trees = trees.trees.v, .n_trees = trees.trees.n, .hit = &trees.hits.v[0]});
+	assert_non_null(r);
+	report__free(r);
+	fxt_trees__fini(&trees);
+	call_tree__fini(&thread);
+	named_image__free(image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +264,7 @@ int main(void)
 		TEST(test_difference),
 		TEST(test_folded),
 		TEST(test_back_from_a_trace_file),
+		TEST(test_a_trigger_on_a_coroutines_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

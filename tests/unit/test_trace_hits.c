@@ -53,6 +53,41 @@ static void test_hits_have_a_thread_of_their_own(void **state)
 	reader__free(reader);
 }
 
+/* Inside what the hit stopped, which was written just before it; else where the hit was. */
+static void test_an_arrow_leads_to_where_it_was(void **state)
+{
+	static const struct {
+		uint64_t time, value, mark;
+	} hits[] = {{40, 10, 40}, {120, 60, 99}, {300, 10, 300}};
+	const size_t n = sizeof(hits) / sizeof(hits[0]);
+	struct call call = {.start_ns = BASE + 10, .end_ns = BASE + 100, .parent = CALL_NO_PARENT};
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	*VEC_PUSH(&output->tree.calls) = call;
+	trace_writer__thread(output->writer, &output->tree);
+	for (size_t i = 0; i < n; i++)
+		write_hit(output, PID, hits[i].time, hits[i].value);
+	reader = close_and_read_folded(output);
+	assert_int_equal(reader->events.n, 3 + 4 * n);
+	for (size_t i = 0; i < n; i++) {
+		const struct read_event *events = &reader->events.v[3 + 4 * i];
+
+		assert_int_equal(events[0].end, hits[i].time);
+		for (int k = 1; k < 4; k++)
+			assert_int_equal(events[k].time, hits[i].mark);
+		assert_int_equal(events[1].type, 8); /* flow begin, of the hits' track */
+		assert_int_equal(events[1].tid, events[0].tid);
+		assert_int_equal(events[2].type, INSTANT);
+		assert_string_equal(events[2].category, "trigger");
+		assert_string_equal(events[2].name, "hit main");
+		assert_int_equal(events[2].tid, TID);
+		assert_int_equal(events[3].type, 10); /* its end */
+		assert_int_equal(events[3].tid, TID);
+	}
+	reader__free(reader);
+}
+
 /* As far back as it reaches, but not over another one; and inside it where out of order. */
 static void test_hits_do_not_overlap(void **state)
 {
@@ -180,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		OUTPUT_TEST(test_hits_have_a_thread_of_their_own),
 		OUTPUT_TEST(test_hits_do_not_overlap),
+		OUTPUT_TEST(test_an_arrow_leads_to_where_it_was),
 		OUTPUT_TEST(test_hit_before_the_base),
 		OUTPUT_TEST(test_hit_of_an_unknown_function),
 		OUTPUT_TEST(test_hit_of_a_usdt_probe),

@@ -86,6 +86,8 @@ static void add_pin(cJSON *commands, const struct sight *sight)
 {
 	char regex[32];
 
+	/* The hits' track is the last one of its process: here it comes first. */
+	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), "^mtbpf hits ");
 	snprintf(regex, sizeof(regex), " %" PRIu64 "$", sight->tid);
 	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), regex);
 	add_string(add_command(commands, "dev.perfetto.ExpandTracksByRegex"), regex);

@@ -192,12 +192,20 @@ void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name)
  */
 void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name)
 {
+	fxt__name_track(fxt, pid, tid, tid, name);
+}
+
+void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name)
+{
+	bool is_beside = thread != tid;
 	struct record record = {0};
 
 	begin_strings(fxt);
 	put_object(fxt, &record, FXT_OBJECT_THREAD, tid, name);
-	record.words[0] |= (uint64_t)1 << 40;
+	record.words[0] |= (uint64_t)(1 + is_beside) << 40;
 	put_long_arg(&record, FXT_ARG_KOID, string_ref(fxt, "process"), (uint32_t)pid);
+	if (is_beside)
+		put_long_arg(&record, FXT_ARG_KOID, string_ref(fxt, "thread"), (uint32_t)thread);
 	write_record(fxt, FXT_RECORD_KERNEL_OBJECT, &record);
 }
 

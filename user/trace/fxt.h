@@ -50,6 +50,9 @@ void fxt__free(struct fxt *fxt);
 
 void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name);
 void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name);
+/* Of a track beside those of threads, tid: what that thread did elsewhere, on a coroutine's stack.
+ */
+void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name);
 
 void fxt__instant(struct fxt *fxt, const struct fxt_event *event);
 void fxt__begin(struct fxt *fxt, const struct fxt_event *event);

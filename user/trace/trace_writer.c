@@ -10,6 +10,7 @@
 
 #include "trace/fxt.h"
 #include "util/label.h"
+#include "trace/hit_writer.h"
 #include "trace/leap_writer.h"
 #include "trace/sink/sink.h"
 #include "trace/slice_args.h"
@@ -20,17 +21,10 @@
 #include "util/meter.h"
 
 /*
- * Hits stand on a thread of their own in their process. Linux gives no thread an id over 2^22
+ * Coroutines stand beside their thread. Linux gives no thread an id over 2^22
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
-#define HIT_TRACK_TID 0x7fff0000
-/* So do coroutines, beside their thread. */
 #define STRAND_TRACK_TID 0x7f000000
-
-struct hit_track {
-	pid_t pid, tid;
-	uint64_t end_ns; /* of the slice that ends last */
-};
 
 /* Some megabytes of them. */
 #define FORGET_CALLS 100000
@@ -41,7 +35,7 @@ struct trace_writer {
 	struct trace_options options;
 	struct trace_totals totals;
 	struct leap_writer leaps;
-	VEC(struct hit_track) hit_tracks;
+	struct hit_writer hits;
 	pid_t n_strands; /* written */
 
 	/* Of the tree that is being written. */
@@ -89,7 +83,7 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 		return NULL;
 	}
 	writer->fxt = fxt__new(writer->sink);
-	writer->leaps.fxt = writer->slices.fxt = writer->fxt;
+	writer->leaps.fxt = writer->slices.fxt = writer->hits.fxt = writer->fxt;
 	if (writer->fxt)
 		return writer;
 	trace_writer__abort(writer);
@@ -193,7 +187,7 @@ static void name_track(struct trace_writer *writer, const struct call_tree *tree
 		n = snprintf(name, sizeof(name), "thread %d", tree->tid);
 	if (tree->strand)
 		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->strand_name);
-	fxt__name_thread(writer->fxt, tree->pid, tid, name);
+	fxt__name_track(writer->fxt, tree->pid, tid, tree->tid, name);
 }
 
 /* Now and then: the calls before the n'th. */
@@ -235,6 +229,14 @@ static void write_tree(struct trace_writer *writer, const struct call_tree *tree
 	end_down_to(writer, 0);
 }
 
+static void add_hit_thread(struct trace_writer *writer, const struct call_tree *tree)
+{
+	struct hit_thread thread = {tree->pid, tree->tid, writer->now_ns};
+
+	if (hit_writer__add_thread(&writer->hits, &thread))
+		sink__fail(writer->sink, -ENOMEM);
+}
+
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
 {
 	struct call_tree track = *tree;
@@ -243,6 +245,8 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 		track.tid = STRAND_TRACK_TID + writer->n_strands++;
 	name_track(writer, tree, track.tid);
 	write_tree(writer, &track);
+	if (tree->calls.n && !tree->strand)
+		add_hit_thread(writer, tree);
 }
 
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls)
@@ -255,76 +259,17 @@ void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns)
 	writer->options.base_ns = base_ns;
 }
 
-static struct hit_track *hit_track_of(struct trace_writer *writer, pid_t pid)
-{
-	struct hit_track *track;
-	size_t n = writer->hit_tracks.n;
-
-	for (size_t i = 0; i < n; i++) {
-		if (writer->hit_tracks.v[i].pid == pid)
-			return &writer->hit_tracks.v[i];
-	}
-	track = VEC_PUSH(&writer->hit_tracks);
-	if (!track) {
-		sink__fail(writer->sink, -ENOMEM);
-		return NULL;
-	}
-	*track = (struct hit_track){.pid = pid, .tid = HIT_TRACK_TID + (pid_t)n};
-	fxt__name_thread(writer->fxt, pid, track->tid, "mtbpf hits");
-	return track;
-}
-
-/*
- * When the hit's slice begins: value_ns before it, but not within the slice before it, since the
- * importer drops slices that overlap. A hit that comes out of order is a slice without length,
- * which can lie in another one.
- */
-static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64_t value_ns)
-{
-	uint64_t start_ns = end_ns > value_ns ? end_ns - value_ns : 0;
-
-	if (end_ns < track->end_ns)
-		return end_ns;
-	return start_ns > track->end_ns ? start_ns : track->end_ns;
-}
-
-static void format_hit_name(char *buf, size_t size, const struct hit_mark *hit)
-{
-	if (hit->probe)
-		snprintf(buf, size, "hit %s", hit->probe);
-	else if (hit->function && hit->function->name)
-		snprintf(buf, size, "hit %s", hit->function->name);
-	else
-		snprintf(buf, size, "hit 0x%" PRIx64, hit->ip);
-}
-
 void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
 {
-	struct hit_track *track = hit_track_of(writer, hit->pid);
-	uint64_t end_ns = timeline__relative(writer->options.base_ns, hit->time_ns);
-	char name[LABEL_SIZE + 8]; /* longer than a label, so that its end shows that it was cut */
-	struct slice_args args;
-	struct fxt_event event = {.category = "hit", .name = name};
-
-	if (!track)
-		return;
 	writer->totals.clamped += hit->time_ns < writer->options.base_ns;
-	format_hit_name(name, sizeof(name), hit);
-	slice_args__of_hit(&args, hit);
-	event.pid = track->pid;
-	event.tid = track->tid;
-	event.time_ns = hit_start(track, end_ns, hit->value_ns);
-	event.args = args.v;
-	event.n_args = args.n;
-	fxt__complete(writer->fxt, &event, end_ns);
-	if (end_ns > track->end_ns)
-		track->end_ns = end_ns;
+	if (hit_writer__write(&writer->hits, hit, writer->options.base_ns))
+		sink__fail(writer->sink, -ENOMEM);
 }
 
 static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);
-	VEC_FINI(&writer->hit_tracks);
+	hit_writer__fini(&writer->hits);
 	leap_writer__fini(&writer->leaps);
 	free(writer);
 }

@@ -50,7 +50,7 @@ void trace_writer__calls(struct trace_writer *writer, const struct call_tree *ca
 /* trace_options.base_ns, as long as nothing but names has been written. */
 void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
 
-/* A hit, on the hits' own track. */
+/* A hit, on the hits' own track, and a mark of it on its thread's: behind that one's tree. */
 void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit);
 
 /* What has been written so far. */

@@ -283,9 +283,25 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	return 0;
 }
 
+/* "service: coroutine 1", on a track that has an id of its own. The thread's name may have a colon.
+ */
+static void set_strand(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read,
+		       uint64_t tid)
+{
+	const char *name = strrchr(read->name, ':');
+
+	tree->tid = (pid_t)tid;
+	tree->strand = ++trees->n_strands;
+	if (!name || name[1] != ' ')
+		return;
+	snprintf(tree->comm, sizeof(tree->comm), "%.*s", (int)(name - read->name), read->name);
+	snprintf(tree->strand_name, sizeof(tree->strand_name), "%s", name + 2);
+}
+
 static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct fxt_track *track = track_of(trees, read->pid, read->tid);
+	uint64_t thread = number_arg(read, "thread");
 	struct call_tree *tree;
 
 	if (!track)
@@ -293,6 +309,8 @@ static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 	tree = tree_of(trees, track);
 	snprintf(tree->comm, sizeof(tree->comm), "%s", read->name);
 	label__clean_in_place(tree->comm);
+	if (thread)
+		set_strand(trees, tree, read, thread);
 	return 0;
 }
 

@@ -30,12 +30,13 @@ struct fxt_trees {
 	VEC(struct hit_mark) hits;
 	VEC(struct function *) functions; /* told apart by name and module */
 	struct hash_index by_name;
+	uint32_t n_strands;
 	bool is_sampled;
 	uint64_t first_ns, last_ns;
 };
 
 /*
- * Times are those of the file. A coroutine's track has a thread id that no thread has. 0; -EBADMSG
+ * Times are those of the file. 0; -EBADMSG
  * where it is no FXT file, or damaged; another -errno. The meter, or NULL, counts the
  * file's bytes. Prints nothing. fxt_trees__fini() in any case.
  */
