@@ -12,6 +12,7 @@
 #include "entries.bpf.h"
 #include "fire.bpf.h"
 #include "latch.bpf.h"
+#include "regions.bpf.h"
 #include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -23,6 +24,8 @@ const volatile __u64 max_hits;
 const volatile bool returns_by_insn;  /* on_return runs at each instruction that leaves */
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
+const volatile bool stop_triggers;    /* a region's end is a hit */
+const volatile bool measure_region;   /* and its time decides */
 /* What the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
 const volatile __u64 mark_offset_ns;
 
@@ -78,15 +81,10 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 	return fire(ctx, stats, passed);
 }
 
-static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
-				     struct passed *passed)
+/* From since_ns to the hit. */
+static __always_inline int pass_since(struct pt_regs *ctx, struct mt_counters *stats,
+				      struct passed *passed)
 {
-	u64 mark = mark_of(ctx);
-
-	if (!mark)
-		return 0;
-	passed->since_ns = mark - mark_offset_ns;
-	passed->reason = MT_HIT_MARK;
 	/* The two clocks are one, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
 	if (passed->since_ns < passed->time_ns)
 		passed->value_ns = passed->time_ns - passed->since_ns;
@@ -96,13 +94,34 @@ static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *st
 	return fire(ctx, stats, passed);
 }
 
+static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
+				     struct passed *passed)
+{
+	u64 mark = mark_of(ctx);
+
+	if (!mark)
+		return 0;
+	passed->since_ns = mark - mark_offset_ns;
+	passed->reason = MT_HIT_MARK;
+	return pass_since(ctx, stats, passed);
+}
+
+static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, struct latch *latch,
+				struct passed *passed)
+{
+	if (measure_mark)
+		return pass_mark(ctx, stats, passed);
+	return measure_region ? pass_since(ctx, stats, passed)
+			      : pass_delay(ctx, stats, latch, passed);
+}
+
 /* Of a delay, or the time since a mark, the hit itself is judged. */
 static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
 				     struct latch *latch, struct passed *passed)
 {
 	bool is_last = max_hits && passed->sequence == max_hits;
 
-	if (measure_mark ? pass_mark(ctx, stats, passed) : pass_delay(ctx, stats, latch, passed))
+	if (pass(ctx, stats, latch, passed))
 		return 1;
 	return is_last ? end(ctx, stats, passed) : 0;
 }
@@ -120,10 +139,12 @@ static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
 	push_call(latch, &call);
 }
 
-static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
+/* region_ns: when the region began that ends with it; 0: it ends none. */
+static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 region_ns)
 {
 	struct mt_counters *stats = counters_of_cpu();
-	struct passed passed = {.time_ns = bpf_ktime_get_ns()};
+	struct passed passed = {
+		.time_ns = bpf_ktime_get_ns(), .since_ns = region_ns, .reason = MT_HIT_REGION};
 
 	/* Those before the first arming are no part of max_hits: not_before_ns is set by that. */
 	if (!stats || (max_hits && !not_before_ns))
@@ -175,7 +196,7 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
-	return is_target() ? hit(ctx, task_latch()) : 0;
+	return is_target() ? hit(ctx, task_latch(), 0) : 0;
 }
 
 SEC("uretprobe")
@@ -187,7 +208,7 @@ int on_return(struct pt_regs *ctx)
 SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
-	return is_target() ? hit(ctx, lru_latch(ctx)) : 0;
+	return is_target() ? hit(ctx, lru_latch(ctx), 0) : 0;
 }
 
 SEC("uretprobe")
@@ -196,9 +217,44 @@ int on_return_lru(struct pt_regs *ctx)
 	return is_target() ? return_of(ctx, lru_latch(ctx)) : 0;
 }
 
-/* Attached to what samples: after the trigger nothing more is sampled, on whatever CPU. */
+/* What it returns resumes Intel PT: not behind the trigger, which has frozen it. */
+SEC("uprobe")
+int on_start(struct pt_regs *ctx)
+{
+	if (!is_target())
+		return 0;
+	begin_region(ctx);
+	return !frozen;
+}
+
+/* And pauses it, trigger or not. */
+static __always_inline int stop(struct pt_regs *ctx, struct latch *latch)
+{
+	u64 region_ns = end_region(bpf_ktime_get_ns());
+
+	if (stop_triggers && region_ns)
+		hit(ctx, latch, region_ns);
+	return 1;
+}
+
+SEC("uprobe")
+int on_stop(struct pt_regs *ctx)
+{
+	return is_target() ? stop(ctx, task_latch()) : 0;
+}
+
+SEC("uprobe")
+int on_stop_lru(struct pt_regs *ctx)
+{
+	return is_target() ? stop(ctx, lru_latch(ctx)) : 0;
+}
+
+/*
+ * Attached to what samples: after the trigger nothing more is sampled, on whatever CPU, and outside
+ * of regions nothing either.
+ */
 SEC("perf_event")
 int on_sample(void *ctx)
 {
-	return !frozen;
+	return !frozen && (!has_regions || is_in_region());
 }

@@ -173,7 +173,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
 	if (err)
 		return err;
-	err = gate__open(&gate, &config, probes->all.v, probes->all.n);
+	err = gate__open(&gate, &config, probes, NULL);
 
 	if (!err)
 		err = gate__attach(&gate, NULL);

@@ -146,8 +146,8 @@ static void test_an_instruction_amid_the_call_ends_nothing(void **state)
 	amid = own_code__probe(fixture->child.pid, (uintptr_t)timed + exit_of(timed) - 1, false);
 	assert_true(amid >= 0);
 	events[0] = (struct trigger_event){.fd = fixture->entry};
-	events[1] = (struct trigger_event){.fd = fixture->on_return, .is_return = true};
-	events[2] = (struct trigger_event){.fd = amid, .is_return = true};
+	events[1] = (struct trigger_event){.fd = fixture->on_return, .kind = TRIGGER_RETURN};
+	events[2] = (struct trigger_event){.fd = amid, .kind = TRIGGER_RETURN};
 	assert_int_equal(trigger__attach_all(fixture->trigger, events, 3), 0);
 	run(fixture, TIMED_NESTED, 5);
 	expect_hit(fixture);

@@ -12,7 +12,7 @@
 
 struct switches;
 
-#define GAP_REASONS (GAP_BETWEEN + 1)
+#define GAP_REASONS (GAP_OUTSIDE + 1)
 
 struct decode_totals {
 	uint64_t insns;

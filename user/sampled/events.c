@@ -27,6 +27,59 @@ static int compare(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
+const struct mt_sched *event__region(const struct recording *rec, const struct event *event)
+{
+	const struct mt_sched *by =
+		event->kind == EVENT_BY ? &rec->sched_bys.v[event->index] : NULL;
+
+	return by && by->kind == MT_SCHED_REGION ? by : NULL;
+}
+
+uint64_t event__region_end(const struct mt_sched *region)
+{
+	return region->took.end_ns ? region->took.end_ns : UINT64_MAX;
+}
+
+static bool has_regions(const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->sched_bys.n; i++)
+		if (rec->sched_bys.v[i].kind == MT_SCHED_REGION)
+			return true;
+	return false;
+}
+
+/*
+ * The kernel notes switches outside of them as well. Of those before a thread's first sample the
+ * last one counts: its log looks back further than the ring.
+ */
+static void drop_outside(struct events *events, const struct recording *rec)
+{
+	bool is_first = true;
+	uint64_t end_ns = 0;
+	size_t n = 0;
+	pid_t tid = 0;
+
+	for (size_t i = 0; i < events->all.n; i++) {
+		const struct event *event = &events->all.v[i];
+		const struct mt_sched *region = event__region(rec, event);
+
+		if (event->tid != tid) {
+			end_ns = 0;
+			is_first = true;
+		}
+		if (region && is_first && n && events->all.v[n - 1].tid == event->tid)
+			n--;
+		tid = event->tid;
+		if (region && event__region_end(region) > end_ns)
+			end_ns = event__region_end(region);
+		if (!region && event->time_ns > end_ns)
+			continue;
+		is_first = is_first && region;
+		events->all.v[n++] = *event;
+	}
+	events->all.n = n;
+}
+
 int events__collect(struct events *events, const struct recording *rec)
 {
 	int err = 0;
@@ -55,6 +108,8 @@ int events__collect(struct events *events, const struct recording *rec)
 	}
 	if (!err && events->all.n)
 		qsort(events->all.v, events->all.n, sizeof(*events->all.v), compare);
+	if (!err && has_regions(rec))
+		drop_outside(events, rec);
 	return err;
 }
 

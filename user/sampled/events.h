@@ -15,11 +15,19 @@ struct event {
 	uint32_t index; /* in the recording's array of that kind */
 };
 
+/* Whether it is a thread's region that begins; NULL: it is none. */
+const struct mt_sched *event__region(const struct recording *rec, const struct event *event);
+/* When it was over; UINT64_MAX: it was not. */
+uint64_t event__region_end(const struct mt_sched *region);
+
 struct events {
 	VEC(struct event) all;
 };
 
-/* 0 or -ENOMEM; events__fini() in any case. */
+/*
+ * Where there are regions, only what lies in a thread's own, and these (EVENT_BY). 0 or -ENOMEM;
+ * events__fini() in any case.
+ */
 int events__collect(struct events *events, const struct recording *rec);
 void events__fini(struct events *events);
 

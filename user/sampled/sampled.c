@@ -22,6 +22,7 @@ struct thread {
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
 	size_t next_hit; /* of the recording: the end of the snapshot that is read */
+	uint64_t region_end_ns; /* of the region that is read; 0: of none */
 	struct slices slices;
 	struct call_tree tree;
 	VEC(struct seen) stack;
@@ -191,6 +192,21 @@ static const struct function *function_at(struct thread *t, uint64_t ip)
 	return ip && code_map__find(t->map, ip, &place) ? place.function : NULL;
 }
 
+/* One that goes on behind a snapshot's end was told twice. */
+static void on_region(struct thread *t, const struct mt_sched *region)
+{
+	if (t->region_end_ns && t->region_end_ns < region->time_ns) {
+		slices__end(&t->slices, t->region_end_ns);
+		slices__gap(&t->slices, t->region_end_ns, region->time_ns, GAP_OUTSIDE);
+	}
+	t->region_end_ns = event__region_end(region);
+}
+
+static uint64_t within_region(const struct thread *t, uint64_t time_ns)
+{
+	return t->region_end_ns && t->region_end_ns < time_ns ? t->region_end_ns : time_ns;
+}
+
 static int on_event(struct thread *t, const struct event *event)
 {
 	const struct mt_entry *entry;
@@ -208,6 +224,8 @@ static int on_event(struct thread *t, const struct event *event)
 									 : entry->end_ns});
 		break;
 	case EVENT_BY:
+		if (event__region(t->rec, event))
+			on_region(t, &t->rec->sched_bys.v[event->index]);
 		on_by(t, &t->rec->sched_bys.v[event->index]);
 		break;
 	case EVENT_SCHED:
@@ -233,8 +251,9 @@ static void end_snapshots(struct thread *t, uint64_t time_ns)
 		end_ns = rec->hits.v[t->next_hit].time_ns;
 	if (!end_ns || !t->tree.calls.n)
 		return;
-	slices__end(&t->slices, end_ns);
+	slices__end(&t->slices, within_region(t, end_ns));
 	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
+	t->region_end_ns = 0;
 }
 
 /* The function whose entries are known, as the process has it mapped: of several the one that hit.
@@ -257,6 +276,13 @@ static int follow_maps(struct thread *t, uint64_t time_ns)
 	return err;
 }
 
+static uint64_t last_time(const struct recording *rec, const struct event *events, size_t n)
+{
+	uint64_t last_ns = events[n - 1].time_ns;
+
+	return rec->frozen_ns > last_ns ? rec->frozen_ns : last_ns;
+}
+
 static int read_events(struct thread *t, const struct event *events, size_t n)
 {
 	int err = 0;
@@ -268,9 +294,7 @@ static int read_events(struct thread *t, const struct event *events, size_t n)
 			err = on_event(t, &events[i]);
 	}
 	if (!err)
-		slices__end(&t->slices, t->rec->frozen_ns > events[n - 1].time_ns
-						? t->rec->frozen_ns
-						: events[n - 1].time_ns);
+		slices__end(&t->slices, within_region(t, last_time(t->rec, events, n)));
 	return err ? err : t->slices.failed ? -ENOMEM : 0;
 }
 
@@ -312,12 +336,10 @@ static int make_tree(const struct recording *rec, struct images *images, const s
 static void add_totals(struct sampled_totals *totals, const struct recording *rec,
 		       const struct event *events, size_t n)
 {
-	uint64_t last_ns = events[n - 1].time_ns;
+	uint64_t last_ns = last_time(rec, events, n);
 
 	if (!totals->first_ns || events->time_ns < totals->first_ns)
 		totals->first_ns = events->time_ns;
-	if (rec->frozen_ns > last_ns)
-		last_ns = rec->frozen_ns;
 	if (last_ns > totals->last_ns)
 		totals->last_ns = last_ns;
 }

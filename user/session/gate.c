@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe, bool is_return)
+static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe,
+	       enum trigger_probe kind)
 {
 	struct uprobe_spec *out = VEC_PUSH(&gate->specs);
 	struct trigger_event *event = VEC_PUSH(&gate->events);
@@ -13,7 +14,7 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe, 
 	if (!out || !event)
 		return -ENOMEM;
 	*out = *spec;
-	*event = (struct trigger_event){.fd = -1, .is_return = is_return, .probe = (uint32_t)probe};
+	*event = (struct trigger_event){.fd = -1, .kind = kind, .probe = (uint32_t)probe};
 	return 0;
 }
 
@@ -26,7 +27,7 @@ static int add_entry(struct gate *gate, const struct probe *probe, size_t number
 					 .semaphore = probe->semaphore,
 					 .pid = pid};
 
-	return add(gate, &spec, number, false);
+	return add(gate, &spec, number, TRIGGER_ENTRY);
 }
 
 static int add_return(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
@@ -35,7 +36,7 @@ static int add_return(struct gate *gate, const struct probe *probe, size_t numbe
 	const struct uprobe_spec spec = {
 		.path = probe->path, .offset = probe->entry_offset, .pid = pid, .on_return = true};
 
-	return add(gate, &spec, number, true);
+	return add(gate, &spec, number, TRIGGER_RETURN);
 }
 
 static int add_exits(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
@@ -47,36 +48,81 @@ static int add_exits(struct gate *gate, const struct probe *probe, size_t number
 						 .offset = probe->entry_offset + probe->exits.at[i],
 						 .pid = pid};
 
-		err = add(gate, &spec, number, true);
+		err = add(gate, &spec, number, TRIGGER_RETURN);
 	}
 	return err;
 }
 
-/* Those that decide come first. */
-static int add_all(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
+static int add_places(struct gate *gate, const struct probes *probes, enum trigger_probe kind,
+		      pid_t pid)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err && gate->by_return; i++)
-		err = gate->by_insn ? add_exits(gate, &probes[i], i, pid)
-				    : add_return(gate, &probes[i], i, pid);
-	gate->n_deciding = gate->specs.n;
-	for (size_t i = 0; i < n && !err; i++)
-		err = add_entry(gate, &probes[i], i, pid);
-	if (!gate->by_return)
-		gate->n_deciding = gate->specs.n;
+	for (size_t i = 0; i < probes->all.n && !err; i++) {
+		const struct probe *probe = &probes->all.v[i];
+		const struct uprobe_spec spec = {.path = probe->path,
+						 .offset = probe->offset,
+						 .semaphore = probe->semaphore,
+						 .pid = pid,
+						 .role = kind == TRIGGER_START ? UPROBE_STARTS
+									       : UPROBE_STOPS};
+
+		err = add(gate, &spec, i, kind);
+	}
 	return err;
 }
 
-int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probes,
-	       size_t n)
+static int add_regions(struct gate *gate, const struct start_stop *regions, pid_t pid)
+{
+	int err = add_places(gate, &regions->stops, TRIGGER_STOP, pid);
+
+	return err ? err : add_places(gate, &regions->starts, TRIGGER_START, pid);
+}
+
+static int add_returns(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = gate->by_insn ? add_exits(gate, &probes[i], i, pid)
+				    : add_return(gate, &probes[i], i, pid);
+	return err;
+}
+
+static int add_entries(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_entry(gate, &probes[i], i, pid);
+	return err;
+}
+
+/* The source's own come first. */
+static int add_all(struct gate *gate, const struct trigger_config *config,
+		   const struct probes *probes, const struct start_stop *regions)
+{
+	size_t n = config->stop_triggers ? 0 : probes->all.n;
+	pid_t pid = config->tgid ? config->tgid : -1;
+	int err = gate->by_return ? add_returns(gate, probes->all.v, n, pid)
+				  : add_entries(gate, probes->all.v, n, pid);
+
+	if (!err && config->regions)
+		err = add_regions(gate, regions, pid);
+	gate->n_deciding = gate->specs.n;
+	return err || !gate->by_return ? err : add_entries(gate, probes->all.v, n, pid);
+}
+
+int gate__open(struct gate *gate, const struct trigger_config *config, const struct probes *probes,
+	       const struct start_stop *regions)
 {
 	int err;
 
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
+			      .regions = config->regions,
 			      .sampling = config->sampling};
-	err = add_all(gate, probes, n, config->tgid ? config->tgid : -1);
+	err = add_all(gate, config, probes, regions);
 	if (err)
 		return err;
 	gate->trigger = trigger__new(config);
@@ -134,6 +180,35 @@ int gate__take_entries(struct gate *gate, struct recording *rec)
 	for (size_t i = first; i < rec->entries.n; i++)
 		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
 			gate->entries_until_ns = rec->entries.v[i].start_ns;
+	return err;
+}
+
+static int take_region(void *ctx, const struct mt_entry *entry)
+{
+	struct entry_taker *taker = ctx;
+	const struct mt_sched region = {.time_ns = entry->start_ns,
+					.tid = entry->tid,
+					.tgid = entry->tgid,
+					.kind = MT_SCHED_REGION,
+					.took = {.arg = entry->ip, .end_ns = entry->end_ns}};
+
+	if (entry->end_ns && entry->end_ns <= taker->after_ns)
+		return 0;
+	return recording__add_sched_by(taker->rec, &region);
+}
+
+int gate__take_regions(struct gate *gate, struct recording *rec)
+{
+	struct entry_taker taker = {.rec = rec, .after_ns = gate->regions_until_ns};
+	size_t first = rec->sched_bys.n;
+	int err;
+
+	if (!gate->trigger || !gate->sampling || !gate->regions)
+		return 0;
+	err = trigger__regions(gate->trigger, take_region, &taker);
+	for (size_t i = first; i < rec->sched_bys.n; i++)
+		if (rec->sched_bys.v[i].took.end_ns > gate->regions_until_ns)
+			gate->regions_until_ns = rec->sched_bys.v[i].took.end_ns;
 	return err;
 }
 

@@ -27,8 +27,9 @@ struct session {
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probes probes;	     /* of these symbols */
-	bool replaced;		     /* see session__is_replaced() */
-	pid_t witness;		     /* a process that runs what the first probe is in */
+	struct start_stop regions;
+	bool replaced; /* see session__is_replaced() */
+	pid_t witness; /* a process that runs what the first probe is in */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */

@@ -23,18 +23,31 @@ void trigger__detach(struct trigger *trigger)
  * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
  * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
  */
-static int link_event(struct trigger *trigger, const struct trigger_event *event)
+static const struct bpf_program *program_of(const struct trigger *trigger, enum trigger_probe kind)
 {
 	const struct trigger_bpf *skel = trigger->skel;
 	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
-	const struct bpf_program *entry = lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
-	const struct bpf_program *leave = lru ? skel->progs.on_return_lru : skel->progs.on_return;
+
+	switch (kind) {
+	case TRIGGER_RETURN:
+		return lru ? skel->progs.on_return_lru : skel->progs.on_return;
+	case TRIGGER_START:
+		return skel->progs.on_start;
+	case TRIGGER_STOP:
+		return lru ? skel->progs.on_stop_lru : skel->progs.on_stop;
+	default:
+		return lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
+	}
+}
+
+static int link_event(struct trigger *trigger, const struct trigger_event *event)
+{
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
 	int *link = VEC_PUSH(&trigger->links);
 
 	if (!link)
 		return -ENOMEM;
-	*link = bpf_link_create(bpf_program__fd(event->is_return ? leave : entry), event->fd,
+	*link = bpf_link_create(bpf_program__fd(program_of(trigger, event->kind)), event->fd,
 				BPF_PERF_EVENT, &opts);
 	if (*link >= 0)
 		return 0;
@@ -51,13 +64,19 @@ static void explain_attach(int err)
 		log__hint("needs Linux 5.15 or later");
 }
 
+/* What ends a call, or a region. */
+static bool is_end(const struct trigger_event *event)
+{
+	return event->kind == TRIGGER_RETURN || event->kind == TRIGGER_STOP;
+}
+
 static int link_those(struct trigger *trigger, const struct trigger_event *events, size_t n,
-		      bool returns)
+		      bool ends)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++)
-		if (events[i].is_return == returns)
+		if (is_end(&events[i]) == ends)
 			err = link_event(trigger, &events[i]);
 	return err;
 }
@@ -67,7 +86,7 @@ int trigger__attach_all(struct trigger *trigger, const struct trigger_event *eve
 	int err;
 
 	trigger__detach(trigger);
-	/* The returns first: an entry that nothing waits for would stay open. */
+	/* The ends first: an entry that nothing waits for would stay open. */
 	err = link_those(trigger, events, n, true);
 	if (!err)
 		err = link_those(trigger, events, n, false);
@@ -81,7 +100,7 @@ int trigger__attach_all(struct trigger *trigger, const struct trigger_event *eve
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 {
 	const struct trigger_event events[] = {{.fd = entry_event},
-					       {.fd = return_event, .is_return = true}};
+					       {.fd = return_event, .kind = TRIGGER_RETURN}};
 
 	return trigger__attach_all(trigger, events, return_event < 0 ? 1 : 2);
 }

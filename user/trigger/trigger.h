@@ -52,6 +52,12 @@ struct trigger_config {
 	bool returns_by_insn;
 	/* With that: calls are those of Go's goroutines, not of threads. */
 	bool by_goroutine;
+	/*
+	 * There are probes where a thread's region starts and stops. The gate lets samples pass in
+	 * one only. With stop_triggers the end of a region is the hit, and a duration is the
+	 * region's.
+	 */
+	bool regions, stop_triggers;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -91,10 +97,17 @@ void trigger__free(struct trigger *trigger);
 /* True where this config needs a return probe beside the entry probe. */
 bool trigger__needs_return(const struct trigger_config *config);
 
+enum trigger_probe {
+	TRIGGER_ENTRY,	/* a hit, or the begin of a call */
+	TRIGGER_RETURN, /* a return probe's, or a probe's on an instruction that leaves */
+	TRIGGER_START,	/* a region begins: the program returns 1, unless it has triggered */
+	TRIGGER_STOP,	/* a region ends: it returns 1, whether that is a trigger or not */
+};
+
 struct trigger_event {
 	int fd;
-	bool is_return; /* a return probe's, or a probe's on an instruction that leaves */
-	uint32_t probe; /* the number of its probe, from 0 */
+	enum trigger_probe kind;
+	uint32_t probe; /* the number of its probe, from 0; of those that count as hits */
 };
 
 /*
@@ -140,6 +153,13 @@ int trigger__sample_gate(const struct trigger *trigger);
  */
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
+
+/*
+ * With config.regions: hands over the latest MT_ENTRY_LOG regions that are over, and those that are
+ * not (end_ns 0), in no order. Otherwise the same.
+ */
+int trigger__regions(const struct trigger *trigger,
+		     int (*take)(void *ctx, const struct mt_entry *region), void *ctx);
 
 /*
  * The stack that was copied at the hit that trigger__next() gave last: *size bytes from its sp on,
