@@ -35,9 +35,14 @@ const struct mt_sched *event__region(const struct recording *rec, const struct e
 	return by && by->kind == MT_SCHED_REGION ? by : NULL;
 }
 
-uint64_t event__region_end(const struct mt_sched *region)
+void span__take(struct span *span, const struct mt_sched *region)
 {
-	return region->took.end_ns ? region->took.end_ns : UINT64_MAX;
+	uint64_t end_ns = region->took.end_ns ? region->took.end_ns : UINT64_MAX;
+	bool is_known = span->end_ns && span->start_ns == region->time_ns;
+
+	if (!is_known || end_ns < span->end_ns)
+		span->end_ns = end_ns;
+	span->start_ns = region->time_ns;
 }
 
 static bool has_regions(const struct recording *rec)
@@ -48,14 +53,17 @@ static bool has_regions(const struct recording *rec)
 	return false;
 }
 
-/*
- * The kernel notes switches outside of them as well. Of those before a thread's first sample the
- * last one counts: its log looks back further than the ring.
- */
+/* The log of regions looks back further than the ring: those before the first sample are over. */
+static bool replaces(const struct event *event, const struct event *last)
+{
+	return last->tid == event->tid && last->time_ns < event->time_ns;
+}
+
+/* The kernel notes switches outside of them as well. */
 static void drop_outside(struct events *events, const struct recording *rec)
 {
 	bool is_first = true;
-	uint64_t end_ns = 0;
+	struct span span = {0};
 	size_t n = 0;
 	pid_t tid = 0;
 
@@ -64,15 +72,15 @@ static void drop_outside(struct events *events, const struct recording *rec)
 		const struct mt_sched *region = event__region(rec, event);
 
 		if (event->tid != tid) {
-			end_ns = 0;
+			span = (struct span){0};
 			is_first = true;
 		}
-		if (region && is_first && n && events->all.v[n - 1].tid == event->tid)
+		if (region && is_first && n && replaces(event, &events->all.v[n - 1]))
 			n--;
 		tid = event->tid;
-		if (region && event__region_end(region) > end_ns)
-			end_ns = event__region_end(region);
-		if (!region && event->time_ns > end_ns)
+		if (region)
+			span__take(&span, region);
+		else if (event->time_ns > span.end_ns)
 			continue;
 		is_first = is_first && region;
 		events->all.v[n++] = *event;

@@ -17,8 +17,14 @@ struct event {
 
 /* Whether it is a thread's region that begins; NULL: it is none. */
 const struct mt_sched *event__region(const struct recording *rec, const struct event *event);
-/* When it was over; UINT64_MAX: it was not. */
-uint64_t event__region_end(const struct mt_sched *region);
+
+/* The region that a thread is in, or was in last. Zero-initialise. */
+struct span {
+	uint64_t start_ns, end_ns; /* end_ns 0: there was none; UINT64_MAX: it is not over */
+};
+
+/* One that was told twice, when it was not over and when it was, has the end that is known. */
+void span__take(struct span *span, const struct mt_sched *region);
 
 struct events {
 	VEC(struct event) all;

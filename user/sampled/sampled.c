@@ -21,8 +21,8 @@ struct thread {
 	struct code_map *map;
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
-	size_t next_hit; /* of the recording: the end of the snapshot that is read */
-	uint64_t region_end_ns; /* of the region that is read; 0: of none */
+	size_t next_hit;    /* of the recording: the end of the snapshot that is read */
+	struct span region; /* that is read; none behind a snapshot that it was over before */
 	struct slices slices;
 	struct call_tree tree;
 	VEC(struct seen) stack;
@@ -192,19 +192,20 @@ static const struct function *function_at(struct thread *t, uint64_t ip)
 	return ip && code_map__find(t->map, ip, &place) ? place.function : NULL;
 }
 
-/* One that goes on behind a snapshot's end was told twice. */
 static void on_region(struct thread *t, const struct mt_sched *region)
 {
-	if (t->region_end_ns && t->region_end_ns < region->time_ns) {
-		slices__end(&t->slices, t->region_end_ns);
-		slices__gap(&t->slices, t->region_end_ns, region->time_ns, GAP_OUTSIDE);
+	uint64_t end_ns = t->region.end_ns;
+
+	if (end_ns && end_ns < region->time_ns) {
+		slices__end(&t->slices, end_ns);
+		slices__gap(&t->slices, end_ns, region->time_ns, GAP_OUTSIDE);
 	}
-	t->region_end_ns = event__region_end(region);
+	span__take(&t->region, region);
 }
 
 static uint64_t within_region(const struct thread *t, uint64_t time_ns)
 {
-	return t->region_end_ns && t->region_end_ns < time_ns ? t->region_end_ns : time_ns;
+	return t->region.end_ns && t->region.end_ns < time_ns ? t->region.end_ns : time_ns;
 }
 
 static int on_event(struct thread *t, const struct event *event)
@@ -253,7 +254,8 @@ static void end_snapshots(struct thread *t, uint64_t time_ns)
 		return;
 	slices__end(&t->slices, within_region(t, end_ns));
 	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
-	t->region_end_ns = 0;
+	if (t->region.end_ns < time_ns)
+		t->region = (struct span){0};
 }
 
 /* The function whose entries are known, as the process has it mapped: of several the one that hit.
