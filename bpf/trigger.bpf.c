@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "calls.bpf.h"
+#include "condition.bpf.h"
 #include "counters.bpf.h"
 #include "entries.bpf.h"
 #include "fire.bpf.h"
@@ -165,9 +166,12 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 reg
 	return 0;
 }
 
-static __always_inline bool end_call(struct latch *latch, u64 sp, struct open_call *call)
+static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
+				     struct open_call *call)
 {
-	return returns_by_insn ? pop_call_at(latch, sp, call) : pop_call(latch, sp, call);
+	if (!returns_by_insn)
+		return pop_call(latch, stack_place(ctx), call);
+	return is_left_here(ctx) && pop_call_at(latch, stack_place(ctx), call);
 }
 
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
@@ -177,7 +181,7 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	u64 returned;
 	struct open_call call = {};
 
-	if (!stats || !latch || !end_call(latch, stack_place(ctx), &call))
+	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
 	passed.sequence = call.sequence;
 	passed.since_ns = call.entry_ns;

@@ -43,6 +43,12 @@ typedef unsigned long long __mt_u64;
 #define MT_ARGS_MAX 12
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
+/*
+ * The attachment's cookie: the probe's number, and 32 bits further up, of a conditional jump out of
+ * a function, this and when it is taken: the low four bits of its opcode.
+ */
+#define MT_CONDITION	   0x10
+#define MT_CONDITION_SHIFT 32
 /* So many processes can be followed at once, each by its pid. */
 #define MT_TARGETS_MAX 65536
 /* Threads that may be in a region at once. */

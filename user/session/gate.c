@@ -45,10 +45,13 @@ static int add_exits(struct gate *gate, const struct probe *probe, size_t number
 
 	for (uint32_t i = 0; i < probe->exits.n && !err; i++) {
 		const struct uprobe_spec spec = {.path = probe->path,
-						 .offset = probe->entry_offset + probe->exits.at[i],
+						 .offset = probe->entry_offset +
+							   (uint64_t)(int64_t)probe->exits.at[i],
 						 .pid = pid};
 
 		err = add(gate, &spec, number, TRIGGER_RETURN);
+		if (!err)
+			gate->events.v[gate->events.n - 1].condition = probe->exits.condition[i];
 	}
 	return err;
 }

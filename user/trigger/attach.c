@@ -42,7 +42,9 @@ static const struct bpf_program *program_of(const struct trigger *trigger, enum 
 
 static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .perf_event.bpf_cookie = event->probe | (uint64_t)event->condition
+								    << MT_CONDITION_SHIFT);
 	int *link = VEC_PUSH(&trigger->links);
 
 	if (!link)

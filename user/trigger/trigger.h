@@ -107,7 +107,8 @@ enum trigger_probe {
 struct trigger_event {
 	int fd;
 	enum trigger_probe kind;
-	uint32_t probe; /* the number of its probe, from 0; of those that count as hits */
+	uint8_t condition; /* of TRIGGER_RETURN: see exit_sites; 0: it always is one */
+	uint32_t probe;	   /* the number of its probe, from 0; of those that count as hits */
 };
 
 /*
