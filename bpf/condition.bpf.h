@@ -47,8 +47,8 @@ static __always_inline bool holds(u64 flags, u32 condition)
 	return is_so != (condition & 1);
 }
 
-/* Any other instruction that is probed as a return is one. */
-static __always_inline bool is_left_here(struct pt_regs *ctx)
+/* Of a probe without a condition it always is. */
+static __always_inline bool condition_holds(struct pt_regs *ctx)
 {
 	u32 condition = bpf_get_attach_cookie(ctx) >> MT_CONDITION_SHIFT;
 

@@ -20,6 +20,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
+const volatile bool conditional_entries;
 /* So many are looked at, of durations so many calls that have returned; 0: all. */
 const volatile __u64 max_hits;
 const volatile bool returns_by_insn;  /* on_return runs at each instruction that leaves */
@@ -171,7 +172,7 @@ static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
 {
 	if (!returns_by_insn)
 		return pop_call(latch, stack_place(ctx), call);
-	return is_left_here(ctx) && pop_call_at(latch, stack_place(ctx), call);
+	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx), call);
 }
 
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
@@ -197,10 +198,15 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	return max_hits && returned == max_hits ? end(ctx, stats, &passed) : 0;
 }
 
+static __always_inline bool is_hit(struct pt_regs *ctx)
+{
+	return is_target() && (!conditional_entries || condition_holds(ctx));
+}
+
 SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
-	return is_target() ? hit(ctx, task_latch(), 0) : 0;
+	return is_hit(ctx) ? hit(ctx, task_latch(), 0) : 0;
 }
 
 SEC("uretprobe")
@@ -212,7 +218,7 @@ int on_return(struct pt_regs *ctx)
 SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
-	return is_target() ? hit(ctx, lru_latch(ctx), 0) : 0;
+	return is_hit(ctx) ? hit(ctx, lru_latch(ctx), 0) : 0;
 }
 
 SEC("uretprobe")

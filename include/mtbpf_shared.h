@@ -44,8 +44,8 @@ typedef unsigned long long __mt_u64;
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
 /*
- * The attachment's cookie: the probe's number, and 32 bits further up, of a conditional jump out of
- * a function, this and when it is taken: the low four bits of its opcode.
+ * The attachment's cookie: the probe's number, and 32 bits further up, where a hit counts only with
+ * certain flags, this and the low four bits of the opcode of a conditional jump that they make.
  */
 #define MT_CONDITION	   0x10
 #define MT_CONDITION_SHIFT 32

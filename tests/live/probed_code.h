@@ -27,6 +27,7 @@ void timed_body(const struct timed_call *call);
  */
 #define LEAVE_IF_SIZE 16
 #define LEAVE_IF_LEN  11
+#define LEAVE_IF_JUMP 2
 extern const unsigned char leave_if[];
 
 #define FUNCTION(name, body)                                                                       \

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "trigger_fixture.h"
+#include "util/insn.h"
 
 /* Of the group of tests that runs: the instruction that returns is probed. */
 static bool by_insn;
@@ -193,6 +194,30 @@ static void test_a_conditional_jump_ends_a_call_where_it_is_taken(void **state)
 	}
 }
 
+/* The same of entries: what Go's check of its stack sends back counts when it comes again. */
+static void test_a_hit_counts_under_its_condition(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct trigger_config config = {.count_only = true, .conditional_entries = true};
+
+	for (int n = 0; n < 16 && by_insn; n++) {
+		const uint8_t *code = leave_if + LEAVE_IF_SIZE * n;
+		struct trigger_event event = {.condition = (uint8_t)(INSN_CONDITION | n)};
+		int taken;
+
+		attach_to(fixture, config, hit_me);
+		event.fd =
+			own_code__probe(fixture->child.pid, (uintptr_t)code + LEAVE_IF_JUMP, false);
+		assert_true(event.fd >= 0);
+		assert_int_equal(insn__condition(code + LEAVE_IF_JUMP, 6), event.condition);
+		assert_int_equal(trigger__attach_all(fixture->trigger, &event, 1), 0);
+		taken = run(fixture, LEAVE_IF, n);
+		assert_int_equal(stats_of(fixture).hits, taken);
+		close(event.fd);
+		remove_probes(fixture);
+	}
+}
+
 static void test_watched_durations_only_count(void **state)
 {
 	struct fixture *fixture = *state;
@@ -225,6 +250,7 @@ static int run_group(const char *name)
 		LIVE(test_longjmp_inside_a_call),
 		LIVE(test_an_instruction_amid_the_call_ends_nothing),
 		LIVE(test_a_conditional_jump_ends_a_call_where_it_is_taken),
+		LIVE(test_a_hit_counts_under_its_condition),
 		LIVE(test_watched_durations_only_count),
 	};
 

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "mtbpf_shared.h"
 #include "trigger/exit_sites.h"
+#include "util/insn.h"
 
 #define VADDR 0x1000
 /* Its cold part lies before it, as the linker puts it: two instructions, and a jump back. */
@@ -66,12 +66,12 @@ static void test_conditional_jumps_out(void **state)
 	assert_int_equal(FIND(sites, 0x74, 0x70, 0x74, 0x00, RET), 0);
 	assert_int_equal(sites.n, 2);
 	assert_int_equal(sites.at[0], 0);
-	assert_int_equal(sites.condition[0], MT_CONDITION | 4);
+	assert_int_equal(sites.condition[0], INSN_CONDITION | 4);
 	assert_int_equal(sites.at[1], 4);
 	assert_int_equal(sites.condition[1], 0);
 	/* bnd jg out, of 32 bits */
 	assert_int_equal(FIND(sites, 0xf2, 0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00), 0);
-	assert_int_equal(sites.condition[0], MT_CONDITION | 15);
+	assert_int_equal(sites.condition[0], INSN_CONDITION | 15);
 	/* jrcxz out: no flag tells. */
 	assert_int_equal(FIND(sites, 0xe3, 0x70, RET), -EOPNOTSUPP);
 }
@@ -85,7 +85,7 @@ static void test_the_cold_part_is_inside(void **state)
 	assert_int_equal(sites.n, 3);
 	assert_int_equal(sites.at[0], 5);
 	assert_int_equal(sites.at[1], COLD - VADDR);
-	assert_int_equal(sites.condition[1], MT_CONDITION | 5);
+	assert_int_equal(sites.condition[1], INSN_CONDITION | 5);
 	assert_int_equal(sites.at[2], COLD + 6 - VADDR);
 	/* je COLD; jmp to COLD: it is looked through once. */
 	assert_int_equal(

@@ -27,7 +27,11 @@ static int add_entry(struct gate *gate, const struct probe *probe, size_t number
 					 .semaphore = probe->semaphore,
 					 .pid = pid};
 
-	return add(gate, &spec, number, TRIGGER_ENTRY);
+	int err = add(gate, &spec, number, TRIGGER_ENTRY);
+
+	if (!err && !is_moved)
+		gate->events.v[gate->events.n - 1].condition = probe->site.condition;
+	return err;
 }
 
 static int add_return(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
@@ -116,9 +120,18 @@ static int add_all(struct gate *gate, const struct trigger_config *config,
 	return err || !gate->by_return ? err : add_entries(gate, probes->all.v, n, pid);
 }
 
+static bool has_conditions(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probes->all.v[i].site.condition)
+			return true;
+	return false;
+}
+
 int gate__open(struct gate *gate, const struct trigger_config *config, const struct probes *probes,
 	       const struct start_stop *regions)
 {
+	struct trigger_config all = *config;
 	int err;
 
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
@@ -128,7 +141,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config, const str
 	err = add_all(gate, config, probes, regions);
 	if (err)
 		return err;
-	gate->trigger = trigger__new(config);
+	all.conditional_entries = has_conditions(probes);
+	gate->trigger = trigger__new(&all);
 	return gate->trigger ? 0 : -errno;
 }
 

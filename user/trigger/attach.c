@@ -10,6 +10,7 @@
 
 #include "trigger.skel.h"
 #include "trigger/trigger_internal.h"
+#include "util/insn.h"
 #include "util/log.h"
 
 /* The entries first: one that nothing waits for would stay open. */
@@ -39,6 +40,8 @@ static const struct bpf_program *program_of(const struct trigger *trigger, enum 
 		return lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
 	}
 }
+
+_Static_assert(INSN_CONDITION == MT_CONDITION, "the program takes it as it is");
 
 static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {

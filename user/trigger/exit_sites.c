@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "mtbpf_shared.h"
 #include "trigger/probe_site.h"
 #include "util/insn.h"
 
@@ -127,20 +126,6 @@ static bool leaves(struct function_code *f, const struct code_part *part, size_t
 	}
 }
 
-uint8_t exit_sites__condition(const uint8_t *bytes, size_t len)
-{
-	/* Prefixes: bnd; the hints 2e and 3e take no probe. */
-	while (len && (*bytes == 0xf2 || *bytes == 0xf3)) {
-		bytes++;
-		len--;
-	}
-	if (len && bytes[0] >= 0x70 && bytes[0] <= 0x7f)
-		return MT_CONDITION | (bytes[0] & 15);
-	if (len > 1 && bytes[0] == 0x0f && bytes[1] >= 0x80 && bytes[1] <= 0x8f)
-		return MT_CONDITION | (bytes[1] & 15);
-	return 0;
-}
-
 static int add(struct function_code *f, const struct code_part *part, size_t at,
 	       const struct insn *insn, struct exit_sites *sites)
 {
@@ -150,7 +135,7 @@ static int add(struct function_code *f, const struct code_part *part, size_t at,
 	if (!probe_site__is_possible(c->code + at, c->len - at))
 		return -EOPNOTSUPP;
 	if (insn->cls == INSN_COND) {
-		condition = exit_sites__condition(c->code + at, c->len - at);
+		condition = insn__condition(c->code + at, c->len - at);
 		/* loop, jrcxz: by a register. */
 		if (!condition)
 			return -EOPNOTSUPP;

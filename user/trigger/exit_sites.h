@@ -15,7 +15,7 @@
 struct exit_sites {
 	uint32_t n;
 	int32_t at[EXIT_SITES_MAX]; /* bytes from the function's entry */
-	/* Left there only if the flags say so: of a conditional jump, see exit_sites__condition().
+	/* Left there only if the flags say so: of a conditional jump, see insn__condition().
 	 */
 	uint8_t condition[EXIT_SITES_MAX];
 };
@@ -39,11 +39,5 @@ typedef bool (*exit_sites_part_fn)(void *ctx, uint64_t vaddr, struct exit_part *
  */
 int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
 		     struct exit_sites *sites);
-
-/*
- * Of a conditional jump at bytes[0..len): MT_CONDITION and the low four bits of its opcode (Intel
- * SDM vol. 1, appendix B). 0: it is none that looks at the flags.
- */
-uint8_t exit_sites__condition(const uint8_t *bytes, size_t len);
 
 #endif

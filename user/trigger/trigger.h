@@ -48,6 +48,7 @@ struct trigger_config {
 	uint32_t n_args;
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
+	bool conditional_entries; /* some count only under a condition, see trigger_event */
 	/* The return is a probe on each instruction that leaves, not a return probe. */
 	bool returns_by_insn;
 	/* With that: calls are those of Go's goroutines, not of threads. */
@@ -107,7 +108,7 @@ enum trigger_probe {
 struct trigger_event {
 	int fd;
 	enum trigger_probe kind;
-	uint8_t condition; /* of TRIGGER_RETURN: see exit_sites; 0: it always is one */
+	uint8_t condition; /* it counts only where that holds: insn__condition(); 0: always */
 	uint32_t probe;	   /* the number of its probe, from 0; of those that count as hits */
 };
 

@@ -69,6 +69,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->measure_mark =
 		measures_duration(config) && config->since_mark && !config->stop_triggers;
 	skel->rodata->mark_offset_ns = config->mark_offset_ns;
+	skel->rodata->conditional_entries = config->conditional_entries;
 	skel->rodata->has_regions = config->regions;
 	skel->rodata->stop_triggers = config->stop_triggers;
 	skel->rodata->measure_region = config->stop_triggers && !config->delay_thresh_ns;
