@@ -60,6 +60,8 @@ int session__find_trigger(struct session *s);
  * that was started since has the function. Cheap, as long as the last one known to is there.
  */
 bool session__is_replaced(struct session *s);
+/* Says which of several processes do not run what the probes are in. */
+void session__warn_unprobed(const struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

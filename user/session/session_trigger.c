@@ -103,5 +103,7 @@ int session__find_trigger(struct session *s)
 		err = probes__find(&s->probes, &s->symbols, process, exec_path);
 	if (!err)
 		err = start_stop__find(&s->regions, s->options, process, exec_path);
+	if (!err && s->pids.n > 1 && s->probes.all.n)
+		session__warn_unprobed(s);
 	return err ? err : check_duration(s);
 }

@@ -172,12 +172,13 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 		s->followed.left_out++;
 		return 0;
 	}
-	err = pt_source__add_thread(s, pid, tid);
+	/* Its mappings are those from before anything is recorded. */
+	err = perf_clock__now(&now);
+	if (!err)
+		err = pt_source__add_thread(s, pid, tid);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
-	return err ? err
-		   : followed__note_thread(&s->followed, pid, tid,
-					   perf_clock__now(&now) ? 0 : now.perf_ns);
+	return err ? err : followed__note_thread(&s->followed, pid, tid, now.perf_ns);
 }
 
 static void on_thread_end(struct source *s, pid_t tid)
