@@ -5,58 +5,82 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe,
-	       enum trigger_probe kind)
+/* What is set in the same way: the functions that trigger, or those beside them. */
+struct probed {
+	const struct probe *v;
+	size_t n;
+	pid_t pid;
+	bool is_also, by_insn;
+};
+
+static int add(struct gate *gate, const struct uprobe_spec *spec, const struct trigger_event *what)
 {
 	struct uprobe_spec *out = VEC_PUSH(&gate->specs);
 	struct trigger_event *event = VEC_PUSH(&gate->events);
 
 	if (!out || !event)
 		return -ENOMEM;
+	gate->has_return_probes |= spec->on_return;
 	*out = *spec;
-	*event = (struct trigger_event){.fd = -1, .kind = kind, .probe = (uint32_t)probe};
+	*event = *what;
+	event->fd = -1;
 	return 0;
 }
 
-static int add_entry(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+static int add_entry(struct gate *gate, const struct probed *probed, size_t i)
 {
+	const struct probe *probe = &probed->v[i];
 	/* What leaves has the entry's stack pointer, not that of a place further in. */
-	bool is_moved = gate->by_insn && !probe->site.at_entry;
+	bool is_moved = probed->by_insn && !probe->site.at_entry;
 	const struct uprobe_spec spec = {.path = probe->path,
 					 .offset = is_moved ? probe->entry_offset : probe->offset,
 					 .semaphore = probe->semaphore,
-					 .pid = pid};
+					 .pid = probed->pid};
 
-	int err = add(gate, &spec, number, TRIGGER_ENTRY);
-
-	if (!err && !is_moved)
-		gate->events.v[gate->events.n - 1].condition = probe->site.condition;
-	return err;
+	return add(gate, &spec,
+		   &(struct trigger_event){.probe = (uint32_t)i,
+					   .is_also = probed->is_also,
+					   .condition = is_moved ? 0 : probe->site.condition});
 }
 
-static int add_return(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+/* A return probe replaces the return address: it must be set at the function's entry. */
+static int add_return(struct gate *gate, const struct probed *probed, size_t i)
 {
-	/* It replaces the return address: it must be set at the function's entry. */
-	const struct uprobe_spec spec = {
-		.path = probe->path, .offset = probe->entry_offset, .pid = pid, .on_return = true};
+	const struct uprobe_spec spec = {.path = probed->v[i].path,
+					 .offset = probed->v[i].entry_offset,
+					 .pid = probed->pid,
+					 .on_return = true};
 
-	return add(gate, &spec, number, TRIGGER_RETURN);
+	return add(gate, &spec,
+		   &(struct trigger_event){.kind = TRIGGER_RETURN,
+					   .probe = (uint32_t)i,
+					   .is_also = probed->is_also});
 }
 
-static int add_exits(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+static int add_exit(struct gate *gate, const struct probed *probed, size_t i, uint32_t number)
 {
+	const struct exit_sites *exits = &probed->v[i].exits;
+	const struct uprobe_spec spec = {.path = probed->v[i].path,
+					 .offset = probed->v[i].entry_offset +
+						   (uint64_t)(int64_t)exits->at[number],
+					 .pid = probed->pid};
+
+	return add(gate, &spec,
+		   &(struct trigger_event){.kind = TRIGGER_RETURN,
+					   .probe = (uint32_t)i,
+					   .is_also = probed->is_also,
+					   .condition = exits->condition[number]});
+}
+
+static int add_returns(struct gate *gate, const struct probed *probed, size_t i)
+{
+	const struct exit_sites *exits = &probed->v[i].exits;
 	int err = 0;
 
-	for (uint32_t i = 0; i < probe->exits.n && !err; i++) {
-		const struct uprobe_spec spec = {.path = probe->path,
-						 .offset = probe->entry_offset +
-							   (uint64_t)(int64_t)probe->exits.at[i],
-						 .pid = pid};
-
-		err = add(gate, &spec, number, TRIGGER_RETURN);
-		if (!err)
-			gate->events.v[gate->events.n - 1].condition = probe->exits.condition[i];
-	}
+	if (!probed->by_insn)
+		return add_return(gate, probed, i);
+	for (uint32_t e = 0; e < exits->n && !err; e++)
+		err = add_exit(gate, probed, i, e);
 	return err;
 }
 
@@ -74,63 +98,68 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 						 .role = kind == TRIGGER_START ? UPROBE_STARTS
 									       : UPROBE_STOPS};
 
-		err = add(gate, &spec, i, kind);
+		err = add(gate, &spec, &(struct trigger_event){.kind = kind, .probe = (uint32_t)i});
 	}
 	return err;
 }
 
+/* NULL: there are none. */
 static int add_regions(struct gate *gate, const struct start_stop *regions, pid_t pid)
 {
-	int err = add_places(gate, &regions->stops, TRIGGER_STOP, pid);
+	int err = regions ? add_places(gate, &regions->stops, TRIGGER_STOP, pid) : 0;
 
-	return err ? err : add_places(gate, &regions->starts, TRIGGER_START, pid);
+	return err || !regions ? err : add_places(gate, &regions->starts, TRIGGER_START, pid);
 }
 
-static int add_returns(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
+static int add_entries(struct gate *gate, const struct probed *probed)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++)
-		err = gate->by_insn ? add_exits(gate, &probes[i], i, pid)
-				    : add_return(gate, &probes[i], i, pid);
-	return err;
-}
-
-static int add_entries(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < n && !err; i++)
-		err = add_entry(gate, &probes[i], i, pid);
+	for (size_t i = 0; i < probed->n && !err; i++)
+		err = add_entry(gate, probed, i);
 	return err;
 }
 
 /* The source's own come first. */
-static int add_all(struct gate *gate, const struct trigger_config *config,
-		   const struct probes *probes, const struct start_stop *regions)
+static int add_all(struct gate *gate, const struct probed *probed, const struct start_stop *regions)
 {
-	size_t n = config->stop_triggers ? 0 : probes->all.n;
-	pid_t pid = config->tgid ? config->tgid : -1;
-	int err = gate->by_return ? add_returns(gate, probes->all.v, n, pid)
-				  : add_entries(gate, probes->all.v, n, pid);
+	int err = gate->by_return ? 0 : add_entries(gate, probed);
 
-	if (!err && config->regions)
-		err = add_regions(gate, regions, pid);
+	for (size_t i = 0; i < probed->n && !err && gate->by_return; i++)
+		err = add_returns(gate, probed, i);
+	if (!err)
+		err = add_regions(gate, regions, probed->pid);
 	gate->n_deciding = gate->specs.n;
-	return err || !gate->by_return ? err : add_entries(gate, probes->all.v, n, pid);
+	return err || !gate->by_return ? err : add_entries(gate, probed);
 }
 
-static bool has_conditions(const struct probes *probes)
+static int add_also(struct gate *gate, const struct probed *probed)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probes->all.v[i].site.condition)
+	int err = 0;
+
+	for (size_t i = 0; i < probed->n && !err; i++) {
+		err = add_returns(gate, probed, i);
+		if (!err)
+			err = add_entry(gate, probed, i);
+	}
+	return err;
+}
+
+static bool has_conditions(const struct gate *gate)
+{
+	for (size_t i = 0; i < gate->events.n; i++)
+		if (gate->events.v[i].kind == TRIGGER_ENTRY && gate->events.v[i].condition)
 			return true;
 	return false;
 }
 
-int gate__open(struct gate *gate, const struct trigger_config *config, const struct probes *probes,
-	       const struct start_stop *regions)
+int gate__open(struct gate *gate, const struct trigger_config *config,
+	       const struct gate_probes *probes)
 {
+	const pid_t pid = config->tgid ? config->tgid : -1;
+	const struct probed triggers = {probes->v, config->stop_triggers ? 0 : probes->n, pid,
+					false, config->returns_by_insn};
+	const struct probed also = {probes->also, probes->n_also, pid, true, config->also_by_insn};
 	struct trigger_config all = *config;
 	int err;
 
@@ -138,10 +167,12 @@ int gate__open(struct gate *gate, const struct trigger_config *config, const str
 			      .by_insn = config->returns_by_insn,
 			      .regions = config->regions,
 			      .sampling = config->sampling};
-	err = add_all(gate, config, probes, regions);
+	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
+	if (!err)
+		err = add_also(gate, &also);
 	if (err)
 		return err;
-	all.conditional_entries = has_conditions(probes);
+	all.conditional_entries = has_conditions(gate);
 	gate->trigger = trigger__new(&all);
 	return gate->trigger ? 0 : -errno;
 }

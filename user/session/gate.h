@@ -14,6 +14,7 @@ struct gate {
 	bool sampling;	/* for a source that samples */
 	bool by_return; /* the returns decide, and the entries only start the clock */
 	bool by_insn;	/* returns are probed where they are, not by return probes */
+	bool has_return_probes;
 	/*
 	 * Of all probes; first those that decide, and that start and stop: a source may want their
 	 * events in its own groups.
@@ -26,13 +27,20 @@ struct gate {
 	bool regions;
 };
 
+/* Those that trigger, and, with config.also, those whose calls are only logged. */
+struct gate_probes {
+	const struct probe *v, *also;
+	size_t n, n_also;
+	const struct start_stop *regions; /* with config.regions */
+};
+
 /*
  * Loads the trigger for some probes, and, with config->regions, for those; all live as long as the
  * gate. Where a region's stop triggers, the probes are not set. 0, or -errno after a line and a
  * hint. gate__close() in any case.
  */
-int gate__open(struct gate *gate, const struct trigger_config *config, const struct probes *probes,
-	       const struct start_stop *regions);
+int gate__open(struct gate *gate, const struct trigger_config *config,
+	       const struct gate_probes *probes);
 
 /*
  * Sets the probes and attaches. source_events are those of the deciding probes that the source has

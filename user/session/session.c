@@ -68,8 +68,12 @@ static int open_gate(struct session *s)
 		.regions = probes_regions(s),
 		.stop_triggers = s->regions.stop_triggers,
 		.sampling = s->ops == &source_sample,
+		.also = s->also.all.n,
+		.also_at_entry = probes__at_entry(&s->also),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
+	const struct gate_probes probes = {s->probes.all.v, s->also.all.v, s->probes.all.n,
+					   s->also.all.n, &s->regions};
 	int err = args ? 0 : -ENOMEM;
 
 	if (!err && trigger__needs_return(&config))
@@ -77,8 +81,10 @@ static int open_gate(struct session *s)
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
 	if (!err)
-		err = gate__open(&s->gate, &config, &s->probes, &s->regions);
-
+		err = probes__choose_returns(&s->also, s->options->return_probes,
+					     &config.also_by_insn);
+	if (!err)
+		err = gate__open(&s->gate, &config, &probes);
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
 
@@ -125,7 +131,7 @@ static int attach_gate(struct session *s)
 /* Whose instruction the kernel may step a copy of: one copy is known to the decoder. */
 static const struct probe *stepped_probe(const struct session *s)
 {
-	const struct probe *probe = probes__stepped(&s->probes);
+	const struct probe *probe = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
 
 	return probe->site.emulated && start_stop__any(&s->regions)
 		       ? probes__stepped(&s->regions.starts)
@@ -156,7 +162,7 @@ int session__open_source(struct session *s)
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
-		.return_probe = s->gate.trigger && s->gate.by_return && !s->gate.by_insn,
+		.return_probe = s->gate.has_return_probes,
 		.sample_rate = s->sample_rate,
 		.sample_stack = s->sample_stack,
 		.sample_gate = gate__of_samples(&s->gate),
@@ -165,7 +171,7 @@ int session__open_source(struct session *s)
 	};
 	int err = 0;
 
-	if (s->probes.all.n)
+	if (s->probes.all.n || s->also.all.n)
 		memcpy(config.probed, stepped_probe(s)->code, sizeof(config.probed));
 	/* Of these it is the return that the kernel steps a copy of. */
 	if (s->gate.by_insn)
@@ -229,7 +235,7 @@ static int prepare(struct session *s)
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
-	if (!err && s->probes.all.n)
+	if (!err && (s->probes.all.n || s->also.all.n))
 		err = open_gate(s);
 	if (s->options->timeout_ns)
 		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
@@ -266,6 +272,7 @@ void session__close(struct session *s)
 	gate__close(&s->gate);
 	probes__fini(&s->probes);
 	start_stop__fini(&s->regions);
+	probes__fini(&s->also);
 	selectors__fini(&s->symbols);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -313,7 +320,7 @@ int session__capture(const struct capture_options *options, const struct session
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err)
-		progress__say(&s->progress, s->gate.trigger, s->probes.name);
+		progress__say(&s->progress, session__trigger(s), s->probes.name);
 	session__close(s);
 	return err;
 }

@@ -28,8 +28,9 @@ struct session {
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probes probes;	     /* of these symbols */
 	struct start_stop regions;
-	bool replaced; /* see session__is_replaced() */
-	pid_t witness; /* a process that runs what the first probe is in */
+	struct probes also; /* whose calls are recorded beside them */
+	bool replaced;	    /* see session__is_replaced() */
+	pid_t witness;	    /* a process that runs what the first probe is in */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
@@ -42,6 +43,12 @@ struct session {
 static inline bool session__measures_duration(const struct session *s)
 {
 	return threshold__is_set(&s->options->duration_thresh);
+}
+
+/* What hits are counted by; NULL where nothing triggers. */
+static inline struct trigger *session__trigger(const struct session *s)
+{
+	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
 /* Opens the source, with the gate attached to it, and starts it. 0 or -errno. */

@@ -24,12 +24,17 @@ void trigger__detach(struct trigger *trigger)
  * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
  * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
  */
-static const struct bpf_program *program_of(const struct trigger *trigger, enum trigger_probe kind)
+static const struct bpf_program *program_of(const struct trigger *trigger,
+					    const struct trigger_event *event)
 {
 	const struct trigger_bpf *skel = trigger->skel;
 	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
 
-	switch (kind) {
+	if (event->is_also && event->kind == TRIGGER_RETURN)
+		return lru ? skel->progs.on_also_return_lru : skel->progs.on_also_return;
+	if (event->is_also)
+		return lru ? skel->progs.on_also_lru : skel->progs.on_also;
+	switch (event->kind) {
 	case TRIGGER_RETURN:
 		return lru ? skel->progs.on_return_lru : skel->progs.on_return;
 	case TRIGGER_START:
@@ -52,7 +57,7 @@ static int link_event(struct trigger *trigger, const struct trigger_event *event
 
 	if (!link)
 		return -ENOMEM;
-	*link = bpf_link_create(bpf_program__fd(program_of(trigger, event->kind)), event->fd,
+	*link = bpf_link_create(bpf_program__fd(program_of(trigger, event)), event->fd,
 				BPF_PERF_EVENT, &opts);
 	if (*link >= 0)
 		return 0;
