@@ -137,6 +137,22 @@ static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
 	return 0;
 }
 
+static void on_region(struct sampled_thread *t, const struct mt_sched *region)
+{
+	uint64_t end_ns = t->region.end_ns;
+
+	if (end_ns && end_ns < region->time_ns) {
+		slices__end(&t->slices, end_ns);
+		slices__gap(&t->slices, end_ns, region->time_ns, GAP_OUTSIDE);
+	}
+	span__take(&t->region, region);
+}
+
+static uint64_t within_region(const struct sampled_thread *t, uint64_t time_ns)
+{
+	return t->region.end_ns && t->region.end_ns < time_ns ? t->region.end_ns : time_ns;
+}
+
 static int on_event(struct sampled_thread *t, const struct event *event)
 {
 	int err = 0;
@@ -146,6 +162,8 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 		sampled_thread__on_entry(t, &t->rec->entries.v[event->index]);
 		break;
 	case EVENT_BY:
+		if (event__region(t->rec, event))
+			on_region(t, &t->rec->sched_bys.v[event->index]);
 		sampled_thread__on_by(t, &t->rec->sched_bys.v[event->index]);
 		break;
 	case EVENT_SCHED:
@@ -173,8 +191,10 @@ static void end_snapshots(struct sampled_thread *t, uint64_t time_ns)
 			end_ns = rec->hits.v[t->next_hit].time_ns;
 	if (!end_ns || !t->tree.calls.n)
 		return;
-	slices__end(&t->slices, end_ns);
+	slices__end(&t->slices, within_region(t, end_ns));
 	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
+	if (t->region.end_ns < time_ns)
+		t->region = (struct span){0};
 }
 
 /* The trigger's, as the process has it mapped: of several the one that hit. */
@@ -207,6 +227,13 @@ static uint64_t noted_ns(const struct event *events, size_t n)
 	return events[i].time_ns;
 }
 
+static uint64_t last_time(const struct recording *rec, const struct event *events, size_t n)
+{
+	uint64_t last_ns = events[n - 1].time_ns;
+
+	return rec->frozen_ns > last_ns ? rec->frozen_ns : last_ns;
+}
+
 static int read_events(struct sampled_thread *t, const struct event *events, size_t n)
 {
 	int err = sampled_thread__note_probes(t, events, n);
@@ -222,9 +249,7 @@ static int read_events(struct sampled_thread *t, const struct event *events, siz
 			err = on_event(t, &events[i]);
 	}
 	if (!err)
-		slices__end(&t->slices, t->rec->frozen_ns > events[n - 1].time_ns
-						? t->rec->frozen_ns
-						: events[n - 1].time_ns);
+		slices__end(&t->slices, within_region(t, last_time(t->rec, events, n)));
 	return err ? err : t->slices.failed ? -ENOMEM : 0;
 }
 
@@ -269,12 +294,10 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 static void add_totals(struct sampled_totals *totals, const struct recording *rec,
 		       const struct event *events, size_t n)
 {
-	uint64_t last_ns = events[n - 1].time_ns;
+	uint64_t last_ns = last_time(rec, events, n);
 
 	if (!totals->first_ns || events->time_ns < totals->first_ns)
 		totals->first_ns = events->time_ns;
-	if (rec->frozen_ns > last_ns)
-		last_ns = rec->frozen_ns;
 	if (last_ns > totals->last_ns)
 		totals->last_ns = last_ns;
 }
