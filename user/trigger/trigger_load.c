@@ -70,6 +70,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->mark_offset_ns = config->mark_offset_ns;
 	skel->rodata->returns_by_insn = config->returns_by_insn;
 	skel->rodata->by_goroutine = config->by_goroutine;
+	skel->rodata->take_branches = config->branches;
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);

@@ -171,6 +171,7 @@ static int open_all(struct source *s)
 		.stack = s->config.sample_stack,
 		.gate = s->config.sample_gate,
 		.from_exec = s->config.from_exec,
+		.branches = s->config.branches,
 	};
 	return open_rings(s);
 }
