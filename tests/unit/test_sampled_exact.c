@@ -31,10 +31,13 @@ static void test_calls_lie_in_each_other_without_a_sample(void **state)
 				  "[iter] 2000-2100\n");
 }
 
-/* The probes are set before the mappings are noted. */
+/* The probes are set, and wake-ups are told of, before the mappings are noted. */
 static void test_calls_from_before_the_maps(void **state)
 {
+	struct mt_sched woken = {.time_ns = 900, .tid = TID, .tgid = PID, .kind = MT_SCHED_WOKEN};
 	struct fixture *f = *state;
+
+	assert_int_equal(recording__add_sched_by(&f->rec, &woken), 0);
 
 	for (size_t i = 0; i < f->rec.maps.n; i++)
 		f->rec.maps.v[i].time_ns = 1500;
