@@ -98,11 +98,28 @@ static __always_inline void take_registers(const struct pt_regs *ctx, struct mt_
 	hit->r15 = ctx->r15;
 }
 
+/* The CPU notes branches as they are taken; kernels before 5.16 do not tell. */
+const volatile bool take_branches;
+
+static __always_inline void take_last_branches(struct mt_hit *hit)
+{
+	long bytes;
+
+	hit->n_branches = 0;
+	if (!take_branches)
+		return;
+	bytes = bpf_get_branch_snapshot(hit->branches, sizeof(hit->branches), 0);
+	if (bytes > 0)
+		hit->n_branches = (u64)bytes / sizeof(hit->branches[0]);
+}
+
 static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 				     const struct passed *passed)
 {
 	u64 pid_tgid = current_pid_tgid();
 
+	/* First: what runs until then is noted, too. */
+	take_last_branches(hit);
 	hit->time_ns = passed->time_ns;
 	hit->value_ns = passed->value_ns;
 	hit->sequence = passed->sequence;

@@ -94,6 +94,15 @@ struct mt_args {
 };
 _Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
+/* A branch that a CPU has noted by itself (LBR), as struct perf_branch_entry has it. */
+struct mt_branch {
+	__mt_u64 from, to;
+	__mt_u64 flags;
+};
+_Static_assert(sizeof(struct mt_branch) == 24, "mt_branch");
+/* No CPU has more. */
+#define MT_BRANCHES_MAX 32
+
 /*
  * One trigger: a hit that passed the threshold. In the ring buffer `copied` bytes of the user stack
  * follow it, from sp rounded down to MT_COPY_PIECE on.
@@ -122,8 +131,12 @@ struct mt_hit {
 	__mt_u16 args_read;   /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
+	__mt_u64 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */
+	struct mt_branch branches[MT_BRANCHES_MAX];
 };
-_Static_assert(sizeof(struct mt_hit) == 128 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX, "mt_hit");
+_Static_assert(sizeof(struct mt_hit) ==
+		       136 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX + 24 * MT_BRANCHES_MAX,
+	       "mt_hit");
 
 enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */

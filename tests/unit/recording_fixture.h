@@ -33,8 +33,11 @@ static inline void fill_hits(struct recording *rec)
 				     .tgid = 100,
 				     .cpu = i,
 				     .reason = MT_HIT_DELAY,
+				     .n_branches = i * MT_BRANCHES_MAX / 3,
 				     .stack_depth = depths[i]};
 
+		for (uint32_t j = 0; j < hit.n_branches; j++)
+			hit.branches[j] = (struct mt_branch){0x401000 + j, 0x402000 + j, j};
 		for (uint32_t j = 0; j < depths[i]; j++)
 			hit.stack[j] = 0x401000 + 16 * (uint64_t)j;
 		assert_int_equal(recording__add_hit(rec, &hit), 0);

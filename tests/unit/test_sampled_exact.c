@@ -2,6 +2,7 @@
 /* Calls that were probed from begin to end, among what samples show, and without any. */
 #include "sampled_fixture.h"
 
+#include "pipeline/last_branches_print.h"
 #include "pipeline/pipeline.h"
 
 static void call(struct fixture *f, uint64_t ip, uint64_t start_ns, uint64_t end_ns,
@@ -30,10 +31,13 @@ static void test_calls_lie_in_each_other_without_a_sample(void **state)
 				  "[iter] 2000-2100\n");
 }
 
-/* The probes are set before the mappings are noted. */
+/* The probes are set, and wake-ups are told of, before the mappings are noted. */
 static void test_calls_from_before_the_maps(void **state)
 {
+	struct mt_sched woken = {.time_ns = 900, .tid = TID, .tgid = PID, .kind = MT_SCHED_WOKEN};
 	struct fixture *f = *state;
+
+	assert_int_equal(recording__add_sched_by(&f->rec, &woken), 0);
 
 	for (size_t i = 0; i < f->rec.maps.n; i++)
 		f->rec.maps.v[i].time_ns = 1500;
@@ -230,6 +234,32 @@ static void test_a_hit_alone_is_told_of(void **state)
 	free(text);
 }
 
+/* Made by hand: no machine of ours has them. */
+static void test_last_branches_are_told_of(void **state)
+{
+	struct fixture *f = *state;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct mt_hit *hit;
+
+	assert_non_null(out);
+	add_hit(f, 1000, MT_HIT_EVERY);
+	f->images = images__new(&f->rec);
+	hit = &f->rec.hits.v[0];
+	assert_int_equal(last_branches__print(out, hit, f->images), 0);
+	assert_int_equal(ftell(out), 0);
+	hit->n_branches = 2;
+	hit->branches[0] = (struct mt_branch){.from = MAIN + 3, .to = ITER};
+	hit->branches[1] = (struct mt_branch){.from = FIND + 0x20, .to = 0x999};
+	assert_int_equal(last_branches__print(out, hit, f->images), 0);
+	fclose(out);
+	assert_string_equal(text, "the last branches before it (LBR), the newest first:\n"
+				  "  [main]+0x3 -> [iter]+0x0\n"
+				  "  [find]+0x20 -> 0x999\n");
+	free(text);
+}
+
 /* The instruction that returns is still in the function; the call is over. */
 static void test_a_hit_at_its_return_is_no_other_call(void **state)
 {
@@ -271,6 +301,7 @@ int main(void)
 		TEST(test_a_call_from_before_is_no_probe),
 		TEST(test_a_hit_alone_shows_its_stack),
 		TEST(test_a_hit_alone_is_told_of),
+		TEST(test_last_branches_are_told_of),
 		TEST(test_a_hit_at_its_return_is_no_other_call),
 		TEST(test_a_long_system_call_without_any_stack),
 	};

@@ -139,7 +139,8 @@ static inline int open_pt(struct fixture *f, int group, bool disabled, uint16_t 
 static inline int open_probe(struct fixture *f, uint64_t address, int group, bool disabled,
 			     uint16_t aux_action)
 {
-	struct own_code_search search = {.address = address, .err = -ENOENT};
+	struct uprobe_spec spec;
+	int err = own_probe__spec_of(&spec, address);
 	struct perf_event_attr attr = {
 		.type = (uint32_t)read_number("/sys/bus/event_source/devices/uprobe/type"),
 		.config1 = (uintptr_t) "/proc/self/exe",
@@ -148,10 +149,9 @@ static inline int open_probe(struct fixture *f, uint64_t address, int group, boo
 		.__reserved_3 = aux_action,
 	};
 
-	dl_iterate_phdr(own_code__visit, &search);
-	if (search.err)
-		return search.err;
-	attr.config2 = search.offset;
+	if (err)
+		return err;
+	attr.config2 = spec.offset;
 	return open_event(&attr, f->child, group);
 }
 

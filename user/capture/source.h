@@ -43,6 +43,7 @@ struct source_config {
 	bool return_probe; /* a return probe is set: code of the [uprobes] page runs */
 	unsigned int sample_rate; /* sample: samples a second on a CPU */
 	uint32_t sample_stack;	  /* sample: bytes of the stack to copy, in eights; 0: none */
+	bool branches;		  /* sample: the CPU notes the last branches */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
 	const char *truth_path;	  /* soft: log the true stack there (tests); NULL: no */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "pipeline/last_branches_print.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
@@ -184,8 +185,11 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		calls += decoded->trees.v[i].calls.n;
 		threads += !decoded->trees.v[i].strand && decoded->trees.v[i].calls.n;
 	}
-	for (size_t i = 0; i < decoded->hits.n; i++)
+	for (size_t i = 0; i < decoded->hits.n; i++) {
 		print_hit(&decoded->hits.v[i], out);
+		if (decoded->images && i < rec->hits.n)
+			last_branches__print(out, &rec->hits.v[i], decoded->images);
+	}
 	fprintf(out, "the trace looks back %s: ",
 		units__format_duration(span, t->last_ns - t->first_ns));
 	print_amount(decoded, out);

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "capture/sample/last_branches.h"
 #include "session/probe/first_probe.h"
 #include "util/interrupts.h"
 #include "session/probe/probe.h"
@@ -68,6 +69,7 @@ static int open_gate(struct session *s)
 		.regions = probes_regions(s),
 		.stop_triggers = s->regions.stop_triggers,
 		.sampling = s->ops == &source_sample,
+		.branches = s->branches,
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
@@ -166,6 +168,7 @@ int session__open_source(struct session *s)
 		.sample_rate = s->sample_rate,
 		.sample_stack = s->sample_stack,
 		.sample_gate = gate__of_samples(&s->gate),
+		.branches = s->branches,
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
@@ -234,6 +237,9 @@ static int prepare(struct session *s)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
+	s->branches = !err && s->ops == &source_sample && last_branches__are_noted();
+	if (!err && s->ops == &source_sample && !s->branches)
+		log__debug("sample: no last branches (LBR): this CPU has none, or hides them");
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
 		err = open_gate(s);

@@ -25,6 +25,7 @@ struct session {
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	struct selectors symbols;    /* what triggers; none: nothing does */
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
+	bool branches;		     /* of source_sample: the CPU notes the last ones */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probes probes;	     /* of these symbols */
 	struct start_stop regions;

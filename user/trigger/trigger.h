@@ -59,6 +59,8 @@ struct trigger_config {
 	 * region's.
 	 */
 	bool regions, stop_triggers;
+	/* At a trigger the last branches are taken, where perf events have the CPU note them. */
+	bool branches;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
 	/* The calls of other functions are logged as well: those of events that are is_also. */

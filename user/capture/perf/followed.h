@@ -56,6 +56,21 @@ bool followed__is_alive(struct followed *followed, const struct source_config *c
  */
 int followed__list(const struct followed *followed, bool main_only,
 		   struct followed_thread **threads, size_t *n);
+/*
+ * Opens a source's ring there, and keeps it: of a thread, pid is its process. The descriptor of its
+ * sideband's event, or -errno.
+ */
+typedef int (*followed_ring_fn)(struct source *source, const struct event_place *place, pid_t pid);
+/* A ring of the thread, which is followed from now on. 0 or -errno. */
+int followed__add_thread(struct followed *followed, struct source *source,
+			 const struct followed_thread *thread, followed_ring_fn open_ring);
+/* Of all these; one that ends meanwhile is no error. */
+int followed__add_threads(struct followed *followed, struct source *source,
+			  const struct followed_thread *threads, size_t n,
+			  followed_ring_fn open_ring);
+/* One a CPU, of what the cgroup does there; one that is offline has nothing to record. */
+int followed__add_cpus(struct followed *followed, struct source *source, int cgroup_fd,
+		       followed_ring_fn open_ring);
 /* Says that a thread is recorded from now on: it will not be handed over. 0 or -ENOMEM. */
 int followed__has_thread(struct followed *followed, pid_t tid);
 

@@ -36,14 +36,19 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 	return 1; /* the program itself comes first: no further */
 }
 
-int own_probe__spec(struct uprobe_spec *spec)
+int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address)
 {
-	struct search search = {.address = (uintptr_t)own_probe__hit, .err = -ENOENT};
+	struct search search = {.address = address, .err = -ENOENT};
 
 	dl_iterate_phdr(visit, &search);
 	*spec = (struct uprobe_spec){
 		.path = "/proc/self/exe", .offset = search.offset, .pid = getpid()};
 	return search.err;
+}
+
+int own_probe__spec(struct uprobe_spec *spec)
+{
+	return own_probe__spec_of(spec, (uintptr_t)own_probe__hit);
 }
 
 int own_probe__try(void)

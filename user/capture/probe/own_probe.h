@@ -8,7 +8,12 @@
 /* Calls the function. */
 void own_probe__hit(void);
 
-/* A probe of it in this process. 0, or -ENOENT where its place in our file is not found. */
+/*
+ * A probe of code of our program, at an address of this process, in it. 0, or -ENOENT where that is
+ * none of it.
+ */
+int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address);
+/* A probe of the function. 0, or -ENOENT where its place in our file is not found. */
 int own_probe__spec(struct uprobe_spec *spec);
 
 /*

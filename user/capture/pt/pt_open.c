@@ -13,7 +13,7 @@
 #include "target/process.h"
 #include "util/log.h"
 
-static int add_ring(struct source *s, const struct event_place *place, pid_t pid)
+static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
 	struct pt_ring *ring = VEC_PUSH(&s->rings);
 	int err = ring ? pt_ring__open(ring, place, &s->ring_config) : -ENOMEM;
@@ -23,18 +23,15 @@ static int add_ring(struct source *s, const struct event_place *place, pid_t pid
 	if (err)
 		return err;
 	ring->pid = pid;
-	return followed__watch(&s->followed, ring->sideband.event);
+	return ring->sideband.event;
 }
 
 int pt_source__add_thread(struct source *s, pid_t pid, pid_t tid)
 {
-	struct event_place place = event_place__of_thread(tid);
-	int err = add_ring(s, &place, pid);
-
-	return err ? err : followed__has_thread(&s->followed, tid);
+	return followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid},
+				    open_ring);
 }
 
-/* Every thread there is; one that ends meanwhile is no error. */
 static int add_threads(struct source *s)
 {
 	struct followed_thread *threads;
@@ -43,28 +40,15 @@ static int add_threads(struct source *s)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < n && !err; i++) {
-		err = pt_source__add_thread(s, threads[i].pid, threads[i].tid);
-		if (err == -ESRCH)
-			err = 0;
-	}
+	err = followed__add_threads(&s->followed, s, threads, n, open_ring);
 	free(threads);
 	return err ? err : s->rings.n ? 0 : -ESRCH;
 }
 
-/* One that is offline has nothing to record. */
 static int add_cpus(struct source *s)
 {
-	long n = sysconf(_SC_NPROCESSORS_CONF);
-	int err = 0;
+	int err = followed__add_cpus(&s->followed, s, s->config.cgroup->fd, open_ring);
 
-	for (int cpu = 0; cpu < n && !err; cpu++) {
-		struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, cpu);
-
-		err = add_ring(s, &place, 0);
-		if (err == -ENODEV)
-			err = 0;
-	}
 	return err ? err : s->rings.n ? 0 : -ENODEV;
 }
 

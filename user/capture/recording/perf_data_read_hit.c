@@ -29,6 +29,18 @@ static struct cursor take_part(struct cursor *c, uint64_t n)
 	return part;
 }
 
+/* Behind the arguments, where there are any. */
+static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
+{
+	if (raw->end - raw->at < 8)
+		return 0;
+	hit->n_branches = take_u64(raw);
+	if (hit->n_branches > MT_BRANCHES_MAX)
+		return damaged_hit(r);
+	take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
+	return raw->failed ? damaged_hit(r) : 0;
+}
+
 /* Behind the stack; 4 bytes of padding are all that else follows there. */
 static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
@@ -43,7 +55,7 @@ static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *h
 	if (hit->n_args > MT_ARGS_MAX)
 		return damaged_hit(r);
 	take(raw, hit->args, 8 * hit->n_args);
-	return raw->failed ? damaged_hit(r) : 0;
+	return raw->failed ? damaged_hit(r) : take_branches(r, raw, hit);
 }
 
 /* The stack by frame pointer is the chain, behind PERF_CONTEXT_USER, or in the raw data. */

@@ -85,18 +85,30 @@ static uint32_t count_args(const struct mt_hit *hit)
 	return hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
 }
 
+static uint64_t count_branches(const struct mt_hit *hit)
+{
+	return hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
+}
+
+/* With the branches behind them. */
 static size_t args_size(const struct mt_hit *hit)
 {
-	return hit->n_args ? 8 + 8 * count_args(hit) : 0;
+	size_t branches = count_branches(hit) ? 8 + 24 * count_branches(hit) : 0;
+
+	return hit->n_args || branches ? 8 + 8 * count_args(hit) + branches : 0;
 }
 
 /* Behind all that earlier versions read. */
 static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
-	if (!hit->n_args)
+	if (!args_size(hit))
 		return;
 	put_u64(w, args_word(hit));
 	put(w, hit->args, 8 * count_args(hit));
+	if (!count_branches(hit))
+		return;
+	put_u64(w, count_branches(hit));
+	put(w, hit->branches, 24 * count_branches(hit));
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "capture/perf/event_place.h"
 #include "capture/recording/perf_data.h"
 #include "capture/recording/recording.h"
+#include "capture/sample/last_branches.h"
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
@@ -88,6 +89,16 @@ static int open_events(struct sample_ring *r, const struct sample_ring_config *c
 	return err;
 }
 
+/* Without them the rest is as good as it was: other events may have all counters. */
+static void open_branches(struct sample_ring *r, const struct sample_ring_config *config)
+{
+	if (!config->branches)
+		return;
+	r->branches = last_branches__open(&r->place);
+	if (r->branches >= 0)
+		ioctl(r->branches, PERF_EVENT_IOC_ENABLE, 0);
+}
+
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		      const struct sample_ring_config *config)
 {
@@ -95,13 +106,15 @@ int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
-	*r = (struct sample_ring){.place = *place, .sideband = {.event = -1}};
+	*r = (struct sample_ring){.place = *place, .branches = -1, .sideband = {.event = -1}};
 	memset(r->events, -1, sizeof(r->events));
 	err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
 		err = open_events(r, config);
 	if (err)
 		sample_ring__close(r);
+	else
+		open_branches(r, config);
 	return err;
 }
 
@@ -113,6 +126,9 @@ void sample_ring__close(struct sample_ring *r)
 		if (r->events[i] >= 0)
 			close(r->events[i]);
 	memset(r->events, -1, sizeof(r->events));
+	if (r->branches >= 0)
+		close(r->branches);
+	r->branches = -1;
 }
 
 size_t sample_ring__locked_size(size_t size)

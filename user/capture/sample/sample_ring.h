@@ -12,7 +12,7 @@
 #include "capture/sample/back_ring.h"
 
 /* What one of them takes of ours. */
-#define SAMPLE_RING_FDS	     3
+#define SAMPLE_RING_FDS	     6
 #define SAMPLE_RING_MAPPINGS 2
 
 struct sample_ring_config {
@@ -21,6 +21,7 @@ struct sample_ring_config {
 	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
 	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
 	bool from_exec;	    /* record from the process's execve on, not before */
+	bool branches;	    /* the CPU notes the last ones: last_branches__are_noted() */
 };
 
 /* All write to the first one's ring. */
@@ -41,6 +42,7 @@ struct sample_ring {
 	pid_t pid;		     /* of a thread's: its process */
 	int events[SAMPLE_EVENTS];   /* -1: not open */
 	uint64_t ids[SAMPLE_EVENTS]; /* what their samples begin with */
+	int branches;		     /* that has the CPU note them; -1: none */
 	struct back_ring ring;
 	struct sideband_ring sideband;
 	bool ended; /* its thread is gone; what it holds stays */

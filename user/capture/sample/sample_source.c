@@ -103,7 +103,7 @@ static int check_memory(struct source *s, size_t rings)
 	return err ? err : many_rings__allow(rings, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
 }
 
-static int add_ring(struct source *s, const struct event_place *place, pid_t pid)
+static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
 	struct sample_ring *ring = VEC_PUSH(&s->rings);
 	int err = ring ? sample_ring__open(ring, place, &s->ring_config) : -ENOMEM;
@@ -113,45 +113,23 @@ static int add_ring(struct source *s, const struct event_place *place, pid_t pid
 	if (err)
 		return err;
 	ring->pid = pid;
-	return followed__watch(&s->followed, ring->sideband.event);
+	return ring->sideband.event;
 }
 
-static int add_thread(struct source *s, pid_t pid, pid_t tid)
-{
-	struct event_place place = event_place__of_thread(tid);
-	int err = add_ring(s, &place, pid);
-
-	return err ? err : followed__has_thread(&s->followed, tid);
-}
-
-/* One that ends meanwhile is no error. */
 static int add_threads(struct source *s, const struct followed_thread *threads, size_t n)
 {
-	int err = 0;
+	int err = followed__add_threads(&s->followed, s, threads, n, open_ring);
 
-	for (size_t i = 0; i < n && !err; i++) {
-		err = add_thread(s, threads[i].pid, threads[i].tid);
-		if (err == -ESRCH)
-			err = 0;
-	}
 	return err ? err : s->rings.n ? 0 : -ESRCH;
 }
 
-/* One that is offline has nothing to record. */
 static int add_cpus(struct source *s)
 {
-	long n = sysconf(_SC_NPROCESSORS_CONF);
 	int err = check_memory(s, (size_t)sysconf(_SC_NPROCESSORS_ONLN));
 
 	if (err)
 		return err;
-	for (int cpu = 0; cpu < n && !err; cpu++) {
-		struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, cpu);
-
-		err = add_ring(s, &place, 0);
-		if (err == -ENODEV)
-			err = 0;
-	}
+	err = followed__add_cpus(&s->followed, s, s->config.cgroup->fd, open_ring);
 	if (err)
 		explain(err);
 	return err;
@@ -193,6 +171,7 @@ static int open_all(struct source *s)
 		.stack = s->config.sample_stack,
 		.gate = s->config.sample_gate,
 		.from_exec = s->config.from_exec,
+		.branches = s->config.branches,
 	};
 	return open_rings(s);
 }
@@ -278,7 +257,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	if (s->frozen || !make_room(s))
 		return 0;
 	s->ring_config.from_exec = false;
-	err = add_thread(s, pid, tid);
+	err = followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid}, open_ring);
 	if (!err)
 		err = sample_ring__enable(&s->rings.v[s->rings.n - 1]);
 	return err ? err : followed__note_thread(&s->followed, pid, tid, clock__now_ns());
