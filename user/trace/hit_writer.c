@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "trace/label.h"
+#include "util/label.h"
 #include "trace/slice_args.h"
 #include "trace/timeline.h"
 

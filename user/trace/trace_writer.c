@@ -10,7 +10,6 @@
 
 #include "trace/fxt.h"
 #include "trace/hit_writer.h"
-#include "trace/label.h"
 #include "trace/leap_writer.h"
 #include "trace/sink/sink.h"
 #include "trace/slice_args.h"
