@@ -46,7 +46,7 @@ expect_same_tree() {
 }
 
 @test "gzip: the same trace" {
-	generate random 100000 .gz # several members
+	generate random 100000 .gz # several blocks
 	expect_same_tree
 }
 

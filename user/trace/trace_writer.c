@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "trace/fxt.h"
-#include "util/label.h"
 #include "trace/hit_writer.h"
 #include "trace/leap_writer.h"
 #include "trace/sink/sink.h"

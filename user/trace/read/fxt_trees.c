@@ -299,6 +299,7 @@ static void set_strand(struct fxt_trees *trees, struct call_tree *tree, const st
 		return;
 	snprintf(tree->comm, sizeof(tree->comm), "%.*s", (int)(name - read->name), read->name);
 	snprintf(tree->strand_name, sizeof(tree->strand_name), "%s", name + 2);
+	label__clean_in_place(tree->strand_name);
 }
 
 static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
@@ -311,9 +312,9 @@ static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 		return -ENOMEM;
 	tree = tree_of(trees, track);
 	snprintf(tree->comm, sizeof(tree->comm), "%s", read->name);
-	label__clean_in_place(tree->comm);
 	if (thread)
 		set_strand(trees, tree, read, thread);
+	label__clean_in_place(tree->comm);
 	return 0;
 }
 

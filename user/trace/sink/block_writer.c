@@ -24,6 +24,9 @@ struct block_writer {
 	struct file_writer file;
 	const struct codec *codec;
 	void *state; /* the codec's, where the caller's thread does the work */
+	/* Of the blocks written, in their order: of whoever's turn it is. */
+	uint32_t check;
+	uint64_t n_plain;
 	unsigned int n_jobs, n_threads;
 	pthread_t threads[MAX_JOBS];
 	uint64_t n_put; /* blocks handed on */
@@ -66,6 +69,15 @@ static bool add_block(struct block_writer *w)
 	return true;
 }
 
+/* As with every other write, its error is the file's. */
+static void write_head(struct block_writer *w)
+{
+	uint8_t head[CODEC_MAX_FRAME];
+
+	w->bytes = w->codec->head(head);
+	w->err = file_writer__write(&w->file, head, w->bytes);
+}
+
 struct block_writer *block_writer__new(int fd, const struct codec *codec)
 {
 	struct block_writer *w = calloc(1, sizeof(*w));
@@ -83,6 +95,8 @@ struct block_writer *block_writer__new(int fd, const struct codec *codec)
 		ok = (w->state = codec->new ()) != NULL;
 	while (ok && w->n_blocks < w->n_jobs + 2)
 		ok = add_block(w);
+	if (ok && codec && codec->head)
+		write_head(w);
 	if (ok)
 		return w;
 	block_writer__free(w);
@@ -118,14 +132,24 @@ void block_writer__free(struct block_writer *w)
 }
 
 /* What of a block goes into the file; -errno. */
-static ssize_t encode(const struct block_writer *w, void *state, const struct block *block,
+static ssize_t encode(const struct block_writer *w, void *state, struct block *block,
 		      const uint8_t **bytes)
 {
 	*bytes = w->codec ? block->encoded : block->data;
 	if (!w->codec)
 		return (ssize_t)block->n;
+	if (w->codec->check)
+		block->check = w->codec->check(block->data, block->n);
 	return w->codec->encode(state, block->data, block->n, block->encoded,
 				w->codec->bound(block->size));
+}
+
+static void join_check(struct block_writer *w, const struct block *block)
+{
+	if (!w->codec || !w->codec->check)
+		return;
+	w->check = w->codec->join(w->check, block->check, block->n);
+	w->n_plain += block->n;
 }
 
 /* Whoever's turn it is writes without the lock: nobody else does meanwhile. */
@@ -139,6 +163,7 @@ static void write_in_turn(struct block_writer *w, struct block *block, const uin
 		pthread_cond_wait(&w->changed, &w->lock);
 	err = w->err;
 	pthread_mutex_unlock(&w->lock);
+	join_check(w, block);
 	if (!err)
 		err = n < 0 ? (int)n : file_writer__write(&w->file, bytes, (size_t)n);
 	pthread_mutex_lock(&w->lock);
@@ -260,6 +285,8 @@ int block_writer__finish(struct block_writer *w, uint64_t *bytes)
 {
 	stop(w);
 	process_all(w);
+	if (w->codec && w->codec->tail)
+		w->n_rest = w->codec->tail(w->check, w->n_plain, w->rest);
 	if (!w->err)
 		w->err = file_writer__write(&w->file, w->rest, w->n_rest);
 	w->bytes += w->n_rest;

@@ -19,6 +19,7 @@ struct block {
 	size_t n;    /* so many, or more than it has begun with */
 	/* The writer's. */
 	uint8_t *encoded;
+	uint32_t check; /* the codec's */
 	uint64_t number;
 	struct block *next;
 };

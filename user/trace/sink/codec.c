@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trace/sink/codec.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,10 @@
  */
 #define GZIP_LEVEL 2
 #define ZSTD_LEVEL 3
-/* zlib.h: deflateInit2: 16 added to windowBits writes gzip's header and trailer. */
-#define GZIP_WINDOW (MAX_WBITS + 16)
-/* More than what the header and trailer take (RFC 1952: 18). */
-#define GZIP_FRAME 64
+/* zlib.h: deflateInit2: a negative one writes neither header nor trailer: they are the file's. */
+#define GZIP_WINDOW (-MAX_WBITS)
+/* More than what a flush takes, which ends a block at a whole byte. */
+#define GZIP_FLUSH 64
 
 static void *gzip__new(void)
 {
@@ -36,7 +37,7 @@ static void gzip__free(void *state)
 
 static size_t gzip__bound(size_t n)
 {
-	return compressBound(n) + GZIP_FRAME;
+	return compressBound(n) + GZIP_FLUSH;
 }
 
 static ssize_t gzip__encode(void *state, const void *data, size_t n, void *out, size_t size)
@@ -48,7 +49,39 @@ static ssize_t gzip__encode(void *state, const void *data, size_t n, void *out, 
 	z->avail_in = (uInt)n;
 	z->next_out = out;
 	z->avail_out = (uInt)size;
-	return deflate(z, Z_FINISH) == Z_STREAM_END ? (ssize_t)(size - z->avail_out) : -EIO;
+	return deflate(z, Z_SYNC_FLUSH) == Z_OK && z->avail_out ? (ssize_t)(size - z->avail_out)
+								: -EIO;
+}
+
+/* RFC 1952, 2.3: deflated, no flags, no time, no word on how well, made on Unix. */
+static size_t gzip__head(uint8_t *out)
+{
+	static const uint8_t head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+
+	memcpy(out, head, sizeof(head));
+	return sizeof(head);
+}
+
+static uint32_t gzip__check(const void *data, size_t n)
+{
+	return (uint32_t)crc32(0, data, (uInt)n);
+}
+
+static uint32_t gzip__join(uint32_t before, uint32_t check, size_t n)
+{
+	return (uint32_t)crc32_combine(before, check, (z_off_t)n);
+}
+
+/* RFC 1951, 3.2.6: a last block with nothing in it. RFC 1952: the CRC, and the size's lower half.
+ */
+static size_t gzip__tail(uint32_t check, uint64_t n, uint8_t *out)
+{
+	static const uint8_t last[] = {0x03, 0x00};
+	const uint32_t trailer[] = {htole32(check), htole32((uint32_t)n)};
+
+	memcpy(out, last, sizeof(last));
+	memcpy(out + sizeof(last), trailer, sizeof(trailer));
+	return sizeof(last) + sizeof(trailer);
 }
 
 static void *zstd__new(void)
@@ -77,8 +110,10 @@ static ssize_t zstd__encode(void *state, const void *data, size_t n, void *out, 
 const struct codec *codec__of(const char *path)
 {
 	static const struct codec codecs[] = {
-		{".gz", gzip__new, gzip__free, gzip__bound, gzip__encode},
-		{".zst", zstd__new, zstd__free, ZSTD_compressBound, zstd__encode},
+		{".gz", gzip__new, gzip__free, gzip__bound, gzip__encode, gzip__head, gzip__check,
+		 gzip__join, gzip__tail},
+		{".zst", zstd__new, zstd__free, ZSTD_compressBound, zstd__encode, NULL, NULL, NULL,
+		 NULL},
 	};
 	size_t len = strlen(path);
 

@@ -16,11 +16,23 @@ struct codec {
 	size_t (*bound)(size_t n);
 	/* The number of bytes in out, or -errno. */
 	ssize_t (*encode)(void *state, const void *data, size_t n, void *out, size_t size);
+	/*
+	 * What stands around all blocks, unless NULL: in front of them; behind them, by what
+	 * check() said of each, joined in their order, and how many bytes it was of. Both are
+	 * CODEC_MAX_FRAME bytes at most, and return how many.
+	 */
+	size_t (*head)(uint8_t *out);
+	uint32_t (*check)(const void *data, size_t n);
+	uint32_t (*join)(uint32_t before, uint32_t check, size_t n);
+	size_t (*tail)(uint32_t check, uint64_t n, uint8_t *out);
 };
 
+#define CODEC_MAX_FRAME 16
+
 /*
- * ".gz": a gzip member a block; RFC 1952 makes any number of them a file. ".zst": a zstd frame a
- * block, which RFC 8878 allows in the same way. NULL where bytes are to stay as they are.
+ * ".gz": one gzip member. Perfetto's importer reads files of several, but keeps 32 MB of memory for
+ * each. ".zst": a zstd frame a block, which RFC 8878 allows. NULL where bytes are to stay as they
+ * are.
  */
 const struct codec *codec__of(const char *path);
 
