@@ -91,43 +91,45 @@ options() {
 	proposes "mtbpf attach -symbol one_"
 }
 
-# shows LINE PATTERN: zsh does.
+# shows LINE PATTERN...: zsh does, one after the other.
 shows() {
-	timeout 60 zsh -f "$BATS_TEST_DIRNAME/completion/type.zsh" "$O/completion" "$1" "$2" ||
-		{ echo "zsh does not show '$2' for '$1'"; return 1; }
+	timeout 60 zsh -f "$BATS_TEST_DIRNAME/completion/type.zsh" "$O/completion" "$@" ||
+		{ echo "zsh does not show that"; return 1; }
 }
 
 @test "zsh: commands, options and what they take" {
 	command -v zsh >/dev/null || skip "zsh is missing"
-	shows "mtbpf re" "record*-- *report*-- "
-	shows "mtbpf help ver" "<mtbpf help version >"
-	shows "mtbpf report -" "-folded*-- *-json*-- "
-	shows "mtbpf attach -d" "<mtbpf attach -d-thresh>"
-	shows "mtbpf attach -sour" "<mtbpf attach -source >"
-	shows "mtbpf attach -source so" "<mtbpf attach -source soft >"
-	shows "mtbpf decode x -format t" "<mtbpf decode x -format text >"
 	touch only.fxt
-	shows "mtbpf attach -pid 1 -o on" "<mtbpf attach -pid 1 -o only.fxt >"
-	shows "mtbpf report on" "<mtbpf report only.fxt >"
-	shows "mtbpf run -symbol x -- unlin" "<mtbpf run -symbol x -- unlink >"
+	shows "mtbpf re" "record*-- *report*-- *<mtbpf re>" \
+		"mtbpf help ver" "<mtbpf help version >" \
+		"mtbpf report -" "-folded*-- *-json*-- *<mtbpf report ->" \
+		"mtbpf attach -d" "<mtbpf attach -d-thresh>" \
+		"mtbpf attach -sour" "<mtbpf attach -source >" \
+		"mtbpf attach -source so" "<mtbpf attach -source soft >" \
+		"mtbpf decode x -format t" "<mtbpf decode x -format text >" \
+		"mtbpf attach -pid 1 -o on" "<mtbpf attach -pid 1 -o only.fxt >" \
+		"mtbpf report on" "<mtbpf report only.fxt >" \
+		"mtbpf run -symbol x -- unlin" "<mtbpf run -symbol x -- unlink >"
 }
 
 @test "zsh: the functions of the process that the line names" {
 	command -v zsh >/dev/null || skip "zsh is missing"
 	[ -x "$O/programs/service" ] || skip "the sample programs are not built"
 	start service -scale small
-	shows "mtbpf attach -pid $target -symbol one_" "<mtbpf attach -pid $target -symbol one_iter >"
-	shows "mtbpf attach -pid $target -symbol service:one_" "<mtbpf attach -pid $target -symbol service:one_iter >"
+	shows "mtbpf attach -pid $target -symbol one_" "<mtbpf attach -pid $target -symbol one_iter >" \
+		"mtbpf watch -p $target -s service:one_" "<mtbpf watch -p $target -s service:one_iter >"
 }
 
-@test "zsh: no option of the tables is left out, and none has help that it cannot read" {
+@test "zsh: each command's options, all of them, in a form that it reads" {
 	command -v zsh >/dev/null || skip "zsh is missing"
 	zsh -fn "$O/completion/_mtbpf"
+	lines=()
 	for name in $("$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx -e help -e version); do
-		shows "mtbpf $name -he" "<mtbpf $name -help >"
+		lines+=("mtbpf $name -he" "<mtbpf $name -help >")
 		for option in $(options "$name" | grep -vx -e -h); do
 			sed -n "/^\t$name) specs/,/;;/p" "$O/completion/_mtbpf" | grep -qF -- "$option[" ||
 				{ echo "$name has no $option"; return 1; }
 		done
 	done
+	shows "${lines[@]}"
 }
