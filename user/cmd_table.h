@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of commands, and of each one's options: for main.c, and what the build makes of them. */
+/* The table of commands, and of each one's options: for main.c, and what the build makes of them.
+ */
 #ifndef MTBPF_CMD_TABLE_H
 #define MTBPF_CMD_TABLE_H
 

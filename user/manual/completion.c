@@ -17,11 +17,16 @@ static const struct {
 };
 
 static const char *const kind_names[] = {
-	[VALUE_NONE] = "none",		   [VALUE_ANY] = "any",
-	[VALUE_CHOICES] = "choices",	   [VALUE_PIDS] = "pids",
-	[VALUE_NAMES] = "names",	   [VALUE_SYMBOLS] = "symbols",
-	[VALUE_CONTAINERS] = "containers", [VALUE_CGROUPS] = "cgroups",
-	[VALUE_FILES] = "files",	   [VALUE_FOLDERS] = "folders",
+	[VALUE_NONE] = "none",
+	[VALUE_ANY] = "any",
+	[VALUE_CHOICES] = "choices",
+	[VALUE_PIDS] = "pids",
+	[VALUE_NAMES] = "names",
+	[VALUE_SYMBOLS] = "symbols",
+	[VALUE_CONTAINERS] = "containers",
+	[VALUE_CGROUPS] = "cgroups",
+	[VALUE_FILES] = "files",
+	[VALUE_FOLDERS] = "folders",
 };
 
 enum value_kind value_kind__of(const struct option_spec *spec)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies a template from stdin to stdout. A line "@PART@" or "@PART COMMAND@" in it becomes what the
- * option tables say.
+ * Copies a template from stdin to stdout. A line "@PART@" or "@PART COMMAND@" in it becomes what
+ * the option tables say.
  */
 #include "manual/manual.h"
 
@@ -18,14 +18,10 @@ static const struct part {
 	void (*write)(FILE *out, const struct command *command);
 	bool of_command; /* without one there is none */
 } parts[] = {
-	{"title", man__title, false},
-	{"name", man__name, true},
-	{"synopsis", man__synopsis, true},
-	{"options", man__options, true},
-	{"examples", man__examples, true},
-	{"see-also", man__see_also, false},
-	{"commands", man__commands, false},
-	{"bash-tables", bash__tables, false},
+	{"title", man__title, false},	    {"name", man__name, true},
+	{"synopsis", man__synopsis, true},  {"options", man__options, true},
+	{"examples", man__examples, true},  {"see-also", man__see_also, false},
+	{"commands", man__commands, false}, {"bash-tables", bash__tables, false},
 	{"zsh-tables", zsh__tables, false},
 };
 
