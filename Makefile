@@ -71,6 +71,14 @@ $(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/g
 $(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h
 
+# The commit, where this is a clone of its own: of the one file that tells it.
+$(O)/gen/commit.h: FORCE
+	$(Q)mkdir -p $(@D) && git_of=$$(git rev-parse --show-cdup 2>/dev/null || echo none) && \
+	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.new && \
+	    { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(O)/user/cmd_version.o: $(O)/gen/commit.h
+FORCE:
+
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
 	@echo $(O)/vmlinux.full.h

@@ -30,6 +30,8 @@ int cmd_version(int argc, char **argv);
 
 /* The commands, a line each. */
 void print_usage(FILE *out);
+/* The version and the commit, on one line. */
+void print_version(void);
 /* Says that there is no such command; EXIT_USAGE. */
 int refuse_command(const char *name);
 

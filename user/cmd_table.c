@@ -20,7 +20,8 @@ const struct command commands[] = {
 	{"list", cmd_list, "the functions of a process that can be triggers", &list_table},
 	{"check", cmd_check, "what this machine can do, and what is missing", &check_table},
 	{"help", cmd_help, "this, or help CMD", NULL},
-	{"version", cmd_version, "the version", NULL},
+	{"version", cmd_version, "the version, of its libraries too, and what it finds here",
+	 &version_table},
 	{NULL, NULL, NULL, NULL},
 };
 

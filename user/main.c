@@ -18,8 +18,10 @@ int main(int argc, char **argv)
 	name = argv[1];
 	if (!strcmp(name, "-help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
-	if (!strcmp(name, "-version") || !strcmp(name, "--version"))
-		name = "version";
+	if (!strcmp(name, "-version") || !strcmp(name, "--version")) {
+		print_version();
+		return EXIT_OK;
+	}
 	command = command__find(name);
 	return command ? command->run(argc - 1, argv + 1) : refuse_command(name);
 }

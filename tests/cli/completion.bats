@@ -54,7 +54,7 @@ options() {
 }
 
 @test "bash: each command's options, all of them" {
-	for name in $("$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx -e help -e version); do
+	for name in $("$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx help); do
 		# shellcheck disable=SC2046
 		proposes "mtbpf $name -" $(options "$name" | grep -vx -e -h)
 	done
@@ -124,7 +124,7 @@ shows() {
 	command -v zsh >/dev/null || skip "zsh is missing"
 	zsh -fn "$O/completion/_mtbpf"
 	lines=()
-	for name in $("$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx -e help -e version); do
+	for name in $("$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx help); do
 		lines+=("mtbpf $name -he" "<mtbpf $name -help >")
 		for option in $(options "$name" | grep -vx -e -h); do
 			sed -n "/^\t$name) specs/,/;;/p" "$O/completion/_mtbpf" | grep -qF -- "$option[" ||

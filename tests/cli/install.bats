@@ -16,6 +16,7 @@ setup() {
 
 @test "every part of it is there, for everybody, and nothing is outside of the prefix" {
 	[ "$("$placed/bin/mtbpf" -version)" = "$("$O/mtbpf" -version)" ]
+	"$placed/bin/mtbpf" version -json | grep -q "dlfilter.*$placed/lib/mtbpf/mtbpf-dlfilter.so"
 	for file in lib/mtbpf/mtbpf-dlfilter.so include/mtbpf.h share/pkgconfig/mtbpf.pc \
 		share/bash-completion/completions/mtbpf share/zsh/site-functions/_mtbpf \
 		share/doc/mtbpf/README.md share/doc/mtbpf/LICENSE share/doc/mtbpf/docs/sources.md; do

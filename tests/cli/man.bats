@@ -11,7 +11,7 @@ setup() {
 
 # The commands that have options.
 commands() {
-	"$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx -e help -e version
+	"$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx help
 }
 
 # The names of a command's options, a line each: "-output".
