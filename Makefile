@@ -4,6 +4,7 @@
 #   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
+#   make deb        a Debian package
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
@@ -37,7 +38,7 @@ UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tes
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
-        bench-growth bench-recordings causes install uninstall image clean \
+        bench-growth bench-recordings causes install uninstall deb image clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:

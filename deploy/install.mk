@@ -32,3 +32,10 @@ uninstall:
 	    $(DESTDIR)$(datadir)/bash-completion/completions/mtbpf $(DESTDIR)$(zshdir)/_mtbpf \
 	    $(addprefix $(DESTDIR)$(datadir)/man/man1/,$(notdir $(PAGES)))
 	rm -rf $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
+
+# A Debian package, of what is built: $(O)/deb/mtbpf_VERSION_amd64.deb
+deb: all
+	$(Q)rm -rf $(O)/deb
+	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(O)/deb/root prefix=/usr \
+	    zshdir=/usr/share/zsh/vendor-completions
+	$(Q)deploy/deb/build $(O)/deb $(VERSION)
