@@ -77,7 +77,7 @@ $(O)/gen/commit.h: FORCE
 	$(Q)mkdir -p $(@D) && git_of=$$(git rev-parse --show-cdup 2>/dev/null || echo none) && \
 	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.new && \
 	    { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
-$(O)/user/cmd_version.o: $(O)/gen/commit.h
+$(O)/user/version/version.o: $(O)/gen/commit.h
 FORCE:
 
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 int exit_code_for_options(int err)
 {

@@ -9,7 +9,7 @@
 #include "cmd_table.h"
 #include "util/cleanup.h"
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 struct check_options {
 	bool json;

@@ -4,7 +4,7 @@
 #ifndef MTBPF_CMD_TABLE_H
 #define MTBPF_CMD_TABLE_H
 
-#include "util/options.h"
+#include "cli/options.h"
 
 struct command {
 	const char *name;

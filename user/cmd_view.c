@@ -7,7 +7,7 @@
 #include "cmd_table.h"
 #include "serve/show.h"
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 struct view_options {
 	struct show_options show;
@@ -31,7 +31,7 @@ static const struct option_spec specs[] = {
 
 const struct option_table view_table = {
 	.command = "view",
-	.examples = (const char *const[]){"mtbpf view slow.fxt",
+	.examples = (const char *const[]){"mtbpf view slow.fxt.gz",
 					  "mtbpf view -ui ~/perfetto-ui slow.fxt.gz", NULL},
 	.usage = "view TRACE [options]",
 	.summary =

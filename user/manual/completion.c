@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "manual/manual.h"
-#include "util/options_internal.h"
+#include "cli/options_internal.h"
 
 /* By the name of the option, or by what its argument is called. */
 static const struct {

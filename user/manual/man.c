@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "manual/manual.h"
-#include "util/options_internal.h"
+#include "cli/options_internal.h"
 
 /* What means something to scdoc stands behind a backslash. */
 static void put_char(FILE *out, char c)

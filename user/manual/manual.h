@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "cmd_table.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 /* Of a page: its first line, NAME's, SYNOPSIS's, OPTIONS' and EXAMPLES' content, SEE ALSO's. */
 void man__title(FILE *out, const struct command *command);

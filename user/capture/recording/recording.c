@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void rec_kernel__fini(struct rec_kernel *kernel)
@@ -38,7 +39,9 @@ void recording__fini(struct recording *rec)
 	for (size_t i = 0; i < rec->data_maps.n; i++)
 		free(rec->data_maps.v[i].path);
 	for (size_t i = 0; i < rec->aux.n; i++)
-		free(rec->aux.v[i].data);
+		rec_aux__fini(&rec->aux.v[i]);
+	if (rec->mapped.data)
+		munmap(rec->mapped.data, rec->mapped.size);
 	for (size_t i = 0; i < rec->images.n; i++) {
 		free(rec->images.v[i].path);
 		free(rec->images.v[i].data);
@@ -379,16 +382,4 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
 		*out = out[-1];
 	*out = *sw;
 	return 0;
-}
-
-int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
-{
-	struct rec_aux *out = aux->size ? VEC_PUSH(&rec->aux) : NULL;
-
-	if (out) {
-		*out = *aux;
-		return 0;
-	}
-	free(aux->data);
-	return aux->size ? -ENOMEM : 0;
 }
