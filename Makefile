@@ -4,12 +4,14 @@
 #   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make test-san   every test with sanitizers; make test runs some of them so
-#   make install DESTDIR= prefix=      make image   what a container is built from
+#   make install DESTDIR= PREFIX=      make image   what a container is built from
+#   make deb        a Debian package
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
 O       ?= build
-prefix  ?= /usr/local
+PREFIX  ?= /usr/local
+prefix  ?= $(PREFIX)
 CC      ?= gcc
 CLANG   ?= clang
 BPFTOOL ?= $(shell PATH=$$PATH:/usr/sbin:/sbin command -v bpftool)
@@ -29,7 +31,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(C
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
 LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread
 
-LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/dlfilter/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
+LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/dlfilter/*.c user/manual/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
@@ -37,7 +39,7 @@ UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tes
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
-        bench-growth bench-recordings causes install image clean \
+        bench-growth bench-recordings causes install uninstall deb image clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -71,6 +73,14 @@ $(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/g
 $(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h
 
+# The commit, where this is a clone of its own: of the one file that tells it.
+$(O)/gen/commit.h: FORCE
+	$(Q)mkdir -p $(@D) && git_of=$$(git rev-parse --show-cdup 2>/dev/null || echo none) && \
+	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.new && \
+	    { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(O)/user/version/version.o: $(O)/gen/commit.h
+FORCE:
+
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h
 	$(Q)mkdir -p $(O) && $(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $(O)/vmlinux.full.h
 	@echo $(O)/vmlinux.full.h
@@ -101,7 +111,8 @@ ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/tes
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
-include tests/fuzz/fuzz.mk tests/san.mk tests/stacks/stacks.mk user/dlfilter/dlfilter.mk
+include tests/fuzz/fuzz.mk tests/san.mk tests/stacks/stacks.mk user/dlfilter/dlfilter.mk \
+        user/manual/manual.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -150,12 +161,7 @@ causes: all programs
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh
 
-install: all
-	install -D -m 755 $(O)/mtbpf $(DESTDIR)$(prefix)/bin/mtbpf
-	install -D -m 644 $(O)/mtbpf-dlfilter.so $(DESTDIR)$(prefix)/lib/mtbpf/mtbpf-dlfilter.so
-	install -D -m 644 include/mtbpf.h $(DESTDIR)$(prefix)/include/mtbpf.h
-	install -D -m 644 README.md $(DESTDIR)$(prefix)/share/doc/mtbpf/README.md
-	install -D -m 644 LICENSE $(DESTDIR)$(prefix)/share/doc/mtbpf/LICENSE
+include deploy/install.mk
 
 # What a container's image is made of, without a registry: docker build -t mtbpf build/image
 image: $(O)/mtbpf

@@ -26,7 +26,7 @@ soft | vm) scale=small ;;
 esac
 
 make --no-print-directory deps || exit 1
-make --no-print-directory O="$O" all programs || exit 1
+make -s --no-print-directory O="$O" all programs || exit 1
 
 in_vm() {
 	local left=$O/vm/out-6.12 file
@@ -51,8 +51,9 @@ if [ "$source" = vm ]; then
 fi
 
 if [ "$source" = sample ]; then
-	echo "demo: source sample: stacks of the service, 10,000 a second, while it runs at its own speed. Every"
-	echo "demo: single call is what Intel PT shows, or, at a small scale, make demo SOURCE=soft"
+	echo "demo: source sample: a thousand stacks a second of the service, and all time that it is off the CPU,"
+	echo "demo: while it runs at its own speed. Every single call is what Intel PT shows, or, at a small scale,"
+	echo "demo: make demo SOURCE=soft"
 elif [ "$source" = soft ]; then
 	echo "demo: source soft: every instruction of the service is single-stepped, which makes it"
 	echo "demo: 10,000 times slower and more. Intel PT costs a few percent: make demo SOURCE=pt"
@@ -97,4 +98,5 @@ if [ $status -ne 0 ] || [ ! -s "$trace" ]; then
 	echo "demo: mtbpf ended with status $status and wrote no trace" >&2
 	exit 1
 fi
-echo "demo: the trace is $trace: open it in https://ui.perfetto.dev (Open trace file)"
+echo "demo: that is what made it slow. As a timeline: $O/mtbpf view $trace (or open it in https://ui.perfetto.dev);"
+echo "demo: docs/tutorial.md goes on from here"

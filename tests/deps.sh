@@ -51,6 +51,12 @@ needs() {
 	extra|tool bpftrace|bpftrace|bpftrace|is what make bench compares a hit's cost with
 	extra|tool curl|curl|asks mtbpf view for traces
 	extra|tool chromium|chromium|shows one in Perfetto
+	extra|tool scdoc|scdoc|scdoc|makes the man pages
+	extra|tool groff|groff-base|groff|reads them
+	extra|tool mandoc|mandoc|mandoc|finds fault with them
+	extra|tool dpkg-shlibdeps|dpkg-dev|dpkg-dev|makes the Debian package
+	extra|tool lintian|lintian|Lintian|finds fault with it
+	extra|tool zsh|zsh|zsh|completes command lines
 	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz
 	extra|tool clang-format|clang-format|clang-format|make format-check
 	END

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 enum exit_code {
@@ -24,6 +25,15 @@ int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* The commands, a line each. */
+void print_usage(FILE *out);
+/* The version and the commit, on one line. */
+void print_version(void);
+/* Says that there is no such command; EXIT_USAGE. */
+int refuse_command(const char *name);
 
 /* The exit code for what options__parse() returned; only for an error. */
 int exit_code_for_options(int err);

@@ -4,6 +4,7 @@
 
 #include "capture_command.h"
 #include "cmd.h"
+#include "cmd_table.h"
 #include "keep/keeper.h"
 #include "util/log.h"
 
@@ -25,7 +26,7 @@
 static const struct option_spec attach_specs[] = {OPTIONS_RUNNING, OPTION_NO_INLINE, OPTION_VIEW};
 static const struct option_spec record_specs[] = {OPTIONS_RUNNING, OPTIONS_KEEP};
 
-static const struct option_table attach_table = {
+const struct option_table attach_table = {
 	.command = "attach",
 	.examples =
 		(const char *const[]){
@@ -49,7 +50,7 @@ static const struct option_table attach_table = {
 	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };
 
-static const struct option_table record_table = {
+const struct option_table record_table = {
 	.command = "record",
 	.examples =
 		(const char *const[]){

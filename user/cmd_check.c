@@ -6,6 +6,7 @@
 
 #include "check/check.h"
 #include "cmd.h"
+#include "cmd_table.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "cli/options.h"
@@ -20,7 +21,7 @@ static const struct option_spec specs[] = {
 	 offsetof(struct check_options, json), NULL},
 };
 
-static const struct option_table table = {
+const struct option_table check_table = {
 	.command = "check",
 	.examples = (const char *const[]){"mtbpf check", "sudo mtbpf check",
 					  "sudo mtbpf check -json", NULL},
@@ -49,13 +50,13 @@ int cmd_check(int argc, char **argv)
 {
 	struct check_options options = {0};
 	struct check_report *report;
-	int rest, err = options__parse(&table, &options, argc, argv, &rest);
+	int rest, err = options__parse(&check_table, &options, argc, argv, &rest);
 	bool good;
 
 	if (err)
 		return exit_code_for_options(err);
 	if (rest < argc)
-		return refuse_word(&table, argv[rest]);
+		return refuse_word(&check_table, argv[rest]);
 	report = check_report__new();
 	if (!report || print(report, options.json)) {
 		check_report__free(report);

@@ -12,6 +12,7 @@
 #include "capture/code/found_files.h"
 #include "session/capture_options.h"
 #include "cmd.h"
+#include "cmd_table.h"
 #include "serve/show.h"
 #include "util/interrupts.h"
 #include "pipeline/output_name.h"
@@ -64,7 +65,7 @@ static const struct option_spec specs[] = {
 	 offsetof(struct decode_options, quiet), NULL},
 };
 
-static const struct option_table table = {
+const struct option_table decode_table = {
 	.command = "decode",
 	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
 					  "mtbpf decode trace.mtbpf -o trace.fxt.zst",
@@ -312,7 +313,7 @@ int cmd_decode(int argc, char **argv)
 	struct decode_options options = {0};
 	struct ocaml_traps traps = {0};
 	const char *input = NULL;
-	int err = parse_with_words(&table, &options, argc, argv, "recording", &input, 1);
+	int err = parse_with_words(&decode_table, &options, argc, argv, "recording", &input, 1);
 
 	if (err)
 		return exit_code_for_options(err);

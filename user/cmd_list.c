@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "cmd_table.h"
 #include "session/capture_options.h"
 #include "target/process.h"
 #include "target/symbols/symbols.h"
@@ -18,7 +19,7 @@ static const struct option_spec specs[] = {
 	OPTIONS_TARGET,
 };
 
-static const struct option_table table = {
+const struct option_table list_table = {
 	.command = "list",
 	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'",
 					  "mtbpf list -pid 1234 'usdt:*'", NULL},
@@ -137,20 +138,20 @@ int cmd_list(int argc, char **argv)
 	struct target target;
 	int rest, err;
 
-	err = options__parse(&table, &options, argc, argv, &rest);
+	err = options__parse(&list_table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (target_options__check(&options.target, table.command))
+	if (target_options__check(&options.target, list_table.command))
 		return EXIT_USAGE;
 	if (rest + 1 < argc) {
 		log__error("list: one glob at a time");
-		log__hint("usage: mtbpf %s", table.usage);
+		log__hint("usage: mtbpf %s", list_table.usage);
 		return EXIT_USAGE;
 	}
 	err = target__choose(&target, &options.target);
 	if (err == -ENODATA) {
 		log__error("list: which process?");
-		log__hint("usage: mtbpf %s", table.usage);
+		log__hint("usage: mtbpf %s", list_table.usage);
 	}
 	err = err ? exit_code_for(err) : list_first(&target, rest < argc ? argv[rest] : "*");
 	target__close(&target);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "cmd.h"
+#include "cmd_table.h"
 #include "pipeline/pipeline.h"
 #include "util/log.h"
 #include "cli/options.h"
@@ -39,7 +40,7 @@ static const struct option_spec specs[] = {
 /* The first of them, which are about one report. */
 #define N_OF_REPORT 2
 
-static const struct option_table report_table = {
+const struct option_table report_table = {
 	.command = "report",
 	.examples =
 		(const char *const[]){"mtbpf report slow.mtbpf", "mtbpf report slow.fxt.gz -top 30",
@@ -54,7 +55,7 @@ static const struct option_table report_table = {
 	.count = N_SPECS,
 };
 
-static const struct option_table diff_table = {
+const struct option_table diff_table = {
 	.command = "diff",
 	.examples = (const char *const[]){"mtbpf diff before.fxt.gz after.fxt.gz", NULL},
 	.usage = "diff A B [options]",

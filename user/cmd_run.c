@@ -13,6 +13,7 @@
 
 #include "capture_command.h"
 #include "cmd.h"
+#include "cmd_table.h"
 #include "util/interrupts.h"
 #include "util/log.h"
 
@@ -33,7 +34,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_table table = {
+const struct option_table run_table = {
 	.command = "run",
 	.examples =
 		(const char *const[]){
@@ -180,14 +181,14 @@ int cmd_run(int argc, char **argv)
 	char path[PATH_MAX];
 	int rest, err;
 
-	err = options__parse(&table, &options, argc, argv, &rest);
+	err = options__parse(&run_table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (capture_options__check(&options, table.command))
+	if (capture_options__check(&options, run_table.command))
 		return EXIT_USAGE;
 	if (rest >= argc) {
 		log__error("run: which program?");
-		log__hint("usage: mtbpf %s", table.usage);
+		log__hint("usage: mtbpf %s", run_table.usage);
 		return EXIT_USAGE;
 	}
 	if (find_program(argv[rest], path)) {

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "cmd.h"
+#include "cmd_table.h"
 #include "serve/show.h"
 #include "util/log.h"
 #include "cli/options.h"
@@ -28,7 +29,7 @@ static const struct option_spec specs[] = {
 	 offsetof(struct view_options, quiet), NULL},
 };
 
-static const struct option_table table = {
+const struct option_table view_table = {
 	.command = "view",
 	.examples = (const char *const[]){"mtbpf view slow.fxt.gz",
 					  "mtbpf view -ui ~/perfetto-ui slow.fxt.gz", NULL},
@@ -44,7 +45,7 @@ int cmd_view(int argc, char **argv)
 {
 	struct view_options options = {0};
 	const char *trace;
-	int err = parse_with_words(&table, &options, argc, argv, "trace", &trace, 1);
+	int err = parse_with_words(&view_table, &options, argc, argv, "trace", &trace, 1);
 
 	if (err)
 		return exit_code_for_options(err);

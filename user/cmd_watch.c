@@ -8,6 +8,7 @@
 
 #include "session/capture_options.h"
 #include "cmd.h"
+#include "cmd_table.h"
 #include "session/probe/default_trigger.h"
 #include "session/probe/first_probe.h"
 #include "session/gate.h"
@@ -37,7 +38,7 @@ static const struct option_spec specs[] = {
 	OPTIONS_LOG,
 };
 
-static const struct option_table table = {
+const struct option_table watch_table = {
 	.command = "watch",
 	.examples =
 		(const char *const[]){
@@ -249,19 +250,19 @@ int cmd_watch(int argc, char **argv)
 	struct target target;
 	int rest, err;
 
-	err = options__parse(&table, &options, argc, argv, &rest);
+	err = options__parse(&watch_table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (capture_options__check(&options.common, table.command))
+	if (capture_options__check(&options.common, watch_table.command))
 		return EXIT_USAGE;
 	if (rest < argc)
-		return refuse_word(&table, argv[rest]);
+		return refuse_word(&watch_table, argv[rest]);
 	err = target__choose(&target, &options.common.target);
 	if (!err)
 		err = find_and_watch(&options, &target);
 	else if (err == -ENODATA) {
 		log__error("watch: which process?");
-		log__hint("usage: mtbpf %s", table.usage);
+		log__hint("usage: mtbpf %s", watch_table.usage);
 	}
 	target__close(&target);
 	return exit_code_for(err);

@@ -34,17 +34,6 @@ setup() {
 	done
 }
 
-@test "the version is one line" {
-	for word in version -version --version; do
-		mtbpf_run $word
-		[ "$status" -eq 0 ]
-		[ "$output" = "mtbpf $(cat "$BATS_TEST_DIRNAME/../../VERSION")" ]
-	done
-	mtbpf_run version now
-	[ "$status" -eq 2 ]
-	complains "'now'"
-}
-
 @test "an unknown command: the nearest one, status 2" {
 	mtbpf_run atach
 	[ "$status" -eq 2 ]

@@ -95,22 +95,35 @@ static void sum_up(struct check_report *report)
 	report->n++;
 }
 
+static void run(const struct check *check, struct check_result *result)
+{
+	enum log_level level = log__level();
+
+	*result = (struct check_result){.name = check->name, .needed = check->needed};
+	log__set_level(LOG_SILENT);
+	check->run(check, result);
+	log__set_level(level);
+}
+
+bool check__one(const char *name, struct check_result *result)
+{
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		if (!strcmp(checks[i].name, name)) {
+			run(&checks[i], result);
+			return true;
+		}
+	}
+	return false;
+}
+
 struct check_report *check_report__new(void)
 {
 	struct check_report *report = calloc(1, sizeof(*report));
-	enum log_level level = log__level();
 
 	if (!report)
 		return NULL;
-	log__set_level(LOG_SILENT);
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-		struct check_result *result = &report->results[report->n++];
-
-		result->name = checks[i].name;
-		result->needed = checks[i].needed;
-		checks[i].run(&checks[i], result);
-	}
-	log__set_level(level);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		run(&checks[i], &report->results[report->n++]);
 	sum_up(report);
 	return report;
 }

@@ -45,6 +45,9 @@ struct check_report {
 struct check_report *check_report__new(void);
 void check_report__free(struct check_report *report);
 
+/* Runs the one of this name into *result; false: there is none. */
+bool check__one(const char *name, struct check_result *result);
+
 /* True where nothing that is needed is missing: attach would work with Intel PT. */
 bool check_report__good(const struct check_report *report);
 

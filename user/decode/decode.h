@@ -60,4 +60,7 @@ int decode__run(const struct decode_request *request);
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
 		   struct code_map *map, branch_fn fn, void *ctx, struct decode_totals *totals);
 
+/* Of libipt, as it says itself. */
+void decode__library_version(char *text, size_t size);
+
 #endif

@@ -60,6 +60,14 @@ static int open_folder(const char *path)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+const char *show__ui_folder(void)
+{
+	const char *path = getenv(UI_VARIABLE);
+	_cleanup_close_ int fd = open_folder(path ? path : UI_FOLDER);
+
+	return !is_ui(fd) ? NULL : path ? path : UI_FOLDER;
+}
+
 /* Into *fd: -1 where there is none, and none was asked for. */
 static int open_ui(const char *asked, int *fd)
 {

@@ -17,4 +17,7 @@ struct show_options {
  */
 int show__trace(const char *path, const struct show_options *options);
 
+/* The folder with a UI that is used where none is asked for; NULL: there is none. */
+const char *show__ui_folder(void);
+
 #endif

@@ -316,3 +316,8 @@ uint16_t trace_server__port(const struct trace_server *server)
 {
 	return server->port;
 }
+
+const char *trace_server__library_version(void)
+{
+	return MHD_get_version();
+}

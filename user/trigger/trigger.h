@@ -190,4 +190,7 @@ void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
  */
 uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
 
+/* Of libbpf, as it says itself. */
+const char *trigger__library_version(void);
+
 #endif

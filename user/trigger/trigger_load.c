@@ -268,3 +268,8 @@ int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 		explain_load(err);
 	return err;
 }
+
+const char *trigger__library_version(void)
+{
+	return libbpf_version_string();
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "util/insn.h"
 
+#include <stdio.h>
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <pthread.h>
@@ -145,4 +146,13 @@ bool insn__jumps_to_popped(const uint8_t code[static JUMP_TO_POPPED_LEN])
 
 	return code[0] == 0x41 && code[1] == (0x58 | reg) && code[2] == 0x41 && code[3] == 0xff &&
 	       code[4] == (0xe0 | reg);
+}
+
+void insn__library_version(char *text, size_t size)
+{
+	ZyanU64 version = ZydisGetVersion();
+
+	snprintf(text, size, "%u.%u.%u", (unsigned int)ZYDIS_VERSION_MAJOR(version),
+		 (unsigned int)ZYDIS_VERSION_MINOR(version),
+		 (unsigned int)ZYDIS_VERSION_PATCH(version));
 }

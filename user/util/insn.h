@@ -70,4 +70,7 @@ bool insn__has_index(const uint8_t *bytes, size_t len);
 /* True where it loads a register from memory with an index times 4 or 8: from a table. */
 bool insn__loads_indexed(const uint8_t *bytes, size_t len);
 
+/* Of Zydis, as it says itself. */
+void insn__library_version(char *text, size_t size);
+
 #endif

@@ -132,4 +132,7 @@ const char *elf_image__raw_name(const struct elf_image *image, size_t index);
  */
 char *elf_image__short_name(const char *raw_name);
 
+/* Of libelf and libdw, which are one: elfutils. */
+const char *elf_image__library_version(void);
+
 #endif

@@ -125,3 +125,13 @@ const struct codec *codec__of(const char *path)
 	}
 	return NULL;
 }
+
+const char *codec__zlib_version(void)
+{
+	return zlibVersion();
+}
+
+const char *codec__zstd_version(void)
+{
+	return ZSTD_versionString();
+}

@@ -36,4 +36,8 @@ struct codec {
  */
 const struct codec *codec__of(const char *path);
 
+/* Of the libraries, as they say themselves. */
+const char *codec__zlib_version(void);
+const char *codec__zstd_version(void);
+
 #endif

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# make install, DESTDIR= and prefix= (or PREFIX=) as everywhere.
+bindir     ?= $(prefix)/bin
+libdir     ?= $(prefix)/lib/mtbpf
+includedir ?= $(prefix)/include
+datadir    ?= $(prefix)/share
+docdir     ?= $(datadir)/doc/mtbpf
+zshdir     ?= $(datadir)/zsh/site-functions
+
+# Files name the place where they and others are installed.
+placed = sed -e 's|@prefix@|$(prefix)|g' -e 's|@includedir@|$(includedir)|g' -e 's|@version@|$(VERSION)|g'
+
+install: all
+	$(call say,INSTALL,$(DESTDIR)$(prefix))
+	$(Q)install -D -m 755 $(O)/mtbpf $(DESTDIR)$(bindir)/mtbpf
+	$(Q)install -D -m 644 $(O)/mtbpf-dlfilter.so $(DESTDIR)$(libdir)/mtbpf-dlfilter.so
+	$(Q)install -D -m 644 include/mtbpf.h $(DESTDIR)$(includedir)/mtbpf.h
+	$(Q)$(placed) include/mtbpf.pc.in >$(O)/mtbpf.pc
+	$(Q)install -D -m 644 $(O)/mtbpf.pc $(DESTDIR)$(datadir)/pkgconfig/mtbpf.pc
+	$(Q)install -D -m 644 $(O)/completion/mtbpf $(DESTDIR)$(datadir)/bash-completion/completions/mtbpf
+	$(Q)install -D -m 644 $(O)/completion/_mtbpf $(DESTDIR)$(zshdir)/_mtbpf
+	$(Q)install -d $(DESTDIR)$(docdir)/docs
+	$(Q)install -m 644 README.md LICENSE $(DESTDIR)$(docdir)
+	$(Q)install -m 644 docs/*.md $(DESTDIR)$(docdir)/docs
+	$(Q)install -d $(DESTDIR)$(datadir)/man/man1
+	$(Q)for page in $(MADE_PAGES); do \
+	    $(placed) $$page >$(DESTDIR)$(datadir)/man/man1/$${page##*/} || exit; done
+	$(Q)[ -n "$(MADE_PAGES)" ] || echo "install: no man pages: scdoc was missing"
+
+uninstall:
+	rm -f $(DESTDIR)$(bindir)/mtbpf $(DESTDIR)$(includedir)/mtbpf.h $(DESTDIR)$(datadir)/pkgconfig/mtbpf.pc \
+	    $(DESTDIR)$(datadir)/bash-completion/completions/mtbpf $(DESTDIR)$(zshdir)/_mtbpf \
+	    $(addprefix $(DESTDIR)$(datadir)/man/man1/,$(notdir $(PAGES)))
+	rm -rf $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
+
+# A Debian package, of what is built: $(O)/deb/mtbpf_VERSION_amd64.deb
+deb: all
+	$(Q)rm -rf $(O)/deb
+	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(O)/deb/root prefix=/usr \
+	    zshdir=/usr/share/zsh/vendor-completions
+	$(Q)deploy/deb/build $(O)/deb $(VERSION)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# mtbpf version: what a report of a bug begins with.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/mtbpf" ] || skip "mtbpf is not built"
+	version=$(cat "$BATS_TEST_DIRNAME/../../VERSION")
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# json EXPRESSION: of the object d.
+json() {
+	/usr/bin/python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"
+}
+
+@test "-version is one line, with the commit where that is known" {
+	for word in -version --version; do
+		mtbpf_run $word
+		[ "$status" -eq 0 ]
+		[ "${#lines[@]}" -eq 1 ]
+		[[ $output =~ ^"mtbpf $version"(" (commit "[0-9a-f]{12}")")?$ ]]
+	done
+	[ "$(git -C "$BATS_TEST_DIRNAME" rev-parse --show-cdup 2>/dev/null)" = ../../ ] || skip "this is no clone"
+	[[ $output == *" (commit "* ]]
+}
+
+@test "version begins with that line, and has a line a library and a feature" {
+	mtbpf_run version
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "$("$O/mtbpf" -version)" ]
+	for name in libbpf libipt elfutils Zydis cJSON libmicrohttpd zlib zstd; do
+		grep -Eq "^$name +[0-9]+\.[0-9]" <<<"$output"
+	done
+	for name in kernel btf intel_pt dlfilter perfetto_ui fzf; do
+		grep -Eq "^$name +[^ ]" <<<"$output"
+	done
+	grep -q "^kernel .*$(uname -r)" <<<"$output"
+}
+
+@test "the libraries' versions are those that are installed" {
+	mtbpf_run version
+	for library in libbpf libelf:elfutils libcjson:cJSON libmicrohttpd zlib libzstd:zstd; do
+		installed=$(pkg-config --modversion "${library%:*}") || skip "no pkg-config files of the libraries"
+		# libbpf leaves the last part out.
+		grep -Eq "^${library#*:} +$(cut -d. -f1-2 <<<"$installed")(\.|\$)" <<<"$output" ||
+			{ echo "$library: $installed"; return 1; }
+	done
+}
+
+@test "-json is the same for programs; what is missing is null" {
+	command -v /usr/bin/python3 >/dev/null || skip "python3 is missing"
+	"$O/mtbpf" version -json >out
+	[ "$(json 'd["version"]' <out)" = "$version" ]
+	[ "$(json 'len(d["libraries"]), len(d["features"])' <out)" = "(8, 6)" ]
+	[ "$(json 'd["features"]["dlfilter"]' <out)" = "$O/mtbpf-dlfilter.so" ]
+	if has_pt; then
+		[ "$(json 'd["features"]["intel_pt"]' <out)" != None ]
+	else
+		[ "$(json 'd["features"]["intel_pt"]' <out)" = None ]
+	fi
+	mkdir ui
+	MTBPF_PERFETTO_UI=$PWD/ui "$O/mtbpf" version -json >out
+	[ "$(json 'd["features"]["perfetto_ui"]' <out)" = None ]
+	touch ui/index.html
+	MTBPF_PERFETTO_UI=$PWD/ui "$O/mtbpf" version -json >out
+	[ "$(json 'd["features"]["perfetto_ui"]' <out)" = "$PWD/ui" ]
+}
+
+@test "fzf is found where it is" {
+	mkdir bin
+	PATH=$PWD/bin run "$O/mtbpf" version
+	grep -Eq '^fzf .*(not there|none)' <<<"$output"
+	printf '#!/bin/sh\n' >bin/fzf
+	chmod +x bin/fzf
+	PATH=$PWD/bin run "$O/mtbpf" version
+	! grep -Eq '^fzf .*(not there|none)' <<<"$output"
+}
+
+@test "what version does not know is refused" {
+	mtbpf_run version now
+	[ "$status" -eq 2 ]
+	complains "'now'"
+	mtbpf_run version -jsn
+	[ "$status" -eq 2 ]
+	complains "-jsn" "-json"
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+# docs/rights.md: what a user who is not root can do, with a copy that has capabilities and one that has not.
+
+load ../helpers
+
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+# Why capabilities cannot be tried here, or nothing.
+why_not() {
+	local tool
+	[ "$(id -u)" -eq 0 ] || echo "needs root"
+	for tool in setpriv setcap; do
+		command -v "$tool" >/dev/null || echo "$tool is missing"
+	done
+	[ -x "$O/programs/service" ] || echo "the sample programs are not built"
+	# As Debian sets it, every perf event is for CAP_SYS_ADMIN; as perf's users do, for everybody.
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ] || echo "perf_event_paranoid is not 2"
+	[ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ] || echo "yama restricts ptrace"
+}
+
+setup() {
+	why=$(why_not | head -n 1)
+	[ -z "$why" ] || skip "$why"
+	folder=$(mktemp -d /tmp/mtbpf-rights.XXXXXX)
+	chmod 711 "$folder"
+	cp "$O/programs/service" "$folder"
+	mkdir "$folder/out"
+	chown 65534:65534 "$folder/out"
+	cd "$folder/out"
+	started=()
+	cp "$(command -v grep)" ../grep
+	setcap cap_sys_admin+ep ../grep 2>/dev/null || skip "this file system keeps no capabilities"
+	"${nobody[@]}" ../grep -q 'CapEff:.*200000$' /proc/self/status || skip "/tmp is mounted nosuid"
+	serve "${nobody[@]}"
+	own=$served
+	serve env
+	roots=$served
+}
+
+teardown() {
+	end_started
+	rm -rf "${folder:-/nonexistent}"
+}
+
+# serve COMMAND...: the sample service, started by it; its pid is $served.
+serve() {
+	: >../log
+	"$@" ../service -scale small >../log 2>&1 3>&- &
+	served=$!
+	started+=("$served")
+	eventually 10 grep -q '^pid ' ../log
+}
+
+# with CAPABILITIES ARGS: mtbpf as nobody, from a file that has them ("" none). $status, $output.
+with() {
+	local capabilities=$1
+	shift
+	cp "$O/mtbpf" ../mtbpf
+	[ -z "$capabilities" ] || setcap "$capabilities+ep" ../mtbpf
+	run "${nobody[@]}" timeout -k 5 60 ../mtbpf "$@"
+	printf '%s\n' "[$capabilities] mtbpf $*" "$output" "-> $status"
+}
+
+@test "without capabilities: one's own processes stepped and listed, and all that comes after a recording" {
+	with "" attach -source soft -pid "$own" -timeout 2s -o x.fxt
+	[ "$status" -eq 3 ]
+	for command in "decode x.mtbpf -o y.fxt" "report x.mtbpf" "report y.fxt"; do
+		# shellcheck disable=SC2086
+		with "" $command
+		[ "$status" -eq 0 ]
+	done
+	with "" list -pid "$own" one_iter
+	[ "$status" -eq 0 ]
+	with "" list -pid "$roots" one_iter
+	[ "$status" -ne 0 ]
+	with "" attach -source soft -pid "$roots" -timeout 200ms
+	[ "$status" -ne 0 ]
+	complains "cannot look at process $roots" "CAP_SYS_PTRACE"
+}
+
+@test "a symbol needs cap_sys_admin: cap_bpf and cap_perfmon are not enough" {
+	for capabilities in "" cap_bpf,cap_perfmon; do
+		with "$capabilities" watch -pid "$own" -symbol one_iter -max-hits 1 -timeout 30s
+		[ "$status" -eq 1 ]
+		[[ $output == *"hint: needs CAP_"* ]]
+	done
+	with cap_sys_admin watch -pid "$own" -symbol one_iter -max-hits 1 -timeout 30s
+	[ "$status" -eq 0 ]
+	[[ $output == *" hits "* ]]
+	with cap_sys_admin attach -source sample -pid "$own" -symbol one_iter -after 1s -timeout 30s -o x.fxt
+	[ "$status" -eq 0 ] || [ "$status" -eq 3 ]
+	[ -s x.fxt ] || [ -s x.fxt.gz ]
+}
+
+@test "another user's process needs cap_sys_ptrace as well" {
+	with cap_sys_admin watch -pid "$roots" -symbol one_iter -max-hits 1 -timeout 30s
+	[ "$status" -eq 1 ]
+	complains "cannot look at process $roots" "CAP_SYS_PTRACE"
+	with cap_sys_admin,cap_sys_ptrace watch -pid "$roots" -symbol one_iter -max-hits 1 -timeout 30s
+	[ "$status" -eq 0 ]
+	with cap_sys_ptrace attach -source soft -pid "$roots" -timeout 2s -o x.fxt
+	[ "$status" -eq 3 ]
+	with cap_sys_ptrace list -pid "$roots" one_iter
+	[ "$status" -eq 0 ]
+}
+
+@test "samples without a symbol need cap_perfmon" {
+	with "" attach -source sample -pid "$own" -timeout 200ms
+	[ "$status" -eq 1 ]
+	complains "cannot sample the process" "CAP_PERFMON"
+	with cap_perfmon attach -source sample -pid "$own" -timeout 2s -o x.fxt
+	[ "$status" -eq 3 ]
+}
+
+@test "a file that only its user may read needs cap_dac_read_search" {
+	chmod 700 ../service
+	serve env
+	with cap_sys_admin,cap_sys_ptrace watch -pid "$served" -symbol one_iter -max-hits 1 -timeout 30s
+	[ "$status" -ne 0 ]
+	with cap_sys_admin,cap_sys_ptrace,cap_dac_read_search watch -pid "$served" -symbol one_iter -max-hits 1 -timeout 30s
+	[ "$status" -eq 0 ]
+}
+
+@test "the recipe of docs/rights.md: the copy with its four capabilities, and ambient ones" {
+	recipe=$(sed -n 's/^    sudo setcap \(cap_[a-z_,]*\)+ep .*/\1/p' "$BATS_TEST_DIRNAME/../../docs/rights.md")
+	[ -n "$recipe" ]
+	with "$recipe" watch -pid "$roots" -symbol one_iter -max-hits 1 -timeout 30s
+	[ "$status" -eq 0 ]
+	cp "$O/mtbpf" ../mtbpf
+	run "${nobody[@]}" --inh-caps +sys_admin,+sys_ptrace,+ipc_lock \
+		--ambient-caps +sys_admin,+sys_ptrace,+ipc_lock \
+		timeout -k 5 60 ../mtbpf watch -pid "$roots" -symbol one_iter -max-hits 1 -timeout 30s
+	echo "$output"
+	[ "$status" -eq 0 ]
+}

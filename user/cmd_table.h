@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of commands, and of each one's options: for main.c, and what the build makes of them.
+ */
+#ifndef MTBPF_CMD_TABLE_H
+#define MTBPF_CMD_TABLE_H
+
+#include "cli/options.h"
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+	const struct option_table *options; /* NULL: it has none */
+};
+
+/* As the user is to read them; ends with one that has no name. */
+extern const struct command commands[];
+
+/* NULL: there is none of that name. */
+const struct command *command__find(const char *name);
+
+extern const struct option_table attach_table, run_table, record_table, decode_table, report_table,
+	diff_table, view_table, watch_table, list_table, check_table, version_table;
+
+#endif

@@ -1,0 +1,89 @@
+#compdef mtbpf
+# SPDX-License-Identifier: MIT
+# zsh completion for mtbpf.
+
+# This file is read as the function's first call, by which all of it has to last.
+typeset -ga _mtbpf_commands
+
+@zsh-tables@
+
+_mtbpf_pids() {
+	local -a pids
+	pids=(${${${(f)"$(ps -eo pid=,comm= 2>/dev/null)"}## #}/ ##/:})
+	_describe -t processes process pids
+}
+
+_mtbpf_names() {
+	local -aU names
+	names=(${(f)"$(ps -eo comm= 2>/dev/null)"})
+	_describe -t names 'process name' names
+}
+
+_mtbpf_containers() {
+	local -a names
+	names=(${(f)"$(docker ps --format '{{.Names}}' 2>/dev/null || podman ps --format '{{.Names}}' 2>/dev/null)"})
+	_describe -t containers container names
+}
+
+_mtbpf_cgroups() {
+	_path_files -/ -W /sys/fs/cgroup
+}
+
+_mtbpf_files() {
+	_files
+}
+
+_mtbpf_folders() {
+	_files -/
+}
+
+# "FILE:NAME" is a function of one file, "ns::name" is not.
+_mtbpf_symbols() {
+	local -a whom functions
+	local i file name=$PREFIX
+	case $PREFIX in
+	(usdt:*|line:*|addr:*|*::*) ;;
+	(*:*) file=${PREFIX%%:*} name=${PREFIX#*:} ;;
+	esac
+	# Of the process that the line names; mtbpf itself says which.
+	for ((i = 1; i < $#words; i++)); do
+		case ${words[i]#-} in
+		(-pid|pid|-p|p|-name|name|-n|n|-container|container|-k8s-pod|k8s-pod|-cgroup|cgroup)
+			whom+=($words[i] ${(Q)words[i+1]}) ;;
+		esac
+	done
+	(($#whom)) || { _message 'function (known once the process is)'; return }
+	functions=(${(fu)"$(timeout 2 $_mtbpf_program list $whom "$name*" 2>/dev/null </dev/null |
+		awk -v file="$file" 'index($3, file) == 1 {
+			sub(/\(.*/, "", $4)
+			print file (file == "" ? "" : ":") $4
+		}')"})
+	compadd -a functions
+}
+
+_mtbpf_words() {
+	case $1 in
+	help) _describe -t commands command _mtbpf_commands ;;
+	list) _mtbpf_symbols ;;
+	decode|report|diff|view) _files ;;
+	esac
+}
+
+_mtbpf() {
+	local -a specs
+	local _mtbpf_program=${(Q)words[1]} command=$words[2]
+	if ((CURRENT == 2)); then
+		_describe -t commands command _mtbpf_commands
+		return
+	fi
+	shift words
+	((CURRENT--))
+	_mtbpf_table $command
+	case $command in
+	run) specs+=('(-)*:::program:_normal') ;;
+	*) specs+=("*: : _mtbpf_words $command") ;;
+	esac
+	_arguments -S $specs
+}
+
+_mtbpf "$@"

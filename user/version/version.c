@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "version/version.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check/check.h"
+#include "commit.h"
+#include "decode/decode.h"
+#include "serve/show.h"
+#include "serve/trace_server.h"
+#include "target/elf/elf_image.h"
+#include "trace/sink/codec.h"
+#include "trigger/trigger.h"
+#include "util/insn.h"
+
+static struct version_row *add_row(struct version_row **next, const char *name, const char *text)
+{
+	struct version_row *row = (*next)++;
+
+	row->name = name;
+	row->there = text;
+	snprintf(row->text, sizeof(row->text), "%s", text ? text : "none");
+	return row;
+}
+
+static void list_libraries(struct version_row *next)
+{
+	const char *libbpf = trigger__library_version();
+	char text[32];
+
+	add_row(&next, "libbpf", libbpf + (*libbpf == 'v'));
+	decode__library_version(text, sizeof(text));
+	add_row(&next, "libipt", text);
+	add_row(&next, "elfutils", elf_image__library_version());
+	insn__library_version(text, sizeof(text));
+	add_row(&next, "Zydis", text);
+	add_row(&next, "cJSON", cJSON_Version());
+	add_row(&next, "libmicrohttpd", trace_server__library_version());
+	add_row(&next, "zlib", codec__zlib_version());
+	add_row(&next, "zstd", codec__zstd_version());
+}
+
+static void add_check(struct version_row **next, const char *name)
+{
+	struct check_result result;
+
+	if (!check__one(name, &result))
+		return;
+	add_row(next, name, result.reason)->there = result.state == CHECK_OK;
+}
+
+/* Beside the program as it was built, or where make install puts it; NULL: in neither place. */
+static const char *find_dlfilter(char path[static PATH_MAX])
+{
+	static const char *const places[] = {"mtbpf-dlfilter.so", "../lib/mtbpf/mtbpf-dlfilter.so"};
+	char exe[PATH_MAX], place[PATH_MAX + 64];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe));
+
+	while (len > 0 && exe[len - 1] != '/')
+		len--;
+	for (size_t i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(place, sizeof(place), "%.*s%s", (int)len, exe, places[i]);
+		if (realpath(place, path))
+			return path;
+	}
+	return NULL;
+}
+
+static void list_features(struct version_row *next)
+{
+	char path[PATH_MAX];
+
+	add_check(&next, "kernel");
+	add_check(&next, "btf");
+	add_check(&next, "intel_pt");
+	add_row(&next, "dlfilter", find_dlfilter(path));
+	add_row(&next, "perfetto_ui", show__ui_folder());
+	add_check(&next, "fzf");
+}
+
+void version__init(struct version *version)
+{
+	list_libraries(version->libraries);
+	list_features(version->features);
+}
+
+void version__print_title(FILE *out)
+{
+	fprintf(out, "mtbpf " MTBPF_VERSION "%s%s%s\n", *MTBPF_COMMIT ? " (commit " : "",
+		MTBPF_COMMIT, *MTBPF_COMMIT ? ")" : "");
+}
+
+static void print_rows(FILE *out, const struct version_row *rows, size_t n)
+{
+	putc('\n', out);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%-13s  %s\n", rows[i].name, rows[i].text);
+}
+
+void version__print(const struct version *version, FILE *out)
+{
+	version__print_title(out);
+	print_rows(out, version->libraries, VERSION_LIBRARIES);
+	print_rows(out, version->features, VERSION_FEATURES);
+}
+
+static void add_rows(cJSON *parent, const char *name, const struct version_row *rows, size_t n)
+{
+	cJSON *object = cJSON_AddObjectToObject(parent, name);
+
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].there)
+			cJSON_AddStringToObject(object, rows[i].name, rows[i].text);
+		else
+			cJSON_AddNullToObject(object, rows[i].name);
+	}
+}
+
+char *version__json(const struct version *version)
+{
+	cJSON *object = cJSON_CreateObject();
+	char *text;
+
+	cJSON_AddStringToObject(object, "version", MTBPF_VERSION);
+	if (*MTBPF_COMMIT)
+		cJSON_AddStringToObject(object, "commit", MTBPF_COMMIT);
+	else
+		cJSON_AddNullToObject(object, "commit");
+	add_rows(object, "libraries", version->libraries, VERSION_LIBRARIES);
+	add_rows(object, "features", version->features, VERSION_FEATURES);
+	text = cJSON_Print(object);
+	cJSON_Delete(object);
+	return text;
+}
