@@ -109,7 +109,8 @@ static int write_recording(struct recording *rec, const char *path)
 		err = recording__write(rec, path);
 	if (!err)
 		log__info("%s: the recording; 'perf script -i' reads it too", path);
-	return err;
+	/* Whatever it was: when it was looked at, the place would do. */
+	return err ? -EIO : 0;
 }
 
 /* Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
