@@ -65,7 +65,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(patsubst %,$(O)/user/trigger/%.o,trigger attach sampling): $(O)/gen/trigger.skel.h
+$(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/gen/trigger.skel.h
 
 $(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h

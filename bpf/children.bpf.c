@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
  * What the target forks counts from its first instruction on: user space would hear of it too late.
- * An object of its own, since it needs the kernel's BTF.
+ * An object of its own, since it needs the kernel's BTF; user space puts the map target_tgids of
+ * trigger.bpf.c in this one's place.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
-#include "mtbpf_shared.h"
+#include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -15,15 +16,6 @@ struct task_struct {
 	int pid;
 	int tgid;
 } __attribute__((preserve_access_index));
-
-/* That of trigger.bpf.c: user space puts it in this one's place. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MT_TARGETS_MAX);
-	__type(key, u32);
-	__type(value, u8);
-} target_tgids SEC(".maps");
 
 /* (struct task_struct *parent, struct task_struct *child): the child has not run yet. */
 SEC("tp_btf/sched_process_fork")

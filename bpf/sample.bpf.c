@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "mtbpf_shared.h"
+#include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -17,24 +18,6 @@ struct task_struct {
 	void *mm; /* NULL: a kernel thread */
 	char comm[16];
 } __attribute__((preserve_access_index));
-
-const volatile __u32 target_tgid; /* 0: target_tgids or target_cgroups decide */
-const volatile bool of_several;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MT_TARGETS_MAX);
-	__type(key, u32);
-	__type(value, u8);
-} target_tgids SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} target_cgroups SEC(".maps");
 
 /* The cgroup's threads that have left a CPU: only of the current one can its cgroup be asked. */
 struct {
@@ -47,12 +30,10 @@ struct {
 /* Of another task than the current one. */
 static __always_inline bool is_target(struct task_struct *task)
 {
-	u32 tid = task->pid, tgid = task->tgid;
+	u32 tid = task->pid;
 
-	if (target_tgid)
-		return tgid == target_tgid;
-	if (of_several)
-		return bpf_map_lookup_elem(&target_tgids, &tgid) != NULL;
+	if (targets_are_processes())
+		return is_target_process(task->tgid);
 	return bpf_map_lookup_elem(&members, &tid) != NULL;
 }
 
@@ -61,13 +42,14 @@ static __always_inline bool is_current_target(struct task_struct *current)
 	u32 tid = current->pid;
 	u8 value = 1;
 
-	if (target_tgid || of_several)
-		return is_target(current);
-	if (bpf_current_task_under_cgroup(&target_cgroups, 0) != 1)
+	if (targets_are_processes())
+		return is_target_process(current->tgid);
+	if (!is_current_in_cgroup())
 		return false;
 	bpf_map_update_elem(&members, &tid, &value, BPF_ANY);
 	return true;
 }
+
 /* Set by user space: nothing more is written. */
 volatile __u32 stopped;
 /* How many have been written. */

@@ -12,11 +12,10 @@
 #include "entries.bpf.h"
 #include "fire.bpf.h"
 #include "latch.bpf.h"
+#include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-const volatile __u32 target_tgid; /* 0: target_tgids or target_cgroups decide */
-const volatile bool of_several;
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
 /* So many are looked at, of durations so many calls that have returned; 0: all. */
@@ -34,35 +33,14 @@ __u64 last_sequence;
 /* The calls of them that have been measured; counted only for max_hits. */
 __u64 n_returned;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} target_cgroups SEC(".maps");
-
-/* Several processes, by tgid: user space fills it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MT_TARGETS_MAX);
-	__type(key, u32);
-	__type(value, u8);
-} target_tgids SEC(".maps");
-
 /*
  * A uprobe event is for an address space: a vfork child that has not called execve yet hits the
  * probe as well. For several, or a cgroup's, it is for everybody who has mapped the file.
  */
 static __always_inline bool is_target(void)
 {
-	u32 tgid = current_pid_tgid() >> 32;
-
-	if (target_tgid)
-		return tgid == target_tgid;
-	if (of_several)
-		return bpf_map_lookup_elem(&target_tgids, &tgid) != NULL;
-	return bpf_current_task_under_cgroup(&target_cgroups, 0) == 1;
+	return targets_are_processes() ? is_target_process(current_pid_tgid() >> 32)
+				       : is_current_in_cgroup();
 }
 
 /* False for a thread's first hit, and for what began before it was armed: that is not looked at. */

@@ -22,7 +22,9 @@ static int load(struct children *children, int tgids_fd)
 	children->skel = children_bpf__open();
 	if (!children->skel)
 		return -errno;
-	err = bpf_map__reuse_fd(children->skel->maps.target_tgids, tgids_fd);
+	err = bpf_map__set_autocreate(children->skel->maps.target_cgroups, false);
+	if (!err)
+		err = bpf_map__reuse_fd(children->skel->maps.target_tgids, tgids_fd);
 	if (!err)
 		err = children_bpf__load(children->skel);
 	return err ? err : children_bpf__attach(children->skel);

@@ -30,6 +30,10 @@ struct trigger {
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 					enum trigger_latch latch);
 
+/* trigger->skel, in the kernel. 0, or -errno after a line and a hint. */
+int trigger__load(struct trigger *trigger, const struct trigger_config *config,
+		  enum trigger_latch latch);
+
 /* libbpf's messages, a level lower; it prints the verifier's log in one. */
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap);
 

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+/* The trigger's programs, into the kernel: what of them this one needs, and with which settings. */
+#include "trigger/trigger.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trigger.skel.h"
+#include "trigger/hit_ring.h"
+#include "trigger/trigger_internal.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+#include "util/pid_namespace.h"
+
+int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = NULL;
+	int len;
+
+	/* libbpf's own debug messages are for those who debug libbpf. */
+	if (level == LIBBPF_DEBUG || log__level() < LOG_VERBOSE)
+		return 0;
+	len = vasprintf(&text, fmt, ap);
+	if (len < 0) {
+		text = NULL;
+		return 0;
+	}
+	while (len && text[len - 1] == '\n')
+		text[--len] = '\0';
+	log__debug("%s", text);
+	return len;
+}
+
+static bool measures_duration(const struct trigger_config *config)
+{
+	return config->duration_thresh_ns || (config->count_only && config->watch_duration);
+}
+
+bool trigger__needs_return(const struct trigger_config *config)
+{
+	return measures_duration(config) && !config->since_mark;
+}
+
+static void set_pid_namespace(struct trigger_bpf *skel)
+{
+	uint64_t dev, ino;
+
+	if (!pid_namespace__is_own(&dev, &ino))
+		return;
+	skel->rodata->pid_ns_dev = dev;
+	skel->rodata->pid_ns_ino = ino;
+}
+
+static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	set_pid_namespace(skel);
+	skel->rodata->target_tgid = config->tgid;
+	skel->rodata->of_several = config->n_tgids != 0;
+	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
+	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
+	skel->rodata->min_interval_ns = config->min_interval_ns;
+	skel->rodata->skipped = config->n_skipped;
+	skel->rodata->max_hits = config->max_hits;
+	skel->rodata->count_only = config->count_only;
+	skel->rodata->measure_duration = trigger__needs_return(config);
+	skel->rodata->measure_mark = measures_duration(config) && config->since_mark;
+	skel->rodata->mark_offset_ns = config->mark_offset_ns;
+	skel->rodata->returns_by_insn = config->returns_by_insn;
+	skel->rodata->by_goroutine = config->by_goroutine;
+	skel->rodata->probe_at_entry = config->probe_at_entry;
+	skel->rodata->log_entries = config->sampling;
+	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
+}
+
+/* Open calls of as many are remembered. */
+#define GOROUTINES 16384
+
+/*
+ * The kernel keeps up to 128 free entries of an LRU hash for each CPU (kernel/bpf/bpf_lru_list.c:
+ * LOCAL_FREE_TARGET). With fewer than that to go round, latches in use would be evicted.
+ */
+static int size_lru_latches(struct bpf_map *map, const struct trigger_config *config)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
+
+	if (config->by_goroutine && size < GOROUTINES)
+		size = GOROUTINES;
+
+	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
+}
+
+/* Of the two variants only one is loaded: the other's programs and map may be unknown here. */
+static int select_latch(struct trigger_bpf *skel, const struct trigger_config *config,
+			enum trigger_latch latch)
+{
+	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
+
+	bpf_program__set_autoload(skel->progs.on_hit, !lru);
+	bpf_program__set_autoload(skel->progs.on_return, !lru);
+	bpf_program__set_autoload(skel->progs.on_hit_lru, lru);
+	bpf_program__set_autoload(skel->progs.on_return_lru, lru);
+	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
+	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
+	return lru ? size_lru_latches(skel->maps.lru_latches, config) : 0;
+}
+
+/* What only a source that samples needs is not loaded for others. */
+static int select_sampling(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	int err = bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
+
+	return err ? err : bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
+}
+
+static int size_hits(struct bpf_map *map, const struct trigger_config *config)
+{
+	return bpf_map__set_max_entries(
+		map, hit_ring__size(bpf_map__max_entries(map), config->stack_copy));
+}
+
+static int size_args(struct bpf_map *map, const struct trigger_config *config)
+{
+	return config->n_args > 1 ? bpf_map__set_max_entries(map, config->n_args) : 0;
+}
+
+static int set_args(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	int map = bpf_map__fd(skel->maps.args_of_probes);
+
+	for (uint32_t i = 0; i < config->n_args; i++)
+		if (bpf_map_update_elem(map, &i, &config->args[i], BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+/* The map holds the cgroup, not the descriptor. */
+static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	uint32_t key = 0, fd = (uint32_t)config->cgroup_fd;
+
+	if (!config->of_cgroup)
+		return 0;
+	return bpf_map_update_elem(bpf_map__fd(skel->maps.target_cgroups), &key, &fd, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+static int set_tgids(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	const uint8_t value = 1;
+	int err = 0;
+
+	for (size_t i = 0; i < config->n_tgids && !err; i++)
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &config->tgids[i],
+					  &value, BPF_ANY)
+			      ? -errno
+			      : 0;
+	return err;
+}
+
+/* 0 and trigger->skel, or -errno without a message. */
+static int load_variant(struct trigger *trigger, const struct trigger_config *config,
+			enum trigger_latch latch)
+{
+	/*
+	 * A CO-RE relocation would need the kernel's BTF. There is none in the program; with this
+	 * path one that slips in fails everywhere, not only on the kernels that have no BTF.
+	 */
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = "/dev/null");
+	struct trigger_bpf *skel = trigger_bpf__open_opts(&opts);
+	int err;
+
+	if (!skel)
+		return -errno;
+	set_config(skel, config);
+	err = select_latch(skel, config, latch);
+	if (!err)
+		err = select_sampling(skel, config);
+	if (!err)
+		err = size_hits(skel->maps.hits, config);
+	if (!err)
+		err = size_args(skel->maps.args_of_probes, config);
+	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.target_tgids, config->n_tgids != 0);
+	if (!err)
+		err = trigger_bpf__load(skel);
+	if (!err)
+		err = set_cgroup(skel, config);
+	if (!err)
+		err = set_tgids(skel, config);
+	if (!err)
+		err = set_args(skel, config);
+	if (err) {
+		trigger_bpf__destroy(skel);
+		return err;
+	}
+	trigger->skel = skel;
+	trigger->latch = latch;
+	return 0;
+}
+
+static int load(struct trigger *trigger, const struct trigger_config *config,
+		enum trigger_latch latch)
+{
+	int err;
+
+	if (config->by_goroutine)
+		latch = TRIGGER_LATCH_LRU_HASH;
+	if (latch != TRIGGER_LATCH_AUTO)
+		return load_variant(trigger, config, latch);
+	err = load_variant(trigger, config, TRIGGER_LATCH_TASK_STORAGE);
+	/* Without the right to load programs the other one won't fare better. */
+	if (!err || err == -EPERM)
+		return err;
+	log__debug("no task storage for the trigger (%s): trying an LRU hash", strerror(-err));
+	return load_variant(trigger, config, TRIGGER_LATCH_LRU_HASH);
+}
+
+static void explain_load(int err)
+{
+	if (err == -EBADF) {
+		log__error("the trigger's cgroup is none of the v2 hierarchy");
+		log__hint("/proc/PID/cgroup shows a process's, behind '0::'");
+		return;
+	}
+	log__error("cannot load the trigger's BPF programs: %s", strerror(-err));
+	if (err == -EPERM)
+		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
+	else if (log__level() < LOG_VERBOSE)
+		log__hint(
+			"-v shows what the kernel's verifier says; Linux 5.15 or later is needed");
+}
+
+int trigger__load(struct trigger *trigger, const struct trigger_config *config,
+		  enum trigger_latch latch)
+{
+	int err;
+
+	libbpf_set_print(trigger__print_libbpf);
+	err = load(trigger, config, latch);
+	if (err)
+		explain_load(err);
+	return err;
+}
