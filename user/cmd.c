@@ -32,6 +32,13 @@ int exit_code_for(int err)
 	}
 }
 
+int refuse_lost(const char *command)
+{
+	log__error("%s: -strict: not everything is there that ran", command);
+	log__hint("the lines 'lost:' and 'gaps:' say what; without -strict it is no error");
+	return EXIT_LOST;
+}
+
 int refuse_word(const struct option_table *table, const char *word)
 {
 	log__error("%s: what is '%s'?", table->command, word);

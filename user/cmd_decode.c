@@ -30,7 +30,7 @@ static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
 struct decode_options {
 	const char *output, *ocaml_traps;
 	int print, format;
-	bool no_inline, portable, view;
+	bool no_inline, portable, view, strict;
 	bool verbose, quiet;
 };
 
@@ -56,6 +56,8 @@ static const struct option_spec specs[] = {
 	 "which decodes on any machine",
 	 offsetof(struct decode_options, portable), NULL},
 	{"view", NULL, 0, OPT_FLAG, NULL, VIEW_HELP, offsetof(struct decode_options, view), NULL},
+	{"strict", NULL, 0, OPT_FLAG, NULL, STRICT_HELP, offsetof(struct decode_options, strict),
+	 NULL},
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
 	 NULL},
 	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
@@ -81,8 +83,9 @@ static const struct option_table table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-/* Where the trace goes. */
+/* Where the trace goes, and what has become of it. */
 struct output {
+	bool is_whole;
 	bool is_text;
 	const char *path; /* of the text; NULL: stdout */
 	struct output_names names;
@@ -127,7 +130,7 @@ static int name_output(const struct decode_options *options, const char *input,
 	char trimmed[PATH_MAX];
 	size_t n = strlen(input);
 
-	*output = (struct output){.is_text = wants_text(options)};
+	*output = (struct output){.is_text = wants_text(options), .is_whole = true};
 	if (output->is_text)
 		return name_text(options, output);
 	if (options->output && !strcmp(options->output, "-")) {
@@ -160,10 +163,11 @@ static int write_trace(struct decoded *decoded, const struct recording *rec,
 }
 
 static int write_and_summarise(struct decoded *decoded, const struct recording *rec,
-			       const struct output *output)
+			       struct output *output)
 {
 	int err;
 
+	output->is_whole = decoded__is_whole(decoded, rec);
 	if (output->is_text && !output->path)
 		return decoded__write_text(decoded, stdout);
 	err = write_trace(decoded, rec, output);
@@ -173,7 +177,7 @@ static int write_and_summarise(struct decoded *decoded, const struct recording *
 }
 
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
-			  const struct output *output, const struct ocaml_traps *traps)
+			  struct output *output, const struct ocaml_traps *traps)
 {
 	struct tree_options trees = {.no_inline = options->no_inline,
 				     .ocaml_traps = traps,
@@ -191,7 +195,7 @@ static int print_or_write(const struct decode_options *options, const struct rec
 }
 
 static int decode_text(const struct decode_options *options, const struct perf_text_input *input,
-		       const struct output *output)
+		       struct output *output)
 {
 	struct perf_text_totals totals;
 	struct decoded decoded;
@@ -248,7 +252,7 @@ static int make_portable(struct recording *rec, const char *path)
 }
 
 static int decode_recording(const struct decode_options *options, const char *input,
-			    const struct output *output, const struct ocaml_traps *traps)
+			    struct output *output, const struct ocaml_traps *traps)
 {
 	struct recording rec;
 	int err;
@@ -287,6 +291,8 @@ static int decode(const struct decode_options *options, const char *input,
 		err = -errno;
 	if (!err && options->view)
 		err = show__trace(output.names.trace, &(struct show_options){0});
+	if (!err && options->strict && !output.is_whole)
+		return refuse_lost(table.command);
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -62,8 +62,23 @@ is_there() {
 	PATH=$PATH:/usr/sbin:/sbin bpftool "$1" show id "$2" >/dev/null 2>&1
 }
 
-# holds PID: remembers what of the kernel's mtbpf has, and its helper processes.
+# How much CPU time the target has had, in clock ticks.
+ticks() {
+	awk '{ print $14 + $15 }' "/proc/$target/stat"
+}
+
+has_come_to() {
+	[ "$(ticks)" -ge "$1" ]
+}
+
+# However busy the machine is: there are samples of it, and steps.
+runs_a_while() {
+	eventually 20 has_come_to $(($(ticks) + 5))
+}
+
+# holds PID: remembers what of the kernel's mtbpf has, and its helper processes, when the target has run a while.
 holds() {
+	runs_a_while
 	held=$(bpf_of "$1")
 	helpers=$(pgrep -P "$1") || helpers=
 	[ -n "$held" ] || { echo "no BPF program is held by $1"; return 1; }

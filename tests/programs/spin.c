@@ -2,8 +2,8 @@
 /*
  * A program whose speed can be seen from outside: a call of one_iter() takes some nanoseconds, so
  * whatever is left in it makes it many times slower. The number of rounds, and the CPU time of the
- * latest, stand in a file. SIGUSR1: it executes itself; SIGUSR2: it crashes; SIGWINCH: it only calls
- * on_signal().
+ * latest, stand in a file. SIGUSR1: it executes itself; SIGUSR2: it crashes; SIGWINCH: it only
+ * calls on_signal().
  */
 #include "sample.h"
 #include <fcntl.h>

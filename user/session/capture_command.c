@@ -116,7 +116,7 @@ static int write_recording(struct recording *rec, const char *path)
 /* Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
  */
 static int make_trace(const struct capture_options *options, const struct recording *rec,
-		      const char *path)
+		      const char *path, bool *is_whole)
 {
 	struct decoded decoded;
 	int err;
@@ -127,6 +127,7 @@ static int make_trace(const struct capture_options *options, const struct record
 	interrupts__hold();
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
+	*is_whole = decoded__is_whole(&decoded, rec);
 	if (!err)
 		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
 	decoded__fini(&decoded);
@@ -135,22 +136,43 @@ static int make_trace(const struct capture_options *options, const struct record
 	return err;
 }
 
+/* What the summary of a trace would say. */
+static bool say_drops(const struct recording *rec)
+{
+	char text[DROP_TEXT_SIZE];
+	uint64_t drops[DROPS];
+
+	if (!recording__drops(rec, drops))
+		return false;
+	for (int i = 0; i < DROPS; i++)
+		if (drops[i])
+			log__warn("lost: %s", drop__format(text, (enum drop)i, drops[i]));
+	return true;
+}
+
+struct outcome {
+	enum session_end end;
+	bool is_whole; /* nothing was lost */
+};
+
 static int capture_and_write(const struct capture_options *options, struct session_start *start,
-			     const struct output_names *names, bool decode, enum session_end *end)
+			     const struct output_names *names, bool decode, struct outcome *outcome)
 {
 	struct recording rec;
 	int err;
 
 	recording__init(&rec);
-	err = session__capture_again(options, start, &rec, end);
+	err = session__capture_again(options, start, &rec, &outcome->end);
 	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(start);
 	if (!err) {
-		say_end(*end, *rec.trigger);
+		say_end(outcome->end, *rec.trigger);
 		err = write_recording(&rec, names->recording);
 	}
 	if (!err && decode)
-		err = make_trace(options, &rec, names->trace);
+		err = make_trace(options, &rec, names->trace, &outcome->is_whole);
+	else if (!err)
+		outcome->is_whole = !say_drops(&rec);
 	recording__fini(&rec);
 	return err;
 }
@@ -158,7 +180,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 int capture_command__run(const struct capture_options *options, struct session_start *start,
 			 bool decode)
 {
-	enum session_end end = SESSION_INTERRUPTED;
+	struct outcome outcome = {.end = SESSION_INTERRUPTED};
 	struct output_names names;
 	int err = output_names__from(&names, options->output);
 
@@ -167,11 +189,13 @@ int capture_command__run(const struct capture_options *options, struct session_s
 	if (err)
 		return exit_code_for(err);
 	interrupts__hold();
-	err = capture_and_write(options, start, &names, decode, &end);
+	err = capture_and_write(options, start, &names, decode, &outcome);
 	interrupts__release();
 	if (!err && options->view)
 		err = show__trace(names.trace, &(struct show_options){0});
-	if (!err && (end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER))
+	if (!err && options->strict && !outcome.is_whole)
+		return refuse_lost(start->exec_path ? "run" : decode ? "attach" : "record");
+	if (!err && (outcome.end == SESSION_TIMED_OUT || outcome.end == SESSION_HITS_OVER))
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);
 }

@@ -108,6 +108,16 @@ static void add_open_files(const struct recording *rec, cJSON *meta)
 	}
 }
 
+static void add_drops(const struct recording *rec, cJSON *meta)
+{
+	cJSON *drops = cJSON_CreateObject();
+
+	for (int i = 0; i < DROPS; i++)
+		if (rec->drops[i])
+			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
+	cJSON_AddItemToObject(meta, "dropped", drops);
+}
+
 char *recording_meta__print(const struct recording *rec)
 {
 	cJSON *meta = cJSON_CreateObject();
@@ -129,6 +139,7 @@ char *recording_meta__print(const struct recording *rec)
 	add_perf_maps(rec, meta);
 	if (rec->open_files.n)
 		add_open_files(rec, meta);
+	add_drops(rec, meta);
 	text = cJSON_Print(meta);
 	cJSON_Delete(meta);
 	return text;
@@ -229,6 +240,12 @@ static int parse_open_file(struct recording *rec, const cJSON *item)
 	return recording__add_open_file(rec, get_pid(item), fd->valueint, path);
 }
 
+static void parse_drops(struct recording *rec, const cJSON *drops)
+{
+	for (int i = 0; i < DROPS; i++)
+		rec->drops[i] = get_u64(drops, drop__name((enum drop)i));
+}
+
 static int parse_object(struct recording *rec, const cJSON *meta,
 			int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			void *ctx)
@@ -251,6 +268,7 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");
+	parse_drops(rec, cJSON_GetObjectItemCaseSensitive(meta, "dropped"));
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "images"))
 	{
 		if (!err)
