@@ -272,7 +272,7 @@ static int decode(const struct decode_options *options, const char *input,
 {
 	struct output output;
 	_cleanup_close_ int fd = -1;
-	int err = name_output(options, input, &output);
+	int code, err = name_output(options, input, &output);
 
 	if (!err && options->portable)
 		err = refuse_same(input, output.names.recording);
@@ -293,7 +293,8 @@ static int decode(const struct decode_options *options, const char *input,
 		err = show__trace(output.names.trace, &(struct show_options){0});
 	if (!err && options->strict && !output.is_whole)
 		return refuse_lost(table.command);
-	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
+	code = exit_code_for(err);
+	return err && err != -ENOENT ? EXIT_FAILED : code;
 }
 
 static bool writes_trace(const struct decode_options *options)
