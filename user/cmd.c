@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 /* Where the cause is known it is said; that memory ran out, many leave to whoever hears of it. */
 static void say_unsaid(int err)

@@ -2,7 +2,7 @@
 /* attach and record: a process that runs already. */
 #include <errno.h>
 
-#include "session/capture_command.h"
+#include "capture_command.h"
 #include "cmd.h"
 #include "keep/keeper.h"
 #include "util/log.h"

@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "util/cleanup.h"
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 struct check_options {
 	bool json;

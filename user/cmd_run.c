@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "session/capture_command.h"
+#include "capture_command.h"
 #include "cmd.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "util/log.h"
 
 /* clang-format off */

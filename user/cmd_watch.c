@@ -12,7 +12,7 @@
 #include "session/probe/first_probe.h"
 #include "session/gate.h"
 #include "session/hit_status.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "session/probe/probes.h"
 #include "target/time_namespace.h"
 #include "util/clock.h"

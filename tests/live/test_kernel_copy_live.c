@@ -20,7 +20,7 @@
 #include "capture/code/kernel_access.h"
 #include "target/symbols/kernel_image.h"
 #include "util/clock.h"
-#include "util/kallsyms.h"
+#include "kernel/kallsyms.h"
 
 #define SKIP_WITHOUT_KCORE                                                                         \
 	do {                                                                                       \

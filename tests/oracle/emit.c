@@ -2,7 +2,7 @@
 /* What the decoder hands on, from blocks and events. */
 #include "oracle/oracle_internal.h"
 
-#include "util/address.h"
+#include "kernel/address.h"
 
 int decoder__hand_on(struct decoder *d, struct branch *branch)
 {

@@ -18,7 +18,7 @@
 #include "convert.h"
 #include "shared.h"
 #include "util/log.h"
-#include "util/options.h"
+#include "cli/options.h"
 
 enum timing { TIMING_TSC, TIMING_MTC, TIMING_CYC };
 static const char *const timings[] = {"tsc", "mtc", "cyc", NULL};

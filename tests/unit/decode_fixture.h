@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "decode/decode.h"
+#include "decode/packet.h"
+#include "util/meter.h"
 
 #define PID	  42
 #define TID	  43
@@ -264,6 +266,8 @@ static inline void traced__decode_as(struct traced *t, const struct decoding *ho
 	struct rec_aux aux = {.pid = PID, .tid = TID, .tsc = t->now, .data = copy, .size = n};
 	struct images *images = images__new(&t->rec);
 	struct code_map *map = code_map__new();
+	struct meter meter = {0};
+	const uint8_t *psb;
 
 	if (n)
 		memcpy(copy, bytes, n);
@@ -276,10 +280,14 @@ static inline void traced__decode_as(struct traced *t, const struct decoding *ho
 							   .fn = traced__take,
 							   .ctx = t,
 							   .totals = &t->totals,
+							   .meter = &meter,
 							   .all_branches = !how->some_branches,
 							   .jobs = how->jobs,
 							   .region_size = how->region_size}),
 			 0);
+	psb = packet__find_psb(copy, copy + n);
+	if (how->run == decode__run)
+		assert_int_equal(meter.done, psb ? copy + n - psb : 0);
 	code_map__free(map);
 	images__free(images);
 	free(copy);

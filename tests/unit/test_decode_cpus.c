@@ -3,6 +3,8 @@
 #include "decode_fixture.h"
 
 #include "decode/threads.h"
+#include "util/log.h"
+#include "util/meter.h"
 
 /* Of another process, which has other code at the same address. */
 #define OTHER_PID 52
@@ -133,7 +135,11 @@ static void decode(struct machine *m, struct seen *seen)
 	struct images *images = images__new(rec);
 	struct thread_taker taker = {
 		.begin = begin_thread, .branch = take, .end = end_thread, .ctx = seen};
+	struct meter meter;
 
+	log__set_level(LOG_QUIET);
+	meter__begin(&meter, &(struct meter_work){"decoding", METER_BYTES, 0});
+	taker.meter = &meter;
 	*seen = (struct seen){0};
 	for (int i = 0; i < 2; i++) {
 		struct rec_aux aux = {.cpu = i, .tsc = m->now, .size = m->cpu[i].out.bytes.n};
@@ -144,6 +150,10 @@ static void decode(struct machine *m, struct seen *seen)
 		assert_int_equal(recording__add_aux(rec, &aux), 0);
 	}
 	assert_int_equal(decode__threads(rec, images, true, &taker, &seen->totals), 0);
+	/* The branches, at last. */
+	assert_int_equal(meter.done, meter.work.total);
+	assert_true(meter.done > 0);
+	meter__end(&meter);
 	images__free(images);
 }
 

@@ -3,7 +3,7 @@
  */
 #include "unwind_fixture.h"
 
-#include "session/hit_stack.h"
+#include "pipeline/hit_stack.h"
 
 struct fixture {
 	struct recording rec;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/kallsyms.h"
+#include "kernel/kallsyms.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

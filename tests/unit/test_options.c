@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/options.h"
+#include "cli/options.h"
 
 #include <errno.h>
 #include <setjmp.h>

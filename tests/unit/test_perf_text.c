@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "stack/stack.h"
+#include "util/meter.h"
 
 #define SVC "(/usr/bin/svc)"
 
@@ -111,6 +112,7 @@ static void test_reading(void **state)
 	struct fixture *f = *state;
 	char path[] = "/tmp/mtbpf-test-XXXXXX", *filler = malloc(1000001);
 	int fd = mkstemp(path);
+	struct meter meter = {0};
 
 	assert_true(fd >= 0);
 	unlink(path);
@@ -124,7 +126,8 @@ static void test_reading(void **state)
 	/* Its last line has no end. */
 	assert_int_equal(write(fd, "x 7/7 0.0001: branches: return 405020 x => 406000 y", 51), 51);
 	lseek(fd, 0, SEEK_SET);
-	assert_int_equal(perf_text__read(f->threads, fd, &f->totals), 0);
+	assert_int_equal(perf_text__read(f->threads, fd, &f->totals, &meter), 0);
+	assert_int_equal(meter.done, lseek(fd, 0, SEEK_END));
 	assert_int_equal(f->totals.too_long, 3);
 	assert_int_equal(f->totals.lines, 10);
 	assert_int_equal(perf_threads__totals(f->threads)->decode.branches, 10);

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "capture/recording/recording_dir.h"
+
 #define ID "00112233445566778899aabbccddeeff01234567"
 
 static int file_of(const char *text)
@@ -55,7 +57,12 @@ static void test_round_trip(void **state)
 	add_file(f, "/gone", "abcd", NULL, NULL);
 	/* The same file by another name is there once. */
 	add_file(f, "/usr/bin/y", ID, "code", NULL);
+	assert_int_equal(recording_files__size(&f->rec), strlen("code"
+								"names"
+								"raw"
+								"code"));
 	write_it(f);
+	assert_int_equal(recording_files__size(&f->rec), 0);
 	assert_int_equal(read_it(f), 0);
 	assert_int_equal(f->back.files.n, 4);
 	files = f->back.files.v;

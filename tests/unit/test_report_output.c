@@ -10,6 +10,7 @@
 #include "target/symbols/named_image.h"
 #include "trace/read/fxt_trees.h"
 #include "trace/trace_writer.h"
+#include "util/meter.h"
 #include "view/folded.h"
 
 static struct report *make_report(struct fixture *f)
@@ -119,8 +120,10 @@ static void write_trace(struct fixture *f, const char *path)
 static void read_trace(struct fxt_trees *trees, const char *path)
 {
 	int fd = open(path, O_RDONLY);
+	struct meter meter = {0};
 
-	assert_int_equal(fxt_trees__read(trees, fd), 0);
+	assert_int_equal(fxt_trees__read(trees, fd, &meter), 0);
+	assert_int_equal(meter.done, lseek(fd, 0, SEEK_END));
 	close(fd);
 	unlink(path);
 }

@@ -2,6 +2,8 @@
 /* A recording of samples to a tree a thread: which functions, which threads, which snapshots. */
 #include "sampled_fixture.h"
 
+#include "util/meter.h"
+
 static void test_functions_by_their_addresses(void **state)
 {
 	struct fixture *f = *state;
@@ -204,17 +206,21 @@ static void test_any_recording_makes_a_tree(void **state)
 	uint64_t seed = 1;
 
 	for (int round = 0; round < 2000; round++) {
+		struct meter meter = {0};
+
 		f->rec.samples.n = f->rec.sample_ips.n = f->rec.scheds.n = 0;
 		f->rec.entries.n = f->rec.sched_bys.n = f->rec.hits.n = 0;
 		for (uint64_t i = 0, n = random_below(&seed, 40); i < n; i++)
 			add_random(f, &seed);
-		if (random_below(&seed, 4) == 0)
+		for (uint64_t i = random_below(&seed, 4); i > 1; i--)
 			hit(f, 1000 + random_below(&seed, 3000));
 		f->rec.frozen_ns = random_below(&seed, 5000);
 		f->n_trees = 0;
 		images__free(f->images);
 		f->images = images__new(&f->rec);
+		f->totals.meter = &meter;
 		assert_int_equal(sampled__trees(&f->rec, f->images, take, f, &f->totals), 0);
+		assert_int_equal(meter.done, f->rec.samples.n);
 		for (size_t i = 0; i < f->n_trees; i++) {
 			assert_well_formed(&f->trees[i]);
 			call_tree__fini(&f->trees[i]);

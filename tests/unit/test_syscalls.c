@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sys/syscall.h>
 
-#include "util/syscalls.h"
+#include "kernel/syscalls.h"
 
 static void test_names(void **state)
 {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "decode/branch.h"
+#include "util/meter.h"
 
 static const struct function main_function = {.name = "main", .module = "prog", .vaddr = 0x10};
 
@@ -340,7 +341,8 @@ static void add_many(struct output *output)
 /* The file is the same; the memory of what was written long ago is not there any more. */
 static void test_calls_are_forgotten_when_they_are_written(void **state)
 {
-	struct trace_options options = {.base_ns = BASE, .forget_calls = true};
+	struct meter meter = {0};
+	struct trace_options options = {.base_ns = BASE, .forget_calls = true, .meter = &meter};
 	struct output *output = *state;
 	struct fxt_reader *kept, *forgotten;
 	const struct call *early;
@@ -355,6 +357,7 @@ static void test_calls_are_forgotten_when_they_are_written(void **state)
 	trace_writer__thread(output->writer, &output->tree);
 	forgotten = close_and_read_folded(output);
 	assert_int_equal(early->end_ns, 0);
+	assert_int_equal(meter.done, MANY);
 	assert_int_equal(kept->events.n, 2 + MANY);
 	assert_int_equal(forgotten->events.n, 2 + MANY);
 	for (size_t i = 0; i < kept->events.n; i++) {

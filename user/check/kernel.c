@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check/subjects.h"
-#include "util/lockdown.h"
+#include "kernel/lockdown.h"
 
 #define BTF "/sys/kernel/btf/vmlinux"
 

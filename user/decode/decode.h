@@ -10,6 +10,7 @@
 #include "decode/branch.h"
 #include "decode/images.h"
 
+struct meter;
 struct switches;
 
 #define GAP_REASONS (GAP_BETWEEN + 1)
@@ -39,6 +40,7 @@ struct decode_request {
 	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
 	void *before_map_ctx;
 	struct decode_totals *totals;
+	struct meter *meter; /* of bytes of PT, or NULL */
 	/* Else direct branches within a function are left out, and indirect jumps. */
 	bool all_branches;
 	bool wants_source; /* images__prepare_source() as well, where there is a thread for it */

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "decode/walk/walk_internal.h"
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 
 /* What an entry may hold. */
 #define MAX_EVENTS 64

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/walk/walk.h"
+#include "util/meter.h"
 
 int regions__find(struct regions *regions, const uint8_t *bytes, size_t n, size_t size)
 {
@@ -34,6 +35,11 @@ const uint8_t *regions__end_of(const struct regions *regions, size_t i)
 	return i + 1 < regions->starts.n ? regions->starts.v[i + 1] : regions->end;
 }
 
+void regions__count(const struct regions *regions, const struct decode_request *request, size_t i)
+{
+	meter__add(request->meter, (uint64_t)(regions__end_of(regions, i) - regions->starts.v[i]));
+}
+
 struct taker {
 	outbox_fn take;
 	void *ctx;
@@ -58,8 +64,10 @@ int regions__decode(const struct regions *regions, const struct decode_request *
 		free(walker);
 		return err;
 	}
-	for (size_t i = 0; i < regions->starts.n && !err; i++)
+	for (size_t i = 0; i < regions->starts.n && !err; i++) {
 		err = walker__run(walker, regions->starts.v[i], regions__end_of(regions, i));
+		regions__count(regions, request, i);
+	}
 	walker__fini(walker);
 	free(walker);
 	free(out.v);

@@ -18,6 +18,8 @@ struct regions {
 int regions__find(struct regions *regions, const uint8_t *bytes, size_t n, size_t size);
 void regions__fini(struct regions *regions);
 const uint8_t *regions__end_of(const struct regions *regions, size_t i);
+/* Told to the request's meter: that one is done. */
+void regions__count(const struct regions *regions, const struct decode_request *request, size_t i);
 
 /*
  * Takes what a walker leaves in its outbox, in order; may change it. Non-zero stops the decoder,

@@ -186,6 +186,7 @@ static int join_all(struct pool *pool, outbox_fn take, void *ctx)
 	pthread_mutex_lock(&pool->lock);
 	while (pool->head < pool->regions->starts.n && !err) {
 		err = join_region(pool, take, ctx);
+		regions__count(pool->regions, pool->request, pool->head);
 		pool->head++;
 		pthread_cond_broadcast(&pool->has_room);
 	}

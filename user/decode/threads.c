@@ -8,6 +8,7 @@
 #include "decode/pieces.h"
 #include "decode/regions.h"
 #include "decode/switches.h"
+#include "util/meter.h"
 
 /* One thread's way from its bytes to the taker. */
 struct thread {
@@ -141,14 +142,19 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 		}
 		if (!err)
 			err = joiner__take(&joiner, piece->branches.v, piece->branches.n);
+		meter__add(t->request.meter, piece->branches.n);
 	}
 	return thread__end(t, err);
 }
 
 static int join_threads(struct thread *t, struct pieces *pieces, const struct switches *switches)
 {
+	struct meter_work work = {"sorting by thread", METER_BRANCHES, 0};
 	int err = 0;
 
+	for (size_t i = 0; i < pieces->all.n; i++)
+		work.total += pieces->all.v[i].branches.n;
+	meter__next(t->request.meter, &work);
 	pieces__sort(pieces);
 	for (size_t i = 0, n; i < pieces->all.n && !err; i += n) {
 		struct piece *first = &pieces->all.v[i];
@@ -186,6 +192,7 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 			   .request = {.rec = rec,
 				       .images = images,
 				       .totals = totals,
+				       .meter = taker->meter,
 				       .all_branches = all_branches,
 				       .wants_source = taker->wants_source}};
 	bool has_cpus = false;

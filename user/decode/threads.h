@@ -15,7 +15,8 @@ struct thread_taker {
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
 	void *ctx;
-	bool wants_source; /* will ask for functions' lines */
+	struct meter *meter; /* of bytes of PT; of CPUs' rings then of their branches; or NULL */
+	bool wants_source;   /* will ask for functions' lines */
 };
 
 /*

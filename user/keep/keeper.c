@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "keep/stamp.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
 #include "util/clock.h"

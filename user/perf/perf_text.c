@@ -9,6 +9,7 @@
 #include "perf/perf_flags.h"
 #include "perf/perf_line.h"
 #include "util/cleanup.h"
+#include "util/meter.h"
 
 /* A line is a few hundred bytes; of C++ names a few thousand. */
 #define BUFFER_SIZE (256u << 10)
@@ -196,7 +197,8 @@ static int take_lines(struct perf_threads *threads, struct buffer *buffer,
 	return err;
 }
 
-int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals)
+int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals,
+		    struct meter *meter)
 {
 	_cleanup_free_ char *text = malloc(BUFFER_SIZE);
 	struct buffer buffer = {.text = text};
@@ -210,6 +212,7 @@ int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_total
 		if (n < 0)
 			return -errno;
 		totals->bytes += (uint64_t)n;
+		meter__add(meter, (uint64_t)n);
 		buffer.n += (size_t)n;
 		if (n)
 			err = take_lines(threads, &buffer, totals);

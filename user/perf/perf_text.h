@@ -11,6 +11,8 @@
 
 #include "perf/perf_threads.h"
 
+struct meter;
+
 struct perf_text_totals {
 	uint64_t lines, bytes;
 	uint64_t other;		/* lines that are no branches */
@@ -26,8 +28,12 @@ struct perf_text_totals {
  */
 bool perf_text__may_be(int fd);
 
-/* From fd to its end. 0; -errno of reading; -ENOMEM; or what the threads' tap returned. */
-int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals);
+/*
+ * From fd to its end. The meter, or NULL, counts its bytes. 0; -errno of reading; -ENOMEM; or what
+ * the threads' tap returned.
+ */
+int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals,
+		    struct meter *meter);
 
 /* A part of it: whole lines, or what is left at the end. For tests; as above. */
 int perf_text__take(struct perf_threads *threads, const char *text, size_t len,

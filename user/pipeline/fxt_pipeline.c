@@ -8,6 +8,7 @@
 #include "trace/read/fxt_trees.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+#include "util/meter.h"
 
 /* The trees move over; their functions stay. */
 static int take_over(struct decoded *decoded, struct fxt_trees *fxt)
@@ -47,6 +48,17 @@ static int refuse(const char *path, int err, bool is_trace)
 	return err;
 }
 
+static int read_trees(struct fxt_trees *trees, int fd)
+{
+	struct meter meter;
+	int err;
+
+	meter__begin_file(&meter, "reading", fd);
+	err = fxt_trees__read(trees, fd, &meter);
+	meter__end(&meter);
+	return err;
+}
+
 int decoded__make_from_fxt(struct decoded *decoded, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -55,7 +67,7 @@ int decoded__make_from_fxt(struct decoded *decoded, const char *path)
 	*decoded = (struct decoded){.behind_hit = -1};
 	if (!err) {
 		decoded->fxt = calloc(1, sizeof(*decoded->fxt));
-		err = decoded->fxt ? fxt_trees__read(decoded->fxt, fd) : -ENOMEM;
+		err = decoded->fxt ? read_trees(decoded->fxt, fd) : -ENOMEM;
 	}
 	if (!err)
 		err = take_over(decoded, decoded->fxt);

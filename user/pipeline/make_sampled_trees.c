@@ -21,7 +21,10 @@ static int take_tree(void *ctx, struct call_tree *tree)
 
 int decoded__make_sampled_trees(struct decoded *decoded, const struct recording *rec)
 {
-	int err = sampled__trees(rec, decoded->images, take_tree, decoded, &decoded->sampled);
+	int err;
+
+	decoded->sampled.meter = decoded->meter;
+	err = sampled__trees(rec, decoded->images, take_tree, decoded, &decoded->sampled);
 
 	decoded->totals.first_ns = decoded->sampled.first_ns;
 	decoded->totals.last_ns = decoded->sampled.last_ns;

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "decode/threads.h"
-#include "session/hit_stack.h"
-#include "session/interrupts.h"
+#include "pipeline/hit_stack.h"
+#include "util/interrupts.h"
 #include "stack/inline_pass.h"
 #include "stack/spread.h"
 #include "stack/stack.h"
-#include "util/address.h"
+#include "kernel/address.h"
 
 const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 {
@@ -213,6 +213,7 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 				     .before_map = before_map,
 				     .end = end_tree,
 				     .ctx = &maker,
+				     .meter = decoded->meter,
 				     .wants_source = true};
 	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
 

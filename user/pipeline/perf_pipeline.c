@@ -8,6 +8,7 @@
 #include "pipeline/print_branches.h"
 #include "stack/stack.h"
 #include "util/log.h"
+#include "util/meter.h"
 
 #define PERF_SCRIPT "perf script --itrace=be -F pid,tid,time,event,ip,sym,symoff,addr,dso,flags"
 
@@ -44,11 +45,14 @@ static void warn_of_flags(const struct perf_text_totals *totals, uint64_t branch
 static int read_text(struct perf_threads *threads, int fd, const char *name,
 		     struct perf_text_totals *totals)
 {
+	struct meter meter;
 	uint64_t branches;
 	int err;
 
 	*totals = (struct perf_text_totals){0};
-	err = report(perf_text__read(threads, fd, totals), name);
+	meter__begin_file(&meter, "reading", fd);
+	err = report(perf_text__read(threads, fd, totals, &meter), name);
+	meter__end(&meter);
 	if (err)
 		return err;
 	branches = perf_threads__totals(threads)->decode.branches;

@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "pipeline/make_trees.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
 #include "target/symbols/symbols_usdt.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
 #include "util/log.h"
+#include "util/meter.h"
 #include "util/units.h"
 
 /* The code as it was at the end, for addresses that come with the hits. */
@@ -98,6 +99,26 @@ static void end_interrupted(struct decoded *decoded)
 	interrupts__obey();
 }
 
+static int make_trees(struct decoded *decoded, const struct recording *rec,
+		      const struct tree_options *options)
+{
+	struct meter_work work = {"decoding", METER_BYTES, 0};
+	struct meter meter;
+	int err;
+
+	for (size_t i = 0; i < rec->aux.n; i++)
+		work.total += rec->aux.v[i].size;
+	if (decoded->is_sampled)
+		work = (struct meter_work){"decoding", METER_SAMPLES, rec->samples.n};
+	meter__begin(&meter, &work);
+	decoded->meter = &meter;
+	err = decoded->is_sampled ? decoded__make_sampled_trees(decoded, rec)
+				  : decoded__make_trees(decoded, rec, options);
+	decoded->meter = NULL;
+	meter__end(&meter);
+	return err;
+}
+
 int decoded__make(struct decoded *decoded, const struct recording *rec,
 		  const struct tree_options *options)
 {
@@ -111,8 +132,7 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 	if (!err && can_begin(rec, options) && begin_trace(decoded, options->trace))
 		return -errno;
 	if (!err)
-		err = decoded->is_sampled ? decoded__make_sampled_trees(decoded, rec)
-					  : decoded__make_trees(decoded, rec, options);
+		err = make_trees(decoded, rec, options);
 	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -EINTR)
@@ -158,11 +178,14 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
 {
+	struct meter meter;
 	/* Without a hit there is no report, which reads them again. */
 	struct trace_options options = {.base_ns = decoded->totals.first_ns,
-					.forget_calls = !decoded->hits.n};
+					.forget_calls = !decoded->hits.n,
+					.meter = &meter};
 	struct trace_writer *writer =
 		decoded->writer ? decoded->writer : trace_writer__open(path, &options);
+	struct meter_work work = {"writing", METER_CALLS, 0};
 	struct trace_totals totals;
 	char size[UNITS_TEXT_SIZE];
 	int err;
@@ -170,6 +193,9 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 	decoded->writer = NULL;
 	if (!writer)
 		return -errno;
+	for (size_t i = 0; i < decoded->trees.n; i++)
+		work.total += decoded->trees.v[i].calls.n;
+	meter__begin(&meter, &work);
 	trace_writer__set_base(writer, options.base_ns);
 	name_processes(writer, decoded, rec);
 	for (size_t i = 0; i < decoded->trees.n; i++)
@@ -177,14 +203,15 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		trace_writer__hit(writer, &decoded->hits.v[i]);
 	err = trace_writer__close(writer, &totals);
+	meter__end(&meter);
 	if (err)
 		return err;
 	if (totals.too_deep)
 		log__warn("%" PRIu64
 			  " slices lie deeper than Perfetto shows (512) and are left out",
 			  totals.too_deep);
-	log__info("%s: %" PRIu64 " slices, %s; open it in https://ui.perfetto.dev", path,
-		  totals.slices, units__format_size(size, totals.bytes));
+	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices,
+		  units__format_size(size, totals.bytes));
 	return 0;
 }
 

@@ -16,6 +16,8 @@
 #include "util/vec.h"
 #include "view/report.h"
 
+struct meter;
+
 /* A decoded recording: a tree a thread, and the hits with their functions. */
 struct decoded {
 	VEC(struct call_tree) trees;
@@ -28,6 +30,7 @@ struct decoded {
 	struct perf_threads *perf; /* of branches that perf has decoded; or this: */
 	struct fxt_trees *fxt;	   /* of a trace file */
 	bool is_sampled;	   /* the calls were seen now and then, not followed */
+	struct meter *meter;	   /* while it is made: NULL, or what shows how far that has come */
 	/* Where the trace is written while it is decoded, or NULL. */
 	struct trace_writer *writer;
 	struct early_calls early; /* of which no tree tells */

@@ -12,12 +12,14 @@
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
-#include "util/syscalls.h"
+#include "kernel/syscalls.h"
+#include "util/meter.h"
 
 /* One thread's way from its events to its tree. */
 struct thread {
 	const struct recording *rec;
 	struct images *images;
+	struct meter *meter; /* of samples */
 	struct code_map *map;
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
@@ -230,7 +232,8 @@ static void end_snapshots(struct thread *t, uint64_t time_ns)
 
 	for (; t->next_hit < rec->hits.n && rec->hits.v[t->next_hit].time_ns < time_ns;
 	     t->next_hit++)
-		end_ns = rec->hits.v[t->next_hit].time_ns;
+		if (rec->hits.v[t->next_hit].time_ns > end_ns)
+			end_ns = rec->hits.v[t->next_hit].time_ns;
 	if (!end_ns || !t->tree.calls.n)
 		return;
 	slices__end(&t->slices, end_ns);
@@ -262,6 +265,7 @@ static int read_events(struct thread *t, const struct event *events, size_t n)
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
+		meter__add(t->meter, events[i].kind == EVENT_SAMPLE);
 		end_snapshots(t, events[i].time_ns);
 		err = follow_maps(t, events[i].time_ns);
 		if (!err)
@@ -284,11 +288,13 @@ static void name_tree(const struct thread *t, struct call_tree *tree)
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
 }
 
-static int make_tree(const struct recording *rec, struct images *images, const struct event *events,
-		     size_t n, struct call_tree *tree)
+static int make_tree(const struct thread *blank, const struct event *events, size_t n,
+		     struct call_tree *tree)
 {
+	const struct recording *rec = blank->rec;
 	struct thread t = {.rec = rec,
-			   .images = images,
+			   .images = blank->images,
+			   .meter = blank->meter,
 			   .map = code_map__new(),
 			   .pid = events->pid,
 			   .tid = events->tid};
@@ -326,6 +332,7 @@ static int make_trees(const struct recording *rec, struct images *images,
 		      const struct events *events, sampled_taker take, void *ctx,
 		      struct sampled_totals *totals)
 {
+	const struct thread blank = {.rec = rec, .images = images, .meter = totals->meter};
 	int err = 0;
 
 	for (size_t i = 0, n; i < events->all.n && !err; i += n) {
@@ -335,7 +342,7 @@ static int make_trees(const struct recording *rec, struct images *images,
 		for (n = 1; i + n < events->all.n && first[n].tid == first->tid; n++)
 			;
 		add_totals(totals, rec, first, n);
-		err = make_tree(rec, images, first, n, &tree);
+		err = make_tree(&blank, first, n, &tree);
 		if (err)
 			call_tree__fini(&tree);
 		else

@@ -13,9 +13,12 @@
 #include "decode/images.h"
 #include "stack/call_tree.h"
 
+struct meter;
+
 struct sampled_totals {
 	uint64_t first_ns, last_ns; /* 0 where there is nothing */
 	uint64_t samples, switches;
+	struct meter *meter; /* the caller's: of what is read, or NULL */
 };
 
 /* Takes over the tree, on failure too. Non-zero stops, and is returned. */

@@ -10,6 +10,7 @@
 
 #include "trace/read/fxt_read.h"
 #include "util/cleanup.h"
+#include "util/meter.h"
 #include "util/units.h"
 
 /* On both sides of the hit's slice: a share of it; or of what one without length is shown amid. */
@@ -33,15 +34,11 @@ static void look_at(struct sight *sight, const struct fxt_read *hit)
 	snprintf(sight->name, sizeof(sight->name), "%s", hit->name);
 }
 
-int sight__find(struct sight *sight, int trace_fd)
+static int find(struct sight *sight, struct fxt_reader *reader)
 {
-	struct fxt_reader *reader = fxt_reader__open(trace_fd);
 	struct fxt_read read;
 	int err;
 
-	*sight = (struct sight){0};
-	if (!reader)
-		return -errno;
 	while ((err = fxt_reader__next(reader, &read)) == 1) {
 		if (!is_hit(&read))
 			continue;
@@ -49,8 +46,24 @@ int sight__find(struct sight *sight, int trace_fd)
 		if (!sight->found || read.end_ns - read.time_ns > sight->end_ns - sight->begin_ns)
 			look_at(sight, &read);
 	}
-	fxt_reader__free(reader);
 	return sight->found ? 0 : err;
+}
+
+int sight__find(struct sight *sight, int trace_fd)
+{
+	struct fxt_reader *reader = fxt_reader__open(trace_fd);
+	struct meter meter;
+	int err;
+
+	*sight = (struct sight){0};
+	if (!reader)
+		return -errno;
+	meter__begin_file(&meter, "reading", trace_fd);
+	fxt_reader__count(reader, &meter);
+	err = find(sight, reader);
+	meter__end(&meter);
+	fxt_reader__free(reader);
+	return err;
 }
 
 static cJSON *add_command(cJSON *commands, const char *id)

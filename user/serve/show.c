@@ -13,7 +13,7 @@
 
 #include "serve/deep_link.h"
 #include "serve/trace_server.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/units.h"

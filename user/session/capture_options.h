@@ -9,7 +9,7 @@
 #include "capture/source.h"
 #include "session/sample_options.h"
 #include "session/target.h"
-#include "util/options.h"
+#include "cli/options.h"
 #include "util/threshold.h"
 
 struct capture_options {
@@ -158,8 +158,8 @@ extern const char *const return_probe_names[];
 #define OPTION_OUTPUT                                                                              \
 	{                                                                                          \
 		"output", NULL, 'o', OPT_STRING, "FILE",                                           \
-			"NAME.fxt, .fxt.gz or .fxt.zst; the recording is NAME.mtbpf beside it "    \
-			"(trace.fxt)",                                                             \
+			"NAME.fxt.gz, .fxt or .fxt.zst; the recording is NAME.mtbpf beside it "    \
+			"(trace.fxt.gz)",                                                          \
 			OPTION(output), NULL                                                       \
 	}
 #define OPTION_VIEW                                                                                \

@@ -9,7 +9,7 @@
 
 #include "capture/sample/sample_cost.h"
 #include "util/log.h"
-#include "util/syscalls.h"
+#include "kernel/syscalls.h"
 #include "util/units.h"
 
 #define LOAD_MS 200

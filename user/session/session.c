@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "session/probe/first_probe.h"
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
@@ -289,7 +289,7 @@ int session__capture(const struct capture_options *options, const struct session
 		if (more)
 			log__info("snapshot %d taken", s->snapshots);
 	}
-	if (!err && *end != SESSION_TRIGGERED)
+	if (!err)
 		progress__say(&s->progress, s->gate.trigger, s->probes.name);
 	session__close(s);
 	return err;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "session/interrupts.h"
+#include "util/interrupts.h"
 #include "session/target_wait.h"
 #include "util/clock.h"
 #include "util/log.h"

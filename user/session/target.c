@@ -10,7 +10,7 @@
 #include "target/process_list.h"
 #include "util/log.h"
 #include "util/nearest.h"
-#include "util/picker.h"
+#include "cli/picker.h"
 #include "util/vec.h"
 
 /* How many of the processes that were found are named in a message. */

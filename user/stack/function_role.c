@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "stack/switch_code.h"
-#include "util/address.h"
+#include "kernel/address.h"
 
 /* glibc's names, and those of others that are made like them. */
 static const struct {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 
 struct slice {
 	struct call call;

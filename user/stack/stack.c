@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "stack/stack_internal.h"
-#include "util/address.h"
+#include "kernel/address.h"
 
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "stack/call_tree.h"
-#include "util/syscalls.h"
+#include "kernel/syscalls.h"
 
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call)
 {

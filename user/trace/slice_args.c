@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "mtbpf_shared.h"
-#include "util/address.h"
+#include "kernel/address.h"
 
 static void add(struct slice_args *args, struct fxt_arg arg)
 {

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "target/symbols/kernel_image.h"
-#include "trace/label.h"
+#include "util/label.h"
 #include "trace/sink/sink.h"
 #include "trace/timeline.h"
-#include "util/address.h"
+#include "kernel/address.h"
 
 /* A module's functions have "[module]" in their names. */
 static const char *suffix(const struct call *call)

@@ -9,14 +9,15 @@
 #include <string.h>
 
 #include "trace/fxt.h"
-#include "trace/label.h"
+#include "util/label.h"
 #include "trace/leap_writer.h"
 #include "trace/sink/sink.h"
 #include "trace/slice_args.h"
 #include "trace/slice_writer.h"
 #include "trace/timeline.h"
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 #include "util/log.h"
+#include "util/meter.h"
 
 /*
  * Hits stand on a thread of their own in their process. Linux gives no thread an id over 2^22
@@ -51,7 +52,6 @@ struct trace_writer {
 		uint64_t end_ns;
 		uint32_t depth, index;
 	} open[TIMELINE_MAX_DEPTH];
-	size_t n_forgotten; /* calls, from the first on */
 	struct slice_writer slices;
 };
 
@@ -197,23 +197,24 @@ static void name_track(struct trace_writer *writer, const struct call_tree *tree
 }
 
 /* Now and then: the calls before the n'th. */
-static void forget_calls(struct trace_writer *writer, size_t n)
+static void leave_behind(const struct trace_writer *writer, size_t n, bool forget)
 {
 	const struct call *calls = writer->tree->calls.v;
 
+	meter__add(writer->options.meter, FORGET_CALLS);
 	/* From the first on: pages that two rounds share are among them. */
-	huge_pages__give_back((void *)calls, &calls[n]);
-	writer->n_forgotten = n;
+	if (forget)
+		huge_pages__give_back((void *)calls, &calls[n]);
 }
 
 static void write_tree(struct trace_writer *writer, const struct call_tree *tree)
 {
 	/* A leap looks back at calls of long ago. */
 	bool forgets = writer->options.forget_calls && !tree->leaps.n;
+	size_t behind = 0;
 
 	writer->tree = tree;
 	writer->now_ns = 0;
-	writer->n_forgotten = 0;
 	leap_writer__begin_tree(&writer->leaps, tree);
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
@@ -225,9 +226,12 @@ static void write_tree(struct trace_writer *writer, const struct call_tree *tree
 			write_whole(writer, call);
 		else
 			begin(writer, call);
-		if (forgets && i - writer->n_forgotten == FORGET_CALLS)
-			forget_calls(writer, i);
+		if (i - behind == FORGET_CALLS) {
+			leave_behind(writer, i, forgets);
+			behind = i;
+		}
 	}
+	meter__add(writer->options.meter, tree->calls.n - behind);
 	end_down_to(writer, 0);
 }
 

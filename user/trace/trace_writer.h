@@ -9,6 +9,7 @@
 
 #include "stack/call_tree.h"
 
+struct meter;
 struct trace_writer;
 
 /* How to write; zero-initialised is good. */
@@ -20,6 +21,7 @@ struct trace_options {
 	 * and the file's pages may have it. What they hold is undefined then.
 	 */
 	bool forget_calls;
+	struct meter *meter; /* of calls, or NULL */
 };
 
 /*

@@ -12,7 +12,7 @@
 #include "trigger/children.h"
 #include "trigger/trigger_internal.h"
 #include "util/log.h"
-#include "util/pid_namespace.h"
+#include "kernel/pid_namespace.h"
 
 struct sched_log {
 	struct sample_bpf *skel;

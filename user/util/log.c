@@ -2,9 +2,17 @@
 #include "util/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define ERASE "\r\033[K"
 
 static enum log_level current_level = LOG_NORMAL;
+/* What stands in the terminal's last line, "" where nothing does. Behind stderr's lock. */
+static char line[256];
 
 void log__set_level(enum log_level level)
 {
@@ -23,12 +31,55 @@ bool log__has_error(void)
 	return has_error;
 }
 
+static void erase_line(void)
+{
+	if (line[0])
+		fputs(ERASE, stderr);
+	line[0] = '\0';
+}
+
+bool log__has_line(void)
+{
+	return current_level > LOG_QUIET && isatty(STDERR_FILENO);
+}
+
+/* A line that wraps cannot be erased. */
+static int columns(void)
+{
+	struct winsize size;
+
+	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col - 1 : 79;
+}
+
+void log__line(const char *text)
+{
+	char shown[sizeof(line)];
+
+	if (!log__has_line())
+		return;
+	snprintf(shown, sizeof(shown), "%.*s", columns(), text);
+	flockfile(stderr);
+	if (strcmp(line, shown)) {
+		fprintf(stderr, ERASE "%s", shown);
+		strcpy(line, shown);
+	}
+	funlockfile(stderr);
+}
+
+void log__end_line(void)
+{
+	flockfile(stderr);
+	erase_line();
+	funlockfile(stderr);
+}
+
 static void print(enum log_level at_least, const char *prefix, const char *fmt, va_list ap)
 {
 	if (current_level < at_least)
 		return;
 	/* One flockfile() a message: lines of two threads never mix. */
 	flockfile(stderr);
+	erase_line();
 	fputs(prefix, stderr);
 	vfprintf(stderr, fmt, ap);
 	fputc('\n', stderr);
@@ -64,6 +115,7 @@ void log__caret(const char *text, size_t at)
 	if (current_level < LOG_QUIET)
 		return;
 	flockfile(stderr);
+	erase_line();
 	fprintf(stderr, "  %s\n  %*s^\n", text, (int)at, "");
 	funlockfile(stderr);
 }

@@ -34,4 +34,14 @@ void log__info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Only at LOG_VERBOSE. */
 void log__debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* There is a terminal for a line that changes, and it may be used: not at LOG_QUIET. */
+bool log__has_line(void);
+/*
+ * The terminal's last line is this now, cut to its width; nothing where there is none. Messages
+ * erase it, and come in its place.
+ */
+void log__line(const char *text);
+/* Nothing is left of it. */
+void log__end_line(void);
+
 #endif

@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "util/log.h"
 #include "util/threshold.h"
@@ -57,21 +56,14 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 	return buf;
 }
 
-static bool is_shown(void)
-{
-	return log__level() > LOG_QUIET && isatty(STDERR_FILENO);
-}
-
 void status__show(const struct status_view *view)
 {
 	char text[STATUS_TEXT_SIZE];
 
-	if (is_shown())
-		fprintf(stderr, "\r\033[K%s", status__format(text, view));
+	log__line(status__format(text, view));
 }
 
 void status__end(void)
 {
-	if (is_shown())
-		fputs("\r\033[K", stderr);
+	log__end_line();
 }

@@ -29,7 +29,7 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 
 /* Redraws it in place on stderr, if that is a terminal; else does nothing. */
 void status__show(const struct status_view *view);
-/* Ends the line, so that what follows starts on one of its own. */
+/* Nothing is left of it. */
 void status__end(void);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "util/cleanup.h"
 #include "util/fs.h"
-#include "util/kallsyms.h"
-#include "util/lockdown.h"
+#include "kernel/kallsyms.h"
+#include "kernel/lockdown.h"
 
 enum { NO_KALLSYMS, HIDDEN, HIDDEN_FROM_ALL, NO_KCORE, LOCKED, NO_RIGHT, UNREADABLE };
 

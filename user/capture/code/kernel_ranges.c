@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/kallsyms.h"
+#include "kernel/kallsyms.h"
 
 #define PAGE ((uint64_t)4096)
 /* The kernel's image and its modules: Documentation/arch/x86/x86_64/mm.rst. */

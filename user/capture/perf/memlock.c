@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "util/capability.h"
+#include "kernel/capability.h"
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 
 int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "util/kallsyms.h"
+#include "kernel/kallsyms.h"
 
 /* Where records say of which CPU they are. */
 #define NO_CPU (-1)

@@ -15,6 +15,7 @@
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/meter.h"
 
 static int path_in(char path[static PATH_MAX], const char *dir, const char *name)
 {
@@ -150,14 +151,15 @@ static int write_meta(const struct recording *rec, const char *dir)
 	return err ? err : fs__write(path, text, strlen(text));
 }
 
-int recording__save(struct recording *rec, const char *path)
+static int save(struct recording *rec, const char *path, struct meter *meter)
 {
 	int err = write_data(rec, path);
 
+	meter__add(meter, recording__traced_bytes(rec));
 	if (!err)
 		err = write_images(rec, path);
 	if (!err)
-		err = recording_files__write(rec, path);
+		err = recording_files__write(rec, path, meter);
 	if (!err)
 		err = recording_kernel__write(&rec->kernel, path);
 	if (!err)
@@ -165,9 +167,27 @@ int recording__save(struct recording *rec, const char *path)
 	return err;
 }
 
+int recording__save(struct recording *rec, const char *path)
+{
+	return save(rec, path, NULL);
+}
+
+static int save_and_show(struct recording *rec, const char *path)
+{
+	const struct meter_work work = {"writing the recording", METER_BYTES,
+					recording__traced_bytes(rec) + recording_files__size(rec)};
+	struct meter meter;
+	int err;
+
+	meter__begin(&meter, &work);
+	err = save(rec, path, &meter);
+	meter__end(&meter);
+	return err;
+}
+
 int recording__write(struct recording *rec, const char *path)
 {
-	int err = recording__save(rec, path);
+	int err = save_and_show(rec, path);
 
 	if (!err)
 		return 0;

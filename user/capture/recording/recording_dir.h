@@ -7,6 +7,8 @@
 
 #include "capture/recording/recording.h"
 
+struct meter;
+
 /* meta.json's text, freed by the caller; NULL where memory ran out. */
 char *recording_meta__print(const struct recording *rec);
 
@@ -29,7 +31,9 @@ int recording_kernel__read(struct rec_kernel *kernel, const char *dir);
  * Puts files into images/ that may not be found again, or all of a portable recording, and names
  * them; opens those that meta.json names. 0 or -errno. Print nothing.
  */
-int recording_files__write(struct recording *rec, const char *dir);
+int recording_files__write(struct recording *rec, const char *dir, struct meter *meter);
+/* The bytes that it would put there, which the meter, or NULL, counts. */
+uint64_t recording_files__size(const struct recording *rec);
 int recording_files__open(struct recording *rec, const char *dir);
 /* Whether meta.json may name such a file. */
 bool recording_files__is_name(const char *name);

@@ -18,6 +18,7 @@
 
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/meter.h"
 
 #define HEX "0123456789abcdef"
 
@@ -105,15 +106,42 @@ static int put(struct rec_file *file, const char *dir)
 	return err ? err : put_file(file->debug_fd, dir, file->debug_name);
 }
 
-int recording_files__write(struct recording *rec, const char *dir)
+static bool is_to_go(const struct recording *rec, const struct rec_file *file)
+{
+	return file->fd >= 0 && !file->name && (rec->portable || !is_found_again(file));
+}
+
+static uint64_t size_of(int fd)
+{
+	struct stat st;
+
+	return fd < 0 || fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+uint64_t recording_files__size(const struct recording *rec)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < rec->files.n; i++) {
+		const struct rec_file *file = &rec->files.v[i];
+
+		if (is_to_go(rec, file))
+			size += size_of(file->fd) + size_of(file->debug_fd);
+	}
+	return size;
+}
+
+int recording_files__write(struct recording *rec, const char *dir, struct meter *meter)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < rec->files.n && !err; i++) {
 		struct rec_file *file = &rec->files.v[i];
 
-		if (file->fd >= 0 && !file->name && (rec->portable || !is_found_again(file)))
-			err = put(file, dir);
+		if (!is_to_go(rec, file))
+			continue;
+		err = put(file, dir);
+		meter__add(meter, size_of(file->fd) + size_of(file->debug_fd));
 	}
 	return err;
 }

@@ -14,7 +14,7 @@
 #include "capture/perf/memlock.h"
 #include "capture/sample/sample_rate.h"
 #include "target/process.h"
-#include "util/capability.h"
+#include "kernel/capability.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "util/clock.h"
-#include "util/rseq.h"
+#include "kernel/rseq.h"
 
 #define EFLAGS_TF 0x100
 

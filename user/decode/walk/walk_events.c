@@ -2,7 +2,7 @@
 /* Packets that tell of more than branches: into and out of what is traced, and overflows. */
 #include "decode/walk/walk_internal.h"
 
-#include "util/address.h"
+#include "kernel/address.h"
 
 #define VM_ENTRY_LEN 3
 

@@ -4,7 +4,7 @@
 #define MTBPF_SESSION_PROBE_PROBES_H
 
 #include "session/probe/probe.h"
-#include "util/options.h"
+#include "cli/options.h"
 #include "util/vec.h"
 
 /* The functions' names, one by one; none: nothing triggers. */

@@ -6,7 +6,7 @@
 
 #include "decode/branch.h"
 #include "stack/frames/frames_internal.h"
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 
 /* An index of 32 bits for each, with the roots, and one that stands for none. */
 #define MAX_CALLS ((size_t)1 << 31)

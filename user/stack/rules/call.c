@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "util/address.h"
+#include "kernel/address.h"
 #include "util/insn.h"
 
 /* E8, which reads the IP where it calls what follows it. */

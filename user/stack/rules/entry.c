@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "util/address.h"
+#include "kernel/address.h"
 
 void stack__on_enter(struct stack *s, const struct branch *b)
 {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "util/address.h"
-#include "util/rseq.h"
+#include "kernel/address.h"
+#include "kernel/rseq.h"
 
 #define SYSCALL_LEN 2
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
-#include "util/kallsyms.h"
+#include "kernel/kallsyms.h"
 
 /* kallsyms' text, and where it is kept: names are made of it in place. */
 struct symbol_reader {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "util/log.h"
-#include "util/picker.h"
+#include "cli/picker.h"
 
 /* "name+0x12  module  0x1234" */
 static char *line_of(const struct symbol_match *match)

@@ -36,10 +36,13 @@ struct fxt_read {
 };
 
 struct fxt_reader;
+struct meter;
 
 /* The file stays the caller's. NULL with errno, EBADMSG where it does not begin as FXT does. */
 struct fxt_reader *fxt_reader__open(int fd);
 void fxt_reader__free(struct fxt_reader *reader);
+/* What is read, and has been read, in bytes of the file as it lies there. */
+void fxt_reader__count(struct fxt_reader *reader, struct meter *meter);
 
 /*
  * The next event or name; its strings last until the call after. 1; 0 at the end; -EBADMSG where

@@ -13,6 +13,8 @@
 #include "util/hash_index.h"
 #include "util/vec.h"
 
+struct meter;
+
 struct fxt_track {
 	uint64_t pid, tid;
 	uint32_t open; /* the innermost call that is; CALL_NO_PARENT: none */
@@ -34,10 +36,10 @@ struct fxt_trees {
 
 /*
  * Times are those of the file. A coroutine's track has a thread id that no thread has. 0; -EBADMSG
- * where it is no FXT file, or damaged; another -errno. Prints nothing. fxt_trees__fini() in any
- * case.
+ * where it is no FXT file, or damaged; another -errno. The meter, or NULL, counts the
+ * file's bytes. Prints nothing. fxt_trees__fini() in any case.
  */
-int fxt_trees__read(struct fxt_trees *trees, int fd);
+int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter);
 void fxt_trees__fini(struct fxt_trees *trees);
 
 #endif

@@ -11,6 +11,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "util/meter.h"
+
 /* Asks zlib for gzip's header and trailer, and nothing else (zlib.h, inflateInit2). */
 #define GZIP_WINDOW (15 + 16)
 
@@ -18,6 +20,7 @@ struct unpack {
 	int fd;
 	off_t offset; /* of its own: others may read the same file */
 	enum packing packing;
+	struct meter *meter;
 	z_stream gzip;
 	ZSTD_DStream *zstd;
 	bool at_end, in_frame; /* of the file; of a gzip member or zstd frame */
@@ -75,6 +78,12 @@ void unpack__free(struct unpack *unpack)
 	free(unpack);
 }
 
+void unpack__count(struct unpack *unpack, struct meter *meter)
+{
+	unpack->meter = meter;
+	meter__add(meter, (uint64_t)unpack->offset);
+}
+
 static int fill(struct unpack *unpack)
 {
 	ssize_t n;
@@ -85,6 +94,7 @@ static int fill(struct unpack *unpack)
 	if (n < 0)
 		return -errno;
 	unpack->offset += n;
+	meter__add(unpack->meter, (uint64_t)n);
 	unpack->at = 0;
 	unpack->n = (size_t)n;
 	unpack->at_end = !n;

@@ -12,6 +12,7 @@ enum packing { PACKED_NOT, PACKED_GZIP, PACKED_ZSTD };
 enum packing packing__of(int fd);
 
 struct unpack;
+struct meter;
 
 /*
  * From the file's beginning, whatever the offset of fd, which stays the caller's, need not stay
@@ -19,6 +20,8 @@ struct unpack;
  */
 struct unpack *unpack__open(int fd);
 void unpack__free(struct unpack *unpack);
+/* What is read, and has been read, in bytes of the file as it lies there. */
+void unpack__count(struct unpack *unpack, struct meter *meter);
 
 /*
  * The next bytes, size of them but at the end: 0 is the end. -EBADMSG: damaged, or cut short;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "trace/sink/file_writer.h"
-#include "util/huge_pages.h"
+#include "kernel/huge_pages.h"
 
 /* More than the caller can keep busy. */
 #define MAX_JOBS 8

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "util/interrupts.h"
+
+#include <errno.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+void interrupts__set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
+void interrupts__hold_requests(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void interrupts__hold(void)
+{
+	sigset_t set;
+
+	interrupts__set(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static void forget(int signal)
+{
+	const struct timespec at_once = {0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigtimedwait(&set, NULL, &at_once);
+}
+
+void interrupts__release(void)
+{
+	sigset_t set;
+
+	forget(SIGINT);
+	forget(SIGPIPE);
+	interrupts__set(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static bool is_ignored(int signal)
+{
+	struct sigaction action;
+
+	return !sigaction(signal, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
+bool interrupts__waiting(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t set;
+
+	if (sigpending(&set))
+		return false;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigismember(&set, signals[i]) && !is_ignored(signals[i]))
+			return true;
+	return false;
+}
+
+void interrupts__obey(void)
+{
+	sigset_t set;
+
+	interrupts__set(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int open_set(const sigset_t *set)
+{
+	int fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int interrupts__open(void)
+{
+	sigset_t set;
+
+	interrupts__set(&set);
+	return open_set(&set);
+}
+
+int interrupts__open_with_requests(void)
+{
+	sigset_t set;
+
+	interrupts__set(&set);
+	sigaddset(&set, SIGUSR1);
+	return open_set(&set);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "util/meter.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/units.h"
+
+/* A bar that moves; and lines that nobody has asked for. */
+#define BAR_EVERY_MS  150
+#define LINE_EVERY_MS 3000
+
+#define BAR_WIDTH 24
+#define NS_PER_S  1000000000ull
+
+/* "12.0 MiB", "1234 calls" */
+static const char *format_amount(char buf[static UNITS_TEXT_SIZE], enum meter_unit unit, uint64_t n)
+{
+	static const char *const names[] = {[METER_CALLS] = "calls",
+					    [METER_SAMPLES] = "samples",
+					    [METER_BRANCHES] = "branches"};
+
+	if (unit == METER_BYTES)
+		return units__format_size(buf, n);
+	snprintf(buf, UNITS_TEXT_SIZE, "%" PRIu64 " %s", n, names[unit]);
+	return buf;
+}
+
+/* At the pace it has had until now. Below a second nobody wants to know. */
+static uint64_t seconds_left(uint64_t total, uint64_t done, uint64_t elapsed_ns)
+{
+	double pace = elapsed_ns ? (double)done / (double)elapsed_ns : 0;
+
+	return pace > 0 ? (uint64_t)((double)(total - done) / pace / (double)NS_PER_S) : 0;
+}
+
+static int format_share(char *buf, size_t size, uint64_t done, uint64_t total, bool with_bar)
+{
+	static const char bar[] = "########################";
+	double share = (double)done / (double)total;
+
+	_Static_assert(sizeof(bar) == BAR_WIDTH + 1, "a full bar");
+	if (!with_bar)
+		return snprintf(buf, size, "%3.0f %%  ", 100 * share);
+	return snprintf(buf, size, "%3.0f %% [%-*.*s] ", 100 * share, BAR_WIDTH,
+			(int)(share * BAR_WIDTH), bar);
+}
+
+const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_work *work,
+			  uint64_t done, uint64_t elapsed_ns, bool with_bar)
+{
+	char amount[UNITS_TEXT_SIZE], total[UNITS_TEXT_SIZE];
+	int n = snprintf(buf, METER_TEXT_SIZE, "%s ", work->what);
+	uint64_t left;
+
+	/* What was to be expected may turn out to be less than there was. */
+	if (work->total && done > work->total)
+		done = work->total;
+	format_amount(amount, work->unit, done);
+	if (!work->total) {
+		snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, "%s", amount);
+		return buf;
+	}
+	n += format_share(buf + n, METER_TEXT_SIZE - (size_t)n, done, work->total, with_bar);
+	n += snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, "%s of %s", amount,
+		      format_amount(total, work->unit, work->total));
+	left = seconds_left(work->total, done, elapsed_ns);
+	if (left)
+		snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, ", %" PRIu64 " s left", left);
+	return buf;
+}
+
+/* Locked. */
+static void show(struct meter *meter)
+{
+	bool is_alive = log__has_line();
+	char text[METER_TEXT_SIZE];
+
+	meter__format(text, &meter->work, atomic_load_explicit(&meter->done, memory_order_relaxed),
+		      clock__now_ns() - meter->began_ns, is_alive);
+	if (is_alive)
+		log__line(text);
+	else
+		log__info("%s", text);
+}
+
+static void *look(void *ctx)
+{
+	struct meter *meter = ctx;
+	uint64_t next_ns = clock__now_ns();
+
+	pthread_mutex_lock(&meter->lock);
+	while (!meter->stop) {
+		struct timespec until;
+
+		next_ns += meter->every_ms * 1000000ull;
+		until = (struct timespec){(time_t)(next_ns / NS_PER_S), (long)(next_ns % NS_PER_S)};
+		while (!meter->stop && clock__now_ns() < next_ns)
+			pthread_cond_timedwait(&meter->changed, &meter->lock, &until);
+		if (!meter->stop)
+			show(meter);
+	}
+	pthread_mutex_unlock(&meter->lock);
+	return NULL;
+}
+
+/* Signals are for the threads that were there before. */
+static bool start_thread(struct meter *meter)
+{
+	sigset_t all, old;
+	bool ok;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ok = !pthread_create(&meter->thread, NULL, look, meter);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ok;
+}
+
+void meter__begin_every(struct meter *meter, const struct meter_work *work, unsigned int ms)
+{
+	pthread_condattr_t attr;
+
+	*meter = (struct meter){.work = *work, .began_ns = clock__now_ns(), .every_ms = ms};
+	pthread_mutex_init(&meter->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&meter->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (log__level() > LOG_QUIET)
+		meter->has_thread = start_thread(meter);
+}
+
+void meter__begin(struct meter *meter, const struct meter_work *work)
+{
+	meter__begin_every(meter, work, log__has_line() ? BAR_EVERY_MS : LINE_EVERY_MS);
+}
+
+void meter__begin_file(struct meter *meter, const char *what, int fd)
+{
+	struct meter_work work = {what, METER_BYTES, 0};
+	struct stat st;
+
+	if (!fstat(fd, &st))
+		work.total = (uint64_t)st.st_size;
+	meter__begin(meter, &work);
+}
+
+void meter__next(struct meter *meter, const struct meter_work *work)
+{
+	if (!meter)
+		return;
+	pthread_mutex_lock(&meter->lock);
+	meter->work = *work;
+	meter->began_ns = clock__now_ns();
+	atomic_store(&meter->done, 0);
+	pthread_mutex_unlock(&meter->lock);
+}
+
+void meter__end(struct meter *meter)
+{
+	pthread_mutex_lock(&meter->lock);
+	meter->stop = true;
+	pthread_cond_signal(&meter->changed);
+	pthread_mutex_unlock(&meter->lock);
+	if (meter->has_thread)
+		pthread_join(meter->thread, NULL);
+	pthread_cond_destroy(&meter->changed);
+	pthread_mutex_destroy(&meter->lock);
+	log__end_line();
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far long work has come: a bar on a terminal, a line every few seconds elsewhere. Who works
+ * only counts; a thread of the meter's own looks at the count now and then. Work that is done
+ * before anybody could read it is not shown at all.
+ */
+#ifndef MTBPF_UTIL_METER_H
+#define MTBPF_UTIL_METER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum meter_unit {
+	METER_BYTES,
+	METER_CALLS,
+	METER_SAMPLES,
+	METER_BRANCHES,
+};
+
+/* What is being done. */
+struct meter_work {
+	const char *what; /* "decoding"; lives as long as the meter */
+	enum meter_unit unit;
+	uint64_t total; /* 0: not known before the end */
+};
+
+struct meter {
+	atomic_uint_fast64_t done;
+	struct meter_work work;
+	uint64_t began_ns;
+	unsigned int every_ms; /* how often it is looked at */
+	bool has_thread, stop;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of work, began_ns, stop */
+	pthread_cond_t changed;
+};
+
+/*
+ * At LOG_QUIET it counts, and shows nothing. Where there is no thread to be had, neither. Messages
+ * (log.h) may come meanwhile; what is printed on stdout should not.
+ */
+void meter__begin(struct meter *meter, const struct meter_work *work);
+/* The same with looks so far apart. */
+void meter__begin_every(struct meter *meter, const struct meter_work *work, unsigned int ms);
+/* Of a file's bytes, as many as it has; a pipe's nobody knows. */
+void meter__begin_file(struct meter *meter, const char *what, int fd);
+/* That is done; next comes this, from 0 on. NULL is fine. */
+void meter__next(struct meter *meter, const struct meter_work *work);
+/* Leaves nothing on the terminal. */
+void meter__end(struct meter *meter);
+
+/* By any thread. NULL is fine: nobody wants to know. */
+static inline void meter__add(struct meter *meter, uint64_t n)
+{
+	if (meter)
+		atomic_fetch_add_explicit(&meter->done, n, memory_order_relaxed);
+}
+
+#define METER_TEXT_SIZE 160
+/*
+ * "decoding  43 %  12.0 MiB of 28.0 MiB, 2 s left", after so long; with a bar for terminals:
+ * "decoding  43 % [########            ] 12.0 MiB of 28.0 MiB, 2 s left". Returns buf.
+ */
+const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_work *work,
+			  uint64_t done, uint64_t elapsed_ns, bool with_bar);
+
+#endif
