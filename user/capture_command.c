@@ -166,8 +166,7 @@ static bool say_drops(const struct recording *rec)
 }
 
 /* Whether nothing was lost. */
-static bool say_recorded(const struct recording *rec, const char *path,
-			 const struct phases *phases)
+static bool say_recorded(const struct recording *rec, const char *path, const struct phases *phases)
 {
 	bool is_whole = say_drops(rec);
 

@@ -243,8 +243,7 @@ long syscall(long number, ...)
 		args[i] = va_arg(ap, long);
 	va_end(ap);
 	NEXT(syscall_fn, "syscall");
-	if ((number == SYS_perf_event_open || number == SYS_bpf) &&
-	    fails_with(KIND_KERNEL, ENOMEM))
+	if ((number == SYS_perf_event_open || number == SYS_bpf) && fails_with(KIND_KERNEL, ENOMEM))
 		return -1;
 	return next(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }
