@@ -111,8 +111,8 @@ ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/tes
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
-include tests/fuzz/fuzz.mk tests/san.mk tests/stacks/stacks.mk user/dlfilter/dlfilter.mk \
-        user/manual/manual.mk
+include tests/fuzz/fuzz.mk tests/san.mk tests/stacks/stacks.mk tests/trust/trust.mk \
+        user/dlfilter/dlfilter.mk user/manual/manual.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -120,7 +120,7 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	    -lcmocka $(LIBS)
 .PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
-tests: all $(UNIT) $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs ptgen
+tests: all $(UNIT) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs ptgen
 
 # From nothing, like the demo. What was installed is seen only by a make that starts after it.
 test:

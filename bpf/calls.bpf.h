@@ -25,9 +25,9 @@ static __always_inline struct open_call *innermost_call(struct latch *latch)
 
 /*
  * When too many are open the new one is not recorded: the outer calls contain it, and its return
- * will find none that it could be mistaken for.
+ * will find none that it could be mistaken for. False then.
  */
-static __always_inline void push_call(struct latch *latch, const struct open_call *entry)
+static __always_inline bool push_call(struct latch *latch, const struct open_call *entry)
 {
 	struct open_call *call;
 
@@ -38,12 +38,13 @@ static __always_inline void push_call(struct latch *latch, const struct open_cal
 		latch->depth--;
 	}
 	if (latch->depth >= MT_CALL_DEPTH)
-		return;
+		return false;
 	latch->depth++;
 	call = innermost_call(latch);
 	if (!call)
-		return;
+		return false;
 	*call = *entry;
+	return true;
 }
 
 /* Pops the call that returns, and those inside it that never did. False where it has no entry. */

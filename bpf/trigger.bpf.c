@@ -74,7 +74,9 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 {
 	u64 delay = 0;
 
-	if (latch && take_delay(latch, passed->time_ns, &delay))
+	if (!latch)
+		add_one(&stats->unmeasured);
+	else if (take_delay(latch, passed->time_ns, &delay))
 		count_value(stats, delay);
 	if (count_only || delay < threshold_ns)
 		return 0;
@@ -129,7 +131,7 @@ static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *st
 	return is_last ? end(ctx, stats, passed) : 0;
 }
 
-static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
+static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 				       const struct passed *passed)
 {
 	struct open_call call = {
@@ -139,7 +141,7 @@ static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
 		.ip = ctx->ip,
 	};
 
-	push_call(latch, &call);
+	return push_call(latch, &call);
 }
 
 /* region_ns: when the region began that ends with it; 0: it ends none. */
@@ -164,8 +166,8 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 reg
 	log_entry(&passed, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
-	if (latch)
-		begin_call(ctx, latch, &passed);
+	if (!latch || !begin_call(ctx, latch, &passed))
+		add_one(&stats->unmeasured);
 	return 0;
 }
 

@@ -192,15 +192,16 @@ _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
 
 /* Counters of one CPU; user space adds them up. */
 struct mt_counters {
-	__mt_u64 hits;	   /* of the target */
-	__mt_u64 triggers; /* passed the threshold while armed */
-	__mt_u64 dropped;  /* triggers lost: the ring buffer was full */
-	__mt_u64 unarmed;  /* passed the threshold, but nothing waited for a trigger */
-	__mt_u64 let_pass; /* passed the threshold while armed, but not the limits */
-	__mt_u64 max_ns;   /* largest delay or duration so far */
-	__mt_u64 sum_ns;   /* of all of them */
+	__mt_u64 hits;	     /* of the target */
+	__mt_u64 triggers;   /* passed the threshold while armed */
+	__mt_u64 dropped;    /* triggers lost: the ring buffer was full */
+	__mt_u64 unarmed;    /* passed the threshold, but nothing waited for a trigger */
+	__mt_u64 let_pass;   /* passed the threshold while armed, but not the limits */
+	__mt_u64 unmeasured; /* there was no room for what their delay or duration is known by */
+	__mt_u64 max_ns;     /* largest delay or duration so far */
+	__mt_u64 sum_ns;     /* of all of them */
 	__mt_u64 fine[MT_FINE_BUCKETS];
 };
-_Static_assert(sizeof(struct mt_counters) == 56 + 8 * MT_FINE_BUCKETS, "mt_counters");
+_Static_assert(sizeof(struct mt_counters) == 64 + 8 * MT_FINE_BUCKETS, "mt_counters");
 
 #endif

@@ -124,8 +124,9 @@ static int write_recording(struct recording *rec, const char *path)
 
 	if (!err)
 		err = recording__write(rec, path);
+	/* Whatever it was: when it was looked at, the place would do. */
 	if (err)
-		return err;
+		return -EIO;
 	fs__tree_size(path, &bytes);
 	log__info("%s: the recording; %s, 'perf script -i' reads it too", path,
 		  units__format_size(size, bytes));
@@ -135,7 +136,7 @@ static int write_recording(struct recording *rec, const char *path)
 /* Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
  */
 static int make_trace(const struct capture_options *options, const struct recording *rec,
-		      const char *path, struct phases *phases)
+		      const char *path, struct phases *phases, bool *is_whole)
 {
 	struct decoded decoded;
 	int err;
@@ -149,6 +150,7 @@ static int make_trace(const struct capture_options *options, const struct record
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
 	phases__end(phases, "writing the trace");
+	*is_whole = decoded__is_whole(&decoded, rec);
 	if (!err) {
 		phases__say(phases);
 		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
@@ -161,15 +163,38 @@ static int make_trace(const struct capture_options *options, const struct record
 	return err;
 }
 
-static void say_recorded(const char *path, const struct phases *phases)
+/* What the summary of a trace would say: whether nothing was lost. */
+static bool say_drops(const struct recording *rec)
 {
+	char text[DROP_TEXT_SIZE];
+	uint64_t drops[DROPS];
+
+	if (!recording__drops(rec, drops))
+		return true;
+	for (int i = 0; i < DROPS; i++)
+		if (drops[i])
+			log__warn("lost: %s", drop__format(text, (enum drop)i, drops[i]));
+	return false;
+}
+
+/* Whether nothing was lost. */
+static bool say_recorded(const struct recording *rec, const char *path, const struct phases *phases)
+{
+	bool is_whole = say_drops(rec);
+
 	phases__say(phases);
 	next_step__say("report", path);
 	next_step__say("decode", path);
+	return is_whole;
 }
 
+struct outcome {
+	enum session_end end;
+	bool is_whole; /* nothing was lost */
+};
+
 static int capture_and_write(const struct capture_options *options, struct session_start *start,
-			     const struct output_names *names, bool decode, enum session_end *end)
+			     const struct output_names *names, bool decode, struct outcome *outcome)
 {
 	struct recording rec;
 	struct phases phases;
@@ -177,19 +202,19 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 
 	recording__init(&rec);
 	phases__begin(&phases);
-	err = session__capture_again(options, start, &rec, end);
+	err = session__capture_again(options, start, &rec, &outcome->end);
 	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(options, start);
 	phases__end(&phases, "capturing");
 	if (!err) {
-		say_end(*end, *rec.trigger);
+		say_end(outcome->end, *rec.trigger);
 		err = write_recording(&rec, names->recording);
 	}
 	phases__end(&phases, "writing the recording");
 	if (!err && decode)
-		err = make_trace(options, &rec, names->trace, &phases);
+		err = make_trace(options, &rec, names->trace, &phases, &outcome->is_whole);
 	else if (!err)
-		say_recorded(names->recording, &phases);
+		outcome->is_whole = say_recorded(&rec, names->recording, &phases);
 	recording__fini(&rec);
 	return err;
 }
@@ -197,7 +222,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 int capture_command__run(const struct capture_options *options, struct session_start *start,
 			 bool decode)
 {
-	enum session_end end = SESSION_INTERRUPTED;
+	struct outcome outcome = {.end = SESSION_INTERRUPTED};
 	struct output_names names;
 	int err = output_names__from(&names, options->output);
 
@@ -206,11 +231,13 @@ int capture_command__run(const struct capture_options *options, struct session_s
 	if (err)
 		return exit_code_for(err);
 	interrupts__hold();
-	err = capture_and_write(options, start, &names, decode, &end);
+	err = capture_and_write(options, start, &names, decode, &outcome);
 	interrupts__release();
 	if (!err && options->view)
 		err = show__trace(names.trace, &(struct show_options){0});
-	if (!err && (end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER))
+	if (!err && options->strict && !outcome.is_whole)
+		return refuse_lost(start->exec_path ? "run" : decode ? "attach" : "record");
+	if (!err && (outcome.end == SESSION_TIMED_OUT || outcome.end == SESSION_HITS_OVER))
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);
 }

@@ -7,13 +7,22 @@
 #include "util/log.h"
 #include "cli/options.h"
 
-int exit_code_for_options(int err)
+/* Where the cause is known it is said; that memory ran out, many leave to whoever hears of it. */
+static void say_unsaid(int err)
 {
-	return err == -ECANCELED ? EXIT_OK : EXIT_USAGE;
+	if (log__has_error())
+		return;
+	log__error("%s", strerror(-err));
+	if (err == -ENOMEM)
+		log__hint("a smaller -snapshot-size, or fewer threads, need less");
+	else
+		log__hint("-v says more");
 }
 
 int exit_code_for(int err)
 {
+	if (err)
+		say_unsaid(err);
 	switch (-err) {
 	case 0:
 		return EXIT_OK;
@@ -30,6 +39,20 @@ int exit_code_for(int err)
 	default:
 		return EXIT_FAILED;
 	}
+}
+
+int exit_code_for_options(int err)
+{
+	if (err == -ENOMEM)
+		return exit_code_for(err);
+	return err == -ECANCELED ? EXIT_OK : EXIT_USAGE;
+}
+
+int refuse_lost(const char *command)
+{
+	log__error("%s: -strict: not everything is there that ran", command);
+	log__hint("the lines 'lost:' and 'gaps:' say what; without -strict it is no error");
+	return EXIT_LOST;
 }
 
 int refuse_word(const struct option_table *table, const char *word)

@@ -13,6 +13,7 @@ enum exit_code {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,	     /* unknown command, option, symbol, process: nothing was touched */
 	EXIT_NO_TRIGGER = 3, /* the time was over; a snapshot was still taken */
+	EXIT_LOST = 4,	     /* -strict: something is missing in what was recorded, or decoded */
 };
 
 int cmd_attach(int argc, char **argv);
@@ -39,6 +40,8 @@ int refuse_command(const char *name);
 int exit_code_for_options(int err);
 /* The exit code for what a stage returned. */
 int exit_code_for(int err);
+/* Says that -strict is not met; EXIT_LOST. */
+int refuse_lost(const char *command);
 
 struct option_table;
 /* Says that a word is none of the command's; EXIT_USAGE. */

@@ -20,6 +20,7 @@
 	OPTION_OUTPUT,   \
 	OPTIONS_CAPTURE, \
 	OPTIONS_SAMPLE,  \
+	OPTION_STRICT,   \
 	OPTIONS_LOG
 /* clang-format on */
 

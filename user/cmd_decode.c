@@ -32,7 +32,7 @@ static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
 struct decode_options {
 	const char *output, *ocaml_traps;
 	int print, format;
-	bool no_inline, portable, view;
+	bool no_inline, portable, view, strict;
 	bool verbose, quiet;
 };
 
@@ -59,6 +59,8 @@ static const struct option_spec specs[] = {
 	 "which decodes on any machine",
 	 offsetof(struct decode_options, portable), NULL},
 	{"view", NULL, 0, OPT_FLAG, NULL, VIEW_HELP, offsetof(struct decode_options, view), NULL},
+	{"strict", NULL, 0, OPT_FLAG, NULL, STRICT_HELP, offsetof(struct decode_options, strict),
+	 NULL},
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
 	 NULL},
 	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
@@ -84,8 +86,9 @@ const struct option_table decode_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-/* Where the trace goes. */
+/* Where the trace goes, and what has become of it. */
 struct output {
+	bool is_whole;
 	bool is_text;
 	const char *path; /* of the text; NULL: stdout */
 	struct output_names names;
@@ -135,7 +138,7 @@ static int name_output(const struct decode_options *options, const char *input,
 	char trimmed[PATH_MAX];
 	size_t n = strlen(input);
 
-	*output = (struct output){.is_text = wants_text(options)};
+	*output = (struct output){.is_text = wants_text(options), .is_whole = true};
 	if (output->is_text)
 		return name_text(options, output);
 	if (options->output && !strcmp(options->output, "-")) {
@@ -168,10 +171,11 @@ static int write_trace(struct decoded *decoded, const struct recording *rec,
 }
 
 static int write_and_summarise(struct decoded *decoded, const struct recording *rec,
-			       const struct output *output, struct phases *phases)
+			       struct output *output, struct phases *phases)
 {
 	int err;
 
+	output->is_whole = decoded__is_whole(decoded, rec);
 	phases__end(phases, "decoding");
 	if (output->is_text && !output->path)
 		return decoded__write_text(decoded, stdout);
@@ -185,7 +189,7 @@ static int write_and_summarise(struct decoded *decoded, const struct recording *
 }
 
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
-			  const struct output *output, const struct ocaml_traps *traps)
+			  struct output *output, const struct ocaml_traps *traps)
 {
 	struct tree_options trees = {.no_inline = options->no_inline,
 				     .ocaml_traps = traps,
@@ -205,7 +209,7 @@ static int print_or_write(const struct decode_options *options, const struct rec
 }
 
 static int decode_text(const struct decode_options *options, const struct perf_text_input *input,
-		       const struct output *output)
+		       struct output *output)
 {
 	struct perf_text_totals totals;
 	struct decoded decoded;
@@ -264,7 +268,7 @@ static int make_portable(struct recording *rec, const char *path)
 }
 
 static int decode_recording(const struct decode_options *options, const char *input,
-			    const struct output *output, const struct ocaml_traps *traps)
+			    struct output *output, const struct ocaml_traps *traps)
 {
 	struct recording rec;
 	int err;
@@ -284,7 +288,7 @@ static int decode(const struct decode_options *options, const char *input,
 {
 	struct output output;
 	_cleanup_close_ int fd = -1;
-	int err = name_output(options, input, &output);
+	int code, err = name_output(options, input, &output);
 
 	if (!err && options->portable)
 		err = refuse_same(input, output.names.recording);
@@ -305,7 +309,10 @@ static int decode(const struct decode_options *options, const char *input,
 		err = show__trace(output.names.trace, &(struct show_options){0});
 	else if (!err && writes_trace(options))
 		next_step__say("view", output.names.trace);
-	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
+	if (!err && options->strict && !output.is_whole)
+		return refuse_lost(decode_table.command);
+	code = exit_code_for(err);
+	return err && err != -ENOENT ? EXIT_FAILED : code;
 }
 
 int cmd_decode(int argc, char **argv)

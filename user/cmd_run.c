@@ -28,6 +28,7 @@ static const struct option_spec specs[] = {
 	OPTION_OUTPUT,
 	OPTIONS_CAPTURE,
 	OPTIONS_SAMPLE,
+	OPTION_STRICT,
 	OPTIONS_LOG,
 	OPTION_NO_INLINE,
 	OPTION_VIEW,

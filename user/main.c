@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: MIT
 /* mtbpf: from its first word to a command. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "cmd_table.h"
+
+/* Whatever is opened next would have their numbers, and get what is written to them. */
+static void open_standard(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
 
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	const char *name;
 
+	open_standard();
 	if (argc < 2) {
 		print_usage(stderr);
 		return EXIT_USAGE;

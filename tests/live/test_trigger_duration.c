@@ -76,6 +76,7 @@ static void test_recursion_deeper_than_we_record(void **state)
 	run(fixture, TIMED_NESTED, MT_CALL_DEPTH + 5);
 	expect_slow_call(fixture, MT_CALL_DEPTH + 5, 1);
 	assert_int_equal(durations(fixture), MT_CALL_DEPTH);
+	assert_int_equal(stats_of(fixture).unmeasured, 5);
 	run(fixture, TIMED, 0);
 	assert_int_equal(durations(fixture), MT_CALL_DEPTH + 1);
 }

@@ -29,6 +29,11 @@ static int check_capture(const struct capture_options *capture, const char *comm
 		log__hint("leave -timeout and -multi-snapshot out; Ctrl-C or SIGTERM ends it");
 		return -EINVAL;
 	}
+	if (capture->strict) {
+		log__error("%s: -strict is about one capture, and -dir about many", command);
+		log__hint("-metrics counts what is lost; 'mtbpf decode -strict' looks at one");
+		return -EINVAL;
+	}
 	return 0;
 }
 

@@ -74,6 +74,9 @@ int decoded__write_text_file(const struct decoded *decoded, const char *path);
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top);
 
+/* Whether nothing was lost: what the summary would have said of that. */
+bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec);
+
 /*
  * Of the slowest hit; it refers to decoded. NULL with errno: ENODATA where there is none, or the
  * lookback does not hold its iteration; ENOMEM.

@@ -52,8 +52,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 
 static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)
 {
-	char length[UNITS_TEXT_SIZE];
-	uint64_t records = 0;
+	char length[UNITS_TEXT_SIZE], text[DROP_TEXT_SIZE];
+	uint64_t drops[DROPS];
 
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (totals->gaps[reason])
@@ -66,18 +66,25 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 			totals->gaps[GAP_OUTSIDE]);
 	if (totals->gaps[GAP_32_BIT])
 		log__hint("32-bit code is not decoded: each time that a thread runs some is a gap");
-	for (size_t i = 0; i < rec->losses.n; i++)
-		records += rec->losses.v[i].records;
 	if (totals->unknown_insns)
 		fprintf(out,
 			"left out: %" PRIu64
 			" instructions of threads unknown, from before the first switches\n",
 			totals->unknown_insns);
-	if (records)
-		fprintf(out,
-			"lost: %" PRIu64
-			" records of mappings and threads: code of those is not known\n",
-			records);
+	recording__drops(rec, drops);
+	for (int i = 0; i < DROPS; i++)
+		if (drops[i])
+			fprintf(out, "lost: %s\n", drop__format(text, (enum drop)i, drops[i]));
+}
+
+bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec)
+{
+	uint64_t drops[DROPS];
+
+	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
+		if (decoded->totals.gaps[reason])
+			return false;
+	return !recording__drops(rec, drops);
 }
 
 /* Why the report lacks what it is about. */

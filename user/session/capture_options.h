@@ -37,6 +37,7 @@ struct capture_options {
 	bool no_ret_compression;
 	bool no_inline; /* of what is decoded */
 	bool view;	/* show it when it is */
+	bool strict;	/* what is lost is an error */
 	bool verbose, quiet;
 };
 
@@ -187,6 +188,11 @@ extern const char *const return_probe_names[];
 	}
 #define VIEW_HELP      "then open the trace in Perfetto, as 'mtbpf view' does"
 #define NO_INLINE_HELP "no slices for functions that the compiler put into others"
+#define STRICT_HELP    "exit with 4 where anything was lost: events, trace, triggers, threads"
+#define OPTION_STRICT                                                                              \
+	{                                                                                          \
+		"strict", NULL, 0, OPT_FLAG, NULL, STRICT_HELP, OPTION(strict), NULL               \
+	}
 #define OPTIONS_LOG                                                                                \
 	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
 	{                                                                                          \

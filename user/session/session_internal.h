@@ -38,6 +38,8 @@ struct session {
 	uint64_t deadline_ns; /* UINT64_MAX: none */
 	uint64_t hold_ns;     /* not armed before; 0: at once */
 	bool armed;
+	/* Of the trigger: when the recording began, and when it was armed last. */
+	struct mt_stats at_begin, at_arm;
 	struct progress progress;
 };
 

@@ -91,12 +91,26 @@ static int let_go(struct session *s)
 	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
 }
 
+/* What the trigger has missed since the recording began. */
+static void count_drops(struct session *s)
+{
+	const struct mt_stats *begin = &s->at_begin;
+	struct mt_stats now;
+
+	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &now))
+		return;
+	s->rec->drops[DROP_TRIGGERS] = now.dropped - begin->dropped;
+	s->rec->drops[DROP_UNMEASURED] = now.unmeasured - begin->unmeasured;
+	s->rec->drops[DROP_MISSED] = now.missed - begin->missed;
+}
+
 static int read_snapshot(struct session *s)
 {
 	int err;
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	count_drops(s);
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
@@ -154,6 +168,8 @@ static int begin_recording(struct session *s)
 	const struct process *process = s->has_process ? &s->process : NULL;
 	int err = describe(s);
 
+	if (!err && s->gate.trigger)
+		err = trigger__stats(s->gate.trigger, &s->at_begin);
 	if (!err)
 		err = vdso_image__add(s->rec, process);
 	if (!err && process)

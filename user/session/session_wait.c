@@ -20,6 +20,18 @@ static void tell_observer(const struct session *s)
 		observer->on_counters(observer->ctx, &stats, s->progress.threshold_ns, s->armed);
 }
 
+/* Passed the threshold since the last arming, and no snapshot of them was taken. */
+static void count_busy(struct session *s)
+{
+	struct mt_stats stats;
+
+	if (trigger__stats(s->gate.trigger, &stats))
+		return;
+	if (s->snapshots)
+		s->rec->drops[DROP_BUSY] += stats.unarmed - s->at_arm.unarmed;
+	s->at_arm = stats;
+}
+
 int session__arm(struct session *s)
 {
 	int err;
@@ -27,6 +39,7 @@ int session__arm(struct session *s)
 	if (!s->gate.trigger || s->armed || clock__now_ns() < s->hold_ns)
 		return 0;
 	tell_observer(s);
+	count_busy(s);
 	err = trigger__arm(s->gate.trigger);
 	s->armed = !err;
 	s->hold_ns = 0;

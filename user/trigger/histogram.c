@@ -58,6 +58,8 @@ void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats)
 	sum->dropped += stats->dropped;
 	sum->unarmed += stats->unarmed;
 	sum->let_pass += stats->let_pass;
+	sum->unmeasured += stats->unmeasured;
+	sum->missed += stats->missed;
 	sum->sum_ns += stats->sum_ns;
 	if (stats->max_ns > sum->max_ns)
 		sum->max_ns = stats->max_ns;

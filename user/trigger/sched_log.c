@@ -62,6 +62,9 @@ static int load(struct sched_log *log, const struct sched_log_config *config)
 	if (err)
 		return err;
 	err = sample_bpf__load(log->skel);
+	/* As in trigger_load.c. */
+	if (!err && !log->skel->bss)
+		err = -ENOMEM;
 	if (!err)
 		err = set_targets(log, config);
 	return err ? err : sample_bpf__attach(log->skel);

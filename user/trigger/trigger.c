@@ -134,6 +134,7 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	sum->dropped += cpu->dropped;
 	sum->unarmed += cpu->unarmed;
 	sum->let_pass += cpu->let_pass;
+	sum->unmeasured += cpu->unmeasured;
 	sum->sum_ns += cpu->sum_ns;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;
@@ -143,10 +144,21 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	}
 }
 
+/* Where a program is already running on its CPU; before Linux 5.12 the kernel does not tell. */
+static uint64_t missed_by(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(program);
+
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.recursion_misses;
+}
+
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 {
 	_cleanup_free_ struct mt_counters *of_cpu = NULL;
 	int cpus = libbpf_num_possible_cpus();
+	struct bpf_program *program;
 	uint32_t key = 0;
 
 	if (cpus < 0)
@@ -159,6 +171,8 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 	memset(stats, 0, sizeof(*stats));
 	for (int cpu = 0; cpu < cpus; cpu++)
 		add_counters(stats, &of_cpu[cpu]);
+	bpf_object__for_each_program(program, trigger->skel->obj) stats->missed +=
+		missed_by(program);
 	return 0;
 }
 

@@ -76,13 +76,15 @@ struct trigger_config {
 
 /* The counters of all CPUs, added up. */
 struct mt_stats {
-	uint64_t hits;	   /* of the target */
-	uint64_t triggers; /* passed the threshold while armed */
-	uint64_t dropped;  /* triggers lost: the ring buffer was full */
-	uint64_t unarmed;  /* passed the threshold, but nothing waited for a trigger */
-	uint64_t let_pass; /* passed the threshold while armed, but not the limits */
-	uint64_t max_ns;   /* largest delay or duration so far */
-	uint64_t sum_ns;   /* of all of them */
+	uint64_t hits;	     /* of the target */
+	uint64_t triggers;   /* passed the threshold while armed */
+	uint64_t dropped;    /* triggers lost: the ring buffer was full */
+	uint64_t unarmed;    /* passed the threshold, but nothing waited for a trigger */
+	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
+	uint64_t unmeasured; /* there was no room for what their delay or duration is known by */
+	uint64_t missed;     /* times that the kernel did not run the program */
+	uint64_t max_ns;     /* largest delay or duration so far */
+	uint64_t sum_ns;     /* of all of them */
 	uint64_t hist[MT_HIST_BUCKETS];
 	uint64_t fine[MT_FINE_BUCKETS]; /* the same values, see mtbpf_shared.h */
 };

@@ -210,6 +210,9 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = bpf_map__set_autocreate(skel->maps.target_tgids, config->n_tgids != 0);
 	if (!err)
 		err = trigger_bpf__load(skel);
+	/* libbpf does not map it where a probe of the kernel's features has failed. */
+	if (!err && !skel->bss)
+		err = -ENOMEM;
 	if (!err)
 		err = set_cgroup(skel, config);
 	if (!err)

@@ -27,18 +27,28 @@ void interrupts__hold(void)
 	sigset_t set;
 
 	interrupts__set(&set);
+	sigaddset(&set, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-void interrupts__release(void)
+static void forget(int signal)
 {
 	const struct timespec at_once = {0};
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
+	sigaddset(&set, signal);
 	sigtimedwait(&set, NULL, &at_once);
+}
+
+void interrupts__release(void)
+{
+	sigset_t set;
+
+	forget(SIGINT);
+	forget(SIGPIPE);
 	interrupts__set(&set);
+	sigaddset(&set, SIGPIPE);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 

@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* From here on they wait, until they are read or released. */
+/*
+ * From here on they wait, until they are read or released. So does SIGPIPE, which nobody reads:
+ * that nobody wants to hear of a capture any more is no reason to lose it.
+ */
 void interrupts__hold(void);
 /*
  * From here on they end mtbpf, as they do by default; those that wait, at once. But a second Ctrl-C

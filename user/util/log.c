@@ -26,6 +26,13 @@ enum log_level log__level(void)
 	return current_level;
 }
 
+static bool has_error;
+
+bool log__has_error(void)
+{
+	return has_error;
+}
+
 static void erase_line(void)
 {
 	if (line[0])
@@ -94,11 +101,20 @@ static void print(enum log_level at_least, const char *prefix, const char *fmt, 
 		va_end(ap);                                                                        \
 	}
 
-DEFINE_LOG(log__error, LOG_QUIET, "mtbpf: ")
 DEFINE_LOG(log__hint, LOG_QUIET, "hint: ")
 DEFINE_LOG(log__warn, LOG_QUIET, "warning: ")
 DEFINE_LOG(log__info, LOG_NORMAL, "")
 DEFINE_LOG(log__debug, LOG_VERBOSE, "debug: ")
+
+void log__error(const char *fmt, ...)
+{
+	va_list ap;
+
+	has_error |= current_level >= LOG_QUIET;
+	va_start(ap, fmt);
+	print(LOG_QUIET, "mtbpf: ", fmt, ap);
+	va_end(ap);
+}
 
 void log__caret(const char *text, size_t at)
 {

@@ -127,11 +127,13 @@ int followed__add_uprobes_pages(const struct followed *f, const struct source_co
 	return err;
 }
 
-void followed__warn_left_out(const struct followed *f, const struct source_config *config)
+void followed__count_left_out(const struct followed *f, const struct source_config *config,
+			      struct recording *rec)
 {
 	char most[UNITS_TEXT_SIZE];
 	bool one = f->left_out == 1;
 
+	rec->drops[DROP_THREADS] += f->left_out;
 	if (f->left_out)
 		log__warn(
 			"%zu thread%s that started later %s not recorded: -max-memory %s was full",

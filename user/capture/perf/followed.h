@@ -113,7 +113,8 @@ int followed__add_to(const struct followed *followed, struct recording *rec);
  */
 int followed__add_uprobes_pages(const struct followed *followed, const struct source_config *config,
 				uint64_t time_ns, struct recording *rec);
-/* A line where threads had to be left out. */
-void followed__warn_left_out(const struct followed *followed, const struct source_config *config);
+/* Where threads had to be left out: a line, and rec's drops have them. */
+void followed__count_left_out(const struct followed *followed, const struct source_config *config,
+			      struct recording *rec);
 
 #endif

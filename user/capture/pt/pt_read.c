@@ -111,7 +111,7 @@ int pt_source__read(struct source *s, struct recording *rec)
 		err = followed__add_uprobes_pages(&s->followed, &s->config, s->first.perf_ns, rec);
 	if (!err)
 		err = read_aux(s, rec, last.tsc);
-	followed__warn_left_out(&s->followed, &s->config);
+	followed__count_left_out(&s->followed, &s->config, rec);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
 		return kernel_copy__make("/proc", &rec->kernel);

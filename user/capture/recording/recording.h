@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/recording/drops.h"
 #include "mtbpf_shared.h"
 #include "util/vec.h"
 
@@ -214,6 +215,7 @@ struct recording {
 	VEC(struct mt_hit) hits;
 	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
 	struct rec_kernel kernel;
+	uint64_t drops[DROPS]; /* beside the losses; see recording__drops() */
 };
 
 /* tools/perf/util/tsc.c: tsc_to_perf_time(). */

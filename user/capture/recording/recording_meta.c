@@ -136,6 +136,16 @@ static void add_stops(const struct recording *rec, cJSON *meta)
 	}
 }
 
+static void add_drops(const struct recording *rec, cJSON *meta)
+{
+	cJSON *drops = cJSON_CreateObject();
+
+	for (int i = 0; i < DROPS; i++)
+		if (rec->drops[i])
+			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
+	cJSON_AddItemToObject(meta, "dropped", drops);
+}
+
 char *recording_meta__print(const struct recording *rec)
 {
 	cJSON *meta = cJSON_CreateObject();
@@ -159,6 +169,7 @@ char *recording_meta__print(const struct recording *rec)
 		add_open_files(rec, meta);
 	if (rec->stops.n)
 		add_stops(rec, meta);
+	add_drops(rec, meta);
 	text = cJSON_Print(meta);
 	cJSON_Delete(meta);
 	return text;
@@ -279,6 +290,12 @@ static int parse_stop(struct recording *rec, const cJSON *item)
 	return 0;
 }
 
+static void parse_drops(struct recording *rec, const cJSON *drops)
+{
+	for (int i = 0; i < DROPS; i++)
+		rec->drops[i] = get_u64(drops, drop__name((enum drop)i));
+}
+
 static int parse_object(struct recording *rec, const cJSON *meta,
 			int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			void *ctx)
@@ -301,6 +318,7 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");
+	parse_drops(rec, cJSON_GetObjectItemCaseSensitive(meta, "dropped"));
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "images"))
 	{
 		if (!err)

@@ -44,7 +44,7 @@ int sample_source__read(struct source *s, struct recording *rec)
 		err = read_ring(&s->rings.v[i], &ids, rec);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
-	followed__warn_left_out(&s->followed, &s->config);
+	followed__count_left_out(&s->followed, &s->config, rec);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;

@@ -129,6 +129,21 @@ static int add_switch(const struct sample_record_ids *ids, struct recording *rec
 	return is_late(ids, r->time_ns) ? 0 : recording__add_sched(rec, &sched);
 }
 
+/* PERF_RECORD_THROTTLE, and the ids behind it. */
+struct throttle_record {
+	struct perf_event_header header;
+	uint64_t time_ns, id, stream_id;
+};
+
+/* Until the next tick there are no samples. */
+static int count_throttle(const struct sample_record_ids *ids, struct recording *rec,
+			  const struct throttle_record *r)
+{
+	if (!is_late(ids, r->time_ns))
+		rec->drops[DROP_THROTTLED]++;
+	return 0;
+}
+
 int sample_record__add(struct sample_record_ids *ids, struct recording *rec, const void *record,
 		       size_t size)
 {
@@ -136,6 +151,8 @@ int sample_record__add(struct sample_record_ids *ids, struct recording *rec, con
 
 	if (header->type == PERF_RECORD_SAMPLE && size >= sizeof(struct sample_record))
 		return add_sample(ids, rec, record, size);
+	if (header->type == PERF_RECORD_THROTTLE && size >= sizeof(struct throttle_record))
+		return count_throttle(ids, rec, record);
 	if (header->type == PERF_RECORD_SWITCH && size >= sizeof(struct switch_record))
 		return add_switch(ids, rec, record, header->misc);
 	if (header->type == PERF_RECORD_SWITCH_CPU_WIDE &&

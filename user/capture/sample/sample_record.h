@@ -13,7 +13,8 @@ struct sample_record_ids {
 	size_t late;	   /* samples left out */
 };
 
-/* One record, of `size` bytes; others than samples and switches are nothing. 0 or -ENOMEM. */
+/* One record, of `size` bytes; others than samples, switches and throttling are nothing. 0 or
+ * -ENOMEM. */
 int sample_record__add(struct sample_record_ids *ids, struct recording *rec, const void *record,
 		       size_t size);
 

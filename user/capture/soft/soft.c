@@ -157,7 +157,7 @@ static void run_stepper(struct source *source, int control_fd)
 	/* On a busy machine each step would wait for a turn of its own; without the right to it, it
 	 * does. */
 	setpriority(PRIO_PROCESS, 0, -20);
-	fs__write("/proc/self/oom_score_adj", "-900", 4);
+	fs__write("/proc/self/oom_score_adj", "-1000", 5);
 	signal(SIGPIPE, SIG_IGN);
 	close_others(control_fd, c->freeze_fd);
 	stepper__run(source->shared, &config);

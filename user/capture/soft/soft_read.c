@@ -82,6 +82,8 @@ static int read_maps(struct source *source, struct recording *rec)
 	if (shared->lost_maps)
 		log__warn("%u mappings were not recorded: code in them shows as gaps",
 			  shared->lost_maps);
+	rec->drops[DROP_MAPPINGS] += shared->lost_maps;
+	rec->drops[DROP_THREADS] += shared->lost_threads;
 	return err;
 }
 
