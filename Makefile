@@ -4,6 +4,7 @@
 #   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make install DESTDIR= prefix=      make image   what a container is built from
+#   make trust      what docs/trust.md says, tried
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
