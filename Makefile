@@ -6,6 +6,7 @@
 #   make test-san   every test with sanitizers; make test runs some of them so
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
 #   make deb        a Debian package
+#   make trust      what docs/trust.md says, tried
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 

@@ -114,12 +114,15 @@ static uint64_t place_of_caller(void **caller)
 	return hash | 1;
 }
 
-/* What that does where it gets no memory is its own doing: it ends the program. */
-static bool is_in_libdw(const void *caller)
+/* What these do where they get no memory is their own doing: they end the program. */
+static bool is_of_library(const void *caller)
 {
 	Dl_info info;
 
-	return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/libdw");
+	if (!dladdr(caller, &info) || !info.dli_fname)
+		return false;
+	return strstr(info.dli_fname, "/libdw") ||
+	       (info.dli_sname && !strcmp(info.dli_sname, "fts_open"));
 }
 
 /* Whether this call is the one. */
@@ -136,7 +139,7 @@ __attribute__((noinline)) static bool fails(enum kind of)
 	is_it = is_new(place_of_caller(&caller)) && n_places == at;
 	__atomic_clear(&lock, __ATOMIC_RELEASE);
 	if (is_it)
-		note(is_in_libdw(caller) ? "failed libdw" : "failed", n_places);
+		note(is_of_library(caller) ? "failed library" : "failed", n_places);
 	is_inside = false;
 	return is_it;
 }
