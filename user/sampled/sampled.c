@@ -9,7 +9,7 @@
 #include "decode/branch.h"
 #include "sampled/sample_stack.h"
 #include "sampled/sampled_internal.h"
-#include "pipeline/hit_stack.h"
+#include "sampled/hit_stack.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
 #include "util/meter.h"

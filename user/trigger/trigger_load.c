@@ -18,6 +18,7 @@
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
+	char *line, *rest = NULL;
 	int len;
 
 	/* libbpf's own debug messages are for those who debug libbpf. */
@@ -28,9 +29,8 @@ int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_lis
 		text = NULL;
 		return 0;
 	}
-	while (len && text[len - 1] == '\n')
-		text[--len] = '\0';
-	log__debug("%s", text);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		log__debug("%s", line);
 	return len;
 }
 

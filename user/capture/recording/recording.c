@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "util/label.h"
+
 void rec_kernel__fini(struct rec_kernel *kernel)
 {
 	if (kernel->kallsyms && kernel->kcore >= 0)
@@ -331,12 +333,13 @@ int recording__add_thread(struct recording *rec, const struct rec_thread *thread
 
 	if (out) {
 		memcpy(out->comm, thread->comm, sizeof(out->comm));
-		return 0;
+	} else {
+		out = VEC_PUSH(&rec->threads);
+		if (!out)
+			return -ENOMEM;
+		*out = *thread;
 	}
-	out = VEC_PUSH(&rec->threads);
-	if (!out)
-		return -ENOMEM;
-	*out = *thread;
+	label__clean_in_place(out->comm);
 	return 0;
 }
 

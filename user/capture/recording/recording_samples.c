@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/label.h"
+
 bool recording__is_sampled(const struct recording *rec)
 {
 	bool has_samples = rec->samples.n || rec->scheds.n || rec->entries.n;
@@ -98,7 +100,10 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 
 	if (recording__find_open_file(rec, pid, fd))
 		return 0;
+	/* It is only shown. */
 	file.path = strdup(path);
+	if (file.path)
+		label__clean_in_place(file.path);
 	out = file.path ? VEC_PUSH(&rec->open_files) : NULL;
 	if (!out) {
 		free(file.path);
