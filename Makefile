@@ -74,11 +74,12 @@ $(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/g
 $(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h
 
-# The commit, where this is a clone of its own: of the one file that tells it.
+# The commit, where this is a clone of its own: of the one file that tells it. By a name of its own first:
+# builds with sanitizers share this folder.
 $(O)/gen/commit.h: FORCE
 	$(Q)mkdir -p $(@D) && git_of=$$(git rev-parse --show-cdup 2>/dev/null || echo none) && \
-	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.new && \
-	    { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.$$$$ && \
+	    { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
 $(O)/user/version/version.o: $(O)/gen/commit.h
 FORCE:
 
