@@ -119,6 +119,44 @@ static void test_replayed_runs_with_times_in_them(void **state)
 	}
 }
 
+/* The same around MTCs, which begin to count anew in the middle of a run. */
+static void test_replayed_runs_with_mtcs_in_them(void **state)
+{
+	struct traced *t = *state;
+	uint8_t p[PT_PACKET_MAX];
+	const struct branch *b;
+
+	t->rec.pt.nom_freq = 10;
+	t->rec.pt.tsc_ctc_num = t->rec.pt.tsc_ctc_den = 1;
+	t->rec.pt.mtc_freq = 14;
+	put_psb(t, 100, BASE + SITE_1);
+	put(t, p, pt_packet__cbr(p, 10));
+	put_tsc(t, 100);
+	put(t, p, pt_packet__tma(p, 0, 0));
+	for (uint64_t i = 1; i <= 60; i++) {
+		put_cyc(t, 9);
+		/* Once behind an MTC that is replayed, one that was not seen before. */
+		put_short_ip(t, PT_TIP, i == 41 ? PT_IP_UPDATE_32 : PT_IP_SEXT_48, BASE + SMALL);
+		put_cyc(t, 2000);
+		put(t, p, pt_packet__mtc(p, (uint8_t)i));
+		put_cyc(t, 3 + i);
+		put_tnt(t, "T");
+		put_cyc(t, i % 7 * 1000);
+		put_tip(t, SITE_1);
+	}
+	traced__decode(t);
+	assert_int_equal(t->seen.list.n, 1 + 3 * 60 + 1);
+	for (uint64_t i = 1; i < 60; i++) {
+		b = &t->seen.list.v[3 * i - 1];
+		assert_int_equal(b[0].kind, BRANCH_RETURN);
+		assert_int_equal(b[0].time_ns, 100 + (i << 14) + 3 + i);
+		assert_int_equal(b[1].kind, BRANCH_RETURN);
+		assert_int_equal(b[1].time_ns, 100 + (i << 14) + 3 + i + i % 7 * 1000);
+		assert_int_equal(b[2].kind, BRANCH_CALL);
+		assert_int_equal(b[2].time_ns, 100 + (i << 14) + 3 + i + i % 7 * 1000 + 9);
+	}
+}
+
 /* An OVF forgets the last IP. */
 static void test_part_of_an_ip_behind_an_overflow(void **state)
 {
@@ -290,6 +328,7 @@ int main(void)
 		TEST(test_a_replayed_run_that_takes_a_call_away),
 		TEST(test_a_replayed_run_with_part_of_an_ip),
 		TEST(test_replayed_runs_with_times_in_them),
+		TEST(test_replayed_runs_with_mtcs_in_them),
 		TEST(test_part_of_an_ip_behind_an_overflow),
 		TEST(test_code_that_changes_under_a_call),
 		TEST(test_code_that_is_mapped_later),

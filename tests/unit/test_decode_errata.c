@@ -96,7 +96,7 @@ static void test_an_abort_is_a_jump(void **state)
 /* SKD007: an OVF takes the place of the rest of a CYC. */
 static void put_cut_cyc(struct traced *t)
 {
-	static const uint8_t first = 0x07;
+	static const uint8_t first = 0x07, pads[32];
 
 	put_psb(t, 100, BASE + SITE_1);
 	put_tip(t, SMALL);
@@ -104,6 +104,8 @@ static void put_cut_cyc(struct traced *t)
 	put_ovf(t);
 	put_ip(t, PT_FUP, BASE + SITE_2);
 	put_tip(t, SMALL);
+	/* Not so near to the end that every byte is looked at twice. */
+	put(t, pads, sizeof(pads));
 }
 
 static void test_an_overflow_within_a_cyc(void **state)
@@ -114,6 +116,34 @@ static void test_an_overflow_within_a_cyc(void **state)
 	put_cut_cyc(t);
 	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
 	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect_gap(t, GAP_OVERFLOW, 0);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_2, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check(t);
+}
+
+/* SKD010 beside it: no FUP says where it goes on. */
+static void test_an_overflow_within_a_cyc_before_a_tip(void **state)
+{
+	static const uint8_t first = 0x07, pads[32];
+	struct traced *t = *state;
+
+	set_cpu(t, SKYLAKE);
+	put_psb(t, 100, BASE + SITE_1);
+	/* The same TIP at the same code, once where nothing was cut. */
+	put_tip(t, SMALL);
+	put_tip(t, SITE_2);
+	put_tip(t, SMALL);
+	put(t, &first, 1);
+	put_ovf(t);
+	put_tip(t, SITE_2);
+	put_tip(t, SMALL);
+	put(t, pads, sizeof(pads));
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect(t, BRANCH_RETURN, 2, BASE + SMALL_2, BASE + SITE_2, 1);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
 	expect_gap(t, GAP_OVERFLOW, 0);
 	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_2, 0);
 	expect(t, BRANCH_CALL, 1, BASE + SITE_2, BASE + SMALL, 2);
@@ -258,6 +288,7 @@ int main(void)
 		TEST(test_other_cpus_tell_it_right),
 		TEST(test_an_abort_is_a_jump),
 		TEST(test_an_overflow_within_a_cyc),
+		TEST(test_an_overflow_within_a_cyc_before_a_tip),
 		TEST(test_other_cpus_have_whole_cycs),
 		TEST(test_a_vm_entry_with_a_fup),
 		TEST(test_an_end_without_an_ip),

@@ -3,6 +3,7 @@
 #include "recording_fixture.h"
 
 #include <linux/perf_event.h>
+#include <sys/mman.h>
 
 #include "capture/recording/perf_data.h"
 
@@ -96,14 +97,13 @@ static size_t put_piece(const struct file *file, uint8_t *at, const struct piece
 	return AUXTRACE_LEN + size;
 }
 
-/* The file with these records in the place of its one. */
-static void read_pieces(const struct file *file, const struct piece *pieces, size_t n,
-			struct recording *rec)
+static uint8_t bytes[65536];
+
+/* The file with these records in the place of its one: its size. */
+static size_t put_pieces(const struct file *file, const struct piece *pieces, size_t n)
 {
-	static uint8_t bytes[65536];
 	struct perf_data_header header;
 	size_t at = file->at;
-	const char *why;
 
 	memcpy(bytes, file->bytes, file->at);
 	for (size_t i = 0; i < n; i++)
@@ -112,8 +112,34 @@ static void read_pieces(const struct file *file, const struct piece *pieces, siz
 	header.data.size = at - header.data.offset;
 	memset(header.features, 0, sizeof(header.features));
 	memcpy(bytes, &header, sizeof(header));
+	return at;
+}
+
+static void read_pieces(const struct file *file, const struct piece *pieces, size_t n,
+			struct recording *rec)
+{
+	size_t size = put_pieces(file, pieces, n);
+	const char *why;
+
 	recording__init(rec);
-	assert_int_equal(perf_data__read(rec, bytes, at, &why), 0);
+	assert_int_equal(perf_data__read(rec, bytes, size, &why), 0);
+}
+
+/* As from a file that nobody may write. */
+static void read_mapped(const struct file *file, const struct piece *pieces, size_t n,
+			struct recording *rec)
+{
+	size_t size = put_pieces(file, pieces, n);
+	const char *why;
+
+	recording__init(rec);
+	rec->mapped.size = size;
+	rec->mapped.data =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(rec->mapped.data, MAP_FAILED);
+	memcpy(rec->mapped.data, bytes, size);
+	mprotect(rec->mapped.data, size, PROT_READ);
+	assert_int_equal(perf_data__read(rec, rec->mapped.data, size, &why), 0);
 }
 
 static void expect_stream(const struct file *file, const struct recording *rec, size_t from,
@@ -133,6 +159,31 @@ static void test_pieces_of_a_whole_trace(void **state)
 	struct recording rec;
 
 	read_pieces(file, pieces, 4, &rec);
+	expect_stream(file, &rec, 0, sizeof(file->stream));
+	recording__fini(&rec);
+}
+
+/* It is as large as a recording can be: nobody waits for a copy. */
+static void test_a_whole_trace_stays_in_its_file(void **state)
+{
+	const struct piece pieces[] = {{0, 2048, 8}};
+	struct file *file = *state;
+	struct recording rec;
+
+	read_mapped(file, pieces, 1, &rec);
+	expect_stream(file, &rec, 0, sizeof(file->stream));
+	assert_in_range((uintptr_t)rec.aux.v[0].data, (uintptr_t)rec.mapped.data,
+			(uintptr_t)rec.mapped.data + rec.mapped.size);
+	recording__fini(&rec);
+}
+
+static void test_pieces_in_a_file_become_one(void **state)
+{
+	const struct piece pieces[] = {{0, 104, 8}, {104, 1000, 112}, {1104, 944, 1112}};
+	struct file *file = *state;
+	struct recording rec;
+
+	read_mapped(file, pieces, 3, &rec);
 	expect_stream(file, &rec, 0, sizeof(file->stream));
 	recording__fini(&rec);
 }
@@ -206,9 +257,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_pieces_of_a_whole_trace), TEST(test_padding_comes_again),
-		TEST(test_snapshots_that_overlap),  TEST(test_a_snapshot_that_holds_the_last_one),
-		TEST(test_snapshots_apart),	    TEST(test_streams_that_nobody_recorded),
+		TEST(test_pieces_of_a_whole_trace),
+		TEST(test_a_whole_trace_stays_in_its_file),
+		TEST(test_pieces_in_a_file_become_one),
+		TEST(test_padding_comes_again),
+		TEST(test_snapshots_that_overlap),
+		TEST(test_a_snapshot_that_holds_the_last_one),
+		TEST(test_snapshots_apart),
+		TEST(test_streams_that_nobody_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,22 @@
 #include <string.h>
 
 #include "decode/blocks_internal.h"
+#include "kernel/huge_pages.h"
 
 #define FIRST_SLOTS 1024
+
+/*
+ * Empty, and its pages there: one that is read before it is written is there twice, and the second
+ * time interrupts all other CPUs that decode.
+ */
+static struct blocks_slot *new_slots(size_t n)
+{
+	struct blocks_slot *slots = huge_pages__alloc(n * sizeof(*slots));
+
+	if (slots)
+		memset(slots, 0, n * sizeof(*slots));
+	return slots;
+}
 
 struct blocks *blocks__new(struct code_map *map, bool tell_all)
 {
@@ -17,7 +31,7 @@ struct blocks *blocks__new(struct code_map *map, bool tell_all)
 		return NULL;
 	b->map = map;
 	b->tell_all = tell_all;
-	b->slots = calloc(FIRST_SLOTS, sizeof(*b->slots));
+	b->slots = new_slots(FIRST_SLOTS);
 	b->n_slots = FIRST_SLOTS;
 	if (!b->slots) {
 		free(b);
@@ -97,7 +111,7 @@ static int grow(struct blocks *b)
 	struct blocks_slot *old = b->slots;
 	size_t n = b->n_slots;
 
-	b->slots = calloc(2 * n, sizeof(*b->slots));
+	b->slots = new_slots(2 * n);
 	if (!b->slots) {
 		b->slots = old;
 		return -ENOMEM;

@@ -95,10 +95,12 @@ static void *alloc(struct memo *memo, size_t size)
 	return at;
 }
 
-void memo__start(struct walker *w, struct memo_note *note, uint64_t run)
+void memo__start(struct walker *w, struct memo_note *note, const struct memo_run *run)
 {
 	*note = (struct memo_note){.block = w->block,
-				   .run = run,
+				   .run = run->bytes,
+				   .ip = run->tip ? run->ip : 0,
+				   .tip = run->tip,
 				   .counts = w->counts,
 				   .n_out = w->out->n,
 				   .n_marked = w->out->n};
@@ -126,14 +128,6 @@ void memo__after_packet(struct walker *w, struct memo_note *note)
 	note->n_packets++;
 }
 
-/* The TIP's header, at the end of a run, or 0. */
-static unsigned int tip_header(uint64_t run)
-{
-	uint64_t odd = run & 0x0101010101010101ull;
-
-	return odd ? run >> (__builtin_ctzll(odd) / 8 * 8) & 0xff : 0;
-}
-
 /* What the events mean for the calls that are pending. False: too much of it. */
 static bool count_calls(const struct walker *w, const struct memo_note *note,
 			struct memo_effects *e, uint64_t needs[MAX_CALLS])
@@ -143,7 +137,7 @@ static bool count_calls(const struct walker *w, const struct memo_note *note,
 
 	for (unsigned int i = 0; i < e->n_events; i++) {
 		const struct branch *b = &events[i];
-		bool by_tip = i + 1u == e->n_events && tip_header(note->run);
+		bool by_tip = i + 1u == e->n_events && note->tip;
 
 		if (b->kind == BRANCH_CALL && b->to != b->from + b->len) {
 			if (++own > e->most_calls)
@@ -184,11 +178,8 @@ static struct memo_effects *note_effects(struct walker *w, const struct memo_not
 
 static void fill(struct walker *w, const struct memo_note *note, struct memo_entry *entry)
 {
-	static const uint64_t masks[8] = {
-		[IP_UPDATE_16] = ~0xffffull, [IP_UPDATE_32] = ~0xffffffffull};
 	size_t n = w->out->n - note->n_out;
 	struct memo_effects *effects = NULL;
-	unsigned int tip = tip_header(note->run);
 
 	if (n)
 		effects = n <= MAX_EVENTS ? note_effects(w, note) : NULL;
@@ -199,9 +190,7 @@ static void fill(struct walker *w, const struct memo_note *note, struct memo_ent
 				     .to = w->block,
 				     .counts = w->counts,
 				     .effects = effects,
-				     .ip = tip ? w->reader.last_ip : 0,
-				     .ip_mask = masks[tip >> 5],
-				     .has_ip = tip != 0};
+				     .ip = note->ip};
 }
 
 void memo__finish(struct walker *w, const struct memo_note *note, struct memo_entry *entry)

@@ -51,10 +51,8 @@ struct memo_entry {
 	struct block *to;
 	block_counts counts;	      /* behind the last event */
 	struct memo_effects *effects; /* NULL: no event, no call, no return */
-	uint64_t ip;		      /* the last IP from then on */
-	uint64_t ip_mask;	      /* bits of it that come from the last IP before */
-	bool has_ip;		      /* a TIP is in the run */
-	uint8_t pad[7];
+	uint64_t ip;		      /* of the run's TIP, if it has one */
+	uint64_t pad[2];
 };
 _Static_assert(sizeof(struct memo_entry) == 64, "memo_entry");
 
@@ -68,23 +66,30 @@ void memo__clear(struct memo *memo);
 /* Packets in a run, at most. */
 #define MEMO_PACKETS 8
 
-/* A run as it stands in the stream: without what tells the time between its packets. */
+/* A run as it stands in the stream. */
 struct memo_run {
-	uint64_t bytes;
-	const uint8_t *end; /* in the stream */
-	unsigned int n_packets;
+	uint64_t bytes; /* without what tells the time between its packets */
+	uint64_t ip;	/* the last IP behind it */
+	const uint8_t *at, *end;
+	uint64_t cycles, tsc; /* where it begins: pt_time's */
+	uint32_t slot;	      /* where it would be in the memo */
+	uint8_t n_packets;
+	uint8_t tip; /* the header of its TIP, or 0 */
 	/* When the thread came to the block where the run begins, and when each packet was. */
 	uint64_t times[1 + MEMO_PACKETS];
 };
 
-/* Where it would be. */
 struct memo_entry *memo__entries(struct memo *memo);
-static inline struct memo_entry *memo__slot(struct memo_entry *entries, const struct block *block,
-					    uint64_t run)
-{
-	uint64_t hash = run * 0x9e3779b97f4a7c15ull >> (64 - MEMO_BITS);
 
-	return &entries[(hash ^ (uintptr_t)block >> 4) & ((1u << MEMO_BITS) - 1)];
+/*
+ * By what came before in the stream, which mostly tells the block: the entry's place is known
+ * before the block is.
+ */
+static inline uint32_t memo__slot_of(uint64_t run, uint64_t context)
+{
+	uint64_t hash = (run ^ context * 0xff51afd7ed558ccdull) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(hash >> (64 - MEMO_BITS));
 }
 
 /* The other place where a run may be. */
@@ -96,15 +101,15 @@ static inline struct memo_entry *memo__second(struct memo_entry *entries,
 
 struct memo_note {
 	struct block *block;
-	uint64_t run;
+	uint64_t run, ip;
 	block_counts counts;
 	size_t n_out, n_marked;
 	uint64_t block_tsc;
-	uint8_t n_packets;
+	uint8_t n_packets, tip;
 };
 
 /* Around the walk of a run, and in it around each packet. */
-void memo__start(struct walker *w, struct memo_note *note, uint64_t run);
+void memo__start(struct walker *w, struct memo_note *note, const struct memo_run *run);
 void memo__before_packet(struct walker *w, struct memo_note *note);
 void memo__after_packet(struct walker *w, struct memo_note *note);
 void memo__finish(struct walker *w, const struct memo_note *note, struct memo_entry *entry);

@@ -20,10 +20,14 @@ static const struct fxt_template *template_of(struct slice_writer *writer, const
 	const uint64_t odd = 0x9e3779b97f4a7c15;
 	struct slice_kind kind = slice__kind(call, site);
 	uint64_t hash = ((uintptr_t)kind.function + (uintptr_t)kind.called + kind.rest) * odd >> 32;
-	struct slice_template *template = &writer->templates[hash % SLICE_TEMPLATES];
+	uint16_t *place = &writer->places[hash % SLICE_TEMPLATES];
+	struct slice_template *template;
 	struct slice_args args;
 	struct fxt_event event;
 
+	if (!*place)
+		*place = ++writer->n_templates;
+	template = &writer->templates[*place - 1];
 	if (slice_kind__equals(&template->kind, &kind) &&
 	    fxt__is_current(writer->fxt, &template->fxt))
 		return &template->fxt;

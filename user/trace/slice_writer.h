@@ -9,7 +9,7 @@
 #include "trace/fxt.h"
 #include "trace/slice_args.h"
 
-/* A power of two. */
+/* A power of two, less than an index of 16 bits. */
 #define SLICE_TEMPLATES 16384
 
 struct slice_template {
@@ -20,7 +20,10 @@ struct slice_template {
 /* All zeroes at first, but for `fxt`, which stays the caller's. */
 struct slice_writer {
 	struct fxt *fxt;
-	/* Of the kinds of slices written before. */
+	/* Of the kinds of slices written before, side by side: a hash's counts from 1 on; 0: none.
+	 */
+	uint16_t places[SLICE_TEMPLATES];
+	uint16_t n_templates;
 	struct slice_template templates[SLICE_TEMPLATES];
 };
 

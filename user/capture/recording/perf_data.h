@@ -99,7 +99,8 @@ void rec_map__set_build_id(struct rec_map *map, const uint8_t *id, size_t size);
 /*
  * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, what a decoder must know. 0, or
  * -errno with *why set to a constant sentence: -EINVAL no perf.data, or damaged; -ENODATA no Intel
- * PT in it; -ENOTSUP a kind that is not understood; -ENOMEM.
+ * PT in it; -ENOTSUP a kind that is not understood; -ENOMEM. The bytes are copied, but for the PT
+ * where they are those of rec->mapped.
  */
 int perf_data__read(struct recording *rec, const uint8_t *data, size_t size, const char **why);
 

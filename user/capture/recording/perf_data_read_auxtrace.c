@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include "kernel/huge_pages.h"
-
 int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
 {
 	uint64_t info[PT_INFO_COUNT];
@@ -110,7 +108,7 @@ static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end
 	if (!s)
 		s = VEC_PUSH(&r->streams);
 	if (!s) {
-		free(aux->data);
+		rec_aux__fini(aux);
 		return -ENOMEM;
 	}
 	*s = (struct perf_reader_stream){
@@ -118,22 +116,35 @@ static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end
 	return recording__add_aux(r->rec, aux);
 }
 
+/* Room for `size` bytes, of which those that are there are the first. */
+static uint8_t *grow(struct rec_aux *aux, size_t size)
+{
+	uint8_t *data = realloc(aux->is_mapped ? NULL : aux->data, size);
+
+	if (!data)
+		return NULL;
+	if (aux->is_mapped)
+		memcpy(data, aux->data, aux->size);
+	aux->is_mapped = false;
+	aux->data = data;
+	return data;
+}
+
 /* Of the new bytes, the first `known` are there already. */
 static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, size_t known,
-			   const struct rec_aux *more, uint64_t end)
+			   struct rec_aux *more, uint64_t end)
 {
 	struct rec_aux *aux = &r->rec->aux.v[s->aux];
 	size_t n = more->size - known;
-	uint8_t *data = realloc(aux->data, aux->size + n + 1);
+	uint8_t *data = grow(aux, aux->size + n + 1);
 
 	if (data) {
 		memcpy(data + aux->size, more->data + known, n);
-		aux->data = data;
 		aux->size += n;
 		aux->tsc = more->tsc;
 		s->end = end;
 	}
-	free(more->data);
+	rec_aux__fini(more);
 	return data ? 0 : -ENOMEM;
 }
 
@@ -149,6 +160,15 @@ static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset
 	}
 	known = s ? find_overlap(&r->rec->aux.v[s->aux], aux) : 0;
 	return known ? continue_stream(r, s, known, aux, end) : start_stream(r, aux, end);
+}
+
+static uint8_t *memdup(const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+
+	if (copy)
+		memcpy(copy, data, size);
+	return copy;
 }
 
 int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
@@ -172,9 +192,12 @@ int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t
 		aux.cpu = 0;
 	aux.pid = aux.tid ? process_of(r->rec, aux.tid) : 0;
 	aux.size = *size;
-	aux.data = huge_pages__alloc(*size);
+	aux.is_mapped = r->rec->mapped.data == r->data;
+	if (aux.is_mapped)
+		aux.data = (uint8_t *)data;
+	else
+		aux.data = memdup(data, *size);
 	if (!aux.data)
 		return -ENOMEM;
-	memcpy(aux.data, data, *size);
 	return add_bytes(r, &aux, offset);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void rec_kernel__fini(struct rec_kernel *kernel)
@@ -38,7 +39,9 @@ void recording__fini(struct recording *rec)
 	for (size_t i = 0; i < rec->data_maps.n; i++)
 		free(rec->data_maps.v[i].path);
 	for (size_t i = 0; i < rec->aux.n; i++)
-		free(rec->aux.v[i].data);
+		rec_aux__fini(&rec->aux.v[i]);
+	if (rec->mapped.data)
+		munmap(rec->mapped.data, rec->mapped.size);
 	for (size_t i = 0; i < rec->images.n; i++) {
 		free(rec->images.v[i].path);
 		free(rec->images.v[i].data);
@@ -261,8 +264,12 @@ bool recording__is_by_cpu(const struct recording *rec)
 
 size_t recording__traced_bytes(const struct recording *rec)
 {
-	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]);
+	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]) +
+		       rec->entries.n * sizeof(rec->entries.v[0]);
 
+	/* Where nothing else was recorded yet, its stack is. */
+	if (recording__is_sampled(rec))
+		bytes += rec->hits.n * sizeof(rec->hits.v[0]);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		bytes += rec->aux.v[i].size;
 	return bytes;
@@ -379,16 +386,4 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
 		*out = out[-1];
 	*out = *sw;
 	return 0;
-}
-
-int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
-{
-	struct rec_aux *out = aux->size ? VEC_PUSH(&rec->aux) : NULL;
-
-	if (out) {
-		*out = *aux;
-		return 0;
-	}
-	free(aux->data);
-	return aux->size ? -ENOMEM : 0;
 }

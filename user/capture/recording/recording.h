@@ -50,6 +50,7 @@ struct rec_aux {
 	uint8_t *data;
 	size_t size;
 	bool wrapped;
+	bool is_mapped; /* data lies in the recording's file: nobody may write or free it */
 };
 
 /* Who runs on a CPU from time_ns on; 0 and 0: none of those that are recorded. */
@@ -182,6 +183,11 @@ struct recording {
 	VEC(struct rec_map) data_maps; /* data of their files: for perf's unwinding */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
+	/* The file that it was read from: to copy much PT takes longer than to decode it. */
+	struct {
+		void *data; /* NULL: none */
+		size_t size;
+	} mapped;
 	VEC(struct rec_loss) losses;	 /* ascending by time */
 	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
 	/* Of a source that samples, in no order; the rings' PT is missing then. */
@@ -280,6 +286,7 @@ int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
  * the trace that is made at once, but not in the one that is made of the file.
  */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
+void rec_aux__fini(struct rec_aux *aux);
 
 /* The file that was mapped under this path and inode; NULL where it is not known. */
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,

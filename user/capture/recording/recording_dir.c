@@ -273,8 +273,9 @@ static int read_data(struct recording *rec, const char *path)
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return -errno;
-	err = perf_data__read(rec, data, (size_t)st.st_size, &why);
-	munmap(data, (size_t)st.st_size);
+	rec->mapped.data = data;
+	rec->mapped.size = (size_t)st.st_size;
+	err = perf_data__read(rec, data, rec->mapped.size, &why);
 	if (err) {
 		log__error("cannot read %s: %s", path, why);
 		log__hint("mtbpf decode reads its own recordings, and perf.data of "

@@ -57,6 +57,7 @@ struct walker {
 	int cpu;
 	bool knows_who; /* since its region began */
 	const struct rec_switch *who;
+	uint64_t context; /* of the next run: memo__slot_of() */
 	/* Where the thread is: at its first instruction. NULL unless WALK_ON. */
 	struct block *block;
 	uint64_t block_tsc;  /* when it came there */
@@ -78,6 +79,7 @@ struct walker {
 	/* Calls whose return may be compressed, a ring: from floor to top, RETURN_DEPTH at most. */
 	unsigned int floor, top;
 	struct block_site *returns[RETURN_DEPTH];
+	uint64_t ret_ips[RETURN_DEPTH];	      /* theirs */
 	struct block_site kept[RETURN_DEPTH]; /* of blocks that are gone */
 };
 

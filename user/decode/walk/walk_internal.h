@@ -48,7 +48,10 @@ static inline void walker__emit(struct walker *w, uint8_t kind, uint8_t len, uin
 
 static inline void walker__push(struct walker *w, struct block_site *site)
 {
-	w->returns[w->top++ % RETURN_DEPTH] = site;
+	unsigned int at = w->top++ % RETURN_DEPTH;
+
+	w->returns[at] = site;
+	w->ret_ips[at] = site->ret_ip;
 	if (w->top - w->floor > RETURN_DEPTH)
 		w->floor++;
 }

@@ -5,18 +5,12 @@
 #include "decode/tsc.h"
 
 /* Blocks that are gone take the addresses that calls return to with them. */
-static void save_returns(const struct walker *w, uint64_t *ips)
-{
-	for (unsigned int i = w->floor; i != w->top; i++)
-		ips[i % RETURN_DEPTH] = w->returns[i % RETURN_DEPTH]->ret_ip;
-}
-
-static void restore_returns(struct walker *w, const uint64_t *ips)
+static void keep_returns(struct walker *w)
 {
 	for (unsigned int i = w->floor; i != w->top; i++) {
 		unsigned int at = i % RETURN_DEPTH;
 
-		w->kept[at] = (struct block_site){.ret_ip = ips[at]};
+		w->kept[at] = (struct block_site){.ret_ip = w->ret_ips[at]};
 		w->returns[at] = &w->kept[at];
 	}
 }
@@ -52,15 +46,14 @@ static bool change_thread(struct walker *w, uint64_t time_ns)
 
 void walker__update_space(struct walker *w)
 {
-	uint64_t ret_ips[RETURN_DEPTH], ns = 0;
 	bool cleared, changed;
+	uint64_t ns = 0;
 
-	save_returns(w, ret_ips);
 	if (w->time.tsc)
 		ns = rec_pt__tsc_to_ns(w->time.config, tsc__extend(w->time.tsc, w->tsc_base));
 	changed = w->switches && change_thread(w, ns);
 	if (space__set_time(w->space, ns, &cleared))
 		walker__fail(w);
 	if (cleared || changed)
-		restore_returns(w, ret_ips);
+		keep_returns(w);
 }
