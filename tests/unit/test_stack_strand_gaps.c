@@ -157,9 +157,9 @@ static void test_all_that_it_did_is_moved(void **state)
 	assert_tree(&tree, "main 10-130 inferred-start inferred-end inferred\n"
 			   "  co_switch 20-60 inferred-end\n"
 			   "    [switched out] 30-60 inferred-end\n"
-			   "  handler 60-80 inferred-start cut by-longjmp\n"
-			   "    co_switch 70-80 cut by-longjmp\n"
-			   "  c 80-90 inferred-start\n"
+			   "  c 60-90 inferred-start inferred\n"
+			   "    handler 60-80 inferred-start cut by-longjmp\n"
+			   "      co_switch 70-80 cut by-longjmp\n"
 			   "  a 100-130 inferred\n"
 			   "    [gap: overflow] 110-120\n");
 	assert_int_equal(tree.leaps.n, 1);

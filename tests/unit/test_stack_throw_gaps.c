@@ -83,12 +83,167 @@ static void test_one_frame_after_the_other(void **state)
 	       "_Unwind_RaiseException@60 outer@10 throw 80-130\n");
 }
 
+/* f was called in the gap: that it is below what threw shows where the exception lands. */
+static void test_into_a_frame_that_only_the_leap_shows(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	gap(t, GAP_OVERFLOW);
+	begin(t, MIDDLE + 4);
+	throw_from(t, MIDDLE + 0x10);
+	jump(t, RAISE + 0x80, PAD_1);
+	ret(t, PAD_1 + 4, OUTER_CALL + CALL_LEN);
+	expect(t, OUTER + 0x20,
+	       "outer 10-80 inferred-start inferred-end inferred\n"
+	       "  [gap: overflow] 20-30\n"
+	       "  f 30-70 inferred-start inferred\n"
+	       "    middle 30-60 inferred-start cut by-throw\n"
+	       "      __cxa_throw 40-60 cut by-throw\n"
+	       "        _Unwind_RaiseException 50-60 cut by-throw\n",
+	       "__cxa_throw@40 f@30 throw 40-60\n");
+}
+
+/*
+ * Two clean-ups have been come to in the gap, or one: the second f's, from which the exception goes
+ * on to the first one's.
+ */
+static void test_out_of_a_clean_up_in_the_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	call(t, CALL_2, F);
+	throw_from(t, CALL_1);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, PAD_1 + 4, RESUME);
+	gap(t, GAP_OVERFLOW);
+	begin(t, RESUME + 0x10);
+	jump(t, RESUME + 0x80, PAD_1);
+	expect(t, PAD_1 + 8,
+	       "outer 10-120 inferred-start inferred-end inferred\n"
+	       "  f 20-120 inferred-end inferred\n"
+	       "    f 30-110 inferred-end inferred\n"
+	       "      f 40-90 inferred-end\n"
+	       "        __cxa_throw 50-70 cut by-throw\n"
+	       "          _Unwind_RaiseException 60-70 cut by-throw\n"
+	       "        _Unwind_Resume 80-90 inferred-end\n"
+	       "      [gap: overflow] 90-100\n"
+	       "      _Unwind_Resume 100-110 inferred-start cut by-throw\n",
+	       "__cxa_throw@50 f@40 throw 50-70\n"
+	       "_Unwind_Resume@100 f@20 throw 100-110\n");
+}
+
+/* Nobody else has called what unwinds. */
+static void test_what_unwinds_is_called_by_what_threw(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_2, THROW);
+	gap(t, GAP_OVERFLOW);
+	begin(t, RAISE + 0x10);
+	jump(t, RAISE + 0x80, PAD_2);
+	expect(t, PAD_2 + 8,
+	       "outer 10-70 inferred-start inferred-end inferred\n"
+	       "  f 20-70 inferred-end inferred\n"
+	       "    __cxa_throw 30-60 inferred-end inferred\n"
+	       "      [gap: overflow] 40-50\n"
+	       "      _Unwind_RaiseException 50-60 inferred-start cut by-throw\n",
+	       "_Unwind_RaiseException@50 f@20 throw 50-60\n");
+}
+
+/* It has not landed yet when the trace ends. */
+static void test_an_unwinding_across_a_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	throw_from(t, CALL_2);
+	gap(t, GAP_OVERFLOW);
+	begin(t, RAISE + 0x10);
+	call(t, RAISE + 0x20, MIDDLE);
+	expect(t, MIDDLE + 8,
+	       "outer 10-80 inferred-start inferred-end inferred\n"
+	       "  f 20-80 inferred-end inferred\n"
+	       "    __cxa_throw 30-80 inferred-end inferred\n"
+	       "      _Unwind_RaiseException 40-80 inferred-end inferred\n"
+	       "        [gap: overflow] 50-60\n"
+	       "        middle 70-80 inferred-end\n",
+	       "");
+}
+
+static void do_anything(struct thread *t, unsigned int *seed)
+{
+	static const uint64_t entries[] = {OUTER, F, F, MIDDLE, THROW, RAISE, RESUME, SETJMP};
+	static const uint64_t sites[] = {OUTER_CALL, CALL_1, CALL_2, CALL_THROUGH, MIDDLE + 0x10};
+	static const uint64_t pads[] = {PAD_1, PAD_2, OUTER_PAD, SETJMP + 0x80};
+	uint64_t function = entries[(size_t)rand_r(seed) % 8];
+	uint64_t site = sites[(size_t)rand_r(seed) % 5], pad = pads[(size_t)rand_r(seed) % 4];
+
+	switch (rand_r(seed) % 8) {
+	case 0:
+	case 1:
+		call(t, site, function);
+		break;
+	case 2:
+		throw_from(t, site);
+		break;
+	case 3:
+		jump(t, RAISE + 0x80, pad);
+		break;
+	case 4:
+		call(t, pad + 4, RESUME);
+		break;
+	case 5:
+	case 6:
+		ret(t, function + 0x40, site + CALL_LEN);
+		break;
+	default:
+		gap(t, rand_r(seed) % 8 ? GAP_OVERFLOW : GAP_BETWEEN);
+		begin(t, function + 4);
+	}
+}
+
+/* Whatever is thrown, and lost, what comes out is a tree. */
+static void test_random_throws_give_trees(void **state)
+{
+	struct thread *t = *state;
+	unsigned int seed = 3;
+	size_t n_leaps = 0;
+
+	for (int round = 0; round < 3000; round++) {
+		struct call_tree tree;
+
+		stack__free(t->stack);
+		t->stack = stack__new(42, 43, "worker", t->map);
+		t->now = 0;
+		begin(t, OUTER + 4);
+		for (int i = rand_r(&seed) % 120; i >= 0; i--)
+			do_anything(t, &seed);
+		assert_int_equal(stack__finish(t->stack, &tree), 0);
+		assert_well_formed(&tree);
+		n_leaps += tree.leaps.n;
+		call_tree__fini(&tree);
+	}
+	assert_true(n_leaps > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_across_a_gap),
 		TEST(test_the_pad_is_for_a_call_from_before_the_gap),
 		TEST(test_one_frame_after_the_other),
+		TEST(test_into_a_frame_that_only_the_leap_shows),
+		TEST(test_out_of_a_clean_up_in_the_gap),
+		TEST(test_what_unwinds_is_called_by_what_threw),
+		TEST(test_an_unwinding_across_a_gap),
+		TEST(test_random_throws_give_trees),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

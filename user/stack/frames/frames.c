@@ -139,7 +139,8 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns)
 void frames__forget(struct frames *frames)
 {
 	frames__end_segment(frames);
-	frames->stitcher.n_ends = 0;
+	if (stitcher__finish(&frames->stitcher))
+		frames->failed = true;
 }
 
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)

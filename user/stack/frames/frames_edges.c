@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What a segment tells of its two ends, for it to be stitched to its neighbours. */
 #include "stack/frames/frames_internal.h"
+#include "stack/unwinders.h"
 
 static struct part *running_segment(const struct frames *frames)
 {
@@ -104,13 +105,24 @@ static void show_begin(struct frames *frames, const struct part *segment)
 	show_first_calls(frames, segment);
 }
 
+static bool is_unwinder(const struct held *held)
+{
+	const struct unwinder *unwinder = held->function && held->function->name
+						  ? unwinder__find(held->function->name)
+						  : NULL;
+
+	return unwinder && unwinder->left_by != LEFT_BY_LONGJMP &&
+	       unwinder->left_by != LEFT_BY_RAISE;
+}
+
 static struct beginning beginning_of(struct frames *frames, const struct part *segment)
 {
 	show_begin(frames, segment);
 	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
 				  .seam = segment->seam,
 				  .taker = segment->taker,
-				  .n_roots = segment->n_roots};
+				  .n_roots = segment->n_roots,
+				  .is_unwinding = frames->begun.n && is_unwinder(frames->begun.v)};
 }
 
 struct held_stack frames__show_begin(struct frames *frames)

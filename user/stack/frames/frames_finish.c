@@ -265,6 +265,8 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	int err;
 
 	frames__end_segment(frames);
+	if (stitcher__finish(&frames->stitcher))
+		frames->failed = true;
 	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
 	if (err || !wanted)
 		return -ENOMEM;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "stack/departure.h"
+#include "stack/unwinders.h"
 #include "target/unwind/landing_pads.h"
 #include "target/unwind/ocaml_handlers.h"
 
@@ -75,23 +76,70 @@ static bool takes(void *ctx, const struct function *function, uint64_t return_ip
 	       leads_to(landed->s, return_ip - 1, &landed->pad, landed->b->to);
 }
 
-/* Of the frames from before a gap: the innermost whose pending call has that pad. */
-static struct waiting find_waiting(struct stack *s, const struct branch *b)
+static bool has_pad(struct stack *s, uint64_t return_ip)
 {
+	struct code_place from;
+
+	return return_ip && code_map__find(s->map, return_ip - 1, &from) &&
+	       landing_pads__find(from.image, from.vaddr);
+}
+
+/* The exception has come from a clean-up, of the next frame that has a landing pad. */
+static void find_clean_up(struct stack *s, const struct stitched *end, struct waiting *taker)
+{
+	size_t n = end->stack.n;
+
+	for (size_t i = taker->at + 1; i < n; i++) {
+		if (!has_pad(s, i + 1 < n ? end->stack.v[i + 1].return_ip : end->left_ip))
+			continue;
+		taker->from = (uint32_t)i;
+		taker->from_end = (uint32_t)(i + 1 < n ? i + 2 : n);
+		return;
+	}
+}
+
+/* It was thrown: what threw it is the innermost frame that does, and does not return. */
+static void find_thrower(const struct stitched *end, struct waiting *taker)
+{
+	for (size_t i = end->stack.n; i-- > taker->at + 1;) {
+		const struct function *function = end->stack.v[i].function;
+
+		if (!function || !function->name || !unwinder__find(function->name))
+			continue;
+		taker->from = (uint32_t)i;
+		taker->from_end = (uint32_t)end->stack.n;
+		return;
+	}
+}
+
+/* Of the frames from before a gap: the innermost whose pending call has that pad. */
+static struct waiting find_waiting(struct stack *s, const struct branch *b,
+				   const struct departure *by, bool is_lowest)
+{
+	const struct stitcher *stitcher = &s->frames->stitcher;
 	struct landed landed = {.s = s, .b = b};
+	struct waiting taker;
 
 	if (!code_map__find(s->map, b->to, &landed.pad))
 		return WAITING_NONE;
-	return stitcher__find(&s->frames->stitcher, takes, &landed);
+	taker = stitcher__find(stitcher, takes, &landed);
+	if (taker.end >= stitcher->n_ends || !is_lowest)
+		return taker;
+	if (by->resumes)
+		find_clean_up(s, &stitcher->ends[taker.end], &taker);
+	else
+		find_thrower(&stitcher->ends[taker.end], &taker);
+	return taker;
 }
 
 /* What took it ran below everything that the segment has shown. */
-static struct frame *begin_below(struct stack *s, const struct branch *b)
+static struct frame *begin_below(struct stack *s, const struct branch *b,
+				 const struct departure *by, bool is_lowest)
 {
 	long level = s->frames->level;
 
 	frames__end_segment(s->frames);
-	frames__begin_below(s->frames, b->time_ns, find_waiting(s, b));
+	frames__begin_below(s->frames, b->time_ns, find_waiting(s, b, by, is_lowest));
 	stack__push_first(s, b->to);
 	s->frames->level = level;
 	return frames__top(s->frames);
@@ -119,6 +167,7 @@ static void land(struct stack *s, const struct branch *b, struct frame *taker, s
 {
 	struct leap *earlier = find_earlier(s, &by);
 	struct leap leap = {.end_ns = b->time_ns};
+	bool is_lowest = by.frame && by.frame == s->frames->open.v;
 
 	if (earlier && by.resumes)
 		by.left_by = earlier->left_by;
@@ -136,7 +185,7 @@ static void land(struct stack *s, const struct branch *b, struct frame *taker, s
 		frames__cut_to(s->frames, taker, b->time_ns, by.left_by);
 	} else {
 		frames__cut_all(s->frames, b->time_ns, by.left_by);
-		taker = begin_below(s, b);
+		taker = begin_below(s, b, &by, is_lowest);
 	}
 	if (taker && earlier)
 		frames__move_leap(s->frames, earlier, taker, b->time_ns);

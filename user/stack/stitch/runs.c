@@ -107,31 +107,28 @@ void runs__place(struct stitcher *stitcher, struct run *run, uint32_t outer, int
 	first->n_joined = (uint32_t)(n_joined - n_below);
 }
 
-void runs__place_since(struct stitcher *stitcher, const struct stitched *end,
-		       const struct joint *joint)
+void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
+		       struct held_stack stack, size_t left, enum seam seam)
 {
 	size_t n = stitcher->loose.n;
-	/* The last that has been there all the time, and those above it, which may have. */
-	int64_t last = joint->base - end->base + joint->n_joined - 1;
-	struct held_stack left = {0};
+	/* The last that ran all the time, and those above it, which may have. */
+	size_t last = left ? left - 1 : 0;
+	struct held_stack above = {stack.v + last, left ? stack.n - last : 0};
+	int64_t depth = base + (int64_t)left - 1;
 
-	if (last >= 0 && joint->n_joined)
-		left = (struct held_stack){end->stack.v + last, end->stack.n - (size_t)last};
 	while (n && stitcher->loose.v[n - 1] > joint->run)
 		n--;
 	for (size_t i = n; i < stitcher->loose.n; i++) {
 		struct run *run = &stitcher->runs.v[stitcher->loose.v[i]];
-		int64_t depth = joint->base + joint->n_joined - 1;
-		struct fit on = {.offset = 1};
+		struct fit on;
 
 		if (run->outer != RUN_NONE)
 			continue;
-		if (left.n && fits(stitcher, left, run, end->is_old ? SEAM_LONG : SEAM_GAP, &on) &&
-		    on.offset >= 0) {
-			left.n = (size_t)on.offset + on.n_agreed;
+		if (above.n && fits(stitcher, above, run, seam, &on) && on.offset >= 0) {
+			above.n = (size_t)on.offset + on.n_agreed;
 		} else {
 			on = (struct fit){.offset = 1};
-			left.n = left.n ? 1 : 0;
+			above.n = above.n ? 1 : 0;
 		}
 		runs__place(stitcher, run, joint->run, depth + on.offset, on.n_agreed);
 	}

@@ -24,9 +24,12 @@ int runs__hand_callers(struct stitcher *stitcher, struct run *from, struct run *
 void runs__place(struct stitcher *stitcher, struct run *run, uint32_t outer, int64_t depth,
 		 size_t n_joined);
 
-/* A segment goes on with frames of the end: runs since then lie on these, or on others of it. */
-void runs__place_since(struct stitcher *stitcher, const struct stitched *end,
-		       const struct joint *joint);
+/*
+ * A segment goes on with frames of the end, of whose stack the first `left` ran all the time: runs
+ * since then lie on these, or on others of it.
+ */
+void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
+		       struct held_stack stack, size_t left, enum seam seam);
 
 /* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
 void held__inherit_return(struct held *held, const struct held *from);

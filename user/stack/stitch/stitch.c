@@ -104,7 +104,8 @@ static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struc
 	if (err)
 		return err;
 	runs__place(stitcher, run, joint.run, joint.base, joint.n_joined);
-	runs__place_since(stitcher, outer, &joint);
+	runs__place_since(stitcher, &joint, outer->base, known(outer), below + on->n_agreed,
+			  seam_behind(outer, SEAM_GAP));
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
@@ -126,9 +127,24 @@ static int find_place(struct stitcher *stitcher)
 	return err;
 }
 
-static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
+/* Runs since the end lie on the frames of it that have been there all the time, at least. */
+static void place_since(struct stitcher *stitcher, const struct stitched *end,
+			const struct joint *joint, struct waiting taker)
+{
+	size_t left = (size_t)(joint->base - end->base + joint->n_joined);
+	struct held_stack stack = known(end);
+
+	if (taker.from >= left && taker.from < taker.from_end && taker.from_end <= stack.n) {
+		left = taker.from + 1;
+		stack.n = taker.from_end;
+	}
+	runs__place_since(stitcher, joint, end->base, stack, left, seam_behind(end, SEAM_GAP));
+}
+
+static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
 		 const struct fit *fit, struct joint *joint)
 {
+	struct held_stack begin = from->frames;
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
 	struct held_stack callers = {begin.v, fit->first};
 	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
@@ -139,7 +155,7 @@ static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held
 				.joins = true,
 				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
 				.base = end->base + fit->offset};
-	runs__place_since(stitcher, end, joint);
+	place_since(stitcher, end, joint, from->taker);
 	err = runs__learn_callers(&stitcher->runs.v[end->owner], callers,
 				  fit->first < begin.n ? &begin.v[fit->first] : &first);
 	if (err)
@@ -153,12 +169,39 @@ static int go_on(struct stitcher *stitcher, struct held_stack begin, struct held
 }
 
 /* What the segment began with is below the run before it. */
-static int go_around(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
-		     struct joint *joint)
+static int go_around(struct stitcher *stitcher, const struct beginning *begin,
+		     struct held_stack stack, struct joint *joint)
 {
-	const struct fit fit = {.offset = -(int64_t)begin.n, .first = begin.n};
+	const struct fit fit = {.offset = -(int64_t)begin->frames.n, .first = begin->frames.n};
 
 	return go_on(stitcher, begin, stack, &fit, joint);
+}
+
+/*
+ * The same, where it shows that the frames which it agrees with are an earlier run's: what was
+ * leapt to, and all between, is on those, and below the last run.
+ */
+static int go_around_on(struct stitcher *stitcher, const struct beginning *begin,
+			struct held_stack stack, struct stitched *outer, const struct fit *fit)
+{
+	struct joint *joint = &stitcher->joints.v[stitcher->joints.n - 1];
+	size_t n_ends = stitcher->n_ends;
+	int err = go_around(stitcher, begin, stack, joint);
+
+	/* It may have found its place by that. */
+	if (err || stitcher->n_ends != n_ends)
+		return err;
+	return lie_on(stitcher, outer, fit);
+}
+
+/* It was leapt to a frame that only this segment shows: none that has waited is that one. */
+static bool is_new_taker(const struct stitcher *stitcher, const struct beginning *begin,
+			 size_t found, const struct fit *fit)
+{
+	if (begin->seam != SEAM_LEAP || !found || found == stitcher->n_ends)
+		return false;
+	return fit->offset >= 0 && fit->first + fit->n_agreed <= begin->n_roots &&
+	       stitcher->runs.v[stitcher->ends[stitcher->n_ends - 1].owner].outer == RUN_NONE;
 }
 
 /* The last run has callers that no segment has shown. */
@@ -243,6 +286,9 @@ static size_t find_end(const struct stitcher *stitcher, const struct beginning *
 
 	if (found)
 		return found;
+	/* Which of those that have thrown it is shows where the exception lands. */
+	if (begin->is_unwinding && begin->seam == SEAM_GAP)
+		return 0;
 	return find_later(stitcher, begin, find_best(stitcher, begin, fit), fit);
 }
 
@@ -267,7 +313,7 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 
 		for (size_t k = end->stack.n; k-- > 0; return_ip = end->stack.v[k].return_ip)
 			if (takes(ctx, end->stack.v[k].function, return_ip))
-				return (struct waiting){(uint32_t)i, (uint32_t)k};
+				return (struct waiting){.end = (uint32_t)i, .at = (uint32_t)k};
 	}
 	return WAITING_NONE;
 }
@@ -283,14 +329,36 @@ int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, stru
 	for (size_t i = 0; begin->seam == SEAM_LONG && i < stitcher->n_ends; i++)
 		stitcher->ends[i].is_old = true;
 	found = find_end(stitcher, begin, &fit);
+	if (is_new_taker(stitcher, begin, found, &fit))
+		return go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
 	if (found) {
 		/* It becomes the last: those behind it are over. */
 		stitcher->n_ends = found;
-		return go_on(stitcher, begin->frames, end, &fit, joint);
+		return go_on(stitcher, begin, end, &fit, joint);
 	}
 	if (begin->seam == SEAM_LEAP && may_lie_on(stitcher))
-		return go_around(stitcher, begin->frames, end, joint);
+		return go_around(stitcher, begin, end, joint);
 	return begin_run(stitcher, begin->frames, end, joint);
+}
+
+int stitcher__finish(struct stitcher *stitcher)
+{
+	int err = 0;
+
+	while (stitcher->n_ends > 1 && !err) {
+		size_t n = stitcher->n_ends;
+
+		err = find_place(stitcher);
+		if (stitcher->n_ends < n)
+			continue;
+		/* It stands by itself: what comes before it does not lie under it. */
+		while (stitcher->loose.n &&
+		       stitcher->loose.v[stitcher->loose.n - 1] >= stitcher->ends[n - 1].owner)
+			stitcher->loose.n--;
+		stitcher->n_ends--;
+	}
+	stitcher->n_ends = stitcher->loose.n = 0;
+	return err;
 }
 
 /* Callers are under all that runs. */

@@ -60,8 +60,13 @@ struct stitcher {
 /* A frame that waits to go on: in stitcher.ends[end].stack. */
 struct waiting {
 	uint32_t end, at;
+	/*
+	 * Of the same: the frame that what leapt here was called in, and the end of those that may
+	 * have been that; 0: not known.
+	 */
+	uint32_t from, from_end;
 };
-#define WAITING_NONE ((struct waiting){UINT32_MAX, 0})
+#define WAITING_NONE ((struct waiting){UINT32_MAX, 0, 0, 0})
 
 /* What a segment began with, as far as it showed it. */
 struct beginning {
@@ -70,6 +75,8 @@ struct beginning {
 	/* Behind a leap: the frame that it was to, and so many of `frames` are below that. */
 	struct waiting taker;
 	size_t n_roots;
+	/* The lowest unwinds: exceptions all look alike. */
+	bool is_unwinding;
 };
 
 void stitcher__fini(struct stitcher *stitcher);
@@ -88,6 +95,8 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 
 /* The next segment, and the frames that ran at its end. 0 or -ENOMEM. */
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
+/* There are no more: what has not found its place by a return lies where it fits. 0 or -ENOMEM. */
+int stitcher__finish(struct stitcher *stitcher);
 /* The stack taken near the end of the last segment. 0 or -ENOMEM. */
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
 
