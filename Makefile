@@ -3,6 +3,7 @@
 #   make            build/mtbpf            make test    every test this machine can run
 #   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
+#   make test-san   every test with sanitizers; make test runs some of them so
 #   make install DESTDIR= prefix=      make image   what a container is built from
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
@@ -100,7 +101,7 @@ ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/tes
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
-include tests/fuzz/fuzz.mk tests/stacks/stacks.mk user/dlfilter/dlfilter.mk
+include tests/fuzz/fuzz.mk tests/san.mk tests/stacks/stacks.mk user/dlfilter/dlfilter.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)

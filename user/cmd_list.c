@@ -11,6 +11,7 @@
 #include "target/process.h"
 #include "target/symbols/symbols.h"
 #include "target/symbols/symbols_usdt.h"
+#include "util/label.h"
 #include "util/log.h"
 
 static const struct option_spec specs[] = {
@@ -49,11 +50,14 @@ static int print_match(void *ctx, const struct symbol_match *match)
 static int print_usdt(void *ctx, const struct usdt_match *match)
 {
 	struct listing *listing = ctx;
+	char text[LABEL_SIZE], buf[LABEL_SIZE];
+	size_t len;
 
-	printf("%016llx %6s %-20s " USDT_PREFIX "%s:%s%s%s\n",
+	snprintf(text, sizeof(text), USDT_PREFIX "%s:%s%s%s", match->place.provider,
+		 match->place.name, *match->place.args ? "  " : "", match->place.args);
+	printf("%016llx %6s %-20s %s\n",
 	       (unsigned long long)(match->place.vaddr + match->module->bias), "usdt",
-	       module__name(match->module), match->place.provider, match->place.name,
-	       *match->place.args ? "  " : "", match->place.args);
+	       module__name(match->module), label__clean(buf, text, &len));
 	listing->n++;
 	return 0;
 }

@@ -39,6 +39,30 @@ last_line() {
 	[ "$(last_line)" = "1 passed, 0 failed, 0 skipped" ]
 }
 
+@test "one file of a suite runs by its name, and one that is not there is a failure" {
+	program good <<<'echo 1..1; echo ok 1 - a'
+	program other <<<'echo 1..1; echo not ok 1 - b; exit 1'
+	echo '@test "c" { true; }' >"$TESTS_DIR/cli/good.bats"
+	run_suites unit/test_good cli/good
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "2 passed, 0 failed, 0 skipped" ]
+	run_suites unit/test_good unit/test_gone
+	[ "$status" -eq 1 ]
+	[[ $output == *"unit/test_gone: there is no such test"* ]]
+	[ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ]
+}
+
+@test "a suite with a folder before it runs what was built there, and counts too" {
+	program good <<<'echo 1..1; echo ok 1 - a'
+	mkdir -p "$O/asan/tests/unit"
+	printf '#!/bin/bash\necho 1..1\n[[ $O = */asan ]] && echo ok 1 - a\n' >"$O/asan/tests/unit/test_good"
+	chmod +x "$O/asan/tests/unit/test_good"
+	run_suites asan:unit unit
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "2 passed, 0 failed, 0 skipped" ]
+	[[ $output == *"ok     asan:unit/test_good "*"ok     unit/test_good "* ]]
+}
+
 @test "a failing test fails the run, and its output is shown whole" {
 	program bad <<<'echo 1..2; echo ok 1 - a; echo why it failed; echo not ok 2 - b; exit 1'
 	program good <<<'echo 1..1; echo ok 1 - c; echo quiet'

@@ -10,7 +10,7 @@
 #include "target/overlay.h"
 #include "target/task_status.h"
 #include "target/time_namespace.h"
-#include "util/kallsyms.h"
+#include "kernel/kallsyms.h"
 
 static void take_maps(const char *text)
 {

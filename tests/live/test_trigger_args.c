@@ -4,6 +4,8 @@
 
 #include <sys/user.h>
 
+#include "target/maps.h"
+
 #define PLACE(name) offsetof(struct user_regs_struct, name)
 
 /* The child has it at the same address. */
@@ -82,6 +84,28 @@ static void test_memory(void **state)
 	assert_int_equal(hit.args[5], 0xfe01);
 }
 
+/* Where memory ends: as many bytes are read as the argument has, and none behind it. */
+static void test_the_last_bytes_of_a_mapping(void **state)
+{
+	struct mt_args args = {.n = 3};
+	const struct mapping *stack;
+	struct mappings maps;
+	struct mt_hit hit;
+	const char *end;
+
+	/* The child has the stack where we have it. */
+	assert_int_equal(mappings__read(&maps, getpid()), 0);
+	stack = mappings__find(&maps, (uint64_t)(uintptr_t)&hit);
+	assert_non_null(stack);
+	end = (const char *)(uintptr_t)stack->end;
+	args.v[0] = at(end - 2, 2);
+	args.v[1] = at(end - 1, -1);
+	args.v[2] = at(end - 1, 2);
+	mappings__fini(&maps);
+	hit = hit_with(*state, &args);
+	assert_int_equal(hit.args_read, 0x3);
+}
+
 static void test_none(void **state)
 {
 	const struct mt_args args = {0};
@@ -123,8 +147,9 @@ static void test_not_at_a_return(void **state)
 static int run_group(const char *name)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(test_registers_and_constants), LIVE(test_memory),		LIVE(test_none),
-		LIVE(test_as_many_as_there_may_be), LIVE(test_not_at_a_return),
+		LIVE(test_registers_and_constants),	LIVE(test_memory),
+		LIVE(test_the_last_bytes_of_a_mapping), LIVE(test_none),
+		LIVE(test_as_many_as_there_may_be),	LIVE(test_not_at_a_return),
 	};
 
 	return cmocka_run_group_tests_name(name, tests, NULL, NULL);

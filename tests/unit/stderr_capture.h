@@ -11,7 +11,7 @@
 struct stderr_capture {
 	int saved;
 	FILE *file;
-	char text[4096];
+	char text[8192];
 };
 
 static inline void stderr_capture__begin(struct stderr_capture *capture)

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -126,6 +128,24 @@ static void test_full_disk(void **state)
 	close(writer.fd);
 }
 
+/* Some of it is written before a limit is met: what is missing is told, and what is there is right.
+ */
+static void test_short_write(void **state)
+{
+	struct file *file = *state;
+	struct file_writer writer = {.fd = file->fd};
+	struct rlimit before, limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = (struct rlimit){LARGE / 2, before.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(file_writer__write(&writer, file->data, LARGE), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	expect_bytes(file, 0, file->data, LARGE / 2);
+}
+
 static void test_slow_disk(void **state)
 {
 	const uint64_t second = 1000000000, mb = 1 << 20;
@@ -146,6 +166,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_aligned, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_small_stays_in_the_cache, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_short_write, set_up, tear_down),
 		cmocka_unit_test(test_slow_disk),
 	};
 

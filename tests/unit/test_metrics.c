@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "metrics/listen.h"
@@ -195,6 +197,28 @@ static void test_a_unix_socket_is_the_groups_and_goes_at_the_end(void **state)
 	rmdir(folder);
 }
 
+/* Of another kind, and in use: whose it is nobody can ask. */
+static void test_a_socket_that_is_not_ours_stays(void **state)
+{
+	char folder[] = "/tmp/test_listen.XXXXXX", address[64];
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct stderr_capture said;
+	struct listener l;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(address, sizeof(address), "unix:%s/s", folder);
+	strcpy(name.sun_path, address + strlen("unix:"));
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	stderr_capture__begin(&said);
+	assert_int_equal(listener__open(&l, address), -EADDRINUSE);
+	stderr_capture__end(&said);
+	assert_int_equal(access(name.sun_path, F_OK), 0);
+	close(fd);
+	unlink(name.sun_path);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_only_this_machine_can_ask),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_a_unix_socket_is_the_groups_and_goes_at_the_end),
+		cmocka_unit_test(test_a_socket_that_is_not_ours_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

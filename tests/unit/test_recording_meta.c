@@ -51,6 +51,26 @@ static void test_damaged_meta(void **state)
 		check_meta(f, all[i], -EINVAL, "cannot read ");
 }
 
+/* Whoever sent it may have thought of the terminal. */
+static void test_names_in_meta_are_fit_to_be_shown(void **state)
+{
+	struct fixture *f = *state;
+	const char *meta =
+		"{\"version\": 1, \"command\": \"a\\u001b[31m\", \"trigger\": \"b\\nc\", "
+		"\"freeze\": \"d\\u009b\", \"source\": \"e\\u0007\", \"reason\": -2, "
+		"\"open_files\": [{\"pid\": 1, \"fd\": 3, \"path\": \"/f\\u001b\"}]}";
+
+	write_it(f);
+	write_file(f, "meta.json", meta, strlen(meta));
+	assert_int_equal(read_it(f), 0);
+	assert_string_equal(f->back.command, "a?[31m");
+	assert_string_equal(f->back.trigger, "b?c");
+	assert_string_equal(f->back.freeze, "d??");
+	assert_string_equal(f->back.source, "e?");
+	assert_int_equal(f->back.reason, 0);
+	assert_string_equal(recording__find_open_file(&f->back, 1, 3), "/f?");
+}
+
 static void test_meta_that_lacks_what_is_not_needed(void **state)
 {
 	struct fixture *f = *state;
@@ -136,6 +156,7 @@ int main(void)
 		TEST(test_without_meta_it_is_incomplete),
 		TEST(test_meta_of_a_newer_version),
 		TEST(test_damaged_meta),
+		TEST(test_names_in_meta_are_fit_to_be_shown),
 		TEST(test_meta_that_lacks_what_is_not_needed),
 		TEST(test_images_outside_of_the_recording_are_refused),
 		TEST(test_an_image_that_is_not_there),

@@ -176,14 +176,40 @@ static void test_globs(void **state)
 	assert_int_equal(expect(f, "*_put+0x1", "http_put").offset, 1);
 }
 
+/* Code of a line where no statement begins (a condition's second half, say) is no place to stop. */
+static void test_where_a_statement_begins(void **state)
+{
+	static const char text[] = "int main(void)\n{\n"
+				   "\tasm volatile(\".loc 1 100 0 is_stmt 0\\n nop\\n"
+				   ".loc 1 100 0 is_stmt 1\\nstatement: nop\\n\");\n"
+				   "\treturn 0;\n}\n";
+	struct fixture *f = *state;
+	struct symbols symbols;
+	struct symbol_match match;
+	char path[80];
+
+	write_source(f->folder, "src/stmt.c", text);
+	run_in_folder(f->folder, "gcc -O0 -g -o stmt src/stmt.c");
+	snprintf(path, sizeof(path), "%s/stmt", f->folder->dir);
+	assert_int_equal(symbols__open_file(&symbols, path), 0);
+	assert_int_equal(symbols__find(&symbols, "line:stmt.c:100", &match), 0);
+	assert_int_equal(match.function->vaddr + match.offset,
+			 address_of(f->folder, "stmt", "statement"));
+	symbols__close(&symbols);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_line),	    TEST(test_a_line_that_is_in_several_functions),
-		TEST(test_one_of_the_list), TEST(test_lines_without_code),
-		TEST(test_bad_lines),	    TEST(test_globs),
+		TEST(test_a_line),
+		TEST(test_a_line_that_is_in_several_functions),
+		TEST(test_one_of_the_list),
+		TEST(test_lines_without_code),
+		TEST(test_bad_lines),
+		TEST(test_globs),
+		TEST(test_where_a_statement_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

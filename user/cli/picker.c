@@ -12,6 +12,7 @@
 
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/label.h"
 #include "util/log.h"
 
 /* More than this nobody reads. */
@@ -34,13 +35,14 @@ static int index_from(const char *text, size_t n)
 /* All lines as one text, each behind its number. NULL: no memory. */
 static char *join(const char *const *lines, size_t n, size_t *len)
 {
-	char *text = NULL;
+	char *text = NULL, buf[LABEL_SIZE];
 	FILE *file = open_memstream(&text, len);
+	size_t line_len;
 
 	if (!file)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
-		fprintf(file, "%zu\t%s\n", i + 1, lines[i]);
+		fprintf(file, "%zu\t%s\n", i + 1, label__clean(buf, lines[i], &line_len));
 	if (!fclose(file))
 		return text;
 	free(text);

@@ -8,6 +8,7 @@
 #include "perf/perf_flags.h"
 #include "stack/stack.h"
 #include "util/hash_index.h"
+#include "util/label.h"
 
 /* Each takes room before it has done anything: what nobody could have run is not worth it. */
 #define MAX_THREADS 16384
@@ -185,6 +186,7 @@ void perf_thread__set_comm(struct perf_thread *thread, const char *comm, size_t 
 		return;
 	memcpy(thread->comm, comm, len);
 	thread->comm[len] = '\0';
+	label__clean_in_place(thread->comm);
 }
 
 struct named_image *perf_thread__image(struct perf_thread *thread)

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "util/label.h"
+
 #define ERASE "\r\033[K"
 
 static enum log_level current_level = LOG_NORMAL;
@@ -51,6 +53,7 @@ void log__line(const char *text)
 	if (!log__has_line())
 		return;
 	snprintf(shown, sizeof(shown), "%.*s", columns(), text);
+	label__clean_in_place(shown);
 	flockfile(stderr);
 	if (strcmp(line, shown)) {
 		fprintf(stderr, ERASE "%s", shown);
@@ -68,14 +71,17 @@ void log__end_line(void)
 
 static void print(enum log_level at_least, const char *prefix, const char *fmt, va_list ap)
 {
+	char text[LABEL_SIZE + 1], buf[LABEL_SIZE];
+	size_t len;
+
 	if (current_level < at_least)
 		return;
+	/* Paths and names in it may be of whoever is traced. */
+	vsnprintf(text, sizeof(text), fmt, ap);
 	/* One flockfile() a message: lines of two threads never mix. */
 	flockfile(stderr);
 	erase_line();
-	fputs(prefix, stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s%s\n", prefix, label__clean(buf, text, &len));
 	funlockfile(stderr);
 }
 
@@ -96,10 +102,13 @@ DEFINE_LOG(log__debug, LOG_VERBOSE, "debug: ")
 
 void log__caret(const char *text, size_t at)
 {
+	char buf[LABEL_SIZE];
+	size_t len;
+
 	if (current_level < LOG_QUIET)
 		return;
 	flockfile(stderr);
 	erase_line();
-	fprintf(stderr, "  %s\n  %*s^\n", text, (int)at, "");
+	fprintf(stderr, "  %s\n  %*s^\n", label__clean(buf, text, &len), (int)at, "");
 	funlockfile(stderr);
 }

@@ -30,7 +30,7 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 {
 	static const struct rec_user none = {0};
 	const struct rec_user *user = s->user ? &w->rec->sample_users.v[s->user - 1] : &none;
-	const uint64_t *ips = &w->rec->sample_ips.v[s->first_ip];
+	const uint64_t *ips = s->n_ips ? &w->rec->sample_ips.v[s->first_ip] : NULL;
 	bool has_users = w->rec->sample_users.n;
 	uint32_t chain = s->user ? 0 : s->n_ips;
 	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, event_of(s)};
@@ -42,7 +42,8 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	put_head(w, &id, s->n_ips ? ips[0] : 0);
 	put_u64(w, 1 + (uint64_t)chain);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
-	put(w, ips, 8 * (size_t)chain);
+	if (chain)
+		put(w, ips, 8 * (size_t)chain);
 	if (has_users)
 		perf_writer__put_user(w, user);
 }

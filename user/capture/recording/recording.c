@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "util/label.h"
+
 void rec_kernel__fini(struct rec_kernel *kernel)
 {
 	if (kernel->kallsyms && kernel->kcore >= 0)
@@ -264,8 +266,12 @@ bool recording__is_by_cpu(const struct recording *rec)
 
 size_t recording__traced_bytes(const struct recording *rec)
 {
-	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]);
+	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]) +
+		       rec->entries.n * sizeof(rec->entries.v[0]);
 
+	/* Where nothing else was recorded yet, its stack is. */
+	if (recording__is_sampled(rec))
+		bytes += rec->hits.n * sizeof(rec->hits.v[0]);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		bytes += rec->aux.v[i].size;
 	return bytes;
@@ -327,12 +333,13 @@ int recording__add_thread(struct recording *rec, const struct rec_thread *thread
 
 	if (out) {
 		memcpy(out->comm, thread->comm, sizeof(out->comm));
-		return 0;
+	} else {
+		out = VEC_PUSH(&rec->threads);
+		if (!out)
+			return -ENOMEM;
+		*out = *thread;
 	}
-	out = VEC_PUSH(&rec->threads);
-	if (!out)
-		return -ENOMEM;
-	*out = *thread;
+	label__clean_in_place(out->comm);
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/label.h"
+
 /* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
 static void add_u64(cJSON *object, const char *name, uint64_t value)
 {
@@ -29,6 +31,16 @@ static char *get_string(const cJSON *object, const char *name)
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
 
 	return text ? strdup(text) : NULL;
+}
+
+/* One that is shown, and opens nothing. */
+static char *get_label(const cJSON *object, const char *name)
+{
+	char *text = get_string(object, name);
+
+	if (text)
+		label__clean_in_place(text);
+	return text;
 }
 
 void recording_image__file(size_t i, char name[static 32])
@@ -241,13 +253,13 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 		return -EINVAL;
 	if (version->valueint > RECORDING_VERSION)
 		return -EPROTO;
-	rec->source = get_string(meta, "source");
-	rec->freeze = get_string(meta, "freeze");
-	rec->trigger = get_string(meta, "trigger");
-	rec->command = get_string(meta, "command");
+	rec->source = get_label(meta, "source");
+	rec->freeze = get_label(meta, "freeze");
+	rec->trigger = get_label(meta, "trigger");
+	rec->command = get_label(meta, "command");
 	rec->pid = get_pid(meta);
 	item = cJSON_GetObjectItemCaseSensitive(meta, "reason");
-	rec->reason = cJSON_IsNumber(item) ? (uint32_t)item->valueint : 0;
+	rec->reason = cJSON_IsNumber(item) && item->valueint > 0 ? (uint32_t)item->valueint : 0;
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");

@@ -5,9 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/label.h"
+
 bool recording__is_sampled(const struct recording *rec)
 {
-	return rec->samples.n && !rec->aux.n;
+	bool has_samples = rec->samples.n || rec->scheds.n || rec->entries.n;
+
+	return !rec->aux.n &&
+	       (has_samples || (rec->source && !strcmp(rec->source, "sample") && rec->hits.n));
 }
 
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
@@ -95,7 +100,10 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 
 	if (recording__find_open_file(rec, pid, fd))
 		return 0;
+	/* It is only shown. */
 	file.path = strdup(path);
+	if (file.path)
+		label__clean_in_place(file.path);
 	out = file.path ? VEC_PUSH(&rec->open_files) : NULL;
 	if (!out) {
 		free(file.path);

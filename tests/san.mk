@@ -1,0 +1,40 @@
+# The tests once more in other builds: $(O)/asan (address, undefined), $(O)/tsan (thread), $(O)/cov.
+# What `make test` runs of them is what reads what others wrote, and what has threads; `make test-san`
+# runs everything, which takes a quarter of an hour.
+ASAN_TESTS ?= unit golden fuzz $(addprefix cli/,output perf_text report target usage view) \
+    $(addprefix live/,hostile perf_text)
+TSAN_TESTS ?= golden cli/view $(addprefix unit/test_,decode decode_caches decode_cpus elf_image \
+    fs insn metrics sample_cost sink sink_blocks trace_writer unwind)
+SAN_FOLDERS := asan tsan cov
+san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/%,$(2))) \
+    $(foreach suite,$(filter unit live,$(2)),\
+        $(patsubst $(O)/%,$(1)/%,$(filter $(O)/tests/$(suite)/%,$(UNIT)))) \
+    $(if $(filter fuzz,$(2)),fuzz-replays)
+
+.PHONY: test-san coverage $(SAN_FOLDERS) $(SAN_FOLDERS:%=san-folder-%)
+# What is the same in every build is that of the plain one.
+$(SAN_FOLDERS:%=san-folder-%): san-folder-%: tests
+	$(Q)mkdir -p $(O)/$*/tests
+	$(Q)for name in bpf gen programs trace-processor; do ln -sfn ../$$name $(O)/$*/$$name; done
+	$(Q)ln -sfn ../../tests/ptgen $(O)/$*/tests/ptgen
+asan: san-folder-asan
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g1' \
+	    all $(call san_programs,$(O)/asan,$(ASAN_TESTS))
+tsan: san-folder-tsan
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/tsan SAN=thread CFLAGS='-O1 -g1' \
+	    all $(call san_programs,$(O)/tsan,$(TSAN_TESTS))
+test-san:
+	$(Q)$(MAKE) --no-print-directory ASAN_TESTS='unit golden fuzz cli live' \
+	    TSAN_TESTS='unit golden cli' asan tsan
+	$(Q)O=$(O) tests/run $(addprefix asan:,unit golden fuzz cli live) $(addprefix tsan:,unit golden cli)
+
+# Which lines of user/ the tests run: a line a file, and all of it.
+COV_TESTS ?= unit golden cli live
+COV_LEAST ?= 0
+cov: san-folder-cov
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/cov CFLAGS='-O1 -g --coverage' LDFLAGS=--coverage \
+	    all $(call san_programs,$(O)/cov,$(COV_TESTS))
+coverage: cov
+	$(Q)find $(O)/cov -name '*.gcda' -delete
+	$(Q)O=$(O) tests/run $(COV_TESTS:%=cov:%) || true
+	$(Q)tests/coverage $(O)/cov $(COV_LEAST)
