@@ -9,21 +9,26 @@
 
 #include "also.bpf.h"
 #include "calls.bpf.h"
+#include "condition.bpf.h"
 #include "counters.bpf.h"
 #include "entries.bpf.h"
 #include "fire.bpf.h"
 #include "latch.bpf.h"
+#include "regions.bpf.h"
 #include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
+const volatile bool conditional_entries;
 /* So many are looked at, of durations so many calls that have returned; 0: all. */
 const volatile __u64 max_hits;
 const volatile bool returns_by_insn;  /* on_return runs at each instruction that leaves */
 const volatile bool measure_duration; /* an entry only opens a call, the return decides */
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
+const volatile bool stop_triggers;    /* a region's end is a hit */
+const volatile bool measure_region;   /* and its time decides */
 /* What the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
 const volatile __u64 mark_offset_ns;
 
@@ -79,15 +84,10 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 	return fire(ctx, stats, passed);
 }
 
-static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
-				     struct passed *passed)
+/* From since_ns to the hit. */
+static __always_inline int pass_since(struct pt_regs *ctx, struct mt_counters *stats,
+				      struct passed *passed)
 {
-	u64 mark = mark_of(ctx);
-
-	if (!mark)
-		return 0;
-	passed->since_ns = mark - mark_offset_ns;
-	passed->reason = MT_HIT_MARK;
 	/* The two clocks are one, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
 	if (passed->since_ns < passed->time_ns)
 		passed->value_ns = passed->time_ns - passed->since_ns;
@@ -97,13 +97,34 @@ static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *st
 	return fire(ctx, stats, passed);
 }
 
+static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
+				     struct passed *passed)
+{
+	u64 mark = mark_of(ctx);
+
+	if (!mark)
+		return 0;
+	passed->since_ns = mark - mark_offset_ns;
+	passed->reason = MT_HIT_MARK;
+	return pass_since(ctx, stats, passed);
+}
+
+static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, struct latch *latch,
+				struct passed *passed)
+{
+	if (measure_mark)
+		return pass_mark(ctx, stats, passed);
+	return measure_region ? pass_since(ctx, stats, passed)
+			      : pass_delay(ctx, stats, latch, passed);
+}
+
 /* Of a delay, or the time since a mark, the hit itself is judged. */
 static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
 				     struct latch *latch, struct passed *passed)
 {
 	bool is_last = max_hits && passed->sequence == max_hits;
 
-	if (measure_mark ? pass_mark(ctx, stats, passed) : pass_delay(ctx, stats, latch, passed))
+	if (pass(ctx, stats, latch, passed))
 		return 1;
 	return is_last ? end(ctx, stats, passed) : 0;
 }
@@ -121,10 +142,14 @@ static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
 	push_call(latch, &call);
 }
 
-static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
+/* region_ns: when the region began that ends with it; 0: it ends none. */
+static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 region_ns)
 {
 	struct mt_counters *stats = counters_of_cpu();
-	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .probe_ip = ctx->ip};
+	struct passed passed = {.time_ns = bpf_ktime_get_ns(),
+				.since_ns = region_ns,
+				.reason = MT_HIT_REGION,
+				.probe_ip = ctx->ip};
 
 	/* Those before the first arming are no part of max_hits: not_before_ns is set by that. */
 	if (!stats || (max_hits && !not_before_ns))
@@ -144,9 +169,12 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	return 0;
 }
 
-static __always_inline bool end_call(struct latch *latch, u64 sp, struct open_call *call)
+static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
+				     struct open_call *call)
 {
-	return returns_by_insn ? pop_call_at(latch, sp, call) : pop_call(latch, sp, call);
+	if (!returns_by_insn)
+		return pop_call(latch, stack_place(ctx), call);
+	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx), call);
 }
 
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
@@ -156,7 +184,7 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	u64 returned;
 	struct open_call call = {};
 
-	if (!stats || !latch || !end_call(latch, stack_place(ctx), &call))
+	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
 	passed.sequence = call.sequence;
 	passed.probe_ip = call.ip;
@@ -172,10 +200,15 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	return max_hits && returned == max_hits ? end(ctx, stats, &passed) : 0;
 }
 
+static __always_inline bool is_hit(struct pt_regs *ctx)
+{
+	return is_target() && (!conditional_entries || condition_holds(ctx));
+}
+
 SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
-	return is_target() ? hit(ctx, task_latch()) : 0;
+	return is_hit(ctx) ? hit(ctx, task_latch(), 0) : 0;
 }
 
 SEC("uretprobe")
@@ -187,7 +220,7 @@ int on_return(struct pt_regs *ctx)
 SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
-	return is_target() ? hit(ctx, lru_latch(ctx)) : 0;
+	return is_hit(ctx) ? hit(ctx, lru_latch(ctx), 0) : 0;
 }
 
 SEC("uretprobe")
@@ -196,33 +229,73 @@ int on_return_lru(struct pt_regs *ctx)
 	return is_target() ? return_of(ctx, lru_latch(ctx)) : 0;
 }
 
+static __always_inline bool is_left(struct pt_regs *ctx)
+{
+	return is_target() && (!also_by_insn || condition_holds(ctx));
+}
+
 SEC("uprobe")
 int on_also(struct pt_regs *ctx)
 {
-	return is_target() ? enter_also(ctx, also_task_latch()) : 0;
+	return is_hit(ctx) ? enter_also(ctx, also_task_latch()) : 0;
 }
 
 SEC("uretprobe")
 int on_also_return(struct pt_regs *ctx)
 {
-	return is_target() ? leave_by_return(ctx, also_task_latch()) : 0;
+	return is_left(ctx) ? leave_by_return(ctx, also_task_latch()) : 0;
 }
 
 SEC("uprobe")
 int on_also_lru(struct pt_regs *ctx)
 {
-	return is_target() ? enter_also(ctx, also_lru_latch()) : 0;
+	return is_hit(ctx) ? enter_also(ctx, also_lru_latch()) : 0;
 }
 
 SEC("uretprobe")
 int on_also_return_lru(struct pt_regs *ctx)
 {
-	return is_target() ? leave_by_return(ctx, also_lru_latch()) : 0;
+	return is_left(ctx) ? leave_by_return(ctx, also_lru_latch()) : 0;
 }
 
-/* Attached to what samples: after the trigger nothing more is sampled, on whatever CPU. */
+/* What it returns resumes Intel PT: not behind the trigger, which has frozen it. */
+SEC("uprobe")
+int on_start(struct pt_regs *ctx)
+{
+	if (!is_target())
+		return 0;
+	begin_region(ctx);
+	return !frozen;
+}
+
+/* And pauses it, trigger or not. */
+static __always_inline int stop(struct pt_regs *ctx, struct latch *latch)
+{
+	u64 region_ns = end_region(bpf_ktime_get_ns());
+
+	if (stop_triggers && region_ns)
+		hit(ctx, latch, region_ns);
+	return 1;
+}
+
+SEC("uprobe")
+int on_stop(struct pt_regs *ctx)
+{
+	return is_target() ? stop(ctx, task_latch()) : 0;
+}
+
+SEC("uprobe")
+int on_stop_lru(struct pt_regs *ctx)
+{
+	return is_target() ? stop(ctx, lru_latch(ctx)) : 0;
+}
+
+/*
+ * Attached to what samples: after the trigger nothing more is sampled, on whatever CPU, and outside
+ * of regions nothing either.
+ */
 SEC("perf_event")
 int on_sample(void *ctx)
 {
-	return !frozen;
+	return !frozen && (!has_regions || is_in_region());
 }

@@ -43,8 +43,16 @@ typedef unsigned long long __mt_u64;
 #define MT_ARGS_MAX 12
 /* Calls of one thread that may be open at once under a duration threshold (recursion). */
 #define MT_CALL_DEPTH 16
+/*
+ * The attachment's cookie: the probe's number, and 32 bits further up, where a hit counts only with
+ * certain flags, this and the low four bits of the opcode of a conditional jump that they make.
+ */
+#define MT_CONDITION	   0x10
+#define MT_CONDITION_SHIFT 32
 /* So many processes can be followed at once, each by its pid. */
 #define MT_TARGETS_MAX 65536
+/* Threads that may be in a region at once. */
+#define MT_OPEN_REGIONS 16384
 /* As many entries are remembered, the latest; a power of two. */
 #define MT_ENTRY_LOG 65536
 
@@ -54,6 +62,7 @@ enum mt_hit_reason {
 	MT_HIT_DURATION = 2, /* time from the function's entry to its return */
 	MT_HIT_LAST = 3,     /* none of these: as many hits as were to be looked at are over */
 	MT_HIT_MARK = 4,     /* time since this thread's mtbpf_mark_start() */
+	MT_HIT_REGION = 5,   /* time since this thread's hit of the start probe */
 };
 
 enum mt_arg_kind {
@@ -140,6 +149,8 @@ enum mt_sched_kind {
 	MT_SCHED_REPLACED = 2, /* somebody runs from now on where a thread ran before */
 	MT_SCHED_SYSCALL = 3,  /* a thread leaves its CPU, in a system call: which */
 	MT_SCHED_LONG = 4,     /* a system call that took long, at its begin */
+	/* Of all else only what lies in one was recorded, up to took.end_ns; 0: it was not over. */
+	MT_SCHED_REGION = 5,
 };
 
 /* What somebody did to a thread of the target. */
@@ -159,7 +170,7 @@ struct mt_sched {
 		struct {
 			__mt_u64 arg; /* its first argument */
 			__mt_u64 end_ns;
-		} took; /* MT_SCHED_LONG */
+		} took; /* MT_SCHED_LONG, MT_SCHED_REGION */
 	};
 };
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");

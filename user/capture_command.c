@@ -83,9 +83,21 @@ static int check_output(const struct output_names *names, bool decode)
 	return err ? err : check_place(names->recording);
 }
 
-static int refuse_nothing(const struct session_start *start)
+/* A region that is over in no time has no sample. */
+static int refuse_no_region(void)
+{
+	log__error("nothing was recorded: no thread was seen between -start and -stop");
+	log__hint("were both hit ('mtbpf watch' counts)? -source sample sees what lasts: a higher "
+		  "-sample-rate, or -duration-thresh");
+	return -ENOMSG;
+}
+
+static int refuse_nothing(const struct capture_options *options, const struct session_start *start)
 {
 	pid_t pid;
+
+	if (options->start)
+		return refuse_no_region();
 
 	/* `run`: its program has not started, and has said why. */
 	if (start->exec_path)
@@ -167,7 +179,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	phases__begin(&phases);
 	err = session__capture_again(options, start, &rec, end);
 	if (!err && !recording__traced_bytes(&rec))
-		err = refuse_nothing(start);
+		err = refuse_nothing(options, start);
 	phases__end(&phases, "capturing");
 	if (!err) {
 		say_end(*end, *rec.trigger);

@@ -12,6 +12,7 @@
 	OPTIONS_TARGET,  \
 	OPTION_CHILDREN, \
 	OPTION_SYMBOL,   \
+	OPTIONS_REGION,  \
 	OPTION_DELAY,    \
 	OPTION_DURATION, \
 	OPTIONS_LIMITS,  \
@@ -32,6 +33,8 @@ static const struct option_table attach_table = {
 			"mtbpf attach -pid 1234 -symbol libm.so.6:exp "
 			"-duration-thresh 50us -o slow.fxt.gz",
 			"mtbpf attach -name 'web-*' -symbol one_iter -delay-thresh 10ms",
+			"mtbpf attach -pid 1234 -start request_begin -stop request_end "
+			"-duration-thresh 10ms",
 			"mtbpf attach -container web -symbol one_iter -delay-thresh 10ms",
 			"mtbpf attach -cgroup system.slice/web.service -symbol "
 			"one_iter -delay-thresh 10ms",

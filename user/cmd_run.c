@@ -20,6 +20,7 @@
 static const struct option_spec specs[] = {
 	OPTION_CHILDREN,
 	OPTION_SYMBOL,
+	OPTIONS_REGION,
 	OPTION_DELAY,
 	OPTION_DURATION,
 	OPTIONS_LIMITS,

@@ -175,7 +175,7 @@ static void probe_also(struct armed *armed, pid_t pid, bool by_insn)
 
 	probe(armed, pid, at, (struct trigger_event){.is_also = true}, false);
 	probe(armed, pid, by_insn ? at + exit_of(beside) : at,
-	      (struct trigger_event){.is_also = true, .is_return = true}, !by_insn);
+	      (struct trigger_event){.is_also = true, .kind = TRIGGER_RETURN}, !by_insn);
 }
 
 static struct armed arm(const struct mode *mode, pid_t pid)

@@ -67,7 +67,8 @@ hit_line() {
 }
 
 @test "single-stepped, and from its first instruction on" {
-	mtbpf_run run -source soft -timeout 15s -o x.fxt -- "$O/programs/library-static" -n 2 -pause 0
+	# Some 20,000 instructions: seconds, where nobody else runs.
+	LIMIT=100 mtbpf_run run -source soft -o x.fxt -- "$O/programs/library-static" -n 2 -pause 0
 	[ "$status" -eq 0 ]
 	[[ $(hit_line) == *" of mtbpf_hit, thread "*", arg1 1" ]]
 }

@@ -41,6 +41,7 @@ enum job {
 	TIMED_JUMP_OUT,	  /* arg calls inside each other, all left by longjmp; then SLOW_MS */
 	TIMED_JUMP_AGAIN, /* a call left by longjmp; SLOW_MS; then a fast one in its place */
 	TIMED_JUMP_IN,	  /* calls left by longjmp inside a call, which then takes SLOW_MS */
+	LEAVE_IF,	  /* leave_if() number arg, with all flags; how often it jumped */
 };
 
 struct command {
@@ -180,6 +181,20 @@ static int hit_from_small_stack(size_t size)
 	return -err;
 }
 
+/* CF, PF, ZF, SF, OF, as they are or not. */
+#define LEAVE_IF_TIMES 32
+
+static int leave_by(int number)
+{
+	int (*leave)(uint64_t flags) = (void *)(leave_if + LEAVE_IF_SIZE * number);
+	int taken = 0;
+
+	for (uint64_t i = 0; i < LEAVE_IF_TIMES; i++)
+		taken += leave(2 | (i & 1) | (i >> 1 & 1) << 2 | (i >> 2 & 3) << 6 |
+			       (i >> 4 & 1) << 11);
+	return taken;
+}
+
 static int hit_from_fork(void)
 {
 	int status = -1;
@@ -242,6 +257,8 @@ static int run_command(const struct command *command)
 	case HIT_NO_FP:
 		hit_me_no_fp();
 		return 0;
+	case LEAVE_IF:
+		return leave_by(command->arg);
 	case HIT_LATE:
 		sleep_ms(command->arg);
 		hit_me();

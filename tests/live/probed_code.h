@@ -21,6 +21,15 @@ struct timed_call;
 void timed(const struct timed_call *call);
 void timed_body(const struct timed_call *call);
 
+/*
+ * Sixteen functions, one each LEAVE_IF_SIZE bytes: with those flags, leave by a conditional jump of
+ * opcode 0f 80+n, for what returns 1; else return 0.
+ */
+#define LEAVE_IF_SIZE 16
+#define LEAVE_IF_LEN  11
+#define LEAVE_IF_JUMP 2
+extern const unsigned char leave_if[];
+
 #define FUNCTION(name, body)                                                                       \
 	__asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n" body           \
 		".size " #name ", .-" #name "\n")
@@ -37,6 +46,11 @@ FUNCTION(call_with_registers,
 	 "lea 14(%rbx), %r14\n lea 15(%rbx), %r15\n call hit_me\n"
 	 "pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n ret\n");
 FUNCTION(timed, "push %rbp\n mov %rsp, %rbp\n call timed_body\n pop %rbp\n ret\n");
+
+FUNCTION(leave_taken, "mov $1, %eax\n ret\n");
+__asm__(".text\n.globl leave_if\n.balign 16\nleave_if:\n.set condition, 0\n.rept 16\n"
+	".balign 16\n push %rdi\n popf\n .byte 0x0f, 0x80 + condition\n"
+	".long leave_taken - . - 4\n xor %eax, %eax\n ret\n.set condition, condition + 1\n.endr\n");
 
 #undef FUNCTION
 

@@ -386,3 +386,22 @@ too_many() {
 	hits -container $short
 	[ "$hits" -eq 0 ]
 }
+
+@test "several programs at once: those that cannot hit the function are named" {
+	start service -scale small
+	first=$target
+	start forks
+	second=$target
+	start signals -scale small
+	mtbpf_run attach -pid "$first,$target" -source sample -symbol handle_request \
+		-delay-thresh 100s -timeout 100ms -o x.fxt
+	[ "$status" -ne 2 ]
+	[[ $output == *"process $target (signals) runs another file than the one that has handle_request"* ]]
+	mtbpf_run attach -pid "$first,$second,$target" -source sample -symbol handle_request \
+		-delay-thresh 100s -timeout 100ms -o y.fxt
+	[ "$status" -ne 2 ]
+	[[ $output == *"2 of the processes, such as "*", run another file than the one that has handle_request"* ]]
+	# What all of them have mapped they can hit.
+	mtbpf_run attach -pid "$first,$target" -source sample -symbol libc:clock_nanosleep -timeout 300ms -o z.fxt
+	[[ $output != *"another file"* ]]
+}

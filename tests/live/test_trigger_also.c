@@ -33,7 +33,8 @@ static void attach_both(struct fixture *fixture)
 					.also = true,
 					.also_at_entry = true,
 					.also_by_insn = by_insn};
-	struct trigger_event events[] = {{0}, {.is_also = true}, {.is_also = true, .is_return = 1}};
+	struct trigger_event events[] = {
+		{0}, {.is_also = true}, {.is_also = true, .kind = TRIGGER_RETURN}};
 
 	if (skip_reason) {
 		print_message("# skip: %s\n", skip_reason);

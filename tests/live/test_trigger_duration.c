@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "trigger_fixture.h"
+#include "util/insn.h"
 
 /* Of the group of tests that runs: the instruction that returns is probed. */
 static bool by_insn;
@@ -146,8 +147,8 @@ static void test_an_instruction_amid_the_call_ends_nothing(void **state)
 	amid = own_code__probe(fixture->child.pid, (uintptr_t)timed + exit_of(timed) - 1, false);
 	assert_true(amid >= 0);
 	events[0] = (struct trigger_event){.fd = fixture->entry};
-	events[1] = (struct trigger_event){.fd = fixture->on_return, .is_return = true};
-	events[2] = (struct trigger_event){.fd = amid, .is_return = true};
+	events[1] = (struct trigger_event){.fd = fixture->on_return, .kind = TRIGGER_RETURN};
+	events[2] = (struct trigger_event){.fd = amid, .kind = TRIGGER_RETURN};
 	assert_int_equal(trigger__attach_all(fixture->trigger, events, 3), 0);
 	run(fixture, TIMED_NESTED, 5);
 	expect_hit(fixture);
@@ -155,6 +156,66 @@ static void test_an_instruction_amid_the_call_ends_nothing(void **state)
 	assert_int_equal(count_of(fixture->on_return), 1);
 	assert_int_equal(count_of(amid), 0);
 	close(amid);
+}
+
+/* The processor says how often: all conditions, with all flags. */
+static void test_a_conditional_jump_ends_a_call_where_it_is_taken(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct trigger_config config = {.count_only = true,
+					      .watch_duration = true,
+					      .returns_by_insn = true,
+					      .duration_thresh_ns = 1};
+
+	for (int n = 0; n < 16 && by_insn; n++) {
+		const uint8_t *code = leave_if + LEAVE_IF_SIZE * n;
+		const struct exit_part part = {code, LEAVE_IF_LEN, (uintptr_t)code};
+		struct exit_sites sites;
+		struct trigger_event events[2];
+		int taken;
+
+		attach_to(fixture, config, timed);
+		close_event(&fixture->entry);
+		close_event(&fixture->on_return);
+		assert_int_equal(exit_sites__find(&part, NULL, NULL, &sites), 0);
+		fixture->entry = own_code__probe(fixture->child.pid, part.vaddr, false);
+		fixture->on_return = own_code__probe(fixture->child.pid,
+						     part.vaddr + (uint64_t)sites.at[0], false);
+		events[0] = (struct trigger_event){.fd = fixture->entry};
+		events[1] = (struct trigger_event){.fd = fixture->on_return,
+						   .kind = TRIGGER_RETURN,
+						   .condition = sites.condition[0]};
+		assert_int_equal(trigger__attach_all(fixture->trigger, events, 2), 0);
+		taken = run(fixture, LEAVE_IF, n);
+		assert_in_range(taken, 1, LEAVE_IF_TIMES - 1);
+		assert_int_equal(stats_of(fixture).hits, LEAVE_IF_TIMES);
+		assert_int_equal(durations(fixture), taken);
+		remove_probes(fixture);
+	}
+}
+
+/* The same of entries: what Go's check of its stack sends back counts when it comes again. */
+static void test_a_hit_counts_under_its_condition(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct trigger_config config = {.count_only = true, .conditional_entries = true};
+
+	for (int n = 0; n < 16 && by_insn; n++) {
+		const uint8_t *code = leave_if + LEAVE_IF_SIZE * n;
+		struct trigger_event event = {.condition = (uint8_t)(INSN_CONDITION | n)};
+		int taken;
+
+		attach_to(fixture, config, hit_me);
+		event.fd =
+			own_code__probe(fixture->child.pid, (uintptr_t)code + LEAVE_IF_JUMP, false);
+		assert_true(event.fd >= 0);
+		assert_int_equal(insn__condition(code + LEAVE_IF_JUMP, 6), event.condition);
+		assert_int_equal(trigger__attach_all(fixture->trigger, &event, 1), 0);
+		taken = run(fixture, LEAVE_IF, n);
+		assert_int_equal(stats_of(fixture).hits, taken);
+		close(event.fd);
+		remove_probes(fixture);
+	}
 }
 
 static void test_watched_durations_only_count(void **state)
@@ -188,6 +249,8 @@ static int run_group(const char *name)
 		LIVE(test_longjmp_then_a_call_in_its_place),
 		LIVE(test_longjmp_inside_a_call),
 		LIVE(test_an_instruction_amid_the_call_ends_nothing),
+		LIVE(test_a_conditional_jump_ends_a_call_where_it_is_taken),
+		LIVE(test_a_hit_counts_under_its_condition),
 		LIVE(test_watched_durations_only_count),
 	};
 

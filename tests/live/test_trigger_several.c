@@ -20,7 +20,7 @@ static void attach_second(struct fixture *fixture, struct second *second, const 
 {
 	pid_t pid = fixture->child.pid;
 	struct trigger_event events[4] = {{.fd = fixture->entry},
-					  {.fd = fixture->on_return, .is_return = true}};
+					  {.fd = fixture->on_return, .kind = TRIGGER_RETURN}};
 	size_t n = returns ? 2 : 1;
 
 	second->on_return = -1;
@@ -31,7 +31,7 @@ static void attach_second(struct fixture *fixture, struct second *second, const 
 		second->on_return = own_code__probe(pid, (uintptr_t)function, true);
 		assert_true(second->on_return >= 0);
 		events[n++] = (struct trigger_event){
-			.fd = second->on_return, .is_return = true, .probe = 1};
+			.fd = second->on_return, .kind = TRIGGER_RETURN, .probe = 1};
 	}
 	assert_int_equal(trigger__attach_all(fixture->trigger, events, n), 0);
 }

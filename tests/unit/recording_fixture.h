@@ -142,6 +142,9 @@ static inline void recording__fill(struct recording *rec, uint32_t n_threads)
 	rec->reason = MT_HIT_DURATION;
 	rec->frozen_ns = 6001;
 	rec->probe_ip = 0x401000;
+	assert_non_null(VEC_PUSH(&rec->stops));
+	rec->stops.v[0] = (struct rec_place){
+		.ino = 0x8000000000000001, .offset = 0x1040, .maj = 0xfffff, .min = 3};
 	rec->pt = (struct rec_pt_config){.time_shift = 31,
 					 .time_mult = 0xfffffff0,
 					 .time_zero = 1ull << 62,

@@ -8,20 +8,27 @@
 #include <errno.h>
 
 #include "trigger/exit_sites.h"
+#include "util/insn.h"
 
 #define VADDR 0x1000
-/* What test_own() takes for the function's cold part. */
-#define COLD 0x2000
+/* Its cold part lies before it, as the linker puts it: two instructions, and a jump back. */
+#define COLD 0x0f00
 
-static bool is_cold(void *ctx, uint64_t vaddr)
+static bool find_cold(void *ctx, uint64_t vaddr, struct exit_part *part)
 {
-	return vaddr == COLD;
+	/* jne out, to 0x0800; ret; jmp to VADDR */
+	static const uint8_t code[] = {0x0f, 0x85, 0xfa, 0xf8, 0xff, 0xff,
+				       0xc3, 0xe9, 0xf4, 0x00, 0x00, 0x00};
+
+	*part = (struct exit_part){code, sizeof(code), COLD};
+	return vaddr >= COLD && vaddr < COLD + sizeof(code);
 }
 
 #define FIND(sites, ...)                                                                           \
 	({                                                                                         \
 		static const uint8_t code_[] = {__VA_ARGS__};                                      \
-		exit_sites__find(code_, sizeof(code_), VADDR, is_cold, NULL, &(sites));            \
+		const struct exit_part part_ = {code_, sizeof(code_), VADDR};                      \
+		exit_sites__find(&part_, find_cold, NULL, &(sites));                               \
 	})
 
 #define RET    0xc3
@@ -49,20 +56,43 @@ static void test_jumps_out_are_tail_calls(void **state)
 	assert_int_equal(sites.at[0], 4);
 	/* To the entry: a loop. */
 	assert_int_equal(FIND(sites, NOP, 0xeb, 0xfd), -ENOENT);
-	/* Out of it by a condition. */
-	assert_int_equal(FIND(sites, 0x74, 0x70, RET), 0);
-	assert_int_equal(sites.n, 1);
-	assert_int_equal(sites.at[0], 2);
+}
+
+static void test_conditional_jumps_out(void **state)
+{
+	struct exit_sites sites;
+
+	/* je out; je to the ret; ret */
+	assert_int_equal(FIND(sites, 0x74, 0x70, 0x74, 0x00, RET), 0);
+	assert_int_equal(sites.n, 2);
+	assert_int_equal(sites.at[0], 0);
+	assert_int_equal(sites.condition[0], INSN_CONDITION | 4);
+	assert_int_equal(sites.at[1], 4);
+	assert_int_equal(sites.condition[1], 0);
+	/* bnd jg out, of 32 bits */
+	assert_int_equal(FIND(sites, 0xf2, 0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00), 0);
+	assert_int_equal(sites.condition[0], INSN_CONDITION | 15);
+	/* jrcxz out: no flag tells. */
+	assert_int_equal(FIND(sites, 0xe3, 0x70, RET), -EOPNOTSUPP);
 }
 
 static void test_the_cold_part_is_inside(void **state)
 {
 	struct exit_sites sites;
 
-	/* jmp COLD; ret */
-	assert_int_equal(FIND(sites, 0xe9, 0xfb, 0x0f, 0x00, 0x00, RET), 0);
-	assert_int_equal(sites.n, 1);
+	/* jmp to COLD's ret; ret */
+	assert_int_equal(FIND(sites, 0xe9, 0x01, 0xff, 0xff, 0xff, RET), 0);
+	assert_int_equal(sites.n, 3);
 	assert_int_equal(sites.at[0], 5);
+	assert_int_equal(sites.at[1], COLD - VADDR);
+	assert_int_equal(sites.condition[1], INSN_CONDITION | 5);
+	assert_int_equal(sites.at[2], COLD + 6 - VADDR);
+	/* je COLD; jmp to COLD: it is looked through once. */
+	assert_int_equal(
+		FIND(sites, 0x0f, 0x84, 0xfa, 0xfe, 0xff, 0xff, 0xe9, 0xf5, 0xfe, 0xff, 0xff), 0);
+	assert_int_equal(sites.n, 2);
+	/* jmp into the middle of COLD's first instruction. */
+	assert_int_equal(FIND(sites, 0xe9, 0xfd, 0xfe, 0xff, 0xff, RET), -EILSEQ);
 }
 
 static void test_jumps_through_pointers(void **state)
@@ -112,14 +142,17 @@ static void test_what_takes_no_probe_is_refused(void **state)
 static void test_too_many(void **state)
 {
 	uint8_t code[EXIT_SITES_MAX + 1];
+	struct exit_part part = {code, EXIT_SITES_MAX, VADDR};
 	struct exit_sites sites;
 
 	for (size_t i = 0; i < sizeof(code); i++)
 		code[i] = RET;
-	assert_int_equal(exit_sites__find(code, EXIT_SITES_MAX, VADDR, NULL, NULL, &sites), 0);
+	assert_int_equal(exit_sites__find(&part, NULL, NULL, &sites), 0);
 	assert_int_equal(sites.n, EXIT_SITES_MAX);
-	assert_int_equal(exit_sites__find(code, sizeof(code), VADDR, NULL, NULL, &sites), -E2BIG);
-	assert_int_equal(exit_sites__find(code, 0, VADDR, NULL, NULL, &sites), -ENOENT);
+	part.len = sizeof(code);
+	assert_int_equal(exit_sites__find(&part, NULL, NULL, &sites), -E2BIG);
+	part.len = 0;
+	assert_int_equal(exit_sites__find(&part, NULL, NULL, &sites), -ENOENT);
 }
 
 int main(void)
@@ -127,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_return),
 		cmocka_unit_test(test_jumps_out_are_tail_calls),
+		cmocka_unit_test(test_conditional_jumps_out),
 		cmocka_unit_test(test_the_cold_part_is_inside),
 		cmocka_unit_test(test_jumps_through_pointers),
 		cmocka_unit_test(test_jumps_through_tables_stay),

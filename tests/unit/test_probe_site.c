@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "trigger/probe_site.h"
+#include "util/insn.h"
 
 #define VADDR 0x401000
 
@@ -35,66 +36,82 @@ struct choice {
 #define CODE(...) .len = sizeof((uint8_t[]){__VA_ARGS__}), .code = {__VA_ARGS__}
 
 static const struct choice choices[] = {
-	{"frame pointer, no CET", {0, true, true, "push"}, CODE(PUSH_RBP, MOV_FRAME, RET)},
-	{"behind endbr64", {4, true, true, "push"}, CODE(ENDBR64, PUSH_RBP, MOV_FRAME, RET)},
-	{"push with REX.B", {4, true, true, "push"}, CODE(ENDBR64, PUSH_R15, RET)},
-	{"behind other work", {6, true, false, "push"}, CODE(XOR_EAX, SUB_RSP, PUSH_RBP, RET)},
+	{"frame pointer, no CET", {0, true, true, "push", 0}, CODE(PUSH_RBP, MOV_FRAME, RET)},
+	{"behind endbr64", {4, true, true, "push", 0}, CODE(ENDBR64, PUSH_RBP, MOV_FRAME, RET)},
+	{"push with REX.B", {4, true, true, "push", 0}, CODE(ENDBR64, PUSH_R15, RET)},
+	{"behind other work", {6, true, false, "push", 0}, CODE(XOR_EAX, SUB_RSP, PUSH_RBP, RET)},
 	{"behind a stack realignment",
-	 {4, true, false, "push"},
+	 {4, true, false, "push", 0},
 	 CODE(0x48, 0x83, 0xe4, 0xe0, PUSH_RBP, RET)}, /* and $-32,%rsp */
 	{"behind work that leaves the stack alone",
-	 {4, true, true, "push"},
+	 {4, true, true, "push", 0},
 	 CODE(XOR_EAX, TEST_EDI, PUSH_RBP, RET)},
-	{"a nop", {2, true, true, "nop"}, CODE(XOR_EAX, 0x90, RET)},
-	{"a prefixed nop", {2, true, true, "nop"}, CODE(XOR_EAX, 0x66, 0x90, RET)},
-	{"a five-byte nop is passed over", {5, true, true, "push"}, CODE(NOP5, PUSH_RBP, RET)},
-	{"push of memory is not emulated", {0, false, true, "push"}, CODE(0xff, 0x37, RET)},
-	{"push with REX.W is not emulated", {0, false, true, "push"}, CODE(0x48, 0x55, RET)},
-	{"16-bit push is not emulated", {0, false, true, "push"}, CODE(0x66, 0x55, RET)},
-	{"nothing emulated", {0, false, true, "sub"}, CODE(SUB_RSP, XOR_EAX, RET)},
-	{"nothing, behind endbr64", {4, false, true, "sub"}, CODE(ENDBR64, SUB_RSP, RET)},
-	{"a lone ret", {4, false, true, "ret"}, CODE(ENDBR64, RET)},
+	{"a nop", {2, true, true, "nop", 0}, CODE(XOR_EAX, 0x90, RET)},
+	{"a prefixed nop", {2, true, true, "nop", 0}, CODE(XOR_EAX, 0x66, 0x90, RET)},
+	{"a five-byte nop is passed over", {5, true, true, "push", 0}, CODE(NOP5, PUSH_RBP, RET)},
+	{"push of memory is not emulated", {0, false, true, "push", 0}, CODE(0xff, 0x37, RET)},
+	{"push with REX.W is not emulated", {0, false, true, "push", 0}, CODE(0x48, 0x55, RET)},
+	{"16-bit push is not emulated", {0, false, true, "push", 0}, CODE(0x66, 0x55, RET)},
+	{"nothing emulated", {0, false, true, "sub", 0}, CODE(SUB_RSP, XOR_EAX, RET)},
+	{"nothing, behind endbr64", {4, false, true, "sub", 0}, CODE(ENDBR64, SUB_RSP, RET)},
+	{"a lone ret", {4, false, true, "ret", 0}, CODE(ENDBR64, RET)},
 
 	{"not behind a branch: the branch",
-	 {2, true, true, "jz"},
+	 {2, true, true, "jz", 0},
 	 CODE(TEST_EDI, 0x74, 0x01, PUSH_RBP, RET)},
-	{"a long jcc", {2, true, true, "jnz"}, CODE(TEST_EDI, 0x0f, 0x85, 1, 0, 0, 0, 0x90, RET)},
-	{"a call", {4, true, false, "call"}, CODE(SUB_RSP, 0xe8, 0, 1, 0, 0, RET)},
-	{"a tail call", {4, true, true, "jmp"}, CODE(ENDBR64, 0xe9, 0, 1, 0, 0)},
-	{"jrcxz is no jcc", {0, false, true, "xor"}, CODE(XOR_EAX, 0xe3, 0x01, PUSH_RBP, RET)},
-	{"a 16-bit call", {0, false, true, "xor"}, CODE(XOR_EAX, 0x66, 0xe8, 0, 0, 0, 0, RET)},
-	{"an indirect call", {0, false, true, "xor"}, CODE(XOR_EAX, 0xff, 0xd0, PUSH_RBP, RET)},
-	{"a syscall ends the block", {0, false, true, "xor"}, CODE(XOR_EAX, 0x0f, 5, 0x90, RET)},
+	/* L: cmp 0x10(%r14),%rsp; jbe M; ret; M: mov; call; jmp L: Go's entry. */
+	{"a check that begins anew",
+	 {4, true, true, "jbe", INSN_CONDITION | 7},
+	 CODE(0x49, 0x3b, 0x66, 0x10, 0x76, 0x01, RET, 0x48, 0x89, 0x44, 0x24, 0x08, 0xe8, 0, 1, 0,
+	      0, 0xeb, 0xed)},
+	/* The same, but without the call, and to the instruction behind. */
+	{"a loop through the entry",
+	 {4, true, true, "jbe", 0},
+	 CODE(0x49, 0x3b, 0x66, 0x10, 0x76, 0x01, RET, 0x48, 0x89, 0x44, 0x24, 0x08, 0xeb, 0xf2)},
+	{"a call that goes on elsewhere",
+	 {4, true, true, "jbe", 0},
+	 CODE(0x49, 0x3b, 0x66, 0x10, 0x76, 0x01, RET, 0xe8, 0, 1, 0, 0, 0xeb, 0xf8)},
+	{"a long jcc",
+	 {2, true, true, "jnz", 0},
+	 CODE(TEST_EDI, 0x0f, 0x85, 1, 0, 0, 0, 0x90, RET)},
+	{"a call", {4, true, false, "call", 0}, CODE(SUB_RSP, 0xe8, 0, 1, 0, 0, RET)},
+	{"a tail call", {4, true, true, "jmp", 0}, CODE(ENDBR64, 0xe9, 0, 1, 0, 0)},
+	{"jrcxz is no jcc", {0, false, true, "xor", 0}, CODE(XOR_EAX, 0xe3, 0x01, PUSH_RBP, RET)},
+	{"a 16-bit call", {0, false, true, "xor", 0}, CODE(XOR_EAX, 0x66, 0xe8, 0, 0, 0, 0, RET)},
+	{"an indirect call", {0, false, true, "xor", 0}, CODE(XOR_EAX, 0xff, 0xd0, PUSH_RBP, RET)},
+	{"a syscall ends the block", {0, false, true, "xor", 0}, CODE(XOR_EAX, 0x0f, 5, 0x90, RET)},
 
 	/* xor; L: push; pop; jne L */
 	{"a loop back to the push",
-	 {0, false, true, "xor"},
+	 {0, false, true, "xor", 0},
 	 CODE(XOR_EAX, PUSH_RBP, 0x5d, 0x75, 0xfc, RET)},
 	/* push; L: xor; jne L */
 	{"a loop back behind the push",
-	 {0, true, true, "push"},
+	 {0, true, true, "push", 0},
 	 CODE(PUSH_RBP, XOR_EAX, 0x75, 0xfc, RET)},
 	/* L: push; xor; jne L: each round is a call of its own */
-	{"a loop to the entry", {0, true, true, "push"}, CODE(PUSH_RBP, XOR_EAX, 0x75, 0xfb, RET)},
+	{"a loop to the entry",
+	 {0, true, true, "push", 0},
+	 CODE(PUSH_RBP, XOR_EAX, 0x75, 0xfb, RET)},
 	/* endbr64; L: xor; push; pop; jne L */
 	{"a loop to just behind endbr64",
-	 {0, false, true, "endbr64"},
+	 {0, false, true, "endbr64", 0},
 	 CODE(ENDBR64, XOR_EAX, PUSH_RBP, 0x5d, 0x75, 0xfa, RET)},
 
-	{"a refused push", {2, true, false, "push"}, CODE(0x2e, 0x55, PUSH_RBP, RET)},
+	{"a refused push", {2, true, false, "push", 0}, CODE(0x2e, 0x55, PUSH_RBP, RET)},
 	{"a refused push and nothing else",
-	 {2, false, false, "xor"},
+	 {2, false, false, "xor", 0},
 	 CODE(0x2e, 0x55, XOR_EAX, RET)},
 	{"a refused long nop",
-	 {10, false, true, "sub"},
+	 {10, false, true, "sub", 0},
 	 CODE(0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, SUB_RSP, RET)},
 	{"too far in",
-	 {0, false, true, "mov"},
+	 {0, false, true, "mov", 0},
 	 CODE(TEN(0x48, 0xc7, 0xc0, 0, 0, 0, 0), PUSH_RBP, RET)},
 	{"the last that is near enough",
-	 {63, true, true, "push"},
+	 {63, true, true, "push", 0},
 	 CODE(TEN(XOR_EAX, 0x48, 0x89, 0xc1), TEN(0xf8), 0xf8, 0xf8, 0xf8, PUSH_RBP, RET)},
-	{"cut off", {0, false, true, "xor"}, CODE(XOR_EAX, 0x48)},
+	{"cut off", {0, false, true, "xor", 0}, CODE(XOR_EAX, 0x48)},
 };
 
 static void test_choices(void **state)
@@ -109,6 +126,7 @@ static void test_choices(void **state)
 		assert_int_equal(site.skip, choice->site.skip);
 		assert_int_equal(site.emulated, choice->site.emulated);
 		assert_int_equal(site.at_entry, choice->site.at_entry);
+		assert_int_equal(site.condition, choice->site.condition);
 	}
 }
 
@@ -142,9 +160,9 @@ static void test_an_instruction_that_is_named(void **state)
 	static const uint8_t code[] = {ENDBR64, MOV_FRAME, PUSH_RBP, 0x2e, 0x55, 0x06};
 	const size_t len = sizeof(code);
 
-	assert_site(code, len, 0, 0, (struct probe_site){0, false, true, "endbr64"});
-	assert_site(code, len, 4, 0, (struct probe_site){4, false, true, "mov"});
-	assert_site(code, len, 7, 0, (struct probe_site){7, true, true, "push"});
+	assert_site(code, len, 0, 0, (struct probe_site){0, false, true, "endbr64", 0});
+	assert_site(code, len, 4, 0, (struct probe_site){4, false, true, "mov", 0});
+	assert_site(code, len, 7, 0, (struct probe_site){7, true, true, "push", 0});
 	assert_site(code, len, 5, -EILSEQ, (struct probe_site){0});
 	/* Two pushes, of which the kernel refuses the second; no instruction; behind the end. */
 	assert_site(code, len, 8, -EOPNOTSUPP, (struct probe_site){0});
@@ -158,7 +176,7 @@ static void test_a_named_instruction_behind_a_push(void **state)
 {
 	static const uint8_t code[] = {PUSH_RBP, 0x90, RET};
 
-	assert_site(code, sizeof(code), 1, 0, (struct probe_site){1, true, false, "nop"});
+	assert_site(code, sizeof(code), 1, 0, (struct probe_site){1, true, false, "nop", 0});
 }
 
 int main(void)

@@ -13,6 +13,9 @@ static void assert_same_meta(const struct recording *a, const struct recording *
 	assert_int_equal(a->reason, b->reason);
 	assert_int_equal(a->frozen_ns, b->frozen_ns);
 	assert_int_equal(a->probe_ip, b->probe_ip);
+	assert_int_equal(a->stops.n, b->stops.n);
+	for (size_t i = 0; i < a->stops.n; i++)
+		assert_memory_equal(&a->stops.v[i], &b->stops.v[i], sizeof(a->stops.v[i]));
 	assert_int_equal(a->images.n, b->images.n);
 	for (size_t i = 0; i < a->images.n; i++) {
 		assert_string_equal(a->images.v[i].path, b->images.v[i].path);

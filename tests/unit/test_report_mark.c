@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The report where the program has marked the start of its slow iteration. */
+/* The report where it is known when the slow iteration began: by a mark, or by -start. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "decode/branch.h"
 #include "mtbpf_shared.h"
 #include "view/report.h"
 
@@ -93,11 +94,56 @@ static void test_it_needs_no_hit_before(void **state)
 	assert_report(&hit, 1, 6 * MS + 1, "");
 }
 
+/* Regions of 1, 1 and `slow` ms, 10 ms apart; the first may have begun before the trace. */
+static char *report_of_regions(size_t n, uint64_t value_ns)
+{
+	struct call_tree tree = {.tid = TID};
+	struct hit_mark hit = {
+		.reason = MT_HIT_REGION, .tid = TID, .function = &stub, .value_ns = value_ns};
+	struct report *report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t start = 10 * MS * (i + 1);
+
+		hit.time_ns = start + (i + 1 < n ? MS : value_ns);
+		add(&tree, 0, start, hit.time_ns, &work);
+		if (i + 1 == n)
+			continue;
+		add(&tree, 0, hit.time_ns, 10 * MS * (i + 2), NULL);
+		tree.calls.v[tree.calls.n - 1].kind = CALL_GAP;
+		tree.calls.v[tree.calls.n - 1].reason = GAP_OUTSIDE;
+	}
+	report = report__new(&(struct report_input){.trees = &tree, .n_trees = 1, .hit = &hit});
+	if (report)
+		report__print(out, report, 3);
+	report__free(report);
+	fclose(out);
+	VEC_FINI(&tree.calls);
+	return text;
+}
+
+static void test_regions_are_compared(void **state)
+{
+	char *text = report_of_regions(4, 3 * MS);
+
+	assert_non_null(strstr(
+		text, "of mtbpf_hit took 3.00 ms, an ordinary one 1.00 ms (mean of 2 in the same"));
+	assert_non_null(strstr(text, " 2.00 ms    3.00 ms    1.00 ms        1       1.0  work"));
+	free(text);
+	text = report_of_regions(1, 3 * MS);
+	assert_non_null(strstr(text, "of mtbpf_hit took 3.00 ms; where"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_slow_one_begins_at_its_mark),
 		cmocka_unit_test(test_it_needs_no_hit_before),
+		cmocka_unit_test(test_regions_are_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,14 +18,18 @@
 struct source;
 
 struct source_config {
-	pid_t pid;			  /* the process; all of its threads are recorded */
-	const struct pid_set *pids;	  /* it, and others: not for soft; NULL: it alone */
-	bool children;			  /* what they fork from now on as well: not for soft */
-	const struct cgroup *cgroup;	  /* instead: all in it, a ring a CPU; not for soft */
-	uint64_t snapshot_size;		  /* bytes a ring; rounded up to a power of two */
-	uint64_t max_memory;		  /* pt: bytes of all rings together */
-	const struct uprobe_spec *probes; /* what triggers, any of them */
+	pid_t pid;		     /* the process; all of its threads are recorded */
+	const struct pid_set *pids;  /* it, and others: not for soft; NULL: it alone */
+	bool children;		     /* what they fork from now on as well: not for soft */
+	const struct cgroup *cgroup; /* instead: all in it, a ring a CPU; not for soft */
+	uint64_t snapshot_size;	     /* bytes a ring; rounded up to a power of two */
+	uint64_t max_memory;	     /* pt: bytes of all rings together */
+	const struct uprobe_spec
+		*probes; /* what triggers, any of them; and what starts and stops */
 	size_t n_probes;
+	/* Threads are recorded from the one to the other only; none: all the time. */
+	const struct rec_place *starts, *stops;
+	size_t n_starts, n_stops;
 	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
 					    */
 	size_t first_hit;	 /* hits of the recording from here on are this snapshot's */

@@ -30,6 +30,7 @@ enum gap_reason {
 	GAP_LOST,	/* capture says that it lost data */
 	GAP_32_BIT,	/* the thread ran 32-bit code, which is not decoded */
 	GAP_BETWEEN,	/* nothing was recorded between two snapshots: no loss */
+	GAP_OUTSIDE,	/* of -start and -stop: no loss either */
 };
 
 struct branch {

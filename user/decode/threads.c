@@ -5,6 +5,7 @@
 
 #include "decode/join.h"
 #include "decode/losses.h"
+#include "decode/outside.h"
 #include "decode/pieces.h"
 #include "decode/regions.h"
 #include "decode/switches.h"
@@ -14,12 +15,15 @@
 struct thread {
 	const struct thread_taker *taker;
 	struct loss_filter filter;
+	struct outside_filter outside; /* before it; only where the recording has such */
 	struct decode_request request;
 };
 
 static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 {
-	t->request.map = code_map__new();
+	int err = outside_filter__init(&t->outside, t->request.rec, pid);
+
+	t->request.map = err ? NULL : code_map__new();
 	if (!t->request.map)
 		return -ENOMEM;
 	t->filter = (struct loss_filter){.rec = t->request.rec,
@@ -29,6 +33,13 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 					 .totals = t->request.totals};
 	t->request.fn = loss_filter__branch;
 	t->request.ctx = &t->filter;
+	t->outside.fn = loss_filter__branch;
+	t->outside.ctx = &t->filter;
+	t->outside.totals = t->request.totals;
+	if (t->outside.stops.n) {
+		t->request.fn = outside_filter__branch;
+		t->request.ctx = &t->outside;
+	}
 	t->request.before_map = t->taker->before_map;
 	t->request.before_map_ctx = t->taker->ctx;
 	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
@@ -41,6 +52,7 @@ static int thread__end(struct thread *t, int err)
 		err = t->taker->end(t->taker->ctx);
 	}
 	code_map__free(t->request.map);
+	outside_filter__fini(&t->outside);
 	return err;
 }
 

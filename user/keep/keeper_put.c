@@ -37,7 +37,9 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
 	else
 		snprintf(buf, size, "pid %u tid %u %s %s (threshold %s)", hit->tgid, hit->tid,
-			 hit->reason == MT_HIT_DURATION ? "duration" : "delay",
+			 hit->reason == MT_HIT_DURATION ? "duration"
+			 : hit->reason == MT_HIT_REGION ? "region"
+							: "delay",
 			 units__format_duration(value, hit->value_ns),
 			 units__format_duration(threshold, rec->threshold_ns));
 }

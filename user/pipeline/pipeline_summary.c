@@ -38,6 +38,9 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 	else if (hit->reason == MT_HIT_MARK)
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after mtbpf_mark_start()",
 			hit->sequence, name, hit->tid, value);
+	else if (hit->reason == MT_HIT_REGION)
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after -start", hit->sequence,
+			name, hit->tid, value);
 	else
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
 			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
@@ -56,6 +59,10 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 			fprintf(out, "gaps: %" PRIu64 " (%s), %s\n", totals->gaps[reason],
 				gap_reason__name((enum gap_reason)reason),
 				units__format_duration(length, totals->gap_ns[reason]));
+	if (totals->gaps[GAP_OUTSIDE])
+		fprintf(out, "not recorded, outside -start and -stop: %s, %" PRIu64 " times\n",
+			units__format_duration(length, totals->gap_ns[GAP_OUTSIDE]),
+			totals->gaps[GAP_OUTSIDE]);
 	if (totals->gaps[GAP_32_BIT])
 		log__hint("32-bit code is not decoded: each time that a thread runs some is a gap");
 	for (size_t i = 0; i < rec->losses.n; i++)
@@ -86,6 +93,8 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (decoded->totals.gaps[reason])
 			return "some of it is in a gap";
+	if (decoded->totals.gaps[GAP_OUTSIDE])
+		return "some of it lies outside of -start and -stop";
 	return "it had begun before the recording did";
 }
 

@@ -27,6 +27,67 @@ static int compare(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
+const struct mt_sched *event__region(const struct recording *rec, const struct event *event)
+{
+	const struct mt_sched *by =
+		event->kind == EVENT_BY ? &rec->sched_bys.v[event->index] : NULL;
+
+	return by && by->kind == MT_SCHED_REGION ? by : NULL;
+}
+
+void span__take(struct span *span, const struct mt_sched *region)
+{
+	uint64_t end_ns = region->took.end_ns ? region->took.end_ns : UINT64_MAX;
+	bool is_known = span->end_ns && span->start_ns == region->time_ns;
+
+	if (!is_known || end_ns < span->end_ns)
+		span->end_ns = end_ns;
+	span->start_ns = region->time_ns;
+}
+
+static bool has_regions(const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->sched_bys.n; i++)
+		if (rec->sched_bys.v[i].kind == MT_SCHED_REGION)
+			return true;
+	return false;
+}
+
+/* The log of regions looks back further than the ring: those before the first sample are over. */
+static bool replaces(const struct event *event, const struct event *last)
+{
+	return last->tid == event->tid && last->time_ns < event->time_ns;
+}
+
+/* The kernel notes switches outside of them as well. */
+static void drop_outside(struct events *events, const struct recording *rec)
+{
+	bool is_first = true;
+	struct span span = {0};
+	size_t n = 0;
+	pid_t tid = 0;
+
+	for (size_t i = 0; i < events->all.n; i++) {
+		const struct event *event = &events->all.v[i];
+		const struct mt_sched *region = event__region(rec, event);
+
+		if (event->tid != tid) {
+			span = (struct span){0};
+			is_first = true;
+		}
+		if (region && is_first && n && replaces(event, &events->all.v[n - 1]))
+			n--;
+		tid = event->tid;
+		if (region)
+			span__take(&span, region);
+		else if (event->time_ns > span.end_ns)
+			continue;
+		is_first = is_first && region;
+		events->all.v[n++] = *event;
+	}
+	events->all.n = n;
+}
+
 int events__collect(struct events *events, const struct recording *rec)
 {
 	int err = 0;
@@ -61,6 +122,8 @@ int events__collect(struct events *events, const struct recording *rec)
 	}
 	if (!err && events->all.n)
 		qsort(events->all.v, events->all.n, sizeof(*events->all.v), compare);
+	if (!err && has_regions(rec))
+		drop_outside(events, rec);
 	return err;
 }
 

@@ -12,7 +12,6 @@
 #include "sampled/hit_stack.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
-#include "util/label.h"
 #include "util/meter.h"
 
 /* A return address may be the first of the next function: the call lies before it. */
@@ -73,72 +72,6 @@ static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 	return err;
 }
 
-<<<<<<< HEAD
-=======
-static void on_sched(struct thread *t, const struct rec_sched *sched)
-{
-	switch (sched->what) {
-	case REC_SCHED_IN:
-		slices__on(&t->slices, sched->time_ns);
-		break;
-	case REC_SCHED_BLOCKED:
-		slices__off(&t->slices, sched->time_ns, OFF_BLOCKED);
-		break;
-	case REC_SCHED_PREEMPTED:
-		slices__off(&t->slices, sched->time_ns, OFF_PREEMPTED);
-		break;
-	}
-}
-
-static struct waits_for syscall_of(const struct thread *t, const struct mt_sched *sched,
-				   uint64_t arg)
-{
-	struct waits_for wait = {.syscall = (int)sched->syscall, .fd = -1};
-
-	if (syscall__is_of_file(wait.syscall) && arg <= INT32_MAX) {
-		wait.fd = (int)arg;
-		wait.file = recording__find_open_file(t->rec, t->pid, wait.fd);
-	}
-	return wait;
-}
-
-static void on_long_call(struct thread *t, const struct mt_sched *sched)
-{
-	slices__long_call(&t->slices, &(struct long_call){sched->time_ns, sched->took.end_ns,
-							  syscall_of(t, sched, sched->took.arg)});
-}
-
-static void on_syscall(struct thread *t, const struct mt_sched *sched)
-{
-	struct waits_for wait = syscall_of(t, sched, sched->in.arg);
-	const struct rec_thread *owner =
-		sched->in.owner ? recording__find_thread(t->rec, t->pid, (pid_t)sched->in.owner)
-				: NULL;
-
-	if (owner && owner->tid != t->tid) {
-		wait.owner = owner->tid;
-		snprintf(wait.owner_comm, sizeof(wait.owner_comm), "%s", owner->comm);
-	}
-	slices__waits(&t->slices, &wait);
-}
-
-static void on_by(struct thread *t, const struct mt_sched *sched)
-{
-	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
-
-	if (sched->kind == MT_SCHED_SYSCALL)
-		on_syscall(t, sched);
-	if (sched->kind == MT_SCHED_LONG)
-		on_long_call(t, sched);
-	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
-	label__clean_in_place(by.comm);
-	if (sched->kind == MT_SCHED_REPLACED)
-		slices__replaced(&t->slices, sched->time_ns, &by);
-	else if (sched->kind == MT_SCHED_WOKEN)
-		slices__woken(&t->slices, sched->time_ns, &by);
-}
-
->>>>>>> bf503dd
 /* Of the function that was innermost then. */
 static int add_faults(struct sampled_thread *t, const struct rec_sample *sample)
 {
@@ -204,6 +137,22 @@ static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
 	return 0;
 }
 
+static void on_region(struct sampled_thread *t, const struct mt_sched *region)
+{
+	uint64_t end_ns = t->region.end_ns;
+
+	if (end_ns && end_ns < region->time_ns) {
+		slices__end(&t->slices, end_ns);
+		slices__gap(&t->slices, end_ns, region->time_ns, GAP_OUTSIDE);
+	}
+	span__take(&t->region, region);
+}
+
+static uint64_t within_region(const struct sampled_thread *t, uint64_t time_ns)
+{
+	return t->region.end_ns && t->region.end_ns < time_ns ? t->region.end_ns : time_ns;
+}
+
 static int on_event(struct sampled_thread *t, const struct event *event)
 {
 	int err = 0;
@@ -213,6 +162,8 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 		sampled_thread__on_entry(t, &t->rec->entries.v[event->index]);
 		break;
 	case EVENT_BY:
+		if (event__region(t->rec, event))
+			on_region(t, &t->rec->sched_bys.v[event->index]);
 		sampled_thread__on_by(t, &t->rec->sched_bys.v[event->index]);
 		break;
 	case EVENT_SCHED:
@@ -240,8 +191,10 @@ static void end_snapshots(struct sampled_thread *t, uint64_t time_ns)
 			end_ns = rec->hits.v[t->next_hit].time_ns;
 	if (!end_ns || !t->tree.calls.n)
 		return;
-	slices__end(&t->slices, end_ns);
+	slices__end(&t->slices, within_region(t, end_ns));
 	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
+	if (t->region.end_ns < time_ns)
+		t->region = (struct span){0};
 }
 
 /* The trigger's, as the process has it mapped: of several the one that hit. */
@@ -274,6 +227,13 @@ static uint64_t noted_ns(const struct event *events, size_t n)
 	return events[i].time_ns;
 }
 
+static uint64_t last_time(const struct recording *rec, const struct event *events, size_t n)
+{
+	uint64_t last_ns = events[n - 1].time_ns;
+
+	return rec->frozen_ns > last_ns ? rec->frozen_ns : last_ns;
+}
+
 static int read_events(struct sampled_thread *t, const struct event *events, size_t n)
 {
 	int err = sampled_thread__note_probes(t, events, n);
@@ -289,9 +249,7 @@ static int read_events(struct sampled_thread *t, const struct event *events, siz
 			err = on_event(t, &events[i]);
 	}
 	if (!err)
-		slices__end(&t->slices, t->rec->frozen_ns > events[n - 1].time_ns
-						? t->rec->frozen_ns
-						: events[n - 1].time_ns);
+		slices__end(&t->slices, within_region(t, last_time(t->rec, events, n)));
 	return err ? err : t->slices.failed ? -ENOMEM : 0;
 }
 
@@ -336,12 +294,10 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 static void add_totals(struct sampled_totals *totals, const struct recording *rec,
 		       const struct event *events, size_t n)
 {
-	uint64_t last_ns = events[n - 1].time_ns;
+	uint64_t last_ns = last_time(rec, events, n);
 
 	if (!totals->first_ns || events->time_ns < totals->first_ns)
 		totals->first_ns = events->time_ns;
-	if (rec->frozen_ns > last_ns)
-		last_ns = rec->frozen_ns;
 	if (last_ns > totals->last_ns)
 		totals->last_ns = last_ns;
 }

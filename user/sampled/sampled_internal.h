@@ -27,7 +27,8 @@ struct sampled_thread {
 	struct code_map *map;
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
-	size_t next_hit;	       /* of the recording: the end of the snapshot that is read */
+	size_t next_hit;    /* of the recording: the end of the snapshot that is read */
+	struct span region; /* that is read; none behind a snapshot that it was over before */
 	const struct function *probed; /* NULL: nothing is, or it is not known */
 	uint64_t returns_to;	       /* where it returns to, as a rule; 0: not known */
 	struct slices slices;

@@ -2,6 +2,7 @@
 #include "session/capture_options.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "util/log.h"
 
@@ -50,6 +51,24 @@ static int check_followed(const struct capture_options *o, const char *command)
 	return 0;
 }
 
+static int check_region(const struct capture_options *o, const char *command)
+{
+	if (!o->start != !o->stop) {
+		log__error("%s: -%s needs -%s", command, o->start ? "start" : "stop",
+			   o->start ? "stop" : "start");
+		log__hint("a thread is recorded from its hit of the one to its hit of the other: "
+			  "-start request_begin -stop request_end");
+		return -EINVAL;
+	}
+	if (o->start && o->freeze_method && strcmp(freeze_names[o->freeze_method], "pause")) {
+		log__error("%s: -freeze %s cannot go on at -start again", command,
+			   freeze_names[o->freeze_method]);
+		log__hint("Intel PT is paused and resumed by -freeze pause: leave -freeze out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int capture_options__check(struct capture_options *o, const char *command)
 {
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
@@ -58,7 +77,8 @@ int capture_options__check(struct capture_options *o, const char *command)
 		log__hint("delay: from one call to the next; duration: of one call");
 		return -EINVAL;
 	}
-	if (target_options__check(&o->target, command) || check_followed(o, command))
+	if (target_options__check(&o->target, command) || check_followed(o, command) ||
+	    check_region(o, command))
 		return -EINVAL;
 	if (o->kernel && o->source == SOURCE_SOFT) {
 		log__error("%s: -source soft cannot trace the kernel: it steps user code only",

@@ -16,6 +16,7 @@ struct capture_options {
 	struct target_options target;
 	bool children; /* of its processes, from now on */
 	struct option_list symbols;
+	const char *start, *stop; /* a region's; NULL: everything is recorded */
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
 	int return_probes;		    /* enum return_probes */
@@ -109,6 +110,21 @@ extern const char *const freeze_names[];
 			"several: A,B, or once each, any of which hits; "                          \
 			"without: mtbpf_take_snapshot(), where the program calls it",              \
 			OPTION(symbols), NULL                                                      \
+	}
+#define OPTIONS_REGION                                                                             \
+	{"start",                                                                                  \
+	 NULL,                                                                                     \
+	 0,                                                                                        \
+	 OPT_STRING,                                                                               \
+	 "NAME",                                                                                   \
+	 "with -stop: record a thread only from its hit of this on, which is named as in -symbol", \
+	 OPTION(start),                                                                            \
+	 NULL},                                                                                    \
+	{                                                                                          \
+		"stop", NULL, 0, OPT_STRING, "NAME",                                               \
+			"to its next hit of this; without -symbol that is the trigger, and "       \
+			"-duration-thresh is from -start to -stop",                                \
+			OPTION(stop), NULL                                                         \
 	}
 #define OPTION_DELAY                                                                               \
 	{                                                                                          \

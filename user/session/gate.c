@@ -38,21 +38,38 @@ static int add_entry(struct gate *gate, const struct probed *probed, size_t i)
 					 .pid = probed->pid};
 
 	return add(gate, &spec,
-		   &(struct trigger_event){.probe = (uint32_t)i, .is_also = probed->is_also});
+		   &(struct trigger_event){.probe = (uint32_t)i,
+					   .is_also = probed->is_also,
+					   .condition = is_moved ? 0 : probe->site.condition});
 }
 
 /* A return probe replaces the return address: it must be set at the function's entry. */
-static int add_return(struct gate *gate, const struct probed *probed, size_t i, uint64_t at,
-		      bool on_return)
+static int add_return(struct gate *gate, const struct probed *probed, size_t i)
 {
 	const struct uprobe_spec spec = {.path = probed->v[i].path,
-					 .offset = probed->v[i].entry_offset + at,
+					 .offset = probed->v[i].entry_offset,
 					 .pid = probed->pid,
-					 .on_return = on_return};
+					 .on_return = true};
 
 	return add(gate, &spec,
-		   &(struct trigger_event){
-			   .is_return = true, .probe = (uint32_t)i, .is_also = probed->is_also});
+		   &(struct trigger_event){.kind = TRIGGER_RETURN,
+					   .probe = (uint32_t)i,
+					   .is_also = probed->is_also});
+}
+
+static int add_exit(struct gate *gate, const struct probed *probed, size_t i, uint32_t number)
+{
+	const struct exit_sites *exits = &probed->v[i].exits;
+	const struct uprobe_spec spec = {.path = probed->v[i].path,
+					 .offset = probed->v[i].entry_offset +
+						   (uint64_t)(int64_t)exits->at[number],
+					 .pid = probed->pid};
+
+	return add(gate, &spec,
+		   &(struct trigger_event){.kind = TRIGGER_RETURN,
+					   .probe = (uint32_t)i,
+					   .is_also = probed->is_also,
+					   .condition = exits->condition[number]});
 }
 
 static int add_returns(struct gate *gate, const struct probed *probed, size_t i)
@@ -61,25 +78,59 @@ static int add_returns(struct gate *gate, const struct probed *probed, size_t i)
 	int err = 0;
 
 	if (!probed->by_insn)
-		return add_return(gate, probed, i, 0, true);
+		return add_return(gate, probed, i);
 	for (uint32_t e = 0; e < exits->n && !err; e++)
-		err = add_return(gate, probed, i, exits->at[e], false);
+		err = add_exit(gate, probed, i, e);
 	return err;
 }
 
-/* Those that decide come first. */
-static int add_all(struct gate *gate, const struct probed *probed)
+static int add_places(struct gate *gate, const struct probes *probes, enum trigger_probe kind,
+		      pid_t pid)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < probed->n && !err && gate->by_return; i++)
-		err = add_returns(gate, probed, i);
-	gate->n_deciding = gate->specs.n;
+	for (size_t i = 0; i < probes->all.n && !err; i++) {
+		const struct probe *probe = &probes->all.v[i];
+		const struct uprobe_spec spec = {.path = probe->path,
+						 .offset = probe->offset,
+						 .semaphore = probe->semaphore,
+						 .pid = pid,
+						 .role = kind == TRIGGER_START ? UPROBE_STARTS
+									       : UPROBE_STOPS};
+
+		err = add(gate, &spec, &(struct trigger_event){.kind = kind, .probe = (uint32_t)i});
+	}
+	return err;
+}
+
+/* NULL: there are none. */
+static int add_regions(struct gate *gate, const struct start_stop *regions, pid_t pid)
+{
+	int err = regions ? add_places(gate, &regions->stops, TRIGGER_STOP, pid) : 0;
+
+	return err || !regions ? err : add_places(gate, &regions->starts, TRIGGER_START, pid);
+}
+
+static int add_entries(struct gate *gate, const struct probed *probed)
+{
+	int err = 0;
+
 	for (size_t i = 0; i < probed->n && !err; i++)
 		err = add_entry(gate, probed, i);
-	if (!gate->by_return)
-		gate->n_deciding = gate->specs.n;
 	return err;
+}
+
+/* The source's own come first. */
+static int add_all(struct gate *gate, const struct probed *probed, const struct start_stop *regions)
+{
+	int err = gate->by_return ? 0 : add_entries(gate, probed);
+
+	for (size_t i = 0; i < probed->n && !err && gate->by_return; i++)
+		err = add_returns(gate, probed, i);
+	if (!err)
+		err = add_regions(gate, regions, probed->pid);
+	gate->n_deciding = gate->specs.n;
+	return err || !gate->by_return ? err : add_entries(gate, probed);
 }
 
 static int add_also(struct gate *gate, const struct probed *probed)
@@ -94,23 +145,35 @@ static int add_also(struct gate *gate, const struct probed *probed)
 	return err;
 }
 
+static bool has_conditions(const struct gate *gate)
+{
+	for (size_t i = 0; i < gate->events.n; i++)
+		if (gate->events.v[i].kind == TRIGGER_ENTRY && gate->events.v[i].condition)
+			return true;
+	return false;
+}
+
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes)
 {
 	const pid_t pid = config->tgid ? config->tgid : -1;
-	const struct probed triggers = {probes->v, probes->n, pid, false, config->returns_by_insn};
+	const struct probed triggers = {probes->v, config->stop_triggers ? 0 : probes->n, pid,
+					false, config->returns_by_insn};
 	const struct probed also = {probes->also, probes->n_also, pid, true, config->also_by_insn};
+	struct trigger_config all = *config;
 	int err;
 
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
+			      .regions = config->regions,
 			      .sampling = config->sampling};
-	err = add_all(gate, &triggers);
+	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
 	if (!err)
 		err = add_also(gate, &also);
 	if (err)
 		return err;
-	gate->trigger = trigger__new(config);
+	all.conditional_entries = has_conditions(gate);
+	gate->trigger = trigger__new(&all);
 	return gate->trigger ? 0 : -errno;
 }
 
@@ -165,6 +228,35 @@ int gate__take_entries(struct gate *gate, struct recording *rec)
 	for (size_t i = first; i < rec->entries.n; i++)
 		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
 			gate->entries_until_ns = rec->entries.v[i].start_ns;
+	return err;
+}
+
+static int take_region(void *ctx, const struct mt_entry *entry)
+{
+	struct entry_taker *taker = ctx;
+	const struct mt_sched region = {.time_ns = entry->start_ns,
+					.tid = entry->tid,
+					.tgid = entry->tgid,
+					.kind = MT_SCHED_REGION,
+					.took = {.arg = entry->ip, .end_ns = entry->end_ns}};
+
+	if (entry->end_ns && entry->end_ns <= taker->after_ns)
+		return 0;
+	return recording__add_sched_by(taker->rec, &region);
+}
+
+int gate__take_regions(struct gate *gate, struct recording *rec)
+{
+	struct entry_taker taker = {.rec = rec, .after_ns = gate->regions_until_ns};
+	size_t first = rec->sched_bys.n;
+	int err;
+
+	if (!gate->trigger || !gate->sampling || !gate->regions)
+		return 0;
+	err = trigger__regions(gate->trigger, take_region, &taker);
+	for (size_t i = first; i < rec->sched_bys.n; i++)
+		if (rec->sched_bys.v[i].took.end_ns > gate->regions_until_ns)
+			gate->regions_until_ns = rec->sched_bys.v[i].took.end_ns;
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include "capture/recording/recording.h"
 #include "capture/probe/uprobe_event.h"
 #include "session/probe/probe.h"
+#include "session/probe/start_stop.h"
 #include "trigger/trigger.h"
 
 struct gate {
@@ -14,23 +15,29 @@ struct gate {
 	bool by_return; /* the returns decide, and the entries only start the clock */
 	bool by_insn;	/* returns are probed where they are, not by return probes */
 	bool has_return_probes;
-	/* Of all probes; those that decide first: a source may want their events in its own groups.
+	/*
+	 * Of all probes; first those that decide, and that start and stop: a source may want their
+	 * events in its own groups.
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
 	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
 	uint64_t entries_until_ns;	  /* entries that began later have not been taken */
+	uint64_t regions_until_ns;	  /* regions that ended later have not been, either */
+	bool regions;
 };
 
 /* Those that trigger, and, with config.also, those whose calls are only logged. */
 struct gate_probes {
 	const struct probe *v, *also;
 	size_t n, n_also;
+	const struct start_stop *regions; /* with config.regions */
 };
 
 /*
- * Loads the trigger for some probes, which live as long as the gate. 0, or -errno after a line and
- * a hint. gate__close() in any case.
+ * Loads the trigger for some probes, and, with config->regions, for those; all live as long as the
+ * gate. Where a region's stop triggers, the probes are not set. 0, or -errno after a line and a
+ * hint. gate__close() in any case.
  */
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes);
@@ -45,6 +52,8 @@ int gate__attach(struct gate *gate, const int *source_events);
 int gate__of_samples(const struct gate *gate);
 /* Adds the latest hits to rec, but those that an earlier snapshot has. 0 or -errno. */
 int gate__take_entries(struct gate *gate, struct recording *rec);
+/* The same of the regions. */
+int gate__take_regions(struct gate *gate, struct recording *rec);
 /* Adds the next hit to rec, with its stack: 1; 0 none waiting; or -errno. */
 int gate__take_hit(struct gate *gate, struct recording *rec);
 

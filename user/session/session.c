@@ -37,6 +37,12 @@ static pid_t only_pid(const struct session *s)
 	return s->cgroup || is_of_several(s) ? 0 : s->pids.v[0];
 }
 
+/* The stepper looks where they are by itself; but what triggers is for the kernel to say. */
+static bool probes_regions(const struct session *s)
+{
+	return start_stop__any(&s->regions) && (s->ops != &source_soft || s->regions.stop_triggers);
+}
+
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -59,13 +65,15 @@ static int open_gate(struct session *s)
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
 		.args = args,
 		.n_args = (uint32_t)s->probes.all.n,
+		.regions = probes_regions(s),
+		.stop_triggers = s->regions.stop_triggers,
 		.sampling = s->ops == &source_sample,
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
 	const struct gate_probes probes = {s->probes.all.v, s->also.all.v, s->probes.all.n,
-					   s->also.all.n};
+					   s->also.all.n, &s->regions};
 	int err = args ? 0 : -ENOMEM;
 
 	if (!err && trigger__needs_return(&config))
@@ -120,6 +128,16 @@ static int attach_gate(struct session *s)
 	return err;
 }
 
+/* Whose instruction the kernel may step a copy of: one copy is known to the decoder. */
+static const struct probe *stepped_probe(const struct session *s)
+{
+	const struct probe *probe = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
+
+	return probe->site.emulated && start_stop__any(&s->regions)
+		       ? probes__stepped(&s->regions.starts)
+		       : probe;
+}
+
 int session__open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -132,6 +150,10 @@ int session__open_source(struct session *s)
 		.max_memory = o->max_memory,
 		.probes = s->gate.specs.v,
 		.n_probes = s->gate.n_deciding,
+		.starts = s->regions.start_places.v,
+		.n_starts = s->regions.start_places.n,
+		.stops = s->regions.stop_places.v,
+		.n_stops = s->regions.stop_places.n,
 		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
 		.kernel = o->kernel,
@@ -150,9 +172,7 @@ int session__open_source(struct session *s)
 	int err = 0;
 
 	if (s->probes.all.n || s->also.all.n)
-		memcpy(config.probed,
-		       probes__stepped(s->probes.all.n ? &s->probes : &s->also)->code,
-		       sizeof(config.probed));
+		memcpy(config.probed, stepped_probe(s)->code, sizeof(config.probed));
 	/* Of these it is the return that the kernel steps a copy of. */
 	if (s->gate.by_insn)
 		config.probed[0] = 0xc3;
@@ -251,6 +271,7 @@ void session__close(struct session *s)
 	sched_log__free(s->sched_log);
 	gate__close(&s->gate);
 	probes__fini(&s->probes);
+	start_stop__fini(&s->regions);
 	probes__fini(&s->also);
 	selectors__fini(&s->symbols);
 	if (s->epoll_fd >= 0)

@@ -27,9 +27,10 @@ struct session {
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probes probes;	     /* of these symbols */
-	struct probes also;	     /* whose calls are recorded beside them */
-	bool replaced;		     /* see session__is_replaced() */
-	pid_t witness;		     /* a process that runs what the first probe is in */
+	struct start_stop regions;
+	struct probes also; /* whose calls are recorded beside them */
+	bool replaced;	    /* see session__is_replaced() */
+	pid_t witness;	    /* a process that runs what the first probe is in */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
@@ -66,6 +67,8 @@ int session__find_trigger(struct session *s);
  * that was started since has the function. Cheap, as long as the last one known to is there.
  */
 bool session__is_replaced(struct session *s);
+/* Says which of several processes do not run what the probes are in. */
+void session__warn_unprobed(const struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

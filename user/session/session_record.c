@@ -21,10 +21,16 @@ static void say_waiting(const struct session *s)
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
 
 	log__info("%s: %s", s->ops->name, s->ops->about);
+	if (start_stop__any(&s->regions))
+		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
+			  s->regions.stops.name);
 	progress__format_threshold(&s->progress, text);
 	if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
 			  now);
+	else if (session__measures_duration(s) && s->regions.stop_triggers)
+		log__info("waiting for %s at least %s after %s; %s", s->probes.name, text,
+			  s->regions.starts.name, now);
 	else if (session__measures_duration(s) && probes__are_library(&s->probes))
 		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
 			  s->probes.name, text, now);
@@ -38,12 +44,35 @@ static void say_waiting(const struct session *s)
 	progress__say_needed(&s->progress);
 }
 
+static uint32_t reason_of(const struct session *s)
+{
+	if (threshold__is_set(&s->options->delay_thresh))
+		return MT_HIT_DELAY;
+	if (s->regions.stop_triggers)
+		return MT_HIT_REGION;
+	if (!session__measures_duration(s))
+		return MT_HIT_EVERY;
+	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
+}
+
+/* What samples says when. */
+static int note_stops(const struct session *s)
+{
+	for (size_t i = 0; i < s->regions.stop_places.n && s->ops != &source_sample; i++) {
+		struct rec_place *place = VEC_PUSH(&s->rec->stops);
+
+		if (!place)
+			return -ENOMEM;
+		*place = s->regions.stop_places.v[i];
+	}
+	return 0;
+}
+
 static int describe(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
 	struct recording *rec = s->rec;
 	const char *command = process ? process->comm : s->start->exec_path;
-	uint32_t by_duration = probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
@@ -51,10 +80,8 @@ static int describe(struct session *s)
 	rec->command = strdup(command);
 	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
 	rec->portable = s->options->portable;
-	rec->reason = threshold__is_set(&s->options->delay_thresh) ? MT_HIT_DELAY
-		      : session__measures_duration(s)		   ? by_duration
-								   : MT_HIT_EVERY;
-	return rec->source && rec->trigger && rec->command ? 0 : -ENOMEM;
+	rec->reason = reason_of(s);
+	return rec->source && rec->trigger && rec->command ? note_stops(s) : -ENOMEM;
 }
 
 static int let_go(struct session *s)
@@ -75,6 +102,8 @@ static int read_snapshot(struct session *s)
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
 	if (!err)
 		err = gate__take_entries(&s->gate, s->rec);
+	if (!err)
+		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
 		err = sampling__take_scheds(s->sched_log, s->rec);
 	sched_log__free(s->sched_log);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Whether the processes that have the probe are still those that the user means. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,16 +8,58 @@
 #include "session/session_internal.h"
 #include "util/log.h"
 
-static bool maps_probe(const struct session *s, const struct process *process)
+static bool maps_file(const struct process *process, const struct probe *probe)
 {
-	const struct probe *probe = &s->probes.all.v[0];
-
 	for (size_t i = 0; i < process->maps.n; i++)
 		if (process->maps.v[i].ino == probe->file.ino &&
 		    process->maps.v[i].maj == probe->file.maj &&
 		    process->maps.v[i].min == probe->file.min)
 			return true;
 	return false;
+}
+
+static bool maps_probe(const struct session *s, const struct process *process)
+{
+	return maps_file(process, &s->probes.all.v[0]);
+}
+
+/* One that cannot be looked at is not said to lack it. */
+static bool lacks_probes(const struct session *s, pid_t pid, char comm[PROCESS_COMM_SIZE])
+{
+	struct process process;
+	bool has = false;
+
+	if (process__open(&process, pid))
+		return false;
+	for (size_t i = 0; i < s->probes.all.n && !has; i++)
+		has = maps_file(&process, &s->probes.all.v[i]);
+	snprintf(comm, PROCESS_COMM_SIZE, "%s", process.comm);
+	process__close(&process);
+	return !has;
+}
+
+void session__warn_unprobed(const struct session *s)
+{
+	char comm[PROCESS_COMM_SIZE], first[PROCESS_COMM_SIZE] = "";
+	size_t n = 0;
+	pid_t pid = 0;
+
+	for (size_t i = 0; i < s->pids.n; i++) {
+		if (!lacks_probes(s, s->pids.v[i], comm))
+			continue;
+		if (!n++) {
+			pid = s->pids.v[i];
+			snprintf(first, sizeof(first), "%s", comm);
+		}
+	}
+	if (n == 1)
+		log__warn("process %d (%s) runs another file than the one that has %s: it cannot "
+			  "hit it",
+			  pid, first, s->probes.name);
+	else if (n)
+		log__warn("%zu of the processes, such as %d (%s), run another file than the one "
+			  "that has %s: they cannot hit it",
+			  n, pid, first, s->probes.name);
 }
 
 /* Whether it runs what the probe is in, and is recorded. */

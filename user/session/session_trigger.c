@@ -22,7 +22,7 @@ static bool has_limits(const struct capture_options *o)
 static int check_duration(const struct session *s)
 {
 	for (size_t i = 0; i < s->probes.all.n; i++) {
-		if (!threshold__is_set(&s->options->duration_thresh) ||
+		if (!threshold__is_set(&s->options->duration_thresh) || s->regions.stop_triggers ||
 		    !s->probes.all.v[i].is_inside)
 			continue;
 		log__error(
@@ -76,6 +76,8 @@ int session__choose_symbols(struct session *s)
 	const struct target *target = s->start->target;
 	const char *own = NULL;
 
+	if (!s->options->symbols.n && s->options->stop)
+		return selectors__add(&s->symbols, s->options->stop);
 	if (!s->options->symbols.n && target && (target__is_cgroup(target) || target->pids.n > 1))
 		own = default_trigger__of(target);
 	return own ? selectors__add(&s->symbols, own)
@@ -112,15 +114,20 @@ static int find_also(struct session *s, const struct process *process)
 int session__find_trigger(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
+	const char *exec_path = s->start->exec_path;
 	int err = process ? source_choice__check(s->ops, process, s->pids.n) : 0;
 
 	if (!err && process && !s->cgroup && process__stopped(process->pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  process->pid, process->pid);
-	if (!err && !s->options->symbols.n)
+	if (!err && !s->options->symbols.n && !s->options->stop)
 		err = use_default(s, process);
 	if (!err)
-		err = probes__find(&s->probes, &s->symbols, process, s->start->exec_path);
+		err = probes__find(&s->probes, &s->symbols, process, exec_path);
+	if (!err)
+		err = start_stop__find(&s->regions, s->options, process, exec_path);
+	if (!err && s->pids.n > 1 && s->probes.all.n)
+		session__warn_unprobed(s);
 	if (!err)
 		err = find_also(s, process);
 	return err ? err : check_duration(s);

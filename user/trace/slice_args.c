@@ -195,6 +195,8 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
 		add_number(args, "duration_ns", hit->value_ns);
 	else if (hit->reason == MT_HIT_MARK)
 		add_number(args, "since_mark_ns", hit->value_ns);
+	else if (hit->reason == MT_HIT_REGION)
+		add_number(args, "region_ns", hit->value_ns);
 	add_number(args, "sequence", hit->sequence);
 	add_number(args, "tid", (uint32_t)hit->tid);
 	if (hit->ip)

@@ -10,6 +10,7 @@
 
 #include "trigger.skel.h"
 #include "trigger/trigger_internal.h"
+#include "util/insn.h"
 #include "util/log.h"
 
 /* The entries first: one that nothing waits for would stay open. */
@@ -19,28 +20,39 @@ void trigger__detach(struct trigger *trigger)
 		close(trigger->links.v[--trigger->links.n]);
 }
 
+/*
+ * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
+ * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
+ */
 static const struct bpf_program *program_of(const struct trigger *trigger,
 					    const struct trigger_event *event)
 {
 	const struct trigger_bpf *skel = trigger->skel;
 	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
 
-	if (event->is_also && event->is_return)
+	if (event->is_also && event->kind == TRIGGER_RETURN)
 		return lru ? skel->progs.on_also_return_lru : skel->progs.on_also_return;
 	if (event->is_also)
 		return lru ? skel->progs.on_also_lru : skel->progs.on_also;
-	if (event->is_return)
+	switch (event->kind) {
+	case TRIGGER_RETURN:
 		return lru ? skel->progs.on_return_lru : skel->progs.on_return;
-	return lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
+	case TRIGGER_START:
+		return skel->progs.on_start;
+	case TRIGGER_STOP:
+		return lru ? skel->progs.on_stop_lru : skel->progs.on_stop;
+	default:
+		return lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
+	}
 }
 
-/*
- * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
- * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
- */
+_Static_assert(INSN_CONDITION == MT_CONDITION, "the program takes it as it is");
+
 static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .perf_event.bpf_cookie = event->probe | (uint64_t)event->condition
+								    << MT_CONDITION_SHIFT);
 	int *link = VEC_PUSH(&trigger->links);
 
 	if (!link)
@@ -62,13 +74,19 @@ static void explain_attach(int err)
 		log__hint("needs Linux 5.15 or later");
 }
 
+/* What ends a call, or a region. */
+static bool is_end(const struct trigger_event *event)
+{
+	return event->kind == TRIGGER_RETURN || event->kind == TRIGGER_STOP;
+}
+
 static int link_those(struct trigger *trigger, const struct trigger_event *events, size_t n,
-		      bool returns)
+		      bool ends)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++)
-		if (events[i].is_return == returns)
+		if (is_end(&events[i]) == ends)
 			err = link_event(trigger, &events[i]);
 	return err;
 }
@@ -78,7 +96,7 @@ int trigger__attach_all(struct trigger *trigger, const struct trigger_event *eve
 	int err;
 
 	trigger__detach(trigger);
-	/* The returns first: an entry that nothing waits for would stay open. */
+	/* The ends first: an entry that nothing waits for would stay open. */
 	err = link_those(trigger, events, n, true);
 	if (!err)
 		err = link_those(trigger, events, n, false);
@@ -92,7 +110,7 @@ int trigger__attach_all(struct trigger *trigger, const struct trigger_event *eve
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 {
 	const struct trigger_event events[] = {{.fd = entry_event},
-					       {.fd = return_event, .is_return = true}};
+					       {.fd = return_event, .kind = TRIGGER_RETURN}};
 
 	return trigger__attach_all(trigger, events, return_event < 0 ? 1 : 2);
 }

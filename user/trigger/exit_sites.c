@@ -5,124 +5,184 @@
 #include <stdlib.h>
 
 #include "trigger/probe_site.h"
-#include "util/cleanup.h"
 #include "util/insn.h"
 
 /* So many instructions before a jump through a register may load it from a table. */
 #define TABLE_LOAD_DISTANCE 6
 
-struct function_code {
-	const uint8_t *code;
-	size_t len;
-	uint64_t vaddr;
+/* What a compiler makes of one function: its body, and cold parts. */
+#define PARTS_MAX 8
+
+struct code_part {
+	struct exit_part code;
 	uint8_t *is_start; /* of each byte: an instruction begins there */
-	exit_sites_own_fn is_own;
+};
+
+struct function_code {
+	struct code_part parts[PARTS_MAX];
+	size_t n;
+	exit_sites_part_fn find_part;
 	void *ctx;
 };
 
-static bool is_inside(const struct function_code *f, uint64_t vaddr)
+static struct code_part *part_of(struct function_code *f, uint64_t vaddr)
 {
-	return vaddr >= f->vaddr && vaddr - f->vaddr < f->len;
+	for (size_t i = 0; i < f->n; i++)
+		if (vaddr >= f->parts[i].code.vaddr &&
+		    vaddr - f->parts[i].code.vaddr < f->parts[i].code.len)
+			return &f->parts[i];
+	return NULL;
 }
 
-static int decode(const struct function_code *f, size_t at, struct insn *insn)
+static int decode(const struct code_part *part, size_t at, struct insn *insn)
 {
-	return insn__decode(f->code + at, f->len - at, f->vaddr + at, insn);
+	const struct exit_part *code = &part->code;
+
+	return insn__decode(code->code + at, code->len - at, code->vaddr + at, insn);
 }
 
-static int mark_starts(const struct function_code *f)
+static int add_part(struct function_code *f, const struct exit_part *code)
 {
-	struct insn insn;
+	uint8_t *is_start = f->n < PARTS_MAX ? calloc(1, code->len ? code->len : 1) : NULL;
 
-	for (size_t at = 0; at < f->len; at += insn.len) {
-		if (decode(f, at, &insn))
-			return -EILSEQ;
-		f->is_start[at] = 1;
-	}
+	if (!is_start)
+		return f->n < PARTS_MAX ? -ENOMEM : -E2BIG;
+	f->parts[f->n++] = (struct code_part){*code, is_start};
 	return 0;
 }
 
+/* Where the function goes on elsewhere, that is one more. */
+static int follow(struct function_code *f, const struct insn *insn)
+{
+	struct exit_part part;
+
+	if ((insn->cls != INSN_JUMP && insn->cls != INSN_COND) || part_of(f, insn->target) ||
+	    !f->find_part || !f->find_part(f->ctx, insn->target, &part))
+		return 0;
+	return add_part(f, &part);
+}
+
+static int mark_starts(struct function_code *f, size_t number)
+{
+	struct insn insn;
+	int err = 0;
+
+	for (size_t at = 0; at < f->parts[number].code.len && !err; at += insn.len) {
+		if (decode(&f->parts[number], at, &insn))
+			return -EILSEQ;
+		f->parts[number].is_start[at] = 1;
+		err = follow(f, &insn);
+	}
+	return err;
+}
+
 /* Data among the code would be read out of step with it, and then jumps lead amid instructions. */
-static int check_targets(const struct function_code *f)
+static int check_targets(struct function_code *f, const struct code_part *part)
 {
 	struct insn insn;
 
-	for (size_t at = 0; at < f->len; at += insn.len) {
-		if (decode(f, at, &insn))
+	for (size_t at = 0; at < part->code.len; at += insn.len) {
+		const struct code_part *to;
+
+		if (decode(part, at, &insn))
 			return -EILSEQ;
-		if (insn.target && is_inside(f, insn.target) &&
-		    !f->is_start[insn.target - f->vaddr])
+		to = insn.target ? part_of(f, insn.target) : NULL;
+		if (to && !to->is_start[insn.target - to->code.vaddr])
 			return -EILSEQ;
 	}
 	return 0;
 }
 
 /* jmp *table(,%rax,8), or, with relative tables: movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp. */
-static bool is_table_jump(const struct function_code *f, size_t at)
+static bool is_table_jump(const struct code_part *part, size_t at)
 {
+	const struct exit_part *c = &part->code;
 	size_t starts[TABLE_LOAD_DISTANCE], n = 0;
 
-	if (insn__has_index(f->code + at, f->len - at))
+	if (insn__has_index(c->code + at, c->len - at))
 		return true;
 	for (size_t i = at; i-- > 0 && n < TABLE_LOAD_DISTANCE;)
-		if (f->is_start[i])
+		if (part->is_start[i])
 			starts[n++] = i;
 	for (size_t i = 0; i < n; i++)
-		if (insn__loads_indexed(f->code + starts[i], f->len - starts[i]))
+		if (insn__loads_indexed(c->code + starts[i], c->len - starts[i]))
 			return true;
 	return false;
 }
 
-static bool leaves(const struct function_code *f, size_t at, const struct insn *insn)
+static bool leaves(struct function_code *f, const struct code_part *part, size_t at,
+		   const struct insn *insn)
 {
 	switch (insn->cls) {
 	case INSN_RET:
 		return true;
 	case INSN_JUMP:
-		return !is_inside(f, insn->target) &&
-		       !(f->is_own && f->is_own(f->ctx, insn->target));
+	case INSN_COND:
+		return !part_of(f, insn->target);
 	case INSN_JUMP_INDIRECT:
-		return !is_table_jump(f, at);
+		return !is_table_jump(part, at);
 	default:
 		return false;
 	}
 }
 
-static int add(const struct function_code *f, size_t at, struct exit_sites *sites)
+static int add(struct function_code *f, const struct code_part *part, size_t at,
+	       const struct insn *insn, struct exit_sites *sites)
 {
-	if (!probe_site__is_possible(f->code + at, f->len - at))
+	const struct exit_part *c = &part->code;
+	uint8_t condition = 0;
+
+	if (!probe_site__is_possible(c->code + at, c->len - at))
 		return -EOPNOTSUPP;
+	if (insn->cls == INSN_COND) {
+		condition = insn__condition(c->code + at, c->len - at);
+		/* loop, jrcxz: by a register. */
+		if (!condition)
+			return -EOPNOTSUPP;
+	}
 	if (sites->n == EXIT_SITES_MAX)
 		return -E2BIG;
-	sites->at[sites->n++] = (uint32_t)at;
+	sites->at[sites->n] = (int32_t)(c->vaddr + at - f->parts[0].code.vaddr);
+	sites->condition[sites->n++] = condition;
 	return 0;
 }
 
-static int collect(const struct function_code *f, struct exit_sites *sites)
+static int collect(struct function_code *f, const struct code_part *part, struct exit_sites *sites)
 {
 	struct insn insn;
 	int err = 0;
 
-	for (size_t at = 0; at < f->len && !err; at += insn.len) {
-		err = decode(f, at, &insn);
-		if (!err && leaves(f, at, &insn))
-			err = add(f, at, sites);
+	for (size_t at = 0; at < part->code.len && !err; at += insn.len) {
+		err = decode(part, at, &insn);
+		if (!err && leaves(f, part, at, &insn))
+			err = add(f, part, at, &insn, sites);
 	}
+	return err;
+}
+
+static int find(struct function_code *f, struct exit_sites *sites)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < f->n && !err; i++)
+		err = mark_starts(f, i);
+	for (size_t i = 0; i < f->n && !err; i++)
+		err = check_targets(f, &f->parts[i]);
+	for (size_t i = 0; i < f->n && !err; i++)
+		err = collect(f, &f->parts[i], sites);
 	return err ? err : sites->n ? 0 : -ENOENT;
 }
 
-int exit_sites__find(const uint8_t *code, size_t len, uint64_t vaddr, exit_sites_own_fn is_own,
-		     void *ctx, struct exit_sites *sites)
+int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
+		     struct exit_sites *sites)
 {
-	_cleanup_free_ uint8_t *is_start = calloc(1, len ? len : 1);
-	const struct function_code f = {code, len, vaddr, is_start, is_own, ctx};
-	int err;
+	struct function_code f = {.find_part = find_part, .ctx = ctx};
+	int err = add_part(&f, entry);
 
 	*sites = (struct exit_sites){0};
-	if (!is_start)
-		return -ENOMEM;
-	err = mark_starts(&f);
 	if (!err)
-		err = check_targets(&f);
-	return err ? err : collect(&f, sites);
+		err = find(&f, sites);
+	for (size_t i = 0; i < f.n; i++)
+		free(f.parts[i].is_start);
+	return err;
 }

@@ -14,20 +14,30 @@
 
 struct exit_sites {
 	uint32_t n;
-	uint32_t at[EXIT_SITES_MAX]; /* bytes from the function's entry, ascending */
+	int32_t at[EXIT_SITES_MAX]; /* bytes from the function's entry */
+	/* Left there only if the flags say so: of a conditional jump, see insn__condition().
+	 */
+	uint8_t condition[EXIT_SITES_MAX];
 };
 
-/* True where the code at vaddr is of the same function: its cold part, elsewhere. */
-typedef bool (*exit_sites_own_fn)(void *ctx, uint64_t vaddr);
+/* A run of a function's code. */
+struct exit_part {
+	const uint8_t *code;
+	size_t len;
+	uint64_t vaddr;
+};
+
+/* True where the code at vaddr is of the same function, in another part: its cold one. */
+typedef bool (*exit_sites_part_fn)(void *ctx, uint64_t vaddr, struct exit_part *part);
 
 /*
- * Those of a function with code[0..len) at vaddr: its returns, and its jumps out of it (tail
- * calls), direct or through a pointer; jumps through a table stay inside. A conditional jump out of
- * it is left out, and so is what leaves its cold part: such calls are not measured. 0; -EILSEQ
- * where instructions cannot be told from data, so that a probe might break them; -EOPNOTSUPP where
- * the kernel takes no probe on one of them; -E2BIG; -ENOENT where it is never left.
+ * Those of a function that begins with `entry`: its returns, and its jumps out of it (tail calls),
+ * direct, conditional, or through a pointer; jumps through a table stay inside. Parts that it jumps
+ * to are looked through as well. 0; -EILSEQ where instructions cannot be told from data, so that a
+ * probe might break them; -EOPNOTSUPP where the kernel takes no probe on one of them; -E2BIG;
+ * -ENOENT where it is never left.
  */
-int exit_sites__find(const uint8_t *code, size_t len, uint64_t vaddr, exit_sites_own_fn is_own,
-		     void *ctx, struct exit_sites *sites);
+int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
+		     struct exit_sites *sites);
 
 #endif

@@ -140,6 +140,31 @@ static void set_site(const struct entry_block *block, size_t at, bool emulated,
 	insn__mnemonic(block->code + at, block->len - at, site->insn, sizeof(site->insn));
 }
 
+/* Of moves, a call, and the jump back. */
+#define MAX_MORESTACK 48
+
+/*
+ * Whether what the function jumps to, from its entry block, calls something and begins the function
+ * anew (cmd/internal/obj/x86: stacksplit): what came there before was no call of it yet.
+ */
+static bool begins_anew(const struct entry_block *block, uint64_t target)
+{
+	bool has_called = false;
+	struct insn insn;
+
+	for (uint64_t at = target - block->vaddr, end = at + MAX_MORESTACK;
+	     at < end && at < block->len; at += insn.len) {
+		if (insn__decode(block->code + at, block->len - at, block->vaddr + at, &insn))
+			return false;
+		if (insn.cls == INSN_JUMP)
+			return has_called && insn.target == block->vaddr;
+		if (insn.cls != INSN_CALL && insn.cls != INSN_OTHER)
+			return false;
+		has_called |= insn.cls == INSN_CALL;
+	}
+	return false;
+}
+
 /* True where the entry block has an instruction that the kernel emulates. */
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {
@@ -152,6 +177,8 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 
 		if ((straight || is_emulated_branch(bytes, &insn)) && !is_refused(bytes, &insn)) {
 			set_site(block, at, true, site);
+			if (insn.cls == INSN_COND && begins_anew(block, insn.target))
+				site->condition = insn__condition(bytes, insn.len) ^ 1;
 			return true;
 		}
 		if (insn.cls != INSN_OTHER)

@@ -16,6 +16,11 @@ struct probe_site {
 	bool emulated; /* the kernel emulates the instruction there */
 	bool at_entry; /* nothing before it changes the stack pointer: [sp] is the return address */
 	char insn[16]; /* its mnemonic, for messages: "push", "sub" */
+	/*
+	 * A hit counts only with flags of that kind, see insn__condition(): Go's check of its stack
+	 * leads back to the entry where that has to be moved first. 0: any does.
+	 */
+	uint8_t condition;
 };
 
 /*

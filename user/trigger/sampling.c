@@ -2,6 +2,7 @@
 /* What the trigger has for a source that samples. */
 #include "trigger/trigger.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <sys/mman.h>
@@ -67,4 +68,29 @@ int trigger__entries(const struct trigger *trigger,
 	int err = take_log(skel->maps.entry_log, take, ctx);
 
 	return err ? err : take_log(skel->maps.also_log, take, ctx);
+}
+
+/* One that ends meanwhile is in the log; behind it the map begins anew, so there is a limit. */
+static int take_open(int map, int (*take)(void *ctx, const struct mt_entry *entry), void *ctx)
+{
+	uint32_t key, *last = NULL;
+	struct mt_entry region;
+	int err = 0;
+
+	for (int i = 0; i < MT_OPEN_REGIONS && !err && !bpf_map_get_next_key(map, last, &key);
+	     i++) {
+		last = &key;
+		if (!bpf_map_lookup_elem(map, &key, &region))
+			err = take(ctx, &region);
+	}
+	return err;
+}
+
+int trigger__regions(const struct trigger *trigger,
+		     int (*take)(void *ctx, const struct mt_entry *region), void *ctx)
+{
+	const struct trigger_bpf *skel = trigger__skel(trigger);
+	int err = take_open(bpf_map__fd(skel->maps.open_regions), take, ctx);
+
+	return err ? err : take_log(skel->maps.region_log, take, ctx);
 }

@@ -48,10 +48,17 @@ struct trigger_config {
 	uint32_t n_args;
 	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
 	bool probe_at_entry;
+	bool conditional_entries; /* some count only under a condition, see trigger_event */
 	/* The return is a probe on each instruction that leaves, not a return probe. */
 	bool returns_by_insn;
 	/* With that: calls are those of Go's goroutines, not of threads. */
 	bool by_goroutine;
+	/*
+	 * There are probes where a thread's region starts and stops. The gate lets samples pass in
+	 * one only. With stop_triggers the end of a region is the hit, and a duration is the
+	 * region's.
+	 */
+	bool regions, stop_triggers;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
 	/* The calls of other functions are logged as well: those of events that are is_also. */
@@ -94,11 +101,19 @@ void trigger__free(struct trigger *trigger);
 /* True where this config needs a return probe beside the entry probe. */
 bool trigger__needs_return(const struct trigger_config *config);
 
+enum trigger_probe {
+	TRIGGER_ENTRY,	/* a hit, or the begin of a call */
+	TRIGGER_RETURN, /* a return probe's, or a probe's on an instruction that leaves */
+	TRIGGER_START,	/* a region begins: the program returns 1, unless it has triggered */
+	TRIGGER_STOP,	/* a region ends: it returns 1, whether that is a trigger or not */
+};
+
 struct trigger_event {
 	int fd;
-	bool is_return; /* a return probe's, or a probe's on an instruction that leaves */
-	bool is_also;	/* of a function whose calls are only logged: config.also */
-	uint32_t probe; /* the number of its probe, from 0 */
+	enum trigger_probe kind;
+	bool is_also;	   /* of a function whose calls are only logged: config.also */
+	uint8_t condition; /* it counts only where that holds: insn__condition(); 0: always */
+	uint32_t probe;	   /* the number of its probe, from 0; of those that count as hits */
 };
 
 /*
@@ -145,6 +160,13 @@ int trigger__sample_gate(const struct trigger *trigger);
  */
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
+
+/*
+ * With config.regions: hands over the latest MT_ENTRY_LOG regions that are over, and those that are
+ * not (end_ns 0), in no order. Otherwise the same.
+ */
+int trigger__regions(const struct trigger *trigger,
+		     int (*take)(void *ctx, const struct mt_entry *region), void *ctx);
 
 /*
  * The stack that was copied at the hit that trigger__next() gave last: *size bytes from its sp on,

@@ -41,7 +41,7 @@ static bool measures_duration(const struct trigger_config *config)
 
 bool trigger__needs_return(const struct trigger_config *config)
 {
-	return measures_duration(config) && !config->since_mark;
+	return measures_duration(config) && !config->since_mark && !config->stop_triggers;
 }
 
 static void set_pid_namespace(struct trigger_bpf *skel)
@@ -66,8 +66,13 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->max_hits = config->max_hits;
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->measure_duration = trigger__needs_return(config);
-	skel->rodata->measure_mark = measures_duration(config) && config->since_mark;
+	skel->rodata->measure_mark =
+		measures_duration(config) && config->since_mark && !config->stop_triggers;
 	skel->rodata->mark_offset_ns = config->mark_offset_ns;
+	skel->rodata->conditional_entries = config->conditional_entries;
+	skel->rodata->has_regions = config->regions;
+	skel->rodata->stop_triggers = config->stop_triggers;
+	skel->rodata->measure_region = config->stop_triggers && !config->delay_thresh_ns;
 	skel->rodata->returns_by_insn = config->returns_by_insn;
 	skel->rodata->by_goroutine = config->by_goroutine;
 	skel->rodata->probe_at_entry = config->probe_at_entry;
@@ -89,7 +94,6 @@ int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config)
 
 	if (config->by_goroutine && size < GOROUTINES)
 		size = GOROUTINES;
-
 	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
 }
 
@@ -106,6 +110,19 @@ static int select_latch(struct trigger_bpf *skel, const struct trigger_config *c
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
 	return lru ? trigger__size_lru(skel->maps.lru_latches, config) : 0;
+}
+
+static int select_regions(struct trigger_bpf *skel, const struct trigger_config *config,
+			  enum trigger_latch latch)
+{
+	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
+
+	bpf_program__set_autoload(skel->progs.on_start, config->regions);
+	bpf_program__set_autoload(skel->progs.on_stop, config->regions && !lru);
+	bpf_program__set_autoload(skel->progs.on_stop_lru, config->regions && lru);
+	bpf_map__set_autocreate(skel->maps.region_log, config->regions);
+	bpf_map__set_autocreate(skel->maps.open_regions, config->regions);
+	return config->regions ? trigger__size_lru(skel->maps.open_regions, config) : 0;
 }
 
 static int size_hits(struct bpf_map *map, const struct trigger_config *config)
@@ -170,6 +187,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		return -errno;
 	set_config(skel, config);
 	err = select_latch(skel, config, latch);
+	if (!err)
+		err = select_regions(skel, config, latch);
 	if (!err)
 		err = trigger__select_sampling(skel, config, latch);
 	if (!err)

@@ -58,6 +58,13 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len);
  */
 bool insn__loads_sp(const uint8_t *bytes, size_t len);
 
+/*
+ * Of a conditional jump at bytes[0..len): INSN_CONDITION and the low four bits of its opcode, of
+ * which the last one negates (Intel SDM vol. 1, appendix B). 0: it is none that looks at the flags.
+ */
+#define INSN_CONDITION 0x10
+uint8_t insn__condition(const uint8_t *bytes, size_t len);
+
 /* True where its memory operand has an index: of a jump, through a table. */
 bool insn__has_index(const uint8_t *bytes, size_t len);
 /* True where it loads a register from memory with an index times 4 or 8: from a table. */

@@ -108,3 +108,17 @@ bool insn__loads_indexed(const uint8_t *bytes, size_t len)
 	operand = indexed_operand(&detail);
 	return operand && operand != &detail.operands[0] && operand->mem.scale >= 4;
 }
+
+uint8_t insn__condition(const uint8_t *bytes, size_t len)
+{
+	/* Prefixes: bnd; the hints 2e and 3e take no probe. */
+	while (len && (*bytes == 0xf2 || *bytes == 0xf3)) {
+		bytes++;
+		len--;
+	}
+	if (len && bytes[0] >= 0x70 && bytes[0] <= 0x7f)
+		return INSN_CONDITION | (bytes[0] & 15);
+	if (len > 1 && bytes[0] == 0x0f && bytes[1] >= 0x80 && bytes[1] <= 0x8f)
+		return INSN_CONDITION | (bytes[1] & 15);
+	return 0;
+}

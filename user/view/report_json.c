@@ -16,6 +16,7 @@ static void add_hit(cJSON *root, const struct hit_mark *hit)
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
 	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
 			     : hit->reason == MT_HIT_MARK   ? "mark"
+			     : hit->reason == MT_HIT_REGION ? "region"
 							    : "delay";
 
 	cJSON_AddStringToObject(object, "function", hit->function->name);

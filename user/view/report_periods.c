@@ -69,12 +69,43 @@ static int start_at_mark(struct report *r, const struct hit_mark *hit, uint64_t 
 	return add_period(r, mark, last_ns);
 }
 
+/* A tenth of it at most is missing, such as the time that the start probe took. */
+static bool has_whole(const struct call_tree *tree, uint64_t start_ns, uint64_t value_ns)
+{
+	return tree->calls.n && tree->calls.v[0].start_ns <= start_ns + value_ns / 10;
+}
+
+/* Of regions: what was not recorded lies between them. The first may be cut. */
+static int find_regions(struct report *r, const struct hit_mark *hit)
+{
+	uint64_t start = 0, slow = hit->time_ns - hit->value_ns;
+	int err = 0;
+
+	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
+		const struct call *call = &r->tree->calls.v[i];
+
+		if (call->kind != CALL_GAP || call->end_ns > hit->time_ns)
+			continue;
+		if (call->reason == GAP_OUTSIDE && start)
+			err = add_period(r, start, call->start_ns);
+		if (call->reason == GAP_BETWEEN)
+			r->periods.n = 0;
+		if (call->reason == GAP_OUTSIDE || call->reason == GAP_BETWEEN)
+			start = call->end_ns;
+	}
+	if (err || (!start && !has_whole(r->tree, slow, hit->value_ns)))
+		return err;
+	return add_period(r, start ?: slow, hit->time_ns);
+}
+
 int report__find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION;
 	uint64_t last = 0;
 	int err = 0;
 
+	if (hit->reason == MT_HIT_REGION)
+		return find_regions(r, hit);
 	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
 		const struct call *call = &r->tree->calls.v[i];
 

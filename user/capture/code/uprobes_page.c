@@ -118,6 +118,10 @@ static bool is_known(const struct recording *rec, pid_t pid, uint64_t start)
 	return false;
 }
 
+/* kernel/events/uprobes.c: xol_add_vma() maps it as high as it can, below TASK_SIZE. */
+static const struct mapping usual_place = {
+	.start = 0x7fffffffe000, .end = 0x7ffffffff000, .path = (char *)"[uprobes]"};
+
 static int add_page(struct recording *rec, const struct mapping *m, const uint8_t *own_page,
 		    size_t own_page_len, const uint8_t *probed)
 {
@@ -138,10 +142,10 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 	struct mappings maps;
 	int err = 0;
 
-	/* A process that has exited has none to show. */
 	if (mappings__read(&maps, pid))
-		return 0;
-	m = find_path(&maps, "[uprobes]");
+		maps = (struct mappings){0};
+	/* A process that has exited has none to show. */
+	m = maps.n ? find_path(&maps, "[uprobes]") : &usual_place;
 	if (m && !is_known(rec, pid, m->start))
 		err = recording__add_map(rec, &(struct rec_map){.time_ns = time_ns,
 								.start = m->start,

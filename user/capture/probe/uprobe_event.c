@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sched.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/perf/aux_action.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -106,20 +106,6 @@ static void explain(const struct uprobe_spec *spec, int err)
 	}
 }
 
-/*
- * attr.aux_action, which Debian 12's header does not name yet: offset 116, bit 0 aux_start_paused,
- * bit 1 aux_pause, bit 2 aux_resume (include/uapi/linux/perf_event.h from 6.13 on).
- */
-#define AUX_PAUSE (1u << 1)
-_Static_assert(offsetof(struct perf_event_attr, aux_sample_size) == 112, "aux_action follows");
-
-static void set_aux_pause(struct perf_event_attr *attr)
-{
-	uint32_t action = AUX_PAUSE;
-
-	memcpy((char *)attr + 116, &action, sizeof(action));
-}
-
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group)
 {
 	struct perf_event_attr attr;
@@ -135,8 +121,8 @@ int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct upr
 	}
 	attr.disabled = group->disabled;
 	attr.enable_on_exec = group->enable_on_exec;
-	if (group->pause)
-		set_aux_pause(&attr);
+	if (group->action)
+		aux_action__set(&attr, group->action);
 	return event_place__open(&group->place, &attr, group->leader);
 }
 

@@ -10,6 +10,13 @@
 
 #include "capture/perf/event_place.h"
 
+/* What a hit is to Intel PT, where that is in the event's group. */
+enum uprobe_role {
+	UPROBE_FREEZES,
+	UPROBE_STOPS, /* it does the same, but goes on at the next of: */
+	UPROBE_STARTS,
+};
+
 struct uprobe_spec {
 	const char *path; /* any path that reaches the inode; see process__mapping_path() */
 	uint64_t offset;  /* file offset of the probed instruction */
@@ -17,6 +24,7 @@ struct uprobe_spec {
 		    */
 	uint64_t semaphore; /* file offset of a counter to be raised while it is set; 0: none */
 	bool on_return;	    /* a uretprobe: offset must be where [sp] is the return address */
+	enum uprobe_role role;
 };
 
 /*
@@ -31,7 +39,7 @@ int uprobe_event__open(const struct uprobe_spec *spec);
 struct uprobe_group {
 	struct event_place place;
 	int leader;	     /* the group's leader; -1: it leads a group of its own */
-	bool pause;	     /* attr.aux_pause: pauses the leader's AUX output at a hit */
+	unsigned int action; /* enum aux_action on the leader's AUX output at a hit; 0: none */
 	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */
 	bool enable_on_exec; /* and then for the process's execve */
 	uint32_t tracepoint; /* the id of a tracefs uprobe; 0: a probe of its own, from spec */

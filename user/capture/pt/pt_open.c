@@ -91,6 +91,9 @@ static int try_methods(struct source *s)
 			continue;
 		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
 			break;
+		/* What stops it for good is no way to stop and start it. */
+		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
+			break;
 		pt_source__close_rings(s);
 		s->ring_config.freeze = freeze;
 		err = s->config.cgroup ? add_cpus(s) : add_threads(s);
@@ -187,7 +190,10 @@ int pt_source__open_rings(struct source *s)
 	if (err)
 		return err;
 	err = try_methods(s);
-	if (is_unsupported(err) && s->config.immediate_stop) {
+	if (is_unsupported(err) && s->ring_config.start_paused) {
+		log__error("-start and -stop: this kernel cannot resume Intel PT at a probe");
+		log__hint("needs Linux 6.13 or later; -source sample and soft can on any");
+	} else if (is_unsupported(err) && s->config.immediate_stop) {
 		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
 		log__hint(
 			"without it the trace is frozen from user space, some 50 us after the hit");

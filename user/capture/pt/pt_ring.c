@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "capture/perf/aux_action.h"
+
 #define SIDEBAND_DATA_SIZE (256u << 10)
 
 /*
@@ -46,8 +48,15 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 		.exclude_hv = 1,
 	};
 
+	if (config->start_paused)
+		aux_action__set(&attr, AUX_START_PAUSED);
 	r->pt = event_place__open(&r->place, &attr, leader);
 	return r->pt < 0 ? r->pt : 0;
+}
+
+static enum aux_action action_of(const struct uprobe_spec *spec)
+{
+	return spec->role == UPROBE_STARTS ? AUX_RESUME : AUX_PAUSE;
 }
 
 static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, size_t i, int leader)
@@ -55,7 +64,7 @@ static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, si
 	struct uprobe_group group = {
 		.place = r->place,
 		.leader = leader,
-		.pause = config->freeze == PT_FREEZE_PAUSE,
+		.action = config->freeze == PT_FREEZE_PAUSE ? action_of(&config->probes[i]) : 0,
 		.disabled = config->freeze == PT_FREEZE_REFRESH,
 		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
 		.tracepoint = config->tracepoints ? config->tracepoints[i] : 0,

@@ -33,6 +33,7 @@ struct pt_ring_config {
 	enum pt_freeze freeze;
 	bool kernel;			  /* the kernel's code as well */
 	bool from_exec;			  /* record from the process's execve on, not before */
+	bool start_paused;		  /* and only between probes that start and stop */
 	const struct uprobe_spec *probes; /* none: nothing triggers */
 	size_t n_probes;
 	const uint32_t *tracepoints; /* of each, see uprobe_group; NULL: probes of its own */

@@ -61,6 +61,16 @@ static int check_kernel(const struct source *s)
 	return err == -EOPNOTSUPP ? -ENODEV : err;
 }
 
+/* One ring is many threads', and each is in its own region or in none. */
+static int check_regions(const struct source_config *config)
+{
+	if (!config->n_starts || !config->cgroup)
+		return 0;
+	log__error("-start and -stop: Intel PT records a cgroup by CPU, not by thread");
+	log__hint("choose its processes, with -pid or -name and -multi-thread; or -source sample");
+	return -EINVAL;
+}
+
 static int open_all(struct source *s)
 {
 	int err;
@@ -69,7 +79,9 @@ static int open_all(struct source *s)
 		pt_explain__no_pmu();
 		return -ENODEV;
 	}
-	err = s->config.kernel ? check_kernel(s) : 0;
+	err = check_regions(&s->config);
+	if (!err && s->config.kernel)
+		err = check_kernel(s);
 	if (err)
 		return err;
 	err = followed__open(&s->followed, &s->config);
@@ -84,6 +96,7 @@ static int open_all(struct source *s)
 		.n_probes = s->config.n_probes,
 		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
+		.start_paused = s->config.n_starts,
 		.by_cpu = s->config.cgroup != NULL,
 	};
 	s->followed.sideband.log.ring_size = s->ring_config.aux_size;
@@ -159,12 +172,13 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 		s->followed.left_out++;
 		return 0;
 	}
-	err = pt_source__add_thread(s, pid, tid);
+	/* Its mappings are those from before anything is recorded. */
+	err = perf_clock__now(&now);
+	if (!err)
+		err = pt_source__add_thread(s, pid, tid);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
-	return err ? err
-		   : followed__note_thread(&s->followed, pid, tid,
-					   perf_clock__now(&now) ? 0 : now.perf_ns);
+	return err ? err : followed__note_thread(&s->followed, pid, tid, now.perf_ns);
 }
 
 static void on_thread_end(struct source *s, pid_t tid)

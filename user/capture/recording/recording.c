@@ -55,6 +55,7 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->files);
 	VEC_FINI(&rec->perf_maps);
 	VEC_FINI(&rec->maps);
+	VEC_FINI(&rec->stops);
 	VEC_FINI(&rec->data_maps);
 	VEC_FINI(&rec->threads);
 	VEC_FINI(&rec->aux);
@@ -297,16 +298,23 @@ static const struct rec_map *find_map(const struct recording *rec, pid_t pid, ui
 	return NULL;
 }
 
-static bool is_same_place(const struct rec_map *a, const struct rec_map *b, uint64_t offset)
+bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint64_t *ip)
 {
-	return a->ino == b->ino && a->maj == b->maj && a->min == b->min && offset >= b->pgoff &&
-	       offset - b->pgoff < b->len;
+	bool is_file =
+		map->ino == place->ino && ((!place->maj && !place->min) ||
+					   (map->maj == place->maj && map->min == place->min));
+
+	if (!is_file || place->offset < map->pgoff || place->offset - map->pgoff >= map->len)
+		return false;
+	*ip = map->start + place->offset - map->pgoff;
+	return true;
 }
 
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit)
 {
 	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
-	uint64_t offset;
+	struct rec_place place;
+	uint64_t ip;
 
 	/* What earlier versions have written of a return is its ip. */
 	if (hit->probe_ip && (hit->reason != MT_HIT_DURATION || hit->probe_ip != hit->ip))
@@ -316,13 +324,14 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 		return hit->ip;
 	if (!known || (pid_t)hit->tgid == rec->pid)
 		return rec->probe_ip;
-	offset = rec->probe_ip - known->start + known->pgoff;
-	for (size_t i = rec->maps.n; i-- > 0;) {
-		const struct rec_map *map = &rec->maps.v[i];
-
-		if (map->pid == (pid_t)hit->tgid && is_same_place(known, map, offset))
-			return map->start + offset - map->pgoff;
-	}
+	place = (struct rec_place){.ino = known->ino,
+				   .offset = rec->probe_ip - known->start + known->pgoff,
+				   .maj = known->maj,
+				   .min = known->min};
+	for (size_t i = rec->maps.n; i-- > 0;)
+		if (rec->maps.v[i].pid == (pid_t)hit->tgid &&
+		    rec_map__has(&rec->maps.v[i], &place, &ip))
+			return ip;
 	return hit->ip;
 }
 

@@ -22,6 +22,12 @@
 /* 2: hits may have a copy of the stack. */
 #define RECORDING_VERSION 2
 
+/* A place in a file that is mapped, at whatever addresses. */
+struct rec_place {
+	uint64_t ino, offset;
+	uint32_t maj, min; /* 0 and 0: of any file system */
+};
+
 /* An executable mapping, from time_ns on. */
 struct rec_map {
 	uint64_t time_ns;
@@ -176,8 +182,10 @@ struct recording {
 	uint32_t reason;    /* enum mt_hit_reason */
 	uint64_t frozen_ns; /* when recording stopped */
 	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
-	char *freeze;	    /* how it was frozen */
-	char *os_release;   /* the kernel's, where it was made; NULL: not known */
+	/* A thread that comes there is not recorded any more, until it comes to another place. */
+	VEC(struct rec_place) stops;
+	char *freeze;	  /* how it was frozen */
+	char *os_release; /* the kernel's, where it was made; NULL: not known */
 	struct rec_pt_config pt;
 	VEC(struct rec_map) maps;      /* ascending by time */
 	VEC(struct rec_map) data_maps; /* data of their files: for perf's unwinding */
@@ -238,6 +246,9 @@ const struct rec_thread *recording__find_thread(const struct recording *rec, pid
  * file somewhere else.
  */
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
+
+/* Whether the mapping has the place, and at which address. */
+bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint64_t *ip);
 
 /* The stack of one of the recording's own hits; NULL where it has none. */
 const struct rec_stack *recording__find_stack(const struct recording *rec,

@@ -120,6 +120,22 @@ static void add_open_files(const struct recording *rec, cJSON *meta)
 	}
 }
 
+static void add_stops(const struct recording *rec, cJSON *meta)
+{
+	cJSON *stops = cJSON_AddArrayToObject(meta, "stops");
+
+	for (size_t i = 0; i < rec->stops.n; i++) {
+		const struct rec_place *place = &rec->stops.v[i];
+		cJSON *item = cJSON_CreateObject();
+
+		add_u64(item, "inode", place->ino);
+		add_u64(item, "offset", place->offset);
+		cJSON_AddNumberToObject(item, "major", place->maj);
+		cJSON_AddNumberToObject(item, "minor", place->min);
+		cJSON_AddItemToArray(stops, item);
+	}
+}
+
 char *recording_meta__print(const struct recording *rec)
 {
 	cJSON *meta = cJSON_CreateObject();
@@ -141,6 +157,8 @@ char *recording_meta__print(const struct recording *rec)
 	add_perf_maps(rec, meta);
 	if (rec->open_files.n)
 		add_open_files(rec, meta);
+	if (rec->stops.n)
+		add_stops(rec, meta);
 	text = cJSON_Print(meta);
 	cJSON_Delete(meta);
 	return text;
@@ -241,6 +259,26 @@ static int parse_open_file(struct recording *rec, const cJSON *item)
 	return recording__add_open_file(rec, get_pid(item), fd->valueint, path);
 }
 
+static uint32_t get_u32(const cJSON *object, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	return cJSON_IsNumber(item) ? (uint32_t)item->valuedouble : 0;
+}
+
+static int parse_stop(struct recording *rec, const cJSON *item)
+{
+	struct rec_place *place = VEC_PUSH(&rec->stops);
+
+	if (!place)
+		return -ENOMEM;
+	*place = (struct rec_place){.ino = get_u64(item, "inode"),
+				    .offset = get_u64(item, "offset"),
+				    .maj = get_u32(item, "major"),
+				    .min = get_u32(item, "minor")};
+	return 0;
+}
+
 static int parse_object(struct recording *rec, const cJSON *meta,
 			int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			void *ctx)
@@ -282,6 +320,11 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	{
 		if (!err)
 			err = parse_open_file(rec, item);
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "stops"))
+	{
+		if (!err)
+			err = parse_stop(rec, item);
 	}
 	return err;
 }

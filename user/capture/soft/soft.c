@@ -73,13 +73,27 @@ static int check_truth_path(const char *path)
 	return err;
 }
 
+static int check_starts(const struct source_config *config)
+{
+	if (config->n_starts <= SOFT_MAX_STARTS)
+		return 0;
+	log__error("-start means %zu places, and -source soft waits at %d at most",
+		   config->n_starts, SOFT_MAX_STARTS);
+	log__hint("they are breakpoints of the CPU's; name a function, or one of the places "
+		  "(addr:0x...)");
+	return -EINVAL;
+}
+
 static struct source *soft__open(const struct source_config *config)
 {
-	int truth = check_truth_path(config->truth_path);
-	struct source *source = truth ? NULL : calloc(1, sizeof(*source));
+	int err = check_starts(config);
+	struct source *source;
 
+	if (!err)
+		err = check_truth_path(config->truth_path);
+	source = err ? NULL : calloc(1, sizeof(*source));
 	if (!source) {
-		errno = truth ? -truth : ENOMEM;
+		errno = err ? -err : ENOMEM;
 		return NULL;
 	}
 	if (config->snapshot_size > RING_MAX)
@@ -89,8 +103,7 @@ static struct source *soft__open(const struct source_config *config)
 	source->shared_size = soft_shared__size(ring_size(config->snapshot_size));
 	source->shared = map_shared(source->shared_size);
 	if (!source->shared) {
-		int err = errno;
-
+		err = errno;
 		log__error("cannot map %zu bytes for the soft source: %s", source->shared_size,
 			   strerror(err));
 		log__hint("a smaller -snapshot-size needs less");
@@ -127,6 +140,10 @@ static void run_stepper(struct source *source, int control_fd)
 		.control_fd = control_fd,
 		.freeze_fd = c->freeze_fd,
 		.from_exec = c->from_exec,
+		.starts = c->starts,
+		.n_starts = c->n_starts,
+		.stops = c->stops,
+		.n_stops = c->n_stops,
 		.truth_path = c->truth_path,
 		.stream = {.psb_period = PSB_PERIOD,
 			   .tsc_interval = TSC_INTERVAL_NS,
@@ -205,6 +222,13 @@ static int start_failed(const struct source *source)
 	return -err;
 }
 
+static int refuse_breakpoints(int err)
+{
+	log__error("-start: the CPU's breakpoints cannot be set: %s", strerror(err));
+	log__hint("some virtual machines have none; without -start and -stop all is stepped");
+	return -EOPNOTSUPP;
+}
+
 static int soft__start(struct source *source)
 {
 	int sockets[2];
@@ -232,6 +256,8 @@ static int soft__start(struct source *source)
 	    source->shared->state == SOFT_FAILED)
 		return start_failed(source);
 	wait_for_first_steps(source);
+	if (source->shared->breakpoint_error)
+		return refuse_breakpoints(source->shared->breakpoint_error);
 	if (source->shared->lost_threads)
 		log__warn("the process has more than %d threads; the others are not recorded",
 			  SOFT_MAX_THREADS);

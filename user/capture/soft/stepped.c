@@ -279,6 +279,12 @@ void stepped__exec(struct stepped *t)
 	t->skip_next = true;
 }
 
+void stepped__leave(struct stepped *t)
+{
+	stepped__end(t, false);
+	truth__reset(&t->truth);
+}
+
 void stepped__end(struct stepped *t, bool in_syscall)
 {
 	if (in_syscall)

@@ -16,11 +16,12 @@
 struct stepped {
 	pid_t tid;
 	bool attached;
-	bool stopped;	/* in a ptrace stop; what PTRACE_DETACH needs */
-	bool unseen;	/* runs freely still: its first stop has not come */
-	bool waiting;	/* seized, but not to be stepped before its execve */
-	bool skip_next; /* the next step stop executed no instruction (execve) */
-	int inject;	/* the signal to deliver when it goes on */
+	bool stopped;	      /* in a ptrace stop; what PTRACE_DETACH needs */
+	bool unseen;	      /* runs freely still: its first stop has not come */
+	bool waiting;	      /* seized, but not to be stepped before its execve, or a start */
+	bool has_breakpoints; /* it stops at the starts */
+	bool skip_next;	      /* the next step stop executed no instruction (execve) */
+	int inject;	      /* the signal to deliver when it goes on */
 	struct pt_stream stream;
 	struct soft_shared *shared;
 	struct soft_thread *out;
@@ -57,6 +58,8 @@ void stepped__probed(struct stepped *t, const struct user_regs_struct *regs);
 void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs);
 /* execve replaced the program. */
 void stepped__exec(struct stepped *t);
+/* It stays there, but what it does is not recorded any more, until it is fetched again. */
+void stepped__leave(struct stepped *t);
 /* Recording stops here; in_syscall: inside the fetched syscall instruction. */
 void stepped__end(struct stepped *t, bool in_syscall);
 

@@ -42,6 +42,7 @@ static void detach(struct stepper *s, struct stepped *t, bool in_syscall)
 
 	if (!t->waiting && !ptrace(PTRACE_GETREGS, t->tid, 0, &regs))
 		stepped__end(t, in_syscall);
+	stepper__clear_breakpoints(t);
 	process__thread_name(s->config->pid, t->tid, t->out->comm);
 	ptrace(PTRACE_DETACH, t->tid, 0, t->inject);
 	stepper__remove_thread(s, t);
@@ -99,6 +100,30 @@ static void stopped_clean(struct stepper *s, struct stepped *t)
 		go_on(t);
 }
 
+/* Whether it was in front of a stop, and runs freely from here on. */
+static bool left_region(struct stepper *s, struct stepped *t)
+{
+	if (!stepper__is_stop(s, t->ip))
+		return false;
+	stepped__leave(t);
+	t->waiting = true;
+	stepper__set_breakpoints(s, t);
+	return true;
+}
+
+/* A breakpoint: it is in front of a start. */
+static void enter_region(struct stepper *s, struct stepped *t)
+{
+	struct user_regs_struct regs;
+
+	if (!ptrace(PTRACE_GETREGS, t->tid, 0, &regs) && stepper__is_start(s, regs.rip)) {
+		stepper__clear_breakpoints(t);
+		t->waiting = false;
+		stepped__fetch(t, &regs);
+	}
+	stopped_clean(s, t);
+}
+
 static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 {
 	struct user_regs_struct regs;
@@ -120,6 +145,7 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 	stepped__fetch(t, &regs);
 	if (t->is_unreadable && stepper__find_uprobes(s, t->ip))
 		stepped__fetch(t, &regs);
+	left_region(s, t);
 	stopped_clean(s, t);
 }
 
@@ -154,6 +180,10 @@ static void on_signal(struct stepper *s, struct stepped *t, int sig)
 		on_trap(s, t, &info);
 		return;
 	}
+	if (sig == SIGTRAP && t->has_breakpoints && info.si_code == TRAP_HWBKPT) {
+		enter_region(s, t);
+		return;
+	}
 	t->inject = sig;
 	stopped_clean(s, t);
 }
@@ -173,15 +203,17 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 		}
 		return;
 	}
-	if (t->waiting || ptrace(PTRACE_GETREGS, t->tid, 0, &regs)) {
-		stopped_clean(s, t);
-		return;
-	}
-	/* The last step's trap may still wait behind this stop; a detached thread would die of it.
+	/*
+	 * The last step's trap, or a breakpoint's, may still wait behind this stop; a detached
+	 * thread would die of it.
 	 */
 	if (s->freezing && stepper__trap_pending(t->tid)) {
 		t->stopped = false;
 		ptrace(PTRACE_CONT, t->tid, 0, 0);
+		return;
+	}
+	if (t->waiting || ptrace(PTRACE_GETREGS, t->tid, 0, &regs)) {
+		stopped_clean(s, t);
 		return;
 	}
 	in_syscall = stepper__rewind_syscall(&regs);
@@ -196,10 +228,16 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 static void on_event(struct stepper *s, struct stepped *t, int event)
 {
 	if (event == PTRACE_EVENT_EXEC) {
-		t->waiting = false;
-		stepped__exec(t);
+		/* Its breakpoints are gone with what it ran. */
+		t->waiting = t->waiting && s->config->n_starts;
+		t->has_breakpoints = false;
+		if (!t->waiting)
+			stepped__exec(t);
 		process__thread_name(s->config->pid, t->tid, t->out->comm);
 		stepper__scan_maps(s);
+		stepper__find_places(s);
+		if (t->waiting)
+			stepper__set_breakpoints(s, t);
 	}
 	/* Inside execve or clone: what the instruction did is reported when it is done. */
 	if (s->freezing)
@@ -229,6 +267,8 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 	}
 	stepper__seen(s, t);
 	t->stopped = true;
+	if (t->waiting && !t->has_breakpoints && s->n_starts)
+		stepper__set_breakpoints(s, t);
 	if (event == PTRACE_EVENT_STOP)
 		on_event_stop(s, t, WSTOPSIG(status));
 	else if (event)
@@ -316,6 +356,7 @@ void stepper__run(struct soft_shared *shared, const struct stepper_config *confi
 		shared->error = -err;
 	} else {
 		stepper__scan_maps(&s);
+		stepper__find_places(&s);
 		publish(&s, SOFT_RUNNING);
 	}
 	step_all(&s);

@@ -9,16 +9,26 @@
 #define MTBPF_CAPTURE_SOFT_STEPPER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "capture/soft/pt_stream.h"
 #include "capture/soft/shared.h"
+
+struct rec_place;
+
+/* A CPU has as many breakpoints. */
+#define SOFT_MAX_STARTS 4
 
 struct stepper_config {
 	pid_t pid;
 	int control_fd; /* commands in (SOFT_COMMAND_*), a byte out at each change of state */
 	int freeze_fd;	/* freezes by itself when readable; -1: none */
 	bool from_exec;
+	/* Only what runs from the one to the other is stepped; none: all. Starts: SOFT_MAX_STARTS.
+	 */
+	const struct rec_place *starts, *stops;
+	size_t n_starts, n_stops;
 	const char *truth_path; /* or NULL */
 	struct pt_stream_config stream;
 };

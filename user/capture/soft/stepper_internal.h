@@ -12,6 +12,8 @@
 #include "target/maps.h"
 
 #define STEPPER_SPINS 500
+/* Of a USDT probe, say: so many are looked for. */
+#define SOFT_MAX_PLACES 64
 
 struct stepped;
 
@@ -25,6 +27,9 @@ struct stepper {
 	bool orphan;   /* mtbpf is gone */
 	FILE *truth;
 	struct mappings maps; /* as last seen */
+	/* Where the target has config's starts and stops. */
+	uint64_t starts[SOFT_MAX_PLACES], stops[SOFT_MAX_PLACES];
+	size_t n_starts, n_stops;
 };
 
 /* Attached threads only; NULL: none of that tid. */
@@ -37,6 +42,14 @@ void stepper__seen(struct stepper *s, struct stepped *t);
 void stepper__remove_thread(struct stepper *s, struct stepped *t);
 /* Seizes and interrupts every thread of the target. 0 or -errno. */
 int stepper__seize_all(struct stepper *s);
+
+/* Where they are, by the mappings as last seen. */
+void stepper__find_places(struct stepper *s);
+/* A thread that has stopped will stop at the starts, or will not any more. */
+void stepper__set_breakpoints(struct stepper *s, struct stepped *t);
+void stepper__clear_breakpoints(struct stepped *t);
+bool stepper__is_start(const struct stepper *s, uint64_t ip);
+bool stepper__is_stop(const struct stepper *s, uint64_t ip);
 
 /* t's syscall has returned: the mappings, or its name, may not be what they were. */
 void stepper__syscall_done(struct stepper *s, struct stepped *t);

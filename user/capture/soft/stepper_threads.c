@@ -31,7 +31,7 @@ struct stepped *stepper__add_thread(struct stepper *s, pid_t tid)
 	stepped__init(t, tid, s->shared, (uint32_t)s->n, &s->config->stream, s->truth);
 	process__thread_name(s->config->pid, tid, t->out->comm);
 	t->attached = true;
-	t->waiting = s->config->from_exec;
+	t->waiting = s->config->from_exec || s->config->n_starts;
 	s->n++;
 	s->shared->n_threads = (uint32_t)s->n;
 	s->live++;

@@ -52,12 +52,41 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 	return err;
 }
 
-/* Of the cold part, too. */
-static bool is_own_code(void *ctx, uint64_t vaddr)
+/* The cold one. */
+static bool find_part(void *ctx, uint64_t vaddr, struct exit_part *part)
 {
 	const struct function *f = ctx;
+	uint64_t end, offset;
+	size_t len;
 
-	return elf_image__function_at(f->image, vaddr) == f;
+	if (elf_image__part_at(f->image, vaddr, &part->vaddr, &end) != f)
+		return false;
+	offset = elf_image__offset_of_vaddr(f->image, part->vaddr);
+	part->code = offset == UINT64_MAX ? NULL : elf_image__bytes(f->image, offset, &len);
+	part->len = part->code && len > end - part->vaddr ? end - part->vaddr : len;
+	return part->code;
+}
+
+/* They are given by their distance, which must be the same in the file. */
+static int check_exits(const struct probe *probe, const struct function *f)
+{
+	for (uint32_t i = 0; i < probe->exits.n; i++) {
+		uint64_t at = (uint64_t)(int64_t)probe->exits.at[i];
+
+		if (elf_image__offset_of_vaddr(f->image, f->vaddr + at) != probe->entry_offset + at)
+			return -EILSEQ;
+	}
+	return 0;
+}
+
+static void find_exits(struct probe *probe, const struct function *f, const uint8_t *code,
+		       size_t len)
+{
+	const struct exit_part entry = {code, len, f->vaddr};
+
+	probe->exits_err = exit_sites__find(&entry, find_part, (void *)f, &probe->exits);
+	if (!probe->exits_err)
+		probe->exits_err = check_exits(probe, f);
 }
 
 static int choose_site(struct probe *probe, const struct symbol_match *match)
@@ -87,8 +116,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
-	probe->exits_err =
-		exit_sites__find(code, len, f->vaddr, is_own_code, (void *)f, &probe->exits);
+	find_exits(probe, f, code, len);
 	probe->is_inside = match->offset;
 	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;

@@ -101,6 +101,10 @@ const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, 
  */
 const struct function *elf_image__function_at(struct elf_image *image, uint64_t vaddr);
 
+/* The same, and how far that part of it goes: a cold one is apart. NULL where no symbol has it. */
+const struct function *elf_image__part_at(struct elf_image *image, uint64_t vaddr, uint64_t *start,
+					  uint64_t *end);
+
 /*
  * File and line of the function's definition (.debug_line at its entry; looked up once, then
  * cached). False where the image has no debug info for it.

@@ -276,6 +276,20 @@ const struct function *elf_image__function_at(struct elf_image *image, uint64_t 
 	return function_entry__named(range ? range->entry : &image->fallback);
 }
 
+const struct function *elf_image__part_at(struct elf_image *image, uint64_t vaddr, uint64_t *start,
+					  uint64_t *end)
+{
+	const struct function_table *table =
+		image->named ? NULL : get_table(image, &image->known, build_known);
+	const struct function_range *range = table ? function_table__find(table, vaddr) : NULL;
+
+	if (!range)
+		return NULL;
+	*start = range->start;
+	*end = range->end;
+	return function_entry__named(range->entry);
+}
+
 /* Whether the symbols are there to be read. */
 static bool has_symbols(struct elf_image *image)
 {

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* Regions: a thread is recorded from its hit of the start probe to its next one of the stop probe.
+ */
+#ifndef MTBPF_REGIONS_BPF_H
+#define MTBPF_REGIONS_BPF_H
+
+#include "fire.bpf.h"
+
+const volatile bool has_regions;
+
+/*
+ * Who is in one, by tid in the initial pid namespace, and since when. A thread that ends in one
+ * leaves it behind: so the oldest make room. User space sizes it as lru_latches.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MT_OPEN_REGIONS);
+	__type(key, u32);
+	__type(value, struct mt_entry);
+} open_regions SEC(".maps");
+
+/* Those that are over, the latest; user space maps it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MT_ENTRY_LOG);
+	__type(key, u32);
+	__type(value, struct mt_entry);
+} region_log SEC(".maps");
+
+__u64 n_regions;
+
+static __always_inline bool is_in_region(void)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+
+	return bpf_map_lookup_elem(&open_regions, &tid) != NULL;
+}
+
+/* One that is open goes on. */
+static __always_inline void begin_region(const struct pt_regs *ctx)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+	u64 pid_tgid = current_pid_tgid();
+	struct mt_entry region = {
+		.start_ns = bpf_ktime_get_ns(),
+		.tid = (u32)pid_tgid,
+		.tgid = pid_tgid >> 32,
+		.ip = ctx->ip,
+	};
+
+	bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
+}
+
+/* What began after the trigger was not recorded. */
+static __always_inline void log_region(const struct mt_entry *region, u64 end_ns)
+{
+	struct mt_entry *logged;
+	u32 key;
+
+	if (frozen && region->start_ns > last_trigger_ns)
+		return;
+	key = __sync_fetch_and_add(&n_regions, 1) % MT_ENTRY_LOG;
+	logged = bpf_map_lookup_elem(&region_log, &key);
+	if (!logged)
+		return;
+	*logged = *region;
+	logged->end_ns = end_ns;
+}
+
+/* When it began; 0: there is none. */
+static __always_inline u64 end_region(u64 now)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+	const struct mt_entry *region = bpf_map_lookup_elem(&open_regions, &tid);
+	u64 start_ns;
+
+	if (!region)
+		return 0;
+	start_ns = region->start_ns;
+	log_region(region, now);
+	bpf_map_delete_elem(&open_regions, &tid);
+	return start_ns;
+}
+
+#endif

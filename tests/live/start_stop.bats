@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+# -start and -stop: a thread is recorded from the one to the other, and nothing else is.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/service" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# Of small regions, which are stepped: some hundred instructions each.
+request=(-source soft -start receive_request -stop parse_request)
+# And one that is sampled: it takes milliseconds of the CPU.
+rehash=(-source sample -sample-rate 10000 -start table_rehash -stop format_reply)
+
+# text NAME: the trace as text.
+text() {
+	"$O/mtbpf" decode "$1.mtbpf" -format text >"$1.text" 2>decode.log
+}
+
+# has_requests NAME N: at least so many regions, each of which has what a request does once.
+has_requests() {
+	text "$1"
+	awk -v least="$2" '
+		$5 == "receive_request" { n++ }
+		/ \[gap: outside -start and -stop\]$/ { if (n != 1) bad++; n = 0; regions++ }
+		END { print regions + 1, "regions"; exit bad > 0 || n != 1 || regions + 1 < least }' "$1.text"
+	! grep -E ' (table_find|format_reply)$' "$1.text"
+}
+
+# It works on, through the start and the stop.
+runs_on() {
+	[ "$(awk '/^TracerPid:/ { print $2 }' "/proc/$target/status")" -eq 0 ]
+	mtbpf_run watch -pid "$target" -symbol format_reply -max-hits 200
+	[[ $output == *"200 hits"* ]]
+}
+
+@test "soft: only requests are stepped, and the stop triggers" {
+	start service -scale small
+	mtbpf_run attach -v -pid "$target" "${request[@]}" -duration-thresh 1us -skip 5 -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"a thread is recorded from receive_request to parse_request"* ]]
+	[[ $output =~ hit\ [0-9]+\ of\ parse_request,\ thread\ $target:\ [0-9.]+\ [mu]?s\ after\ -start ]]
+	[[ $output == *"the slow iteration of parse_request took "*"(mean of "*" in the same lookback)"* ]]
+	[[ $output =~ ([0-9]+)\ instructions\ stepped ]]
+	steps=${BASH_REMATCH[1]}
+	has_requests x 6
+	# A request is twice as many without a rehash, and a hundred times with one.
+	[ "$steps" -lt $((300 * $(grep -c ' receive_request$' x.text))) ]
+	runs_on
+}
+
+@test "soft: another trigger fires as ever; the trace and the report are the same when decoded later" {
+	start service -scale small
+	mtbpf_run attach -pid "$target" "${request[@]}" -symbol one_iter -delay-thresh 1us -skip 5 -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ [0-9]+\ of\ one_iter,\ thread\ $target: ]]
+	[[ $output == *"some of it lies outside of -start and -stop"* ]]
+	has_requests x 5
+	"$O/mtbpf" decode x.mtbpf -o again.fxt
+	cmp x.fxt again.fxt
+}
+
+@test "soft: a program from its start on" {
+	mtbpf_run run "${request[@]}" -skip 3 -o x.fxt -- "$O/programs/service" -scale small -n 40
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ 4\ of\ parse_request ]]
+	has_requests x 4
+	[ "$(grep -c ' receive_request$' x.text)" -eq 4 ]
+}
+
+@test "soft: mtbpf killed, or interrupted, in front of a start: the target runs on" {
+	start service -scale small
+	for signal in KILL INT; do
+		attach -pid "$target" "${request[@]}" -symbol one_iter -delay-thresh 100s -o x.fxt
+		sleep 0.3
+		kill -$signal "$attached"
+		attach_ends 5
+		eventually 5 test "$(awk '/^TracerPid:/ { print $2 }' "/proc/$target/status")" -eq 0
+		runs_on
+	done
+	has_requests x 1
+}
+
+@test "soft: in a thread that is in neither nothing is recorded, which is said" {
+	start service -scale small
+	mtbpf_run attach -pid "$target" -source soft -start main -stop format_reply -symbol one_iter -o x.fxt
+	[ "$status" -eq 1 ]
+	complains "no thread was seen between -start and -stop" "watch"
+	runs_on
+}
+
+@test "sample: stacks from between the two only, compared region by region" {
+	start service -pause 300us -slow-every 20
+	mtbpf_run attach -pid "$target" "${rehash[@]}" -duration-thresh 100us -skip 3 -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ [0-9]+\ of\ format_reply,\ thread\ $target:\ [0-9.]+\ [mu]?s\ after\ -start ]]
+	[[ $output =~ of\ format_reply\ took\ .*\(mean\ of\ ([0-9]+)\ in\ the\ same\ lookback\) ]]
+	# But for the first one, of which nobody knows whether it is whole.
+	[ "${BASH_REMATCH[1]}" -ge 2 ]
+	text x
+	[ "$(grep -c ' \[gap: outside -start and -stop\]$' x.text)" -ge 3 ]
+	[ "$(grep -c ' rehash_entry$' x.text)" -ge 4 ]
+	! grep -E ' (clock_nanosleep|parse_request|\[blocked\])$' x.text
+	"$O/mtbpf" decode x.mtbpf -o again.fxt
+	cmp x.fxt again.fxt
+	# Without them the rest of the service is there as well.
+	mtbpf_run attach -pid "$target" -source sample -sample-rate 10000 -symbol one_iter -delay-thresh 1us \
+		-skip 60 -o y.fxt
+	[ "$status" -eq 0 ]
+	text y
+	grep -q ' clock_nanosleep$' y.text
+}
+
+@test "sample: another trigger, and several snapshots of regions" {
+	start service -pause 300us -slow-every 20
+	mtbpf_run attach -pid "$target" "${rehash[@]}" -symbol one_iter -delay-thresh 1us -skip 100 -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ [0-9]+\ of\ one_iter ]]
+	text x
+	grep -q ' rehash_entry$' x.text
+	! grep -E ' (clock_nanosleep|parse_request|\[blocked\])$' x.text
+	mtbpf_run attach -pid "$target" "${rehash[@]}" -multi-snapshot 3 -o y.fxt
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^hit .* of format_reply' <<<"$output")" -eq 3 ]
+	text y
+	! grep -E ' (clock_nanosleep|parse_request|\[blocked\])$' y.text
+}
+
+@test "what cannot be asked for: a line, a hint, status 2" {
+	start service -scale small
+	for one in -start -stop; do
+		mtbpf_run attach -pid "$target" $one handle_request -o x.fxt
+		[ "$status" -eq 2 ]
+		complains "needs -st" "-start request_begin -stop request_end"
+	done
+	mtbpf_run attach -pid "$target" -start one_iter -stop one_iter -source sample -o x.fxt
+	[ "$status" -eq 2 ]
+	complains "are the same place" "what comes behind it"
+	mtbpf_run attach -pid "$target" -start one_iter -stop nowhere -source sample -o x.fxt
+	[ "$status" -eq 2 ]
+	complains "no function 'nowhere'"
+	mtbpf_run attach -pid "$target" -start one_iter -stop main -freeze refresh -o x.fxt
+	[ "$status" -eq 2 ]
+	complains "-freeze refresh cannot go on at -start" "-freeze pause"
+	[ ! -e x.mtbpf ]
+}
