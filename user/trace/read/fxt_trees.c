@@ -117,6 +117,7 @@ static void set_kind(struct call *call, const struct fxt_read *read)
 		{"off-cpu", "[runnable]", CALL_OFF_CPU, OFF_RUNNABLE},
 		{"gap", "[gap]", CALL_GAP, GAP_BETWEEN},
 		{"gap", "[gap: overflow]", CALL_GAP, GAP_OVERFLOW},
+		{"gap", "[gap: outside -start and -stop]", CALL_GAP, GAP_OUTSIDE},
 		{"gap", NULL, CALL_GAP, GAP_LOST},
 		{"inlined", NULL, CALL_INLINED, 0},
 		{"signal", NULL, CALL_SIGNAL, 0},
@@ -263,16 +264,18 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	uint64_t mark_ns = number_arg(read, "since_mark_ns");
 	uint64_t delay_ns = number_arg(read, "delay_ns");
 	uint64_t duration_ns = number_arg(read, "duration_ns");
+	uint64_t region_ns = number_arg(read, "region_ns");
 
 	if (!hit)
 		return -ENOMEM;
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
-		.value_ns = delay_ns ?: duration_ns ?: mark_ns,
+		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns,
 		.sequence = number_arg(read, "sequence"),
 		.reason = delay_ns      ? MT_HIT_DELAY
 			  : duration_ns ? MT_HIT_DURATION
 			  : mark_ns	? MT_HIT_MARK
+			  : region_ns	? MT_HIT_REGION
 					: 0,
 		.pid = (pid_t)read->pid,
 		.tid = (pid_t)number_arg(read, "tid"),
