@@ -68,22 +68,24 @@ static void test_an_arrow_leads_to_where_it_was(void **state)
 	trace_writer__thread(output->writer, &output->tree);
 	for (size_t i = 0; i < n; i++)
 		write_hit(output, PID, hits[i].time, hits[i].value);
+	write_hit(output, PID, 400, 0); /* nothing to begin an arrow in */
 	reader = close_and_read_folded(output);
-	assert_int_equal(reader->events.n, 3 + 4 * n);
+	assert_int_equal(reader->events.n, 3 + 4 * n + 2);
 	for (size_t i = 0; i < n; i++) {
 		const struct read_event *events = &reader->events.v[3 + 4 * i];
 
 		assert_int_equal(events[0].end, hits[i].time);
-		for (int k = 1; k < 4; k++)
-			assert_int_equal(events[k].time, hits[i].mark);
-		assert_int_equal(events[1].type, 8); /* flow begin, of the hits' track */
-		assert_int_equal(events[1].tid, events[0].tid);
-		assert_int_equal(events[2].type, INSTANT);
-		assert_string_equal(events[2].category, "trigger");
-		assert_string_equal(events[2].name, "hit main");
-		assert_int_equal(events[2].tid, TID);
-		assert_int_equal(events[3].type, 10); /* its end */
+		assert_int_equal(events[1].type, INSTANT);
+		assert_string_equal(events[1].category, "trigger");
+		assert_string_equal(events[1].name, "hit main");
+		assert_int_equal(events[1].tid, TID);
+		assert_int_equal(events[1].time, hits[i].mark);
+		assert_int_equal(events[2].type, 8); /* flow begin, in the hit's slice */
+		assert_int_equal(events[2].tid, events[0].tid);
+		assert_int_equal(events[2].time, events[0].time);
+		assert_int_equal(events[3].type, 10); /* its end, at the mark */
 		assert_int_equal(events[3].tid, TID);
+		assert_int_equal(events[3].time, hits[i].mark);
 	}
 	reader__free(reader);
 }

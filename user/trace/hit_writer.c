@@ -94,24 +94,37 @@ static uint64_t mark_time(const struct hit_thread *thread, uint64_t start_ns, ui
 	return thread->end_ns - 1;
 }
 
-/* The arrow's begin first: importers sort by time, and keep the file's order of equal times. */
-static void write_mark(struct hit_writer *writer, const struct fxt_event *slice,
-		       const struct hit_thread *thread, uint64_t end_ns)
+/*
+ * From the slice's begin: at its end, and in one without length, importers of some years ago find
+ * no slice that is open.
+ */
+static void write_arrow(struct hit_writer *writer, const struct fxt_event *slice,
+			const struct hit_thread *thread, uint64_t mark_ns)
 {
-	struct fxt_flow flow = {.pid = slice->pid,
+	struct fxt_flow flow = {.time_ns = slice->time_ns,
+				.pid = slice->pid,
 				.tid = slice->tid,
-				.time_ns = mark_time(thread, slice->time_ns, end_ns),
 				.id = FIRST_FLOW + writer->n_flows++};
 
 	fxt__flow_begin(writer->fxt, &flow);
-	fxt__instant(writer->fxt, &(struct fxt_event){.time_ns = flow.time_ns,
+	flow.time_ns = mark_ns;
+	flow.pid = thread->pid;
+	flow.tid = thread->tid;
+	fxt__flow_end(writer->fxt, &flow);
+}
+
+static void write_mark(struct hit_writer *writer, const struct fxt_event *slice,
+		       const struct hit_thread *thread, uint64_t end_ns)
+{
+	uint64_t mark_ns = mark_time(thread, slice->time_ns, end_ns);
+
+	fxt__instant(writer->fxt, &(struct fxt_event){.time_ns = mark_ns,
 						      .pid = thread->pid,
 						      .tid = thread->tid,
 						      .category = "trigger",
 						      .name = slice->name});
-	flow.pid = thread->pid;
-	flow.tid = thread->tid;
-	fxt__flow_end(writer->fxt, &flow);
+	if (end_ns > slice->time_ns)
+		write_arrow(writer, slice, thread, mark_ns);
 }
 
 int hit_writer__write(struct hit_writer *writer, const struct hit_mark *hit, uint64_t base_ns)
