@@ -15,7 +15,10 @@
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
 #include "target/process.h"
+#include "util/fs.h"
 #include "util/log.h"
+#include "util/units.h"
+#include "view/closing.h"
 
 static void say_end(enum session_end end, bool has_trigger)
 {
@@ -103,53 +106,78 @@ static int refuse_nothing(const struct session_start *start)
 
 static int write_recording(struct recording *rec, const char *path)
 {
+	char size[UNITS_TEXT_SIZE];
+	uint64_t bytes = 0;
 	int err = recording_dir__create(path);
 
 	if (!err)
 		err = recording__write(rec, path);
-	if (!err)
-		log__info("%s: the recording; 'perf script -i' reads it too", path);
-	return err;
+	if (err)
+		return err;
+	fs__tree_size(path, &bytes);
+	log__info("%s: the recording; %s, 'perf script -i' reads it too", path,
+		  units__format_size(size, bytes));
+	return 0;
 }
 
 /* Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
  */
 static int make_trace(const struct capture_options *options, const struct recording *rec,
-		      const char *path)
+		      const char *path, struct phases *phases)
 {
 	struct decoded decoded;
 	int err;
 
 	interrupts__release();
+	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
 	err = decoded__make(&decoded, rec,
 			    &(struct tree_options){.no_inline = options->no_inline, .trace = path});
 	interrupts__hold();
+	phases__end(phases, "decoding");
 	if (!err)
 		err = decoded__write_trace(&decoded, rec, path);
-	if (!err)
+	phases__end(phases, "writing the trace");
+	if (!err) {
+		phases__say(phases);
 		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
+	}
 	decoded__fini(&decoded);
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
+	if (!err && !options->view)
+		next_step__say("view", path);
 	return err;
+}
+
+static void say_recorded(const char *path, const struct phases *phases)
+{
+	phases__say(phases);
+	next_step__say("report", path);
+	next_step__say("decode", path);
 }
 
 static int capture_and_write(const struct capture_options *options, struct session_start *start,
 			     const struct output_names *names, bool decode, enum session_end *end)
 {
 	struct recording rec;
+	struct phases phases;
 	int err;
 
 	recording__init(&rec);
+	phases__begin(&phases);
 	err = session__capture_again(options, start, &rec, end);
 	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(start);
+	phases__end(&phases, "capturing");
 	if (!err) {
 		say_end(*end, *rec.trigger);
 		err = write_recording(&rec, names->recording);
 	}
+	phases__end(&phases, "writing the recording");
 	if (!err && decode)
-		err = make_trace(options, &rec, names->trace);
+		err = make_trace(options, &rec, names->trace, &phases);
+	else if (!err)
+		say_recorded(names->recording, &phases);
 	recording__fini(&rec);
 	return err;
 }

@@ -21,6 +21,7 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "cli/options.h"
+#include "view/closing.h"
 
 enum print { PRINT_NOTHING, PRINT_CALLS, PRINT_BRANCHES };
 static const char *const print_names[] = {"nothing", "calls", "branches", NULL};
@@ -36,7 +37,8 @@ struct decode_options {
 
 static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "FILE",
-	 "the trace: NAME.fxt, .fxt.gz or .fxt.zst (the recording's name with .fxt), or NAME.txt",
+	 "the trace: NAME.fxt.gz, .fxt or .fxt.zst (the recording's name with .fxt.gz), or "
+	 "NAME.txt",
 	 offsetof(struct decode_options, output), NULL},
 	{"format", NULL, 0, OPT_CHOICE, "FORMAT",
 	 "fxt, or text: a line a slice (tid depth start end name), on stdout without -o",
@@ -65,14 +67,14 @@ static const struct option_spec specs[] = {
 static const struct option_table table = {
 	.command = "decode",
 	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
-					  "mtbpf decode trace.mtbpf -o trace.fxt.gz",
+					  "mtbpf decode trace.mtbpf -o trace.fxt.zst",
 					  "mtbpf decode trace.mtbpf -format text",
 					  "mtbpf decode -portable perf.data -o all.mtbpf",
 					  "perf script --itrace=be -F "
 					  "pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns "
 					  "| mtbpf decode -",
 					  NULL},
-	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt]",
+	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt.gz]",
 	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u', or what\n"
 		   "perf script prints of branches that perf itself can decode (- is stdin).\n"
 		   "The same without text: perf script --itrace=be --dlfilter mtbpf-dlfilter.so\n"
@@ -108,6 +110,11 @@ static bool wants_text(const struct decode_options *options)
 	       is_text_name(options->output);
 }
 
+static bool writes_trace(const struct decode_options *options)
+{
+	return !options->portable && options->print == PRINT_NOTHING && !wants_text(options);
+}
+
 static int name_text(const struct decode_options *options, struct output *output)
 {
 	if (options->print != PRINT_NOTHING || !options->output || !strcmp(options->output, "-"))
@@ -132,7 +139,7 @@ static int name_output(const struct decode_options *options, const char *input,
 		return name_text(options, output);
 	if (options->output && !strcmp(options->output, "-")) {
 		log__error("decode: a trace for Perfetto does not go to stdout");
-		log__hint("-o NAME.fxt, or -format text");
+		log__hint("-o NAME.fxt.gz, or -format text");
 		return -EINVAL;
 	}
 	if (options->output)
@@ -160,16 +167,20 @@ static int write_trace(struct decoded *decoded, const struct recording *rec,
 }
 
 static int write_and_summarise(struct decoded *decoded, const struct recording *rec,
-			       const struct output *output)
+			       const struct output *output, struct phases *phases)
 {
 	int err;
 
+	phases__end(phases, "decoding");
 	if (output->is_text && !output->path)
 		return decoded__write_text(decoded, stdout);
 	err = write_trace(decoded, rec, output);
-	if (!err)
-		decoded__summarise(decoded, rec, stdout, REPORT_ROWS);
-	return err;
+	phases__end(phases, "writing");
+	if (err)
+		return err;
+	phases__say(phases);
+	decoded__summarise(decoded, rec, stdout, REPORT_ROWS);
+	return 0;
 }
 
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
@@ -179,13 +190,15 @@ static int print_or_write(const struct decode_options *options, const struct rec
 				     .ocaml_traps = traps,
 				     .trace = output->is_text ? NULL : output->names.trace};
 	struct decoded decoded;
+	struct phases phases;
 	int err;
 
 	if (options->print == PRINT_BRANCHES)
 		return recording__print_branches(rec, stdout);
+	phases__begin(&phases);
 	err = decoded__make(&decoded, rec, &trees);
 	if (!err)
-		err = write_and_summarise(&decoded, rec, output);
+		err = write_and_summarise(&decoded, rec, output, &phases);
 	decoded__fini(&decoded);
 	return err;
 }
@@ -196,6 +209,7 @@ static int decode_text(const struct decode_options *options, const struct perf_t
 	struct perf_text_totals totals;
 	struct decoded decoded;
 	struct recording rec;
+	struct phases phases;
 	int err;
 
 	if (options->portable) {
@@ -207,9 +221,10 @@ static int decode_text(const struct decode_options *options, const struct perf_t
 	if (options->print == PRINT_BRANCHES)
 		return perf_text__print_branches(input->fd, input->name, stdout);
 	recording__init(&rec);
+	phases__begin(&phases);
 	err = decoded__make_from_text(&decoded, &rec, input, &totals);
 	if (!err)
-		err = write_and_summarise(&decoded, &rec, output);
+		err = write_and_summarise(&decoded, &rec, output, &phases);
 	if (!err && !(output->is_text && !output->path))
 		perf_text__summarise(&totals, perf_threads__totals(decoded.perf)->moved, stdout);
 	decoded__fini(&decoded);
@@ -287,12 +302,9 @@ static int decode(const struct decode_options *options, const char *input,
 		err = -errno;
 	if (!err && options->view)
 		err = show__trace(output.names.trace, &(struct show_options){0});
+	else if (!err && writes_trace(options))
+		next_step__say("view", output.names.trace);
 	return err == -ENOENT ? EXIT_USAGE : err ? EXIT_FAILED : EXIT_OK;
-}
-
-static bool writes_trace(const struct decode_options *options)
-{
-	return !options->portable && options->print == PRINT_NOTHING && !wants_text(options);
 }
 
 int cmd_decode(int argc, char **argv)

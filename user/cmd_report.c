@@ -43,8 +43,8 @@ static const struct option_table report_table = {
 	.command = "report",
 	.examples =
 		(const char *const[]){"mtbpf report slow.mtbpf", "mtbpf report slow.fxt.gz -top 30",
-				      "mtbpf report slow.fxt -json | jq .functions[0]",
-				      "mtbpf report slow.fxt -folded | flamegraph.pl > slow.svg",
+				      "mtbpf report slow.fxt.gz -json | jq .functions[0]",
+				      "mtbpf report slow.fxt.gz -folded | flamegraph.pl > slow.svg",
 				      NULL},
 	.usage = "report RECORDING|TRACE [options]",
 	.summary =
@@ -56,7 +56,7 @@ static const struct option_table report_table = {
 
 static const struct option_table diff_table = {
 	.command = "diff",
-	.examples = (const char *const[]){"mtbpf diff before.fxt after.fxt", NULL},
+	.examples = (const char *const[]){"mtbpf diff before.fxt.gz after.fxt.gz", NULL},
 	.usage = "diff A B [options]",
 	.summary = "Of two recordings or traces: what the slow iteration of B spent more time in "
 		   "than\n"

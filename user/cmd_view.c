@@ -30,7 +30,7 @@ static const struct option_spec specs[] = {
 
 static const struct option_table table = {
 	.command = "view",
-	.examples = (const char *const[]){"mtbpf view slow.fxt",
+	.examples = (const char *const[]){"mtbpf view slow.fxt.gz",
 					  "mtbpf view -ui ~/perfetto-ui slow.fxt.gz", NULL},
 	.usage = "view TRACE [options]",
 	.summary =

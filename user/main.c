@@ -72,8 +72,7 @@ static int unknown_command(const char *name)
 static void print_usage(FILE *out)
 {
 	fputs("mtbpf: what a slow call did in the milliseconds before, every call and return\n\n"
-	      "  mtbpf watch  -pid PID -symbol one_iter                     how far apart are "
-	      "they?\n"
+	      "  mtbpf watch  -pid PID -symbol one_iter                     how far apart?\n"
 	      "  mtbpf attach -pid PID -symbol one_iter -delay-thresh 10ms  catch the slow one\n\n",
 	      out);
 	for (size_t i = 0; i < N_COMMANDS; i++)

@@ -50,7 +50,7 @@ teardown() {
 	mkdir trace.mtbpf trace.mtbpf.old
 	echo 1 >trace.mtbpf/data
 	echo 2 >trace.mtbpf.old/data
-	echo 3 >trace.fxt
+	echo 3 >trace.fxt.gz
 	ls -1A >before
 	for args in "attach -pid $target -source soft -symbol nosuchfunction" \
 		"record -pid 2147483647 -source soft" "run -source soft -symbol nosuch -- true"; do
@@ -58,7 +58,7 @@ teardown() {
 		[ "$status" -eq 2 ]
 	done
 	ls -1A | diff before -
-	[ "$(cat trace.mtbpf/data trace.mtbpf.old/data trace.fxt | tr -d '\n')" = 123 ]
+	[ "$(cat trace.mtbpf/data trace.mtbpf.old/data trace.fxt.gz | tr -d '\n')" = 123 ]
 }
 
 @test "decode -ocaml-traps: a line that is no address is named, before the recording is looked at" {

@@ -53,7 +53,7 @@ setup() {
 	mtbpf_run decode - </dev/null
 	[ "$status" -eq 1 ]
 	complains "stdin has 0 lines" "perf script"
-	[ ! -e trace.fxt ]
+	[ ! -e trace.fxt.gz ]
 }
 
 @test "without flags: a tree of jumps, and a warning" {

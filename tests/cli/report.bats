@@ -24,6 +24,16 @@ setup() {
 	diff "$BATS_TEST_TMPDIR/of_trace" "$BATS_TEST_TMPDIR/of_recording"
 }
 
+@test "the next command, as it can be pasted" {
+	run "$mtbpf" decode tests/golden/nest -o "$BATS_TEST_TMPDIR/a b'c.fxt"
+	[ "$status" -eq 0 ]
+	eval "set -- $(sed -n 's/^next: //p' <<<"$output")"
+	[ $# -eq 3 ]
+	[ "$2" = view ]
+	run "$1" report "$3"
+	[ "$status" -eq 0 ]
+}
+
 @test "the folded times add up to the thread's" {
 	"$mtbpf" report -q -folded "$trace" | awk '{ sum += $NF } END { exit sum != 131303508 }'
 }

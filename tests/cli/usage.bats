@@ -3,7 +3,7 @@
 
 load ../helpers
 
-all="attach run record decode watch list check"
+all="attach run record decode report diff view watch list check"
 
 setup() {
 	[ -x "${O:?}/mtbpf" ] || skip "mtbpf is not built"
@@ -17,6 +17,12 @@ setup() {
 	for name in $all help version; do
 		grep -Eq "^  $name  +[a-z]" err
 	done
+}
+
+@test "without a command: it fits on the smallest screen" {
+	"$O/mtbpf" >out 2>&1 || true
+	[ "$(wc -l <out)" -lt 24 ]
+	! grep -E '^.{80}' out
 }
 
 @test "help is the same on stdout, status 0, however it is asked for" {

@@ -1,18 +1,21 @@
 # The fuzzers, in a build folder of their own: clang's libFuzzer, with sanitizers. tests/fuzz/run.
-FUZZERS := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_TARGETS := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+SEEDS_OBJ    := $(patsubst tests/%.c,$(O)/tests/%.o,$(wildcard tests/fuzz/makers/*.c))
+MAKE_SEEDS   := $(O)/tests/fuzz/makers/make_seeds
 T ?= 60
 
 .PHONY: fuzz fuzzers
 fuzz:
 	$(Q)$(MAKE) --no-print-directory O=$(O)/fuzz CC=$(CLANG) WERROR= \
 	    SAN=fuzzer-no-link,address,undefined fuzzers
-	$(Q)O=$(O)/fuzz T=$(T) tests/fuzz/run
+	$(Q)O=$(O)/fuzz T=$(T) JOBS="$(JOBS)" FUZZERS="$(FUZZERS)" tests/fuzz/run
 
 # Only there: what is compiled for the fuzzers counts the branches it takes.
-fuzzers: $(FUZZERS) $(O)/tests/fuzz/seeds
-$(FUZZERS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(ORACLE_OBJ) $(O)/libmtbpf.a
+fuzzers: $(FUZZ_TARGETS) $(MAKE_SEEDS)
+$(FUZZ_TARGETS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(ORACLE_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ \
 	    $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
-$(FUZZERS:=.o) $(O)/tests/fuzz/seeds.o: ALL_CFLAGS += -Itests -Itests/unit
--include $(FUZZERS:=.d)
+$(MAKE_SEEDS): $(SEEDS_OBJ)
+$(FUZZ_TARGETS:=.o) $(SEEDS_OBJ): ALL_CFLAGS += -Itests -Itests/unit -Itests/fuzz
+-include $(FUZZ_TARGETS:=.d) $(SEEDS_OBJ:.o=.d)

@@ -82,7 +82,7 @@ expect_recording() {
 	bytes=$(code)
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 200ms -source soft -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"the slow iteration of one_iter took"*"table_rehash"* ]]
+	[[ $output == *"one_iter: "*" hits "*"took "*": capturing "*"the slow iteration of one_iter took"*"table_rehash"*"next: "*" view x.fxt"* ]]
 	[ -s x.fxt ]
 	expect_recording x 100
 	[ "$(grep -c ' one_iter$' calls)" -ge 2 ]
@@ -149,18 +149,20 @@ expect_recording() {
 	start service -scale small
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 150ms -source soft -o x.fxt.gz
 	[ "$status" -eq 0 ]
-	report=$(grep -A 99 '^hit ' <<<"$output")
+	report=$(grep -A 99 '^hit ' <<<"$output" | grep -v '^next: ')
 	gunzip -c x.fxt.gz >attached.fxt
 	mtbpf_run decode x.mtbpf -o again.fxt
 	[ "$status" -eq 0 ]
-	[ "$(grep -A 99 '^hit ' <<<"$output" | grep -v '^->')" = "$(grep -v '^->' <<<"$report")" ]
+	[ "$(grep -A 99 '^hit ' <<<"$output" | grep -v '^next: \|^->')" = "$(grep -v '^->' <<<"$report")" ]
 	cmp attached.fxt again.fxt
 	mtbpf_run record -pid "$target" -symbol one_iter -delay-thresh 150ms -source soft -o y.mtbpf
 	[ "$status" -eq 0 ]
-	[ ! -e y.fxt ]
+	[ ! -e y.fxt.gz ]
+	next=$(sed -n 's/^next: //p' <<<"$output")
+	[ "$(eval "${next%%$'\n'*}" 2>/dev/null | grep -c '^the slow iteration of one_iter took')" = 1 ]
 	mtbpf_run decode y.mtbpf
 	[ "$status" -eq 0 ]
-	[ -s y.fxt ]
+	[ -s y.fxt.gz ]
 	[[ $output == *"the slow iteration of one_iter took"* ]]
 }
 

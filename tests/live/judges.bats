@@ -355,10 +355,12 @@ mtbpf hits 0 hit one_iter tid" ]
 	mkdir "$BATS_TEST_TMPDIR/elsewhere"
 	cd "$BATS_TEST_TMPDIR/elsewhere"
 	"$mtbpf" decode ../copy.mtbpf/ -q
+	gunzip ../copy.fxt.gz
 	cmp ../copy.fxt "$recordings/service.fxt"
 	cd "$BATS_TEST_TMPDIR"
 	rm copy.fxt
 	"$mtbpf" decode copy.mtbpf// -q
+	gunzip copy.fxt.gz
 	cmp copy.fxt "$recordings/service.fxt"
 }
 

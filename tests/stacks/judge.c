@@ -5,7 +5,8 @@
  *
  *   judge RECORDING TRUTH
  *
- * With VERBOSE=SEGMENT the first stacks that are wrong, from that segment on, are on stderr.
+ * With VERBOSE=SEGMENT the first wrong stack of each segment from that one on is on stderr, and
+ * what is wrong with how many others of it.
  *
  * Prints "calls N", "right N" (calls and returns, and those after which the whole stack is true),
  * "gaps N", "soon N of M" (frames within 100 calls after a gap), "later N of M", "end ok|wrong".
@@ -13,10 +14,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "capture/recording/recording.h"
 #include "decode/threads.h"
+#include "mistakes.h"
 #include "stack/stack.h"
 #include "tree_walk.h"
 #include "truth_read.h"
@@ -43,7 +44,7 @@ struct counts {
 struct judge {
 	const char *truth;
 	struct counts counts;
-	uint64_t n_printed;
+	struct mistakes mistakes;
 	/* The thread that is judged. */
 	pid_t tid;
 	struct stack *stack;
@@ -93,18 +94,6 @@ static int take_branch(void *ctx, const struct branch *b)
 	return 0;
 }
 
-/* What is on its way to a function in another library has a frame, and that function's name. */
-static bool is_bound_later(const struct function *function)
-{
-	return function->kind == FUNCTION_PLT ||
-	       !strncmp(function->name, "_dl_runtime_resolve", 19);
-}
-
-static bool is_same(const struct function *truth, const struct function *decoded)
-{
-	return !truth || truth == decoded || is_bound_later(truth);
-}
-
 /* Where the events of a segment are in the log, from `from` on. False: nowhere. */
 static bool find_segment(const struct truth_log *truth, const struct seen *seen, size_t n,
 			 size_t from, size_t *at)
@@ -137,25 +126,6 @@ struct verdict {
 	} * known;	      /* of each stack */
 };
 
-static void print_wrong(const struct verdict *v, const struct seen *seen,
-			const struct function **truth, size_t n)
-{
-	const char *first = getenv("VERBOSE");
-
-	if (!first || seen->segment < strtoul(first, NULL, 10) || v->judge->n_printed++ >= 5)
-		return;
-	fprintf(stderr, "tid %d: segment %u, after %s to %#" PRIx64 ":\n", v->judge->tid,
-		seen->segment, seen->is_call ? "call" : "return", seen->to);
-	for (size_t i = 0; i < n || i < v->walk->frames.n; i++) {
-		const struct function *a = i < n ? truth[i] : NULL;
-		const struct function *b = i < v->walk->frames.n ? v->walk->frames.v[i] : NULL;
-
-		fprintf(stderr, "  %c %-40.40s %.40s\n",
-			i < n && i < v->walk->frames.n && is_same(a, b) ? ' ' : '!',
-			i < n ? (a ? a->name : "?") : "-", b ? b->name : "-");
-	}
-}
-
 static void count(struct counts *c, const struct seen *seen, size_t right, size_t all, size_t since)
 {
 	c->calls++;
@@ -172,7 +142,7 @@ static size_t count_same(const struct function **truth, size_t n, const struct w
 	size_t same = 0;
 
 	for (size_t i = 0; i < n && i < walk->frames.n; i++)
-		same += is_same(truth[i], walk->frames.v[i]);
+		same += is_same_function(truth[i], walk->frames.v[i]);
 	return same;
 }
 
@@ -201,8 +171,9 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 	}
 	right = count_same(truth, n, v->walk);
 	all = n > v->walk->frames.n ? n : v->walk->frames.n;
-	if (right != all)
-		print_wrong(v, seen, truth, n);
+	mistakes__add(&v->judge->mistakes, (struct true_frames){truth, n},
+		      (struct true_frames){v->walk->frames.v, v->walk->frames.n}, seen->is_call,
+		      seen->to);
 	count(&v->judge->counts, seen, right, all, since_gap);
 }
 
@@ -280,9 +251,11 @@ static void judge_thread(struct judge *j, struct verdict *v)
 		}
 		if (!i)
 			find_missing(v, seen, n, at);
+		mistakes__begin(&j->mistakes, j->tid, seen->segment);
 		for (size_t k = 0; k < n; k++)
 			compare(v, &seen[k], at++, k);
 	}
+	mistakes__begin(&j->mistakes, 0, 0);
 	j->counts.gaps += j->segment;
 }
 
@@ -321,6 +294,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: judge RECORDING TRUTH\n");
 		return 1;
 	}
+	mistakes__init(&j.mistakes);
 	recording__init(&rec);
 	if (recording__read(&rec, argv[1]))
 		return 1;

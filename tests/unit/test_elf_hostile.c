@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "eh_image.h"
 #include "util/cleanup.h"
 
 /* f<A<int, int>, A<A<int, int>, A<int, int> >, ...>: every level says the one before twice. */
@@ -83,6 +84,25 @@ static void test_refuses_other_files(void **state)
 	ehdr.e_phoff = sizeof(ehdr);
 	assert_null(elf_image__from_bytes(&ehdr, sizeof(ehdr), "cut off"));
 	assert_int_equal(errno, EIO);
+}
+
+/* What an escape sequence could do to a terminal; who is looked for is still found as it is. */
+static void test_names_are_fit_for_a_terminal(void **state)
+{
+	static const struct eh_function functions[] = {
+		{.name = "\033]0;x\007\nf", .start = 0x1000, .size = 0x10},
+		{.name = "g\xff", .start = 0x1010, .size = 0x10},
+	};
+	_cleanup_free_ uint8_t *bytes = eh_image__bytes(functions, 2, &(struct eh_style){0});
+	struct elf_image *image = elf_image__from_bytes(bytes, EH_SIZE, "/a\nb/lib\033.so");
+	const struct function *f = elf_image__function_at(image, 0x1004);
+
+	assert_string_equal(f->name, "?]0;x??f");
+	assert_string_equal(f->raw_name, functions[0].name);
+	assert_string_equal(f->module, "lib?.so");
+	assert_string_equal(elf_image__name(image), "/a?b/lib?.so");
+	assert_string_equal(elf_image__function_at(image, 0x1010)->name, "g?");
+	elf_image__free(image);
 }
 
 /* The vdso is a small ELF file that every process has: its bytes, or NULL. */
@@ -175,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_a_name_that_explodes_is_left_as_it_is),
 		cmocka_unit_test(test_raw_code_is_one_function),
 		cmocka_unit_test(test_refuses_other_files),
+		cmocka_unit_test(test_names_are_fit_for_a_terminal),
 		cmocka_unit_test(test_reads_the_vdso),
 		cmocka_unit_test(test_survives_damage),
 	};

@@ -81,12 +81,24 @@ static void test_who_did_it_follows(void **state)
 	expect(&file, "10-30/0 12-13/1 14-15/1 ");
 }
 
+static void test_what_does_not_nest_is_cut(void **state)
+{
+	struct file file = {0};
+
+	(void)state;
+	add(&file, 10, 20, 0, 1);
+	add(&file, 15, 30, 2, 3);
+	add(&file, 25, 28, 4, 5);
+	expect(&file, "10-20/0 15-20/1 25-28/0 ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_callers_stand_behind),
 		cmocka_unit_test(test_at_one_time),
 		cmocka_unit_test(test_who_did_it_follows),
+		cmocka_unit_test(test_what_does_not_nest_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

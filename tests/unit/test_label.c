@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "trace/label.h"
+#include "util/label.h"
 
 static void expect(const char *text, const char *expected)
 {
@@ -79,6 +79,30 @@ static void test_cut_keeps_characters_whole(void **state)
 	expect(text, expected);
 }
 
+static void test_in_place(void **state)
+{
+	char text[] = "a\nb\x1b[31m \xc3\xa9\xff\xe2\x82", clean[] = "ns::f(\xc3\xa9)";
+
+	assert_false(label__is_clean(text));
+	label__clean_in_place(text);
+	assert_string_equal(text, "a?b?[31m \xc3\xa9???");
+	assert_true(label__is_clean(text));
+	label__clean_in_place(clean);
+	assert_string_equal(clean, "ns::f(\xc3\xa9)");
+	assert_true(label__is_clean(""));
+}
+
+static void test_too_long_is_not_clean(void **state)
+{
+	char text[LABEL_MAX + 2];
+
+	memset(text, 'x', sizeof(text));
+	text[LABEL_MAX + 1] = '\0';
+	assert_false(label__is_clean(text));
+	text[LABEL_MAX] = '\0';
+	assert_true(label__is_clean(text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -87,6 +111,8 @@ int main(void)
 		cmocka_unit_test(test_ill_formed_utf8),
 		cmocka_unit_test(test_long_names_are_cut),
 		cmocka_unit_test(test_cut_keeps_characters_whole),
+		cmocka_unit_test(test_in_place),
+		cmocka_unit_test(test_too_long_is_not_clean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

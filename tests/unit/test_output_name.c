@@ -36,13 +36,13 @@ static void test_the_other_lies_beside_it(void **state)
 	assert_names("x.fxt", "x.fxt", "x.mtbpf");
 	assert_names("x.fxt.gz", "x.fxt.gz", "x.mtbpf");
 	assert_names("/a.b/x.fxt.zst", "/a.b/x.fxt.zst", "/a.b/x.mtbpf");
-	assert_names("x.mtbpf", "x.fxt", "x.mtbpf");
-	assert_names("x.fxt.mtbpf", "x.fxt.fxt", "x.fxt.mtbpf");
+	assert_names("x.mtbpf", "x.fxt.gz", "x.mtbpf");
+	assert_names("x.fxt.mtbpf", "x.fxt.fxt.gz", "x.fxt.mtbpf");
 }
 
 static void test_no_name_is_a_default(void **state)
 {
-	assert_names(NULL, "trace.fxt", "trace.mtbpf");
+	assert_names(NULL, "trace.fxt.gz", "trace.mtbpf");
 }
 
 static void test_other_names_are_refused(void **state)

@@ -56,6 +56,28 @@ static void test_opens_ourselves(void **state)
 	process__close(&process);
 }
 
+static void test_status(void **state)
+{
+	static const char text[] =
+		"Name:\ta\033b\\n\nUmask:\t0022\nState:\tT (stopped)\nTgid:\t17\n"
+		"TracerPid:\t4\nNSpid:\t17\t3\t1\nVmSize:\t 4 kB\nThreads:\t3\n";
+	struct task_status status;
+	char *cut;
+
+	assert_int_equal(task_status__parse(&status, text), 0);
+	assert_string_equal(status.comm, "a?b\\n");
+	assert_int_equal(status.state, 'T');
+	assert_int_equal(status.tgid, 17);
+	assert_int_equal(status.tracer, 4);
+	assert_int_equal(status.pid_inside, 1);
+	assert_int_equal(status.threads, 3);
+	assert_true(status.has_memory);
+	cut = strndup(text, (size_t)(strstr(text, "Threads") - text));
+	assert_int_equal(task_status__parse(&status, cut), -ESRCH);
+	free(cut);
+	assert_int_equal(task_status__parse(&status, ""), -ESRCH);
+}
+
 static void test_refuses_a_missing_process(void **state)
 {
 	struct stderr_capture capture;
@@ -346,6 +368,7 @@ static void test_reads_memory_up_to_a_hole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_opens_ourselves),
 		cmocka_unit_test(test_refuses_a_missing_process),
 		cmocka_unit_test(test_refuses_a_zombie),

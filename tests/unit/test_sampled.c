@@ -212,7 +212,7 @@ static void test_any_recording_makes_a_tree(void **state)
 		f->rec.entries.n = f->rec.sched_bys.n = f->rec.hits.n = 0;
 		for (uint64_t i = 0, n = random_below(&seed, 40); i < n; i++)
 			add_random(f, &seed);
-		if (random_below(&seed, 4) == 0)
+		for (uint64_t i = random_below(&seed, 4); i > 1; i--)
 			hit(f, 1000 + random_below(&seed, 3000));
 		f->rec.frozen_ns = random_below(&seed, 5000);
 		f->n_trees = 0;

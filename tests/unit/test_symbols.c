@@ -273,6 +273,10 @@ static void test_a_bad_address_has_a_caret_under_it(void **state)
 	assert_non_null(strstr(capture.text, "\n  addr:\n       ^\nhint"));
 	assert_string_equal(find(state, "addr:1", &capture), "");
 	assert_non_null(strstr(capture.text, "lies at 0x1\n"));
+	assert_string_equal(find(state, "addr:0xffffffffffffffff", &capture), "");
+	assert_non_null(strstr(capture.text, "no address is as large\n"));
+	assert_string_equal(find(state, "addr:0x10000000000000000", &capture), "");
+	assert_non_null(strstr(capture.text, "no address is as large\n"));
 }
 
 static void test_opens_a_program_that_does_not_run(void **state)

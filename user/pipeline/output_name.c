@@ -8,6 +8,8 @@
 #include "util/log.h"
 
 static const char *const trace_suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
+/* A sixth of the size; Perfetto reads it. */
+#define DEFAULT_SUFFIX	 ".fxt.gz"
 #define RECORDING_SUFFIX ".mtbpf"
 
 /* The length of name without suffix, or 0 where nothing but a folder is left. */
@@ -25,8 +27,8 @@ int output_names__from(struct output_names *names, const char *output)
 	size_t n;
 
 	if (!output)
-		output = "trace.fxt";
-	if (strlen(output) + sizeof(RECORDING_SUFFIX) > PATH_MAX) {
+		output = "trace" DEFAULT_SUFFIX;
+	if (strlen(output) + sizeof(DEFAULT_SUFFIX) > PATH_MAX) {
 		log__error("the name of the output is too long: %zu bytes", strlen(output));
 		log__hint("a path has at most %d", PATH_MAX - 1);
 		return -ENAMETOOLONG;
@@ -34,7 +36,7 @@ int output_names__from(struct output_names *names, const char *output)
 	n = stem(output, RECORDING_SUFFIX);
 	if (n) {
 		snprintf(names->recording, PATH_MAX, "%s", output);
-		snprintf(names->trace, PATH_MAX, "%.*s.fxt", (int)n, output);
+		snprintf(names->trace, PATH_MAX, "%.*s" DEFAULT_SUFFIX, (int)n, output);
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(trace_suffixes) / sizeof(trace_suffixes[0]); i++) {

@@ -210,8 +210,8 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		log__warn("%" PRIu64
 			  " slices lie deeper than Perfetto shows (512) and are left out",
 			  totals.too_deep);
-	log__info("%s: %" PRIu64 " slices, %s; open it in https://ui.perfetto.dev", path,
-		  totals.slices, units__format_size(size, totals.bytes));
+	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices,
+		  units__format_size(size, totals.bytes));
 	return 0;
 }
 

@@ -129,6 +129,16 @@ static void print_amount(const struct decoded *decoded, FILE *out)
 		fprintf(out, "%" PRIu64 " branches, ", t->branches);
 }
 
+/* It was followed, and the trace never broke. Of a trace file that is not known. */
+static bool is_whole(const struct decode_totals *totals)
+{
+	uint64_t gaps = 0;
+
+	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
+		gaps += totals->gaps[reason];
+	return (totals->insns || totals->branches) && !gaps;
+}
+
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top)
 {
@@ -147,7 +157,8 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	fprintf(out, "the trace looks back %s: ",
 		units__format_duration(span, t->last_ns - t->first_ns));
 	print_amount(decoded, out);
-	fprintf(out, "%zu slices, %zu thread%s\n", calls, threads, threads == 1 ? "" : "s");
+	fprintf(out, "%zu slices, %zu thread%s%s\n", calls, threads, threads == 1 ? "" : "s",
+		is_whole(t) ? ", no gaps" : "");
 	print_lost(t, rec, out);
 	if (!slowest)
 		return;

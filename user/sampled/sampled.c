@@ -232,7 +232,8 @@ static void end_snapshots(struct thread *t, uint64_t time_ns)
 
 	for (; t->next_hit < rec->hits.n && rec->hits.v[t->next_hit].time_ns < time_ns;
 	     t->next_hit++)
-		end_ns = rec->hits.v[t->next_hit].time_ns;
+		if (rec->hits.v[t->next_hit].time_ns > end_ns)
+			end_ns = rec->hits.v[t->next_hit].time_ns;
 	if (!end_ns || !t->tree.calls.n)
 		return;
 	slices__end(&t->slices, end_ns);

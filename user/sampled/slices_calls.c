@@ -31,6 +31,8 @@ static bool next_call(struct slices *s, uint64_t time_ns, struct long_call *call
 {
 	size_t over = 0;
 
+	if (!s->long_calls.n)
+		return false;
 	while (over < s->long_calls.n && s->long_calls.v[over].end_ns <= time_ns)
 		over++;
 	s->long_calls.n -= over;

@@ -157,8 +157,8 @@ extern const char *const return_probe_names[];
 #define OPTION_OUTPUT                                                                              \
 	{                                                                                          \
 		"output", NULL, 'o', OPT_STRING, "FILE",                                           \
-			"NAME.fxt, .fxt.gz or .fxt.zst; the recording is NAME.mtbpf beside it "    \
-			"(trace.fxt)",                                                             \
+			"NAME.fxt.gz, .fxt or .fxt.zst; the recording is NAME.mtbpf beside it "    \
+			"(trace.fxt.gz)",                                                          \
 			OPTION(output), NULL                                                       \
 	}
 #define OPTION_VIEW                                                                                \

@@ -31,7 +31,8 @@ void progress__say_needed(const struct progress *progress);
 /* Once a second: learns, tells the trigger what it has learned, and shows the status line. */
 void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns);
 
-/* No trigger: what is known of why, in a line. `name` is the trigger's. */
+/* What the hits were like; without any, why there was no trigger: in a line. `name` is the
+ * trigger's. */
 void progress__say(struct progress *progress, const struct trigger *trigger, const char *name);
 
 #endif

@@ -289,7 +289,7 @@ int session__capture(const struct capture_options *options, const struct session
 		if (more)
 			log__info("snapshot %d taken", s->snapshots);
 	}
-	if (!err && *end != SESSION_TRIGGERED)
+	if (!err)
 		progress__say(&s->progress, s->gate.trigger, s->probes.name);
 	session__close(s);
 	return err;

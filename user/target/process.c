@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/task_status.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -14,61 +15,6 @@
 
 #include <limits.h>
 #include <unistd.h>
-
-/* What /proc/PID/status says of a task. */
-struct task_status {
-	pid_t tgid;
-	char state; /* 'R', 'S', ..., 'Z' zombie, 'X' dead */
-	bool has_memory;
-	pid_t tracer; /* 0: none */
-	unsigned int threads;
-	char comm[PROCESS_COMM_SIZE];
-};
-
-static void copy_comm(char comm[static PROCESS_COMM_SIZE], const char *text)
-{
-	snprintf(comm, PROCESS_COMM_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
-}
-
-/* The text behind "\nField:\t", or NULL. */
-static const char *status_field(const char *text, const char *field)
-{
-	const char *at = strstr(text, field);
-
-	return at ? at + strlen(field) : NULL;
-}
-
-/* 0 or -errno: -ESRCH where there is no such task. */
-static int read_status(pid_t pid, struct task_status *status)
-{
-	_cleanup_free_ char *text = NULL;
-	const char *name, *state, *tgid, *tracer, *threads;
-	char path[64];
-	size_t len;
-	int err;
-
-	if (pid <= 0)
-		return -ESRCH;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	err = fs__read(path, &text, &len);
-	if (err)
-		return err == -ENOENT ? -ESRCH : err;
-	/* The kernel escapes newlines in the name, so a field cannot be forged by it. */
-	name = !strncmp(text, "Name:\t", 6) ? text + 6 : NULL;
-	state = status_field(text, "\nState:\t");
-	tgid = status_field(text, "\nTgid:\t");
-	tracer = status_field(text, "\nTracerPid:\t");
-	threads = status_field(text, "\nThreads:\t");
-	if (!name || !state || !tgid || !tracer || !threads)
-		return -ESRCH;
-	status->state = *state;
-	status->tgid = atoi(tgid);
-	status->tracer = atoi(tracer);
-	status->threads = (unsigned int)strtoul(threads, NULL, 10);
-	status->has_memory = status_field(text, "\nVmSize:\t") != NULL;
-	copy_comm(status->comm, name);
-	return 0;
-}
 
 static bool is_dead(const struct task_status *status)
 {
@@ -119,7 +65,7 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 /* Refuses what is no process that could be traced. 0 or -errno, message printed. */
 static int check_status(pid_t pid, struct task_status *status)
 {
-	int err = read_status(pid, status);
+	int err = task_status__read(status, pid);
 
 	if (err == -ESRCH)
 		return refuse_missing(pid);
@@ -230,21 +176,21 @@ void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SI
 	size_t len;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	copy_comm(name, fs__read(path, &text, &len) ? "?" : text);
+	task_comm__copy(name, fs__read(path, &text, &len) ? "?" : text);
 }
 
 pid_t process__tracer(pid_t pid)
 {
 	struct task_status status;
 
-	return read_status(pid, &status) ? 0 : status.tracer;
+	return task_status__read(&status, pid) ? 0 : status.tracer;
 }
 
 bool process__stopped(pid_t pid)
 {
 	struct task_status status;
 
-	return !read_status(pid, &status) && status.state == 'T';
+	return !task_status__read(&status, pid) && status.state == 'T';
 }
 
 bool process__alive(pid_t pid)
@@ -252,5 +198,5 @@ bool process__alive(pid_t pid)
 	struct task_status status;
 
 	/* A main thread that has exited is a zombie too; its process lives on in the others. */
-	return !read_status(pid, &status) && (!is_dead(&status) || status.threads > 1);
+	return !task_status__read(&status, pid) && (!is_dead(&status) || status.threads > 1);
 }

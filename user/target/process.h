@@ -9,8 +9,7 @@
 #include <sys/types.h>
 
 #include "target/maps.h"
-
-#define PROCESS_COMM_SIZE 16
+#include "target/task_status.h"
 
 struct process {
 	pid_t pid;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "trace/fxt_format.h"
-#include "trace/label.h"
+#include "util/label.h"
 #include "trace/string_table.h"
 #include "trace/thread_table.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "target/symbols/kernel_image.h"
-#include "trace/label.h"
+#include "util/label.h"
 #include "trace/sink/sink.h"
 #include "trace/timeline.h"
 #include "kernel/address.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "trace/fxt.h"
-#include "trace/label.h"
+#include "util/label.h"
 #include "trace/leap_writer.h"
 #include "trace/sink/sink.h"
 #include "trace/slice_args.h"

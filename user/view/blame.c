@@ -42,7 +42,7 @@ void blame__add(struct blame *blame, const struct call_tree *tree, const struct 
 {
 	const struct done_by *by =
 		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct done_by *end = tree->done_by.v + tree->done_by.n;
+	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
 	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)

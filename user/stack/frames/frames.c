@@ -83,7 +83,8 @@ static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
 			      .n_below = (uint32_t)frames->open.n,
 			      .first = n_calls(frames),
 			      .depth = (uint32_t)frames->open.n - frames->n_roots,
-			      .last_root = ROOT_NONE};
+			      .last_root = ROOT_NONE,
+			      .taker = WAITING_NONE};
 	frames->part = (uint32_t)(frames->parts.n - 1);
 	frames->n_below = part->n_below;
 }
@@ -121,11 +122,13 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	frames->seam = SEAM_GAP;
 }
 
-void frames__begin_below(struct frames *frames, uint64_t time_ns)
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker)
 {
 	frames__end_segment(frames);
 	frames->seam = SEAM_LEAP;
 	frames__begin_segment(frames, time_ns);
+	if (!frames->failed)
+		frames->parts.v[frames->part].taker = taker;
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "stack/call_tree.h"
-#include "stack/stitch.h"
+#include "stack/stitch/stitch.h"
 #include "util/vec.h"
 
 #define PART_NONE UINT32_MAX
@@ -56,7 +56,8 @@ struct part {
 	uint32_t last_root; /* of its roots; the one before is in root.before */
 	/* Of a segment. */
 	uint64_t end_ns;
-	enum seam seam; /* between the one before and it */
+	enum seam seam;	      /* between the one before and it */
+	struct waiting taker; /* of the leap to it */
 };
 
 /* Found after everything that it called. */
@@ -104,8 +105,11 @@ void frames__fini(struct frames *frames);
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
 
-/* The same, after a leap to a frame below all that the one before it showed. */
-void frames__begin_below(struct frames *frames, uint64_t time_ns);
+/*
+ * The same, after a leap to a frame below all that the one before it showed: `taker`, if it is
+ * known of those that wait.
+ */
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker);
 
 /* The segment that runs, if any, and the parts in it are over. */
 void frames__end_segment(struct frames *frames);

@@ -48,6 +48,7 @@ static int append_parts(struct frames *to, const struct frames *from, const stru
 		part->last_root = moved(part->last_root, by->roots);
 		part->first += by->calls;
 		part->end += by->calls;
+		part->taker = WAITING_NONE;
 	}
 	return 0;
 }

@@ -104,6 +104,15 @@ static void show_begin(struct frames *frames, const struct part *segment)
 	show_first_calls(frames, segment);
 }
 
+static struct beginning beginning_of(struct frames *frames, const struct part *segment)
+{
+	show_begin(frames, segment);
+	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
+				  .seam = segment->seam,
+				  .taker = segment->taker,
+				  .n_roots = segment->n_roots};
+}
+
 struct held_stack frames__show_begin(struct frames *frames)
 {
 	const struct part *most = NULL;
@@ -133,15 +142,14 @@ void frames__list_pending(struct frames *frames, held_vec *pending)
 {
 	const struct part *segment = running_segment(frames);
 	struct held_stack below = {0};
+	struct beginning begin;
 
 	pending->n = 0;
 	if (!segment)
 		return;
-	show_begin(frames, segment);
+	begin = beginning_of(frames, segment);
 	if (!frames->failed)
-		below = stitcher__below(&frames->stitcher,
-					(struct held_stack){frames->begun.v, frames->begun.n},
-					segment->seam);
+		below = stitcher__below(&frames->stitcher, &begin);
 	for (size_t i = 0; i < below.n && !frames->failed; i++) {
 		struct held *held = VEC_PUSH(pending);
 
@@ -157,11 +165,12 @@ void frames__list_pending(struct frames *frames, held_vec *pending)
 
 void frames__stitch(struct frames *frames, const struct part *segment)
 {
-	show_begin(frames, segment);
+	const struct beginning begin = beginning_of(frames, segment);
+
 	if (frames->failed)
 		return;
-	if (stitcher__add(&frames->stitcher, (struct held_stack){frames->begun.v, frames->begun.n},
-			  (struct held_stack){frames->held.v, frames->held.n}, segment->seam))
+	if (stitcher__add(&frames->stitcher, &begin,
+			  (struct held_stack){frames->held.v, frames->held.n}))
 		frames->failed = true;
 	frames->held.n = 0;
 }

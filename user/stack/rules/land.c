@@ -61,12 +61,37 @@ static struct frame *find_taker(struct stack *s, const struct branch *b,
 	return NULL;
 }
 
-/* What took it ran below everything; what lay between is not known. */
+struct landed {
+	struct stack *s;
+	const struct branch *b;
+	struct code_place pad;
+};
+
+static bool takes(void *ctx, const struct function *function, uint64_t return_ip)
+{
+	const struct landed *landed = ctx;
+
+	return return_ip && may_hold(function, &landed->pad) &&
+	       leads_to(landed->s, return_ip - 1, &landed->pad, landed->b->to);
+}
+
+/* Of the frames from before a gap: the innermost whose pending call has that pad. */
+static struct waiting find_waiting(struct stack *s, const struct branch *b)
+{
+	struct landed landed = {.s = s, .b = b};
+
+	if (!code_map__find(s->map, b->to, &landed.pad))
+		return WAITING_NONE;
+	return stitcher__find(&s->frames->stitcher, takes, &landed);
+}
+
+/* What took it ran below everything that the segment has shown. */
 static struct frame *begin_below(struct stack *s, const struct branch *b)
 {
 	long level = s->frames->level;
 
-	frames__begin_below(s->frames, b->time_ns);
+	frames__end_segment(s->frames);
+	frames__begin_below(s->frames, b->time_ns, find_waiting(s, b));
 	stack__push_first(s, b->to);
 	s->frames->level = level;
 	return frames__top(s->frames);

@@ -23,6 +23,8 @@ static void append(const char *text, size_t len, void *opaque)
 {
 	struct output *out = opaque;
 
+	if (!len)
+		return;
 	if (len >= LONGEST - out->len)
 		longjmp(out->too_long, 1);
 	memcpy(out->text + out->len, text, len);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "target/elf/elf_internal.h"
+#include "util/label.h"
 
 #define PAGE ((uint64_t)4096)
 
@@ -200,6 +201,7 @@ static struct elf_image *new_image(const char *name)
 		errno = ENOMEM;
 		return NULL;
 	}
+	label__clean_in_place(image->name);
 	slash = strrchr(image->name, '/');
 	image->module = slash && slash[1] ? slash + 1 : image->name;
 	return image;

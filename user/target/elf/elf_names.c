@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/cleanup.h"
+#include "util/label.h"
 
 struct elf_string {
 	struct elf_string *next;
@@ -39,7 +40,8 @@ void elf_image__free_strings(struct elf_image *image)
 void function_entry__set_name(struct function_entry *entry, const char *raw_name)
 {
 	entry->function.raw_name = raw_name;
-	entry->function.name = elf_demangle__is_mangled(raw_name) ? NULL : raw_name;
+	entry->function.name =
+		elf_demangle__is_mangled(raw_name) || !label__is_clean(raw_name) ? NULL : raw_name;
 }
 
 /* "[libc.so.6+0x12345]"; "[vdso+0x780]", whose module has its own brackets */
@@ -97,6 +99,19 @@ static const char *name_mangled(struct function *f)
 	return name ? name : f->raw_name;
 }
 
+/* Whoever made the file may have thought of the terminal. */
+static const char *clean(struct function *f, const char *name)
+{
+	char buf[LABEL_SIZE];
+	size_t len;
+	const char *text = label__clean(buf, name, &len);
+
+	if (text == name)
+		return name;
+	text = elf_image__keep(f->image, text, len);
+	return text ? text : f->module;
+}
+
 void function_entry__make_readable(struct function_entry *entry)
 {
 	struct function *f = &entry->function;
@@ -104,7 +119,7 @@ void function_entry__make_readable(struct function_entry *entry)
 
 	if (f->name)
 		return;
-	name = f->kind == FUNCTION_UNKNOWN ? name_hole(entry) : name_mangled(f);
+	name = clean(f, f->kind == FUNCTION_UNKNOWN ? name_hole(entry) : name_mangled(f));
 	__atomic_store_n(&f->name, name, __ATOMIC_RELEASE);
 }
 

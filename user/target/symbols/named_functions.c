@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "target/symbols/kernel_image.h"
+#include "util/label.h"
 
 /* Longer names are cut: no reader wants them, and what is shown ends before. */
 #define LONGEST_NAME 8192
@@ -47,12 +48,17 @@ static void cut_path(const char **path, size_t *len)
 
 const char *named_image__module(struct named_image *image, const char *path, size_t len)
 {
+	char clean[LONGEST_NAME + 1];
 	uint64_t hash;
 	const char **slot;
 	size_t at = 0;
 	uint32_t number;
 
 	cut_path(&path, &len);
+	memcpy(clean, path, len);
+	clean[len] = '\0';
+	label__clean_in_place(clean);
+	path = clean;
 	hash = hash__bytes(image->seed, path, len);
 	while ((number = hash_index__next(&image->by_module_name, hash, &at)))
 		if (!strncmp(image->modules.v[number - 1], path, len) &&

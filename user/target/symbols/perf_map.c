@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "target/task_status.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/vec.h"
@@ -20,23 +21,12 @@ struct line {
 };
 typedef VEC(struct line) line_vec;
 
-/* The pid as the process itself sees it: the last of NSpid. */
+/* The pid as the process itself sees it. */
 static pid_t pid_inside(pid_t pid)
 {
-	_cleanup_free_ char *status = NULL;
-	char path[64], *line, *end;
-	pid_t inside = pid;
-	size_t len;
+	struct task_status status;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (fs__read(path, &status, &len))
-		return pid;
-	line = strstr(status, "\nNSpid:");
-	if (!line)
-		return pid;
-	for (line += sizeof("\nNSpid:") - 1; *line == '\t'; line = end)
-		inside = (pid_t)strtol(line, &end, 10);
-	return inside;
+	return !task_status__read(&status, pid) && status.pid_inside ? status.pid_inside : pid;
 }
 
 /* Anybody may write to /tmp: what another user put there is not the process's. */

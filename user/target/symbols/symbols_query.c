@@ -72,12 +72,14 @@ static int parse_address(struct query *query, const char *text)
 	const char *digits = text + strspn(text, "0x");
 	size_t good = (size_t)(digits - text) + strspn(digits, "0123456789abcdefABCDEF");
 
-	if (*text && !text[good]) {
-		query->address = strtoull(text, NULL, 16);
+	/* The last one of all stands for none, and for those beyond it. */
+	query->address = strtoull(text, NULL, 16);
+	if (*text && !text[good] && query->address != UINT64_MAX)
 		return 0;
-	}
 	if (text[good])
 		log__error("bad trigger: '%c' in an address", text[good]);
+	else if (*text)
+		log__error("bad trigger: no address is as large");
 	else
 		log__error("bad trigger: no address behind addr:");
 	log__caret(query->text, (size_t)(text - query->text) + good);

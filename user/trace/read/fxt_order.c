@@ -39,6 +39,9 @@ static void nest(struct moved *moved, size_t n)
 			open = moved[open].call.parent;
 		moved[i].call.parent = open;
 		moved[i].call.depth = open == CALL_NO_PARENT ? 0 : moved[open].call.depth + 1;
+		/* Whoever wrote the file may not have nested them. */
+		if (open != CALL_NO_PARENT && moved[i].call.end_ns > moved[open].call.end_ns)
+			moved[i].call.end_ns = moved[open].call.end_ns;
 		open = (uint32_t)i;
 	}
 }

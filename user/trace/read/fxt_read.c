@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/read/unpack.h"
+#include "util/label.h"
 
 /* As their indices have bits. */
 #define MAX_STRINGS (1 << 15)
@@ -97,17 +98,23 @@ static bool take_word(struct fxt_reader *reader, uint64_t *word)
 	return true;
 }
 
-/* The next len bytes of it, which are padded to whole words. NULL: there are fewer; or no memory.
+/*
+ * The next len bytes of it, which are padded to whole words, fit to be shown. NULL: there are
+ * fewer; or no memory.
  */
 static char *take_text(struct fxt_reader *reader, size_t len)
 {
 	size_t n = (len + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 	const char *text = (const char *)&reader->words[reader->at];
+	char *copy;
 
 	if (n > reader->n - reader->at)
 		return NULL;
 	reader->at += n;
-	return strndup(text, len);
+	copy = strndup(text, len);
+	if (copy)
+		label__clean_in_place(copy);
+	return copy;
 }
 
 static const char *take_string(struct fxt_reader *reader, uint64_t ref)

@@ -10,6 +10,7 @@
 #include "mtbpf_shared.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_read.h"
+#include "util/label.h"
 
 #define HIT_PREFIX "hit "
 
@@ -170,6 +171,7 @@ static int add_done_by(struct call_tree *tree, const struct fxt_read *read, uint
 	if (!at || sscanf(at, " (process %d, thread %d)", &by.pid, &by.tid) != 2)
 		return 0;
 	snprintf(by.comm, sizeof(by.comm), "%.*s", (int)(at - text), text);
+	label__clean_in_place(by.comm);
 	place = VEC_PUSH(&tree->done_by);
 	if (!place)
 		return -ENOMEM;
@@ -225,7 +227,8 @@ static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_
 static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct fxt_track *track = track_of(trees, read->pid, read->tid);
-	uint64_t end_ns = read->event == FXT_EVENT_COMPLETE ? read->end_ns : read->time_ns;
+	bool is_whole = read->event == FXT_EVENT_COMPLETE && read->end_ns > read->time_ns;
+	uint64_t end_ns = is_whole ? read->end_ns : read->time_ns;
 	int err = 0;
 
 	if (!track)
@@ -289,6 +292,7 @@ static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 		return -ENOMEM;
 	tree = tree_of(trees, track);
 	snprintf(tree->comm, sizeof(tree->comm), "%s", read->name);
+	label__clean_in_place(tree->comm);
 	return 0;
 }
 

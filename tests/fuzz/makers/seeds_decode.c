@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Inputs for the fuzzers to begin with: seeds DIR. Streams of the unit tests' code. */
+/* Streams of the unit tests' code. */
 #include "decode_fixture.h"
 
-#include <sys/stat.h>
-
-#include "util/fs.h"
+#include "seeds.h"
 
 /* The PSB+ that the target writes itself. */
 #define PSB_PLUS_MAX 64
 
-static void write_seed(const char *dir, const char *name, struct traced *t)
+static void write_seed(const char *name, struct traced *t)
 {
 	uint8_t seed[3 + CODE_SIZE + 8192] = {0};
 	const uint8_t *pt = t->out.bytes.v, *end = pt + t->out.bytes.n, *psbend;
-	char path[256];
 	size_t n = 3 + CODE_SIZE - 1;
 
 	/* Tracing is off at the first PSB, and the code is all of it but the last NOP. */
@@ -26,11 +23,10 @@ static void write_seed(const char *dir, const char *name, struct traced *t)
 	assert_true((size_t)(end - psbend - 2) <= sizeof(seed) - n);
 	memcpy(seed + n, psbend + 2, (size_t)(end - psbend - 2));
 	n += (size_t)(end - psbend - 2);
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(fs__write(path, seed, n), 0);
+	seed__write("decode", name, seed, n);
 }
 
-static void seed_decode(const char *dir)
+void seeds__decode(void)
 {
 	static const struct {
 		const char *name;
@@ -49,18 +45,7 @@ static void seed_decode(const char *dir)
 
 		traced__init(&t, kinds[i].psb_period, kinds[i].tsc_interval, kinds[i].compress);
 		traced__run(&t, kinds[i].runs);
-		write_seed(dir, kinds[i].name, &t);
+		write_seed(kinds[i].name, &t);
 		traced__fini(&t);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	if (argc != 2) {
-		fprintf(stderr, "usage: seeds DIR\n");
-		return 2;
-	}
-	mkdir(argv[1], 0700);
-	seed_decode(argv[1]);
-	return 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "trace/label.h"
+#include "util/label.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static bool is_tail(unsigned char byte)
@@ -33,6 +32,29 @@ static size_t sequence_len(const unsigned char *s)
 	if (!is_tail(s[3]) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
 		return 0;
 	return 4;
+}
+
+bool label__is_clean(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t at = 0, step;
+
+	while (at <= LABEL_MAX && (step = sequence_len(s + at)))
+		at += step;
+	return at <= LABEL_MAX && !s[at];
+}
+
+void label__clean_in_place(char *text)
+{
+	unsigned char *s = (unsigned char *)text;
+
+	while (*s) {
+		size_t step = sequence_len(s);
+
+		if (!step)
+			*s = '?';
+		s += step ? step : 1;
+	}
 }
 
 static size_t clean_prefix_len(const unsigned char *s, size_t len)

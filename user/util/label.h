@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that the target controls (symbols, thread names), made fit to be shown. */
-#ifndef MTBPF_TRACE_LABEL_H
-#define MTBPF_TRACE_LABEL_H
+#ifndef MTBPF_UTIL_LABEL_H
+#define MTBPF_UTIL_LABEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Bytes of the longest label; enough for any readable C++ name. */
@@ -15,5 +16,10 @@
  * nothing to change, else buf. *len is the result's length.
  */
 const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *len);
+
+/* Whether it is all that already, and no longer. */
+bool label__is_clean(const char *text);
+/* The same where the text lies, however long it is: each offending byte becomes '?'. */
+void label__clean_in_place(char *text);
 
 #endif

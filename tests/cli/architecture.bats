@@ -1,0 +1,51 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# docs/architecture.md is true: who includes whom, and whose each library is.
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	page=docs/architecture.md
+}
+
+# rows HEADING: the first and the last cell of the table below it, "cell: cell"
+rows() {
+	awk -F ' *[|] *' -v heading="## $1" '
+		/^## / { here = $0 == heading; next }
+		here && NF >= 4 && $2 !~ /^-|^folder$|^header$/ { print $2 ": " $(NF - 1) }' "$page" |
+		sed 's/: *$/:/' | sort
+}
+
+# includes: "FILE HEADER" of each #include of user/
+includes() {
+	grep -rHoE --include='*.[ch]' '^#include ["<][^">]+' user |
+		sed -E 's|^user/([^:]+):#include ["<]|\1 |'
+}
+
+# of_each: "KEY VALUE" lines to "KEY: VALUE VALUE...", both sorted
+of_each() {
+	sort -u | awk '{ if ($1 != key) { if (key != "") print line; key = $1; line = key ":" }
+		if ($2 != "-") line = line " " $2 } END { print line }'
+}
+
+@test "what the folders of user/ include of each other" {
+	rows Folders >"$BATS_TEST_TMPDIR/said"
+	includes | awk '
+		split($1, from, "/") > 1 {
+			print from[1], "-"
+			n = split($2, to, "/")
+			if (n > 1 && to[1] != from[1] && to[1] != "util" && system("test -d user/" to[1]) == 0)
+				print from[1], to[1]
+		}' | of_each >"$BATS_TEST_TMPDIR/is"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/said")" -gt 15 ]
+	diff "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/is"
+}
+
+@test "whose each library is" {
+	rows Libraries >"$BATS_TEST_TMPDIR/said"
+	cut -d: -f1 "$BATS_TEST_TMPDIR/said" >"$BATS_TEST_TMPDIR/headers"
+	includes | awk 'NR == FNR { known[$1]; next }
+		$2 in known { sub(/\/[^\/]*$/, "", $1); print $2, $1 }' "$BATS_TEST_TMPDIR/headers" - |
+		of_each >"$BATS_TEST_TMPDIR/is"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/said")" -gt 10 ]
+	diff "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/is"
+}

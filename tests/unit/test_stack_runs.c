@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/* Segments that hang together, and what shows only later where they belong. */
+#include "stack_fixture.h"
+
+/* Either a may be meant, until a segment shows what is below both. */
+static void test_a_later_segment_tells_which_frame_was_meant(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, B);
+	ret(t, B + 0x10, A + 0x25);
+	call(t, A + 0x30, C);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C + 0x10);
+	ret(t, C + 0x20, A + 0x35);
+	ret(t, A + 0x40, A + 0x15);
+	ret(t, A + 0x40, MAIN + 0x15);
+	assert_finished(t, "main 10-120 inferred-start inferred-end inferred\n"
+			   "  a 20-120 inferred\n"
+			   "    a 30-110 inferred\n"
+			   "      [gap: overflow] 40-50\n"
+			   "      b 50-60 inferred-start\n"
+			   "      c 70-100 inferred\n"
+			   "        [gap: overflow] 80-90\n");
+}
+
+/* No return shows more than one caller, but all of them together lead to what was there before. */
+static void test_callers_that_show_one_by_one(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	call(t, B + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, HANDLER + 0x15);
+	gap(t, GAP_OVERFLOW);
+	begin(t, HANDLER + 0x20);
+	ret(t, HANDLER + 0x30, A + 0x35);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x40);
+	ret(t, A + 0x50, MAIN + 0x15);
+	assert_finished(t, "main 10-130 inferred-start inferred-end inferred\n"
+			   "  a 20-130 inferred\n"
+			   "    b 30-50 inferred-end\n"
+			   "      a 40-50 inferred-end\n"
+			   "    [gap: overflow] 50-60\n"
+			   "    handler 60-100 inferred-start inferred\n"
+			   "      c 60-70 inferred-start\n"
+			   "      [gap: overflow] 80-90\n"
+			   "    [gap: overflow] 110-120\n");
+}
+
+/* The last run lies on the one before it, and with that on the first. */
+static void test_a_run_on_a_run_on_a_run(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, HANDLER + 0x25);
+	call(t, HANDLER + 0x10, C);
+	gap(t, GAP_OVERFLOW);
+	begin(t, B);
+	ret(t, B + 0x10, HANDLER_2 + 0x25);
+	call(t, HANDLER_2 + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, B + 0x20);
+	ret(t, B + 0x30, HANDLER_2 + 0x15);
+	ret(t, HANDLER_2 + 0x30, C + 0x15);
+	ret(t, C + 0x30, HANDLER + 0x15);
+	ret(t, HANDLER + 0x30, A + 0x35);
+	assert_finished(t, "main 10-170 inferred-start inferred-end inferred\n"
+			   "  a 20-170 inferred-end inferred\n"
+			   "    b 30-40 inferred-end\n"
+			   "    [gap: overflow] 40-50\n"
+			   "    handler 50-170 inferred-start inferred\n"
+			   "      c 50-60 inferred-start\n"
+			   "      c 70-160 inferred\n"
+			   "        [gap: overflow] 80-90\n"
+			   "        handler_2 90-150 inferred-start inferred\n"
+			   "          b 90-100 inferred-start\n"
+			   "          b 110-140 inferred\n"
+			   "            [gap: overflow] 120-130\n");
+}
+
+/* Of the two frames of b only one is above those that have been there all the time. */
+static void test_what_outlived_it_is_below_it(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, B);
+	call(t, B + 0x10, A);
+	call(t, A + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, B + 0x25);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x20);
+	ret(t, A + 0x30, B + 0x15);
+	assert_finished(t, "main 10-100 inferred-start inferred-end inferred\n"
+			   "  b 20-100 inferred-end inferred\n"
+			   "    a 30-100 inferred\n"
+			   "      b 40-80 inferred-end inferred\n"
+			   "        [gap: overflow] 50-60\n"
+			   "        c 60-70 inferred-start\n"
+			   "      [gap: overflow] 80-90\n");
+}
+
+static uint64_t random_function(unsigned int *seed)
+{
+	return MAIN * (1 + (uint64_t)rand_r(seed) % 5);
+}
+
+static void do_anything(struct thread *t, unsigned int *seed)
+{
+	uint64_t at = random_function(seed), to = random_function(seed);
+	uint64_t site = 0x10 * (1 + (uint64_t)rand_r(seed) % 3);
+
+	switch (rand_r(seed) % 8) {
+	case 0:
+	case 1:
+	case 2:
+		call(t, at + site, to);
+		break;
+	case 3:
+	case 4:
+	case 5:
+		ret(t, at + 0x40, to + site + CALL_LEN);
+		break;
+	case 6:
+		jump(t, at + 0x40, to);
+		break;
+	default:
+		gap(t, rand_r(seed) % 8 ? GAP_OVERFLOW : GAP_BETWEEN);
+		begin(t, to + (uint64_t)rand_r(seed) % 3);
+	}
+}
+
+/* Whatever hangs together with what, it makes a tree. */
+static void test_random_segments_give_trees(void **state)
+{
+	struct thread *t = *state;
+	unsigned int seed = 1;
+	size_t n_inferred = 0;
+
+	for (int round = 0; round < 3000; round++) {
+		struct call_tree tree;
+
+		stack__free(t->stack);
+		t->stack = stack__new(42, 43, "worker", t->map);
+		t->now = 0;
+		begin(t, MAIN);
+		for (int i = rand_r(&seed) % 120; i >= 0; i--)
+			do_anything(t, &seed);
+		assert_int_equal(stack__finish(t->stack, &tree), 0);
+		assert_well_formed(&tree);
+		for (size_t i = 0; i < tree.calls.n; i++)
+			n_inferred += tree.calls.v[i].flags & CALL_INFERRED;
+		call_tree__fini(&tree);
+	}
+	assert_true(n_inferred > 1000);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start_thread, end_thread)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_later_segment_tells_which_frame_was_meant),
+		TEST(test_callers_that_show_one_by_one),
+		TEST(test_a_run_on_a_run_on_a_run),
+		TEST(test_what_outlived_it_is_below_it),
+		TEST(test_random_segments_give_trees),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "stack/stitch/fit.h"
+
+#include <string.h>
+
+/* Frames that are compared to find where one stack lies on another: recursion may be deep. */
+#define MAX_COMPARED 64
+
+bool held__is_outermost(const struct held *held)
+{
+	static const char *const names[] = {"main", "_start", "__libc_start_call_main",
+					    "start_thread", "clone3"};
+
+	const struct function *function = held->function;
+
+	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(function->raw_name ? function->raw_name : function->name, names[i]))
+			return true;
+	return false;
+}
+
+static size_t count(struct held_stack stack, const struct function *function)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < stack.n; i++)
+		n += stack.v[i].function == function;
+	return n;
+}
+
+static bool return_alike(const struct held *a, const struct held *b)
+{
+	return a->return_ip <= b->return_ip + b->slack && b->return_ip <= a->return_ip + a->slack;
+}
+
+static bool agrees(const struct held *a, const struct held *b)
+{
+	return a->function && a->function == b->function && a->return_ip && return_alike(a, b);
+}
+
+static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, size_t limit)
+{
+	struct fit fit = {.offset = offset, .first = offset < 0 ? (size_t)-offset : 0};
+	int64_t tops = ((int64_t)a.n - 1) - ((int64_t)b.n - 1 + offset);
+	size_t k = fit.first, i = (size_t)((int64_t)k + offset);
+
+	fit.distance = (size_t)(tops < 0 ? -tops : tops);
+	/* Of the lower of the two it is not known where it returns to. */
+	if (!a.v[i].function || a.v[i].function != b.v[k].function)
+		return fit;
+	if (a.v[i].return_ip && b.v[k].return_ip && !return_alike(&a.v[i], &b.v[k]))
+		return fit;
+	do {
+		fit.n_agreed++;
+		k++, i++;
+	} while (fit.n_agreed < limit && k < b.n && i < a.n && agrees(&a.v[i], &b.v[k]));
+	return fit;
+}
+
+struct fit held_stack__lay(struct held_stack a, struct held_stack b, int64_t offset)
+{
+	return lay(a, b, offset, SIZE_MAX);
+}
+
+static bool is_better(const struct fit *fit, const struct fit *best)
+{
+	if (fit->n_agreed != best->n_agreed)
+		return fit->n_agreed > best->n_agreed;
+	return fit->n_agreed && fit->distance < best->distance;
+}
+
+/*
+ * One frame whose function alone agrees says little: it must be the only one that can be meant, and
+ * not much can have happened.
+ */
+static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit, enum seam seam)
+{
+	const struct function *function;
+
+	if (!fit->n_agreed)
+		return false;
+	function = b.v[fit->first].function;
+	fit->is_certain = fit->n_agreed > 1 || held__is_outermost(&b.v[fit->first]);
+	if (fit->is_certain)
+		return true;
+	/* Exceptions are taken by the innermost frame that can; switches are the innermost. */
+	if ((seam == SEAM_LEAP || seam == SEAM_WAIT) && fit->offset >= 0)
+		return true;
+	return seam != SEAM_LONG && count(a, function) == 1 && count(b, function) == 1;
+}
+
+bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
+{
+	*best = (struct fit){0};
+	if (!a.n)
+		return false;
+	for (int64_t offset = 1 - (int64_t)b.n; offset < (int64_t)a.n; offset++) {
+		struct fit fit = lay(a, b, offset, MAX_COMPARED);
+
+		if (is_better(&fit, best))
+			*best = fit;
+	}
+	if (best->n_agreed == MAX_COMPARED)
+		*best = held_stack__lay(a, b, best->offset);
+	return is_enough(a, b, best, seam);
+}

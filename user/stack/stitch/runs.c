@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "stack/stitch/runs.h"
+
+#include <errno.h>
+
+static int push_all(held_vec *to, struct held_stack stack)
+{
+	for (size_t i = 0; i < stack.n; i++) {
+		struct held *held = VEC_PUSH(to);
+
+		if (!held)
+			return -ENOMEM;
+		*held = stack.v[i];
+	}
+	return 0;
+}
+
+uint32_t runs__begin(struct stitcher *stitcher, struct held_stack begin)
+{
+	struct run *run = VEC_PUSH(&stitcher->runs);
+	uint32_t *loose = run ? VEC_PUSH(&stitcher->loose) : NULL;
+
+	if (!loose)
+		return RUN_NONE;
+	*run = (struct run){.outer = RUN_NONE, .joint = (uint32_t)(stitcher->joints.n - 1)};
+	*loose = (uint32_t)(stitcher->runs.n - 1);
+	return push_all(&run->begun, begin) ? RUN_NONE : *loose;
+}
+
+void held__inherit_return(struct held *held, const struct held *from)
+{
+	if (held->return_ip)
+		return;
+	held->return_ip = from->return_ip;
+	held->slack = from->slack;
+}
+
+int runs__learn_callers(struct run *run, struct held_stack callers, const struct held *first)
+{
+	struct held *lowest = run->below.n   ? &run->below.v[run->below.n - 1]
+			      : run->begun.n ? run->begun.v
+					     : NULL;
+
+	if (!callers.n)
+		return 0;
+	if (lowest && lowest->function == first->function)
+		held__inherit_return(lowest, first);
+	for (size_t k = callers.n; k-- > 0;) {
+		struct held *held = VEC_PUSH(&run->below);
+
+		if (!held)
+			return -ENOMEM;
+		*held = callers.v[k];
+	}
+	return 0;
+}
+
+/* All that is known of the stack that it began with. */
+static int look(struct stitcher *stitcher, const struct run *run)
+{
+	stitcher->view.n = 0;
+	for (size_t i = run->below.n; i-- > 0;)
+		if (push_all(&stitcher->view, (struct held_stack){&run->below.v[i], 1}))
+			return -ENOMEM;
+	return push_all(&stitcher->view, (struct held_stack){run->begun.v, run->begun.n});
+}
+
+static bool fits(struct stitcher *stitcher, struct held_stack stack, const struct run *run,
+		 enum seam seam, struct fit *on)
+{
+	if (look(stitcher, run))
+		return false;
+	return held_stack__fits(stack, (struct held_stack){stitcher->view.v, stitcher->view.n},
+				seam, on);
+}
+
+bool runs__fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
+		struct fit *on)
+{
+	return fits(stitcher, (struct held_stack){end->stack.v, end->stack.n}, run,
+		    end->is_old ? SEAM_LONG : SEAM_GAP, on) &&
+	       on->first <= run->below.n;
+}
+
+int runs__hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n)
+{
+	from->below.n -= n;
+	return runs__learn_callers(to, (struct held_stack){stitcher->view.v, n},
+				   &stitcher->view.v[n]);
+}
+
+void runs__place(struct stitcher *stitcher, struct run *run, uint32_t outer, int64_t depth,
+		 size_t n_joined)
+{
+	struct joint *first = &stitcher->joints.v[run->joint];
+	size_t n_below = run->below.n;
+
+	run->outer = outer;
+	if (n_joined <= n_below) {
+		run->base = depth + (int64_t)n_joined;
+		run->below.n = n_below - n_joined;
+		return;
+	}
+	run->base = depth + (int64_t)n_below;
+	run->below.n = 0;
+	first->joins = true;
+	first->n_joined = (uint32_t)(n_joined - n_below);
+}
+
+void runs__place_since(struct stitcher *stitcher, const struct stitched *end,
+		       const struct joint *joint)
+{
+	size_t n = stitcher->loose.n;
+	/* The last that has been there all the time, and those above it, which may have. */
+	int64_t last = joint->base - end->base + joint->n_joined - 1;
+	struct held_stack left = {0};
+
+	if (last >= 0 && joint->n_joined)
+		left = (struct held_stack){end->stack.v + last, end->stack.n - (size_t)last};
+	while (n && stitcher->loose.v[n - 1] > joint->run)
+		n--;
+	for (size_t i = n; i < stitcher->loose.n; i++) {
+		struct run *run = &stitcher->runs.v[stitcher->loose.v[i]];
+		int64_t depth = joint->base + joint->n_joined - 1;
+		struct fit on = {.offset = 1};
+
+		if (run->outer != RUN_NONE)
+			continue;
+		if (left.n && fits(stitcher, left, run, end->is_old ? SEAM_LONG : SEAM_GAP, &on) &&
+		    on.offset >= 0) {
+			left.n = (size_t)on.offset + on.n_agreed;
+		} else {
+			on = (struct fit){.offset = 1};
+			left.n = left.n ? 1 : 0;
+		}
+		runs__place(stitcher, run, joint->run, depth + on.offset, on.n_agreed);
+	}
+	stitcher->loose.n = n;
+}

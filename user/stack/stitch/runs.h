@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs of segments that hang together, and where they lie on one another. */
+#ifndef MTBPF_STACK_STITCH_RUNS_H
+#define MTBPF_STACK_STITCH_RUNS_H
+
+#include "stack/stitch/stitch.h"
+
+/* The last joint's segment, which begins so, is the first of a new run. Its index; RUN_NONE: no
+ * memory. */
+uint32_t runs__begin(struct stitcher *stitcher, struct held_stack begin);
+
+/* A segment of the run shows these under all of it: they have called `first`. 0 or -ENOMEM. */
+int runs__learn_callers(struct run *run, struct held_stack callers, const struct held *first);
+
+/* Whether the run, with its callers, began on frames of that end, or has shown callers of these. */
+bool runs__fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
+		struct fit *on);
+
+/* After that: the n outermost callers of `from` are those of `to`, on which it lies. 0 or -ENOMEM.
+ */
+int runs__hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n);
+
+/* It began with so many frames of the run `outer`, the lowest of which lies at `depth` on that. */
+void runs__place(struct stitcher *stitcher, struct run *run, uint32_t outer, int64_t depth,
+		 size_t n_joined);
+
+/* A segment goes on with frames of the end: runs since then lie on these, or on others of it. */
+void runs__place_since(struct stitcher *stitcher, const struct stitched *end,
+		       const struct joint *joint);
+
+/* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
+void held__inherit_return(struct held *held, const struct held *from);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ran on both sides of a gap. A segment ends with frames that have not returned, and shows, by
+ * its returns, which had been running when it began. Where the frames before a gap and those
+ * behind it agree, in their functions and the addresses that they return to, they are the same
+ * activations: the segments form a run, with one stack. The stack taken at a trigger is the frames
+ * of its moment in the same way, and may know callers that no branch has shown.
+ */
+#ifndef MTBPF_STACK_STITCH_STITCH_H
+#define MTBPF_STACK_STITCH_STITCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/stitch/fit.h"
+#include "util/vec.h"
+
+/* A segment, and how it hangs together with those before it. */
+struct joint {
+	uint32_t run;
+	bool joins;	   /* its run has segments before it */
+	uint32_t n_joined; /* of the frames that it begins with: as many ran before it */
+	int64_t base; /* depth of the first of them, from where the run's first segment began */
+};
+
+#define RUN_NONE UINT32_MAX
+
+/* Segments that hang together. Others between them may hang together only with each other. */
+struct run {
+	held_vec below; /* callers that only later segments showed; the outermost is last */
+	uint32_t outer; /* the run that it lies on, or RUN_NONE */
+	int64_t base;	/* its depth on that, at least */
+	/* What its first segment began with, and which that is. */
+	held_vec begun;
+	uint32_t joint;
+};
+
+/* A run that the next segment may go on with. */
+struct stitched {
+	uint32_t run;
+	held_vec stack;	  /* at the end of its last segment */
+	int64_t base;	  /* depth of the first of them */
+	uint32_t owner;	  /* the run that callers of all of them belong to */
+	bool is_old;	  /* much may have happened since */
+	uint64_t left_ip; /* where what its top called would have returned to; 0: not known */
+};
+
+#define STITCHED_MAX 8
+
+struct stitcher {
+	VEC(struct joint) joints; /* a segment each, in order */
+	VEC(struct run) runs;
+	struct stitched ends[STITCHED_MAX]; /* the latest is last */
+	size_t n_ends;
+	VEC(uint32_t) loose; /* runs of which it is not known what they lie on, ascending */
+	held_vec view;	     /* memory of runs.c */
+};
+
+/* A frame that waits to go on: in stitcher.ends[end].stack. */
+struct waiting {
+	uint32_t end, at;
+};
+#define WAITING_NONE ((struct waiting){UINT32_MAX, 0})
+
+/* What a segment began with, as far as it showed it. */
+struct beginning {
+	struct held_stack frames;
+	enum seam seam;
+	/* Behind a leap: the frame that it was to, and so many of `frames` are below that. */
+	struct waiting taker;
+	size_t n_roots;
+};
+
+void stitcher__fini(struct stitcher *stitcher);
+
+/* Of the frames that wait to go on behind a gap: those below a segment that begins like that. */
+struct held_stack stitcher__below(const struct stitcher *stitcher, const struct beginning *begin);
+
+/*
+ * The innermost frame that waits for which `takes` is true, which is told its function and where
+ * what it called returns to; or WAITING_NONE.
+ */
+struct waiting stitcher__find(const struct stitcher *stitcher,
+			      bool (*takes)(void *ctx, const struct function *function,
+					    uint64_t return_ip),
+			      void *ctx);
+
+/* The next segment, and the frames that ran at its end. 0 or -ENOMEM. */
+int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
+/* The stack taken near the end of the last segment. 0 or -ENOMEM. */
+int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
+
+#endif

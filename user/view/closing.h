@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What a command says when it is done: how long it took, and what to type next. */
+#ifndef MTBPF_VIEW_CLOSING_H
+#define MTBPF_VIEW_CLOSING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PHASES_MAX 8
+
+/* Zeroes but for the first one's begin. */
+struct phases {
+	uint64_t began_ns; /* the phase that is under way */
+	size_t n;
+	struct {
+		const char *name; /* "decoding" */
+		uint64_t ns;
+	} v[PHASES_MAX];
+};
+
+void phases__begin(struct phases *phases);
+/* What has been going on until now is called that. Those behind the last one are not kept. */
+void phases__end(struct phases *phases, const char *name);
+/* "took 12.9 s: capturing 12.3 s, decoding 512 ms, writing the trace 83.0 ms" */
+void phases__say(const struct phases *phases);
+
+/*
+ * "next: sudo build/mtbpf view 'a b.fxt.gz'": as this program was called, and as a shell takes it.
+ */
+void next_step__say(const char *command, const char *file);
+
+#endif
