@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = fuzz__file(data, size), err;
 	struct fxt_trees trees;
 
-	err = fxt_trees__read(&trees, fd);
+	err = fxt_trees__read(&trees, fd, NULL);
 	for (size_t i = 0; i < trees.trees.n; i++)
 		check_tree(&trees.trees.v[i]);
 	if (!err)
