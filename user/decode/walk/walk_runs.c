@@ -140,7 +140,8 @@ static inline void fetch_effects(const struct walker *w, const struct memo_run *
 		first->bytes == run->bytes ? first->effects : second->effects;
 
 	__builtin_prefetch(effects);
-	__builtin_prefetch((const char *)effects + 64);
+	/* There may be none. */
+	__builtin_prefetch((const void *)((uintptr_t)effects + 64));
 }
 
 static const uint8_t *take_runs(struct walker *w, struct run_batch *batch)
