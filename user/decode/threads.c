@@ -218,3 +218,31 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 	}
 	return err || !has_cpus ? err : decode_cpus(&t);
 }
+
+static int stop(void *ctx, const struct branch *branch)
+{
+	return 1;
+}
+
+int decode__find_start(const struct recording *rec, struct images *images, uint64_t *first_ns)
+{
+	struct decode_totals totals = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < rec->aux.n && err >= 0; i++) {
+		struct code_map *map = code_map__new();
+
+		if (!map)
+			return -ENOMEM;
+		err = decode__run(&(struct decode_request){.rec = rec,
+							   .aux = &rec->aux.v[i],
+							   .images = images,
+							   .map = map,
+							   .fn = stop,
+							   .totals = &totals,
+							   .jobs = 1});
+		code_map__free(map);
+	}
+	*first_ns = totals.first_ns;
+	return err < 0 ? err : 0;
+}

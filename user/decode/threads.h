@@ -26,4 +26,10 @@ struct thread_taker {
 int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
 		    const struct thread_taker *taker, struct decode_totals *totals);
 
+/*
+ * Of a recording with a ring a thread: what totals.first_ns will be, without decoding more than the
+ * begin of each. 0 where nothing can be decoded. 0 or -ENOMEM.
+ */
+int decode__find_start(const struct recording *rec, struct images *images, uint64_t *first_ns);
+
 #endif

@@ -2,6 +2,7 @@
 #include "pipeline/early_calls.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "stack/inline_pass.h"
 
@@ -85,9 +86,13 @@ static int take(void *ctx, const struct call *calls, size_t n)
 	return 0;
 }
 
-void early_calls__init(struct early_calls *early, struct trace_writer *writer, pid_t pid, pid_t tid,
-		       struct code_map *map)
+struct early_calls *early_calls__new(struct trace_writer *writer, pid_t pid, pid_t tid,
+				     struct code_map *map)
 {
+	struct early_calls *early = malloc(sizeof(*early));
+
+	if (!early)
+		return NULL;
 	*early = (struct early_calls){
 		.taker = {.take = take, .is_in_inlined = is_in_inlined, .ctx = early},
 		.writer = writer,
@@ -95,13 +100,17 @@ void early_calls__init(struct early_calls *early, struct trace_writer *writer, p
 		.replaced = code_map__replaced(map),
 		.one = {.pid = pid, .tid = tid},
 	};
+	return early;
 }
 
-void early_calls__fini(struct early_calls *early)
+void early_calls__free(struct early_calls *early)
 {
+	if (!early)
+		return;
 	for (size_t i = 0; i < early->retired.n; i++)
 		call_sites__fini(&early->retired.v[i]);
 	VEC_FINI(&early->retired);
 	VEC_FINI(&early->calls);
 	call_sites__fini(&early->one.sites);
+	free(early);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the one thread that a recording has, on their way to the trace while it is decoded. */
+/* Calls of one thread, on their way to the trace while it is decoded. */
 #ifndef MTBPF_PIPELINE_EARLY_CALLS_H
 #define MTBPF_PIPELINE_EARLY_CALLS_H
 
@@ -25,9 +25,9 @@ struct early_calls {
 	bool failed;	       /* out of memory */
 };
 
-/* To `writer`, the calls of that thread. All pointers must outlive it. */
-void early_calls__init(struct early_calls *early, struct trace_writer *writer, pid_t pid, pid_t tid,
-		       struct code_map *map);
-void early_calls__fini(struct early_calls *early);
+/* To `writer`, the calls of that thread. All pointers must outlive it. NULL: no memory. */
+struct early_calls *early_calls__new(struct trace_writer *writer, pid_t pid, pid_t tid,
+				     struct code_map *map);
+void early_calls__free(struct early_calls *early);
 
 #endif

@@ -59,14 +59,22 @@ struct tree_maker {
 	uint32_t n_branches;	  /* taken */
 };
 
-static void take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
+static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
 {
-	struct early_calls *early = &m->decoded->early;
+	struct decoded *decoded = m->decoded;
+	struct early_calls *early = early_calls__new(decoded->writer, pid, tid, map);
+	struct early_calls **slot = early ? VEC_PUSH(&decoded->early) : NULL;
 
-	early_calls__init(early, m->decoded->writer, pid, tid, map);
-	early->base_ns = &m->decoded->totals.first_ns;
+	if (!slot) {
+		early_calls__free(early);
+		return -ENOMEM;
+	}
+	*slot = early;
+	/* Of one thread it is known when there is something to write. */
+	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
 	stack__set_taker(m->behind.stack, &early->taker);
+	return 0;
 }
 
 static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
@@ -131,8 +139,9 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	m->behind.stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
 	if (!m->behind.stack || collect_hits(m, tid))
 		return -ENOMEM;
-	if (m->decoded->writer)
-		take_early(m, pid, tid, map);
+	/* The report of a hit reads all calls of its thread. */
+	if (m->decoded->writer && !m->hits.n && take_early(m, pid, tid, map))
+		return -ENOMEM;
 	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
 	spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
 	return anchor(m->behind.stack, rec, tid, m->decoded->images);

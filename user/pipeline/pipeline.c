@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/threads.h"
 #include "pipeline/make_trees.h"
 #include "util/interrupts.h"
 #include "stack/stack.h"
@@ -74,14 +75,39 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 	return err;
 }
 
+static bool has_hits(const struct recording *rec, pid_t tid)
+{
+	for (size_t i = 0; i < rec->hits.n; i++)
+		if ((pid_t)rec->hits.v[i].tid == tid)
+			return true;
+	return false;
+}
+
+static bool has_one_ring(const struct recording *rec, pid_t tid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rec->aux.n; i++)
+		n += rec->aux.v[i].tid == tid;
+	return n == 1;
+}
+
 /*
- * With a hit there is a report, which needs all calls; and what the times of the file are relative
- * to is known before the end only where there is one thread.
+ * Of a thread with a hit there is a report, which needs all calls: those of the others need not be
+ * kept. Where rings are CPUs', threads' branches come together in memory first.
  */
 static bool can_begin(const struct recording *rec, const struct tree_options *options)
 {
-	return options->trace && !rec->hits.n && rec->aux.n == 1 && rec->aux.v[0].tid &&
-	       !recording__is_sampled(rec);
+	bool any = false;
+
+	for (size_t i = 0; i < rec->aux.n; i++) {
+		pid_t tid = rec->aux.v[i].tid;
+
+		if (!tid || !has_one_ring(rec, tid))
+			return false;
+		any |= !has_hits(rec, tid);
+	}
+	return options->trace && any && !recording__is_sampled(rec);
 }
 
 /* Half a trace is none: who wants it to end is heard between branches, and it goes away. */
@@ -122,6 +148,7 @@ static int make_trees(struct decoded *decoded, const struct recording *rec,
 int decoded__make(struct decoded *decoded, const struct recording *rec,
 		  const struct tree_options *options)
 {
+	bool begins;
 	int err = 0;
 
 	*decoded = (struct decoded){.images = images__new(rec),
@@ -129,7 +156,10 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 				    .is_sampled = recording__is_sampled(rec)};
 	if (!decoded->images)
 		err = -ENOMEM;
-	if (!err && can_begin(rec, options) && begin_trace(decoded, options->trace))
+	begins = !err && can_begin(rec, options);
+	if (begins && rec->aux.n > 1)
+		err = decode__find_start(rec, decoded->images, &decoded->base_ns);
+	if (begins && !err && begin_trace(decoded, options->trace))
 		return -errno;
 	if (!err)
 		err = make_trees(decoded, rec, options);
@@ -149,7 +179,9 @@ void decoded__fini(struct decoded *decoded)
 	for (size_t i = 0; i < decoded->trees.n; i++)
 		call_tree__fini(&decoded->trees.v[i]);
 	trace_writer__abort(decoded->writer);
-	early_calls__fini(&decoded->early);
+	for (size_t i = 0; i < decoded->early.n; i++)
+		early_calls__free(decoded->early.v[i]);
+	VEC_FINI(&decoded->early);
 	VEC_FINI(&decoded->trees);
 	VEC_FINI(&decoded->hits);
 	images__free(decoded->images);

@@ -186,8 +186,10 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	const struct hit_mark *slowest = slowest_hit(decoded);
 	struct report *report;
 	char span[UNITS_TEXT_SIZE];
-	size_t calls = decoded->early.n, threads = 0;
+	size_t calls = 0, threads = 0;
 
+	for (size_t i = 0; i < decoded->early.n; i++)
+		calls += decoded->early.v[i]->n;
 	for (size_t i = 0; i < decoded->trees.n; i++) {
 		calls += decoded->trees.v[i].calls.n;
 		threads += !decoded->trees.v[i].strand && decoded->trees.v[i].calls.n;

@@ -13,7 +13,7 @@
 #include "target/code_map.h"
 
 /* A power of two. */
-#define FUNCTION_CACHE_SIZE 16384
+#define FUNCTION_CACHE_SIZE 32768
 
 struct function_cache {
 	struct code_map *map;
@@ -39,7 +39,7 @@ void function_cache__follow(struct function_cache *cache);
 static inline struct cached_function *function_cache__place(struct function_cache *cache,
 							    uint64_t ip)
 {
-	return &cache->places[(ip ^ ip >> 14) % FUNCTION_CACHE_SIZE];
+	return &cache->places[(ip ^ ip >> 15) % FUNCTION_CACHE_SIZE];
 }
 
 /* For what is not in the cache. */

@@ -17,8 +17,9 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 
 /* A pointer to a new, uninitialised last element, or NULL where memory ran out. */
 #define VEC_PUSH(vec)                                                                              \
-	(vec__grow(&(vec)->v, &(vec)->cap, (vec)->n, sizeof(*(vec)->v)) ? NULL                     \
-									: &(vec)->v[(vec)->n++])
+	((vec)->n >= (vec)->cap && vec__grow(&(vec)->v, &(vec)->cap, (vec)->n, sizeof(*(vec)->v))  \
+		 ? NULL                                                                            \
+		 : &(vec)->v[(vec)->n++])
 
 #define VEC_FINI(vec)                                                                              \
 	do {                                                                                       \

@@ -129,12 +129,29 @@ static bool take_new_run(struct walker *w, const struct memo_run *run, struct me
 	return is_plain(w);
 }
 
+/* Runs between an entry and what lies behind it: by then the entry itself is there. */
+#define AHEAD 4
+
+static inline void fetch_effects(const struct walker *w, const struct memo_run *run)
+{
+	const struct memo_entry *first = &w->space->entries[run->slot];
+	const struct memo_entry *second = memo__second(w->space->entries, first);
+	const struct memo_effects *effects =
+		first->bytes == run->bytes ? first->effects : second->effects;
+
+	__builtin_prefetch(effects);
+	/* There may be none. */
+	__builtin_prefetch((const void *)((uintptr_t)effects + 64));
+}
+
 static const uint8_t *take_runs(struct walker *w, struct run_batch *batch)
 {
 	for (unsigned int i = 0; i < batch->n; i++) {
 		struct memo_run *run = &batch->runs[i];
 		struct memo_entry *entry = &w->space->entries[run->slot];
 
+		if (i + AHEAD < batch->n)
+			fetch_effects(w, &batch->runs[i + AHEAD]);
 		run->times[0] = w->block_tsc;
 		if (LIKELY(replay(w, entry, run) ||
 			   replay(w, memo__second(w->space->entries, entry), run)))

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
@@ -76,6 +77,40 @@ static void open_alt(const struct elf_image *image, struct elf_debug *debug)
 		dwarf_setalt(debug->dwarf, debug->alt);
 }
 
+static bool is_unused(const char *name)
+{
+	static const char *const unused[] = {".debug_loclists", ".debug_loc", ".debug_aranges",
+					     ".debug_macro"};
+
+	for (size_t i = 0; name && i < sizeof(unused) / sizeof(unused[0]); i++)
+		if (!strcmp(name, unused[i]))
+			return true;
+	return false;
+}
+
+/*
+ * libdw decompresses all that it knows of when it begins, which the first trace of a function of
+ * libc waits for. Sections without bytes it leaves alone (elfutils: libdw/dwarf_begin_elf.c,
+ * check_section()).
+ */
+static void hide_unused(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED) ||
+		    !is_unused(elf_strptr(elf, names, shdr.sh_name)))
+			continue;
+		shdr.sh_type = SHT_NOBITS;
+		gelf_update_shdr(scn, &shdr);
+	}
+}
+
 static struct elf_debug *open_debug(const struct elf_image *image)
 {
 	struct elf_debug *debug = calloc(1, sizeof(*debug));
@@ -86,6 +121,8 @@ static struct elf_debug *open_debug(const struct elf_image *image)
 		return NULL;
 	bytes = elf_image__debug_bytes(image, &size);
 	debug->elf = elf_memory((char *)bytes, size);
+	if (debug->elf)
+		hide_unused(debug->elf);
 	if (debug->elf)
 		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
 	if (debug->dwarf)
