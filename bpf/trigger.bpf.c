@@ -7,6 +7,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
+#include "also.bpf.h"
 #include "calls.bpf.h"
 #include "counters.bpf.h"
 #include "entries.bpf.h"
@@ -123,7 +124,7 @@ static __always_inline void begin_call(struct pt_regs *ctx, struct latch *latch,
 static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
-	struct passed passed = {.time_ns = bpf_ktime_get_ns()};
+	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .probe_ip = ctx->ip};
 
 	/* Those before the first arming are no part of max_hits: not_before_ns is set by that. */
 	if (!stats || (max_hits && !not_before_ns))
@@ -135,7 +136,6 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch)
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
-	passed.probe_ip = ctx->ip;
 	log_entry(&passed, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
@@ -159,12 +159,12 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	if (!stats || !latch || !end_call(latch, stack_place(ctx), &call))
 		return 0;
 	passed.sequence = call.sequence;
+	passed.probe_ip = call.ip;
 	passed.since_ns = call.entry_ns;
 	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(ctx, stats, &passed);
-	passed.probe_ip = call.ip;
 	log_entry(&passed, passed.time_ns);
 	count_value(stats, passed.value_ns);
 	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))
@@ -194,6 +194,30 @@ SEC("uretprobe")
 int on_return_lru(struct pt_regs *ctx)
 {
 	return is_target() ? return_of(ctx, lru_latch(ctx)) : 0;
+}
+
+SEC("uprobe")
+int on_also(struct pt_regs *ctx)
+{
+	return is_target() ? enter_also(ctx, also_task_latch()) : 0;
+}
+
+SEC("uretprobe")
+int on_also_return(struct pt_regs *ctx)
+{
+	return is_target() ? leave_by_return(ctx, also_task_latch()) : 0;
+}
+
+SEC("uprobe")
+int on_also_lru(struct pt_regs *ctx)
+{
+	return is_target() ? enter_also(ctx, also_lru_latch()) : 0;
+}
+
+SEC("uretprobe")
+int on_also_return_lru(struct pt_regs *ctx)
+{
+	return is_target() ? leave_by_return(ctx, also_lru_latch()) : 0;
 }
 
 /* Attached to what samples: after the trigger nothing more is sampled, on whatever CPU. */

@@ -116,15 +116,24 @@ struct mt_hit {
 };
 _Static_assert(sizeof(struct mt_hit) == 128 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX, "mt_hit");
 
-/* One hit of the probe, whether it triggered or not. */
+enum mt_entry_kind {
+	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
+	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
+	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
+};
+
+/* One hit of the probe, whether it triggered or not; or a call of a function beside it (-also). */
 struct mt_entry {
 	__mt_u64 start_ns; /* CLOCK_MONOTONIC */
 	__mt_u64 end_ns;   /* the call's return, where that is probed too; 0: not known */
 	__mt_u32 tid;	   /* in the initial pid namespace */
 	__mt_u32 tgid;
-	__mt_u64 ip; /* of the probe */
+	__mt_u32 kind; /* enum mt_entry_kind */
+	__mt_u32 pad;
+	__mt_u64 returns_to; /* 0: not known */
+	__mt_u64 ip;	     /* of the probe */
 };
-_Static_assert(sizeof(struct mt_entry) == 32, "mt_entry");
+_Static_assert(sizeof(struct mt_entry) == 48, "mt_entry");
 
 enum mt_sched_kind {
 	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */

@@ -173,7 +173,8 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
 	if (err)
 		return err;
-	err = gate__open(&gate, &config, probes->all.v, probes->all.n);
+	err = gate__open(&gate, &config,
+			 &(struct gate_probes){.v = probes->all.v, .n = probes->all.n});
 
 	if (!err)
 		err = gate__attach(&gate, NULL);
@@ -194,7 +195,7 @@ static int choose_symbols(const struct watch_options *options, const struct targ
 			  : process		    ? default_trigger__find(process, NULL)
 						    : default_trigger__of(target);
 	int err = own ? selectors__add(symbols, own)
-		      : selectors__split(symbols, &options->common.symbols);
+		      : selectors__split(symbols, &options->common.symbols, "-symbol");
 
 	if (err || symbols->names.n)
 		return err;

@@ -21,6 +21,7 @@
 #include "capture/sample/sample_cost.h"
 #include "capture/sample/sample_ring.h"
 #include "trigger/sched_log.h"
+#include "trigger/exit_sites.h"
 #include "trigger/trigger.h"
 
 #define ROUNDS	 21
@@ -34,10 +35,17 @@ struct shared {
 	atomic_uint_fast64_t iterations;
 };
 
+/* What -also probes: called once an iteration. */
+__attribute__((noipa)) static void beside(void)
+{
+	__asm__ volatile("" : : : "rbx");
+}
+
 __attribute__((noipa)) static uint64_t iterate(uint64_t x)
 {
 	/* Something in rbx, so that it starts with a push of it. */
 	__asm__ volatile("" : "+r"(x) : : "rbx");
+	beside();
 	for (int i = 0; i < WORK; i++)
 		__asm__ volatile("" : "+r"(x));
 	return x;
@@ -78,20 +86,25 @@ struct mode {
 	bool log;     /* of each hit of the probe, as the source has it */
 	bool bare;    /* the clock's interrupts, and nobody who takes a sample */
 	uint64_t ppm; /* as many samples as -max-overhead takes for that, instead of hz */
-	size_t base;  /* which of the modes it is compared with */
+	enum { NO_ALSO, ALSO_RETURN_PROBE, ALSO_RET_INSNS } also; /* how its return is probed */
+	size_t base; /* which of the modes it is compared with */
 };
 
-enum { NOTHING, PROBE };
+enum { NOTHING, PROBE, PROBE_LOGGED };
 
 static struct mode modes[] = {
 	[NOTHING] = {.name = "nothing"},
 	[PROBE] = {.name = "the trigger's probe", .probe = true, .base = PROBE},
+	[PROBE_LOGGED] = {.name = "probe, its hits logged",
+			  .probe = true,
+			  .log = true,
+			  .base = PROBE},
 	{.name = "timer interrupts, 1 kHz", .hz = 1000, .bare = true},
+	{.name = "timer interrupts, 4 kHz", .hz = 4000, .bare = true},
 	{.name = "timer interrupts, 10 kHz", .hz = 10000, .bare = true},
 	{.name = "recorder, 1 kHz", .hz = 1000},
 	{.name = "recorder, 4 kHz", .hz = 4000},
 	{.name = "recorder, 10 kHz", .hz = 10000},
-	{.name = "probe, its hits logged", .probe = true, .log = true, .base = PROBE},
 	{.name = "probe and recorder, 1 kHz",
 	 .hz = 1000,
 	 .probe = true,
@@ -107,7 +120,17 @@ static struct mode modes[] = {
 	 .probe = true,
 	 .log = true,
 	 .base = PROBE},
-	{.name = "the same, -max-overhead 1%",
+	{.name = "-also, a call: return probe",
+	 .probe = true,
+	 .log = true,
+	 .also = ALSO_RETURN_PROBE,
+	 .base = PROBE_LOGGED},
+	{.name = "-also, a call: at its ret",
+	 .probe = true,
+	 .log = true,
+	 .also = ALSO_RET_INSNS,
+	 .base = PROBE_LOGGED},
+	{.name = "the recorder, -max-overhead 1%",
 	 .ppm = 10000,
 	 .probe = true,
 	 .log = true,
@@ -120,22 +143,60 @@ static struct mode modes[] = {
 struct armed {
 	struct trigger *trigger;
 	struct sched_log *log;
-	int event;
+	struct trigger_event events[3]; /* of the trigger, and of what -also probes */
+	size_t n;
 };
+
+/* Behind its entry; it has one return. */
+static uint32_t exit_of(const void *function)
+{
+	struct exit_sites sites;
+
+	for (size_t len = 1; len < 64; len++)
+		if (!exit_sites__find(function, len, (uintptr_t)function, NULL, NULL, &sites))
+			return sites.at[0];
+	errno = ENOENT;
+	die("where a function returns");
+	return 0;
+}
+
+static void probe(struct armed *armed, pid_t pid, uintptr_t at, struct trigger_event event,
+		  bool on_return)
+{
+	event.fd = own_code__probe(pid, at, on_return);
+	if (event.fd < 0)
+		die("a probe");
+	armed->events[armed->n++] = event;
+}
+
+static void probe_also(struct armed *armed, pid_t pid, bool by_insn)
+{
+	uintptr_t at = (uintptr_t)beside;
+
+	probe(armed, pid, at, (struct trigger_event){.is_also = true}, false);
+	probe(armed, pid, by_insn ? at + exit_of(beside) : at,
+	      (struct trigger_event){.is_also = true, .is_return = true}, !by_insn);
+}
 
 static struct armed arm(const struct mode *mode, pid_t pid)
 {
-	struct trigger_config config = {
-		.tgid = pid, .delay_thresh_ns = 3600000000000ull, .sampling = mode->log};
-	struct armed armed = {.event = -1};
+	struct trigger_config config = {.tgid = pid,
+					.delay_thresh_ns = 3600000000000ull,
+					.sampling = mode->log,
+					.also = mode->also,
+					.also_at_entry = true,
+					.also_by_insn = mode->also == ALSO_RET_INSNS};
+	struct armed armed = {0};
 
 	if (mode->hz && !mode->bare)
 		armed.log = sched_log__new(&(struct sched_log_config){.tgid = pid});
 	if (!mode->probe)
 		return armed;
 	armed.trigger = trigger__new(&config);
-	armed.event = own_code__probe(pid, (uintptr_t)iterate, false);
-	if (!armed.trigger || armed.event < 0 || trigger__attach(armed.trigger, armed.event, -1) ||
+	probe(&armed, pid, (uintptr_t)iterate, (struct trigger_event){0}, false);
+	if (mode->also)
+		probe_also(&armed, pid, config.also_by_insn);
+	if (!armed.trigger || trigger__attach_all(armed.trigger, armed.events, armed.n) ||
 	    trigger__arm(armed.trigger))
 		die("the trigger");
 	return armed;
@@ -145,8 +206,8 @@ static void disarm(struct armed *armed)
 {
 	trigger__free(armed->trigger);
 	sched_log__free(armed->log);
-	if (armed->event >= 0)
-		close(armed->event);
+	while (armed->n)
+		close(armed->events[--armed->n].fd);
 }
 
 /* As the recorder's, without a ring. */

@@ -87,12 +87,12 @@ finds() {
 	start causes read
 	sample -duration-thresh 10ms
 	[ "$status" -eq 0 ]
-	report=$(sed -n '/^the slow iteration/,$p' <<<"$output")
+	report=$(sed -n '/^the slow iteration/,/^reason: /p' <<<"$output")
 	[[ $output =~ :\ ([0-9]+)\ samples,\ ([0-9]+)\ switches ]]
 	samples=${BASH_REMATCH[1]} switches=${BASH_REMATCH[2]}
 	mtbpf_run decode slow.mtbpf -o again.fxt
 	[ "$status" -eq 0 ]
-	[ "$(sed -n '/^the slow iteration/,$p' <<<"$output")" = "$report" ]
+	[ "$(sed -n '/^the slow iteration/,/^reason: /p' <<<"$output")" = "$report" ]
 	cmp slow.fxt again.fxt
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf script -i slow.mtbpf --show-switch-events -F comm,tid,time,event,ip,sym >script 2>err 3>&-
@@ -157,7 +157,7 @@ finds() {
 	rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
 	[ "$rate" -lt 100000 ] || rate=100000
 	start causes branch
-	mtbpf_run attach -source sample -pid "$target" -sample-rate 1000000 -timeout 100ms
+	mtbpf_run attach -source sample -pid "$target" -sample-rate 1000000 -timeout 1s
 	[ "$status" -eq 3 ]
 	[[ $output == *"sample: $rate samples a second instead of 1000000"* ]]
 }
@@ -208,13 +208,13 @@ callers() {
 
 @test "-max-overhead: what a stack costs here is measured, and the rate that it allows is said" {
 	start causes branch
-	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 100ms
+	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
 	[ "$status" -eq 3 ]
 	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
 	[ "${BASH_REMATCH[1]}" -ge 10 ]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
 	# Never more than was asked for.
-	mtbpf_run attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 100ms
+	mtbpf_run attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 1s
 	[[ $output == *": 50 samples a second, for -max-overhead 100%"* ]]
 }
 

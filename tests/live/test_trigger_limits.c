@@ -76,7 +76,11 @@ static void test_an_interval_between_two(void **state)
 
 static void expect_last(const struct fixture *fixture, uint64_t hits)
 {
-	assert_int_equal(expect_hit(fixture).reason, MT_HIT_LAST);
+	struct mt_hit hit = expect_hit(fixture);
+
+	assert_int_equal(hit.reason, MT_HIT_LAST);
+	/* Whose it is: at its return its own ip is its caller's. */
+	assert_true(hit.probe_ip == (uintptr_t)hit_me || hit.probe_ip == (uintptr_t)timed);
 	expect_no_hit(fixture);
 	assert_int_equal(stats_of(fixture).hits, hits);
 }

@@ -101,6 +101,12 @@ static inline void hit(struct fixture *f, uint64_t time_ns)
 	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
 }
 
+static inline struct mt_entry entry_of(uint64_t ip, uint64_t start_ns, uint64_t end_ns)
+{
+	return (struct mt_entry){
+		.start_ns = start_ns, .end_ns = end_ns, .tid = TID, .tgid = PID, .ip = ip};
+}
+
 static inline int take(void *ctx, struct call_tree *tree)
 {
 	struct fixture *f = ctx;

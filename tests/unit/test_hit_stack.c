@@ -3,7 +3,7 @@
  */
 #include "unwind_fixture.h"
 
-#include "pipeline/hit_stack.h"
+#include "sampled/hit_stack.h"
 
 struct fixture {
 	struct recording rec;

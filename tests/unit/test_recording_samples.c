@@ -16,7 +16,13 @@ static void fill_samples(struct recording *rec)
 		{2500, 100, 101, 3, REC_SCHED_IN},
 		{2600, 100, 102, 1, REC_SCHED_PREEMPTED},
 	};
-	static const struct mt_entry entry = {1500, 1700, 101, 100, 0x401000};
+	static const struct mt_entry entry = {.start_ns = 1500,
+					      .end_ns = 1700,
+					      .tid = 101,
+					      .tgid = 100,
+					      .kind = MT_ENTRY_LEFT,
+					      .returns_to = 0x402000,
+					      .ip = 0x401000};
 	static const struct mt_sched by = {1600, 101, 100, 77, 70, MT_SCHED_WOKEN, 0, {"waker"}};
 
 	static uint8_t stack[24] = {1, 2, 3, [23] = 9};

@@ -65,8 +65,7 @@ static void test_in_the_kernel(void **state)
 static void test_switches_and_entries(void **state)
 {
 	struct fixture *f = *state;
-	struct mt_entry entry = {
-		.start_ns = 2010, .end_ns = 2090, .tid = TID, .tgid = PID, .ip = ITER};
+	struct mt_entry entry = entry_of(ITER, 2010, 2090);
 
 	SAMPLE(f, TID, 2050, ITER + 4, MAIN + 8);
 	SAMPLE(f, TID, 1000, MAIN + 8);
@@ -87,7 +86,7 @@ static void test_switches_and_entries(void **state)
 
 static void add_entries_of_two(struct fixture *f)
 {
-	struct mt_entry iter = {2010, 2090, TID, PID, ITER}, find = {2020, 2030, TID, PID, FIND};
+	struct mt_entry iter = entry_of(ITER, 2010, 2090), find = entry_of(FIND, 2020, 2030);
 
 	SAMPLE(f, TID, 1000, MAIN + 8);
 	assert_int_equal(recording__add_entry(&f->rec, &iter), 0);
@@ -95,18 +94,8 @@ static void add_entries_of_two(struct fixture *f)
 	f->rec.frozen_ns = 2100;
 }
 
-/* Of several probes; the other functions are as sampled. */
-static void test_entries_are_those_of_the_first_function(void **state)
-{
-	struct fixture *f = *state;
-
-	add_entries_of_two(f);
-	make_trees(f, 1);
-	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
-				  "  [iter] 2010-2090\n");
-}
-
-static void test_entries_are_those_of_the_function_that_hit(void **state)
+/* Of several probes, whichever of them hit. */
+static void test_entries_of_all_functions(void **state)
 {
 	struct fixture *f = *state;
 	struct mt_hit hit = {.time_ns = 2100, .tid = TID, .tgid = PID, .probe_ip = FIND};
@@ -115,7 +104,8 @@ static void test_entries_are_those_of_the_function_that_hit(void **state)
 	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
-				  "  [find] 2020-2030\n");
+				  "  [iter] 2010-2090\n"
+				  "    [find] 2020-2030\n");
 }
 
 static void test_a_tree_a_thread(void **state)
@@ -178,9 +168,12 @@ static void add_random(struct fixture *f, uint64_t *state)
 			      .tgid = PID,
 			      .by_tid = (uint32_t)random_below(state, 3),
 			      .kind = 1 + (uint32_t)random_below(state, 4)};
-	struct mt_entry entry = {time, random_below(state, 2) * random_below(state, 5000), TID, PID,
-				 random_below(state, 2) ? ITER : FIND};
+	struct mt_entry entry = entry_of(random_below(state, 2) ? ITER : FIND, time,
+					 random_below(state, 2) * random_below(state, 5000));
 
+	entry.kind = (uint32_t)random_below(state, 3);
+	if (random_below(state, 2))
+		entry.returns_to = ips[random_below(state, 6)];
 	if (by.kind >= MT_SCHED_SYSCALL)
 		by.took.end_ns = random_below(state, 5000);
 	switch (random_below(state, 5)) {
@@ -237,8 +230,7 @@ int main(void)
 		TEST(test_a_trampoline_is_no_frame),
 		TEST(test_in_the_kernel),
 		TEST(test_switches_and_entries),
-		TEST(test_entries_are_those_of_the_first_function),
-		TEST(test_entries_are_those_of_the_function_that_hit),
+		TEST(test_entries_of_all_functions),
 		TEST(test_a_tree_a_thread),
 		TEST(test_between_snapshots_nothing_is_known),
 		TEST(test_code_that_came_later),

@@ -24,7 +24,7 @@ static int set_up(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
-	f->slices = (struct slices){.tree = &f->tree, .probed = &iter, .period_ns = PERIOD};
+	f->slices = (struct slices){.tree = &f->tree, .period_ns = PERIOD};
 	*state = f;
 	return 0;
 }
@@ -55,9 +55,21 @@ static void see(struct fixture *f, uint64_t time_ns, const struct function *cons
 
 #define SEE(f, time, ...) see(f, time, (const struct function *const[]){__VA_ARGS__, NULL})
 
+static void enter_function(struct fixture *f, const struct function *function, uint64_t start_ns,
+			   uint64_t end_ns)
+{
+	struct entered entered = {.function = function,
+				  .start_ns = start_ns,
+				  .end_ns = end_ns,
+				  .end = end_ns ? END_KNOWN : END_UNKNOWN,
+				  .kind = CALL_FUNCTION};
+
+	slices__enter(&f->slices, &entered);
+}
+
 static void enter(struct fixture *f, uint64_t start_ns, uint64_t end_ns)
 {
-	slices__enter(&f->slices, &(struct entered){start_ns, end_ns});
+	enter_function(f, &iter, start_ns, end_ns);
 }
 
 static void assert_slices(struct fixture *f, uint64_t end_ns, const char *expected)
@@ -327,7 +339,7 @@ static void test_a_tail_call_later_on(void **state)
 		      "    grow 1150-1325 inferred-start inferred-end\n");
 }
 
-static void test_of_recursive_calls_the_outermost_counts(void **state)
+static void test_recursive_calls_lie_in_each_other(void **state)
 {
 	struct fixture *f = *state;
 
@@ -341,7 +353,9 @@ static void test_of_recursive_calls_the_outermost_counts(void **state)
 	assert_slices(f, 1200,
 		      "main 1000-1200 inferred-start inferred-end\n"
 		      "  iter 1010-1190\n"
-		      "    iter 1055-1145 inferred-start inferred-end\n");
+		      "    iter 1020-1030\n"
+		      "    iter 1040-1180\n"
+		      "      iter 1120-1130\n");
 }
 
 /* It has returned before the stack was taken: what is in that is an older one. */
@@ -416,10 +430,10 @@ int main(void)
 		TEST(test_an_entry_between_equal_stacks_divides_them),
 		TEST(test_entries_between_two_samples),
 		TEST(test_a_return_is_exact),
+		TEST(test_recursive_calls_lie_in_each_other),
 		TEST(test_a_recursive_call_that_has_returned),
 		TEST(test_a_tail_call_takes_its_frame),
 		TEST(test_a_tail_call_later_on),
-		TEST(test_of_recursive_calls_the_outermost_counts),
 		TEST(test_an_entry_at_the_end),
 		TEST(test_kernel_code_is_a_slice_of_its_own),
 		TEST(test_nothing_common),

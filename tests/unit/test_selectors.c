@@ -18,7 +18,7 @@ static void assert_split(const char *text, const char *expected)
 	struct selectors selectors = {0};
 	char joined[256] = "";
 
-	assert_int_equal(selectors__split(&selectors, &texts), 0);
+	assert_int_equal(selectors__split(&selectors, &texts, "-symbol"), 0);
 	for (size_t i = 0; i < selectors.names.n; i++) {
 		strcat(joined, i ? "|" : "");
 		strcat(joined, selectors.names.v[i]);
@@ -51,7 +51,7 @@ static void test_each_time_adds(void **state)
 	struct option_list texts = {.v = {"a,b", "c"}, .n = 2};
 	struct selectors selectors = {0};
 
-	assert_int_equal(selectors__split(&selectors, &texts), 0);
+	assert_int_equal(selectors__split(&selectors, &texts, "-symbol"), 0);
 	assert_int_equal(selectors.names.n, 3);
 	assert_string_equal(selectors.names.v[2], "c");
 	selectors__fini(&selectors);
@@ -67,7 +67,7 @@ static void test_an_empty_name_is_refused(void **state)
 		struct selectors selectors = {0};
 
 		stderr_capture__begin(&capture);
-		assert_int_equal(selectors__split(&selectors, &texts), -EINVAL);
+		assert_int_equal(selectors__split(&selectors, &texts, "-symbol"), -EINVAL);
 		assert_non_null(strstr(stderr_capture__end(&capture), "an empty name"));
 		selectors__fini(&selectors);
 	}

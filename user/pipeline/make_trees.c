@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/threads.h"
-#include "pipeline/hit_stack.h"
+#include "sampled/hit_stack.h"
 #include "util/interrupts.h"
 #include "stack/inline_pass.h"
 #include "stack/spread.h"

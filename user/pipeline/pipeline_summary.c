@@ -73,8 +73,11 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 }
 
 /* Why the report lacks what it is about. */
-static const char *explain_no_report(const struct decoded *decoded, const struct recording *rec)
+static const char *explain_no_report(const struct decoded *decoded, const struct recording *rec,
+				     const struct hit_mark *hit)
 {
+	if (decoded->is_sampled && hit->sequence <= 1 && hit->reason != MT_HIT_DURATION)
+		return "there was no hit before this one";
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].wrapped)
 			return "a larger -snapshot-size looks back further";
@@ -129,6 +132,26 @@ static void print_amount(const struct decoded *decoded, FILE *out)
 		fprintf(out, "%" PRIu64 " branches, ", t->branches);
 }
 
+/* Where nothing was sampled before the hit: what came with it. */
+static void print_hit_alone(const struct decoded *decoded, const struct hit_mark *hit, FILE *out)
+{
+	const struct call_tree *tree = NULL;
+
+	for (size_t i = 0; i < decoded->trees.n; i++)
+		if (decoded->trees.v[i].tid == hit->tid && decoded->trees.v[i].calls.n)
+			tree = &decoded->trees.v[i];
+	fprintf(out, "no sample was taken before it: the trace has its stack, and exact calls\n");
+	if (!tree)
+		return;
+	fprintf(out, "stack, innermost first: ");
+	for (uint32_t i = (uint32_t)tree->calls.n - 1; i != CALL_NO_PARENT;) {
+		const struct call *call = &tree->calls.v[i];
+
+		i = call->parent;
+		fprintf(out, "%s%s", call__name(call), i == CALL_NO_PARENT ? "\n" : " < ");
+	}
+}
+
 /* It was followed, and the trace never broke. Of a trace file that is not known. */
 static bool is_whole(const struct decode_totals *totals)
 {
@@ -162,6 +185,8 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	print_lost(t, rec, out);
 	if (!slowest)
 		return;
+	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)
+		print_hit_alone(decoded, slowest, out);
 	/* Where the return decides, the probe's own instruction is not what it stopped at. */
 	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
@@ -172,6 +197,6 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		report__print(out, report, top);
 	else if (errno == ENODATA)
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
-			explain_no_report(decoded, rec));
+			explain_no_report(decoded, rec, slowest));
 	report__free(report);
 }

@@ -53,6 +53,12 @@ int events__collect(struct events *events, const struct recording *rec)
 		err = add(events, &(struct event){e->start_ns, (pid_t)e->tgid, (pid_t)e->tid,
 						  EVENT_ENTRY, i});
 	}
+	for (uint32_t i = 0; i < rec->hits.n && !err; i++) {
+		const struct mt_hit *h = &rec->hits.v[i];
+
+		err = add(events,
+			  &(struct event){h->time_ns, (pid_t)h->tgid, (pid_t)h->tid, EVENT_HIT, i});
+	}
 	if (!err && events->all.n)
 		qsort(events->all.v, events->all.n, sizeof(*events->all.v), compare);
 	return err;

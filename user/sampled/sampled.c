@@ -7,40 +7,16 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "sampled/events.h"
 #include "sampled/sample_stack.h"
-#include "sampled/slices.h"
+#include "sampled/sampled_internal.h"
+#include "sampled/hit_stack.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
-#include "kernel/syscalls.h"
 #include "util/label.h"
 #include "util/meter.h"
 
-/* One thread's way from its events to its tree. */
-struct thread {
-	const struct recording *rec;
-	struct images *images;
-	struct meter *meter; /* of samples */
-	struct code_map *map;
-	size_t next_map; /* see images__apply() */
-	pid_t pid, tid;
-	size_t next_hit; /* of the recording: the end of the snapshot that is read */
-	struct slices slices;
-	struct call_tree tree;
-	VEC(struct seen) stack;
-};
-
-/* A return probe puts its address in the place of the caller's: the first of the kernel's page. */
-static bool is_trampoline(struct thread *t, uint64_t ip)
-{
-	struct code_place place;
-
-	return !(ip % 4096) && code_map__find(t->map, ip, &place) &&
-	       !strcmp(place.function->module, "[uprobes]");
-}
-
 /* A return address may be the first of the next function: the call lies before it. */
-static struct seen look_up(struct thread *t, uint64_t ip, bool is_return)
+static struct seen look_up(struct sampled_thread *t, uint64_t ip, bool is_return)
 {
 	struct seen seen = {.ip = ip, .kind = CALL_FUNCTION};
 	struct code_place place;
@@ -50,7 +26,7 @@ static struct seen look_up(struct thread *t, uint64_t ip, bool is_return)
 	return seen;
 }
 
-static int add_seen(struct thread *t, const struct seen *seen)
+static int add_seen(struct sampled_thread *t, const struct seen *seen)
 {
 	struct seen *out = VEC_PUSH(&t->stack);
 
@@ -61,7 +37,7 @@ static int add_seen(struct thread *t, const struct seen *seen)
 }
 
 /* Outermost first; a return probe's trampoline is nobody's frame. */
-static int add_stack(struct thread *t, const struct rec_sample *sample, const uint64_t *ips,
+static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
 		     size_t n)
 {
 	uint64_t return_ip = 0;
@@ -71,7 +47,7 @@ static int add_stack(struct thread *t, const struct rec_sample *sample, const ui
 	for (size_t i = n; i-- > 0 && !err;) {
 		struct seen seen = look_up(t, ips[i], i != 0);
 
-		if (is_trampoline(t, ips[i]))
+		if (sampled_thread__is_trampoline(t, ips[i]))
 			continue;
 		seen.return_ip = return_ip;
 		return_ip = ips[i];
@@ -83,7 +59,7 @@ static int add_stack(struct thread *t, const struct rec_sample *sample, const ui
 }
 
 /* By the copy of the stack where there is one, else what frame pointers showed. */
-static int take_stack(struct thread *t, const struct rec_sample *sample)
+static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 {
 	struct unwound unwound;
 	int err;
@@ -99,6 +75,8 @@ static int take_stack(struct thread *t, const struct rec_sample *sample)
 	return err;
 }
 
+<<<<<<< HEAD
+=======
 static void on_sched(struct thread *t, const struct rec_sched *sched)
 {
 	switch (sched->what) {
@@ -162,8 +140,9 @@ static void on_by(struct thread *t, const struct mt_sched *sched)
 		slices__woken(&t->slices, sched->time_ns, &by);
 }
 
+>>>>>>> bf503dd
 /* Of the function that was innermost then. */
-static int add_faults(struct thread *t, const struct rec_sample *sample)
+static int add_faults(struct sampled_thread *t, const struct rec_sample *sample)
 {
 	struct fault_mark *mark = sample->faults ? VEC_PUSH(&t->tree.faults) : NULL;
 
@@ -180,56 +159,79 @@ static int add_faults(struct thread *t, const struct rec_sample *sample)
  * Page faults come in the middle of a function's time in the kernel and out of it: as stacks they
  * would say that it was out of it, far too often.
  */
-static int on_sample(struct thread *t, const struct rec_sample *sample)
+static int on_sample(struct sampled_thread *t, const struct rec_sample *sample)
 {
 	int err = take_stack(t, sample);
 
 	if (err || sample->faults)
 		return err ? err : add_faults(t, sample);
+	sampled_thread__drop_at_probe(t, sample->time_ns);
 	slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);
 	return 0;
 }
 
-static const struct function *function_at(struct thread *t, uint64_t ip)
+/* At its return the function is over, even where the instruction that returns has been probed. */
+static void leave_probed(struct sampled_thread *t, const struct mt_hit *hit)
 {
-	struct code_place place;
-
-	return ip && code_map__find(t->map, ip, &place) ? place.function : NULL;
+	if (hit->reason == MT_HIT_DURATION && t->stack.n && t->probed &&
+	    t->stack.v[t->stack.n - 1].function == t->probed)
+		t->stack.n--;
 }
 
-static int on_event(struct thread *t, const struct event *event)
+/* As the samples have theirs: another way to find callers finds others at the root. */
+static int take_hit_stack(struct sampled_thread *t, const struct mt_hit *hit)
 {
-	const struct mt_entry *entry;
+	struct rec_sample moment = {.time_ns = hit->time_ns};
+	struct unwound unwound = {0};
 	int err;
+
+	if (t->rec->samples.n && !t->rec->sample_users.n)
+		return add_stack(t, &moment, hit->stack, hit->stack_depth);
+	err = hit_stack__find(t->rec, hit, t->images, &unwound);
+	if (!err)
+		err = add_stack(t, &moment, unwound.ips.v, unwound.ips.n);
+	unwound__fini(&unwound);
+	return err;
+}
+
+/* The stack that came with it ends the snapshot: without any sample, too. */
+static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
+{
+	int err = hit->stack_depth ? take_hit_stack(t, hit) : 0;
+
+	if (err || !hit->stack_depth)
+		return err;
+	leave_probed(t, hit);
+	slices__see(&t->slices, hit->time_ns, t->stack.v, t->stack.n);
+	return 0;
+}
+
+static int on_event(struct sampled_thread *t, const struct event *event)
+{
+	int err = 0;
 
 	switch (event->kind) {
 	case EVENT_ENTRY:
-		entry = &t->rec->entries.v[event->index];
-		if (function_at(t, entry->ip) != t->slices.probed)
-			break;
-		/* One that returned before it began is nobody's but a damaged file's. */
-		slices__enter(&t->slices,
-			      &(struct entered){entry->start_ns, entry->end_ns < entry->start_ns
-									 ? 0
-									 : entry->end_ns});
+		sampled_thread__on_entry(t, &t->rec->entries.v[event->index]);
 		break;
 	case EVENT_BY:
-		on_by(t, &t->rec->sched_bys.v[event->index]);
+		sampled_thread__on_by(t, &t->rec->sched_bys.v[event->index]);
 		break;
 	case EVENT_SCHED:
-		on_sched(t, &t->rec->scheds.v[event->index]);
+		sampled_thread__on_sched(t, &t->rec->scheds.v[event->index]);
 		break;
 	case EVENT_SAMPLE:
 		err = on_sample(t, &t->rec->samples.v[event->index]);
-		if (err)
-			return err;
+		break;
+	case EVENT_HIT:
+		err = on_hit(t, &t->rec->hits.v[event->index]);
 		break;
 	}
-	return t->slices.failed ? -ENOMEM : 0;
+	return err ? err : t->slices.failed ? -ENOMEM : 0;
 }
 
 /* Each snapshot ends with its hit, but the last one, which may have none. */
-static void end_snapshots(struct thread *t, uint64_t time_ns)
+static void end_snapshots(struct sampled_thread *t, uint64_t time_ns)
 {
 	const struct recording *rec = t->rec;
 	uint64_t end_ns = 0;
@@ -244,29 +246,42 @@ static void end_snapshots(struct thread *t, uint64_t time_ns)
 	slices__gap(&t->slices, end_ns, time_ns, GAP_BETWEEN);
 }
 
-/* The function whose entries are known, as the process has it mapped: of several the one that hit.
- */
-static const struct function *probed_function(struct thread *t)
+/* The trigger's, as the process has it mapped: of several the one that hit. */
+static const struct function *probed_function(struct sampled_thread *t)
 {
 	const struct recording *rec = t->rec;
 
-	return function_at(t, rec->hits.n ? recording__probe_of(rec, &rec->hits.v[rec->hits.n - 1])
-					  : rec->probe_ip);
+	return sampled_thread__function_at(
+		t, rec->hits.n ? recording__probe_of(rec, &rec->hits.v[rec->hits.n - 1])
+			       : rec->probe_ip);
 }
 
-static int follow_maps(struct thread *t, uint64_t time_ns)
+static int follow_maps(struct sampled_thread *t, uint64_t time_ns)
 {
 	size_t before = t->next_map;
 	int err = images__apply(t->images, t->pid, time_ns, &t->next_map, t->map);
 
-	if (!err && (t->next_map != before || !t->slices.probed))
-		t->slices.probed = probed_function(t);
+	if (!err && (t->next_map != before || !t->probed))
+		t->probed = probed_function(t);
 	return err;
 }
 
-static int read_events(struct thread *t, const struct event *events, size_t n)
+/* What is mapped was noted before the rings began; BPF's programs ran already. */
+static uint64_t noted_ns(const struct event *events, size_t n)
 {
-	int err = 0;
+	size_t i = 0;
+
+	while (i + 1 < n && (events[i].kind == EVENT_ENTRY || events[i].kind == EVENT_BY))
+		i++;
+	return events[i].time_ns;
+}
+
+static int read_events(struct sampled_thread *t, const struct event *events, size_t n)
+{
+	int err = sampled_thread__note_probes(t, events, n);
+
+	if (!err)
+		err = follow_maps(t, noted_ns(events, n));
 
 	for (size_t i = 0; i < n && !err; i++) {
 		meter__add(t->meter, events[i].kind == EVENT_SAMPLE);
@@ -282,7 +297,7 @@ static int read_events(struct thread *t, const struct event *events, size_t n)
 	return err ? err : t->slices.failed ? -ENOMEM : 0;
 }
 
-static void name_tree(const struct thread *t, struct call_tree *tree)
+static void name_tree(const struct sampled_thread *t, struct call_tree *tree)
 {
 	const struct rec_thread *known = recording__find_thread(t->rec, t->pid, t->tid);
 
@@ -292,29 +307,30 @@ static void name_tree(const struct thread *t, struct call_tree *tree)
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
 }
 
-static int make_tree(const struct thread *blank, const struct event *events, size_t n,
+static int make_tree(const struct sampled_thread *blank, const struct event *events, size_t n,
 		     struct call_tree *tree)
 {
 	const struct recording *rec = blank->rec;
-	struct thread t = {.rec = rec,
-			   .images = blank->images,
-			   .meter = blank->meter,
-			   .map = code_map__new(),
-			   .pid = events->pid,
-			   .tid = events->tid};
+	struct sampled_thread t = {.rec = rec,
+				   .images = blank->images,
+				   .meter = blank->meter,
+				   .map = code_map__new(),
+				   .pid = events->pid,
+				   .tid = events->tid};
 	int err = t.map ? 0 : -ENOMEM;
 
 	t.slices = (struct slices){
 		.tree = &t.tree,
 		.period_ns = rec->sample_period_ns,
-		.returns_to = sample_stack__returns_to(rec, t.tid, events->time_ns),
 	};
+	t.returns_to = sample_stack__returns_to(rec, t.tid, events->time_ns);
 	name_tree(&t, &t.tree);
 	if (!err)
 		err = read_events(&t, events, n);
 	*tree = t.tree;
 	slices__fini(&t.slices);
 	VEC_FINI(&t.stack);
+	VEC_FINI(&t.probes);
 	code_map__free(t.map);
 	return err;
 }
@@ -336,7 +352,7 @@ static int make_trees(const struct recording *rec, struct images *images,
 		      const struct events *events, sampled_taker take, void *ctx,
 		      struct sampled_totals *totals)
 {
-	const struct thread blank = {.rec = rec, .images = images, .meter = totals->meter};
+	const struct sampled_thread blank = {.rec = rec, .images = images, .meter = totals->meter};
 	int err = 0;
 
 	for (size_t i = 0, n; i < events->all.n && !err; i += n) {

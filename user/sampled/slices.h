@@ -20,51 +20,68 @@ struct seen {
 	uint8_t kind;	    /* enum call_kind */
 };
 
-/* An entry of the probed function that no stack has shown yet. */
-struct entered {
-	uint64_t start_ns, end_ns; /* end_ns 0: not known */
+/* How far the end of a call is known whose begin is. */
+enum exact_end {
+	END_UNKNOWN, /* not at all */
+	END_KNOWN,   /* it returned at end_ns */
+	END_AT_MOST, /* it was left without a return, at the latest at end_ns */
+	END_OPEN,    /* it has not returned */
 };
 
-/* A system call that took long, and whose begin and end are known. */
-struct long_call {
+/* A call that was entered exactly then, whether or not a stack shows it. */
+struct entered {
+	const struct function *function;
 	uint64_t start_ns, end_ns;
-	struct waits_for what; /* `call` is not looked at */
+	uint64_t returns_to;   /* 0: not known */
+	uint8_t end;	       /* enum exact_end */
+	uint8_t kind;	       /* CALL_FUNCTION, or, without a function, CALL_SYSCALL */
+	struct waits_for what; /* of a system call; `call` is not looked at */
+	/* In the next stack, as far as it is in that: slices_exact.c. */
+	bool is_placed, is_hidden, is_lost;
+	size_t at;
 };
 
 struct open_slice {
 	uint32_t call; /* in tree->calls */
 	struct seen seen;
-	uint64_t exit_ns; /* when it returns, where that is known; else 0 */
-	bool is_hidden;	  /* stacks do not have it: it has left its frame to a tail call */
+	/* Of one that is exact, and runs on until it is seen to end: when; else 0. */
+	uint64_t exit_ns;
+	uint64_t returns_to;
+	uint8_t end; /* enum exact_end */
+	size_t next; /* of the stack that is looked at: what runs in it begins there */
 };
+
+/* No part of a stack. */
+#define NOT_IN_STACK SIZE_MAX
 
 struct slices {
 	struct call_tree *tree;
-	const struct function *probed; /* NULL: nothing is */
-	uint64_t returns_to;	       /* where it returns to, as a rule; 0: not known */
-	uint64_t period_ns;	       /* of the samples; 0: not known */
-	uint64_t last_ns;	       /* when the stack was known last; 0: never */
-	VEC(struct open_slice) open;   /* outermost first */
-	VEC(struct entered) entered;   /* ascending */
-	struct done_by next;	       /* who runs in its place; tid 0: not known */
-	uint64_t next_ns;	       /* from then on */
-	struct waits_for wait;	       /* what it leaves its CPU for, if it does next */
+	uint64_t period_ns;	     /* of the samples; 0: not known */
+	uint64_t last_ns;	     /* when the stack was known last; 0: never */
+	VEC(struct open_slice) open; /* outermost first */
+	VEC(struct entered) entered; /* since the last stack, ascending */
+	struct done_by next;	     /* who runs in its place; tid 0: not known */
+	uint64_t next_ns;	     /* from then on */
+	struct waits_for wait;	     /* what it leaves its CPU for, if it does next */
 	bool has_wait;
-	VEC(struct long_call) long_calls; /* that no stack has shown yet, ascending */
-	bool off;			  /* the innermost is time off the CPU */
-	bool failed;			  /* out of memory: nothing more is added */
+	bool off;    /* the innermost is time off the CPU */
+	bool failed; /* out of memory: nothing more is added */
 };
 
 void slices__fini(struct slices *slices);
 
 /* The stack at one moment, outermost first. */
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
-/* The probed function was entered, exactly then. */
+/*
+ * A call whose begin was seen, function or system call. Ascending by time, in the order of all
+ * else.
+ */
 void slices__enter(struct slices *slices, const struct entered *entered);
+/* Whether such a call, whose begin was seen, is known to run at that time. */
+bool slices__has_call(const struct slices *slices, const struct function *function,
+		      uint64_t time_ns);
 /* Who runs in its place from then on, if it is off or about to be; tid 0: nobody. */
 void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done_by *by);
-/* A system call: what the next stack that was seen in it shows made it. */
-void slices__long_call(struct slices *slices, const struct long_call *call);
 /* It is in a system call, about to leave its CPU; `call` is not looked at. */
 void slices__waits(struct slices *slices, const struct waits_for *wait);
 /* What it waited for has come, thanks to somebody; tid 0: to nobody, or it is not known. */

@@ -5,21 +5,41 @@
 
 #include "sampled/slices.h"
 
+/* What is known of the stack at one moment. */
+struct view {
+	const struct seen *stack; /* outermost first */
+	size_t n;
+	bool is_known; /* else there is none: what was there before is taken to run on */
+};
+
+/* How much of the open slices and of a stack is the same. */
+struct common {
+	size_t open, stack; /* so many of either */
+};
+
 /* Opens one in the innermost; NULL where memory ran out. Good until the next one. */
 struct open_slice *slices__push(struct slices *slices, const struct seen *seen, uint64_t time_ns,
 				uint8_t flags);
+/* Opens those from..to of a stack, which began before time_ns. */
+void slices__push_rest(struct slices *slices, const struct view *view, size_t from, size_t to,
+		       uint64_t start_ns);
 /* Closes all but n, with these flags. */
 void slices__pop_to(struct slices *slices, size_t n, uint64_t time_ns, uint8_t flags);
-/* Closes calls whose returns were seen, up to now. */
-void slices__leave_returned(struct slices *slices, uint64_t time_ns);
 /* The innermost slice is or waits for that. */
 void slices__add_wait(struct slices *slices, const struct waits_for *wait);
-/* Begins the system call that lasts at that time, on this stack, if one does. */
-void slices__begin_long_call(struct slices *slices, uint64_t time_ns, const struct seen *stack,
-			     size_t n);
-/* What was seen, without anything about the time before. */
-void slices__see_stack(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
-/* No stack shows what was entered last: only what had called it is known to run on. */
-void slices__flush_entered(struct slices *slices, uint64_t time_ns);
+
+/* Where something ended behind from_ns, and began before to_ns, that differs between the two. */
+uint64_t slices__edge_behind(const struct slices *slices, uint64_t from_ns, uint64_t to_ns);
+uint64_t slices__edge_before(const struct slices *slices, uint64_t from_ns, uint64_t to_ns);
+
+/* Of a view that is known, once slices__place() has looked at it. */
+struct common slices__common(const struct slices *slices, const struct view *view);
+/* As far as two stacks show, the same call. */
+bool seen__is_same(const struct seen *a, const struct seen *b);
+
+/* Finds the calls that are exact, open ones and those entered since, in the stack at time_ns. */
+void slices__place(struct slices *slices, uint64_t time_ns, const struct view *view);
+/* Opens what was entered since the last stack, and closes what has returned, up to time_ns. */
+void slices__take_entered(struct slices *slices, uint64_t time_ns, const struct view *view);
 
 #endif

@@ -46,8 +46,7 @@ void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
 	if (s->off)
 		slices__on(s, time_ns);
-	slices__leave_returned(s, time_ns);
-	slices__flush_entered(s, time_ns);
+	slices__take_entered(s, time_ns, &(struct view){0});
 	push_off(s, time_ns, reason);
 	if (reason == OFF_BLOCKED && s->has_wait)
 		slices__add_wait(s, &s->wait);

@@ -5,78 +5,109 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int add(struct gate *gate, const struct uprobe_spec *spec, size_t probe, bool is_return)
+/* What is set in the same way: the functions that trigger, or those beside them. */
+struct probed {
+	const struct probe *v;
+	size_t n;
+	pid_t pid;
+	bool is_also, by_insn;
+};
+
+static int add(struct gate *gate, const struct uprobe_spec *spec, const struct trigger_event *what)
 {
 	struct uprobe_spec *out = VEC_PUSH(&gate->specs);
 	struct trigger_event *event = VEC_PUSH(&gate->events);
 
 	if (!out || !event)
 		return -ENOMEM;
+	gate->has_return_probes |= spec->on_return;
 	*out = *spec;
-	*event = (struct trigger_event){.fd = -1, .is_return = is_return, .probe = (uint32_t)probe};
+	*event = *what;
+	event->fd = -1;
 	return 0;
 }
 
-static int add_entry(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+static int add_entry(struct gate *gate, const struct probed *probed, size_t i)
 {
+	const struct probe *probe = &probed->v[i];
 	/* What leaves has the entry's stack pointer, not that of a place further in. */
-	bool is_moved = gate->by_insn && !probe->site.at_entry;
+	bool is_moved = probed->by_insn && !probe->site.at_entry;
 	const struct uprobe_spec spec = {.path = probe->path,
 					 .offset = is_moved ? probe->entry_offset : probe->offset,
 					 .semaphore = probe->semaphore,
-					 .pid = pid};
+					 .pid = probed->pid};
 
-	return add(gate, &spec, number, false);
+	return add(gate, &spec,
+		   &(struct trigger_event){.probe = (uint32_t)i, .is_also = probed->is_also});
 }
 
-static int add_return(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+/* A return probe replaces the return address: it must be set at the function's entry. */
+static int add_return(struct gate *gate, const struct probed *probed, size_t i, uint64_t at,
+		      bool on_return)
 {
-	/* It replaces the return address: it must be set at the function's entry. */
-	const struct uprobe_spec spec = {
-		.path = probe->path, .offset = probe->entry_offset, .pid = pid, .on_return = true};
+	const struct uprobe_spec spec = {.path = probed->v[i].path,
+					 .offset = probed->v[i].entry_offset + at,
+					 .pid = probed->pid,
+					 .on_return = on_return};
 
-	return add(gate, &spec, number, true);
+	return add(gate, &spec,
+		   &(struct trigger_event){
+			   .is_return = true, .probe = (uint32_t)i, .is_also = probed->is_also});
 }
 
-static int add_exits(struct gate *gate, const struct probe *probe, size_t number, pid_t pid)
+static int add_returns(struct gate *gate, const struct probed *probed, size_t i)
 {
+	const struct exit_sites *exits = &probed->v[i].exits;
 	int err = 0;
 
-	for (uint32_t i = 0; i < probe->exits.n && !err; i++) {
-		const struct uprobe_spec spec = {.path = probe->path,
-						 .offset = probe->entry_offset + probe->exits.at[i],
-						 .pid = pid};
-
-		err = add(gate, &spec, number, true);
-	}
+	if (!probed->by_insn)
+		return add_return(gate, probed, i, 0, true);
+	for (uint32_t e = 0; e < exits->n && !err; e++)
+		err = add_return(gate, probed, i, exits->at[e], false);
 	return err;
 }
 
 /* Those that decide come first. */
-static int add_all(struct gate *gate, const struct probe *probes, size_t n, pid_t pid)
+static int add_all(struct gate *gate, const struct probed *probed)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err && gate->by_return; i++)
-		err = gate->by_insn ? add_exits(gate, &probes[i], i, pid)
-				    : add_return(gate, &probes[i], i, pid);
+	for (size_t i = 0; i < probed->n && !err && gate->by_return; i++)
+		err = add_returns(gate, probed, i);
 	gate->n_deciding = gate->specs.n;
-	for (size_t i = 0; i < n && !err; i++)
-		err = add_entry(gate, &probes[i], i, pid);
+	for (size_t i = 0; i < probed->n && !err; i++)
+		err = add_entry(gate, probed, i);
 	if (!gate->by_return)
 		gate->n_deciding = gate->specs.n;
 	return err;
 }
 
-int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probes,
-	       size_t n)
+static int add_also(struct gate *gate, const struct probed *probed)
 {
+	int err = 0;
+
+	for (size_t i = 0; i < probed->n && !err; i++) {
+		err = add_returns(gate, probed, i);
+		if (!err)
+			err = add_entry(gate, probed, i);
+	}
+	return err;
+}
+
+int gate__open(struct gate *gate, const struct trigger_config *config,
+	       const struct gate_probes *probes)
+{
+	const pid_t pid = config->tgid ? config->tgid : -1;
+	const struct probed triggers = {probes->v, probes->n, pid, false, config->returns_by_insn};
+	const struct probed also = {probes->also, probes->n_also, pid, true, config->also_by_insn};
 	int err;
 
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
 			      .sampling = config->sampling};
-	err = add_all(gate, probes, n, config->tgid ? config->tgid : -1);
+	err = add_all(gate, &triggers);
+	if (!err)
+		err = add_also(gate, &also);
 	if (err)
 		return err;
 	gate->trigger = trigger__new(config);

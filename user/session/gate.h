@@ -13,6 +13,7 @@ struct gate {
 	bool sampling;	/* for a source that samples */
 	bool by_return; /* the returns decide, and the entries only start the clock */
 	bool by_insn;	/* returns are probed where they are, not by return probes */
+	bool has_return_probes;
 	/* Of all probes; those that decide first: a source may want their events in its own groups.
 	 */
 	VEC(struct uprobe_spec) specs;
@@ -21,12 +22,18 @@ struct gate {
 	uint64_t entries_until_ns;	  /* entries that began later have not been taken */
 };
 
+/* Those that trigger, and, with config.also, those whose calls are only logged. */
+struct gate_probes {
+	const struct probe *v, *also;
+	size_t n, n_also;
+};
+
 /*
  * Loads the trigger for some probes, which live as long as the gate. 0, or -errno after a line and
  * a hint. gate__close() in any case.
  */
-int gate__open(struct gate *gate, const struct trigger_config *config, const struct probe *probes,
-	       size_t n);
+int gate__open(struct gate *gate, const struct trigger_config *config,
+	       const struct gate_probes *probes);
 
 /*
  * Sets the probes and attaches. source_events are those of the deciding probes that the source has

@@ -5,12 +5,15 @@
 
 #include <stdint.h>
 
+#include "cli/options.h"
+
 struct sample_options {
 	int rate;		    /* in Hz */
 	const char *max_overhead;   /* "1%"; NULL: no limit */
 	uint64_t max_overhead_ppm;  /* what sample_options__check() makes of it; 0: no limit */
 	int unwind;		    /* UNWIND_... */
 	uint64_t syscall_thresh_ns; /* 0: none is noted */
+	struct option_list also;    /* functions whose calls are recorded one by one */
 };
 
 enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF };
@@ -50,6 +53,15 @@ extern const char *const unwind_names[];
 		 "stack), or auto: tried",                                                         \
 		 SAMPLE_OPTION(unwind),                                                            \
 		 unwind_names},                                                                    \
+		{"also",                                                                           \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_LIST,                                                                         \
+		 "NAME",                                                                           \
+		 "sample: calls of these functions (as -symbol; all of a glob, 64 at most) are "   \
+		 "exact as well; costs the target two probes a call",                              \
+		 SAMPLE_OPTION(also),                                                              \
+		 NULL},                                                                            \
 	{                                                                                          \
 		"syscall-thresh", NULL, 0, OPT_DURATION, "D",                                      \
 			"sample: system calls of at least that are slices, exact; costs every "    \

@@ -60,8 +60,12 @@ static int open_gate(struct session *s)
 		.args = args,
 		.n_args = (uint32_t)s->probes.all.n,
 		.sampling = s->ops == &source_sample,
+		.also = s->also.all.n,
+		.also_at_entry = probes__at_entry(&s->also),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
+	const struct gate_probes probes = {s->probes.all.v, s->also.all.v, s->probes.all.n,
+					   s->also.all.n};
 	int err = args ? 0 : -ENOMEM;
 
 	if (!err && trigger__needs_return(&config))
@@ -69,8 +73,10 @@ static int open_gate(struct session *s)
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
 	if (!err)
-		err = gate__open(&s->gate, &config, s->probes.all.v, s->probes.all.n);
-
+		err = probes__choose_returns(&s->also, s->options->return_probes,
+					     &config.also_by_insn);
+	if (!err)
+		err = gate__open(&s->gate, &config, &probes);
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
 
@@ -134,7 +140,7 @@ int session__open_source(struct session *s)
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
-		.return_probe = s->gate.trigger && s->gate.by_return && !s->gate.by_insn,
+		.return_probe = s->gate.has_return_probes,
 		.sample_rate = s->sample_rate,
 		.sample_stack = s->sample_stack,
 		.sample_gate = gate__of_samples(&s->gate),
@@ -143,8 +149,10 @@ int session__open_source(struct session *s)
 	};
 	int err = 0;
 
-	if (s->probes.all.n)
-		memcpy(config.probed, probes__stepped(&s->probes)->code, sizeof(config.probed));
+	if (s->probes.all.n || s->also.all.n)
+		memcpy(config.probed,
+		       probes__stepped(s->probes.all.n ? &s->probes : &s->also)->code,
+		       sizeof(config.probed));
 	/* Of these it is the return that the kernel steps a copy of. */
 	if (s->gate.by_insn)
 		config.probed[0] = 0xc3;
@@ -207,7 +215,7 @@ static int prepare(struct session *s)
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
 	progress__init(&s->progress, s->options);
-	if (!err && s->probes.all.n)
+	if (!err && (s->probes.all.n || s->also.all.n))
 		err = open_gate(s);
 	if (s->options->timeout_ns)
 		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
@@ -243,6 +251,7 @@ void session__close(struct session *s)
 	sched_log__free(s->sched_log);
 	gate__close(&s->gate);
 	probes__fini(&s->probes);
+	probes__fini(&s->also);
 	selectors__fini(&s->symbols);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -290,7 +299,7 @@ int session__capture(const struct capture_options *options, const struct session
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err)
-		progress__say(&s->progress, s->gate.trigger, s->probes.name);
+		progress__say(&s->progress, session__trigger(s), s->probes.name);
 	session__close(s);
 	return err;
 }

@@ -27,6 +27,7 @@ struct session {
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
 	struct probes probes;	     /* of these symbols */
+	struct probes also;	     /* whose calls are recorded beside them */
 	bool replaced;		     /* see session__is_replaced() */
 	pid_t witness;		     /* a process that runs what the first probe is in */
 	int epoll_fd, signal_fd;
@@ -41,6 +42,12 @@ struct session {
 static inline bool session__measures_duration(const struct session *s)
 {
 	return threshold__is_set(&s->options->duration_thresh);
+}
+
+/* What hits are counted by; NULL where nothing triggers. */
+static inline struct trigger *session__trigger(const struct session *s)
+{
+	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
 /* Opens the source, with the gate attached to it, and starts it. 0 or -errno. */

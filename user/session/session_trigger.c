@@ -2,6 +2,7 @@
 /* What triggers a session: what the user has named, or what the program brings itself. */
 #include <errno.h>
 
+#include "session/probe/also.h"
 #include "session/probe/default_trigger.h"
 #include "session/session_internal.h"
 #include "session/source_choice.h"
@@ -78,12 +79,34 @@ int session__choose_symbols(struct session *s)
 	if (!s->options->symbols.n && target && (target__is_cgroup(target) || target->pids.n > 1))
 		own = default_trigger__of(target);
 	return own ? selectors__add(&s->symbols, own)
-		   : selectors__split(&s->symbols, &s->options->symbols);
+		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
 
 const char *session__symbol(const struct session *s)
 {
 	return s->symbols.names.n ? s->symbols.names.v[0] : NULL;
+}
+
+static int refuse_also(const struct session *s)
+{
+	log__error("-also belongs to -source sample: %s shows every call", s->ops->name);
+	log__hint("leave -also out");
+	return -EINVAL;
+}
+
+static int find_also(struct session *s, const struct process *process)
+{
+	static const struct probes none = {0};
+	const struct option_list *texts = &s->options->sample.also;
+	const struct probe_source in = {process, s->start->exec_path};
+	/* With a duration the returns of those that trigger are probed anyway. */
+	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes);
+
+	if (!texts->n)
+		return 0;
+	if (s->ops != &source_sample)
+		return refuse_also(s);
+	return also__find(&s->also, texts, &in, have_returns ? &s->probes : &none);
 }
 
 int session__find_trigger(struct session *s)
@@ -98,5 +121,7 @@ int session__find_trigger(struct session *s)
 		err = use_default(s, process);
 	if (!err)
 		err = probes__find(&s->probes, &s->symbols, process, s->start->exec_path);
+	if (!err)
+		err = find_also(s, process);
 	return err ? err : check_duration(s);
 }

@@ -71,7 +71,7 @@ static uint64_t tick(struct session *s)
 	uint64_t now = clock__now_ns(), next = s->progress.last_ns + STATUS_INTERVAL_NS;
 
 	if (now >= next) {
-		progress__look(&s->progress, s->gate.trigger, now);
+		progress__look(&s->progress, session__trigger(s), now);
 		tell_observer(s);
 		s->replaced = session__is_replaced(s);
 		next = now + STATUS_INTERVAL_NS;

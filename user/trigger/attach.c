@@ -19,22 +19,33 @@ void trigger__detach(struct trigger *trigger)
 		close(trigger->links.v[--trigger->links.n]);
 }
 
+static const struct bpf_program *program_of(const struct trigger *trigger,
+					    const struct trigger_event *event)
+{
+	const struct trigger_bpf *skel = trigger->skel;
+	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
+
+	if (event->is_also && event->is_return)
+		return lru ? skel->progs.on_also_return_lru : skel->progs.on_also_return;
+	if (event->is_also)
+		return lru ? skel->progs.on_also_lru : skel->progs.on_also;
+	if (event->is_return)
+		return lru ? skel->progs.on_return_lru : skel->progs.on_return;
+	return lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
+}
+
 /*
  * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
  * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
  */
 static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {
-	const struct trigger_bpf *skel = trigger->skel;
-	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
-	const struct bpf_program *entry = lru ? skel->progs.on_hit_lru : skel->progs.on_hit;
-	const struct bpf_program *leave = lru ? skel->progs.on_return_lru : skel->progs.on_return;
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event->probe);
 	int *link = VEC_PUSH(&trigger->links);
 
 	if (!link)
 		return -ENOMEM;
-	*link = bpf_link_create(bpf_program__fd(event->is_return ? leave : entry), event->fd,
+	*link = bpf_link_create(bpf_program__fd(program_of(trigger, event)), event->fd,
 				BPF_PERF_EVENT, &opts);
 	if (*link >= 0)
 		return 0;

@@ -9,18 +9,48 @@
 #include "trigger.skel.h"
 #include "trigger/trigger_internal.h"
 
+/* Of the two variants only one is loaded, and none where nothing is probed beside the trigger. */
+static int select_also(struct trigger_bpf *skel, const struct trigger_config *config, bool lru)
+{
+	bool task = config->also && !lru;
+
+	lru = config->also && lru;
+	skel->rodata->also_at_entry = config->also_at_entry;
+	skel->rodata->also_by_insn = config->also_by_insn;
+	bpf_program__set_autoload(skel->progs.on_also, task);
+	bpf_program__set_autoload(skel->progs.on_also_return, task);
+	bpf_program__set_autoload(skel->progs.on_also_lru, lru);
+	bpf_program__set_autoload(skel->progs.on_also_return_lru, lru);
+	bpf_map__set_autocreate(skel->maps.also_task_latches, task);
+	bpf_map__set_autocreate(skel->maps.also_lru_latches, lru);
+	bpf_map__set_autocreate(skel->maps.also_log, config->also);
+	return lru ? trigger__size_lru(skel->maps.also_lru_latches, config) : 0;
+}
+
+/* What only a source that samples needs is not loaded for others. */
+int trigger__select_sampling(struct trigger_bpf *skel, const struct trigger_config *config,
+			     enum trigger_latch latch)
+{
+	bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
+	bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
+	return select_also(skel, config, latch == TRIGGER_LATCH_LRU_HASH);
+}
+
 int trigger__sample_gate(const struct trigger *trigger)
 {
 	return bpf_program__fd(trigger__skel(trigger)->progs.on_sample);
 }
 
-int trigger__entries(const struct trigger *trigger,
-		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx)
+static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const struct mt_entry *entry),
+		    void *ctx)
 {
 	const size_t size = sizeof(struct mt_entry) * MT_ENTRY_LOG;
-	int err = 0, fd = bpf_map__fd(trigger__skel(trigger)->maps.entry_log);
-	const struct mt_entry *entries = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	const struct mt_entry *entries;
+	int err = 0;
 
+	if (!bpf_map__autocreate(map))
+		return 0;
+	entries = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
 	if (entries == MAP_FAILED)
 		return -errno;
 	for (size_t i = 0; i < MT_ENTRY_LOG && !err; i++)
@@ -28,4 +58,13 @@ int trigger__entries(const struct trigger *trigger,
 			err = take(ctx, &entries[i]);
 	munmap((void *)entries, size);
 	return err;
+}
+
+int trigger__entries(const struct trigger *trigger,
+		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx)
+{
+	const struct trigger_bpf *skel = trigger__skel(trigger);
+	int err = take_log(skel->maps.entry_log, take, ctx);
+
+	return err ? err : take_log(skel->maps.also_log, take, ctx);
 }

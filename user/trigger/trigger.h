@@ -54,6 +54,9 @@ struct trigger_config {
 	bool by_goroutine;
 	/* For a source that samples: its gate, and the log of entries. */
 	bool sampling;
+	/* The calls of other functions are logged as well: those of events that are is_also. */
+	bool also;
+	bool also_at_entry, also_by_insn; /* as probe_at_entry and returns_by_insn, of them */
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
 	 */
 	uint32_t stack_copy;
@@ -94,6 +97,7 @@ bool trigger__needs_return(const struct trigger_config *config);
 struct trigger_event {
 	int fd;
 	bool is_return; /* a return probe's, or a probe's on an instruction that leaves */
+	bool is_also;	/* of a function whose calls are only logged: config.also */
 	uint32_t probe; /* the number of its probe, from 0 */
 };
 
@@ -135,7 +139,8 @@ int trigger__next(struct trigger *trigger, struct mt_hit *hit);
 int trigger__sample_gate(const struct trigger *trigger);
 
 /*
- * With config.sampling: hands over the latest MT_ENTRY_LOG hits, in no order. What `take` returns
+ * With config.sampling: hands over the latest MT_ENTRY_LOG hits, and, with config.also, as many
+ * calls, in no order. What `take` returns
  * but 0 stops it. 0 or -errno.
  */
 int trigger__entries(const struct trigger *trigger,

@@ -33,6 +33,11 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 /* trigger->skel, in the kernel. 0, or -errno after a line and a hint. */
 int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 		  enum trigger_latch latch);
+/* Of maps and programs, those that a source that samples needs, with -also\'s. 0 or -errno. */
+int trigger__select_sampling(struct trigger_bpf *skel, const struct trigger_config *config,
+			     enum trigger_latch latch);
+/* Room for what an LRU hash of threads has. 0 or -errno. */
+int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config);
 
 /* libbpf's messages, a level lower; it prints the verifier's log in one. */
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap);

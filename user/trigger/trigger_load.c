@@ -82,7 +82,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
  * The kernel keeps up to 128 free entries of an LRU hash for each CPU (kernel/bpf/bpf_lru_list.c:
  * LOCAL_FREE_TARGET). With fewer than that to go round, latches in use would be evicted.
  */
-static int size_lru_latches(struct bpf_map *map, const struct trigger_config *config)
+int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
@@ -105,15 +105,7 @@ static int select_latch(struct trigger_bpf *skel, const struct trigger_config *c
 	bpf_program__set_autoload(skel->progs.on_return_lru, lru);
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
-	return lru ? size_lru_latches(skel->maps.lru_latches, config) : 0;
-}
-
-/* What only a source that samples needs is not loaded for others. */
-static int select_sampling(struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	int err = bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
-
-	return err ? err : bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
+	return lru ? trigger__size_lru(skel->maps.lru_latches, config) : 0;
 }
 
 static int size_hits(struct bpf_map *map, const struct trigger_config *config)
@@ -179,7 +171,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	set_config(skel, config);
 	err = select_latch(skel, config, latch);
 	if (!err)
-		err = select_sampling(skel, config);
+		err = trigger__select_sampling(skel, config, latch);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
 	if (!err)

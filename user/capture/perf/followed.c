@@ -117,7 +117,7 @@ int followed__add_uprobes_pages(const struct followed *f, const struct source_co
 	size_t n = config->return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
 	int err = 0;
 
-	if (!config->n_probes)
+	if (!config->n_probes && !config->return_probe)
 		return 0;
 	/* Once a process, at its main thread. */
 	for (size_t i = 0; i < f->pending.threads.n && !err; i++)

@@ -162,7 +162,7 @@ static int read_all(struct perf_reader *r)
 		err = perf_reader__finish_switches(r);
 	if (err)
 		return err;
-	if (!r->have_info && !r->rec->samples.n) {
+	if (!r->have_info && !recording__is_sampled(r->rec) && !r->rec->hits.n) {
 		r->why = "there is no Intel PT in it, and no call chain";
 		return -ENODATA;
 	}

@@ -2,6 +2,8 @@
 /* The records of a source that samples: ours, or those of perf record -g. */
 #include "capture/recording/perf_data_internal.h"
 
+#include <stddef.h>
+
 /* What may stand before the call chain, eight bytes each, in this order. */
 static const uint64_t words_before[] = {
 	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
@@ -86,14 +88,21 @@ int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *he
 	return add_stack(r, event, c, &sample);
 }
 
-static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t size)
+/* At least so much of it is there in a recording of any version; the rest stays as it was. */
+static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t least, size_t size)
 {
+	uint32_t there;
+
 	c->at += c->end - c->at >= 24 ? 24 : 0; /* TID, TIME, CPU: the data has them */
-	if (take_u32(c) < size)
+	there = take_u32(c);
+	if (there < least)
 		return damaged(r, "a record of mtbpf's is of another version");
-	take(c, out, size);
+	take(c, out, there < size ? least : size);
 	return c->failed ? damaged(r, "a record of mtbpf's is damaged") : 0;
 }
+
+/* Earlier versions knew hits only. */
+#define ENTRY_LEAST offsetof(struct mt_entry, kind)
 
 int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own)
 {
@@ -103,11 +112,11 @@ int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own)
 	int err = 0;
 
 	if (own == PERF_OWN_ENTRY) {
-		err = take_raw(r, c, &entry, offsetof(struct mt_entry, ip));
+		err = take_raw(r, c, &entry, ENTRY_LEAST, offsetof(struct mt_entry, ip));
 		return err ? err : recording__add_entry(r->rec, &entry);
 	}
 	if (own == PERF_OWN_BY) {
-		err = take_raw(r, c, &by, sizeof(by));
+		err = take_raw(r, c, &by, sizeof(by), sizeof(by));
 		by.by_comm[sizeof(by.by_comm) - 1] = '\0';
 		return err ? err : recording__add_sched_by(r->rec, &by);
 	}

@@ -266,8 +266,12 @@ bool recording__is_by_cpu(const struct recording *rec)
 
 size_t recording__traced_bytes(const struct recording *rec)
 {
-	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]);
+	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]) +
+		       rec->entries.n * sizeof(rec->entries.v[0]);
 
+	/* Where nothing else was recorded yet, its stack is. */
+	if (recording__is_sampled(rec))
+		bytes += rec->hits.n * sizeof(rec->hits.v[0]);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		bytes += rec->aux.v[i].size;
 	return bytes;

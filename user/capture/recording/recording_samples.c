@@ -9,7 +9,10 @@
 
 bool recording__is_sampled(const struct recording *rec)
 {
-	return rec->samples.n && !rec->aux.n;
+	bool has_samples = rec->samples.n || rec->scheds.n || rec->entries.n;
+
+	return !rec->aux.n &&
+	       (has_samples || (rec->source && !strcmp(rec->source, "sample") && rec->hits.n));
 }
 
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,

@@ -124,21 +124,30 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 	return err;
 }
 
+static int make_probe(struct probe *probe, const struct probe_source *source,
+		      const struct symbols *symbols, const struct symbol_match *match)
+{
+	int err;
+
+	*probe = (struct probe){.is_go = symbols__have(symbols, "runtime.gopanic")};
+	err = choose_site(probe, match);
+	if (err)
+		return err;
+	snprintf(probe->name, sizeof(probe->name), "%s", match->function->name);
+	return set_place(probe, source, match->module, match->function->vaddr);
+}
+
 static int take_function(const struct probe_source *source, const struct symbols *symbols,
 			 const struct symbol_match *match, probe_fn fn, void *ctx)
 {
-	struct probe probe = {.is_go = symbols__have(symbols, "runtime.gopanic")};
-	int err = choose_site(&probe, match);
+	struct probe probe;
+	int err = make_probe(&probe, source, symbols, match);
 
-	if (err)
-		return err;
-	snprintf(probe.name, sizeof(probe.name), "%s", match->function->name);
-	err = set_place(&probe, source, match->module, match->function->vaddr);
 	return err ? err : fn(ctx, &probe);
 }
 
-/* What is done with each copy of a stub. */
-struct stub_taker {
+/* What is done with each function. */
+struct taker {
 	const struct probe_source *source;
 	const struct symbols *symbols;
 	probe_fn fn;
@@ -146,9 +155,9 @@ struct stub_taker {
 	size_t n;
 };
 
-static int take_stub(void *ctx, const struct symbol_match *match)
+static int take_match(void *ctx, const struct symbol_match *match)
 {
-	struct stub_taker *taker = ctx;
+	struct taker *taker = ctx;
 
 	taker->n++;
 	return take_function(taker->source, taker->symbols, match, taker->fn, taker->ctx);
@@ -157,12 +166,12 @@ static int take_stub(void *ctx, const struct symbol_match *match)
 static int each_function(const struct probe_source *source, const struct symbols *symbols,
 			 const char *symbol, probe_fn fn, void *ctx)
 {
-	struct stub_taker taker = {source, symbols, fn, ctx, 0};
+	struct taker taker = {source, symbols, fn, ctx, 0};
 	struct symbol_match match;
 	int err = 0;
 
 	if (default_trigger__is_stub(symbol))
-		err = symbols__each_of_name(symbols, symbol, take_stub, &taker);
+		err = symbols__each_of_name(symbols, symbol, take_match, &taker);
 	if (err || taker.n)
 		return err;
 	err = symbols__find(symbols, symbol, &match);
@@ -189,11 +198,16 @@ static int each_usdt(const struct probe_source *source, const struct symbols *sy
 	return err;
 }
 
+static int open_symbols(struct symbols *symbols, const struct probe_source *source)
+{
+	return source->exec_path ? symbols__open_file(symbols, source->exec_path)
+				 : symbols__open(symbols, source->process);
+}
+
 int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
 {
 	struct symbols symbols;
-	int err = source->exec_path ? symbols__open_file(&symbols, source->exec_path)
-				    : symbols__open(&symbols, source->process);
+	int err = open_symbols(&symbols, source);
 
 	if (err)
 		return err;
@@ -201,6 +215,37 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 		err = each_usdt(source, &symbols, symbol, fn, ctx);
 	else
 		err = each_function(source, &symbols, symbol, fn, ctx);
+	symbols__close(&symbols);
+	return err;
+}
+
+/* Of many, one that takes no probe is nothing to speak of. */
+static int take_probeable(void *ctx, const struct symbol_match *match)
+{
+	enum log_level level = log__level();
+	struct taker *taker = ctx;
+	struct probe probe;
+	int err;
+
+	log__set_level(LOG_SILENT);
+	err = make_probe(&probe, taker->source, taker->symbols, match);
+	log__set_level(level);
+	if (err)
+		log__debug("%s takes no probe", match->function->name);
+	return err ? 0 : taker->fn(taker->ctx, &probe);
+}
+
+int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
+			 void *ctx)
+{
+	struct symbols symbols;
+	struct taker taker = {source, &symbols, fn, ctx, 0};
+	int err = open_symbols(&symbols, source);
+
+	if (err)
+		return err;
+	err = symbols__each_meant(&symbols, symbol,
+				  strpbrk(symbol, "*?[") ? take_probeable : take_match, &taker);
 	symbols__close(&symbols);
 	return err;
 }

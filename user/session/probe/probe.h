@@ -50,6 +50,9 @@ typedef int (*probe_fn)(void *ctx, const struct probe *probe);
  * returned; 0; or -errno after a line and a hint.
  */
 int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
+/* The same, but all functions that a glob matches; those that take no probe are left out of it. */
+int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
+			 void *ctx);
 /* The first of them. */
 int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
 		const char *symbol);

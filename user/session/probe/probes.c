@@ -40,14 +40,14 @@ static size_t first_length(const char *text)
 	}
 }
 
-static int refuse_empty(const char *text)
+static int refuse_empty(const char *option, const char *text)
 {
-	log__error("an empty name between the commas of -symbol '%s'", text);
-	log__hint("several functions: -symbol A,B or -symbol A -symbol B");
+	log__error("an empty name between the commas of %s '%s'", option, text);
+	log__hint("several functions: %s A,B or %s A %s B", option, option, option);
 	return -EINVAL;
 }
 
-static int split_text(struct selectors *selectors, const char *text)
+static int split_text(struct selectors *selectors, const char *text, const char *option)
 {
 	const char *rest = text;
 	int err = 0;
@@ -57,24 +57,25 @@ static int split_text(struct selectors *selectors, const char *text)
 		char *name = len ? strndup(rest, len) : NULL;
 
 		if (!len && rest != text)
-			return refuse_empty(text);
+			return refuse_empty(option, text);
 		/* An empty text is looked for, and not found. */
 		err = selectors__add(selectors, name ? name : "");
 		free(name);
 		if (err || !rest[len])
 			return err;
 		if (!len)
-			return refuse_empty(text);
+			return refuse_empty(option, text);
 		rest += len + 1;
 	}
 }
 
-int selectors__split(struct selectors *selectors, const struct option_list *texts)
+int selectors__split(struct selectors *selectors, const struct option_list *texts,
+		     const char *option)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < texts->n && !err; i++)
-		err = split_text(selectors, texts->v[i]);
+		err = split_text(selectors, texts->v[i], option);
 	return err;
 }
 
@@ -85,7 +86,7 @@ void selectors__fini(struct selectors *selectors)
 	VEC_FINI(&selectors->names);
 }
 
-static bool have(const struct probes *probes, const struct probe *probe)
+bool probes__have(const struct probes *probes, const struct probe *probe)
 {
 	for (size_t i = 0; i < probes->all.n; i++)
 		if (probes->all.v[i].offset == probe->offset &&
@@ -101,7 +102,7 @@ int probes__add(struct probes *probes, const struct probe *probe)
 	/* A USDT probe has several places. */
 	bool is_named = last && !strcmp(last->name, probe->name);
 
-	if (have(probes, probe))
+	if (probes__have(probes, probe))
 		return 0;
 	out = VEC_PUSH(&probes->all);
 	if (!out)

@@ -13,11 +13,12 @@ struct selectors {
 };
 
 /*
- * Takes "A,B" apart, of each of the options' texts. A comma inside brackets, and any in the name of
- * an operator, belongs to a name: "ns::f(int, char)". 0; -EINVAL after a line and a hint where a
- * name is empty; -ENOMEM.
+ * Takes "A,B" apart, of each of the texts of an option ("-symbol"). A comma inside brackets, and
+ * any in the name of an operator, belongs to a name: "ns::f(int, char)". 0; -EINVAL after a line
+ * and a hint where a name is empty; -ENOMEM.
  */
-int selectors__split(struct selectors *selectors, const struct option_list *texts);
+int selectors__split(struct selectors *selectors, const struct option_list *texts,
+		     const char *option);
 /* Adds one as it is. 0 or -ENOMEM. */
 int selectors__add(struct selectors *selectors, const char *name);
 void selectors__fini(struct selectors *selectors);
@@ -35,6 +36,8 @@ struct probes {
  */
 int probes__find(struct probes *probes, const struct selectors *selectors,
 		 const struct process *process, const char *exec_path);
+/* Whether one of them is at that place. */
+bool probes__have(const struct probes *probes, const struct probe *probe);
 /* Adds one that was found already: that of the first selector. 0 or -ENOMEM. */
 int probes__add(struct probes *probes, const struct probe *probe);
 void probes__fini(struct probes *probes);

@@ -59,6 +59,13 @@ struct symbol_match {
  */
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
 
+/*
+ * The same, but a glob means all functions that it matches: calls fn for each until it returns
+ * non-zero, and returns that.
+ */
+int symbols__each_meant(const struct symbols *symbols, const char *name,
+			int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
+
 /* The base name of the module's file. */
 const char *module__name(const struct module *module);
 

@@ -270,6 +270,37 @@ static int find_any(const struct symbols *symbols, const struct query *query,
 	return err;
 }
 
+static int take_all(const match_vec *found, int (*fn)(void *ctx, const struct symbol_match *match),
+		    void *ctx)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < found->n && !err; i++)
+		err = fn(ctx, &found->v[i]);
+	return err;
+}
+
+int symbols__each_meant(const struct symbols *symbols, const char *name,
+			int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
+{
+	struct symbol_match match;
+	match_vec found = {0};
+	struct query query;
+	int err = query__parse(&query, name);
+	bool may_be_several = !err && query.address == UINT64_MAX && !query.line &&
+			      !query__asks(&query) && is_glob(&query);
+
+	if (!err && may_be_several)
+		err = find_functions(symbols, &query, &found);
+	else if (!err)
+		err = symbols__find(symbols, name, &match);
+	if (!err)
+		err = may_be_several ? take_all(&found, fn, ctx) : fn(ctx, &match);
+	VEC_FINI(&found);
+	query__fini(&query);
+	return err;
+}
+
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match)
 {
 	struct query query;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The stack at a hit: joins what the recording has of it with the code that ran. */
-#ifndef MTBPF_PIPELINE_HIT_STACK_H
-#define MTBPF_PIPELINE_HIT_STACK_H
+#ifndef MTBPF_SAMPLED_HIT_STACK_H
+#define MTBPF_SAMPLED_HIT_STACK_H
 
 #include "capture/recording/recording.h"
 #include "decode/images.h"

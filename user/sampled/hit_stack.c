@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pipeline/hit_stack.h"
+#include "sampled/hit_stack.h"
 
 #include <errno.h>
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Calls of functions beside the trigger's (-also): nothing is decided by them, each is logged. They
+ * have latches of their own, so that the trigger's calls stay within their depth.
+ */
+#ifndef MTBPF_ALSO_BPF_H
+#define MTBPF_ALSO_BPF_H
+
+#include "calls.bpf.h"
+#include "fire.bpf.h"
+
+/* [sp] at the entry probes is the return address. */
+const volatile bool also_at_entry;
+/* on_also_return runs at each instruction that leaves. */
+const volatile bool also_by_insn;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct latch);
+} also_task_latches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct latch);
+} also_lru_latches SEC(".maps");
+
+/* As entry_log, by the number of the call. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MT_ENTRY_LOG);
+	__type(key, u32);
+	__type(value, struct mt_entry);
+} also_log SEC(".maps");
+
+/* Calls so far: the number of the latest. */
+__u64 last_also;
+
+static __always_inline struct latch *also_task_latch(void)
+{
+	return bpf_task_storage_get(&also_task_latches, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline struct latch *also_lru_latch(void)
+{
+	u32 key = (u32)current_pid_tgid();
+	struct latch *latch = bpf_map_lookup_elem(&also_lru_latches, &key);
+
+	if (latch)
+		return latch;
+	bpf_map_update_elem(&also_lru_latches, &key, &empty_latch, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&also_lru_latches, &key);
+}
+
+static __always_inline struct mt_entry *also_entry(u64 sequence)
+{
+	u32 key = sequence % MT_ENTRY_LOG;
+
+	return bpf_map_lookup_elem(&also_log, &key);
+}
+
+/* It returned, or was left, now. Where newer calls have its place it gets a new one. */
+static __always_inline void close_also(const struct open_call *call, u32 kind, u64 now,
+				       u64 returns_to)
+{
+	u64 sequence = call->sequence, pid_tgid;
+	struct mt_entry *entry;
+
+	if (frozen)
+		return;
+	if (last_also - sequence >= MT_ENTRY_LOG)
+		sequence = __sync_fetch_and_add(&last_also, 1) + 1;
+	entry = also_entry(sequence);
+	if (!entry)
+		return;
+	pid_tgid = current_pid_tgid();
+	if (returns_to || sequence != call->sequence)
+		entry->returns_to = returns_to;
+	entry->start_ns = call->entry_ns;
+	entry->end_ns = now > call->entry_ns ? now : call->entry_ns;
+	entry->tid = (u32)pid_tgid;
+	entry->tgid = pid_tgid >> 32;
+	entry->kind = kind;
+	entry->ip = call->ip;
+}
+
+/* Of calls that were left without a return nobody tells, but the next call in their place. */
+static __always_inline void leave_also(struct latch *latch, u64 sp, u64 now)
+{
+	for (int i = 0; i < MT_CALL_DEPTH; i++) {
+		struct open_call *call = innermost_call(latch);
+
+		if (!call || call->sp > sp)
+			break;
+		close_also(call, MT_ENTRY_LEFT, now, 0);
+		latch->depth--;
+	}
+}
+
+static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
+{
+	struct open_call call = {.entry_ns = bpf_ktime_get_ns(), .sp = ctx->sp, .ip = ctx->ip};
+	struct mt_entry *entry;
+	u64 returns_to = 0, pid_tgid;
+
+	if (!latch)
+		return 0;
+	leave_also(latch, call.sp, call.entry_ns);
+	/* One whose return will not be known is not logged. */
+	if (latch->depth >= MT_CALL_DEPTH)
+		return 0;
+	call.sequence = __sync_fetch_and_add(&last_also, 1) + 1;
+	push_call(latch, &call);
+	entry = frozen ? NULL : also_entry(call.sequence);
+	if (!entry)
+		return 0;
+	if (also_at_entry)
+		bpf_probe_read_user(&returns_to, sizeof(returns_to), (void *)ctx->sp);
+	pid_tgid = current_pid_tgid();
+	entry->start_ns = call.entry_ns;
+	entry->end_ns = 0;
+	entry->tid = (u32)pid_tgid;
+	entry->tgid = pid_tgid >> 32;
+	entry->kind = MT_ENTRY_CALL;
+	entry->returns_to = returns_to;
+	entry->ip = call.ip;
+	return 0;
+}
+
+/* It is at the top of the stack where the instruction that takes it is, else it was taken. */
+static __always_inline u64 returned_to(u64 sp, u64 ip)
+{
+	if (also_by_insn && bpf_probe_read_user(&ip, sizeof(ip), (void *)sp))
+		return 0;
+	return ip;
+}
+
+/* Whether an open call is left there: a jump may stay inside, or be on another stack. */
+static __always_inline bool has_also_at(struct latch *latch, u64 sp)
+{
+	for (u32 i = 0; i < MT_CALL_DEPTH && i < latch->depth; i++)
+		if (latch->calls[i].sp == sp)
+			return true;
+	return false;
+}
+
+/* As pop_call(), but of what lies further in it is told that it was left. */
+static __always_inline int leave_by_return(struct pt_regs *ctx, struct latch *latch)
+{
+	u64 sp = ctx->sp, ip = ctx->ip, now = bpf_ktime_get_ns(), above;
+	struct open_call last = {};
+
+	/* One load from "sp or ip" the verifier would not take. */
+	__asm__ volatile("" : "+r"(sp), "+r"(ip));
+	above = also_by_insn ? sp + 1 : sp;
+	if (!latch || (also_by_insn && !has_also_at(latch, sp)))
+		return 0;
+	for (int i = 0; i < MT_CALL_DEPTH; i++) {
+		struct open_call *call = innermost_call(latch);
+
+		if (!call || call->sp >= above)
+			break;
+		if (last.entry_ns)
+			close_also(&last, MT_ENTRY_LEFT, now, 0);
+		last = *call;
+		latch->depth--;
+	}
+	if (last.entry_ns)
+		close_also(&last, MT_ENTRY_CALL, now, returned_to(sp, ip));
+	return 0;
+}
+
+#endif

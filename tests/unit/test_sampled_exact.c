@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+/* Calls that were probed from begin to end, among what samples show, and without any. */
+#include "sampled_fixture.h"
+
+#include "pipeline/pipeline.h"
+
+static void call(struct fixture *f, uint64_t ip, uint64_t start_ns, uint64_t end_ns,
+		 uint64_t returns_to)
+{
+	struct mt_entry entry = entry_of(ip, start_ns, end_ns);
+
+	entry.kind = MT_ENTRY_CALL;
+	entry.returns_to = returns_to;
+	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+}
+
+static void test_calls_lie_in_each_other_without_a_sample(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, ITER, 1000, 2000, 0);
+	call(f, FIND, 1100, 1200, 0);
+	call(f, FIND, 1200, 1300, 0);
+	call(f, ITER, 2000, 2100, 0);
+	f->rec.frozen_ns = 2100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-2000\n"
+				  "  [find] 1100-1200\n"
+				  "  [find] 1200-1300\n"
+				  "[iter] 2000-2100\n");
+}
+
+/* The probes are set before the mappings are noted. */
+static void test_calls_from_before_the_maps(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < f->rec.maps.n; i++)
+		f->rec.maps.v[i].time_ns = 1500;
+	call(f, ITER, 1000, 1100, 0);
+	SAMPLE(f, TID, 1600, MAIN + 8);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
+				  "[main] 1550-1600 inferred-start inferred-end\n");
+}
+
+/* What comes of the clock is inside, between the exact edges. */
+static void test_samples_nest_in_them(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	call(f, ITER, 1010, 1290, MAIN + 8);
+	SAMPLE(f, TID, 1100, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1200, PLUGIN, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1300, MAIN + 8);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1300 inferred-start inferred-end\n"
+				  "  [iter] 1010-1290\n"
+				  "    [find] 1055-1150 inferred-start inferred-end\n"
+				  "    [unknown] 1150-1245 inferred-start inferred-end\n");
+}
+
+/* By frame pointers the caller of what has no frame yet is missing. */
+static void test_a_stack_without_it_does_not_divide_it(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, ITER, 1000, 1500, MAIN + 8);
+	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1200, FIND, MAIN + 8);
+	SAMPLE(f, TID, 1300, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1400, FIND + 4);
+	f->rec.frozen_ns = 1600;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1600 inferred-start inferred-end\n"
+				  "  [iter] 1000-1500\n"
+				  "    [find] 1150-1250 inferred-start inferred-end\n"
+				  "    [find] 1250-1350 inferred-start inferred-end\n"
+				  "    [find] 1350-1450 inferred-start inferred-end\n");
+}
+
+static void test_one_that_has_not_returned_runs_to_the_end(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 900, MAIN + 8);
+	call(f, ITER, 1000, 0, MAIN + 8);
+	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1200, FIND, MAIN + 8);
+	SAMPLE(f, TID, 1300, ITER + 4, MAIN + 8);
+	f->rec.frozen_ns = 1400;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 900-1400 inferred-start inferred-end\n"
+				  "  [iter] 1000-1400 inferred-end\n"
+				  "    [find] 1150-1250 inferred-start inferred-end\n");
+}
+
+/* No return, and it is in no stack any more: longjmp. */
+static void test_one_that_was_jumped_out_of(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 900, MAIN + 8);
+	call(f, ITER, 1000, 0, MAIN + 8);
+	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1200, MAIN + 9);
+	/* Before any stack. */
+	call(f, ITER, 1250, 0, MAIN + 8);
+	SAMPLE(f, TID, 1300, MAIN + 9);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 900-1300 inferred-start inferred-end\n"
+				  "  [iter] 1000-1150 inferred-end\n"
+				  "  [iter] 1250-1275 inferred-end\n");
+}
+
+/* The next call in its place told that it was over. */
+static void test_one_that_was_left_ends_no_later(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 900, MAIN + 8);
+	call(f, ITER, 1000, 1150, MAIN + 8);
+	f->rec.entries.v[0].kind = MT_ENTRY_LEFT;
+	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
+	call(f, FIND, 1150, 1160, MAIN + 8);
+	f->rec.frozen_ns = 1200;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 900-1200 inferred-start inferred-end\n"
+				  "  [iter] 1000-1150 inferred-end\n"
+				  "  [find] 1150-1160\n");
+}
+
+/* The trigger's hit, and the same call as -also has it. */
+static void test_a_call_is_not_told_twice(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry hit = entry_of(ITER, 1001, 0), other = entry_of(FIND, 1020, 0);
+
+	call(f, ITER, 1000, 1100, 0);
+	assert_int_equal(recording__add_entry(&f->rec, &hit), 0);
+	assert_int_equal(recording__add_entry(&f->rec, &other), 0);
+	f->rec.frozen_ns = 1100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
+				  "  [find] 1020-1020 inferred-end\n");
+}
+
+/* The probe is handled then: it has not begun, or is over. */
+static void test_a_sample_at_a_probe_is_no_call(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, ITER, MAIN + 8)->in_kernel = true;
+	call(f, ITER, 1100, 1200, MAIN + 8);
+	SAMPLE(f, TID, 1150, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1250, ITER + 9, MAIN + 8);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1300 inferred-start inferred-end\n"
+				  "  [kernel] 1000-1050 inferred-start inferred-end\n"
+				  "  [iter] 1100-1200\n");
+}
+
+/* The call that is seen later began before any was recorded. */
+static void test_a_call_from_before_is_no_probe(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, ITER, 1000, 1100, MAIN + 8);
+	SAMPLE(f, TID, 3000000, ITER + 9, MAIN + 8);
+	SAMPLE(f, TID, 3000100, ITER + 9, MAIN + 8);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
+				  "[main] 2999950-3000100 inferred-start inferred-end\n"
+				  "  [iter] 2999950-3000100 inferred-start inferred-end\n");
+}
+
+static void add_hit(struct fixture *f, uint64_t time_ns, uint32_t reason)
+{
+	struct mt_hit hit = {.time_ns = time_ns,
+			     .tid = TID,
+			     .tgid = PID,
+			     .reason = reason,
+			     .ip = ITER,
+			     .probe_ip = ITER,
+			     .stack_depth = 2,
+			     .stack = {ITER, MAIN + 8}};
+
+	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
+	f->rec.frozen_ns = time_ns;
+}
+
+/* It came before the first sample. */
+static void test_a_hit_alone_shows_its_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	f->rec.source = strdup("sample");
+	add_hit(f, 1000, MT_HIT_EVERY);
+	assert_true(recording__is_sampled(&f->rec));
+	assert_true(recording__traced_bytes(&f->rec) > 0);
+	map_code(&f->rec, 0, MAIN, "[main]");
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-1000 inferred-start inferred-end\n");
+}
+
+static void test_a_hit_alone_is_told_of(void **state)
+{
+	struct fixture *f = *state;
+	struct decoded decoded;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	f->rec.source = strdup("sample");
+	add_hit(f, 1000, MT_HIT_EVERY);
+	f->rec.hits.v[0].sequence = 1;
+	assert_int_equal(decoded__make(&decoded, &f->rec, &(struct tree_options){0}), 0);
+	decoded__summarise(&decoded, &f->rec, out, 10);
+	fclose(out);
+	assert_non_null(strstr(text, "hit 1 of [iter], thread 43\n"));
+	assert_non_null(strstr(text, "no sample was taken before it"));
+	assert_non_null(strstr(text, "innermost first: [iter]"));
+	assert_non_null(strstr(text, "there was no hit before this one"));
+	decoded__fini(&decoded);
+	free(text);
+}
+
+/* The instruction that returns is still in the function; the call is over. */
+static void test_a_hit_at_its_return_is_no_other_call(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry entry = entry_of(ITER, 900, 1000);
+
+	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+	add_hit(f, 1000, MT_HIT_DURATION);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 900-1000\n");
+}
+
+static void test_a_long_system_call_without_any_stack(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_sched sched = {
+		.time_ns = 1000, .tid = TID, .tgid = PID, .kind = MT_SCHED_LONG, .syscall = 1};
+
+	sched.took.end_ns = 1500;
+	assert_int_equal(recording__add_sched_by(&f->rec, &sched), 0);
+	f->rec.frozen_ns = 2000;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[syscall] 1000-1500 inferred\n");
+	assert_int_equal(f->trees[0].waits.n, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_calls_lie_in_each_other_without_a_sample),
+		TEST(test_calls_from_before_the_maps),
+		TEST(test_samples_nest_in_them),
+		TEST(test_a_stack_without_it_does_not_divide_it),
+		TEST(test_one_that_has_not_returned_runs_to_the_end),
+		TEST(test_one_that_was_jumped_out_of),
+		TEST(test_one_that_was_left_ends_no_later),
+		TEST(test_a_call_is_not_told_twice),
+		TEST(test_a_sample_at_a_probe_is_no_call),
+		TEST(test_a_call_from_before_is_no_probe),
+		TEST(test_a_hit_alone_shows_its_stack),
+		TEST(test_a_hit_alone_is_told_of),
+		TEST(test_a_hit_at_its_return_is_no_other_call),
+		TEST(test_a_long_system_call_without_any_stack),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* What the scheduler did with a thread, what for, and whose doing it was. */
+#include "sampled/sampled_internal.h"
+
+#include <stdio.h>
+
+#include "kernel/syscalls.h"
+
+void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched)
+{
+	switch (sched->what) {
+	case REC_SCHED_IN:
+		slices__on(&t->slices, sched->time_ns);
+		break;
+	case REC_SCHED_BLOCKED:
+		slices__off(&t->slices, sched->time_ns, OFF_BLOCKED);
+		break;
+	case REC_SCHED_PREEMPTED:
+		slices__off(&t->slices, sched->time_ns, OFF_PREEMPTED);
+		break;
+	}
+}
+
+static struct waits_for syscall_of(const struct sampled_thread *t, const struct mt_sched *sched,
+				   uint64_t arg)
+{
+	struct waits_for wait = {.syscall = (int)sched->syscall, .fd = -1};
+
+	if (syscall__is_of_file(wait.syscall) && arg <= INT32_MAX) {
+		wait.fd = (int)arg;
+		wait.file = recording__find_open_file(t->rec, t->pid, wait.fd);
+	}
+	return wait;
+}
+
+static void on_long_call(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	struct entered call = {.start_ns = sched->time_ns,
+			       .end_ns = sched->took.end_ns,
+			       .end = END_KNOWN,
+			       .kind = CALL_SYSCALL,
+			       .what = syscall_of(t, sched, sched->took.arg)};
+
+	/* One that ended before it began is nobody's but a damaged file's. */
+	if (call.end_ns >= call.start_ns)
+		slices__enter(&t->slices, &call);
+}
+
+static void on_syscall(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	struct waits_for wait = syscall_of(t, sched, sched->in.arg);
+	const struct rec_thread *owner =
+		sched->in.owner ? recording__find_thread(t->rec, t->pid, (pid_t)sched->in.owner)
+				: NULL;
+
+	if (owner && owner->tid != t->tid) {
+		wait.owner = owner->tid;
+		snprintf(wait.owner_comm, sizeof(wait.owner_comm), "%s", owner->comm);
+	}
+	slices__waits(&t->slices, &wait);
+}
+
+void sampled_thread__on_by(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
+
+	if (sched->kind == MT_SCHED_SYSCALL)
+		on_syscall(t, sched);
+	if (sched->kind == MT_SCHED_LONG)
+		on_long_call(t, sched);
+	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
+	if (sched->kind == MT_SCHED_REPLACED)
+		slices__replaced(&t->slices, sched->time_ns, &by);
+	else if (sched->kind == MT_SCHED_WOKEN)
+		slices__woken(&t->slices, sched->time_ns, &by);
+}
