@@ -12,7 +12,6 @@
 #include "sampled/hit_stack.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
-#include "util/label.h"
 #include "util/meter.h"
 
 /* A return address may be the first of the next function: the call lies before it. */
@@ -75,72 +74,6 @@ static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 	return err;
 }
 
-<<<<<<< HEAD
-=======
-static void on_sched(struct thread *t, const struct rec_sched *sched)
-{
-	switch (sched->what) {
-	case REC_SCHED_IN:
-		slices__on(&t->slices, sched->time_ns);
-		break;
-	case REC_SCHED_BLOCKED:
-		slices__off(&t->slices, sched->time_ns, OFF_BLOCKED);
-		break;
-	case REC_SCHED_PREEMPTED:
-		slices__off(&t->slices, sched->time_ns, OFF_PREEMPTED);
-		break;
-	}
-}
-
-static struct waits_for syscall_of(const struct thread *t, const struct mt_sched *sched,
-				   uint64_t arg)
-{
-	struct waits_for wait = {.syscall = (int)sched->syscall, .fd = -1};
-
-	if (syscall__is_of_file(wait.syscall) && arg <= INT32_MAX) {
-		wait.fd = (int)arg;
-		wait.file = recording__find_open_file(t->rec, t->pid, wait.fd);
-	}
-	return wait;
-}
-
-static void on_long_call(struct thread *t, const struct mt_sched *sched)
-{
-	slices__long_call(&t->slices, &(struct long_call){sched->time_ns, sched->took.end_ns,
-							  syscall_of(t, sched, sched->took.arg)});
-}
-
-static void on_syscall(struct thread *t, const struct mt_sched *sched)
-{
-	struct waits_for wait = syscall_of(t, sched, sched->in.arg);
-	const struct rec_thread *owner =
-		sched->in.owner ? recording__find_thread(t->rec, t->pid, (pid_t)sched->in.owner)
-				: NULL;
-
-	if (owner && owner->tid != t->tid) {
-		wait.owner = owner->tid;
-		snprintf(wait.owner_comm, sizeof(wait.owner_comm), "%s", owner->comm);
-	}
-	slices__waits(&t->slices, &wait);
-}
-
-static void on_by(struct thread *t, const struct mt_sched *sched)
-{
-	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
-
-	if (sched->kind == MT_SCHED_SYSCALL)
-		on_syscall(t, sched);
-	if (sched->kind == MT_SCHED_LONG)
-		on_long_call(t, sched);
-	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
-	label__clean_in_place(by.comm);
-	if (sched->kind == MT_SCHED_REPLACED)
-		slices__replaced(&t->slices, sched->time_ns, &by);
-	else if (sched->kind == MT_SCHED_WOKEN)
-		slices__woken(&t->slices, sched->time_ns, &by);
-}
-
->>>>>>> bf503dd
 /* Of the function that was innermost then. */
 static int add_faults(struct sampled_thread *t, const struct rec_sample *sample)
 {

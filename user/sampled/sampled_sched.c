@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "kernel/syscalls.h"
+#include "util/label.h"
 
 void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched)
 {
@@ -69,6 +70,7 @@ void sampled_thread__on_by(struct sampled_thread *t, const struct mt_sched *sche
 	if (sched->kind == MT_SCHED_LONG)
 		on_long_call(t, sched);
 	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
+	label__clean_in_place(by.comm);
 	if (sched->kind == MT_SCHED_REPLACED)
 		slices__replaced(&t->slices, sched->time_ns, &by);
 	else if (sched->kind == MT_SCHED_WOKEN)
