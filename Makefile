@@ -3,7 +3,7 @@
 #   make            build/mtbpf            make test    every test this machine can run
 #   make deps       get what is missing    make demo    the main job, on a sample service
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
-#   make test-san   every test with sanitizers; make test runs some of them so
+#   make test-san   every test with sanitizers      make coverage   which lines of user/ they run
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
 #   make deb        a Debian package
 #   make trust      what docs/trust.md says, tried

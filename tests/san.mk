@@ -1,6 +1,5 @@
 # The tests once more in other builds: $(O)/asan (address, undefined), $(O)/tsan (thread), $(O)/cov.
-# What `make test` runs of them is what reads what others wrote, and what has threads; `make test-san`
-# runs everything, which takes a quarter of an hour.
+# ASAN_TESTS are what reads what others wrote, TSAN_TESTS what has threads; `make test-san` runs all.
 ASAN_TESTS ?= unit golden fuzz $(addprefix cli/,output perf_text report target usage view) \
     $(addprefix live/,hostile perf_text)
 TSAN_TESTS ?= golden cli/view $(addprefix unit/test_,decode decode_caches decode_cpus elf_image \
@@ -14,14 +13,16 @@ san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/%,$(2))) \
 .PHONY: test-san coverage $(SAN_FOLDERS) $(SAN_FOLDERS:%=san-folder-%)
 # What is the same in every build is that of the plain one.
 $(SAN_FOLDERS:%=san-folder-%): san-folder-%: tests
-	$(Q)mkdir -p $(O)/$*/tests
-	$(Q)for name in bpf gen programs trace-processor; do ln -sfn ../$$name $(O)/$*/$$name; done
-	$(Q)ln -sfn ../../tests/ptgen $(O)/$*/tests/ptgen
+	$(Q)mkdir -p $(O)/$*/tests/ptgen
+	$(Q)for name in bpf gen programs trace-processor; do \
+	    [ ! -e $(O)/$$name ] || ln -sfn ../$$name $(O)/$*/$$name; done
+	$(Q)for name in ptgen programs; do \
+	    ln -sfn ../../../tests/ptgen/$$name $(O)/$*/tests/ptgen/$$name; done
 asan: san-folder-asan
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g1' \
-	    all $(call san_programs,$(O)/asan,$(ASAN_TESTS))
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/asan WERROR= SAN=address,undefined \
+	    CFLAGS='-O1 -g1' all $(call san_programs,$(O)/asan,$(ASAN_TESTS))
 tsan: san-folder-tsan
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/tsan SAN=thread CFLAGS='-O1 -g1' \
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/tsan WERROR= SAN=thread CFLAGS='-O1 -g1' \
 	    all $(call san_programs,$(O)/tsan,$(TSAN_TESTS))
 test-san:
 	$(Q)$(MAKE) --no-print-directory ASAN_TESTS='unit golden fuzz cli live' \
@@ -32,8 +33,8 @@ test-san:
 COV_TESTS ?= unit golden cli live
 COV_LEAST ?= 0
 cov: san-folder-cov
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/cov CFLAGS='-O1 -g --coverage' LDFLAGS=--coverage \
-	    all $(call san_programs,$(O)/cov,$(COV_TESTS))
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/cov WERROR= LDFLAGS=--coverage \
+	    CFLAGS='-O1 -g --coverage' all $(call san_programs,$(O)/cov,$(COV_TESTS))
 coverage: cov
 	$(Q)find $(O)/cov -name '*.gcda' -delete
 	$(Q)O=$(O) tests/run $(COV_TESTS:%=cov:%) || true

@@ -67,7 +67,7 @@ static void split(const char *text)
 	const struct option_list texts = {.v = {text}, .n = 1};
 	struct selectors selectors = {0};
 
-	selectors__split(&selectors, &texts);
+	selectors__split(&selectors, &texts, "-symbol");
 	for (size_t i = 0; i < selectors.names.n; i++)
 		find(selectors.names.v[i]);
 	selectors__fini(&selectors);

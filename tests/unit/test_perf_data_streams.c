@@ -177,6 +177,18 @@ static void test_a_whole_trace_stays_in_its_file(void **state)
 	recording__fini(&rec);
 }
 
+/* A record without any bytes begins no stream that the next could go on. */
+static void test_an_empty_piece(void **state)
+{
+	const struct piece pieces[] = {{0, 0, 8}, {0, 2048, 8}};
+	struct file *file = *state;
+	struct recording rec;
+
+	read_pieces(file, pieces, 2, &rec);
+	expect_stream(file, &rec, 0, sizeof(file->stream));
+	recording__fini(&rec);
+}
+
 static void test_pieces_in_a_file_become_one(void **state)
 {
 	const struct piece pieces[] = {{0, 104, 8}, {104, 1000, 112}, {1104, 944, 1112}};
@@ -259,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_pieces_of_a_whole_trace),
 		TEST(test_a_whole_trace_stays_in_its_file),
+		TEST(test_an_empty_piece),
 		TEST(test_pieces_in_a_file_become_one),
 		TEST(test_padding_comes_again),
 		TEST(test_snapshots_that_overlap),

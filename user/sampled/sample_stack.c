@@ -82,8 +82,9 @@ static int count_one(const struct recording *rec, const struct rec_sample *sampl
 
 	if (!err && unwound.is_whole) {
 		count->whole++;
-		count->reach +=
-			reaches(&unwound, &rec->sample_ips.v[sample->first_ip], sample->n_ips);
+		count->reach += reaches(&unwound,
+					sample->n_ips ? &rec->sample_ips.v[sample->first_ip] : NULL,
+					sample->n_ips);
 	}
 	unwound__fini(&unwound);
 	return err;

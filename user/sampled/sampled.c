@@ -64,7 +64,9 @@ static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 	int err;
 
 	if (!sample->user)
-		return add_stack(t, sample, &t->rec->sample_ips.v[sample->first_ip], sample->n_ips);
+		return add_stack(t, sample,
+				 sample->n_ips ? &t->rec->sample_ips.v[sample->first_ip] : NULL,
+				 sample->n_ips);
 	err = sample_stack__unwind(t->rec, sample, t->map, &unwound);
 	if (!err)
 		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n);

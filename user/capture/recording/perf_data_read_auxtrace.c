@@ -185,6 +185,9 @@ int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t
 	aux.cpu = (int)take_u32(c);
 	if (c->failed || *size > left)
 		return damaged(r, "its Intel PT data is cut");
+	/* The recording does not keep it: what comes next would be taken for more of it. */
+	if (!*size)
+		return 0;
 	/* 'perf record -p' writes the first thread's tid at each. */
 	if (aux.tid == -1 || (r->by_cpu && aux.cpu >= 0))
 		aux.tid = 0;
