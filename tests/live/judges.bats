@@ -30,7 +30,7 @@ perfetto_read() {
 			(select track_id from slice where category = 'hit')" \
 		--query "select '= without a place'" \
 		--query "select distinct s.category, s.name from slice s
-			where s.category not in ('kernel', 'hit')
+			where s.category not in ('kernel', 'hit', 'trigger')
 			and ($module is null or $address is null and $inferred is not null)" \
 		--query "select '= sources'" \
 		--query "select distinct ifnull($line, 0), ifnull($file, '-'), s.name from slice s

@@ -41,7 +41,7 @@ judge() {
 
 no_gap() {
 	"$mtbpf" decode "$out/r.mtbpf" -o "$out/r.fxt" >"$out/decoded" 2>&1
-	! grep gaps "$out/decoded"
+	grep -q "thread.*, no gaps$" "$out/decoded"
 }
 
 # deviation KIND: of the times of calls and returns from the generator's clock, "least most" in ns.

@@ -247,6 +247,13 @@ wait_for_slow() {
 	eventually 10 grep -q '^waiting for ' "$attach_log"
 }
 
+# runs_on PID: returns when its main thread has been on a CPU so often more: there is something of it to record.
+runs_on() {
+	local before
+	before=$(cut -d ' ' -f 3 "/proc/$1/schedstat")
+	eventually 20 bash -c '[ "$(cut -d " " -f 3 "/proc/$1/schedstat")" -ge "$2" ]' - "$1" $((before + 20))
+}
+
 @test "-name goes on with the next process of that name, and a new file of it" {
 	cp "$O/programs/causes" "$me"
 	serve "$me" lock
@@ -260,6 +267,7 @@ wait_for_slow() {
 	eventually 10 test "$(grep -c '^waiting for ' "$attach_log")" -eq 1
 	eventually 10 grep -q "is process $target" "$attach_log"
 	eventually 10 bash -c '[ "$(grep -c "^waiting for " "$1")" -eq 2 ]' - "$attach_log"
+	runs_on "$target"
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 0 ]
@@ -279,6 +287,7 @@ wait_for_slow() {
 	sleep 1
 	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
 	eventually 10 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq 2 ]' - "$attach_log"
+	runs_on "$target"
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 0 ]
