@@ -81,6 +81,28 @@ last_line() {
 	[[ $output == *seen* ]]
 }
 
+@test "a live test that fails is run once more, and what was wrong is shown" {
+	mkdir "$TESTS_DIR/live"
+	printf '@test "a" {\necho seen\nmkdir "$TESTS_DIR/once" || return 0\nfalse\n}\n' >"$TESTS_DIR/live/race.bats"
+	echo '@test "b" { true; }' >"$TESTS_DIR/live/good.bats"
+	echo '@test "c" { skip why; }' >"$TESTS_DIR/live/skips.bats"
+	run_suites live
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "2 passed, 0 failed, 1 skipped" ]
+	[[ $output == *"ok     live/good "*"again  live/race "*"live/race, at its first try"*seen* ]]
+}
+
+@test "a live test that fails twice has failed, and another's is not run again" {
+	mkdir "$TESTS_DIR/live"
+	echo "@test a { echo a >>$BATS_TEST_TMPDIR/tries; false; }" >"$TESTS_DIR/live/bad.bats"
+	echo "@test b { echo b >>$BATS_TEST_TMPDIR/tries; false; }" >"$TESTS_DIR/cli/bad.bats"
+	printf '@test "c" { skip why; }\n@test "d" { false; }\n' >"$TESTS_DIR/live/skips.bats"
+	run_suites live cli
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "0 passed, 3 failed, 1 skipped" ]
+	[ "$(tr -d '\n' <"$BATS_TEST_TMPDIR/tries")" = aab ]
+}
+
 @test "tests that a dying program announced and did not reach have failed" {
 	program dies <<<'echo 1..3; echo ok 1 - a; kill -SEGV $$'
 	run_suites unit
