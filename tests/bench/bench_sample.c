@@ -152,9 +152,12 @@ static uint32_t exit_of(const void *function)
 {
 	struct exit_sites sites;
 
-	for (size_t len = 1; len < 64; len++)
-		if (!exit_sites__find(function, len, (uintptr_t)function, NULL, NULL, &sites))
-			return sites.at[0];
+	for (size_t len = 1; len < 64; len++) {
+		struct exit_part entry = {function, len, (uintptr_t)function};
+
+		if (!exit_sites__find(&entry, NULL, NULL, &sites))
+			return (uint32_t)sites.at[0];
+	}
 	errno = ENOENT;
 	die("where a function returns");
 	return 0;
