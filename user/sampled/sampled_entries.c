@@ -50,11 +50,12 @@ static struct known_probe *find_probe(struct sampled_thread *t, uint64_t ip)
 int sampled_thread__note_probes(struct sampled_thread *t, const struct event *events, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct mt_entry *entry = &t->rec->entries.v[events[i].index];
+		const struct mt_entry *entry;
 		struct known_probe *probe;
 
 		if (events[i].kind != EVENT_ENTRY)
 			continue;
+		entry = &t->rec->entries.v[events[i].index];
 		probe = find_probe(t, entry->ip);
 		if (!probe) {
 			probe = VEC_PUSH(&t->probes);

@@ -274,7 +274,10 @@ static uint32_t get_u32(const cJSON *object, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
 
-	return cJSON_IsNumber(item) ? (uint32_t)item->valuedouble : 0;
+	bool is_one =
+		cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= UINT32_MAX;
+
+	return is_one ? (uint32_t)item->valuedouble : 0;
 }
 
 static int parse_stop(struct recording *rec, const cJSON *item)
