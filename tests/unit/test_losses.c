@@ -8,31 +8,25 @@
 #include <cmocka.h>
 
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "seen_branches.h"
 
 struct fixture {
 	struct recording rec;
 	struct decode_totals totals;
 	struct loss_filter filter;
-	char seen[256]; /* "begin 10, gap 20 lost, " */
+	struct seen_branches seen;
 };
-
-static int write_branch(void *ctx, const struct branch *b)
-{
-	struct fixture *f = ctx;
-	size_t n = strlen(f->seen);
-
-	snprintf(f->seen + n, sizeof(f->seen) - n, "%s %llu, ",
-		 branch_kind__name((enum branch_kind)b->kind), (unsigned long long)b->time_ns);
-	return 0;
-}
 
 static void set_up(struct fixture *f)
 {
 	*f = (struct fixture){0};
-	f->filter = (struct loss_filter){
-		.rec = &f->rec, .tid = 7, .fn = write_branch, .ctx = f, .totals = &f->totals};
+	f->filter = (struct loss_filter){.rec = &f->rec,
+					 .tid = 7,
+					 .fn = seen_branches__add,
+					 .ctx = &f->seen,
+					 .totals = &f->totals};
 }
 
 static void lose(struct fixture *f, pid_t tid, uint64_t time_ns)
@@ -67,7 +61,7 @@ static void test_a_gap_where_it_goes_on(void **state)
 	pass(&f, BRANCH_BEGIN, 30);
 	pass(&f, BRANCH_BEGIN, 40);
 	loss_filter__finish(&f.filter);
-	assert_string_equal(f.seen, "begin 10, call 21, end 22, gap 20, begin 30, begin 40, ");
+	assert_string_equal(f.seen.text, "begin 10, call 21, end 22, gap 20, begin 30, begin 40, ");
 	assert_int_equal(f.totals.gaps[GAP_LOST], 1);
 	tear_down(&f);
 }
@@ -81,7 +75,7 @@ static void test_several_in_one_gap(void **state)
 	lose(&f, 7, 20);
 	lose(&f, 7, 60);
 	pass(&f, BRANCH_BEGIN, 30);
-	assert_string_equal(f.seen, "gap 20, begin 30, ");
+	assert_string_equal(f.seen.text, "gap 20, begin 30, ");
 	loss_filter__finish(&f.filter);
 	assert_int_equal(f.totals.gaps[GAP_LOST], 2);
 	tear_down(&f);
@@ -98,10 +92,10 @@ static void test_what_is_no_loss_of_this_thread(void **state)
 	assert_int_equal(recording__add_loss(&f.rec, &records), 0);
 	lose(&f, 7, 20);
 	pass(&f, BRANCH_BEGIN, 10);
-	assert_string_equal(f.seen, "begin 10, ");
+	assert_string_equal(f.seen.text, "begin 10, ");
 	assert_int_equal(f.totals.gaps[GAP_LOST], 0);
 	pass(&f, BRANCH_BEGIN, 20);
-	assert_string_equal(f.seen, "begin 10, gap 20, begin 20, ");
+	assert_string_equal(f.seen.text, "begin 10, gap 20, begin 20, ");
 	tear_down(&f);
 }
 

@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <stdio.h>
 #include <string.h>
+
+#include "seen_branches.h"
 
 #define PID   7
 #define START 0x400000ull
@@ -17,18 +18,8 @@ struct fixture {
 	struct recording rec;
 	struct decode_totals totals;
 	struct outside_filter filter;
-	char seen[512]; /* "begin 10, gap 20, " */
+	struct seen_branches seen;
 };
-
-static int write_branch(void *ctx, const struct branch *b)
-{
-	struct fixture *f = ctx;
-	size_t n = strlen(f->seen);
-
-	snprintf(f->seen + n, sizeof(f->seen) - n, "%s %llu, ",
-		 branch_kind__name((enum branch_kind)b->kind), (unsigned long long)b->time_ns);
-	return 0;
-}
 
 static void map(struct fixture *f, pid_t pid, uint64_t start, uint64_t ino, uint32_t maj)
 {
@@ -54,8 +45,8 @@ static void add_stop(struct fixture *f, uint64_t ino, uint64_t offset, uint32_t 
 static void begin(struct fixture *f)
 {
 	assert_int_equal(outside_filter__init(&f->filter, &f->rec, PID), 0);
-	f->filter.fn = write_branch;
-	f->filter.ctx = f;
+	f->filter.fn = seen_branches__add;
+	f->filter.ctx = &f->seen;
 	f->filter.totals = &f->totals;
 }
 
@@ -89,8 +80,9 @@ static void test_a_gap_behind_a_stop(void **state)
 	pass(&f, BRANCH_BEGIN, 0, 75);
 	/* Nothing follows: the freeze. */
 	pass(&f, BRANCH_END_ASYNC, START + 0x40, 80);
-	assert_string_equal(f.seen, "begin 10, end-async 20, begin 30, end-syscall 40, begin 50, "
-				    "end-async 60, gap 60, begin 75, end-async 80, ");
+	assert_string_equal(f.seen.text,
+			    "begin 10, end-async 20, begin 30, end-syscall 40, begin 50, "
+			    "end-async 60, gap 60, begin 75, end-async 80, ");
 	assert_int_equal(f.totals.gaps[GAP_OUTSIDE], 1);
 	assert_int_equal(f.totals.gap_ns[GAP_OUTSIDE], 15);
 	tear_down(&f);
@@ -107,7 +99,7 @@ static void test_no_second_gap(void **state)
 	pass(&f, BRANCH_END_ASYNC, START + 0x40, 60);
 	pass(&f, BRANCH_GAP, 0, 65);
 	pass(&f, BRANCH_BEGIN, 0, 75);
-	assert_string_equal(f.seen, "end-async 60, gap 65, begin 75, ");
+	assert_string_equal(f.seen.text, "end-async 60, gap 65, begin 75, ");
 	tear_down(&f);
 }
 
