@@ -71,6 +71,20 @@ static void test_names_in_meta_are_fit_to_be_shown(void **state)
 	assert_string_equal(recording__find_open_file(&f->back, 1, 3), "/f?");
 }
 
+static void test_numbers_that_do_not_fit_are_none(void **state)
+{
+	struct fixture *f = *state;
+	const char *meta = "{\"version\": 1, \"stops\": [{\"inode\": \"1\", \"offset\": \"2\", "
+			   "\"major\": 4294967297, \"minor\": 8}]}";
+
+	write_it(f);
+	write_file(f, "meta.json", meta, strlen(meta));
+	assert_int_equal(read_it(f), 0);
+	assert_int_equal(f->back.stops.n, 1);
+	assert_int_equal(f->back.stops.v[0].maj, 0);
+	assert_int_equal(f->back.stops.v[0].min, 8);
+}
+
 static void test_meta_that_lacks_what_is_not_needed(void **state)
 {
 	struct fixture *f = *state;
@@ -161,6 +175,7 @@ int main(void)
 		TEST(test_images_outside_of_the_recording_are_refused),
 		TEST(test_an_image_that_is_not_there),
 		TEST(test_files_that_are_links_or_pipes_are_refused),
+		TEST(test_numbers_that_do_not_fit_are_none),
 		TEST(test_mutated_meta),
 	};
 
