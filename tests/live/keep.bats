@@ -128,6 +128,28 @@ taken_at() {
 	[ "$span_ms" -le $(($(taken_at "${names[1]}") - $(taken_at "${names[0]}") + 5)) ]
 }
 
+# links_of PID: the attached programs that it holds.
+links_of() {
+	grep -h '^link_id:' "/proc/$1/fdinfo"/* | sort
+}
+
+counts_busy() {
+	curl -s --unix-socket m http://localhost/metrics >metrics
+	[ "$(metric 'mtbpf_captures_skipped_total{reason="busy"}')" -gt 0 ]
+}
+
+@test "between two captures the probe stays, and what comes is counted" {
+	keeps -skip 1 -dir d -max-per-hour 0 -metrics unix:m
+	eventually 20 captured 2
+	links=$(links_of "$keeper")
+	[ -n "$links" ]
+	eventually 20 captured 8
+	[ "$(links_of "$keeper")" = "$links" ]
+	eventually 20 counts_busy
+	keeper_ends TERM
+	[ "$status" -eq 0 ]
+}
+
 @test "the end of the process ends it, with a line" {
 	keeps -delay-thresh 100s -dir d
 	kill "$target"
