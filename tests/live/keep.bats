@@ -139,9 +139,9 @@ taken_at() {
 	[ "$span_ms" -le $(($(taken_at "${names[1]}") - $(taken_at "${names[0]}") + 5)) ]
 }
 
-# links_of PID: the attached programs that it holds.
-links_of() {
-	grep -h '^link_id:' "/proc/$1/fdinfo"/* | sort
+# probe_of PID: the link of its program to the probe, while it has one.
+probe_of() {
+	cat "/proc/$1/fdinfo"/* 2>/dev/null | grep -A 1 '^link_type:.perf' | sed -n 's/^link_id:\t//p'
 }
 
 counts_busy() {
@@ -152,10 +152,10 @@ counts_busy() {
 @test "between two captures the probe stays, and what comes is counted" {
 	keeps -skip 1 -dir d -max-per-hour 0 -metrics unix:m
 	eventually 20 captured 2
-	links=$(links_of "$keeper")
-	[ -n "$links" ]
+	probe=$(probe_of "$keeper")
+	[ -n "$probe" ]
 	eventually 20 captured 8
-	[ "$(links_of "$keeper")" = "$links" ]
+	[ "$(probe_of "$keeper")" = "$probe" ]
 	eventually 20 counts_busy
 	keeper_ends TERM
 	[ "$status" -eq 0 ]
