@@ -23,6 +23,7 @@ static void test_another_thread_goes_on(void **state)
 			 "    runtime.mcall 180-210 inferred-end\n"
 			 "      [switched out] 190-210 inferred-end\n");
 	assert_goroutine(p, 43, "c 100-100 inferred-end\n");
+	assert_int_equal(p->trees.v[1].calls.v[0].self_insns, 2);
 	/* Its own tree has nothing left. */
 	assert_goroutine(p, 44, "");
 	assert_goroutine(p, 44, "c 210-210 inferred-end\n");
@@ -185,6 +186,67 @@ static void test_preempted(void **state)
 			 "  handler_2 210-210 inferred-end\n");
 }
 
+static void test_preempted_somewhere_else(void **state)
+{
+	struct process *p = *state;
+	struct thread *t = run(p, FIRST);
+
+	start_first(t, A);
+	interrupt(t, A + 0x33);
+	begin(t, HANDLER);
+	leave_handler(t, HANDLER + 0x20, PREEMPT);
+	schedule(t, PREEMPT + 0x10, C);
+	start_first(run(p, SECOND), PREEMPT + 0x15); /* 150-190 */
+	ret(t, PREEMPT + 0x20, A + 0x53);
+	join(p);
+	p->n_seen = p->trees.n - 1;
+	assert_goroutine(p, 44,
+			 "a 190-200 inferred-start inferred-end\n"
+			 "  runtime.asyncPreempt.abi0 190-200 inferred-start\n");
+}
+
+/* Nothing but what all return to is below the first function of one. */
+static void test_its_first_function_returns(void **state)
+{
+	static const uint64_t callers[] = {HANDLER + 0x15, GOEXIT_BASE + 0x15};
+	struct process *p = *state;
+
+	for (int i = 0; i < 2; i++) {
+		park_on_first(p);
+		wake_on_second(p);
+		ret(p->t, HANDLER_2 + 0x20, A + 0x15);
+		ret(p->t, A + 0x50, callers[i]);
+		join(p);
+		assert_int_equal(p->trees.v[p->trees.n - 1].calls.n, i ? 0 : 3);
+		assert_string_equal(call__name(&p->trees.v[1].calls.v[0]),
+				    i ? "runtime.goexit.abi0" : "a");
+		if (!i)
+			assert_int_equal(end_process(state) || start_process(state), 0);
+		p = *state;
+	}
+}
+
+/* The track of a thread shows what that thread did. */
+static void test_a_threads_own_stack(void **state)
+{
+	struct process *p = *state;
+	struct thread *t = run(p, FIRST);
+
+	begin(t, HANDLER);
+	call(t, HANDLER + 0x10, A);
+	call(t, A + 0x10, HANDLER_2);
+	schedule(t, HANDLER_2 + 0x10, C); /* 40-70 */
+	wake_on_second(p);		  /* 80-120 */
+	ret(p->t, HANDLER_2 + 0x20, A + 0x15);
+	join(p);
+	assert_int_equal(p->trees.v[0].calls.v[0].end_ns, 70);
+	p->n_seen = p->trees.n - 1;
+	assert_goroutine(p, 44,
+			 "handler 120-130 inferred-start inferred-end inferred\n"
+			 "  a 120-130 inferred-start inferred-end\n"
+			 "    handler_2 120-130 inferred-start\n");
+}
+
 /* What comes behind it on its track is another goroutine, and stays. */
 static void test_what_stays(void **state)
 {
@@ -320,6 +382,9 @@ int main(void)
 		TEST(test_two_with_different_callers),
 		TEST(test_two_that_are_alike),
 		TEST(test_preempted),
+		TEST(test_preempted_somewhere_else),
+		TEST(test_its_first_function_returns),
+		TEST(test_a_threads_own_stack),
 		TEST(test_what_stays),
 		TEST(test_there_and_back),
 		TEST(test_a_new_one),
