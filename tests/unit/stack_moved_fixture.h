@@ -87,8 +87,8 @@ static inline void park_on_first(struct process *p)
 {
 	struct thread *t = run(p, FIRST);
 
-	start_first(t, A);	   /* 10-50 */
-	call(t, A + 0x10, HANDLER_2); /* 60 */
+	start_first(t, A);		  /* 10-50 */
+	call(t, A + 0x10, HANDLER_2);	  /* 60 */
 	schedule(t, HANDLER_2 + 0x10, C); /* 70-100 */
 }
 

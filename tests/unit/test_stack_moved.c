@@ -10,9 +10,9 @@ static void test_another_thread_goes_on(void **state)
 	park_on_first(p);
 	wake_on_second(p);
 	t = run(p, SECOND);
-	ret(t, HANDLER_2 + 0x20, A + 0x15);	    /* 160 */
+	ret(t, HANDLER_2 + 0x20, A + 0x15); /* 160 */
 	call(t, A + 0x20, HANDLER);	    /* 170 */
-	schedule(t, HANDLER + 0x10, C); /* 180-210 */
+	schedule(t, HANDLER + 0x10, C);	    /* 180-210 */
 	join(p);
 	assert_goroutine(p, 43,
 			 "a 50-210 inferred-end inferred\n"
@@ -168,8 +168,8 @@ static void test_preempted(void **state)
 	start_first(t, A); /* 10-50 */
 	interrupt(t, A + 0x33);
 	begin(t, HANDLER);
-	leave_handler(t, HANDLER + 0x20, PREEMPT); /* 80-100 */
-	schedule(t, PREEMPT + 0x10, C);		   /* 110-140 */
+	leave_handler(t, HANDLER + 0x20, PREEMPT);   /* 80-100 */
+	schedule(t, PREEMPT + 0x10, C);		     /* 110-140 */
 	start_first(run(p, SECOND), PREEMPT + 0x15); /* 150-190 */
 	ret(t, PREEMPT + 0x20, A + 0x33);
 	call(t, A + 0x40, HANDLER_2); /* 210 */

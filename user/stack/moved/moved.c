@@ -47,8 +47,7 @@ static int list_arrivals(struct joiner *j, struct call_tree *trees)
 		arrival = VEC_PUSH(&j->arrivals);
 		if (!arrival)
 			return -ENOMEM;
-		*arrival = (struct arrival){newcomer, &j->waiters[i],
-					    trees[i].calls.v[0].start_ns};
+		*arrival = (struct arrival){newcomer, &j->waiters[i], trees[i].calls.v[0].start_ns};
 	}
 	if (j->arrivals.n)
 		qsort(j->arrivals.v, j->arrivals.n, sizeof(*j->arrivals.v), compare_arrivals);
@@ -120,8 +119,8 @@ static struct candidate find(const struct joiner *j, const struct arrival *arriv
 		    c.waiter->tree->pid != arrival->waiter->tree->pid)
 			continue;
 		c.wait = waiter__find(c.waiter, arrival->time_ns);
-		if (c.wait == CALL_NO_PARENT || !newcomer__is(&arrival->newcomer, c.waiter->tree,
-							      c.wait, &c.match))
+		if (c.wait == CALL_NO_PARENT ||
+		    !newcomer__is(&arrival->newcomer, c.waiter->tree, c.wait, &c.match))
 			continue;
 		if (best.waiter && !is_alike_below(&best, &c))
 			return (struct candidate){0};

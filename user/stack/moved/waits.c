@@ -106,9 +106,8 @@ bool newcomer__is(const struct newcomer *newcomer, const struct call_tree *tree,
 
 		if (callee->parent == CALL_NO_PARENT) {
 			match->n_below = left;
-			return left <= newcomer->top &&
-			       (callee->flags & CALL_INFERRED_START ||
-				(left == 1 && call__is_goexit(&own[0])));
+			return left <= newcomer->top && (callee->flags & CALL_INFERRED_START ||
+							 (left == 1 && call__is_goexit(&own[0])));
 		}
 		above = callee->parent;
 		if (calls[above].function != mine->function || calls[above].kind > CALL_SIGNAL)

@@ -37,8 +37,8 @@ bool call__is_goexit(const struct call *call);
 
 /* How what waits is the newcomer. */
 struct match {
-	uint32_t lowest;   /* the call that newcomer's first is, or, of n_below, the outermost */
-	uint32_t n_below;  /* so many of the newcomer's first calls are below all that waits shows */
+	uint32_t lowest;  /* the call that newcomer's first is, or, of n_below, the outermost */
+	uint32_t n_below; /* so many of the newcomer's first calls are below all that waits shows */
 	uint32_t n_agreed; /* return addresses */
 };
 
