@@ -13,7 +13,6 @@
 #include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
-#include "session/unwind_choice.h"
 #include "target/time_namespace.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -166,7 +165,8 @@ int session__open_source(struct session *s)
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.has_return_probes,
 		.sample_rate = s->sample_rate,
-		.sample_stack = s->sample_stack,
+		.sample_stack = s->unwind.stack,
+		.sample_calls = s->unwind.calls,
 		.sample_gate = gate__of_samples(&s->gate),
 		.branches = s->branches,
 		.truth_path = o->truth,
@@ -182,9 +182,11 @@ int session__open_source(struct session *s)
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	if (s->gate.trigger)
+	if (s->gate.trigger && !s->gate.attached)
 		err = attach_gate(s);
-	if (s->ops == &source_sample)
+	if (s->sched_log)
+		sched_log__begin(s->sched_log);
+	else if (s->ops == &source_sample && !s->snapshots)
 		s->sched_log = open_sched_log(s);
 	if (!err)
 		err = s->ops->start(s->source);
@@ -214,10 +216,10 @@ static int open_target(struct session *s)
 static int choose_sampling(struct session *s)
 {
 	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
-				      &s->sample_stack);
+				      &s->unwind);
 
 	return err ? err
-		   : sampling__choose_rate(&s->options->sample, s->sample_stack,
+		   : sampling__choose_rate(&s->options->sample, s->unwind.stack,
 					   s->has_process ? s->process.pid : 0, &s->sample_rate);
 }
 
@@ -237,8 +239,10 @@ static int prepare(struct session *s)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
-	s->branches = !err && s->ops == &source_sample && last_branches__are_noted();
-	if (!err && s->ops == &source_sample && !s->branches)
+	/* The CPU notes either. */
+	s->branches = !err && s->ops == &source_sample && !s->unwind.calls &&
+		      !counting__try(COUNTING_BRANCHES);
+	if (!err && s->ops == &source_sample && !s->branches && !s->unwind.calls)
 		log__debug("sample: no last branches (LBR): this CPU has none, or hides them");
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
@@ -305,13 +309,6 @@ const char *session__probe_name(const struct session *s)
 	return s->probes.name;
 }
 
-static bool wants_more(const struct session *s, enum session_end end)
-{
-	int wanted = s->options->multi_snapshot;
-
-	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
-}
-
 int session__capture(const struct capture_options *options, const struct session_start *start,
 		     struct recording *rec, enum session_end *end)
 {
@@ -321,7 +318,7 @@ int session__capture(const struct capture_options *options, const struct session
 
 	while (more) {
 		err = session__next(s, rec, end);
-		more = !err && wants_more(s, *end);
+		more = !err && session__wants_more(s, *end);
 		if (more)
 			log__info("snapshot %d taken", s->snapshots);
 	}
