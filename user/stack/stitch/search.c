@@ -9,8 +9,8 @@ static size_t count_above(const struct stitched *end)
 }
 
 /*
- * The run that most speaks for, counted from 1; 0: there is none, or it is not sure enough. What has
- * begun since has ended where it is not the last one.
+ * The run that most speaks for, counted from 1; 0: there is none, or it is not sure enough. What
+ * has begun since has ended where it is not the last one.
  */
 static size_t find_best(const struct stitcher *stitcher, const struct beginning *begin,
 			struct fit *best)
@@ -54,8 +54,8 @@ static size_t find_later(const struct stitcher *stitcher, const struct beginning
 		const struct stitched *end = &stitcher->ends[i];
 		struct fit fit;
 
-		if (!held_stack__fits(stitched__stack(end), begin->frames, stitched__seam(end, begin->seam),
-				      &fit) ||
+		if (!held_stack__fits(stitched__stack(end), begin->frames,
+				      stitched__seam(end, begin->seam), &fit) ||
 		    !lies_on(&fit, best))
 			continue;
 		*best = fit;
