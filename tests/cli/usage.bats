@@ -67,7 +67,7 @@ setup() {
 		tr -d '\r' <typescript | sed '/^Script /d' >shown
 		# Examples are to be copied: they stay whole.
 		sed '1,/^usage:/{/^usage:/!d}' shown >wrapped
-		! grep -nE "^.{$((columns + 1))}" wrapped
+		[ -z "$(grep -E "^.{$((columns + 1))}" wrapped)" ]
 		[ "$(tr -s ' \n' '\n\n' <shown)" = "$(tr -s ' \n' '\n\n' <whole)" ]
 	done
 }
