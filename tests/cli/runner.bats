@@ -78,7 +78,7 @@ last_line() {
 
 # meets OTHER: a test that passes where the other runs at the same time.
 meets() {
-	echo 'echo 1..1; touch "$0.here"; for i in {1..500}; do'
+	echo 'echo 1..1; touch "$0.here"; for i in {1..3000}; do'
 	echo "[ ! -e \"\${0%/*}/test_$1.here\" ] || { echo ok 1 - $1; break; }; sleep 0.02; done"
 }
 
@@ -87,11 +87,11 @@ meets() {
 	program two < <(meets one)
 	program bad <<<'echo 1..2; echo ok 1 - a; echo why it failed; echo not ok 2 - b'
 	program skips <<<'echo 1..1; echo "# skip: no such CPU"; echo "not ok 1 # SKIP c"'
-	run_suites unit/test_one unit/test_bad -- unit/test_two unit/test_skips
+	TEST_TIMEOUT=100 run_suites unit/test_one unit/test_bad -- unit/test_two unit/test_skips
 	[ "$status" -eq 1 ]
 	[ "$(last_line)" = "3 passed, 1 failed, 1 skipped" ]
 	[[ $output == *"---- unit/test_bad"*"why it failed"*"unit/test_skips: c: no such CPU"* ]]
-	run_suites unit/test_one -- -- unit/test_two
+	TEST_TIMEOUT=100 run_suites unit/test_one -- -- unit/test_two
 	[ "$status" -eq 0 ]
 	[ "$(last_line)" = "2 passed, 0 failed, 0 skipped" ]
 }
@@ -125,7 +125,7 @@ meets() {
 	program hangs <<<'echo $$ >"$0.pid"; echo 1..1; sleep 100'
 	"$BATS_TEST_DIRNAME/../run" unit >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
 	runner=$!
-	eventually 10 test -s "$O/tests/unit/test_hangs.pid"
+	eventually 60 test -s "$O/tests/unit/test_hangs.pid"
 	kill "$runner"
 	! wait "$runner"
 	gone "$(cat "$O/tests/unit/test_hangs.pid")"
