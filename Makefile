@@ -30,9 +30,9 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
-# What every branch of a trace goes through is optimised as one in the program itself, which takes a tenth
-# off a decode's time: where the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait
-# for that: the objects hold both.
+# What every branch of a trace goes through is optimised as one in the program itself (docs/decode.md), where
+# the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait for that: the objects hold
+# both.
 LTO     ?= $(if $(SAN)$(findstring coverage,$(CFLAGS)),,$(shell echo 'int main(void) { return 0; }' | \
     $(CC) -flto=2 -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=2))
 LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread \
