@@ -147,7 +147,11 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	if (m->decoded->writer && !m->hits.n && take_early(m, pid, tid, map))
 		return -ENOMEM;
 	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
-	spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
+	/* Without a hit, nothing lies behind it. */
+	if (hit)
+		spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
+	else
+		spread__init(&m->spread, stack__branch, m->behind.stack, NULL, 0);
 	return anchor(m->behind.stack, rec, tid, m->decoded->images);
 }
 
