@@ -10,11 +10,11 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "session/probe/default_trigger.h"
-#include "session/probe/first_probe.h"
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "util/interrupts.h"
 #include "session/probe/probes.h"
+#include "session/probe/programs.h"
 #include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -188,47 +188,64 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	return err;
 }
 
-/* process NULL: it is not one. */
-static int choose_symbols(const struct watch_options *options, const struct target *target,
-			  const struct process *process, struct selectors *symbols)
+static int choose_symbols(const struct watch_options *options, const struct probe_source *source,
+			  struct selectors *symbols)
 {
 	const char *own = options->common.symbols.n ? NULL
-			  : process		    ? default_trigger__find(process, NULL)
-						    : default_trigger__of(target);
+			  : source->process	    ? default_trigger__find(source->process, NULL)
+						    : default_trigger__of(source->programs);
 	int err = own ? selectors__add(symbols, own)
 		      : selectors__split(symbols, &options->common.symbols, "-symbol");
 
 	if (err || symbols->names.n)
 		return err;
 	log__error("watch: which function? %s mtbpf_take_snapshot()",
-		   process ? "The program has no" : "No program has");
+		   source->process ? "The program has no" : "No program has");
 	log__hint("add -symbol NAME ('mtbpf list' shows them)");
 	return -EINVAL;
 }
 
-/* *pid: where they were found. */
+static int find_in(const struct watch_options *options, const struct probe_source *source,
+		   struct probes *probes)
+{
+	struct selectors symbols = {0};
+	int err = choose_symbols(options, source, &symbols);
+
+	if (!err)
+		err = probes__find(probes, &symbols, source);
+	selectors__fini(&symbols);
+	return err;
+}
+
+static int find_in_one(const struct watch_options *options, struct probes *probes, pid_t pid)
+{
+	struct process process;
+	int err = process__open(&process, pid);
+
+	if (err)
+		return err;
+	err = find_in(options, &(struct probe_source){.process = &process}, probes);
+	process__close(&process);
+	return err;
+}
+
+/* *pid: the first that has them. */
 static int find_probes(const struct watch_options *options, const struct target *target,
 		       struct probes *probes, pid_t *pid)
 {
-	bool is_one = target->pids.n == 1;
-	struct selectors symbols = {0};
-	struct process process;
-	int err = is_one ? process__open(&process, target->pids.v[0]) : 0;
-	bool is_open = is_one && !err;
+	struct programs programs;
+	int err;
 
+	if (target->pids.n == 1) {
+		*pid = target->pids.v[0];
+		return find_in_one(options, probes, *pid);
+	}
+	err = programs__open(&programs, target);
 	if (!err)
-		err = choose_symbols(options, target, is_one ? &process : NULL, &symbols);
-	if (!err && is_one)
-		err = probes__find(probes, &symbols, &process, NULL);
-	else if (!err) {
-		err = first_probe__find_all(target, &symbols, &process, probes);
-		is_open = !err;
-	}
-	if (is_open) {
-		*pid = process.pid;
-		process__close(&process);
-	}
-	selectors__fini(&symbols);
+		err = find_in(options, &(struct probe_source){.programs = &programs}, probes);
+	if (!err)
+		*pid = programs__first(&programs)->pid;
+	programs__fini(&programs);
 	return err;
 }
 

@@ -66,6 +66,27 @@ hits() {
 	[ "$hits" -gt 0 ]
 }
 
+@test "one image, two containers, both chosen: one probe, though one of them has written to the file" {
+	container one
+	first=$target
+	container two
+	mtbpf_run watch -v -pid "$first,$target" -symbol one_iter -max-hits 1
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^debug: probe: ' <<<"$output")" -eq 1 ]
+	kill -STOP "$first"
+	hits -pid "$first,$target"
+	[ "$hits" -gt 0 ]
+	kill -STOP "$target"
+	kill -CONT "$first"
+	hits -pid "$first,$target"
+	[ "$hits" -gt 0 ]
+	touch disk/one/root/bin/service
+	kill -CONT "$target"
+	mtbpf_run watch -v -pid "$first,$target" -symbol one_iter -max-hits 1
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^debug: probe: ' <<<"$output")" -eq 1 ]
+}
+
 @test "a program that was written to in its container since it started: the probe is in what runs" {
 	container one
 	touch disk/one/root/bin/service
