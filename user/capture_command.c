@@ -11,10 +11,10 @@
 
 #include "cmd.h"
 #include "util/interrupts.h"
+#include "session/nothing.h"
 #include "session/session_again.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
-#include "target/process.h"
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -92,28 +92,18 @@ static int refuse_no_region(void)
 	return -ENOMSG;
 }
 
-static int refuse_nothing(const struct capture_options *options, const struct session_start *start)
+static int refuse_nothing(const struct capture_options *options, const struct session_start *start,
+			  const struct recording *rec)
 {
-	pid_t pid;
+	bool is_one = !start->exec_path && !target__is_cgroup(start->target) &&
+		      start->target->pids.n == 1;
 
 	if (options->start)
 		return refuse_no_region();
-
 	/* `run`: its program has not started, and has said why. */
 	if (start->exec_path)
 		return -ENOMSG;
-	if (target__is_cgroup(start->target) || start->target->pids.n > 1) {
-		log__error("nothing was recorded: none of the processes ran an instruction");
-		log__hint("were they asleep all the time? record again while they work");
-		return -ENOMSG;
-	}
-	pid = start->target->pids.v[0];
-	log__error("nothing was recorded: process %d ran no instruction", pid);
-	if (process__stopped(pid))
-		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
-	else
-		log__hint("was it asleep all the time? record again while it works");
-	return -ENOMSG;
+	return nothing__refuse(rec, is_one ? start->target->pids.v[0] : 0);
 }
 
 static int write_recording(struct recording *rec, const char *path)
@@ -204,7 +194,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	phases__begin(&phases);
 	err = session__capture_again(options, start, &rec, &outcome->end);
 	if (!err && !recording__traced_bytes(&rec))
-		err = refuse_nothing(options, start);
+		err = refuse_nothing(options, start, &rec);
 	phases__end(&phases, "capturing");
 	if (!err) {
 		say_end(outcome->end, *rec.trigger);

@@ -4,7 +4,7 @@
 load ../helpers
 
 needs="kernel btf lockdown vm intel_pt pt_caps freeze_pause freeze_refresh freeze_disable
-sample kernel_code bpf uprobe tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+sample cycles lbr lbr_stacks branch_snapshot kernel_code bpf uprobe tracefs perf ptrace memlock CAP_SYS_ADMIN CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
 CAP_CHECKPOINT_RESTORE CAP_SYSLOG CAP_IPC_LOCK CAP_SYS_RESOURCE fzf attach"
 
 setup() {
@@ -91,6 +91,22 @@ is() {
 	fi
 }
 
+# counts ARGS: whether perf can open it here. Of cycles it would take the clock instead, and not say so.
+counts() {
+	perf record -q -o counted -e instructions:u "$@" true >/dev/null 2>&1
+}
+
+@test "check: cycles, LBR and its call stacks are there where perf finds them, too" {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	command -v perf >/dev/null || skip "perf is missing"
+	mtbpf_run check
+	[[ $output =~ CAP_PERFMON\ +ok ]] || skip "no CAP_PERFMON here"
+	if counts; then is cycles ok tried; else is cycles missing E; fi
+	if counts -j any,u; then is lbr ok tried; else is lbr missing E; fi
+	if counts --call-graph lbr; then is lbr_stacks ok tried; else is lbr_stacks missing E; fi
+	[[ $(uname -r) == 5.15.* ]] || is branch_snapshot ok 'BPF programs may'
+}
+
 @test "check as nobody: each right is missing, with what does not work and what helps" {
 	check_as_nobody
 	[ "$status" -eq 1 ]
@@ -101,6 +117,7 @@ is() {
 	is perf '(limited|missing)' 'perf_event_paranoid is '
 	is memlock '(limited|missing)' '[0-9.]+ [KMG]iB fit: '
 	is sample missing 'stacks cannot be sampled: .*; run as root'
+	is branch_snapshot missing 'not tried: no CAP_BPF; run as root'
 	is attach missing '.*uprobe'
 	[ "$(grep -Ec '^CAP_[A-Z_]+ +missing' <<<"$output")" -eq "$(grep -o CAP_ <<<"$needs" | wc -l)" ]
 	[ "$(awk 'length > 100' <<<"$output" | wc -l)" -eq 0 ]

@@ -62,6 +62,17 @@ taken_at() {
 	date -u -d "${stamp%.mtbpf}" +%s%3N
 }
 
+@test "-timeout ends it, while it records and while it waits for its target" {
+	for whom in "-pid $target" "-name no_such_service"; do
+		# shellcheck disable=SC2086
+		run timeout -k 5 40 "$O/mtbpf" record -source sample $whom -symbol one_iter -delay-thresh 1h -dir d -timeout 2s
+		echo "$output"
+		[ "$status" -eq 0 ]
+		[[ $output == *"0 recordings made, 0 in d" ]]
+	done
+	! gone "$target"
+}
+
 @test "it goes on after each capture; the newest are kept; others see whole ones only" {
 	keeps -delay-thresh 2ms -dir d -keep 3
 	until captured 8; do

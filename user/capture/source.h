@@ -44,6 +44,7 @@ struct source_config {
 	unsigned int sample_rate; /* sample: samples a second on a CPU */
 	uint32_t sample_stack;	  /* sample: bytes of the stack to copy, in eights; 0: none */
 	bool branches;		  /* sample: the CPU notes the last branches */
+	bool sample_calls;	  /* sample: by cycles, with the calls that it notes */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
 	const char *truth_path;	  /* soft: log the true stack there (tests); NULL: no */

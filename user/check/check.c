@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "capture/pt/pt_ring.h"
+#include "capture/sample/last_branches.h"
 #include "check/subjects.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
@@ -29,6 +30,10 @@ static const struct check checks[] = {
 	{.name = "freeze_refresh", .run = check_freeze, .which = PT_FREEZE_REFRESH},
 	{.name = "freeze_disable", .run = check_freeze, .needed = true, .which = PT_FREEZE_DISABLE},
 	{.name = "sample", .run = check_sample},
+	{.name = "cycles", .run = check_counting, .which = COUNTING_CYCLES},
+	{.name = "lbr", .run = check_counting, .which = COUNTING_BRANCHES},
+	{.name = "lbr_stacks", .run = check_counting, .which = COUNTING_CALLS},
+	{.name = "branch_snapshot", .run = check_branch_snapshot},
 	{.name = "kernel_code", .run = check_kernel_code},
 	{.name = "bpf", .run = check_bpf, .needed = true},
 	{.name = "uprobe", .run = check_uprobe, .needed = true},

@@ -12,7 +12,8 @@ struct check {
 	const char *name;
 	void (*run)(const struct check *check, struct check_result *result);
 	bool needed;
-	int which;	     /* a capability (CAP_*), or a freeze method (enum pt_freeze) */
+	/* A capability (CAP_*), a freeze method (enum pt_freeze), or enum counting. */
+	int which;
 	const char *purpose; /* a capability's: what does not work without it */
 };
 
@@ -23,6 +24,8 @@ void check_vm(const struct check *check, struct check_result *result);
 void check_intel_pt(const struct check *check, struct check_result *result);
 void check_pt_caps(const struct check *check, struct check_result *result);
 void check_sample(const struct check *check, struct check_result *result);
+void check_counting(const struct check *check, struct check_result *result);
+void check_branch_snapshot(const struct check *check, struct check_result *result);
 void check_freeze(const struct check *check, struct check_result *result);
 void check_bpf(const struct check *check, struct check_result *result);
 void check_uprobe(const struct check *check, struct check_result *result);

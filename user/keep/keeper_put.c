@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "keep/stamp.h"
+#include "session/nothing.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -101,10 +102,11 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)
 {
+	char text[NOTHING_TEXT_SIZE];
 	int err;
 
 	if (!recording__traced_bytes(rec)) {
-		log__info("nothing was recorded: process %d ran no instruction", rec->pid);
+		log__info("%s", nothing__format(text, rec, rec->pid));
 		return;
 	}
 	err = put(k, rec, time_of(rec));

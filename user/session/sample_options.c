@@ -7,7 +7,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-const char *const unwind_names[] = {"auto", "fp", "dwarf", NULL};
+const char *const unwind_names[] = {"auto", "fp", "dwarf", "lbr", NULL};
 
 static int check_overhead(struct sample_options *o, const char *command)
 {

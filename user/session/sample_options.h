@@ -16,7 +16,7 @@ struct sample_options {
 	struct option_list also;    /* functions whose calls are recorded one by one */
 };
 
-enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF };
+enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF, UNWIND_LBR };
 extern const char *const unwind_names[];
 
 #define SAMPLE_DEFAULTS                                                                            \
@@ -50,7 +50,7 @@ extern const char *const unwind_names[];
 		 OPT_CHOICE,                                                                       \
 		 "HOW",                                                                            \
 		 "sample: callers by fp (frame pointers), dwarf (from copies of the "              \
-		 "stack), or auto: tried",                                                         \
+		 "stack), lbr (as the CPU notes them), or auto: tried",                            \
 		 SAMPLE_OPTION(unwind),                                                            \
 		 unwind_names},                                                                    \
 		{"also",                                                                           \

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/sample/sample_cost.h"
+#include "sampled/settle_calls.h"
 #include "util/log.h"
 #include "kernel/syscalls.h"
 #include "util/units.h"
@@ -105,6 +106,15 @@ static int take(void *ctx, const struct mt_sched *entry)
 	if (!err && (entry->kind == MT_SCHED_SYSCALL || entry->kind == MT_SCHED_LONG))
 		return add_open_file(rec, entry);
 	return err || !entry->by_tid ? err : add_name(rec, entry);
+}
+
+int sampling__settle_calls(struct recording *rec)
+{
+	struct images *images = images__new(rec);
+	int err = images ? settle_calls(rec, images) : -ENOMEM;
+
+	images__free(images);
+	return err;
 }
 
 int sampling__take_scheds(struct sched_log *log, struct recording *rec)

@@ -15,6 +15,9 @@
 int sampling__choose_rate(const struct sample_options *options, uint32_t stack, pid_t pid,
 			  unsigned int *hz);
 
+/* Makes of the calls that the CPU noted the stacks that they mean. 0 or -ENOMEM. */
+int sampling__settle_calls(struct recording *rec);
+
 /*
  * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names, what
  * system calls they left their CPUs in, and the files of these. A log that

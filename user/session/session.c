@@ -12,7 +12,6 @@
 #include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/source_choice.h"
-#include "session/unwind_choice.h"
 #include "target/time_namespace.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -165,7 +164,8 @@ int session__open_source(struct session *s)
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.has_return_probes,
 		.sample_rate = s->sample_rate,
-		.sample_stack = s->sample_stack,
+		.sample_stack = s->unwind.stack,
+		.sample_calls = s->unwind.calls,
 		.sample_gate = gate__of_samples(&s->gate),
 		.branches = s->branches,
 		.truth_path = o->truth,
@@ -212,10 +212,10 @@ static int open_target(struct session *s)
 static int choose_sampling(struct session *s)
 {
 	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
-				      &s->sample_stack);
+				      &s->unwind);
 
 	return err ? err
-		   : sampling__choose_rate(&s->options->sample, s->sample_stack,
+		   : sampling__choose_rate(&s->options->sample, s->unwind.stack,
 					   s->has_process ? s->process.pid : 0, &s->sample_rate);
 }
 
@@ -235,8 +235,10 @@ static int prepare(struct session *s)
 		err = open_loop(s);
 	if (!err && s->ops == &source_sample)
 		err = choose_sampling(s);
-	s->branches = !err && s->ops == &source_sample && last_branches__are_noted();
-	if (!err && s->ops == &source_sample && !s->branches)
+	/* The CPU notes either. */
+	s->branches = !err && s->ops == &source_sample && !s->unwind.calls &&
+		      !counting__try(COUNTING_BRANCHES);
+	if (!err && s->ops == &source_sample && !s->branches && !s->unwind.calls)
 		log__debug("sample: no last branches (LBR): this CPU has none, or hides them");
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))

@@ -8,6 +8,7 @@
 #include "session/probe/programs.h"
 #include "session/progress.h"
 #include "session/session.h"
+#include "session/unwind_choice.h"
 #include "target/process.h"
 
 struct sched_log;
@@ -28,7 +29,7 @@ struct session {
 	struct selectors symbols;    /* what triggers; none: nothing does */
 	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
 	bool branches;		     /* of source_sample: the CPU notes the last ones */
-	uint32_t sample_stack;	     /* ... and bytes of the stack that come with them */
+	struct unwind_choice unwind; /* ... and what comes with them */
 	struct probes probes;	     /* of these symbols */
 	struct start_stop regions;
 	struct probes also; /* whose calls are recorded beside them */

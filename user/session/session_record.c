@@ -114,6 +114,8 @@ static int read_snapshot(struct session *s)
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
+	if (!err && s->unwind.calls)
+		err = sampling__settle_calls(s->rec);
 	if (!err)
 		err = gate__take_entries(&s->gate, s->rec);
 	if (!err)

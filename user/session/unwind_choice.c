@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "session/unwind_choice.h"
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
+#include "capture/sample/last_branches.h"
 #include "sampled/sample_stack.h"
 #include "util/log.h"
 
@@ -86,8 +89,18 @@ static bool is_enough(const struct chain_count *found)
 	return found->reach >= found->whole - found->whole / 10;
 }
 
+static void say_choice(const struct chain_count *found, bool calls)
+{
+	log__info("unwind: frame pointers lead to the outermost frame in %zu of %zu stacks: %s "
+		  "(-unwind fp does not)",
+		  found->reach, found->whole,
+		  calls ? "takes the calls that the CPU notes (LBR), and copies of the stack "
+			  "where a thread goes to sleep"
+			: "copies of the stack are unwound");
+}
+
 static int judge(const struct capture_options *o, const struct process *process,
-		 const struct cgroup *cgroup, uint32_t *stack)
+		 const struct cgroup *cgroup, struct unwind_choice *choice)
 {
 	struct chain_count found = {0};
 	size_t samples = 0;
@@ -99,19 +112,43 @@ static int judge(const struct capture_options *o, const struct process *process,
 		return err;
 	log__debug("unwind: %zu stacks; %zu unwound to the outermost frame, %zu by frame pointers",
 		   samples, found.whole, found.reach);
-	*stack = samples && is_enough(&found) ? 0 : bytes_of(o);
-	if (*stack && samples)
-		log__info("unwind: frame pointers lead to the outermost frame in %zu of %zu "
-			  "stacks: copies of the stack are unwound (-unwind fp does not)",
-			  found.reach, found.whole);
+	if (samples && is_enough(&found))
+		return 0;
+	choice->stack = bytes_of(o);
+	choice->calls = !counting__try(COUNTING_CALLS);
+	if (samples)
+		say_choice(&found, choice->calls);
 	return 0;
 }
 
-int unwind_choice__make(const struct capture_options *o, const struct process *process,
-			const struct cgroup *cgroup, uint32_t *stack)
+/* Frame pointers would show less, and nobody would see why. */
+static int insist_on_calls(struct unwind_choice *choice)
 {
-	*stack = o->sample.unwind == UNWIND_DWARF ? bytes_of(o) : 0;
-	if (o->sample.unwind != UNWIND_AUTO || !bytes_of(o) || !process)
+	int err = counting__try(COUNTING_CALLS);
+
+	choice->calls = !err;
+	if (!err)
 		return 0;
-	return judge(o, process, cgroup, stack);
+	log__error("-unwind lbr: no call stacks by LBR here: %s", strerror(-err));
+	log__hint("Intel CPUs since Haswell have them, hypervisors rarely hand them on: "
+		  "-unwind auto takes what there is");
+	return -ENODEV;
+}
+
+int unwind_choice__make(const struct capture_options *o, const struct process *process,
+			const struct cgroup *cgroup, struct unwind_choice *choice)
+{
+	*choice = (struct unwind_choice){0};
+	switch (o->sample.unwind) {
+	case UNWIND_FP:
+		return 0;
+	case UNWIND_DWARF:
+		choice->stack = bytes_of(o);
+		return 0;
+	case UNWIND_LBR:
+		choice->stack = bytes_of(o);
+		return insist_on_calls(choice);
+	default:
+		return bytes_of(o) && process ? judge(o, process, cgroup, choice) : 0;
+	}
 }

@@ -192,6 +192,10 @@ void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
  */
 uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
 
+/* Whether the kernel lets programs have the last branches. To be asked with the right to load some.
+ */
+bool trigger__has_branch_snapshot(void);
+
 /* Of libbpf, as it says itself. */
 const char *trigger__library_version(void);
 

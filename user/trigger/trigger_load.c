@@ -55,7 +55,7 @@ static void set_pid_namespace(struct trigger_bpf *skel)
 }
 
 /* Since Linux 5.16; a program with a call that the kernel does not know is not loaded. */
-static bool can_take_branches(void)
+bool trigger__has_branch_snapshot(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_branch_snapshot, NULL) ==
 	       1;
@@ -82,7 +82,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->measure_region = config->stop_triggers && !config->delay_thresh_ns;
 	skel->rodata->returns_by_insn = config->returns_by_insn;
 	skel->rodata->by_goroutine = config->by_goroutine;
-	skel->rodata->take_branches = config->branches && can_take_branches();
+	skel->rodata->take_branches = config->branches && trigger__has_branch_snapshot();
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);

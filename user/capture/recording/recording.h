@@ -81,7 +81,9 @@ struct rec_sample {
 	uint32_t first_ip; /* in recording.sample_ips: where it ran, then return addresses */
 	uint32_t faults;   /* page faults up to this one, at which it was taken; 0: it is of none */
 	bool is_major;	   /* of these: they waited for the page's contents */
-	uint32_t user;	   /* 1 + its index in recording.sample_users; 0: none */
+	/* So many of its ips, behind the first, are call instructions: until they are settled. */
+	uint32_t n_calls;
+	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
 };
 
 /* A thread's user registers and the top of its stack at a sample, to be unwound. */
@@ -208,6 +210,7 @@ struct recording {
 	VEC(struct mt_entry) entries;
 	VEC(struct rec_open_file) open_files;
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
+	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;
 	VEC(struct rec_perf_map) perf_maps;

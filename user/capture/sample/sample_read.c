@@ -9,14 +9,15 @@
 
 #define RECORD_MAX 65536
 
-static int read_ring(const struct sample_ring *ring, struct sample_record_ids *ids,
-		     struct recording *rec)
+static int read_ring(const struct source *s, const struct sample_ring *ring,
+		     struct sample_record_ids *ids, struct recording *rec)
 {
 	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
 	struct back_cursor cursor = back_ring__begin(&ring->ring);
 	int n, err = 0;
 
 	ids->switches = ring->ids[SAMPLE_EVENT_SWITCHES];
+	ids->calls = s->ring_config.calls ? ring->ids[SAMPLE_EVENT_CLOCK] : 0;
 	ids->minor_faults = ring->ids[SAMPLE_EVENT_MINOR_FAULTS];
 	ids->major_faults = ring->ids[SAMPLE_EVENT_MAJOR_FAULTS];
 	while (!err && (n = back_ring__next(&ring->ring, &cursor, record, sizeof(record))) != 0)
@@ -38,10 +39,11 @@ int sample_source__read(struct source *s, struct recording *rec)
 
 	rec->sample_period_ns = s->ring_config.period_ns;
 	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
+	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
 	if (!err)
 		err = followed__add_uprobes_pages(&s->followed, &s->config, s->start_ns, rec);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = read_ring(&s->rings.v[i], &ids, rec);
+		err = read_ring(s, &s->rings.v[i], &ids, rec);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
 	followed__count_left_out(&s->followed, &s->config, rec);

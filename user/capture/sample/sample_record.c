@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "capture/sample/noted_calls.h"
+
 /* The kernel gives no more (kernel.perf_event_max_stack is 127 by default). */
 #define IPS_MAX 1024
 
@@ -41,6 +43,23 @@ static uint32_t take_ips(const struct sample_record *r, size_t size, uint64_t *i
 		if (r->ips[i] < (uint64_t)PERF_CONTEXT_MAX)
 			ips[n++] = r->ips[i];
 	return n;
+}
+
+/* What follows the chain there: their number, and as many. */
+static uint32_t join_calls(const struct sample_record *r, size_t size, uint64_t *chain,
+			   struct rec_sample *sample)
+{
+	size_t at = offsetof(struct sample_record, ips) + 8 * r->n_ips;
+	struct perf_branch_entry calls[NOTED_CALLS_MAX];
+	uint64_t n;
+
+	if (r->n_ips > IPS_MAX || at + sizeof(n) > size)
+		return sample->n_ips;
+	memcpy(&n, (const uint8_t *)r + at, sizeof(n));
+	if (n > NOTED_CALLS_MAX || at + sizeof(n) + n * sizeof(*calls) > size)
+		return sample->n_ips;
+	memcpy(calls, (const uint8_t *)r + at + sizeof(n), n * sizeof(*calls));
+	return noted_calls__join(calls, n, chain, sample->n_ips, IPS_MAX, &sample->n_calls);
 }
 
 /* The registers, as PERF_HIT_REGS orders them. */
@@ -97,6 +116,7 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 		.in_kernel =
 			(r->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
 	};
+	bool has_calls = ids->calls && r->identifier == ids->calls;
 	bool is_minor = ids->minor_faults && r->identifier == ids->minor_faults;
 	uint64_t chain[IPS_MAX];
 	struct rec_user user;
@@ -109,8 +129,12 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 	sample.is_major = ids->major_faults && r->identifier == ids->major_faults;
 	sample.faults = sample.is_major ? 1 : is_minor ? REC_FAULT_PERIOD : 0;
 	sample.n_ips = take_ips(r, size, chain);
+	if (has_calls)
+		sample.n_ips = join_calls(r, size, chain, &sample);
 	err = recording__add_sample(rec, &sample, chain);
-	return err || !take_user(r, size, &user) ? err : recording__add_sample_user(rec, &user);
+	return err || has_calls || !take_user(r, size, &user)
+		       ? err
+		       : recording__add_sample_user(rec, &user);
 }
 
 static int add_switch(const struct sample_record_ids *ids, struct recording *rec,

@@ -9,6 +9,7 @@
 struct sample_record_ids {
 	/* PERF_SAMPLE_IDENTIFIER of the events that sample at switches and page faults. */
 	uint64_t switches, minor_faults, major_faults;
+	uint64_t calls;	   /* of the one whose samples have the calls that the CPU noted; 0: none */
 	uint64_t until_ns; /* later ones are left out, and counted */
 	size_t late;	   /* samples left out */
 };

@@ -44,6 +44,22 @@ static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period, ui
 	};
 }
 
+/*
+ * The hardware's counter of cycles: only with its overflow comes what the CPU has noted. The kernel
+ * keeps to the rate by changing the period.
+ */
+static void count_calls(struct perf_event_attr *attr, uint64_t period_ns)
+{
+	attr->type = PERF_TYPE_HARDWARE;
+	attr->config = PERF_COUNT_HW_CPU_CYCLES;
+	attr->freq = 1;
+	attr->sample_freq = 1000000000 / period_ns;
+	attr->sample_type = SAMPLE_TYPE | PERF_SAMPLE_BRANCH_STACK;
+	attr->branch_sample_type = counting__branches(COUNTING_CALLS);
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
+}
+
 static int set_gate(int event, int gate)
 {
 	if (gate < 0)
@@ -67,6 +83,8 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	int fd;
 
 	attr.context_switch = event == SAMPLE_EVENT_CLOCK;
+	if (event == SAMPLE_EVENT_CLOCK && config->calls)
+		count_calls(&attr, period);
 	attr.enable_on_exec = config->from_exec;
 	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
 	if (fd < 0)

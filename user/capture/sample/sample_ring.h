@@ -21,12 +21,13 @@ struct sample_ring_config {
 	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
 	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
 	bool from_exec;	    /* record from the process's execve on, not before */
-	bool branches;	    /* the CPU notes the last ones: last_branches__are_noted() */
+	bool branches;	    /* the CPU notes the last ones: COUNTING_BRANCHES */
+	bool calls;	    /* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
 };
 
 /* All write to the first one's ring. */
 enum sample_event {
-	SAMPLE_EVENT_CLOCK,    /* by time on a CPU; and the switches, as records */
+	SAMPLE_EVENT_CLOCK,    /* by time on a CPU, or cycles; and the switches, as records */
 	SAMPLE_EVENT_SWITCHES, /* the stack at each switch away */
 	SAMPLE_EVENT_MINOR_FAULTS,
 	SAMPLE_EVENT_MAJOR_FAULTS,

@@ -172,6 +172,7 @@ static int open_all(struct source *s)
 		.gate = s->config.sample_gate,
 		.from_exec = s->config.from_exec,
 		.branches = s->config.branches,
+		.calls = s->config.sample_calls,
 	};
 	return open_rings(s);
 }

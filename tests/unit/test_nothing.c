@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "session/nothing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "stderr_capture.h"
+
+/* Nobody has it: pids end at 2^22. */
+#define PID 5000000
+
+static const struct recording short_one = {.sample_period_ns = 1000000, .sampled_ns = 3210000};
+static const struct recording long_one = {.sample_period_ns = 1000000, .sampled_ns = 2000000000};
+static const struct recording of_pt = {0};
+
+static void expect(const struct recording *rec, pid_t pid, const char *text)
+{
+	char got[NOTHING_TEXT_SIZE];
+
+	assert_string_equal(nothing__format(got, rec, pid), text);
+}
+
+/* Of samples it is not said that nothing ran: that is not known. */
+static void test_text(void **state)
+{
+	expect(&of_pt, PID, "nothing was recorded: process 5000000 ran no instruction");
+	expect(&of_pt, 0, "nothing was recorded: none of the processes ran an instruction");
+	expect(&short_one, PID,
+	       "nothing was recorded: no stack of process 5000000 came in the 3.21 ms that it was "
+	       "sampled");
+	expect(&long_one, 0,
+	       "nothing was recorded: no stack of any of the processes came in the 2.00 s that it "
+	       "was sampled");
+}
+
+static void expect_hint(const struct recording *rec, const char *hint)
+{
+	struct stderr_capture said;
+	int err;
+
+	stderr_capture__begin(&said);
+	err = nothing__refuse(rec, PID);
+	assert_non_null(strstr(stderr_capture__end(&said), hint));
+	assert_int_equal(err, -ENOMSG);
+}
+
+static void test_hint(void **state)
+{
+	expect_hint(&short_one, "a stack is taken each 1.00 ms that a thread runs");
+	expect_hint(&long_one, "was it asleep all the time?");
+	expect_hint(&of_pt, "was it asleep all the time?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_hint),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
