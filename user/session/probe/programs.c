@@ -111,8 +111,8 @@ struct search {
 	const struct process *process; /* that is looked through */
 	const char *symbol;	       /* as it was given, or what was picked then */
 	char picked[sizeof(((struct probe *)NULL)->name)];
-	VEC(struct probe) found;       /* in any of them */
-	size_t n_new;		       /* in that one, and in none before it */
+	VEC(struct probe) found; /* in any of them */
+	size_t n_new;		 /* in that one, and in none before it */
 };
 
 static bool is_found(const struct search *search, const struct probe *probe)
