@@ -139,6 +139,28 @@ taken_at() {
 	[ "$span_ms" -le $(($(taken_at "${names[1]}") - $(taken_at "${names[0]}") + 5)) ]
 }
 
+# probe_of PID: the link of its program to the probe, while it has one.
+probe_of() {
+	cat "/proc/$1/fdinfo"/* 2>/dev/null | grep -A 1 '^link_type:.perf' | sed -n 's/^link_id:\t//p'
+}
+
+counts_busy() {
+	curl -s --unix-socket m http://localhost/metrics >metrics
+	[ "$(metric 'mtbpf_captures_skipped_total{reason="busy"}')" -gt 0 ]
+}
+
+@test "between two captures the probe stays, and what comes is counted" {
+	keeps -skip 1 -dir d -max-per-hour 0 -metrics unix:m
+	eventually 20 captured 2
+	probe=$(probe_of "$keeper")
+	[ -n "$probe" ]
+	eventually 20 captured 8
+	[ "$(probe_of "$keeper")" = "$probe" ]
+	eventually 20 counts_busy
+	keeper_ends TERM
+	[ "$status" -eq 0 ]
+}
+
 @test "the end of the process ends it, with a line" {
 	keeps -delay-thresh 100s -dir d
 	kill "$target"

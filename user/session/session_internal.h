@@ -58,6 +58,14 @@ static inline struct trigger *session__trigger(const struct session *s)
 	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
+/* Whether a session that ended so is to go on with another snapshot. */
+static inline bool session__wants_more(const struct session *s, enum session_end end)
+{
+	int wanted = s->options->multi_snapshot;
+
+	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
+}
+
 /* Opens the source, with the gate attached to it, and starts it. 0 or -errno. */
 int session__open_source(struct session *s);
 /* Arms the trigger where it is time for it. 0 or -errno. */
@@ -73,6 +81,11 @@ int session__find_trigger(struct session *s);
  * have the function: of a cgroup, in a program that has no probe. Cheap, as long as all are there.
  */
 bool session__is_replaced(struct session *s);
+/*
+ * True where a probe's code is copied with the recording, since no file has it: then the probe must
+ * not be in it.
+ */
+bool session__probes_are_copied(const struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

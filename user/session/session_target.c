@@ -10,14 +10,49 @@
 /* Of our time, looking may take one part in so many. */
 #define LOOK_SHARE 20
 
+static bool is_of(const struct probe *probe, const struct mapping *m)
+{
+	return m->ino == probe->file.ino && m->maj == probe->file.maj && m->min == probe->file.min;
+}
+
 static bool maps_probe(const struct process *process, const struct probe *probe)
 {
 	for (size_t i = 0; i < process->maps.n; i++)
-		if (process->maps.v[i].ino == probe->file.ino &&
-		    process->maps.v[i].maj == probe->file.maj &&
-		    process->maps.v[i].min == probe->file.min)
+		if (is_of(probe, &process->maps.v[i]))
 			return true;
 	return false;
+}
+
+static bool are_in_memory(const struct probes *probes, const struct mappings *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		for (size_t p = 0; p < probes->all.n && mapping__is_memory(&maps->v[i]); p++)
+			if (is_of(&probes->all.v[p], &maps->v[i]))
+				return true;
+	return false;
+}
+
+static bool are_copied_of(const struct session *s, pid_t pid)
+{
+	struct mappings maps;
+	bool are;
+
+	/* Of what has gone there is nothing to copy. */
+	if (mappings__read(&maps, pid))
+		return pid == session__pid(s);
+	are = are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
+	      are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
+	mappings__fini(&maps);
+	return are;
+}
+
+bool session__probes_are_copied(const struct session *s)
+{
+	bool are = !s->programs.all.n && are_copied_of(s, session__pid(s));
+
+	for (size_t i = 0; i < s->programs.all.n && !are; i++)
+		are = are_copied_of(s, s->programs.all.v[i].process.pid);
+	return are;
 }
 
 /* Takes it for those probes that nobody is known to run any more. How many are left. */
