@@ -73,15 +73,7 @@ hits() {
 	mtbpf_run watch -v -pid "$first,$target" -symbol one_iter -max-hits 1
 	[ "$status" -eq 0 ]
 	[ "$(grep -c '^debug: probe: ' <<<"$output")" -eq 1 ]
-	kill -STOP "$first"
-	hits -pid "$first,$target"
-	[ "$hits" -gt 0 ]
-	kill -STOP "$target"
-	kill -CONT "$first"
-	hits -pid "$first,$target"
-	[ "$hits" -gt 0 ]
 	touch disk/one/root/bin/service
-	kill -CONT "$target"
 	mtbpf_run watch -v -pid "$first,$target" -symbol one_iter -max-hits 1
 	[ "$status" -eq 0 ]
 	[ "$(grep -c '^debug: probe: ' <<<"$output")" -eq 1 ]
