@@ -88,7 +88,7 @@ load targets
 	serve "$me" lock
 	first=$target
 	serve "$me" lock
-	wait_for_slow -name "$me" -duration-thresh 100s
+	limit=300s wait_for_slow -name "$me" -duration-thresh 100s
 	kill -STOP "$target"
 	for again in 2 3; do
 		kill -KILL "$first"
