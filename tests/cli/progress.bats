@@ -41,5 +41,5 @@ feed() {
 	eventually 20 grep -q '^reading [0-9]' err
 	exec 5>&-
 	wait "${started[0]}"
-	! grep -q $'[\r\033]' err
+	! grep -q $'[\r\033]' err || false
 }

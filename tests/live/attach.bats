@@ -36,7 +36,7 @@ is_stopped() {
 }
 
 is_free() {
-	! is_traced
+	! is_traced || false
 }
 
 # How far it has come: clock ticks on a CPU.

@@ -30,7 +30,7 @@ start_hostile() {
 # is_clean FILE: nothing that a terminal obeys, and no name goes on in a line of its own.
 is_clean() {
 	[ -s "$1" ]
-	! LC_ALL=C grep -anP '[\x00-\x08\x0b-\x1f\x7f]|^(<b>|")' "$1"
+	! LC_ALL=C grep -anP '[\x00-\x08\x0b-\x1f\x7f]|^(<b>|")' "$1" || false
 }
 
 @test "lists and messages" {
@@ -72,8 +72,8 @@ check_outputs() {
 	"$O/mtbpf" diff t.fxt t.mtbpf >said 2>&1
 	is_clean said
 	for name in t.fxt t.mtbpf/meta.json; do
-		! grep -aFq $'\e]0;' "$name"
-		! grep -aFq $'\e[31m' "$name"
+		! grep -aFq $'\e]0;' "$name" || false
+		! grep -aFq $'\e[31m' "$name" || false
 	done
 }
 
@@ -100,5 +100,5 @@ check_outputs() {
 	is_clean said
 	ls -b kept >names
 	[ "$(wc -l <names)" -ge 1 ]
-	! grep -q '[^A-Za-z0-9_.:-]' names
+	! grep -q '[^A-Za-z0-9_.:-]' names || false
 }

@@ -70,7 +70,7 @@ taken_at() {
 		[ "$status" -eq 0 ]
 		[[ $output == *"0 recordings made, 0 in d" ]]
 	done
-	! gone "$target"
+	! gone "$target" || false
 }
 
 @test "it goes on after each capture; the newest are kept; others see whole ones only" {
@@ -88,7 +88,7 @@ taken_at() {
 	line='^20[0-9-]{8}T[0-9:.]{12}Z pid '$target' tid '$target' delay [0-9.]+ [mu]?s \(threshold 2\.00 ms\) '
 	[ "$(grep -Ec "$line"'[0-9.]+ [KM]iB d/service-20.*Z\.mtbpf$' "$log")" -eq "$(grep -c '^20' "$log")" ]
 	grep -q "recordings made, 3 in d$" "$log"
-	! gone "$target"
+	! gone "$target" || false
 	for name in d/*; do
 		mtbpf_run decode "$name" -o x.fxt
 		[ "$status" -eq 0 ]
@@ -175,7 +175,7 @@ counts_busy() {
 	eventually 15 captured 2
 	kill -KILL "$keeper"
 	eventually 5 gone "$wrapper"
-	! gone "$target"
+	! gone "$target" || false
 	keeps -delay-thresh 2ms -dir d -keep 2
 	eventually 15 captured 3
 	keeper_ends TERM
@@ -189,7 +189,7 @@ counts_busy() {
 	keeps -delay-thresh 2ms -dir d
 	eventually 15 grep -q 'cannot keep a recording in d: No space left on device' "$log"
 	grep -q '^hint: the disk is full' "$log"
-	! captured 1
+	! captured 1 || false
 	rm d/ballast
 	eventually 15 captured 1
 	only_whole d
@@ -312,7 +312,7 @@ not_attached() {
 	[ "$(metric mtbpf_captures_total)" -eq "$(grep -c '^20' "$log")" ]
 	# Of both lives.
 	[ "$(metric mtbpf_triggers_total)" -ge "$(metric mtbpf_captures_total)" ]
-	! grep -q "has a function 'one_iter'" "$log"
+	! grep -q "has a function 'one_iter'" "$log" || false
 }
 
 @test "processes by name are waited for as well, whatever their pids; one that has not the function is an error" {

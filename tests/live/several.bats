@@ -80,7 +80,7 @@ load targets
 	eventually 10 bash -c '[ "$(grep -c "^waiting for " "$1")" -eq 2 ]' - "$attach_log"
 	runs_on "$target"
 	interrupted_has_target
-	! grep -qx "$first" seen
+	! grep -qx "$first" seen || false
 }
 
 @test "-name: one of several is started again, and is recorded from then on; from another file too" {

@@ -2,6 +2,7 @@
 #include "pipeline/counters.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* The intel_pt event's format: without one of them the time between two PSBs is not known. */
 #define CONFIG_CYC (1ull << 1)
@@ -112,7 +113,8 @@ int counters__write(const struct counters *counters, const struct recording *rec
 {
 	int err = 0;
 
-	if (!rec->pt.nom_freq)
+	/* The soft source's CBR packets are of a clock that it makes up. */
+	if (!rec->pt.nom_freq || (rec->source && !strcmp(rec->source, "soft")))
 		return 0;
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
 		if (is_first_of_ring(rec, i))
