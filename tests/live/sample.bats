@@ -218,6 +218,16 @@ callers() {
 	[[ $output == *": 50 samples a second, for -max-overhead 100%"* ]]
 }
 
+@test "what the stacks cost here is said in one line, without -max-overhead too" {
+	start causes branch
+	mtbpf_run attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms
+	[ "$status" -eq 3 ]
+	[ "$(grep -Ec '^sample: 100 stacks a second; one costs [0-9.]+ [nu]s here: [0-9.]+ % of a thread' <<<"$output")" -eq 1 ]
+	mtbpf_run attach -source sample -pid "$target" -timeout 300ms
+	[[ $output =~ sample:\ ([0-9]+)\ stacks\ a\ second ]]
+	[ "${BASH_REMATCH[1]}" -le 1000 ]
+}
+
 @test "the target is as it was: no probe, no event, and it works on" {
 	start causes branch
 	at=$("$O/mtbpf" list -pid "$target" one_iter | cut -d ' ' -f 1)

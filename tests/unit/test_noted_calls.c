@@ -57,8 +57,7 @@ static void add(struct fixture *f, const struct made *m)
 	}
 	at -= m->cut;
 	append(record, 0,
-	       &(struct perf_event_header){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-					   (uint16_t)at},
+	       &(struct perf_event_header){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)at},
 	       sizeof(struct perf_event_header));
 	assert_int_equal(sample_record__add(&ids, &f->rec, record, at), 0);
 }
@@ -232,10 +231,13 @@ static void test_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_calls_are_callers), TEST(test_trees_are_one),
+		TEST(test_calls_are_callers),
+		TEST(test_trees_are_one),
 		TEST(test_the_rest_by_frame_pointers),
-		TEST(test_none_noted), TEST(test_cut_short),
-		TEST(test_unknown_code), TEST(test_room),
+		TEST(test_none_noted),
+		TEST(test_cut_short),
+		TEST(test_unknown_code),
+		TEST(test_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From the call instructions that a CPU has noted to the return addresses that stacks are made of. */
+/* From the call instructions that a CPU has noted to the return addresses that stacks are made of.
+ */
 #ifndef MTBPF_SAMPLED_SETTLE_CALLS_H
 #define MTBPF_SAMPLED_SETTLE_CALLS_H
 

@@ -47,8 +47,8 @@ static void hint_at_sleep(pid_t pid)
 int nothing__refuse(const struct recording *rec, pid_t pid)
 {
 	char text[NOTHING_TEXT_SIZE], period[UNITS_TEXT_SIZE];
-	bool is_short = rec->sample_period_ns &&
-			rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
+	bool is_short =
+		rec->sample_period_ns && rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
 
 	log__error("%s", nothing__format(text, rec, pid));
 	if (is_short && !(pid && process__stopped(pid)))
