@@ -8,6 +8,7 @@
 
 #include "calls.bpf.h"
 #include "fire.bpf.h"
+#include "logs.bpf.h"
 
 /* [sp] at the entry probes is the return address. */
 const volatile bool also_at_entry;
@@ -71,7 +72,7 @@ static __always_inline void close_also(const struct open_call *call, u32 kind, u
 	u64 sequence = call->sequence, pid_tgid;
 	struct mt_entry *entry;
 
-	if (frozen)
+	if (is_frozen())
 		return;
 	if (last_also - sequence >= MT_ENTRY_LOG)
 		sequence = __sync_fetch_and_add(&last_also, 1) + 1;
@@ -79,14 +80,15 @@ static __always_inline void close_also(const struct open_call *call, u32 kind, u
 	if (!entry)
 		return;
 	pid_tgid = current_pid_tgid();
+	begin_write(&entry->start_ns);
 	if (returns_to || sequence != call->sequence)
 		entry->returns_to = returns_to;
-	entry->start_ns = call->entry_ns;
 	entry->end_ns = now > call->entry_ns ? now : call->entry_ns;
 	entry->tid = (u32)pid_tgid;
 	entry->tgid = pid_tgid >> 32;
 	entry->kind = kind;
 	entry->ip = call->ip;
+	end_write(&entry->start_ns, call->entry_ns);
 }
 
 /* Of calls that were left without a return nobody tells, but the next call in their place. */
@@ -116,19 +118,20 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	call.sequence = __sync_fetch_and_add(&last_also, 1) + 1;
 	push_call(latch, &call);
-	entry = frozen ? NULL : also_entry(call.sequence);
+	entry = is_frozen() ? NULL : also_entry(call.sequence);
 	if (!entry)
 		return 0;
 	if (also_at_entry)
 		bpf_probe_read_user(&returns_to, sizeof(returns_to), (void *)ctx->sp);
 	pid_tgid = current_pid_tgid();
-	entry->start_ns = call.entry_ns;
+	begin_write(&entry->start_ns);
 	entry->end_ns = 0;
 	entry->tid = (u32)pid_tgid;
 	entry->tgid = pid_tgid >> 32;
 	entry->kind = MT_ENTRY_CALL;
 	entry->returns_to = returns_to;
 	entry->ip = call.ip;
+	end_write(&entry->start_ns, call.entry_ns);
 	return 0;
 }
 

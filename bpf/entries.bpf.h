@@ -4,6 +4,7 @@
 #define MTBPF_ENTRIES_BPF_H
 
 #include "fire.bpf.h"
+#include "logs.bpf.h"
 
 const volatile bool log_entries;
 
@@ -24,17 +25,18 @@ static __always_inline void log_entry(const struct passed *passed, u64 end_ns)
 	u64 pid_tgid;
 	struct mt_entry *entry;
 
-	if (!log_entries || frozen)
+	if (!log_entries || is_frozen())
 		return;
 	entry = bpf_map_lookup_elem(&entry_log, &key);
 	if (!entry)
 		return;
 	pid_tgid = current_pid_tgid();
-	entry->start_ns = end_ns ? passed->since_ns : passed->time_ns;
+	begin_write(&entry->start_ns);
 	entry->end_ns = end_ns;
 	entry->ip = passed->probe_ip;
 	entry->tid = (u32)pid_tgid;
 	entry->tgid = pid_tgid >> 32;
+	end_write(&entry->start_ns, end_ns ? passed->since_ns : passed->time_ns);
 }
 
 #endif

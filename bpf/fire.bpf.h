@@ -14,13 +14,23 @@ const volatile bool probe_at_entry;
 /* How many pieces of the stack to copy; known to the verifier, and at most MT_COPY_PIECES. */
 const volatile __u32 copy_pieces;
 
-/* 1: the next hit that passes is a trigger. Set by user space, taken here. */
+/*
+ * The number of the latest arming, from 1: set by user space. What is left of an earlier one, in a
+ * program that was preempted, or in the ring, has another.
+ */
+volatile __u32 arming;
+/* That number: the next hit that passes is a trigger. Set by user space, taken here; 0: none is. */
 volatile __u32 armed;
 /* When that was set: what began before it was not recorded from its start, and never triggers. */
 volatile __u64 armed_since_ns;
-/* 1 from the trigger on: what is sampled stops, and so does the log of entries. Cleared when armed.
- */
+/* The arming whose trigger has come: what is sampled stops, and so does the log of entries. */
 volatile __u32 frozen;
+volatile __u64 frozen_ns; /* when that was */
+
+static __always_inline bool is_frozen(void)
+{
+	return frozen && frozen == arming;
+}
 
 /* The limits of triggers; 0: none. */
 const volatile __u64 min_interval_ns; /* between two of them */
@@ -44,6 +54,7 @@ struct passed {
 	u64 sequence;
 	u64 probe_ip; /* of the probe that was hit, or of the call's entry */
 	u32 reason;
+	u32 arming; /* of a trigger */
 };
 
 /* Fills stack[first..] with return addresses, without the ip itself (the 1). Returns the depth. */
@@ -124,6 +135,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->value_ns = passed->value_ns;
 	hit->sequence = passed->sequence;
 	hit->reason = passed->reason;
+	hit->arming = passed->arming;
 	hit->probe_ip = passed->probe_ip;
 	take_registers(ctx, hit);
 	hit->tid = (u32)pid_tgid;
@@ -149,12 +161,13 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 
 /* The program's return value: 1 where this hit is the trigger. */
 static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
-				const struct passed *passed)
+				struct passed *passed)
 {
+	const u32 found = armed;
 	struct mt_hit *hit;
 
 	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
-	if (!armed || passed->since_ns < armed_since_ns) {
+	if (!found || passed->since_ns < armed_since_ns) {
 		add_one(&stats->unarmed);
 		return 0;
 	}
@@ -162,18 +175,18 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 		add_one(&stats->let_pass);
 		return 0;
 	}
-	if (__sync_val_compare_and_swap(&armed, 1, 0) != 1) {
+	if (__sync_val_compare_and_swap(&armed, found, 0) != found) {
 		add_one(&stats->unarmed);
 		return 0;
 	}
-	frozen = 1;
-	last_trigger_ns = passed->time_ns;
+	frozen = passed->arming = found;
+	frozen_ns = last_trigger_ns = passed->time_ns;
 	add_one(&stats->triggers);
 	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
 	if (!hit) {
 		add_one(&stats->dropped);
 		frozen = 0;
-		armed = 1;
+		__sync_val_compare_and_swap(&armed, 0, found);
 		return 0;
 	}
 	fill_hit(ctx, hit, passed);

@@ -5,6 +5,7 @@
 #define MTBPF_REGIONS_BPF_H
 
 #include "fire.bpf.h"
+#include "logs.bpf.h"
 
 const volatile bool has_regions;
 
@@ -52,20 +53,24 @@ static __always_inline void begin_region(const struct pt_regs *ctx)
 	bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
 }
 
-/* What began after the trigger was not recorded. */
+/* What began after the freeze was not recorded. */
 static __always_inline void log_region(const struct mt_entry *region, u64 end_ns)
 {
 	struct mt_entry *logged;
 	u32 key;
 
-	if (frozen && region->start_ns > last_trigger_ns)
+	if (is_frozen() && region->start_ns > frozen_ns)
 		return;
 	key = __sync_fetch_and_add(&n_regions, 1) % MT_ENTRY_LOG;
 	logged = bpf_map_lookup_elem(&region_log, &key);
 	if (!logged)
 		return;
-	*logged = *region;
+	begin_write(&logged->start_ns);
 	logged->end_ns = end_ns;
+	logged->ip = region->ip;
+	logged->tid = region->tid;
+	logged->tgid = region->tgid;
+	end_write(&logged->start_ns, region->start_ns);
 }
 
 /* When it began; 0: there is none. */

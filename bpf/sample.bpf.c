@@ -6,6 +6,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
+#include "logs.bpf.h"
 #include "mtbpf_shared.h"
 #include "targets.bpf.h"
 
@@ -50,7 +51,7 @@ static __always_inline bool is_current_target(struct task_struct *current)
 	return true;
 }
 
-/* Set by user space: nothing more is written. */
+/* Set by user space: nothing more is written, until it is cleared. */
 volatile __u32 stopped;
 /* How many have been written. */
 __u64 n_written;
@@ -75,7 +76,10 @@ static __always_inline bool is_in_syscall(struct task_struct *task)
 	return task->mm && regs && (long)regs->orig_ax >= 0;
 }
 
-/* The next place of the log, for something about a thread; NULL: nothing is written any more. */
+/*
+ * The next place of the log, for something about a thread; NULL: nothing is written any more. It
+ * counts from end_write() on, with its time.
+ */
 static __always_inline struct mt_sched *new_entry(u32 tgid, u32 tid, u32 kind)
 {
 	struct mt_sched *entry;
@@ -87,7 +91,7 @@ static __always_inline struct mt_sched *new_entry(u32 tgid, u32 tid, u32 kind)
 	entry = bpf_map_lookup_elem(&sched_log, &key);
 	if (!entry)
 		return NULL;
-	entry->time_ns = bpf_ktime_get_ns();
+	begin_write(&entry->time_ns);
 	entry->tid = tid;
 	entry->tgid = tgid;
 	entry->kind = kind;
@@ -97,6 +101,7 @@ static __always_inline struct mt_sched *new_entry(u32 tgid, u32 tid, u32 kind)
 /* `by` NULL: nobody. */
 static __always_inline void note(u32 tgid, u32 tid, struct task_struct *by, u32 kind)
 {
+	u64 now = bpf_ktime_get_ns();
 	struct mt_sched *entry = new_entry(tgid, tid, kind);
 
 	if (!entry)
@@ -105,6 +110,7 @@ static __always_inline void note(u32 tgid, u32 tid, struct task_struct *by, u32 
 	entry->by_tgid = by ? by->tgid : 0;
 	if (by)
 		bpf_probe_read_kernel_str(entry->by_comm, sizeof(entry->by_comm), by->comm);
+	end_write(&entry->time_ns, now);
 }
 
 /* (struct task_struct *p): the waker is the current one. */
@@ -133,6 +139,7 @@ static __always_inline void note_syscall(struct task_struct *task)
 {
 	struct mt_sched *entry;
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	u64 now = bpf_ktime_get_ns();
 
 	if (!is_in_syscall(task))
 		return;
@@ -145,6 +152,7 @@ static __always_inline void note_syscall(struct task_struct *task)
 	entry->in.owner = 0;
 	if (entry->syscall == SYSCALL_FUTEX)
 		bpf_probe_read_user(&entry->in.owner, sizeof(u32), (void *)(regs->di + 8));
+	end_write(&entry->time_ns, now);
 }
 
 struct left {
@@ -205,11 +213,11 @@ int on_sys_exit(u64 *ctx)
 	entry = new_entry(task->tgid, task->pid, MT_SCHED_LONG);
 	if (!entry)
 		return 0;
-	entry->time_ns = start;
 	entry->by_tid = entry->by_tgid = 0;
 	entry->syscall = (u32)regs->orig_ax;
 	entry->took.arg = begun->arg;
 	entry->took.end_ns = now;
+	end_write(&entry->time_ns, start);
 	return 0;
 }
 

@@ -267,7 +267,7 @@ int on_start(struct pt_regs *ctx)
 	if (!is_target())
 		return 0;
 	begin_region(ctx);
-	return !frozen;
+	return !is_frozen();
 }
 
 /* And pauses it, trigger or not. */
@@ -299,5 +299,5 @@ int on_stop_lru(struct pt_regs *ctx)
 SEC("perf_event")
 int on_sample(void *ctx)
 {
-	return !frozen && (!has_regions || is_in_region());
+	return !is_frozen() && (!has_regions || is_in_region());
 }

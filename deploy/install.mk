@@ -6,6 +6,8 @@ includedir ?= $(prefix)/include
 datadir    ?= $(prefix)/share
 docdir     ?= $(datadir)/doc/mtbpf
 zshdir     ?= $(datadir)/zsh/site-functions
+fishdir    ?= $(datadir)/fish/vendor_completions.d
+unitdir    ?= $(prefix)/lib/systemd/system
 
 # Files name the place where they and others are installed.
 placed = sed -e 's|@prefix@|$(prefix)|g' -e 's|@includedir@|$(includedir)|g' -e 's|@version@|$(VERSION)|g'
@@ -19,6 +21,10 @@ install: all
 	$(Q)install -D -m 644 $(O)/mtbpf.pc $(DESTDIR)$(datadir)/pkgconfig/mtbpf.pc
 	$(Q)install -D -m 644 $(O)/completion/mtbpf $(DESTDIR)$(datadir)/bash-completion/completions/mtbpf
 	$(Q)install -D -m 644 $(O)/completion/_mtbpf $(DESTDIR)$(zshdir)/_mtbpf
+	$(Q)install -D -m 644 $(O)/completion/mtbpf.fish $(DESTDIR)$(fishdir)/mtbpf.fish
+	$(Q)sed -e 's|/usr/local/bin|$(bindir)|' deploy/systemd/mtbpf@.service >$(O)/mtbpf@.service
+	$(Q)install -D -m 644 $(O)/mtbpf@.service $(DESTDIR)$(unitdir)/mtbpf@.service
+	$(Q)install -D -m 644 deploy/systemd/web.conf $(DESTDIR)$(docdir)/examples/web.conf
 	$(Q)install -d $(DESTDIR)$(docdir)/docs
 	$(Q)install -m 644 README.md LICENSE $(DESTDIR)$(docdir)
 	$(Q)install -m 644 docs/*.md $(DESTDIR)$(docdir)/docs
@@ -30,10 +36,11 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/mtbpf $(DESTDIR)$(includedir)/mtbpf.h $(DESTDIR)$(datadir)/pkgconfig/mtbpf.pc \
 	    $(DESTDIR)$(datadir)/bash-completion/completions/mtbpf $(DESTDIR)$(zshdir)/_mtbpf \
+	    $(DESTDIR)$(fishdir)/mtbpf.fish $(DESTDIR)$(unitdir)/mtbpf@.service \
 	    $(addprefix $(DESTDIR)$(datadir)/man/man1/,$(notdir $(PAGES)))
 	rm -rf $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
 
-# A Debian package, of what is built: $(O)/deb/mtbpf_VERSION_amd64.deb
+# A Debian package, of what is built: $(O)/deb/mtbpf_VERSION_amd64.deb; DEBFULLNAME= and DEBEMAIL= say whose.
 deb: all
 	$(Q)rm -rf $(O)/deb
 	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(O)/deb/root prefix=/usr \

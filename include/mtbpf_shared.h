@@ -131,7 +131,8 @@ struct mt_hit {
 	__mt_u16 args_read;   /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
-	__mt_u64 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */
+	__mt_u32 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */
+	__mt_u32 arming;     /* whose trigger it is: the number that user space gave; not kept */
 	struct mt_branch branches[MT_BRANCHES_MAX];
 };
 _Static_assert(sizeof(struct mt_hit) ==

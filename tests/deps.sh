@@ -57,6 +57,7 @@ needs() {
 	extra|tool dpkg-shlibdeps|dpkg-dev|dpkg-dev|makes the Debian package
 	extra|tool lintian|lintian|Lintian|finds fault with it
 	extra|tool zsh|zsh|zsh|completes command lines
+	extra|tool fish|fish|fish|completes command lines
 	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz
 	extra|tool clang-format|clang-format|clang-format|make format-check
 	END

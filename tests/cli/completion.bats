@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion in bash and zsh: commands, options and what they take, from the tables that mtbpf goes by.
+# Completion in bash, zsh and fish: commands, options and what they take, from the tables that mtbpf goes by.
 
 load ../helpers
 
@@ -132,4 +132,51 @@ shows() {
 		done
 	done
 	shows "${lines[@]}"
+}
+
+# fish_proposes LINE WORD...: what fish proposes at its end, in any order, without what it says of them.
+fish_proposes() {
+	local line=$1 out
+	shift
+	out=$(fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$O/completion/mtbpf.fish" "$line" | cut -f1 | sort)
+	echo "'$line': $out"
+	[ "$out" = "$(printf '%s\n' "$@" | sort)" ]
+}
+
+@test "fish: commands, options and what they take" {
+	command -v fish >/dev/null || skip "fish is missing"
+	touch only.fxt
+	mkdir folder
+	fish_proposes "mtbpf re" record report
+	fish_proposes "mtbpf help ver" version
+	fish_proposes "mtbpf attach -d" -delay-thresh -duration-thresh
+	fish_proposes "mtbpf attach -source s" sample soft
+	fish_proposes "mtbpf attach -source=s" -source=sample -source=soft
+	fish_proposes "mtbpf attach -timeout "
+	fish_proposes "mtbpf attach -pid $$" $$
+	fish_proposes "mtbpf attach -o o" only.fxt
+	fish_proposes "mtbpf report " folder/ only.fxt
+	fish_proposes "mtbpf record -dir " folder/
+	fish_proposes "mtbpf run -symbol x -- unlin" unlink
+	fish_proposes "mtbpf run -symbol x -- true o" only.fxt
+	fish_proposes "mtbpf run -symbol x -- true -sym"
+}
+
+@test "fish: the functions of the process that the line names" {
+	command -v fish >/dev/null || skip "fish is missing"
+	[ -x "$O/programs/service" ] || skip "the sample programs are not built"
+	start service -scale small
+	fish_proposes "mtbpf attach -pid $target -symbol one_" one_iter
+	fish_proposes "mtbpf watch -p $target -s service:one_" service:one_iter
+	fish_proposes "mtbpf list --pid $target one_" one_iter
+	fish_proposes "mtbpf attach -symbol one_"
+}
+
+@test "fish: each command's options, all of them" {
+	command -v fish >/dev/null || skip "fish is missing"
+	fish --no-execute "$O/completion/mtbpf.fish"
+	for name in $("$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx help); do
+		# shellcheck disable=SC2046
+		fish_proposes "mtbpf $name -" $(options "$name" | grep -vx -e -h)
+	done
 }

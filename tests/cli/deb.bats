@@ -29,10 +29,23 @@ setup() {
 	dpkg-deb -c "$package" >content
 	for file in bin/mtbpf lib/mtbpf/mtbpf-dlfilter.so include/mtbpf.h share/pkgconfig/mtbpf.pc \
 		share/doc/mtbpf/copyright share/doc/mtbpf/README.md \
-		share/bash-completion/completions/mtbpf share/zsh/vendor-completions/_mtbpf; do
+		share/bash-completion/completions/mtbpf share/zsh/vendor-completions/_mtbpf \
+		share/fish/vendor_completions.d/mtbpf.fish lib/systemd/system/mtbpf@.service \
+		share/doc/mtbpf/examples/web.conf; do
 		grep -q " root/root .* ./usr/$file\$" content
 	done
 	[ ! -e "$O/man/mtbpf.1" ] || grep -q ' ./usr/share/man/man1/mtbpf-attach.1.gz$' content
+}
+
+@test "DEBFULLNAME and DEBEMAIL say whose it is" {
+	folder=$PWD/other
+	install -D /bin/true "$folder/root/usr/bin/mtbpf"
+	install -D /bin/true "$folder/root/usr/lib/mtbpf/mtbpf-dlfilter.so"
+	install -D -m 644 /dev/null "$folder/root/usr/share/doc/mtbpf/LICENSE"
+	other=$(DEBFULLNAME='A & B/C' DEBEMAIL=a@b.org "$BATS_TEST_DIRNAME/../../deploy/deb/build" "$folder" 1.2.3)
+	[ "$(dpkg-deb -f "$other" Maintainer)" = 'A & B/C <a@b.org>' ]
+	zcat "$folder/root/usr/share/doc/mtbpf/changelog.gz" | grep -q '^ -- A & B/C <a@b.org>  '
+	[[ $(dpkg-deb -f "$package" Maintainer) == *" <"*"@"*">" ]]
 }
 
 @test "lintian finds nothing" {

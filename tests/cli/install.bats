@@ -19,6 +19,8 @@ setup() {
 	"$placed/bin/mtbpf" version -json | grep -q "dlfilter.*$placed/lib/mtbpf/mtbpf-dlfilter.so"
 	for file in lib/mtbpf/mtbpf-dlfilter.so include/mtbpf.h share/pkgconfig/mtbpf.pc \
 		share/bash-completion/completions/mtbpf share/zsh/site-functions/_mtbpf \
+		share/fish/vendor_completions.d/mtbpf.fish lib/systemd/system/mtbpf@.service \
+		share/doc/mtbpf/examples/web.conf \
 		share/doc/mtbpf/README.md share/doc/mtbpf/LICENSE share/doc/mtbpf/docs/sources.md; do
 		[ -s "$placed/$file" ] || { echo "$file is missing"; return 1; }
 	done
@@ -52,9 +54,16 @@ setup() {
 	./in_cxx
 }
 
+@test "the systemd unit starts the program that was installed" {
+	unit=$placed/lib/systemd/system/mtbpf@.service
+	[[ $(grep ^ExecStart= "$unit") == "ExecStart=/opt/m/bin/mtbpf record "* ]]
+	diff <(grep -v ^ExecStart= "$unit") <(grep -v ^ExecStart= "$BATS_TEST_DIRNAME/../../deploy/systemd/mtbpf@.service")
+}
+
 @test "a shell finds the completion that was installed" {
 	bash --norc -c '. "$1" && complete -p mtbpf' - "$placed/share/bash-completion/completions/mtbpf"
 	cmp "$placed/share/zsh/site-functions/_mtbpf" "$O/completion/_mtbpf"
+	cmp "$placed/share/fish/vendor_completions.d/mtbpf.fish" "$O/completion/mtbpf.fish"
 }
 
 @test "make uninstall leaves no file" {

@@ -101,7 +101,7 @@ setup() {
 	for value in 10 10parsec ms -1ms 1e3s ""; do
 		mtbpf_run attach -pid 1 -symbol main -delay-thresh "$value"
 		[ "$status" -eq 2 ]
-		complains "-delay-thresh '$value' is not a duration" "10ns, 10us, 10ms or 10s"
+		complains "-delay-thresh '$value' is not a duration" "10ns, 10us, 10ms, 10s, 10min or 10h"
 	done
 	mtbpf_run watch -pid 1 -symbol main -timeout 5
 	[ "$status" -eq 2 ]

@@ -62,6 +62,17 @@ taken_at() {
 	date -u -d "${stamp%.mtbpf}" +%s%3N
 }
 
+@test "-timeout ends it, while it records and while it waits for its target" {
+	for whom in "-pid $target" "-name no_such_service"; do
+		# shellcheck disable=SC2086
+		run timeout -k 5 40 "$O/mtbpf" record -source sample $whom -symbol one_iter -delay-thresh 1h -dir d -timeout 2s
+		echo "$output"
+		[ "$status" -eq 0 ]
+		[[ $output == *"0 recordings made, 0 in d" ]]
+	done
+	! gone "$target"
+}
+
 @test "it goes on after each capture; the newest are kept; others see whole ones only" {
 	keeps -delay-thresh 2ms -dir d -keep 3
 	until captured 8; do
@@ -126,6 +137,28 @@ taken_at() {
 	span_ms=$(grep ' one_iter' <<<"$output" | awk '$4 > end { end = $4 } END { print int(end / 1000000) }')
 	[ "$span_ms" -gt 0 ]
 	[ "$span_ms" -le $(($(taken_at "${names[1]}") - $(taken_at "${names[0]}") + 5)) ]
+}
+
+# probe_of PID: the link of its program to the probe, while it has one.
+probe_of() {
+	cat "/proc/$1/fdinfo"/* 2>/dev/null | grep -A 1 '^link_type:.perf' | sed -n 's/^link_id:\t//p'
+}
+
+counts_busy() {
+	curl -s --unix-socket m http://localhost/metrics >metrics
+	[ "$(metric 'mtbpf_captures_skipped_total{reason="busy"}')" -gt 0 ]
+}
+
+@test "between two captures the probe stays, and what comes is counted" {
+	keeps -skip 1 -dir d -max-per-hour 0 -metrics unix:m
+	eventually 20 captured 2
+	probe=$(probe_of "$keeper")
+	[ -n "$probe" ]
+	eventually 20 captured 8
+	[ "$(probe_of "$keeper")" = "$probe" ]
+	eventually 20 counts_busy
+	keeper_ends TERM
+	[ "$status" -eq 0 ]
 }
 
 @test "the end of the process ends it, with a line" {

@@ -33,6 +33,8 @@ struct seen {
 	uint32_t segment;
 	bool is_call;
 	const struct function *from; /* of a call */
+	/* A handler's first call: what it interrupted, as jumps had left it. */
+	const struct function *interrupted;
 };
 
 struct counts {
@@ -51,6 +53,7 @@ struct judge {
 	struct code_map *map;
 	uint64_t step;
 	uint32_t segment;
+	const struct function *interrupted, *handler; /* that runs, and has called nothing */
 	VEC(struct seen) seen;
 };
 
@@ -63,19 +66,26 @@ static int begin_thread(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	j->step = 0;
 	j->segment = 0;
 	j->seen.n = 0;
+	j->interrupted = j->handler = NULL;
 	j->stack = stack__new(pid, tid, "", map);
 	return j->stack ? 0 : -1;
 }
 
-static int take_branch(void *ctx, const struct branch *b)
+/* A jump behind the last call, and before the signal, is in no line of the log. */
+static void note_signal(struct judge *j, const struct branch *b)
 {
-	struct judge *j = ctx;
-	struct branch own = *b;
+	if (b->kind == BRANCH_END_ASYNC)
+		j->interrupted = truth_log__function(j->map, b->from, false);
+	else if (b->kind == BRANCH_BEGIN)
+		j->handler = truth_log__function(j->map, b->to, false);
+	else if (b->kind != BRANCH_JUMP && b->kind != BRANCH_COND)
+		j->interrupted = j->handler = NULL;
+}
+
+static int see(struct judge *j, const struct branch *b, uint64_t step)
+{
 	struct seen *seen;
 
-	own.time_ns = j->step += STEP;
-	if (stack__branch(j->stack, &own))
-		return -1;
 	if (b->kind == BRANCH_GAP)
 		j->segment++;
 	if ((b->kind != BRANCH_CALL && b->kind != BRANCH_RETURN) ||
@@ -86,11 +96,25 @@ static int take_branch(void *ctx, const struct branch *b)
 		return -1;
 	*seen = (struct seen){.time_ns = b->time_ns,
 			      .to = b->to,
-			      .step = own.time_ns,
+			      .step = step,
 			      .segment = j->segment,
 			      .is_call = b->kind == BRANCH_CALL};
 	if (seen->is_call)
 		seen->from = truth_log__function(j->map, b->from, false);
+	if (seen->from && seen->from == j->handler && j->handler != j->interrupted)
+		seen->interrupted = j->interrupted;
+	return 0;
+}
+
+static int take_branch(void *ctx, const struct branch *b)
+{
+	struct judge *j = ctx;
+	struct branch own = *b;
+
+	own.time_ns = j->step += STEP;
+	if (stack__branch(j->stack, &own) || see(j, b, own.time_ns))
+		return -1;
+	note_signal(j, b);
 	return 0;
 }
 
@@ -158,6 +182,8 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 	/* Go's scheduler is called from another stack. */
 	if (seen->from && event && v->truth->events.v[event - 1].stack == e->stack)
 		*true_stack__frame(stack, e->depth - 1) = seen->from;
+	if (seen->interrupted && e->depth - 2 >= stack->lowest)
+		*true_stack__frame(stack, e->depth - 2) = seen->interrupted;
 	if (walk__is_goexit(*truth)) {
 		truth++;
 		n--;

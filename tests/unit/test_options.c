@@ -299,7 +299,7 @@ static void test_bad_values(void **state)
 	struct outcome o = PARSE("-threshold", "10");
 
 	ASSERT_REFUSED(o, "mtbpf: attach: -threshold '10' is not a duration\n"
-			  "hint: durations take a unit: 10ns, 10us, 10ms or 10s\n");
+			  "hint: durations take a unit: 10ns, 10us, 10ms, 10s, 10min or 10h\n");
 	assert_int_equal(o.settings.threshold_ns, 7);
 	o = PARSE("-t", "99999999999999s");
 	ASSERT_REFUSED(o, "mtbpf: attach: -threshold '99999999999999s' is too large\n"

@@ -146,6 +146,65 @@ static void test_preemption(void **state)
 	assert_on_top(t, "a", 0);
 }
 
+static void preempt(struct thread *t, uint64_t at)
+{
+	interrupt(t, at);
+	begin(t, HANDLER);
+	leave_handler(t, HANDLER + 0x20, PREEMPT);
+}
+
+/* It goes on where its callers would return to as well. */
+static void test_preemption_where_a_recursion_returns_to(void **state)
+{
+	struct thread *t = *state;
+
+	start_first(t, A);
+	call(t, A + 0x10, A);
+	call(t, A + 0x10, A);
+	ret(t, A + 0x40, A + 0x15);
+	preempt(t, A + 0x15);
+	assert_on_top(t, "runtime.asyncPreempt.abi0", 2);
+	ret(t, PREEMPT + 0x20, A + 0x15);
+	assert_on_top(t, "a", 1);
+	ret(t, A + 0x40, A + 0x15);
+	assert_on_top(t, "a", 0);
+}
+
+/* The same of a program whose functions have lost their names. */
+static void test_a_call_put_in_without_a_name(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, A);
+	call(t, A + 0x10, A);
+	interrupt(t, A + 0x15);
+	begin(t, HANDLER);
+	leave_handler(t, HANDLER + 0x20, C);
+	assert_on_top(t, "c", 2);
+	ret(t, C + 0x20, A + 0x15);
+	assert_on_top(t, "a", 1);
+}
+
+/* Where they were interrupted, which is where that call returns to, tells two apart. */
+static void test_two_preempted(void **state)
+{
+	struct thread *t = *state;
+	unsigned int first;
+
+	start_first(t, A);
+	first = stack__strand(t->stack);
+	preempt(t, A + 0x30);
+	schedule(t, PREEMPT + 0x10, C);
+	preempt(t, C + 0x50);
+	schedule(t, PREEMPT + 0x10, PREEMPT + 0x15);
+	ret(t, PREEMPT + 0x20, A + 0x30);
+	assert_int_equal(stack__strand(t->stack), first);
+	assert_on_top(t, "a", 0);
+	schedule(t, A + 0x60, PREEMPT + 0x15);
+	ret(t, PREEMPT + 0x20, C + 0x50);
+	assert_on_top(t, "c", 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end_thread)
 
 int main(void)
@@ -157,6 +216,9 @@ int main(void)
 		TEST(test_recovery_from_a_panic),
 		TEST(test_systemstack_is_a_call),
 		TEST(test_preemption),
+		TEST(test_preemption_where_a_recursion_returns_to),
+		TEST(test_a_call_put_in_without_a_name),
+		TEST(test_two_preempted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

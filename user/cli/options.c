@@ -180,16 +180,17 @@ static void hint_value(const struct option_spec *spec, int err)
 
 	switch (spec->kind) {
 	case OPT_DURATION:
-		log__hint(err == -ERANGE ? "durations end at 292 years"
-					 : "durations take a unit: 10ns, 10us, 10ms or 10s");
+		log__hint(err == -ERANGE
+				  ? "durations end at 292 years"
+				  : "durations take a unit: 10ns, 10us, 10ms, 10s, 10min or 10h");
 		break;
 	case OPT_LIST:
 		log__hint("-%s can be given %d times", spec->name, OPTION_LIST_MAX);
 		break;
 	case OPT_THRESHOLD:
 		log__hint(err == -ERANGE ? "durations end at 292 years, percentiles at p99.9999"
-					 : "durations take a unit: 10ns, 10us, 10ms or 10s; p99.9 "
-					   "is a percentile");
+					 : "durations take a unit: 10ns, 10us, 10ms, 10s, 10min or "
+					   "10h; p99.9 is a percentile");
 		break;
 	case OPT_SIZE:
 		log__hint(err == -ERANGE ? "sizes end at 8388607T"

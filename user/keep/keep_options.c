@@ -23,10 +23,9 @@ static int check_capture(const struct capture_options *capture, const char *comm
 		log__hint("recordings in a folder are called after the process and the time");
 		return -EINVAL;
 	}
-	if (capture->timeout_ns || capture->multi_snapshot != 1) {
-		log__error("%s: with -dir each trigger is a recording of its own, for ever",
-			   command);
-		log__hint("leave -timeout and -multi-snapshot out; Ctrl-C or SIGTERM ends it");
+	if (capture->multi_snapshot != 1) {
+		log__error("%s: with -dir each trigger is a recording of its own", command);
+		log__hint("leave -multi-snapshot out; Ctrl-C, SIGTERM or -timeout ends it");
 		return -EINVAL;
 	}
 	if (capture->strict) {
@@ -57,5 +56,8 @@ int keep_options__check(struct record_options *options, const char *command)
 		keep->max_per_hour = KEEP_MAX_PER_HOUR_DEFAULT;
 	if (!keep->max_size)
 		keep->max_size = KEEP_MAX_SIZE_DEFAULT;
+	/* Of all captures, not of each. */
+	keep->timeout_ns = options->capture.timeout_ns;
+	options->capture.timeout_ns = 0;
 	return 0;
 }

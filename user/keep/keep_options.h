@@ -13,6 +13,7 @@ struct keep_options {
 	int max_per_hour;
 	uint64_t max_size; /* 0: not given */
 	const char *metrics;
+	uint64_t timeout_ns; /* of capture's -timeout; 0: none */
 };
 
 struct record_options {

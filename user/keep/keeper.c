@@ -2,7 +2,9 @@
 #include "keep/keeper_internal.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "keep/stamp.h"
@@ -152,6 +154,18 @@ static void close_keeper(struct keeper *k)
 		close(k->signal_fd);
 }
 
+/* Whatever it is doing then, it is told to end. */
+static int end_after(uint64_t ns)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM};
+	struct itimerspec when = {.it_value = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)}};
+	timer_t timer;
+
+	return timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL)
+		       ? -errno
+		       : 0;
+}
+
 static int run(struct keeper *k)
 {
 	enum session_end end = SESSION_EXITED;
@@ -184,11 +198,14 @@ int keeper__run(const struct record_options *options)
 		.observer = {.ctx = &k, .on_counters = on_counters},
 		.signal_fd = -1,
 	};
-	int err;
+	int err = 0;
 
 	interrupts__hold();
 	interrupts__hold_requests();
-	err = run(&k);
+	if (options->keep.timeout_ns)
+		err = end_after(options->keep.timeout_ns);
+	if (!err)
+		err = run(&k);
 	close_keeper(&k);
 	interrupts__release();
 	return err;

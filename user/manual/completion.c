@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Completion for bash and zsh: what there is to propose; how it is found, the templates know. */
+/* Completion for bash, zsh and fish: what there is to propose; how it is found, the templates know.
+ */
 #include <string.h>
 
 #include "manual/manual.h"
@@ -167,4 +168,71 @@ void zsh__tables(FILE *out, const struct command *command)
 		fputs("\t\t'(-)-help[print its help]'\n\t) ;;\n", out);
 	}
 	fputs("\tesac\n}\n", out);
+}
+
+/* A word in single quotes. */
+static void put_fish_word(FILE *out, const char *text)
+{
+	putc('\'', out);
+	for (; *text; text++) {
+		if (strchr("'\\", *text))
+			putc('\\', out);
+		putc(*text, out);
+	}
+	putc('\'', out);
+}
+
+static void put_fish_value(FILE *out, const struct option_spec *spec)
+{
+	enum value_kind kind = value_kind__of(spec);
+
+	if (kind == VALUE_NONE || spec->kind == OPT_COUNT)
+		return;
+	if (kind == VALUE_FILES) {
+		fputs(" -r -F", out);
+		return;
+	}
+	fputs(" -x", out);
+	if (kind == VALUE_CHOICES) {
+		fputs(" -a '", out);
+		put_choices(out, spec);
+		putc('\'', out);
+	} else if (kind != VALUE_ANY) {
+		fprintf(out, " -a '(__mtbpf_%s)'", kind_names[kind]);
+	}
+}
+
+/* "complete -c mtbpf -n '__mtbpf_in attach' -o output -s o -r -F -d '...'" */
+static void put_fish_option(FILE *out, const char *command, const struct option_spec *spec)
+{
+	fprintf(out, "complete -c mtbpf -n '__mtbpf_in %s' -o %s", command, spec->name);
+	if (spec->alias)
+		fprintf(out, " -o %s", spec->alias);
+	if (spec->letter)
+		fprintf(out, " -s %c", spec->letter);
+	put_fish_value(out, spec);
+	fputs(" -d ", out);
+	put_fish_word(out, spec->help);
+	putc('\n', out);
+}
+
+void fish__tables(FILE *out, const struct command *command)
+{
+	for (size_t i = 0; commands[i].name; i++) {
+		const struct option_table *table = commands[i].options;
+
+		fprintf(out,
+			"complete -c mtbpf -n '__mtbpf_wants_command; or __mtbpf_in help' -a %s "
+			"-d ",
+			commands[i].name);
+		put_fish_word(out, commands[i].summary);
+		putc('\n', out);
+		for (size_t j = 0; table && j < table->count; j++)
+			put_fish_option(out, commands[i].name, &table->specs[j]);
+		if (table)
+			fprintf(out,
+				"complete -c mtbpf -n '__mtbpf_in %s' -o help -d 'print its "
+				"help'\n",
+				commands[i].name);
+	}
 }

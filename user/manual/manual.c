@@ -22,7 +22,7 @@ static const struct part {
 	{"synopsis", man__synopsis, true},  {"options", man__options, true},
 	{"examples", man__examples, true},  {"see-also", man__see_also, false},
 	{"commands", man__commands, false}, {"bash-tables", bash__tables, false},
-	{"zsh-tables", zsh__tables, false},
+	{"zsh-tables", zsh__tables, false}, {"fish-tables", fish__tables, false},
 };
 
 static const struct part *find_part(const char *name)

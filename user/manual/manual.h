@@ -39,5 +39,6 @@ enum value_kind value_kind__of(const struct option_spec *spec);
 /* Of all commands; command is not read. */
 void bash__tables(FILE *out, const struct command *command);
 void zsh__tables(FILE *out, const struct command *command);
+void fish__tables(FILE *out, const struct command *command);
 
 #endif

@@ -3,7 +3,7 @@
 # is linked with them.
 MANUAL_OBJ  := $(patsubst %.c,$(O)/%.o,$(wildcard user/manual/*.c))
 PAGES       := $(patsubst docs/man/%.scd,$(O)/man/%.1,$(wildcard docs/man/*.scd))
-COMPLETIONS := $(O)/completion/mtbpf $(O)/completion/_mtbpf
+COMPLETIONS := $(O)/completion/mtbpf $(O)/completion/_mtbpf $(O)/completion/mtbpf.fish
 
 $(O)/manual: $(MANUAL_OBJ) $(filter-out %/main.o,$(CMD_OBJ)) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -20,6 +20,9 @@ $(O)/completion/mtbpf: user/manual/completion.bash $(O)/manual
 	$(call say,SHELL,$@)
 	$(Q)mkdir -p $(@D) && $(O)/manual <$< >$@
 $(O)/completion/_mtbpf: user/manual/completion.zsh $(O)/manual
+	$(call say,SHELL,$@)
+	$(Q)mkdir -p $(@D) && $(O)/manual <$< >$@
+$(O)/completion/mtbpf.fish: user/manual/completion.fish $(O)/manual
 	$(call say,SHELL,$@)
 	$(Q)mkdir -p $(@D) && $(O)/manual <$< >$@
 

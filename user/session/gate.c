@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "util/clock.h"
+
 /* What is set in the same way: the functions that trigger, or those beside them. */
 struct probed {
 	const struct probe *v;
@@ -195,6 +197,7 @@ int gate__attach(struct gate *gate, const int *source_events)
 	}
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, gate->events.n);
+	gate->attached = !err;
 	free(events);
 	return err;
 }
@@ -204,21 +207,48 @@ int gate__of_samples(const struct gate *gate)
 	return gate->trigger && gate->sampling ? trigger__sample_gate(gate->trigger) : -1;
 }
 
+void gate__begin(struct gate *gate)
+{
+	/* The first time what came since it was attached belongs to it. */
+	if (gate->frozen)
+		gate->began_ns = clock__now_ns();
+	gate->frozen = false;
+	trigger__thaw(gate->trigger);
+}
+
+void gate__freeze(struct gate *gate)
+{
+	gate->frozen = true;
+	trigger__freeze(gate->trigger);
+}
+
 struct entry_taker {
 	struct recording *rec;
-	uint64_t after_ns;
+	uint64_t after_ns, began_ns;
 };
+
+/* Of a hit alone there is only its begin. */
+static bool was_recorded(const struct entry_taker *taker, const struct mt_entry *entry)
+{
+	uint64_t end_ns =
+		entry->end_ns || entry->kind != MT_ENTRY_HIT ? entry->end_ns : entry->start_ns;
+
+	return !end_ns || end_ns >= taker->began_ns;
+}
 
 static int take_entry(void *ctx, const struct mt_entry *entry)
 {
 	struct entry_taker *taker = ctx;
 
-	return entry->start_ns > taker->after_ns ? recording__add_entry(taker->rec, entry) : 0;
+	return entry->start_ns > taker->after_ns && was_recorded(taker, entry)
+		       ? recording__add_entry(taker->rec, entry)
+		       : 0;
 }
 
 int gate__take_entries(struct gate *gate, struct recording *rec)
 {
-	struct entry_taker taker = {.rec = rec, .after_ns = gate->entries_until_ns};
+	struct entry_taker taker = {
+		.rec = rec, .after_ns = gate->entries_until_ns, .began_ns = gate->began_ns};
 	size_t first = rec->entries.n;
 	int err;
 
@@ -240,14 +270,15 @@ static int take_region(void *ctx, const struct mt_entry *entry)
 					.kind = MT_SCHED_REGION,
 					.took = {.arg = entry->ip, .end_ns = entry->end_ns}};
 
-	if (entry->end_ns && entry->end_ns <= taker->after_ns)
+	if (entry->end_ns && (entry->end_ns <= taker->after_ns || entry->end_ns < taker->began_ns))
 		return 0;
 	return recording__add_sched_by(taker->rec, &region);
 }
 
 int gate__take_regions(struct gate *gate, struct recording *rec)
 {
-	struct entry_taker taker = {.rec = rec, .after_ns = gate->regions_until_ns};
+	struct entry_taker taker = {
+		.rec = rec, .after_ns = gate->regions_until_ns, .began_ns = gate->began_ns};
 	size_t first = rec->sched_bys.n;
 	int err;
 
@@ -265,8 +296,12 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	struct mt_hit hit;
 	const uint8_t *stack;
 	size_t size;
-	int err, got = trigger__next(gate->trigger, &hit);
+	int err, got;
 
+	/* One may have come when the last snapshot was taken for another reason. */
+	do
+		got = trigger__next(gate->trigger, &hit);
+	while (got == 1 && !trigger__is_latest(gate->trigger, &hit));
 	if (got != 1)
 		return got;
 	stack = trigger__stack(gate->trigger, &size);
@@ -285,6 +320,7 @@ void gate__detach(struct gate *gate)
 			close(gate->events.v[i].fd);
 		gate->events.v[i].fd = -1;
 	}
+	gate->attached = false;
 }
 
 void gate__close(struct gate *gate)

@@ -22,8 +22,10 @@ struct gate {
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
 	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
-	uint64_t entries_until_ns;	  /* entries that began later have not been taken */
-	uint64_t regions_until_ns;	  /* regions that ended later have not been, either */
+	bool attached, frozen;
+	uint64_t began_ns;	   /* entries and regions that ended before were not recorded */
+	uint64_t entries_until_ns; /* entries that began later have not been taken */
+	uint64_t regions_until_ns; /* regions that ended later have not been, either */
 	bool regions;
 };
 
@@ -42,6 +44,11 @@ struct gate_probes {
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes);
 
+/* What is taken from here on began, or lasted, from now on; nothing triggers yet. */
+void gate__begin(struct gate *gate);
+/* Disarms the trigger, which stays attached: what comes is counted, and not recorded. */
+void gate__freeze(struct gate *gate);
+
 /*
  * Sets the probes and attaches. source_events are those of the deciding probes that the source has
  * opened; -1, or NULL for all: it is opened here. 0, or -errno after a line and a hint.
@@ -54,7 +61,7 @@ int gate__of_samples(const struct gate *gate);
 int gate__take_entries(struct gate *gate, struct recording *rec);
 /* The same of the regions. */
 int gate__take_regions(struct gate *gate, struct recording *rec);
-/* Adds the next hit to rec, with its stack: 1; 0 none waiting; or -errno. */
+/* Adds the next hit of the latest arming to rec, with its stack: 1; 0 none waiting; or -errno. */
 int gate__take_hit(struct gate *gate, struct recording *rec);
 
 /* Removes the probes that are ours; the trigger stays loaded, and may be attached again. */

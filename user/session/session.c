@@ -182,9 +182,11 @@ int session__open_source(struct session *s)
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	if (s->gate.trigger)
+	if (s->gate.trigger && !s->gate.attached)
 		err = attach_gate(s);
-	if (s->ops == &source_sample)
+	if (s->sched_log)
+		sched_log__begin(s->sched_log);
+	else if (s->ops == &source_sample && !s->snapshots)
 		s->sched_log = open_sched_log(s);
 	if (!err)
 		err = s->ops->start(s->source);
@@ -307,13 +309,6 @@ const char *session__probe_name(const struct session *s)
 	return s->probes.name;
 }
 
-static bool wants_more(const struct session *s, enum session_end end)
-{
-	int wanted = s->options->multi_snapshot;
-
-	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
-}
-
 int session__capture(const struct capture_options *options, const struct session_start *start,
 		     struct recording *rec, enum session_end *end)
 {
@@ -323,7 +318,7 @@ int session__capture(const struct capture_options *options, const struct session
 
 	while (more) {
 		err = session__next(s, rec, end);
-		more = !err && wants_more(s, *end);
+		more = !err && session__wants_more(s, *end);
 		if (more)
 			log__info("snapshot %d taken", s->snapshots);
 	}

@@ -55,6 +55,14 @@ static inline struct trigger *session__trigger(const struct session *s)
 	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
+/* Whether a session that ended so is to go on with another snapshot. */
+static inline bool session__wants_more(const struct session *s, enum session_end end)
+{
+	int wanted = s->options->multi_snapshot;
+
+	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
+}
+
 /* Opens the source, with the gate attached to it, and starts it. 0 or -errno. */
 int session__open_source(struct session *s);
 /* Arms the trigger where it is time for it. 0 or -errno. */
@@ -71,6 +79,11 @@ int session__find_trigger(struct session *s);
  * that was started since has the function. Cheap, as long as the last one known to is there.
  */
 bool session__is_replaced(struct session *s);
+/*
+ * True where a probe's code is copied with the recording, since no file has it: then the probe must
+ * not be in it.
+ */
+bool session__probes_are_copied(const struct session *s);
 /* Says which of several processes do not run what the probes are in. */
 void session__warn_unprobed(const struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */

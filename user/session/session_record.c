@@ -122,8 +122,6 @@ static int read_snapshot(struct session *s)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
 		err = sampling__take_scheds(s->sched_log, s->rec);
-	sched_log__free(s->sched_log);
-	s->sched_log = NULL;
 	s->ops->close(s->source);
 	s->source = NULL;
 	recording__settle_build_ids(s->rec);
@@ -137,13 +135,29 @@ static int take_code(struct session *s)
 	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
 }
 
+/*
+ * It takes the kernel some tenths of a second to remove a probe, so it stays where another snapshot
+ * follows. Where none does, nothing of ours stays in the target while the recording is looked at;
+ * and where the source has the probes' events, they go with it.
+ */
+static void leave_gate(struct session *s, enum session_end end)
+{
+	bool goes_on = s->start->observer ? end == SESSION_TRIGGERED || end == SESSION_ASKED
+					  : session__wants_more(s, end);
+
+	if (s->gate.trigger)
+		gate__freeze(&s->gate);
+	if (!goes_on || s->ops->probe_event || session__probes_are_copied(s))
+		gate__detach(&s->gate);
+}
+
 /* From the armed trigger to the frozen trace of one hit. */
 static int record_one(struct session *s, enum session_end *end)
 {
 	int err = session__open_source(s);
 
 	if (!err && s->gate.trigger)
-		trigger__thaw(s->gate.trigger);
+		gate__begin(&s->gate);
 	if (!err)
 		err = session__arm(s);
 	if (!err)
@@ -157,8 +171,8 @@ static int record_one(struct session *s, enum session_end *end)
 		err = s->ops->freeze(s->source);
 	if (s->forward)
 		kill(s->start->pid, s->forward);
-	/* Nothing of ours stays in the target while the recording is looked at. */
-	gate__detach(&s->gate);
+	s->snapshots++;
+	leave_gate(s, *end);
 	if (!err)
 		err = take_code(s);
 	return err ? err : read_snapshot(s);
@@ -184,10 +198,11 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	int err = 0;
 
 	s->rec = rec;
+	if (s->gate.attached && session__probes_are_copied(s))
+		gate__detach(&s->gate);
 	if (!rec->source)
 		err = begin_recording(s);
 	if (!err)
 		err = record_one(s, end);
-	s->snapshots++;
 	return err;
 }

@@ -8,12 +8,15 @@
 #include "session/session_internal.h"
 #include "util/log.h"
 
+static bool is_of(const struct probe *probe, const struct mapping *m)
+{
+	return m->ino == probe->file.ino && m->maj == probe->file.maj && m->min == probe->file.min;
+}
+
 static bool maps_file(const struct process *process, const struct probe *probe)
 {
 	for (size_t i = 0; i < process->maps.n; i++)
-		if (process->maps.v[i].ino == probe->file.ino &&
-		    process->maps.v[i].maj == probe->file.maj &&
-		    process->maps.v[i].min == probe->file.min)
+		if (is_of(probe, &process->maps.v[i]))
 			return true;
 	return false;
 }
@@ -60,6 +63,28 @@ void session__warn_unprobed(const struct session *s)
 		log__warn("%zu of the processes, such as %d (%s), run another file than the one "
 			  "that has %s: they cannot hit it",
 			  n, pid, first, s->probes.name);
+}
+
+static bool are_in_memory(const struct probes *probes, const struct mappings *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		for (size_t p = 0; p < probes->all.n && mapping__is_memory(&maps->v[i]); p++)
+			if (is_of(&probes->all.v[p], &maps->v[i]))
+				return true;
+	return false;
+}
+
+bool session__probes_are_copied(const struct session *s)
+{
+	struct mappings maps;
+	bool are;
+
+	if (mappings__read(&maps, session__pid(s)))
+		return true;
+	are = are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
+	      are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
+	mappings__fini(&maps);
+	return are;
 }
 
 /* Whether it runs what the probe is in, and is recorded. */

@@ -165,6 +165,8 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 void stack__leave_system(struct stack *s, const struct branch *b);
 /* Behind a gap the scheduler may run: it is the one from before. */
 void stack__settle_system(struct stack *s);
+/* The call that a handler puts in where it has interrupted a goroutine: it returns to there. */
+bool stack__is_preemption(const struct function *function);
 /* `b` goes to a goroutine for the scheduler, which takes those first that have waited longest. */
 bool stack__is_queued(struct stack *s, const struct branch *b);
 /* `b` goes to the frame that recovers from a panic, of the goroutine that does. Else false. */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "trigger.skel.h"
+#include "trigger/log_entry.h"
 #include "trigger/trigger_internal.h"
 
 /* Of the two variants only one is loaded, and none where nothing is probed beside the trigger. */
@@ -47,6 +48,7 @@ static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const stru
 {
 	const size_t size = sizeof(struct mt_entry) * MT_ENTRY_LOG;
 	const struct mt_entry *entries;
+	struct mt_entry entry;
 	int err = 0;
 
 	if (!bpf_map__autocreate(map))
@@ -55,8 +57,8 @@ static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const stru
 	if (entries == MAP_FAILED)
 		return -errno;
 	for (size_t i = 0; i < MT_ENTRY_LOG && !err; i++)
-		if (entries[i].start_ns)
-			err = take(ctx, &entries[i]);
+		if (log_entry__copy(&entry, &entries[i], sizeof(entry)))
+			err = take(ctx, &entry);
 	munmap((void *)entries, size);
 	return err;
 }

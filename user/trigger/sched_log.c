@@ -10,13 +10,16 @@
 
 #include "sample.skel.h"
 #include "trigger/children.h"
+#include "trigger/log_entry.h"
 #include "trigger/trigger_internal.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "kernel/pid_namespace.h"
 
 struct sched_log {
 	struct sample_bpf *skel;
 	struct children *children;
+	uint64_t since_ns;
 };
 
 static int set_targets(struct sched_log *log, const struct sched_log_config *config)
@@ -103,23 +106,35 @@ void sched_log__free(struct sched_log *log)
 	free(log);
 }
 
+void sched_log__begin(struct sched_log *log)
+{
+	log->since_ns = clock__now_ns();
+	log->skel->bss->stopped = 0;
+}
+
+/* Its end is when it was written. */
+static uint64_t written_ns(const struct mt_sched *entry)
+{
+	return entry->kind == MT_SCHED_LONG ? entry->took.end_ns : entry->time_ns;
+}
+
 int sched_log__take(struct sched_log *log, int (*take)(void *ctx, const struct mt_sched *entry),
 		    void *ctx)
 {
 	const size_t size = sizeof(struct mt_sched) * MT_SCHED_LOG;
 	const struct mt_sched *entries;
+	struct mt_sched entry;
 	int err = 0;
 
 	log->skel->bss->stopped = 1;
-	/* Programs that had begun before that have ended when these are detached. */
-	sample_bpf__detach(log->skel);
 	entries =
 		mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(log->skel->maps.sched_log), 0);
 	if (entries == MAP_FAILED)
 		return -errno;
 	for (size_t i = 0; i < MT_SCHED_LOG && !err; i++)
-		if (entries[i].time_ns)
-			err = take(ctx, &entries[i]);
+		if (log_entry__copy(&entry, &entries[i], sizeof(entry)) &&
+		    written_ns(&entry) >= log->since_ns)
+			err = take(ctx, &entry);
 	munmap((void *)entries, size);
 	return err;
 }

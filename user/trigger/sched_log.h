@@ -27,10 +27,12 @@ struct sched_log_config {
  */
 struct sched_log *sched_log__new(const struct sched_log_config *config);
 void sched_log__free(struct sched_log *log);
+/* Behind sched_log__take(): it is written again, from here on. */
+void sched_log__begin(struct sched_log *log);
 
 /*
- * Stops it, and hands over what it holds, in no order. What `take` returns but 0 ends that, and is
- * returned; or -errno.
+ * Stops it, and hands over what was written since it began, in no order. What `take` returns but 0
+ * ends that, and is returned; or -errno.
  */
 int sched_log__take(struct sched_log *log, int (*take)(void *ctx, const struct mt_sched *entry),
 		    void *ctx);

@@ -79,9 +79,23 @@ void trigger__free(struct trigger *trigger)
 	free(trigger);
 }
 
+/* What belonged to the last arming is frozen as it is, and armed no more. */
 void trigger__thaw(struct trigger *trigger)
 {
-	trigger->skel->bss->frozen = 0;
+	trigger->skel->bss->armed = 0;
+	__atomic_store_n(&trigger->skel->bss->arming, trigger->skel->bss->arming + 1,
+			 __ATOMIC_RELEASE);
+}
+
+void trigger__freeze(struct trigger *trigger)
+{
+	struct trigger_bpf__bss *bss = trigger->skel->bss;
+
+	bss->armed = 0;
+	if (bss->frozen == bss->arming)
+		return;
+	bss->frozen_ns = clock__now_ns();
+	__atomic_store_n(&bss->frozen, bss->arming, __ATOMIC_RELEASE);
 }
 
 int trigger__arm(struct trigger *trigger)
@@ -93,7 +107,7 @@ int trigger__arm(struct trigger *trigger)
 	trigger__thaw(trigger);
 	trigger->skel->bss->armed_since_ns = now;
 	/* The program's data is mapped: no system call between the decision and its effect. */
-	__atomic_store_n(&trigger->skel->bss->armed, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&trigger->skel->bss->armed, trigger->skel->bss->arming, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -119,6 +133,11 @@ int trigger__fd(const struct trigger *trigger)
 int trigger__next(struct trigger *trigger, struct mt_hit *hit)
 {
 	return hit_ring__next(&trigger->hits, hit);
+}
+
+bool trigger__is_latest(const struct trigger *trigger, const struct mt_hit *hit)
+{
+	return hit->arming == trigger->skel->bss->arming;
 }
 
 const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)

@@ -139,6 +139,11 @@ void trigger__detach(struct trigger *trigger);
 int trigger__arm(struct trigger *trigger);
 /* Lets samples and entries in again after a trigger, as arming does; nothing triggers yet. */
 void trigger__thaw(struct trigger *trigger);
+/*
+ * Disarms it, and keeps samples and entries out, as a trigger does. It may stay attached: what
+ * passes is counted as unarmed.
+ */
+void trigger__freeze(struct trigger *trigger);
 
 /* From now on; for a trigger that has a threshold. */
 void trigger__set_threshold(struct trigger *trigger, uint64_t ns);
@@ -150,6 +155,8 @@ int trigger__fd(const struct trigger *trigger);
 
 /* Takes the next hit: 1 and *hit, 0 none waiting, or -errno. */
 int trigger__next(struct trigger *trigger, struct mt_hit *hit);
+/* False where it came before the trigger was armed, or thawed, last. */
+bool trigger__is_latest(const struct trigger *trigger, const struct mt_hit *hit);
 
 /*
  * With config.sampling: the program that lets samples pass until the trigger, for

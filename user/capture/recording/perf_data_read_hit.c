@@ -32,11 +32,14 @@ static struct cursor take_part(struct cursor *c, uint64_t n)
 /* Behind the arguments, where there are any. */
 static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
+	uint64_t n;
+
 	if (raw->end - raw->at < 8)
 		return 0;
-	hit->n_branches = take_u64(raw);
-	if (hit->n_branches > MT_BRANCHES_MAX)
+	n = take_u64(raw);
+	if (n > MT_BRANCHES_MAX)
 		return damaged_hit(r);
+	hit->n_branches = (uint32_t)n;
 	take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
 	return raw->failed ? damaged_hit(r) : 0;
 }

@@ -97,11 +97,6 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		stack__replace_top(s, b, function);
 		return;
 	}
-	/* No handler, but a call that a handler put in: Go's asyncPreempt. */
-	if (top->call.kind == CALL_SIGNAL && top->resume_ip && top->resume_ip == b->to) {
-		frames__pop(s->frames, b->time_ns, 0);
-		return;
-	}
 	if (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to)) {
 		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */
 		top->call.kind = CALL_SIGNAL;
@@ -121,6 +116,12 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
 	else if (frames__emplace_root(s->frames, function, b->to))
 		stack__note_fiber_base(s);
+}
+
+/* No handler, but a call that a handler put in: in a recursion its caller may return there, too. */
+static bool is_put_in(const struct frame *frame, uint64_t ip)
+{
+	return frame->call.kind == CALL_SIGNAL && frame->resume_ip && frame->resume_ip == ip;
 }
 
 bool stack__is_uretprobe(const struct function *function)
@@ -156,7 +157,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 
 	if (!top)
 		return;
-	if (frame__returns_to(top, b->to) && b->to) {
+	if ((frame__returns_to(top, b->to) && b->to) || is_put_in(top, b->to)) {
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}

@@ -15,6 +15,12 @@ static bool runs(const struct function *function, const char *name)
 	return function && !strcmp(function->raw_name, name);
 }
 
+bool stack__is_preemption(const struct function *function)
+{
+	return runs(function, "runtime.asyncPreempt") ||
+	       runs(function, "runtime.asyncPreempt.abi0");
+}
+
 static struct frame *find_frame(const struct frames *frames, const char *name)
 {
 	struct frame *frame = frames__top(frames);

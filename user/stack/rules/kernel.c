@@ -33,8 +33,11 @@ static void enter_signal(struct stack *s, const struct branch *b, const struct f
 
 	stack__push(s, &entry, function, CALL_SIGNAL, 0, 0);
 	frame = frames__top(s->frames);
-	if (frame)
-		frame->resume_ip = resume_ip;
+	if (!frame)
+		return;
+	frame->resume_ip = resume_ip;
+	if (stack__is_preemption(function))
+		frame->return_ip = resume_ip;
 }
 
 /* execve(): of the old stack nothing is left. No signal handler is there. */

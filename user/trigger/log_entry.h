@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a log that BPF programs may be writing: bpf/logs.bpf.h. */
+#ifndef MTBPF_TRIGGER_LOG_ENTRY_H
+#define MTBPF_TRIGGER_LOG_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Copies an entry that begins with its time, which is 0 while it is written. False where it was not
+ * written yet, or is being written.
+ */
+bool log_entry__copy(void *out, const void *entry, size_t size);
+
+#endif
