@@ -100,8 +100,7 @@ static struct held look(const struct sample_ring *ring)
 static struct held fill(pid_t pid, size_t size, unsigned int hz)
 {
 	struct event_place place = event_place__of_thread(pid);
-	struct sample_ring_config config = {
-		.period_ns = 1000000000 / hz, .size = size, .gate = -1};
+	struct sample_ring_config config = {.period_ns = 1000000000 / hz, .size = size, .gate = -1};
 	struct sample_ring ring;
 	struct held held;
 

@@ -20,6 +20,20 @@ sample() {
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
 }
 
+# In clock ticks on a CPU.
+ticks() {
+	awk '{ print $14 + $15 }' "/proc/$target/stat"
+}
+
+has_come_on() {
+	[ "$(ticks)" -ge "$1" ]
+}
+
+# Until the target has run for a while, however busy the machine is.
+comes_on() {
+	eventually 20 has_come_on $(($(ticks) + 5))
+}
+
 # iterations NAME: calls of one_iter in it.
 iterations() {
 	"$O/mtbpf" decode "$1" -print calls | grep -c ' one_iter$'
@@ -61,9 +75,9 @@ iterations() {
 @test "Ctrl-C before a trigger: the snapshot is of now, status 0" {
 	start causes branch
 	attach -source sample -pid "$target" -symbol one_iter -delay-thresh 100s -o now.fxt
-	sleep 0.3
+	comes_on
 	kill -INT "$attached"
-	attach_ends 10
+	attach_ends 20
 	[ "$status" -eq 0 ]
 	[[ $output == *"interrupted before a trigger"* ]]
 	[ "$(iterations now.mtbpf)" -ge 1 ]
@@ -75,7 +89,7 @@ iterations() {
 	for signal in TERM SEGV; do
 		start causes branch
 		attach -source sample -pid "$target" -symbol one_iter -delay-thresh 100s -o end.fxt
-		sleep 0.3
+		comes_on
 		kill -$signal "$target"
 		attach_ends 20
 		[ "$status" -eq 0 ]
@@ -94,13 +108,13 @@ iterations() {
 	target=$!
 	started+=("$target")
 	eventually 5 grep -q '^pid ' two.log
-	attach -source sample -pid "$target" -timeout 15s -o two.fxt
-	sleep 0.3
+	attach -source sample -pid "$target" -o two.fxt
+	comes_on
 	touch go
-	eventually 5 eval '[ "$(grep -c "^pid " two.log)" -eq 2 ]'
-	sleep 0.3
+	eventually 20 eval '[ "$(grep -c "^pid " two.log)" -eq 2 ]'
+	comes_on
 	kill -INT "$attached"
-	attach_ends 10
+	attach_ends 20
 	[ "$status" -eq 0 ]
 	"$O/mtbpf" decode two.mtbpf -print calls >calls
 	grep -q ' one_iter$' calls
@@ -109,7 +123,7 @@ iterations() {
 
 @test "two mtbpf on one target: each has its trigger, and its stacks" {
 	start causes branch
-	attach -source sample -pid "$target" -symbol one_iter -duration-thresh 20ms -timeout 15s -o first.fxt
+	attach -source sample -pid "$target" -symbol one_iter -duration-thresh 20ms -o first.fxt
 	sample -duration-thresh 20ms
 	[ "$status" -eq 0 ]
 	[[ $output == *"the slow iteration of one_iter took "* ]]
