@@ -108,6 +108,25 @@ static void test_flow(void **state)
 		     0x0000000001080034, 1000, 7, 0x00000000010a0034, 1500, 7);
 }
 
+static void test_counter(void **state)
+{
+	struct output *output = *state;
+	struct fxt_arg arg = {.key = "x", .kind = FXT_DOUBLE, .fraction = 1.5};
+	struct fxt_event event = {.time_ns = 1000,
+				  .pid = 42,
+				  .tid = 43,
+				  .category = "",
+				  .name = "ipc",
+				  .args = &arg,
+				  .n_args = 1};
+
+	fxt__counter(output->fxt, &event, 7);
+	EXPECT_WORDS(output, 0x0000000000010033, 42, 43,     /* thread 1 */
+		     0x0000000300010022, 0x0000000000637069, /* string 1: "ipc" */
+		     0x0000000100020022, 0x0000000000000078, /* string 2: "x" */
+		     0x0001000001110054, 1000, 0x0000000000020025, 0x3ff8000000000000, 7);
+}
+
 static void test_begin_and_end(void **state)
 {
 	struct output *output = *state;
@@ -375,6 +394,7 @@ int main(void)
 		OUTPUT_TEST(test_process_name),
 		OUTPUT_TEST(test_thread_name_says_its_process),
 		OUTPUT_TEST(test_flow),
+		OUTPUT_TEST(test_counter),
 		OUTPUT_TEST(test_begin_and_end),
 		OUTPUT_TEST(test_instant_and_complete),
 		OUTPUT_TEST(test_arguments),

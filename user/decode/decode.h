@@ -9,6 +9,7 @@
 #include "capture/recording/recording.h"
 #include "decode/branch.h"
 #include "decode/images.h"
+#include "decode/pace.h"
 
 struct meter;
 struct switches;
@@ -39,6 +40,9 @@ struct decode_request {
 	 */
 	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
 	void *before_map_ctx;
+	/* What was done in each stretch of PACE_MIN_NS or more, unless NULL. Not 0: as for fn. */
+	int (*pace)(void *ctx, const struct pace *pace);
+	void *pace_ctx;
 	struct decode_totals *totals;
 	struct meter *meter; /* of bytes of PT, or NULL */
 	/* Else direct branches within a function are left out, and indirect jumps. */

@@ -66,12 +66,45 @@ static int update_map(struct joiner *j, const struct branch *b)
 	return err ? err : images__apply(r->images, r->aux->pid, j->time_ns, &j->next_map, r->map);
 }
 
+static void stop_tracing(struct joiner *j)
+{
+	if (j->tracing)
+		j->stopped_ns = j->time_ns;
+	j->tracing = false;
+}
+
+static void start_tracing(struct joiner *j)
+{
+	if (!j->started)
+		j->pace = (struct pace){.begin_ns = j->time_ns, .insns = j->totals->insns};
+	else if (!j->tracing)
+		j->pace.traced_ns -= j->time_ns - j->stopped_ns;
+	j->tracing = true;
+}
+
+/* pace.traced_ns is less than nothing until then, and pace.insns what there was before it. */
+static int end_stretch(struct joiner *j)
+{
+	const struct decode_request *request = j->request;
+	uint64_t insns = j->totals->insns, end_ns = j->tracing ? j->time_ns : j->stopped_ns;
+	struct pace pace = j->pace;
+
+	if (!request->pace || !j->started || end_ns < pace.begin_ns + PACE_MIN_NS)
+		return 0;
+	pace.end_ns = end_ns;
+	pace.traced_ns += end_ns - pace.begin_ns;
+	pace.insns = insns - pace.insns;
+	pace.cpu = request->aux->cpu;
+	j->pace = (struct pace){.begin_ns = end_ns, .insns = insns};
+	return request->pace(request->pace_ctx, &pace);
+}
+
 static int begin(struct joiner *j, const struct branch *b)
 {
 	struct branch begin = *b;
 
 	begin.kind = BRANCH_BEGIN;
-	j->tracing = true;
+	start_tracing(j);
 	j->async_ip = 0;
 	if (j->in_gap)
 		j->totals->gap_ns[j->gap_reason] += j->time_ns - j->gap_ns;
@@ -128,7 +161,7 @@ static int gap(struct joiner *j, struct branch *b)
 {
 	if (b->reason == GAP_MISMATCH)
 		say_mismatch(j, b->from);
-	j->tracing = false;
+	stop_tracing(j);
 	j->async_ip = 0;
 	if (j->in_gap)
 		return keep_counts(j, b);
@@ -160,7 +193,7 @@ static int take(struct joiner *j, struct branch *b)
 	case BRANCH_END:
 	case BRANCH_END_ASYNC:
 	case BRANCH_END_SYSCALL:
-		j->tracing = false;
+		stop_tracing(j);
 		j->async_ip = b->kind == BRANCH_END_ASYNC ? b->from : 0;
 		return hand_on(j, b);
 	default:
@@ -181,5 +214,5 @@ int joiner__take(void *joiner, struct branch *branches, size_t n)
 	}
 	if (j->started && j->time_ns > j->totals->last_ns)
 		j->totals->last_ns = j->time_ns;
-	return err;
+	return err ? err : end_stretch(j);
 }

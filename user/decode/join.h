@@ -19,7 +19,9 @@ struct joiner {
 	bool in_gap;		      /* no BEGIN since the last GAP */
 	uint8_t gap_reason;
 	uint64_t gap_ns;
-	uint64_t async_ip; /* where the last END_ASYNC left; 0 after anything else */
+	struct pace pace;    /* the stretch that is not over */
+	uint64_t stopped_ns; /* not tracing: since when */
+	uint64_t async_ip;   /* where the last END_ASYNC left; 0 after anything else */
 };
 
 void joiner__init(struct joiner *joiner, const struct decode_request *request);

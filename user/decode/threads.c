@@ -42,6 +42,8 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 	}
 	t->request.before_map = t->taker->before_map;
 	t->request.before_map_ctx = t->taker->ctx;
+	t->request.pace = t->taker->pace;
+	t->request.pace_ctx = t->taker->ctx;
 	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
 }
 
@@ -152,6 +154,7 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 		} else if (i) {
 			err = note_unseen(&joiner, switches, &piece[-1], piece);
 		}
+		aux.cpu = piece->aux->cpu;
 		if (!err)
 			err = joiner__take(&joiner, piece->branches.v, piece->branches.n);
 		meter__add(t->request.meter, piece->branches.n);

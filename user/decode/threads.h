@@ -12,6 +12,8 @@ struct thread_taker {
 	branch_fn branch;
 	/* Before the map changes (decode_request.before_map); may be NULL. */
 	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
+	/* What the thread did in which time (decode_request.pace); may be NULL. */
+	int (*pace)(void *ctx, const struct pace *pace);
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
 	void *ctx;

@@ -52,7 +52,8 @@ struct tree_maker {
 	struct decoded *decoded;
 	const struct recording *rec;
 	const struct tree_options *options;
-	struct code_map *map;	  /* of the thread that is taken now */
+	pid_t pid, tid; /* of the thread that is taken now */
+	struct code_map *map;
 	struct behind_hit behind; /* with its stack */
 	struct spread spread;	  /* before it */
 	VEC(uint64_t) hits;	  /* its hits' times, ascending */
@@ -131,6 +132,8 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	const struct recording *rec = m->rec;
 	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 
+	m->pid = pid;
+	m->tid = tid;
 	m->map = map;
 	m->behind = (struct behind_hit){.branches = -1};
 	if (hit)
@@ -154,6 +157,13 @@ static int take_branch(void *ctx, const struct branch *b)
 	if (m->decoded->writer && !(++m->n_branches % BRANCHES_A_LOOK) && interrupts__waiting())
 		return -EINTR;
 	return spread__branch(&m->spread, b);
+}
+
+static int take_pace(void *ctx, const struct pace *pace)
+{
+	struct tree_maker *m = ctx;
+
+	return counters__add(&m->decoded->counters, m->pid, m->tid, pace);
 }
 
 static int before_map(void *ctx, uint64_t time_ns, uint32_t n_insns)
@@ -220,6 +230,7 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 	struct thread_taker taker = {.begin = begin_tree,
 				     .branch = take_branch,
 				     .before_map = before_map,
+				     .pace = take_pace,
 				     .end = end_tree,
 				     .ctx = &maker,
 				     .meter = decoded->meter,

@@ -182,6 +182,7 @@ void decoded__fini(struct decoded *decoded)
 	for (size_t i = 0; i < decoded->early.n; i++)
 		early_calls__free(decoded->early.v[i]);
 	VEC_FINI(&decoded->early);
+	counters__fini(&decoded->counters);
 	VEC_FINI(&decoded->trees);
 	VEC_FINI(&decoded->hits);
 	images__free(decoded->images);
@@ -234,6 +235,9 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		trace_writer__thread(writer, &decoded->trees.v[i]);
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		trace_writer__hit(writer, &decoded->hits.v[i]);
+	/* Calls are worth having without them. */
+	if (counters__write(&decoded->counters, rec, writer))
+		log__warn("no memory for the counters of clock rates: they are left out");
 	err = trace_writer__close(writer, &totals);
 	meter__end(&meter);
 	if (err)

@@ -9,6 +9,7 @@
 #include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "perf/perf_threads.h"
+#include "pipeline/counters.h"
 #include "pipeline/early_calls.h"
 #include "sampled/sampled.h"
 #include "stack/call_tree.h"
@@ -34,7 +35,8 @@ struct decoded {
 	/* Where the trace is written while it is decoded, or NULL. */
 	struct trace_writer *writer;
 	VEC(struct early_calls *) early; /* of which no tree tells, of a thread each */
-	uint64_t base_ns;		 /* of that trace: totals.first_ns, known beforehand */
+	struct counters counters;
+	uint64_t base_ns; /* of that trace: totals.first_ns, known beforehand */
 };
 
 /* What is made of a recording. */

@@ -153,6 +153,14 @@ static void put_long_arg(struct record *record, enum fxt_arg_type type, uint64_t
 	put_word(record, value);
 }
 
+static void put_double_arg(struct record *record, uint64_t key, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	put_long_arg(record, FXT_ARG_DOUBLE, key, bits);
+}
+
 static void put_arg(struct fxt *fxt, struct record *record, const struct fxt_arg *arg)
 {
 	uint64_t key = string_ref(fxt, arg->key);
@@ -161,6 +169,8 @@ static void put_arg(struct fxt *fxt, struct record *record, const struct fxt_arg
 		put_short_arg(record, FXT_ARG_STRING, key, (uint32_t)string_ref(fxt, arg->string));
 	else if (arg->kind == FXT_POINTER)
 		put_long_arg(record, FXT_ARG_POINTER, key, arg->number);
+	else if (arg->kind == FXT_DOUBLE)
+		put_double_arg(record, key, arg->fraction);
 	else if (arg->kind == FXT_INT)
 		put_long_arg(record, FXT_ARG_I64, key, arg->number);
 	else if (arg->number <= UINT32_MAX)
@@ -343,6 +353,16 @@ void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_
 	record.n = 0;
 	put_event(fxt, &record, FXT_EVENT_COMPLETE, event);
 	put_word(&record, end_ns);
+	write_record(fxt, FXT_RECORD_EVENT, &record);
+}
+
+void fxt__counter(struct fxt *fxt, const struct fxt_event *event, uint64_t id)
+{
+	struct record record;
+
+	record.n = 0;
+	put_event(fxt, &record, FXT_EVENT_COUNTER, event);
+	put_word(&record, id);
 	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 

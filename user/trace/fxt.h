@@ -23,6 +23,7 @@ enum fxt_arg_kind {
 	FXT_UINT, /* u32 where it fits, else u64 */
 	FXT_INT,
 	FXT_POINTER,
+	FXT_DOUBLE,
 	FXT_STRING,
 };
 
@@ -30,6 +31,7 @@ struct fxt_arg {
 	const char *key;
 	enum fxt_arg_kind kind;
 	uint64_t number;    /* FXT_UINT, FXT_INT, FXT_POINTER */
+	double fraction;    /* FXT_DOUBLE */
 	const char *string; /* FXT_STRING */
 	bool varies;	    /* in a template: the number is given with each event */
 };
@@ -89,6 +91,12 @@ void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);
  * inside; where both start at once, the outer one has to be written first.
  */
 void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns);
+
+/*
+ * From then on each of the event's numbers has this value. Importers have a track for each, in the
+ * process, called "name:key:id".
+ */
+void fxt__counter(struct fxt *fxt, const struct fxt_event *event, uint64_t id);
 
 /* One end of an arrow, which is drawn to or from the slice that the thread was in last. */
 struct fxt_flow {

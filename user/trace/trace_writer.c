@@ -265,6 +265,21 @@ void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
 		sink__fail(writer->sink, -ENOMEM);
 }
 
+void trace_writer__counter(struct trace_writer *writer, const struct trace_counter *counter)
+{
+	struct fxt_arg arg = {.key = counter->of, .kind = FXT_DOUBLE, .fraction = counter->value};
+	struct fxt_event event = {
+		.time_ns = timeline__relative(writer->options.base_ns, counter->time_ns),
+		.pid = counter->pid,
+		.tid = counter->tid,
+		.category = "counter",
+		.name = counter->name,
+		.args = &arg,
+		.n_args = 1};
+
+	fxt__counter(writer->fxt, &event, counter->id);
+}
+
 static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);

@@ -53,6 +53,16 @@ void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
 /* A hit, on the hits' own track, and a mark of it on its thread's: behind that one's tree. */
 void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit);
 
+/* A number that changes: from time_ns on it is `value`. */
+struct trace_counter {
+	const char *name; /* "CPU MHz" */
+	const char *of;	  /* what `id` is: "thread", "cpu" */
+	pid_t pid, tid;	  /* whose it is among */
+	uint64_t id, time_ns;
+	double value;
+};
+void trace_writer__counter(struct trace_writer *writer, const struct trace_counter *counter);
+
 /* What has been written so far. */
 struct trace_totals {
 	uint64_t slices;   /* calls; hits are not counted */

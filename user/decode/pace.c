@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pace.h"
+
+#include <errno.h>
+
+#include "decode/packet.h"
+#include "decode/tsc.h"
+
+/* Of PT, between two looks: some ten microseconds. Each PSB+ tells the ratio. */
+#define LOOK_BYTES (16u << 10)
+
+/* The TSC runs at nom_freq times the bus clock, a CPU at its ratio times that. */
+static uint32_t to_mhz(const struct rec_pt_config *pt, uint64_t ratio)
+{
+	uint64_t tsc_khz = (1000000ull << pt->time_shift) / pt->time_mult;
+
+	return (uint32_t)((tsc_khz * ratio / pt->nom_freq + 500) / 1000);
+}
+
+/* What the PSB+ at `at` says of them; 0: nothing. */
+static void read_psb(struct packet_reader *reader, const uint8_t *at, uint64_t *tsc,
+		     uint64_t *ratio)
+{
+	struct packet packet;
+
+	*tsc = *ratio = 0;
+	packet__read(reader, at, &packet);
+	do {
+		at += packet.len;
+		packet__read(reader, at, &packet);
+		if (packet.kind == PACKET_TSC)
+			*tsc = packet.value;
+		else if (packet.kind == PACKET_CBR)
+			*ratio = packet.value & 0xff;
+	} while (packet.kind > PACKET_BAD && packet.kind != PACKET_PSBEND &&
+		 packet.kind != PACKET_PSB && packet.kind != PACKET_OVF);
+}
+
+static int add(struct clock_rates *rates, const struct clock_rate *rate)
+{
+	size_t n = rates->all.n;
+	struct clock_rate *slot;
+
+	if (n &&
+	    (rates->all.v[n - 1].mhz == rate->mhz || rates->all.v[n - 1].time_ns > rate->time_ns))
+		return 0;
+	slot = VEC_PUSH(&rates->all);
+	if (!slot)
+		return -ENOMEM;
+	*slot = *rate;
+	return 0;
+}
+
+int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
+		     const struct rec_aux *aux)
+{
+	const uint8_t *end = aux->data + aux->size, *at = packet__find_psb(aux->data, end);
+	struct packet_reader reader;
+	int err = 0;
+
+	if (!rec->pt.nom_freq || !rec->pt.time_mult)
+		return 0;
+	packet_reader__init(&reader, aux->data, aux->size);
+	while (at && !err) {
+		struct clock_rate rate;
+		uint64_t tsc, ratio;
+
+		read_psb(&reader, at, &tsc, &ratio);
+		rate.time_ns = rec_pt__tsc_to_ns(&rec->pt, tsc__extend(tsc, aux->tsc));
+		rate.mhz = to_mhz(&rec->pt, ratio);
+		if (tsc && ratio)
+			err = add(rates, &rate);
+		at = (size_t)(end - at) > LOOK_BYTES ? packet__find_psb(at + LOOK_BYTES, end)
+						     : NULL;
+	}
+	packet_reader__fini(&reader);
+	return err;
+}
+
+uint32_t clock_rates__at(const struct clock_rates *rates, uint64_t time_ns)
+{
+	size_t low = 0, high = rates->all.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (rates->all.v[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!rates->all.n)
+		return 0;
+	return rates->all.v[low ? low - 1 : 0].mhz;
+}

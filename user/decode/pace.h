@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* How fast code ran: a CPU's clock, and how much a thread did in which time. */
+#ifndef MTBPF_DECODE_PACE_H
+#define MTBPF_DECODE_PACE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/recording/recording.h"
+#include "util/vec.h"
+
+/* A stretch of a thread. */
+struct pace {
+	uint64_t begin_ns, end_ns;
+	uint64_t traced_ns; /* of that: the rest was in the kernel, off the CPU, or a gap */
+	uint64_t insns;
+	int cpu; /* of a CPU's ring */
+};
+
+/* Shorter ones are put together. */
+#define PACE_MIN_NS 20000
+
+/* From time_ns on. */
+struct clock_rate {
+	uint64_t time_ns;
+	uint32_t mhz;
+};
+
+struct clock_rates {
+	VEC(struct clock_rate) all;
+};
+
+/*
+ * Adds a ring's, from its PSB+s (SDM "Core:Bus Ratio Packet"): none where the recording does not
+ * say what the ratio is of. 0 or -ENOMEM.
+ */
+int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
+		     const struct rec_aux *aux);
+/* At that time, or the first one; 0 where there is none. */
+uint32_t clock_rates__at(const struct clock_rates *rates, uint64_t time_ns);
+
+#endif

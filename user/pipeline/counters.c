@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/counters.h"
+
+#include <errno.h>
+
+/* The intel_pt event's format: without one of them the time between two PSBs is not known. */
+#define CONFIG_CYC (1ull << 1)
+#define CONFIG_MTC (1ull << 9)
+
+void counters__fini(struct counters *counters)
+{
+	VEC_FINI(&counters->paces);
+}
+
+int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct pace *pace)
+{
+	struct thread_pace *slot = VEC_PUSH(&counters->paces);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct thread_pace){pid, tid, *pace};
+	return 0;
+}
+
+static void write_rates(struct trace_writer *writer, const struct clock_rates *rates,
+			const struct recording *rec, const struct rec_aux *aux)
+{
+	struct trace_counter counter = {.name = "CPU MHz",
+					.of = aux->tid ? "thread" : "cpu",
+					.pid = aux->tid ? aux->pid : rec->pid,
+					.tid = aux->tid ? aux->tid : rec->pid,
+					.id = (uint64_t)(aux->tid ? aux->tid : aux->cpu)};
+
+	for (size_t i = 0; i < rates->all.n; i++) {
+		counter.time_ns = rates->all.v[i].time_ns;
+		counter.value = rates->all.v[i].mhz;
+		trace_writer__counter(writer, &counter);
+	}
+}
+
+/* Whether the stretch lies in the ring. */
+static bool is_of(const struct thread_pace *p, const struct rec_aux *aux)
+{
+	return aux->tid ? p->tid == aux->tid : p->pace.cpu == aux->cpu;
+}
+
+/* Each stretch's; behind it, where none follows at once, nothing. */
+static void write_pace(struct trace_writer *writer, const struct thread_pace *p, uint32_t mhz,
+		       bool is_last)
+{
+	double cycles = (double)p->pace.traced_ns * mhz / 1000;
+	struct trace_counter counter = {.name = "IPC",
+					.of = "thread",
+					.pid = p->pid,
+					.tid = p->tid,
+					.id = (uint64_t)p->tid,
+					.time_ns = p->pace.begin_ns,
+					.value = (double)p->pace.insns / cycles};
+
+	trace_writer__counter(writer, &counter);
+	counter.time_ns = p->pace.end_ns;
+	counter.value = 0;
+	if (is_last)
+		trace_writer__counter(writer, &counter);
+}
+
+static void write_paces(const struct counters *counters, struct trace_writer *writer,
+			const struct clock_rates *rates, const struct rec_aux *aux)
+{
+	for (size_t i = 0; i < counters->paces.n; i++) {
+		const struct thread_pace *p = &counters->paces.v[i];
+		uint32_t mhz = clock_rates__at(rates, p->pace.begin_ns);
+
+		if (is_of(p, aux) && mhz && p->pace.traced_ns)
+			write_pace(writer, p, mhz,
+				   i + 1 == counters->paces.n || p[1].tid != p->tid ||
+					   p[1].pace.begin_ns != p->pace.end_ns);
+	}
+}
+
+static bool is_first_of_ring(const struct recording *rec, size_t i)
+{
+	const struct rec_aux *aux = rec->aux.v;
+
+	for (size_t k = 0; k < i; k++)
+		if (aux[k].tid == aux[i].tid && (aux[i].tid || aux[k].cpu == aux[i].cpu))
+			return false;
+	return true;
+}
+
+/* Of all its snapshots. */
+static int write_ring(const struct counters *counters, const struct recording *rec, size_t first,
+		      struct trace_writer *writer)
+{
+	const struct rec_aux *aux = &rec->aux.v[first];
+	struct clock_rates rates = {0};
+	int err = 0;
+
+	for (size_t i = first; i < rec->aux.n && !err; i++)
+		if (rec->aux.v[i].tid == aux->tid && (aux->tid || rec->aux.v[i].cpu == aux->cpu))
+			err = clock_rates__add(&rates, rec, &rec->aux.v[i]);
+	if (!err)
+		write_rates(writer, &rates, rec, aux);
+	if (!err && rec->pt.config & (CONFIG_CYC | CONFIG_MTC))
+		write_paces(counters, writer, &rates, aux);
+	VEC_FINI(&rates.all);
+	return err;
+}
+
+int counters__write(const struct counters *counters, const struct recording *rec,
+		    struct trace_writer *writer)
+{
+	int err = 0;
+
+	if (!rec->pt.nom_freq)
+		return 0;
+	for (size_t i = 0; i < rec->aux.n && !err; i++)
+		if (is_first_of_ring(rec, i))
+			err = write_ring(counters, rec, i, writer);
+	return err;
+}

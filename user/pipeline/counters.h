@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Counters beside the calls of a trace: CPUs' clock rates, and threads' instructions per cycle. */
+#ifndef MTBPF_PIPELINE_COUNTERS_H
+#define MTBPF_PIPELINE_COUNTERS_H
+
+#include <sys/types.h>
+
+#include "capture/recording/recording.h"
+#include "decode/pace.h"
+#include "trace/trace_writer.h"
+#include "util/vec.h"
+
+struct thread_pace {
+	pid_t pid, tid;
+	struct pace pace;
+};
+
+/* All zeroes at first. */
+struct counters {
+	VEC(struct thread_pace) paces; /* thread by thread, each's by time */
+};
+
+void counters__fini(struct counters *counters);
+
+/* 0 or -ENOMEM. */
+int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct pace *pace);
+/*
+ * Nothing where the recording does not say how fast its CPUs ran. 0 or -ENOMEM.
+ */
+int counters__write(const struct counters *counters, const struct recording *rec,
+		    struct trace_writer *writer);
+
+#endif
