@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Sorts all the time: main, one_iter, sort_keys, the C library's qsort, compare_keys, weigh. Built
- * without frame pointers, against whichever C library: some have no unwind information of their own.
+ * without frame pointers, against whichever C library: some have no unwind information of their
+ * own.
  */
 #include "sample.h"
 

@@ -38,6 +38,12 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
 
 	units__format_duration(sample, cost->sample_ns);
+	if (o->rate == SAMPLE_RATE_AUTO && !o->max_overhead_ppm && hz < SAMPLE_RATE_DEFAULT) {
+		log__info("sample: %u stacks a second, since one costs %s here: %.1f %% of a "
+			  "thread's time (-sample-rate %u insists)",
+			  hz, sample, 100 * sample_cost__share(cost, hz), SAMPLE_RATE_DEFAULT);
+		return;
+	}
 	if (!o->max_overhead_ppm) {
 		log__info(
 			"sample: %u stacks a second; one costs %s here: %.1f %% of a thread's time",
