@@ -45,10 +45,11 @@ iterations() {
 	[ "$status" -eq 0 ]
 	[[ $output =~ thread\ ([0-9]+):\ [0-9.]+\ [mun]*s\ after ]]
 	[ "${BASH_REMATCH[1]}" -ne "$target" ]
-	# What a thread was in the middle of recording while the program stopped it.
+	grep -q 'in the kernel, by a BPF program' slow.mtbpf/meta.json
+	# Some, where the thread that hit lost its CPU within the program.
 	[[ $output =~ sample:\ ([0-9]+)\ samples,\ [0-9]+\ switches\;\ ([0-9]+)\ samples\ after\ the\ hit ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
-	[ "${BASH_REMATCH[2]}" -le "$(ls "/proc/$target/task" | wc -l)" ]
+	[ "${BASH_REMATCH[2]}" -le 50 ]
 	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | awk '{ print $1 }' | sort -u | wc -l)" -ge 3 ]
 }
 

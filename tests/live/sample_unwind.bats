@@ -44,6 +44,7 @@ copies() {
 	copies
 	stacks weigh | grep -Eq '^_start .*main one_iter sort_keys .*compare_keys $'
 	# What -unwind fp would have shown: no caller of it all.
+	end_started
 	watch_it "$O/programs/sorts" -unwind fp
 	! stacks weigh | grep -q 'main'
 }

@@ -247,8 +247,6 @@ static int prepare(struct session *s)
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
 		err = open_gate(s);
-	if (s->options->timeout_ns)
-		s->deadline_ns = s->progress.began_ns + s->options->timeout_ns;
 	return err;
 }
 
