@@ -30,12 +30,19 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
-LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread
+# What every branch of a trace goes through is optimised as one in the program itself (docs/decode.md), where
+# the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait for that: the objects hold
+# both.
+LTO     ?= $(if $(SAN)$(findstring coverage,$(CFLAGS)),,$(shell echo 'int main(void) { return 0; }' | \
+    $(CC) -flto=2 -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=2))
+LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread \
+           $(if $(LTO),-fno-lto)
 
 LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/dlfilter/*.c user/manual/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
+HOT_OBJ  := $(if $(LTO),$(filter $(foreach i,decode stack trace pipeline,$(O)/user/$i/%),$(LIB_OBJ)))
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
@@ -49,8 +56,9 @@ all: $(O)/mtbpf $(O)/mtbpf-dlfilter.so
 
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(LTO))
 
+$(HOT_OBJ): ALL_CFLAGS += $(LTO) -ffat-lto-objects
 $(O)/libmtbpf.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -128,7 +136,8 @@ tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare 
 test:
 	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)O=$(O) tests/run unit golden cli live vm
+	$(Q)O=$(O) tests/run unit golden 'live/*.bats' vm -- cli 'live/*.c' -- \
+	    make:asan $(ASAN_TESTS:%=asan:%) make:tsan $(TSAN_TESTS:%=tsan:%)
 test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 

@@ -1,11 +1,13 @@
 # The tests once more in other builds: $(O)/asan (address, undefined), $(O)/tsan (thread), $(O)/cov.
-# ASAN_TESTS are what reads what others wrote, TSAN_TESTS what has threads; `make test-san` runs all.
-ASAN_TESTS ?= unit golden fuzz $(addprefix cli/,output perf_text report target usage view) \
-    $(addprefix live/,hostile perf_text)
-TSAN_TESTS ?= golden cli/view $(addprefix unit/test_,decode decode_caches decode_cpus elf_image \
-    fs insn metrics sample_cost sink sink_blocks trace_writer unwind)
+# `make test` runs ASAN_TESTS and TSAN_TESTS, `make test-san` all there are. The tests of other things than
+# what mtbpf does are the same in every build; most live ones wait rather than compute, which takes as long
+# again: those of `make test` are what brings in what others wrote, and have no limits of time that a slower build comes near.
+SAN_CLI := $(filter-out $(addprefix cli/,architecture ci completion deb deps header install man perfetto programs \
+    runner),$(patsubst tests/%.bats,%,$(wildcard tests/cli/*.bats)))
+ASAN_TESTS ?= unit golden fuzz $(SAN_CLI) $(addprefix live/,hostile perf_text)
+TSAN_TESTS ?= unit golden $(SAN_CLI)
 SAN_FOLDERS := asan tsan cov
-san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/%,$(2))) \
+san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
     $(foreach suite,$(filter unit live,$(2)),\
         $(patsubst $(O)/%,$(1)/%,$(filter $(O)/tests/$(suite)/%,$(UNIT)))) \
     $(if $(filter fuzz,$(2)),fuzz-replays)

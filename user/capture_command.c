@@ -14,6 +14,7 @@
 #include "session/nothing.h"
 #include "session/session_again.h"
 #include "pipeline/output_name.h"
+#include "kernel/capability.h"
 #include "pipeline/pipeline.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -132,6 +133,9 @@ static int make_trace(const struct capture_options *options, const struct record
 	int err;
 
 	interrupts__release();
+	err = capability__keep_for_files();
+	if (err)
+		log__debug("cannot give up capabilities: %s", strerror(-err));
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
 	err = decoded__make(&decoded, rec,
 			    &(struct tree_options){.no_inline = options->no_inline, .trace = path});

@@ -10,11 +10,12 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "session/probe/default_trigger.h"
-#include "session/probe/first_probe.h"
 #include "session/gate.h"
 #include "session/hit_status.h"
 #include "util/interrupts.h"
 #include "session/probe/probes.h"
+#include "session/probe/programs.h"
+#include "session/probe/start_stop.h"
 #include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -29,6 +30,11 @@ static const struct option_spec specs[] = {
 	OPTIONS_TARGET,
 	OPTION_CHILDREN,
 	OPTION_SYMBOL,
+	{"start", NULL, 0, OPT_STRING, "NAME",
+	 "with -stop: measure how long a thread takes from its hit of this, named as in -symbol, "
+	 "...",
+	 OPTION(start), NULL},
+	{"stop", NULL, 0, OPT_STRING, "NAME", "... to its next hit of this", OPTION(stop), NULL},
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, not how far apart they are",
 	 offsetof(struct watch_options, durations), NULL},
@@ -44,12 +50,20 @@ const struct option_table watch_table = {
 		(const char *const[]){
 			"mtbpf watch -pid 1234 -symbol one_iter",
 			"mtbpf watch -name 'web-*' -symbol one_iter",
-			"mtbpf watch -pid 1234 -symbol one_iter -durations -timeout 10s", NULL},
+			"mtbpf watch -pid 1234 -symbol one_iter -durations -timeout 10s",
+			"mtbpf watch -pid 1234 -start request_begin -stop request_end", NULL},
 	.usage = "watch -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
-		 "[-durations] [-timeout D]",
+		 "[-durations] [-start NAME -stop NAME] [-timeout D]",
 	.summary = "Counts hits in the kernel and shows their delays; nothing is recorded.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
+};
+
+/* What hits are counted of: functions, or regions from one place to another. */
+struct watched {
+	struct probes probes;
+	struct start_stop regions;
+	pid_t pid; /* the first process that has them */
 };
 
 #define BAR_WIDTH 40
@@ -145,13 +159,15 @@ static int watch(const struct watch_options *options, const struct target *targe
 	}
 	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);
 	puts(status__format(text, &view));
-	print_histogram(&stats, options->durations ? "duration" : "delay");
+	print_histogram(&stats, options->durations || options->common.stop ? "duration" : "delay");
 	return 0;
 }
 
 static int attach_and_watch(const struct watch_options *options, const struct target *target,
-			    const struct probes *probes, pid_t pid)
+			    const struct watched *watched)
 {
+	const struct probes *probes = &watched->probes;
+	bool has_regions = start_stop__any(&watched->regions);
 	bool children = options->common.children;
 	bool is_one = target->pids.n == 1 && !children;
 	struct trigger_config config = {.tgid = is_one ? target->pids.v[0] : 0,
@@ -161,9 +177,11 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 					.of_cgroup = target__is_cgroup(target),
 					.cgroup_fd = target->cgroup.fd,
 					.count_only = true,
-					.watch_duration = options->durations,
+					.watch_duration = options->durations || has_regions,
+					.regions = has_regions,
+					.stop_triggers = has_regions,
 					.since_mark = probes__are_library(probes),
-					.mark_offset_ns = time_namespace__offset_ns(pid),
+					.mark_offset_ns = time_namespace__offset_ns(watched->pid),
 					.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
 	int err = 0;
@@ -175,7 +193,9 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	if (err)
 		return err;
 	err = gate__open(&gate, &config,
-			 &(struct gate_probes){.v = probes->all.v, .n = probes->all.n});
+			 &(struct gate_probes){.v = probes->all.v,
+					       .n = probes->all.n,
+					       .regions = &watched->regions});
 
 	if (!err)
 		err = gate__attach(&gate, NULL);
@@ -188,60 +208,92 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	return err;
 }
 
-/* process NULL: it is not one. */
-static int choose_symbols(const struct watch_options *options, const struct target *target,
-			  const struct process *process, struct selectors *symbols)
+static int choose_symbols(const struct watch_options *options, const struct probe_source *source,
+			  struct selectors *symbols)
 {
 	const char *own = options->common.symbols.n ? NULL
-			  : process		    ? default_trigger__find(process, NULL)
-						    : default_trigger__of(target);
+			  : source->process	    ? default_trigger__find(source->process, NULL)
+						    : default_trigger__of(source->programs);
 	int err = own ? selectors__add(symbols, own)
 		      : selectors__split(symbols, &options->common.symbols, "-symbol");
 
 	if (err || symbols->names.n)
 		return err;
 	log__error("watch: which function? %s mtbpf_take_snapshot()",
-		   process ? "The program has no" : "No program has");
+		   source->process ? "The program has no" : "No program has");
 	log__hint("add -symbol NAME ('mtbpf list' shows them)");
 	return -EINVAL;
 }
 
-/* *pid: where they were found. */
-static int find_probes(const struct watch_options *options, const struct target *target,
-		       struct probes *probes, pid_t *pid)
+static int find_in(const struct watch_options *options, const struct probe_source *source,
+		   struct watched *watched)
 {
-	bool is_one = target->pids.n == 1;
 	struct selectors symbols = {0};
-	struct process process;
-	int err = is_one ? process__open(&process, target->pids.v[0]) : 0;
-	bool is_open = is_one && !err;
+	int err;
 
+	if (options->common.stop)
+		return start_stop__find(&watched->regions, &options->common, source);
+	err = choose_symbols(options, source, &symbols);
 	if (!err)
-		err = choose_symbols(options, target, is_one ? &process : NULL, &symbols);
-	if (!err && is_one)
-		err = probes__find(probes, &symbols, &process, NULL);
-	else if (!err) {
-		err = first_probe__find_all(target, &symbols, &process, probes);
-		is_open = !err;
-	}
-	if (is_open) {
-		*pid = process.pid;
-		process__close(&process);
-	}
+		err = probes__find(&watched->probes, &symbols, source);
 	selectors__fini(&symbols);
+	return err;
+}
+
+static int find_in_one(const struct watch_options *options, struct watched *watched)
+{
+	struct process process;
+	int err = process__open(&process, watched->pid);
+
+	if (err)
+		return err;
+	err = find_in(options, &(struct probe_source){.process = &process}, watched);
+	process__close(&process);
+	return err;
+}
+
+static int find_probes(const struct watch_options *options, const struct target *target,
+		       struct watched *watched)
+{
+	struct programs programs;
+	int err;
+
+	if (target->pids.n == 1) {
+		watched->pid = target->pids.v[0];
+		return find_in_one(options, watched);
+	}
+	err = programs__open(&programs, target);
+	if (!err)
+		err = find_in(options, &(struct probe_source){.programs = &programs}, watched);
+	if (!err)
+		watched->pid = programs__first(&programs)->pid;
+	programs__fini(&programs);
 	return err;
 }
 
 static int find_and_watch(const struct watch_options *options, const struct target *target)
 {
-	struct probes probes = {0};
-	pid_t pid = 0;
-	int err = find_probes(options, target, &probes, &pid);
+	struct watched watched = {0};
+	int err = find_probes(options, target, &watched);
 
 	if (!err)
-		err = attach_and_watch(options, target, &probes, pid);
-	probes__fini(&probes);
+		err = attach_and_watch(options, target, &watched);
+	probes__fini(&watched.probes);
+	start_stop__fini(&watched.regions);
 	return err;
+}
+
+static int check(struct watch_options *options)
+{
+	int err = capture_options__check(&options->common, watch_table.command);
+
+	if (err || !options->common.stop || (!options->common.symbols.n && !options->durations))
+		return err;
+	log__error("watch: -start and -stop are measured by themselves, without %s",
+		   options->durations ? "-durations" : "-symbol");
+	log__hint("what lies between the two: -start A -stop B; calls of a function: -symbol F "
+		  "-durations");
+	return -EINVAL;
 }
 
 int cmd_watch(int argc, char **argv)
@@ -253,7 +305,7 @@ int cmd_watch(int argc, char **argv)
 	err = options__parse(&watch_table, &options, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (capture_options__check(&options.common, watch_table.command))
+	if (check(&options))
 		return EXIT_USAGE;
 	if (rest < argc)
 		return refuse_word(&watch_table, argv[rest]);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # tests/run on suites made here: what passes, fails, dies, hangs or skips is counted as such.
+load ../helpers
 
 setup() {
 	export TESTS_DIR=$BATS_TEST_TMPDIR/tests O=$BATS_TEST_TMPDIR/build TEST_TIMEOUT=20
@@ -61,6 +62,73 @@ last_line() {
 	[ "$status" -eq 0 ]
 	[ "$(last_line)" = "2 passed, 0 failed, 0 skipped" ]
 	[[ $output == *"ok     asan:unit/test_good "*"ok     unit/test_good "* ]]
+}
+
+@test "some files of a suite by a pattern, with or without what they end with" {
+	program good <<<'echo 1..1; echo ok 1 - a'
+	program gone <<<'echo 1..1; echo ok 1 - b'
+	program bad <<<'echo 1..1; echo not ok 1 - c'
+	echo '@test "d" { true; }' >"$TESTS_DIR/unit/good.bats"
+	run_suites 'unit/test_go*'
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "2 passed, 0 failed, 0 skipped" ]
+	run_suites 'unit/*.bats'
+	[ "$(last_line)" = "1 passed, 0 failed, 0 skipped" ]
+}
+
+# meets OTHER: a test that passes where the other runs at the same time.
+meets() {
+	echo 'echo 1..1; touch "$0.here"; for i in {1..3000}; do'
+	echo "[ ! -e \"\${0%/*}/test_$1.here\" ] || { echo ok 1 - $1; break; }; sleep 0.02; done"
+}
+
+@test "lanes run beside each other, and are counted together" {
+	program one < <(meets two)
+	program two < <(meets one)
+	program bad <<<'echo 1..2; echo ok 1 - a; echo why it failed; echo not ok 2 - b'
+	program skips <<<'echo 1..1; echo "# skip: no such CPU"; echo "not ok 1 # SKIP c"'
+	TEST_TIMEOUT=100 run_suites unit/test_one unit/test_bad -- unit/test_two unit/test_skips
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "3 passed, 1 failed, 1 skipped" ]
+	[[ $output == *"---- unit/test_bad"*"why it failed"*"unit/test_skips: c: no such CPU"* ]]
+	TEST_TIMEOUT=100 run_suites unit/test_one -- -- unit/test_two
+	[ "$status" -eq 0 ]
+	[ "$(last_line)" = "2 passed, 0 failed, 0 skipped" ]
+}
+
+@test "a lane that dies is a failure, and the other's tests are counted" {
+	program good <<<'echo 1..1; echo ok 1 - a'
+	program kills <<<'echo 1..1; kill -KILL "$(ps -o ppid= $PPID)"; echo ok 1 - b'
+	run_suites unit/test_kills unit/test_good -- unit/test_good
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ]
+	[[ $output == *"ended before its end: unit/test_kills unit/test_good"* ]]
+}
+
+@test "what a lane makes is there for its tests; where it cannot be made they are not run" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	cat >"$BATS_TEST_TMPDIR/bin/make" <<-'END'
+		#!/bin/bash
+		case "$*" in *" O=$O asan") cp -r "$O/tests" "$O/asan" ;; *) echo "no rule"; exit 2 ;; esac
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/make"
+	program good <<<'echo 1..1; echo ok 1 - a'
+	mkdir -p "$O/asan"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH run_suites make:asan asan:unit -- make:tsan tsan:unit unit
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "2 passed, 2 failed, 0 skipped" ]
+	[[ $output == *"ok     asan:unit/test_good "*"no rule"*"make:tsan failed; not run: tsan:unit unit"* ]]
+	[[ $output != *"ok     unit/test_good"* ]]
+}
+
+@test "a run that is ended ends its tests" {
+	program hangs <<<'echo $$ >"$0.pid"; echo 1..1; sleep 100'
+	"$BATS_TEST_DIRNAME/../run" unit >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+	runner=$!
+	eventually 60 test -s "$O/tests/unit/test_hangs.pid"
+	kill "$runner"
+	! wait "$runner"
+	gone "$(cat "$O/tests/unit/test_hangs.pid")"
 }
 
 @test "a failing test fails the run, and its output is shown whole" {

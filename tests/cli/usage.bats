@@ -59,6 +59,19 @@ setup() {
 }
 
 # Each is parsed to its end, and then refused for want of a process 1234, or of Intel PT.
+@test "on a terminal help's lines end between words, within its columns" {
+	command -v script >/dev/null || skip "script(1) is missing"
+	"$O/mtbpf" attach -help >whole
+	for columns in 57 58 59 60 61 62; do
+		script -qec "stty cols $columns; '$O/mtbpf' attach -help" typescript </dev/null >/dev/null 2>&1
+		tr -d '\r' <typescript | sed '/^Script /d' >shown
+		# Examples are to be copied: they stay whole.
+		sed '1,/^usage:/{/^usage:/!d}' shown >wrapped
+		[ -z "$(grep -E "^.{$((columns + 1))}" wrapped)" ]
+		[ "$(tr -s ' \n' '\n\n' <shown)" = "$(tr -s ' \n' '\n\n' <whole)" ]
+	done
+}
+
 @test "the examples in the help are no usage errors" {
 	[ ! -e /proc/1234 ] || skip "there is a process 1234 here"
 	for name in attach record watch list; do

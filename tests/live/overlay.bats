@@ -66,6 +66,19 @@ hits() {
 	[ "$hits" -gt 0 ]
 }
 
+@test "one image, two containers, both chosen: one probe, though one of them has written to the file" {
+	container one
+	first=$target
+	container two
+	mtbpf_run watch -v -pid "$first,$target" -symbol one_iter -max-hits 1
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^debug: probe: ' <<<"$output")" -eq 1 ]
+	touch disk/one/root/bin/service
+	mtbpf_run watch -v -pid "$first,$target" -symbol one_iter -max-hits 1
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^debug: probe: ' <<<"$output")" -eq 1 ]
+}
+
 @test "a program that was written to in its container since it started: the probe is in what runs" {
 	container one
 	touch disk/one/root/bin/service

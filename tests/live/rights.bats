@@ -139,3 +139,50 @@ with() {
 	echo "$output"
 	[ "$status" -eq 0 ]
 }
+
+# What opens files, of those that we have: CAP_DAC_OVERRIDE, _READ_SEARCH, CAP_FOWNER, CAP_SYS_PTRACE, _CHECKPOINT_RESTORE.
+of_files() {
+	local all
+	all=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
+	printf '%016x' $((16#$all & 16#1000008000e))
+}
+
+has_capabilities() {
+	[ "$(sed -n 's/^Cap\(Eff\|Prm\):[[:space:]]*//p' "/proc/$1/status" | sort -u)" = "$2" ]
+}
+
+@test "attach decodes with what opens files, and nothing else of root's" {
+	# It waits at its summary: nobody reads it.
+	mkfifo full
+	exec 7<>full
+	dd if=/dev/zero of=full oflag=nonblock bs=4096 count=4096 2>/dev/null || true
+	timeout -k 5 60 "$O/mtbpf" attach -source soft -pid "$roots" -timeout 1s -o x.fxt >full 2>said 3>&- &
+	wrapper=$!
+	started+=("$wrapper")
+	eventually 30 grep -q '^decoding it' said
+	attached=$(pgrep -P "$wrapper")
+	eventually 10 has_capabilities "$attached" "$(of_files)"
+	cat <&7 >/dev/null 3>&- &
+	started+=("$!")
+	status=0
+	wait "$wrapper" || status=$?
+	exec 7<&-
+	cat said
+	[ "$status" -eq 3 ]
+	[ -s x.fxt ]
+}
+
+@test "what is written is its maker's alone, whatever the umask" {
+	umask 0
+	timeout -k 5 60 "$O/mtbpf" attach -q -source sample -pid "$roots" -symbol one_iter -skip 5 -portable -o sample.fxt.gz
+	timeout -k 5 60 "$O/mtbpf" attach -q -source soft -pid "$roots" -timeout 1s -o soft.fxt.gz || [ $? -eq 3 ]
+	for source in sample soft; do
+		"$O/mtbpf" decode -q "$source.mtbpf" -o "$source.fxt" >/dev/null
+		"$O/mtbpf" decode -q "$source.mtbpf" -o "$source.fxt" >/dev/null
+		[ -s "$source.fxt.old" ]
+	done
+	timeout -k 5 60 "$O/mtbpf" record -q -source sample -pid "$roots" -symbol one_iter -skip 5 -dir kept -max-hits 50 >/dev/null
+	[ -n "$(ls kept)" ]
+	[ "$(find . -mindepth 1 -type f | wc -l)" -ge 10 ]
+	[ -z "$(find . -mindepth 1 -perm /077)" ]
+}

@@ -84,6 +84,24 @@ at_terminal() {
 	[[ $output == *"no function was picked"* ]]
 }
 
+@test "picked in one of several programs, once: the others are probed where they have it by that name" {
+	start service -scale small
+	first=$target
+	start causes branch
+	printf '#!/bin/sh\necho asked >>%s/asked\ngrep "	one_iter "\n' "$PWD" >pick
+	FZF=$(<pick)
+	at_terminal "$O/mtbpf" watch -pid "$first,$target" -symbol "'?'" -max-hits 1
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <asked)" -eq 1 ]
+	[[ $output == *"picked one_iter: "* ]]
+	for stopped in "$first" "$target"; do
+		kill -STOP "$stopped"
+		at_terminal "$O/mtbpf" watch -pid "$first,$target" -symbol "'?'" -max-hits 1
+		[ "$status" -eq 0 ]
+		kill -CONT "$stopped"
+	done
+}
+
 @test "without a terminal '?' says what it is for" {
 	start service -scale small
 	watch '?'

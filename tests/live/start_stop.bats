@@ -133,6 +133,27 @@ runs_on() {
 	! grep -E ' (clock_nanosleep|parse_request|\[blocked\])$' y.text
 }
 
+@test "watch: how long it takes from the one to the other, of one process and of several" {
+	start service -pause 300us -slow-every 20
+	first=$target
+	LIMIT=60 mtbpf_run watch -pid "$target" -start table_rehash -stop format_reply -max-hits 1
+	[ "$status" -eq 0 ]
+	[[ $output == *$'\n'"1 hits"* ]]
+	# The first has a begin, and so a duration; a delay needs two.
+	[[ $output == *" duration : count"* ]]
+	awk '/^ .* - / { n += $7 } END { exit n != 1 }' <<<"$output"
+	start service -scale small -pause 300us
+	mtbpf_run watch -pid "$first,$target" -start receive_request -stop format_reply -max-hits 5
+	[ "$status" -eq 0 ]
+	[[ $output == *$'\n'"5 hits"* ]]
+	mtbpf_run watch -pid "$target" -start receive_request -stop format_reply -symbol one_iter
+	[ "$status" -eq 2 ]
+	complains "-start and -stop are measured by themselves, without -symbol" "-durations"
+	mtbpf_run watch -pid "$target" -start receive_request
+	[ "$status" -eq 2 ]
+	complains "-start needs -stop"
+}
+
 @test "what cannot be asked for: a line, a hint, status 2" {
 	start service -scale small
 	for one in -start -stop; do

@@ -2,63 +2,7 @@
 # Whom is recorded: several processes, what they fork, containers and pods; and nobody else. There is no
 # daemon: a container is a cgroup with a name, and what its runtime leaves on the disk.
 
-load ../helpers
-
-# Nobody else's, who may run the tests at the same time.
-id=$(od -An -v -tx1 -N32 /dev/urandom | tr -d ' \n')
-short=${id:0:12}
-other=${id:0:62}$([[ $id == *00 ]] && echo 11 || echo 00)
-me=mtbpf-$$
-uid=${id:0:8}-0a1b-4c5d-8e9f-${id:8:12}
-
-setup() {
-	[ -x "${O:?}/programs/forks" ] || skip "the sample programs are not built"
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	cd "$BATS_TEST_TMPDIR"
-	started=()
-	cgroups=()
-}
-
-teardown() {
-	end_started
-	local i
-	for ((i = ${#cgroups[@]} - 1; i >= 0; i--)); do
-		eventually 5 rmdir "${cgroups[i]}" 2>/dev/null || true
-	done
-}
-
-# cgroup NAME: makes it, and those above it: $cgroup.
-cgroup() {
-	local part
-	cgroup=$(awk '{ for (i = 6; i < NF; i++) if ($i == "-" && $(i + 1) == "cgroup2") { print $5; exit } }' \
-		/proc/self/mountinfo)
-	[ -n "$cgroup" ] || skip "no cgroup v2 hierarchy is mounted"
-	for part in ${1//\// }; do
-		cgroup+=/$part
-		[ ! -d "$cgroup" ] || continue
-		mkdir "$cgroup" 2>/dev/null || skip "no cgroup can be made here"
-		cgroups+=("$cgroup")
-	done
-}
-
-# start_in CGROUP PROGRAM ARGS: like start, in a new cgroup.
-start_in() {
-	cgroup "$1"
-	shift
-	start "$@"
-	echo "$target" >"$cgroup/cgroup.procs"
-}
-
-threads_of() {
-	ls "/proc/$1/task"
-}
-
-# hits ARGS: how many watch has counted in a second.
-hits() {
-	mtbpf_run watch "$@" -symbol one_iter -timeout 1s
-	[ "$status" -eq 0 ]
-	hits=$(sed -n 's/^\([0-9]*\) hits .*/\1/p' <<<"$output")
-}
+load targets
 
 @test "several processes: either triggers, both are recorded, a third is not" {
 	start causes lock
@@ -230,109 +174,6 @@ in_root() {
 	complains "no pod 'shop/web-1' runs here" "did you mean 'shop/web-0'?"
 }
 
-# serve NAME CAUSE: causes under a name of its own, in $served, which may be replaced: $target.
-serve() {
-	"./$1" "$2" >"$1.log" 2>&1 3>&- &
-	target=$!
-	started+=("$target")
-	eventually 5 grep -q '^pid ' "$1.log"
-}
-
-# wait_for_slow ARGS: attach in the background, until it waits.
-wait_for_slow() {
-	attach_log=$PWD/attach.log
-	"$O/mtbpf" attach -source sample -symbol "${symbol:-one_iter}" -timeout "${limit:-60s}" -o s.fxt "$@" >"$attach_log" 2>&1 3>&- &
-	attached=$!
-	started+=("$attached")
-	eventually 10 grep -q '^waiting for ' "$attach_log"
-}
-
-# runs_on PID: returns when its main thread has been on a CPU so often more: there is something of it to record.
-runs_on() {
-	local before
-	before=$(cut -d ' ' -f 3 "/proc/$1/schedstat")
-	eventually 20 bash -c '[ "$(cut -d " " -f 3 "/proc/$1/schedstat")" -ge "$2" ]' - "$1" $((before + 20))
-}
-
-@test "-name goes on with the next process of that name, and a new file of it" {
-	cp "$O/programs/causes" "$me"
-	serve "$me" lock
-	wait_for_slow -name "$me" -duration-thresh 100s -max-hits 100000
-	first=$target
-	kill -KILL "$first"
-	eventually 10 grep -q 'going on when it is there again' "$attach_log"
-	cp "$O/programs/causes" new
-	mv new "$me"
-	serve "$me" lock
-	eventually 10 test "$(grep -c '^waiting for ' "$attach_log")" -eq 1
-	eventually 10 grep -q "is process $target" "$attach_log"
-	eventually 10 bash -c '[ "$(grep -c "^waiting for " "$1")" -eq 2 ]' - "$attach_log"
-	runs_on "$target"
-	kill -INT "$attached"
-	attach_ends 10
-	[ "$status" -eq 0 ]
-	[[ $output =~ one_iter:\ ([0-9]+)\ hits ]]
-	[ "${BASH_REMATCH[1]}" -gt 0 ]
-	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u >seen
-	grep -qx "$target" seen
-	! grep -qx "$first" seen
-}
-
-@test "a container goes on when it is started again, in a cgroup that is made anew" {
-	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
-	wait_for_slow -container $short -duration-thresh 100s
-	kill -KILL "$target"
-	eventually 10 grep -q 'going on when it is there again' "$attach_log"
-	eventually 5 rmdir "$cgroup"
-	sleep 1
-	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
-	eventually 10 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq 2 ]' - "$attach_log"
-	runs_on "$target"
-	kill -INT "$attached"
-	attach_ends 10
-	[ "$status" -eq 0 ]
-	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u | grep -qx "$target"
-}
-
-@test "in a container that lives on, a worker is started again from another file: a new probe" {
-	cp "$O/programs/causes" mtbpf-worker
-	start_in "mtbpf-live-$$/docker-$id.scope" forks
-	serve mtbpf-worker lock
-	echo "$target" >"$cgroup/cgroup.procs"
-	symbol=work_us wait_for_slow -container $short -duration-thresh 100s
-	kill -KILL "$target"
-	cp "$O/programs/causes" new
-	mv new mtbpf-worker
-	serve mtbpf-worker lock
-	echo "$target" >"$cgroup/cgroup.procs"
-	eventually 20 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq 2 ]' - "$attach_log"
-	sleep 1
-	kill -INT "$attached"
-	attach_ends 10
-	[ "$status" -eq 0 ]
-	[[ $output =~ work_us:\ ([0-9]+)\ hits ]]
-	[ "${BASH_REMATCH[1]}" -gt 0 ]
-}
-
-@test "waiting for it to come back ends with the time, and with Ctrl-C" {
-	cp "$O/programs/causes" "$me"
-	serve "$me" lock
-	wait_for_slow -name "$me" -duration-thresh 100s
-	kill -KILL "$target"
-	eventually 10 grep -q 'waiting for them' "$attach_log"
-	kill -INT "$attached"
-	attach_ends 10
-	[ "$status" -eq 1 ]
-	[[ $output == *"nothing was recorded: interrupted before $me was there again"*"hint: "* ]]
-	[ ! -e s.mtbpf ]
-	serve "$me" lock
-	limit=3s wait_for_slow -name "$me" -duration-thresh 100s
-	kill -KILL "$target"
-	attach_ends 20
-	[ "$status" -eq 1 ]
-	[[ $output == *"was not there again in time"* ]]
-}
-
 # Why it refused so many, or nothing.
 too_many() {
 	complains "threads need" "-cgroup" && [[ $output == *"open files"* || $output == *"mappings"* ]]
@@ -394,23 +235,4 @@ too_many() {
 	kill -STOP "$target"
 	hits -container $short
 	[ "$hits" -eq 0 ]
-}
-
-@test "several programs at once: those that cannot hit the function are named" {
-	start service -scale small
-	first=$target
-	start forks
-	second=$target
-	start signals -scale small
-	mtbpf_run attach -pid "$first,$target" -source sample -symbol handle_request \
-		-delay-thresh 100s -timeout 100ms -o x.fxt
-	[ "$status" -ne 2 ]
-	[[ $output == *"process $target (signals) runs another file than the one that has handle_request"* ]]
-	mtbpf_run attach -pid "$first,$second,$target" -source sample -symbol handle_request \
-		-delay-thresh 100s -timeout 100ms -o y.fxt
-	[ "$status" -ne 2 ]
-	[[ $output == *"2 of the processes, such as "*", run another file than the one that has handle_request"* ]]
-	# What all of them have mapped they can hit.
-	mtbpf_run attach -pid "$first,$target" -source sample -symbol libc:clock_nanosleep -timeout 300ms -o z.fxt
-	[[ $output != *"another file"* ]]
 }

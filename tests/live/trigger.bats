@@ -136,6 +136,14 @@ in_ns() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"of main.iteration, thread"*": took "*"ms"* ]]
 	! gone "$target"
+	# Beside a C program's its calls are not measured: those are threads'.
+	go=$target
+	start service -scale small
+	mtbpf_run watch -pid "$go,$target" -symbol main.iteration,one_iter -durations -timeout 1s
+	[ "$status" -eq 2 ]
+	complains "main.iteration is in a Go program and one_iter is not" "-delay-thresh"
+	mtbpf_run watch -pid "$go,$target" -symbol main.iteration,one_iter -max-hits 10
+	[ "$status" -eq 0 ]
 }
 
 @test "what returns in a way that cannot be probed is refused, with the other way" {

@@ -100,6 +100,14 @@ static inline void begin(struct thread *t, uint64_t at)
 	branch(t, BRANCH_BEGIN, 0, at, 0);
 }
 
+/* Another stack, at time 0. */
+static inline void start_anew(struct thread *t)
+{
+	stack__free(t->stack);
+	t->stack = stack__new(42, 43, "worker", t->map);
+	t->now = 0;
+}
+
 static inline void call(struct thread *t, uint64_t from, uint64_t to)
 {
 	branch(t, BRANCH_CALL, from, to, CALL_LEN);
@@ -162,6 +170,21 @@ static inline void assert_finished(struct thread *t, const char *expected)
 	assert_string_equal(tree.comm, "worker");
 	assert_tree(&tree, expected);
 	call_tree__fini(&tree);
+}
+
+/* Whatever the branches were, what comes out are trees: how many of stacks beside the thread's. */
+static inline size_t finish_strands(struct thread *t)
+{
+	struct call_tree tree;
+	size_t n = 0;
+
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	do {
+		assert_well_formed(&tree);
+		n += tree.strand > 0;
+		call_tree__fini(&tree);
+	} while (stack__finish_next(t->stack, &tree) == 1);
+	return n;
 }
 
 #endif

@@ -17,6 +17,7 @@ enum {
 	EXECUTE = 0x12000,
 	GOPARK = 0x13000,
 	SCHEDULE = 0x14000,
+	GOEXIT_BASE = 0x15000, /* what every goroutine returns to */
 };
 
 static inline int start(void **state)
@@ -38,6 +39,7 @@ static inline int start(void **state)
 	add_function(t, EXECUTE, "runtime.execute", "", 0);
 	add_function(t, GOPARK, "runtime.gopark", "", 0);
 	add_function(t, SCHEDULE, "runtime.schedule", "", 0);
+	add_function(t, GOEXIT_BASE, "runtime.goexit.abi0", "", 0);
 	return 0;
 }
 

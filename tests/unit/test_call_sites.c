@@ -164,6 +164,29 @@ static void test_many(void **state)
 	assert_int_equal(f->tree.sites.n_known, 1);
 }
 
+/* Those of another tree; what is known already stays. */
+static void test_sites_of_another_tree(void **state)
+{
+	struct fixture *f = *state;
+	struct call_sites own = {0};
+
+	add_calls(f);
+	assert_int_equal(call_sites__find_all(&f->tree.sites, &f->tree, f->map), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(call_sites__add_all(&own, &f->tree.sites), 0);
+	assert_int_equal(own.n, 2);
+	assert_null(call_sites__find(&own, OTHER - 1));
+	if (has_lines(f)) {
+		const struct call_site *site = call_sites__find(&own, f->ip);
+
+		assert_int_equal(own.n_known, 1);
+		assert_int_equal(own.n_inlined, 1);
+		assert_ptr_equal(site->function, f->function);
+		assert_ptr_not_equal(site, call_sites__find(&f->tree.sites, f->ip));
+	}
+	call_sites__fini(&own);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -173,6 +196,7 @@ int main(void)
 		TEST(test_code_that_was_replaced),
 		TEST(test_tail_calls_of_replaced_code),
 		TEST(test_many),
+		TEST(test_sites_of_another_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

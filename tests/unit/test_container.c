@@ -114,6 +114,12 @@ static void test_names_by_runtime(void **state)
 	put(*state, "var/lib/containers/storage/overlay-containers/containers.json",
 	    "[{\"id\": \"bbb\", \"names\": [\"db\", \"db-alias\"]}, {\"names\": [\"no-id\"]},"
 	    " {\"id\": \"ccc\"}]");
+	put(*state, "var/lib/containers/storage/overlay-containers/volatile-containers.json",
+	    "[{\"id\": \"eee\", \"names\": [\"once\"]}]");
+	put(*state, "var/lib/containers/storage/vfs-containers/containers.json",
+	    "[{\"id\": \"fff\", \"names\": [\"of-vfs\"]}]");
+	put(*state, "var/lib/containers/storage/overlay-images/containers.json",
+	    "[{\"id\": \"ggg\", \"names\": [\"none\"]}]");
 	snprintf(path, sizeof(path), "%sk8s.io/ddd/config.json", task);
 	put(*state, path,
 	    "{\"annotations\": {\"io.kubernetes.cri.container-name\": \"app\", \"x\": 1}}");
@@ -125,9 +131,11 @@ static void test_names_by_runtime(void **state)
 	assert_string_equal(id_of(&names, "db"), "bbb");
 	assert_string_equal(id_of(&names, "db-alias"), "bbb");
 	assert_string_equal(id_of(&names, "no-id"), "");
+	assert_string_equal(id_of(&names, "once"), "eee");
+	assert_string_equal(id_of(&names, "of-vfs"), "fff");
 	assert_string_equal(id_of(&names, "app"), "ddd");
 	assert_string_equal(id_of(&names, "redis"), "redis");
-	assert_int_equal(names.n, 6);
+	assert_int_equal(names.n, 8);
 	container_names__fini(&names);
 }
 

@@ -176,6 +176,20 @@ static void test_the_thread_with_a_hit_is_kept(void **state)
 	assert_same_text(text_of_trace(s), text_of_recording(s));
 }
 
+static void test_what_a_thread_lost_is_a_gap(void **state)
+{
+	struct several *s = *state;
+	struct rec_loss loss = {.time_ns = 1, .tid = FIRST_TID + 1, .aux_flags = 1};
+	struct decoded decoded;
+
+	assert_int_equal(recording__add_loss(&s->rec, &loss), 0);
+	assert_int_equal(decoded__make(&decoded, &s->rec, &(struct tree_options){0}), 0);
+	assert_int_equal(decoded.totals.gaps[GAP_LOST], 1);
+	/* Up to where it went on: of one that nobody met on the way, there is no such place. */
+	assert_int_equal(decoded.totals.gap_ns[GAP_LOST], START_NS + 200 + 10 - 1);
+	decoded__fini(&decoded);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -183,6 +197,7 @@ int main(void)
 		TEST(test_the_start_is_known_before),
 		TEST(test_all_threads_are_written_as_they_come),
 		TEST(test_the_thread_with_a_hit_is_kept),
+		TEST(test_what_a_thread_lost_is_a_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a thread does, as the packets that libipt's packet decoder reads back. */
-#include "pt_fixture.h"
-
-#include <stdlib.h>
+#include "pt_stream_fixture.h"
 
 #define A 0x401000
 #define B 0x401100
@@ -11,11 +9,6 @@
 #define HEAD   "psb, tsc 1, cbr 10, mode, psbend, pge sext48:401000"
 #define NEVER  (1ull << 40)
 #define NO_PSB (1u << 30)
-
-struct fixture {
-	struct pt_stream stream;
-	struct pt_bytes out;
-};
 
 /* As one struct pt_bytes__emit(), and every piece is one whole packet. */
 static void emit_whole(void *ctx, const uint8_t *bytes, unsigned int len)
@@ -42,21 +35,6 @@ static void start(struct fixture *f, uint32_t psb_period, uint64_t tsc_interval,
 	pt_stream__init(&f->stream, &config, emit_whole, &f->out);
 	pt_stream__time(&f->stream, 1);
 	pt_stream__enable(&f->stream, A);
-}
-
-static int set_up(void **state)
-{
-	*state = calloc(1, sizeof(struct fixture));
-	return *state ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	VEC_FINI(&f->out.bytes);
-	free(f);
-	return 0;
 }
 
 static void test_the_first_enable_writes_a_psb_and_a_full_ip(void **state)

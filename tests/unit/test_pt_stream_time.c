@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* TMA, MTC and CYC packets: when they come, and what they say. */
-#include "pt_fixture.h"
-
-#include <stdlib.h>
+#include "pt_stream_fixture.h"
 
 #define A 0x401000
 #define B 0x401100
@@ -11,11 +9,6 @@
  */
 #define CTC_TICKS 100
 #define PERIOD	  200
-
-struct fixture {
-	struct pt_stream stream;
-	struct pt_bytes out;
-};
 
 /* Enabled at A, at time 250. */
 static void start(struct fixture *f, uint16_t ctc_ticks, uint8_t nom_freq)
@@ -33,21 +26,6 @@ static void start(struct fixture *f, uint16_t ctc_ticks, uint8_t nom_freq)
 	pt_stream__init(&f->stream, &config, pt_bytes__emit, &f->out);
 	pt_stream__time(&f->stream, 250);
 	pt_stream__enable(&f->stream, A);
-}
-
-static int set_up(void **state)
-{
-	*state = calloc(1, sizeof(struct fixture));
-	return *state ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	VEC_FINI(&f->out.bytes);
-	free(f);
-	return 0;
 }
 
 #define PSB "psb, tsc 250, tma 2+50, cbr 10, mode, psbend, pge sext48:401000"

@@ -257,6 +257,25 @@ static void test_a_trigger_on_a_coroutines_stack(void **state)
 	named_image__free(image);
 }
 
+/* The goroutine that called the function is on the track of a thread that had run it before. */
+static void test_a_trigger_on_another_threads_coroutine(void **state)
+{
+	struct fixture *f = *state;
+	struct report_input input = {.trees = f->trees, .n_trees = 2, .hit = &f->hit};
+	struct report *r;
+
+	add_iterations(f);
+	f->hit.pid = f->trees[1].pid = 41;
+	f->hit.tid = TID + 7;
+	assert_null(report__new(&input));
+	f->trees[1].strand = 3;
+	r = report__new(&input);
+	assert_non_null(r);
+	report__free(r);
+	f->hit.pid = 40;
+	assert_null(report__new(&input));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +284,7 @@ int main(void)
 		TEST(test_folded),
 		TEST(test_back_from_a_trace_file),
 		TEST(test_a_trigger_on_a_coroutines_stack),
+		TEST(test_a_trigger_on_another_threads_coroutine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,37 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* What a slice says about itself. */
-#include "trace_fixture.h"
+#include "slices_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct function main_function = {.name = "main", .module = "prog", .vaddr = 0x10};
 static const struct function libc_function = {.name = "write", .module = "libc.so.6"};
-
-/* Instead of user/target's, which needs an ELF file. */
-bool function__source(const struct function *function, struct source_place *place)
-{
-	*place = (struct source_place){"/src/main.c", 12};
-	return function == &main_function;
-}
-
-static struct call *add_call(struct output *output, uint32_t depth, uint64_t start, uint64_t end)
-{
-	struct call *call = VEC_PUSH(&output->tree.calls);
-
-	*call = (struct call){.start_ns = BASE + start,
-			      .end_ns = BASE + end,
-			      .depth = depth,
-			      .function = &main_function};
-	return call;
-}
-
-static struct fxt_reader *write_tree(struct output *output)
-{
-	trace_writer__thread(output->writer, &output->tree);
-	return close_and_read(output);
-}
 
 static void test_arguments_of_a_call(void **state)
 {

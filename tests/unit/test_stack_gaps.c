@@ -131,8 +131,9 @@ static void test_recursion_is_as_deep_as_before(void **state)
 			   "            [gap: overflow] 70-80\n");
 }
 
-/* Which of two frames of a it could be is not told by anything. */
-static void test_a_function_alone_must_be_the_only_one(void **state)
+/* Which of two frames of a it could be is not told by anything: what has changed least is likely.
+ */
+static void test_of_several_functions_the_nearest(void **state)
 {
 	struct thread *t = *state;
 
@@ -142,12 +143,71 @@ static void test_a_function_alone_must_be_the_only_one(void **state)
 	gap(t, GAP_OVERFLOW);
 	begin(t, B);
 	ret(t, B + 0x30, A + 0x15);
+	assert_finished(t, "main 10-60 inferred-start inferred-end inferred\n"
+			   "  a 20-60 inferred-end inferred\n"
+			   "    a 30-60 inferred-end inferred\n"
+			   "      [gap: overflow] 40-50\n"
+			   "      b 50-60 inferred-start\n");
+}
+
+/* More frames agree further below, but too many above them would have had to end. */
+static void test_what_has_changed_least(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	call(t, B + 0x10, A);
+	call(t, A + 0x20, C);
+	call(t, C + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, B + 0x25);
+	ret(t, B + 0x30, A + 0x15);
+	assert_finished(t, "main 10-100 inferred-start inferred-end inferred\n"
+			   "  a 20-100 inferred-end inferred\n"
+			   "    b 30-100 inferred-end inferred\n"
+			   "      a 40-100 inferred-end inferred\n"
+			   "        c 50-100 inferred-end inferred\n"
+			   "          a 60-100 inferred-end inferred\n"
+			   "            [gap: overflow] 70-80\n"
+			   "            b 80-100 inferred-start\n"
+			   "              c 80-90 inferred-start\n");
+}
+
+/* What is likely, but not sure, is no reason to take what is less likely. */
+static void test_a_frame_below_is_not_taken_for_want_of_proof(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	call(t, C + 0x10, A);
+	call(t, A + 0x20, HANDLER);
+	call(t, HANDLER + 0x10, A);
+	call(t, A + 0x20, HANDLER);
+	gap(t, GAP_OVERFLOW);
+	begin(t, B);
+	ret(t, B + 0x10, A + 0x15);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x30);
+	ret(t, A + 0x40, HANDLER + 0x15);
 	assert_finished(t, "main 10-40 inferred-start inferred-end\n"
 			   "  a 20-40 inferred-end\n"
-			   "    a 30-40 inferred-end\n"
+			   "    b 30-40 inferred-end\n"
 			   "[gap: overflow] 40-50\n"
-			   "a 50-60 inferred-start inferred-end\n"
-			   "  b 50-60 inferred-start\n");
+			   "c 50-150 inferred-start inferred-end inferred\n"
+			   "  a 60-150 inferred-end inferred\n"
+			   "    handler 70-150 inferred-end inferred\n"
+			   "      a 80-150 inferred\n"
+			   "        handler 90-100 inferred-end\n"
+			   "        [gap: overflow] 100-110\n"
+			   "        b 110-120 inferred-start\n"
+			   "        [gap: overflow] 130-140\n");
 }
 
 /* Between two snapshots anything may have happened: only main, which runs once, is the same. */
@@ -314,7 +374,9 @@ int main(void)
 		TEST(test_callers_that_only_a_later_segment_shows),
 		TEST(test_a_run_lies_on_the_main_of_the_one_before),
 		TEST(test_recursion_is_as_deep_as_before),
-		TEST(test_a_function_alone_must_be_the_only_one),
+		TEST(test_of_several_functions_the_nearest),
+		TEST(test_what_has_changed_least),
+		TEST(test_a_frame_below_is_not_taken_for_want_of_proof),
 		TEST(test_a_long_gap_wants_more),
 		TEST(test_the_stack_at_the_trigger_shows_the_callers),
 		TEST(test_the_stack_at_a_trigger_without_calls),

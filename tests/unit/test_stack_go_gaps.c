@@ -102,8 +102,7 @@ static void test_the_scheduler_is_known_by_its_name(void **state)
 /* Two goroutines, 1 and 2, call `function` and wait there; a third one runs, at HANDLER_2. */
 static void two_that_wait(struct thread *t, uint64_t function)
 {
-	stack__free(t->stack);
-	t->stack = stack__new(42, 43, "worker", t->map);
+	start_anew(t);
 	start_first(t, A);
 	call(t, A + 0x10, function);
 	to_execute(t, function + 0x10, C);
@@ -243,20 +242,11 @@ static void test_random_goroutines_give_trees(void **state)
 	size_t n_strands = 0;
 
 	for (int round = 0; round < 1500; round++) {
-		struct call_tree tree;
-
-		stack__free(t->stack);
-		t->stack = stack__new(42, 43, "worker", t->map);
-		t->now = 0;
+		start_anew(t);
 		start_first(t, A);
 		for (int i = rand_r(&seed) % 150; i >= 0; i--)
 			do_anything(t, &seed);
-		assert_int_equal(stack__finish(t->stack, &tree), 0);
-		do {
-			assert_well_formed(&tree);
-			n_strands += tree.strand > 0;
-			call_tree__fini(&tree);
-		} while (stack__finish_next(t->stack, &tree) == 1);
+		n_strands += finish_strands(t);
 	}
 	assert_true(n_strands > 1000);
 }

@@ -157,9 +157,7 @@ static void test_random_segments_give_trees(void **state)
 	for (int round = 0; round < 3000; round++) {
 		struct call_tree tree;
 
-		stack__free(t->stack);
-		t->stack = stack__new(42, 43, "worker", t->map);
-		t->now = 0;
+		start_anew(t);
 		begin(t, MAIN);
 		for (int i = rand_r(&seed) % 120; i >= 0; i--)
 			do_anything(t, &seed);

@@ -113,9 +113,7 @@ static void test_one_that_ends(void **state)
 		ret(t, SETCONTEXT + 0x20, MAIN + 0x15);
 		assert_on_top(t, "main", 0);
 	}
-	stack__free(t->stack);
-	t->stack = stack__new(42, 43, "worker", t->map);
-	t->now = 0;
+	start_anew(t);
 	begin(t, MAIN);
 	go(t, MAIN + 0x10, A);
 	call(t, A + 0x10, SETCONTEXT);
@@ -268,20 +266,11 @@ static void test_random_switches_give_trees(void **state)
 	size_t n_strands = 0;
 
 	for (int round = 0; round < 1500; round++) {
-		struct call_tree tree;
-
-		stack__free(t->stack);
-		t->stack = stack__new(42, 43, "worker", t->map);
-		t->now = 0;
+		start_anew(t);
 		begin(t, MAIN);
 		for (int i = rand_r(&seed) % 150; i >= 0; i--)
 			do_anything(t, &seed);
-		assert_int_equal(stack__finish(t->stack, &tree), 0);
-		do {
-			assert_well_formed(&tree);
-			n_strands += tree.strand > 0;
-			call_tree__fini(&tree);
-		} while (stack__finish_next(t->stack, &tree) == 1);
+		n_strands += finish_strands(t);
 	}
 	assert_true(n_strands > 1000);
 }

@@ -219,9 +219,7 @@ static void test_random_throws_give_trees(void **state)
 	for (int round = 0; round < 3000; round++) {
 		struct call_tree tree;
 
-		stack__free(t->stack);
-		t->stack = stack__new(42, 43, "worker", t->map);
-		t->now = 0;
+		start_anew(t);
 		begin(t, OUTER + 4);
 		for (int i = rand_r(&seed) % 120; i >= 0; i--)
 			do_anything(t, &seed);

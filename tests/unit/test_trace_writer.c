@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "trace_fixture.h"
+#include "slices_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,32 +8,6 @@
 
 #include "decode/branch.h"
 #include "util/meter.h"
-
-static const struct function main_function = {.name = "main", .module = "prog", .vaddr = 0x10};
-
-/* Instead of user/target's, which needs an ELF file. */
-bool function__source(const struct function *function, struct source_place *place)
-{
-	*place = (struct source_place){"/src/main.c", 12};
-	return function == &main_function;
-}
-
-static struct call *add_call(struct output *output, uint32_t depth, uint64_t start, uint64_t end)
-{
-	struct call *call = VEC_PUSH(&output->tree.calls);
-
-	*call = (struct call){.start_ns = BASE + start,
-			      .end_ns = BASE + end,
-			      .depth = depth,
-			      .function = &main_function};
-	return call;
-}
-
-static struct fxt_reader *write_tree(struct output *output)
-{
-	trace_writer__thread(output->writer, &output->tree);
-	return close_and_read(output);
-}
 
 struct expected {
 	unsigned int type;

@@ -33,6 +33,7 @@ static void test_names(void **state)
 	expect("__rustc::rust_begin_unwind", LEFT_BY_PANIC, false);
 	expect("caml_raise_exception", LEFT_BY_RAISE, false);
 	expect("__longjmp_chk", LEFT_BY_LONGJMP, false);
+	expect("__longjmp_cancel", LEFT_BY_LONGJMP, false);
 }
 
 /* Who catches has part of such a name, and so may have anybody. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/options_internal.h"
 
@@ -37,12 +40,45 @@ static void format_label(const struct option_spec *spec, char *label, size_t siz
 	}
 }
 
+/* Of a terminal; elsewhere lines are as long as they are, for grep. */
+static size_t columns_of(FILE *out)
+{
+	struct winsize size;
+
+	return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col
+		       ? size.ws_col
+		       : SIZE_MAX;
+}
+
+/* Text and a newline, from column `indent` on; so do the lines begin that it takes. */
+static void put_wrapped(FILE *out, const char *text, size_t indent)
+{
+	size_t columns = columns_of(out), at = indent;
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (at > indent && at + 1 + n > columns) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			at = indent;
+		} else if (at > indent) {
+			putc(' ', out);
+			at++;
+		}
+		fwrite(text, 1, n, out);
+		at += n;
+		text += n + (text[n] == ' ');
+	}
+	putc('\n', out);
+}
+
 static void print_line(FILE *out, int width, const char *label, const char *help)
 {
 	if ((int)strlen(label) > width)
-		fprintf(out, "  %s\n  %*s  %s\n", label, width, "", help);
+		fprintf(out, "  %s\n  %*s  ", label, width, "");
 	else
-		fprintf(out, "  %-*s  %s\n", width, label, help);
+		fprintf(out, "  %-*s  ", width, label);
+	put_wrapped(out, help, (size_t)width + 4);
 }
 
 void options__print_help(const struct option_table *table, FILE *out)
@@ -60,7 +96,11 @@ void options__print_help(const struct option_table *table, FILE *out)
 	}
 	for (const char *const *example = table->examples; example && *example; example++)
 		fprintf(out, "  %s%s", *example, example[1] ? "\n" : "\n\n");
-	fprintf(out, "usage: mtbpf %s\n\n%s\n\noptions:\n", table->usage, table->summary);
+	fputs("usage: mtbpf ", out);
+	put_wrapped(out, table->usage, strlen("usage: mtbpf "));
+	putc('\n', out);
+	put_wrapped(out, table->summary, 0);
+	fputs("\noptions:\n", out);
 	for (size_t i = 0; i < table->count; i++) {
 		format_label(&table->specs[i], label, sizeof(label));
 		print_line(out, (int)width, label, table->specs[i].help);

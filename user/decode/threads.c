@@ -19,8 +19,17 @@ struct thread {
 	struct decode_request request;
 };
 
+static bool has_losses(const struct recording *rec, pid_t tid)
+{
+	for (size_t i = 0; i < rec->losses.n; i++)
+		if (rec->losses.v[i].tid == tid)
+			return true;
+	return false;
+}
+
 static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 {
+	bool is_filtered = has_losses(t->request.rec, tid);
 	int err = outside_filter__init(&t->outside, t->request.rec, pid);
 
 	t->request.map = err ? NULL : code_map__new();
@@ -31,10 +40,11 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 					 .fn = t->taker->branch,
 					 .ctx = t->taker->ctx,
 					 .totals = t->request.totals};
-	t->request.fn = loss_filter__branch;
-	t->request.ctx = &t->filter;
-	t->outside.fn = loss_filter__branch;
-	t->outside.ctx = &t->filter;
+	/* Of most threads nothing was lost: their branches are spared the way. */
+	t->request.fn = is_filtered ? loss_filter__branch : t->taker->branch;
+	t->request.ctx = is_filtered ? &t->filter : t->taker->ctx;
+	t->outside.fn = t->request.fn;
+	t->outside.ctx = t->request.ctx;
 	t->outside.totals = t->request.totals;
 	if (t->outside.stops.n) {
 		t->request.fn = outside_filter__branch;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "kernel/capability.h"
 
+#include <errno.h>
 #include <linux/capability.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,4 +34,28 @@ static bool in_initial_user_ns(void)
 bool capability__has(int capability)
 {
 	return capability__effective(capability) && in_initial_user_ns();
+}
+
+/* By number: CAP_CHECKPOINT_RESTORE is not in the headers of 5.8. It reads /proc/PID/map_files. */
+#define CHECKPOINT_RESTORE 40
+
+static const int of_files[] = {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SYS_PTRACE,
+			       CHECKPOINT_RESTORE};
+
+int capability__keep_for_files(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	uint32_t kept[2] = {0};
+
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	for (size_t i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++)
+		kept[of_files[i] / 32] |= 1u << of_files[i] % 32;
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted &= kept[i];
+		data[i].effective &= kept[i];
+		data[i].inheritable &= kept[i];
+	}
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }

@@ -10,4 +10,10 @@ bool capability__effective(int capability);
 /* Effective, and in the initial user namespace: what the kernel's capable() asks. */
 bool capability__has(int capability);
 
+/*
+ * Gives up, for good, all but what opens files and those of other processes: what somebody else
+ * wrote is read next. Of the calling thread, and of those that it starts. 0 or -errno.
+ */
+int capability__keep_for_files(void);
+
 #endif

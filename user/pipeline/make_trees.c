@@ -8,6 +8,7 @@
 #include "sampled/hit_stack.h"
 #include "util/interrupts.h"
 #include "stack/inline_pass.h"
+#include "stack/moved/moved.h"
 #include "stack/spread.h"
 #include "stack/stack.h"
 #include "kernel/address.h"
@@ -146,7 +147,11 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	if (m->decoded->writer && !m->hits.n && take_early(m, pid, tid, map))
 		return -ENOMEM;
 	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
-	spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
+	/* Without a hit, nothing lies behind it. */
+	if (hit)
+		spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
+	else
+		spread__init(&m->spread, stack__branch, m->behind.stack, NULL, 0);
 	return anchor(m->behind.stack, rec, tid, m->decoded->images);
 }
 
@@ -173,16 +178,6 @@ static int before_map(void *ctx, uint64_t time_ns, uint32_t n_insns)
 	return spread__settle(&m->spread, time_ns, n_insns);
 }
 
-/* Where its calls were made, and what was inlined there. */
-static int settle(struct tree_maker *m, struct call_tree *tree)
-{
-	int err = call_sites__find_all(&tree->sites, tree, m->map);
-
-	if (!err && !m->options->no_inline)
-		err = inline_pass__run(tree);
-	return err;
-}
-
 /* Of the thread's own stack, and of its coroutines'. */
 static int add_trees(struct tree_maker *m)
 {
@@ -198,7 +193,7 @@ static int add_trees(struct tree_maker *m)
 			return -ENOMEM;
 		}
 		*added = tree;
-		err = settle(m, added);
+		err = call_sites__find_all(&added->sites, added, m->map);
 		more = err ? err : stack__finish_next(stack, &tree);
 	}
 	return err ? err : more;
@@ -223,6 +218,33 @@ static int end_tree(void *ctx)
 	return err;
 }
 
+/* Of coroutines that have left their thread. */
+static void drop_empty(struct decoded *decoded)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		struct call_tree tree = decoded->trees.v[i];
+
+		if (tree.strand && !tree.calls.n)
+			call_tree__fini(&tree);
+		else
+			decoded->trees.v[n++] = tree;
+	}
+	decoded->trees.n = n;
+}
+
+int decoded__settle_trees(struct decoded *decoded, bool no_inline)
+{
+	int err = moved__join(decoded->trees.v, decoded->trees.n);
+
+	if (!err)
+		drop_empty(decoded);
+	for (size_t i = 0; i < decoded->trees.n && !err && !no_inline; i++)
+		err = inline_pass__run(&decoded->trees.v[i]);
+	return err;
+}
+
 int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options)
 {
@@ -237,6 +259,8 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 				     .wants_source = true};
 	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
 
+	if (!err)
+		err = decoded__settle_trees(decoded, options->no_inline);
 	stack__free(maker.behind.stack);
 	spread__fini(&maker.spread);
 	VEC_FINI(&maker.hits);

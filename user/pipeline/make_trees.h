@@ -9,6 +9,12 @@
 int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options);
 
+/*
+ * Trees of all threads, with their sites: what has moved between them, and what was inlined. 0 or
+ * -ENOMEM.
+ */
+int decoded__settle_trees(struct decoded *decoded, bool no_inline);
+
 /* The same from samples. */
 int decoded__make_sampled_trees(struct decoded *decoded, const struct recording *rec);
 

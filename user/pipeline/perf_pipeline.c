@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "pipeline/make_trees.h"
 #include "pipeline/print_branches.h"
 #include "stack/stack.h"
 #include "util/log.h"
@@ -91,7 +92,7 @@ int decoded__take_threads(struct decoded *decoded, struct recording *rec,
 			break;
 	}
 	decoded->totals = perf_threads__totals(threads)->decode;
-	return err;
+	return err ? err : decoded__settle_trees(decoded, true);
 }
 
 int decoded__make_from_text(struct decoded *decoded, struct recording *rec,

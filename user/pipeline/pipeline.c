@@ -164,6 +164,8 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 	if (!err)
 		err = make_trees(decoded, rec, options);
 	if (!err)
+		err = recording__check_cut(rec);
+	if (!err)
 		err = add_hits(decoded, rec);
 	if (err == -EINTR)
 		end_interrupted(decoded);

@@ -53,5 +53,5 @@ int recording__print_branches(const struct recording *rec, FILE *out)
 	int err = images ? decode__threads(rec, images, true, &taker, &totals) : -ENOMEM;
 
 	images__free(images);
-	return err;
+	return err ? err : recording__check_cut(rec);
 }

@@ -218,7 +218,7 @@ extern const char *const return_probe_names[];
 		 "bytes of trace kept a thread, or a CPU: how far back it looks (4M)",               \
 		 OPTION(snapshot_size),                                                              \
 		 NULL},                                                                              \
-		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "pt: of all buffers together (1G)",  \
+		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "of all buffers together (1G)",      \
 		 OPTION(max_memory), NULL},                                                          \
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "capture/sample/last_branches.h"
-#include "session/probe/first_probe.h"
 #include "util/interrupts.h"
 #include "session/probe/probe.h"
 #include "session/sampling.h"
@@ -193,7 +192,7 @@ int session__open_source(struct session *s)
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
 }
 
-/* Not for `run`: its program is not there yet. */
+/* Not for `run`: its program is not there yet. Of several processes what triggers chooses one. */
 static int open_target(struct session *s)
 {
 	const struct target *target = s->start->target;
@@ -207,9 +206,8 @@ static int open_target(struct session *s)
 	if (!err && s->pids.n == 1)
 		err = process__open(&s->process, s->pids.v[0]);
 	else if (!err)
-		err = first_probe__find_all(target, &s->symbols, &s->process, &s->probes);
+		return programs__open(&s->programs, target);
 	s->has_process = !err;
-	s->witness = s->process.pid;
 	return err;
 }
 
@@ -230,9 +228,9 @@ static int prepare(struct session *s)
 	s->ops = source_choice__make(s->options);
 	if (!s->ops)
 		return -errno;
-	err = session__choose_symbols(s);
+	err = open_target(s);
 	if (!err)
-		err = open_target(s);
+		err = session__choose_symbols(s);
 	if (!err)
 		err = session__find_trigger(s);
 	if (!err)
@@ -278,6 +276,7 @@ void session__close(struct session *s)
 		s->ops->close(s->source);
 	sched_log__free(s->sched_log);
 	gate__close(&s->gate);
+	programs__fini(&s->programs);
 	probes__fini(&s->probes);
 	start_stop__fini(&s->regions);
 	probes__fini(&s->also);
@@ -289,6 +288,7 @@ void session__close(struct session *s)
 	if (s->has_process)
 		process__close(&s->process);
 	pid_set__fini(&s->pids);
+	free(s->witnesses);
 	free(s);
 }
 

@@ -36,7 +36,11 @@ static int wait_for_target(const struct capture_options *options, struct target 
 
 	if (fd < 0)
 		return fd;
-	log__info("the target has exited before a trigger: going on when it is there again");
+	if (target__is_alive(target))
+		log__info("of %s some were started again: going on with those that run now", name);
+	else
+		log__info(
+			"the target has exited before a trigger: going on when it is there again");
 	err = target__wait(target, &options->target, fd, deadline_ns);
 	close(fd);
 	return refuse(err, name);

@@ -5,6 +5,7 @@
 
 #include "session/gate.h"
 #include "session/probe/probes.h"
+#include "session/probe/programs.h"
 #include "session/progress.h"
 #include "session/session.h"
 #include "session/unwind_choice.h"
@@ -17,6 +18,7 @@ struct session {
 	const struct session_start *start;
 	struct process process; /* as it was at the start; not for `run` */
 	bool has_process;
+	struct programs programs;    /* none where it is one process */
 	struct pid_set pids;	     /* of the target; none where it is a cgroup */
 	const struct cgroup *cgroup; /* NULL: it is none */
 	struct recording *rec;	     /* where the next snapshot goes */
@@ -32,7 +34,8 @@ struct session {
 	struct start_stop regions;
 	struct probes also; /* whose calls are recorded beside them */
 	bool replaced;	    /* see session__is_replaced() */
-	pid_t witness;	    /* a process that runs what the first probe is in */
+	pid_t *witnesses;   /* of each probe: a process that runs what it is in; NULL: not yet */
+	uint64_t look_ns;   /* whether it is replaced is not looked at before */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
@@ -71,12 +74,11 @@ int session__arm(struct session *s);
 int session__choose_symbols(struct session *s);
 /* The first of them, or NULL. */
 const char *session__symbol(const struct session *s);
-/* Fills probes, but for the first where a cgroup's process has. 0, or -errno after a line and a
- * hint. */
+/* Finds all probes, and, of several processes, s->process. 0, or -errno after a line and a hint. */
 int session__find_trigger(struct session *s);
 /*
- * session_target.c: true where none of the processes runs what the probe is in any more, but one
- * that was started since has the function. Cheap, as long as the last one known to is there.
+ * session_target.c: true where some of the processes have gone, and others that were started since
+ * have the function: of a cgroup, in a program that has no probe. Cheap, as long as all are there.
  */
 bool session__is_replaced(struct session *s);
 /*
@@ -84,8 +86,6 @@ bool session__is_replaced(struct session *s);
  * not be in it.
  */
 bool session__probes_are_copied(const struct session *s);
-/* Says which of several processes do not run what the probes are in. */
-void session__warn_unprobed(const struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

@@ -1,68 +1,26 @@
 // SPDX-License-Identifier: MIT
-/* Whether the processes that have the probe are still those that the user means. */
-#include <stdio.h>
+/* Whether the processes that have the probes are still those that the user means. */
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "session/probe/first_probe.h"
 #include "session/session_internal.h"
+#include "util/clock.h"
 #include "util/log.h"
+
+/* Of our time, looking may take one part in so many. */
+#define LOOK_SHARE 20
 
 static bool is_of(const struct probe *probe, const struct mapping *m)
 {
 	return m->ino == probe->file.ino && m->maj == probe->file.maj && m->min == probe->file.min;
 }
 
-static bool maps_file(const struct process *process, const struct probe *probe)
+static bool maps_probe(const struct process *process, const struct probe *probe)
 {
 	for (size_t i = 0; i < process->maps.n; i++)
 		if (is_of(probe, &process->maps.v[i]))
 			return true;
 	return false;
-}
-
-static bool maps_probe(const struct session *s, const struct process *process)
-{
-	return maps_file(process, &s->probes.all.v[0]);
-}
-
-/* One that cannot be looked at is not said to lack it. */
-static bool lacks_probes(const struct session *s, pid_t pid, char comm[PROCESS_COMM_SIZE])
-{
-	struct process process;
-	bool has = false;
-
-	if (process__open(&process, pid))
-		return false;
-	for (size_t i = 0; i < s->probes.all.n && !has; i++)
-		has = maps_file(&process, &s->probes.all.v[i]);
-	snprintf(comm, PROCESS_COMM_SIZE, "%s", process.comm);
-	process__close(&process);
-	return !has;
-}
-
-void session__warn_unprobed(const struct session *s)
-{
-	char comm[PROCESS_COMM_SIZE], first[PROCESS_COMM_SIZE] = "";
-	size_t n = 0;
-	pid_t pid = 0;
-
-	for (size_t i = 0; i < s->pids.n; i++) {
-		if (!lacks_probes(s, s->pids.v[i], comm))
-			continue;
-		if (!n++) {
-			pid = s->pids.v[i];
-			snprintf(first, sizeof(first), "%s", comm);
-		}
-	}
-	if (n == 1)
-		log__warn("process %d (%s) runs another file than the one that has %s: it cannot "
-			  "hit it",
-			  pid, first, s->probes.name);
-	else if (n)
-		log__warn("%zu of the processes, such as %d (%s), run another file than the one "
-			  "that has %s: they cannot hit it",
-			  n, pid, first, s->probes.name);
 }
 
 static bool are_in_memory(const struct probes *probes, const struct mappings *maps)
@@ -74,87 +32,148 @@ static bool are_in_memory(const struct probes *probes, const struct mappings *ma
 	return false;
 }
 
-bool session__probes_are_copied(const struct session *s)
+static bool are_copied_of(const struct session *s, pid_t pid)
 {
 	struct mappings maps;
 	bool are;
 
-	if (mappings__read(&maps, session__pid(s)))
-		return true;
+	/* Of what has gone there is nothing to copy. */
+	if (mappings__read(&maps, pid))
+		return pid == session__pid(s);
 	are = are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
 	      are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
 	mappings__fini(&maps);
 	return are;
 }
 
-/* Whether it runs what the probe is in, and is recorded. */
-static bool has_probe(const struct session *s, pid_t pid)
+bool session__probes_are_copied(const struct session *s)
 {
-	struct process process;
-	bool has;
+	bool are = !s->programs.all.n && are_copied_of(s, session__pid(s));
 
-	if (!s->cgroup && !pid_set__has(&s->pids, pid))
-		return false;
-	if (process__open(&process, pid))
-		return false;
-	has = maps_probe(s, &process);
-	process__close(&process);
-	return has;
+	for (size_t i = 0; i < s->programs.all.n && !are; i++)
+		are = are_copied_of(s, s->programs.all.v[i].process.pid);
+	return are;
 }
 
-static bool find_witness(struct session *s, const struct target *target)
+/* Takes it for those probes that nobody is known to run any more. How many are left. */
+static size_t try_witness(struct session *s, pid_t pid)
 {
-	bool found = false;
+	struct process process;
+	bool is_open = !process__open(&process, pid);
+	size_t left = 0;
+
+	for (size_t i = 0; i < s->probes.all.n; i++) {
+		pid_t *witness = &s->witnesses[i];
+
+		if (is_open && !process__alive(*witness) &&
+		    maps_probe(&process, &s->probes.all.v[i]))
+			*witness = pid;
+		left += !process__alive(*witness);
+	}
+	if (is_open)
+		process__close(&process);
+	return left;
+}
+
+/* How many of the probes nobody of the cgroup runs. */
+static size_t count_orphans(struct session *s, const struct target *target)
+{
+	size_t n, left = s->probes.all.n;
 	pid_t *pids;
-	size_t n;
 
 	if (target__processes(target, &pids, &n))
-		return false;
-	for (size_t i = 0; i < n && !found; i++) {
-		found = has_probe(s, pids[i]);
-		if (found)
-			s->witness = pids[i];
-	}
+		return 0;
+	for (size_t i = 0; i < n && left; i++)
+		left = try_witness(s, pids[i]);
 	free(pids);
-	return found;
+	return left;
 }
 
-/* Whether somebody has the function, though not in the file that has the probe. */
-static bool has_function(const struct session *s, const struct target *target)
+static bool has_function(const struct session *s, const struct programs *programs)
 {
-	struct process process;
-	struct probe probe;
-
-	if (first_probe__find(target, session__symbol(s), &process, &probe))
-		return false;
-	process__close(&process);
-	return true;
+	for (size_t i = 0; i < s->symbols.names.n; i++)
+		if (programs__have(programs, s->symbols.names.v[i]))
+			return true;
+	return false;
 }
 
-static bool is_replaced(struct session *s)
+/* A program that was not there at the start has the function. */
+static bool is_program_new(const struct session *s, const struct target *target)
+{
+	struct programs programs;
+	bool is_new = !programs__open(&programs, target);
+
+	if (is_new) {
+		programs__remove(&programs, &s->programs);
+		is_new = has_function(s, &programs);
+	}
+	programs__fini(&programs);
+	return is_new;
+}
+
+/* One of the processes has gone, and one that was started since has the function. */
+static bool is_process_new(const struct session *s, const struct target *target)
+{
+	struct target fresh = {.cgroup.fd = -1};
+	struct programs programs = {0};
+	bool is_new = true;
+
+	for (size_t i = 0; i < target->pids.n && is_new; i++)
+		is_new = pid_set__has(&s->pids, target->pids.v[i]) ||
+			 !pid_set__add(&fresh.pids, target->pids.v[i]);
+	is_new = is_new && fresh.pids.n && !programs__open(&programs, &fresh) &&
+		 has_function(s, &programs);
+	programs__fini(&programs);
+	target__close(&fresh);
+	return is_new;
+}
+
+static bool look(struct session *s)
 {
 	struct target target;
-	bool replaced;
+	bool replaced = false;
 
-	if (target__choose(&target, &s->options->target)) {
-		target__close(&target);
-		return false;
-	}
-	replaced = !find_witness(s, &target) && has_function(s, &target);
+	if (target__choose(&target, &s->options->target))
+		replaced = false;
+	else if (target__is_cgroup(&target))
+		replaced = count_orphans(s, &target) && is_program_new(s, &target);
+	else
+		replaced = is_process_new(s, &target);
 	target__close(&target);
 	return replaced;
+}
+
+/* Cheap, and true only where there is something to look for. */
+static bool has_anybody_gone(const struct session *s)
+{
+	for (size_t i = 0; i < s->pids.n; i++)
+		if (!process__alive(s->pids.v[i]))
+			return true;
+	for (size_t i = 0; i < s->probes.all.n && s->cgroup; i++)
+		if (!process__alive(s->witnesses[i]))
+			return true;
+	return false;
+}
+
+static bool make_witnesses(struct session *s)
+{
+	if (!s->witnesses)
+		s->witnesses = calloc(s->probes.all.n, sizeof(*s->witnesses));
+	return s->witnesses;
 }
 
 bool session__is_replaced(struct session *s)
 {
 	enum log_level level = log__level();
+	uint64_t now = clock__now_ns();
 	bool replaced;
 
 	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
-	    process__alive(s->witness))
+	    now < s->look_ns || !make_witnesses(s) || !has_anybody_gone(s))
 		return false;
 	log__set_level(LOG_SILENT);
-	replaced = is_replaced(s);
+	replaced = look(s);
 	log__set_level(level);
+	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);
 	return replaced;
 }

@@ -55,7 +55,8 @@ static int use_default(struct session *s, const struct process *process)
 {
 	const char *own = session__symbol(s);
 
-	if (!own)
+	/* Of several programs all that could be found is among the symbols by now. */
+	if (!own && !s->programs.all.n)
 		own = default_trigger__find(process, s->start->exec_path);
 	if (own && !s->symbols.names.n && selectors__add(&s->symbols, own))
 		return -ENOMEM;
@@ -73,13 +74,12 @@ static int use_default(struct session *s, const struct process *process)
 
 int session__choose_symbols(struct session *s)
 {
-	const struct target *target = s->start->target;
 	const char *own = NULL;
 
 	if (!s->options->symbols.n && s->options->stop)
 		return selectors__add(&s->symbols, s->options->stop);
-	if (!s->options->symbols.n && target && (target__is_cgroup(target) || target->pids.n > 1))
-		own = default_trigger__of(target);
+	if (!s->options->symbols.n && s->programs.all.n)
+		own = default_trigger__of(&s->programs);
 	return own ? selectors__add(&s->symbols, own)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
@@ -96,11 +96,10 @@ static int refuse_also(const struct session *s)
 	return -EINVAL;
 }
 
-static int find_also(struct session *s, const struct process *process)
+static int find_also(struct session *s, const struct probe_source *in)
 {
 	static const struct probes none = {0};
 	const struct option_list *texts = &s->options->sample.also;
-	const struct probe_source in = {process, s->start->exec_path};
 	/* With a duration the returns of those that trigger are probed anyway. */
 	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes);
 
@@ -108,27 +107,70 @@ static int find_also(struct session *s, const struct process *process)
 		return 0;
 	if (s->ops != &source_sample)
 		return refuse_also(s);
-	return also__find(&s->also, texts, &in, have_returns ? &s->probes : &none);
+	return also__find(&s->also, texts, in, have_returns ? &s->probes : &none);
+}
+
+/* Of one process, or of what is to be run. */
+static int find_default(struct session *s)
+{
+	if (s->options->symbols.n || s->options->stop)
+		return 0;
+	return use_default(s, s->has_process ? &s->process : NULL);
+}
+
+static void warn_unprobed(const struct session *s)
+{
+	const struct process *first = NULL;
+	size_t n = programs__unprobed(&s->programs, &first);
+
+	if (n == 1)
+		log__warn("process %d (%s) has no %s: it cannot hit it", first->pid, first->comm,
+			  s->probes.name);
+	else if (n)
+		log__warn("%zu of the processes, such as %d (%s), have no %s: they cannot hit it",
+			  n, first->pid, first->comm, s->probes.name);
+}
+
+/* Of several: the one that stands for all of them has a probe. */
+static int choose_process(struct session *s)
+{
+	int err;
+
+	if (!s->programs.all.n)
+		return 0;
+	/* What shares a cgroup is not chosen one by one. */
+	if (s->probes.all.n && !s->cgroup)
+		warn_unprobed(s);
+	err = process__open(&s->process, programs__first(&s->programs)->pid);
+	s->has_process = !err;
+	return err;
+}
+
+static int find_places(struct session *s)
+{
+	const struct probe_source source = {.process = s->has_process ? &s->process : NULL,
+					    .exec_path = s->start->exec_path,
+					    .programs = s->programs.all.n ? &s->programs : NULL};
+	int err = probes__find(&s->probes, &s->symbols, &source);
+
+	if (!err)
+		err = choose_process(s);
+	if (!err)
+		err = start_stop__find(&s->regions, s->options, &source);
+	return err ? err : find_also(s, &source);
 }
 
 int session__find_trigger(struct session *s)
 {
-	const struct process *process = s->has_process ? &s->process : NULL;
-	const char *exec_path = s->start->exec_path;
-	int err = process ? source_choice__check(s->ops, process, s->pids.n) : 0;
+	bool is_running = s->has_process || s->programs.all.n;
+	int err = is_running ? source_choice__check(s->ops, &s->process, s->pids.n) : 0;
 
-	if (!err && process && !s->cgroup && process__stopped(process->pid))
+	if (!err)
+		err = find_default(s);
+	if (!err)
+		err = find_places(s);
+	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
-			  process->pid, process->pid);
-	if (!err && !s->options->symbols.n && !s->options->stop)
-		err = use_default(s, process);
-	if (!err)
-		err = probes__find(&s->probes, &s->symbols, process, exec_path);
-	if (!err)
-		err = start_stop__find(&s->regions, s->options, process, exec_path);
-	if (!err && s->pids.n > 1 && s->probes.all.n)
-		session__warn_unprobed(s);
-	if (!err)
-		err = find_also(s, process);
+			  s->process.pid, s->process.pid);
 	return err ? err : check_duration(s);
 }

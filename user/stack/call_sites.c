@@ -56,20 +56,58 @@ static bool is_of(const struct call_site *site, const struct call_tree *tree,
 	return tree->calls.v[call->parent].function == site->function;
 }
 
-static struct site_place *add_place(struct call_sites *sites, uint64_t ip, struct code_map *map)
+/* Of ip, or a free one; NULL: no memory. */
+static struct site_place *find_place(struct call_sites *sites, uint64_t ip)
 {
-	struct site_place *place;
-
 	if (2 * sites->n >= sites->n_places && grow(sites))
 		return NULL;
-	place = call_sites__place(sites, ip);
-	if (place->ip)
-		return place;
-	*place = (struct site_place){ip, look_up(ip, map)};
+	return call_sites__place(sites, ip);
+}
+
+static void take_place(struct call_sites *sites, struct site_place *place, uint64_t ip,
+		       struct call_site *site)
+{
+	*place = (struct site_place){ip, site};
 	sites->n++;
-	sites->n_known += place->site != NULL;
-	sites->n_inlined += place->site && place->site->inlined;
+	sites->n_known += site != NULL;
+	sites->n_inlined += site && site->inlined;
+}
+
+static struct site_place *add_place(struct call_sites *sites, uint64_t ip, struct code_map *map)
+{
+	struct site_place *place = find_place(sites, ip);
+
+	if (place && !place->ip)
+		take_place(sites, place, ip, look_up(ip, map));
 	return place;
+}
+
+static int add_known(struct call_sites *sites, uint64_t ip, const struct call_site *known)
+{
+	struct site_place *place = find_place(sites, ip);
+	struct call_site *site;
+
+	if (!place)
+		return -ENOMEM;
+	if (place->ip)
+		return 0;
+	site = known ? malloc(sizeof(*site)) : NULL;
+	if (known && !site)
+		return -ENOMEM;
+	if (site)
+		*site = *known;
+	take_place(sites, place, ip, site);
+	return 0;
+}
+
+int call_sites__add_all(struct call_sites *sites, const struct call_sites *from)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->n_places && !err; i++)
+		if (from->places[i].ip)
+			err = add_known(sites, from->places[i].ip, from->places[i].site);
+	return err;
 }
 
 const struct call_site *call_sites__find_in(struct call_sites *sites, uint64_t ip,

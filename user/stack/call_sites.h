@@ -39,6 +39,8 @@ int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
 /* Of one instruction: as `map` shows the code now, unless it has been asked for before. */
 const struct call_site *call_sites__find_in(struct call_sites *sites, uint64_t ip,
 					    struct code_map *map);
+/* What `from` knows of. 0 or -ENOMEM. */
+int call_sites__add_all(struct call_sites *sites, const struct call_sites *from);
 void call_sites__fini(struct call_sites *sites);
 
 static inline struct site_place *call_sites__place(const struct call_sites *sites, uint64_t ip)

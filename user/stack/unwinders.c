@@ -37,6 +37,7 @@ static const struct {
 	{"__libc_siglongjmp", true, &jumps},
 	{"__longjmp", true, &jumps}, /* which the others call, and which jumps */
 	{"____longjmp_chk", true, &jumps},
+	{"__longjmp_cancel", true, &jumps}, /* the same, at the end of a forced unwinding */
 	/* Rust: library/std/src/panicking.rs. catch_unwind() calls the first two. */
 	{"std::panicking::try", false, &none},
 	{"std::panicking::catch_unwind", false, &none},

@@ -14,10 +14,23 @@ static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
 	return false;
 }
 
+/* A coroutine's that another thread had run before. */
+static const struct call_tree *find_moved(const struct report_input *input)
+{
+	for (size_t i = 0; i < input->n_trees; i++) {
+		const struct call_tree *tree = &input->trees[i];
+
+		if (tree->strand && tree->pid == (pid_t)input->hit->pid &&
+		    has_entry(tree, input->hit))
+			return tree;
+	}
+	return NULL;
+}
+
 /* Of the trees of the thread that triggered, the stack that the function is called on. */
 static const struct call_tree *find_tree(const struct report_input *input)
 {
-	const struct call_tree *found = NULL;
+	const struct call_tree *found = NULL, *moved;
 
 	for (size_t i = 0; i < input->n_trees; i++) {
 		const struct call_tree *tree = &input->trees[i];
@@ -29,7 +42,8 @@ static const struct call_tree *find_tree(const struct report_input *input)
 		if (!found)
 			found = tree;
 	}
-	return found;
+	moved = find_moved(input);
+	return moved ? moved : found;
 }
 
 static uint64_t ordinary_iteration_ns(const struct report *r)

@@ -329,5 +329,10 @@ int recording__save(struct recording *rec, const char *path);
  * version.
  */
 int recording__read(struct recording *rec, const char *path);
+/*
+ * Its file stays mapped. After it was worked with: 0, or -EIO with a line and a hint where it, or
+ * the file of a program, was cut short meanwhile, so that what was seen of it is not what it held.
+ */
+int recording__check_cut(const struct recording *rec);
 
 #endif

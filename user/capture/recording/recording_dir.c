@@ -13,6 +13,7 @@
 #include "capture/recording/perf_data.h"
 #include "capture/code/vdso_image.h"
 #include "util/cleanup.h"
+#include "util/cut_files.h"
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/meter.h"
@@ -251,6 +252,21 @@ static int read_meta(struct recording *rec, const char *dir)
 	return err;
 }
 
+int recording__check_cut(const struct recording *rec)
+{
+	if (!cut_files__any())
+		return 0;
+	if (cut_files__first_in(rec->mapped.data, rec->mapped.size)) {
+		log__error("the recording was cut short while it was read");
+		log__hint(
+			"is something still writing it? Decode it when that has ended, or a copy");
+	} else {
+		log__error("a program or library was cut short while its code was read");
+		log__hint("decode once more when it is no longer being replaced");
+	}
+	return -EIO;
+}
+
 static int read_data(struct recording *rec, const char *path)
 {
 	const char *why = NULL;
@@ -275,7 +291,10 @@ static int read_data(struct recording *rec, const char *path)
 		return -errno;
 	rec->mapped.data = data;
 	rec->mapped.size = (size_t)st.st_size;
+	cut_files__survive();
 	err = perf_data__read(rec, data, rec->mapped.size, &why);
+	if (recording__check_cut(rec))
+		return -EIO;
 	if (err) {
 		log__error("cannot read %s: %s", path, why);
 		log__hint("mtbpf decode reads its own recordings, and perf.data of "

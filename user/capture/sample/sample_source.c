@@ -71,6 +71,27 @@ static int sample__probe(void)
 	return err;
 }
 
+/* Whether so many rings fit, with what else each has. */
+static bool fits(const struct source_config *config, size_t rings, size_t size)
+{
+	return budget__allows(config->max_memory, rings, sample_ring__locked_size(size));
+}
+
+static int refuse_memory(const struct source_config *config, size_t rings)
+{
+	size_t each = sample_ring__locked_size(RING_MIN);
+	char least[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+
+	log__error("%zu %s need %s each, %s together, and -max-memory allows %s", rings,
+		   config->cgroup ? "CPUs" : "threads", units__format_size(least, each),
+		   units__format_size(all, (uint64_t)rings * each),
+		   units__format_size(most, config->max_memory));
+	log__hint(config->cgroup ? "a larger -max-memory allows more"
+				 : "-cgroup takes a ring a CPU, however many threads there are; "
+				   "a larger -max-memory allows more");
+	return -EINVAL;
+}
+
 /* All threads are recorded, so each has less where they are many. */
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
@@ -80,9 +101,9 @@ static size_t ring_size(const struct source_config *config, size_t rings, bool b
 	while (size < config->snapshot_size && size < RING_MAX)
 		size <<= 1;
 	wanted = size;
-	while (size > RING_MIN && !budget__allows(config->max_memory, rings, size))
+	while (size > RING_MIN && !fits(config, rings, size))
 		size >>= 1;
-	if (size != wanted)
+	if (size != wanted && fits(config, rings, size))
 		log__info("sample: %zu %s share -max-memory: %s each", rings,
 			  by_cpu ? "CPUs" : "threads", units__format_size(text, size));
 	return size;
@@ -93,10 +114,10 @@ static int check_memory(struct source *s, size_t rings)
 	bool by_cpu = s->config.cgroup != NULL;
 	struct memlock_limits limits;
 	size_t size = ring_size(&s->config, rings, by_cpu);
-	int err = budget__check(s->config.max_memory, rings, size, by_cpu);
+	int err;
 
-	if (err)
-		return err;
+	if (!fits(&s->config, rings, size))
+		return refuse_memory(&s->config, rings);
 	s->ring_config.size = size;
 	memlock__read(&limits);
 	err = memlock__check(&limits, rings, sample_ring__locked_size(size), size);
@@ -236,7 +257,7 @@ static struct sample_ring *find_thread(struct source *s, pid_t tid)
 /* Where the memory is full, those that ended long ago make room for new ones. */
 static bool make_room(struct source *s)
 {
-	if (budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.size))
+	if (fits(&s->config, s->rings.n + 1, s->ring_config.size))
 		return true;
 	for (size_t i = 0; i < s->rings.n; i++) {
 		if (!s->rings.v[i].ended)

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/user.h>
 
-#include "session/probe/first_probe.h"
 #include "target/symbols/symbols.h"
 #include "util/log.h"
 
@@ -49,22 +48,12 @@ const char *default_trigger__find(const struct process *process, const char *exe
 	return found;
 }
 
-const char *default_trigger__of(const struct target *target)
+const char *default_trigger__of(const struct programs *programs)
 {
-	enum log_level level = log__level();
-	const char *found = NULL;
-	struct process process;
-	struct probe probe;
-
-	log__set_level(LOG_SILENT);
-	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]) && !found; i++) {
-		if (first_probe__find(target, stubs[i], &process, &probe))
-			continue;
-		process__close(&process);
-		found = stubs[i];
-	}
-	log__set_level(level);
-	return found;
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
+		if (programs__have(programs, stubs[i]))
+			return stubs[i];
+	return NULL;
 }
 
 /* The first of three: the mark is the second, and the third says whether the first counts. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "mtbpf_shared.h"
-#include "session/target.h"
+#include "session/probe/programs.h"
 #include "target/elf/elf_image.h"
 #include "target/process.h"
 
@@ -16,8 +16,8 @@
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
-/* The same of the first of several processes that has one. */
-const char *default_trigger__of(const struct target *target);
+/* The same of the first of several programs that has one. */
+const char *default_trigger__of(const struct programs *programs);
 
 /* Whether a selector names one: it may be in several files, all of which are meant. */
 bool default_trigger__is_stub(const char *symbol);

@@ -8,6 +8,7 @@
 
 #include "session/probe/default_trigger.h"
 #include "session/probe/probe_file.h"
+#include "session/probe/programs.h"
 #include "session/probe/usdt_probe.h"
 #include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
@@ -235,8 +236,11 @@ static int open_symbols(struct symbols *symbols, const struct probe_source *sour
 int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
 {
 	struct symbols symbols;
-	int err = open_symbols(&symbols, source);
+	int err;
 
+	if (source->programs)
+		return programs__each(source->programs, symbol, probe__each, fn, ctx);
+	err = open_symbols(&symbols, source);
 	if (err)
 		return err;
 	if (usdt__is_selector(symbol))
@@ -268,8 +272,11 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 {
 	struct symbols symbols;
 	struct taker taker = {source, &symbols, fn, ctx, 0};
-	int err = open_symbols(&symbols, source);
+	int err;
 
+	if (source->programs)
+		return programs__each(source->programs, symbol, probe__each_function, fn, ctx);
+	err = open_symbols(&symbols, source);
 	if (err)
 		return err;
 	err = symbols__each_meant(&symbols, symbol,
@@ -288,11 +295,8 @@ static int keep_first(void *ctx, const struct probe *probe)
 	return 0;
 }
 
-int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
-		const char *symbol)
+int probe__find(struct probe *probe, const struct probe_source *source, const char *symbol)
 {
-	struct probe_source source = {process, exec_path};
-
 	*probe = (struct probe){0};
-	return probe__each(&source, symbol, keep_first, probe);
+	return probe__each(source, symbol, keep_first, probe);
 }

@@ -36,13 +36,20 @@ struct probe {
 	uint8_t code[16];    /* at the probe; zeroes behind the function's end */
 };
 
-/* Where a probe is looked up: in a process, or, with exec_path, in a file to be run. */
+struct programs;
+
+/* Where probes are looked up: in a process, in several, or, with exec_path, in a file to be run. */
 struct probe_source {
 	const struct process *process;
 	const char *exec_path;
+	struct programs *programs; /* NULL: they are not several */
 };
 
 typedef int (*probe_fn)(void *ctx, const struct probe *probe);
+
+/* probe__each(), or probe__each_function(). */
+typedef int (*probe_each_fn)(const struct probe_source *source, const char *symbol, probe_fn fn,
+			     void *ctx);
 
 /*
  * Calls fn for every place that the selector means: one of a function, which is chosen; all of a
@@ -54,7 +61,6 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
 			 void *ctx);
 /* The first of them. */
-int probe__find(struct probe *probe, const struct process *process, const char *exec_path,
-		const char *symbol);
+int probe__find(struct probe *probe, const struct probe_source *source, const char *symbol);
 
 #endif

@@ -41,6 +41,21 @@ static int is_it(const struct probe *probe, const struct process *process, const
 	return fd < 0 ? fd : has_changed(process, probe, before);
 }
 
+bool probe_file__is_same(const struct probe *other, const struct probe *found,
+			 const struct process *process)
+{
+	if (other->offset != found->offset)
+		return false;
+	if (!strcmp(other->path, found->path) ||
+	    (found->file.ino && other->file.ino == found->file.ino &&
+	     other->file.maj == found->file.maj && other->file.min == found->file.min))
+		return true;
+	if (memcmp(other->code, found->code, sizeof(found->code)) ||
+	    (!overlay__has(other->path) && !overlay__has(found->path)))
+		return false;
+	return is_it(found, process, other->path) == 1;
+}
+
 static int try_layers(struct probe *probe, const struct process *process,
 		      const struct layer_paths *paths)
 {

@@ -16,4 +16,11 @@
 int probe_file__settle(struct probe *probe, const struct process *process,
 		       const struct mapping *mapping);
 
+/*
+ * Whether a probe that was found in the process is at the same place of the same file as another,
+ * which would hit there as well. Of overlays that share a layer only a try of that tells.
+ */
+bool probe_file__is_same(const struct probe *other, const struct probe *found,
+			 const struct process *process);
+
 #endif

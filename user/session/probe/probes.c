@@ -121,18 +121,12 @@ static int add_found(void *ctx, const struct probe *probe)
 }
 
 int probes__find(struct probes *probes, const struct selectors *selectors,
-		 const struct process *process, const char *exec_path)
+		 const struct probe_source *source)
 {
-	struct probe_source source = {process, exec_path};
-	size_t i = 0;
 	int err = 0;
 
-	/* Of the first, one place may have been found; some have others, too. */
-	if (probes->all.n && !usdt__is_selector(selectors->names.v[0]) &&
-	    !default_trigger__is_stub(selectors->names.v[0]))
-		i = 1;
-	for (; i < selectors->names.n && !err; i++)
-		err = probe__each(&source, selectors->names.v[i], add_found, probes);
+	for (size_t i = 0; i < selectors->names.n && !err; i++)
+		err = probe__each(source, selectors->names.v[i], add_found, probes);
 	return err;
 }
 
@@ -206,6 +200,26 @@ bool probes__are_go(const struct probes *probes)
 	return false;
 }
 
+/* Whether all of them are as the first is: in Go a call is a goroutine's, elsewhere a thread's. */
+static int check_kinds(const struct probes *probes)
+{
+	const struct probe *first = probes->all.v;
+
+	for (size_t i = 1; i < probes->all.n; i++) {
+		const struct probe *other = &probes->all.v[i];
+
+		if (other->is_go == first->is_go)
+			continue;
+		log__error("%s is in a Go program and %s is not: how long calls take is measured "
+			   "in different ways there",
+			   first->is_go ? first->name : other->name,
+			   first->is_go ? other->name : first->name);
+		log__hint("choose the processes of one of them, or use -delay-thresh");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn)
 {
 	*by_insn = choice == RETURN_PROBES_INSNS;
@@ -213,5 +227,5 @@ int probes__choose_returns(const struct probes *probes, int choice, bool *by_ins
 	for (size_t i = 0; i < probes->all.n && *by_insn; i++)
 		if (probes->all.v[i].exits_err)
 			return refuse_exits(&probes->all.v[i]);
-	return 0;
+	return *by_insn ? check_kinds(probes) : 0;
 }

@@ -31,11 +31,11 @@ struct probes {
 };
 
 /*
- * Finds what probes does not have yet of the selectors, in their order, as probe__find() does each.
- * A place that was named twice counts once. 0 or -errno.
+ * Adds what the selectors mean, in their order, as probe__each() does each. A place that was named
+ * twice counts once. 0 or -errno.
  */
 int probes__find(struct probes *probes, const struct selectors *selectors,
-		 const struct process *process, const char *exec_path);
+		 const struct probe_source *source);
 /* Whether one of them is at that place. */
 bool probes__have(const struct probes *probes, const struct probe *probe);
 /* Adds one that was found already: that of the first selector. 0 or -ENOMEM. */

@@ -6,14 +6,13 @@
 
 #include "util/log.h"
 
-static int find(struct probes *probes, const char *name, const struct process *process,
-		const char *exec_path)
+static int find(struct probes *probes, const char *name, const struct probe_source *source)
 {
 	struct selectors selectors = {0};
 	int err = selectors__add(&selectors, name);
 
 	if (!err)
-		err = probes__find(probes, &selectors, process, exec_path);
+		err = probes__find(probes, &selectors, source);
 	selectors__fini(&selectors);
 	return err;
 }
@@ -80,19 +79,19 @@ static int add_places(struct start_stop *r, const char *exec_path)
 }
 
 int start_stop__find(struct start_stop *r, const struct capture_options *options,
-		     const struct process *process, const char *exec_path)
+		     const struct probe_source *source)
 {
 	int err;
 
 	if (!options->start)
 		return 0;
 	r->stop_triggers = !options->symbols.n;
-	err = find(&r->starts, options->start, process, exec_path);
+	err = find(&r->starts, options->start, source);
 	if (!err)
-		err = find(&r->stops, options->stop, process, exec_path);
+		err = find(&r->stops, options->stop, source);
 	if (!err)
-		err = check_places(r, options, exec_path);
-	return err ? err : add_places(r, exec_path);
+		err = check_places(r, options, source->exec_path);
+	return err ? err : add_places(r, source->exec_path);
 }
 
 void start_stop__fini(struct start_stop *r)

@@ -14,12 +14,12 @@ struct start_stop {
 };
 
 /*
- * Finds what the options name, in a process or in a file to be run; nothing where they name none.
+ * Finds what the options name; nothing where they name none.
  * 0, or -errno after a line and a hint: -EINVAL both are in one place. start_stop__fini() in any
  * case.
  */
 int start_stop__find(struct start_stop *places, const struct capture_options *options,
-		     const struct process *process, const char *exec_path);
+		     const struct probe_source *source);
 void start_stop__fini(struct start_stop *places);
 
 static inline bool start_stop__any(const struct start_stop *places)

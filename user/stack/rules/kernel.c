@@ -37,7 +37,7 @@ static void enter_signal(struct stack *s, const struct branch *b, const struct f
 		return;
 	frame->resume_ip = resume_ip;
 	if (stack__is_preemption(function))
-		frame->return_ip = resume_ip;
+		frame->return_ip = frame->call.call_ip = resume_ip;
 }
 
 /* execve(): of the old stack nothing is left. No signal handler is there. */

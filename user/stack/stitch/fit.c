@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Frames that are compared to find where one stack lies on another: recursion may be deep. */
-#define MAX_COMPARED 64
+#define MAX_COMPARED 1024
 
 bool held__is_outermost(const struct held *held)
 {
@@ -54,6 +54,7 @@ static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, 
 		fit.n_agreed++;
 		k++, i++;
 	} while (fit.n_agreed < limit && k < b.n && i < a.n && agrees(&a.v[i], &b.v[k]));
+	fit.n_changed = (a.n - i) + (b.n - k);
 	return fit;
 }
 
@@ -62,11 +63,31 @@ struct fit held_stack__lay(struct held_stack a, struct held_stack b, int64_t off
 	return lay(a, b, offset, SIZE_MAX);
 }
 
-static bool is_better(const struct fit *fit, const struct fit *best)
+static void try_at(struct held_stack a, struct held_stack b, int64_t offset, struct fit *best)
 {
-	if (fit->n_agreed != best->n_agreed)
-		return fit->n_agreed > best->n_agreed;
-	return fit->n_agreed && fit->distance < best->distance;
+	struct fit fit;
+
+	if (offset <= -(int64_t)b.n || offset >= (int64_t)a.n)
+		return;
+	fit = lay(a, b, offset, MAX_COMPARED);
+	if (fit.n_agreed && (!best->n_agreed || fit__weight(&fit) > fit__weight(best)))
+		*best = fit;
+}
+
+/* From equally deep tops on: at least as many frames have changed as these lie apart. */
+static struct fit find_best(struct held_stack a, struct held_stack b)
+{
+	int64_t level = (int64_t)a.n - (int64_t)b.n, most = (int64_t)(a.n < b.n ? a.n : b.n);
+	struct fit best = {0};
+
+	for (int64_t apart = 0; apart < (int64_t)(a.n + b.n); apart++) {
+		if (best.n_agreed && most - apart <= fit__weight(&best))
+			break;
+		try_at(a, b, level - apart, &best);
+		if (apart)
+			try_at(a, b, level + apart, &best);
+	}
+	return best.n_agreed < MAX_COMPARED ? best : held_stack__lay(a, b, best.offset);
 }
 
 /*
@@ -86,21 +107,13 @@ static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit,
 	/* Exceptions are taken by the innermost frame that can; switches are the innermost. */
 	if ((seam == SEAM_LEAP || seam == SEAM_WAIT) && fit->offset >= 0)
 		return true;
+	if (seam == SEAM_SETTLED)
+		return true;
 	return seam != SEAM_LONG && count(a, function) == 1 && count(b, function) == 1;
 }
 
 bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
 {
-	*best = (struct fit){0};
-	if (!a.n)
-		return false;
-	for (int64_t offset = 1 - (int64_t)b.n; offset < (int64_t)a.n; offset++) {
-		struct fit fit = lay(a, b, offset, MAX_COMPARED);
-
-		if (is_better(&fit, best))
-			*best = fit;
-	}
-	if (best->n_agreed == MAX_COMPARED)
-		*best = held_stack__lay(a, b, best->offset);
+	*best = a.n && b.n ? find_best(a, b) : (struct fit){0};
 	return is_enough(a, b, best, seam);
 }

@@ -31,19 +31,30 @@ bool held__is_outermost(const struct held *held);
 /* How one stack lies on another: b[k] is a[k + offset], for as many frames as agree. */
 struct fit {
 	int64_t offset;
-	size_t first;	 /* the lowest of b that has one in a */
-	size_t n_agreed; /* from there on */
-	size_t distance; /* between the tops */
-	bool is_certain; /* by a return, or since it runs once: not by a function alone */
+	size_t first;	  /* the lowest of b that has one in a */
+	size_t n_agreed;  /* from there on */
+	size_t n_changed; /* above those: of a they have ended, of b they have begun */
+	size_t distance;  /* between the tops */
+	bool is_certain;  /* by a return, or since it runs once: not by a function alone */
 };
 
 /* What lies between a segment and the one before it. */
 enum seam {
 	SEAM_GAP,
-	SEAM_LONG, /* much may have happened meanwhile */
-	SEAM_WAIT, /* another stack has run, and has gone to where this one waited */
-	SEAM_LEAP, /* nothing: the one before was left for a frame below all that it showed */
+	SEAM_LONG,    /* much may have happened meanwhile */
+	SEAM_WAIT,    /* another stack has run, and has gone to where this one waited */
+	SEAM_SETTLED, /* a gap, of which nothing more will show: what is likeliest is taken */
+	SEAM_LEAP,    /* nothing: the one before was left for a frame below all that it showed */
 };
+
+/*
+ * How much speaks for it: one frame that agrees as much as one that must have ended, or begun, in
+ * the gap speaks against it. In a recursion frames agree at many depths.
+ */
+static inline int64_t fit__weight(const struct fit *fit)
+{
+	return (int64_t)fit->n_agreed - (int64_t)fit->n_changed;
+}
 
 /* With that offset, by which they overlap; is_certain is not told. */
 struct fit held_stack__lay(struct held_stack a, struct held_stack b, int64_t offset);

@@ -75,10 +75,10 @@ static bool fits(struct stitcher *stitcher, struct held_stack stack, const struc
 }
 
 bool runs__fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
-		struct fit *on)
+		enum seam seam, struct fit *on)
 {
 	return fits(stitcher, (struct held_stack){end->stack.v, end->stack.n}, run,
-		    end->is_old ? SEAM_LONG : SEAM_GAP, on) &&
+		    end->is_old ? SEAM_LONG : seam, on) &&
 	       on->first <= run->below.n;
 }
 

@@ -14,7 +14,7 @@ int runs__learn_callers(struct run *run, struct held_stack callers, const struct
 
 /* Whether the run, with its callers, began on frames of that end, or has shown callers of these. */
 bool runs__fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
-		struct fit *on);
+		enum seam seam, struct fit *on);
 
 /* After that: the n outermost callers of `from` are those of `to`, on which it lies. 0 or -ENOMEM.
  */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "stack/stitch/runs.h"
+#include "stack/stitch/search.h"
 
 void stitcher__fini(struct stitcher *stitcher)
 {
@@ -18,16 +19,6 @@ void stitcher__fini(struct stitcher *stitcher)
 	VEC_FINI(&stitcher->runs);
 	VEC_FINI(&stitcher->loose);
 	VEC_FINI(&stitcher->view);
-}
-
-static struct held_stack known(const struct stitched *end)
-{
-	return (struct held_stack){end->stack.v, end->stack.n};
-}
-
-static enum seam seam_behind(const struct stitched *end, enum seam seam)
-{
-	return end->is_old ? SEAM_LONG : seam;
 }
 
 /* The first n frames that were known stay, and the others are on top of them. */
@@ -76,7 +67,7 @@ static int begin_run(struct stitcher *stitcher, struct held_stack begin, struct 
 }
 
 /* The one that the last run, with all of its callers that are known, lies on; NULL: none. */
-static struct stitched *find_outer(struct stitcher *stitcher, struct fit *on)
+static struct stitched *find_outer(struct stitcher *stitcher, enum seam seam, struct fit *on)
 {
 	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
 	const struct run *run = &stitcher->runs.v[last->owner];
@@ -84,7 +75,7 @@ static struct stitched *find_outer(struct stitcher *stitcher, struct fit *on)
 	if (run->outer != RUN_NONE)
 		return NULL;
 	for (size_t i = stitcher->n_ends - 1; i-- > 0;)
-		if (runs__fits(stitcher, &stitcher->ends[i], run, on))
+		if (runs__fits(stitcher, &stitcher->ends[i], run, seam, on))
 			return &stitcher->ends[i];
 	return NULL;
 }
@@ -104,25 +95,25 @@ static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struc
 	if (err)
 		return err;
 	runs__place(stitcher, run, joint.run, joint.base, joint.n_joined);
-	runs__place_since(stitcher, &joint, outer->base, known(outer), below + on->n_agreed,
-			  seam_behind(outer, SEAM_GAP));
+	runs__place_since(stitcher, &joint, outer->base, stitched__stack(outer),
+			  below + on->n_agreed, stitched__seam(outer, SEAM_SETTLED));
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
-	err = set_stack(outer, below, known(last));
+	err = set_stack(outer, below, stitched__stack(last));
 	if (!err && !on->first && last->stack.n)
 		held__inherit_return(&outer->stack.v[below], &first);
 	return err;
 }
 
 /* The last run has shown callers, which may be those of an earlier one, or of callers of that. */
-static int find_place(struct stitcher *stitcher)
+static int find_place(struct stitcher *stitcher, enum seam seam)
 {
 	struct stitched *outer;
 	struct fit on;
 	int err = 0;
 
-	while (!err && (outer = find_outer(stitcher, &on)))
+	while (!err && (outer = find_outer(stitcher, seam, &on)))
 		err = lie_on(stitcher, outer, &on);
 	return err;
 }
@@ -132,13 +123,14 @@ static void place_since(struct stitcher *stitcher, const struct stitched *end,
 			const struct joint *joint, struct waiting taker)
 {
 	size_t left = (size_t)(joint->base - end->base + joint->n_joined);
-	struct held_stack stack = known(end);
+	struct held_stack stack = stitched__stack(end);
 
 	if (taker.from >= left && taker.from < taker.from_end && taker.from_end <= stack.n) {
 		left = taker.from + 1;
 		stack.n = taker.from_end;
 	}
-	runs__place_since(stitcher, joint, end->base, stack, left, seam_behind(end, SEAM_GAP));
+	runs__place_since(stitcher, joint, end->base, stack, left,
+			  stitched__seam(end, SEAM_SETTLED));
 }
 
 static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
@@ -165,7 +157,7 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 		end->base += fit->offset;
 	else if (!err && stack.n)
 		held__inherit_return(&end->stack.v[below], &first);
-	return err || !callers.n ? err : find_place(stitcher);
+	return err || !callers.n ? err : find_place(stitcher, SEAM_GAP);
 }
 
 /* What the segment began with is below the run before it. */
@@ -215,109 +207,6 @@ static bool may_lie_on(const struct stitcher *stitcher)
 	return !end->stack.n || !held__is_outermost(end->stack.v);
 }
 
-/* The run that agrees best, the latest first, counted from 1; 0: there is none. */
-static size_t find_best(const struct stitcher *stitcher, const struct beginning *begin,
-			struct fit *best)
-{
-	size_t found = 0;
-
-	*best = (struct fit){0};
-	for (size_t i = stitcher->n_ends; begin->frames.n && i-- > 0;) {
-		const struct stitched *end = &stitcher->ends[i];
-		struct fit fit;
-
-		if (!held_stack__fits(known(end), begin->frames, seam_behind(end, begin->seam),
-				      &fit) ||
-		    fit.n_agreed <= best->n_agreed)
-			continue;
-		*best = fit;
-		found = i + 1;
-	}
-	return found;
-}
-
-/* The best one's frames go up to the last one's: that is what has run on these. */
-static bool lies_on(const struct fit *last, const struct fit *best)
-{
-	size_t top = best->first + best->n_agreed;
-
-	if (last->offset > 0 || last->first < best->first)
-		return false;
-	return last->is_certain || last->first == top || last->first + 1 == top;
-}
-
-/* One that has begun since, if what the segment shows below it is that best one. Else that. */
-static size_t find_later(const struct stitcher *stitcher, const struct beginning *begin,
-			 size_t found, struct fit *best)
-{
-	for (size_t i = stitcher->n_ends; found && i-- > found;) {
-		const struct stitched *end = &stitcher->ends[i];
-		struct fit fit;
-
-		if (!held_stack__fits(known(end), begin->frames, seam_behind(end, begin->seam),
-				      &fit) ||
-		    !lies_on(&fit, best))
-			continue;
-		*best = fit;
-		return i + 1;
-	}
-	return found;
-}
-
-/* That of the frame that was leapt to, unless what is below it shows that it was another one. */
-static size_t find_taken(const struct stitcher *stitcher, const struct beginning *begin,
-			 struct fit *fit)
-{
-	struct waiting taker = begin->taker;
-
-	if (taker.end >= stitcher->n_ends || begin->n_roots >= begin->frames.n)
-		return 0;
-	*fit = held_stack__lay(known(&stitcher->ends[taker.end]), begin->frames,
-			       (int64_t)taker.at - (int64_t)begin->n_roots);
-	fit->is_certain = true;
-	return fit->first + fit->n_agreed > begin->n_roots ? taker.end + 1 : 0;
-}
-
-/* The run that a segment goes on with, counted from 1; 0: there is none. */
-static size_t find_end(const struct stitcher *stitcher, const struct beginning *begin,
-		       struct fit *fit)
-{
-	size_t found = find_taken(stitcher, begin, fit);
-
-	if (found)
-		return found;
-	/* Which of those that have thrown it is shows where the exception lands. */
-	if (begin->is_unwinding && begin->seam == SEAM_GAP)
-		return 0;
-	return find_later(stitcher, begin, find_best(stitcher, begin, fit), fit);
-}
-
-struct held_stack stitcher__below(const struct stitcher *stitcher, const struct beginning *begin)
-{
-	struct fit fit;
-	size_t found = find_end(stitcher, begin, &fit);
-
-	if (!found || fit.offset <= 0)
-		return (struct held_stack){0};
-	return (struct held_stack){stitcher->ends[found - 1].stack.v, (size_t)fit.offset};
-}
-
-struct waiting stitcher__find(const struct stitcher *stitcher,
-			      bool (*takes)(void *ctx, const struct function *function,
-					    uint64_t return_ip),
-			      void *ctx)
-{
-	for (size_t i = stitcher->n_ends; i-- > 0;) {
-		const struct stitched *end = &stitcher->ends[i];
-		uint64_t return_ip = end->left_ip;
-
-		for (size_t k = end->stack.n; k-- > 0; return_ip = end->stack.v[k].return_ip)
-			if (takes(ctx, end->stack.v[k].function, return_ip))
-				return (struct waiting){.end = (uint32_t)i, .at = (uint32_t)k};
-	}
-	return WAITING_NONE;
-}
-
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end)
 {
 	struct joint *joint = VEC_PUSH(&stitcher->joints);
@@ -328,7 +217,7 @@ int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, stru
 		return -ENOMEM;
 	for (size_t i = 0; begin->seam == SEAM_LONG && i < stitcher->n_ends; i++)
 		stitcher->ends[i].is_old = true;
-	found = find_end(stitcher, begin, &fit);
+	found = stitcher__search(stitcher, begin, &fit);
 	if (is_new_taker(stitcher, begin, found, &fit))
 		return go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
 	if (found) {
@@ -348,7 +237,7 @@ int stitcher__finish(struct stitcher *stitcher)
 	while (stitcher->n_ends > 1 && !err) {
 		size_t n = stitcher->n_ends;
 
-		err = find_place(stitcher);
+		err = find_place(stitcher, SEAM_SETTLED);
 		if (stitcher->n_ends < n)
 			continue;
 		/* It stands by itself: what comes before it does not lie under it. */
@@ -385,7 +274,7 @@ int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	struct fit fit;
 	int err;
 
-	if (!end || !taken.n || !held_stack__fits(known(end), taken, SEAM_GAP, &fit) ||
+	if (!end || !taken.n || !held_stack__fits(stitched__stack(end), taken, SEAM_GAP, &fit) ||
 	    fit.offset >= 0)
 		return 0;
 	callers = (struct held_stack){taken.v, fit.first};
@@ -397,5 +286,5 @@ int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	if (err)
 		return err;
 	end->base += fit.offset;
-	return find_place(stitcher);
+	return find_place(stitcher, SEAM_GAP);
 }

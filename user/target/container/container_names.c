@@ -108,6 +108,23 @@ static int take_storage(struct container_names *names, const char *file)
 	return err;
 }
 
+/* A folder per driver: "overlay-containers". What is run with --rm is in a file of its own. */
+static int take_driver(struct container_names *names, const char *path, const char *folder)
+{
+	static const char *const files[] = {"/containers.json", "/volatile-containers.json"};
+	size_t len = strlen(folder), suffix = strlen("-containers");
+	int err = 0;
+
+	if (len <= suffix || strcmp(folder + len - suffix, "-containers"))
+		return 0;
+	for (size_t i = 0; !err && i < sizeof(files) / sizeof(files[0]); i++) {
+		_cleanup_free_ char *file = join(path, folder, files[i]);
+
+		err = file ? take_storage(names, file) : -ENOMEM;
+	}
+	return err;
+}
+
 static int take_annotations(struct container_names *names, const char *file, const char *id)
 {
 	static const char *const keys[] = {"nerdctl/name", "io.kubernetes.cri.container-name"};
@@ -147,10 +164,9 @@ int container_names__read(struct container_names *names, const char *root)
 
 	snprintf(path, sizeof(path), "%s/var/lib/docker/containers", root);
 	err = container_names__each_entry(names, path, take_docker);
-	snprintf(path, sizeof(path),
-		 "%s/var/lib/containers/storage/overlay-containers/containers.json", root);
+	snprintf(path, sizeof(path), "%s/var/lib/containers/storage", root);
 	if (!err)
-		err = take_storage(names, path);
+		err = container_names__each_entry(names, path, take_driver);
 	snprintf(path, sizeof(path), "%s/run/containerd/io.containerd.runtime.v2.task", root);
 	return err ? err : container_names__each_entry(names, path, take_namespace);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/cleanup.h"
+
 /* Bits of function_entry.rank; below them are underscores and binding. */
 #define RANK_UNTYPED  128
 #define RANK_SIZELESS 64
@@ -169,6 +171,41 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(x->function.raw_name, y->function.raw_name);
 }
 
+struct symbol_key {
+	uint64_t vaddr;
+	const struct function_entry *entry;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct symbol_key *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	return compare_entries(x->entry, y->entry);
+}
+
+/* Entries are large, and of a million of them most lie in no cache: the keys are sorted. */
+static int sort_by_keys(function_entry_vec *symbols)
+{
+	_cleanup_free_ struct symbol_key *keys = calloc(symbols->n, sizeof(*keys));
+	struct function_entry *sorted = calloc(symbols->n, sizeof(*sorted));
+
+	if (!keys || !sorted) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < symbols->n; i++)
+		keys[i] = (struct symbol_key){symbols->v[i].function.vaddr, &symbols->v[i]};
+	qsort(keys, symbols->n, sizeof(*keys), compare_keys);
+	for (size_t i = 0; i < symbols->n; i++)
+		sorted[i] = *keys[i].entry;
+	free(symbols->v);
+	symbols->v = sorted;
+	symbols->cap = symbols->n;
+	return 0;
+}
+
 static bool is_same_symbol(const struct function_entry *a, const struct function_entry *b)
 {
 	return a->function.vaddr == b->function.vaddr &&
@@ -247,7 +284,7 @@ static void settle_sizes(struct elf_image *image)
 
 void elf_image__settle_symbols(struct elf_image *image)
 {
-	if (image->symbols.n)
+	if (image->symbols.n && sort_by_keys(&image->symbols))
 		qsort(image->symbols.v, image->symbols.n, sizeof(*image->symbols.v),
 		      compare_entries);
 	drop_repeated(&image->symbols);

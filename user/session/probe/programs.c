@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "session/probe/programs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "session/probe/probe_file.h"
+#include "util/log.h"
+
+/* Workers of one program have the same files, and what one of them lacks, all do (FNV-1a). */
+static uint64_t code_hash(const struct process *process)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < process->maps.n; i++) {
+		const struct mapping *m = &process->maps.v[i];
+
+		if (m->prot & PROT_EXEC && m->ino)
+			hash = (hash ^ m->ino ^ (uint64_t)m->maj << 40 ^ (uint64_t)m->min << 48) *
+			       0x100000001b3;
+	}
+	return hash;
+}
+
+static struct program *find_code(const struct programs *programs, uint64_t code)
+{
+	for (size_t i = 0; i < programs->all.n; i++)
+		if (programs->all.v[i].code == code)
+			return &programs->all.v[i];
+	return NULL;
+}
+
+static int add_process(struct programs *programs, pid_t pid)
+{
+	struct process process;
+	struct program *program;
+	uint64_t code;
+
+	if (process__open(&process, pid))
+		return 0;
+	code = code_hash(&process);
+	program = find_code(programs, code);
+	if (program) {
+		program->n++;
+		process__close(&process);
+		return 0;
+	}
+	program = VEC_PUSH(&programs->all);
+	if (!program) {
+		process__close(&process);
+		return -ENOMEM;
+	}
+	*program = (struct program){.process = process, .code = code, .n = 1};
+	return 0;
+}
+
+static void name_target(const struct programs *programs, char *name, size_t size)
+{
+	if (target__is_cgroup(programs->target))
+		snprintf(name, size, "the cgroup %s", programs->target->cgroup.path);
+	else
+		snprintf(name, size, "those");
+}
+
+static int refuse_none(const struct programs *programs)
+{
+	char where[PATH_MAX + 32];
+
+	name_target(programs, where, sizeof(where));
+	log__error("no process of %s can be looked at", where);
+	log__hint("run as root; CAP_SYS_PTRACE will do too");
+	return -ESRCH;
+}
+
+int programs__open(struct programs *programs, const struct target *target)
+{
+	enum log_level level = log__level();
+	pid_t *pids;
+	size_t n;
+	int err;
+
+	*programs = (struct programs){.target = target};
+	err = target__processes(target, &pids, &n);
+	if (err)
+		return err;
+	/* One that has just exited is nothing to speak of: the others are there. */
+	log__set_level(LOG_SILENT);
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_process(programs, pids[i]);
+	log__set_level(level);
+	free(pids);
+	return err ? err : programs->all.n ? 0 : refuse_none(programs);
+}
+
+void programs__fini(struct programs *programs)
+{
+	for (size_t i = 0; i < programs->all.n; i++)
+		process__close(&programs->all.v[i].process);
+	VEC_FINI(&programs->all);
+}
+
+/* What is looked for, and what was found of it so far. */
+struct search {
+	probe_each_fn each;
+	probe_fn fn;
+	void *ctx;
+	const struct process *process; /* that is looked through */
+	const char *symbol;	       /* as it was given, or what was picked then */
+	char picked[sizeof(((struct probe *)NULL)->name)];
+	VEC(struct probe) found; /* in any of them */
+	size_t n_new;		 /* in that one, and in none before it */
+};
+
+static bool is_found(const struct search *search, const struct probe *probe)
+{
+	for (size_t i = 0; i < search->found.n; i++)
+		if (probe_file__is_same(&search->found.v[i], probe, search->process))
+			return true;
+	return false;
+}
+
+static int count_new(void *ctx, const struct probe *probe)
+{
+	struct search *search = ctx;
+
+	search->n_new += !is_found(search, probe);
+	return 0;
+}
+
+static int hand_on(void *ctx, const struct probe *probe)
+{
+	struct search *search = ctx;
+	struct probe *slot;
+
+	if (is_found(search, probe))
+		return 0;
+	slot = VEC_PUSH(&search->found);
+	if (!slot)
+		return -ENOMEM;
+	*slot = *probe;
+	return search->fn(search->ctx, probe);
+}
+
+static int look(struct search *search, const struct program *program)
+{
+	const struct probe_source source = {.process = &program->process};
+	enum log_level level = log__level();
+	int err;
+
+	search->process = &program->process;
+	search->n_new = 0;
+	log__set_level(LOG_SILENT);
+	err = search->each(&source, search->symbol, count_new, search);
+	log__set_level(level);
+	return err;
+}
+
+/* Once more, for what there is to say of it; or to let the user pick. */
+static int take(struct search *search, const struct program *program)
+{
+	const struct probe_source source = {.process = &program->process};
+
+	search->process = &program->process;
+	return search->each(&source, search->symbol, hand_on, search);
+}
+
+static void warn_ambiguous(const struct program *program, const char *symbol)
+{
+	log__warn("'%s' names several functions in process %d (%s), too: none of them is probed",
+		  symbol, (int)program->process.pid, program->process.comm);
+}
+
+/* 0 also where the program lacks it: another may have it. */
+static int search_program(struct search *search, struct program *program)
+{
+	int err = look(search, program);
+	bool is_ambiguous = err == -ENOTUNIQ;
+
+	if (is_ambiguous && search->found.n) {
+		warn_ambiguous(program, search->symbol);
+		return 0;
+	}
+	if (err && !is_ambiguous)
+		return err == -ENOMEM ? err : 0;
+	program->is_probed = true;
+	if (!is_ambiguous && !search->n_new)
+		return 0;
+	err = take(search, program);
+	if (err || !is_ambiguous)
+		return err;
+	snprintf(search->picked, sizeof(search->picked), "%s", search->found.v[0].name);
+	search->symbol = search->picked;
+	return 0;
+}
+
+/* Where all of them run the same program, why it is not found there is the answer. */
+static int explain(const struct programs *programs, struct search *search)
+{
+	char where[PATH_MAX + 32];
+	int err = programs->all.n == 1 ? take(search, &programs->all.v[0]) : 0;
+
+	if (err)
+		return err;
+	name_target(programs, where, sizeof(where));
+	log__error("no process of %s has a function '%s'", where, search->symbol);
+	log__hint("'mtbpf list -pid PID' shows a process's; lib.so:NAME is one in a library");
+	return -ENOENT;
+}
+
+int programs__each(struct programs *programs, const char *symbol, probe_each_fn each, probe_fn fn,
+		   void *ctx)
+{
+	struct search search = {.each = each, .fn = fn, .ctx = ctx, .symbol = symbol};
+	int err = 0;
+
+	for (size_t i = 0; i < programs->all.n && !err; i++)
+		err = search_program(&search, &programs->all.v[i]);
+	if (!err && !search.found.n)
+		err = explain(programs, &search);
+	VEC_FINI(&search.found);
+	return err;
+}
+
+bool programs__have(const struct programs *programs, const char *symbol)
+{
+	struct search search = {.each = probe__each, .symbol = symbol};
+	bool found = false;
+
+	for (size_t i = 0; i < programs->all.n && !found; i++) {
+		int err = look(&search, &programs->all.v[i]);
+
+		found = !err || err == -ENOTUNIQ;
+	}
+	return found;
+}
+
+void programs__remove(struct programs *programs, const struct programs *others)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < programs->all.n; i++) {
+		struct program *program = &programs->all.v[i];
+
+		if (find_code(others, program->code))
+			process__close(&program->process);
+		else
+			programs->all.v[kept++] = *program;
+	}
+	programs->all.n = kept;
+}
+
+const struct process *programs__first(const struct programs *programs)
+{
+	for (size_t i = 0; i < programs->all.n; i++)
+		if (programs->all.v[i].is_probed)
+			return &programs->all.v[i].process;
+	return &programs->all.v[0].process;
+}
+
+size_t programs__unprobed(const struct programs *programs, const struct process **first)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < programs->all.n; i++) {
+		const struct program *program = &programs->all.v[i];
+
+		if (program->is_probed)
+			continue;
+		if (!n)
+			*first = &program->process;
+		n += program->n;
+	}
+	return n;
+}
