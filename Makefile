@@ -146,8 +146,10 @@ bench: bench-trigger bench-sample bench-decode bench-whole bench-growth
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
 # What -source sample costs the target: recorder on against off.
-bench-sample: $(O)/tests/bench/bench_sample
-	$(Q)$(O)/tests/bench/bench_sample
+# Rows for docs/sources.md; takes two minutes.
+bench-sample: $(O)/tests/bench/bench_sample $(O)/tests/bench/bench_lookback
+	$(Q)$(O)/tests/bench/bench_sample 2>/dev/null
+	$(Q)$(O)/tests/bench/bench_lookback
 # Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the flight recorder of -source sample costs the target: iterations a second of CPU time, of
- * a loop of 10 us each, with the recorder on and off in turns, so that what else happens on the
- * machine happens to both. With the trigger's probe on each iteration, and without.
+ * a loop of 10 us each, 18 calls deep, with the recorder on and off in turns, so that what else
+ * happens on the machine happens to both. With the trigger's probe on each iteration, and without.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "../live/own_code.h"
+#include "deep.h"
+#include "perf_peer.h"
 #include "capture/perf/event_place.h"
 #include "capture/sample/sample_cost.h"
 #include "capture/sample/sample_ring.h"
@@ -24,7 +26,7 @@
 #include "trigger/exit_sites.h"
 #include "trigger/trigger.h"
 
-#define ROUNDS	 21
+#define ROUNDS	 11
 #define ROUND_MS 50
 /* The time limit of the whole run: a bench never hangs. */
 #define LIMIT_S 600
@@ -51,6 +53,14 @@ __attribute__((noipa)) static uint64_t iterate(uint64_t x)
 	return x;
 }
 
+static void work(void *ctx)
+{
+	struct shared *shared = ctx;
+
+	for (uint64_t x = 1;; x = iterate(x))
+		atomic_fetch_add_explicit(&shared->iterations, 1, memory_order_relaxed);
+}
+
 static pid_t start_target(struct shared *shared)
 {
 	pid_t pid = fork();
@@ -58,8 +68,8 @@ static pid_t start_target(struct shared *shared)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (uint64_t x = 1;; x = iterate(x))
-		atomic_fetch_add_explicit(&shared->iterations, 1, memory_order_relaxed);
+	deep__run(DEEP, work, shared);
+	exit(1);
 }
 
 static void die(const char *what)
@@ -83,61 +93,45 @@ struct mode {
 	const char *name;
 	unsigned int hz; /* 0: no recorder */
 	bool probe;
-	bool log;     /* of each hit of the probe, as the source has it */
-	bool bare;    /* the clock's interrupts, and nobody who takes a sample */
-	uint64_t ppm; /* as many samples as -max-overhead takes for that, instead of hz */
+	bool log; /* of each hit of the probe, as the source has it */
+	enum {
+		BY_RECORDER,
+		BY_BARE_TIMER, /* the clock's interrupts, and nobody who takes a sample */
+		BY_PERF,       /* a peer: perf record -e cpu-clock -g */
+	} by;
 	enum { NO_ALSO, ALSO_RETURN_PROBE, ALSO_RET_INSNS } also; /* how its return is probed */
-	size_t base; /* which of the modes it is compared with */
+	const struct mode *base;				  /* which it is compared with */
 };
 
-enum { NOTHING, PROBE, PROBE_LOGGED };
+static const struct mode nothing = {.name = "nothing"};
+static const struct mode probe_alone = {.name = "the trigger's probe", .probe = true};
+static const struct mode probe_logged = {
+	.name = "probe, its hits logged", .probe = true, .log = true, .base = &probe_alone};
 
-static struct mode modes[] = {
-	[NOTHING] = {.name = "nothing"},
-	[PROBE] = {.name = "the trigger's probe", .probe = true, .base = PROBE},
-	[PROBE_LOGGED] = {.name = "probe, its hits logged",
-			  .probe = true,
-			  .log = true,
-			  .base = PROBE},
-	{.name = "timer interrupts, 1 kHz", .hz = 1000, .bare = true},
-	{.name = "timer interrupts, 4 kHz", .hz = 4000, .bare = true},
-	{.name = "timer interrupts, 10 kHz", .hz = 10000, .bare = true},
-	{.name = "recorder, 1 kHz", .hz = 1000},
-	{.name = "recorder, 4 kHz", .hz = 4000},
-	{.name = "recorder, 10 kHz", .hz = 10000},
-	{.name = "probe and recorder, 1 kHz",
-	 .hz = 1000,
+/* Each at each of the rates: rows of a table in docs/sources.md. */
+static const unsigned int rates[] = {1000, 4000, 10000};
+#define RATES (sizeof(rates) / sizeof(rates[0]))
+
+static const struct mode rows[] = {
+	{.name = "the bare timer, nobody takes a stack", .by = BY_BARE_TIMER, .base = &nothing},
+	{.name = "the recorder", .base = &nothing},
+	{.name = "recorder and trigger, against the trigger's probe alone",
 	 .probe = true,
 	 .log = true,
-	 .base = PROBE},
-	{.name = "probe and recorder, 4 kHz",
-	 .hz = 4000,
-	 .probe = true,
-	 .log = true,
-	 .base = PROBE},
-	{.name = "probe and recorder, 10 kHz",
-	 .hz = 10000,
-	 .probe = true,
-	 .log = true,
-	 .base = PROBE},
-	{.name = "-also, a call: return probe",
-	 .probe = true,
-	 .log = true,
-	 .also = ALSO_RETURN_PROBE,
-	 .base = PROBE_LOGGED},
-	{.name = "-also, a call: at its ret",
-	 .probe = true,
-	 .log = true,
-	 .also = ALSO_RET_INSNS,
-	 .base = PROBE_LOGGED},
-	{.name = "the recorder, -max-overhead 1%",
-	 .ppm = 10000,
-	 .probe = true,
-	 .log = true,
-	 .base = PROBE},
+	 .base = &probe_alone},
+	{.name = "`perf record -e cpu-clock -g`, for comparison", .by = BY_PERF, .base = &nothing},
 };
 
-#define MODES (sizeof(modes) / sizeof(modes[0]))
+static const struct mode also_return_probe = {.name = "-also, a call: return probe",
+					      .probe = true,
+					      .log = true,
+					      .also = ALSO_RETURN_PROBE,
+					      .base = &probe_logged};
+static const struct mode also_ret_insns = {.name = "-also, a call: at its ret",
+					   .probe = true,
+					   .log = true,
+					   .also = ALSO_RET_INSNS,
+					   .base = &probe_logged};
 
 /* The probe with its program, as attach sets it: no call is ever slow enough. */
 struct armed {
@@ -191,7 +185,7 @@ static struct armed arm(const struct mode *mode, pid_t pid)
 					.also_by_insn = mode->also == ALSO_RET_INSNS};
 	struct armed armed = {0};
 
-	if (mode->hz && !mode->bare)
+	if (mode->hz && mode->by == BY_RECORDER)
 		armed.log = sched_log__new(&(struct sched_log_config){.tgid = pid});
 	if (!mode->probe)
 		return armed;
@@ -228,30 +222,39 @@ static void open_bare(struct sample_ring *ring, pid_t pid, uint64_t period_ns)
 		die("the clock's event");
 }
 
+static void open_recorder(struct sample_ring *ring, const struct mode *mode, pid_t pid, int gate)
+{
+	struct event_place place = event_place__of_thread(pid);
+	struct sample_ring_config config = {
+		.period_ns = 1000000000 / mode->hz, .size = 4 << 20, .gate = gate};
+
+	if (mode->by == BY_BARE_TIMER)
+		open_bare(ring, pid, config.period_ns);
+	else if (sample_ring__open(ring, &place, &config) || sample_ring__enable(ring))
+		die("the recorder");
+}
+
 /* Nanoseconds of CPU time an iteration. */
 static double measure(const struct mode *mode, pid_t pid, struct shared *shared)
 {
-	struct event_place place = event_place__of_thread(pid);
 	struct armed armed = arm(mode, pid);
-	struct sample_ring_config config = {
-		.size = 4 << 20,
-		.gate = armed.trigger && mode->hz ? trigger__sample_gate(armed.trigger) : -1};
+	int gate = armed.trigger && mode->hz ? trigger__sample_gate(armed.trigger) : -1;
+	bool records = mode->hz && mode->by != BY_PERF;
 	struct sample_ring ring;
 	uint64_t ns, n;
 
-	if (mode->hz) {
-		config.period_ns = 1000000000 / mode->hz;
-		if (mode->bare)
-			open_bare(&ring, pid, config.period_ns);
-		else if (sample_ring__open(&ring, &place, &config) || sample_ring__enable(&ring))
-			die("the recorder");
-	}
+	if (records)
+		open_recorder(&ring, mode, pid, gate);
+	if (mode->by == BY_PERF)
+		perf_peer__say("enable");
 	ns = cpu_ns(pid);
 	n = atomic_load(&shared->iterations);
 	usleep(ROUND_MS * 1000);
 	n = atomic_load(&shared->iterations) - n;
 	ns = cpu_ns(pid) - ns;
-	if (mode->hz)
+	if (mode->by == BY_PERF)
+		perf_peer__say("disable");
+	if (records)
 		sample_ring__close(&ring);
 	disarm(&armed);
 	return n ? (double)ns / (double)n : 0;
@@ -270,36 +273,67 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* Base, mode, mode, base: what the machine's mood does meanwhile cancels. */
-static void run(const struct mode *mode, pid_t pid, struct shared *shared)
+/* Base, mode, mode, base: what the machine's mood does meanwhile cancels. Percent of the base. */
+static double run(const struct mode *mode, pid_t pid, struct shared *shared)
 {
-	double ratios[ROUNDS], values[ROUNDS];
+	double ratios[ROUNDS], values[ROUNDS], more;
 
 	for (size_t i = 0; i < ROUNDS; i++) {
-		double base = measure(&modes[mode->base], pid, shared);
+		double base = measure(mode->base, pid, shared);
 
 		values[i] = (measure(mode, pid, shared) + measure(mode, pid, shared)) / 2;
-		base = (base + measure(&modes[mode->base], pid, shared)) / 2;
+		base = (base + measure(mode->base, pid, shared)) / 2;
 		ratios[i] = base > 0 ? values[i] / base : 1;
 	}
-	printf("%-28s %9.1f ns an iteration  %6.2f %% more than %s\n", mode->name, median(values),
-	       100 * (median(ratios) - 1), modes[mode->base].name);
-	fflush(stdout);
+	more = 100 * (median(ratios) - 1);
+	fprintf(stderr, "%-56s %5u Hz %9.1f ns an iteration  %6.2f %% more than %s\n", mode->name,
+		mode->hz, median(values), more, mode->base->name);
+	return more;
 }
 
-static void choose_rate(struct mode *mode, pid_t pid)
+static void print_rows(pid_t pid, struct shared *shared)
 {
+	puts("\n| more CPU time | 1 kHz | 4 kHz | 10 kHz |\n|---|---|---|---|");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		printf("| %s |", rows[i].name);
+		for (size_t r = 0; r < RATES; r++) {
+			struct mode mode = rows[i];
+
+			mode.hz = rates[r];
+			if (mode.by == BY_PERF && !perf_peer__start(pid, mode.hz)) {
+				printf(" no perf |");
+				continue;
+			}
+			printf(" %.1f %% |", run(&mode, pid, shared));
+			perf_peer__end();
+		}
+		putchar('\n');
+		fflush(stdout);
+	}
+}
+
+/* As attach chooses it: whether that is kept. */
+static void print_kept(pid_t pid, struct shared *shared, const char *limit, uint64_t ppm)
+{
+	struct mode mode = {.name = "the recorder, -max-overhead", .base = &nothing};
 	struct sample_cost cost;
 	struct sample_load load;
 
 	if (sample_cost__measure(0, &cost) || sample_load__measure(pid, 200, &load))
 		die("what a sample costs");
-	mode->hz = sample_cost__rate(&cost, &load, mode->ppm);
-	printf("a stack costs %llu ns, a context switch %llu ns: %u Hz for -max-overhead 1%%\n",
-	       (unsigned long long)cost.sample_ns, (unsigned long long)cost.switch_ns, mode->hz);
+	mode.hz = sample_cost__rate(&cost, &load, ppm);
+	printf("-max-overhead %s: a stack costs %.1f us, a context switch %.1f us: %u Hz, ", limit,
+	       (double)cost.sample_ns / 1e3, (double)cost.switch_ns / 1e3, mode.hz);
+	fflush(stdout);
+	printf("which cost %.2f %%\n", run(&mode, pid, shared));
 }
 
-/* With a text: the rows with that in their names. */
+/* With an argument only the table, or only what -max-overhead keeps, or only -also. */
+static bool wants(int argc, char **argv, const char *part)
+{
+	return argc < 2 || !strcmp(argv[1], part);
+}
+
 int main(int argc, char **argv)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -314,12 +348,16 @@ int main(int argc, char **argv)
 	pid = shared == MAP_FAILED ? -1 : start_target(shared);
 	if (pid < 0)
 		die("the target");
-	for (size_t m = 0; m < MODES; m++) {
-		if (argc > 1 && !strstr(modes[m].name, argv[1]))
-			continue;
-		if (modes[m].ppm)
-			choose_rate(&modes[m], pid);
-		run(&modes[m], pid, shared);
+	if (wants(argc, argv, "table"))
+		print_rows(pid, shared);
+	if (wants(argc, argv, "limit")) {
+		print_kept(pid, shared, "1%", 10000);
+		print_kept(pid, shared, "3%", 30000);
+	}
+	if (wants(argc, argv, "also")) {
+		run(&probe_logged, pid, shared);
+		run(&also_return_probe, pid, shared);
+		run(&also_ret_insns, pid, shared);
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

@@ -72,3 +72,11 @@ each_has_one() {
 	[ "$status" -eq 2 ]
 	complains "no function 'no_such_thing'"
 }
+
+@test "-also of a Go program: why not, and what measures its calls instead" {
+	[ -x "$O/programs/go_stacks" ] || skip "the Go sample is not built: there is no Go"
+	start go_stacks
+	mtbpf_run attach -source sample -pid "$target" -also main.main -timeout 1s
+	[ "$status" -eq 2 ]
+	complains "calls of a Go program are its goroutines', which change threads" "-symbol main.main -duration-thresh"
+}

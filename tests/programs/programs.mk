@@ -11,7 +11,7 @@ PROGRAM_CFLAGS = -O2 -g -Iinclude -fno-omit-frame-pointer -Wall -Wextra -Wno-unu
 PROGRAM_LDFLAGS = -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -pthread -ldl
 
 # As distributions have built them for years.
-$(O)/programs/nofp $(O)/programs/librelay.so: PROGRAM_CFLAGS += -fomit-frame-pointer
+$(O)/programs/nofp $(O)/programs/sorts $(O)/programs/librelay.so: PROGRAM_CFLAGS += -fomit-frame-pointer
 $(O)/programs/nofp: $(O)/programs/librelay.so
 $(O)/programs/host: $(O)/programs/libsays.so $(O)/programs/libsays_too.so
 $(O)/programs/nofp: PROGRAM_LDFLAGS += -L$(O)/programs -lrelay

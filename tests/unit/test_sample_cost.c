@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "capture/sample/sample_cost.h"
+#include "session/sampling.h"
 
 static void test_a_share_of_the_time_buys_so_many_samples(void **state)
 {
@@ -48,6 +48,31 @@ static void test_a_cost_too_small_to_see_is_no_division(void **state)
 	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 1000000);
 }
 
+static void test_the_default_is_lower_where_samples_are_dear(void **state)
+{
+	struct sample_options options = {.rate = SAMPLE_RATE_AUTO};
+	struct sample_cost cost = {.sample_ns = 20000};
+	struct sample_load load = {.cpu_ns = 1000000000};
+
+	assert_int_equal(sampling__rate(&options, &cost, &load), 1000);
+	assert_float_equal(sample_cost__share(&cost, 1000), 0.02, 1e-9);
+	cost.sample_ns = 100000;
+	assert_int_equal(sampling__rate(&options, &cost, &load), 500);
+	/* Whoever asks for it gets it. */
+	options.rate = 1000;
+	assert_int_equal(sampling__rate(&options, &cost, &load), 1000);
+	options.max_overhead_ppm = 10000;
+	assert_int_equal(sampling__rate(&options, &cost, &load), 100);
+	options.rate = 30;
+	assert_int_equal(sampling__rate(&options, &cost, &load), 30);
+	/* None would be no recorder. */
+	options.max_overhead_ppm = 10;
+	assert_int_equal(sampling__rate(&options, &cost, &load), 10);
+	/* Nothing could be measured. */
+	options = (struct sample_options){.rate = SAMPLE_RATE_AUTO};
+	assert_int_equal(sampling__rate(&options, &(struct sample_cost){0}, &load), 1000);
+}
+
 /* Our own: what was spun and slept before is not part of it. */
 static void test_a_load_is_what_was_done_meanwhile(void **state)
 {
@@ -72,6 +97,7 @@ int main(void)
 		cmocka_unit_test(test_what_switches_cost_is_not_there_for_samples),
 		cmocka_unit_test(test_a_process_that_sleeps_has_no_switches_to_pay),
 		cmocka_unit_test(test_a_cost_too_small_to_see_is_no_division),
+		cmocka_unit_test(test_the_default_is_lower_where_samples_are_dear),
 		cmocka_unit_test(test_a_load_is_what_was_done_meanwhile),
 	};
 

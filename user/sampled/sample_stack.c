@@ -65,7 +65,8 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
 
 static bool reaches(const struct unwound *unwound, const uint64_t *ips, size_t n)
 {
-	size_t from = unwound->ips.n > OUTERMOST ? unwound->ips.n - OUTERMOST : 1;
+	size_t last = unwound->is_whole ? OUTERMOST : 1;
+	size_t from = unwound->ips.n > last ? unwound->ips.n - last : 1;
 
 	for (size_t i = from; i < unwound->ips.n; i++)
 		for (size_t j = 1; j < n; j++)
@@ -80,8 +81,12 @@ static int count_one(const struct recording *rec, const struct rec_sample *sampl
 	struct unwound unwound;
 	int err = sample_stack__unwind(rec, sample, map, &unwound);
 
-	if (!err && unwound.is_whole) {
-		count->whole++;
+	/*
+	 * As far as there is unwind information: musl's own functions have none. Of a single caller
+	 * a function that has no frame yet would say that frame pointers leave it out.
+	 */
+	if (!err && (unwound.is_whole || unwound.ips.n > 2)) {
+		count->unwound++;
 		count->reach += reaches(&unwound,
 					sample->n_ips ? &rec->sample_ips.v[sample->first_ip] : NULL,
 					sample->n_ips);

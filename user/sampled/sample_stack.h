@@ -24,8 +24,8 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
 
 /* How far frame pointers lead, against copies of the stacks: of a recording that has both. */
 struct chain_count {
-	size_t whole; /* stacks that could be unwound to their outermost frame */
-	size_t reach; /* of these, whose frame pointers lead there as well */
+	size_t unwound; /* stacks of which the copy tells callers */
+	size_t reach;	/* of these, whose frame pointers lead as far as that */
 };
 
 /* 0 or -ENOMEM. */

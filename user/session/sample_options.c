@@ -23,7 +23,7 @@ static int check_overhead(struct sample_options *o, const char *command)
 
 int sample_options__check(struct sample_options *o, const char *command)
 {
-	if (o->rate < 1) {
+	if (o->rate < 1 && o->rate != SAMPLE_RATE_AUTO) {
 		log__error("%s: -sample-rate must be at least 1", command);
 		log__hint("it is in samples a second: -sample-rate 1000");
 		return -EINVAL;

@@ -8,7 +8,7 @@
 #include "cli/options.h"
 
 struct sample_options {
-	int rate;		    /* in Hz */
+	int rate;		    /* in Hz; SAMPLE_RATE_AUTO: not given */
 	const char *max_overhead;   /* "1%"; NULL: no limit */
 	uint64_t max_overhead_ppm;  /* what sample_options__check() makes of it; 0: no limit */
 	int unwind;		    /* UNWIND_... */
@@ -19,9 +19,12 @@ struct sample_options {
 enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF, UNWIND_LBR };
 extern const char *const unwind_names[];
 
+#define SAMPLE_RATE_AUTO    (-1)
+#define SAMPLE_RATE_DEFAULT 1000u
+
 #define SAMPLE_DEFAULTS                                                                            \
 	{                                                                                          \
-		.rate = 1000                                                                       \
+		.rate = SAMPLE_RATE_AUTO                                                           \
 	}
 
 #define SAMPLE_OPTION(member) offsetof(struct capture_options, sample.member)
@@ -32,7 +35,7 @@ extern const char *const unwind_names[];
 	 0,                                                                                        \
 	 OPT_INT,                                                                                  \
 	 "HZ",                                                                                     \
-	 "sample: stacks a second and thread, while it runs (1000)",                               \
+	 "sample: stacks a second and thread, while it runs (1000, or what costs 5 %)",            \
 	 SAMPLE_OPTION(rate),                                                                      \
 	 NULL},                                                                                    \
 		{"max-overhead",                                                                   \

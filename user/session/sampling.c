@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/sample/sample_cost.h"
 #include "sampled/settle_calls.h"
 #include "util/log.h"
 #include "kernel/syscalls.h"
@@ -16,54 +15,71 @@
 #define LOAD_MS 200
 /* Where no rate is low enough. */
 #define LEAST_HZ 10
+/* What the default may cost, where a timer's interrupt is dear: some hypervisors' are. */
+#define DEFAULT_PPM 50000
+
+unsigned int sampling__rate(const struct sample_options *o, const struct sample_cost *cost,
+			    const struct sample_load *load)
+{
+	bool is_asked = o->rate != SAMPLE_RATE_AUTO;
+	unsigned int wanted = is_asked ? (unsigned int)o->rate : SAMPLE_RATE_DEFAULT, hz;
+
+	if (is_asked && !o->max_overhead_ppm)
+		return wanted;
+	hz = sample_cost__rate(cost, load, o->max_overhead_ppm ? o->max_overhead_ppm : DEFAULT_PPM);
+	if (hz > wanted)
+		return wanted;
+	return hz < LEAST_HZ ? LEAST_HZ : hz;
+}
 
 static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
-		     unsigned int hz)
+		     const struct sample_load *load, unsigned int hz)
 {
 	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
 
+	units__format_duration(sample, cost->sample_ns);
+	if (o->rate == SAMPLE_RATE_AUTO && !o->max_overhead_ppm && hz < SAMPLE_RATE_DEFAULT) {
+		log__info("sample: %u stacks a second, since one costs %s here: %.1f %% of a "
+			  "thread's time (-sample-rate %u insists)",
+			  hz, sample, 100 * sample_cost__share(cost, hz), SAMPLE_RATE_DEFAULT);
+		return;
+	}
+	if (!o->max_overhead_ppm) {
+		log__info(
+			"sample: %u stacks a second; one costs %s here: %.1f %% of a thread's time",
+			hz, sample, 100 * sample_cost__share(cost, hz));
+		return;
+	}
+	if (sample_cost__rate(cost, load, o->max_overhead_ppm) < LEAST_HZ)
+		log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and "
+			  "the target's context switches cost more",
+			  o->max_overhead, LEAST_HZ);
 	log__info("sample: a stack costs %s here, a context switch %s: %u samples a second, for "
 		  "-max-overhead %s",
-		  units__format_duration(sample, cost->sample_ns),
-		  units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
+		  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
 }
 
-static unsigned int rate_within(const struct sample_options *o, const struct sample_cost *cost,
-				const struct sample_load *load)
+static int refuse_unmeasured(int err)
 {
-	unsigned int hz = sample_cost__rate(cost, load, o->max_overhead_ppm);
-
-	if (hz > (unsigned int)o->rate)
-		hz = (unsigned int)o->rate;
-	if (hz < LEAST_HZ) {
-		hz = LEAST_HZ;
-		log__warn("-max-overhead %s is less than the target's context switches cost by "
-			  "themselves",
-			  o->max_overhead);
-	}
-	say_rate(o, cost, hz);
-	return hz;
+	log__error("cannot measure what a sample costs: %s", strerror(-err));
+	log__hint("-sample-rate HZ says how many to take, without measuring");
+	return err;
 }
 
 int sampling__choose_rate(const struct sample_options *o, uint32_t stack, pid_t pid,
 			  unsigned int *hz)
 {
 	struct sample_load load = {0};
-	struct sample_cost cost;
-	int err;
+	struct sample_cost cost = {0};
+	int err = sample_cost__measure(stack, &cost);
 
-	*hz = (unsigned int)o->rate;
-	if (!o->max_overhead_ppm)
-		return 0;
-	err = sample_cost__measure(stack, &cost);
-	if (!err && pid)
+	if (!err && pid && o->max_overhead_ppm)
 		err = sample_load__measure(pid, LOAD_MS, &load);
-	if (err) {
-		log__error("cannot measure what a sample costs: %s", strerror(-err));
-		log__hint("-sample-rate HZ says how many to take, without measuring");
-		return err;
-	}
-	*hz = rate_within(o, &cost, &load);
+	if (err && o->max_overhead_ppm)
+		return refuse_unmeasured(err);
+	*hz = sampling__rate(o, &cost, &load);
+	if (!err)
+		say_rate(o, &cost, &load, *hz);
 	return 0;
 }
 

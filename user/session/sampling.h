@@ -4,13 +4,20 @@
 #define MTBPF_SESSION_SAMPLING_H
 
 #include "capture/recording/recording.h"
+#include "capture/sample/sample_cost.h"
 #include "session/sample_options.h"
 #include "trigger/sched_log.h"
 
 /*
- * How often to sample, with so many bytes of the stack, pid, which runs already, or 0: a program
- * that does not yet. With -max-overhead it is measured what that costs, and the rate is said. 0, or
- * -errno after a line and a hint.
+ * How often to sample: -sample-rate, or what -max-overhead leaves; by default 1000 times a second,
+ * or fewer where these would cost 5 % of a thread's time.
+ */
+unsigned int sampling__rate(const struct sample_options *options, const struct sample_cost *cost,
+			    const struct sample_load *load);
+
+/*
+ * Measures that, with so many bytes of the stack, pid, which runs already, or 0: a program that
+ * does not yet; and says the rate, and what it costs. 0, or -errno after a line and a hint.
  */
 int sampling__choose_rate(const struct sample_options *options, uint32_t stack, pid_t pid,
 			  unsigned int *hz);

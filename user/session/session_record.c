@@ -152,6 +152,13 @@ static void leave_gate(struct session *s, enum session_end end)
 		gate__detach(&s->gate);
 }
 
+/* To load the programs and open the rings takes long on a busy machine: it is not part of it. */
+static void begin_timeout(struct session *s)
+{
+	if (s->options->timeout_ns && s->deadline_ns == UINT64_MAX)
+		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
+}
+
 /* From the armed trigger to the frozen trace of one hit. */
 static int record_one(struct session *s, enum session_end *end)
 {
@@ -168,6 +175,7 @@ static int record_one(struct session *s, enum session_end *end)
 		err = let_go(s);
 	if (err)
 		return err;
+	begin_timeout(s);
 	if (!s->snapshots)
 		say_waiting(s);
 	err = session__wait(s, end);

@@ -86,14 +86,14 @@ static int try_both(const struct capture_options *o, const struct process *proce
 /* Most of them: a stack may be deeper than its copy, or torn by a switch of stacks. */
 static bool is_enough(const struct chain_count *found)
 {
-	return found->reach >= found->whole - found->whole / 10;
+	return found->reach >= found->unwound - found->unwound / 10;
 }
 
 static void say_choice(const struct chain_count *found, bool calls)
 {
-	log__info("unwind: frame pointers lead to the outermost frame in %zu of %zu stacks: %s "
+	log__info("unwind: frame pointers lead to the outermost caller in %zu of %zu stacks: %s "
 		  "(-unwind fp does not)",
-		  found->reach, found->whole,
+		  found->reach, found->unwound,
 		  calls ? "takes the calls that the CPU notes (LBR), and copies of the stack "
 			  "where a thread goes to sleep"
 			: "copies of the stack are unwound");
@@ -110,8 +110,8 @@ static int judge(const struct capture_options *o, const struct process *process,
 		err = try_both(o, process, cgroup, &found, &samples);
 	if (err)
 		return err;
-	log__debug("unwind: %zu stacks; %zu unwound to the outermost frame, %zu by frame pointers",
-		   samples, found.whole, found.reach);
+	log__debug("unwind: %zu stacks; %zu could be unwound, %zu as far by frame pointers",
+		   samples, found.unwound, found.reach);
 	if (samples && is_enough(&found))
 		return 0;
 	choice->stack = bytes_of(o);

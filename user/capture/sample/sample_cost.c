@@ -15,21 +15,27 @@
 #include "util/clock.h"
 #include "util/fs.h"
 
-#define PAIRS	  25
+#define PAIRS	  21
 #define PERIOD_NS 100000
-#define SPIN_NS	  2000000
+#define SPIN_NS	  1000000
 #define TURNS	  100
 #define DEPTH	  24
 #define RING_SIZE (64u << 10)
 
-/* A stack of frame pointers of an ordinary depth, with something to do at its end. */
+/*
+ * A stack of frame pointers of an ordinary depth, with something to do at its end. What stands
+ * behind the call keeps the compiler from making a loop of it.
+ */
 __attribute__((noipa, optimize("no-omit-frame-pointer"))) static uint64_t spin(uint64_t n,
 									       int depth)
 {
 	uint64_t done = 0;
 
-	if (depth)
-		return spin(n, depth - 1) + 1;
+	if (depth) {
+		done = spin(n, depth - 1);
+		__asm__ volatile("" : "+r"(done));
+		return done;
+	}
 	for (; done < n; done++)
 		__asm__ volatile("" : "+r"(done));
 	return done;
@@ -43,12 +49,12 @@ static uint64_t time_spin(uint64_t n)
 	return clock__now_ns() - start_ns;
 }
 
-/* So many turns that it takes about SPIN_NS, or less where we were kept from the CPU. */
+/* So many turns that it takes SPIN_NS or more. Once may be slow where we were kept from the CPU. */
 static uint64_t calibrate(void)
 {
 	uint64_t n = 1000;
 
-	while (time_spin(n) < SPIN_NS)
+	while (time_spin(n) < SPIN_NS || time_spin(n) < SPIN_NS || time_spin(n) < SPIN_NS)
 		n *= 2;
 	return n;
 }
@@ -104,50 +110,49 @@ static void partner__end(struct partner *p)
 	close(p->back);
 }
 
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+/* The quickest of each: others may have had the CPU meanwhile, and never make anything quicker. */
+struct quickest {
+	uint64_t off_ns, on_ns;
+};
 
-	return (x > y) - (x < y);
+static void quickest__note(uint64_t *quickest, uint64_t ns)
+{
+	if (!*quickest || ns < *quickest)
+		*quickest = ns;
 }
 
-/* The middle one: others had the CPU meanwhile. Noise may make nothing look like a gain. */
-static uint64_t median(int64_t extra[static PAIRS])
+/* Noise may make nothing look like a gain. */
+static uint64_t quickest__extra(const struct quickest *q)
 {
-	qsort(extra, PAIRS, sizeof(*extra), compare);
-	return extra[PAIRS / 2] > 0 ? (uint64_t)extra[PAIRS / 2] : 0;
+	return q->on_ns > q->off_ns ? q->on_ns - q->off_ns : 0;
 }
 
 /* What is being recorded, and not, in turns. */
 static void compare_spins(struct sample_ring *ring, uint64_t *ns)
 {
+	struct quickest q = {0};
 	uint64_t n = calibrate();
-	int64_t extra[PAIRS];
 
 	for (int i = 0; i < PAIRS; i++) {
-		int64_t off = (int64_t)time_spin(n), on;
-
+		quickest__note(&q.off_ns, time_spin(n));
 		sample_ring__enable(ring);
-		on = (int64_t)time_spin(n);
+		quickest__note(&q.on_ns, time_spin(n));
 		sample_ring__disable(ring);
-		extra[i] = (on - off) * PERIOD_NS / (on > PERIOD_NS ? on : PERIOD_NS);
 	}
-	*ns = median(extra);
+	*ns = quickest__extra(&q) * PERIOD_NS / (q.on_ns > PERIOD_NS ? q.on_ns : PERIOD_NS);
 }
 
 static void compare_turns(struct sample_ring *ring, const struct partner *p, uint64_t *ns)
 {
-	int64_t extra[PAIRS];
+	struct quickest q = {0};
 
 	for (int i = 0; i < PAIRS; i++) {
-		int64_t off = (int64_t)time_turns(p), on;
-
+		quickest__note(&q.off_ns, time_turns(p));
 		sample_ring__enable(ring);
-		on = (int64_t)time_turns(p);
+		quickest__note(&q.on_ns, time_turns(p));
 		sample_ring__disable(ring);
-		extra[i] = (on - off) / TURNS;
 	}
-	*ns = median(extra);
+	*ns = quickest__extra(&q) / TURNS;
 }
 
 static int open_own(struct sample_ring *ring, const struct sample_ring_config *config)
@@ -275,4 +280,9 @@ unsigned int sample_cost__rate(const struct sample_cost *cost, const struct samp
 		share -= (double)cost->switch_ns * (double)load->switches / (double)load->cpu_ns;
 	rate = share * 1e9 / (double)(cost->sample_ns ? cost->sample_ns : 1);
 	return rate < 1 ? 0 : rate > 1e6 ? 1000000 : (unsigned int)rate;
+}
+
+double sample_cost__share(const struct sample_cost *cost, unsigned int hz)
+{
+	return (double)cost->sample_ns * hz / 1e9;
 }

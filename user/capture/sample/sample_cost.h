@@ -13,7 +13,7 @@ struct sample_cost {
 };
 
 /*
- * With so many bytes of the stack copied each time. Takes a fifth of a second. 0, or -errno where
+ * With so many bytes of the stack copied each time. Takes a tenth of a second. 0, or -errno where
  * this machine cannot sample. Prints nothing.
  */
 int sample_cost__measure(uint32_t stack, struct sample_cost *cost);
@@ -33,5 +33,8 @@ int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
  */
 unsigned int sample_cost__rate(const struct sample_cost *cost, const struct sample_load *load,
 			       uint64_t ppm);
+
+/* What so many samples a second take of a thread's time: 1 is all of it. */
+double sample_cost__share(const struct sample_cost *cost, unsigned int hz);
 
 #endif

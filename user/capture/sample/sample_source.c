@@ -344,7 +344,7 @@ static void sample__close(struct source *s)
 
 const struct source_ops source_sample = {
 	.name = "sample",
-	.about = "stacks by the clock and at every switch; -sample-rate is what it costs",
+	.about = "stacks by the clock and at every switch",
 	.probe = sample__probe,
 	.open = sample__open,
 	.start = sample__start,

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+# -source sample through what Intel PT goes through in tests/vm: the trigger in any thread stops all rings,
+# rings that are full, snapshots one after the other, targets that end, exec, or have two who look on.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/causes" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# sample ARGS: attach to $target's one_iter.
+sample() {
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
+}
+
+# In clock ticks on a CPU.
+ticks() {
+	awk '{ print $14 + $15 }' "/proc/$target/stat"
+}
+
+has_come_on() {
+	[ "$(ticks)" -ge "$1" ]
+}
+
+# Until the target has run for a while, however busy the machine is.
+comes_on() {
+	eventually 20 has_come_on $(($(ticks) + 5))
+}
+
+# iterations NAME: calls of one_iter in it.
+iterations() {
+	"$O/mtbpf" decode "$1" -print calls | grep -c ' one_iter$'
+}
+
+@test "a worker's hit stops the rings of all threads" {
+	start threads -scale native
+	sample -delay-thresh 2ms -v
+	[ "$status" -eq 0 ]
+	[[ $output =~ thread\ ([0-9]+):\ [0-9.]+\ [mun]*s\ after ]]
+	[ "${BASH_REMATCH[1]}" -ne "$target" ]
+	grep -q 'in the kernel, by a BPF program' slow.mtbpf/meta.json
+	# Some, where the thread that hit lost its CPU within the program.
+	[[ $output =~ sample:\ ([0-9]+)\ samples,\ [0-9]+\ switches\;\ ([0-9]+)\ samples\ after\ the\ hit ]]
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+	[ "${BASH_REMATCH[2]}" -le 50 ]
+	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | awk '{ print $1 }' | sort -u | wc -l)" -ge 3 ]
+}
+
+@test "a ring that is full many times over: the latest is kept, up to the hit" {
+	start causes branch
+	sample -duration-thresh 20ms -after 500ms -snapshot-size 64K -sample-rate 10000
+	[ "$status" -eq 0 ]
+	[[ $output == *"the slow iteration of one_iter took "* ]]
+	[[ $output =~ :\ ([0-9]+)\ samples, ]]
+	# A record has 64 bytes and more.
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+	[ "${BASH_REMATCH[1]}" -le 1024 ]
+	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | grep -c ' work_us$')" -ge 1 ]
+}
+
+@test "five snapshots in a row, armed again after each" {
+	start causes read
+	sample -duration-thresh 1us -multi-snapshot 5
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^call [0-9]* of one_iter' <<<"$output")" -eq 5 ]
+	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | awk -v tid="$target" '$1 == tid && $5 == "[gap]"' | wc -l)" -ge 4 ]
+}
+
+@test "Ctrl-C before a trigger: the snapshot is of now, status 0" {
+	start causes branch
+	attach -source sample -pid "$target" -symbol one_iter -delay-thresh 100s -o now.fxt
+	comes_on
+	kill -INT "$attached"
+	attach_ends 20
+	[ "$status" -eq 0 ]
+	[[ $output == *"interrupted before a trigger"* ]]
+	[ "$(iterations now.mtbpf)" -ge 1 ]
+	kill -0 "$target"
+}
+
+@test "the target ends, or crashes, before a trigger: its last moments" {
+	local signal
+	for signal in TERM SEGV; do
+		start causes branch
+		attach -source sample -pid "$target" -symbol one_iter -delay-thresh 100s -o end.fxt
+		comes_on
+		kill -$signal "$target"
+		attach_ends 20
+		[ "$status" -eq 0 ]
+		[[ $output == *"the target has exited: the snapshot is of its last moments"* ]]
+		[ "$(iterations end.mtbpf)" -ge 2 ]
+	done
+}
+
+@test "a target that executes another program is recorded in both" {
+	cat >two.sh <<-EOF
+		echo "pid \$\$"
+		while [ ! -e go ]; do i=0; while [ \$i -lt 1000 ]; do i=\$((i + 1)); done; done
+		exec "$O/programs/service" -scale native
+	EOF
+	bash two.sh >two.log 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 grep -q '^pid ' two.log
+	attach -source sample -pid "$target" -o two.fxt
+	comes_on
+	touch go
+	eventually 20 eval '[ "$(grep -c "^pid " two.log)" -eq 2 ]'
+	comes_on
+	kill -INT "$attached"
+	attach_ends 20
+	[ "$status" -eq 0 ]
+	"$O/mtbpf" decode two.mtbpf -print calls >calls
+	grep -q ' one_iter$' calls
+	[ "$(awk '$5 == "one_iter" { print NR; exit }' calls)" -gt 1 ]
+}
+
+@test "two mtbpf on one target: each has its trigger, and its stacks" {
+	start causes branch
+	attach -source sample -pid "$target" -symbol one_iter -duration-thresh 20ms -o first.fxt
+	sample -duration-thresh 20ms
+	[ "$status" -eq 0 ]
+	[[ $output == *"the slow iteration of one_iter took "* ]]
+	attach_ends 20
+	[ "$status" -eq 0 ]
+	[[ $output == *"the slow iteration of one_iter took "* ]]
+	[ "$(iterations first.mtbpf)" -ge 1 ]
+	kill -0 "$target"
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+# -source sample on programs without frame pointers: glibc's, musl's, Rust's. -unwind auto finds out that
+# copies of the stack know more callers, and they are the right ones.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/sorts" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	source=$BATS_TEST_DIRNAME/../programs/sorts.c
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# watch_it PROGRAM ARGS: runs and records it, until there are many stacks of it; its slices are in calls.
+watch_it() {
+	local program=$1
+	shift
+	"$program" >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q '^pid ' out
+	mtbpf_run attach -source sample -pid "$target" -timeout 1500ms -o x.fxt "$@"
+	[ "$status" -eq 3 ]
+	"$O/mtbpf" decode x.mtbpf -print calls >calls
+}
+
+# stacks FUNCTION: who called it, a line each way there is, from the outermost caller on.
+stacks() {
+	awk -v of="$1" '{ name[$2] = $5 }
+		$5 == of { line = ""; for (i = 0; i < $2; i++) line = line name[i] " "; print line }' calls | sort -u
+}
+
+copies() {
+	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ 0\ of\ [1-9] ]]
+}
+
+@test "glibc: through its qsort, in another library, to _start" {
+	watch_it "$O/programs/sorts"
+	copies
+	stacks weigh | grep -Eq '^_start .*main one_iter sort_keys .*compare_keys $'
+	# What -unwind fp would have shown: no caller of it all.
+	end_started
+	watch_it "$O/programs/sorts" -unwind fp
+	! stacks weigh | grep -q 'main'
+}
+
+@test "musl, static: up to its own functions, which cannot be unwound" {
+	command -v musl-gcc >/dev/null || skip "musl-gcc is missing"
+	musl-gcc -O2 -g -D_GNU_SOURCE -fomit-frame-pointer -static -o sorts "$source"
+	watch_it ./sorts
+	copies
+	# Of one comparison only some callers are known, of what sorts itself all.
+	stacks weigh | grep -Eq 'compare_keys $'
+	[ -z "$(stacks weigh | grep -v 'compare_keys $')" ]
+}
+
+@test "Rust: from its runtime's begin on" {
+	command -v rustc >/dev/null || skip "rustc is missing"
+	cat >sorts.rs <<-'END'
+		use std::hint::black_box;
+		use std::io::Write;
+		#[inline(never)]
+		fn weigh(key: u64) -> u64 {
+		    let mut sum = 0;
+		    for i in 0..20000u64 { sum = black_box(sum + i * key); }
+		    sum
+		}
+		#[inline(never)]
+		fn sort_keys() -> u64 {
+		    let mut keys = vec![4u64, 2, 9, 1, 7, 3, 8, 5];
+		    keys.sort_by(|a, b| weigh(*a).cmp(&weigh(*b)));
+		    keys[0]
+		}
+		#[inline(never)]
+		fn one_iter() -> u64 { black_box(sort_keys()) + 1 }
+		fn main() {
+		    println!("pid {}", std::process::id());
+		    std::io::stdout().flush().unwrap();
+		    loop { black_box(one_iter()); }
+		}
+	END
+	rustc -O -C debuginfo=1 -o sorts sorts.rs 2>err || skip "rustc has no standard library here"
+	watch_it ./sorts
+	copies
+	stacks sorts::weigh | grep -Eq '^_start .*main .*sorts::main sorts::one_iter sorts::sort_keys '
+}
