@@ -164,9 +164,6 @@ static int record_one(struct session *s, enum session_end *end)
 {
 	int err = session__open_source(s);
 
-	/* What came before belongs to us: on a busy machine a short time would be over by now. */
-	if (s->options->timeout_ns && s->deadline_ns == UINT64_MAX)
-		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
 	if (!err && s->gate.trigger)
 		gate__begin(&s->gate);
 	if (!err)
