@@ -1,11 +1,9 @@
 # The tests once more in other builds: $(O)/asan (address, undefined), $(O)/tsan (thread), $(O)/cov.
-# `make test` runs ASAN_TESTS and TSAN_TESTS, `make test-san` all there are. The tests of other things than
-# what mtbpf does are the same in every build; most live ones wait rather than compute, which takes as long
-# again: those of `make test` are what brings in what others wrote, and have no limits of time that a slower build comes near.
-SAN_CLI := $(filter-out $(addprefix cli/,architecture ci completion deb deps header install man perfetto programs \
-    runner),$(patsubst tests/%.bats,%,$(wildcard tests/cli/*.bats)))
-ASAN_TESTS ?= unit golden fuzz $(SAN_CLI) $(addprefix live/,hostile perf_text)
-TSAN_TESTS ?= unit golden $(SAN_CLI)
+# `make test` runs ASAN_TESTS in a lane beside the live tests, `make test-san` all there are. The tests of other
+# things than what mtbpf does are the same in every build; live ones wait rather than compute, and have limits of
+# time that a slower build comes near.
+ASAN_TESTS ?= unit golden fuzz
+TSAN_TESTS ?= unit golden
 SAN_FOLDERS := asan tsan cov
 san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
     $(foreach suite,$(filter unit live,$(2)),\
