@@ -193,7 +193,7 @@ in_root() {
 	complains "no stack of any of the processes came in the " "were they asleep"
 	LIMIT=60 mtbpf_run record -source sample -unwind fp -pid "$target" -timeout 500ms -o p.mtbpf
 	[ "$status" -eq 2 ]
-	complains "10001 threads need" "-max-memory allows 1.0 GiB" "-cgroup"
+	complains "threads need 136.0 KiB each, 1.3 GiB together, and -max-memory allows 1.0 GiB" "-cgroup"
 }
 
 @test "mtbpf where neither cgroups nor names are mounted: those of the first process are looked at" {
