@@ -1,18 +1,7 @@
 # SPDX-License-Identifier: MIT
 # -also: each call of a few more functions is in the trace, however short, among what is sampled.
 
-load ../helpers
-
-setup() {
-	[ -x "${O:?}/programs/causes" ] || skip "the sample programs are not built"
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	cd "$BATS_TEST_TMPDIR"
-	started=()
-}
-
-teardown() {
-	end_started
-}
+load causes
 
 # Each one_iter of the service calls work_us once, for 50 us, which no sample sees but by chance. The first
 # and the last may be cut, by what was attached first, and by the end.

@@ -2,23 +2,7 @@
 # -source sample on services at native speed: the planted cause stands in the report, what is recorded is
 # read by perf too, and nothing is left in the target.
 
-load ../helpers
-
-setup() {
-	[ -x "${O:?}/programs/causes" ] || skip "the sample programs are not built"
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	cd "$BATS_TEST_TMPDIR"
-	started=()
-}
-
-teardown() {
-	end_started
-}
-
-# sample ARGS: attach to $target's one_iter until a call takes long.
-sample() {
-	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
-}
+load causes
 
 # The rows of the report, from its first to what is worth less than a millisecond.
 rows() {

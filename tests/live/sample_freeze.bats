@@ -2,23 +2,7 @@
 # -source sample through what Intel PT goes through in tests/vm: the trigger in any thread stops all rings,
 # rings that are full, snapshots one after the other, targets that end, exec, or have two who look on.
 
-load ../helpers
-
-setup() {
-	[ -x "${O:?}/programs/causes" ] || skip "the sample programs are not built"
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	cd "$BATS_TEST_TMPDIR"
-	started=()
-}
-
-teardown() {
-	end_started
-}
-
-# sample ARGS: attach to $target's one_iter.
-sample() {
-	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
-}
+load causes
 
 # In clock ticks on a CPU.
 ticks() {

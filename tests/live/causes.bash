@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# For tests whose target is tests/programs/causes.c.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/causes" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# sample ARGS: attach to $target's one_iter until a call takes long.
+sample() {
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
+}
