@@ -13,10 +13,10 @@
 #include "truth_read.h"
 
 struct shown {
-	bool *is_decoded;	 /* of each event */
-	bool *is_shown;		 /* of the frame that each call has begun */
-	VEC(size_t *) began;	 /* of each stack's depths: the call, counted from 1 */
-	size_t next;		 /* event */
+	bool *is_decoded;    /* of each event */
+	bool *is_shown;	     /* of the frame that each call has begun */
+	VEC(size_t *) began; /* of each stack's depths: the call, counted from 1 */
+	size_t next;	     /* event */
 };
 
 void shown__init(struct shown *shown, const struct truth_log *log);

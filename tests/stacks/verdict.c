@@ -154,8 +154,7 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 	mistakes__add(v->mistakes, v->mistakes->of_all ? truth : known_frames,
 		      (struct true_frames){v->walk->frames.v, v->walk->frames.n}, seen->is_call,
 		      seen->to);
-	count(v->counts, seen, count_same(truth, v->walk), more_of(truth, v->walk),
-	      since_gap);
+	count(v->counts, seen, count_same(truth, v->walk), more_of(truth, v->walk), since_gap);
 	count_known(v->counts, seen, known_frames, v->walk, since_gap);
 }
 
