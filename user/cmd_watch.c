@@ -237,7 +237,7 @@ static int find_in(const struct watch_options *options, const struct probe_sourc
 	if (!err)
 		err = probes__find(&watched->probes, &symbols, source);
 	selectors__fini(&symbols);
-	return err;
+	return err || !options->durations ? err : probes__check_calls(&watched->probes);
 }
 
 static int find_in_one(const struct watch_options *options, struct watched *watched)

@@ -174,6 +174,34 @@ in_root() {
 	complains "no pod 'shop/web-1' runs here" "did you mean 'shop/web-0'?"
 }
 
+@test "a pod and its container in each layout that a kubelet makes: by driver, class of service and runtime" {
+	start causes read
+	u=${uid//-/_}
+	for layout in "kubepods.slice/kubepods-pod$u.slice cri-containerd-$id.scope" \
+		"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod$u.slice crio-$id.scope/container" \
+		"kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod$u.slice docker-$id.scope" \
+		"kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod$u.slice cri-containerd-$id.scope" \
+		"kubepods/pod$uid $id" "kubepods/burstable/pod$uid crio-$id" "kubepods/besteffort/pod$uid $id"; do
+		read -r pod container <<<"$layout"
+		cgroup "mtbpf-live-$$/$pod/$container"
+		echo "$target" >"$cgroup/cgroup.procs"
+		top=${cgroup%"/$pod/$container"}
+		in_root list -k8s-pod shop/web-0 one_iter
+		[ "$status" -eq 0 ]
+		[[ $output == *"shop/web-0: the cgroup $top/$pod"$'\n'*" one_iter"* ]]
+		in_root list -k8s-pod shop/web-0/app one_iter
+		[[ $output == *"shop/web-0/app: the cgroup $top/$pod/${container%/container}"$'\n'*" one_iter"* ]]
+		# As kubectl shows an ID.
+		mtbpf_run list -container "containerd://$id" one_iter
+		[[ $output == *"/$pod/${container%/container}"$'\n'*" one_iter"* ]]
+		echo "$target" >"${top%/*}/cgroup.procs"
+		for ((i = ${#cgroups[@]} - 1; i > 0; i--)); do
+			rmdir "${cgroups[i]}"
+			unset "cgroups[i]"
+		done
+	done
+}
+
 @test "ten thousand threads: no hit is lost; by cgroup they are recorded, by thread it says why not" {
 	cgroup "mtbpf-live-$$/many"
 	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"
