@@ -202,6 +202,35 @@ in_root() {
 	done
 }
 
+# all_counted ARGS: watch, while all threads of manythreads call as fast as they can. In $output.
+all_counted() {
+	start manythreads 6 200000
+	env --default-signal=INT "$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 120s "$@" >watch.log 2>&1 3>&- &
+	watch=$!
+	started+=("$watch")
+	eventually 10 grep -q '^watching' watch.log
+	kill -USR1 "$target"
+	eventually 100 grep -q '^done' manythreads.*
+	kill -INT "$watch"
+	wait "$watch"
+	cat watch.log
+	grep -h '^done' manythreads.* # how fast that was
+	mv watch.log counted.log # the next one's begins anew
+	rm manythreads.*
+	grep -q '^1200000 hits ' counted.log
+	! grep -q 'the kernel did not run' counted.log || false
+	measured=$(awk '$6 == ":" { n += $7 } END { print n }' counted.log)
+	unmeasured=$(sed -n 's/.*lost: \([0-9]*\) hits\?: not measured.*/\1/p' counted.log)
+	end_started
+}
+
+@test "several threads hit it as fast as they can: each hit is counted, each delay and duration measured" {
+	all_counted
+	[ $((measured + ${unmeasured:-0})) -eq $((1200000 - 6)) ] # a thread's first has no delay
+	all_counted -durations
+	[ $((measured + ${unmeasured:-0})) -eq 1200000 ]
+}
+
 @test "ten thousand threads: no hit is lost; by cgroup they are recorded, by thread it says why not" {
 	cgroup "mtbpf-live-$$/many"
 	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"
