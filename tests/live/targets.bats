@@ -204,6 +204,7 @@ in_root() {
 
 # all_counted ARGS: watch, while all threads of manythreads call as fast as they can. In $output.
 all_counted() {
+	begin_log watch.log
 	start manythreads 6 200000
 	env --default-signal=INT "$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 120s "$@" >watch.log 2>&1 3>&- &
 	watch=$!
@@ -215,12 +216,11 @@ all_counted() {
 	wait "$watch"
 	cat watch.log
 	grep -h '^done' manythreads.* # how fast that was
-	mv watch.log counted.log # the next one's begins anew
 	rm manythreads.*
-	grep -q '^1200000 hits ' counted.log
-	! grep -q 'the kernel did not run' counted.log || false
-	measured=$(awk '$6 == ":" { n += $7 } END { print n }' counted.log)
-	unmeasured=$(sed -n 's/.*lost: \([0-9]*\) hits\?: not measured.*/\1/p' counted.log)
+	grep -q '^1200000 hits ' watch.log
+	! grep -q 'the kernel did not run' watch.log || false
+	measured=$(awk '$6 == ":" { n += $7 } END { print n }' watch.log)
+	unmeasured=$(sed -n 's/.*lost: \([0-9]*\) hits\?: not measured.*/\1/p' watch.log)
 	end_started
 }
 
