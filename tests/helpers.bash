@@ -48,6 +48,11 @@ begin_log() {
 	: >"$1"
 }
 
+# captured_of PID N: record -dir has told in $log of so many captures of that process.
+captured_of() {
+	[ "$(grep -c "^20.* pid $1 .*\.mtbpf$" "$log")" -ge "$2" ]
+}
+
 # eventually SECONDS COMMAND: true as soon as the command is. The seconds are those of a machine that
 # has nothing else to do; another may take five times as long.
 eventually() {

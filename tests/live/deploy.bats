@@ -200,7 +200,7 @@ works() {
 			"$O/programs/service" >/dev/null 2>&1 3>&- &
 		service=$!
 		started+=("$service")
-		eventually 20 captured $((round * 2))
+		eventually 20 captured_of "$service" 2
 		kill "$service"
 		eventually 5 gone "$service"
 	done

@@ -299,7 +299,7 @@ not_attached() {
 	mkdir "$group"
 	for round in 1 2; do
 		start_in_group 1.2
-		eventually 20 captured $((round * 3))
+		eventually 20 captured_of "$target" 3
 		kill "$target"
 		eventually 5 gone "$target"
 		# The manager removes the group, and makes it anew.
@@ -325,7 +325,7 @@ not_attached() {
 		"./keep-me-$$" -scale native >/dev/null 2>&1 3>&- &
 		again=$!
 		started+=("$again")
-		eventually 20 captured $((round * 2))
+		eventually 20 captured_of "$again" 2
 		kill "$again"
 		eventually 5 gone "$again"
 	done

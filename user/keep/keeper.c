@@ -83,6 +83,11 @@ static int follow_target(struct keeper *k, enum session_end *end)
 	struct session *s = session__open(&k->options->capture, &k->start);
 	int err = 0;
 
+	/* Who was there a moment ago has gone since. */
+	if (!s && k->has_settled) {
+		*end = SESSION_EXITED;
+		return 0;
+	}
 	if (!s)
 		return -errno;
 	k->unarmed = 0;
