@@ -43,51 +43,32 @@ __u64 last_also;
 
 static __always_inline struct latch *also_task_latch(void)
 {
-	return bpf_task_storage_get(&also_task_latches, bpf_get_current_task_btf(), NULL,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return latch_of_task(&also_task_latches);
 }
 
 static __always_inline struct latch *also_lru_latch(void)
 {
-	u32 key = (u32)current_pid_tgid();
-	struct latch *latch = bpf_map_lookup_elem(&also_lru_latches, &key);
-
-	if (latch)
-		return latch;
-	bpf_map_update_elem(&also_lru_latches, &key, &empty_latch, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&also_lru_latches, &key);
-}
-
-static __always_inline struct mt_entry *also_entry(u64 sequence)
-{
-	u32 key = sequence % MT_ENTRY_LOG;
-
-	return bpf_map_lookup_elem(&also_log, &key);
+	return latch_of_key(&also_lru_latches, (u32)current_pid_tgid());
 }
 
 /* It returned, or was left, now. Where newer calls have its place it gets a new one. */
 static __always_inline void close_also(const struct open_call *call, u32 kind, u64 now,
 				       u64 returns_to)
 {
-	u64 sequence = call->sequence, pid_tgid;
+	u64 sequence = call->sequence;
 	struct mt_entry *entry;
 
 	if (is_frozen())
 		return;
 	if (last_also - sequence >= MT_ENTRY_LOG)
 		sequence = __sync_fetch_and_add(&last_also, 1) + 1;
-	entry = also_entry(sequence);
+	entry = begin_entry(&also_log, sequence, call->ip);
 	if (!entry)
 		return;
-	pid_tgid = current_pid_tgid();
-	begin_write(&entry->start_ns);
 	if (returns_to || sequence != call->sequence)
 		entry->returns_to = returns_to;
 	entry->end_ns = now > call->entry_ns ? now : call->entry_ns;
-	entry->tid = (u32)pid_tgid;
-	entry->tgid = pid_tgid >> 32;
 	entry->kind = kind;
-	entry->ip = call->ip;
 	end_write(&entry->start_ns, call->entry_ns);
 }
 
@@ -108,7 +89,7 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 {
 	struct open_call call = {.entry_ns = bpf_ktime_get_ns(), .sp = ctx->sp, .ip = ctx->ip};
 	struct mt_entry *entry;
-	u64 returns_to = 0, pid_tgid;
+	u64 returns_to = 0;
 
 	if (!latch)
 		return 0;
@@ -118,19 +99,14 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	call.sequence = __sync_fetch_and_add(&last_also, 1) + 1;
 	push_call(latch, &call);
-	entry = is_frozen() ? NULL : also_entry(call.sequence);
-	if (!entry)
-		return 0;
 	if (also_at_entry)
 		bpf_probe_read_user(&returns_to, sizeof(returns_to), (void *)ctx->sp);
-	pid_tgid = current_pid_tgid();
-	begin_write(&entry->start_ns);
+	entry = is_frozen() ? NULL : begin_entry(&also_log, call.sequence, call.ip);
+	if (!entry)
+		return 0;
 	entry->end_ns = 0;
-	entry->tid = (u32)pid_tgid;
-	entry->tgid = pid_tgid >> 32;
 	entry->kind = MT_ENTRY_CALL;
 	entry->returns_to = returns_to;
-	entry->ip = call.ip;
 	end_write(&entry->start_ns, call.entry_ns);
 	return 0;
 }
