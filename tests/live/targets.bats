@@ -202,19 +202,24 @@ in_root() {
 	done
 }
 
-# all_counted ARGS: watch, while all threads of manythreads call as fast as they can. In $output.
-all_counted() {
+# count_calls ARGS: watch, while all threads of manythreads call as fast as they can; its lines are in watch.log.
+count_calls() {
 	begin_log watch.log
-	start manythreads 6 200000
 	env --default-signal=INT "$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 120s "$@" >watch.log 2>&1 3>&- &
 	watch=$!
 	started+=("$watch")
 	eventually 10 grep -q '^watching' watch.log
 	kill -USR1 "$target"
-	eventually 100 grep -q '^done' manythreads.*
+	eventually 60 grep -q '^done' manythreads.*
 	kill -INT "$watch"
 	wait "$watch"
 	cat watch.log
+}
+
+# all_counted ARGS: as watch takes them; $measured and $unmeasured are of delays, or durations.
+all_counted() {
+	start manythreads 6 200000
+	count_calls "$@"
 	grep -h '^done' manythreads.* # how fast that was
 	rm manythreads.*
 	grep -q '^1200000 hits ' watch.log
@@ -235,15 +240,7 @@ all_counted() {
 	cgroup "mtbpf-live-$$/many"
 	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"
 	echo "$target" >"$cgroup/cgroup.procs"
-	env --default-signal=INT "$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 120s >watch.log 2>&1 3>&- &
-	watch=$!
-	started+=("$watch")
-	eventually 10 grep -q '^watching' watch.log
-	kill -USR1 "$target"
-	eventually 60 grep -q '^done' manythreads.*
-	kill -INT "$watch"
-	wait "$watch"
-	cat watch.log
+	count_calls
 	grep -q '^200000 hits ' watch.log
 	mtbpf_run record -source sample -cgroup "$cgroup" -timeout 500ms -o c.mtbpf
 	[ "$status" -eq 1 ]
