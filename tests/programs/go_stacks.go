@@ -20,13 +20,32 @@ func deep(n int) int {
 	return deep(n-1) + space[n&255]
 }
 
+// Whose frame a goroutine's first stack has no room for.
+//
+//go:noinline
+func wide(n int) int {
+	var space [2048]int
+	space[n&2047] = n
+	return space[(n*7)&2047]
+}
+
 //go:noinline
 func iteration(n int) int {
 	return deep(n)
 }
 
+// The check of the stack at the entry of one with so large a frame has two jumps.
+//
+//go:noinline
+func large(n int) int {
+	var space [1024]int
+	space[n&1023] = n
+	time.Sleep(2 * time.Millisecond)
+	return space[(n+1)&1023]
+}
+
 func work(n int, done chan int) {
-	done <- iteration(n)
+	done <- wide(n) + iteration(n)
 }
 
 func main() {
@@ -35,6 +54,8 @@ func main() {
 	for i := 0; ; i++ {
 		go work(i%64+1, done)
 		go work(i%32+1, done)
+		go func(n int) { done <- large(n) }(i)
+		<-done
 		<-done
 		<-done
 	}
