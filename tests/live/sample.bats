@@ -117,6 +117,8 @@ finds() {
 	[[ $output =~ call\ ([0-9]+)\ of\ one_iter,\ thread\ [0-9]+:\ took\ ([0-9.]+\ ms) ]]
 	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
 	[[ $output == *"the slow iteration of one_iter took $took, "* ]]
+	[[ $output == *"sample: stacks by the clock and at every switch; 2 rings of 4.0 MiB, 8.1 MiB in all"* ]]
+	[[ $output =~ sample:\ the\ fullest\ ring\ is\ [0-9.]+\ %\ full\;\ it\ would\ look\ back\ some\ [0-9.]+ ]]
 	mtbpf_run decode slow.mtbpf -print calls
 	[ "$(awk -v tid="$target" '$1 == tid && $5 == "one_iter"' <<<"$output" | wc -l)" -ge "$calls" ]
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -326,6 +327,21 @@ static const struct pid_set *sample__pids(const struct source *s)
 	return s->config.cgroup ? NULL : &s->followed.pids;
 }
 
+static const char *sample__memory(const struct source *s, char text[static SOURCE_TEXT_SIZE])
+{
+	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+	size_t size = s->ring_config.size;
+
+	units__format_size(each, size);
+	units__format_size(all, s->rings.n * sample_ring__locked_size(size));
+	if (s->rings.n == 1)
+		snprintf(text, SOURCE_TEXT_SIZE, "a ring of %s", each);
+	else
+		snprintf(text, SOURCE_TEXT_SIZE, "%zu rings of %s, %s in all", s->rings.n, each,
+			 all);
+	return text;
+}
+
 static const char *sample__freeze_name(const struct source *s)
 {
 	return s->config.sample_gate >= 0 ? "in the kernel, by a BPF program" : "from user space";
@@ -353,6 +369,7 @@ const struct source_ops source_sample = {
 	.freeze = sample__freeze,
 	.read = sample_source__read,
 	.pids = sample__pids,
+	.memory = sample__memory,
 	.freeze_name = sample__freeze_name,
 	.close = sample__close,
 };
