@@ -37,6 +37,18 @@ iterations() {
 	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | awk '{ print $1 }' | sort -u | wc -l)" -ge 3 ]
 }
 
+@test "the recording ends with the hit: what came behind it, in whatever thread, is not in it" {
+	command -v perf >/dev/null || skip "perf is missing"
+	start threads -scale native
+	sample -delay-thresh 2ms -sample-rate 10000 -also one_iter
+	[ "$status" -eq 0 ]
+	perf script -i slow.mtbpf --ns -F tid,time,event --show-switch-events >script 2>err 3>&-
+	# Begins of calls are logged as such; what a hit takes is in the time of its own probe.
+	awk '{ what[++n] = $0; sub(":", "", $2); time[n] = $2 + 0 } / mtbpf:hit:/ { hit = time[n] }
+		END { for (i = 1; i <= n; i++) if (time[i] > hit) { print "hit " hit ": " what[i]; ++late }
+			exit !hit || late || n < 10 }' script
+}
+
 @test "a ring that is full many times over: the latest is kept, up to the hit" {
 	start causes branch
 	sample -duration-thresh 20ms -after 500ms -snapshot-size 64K -sample-rate 10000
