@@ -204,6 +204,32 @@ callers() {
 	[[ $output == *": 50 samples a second, for -max-overhead 100%"* ]]
 }
 
+# It spins, and then has a word with its child, and another one, which it waits for.
+@test "-max-overhead is kept while it is recorded: who begins to switch all the time is sampled less" {
+	command -v perl >/dev/null || skip "perl is missing"
+	perl -e 'pipe(A, B); pipe(C, D); $| = 1; print "pid $$\n";
+		if (!fork) { close B; while (sysread A, $x, 1) { syswrite D, "x", 1 } exit }
+		until (-e "go") { for ($i = 0; $i < 100000; $i++) {} }
+		while (1) { syswrite B, "x", 1; sysread C, $x, 1 }' >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q '^pid ' out
+	attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v
+	eventually 20 grep -q '^recording;' "$attach_log"
+	touch go
+	eventually 30 grep -q 'max-overhead 1% cannot be kept: 10 samples a second, the least' "$attach_log"
+	eventually 30 grep -q 'sample: 10 stacks a second from now on, for -max-overhead 1%' "$attach_log"
+	kill -INT "$attached"
+	attach_ends 20
+	[ "$status" -eq 0 ]
+	[[ $output =~ :\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
+	[ "${BASH_REMATCH[1]}" -gt 10 ]
+	[[ $output == *"sample: 10 stacks a second in the end, for -max-overhead 1%"* ]]
+	# The recording knows of the longest time between two.
+	command -v perf >/dev/null || skip "the rest needs perf"
+	perf evlist -v -i kept.mtbpf 2>/dev/null 3>&- | grep '^cpu-clock' | grep -q 'sample_period.* 100000000,'
+}
+
 @test "what the stacks cost here is said in one line, without -max-overhead too" {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms

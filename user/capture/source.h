@@ -90,6 +90,8 @@ struct source_ops {
 	int (*read)(struct source *source, struct recording *rec);
 	/* Whom it records, children included; NULL, or NULL from it: the process, or the cgroup. */
 	const struct pid_set *(*pids)(const struct source *source);
+	/* Samples a second from now on. NULL: it has none. */
+	void (*set_rate)(struct source *source, unsigned int hz);
 	/* How much memory it looks back by, for people: "3 rings of 4.0 MiB". NULL: not told. */
 	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
 	/* How it was or will be frozen, for people. */

@@ -233,7 +233,7 @@ static void add_thread(struct sample_load *load, pid_t pid, pid_t tid)
 	free(text);
 }
 
-static int read_load(pid_t pid, struct sample_load *load)
+int sample_load__read(pid_t pid, struct sample_load *load)
 {
 	pid_t *tids;
 	size_t n;
@@ -257,12 +257,12 @@ static uint64_t difference(uint64_t first, uint64_t last)
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load)
 {
 	struct sample_load first;
-	int err = read_load(pid, &first);
+	int err = sample_load__read(pid, &first);
 
 	if (!err)
 		usleep(1000 * ms);
 	if (!err)
-		err = read_load(pid, load);
+		err = sample_load__read(pid, load);
 	if (err)
 		return err;
 	load->cpu_ns = difference(first.cpu_ns, load->cpu_ns);

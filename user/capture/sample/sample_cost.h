@@ -24,6 +24,8 @@ struct sample_load {
 	uint64_t switches; /* how often they came onto a CPU */
 };
 
+/* Since it began, of the threads that it has now. 0 or -errno: -ESRCH it is gone. */
+int sample_load__read(pid_t pid, struct sample_load *load);
 /* Watches its threads for so long. 0 or -errno: -ESRCH it is gone. */
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
 

@@ -87,7 +87,7 @@ int sample_source__read(struct source *s, struct recording *rec)
 	struct lookback least = {0};
 	int err = followed__add_to(&s->followed, rec);
 
-	rec->sample_period_ns = s->ring_config.period_ns;
+	rec->sample_period_ns = s->longest_ns;
 	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
 	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
 	if (!err)

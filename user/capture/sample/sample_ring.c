@@ -154,6 +154,14 @@ size_t sample_ring__locked_size(size_t size)
 	return 2 * (size_t)sysconf(_SC_PAGESIZE) + SIDEBAND_DATA_SIZE + size;
 }
 
+void sample_ring__set_period(struct sample_ring *r, const struct sample_ring_config *config)
+{
+	/* Of what the kernel keeps to a rate it is that. */
+	uint64_t value = config->calls ? 1000000000 / config->period_ns : config->period_ns;
+
+	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PERIOD, &value);
+}
+
 int sample_ring__enable(struct sample_ring *r)
 {
 	for (int i = SAMPLE_EVENTS; i-- > 0;)

@@ -196,6 +196,7 @@ static int open_all(struct source *s)
 		.branches = s->config.branches,
 		.calls = s->config.sample_calls,
 	};
+	s->longest_ns = s->ring_config.period_ns;
 	return open_rings(s);
 }
 
@@ -322,6 +323,19 @@ static int sample__freeze(struct source *s)
 	return 0;
 }
 
+static void sample__set_rate(struct source *s, unsigned int hz)
+{
+	uint64_t period_ns = sample_rate__period(hz);
+
+	if (s->frozen)
+		return;
+	s->ring_config.period_ns = period_ns;
+	for (size_t i = 0; i < s->rings.n; i++)
+		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
+	if (period_ns > s->longest_ns)
+		s->longest_ns = period_ns;
+}
+
 static const struct pid_set *sample__pids(const struct source *s)
 {
 	return s->config.cgroup ? NULL : &s->followed.pids;
@@ -369,6 +383,7 @@ const struct source_ops source_sample = {
 	.freeze = sample__freeze,
 	.read = sample_source__read,
 	.pids = sample__pids,
+	.set_rate = sample__set_rate,
 	.memory = sample__memory,
 	.freeze_name = sample__freeze_name,
 	.close = sample__close,
