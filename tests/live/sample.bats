@@ -192,6 +192,28 @@ callers() {
 	callers slow.mtbpf read_answer | grep -Eq '^_start .*main one_iter $'
 }
 
+@test "-trace-include-kernel: what the kernel did is slices as well, and perf reads it" {
+	[ "$(cat /proc/sys/kernel/kptr_restrict)" -lt 2 ] || skip "kptr_restrict 2 hides the kernel's symbols"
+	start causes read
+	sample -duration-thresh 20ms -trace-include-kernel
+	[ "$status" -eq 0 ]
+	# The function that waits is the user's, as without it.
+	[[ $output =~ reason:\ blocked\ in\ one_iter\ \>\ read:\ read\ of\ pipe ]]
+	report=$(grep '^reason: ' <<<"$output")
+	callers slow.mtbpf '[blocked]' | grep -Eq ' read \[kernel\] .*vfs_read .*schedule $'
+	# No call of the user's in the kernel.
+	callers slow.mtbpf work_us >callers || true
+	callers slow.mtbpf one_iter >>callers
+	! grep -F '[kernel]' callers || false
+	mtbpf_run decode slow.mtbpf -o again.fxt
+	cmp slow.fxt again.fxt
+	mtbpf_run report slow.fxt
+	[[ $output == *"reason: blocked in one_iter > read"* ]]
+	command -v perf >/dev/null || skip "the rest needs perf"
+	perf script -i slow.mtbpf -F event,ip,sym >script 2>err 3>&-
+	grep -A 20 'context-switches:' script | grep -Eq '^\s+ffff[0-9a-f]+ .*schedule'
+}
+
 @test "-max-overhead: what a stack costs here is measured, and the rate that it allows is said" {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 1s

@@ -34,7 +34,7 @@ struct source_config {
 					    */
 	size_t first_hit;	 /* hits of the recording from here on are this snapshot's */
 	bool multi_thread;	 /* pt: a ring for every thread; else for the main thread only */
-	bool kernel;		 /* pt: the kernel's code as well */
+	bool kernel;		 /* pt: the kernel's code as well; sample: its part of stacks */
 	struct pt_timing timing; /* pt */
 	int freeze_method;	 /* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
 	bool immediate_stop;	 /* pt: only methods that freeze in the kernel */

@@ -75,11 +75,11 @@ static int refuse_unmeasured(int err)
 	return err;
 }
 
-int sampling__choose_rate(const struct sample_options *o, uint32_t stack, pid_t pid,
+int sampling__choose_rate(const struct sample_options *o, uint32_t stack, bool kernel, pid_t pid,
 			  struct overhead *overhead)
 {
 	struct sample_load load = {0};
-	int err = sample_cost__measure(stack, &overhead->cost);
+	int err = sample_cost__measure(stack, kernel, &overhead->cost);
 
 	if (!err && pid && o->max_overhead_ppm)
 		err = sample_load__measure(pid, LOAD_MS, &load);

@@ -218,7 +218,7 @@ static int choose_sampling(struct session *s)
 				      &s->unwind);
 
 	return err ? err
-		   : sampling__choose_rate(&s->options->sample, s->unwind.stack,
+		   : sampling__choose_rate(&s->options->sample, s->unwind.stack, s->options->kernel,
 					   s->has_process ? s->process.pid : 0, &s->overhead);
 }
 

@@ -2,6 +2,7 @@
 /* From the frozen rings and the sideband to a recording. */
 #include <string.h>
 
+#include "capture/code/kernel_copy.h"
 #include "capture/sample/sample_record.h"
 #include "capture/sample/sample_source.h"
 #include "util/clock.h"
@@ -96,9 +97,11 @@ int sample_source__read(struct source *s, struct recording *rec)
 		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
-	followed__count_left_out(&s->followed, &s->config, rec);
 	if (!s->config.is_trial)
 		say_lookback(&least);
+	followed__count_left_out(&s->followed, &s->config, rec);
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", false, &rec->kernel);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;

@@ -20,6 +20,7 @@ struct sample_ring_config {
 	size_t size;	    /* of the ring, a power of two */
 	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
 	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
+	bool kernel;	    /* the kernel's part of stacks as well */
 	bool from_exec;	    /* record from the process's execve on, not before */
 	bool branches;	    /* the CPU notes the last ones: COUNTING_BRANCHES */
 	bool calls;	    /* by cycles, with the calls that it notes: COUNTING_CALLS; not both */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/code/kernel_access.h"
 #include "capture/recording/process_note.h"
 #include "capture/perf/budget.h"
 #include "capture/perf/many_rings.h"
@@ -182,8 +183,11 @@ static int open_rings(struct source *s)
 
 static int open_all(struct source *s)
 {
-	int err = followed__open(&s->followed, &s->config);
+	int err = s->config.kernel ? kernel_access__refuse(false) : 0;
 
+	if (err)
+		return err;
+	err = followed__open(&s->followed, &s->config);
 	if (err) {
 		explain(err);
 		return err;
@@ -192,6 +196,7 @@ static int open_all(struct source *s)
 		.period_ns = sample_rate__period(s->config.sample_rate),
 		.stack = s->config.sample_stack,
 		.gate = s->config.sample_gate,
+		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
 		.branches = s->config.branches,
 		.calls = s->config.sample_calls,
