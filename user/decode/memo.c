@@ -30,7 +30,7 @@ struct memo {
 };
 
 /* madvise() takes whole ones. */
-#define PAGE 4096
+#define PAGE	     4096
 #define ENTRIES_SIZE (sizeof(struct memo_entry) << MEMO_BITS)
 
 struct memo *memo__new(bool is_busy)
@@ -39,7 +39,8 @@ struct memo *memo__new(bool is_busy)
 
 	if (!memo)
 		return NULL;
-	memo->entries = is_busy ? huge_pages__alloc(ENTRIES_SIZE) : aligned_alloc(PAGE, ENTRIES_SIZE);
+	memo->entries =
+		is_busy ? huge_pages__alloc(ENTRIES_SIZE) : aligned_alloc(PAGE, ENTRIES_SIZE);
 	if (!memo->entries) {
 		free(memo);
 		return NULL;
