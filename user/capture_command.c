@@ -16,8 +16,10 @@
 #include "pipeline/output_name.h"
 #include "kernel/capability.h"
 #include "pipeline/pipeline.h"
+#include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/stop.h"
 #include "util/units.h"
 #include "view/closing.h"
 
@@ -124,26 +126,37 @@ static int write_recording(struct recording *rec, const char *path)
 	return 0;
 }
 
-/* Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
- */
-static int make_trace(const struct capture_options *options, const struct recording *rec,
-		      const char *path, struct phases *phases, bool *is_whole)
+static int decode(struct decoded *decoded, const struct capture_options *options,
+		  const struct recording *rec, const char *path, struct phases *phases)
 {
+	int err = decoded__make(
+		decoded, rec,
+		&(struct tree_options){.no_inline = options->no_inline, .trace = path});
+
+	phases__end(phases, "decoding");
+	if (!err)
+		err = decoded__write_trace(decoded, rec, path);
+	phases__end(phases, "writing the trace");
+	return err;
+}
+
+/* Decoding may take long, and the recording is safe: it may be interrupted. */
+static int make_trace(const struct capture_options *options, const struct recording *rec,
+		      const struct output_names *names, struct phases *phases, bool *is_whole)
+{
+	_cleanup_free_ char *stopped = stopped__format(names->recording, names->trace);
 	struct decoded decoded;
 	int err;
 
+	stop__begin(stopped ?: "");
 	interrupts__release();
 	err = capability__keep_for_files();
 	if (err)
 		log__debug("cannot give up capabilities: %s", strerror(-err));
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
-	err = decoded__make(&decoded, rec,
-			    &(struct tree_options){.no_inline = options->no_inline, .trace = path});
+	err = decode(&decoded, options, rec, names->trace, phases);
 	interrupts__hold();
-	phases__end(phases, "decoding");
-	if (!err)
-		err = decoded__write_trace(&decoded, rec, path);
-	phases__end(phases, "writing the trace");
+	stop__end();
 	*is_whole = decoded__is_whole(&decoded, rec);
 	if (!err) {
 		phases__say(phases);
@@ -153,7 +166,7 @@ static int make_trace(const struct capture_options *options, const struct record
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
 	if (!err && !options->view)
-		next_step__say("view", path);
+		next_step__say("view", names->trace);
 	return err;
 }
 
@@ -206,7 +219,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	}
 	phases__end(&phases, "writing the recording");
 	if (!err && decode)
-		err = make_trace(options, &rec, names->trace, &phases, &outcome->is_whole);
+		err = make_trace(options, &rec, names, &phases, &outcome->is_whole);
 	else if (!err)
 		outcome->is_whole = say_recorded(&rec, names->recording, &phases);
 	recording__fini(&rec);

@@ -8,7 +8,6 @@
 
 #include "decode/threads.h"
 #include "pipeline/make_trees.h"
-#include "util/interrupts.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
 #include "target/symbols/symbols_usdt.h"
@@ -110,19 +109,10 @@ static bool can_begin(const struct recording *rec, const struct tree_options *op
 	return options->trace && any && !recording__is_sampled(rec);
 }
 
-/* Half a trace is none: who wants it to end is heard between branches, and it goes away. */
 static int begin_trace(struct decoded *decoded, const char *path)
 {
-	interrupts__hold();
 	decoded->writer = trace_writer__open(path, &(struct trace_options){0});
 	return decoded->writer ? 0 : -errno;
-}
-
-static void end_interrupted(struct decoded *decoded)
-{
-	trace_writer__abort(decoded->writer);
-	decoded->writer = NULL;
-	interrupts__obey();
 }
 
 static int make_trees(struct decoded *decoded, const struct recording *rec,
@@ -167,8 +157,6 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 		err = recording__check_cut(rec);
 	if (!err)
 		err = add_hits(decoded, rec);
-	if (err == -EINTR)
-		end_interrupted(decoded);
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");
 		log__hint("a smaller -snapshot-size decodes to less");

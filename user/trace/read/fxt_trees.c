@@ -7,26 +7,11 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "mtbpf_shared.h"
 #include "stack/stack.h"
+#include "trace/read/fxt_hit.h"
 #include "trace/read/fxt_read.h"
 #include "util/label.h"
-
-#define HIT_PREFIX "hit "
-
-static const char *string_arg(const struct fxt_read *read, const char *key)
-{
-	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
-
-	return arg && arg->string ? arg->string : "";
-}
-
-static uint64_t number_arg(const struct fxt_read *read, const char *key)
-{
-	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
-
-	return arg ? arg->number : 0;
-}
+#include "util/meter.h"
 
 static struct fxt_track *add_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
 {
@@ -164,7 +149,7 @@ static uint8_t flags_of(const struct fxt_read *read)
 /* "helper (process 11050, thread 11051)". The name may have brackets of its own. */
 static int add_done_by(struct call_tree *tree, const struct fxt_read *read, uint64_t ns)
 {
-	const char *text = string_arg(read, "by"), *at = strstr(text, " (process "), *next;
+	const char *text = fxt_read__string(read, "by"), *at = strstr(text, " (process "), *next;
 	struct done_by by = {.call = (uint32_t)tree->calls.n - 1, .ns = ns}, *place;
 
 	while (at && (next = strstr(at + 1, " (process ")))
@@ -195,14 +180,14 @@ static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct 
 		.parent = parent,
 		.depth = parent == CALL_NO_PARENT ? 0 : tree->calls.v[parent].depth + 1,
 		.flags = flags_of(read),
-		.self_insns = number_arg(read, "insns"),
+		.self_insns = fxt_read__number(read, "insns"),
 	};
 	*place = (struct fxt_place){.begin = track->n_edges++, .end = UINT32_MAX};
 	set_kind(call, read);
 	track->open = (uint32_t)tree->calls.n - 1;
 	trees->is_sampled |= call->flags & CALL_SAMPLED;
 	if (is_function(call)) {
-		call->function = function_of(trees, read->name, string_arg(read, "module"));
+		call->function = function_of(trees, read->name, fxt_read__string(read, "module"));
 		return call->function ? 0 : -ENOMEM;
 	}
 	return 0;
@@ -260,29 +245,13 @@ static const struct function *find_function(const struct fxt_trees *trees, const
 static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct hit_mark *hit = VEC_PUSH(&trees->hits);
-	size_t n = strlen(HIT_PREFIX);
-	uint64_t mark_ns = number_arg(read, "since_mark_ns");
-	uint64_t delay_ns = number_arg(read, "delay_ns");
-	uint64_t duration_ns = number_arg(read, "duration_ns");
-	uint64_t region_ns = number_arg(read, "region_ns");
+	const char *name;
 
 	if (!hit)
 		return -ENOMEM;
-	*hit = (struct hit_mark){
-		.time_ns = read->end_ns,
-		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns,
-		.sequence = number_arg(read, "sequence"),
-		.reason = delay_ns      ? MT_HIT_DELAY
-			  : duration_ns ? MT_HIT_DURATION
-			  : mark_ns	? MT_HIT_MARK
-			  : region_ns	? MT_HIT_REGION
-					: 0,
-		.pid = (pid_t)read->pid,
-		.tid = (pid_t)number_arg(read, "tid"),
-		.ip = number_arg(read, "address"),
-	};
-	if (!strncmp(read->name, HIT_PREFIX, n))
-		hit->function = find_function(trees, read->name + n);
+	name = fxt_hit__read(hit, read);
+	if (name)
+		hit->function = find_function(trees, name);
 	return 0;
 }
 
@@ -305,7 +274,7 @@ static void set_strand(struct fxt_trees *trees, struct call_tree *tree, const st
 static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct fxt_track *track = track_of(trees, read->pid, read->tid);
-	uint64_t thread = number_arg(read, "thread");
+	uint64_t thread = fxt_read__number(read, "thread");
 	struct call_tree *tree;
 
 	if (!track)
@@ -359,6 +328,19 @@ static int finish_tree(struct fxt_trees *trees, size_t i)
 	return 0;
 }
 
+/* With millions of calls that takes seconds. */
+static void say_order(const struct fxt_trees *trees, struct meter *meter)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < trees->trees.n; i++)
+		if (trees->tracks.v[i].is_unsorted)
+			n += trees->trees.v[i].calls.n;
+	if (n)
+		meter__next(meter, &(struct meter_work){"putting in order", METER_CALLS, 0});
+	meter__add(meter, n);
+}
+
 int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 {
 	struct fxt_reader *reader = fxt_reader__open(fd);
@@ -372,6 +354,7 @@ int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 	while (!err && (err = fxt_reader__next(reader, &read)) == 1)
 		err = take(trees, &read);
 	fxt_reader__free(reader);
+	say_order(trees, meter);
 	for (size_t i = 0; i < trees->trees.n; i++)
 		if (finish_tree(trees, i))
 			err = -ENOMEM;
