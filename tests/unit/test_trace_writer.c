@@ -96,7 +96,7 @@ static void test_a_leaf_that_was_none(void **state)
 
 	add_call(output, 0, 0, 100);
 	add_call(output, 1, 10, 20)->told_at_end = true;
-	trace_writer__calls(output->writer, &output->tree);
+	trace_writer__calls(output->writer, &output->tree, NULL);
 	reader = close_and_read_folded(output);
 	assert_int_equal(reader->events.n, 4);
 	assert_int_equal(reader->events.v[1].type, BEGIN);
@@ -112,7 +112,7 @@ static void test_calls_before_the_tree(void **state)
 
 	trace_writer__set_base(output->writer, BASE - 1);
 	add_call(output, 7, 30, 40);
-	trace_writer__calls(output->writer, &output->tree);
+	trace_writer__calls(output->writer, &output->tree, NULL);
 	output->tree.calls.n = 0;
 	add_call(output, 0, 0, 100);
 	reader = write_tree(output);

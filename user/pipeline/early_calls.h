@@ -6,18 +6,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pipeline/early_queue.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
-#include "trace/trace_writer.h"
 
 struct early_calls {
 	struct call_taker taker; /* for stack__set_taker() */
-	struct trace_writer *writer;
+	struct early_queue *queue;
 	struct code_map *map;
 	const uint64_t *base_ns; /* known with the first call */
 	bool no_inline;
 	struct call_tree one; /* a call and what it called, with their sites */
 	VEC(struct call) calls;
+	VEC(const struct call_site *) call_sites; /* of these */
+	/* What was asked about last: that call is mostly the next to be told. */
+	uint64_t site_ip;
+	const struct call_site *site;
 	/* The writer tells slices of a kind by their sites: those stay. */
 	VEC(struct call_sites) retired;
 	unsigned int replaced; /* code_map__replaced(), of the sites */
@@ -25,8 +29,11 @@ struct early_calls {
 	bool failed;	       /* out of memory */
 };
 
-/* To `writer`, the calls of that thread. All pointers must outlive it. NULL: no memory. */
-struct early_calls *early_calls__new(struct trace_writer *writer, pid_t pid, pid_t tid,
+/*
+ * Into `queue`, the calls of that thread. All pointers must outlive it, and it the queue. NULL: no
+ * memory.
+ */
+struct early_calls *early_calls__new(struct early_queue *queue, pid_t pid, pid_t tid,
 				     struct code_map *map);
 void early_calls__free(struct early_calls *early);
 

@@ -59,7 +59,7 @@ struct tree_maker {
 static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct decoded *decoded = m->decoded;
-	struct early_calls *early = early_calls__new(decoded->writer, pid, tid, map);
+	struct early_calls *early = early_calls__new(decoded->queue, pid, tid, map);
 	struct early_calls **slot = early ? VEC_PUSH(&decoded->early) : NULL;
 
 	if (!slot) {

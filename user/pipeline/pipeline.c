@@ -112,7 +112,10 @@ static bool can_begin(const struct recording *rec, const struct tree_options *op
 static int begin_trace(struct decoded *decoded, const char *path)
 {
 	decoded->writer = trace_writer__open(path, &(struct trace_options){0});
-	return decoded->writer ? 0 : -errno;
+	if (!decoded->writer)
+		return -errno;
+	decoded->queue = early_queue__new(decoded->writer);
+	return decoded->queue ? 0 : -ENOMEM;
 }
 
 static int make_trees(struct decoded *decoded, const struct recording *rec,
@@ -149,10 +152,15 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 	begins = !err && can_begin(rec, options);
 	if (begins && rec->aux.n > 1)
 		err = decode__find_start(rec, decoded->images, &decoded->base_ns);
-	if (begins && !err && begin_trace(decoded, options->trace))
-		return -errno;
+	if (begins && !err) {
+		err = begin_trace(decoded, options->trace);
+		if (err && !decoded->writer)
+			return err;
+	}
 	if (!err)
 		err = make_trees(decoded, rec, options);
+	if (decoded->queue)
+		early_queue__finish(decoded->queue);
 	if (!err)
 		err = recording__check_cut(rec);
 	if (!err)
@@ -168,6 +176,7 @@ void decoded__fini(struct decoded *decoded)
 {
 	for (size_t i = 0; i < decoded->trees.n; i++)
 		call_tree__fini(&decoded->trees.v[i]);
+	early_queue__free(decoded->queue);
 	trace_writer__abort(decoded->writer);
 	for (size_t i = 0; i < decoded->early.n; i++)
 		early_calls__free(decoded->early.v[i]);

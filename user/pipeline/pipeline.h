@@ -34,6 +34,7 @@ struct decoded {
 	struct meter *meter;	   /* while it is made: NULL, or what shows how far that has come */
 	/* Where the trace is written while it is decoded, or NULL. */
 	struct trace_writer *writer;
+	struct early_queue *queue;	 /* to it, while it is decoded */
 	VEC(struct early_calls *) early; /* of which no tree tells, of a thread each */
 	struct counters counters;
 	uint64_t base_ns; /* of that trace: totals.first_ns, known beforehand */

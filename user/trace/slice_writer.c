@@ -54,14 +54,14 @@ static struct why why_of(const struct call_tree *tree, const struct call *call)
 }
 
 static void write_event(struct slice_writer *writer, const struct call_tree *tree,
-			const struct call *call, const struct why *why, uint64_t time_ns,
-			uint64_t end_ns)
+			const struct call *call, const struct call_site *site,
+			const struct why *why, uint64_t time_ns, uint64_t end_ns)
 {
 	char text[SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE];
 	struct slice_args args;
 	struct fxt_event event;
 
-	fill_event(&event, &args, call, call__site(call, &tree->sites));
+	fill_event(&event, &args, call, site);
 	if (why->by)
 		slice_args__add_by(&args, why->by, text);
 	if (why->wait)
@@ -77,9 +77,9 @@ static void write_event(struct slice_writer *writer, const struct call_tree *tre
 }
 
 void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
-			 const struct call *call, uint64_t time_ns, uint64_t end_ns)
+			 const struct call *call, const struct call_site *site, uint64_t time_ns,
+			 uint64_t end_ns)
 {
-	const struct call_site *site = call__site(call, &tree->sites);
 	const struct why why = why_of(tree, call);
 	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !why.by && !why.wait
 						      ? template_of(writer, call, site)
@@ -87,7 +87,7 @@ void slice_writer__write(struct slice_writer *writer, const struct call_tree *tr
 	uint64_t numbers[SLICE_NUMBERS];
 
 	if (!template) {
-		write_event(writer, tree, call, &why, time_ns, end_ns);
+		write_event(writer, tree, call, site, &why, time_ns, end_ns);
 		return;
 	}
 	slice__get_numbers(call, numbers);

@@ -28,10 +28,12 @@ struct slice_writer {
 };
 
 /*
- * Writes the tree's call: all of it in one record, or where end_ns is 0 its begin, with fxt__end()
- * left to the caller.
+ * Writes the tree's call, made at that site (NULL: nothing is known of it): all of it in one
+ * record, or where end_ns is 0 its begin, with fxt__end() left to the caller. Sites must outlive
+ * the writer, which tells slices of a kind by them.
  */
 void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
-			 const struct call *call, uint64_t time_ns, uint64_t end_ns);
+			 const struct call *call, const struct call_site *site, uint64_t time_ns,
+			 uint64_t end_ns);
 
 #endif

@@ -39,7 +39,8 @@ struct trace_writer {
 
 	/* Of the tree that is being written. */
 	const struct call_tree *tree;
-	uint64_t now_ns; /* where its last event stands */
+	const struct call_site *const *sites; /* of its calls; NULL: the tree has them */
+	uint64_t now_ns;		      /* where its last event stands */
 	unsigned int n_open;
 	struct open_slice {
 		uint64_t end_ns;
@@ -114,12 +115,18 @@ static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 	return writer->now_ns;
 }
 
+static const struct call_site *site_of(const struct trace_writer *writer, const struct call *call)
+{
+	return writer->sites ? writer->sites[call - writer->tree->calls.v]
+			     : call__site(call, &writer->tree->sites);
+}
+
 static void begin(struct trace_writer *writer, const struct call *call)
 {
 	uint64_t time_ns = advance(writer, call->start_ns);
 	uint32_t index = (uint32_t)(call - writer->tree->calls.v);
 
-	slice_writer__write(&writer->slices, writer->tree, call, time_ns, 0);
+	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, call), time_ns, 0);
 	writer->totals.slices++;
 	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
 	if (leap_writer__begin(&writer->leaps, index, time_ns))
@@ -146,7 +153,7 @@ static void write_whole(struct trace_writer *writer, const struct call *call)
 {
 	uint64_t time_ns = advance(writer, call->start_ns);
 
-	slice_writer__write(&writer->slices, writer->tree, call, time_ns,
+	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, call), time_ns,
 			    advance(writer, call->end_ns));
 	writer->totals.slices++;
 }
@@ -248,9 +255,12 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 		add_hit_thread(writer, tree);
 }
 
-void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls)
+void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
+			 const struct call_site *const *sites)
 {
+	writer->sites = sites;
 	write_tree(writer, calls);
+	writer->sites = NULL;
 }
 
 void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns)

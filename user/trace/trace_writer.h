@@ -44,9 +44,10 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 /*
  * Calls of a thread that are in no tree of it yet: the first one has called the others. What is in
  * the tree, or told later, must not begin or end within it, nor at a time that one of them does
- * before it.
+ * before it. sites: of each of the calls, in place of the tree's; or NULL. They outlive the writer.
  */
-void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls);
+void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
+			 const struct call_site *const *sites);
 /* trace_options.base_ns, as long as nothing but names has been written. */
 void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/early_queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 64 bytes each: what one thread has written should still be in a cache that the other reaches. */
+#define BATCH_CALLS 2048
+#define MAX_BATCHES 6
+
+struct batch {
+	struct batch *next;
+	struct early_owner owner;
+	VEC(struct call) calls; /* those of depth 0 begin what was added at once */
+	VEC(const struct call_site *) sites;
+};
+
+struct early_queue {
+	struct trace_writer *writer;
+	struct call_tree tree; /* a view of what is written now */
+	struct batch *filling;
+	bool has_thread;
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t has_batch, has_free;
+	struct batch *first, **last, *free;
+	bool stop;
+
+	struct batch batches[MAX_BATCHES];
+};
+
+struct early_queue *early_queue__new(struct trace_writer *writer)
+{
+	struct early_queue *queue = calloc(1, sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	queue->writer = writer;
+	queue->last = &queue->first;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->has_batch, NULL);
+	pthread_cond_init(&queue->has_free, NULL);
+	for (size_t i = 0; i < MAX_BATCHES; i++) {
+		queue->batches[i].next = queue->free;
+		queue->free = &queue->batches[i];
+	}
+	return queue;
+}
+
+/* A call, and those behind it that it called. */
+static size_t count_together(const struct batch *batch, size_t first)
+{
+	size_t n = 1;
+
+	while (first + n < batch->calls.n && batch->calls.v[first + n].depth)
+		n++;
+	return n;
+}
+
+static void write_batch(struct early_queue *queue, const struct batch *batch)
+{
+	struct call_tree *tree = &queue->tree;
+
+	tree->pid = batch->owner.pid;
+	tree->tid = batch->owner.tid;
+	trace_writer__set_base(queue->writer, batch->owner.base_ns);
+	for (size_t i = 0; i < batch->calls.n; i += tree->calls.n) {
+		tree->calls.v = &batch->calls.v[i];
+		tree->calls.n = count_together(batch, i);
+		trace_writer__calls(queue->writer, tree, &batch->sites.v[i]);
+	}
+}
+
+/* NULL where there will be none. */
+static struct batch *next_batch(struct early_queue *queue)
+{
+	struct batch *batch;
+
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->first && !queue->stop)
+		pthread_cond_wait(&queue->has_batch, &queue->lock);
+	batch = queue->first;
+	if (batch) {
+		queue->first = batch->next;
+		if (!queue->first)
+			queue->last = &queue->first;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return batch;
+}
+
+static void put_back(struct early_queue *queue, struct batch *batch)
+{
+	batch->calls.n = batch->sites.n = 0;
+	pthread_mutex_lock(&queue->lock);
+	batch->next = queue->free;
+	queue->free = batch;
+	pthread_cond_signal(&queue->has_free);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static void *work(void *ctx)
+{
+	struct early_queue *queue = ctx;
+	struct batch *batch;
+
+	while ((batch = next_batch(queue))) {
+		write_batch(queue, batch);
+		put_back(queue, batch);
+	}
+	return NULL;
+}
+
+/* With the first batch that is full: a trace of a few calls is not worth a thread. */
+static bool has_thread(struct early_queue *queue)
+{
+	if (!queue->has_thread)
+		queue->has_thread = !pthread_create(&queue->thread, NULL, work, queue);
+	return queue->has_thread;
+}
+
+static void hand_on(struct early_queue *queue)
+{
+	struct batch *batch = queue->filling;
+
+	queue->filling = NULL;
+	batch->next = NULL;
+	pthread_mutex_lock(&queue->lock);
+	*queue->last = batch;
+	queue->last = &batch->next;
+	pthread_cond_signal(&queue->has_batch);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* Where there is no thread for it. */
+static void write_filling(struct early_queue *queue)
+{
+	write_batch(queue, queue->filling);
+	put_back(queue, queue->filling);
+	queue->filling = NULL;
+}
+
+static void pass_on(struct early_queue *queue)
+{
+	if (has_thread(queue))
+		hand_on(queue);
+	else
+		write_filling(queue);
+}
+
+static struct batch *wait_for_free(struct early_queue *queue)
+{
+	struct batch *batch;
+
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->free)
+		pthread_cond_wait(&queue->has_free, &queue->lock);
+	batch = queue->free;
+	queue->free = batch->next;
+	pthread_mutex_unlock(&queue->lock);
+	return batch;
+}
+
+static int append(struct batch *batch, const struct call *calls,
+		  const struct call_site *const *sites, size_t n)
+{
+	size_t before = batch->calls.n;
+
+	for (size_t i = 0; i < n; i++) {
+		struct call *call = VEC_PUSH(&batch->calls);
+		const struct call_site **site = VEC_PUSH(&batch->sites);
+
+		if (!call || !site) {
+			batch->calls.n = batch->sites.n = before;
+			return -ENOMEM;
+		}
+		*call = calls[i];
+		call->depth -= calls[0].depth;
+		*site = sites[i];
+	}
+	return 0;
+}
+
+static bool is_of(const struct batch *batch, const struct early_owner *owner)
+{
+	return batch->owner.pid == owner->pid && batch->owner.tid == owner->tid &&
+	       batch->owner.base_ns == owner->base_ns;
+}
+
+int early_queue__add(struct early_queue *queue, const struct early_owner *owner,
+		     const struct call *calls, const struct call_site *const *sites, size_t n)
+{
+	int err;
+
+	if (queue->filling && !is_of(queue->filling, owner))
+		pass_on(queue);
+	if (!queue->filling) {
+		queue->filling = wait_for_free(queue);
+		queue->filling->owner = *owner;
+	}
+	err = append(queue->filling, calls, sites, n);
+	if (!err && queue->filling->calls.n >= BATCH_CALLS)
+		pass_on(queue);
+	return err;
+}
+
+void early_queue__finish(struct early_queue *queue)
+{
+	if (queue->has_thread) {
+		pthread_mutex_lock(&queue->lock);
+		queue->stop = true;
+		pthread_cond_signal(&queue->has_batch);
+		pthread_mutex_unlock(&queue->lock);
+		pthread_join(queue->thread, NULL);
+		queue->has_thread = false;
+	}
+	if (queue->filling)
+		write_filling(queue);
+}
+
+void early_queue__free(struct early_queue *queue)
+{
+	if (!queue)
+		return;
+	early_queue__finish(queue);
+	for (size_t i = 0; i < MAX_BATCHES; i++) {
+		VEC_FINI(&queue->batches[i].calls);
+		VEC_FINI(&queue->batches[i].sites);
+	}
+	pthread_cond_destroy(&queue->has_free);
+	pthread_cond_destroy(&queue->has_batch);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+}

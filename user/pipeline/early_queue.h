@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls on their way from the thread that finds them to one that writes them: to encode a slice
+ * takes a third as long as to find it.
+ */
+#ifndef MTBPF_PIPELINE_EARLY_QUEUE_H
+#define MTBPF_PIPELINE_EARLY_QUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stack/call_tree.h"
+#include "trace/trace_writer.h"
+
+struct early_queue;
+
+/* Whose calls they are, and what the trace's times begin at. */
+struct early_owner {
+	pid_t pid, tid;
+	uint64_t base_ns;
+};
+
+/* Until early_queue__finish(), nobody else uses the writer. NULL: no memory. */
+struct early_queue *early_queue__new(struct trace_writer *writer);
+/* Waits for what is under way. NULL is fine. */
+void early_queue__free(struct early_queue *queue);
+
+/*
+ * A call and those that it called behind it, in pre-order, as trace_writer__calls() takes them; it
+ * waits where the writing falls behind. 0 or -ENOMEM.
+ */
+int early_queue__add(struct early_queue *queue, const struct early_owner *owner,
+		     const struct call *calls, const struct call_site *const *sites, size_t n);
+/* Returns when all that was added is written; nothing is added behind it. Twice is fine. */
+void early_queue__finish(struct early_queue *queue);
+
+#endif
