@@ -45,6 +45,19 @@ static const char *usdt_name(const struct recording *rec)
 		       : NULL;
 }
 
+/* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
+static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
+{
+	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
+		       ? rec->threshold_ns
+		       : 0;
+}
+
+static uint64_t unix_ms_of(const struct recording *rec, const struct mt_hit *hit)
+{
+	return rec->unix_zero_ns ? (rec->unix_zero_ns + hit->time_ns) / 1000000 : 0;
+}
+
 static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
@@ -57,6 +70,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			return -ENOMEM;
 		*mark = (struct hit_mark){.time_ns = hit->time_ns,
 					  .value_ns = hit->value_ns,
+					  .threshold_ns = threshold_of(rec, hit),
+					  .unix_ms = unix_ms_of(rec, hit),
 					  .sequence = hit->sequence,
 					  .reason = hit->reason,
 					  .pid = (pid_t)hit->tgid,

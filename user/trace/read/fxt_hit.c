@@ -4,8 +4,16 @@
 #include <string.h>
 
 #include "mtbpf_shared.h"
+#include "util/units.h"
 
 #define HIT_PREFIX "hit "
+
+static uint64_t moment_of(const char *text)
+{
+	uint64_t unix_ms;
+
+	return units__parse_moment(text, &unix_ms) ? 0 : unix_ms;
+}
 
 const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 {
@@ -18,6 +26,8 @@ const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
 		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns,
+		.threshold_ns = fxt_read__number(read, "threshold_ns"),
+		.unix_ms = moment_of(fxt_read__string(read, "time")),
 		.sequence = fxt_read__number(read, "sequence"),
 		.reason = delay_ns      ? MT_HIT_DELAY
 			  : duration_ns ? MT_HIT_DURATION

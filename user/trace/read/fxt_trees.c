@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/branch.h"
 #include "stack/stack.h"
+#include "trace/read/fxt_call.h"
 #include "trace/read/fxt_hit.h"
 #include "trace/read/fxt_read.h"
 #include "util/label.h"
@@ -85,65 +85,10 @@ static const struct function *function_of(struct fxt_trees *trees, const char *n
 	return *place = function;
 }
 
-/* What is no function is told by its category, and its name, which call__name() has given it. */
-static void set_kind(struct call *call, const struct fxt_read *read)
-{
-	static const struct {
-		const char *category, *name;
-		enum call_kind kind;
-		uint8_t reason;
-	} kinds[] = {
-		{"kernel", "[syscall]", CALL_SYSCALL, 0},
-		{"kernel", "[untraced]", CALL_UNTRACED, 0},
-		{"kernel", "[kernel]", CALL_IN_KERNEL, 0},
-		{"switch", NULL, CALL_SWITCHED, 0},
-		{"off-cpu", "[blocked]", CALL_OFF_CPU, OFF_BLOCKED},
-		{"off-cpu", "[preempted]", CALL_OFF_CPU, OFF_PREEMPTED},
-		{"off-cpu", "[runnable]", CALL_OFF_CPU, OFF_RUNNABLE},
-		{"gap", "[gap]", CALL_GAP, GAP_BETWEEN},
-		{"gap", "[gap: overflow]", CALL_GAP, GAP_OVERFLOW},
-		{"gap", "[gap: outside -start and -stop]", CALL_GAP, GAP_OUTSIDE},
-		{"gap", NULL, CALL_GAP, GAP_LOST},
-		{"inlined", NULL, CALL_INLINED, 0},
-		{"signal", NULL, CALL_SIGNAL, 0},
-	};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(kinds[i].category, read->category) ||
-		    (kinds[i].name && strcmp(kinds[i].name, read->name)))
-			continue;
-		call->kind = kinds[i].kind;
-		call->reason = kinds[i].reason;
-		return;
-	}
-}
-
 static bool is_function(const struct call *call)
 {
 	return call->kind == CALL_FUNCTION || call->kind == CALL_SIGNAL ||
 	       call->kind == CALL_INLINED;
-}
-
-static uint8_t flags_of(const struct fxt_read *read)
-{
-	static const struct {
-		const char *key;
-		enum call_flags flag;
-	} names[] = {
-		{"inferred_start", CALL_INFERRED_START},
-		{"inferred_end", CALL_INFERRED_END},
-		{"by_jump", CALL_BY_JUMP},
-		{"cut_short", CALL_CUT_SHORT},
-		{"inferred", CALL_INFERRED},
-		{"sampled", CALL_SAMPLED},
-	};
-	uint8_t flags = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (fxt_read__arg(read, names[i].key))
-			flags |= (uint8_t)names[i].flag;
-	}
-	return flags;
 }
 
 /* "helper (process 11050, thread 11051)". The name may have brackets of its own. */
@@ -165,6 +110,27 @@ static int add_done_by(struct call_tree *tree, const struct fxt_read *read, uint
 	return 0;
 }
 
+/* "futex held by helper (123)": the same words as in the recording's report. */
+static int add_wait(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read)
+{
+	const char *text = fxt_read__string(read, "waits_for");
+	struct waits_for wait = {.call = (uint32_t)tree->calls.n - 1, .fd = -1}, *place;
+	char **copy;
+
+	if (!*text)
+		return 0;
+	copy = VEC_PUSH(&trees->waits);
+	place = copy ? VEC_PUSH(&tree->waits) : NULL;
+	if (copy)
+		*copy = place ? strdup(text) : NULL;
+	if (!place || !*copy)
+		return -ENOMEM;
+	label__clean_in_place(*copy);
+	wait.text = *copy;
+	*place = wait;
+	return 0;
+}
+
 static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct fxt_read *read)
 {
 	struct call_tree *tree = tree_of(trees, track);
@@ -179,11 +145,11 @@ static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct 
 		.end_ns = read->time_ns,
 		.parent = parent,
 		.depth = parent == CALL_NO_PARENT ? 0 : tree->calls.v[parent].depth + 1,
-		.flags = flags_of(read),
+		.flags = fxt_call__flags(read),
 		.self_insns = fxt_read__number(read, "insns"),
 	};
 	*place = (struct fxt_place){.begin = track->n_edges++, .end = UINT32_MAX};
-	set_kind(call, read);
+	fxt_call__set_kind(call, read);
 	track->open = (uint32_t)tree->calls.n - 1;
 	trees->is_sampled |= call->flags & CALL_SAMPLED;
 	if (is_function(call)) {
@@ -226,6 +192,8 @@ static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 		err = begin(trees, track, read);
 		if (!err)
 			err = add_done_by(tree_of(trees, track), read, 0);
+		if (!err)
+			err = add_wait(trees, tree_of(trees, track), read);
 	}
 	if (!err && read->event != FXT_EVENT_BEGIN)
 		end(trees, track, end_ns);
@@ -371,6 +339,9 @@ void fxt_trees__fini(struct fxt_trees *trees)
 		VEC_FINI(&trees->tracks.v[i].places);
 	VEC_FINI(&trees->trees);
 	VEC_FINI(&trees->tracks);
+	for (size_t i = 0; i < trees->waits.n; i++)
+		free(trees->waits.v[i]);
+	VEC_FINI(&trees->waits);
 	VEC_FINI(&trees->hits);
 	VEC_FINI(&trees->functions);
 	hash_index__fini(&trees->by_name);
