@@ -14,6 +14,8 @@
 const volatile bool also_at_entry;
 /* on_also_return runs at each instruction that leaves. */
 const volatile bool also_by_insn;
+/* As by_goroutine, of these functions: a call is no thread's then. */
+const volatile bool also_by_goroutine;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -43,94 +45,98 @@ __u64 last_also;
 
 static __always_inline struct latch *also_task_latch(void)
 {
-	return bpf_task_storage_get(&also_task_latches, bpf_get_current_task_btf(), NULL,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return latch_of_task(&also_task_latches);
 }
 
-static __always_inline struct latch *also_lru_latch(void)
+static __always_inline struct latch *also_lru_latch(const struct pt_regs *ctx)
 {
-	u32 key = (u32)current_pid_tgid();
-	struct latch *latch = bpf_map_lookup_elem(&also_lru_latches, &key);
-
-	if (latch)
-		return latch;
-	bpf_map_update_elem(&also_lru_latches, &key, &empty_latch, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&also_lru_latches, &key);
+	return latch_of_key(&also_lru_latches, latch_key(ctx, also_by_goroutine));
 }
 
-static __always_inline struct mt_entry *also_entry(u64 sequence)
+/* 0: it is a thread's. */
+static __always_inline u32 also_goroutine(const struct pt_regs *ctx)
 {
-	u32 key = sequence % MT_ENTRY_LOG;
-
-	return bpf_map_lookup_elem(&also_log, &key);
+	return also_by_goroutine ? goroutine_of(ctx) : 0;
 }
 
 /* It returned, or was left, now. Where newer calls have its place it gets a new one. */
-static __always_inline void close_also(const struct open_call *call, u32 kind, u64 now,
-				       u64 returns_to)
+static __always_inline void close_also(const struct pt_regs *ctx, const struct open_call *call,
+				       u32 kind, u64 now, u64 returns_to)
 {
-	u64 sequence = call->sequence, pid_tgid;
+	u64 sequence = call->sequence;
 	struct mt_entry *entry;
 
 	if (is_frozen())
 		return;
 	if (last_also - sequence >= MT_ENTRY_LOG)
 		sequence = __sync_fetch_and_add(&last_also, 1) + 1;
-	entry = also_entry(sequence);
+	entry = begin_entry(&also_log, sequence, call->ip);
 	if (!entry)
 		return;
-	pid_tgid = current_pid_tgid();
-	begin_write(&entry->start_ns);
 	if (returns_to || sequence != call->sequence)
 		entry->returns_to = returns_to;
 	entry->end_ns = now > call->entry_ns ? now : call->entry_ns;
-	entry->tid = (u32)pid_tgid;
-	entry->tgid = pid_tgid >> 32;
 	entry->kind = kind;
-	entry->ip = call->ip;
+	entry->goroutine = also_goroutine(ctx);
 	end_write(&entry->start_ns, call->entry_ns);
 }
 
 /* Of calls that were left without a return nobody tells, but the next call in their place. */
-static __always_inline void leave_also(struct latch *latch, u64 sp, u64 now)
+static __always_inline void leave_also(const struct pt_regs *ctx, struct latch *latch, u64 sp,
+				       u64 now)
 {
 	for (int i = 0; i < MT_CALL_DEPTH; i++) {
 		struct open_call *call = innermost_call(latch);
 
 		if (!call || call->sp > sp)
 			break;
-		close_also(call, MT_ENTRY_LEFT, now, 0);
+		close_also(ctx, call, MT_ENTRY_LEFT, now, 0);
 		latch->depth--;
 	}
 }
 
+/*
+ * A Go function whose frame does not fit has its stack moved, and begins again
+ * (src/runtime/asm_amd64.s: morestack): that is one call. 0: it is a new one.
+ */
+static __always_inline u64 begun_again(struct latch *latch, const struct open_call *call)
+{
+	const struct open_call *last = also_by_goroutine ? innermost_call(latch) : NULL;
+
+	if (!last || last->sp != call->sp || last->ip != call->ip ||
+	    last_also - last->sequence >= MT_ENTRY_LOG)
+		return 0;
+	latch->depth--;
+	return last->sequence;
+}
+
 static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 {
-	struct open_call call = {.entry_ns = bpf_ktime_get_ns(), .sp = ctx->sp, .ip = ctx->ip};
+	struct open_call call = {.entry_ns = bpf_ktime_get_ns(),
+				 .sp = stack_place(ctx, also_by_goroutine),
+				 .ip = ctx->ip};
 	struct mt_entry *entry;
-	u64 returns_to = 0, pid_tgid;
+	u64 returns_to = 0;
 
 	if (!latch)
 		return 0;
-	leave_also(latch, call.sp, call.entry_ns);
+	call.sequence = begun_again(latch, &call);
+	leave_also(ctx, latch, call.sp, call.entry_ns);
 	/* One whose return will not be known is not logged. */
 	if (latch->depth >= MT_CALL_DEPTH)
 		return 0;
-	call.sequence = __sync_fetch_and_add(&last_also, 1) + 1;
+	if (!call.sequence)
+		call.sequence = __sync_fetch_and_add(&last_also, 1) + 1;
 	push_call(latch, &call);
-	entry = is_frozen() ? NULL : also_entry(call.sequence);
-	if (!entry)
-		return 0;
 	if (also_at_entry)
 		bpf_probe_read_user(&returns_to, sizeof(returns_to), (void *)ctx->sp);
-	pid_tgid = current_pid_tgid();
-	begin_write(&entry->start_ns);
+	entry = is_frozen() ? NULL : begin_entry(&also_log, call.sequence, call.ip);
+	if (!entry)
+		return 0;
 	entry->end_ns = 0;
-	entry->tid = (u32)pid_tgid;
-	entry->tgid = pid_tgid >> 32;
 	entry->kind = MT_ENTRY_CALL;
 	entry->returns_to = returns_to;
-	entry->ip = call.ip;
+	entry->goroutine = also_goroutine(ctx);
 	end_write(&entry->start_ns, call.entry_ns);
 	return 0;
 }
@@ -155,13 +161,14 @@ static __always_inline bool has_also_at(struct latch *latch, u64 sp)
 /* As pop_call(), but of what lies further in it is told that it was left. */
 static __always_inline int leave_by_return(struct pt_regs *ctx, struct latch *latch)
 {
-	u64 sp = ctx->sp, ip = ctx->ip, now = bpf_ktime_get_ns(), above;
+	u64 sp = ctx->sp, ip = ctx->ip, now = bpf_ktime_get_ns(), place, above;
 	struct open_call last = {};
 
 	/* One load from "sp or ip" the verifier would not take. */
 	__asm__ volatile("" : "+r"(sp), "+r"(ip));
-	above = also_by_insn ? sp + 1 : sp;
-	if (!latch || (also_by_insn && !has_also_at(latch, sp)))
+	place = stack_place(ctx, also_by_goroutine);
+	above = also_by_insn ? place + 1 : place;
+	if (!latch || (also_by_insn && !has_also_at(latch, place)))
 		return 0;
 	for (int i = 0; i < MT_CALL_DEPTH; i++) {
 		struct open_call *call = innermost_call(latch);
@@ -169,12 +176,12 @@ static __always_inline int leave_by_return(struct pt_regs *ctx, struct latch *la
 		if (!call || call->sp >= above)
 			break;
 		if (last.entry_ns)
-			close_also(&last, MT_ENTRY_LEFT, now, 0);
+			close_also(ctx, &last, MT_ENTRY_LEFT, now, 0);
 		last = *call;
 		latch->depth--;
 	}
 	if (last.entry_ns)
-		close_also(&last, MT_ENTRY_CALL, now, returned_to(sp, ip));
+		close_also(ctx, &last, MT_ENTRY_CALL, now, returned_to(sp, ip));
 	return 0;
 }
 

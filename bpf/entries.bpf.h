@@ -21,21 +21,14 @@ struct {
 /* end_ns: its return; 0: not known. It began at since_ns, or, at its entry, now. */
 static __always_inline void log_entry(const struct passed *passed, u64 end_ns)
 {
-	u32 key = passed->sequence % MT_ENTRY_LOG;
-	u64 pid_tgid;
 	struct mt_entry *entry;
 
 	if (!log_entries || is_frozen())
 		return;
-	entry = bpf_map_lookup_elem(&entry_log, &key);
+	entry = begin_entry(&entry_log, passed->sequence, passed->probe_ip);
 	if (!entry)
 		return;
-	pid_tgid = current_pid_tgid();
-	begin_write(&entry->start_ns);
 	entry->end_ns = end_ns;
-	entry->ip = passed->probe_ip;
-	entry->tid = (u32)pid_tgid;
-	entry->tgid = pid_tgid >> 32;
 	end_write(&entry->start_ns, end_ns ? passed->since_ns : passed->time_ns);
 }
 

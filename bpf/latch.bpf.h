@@ -50,10 +50,25 @@ struct {
 static const struct latch empty_latch;
 
 /* NULL where memory ran out, or another thread on this CPU was interrupted inside task storage. */
+static __always_inline struct latch *latch_of_task(void *latches)
+{
+	return bpf_task_storage_get(latches, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline struct latch *latch_of_key(void *latches, u32 key)
+{
+	struct latch *latch = bpf_map_lookup_elem(latches, &key);
+
+	if (latch)
+		return latch;
+	bpf_map_update_elem(latches, &key, &empty_latch, BPF_NOEXIST);
+	return bpf_map_lookup_elem(latches, &key);
+}
+
 static __always_inline struct latch *task_latch(void)
 {
-	return bpf_task_storage_get(&task_latches, bpf_get_current_task_btf(), NULL,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return latch_of_task(&task_latches);
 }
 
 /*
@@ -64,33 +79,32 @@ static __always_inline struct latch *task_latch(void)
  */
 const volatile bool by_goroutine;
 
-/* Of a process's goroutines: where g lies tells them apart by fewer bits. */
-static __always_inline u32 latch_key(const struct pt_regs *ctx)
+/* Of one process's: where g lies tells them apart by fewer bits. */
+static __always_inline u32 goroutine_of(const struct pt_regs *ctx)
+{
+	return ctx->r14 >> 4;
+}
+
+static __always_inline u32 latch_key(const struct pt_regs *ctx, bool of_goroutine)
 {
 	u64 pid_tgid = current_pid_tgid();
 
-	return by_goroutine ? (u32)(ctx->r14 >> 4) ^ (u32)(pid_tgid >> 32) * 0x9e3779b1
+	return of_goroutine ? goroutine_of(ctx) ^ (u32)(pid_tgid >> 32) * 0x9e3779b1
 			    : (u32)pid_tgid;
 }
 
 static __always_inline struct latch *lru_latch(const struct pt_regs *ctx)
 {
-	u32 key = latch_key(ctx);
-	struct latch *latch = bpf_map_lookup_elem(&lru_latches, &key);
-
-	if (latch)
-		return latch;
-	bpf_map_update_elem(&lru_latches, &key, &empty_latch, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&lru_latches, &key);
+	return latch_of_key(&lru_latches, latch_key(ctx, by_goroutine));
 }
 
 /* The place on the stack, by which calls are told apart: a goroutine's is from its stack's end on.
  */
-static __always_inline u64 stack_place(const struct pt_regs *ctx)
+static __always_inline u64 stack_place(const struct pt_regs *ctx, bool of_goroutine)
 {
 	u64 hi = 0;
 
-	if (by_goroutine)
+	if (of_goroutine)
 		bpf_probe_read_user(&hi, sizeof(hi), (const void *)(ctx->r14 + 8));
 	return ctx->sp - hi;
 }

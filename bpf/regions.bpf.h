@@ -57,19 +57,13 @@ static __always_inline void begin_region(const struct pt_regs *ctx)
 static __always_inline void log_region(const struct mt_entry *region, u64 end_ns)
 {
 	struct mt_entry *logged;
-	u32 key;
 
 	if (is_frozen() && region->start_ns > frozen_ns)
 		return;
-	key = __sync_fetch_and_add(&n_regions, 1) % MT_ENTRY_LOG;
-	logged = bpf_map_lookup_elem(&region_log, &key);
+	logged = begin_entry(&region_log, __sync_fetch_and_add(&n_regions, 1), region->ip);
 	if (!logged)
 		return;
-	begin_write(&logged->start_ns);
 	logged->end_ns = end_ns;
-	logged->ip = region->ip;
-	logged->tid = region->tid;
-	logged->tgid = region->tgid;
 	end_write(&logged->start_ns, region->start_ns);
 }
 

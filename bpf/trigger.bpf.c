@@ -136,7 +136,7 @@ static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 {
 	struct open_call call = {
 		.entry_ns = passed->time_ns,
-		.sp = stack_place(ctx),
+		.sp = stack_place(ctx, by_goroutine),
 		.sequence = passed->sequence,
 		.ip = ctx->ip,
 	};
@@ -175,8 +175,8 @@ static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
 				     struct open_call *call)
 {
 	if (!returns_by_insn)
-		return pop_call(latch, stack_place(ctx), call);
-	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx), call);
+		return pop_call(latch, stack_place(ctx, by_goroutine), call);
+	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx, by_goroutine), call);
 }
 
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
@@ -251,13 +251,13 @@ int on_also_return(struct pt_regs *ctx)
 SEC("uprobe")
 int on_also_lru(struct pt_regs *ctx)
 {
-	return is_hit(ctx) ? enter_also(ctx, also_lru_latch()) : 0;
+	return is_hit(ctx) ? enter_also(ctx, also_lru_latch(ctx)) : 0;
 }
 
 SEC("uretprobe")
 int on_also_return_lru(struct pt_regs *ctx)
 {
-	return is_left(ctx) ? leave_by_return(ctx, also_lru_latch()) : 0;
+	return is_left(ctx) ? leave_by_return(ctx, also_lru_latch(ctx)) : 0;
 }
 
 /* What it returns resumes Intel PT: not behind the trigger, which has frozen it. */

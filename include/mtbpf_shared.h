@@ -151,8 +151,9 @@ struct mt_entry {
 	__mt_u64 end_ns;   /* the call's return, where that is probed too; 0: not known */
 	__mt_u32 tid;	   /* in the initial pid namespace */
 	__mt_u32 tgid;
-	__mt_u32 kind; /* enum mt_entry_kind */
-	__mt_u32 pad;
+	__mt_u32 kind;	    /* enum mt_entry_kind */
+	__mt_u32 goroutine; /* Go's, of -also: whose call it is, on whatever thread; 0: the thread's
+			     */
 	__mt_u64 returns_to; /* 0: not known */
 	__mt_u64 ip;	     /* of the probe */
 };

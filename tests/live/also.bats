@@ -62,10 +62,44 @@ each_has_one() {
 	complains "no function 'no_such_thing'"
 }
 
-@test "-also of a Go program: why not, and what measures its calls instead" {
+# Each iteration sleeps for 2 ms, in a goroutine that goes on wherever there is a thread for it. The first of a
+# goroutine may have begun before its caller was probed, and the last may not be over.
+@test "-also of a Go program: each goroutine's calls are exact, on a track of their own" {
 	[ -x "$O/programs/go_stacks" ] || skip "the Go sample is not built: there is no Go"
 	start go_stacks
+	mtbpf_run attach -source sample -pid "$target" -also main.work,main.iteration -timeout 2s -o go.fxt
+	[ "$status" -eq 3 ]
+	"$O/mtbpf" decode go.mtbpf -print calls | awk '
+		$1 !~ /\./ { next }
+		$1 != track { track = $1; ++tracks; last = seen = 0 }
+		last && last < 2000000 { ++wrong }
+		{ last = 0 }
+		$5 == "main.work" { work = $3; next }
+		$5 != "main.iteration" { ++wrong; next }
+		{ last = $4 - $3; ++n; if (seen++ && ($2 != 1 || $3 < work)) ++wrong }
+		END { print n " iterations, " tracks " tracks, " wrong + 0 " wrong"
+			exit !(n > 5 && tracks > 1 && !wrong) }'
+	kill -0 "$target"
+}
+
+@test "-also of a Go program: no return probes, and no function that does not return" {
+	[ -x "$O/programs/go_stacks" ] || skip "the Go sample is not built: there is no Go"
+	start go_stacks
+	mtbpf_run attach -source sample -pid "$target" -also main.work -return-probes uretprobe -timeout 1s
+	[ "$status" -eq 2 ]
+	complains "-return-probes uretprobe ends a Go program" "leave -return-probes out"
 	mtbpf_run attach -source sample -pid "$target" -also main.main -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "calls of a Go program are its goroutines', which change threads" "-symbol main.main -duration-thresh"
+	complains "-also main.main: it has no return that can be probed" "leave it out"
+	# Of a glob it is left out.
+	mtbpf_run attach -source sample -pid "$target" -also 'main.*' -timeout 1s -o all.fxt
+	[ "$status" -eq 3 ]
+	"$O/mtbpf" decode all.mtbpf -print calls >calls
+	grep -q '\..* main.iteration$' calls
+	# Where its stack was moved for that, main.wide began twice, which is one call of main.work's.
+	awk '$1 !~ /\./ { next }
+		$5 == "main.work" { wide = 0 }
+		$5 == "main.wide" { ++all; wrong += ++wide > 1 }
+		END { print all + 0 " calls, " wrong + 0 " wrong"; exit !all || wrong }' calls
+	kill -0 "$target"
 }

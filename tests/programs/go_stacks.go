@@ -20,13 +20,22 @@ func deep(n int) int {
 	return deep(n-1) + space[n&255]
 }
 
+// Whose frame a goroutine's first stack has no room for.
+//
+//go:noinline
+func wide(n int) int {
+	var space [2048]int
+	space[n&2047] = n
+	return space[(n*7)&2047]
+}
+
 //go:noinline
 func iteration(n int) int {
 	return deep(n)
 }
 
 func work(n int, done chan int) {
-	done <- iteration(n)
+	done <- wide(n) + iteration(n)
 }
 
 func main() {

@@ -172,6 +172,7 @@ static void add_random(struct fixture *f, uint64_t *state)
 					 random_below(state, 2) * random_below(state, 5000));
 
 	entry.kind = (uint32_t)random_below(state, 3);
+	entry.goroutine = (uint32_t)random_below(state, 4);
 	if (random_below(state, 2))
 		entry.returns_to = ips[random_below(state, 6)];
 	if (by.kind >= MT_SCHED_SYSCALL)

@@ -14,11 +14,11 @@
 
 static unsigned int jobs_for(const struct decode_request *request, size_t n_regions)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t jobs = request->jobs;
+	size_t jobs = request->jobs ? request->jobs : n_regions / MIN_REGIONS_A_JOB;
 
-	if (!jobs) {
-		jobs = n_regions / MIN_REGIONS_A_JOB;
+	if (!request->jobs && jobs > 1) {
+		long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
 		if (cpus > 0 && jobs > (size_t)cpus)
 			jobs = (size_t)cpus;
 	}

@@ -29,15 +29,18 @@ struct memo {
 	unsigned int n_arenas;
 };
 
+/* madvise() takes whole ones. */
+#define PAGE	     4096
 #define ENTRIES_SIZE (sizeof(struct memo_entry) << MEMO_BITS)
 
-struct memo *memo__new(void)
+struct memo *memo__new(bool is_busy)
 {
 	struct memo *memo = calloc(1, sizeof(*memo));
 
 	if (!memo)
 		return NULL;
-	memo->entries = huge_pages__alloc(ENTRIES_SIZE);
+	memo->entries =
+		is_busy ? huge_pages__alloc(ENTRIES_SIZE) : aligned_alloc(PAGE, ENTRIES_SIZE);
 	if (!memo->entries) {
 		free(memo);
 		return NULL;

@@ -58,7 +58,8 @@ _Static_assert(sizeof(struct memo_entry) == 64, "memo_entry");
 
 struct memo;
 
-struct memo *memo__new(void);
+/* is_busy: it will fill up, which is worth large pages. NULL: no memory. */
+struct memo *memo__new(bool is_busy);
 void memo__free(struct memo *memo);
 /* The blocks of before are gone. */
 void memo__clear(struct memo *memo);

@@ -16,6 +16,17 @@ static void space__free(struct space *space)
 	free(space);
 }
 
+/* Bytes of PT in a ring. Of fewer, to clear large pages takes longer than to decode. */
+#define MANY (1u << 20)
+
+static bool has_many(const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->aux.n; i++)
+		if (rec->aux.v[i].size >= MANY)
+			return true;
+	return false;
+}
+
 static struct space *space__new(struct images *images, pid_t pid, bool tell_all)
 {
 	struct space *space = calloc(1, sizeof(*space));
@@ -25,7 +36,7 @@ static struct space *space__new(struct images *images, pid_t pid, bool tell_all)
 	*space = (struct space){.images = images, .pid = pid, .tell_all = tell_all};
 	space->map = code_map__new();
 	space->blocks = space->map ? blocks__new(space->map, tell_all) : NULL;
-	space->memo = memo__new();
+	space->memo = memo__new(has_many(images->rec));
 	if (space->blocks && space->memo) {
 		space->entries = memo__entries(space->memo);
 		return space;

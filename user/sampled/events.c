@@ -111,6 +111,9 @@ int events__collect(struct events *events, const struct recording *rec)
 	for (uint32_t i = 0; i < rec->entries.n && !err; i++) {
 		const struct mt_entry *e = &rec->entries.v[i];
 
+		/* A goroutine's: see goroutines.h. */
+		if (e->goroutine)
+			continue;
 		err = add(events, &(struct event){e->start_ns, (pid_t)e->tgid, (pid_t)e->tid,
 						  EVENT_ENTRY, i});
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
+#include "sampled/goroutines.h"
 #include "sampled/sample_stack.h"
 #include "sampled/sampled_internal.h"
 #include "sampled/hit_stack.h"
@@ -337,6 +338,8 @@ int sampled__trees(const struct recording *rec, struct images *images, sampled_t
 	totals->switches += rec->scheds.n;
 	if (!err)
 		err = make_trees(rec, images, &events, take, ctx, totals);
+	if (!err)
+		err = goroutines__trees(rec, images, take, ctx, totals);
 	events__fini(&events);
 	return err;
 }

@@ -83,6 +83,7 @@ static int open_gate(struct session *s)
 	if (!err)
 		err = probes__choose_returns(&s->also, s->options->return_probes,
 					     &config.also_by_insn);
+	config.also_by_goroutine = config.also_by_insn && probes__are_go(&s->also);
 	if (!err)
 		err = gate__open(&s->gate, &config, &probes);
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));

@@ -100,14 +100,19 @@ static int find_also(struct session *s, const struct probe_source *in)
 {
 	static const struct probes none = {0};
 	const struct option_list *texts = &s->options->sample.also;
-	/* With a duration the returns of those that trigger are probed anyway. */
-	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes);
+	/*
+	 * With a duration the returns of those that trigger are probed anyway: of Go's they stand
+	 * in threads, and those of -also on tracks of the goroutines.
+	 */
+	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes) &&
+			    !probes__are_go(&s->probes);
 
 	if (!texts->n)
 		return 0;
 	if (s->ops != &source_sample)
 		return refuse_also(s);
-	return also__find(&s->also, texts, in, have_returns ? &s->probes : &none);
+	return also__find(&s->also, texts, in, have_returns ? &s->probes : &none,
+			  s->options->return_probes);
 }
 
 /* Of one process, or of what is to be run. */

@@ -19,6 +19,7 @@ static int select_also(struct trigger_bpf *skel, const struct trigger_config *co
 	lru = config->also && lru;
 	skel->rodata->also_at_entry = config->also_at_entry;
 	skel->rodata->also_by_insn = config->also_by_insn;
+	skel->rodata->also_by_goroutine = config->also_by_goroutine;
 	bpf_program__set_autoload(skel->progs.on_also, task);
 	bpf_program__set_autoload(skel->progs.on_also_return, task);
 	bpf_program__set_autoload(skel->progs.on_also_lru, lru);

@@ -66,6 +66,7 @@ struct trigger_config {
 	/* The calls of other functions are logged as well: those of events that are is_also. */
 	bool also;
 	bool also_at_entry, also_by_insn; /* as probe_at_entry and returns_by_insn, of them */
+	bool also_by_goroutine;		  /* as by_goroutine */
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
 	 */
 	uint32_t stack_copy;

@@ -88,6 +88,12 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
 }
 
+/* No task is theirs. */
+static bool has_goroutines(const struct trigger_config *config)
+{
+	return config->by_goroutine || config->also_by_goroutine;
+}
+
 /* Open calls of as many are remembered. */
 #define GOROUTINES 16384
 
@@ -100,7 +106,7 @@ int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config)
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
 
-	if (config->by_goroutine && size < GOROUTINES)
+	if (has_goroutines(config) && size < GOROUTINES)
 		size = GOROUTINES;
 	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
 }
@@ -233,7 +239,7 @@ static int load(struct trigger *trigger, const struct trigger_config *config,
 {
 	int err;
 
-	if (config->by_goroutine)
+	if (has_goroutines(config))
 		latch = TRIGGER_LATCH_LRU_HASH;
 	if (latch != TRIGGER_LATCH_AUTO)
 		return load_variant(trigger, config, latch);

@@ -2,6 +2,7 @@
 #include "session/probe/also.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
@@ -10,6 +11,7 @@
 struct adder {
 	struct probes *also;
 	const struct probes *have;
+	int returns; /* enum return_probes */
 	const char *name;
 };
 
@@ -22,9 +24,10 @@ static int refuse_place(const char *name)
 
 static int refuse_go(const struct probe *probe)
 {
-	log__error("-also %s: calls of a Go program are its goroutines', which change threads",
+	log__error("-also %s: -return-probes uretprobe ends a Go program, whose runtime finds the "
+		   "return addresses replaced",
 		   probe->name);
-	log__hint("-symbol %s -duration-thresh D measures them", probe->name);
+	log__hint("leave -return-probes out");
 	return -EINVAL;
 }
 
@@ -35,14 +38,36 @@ static int refuse_many(const char *name)
 	return -EINVAL;
 }
 
+/* Where its returns are to be probed by themselves: whether they can be. */
+static bool can_be_left(const struct adder *adder, const struct probe *probe)
+{
+	bool by_insn = adder->returns == RETURN_PROBES_INSNS || probe->is_go;
+
+	return !by_insn || !probe->exits_err;
+}
+
+/* One of a glob is nothing to speak of. */
+static int refuse_exits(const struct adder *adder, const struct probe *probe)
+{
+	if (strpbrk(adder->name, "*?[")) {
+		log__debug("-also: %s has no return that can be probed", probe->name);
+		return 0;
+	}
+	log__error("-also %s: it has no return that can be probed", probe->name);
+	log__hint("leave it out; a function that it calls may have one");
+	return -EINVAL;
+}
+
 static int add(void *ctx, const struct probe *probe)
 {
 	struct adder *adder = ctx;
 
 	if (probe->is_inside)
 		return refuse_place(adder->name);
-	if (probe->is_go)
+	if (probe->is_go && adder->returns == RETURN_PROBES_URETPROBE)
 		return refuse_go(probe);
+	if (!can_be_left(adder, probe))
+		return refuse_exits(adder, probe);
 	if (probes__have(adder->have, probe))
 		return 0;
 	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe))
@@ -65,9 +90,9 @@ static int add_all(const struct selectors *selectors, const struct probe_source 
 }
 
 int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
-	       const struct probes *have)
+	       const struct probes *have, int returns)
 {
-	struct adder adder = {.also = also, .have = have};
+	struct adder adder = {.also = also, .have = have, .returns = returns};
 	struct selectors selectors = {0};
 	int err = selectors__split(&selectors, texts, "-also");
 

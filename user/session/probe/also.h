@@ -10,10 +10,10 @@
 
 /*
  * Finds the functions that the texts mean, as probes__find() does, but all that a glob matches.
- * Those in `have`, whose calls are recorded anyway, are left out. 0, or -errno after a line and a
- * hint: -EINVAL what is no function as a whole, or of a Go program, or too many.
+ * Those in `have`, whose calls are recorded anyway, are left out. `returns` is enum return_probes.
+ * 0, or -errno after a line and a hint: -EINVAL what is no function as a whole, or too many.
  */
 int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
-	       const struct probes *have);
+	       const struct probes *have, int returns);
 
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls of Go's goroutines, each known by itself from its begin to its end (-also): a track a
+ * goroutine. They run on whatever thread has time for them, and others do meanwhile on the one that
+ * they began on, so that they fit into no thread's stacks.
+ */
+#ifndef MTBPF_SAMPLED_GOROUTINES_H
+#define MTBPF_SAMPLED_GOROUTINES_H
+
+#include "sampled/sampled.h"
+
+/* As sampled__trees(), of these calls only; totals has the first of their times, too. */
+int goroutines__trees(const struct recording *rec, struct images *images, sampled_taker take,
+		      void *ctx, struct sampled_totals *totals);
+
+#endif
