@@ -91,7 +91,7 @@ static int refuse_memory(const struct source_config *config, size_t rings)
 	log__hint(config->cgroup ? "a larger -max-memory allows more"
 				 : "-cgroup takes a ring a CPU, however many threads there are; "
 				   "a larger -max-memory allows more");
-	return -EINVAL;
+	return -ENOMEM;
 }
 
 /* All threads are recorded, so each has less where they are many. */
