@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The soft source works here, by ptrace. Slowly: to wake the other emulated CPU takes it a
 # millisecond, hence one CPU for both, and a snapshot on Ctrl-C.
+# only: 6.1
 . /tests/vm/lib.sh
 cd /tmp || exit 1
 start taskset 1 /build/programs/service -scale small

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # perf decodes what the sample programs do, who live on: signals, threads, exceptions, tail calls.
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Twenty snapshots in a row, armed again after each, by every method that freezes in the kernel.
+# only: 6.1
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small

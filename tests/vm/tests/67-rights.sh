@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What a container that records Intel PT has to be given, of root's capabilities, where little memory may be
 # locked: CAP_IPC_LOCK 14, CAP_SYS_PTRACE 19, CAP_SYS_ADMIN 21; of a process, and of a cgroup.
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small
