@@ -42,9 +42,21 @@ gone() {
 	! grep -qs '^State:[[:space:]][^ZX]' "/proc/$1/status"
 }
 
-# eventually SECONDS COMMAND: true as soon as the command is.
+# begin_log FILE: one whose name was used before says nothing old. What runs in the background opens it
+# at a time of its own, and who waits for a line may look before that.
+begin_log() {
+	: >"$1"
+}
+
+# captured_of PID N: record -dir has told in $log of so many captures of that process.
+captured_of() {
+	[ "$(grep -c "^20.* pid $1 .*\.mtbpf$" "$log")" -ge "$2" ]
+}
+
+# eventually SECONDS COMMAND: true as soon as the command is. The seconds are those of a machine that
+# has nothing else to do; another may take five times as long.
 eventually() {
-	local left=$(($1 * 50))
+	local left=$(($1 * 250))
 	shift
 	until "$@"; do
 		((left-- > 0)) || return 1

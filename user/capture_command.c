@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "cmd.h"
 #include "util/interrupts.h"
 #include "session/nothing.h"
 #include "session/session_again.h"
 #include "pipeline/output_name.h"
-#include "kernel/capability.h"
 #include "pipeline/pipeline.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
@@ -126,48 +126,69 @@ static int write_recording(struct recording *rec, const char *path)
 	return 0;
 }
 
-static int decode(struct decoded *decoded, const struct capture_options *options,
-		  const struct recording *rec, const char *path, struct phases *phases)
-{
-	int err = decoded__make(
-		decoded, rec,
-		&(struct tree_options){.no_inline = options->no_inline, .trace = path});
+struct decoding {
+	const struct capture_options *options;
+	const struct recording *rec;
+	const struct output_names *names;
+	struct phases *phases;
+};
 
-	phases__end(phases, "decoding");
+static int decode_into(struct decoded *decoded, const struct decoding *d)
+{
+	const char *path = d->names->trace;
+	int err = decoded__make(
+		decoded, d->rec,
+		&(struct tree_options){.no_inline = d->options->no_inline, .trace = path});
+
+	phases__end(d->phases, "decoding");
 	if (!err)
-		err = decoded__write_trace(decoded, rec, path);
-	phases__end(phases, "writing the trace");
+		err = decoded__write_trace(decoded, d->rec, path);
+	phases__end(d->phases, "writing the trace");
 	return err;
 }
 
-/* Decoding may take long, and the recording is safe: it may be interrupted. */
-static int make_trace(const struct capture_options *options, const struct recording *rec,
-		      const struct output_names *names, struct phases *phases, bool *is_whole)
+/*
+ * Decoding may take long, and the recording is safe: it may be interrupted. -errno, or whether
+ * something was lost.
+ */
+static int make_trace(void *context)
 {
-	_cleanup_free_ char *stopped = stopped__format(names->recording, names->trace);
+	const struct decoding *d = (const struct decoding *)context;
+	_cleanup_free_ char *stopped = stopped__format(d->names->recording, d->names->trace);
 	struct decoded decoded;
 	int err;
 
 	stop__begin(stopped ?: "");
 	interrupts__release();
-	err = capability__keep_for_files();
-	if (err)
-		log__debug("cannot give up capabilities: %s", strerror(-err));
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
-	err = decode(&decoded, options, rec, names->trace, phases);
+	err = decode_into(&decoded, d);
 	interrupts__hold();
 	stop__end();
-	*is_whole = decoded__is_whole(&decoded, rec);
 	if (!err) {
-		phases__say(phases);
-		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
+		phases__say(d->phases);
+		decoded__summarise(&decoded, d->rec, stdout, REPORT_ROWS);
+		err = !decoded__is_whole(&decoded, d->rec);
 	}
 	decoded__fini(&decoded);
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
-	if (!err && !options->view)
-		next_step__say("view", names->trace);
+	if (err >= 0 && !d->options->view)
+		next_step__say("view", d->names->trace);
 	return err;
+}
+
+/* An impatient Ctrl-C from before is forgotten. */
+static int make_trace_apart(const struct capture_options *options, const struct recording *rec,
+			    const struct output_names *names, struct phases *phases, bool *is_whole)
+{
+	struct decoding decoding = {options, rec, names, phases};
+	int result;
+
+	interrupts__release();
+	interrupts__hold();
+	result = apart__run(make_trace, &decoding, "decoding");
+	*is_whole = !result;
+	return result < 0 ? result : 0;
 }
 
 /* What the summary of a trace would say: whether nothing was lost. */
@@ -219,7 +240,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	}
 	phases__end(&phases, "writing the recording");
 	if (!err && decode)
-		err = make_trace(options, &rec, names, &phases, &outcome->is_whole);
+		err = make_trace_apart(options, &rec, names, &phases, &outcome->is_whole);
 	else if (!err)
 		outcome->is_whole = say_recorded(&rec, names->recording, &phases);
 	recording__fini(&rec);

@@ -69,13 +69,6 @@ const struct option_table record_table = {
 	.count = sizeof(record_specs) / sizeof(record_specs[0]),
 };
 
-static int refuse_empty(const struct cgroup *cgroup)
-{
-	log__error("no process is in the cgroup %s", cgroup->path);
-	log__hint("start the service first; /proc/PID/cgroup shows where a process is");
-	return EXIT_USAGE;
-}
-
 static int refuse_no_target(const struct option_table *table)
 {
 	log__error("%s: which process?", table->command);
@@ -96,7 +89,7 @@ static int capture_target(const struct option_table *table, const struct capture
 	else if (err)
 		code = exit_code_for(err);
 	else if (target__is_cgroup(&target) && !cgroup__populated(&target.cgroup))
-		code = refuse_empty(&target.cgroup);
+		code = exit_code_for(target__refuse_empty(&target));
 	else
 		code = capture_command__run(options, &start, decode);
 	target__close(&target);

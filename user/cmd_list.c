@@ -120,11 +120,8 @@ static int list_first(const struct target *target, const char *glob)
 		return exit_code_for(err);
 	for (i = 0; i < n && !listing.n && !err; i++)
 		err = list(pids[i], glob, &listing);
-	if (!err && !n) {
-		log__error("no process is in the cgroup %s", target->cgroup.path);
-		log__hint("start the service first");
-		err = -ESRCH;
-	}
+	if (!err && !n)
+		err = target__refuse_empty(target);
 	if (n > 1 && listing.n)
 		log__info("these are of process %d, one of %zu", pids[i - 1], n);
 	err = !err && !listing.n ? refuse_glob(pids[0], glob) : exit_code_for(err);

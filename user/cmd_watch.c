@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/recording/drops.h"
 #include "session/capture_options.h"
 #include "cmd.h"
 #include "cmd_table.h"
@@ -139,6 +140,18 @@ static int wait_for_end(const struct watch_options *options, const struct target
 	return 0;
 }
 
+/* Whether the figures are whole. */
+static void say_drops(const struct mt_stats *stats)
+{
+	const uint64_t counts[DROPS] = {
+		[DROP_UNMEASURED] = stats->unmeasured, [DROP_MISSED] = stats->missed};
+	char text[DROP_TEXT_SIZE];
+
+	for (int i = 0; i < DROPS; i++)
+		if (counts[i])
+			log__warn("lost: %s", drop__format(text, i, counts[i]));
+}
+
 static int watch(const struct watch_options *options, const struct target *target,
 		 const struct trigger *trigger)
 {
@@ -160,6 +173,7 @@ static int watch(const struct watch_options *options, const struct target *targe
 	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);
 	puts(status__format(text, &view));
 	print_histogram(&stats, options->durations || options->common.stop ? "duration" : "delay");
+	say_drops(&stats);
 	return 0;
 }
 
@@ -237,7 +251,7 @@ static int find_in(const struct watch_options *options, const struct probe_sourc
 	if (!err)
 		err = probes__find(&watched->probes, &symbols, source);
 	selectors__fini(&symbols);
-	return err;
+	return err || !options->durations ? err : probes__check_calls(&watched->probes);
 }
 
 static int find_in_one(const struct watch_options *options, struct watched *watched)

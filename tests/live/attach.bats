@@ -515,6 +515,7 @@ mount_small() {
 @test "run: a signal for mtbpf ends the program too, before the snapshot and after" {
 	log=$BATS_TEST_TMPDIR/log
 	for symbol in "" "-symbol one_iter"; do
+		begin_log "$log"
 		env --default-signal=INT "$O/mtbpf" run -source soft $symbol -o x.fxt \
 			-- "$O/programs/service-static" -scale small >"$log" 2>&1 3>&- &
 		attached=$! attach_log=$log

@@ -41,6 +41,7 @@ bundle() {
 
 # contain: crun, as a service of a node: with the v2 hierarchy alone, which it insists on. In $container.
 contain() {
+	begin_log "$log"
 	unshare -m --propagation private bash -c '
 		findmnt -t cgroup2 /sys/fs/cgroup >/dev/null ||
 			{ umount -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup; }
@@ -199,7 +200,7 @@ works() {
 			"$O/programs/service" >/dev/null 2>&1 3>&- &
 		service=$!
 		started+=("$service")
-		eventually 20 captured $((round * 2))
+		eventually 20 captured_of "$service" 2
 		kill "$service"
 		eventually 5 gone "$service"
 	done

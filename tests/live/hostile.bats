@@ -21,6 +21,7 @@ teardown() {
 }
 
 start_hostile() {
+	begin_log out
 	"$file" -scale small >out 2>&1 3>&- &
 	target=$!
 	started+=("$target")

@@ -21,6 +21,7 @@ teardown() {
 
 # keeps ARGS: record in the background, $keeper, that has begun to wait; its lines are in $log.
 keeps() {
+	begin_log "$log"
 	timeout -k 5 40 "$O/mtbpf" record -source sample -pid "$target" -symbol one_iter "$@" \
 		>"$log" 2>&1 3>&- &
 	wrapper=$!
@@ -275,6 +276,7 @@ start_in_group() {
 
 # keeps_named ARGS: as keeps, of a target that need not be there.
 keeps_named() {
+	begin_log "$log"
 	timeout -k 5 60 "$O/mtbpf" record -source sample -symbol one_iter -delay-thresh 2ms "$@" >"$log" 2>&1 3>&- &
 	wrapper=$!
 	started+=("$wrapper")
@@ -297,7 +299,7 @@ not_attached() {
 	mkdir "$group"
 	for round in 1 2; do
 		start_in_group 1.2
-		eventually 20 captured $((round * 3))
+		eventually 20 captured_of "$target" 3
 		kill "$target"
 		eventually 5 gone "$target"
 		# The manager removes the group, and makes it anew.
@@ -323,7 +325,7 @@ not_attached() {
 		"./keep-me-$$" -scale native >/dev/null 2>&1 3>&- &
 		again=$!
 		started+=("$again")
-		eventually 20 captured $((round * 2))
+		eventually 20 captured_of "$again" 2
 		kill "$again"
 		eventually 5 gone "$again"
 	done

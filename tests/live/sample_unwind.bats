@@ -20,6 +20,7 @@ teardown() {
 watch_it() {
 	local program=$1
 	shift
+	begin_log out
 	"$program" >out 2>&1 3>&- &
 	target=$!
 	started+=("$target")

@@ -175,4 +175,10 @@ at_terminal() {
 	watch usdt:request
 	[ "$status" -eq 2 ]
 	[[ $output == *"  usdt:request"$'\n'"              ^"* ]]
+	for how in "watch -durations -timeout 1s" "attach -source sample -duration-thresh 1ms"; do
+		# shellcheck disable=SC2086
+		mtbpf_run $how -pid "$target" -symbol usdt:app:always
+		[ "$status" -eq 2 ]
+		complains "usdt:app:always is probed inside a function" "from hit to hit"
+	done
 }

@@ -61,6 +61,7 @@ hits() {
 
 # serve NAME CAUSE: causes under a name of its own, in $served, which may be replaced: $target.
 serve() {
+	begin_log "$1.log"
 	"./$1" "$2" >"$1.log" 2>&1 3>&- &
 	target=$!
 	started+=("$target")
@@ -70,6 +71,7 @@ serve() {
 # wait_for_slow ARGS: attach in the background, until it waits.
 wait_for_slow() {
 	attach_log=$PWD/attach.log
+	begin_log "$attach_log"
 	"$O/mtbpf" attach -source sample -symbol "${symbol:-one_iter}" -timeout "${limit:-60s}" -o s.fxt "$@" >"$attach_log" 2>&1 3>&- &
 	attached=$!
 	started+=("$attached")

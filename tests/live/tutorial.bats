@@ -31,6 +31,7 @@ shape() {
 # A program of the tutorial that Ctrl-C ends, once it has said that it works.
 interrupted() {
 	local log=$PWD/interrupted.log pid
+	begin_log "$log"
 	env --default-signal=INT "$O/mtbpf" "$@" >"$log" 2>&1 3>&- &
 	pid=$!
 	started+=("$pid")

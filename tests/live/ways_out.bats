@@ -99,6 +99,7 @@ oom_killed() {
 	memory_group
 	spin
 	attach_log=$PWD/attach.log
+	begin_log "$attach_log"
 	in_group bash -c 'echo 1000 >/proc/self/oom_score_adj; exec "$@"' bash "$O/mtbpf" attach -source "$source" \
 		-pid "$target" -symbol one_iter -delay-thresh 1000s -o x.fxt >"$attach_log" 2>&1 3>&- &
 	attached=$!

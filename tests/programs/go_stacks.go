@@ -34,6 +34,16 @@ func iteration(n int) int {
 	return deep(n)
 }
 
+// The check of the stack at the entry of one with so large a frame has two jumps.
+//
+//go:noinline
+func large(n int) int {
+	var space [1024]int
+	space[n&1023] = n
+	time.Sleep(2 * time.Millisecond)
+	return space[(n+1)&1023]
+}
+
 func work(n int, done chan int) {
 	done <- wide(n) + iteration(n)
 }
@@ -44,6 +54,8 @@ func main() {
 	for i := 0; ; i++ {
 		go work(i%64+1, done)
 		go work(i%32+1, done)
+		go func(n int) { done <- large(n) }(i)
+		<-done
 		<-done
 		<-done
 	}

@@ -21,10 +21,10 @@
 
 static void test_names_of_container_cgroups(void **state)
 {
-	static const char *const shapes[] = {"docker-" ID ".scope",  "cri-containerd-" ID ".scope",
-					     "crio-" ID ".scope",    "libpod-" ID ".scope",
-					     "nerdctl-" ID ".scope", "crio-" ID,
-					     "libpod-" ID,	     ID};
+	static const char *const shapes[] = {
+		"docker-" ID ".scope", "cri-containerd-" ID ".scope", "crio-" ID ".scope",
+		"libpod-" ID ".scope", "nerdctl-" ID ".scope",	      "crio-" ID,
+		"libpod-" ID,	       "libpod-payload-" ID,	      ID};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		assert_true(container_cgroup__is(shapes[i], ID));
@@ -61,6 +61,9 @@ static void test_names_of_pod_cgroups(void **state)
 	/* Of a static pod: a hash. */
 	assert_true(container_cgroup__is_pod("pod3f4a1c0d", "3f4a1c0d"));
 	assert_false(container_cgroup__is_pod("pod" UID, "9fa0"));
+	assert_true(container_cgroup__is_pod(
+		"kubelet-kubepods-besteffort-pod" UID_OF_SYSTEMD ".slice", UID));
+	assert_false(container_cgroup__is_pod("notkubepods-pod" UID_OF_SYSTEMD ".slice", UID));
 	assert_false(container_cgroup__is_pod("other-pod" UID_OF_SYSTEMD ".slice", UID));
 	assert_false(container_cgroup__is_pod("kubepods-burstable.slice", UID));
 	assert_false(container_cgroup__is_pod("od" UID, UID));
@@ -125,6 +128,8 @@ static void test_names_by_runtime(void **state)
 	    "{\"annotations\": {\"io.kubernetes.cri.container-name\": \"app\", \"x\": 1}}");
 	snprintf(path, sizeof(path), "%sdefault/redis/config.json", task);
 	put(*state, path, "[]");
+	put(*state, "run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/hhh/config.json",
+	    "{\"annotations\": {\"io.kubernetes.cri.container-name\": \"in-k3s\"}}");
 
 	assert_int_equal(container_names__read(&names, *state), 0);
 	assert_string_equal(id_of(&names, "web"), "aaa");
@@ -135,7 +140,8 @@ static void test_names_by_runtime(void **state)
 	assert_string_equal(id_of(&names, "of-vfs"), "fff");
 	assert_string_equal(id_of(&names, "app"), "ddd");
 	assert_string_equal(id_of(&names, "redis"), "redis");
-	assert_int_equal(names.n, 8);
+	assert_string_equal(id_of(&names, "in-k3s"), "hhh");
+	assert_int_equal(names.n, 10);
 	container_names__fini(&names);
 }
 

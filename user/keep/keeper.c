@@ -2,6 +2,7 @@
 #include "keep/keeper_internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -78,12 +79,31 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 	return *err || (*end != SESSION_TRIGGERED && *end != SESSION_ASKED);
 }
 
+#define EXIT_LOOKS	 100
+#define EXIT_INTERVAL_MS 10
+
+/*
+ * What failed because of it fails a moment before it is seen to have gone: the kernel has no events
+ * for who has begun to exit.
+ */
+static bool has_gone(pid_t pid)
+{
+	for (int i = 0; i < EXIT_LOOKS && process__alive(pid); i++)
+		poll(NULL, 0, EXIT_INTERVAL_MS);
+	return !process__alive(pid);
+}
+
 /* Until the target is gone, or told to end. */
 static int follow_target(struct keeper *k, enum session_end *end)
 {
 	struct session *s = session__open(&k->options->capture, &k->start);
 	int err = 0;
 
+	/* Who was there a moment ago has gone since. */
+	if (!s && k->has_settled) {
+		*end = SESSION_EXITED;
+		return 0;
+	}
 	if (!s)
 		return -errno;
 	k->unarmed = 0;
@@ -91,8 +111,7 @@ static int follow_target(struct keeper *k, enum session_end *end)
 	k->metrics.attaches++;
 	while (!capture_one(k, s, end, &err))
 		;
-	/* What it failed of is that it had gone. */
-	if (err && !process__alive(session__pid(s))) {
+	if (err && has_gone(session__pid(s))) {
 		*end = SESSION_EXITED;
 		err = 0;
 	}

@@ -25,6 +25,7 @@ struct keeper {
 	struct session_observer observer;
 	int signal_fd;
 	bool has_been_there; /* the target */
+	bool has_settled;    /* it could be opened, a moment ago */
 };
 
 /* Writes what was captured, says so in a line, and counts it. What fails is said, and counted. */

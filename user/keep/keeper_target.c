@@ -76,7 +76,11 @@ static int settle(struct keeper *k)
 	struct pollfd fd = {.fd = k->signal_fd, .events = POLLIN};
 	int err = 0;
 
-	for (int i = 0; !err && i < SETTLE_LOOKS && !opens(k); i++) {
+	k->has_settled = false;
+	for (int i = 0; !err && i < SETTLE_LOOKS; i++) {
+		k->has_settled = opens(k);
+		if (k->has_settled)
+			return 0;
 		if (poll(&fd, 1, SETTLE_INTERVAL_MS) > 0 && told_to_end(k))
 			return -EINTR;
 		err = wait_for_target(k);

@@ -18,20 +18,9 @@ static bool has_limits(const struct capture_options *o)
 	return o->after_ns || o->min_interval_ns || o->skip || o->max_hits;
 }
 
-/* A call begins at its entry. */
-static int check_duration(const struct session *s)
+static bool measures_calls(const struct session *s)
 {
-	for (size_t i = 0; i < s->probes.all.n; i++) {
-		if (!threshold__is_set(&s->options->duration_thresh) || s->regions.stop_triggers ||
-		    !s->probes.all.v[i].is_inside)
-			continue;
-		log__error(
-			"'%s' is inside a function: only a whole function's calls have a duration",
-			s->symbols.names.v[i]);
-		log__hint("name the function alone, or use -delay-thresh");
-		return -EINVAL;
-	}
-	return 0;
+	return threshold__is_set(&s->options->duration_thresh) && !s->regions.stop_triggers;
 }
 
 static int refuse_limits(void)
@@ -177,5 +166,5 @@ int session__find_trigger(struct session *s)
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  s->process.pid, s->process.pid);
-	return err ? err : check_duration(s);
+	return err || !measures_calls(s) ? err : probes__check_calls(&s->probes);
 }

@@ -246,6 +246,14 @@ int target__processes(const struct target *target, pid_t **pids, size_t *n)
 	return err;
 }
 
+int target__refuse_empty(const struct target *target)
+{
+	log__error("no process is in the cgroup %s", target->cgroup.path);
+	log__hint("start the service first, or let 'mtbpf record -dir' wait for it; "
+		  "/proc/PID/cgroup shows where a process is");
+	return -ESRCH;
+}
+
 bool target__is_alive(const struct target *target)
 {
 	if (target__is_cgroup(target))

@@ -49,6 +49,8 @@ static inline bool target__is_cgroup(const struct target *target)
  * on stderr.
  */
 int target__processes(const struct target *target, pid_t **pids, size_t *n);
+/* A line and a hint of a cgroup that none is in: -ESRCH. */
+int target__refuse_empty(const struct target *target);
 /* True while one of them is there. */
 bool target__is_alive(const struct target *target);
 

@@ -24,7 +24,8 @@ enum call_kind {
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
-	CALL_IN_KERNEL, /* it ran kernel code, which is not known further; function is NULL */
+	CALL_IN_KERNEL, /* samples: it ran kernel code; function is NULL, or the kernel's, in one
+			   that is not */
 	CALL_INLINED,	/* `function` is part of its caller: which calls it made is known, not when
 			   it began or ended */
 };

@@ -165,6 +165,37 @@ static bool begins_anew(const struct entry_block *block, uint64_t target)
 	return false;
 }
 
+/*
+ * The last jump to there in the check that begins at `at`. Where a frame has more than 4 KB there
+ * are two: stack pointer less frame may have gone below 0, or lie below the limit (the same place:
+ * "huge"). What passes the second has passed both.
+ */
+static size_t last_of_check(const struct entry_block *block, size_t at, uint64_t target)
+{
+	struct insn insn;
+	size_t last = at;
+
+	for (; decode_next(block, at, &insn); at += insn.len) {
+		const uint8_t *bytes = block->code + at;
+
+		if (insn.cls == INSN_COND && insn.target == target &&
+		    is_emulated_branch(bytes, &insn) && !is_refused(bytes, &insn))
+			last = at;
+		else if (insn.cls != INSN_OTHER || insn__changes_sp(bytes, insn.len))
+			break;
+	}
+	return last;
+}
+
+static void set_check(const struct entry_block *block, size_t at, uint64_t target,
+		      struct probe_site *site)
+{
+	size_t last = last_of_check(block, at, target);
+
+	set_site(block, last, true, site);
+	site->condition = insn__condition(block->code + last, block->len - last) ^ 1;
+}
+
 /* True where the entry block has an instruction that the kernel emulates. */
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {
@@ -178,7 +209,7 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 		if ((straight || is_emulated_branch(bytes, &insn)) && !is_refused(bytes, &insn)) {
 			set_site(block, at, true, site);
 			if (insn.cls == INSN_COND && begins_anew(block, insn.target))
-				site->condition = insn__condition(bytes, insn.len) ^ 1;
+				set_check(block, at, insn.target, site);
 			return true;
 		}
 		if (insn.cls != INSN_OTHER)

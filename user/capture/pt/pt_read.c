@@ -115,7 +115,7 @@ int pt_source__read(struct source *s, struct recording *rec)
 	followed__count_left_out(&s->followed, &s->config, rec);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
-		return kernel_copy__make("/proc", &rec->kernel);
+		return kernel_copy__make("/proc", true, &rec->kernel);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;

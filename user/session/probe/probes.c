@@ -168,6 +168,21 @@ const struct probe *probes__stepped(const struct probes *probes)
 	return &probes->all.v[0];
 }
 
+int probes__check_calls(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++) {
+		if (!probes->all.v[i].is_inside)
+			continue;
+		log__error("%s is probed inside a function: only a whole function's calls have a "
+			   "duration",
+			   probes->all.v[i].name);
+		log__hint("name the function alone, or measure from hit to hit: attach "
+			  "-delay-thresh, watch without -durations");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int refuse_exits(const struct probe *probe)
 {
 	switch (-probe->exits_err) {

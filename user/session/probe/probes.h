@@ -55,6 +55,8 @@ const struct probe *probes__stepped(const struct probes *probes);
  */
 enum return_probes { RETURN_PROBES_AUTO, RETURN_PROBES_URETPROBE, RETURN_PROBES_INSNS };
 int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn);
+/* A call begins at its entry: -EINVAL after a line and a hint where one of them is elsewhere. */
+int probes__check_calls(const struct probes *probes);
 /* Whether one of them is in a Go program. */
 bool probes__are_go(const struct probes *probes);
 /* Whether all of them are mtbpf_hit() of mtbpf.h; false of none. */

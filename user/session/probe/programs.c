@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "session/probe/probe_file.h"
+#include "util/cleanup.h"
 #include "util/log.h"
 
 /* Workers of one program have the same files, and what one of them lacks, all do (FNV-1a). */
@@ -79,12 +80,14 @@ static int refuse_none(const struct programs *programs)
 int programs__open(struct programs *programs, const struct target *target)
 {
 	enum log_level level = log__level();
-	pid_t *pids;
+	_cleanup_free_ pid_t *pids = NULL;
 	size_t n;
 	int err;
 
 	*programs = (struct programs){.target = target};
 	err = target__processes(target, &pids, &n);
+	if (!err && !n)
+		err = target__refuse_empty(target);
 	if (err)
 		return err;
 	/* One that has just exited is nothing to speak of: the others are there. */
@@ -92,7 +95,6 @@ int programs__open(struct programs *programs, const struct target *target)
 	for (size_t i = 0; i < n && !err; i++)
 		err = add_process(programs, pids[i]);
 	log__set_level(level);
-	free(pids);
 	return err ? err : programs->all.n ? 0 : refuse_none(programs);
 }
 

@@ -132,7 +132,9 @@ static int refuse_unknown(const struct search *search, const char *name)
 		log__error("the %s '%s' is known here, but does not run", search->what, name);
 	else
 		log__error("no %s '%s' runs here", search->what, name);
-	if (!search->n_known && meant && strcmp(meant, name))
+	if (search->n_known)
+		log__hint("start it first, or let 'mtbpf record -dir' wait for it");
+	else if (meant && strcmp(meant, name))
 		log__hint("did you mean '%s'?", meant);
 	else if (*search->what == 'p')
 		log__hint("give NAMESPACE/POD, as 'kubectl get pods -A' lists them, on its node");
@@ -185,10 +187,21 @@ static void fini(struct search *search)
 	pid_set__fini(&search->pids);
 }
 
+/* "containerd://ID": so kubectl shows it. */
+static const char *without_scheme(const char *name)
+{
+	const char *scheme = strstr(name, "://");
+
+	return scheme ? scheme + strlen("://") : name;
+}
+
 int container__find(struct container *container, const char *name)
 {
 	struct search search = {.is = container_cgroup__is, .what = "container"};
-	int err = find(&search, name, container_names__read, true);
+	int err;
+
+	name = without_scheme(name);
+	err = find(&search, name, container_names__read, true);
 
 	*container = (struct container){0};
 	if (!err)

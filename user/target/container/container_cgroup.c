@@ -11,10 +11,12 @@
 
 #define ID_DIGITS 64
 
-/* What stands before an ID, by who made it: docker, containerd and CRI-O for a kubelet, podman,
- * nerdctl. */
-static const char *const prefixes[] = {"docker-", "cri-containerd-", "crio-",
-				       "libpod-", "nerdctl-",	     ""};
+/*
+ * What stands before an ID, by who made it: docker, containerd and CRI-O for a kubelet, podman (its
+ * second where the container shares a systemd unit's cgroup: --cgroups=split, Quadlet), nerdctl.
+ */
+static const char *const prefixes[] = {"docker-",	  "cri-containerd-", "crio-", "libpod-",
+				       "libpod-payload-", "nerdctl-",	     ""};
 
 static bool is_id(const char *text, size_t len)
 {
@@ -47,6 +49,13 @@ bool container_cgroup__is(const char *name, const char *id)
 	return false;
 }
 
+static bool is_below_kubepods(const char *name)
+{
+	const char *at = strstr(name, "kubepods-");
+
+	return at && (at == name || at[-1] == '-');
+}
+
 bool container_cgroup__is_pod(const char *name, const char *uid)
 {
 	size_t len = length_without(name, ".slice"), wanted = strlen(uid);
@@ -54,8 +63,11 @@ bool container_cgroup__is_pod(const char *name, const char *uid)
 
 	if (!pod || pod - name < 3 || strncmp(pod - 3, "pod", 3))
 		return false;
-	/* "pod" is the last part of the name, and its first where cgroupfs is the driver. */
-	if (pod - 3 != name && (pod[-4] != '-' || strncmp(name, "kubepods-", 9)))
+	/*
+	 * "pod" is the last part of the name, and its first where cgroupfs is the driver. A
+	 * kubelet's own cgroup stands before it where it has one: "kubelet-kubepods-" in kind.
+	 */
+	if (pod - 3 != name && (pod[-4] != '-' || !is_below_kubepods(name)))
 		return false;
 	for (size_t i = 0; i < wanted; i++)
 		if (pod[i] != uid[i] && !(pod[i] == '_' && uid[i] == '-'))

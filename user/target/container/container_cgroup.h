@@ -10,14 +10,16 @@
 /*
  * Whether `name`, the last part of a cgroup's path, is that of a container whose id begins with
  * `id`: "docker-ID.scope", "cri-containerd-ID.scope", "crio-ID.scope", "libpod-ID.scope" (systemd),
- * the same without ".scope", or the ID alone (cgroupfs). Not its monitor's ("libpod-conmon-ID").
+ * "libpod-payload-ID" (podman in a unit's cgroup), the first without ".scope", or the ID alone
+ * (cgroupfs). Not its monitor's ("libpod-conmon-ID").
  * An ID is 64 hexadecimal digits; one that is something else has to be given as a whole.
  */
 bool container_cgroup__is(const char *name, const char *id);
 
 /*
  * Whether it is that of the pod with this UID: "kubepods-burstable-podUID.slice", whose UID has '_'
- * for '-' (systemd), or "podUID" (cgroupfs).
+ * for '-' (systemd), also behind a cgroup of the kubelet's own ("kubelet-kubepods-..."), or
+ * "podUID" (cgroupfs).
  */
 bool container_cgroup__is_pod(const char *name, const char *uid);
 

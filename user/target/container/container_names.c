@@ -157,6 +157,23 @@ static int take_namespace(struct container_names *names, const char *path, const
 	return below ? container_names__each_entry(names, below, take_task) : -ENOMEM;
 }
 
+/* Where containerd keeps its state: its own place, and k3s's and RKE2's. */
+static const char *const containerd_states[] = {"/run/containerd", "/run/k3s/containerd"};
+
+static int take_containerd(struct container_names *names, const char *root)
+{
+	char path[PATH_MAX];
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(containerd_states) / sizeof(*containerd_states);
+	     i++) {
+		snprintf(path, sizeof(path), "%s%s/io.containerd.runtime.v2.task", root,
+			 containerd_states[i]);
+		err = container_names__each_entry(names, path, take_namespace);
+	}
+	return err;
+}
+
 int container_names__read(struct container_names *names, const char *root)
 {
 	char path[PATH_MAX];
@@ -167,6 +184,5 @@ int container_names__read(struct container_names *names, const char *root)
 	snprintf(path, sizeof(path), "%s/var/lib/containers/storage", root);
 	if (!err)
 		err = container_names__each_entry(names, path, take_driver);
-	snprintf(path, sizeof(path), "%s/run/containerd/io.containerd.runtime.v2.task", root);
-	return err ? err : container_names__each_entry(names, path, take_namespace);
+	return err ? err : take_containerd(names, root);
 }

@@ -22,9 +22,10 @@ void container_names__fini(struct container_names *names);
 
 /*
  * Adds those of docker (/var/lib/docker/containers), podman and CRI-O
- * (/var/lib/containers/storage), and containerd (/run/containerd: nerdctl's names, a kubelet's
- * container names, and IDs that are names themselves), below the folder `root` ("": this
- * machine's). What is not there, or is damaged, is left out. 0 or -ENOMEM.
+ * (/var/lib/containers/storage), and containerd (/run/containerd, and /run/k3s/containerd:
+ * nerdctl's names, a kubelet's container names, and IDs that are names themselves), below the
+ * folder `root`
+ * ("": this machine's). What is not there, or is damaged, is left out. 0 or -ENOMEM.
  */
 int container_names__read(struct container_names *names, const char *root);
 

@@ -152,11 +152,12 @@ static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct 
 	fxt_call__set_kind(call, read);
 	track->open = (uint32_t)tree->calls.n - 1;
 	trees->is_sampled |= call->flags & CALL_SAMPLED;
-	if (is_function(call)) {
-		call->function = function_of(trees, read->name, fxt_read__string(read, "module"));
-		return call->function ? 0 : -ENOMEM;
-	}
-	return 0;
+	if (!is_function(call))
+		return 0;
+	call->function = function_of(trees, read->name, fxt_read__string(read, "module"));
+	if (call->flags & CALL_SAMPLED && !strcmp(read->category, "kernel"))
+		call->kind = CALL_IN_KERNEL;
+	return call->function ? 0 : -ENOMEM;
 }
 
 static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_ns)
