@@ -133,7 +133,8 @@ static void say_sight(const struct sight *sight)
 		return;
 	}
 	units__format_duration(took, sight->end_ns - sight->begin_ns);
-	log__info("%s, %s%s", sight->name, took,
+	log__info("%s%s%s%s", sight->name, sight->end_ns > sight->begin_ns ? ", " : "",
+		  sight->end_ns > sight->begin_ns ? took : "",
 		  sight->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
 }
 
