@@ -16,8 +16,10 @@
 #include "session/session_again.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
+#include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/stop.h"
 #include "util/units.h"
 #include "view/closing.h"
 
@@ -127,30 +129,41 @@ static int write_recording(struct recording *rec, const char *path)
 struct decoding {
 	const struct capture_options *options;
 	const struct recording *rec;
-	const char *path;
+	const struct output_names *names;
 	struct phases *phases;
 };
 
+static int decode_into(struct decoded *decoded, const struct decoding *d)
+{
+	const char *path = d->names->trace;
+	int err = decoded__make(
+		decoded, d->rec,
+		&(struct tree_options){.no_inline = d->options->no_inline, .trace = path});
+
+	phases__end(d->phases, "decoding");
+	if (!err)
+		err = decoded__write_trace(decoded, d->rec, path);
+	phases__end(d->phases, "writing the trace");
+	return err;
+}
+
 /*
- * Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
- * -errno, or whether something was lost.
+ * Decoding may take long, and the recording is safe: it may be interrupted. -errno, or whether
+ * something was lost.
  */
 static int make_trace(void *context)
 {
 	const struct decoding *d = (const struct decoding *)context;
+	_cleanup_free_ char *stopped = stopped__format(d->names->recording, d->names->trace);
 	struct decoded decoded;
 	int err;
 
+	stop__begin(stopped ?: "");
 	interrupts__release();
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
-	err = decoded__make(
-		&decoded, d->rec,
-		&(struct tree_options){.no_inline = d->options->no_inline, .trace = d->path});
+	err = decode_into(&decoded, d);
 	interrupts__hold();
-	phases__end(d->phases, "decoding");
-	if (!err)
-		err = decoded__write_trace(&decoded, d->rec, d->path);
-	phases__end(d->phases, "writing the trace");
+	stop__end();
 	if (!err) {
 		phases__say(d->phases);
 		decoded__summarise(&decoded, d->rec, stdout, REPORT_ROWS);
@@ -160,15 +173,15 @@ static int make_trace(void *context)
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
 	if (err >= 0 && !d->options->view)
-		next_step__say("view", d->path);
+		next_step__say("view", d->names->trace);
 	return err;
 }
 
 /* An impatient Ctrl-C from before is forgotten. */
 static int make_trace_apart(const struct capture_options *options, const struct recording *rec,
-			    const char *path, struct phases *phases, bool *is_whole)
+			    const struct output_names *names, struct phases *phases, bool *is_whole)
 {
-	struct decoding decoding = {options, rec, path, phases};
+	struct decoding decoding = {options, rec, names, phases};
 	int result;
 
 	interrupts__release();
@@ -227,7 +240,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	}
 	phases__end(&phases, "writing the recording");
 	if (!err && decode)
-		err = make_trace_apart(options, &rec, names->trace, &phases, &outcome->is_whole);
+		err = make_trace_apart(options, &rec, names, &phases, &outcome->is_whole);
 	else if (!err)
 		outcome->is_whole = say_recorded(&rec, names->recording, &phases);
 	recording__fini(&rec);

@@ -195,6 +195,59 @@ static void test_gaps(void **state)
 			   "[gap] 120-120\n");
 }
 
+/* It has said where it goes on: it is not over. */
+static void test_one_that_comes_back_by_getcontext(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, A);
+	call(t, A + 0x20, GETCONTEXT);
+	ret(t, GETCONTEXT + 0x10, A + 0x25);
+	call(t, A + 0x30, SETCONTEXT); /* 60 */
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x15);
+	call(t, MAIN + 0x20, SETCONTEXT); /* 80 */
+	ret(t, SETCONTEXT + 0x20, A + 0x25);
+	interrupt(t, A + 0x28);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  co_switch 20-70\n"
+			   "    [switched out] 30-70\n"
+			   "  setcontext 80-100 inferred-end\n"
+			   "    [switched out] 90-100 inferred-end\n");
+	assert_next(t, "coroutine 1",
+		    "a 30-100 inferred-end\n"
+		    "  getcontext 40-50\n"
+		    "  setcontext 60-90 cut\n"
+		    "    [switched out] 70-90 cut\n");
+	assert_no_more(t);
+}
+
+/* The one before it has ended, and nothing else waits: another has begun in the gap. */
+static void test_one_that_began_in_the_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, B);	       /* 20-30 */
+	call(t, B + 0x20, SETCONTEXT); /* 40 */
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x15);
+	gap(t, GAP_OVERFLOW); /* 60 */
+	begin(t, C + 0x18);
+	go(t, C + 0x20, MAIN + 0x25); /* 80-90 */
+	interrupt(t, MAIN + 0x30);
+	assert_finished(t, "main 10-100 inferred-start inferred-end inferred\n"
+			   "  co_switch 20-50\n"
+			   "    [switched out] 30-50\n"
+			   "  [gap: overflow] 60-70\n"
+			   "  [switched out] 70-90\n");
+	assert_next(t, "coroutine 1", "b 30-50 cut\n  setcontext 40-50 cut\n");
+	assert_next(t, "coroutine 2",
+		    "c 70-100 inferred-start inferred-end\n"
+		    "  co_switch 80-100 inferred-end\n"
+		    "    [switched out] 90-100 inferred-end\n");
+	assert_no_more(t);
+}
+
 /*
  * main goes on, and returns to a, in whose place c comes. Then the switch is called from where a
  * had called main, which nobody saw begin: it returns where main did, but its caller is another
@@ -286,7 +339,9 @@ int main(void)
 		TEST(test_one_that_ends),
 		TEST(test_a_receiver_is_on_the_same_stack),
 		TEST(test_getcontext),
+		TEST(test_one_that_comes_back_by_getcontext),
 		TEST(test_gaps),
+		TEST(test_one_that_began_in_the_gap),
 		TEST(test_a_frame_in_another_ones_place),
 		TEST(test_random_switches_give_trees),
 	};

@@ -115,6 +115,8 @@ static int read_snapshot(struct session *s)
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	/* Of CLOCK_MONOTONIC: a source with another clock takes the difference. */
+	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));

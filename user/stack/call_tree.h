@@ -63,6 +63,8 @@ struct waits_for {
 	const char *file; /* the recording's: what the fd was at the end; NULL: not known */
 	pid_t owner;	  /* the thread of the process that has its mutex; 0: none is known */
 	char owner_comm[16];
+	/* In words, as a trace file tells all of it; NULL: they are made of what stands above. */
+	const char *text;
 };
 
 /* Page faults at one moment. */
@@ -164,7 +166,9 @@ static inline const struct call_site *call__site(const struct call *call,
 /* A hit as the trace and the report show it. */
 struct hit_mark {
 	uint64_t time_ns;
-	uint64_t value_ns; /* delay or duration */
+	uint64_t value_ns;     /* delay or duration */
+	uint64_t threshold_ns; /* which that has passed; 0: none was set */
+	uint64_t unix_ms;      /* when it was, since 1970; 0: not known */
 	uint64_t sequence;
 	uint32_t reason; /* enum mt_hit_reason */
 	pid_t pid, tid;

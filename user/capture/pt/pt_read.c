@@ -94,6 +94,7 @@ static void convert_hits(struct recording *rec, size_t first, const struct clock
 	for (size_t i = first; i < rec->hits.n; i++)
 		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
 	rec->frozen_ns = now->perf_ns;
+	rec->unix_zero_ns += now->monotonic_ns - now->perf_ns;
 }
 
 int pt_source__read(struct source *s, struct recording *rec)

@@ -186,9 +186,10 @@ struct recording {
 	char *command; /* the process's name */
 	pid_t pid;
 	uint64_t threshold_ns;
-	uint32_t reason;    /* enum mt_hit_reason */
-	uint64_t frozen_ns; /* when recording stopped */
-	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
+	uint32_t reason;       /* enum mt_hit_reason */
+	uint64_t frozen_ns;    /* when recording stopped */
+	uint64_t unix_zero_ns; /* what time it was, since 1970, at 0 of its clock; 0: not known */
+	uint64_t probe_ip;     /* run-time address of the probe, in process pid; 0: none */
 	/* A thread that comes there is not recorded any more, until it comes to another place. */
 	VEC(struct rec_place) stops;
 	char *freeze;	  /* how it was frozen */
