@@ -302,7 +302,7 @@ static void print_ratios(double more[ROWS][RATES])
 		if (more[ROW_PERF][r] > 0)
 			printf(" %.2f |", more[ROW_RECORDER][r] / more[ROW_PERF][r]);
 		else
-			printf(" no perf |");
+			printf(" - |"); /* there is none, or it is less than the noise */
 	}
 	putchar('\n');
 }
