@@ -9,15 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "cmd.h"
 #include "util/interrupts.h"
 #include "session/nothing.h"
 #include "session/session_again.h"
 #include "pipeline/output_name.h"
-#include "kernel/capability.h"
 #include "pipeline/pipeline.h"
+#include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/stop.h"
 #include "util/units.h"
 #include "view/closing.h"
 
@@ -124,37 +126,69 @@ static int write_recording(struct recording *rec, const char *path)
 	return 0;
 }
 
-/* Decoding may take long, and the recording is safe: it may be interrupted. Half a trace is none.
- */
-static int make_trace(const struct capture_options *options, const struct recording *rec,
-		      const char *path, struct phases *phases, bool *is_whole)
+struct decoding {
+	const struct capture_options *options;
+	const struct recording *rec;
+	const struct output_names *names;
+	struct phases *phases;
+};
+
+static int decode_into(struct decoded *decoded, const struct decoding *d)
 {
+	const char *path = d->names->trace;
+	int err = decoded__make(
+		decoded, d->rec,
+		&(struct tree_options){.no_inline = d->options->no_inline, .trace = path});
+
+	phases__end(d->phases, "decoding");
+	if (!err)
+		err = decoded__write_trace(decoded, d->rec, path);
+	phases__end(d->phases, "writing the trace");
+	return err;
+}
+
+/*
+ * Decoding may take long, and the recording is safe: it may be interrupted. -errno, or whether
+ * something was lost.
+ */
+static int make_trace(void *context)
+{
+	const struct decoding *d = (const struct decoding *)context;
+	_cleanup_free_ char *stopped = stopped__format(d->names->recording, d->names->trace);
 	struct decoded decoded;
 	int err;
 
+	stop__begin(stopped ?: "");
 	interrupts__release();
-	err = capability__keep_for_files();
-	if (err)
-		log__debug("cannot give up capabilities: %s", strerror(-err));
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
-	err = decoded__make(&decoded, rec,
-			    &(struct tree_options){.no_inline = options->no_inline, .trace = path});
+	err = decode_into(&decoded, d);
 	interrupts__hold();
-	phases__end(phases, "decoding");
-	if (!err)
-		err = decoded__write_trace(&decoded, rec, path);
-	phases__end(phases, "writing the trace");
-	*is_whole = decoded__is_whole(&decoded, rec);
+	stop__end();
 	if (!err) {
-		phases__say(phases);
-		decoded__summarise(&decoded, rec, stdout, REPORT_ROWS);
+		phases__say(d->phases);
+		decoded__summarise(&decoded, d->rec, stdout, REPORT_ROWS);
+		err = !decoded__is_whole(&decoded, d->rec);
 	}
 	decoded__fini(&decoded);
 	/* What comes after it on stderr is read after it, in a pipe as well. */
 	fflush(stdout);
-	if (!err && !options->view)
-		next_step__say("view", path);
+	if (err >= 0 && !d->options->view)
+		next_step__say("view", d->names->trace);
 	return err;
+}
+
+/* An impatient Ctrl-C from before is forgotten. */
+static int make_trace_apart(const struct capture_options *options, const struct recording *rec,
+			    const struct output_names *names, struct phases *phases, bool *is_whole)
+{
+	struct decoding decoding = {options, rec, names, phases};
+	int result;
+
+	interrupts__release();
+	interrupts__hold();
+	result = apart__run(make_trace, &decoding, "decoding");
+	*is_whole = !result;
+	return result < 0 ? result : 0;
 }
 
 /* What the summary of a trace would say: whether nothing was lost. */
@@ -206,7 +240,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	}
 	phases__end(&phases, "writing the recording");
 	if (!err && decode)
-		err = make_trace(options, &rec, names->trace, &phases, &outcome->is_whole);
+		err = make_trace_apart(options, &rec, names, &phases, &outcome->is_whole);
 	else if (!err)
 		outcome->is_whole = say_recorded(&rec, names->recording, &phases);
 	recording__fini(&rec);

@@ -14,13 +14,13 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "serve/show.h"
-#include "util/interrupts.h"
 #include "pipeline/output_name.h"
 #include "pipeline/perf_pipeline.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/print_branches.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+#include "util/stop.h"
 #include "cli/options.h"
 #include "view/closing.h"
 
@@ -155,41 +155,56 @@ static int name_output(const struct decode_options *options, const char *input,
 				  n > 6 && ends_in(trimmed, ".mtbpf") ? trimmed : NULL);
 }
 
-/* Half a trace is none: Ctrl-C waits for the other half. */
 static int write_trace(struct decoded *decoded, const struct recording *rec,
 		       const struct output *output)
 {
-	int err;
-
-	interrupts__hold();
 	if (output->is_text)
-		err = decoded__write_text_file(decoded, output->path);
-	else
-		err = decoded__write_trace(decoded, rec, output->names.trace);
-	interrupts__release();
-	return err;
+		return decoded__write_text_file(decoded, output->path);
+	return decoded__write_trace(decoded, rec, output->names.trace);
 }
 
-static int write_and_summarise(struct decoded *decoded, const struct recording *rec,
-			       struct output *output, struct phases *phases)
+/* What there is a file of at the end, or none. NULL: stdout's text, which comes as far as it does.
+ */
+static const char *file_of(const struct output *output)
+{
+	return output->is_text ? output->path : output->names.trace;
+}
+
+/* `recording`: what it can be made of once more; NULL: nothing. */
+static void begin_stoppable(const struct output *output, const char *recording)
+{
+	const char *file = file_of(output);
+	_cleanup_free_ char *stopped = file ? stopped__format(recording, file) : NULL;
+
+	if (file)
+		stop__begin(stopped ?: "");
+}
+
+static int write_output(struct decoded *decoded, const struct recording *rec, struct output *output,
+			struct phases *phases)
 {
 	int err;
 
 	output->is_whole = decoded__is_whole(decoded, rec);
 	phases__end(phases, "decoding");
-	if (output->is_text && !output->path)
+	if (!file_of(output))
 		return decoded__write_text(decoded, stdout);
 	err = write_trace(decoded, rec, output);
 	phases__end(phases, "writing");
-	if (err)
-		return err;
+	return err;
+}
+
+static void summarise(const struct decoded *decoded, const struct recording *rec,
+		      const struct output *output, const struct phases *phases)
+{
+	if (!file_of(output))
+		return;
 	phases__say(phases);
 	decoded__summarise(decoded, rec, stdout, REPORT_ROWS);
-	return 0;
 }
 
 static int print_or_write(const struct decode_options *options, const struct recording *rec,
-			  struct output *output, const struct ocaml_traps *traps)
+			  const char *input, struct output *output, const struct ocaml_traps *traps)
 {
 	struct tree_options trees = {.no_inline = options->no_inline,
 				     .ocaml_traps = traps,
@@ -200,10 +215,14 @@ static int print_or_write(const struct decode_options *options, const struct rec
 
 	if (options->print == PRINT_BRANCHES)
 		return recording__print_branches(rec, stdout);
+	begin_stoppable(output, input);
 	phases__begin(&phases);
 	err = decoded__make(&decoded, rec, &trees);
 	if (!err)
-		err = write_and_summarise(&decoded, rec, output, &phases);
+		err = write_output(&decoded, rec, output, &phases);
+	stop__end();
+	if (!err)
+		summarise(&decoded, rec, output, &phases);
 	decoded__fini(&decoded);
 	return err;
 }
@@ -226,11 +245,15 @@ static int decode_text(const struct decode_options *options, const struct perf_t
 	if (options->print == PRINT_BRANCHES)
 		return perf_text__print_branches(input->fd, input->name, stdout);
 	recording__init(&rec);
+	begin_stoppable(output, NULL);
 	phases__begin(&phases);
 	err = decoded__make_from_text(&decoded, &rec, input, &totals);
 	if (!err)
-		err = write_and_summarise(&decoded, &rec, output, &phases);
-	if (!err && !(output->is_text && !output->path))
+		err = write_output(&decoded, &rec, output, &phases);
+	stop__end();
+	if (!err)
+		summarise(&decoded, &rec, output, &phases);
+	if (!err && file_of(output))
 		perf_text__summarise(&totals, perf_threads__totals(decoded.perf)->moved, stdout);
 	decoded__fini(&decoded);
 	recording__fini(&rec);
@@ -278,7 +301,7 @@ static int decode_recording(const struct decode_options *options, const char *in
 	if (!err && options->portable)
 		err = make_portable(&rec, output->names.recording);
 	else if (!err)
-		err = print_or_write(options, &rec, output, traps);
+		err = print_or_write(options, &rec, input, output, traps);
 	recording__fini(&rec);
 	return err;
 }

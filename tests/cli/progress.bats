@@ -43,3 +43,29 @@ feed() {
 	wait "${started[0]}"
 	! grep -q $'[\r\033]' err || false
 }
+
+# It has come to its work.
+catches_ctrl_c() {
+	((0x$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status") & 2))
+}
+
+@test "Ctrl-C: what is left is said, and no half trace" {
+	echo before >x.fxt.gz
+	for how in "" -q; do
+		env --default-signal=INT "$O/mtbpf" decode $how - -o x.fxt.gz <pipe >out 2>err 3>&- &
+		started+=($!)
+		feed "$golden/6.15-marks.txt"
+		eventually 20 catches_ctrl_c "$!"
+		kill -INT $!
+		wait $! || [ $? -eq 130 ]
+		exec 5>&-
+		[ ! -s out ]
+		if [ "$how" ]; then
+			[ ! -s err ]
+		else
+			[ "$(tail -1 err)" = "stopped: x.fxt.gz is not written" ]
+		fi
+		[ "$(cat x.fxt.gz)" = before ]
+		! compgen -G 'x.fxt.gz.*' || false
+	done
+}

@@ -262,7 +262,7 @@ setup() {
 
 @test "what only Intel PT can do is not replaced by samples" {
 	! has_pt || skip "there is Intel PT"
-	for option in -trace-include-kernel -immediate-stop "-freeze pause"; do
+	for option in -immediate-stop "-freeze pause"; do
 		mtbpf_run attach -pid $$ $option
 		[ "$status" -eq 2 ]
 		complains "no Intel PT: "
@@ -270,10 +270,7 @@ setup() {
 	[ -z "$(ls)" ]
 }
 
-@test "-source sample takes user code" {
-	mtbpf_run attach -source sample -pid $$ -trace-include-kernel
-	[ "$status" -eq 2 ]
-	complains "cannot trace the kernel" "[kernel]"
+@test "-source sample: a rate and a share that make sense" {
 	mtbpf_run attach -source sample -pid $$ -sample-rate 0
 	[ "$status" -eq 2 ]
 	complains "-sample-rate must be at least 1" "1000"

@@ -2,51 +2,21 @@
 # docs/rights.md: what a user who is not root can do, with a copy that has capabilities and one that has not.
 
 load ../helpers
-
-nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-
-# Why capabilities cannot be tried here, or nothing.
-why_not() {
-	local tool
-	[ "$(id -u)" -eq 0 ] || echo "needs root"
-	for tool in setpriv setcap; do
-		command -v "$tool" >/dev/null || echo "$tool is missing"
-	done
-	[ -x "$O/programs/service" ] || echo "the sample programs are not built"
-	[ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ] || echo "yama restricts ptrace"
-}
+load rights
 
 setup() {
 	why=$(why_not | head -n 1)
 	[ -z "$why" ] || skip "$why"
-	folder=$(mktemp -d /tmp/mtbpf-rights.XXXXXX)
-	chmod 711 "$folder"
-	cp "$O/programs/service" "$folder"
-	mkdir "$folder/out"
-	chown 65534:65534 "$folder/out"
-	cd "$folder/out"
-	started=()
+	enter_folder
 	cp "$(command -v grep)" ../grep
 	setcap cap_sys_admin+ep ../grep 2>/dev/null || skip "this file system keeps no capabilities"
 	"${nobody[@]}" ../grep -q 'CapEff:.*200000$' /proc/self/status || skip "/tmp is mounted nosuid"
-	serve "${nobody[@]}"
-	own=$served
-	serve env
-	roots=$served
+	serve_both
 }
 
 teardown() {
 	end_started
 	rm -rf "${folder:-/nonexistent}"
-}
-
-# serve COMMAND...: the sample service, started by it; its pid is $served.
-serve() {
-	: >../log
-	"$@" ../service -scale small >../log 2>&1 3>&- &
-	served=$!
-	started+=("$served")
-	eventually 10 grep -q '^pid ' ../log
 }
 
 # with CAPABILITIES ARGS: mtbpf as nobody, from a file that has them ("" none). $status, $output.
@@ -151,6 +121,10 @@ has_capabilities() {
 	[ "$(sed -n 's/^Cap\(Eff\|Prm\):[[:space:]]*//p' "/proc/$1/status" | sort -u)" = "$2" ]
 }
 
+has_child() {
+	child=$(pgrep -P "$1")
+}
+
 @test "attach decodes with what opens files, and nothing else of root's" {
 	# It waits at its summary: nobody reads it.
 	mkfifo full
@@ -161,7 +135,10 @@ has_capabilities() {
 	started+=("$wrapper")
 	eventually 30 grep -q '^decoding it' said
 	attached=$(pgrep -P "$wrapper")
-	eventually 10 has_capabilities "$attached" "$(of_files)"
+	eventually 10 has_child "$attached"
+	eventually 10 has_capabilities "$child" "$(of_files)"
+	# Nor would a program that it executes get them.
+	grep -q '^NoNewPrivs:[[:space:]]1$' "/proc/$child/status"
 	cat <&7 >/dev/null 3>&- &
 	started+=("$!")
 	status=0
@@ -185,4 +162,20 @@ has_capabilities() {
 	[ -n "$(ls kept)" ]
 	[ "$(find . -mindepth 1 -type f | wc -l)" -ge 10 ]
 	[ -z "$(find . -mindepth 1 -perm /077)" ]
+}
+
+serves() {
+	grep -q '^http' traced
+}
+
+@test "attach -view under sudo serves as who called sudo" {
+	env --default-signal=INT SUDO_UID=65534 SUDO_GID=65534 "$O/mtbpf" attach -source sample -pid "$roots" \
+		-symbol one_iter -skip 3 -view -o x.fxt >traced 2>said 3>&- &
+	attached=$!
+	started+=("$attached")
+	eventually 30 serves || { cat said; false; }
+	[ "$(awk '/^Uid:/ { print $2, $3, $4 }' "/proc/$attached/status")" = "65534 65534 65534" ]
+	grep -q '^CapEff:[[:space:]]0*$' "/proc/$attached/status"
+	kill -INT "$attached"
+	wait "$attached"
 }

@@ -117,6 +117,8 @@ finds() {
 	[[ $output =~ call\ ([0-9]+)\ of\ one_iter,\ thread\ [0-9]+:\ took\ ([0-9.]+\ ms) ]]
 	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
 	[[ $output == *"the slow iteration of one_iter took $took, "* ]]
+	[[ $output == *"sample: stacks by the clock and at every switch; 2 rings of 4.0 MiB, 8.1 MiB in all"* ]]
+	[[ $output =~ sample:\ the\ fullest\ ring\ is\ [0-9.]+\ %\ full\;\ it\ would\ look\ back\ some\ [0-9.]+ ]]
 	mtbpf_run decode slow.mtbpf -print calls
 	[ "$(awk -v tid="$target" '$1 == tid && $5 == "one_iter"' <<<"$output" | wc -l)" -ge "$calls" ]
 }
@@ -190,6 +192,28 @@ callers() {
 	callers slow.mtbpf read_answer | grep -Eq '^_start .*main one_iter $'
 }
 
+@test "-trace-include-kernel: what the kernel did is slices as well, and perf reads it" {
+	[ "$(cat /proc/sys/kernel/kptr_restrict)" -lt 2 ] || skip "kptr_restrict 2 hides the kernel's symbols"
+	start causes read
+	sample -duration-thresh 20ms -trace-include-kernel
+	[ "$status" -eq 0 ]
+	# The function that waits is the user's, as without it.
+	[[ $output =~ reason:\ blocked\ in\ one_iter\ \>\ read:\ read\ of\ pipe ]]
+	report=$(grep '^reason: ' <<<"$output")
+	callers slow.mtbpf '[blocked]' | grep -Eq ' read \[kernel\] .*vfs_read .*schedule $'
+	# No call of the user's in the kernel.
+	callers slow.mtbpf work_us >callers || true
+	callers slow.mtbpf one_iter >>callers
+	! grep -F '[kernel]' callers || false
+	mtbpf_run decode slow.mtbpf -o again.fxt
+	cmp slow.fxt again.fxt
+	mtbpf_run report slow.fxt
+	[[ $output == *"reason: blocked in one_iter > read"* ]]
+	command -v perf >/dev/null || skip "the rest needs perf"
+	perf script -i slow.mtbpf -F event,ip,sym >script 2>err 3>&-
+	grep -A 20 'context-switches:' script | grep -Eq '^\s+ffff[0-9a-f]+ .*schedule'
+}
+
 @test "-max-overhead: what a stack costs here is measured, and the rate that it allows is said" {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
@@ -200,6 +224,32 @@ callers() {
 	# Never more than was asked for.
 	mtbpf_run attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 1s
 	[[ $output == *": 50 samples a second, for -max-overhead 100%"* ]]
+}
+
+# It spins, and then has a word with its child, and another one, which it waits for.
+@test "-max-overhead is kept while it is recorded: who begins to switch all the time is sampled less" {
+	command -v perl >/dev/null || skip "perl is missing"
+	perl -e 'pipe(A, B); pipe(C, D); $| = 1; print "pid $$\n";
+		if (!fork) { close B; while (sysread A, $x, 1) { syswrite D, "x", 1 } exit }
+		until (-e "go") { for ($i = 0; $i < 100000; $i++) {} }
+		while (1) { syswrite B, "x", 1; sysread C, $x, 1 }' >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q '^pid ' out
+	attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v
+	eventually 20 grep -q '^recording;' "$attach_log"
+	touch go
+	eventually 30 grep -q 'max-overhead 1% cannot be kept: 10 samples a second, the least' "$attach_log"
+	eventually 30 grep -q 'sample: 10 stacks a second from now on, for -max-overhead 1%' "$attach_log"
+	kill -INT "$attached"
+	attach_ends 20
+	[ "$status" -eq 0 ]
+	[[ $output =~ :\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
+	[ "${BASH_REMATCH[1]}" -gt 10 ]
+	[[ $output == *"sample: 10 stacks a second in the end, for -max-overhead 1%"* ]]
+	# The recording knows of the longest time between two.
+	command -v perf >/dev/null || skip "the rest needs perf"
+	perf evlist -v -i kept.mtbpf 2>/dev/null 3>&- | grep '^cpu-clock' | grep -q 'sample_period.* 100000000,'
 }
 
 @test "what the stacks cost here is said in one line, without -max-overhead too" {

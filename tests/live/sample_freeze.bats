@@ -13,9 +13,9 @@ has_come_on() {
 	[ "$(ticks)" -ge "$1" ]
 }
 
-# Until the target has run for a while, however busy the machine is.
+# comes_on [TICKS]: until the target has run for a while, however busy the machine is.
 comes_on() {
-	eventually 20 has_come_on $(($(ticks) + 5))
+	eventually 60 has_come_on $(($(ticks) + ${1:-5}))
 }
 
 # iterations NAME: calls of one_iter in it.
@@ -37,6 +37,18 @@ iterations() {
 	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | awk '{ print $1 }' | sort -u | wc -l)" -ge 3 ]
 }
 
+@test "the recording ends with the hit: what came behind it, in whatever thread, is not in it" {
+	command -v perf >/dev/null || skip "perf is missing"
+	start threads -scale native
+	sample -delay-thresh 2ms -sample-rate 10000 -also one_iter
+	[ "$status" -eq 0 ]
+	perf script -i slow.mtbpf --ns -F tid,time,event --show-switch-events >script 2>err 3>&-
+	# Begins of calls are logged as such; what a hit takes is in the time of its own probe.
+	awk '{ what[++n] = $0; sub(":", "", $2); time[n] = $2 + 0 } / mtbpf:hit:/ { hit = time[n] }
+		END { for (i = 1; i <= n; i++) if (time[i] > hit) { print "hit " hit ": " what[i]; ++late }
+			exit !hit || late || n < 10 }' script
+}
+
 @test "a ring that is full many times over: the latest is kept, up to the hit" {
 	start causes branch
 	sample -duration-thresh 20ms -after 500ms -snapshot-size 64K -sample-rate 10000
@@ -47,6 +59,22 @@ iterations() {
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" -le 1024 ]
 	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | grep -c ' work_us$')" -ge 1 ]
+}
+
+@test "how much memory the rings take, and how far back they reach" {
+	start causes branch
+	attach -source sample -pid "$target" -snapshot-size 64K -sample-rate 10000 -o full.fxt
+	comes_on 30
+	kill -INT "$attached"
+	attach_ends 20
+	[[ $output == *"sample: stacks by the clock and at every switch; 2 rings of 64.0 KiB, 272.0 KiB in all"* ]]
+	[[ $output =~ sample:\ a\ full\ ring\ looks\ back\ ([0-9.]+\ m?s): ]]
+	# It is the main thread's, and that is as far as it shows anything.
+	back=${BASH_REMATCH[1]}
+	"$O/mtbpf" decode full.mtbpf -print calls | awk -v tid="$target" -v back="$back" '
+		$1 == tid { if (!n++) first = $3; last = $4 > last ? $4 : last }
+		END { split(back, b, " "); ns = b[1] * (b[2] == "ms" ? 1e6 : 1e9)
+			print last - first, ns; exit !(n && last - first < 1.1 * ns && last - first > 0.9 * ns) }'
 }
 
 @test "five snapshots in a row, armed again after each" {

@@ -16,7 +16,7 @@ judge() {
 	VERBOSE=1 "$O/tests/stacks/judge" "$BATS_TEST_TMPDIR/r.mtbpf" "$BATS_TEST_TMPDIR/truth" \
 		>"$BATS_TEST_TMPDIR/verdict"
 	cat "$BATS_TEST_TMPDIR/verdict"
-	read -r _ calls _ right _ gaps _ soon _ soon_of _ later _ later_of _ end \
+	read -r _ calls _ right _ gaps _ soon _ soon_of _ later _ later_of _ end _ \
 		<<<"$(tr '\n' ' ' <"$BATS_TEST_TMPDIR/verdict")"
 }
 

@@ -101,7 +101,7 @@ static void test_the_copy_is_the_kernel(void **state)
 	size_t n;
 
 	SKIP_WITHOUT_KCORE;
-	assert_int_equal(kernel_copy__make("/proc", &kernel), 0);
+	assert_int_equal(kernel_copy__make("/proc", true, &kernel), 0);
 	printf("# copied in %llu ms\n", (unsigned long long)(clock__now_ns() - began) / 1000000);
 	fstat(kernel.kcore, &st);
 	began = clock__now_ns();

@@ -12,7 +12,8 @@ void mistakes__init(struct mistakes *m)
 {
 	const char *from = getenv("VERBOSE");
 
-	*m = (struct mistakes){.from = from ? strtol(from, NULL, 10) : -1};
+	*m = (struct mistakes){.from = from ? strtol(from, NULL, 10) : -1,
+			       .of_all = getenv("OF_ALL")};
 }
 
 /* What is on its way to a function in another library has a frame, and that function's name. */
@@ -40,7 +41,8 @@ void mistakes__begin(struct mistakes *m, int tid, uint32_t segment)
 			": %zu of %zu wrong: %zu lack frames, %zu have more, %zu have others\n\n",
 			m->tid, m->segment, m->n_wrong, m->n, m->n_missing, m->n_extra,
 			m->n_wrong - m->n_missing - m->n_extra);
-	*m = (struct mistakes){.from = m->from, .tid = tid, .segment = segment};
+	*m = (struct mistakes){
+		.from = m->from, .of_all = m->of_all, .tid = tid, .segment = segment};
 }
 
 static const char *name_of(struct true_frames frames, size_t i)

@@ -16,7 +16,8 @@ struct true_frames {
 };
 
 struct mistakes {
-	long from; /* the first segment that is told about; -1: none is */
+	long from;   /* the first segment that is told about; -1: none is */
+	bool of_all; /* also of frames that no branch shows */
 	/* Of the segment that is judged: */
 	int tid;
 	uint32_t segment;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Decoded stacks against the true ones, program by program: the table in docs/stacks.md.
 JUDGE := $(O)/tests/stacks/judge
-JUDGE_SHARED := $(addprefix $(O)/tests/stacks/,mistakes.o truth_read.o tree_walk.o)
+JUDGE_SHARED := $(addprefix $(O)/tests/stacks/,mistakes.o shown.o truth_read.o tree_walk.o verdict.o)
 $(JUDGE).o $(JUDGE_SHARED): ALL_CFLAGS += -Itests/stacks
 $(JUDGE): $(JUDGE_SHARED)
 

@@ -17,7 +17,7 @@ static inline void traced__add_kernel(struct traced *t)
 	char proc[40];
 
 	make_proc(proc);
-	assert_int_equal(kernel_copy__make(proc, &t->rec.kernel), 0);
+	assert_int_equal(kernel_copy__make(proc, true, &t->rec.kernel), 0);
 	assert_int_equal(fs__remove_dir(proc), 0);
 }
 

@@ -144,6 +144,7 @@ static inline void recording__fill(struct recording *rec, uint32_t n_threads)
 	rec->threshold_ns = UINT64_MAX;
 	rec->reason = MT_HIT_DURATION;
 	rec->frozen_ns = 6001;
+	rec->unix_zero_ns = 1763700000123456789;
 	rec->probe_ip = 0x401000;
 	assert_non_null(VEC_PUSH(&rec->stops));
 	rec->stops.v[0] = (struct rec_place){

@@ -30,7 +30,7 @@ static void test_all_rings_together(void **state)
 
 	assert_int_equal(check(&said, 1024 * MB, 256, false), 0);
 	assert_string_equal(said.text, "");
-	assert_int_equal(check(&said, 1024 * MB, 257, false), -EINVAL);
+	assert_int_equal(check(&said, 1024 * MB, 257, false), -ENOMEM);
 	assert_true(budget__allows(1024 * MB, 256, 4 * MB));
 	assert_false(budget__allows(1024 * MB, 257, 4 * MB));
 	assert_false(budget__allows(MB, SIZE_MAX, 4 * MB));
@@ -40,11 +40,11 @@ static void test_the_remedies_are_named(void **state)
 {
 	struct stderr_capture said;
 
-	assert_int_equal(check(&said, 1024 * MB, 3000, false), -EINVAL);
+	assert_int_equal(check(&said, 1024 * MB, 3000, false), -ENOMEM);
 	assert_non_null(strstr(said.text, "3000 threads with 4.0 MiB of trace each"));
 	assert_non_null(strstr(said.text, "-max-memory allows 1.0 GiB"));
 	assert_non_null(strstr(said.text, "hint: -snapshot-size 256K fits; -cgroup"));
-	assert_int_equal(check(&said, 16 * MB, 8, true), -EINVAL);
+	assert_int_equal(check(&said, 16 * MB, 8, true), -ENOMEM);
 	assert_non_null(strstr(said.text, "8 CPUs with"));
 	assert_non_null(strstr(said.text, "hint: -snapshot-size 2048K fits; a larger"));
 }
@@ -53,7 +53,7 @@ static void test_where_no_size_fits(void **state)
 {
 	struct stderr_capture said;
 
-	assert_int_equal(check(&said, 4096, 2, true), -EINVAL);
+	assert_int_equal(check(&said, 4096, 2, true), -ENOMEM);
 	assert_null(strstr(said.text, "-snapshot-size"));
 	assert_non_null(strstr(said.text, "hint: a larger -max-memory"));
 }

@@ -43,6 +43,27 @@ static void test_root_by_sudo_stays_root(void **state)
 	unsetenv("SUDO_UID");
 }
 
+static void assert_stopped(const char *recording, const char *output, const char *expected)
+{
+	char *text = stopped__format(recording, output);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void test_what_is_left_behind_ctrl_c(void **state)
+{
+	char *old = program_invocation_name;
+
+	program_invocation_name = (char *)"mtbpf";
+	unsetenv("SUDO_UID");
+	assert_stopped("a b.mtbpf", "x.fxt",
+		       "stopped: x.fxt is not written; the recording is whole\n"
+		       "next: mtbpf decode 'a b.mtbpf' -o x.fxt\n");
+	assert_stopped(NULL, "x.fxt", "stopped: x.fxt is not written\n");
+	program_invocation_name = old;
+}
+
 static void test_phases(void **state)
 {
 	struct phases phases = {.n = 2, .v = {{"capturing", 12300000000}, {"decoding", 512000000}}};
@@ -63,6 +84,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next_step_as_a_shell_takes_it),
 		cmocka_unit_test(test_root_by_sudo_stays_root),
+		cmocka_unit_test(test_what_is_left_behind_ctrl_c),
 		cmocka_unit_test(test_phases),
 	};
 

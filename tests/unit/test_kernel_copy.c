@@ -41,13 +41,13 @@ static int tear_down(void **state)
 
 static void copy(struct fixture *f)
 {
-	assert_int_equal(kernel_copy__make(f->proc, &f->kernel), 0);
+	assert_int_equal(kernel_copy__make(f->proc, true, &f->kernel), 0);
 }
 
 static void assert_copy_fails(struct fixture *f, int err, const char *text)
 {
 	stderr_capture__begin(&f->said);
-	assert_int_equal(kernel_copy__make(f->proc, &f->kernel), err);
+	assert_int_equal(kernel_copy__make(f->proc, true, &f->kernel), err);
 	stderr_capture__end(&f->said);
 	assert_null(f->kernel.kallsyms);
 	assert_non_null(strstr(f->said.text, text));

@@ -17,7 +17,7 @@ static int open_it(void **state)
 	char proc[40];
 
 	make_proc(proc);
-	assert_int_equal(kernel_copy__make(proc, &kernel), 0);
+	assert_int_equal(kernel_copy__make(proc, true, &kernel), 0);
 	fs__remove_dir(proc);
 	image = kernel_image__open(kernel.kcore, kernel.kallsyms);
 	return image ? 0 : -1;

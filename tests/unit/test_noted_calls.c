@@ -17,7 +17,8 @@ struct made {
 	uint64_t n_ips, ips[4];
 	uint64_t n_calls; /* as it says */
 	struct perf_branch_entry calls[2];
-	size_t cut; /* bytes that are missing at its end */
+	uint64_t behind[6]; /* them, up to the first 0 */
+	size_t cut;	    /* bytes that are missing at its end */
 };
 
 static struct made made(void)
@@ -54,6 +55,8 @@ static void add(struct fixture *f, const struct made *m)
 	if (m->identifier == CLOCK) {
 		at = append(record, at, &m->n_calls, sizeof(m->n_calls));
 		at = append(record, at, m->calls, sizeof(m->calls));
+		for (size_t i = 0; m->behind[i]; i++)
+			at = append(record, at, &m->behind[i], sizeof(m->behind[i]));
 	}
 	at -= m->cut;
 	append(record, 0,
@@ -179,6 +182,20 @@ static void test_none_noted(void **state)
 		assert_int_equal(f->rec.samples.v[i].user, 0);
 }
 
+/* Two calls look like the registers of a copied stack: what stands behind them is none. */
+static void test_no_stack_behind_them(void **state)
+{
+	struct fixture *f = *state;
+	struct made r = made();
+
+	/* Two registers, a copy of eight bytes, and how many of these are good. */
+	memcpy(r.behind, (const uint64_t[]){14, 15, 8, 0x1234, 8}, 40);
+	add(f, &r);
+	assert_int_equal(f->rec.samples.v[0].n_calls, 2);
+	assert_int_equal(f->rec.samples.v[0].user, 0);
+	assert_int_equal(f->rec.sample_users.n, 0);
+}
+
 /* Whatever the record says of its own size. */
 static void test_cut_short(void **state)
 {
@@ -235,6 +252,7 @@ int main(void)
 		TEST(test_trees_are_one),
 		TEST(test_the_rest_by_frame_pointers),
 		TEST(test_none_noted),
+		TEST(test_no_stack_behind_them),
 		TEST(test_cut_short),
 		TEST(test_unknown_code),
 		TEST(test_room),

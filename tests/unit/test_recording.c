@@ -12,6 +12,7 @@ static void assert_same_meta(const struct recording *a, const struct recording *
 	assert_int_equal(a->threshold_ns, b->threshold_ns);
 	assert_int_equal(a->reason, b->reason);
 	assert_int_equal(a->frozen_ns, b->frozen_ns);
+	assert_int_equal(a->unix_zero_ns, b->unix_zero_ns);
 	assert_int_equal(a->probe_ip, b->probe_ip);
 	assert_int_equal(a->stops.n, b->stops.n);
 	for (size_t i = 0; i < a->stops.n; i++)

@@ -11,6 +11,7 @@
 static void fill_samples(struct recording *rec)
 {
 	static const uint64_t ips[] = {0x401003, 0x402000, 0x403000};
+	static const uint64_t kernel[] = {0xffffffff81000123, 0xffffffff81000456};
 	static const struct rec_sched scheds[] = {
 		{2000, 100, 101, 0, REC_SCHED_BLOCKED},
 		{2500, 100, 101, 3, REC_SCHED_IN},
@@ -47,6 +48,9 @@ static void fill_samples(struct recording *rec)
 					    .n_ips = i};
 
 		assert_int_equal(recording__add_sample(rec, &sample, ips), 0);
+		/* Whether it has a user part or not. */
+		if (sample.in_kernel || !i)
+			assert_int_equal(recording__add_sample_kernel(rec, kernel, 1 + (i & 1)), 0);
 	}
 	/* The last one can be unwound. */
 	assert_int_equal(recording__add_sample_user(rec, &user), 0);
@@ -102,6 +106,10 @@ static void assert_same_samples(const struct recording *a, const struct recordin
 		for (uint32_t j = 0; j < y->n_ips; j++)
 			assert_int_equal(b->sample_ips.v[y->first_ip + j],
 					 a->sample_ips.v[x->first_ip + j]);
+		assert_int_equal(y->n_kernel, x->n_kernel);
+		for (uint32_t j = 0; j < y->n_kernel; j++)
+			assert_true(b->sample_ips.v[y->first_kernel + j] ==
+				    a->sample_ips.v[x->first_kernel + j]);
 	}
 }
 

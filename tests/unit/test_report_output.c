@@ -192,7 +192,11 @@ static void test_back_from_a_trace_file(void **state)
 	add(f, 2, 7 * MS + 300, 7 * MS + 400, NULL)->kind = CALL_GAP;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = GAP_OVERFLOW;
 	strcpy(f->trees[1].comm, "service");
+	*VEC_PUSH(&f->trees[1].waits) =
+		(struct waits_for){.call = (uint32_t)f->trees[1].calls.n - 2, .text = "a lock"};
 	f->hit.value_ns = 4 * MS;
+	f->hit.threshold_ns = 3 * MS;
+	f->hit.unix_ms = 1763700000123;
 	f->hit.sequence = 9;
 	write_trace(f, "/tmp/test_report_output.fxt.gz");
 	read_trace(&trees, "/tmp/test_report_output.fxt.gz");
@@ -203,7 +207,12 @@ static void test_back_from_a_trace_file(void **state)
 	assert_string_equal(trees.trees.v[0].done_by.v[0].comm, "a (process b");
 	assert_int_equal(trees.trees.v[0].done_by.v[0].tid, 8);
 	assert_int_equal(trees.trees.v[0].done_by.v[0].ns, 100);
+	assert_int_equal(trees.trees.v[0].waits.n, 1);
+	assert_int_equal(trees.trees.v[0].waits.v[0].call, trees.trees.v[0].done_by.v[0].call);
+	assert_string_equal(trees.trees.v[0].waits.v[0].text, "a lock");
 	assert_int_equal(trees.hits.n, 1);
+	assert_int_equal(trees.hits.v[0].threshold_ns, 3 * MS);
+	assert_int_equal(trees.hits.v[0].unix_ms, 1763700000123);
 	assert_int_equal(trees.hits.v[0].reason, MT_HIT_DELAY);
 	assert_int_equal(trees.hits.v[0].value_ns, 4 * MS);
 	assert_int_equal(trees.hits.v[0].sequence, 9);

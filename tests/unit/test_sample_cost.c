@@ -90,9 +90,58 @@ static void test_a_load_is_what_was_done_meanwhile(void **state)
 	assert_true(sample_load__measure(0x3fffffff, 1, &load) < 0);
 }
 
+/* A second of CPU time each time, and so many switches in it. */
+static bool passes(struct overhead *o, const struct sample_options *options, uint64_t switches)
+{
+	struct sample_load now = {o->seen.cpu_ns + 1000000000, o->seen.switches + switches};
+
+	return overhead__take(o, options, &now);
+}
+
+static void test_the_rate_follows_the_switches(void **state)
+{
+	struct sample_options options = {
+		.rate = SAMPLE_RATE_AUTO, .max_overhead = "1%", .max_overhead_ppm = 10000};
+	struct overhead o = {
+		.cost = {.sample_ns = 20000, .switch_ns = 1000}, .hz = 500, .first_hz = 500};
+
+	/* What it did before it was looked at is not known to be recent. */
+	assert_false(passes(&o, &options, 100000));
+	assert_false(passes(&o, &options, 0));
+	assert_int_equal(o.hz, 500);
+	/* Half of the percent, then all of it and more. */
+	for (int i = 0; i < 10; i++)
+		passes(&o, &options, 5000);
+	assert_in_range(o.hz, 240, 300);
+	assert_false(o.is_broken);
+	for (int i = 0; i < 10; i++)
+		passes(&o, &options, 20000);
+	assert_int_equal(o.hz, 10);
+	assert_true(o.is_broken);
+	/* A little more or less is no reason. */
+	for (int i = 0; i < 20; i++)
+		passes(&o, &options, 0);
+	assert_in_range(o.hz, 400, 500);
+	assert_false(passes(&o, &options, 100));
+}
+
+static void test_what_ended_is_not_counted(void **state)
+{
+	struct sample_options options = {.rate = SAMPLE_RATE_AUTO, .max_overhead_ppm = 10000};
+	struct overhead o = {.cost = {.sample_ns = 20000, .switch_ns = 1000}, .hz = 500};
+	struct sample_load less = {.cpu_ns = 1, .switches = 1};
+
+	passes(&o, &options, 10);
+	assert_false(overhead__take(&o, &options, &less));
+	assert_false(passes(&o, &options, 10));
+	assert_int_equal(o.hz, 500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_rate_follows_the_switches),
+		cmocka_unit_test(test_what_ended_is_not_counted),
 		cmocka_unit_test(test_a_share_of_the_time_buys_so_many_samples),
 		cmocka_unit_test(test_what_switches_cost_is_not_there_for_samples),
 		cmocka_unit_test(test_a_process_that_sleeps_has_no_switches_to_pay),

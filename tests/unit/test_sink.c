@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sink_fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -145,6 +146,57 @@ static void test_existing_file_is_renamed(void **state)
 	free(text);
 }
 
+/* So many files are in the folder. */
+static int count_files(const struct folder *folder)
+{
+	DIR *dir = opendir(folder->path);
+	int n = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));)
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+/* Nobody takes half a file for one; and what was there goes when there is another. */
+static void test_has_its_name_when_it_is_whole(void **state)
+{
+	struct folder *folder = *state;
+	struct sink *sink;
+	char *text;
+	size_t len;
+
+	use_suffix(folder, ".fxt");
+	sink = sink__open(folder->file);
+	sink__write(sink, "1", 1);
+	assert_int_equal(access(folder->file, F_OK), -1);
+	assert_int_equal(count_files(folder), 1);
+	assert_int_equal(sink__close(sink, NULL), 0);
+	assert_int_equal(access(folder->file, F_OK), 0);
+	assert_int_equal(count_files(folder), 1);
+	sink__abort(sink__open(folder->file));
+	assert_int_equal(count_files(folder), 1);
+	text = read_whole_file(folder->file, &len);
+	assert_string_equal(text, "1");
+	free(text);
+}
+
+/* It is known before the work. */
+static void test_folder_where_the_old_one_goes(void **state)
+{
+	struct folder *folder = *state;
+
+	use_suffix(folder, ".fxt");
+	assert_int_equal(sink__close(sink__open(folder->file), NULL), 0);
+	assert_int_equal(mkdir(folder->old, 0700), 0);
+	catch_stderr(folder);
+	assert_null(sink__open(folder->file));
+	assert_int_equal(errno, EEXIST);
+	expect_message(folder, ".old exists, and is no file");
+	assert_int_equal(rmdir(folder->old), 0);
+}
+
 static void test_folder_in_the_way(void **state)
 {
 	struct folder *folder = *state;
@@ -254,6 +306,8 @@ int main(void)
 		FOLDER_TEST(test_noise),
 		FOLDER_TEST(test_mode_is_0600),
 		FOLDER_TEST(test_existing_file_is_renamed),
+		FOLDER_TEST(test_has_its_name_when_it_is_whole),
+		FOLDER_TEST(test_folder_where_the_old_one_goes),
 		FOLDER_TEST(test_folder_in_the_way),
 		FOLDER_TEST(test_missing_folder),
 		FOLDER_TEST(test_file_size_limit),

@@ -195,6 +195,32 @@ static void test_gaps(void **state)
 			   "[gap] 120-120\n");
 }
 
+/* The one before it has ended, and nothing else waits: another has begun in the gap. */
+static void test_one_that_began_in_the_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, B);	       /* 20-30 */
+	call(t, B + 0x20, SETCONTEXT); /* 40 */
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x15);
+	gap(t, GAP_OVERFLOW); /* 60 */
+	begin(t, C + 0x18);
+	go(t, C + 0x20, MAIN + 0x25); /* 80-90 */
+	interrupt(t, MAIN + 0x30);
+	assert_finished(t, "main 10-100 inferred-start inferred-end inferred\n"
+			   "  co_switch 20-50\n"
+			   "    [switched out] 30-50\n"
+			   "  [gap: overflow] 60-70\n"
+			   "  [switched out] 70-90\n");
+	assert_next(t, "coroutine 1", "b 30-50 cut\n  setcontext 40-50 cut\n");
+	assert_next(t, "coroutine 2",
+		    "c 70-100 inferred-start inferred-end\n"
+		    "  co_switch 80-100 inferred-end\n"
+		    "    [switched out] 90-100 inferred-end\n");
+	assert_no_more(t);
+}
+
 /*
  * main goes on, and returns to a, in whose place c comes. Then the switch is called from where a
  * had called main, which nobody saw begin: it returns where main did, but its caller is another
@@ -287,6 +313,7 @@ int main(void)
 		TEST(test_a_receiver_is_on_the_same_stack),
 		TEST(test_getcontext),
 		TEST(test_gaps),
+		TEST(test_one_that_began_in_the_gap),
 		TEST(test_a_frame_in_another_ones_place),
 		TEST(test_random_switches_give_trees),
 	};

@@ -136,6 +136,70 @@ static void test_out_of_a_clean_up_in_the_gap(void **state)
 	       "_Unwind_Resume@100 f@20 throw 100-110\n");
 }
 
+/*
+ * It has come past no frame with a pad for it: behind the gap it was one further below than the
+ * innermost that it can have been.
+ */
+static void test_which_level_it_had_come_to(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	call(t, CALL_1, F);
+	throw_from(t, CALL_1);
+	jump(t, RAISE + 0x80, PAD_1);
+	call(t, CALL_2, RESUME); /* 80 */
+	gap(t, GAP_OVERFLOW);
+	begin(t, RESUME + 0x10);
+	jump(t, RESUME + 0x80, PAD_1); /* 110 */
+	call(t, PAD_1 + 4, RESUME);
+	jump(t, RESUME + 0x80, OUTER_PAD);
+	expect(t, OUTER_PAD + 8,
+	       "outer 10-140 inferred-start inferred-end inferred\n"
+	       "  f 20-130 cut inferred by-throw\n"
+	       "    f 30-110 inferred-end inferred\n"
+	       "      f 40-90 inferred-end\n"
+	       "        __cxa_throw 50-70 cut by-throw\n"
+	       "          _Unwind_RaiseException 60-70 cut by-throw\n"
+	       "        _Unwind_Resume 80-90 inferred-end\n"
+	       "      [gap: overflow] 90-100\n"
+	       "      _Unwind_Resume 100-110 inferred-start cut by-throw\n"
+	       "    _Unwind_Resume 120-130 cut by-throw\n",
+	       "__cxa_throw@50 f@40 throw 50-70\n"
+	       "_Unwind_Resume@100 outer@10 throw 100-130\n");
+}
+
+/* What is thrown anew may be of a type that the frames between do not take. */
+static void test_another_exception_may_pass(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	call(t, CALL_1, F);
+	throw_from(t, CALL_1);
+	gap(t, GAP_OVERFLOW);
+	begin(t, RAISE + 0x20);
+	jump(t, RAISE + 0x80, PAD_1); /* 90 */
+	throw_from(t, PAD_1 + 4);
+	jump(t, RAISE + 0x80, OUTER_PAD); /* 120 */
+	expect(t, OUTER_PAD + 8,
+	       "outer 10-130 inferred-start inferred-end inferred\n"
+	       "  f 20-120 inferred-end inferred\n"
+	       "    f 30-120 inferred-end inferred\n"
+	       "      f 40-120 cut inferred by-throw\n"
+	       "        __cxa_throw 50-90 inferred-end inferred\n"
+	       "          _Unwind_RaiseException 60-90 cut inferred by-throw\n"
+	       "            [gap: overflow] 70-80\n"
+	       "        __cxa_throw 100-120 cut by-throw\n"
+	       "          _Unwind_RaiseException 110-120 cut by-throw\n",
+	       "_Unwind_RaiseException@60 f@40 throw 80-90\n"
+	       "__cxa_throw@100 outer@10 throw 100-120\n");
+}
+
 /* Nobody else has called what unwinds. */
 static void test_what_unwinds_is_called_by_what_threw(void **state)
 {
@@ -239,6 +303,8 @@ int main(void)
 		TEST(test_one_frame_after_the_other),
 		TEST(test_into_a_frame_that_only_the_leap_shows),
 		TEST(test_out_of_a_clean_up_in_the_gap),
+		TEST(test_which_level_it_had_come_to),
+		TEST(test_another_exception_may_pass),
 		TEST(test_what_unwinds_is_called_by_what_threw),
 		TEST(test_an_unwinding_across_a_gap),
 		TEST(test_random_throws_give_trees),

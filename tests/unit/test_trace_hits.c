@@ -53,6 +53,26 @@ static void test_hits_have_a_thread_of_their_own(void **state)
 	reader__free(reader);
 }
 
+/* Viewers that take the last value at time 0 for 0 would break. */
+static void test_no_counter_at_time_0(void **state)
+{
+	struct trace_counter counter = {.name = "CPU MHz", .of = "cpu", .pid = PID, .tid = TID};
+	struct output *output = *state;
+	struct fxt_reader *reader;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		counter.time_ns = BASE + i;
+		trace_writer__counter(output->writer, &counter);
+	}
+	reader = close_and_read(output);
+	assert_int_equal(reader->events.n, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(reader->events.v[i].type, COUNTER);
+		assert_int_equal(reader->events.v[i].time, i < 2 ? 1 : 2);
+	}
+	reader__free(reader);
+}
+
 /* Inside what the hit stopped, which was written just before it; else where the hit was. */
 static void test_an_arrow_leads_to_where_it_was(void **state)
 {
@@ -215,6 +235,7 @@ static void test_as_many_as_there_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		OUTPUT_TEST(test_no_counter_at_time_0),
 		OUTPUT_TEST(test_hits_have_a_thread_of_their_own),
 		OUTPUT_TEST(test_hits_do_not_overlap),
 		OUTPUT_TEST(test_an_arrow_leads_to_where_it_was),

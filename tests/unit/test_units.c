@@ -212,6 +212,21 @@ static void test_percents(void **state)
 		assert_int_equal(units__parse_percent(bad[i], &ppm), -EINVAL);
 }
 
+static void test_moments(void **state)
+{
+	static const char *const bad[] = {"", "2026-11-21", "2026-11-21T10:00:00.123",
+					  "2026-13-21T10:00:00.123Z", "2026-11-21T10:00:00.12Z"};
+	char buf[UNITS_MOMENT_SIZE];
+	uint64_t ms;
+
+	assert_string_equal(units__format_moment(buf, 1795255200123), "2026-11-21T10:00:00.123Z");
+	assert_string_equal(units__format_moment(buf, 0), "1970-01-01T00:00:00.000Z");
+	assert_int_equal(units__parse_moment("2026-11-21T10:00:00.123Z.mtbpf", &ms), 0);
+	assert_int_equal(ms, 1795255200123);
+	for (size_t i = 0; i < N(bad); i++)
+		assert_int_equal(units__parse_moment(bad[i], &ms), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +235,7 @@ int main(void)
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_percents),
+		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_format_duration),
 		cmocka_unit_test(test_format_size),
 		cmocka_unit_test(test_reads_back_what_it_prints),

@@ -34,7 +34,7 @@ struct source_config {
 					    */
 	size_t first_hit;	 /* hits of the recording from here on are this snapshot's */
 	bool multi_thread;	 /* pt: a ring for every thread; else for the main thread only */
-	bool kernel;		 /* pt: the kernel's code as well */
+	bool kernel;		 /* pt: the kernel's code as well; sample: its part of stacks */
 	struct pt_timing timing; /* pt */
 	int freeze_method;	 /* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
 	bool immediate_stop;	 /* pt: only methods that freeze in the kernel */
@@ -47,8 +47,9 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that it notes */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
-	const char *truth_path;	  /* soft: log the true stack there (tests); NULL: no */
-	bool return_compression;  /* soft: write compressed RETs, as CPUs do by default */
+	bool is_trial; /* sample: nobody will look back by it, so nothing is said of that */
+	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
+	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
 };
 
 enum source_state {
@@ -57,6 +58,7 @@ enum source_state {
 	SOURCE_EXITED, /* the target is gone; what was recorded before stays */
 };
 
+#define SOURCE_TEXT_SIZE 96
 struct source_ops {
 	const char *name;
 	/* What the user is told on choosing it. */
@@ -88,6 +90,10 @@ struct source_ops {
 	int (*read)(struct source *source, struct recording *rec);
 	/* Whom it records, children included; NULL, or NULL from it: the process, or the cgroup. */
 	const struct pid_set *(*pids)(const struct source *source);
+	/* Samples a second from now on. NULL: it has none. */
+	void (*set_rate)(struct source *source, unsigned int hz);
+	/* How much memory it looks back by, for people: "3 rings of 4.0 MiB". NULL: not told. */
+	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
 	/* How it was or will be frozen, for people. */
 	const char *(*freeze_name)(const struct source *source);
 	/* Freezes where that was not done, and frees. NULL is fine. */

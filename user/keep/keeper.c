@@ -14,6 +14,7 @@
 #include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/units.h"
 
 /* What came while an hour's captures were used up. */
 static void say_let_pass(struct keeper *k)
@@ -50,14 +51,14 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 static void hold_fire(struct keeper *k, struct session *s)
 {
 	uint64_t now = clock__now_ns(), next = quota__next_ns(&k->quota);
-	char text[STAMP_SIZE];
+	char text[UNITS_MOMENT_SIZE];
 
 	if (next <= now)
 		return;
 	if (!k->held)
 		log__info("-max-per-hour %d: the next trigger is taken from %s on",
 			  k->options->keep.max_per_hour,
-			  stamp__format(text, stamp__now_ms() + (next - now) / 1000000));
+			  units__format_moment(text, stamp__now_ms() + (next - now) / 1000000));
 	k->held = true;
 	session__hold_fire(s, next);
 }

@@ -47,10 +47,10 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 
 static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)
 {
-	char stamp[STAMP_SIZE], hit[128], size[UNITS_TEXT_SIZE];
+	char stamp[UNITS_MOMENT_SIZE], hit[128], size[UNITS_TEXT_SIZE];
 
 	format_hit(hit, sizeof(hit), rec);
-	log__info("%s %s %s %s", stamp__format(stamp, unix_ms), hit,
+	log__info("%s %s %s %s", units__format_moment(stamp, unix_ms), hit,
 		  units__format_size(size, bytes), path);
 }
 

@@ -7,12 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STAMP_SIZE sizeof("2026-11-21T10:00:00.123Z")
-
 /* Milliseconds since 1970. */
 uint64_t stamp__now_ms(void);
-/* They as "2026-11-21T10:00:00.123Z". Returns buf. */
-const char *stamp__format(char buf[static STAMP_SIZE], uint64_t unix_ms);
 
 /* 0, or -ENAMETOOLONG; of the process's name, what is no letter, digit or '-', '.' becomes '_'. */
 int stamp__name(char *buf, size_t size, const char *process, uint64_t unix_ms);

@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,6 +49,9 @@ int capability__keep_for_files(void)
 	struct __user_cap_data_struct data[2];
 	uint32_t kept[2] = {0};
 
+	/* execve(2) would give them all back to root. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
 	if (syscall(SYS_capget, &header, data))
 		return -errno;
 	for (size_t i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++)

@@ -12,7 +12,8 @@ bool capability__has(int capability);
 
 /*
  * Gives up, for good, all but what opens files and those of other processes: what somebody else
- * wrote is read next. Of the calling thread, and of those that it starts. 0 or -errno.
+ * wrote is read next. Nor does a program give them back. Of the calling thread, and of those that
+ * it starts. 0 or -errno.
  */
 int capability__keep_for_files(void);
 

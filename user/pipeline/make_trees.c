@@ -6,7 +6,6 @@
 
 #include "decode/threads.h"
 #include "sampled/hit_stack.h"
-#include "util/interrupts.h"
 #include "stack/inline_pass.h"
 #include "stack/moved/moved.h"
 #include "stack/spread.h"
@@ -45,9 +44,6 @@ static int pass_on(void *ctx, const struct branch *b)
 	return stack__branch(behind->stack, b);
 }
 
-/* Whether somebody wants it to end: some thousand times a second. */
-#define BRANCHES_A_LOOK 8192
-
 /* Threads to trees, one after another. */
 struct tree_maker {
 	struct decoded *decoded;
@@ -58,7 +54,6 @@ struct tree_maker {
 	struct behind_hit behind; /* with its stack */
 	struct spread spread;	  /* before it */
 	VEC(uint64_t) hits;	  /* its hits' times, ascending */
-	uint32_t n_branches;	  /* taken */
 };
 
 static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
@@ -159,8 +154,6 @@ static int take_branch(void *ctx, const struct branch *b)
 {
 	struct tree_maker *m = ctx;
 
-	if (m->decoded->writer && !(++m->n_branches % BRANCHES_A_LOOK) && interrupts__waiting())
-		return -EINTR;
 	return spread__branch(&m->spread, b);
 }
 

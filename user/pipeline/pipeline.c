@@ -8,7 +8,6 @@
 
 #include "decode/threads.h"
 #include "pipeline/make_trees.h"
-#include "util/interrupts.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
 #include "target/symbols/symbols_usdt.h"
@@ -46,6 +45,19 @@ static const char *usdt_name(const struct recording *rec)
 		       : NULL;
 }
 
+/* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
+static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
+{
+	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
+		       ? rec->threshold_ns
+		       : 0;
+}
+
+static uint64_t unix_ms_of(const struct recording *rec, const struct mt_hit *hit)
+{
+	return rec->unix_zero_ns ? (rec->unix_zero_ns + hit->time_ns) / 1000000 : 0;
+}
+
 static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
@@ -58,6 +70,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			return -ENOMEM;
 		*mark = (struct hit_mark){.time_ns = hit->time_ns,
 					  .value_ns = hit->value_ns,
+					  .threshold_ns = threshold_of(rec, hit),
+					  .unix_ms = unix_ms_of(rec, hit),
 					  .sequence = hit->sequence,
 					  .reason = hit->reason,
 					  .pid = (pid_t)hit->tgid,
@@ -110,22 +124,13 @@ static bool can_begin(const struct recording *rec, const struct tree_options *op
 	return options->trace && any && !recording__is_sampled(rec);
 }
 
-/* Half a trace is none: who wants it to end is heard between branches, and it goes away. */
 static int begin_trace(struct decoded *decoded, const char *path)
 {
-	interrupts__hold();
 	decoded->writer = trace_writer__open(path, &(struct trace_options){0});
 	if (!decoded->writer)
 		return -errno;
 	decoded->queue = early_queue__new(decoded->writer);
 	return decoded->queue ? 0 : -ENOMEM;
-}
-
-static void end_interrupted(struct decoded *decoded)
-{
-	trace_writer__abort(decoded->writer);
-	decoded->writer = NULL;
-	interrupts__obey();
 }
 
 static int make_trees(struct decoded *decoded, const struct recording *rec,
@@ -175,8 +180,6 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 		err = recording__check_cut(rec);
 	if (!err)
 		err = add_hits(decoded, rec);
-	if (err == -EINTR)
-		end_interrupted(decoded);
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");
 		log__hint("a smaller -snapshot-size decodes to less");

@@ -20,7 +20,18 @@ static void print_args(const struct hit_mark *hit, FILE *out)
 		else
 			fprintf(out, ", arg%u %" PRIu64, i + 1, hit->args[i]);
 	}
-	fputc('\n', out);
+}
+
+/* What else is known of it: its time finds it in other logs. */
+static void print_moment(const struct hit_mark *hit, FILE *out)
+{
+	char threshold[UNITS_TEXT_SIZE], moment[UNITS_MOMENT_SIZE];
+
+	if (hit->threshold_ns)
+		fprintf(out, ", threshold %s",
+			units__format_duration(threshold, hit->threshold_ns));
+	if (hit->unix_ms)
+		fprintf(out, ", at %s", units__format_moment(moment, hit->unix_ms));
 }
 
 static void print_hit(const struct hit_mark *hit, FILE *out)
@@ -48,6 +59,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 	if (hit->probe && hit->function)
 		fprintf(out, ", in %s", function);
 	print_args(hit, out);
+	print_moment(hit, out);
+	fputc('\n', out);
 }
 
 static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)

@@ -36,6 +36,34 @@ static int add_seen(struct sampled_thread *t, const struct seen *seen)
 	return 0;
 }
 
+/* Whether it is known what it ran there: where the kernel's symbols are not, addresses say nothing.
+ */
+static bool has_kernel_stack(const struct sampled_thread *t, const struct rec_sample *sample)
+{
+	return sample->n_kernel && t->rec->kernel.kallsyms;
+}
+
+/* Behind what had called it. Without its stack it is only known that a switch happens in it. */
+static int add_kernel(struct sampled_thread *t, const struct rec_sample *sample, uint64_t return_ip)
+{
+	bool is_known = has_kernel_stack(t, sample);
+	int err = 0;
+
+	if (is_known || (sample->in_kernel && !sample->at_switch))
+		err = add_seen(t, &(struct seen){.kind = CALL_IN_KERNEL});
+	for (uint32_t i = is_known ? sample->n_kernel : 0; i-- > 0 && !err;) {
+		uint64_t ip = t->rec->sample_ips.v[sample->first_kernel + i];
+		struct seen seen = look_up(t, ip, i != 0);
+
+		seen.kind = CALL_IN_KERNEL;
+		seen.return_ip = return_ip;
+		return_ip = ip;
+		if (seen.function)
+			err = add_seen(t, &seen);
+	}
+	return err;
+}
+
 /* Outermost first; a return probe's trampoline is nobody's frame. */
 static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
 		     size_t n)
@@ -53,9 +81,7 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 		return_ip = ips[i];
 		err = add_seen(t, &seen);
 	}
-	if (!err && sample->in_kernel && !sample->at_switch)
-		err = add_seen(t, &(struct seen){.kind = CALL_IN_KERNEL});
-	return err;
+	return err ? err : add_kernel(t, sample, return_ip);
 }
 
 /* By the copy of the stack where there is one, else what frame pointers showed. */

@@ -118,13 +118,11 @@ static bool is_at_probe(struct sampled_thread *t, const struct seen *seen, uint6
 
 void sampled_thread__drop_at_probe(struct sampled_thread *t, uint64_t time_ns)
 {
-	size_t n = t->stack.n;
-	bool in_kernel = n && t->stack.v[n - 1].kind == CALL_IN_KERNEL;
+	size_t n = seen__user(t->stack.v, t->stack.n);
 
-	if (n < 1u + in_kernel || !is_at_probe(t, &t->stack.v[n - 1 - in_kernel], time_ns))
+	if (!n || !is_at_probe(t, &t->stack.v[n - 1], time_ns))
 		return;
-	if (in_kernel)
-		t->stack.v[n - 2] = t->stack.v[n - 1];
+	memmove(&t->stack.v[n - 1], &t->stack.v[n], (t->stack.n - n) * sizeof(*t->stack.v));
 	t->stack.n--;
 }
 

@@ -20,6 +20,14 @@ struct seen {
 	uint8_t kind;	    /* enum call_kind */
 };
 
+/* So many of a stack are the user's: the kernel's part comes last. */
+static inline size_t seen__user(const struct seen *stack, size_t n)
+{
+	while (n && stack[n - 1].kind == CALL_IN_KERNEL)
+		n--;
+	return n;
+}
+
 /* How far the end of a call is known whose begin is. */
 enum exact_end {
 	END_UNKNOWN, /* not at all */

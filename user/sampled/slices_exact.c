@@ -45,9 +45,7 @@ static struct place find_call(const struct view *view, const struct function *fu
 /* All that was user code then: the kernel's part comes last. */
 static struct place find_syscall(const struct view *view)
 {
-	bool in_kernel = view->n && view->stack[view->n - 1].kind == CALL_IN_KERNEL;
-
-	return (struct place){view->n - in_kernel, true, true};
+	return (struct place){seen__user(view->stack, view->n), true, true};
 }
 
 /* Where the walk along the stack has come to. */
@@ -197,6 +195,16 @@ static void leave_returned(struct slices *s, uint64_t time_ns)
 	}
 }
 
+/* User code is called, and system calls are made, out of the kernel. */
+static struct common leave_kernel(const struct slices *s, struct common c, size_t exact)
+{
+	while (c.open > exact && s->open.v[c.open - 1].seen.kind == CALL_IN_KERNEL) {
+		c.open--;
+		c.stack -= c.stack != NOT_IN_STACK;
+	}
+	return c;
+}
+
 /* What runs on when it is entered: not another call of the same function that nothing holds. */
 static struct common kept(const struct slices *s, const struct entered *e, const struct view *view)
 {
@@ -210,12 +218,12 @@ static struct common kept(const struct slices *s, const struct entered *e, const
 			c.open--;
 			c.stack--;
 		}
-		return c;
+		return leave_kernel(s, c, exact);
 	}
 	while (c.open < s->open.n &&
 	       (!e->function || s->open.v[c.open].seen.function != e->function))
 		c.open++;
-	return c;
+	return leave_kernel(s, c, exact);
 }
 
 /* Not beyond what it was called in. */

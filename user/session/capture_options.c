@@ -18,13 +18,6 @@ static int check_sampling(const struct capture_options *o, const char *command)
 		log__hint("leave -no-stack-copy out, or use -unwind fp");
 		return -EINVAL;
 	}
-	if (o->source != SOURCE_SAMPLE)
-		return 0;
-	if (o->kernel) {
-		log__error("%s: -source sample cannot trace the kernel", command);
-		log__hint("time in it is shown as [kernel]; leave -trace-include-kernel out");
-		return -EINVAL;
-	}
 	return 0;
 }
 

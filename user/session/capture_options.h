@@ -244,7 +244,7 @@ extern const char *const return_probe_names[];
 		 0,                                                                                  \
 		 OPT_FLAG,                                                                           \
 		 NULL,                                                                               \
-		 "pt: the kernel's code as well: system calls, interrupts, page faults",             \
+		 "the kernel as well: system calls, interrupts, page faults; sample: its stacks",    \
 		 OPTION(kernel),                                                                     \
 		 NULL},                                                                              \
 		{"portable",                                                                         \

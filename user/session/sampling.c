@@ -32,8 +32,21 @@ unsigned int sampling__rate(const struct sample_options *o, const struct sample_
 	return hz < LEAST_HZ ? LEAST_HZ : hz;
 }
 
+bool sampling__is_kept(const struct sample_options *o, const struct sample_cost *cost,
+		       const struct sample_load *load)
+{
+	return sample_cost__rate(cost, load, o->max_overhead_ppm) >= LEAST_HZ;
+}
+
+void sampling__warn_broken(const struct sample_options *o)
+{
+	log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and the "
+		  "target's context switches cost more",
+		  o->max_overhead, LEAST_HZ);
+}
+
 static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
-		     const struct sample_load *load, unsigned int hz)
+		     unsigned int hz)
 {
 	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
 
@@ -50,10 +63,6 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 			hz, sample, 100 * sample_cost__share(cost, hz));
 		return;
 	}
-	if (sample_cost__rate(cost, load, o->max_overhead_ppm) < LEAST_HZ)
-		log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and "
-			  "the target's context switches cost more",
-			  o->max_overhead, LEAST_HZ);
 	log__info("sample: a stack costs %s here, a context switch %s: %u samples a second, for "
 		  "-max-overhead %s",
 		  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
@@ -66,20 +75,23 @@ static int refuse_unmeasured(int err)
 	return err;
 }
 
-int sampling__choose_rate(const struct sample_options *o, uint32_t stack, pid_t pid,
-			  unsigned int *hz)
+int sampling__choose_rate(const struct sample_options *o, uint32_t stack, bool kernel, pid_t pid,
+			  struct overhead *overhead)
 {
 	struct sample_load load = {0};
-	struct sample_cost cost = {0};
-	int err = sample_cost__measure(stack, &cost);
+	int err = sample_cost__measure(stack, kernel, &overhead->cost);
 
 	if (!err && pid && o->max_overhead_ppm)
 		err = sample_load__measure(pid, LOAD_MS, &load);
 	if (err && o->max_overhead_ppm)
 		return refuse_unmeasured(err);
-	*hz = sampling__rate(o, &cost, &load);
-	if (!err)
-		say_rate(o, &cost, &load, *hz);
+	overhead->hz = overhead->first_hz = sampling__rate(o, &overhead->cost, &load);
+	if (err)
+		return 0;
+	overhead->is_broken = o->max_overhead_ppm && !sampling__is_kept(o, &overhead->cost, &load);
+	if (overhead->is_broken)
+		sampling__warn_broken(o);
+	say_rate(o, &overhead->cost, overhead->hz);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "capture/recording/recording.h"
 #include "capture/sample/sample_cost.h"
+#include "session/overhead.h"
 #include "session/sample_options.h"
 #include "trigger/sched_log.h"
 
@@ -16,11 +17,17 @@ unsigned int sampling__rate(const struct sample_options *options, const struct s
 			    const struct sample_load *load);
 
 /*
- * Measures that, with so many bytes of the stack, pid, which runs already, or 0: a program that
- * does not yet; and says the rate, and what it costs. 0, or -errno after a line and a hint.
+ * Measures that, with so many bytes of the stack, and the kernel's part, pid, which runs already,
+ * or 0: a program that does not yet; and says the rate, and what it costs: both into *overhead,
+ * which is zeroed. 0, or -errno after a line and a hint.
  */
-int sampling__choose_rate(const struct sample_options *options, uint32_t stack, pid_t pid,
-			  unsigned int *hz);
+int sampling__choose_rate(const struct sample_options *options, uint32_t stack, bool kernel,
+			  pid_t pid, struct overhead *overhead);
+
+/* Whether there is a rate that keeps -max-overhead; and what is said where there is none. */
+bool sampling__is_kept(const struct sample_options *options, const struct sample_cost *cost,
+		       const struct sample_load *load);
+void sampling__warn_broken(const struct sample_options *options);
 
 /* Makes of the calls that the CPU noted the stacks that they mean. 0 or -ENOMEM. */
 int sampling__settle_calls(struct recording *rec);

@@ -164,7 +164,7 @@ int session__open_source(struct session *s)
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
 		.return_probe = s->gate.has_return_probes,
-		.sample_rate = s->sample_rate,
+		.sample_rate = s->overhead.hz,
 		.sample_stack = s->unwind.stack,
 		.sample_calls = s->unwind.calls,
 		.sample_gate = gate__of_samples(&s->gate),
@@ -218,8 +218,8 @@ static int choose_sampling(struct session *s)
 				      &s->unwind);
 
 	return err ? err
-		   : sampling__choose_rate(&s->options->sample, s->unwind.stack,
-					   s->has_process ? s->process.pid : 0, &s->sample_rate);
+		   : sampling__choose_rate(&s->options->sample, s->unwind.stack, s->options->kernel,
+					   s->has_process ? s->process.pid : 0, &s->overhead);
 }
 
 static int prepare(struct session *s)

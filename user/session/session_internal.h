@@ -4,6 +4,7 @@
 #define MTBPF_SESSION_SESSION_INTERNAL_H
 
 #include "session/gate.h"
+#include "session/overhead.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "session/progress.h"
@@ -27,7 +28,7 @@ struct session {
 	struct gate gate;
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	struct selectors symbols;    /* what triggers; none: nothing does */
-	unsigned int sample_rate;    /* of source_sample: samples a second, ... */
+	struct overhead overhead;    /* of source_sample: samples a second, ... */
 	bool branches;		     /* of source_sample: the CPU notes the last ones */
 	struct unwind_choice unwind; /* ... and what comes with them */
 	struct probes probes;	     /* of these symbols */

@@ -19,9 +19,13 @@ static void say_waiting(const struct session *s)
 	const struct capture_options *o = s->options;
 	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
 					     : "Ctrl-C takes the snapshot now";
-	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE];
+	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
 
-	log__info("%s: %s", s->ops->name, s->ops->about);
+	if (s->ops->memory)
+		log__info("%s: %s; %s", s->ops->name, s->ops->about,
+			  s->ops->memory(s->source, memory));
+	else
+		log__info("%s: %s", s->ops->name, s->ops->about);
 	if (start_stop__any(&s->regions))
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);
@@ -111,6 +115,8 @@ static int read_snapshot(struct session *s)
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	/* Of CLOCK_MONOTONIC: a source with another clock takes the difference. */
+	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));

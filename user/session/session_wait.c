@@ -78,6 +78,15 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	return 0;
 }
 
+/* What the source may cost the target. */
+static void keep_overhead(struct session *s)
+{
+	const struct sample_options *o = &s->options->sample;
+
+	if (s->ops->set_rate && o->max_overhead_ppm && overhead__look(&s->overhead, o, &s->pids))
+		s->ops->set_rate(s->source, s->overhead.hz);
+}
+
 /* Once a second the counters are looked at. When to wake up next. */
 static uint64_t tick(struct session *s)
 {
@@ -87,6 +96,7 @@ static uint64_t tick(struct session *s)
 		progress__look(&s->progress, session__trigger(s), now);
 		tell_observer(s);
 		s->replaced = session__is_replaced(s);
+		keep_overhead(s);
 		next = now + STATUS_INTERVAL_NS;
 	}
 	if (s->hold_ns && s->hold_ns < next)
@@ -116,6 +126,7 @@ int session__wait(struct session *s, enum session_end *end)
 			err = look(s, end, &over);
 	}
 	status__end();
+	overhead__say(&s->overhead, &s->options->sample);
 	tell_observer(s);
 	s->armed = false;
 	return err;

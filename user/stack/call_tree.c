@@ -37,7 +37,9 @@ const char *call__name(const struct call *call)
 		       : call->reason == OFF_PREEMPTED ? "[preempted]"
 						       : "[runnable]";
 	case CALL_IN_KERNEL:
-		return "[kernel]";
+		if (!call->function)
+			return "[kernel]";
+		break;
 	default:
 		break;
 	}

@@ -24,7 +24,8 @@ enum call_kind {
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
-	CALL_IN_KERNEL, /* it ran kernel code, which is not known further; function is NULL */
+	CALL_IN_KERNEL, /* samples: it ran kernel code; function is NULL, or the kernel's, in one
+			   that is not */
 	CALL_INLINED,	/* `function` is part of its caller: which calls it made is known, not when
 			   it began or ended */
 };
@@ -62,6 +63,8 @@ struct waits_for {
 	const char *file; /* the recording's: what the fd was at the end; NULL: not known */
 	pid_t owner;	  /* the thread of the process that has its mutex; 0: none is known */
 	char owner_comm[16];
+	/* In words, as a trace file tells all of it; NULL: they are made of what stands above. */
+	const char *text;
 };
 
 /* Page faults at one moment. */
@@ -163,7 +166,9 @@ static inline const struct call_site *call__site(const struct call *call,
 /* A hit as the trace and the report show it. */
 struct hit_mark {
 	uint64_t time_ns;
-	uint64_t value_ns; /* delay or duration */
+	uint64_t value_ns;     /* delay or duration */
+	uint64_t threshold_ns; /* which that has passed; 0: none was set */
+	uint64_t unix_ms;      /* when it was, since 1970; 0: not known */
 	uint64_t sequence;
 	uint32_t reason; /* enum mt_hit_reason */
 	pid_t pid, tid;

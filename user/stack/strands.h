@@ -66,6 +66,7 @@ struct strands {
 	struct strand *performer, *resumer;
 	const struct function *switched_by; /* the last switch */
 	uint64_t n_before_gap;		    /* of these switches: those before the last gap */
+	uint64_t n_at_gap;		    /* those before any gap, whatever ran */
 	bool is_lost;			    /* which one runs when the gap ends is not known */
 	bool has_mark;
 	struct frames_mark mark; /* of the running one's frames, as it waited */

@@ -27,6 +27,10 @@ const char *waits_for__format(const struct waits_for *wait, char text[static WAI
 	const char *name = syscall__name(wait->syscall);
 	char number[32];
 
+	if (wait->text) {
+		snprintf(text, WAITS_FOR_SIZE, "%s", wait->text);
+		return text;
+	}
 	snprintf(number, sizeof(number), "system call %d", wait->syscall);
 	if (!name)
 		name = number;

@@ -133,13 +133,14 @@ int hit_writer__write(struct hit_writer *writer, const struct hit_mark *hit, uin
 	const struct hit_thread *thread = thread_of(writer, hit);
 	uint64_t end_ns = timeline__relative(base_ns, hit->time_ns);
 	char name[LABEL_SIZE + 8]; /* longer than a label, so that its end shows that it was cut */
+	char moment[UNITS_MOMENT_SIZE];
 	struct slice_args args;
 	struct fxt_event event = {.category = "hit", .name = name};
 
 	if (!track)
 		return -ENOMEM;
 	format_name(name, sizeof(name), hit);
-	slice_args__of_hit(&args, hit);
+	slice_args__of_hit(&args, hit, moment);
 	event.pid = track->pid;
 	event.tid = track->tid;
 	event.time_ns = hit_start(track, end_ns, hit->value_ns);

@@ -186,7 +186,8 @@ static void add_given(struct slice_args *args, const struct hit_mark *hit)
 					     .number = hit->args[i]});
 }
 
-void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
+void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
+			char moment[static UNITS_MOMENT_SIZE])
 {
 	args->n = 0;
 	if (hit->reason == MT_HIT_DELAY)
@@ -197,6 +198,10 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit)
 		add_number(args, "since_mark_ns", hit->value_ns);
 	else if (hit->reason == MT_HIT_REGION)
 		add_number(args, "region_ns", hit->value_ns);
+	if (hit->threshold_ns)
+		add_number(args, "threshold_ns", hit->threshold_ns);
+	if (hit->unix_ms)
+		add_string(args, "time", units__format_moment(moment, hit->unix_ms));
 	add_number(args, "sequence", hit->sequence);
 	add_number(args, "tid", (uint32_t)hit->tid);
 	if (hit->ip)

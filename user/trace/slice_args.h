@@ -7,6 +7,7 @@
 
 #include "stack/call_tree.h"
 #include "trace/fxt.h"
+#include "util/units.h"
 
 #define SLICE_BY_SIZE 64
 
@@ -50,8 +51,12 @@ static inline bool slice_kind__equals(const struct slice_kind *a, const struct s
 /* What varies among the arguments of a call, in their order; SLICE_NUMBERS at most. */
 void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS]);
 
-/* A hit's: its delay or duration, sequence number, thread and address; what the program gave. */
-void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit);
+/*
+ * A hit's: its delay or duration and their threshold, when it was, sequence number, thread and
+ * address; what the program gave. `moment` has to live as long as args.
+ */
+void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
+			char moment[static UNITS_MOMENT_SIZE]);
 
 /* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
 const char *slice__category(const struct call *call);

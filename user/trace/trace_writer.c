@@ -278,8 +278,10 @@ void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
 void trace_writer__counter(struct trace_writer *writer, const struct trace_counter *counter)
 {
 	struct fxt_arg arg = {.key = counter->of, .kind = FXT_DOUBLE, .fraction = counter->value};
+	uint64_t time_ns = timeline__relative(writer->options.base_ns, counter->time_ns);
 	struct fxt_event event = {
-		.time_ns = timeline__relative(writer->options.base_ns, counter->time_ns),
+		/* Perfetto of some years ago takes the last value at time 0 for 0, and breaks. */
+		.time_ns = time_ns ? time_ns : 1,
 		.pid = counter->pid,
 		.tid = counter->tid,
 		.category = "counter",

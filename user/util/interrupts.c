@@ -52,34 +52,6 @@ void interrupts__release(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static bool is_ignored(int signal)
-{
-	struct sigaction action;
-
-	return !sigaction(signal, NULL, &action) && action.sa_handler == SIG_IGN;
-}
-
-bool interrupts__waiting(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	sigset_t set;
-
-	if (sigpending(&set))
-		return false;
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigismember(&set, signals[i]) && !is_ignored(signals[i]))
-			return true;
-	return false;
-}
-
-void interrupts__obey(void)
-{
-	sigset_t set;
-
-	interrupts__set(&set);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 static int open_set(const sigset_t *set)
 {
 	int fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);

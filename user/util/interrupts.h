@@ -17,11 +17,6 @@ void interrupts__hold(void);
  */
 void interrupts__release(void);
 
-/* One that is held waits. */
-bool interrupts__waiting(void);
-/* It ends mtbpf now. */
-void interrupts__obey(void);
-
 /* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
 void interrupts__hold_requests(void);
 

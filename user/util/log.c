@@ -33,6 +33,11 @@ bool log__has_error(void)
 	return has_error;
 }
 
+void log__note_error(void)
+{
+	has_error = true;
+}
+
 static void erase_line(void)
 {
 	if (line[0])

@@ -23,6 +23,8 @@ enum log_level log__level(void);
 void log__error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Whether one was shown, to whoever wants to see any. */
 bool log__has_error(void);
+/* One was shown by a process of ours. */
+void log__note_error(void);
 /* Below an error: what the user typed, and a caret under its character `at`. */
 void log__caret(const char *text, size_t at);
 /* "hint: <message>": what the user can do; follows the error. */

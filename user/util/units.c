@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 /* The one wide type: no product of two 64-bit numbers overflows it. */
 typedef unsigned __int128 u128;
@@ -178,4 +180,30 @@ const char *units__format_size(char buf[static UNITS_TEXT_SIZE], uint64_t bytes)
 	snprintf(buf, UNITS_TEXT_SIZE, "%u.%u %ciB", (unsigned int)(tenths / 10),
 		 (unsigned int)(tenths % 10), prefixes[i]);
 	return buf;
+}
+
+const char *units__format_moment(char buf[static UNITS_MOMENT_SIZE], uint64_t unix_ms)
+{
+	time_t seconds = (time_t)(unix_ms / 1000);
+	struct tm tm = {0};
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(buf, UNITS_MOMENT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + n, UNITS_MOMENT_SIZE - n, ".%03uZ", (unsigned int)(unix_ms % 1000));
+	return buf;
+}
+
+int units__parse_moment(const char *text, uint64_t *unix_ms)
+{
+	struct tm tm = {0};
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S.", &tm);
+	char again[UNITS_MOMENT_SIZE];
+
+	if (!end)
+		return -EINVAL;
+	*unix_ms = (uint64_t)timegm(&tm) * 1000 + strtoul(end, NULL, 10) % 1000;
+	/* Numbers out of range, and what else was more or less than is written. */
+	return strncmp(units__format_moment(again, *unix_ms), text, UNITS_MOMENT_SIZE - 1) ? -EINVAL
+											   : 0;
 }

@@ -25,4 +25,10 @@ const char *units__format_duration(char buf[static UNITS_TEXT_SIZE], uint64_t ns
 /* "512 B", "4.0 KiB", "1.2 MiB". Returns buf. */
 const char *units__format_size(char buf[static UNITS_TEXT_SIZE], uint64_t bytes);
 
+#define UNITS_MOMENT_SIZE sizeof("2026-11-21T10:00:00.123Z")
+/* Milliseconds since 1970 as "2026-11-21T10:00:00.123Z", in UTC. Returns buf. */
+const char *units__format_moment(char buf[static UNITS_MOMENT_SIZE], uint64_t unix_ms);
+/* Back, of a text that begins so. 0 or -EINVAL. */
+int units__parse_moment(const char *text, uint64_t *unix_ms);
+
 #endif

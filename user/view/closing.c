@@ -10,6 +10,7 @@
 
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/label.h"
 #include "util/log.h"
 #include "util/units.h"
 
@@ -70,19 +71,51 @@ static bool is_by_sudo(void)
 	return !geteuid() && getenv("SUDO_UID");
 }
 
-void next_step__say(const char *command, const char *file)
+/* The command as a shell takes it: who has sudo made a file of root's needs it again. */
+static char *format_command(const char *command, const char *file, const char *output)
 {
-	_cleanup_free_ char *text = NULL;
+	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
-		return;
+		return NULL;
 	if (is_by_sudo())
 		fputs("sudo ", out);
 	put_word(out, program_invocation_name);
 	fprintf(out, " %s ", command);
 	put_word(out, file);
+	if (output) {
+		fputs(" -o ", out);
+		put_word(out, output);
+	}
 	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+void next_step__say(const char *command, const char *file)
+{
+	_cleanup_free_ char *text = format_command(command, file, NULL);
+
+	if (text)
 		log__info("next: %s", text);
+}
+
+char *stopped__format(const char *recording, const char *output)
+{
+	_cleanup_free_ char *next = recording ? format_command("decode", recording, output) : NULL;
+	char *text = NULL;
+	int n;
+
+	if (next) {
+		label__clean_in_place(next);
+		n = asprintf(&text,
+			     "stopped: %s is not written; the recording is whole\nnext: %s\n",
+			     output, next);
+	} else {
+		n = asprintf(&text, "stopped: %s is not written\n", output);
+	}
+	return n < 0 ? NULL : text;
 }

@@ -4,6 +4,7 @@
 
 #include "mtbpf_shared.h"
 #include "util/cleanup.h"
+#include "util/units.h"
 #include "view/report_internal.h"
 
 static void add_number(cJSON *object, const char *key, uint64_t number)
@@ -18,10 +19,15 @@ static void add_hit(cJSON *root, const struct hit_mark *hit)
 			     : hit->reason == MT_HIT_MARK   ? "mark"
 			     : hit->reason == MT_HIT_REGION ? "region"
 							    : "delay";
+	char moment[UNITS_MOMENT_SIZE];
 
 	cJSON_AddStringToObject(object, "function", hit->function->name);
 	cJSON_AddStringToObject(object, "reason", reason);
 	add_number(object, "value_ns", hit->value_ns);
+	if (hit->threshold_ns)
+		add_number(object, "threshold_ns", hit->threshold_ns);
+	if (hit->unix_ms)
+		cJSON_AddStringToObject(object, "time", units__format_moment(moment, hit->unix_ms));
 	add_number(object, "sequence", hit->sequence);
 	add_number(object, "pid", (uint64_t)hit->pid);
 	add_number(object, "tid", (uint64_t)hit->tid);

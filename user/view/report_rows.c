@@ -50,7 +50,8 @@ static const struct function *inside_of(const struct report *r, const struct cal
 
 	if (!is_outside(call))
 		return NULL;
-	while (parent != CALL_NO_PARENT && !r->tree->calls.v[parent].function)
+	while (parent != CALL_NO_PARENT && (!r->tree->calls.v[parent].function ||
+					    r->tree->calls.v[parent].kind == CALL_IN_KERNEL))
 		parent = r->tree->calls.v[parent].parent;
 	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
 }

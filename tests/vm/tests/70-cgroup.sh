@@ -57,11 +57,15 @@ refused() {
 	local text=$1
 	shift
 	mtbpf record -o r.mtbpf "$@" 2>err && fail "$* is taken"
+	[ $? = "$code" ] || fail "$*: another code than $code: $(cat err)"
 	grep -q "$text" err && grep -q '^hint: ' err || fail "$*: $(cat err)"
 }
+code=2
 refused "function 'one_itr'" -cgroup box -symbol one_itr
 refused "no cgroup 'nowhere'" -cgroup nowhere
 refused 'is no cgroup' -cgroup /tmp
+# A limit, as locked memory and open files are.
+code=1
 refused 'max-memory allows 4.0 MiB' -cgroup box -max-memory 4M
 grep -q 'snapshot-size 2048K fits' err || fail "$(cat err)"
 refused '6 threads with\|5 threads with\|4 threads with\|7 threads with' -pid "$a" -multi-thread -max-memory 4M

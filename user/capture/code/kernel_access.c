@@ -8,6 +8,7 @@
 
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/log.h"
 #include "kernel/kallsyms.h"
 #include "kernel/lockdown.h"
 
@@ -74,13 +75,35 @@ static int look_for_addresses(bool *found)
 	return 0;
 }
 
-const struct kernel_refusal *kernel_access__try(void)
+static int try_kcore(void)
 {
 	_cleanup_close_ int kcore = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
-	struct kernel_facts facts = {.kcore_err = kcore < 0 ? -errno : 0,
+
+	return kcore < 0 ? -errno : 0;
+}
+
+static const struct kernel_refusal *try(bool with_code)
+{
+	struct kernel_facts facts = {.kcore_err = with_code ? try_kcore() : 0,
 				     .lockdown = lockdown__read()};
 
 	facts.kptr_restrict = fs__read_number("/proc/sys/kernel/kptr_restrict", 0);
 	facts.kallsyms_err = look_for_addresses(&facts.has_addresses);
 	return kernel_access__judge(&facts);
+}
+
+const struct kernel_refusal *kernel_access__try(void)
+{
+	return try(true);
+}
+
+int kernel_access__refuse(bool with_code)
+{
+	const struct kernel_refusal *refusal = try(with_code);
+
+	if (!refusal)
+		return 0;
+	log__error("cannot %s the kernel: %s", with_code ? "trace" : "sample", refusal->what);
+	log__hint("%s; or leave -trace-include-kernel out", refusal->remedy);
+	return refusal->err;
 }

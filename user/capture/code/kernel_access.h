@@ -24,5 +24,8 @@ struct kernel_refusal {
 const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts);
 /* Tries it. Prints nothing. */
 const struct kernel_refusal *kernel_access__try(void);
+/* The same, with a line and a hint where it cannot, or, without the code, its symbols cannot: 0 or
+ * -errno. */
+int kernel_access__refuse(bool with_code);
 
 #endif

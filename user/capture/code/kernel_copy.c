@@ -227,28 +227,38 @@ static int read_text(const char *proc, const char *name, char **text)
 	return fs__read(path, text, &len);
 }
 
-static int copy_code(const char *proc, struct rec_kernel *kernel)
+static int copy_code(const char *proc, const kernel_range_vec *ranges, int out)
 {
-	kernel_range_vec ranges = {0};
 	struct kcore kcore = {.fd = -1};
 	char path[PATH_MAX];
-	int err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
+	int err;
 
 	snprintf(path, sizeof(path), "%s/kcore", proc);
+	err = kcore__open(&kcore, path);
 	if (!err)
-		err = kcore__open(&kcore, path);
+		err = copy_all(&kcore, ranges, out);
+	kcore__close(&kcore);
+	return err;
+}
+
+/* Without the code: all of it a hole. */
+static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel)
+{
+	kernel_range_vec ranges = {0};
+	int err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
+
 	if (!err) {
 		kernel->kcore = open_nameless();
 		err = kernel->kcore < 0 ? kernel->kcore : 0;
 	}
 	if (!err)
-		err = copy_all(&kcore, &ranges, kernel->kcore);
-	kcore__close(&kcore);
+		err = with_code ? copy_code(proc, &ranges, kernel->kcore)
+				: write_headers(&ranges, kernel->kcore);
 	VEC_FINI(&ranges);
 	return err;
 }
 
-int kernel_copy__make(const char *proc, struct rec_kernel *kernel)
+int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kernel)
 {
 	int err;
 
@@ -262,11 +272,12 @@ int kernel_copy__make(const char *proc, struct rec_kernel *kernel)
 		err = kernel->modules ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = copy_code(proc, kernel);
+		err = make_file(proc, with_code, kernel);
 	if (!err)
 		return 0;
 	rec_kernel__fini(kernel);
-	log__error("cannot copy the kernel's code from %s/kcore: %s", proc, strerror(-err));
+	log__error("cannot copy the kernel's %s from %s/%s: %s", with_code ? "code" : "symbols",
+		   proc, with_code ? "kcore" : "kallsyms", strerror(-err));
 	log__hint(err == -ENOSPC ? "some 50 MB in /var/tmp are needed"
 				 : "without -trace-include-kernel it is not needed");
 	return err;

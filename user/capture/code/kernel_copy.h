@@ -6,10 +6,10 @@
 #include "capture/recording/recording.h"
 
 /*
- * Copies what executes into an ELF file without a name, and the texts of kallsyms and modules.
- * `proc` is "/proc"; modules may be missing there. 0, or -errno after one line and a hint; `kernel`
- * is empty then.
+ * Copies what executes into an ELF file without a name, and the texts of kallsyms and modules;
+ * without the code that file says where it was, and has none. `proc` is "/proc"; modules may be
+ * missing there. 0, or -errno after one line and a hint; `kernel` is empty then.
  */
-int kernel_copy__make(const char *proc, struct rec_kernel *kernel);
+int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kernel);
 
 #endif

@@ -38,5 +38,5 @@ int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
 		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, aux_size),
 		   units__format_size(all, (uint64_t)n * aux_size), units__format_size(most, max));
 	suggest(max, n, aux_size, by_cpu);
-	return -EINVAL;
+	return -ENOMEM;
 }

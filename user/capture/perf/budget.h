@@ -11,7 +11,7 @@
 bool budget__allows(uint64_t max, size_t n, size_t aux_size);
 
 /*
- * The same, for rings of threads or of CPUs. 0, or -EINVAL after a line and a hint on stderr that
+ * The same, for rings of threads or of CPUs. 0, or -ENOMEM after a line and a hint on stderr that
  * name the snapshot size that fits.
  */
 int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu);

@@ -94,6 +94,7 @@ static void convert_hits(struct recording *rec, size_t first, const struct clock
 	for (size_t i = first; i < rec->hits.n; i++)
 		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
 	rec->frozen_ns = now->perf_ns;
+	rec->unix_zero_ns += now->monotonic_ns - now->perf_ns;
 }
 
 int pt_source__read(struct source *s, struct recording *rec)
@@ -114,7 +115,7 @@ int pt_source__read(struct source *s, struct recording *rec)
 	followed__count_left_out(&s->followed, &s->config, rec);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
-		return kernel_copy__make("/proc", &rec->kernel);
+		return kernel_copy__make("/proc", true, &rec->kernel);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;

@@ -47,14 +47,10 @@ static size_t aux_size(uint64_t wanted)
  * touched. */
 static int check_kernel(const struct source *s)
 {
-	const struct kernel_refusal *refusal = kernel_access__try();
-	int err;
+	int err = kernel_access__refuse(true);
 
-	if (refusal) {
-		log__error("cannot trace the kernel: %s", refusal->what);
-		log__hint("%s; or leave -trace-include-kernel out", refusal->remedy);
-		return refusal->err;
-	}
+	if (err)
+		return err;
 	err = pt_probe__open(&s->pmu, true);
 	if (err)
 		pt_explain__open_kernel(err);

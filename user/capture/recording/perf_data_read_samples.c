@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "kernel/address.h"
+
 /* What may stand before the call chain, eight bytes each, in this order. */
 static const uint64_t words_before[] = {
 	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
@@ -27,7 +29,8 @@ static int take_user(struct perf_reader *r, const struct perf_reader_event *even
 static int add_stack(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
 		     struct rec_sample *sample)
 {
-	uint64_t n = take_u64(c), ips[IPS_MAX];
+	uint64_t n = take_u64(c), ips[IPS_MAX], kernel[IPS_MAX];
+	uint32_t n_kernel = 0;
 	struct rec_user user;
 	int err;
 
@@ -36,15 +39,20 @@ static int add_stack(struct perf_reader *r, const struct perf_reader_event *even
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t ip = take_u64(c);
 
-		/* Not those that say whose code follows; nor the kernel's. */
-		if (!(ip >> 63) && sample->n_ips < IPS_MAX)
+		/* Not those that say whose code follows. */
+		if (!address__is_kernel(ip) && sample->n_ips < IPS_MAX)
 			ips[sample->n_ips++] = ip;
+		else if (address__is_kernel(ip) && ip < (uint64_t)PERF_CONTEXT_MAX &&
+			 n_kernel < IPS_MAX)
+			kernel[n_kernel++] = ip;
 	}
 	err = take_user(r, event, c, &user);
 	if (!err && user.size && !sample->n_ips)
 		ips[sample->n_ips++] = user.ip;
 	if (!err)
 		err = recording__add_sample(r->rec, sample, ips);
+	if (!err && n_kernel)
+		err = recording__add_sample_kernel(r->rec, kernel, n_kernel);
 	return err || !user.size ? err : recording__add_sample_user(r->rec, &user);
 }
 

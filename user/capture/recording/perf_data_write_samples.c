@@ -31,16 +31,22 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	static const struct rec_user none = {0};
 	const struct rec_user *user = s->user ? &w->rec->sample_users.v[s->user - 1] : &none;
 	const uint64_t *ips = s->n_ips ? &w->rec->sample_ips.v[s->first_ip] : NULL;
+	const uint64_t *kernel = s->n_kernel ? &w->rec->sample_ips.v[s->first_kernel] : NULL;
+	uint32_t n_kernel = s->n_kernel ? 1 + s->n_kernel : 0;
 	bool has_users = w->rec->sample_users.n;
 	uint32_t chain = s->user ? 0 : s->n_ips;
 	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, event_of(s)};
 
 	put_header(w, PERF_RECORD_SAMPLE,
 		   s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
-		   HEAD_SIZE + 8 + 8 * (1 + (size_t)chain) +
+		   HEAD_SIZE + 8 + 8 * (1 + (size_t)chain + n_kernel) +
 			   (has_users ? perf_writer__user_size(user) : 0));
-	put_head(w, &id, s->n_ips ? ips[0] : 0);
-	put_u64(w, 1 + (uint64_t)chain);
+	put_head(w, &id, s->in_kernel && kernel ? kernel[0] : s->n_ips ? ips[0] : 0);
+	put_u64(w, 1 + (uint64_t)chain + n_kernel);
+	if (kernel) {
+		put_u64(w, (uint64_t)PERF_CONTEXT_KERNEL);
+		put(w, kernel, 8 * (size_t)s->n_kernel);
+	}
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
 	if (chain)
 		put(w, ips, 8 * (size_t)chain);

@@ -84,6 +84,10 @@ struct rec_sample {
 	/* So many of its ips, behind the first, are call instructions: until they are settled. */
 	uint32_t n_calls;
 	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
+	/* Where it ran in the kernel, then return addresses, in sample_ips as well; 0: not asked.
+	 */
+	uint32_t n_kernel;
+	uint32_t first_kernel;
 };
 
 /* A thread's user registers and the top of its stack at a sample, to be unwound. */
@@ -182,9 +186,10 @@ struct recording {
 	char *command; /* the process's name */
 	pid_t pid;
 	uint64_t threshold_ns;
-	uint32_t reason;    /* enum mt_hit_reason */
-	uint64_t frozen_ns; /* when recording stopped */
-	uint64_t probe_ip;  /* run-time address of the probe, in process pid; 0: none */
+	uint32_t reason;       /* enum mt_hit_reason */
+	uint64_t frozen_ns;    /* when recording stopped */
+	uint64_t unix_zero_ns; /* what time it was, since 1970, at 0 of its clock; 0: not known */
+	uint64_t probe_ip;     /* run-time address of the probe, in process pid; 0: none */
 	/* A thread that comes there is not recorded any more, until it comes to another place. */
 	VEC(struct rec_place) stops;
 	char *freeze;	  /* how it was frozen */
@@ -290,6 +295,8 @@ int recording__add_sample(struct recording *rec, const struct rec_sample *sample
 			  const uint64_t *ips);
 /* Of the sample that was added last. */
 int recording__add_sample_user(struct recording *rec, const struct rec_user *user);
+/* The same: the kernel's part of its stack. */
+int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n);
 int recording__add_sched(struct recording *rec, const struct rec_sched *sched);
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
 /* Copies the path; one that is known already stays. */

@@ -161,6 +161,7 @@ char *recording_meta__print(const struct recording *rec)
 	cJSON_AddNumberToObject(meta, "reason", rec->reason);
 	add_u64(meta, "threshold_ns", rec->threshold_ns);
 	add_u64(meta, "frozen_ns", rec->frozen_ns);
+	add_u64(meta, "unix_zero_ns", rec->unix_zero_ns);
 	add_u64(meta, "probe_ip", rec->probe_ip);
 	add_images(rec, meta);
 	add_files(rec, meta);
@@ -320,6 +321,7 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	rec->reason = cJSON_IsNumber(item) && item->valueint > 0 ? (uint32_t)item->valueint : 0;
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
+	rec->unix_zero_ns = get_u64(meta, "unix_zero_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");
 	parse_drops(rec, cJSON_GetObjectItemCaseSensitive(meta, "dropped"));
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "images"))

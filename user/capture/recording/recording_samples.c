@@ -15,27 +15,51 @@ bool recording__is_sampled(const struct recording *rec)
 	       (has_samples || (rec->source && !strcmp(rec->source, "sample") && rec->hits.n));
 }
 
-int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
-			  const uint64_t *ips)
+/* All or none. */
+static int add_ips(struct recording *rec, const uint64_t *ips, uint32_t n)
 {
-	struct rec_sample *out;
-	uint64_t *ip;
+	size_t before = rec->sample_ips.n;
 
-	if (rec->sample_ips.n + sample->n_ips > UINT32_MAX)
+	if (before + n > UINT32_MAX)
 		return -ENOMEM;
-	out = VEC_PUSH(&rec->samples);
-	if (!out)
-		return -ENOMEM;
-	*out = *sample;
-	out->first_ip = (uint32_t)rec->sample_ips.n;
-	for (uint32_t i = 0; i < sample->n_ips; i++) {
-		ip = VEC_PUSH(&rec->sample_ips);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *ip = VEC_PUSH(&rec->sample_ips);
+
 		if (!ip) {
-			rec->samples.n--;
+			rec->sample_ips.n = before;
 			return -ENOMEM;
 		}
 		*ip = ips[i];
 	}
+	return 0;
+}
+
+int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
+			  const uint64_t *ips)
+{
+	struct rec_sample *out = VEC_PUSH(&rec->samples);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	*out = *sample;
+	out->first_ip = (uint32_t)rec->sample_ips.n;
+	err = add_ips(rec, ips, sample->n_ips);
+	if (err)
+		rec->samples.n--;
+	return err;
+}
+
+int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n)
+{
+	struct rec_sample *sample = &rec->samples.v[rec->samples.n - 1];
+	size_t first = rec->sample_ips.n;
+	int err = add_ips(rec, ips, n);
+
+	if (err)
+		return err;
+	sample->first_kernel = (uint32_t)first;
+	sample->n_kernel = n;
 	return 0;
 }
 

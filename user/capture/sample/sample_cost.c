@@ -162,10 +162,13 @@ static int open_own(struct sample_ring *ring, const struct sample_ring_config *c
 	return sample_ring__open(ring, &place, config);
 }
 
-static int measure_spins(uint32_t stack, struct sample_cost *cost)
+static int measure_spins(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
-	struct sample_ring_config config = {
-		.period_ns = PERIOD_NS, .size = RING_SIZE, .stack = stack, .gate = -1};
+	struct sample_ring_config config = {.period_ns = PERIOD_NS,
+					    .size = RING_SIZE,
+					    .stack = stack,
+					    .kernel = kernel,
+					    .gate = -1};
 	struct sample_ring ring;
 	int err = open_own(&ring, &config);
 
@@ -176,11 +179,14 @@ static int measure_spins(uint32_t stack, struct sample_cost *cost)
 	return 0;
 }
 
-static int measure_turns(uint32_t stack, struct sample_cost *cost)
+static int measure_turns(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	/* Never: of the clock only its start and end at each switch. */
-	struct sample_ring_config config = {
-		.period_ns = 1000000000, .size = RING_SIZE, .stack = stack, .gate = -1};
+	struct sample_ring_config config = {.period_ns = 1000000000,
+					    .size = RING_SIZE,
+					    .stack = stack,
+					    .kernel = kernel,
+					    .gate = -1};
 	struct sample_ring ring;
 	struct partner partner;
 	int err = open_own(&ring, &config);
@@ -196,7 +202,7 @@ static int measure_turns(uint32_t stack, struct sample_cost *cost)
 	return err;
 }
 
-int sample_cost__measure(uint32_t stack, struct sample_cost *cost)
+int sample_cost__measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	cpu_set_t before, one;
 	int err;
@@ -209,9 +215,9 @@ int sample_cost__measure(uint32_t stack, struct sample_cost *cost)
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return -errno;
-	err = measure_spins(stack, cost);
+	err = measure_spins(stack, kernel, cost);
 	if (!err)
-		err = measure_turns(stack, cost);
+		err = measure_turns(stack, kernel, cost);
 	sched_setaffinity(0, sizeof(before), &before);
 	return err;
 }
@@ -233,7 +239,7 @@ static void add_thread(struct sample_load *load, pid_t pid, pid_t tid)
 	free(text);
 }
 
-static int read_load(pid_t pid, struct sample_load *load)
+int sample_load__read(pid_t pid, struct sample_load *load)
 {
 	pid_t *tids;
 	size_t n;
@@ -257,12 +263,12 @@ static uint64_t difference(uint64_t first, uint64_t last)
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load)
 {
 	struct sample_load first;
-	int err = read_load(pid, &first);
+	int err = sample_load__read(pid, &first);
 
 	if (!err)
 		usleep(1000 * ms);
 	if (!err)
-		err = read_load(pid, load);
+		err = sample_load__read(pid, load);
 	if (err)
 		return err;
 	load->cpu_ns = difference(first.cpu_ns, load->cpu_ns);

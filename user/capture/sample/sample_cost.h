@@ -3,6 +3,7 @@
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,10 +14,10 @@ struct sample_cost {
 };
 
 /*
- * With so many bytes of the stack copied each time. Takes a tenth of a second. 0, or -errno where
- * this machine cannot sample. Prints nothing.
+ * With so many bytes of the stack copied each time, and the kernel's part of it. Takes a tenth of a
+ * second. 0, or -errno where this machine cannot sample. Prints nothing.
  */
-int sample_cost__measure(uint32_t stack, struct sample_cost *cost);
+int sample_cost__measure(uint32_t stack, bool kernel, struct sample_cost *cost);
 
 /* What a process did in a while. */
 struct sample_load {
@@ -24,6 +25,8 @@ struct sample_load {
 	uint64_t switches; /* how often they came onto a CPU */
 };
 
+/* Since it began, of the threads that it has now. 0 or -errno: -ESRCH it is gone. */
+int sample_load__read(pid_t pid, struct sample_load *load);
 /* Watches its threads for so long. 0 or -errno: -ESRCH it is gone. */
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
 

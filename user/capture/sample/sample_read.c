@@ -2,18 +2,66 @@
 /* From the frozen rings and the sideband to a recording. */
 #include <string.h>
 
+#include "capture/code/kernel_copy.h"
 #include "capture/sample/sample_record.h"
 #include "capture/sample/sample_source.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/units.h"
 
 #define RECORD_MAX 65536
 
+/* Of the ring that looks back the least, or, where none is full, of the fullest. */
+struct lookback {
+	uint64_t written, span_ns; /* 0: nothing was */
+	size_t size;
+};
+
+static void lookback__note(struct lookback *least, const struct lookback *ring)
+{
+	bool is_full = ring->written >= ring->size, was_full = least->written >= ring->size;
+
+	if (is_full && was_full ? ring->span_ns < least->span_ns : ring->written > least->written)
+		*least = *ring;
+}
+
+/* The oldest was read last. */
+static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t scheds)
+{
+	uint64_t ns = rec->frozen_ns;
+
+	if (rec->samples.n > samples && rec->samples.v[rec->samples.n - 1].time_ns < ns)
+		ns = rec->samples.v[rec->samples.n - 1].time_ns;
+	if (rec->scheds.n > scheds && rec->scheds.v[rec->scheds.n - 1].time_ns < ns)
+		ns = rec->scheds.v[rec->scheds.n - 1].time_ns;
+	return ns;
+}
+
+static void say_lookback(const struct lookback *least)
+{
+	uint64_t full_ns;
+	char text[UNITS_TEXT_SIZE];
+
+	if (!least->span_ns)
+		return;
+	if (least->written >= least->size) {
+		log__info("sample: a full ring looks back %s: -snapshot-size says how large it is",
+			  units__format_duration(text, least->span_ns));
+		return;
+	}
+	full_ns = (uint64_t)((double)least->span_ns / (double)least->written * (double)least->size);
+	log__info("sample: the fullest ring is %.1f %% full; it would look back some %s",
+		  100 * (double)least->written / (double)least->size,
+		  units__format_duration(text, full_ns));
+}
+
 static int read_ring(const struct source *s, const struct sample_ring *ring,
-		     struct sample_record_ids *ids, struct recording *rec)
+		     struct sample_record_ids *ids, struct recording *rec, struct lookback *least)
 {
 	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
 	struct back_cursor cursor = back_ring__begin(&ring->ring);
+	struct lookback lookback = {.written = -cursor.at, .size = ring->ring.size};
+	size_t samples = rec->samples.n, scheds = rec->scheds.n;
 	int n, err = 0;
 
 	ids->switches = ring->ids[SAMPLE_EVENT_SWITCHES];
@@ -23,6 +71,8 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 	while (!err && (n = back_ring__next(&ring->ring, &cursor, record, sizeof(record))) != 0)
 		if (n > 0)
 			err = sample_record__add(ids, rec, record, (size_t)n);
+	lookback.span_ns = rec->frozen_ns - oldest_ns(rec, samples, scheds);
+	lookback__note(least, &lookback);
 	return err;
 }
 
@@ -35,18 +85,23 @@ static uint64_t triggered_ns(const struct source *s, const struct recording *rec
 int sample_source__read(struct source *s, struct recording *rec)
 {
 	struct sample_record_ids ids = {.until_ns = triggered_ns(s, rec)};
+	struct lookback least = {0};
 	int err = followed__add_to(&s->followed, rec);
 
-	rec->sample_period_ns = s->ring_config.period_ns;
+	rec->sample_period_ns = s->longest_ns;
 	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
 	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
 	if (!err)
 		err = followed__add_uprobes_pages(&s->followed, &s->config, s->start_ns, rec);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = read_ring(s, &s->rings.v[i], &ids, rec);
+		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
+	if (!s->config.is_trial)
+		say_lookback(&least);
 	followed__count_left_out(&s->followed, &s->config, rec);
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", false, &rec->kernel);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;

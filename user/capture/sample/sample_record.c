@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/sample/noted_calls.h"
+#include "kernel/address.h"
 
 /* The kernel gives no more (kernel.perf_event_max_stack is 127 by default). */
 #define IPS_MAX 1024
@@ -33,16 +34,29 @@ struct switch_record {
 /* Its pid and tid. */
 #define SWITCH_OTHER_SIZE 8
 
-/* Of the chain, what is no mark of whose code follows (enum perf_callchain_context). */
-static uint32_t take_ips(const struct sample_record *r, size_t size, uint64_t *ips)
+/*
+ * Of the chain, what is no mark of whose code follows (enum perf_callchain_context): the user's
+ * part, or the kernel's.
+ */
+static uint32_t take_ips(const struct sample_record *r, size_t size, bool of_kernel, uint64_t *ips)
 {
 	size_t room = (size - offsetof(struct sample_record, ips)) / sizeof(*ips);
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < r->n_ips && i < room && n < IPS_MAX; i++)
-		if (r->ips[i] < (uint64_t)PERF_CONTEXT_MAX)
+		if (r->ips[i] < (uint64_t)PERF_CONTEXT_MAX &&
+		    address__is_kernel(r->ips[i]) == of_kernel)
 			ips[n++] = r->ips[i];
 	return n;
+}
+
+/* None where it was not asked for. */
+static int add_kernel(struct recording *rec, const struct sample_record *r, size_t size)
+{
+	uint64_t chain[IPS_MAX];
+	uint32_t n = take_ips(r, size, true, chain);
+
+	return n ? recording__add_sample_kernel(rec, chain, n) : 0;
 }
 
 /* What follows the chain there: their number, and as many. */
@@ -128,10 +142,12 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 	}
 	sample.is_major = ids->major_faults && r->identifier == ids->major_faults;
 	sample.faults = sample.is_major ? 1 : is_minor ? REC_FAULT_PERIOD : 0;
-	sample.n_ips = take_ips(r, size, chain);
+	sample.n_ips = take_ips(r, size, false, chain);
 	if (has_calls)
 		sample.n_ips = join_calls(r, size, chain, &sample);
 	err = recording__add_sample(rec, &sample, chain);
+	if (!err)
+		err = add_kernel(rec, r, size);
 	return err || has_calls || !take_user(r, size, &user)
 		       ? err
 		       : recording__add_sample_user(rec, &user);

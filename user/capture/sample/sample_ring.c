@@ -21,15 +21,18 @@
 
 /*
  * The kernel's own code is not excluded: a thread that runs there is on its CPU, and a switch
- * happens nowhere else. Of its stack only the user part is taken.
+ * happens nowhere else. Of its stack the user part is taken, and the kernel's where it was asked
+ * for.
  */
-static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period, uint32_t stack)
+static struct perf_event_attr sampling_attr(uint64_t type_config, uint64_t period,
+					    const struct sample_ring_config *config)
 {
+	const uint32_t stack = config->stack;
 	const uint64_t user = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
-		.config = config,
+		.config = type_config,
 		.sample_period = period,
 		.sample_type = SAMPLE_TYPE | (stack ? user : 0),
 		.sample_regs_user = stack ? PERF_HIT_REGS : 0,
@@ -37,7 +40,7 @@ static struct perf_event_attr sampling_attr(uint64_t config, uint64_t period, ui
 		.sample_id_all = 1,
 		.disabled = 1,
 		.exclude_hv = 1,
-		.exclude_callchain_kernel = 1,
+		.exclude_callchain_kernel = !config->kernel,
 		.write_backward = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -79,7 +82,7 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	uint64_t period = event == SAMPLE_EVENT_CLOCK	       ? config->period_ns
 			  : event == SAMPLE_EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
 							       : 1;
-	struct perf_event_attr attr = sampling_attr(configs[event], period, config->stack);
+	struct perf_event_attr attr = sampling_attr(configs[event], period, config);
 	int fd;
 
 	attr.context_switch = event == SAMPLE_EVENT_CLOCK;
@@ -152,6 +155,14 @@ void sample_ring__close(struct sample_ring *r)
 size_t sample_ring__locked_size(size_t size)
 {
 	return 2 * (size_t)sysconf(_SC_PAGESIZE) + SIDEBAND_DATA_SIZE + size;
+}
+
+void sample_ring__set_period(struct sample_ring *r, const struct sample_ring_config *config)
+{
+	/* Of what the kernel keeps to a rate it is that. */
+	uint64_t value = config->calls ? 1000000000 / config->period_ns : config->period_ns;
+
+	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PERIOD, &value);
 }
 
 int sample_ring__enable(struct sample_ring *r)

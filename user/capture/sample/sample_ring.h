@@ -20,6 +20,7 @@ struct sample_ring_config {
 	size_t size;	    /* of the ring, a power of two */
 	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
 	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
+	bool kernel;	    /* the kernel's part of stacks as well */
 	bool from_exec;	    /* record from the process's execve on, not before */
 	bool branches;	    /* the CPU notes the last ones: COUNTING_BRANCHES */
 	bool calls;	    /* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
@@ -61,6 +62,8 @@ void sample_ring__close(struct sample_ring *ring);
 /* What its buffers count against the limits of locked memory: with a ring of this size. */
 size_t sample_ring__locked_size(size_t size);
 
+/* Samples by config->period_ns from now on; a thread that is gone does not. */
+void sample_ring__set_period(struct sample_ring *ring, const struct sample_ring_config *config);
 /* Begins to record. 0 or -errno. */
 int sample_ring__enable(struct sample_ring *ring);
 /* Ends recording; the ring does not change any more. */

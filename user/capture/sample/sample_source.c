@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/code/kernel_access.h"
 #include "capture/recording/process_note.h"
 #include "capture/perf/budget.h"
 #include "capture/perf/many_rings.h"
@@ -89,7 +91,7 @@ static int refuse_memory(const struct source_config *config, size_t rings)
 	log__hint(config->cgroup ? "a larger -max-memory allows more"
 				 : "-cgroup takes a ring a CPU, however many threads there are; "
 				   "a larger -max-memory allows more");
-	return -EINVAL;
+	return -ENOMEM;
 }
 
 /* All threads are recorded, so each has less where they are many. */
@@ -181,8 +183,11 @@ static int open_rings(struct source *s)
 
 static int open_all(struct source *s)
 {
-	int err = followed__open(&s->followed, &s->config);
+	int err = s->config.kernel ? kernel_access__refuse(false) : 0;
 
+	if (err)
+		return err;
+	err = followed__open(&s->followed, &s->config);
 	if (err) {
 		explain(err);
 		return err;
@@ -191,10 +196,12 @@ static int open_all(struct source *s)
 		.period_ns = sample_rate__period(s->config.sample_rate),
 		.stack = s->config.sample_stack,
 		.gate = s->config.sample_gate,
+		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec,
 		.branches = s->config.branches,
 		.calls = s->config.sample_calls,
 	};
+	s->longest_ns = s->ring_config.period_ns;
 	return open_rings(s);
 }
 
@@ -320,9 +327,37 @@ static int sample__freeze(struct source *s)
 	return 0;
 }
 
+static void sample__set_rate(struct source *s, unsigned int hz)
+{
+	uint64_t period_ns = sample_rate__period(hz);
+
+	if (s->frozen)
+		return;
+	s->ring_config.period_ns = period_ns;
+	for (size_t i = 0; i < s->rings.n; i++)
+		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
+	if (period_ns > s->longest_ns)
+		s->longest_ns = period_ns;
+}
+
 static const struct pid_set *sample__pids(const struct source *s)
 {
 	return s->config.cgroup ? NULL : &s->followed.pids;
+}
+
+static const char *sample__memory(const struct source *s, char text[static SOURCE_TEXT_SIZE])
+{
+	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+	size_t size = s->ring_config.size;
+
+	units__format_size(each, size);
+	units__format_size(all, s->rings.n * sample_ring__locked_size(size));
+	if (s->rings.n == 1)
+		snprintf(text, SOURCE_TEXT_SIZE, "a ring of %s", each);
+	else
+		snprintf(text, SOURCE_TEXT_SIZE, "%zu rings of %s, %s in all", s->rings.n, each,
+			 all);
+	return text;
 }
 
 static const char *sample__freeze_name(const struct source *s)
@@ -352,6 +387,8 @@ const struct source_ops source_sample = {
 	.freeze = sample__freeze,
 	.read = sample_source__read,
 	.pids = sample__pids,
+	.set_rate = sample__set_rate,
+	.memory = sample__memory,
 	.freeze_name = sample__freeze_name,
 	.close = sample__close,
 };

@@ -15,6 +15,7 @@ struct source {
 	VEC(struct sample_ring) rings; /* a thread's each */
 	struct followed followed;
 	uint64_t start_ns;
+	uint64_t longest_ns; /* of the periods that were sampled by */
 	bool frozen;
 };
 

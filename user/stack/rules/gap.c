@@ -114,9 +114,12 @@ void stack__settle_strands(struct stack *s)
 	parked__fini(&parked);
 }
 
-/* Where there is one stack only, it is the one that goes on. */
+/* Where there is one stack only, it is the one that goes on; but others may have begun meanwhile.
+ */
 static bool has_others(struct strands *strands)
 {
+	if (strands->n_switches != strands->n_at_gap)
+		return true;
 	for (size_t i = 0; i < strands__count(strands); i++) {
 		const struct strand *strand = strands__at(strands, i);
 
@@ -170,6 +173,7 @@ void stack__on_gap(struct stack *s, const struct branch *b)
 	frames__close_all(s->frames, b->time_ns, CALL_INFERRED_END);
 	if (b->reason == GAP_BETWEEN)
 		stack__forget_strands(s, b->time_ns);
+	s->strands.n_at_gap = s->strands.n_switches;
 	s->in_segment = false;
 	s->in_gap = true;
 	s->gap_ns = b->time_ns;

@@ -112,18 +112,50 @@ static void find_thrower(const struct stitched *end, struct waiting *taker)
 	}
 }
 
+/* So many frames above it has the exception come past that it would have landed in. */
+static size_t count_passed(const struct landed *landed, const struct stitched *end, size_t taker,
+			   uint64_t pad)
+{
+	struct landed before = {.s = landed->s, .b = &(struct branch){.to = pad}};
+	size_t n = end->stack.n;
+
+	if (!pad || !code_map__find(landed->s->map, pad, &before.pad))
+		return 0;
+	for (size_t i = taker + 1; i < n; i++)
+		if (!takes(&before, end->stack.v[i].function,
+			   i + 1 < n ? end->stack.v[i + 1].return_ip : end->left_ip))
+			return 0;
+	return n - 1 - taker;
+}
+
+/* If it is the same exception: it was so much further below, from the gap on. */
+static void mend_level(const struct landed *landed, struct stitcher *stitcher,
+		       const struct waiting *taker)
+{
+	uint64_t pad = stitcher__last_pad(stitcher, taker->end);
+	size_t n = count_passed(landed, &stitcher->ends[taker->end], taker->at, pad);
+
+	if (n)
+		stitcher__sink(stitcher, taker->end, n);
+}
+
 /* Of the frames from before a gap: the innermost whose pending call has that pad. */
 static struct waiting find_waiting(struct stack *s, const struct branch *b,
 				   const struct departure *by, bool is_lowest)
 {
-	const struct stitcher *stitcher = &s->frames->stitcher;
+	struct stitcher *stitcher = &s->frames->stitcher;
 	struct landed landed = {.s = s, .b = b};
 	struct waiting taker;
 
 	if (!code_map__find(s->map, b->to, &landed.pad))
 		return WAITING_NONE;
 	taker = stitcher__find(stitcher, takes, &landed);
-	if (taker.end >= stitcher->n_ends || !is_lowest)
+	if (taker.end >= stitcher->n_ends)
+		return taker;
+	/* A panic is caught wherever anything is; what is thrown anew may be of another type. */
+	if (by->resumes || by->left_by == LEFT_BY_PANIC)
+		mend_level(&landed, stitcher, &taker);
+	if (!is_lowest)
 		return taker;
 	if (by->resumes)
 		find_clean_up(s, &stitcher->ends[taker.end], &taker);

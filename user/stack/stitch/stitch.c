@@ -6,6 +6,7 @@
 
 #include "stack/stitch/runs.h"
 #include "stack/stitch/search.h"
+#include "stack/stitch/sink.h"
 
 void stitcher__fini(struct stitcher *stitcher)
 {
@@ -218,6 +219,7 @@ int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, stru
 	for (size_t i = 0; begin->seam == SEAM_LONG && i < stitcher->n_ends; i++)
 		stitcher->ends[i].is_old = true;
 	found = stitcher__search(stitcher, begin, &fit);
+	stitcher__follow(stitcher, begin, found);
 	if (is_new_taker(stitcher, begin, found, &fit))
 		return go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
 	if (found) {

@@ -54,7 +54,12 @@ struct stitcher {
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */
 	size_t n_ends;
 	VEC(uint32_t) loose; /* runs of which it is not known what they lie on, ascending */
-	held_vec view;	     /* memory of runs.c */
+	struct unwinding {
+		bool is_followed;
+		uint32_t joint, run; /* that it began with */
+		uint64_t pad;	     /* the last that it has come to; 0: none */
+	} unwinding;		     /* from behind the last gap: stitch/sink.c */
+	held_vec view;		     /* memory of runs.c */
 };
 
 /* A frame that waits to go on: in stitcher.ends[end].stack. */
@@ -92,6 +97,14 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 			      bool (*takes)(void *ctx, const struct function *function,
 					    uint64_t return_ip),
 			      void *ctx);
+
+/*
+ * stitch/sink.c: the end that an unwinding from behind a gap has come to, and where it landed last:
+ * which of the frames that can have taken it did, is a guess. 0: there is none.
+ */
+uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end);
+/* It has landed n frames further below than was thought, all the time since the gap. */
+void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 
 /* The next segment, and the frames that ran at its end. 0 or -ENOMEM. */
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);

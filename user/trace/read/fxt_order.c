@@ -53,13 +53,21 @@ static int compare_done_by(const void *a, const void *b)
 	return (x->call > y->call) - (x->call < y->call);
 }
 
+static int compare_waits(const void *a, const void *b)
+{
+	const struct waits_for *x = a, *y = b;
+
+	return (x->call > y->call) - (x->call < y->call);
+}
+
 /* What tells calls by their places. */
 static int follow_calls(struct call_tree *tree, const struct moved *moved)
 {
 	size_t n = tree->calls.n;
-	_cleanup_free_ uint32_t *to = tree->done_by.n ? malloc(n * sizeof(*to)) : NULL;
+	bool any = tree->done_by.n || tree->waits.n;
+	_cleanup_free_ uint32_t *to = any ? malloc(n * sizeof(*to)) : NULL;
 
-	if (!tree->done_by.n)
+	if (!any)
 		return 0;
 	if (!to)
 		return -ENOMEM;
@@ -67,7 +75,12 @@ static int follow_calls(struct call_tree *tree, const struct moved *moved)
 		to[moved[i].from] = (uint32_t)i;
 	for (size_t i = 0; i < tree->done_by.n; i++)
 		tree->done_by.v[i].call = to[tree->done_by.v[i].call];
-	qsort(tree->done_by.v, tree->done_by.n, sizeof(*tree->done_by.v), compare_done_by);
+	for (size_t i = 0; i < tree->waits.n; i++)
+		tree->waits.v[i].call = to[tree->waits.v[i].call];
+	if (tree->done_by.n)
+		qsort(tree->done_by.v, tree->done_by.n, sizeof(*tree->done_by.v), compare_done_by);
+	if (tree->waits.n)
+		qsort(tree->waits.v, tree->waits.n, sizeof(*tree->waits.v), compare_waits);
 	return 0;
 }
 

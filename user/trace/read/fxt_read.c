@@ -318,3 +318,17 @@ const struct fxt_read_arg *fxt_read__arg(const struct fxt_read *read, const char
 	}
 	return NULL;
 }
+
+const char *fxt_read__string(const struct fxt_read *read, const char *key)
+{
+	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
+
+	return arg && arg->string ? arg->string : "";
+}
+
+uint64_t fxt_read__number(const struct fxt_read *read, const char *key)
+{
+	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
+
+	return arg ? arg->number : 0;
+}

@@ -53,5 +53,8 @@ int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read);
 
 /* The argument of that name; NULL. */
 const struct fxt_read_arg *fxt_read__arg(const struct fxt_read *read, const char *key);
+/* What it is; "" and 0 where there is none, or it is of another type. */
+const char *fxt_read__string(const struct fxt_read *read, const char *key);
+uint64_t fxt_read__number(const struct fxt_read *read, const char *key);
 
 #endif

@@ -6,27 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/branch.h"
-#include "mtbpf_shared.h"
 #include "stack/stack.h"
+#include "trace/read/fxt_call.h"
+#include "trace/read/fxt_hit.h"
 #include "trace/read/fxt_read.h"
 #include "util/label.h"
-
-#define HIT_PREFIX "hit "
-
-static const char *string_arg(const struct fxt_read *read, const char *key)
-{
-	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
-
-	return arg && arg->string ? arg->string : "";
-}
-
-static uint64_t number_arg(const struct fxt_read *read, const char *key)
-{
-	const struct fxt_read_arg *arg = fxt_read__arg(read, key);
-
-	return arg ? arg->number : 0;
-}
+#include "util/meter.h"
 
 static struct fxt_track *add_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
 {
@@ -100,71 +85,16 @@ static const struct function *function_of(struct fxt_trees *trees, const char *n
 	return *place = function;
 }
 
-/* What is no function is told by its category, and its name, which call__name() has given it. */
-static void set_kind(struct call *call, const struct fxt_read *read)
-{
-	static const struct {
-		const char *category, *name;
-		enum call_kind kind;
-		uint8_t reason;
-	} kinds[] = {
-		{"kernel", "[syscall]", CALL_SYSCALL, 0},
-		{"kernel", "[untraced]", CALL_UNTRACED, 0},
-		{"kernel", "[kernel]", CALL_IN_KERNEL, 0},
-		{"switch", NULL, CALL_SWITCHED, 0},
-		{"off-cpu", "[blocked]", CALL_OFF_CPU, OFF_BLOCKED},
-		{"off-cpu", "[preempted]", CALL_OFF_CPU, OFF_PREEMPTED},
-		{"off-cpu", "[runnable]", CALL_OFF_CPU, OFF_RUNNABLE},
-		{"gap", "[gap]", CALL_GAP, GAP_BETWEEN},
-		{"gap", "[gap: overflow]", CALL_GAP, GAP_OVERFLOW},
-		{"gap", "[gap: outside -start and -stop]", CALL_GAP, GAP_OUTSIDE},
-		{"gap", NULL, CALL_GAP, GAP_LOST},
-		{"inlined", NULL, CALL_INLINED, 0},
-		{"signal", NULL, CALL_SIGNAL, 0},
-	};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(kinds[i].category, read->category) ||
-		    (kinds[i].name && strcmp(kinds[i].name, read->name)))
-			continue;
-		call->kind = kinds[i].kind;
-		call->reason = kinds[i].reason;
-		return;
-	}
-}
-
 static bool is_function(const struct call *call)
 {
 	return call->kind == CALL_FUNCTION || call->kind == CALL_SIGNAL ||
 	       call->kind == CALL_INLINED;
 }
 
-static uint8_t flags_of(const struct fxt_read *read)
-{
-	static const struct {
-		const char *key;
-		enum call_flags flag;
-	} names[] = {
-		{"inferred_start", CALL_INFERRED_START},
-		{"inferred_end", CALL_INFERRED_END},
-		{"by_jump", CALL_BY_JUMP},
-		{"cut_short", CALL_CUT_SHORT},
-		{"inferred", CALL_INFERRED},
-		{"sampled", CALL_SAMPLED},
-	};
-	uint8_t flags = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (fxt_read__arg(read, names[i].key))
-			flags |= (uint8_t)names[i].flag;
-	}
-	return flags;
-}
-
 /* "helper (process 11050, thread 11051)". The name may have brackets of its own. */
 static int add_done_by(struct call_tree *tree, const struct fxt_read *read, uint64_t ns)
 {
-	const char *text = string_arg(read, "by"), *at = strstr(text, " (process "), *next;
+	const char *text = fxt_read__string(read, "by"), *at = strstr(text, " (process "), *next;
 	struct done_by by = {.call = (uint32_t)tree->calls.n - 1, .ns = ns}, *place;
 
 	while (at && (next = strstr(at + 1, " (process ")))
@@ -177,6 +107,27 @@ static int add_done_by(struct call_tree *tree, const struct fxt_read *read, uint
 	if (!place)
 		return -ENOMEM;
 	*place = by;
+	return 0;
+}
+
+/* "futex held by helper (123)": the same words as in the recording's report. */
+static int add_wait(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read)
+{
+	const char *text = fxt_read__string(read, "waits_for");
+	struct waits_for wait = {.call = (uint32_t)tree->calls.n - 1, .fd = -1}, *place;
+	char **copy;
+
+	if (!*text)
+		return 0;
+	copy = VEC_PUSH(&trees->waits);
+	place = copy ? VEC_PUSH(&tree->waits) : NULL;
+	if (copy)
+		*copy = place ? strdup(text) : NULL;
+	if (!place || !*copy)
+		return -ENOMEM;
+	label__clean_in_place(*copy);
+	wait.text = *copy;
+	*place = wait;
 	return 0;
 }
 
@@ -194,18 +145,19 @@ static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct 
 		.end_ns = read->time_ns,
 		.parent = parent,
 		.depth = parent == CALL_NO_PARENT ? 0 : tree->calls.v[parent].depth + 1,
-		.flags = flags_of(read),
-		.self_insns = number_arg(read, "insns"),
+		.flags = fxt_call__flags(read),
+		.self_insns = fxt_read__number(read, "insns"),
 	};
 	*place = (struct fxt_place){.begin = track->n_edges++, .end = UINT32_MAX};
-	set_kind(call, read);
+	fxt_call__set_kind(call, read);
 	track->open = (uint32_t)tree->calls.n - 1;
 	trees->is_sampled |= call->flags & CALL_SAMPLED;
-	if (is_function(call)) {
-		call->function = function_of(trees, read->name, string_arg(read, "module"));
-		return call->function ? 0 : -ENOMEM;
-	}
-	return 0;
+	if (!is_function(call))
+		return 0;
+	call->function = function_of(trees, read->name, fxt_read__string(read, "module"));
+	if (call->flags & CALL_SAMPLED && !strcmp(read->category, "kernel"))
+		call->kind = CALL_IN_KERNEL;
+	return call->function ? 0 : -ENOMEM;
 }
 
 static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_ns)
@@ -241,6 +193,8 @@ static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 		err = begin(trees, track, read);
 		if (!err)
 			err = add_done_by(tree_of(trees, track), read, 0);
+		if (!err)
+			err = add_wait(trees, tree_of(trees, track), read);
 	}
 	if (!err && read->event != FXT_EVENT_BEGIN)
 		end(trees, track, end_ns);
@@ -260,29 +214,13 @@ static const struct function *find_function(const struct fxt_trees *trees, const
 static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct hit_mark *hit = VEC_PUSH(&trees->hits);
-	size_t n = strlen(HIT_PREFIX);
-	uint64_t mark_ns = number_arg(read, "since_mark_ns");
-	uint64_t delay_ns = number_arg(read, "delay_ns");
-	uint64_t duration_ns = number_arg(read, "duration_ns");
-	uint64_t region_ns = number_arg(read, "region_ns");
+	const char *name;
 
 	if (!hit)
 		return -ENOMEM;
-	*hit = (struct hit_mark){
-		.time_ns = read->end_ns,
-		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns,
-		.sequence = number_arg(read, "sequence"),
-		.reason = delay_ns      ? MT_HIT_DELAY
-			  : duration_ns ? MT_HIT_DURATION
-			  : mark_ns	? MT_HIT_MARK
-			  : region_ns	? MT_HIT_REGION
-					: 0,
-		.pid = (pid_t)read->pid,
-		.tid = (pid_t)number_arg(read, "tid"),
-		.ip = number_arg(read, "address"),
-	};
-	if (!strncmp(read->name, HIT_PREFIX, n))
-		hit->function = find_function(trees, read->name + n);
+	name = fxt_hit__read(hit, read);
+	if (name)
+		hit->function = find_function(trees, name);
 	return 0;
 }
 
@@ -305,7 +243,7 @@ static void set_strand(struct fxt_trees *trees, struct call_tree *tree, const st
 static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct fxt_track *track = track_of(trees, read->pid, read->tid);
-	uint64_t thread = number_arg(read, "thread");
+	uint64_t thread = fxt_read__number(read, "thread");
 	struct call_tree *tree;
 
 	if (!track)
@@ -359,6 +297,19 @@ static int finish_tree(struct fxt_trees *trees, size_t i)
 	return 0;
 }
 
+/* With millions of calls that takes seconds. */
+static void say_order(const struct fxt_trees *trees, struct meter *meter)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < trees->trees.n; i++)
+		if (trees->tracks.v[i].is_unsorted)
+			n += trees->trees.v[i].calls.n;
+	if (n)
+		meter__next(meter, &(struct meter_work){"putting in order", METER_CALLS, 0});
+	meter__add(meter, n);
+}
+
 int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 {
 	struct fxt_reader *reader = fxt_reader__open(fd);
@@ -372,6 +323,7 @@ int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 	while (!err && (err = fxt_reader__next(reader, &read)) == 1)
 		err = take(trees, &read);
 	fxt_reader__free(reader);
+	say_order(trees, meter);
 	for (size_t i = 0; i < trees->trees.n; i++)
 		if (finish_tree(trees, i))
 			err = -ENOMEM;
@@ -388,6 +340,9 @@ void fxt_trees__fini(struct fxt_trees *trees)
 		VEC_FINI(&trees->tracks.v[i].places);
 	VEC_FINI(&trees->trees);
 	VEC_FINI(&trees->tracks);
+	for (size_t i = 0; i < trees->waits.n; i++)
+		free(trees->waits.v[i]);
+	VEC_FINI(&trees->waits);
 	VEC_FINI(&trees->hits);
 	VEC_FINI(&trees->functions);
 	hash_index__fini(&trees->by_name);

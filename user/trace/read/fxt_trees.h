@@ -30,6 +30,7 @@ struct fxt_trees {
 	VEC(struct hit_mark) hits;
 	VEC(struct function *) functions; /* told apart by name and module */
 	struct hash_index by_name;
+	VEC(char *) waits; /* what calls waited for, in words */
 	uint32_t n_strands;
 	bool is_sampled;
 	uint64_t first_ns, last_ns;

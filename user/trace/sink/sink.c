@@ -10,11 +10,16 @@
 #include <unistd.h>
 
 #include "trace/sink/block_writer.h"
-#include "util/cleanup.h"
+#include "util/interrupts.h"
 #include "util/log.h"
+#include "util/stop.h"
+
+#define PARTIAL ".part"
 
 struct sink {
 	char *path;
+	char *old;     /* what the file of that name becomes */
+	char *partial; /* what is written, until it is whole */
 	int fd;
 	int err;
 	struct block_writer *writer;
@@ -45,68 +50,121 @@ static void say_hint(int err)
 	}
 }
 
-/* What the user wrote last time is never overwritten, nor are devices and folders. */
-static int keep_old(const char *path)
+static bool is_there(const char *path, struct stat *st)
 {
-	_cleanup_free_ char *old = NULL;
-	struct stat st;
-	int err;
+	return !lstat(path, st);
+}
 
-	if (lstat(path, &st))
+/* What the user wrote last time is never overwritten, nor are devices and folders. */
+static int check_place(const struct sink *sink)
+{
+	const char *wrong = NULL;
+	struct stat st;
+
+	if (!is_there(sink->path, &st))
 		return 0;
-	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
-		log__error("cannot write %s: it exists, and is no file", path);
-		log__hint("choose another name");
-		return -EEXIST;
-	}
-	if (asprintf(&old, "%s.old", path) < 0) {
-		old = NULL;
-		return -ENOMEM;
-	}
-	if (!rename(path, old))
+	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		wrong = sink->path;
+	else if (is_there(sink->old, &st) && S_ISDIR(st.st_mode))
+		wrong = sink->old;
+	if (!wrong)
 		return 0;
-	err = -errno;
-	log__error("cannot rename %s to %s: %s", path, old, strerror(-err));
-	log__hint("remove one of the two, or choose another name");
+	log__error("cannot write %s: %s exists, and is no file", sink->path,
+		   wrong == sink->path ? "it" : wrong);
+	log__hint("choose another name");
+	return -EEXIST;
+}
+
+/* Whoever looks there sees the file before, or the whole one. */
+static int put_in_place(const struct sink *sink)
+{
+	if (rename(sink->path, sink->old) && errno != ENOENT)
+		return -errno;
+	return rename(sink->partial, sink->path) ? -errno : 0;
+}
+
+static void remove_partial(const struct sink *sink)
+{
+	unlink(sink->partial);
+	stop__set_partial(NULL);
+}
+
+/* Whoever is told to end knows of it from its first moment on. */
+static int create_partial(struct sink *sink)
+{
+	sigset_t told, before;
+	int err = 0;
+
+	interrupts__set(&told);
+	pthread_sigmask(SIG_BLOCK, &told, &before);
+	sink->fd = mkostemps(sink->partial, (int)strlen(PARTIAL), O_CLOEXEC);
+	if (sink->fd < 0)
+		err = -errno;
+	else
+		stop__set_partial(sink->partial);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
 
-static int create(struct sink *sink, const char *path)
+static int create(struct sink *sink)
 {
-	sink->path = strdup(path);
-	if (!sink->path)
-		return -ENOMEM;
-	sink->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (sink->fd < 0)
-		return -errno;
-	sink->writer = block_writer__new(sink->fd, codec__of(path));
+	int err = create_partial(sink);
+
+	if (err)
+		return err;
+	sink->writer = block_writer__new(sink->fd, codec__of(sink->path));
 	if (sink->writer)
 		return 0;
 	close(sink->fd);
-	unlink(path);
+	remove_partial(sink);
 	return -ENOMEM;
+}
+
+static void destroy(struct sink *sink)
+{
+	if (!sink)
+		return;
+	free(sink->path);
+	free(sink->old);
+	free(sink->partial);
+	free(sink);
+}
+
+static char *join(const char *path, const char *suffix)
+{
+	char *name;
+
+	return asprintf(&name, "%s%s", path, suffix) < 0 ? NULL : name;
+}
+
+static struct sink *allocate(const char *path)
+{
+	struct sink *sink = calloc(1, sizeof(*sink));
+
+	if (!sink)
+		return NULL;
+	sink->path = strdup(path);
+	sink->old = join(path, ".old");
+	sink->partial = join(path, ".XXXXXX" PARTIAL);
+	if (sink->path && sink->old && sink->partial)
+		return sink;
+	destroy(sink);
+	return NULL;
 }
 
 struct sink *sink__open(const char *path)
 {
-	int err = keep_old(path);
-	struct sink *sink;
+	struct sink *sink = allocate(path);
+	int err = sink ? check_place(sink) : -ENOMEM;
 
-	if (err) {
-		errno = -err;
-		return NULL;
+	if (err != -EEXIST) {
+		err = err ? err : create(sink);
+		if (!err)
+			return sink;
+		log__error("cannot create %s: %s", path, strerror(-err));
+		say_hint(err);
 	}
-	sink = calloc(1, sizeof(*sink));
-	err = -ENOMEM;
-	if (sink)
-		err = create(sink, path);
-	if (!err)
-		return sink;
-	log__error("cannot create %s: %s", path, strerror(-err));
-	say_hint(err);
-	if (sink)
-		free(sink->path);
-	free(sink);
+	destroy(sink);
 	errno = -err;
 	return NULL;
 }
@@ -172,12 +230,6 @@ int sink__error(const struct sink *sink)
 	return sink->err;
 }
 
-static void destroy(struct sink *sink)
-{
-	free(sink->path);
-	free(sink);
-}
-
 int sink__close(struct sink *sink, uint64_t *bytes)
 {
 	uint64_t size;
@@ -189,12 +241,15 @@ int sink__close(struct sink *sink, uint64_t *bytes)
 	/* Network file systems report a full disk as late as this. */
 	if (close(sink->fd) && !sink->err)
 		sink->err = -errno;
+	if (!sink->err)
+		sink->err = put_in_place(sink);
 	err = sink->err;
 	if (err) {
 		log__error("cannot write %s: %s", sink->path, strerror(-err));
 		say_hint(err);
-		unlink(sink->path);
+		unlink(sink->partial);
 	}
+	stop__set_partial(NULL);
 	if (bytes)
 		*bytes = err ? 0 : size;
 	destroy(sink);
@@ -207,6 +262,6 @@ void sink__abort(struct sink *sink)
 		return;
 	block_writer__free(sink->writer);
 	close(sink->fd);
-	unlink(sink->path);
+	remove_partial(sink);
 	destroy(sink);
 }

@@ -12,8 +12,8 @@ struct sink;
 
 /*
  * Creates path with mode 0600: ".gz" is compressed with zlib, ".zst" with zstd, everything else is
- * plain. A file of that name is first renamed to PATH.old. NULL with errno after one line and a
- * hint on stderr.
+ * plain. It has a name of its own beside that (PATH.XXXXXX.part) until it is whole. NULL with errno
+ * after one line and a hint on stderr.
  */
 struct sink *sink__open(const char *path);
 
@@ -34,7 +34,8 @@ void sink__fail(struct sink *sink, int err);
 int sink__error(const struct sink *sink);
 
 /*
- * Finishes the file and frees the sink. *bytes is the file's size. 0, or -errno after one line and
+ * Finishes the file, gives it its name (what has it already is PATH.old then), and frees the sink.
+ * *bytes is the file's size. 0, or -errno after one line and
  * a hint on stderr; the partial file is removed then.
  */
 int sink__close(struct sink *sink, uint64_t *bytes);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/capability.h"
+#include "util/cleanup.h"
+#include "util/interrupts.h"
+#include "util/log.h"
+
+struct answer {
+	int result;
+	bool has_error; /* it has told why */
+};
+
+static void work_and_exit(int (*work)(void *context), void *context, int to, pid_t parent)
+{
+	struct answer answer = {0};
+	int err;
+
+	/* Nobody would hear of it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	err = capability__keep_for_files();
+	if (err)
+		log__debug("cannot give up capabilities: %s", strerror(-err));
+	answer.result = work(context);
+	answer.has_error = log__has_error();
+	fflush(NULL);
+	_exit(write(to, &answer, sizeof(answer)) != sizeof(answer));
+}
+
+/* To whom it matters: this process only waits. */
+static void hand_on(int signal_fd, pid_t pid)
+{
+	struct signalfd_siginfo info;
+
+	if (read(signal_fd, &info, sizeof(info)) == sizeof(info))
+		kill(pid, (int)info.ssi_signo);
+}
+
+/* Until it has answered, or its end of the pipe is closed. */
+static bool wait_for_answer(int from, int signal_fd, pid_t pid, struct answer *answer)
+{
+	struct pollfd fds[] = {{.fd = from, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+
+	while (!fds[0].revents) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return false;
+		if (fds[1].revents & POLLIN)
+			hand_on(signal_fd, pid);
+	}
+	return read(from, answer, sizeof(*answer)) == sizeof(*answer);
+}
+
+static void end_like_it(int signal)
+{
+	interrupts__release();
+	raise(signal);
+}
+
+static int explain_end(int status, const char *what)
+{
+	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGPIPE)
+		end_like_it(signal);
+	log__error("%s was ended by a signal: %s", what, strsignal(signal));
+	log__hint("the recording is whole: 'mtbpf decode' tries it again");
+	return -EIO;
+}
+
+int apart__run(int (*work)(void *context), void *context, const char *what)
+{
+	_cleanup_close_ int from = -1, to = -1, signal_fd = interrupts__open();
+	struct answer answer;
+	bool has_answer;
+	int ends[2], status;
+	pid_t parent = getpid(), pid;
+
+	if (signal_fd < 0)
+		return signal_fd;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	from = ends[0];
+	to = ends[1];
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		work_and_exit(work, context, to, parent);
+	close(to);
+	to = -1;
+	has_answer = wait_for_answer(from, signal_fd, pid, &answer);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!has_answer)
+		return explain_end(status, what);
+	if (answer.has_error)
+		log__note_error();
+	return answer.result;
+}

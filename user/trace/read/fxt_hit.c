@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "trace/read/fxt_hit.h"
+
+#include <string.h>
+
+#include "mtbpf_shared.h"
+#include "util/units.h"
+
+#define HIT_PREFIX "hit "
+
+static uint64_t moment_of(const char *text)
+{
+	uint64_t unix_ms;
+
+	return units__parse_moment(text, &unix_ms) ? 0 : unix_ms;
+}
+
+const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
+{
+	size_t n = strlen(HIT_PREFIX);
+	uint64_t mark_ns = fxt_read__number(read, "since_mark_ns");
+	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
+	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
+	uint64_t region_ns = fxt_read__number(read, "region_ns");
+
+	*hit = (struct hit_mark){
+		.time_ns = read->end_ns,
+		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns,
+		.threshold_ns = fxt_read__number(read, "threshold_ns"),
+		.unix_ms = moment_of(fxt_read__string(read, "time")),
+		.sequence = fxt_read__number(read, "sequence"),
+		.reason = delay_ns      ? MT_HIT_DELAY
+			  : duration_ns ? MT_HIT_DURATION
+			  : mark_ns	? MT_HIT_MARK
+			  : region_ns	? MT_HIT_REGION
+					: 0,
+		.pid = (pid_t)read->pid,
+		.tid = (pid_t)fxt_read__number(read, "tid"),
+		.ip = fxt_read__number(read, "address"),
+	};
+	return strncmp(read->name, HIT_PREFIX, n) ? NULL : read->name + n;
+}
