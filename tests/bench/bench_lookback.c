@@ -21,9 +21,9 @@
 #include "util/clock.h"
 
 /* The time limit of the whole run: a bench never hangs. */
-#define LIMIT_S 300
+#define LIMIT_S 150
 /* And of one ring, which may be kept from its CPU. */
-#define RING_S 60
+#define RING_S 25
 
 static void die(const char *what)
 {

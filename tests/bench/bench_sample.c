@@ -291,10 +291,28 @@ static double run(const struct mode *mode, pid_t pid, struct shared *shared)
 	return more;
 }
 
+/* What the recorder costs, as a share of what perf's costs: of the rows of these numbers. */
+enum { ROW_RECORDER = 1, ROW_PERF = 3, ROWS = 4 };
+_Static_assert(sizeof(rows) / sizeof(rows[0]) == ROWS, "a number for each");
+
+static void print_ratios(double more[ROWS][RATES])
+{
+	printf("| the recorder : `perf record` |");
+	for (size_t r = 0; r < RATES; r++) {
+		if (more[ROW_PERF][r] > 0)
+			printf(" %.2f |", more[ROW_RECORDER][r] / more[ROW_PERF][r]);
+		else
+			printf(" no perf |");
+	}
+	putchar('\n');
+}
+
 static void print_rows(pid_t pid, struct shared *shared)
 {
+	double more[ROWS][RATES] = {0};
+
 	puts("\n| more CPU time | 1 kHz | 4 kHz | 10 kHz |\n|---|---|---|---|");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ROWS; i++) {
 		printf("| %s |", rows[i].name);
 		for (size_t r = 0; r < RATES; r++) {
 			struct mode mode = rows[i];
@@ -304,12 +322,14 @@ static void print_rows(pid_t pid, struct shared *shared)
 				printf(" no perf |");
 				continue;
 			}
-			printf(" %.1f %% |", run(&mode, pid, shared));
+			more[i][r] = run(&mode, pid, shared);
+			printf(" %.1f %% |", more[i][r]);
 			perf_peer__end();
 		}
 		putchar('\n');
 		fflush(stdout);
 	}
+	print_ratios(more);
 }
 
 /* As attach chooses it: whether that is kept. */

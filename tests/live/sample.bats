@@ -195,11 +195,10 @@ callers() {
 @test "-trace-include-kernel: what the kernel did is slices as well, and perf reads it" {
 	[ "$(cat /proc/sys/kernel/kptr_restrict)" -lt 2 ] || skip "kptr_restrict 2 hides the kernel's symbols"
 	start causes read
-	sample -duration-thresh 20ms -trace-include-kernel
-	[ "$status" -eq 0 ]
+	come_first
+	threshold=(-duration-thresh 20ms -trace-include-kernel)
 	# The function that waits is the user's, as without it.
-	[[ $output =~ reason:\ blocked\ in\ one_iter\ \>\ read:\ read\ of\ pipe ]]
-	report=$(grep '^reason: ' <<<"$output")
+	reports ' \[blocked\] in read: read of pipe'
 	callers slow.mtbpf '[blocked]' | grep -Eq ' read \[kernel\] .*vfs_read .*schedule $'
 	# No call of the user's in the kernel.
 	callers slow.mtbpf work_us >callers || true
@@ -208,7 +207,7 @@ callers() {
 	mtbpf_run decode slow.mtbpf -o again.fxt
 	cmp slow.fxt again.fxt
 	mtbpf_run report slow.fxt
-	[[ $output == *"reason: blocked in one_iter > read"* ]]
+	[[ $output == *" [blocked] in read"* ]]
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf script -i slow.mtbpf -F event,ip,sym >script 2>err 3>&-
 	grep -A 20 'context-switches:' script | grep -Eq '^\s+ffff[0-9a-f]+ .*schedule'

@@ -75,6 +75,28 @@ static void test_calls_are_made_out_of_it(void **state)
 				  "      do_syscall_64 1080-1100 inferred-start inferred-end\n");
 }
 
+/* Where a stack lacks the call that runs (its probe is being handled), that is no part of it. */
+static void test_a_call_that_a_stack_lacks(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry find = entry_of(FIND, 1040, 1060);
+
+	know_kernel(f);
+	sample_in(f, 1000, false, flat, 1);
+	assert_int_equal(recording__add_entry(&f->rec, &find), 0);
+	sample_in(f, 1050, false, flat, 1);
+	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
+	f->rec.frozen_ns = 1100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1100 inferred-start inferred-end\n"
+				  "  [iter] 1000-1100 inferred-start inferred-end\n"
+				  "    [kernel] 1000-1020 inferred-start inferred-end\n"
+				  "      do_syscall_64 1000-1020 inferred-start inferred-end\n"
+				  "    [find] 1040-1060\n"
+				  "      [kernel] 1045-1055 inferred-start inferred-end\n"
+				  "        do_syscall_64 1045-1055 inferred-start inferred-end\n");
+}
+
 /* perf record -g leaves its addresses, and no symbols: they would all be unknown. */
 static void test_without_its_symbols(void **state)
 {
@@ -92,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_slices_of_the_kernel),
 		TEST(test_calls_are_made_out_of_it),
+		TEST(test_a_call_that_a_stack_lacks),
 		TEST(test_without_its_symbols),
 	};
 

@@ -57,7 +57,7 @@ struct walk {
 static void step_plain(const struct open_slice *open, const struct view *view, struct walk *walk,
 		       bool *differs)
 {
-	if (*differs || walk->plain == view->n ||
+	if (*differs || walk->plain == seen__user(view->stack, view->n) ||
 	    !seen__is_same(&open->seen, &view->stack[walk->plain]))
 		*differs = true;
 	else

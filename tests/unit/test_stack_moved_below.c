@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/* What lies below a goroutine that another thread goes on with, and which wait it was. */
+#include "stack_moved_fixture.h"
+
+/* a() has called the handler, and that handler_2(), which waits. */
+static void park_deeper_on_first(struct process *p)
+{
+	struct thread *t = run(p, FIRST);
+
+	start_first(t, A);		  /* 10-50 */
+	call(t, A + 0x10, HANDLER);	  /* 60 */
+	call(t, HANDLER + 0x10, HANDLER_2); /* 70 */
+	schedule(t, HANDLER_2 + 0x10, C); /* 80-110 */
+}
+
+/* It shows its caller, and no more. */
+static void go_on_on_second(struct process *p)
+{
+	start_first(run(p, SECOND), HANDLER_2 + 0x15);
+	ret(p->t, HANDLER_2 + 0x20, HANDLER + 0x15);
+}
+
+static void test_what_the_other_has_not_shown(void **state)
+{
+	struct process *p = *state;
+
+	park_deeper_on_first(p);
+	go_on_on_second(p);		/* 120-170 */
+	call(p->t, HANDLER + 0x20, C); /* 180 */
+	join(p);
+	assert_goroutine(p, 43,
+			 "a 50-180 inferred-end inferred\n"
+			 "  handler 60-180 inferred-end inferred\n"
+			 "    handler_2 70-170 inferred\n"
+			 "      runtime.mcall 80-160\n"
+			 "        [switched out] 90-160\n"
+			 "    c 180-180 inferred-end\n");
+}
+
+/* Its own thread has gone on with it before: what comes later is another one. */
+static void test_a_wait_that_is_over(void **state)
+{
+	struct process *p = *state;
+
+	park_deeper_on_first(p);
+	schedule(p->t, C + 0x10, HANDLER_2 + 0x15); /* 120-150 */
+	ret(p->t, HANDLER_2 + 0x20, HANDLER + 0x15);
+	go_on_on_second(p); /* 170-220 */
+	join(p);
+	p->n_seen = p->trees.n - 1;
+	assert_goroutine(p, 44,
+			 "handler 210-220 inferred-start inferred-end\n"
+			 "  handler_2 210-220 inferred-start\n");
+}
+
+/* And where it goes on with it later: it was another one that was alike, with its callers. */
+static void test_a_wait_that_goes_on_elsewhere(void **state)
+{
+	struct process *p = *state;
+
+	park_deeper_on_first(p);
+	go_on_on_second(p); /* 120-170 */
+	schedule(run(p, FIRST), C + 0x10, HANDLER_2 + 0x15); /* 180-210 */
+	ret(p->t, HANDLER_2 + 0x20, HANDLER + 0x15);
+	join(p);
+	assert_goroutine(p, 43,
+			 "a 50-220 inferred-end\n"
+			 "  handler 60-220 inferred-end\n"
+			 "    handler_2 70-220\n"
+			 "      runtime.mcall 80-210\n"
+			 "        [switched out] 90-210\n");
+	p->n_seen = p->trees.n - 1;
+	assert_goroutine(p, 44,
+			 "a 160-170 inferred-start inferred-end inferred\n"
+			 "  handler 160-170 inferred-start inferred-end\n"
+			 "    handler_2 160-170 inferred-start\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_the_other_has_not_shown),
+		TEST(test_a_wait_that_is_over),
+		TEST(test_a_wait_that_goes_on_elsewhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
