@@ -26,7 +26,7 @@ sample() {
 
 # The times of a line "...: 46.3 ms after the one before", in ns.
 in_ns() {
-	sed -n "s/$1/\1 \2/p" <<<"$output" | awk '
+	sed -n "s/$1.*/\1 \2/p" <<<"$output" | awk '
 		{ print int($1 * ($2 == "s" ? 1e9 : $2 == "ms" ? 1e6 : $2 == "us" ? 1e3 : 1)) }'
 }
 
