@@ -7,10 +7,10 @@ static void park_deeper_on_first(struct process *p)
 {
 	struct thread *t = run(p, FIRST);
 
-	start_first(t, A);		  /* 10-50 */
-	call(t, A + 0x10, HANDLER);	  /* 60 */
+	start_first(t, A);		    /* 10-50 */
+	call(t, A + 0x10, HANDLER);	    /* 60 */
 	call(t, HANDLER + 0x10, HANDLER_2); /* 70 */
-	schedule(t, HANDLER_2 + 0x10, C); /* 80-110 */
+	schedule(t, HANDLER_2 + 0x10, C);   /* 80-110 */
 }
 
 /* It shows its caller, and no more. */
@@ -25,7 +25,7 @@ static void test_what_the_other_has_not_shown(void **state)
 	struct process *p = *state;
 
 	park_deeper_on_first(p);
-	go_on_on_second(p);		/* 120-170 */
+	go_on_on_second(p);	       /* 120-170 */
 	call(p->t, HANDLER + 0x20, C); /* 180 */
 	join(p);
 	assert_goroutine(p, 43,
@@ -59,7 +59,7 @@ static void test_a_wait_that_goes_on_elsewhere(void **state)
 	struct process *p = *state;
 
 	park_deeper_on_first(p);
-	go_on_on_second(p); /* 120-170 */
+	go_on_on_second(p);				     /* 120-170 */
 	schedule(run(p, FIRST), C + 0x10, HANDLER_2 + 0x15); /* 180-210 */
 	ret(p->t, HANDLER_2 + 0x20, HANDLER + 0x15);
 	join(p);

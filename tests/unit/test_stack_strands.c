@@ -195,6 +195,33 @@ static void test_gaps(void **state)
 			   "[gap] 120-120\n");
 }
 
+/* It has said where it goes on: it is not over. */
+static void test_one_that_comes_back_by_getcontext(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, A);
+	call(t, A + 0x20, GETCONTEXT);
+	ret(t, GETCONTEXT + 0x10, A + 0x25);
+	call(t, A + 0x30, SETCONTEXT); /* 60 */
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x15);
+	call(t, MAIN + 0x20, SETCONTEXT); /* 80 */
+	ret(t, SETCONTEXT + 0x20, A + 0x25);
+	interrupt(t, A + 0x28);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  co_switch 20-70\n"
+			   "    [switched out] 30-70\n"
+			   "  setcontext 80-100 inferred-end\n"
+			   "    [switched out] 90-100 inferred-end\n");
+	assert_next(t, "coroutine 1",
+		    "a 30-100 inferred-end\n"
+		    "  getcontext 40-50\n"
+		    "  setcontext 60-90 cut\n"
+		    "    [switched out] 70-90 cut\n");
+	assert_no_more(t);
+}
+
 /* The one before it has ended, and nothing else waits: another has begun in the gap. */
 static void test_one_that_began_in_the_gap(void **state)
 {
@@ -312,6 +339,7 @@ int main(void)
 		TEST(test_one_that_ends),
 		TEST(test_a_receiver_is_on_the_same_stack),
 		TEST(test_getcontext),
+		TEST(test_one_that_comes_back_by_getcontext),
 		TEST(test_gaps),
 		TEST(test_one_that_began_in_the_gap),
 		TEST(test_a_frame_in_another_ones_place),

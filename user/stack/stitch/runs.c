@@ -113,9 +113,11 @@ void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int
 	size_t n = stitcher->loose.n;
 	/* The last that ran all the time, and those above it, which may have. */
 	size_t last = left ? left - 1 : 0;
-	struct held_stack above = {stack.v + last, left ? stack.n - last : 0};
+	struct held_stack above = {0};
 	int64_t depth = base + (int64_t)left - 1;
 
+	if (left)
+		above = (struct held_stack){stack.v + last, stack.n - last};
 	while (n && stitcher->loose.v[n - 1] > joint->run)
 		n--;
 	for (size_t i = n; i < stitcher->loose.n; i++) {
