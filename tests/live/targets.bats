@@ -74,6 +74,15 @@ load targets
 	[ "$hits" -eq 0 ]
 }
 
+@test "-children: where the memory is full, those that have ended make room: none is left out" {
+	start forks
+	# Five buffers are all that fit, and three are needed at a time. Each child has two threads, and 16 calls.
+	mtbpf_run record -source sample -unwind fp -pid "$target" -children -symbol one_iter -delay-thresh 1000s \
+		-snapshot-size 64K -max-memory 700K -max-hits 200 -o x.mtbpf
+	[ "$status" -eq 3 ]
+	[[ $output != *"not recorded"* ]]
+}
+
 @test "run -children" {
 	mtbpf_run run -children -source sample -symbol one_iter -duration-thresh 30ms -o s.fxt -- "$O/programs/forks" 3
 	[ "$status" -eq 0 ]

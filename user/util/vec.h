@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define VEC(T)                                                                                     \
 	struct {                                                                                   \
@@ -20,6 +21,10 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 	((vec)->n >= (vec)->cap && vec__grow(&(vec)->v, &(vec)->cap, (vec)->n, sizeof(*(vec)->v))  \
 		 ? NULL                                                                            \
 		 : &(vec)->v[(vec)->n++])
+
+/* Takes one out; those behind it move up. */
+#define VEC_REMOVE(vec, i)                                                                         \
+	memmove(&(vec)->v[i], &(vec)->v[(i) + 1], (--(vec)->n - (i)) * sizeof(*(vec)->v))
 
 #define VEC_FINI(vec)                                                                              \
 	do {                                                                                       \

@@ -33,5 +33,8 @@ attach children -pid "$pid" -children -multi-thread -symbol one_iter -duration-t
 tid=$(sed -nE 's/^call .*thread ([0-9]+):.*/\1/p' <<<"$out")
 [ -n "$tid" ] && [ "$tid" != "$pid" ] || fail "not a child has hit: '$tid' of $pid"
 [ "$(wc -w <<<"$seen")" -ge 2 ] || fail "nothing of the children is in the trace"
+# Five rings are all that fit, and by the sixth slow call a dozen threads have been: those that ended make room.
+attach many -pid "$pid" -children -multi-thread -max-memory 1300K -symbol one_iter -duration-thresh 50ms -skip 5
+! grep -h 'not recorded' /tmp/err <<<"$out" || fail "threads were left out although others had ended"
 mtbpf watch -pid "$pid" -children -symbol one_iter -max-hits 20 -timeout 30s >/tmp/out 2>&1 || fail "watch: $(cat /tmp/out)"
 grep -q '^2[0-9] hits' /tmp/out || fail "it forks no more: $(cat /tmp/out)"

@@ -68,6 +68,7 @@ void followed__close(struct followed *f)
 	VEC_FINI(&f->processes);
 	pid_set__fini(&f->pids);
 	pid_set__fini(&f->tids);
+	pid_set__fini(&f->left_out);
 	if (f->epoll_fd >= 0)
 		close(f->epoll_fd);
 }
@@ -131,12 +132,12 @@ void followed__count_left_out(const struct followed *f, const struct source_conf
 			      struct recording *rec)
 {
 	char most[UNITS_TEXT_SIZE];
-	bool one = f->left_out == 1;
+	bool one = f->left_out.n == 1;
 
-	rec->drops[DROP_THREADS] += f->left_out;
-	if (f->left_out)
+	rec->drops[DROP_THREADS] += f->left_out.n;
+	if (f->left_out.n)
 		log__warn(
 			"%zu thread%s that started later %s not recorded: -max-memory %s was full",
-			f->left_out, one ? "" : "s", one ? "is" : "are",
+			f->left_out.n, one ? "" : "s", one ? "is" : "are",
 			units__format_size(most, config->max_memory));
 }

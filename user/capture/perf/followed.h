@@ -30,7 +30,7 @@ struct followed {
 	struct pid_set pids;			/* whom it is about; none where it is a cgroup */
 	struct pid_set tids;			/* of those, the threads that are recorded */
 	VEC(struct followed_process) processes; /* that have not exited */
-	size_t left_out;			/* threads that began when the memory was full */
+	struct pid_set left_out;		/* threads that began when the memory was full */
 	int epoll_fd;
 };
 
@@ -71,6 +71,8 @@ int followed__add_threads(struct followed *followed, struct source *source,
 /* One a CPU, of what the cgroup does there; one that is offline has nothing to record. */
 int followed__add_cpus(struct followed *followed, struct source *source, int cgroup_fd,
 		       followed_ring_fn open_ring);
+/* Says that there is no room for a thread; it is tried again when another begins. */
+void followed__leave_out(struct followed *followed, pid_t tid);
 /* Says that a thread is recorded from now on: it will not be handed over. 0 or -ENOMEM. */
 int followed__has_thread(struct followed *followed, pid_t tid);
 

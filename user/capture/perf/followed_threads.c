@@ -52,8 +52,15 @@ int followed__list(const struct followed *f, bool main_only, struct followed_thr
 	return err;
 }
 
+/* Where memory ran out it is counted as little as it is recorded. */
+void followed__leave_out(struct followed *f, pid_t tid)
+{
+	(void)pid_set__add(&f->left_out, tid);
+}
+
 int followed__has_thread(struct followed *f, pid_t tid)
 {
+	pid_set__remove(&f->left_out, tid);
 	return pid_set__add(&f->tids, tid);
 }
 

@@ -156,18 +156,33 @@ static struct pt_ring *find_thread(struct source *s, pid_t tid)
 	return NULL;
 }
 
+/*
+ * Where the memory is full, those that ended long ago make room for new ones; but for the first,
+ * whose event has the gate.
+ */
+static bool make_room(struct source *s, pid_t tid)
+{
+	if (budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.aux_size))
+		return true;
+	for (size_t i = 1; i < s->rings.n; i++) {
+		if (!s->rings.v[i].ended)
+			continue;
+		pt_ring__close(&s->rings.v[i]);
+		VEC_REMOVE(&s->rings, i);
+		return true;
+	}
+	followed__leave_out(&s->followed, tid);
+	return false;
+}
+
 /* A thread that began after the start: some microseconds of it are missing. */
 static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 {
 	struct clock_point now;
 	int err;
 
-	if ((!s->config.multi_thread && tid != pid) || s->frozen)
+	if ((!s->config.multi_thread && tid != pid) || s->frozen || !make_room(s, tid))
 		return 0;
-	if (!budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.aux_size)) {
-		s->followed.left_out++;
-		return 0;
-	}
 	/* Its mappings are those from before anything is recorded. */
 	err = perf_clock__now(&now);
 	if (!err)

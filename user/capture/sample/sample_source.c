@@ -262,7 +262,7 @@ static struct sample_ring *find_thread(struct source *s, pid_t tid)
 }
 
 /* Where the memory is full, those that ended long ago make room for new ones. */
-static bool make_room(struct source *s)
+static bool make_room(struct source *s, pid_t tid)
 {
 	if (fits(&s->config, s->rings.n + 1, s->ring_config.size))
 		return true;
@@ -270,11 +270,10 @@ static bool make_room(struct source *s)
 		if (!s->rings.v[i].ended)
 			continue;
 		sample_ring__close(&s->rings.v[i]);
-		memmove(&s->rings.v[i], &s->rings.v[i + 1],
-			(--s->rings.n - i) * sizeof(*s->rings.v));
+		VEC_REMOVE(&s->rings, i);
 		return true;
 	}
-	s->followed.left_out++;
+	followed__leave_out(&s->followed, tid);
 	return false;
 }
 
@@ -283,7 +282,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 {
 	int err;
 
-	if (s->frozen || !make_room(s))
+	if (s->frozen || !make_room(s, tid))
 		return 0;
 	s->ring_config.from_exec = false;
 	err = followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid}, open_ring);

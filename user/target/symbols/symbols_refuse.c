@@ -116,7 +116,8 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 	}
 	if (!best && !query->module_len && is_stripped)
 		log__hint("its program is stripped, and its debug symbols are not installed: only "
-			  "functions of its libraries have names");
+			  "functions of its libraries have names; addr:0x401234 is an instruction "
+			  "of it");
 	else
 		hint_at(symbols, best);
 	free(suggestion.owned);
