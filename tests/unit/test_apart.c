@@ -56,10 +56,11 @@ static int wait_for_an_end(void *context)
 static void test_it_answers_without_rights(void **state)
 {
 	struct context context = {.maker = getpid()};
+	int before = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
 
 	for (context.result = -3; context.result < 3; context.result++)
 		assert_int_equal(apart__run(answer, &context, "work"), context.result);
-	assert_int_equal(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+	assert_int_equal(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), before);
 }
 
 static void test_what_it_said_is_not_said_again(void **state)
