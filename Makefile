@@ -43,7 +43,7 @@ CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 HOT_OBJ  := $(if $(LTO),$(filter $(foreach i,decode stack trace pipeline,$(O)/user/$i/%),$(LIB_OBJ)))
-UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c tests/live/test_*.c))
+UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/*/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
@@ -106,6 +106,8 @@ $(O)/.deps-ok: tests/deps.sh
 $(O)/.test-deps-ok: tests/deps.sh
 	$(Q)$(TOOLS) tests/deps.sh -check test && mkdir -p $(O) && touch $@
 $(UNIT:=.o): | $(O)/.test-deps-ok
+# What several of their folders share.
+$(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit
 
 # ---- tests
 include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk tests/ptgen/ptgen.mk
@@ -116,8 +118,8 @@ $(filter $(O)/tests/live/%,$(UNIT)): $(LIVE_SHARED)
 
 # libipt's block decoder, and the program that compares ours with it.
 ORACLE_OBJ := $(patsubst %,$(O)/tests/oracle/%.o,oracle emit)
-ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/test_decode unit/test_decode_damage \
-    unit/test_decode_errata)
+ORACLE_USERS := $(addprefix $(O)/tests/,oracle/compare unit/decode/test_decode \
+    unit/decode/test_decode_damage unit/decode/test_decode_errata)
 $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 

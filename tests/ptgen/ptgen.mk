@@ -9,7 +9,7 @@ PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wil
 PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/pic/%.o)
 # What its unit tests test.
 PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o walk_go.o)
-PTGEN_TESTS    := $(filter $(O)/tests/unit/test_ptgen_%,$(UNIT))
+PTGEN_TESTS    := $(filter $(O)/tests/unit/capture/test_ptgen_%,$(UNIT))
 $(PTGEN_TESTS): $(PTGEN_UNIT_OBJ)
 
 PTGEN_PROGRAMS := $(patsubst tests/ptgen/%.c,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.c)) \
