@@ -106,13 +106,24 @@ static bool is_first_of_thread(const struct recording *rec, size_t i)
 
 /* ---- a ring a CPU */
 
+/*
+ * Rings of ours that were frozen together have one time: a ring that held nothing is not among
+ * them. perf reads one after another; there each CPU's are counted.
+ */
 static unsigned int snapshot_of(const struct recording *rec, size_t i)
 {
+	const struct rec_aux *aux = &rec->aux.v[i], *before = NULL;
 	unsigned int n = 0;
 
-	for (size_t k = 0; k < i; k++)
-		if (!rec->aux.v[k].tid && rec->aux.v[k].cpu == rec->aux.v[i].cpu)
-			n++;
+	for (const struct rec_aux *a = rec->aux.v; a <= aux; a++) {
+		if (a->tid)
+			continue;
+		if (rec->frozen_ns)
+			n += before && a->tsc != before->tsc;
+		else
+			n += a < aux && a->cpu == aux->cpu;
+		before = a;
+	}
 	return n;
 }
 

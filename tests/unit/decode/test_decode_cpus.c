@@ -129,6 +129,22 @@ static int end_thread(void *ctx)
 	return 0;
 }
 
+/* What is in the rings, which begin anew. */
+static void add_snapshot(struct machine *m)
+{
+	for (int i = 0; i < 2; i++) {
+		struct traced *t = &m->cpu[i];
+		struct rec_aux aux = {.cpu = i, .tsc = m->now, .size = t->out.bytes.n};
+
+		aux.data = malloc(aux.size ? aux.size : 1);
+		if (aux.size)
+			memcpy(aux.data, t->out.bytes.v, aux.size);
+		assert_int_equal(recording__add_aux(&m->cpu[0].rec, &aux), 0);
+		t->out.bytes.n = 0;
+		t->stream.started = false;
+	}
+}
+
 static void decode(struct machine *m, struct seen *seen)
 {
 	struct recording *rec = &m->cpu[0].rec;
@@ -141,14 +157,7 @@ static void decode(struct machine *m, struct seen *seen)
 	meter__begin(&meter, &(struct meter_work){"decoding", METER_BYTES, 0});
 	taker.meter = &meter;
 	*seen = (struct seen){0};
-	for (int i = 0; i < 2; i++) {
-		struct rec_aux aux = {.cpu = i, .tsc = m->now, .size = m->cpu[i].out.bytes.n};
-
-		aux.data = malloc(aux.size ? aux.size : 1);
-		if (aux.size)
-			memcpy(aux.data, m->cpu[i].out.bytes.v, aux.size);
-		assert_int_equal(recording__add_aux(rec, &aux), 0);
-	}
+	add_snapshot(m);
 	assert_int_equal(decode__threads(rec, images, true, &taker, &seen->totals), 0);
 	/* The branches, at last. */
 	assert_int_equal(meter.done, meter.work.total);
@@ -326,6 +335,35 @@ static void test_a_ring_has_forgotten(void **state)
 	seen__fini(&seen);
 }
 
+static size_t count_gaps(const struct branches *branches, enum gap_reason reason)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < branches->list.n; i++)
+		n += branches->list.v[i].kind == BRANCH_GAP && branches->list.v[i].reason == reason;
+	return n;
+}
+
+/* Three snapshots, of which only the last has something of both CPUs: whose is whose is known. */
+static void test_a_snapshot_without_a_ring(void **state)
+{
+	struct machine *m = *state;
+	struct seen seen;
+
+	m->cpu[0].rec.frozen_ns = 1;
+	call_f(m, 0);
+	add_snapshot(m);
+	call_g(m, 1);
+	add_snapshot(m);
+	call_f(m, 0);
+	call_g(m, 1);
+	decode(m, &seen);
+	assert_int_equal(count_gaps(&seen.threads[0], GAP_BETWEEN), 2);
+	assert_int_equal(count_gaps(&seen.threads[0], GAP_LOST), 0);
+	assert_int_equal(seen.threads[0].list.n, m->expected[0].list.n + 2);
+	seen__fini(&seen);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -333,7 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_threads_take_turns),	 TEST(test_a_thread_wanders),
 		TEST(test_psbs_between),	 TEST(test_nobody_says_who),
-		TEST(test_a_ring_has_forgotten),
+		TEST(test_a_ring_has_forgotten), TEST(test_a_snapshot_without_a_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
