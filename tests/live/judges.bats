@@ -280,11 +280,15 @@ meta() {
 		[ "$(cut -d ' ' -f 1-6 "$BATS_TEST_TMPDIR/hits")" = "mtbpf hits 0 hit one_iter address
 mtbpf hits 0 hit one_iter delay_ns
 mtbpf hits 0 hit one_iter sequence
-mtbpf hits 0 hit one_iter tid" ]
-		read -r address delay_ns sequence tid < \
+mtbpf hits 0 hit one_iter threshold_ns
+mtbpf hits 0 hit one_iter tid
+mtbpf hits 0 hit one_iter time" ]
+		read -r address delay_ns sequence threshold_ns tid time < \
 			<(cut -d ' ' -f 7 "$BATS_TEST_TMPDIR/hits" | paste -s -d ' ')
 		[ "$address" = "$(meta "$name" probe_ip)" ]
-		[ "$delay_ns" -ge "$(printf %d "$(meta "$name" threshold_ns)")" ]
+		[ "$threshold_ns" = "$(printf %d "$(meta "$name" threshold_ns)")" ]
+		[ "$delay_ns" -ge "$threshold_ns" ]
+		[[ $time = 20??-??-??T??:??:??.???Z ]]
 		[ "$sequence" -gt 1 ]
 		grep -q "^$tid " "$recordings/$name.tasks"
 		[ "$(section 'beside the hits' "$recordings/$name.tp")" = 0 ]

@@ -50,6 +50,7 @@ static inline int tear_down(void **state)
 	VEC_FINI(&f->trees[0].calls);
 	VEC_FINI(&f->trees[1].calls);
 	VEC_FINI(&f->trees[1].done_by);
+	VEC_FINI(&f->trees[1].waits);
 	free(f->text);
 	free(f);
 	return 0;

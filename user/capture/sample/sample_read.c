@@ -37,13 +37,15 @@ static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t sc
 	return ns;
 }
 
-static void say_lookback(const struct lookback *least)
+/* Once: of captures one after the other there is a line each, by who makes them. */
+static void say_lookback(struct source *s, const struct lookback *least)
 {
 	uint64_t full_ns;
 	char text[UNITS_TEXT_SIZE];
 
-	if (!least->span_ns)
+	if (!least->span_ns || s->has_said_lookback)
 		return;
+	s->has_said_lookback = true;
 	if (least->written >= least->size) {
 		log__info("sample: a full ring looks back %s: -snapshot-size says how large it is",
 			  units__format_duration(text, least->span_ns));
@@ -98,7 +100,7 @@ int sample_source__read(struct source *s, struct recording *rec)
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
 	if (!s->config.is_trial)
-		say_lookback(&least);
+		say_lookback(s, &least);
 	followed__count_left_out(&s->followed, &s->config, rec);
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
 		return kernel_copy__make("/proc", false, &rec->kernel);
