@@ -169,6 +169,7 @@ int session__open_source(struct session *s)
 		.sample_calls = s->unwind.calls,
 		.sample_gate = gate__of_samples(&s->gate),
 		.branches = s->branches,
+		.is_silent = s->snapshots,
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};

@@ -63,7 +63,7 @@ static int try_both(const struct capture_options *o, const struct process *proce
 				       .sample_rate = TRIAL_HZ,
 				       .sample_stack = bytes_of(o),
 				       .sample_gate = -1,
-				       .is_trial = true,
+				       .is_silent = true,
 				       .freeze_fd = -1};
 	pid_t pid = process->pid;
 	struct pid_set pids = {.v = &pid, .n = 1};

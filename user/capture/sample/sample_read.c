@@ -37,15 +37,13 @@ static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t sc
 	return ns;
 }
 
-/* Once: of captures one after the other there is a line each, by who makes them. */
-static void say_lookback(struct source *s, const struct lookback *least)
+static void say_lookback(const struct lookback *least)
 {
 	uint64_t full_ns;
 	char text[UNITS_TEXT_SIZE];
 
-	if (!least->span_ns || s->has_said_lookback)
+	if (!least->span_ns)
 		return;
-	s->has_said_lookback = true;
 	if (least->written >= least->size) {
 		log__info("sample: a full ring looks back %s: -snapshot-size says how large it is",
 			  units__format_duration(text, least->span_ns));
@@ -99,8 +97,8 @@ int sample_source__read(struct source *s, struct recording *rec)
 		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
-	if (!s->config.is_trial)
-		say_lookback(s, &least);
+	if (!s->config.is_silent)
+		say_lookback(&least);
 	followed__count_left_out(&s->followed, &s->config, rec);
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
 		return kernel_copy__make("/proc", false, &rec->kernel);

@@ -17,7 +17,6 @@ struct source {
 	uint64_t start_ns;
 	uint64_t longest_ns; /* of the periods that were sampled by */
 	bool frozen;
-	bool has_said_lookback;
 };
 
 /* source_ops.read */
