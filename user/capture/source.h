@@ -47,7 +47,7 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that it notes */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
-	bool is_silent; /* sample: a trial, or it has said already how far it looks back */
+	bool is_silent;		 /* sample: a trial, or it has said already how far it looks back */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
 };
