@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "decode/walk/walk.h"
+#include "kernel/batch_thread.h"
 
 /* Batches that may wait, for each worker. */
 #define MAX_WAITING 16
@@ -61,9 +62,14 @@ static struct batch *take_spare(struct pool *pool)
 	return batch;
 }
 
+static unsigned int most_waiting(const struct pool *pool)
+{
+	return MAX_WAITING * pool->jobs;
+}
+
 static void wait_for_room(struct pool *pool, size_t region)
 {
-	unsigned int limit = MAX_WAITING * pool->jobs;
+	unsigned int limit = most_waiting(pool);
 
 	while (!pool->stop && pool->n_waiting >= (region == pool->head ? 2 * limit : limit))
 		pthread_cond_wait(&pool->has_room, &pool->lock);
@@ -132,6 +138,7 @@ static void *work(void *ctx)
 	const struct regions *regions = worker->pool->regions;
 	int err;
 
+	batch_thread__begin();
 	worker->out = (struct outbox){.flush = leave_batch, .ctx = worker};
 	err = walker__init(&worker->walker, request, &worker->out);
 	while (next_region(worker))
@@ -159,7 +166,9 @@ static struct batch *wait_for_batch(struct pool *pool, struct region *region)
 	if (!region->first)
 		region->last = &region->first;
 	pool->n_waiting--;
-	pthread_cond_broadcast(&pool->has_room);
+	/* Who is woken for each takes the CPU from the one that joins, which is waited for. */
+	if (pool->n_waiting % (most_waiting(pool) / 2) == 0)
+		pthread_cond_broadcast(&pool->has_room);
 	return batch;
 }
 

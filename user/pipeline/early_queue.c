@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/batch_thread.h"
+
 /* 64 bytes each: what one thread has written should still be in a cache that the other reaches. */
-#define BATCH_CALLS 2048
-#define MAX_BATCHES 6
+#define BATCH_CALLS 1024
+#define MAX_BATCHES 16
+/* So many at once: who is woken often takes the CPU from those that find calls. */
+#define WORTH_WAKING (MAX_BATCHES / 2)
 
 struct batch {
 	struct batch *next;
@@ -28,6 +32,7 @@ struct early_queue {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t has_batch, has_free;
 	struct batch *first, **last, *free;
+	unsigned int n_waiting; /* from first on */
 	bool stop;
 
 	struct batch batches[MAX_BATCHES];
@@ -85,6 +90,7 @@ static struct batch *next_batch(struct early_queue *queue)
 		pthread_cond_wait(&queue->has_batch, &queue->lock);
 	batch = queue->first;
 	if (batch) {
+		queue->n_waiting--;
 		queue->first = batch->next;
 		if (!queue->first)
 			queue->last = &queue->first;
@@ -108,6 +114,7 @@ static void *work(void *ctx)
 	struct early_queue *queue = ctx;
 	struct batch *batch;
 
+	batch_thread__begin();
 	while ((batch = next_batch(queue))) {
 		write_batch(queue, batch);
 		put_back(queue, batch);
@@ -132,7 +139,8 @@ static void hand_on(struct early_queue *queue)
 	pthread_mutex_lock(&queue->lock);
 	*queue->last = batch;
 	queue->last = &batch->next;
-	pthread_cond_signal(&queue->has_batch);
+	if (++queue->n_waiting >= WORTH_WAKING)
+		pthread_cond_signal(&queue->has_batch);
 	pthread_mutex_unlock(&queue->lock);
 }
 
