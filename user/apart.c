@@ -70,15 +70,26 @@ static void end_like_it(int signal)
 	raise(signal);
 }
 
+/* A library may end the program of its own accord: where it has no memory, for one. */
 static int explain_end(int status, const char *what)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGPIPE)
 		end_like_it(signal);
-	log__error("%s was ended by a signal: %s", what, strsignal(signal));
+	if (signal)
+		log__error("%s was ended by a signal: %s", what, strsignal(signal));
+	else
+		log__error("%s ended before its end, with status %d", what, WEXITSTATUS(status));
 	log__hint("the recording is whole: 'mtbpf decode' tries it again");
 	return -EIO;
+}
+
+static int refuse_start(int err, const char *what)
+{
+	log__error("cannot start a process for %s: %s", what, strerror(err));
+	log__hint("the recording is whole: 'mtbpf decode' needs no other process");
+	return -err;
 }
 
 int apart__run(int (*work)(void *context), void *context, const char *what)
@@ -90,15 +101,15 @@ int apart__run(int (*work)(void *context), void *context, const char *what)
 	pid_t parent = getpid(), pid;
 
 	if (signal_fd < 0)
-		return signal_fd;
+		return refuse_start(-signal_fd, what);
 	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
+		return refuse_start(errno, what);
 	from = ends[0];
 	to = ends[1];
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
-		return -errno;
+		return refuse_start(errno, what);
 	if (!pid)
 		work_and_exit(work, context, to, parent);
 	close(to);

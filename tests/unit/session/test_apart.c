@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,11 @@ static int say(void *context)
 static int crash(void *context)
 {
 	return raise(SIGKILL);
+}
+
+static int leave(void *context)
+{
+	_exit(3);
 }
 
 /* Tells its maker to end, who is to hand that on. */
@@ -85,6 +91,35 @@ static void test_a_crash_is_told(void **state)
 	assert_non_null(strstr(said.text, "mtbpf: work was ended by a signal: Killed\nhint: "));
 }
 
+static void test_an_end_without_an_answer_is_told(void **state)
+{
+	struct stderr_capture said;
+
+	stderr_capture__begin(&said);
+	assert_int_equal(apart__run(leave, NULL, "work"), -EIO);
+	stderr_capture__end(&said);
+	assert_non_null(strstr(said.text, "work ended before its end, with status 3\nhint: "));
+}
+
+static void test_no_descriptors_left(void **state)
+{
+	struct rlimit before, none;
+	struct stderr_capture said;
+	int err;
+
+	stderr_capture__begin(&said);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = apart__run(leave, NULL, "work");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	stderr_capture__end(&said);
+	assert_int_equal(err, -EMFILE);
+	assert_non_null(strstr(said.text, "cannot start a process for work: "));
+	assert_non_null(strstr(said.text, "hint: the recording is whole"));
+}
+
 /* By the same signal: a shell that waits is to know. */
 static void test_what_is_told_to_end_ends_both(void **state)
 {
@@ -106,6 +141,8 @@ int main(void)
 		cmocka_unit_test(test_it_answers_without_rights),
 		cmocka_unit_test(test_what_it_said_is_not_said_again),
 		cmocka_unit_test(test_a_crash_is_told),
+		cmocka_unit_test(test_an_end_without_an_answer_is_told),
+		cmocka_unit_test(test_no_descriptors_left),
 		cmocka_unit_test(test_what_is_told_to_end_ends_both),
 	};
 

@@ -75,7 +75,7 @@ static int check_place(const struct sink *sink)
 	return -EEXIST;
 }
 
-/* Whoever looks there sees the file before, or the whole one. */
+/* Whoever looks there sees the file before, for a moment none, or the whole one. */
 static int put_in_place(const struct sink *sink)
 {
 	if (rename(sink->path, sink->old) && errno != ENOENT)
