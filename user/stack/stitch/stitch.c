@@ -253,6 +253,20 @@ int stitcher__finish(struct stitcher *stitcher)
 	return err;
 }
 
+const struct held *stitcher__lowest(const struct stitcher *stitcher)
+{
+	const struct stitched *end =
+		stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	const struct run *run;
+
+	if (!end || !end->stack.n)
+		return NULL;
+	run = &stitcher->runs.v[end->owner];
+	if (run->below.n)
+		return &run->below.v[run->below.n - 1];
+	return run->begun.n ? run->begun.v : end->stack.v;
+}
+
 /* Callers are under all that runs. */
 static int put_below(struct stitched *end, struct held_stack callers)
 {
