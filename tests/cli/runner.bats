@@ -141,6 +141,19 @@ meets() {
 	[[ $output != *quiet* ]]
 }
 
+@test "what failed is named at once; of the long output of one that fails, what passed is left out" {
+	program bad <<-'END'
+		echo 1..5; echo of a; echo ok 1 - a; echo of b; echo ok 2 - b; echo why; echo not ok 3 - c
+		echo more; echo ok 4 - d; echo of e; echo ok 5 - e; echo at the end; exit 1
+	END
+	program leaks <<<'echo 1..2; echo ok 1 - a; echo a leak; echo ok 2 - b; exit 1'
+	run_suites unit
+	[[ $output == *"FAILED unit/test_bad "*$'\n       not ok: c\n'*"---- unit/test_bad"* ]]
+	[[ $output == *$'\nwhy\nnot ok 3 - c\nmore\n'*$'\nat the end'* ]]
+	[[ $output != *"of "[abe]* ]]
+	[[ $output == *"a leak"* ]]
+}
+
 @test "a failing bats test fails the run" {
 	printf '@test "a" { true; }\n@test "b" { echo seen; false; }\n' >"$TESTS_DIR/cli/bad.bats"
 	run_suites cli
