@@ -280,12 +280,14 @@ static int refuse_same(const char *input, const char *output)
 
 static int make_portable(struct recording *rec, const char *path)
 {
-	int err = found_files__add(rec);
+	_cleanup_free_ char *stopped = stopped__format(NULL, path);
+	int err;
 
+	stop__begin(stopped ?: "");
+	err = found_files__add(rec);
 	if (!err)
-		err = recording_dir__create(path);
-	if (!err)
-		err = recording__write(rec, path);
+		err = recording__write_whole(rec, path);
+	stop__end();
 	if (!err)
 		log__info("%s: decodes on any machine", path);
 	return err;

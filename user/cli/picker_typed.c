@@ -23,7 +23,7 @@ struct typed {
 	size_t n;
 	FILE *out;
 	size_t rows, columns; /* there is room for */
-	char words[128]; /* that the lines left have, one space between two */
+	char words[128];      /* that the lines left have, one space between two */
 };
 
 static void measure(struct typed *typed)
