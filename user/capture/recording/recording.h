@@ -348,7 +348,13 @@ int recording_dir__create(const char *path);
  * after one line and a hint on stderr.
  */
 int recording__write(struct recording *rec, const char *path);
-/* The same, but prints nothing. */
+/*
+ * Both in one: the directory has its name when it is whole, and what goes wrong, or who is told to
+ * end meanwhile (util/stop.h), leaves nothing of it, and what was there before. 0 or -errno, as
+ * they do.
+ */
+int recording__write_whole(struct recording *rec, const char *path);
+/* As recording__write(), but prints nothing. */
 int recording__save(struct recording *rec, const char *path);
 /*
  * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
