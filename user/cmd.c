@@ -65,9 +65,8 @@ int refuse_word(const struct option_table *table, const char *word)
 	return EXIT_USAGE;
 }
 
-/* The words of argv that are no options, as far as the one behind the n'th: *found of them. */
-static int parse_around(const struct option_table *table, void *dst, int argc, char **argv,
-			const char **words, int n, int *found)
+int parse_around_words(const struct option_table *table, void *dst, int argc, char **argv,
+		       const char **words, int n, int *found)
 {
 	int rest, err = options__parse(table, dst, argc, argv, &rest);
 
@@ -85,7 +84,7 @@ static int parse_around(const struct option_table *table, void *dst, int argc, c
 int parse_with_words(const struct option_table *table, void *dst, int argc, char **argv,
 		     const char *what, const char **words, int n)
 {
-	int found, err = parse_around(table, dst, argc, argv, words, n, &found);
+	int found, err = parse_around_words(table, dst, argc, argv, words, n, &found);
 
 	if (err || found == n)
 		return err;

@@ -48,8 +48,15 @@ struct option_table;
 int refuse_word(const struct option_table *table, const char *word);
 
 /*
- * options__parse() of a command that takes n words, before, behind or amid its options: words. With
- * fewer, or more, -EINVAL after a line and a hint, which call one `what`: "recording".
+ * options__parse() of a command that takes words, up to n, before, behind or amid its options:
+ * *found of them, n + 1 where there are more.
+ */
+int parse_around_words(const struct option_table *table, void *dst, int argc, char **argv,
+		       const char **words, int n, int *found);
+
+/*
+ * The same of one that takes n words. With fewer, or more, -EINVAL after a line and a hint, which
+ * call one `what`: "recording".
  */
 int parse_with_words(const struct option_table *table, void *dst, int argc, char **argv,
 		     const char *what, const char **words, int n);

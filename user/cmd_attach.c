@@ -9,23 +9,25 @@
 #include "util/log.h"
 
 /* clang-format off */
-#define OPTIONS_RUNNING  \
+#define OPTIONS_RUNNING(output_help) \
 	OPTIONS_TARGET,  \
-	OPTION_CHILDREN, \
+	OPTION_CHILDREN(CHILDREN_HELP), \
 	OPTION_SYMBOL,   \
 	OPTIONS_REGION,  \
 	OPTION_DELAY,    \
 	OPTION_DURATION, \
 	OPTIONS_LIMITS,  \
-	OPTION_OUTPUT,   \
+	OPTION_OUTPUT(output_help), \
 	OPTIONS_CAPTURE, \
 	OPTIONS_SAMPLE,  \
 	OPTION_STRICT,   \
 	OPTIONS_LOG
 /* clang-format on */
 
-static const struct option_spec attach_specs[] = {OPTIONS_RUNNING, OPTION_NO_INLINE, OPTION_VIEW};
-static const struct option_spec record_specs[] = {OPTIONS_RUNNING, OPTIONS_KEEP};
+static const struct option_spec attach_specs[] = {OPTIONS_RUNNING(OUTPUT_HELP), OPTION_NO_INLINE,
+						  OPTION_VIEW};
+static const struct option_spec record_specs[] = {
+	OPTIONS_RUNNING("the recording: NAME.mtbpf (trace.mtbpf)"), OPTIONS_KEEP};
 
 const struct option_table attach_table = {
 	.command = "attach",
@@ -44,7 +46,8 @@ const struct option_table attach_table = {
 	.usage = "attach -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
-	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. Without "
+	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. With no "
+		   "process given, at a terminal, you pick one. Without "
 		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
 		   "Ctrl-C ends the recording.",
 	.specs = attach_specs,

@@ -24,10 +24,11 @@
 #include "cli/options.h"
 #include "view/closing.h"
 
-enum print { PRINT_NOTHING, PRINT_CALLS, PRINT_BRANCHES };
-static const char *const print_names[] = {"nothing", "calls", "branches", NULL};
-enum format { FORMAT_BY_NAME, FORMAT_FXT, FORMAT_TEXT };
-static const char *const format_names[] = {"by-name", "fxt", "text", NULL};
+/* What is not asked for has no name. */
+enum print { PRINT_NOTHING = -1, PRINT_CALLS, PRINT_BRANCHES };
+static const char *const print_names[] = {"calls", "branches", NULL};
+enum format { FORMAT_BY_NAME = -1, FORMAT_FXT, FORMAT_TEXT };
+static const char *const format_names[] = {"fxt", "text", NULL};
 
 struct decode_options {
 	const char *output, *ocaml_traps;
@@ -279,12 +280,14 @@ static int refuse_same(const char *input, const char *output)
 
 static int make_portable(struct recording *rec, const char *path)
 {
-	int err = found_files__add(rec);
+	_cleanup_free_ char *stopped = stopped__format(NULL, path);
+	int err;
 
+	stop__begin(stopped ?: "");
+	err = found_files__add(rec);
 	if (!err)
-		err = recording_dir__create(path);
-	if (!err)
-		err = recording__write(rec, path);
+		err = recording__write_whole(rec, path);
+	stop__end();
 	if (!err)
 		log__info("%s: decodes on any machine", path);
 	return err;
@@ -340,7 +343,7 @@ static int decode(const struct decode_options *options, const char *input,
 
 int cmd_decode(int argc, char **argv)
 {
-	struct decode_options options = {0};
+	struct decode_options options = {.print = PRINT_NOTHING, .format = FORMAT_BY_NAME};
 	struct ocaml_traps traps = {0};
 	const char *input = NULL;
 	int err = parse_with_words(&decode_table, &options, argc, argv, "recording", &input, 1);

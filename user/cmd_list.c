@@ -132,15 +132,16 @@ static int list_first(const struct target *target, const char *glob)
 int cmd_list(int argc, char **argv)
 {
 	struct capture_options options = CAPTURE_DEFAULTS;
+	const char *glob = "*";
 	struct target target;
-	int rest, err;
+	int found, err;
 
-	err = options__parse(&list_table, &options, argc, argv, &rest);
+	err = parse_around_words(&list_table, &options, argc, argv, &glob, 1, &found);
 	if (err)
 		return exit_code_for_options(err);
 	if (target_options__check(&options.target, list_table.command))
 		return EXIT_USAGE;
-	if (rest + 1 < argc) {
+	if (found > 1) {
 		log__error("list: one glob at a time");
 		log__hint("usage: mtbpf %s", list_table.usage);
 		return EXIT_USAGE;
@@ -150,7 +151,7 @@ int cmd_list(int argc, char **argv)
 		log__error("list: which process?");
 		log__hint("usage: mtbpf %s", list_table.usage);
 	}
-	err = err ? exit_code_for(err) : list_first(&target, rest < argc ? argv[rest] : "*");
+	err = err ? exit_code_for(err) : list_first(&target, glob);
 	target__close(&target);
 	return err;
 }

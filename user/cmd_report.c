@@ -44,7 +44,7 @@ const struct option_table report_table = {
 	.command = "report",
 	.examples =
 		(const char *const[]){"mtbpf report slow.mtbpf", "mtbpf report slow.fxt.gz -top 30",
-				      "mtbpf report slow.fxt.gz -json | jq .functions[0]",
+				      "mtbpf report slow.fxt.gz -json | jq '.functions[0]'",
 				      "mtbpf report slow.fxt.gz -folded | flamegraph.pl > slow.svg",
 				      NULL},
 	.usage = "report RECORDING|TRACE [options]",

@@ -19,13 +19,13 @@
 
 /* clang-format off */
 static const struct option_spec specs[] = {
-	OPTION_CHILDREN,
+	OPTION_CHILDREN("what the program forks as well"),
 	OPTION_SYMBOL,
 	OPTIONS_REGION,
 	OPTION_DELAY,
 	OPTION_DURATION,
 	OPTIONS_LIMITS,
-	OPTION_OUTPUT,
+	OPTION_OUTPUT(OUTPUT_HELP),
 	OPTIONS_CAPTURE,
 	OPTIONS_SAMPLE,
 	OPTION_STRICT,

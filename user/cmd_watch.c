@@ -29,7 +29,7 @@ struct watch_options {
 
 static const struct option_spec specs[] = {
 	OPTIONS_TARGET,
-	OPTION_CHILDREN,
+	OPTION_CHILDREN(CHILDREN_HELP),
 	OPTION_SYMBOL,
 	{"start", NULL, 0, OPT_STRING, "NAME",
 	 "with -stop: measure how long a thread takes from its hit of this, named as in -symbol, "

@@ -116,3 +116,23 @@ teardown() {
 		[ ! -e r.fxt ] || cmp r.fxt whole.fxt
 	done
 }
+
+@test "a portable recording that is told to end leaves nothing of itself, and the one before" {
+	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	"$O/tests/ptgen/ptgen" -o r.mtbpf -- "$O/tests/ptgen/programs/throws" 13 >/dev/null
+	"$O/mtbpf" decode r.mtbpf -portable -q -o whole.mtbpf
+	cp -r whole.mtbpf p.mtbpf
+	echo 1 >p.mtbpf/before
+	for i in {1..10}; do
+		"$O/mtbpf" decode r.mtbpf -portable -q -o p.mtbpf >out 2>&1 3>&- &
+		until compgen -G 'p.mtbpf.part*' >/dev/null; do
+			gone $! && break
+		done
+		kill -TERM $! 2>/dev/null || true
+		wait $! || [ $? -eq 143 ]
+		! compgen -G 'p.mtbpf.part*' || false
+		# Whole, or the one before, as whole as it was; it is kept then.
+		diff -r -x before whole.mtbpf p.mtbpf
+		[ -e p.mtbpf/before ] || [ -e p.mtbpf.old/before ] || [ "$i" -gt 1 ]
+	done
+}

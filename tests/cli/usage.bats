@@ -242,6 +242,10 @@ setup() {
 	mtbpf_run list -pid 1 'a*' 'b*'
 	[ "$status" -eq 2 ]
 	complains "one glob at a time"
+	# What is no option may stand before one.
+	mtbpf_run list 'a*' -piid 1
+	[ "$status" -eq 2 ]
+	complains "list: unknown option '-piid'" "did you mean -pid?"
 	mtbpf_run decode a.mtbpf b.mtbpf
 	[ "$status" -eq 2 ]
 	complains "one recording at a time"

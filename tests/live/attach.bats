@@ -82,7 +82,7 @@ expect_recording() {
 	bytes=$(code)
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 200ms -source soft -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"one_iter: "*" hits "*"took "*": capturing "*"the slow iteration of one_iter took"*"table_rehash"*"next: "*" view x.fxt"* ]]
+	[[ $output == *"one_iter: "*" hits "*"took "*": capturing "*"iteration of one_iter took"*"table_rehash"*"next: "*" view x.fxt"* ]]
 	[ -s x.fxt ]
 	expect_recording x 100
 	[ "$(grep -c ' one_iter$' calls)" -ge 2 ]
@@ -159,11 +159,11 @@ expect_recording() {
 	[ "$status" -eq 0 ]
 	[ ! -e y.fxt.gz ]
 	next=$(sed -n 's/^next: //p' <<<"$output")
-	[ "$(eval "${next%%$'\n'*}" 2>/dev/null | grep -c '^the slow iteration of one_iter took')" = 1 ]
+	[ "$(eval "${next%%$'\n'*}" 2>/dev/null | grep -c '^the .*iteration of one_iter took')" = 1 ]
 	mtbpf_run decode y.mtbpf
 	[ "$status" -eq 0 ]
 	[ -s y.fxt.gz ]
-	[[ $output == *"the slow iteration of one_iter took"* ]]
+	[[ $output == *"iteration of one_iter took"* ]]
 }
 
 @test "Ctrl-C while it decodes: no half trace, and the recording is whole" {
@@ -499,7 +499,7 @@ mount_small() {
 	PATH=$O/programs:$PATH mtbpf_run run -source soft -symbol one_iter -delay-thresh 150ms -o x.fxt \
 		-- service-static -scale small -n 40
 	[ "$status" -eq 0 ]
-	[[ $output == *"triggered"*"the slow iteration of one_iter"* ]]
+	[[ $output == *"triggered"*"iteration of one_iter"* ]]
 }
 
 @test "run: a script, by its interpreter; its exit code is told" {

@@ -73,7 +73,7 @@ at_terminal() {
 	[[ $output =~ "picked table_rehash: -symbol '"(service:0x[0-9a-f]+)"'" ]]
 	watch "${BASH_REMATCH[1]}"
 	[ "$status" -eq 0 ]
-	FZF="grep '	one_iter '"
+	FZF="grep -E '	one_iter  service  0x[0-9a-f]+  service\.c:[0-9]+$'"
 	at_terminal "$O/mtbpf" watch -pid "$target" -symbol "'?'" -timeout 300ms
 	[ "$status" -eq 0 ]
 	[[ $output == *"picked one_iter: "* ]]
@@ -109,15 +109,22 @@ at_terminal() {
 	complains "at a terminal; this is none" "mtbpf list -pid $target"
 }
 
-@test "without fzf thousands are not listed: it says what to install" {
+@test "without fzf thousands are narrowed down by what is typed" {
 	command -v script >/dev/null || skip "script(1) is missing"
 	start service -scale small
 	mkdir bin
 	for tool in script bash sh; do ln -s "$(command -v $tool)" bin/; done
-	run timeout -k 5 20 env PATH="$PWD/bin" script -qec "$O/mtbpf watch -pid $target -symbol libc:?" /dev/null
+	# What is typed ahead waits in the terminal, and what Enter alone means is the one that is left.
+	run timeout -k 5 60 env PATH="$PWD/bin" \
+		script -qec "$O/mtbpf watch -pid $target -symbol ? -timeout 300ms" /dev/null <<<$'table_rehash\n'
+	printf '%s\n' "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"more"*"with fzf installed"*"picked table_rehash: -symbol 'service:0x"* ]]
+	run timeout -k 5 60 env PATH="$PWD/bin" \
+		script -qec "$O/mtbpf watch -pid $target -symbol ?" /dev/null <<<''
 	printf '%s\n' "$output"
 	[ "$status" -eq 2 ]
-	[[ $output == *"install fzf"* ]]
+	[[ $output == *"no function was picked"* ]]
 }
 
 @test "a USDT probe in several places: its semaphore is raised while it is set, its arguments shown" {

@@ -10,13 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/picker_internal.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/label.h"
-#include "util/log.h"
-
-/* More than this nobody reads. */
-#define NUMBERED_MAX 200
 
 bool picker__is_possible(void)
 {
@@ -116,21 +113,6 @@ static int pick_by_fzf(const char *what, const char *text, size_t len, size_t n)
 	return got > 0 ? index_from(line, n) : -ECANCELED;
 }
 
-static int pick_by_number(const char *what, const char *text, size_t n)
-{
-	char line[32];
-
-	if (n > NUMBERED_MAX) {
-		log__error("%zu lines to pick a %s from, and no fzf to search them with", n, what);
-		log__hint("install fzf, or name it: globs narrow them down");
-		return -ENOENT;
-	}
-	fprintf(stderr, "%s(with fzf installed, this is a search)\n%s 1-%zu: ", text, what, n);
-	if (!fgets(line, sizeof(line), stdin))
-		return -ECANCELED;
-	return index_from(line, n);
-}
-
 int picker__pick(const char *what, const char *const *lines, size_t n)
 {
 	size_t len;
@@ -141,6 +123,6 @@ int picker__pick(const char *what, const char *const *lines, size_t n)
 		return -ENOMEM;
 	picked = pick_by_fzf(what, text, len, n);
 	if (picked == -ENOENT)
-		picked = pick_by_number(what, text, n);
+		picked = picker__pick_typed(what, lines, n, stdin, stderr);
 	return picked;
 }

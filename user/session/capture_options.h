@@ -97,11 +97,10 @@ extern const char *const freeze_names[];
 			"all processes of a cgroup (v2) and below it, a buffer a CPU",             \
 			OPTION(target.cgroup), NULL                                                \
 	}
-#define OPTION_CHILDREN                                                                            \
+#define CHILDREN_HELP "with -pid and -name: what they fork from now on as well"
+#define OPTION_CHILDREN(help)                                                                      \
 	{                                                                                          \
-		"children", NULL, 0, OPT_FLAG, NULL,                                               \
-			"with -pid and -name: what they fork from now on as well",                 \
-			OPTION(children), NULL                                                     \
+		"children", NULL, 0, OPT_FLAG, NULL, help, OPTION(children), NULL                  \
 	}
 #define OPTION_SYMBOL                                                                              \
 	{                                                                                          \
@@ -152,7 +151,7 @@ extern const char *const return_probe_names[];
 #define OPTION_MAX_HITS                                                                            \
 	{                                                                                          \
 		"max-hits", NULL, 0, OPT_INT, "N",                                                 \
-			"end after N hits (with -duration-thresh: returns), triggers or not, as "  \
+			"end after N hits (of durations: returns), triggers or not, as "           \
 			"'perf trace --max-events' does",                                          \
 			OPTION(max_hits), NULL                                                     \
 	}
@@ -171,12 +170,11 @@ extern const char *const return_probe_names[];
 		{"skip",       NULL, 0, OPT_INT, "N", "let the first N that would trigger pass",   \
 		 OPTION(skip), NULL},                                                              \
 		OPTION_RETURN_PROBES, OPTION_MAX_HITS
-#define OPTION_OUTPUT                                                                              \
+#define OUTPUT_HELP                                                                                \
+	"NAME.fxt.gz, .fxt or .fxt.zst; the recording is NAME.mtbpf beside it (trace.fxt.gz)"
+#define OPTION_OUTPUT(help)                                                                        \
 	{                                                                                          \
-		"output", NULL, 'o', OPT_STRING, "FILE",                                           \
-			"NAME.fxt.gz, .fxt or .fxt.zst; the recording is NAME.mtbpf beside it "    \
-			"(trace.fxt.gz)",                                                          \
-			OPTION(output), NULL                                                       \
+		"output", NULL, 'o', OPT_STRING, "FILE", help, OPTION(output), NULL                \
 	}
 #define OPTION_VIEW                                                                                \
 	{                                                                                          \

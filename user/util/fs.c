@@ -118,43 +118,41 @@ int fs__write(const char *path, const void *data, size_t len)
 
 static int remove_at(int parent, const char *name);
 
-static int remove_entries(DIR *dir)
+static int remove_entry(int dir, const char *name)
 {
-	struct dirent *entry;
+	if (!strcmp(name, ".") || !strcmp(name, "..") || !unlinkat(dir, name, 0))
+		return 0;
+	return errno == EISDIR ? remove_at(dir, name) : -errno;
+}
 
-	while ((errno = 0, entry = readdir(dir))) {
-		int err;
+/* Not by readdir(3), which takes memory: a signal's handler may not. */
+static int remove_entries(int dir)
+{
+	_Alignas(struct dirent64) char entries[2048];
+	ssize_t n;
+	int err = 0;
 
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		if (!unlinkat(dirfd(dir), entry->d_name, 0))
-			continue;
-		if (errno != EISDIR)
-			return -errno;
-		err = remove_at(dirfd(dir), entry->d_name);
-		if (err)
-			return err;
+	while (!err && (n = getdents64(dir, entries, sizeof(entries))) > 0) {
+		const struct dirent64 *entry;
+
+		for (ssize_t at = 0; at < n && !err; at += entry->d_reclen) {
+			entry = (const struct dirent64 *)(entries + at);
+			err = remove_entry(dir, entry->d_name);
+		}
 	}
-	return -errno;
+	return err || n >= 0 ? err : -errno;
 }
 
 /* By descriptor and without following links: root may remove what another user can rename. */
 static int remove_at(int parent, const char *name)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir;
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	dir = fdopendir(fd);
-	if (!dir) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	err = remove_entries(dir);
-	closedir(dir);
+	err = remove_entries(fd);
+	close(fd);
 	if (!err && unlinkat(parent, name, AT_REMOVEDIR))
 		err = -errno;
 	return err;
@@ -163,4 +161,19 @@ static int remove_at(int parent, const char *name)
 int fs__remove_dir(const char *path)
 {
 	return remove_at(AT_FDCWD, path);
+}
+
+int fs__put_in_place(const char *partial, const char *path, const char *old)
+{
+	if (!renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE)) {
+		int err = rename(partial, old) ? -errno : 0;
+
+		if (err)
+			renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE);
+		return err;
+	}
+	/* There was none; or the file system cannot do that: then there is none for a moment. */
+	if (errno != ENOENT && rename(path, old) && errno != ENOENT)
+		return -errno;
+	return rename(partial, path) ? -errno : 0;
 }

@@ -26,7 +26,16 @@ int fs__make_parents(const char *path, size_t from);
 /* So many more descriptors may be open, if the hard limit lets them. */
 void fs__allow_open_files(size_t n);
 
-/* Removes a directory and the files in it, subdirectories too. 0 or -errno. */
+/*
+ * What is whole at last gets its name, and what had that name (nothing may have) the name `old`: at
+ * once, so that whoever looks there sees the one or the other. 0 or -errno.
+ */
+int fs__put_in_place(const char *partial, const char *path, const char *old);
+
+/*
+ * Removes a directory and the files in it, subdirectories too. 0 or -errno. A signal's handler may
+ * call it.
+ */
 int fs__remove_dir(const char *path);
 
 /* Of all files in a directory, and below it. 0 or -errno. */

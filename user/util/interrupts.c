@@ -75,3 +75,16 @@ int interrupts__open_with_requests(void)
 	sigaddset(&set, SIGUSR1);
 	return open_set(&set);
 }
+
+void interrupts__block(sigset_t *before)
+{
+	sigset_t told;
+
+	interrupts__set(&told);
+	pthread_sigmask(SIG_BLOCK, &told, before);
+}
+
+void interrupts__unblock(const sigset_t *before)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}

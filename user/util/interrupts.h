@@ -20,6 +20,10 @@ void interrupts__release(void);
 /* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
 void interrupts__hold_requests(void);
 
+/* For what must not be left half done: they wait until it is done, in this thread. */
+void interrupts__block(sigset_t *before);
+void interrupts__unblock(const sigset_t *before);
+
 /* The signals that are held, for the mask of a child. */
 void interrupts__set(sigset_t *set);
 

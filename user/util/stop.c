@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "util/stop.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/fs.h"
 #include "util/log.h"
 
 #define ERASE "\r\033[K"
@@ -29,8 +31,8 @@ static void end(int signal)
 {
 	ssize_t n = 0;
 
-	if (atomic_load(&has_partial))
-		unlink(partial);
+	if (atomic_load(&has_partial) && unlink(partial) && errno == EISDIR)
+		fs__remove_dir(partial);
 	if (text_len)
 		n = write(STDERR_FILENO, text, text_len);
 	(void)n;

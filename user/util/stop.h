@@ -17,8 +17,8 @@ void stop__end(void);
 #define STOP_TEXT_SIZE 16384
 
 /*
- * This file is half written: whoever is told to end between stop__begin() and stop__end() removes
- * it. NULL: none is, any more. One at a time.
+ * This file, or directory, is half written: whoever is told to end between stop__begin() and
+ * stop__end() removes it. NULL: none is, any more. One at a time.
  */
 void stop__set_partial(const char *path);
 

@@ -40,6 +40,8 @@ struct report {
 	bool sampled;
 	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
 	VEC(struct period) periods;
+	size_t n_left_out; /* of the lookback's iterations: slow as well, so that no mean has them
+			    */
 	VEC(struct row) rows; /* in hash order while filling; find_row() */
 	size_t *slots;
 	size_t n_slots;

@@ -88,6 +88,7 @@ int report__print_json(FILE *out, const struct report *r)
 	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
 	add_number(root, "ordinary_ns", r->ordinary_ns);
 	add_number(root, "ordinary_iterations", r->periods.n - 1);
+	add_number(root, "other_slow_iterations", r->n_left_out);
 	reason = report__reason(r);
 	if (reason)
 		cJSON_AddStringToObject(root, "reason", reason);

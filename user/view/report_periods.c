@@ -98,9 +98,11 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start ?: slow, hit->time_ns);
 }
 
-int report__find_periods(struct report *r, const struct hit_mark *hit)
+static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION;
+	/* A trace's times begin at 0. */
+	bool has_last = false;
 	uint64_t last = 0;
 	int err = 0;
 
@@ -113,17 +115,55 @@ int report__find_periods(struct report *r, const struct hit_mark *hit)
 		if (call->kind == CALL_GAP && call->reason == GAP_BETWEEN &&
 		    call->end_ns <= hit->time_ns) {
 			r->periods.n = 0;
-			last = 0;
+			has_last = false;
 		}
 		if (!report__is_entry(call, hit) || is_nested(r->tree, call))
 			continue;
 		if (by_call)
 			err = add_period(r, call->start_ns, returned_ns(r->tree, i));
-		else if (last)
+		else if (has_last)
 			err = add_period(r, last, call->start_ns);
 		last = call->start_ns;
+		has_last = true;
 	}
 	if (!err && hit->reason == MT_HIT_MARK)
-		err = start_at_mark(r, hit, last);
+		err = start_at_mark(r, hit, has_last ? last : 0);
+	return err;
+}
+
+static bool is_below(const struct period *p, uint64_t threshold_ns)
+{
+	return p->end_ns - p->start_ns < threshold_ns;
+}
+
+/*
+ * What has passed the threshold is not what an ordinary iteration is like. Where all have (a
+ * threshold to catch any; a target that is stepped) they are what there is to compare with. Those
+ * of a mark go from hit to hit, and its threshold is of what goes from the mark to the hit.
+ */
+static void leave_out_slow(struct report *r, const struct hit_mark *hit)
+{
+	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
+
+	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK)
+		return;
+	for (size_t i = 0; i < last; i++)
+		n += is_below(&r->periods.v[i], hit->threshold_ns);
+	if (!n || n == last)
+		return;
+	r->n_left_out = last - n;
+	n = 0;
+	for (size_t i = 0; i <= last; i++)
+		if (i == last || is_below(&r->periods.v[i], hit->threshold_ns))
+			r->periods.v[n++] = r->periods.v[i];
+	r->periods.n = n;
+}
+
+int report__find_periods(struct report *r, const struct hit_mark *hit)
+{
+	int err = find_periods(r, hit);
+
+	if (!err)
+		leave_out_slow(r, hit);
 	return err;
 }

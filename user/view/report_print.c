@@ -40,14 +40,19 @@ static void print_rows(FILE *out, const struct report *r, size_t top)
 static void print_head(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
+	uint64_t ns = slow->end_ns - slow->start_ns;
 	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE];
 
-	fprintf(out, "the slow iteration of %s took %s", r->hit.function->name,
-		units__format_duration(a, slow->end_ns - slow->start_ns));
+	/* Without a threshold any may have triggered. */
+	fprintf(out, "the %siteration of %s took %s", ns > r->ordinary_ns ? "slow " : "",
+		r->hit.function->name, units__format_duration(a, ns));
 	if (r->periods.n > 1)
-		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback)",
+		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
 			units__format_duration(b, r->ordinary_ns), r->periods.n - 1);
-	fprintf(out, "; where the time went:\n");
+	if (r->n_left_out)
+		fprintf(out, "; %zu more %s slow", r->n_left_out,
+			r->n_left_out == 1 ? "was" : "were");
+	fprintf(out, "%s; where the time went:\n", r->periods.n > 1 ? ")" : "");
 }
 
 static void print_reason(FILE *out, const struct report *r)

@@ -107,6 +107,13 @@ static inline void assert_report(struct fixture *f, size_t top, const char *expe
 	assert_string_equal(f->text, expected);
 }
 
+static inline void assert_report_begins(struct fixture *f, const char *expected)
+{
+	assert_int_equal(print(f, 0), 0);
+	f->text[strlen(expected)] = '\0';
+	assert_string_equal(f->text, expected);
+}
+
 static inline void assert_no_report(struct fixture *f)
 {
 	assert_int_equal(print(f, 10), -ENODATA);

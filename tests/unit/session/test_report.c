@@ -127,6 +127,47 @@ static void test_a_duration_is_one_call(void **state)
 		      "      500 us    1.00 ms     500 us        1       1.0  iter\n");
 }
 
+/* A trace's times begin at 0. */
+static void test_an_iteration_may_begin_at_0(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 0, 0, 0, &iter);
+	add(f, 0, 3 * MS, 3 * MS, &iter);
+	add(f, 0, 7 * MS, 7 * MS, &iter);
+	assert_report_begins(f, "the slow iteration of iter took 4.00 ms, an ordinary one 3.00 ms "
+				"(mean of 1 in the same lookback); where");
+}
+
+/* As there may be, with -skip, or -after: what is slow is in no ordinary iteration's mean. */
+static void test_iterations_beyond_the_threshold_are_not_ordinary(void **state)
+{
+	struct fixture *f = *state;
+
+	f->hit.threshold_ns = 2 * MS;
+	add(f, 0, 1000000, 1000000, &iter);
+	add(f, 0, 1500000, 1500000, &iter);
+	add(f, 0, 1800000, 1800000, &iter);
+	add(f, 0, 4800000, 4800000, &iter);
+	add(f, 0, 7 * MS, 7 * MS, &iter);
+	assert_report_begins(f, "the slow iteration of iter took 2.20 ms, an ordinary one 400 us "
+				"(mean of 2 in the same lookback; 1 more was slow); where");
+}
+
+/* A threshold that all pass, or none: then an iteration may have triggered that was not slow. */
+static void test_an_ordinary_iteration_is_not_called_slow(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 0, 1 * MS, 1 * MS, &iter);
+	add(f, 0, 5 * MS, 5 * MS, &iter);
+	add(f, 0, 7 * MS, 7 * MS, &iter);
+	for (f->hit.threshold_ns = 0; f->hit.threshold_ns < 2; f->hit.threshold_ns++)
+		assert_report_begins(f,
+				     "the iteration of iter took 2.00 ms, an ordinary one 4.00 ms "
+				     "(mean of 1 in the same lookback); where");
+}
+
 static void test_time_outside_by_its_kind(void **state)
 {
 	struct fixture *f = *state;
@@ -268,6 +309,9 @@ int main(void)
 		TEST(test_nothing_to_compare_with),
 		TEST(test_recursion_is_part_of_the_iteration),
 		TEST(test_a_duration_is_one_call),
+		TEST(test_an_iteration_may_begin_at_0),
+		TEST(test_iterations_beyond_the_threshold_are_not_ordinary),
+		TEST(test_an_ordinary_iteration_is_not_called_slow),
 		TEST(test_time_outside_by_its_kind),
 		TEST(test_more_functions_than_the_table_starts_with),
 		TEST(test_no_trace_of_the_thread),

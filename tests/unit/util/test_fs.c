@@ -216,6 +216,28 @@ static void test_removes_directories_only(void **state)
 	assert_int_equal(fs__remove_dir("none"), -ENOENT);
 }
 
+static void test_puts_in_place_and_keeps_what_was_there(void **state)
+{
+	make_file("x.part", "1");
+	assert_int_equal(fs__put_in_place("x.part", "x", "x.old"), 0);
+	expect_content("x", "1", 1);
+	assert_int_equal(access("x.old", F_OK), -1);
+	for (int i = 0; i < 2; i++) {
+		make_file("x.part", i ? "3" : "2");
+		assert_int_equal(fs__put_in_place("x.part", "x", "x.old"), 0);
+	}
+	expect_content("x", "3", 1);
+	expect_content("x.old", "2", 1);
+	assert_int_equal(access("x.part", F_OK), -1);
+	assert_int_equal(fs__put_in_place("x.part", "x", "x.old"), -ENOENT);
+	/* What cannot be kept is not replaced. */
+	make_file("x.part", "4");
+	assert_int_equal(mkdir("folder", 0700), 0);
+	assert_int_equal(fs__put_in_place("x.part", "x", "folder"), -EISDIR);
+	expect_content("x", "3", 1);
+	expect_content("x.part", "4", 1);
+}
+
 static void test_copies_whole_files(void **state)
 {
 	size_t n = 200000, len;
@@ -269,6 +291,7 @@ int main(void)
 		IN_DIR(test_removes_the_whole_tree),
 		IN_DIR(test_removes_links_not_what_they_name),
 		IN_DIR(test_removes_directories_only),
+		IN_DIR(test_puts_in_place_and_keeps_what_was_there),
 		IN_DIR(test_copies_whole_files),
 		IN_DIR(test_a_copy_that_fails_leaves_nothing),
 	};

@@ -7,10 +7,14 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "stderr_capture.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/stop.h"
 
@@ -66,6 +70,29 @@ static void test_ends_and_leaves_nothing_half_done(void **state)
 		assert_string_equal(said.text, "stopped\n");
 		assert_int_equal(take_file(), 0);
 	}
+}
+
+static void work_on_a_directory(int signal)
+{
+	char file[sizeof(path) + 8];
+
+	if (unlink(path) || mkdir(path, 0700))
+		return;
+	for (int i = 0; i < 500; i++) {
+		snprintf(file, sizeof(file), "%s/%d", path, i);
+		if (i % 100 ? fs__write(file, "", 0) : mkdir(file, 0700))
+			return;
+	}
+	work(signal);
+}
+
+static void test_leaves_no_half_of_a_directory(void **state)
+{
+	struct stderr_capture said;
+
+	assert_true(WIFSIGNALED(run(work_on_a_directory, SIGINT, &said)));
+	assert_int_equal(access(path, F_OK), -1);
+	take_file();
 }
 
 static void work_to_the_end(int signal)
@@ -145,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends_and_leaves_nothing_half_done),
+		cmocka_unit_test(test_leaves_no_half_of_a_directory),
 		cmocka_unit_test(test_a_whole_file_stays),
 		cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_what_is_ignored),

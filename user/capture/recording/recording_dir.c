@@ -23,66 +23,11 @@ static int path_in(char path[static PATH_MAX], const char *dir, const char *name
 	return snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static bool has(const char *dir, const char *name)
+bool recording_dir__has(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 
 	return !path_in(path, dir, name) && !access(path, F_OK);
-}
-
-/* Nothing but recordings, whole or not, and files is moved out of the way. */
-static bool may_go(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st))
-		return true;
-	if (!S_ISDIR(st.st_mode))
-		return S_ISREG(st.st_mode);
-	/* At last an empty one, which nobody misses. */
-	return has(path, "data") || has(path, "images") || has(path, "meta.json") || !rmdir(path);
-}
-
-/* What was there before is kept once: nobody's only recording goes by mistake. */
-static int keep_old(const char *path)
-{
-	char old[PATH_MAX];
-	struct stat st;
-
-	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
-		return -ENAMETOOLONG;
-	if (!may_go(path))
-		return -EEXIST;
-	if (lstat(path, &st))
-		return errno == ENOENT ? 0 : -errno;
-	if (!may_go(old))
-		return -EEXIST;
-	fs__remove_dir(old);
-	return rename(path, old) ? -errno : 0;
-}
-
-static int refuse(const char *path, int err)
-{
-	if (err == -EEXIST) {
-		log__error(
-			"cannot create the recording %s: that, or %s.old, is no recording, and is "
-			"left as it is",
-			path, path);
-		log__hint("choose another name with -o");
-		return err;
-	}
-	log__error("cannot create the recording %s: %s", path, strerror(-err));
-	log__hint("choose another place with -o");
-	return err;
-}
-
-int recording_dir__create(const char *path)
-{
-	int err = keep_old(path);
-
-	if (!err && mkdir(path, 0700))
-		err = -errno;
-	return err ? refuse(path, err) : 0;
 }
 
 static int write_data(const struct recording *rec, const char *dir)
@@ -173,7 +118,7 @@ int recording__save(struct recording *rec, const char *path)
 	return save(rec, path, NULL);
 }
 
-static int save_and_show(struct recording *rec, const char *path)
+int recording_dir__save(struct recording *rec, const char *path)
 {
 	const struct meter_work work = {"writing the recording", METER_BYTES,
 					recording__traced_bytes(rec) + recording_files__size(rec)};
@@ -188,7 +133,7 @@ static int save_and_show(struct recording *rec, const char *path)
 
 int recording__write(struct recording *rec, const char *path)
 {
-	int err = save_and_show(rec, path);
+	int err = recording_dir__save(rec, path);
 
 	if (!err)
 		return 0;
@@ -228,7 +173,7 @@ static int read_meta(struct recording *rec, const char *dir)
 
 	if (!err)
 		err = read_file(path, &text, &len);
-	if (err == -ENOENT && !has(dir, "data")) {
+	if (err == -ENOENT && !recording_dir__has(dir, "data")) {
 		log__error("%s is no recording: there is no data in it", dir);
 		log__hint("give the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
@@ -307,8 +252,8 @@ static int read_data(struct recording *rec, const char *path)
 /* `perf record --kcore` makes these two. Where ours was not finished, images/ is there before. */
 static bool is_perfs_own(const char *dir)
 {
-	return has(dir, "data") && has(dir, "kcore_dir") && !has(dir, "images") &&
-	       !has(dir, "meta.json");
+	return recording_dir__has(dir, "data") && recording_dir__has(dir, "kcore_dir") &&
+	       !recording_dir__has(dir, "images") && !recording_dir__has(dir, "meta.json");
 }
 
 static int read_kernel(struct recording *rec, const char *dir)

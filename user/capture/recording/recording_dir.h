@@ -9,6 +9,12 @@
 
 struct meter;
 
+/* Writes all of it, and shows how far that is. 0 or -errno. Prints nothing else. */
+int recording_dir__save(struct recording *rec, const char *path);
+
+/* Whether it has such an entry. */
+bool recording_dir__has(const char *dir, const char *name);
+
 /* meta.json's text, freed by the caller; NULL where memory ran out. */
 char *recording_meta__print(const struct recording *rec);
 

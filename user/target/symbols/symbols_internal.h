@@ -62,7 +62,7 @@ int symbols__find_line(const struct symbols *symbols, const struct query *query,
 
 /* symbols_pick.c: whether there is somebody to ask which of several is meant. */
 bool symbols__can_pick(void);
-/* Asks. 0, or -errno after a line: -ECANCELED none. */
+/* Asks. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
 int symbols__pick(const match_vec *found, struct symbol_match *match);
 
 /* Each prints one line and a hint. -ENODATA or -ENOENT: why nothing was found. */

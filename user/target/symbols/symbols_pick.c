@@ -6,19 +6,34 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/log.h"
 #include "cli/picker.h"
 
-/* "name+0x12  module  0x1234" */
-static char *line_of(const struct symbol_match *match)
+/* Of more functions than these nobody waits for the files and lines. */
+#define SOURCES_MAX 20000
+
+static const char *base_name(const char *path)
 {
-	char offset[32] = "", *line;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "name+0x12  module  0x1234  file.c:12" */
+static char *line_of(const struct symbol_match *match, bool with_source)
+{
+	char offset[32] = "", number[16] = "", *line;
+	struct source_place place = {0};
 
 	if (match->offset)
 		snprintf(offset, sizeof(offset), "+0x%" PRIx64, match->offset);
-	if (asprintf(&line, "%s%s  %s  0x%" PRIx64, match->function->name, offset,
-		     module__name(match->module), match->function->vaddr + match->offset) < 0)
+	if (with_source && function__source(match->function, &place))
+		snprintf(number, sizeof(number), ":%u", place.line);
+	if (asprintf(&line, "%s%s  %s  0x%" PRIx64 "%s%s%s", match->function->name, offset,
+		     module__name(match->module), match->function->vaddr + match->offset,
+		     *number ? "  " : "", *number ? base_name(place.file) : "", number) < 0)
 		return NULL;
 	return line;
 }
@@ -39,7 +54,7 @@ static int pick(const match_vec *found, char **lines, struct symbol_match *match
 	int picked;
 
 	for (size_t i = 0; i < found->n; i++) {
-		lines[i] = line_of(&found->v[i]);
+		lines[i] = line_of(&found->v[i], found->n <= SOURCES_MAX);
 		if (!lines[i])
 			return -ENOMEM;
 	}
@@ -64,7 +79,10 @@ int symbols__pick(const match_vec *found, struct symbol_match *match)
 	for (size_t i = 0; lines && i < found->n; i++)
 		free(lines[i]);
 	free(lines);
-	if (err == -ECANCELED)
+	if (err == -ECANCELED) {
+		err = -EINVAL;
 		log__error("no function was picked");
+		log__hint("-symbol NAME names one; 'mtbpf list' shows them");
+	}
 	return err;
 }

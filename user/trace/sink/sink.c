@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "trace/sink/block_writer.h"
+#include "util/fs.h"
 #include "util/interrupts.h"
 #include "util/log.h"
 #include "util/stop.h"
@@ -75,34 +76,38 @@ static int check_place(const struct sink *sink)
 	return -EEXIST;
 }
 
-/* Whoever looks there sees the file before, for a moment none, or the whole one. */
-static int put_in_place(const struct sink *sink)
-{
-	if (rename(sink->path, sink->old) && errno != ENOENT)
-		return -errno;
-	return rename(sink->partial, sink->path) ? -errno : 0;
-}
-
 static void remove_partial(const struct sink *sink)
 {
 	unlink(sink->partial);
 	stop__set_partial(NULL);
 }
 
+/* For a moment the one before may have the partial one's name. */
+static int put_in_place(const struct sink *sink)
+{
+	sigset_t before;
+	int err;
+
+	interrupts__block(&before);
+	stop__set_partial(NULL);
+	err = fs__put_in_place(sink->partial, sink->path, sink->old);
+	interrupts__unblock(&before);
+	return err;
+}
+
 /* Whoever is told to end knows of it from its first moment on. */
 static int create_partial(struct sink *sink)
 {
-	sigset_t told, before;
+	sigset_t before;
 	int err = 0;
 
-	interrupts__set(&told);
-	pthread_sigmask(SIG_BLOCK, &told, &before);
+	interrupts__block(&before);
 	sink->fd = mkostemps(sink->partial, (int)strlen(PARTIAL), O_CLOEXEC);
 	if (sink->fd < 0)
 		err = -errno;
 	else
 		stop__set_partial(sink->partial);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	interrupts__unblock(&before);
 	return err;
 }
 
