@@ -92,11 +92,33 @@ static void test_what_does_not_nest_is_cut(void **state)
 	expect(&file, "10-20/0 15-20/1 25-28/0 ");
 }
 
+/* More than fit into a digit of what they are sorted by, in each of its digits. */
+static void test_many_at_all_times(void **state)
+{
+	struct call_tree tree = {0};
+	fxt_places places = {0};
+	uint64_t time = 1;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++) {
+		time = time * 6364136223846793005u + 1442695040888963407u;
+		*VEC_PUSH(&tree.calls) =
+			(struct call){.start_ns = time >> (i % 64), .end_ns = time >> (i % 64)};
+		*VEC_PUSH(&places) = (struct fxt_place){2 * i, 2 * i + 1};
+	}
+	assert_int_equal(fxt_order__restore(&tree, &places), 0);
+	for (size_t i = 1; i < tree.calls.n; i++)
+		assert_true(tree.calls.v[i - 1].start_ns <= tree.calls.v[i].start_ns);
+	VEC_FINI(&tree.calls);
+	VEC_FINI(&places);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_callers_stand_behind),
 		cmocka_unit_test(test_at_one_time),
+		cmocka_unit_test(test_many_at_all_times),
 		cmocka_unit_test(test_who_did_it_follows),
 		cmocka_unit_test(test_what_does_not_nest_is_cut),
 	};
