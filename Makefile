@@ -140,7 +140,8 @@ tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare 
 test:
 	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)O=$(O) tests/run unit golden cli 'live/*.bats' vm -- 'live/*.c' make:asan $(ASAN_TESTS:%=asan:%)
+	$(Q)O=$(O) tests/run unit golden cli 'live/*.bats' vm -- 'live/*.c' make:asan $(ASAN_TESTS:%=asan:%) \
+	    make:tsan $(TSAN_TESTS:%=tsan:%)
 test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 

@@ -1,9 +1,16 @@
 # The tests once more in other builds: $(O)/asan (address, undefined), $(O)/tsan (thread), $(O)/cov.
-# `make test` runs ASAN_TESTS in a lane beside the live tests, `make test-san` all there are. The tests of other
-# things than what mtbpf does are the same in every build; live ones wait rather than compute, and have limits of
-# time that a slower build comes near.
+# `make test` runs ASAN_TESTS and TSAN_TESTS in a lane beside the live tests, `make test-san` all there are. The
+# tests of other things than what mtbpf does are the same in every build; live ones wait rather than compute, and
+# have limits of time that a slower build comes near.
 ASAN_TESTS ?= unit golden fuzz
-TSAN_TESTS ?= unit golden
+# In which threads begin (strace shows CLONE_THREAD), but for decode_damage and trace_writer, a minute each.
+TSAN_TESTS ?= golden $(addprefix unit/,\
+    $(addprefix capture/test_,code_capture drops hit_args kernel_copy recording recording_cpu recording_files \
+        recording_meta recording_samples recording_stack) \
+    decode/test_decode $(addprefix decode/test_decode_,caches errata kernel packets) \
+    elf/test_elf_image elf/test_inlined sampled/test_sampled_exact session/test_early_threads \
+    target/test_process $(addprefix trace/test_,early_queue sink sink_blocks slice_args) \
+    $(addprefix util/test_,cut_files fs insn meter))
 SAN_FOLDERS := asan tsan cov
 san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
     $(foreach suite,$(filter unit live,$(2)),\

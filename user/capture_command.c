@@ -3,6 +3,7 @@
 #include "capture_command.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 
 #include "apart.h"
 #include "cmd.h"
+#include "kernel/capability.h"
+#include "kernel/landlock.h"
 #include "util/interrupts.h"
 #include "session/nothing.h"
 #include "session/session_again.h"
@@ -147,6 +150,30 @@ static int decode_into(struct decoded *decoded, const struct decoding *d)
 	return err;
 }
 
+/* Of the recording everything is open; the trace is all that is written. */
+static void confine(const struct decoding *d)
+{
+	_cleanup_free_ char *place = strdup(d->names->trace);
+	VEC(int) roots = {0};
+	int err = place ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < d->rec->roots.n && !err; i++) {
+		int *fd = d->rec->roots.v[i].is_owner ? VEC_PUSH(&roots) : NULL;
+
+		if (fd)
+			*fd = d->rec->roots.v[i].fd;
+		else if (d->rec->roots.v[i].is_owner)
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = landlock__confine(dirname(place), roots.v, roots.n);
+	if (!err)
+		err = capability__keep_for_our_files();
+	if (err)
+		log__debug("decoding is not confined: %s", strerror(-err));
+	VEC_FINI(&roots);
+}
+
 /*
  * Decoding may take long, and the recording is safe: it may be interrupted. -errno, or whether
  * something was lost.
@@ -158,6 +185,7 @@ static int make_trace(void *context)
 	struct decoded decoded;
 	int err;
 
+	confine(d);
 	stop__begin(stopped ?: "");
 	interrupts__release();
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
@@ -239,6 +267,8 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 		err = write_recording(&rec, names->recording);
 	}
 	phases__end(&phases, "writing the recording");
+	if (!err && decode)
+		err = recording__hold_roots(&rec);
 	if (!err && decode)
 		err = make_trace_apart(options, &rec, names, &phases, &outcome->is_whole);
 	else if (!err)

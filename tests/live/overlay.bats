@@ -147,13 +147,16 @@ hits() {
 # with_musl FLAG: a service in C against musl, with one_iter in it: disk/image/bin/service.
 with_musl() {
 	command -v musl-gcc >/dev/null || skip "musl-gcc is missing"
+	# The first process of a pid namespace has to ask for SIGTERM.
 	cat >service.c <<-EOF
+		#include <signal.h>
 		#include <stdio.h>
 		#include <unistd.h>
 		__attribute__((noipa)) void step(int us) { usleep(us); }
 		__attribute__((noipa)) void one_iter(void) { step(1000); }
 		int main(void)
 		{
+			signal(SIGTERM, _exit);
 			printf("pid %d\n", getpid());
 			fflush(stdout);
 			for (int i = 0; i < 30000; i++)

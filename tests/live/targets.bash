@@ -18,11 +18,16 @@ setup() {
 	cgroups=()
 }
 
+# A test may have removed it itself.
+remove_cgroup() {
+	[ ! -d "$1" ] || rmdir "$1" 2>/dev/null
+}
+
 teardown() {
 	end_started
 	local i
 	for ((i = ${#cgroups[@]} - 1; i >= 0; i--)); do
-		eventually 5 rmdir "${cgroups[i]}" 2>/dev/null || true
+		eventually 5 remove_cgroup "${cgroups[i]}" || true
 	done
 }
 
@@ -52,9 +57,9 @@ threads_of() {
 	ls "/proc/$1/task"
 }
 
-# hits ARGS: how many watch has counted in a second.
+# hits ARGS: how many watch has counted in half a second.
 hits() {
-	mtbpf_run watch "$@" -symbol one_iter -timeout 1s
+	mtbpf_run watch "$@" -symbol one_iter -timeout 500ms
 	[ "$status" -eq 0 ]
 	hits=$(sed -n 's/^\([0-9]*\) hits .*/\1/p' <<<"$output")
 }

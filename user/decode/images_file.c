@@ -73,7 +73,8 @@ static struct elf_image *try_path(struct opened *file, const struct rec_map *map
  * From the process, if it still runs, or its root; then by its name. A file copied to another
  * machine or file system has another inode: the name is all there is, unless the build id tells.
  */
-static struct elf_image *from_machine(struct opened *file, const struct rec_map *map)
+static struct elf_image *from_machine(struct opened *file, const struct rec_map *map,
+				      const char *root)
 {
 	struct rec_map by_name = *map;
 	struct elf_image *image;
@@ -82,7 +83,7 @@ static struct elf_image *from_machine(struct opened *file, const struct rec_map 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", map->pid,
 		 (unsigned long)map->start, (unsigned long)(map->start + map->len));
 	image = try_path(file, map, path);
-	snprintf(path, sizeof(path), "/proc/%d/root%s", map->pid, map->path);
+	snprintf(path, sizeof(path), "%s%s", root, map->path);
 	if (!image)
 		image = try_path(file, map, path);
 	if (!image) {
@@ -105,17 +106,17 @@ struct elf_image *opened__open(struct opened *file, const struct recording *rec,
 {
 	const struct rec_file *kept = recording__find_file(rec, map->path, map->ino);
 	struct elf_image *image = NULL;
-	char root[32];
+	char root[REC_ROOT_SIZE];
 
+	recording__root_path(rec, map->pid, root);
 	if (kept && kept->fd >= 0)
 		image = open_elf(kept->fd, map);
 	if (!image)
-		image = from_machine(file, map);
+		image = from_machine(file, map, root);
 	if (!image)
 		return NULL;
 	if (kept && kept->debug_fd >= 0 && !elf_image__set_debug_file(image, kept->debug_fd))
 		return image;
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)map->pid);
 	debug_file__use(image, map->path, root);
 	return image;
 }

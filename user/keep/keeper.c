@@ -2,6 +2,7 @@
 #include "keep/keeper_internal.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -63,6 +64,17 @@ static void hold_fire(struct keeper *k, struct session *s)
 	session__hold_fire(s, next);
 }
 
+/*
+ * The heap keeps what it once had, up to twice the largest block that was ever freed; and one
+ * capture takes much more than the others where this process stood still for a while before it.
+ */
+static void give_memory_back(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 /* One capture. True where the session is over. */
 static bool capture_one(struct keeper *k, struct session *s, enum session_end *end, int *err)
 {
@@ -76,6 +88,7 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 	if (!*err && *end != SESSION_EXITED && *end != SESSION_INTERRUPTED)
 		keeper__put(k, &rec, *end);
 	recording__fini(&rec);
+	give_memory_back();
 	return *err || (*end != SESSION_TRIGGERED && *end != SESSION_ASKED);
 }
 

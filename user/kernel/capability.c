@@ -39,27 +39,36 @@ bool capability__has(int capability)
 
 /* By number: CAP_CHECKPOINT_RESTORE is not in the headers of 5.8. It reads /proc/PID/map_files. */
 #define CHECKPOINT_RESTORE 40
+#define BIT(capability)	   (1ull << (capability))
 
-static const int of_files[] = {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SYS_PTRACE,
-			       CHECKPOINT_RESTORE};
+static const uint64_t of_our_files =
+	BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_FOWNER);
+static const uint64_t of_processes = BIT(CAP_SYS_PTRACE) | BIT(CHECKPOINT_RESTORE);
 
-int capability__keep_for_files(void)
+static int keep(uint64_t kept)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
-	uint32_t kept[2] = {0};
 
 	/* execve(2) would give them all back to root. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	if (syscall(SYS_capget, &header, data))
 		return -errno;
-	for (size_t i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++)
-		kept[of_files[i] / 32] |= 1u << of_files[i] % 32;
-	for (int i = 0; i < 2; i++) {
-		data[i].permitted &= kept[i];
-		data[i].effective &= kept[i];
-		data[i].inheritable &= kept[i];
+	for (int i = 0; i < 2; i++, kept >>= 32) {
+		data[i].permitted &= (uint32_t)kept;
+		data[i].effective &= (uint32_t)kept;
+		data[i].inheritable &= (uint32_t)kept;
 	}
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+int capability__keep_for_files(void)
+{
+	return keep(of_our_files | of_processes);
+}
+
+int capability__keep_for_our_files(void)
+{
+	return keep(of_our_files);
 }

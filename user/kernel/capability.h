@@ -16,5 +16,7 @@ bool capability__has(int capability);
  * it starts. 0 or -errno.
  */
 int capability__keep_for_files(void);
+/* The same, and those of other processes are no longer among them. */
+int capability__keep_for_our_files(void);
 
 #endif

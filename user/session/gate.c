@@ -183,9 +183,12 @@ int gate__attach(struct gate *gate, const int *source_events)
 {
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
+	bool of_source = false;
 
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
 		bool has_source = source_events && i < gate->n_deciding && source_events[i] >= 0;
+
+		of_source |= has_source;
 
 		if (!has_source)
 			gate->events.v[i].fd = uprobe_event__open(&gate->specs.v[i]);
@@ -197,6 +200,10 @@ int gate__attach(struct gate *gate, const int *source_events)
 	}
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, gate->events.n);
+	/* What such an event overflows for is frozen; with several probes the kernel settles all.
+	 */
+	if (!err && of_source)
+		err = uprobe_event__settle(&gate->specs.v[0]);
 	gate->attached = !err;
 	free(events);
 	return err;

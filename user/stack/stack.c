@@ -236,6 +236,7 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 	stack__settle_strands(s);
 	frames__close_all(s->frames, s->last_ns, CALL_INFERRED_END);
 	stack__use_anchors(s, UINT64_MAX);
+	stack__find_callers(s);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
 	frames__close_all(&s->own_frames, s->last_ns, CALL_INFERRED_END);

@@ -59,6 +59,9 @@ const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is
 /* rules/anchor.c: a segment has ended, and the next one begins at before_ns. */
 void stack__use_anchors(struct stack *s, uint64_t before_ns);
 
+/* rules/callers.c: the last segment has ended, and there are no more. */
+void stack__find_callers(struct stack *s);
+
 /* A call, however made: `b` says when, from where, and where to. */
 void stack__push(struct stack *s, const struct branch *b, const struct function *function,
 		 uint8_t kind, uint8_t flags, uint64_t return_ip);

@@ -2,6 +2,7 @@
 #include "util/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,7 @@ enum log_level log__level(void)
 	return current_level;
 }
 
-static bool has_error;
+static atomic_bool has_error;
 
 bool log__has_error(void)
 {
@@ -115,7 +116,8 @@ void log__error(const char *fmt, ...)
 {
 	va_list ap;
 
-	has_error |= current_level >= LOG_QUIET;
+	if (current_level >= LOG_QUIET)
+		has_error = true;
 	va_start(ap, fmt);
 	print(LOG_QUIET, "mtbpf: ", fmt, ap);
 	va_end(ap);

@@ -118,6 +118,24 @@ static void test_no_file(void **state)
 	assert_false(mapped);
 }
 
+/* Of who may not look into the process's own: below no other name it is there. */
+static void test_the_file_in_a_tree_that_is_held(void **state)
+{
+	struct fixture *f = *state;
+	char *slash = strrchr(f->path, '/');
+	struct rec_root *root = VEC_PUSH(&f->rec.roots);
+	bool mapped;
+
+	f->map.path = strdup(slash);
+	*slash = '\0';
+	*root = (struct rec_root){
+		.pid = 1, .fd = open(f->path, O_PATH | O_CLOEXEC), .is_owner = true};
+	assert_true(root->fd >= 0);
+	assert_string_equal(apply(f, &mapped), "");
+	assert_true(mapped);
+	free(f->map.path);
+}
+
 static const char *mismatch(struct fixture *f)
 {
 	struct code_place place;
@@ -310,6 +328,7 @@ int main(void)
 		TEST(test_a_build_id_that_fits),
 		TEST(test_another_build_id),
 		TEST(test_no_file),
+		TEST(test_the_file_in_a_tree_that_is_held),
 		TEST(test_a_mismatch_is_said_once),
 		TEST(test_a_mismatch_of_a_replaced_file),
 		TEST(test_the_file_in_the_recording_comes_first),

@@ -104,6 +104,30 @@ static void test_into_a_frame_that_only_the_leap_shows(void **state)
 	       "__cxa_throw@40 f@30 throw 40-60\n");
 }
 
+/* Any f may have thrown it. Those above the one that takes it run until then: the innermost has. */
+static void test_out_of_the_innermost_that_may_have_thrown(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, OUTER + 4);
+	call(t, OUTER_CALL, F);
+	call(t, CALL_1, F);
+	call(t, CALL_THROUGH, F);
+	gap(t, GAP_OVERFLOW);
+	begin(t, F + 4);
+	throw_from(t, CALL_THROUGH);
+	jump(t, RAISE + 0x80, PAD_1);
+	expect(t, PAD_1 + 8,
+	       "outer 10-100 inferred-start inferred-end inferred\n"
+	       "  f 20-100 inferred-end inferred\n"
+	       "    f 30-90 inferred-end inferred\n"
+	       "      f 40-90 cut inferred by-throw\n"
+	       "        [gap: overflow] 50-60\n"
+	       "        __cxa_throw 70-90 cut by-throw\n"
+	       "          _Unwind_RaiseException 80-90 cut by-throw\n",
+	       "__cxa_throw@70 f@20 throw 70-90\n");
+}
+
 /*
  * Two clean-ups have been come to in the gap, or one: the second f's, from which the exception goes
  * on to the first one's.
@@ -302,6 +326,7 @@ int main(void)
 		TEST(test_the_pad_is_for_a_call_from_before_the_gap),
 		TEST(test_one_frame_after_the_other),
 		TEST(test_into_a_frame_that_only_the_leap_shows),
+		TEST(test_out_of_the_innermost_that_may_have_thrown),
 		TEST(test_out_of_a_clean_up_in_the_gap),
 		TEST(test_which_level_it_had_come_to),
 		TEST(test_another_exception_may_pass),

@@ -172,6 +172,65 @@ static void test_random_segments_give_trees(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_thread, end_thread)
 
+/*
+ * All that the last segment shows had been there before the gaps. So what ran between was above it,
+ * though it has made a call like one of those.
+ */
+static void test_what_was_there_all_the_time_has_not_begun_anew(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	call(t, B + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x20);
+	call(t, A + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x30);
+	ret(t, A + 0x40, B + 0x15);
+	ret(t, B + 0x40, A + 0x15);
+	ret(t, A + 0x40, MAIN + 0x15);
+	assert_finished(t, "main 10-120 inferred-start inferred-end inferred\n"
+			   "  a 20-120 inferred\n"
+			   "    b 30-110 inferred\n"
+			   "      a 40-100 inferred\n"
+			   "        [gap: overflow] 50-60\n"
+			   "        b 70-80 inferred-end\n"
+			   "        [gap: overflow] 80-90\n");
+}
+
+/* Either frame of a may have run meanwhile: they have ended behind the first gap, most likely. */
+static void test_of_those_that_have_ended_the_lowest_ran_between(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	call(t, B + 0x10, A);
+	call(t, A + 0x20, HANDLER);
+	call(t, HANDLER + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x20);
+	call(t, A + 0x30, C);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x40);
+	ret(t, A + 0x50, B + 0x15);
+	ret(t, B + 0x40, A + 0x15);
+	ret(t, A + 0x50, MAIN + 0x15);
+	assert_finished(t, "main 10-140 inferred-start inferred-end inferred\n"
+			   "  a 20-140 inferred\n"
+			   "    b 30-130 inferred\n"
+			   "      a 40-120 inferred\n"
+			   "        handler 50-70 inferred-end\n"
+			   "          a 60-70 inferred-end\n"
+			   "        [gap: overflow] 70-80\n"
+			   "        c 90-100 inferred-end\n"
+			   "        [gap: overflow] 100-110\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +239,8 @@ int main(void)
 		TEST(test_a_run_on_a_run_on_a_run),
 		TEST(test_what_outlived_it_is_below_it),
 		TEST(test_random_segments_give_trees),
+		TEST(test_what_was_there_all_the_time_has_not_begun_anew),
+		TEST(test_of_those_that_have_ended_the_lowest_ran_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

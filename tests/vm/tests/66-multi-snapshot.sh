@@ -20,9 +20,10 @@ for method in $methods; do
 	! grep -qi error /tmp/errors || fail "perf: $(grep -i error /tmp/errors | head -3)"
 	perf script -i /tmp/m.mtbpf -D >/tmp/dump 2>/dev/null
 	records=$(grep -c 'PERF_RECORD_AUXTRACE size' /tmp/dump)
-	# Seen once in some 600 snapshots, and not explained yet: one that is empty, which the tool says.
+	# A hit as soon as it was armed again, whose thread was in the handler already: it says so.
 	empty=$(grep -c 'nothing was recorded of thread' /tmp/err)
-	[ "$empty" -le 1 ] && [ $((records + empty)) = 20 ] ||
+	[ "$empty" = "$(grep -c '^hint: it hit as soon as' /tmp/err)" ] && [ "$empty" -le 5 ] &&
+		[ $((records + empty)) = 20 ] ||
 		fail "$records records, $empty empty: $(grep 'pt: thread' /tmp/err)"
 	[ "$empty" = 0 ] || grep 'pt: thread.* 0 bytes' /tmp/err
 done

@@ -23,12 +23,30 @@ ends_with_hit() {
 	cat judged
 }
 
+# A thread that was stopped hits too late: not as soon as recording begins, as one that waits for a CPU may.
+hit_late() {
+	for _ in $(seq 100); do
+		! grep -q '^waiting' err || break
+		sleep 0.1
+	done
+	sleep 1
+	kill -STOP "$a" "$b"
+	sleep 0.8
+	kill -CONT "$a" "$b"
+}
+
 methods=refresh
 if has_aux_pause; then methods="pause refresh"; fi
 for method in $methods disable; do
-	mtbpf attach -cgroup box -symbol one_iter -delay-thresh 60ms -timeout 30s -freeze "$method" \
-		-o "$method.fxt" >out 2>err || fail "attach -freeze $method: status $? $(cat err)"
+	: >err
+	mtbpf attach -cgroup box -symbol one_iter -delay-thresh 600ms -timeout 30s -freeze "$method" \
+		-v -o "$method.fxt" >out 2>err &
+	tool=$!
+	hit_late
+	wait "$tool" || fail "attach -freeze $method: status $? $(cat err)"
 	! grep -q '^warning' err || fail "$(cat err)"
+	# Nobody else's hit has ended it: each CPU was recorded for a second.
+	! grep -Eq 'pt: CPU .* running [0-9]{1,7} ns' err || fail "$(grep 'pt: CPU' err)"
 	no_probe || fail "a probe is left"
 	grep -E '^(hit|frozen)' out
 	! grep -q '^gaps' out || fail "$(grep '^gaps' out)"

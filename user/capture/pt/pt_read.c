@@ -9,6 +9,9 @@
 #include "util/log.h"
 #include "util/units.h"
 
+/* Less than a turn of the scheduler's: a thread may have spent it all in the kernel. */
+#define SOON_NS 20000000
+
 /* It should have run all the time that its threads did: else somebody else has the PMU. */
 static void warn_not_running(const struct pt_ring *r, size_t size)
 {
@@ -28,15 +31,28 @@ static void warn_not_running(const struct pt_ring *r, size_t size)
 		  units__format_duration(asked, enabled));
 }
 
-/* The thread whose hit froze it ran since it was armed: something of that must be there. */
-static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux)
+/*
+ * The thread whose hit froze it ran since it was armed: something of that must be there, unless it
+ * was in the probe's handler already, in the kernel, and ran no instruction of its own behind that.
+ */
+static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux,
+		       const struct pt_ring *r)
 {
+	char ran[UNITS_TEXT_SIZE];
+	uint64_t enabled, running;
+
+	if (aux->size || pt_ring__times(r, &enabled, &running))
+		return;
 	for (size_t i = first_hit; i < rec->hits.n; i++) {
 		const struct mt_hit *hit = &rec->hits.v[i];
 
-		if (!aux->size &&
-		    (aux->tid ? (pid_t)hit->tid == aux->tid : (int)hit->cpu == aux->cpu))
-			log__warn("nothing was recorded of thread %u, which triggered", hit->tid);
+		if (aux->tid ? (pid_t)hit->tid != aux->tid : (int)hit->cpu != aux->cpu)
+			continue;
+		log__warn("nothing was recorded of thread %u, which triggered: Intel PT had run "
+			  "for %s there",
+			  hit->tid, units__format_duration(ran, running));
+		if (running < SOON_NS)
+			log__hint("it hit as soon as recording began; capture again");
 	}
 }
 
@@ -59,7 +75,7 @@ static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 		if (err)
 			break;
 		warn_not_running(ring, aux.size);
-		warn_empty(rec, s->config.first_hit, &aux);
+		warn_empty(rec, s->config.first_hit, &aux, ring);
 		err = recording__add_aux(rec, &aux);
 	}
 	return err;

@@ -52,6 +52,10 @@ void recording__fini(struct recording *rec)
 		rec_file__fini(&rec->files.v[i]);
 	for (size_t i = 0; i < rec->perf_maps.n; i++)
 		free(rec->perf_maps.v[i].text);
+	for (size_t i = 0; i < rec->roots.n; i++)
+		if (rec->roots.v[i].is_owner)
+			close(rec->roots.v[i].fd);
+	VEC_FINI(&rec->roots);
 	VEC_FINI(&rec->files);
 	VEC_FINI(&rec->perf_maps);
 	VEC_FINI(&rec->maps);

@@ -153,6 +153,16 @@ struct rec_perf_map {
 	char *text;
 };
 
+/* What a process saw as /, where that is not our own. */
+struct rec_root {
+	pid_t pid;
+	int fd;	       /* O_PATH */
+	bool is_owner; /* else it is another one's */
+};
+
+/* "/proc/PID/root", "/proc/self/fd/N" */
+#define REC_ROOT_SIZE 32
+
 /* What a process had open at the end, of what its threads waited for. */
 struct rec_open_file {
 	pid_t pid;
@@ -219,6 +229,7 @@ struct recording {
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;
 	VEC(struct rec_perf_map) perf_maps;
+	VEC(struct rec_root) roots; /* recording__hold_roots() */
 	bool portable; /* all files' bytes go with it, not only what cannot be found again */
 	VEC(struct mt_hit) hits;
 	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
@@ -314,6 +325,13 @@ void rec_aux__fini(struct rec_aux *aux);
 /* The file that was mapped under this path and inode; NULL where it is not known. */
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino);
+/*
+ * Keeps open what its processes that are still there see as /: who is confined reads no
+ * /proc/PID/root. 0 or -ENOMEM.
+ */
+int recording__hold_roots(struct recording *rec);
+/* A path of what the process sees as /, whether that is held or not. */
+void recording__root_path(const struct recording *rec, pid_t pid, char path[static REC_ROOT_SIZE]);
 /* Gives each mapping its file's build id, where that is known. */
 void recording__settle_build_ids(struct recording *rec);
 

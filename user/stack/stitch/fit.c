@@ -117,3 +117,16 @@ bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, 
 	*best = a.n && b.n ? find_best(a, b) : (struct fit){0};
 	return is_enough(a, b, best, seam);
 }
+
+bool held_stack__fits_lowest(struct held_stack a, struct held_stack b, enum seam seam,
+			     struct fit *best)
+{
+	*best = (struct fit){0};
+	for (size_t at = 0; b.n && at < a.n; at++) {
+		struct fit fit = lay(a, b, (int64_t)at, MAX_COMPARED);
+
+		if (fit.n_agreed > best->n_agreed)
+			*best = fit;
+	}
+	return is_enough(a, b, best, seam);
+}

@@ -62,4 +62,11 @@ struct fit held_stack__lay(struct held_stack a, struct held_stack b, int64_t off
 /* Whether b may be what goes on of a, and how, as well as can be told. */
 bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best);
 
+/*
+ * The same where it is known that of `a` all but the lowest have ended by now: b lies in it. Those
+ * above b have ended before it has run, and not behind that, unless more agrees further up.
+ */
+bool held_stack__fits_lowest(struct held_stack a, struct held_stack b, enum seam seam,
+			     struct fit *best);
+
 #endif

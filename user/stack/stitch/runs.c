@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "stack/stitch/search.h"
+
 static int push_all(held_vec *to, struct held_stack stack)
 {
 	for (size_t i = 0; i < stack.n; i++) {
@@ -65,20 +67,18 @@ static int look(struct stitcher *stitcher, const struct run *run)
 	return push_all(&stitcher->view, (struct held_stack){run->begun.v, run->begun.n});
 }
 
-static bool fits(struct stitcher *stitcher, struct held_stack stack, const struct run *run,
-		 enum seam seam, struct fit *on)
+static struct held_stack view(const struct stitcher *stitcher)
 {
-	if (look(stitcher, run))
-		return false;
-	return held_stack__fits(stack, (struct held_stack){stitcher->view.v, stitcher->view.n},
-				seam, on);
+	return (struct held_stack){stitcher->view.v, stitcher->view.n};
 }
 
 bool runs__fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
 		enum seam seam, struct fit *on)
 {
-	return fits(stitcher, (struct held_stack){end->stack.v, end->stack.n}, run,
-		    end->is_old ? SEAM_LONG : seam, on) &&
+	if (look(stitcher, run))
+		return false;
+	return held_stack__fits(stitched__stack(end), view(stitcher), stitched__seam(end, seam),
+				on) &&
 	       on->first <= run->below.n;
 }
 
@@ -107,6 +107,16 @@ void runs__place(struct stitcher *stitcher, struct run *run, uint32_t outer, int
 	first->n_joined = (uint32_t)(n_joined - n_below);
 }
 
+static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const struct run *run,
+		       enum seam seam, struct fit *on)
+{
+	if (look(stitcher, run))
+		return false;
+	if (seam == SEAM_LEAP)
+		return held_stack__fits(stack, view(stitcher), seam, on) && on->offset >= 0;
+	return held_stack__fits_lowest(stack, view(stitcher), seam, on);
+}
+
 void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
 		       struct held_stack stack, size_t left, enum seam seam)
 {
@@ -126,7 +136,7 @@ void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int
 
 		if (run->outer != RUN_NONE)
 			continue;
-		if (above.n && fits(stitcher, above, run, seam, &on) && on.offset >= 0) {
+		if (above.n && fits_since(stitcher, above, run, seam, &on)) {
 			above.n = (size_t)on.offset + on.n_agreed;
 		} else {
 			on = (struct fit){.offset = 1};

@@ -36,14 +36,19 @@ static size_t find_best(const struct stitcher *stitcher, const struct beginning 
 	return found;
 }
 
-/* The best one's frames go up to the last one's: that is what has run on these. */
+/*
+ * The best one's frames go up to the last one's: that is what has run on these. If some of them are
+ * above its lowest, they would have ended, and have begun again just alike: more of it must agree.
+ */
 static bool lies_on(const struct fit *last, const struct fit *best)
 {
 	size_t top = best->first + best->n_agreed;
 
 	if (last->offset > 0 || last->first < best->first)
 		return false;
-	return last->is_certain || last->first == top || last->first + 1 == top;
+	if (last->is_certain)
+		return last->first + last->n_agreed >= top;
+	return last->first == top || last->first + 1 == top;
 }
 
 /* One that has begun since, if what the segment shows below it is that best one. Else that. */

@@ -121,8 +121,9 @@ static int find_place(struct stitcher *stitcher, enum seam seam)
 
 /* Runs since the end lie on the frames of it that have been there all the time, at least. */
 static void place_since(struct stitcher *stitcher, const struct stitched *end,
-			const struct joint *joint, struct waiting taker)
+			const struct joint *joint, const struct beginning *from)
 {
+	const struct waiting taker = from->taker;
 	size_t left = (size_t)(joint->base - end->base + joint->n_joined);
 	struct held_stack stack = stitched__stack(end);
 
@@ -131,7 +132,7 @@ static void place_since(struct stitcher *stitcher, const struct stitched *end,
 		stack.n = taker.from_end;
 	}
 	runs__place_since(stitcher, joint, end->base, stack, left,
-			  stitched__seam(end, SEAM_SETTLED));
+			  stitched__seam(end, from->seam == SEAM_LEAP ? SEAM_LEAP : SEAM_SETTLED));
 }
 
 static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
@@ -148,7 +149,7 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 				.joins = true,
 				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
 				.base = end->base + fit->offset};
-	place_since(stitcher, end, joint, from->taker);
+	place_since(stitcher, end, joint, from);
 	err = runs__learn_callers(&stitcher->runs.v[end->owner], callers,
 				  fit->first < begin.n ? &begin.v[fit->first] : &first);
 	if (err)
@@ -250,6 +251,20 @@ int stitcher__finish(struct stitcher *stitcher)
 	}
 	stitcher->n_ends = stitcher->loose.n = 0;
 	return err;
+}
+
+const struct held *stitcher__lowest(const struct stitcher *stitcher)
+{
+	const struct stitched *end =
+		stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	const struct run *run;
+
+	if (!end || !end->stack.n)
+		return NULL;
+	run = &stitcher->runs.v[end->owner];
+	if (run->below.n)
+		return &run->below.v[run->below.n - 1];
+	return run->begun.n ? run->begun.v : end->stack.v;
 }
 
 /* Callers are under all that runs. */

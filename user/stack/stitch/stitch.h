@@ -110,6 +110,8 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
 /* There are no more: what has not found its place by a return lies where it fits. 0 or -ENOMEM. */
 int stitcher__finish(struct stitcher *stitcher);
+/* Below all that the last segment lies on: as it was first seen. NULL: there is none. */
+const struct held *stitcher__lowest(const struct stitcher *stitcher);
 /* The stack taken near the end of the last segment. 0 or -ENOMEM. */
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
 

@@ -353,6 +353,7 @@ void elf_image__free(struct elf_image *image)
 	VEC_FINI(&image->stubs);
 	VEC_FINI(&image->unknown);
 	VEC_FINI(&image->sections);
+	VEC_FINI(&image->called);
 	elf_image__free_strings(image);
 	free(image->segments);
 	elf_end(image->elf);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "target/elf/elf_callers.h"
 #include "target/elf/elf_image.h"
 #include "util/vec.h"
 
@@ -59,6 +60,13 @@ struct function_table {
 	struct function_range *ranges;
 };
 
+/* elf_callers.c: what was found of a function. */
+struct elf_called {
+	uint64_t vaddr;
+	struct elf_callers callers;
+};
+typedef VEC(struct elf_called) elf_called_vec;
+
 struct elf_string;
 struct ocaml_table;
 struct landing_table;
@@ -91,6 +99,8 @@ struct elf_image {
 	struct landing_table *pads;	/* of landing_pads.c */
 	struct cfi_table *cfi;		/* of cfi.c */
 	struct function_entry fallback; /* where memory ran out */
+
+	elf_called_vec called;
 
 	enum { RUST_NOT_ASKED, RUST_NONE, RUST_FOUND } rust; /* of elf_language.c */
 

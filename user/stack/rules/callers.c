@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What runs to the end behind a gap, on frames that were called in it and do not return, shows by
+ * no branch what it lies on. The code may tell: of a function that nothing but calls names, these
+ * are all that can have called it, and so on, down to a frame that ran before the gap. The way that
+ * needs the fewest calls is taken, if there is but one.
+ */
+#include "stack/stack_internal.h"
+
+#include "target/elf/elf_callers.h"
+
+#define MAX_FRAMES 32
+
+/* A function, with where it called the one above it; those above come first. */
+struct callers {
+	struct held frames[MAX_FRAMES];
+	size_t above[MAX_FRAMES], depth[MAX_FRAMES];
+	size_t n;
+	size_t n_found, found; /* ways to what ran before the gap, of as few calls; the last */
+};
+
+/* It ran before the gap, and may go on. */
+static bool has_waited(const struct stitcher *stitcher, const struct function *function)
+{
+	for (size_t i = 0; i + 1 < stitcher->n_ends; i++)
+		for (size_t k = 0; k < stitcher->ends[i].stack.n; k++)
+			if (stitcher->ends[i].stack.v[k].function == function)
+				return true;
+	return false;
+}
+
+static size_t find(const struct callers *callers, const struct function *function)
+{
+	size_t i = 0;
+
+	while (i < callers->n && callers->frames[i].function != function)
+		i++;
+	return i;
+}
+
+static void add_caller(struct stack *s, struct callers *callers, size_t above, uint64_t behind)
+{
+	bool is_entry;
+	const struct function *function = stack__function_at(s, behind - 1, &is_entry);
+	size_t at = function ? find(callers, function) : MAX_FRAMES;
+
+	if (at == MAX_FRAMES)
+		return;
+	if (at < callers->n) {
+		callers->n_found +=
+			callers->n_found && at == callers->found && callers->above[at] != above;
+		return;
+	}
+	callers->frames[at] = (struct held){.function = function, .entry_ip = behind};
+	callers->above[at] = above;
+	callers->depth[at] = callers->depth[above] + 1;
+	callers->n++;
+	if (!has_waited(&s->frames->stitcher, function))
+		return;
+	callers->found = at;
+	callers->n_found++;
+}
+
+static void add_callers(struct stack *s, struct callers *callers, size_t above)
+{
+	uint64_t ip = callers->frames[above].entry_ip;
+	struct elf_callers calls;
+	struct code_place place;
+
+	if (!code_map__find(s->map, ip, &place))
+		return;
+	calls = elf_callers__of(place.function);
+	for (size_t i = 0; i < calls.n; i++)
+		add_caller(s, callers, above, ip - place.vaddr + calls.behind[i]);
+}
+
+/*
+ * Where a frame is called is where the one below it goes on. The uppermost may have become another
+ * function's since, by a jump.
+ */
+static void take(struct stack *s, const struct callers *callers, const struct function *became)
+{
+	struct held stack[MAX_FRAMES];
+	size_t at = callers->found, n = callers->depth[at] + 1;
+
+	for (size_t i = 0; i < n; i++, at = callers->above[at]) {
+		stack[i] = callers->frames[at];
+		stack[i].return_ip = i ? stack[i - 1].entry_ip : 0;
+	}
+	stack[n - 1].function = became;
+	frames__take_stack(s->frames, (struct held_stack){stack, n});
+}
+
+void stack__find_callers(struct stack *s)
+{
+	struct stitcher *stitcher = &s->frames->stitcher;
+	struct callers callers = {.n = 1};
+	const struct held *lowest;
+
+	frames__end_segment(s->frames);
+	lowest = stitcher__lowest(stitcher);
+	if (stitcher->n_ends < 2 || !lowest || !lowest->function)
+		return;
+	callers.frames[0] = *lowest;
+	for (size_t i = 0; i < callers.n; i++) {
+		if (callers.n_found && callers.depth[i] == callers.depth[callers.found])
+			break;
+		add_callers(s, &callers, i);
+	}
+	if (callers.n_found == 1)
+		take(s, &callers, stitcher->ends[stitcher->n_ends - 1].stack.v->function);
+}

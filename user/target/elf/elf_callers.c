@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A reference to a function is its address, in four bytes or more, or what lies between that and
+ * the end of an instruction (Intel SDM vol. 2, 2.2.1.6 "RIP-Relative Addressing", "CALL", "JMP").
+ * Any four bytes that could be one count: by chance they are one in a few thousand functions, of
+ * which no more is known then.
+ */
+#include "target/elf/elf_callers.h"
+
+#include "target/elf/elf_internal.h"
+
+/* Of all that is loaded: a file of this size takes as long as a hundred milliseconds. */
+#define MAX_LOADED ((size_t)64 << 20)
+#define MAX_ASKED  32
+
+#define CALL_REL32 0xe8
+#define REL32_SIZE 4
+
+/* Calls, and of whatever else there may be: how many. */
+struct references {
+	struct elf_callers calls;
+	size_t n_others;
+};
+
+struct loaded {
+	const uint8_t *bytes;
+	size_t len;
+	uint64_t vaddr;
+	bool is_code;
+};
+
+static uint32_t read32(const uint8_t *bytes)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static void add_call(struct references *found, uint64_t behind)
+{
+	if (found->calls.n < ELF_CALLERS_MAX)
+		found->calls.behind[found->calls.n++] = behind;
+	else
+		found->n_others++;
+}
+
+static void look_in(struct references *found, const struct loaded *at, uint64_t vaddr)
+{
+	const uint32_t target = (uint32_t)vaddr, base = (uint32_t)at->vaddr + REL32_SIZE;
+
+	for (size_t i = 0; i + REL32_SIZE <= at->len && !found->n_others; i++) {
+		uint32_t value = read32(at->bytes + i);
+		bool is_relative = at->is_code && value + base + (uint32_t)i == target;
+
+		if (is_relative && i && at->bytes[i - 1] == CALL_REL32)
+			add_call(found, at->vaddr + i + REL32_SIZE);
+		else if (is_relative || value == target)
+			found->n_others++;
+	}
+}
+
+/* jmp, jcc, loop and jrcxz have short forms; of the function's own they are loops. */
+static bool is_short_jump(uint8_t opcode)
+{
+	return opcode == 0xeb || (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0;
+}
+
+static void look_near(struct references *found, const struct loaded *at, uint64_t vaddr,
+		      uint64_t size)
+{
+	uint64_t begin = vaddr - at->vaddr, from = begin > 130 ? begin - 130 : 0;
+
+	for (uint64_t i = from; i + 2 <= at->len && i < begin + 130; i++)
+		if ((i < begin || i >= begin + size) && is_short_jump(at->bytes[i]) &&
+		    i + 2 + (uint64_t)(int8_t)at->bytes[i + 1] == begin)
+			found->n_others++;
+}
+
+static bool read_loaded(const struct elf_image *image, size_t index, struct loaded *loaded)
+{
+	GElf_Phdr phdr;
+
+	if (!gelf_getphdr(image->elf, (int)index, &phdr) || phdr.p_type != PT_LOAD ||
+	    phdr.p_offset > image->size || phdr.p_filesz > image->size - phdr.p_offset)
+		return false;
+	*loaded = (struct loaded){.bytes = image->data + phdr.p_offset,
+				  .len = phdr.p_filesz,
+				  .vaddr = phdr.p_vaddr,
+				  .is_code = phdr.p_flags & PF_X};
+	return true;
+}
+
+static struct elf_callers look(const struct elf_image *image, const struct function *function)
+{
+	const uint64_t vaddr = function->vaddr;
+	struct references found = {0};
+	struct loaded loaded;
+	size_t n, size = 0;
+
+	if (elf_getphdrnum(image->elf, &n))
+		return found.calls;
+	for (size_t i = 0; i < n; i++)
+		size += read_loaded(image, i, &loaded) ? loaded.len : 0;
+	for (size_t i = 0; i < n && size <= MAX_LOADED; i++) {
+		if (!read_loaded(image, i, &loaded))
+			continue;
+		look_in(&found, &loaded, vaddr);
+		if (loaded.is_code && vaddr - loaded.vaddr < loaded.len)
+			look_near(&found, &loaded, vaddr, function->size);
+	}
+	return found.n_others ? (struct elf_callers){0} : found.calls;
+}
+
+static struct elf_callers look_once(struct elf_image *image, const struct function *function)
+{
+	struct elf_called *called;
+
+	for (size_t i = 0; i < image->called.n; i++)
+		if (image->called.v[i].vaddr == function->vaddr)
+			return image->called.v[i].callers;
+	called = image->called.n < MAX_ASKED ? VEC_PUSH(&image->called) : NULL;
+	if (!called)
+		return (struct elf_callers){0};
+	*called = (struct elf_called){function->vaddr, look(image, function)};
+	return called->callers;
+}
+
+struct elf_callers elf_callers__of(const struct function *function)
+{
+	struct elf_image *image = function->image;
+	struct elf_callers callers;
+
+	if (!image || !image->elf || function->kind == FUNCTION_PLT)
+		return (struct elf_callers){0};
+	pthread_mutex_lock(&image->lock);
+	callers = look_once(image, function);
+	pthread_mutex_unlock(&image->lock);
+	return callers;
+}
