@@ -34,7 +34,11 @@ else
 fi
 freeze refresh
 [ "$(branches_after_hit)" = 0 ] || fail "the target ran on after the event limit"
-freeze disable
+# The message may wake us on the target's own CPU; not each time.
+for _ in 1 2 3 4 5; do
+	freeze disable
+	[ "$(branches_after_hit)" = 0 ] || break
+done
 [ "$(branches_after_hit)" -gt 0 ] || fail "user space cannot be that fast"
 grep -q 'branches after the hit, [1-9]' <<<"$out" || fail "the time after the hit is missing"
 freeze auto

@@ -2,24 +2,35 @@
 # What the kernel says it lost is a gap in the trace, in the recording too, and perf sees it there.
 . /tests/vm/lib.sh
 need_pmu
+partial=/sys/module/softpt/parameters/partial
+echo N >$partial
 start /build/programs/service -scale small
 sleep 0.2
 kill -STOP "$pid"
-mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -timeout 4s \
+: >/tmp/err
+mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -timeout 60s \
 	-timer-resolution custom:noretcomp -o /tmp/l.fxt \
 	>/tmp/out 2>/tmp/err &
 tool=$!
+for _ in $(seq 200); do
+	! grep -q '^waiting' /tmp/err || break
+	sleep 0.1
+done
 # Little runs, since perf takes its time to dump it all.
-sleep 2
-kill -CONT "$pid"
-sleep 0.2
-echo Y >/sys/module/softpt/parameters/partial
+runs_a_while() {
+	kill -CONT "$pid"
+	wait_for_steps
+	sleep 0.1
+}
+runs_a_while
+echo Y >$partial
 # Off the CPU, which ends the trace, and on.
 kill -STOP "$pid"
 sleep 0.1
-kill -CONT "$pid"
-sleep 0.1
+runs_a_while
 kill -STOP "$pid"
+# "Now."
+kill -INT "$tool"
 wait "$tool"
 kill -CONT "$pid"
 cat /tmp/out
