@@ -15,7 +15,7 @@ SAN_FOLDERS := asan tsan cov
 san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
     $(foreach suite,$(filter unit live,$(2)),\
         $(patsubst $(O)/%,$(1)/%,$(filter $(O)/tests/$(suite)/%,$(UNIT)))) \
-    $(if $(filter fuzz,$(2)),fuzz-replays)
+    $(if $(filter fuzz,$(2)),fuzz-replays) $(if $(filter cli,$(2)),$(1)/tests/perfetto/gen_trees)
 
 .PHONY: test-san coverage $(SAN_FOLDERS) $(SAN_FOLDERS:%=san-folder-%)
 # What is the same in every build is that of the plain one.
@@ -43,8 +43,11 @@ $(if $(SAN),$(filter $(O)/tests/unit/%,$(UNIT:=.o))): ALL_CFLAGS += -O0
 # Which lines of user/ the tests run: a line a file, and all of it.
 COV_TESTS ?= unit golden cli live
 COV_LEAST ?= 0
-cov: san-folder-cov
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/cov WERROR= LDFLAGS=--coverage \
+$(O)/cov/exit.o: tests/coverage_exit.c
+	$(Q)mkdir -p $(@D) && $(CC) -O1 -c -o $@ $<
+cov: san-folder-cov $(O)/cov/exit.o
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/cov WERROR= \
+	    LDFLAGS='--coverage -Wl,--wrap=_exit $(O)/cov/exit.o' \
 	    CFLAGS='-O1 -g --coverage' all $(call san_programs,$(O)/cov,$(COV_TESTS))
 coverage: cov
 	$(Q)find $(O)/cov -name '*.gcda' -delete

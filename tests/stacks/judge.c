@@ -55,14 +55,19 @@ static void note_signal(struct judge *j, const struct branch *b)
 {
 	struct code_place place;
 
-	if (b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_END_SYSCALL)
+	if (b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_END_SYSCALL) {
 		j->interrupted = truth_log__function(j->map, b->from, false);
-	else if (b->kind == BRANCH_BEGIN)
+		/* The next signal comes before anything has run: the log knows what that one had.
+		 */
+		if (j->interrupted && truth_log__is_restorer(j->interrupted))
+			j->interrupted = NULL;
+	} else if (b->kind == BRANCH_BEGIN) {
 		j->handler = code_map__find(j->map, b->to, &place) && place.entry == b->to
 				     ? place.function
 				     : NULL;
-	else if (b->kind != BRANCH_JUMP && b->kind != BRANCH_COND)
+	} else if (b->kind != BRANCH_JUMP && b->kind != BRANCH_COND) {
 		j->interrupted = j->handler = NULL;
+	}
 }
 
 static int see(struct judge *j, const struct branch *b, uint64_t step)

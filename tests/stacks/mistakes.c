@@ -23,9 +23,21 @@ static bool is_bound_later(const struct function *function)
 	       !strncmp(function->name, "_dl_runtime_resolve", 19);
 }
 
+/* The same where the dynamic linker's resolver has no name: it is none that is called by one. */
+static bool may_be_bound_later(const struct function *truth, const struct function *decoded)
+{
+	const char *const linker = "ld-";
+
+	return truth->kind == FUNCTION_UNKNOWN && !strncmp(truth->module, linker, strlen(linker)) &&
+	       decoded &&
+	       (decoded->kind == FUNCTION_SYMBOL ||
+		strncmp(decoded->module, linker, strlen(linker)) != 0);
+}
+
 bool is_same_function(const struct function *truth, const struct function *decoded)
 {
-	return !truth || truth == decoded || is_bound_later(truth);
+	return !truth || truth == decoded || is_bound_later(truth) ||
+	       may_be_bound_later(truth, decoded);
 }
 
 static bool is_told(const struct mistakes *m)

@@ -6,11 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel has put its address where a handler returns to. */
-static bool is_restorer(const struct function *function)
+bool truth_log__is_restorer(const struct function *function)
 {
 	return !strcmp(function->name, "__restore_rt") ||
 	       !strncmp(function->name, "runtime.sigreturn", strlen("runtime.sigreturn"));
+}
+
+/* Behind what no call ends with: between functions. Go goes to a function's begin by a return. */
+static bool is_behind_padding(struct code_map *map, uint64_t ip)
+{
+	const uint8_t int3 = 0xcc;
+	uint8_t code;
+
+	return code_map__read(map, ip - 1, &code, 1) == 1 && code == int3;
 }
 
 const struct function *truth_log__function(struct code_map *map, uint64_t ip, bool is_return)
@@ -20,7 +28,8 @@ const struct function *truth_log__function(struct code_map *map, uint64_t ip, bo
 	if (!code_map__find(map, ip, &place))
 		return NULL;
 	/* A signal handler returns to what nothing has called. */
-	if (is_return && place.entry == ip && !is_restorer(place.function))
+	if (is_return && place.entry == ip && !truth_log__is_restorer(place.function) &&
+	    !is_behind_padding(map, ip))
 		code_map__find(map, ip - 1, &place);
 	return place.function;
 }

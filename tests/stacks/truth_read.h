@@ -40,6 +40,9 @@ void truth_log__fini(struct truth_log *log);
 /* The function that holds a return address: a label of assembly may stand behind the call. */
 const struct function *truth_log__function(struct code_map *map, uint64_t ip, bool is_return);
 
+/* The kernel has put its address where a handler returns to. */
+bool truth_log__is_restorer(const struct function *function);
+
 /* Takes the events up to this one, and returns the stack that it is on. */
 struct true_stack *truth_log__go_to(struct truth_log *log, size_t event);
 /* Its frame at a depth. */

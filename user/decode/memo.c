@@ -8,6 +8,8 @@
 #include "decode/walk/walk_internal.h"
 #include "kernel/huge_pages.h"
 
+#include "util/page.h"
+
 /* What an entry may hold. */
 #define MAX_EVENTS 64
 #define MAX_CALLS  16
@@ -30,7 +32,6 @@ struct memo {
 };
 
 /* madvise() takes whole ones. */
-#define PAGE	     4096
 #define ENTRIES_SIZE (sizeof(struct memo_entry) << MEMO_BITS)
 
 struct memo *memo__new(bool is_busy)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define PAGE	  ((uintptr_t)4096)
+#include "util/page.h"
+
 #define HUGE_PAGE ((uintptr_t)2 << 20)
 
 void *huge_pages__alloc(size_t size)

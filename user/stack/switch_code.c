@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stack/switch_code.h"
 
+#include <string.h>
+
 #include "util/insn.h"
 #include "util/insn_move.h"
 
@@ -91,6 +93,21 @@ static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
 	return false;
 }
 
+/*
+ * xor %fs:0x30, %r64 (REX.W 33 /r, behind the prefix of %fs): glibc keeps the pointers of a jmp_buf
+ * so (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). It is longjmp(), which keeps to its stack.
+ */
+static bool takes_guarded_pointer(const uint8_t *code, size_t len)
+{
+	static const uint8_t guard[] = {0x25, 0x30, 0, 0, 0};
+
+	for (size_t i = 0; i + 4 + sizeof(guard) <= len; i++)
+		if (code[i] == 0x64 && (code[i + 1] & 0xfb) == 0x48 && code[i + 2] == 0x33 &&
+		    (code[i + 3] & 0xc7) == 0x04 && !memcmp(code + i + 4, guard, sizeof(guard)))
+			return true;
+	return false;
+}
+
 bool switch_code__is_at(struct code_map *map, const struct code_place *place)
 {
 	uint8_t code[MAX_SIZE];
@@ -99,5 +116,6 @@ bool switch_code__is_at(struct code_map *map, const struct code_place *place)
 	if (len > sizeof(code))
 		return false;
 	len = code_map__read(map, place->entry, code, len);
-	return may_load_sp(code, len) && loads_sp_and_goes(code, len, place->entry);
+	return may_load_sp(code, len) && loads_sp_and_goes(code, len, place->entry) &&
+	       !takes_guarded_pointer(code, len);
 }

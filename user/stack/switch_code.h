@@ -9,8 +9,8 @@
 
 /*
  * The function at `place` takes the stack pointer from a register or from memory, and goes on by a
- * return or an indirect jump: a switch of coroutines does, and longjmp(), and the end of some
- * functions that align their stack.
+ * return or an indirect jump: a switch of coroutines does, and the end of some functions that align
+ * their stack. glibc's longjmp() is told from them.
  */
 bool switch_code__is_at(struct code_map *map, const struct code_place *place);
 

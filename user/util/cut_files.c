@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define PAGE ((uintptr_t)4096)
+#include "util/page.h"
 
 static _Atomic uintptr_t first; /* 0: none */
 

@@ -103,19 +103,24 @@ void next_step__say(const char *command, const char *file)
 		log__info("next: %s", text);
 }
 
+/* What is written by whoever is told to end: names as a terminal may have them. */
 char *stopped__format(const char *recording, const char *output)
 {
 	_cleanup_free_ char *next = recording ? format_command("decode", recording, output) : NULL;
+	_cleanup_free_ char *file = strdup(output);
 	char *text = NULL;
 	int n;
 
+	if (!file)
+		return NULL;
+	label__clean_in_place(file);
 	if (next) {
 		label__clean_in_place(next);
 		n = asprintf(&text,
-			     "stopped: %s is not written; the recording is whole\nnext: %s\n",
-			     output, next);
+			     "stopped: %s is not written; the recording is whole\nnext: %s\n", file,
+			     next);
 	} else {
-		n = asprintf(&text, "stopped: %s is not written\n", output);
+		n = asprintf(&text, "stopped: %s is not written\n", file);
 	}
 	return n < 0 ? NULL : text;
 }

@@ -114,6 +114,18 @@ static void test_what_is_written_is_read(void **state)
 	assert_string_equal(f->said.text, "");
 }
 
+/* A thread calls itself what it likes, and as often as it likes. */
+static void test_names_of_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_thread thread = {.pid = 70, .tid = 71, .comm = "a\x1b[31m\nb"};
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(recording__add_thread(&f->rec, &thread), 0);
+		assert_string_equal(recording__find_thread(&f->rec, 70, 71)->comm, "a?[31m?b");
+	}
+}
+
 static void test_300_threads(void **state)
 {
 	struct fixture *f = *state;
@@ -288,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_is_written_is_read),
 		TEST(test_300_threads),
+		TEST(test_names_of_threads),
 		TEST(test_a_stream_of_no_intel_cpu),
 		TEST(test_nothing_at_all),
 		TEST(test_nobody_else_may_read_it),

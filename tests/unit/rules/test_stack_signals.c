@@ -204,20 +204,6 @@ static void test_a_segment_that_begins_in_a_handler(void **state)
 			   "      [syscall] 40-50\n");
 }
 
-static void test_a_segment_that_begins_in_the_restorer(void **state)
-{
-	struct thread *t = *state;
-
-	begin(t, RESTORER + 0);
-	enter_kernel(t, RESTORER + 7);
-	begin(t, MAIN + 0x10);
-	assert_on_top(t, "main", -1);
-	interrupt(t, MAIN + 0x15);
-	assert_finished(t, "main 10-40 inferred-start inferred-end\n"
-			   "  restorer 10-30 inferred-start\n"
-			   "    [syscall] 20-30\n");
-}
-
 static void test_a_longjmp_out_of_a_handler(void **state)
 {
 	struct thread *t = *state;
@@ -374,7 +360,6 @@ int main(void)
 		TEST(test_nested_signals),
 		TEST(test_two_signals_at_once),
 		TEST(test_a_segment_that_begins_in_a_handler),
-		TEST(test_a_segment_that_begins_in_the_restorer),
 		TEST(test_a_longjmp_out_of_a_handler),
 		TEST(test_a_handler_that_sends_the_thread_elsewhere),
 		TEST(test_random_branches_give_a_tree),

@@ -84,6 +84,28 @@ static void test_switches_and_entries(void **state)
 	assert_int_equal(f->totals.switches, 5);
 }
 
+/* Its name is its own choice. */
+static void test_who_woke_it_is_named(void **state)
+{
+	struct mt_sched woken = {.time_ns = 1300,
+				 .tid = TID,
+				 .tgid = PID,
+				 .kind = MT_SCHED_WOKEN,
+				 .by_tgid = 70,
+				 .by_tid = 71};
+	struct fixture *f = *state;
+
+	memcpy(woken.by_comm, "a\x1b[31m\nb", 9);
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	sched(f, 1010, REC_SCHED_BLOCKED);
+	assert_int_equal(recording__add_sched_by(&f->rec, &woken), 0);
+	sched(f, 1400, REC_SCHED_IN);
+	f->rec.frozen_ns = 1500;
+	make_trees(f, 1);
+	assert_int_equal(f->trees[0].done_by.n, 1);
+	assert_string_equal(f->trees[0].done_by.v[0].comm, "a?[31m?b");
+}
+
 static void add_entries_of_two(struct fixture *f)
 {
 	struct mt_entry iter = entry_of(ITER, 2010, 2090), find = entry_of(FIND, 2020, 2030);
@@ -231,6 +253,7 @@ int main(void)
 		TEST(test_a_trampoline_is_no_frame),
 		TEST(test_in_the_kernel),
 		TEST(test_switches_and_entries),
+		TEST(test_who_woke_it_is_named),
 		TEST(test_entries_of_all_functions),
 		TEST(test_a_tree_a_thread),
 		TEST(test_between_snapshots_nothing_is_known),

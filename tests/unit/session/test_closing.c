@@ -61,6 +61,9 @@ static void test_what_is_left_behind_ctrl_c(void **state)
 		       "stopped: x.fxt is not written; the recording is whole\n"
 		       "next: mtbpf decode 'a b.mtbpf' -o x.fxt\n");
 	assert_stopped(NULL, "x.fxt", "stopped: x.fxt is not written\n");
+	assert_stopped("a\x1b[m.mtbpf", "x\n.fxt",
+		       "stopped: x?.fxt is not written; the recording is whole\n"
+		       "next: mtbpf decode 'a?[m.mtbpf' -o 'x?.fxt'\n");
 	program_invocation_name = old;
 }
 

@@ -81,6 +81,12 @@ static void test_functions(void **state)
 		CODE("bytes within another instruction", "\x48\xb8\x48\x89\xf4\xc3\0\0\0\0\xc3",
 		     false),
 		CODE("no instruction before it", "\x06\x48\x89\xf4\xc3", false),
+		CODE("longjmp: xor %fs:0x30, %r8; mov %r8, %rsp; jmp *%rdx",
+		     "\x64\x4c\x33\x04\x25\x30\0\0\0\x4c\x89\xc4\xff\xe2", false),
+		CODE("longjmp: xor %fs:0x30, %rdx",
+		     "\x64\x48\x33\x14\x25\x30\0\0\0\x4c\x89\xc4\xff\xe2", false),
+		CODE("another word of the thread's",
+		     "\x64\x48\x33\x14\x25\x28\0\0\0\x4c\x89\xc4\xff\xe2", true),
 		CODE("ret, load", "\xc3\x48\x89\xf4", false),
 		CODE("ret", "\xc3", false),
 	};

@@ -170,6 +170,32 @@ static struct fxt_reader *open_words(const uint64_t *words, size_t n, size_t ext
 static const uint64_t per_megahertz[] = {1 | 2 << 4, 1000000};
 
 /* An instant of thread 0, which the record itself names, with strings in it. */
+/* Ours have none such; somebody else's file is read as well. */
+static void test_names_that_others_chose(void **state)
+{
+	static const char name[] = "w\x1b[3\nr";
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	struct fxt_read read;
+	size_t len;
+	char *data, *at;
+	int fd;
+
+	write_trace(output, "t.fxt");
+	assert_int_equal(fs__read(output->path, &data, &len), 0);
+	at = memmem(data, len, "worker", 6);
+	assert_non_null(at);
+	fd = open(output->path, O_WRONLY);
+	assert_int_equal(pwrite(fd, name, 6, at - data), 6);
+	close(fd);
+	free(data);
+	reader = open_trace(output->path);
+	assert_int_equal(fxt_reader__next(reader, &read), 1);
+	assert_int_equal(fxt_reader__next(reader, &read), 1);
+	assert_string_equal(read.name, "w?[3?r");
+	fxt_reader__free(reader);
+}
+
 static void test_what_others_write(void **state)
 {
 	const uint64_t words[] = {
@@ -314,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_we_write),
+		TEST(test_names_that_others_chose),
 		TEST(test_gzip),
 		TEST(test_zstd),
 		TEST(test_two_readers),

@@ -13,15 +13,11 @@
 #include "target/process.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+#include "util/page.h"
 #include "util/units.h"
 
-#define PAGE 4096u
 /* Entries of a pagemap that are read at once. */
 #define ENTRIES 512
-
-/* Documentation/admin-guide/mm/pagemap.rst */
-#define PAGE_PRESENT (1ull << 63)
-#define PAGE_SWAPPED (1ull << 62)
 
 struct copier {
 	struct recording *rec;

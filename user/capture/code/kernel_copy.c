@@ -14,8 +14,8 @@
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/page.h"
 
-#define PAGE	   4096
 #define CHUNK	   (64u << 10)
 #define MAX_PHDRS  4096
 #define NO_SEGMENT UINT64_MAX

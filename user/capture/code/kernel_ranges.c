@@ -9,7 +9,8 @@
 
 #include "kernel/kallsyms.h"
 
-#define PAGE ((uint64_t)4096)
+#include "util/page.h"
+
 /* The kernel's image and its modules: Documentation/arch/x86/x86_64/mm.rst. */
 #define TEXT_AREA 0xffffffff80000000ull
 /* The largest modules are graphics drivers, of some 20 MB. */

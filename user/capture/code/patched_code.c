@@ -11,11 +11,7 @@
 #include "capture/code/uprobes_page.h"
 #include "target/process.h"
 #include "util/cleanup.h"
-
-#define PAGE 4096u
-/* Documentation/admin-guide/mm/pagemap.rst; without PAGE_FILE it is the process's own copy. */
-#define PAGE_PRESENT (1ull << 63)
-#define PAGE_FILE    (1ull << 61)
+#include "util/page.h"
 
 /* "call rel32", behind "lea -0x80(%rsp),%rsp" from Linux 7.2 on: over the red zone. */
 #define CALL_SIZE 5

@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "util/label.h"
-
 void rec_kernel__fini(struct rec_kernel *kernel)
 {
 	if (kernel->kallsyms && kernel->kcore >= 0)
@@ -52,10 +50,7 @@ void recording__fini(struct recording *rec)
 		rec_file__fini(&rec->files.v[i]);
 	for (size_t i = 0; i < rec->perf_maps.n; i++)
 		free(rec->perf_maps.v[i].text);
-	for (size_t i = 0; i < rec->roots.n; i++)
-		if (rec->roots.v[i].is_owner)
-			close(rec->roots.v[i].fd);
-	VEC_FINI(&rec->roots);
+	rec_roots__fini(rec);
 	VEC_FINI(&rec->files);
 	VEC_FINI(&rec->perf_maps);
 	VEC_FINI(&rec->maps);
@@ -282,14 +277,6 @@ size_t recording__traced_bytes(const struct recording *rec)
 	return bytes;
 }
 
-const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)
-{
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (rec->threads.v[i].pid == pid && rec->threads.v[i].tid == tid)
-			return &rec->threads.v[i];
-	return NULL;
-}
-
 /* The latest of the process's that holds the address. */
 static const struct rec_map *find_map(const struct recording *rec, pid_t pid, uint64_t address)
 {
@@ -337,47 +324,6 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 		    rec_map__has(&rec->maps.v[i], &place, &ip))
 			return ip;
 	return hit->ip;
-}
-
-int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
-{
-	struct rec_thread *out =
-		(struct rec_thread *)recording__find_thread(rec, thread->pid, thread->tid);
-
-	if (out) {
-		memcpy(out->comm, thread->comm, sizeof(out->comm));
-	} else {
-		out = VEC_PUSH(&rec->threads);
-		if (!out)
-			return -ENOMEM;
-		*out = *thread;
-	}
-	label__clean_in_place(out->comm);
-	return 0;
-}
-
-int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
-			pid_t parent_tid)
-{
-	const struct rec_thread *parent = recording__find_thread(rec, parent_pid, parent_tid);
-	struct rec_thread named = *child;
-	size_t n = child->pid == parent_pid ? 0 : rec->maps.n;
-	int err;
-
-	if (parent)
-		memcpy(named.comm, parent->comm, sizeof(named.comm));
-	err = recording__add_thread(rec, &named);
-	/* What is added comes behind all that are copied. */
-	for (size_t i = 0; i < n && !err && rec->maps.v[i].time_ns <= child->start_ns; i++) {
-		struct rec_map map = rec->maps.v[i];
-
-		if (map.pid != parent_pid)
-			continue;
-		map.pid = map.tid = child->pid;
-		map.time_ns = child->start_ns;
-		err = recording__add_map(rec, &map);
-	}
-	return err;
 }
 
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss)

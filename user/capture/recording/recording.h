@@ -249,6 +249,8 @@ static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_
 void rec_kernel__fini(struct rec_kernel *kernel);
 
 void rec_file__fini(struct rec_file *file);
+/* All of them; recording__fini() does it. */
+void rec_roots__fini(struct recording *rec);
 
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);

@@ -12,8 +12,7 @@
 
 #include "util/cleanup.h"
 #include "util/fs.h"
-
-#define PAGE 4096
+#include "util/page.h"
 
 static int path_in(char path[static PATH_MAX], const char *dir, const char *name)
 {

@@ -93,3 +93,11 @@ void recording__root_path(const struct recording *rec, pid_t pid, char path[stat
 	else
 		format_root(pid, path);
 }
+
+void rec_roots__fini(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->roots.n; i++)
+		if (rec->roots.v[i].is_owner)
+			close(rec->roots.v[i].fd);
+	VEC_FINI(&rec->roots);
+}

@@ -118,10 +118,14 @@ static void return_to_unknown(struct stack *s, const struct branch *b, struct fr
 		stack__note_fiber_base(s);
 }
 
-/* No handler, but a call that a handler put in: in a recursion its caller may return there, too. */
-static bool is_put_in(const struct frame *frame, uint64_t ip)
+/*
+ * No handler, but a call that a handler put in: in a recursion its caller may return there, too. A
+ * handler that has interrupted the end of another one, which is the restorer, returns to its own.
+ */
+static bool is_put_in(struct stack *s, const struct frame *frame, uint64_t ip)
 {
-	return frame->call.kind == CALL_SIGNAL && frame->resume_ip && frame->resume_ip == ip;
+	return frame->call.kind == CALL_SIGNAL && frame->resume_ip && frame->resume_ip == ip &&
+	       !stack__is_restorer(s, ip);
 }
 
 bool stack__is_uretprobe(const struct function *function)
@@ -157,7 +161,7 @@ void stack__on_return(struct stack *s, const struct branch *b)
 
 	if (!top)
 		return;
-	if ((frame__returns_to(top, b->to) && b->to) || is_put_in(top, b->to)) {
+	if ((frame__returns_to(top, b->to) && b->to) || is_put_in(s, top, b->to)) {
 		frames__pop(s->frames, b->time_ns, 0);
 		return;
 	}

@@ -11,8 +11,7 @@
 
 #include "target/elf/elf_internal.h"
 #include "util/label.h"
-
-#define PAGE ((uint64_t)4096)
+#include "util/page.h"
 
 static bool is_inside(uint64_t offset, uint64_t len, uint64_t size)
 {

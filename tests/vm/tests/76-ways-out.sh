@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+# Ways out of a capture with Intel PT: the target runs on at full speed, and no event, ring, probe or tracer is left.
+# tests/live/ways_out.bats is of the other sources, and has more of them.
+# only: 6.12
+. /tests/vm/lib.sh
+need_pmu
+cd /tmp || exit 1
+
+# eventually COMMAND...: within ten seconds and more.
+eventually() {
+	for _ in $(seq 500); do
+		"$@" && return
+		sleep 0.02
+	done
+	return 1
+}
+
+gone() {
+	! grep -qs '^State:[[:space:]][^ZX]' "/proc/$1/status"
+}
+
+# The number of the target's latest round, $round, and its CPU time, $ns.
+look_at_round() {
+	# shellcheck disable=SC2046
+	set -- $(od -An -tu8 -N16 speed)
+	round=$1 ns=$2
+}
+
+has_rounds() {
+	look_at_round
+	[ "$ns" = 0 ] || [ "$ns" -gt "$before_ns" ] || before_ns=$ns
+	[ "$round" -ge 20 ]
+}
+
+# The first bytes of the functions that get a probe.
+code() {
+	for place in $at; do
+		dd if="/proc/$target/mem" bs=16 count=1 iflag=skip_bytes skip=$((16#$place)) 2>/dev/null | od -An -tx1
+	done
+}
+
+spin() {
+	rm -f speed
+	start /build/programs/spin speed
+	target=$pid before_ns=999999999
+	eventually has_rounds || fail "the target does not run"
+	at=$(mtbpf list -pid "$target" 'on*i*' | awk '$4 == "one_iter" || $4 == "on_signal" { print $1 }')
+	code_before=$(code)
+	[ "$(wc -w <<<"$code_before")" = 32 ] || fail "its functions are not found: $at"
+}
+
+# Events of the PMU hold its module.
+events() {
+	cat /sys/module/softpt/refcnt
+}
+
+no_events() {
+	[ "$(events)" = "$events_before" ]
+}
+
+runs() {
+	! grep -q '^State:[[:space:]][Tt] ' "/proc/$target/status" && grep -q '^TracerPid:[[:space:]]0$' "/proc/$target/status"
+}
+
+has_old_code() {
+	[ "$(code)" = "$code_before" ]
+}
+
+# A round that began when nothing was traced any more.
+is_at_full_speed() {
+	look_at_round
+	[ "$round" -gt "$behind" ] && [ "$ns" -le $((3 * before_ns)) ]
+}
+
+not_stepped() {
+	local before
+	before=$(steps)
+	sleep 0.05
+	[ "$(steps)" = "$before" ]
+}
+
+# record ARGS: mtbpf in the background, $tool, when the target is traced.
+record() {
+	rm -rf x.mtbpf
+	mtbpf record -source pt -pid "$target" -o x.mtbpf "$@" >out 2>err &
+	tool=$!
+	pids+=("$tool")
+	disown
+	eventually grep -q '^waiting' err || fail "it does not begin: $(cat err)"
+	wait_for_steps
+	! no_events && ! has_old_code || fail "what is not to be left is not seen while it is there"
+}
+
+# Not a step more, although the target runs.
+frozen() {
+	look_at_round
+	behind=$round
+	not_stepped && look_at_round && [ "$round" -gt "$behind" ]
+}
+
+nothing_left() {
+	eventually gone "$tool" || fail "$way: it does not end: $(cat err)"
+	eventually no_events || fail "$way: $(events) events are left, $events_before before"
+	no_probe || fail "$way: left in tracefs: $(cat /sys/kernel/tracing/uprobe_events)"
+	! gone "$target" || { echo "$way: well"; return; }
+	eventually runs || fail "$way: the target is stopped, or traced"
+	eventually has_old_code || fail "$way: the target has a probe"
+	eventually not_stepped || fail "$way: the target is stepped"
+	look_at_round
+	behind=$((round + 2))
+	eventually is_at_full_speed || fail "$way: a round took $before_ns ns, and takes $ns ns"
+	echo "$way: well"
+}
+
+events_before=$(events)
+spin
+
+way="mtbpf killed while it waits, the target stopped"
+record -symbol one_iter -delay-thresh 1000s
+kill -STOP "$target"
+kill -KILL "$tool"
+eventually gone "$tool"
+grep -q '^State:[[:space:]]T ' "/proc/$target/status" || fail "$way: it is not"
+kill -CONT "$target"
+nothing_left
+
+# What is frozen is held by it alone: it stands still, and is hit.
+way="mtbpf killed while frozen"
+record -symbol on_signal
+kill -STOP "$tool"
+kill -WINCH "$target"
+eventually frozen || fail "$way: it is not frozen"
+kill -KILL "$tool"
+nothing_left
+
+way="target exits"
+record -symbol one_iter -delay-thresh 1000s
+kill -TERM "$target"
+nothing_left
+must mtbpf decode -q x.mtbpf -print calls >decoded
