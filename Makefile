@@ -89,6 +89,8 @@ $(O)/gen/commit.h: FORCE
 	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.$$$$ && \
 	    { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
 $(O)/user/version/version.o: $(O)/gen/commit.h
+# Phony: as a file that is missing, .SECONDARY would let it be.
+.PHONY: FORCE
 FORCE:
 
 vmlinux: ## the full kernel types, to look things up in; the build uses vmlinux/vmlinux.h

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "cmd.h"
@@ -72,6 +73,13 @@ struct input {
 	struct decoded decoded;
 };
 
+static int refuse_missing(const char *path, int err)
+{
+	log__error("cannot open %s: %s", path, strerror(-err));
+	log__hint("give a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
+	return err;
+}
+
 /* 0, or -errno after a line and a hint. close_input() in any case. */
 static int open_input(struct input *input, const char *path, const struct report_options *options)
 {
@@ -81,7 +89,9 @@ static int open_input(struct input *input, const char *path, const struct report
 
 	recording__init(&input->rec);
 	input->decoded = (struct decoded){0};
-	if (!stat(path, &st) && S_ISREG(st.st_mode))
+	if (stat(path, &st))
+		return refuse_missing(path, -errno);
+	if (S_ISREG(st.st_mode))
 		err = decoded__make_from_fxt(&input->decoded, path);
 	if (err != -EBADMSG)
 		return err;

@@ -99,6 +99,22 @@ teardown() {
 	complains "/dev/null is no recording"
 }
 
+@test "a recording that is somebody else's is not said to be damaged" {
+	local as=()
+	[ "$(id -u)" -ne 0 ] || as=(setpriv --bounding-set=-dac_override,-dac_read_search)
+	command -v setpriv >/dev/null || skip "setpriv is missing"
+	mkdir -p theirs.mtbpf
+	echo '{}' >theirs.mtbpf/meta.json
+	chmod 0 theirs.mtbpf
+	for command in decode report; do
+		run "${as[@]}" "$O/mtbpf" "$command" theirs.mtbpf
+		printf '%s\n' "$output"
+		[ "$status" -ne 0 ]
+		complains "Permission denied" "sudo chown"
+	done
+	chmod 700 theirs.mtbpf
+}
+
 # Its begin is on the disk long before its end: mostly it is told in between, and else it is whole.
 @test "a decoder that is told to end leaves no half of a trace" {
 	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"

@@ -11,6 +11,7 @@ setup() {
 }
 
 teardown() {
+	[ -z "${killed:-}" ] || kill -KILL "$killed"
 	end_started
 	[ -z "${public:-}" ] || rm -rf "$public"
 }
@@ -85,6 +86,8 @@ expect_jit_names() {
 	eventually 20 grep -q '^pid 1$' started
 	target=$(pgrep -P "$!")
 	[ -n "$target" ]
+	# Neither it, the first of its namespace, nor unshare ends by SIGTERM.
+	killed=$target
 	sleep 0.1
 	record x -delay-thresh 5ms
 	expect_jit_names x

@@ -115,6 +115,8 @@ static void print_pairs(FILE *out, const struct pairs *pairs, size_t top)
 	fprintf(out, "  %11s %10s %10s  self time in the slow iteration of\n", "B - A", "A", "B");
 	for (size_t i = 0; i < pairs->pairs.n && i < top && pairs->pairs.v[i].more_ns; i++)
 		print_pair(out, &pairs->pairs.v[i]);
+	if (!pairs->pairs.n || !pairs->pairs.v[0].more_ns)
+		fprintf(out, "  no function took longer in the one than in the other\n");
 }
 
 int report__print_difference(FILE *out, const struct report *a, const struct report *b, size_t top)

@@ -97,6 +97,25 @@ static inline void wake_on_second(struct process *p)
 	start_first(run(p, SECOND), HANDLER_2 + 0x15); /* 110-150 */
 }
 
+/*
+ * It returns to a(), and ends. Behind a gap the thread goes on with another one, on the same track,
+ * which begins at `next`.
+ */
+static inline struct thread *end_on_second(struct process *p, uint64_t next)
+{
+	struct thread *t = run(p, SECOND);
+
+	ret(t, HANDLER_2 + 0x20, A + 0x15); /* 160 */
+	call(t, A + 0x20, GOEXIT);
+	call(t, GOEXIT + 0x10, MCALL);
+	call(t, MCALL + 0x10, GOEXIT_0); /* 190 */
+	gap(t, GAP_OVERFLOW);
+	begin(t, SCHEDULE + 0x10);
+	call(t, SCHEDULE + 0x20, GOGO);
+	jump(t, GOGO + 3, next); /* 230 */
+	return t;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_process, end_process)
 
 #endif

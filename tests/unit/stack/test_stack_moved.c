@@ -255,15 +255,7 @@ static void test_what_stays(void **state)
 
 	park_on_first(p);
 	wake_on_second(p);
-	t = run(p, SECOND);
-	ret(t, HANDLER_2 + 0x20, A + 0x15); /* 160 */
-	call(t, A + 0x20, GOEXIT);
-	call(t, GOEXIT + 0x10, MCALL);
-	call(t, MCALL + 0x10, GOEXIT_0); /* 190 */
-	gap(t, GAP_OVERFLOW);
-	begin(t, SCHEDULE + 0x10);
-	call(t, SCHEDULE + 0x20, GOGO);
-	jump(t, GOGO + 3, C); /* 230 */
+	t = end_on_second(p, C);
 	call(t, C + 0x10, HANDLER);
 	schedule(t, HANDLER + 0x10, MAIN);
 	join(p);

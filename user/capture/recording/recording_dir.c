@@ -164,6 +164,14 @@ static int read_image(void *ctx, const char *file, char **data, size_t *size)
 	return err ? err : read_file(path, data, size);
 }
 
+static void hint_unread(int err, const char *otherwise)
+{
+	if (err == -EACCES)
+		log__hint("with sudo it is root's: 'sudo chown -R $USER' that and the trace");
+	else
+		log__hint("%s", otherwise);
+}
+
 static int read_meta(struct recording *rec, const char *dir)
 {
 	_cleanup_free_ char *text = NULL;
@@ -192,7 +200,7 @@ static int read_meta(struct recording *rec, const char *dir)
 		log__hint("this is " MTBPF_VERSION "; use the one that made it");
 	} else if (err) {
 		log__error("cannot read %s: %s", path, strerror(-err));
-		log__hint("the recording is damaged: record again");
+		hint_unread(err, "the recording is damaged: record again");
 	}
 	return err;
 }
@@ -223,7 +231,7 @@ static int read_data(struct recording *rec, const char *path)
 	if (fd < 0 || fstat(fd, &st)) {
 		err = -errno;
 		log__error("cannot open %s: %s", path, strerror(-err));
-		log__hint("give the NAME.mtbpf that record, attach or run wrote");
+		hint_unread(err, "give the NAME.mtbpf that record, attach or run wrote");
 		return err;
 	}
 	if (!S_ISREG(st.st_mode) || !st.st_size) {

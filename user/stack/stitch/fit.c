@@ -5,6 +5,8 @@
 
 /* Frames that are compared to find where one stack lies on another: recursion may be deep. */
 #define MAX_COMPARED 1024
+/* The same where each place is looked at: as many that agree are no accident. */
+#define ENOUGH_COMPARED 64
 
 bool held__is_outermost(const struct held *held)
 {
@@ -121,12 +123,16 @@ bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, 
 bool held_stack__fits_lowest(struct held_stack a, struct held_stack b, enum seam seam,
 			     struct fit *best)
 {
+	const size_t limit = b.n < ENOUGH_COMPARED ? b.n : ENOUGH_COMPARED;
+
 	*best = (struct fit){0};
-	for (size_t at = 0; b.n && at < a.n; at++) {
-		struct fit fit = lay(a, b, (int64_t)at, MAX_COMPARED);
+	for (size_t at = 0; at < a.n && best->n_agreed < limit; at++) {
+		struct fit fit = lay(a, b, (int64_t)at, limit);
 
 		if (fit.n_agreed > best->n_agreed)
 			*best = fit;
 	}
+	if (best->n_agreed)
+		*best = held_stack__lay(a, b, best->offset);
 	return is_enough(a, b, best, seam);
 }
