@@ -231,13 +231,30 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 	} while (n <= frames->n_below && join(frames));
 }
 
+void frames__learn_way(struct frames *frames, const struct frame *frame)
+{
+	const struct frame *caller = frames__parent(frames, frame);
+	const struct way way = {.caller = caller ? caller->call.function : NULL,
+				.callee = frame->call.function,
+				.return_ip = frame->return_ip};
+
+	if (ways__learn(&frames->stitcher.ways, &way))
+		frames->failed = true;
+}
+
+/* All but the lowest ones end without a return. */
+static void leave(struct frames *frames, size_t n_lowest, enum left_by left_by)
+{
+	for (size_t i = n_lowest; i < frames->open.n; i++) {
+		frames->open.v[i].call.left_by = left_by;
+		frames__learn_way(frames, &frames->open.v[i]);
+	}
+}
+
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by)
 {
-	size_t first = (size_t)(frame - frames->open.v) + 1;
-
-	for (size_t i = first; i < frames->open.n; i++)
-		frames->open.v[i].call.left_by = left_by;
+	leave(frames, (size_t)(frame - frames->open.v) + 1, left_by);
 	frames__unwind_to(frames, frame, time_ns, CALL_CUT_SHORT);
 }
 
@@ -253,8 +270,7 @@ void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
 
 void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by)
 {
-	for (size_t i = 0; i < frames->open.n; i++)
-		frames->open.v[i].call.left_by = left_by;
+	leave(frames, 0, left_by);
 	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
 }
 

@@ -149,6 +149,8 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 /* The same: without a return. */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
+/* It ends without a return of its own: by whom it was called (stitch/ways.h). */
+void frames__learn_way(struct frames *frames, const struct frame *frame);
 /* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
 /* The same: without a return, and the segment goes on. */

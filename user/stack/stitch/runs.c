@@ -37,11 +37,17 @@ void held__inherit_return(struct held *held, const struct held *from)
 	held->slack = from->slack;
 }
 
+/* As it was first seen; NULL: nothing has run in it. */
+static struct held *run__lowest(const struct run *run)
+{
+	if (run->below.n)
+		return &run->below.v[run->below.n - 1];
+	return run->begun.n ? run->begun.v : NULL;
+}
+
 int runs__learn_callers(struct run *run, struct held_stack callers, const struct held *first)
 {
-	struct held *lowest = run->below.n   ? &run->below.v[run->below.n - 1]
-			      : run->begun.n ? run->begun.v
-					     : NULL;
+	struct held *lowest = run__lowest(run);
 
 	if (!callers.n)
 		return 0;
@@ -117,8 +123,23 @@ static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const
 	return held_stack__fits_lowest(stack, view(stitcher), seam, on);
 }
 
-void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
-		       struct held_stack stack, size_t left, enum seam seam)
+/*
+ * It was called in the gap, and left without a return: so is what lay between, which is known if it
+ * has been left like that before.
+ */
+static int add_between(const struct stitcher *stitcher, struct run *run, const struct held *on)
+{
+	struct held between[WAY_MAX];
+	const struct held *lowest = run__lowest(run);
+	size_t n = lowest && on->function && lowest->function
+			   ? ways__between(&stitcher->ways, on->function, lowest->function, between)
+			   : 0;
+
+	return runs__learn_callers(run, (struct held_stack){between, n}, lowest);
+}
+
+int runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
+		      struct held_stack stack, size_t left, enum seam seam)
 {
 	size_t n = stitcher->loose.n;
 	/* The last that ran all the time, and those above it, which may have. */
@@ -141,8 +162,11 @@ void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int
 		} else {
 			on = (struct fit){.offset = 1};
 			above.n = above.n ? 1 : 0;
+			if (left && add_between(stitcher, run, &stack.v[last]))
+				return -ENOMEM;
 		}
 		runs__place(stitcher, run, joint->run, depth + on.offset, on.n_agreed);
 	}
 	stitcher->loose.n = n;
+	return 0;
 }

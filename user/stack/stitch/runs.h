@@ -27,9 +27,10 @@ void runs__place(struct stitcher *stitcher, struct run *run, uint32_t outer, int
 /*
  * A segment goes on with frames of the end, of whose stack the first `left` ran all the time: runs
  * since then lie on these, or on others of it: behind a leap on the innermost, as that has left it.
+ * 0 or -ENOMEM.
  */
-void runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
-		       struct held_stack stack, size_t left, enum seam seam);
+int runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
+		      struct held_stack stack, size_t left, enum seam seam);
 
 /* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
 void held__inherit_return(struct held *held, const struct held *from);

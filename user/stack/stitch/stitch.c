@@ -20,6 +20,7 @@ void stitcher__fini(struct stitcher *stitcher)
 	VEC_FINI(&stitcher->runs);
 	VEC_FINI(&stitcher->loose);
 	VEC_FINI(&stitcher->view);
+	ways__fini(&stitcher->ways);
 }
 
 /* The first n frames that were known stay, and the others are on top of them. */
@@ -96,8 +97,10 @@ static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struc
 	if (err)
 		return err;
 	runs__place(stitcher, run, joint.run, joint.base, joint.n_joined);
-	runs__place_since(stitcher, &joint, outer->base, stitched__stack(outer),
-			  below + on->n_agreed, stitched__seam(outer, SEAM_SETTLED));
+	err = runs__place_since(stitcher, &joint, outer->base, stitched__stack(outer),
+				below + on->n_agreed, stitched__seam(outer, SEAM_SETTLED));
+	if (err)
+		return err;
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
@@ -120,8 +123,8 @@ static int find_place(struct stitcher *stitcher, enum seam seam)
 }
 
 /* Runs since the end lie on the frames of it that have been there all the time, at least. */
-static void place_since(struct stitcher *stitcher, const struct stitched *end,
-			const struct joint *joint, const struct beginning *from)
+static int place_since(struct stitcher *stitcher, const struct stitched *end,
+		       const struct joint *joint, const struct beginning *from)
 {
 	const struct waiting taker = from->taker;
 	size_t left = (size_t)(joint->base - end->base + joint->n_joined);
@@ -131,8 +134,9 @@ static void place_since(struct stitcher *stitcher, const struct stitched *end,
 		left = taker.from + 1;
 		stack.n = taker.from_end;
 	}
-	runs__place_since(stitcher, joint, end->base, stack, left,
-			  stitched__seam(end, from->seam == SEAM_LEAP ? SEAM_LEAP : SEAM_SETTLED));
+	return runs__place_since(
+		stitcher, joint, end->base, stack, left,
+		stitched__seam(end, from->seam == SEAM_LEAP ? SEAM_LEAP : SEAM_SETTLED));
 }
 
 static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
@@ -149,7 +153,9 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 				.joins = true,
 				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
 				.base = end->base + fit->offset};
-	place_since(stitcher, end, joint, from);
+	err = place_since(stitcher, end, joint, from);
+	if (err)
+		return err;
 	err = runs__learn_callers(&stitcher->runs.v[end->owner], callers,
 				  fit->first < begin.n ? &begin.v[fit->first] : &first);
 	if (err)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "stack/stitch/fit.h"
+#include "stack/stitch/ways.h"
 #include "util/vec.h"
 
 /* A segment, and how it hangs together with those before it. */
@@ -60,6 +61,7 @@ struct stitcher {
 		uint64_t pad;	     /* the last that it has come to; 0: none */
 	} unwinding;		     /* from behind the last gap: stitch/sink.c */
 	held_vec view;		     /* memory of runs.c */
+	struct ways ways;	     /* of what was left without a return */
 };
 
 /* A frame that waits to go on: in stitcher.ends[end].stack. */
