@@ -89,6 +89,11 @@ complains() {
 	[ "$errors" -eq 1 ] && [ "$hints" -ge 1 ]
 }
 
+# For what a build with sanitizers cannot do: they need /proc, and are none of lintian's business.
+skip_with_sanitizers() {
+	! ldd "$O/mtbpf" | grep -q libasan || skip "mtbpf was built with sanitizers"
+}
+
 has_pt() {
 	[ -e /sys/bus/event_source/devices/intel_pt ]
 }

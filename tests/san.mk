@@ -2,7 +2,9 @@
 # `make test` runs ASAN_TESTS and TSAN_TESTS in a lane beside the live tests, `make test-san` all there are. The
 # tests of other things than what mtbpf does are the same in every build; live ones wait rather than compute, and
 # have limits of time that a slower build comes near.
-ASAN_TESTS ?= unit golden fuzz
+ASAN_TESTS ?= unit golden fuzz \
+    $(addprefix cli/,cgroup check choose keep output perf_text perfetto progress report target usage view) \
+    $(addprefix live/,hostile library perf_text ptgen rights sample selectors start_stop strict)
 # In which threads begin (strace shows CLONE_THREAD), but for decode_damage and trace_writer, a minute each.
 TSAN_TESTS ?= golden $(addprefix unit/,\
     $(addprefix capture/test_,code_capture drops hit_args kernel_copy recording recording_cpu recording_files \
@@ -15,7 +17,8 @@ SAN_FOLDERS := asan tsan cov
 san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
     $(foreach suite,$(filter unit live,$(2)),\
         $(patsubst $(O)/%,$(1)/%,$(filter $(O)/tests/$(suite)/%,$(UNIT)))) \
-    $(if $(filter fuzz,$(2)),fuzz-replays) $(if $(filter cli,$(2)),$(1)/tests/perfetto/gen_trees)
+    $(if $(filter fuzz,$(2)),fuzz-replays) $(if $(filter cli cli/perfetto,$(2)),$(1)/tests/perfetto/gen_trees) \
+    $(if $(filter live,$(2)),$(addprefix $(1)/tests/,oracle/compare stacks/judge))
 
 .PHONY: test-san coverage $(SAN_FOLDERS) $(SAN_FOLDERS:%=san-folder-%)
 # What is the same in every build is that of the plain one.

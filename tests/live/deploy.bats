@@ -117,6 +117,7 @@ works() {
 }
 
 @test "the image is built without a registry, and holds the program and its libraries only" {
+	skip_with_sanitizers
 	[ "$("$image/root/lib64/ld-linux-x86-64.so.2" --version | head -1)" ]
 	[ "$(chroot "$image/root" /usr/bin/mtbpf -version)" = "$("$O/mtbpf" -version)" ]
 	chroot "$image/root" /usr/bin/mtbpf decode no.such 2>&1 | grep -q '^hint:'

@@ -300,6 +300,7 @@ make_root() {
 }
 
 @test "-portable: decoded where none of the programs are" {
+	skip_with_sanitizers
 	make_programs
 	start_file ./prog -scale small
 	record x -portable
