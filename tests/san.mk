@@ -4,7 +4,7 @@
 # have limits of time that a slower build comes near.
 ASAN_TESTS ?= unit golden fuzz \
     $(addprefix cli/,cgroup check choose keep output perf_text perfetto progress report target usage view) \
-    $(addprefix live/,hostile library perf_text ptgen rights sample selectors start_stop strict)
+    $(addprefix live/,hostile library perf_text ptgen rights strict)
 # In which threads begin (strace shows CLONE_THREAD), but for decode_damage and trace_writer, a minute each.
 TSAN_TESTS ?= golden $(addprefix unit/,\
     $(addprefix capture/test_,code_capture drops hit_args kernel_copy recording recording_cpu recording_files \
