@@ -3,21 +3,21 @@
 # tests of other things than what mtbpf does are the same in every build; live ones wait rather than compute, and
 # have limits of time that a slower build comes near.
 ASAN_TESTS ?= unit golden fuzz \
-    $(addprefix cli/,cgroup check choose keep output perf_text perfetto progress report target usage view) \
-    $(addprefix live/,hostile library perf_text ptgen rights strict)
-# In which threads begin (strace shows CLONE_THREAD), but for decode_damage and trace_writer, a minute each.
+    $(addprefix cli/,cgroup check choose keep output perf_text progress report target usage view) \
+    $(addprefix live/,hostile library rights strict)
+# In which threads begin (strace shows CLONE_THREAD), but for decode_damage, trace_writer and slice_args, which take long.
 TSAN_TESTS ?= golden $(addprefix unit/,\
     $(addprefix capture/test_,code_capture drops hit_args kernel_copy recording recording_cpu recording_files \
         recording_meta recording_samples recording_stack) \
     decode/test_decode $(addprefix decode/test_decode_,caches errata kernel packets) \
     elf/test_elf_image elf/test_inlined sampled/test_sampled_exact session/test_early_threads \
-    target/test_process $(addprefix trace/test_,early_queue sink sink_blocks slice_args) \
+    target/test_process $(addprefix trace/test_,early_queue sink sink_blocks) \
     $(addprefix util/test_,cut_files fs insn meter))
 SAN_FOLDERS := asan tsan cov
 san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
     $(foreach suite,$(filter unit live,$(2)),\
         $(patsubst $(O)/%,$(1)/%,$(filter $(O)/tests/$(suite)/%,$(UNIT)))) \
-    $(if $(filter fuzz,$(2)),fuzz-replays) $(if $(filter cli cli/perfetto,$(2)),$(1)/tests/perfetto/gen_trees) \
+    $(if $(filter fuzz,$(2)),fuzz-replays) $(if $(filter cli,$(2)),$(1)/tests/perfetto/gen_trees) \
     $(if $(filter live,$(2)),$(addprefix $(1)/tests/,oracle/compare stacks/judge))
 
 .PHONY: test-san coverage $(SAN_FOLDERS) $(SAN_FOLDERS:%=san-folder-%)
