@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "target/elf/elf_image.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -198,6 +201,31 @@ static void test_a_hole_is_split_by_frames(void **state)
 	assert_string_equal(elf_image__function_at(image, at)->name, "sample_alias");
 }
 
+/* A stripped program: what stands at the ELF header's entry has no symbol. */
+static void test_where_a_program_begins_has_a_name(void **state)
+{
+	const struct function *hole =
+		elf_image__function_at(*state, find(*state, "sample_hot")->vaddr + 2);
+	const uint64_t entry = hole->vaddr + hole->size;
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int copy = memfd_create("copy", MFD_CLOEXEC);
+	const struct function *start;
+	struct elf_image *image;
+
+	while (sendfile(copy, own, NULL, 1 << 20) > 0)
+		;
+	assert_int_equal(pwrite(copy, &entry, sizeof(entry), offsetof(Elf64_Ehdr, e_entry)),
+			 sizeof(entry));
+	image = elf_image__open(copy, "copy");
+	assert_non_null(image);
+	start = elf_image__function_at(image, entry + 1);
+	assert_string_equal(start->name, "_start");
+	assert_string_equal(start->raw_name, "_start");
+	assert_int_equal(start->vaddr, entry);
+	assert_int_equal(elf_image__function_at(image, hole->vaddr)->name[0], '[');
+	elf_image__free(image);
+}
+
 static void test_names_are_made_readable(void **state)
 {
 	struct elf_image *image = *state;
@@ -339,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_a_label_extends_to_the_next_symbol),
 		cmocka_unit_test(test_a_cold_part_is_its_function),
 		cmocka_unit_test(test_a_hole_is_split_by_frames),
+		cmocka_unit_test(test_where_a_program_begins_has_a_name),
 		cmocka_unit_test(test_names_are_made_readable),
 		cmocka_unit_test(test_every_code_byte_has_a_function),
 		cmocka_unit_test(test_converts_addresses_and_reads_bytes),

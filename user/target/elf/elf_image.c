@@ -177,6 +177,7 @@ static int parse(struct elf_image *image, bool is_core)
 	image->elf = elf_memory((char *)image->data, image->size);
 	if (!image->elf)
 		return -EIO;
+	image->entry = elf64_getehdr(image->elf) ? elf64_getehdr(image->elf)->e_entry : 0;
 	err = load_segments(image);
 	if (!err)
 		err = load_sections(image);

@@ -139,6 +139,9 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 						      .vaddr = start,
 						      .size = end - start,
 						      .kind = FUNCTION_UNKNOWN}};
+	/* So linkers call where a program begins, with or without a symbol there. */
+	if (image->entry && start == image->entry)
+		function_entry__set_name(entry, "_start");
 	return 0;
 }
 
