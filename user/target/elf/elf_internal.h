@@ -84,7 +84,7 @@ struct elf_image {
 	Elf *elf;		      /* NULL for code without an ELF file around it */
 	struct elf_segment *segments; /* ascending and disjoint by vaddr */
 	size_t n_segments;
-	uint64_t entry; /* where the kernel, or the dynamic linker, begins; 0: nowhere */
+	uint64_t entry;		 /* where the kernel, or the dynamic linker, begins; 0: nowhere */
 	elf_extent_vec sections; /* the executable ones; ascending and disjoint */
 	char build_id[ELF_BUILD_ID_SIZE];
 
