@@ -189,7 +189,6 @@ int gate__attach(struct gate *gate, const int *source_events)
 		bool has_source = source_events && i < gate->n_deciding && source_events[i] >= 0;
 
 		of_source |= has_source;
-
 		if (!has_source)
 			gate->events.v[i].fd = uprobe_event__open(&gate->specs.v[i]);
 		events[i] = gate->events.v[i];
@@ -200,8 +199,7 @@ int gate__attach(struct gate *gate, const int *source_events)
 	}
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, gate->events.n);
-	/* What such an event overflows for is frozen; with several probes the kernel settles all.
-	 */
+	/* Who came before the program overflows such an event unasked. One settles all of them. */
 	if (!err && of_source)
 		err = uprobe_event__settle(&gate->specs.v[0]);
 	gate->attached = !err;
