@@ -22,6 +22,7 @@
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/memory_limit.h"
 #include "util/stop.h"
 #include "util/units.h"
 #include "view/closing.h"
@@ -131,7 +132,7 @@ static int write_recording(struct recording *rec, const char *path)
 
 struct decoding {
 	const struct capture_options *options;
-	const struct recording *rec;
+	struct recording *rec;
 	const struct output_names *names;
 	struct phases *phases;
 };
@@ -186,6 +187,7 @@ static int make_trace(void *context)
 	int err;
 
 	confine(d);
+	memory_limit__set(d->options->max_memory);
 	stop__begin(stopped ?: "");
 	interrupts__release();
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
@@ -206,7 +208,7 @@ static int make_trace(void *context)
 }
 
 /* An impatient Ctrl-C from before is forgotten. */
-static int make_trace_apart(const struct capture_options *options, const struct recording *rec,
+static int make_trace_apart(const struct capture_options *options, struct recording *rec,
 			    const struct output_names *names, struct phases *phases, bool *is_whole)
 {
 	struct decoding decoding = {options, rec, names, phases};

@@ -20,6 +20,7 @@
 #include "pipeline/print_branches.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+#include "util/memory_limit.h"
 #include "util/stop.h"
 #include "cli/options.h"
 #include "view/closing.h"
@@ -33,6 +34,7 @@ static const char *const format_names[] = {"fxt", "text", NULL};
 struct decode_options {
 	const char *output, *ocaml_traps;
 	int print, format;
+	uint64_t max_memory;
 	bool no_inline, portable, view, strict;
 	bool verbose, quiet;
 };
@@ -55,6 +57,8 @@ static const struct option_spec specs[] = {
 	 "where handlers of OCaml exceptions are in code that no ELF file holds: a hexadecimal "
 	 "address a line",
 	 offsetof(struct decode_options, ocaml_traps), NULL},
+	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
+	 offsetof(struct decode_options, max_memory), NULL},
 	{"portable", NULL, 0, OPT_FLAG, NULL,
 	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
 	 "which decodes on any machine",
@@ -204,7 +208,7 @@ static void summarise(const struct decoded *decoded, const struct recording *rec
 	decoded__summarise(decoded, rec, stdout, REPORT_ROWS);
 }
 
-static int print_or_write(const struct decode_options *options, const struct recording *rec,
+static int print_or_write(const struct decode_options *options, struct recording *rec,
 			  const char *input, struct output *output, const struct ocaml_traps *traps)
 {
 	struct tree_options trees = {.no_inline = options->no_inline,
@@ -350,6 +354,7 @@ int cmd_decode(int argc, char **argv)
 
 	if (err)
 		return exit_code_for_options(err);
+	memory_limit__set(options.max_memory);
 	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
 	if (options.portable && options.print != PRINT_NOTHING) {
 		log__error("decode: -portable makes a recording, and prints nothing");

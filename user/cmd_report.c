@@ -9,12 +9,15 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "pipeline/pipeline.h"
+#include "session/capture_options.h"
 #include "util/log.h"
+#include "util/memory_limit.h"
 #include "cli/options.h"
 #include "view/folded.h"
 
 struct report_options {
 	int top;
+	uint64_t max_memory;
 	bool json, folded, no_inline;
 	bool verbose, quiet;
 };
@@ -28,6 +31,8 @@ static const struct option_spec specs[] = {
 	 offsetof(struct report_options, folded), NULL},
 	{"top", NULL, 0, OPT_INT, "N", "so many functions (10)",
 	 offsetof(struct report_options, top), NULL},
+	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
+	 offsetof(struct report_options, max_memory), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL,
 	 "of a recording: no inlined functions apart from their callers",
 	 offsetof(struct report_options, no_inline), NULL},
@@ -140,8 +145,9 @@ static int print_report(const struct input *input, const char *path,
 	return 0;
 }
 
-static void set_level(const struct report_options *options)
+static void apply(const struct report_options *options)
 {
+	memory_limit__set(options->max_memory);
 	log__set_level(options->verbose ? LOG_VERBOSE : options->quiet ? LOG_QUIET : LOG_NORMAL);
 }
 
@@ -161,7 +167,7 @@ int cmd_report(int argc, char **argv)
 
 	if (err)
 		return exit_code_for_options(err);
-	set_level(&options);
+	apply(&options);
 	if (options.json && options.folded) {
 		log__error("report: -json and -folded are two things");
 		log__hint("leave one of the two out");
@@ -199,7 +205,7 @@ int cmd_diff(int argc, char **argv)
 
 	if (err)
 		return exit_code_for_options(err);
-	set_level(&options);
+	apply(&options);
 	while (n < 2 && !err) {
 		err = open_input(&inputs[n], paths[n], &options);
 		n++;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kernel/huge_pages.h"
+#include "util/memory_limit.h"
 
 struct slice {
 	struct call call;
@@ -197,7 +198,9 @@ static int make_room(struct call_tree *tree, size_t n)
 		return -ENOMEM;
 	if (n <= tree->calls.cap)
 		return 0;
-	bigger = realloc(tree->calls.v, n * sizeof(*bigger));
+	bigger = memory_limit__allows((n - tree->calls.cap) * sizeof(*bigger))
+			 ? realloc(tree->calls.v, n * sizeof(*bigger))
+			 : NULL;
 	if (!bigger)
 		return -ENOMEM;
 	tree->calls.v = bigger;
