@@ -6,11 +6,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* To ask the allocator takes longer than a small allocation. */
-#define LARGE (1u << 20)
+/* To ask the allocator takes longer than a small allocation: it is asked once for so many bytes. */
+#define STEP (1u << 20)
 
 static uint64_t limit = UINT64_MAX, in_use_before;
 static atomic_bool was_met;
+static _Atomic size_t since_asked;
 
 /* Of all arenas, and what is mapped for large ones. */
 static uint64_t in_use(void)
@@ -47,11 +48,19 @@ uint64_t memory_limit__get(void)
 	return limit;
 }
 
+static bool is_due(size_t more)
+{
+	if (more < STEP && atomic_fetch_add(&since_asked, more) < STEP)
+		return false;
+	atomic_store(&since_asked, 0);
+	return true;
+}
+
 bool memory_limit__allows(size_t more)
 {
 	uint64_t now, used;
 
-	if (more < LARGE || limit == UINT64_MAX)
+	if (limit == UINT64_MAX || !is_due(more))
 		return true;
 	now = in_use();
 	used = now > in_use_before ? now - in_use_before : 0;

@@ -17,8 +17,8 @@ void memory_limit__set(uint64_t bytes);
 uint64_t memory_limit__get(void);
 
 /*
- * Whether there is room for so many more, from any thread; below 1 MiB there always is: what takes
- * much memory takes it in arrays that grow by as much. What is refused is remembered.
+ * Whether there is room for so many more, from any thread; it is looked at with each MiB that was
+ * asked for. What is refused is remembered.
  */
 bool memory_limit__allows(size_t more);
 /* Whether something was refused since it was set, or since this was asked. */
