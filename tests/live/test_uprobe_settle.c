@@ -176,8 +176,8 @@ static void test_a_trigger_on_a_sources_event_waits_too(void **state)
 	open_held(&h);
 	snprintf(probe.path, sizeof(probe.path), "%s", h.spec.path);
 	probe.offset = probe.entry_offset = h.spec.offset;
-	assert_int_equal(
-		gate__open(&h.gate, &config, &(struct gate_probes){.v = &probe, .n = 1}), 0);
+	assert_int_equal(gate__open(&h.gate, &config, &(struct gate_probes){.v = &probe, .n = 1}),
+			 0);
 	h.source_event = uprobe_event__open(&h.spec);
 	assert_true(h.source_event >= 0);
 	check_waits(&h, attach_thread);
