@@ -171,17 +171,9 @@ static int walk(struct pass *p)
 /* Where a call stands then. */
 static uint32_t new_index(const struct pass *p, uint32_t index)
 {
-	size_t lo = 0, hi = p->slices.n;
+	size_t n = VEC_PARTITION_POINT(&p->slices, e, e->before <= index);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->slices.v[mid].before <= index)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return index + (uint32_t)lo;
+	return index + (uint32_t)n;
 }
 
 /* What tells calls by their places. */
