@@ -72,6 +72,20 @@ setup() {
 	done
 }
 
+@test "what a summary has of lines of its own is kept where there is room, and filled where there is none" {
+	cd "$BATS_TEST_TMPDIR"
+	"$O/mtbpf" view -help | sed -n '/^Serves/,/^$/p' >whole
+	[ "$(wc -l <whole)" -gt 2 ]
+	for columns in 100 50; do
+		script -qec "stty cols $columns; '$O/mtbpf' view -help" typescript </dev/null >/dev/null 2>&1
+		sed '1d; $d; s/\r//' typescript | sed -n '/^Serves/,/^$/p' >at_$columns
+	done
+	cmp whole at_100
+	# No line ends where the next one's first word would still have had room.
+	awk 'NR > 1 && $1 != "" && length(last) + 1 + length($1) <= 50 { exit 1 } { last = $0 }' at_50
+	[ "$(tr '\n' ' ' <at_50)" = "$(tr '\n' ' ' <whole)" ]
+}
+
 @test "the examples in the help are no usage errors" {
 	[ ! -e /proc/1234 ] || skip "there is a process 1234 here"
 	for name in attach record watch list; do

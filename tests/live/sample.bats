@@ -78,6 +78,8 @@ finds() {
 	[ "$status" -eq 0 ]
 	[ "$(sed -n '/^the .*iteration of/,/^reason: /p' <<<"$output")" = "$report" ]
 	cmp slow.fxt again.fxt
+	mtbpf_run report slow.fxt
+	[ "$(sed -n '/^the .*iteration of/,/^reason: /p' <<<"$output")" = "$report" ]
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf script -i slow.mtbpf --show-switch-events -F comm,tid,time,event,ip,sym >script 2>err 3>&-
 	[ "$(grep -cE ' (cpu-clock|context-switches|minor-faults|major-faults):' script)" -eq "$samples" ]

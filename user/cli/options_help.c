@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -50,15 +51,32 @@ static size_t columns_of(FILE *out)
 		       : SIZE_MAX;
 }
 
-/* Text and a newline, from column `indent` on; so do the lines begin that it takes. */
+static bool fits(const char *text, size_t columns, size_t indent)
+{
+	for (; *text; text += text[0] == '\n') {
+		size_t n = strcspn(text, "\n");
+
+		if (indent + n > columns)
+			return false;
+		text += n;
+	}
+	return true;
+}
+
+/*
+ * Text and a newline, from column `indent` on; so do the lines begin that it takes. Lines of its
+ * own it keeps where there is room for them.
+ */
 static void put_wrapped(FILE *out, const char *text, size_t indent)
 {
 	size_t columns = columns_of(out), at = indent;
+	bool keeps_lines = columns == SIZE_MAX || fits(text, columns, indent);
+	char before = '\n';
 
 	while (*text) {
-		size_t n = strcspn(text, " ");
+		size_t n = strcspn(text, " \n");
 
-		if (at > indent && at + 1 + n > columns) {
+		if (at > indent && ((before == '\n' && keeps_lines) || at + 1 + n > columns)) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			at = indent;
 		} else if (at > indent) {
@@ -67,7 +85,8 @@ static void put_wrapped(FILE *out, const char *text, size_t indent)
 		}
 		fwrite(text, 1, n, out);
 		at += n;
-		text += n + (text[n] == ' ');
+		before = text[n];
+		text += n + (text[n] != '\0');
 	}
 	putc('\n', out);
 }

@@ -132,11 +132,45 @@ void slice_args__of_call(struct slice_args *args, const struct call *call,
 	add_string(args, "left_by", left_by__name(call->left_by));
 }
 
-void slice_args__add_by(struct slice_args *args, const struct done_by *by,
-			char text[static SLICE_BY_SIZE])
+const struct slice_by_key slice_by_keys[SLICE_BY_MAX] = {{"by", "by_ns"},
+							 {"by_2", "by_2_ns"},
+							 {"by_3", "by_3_ns"},
+							 {"by_4", "by_4_ns"},
+							 {"by_5", "by_5_ns"}};
+
+/* Many short turns of one program's threads are its doing, as in the report. */
+static size_t join_names(struct done_by names[static SLICE_BY_MAX], const struct done_by *by,
+			 size_t n)
 {
-	snprintf(text, SLICE_BY_SIZE, "%s (process %d, thread %d)", by->comm, by->pid, by->tid);
-	add_string(args, "by", text);
+	size_t n_names = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < n_names && strcmp(names[k].comm, by[i].comm))
+			k++;
+		if (k < n_names)
+			names[k].ns += by[i].ns;
+		else if (k < SLICE_BY_MAX)
+			names[n_names++] = by[i];
+	}
+	return n_names;
+}
+
+void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
+			char texts[static SLICE_BY_MAX][SLICE_BY_SIZE])
+{
+	struct done_by names[SLICE_BY_MAX];
+	size_t n_names = join_names(names, by, n);
+
+	/* Two each, and what it waits for has to find room as well. */
+	for (size_t i = 0; i < n_names && args->n + 2 < FXT_MAX_ARGS; i++) {
+		snprintf(texts[i], SLICE_BY_SIZE, "%s (process %d, thread %d)", names[i].comm,
+			 names[i].pid, names[i].tid);
+		add_string(args, slice_by_keys[i].who, texts[i]);
+		if (n_names > 1)
+			add_number(args, slice_by_keys[i].ns, names[i].ns);
+	}
 }
 
 void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,

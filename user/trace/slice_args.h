@@ -10,6 +10,11 @@
 #include "util/units.h"
 
 #define SLICE_BY_SIZE 64
+/* So many names of those whose doing it is are told. */
+#define SLICE_BY_MAX 5
+extern const struct slice_by_key {
+	const char *who, *ns;
+} slice_by_keys[SLICE_BY_MAX];
 
 /* Arguments of one event. They point into what they were made from. */
 struct slice_args {
@@ -25,9 +30,12 @@ struct slice_args {
 void slice_args__of_call(struct slice_args *args, const struct call *call,
 			 const struct call_site *site);
 
-/* Adds whose doing the call is; `text` must live as long as the arguments. */
-void slice_args__add_by(struct slice_args *args, const struct done_by *by,
-			char text[static SLICE_BY_SIZE]);
+/*
+ * Adds whose doing the call is, of n: by name, and the first thread of that name. Where there are
+ * several, the time that each has as well. `texts` must live as long as the arguments.
+ */
+void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
+			char texts[static SLICE_BY_MAX][SLICE_BY_SIZE]);
 
 /* Adds what it waits for; likewise. */
 void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,

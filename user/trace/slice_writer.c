@@ -39,15 +39,22 @@ static const struct fxt_template *template_of(struct slice_writer *writer, const
 /* What the tree knows of this call alone: no template has that. */
 struct why {
 	const struct done_by *by;
+	size_t n_by;
 	const struct waits_for *wait;
 };
 
 static struct why why_of(const struct call_tree *tree, const struct call *call)
 {
 	bool is_off = call->kind == CALL_OFF_CPU;
+	const struct done_by *by = is_off ? call_tree__done_by(tree, call) : NULL;
+	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
+	size_t n = 0;
 
+	while (by && by + n < end && by[n].call == by->call)
+		n++;
 	return (struct why){
-		.by = is_off ? call_tree__done_by(tree, call) : NULL,
+		.by = by,
+		.n_by = n,
 		.wait = is_off || call->kind == CALL_SYSCALL ? call_tree__waits_for(tree, call)
 							     : NULL,
 	};
@@ -57,13 +64,13 @@ static void write_event(struct slice_writer *writer, const struct call_tree *tre
 			const struct call *call, const struct call_site *site,
 			const struct why *why, uint64_t time_ns, uint64_t end_ns)
 {
-	char text[SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE];
+	char by[SLICE_BY_MAX][SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE];
 	struct slice_args args;
 	struct fxt_event event;
 
 	fill_event(&event, &args, call, site);
 	if (why->by)
-		slice_args__add_by(&args, why->by, text);
+		slice_args__add_by(&args, why->by, why->n_by, by);
 	if (why->wait)
 		slice_args__add_wait(&args, why->wait, waits_for);
 	event.n_args = args.n;

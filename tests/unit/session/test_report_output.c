@@ -175,6 +175,35 @@ static void use_named_functions(struct fixture *f, struct named_image *image)
 	}
 }
 
+static void add_done_by(struct fixture *f, const char *comm, pid_t tid, uint64_t ns)
+{
+	struct done_by by = {(uint32_t)f->trees[1].calls.n - 1, tid, tid, "", ns};
+
+	snprintf(by.comm, sizeof(by.comm), "%s", comm);
+	*VEC_PUSH(&f->trees[1].done_by) = by;
+}
+
+static void add_faults(struct fixture *f)
+{
+	const struct fault_mark marks[] = {{.time_ns = 5 * MS, .n = 32},
+					   {.time_ns = 6 * MS, .n = 1, .is_major = true},
+					   {.time_ns = 6 * MS, .n = 32},
+					   {.time_ns = 7 * MS, .n = 2, .is_major = true}};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		*VEC_PUSH(&f->trees[1].faults) = marks[i];
+}
+
+static void expect_same_faults(const struct call_tree *a, const struct call_tree *b)
+{
+	assert_int_equal(a->faults.n, b->faults.n);
+	for (size_t i = 0; i < a->faults.n; i++) {
+		assert_int_equal(a->faults.v[i].time_ns, b->faults.v[i].time_ns);
+		assert_int_equal(a->faults.v[i].n, b->faults.v[i].n);
+		assert_int_equal(a->faults.v[i].is_major, b->faults.v[i].is_major);
+	}
+}
+
 /* What the report reads is what was written. */
 static void test_back_from_a_trace_file(void **state)
 {
@@ -189,11 +218,16 @@ static void test_back_from_a_trace_file(void **state)
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = OFF_PREEMPTED;
 	*VEC_PUSH(&f->trees[1].done_by) =
 		(struct done_by){(uint32_t)f->trees[1].calls.n - 1, 7, 8, "a (process b", 100};
-	add(f, 2, 7 * MS + 300, 7 * MS + 400, NULL)->kind = CALL_GAP;
+	add(f, 2, 7 * MS + 500, 7 * MS + 600, NULL)->kind = CALL_OFF_CPU;
+	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = OFF_PREEMPTED;
+	add_done_by(f, "hog", 12, 60);
+	add_done_by(f, "cc1", 13, 40);
+	add_faults(f);
+	add(f, 2, 7 * MS + 700, 7 * MS + 800, NULL)->kind = CALL_GAP;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = GAP_OVERFLOW;
 	strcpy(f->trees[1].comm, "service");
 	*VEC_PUSH(&f->trees[1].waits) =
-		(struct waits_for){.call = (uint32_t)f->trees[1].calls.n - 2, .text = "a lock"};
+		(struct waits_for){.call = (uint32_t)f->trees[1].calls.n - 3, .text = "a lock"};
 	f->hit.value_ns = 4 * MS;
 	f->hit.threshold_ns = 3 * MS;
 	f->hit.unix_ms = 1763700000123;
@@ -203,10 +237,15 @@ static void test_back_from_a_trace_file(void **state)
 	assert_int_equal(trees.trees.v[0].tid, TID);
 	assert_string_equal(trees.trees.v[0].comm, "service");
 	expect_same_calls(&f->trees[1], &trees.trees.v[0]);
-	assert_int_equal(trees.trees.v[0].done_by.n, 1);
+	assert_int_equal(trees.trees.v[0].done_by.n, 3);
 	assert_string_equal(trees.trees.v[0].done_by.v[0].comm, "a (process b");
 	assert_int_equal(trees.trees.v[0].done_by.v[0].tid, 8);
 	assert_int_equal(trees.trees.v[0].done_by.v[0].ns, 100);
+	assert_string_equal(trees.trees.v[0].done_by.v[1].comm, "hog");
+	assert_int_equal(trees.trees.v[0].done_by.v[1].ns, 60);
+	assert_string_equal(trees.trees.v[0].done_by.v[2].comm, "cc1");
+	assert_int_equal(trees.trees.v[0].done_by.v[2].ns, 40);
+	expect_same_faults(&f->trees[1], &trees.trees.v[0]);
 	assert_int_equal(trees.trees.v[0].waits.n, 1);
 	assert_int_equal(trees.trees.v[0].waits.v[0].call, trees.trees.v[0].done_by.v[0].call);
 	assert_string_equal(trees.trees.v[0].waits.v[0].text, "a lock");

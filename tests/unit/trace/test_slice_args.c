@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/slice_args.h"
+
 static const struct function libc_function = {.name = "write", .module = "libc.so.6"};
 
 static void test_arguments_of_a_call(void **state)
@@ -258,20 +260,53 @@ static void test_what_is_unknown_is_left_out(void **state)
 	reader__free(reader);
 }
 
+/* Off the CPU from 10 to 20, in the first call. */
+static void add_off_cpu(struct output *output)
+{
+	*add_call(output, 1, 10, 20) = (struct call){.start_ns = BASE + 10,
+						     .end_ns = BASE + 20,
+						     .depth = 1,
+						     .kind = CALL_OFF_CPU,
+						     .flags = CALL_SAMPLED};
+}
+
+/* Two threads of one name are one program's doing; of more names than there is room for the first
+ * are told. */
+static void test_several_who_had_its_cpu(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	const struct read_event *event;
+
+	add_call(output, 0, 0, 100);
+	add_off_cpu(output);
+	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "hog", 4};
+	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 9, 9, "cc1", 3};
+	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 10, "hog", 2};
+	for (int i = 0; i < SLICE_BY_MAX; i++) {
+		*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 20 + i, 20 + i, "", 0};
+		output->tree.done_by.v[3 + i].comm[0] = (char)('a' + i);
+	}
+	reader = write_tree(output);
+	VEC_FINI(&output->tree.done_by);
+	event = &reader->events.v[2];
+	assert_string_equal(event__arg(event, "by")->string, "hog (process 7, thread 8)");
+	assert_int_equal(event__arg(event, "by_ns")->number, 6);
+	assert_string_equal(event__arg(event, "by_2")->string, "cc1 (process 9, thread 9)");
+	assert_int_equal(event__arg(event, "by_2_ns")->number, 3);
+	assert_string_equal(event__arg(event, "by_5")->string, "c (process 22, thread 22)");
+	assert_int_equal(event__arg(event, "by_5_ns")->number, 0);
+	reader__free(reader);
+}
+
 /* Nobody counted instructions. */
 static void test_a_call_that_was_sampled(void **state)
 {
 	struct output *output = *state;
 	struct fxt_reader *reader;
-	struct call *call;
 
 	add_call(output, 0, 0, 100)->flags = CALL_SAMPLED | CALL_INFERRED_END;
-	call = add_call(output, 1, 10, 20);
-	*call = (struct call){.start_ns = BASE + 10,
-			      .end_ns = BASE + 20,
-			      .depth = 1,
-			      .kind = CALL_OFF_CPU,
-			      .flags = CALL_SAMPLED};
+	add_off_cpu(output);
 	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "holder", 10};
 	reader = write_tree(output);
 	VEC_FINI(&output->tree.done_by);
@@ -282,6 +317,7 @@ static void test_a_call_that_was_sampled(void **state)
 	assert_string_equal(reader->events.v[2].category, "off-cpu");
 	assert_string_equal(event__arg(&reader->events.v[2], "by")->string,
 			    "holder (process 7, thread 8)");
+	assert_null(event__arg(&reader->events.v[2], "by_ns"));
 	reader__free(reader);
 }
 
@@ -297,6 +333,7 @@ int main(void)
 		OUTPUT_TEST(test_what_a_call_was_left_by),
 		OUTPUT_TEST(test_what_is_unknown_is_left_out),
 		OUTPUT_TEST(test_a_call_that_was_sampled),
+		OUTPUT_TEST(test_several_who_had_its_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

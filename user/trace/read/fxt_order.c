@@ -102,7 +102,9 @@ static int compare_done_by(const void *a, const void *b)
 {
 	const struct done_by *x = a, *y = b;
 
-	return (x->call > y->call) - (x->call < y->call);
+	if (x->call != y->call)
+		return x->call > y->call ? 1 : -1;
+	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
 static int compare_waits(const void *a, const void *b)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stack/stack.h"
+#include "trace/read/fxt_by.h"
 #include "trace/read/fxt_call.h"
 #include "trace/read/fxt_hit.h"
 #include "trace/read/fxt_read.h"
@@ -91,25 +92,6 @@ static bool is_function(const struct call *call)
 	       call->kind == CALL_INLINED;
 }
 
-/* "helper (process 11050, thread 11051)". The name may have brackets of its own. */
-static int add_done_by(struct call_tree *tree, const struct fxt_read *read, uint64_t ns)
-{
-	const char *text = fxt_read__string(read, "by"), *at = strstr(text, " (process "), *next;
-	struct done_by by = {.call = (uint32_t)tree->calls.n - 1, .ns = ns}, *place;
-
-	while (at && (next = strstr(at + 1, " (process ")))
-		at = next;
-	if (!at || sscanf(at, " (process %d, thread %d)", &by.pid, &by.tid) != 2)
-		return 0;
-	snprintf(by.comm, sizeof(by.comm), "%.*s", (int)(at - text), text);
-	label__clean_in_place(by.comm);
-	place = VEC_PUSH(&tree->done_by);
-	if (!place)
-		return -ENOMEM;
-	*place = by;
-	return 0;
-}
-
 /* "futex held by helper (123)": the same words as in the recording's report. */
 static int add_wait(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read)
 {
@@ -192,7 +174,7 @@ static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 	if (read->event != FXT_EVENT_END) {
 		err = begin(trees, track, read);
 		if (!err)
-			err = add_done_by(tree_of(trees, track), read, 0);
+			err = fxt_by__take(tree_of(trees, track), read);
 		if (!err)
 			err = add_wait(trees, tree_of(trees, track), read);
 	}
@@ -256,6 +238,18 @@ static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 	return 0;
 }
 
+/* Behind the calls of its thread. */
+static int take_counter(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	for (size_t i = trees->tracks.n; i--;) {
+		struct fxt_track *track = &trees->tracks.v[i];
+
+		if (track->tid == read->tid && track->pid == read->pid)
+			return fxt_faults__take(&track->faults, &trees->trees.v[i], read);
+	}
+	return 0;
+}
+
 static int take(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	if (read->kind == FXT_READ_THREAD)
@@ -269,6 +263,8 @@ static int take(struct fxt_trees *trees, const struct fxt_read *read)
 	case FXT_EVENT_BEGIN:
 	case FXT_EVENT_END:
 		return take_slice(trees, read);
+	case FXT_EVENT_COUNTER:
+		return take_counter(trees, read);
 	default:
 		return 0;
 	}
@@ -283,11 +279,7 @@ static int finish_tree(struct fxt_trees *trees, size_t i)
 		end(trees, track, track->last_ns);
 	if (track->is_unsorted && fxt_order__restore(tree, &track->places))
 		return -ENOMEM;
-	for (size_t k = 0; k < tree->done_by.n; k++) {
-		const struct call *call = &tree->calls.v[tree->done_by.v[k].call];
-
-		tree->done_by.v[k].ns = call->end_ns - call->start_ns;
-	}
+	fxt_by__finish(tree);
 	if (!tree->calls.n)
 		return 0;
 	if (!trees->last_ns || tree->calls.v[0].start_ns < trees->first_ns)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread's page faults, as counters of how many there have been since the trace began. */
+#ifndef MTBPF_TRACE_FAULT_WRITER_H
+#define MTBPF_TRACE_FAULT_WRITER_H
+
+#include "stack/call_tree.h"
+
+struct trace_writer;
+
+/* Names of the counters, and what their id is. */
+#define FAULT_COUNTER	    "page faults"
+#define FAULT_COUNTER_MAJOR "major page faults"
+#define FAULT_COUNTER_OF    "thread"
+
+/* Behind the tree's calls: a value at each moment at which there were some. */
+void fault_writer__write(struct trace_writer *writer, const struct call_tree *tree);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose doing a slice is, back from its arguments. */
+#ifndef MTBPF_TRACE_READ_FXT_BY_H
+#define MTBPF_TRACE_READ_FXT_BY_H
+
+#include "stack/call_tree.h"
+#include "trace/read/fxt_read.h"
+
+/* Of the tree's last call, which has just begun. 0 or -ENOMEM. */
+int fxt_by__take(struct call_tree *tree, const struct fxt_read *read);
+/* When all calls have ended: where one alone was named, all of the call is its doing. */
+void fxt_by__finish(struct call_tree *tree);
+
+#endif
