@@ -309,6 +309,15 @@ static int decode_recording(const struct decode_options *options, const char *in
 	return err;
 }
 
+static int refuse_trace(const char *input)
+{
+	log__error("%s is a trace by its name: decoded already", input);
+	log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording is "
+		  "NAME.mtbpf",
+		  input);
+	return -EINVAL;
+}
+
 static int decode(const struct decode_options *options, const char *input,
 		  const struct ocaml_traps *traps)
 {
@@ -327,6 +336,8 @@ static int decode(const struct decode_options *options, const char *input,
 				  &output);
 	else if (fd >= 0 && perf_text__may_be(fd))
 		err = decode_text(options, &(struct perf_text_input){fd, input, traps}, &output);
+	else if (fd >= 0 && is_trace_name(input))
+		err = refuse_trace(input);
 	else
 		err = decode_recording(options, input, &output, traps);
 	if (!err && fflush(stdout))

@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cmd.h"
 #include "cmd_table.h"
+#include "mtbpf_shared.h"
+#include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
 #include "util/log.h"
 #include "cli/options.h"
@@ -80,6 +83,13 @@ static int refuse_missing(const char *path, int err)
 	return err;
 }
 
+static int refuse_trace(const char *path)
+{
+	log__error("%s is no FXT trace, whatever its name says", path);
+	log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
+	return -EINVAL;
+}
+
 /* 0, or -errno after a line and a hint. close_input() in any case. */
 static int open_input(struct input *input, const char *path, const struct report_options *options)
 {
@@ -95,6 +105,8 @@ static int open_input(struct input *input, const char *path, const struct report
 		err = decoded__make_from_fxt(&input->decoded, path);
 	if (err != -EBADMSG)
 		return err;
+	if (S_ISREG(st.st_mode) && is_trace_name(path))
+		return refuse_trace(path);
 	decoded__fini(&input->decoded);
 	input->decoded = (struct decoded){0};
 	err = recording__read(&input->rec, path);
@@ -127,6 +139,14 @@ static int print_json(const struct input *input, const char *path)
 	return err;
 }
 
+static bool has_trigger(const struct decoded *decoded)
+{
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		if (decoded->hits.v[i].reason != MT_HIT_LAST)
+			return true;
+	return false;
+}
+
 static int print_report(const struct input *input, const char *path,
 			const struct report_options *options)
 {
@@ -137,6 +157,9 @@ static int print_report(const struct input *input, const char *path,
 	if (options->json)
 		return print_json(input, path);
 	decoded__summarise(decoded, &input->rec, stdout, (size_t)options->top);
+	/* Whoever has it decoded knows that it was Ctrl-C; here it is what was asked for. */
+	if (!has_trigger(decoded))
+		printf("no report: no hit triggered this trace; -folded prints what ran in it\n");
 	return 0;
 }
 
