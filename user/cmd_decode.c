@@ -332,6 +332,15 @@ static int decode_recording(const struct decode_options *options, const char *in
 	return err;
 }
 
+static int refuse_trace(const char *input)
+{
+	log__error("%s is a trace by its name: decoded already", input);
+	log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording is "
+		  "NAME.mtbpf",
+		  input);
+	return -EINVAL;
+}
+
 struct decoding {
 	const struct decode_options *options;
 	const char *input;
@@ -355,6 +364,8 @@ static int decode_input(const struct decoding *d)
 	else if (fd >= 0 && perf_text__may_be(fd))
 		err = decode_text(d->options, &(struct perf_text_input){fd, d->input, d->traps},
 				  d->output);
+	else if (fd >= 0 && is_trace_name(d->input))
+		err = refuse_trace(d->input);
 	else
 		err = decode_recording(d->options, d->input, d->output, d->traps);
 	if (!err && fflush(stdout))

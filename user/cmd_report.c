@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "confine.h"
+#include "mtbpf_shared.h"
+#include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
 #include "session/capture_options.h"
 #include "util/cleanup.h"
@@ -91,6 +94,13 @@ static int refuse_missing(const char *path, int err)
 	return err;
 }
 
+static int refuse_trace(const char *path)
+{
+	log__error("%s is no FXT trace, whatever its name says", path);
+	log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
+	return -EINVAL;
+}
+
 /* What is not is tried as a trace first. */
 static bool is_recording(const char *path, const struct stat *st)
 {
@@ -132,6 +142,8 @@ static int make_input(struct input *input, const struct report_options *options)
 		err = decoded__make_from_fxt(&input->decoded, input->path);
 		if (err != -EBADMSG)
 			return err;
+		if (is_trace_name(input->path))
+			return refuse_trace(input->path);
 		decoded__fini(&input->decoded);
 		input->decoded = (struct decoded){0};
 		err = read_recording(input);
@@ -193,6 +205,14 @@ static int print_json(const struct input *input)
 	return err;
 }
 
+static bool has_trigger(const struct decoded *decoded)
+{
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		if (decoded->hits.v[i].reason != MT_HIT_LAST)
+			return true;
+	return false;
+}
+
 static int print_report(const struct input *input, const struct report_options *options)
 {
 	const struct decoded *decoded = &input->decoded;
@@ -202,6 +222,9 @@ static int print_report(const struct input *input, const struct report_options *
 	if (options->json)
 		return print_json(input);
 	decoded__summarise(decoded, &input->rec, stdout, (size_t)options->top);
+	/* Whoever has it decoded knows that it was Ctrl-C; here it is what was asked for. */
+	if (!has_trigger(decoded))
+		printf("no report: no hit triggered this trace; -folded prints what ran in it\n");
 	return 0;
 }
 

@@ -97,6 +97,10 @@ teardown() {
 	mtbpf_run decode /dev/null
 	[ "$status" -eq 1 ]
 	complains "/dev/null is no recording"
+	printf 'gib\0berish' >x.fxt.gz
+	mtbpf_run decode x.fxt.gz
+	[ "$status" -eq 1 ]
+	complains "x.fxt.gz is a trace by its name" "mtbpf report x.fxt.gz"
 }
 
 @test "a recording that is somebody else's is not said to be damaged" {

@@ -63,6 +63,23 @@ setup() {
 	[[ "$output" = *"hint: "* ]]
 }
 
+# FXT's head, and a process; from others, or of a snapshot that Ctrl-C took.
+@test "a trace without a hit: so it says" {
+	printf '\x10\x00\x04\x46\x78\x54\x16\x00' >"$BATS_TEST_TMPDIR/t.fxt"
+	run "$mtbpf" report "$BATS_TEST_TMPDIR/t.fxt"
+	[ "$status" -eq 0 ]
+	[[ "${lines[-1]}" = "no report: no hit "*-folded* ]]
+	run "$mtbpf" report "$trace"
+	[[ "$output" != *"no hit"* ]]
+}
+
+@test "what has a trace's name, and is none" {
+	echo '{"traceEvents":[]}' >"$BATS_TEST_TMPDIR/chrome.fxt"
+	run "$mtbpf" report "$BATS_TEST_TMPDIR/chrome.fxt"
+	[ "$status" -eq 2 ]
+	[[ "$output" = *"chrome.fxt is no FXT trace"*"hint: "* ]]
+}
+
 @test "a trace that was cut short is refused" {
 	"$mtbpf" decode -q tests/golden/nest -o "$BATS_TEST_TMPDIR/t.fxt" 2>/dev/null
 	truncate -s -8 "$BATS_TEST_TMPDIR/t.fxt"

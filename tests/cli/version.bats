@@ -25,6 +25,22 @@ json() {
 	[[ $output == *" (commit "* ]]
 }
 
+# A first build named its own commit for ever, whatever was built later.
+@test "the commit is the one that it was built at" {
+	root=$BATS_TEST_DIRNAME/../..
+	[ "$(git -C "$BATS_TEST_DIRNAME" rev-parse --show-cdup 2>/dev/null)" = ../../ ] || skip "this is no clone"
+	commit=$("$O/mtbpf" -version | sed -n 's/.*(commit \(.*\))/\1/p')
+	grep -qF "\"$commit\"" "$O/gen/commit.h"
+	git clone -q --shared "$root" clone 2>/dev/null
+	mkdir clone/o
+	touch clone/o/.deps-ok
+	for message in first second; do
+		git -C clone -c user.name=a -c user.email=a@b commit -q --allow-empty -m $message
+		make -s -C clone O=o o/user/version/version.o
+		grep -qaF "$(git -C clone rev-parse --short=12 HEAD)" clone/o/user/version/version.o
+	done
+}
+
 @test "version begins with that line, and has a line a library and a feature" {
 	mtbpf_run version
 	[ "$status" -eq 0 ]

@@ -151,6 +151,7 @@ make_ui() {
 	[[ "$output" = *"cannot read"*"hint: "* ]]
 	run "$mtbpf" view tests/golden/nest
 	[ "$status" -ne 0 ]
+	[[ "$output" = *"is a folder"*"'mtbpf decode tests/golden/nest'"* ]]
 	run "$mtbpf" view README.md
 	[ "$status" -eq 2 ]
 	[[ "$output" = *"no FXT trace"* ]]

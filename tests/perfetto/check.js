@@ -35,10 +35,15 @@ const SUMMARY = `
 	       (select count(distinct track_id) from slice) || ' tracks'`;
 
 // Slices of one track are numbered in the order of their begins: a parent before its children. The
-// instants of leaps and triggers are slices for Perfetto, but no calls.
+// instants of leaps and triggers are slices for Perfetto, but no calls. Names are as in text: a kernel module stands
+// in its own.
 const TREE = `
 	select t.tid, s.depth, s.ts, s.ts + s.dur,
-		s.name || iif(s.category = 'inlined', ' [inlined]', '') from slice s
+		s.name || case
+		when s.category = 'inlined' then ' [inlined]'
+		when s.category = 'kernel' and s.name not like '%]' then ' [kernel]'
+		else '' end
+	from slice s
 	join thread_track k on s.track_id = k.id join thread t using (utid)
 	left join process p using (upid)
 	where s.category not in ('leap', 'trigger')

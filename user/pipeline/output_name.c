@@ -51,3 +51,11 @@ int output_names__from(struct output_names *names, const char *output)
 	log__hint("end it in .fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf (the recording)");
 	return -EINVAL;
 }
+
+bool is_trace_name(const char *path)
+{
+	for (size_t i = 0; i < sizeof(trace_suffixes) / sizeof(trace_suffixes[0]); i++)
+		if (stem(path, trace_suffixes[i]))
+			return true;
+	return false;
+}

@@ -4,6 +4,7 @@
 #define MTBPF_PIPELINE_OUTPUT_NAME_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 struct output_names {
 	char trace[PATH_MAX];	  /* NAME.fxt, NAME.fxt.gz, NAME.fxt.zst */
@@ -15,5 +16,8 @@ struct output_names {
  * 0, or, after a line and a hint, -EINVAL where the suffix is none of these, -ENAMETOOLONG.
  */
 int output_names__from(struct output_names *names, const char *output);
+
+/* Whether it is called as traces are. */
+bool is_trace_name(const char *path);
 
 #endif

@@ -9,6 +9,7 @@
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
+#include "view/short_name.h"
 
 static void print_args(const struct hit_mark *hit, FILE *out)
 {
@@ -36,9 +37,10 @@ static void print_moment(const struct hit_mark *hit, FILE *out)
 
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
-	const char *function = hit->function ? hit->function->name : "the trigger";
-	const char *name = hit->probe ? hit->probe : function;
-	char value[UNITS_TEXT_SIZE];
+	char value[UNITS_TEXT_SIZE], short_function[SHORT_NAME_SIZE], short_probe[SHORT_NAME_SIZE];
+	const char *function =
+		hit->function ? short_name(short_function, hit->function->name) : "the trigger";
+	const char *name = hit->probe ? short_name(short_probe, hit->probe) : function;
 
 	units__format_duration(value, hit->value_ns);
 	if (hit->reason == MT_HIT_DELAY)
@@ -143,6 +145,7 @@ struct report *decoded__report(const struct decoded *decoded)
 		.n_trees = decoded->trees.n,
 		.hit = slowest,
 		.sampled = decoded->is_sampled,
+		.is_of_several = decoded->hits.n > 1,
 	};
 
 	errno = ENODATA;

@@ -29,6 +29,11 @@ static int refuse_trace(const char *path, int err)
 		log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
 		return -EINVAL;
 	}
+	if (err == -EISDIR) {
+		log__error("%s is a folder, and no trace", path);
+		log__hint("if it is a recording, 'mtbpf decode %s' makes a trace of it", path);
+		return err;
+	}
 	log__error("cannot read %s: %s", path, strerror(-err));
 	log__hint("a trace is named NAME.fxt, .fxt.gz or .fxt.zst; with sudo it is root's");
 	return err;

@@ -67,6 +67,9 @@ const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_w
 		return buf;
 	}
 	n += format_share(buf + n, METER_TEXT_SIZE - (size_t)n, done, work->total, with_bar);
+	/* "100 of 2000 calls", "1.0 MiB of 2.0 MiB" */
+	if (work->unit != METER_BYTES)
+		snprintf(amount, sizeof(amount), "%" PRIu64, done);
 	n += snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, "%s of %s", amount,
 		      format_amount(total, work->unit, work->total));
 	left = seconds_left(work->total, done, elapsed_ns);

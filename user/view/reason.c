@@ -4,6 +4,7 @@
 
 #include "util/units.h"
 #include "view/report_internal.h"
+#include "view/short_name.h"
 
 /* So many page faults more than usual are worth a word. */
 #define FAULTS_MANY 64
@@ -72,6 +73,7 @@ static void print_path(FILE *out, const struct report *r, const struct call *cal
 {
 	const struct period *slow = report__slow(r);
 	const struct call *path[PATH_MAX_NAMES] = {call};
+	char name[SHORT_NAME_SIZE];
 	size_t n = 1;
 
 	while (n < PATH_MAX_NAMES && path[n - 1]->parent != CALL_NO_PARENT) {
@@ -82,17 +84,19 @@ static void print_path(FILE *out, const struct report *r, const struct call *cal
 		path[n++] = parent;
 	}
 	while (n-- > 0)
-		fprintf(out, "%s%s", call__name(path[n]), n ? " > " : "");
+		fprintf(out, "%s%s", short_name(name, call__name(path[n])), n ? " > " : "");
 }
 
 static void print_where(FILE *out, const struct report *r, const struct function *function)
 {
 	const struct call *call = function ? find_call(r, function) : NULL;
+	char name[SHORT_NAME_SIZE];
 
 	if (call)
 		print_path(out, r, call);
 	else
-		fprintf(out, "%s", function ? function->name : "code that is not known");
+		fprintf(out, "%s",
+			function ? short_name(name, function->name) : "code that is not known");
 }
 
 /* True where they are what there is more of than usual. */

@@ -63,6 +63,7 @@ static int fill(struct report *r, const struct report_input *input)
 		return -ENODATA;
 	r->hit = *input->hit;
 	r->sampled = input->sampled;
+	r->is_of_several = input->is_of_several;
 	err = report__find_periods(r, input->hit);
 	if (!err && !r->periods.n)
 		err = -ENODATA;

@@ -5,6 +5,7 @@
 
 #include "util/units.h"
 #include "view/report_internal.h"
+#include "view/short_name.h"
 
 /* A function of two reports: known to both by its name only. */
 struct pair {
@@ -100,9 +101,10 @@ static void print_pair(FILE *out, const struct pair *pair)
 
 static void print_head(FILE *out, const char *which, const struct report *r)
 {
-	char slow[UNITS_TEXT_SIZE], ordinary[UNITS_TEXT_SIZE];
+	char slow[UNITS_TEXT_SIZE], ordinary[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
 
-	fprintf(out, "%s: the slow iteration of %s took %s", which, r->hit.function->name,
+	fprintf(out, "%s: the slow iteration of %s took %s", which,
+		short_name(name, r->hit.function->name),
 		units__format_duration(slow, report__slow(r)->end_ns - report__slow(r)->start_ns));
 	if (r->periods.n > 1)
 		fprintf(out, ", an ordinary one %s",

@@ -37,7 +37,7 @@ struct row {
 struct report {
 	const struct call_tree *tree;
 	struct hit_mark hit;
-	bool sampled;
+	bool sampled, is_of_several;
 	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
 	VEC(struct period) periods;
 	size_t n_left_out; /* of the lookback's iterations: slow as well, so that no mean has them

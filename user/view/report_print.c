@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
+
 #include "util/cleanup.h"
 #include "util/units.h"
 #include "view/report_internal.h"
+#include "view/short_name.h"
 
 void report__print_name(FILE *out, const struct row *row)
 {
-	fprintf(out, "%s%s", row->name, row->suffix);
+	char name[SHORT_NAME_SIZE];
+
+	fprintf(out, "%s%s", short_name(name, row->name), row->suffix);
 	if (row->inside)
-		fprintf(out, " in %s", row->inside->name);
+		fprintf(out, " in %s", short_name(name, row->inside->name));
 }
 
 static void print_row(FILE *out, const struct report *r, const struct row *row)
@@ -41,11 +46,14 @@ static void print_head(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
 	uint64_t ns = slow->end_ns - slow->start_ns;
-	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE];
+	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
 
 	/* Without a threshold any may have triggered. */
-	fprintf(out, "the %siteration of %s took %s", ns > r->ordinary_ns ? "slow " : "",
-		r->hit.function->name, units__format_duration(a, ns));
+	fprintf(out, "the %siteration of %s", ns > r->ordinary_ns ? "slow " : "",
+		short_name(name, r->hit.function->name));
+	if (r->is_of_several)
+		fprintf(out, ", hit %" PRIu64 ",", r->hit.sequence);
+	fprintf(out, " took %s", units__format_duration(a, ns));
 	if (r->periods.n > 1)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
 			units__format_duration(b, r->ordinary_ns), r->periods.n - 1);

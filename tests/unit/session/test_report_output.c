@@ -89,6 +89,74 @@ static void test_difference(void **state)
 	VEC_FINI(&g.trees[1].calls);
 }
 
+static void test_no_difference(void **state)
+{
+	struct fixture *f = *state;
+	struct report *r;
+	FILE *out;
+
+	add_iterations(f);
+	r = make_report(f);
+	out = open_memstream(&f->text, &f->size);
+	assert_int_equal(report__print_difference(out, r, r, 3), 0);
+	fclose(out);
+	assert_string_equal(
+		f->text, "A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
+			 "B: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
+			 "        B - A          A          B  self time in the slow iteration of\n"
+			 "  no function took longer in the one than in the other\n");
+	report__free(r);
+}
+
+/* Which of them it is of: the hits stand above it. */
+static void test_one_of_several_hits(void **state)
+{
+	struct fixture *f = *state;
+	struct report *r;
+	FILE *out;
+
+	add_iterations(f);
+	f->hit.sequence = 9;
+	r = report__new(&(struct report_input){
+		.trees = f->trees, .n_trees = 2, .hit = &f->hit, .is_of_several = true});
+	out = open_memstream(&f->text, &f->size);
+	report__print(out, r, 1);
+	fclose(out);
+	assert_non_null(strstr(f->text, "the slow iteration of iter, hit 9, took 4.00 ms,"));
+	report__free(r);
+}
+
+/* In a report's lines; not in what programs read. */
+static void test_a_long_name(void **state)
+{
+	static const struct function function = {.name = "very::long_class<std::vector<int, "
+							 "std::allocator<int> >, std::less<int> >::"
+							 "work(int)"};
+	struct fixture *f = *state;
+	struct call_tree *tree = &f->trees[1];
+	struct report *r;
+	FILE *out;
+
+	add_iterations(f);
+	for (size_t i = 0; i < tree->calls.n; i++) {
+		if (tree->calls.v[i].function == &stall)
+			tree->calls.v[i].function = &function;
+	}
+	f->hit.value_ns = 4 * MS;
+	r = make_report(f);
+	out = open_memstream(&f->text, &f->size);
+	report__print(out, r, 3);
+	assert_int_equal(report__print_difference(out, r, r, 3), 0);
+	fflush(out);
+	assert_non_null(strstr(f->text,
+			       "very::long_class<std::vector<...>, std::less<...> >::work(int)\n"));
+	assert_null(strstr(f->text, function.name));
+	assert_int_equal(report__print_json(out, r), 0);
+	fclose(out);
+	assert_non_null(strstr(f->text, function.name));
+	report__free(r);
+}
+
 static void test_folded(void **state)
 {
 	struct fixture *f = *state;
@@ -329,6 +397,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_json),
 		TEST(test_difference),
+		TEST(test_no_difference),
+		TEST(test_one_of_several_hits),
+		TEST(test_a_long_name),
 		TEST(test_folded),
 		TEST(test_back_from_a_trace_file),
 		TEST(test_a_trigger_on_a_coroutines_stack),

@@ -40,11 +40,11 @@ static void test_text(void **state)
 	assert_text(decoding, 1 << 20, S_NS, true,
 		    "decoding  25 % [######                  ] 1.0 MiB of 4.0 MiB, 3 s left");
 	assert_text(writing, 2000, S_NS, true,
-		    "writing 100 % [########################] 2000 calls of 2000 calls");
+		    "writing 100 % [########################] 2000 of 2000 calls");
 	assert_text(decoding, 0, S_NS, true,
 		    "decoding   0 % [                        ] 0 B of 4.0 MiB");
 	/* More than was to be expected, and nothing to be expected. */
-	assert_text(writing, 2001, S_NS, false, "writing 100 %  2000 calls of 2000 calls");
+	assert_text(writing, 2001, S_NS, false, "writing 100 %  2000 of 2000 calls");
 	assert_text(reading, 3 << 20, S_NS, true, "reading 3.0 MiB");
 	assert_text(reading, 3 << 20, S_NS, false, "reading 3.0 MiB");
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "view/short_name.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+
+#define DOTS "..."
+/* So many brackets within brackets are kept at most. */
+#define LEVELS_MAX 2
+
+/* Brackets of a name's own, and what stands before them; 0: there are none here. */
+static size_t plain_len(const char *at)
+{
+	static const char anonymous[] = "(anonymous namespace)", operator[] = "operator";
+	size_t n = sizeof(operator) - 1;
+
+	if (!strncmp(at, anonymous, sizeof(anonymous) - 1))
+		return sizeof(anonymous) - 1;
+	if (at[0] == '-' && at[1] == '>')
+		return 2;
+	if (strncmp(at, operator, n))
+		return 0;
+	/* "operator<< <char>": what is the template's stands behind a space. */
+	return n + (strncmp(at + n, "()", 2) ? strspn(at + n, "<>=") : 2);
+}
+
+/*
+ * The name into out, what lies in more than `levels` brackets left out; those that it begins with
+ * are of Rust, "<T as Trait>::f", and are not counted. False where brackets do not match.
+ */
+static bool leave_out(char *out, const char *name, size_t levels)
+{
+	size_t depth = 0, begun = *name == '<';
+
+	while (*name) {
+		size_t n = plain_len(name);
+		bool opens = !n && strchr("<(", *name), closes = !n && strchr(">)", *name);
+
+		if (closes && !depth--)
+			return false;
+		if (!depth && closes)
+			begun = 0;
+		if (!n)
+			n = 1;
+		if (depth <= levels + begun)
+			out = mempcpy(out, name, n);
+		name += n;
+		if (opens && depth++ == levels + begun && !strchr(">)", *name))
+			out = mempcpy(out, DOTS, strlen(DOTS));
+	}
+	*out = '\0';
+	return !depth;
+}
+
+/* Not in the middle of a character. */
+static bool is_tail(char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+static const char *keep_begin(char buf[static SHORT_NAME_SIZE], const char *name)
+{
+	size_t n = SHORT_NAME_MAX - strlen(DOTS);
+
+	while (n && is_tail(name[n]))
+		n--;
+	strcpy(mempcpy(buf, name, n), DOTS);
+	return buf;
+}
+
+static const char *keep_end(char buf[static SHORT_NAME_SIZE], const char *name)
+{
+	const char *end = name + strlen(name) - (SHORT_NAME_MAX - strlen(DOTS));
+
+	while (is_tail(*end))
+		end++;
+	strcpy(stpcpy(buf, DOTS), end);
+	return buf;
+}
+
+const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name)
+{
+	/* "<T>" becomes "<...>". */
+	_cleanup_free_ char *text =
+		strlen(name) > SHORT_NAME_MAX ? malloc(strlen(DOTS) * strlen(name) + 1) : NULL;
+
+	if (strlen(name) <= SHORT_NAME_MAX)
+		return name;
+	for (size_t levels = LEVELS_MAX; text; levels--) {
+		if (!leave_out(text, name, levels))
+			break;
+		if (strlen(text) <= SHORT_NAME_MAX)
+			return strcpy(buf, text);
+		if (!levels)
+			return keep_end(buf, text);
+	}
+	return keep_begin(buf, name);
+}
