@@ -181,9 +181,11 @@ static int parse(struct elf_image *image, bool is_core)
 	err = load_segments(image);
 	if (!err)
 		err = load_sections(image);
-	if (!err)
-		elf_image__load_build_id(image);
-	return err;
+	if (err)
+		return err;
+	image->main = elf_image__find_main(image);
+	elf_image__load_build_id(image);
+	return 0;
 }
 
 static struct elf_image *new_image(const char *name)
