@@ -47,10 +47,10 @@ $(if $(SAN),$(filter $(O)/tests/unit/%,$(UNIT:=.o))): ALL_CFLAGS += -O0
 COV_TESTS ?= unit golden cli live
 COV_LEAST ?= 0
 $(O)/cov/exit.o: tests/coverage_exit.c
-	$(Q)mkdir -p $(@D) && $(CC) -O1 -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -D_GNU_SOURCE -O1 -c -o $@ $<
 cov: san-folder-cov $(O)/cov/exit.o
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/cov WERROR= \
-	    LDFLAGS='--coverage -Wl,--wrap=_exit $(O)/cov/exit.o' \
+	    LDFLAGS='--coverage -Wl,--wrap=_exit,--wrap=landlock__confine $(O)/cov/exit.o' \
 	    CFLAGS='-O1 -g --coverage' all $(call san_programs,$(O)/cov,$(COV_TESTS))
 coverage: cov
 	$(Q)find $(O)/cov -name '*.gcda' -delete

@@ -3,7 +3,6 @@
 #include "capture_command.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,7 @@
 
 #include "apart.h"
 #include "cmd.h"
-#include "kernel/capability.h"
-#include "kernel/landlock.h"
+#include "confine.h"
 #include "util/interrupts.h"
 #include "session/nothing.h"
 #include "session/session_again.h"
@@ -22,6 +20,7 @@
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/memory_limit.h"
 #include "util/stop.h"
 #include "util/units.h"
 #include "view/closing.h"
@@ -131,7 +130,7 @@ static int write_recording(struct recording *rec, const char *path)
 
 struct decoding {
 	const struct capture_options *options;
-	const struct recording *rec;
+	struct recording *rec;
 	const struct output_names *names;
 	struct phases *phases;
 };
@@ -150,30 +149,6 @@ static int decode_into(struct decoded *decoded, const struct decoding *d)
 	return err;
 }
 
-/* Of the recording everything is open; the trace is all that is written. */
-static void confine(const struct decoding *d)
-{
-	_cleanup_free_ char *place = strdup(d->names->trace);
-	VEC(int) roots = {0};
-	int err = place ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < d->rec->roots.n && !err; i++) {
-		int *fd = d->rec->roots.v[i].is_owner ? VEC_PUSH(&roots) : NULL;
-
-		if (fd)
-			*fd = d->rec->roots.v[i].fd;
-		else if (d->rec->roots.v[i].is_owner)
-			err = -ENOMEM;
-	}
-	if (!err)
-		err = landlock__confine(dirname(place), roots.v, roots.n);
-	if (!err)
-		err = capability__keep_for_our_files();
-	if (err)
-		log__debug("decoding is not confined: %s", strerror(-err));
-	VEC_FINI(&roots);
-}
-
 /*
  * Decoding may take long, and the recording is safe: it may be interrupted. -errno, or whether
  * something was lost.
@@ -182,10 +157,13 @@ static int make_trace(void *context)
 {
 	const struct decoding *d = (const struct decoding *)context;
 	_cleanup_free_ char *stopped = stopped__format(d->names->recording, d->names->trace);
+	const struct recording *rec = d->rec;
 	struct decoded decoded;
 	int err;
 
-	confine(d);
+	/* Of the recording everything is open; the trace is all that is written. */
+	confine__decoding(d->names->trace, false, &rec, 1);
+	memory_limit__set(d->options->max_memory);
 	stop__begin(stopped ?: "");
 	interrupts__release();
 	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
@@ -206,7 +184,7 @@ static int make_trace(void *context)
 }
 
 /* An impatient Ctrl-C from before is forgotten. */
-static int make_trace_apart(const struct capture_options *options, const struct recording *rec,
+static int make_trace_apart(const struct capture_options *options, struct recording *rec,
 			    const struct output_names *names, struct phases *phases, bool *is_whole)
 {
 	struct decoding decoding = {options, rec, names, phases};

@@ -11,15 +11,19 @@
 
 #include "capture/code/found_files.h"
 #include "session/capture_options.h"
+#include "apart.h"
 #include "cmd.h"
 #include "cmd_table.h"
+#include "confine.h"
 #include "serve/show.h"
 #include "pipeline/output_name.h"
 #include "pipeline/perf_pipeline.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/print_branches.h"
 #include "util/cleanup.h"
+#include "util/interrupts.h"
 #include "util/log.h"
+#include "util/memory_limit.h"
 #include "util/stop.h"
 #include "cli/options.h"
 #include "view/closing.h"
@@ -33,6 +37,7 @@ static const char *const format_names[] = {"fxt", "text", NULL};
 struct decode_options {
 	const char *output, *ocaml_traps;
 	int print, format;
+	uint64_t max_memory;
 	bool no_inline, portable, view, strict;
 	bool verbose, quiet;
 };
@@ -55,6 +60,8 @@ static const struct option_spec specs[] = {
 	 "where handlers of OCaml exceptions are in code that no ELF file holds: a hexadecimal "
 	 "address a line",
 	 offsetof(struct decode_options, ocaml_traps), NULL},
+	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
+	 offsetof(struct decode_options, max_memory), NULL},
 	{"portable", NULL, 0, OPT_FLAG, NULL,
 	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
 	 "which decodes on any machine",
@@ -204,7 +211,7 @@ static void summarise(const struct decoded *decoded, const struct recording *rec
 	decoded__summarise(decoded, rec, stdout, REPORT_ROWS);
 }
 
-static int print_or_write(const struct decode_options *options, const struct recording *rec,
+static int print_or_write(const struct decode_options *options, struct recording *rec,
 			  const char *input, struct output *output, const struct ocaml_traps *traps)
 {
 	struct tree_options trees = {.no_inline = options->no_inline,
@@ -228,6 +235,17 @@ static int print_or_write(const struct decode_options *options, const struct rec
 	return err;
 }
 
+/* `rec` may be NULL: there is none. */
+static void confine(const struct decode_options *options, const struct output *output,
+		    const struct recording *rec)
+{
+	const char *path = options->portable ? output->names.recording : file_of(output);
+
+	if (options->print != PRINT_NOTHING)
+		path = NULL;
+	confine__decoding(path, options->portable, &rec, rec ? 1 : 0);
+}
+
 static int decode_text(const struct decode_options *options, const struct perf_text_input *input,
 		       struct output *output)
 {
@@ -243,6 +261,7 @@ static int decode_text(const struct decode_options *options, const struct perf_t
 		log__hint("a recording, or a perf.data, has");
 		return -EINVAL;
 	}
+	confine(options, output, NULL);
 	if (options->print == PRINT_BRANCHES)
 		return perf_text__print_branches(input->fd, input->name, stdout);
 	recording__init(&rec);
@@ -301,6 +320,10 @@ static int decode_recording(const struct decode_options *options, const char *in
 
 	recording__init(&rec);
 	err = recording__read(&rec, input);
+	if (!err)
+		err = recording__hold_roots(&rec);
+	if (!err)
+		confine(options, output, &rec);
 	if (!err && options->portable)
 		err = make_portable(&rec, output->names.recording);
 	else if (!err)
@@ -318,35 +341,76 @@ static int refuse_trace(const char *input)
 	return -EINVAL;
 }
 
+struct decoding {
+	const struct decode_options *options;
+	const char *input;
+	struct output *output;
+	const struct ocaml_traps *traps;
+};
+
+/* -errno, or whether something was lost. */
+static int decode_input(const struct decoding *d)
+{
+	_cleanup_close_ int fd = -1;
+	int err;
+
+	confine__reading();
+	if (strcmp(d->input, "-"))
+		fd = open(d->input, O_RDONLY | O_CLOEXEC);
+	if (!strcmp(d->input, "-"))
+		err = decode_text(d->options,
+				  &(struct perf_text_input){STDIN_FILENO, "stdin", d->traps},
+				  d->output);
+	else if (fd >= 0 && perf_text__may_be(fd))
+		err = decode_text(d->options, &(struct perf_text_input){fd, d->input, d->traps},
+				  d->output);
+	else if (fd >= 0 && is_trace_name(d->input))
+		err = refuse_trace(d->input);
+	else
+		err = decode_recording(d->options, d->input, d->output, d->traps);
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err ? err : !d->output->is_whole;
+}
+
+static int decode_released(void *context)
+{
+	interrupts__release();
+	return decode_input((const struct decoding *)context);
+}
+
+/* What is confined cannot serve, nor start a browser. */
+static int decode_apart(struct decoding *d)
+{
+	int result;
+
+	interrupts__hold();
+	result = apart__run(decode_released, d, "decoding");
+	interrupts__release();
+	return result;
+}
+
 static int decode(const struct decode_options *options, const char *input,
 		  const struct ocaml_traps *traps)
 {
 	struct output output;
-	_cleanup_close_ int fd = -1;
+	struct decoding decoding = {options, input, &output, traps};
+	bool is_whole;
 	int code, err = name_output(options, input, &output);
 
 	if (!err && options->portable)
 		err = refuse_same(input, output.names.recording);
 	if (err)
 		return EXIT_USAGE;
-	if (strcmp(input, "-"))
-		fd = open(input, O_RDONLY | O_CLOEXEC);
-	if (!strcmp(input, "-"))
-		err = decode_text(options, &(struct perf_text_input){STDIN_FILENO, "stdin", traps},
-				  &output);
-	else if (fd >= 0 && perf_text__may_be(fd))
-		err = decode_text(options, &(struct perf_text_input){fd, input, traps}, &output);
-	else if (fd >= 0 && is_trace_name(input))
-		err = refuse_trace(input);
-	else
-		err = decode_recording(options, input, &output, traps);
-	if (!err && fflush(stdout))
-		err = -errno;
+	err = options->view ? decode_apart(&decoding) : decode_input(&decoding);
+	is_whole = !err;
+	if (err > 0)
+		err = 0;
 	if (!err && options->view)
 		err = show__trace(output.names.trace, &(struct show_options){0});
 	else if (!err && writes_trace(options))
 		next_step__say("view", output.names.trace);
-	if (!err && options->strict && !output.is_whole)
+	if (!err && options->strict && !is_whole)
 		return refuse_lost(decode_table.command);
 	code = exit_code_for(err);
 	return err && err != -ENOENT ? EXIT_FAILED : code;
@@ -361,6 +425,7 @@ int cmd_decode(int argc, char **argv)
 
 	if (err)
 		return exit_code_for_options(err);
+	memory_limit__set(options.max_memory);
 	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
 	if (options.portable && options.print != PRINT_NOTHING) {
 		log__error("decode: -portable makes a recording, and prints nothing");

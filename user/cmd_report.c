@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: MIT
 /* report and diff: the answer in the terminal, once more. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "cmd_table.h"
+#include "confine.h"
 #include "mtbpf_shared.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
+#include "session/capture_options.h"
+#include "util/cleanup.h"
 #include "util/log.h"
+#include "util/memory_limit.h"
 #include "cli/options.h"
 #include "view/folded.h"
 
 struct report_options {
 	int top;
+	uint64_t max_memory;
 	bool json, folded, no_inline;
 	bool verbose, quiet;
 };
@@ -31,6 +38,8 @@ static const struct option_spec specs[] = {
 	 offsetof(struct report_options, folded), NULL},
 	{"top", NULL, 0, OPT_INT, "N", "so many functions (10)",
 	 offsetof(struct report_options, top), NULL},
+	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
+	 offsetof(struct report_options, max_memory), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL,
 	 "of a recording: no inlined functions apart from their callers",
 	 offsetof(struct report_options, no_inline), NULL},
@@ -72,6 +81,8 @@ const struct option_table diff_table = {
 
 /* Of either kind. */
 struct input {
+	const char *path;
+	bool is_read;	      /* rec is */
 	struct recording rec; /* of a trace it is empty */
 	struct decoded decoded;
 };
@@ -90,33 +101,88 @@ static int refuse_trace(const char *path)
 	return -EINVAL;
 }
 
-/* 0, or -errno after a line and a hint. close_input() in any case. */
-static int open_input(struct input *input, const char *path, const struct report_options *options)
+/* What is not is tried as a trace first. */
+static bool is_recording(const char *path, const struct stat *st)
+{
+	static const char magic[] = "PERFILE2";
+	_cleanup_close_ int fd = -1;
+	char start[sizeof(magic) - 1];
+
+	if (!S_ISREG(st->st_mode))
+		return true;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && read(fd, start, sizeof(start)) == sizeof(start) &&
+	       !memcmp(start, magic, sizeof(start));
+}
+
+static int read_recording(struct input *input)
+{
+	int err = recording__read(&input->rec, input->path);
+
+	input->is_read = true;
+	return err ? err : recording__hold_roots(&input->rec);
+}
+
+/* What cannot be done by a process that is confined. */
+static int begin_input(struct input *input)
+{
+	struct stat st;
+
+	if (stat(input->path, &st))
+		return refuse_missing(input->path, -errno);
+	return is_recording(input->path, &st) ? read_recording(input) : 0;
+}
+
+static int make_input(struct input *input, const struct report_options *options)
 {
 	struct tree_options trees = {.no_inline = options->no_inline};
-	struct stat st;
-	int err = -EBADMSG;
+	int err = 0;
 
-	recording__init(&input->rec);
-	input->decoded = (struct decoded){0};
-	if (stat(path, &st))
-		return refuse_missing(path, -errno);
-	if (S_ISREG(st.st_mode))
-		err = decoded__make_from_fxt(&input->decoded, path);
-	if (err != -EBADMSG)
-		return err;
-	if (S_ISREG(st.st_mode) && is_trace_name(path))
-		return refuse_trace(path);
-	decoded__fini(&input->decoded);
-	input->decoded = (struct decoded){0};
-	err = recording__read(&input->rec, path);
+	if (!input->is_read) {
+		err = decoded__make_from_fxt(&input->decoded, input->path);
+		if (err != -EBADMSG)
+			return err;
+		if (is_trace_name(input->path))
+			return refuse_trace(input->path);
+		decoded__fini(&input->decoded);
+		input->decoded = (struct decoded){0};
+		err = read_recording(input);
+	}
 	return err ? err : decoded__make(&input->decoded, &input->rec, &trees);
 }
 
-static void close_input(struct input *input)
+static void init_inputs(struct input *inputs, const char *const *paths, size_t n)
 {
-	decoded__fini(&input->decoded);
-	recording__fini(&input->rec);
+	for (size_t i = 0; i < n; i++) {
+		inputs[i] = (struct input){.path = paths[i]};
+		recording__init(&inputs[i].rec);
+	}
+}
+
+/* 0, or -errno after a line and a hint. */
+static int open_inputs(struct input *inputs, size_t n, const struct report_options *options)
+{
+	const struct recording *recs[2];
+	int err = 0;
+
+	confine__reading();
+	for (size_t i = 0; i < n && !err; i++) {
+		recs[i] = &inputs[i].rec;
+		err = begin_input(&inputs[i]);
+	}
+	if (!err)
+		confine__decoding(NULL, false, recs, n);
+	for (size_t i = 0; i < n && !err; i++)
+		err = make_input(&inputs[i], options);
+	return err;
+}
+
+static void fini_inputs(struct input *inputs, size_t n)
+{
+	while (n) {
+		decoded__fini(&inputs[--n].decoded);
+		recording__fini(&inputs[n].rec);
+	}
 }
 
 static int refuse_report(const char *path)
@@ -130,10 +196,10 @@ static int refuse_report(const char *path)
 	return -ENODATA;
 }
 
-static int print_json(const struct input *input, const char *path)
+static int print_json(const struct input *input)
 {
 	struct report *report = decoded__report(&input->decoded);
-	int err = report ? report__print_json(stdout, report) : refuse_report(path);
+	int err = report ? report__print_json(stdout, report) : refuse_report(input->path);
 
 	report__free(report);
 	return err;
@@ -147,15 +213,14 @@ static bool has_trigger(const struct decoded *decoded)
 	return false;
 }
 
-static int print_report(const struct input *input, const char *path,
-			const struct report_options *options)
+static int print_report(const struct input *input, const struct report_options *options)
 {
 	const struct decoded *decoded = &input->decoded;
 
 	if (options->folded)
 		return folded__print(stdout, decoded->trees.v, decoded->trees.n);
 	if (options->json)
-		return print_json(input, path);
+		return print_json(input);
 	decoded__summarise(decoded, &input->rec, stdout, (size_t)options->top);
 	/* Whoever has it decoded knows that it was Ctrl-C; here it is what was asked for. */
 	if (!has_trigger(decoded))
@@ -163,8 +228,9 @@ static int print_report(const struct input *input, const char *path,
 	return 0;
 }
 
-static void set_level(const struct report_options *options)
+static void apply(const struct report_options *options)
 {
+	memory_limit__set(options->max_memory);
 	log__set_level(options->verbose ? LOG_VERBOSE : options->quiet ? LOG_QUIET : LOG_NORMAL);
 }
 
@@ -184,27 +250,28 @@ int cmd_report(int argc, char **argv)
 
 	if (err)
 		return exit_code_for_options(err);
-	set_level(&options);
+	apply(&options);
 	if (options.json && options.folded) {
 		log__error("report: -json and -folded are two things");
 		log__hint("leave one of the two out");
 		return EXIT_USAGE;
 	}
-	err = open_input(&input, path, &options);
+	init_inputs(&input, &path, 1);
+	err = open_inputs(&input, 1, &options);
 	if (!err)
-		err = print_report(&input, path, &options);
-	close_input(&input);
+		err = print_report(&input, &options);
+	fini_inputs(&input, 1);
 	return exit_code(err);
 }
 
-static int print_difference(const struct input inputs[2], const char *const paths[2], size_t top)
+static int print_difference(const struct input inputs[2], size_t top)
 {
 	struct report *reports[2] = {NULL};
 	int err = 0;
 
 	for (int i = 0; i < 2 && !err; i++) {
 		reports[i] = decoded__report(&inputs[i].decoded);
-		err = reports[i] ? 0 : refuse_report(paths[i]);
+		err = reports[i] ? 0 : refuse_report(inputs[i].path);
 	}
 	if (!err)
 		err = report__print_difference(stdout, reports[0], reports[1], top);
@@ -218,18 +285,15 @@ int cmd_diff(int argc, char **argv)
 	struct report_options options = {.top = REPORT_ROWS};
 	const char *paths[2];
 	struct input inputs[2];
-	int n = 0, err = parse_with_words(&diff_table, &options, argc, argv, "recording", paths, 2);
+	int err = parse_with_words(&diff_table, &options, argc, argv, "recording", paths, 2);
 
 	if (err)
 		return exit_code_for_options(err);
-	set_level(&options);
-	while (n < 2 && !err) {
-		err = open_input(&inputs[n], paths[n], &options);
-		n++;
-	}
+	apply(&options);
+	init_inputs(inputs, paths, 2);
+	err = open_inputs(inputs, 2, &options);
 	if (!err)
-		err = print_difference(inputs, paths, (size_t)options.top);
-	while (n)
-		close_input(&inputs[--n]);
+		err = print_difference(inputs, (size_t)options.top);
+	fini_inputs(inputs, 2);
 	return exit_code(err);
 }

@@ -48,6 +48,22 @@ is_clean() {
 	is_clean said
 }
 
+@test "the names and arguments of USDT probes" {
+	perl -pe 's/\0always\0/\0\e[31m\n\0/; s/8\@%r(..) -4\@/\e\@%r$1 \n4\@/g' "$O/programs/usdt" >usdt
+	! cmp -s "$O/programs/usdt" usdt || false
+	chmod +x usdt
+	begin_log out
+	./usdt >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 grep -q '^pid ' out
+	"$O/mtbpf" list -pid "$target" 'usdt:*' >listed 2>&1
+	is_clean listed
+	cat listed
+	grep -qF 'usdt:app:?[31m?' listed
+	grep -qF '?@%r' listed
+}
+
 # captured OPTIONS: a trace of it, t.fxt, and what was said.
 captured() {
 	start_hostile

@@ -242,3 +242,22 @@ deviation() {
 	run "$O/tests/ptgen/ptgen" -o "$out/x.mtbpf"
 	[ "$status" -eq 2 ]
 }
+
+@test "decode -max-memory: the newest of a trace that is decoded to more" {
+	skip_with_sanitizers # mallinfo2(3) knows nothing of their allocator
+	generate -timing mtc -instructions 20000000 -- "$O/programs/service"
+	"$mtbpf" decode "$out/r.mtbpf" -format text >"$out/all" 2>"$out/said"
+	! grep -q 'left out' "$out/said" || false
+	run "$mtbpf" decode "$out/r.mtbpf" -max-memory 24M -strict -o "$out/newest.txt"
+	echo "$output"
+	[ "$status" -eq 4 ]
+	grep -q '^warning: to decode all takes more than 24.0 MiB of memory: the oldest .* are left out$' <<<"$output"
+	grep -q '^hint: .*-max-memory' <<<"$output"
+	grep -q '^lost: [0-9]* bytes of trace, the oldest: .*-max-memory$' <<<"$output"
+	# What both have has the same names to the end.
+	[ "$(wc -l <"$out/newest.txt")" -gt 1000 ]
+	[ "$(wc -l <"$out/newest.txt")" -lt "$(wc -l <"$out/all")" ]
+	tail -500 "$out/newest.txt" | cut -d' ' -f5 >"$out/newest.names"
+	tail -500 "$out/all" | cut -d' ' -f5 >"$out/all.names"
+	same "$out/newest.names" "$out/all.names"
+}

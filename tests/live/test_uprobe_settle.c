@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A thread that is held inside a probe's handler, by a BPF program that waits for a page: settling
- * the probe waits for it.
+ * the probe waits for it, and so does attaching a trigger to the events of a source.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "own_code.h"
+#include "session/gate.h"
 
 #define PAGE_BYTES 4096
 #define REGS_DI	   112 /* struct pt_regs */
@@ -32,7 +33,8 @@
 struct held {
 	struct uprobe_spec spec;
 	void *page; /* not there until fill() */
-	int probe, faults;
+	int probe, faults, source_event;
+	struct gate gate;
 	atomic_bool settled;
 	int err;
 };
@@ -122,25 +124,66 @@ static void open_held(struct held *h)
 	close(program);
 }
 
+/* What settle() does begins while the thread is in the handler, and ends when it has left that. */
+static void check_waits(struct held *h, void *(*settle)(void *))
+{
+	struct pollfd fault = {.fd = h->faults, .events = POLLIN};
+	pthread_t hits, settles;
+
+	pthread_create(&hits, NULL, hit_thread, h->page);
+	assert_int_equal(poll(&fault, 1, WAIT_MS), 1);
+	pthread_create(&settles, NULL, settle, h);
+	usleep(100000);
+	assert_false(h->settled);
+	fill(h);
+	pthread_join(settles, NULL);
+	pthread_join(hits, NULL);
+	assert_int_equal(h->err, 0);
+}
+
+static void close_held(struct held *h)
+{
+	close(h->probe);
+	close(h->faults);
+	munmap(h->page, PAGE_BYTES);
+}
+
 static void test_waits_for_who_is_in_the_handler(void **state)
 {
-	struct pollfd fault = {.events = POLLIN};
-	pthread_t hits, settles;
 	struct held h;
 
 	open_held(&h);
-	fault.fd = h.faults;
-	pthread_create(&hits, NULL, hit_thread, h.page);
-	assert_int_equal(poll(&fault, 1, WAIT_MS), 1);
-	pthread_create(&settles, NULL, settle_thread, &h);
-	usleep(100000);
-	assert_false(h.settled);
-	fill(&h);
-	pthread_join(settles, NULL);
-	pthread_join(hits, NULL);
-	assert_int_equal(h.err, 0);
-	close(h.probe);
-	close(h.faults);
+	check_waits(&h, settle_thread);
+	close_held(&h);
+}
+
+static void *attach_thread(void *arg)
+{
+	struct held *h = arg;
+
+	h->err = gate__attach(&h->gate, &h->source_event);
+	h->settled = true;
+	return NULL;
+}
+
+/* Its event was there before the trigger's program: who came between the two is waited for. */
+static void test_a_trigger_on_a_sources_event_waits_too(void **state)
+{
+	struct trigger_config config = {.tgid = getpid(), .delay_thresh_ns = UINT64_MAX};
+	struct probe probe = {0};
+	struct held h;
+
+	open_held(&h);
+	snprintf(probe.path, sizeof(probe.path), "%s", h.spec.path);
+	probe.offset = probe.entry_offset = h.spec.offset;
+	assert_int_equal(gate__open(&h.gate, &config, &(struct gate_probes){.v = &probe, .n = 1}),
+			 0);
+	h.source_event = uprobe_event__open(&h.spec);
+	assert_true(h.source_event >= 0);
+	check_waits(&h, attach_thread);
+	gate__close(&h.gate);
+	close(h.source_event);
+	close_held(&h);
 }
 
 static void test_without_anybody_there(void **state)
@@ -158,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_for_who_is_in_the_handler),
+		cmocka_unit_test(test_a_trigger_on_a_sources_event_waits_too),
 		cmocka_unit_test(test_without_anybody_there),
 	};
 

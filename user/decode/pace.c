@@ -79,17 +79,9 @@ int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 
 uint32_t clock_rates__at(const struct clock_rates *rates, uint64_t time_ns)
 {
-	size_t low = 0, high = rates->all.n;
+	size_t n = VEC_PARTITION_POINT(&rates->all, e, e->time_ns <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rates->all.v[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!rates->all.n)
 		return 0;
-	return rates->all.v[low ? low - 1 : 0].mhz;
+	return rates->all.v[n ? n - 1 : 0].mhz;
 }

@@ -75,20 +75,11 @@ void switches__free(struct switches *s)
 const struct rec_switch *switches__at(const struct switches *s, int cpu_number, uint64_t time_ns)
 {
 	const struct cpu *cpu = find_cpu(s, cpu_number);
-	size_t low = 0, high = cpu ? cpu->switches.n : 0;
+	size_t n = cpu ? VEC_PARTITION_POINT(&cpu->switches, e, (*e)->time_ns <= time_ns) : 0;
 
-	/* The first one behind time_ns. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cpu->switches.v[middle]->time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || !cpu->switches.v[low - 1]->tid)
+	if (!n || !cpu->switches.v[n - 1]->tid)
 		return NULL;
-	return cpu->switches.v[low - 1];
+	return cpu->switches.v[n - 1];
 }
 
 int switches__set_start(struct switches *s, int cpu_number, unsigned int snapshot, uint64_t time_ns)
@@ -109,17 +100,7 @@ int switches__set_start(struct switches *s, int cpu_number, unsigned int snapsho
 
 static size_t first_behind(const struct recording *rec, uint64_t time_ns)
 {
-	size_t low = 0, high = rec->switches.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rec->switches.v[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return VEC_PARTITION_POINT(&rec->switches, e, e->time_ns <= time_ns);
 }
 
 bool switches__ran_unseen(const struct switches *s, const struct piece *piece, uint64_t from_ns)

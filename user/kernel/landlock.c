@@ -21,7 +21,9 @@
 #define FS_WRITE_FILE  (1u << 1)
 #define FS_READ_FILE   (1u << 2)
 #define FS_READ_DIR    (1u << 3)
+#define FS_REMOVE_DIR  (1u << 4)
 #define FS_REMOVE_FILE (1u << 5)
+#define FS_MAKE_DIR    (1u << 7)
 #define FS_MAKE_REG    (1u << 8)
 #define FS_TRUNCATE    (1u << 14)
 #define FS_FIRST       ((1u << 13) - 1) /* those of the first version */
@@ -30,6 +32,7 @@
 
 #define TO_READ	 (FS_READ_FILE | FS_READ_DIR)
 #define TO_WRITE (TO_READ | FS_WRITE_FILE | FS_REMOVE_FILE | FS_MAKE_REG | FS_TRUNCATE)
+#define FOLDERS	 (FS_MAKE_DIR | FS_REMOVE_DIR)
 
 struct ruleset {
 	uint64_t fs, net, scoped;
@@ -71,8 +74,9 @@ static int allow_path(int ruleset, const char *path, uint64_t allowed)
 	return folder < 0 ? -errno : allow(ruleset, folder, allowed);
 }
 
-int landlock__confine(const char *written, const int *roots, size_t n_roots)
+int landlock__confine(const char *written, bool with_folders, const int *roots, size_t n_roots)
 {
+	const uint64_t to_write = with_folders ? TO_WRITE | FOLDERS : TO_WRITE;
 	struct ruleset rules;
 	_cleanup_close_ int ruleset = -1;
 	int err = handled(&rules);
@@ -83,8 +87,8 @@ int landlock__confine(const char *written, const int *roots, size_t n_roots)
 	if (ruleset < 0)
 		return -errno;
 	err = allow_path(ruleset, "/", TO_READ);
-	if (!err)
-		err = allow_path(ruleset, written, TO_WRITE & rules.fs);
+	if (!err && written)
+		err = allow_path(ruleset, written, to_write & rules.fs);
 	for (size_t i = 0; i < n_roots && !err; i++)
 		err = allow(ruleset, roots[i], TO_READ);
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

@@ -14,6 +14,7 @@
 #include "trace/text.h"
 #include "trace/trace_writer.h"
 #include "util/log.h"
+#include "util/memory_limit.h"
 #include "util/meter.h"
 #include "util/units.h"
 
@@ -153,8 +154,8 @@ static int make_trees(struct decoded *decoded, const struct recording *rec,
 	return err;
 }
 
-int decoded__make(struct decoded *decoded, const struct recording *rec,
-		  const struct tree_options *options)
+static int make_once(struct decoded *decoded, const struct recording *rec,
+		     const struct tree_options *options)
 {
 	bool begins;
 	int err = 0;
@@ -178,11 +179,37 @@ int decoded__make(struct decoded *decoded, const struct recording *rec,
 		early_queue__finish(decoded->queue);
 	if (!err)
 		err = recording__check_cut(rec);
-	if (!err)
-		err = add_hits(decoded, rec);
+	return err ? err : add_hits(decoded, rec);
+}
+
+static void say_left_out(const struct recording *rec)
+{
+	char limit[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
+
+	log__warn("to decode all takes more than %s of memory: the oldest %s of trace are left out",
+		  units__format_size(limit, memory_limit__get()),
+		  units__format_size(left, rec->drops[DROP_LEFT_OUT]));
+	log__hint("'mtbpf decode -max-memory SIZE' of the recording allows more");
+}
+
+/* What triggered is the newest; and what is left out is in the recording. */
+int decoded__make(struct decoded *decoded, struct recording *rec,
+		  const struct tree_options *options)
+{
+	int err = make_once(decoded, rec, options);
+	bool again = false;
+
+	while (err == -ENOMEM && memory_limit__was_met() && recording__leave_out_older_half(rec)) {
+		decoded__fini(decoded);
+		err = make_once(decoded, rec, options);
+		again = true;
+	}
+	if (again && !err)
+		say_left_out(rec);
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");
-		log__hint("a smaller -snapshot-size decodes to less");
+		log__hint("a larger -max-memory allows more; a smaller -snapshot-size decodes to "
+			  "less");
 	}
 	return err;
 }

@@ -49,8 +49,11 @@ struct tree_options {
 	const char *trace;
 };
 
-/* 0, or -errno after a line and a hint. decoded__fini() in any case. */
-int decoded__make(struct decoded *decoded, const struct recording *rec,
+/*
+ * 0, or -errno after a line and a hint. decoded__fini() in any case. Where memory_limit__set()'s
+ * does not do, rec loses the older half of its rings, and half of that, until it does.
+ */
+int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options);
 /*
  * The same from a trace file that mtbpf has written; rec is then an empty one. -EBADMSG, and

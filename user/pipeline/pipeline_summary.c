@@ -108,6 +108,8 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 {
 	if (decoded->is_sampled && hit->sequence <= 1 && hit->reason != MT_HIT_DURATION)
 		return "there was no hit before this one";
+	if (rec->drops[DROP_LEFT_OUT])
+		return "a larger -max-memory decodes more of it";
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].wrapped)
 			return "a larger -snapshot-size looks back further";

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "serve/deep_link.h"
+#include "serve/sight_apart.h"
 #include "serve/trace_server.h"
 #include "util/interrupts.h"
 #include "util/cleanup.h"
@@ -48,7 +49,7 @@ static int open_trace(const char *path, struct sight *sight)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		err = S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
 	else
-		err = sight__find(sight, fd);
+		err = sight__find_apart(sight, fd);
 	if (!err)
 		return fd;
 	close(fd);

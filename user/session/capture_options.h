@@ -184,7 +184,10 @@ extern const char *const return_probe_names[];
 	{                                                                                          \
 		"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP, OPTION(no_inline), NULL      \
 	}
-#define VIEW_HELP      "then open the trace in Perfetto, as 'mtbpf view' does"
+#define VIEW_HELP "then open the trace in Perfetto, as 'mtbpf view' does"
+#define MAX_MEMORY_HELP                                                                            \
+	"that decoding may take (three quarters of what is free); the oldest trace is left out "   \
+	"where it does not do"
 #define NO_INLINE_HELP "no slices for functions that the compiler put into others"
 #define STRICT_HELP    "exit with 4 where anything was lost: events, trace, triggers, threads"
 #define OPTION_STRICT                                                                              \
@@ -216,8 +219,14 @@ extern const char *const return_probe_names[];
 		 "bytes of trace kept a thread, or a CPU: how far back it looks (4M)",               \
 		 OPTION(snapshot_size),                                                              \
 		 NULL},                                                                              \
-		{"max-memory",	     NULL, 0, OPT_SIZE, "SIZE", "of all buffers together (1G)",      \
-		 OPTION(max_memory), NULL},                                                          \
+		{"max-memory",                                                                       \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_SIZE,                                                                           \
+		 "SIZE",                                                                             \
+		 "of all buffers together, and of decoding beside them (1G)",                        \
+		 OPTION(max_memory),                                                                 \
+		 NULL},                                                                              \
 		{"timeout",	     NULL, 0,                                                        \
 		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
 		 OPTION(timeout_ns), NULL},                                                          \

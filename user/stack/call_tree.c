@@ -62,17 +62,7 @@ const char *left_by__name(enum left_by left_by)
 const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call)
 {
 	uint32_t index = (uint32_t)(call - tree->calls.v);
-	size_t from = 0, to = tree->done_by.n;
+	size_t n = VEC_PARTITION_POINT(&tree->done_by, e, e->call < index);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (tree->done_by.v[middle].call < index)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from < tree->done_by.n && tree->done_by.v[from].call == index
-		       ? &tree->done_by.v[from]
-		       : NULL;
+	return n < tree->done_by.n && tree->done_by.v[n].call == index ? &tree->done_by.v[n] : NULL;
 }

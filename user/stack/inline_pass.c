@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kernel/huge_pages.h"
+#include "util/memory_limit.h"
 
 struct slice {
 	struct call call;
@@ -171,17 +172,9 @@ static int walk(struct pass *p)
 /* Where a call stands then. */
 static uint32_t new_index(const struct pass *p, uint32_t index)
 {
-	size_t lo = 0, hi = p->slices.n;
+	size_t n = VEC_PARTITION_POINT(&p->slices, e, e->before <= index);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->slices.v[mid].before <= index)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return index + (uint32_t)lo;
+	return index + (uint32_t)n;
 }
 
 /* What tells calls by their places. */
@@ -205,7 +198,9 @@ static int make_room(struct call_tree *tree, size_t n)
 		return -ENOMEM;
 	if (n <= tree->calls.cap)
 		return 0;
-	bigger = realloc(tree->calls.v, n * sizeof(*bigger));
+	bigger = memory_limit__allows((n - tree->calls.cap) * sizeof(*bigger))
+			 ? realloc(tree->calls.v, n * sizeof(*bigger))
+			 : NULL;
 	if (!bigger)
 		return -ENOMEM;
 	tree->calls.v = bigger;

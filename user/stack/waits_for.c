@@ -8,18 +8,9 @@
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call)
 {
 	uint32_t index = (uint32_t)(call - tree->calls.v);
-	size_t from = 0, to = tree->waits.n;
+	size_t n = VEC_PARTITION_POINT(&tree->waits, e, e->call < index);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (tree->waits.v[middle].call < index)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from < tree->waits.n && tree->waits.v[from].call == index ? &tree->waits.v[from]
-									 : NULL;
+	return n < tree->waits.n && tree->waits.v[n].call == index ? &tree->waits.v[n] : NULL;
 }
 
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE])

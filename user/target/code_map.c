@@ -49,17 +49,7 @@ bool code_map__is_empty(const struct code_map *map)
 /* The first range that ends behind ip. */
 static size_t first_behind(const struct code_map *map, uint64_t ip)
 {
-	size_t lo = 0, hi = map->ranges.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (map->ranges.v[mid].end <= ip)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return VEC_PARTITION_POINT(&map->ranges, e, e->end <= ip);
 }
 
 static void cut_front(struct code_range *range, uint64_t start)

@@ -162,15 +162,7 @@ bool mapping__is_memory(const struct mapping *mapping)
 
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr)
 {
-	size_t lo = 0, hi = maps->n;
+	size_t n = VEC_PARTITION_POINT(maps, e, e->end <= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (maps->v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < maps->n && maps->v[lo].start <= addr ? &maps->v[lo] : NULL;
+	return n < maps->n && maps->v[n].start <= addr ? &maps->v[n] : NULL;
 }

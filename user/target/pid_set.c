@@ -17,17 +17,7 @@ void pid_set__fini(struct pid_set *set)
 /* Where it is, or would be. */
 static size_t place_of(const struct pid_set *set, pid_t pid)
 {
-	size_t low = 0, high = set->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (set->v[middle] < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return VEC_PARTITION_POINT(set, e, *e < pid);
 }
 
 bool pid_set__has(const struct pid_set *set, pid_t pid)

@@ -26,6 +26,29 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 #define VEC_REMOVE(vec, i)                                                                         \
 	memmove(&(vec)->v[i], &(vec)->v[(i) + 1], (--(vec)->n - (i)) * sizeof(*(vec)->v))
 
+/*
+ * How many of the first elements `holds` is true of, found by halves: where it is true of one, it
+ *must be of all in front of that (C++'s std::partition_point). `each` names a pointer to the
+ *element there: VEC_PARTITION_POINT(&ranges, range, range->end <= addr)
+ */
+#define VEC_PARTITION_POINT(vec, each, holds) PARTITION_POINT((vec)->v, (vec)->n, each, holds)
+
+#define PARTITION_POINT(first, count, each, holds)                                                 \
+	({                                                                                         \
+		size_t low_ = 0, high_ = (count);                                                  \
+                                                                                                   \
+		while (low_ < high_) {                                                             \
+			size_t middle_ = low_ + (high_ - low_) / 2;                                \
+			__typeof__(&(first)[0]) each = &(first)[middle_];                          \
+                                                                                                   \
+			if (holds)                                                                 \
+				low_ = middle_ + 1;                                                \
+			else                                                                       \
+				high_ = middle_;                                                   \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+
 #define VEC_FINI(vec)                                                                              \
 	do {                                                                                       \
 		free((vec)->v);                                                                    \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The test program's own stack, unwound, against what libgcc's unwinder makes of it. */
 #include "unwind_fixture.h"
-#include "thread_sanitizer.h"
+#include "sanitizers.h"
 
 #include <pthread.h>
 #include <signal.h>

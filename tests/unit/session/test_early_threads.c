@@ -81,7 +81,7 @@ static char *text_of(const struct decoded *decoded)
 	return text;
 }
 
-static char *text_of_recording(const struct several *s)
+static char *text_of_recording(struct several *s)
 {
 	struct decoded decoded;
 	char *text;
@@ -103,7 +103,7 @@ static char *text_of_trace(const struct several *s)
 	return text;
 }
 
-static void begin(const struct several *s, struct decoded *decoded)
+static void begin(struct several *s, struct decoded *decoded)
 {
 	assert_int_equal(decoded__make(decoded, &s->rec, &(struct tree_options){.trace = s->path}),
 			 0);
@@ -146,7 +146,7 @@ static void test_the_start_is_known_before(void **state)
 
 static void test_all_threads_are_written_as_they_come(void **state)
 {
-	const struct several *s = *state;
+	struct several *s = *state;
 	struct decoded decoded;
 
 	begin(s, &decoded);

@@ -2,7 +2,7 @@
 /* Text of perf script, to trees. */
 #include "perf/perf_text.h"
 
-#include "thread_sanitizer.h"
+#include "sanitizers.h"
 #include "tree_text.h"
 
 #include <fcntl.h>

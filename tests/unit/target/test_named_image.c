@@ -108,6 +108,11 @@ static void test_modules(void **state)
 	assert_ptr_not_equal(at(image, 0x1000), at(image, 0x2000));
 	assert_string_equal(at(image, 0x2000)->module, "y.so");
 	assert_string_equal(at(image, 0x4000)->module, "gone");
+	/* Two that differ in nothing that is shown are one. */
+	learn_in(image, "/tmp/\033[31mz\n.so", 0x15000, "evil", 0);
+	learn_in(image, "/tmp/\a[31mz\r.so", 0x16000, "worse", 0);
+	assert_string_equal(at(image, 0x15000)->module, "?[31mz?.so");
+	assert_ptr_equal(at(image, 0x16000)->module, at(image, 0x15000)->module);
 	assert_name(image, 0x3000, "[vdso]");
 	assert_name(image, 0x5000, "[unknown]");
 }

@@ -87,7 +87,7 @@ static int try_tcp(void)
 /* The number of what is not as it should be. */
 static int be_confined(void)
 {
-	if (landlock__confine(in_folder("out"), NULL, 0))
+	if (landlock__confine(in_folder("out"), false, NULL, 0))
 		return 1;
 	if (try_open(in_folder("file"), O_RDONLY))
 		return 2;
@@ -101,6 +101,8 @@ static int be_confined(void)
 	    rename(in_folder("out/first"), in_folder("out/first.old")) ||
 	    rename(in_folder("out/second"), in_folder("out/first")))
 		return 6;
+	if (!mkdir(in_folder("out/folder"), 0700) || !rmdir(in_folder("out/inner")))
+		return 12;
 	if (of_parent("mem", O_RDWR) != -EACCES)
 		return 7;
 	if (of_parent("root/etc", O_RDONLY | O_DIRECTORY) != -EACCES)
@@ -111,6 +113,27 @@ static int be_confined(void)
 		return 10;
 	execl("/bin/true", "true", NULL);
 	return errno == EACCES ? 0 : 11;
+}
+
+static int write_folders(void)
+{
+	if (landlock__confine(in_folder("out"), true, NULL, 0))
+		return 1;
+	if (mkdir(in_folder("out/new"), 0700) ||
+	    try_open(in_folder("out/new/file"), O_WRONLY | O_CREAT) ||
+	    rename(in_folder("out/new"), in_folder("out/renamed")) ||
+	    unlink(in_folder("out/renamed/file")) || rmdir(in_folder("out/renamed")))
+		return 2;
+	return mkdir(in_folder("new"), 0700) && errno == EACCES ? 0 : 3;
+}
+
+static int write_nowhere(void)
+{
+	if (landlock__confine(NULL, false, NULL, 0))
+		return 1;
+	if (try_open(in_folder("file"), O_RDONLY))
+		return 2;
+	return try_open(in_folder("out/new"), O_WRONLY | O_CREAT) == -EACCES ? 0 : 3;
 }
 
 /* A file system that is mounted nowhere; -1: this user may have none. */
@@ -137,7 +160,7 @@ static int read_root(void)
 		if (try_open(path[i], O_WRONLY | O_CREAT))
 			return 1;
 	}
-	if (landlock__confine(in_folder("out"), &root[1], 1))
+	if (landlock__confine(in_folder("out"), false, &root[1], 1))
 		return 2;
 	if (try_open(path[1], O_RDONLY) || try_open(path[1], O_WRONLY) != -EACCES)
 		return 3;
@@ -164,6 +187,20 @@ static void test_it_writes_in_one_folder_alone(void **state)
 	assert_int_equal(try_open(in_folder("file"), O_RDWR), 0);
 }
 
+static void test_it_makes_folders_where_it_may(void **state)
+{
+	if (cannot_be_tried())
+		skip();
+	assert_int_equal(in_child(write_folders), 0);
+}
+
+static void test_it_writes_nowhere(void **state)
+{
+	if (cannot_be_tried())
+		skip();
+	assert_int_equal(in_child(write_nowhere), 0);
+}
+
 static void test_a_tree_that_it_was_given_is_read(void **state)
 {
 	int mount = mount_nowhere();
@@ -178,7 +215,7 @@ static void test_a_tree_that_it_was_given_is_read(void **state)
 
 static int confine_nowhere(void)
 {
-	return -landlock__confine(in_folder("none"), NULL, 0);
+	return -landlock__confine(in_folder("none"), false, NULL, 0);
 }
 
 static void test_a_folder_that_is_not_there(void **state)
@@ -191,6 +228,7 @@ static void test_a_folder_that_is_not_there(void **state)
 static int make_folder(void **state)
 {
 	return !mkdtemp(folder) || mkdir(in_folder("out"), 0700) ||
+	       mkdir(in_folder("out/inner"), 0700) ||
 	       try_open(in_folder("file"), O_WRONLY | O_CREAT) ||
 	       try_open(in_folder("out/first"), O_WRONLY | O_CREAT);
 }
@@ -201,6 +239,7 @@ static int remove_folder(void **state)
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		unlink(in_folder(files[i]));
+	rmdir(in_folder("out/inner"));
 	rmdir(in_folder("out"));
 	rmdir(folder);
 	return 0;
@@ -210,6 +249,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_writes_in_one_folder_alone),
+		cmocka_unit_test(test_it_makes_folders_where_it_may),
+		cmocka_unit_test(test_it_writes_nowhere),
 		cmocka_unit_test(test_a_tree_that_it_was_given_is_read),
 		cmocka_unit_test(test_a_folder_that_is_not_there),
 	};

@@ -24,6 +24,8 @@ static const struct {
 			  "of mappings and threads: code of those is not known"},
 	[DROP_TRACE] = {"trace", "stretch", "stretches",
 			"of a thread's trace, by the kernel's or the CPU's word"},
+	[DROP_LEFT_OUT] = {"left_out", "byte", "bytes",
+			   "of trace, the oldest: to decode them takes more than -max-memory"},
 };
 
 const char *drop__name(enum drop drop)

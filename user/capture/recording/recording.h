@@ -56,6 +56,7 @@ struct rec_aux {
 	uint64_t tsc; /* near the newest packet's: where its 56 bits belong */
 	uint8_t *data;
 	size_t size;
+	size_t left_out; /* bytes before data that are not decoded */
 	bool wrapped;
 	bool is_mapped; /* data lies in the recording's file: nobody may write or free it */
 };
@@ -323,6 +324,11 @@ int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
  */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 void rec_aux__fini(struct rec_aux *aux);
+/*
+ * Has only the newer half of each ring from now on: there is no memory for what the whole is
+ * decoded to. rec's drops have it. False where they are too small to be halved.
+ */
+bool recording__leave_out_older_half(struct recording *rec);
 
 /* The file that was mapped under this path and inode; NULL where it is not known. */
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,

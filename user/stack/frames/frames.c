@@ -36,15 +36,12 @@ static struct part *running_part(const struct frames *frames)
 
 int frames__grow(struct frames *frames)
 {
-	size_t cap = frames->calls.cap ? 2 * frames->calls.cap : 2 * FRAMES_ROOM;
-	struct call *bigger =
-		cap <= MAX_CALLS ? realloc(frames->calls.v, cap * sizeof(*bigger)) : NULL;
+	size_t cap = frames->calls.cap ?: FRAMES_ROOM;
 
-	if (!bigger)
+	if (cap > MAX_CALLS / 2 || vec__grow(&frames->calls.v, &cap, cap, sizeof(*frames->calls.v)))
 		return -ENOMEM;
-	frames->calls.v = bigger;
 	frames->calls.cap = cap;
-	huge_pages__use(bigger);
+	huge_pages__use(frames->calls.v);
 	return 0;
 }
 

@@ -33,22 +33,13 @@ void waiter__fini(struct waiter *waiter)
 uint32_t waiter__find(const struct waiter *waiter, uint64_t time_ns)
 {
 	const struct call *calls = waiter->tree->calls.v, *call;
-	size_t begin = 0, end = waiter->waits.n;
+	size_t n = VEC_PARTITION_POINT(&waiter->waits, e, calls[*e].start_ns <= time_ns);
 
-	while (begin < end) {
-		size_t middle = begin + (end - begin) / 2;
-
-		if (calls[waiter->waits.v[middle]].start_ns <= time_ns)
-			begin = middle + 1;
-		else
-			end = middle;
-	}
-	if (!begin)
+	if (!n)
 		return CALL_NO_PARENT;
-	call = &calls[waiter->waits.v[begin - 1]];
-	return call->end_ns > time_ns || call->flags & CALL_INFERRED_END
-		       ? waiter->waits.v[begin - 1]
-		       : CALL_NO_PARENT;
+	call = &calls[waiter->waits.v[n - 1]];
+	return call->end_ns > time_ns || call->flags & CALL_INFERRED_END ? waiter->waits.v[n - 1]
+									 : CALL_NO_PARENT;
 }
 
 static bool was_running(const struct call *call)

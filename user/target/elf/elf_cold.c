@@ -64,17 +64,7 @@ static int collect_parts(const struct function_table *table, cold_part_vec *part
 /* The index of the first part whose hot name is not less than name. */
 static size_t lower_bound(const cold_part_vec *parts, const char *name, size_t len)
 {
-	size_t lo = 0, hi = parts->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (compare_names(parts->v[mid].name, parts->v[mid].len, name, len) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return VEC_PARTITION_POINT(parts, e, compare_names(e->name, e->len, name, len) < 0);
 }
 
 /* Offers a function to the cold parts that bear its name: a local one only in its own unit. */

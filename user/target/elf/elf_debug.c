@@ -153,18 +153,10 @@ void elf_image__free_debug(struct elf_image *image)
 /* The one whose code is nearest before vaddr. */
 bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit)
 {
-	size_t lo = 0, hi = debug->units.n;
+	size_t n = VEC_PARTITION_POINT(&debug->units, e, e->start <= vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (debug->units.v[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && vaddr < debug->units.v[lo - 1].end &&
-	       dwarf_offdie(debug->dwarf, debug->units.v[lo - 1].die, unit);
+	return n && vaddr < debug->units.v[n - 1].end &&
+	       dwarf_offdie(debug->dwarf, debug->units.v[n - 1].die, unit);
 }
 
 /* libdw opens what the unit names; a fifo would keep it waiting. */

@@ -152,17 +152,9 @@ static int read_frames(struct frame_section *section, elf_frame_vec *frames)
 
 const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr)
 {
-	size_t lo = 0, hi = frames->n;
+	size_t n = VEC_PARTITION_POINT(frames, e, e->start <= vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (frames->v[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && vaddr < frames->v[lo - 1].end ? &frames->v[lo - 1] : NULL;
+	return n && vaddr < frames->v[n - 1].end ? &frames->v[n - 1] : NULL;
 }
 
 /* False where the image has none, or it is damaged. */

@@ -223,19 +223,11 @@ static void read_body(struct elf_debug *debug, struct inline_body *body)
 /* The function whose code begins nearest before vaddr. */
 static struct inline_body *find_body(struct inline_unit *unit, uint64_t vaddr)
 {
-	size_t lo = 0, hi = unit->ranges.n;
+	size_t n = VEC_PARTITION_POINT(&unit->ranges, e, e->start <= vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (unit->ranges.v[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || vaddr >= unit->ranges.v[lo - 1].end)
+	if (!n || vaddr >= unit->ranges.v[n - 1].end)
 		return NULL;
-	return &unit->bodies.v[unit->ranges.v[lo - 1].body];
+	return &unit->bodies.v[unit->ranges.v[n - 1].body];
 }
 
 /* Inner ones follow what they lie in. One that sticks out of that is not believed there. */

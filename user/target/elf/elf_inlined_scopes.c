@@ -73,19 +73,11 @@ static int enter_scope(struct scope_unit *unit, const char *name, const void **s
 
 static struct scoped *find_function(struct scope_unit *unit, const char *die)
 {
-	size_t lo = 0, hi = unit->functions.n;
+	size_t n = VEC_PARTITION_POINT(&unit->functions, e, e->die < die);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (unit->functions.v[mid].die < die)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == unit->functions.n || unit->functions.v[lo].die != die)
+	if (n == unit->functions.n || unit->functions.v[n].die != die)
 		return NULL;
-	return &unit->functions.v[lo];
+	return &unit->functions.v[n];
 }
 
 /* The entry becomes that of its declaration, which lies where the function was declared. */

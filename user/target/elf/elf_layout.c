@@ -5,19 +5,11 @@
 
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr)
 {
-	size_t lo = 0, hi = image->n_segments;
+	size_t n = PARTITION_POINT(image->segments, image->n_segments, e, e->vaddr <= vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (image->segments[mid].vaddr <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || vaddr - image->segments[lo - 1].vaddr >= image->segments[lo - 1].size)
+	if (!n || vaddr - image->segments[n - 1].vaddr >= image->segments[n - 1].size)
 		return NULL;
-	return &image->segments[lo - 1];
+	return &image->segments[n - 1];
 }
 
 /* Of files, a handful; of a process's memory, thousands, which ascend by offset as well. */
@@ -26,17 +18,9 @@ const struct elf_segment *elf_image__segment(const struct elf_image *image, uint
 /* The last that begins at or before offset. */
 static const struct elf_segment *segment_at_offset(const struct elf_image *image, uint64_t offset)
 {
-	size_t lo = 0, hi = image->n_segments;
+	size_t n = PARTITION_POINT(image->segments, image->n_segments, e, e->offset <= offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (image->segments[mid].offset <= offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &image->segments[lo - 1] : &image->segments[0];
+	return n ? &image->segments[n - 1] : &image->segments[0];
 }
 
 uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset)
@@ -100,17 +84,9 @@ const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t v
 /* The first executable section that ends behind vaddr, or NULL. */
 static const struct elf_extent *section_from(const struct elf_image *image, uint64_t vaddr)
 {
-	size_t lo = 0, hi = image->sections.n;
+	size_t n = VEC_PARTITION_POINT(&image->sections, e, e->end <= vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (image->sections.v[mid].end <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < image->sections.n ? &image->sections.v[lo] : NULL;
+	return n < image->sections.n ? &image->sections.v[n] : NULL;
 }
 
 bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr)

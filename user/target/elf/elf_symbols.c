@@ -311,17 +311,9 @@ int elf_image__load_symbols(struct elf_image *image)
 
 struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t vaddr)
 {
-	size_t lo = 0, hi = image->symbols.n;
+	size_t n = VEC_PARTITION_POINT(&image->symbols, e, e->function.vaddr < vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (image->symbols.v[mid].function.vaddr < vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == image->symbols.n || image->symbols.v[lo].function.vaddr != vaddr)
+	if (n == image->symbols.n || image->symbols.v[n].function.vaddr != vaddr)
 		return NULL;
-	return &image->symbols.v[lo];
+	return &image->symbols.v[n];
 }

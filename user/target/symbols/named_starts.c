@@ -37,17 +37,7 @@ static struct named_page *add_page(struct named_image *image, uint64_t page)
 /* How many begin at or before `at`. */
 static size_t count_to(const struct named_page *page, uint64_t at)
 {
-	size_t lo = 0, hi = page->starts.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (page->starts.v[mid].at <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return VEC_PARTITION_POINT(&page->starts, e, e->at <= at);
 }
 
 int named_image__add_start(struct named_image *image, uint64_t at, struct named_function *function)

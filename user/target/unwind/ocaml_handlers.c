@@ -51,17 +51,7 @@ static struct ocaml_table *get_table(struct elf_image *image)
 /* The index of the function at vaddr, or where it belongs. */
 static size_t lower_bound(const struct ocaml_table *table, uint64_t vaddr)
 {
-	size_t lo = 0, hi = table->functions.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (table->functions.v[mid].vaddr < vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return VEC_PARTITION_POINT(&table->functions, e, e->vaddr < vaddr);
 }
 
 static const struct handling_function *find_function(const struct ocaml_table *table,
@@ -93,19 +83,11 @@ static void keep(struct ocaml_table *table, uint64_t vaddr, handler_site_vec *si
 
 static uint64_t find_site(const struct handling_function *function, uint64_t vaddr)
 {
-	size_t lo = 0, hi = function->sites.n;
+	size_t n = VEC_PARTITION_POINT(&function->sites, e, e->end <= vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (function->sites.v[mid].end <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == function->sites.n || function->sites.v[lo].start > vaddr)
+	if (n == function->sites.n || function->sites.v[n].start > vaddr)
 		return 0;
-	return function->sites.v[lo].handler;
+	return function->sites.v[n].handler;
 }
 
 /* Looks through the function, without the lock: names are asked for. */

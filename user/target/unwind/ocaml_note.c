@@ -126,15 +126,7 @@ int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
 
 bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
 {
-	size_t lo = 0, hi = vaddrs->n;
+	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < start);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (vaddrs->v[mid] < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < vaddrs->n && vaddrs->v[lo] < end;
+	return n < vaddrs->n && vaddrs->v[n] < end;
 }
