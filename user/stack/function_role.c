@@ -20,6 +20,7 @@ static const struct {
 	{"getcontext", ROLE_GETCONTEXT},
 	{"__getcontext", ROLE_GETCONTEXT},
 	{"_start", ROLE_START},
+	{"_Unwind_Find_FDE", ROLE_FIND_FDE},
 	{"swapcontext", ROLE_SWITCH},
 	{"jump_fcontext", ROLE_SWITCH},
 	{"ontop_fcontext", ROLE_SWITCH},

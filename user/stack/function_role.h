@@ -18,6 +18,7 @@ enum function_role {
 	ROLE_RESOLVER,	 /* of lazy binding: jumps to the function that it has found */
 	ROLE_START,	 /* where the kernel begins a program */
 	ROLE_LINKER,	 /* of the dynamic linker, without a name: one of these two, or neither */
+	ROLE_FIND_FDE,	 /* the unwinder asks it for each frame that it looks at: rules/steps.c */
 	ROLE_MAY_SWITCH, /* to another stack: its code could do that */
 	ROLE_SWITCH,	 /* it does */
 	ROLE_SETCONTEXT, /* it does, and does not come back */

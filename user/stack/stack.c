@@ -89,7 +89,7 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 	uint8_t kind = top->call.kind, slack = top->slack;
 	enum function_role role;
 
-	frames__learn_way(s->frames, top);
+	frames__learn_way(s->frames, top, false);
 	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
 	top = frames__top(s->frames);

@@ -41,6 +41,11 @@ struct stack {
 		uint32_t frame; /* its frame__id() */
 		const struct function *handler;
 	} aborted;
+	/* rules/steps.c: frames that an unwinding has looked at since it was called. */
+	struct {
+		uint32_t phase, unwinder; /* the two that look, the latter outermost: frame__id() */
+		uint32_t n;		  /* 0: nobody has */
+	} steps;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;
 	struct branch resumes;
@@ -96,6 +101,15 @@ bool stack__is_sigreturn(struct stack *s, uint64_t ip);
  * its function, at ip.
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
+
+/* rules/steps.c: how many frames an unwinding has left. */
+/* The running frame asks for the unwind table's entry of the next frame. */
+void stack__on_step(struct stack *s);
+/*
+ * The frame that the running one has unwound to lies so many below it; 0: not known. Good at the
+ * moment when it goes there.
+ */
+size_t stack__count_steps(const struct stack *s);
 
 /* rules/call.c: near transfers. */
 /*

@@ -21,6 +21,9 @@ enum {
 	ON_SIGNAL = BASE + 0x1700,
 	SETJMP = BASE + 0x1800,
 	LONGJMP = BASE + 0x1900,
+	PHASE_2 = BASE + 0x1a00, /* of _Unwind_RaiseException() */
+	STATE_FOR = BASE + 0x1b00,
+	FIND_FDE = BASE + 0x1c00,
 };
 
 /* Calls in F, by what an exception out of them does. */
@@ -48,6 +51,9 @@ static const struct eh_function functions[] = {
 	{"on_signal", 0x1700, 0x100, {{0}}},
 	{"_setjmp", 0x1800, 0x100, {{0}}},
 	{"longjmp", 0x1900, 0x100, {{0}}},
+	{"phase_2", 0x1a00, 0x100, {{0}}},
+	{"state_for", 0x1b00, 0x100, {{0}}},
+	{"_Unwind_Find_FDE", 0x1c00, 0x100, {{0}}},
 };
 
 static inline int start_throwing(void **state)

@@ -9,11 +9,17 @@
 
 static const struct function f[300];
 
-static void learn(struct ways *ways, int caller, int callee)
+static void learn_as(struct ways *ways, int caller, int callee, bool is_passed)
 {
-	const struct way way = {&f[caller], &f[callee], (uint64_t)(caller * 1000 + callee)};
+	const struct way way = {&f[caller], &f[callee], (uint64_t)(caller * 1000 + callee),
+				is_passed};
 
 	assert_int_equal(ways__learn(ways, &way), 0);
+}
+
+static void learn(struct ways *ways, int caller, int callee)
+{
+	learn_as(ways, caller, callee, false);
 }
 
 static void test_nothing_is_known(void **state)
@@ -120,6 +126,36 @@ static void test_a_way_out_of_a_thicket(void **state)
 	ways__fini(&ways);
 }
 
+/* Of several ways that are as long, what all of them lead over. */
+static void test_what_was_passed_is_known_by_its_length(void **state)
+{
+	struct ways ways = {0};
+	struct held between[BETWEEN_MAX];
+
+	learn(&ways, 1, 2);
+	learn_as(&ways, 2, 2, true);
+	learn_as(&ways, 2, 3, true);
+	learn_as(&ways, 2, 4, true);
+	learn_as(&ways, 3, 5, true);
+	learn_as(&ways, 4, 5, true);
+	learn_as(&ways, 5, 6, true);
+	assert_true(ways__pass(&ways, &f[1], true, &f[6], between, 4));
+	assert_ptr_equal(between[0].function, &f[2]);
+	assert_int_equal(between[0].return_ip, 1002);
+	assert_int_equal(between[0].entry_ip, 2002);
+	assert_ptr_equal(between[1].function, &f[2]);
+	assert_int_equal(between[1].return_ip, 2002);
+	assert_null(between[2].function);
+	assert_int_equal(between[2].return_ip, 0);
+	assert_ptr_equal(between[3].function, &f[5]);
+	assert_int_equal(between[3].entry_ip, 5006);
+	/* Nothing was passed there, and too few lie between, or too many. */
+	assert_false(ways__pass(&ways, &f[1], false, &f[6], between, 4));
+	assert_false(ways__pass(&ways, &f[1], true, &f[6], between, 2));
+	assert_false(ways__pass(&ways, &f[1], true, &f[6], between, BETWEEN_MAX + 1));
+	ways__fini(&ways);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +166,7 @@ int main(void)
 		cmocka_unit_test(test_how_long_a_way_may_be),
 		cmocka_unit_test(test_a_thicket),
 		cmocka_unit_test(test_a_way_out_of_a_thicket),
+		cmocka_unit_test(test_what_was_passed_is_known_by_its_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

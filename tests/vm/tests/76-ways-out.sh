@@ -39,12 +39,21 @@ code() {
 	done
 }
 
+# Where the functions are that get a probe.
+places() {
+	mtbpf list -pid "$target" 'on*i*' | awk '$4 == "one_iter" || $4 == "on_signal" { print $1 }'
+}
+
+has_executed() {
+	[ "$(tr '\0' ' ' <"/proc/$target/cmdline")" = "again speed " ]
+}
+
 spin() {
 	rm -f speed
 	start /build/programs/spin speed
 	target=$pid before_ns=999999999
 	eventually has_rounds || fail "the target does not run"
-	at=$(mtbpf list -pid "$target" 'on*i*' | awk '$4 == "one_iter" || $4 == "on_signal" { print $1 }')
+	at=$(places)
 	code_before=$(code)
 	[ "$(wc -w <<<"$code_before")" = 32 ] || fail "its functions are not found: $at"
 }
@@ -79,16 +88,31 @@ not_stepped() {
 	[ "$(steps)" = "$before" ]
 }
 
-# record ARGS: mtbpf in the background, $tool, when the target is traced.
-record() {
-	rm -rf x.mtbpf
-	mtbpf record -source pt -pid "$target" -o x.mtbpf "$@" >out 2>err &
-	tool=$!
+# traced PID: mtbpf is that, $tool, and the target is traced. What it says is in `err`.
+traced() {
+	tool=$1
 	pids+=("$tool")
-	disown
 	eventually grep -q '^waiting' err || fail "it does not begin: $(cat err)"
 	wait_for_steps
 	! no_events && ! has_old_code || fail "what is not to be left is not seen while it is there"
+}
+
+# record ARGS: mtbpf in the background, $tool, when the target is traced. In $box, where that is a cgroup.
+record() {
+	rm -rf x.mtbpf
+	: >err
+	(
+		[ -z "$box" ] || echo 0 >"$box/cgroup.procs"
+		exec mtbpf record -source pt -pid "$target" -o x.mtbpf "$@"
+	) >out 2>err &
+	disown
+	traced $!
+}
+
+# What there is of a recording is whole.
+whole() {
+	must mtbpf decode -q "$1" -print calls >decoded
+	grep -q one_iter decoded || fail "$way: nothing of the target is in the recording"
 }
 
 # Not a step more, although the target runs.
@@ -112,7 +136,7 @@ nothing_left() {
 	echo "$way: well"
 }
 
-events_before=$(events)
+events_before=$(events) box=
 spin
 
 way="mtbpf killed while it waits, the target stopped"
@@ -132,6 +156,61 @@ kill -WINCH "$target"
 eventually frozen || fail "$way: it is not frozen"
 kill -KILL "$tool"
 nothing_left
+
+way="Ctrl-C"
+record -symbol one_iter -delay-thresh 1000s
+kill -INT "$tool"
+nothing_left
+whole x.mtbpf
+
+way="full disk"
+mkdir small
+must mount -t tmpfs -o size=64k none small
+record -symbol one_iter -delay-thresh 1000s -o small/x.mtbpf
+dd if=/dev/zero of=small/fill bs=1k count=60 2>/dev/null
+kill -INT "$tool"
+nothing_left
+grep -q 'small/x.mtbpf: No space left' err || fail "$way: it says $(cat err)"
+! mtbpf decode -q small/x.mtbpf -print calls >decoded 2>&1 || fail "$way: the recording is taken for whole"
+umount small
+
+# A limit below what it has already: there is nothing that the kernel could take back.
+way="killed for memory"
+box=/sys/fs/cgroup/ways-out
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+must mkdir $box
+record -symbol one_iter -delay-thresh 1000s
+echo 0 >$box/memory.max
+eventually grep -q '^oom_kill [1-9]' $box/memory.events || fail "$way: nobody is: $(cat $box/memory.events)"
+nothing_left
+[ ! -e x.mtbpf/meta.json ] || fail "$way: it has written a recording"
+eventually rmdir $box
+box=
+
+# Its session's first process gets SIGHUP, and what it writes is an error from then on.
+way="closed terminal"
+rm -rf x.mtbpf
+: >err
+/build/programs/terminal mtbpf record -source pt -pid "$target" -o x.mtbpf -symbol one_iter -delay-thresh 1000s >err 2>&1 &
+terminal=$!
+pids+=("$terminal")
+disown
+eventually grep -q '^waiting' err || fail "$way: it does not begin: $(cat err)"
+traced "$(sed -n 's/^pid \([0-9]*\).*/\1/p' err)"
+kill -KILL "$terminal"
+nothing_left
+whole x.mtbpf
+
+# Its code lies elsewhere then.
+way="target executes"
+record -symbol one_iter -delay-thresh 1000s
+kill -USR1 "$target"
+eventually has_executed || fail "$way: it does not"
+kill -INT "$tool"
+eventually gone "$tool"
+at=$(places)
+nothing_left
+whole x.mtbpf
 
 way="target exits"
 record -symbol one_iter -delay-thresh 1000s

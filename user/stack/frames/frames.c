@@ -119,13 +119,16 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	frames->seam = SEAM_GAP;
 }
 
-void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker)
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker,
+			 uint32_t distance)
 {
 	frames__end_segment(frames);
 	frames->seam = SEAM_LEAP;
 	frames__begin_segment(frames, time_ns);
-	if (!frames->failed)
-		frames->parts.v[frames->part].taker = taker;
+	if (frames->failed)
+		return;
+	frames->parts.v[frames->part].taker = taker;
+	frames->parts.v[frames->part].distance = distance;
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -228,12 +231,13 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 	} while (n <= frames->n_below && join(frames));
 }
 
-void frames__learn_way(struct frames *frames, const struct frame *frame)
+void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed)
 {
 	const struct frame *caller = frames__parent(frames, frame);
 	const struct way way = {.caller = caller ? caller->call.function : NULL,
 				.callee = frame->call.function,
-				.return_ip = frame->return_ip};
+				.return_ip = frame->return_ip,
+				.is_passed = is_passed};
 
 	if (ways__learn(&frames->stitcher.ways, &way))
 		frames->failed = true;
@@ -242,9 +246,11 @@ void frames__learn_way(struct frames *frames, const struct frame *frame)
 /* All but the lowest ones end without a return. */
 static void leave(struct frames *frames, size_t n_lowest, enum left_by left_by)
 {
+	bool is_exception = left_by == LEFT_BY_THROW || left_by == LEFT_BY_PANIC;
+
 	for (size_t i = n_lowest; i < frames->open.n; i++) {
 		frames->open.v[i].call.left_by = left_by;
-		frames__learn_way(frames, &frames->open.v[i]);
+		frames__learn_way(frames, &frames->open.v[i], is_exception && i > n_lowest);
 	}
 }
 

@@ -58,6 +58,7 @@ struct part {
 	uint64_t end_ns;
 	enum seam seam;	      /* between the one before and it */
 	struct waiting taker; /* of the leap to it */
+	uint32_t distance;    /* below all that the one before showed; 0: not known */
 };
 
 /* Found after everything that it called. */
@@ -107,9 +108,10 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns);
 
 /*
  * The same, after a leap to a frame below all that the one before it showed: `taker`, if it is
- * known of those that wait.
+ * known of those that wait. It lies so many frames below the lowest of these; 0: not known.
  */
-void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker);
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker,
+			 uint32_t distance);
 
 /* The segment that runs, if any, and the parts in it are over. */
 void frames__end_segment(struct frames *frames);
@@ -149,8 +151,9 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 /* The same: without a return. */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
-/* It ends without a return of its own: by whom it was called (stitch/ways.h). */
-void frames__learn_way(struct frames *frames, const struct frame *frame);
+/* It ends without a return of its own: by whom it was called (stitch/ways.h). is_passed: and an
+ * exception came past that caller. */
+void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed);
 /* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
 void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
 /* The same: without a return, and the segment goes on. */

@@ -121,6 +121,7 @@ static struct beginning beginning_of(struct frames *frames, const struct part *s
 	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
 				  .seam = segment->seam,
 				  .taker = segment->taker,
+				  .distance = segment->distance,
 				  .n_roots = segment->n_roots,
 				  .is_unwinding = frames->begun.n && is_unwinder(frames->begun.v)};
 }

@@ -47,6 +47,8 @@ void stack__on_call(struct stack *s, const struct branch *b)
 	role = function_cache__role(&s->functions, b->to);
 	if (role && role <= ROLE_GETCONTEXT)
 		stack__on_setjmp(s, b, role);
+	if (role == ROLE_FIND_FDE)
+		stack__on_step(s);
 	stack__push_call(s, b, function);
 	if (function_role__switches(role))
 		stack__take_role(s, role);

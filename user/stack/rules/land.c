@@ -139,9 +139,17 @@ static void mend_level(const struct landed *landed, struct stitcher *stitcher,
 		stitcher__sink(stitcher, taker->end, n);
 }
 
+static bool takes_at(const struct landed *landed, const struct stitched *end, size_t at)
+{
+	const struct held *above = &end->stack.v[at + 1];
+
+	return takes((void *)landed, above[-1].function,
+		     at + 1 < end->stack.n ? above->return_ip : end->left_ip);
+}
+
 /* Of the frames from before a gap: the innermost whose pending call has that pad. */
 static struct waiting find_waiting(struct stack *s, const struct branch *b,
-				   const struct departure *by, bool is_lowest)
+				   const struct departure *by, bool is_lowest, uint32_t distance)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	struct landed landed = {.s = s, .b = b};
@@ -149,6 +157,9 @@ static struct waiting find_waiting(struct stack *s, const struct branch *b,
 
 	if (!code_map__find(s->map, b->to, &landed.pad))
 		return WAITING_NONE;
+	taker = stitcher__reach(stitcher, distance);
+	if (taker.end < stitcher->n_ends && takes_at(&landed, &stitcher->ends[taker.end], taker.at))
+		return taker;
 	taker = stitcher__find(stitcher, takes, &landed);
 	if (taker.end >= stitcher->n_ends)
 		return taker;
@@ -164,14 +175,26 @@ static struct waiting find_waiting(struct stack *s, const struct branch *b,
 	return taker;
 }
 
+/* The frame that was unwound to lies so far below all that the segment has shown; 0: not known. */
+static uint32_t count_below(const struct stack *s)
+{
+	size_t n = stack__count_steps(s), shown = s->frames->open.n;
+
+	for (size_t i = 0; i < shown; i++)
+		if (s->frames->open.v[i].call.kind != CALL_FUNCTION)
+			return 0;
+	return n >= shown ? (uint32_t)(n - (shown - 1)) : 0;
+}
+
 /* What took it ran below everything that the segment has shown. */
 static struct frame *begin_below(struct stack *s, const struct branch *b,
-				 const struct departure *by, bool is_lowest)
+				 const struct departure *by, bool is_lowest, uint32_t distance)
 {
 	long level = s->frames->level;
 
 	frames__end_segment(s->frames);
-	frames__begin_below(s->frames, b->time_ns, find_waiting(s, b, by, is_lowest));
+	frames__begin_below(s->frames, b->time_ns, find_waiting(s, b, by, is_lowest, distance),
+			    distance);
 	stack__push_first(s, b->to);
 	s->frames->level = level;
 	return frames__top(s->frames);
@@ -216,8 +239,10 @@ static void land(struct stack *s, const struct branch *b, struct frame *taker, s
 	if (taker) {
 		frames__cut_to(s->frames, taker, b->time_ns, by.left_by);
 	} else {
+		uint32_t distance = count_below(s);
+
 		frames__cut_all(s->frames, b->time_ns, by.left_by);
-		taker = begin_below(s, b, &by, is_lowest);
+		taker = begin_below(s, b, &by, is_lowest, distance);
 	}
 	if (taker && earlier)
 		frames__move_leap(s->frames, earlier, taker, b->time_ns);

@@ -33,6 +33,7 @@ void stack__run_strand(struct stack *s, struct strand *strand)
 
 	strand->state = STRAND_RUNS;
 	strands->running = strand;
+	s->steps.n = 0;
 	strands->has_mark = false;
 	strands->resumer = NULL;
 	s->frames = strands__frames_of(strands, strand);

@@ -170,3 +170,73 @@ int runs__place_since(struct stitcher *stitcher, const struct joint *joint, int6
 	stitcher->loose.n = n;
 	return 0;
 }
+
+/* What the frames are that were left between `from` and the run, which are so many; or nobody. */
+static int add_passed(const struct stitcher *stitcher, struct run *run, const struct held *from,
+		      bool has_landed, size_t n, bool *has_found)
+{
+	const struct held *lowest = run__lowest(run);
+	struct held between[BETWEEN_MAX];
+
+	*has_found = lowest && ways__pass(&stitcher->ways, from->function, has_landed,
+					  lowest->function, between, n);
+	return *has_found ? runs__learn_callers(run, (struct held_stack){between, n}, lowest) : 0;
+}
+
+/* Nobody knows what they are, but that they were. */
+static int add_unknown(struct run *run, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct held *held = VEC_PUSH(&run->below);
+
+		if (!held)
+			return -ENOMEM;
+		*held = (struct held){0};
+	}
+	return 0;
+}
+
+int runs__hide(const struct stitcher *stitcher, struct run *run, const struct held *caller,
+	       size_t n)
+{
+	bool has_found = false;
+	int err = add_passed(stitcher, run, caller, true, n, &has_found);
+
+	return err || has_found ? err : add_unknown(run, n);
+}
+
+/* Between the taker, or frames above it which went on as well, and the run there were n frames. */
+static int add_hidden(const struct stitcher *stitcher, struct run *run, struct held_stack stack,
+		      size_t taker, size_t n)
+{
+	size_t above = stack.n - 1 - taker < n ? stack.n - 1 - taker : n;
+	bool has_found = false;
+	int err = 0;
+
+	for (size_t i = above + 1; i-- > 0 && !err && !has_found;)
+		err = add_passed(stitcher, run, &stack.v[taker + i], !i, n - i, &has_found);
+	return err || has_found ? err : add_unknown(run, n);
+}
+
+int runs__place_at_distance(struct stitcher *stitcher, const struct joint *joint, int64_t depth,
+			    struct held_stack stack, size_t taker, size_t distance)
+{
+	const struct joint *left = &stitcher->joints.v[stitcher->joints.n - 2];
+	struct run *run = &stitcher->runs.v[left->run];
+	int64_t n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
+	struct fit fit = {0};
+	int err;
+
+	if (left->run == joint->run || run->outer != RUN_NONE || n < 0)
+		return 0;
+	if (look(stitcher, run))
+		return -ENOMEM;
+	if (taker + (size_t)n + 1 < stack.n && stitcher->view.n)
+		fit = held_stack__lay(stack, view(stitcher), (int64_t)taker + n + 1);
+	err = fit.n_agreed ? 0 : add_hidden(stitcher, run, stack, taker, (size_t)n);
+	if (err)
+		return err;
+	n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
+	runs__place(stitcher, run, joint->run, depth + n + 1, fit.n_agreed);
+	return 0;
+}

@@ -32,6 +32,19 @@ void runs__place(struct stitcher *stitcher, struct run *run, uint32_t outer, int
 int runs__place_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
 		      struct held_stack stack, size_t left, enum seam seam);
 
+/*
+ * The last segment but one, which began with a run's first frames, was left for the frame that lies
+ * so far below: its run, of which nothing else is known, lies at that distance on the stack's frame
+ * `taker`, whose depth that is. 0 or -ENOMEM.
+ */
+int runs__place_at_distance(struct stitcher *stitcher, const struct joint *joint, int64_t depth,
+			    struct held_stack stack, size_t taker, size_t distance);
+
+/* n frames lie between all of the run and its caller to be, in which an exception landed. 0 or
+ * -ENOMEM. */
+int runs__hide(const struct stitcher *stitcher, struct run *run, const struct held *caller,
+	       size_t n);
+
 /* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
 void held__inherit_return(struct held *held, const struct held *from);
 

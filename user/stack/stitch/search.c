@@ -106,6 +106,20 @@ struct held_stack stitcher__below(const struct stitcher *stitcher, const struct 
 	return (struct held_stack){stitcher->ends[found - 1].stack.v, (size_t)fit.offset};
 }
 
+struct waiting stitcher__reach(const struct stitcher *stitcher, size_t distance)
+{
+	const struct joint *last = &stitcher->joints.v[stitcher->joints.n - 1];
+
+	for (size_t i = 0; i < stitcher->n_ends && distance; i++) {
+		const struct stitched *end = &stitcher->ends[i];
+		int64_t at = last->base - end->base - (int64_t)distance;
+
+		if (end->run == last->run && at >= 0 && at < (int64_t)end->stack.n)
+			return (struct waiting){.end = (uint32_t)i, .at = (uint32_t)at};
+	}
+	return WAITING_NONE;
+}
+
 struct waiting stitcher__find(const struct stitcher *stitcher,
 			      bool (*takes)(void *ctx, const struct function *function,
 					    uint64_t return_ip),

@@ -129,7 +129,15 @@ static int place_since(struct stitcher *stitcher, const struct stitched *end,
 	const struct waiting taker = from->taker;
 	size_t left = (size_t)(joint->base - end->base + joint->n_joined);
 	struct held_stack stack = stitched__stack(end);
+	int64_t at = joint->base - end->base + (int64_t)from->n_roots;
 
+	if (from->distance && at >= 0 && at < (int64_t)stack.n) {
+		int err = runs__place_at_distance(stitcher, joint, end->base + at, stack,
+						  (size_t)at, from->distance);
+
+		if (err)
+			return err;
+	}
 	if (taker.from >= left && taker.from < taker.from_end && taker.from_end <= stack.n) {
 		left = taker.from + 1;
 		stack.n = taker.from_end;
@@ -168,12 +176,32 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 	return err || !callers.n ? err : find_place(stitcher, SEAM_GAP);
 }
 
+/* Frames that were left between all that the last run has shown and what was leapt to. */
+static int64_t count_hidden(const struct stitcher *stitcher, const struct beginning *begin)
+{
+	const struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
+	const struct joint *left;
+
+	if (stitcher->joints.n < 2 || !begin->distance || begin->n_roots + 1 != begin->frames.n)
+		return 0;
+	left = &stitcher->joints.v[stitcher->joints.n - 2];
+	return left->run == end->run ? end->base - left->base + begin->distance - 1 : 0;
+}
+
 /* What the segment began with is below the run before it. */
 static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 		     struct held_stack stack, struct joint *joint)
 {
 	const struct fit fit = {.offset = -(int64_t)begin->frames.n, .first = begin->frames.n};
+	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
+	int64_t n = count_hidden(stitcher, begin);
 
+	if (n > 0) {
+		if (runs__hide(stitcher, &stitcher->runs.v[end->owner],
+			       &begin->frames.v[begin->n_roots], (size_t)n))
+			return -ENOMEM;
+		end->base -= n;
+	}
 	return go_on(stitcher, begin, stack, &fit, joint);
 }
 

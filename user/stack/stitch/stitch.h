@@ -82,6 +82,7 @@ struct beginning {
 	/* Behind a leap: the frame that it was to, and so many of `frames` are below that. */
 	struct waiting taker;
 	size_t n_roots;
+	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */
 	/* The lowest unwinds: exceptions all look alike. */
 	bool is_unwinding;
 };
@@ -99,6 +100,12 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 			      bool (*takes)(void *ctx, const struct function *function,
 					    uint64_t return_ip),
 			      void *ctx);
+
+/*
+ * The frame that lies so far below all that the last segment showed, if it is known of those that
+ * wait: not where it hangs together with none of these. Else WAITING_NONE.
+ */
+struct waiting stitcher__reach(const struct stitcher *stitcher, size_t distance);
 
 /*
  * stitch/sink.c: the end that an unwinding from behind a gap has come to, and where it landed last:

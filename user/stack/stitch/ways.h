@@ -13,6 +13,7 @@
 struct way {
 	const struct function *caller, *callee;
 	uint64_t return_ip; /* of the callee, into the caller */
+	bool is_passed;	    /* by an exception, which did not land in the caller then */
 };
 
 /* Zero-initialised is empty. */
@@ -35,5 +36,16 @@ int ways__learn(struct ways *ways, const struct way *way);
  */
 size_t ways__between(const struct ways *ways, const struct function *from,
 		     const struct function *to, struct held between[WAY_MAX]);
+
+/* Frames of which only their number is known. */
+#define BETWEEN_MAX 32
+
+/*
+ * An exception has passed n frames between one function's and another's: on all ways that are known
+ * to be passed, what each is; without a function where the ways differ. It landed in the former, or
+ * has passed that as well. False: there is no such way.
+ */
+bool ways__pass(const struct ways *ways, const struct function *from, bool has_landed,
+		const struct function *to, struct held between[BETWEEN_MAX], size_t n);
 
 #endif
