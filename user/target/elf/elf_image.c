@@ -155,8 +155,7 @@ static int load_sections(struct elf_image *image)
 			return -ENOMEM;
 		*slot = (struct elf_extent){shdr.sh_addr, shdr.sh_addr + shdr.sh_size};
 	}
-	if (sections->n)
-		qsort(sections->v, sections->n, sizeof(*sections->v), compare_extents);
+	VEC_SORT(sections, compare_extents);
 	for (size_t i = 0; i < sections->n; i++)
 		if (!out || sections->v[i].start >= sections->v[out - 1].end)
 			sections->v[out++] = sections->v[i];

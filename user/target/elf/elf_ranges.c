@@ -69,8 +69,7 @@ static void make_disjoint(function_range_vec *ranges)
 {
 	size_t out = 0;
 
-	if (ranges->n)
-		qsort(ranges->v, ranges->n, sizeof(*ranges->v), compare_ranges);
+	VEC_SORT(ranges, compare_ranges);
 	for (size_t i = 0; i < ranges->n; i++) {
 		struct function_range *range = &ranges->v[i];
 

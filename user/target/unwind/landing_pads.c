@@ -87,8 +87,7 @@ static void collect_all_pads(struct landing_table *table)
 
 	for (size_t i = 0; i < table->frames.n && left; i++)
 		left -= collect_pads(table, &table->frames.v[i], left);
-	if (table->pads.n)
-		qsort(table->pads.v, table->pads.n, sizeof(*table->pads.v), compare_pads);
+	VEC_SORT(&table->pads, compare_pads);
 }
 
 /* NULL where memory ran out; empty where the image has none. */
