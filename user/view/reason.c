@@ -34,10 +34,11 @@ static struct excess find_excess(const struct report *r)
 static uint64_t count_faults(const struct report *r, bool slow, bool major)
 {
 	uint64_t n = 0;
+	size_t p = 0;
 
+	/* Both ascend. */
 	for (size_t i = 0; i < r->tree->faults.n; i++) {
 		const struct fault_mark *mark = &r->tree->faults.v[i];
-		size_t p = 0;
 
 		while (p < r->periods.n && mark->time_ns >= r->periods.v[p].end_ns)
 			p++;

@@ -67,6 +67,8 @@ static inline const struct period *report__slow(const struct report *r)
 
 /* "f", "f [inlined]", "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);
+/* ", hit 9,", where there are others. */
+void report__print_which(FILE *out, const struct report *r);
 
 /*
  * In words, of samples, why the slow iteration took longer: what most of it was, on a CPU, blocked,

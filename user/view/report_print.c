@@ -42,6 +42,12 @@ static void print_rows(FILE *out, const struct report *r, size_t top)
 		print_row(out, r, &r->rows.v[i]);
 }
 
+void report__print_which(FILE *out, const struct report *r)
+{
+	if (r->is_of_several)
+		fprintf(out, ", hit %" PRIu64 ",", r->hit.sequence);
+}
+
 static void print_head(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
@@ -51,8 +57,7 @@ static void print_head(FILE *out, const struct report *r)
 	/* Without a threshold any may have triggered. */
 	fprintf(out, "the %siteration of %s", ns > r->ordinary_ns ? "slow " : "",
 		short_name(name, r->hit.function->name));
-	if (r->is_of_several)
-		fprintf(out, ", hit %" PRIu64 ",", r->hit.sequence);
+	report__print_which(out, r);
 	fprintf(out, " took %s", units__format_duration(a, ns));
 	if (r->periods.n > 1)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",

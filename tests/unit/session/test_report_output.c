@@ -121,8 +121,11 @@ static void test_one_of_several_hits(void **state)
 		.trees = f->trees, .n_trees = 2, .hit = &f->hit, .is_of_several = true});
 	out = open_memstream(&f->text, &f->size);
 	report__print(out, r, 1);
+	assert_int_equal(report__print_difference(out, r, r, 1), 0);
 	fclose(out);
-	assert_non_null(strstr(f->text, "the slow iteration of iter, hit 9, took 4.00 ms,"));
+	assert_ptr_equal(strstr(f->text, "the slow iteration of iter, hit 9, took 4.00 ms,"),
+			 f->text);
+	assert_non_null(strstr(f->text, "\nA: the slow iteration of iter, hit 9, took 4.00 ms,"));
 	report__free(r);
 }
 
