@@ -3,7 +3,7 @@
 # tests of other things than what mtbpf does are the same in every build; live ones wait rather than compute, and
 # have limits of time that a slower build comes near.
 ASAN_TESTS ?= unit golden fuzz \
-    $(addprefix cli/,cgroup check choose keep output perf_text progress report target usage view) \
+    $(addprefix cli/,cgroup check choose confined keep output perf_text progress report target usage view) \
     $(addprefix live/,hostile library rights strict)
 # In which threads begin (strace shows CLONE_THREAD), but for decode_damage, trace_writer and slice_args, which take long.
 TSAN_TESTS ?= golden $(addprefix unit/,\

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Generated streams before their judges: perf and mtbpf find the branches that the generator says it
 # wrote, and neither complains.
+load ../helpers
 load helpers
 
 setup() {

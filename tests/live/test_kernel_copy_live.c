@@ -94,13 +94,14 @@ static void test_the_copy_is_the_kernel(void **state)
 {
 	struct rec_kernel kernel;
 	struct elf_image *image;
-	struct code_map *map = code_map__new();
+	struct code_map *map;
 	struct code_place place;
 	uint64_t start, etext, began = clock__now_ns();
 	struct stat st;
 	size_t n;
 
 	SKIP_WITHOUT_KCORE;
+	map = code_map__new();
 	assert_int_equal(kernel_copy__make("/proc", true, &kernel), 0);
 	printf("# copied in %llu ms\n", (unsigned long long)(clock__now_ns() - began) / 1000000);
 	fstat(kernel.kcore, &st);

@@ -107,6 +107,5 @@ static int by_thread(const void *a, const void *b)
 
 void pieces__sort(struct pieces *p)
 {
-	if (p->all.n)
-		qsort(p->all.v, p->all.n, sizeof(*p->all.v), by_thread);
+	VEC_SORT(&p->all, by_thread);
 }

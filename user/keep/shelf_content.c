@@ -122,7 +122,7 @@ int shelf__look(const struct shelf *shelf, struct shelf_content *content)
 	if (err)
 		shelf_content__fini(content);
 	else if (content->items.n)
-		qsort(content->items.v, content->items.n, sizeof(*content->items.v), compare_items);
+		VEC_SORT(&content->items, compare_items);
 	return err;
 }
 

@@ -117,8 +117,7 @@ static int collect_hits(struct tree_maker *m, pid_t tid)
 		else if ((pid_t)hit->tid == tid)
 			return -ENOMEM;
 	}
-	if (m->hits.n)
-		qsort(m->hits.v, m->hits.n, sizeof(*m->hits.v), compare_times);
+	VEC_SORT(&m->hits, compare_times);
 	return 0;
 }
 

@@ -124,7 +124,7 @@ int events__collect(struct events *events, const struct recording *rec)
 			  &(struct event){h->time_ns, (pid_t)h->tgid, (pid_t)h->tid, EVENT_HIT, i});
 	}
 	if (!err && events->all.n)
-		qsort(events->all.v, events->all.n, sizeof(*events->all.v), compare);
+		VEC_SORT(&events->all, compare);
 	if (!err && has_regions(rec))
 		drop_outside(events, rec);
 	return err;

@@ -50,8 +50,7 @@ static int collect(struct goroutine_calls *calls, const struct recording *rec)
 			return -ENOMEM;
 		*out = &rec->entries.v[i];
 	}
-	if (calls->all.n)
-		qsort(calls->all.v, calls->all.n, sizeof(*calls->all.v), compare);
+	VEC_SORT(&calls->all, compare);
 	return 0;
 }
 

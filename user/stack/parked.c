@@ -74,9 +74,7 @@ int parked__list(struct parked *parked, struct strands *strands)
 			return -ENOMEM;
 		*at = strand;
 	}
-	if (parked->strands.n)
-		qsort(parked->strands.v, parked->strands.n, sizeof(*parked->strands.v),
-		      compare_strands);
+	VEC_SORT(&parked->strands, compare_strands);
 	for (size_t i = 0; i < parked->strands.n; i++) {
 		if (!i || compare_pending(parked->strands.v[i - 1], parked->strands.v[i]))
 			if (add_group(parked, i))

@@ -179,8 +179,7 @@ int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n)
 		VEC_FINI(&vec);
 		return err;
 	}
-	if (vec.n)
-		qsort(vec.v, vec.n, sizeof(*vec.v), compare_pids);
+	VEC_SORT(&vec, compare_pids);
 	*pids = vec.v;
 	*n = vec.n;
 	return 0;

@@ -163,7 +163,7 @@ int process__threads(pid_t pid, pid_t **tids, size_t *n)
 	}
 	if (!vec.n)
 		return -ESRCH;
-	qsort(vec.v, vec.n, sizeof(*vec.v), compare_pids);
+	VEC_SORT(&vec, compare_pids);
 	*tids = vec.v;
 	*n = vec.n;
 	return 0;

@@ -124,8 +124,7 @@ int process_list__read(struct process_list *list)
 			err = add(list, pid);
 	}
 	closedir(proc);
-	if (list->n)
-		qsort(list->v, list->n, sizeof(*list->v), compare_entries);
+	VEC_SORT(list, compare_entries);
 	return err;
 }
 

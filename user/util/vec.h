@@ -26,6 +26,13 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 #define VEC_REMOVE(vec, i)                                                                         \
 	memmove(&(vec)->v[i], &(vec)->v[(i) + 1], (--(vec)->n - (i)) * sizeof(*(vec)->v))
 
+/* By qsort(3), which takes no null pointer: an empty array has no memory. */
+#define VEC_SORT(vec, compare)                                                                     \
+	do {                                                                                       \
+		if ((vec)->n)                                                                      \
+			qsort((vec)->v, (vec)->n, sizeof(*(vec)->v), compare);                     \
+	} while (0)
+
 /*
  * How many of the first elements `holds` is true of, found by halves: where it is true of one, it
  *must be of all in front of that (C++'s std::partition_point). `each` names a pointer to the

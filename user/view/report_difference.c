@@ -130,7 +130,7 @@ int report__print_difference(FILE *out, const struct report *a, const struct rep
 	int err = of_a && of_b ? match(&pairs, of_a, of_b) : -ENOMEM;
 
 	if (!err) {
-		qsort(pairs.pairs.v, pairs.pairs.n, sizeof(*pairs.pairs.v), by_size);
+		VEC_SORT(&pairs.pairs, by_size);
 		print_head(out, "A", a);
 		print_head(out, "B", b);
 		print_pairs(out, &pairs, top);

@@ -184,7 +184,7 @@ static void sort_rows(struct report *r)
 
 		row->extra_ns = (int64_t)(row->slow_ns - report__mean(r, row->ordinary_ns));
 	}
-	qsort(r->rows.v, r->rows.n, sizeof(*r->rows.v), by_excess);
+	VEC_SORT(&r->rows, by_excess);
 }
 
 int report__fill_rows(struct report *r)

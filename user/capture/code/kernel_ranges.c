@@ -98,8 +98,7 @@ static void merge(kernel_range_vec *ranges)
 {
 	size_t out = 0;
 
-	if (ranges->n)
-		qsort(ranges->v, ranges->n, sizeof(*ranges->v), compare);
+	VEC_SORT(ranges, compare);
 	for (size_t i = 0; i < ranges->n; i++) {
 		struct kernel_range range = ranges->v[i], *last = out ? &ranges->v[out - 1] : NULL;
 

@@ -199,7 +199,7 @@ int perf_reader__finish_switches(struct perf_reader *r)
 
 	if (!recording__is_by_cpu(r->rec) || !r->switches.n)
 		return 0;
-	qsort(r->switches.v, r->switches.n, sizeof(*r->switches.v), compare_switches);
+	VEC_SORT(&r->switches, compare_switches);
 	for (size_t i = 0; i < r->switches.n && !err; i++)
 		err = recording__add_switch(r->rec, &r->switches.v[i].sw);
 	return err;

@@ -79,8 +79,7 @@ void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree)
 		settle(frames, &frames->leaps.v[i].from);
 		settle(frames, &frames->leaps.v[i].to);
 	}
-	if (frames->leaps.n)
-		qsort(frames->leaps.v, frames->leaps.n, sizeof(*frames->leaps.v), compare_leaps);
+	VEC_SORT(&frames->leaps, compare_leaps);
 	tree->leaps.v = frames->leaps.v;
 	tree->leaps.n = frames->leaps.n;
 	tree->leaps.cap = frames->leaps.cap;

@@ -49,8 +49,7 @@ static int list_arrivals(struct joiner *j, struct call_tree *trees)
 			return -ENOMEM;
 		*arrival = (struct arrival){newcomer, &j->waiters[i], trees[i].calls.v[0].start_ns};
 	}
-	if (j->arrivals.n)
-		qsort(j->arrivals.v, j->arrivals.n, sizeof(*j->arrivals.v), compare_arrivals);
+	VEC_SORT(&j->arrivals, compare_arrivals);
 	return 0;
 }
 

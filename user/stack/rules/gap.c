@@ -86,8 +86,7 @@ static int rank(struct strands *strands, const struct parked *parked, ranked_vec
 			return -ENOMEM;
 		*ranked = (struct ranked){loose, choose(parked, loose).fit.n_agreed};
 	}
-	if (all->n)
-		qsort(all->v, all->n, sizeof(*all->v), compare_ranked);
+	VEC_SORT(all, compare_ranked);
 	return 0;
 }
 

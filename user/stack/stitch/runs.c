@@ -20,11 +20,15 @@ static int push_all(held_vec *to, struct held_stack stack)
 uint32_t runs__begin(struct stitcher *stitcher, struct held_stack begin)
 {
 	struct run *run = VEC_PUSH(&stitcher->runs);
-	uint32_t *loose = run ? VEC_PUSH(&stitcher->loose) : NULL;
+	uint32_t *loose;
 
-	if (!loose)
+	/* It has its vectors before anything else can fail: they are freed with it. */
+	if (!run)
 		return RUN_NONE;
 	*run = (struct run){.outer = RUN_NONE, .joint = (uint32_t)(stitcher->joints.n - 1)};
+	loose = VEC_PUSH(&stitcher->loose);
+	if (!loose)
+		return RUN_NONE;
 	*loose = (uint32_t)(stitcher->runs.n - 1);
 	return push_all(&run->begun, begin) ? RUN_NONE : *loose;
 }

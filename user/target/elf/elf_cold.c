@@ -56,8 +56,7 @@ static int collect_parts(const struct function_table *table, cold_part_vec *part
 		if (part)
 			*part = (struct cold_part){&table->ranges[i], name, len, NULL};
 	}
-	if (parts->n)
-		qsort(parts->v, parts->n, sizeof(*parts->v), compare_parts);
+	VEC_SORT(parts, compare_parts);
 	return 0;
 }
 

@@ -50,8 +50,7 @@ static int index_units(struct elf_debug *debug)
 		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
 			err = add_unit(debug, &die);
 	}
-	if (debug->units.n)
-		qsort(debug->units.v, debug->units.n, sizeof(*debug->units.v), compare_units);
+	VEC_SORT(&debug->units, compare_units);
 	return err;
 }
 

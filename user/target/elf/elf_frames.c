@@ -196,7 +196,6 @@ int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)
 	if (!open_section(image, &section))
 		return 0;
 	err = read_frames(&section, frames);
-	if (frames->n)
-		qsort(frames->v, frames->n, sizeof(*frames->v), compare_frames);
+	VEC_SORT(frames, compare_frames);
 	return err;
 }

@@ -155,8 +155,7 @@ static int load_sections(struct elf_image *image)
 			return -ENOMEM;
 		*slot = (struct elf_extent){shdr.sh_addr, shdr.sh_addr + shdr.sh_size};
 	}
-	if (sections->n)
-		qsort(sections->v, sections->n, sizeof(*sections->v), compare_extents);
+	VEC_SORT(sections, compare_extents);
 	for (size_t i = 0; i < sections->n; i++)
 		if (!out || sections->v[i].start >= sections->v[out - 1].end)
 			sections->v[out++] = sections->v[i];
@@ -181,9 +180,11 @@ static int parse(struct elf_image *image, bool is_core)
 	err = load_segments(image);
 	if (!err)
 		err = load_sections(image);
-	if (!err)
-		elf_image__load_build_id(image);
-	return err;
+	if (err)
+		return err;
+	image->main = elf_image__find_main(image);
+	elf_image__load_build_id(image);
+	return 0;
 }
 
 static struct elf_image *new_image(const char *name)

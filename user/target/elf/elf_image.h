@@ -96,9 +96,10 @@ const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, 
 /*
  * The function that holds vaddr. Never NULL inside an executable segment: code no symbol covers
  * gets a FUNCTION_UNKNOWN named "[module+0xoffset]" for the whole hole (`.eh_frame` FDE bounds
- * where there are some), or "_start" where the program begins. NULL outside. "foo.cold",
- * "foo.cold.1" resolve to foo (the same pointer), where foo is in the image. A stub in .plt,
- * .plt.sec, .plt.got is FUNCTION_PLT.
+ * where there are some), or "_start" where the program begins and "main" where that goes on. NULL
+ * outside. "foo.cold", "foo.cold.1" resolve to foo (the same pointer), where foo is in the image;
+ * without symbols, so does the part that foo's landing pads lead to. A stub in .plt, .plt.sec,
+ * .plt.got is FUNCTION_PLT.
  */
 const struct function *elf_image__function_at(struct elf_image *image, uint64_t vaddr);
 

@@ -140,8 +140,7 @@ static void index_unit(struct inline_tables *tables, struct inline_unit *unit, D
 
 	if (die_walk__children(&walk, die, NULL))
 		unit->ranges.n = 0;
-	if (unit->ranges.n)
-		qsort(unit->ranges.v, unit->ranges.n, sizeof(*unit->ranges.v), compare_bodies);
+	VEC_SORT(&unit->ranges, compare_bodies);
 }
 
 static struct inline_unit *find_unit(struct inline_tables *tables, Dwarf_Die *die)

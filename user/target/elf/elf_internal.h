@@ -85,6 +85,7 @@ struct elf_image {
 	struct elf_segment *segments; /* ascending and disjoint by vaddr */
 	size_t n_segments;
 	uint64_t entry;		 /* where the kernel, or the dynamic linker, begins; 0: nowhere */
+	uint64_t main;		 /* what _start there has called; 0: not known */
 	elf_extent_vec sections; /* the executable ones; ascending and disjoint */
 	char build_id[ELF_BUILD_ID_SIZE];
 
@@ -207,6 +208,14 @@ const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t v
 bool elf_image__read_cie(struct elf_image *image, uint64_t offset, Dwarf_CIE *cie);
 /* landing_pads.c */
 void landing_table__free(struct landing_table *table);
+/*
+ * Code without a symbol in which an exception lands out of a function's calls is a part of that:
+ * its ranges are handed to the function. They come from `full`, of all ranges of the image.
+ */
+void elf_image__resolve_pads(struct elf_image *image, struct function_table *full);
+
+/* elf_main.c: of a program that is linked with glibc; 0: not known. */
+uint64_t elf_image__find_main(const struct elf_image *image);
 
 /* elf_ranges.c */
 void function_table__free(struct function_table *table);

@@ -110,7 +110,7 @@ static void sort(struct line_found *found)
 
 	if (!found->vaddrs.n)
 		return;
-	qsort(found->vaddrs.v, found->vaddrs.n, sizeof(*found->vaddrs.v), compare_vaddrs);
+	VEC_SORT(&found->vaddrs, compare_vaddrs);
 	for (size_t i = 0; i < found->vaddrs.n; i++)
 		if (!out || found->vaddrs.v[out - 1] != found->vaddrs.v[i])
 			found->vaddrs.v[out++] = found->vaddrs.v[i];

@@ -112,8 +112,7 @@ static int load_slots(struct plt *plt)
 	}
 	for (size_t i = 0; !err && i < sizeof(others) / sizeof(others[0]); i++)
 		err = read_relocations(plt->image, others[i], &plt->slots);
-	if (plt->slots.n)
-		qsort(plt->slots.v, plt->slots.n, sizeof(*plt->slots.v), compare_slots);
+	VEC_SORT(&plt->slots, compare_slots);
 	return err;
 }
 

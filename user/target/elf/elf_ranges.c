@@ -69,8 +69,7 @@ static void make_disjoint(function_range_vec *ranges)
 {
 	size_t out = 0;
 
-	if (ranges->n)
-		qsort(ranges->v, ranges->n, sizeof(*ranges->v), compare_ranges);
+	VEC_SORT(ranges, compare_ranges);
 	for (size_t i = 0; i < ranges->n; i++) {
 		struct function_range *range = &ranges->v[i];
 
@@ -142,6 +141,8 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 	/* So linkers call where a program begins, with or without a symbol there. */
 	if (image->entry && start == image->entry)
 		function_entry__set_name(entry, "_start");
+	if (image->main && start == image->main)
+		function_entry__set_name(entry, "main");
 	return 0;
 }
 
@@ -240,6 +241,7 @@ static int build_full(struct elf_image *image)
 		VEC_FINI(&image->unknown);
 		return -ENOMEM;
 	}
+	elf_image__resolve_pads(image, table);
 	__atomic_store_n(&image->full, table, __ATOMIC_RELEASE);
 	return 0;
 }

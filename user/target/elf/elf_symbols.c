@@ -285,8 +285,7 @@ static void settle_sizes(struct elf_image *image)
 void elf_image__settle_symbols(struct elf_image *image)
 {
 	if (image->symbols.n && sort_by_keys(&image->symbols))
-		qsort(image->symbols.v, image->symbols.n, sizeof(*image->symbols.v),
-		      compare_entries);
+		VEC_SORT(&image->symbols, compare_entries);
 	drop_repeated(&image->symbols);
 	settle_sizes(image);
 	image->has_symbols = true;

@@ -140,8 +140,7 @@ int perf_map__parse(const char *text, struct perf_map_entry **entries, size_t *n
 	line_vec lines = {0};
 	int err = read_lines(text, &lines);
 
-	if (lines.n)
-		qsort(lines.v, lines.n, sizeof(*lines.v), compare_lines);
+	VEC_SORT(&lines, compare_lines);
 	drop_overwritten(&lines);
 	*n = lines.n;
 	*entries = err ? NULL : malloc((lines.n + 1) * sizeof(**entries));

@@ -6,6 +6,10 @@
 #include "target/elf/elf_internal.h"
 #include "target/unwind/lsda.h"
 #include "target/unwind/ocaml_handlers.h"
+#include "util/insn.h"
+
+/* Of a landing pad, up to a jump to where it goes on. */
+#define PAD_INSNS 8
 
 /* The functions that have landing pads, and the section with their tables. */
 struct landing_table {
@@ -83,8 +87,7 @@ static void collect_all_pads(struct landing_table *table)
 
 	for (size_t i = 0; i < table->frames.n && left; i++)
 		left -= collect_pads(table, &table->frames.v[i], left);
-	if (table->pads.n)
-		qsort(table->pads.v, table->pads.n, sizeof(*table->pads.v), compare_pads);
+	VEC_SORT(&table->pads, compare_pads);
 }
 
 /* NULL where memory ran out; empty where the image has none. */
@@ -123,6 +126,82 @@ static const struct landing_table *get_table(struct elf_image *image)
 	table = image->pads;
 	pthread_mutex_unlock(&image->lock);
 	return table;
+}
+
+/* A name that the program's beginning tells is its own, and so is a symbol. */
+static bool is_nameless(const struct function_range *range)
+{
+	return range->entry->function.kind == FUNCTION_UNKNOWN && !range->entry->function.raw_name;
+}
+
+static bool is_within(const struct elf_frame *frame, uint64_t vaddr)
+{
+	return vaddr - frame->start < frame->end - frame->start;
+}
+
+/*
+ * Where the code of a pad goes on in another part, at once or by a jump: it does nothing before
+ * that but move what the unwinder has left in registers. 0: it does not.
+ */
+static uint64_t follow_pad(const struct elf_image *image, const struct elf_frame *frame,
+			   uint64_t pad)
+{
+	struct insn insn = {.target = pad};
+	size_t len, at = 0;
+	const uint8_t *code;
+
+	if (!is_within(frame, pad))
+		return pad;
+	code = elf_image__loaded_bytes(image, pad, &len);
+	for (int i = 0; code && i < PAD_INSNS; i++, at += insn.len) {
+		if (insn__decode(code + at, len - at, pad + at, &insn) ||
+		    (insn.cls != INSN_OTHER && insn.cls != INSN_JUMP))
+			return 0;
+		if (insn.cls == INSN_JUMP)
+			return is_within(frame, insn.target) ? 0 : insn.target;
+	}
+	return 0;
+}
+
+/* As many call sites of a function as it has, but for `limit`: their pads' code is its own. */
+static size_t hand_over(const struct elf_image *image, const struct elf_frame *frame,
+			struct function_table *full, size_t limit)
+{
+	const struct function_range *own = function_table__find(full, frame->start);
+	struct call_site site;
+	struct lsda lsda;
+	size_t n = 0;
+
+	if (!own || !open_lsda(image->pads, frame, &lsda))
+		return 0;
+	for (; n < limit && lsda__next(&lsda, &site); n++) {
+		uint64_t at = site.pad ? follow_pad(image, frame, site.pad) : 0;
+		struct function_range *apart = at ? function_table__find(full, at) : NULL;
+
+		/* A jump to where a function begins may call it. */
+		if (apart && (at == site.pad || at != apart->start) && is_nameless(apart))
+			apart->entry = own->entry;
+	}
+	return n;
+}
+
+/*
+ * Compilers put what an exception leads to into a function's cold part: the landing pad, or what it
+ * jumps to, where its table can tell of one part only (gcc/except.cc:
+ * fix_up_crossing_landing_pad()).
+ */
+void elf_image__resolve_pads(struct elf_image *image, struct function_table *full)
+{
+	struct landing_table *table = image->pads;
+	size_t left;
+
+	if (!table) {
+		table = build(image);
+		__atomic_store_n(&image->pads, table, __ATOMIC_RELEASE);
+	}
+	left = table ? table->len / 4 : 0;
+	for (size_t i = 0; i < (table ? table->frames.n : 0) && left; i++)
+		left -= hand_over(image, &table->frames.v[i], full, left);
 }
 
 static uint64_t find_in_lsda(struct elf_image *image, uint64_t vaddr)

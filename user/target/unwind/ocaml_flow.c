@@ -380,8 +380,7 @@ int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 	if (!flow.chains)
 		return -ENOMEM;
 	follow_all(&flow);
-	if (sites->n)
-		qsort(sites->v, sites->n, sizeof(*sites->v), compare_sites);
+	VEC_SORT(sites, compare_sites);
 	free(flow.chains);
 	VEC_FINI(&flow.nodes);
 	VEC_FINI(&flow.starts);

@@ -99,8 +99,7 @@ static int compare_vaddrs(const void *a, const void *b)
 
 static void sort(vaddr_vec *list)
 {
-	if (list->n)
-		qsort(list->v, list->n, sizeof(*list->v), compare_vaddrs);
+	VEC_SORT(list, compare_vaddrs);
 }
 
 int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)

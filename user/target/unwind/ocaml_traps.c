@@ -79,8 +79,7 @@ int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
 	rest = text;
 	while (!err && (line = strsep(&rest, "\n")))
 		err = add_line(traps, trim(line), path, ++number);
-	if (traps->ips.n)
-		qsort(traps->ips.v, traps->ips.n, sizeof(*traps->ips.v), compare_ips);
+	VEC_SORT(&traps->ips, compare_ips);
 	return err;
 }
 

@@ -131,10 +131,8 @@ static int follow_calls(struct call_tree *tree, const struct moved *moved)
 		tree->done_by.v[i].call = to[tree->done_by.v[i].call];
 	for (size_t i = 0; i < tree->waits.n; i++)
 		tree->waits.v[i].call = to[tree->waits.v[i].call];
-	if (tree->done_by.n)
-		qsort(tree->done_by.v, tree->done_by.n, sizeof(*tree->done_by.v), compare_done_by);
-	if (tree->waits.n)
-		qsort(tree->waits.v, tree->waits.n, sizeof(*tree->waits.v), compare_waits);
+	VEC_SORT(&tree->done_by, compare_done_by);
+	VEC_SORT(&tree->waits, compare_waits);
 	return 0;
 }
 
