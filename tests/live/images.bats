@@ -360,6 +360,8 @@ make_root() {
 	mtbpf_run record -source soft -pid "$target" -symbol one_iter -o y.mtbpf
 	[ "$status" -eq 2 ]
 	[[ $output == *"its debug symbols are not installed"* ]]
+	# tests/perfetto/suites decodes it once more.
+	mv hidden .debug
 }
 
 @test "-portable takes the debug file along" {
