@@ -334,10 +334,24 @@ static void test_rates(void **state)
 
 #define SAMPLED(name) cmocka_unit_test_setup_teardown(name, set_up_sampled, tear_down)
 
+/* A target that never ran for a period: what is made of its switches is the same behind reading. */
+static void test_the_period_is_known_without_a_sample_by_the_clock(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < f->rec.samples.n; i++)
+		f->rec.samples.v[i].at_switch = !f->rec.samples.v[i].faults;
+	write_it(f);
+	assert_int_equal(read_it(f), 0);
+	assert_int_equal(f->back.samples.n, f->rec.samples.n);
+	assert_int_equal(f->back.sample_period_ns, 100000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SAMPLED(test_what_is_written_is_read),
+		SAMPLED(test_the_period_is_known_without_a_sample_by_the_clock),
 		SAMPLED(test_damage),
 		cmocka_unit_test(test_a_sample_of_the_kernel),
 		cmocka_unit_test(test_a_copy_of_the_stack),

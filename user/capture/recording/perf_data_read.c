@@ -55,6 +55,10 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 				.own = attr.config1,
 				.period_ns = period_of(&attr),
 				.period = attr.freq ? 0 : attr.sample_period};
+			/* Also where all samples are of other events: how far apart they might
+			 * have been tells how much they say. */
+			if (event->period_ns && event->sample_type & PERF_SAMPLE_CALLCHAIN)
+				r->rec->sample_period_ns = event->period_ns;
 			if (at + 8 <= ids.size)
 				memcpy(&event->id, r->data + ids.offset + at, 8);
 		}

@@ -91,8 +91,6 @@ int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *he
 			   event->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
 	if (event->type == PERF_TYPE_SOFTWARE)
 		note_faults(event, &sample);
-	if (event->period_ns)
-		r->rec->sample_period_ns = event->period_ns;
 	return add_stack(r, event, c, &sample);
 }
 
