@@ -35,38 +35,55 @@ static uint64_t at(const struct compiled *f, const char *symbol)
 	return address_of(f, "program", symbol);
 }
 
+struct loaded_program {
+	struct thread t;
+	struct elf_image *image;
+};
+
+static void load(const struct compiled *f, const char *text, struct loaded_program *p)
+{
+	uint64_t page;
+
+	*p = (struct loaded_program){.t.map = code_map__new()};
+	write_source(f, "program.s", text);
+	run_in_folder(f, "gcc -nostdlib -static -no-pie -o program program.s");
+	p->image = open_compiled(f, "program");
+	page = at(f, "_start") & ~0xfffull;
+	assert_int_equal(code_map__add(p->t.map, page, 0x1000,
+				       elf_image__offset_of_vaddr(p->image, page), p->image),
+			 0);
+	p->t.stack = stack__new(42, 43, "worker", p->t.map);
+}
+
+static void finish(struct loaded_program *p, const char *expected)
+{
+	assert_finished(&p->t, expected);
+	stack__free(p->t.stack);
+	code_map__free(p->t.map);
+	elf_image__free(p->image);
+}
+
 /* Up to before(), a gap, and then in step(), which work() has called. */
 static void run_program(const struct compiled *f, const char *text, bool goes_on,
 			const char *expected)
 {
-	struct thread t = {.map = code_map__new()};
-	struct elf_image *image;
-	uint64_t vaddr;
+	struct loaded_program p;
+	struct thread *t = &p.t;
 
-	write_source(f, "program.s", text);
-	run_in_folder(f, "gcc -nostdlib -static -no-pie -o program program.s");
-	image = open_compiled(f, "program");
-	vaddr = at(f, "_start");
-	assert_int_equal(code_map__add(t.map, vaddr & ~0xfffull, 0x1000,
-				       elf_image__offset_of_vaddr(image, vaddr & ~0xfffull), image),
-			 0);
-	t.stack = stack__new(42, 43, "worker", t.map);
-	begin(&t, vaddr);
-	call(&t, vaddr, at(f, "run"));
-	call(&t, at(f, "run"), at(f, "before"));
-	gap(&t, GAP_OVERFLOW);
-	begin(&t, at(f, "step"));
+	load(f, text, &p);
+	begin(t, at(f, "_start"));
+	call(t, at(f, "_start"), at(f, "run"));
+	call(t, at(f, "run"), at(f, "before"));
+	gap(t, GAP_OVERFLOW);
+	begin(t, at(f, "step"));
 	if (goes_on) {
-		gap(&t, GAP_OVERFLOW);
-		begin(&t, at(f, "step"));
+		gap(t, GAP_OVERFLOW);
+		begin(t, at(f, "step"));
 	}
-	ret(&t, at(f, "step"), at(f, "work") + CALL_LEN);
+	ret(t, at(f, "step"), at(f, "work") + CALL_LEN);
 	if (goes_on)
-		jump(&t, at(f, "work") + CALL_LEN, at(f, "rest"));
-	assert_finished(&t, expected);
-	stack__free(t.stack);
-	code_map__free(t.map);
-	elf_image__free(image);
+		jump(t, at(f, "work") + CALL_LEN, at(f, "rest"));
+	finish(&p, expected);
 }
 
 static void test_the_only_way_to_what_waits_is_taken(void **state)
@@ -107,6 +124,72 @@ static void test_of_two_ways_none_is_taken(void **state)
 		    "  step 50-60 inferred-start\n");
 }
 
+/* As glibc has it: main() is called by its address, in what __libc_start_main() calls, which has no
+ * name. */
+#define LIBC(exit_code)                                                                            \
+	".globl _start\n"                                                                          \
+	"_start: lea main(%rip), %rdi\n"                                                           \
+	"call __libc_start_main\n"                                                                 \
+	"hlt\n"                                                                                    \
+	".type __libc_start_main, @function\n"                                                     \
+	"__libc_start_main: call before\n"                                                         \
+	"call start_call_main\n"                                                                   \
+	".size __libc_start_main, . - __libc_start_main\n"                                         \
+	".type before, @function\n"                                                                \
+	"before: ret\n"                                                                            \
+	".type start_call_main, @function\n"                                                       \
+	"start_call_main: call before\n"                                                           \
+	"test %eax, %eax\n"                                                                        \
+	"jne exited\n"                                                                             \
+	"call *%rax\n" exit_code "exited: call exit\n"                                             \
+	".type exit, @function\n"                                                                  \
+	"exit: hlt\n"                                                                              \
+	".type main, @function\n"                                                                  \
+	"main: call work\n"                                                                        \
+	"ret\n"                                                                                    \
+	".type work, @function\n"                                                                  \
+	"work: ret\n"
+
+/* Up to before(), a gap, and then in work(), which main() has called. */
+static void run_main(const struct compiled *f, const char *text, const char *expected)
+{
+	struct loaded_program p;
+	struct thread *t = &p.t;
+
+	load(f, text, &p);
+	begin(t, at(f, "_start"));
+	call(t, at(f, "_start"), at(f, "__libc_start_main"));
+	call(t, at(f, "__libc_start_main"), at(f, "before"));
+	gap(t, GAP_OVERFLOW);
+	begin(t, at(f, "work"));
+	ret(t, at(f, "work"), at(f, "main") + CALL_LEN);
+	finish(&p, expected);
+}
+
+static void test_main_is_called_by_its_address(void **state)
+{
+	run_main(*state, LIBC("mov %eax, %edi\ncall exit\n"),
+		 "_start 10-60 inferred-start inferred-end inferred\n"
+		 "  __libc_start_main 20-60 inferred-end inferred\n"
+		 "    before 30-40 inferred-end\n"
+		 "    [gap: overflow] 40-50\n"
+		 "    start_call_main 50-60 inferred-start inferred-end inferred\n"
+		 "      main 50-60 inferred-start inferred-end\n"
+		 "        work 50-60 inferred-start\n");
+}
+
+/* Some other function of it calls something by its address: that is not main(). */
+static void test_whose_result_nobody_exits_with_is_not_main(void **state)
+{
+	run_main(*state, LIBC("nop\n"),
+		 "_start 10-40 inferred-start inferred-end\n"
+		 "  __libc_start_main 20-40 inferred-end\n"
+		 "    before 30-40 inferred-end\n"
+		 "[gap: overflow] 40-50\n"
+		 "main 50-60 inferred-start inferred-end\n"
+		 "  work 50-60 inferred-start\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +197,8 @@ int main(void)
 		TEST(test_the_only_way_to_what_waits_is_taken),
 		TEST(test_also_for_what_has_gone_on_by_a_jump),
 		TEST(test_of_two_ways_none_is_taken),
+		TEST(test_main_is_called_by_its_address),
+		TEST(test_whose_result_nobody_exits_with_is_not_main),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

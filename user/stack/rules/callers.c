@@ -3,11 +3,15 @@
  * What runs to the end behind a gap, on frames that were called in it and do not return, shows by
  * no branch what it lies on. The code may tell: of a function that nothing but calls names, these
  * are all that can have called it, and so on, down to a frame that ran before the gap. The way that
- * needs the fewest calls is taken, if there is but one.
+ * needs the fewest calls is taken, if there is but one. main() is called by its address: libc's
+ * code tells where.
  */
 #include "stack/stack_internal.h"
 
+#include <string.h>
+
 #include "target/elf/elf_callers.h"
+#include "target/elf/elf_main.h"
 
 #define MAX_FRAMES 32
 
@@ -61,6 +65,37 @@ static void add_caller(struct stack *s, struct callers *callers, size_t above, u
 	callers->n_found++;
 }
 
+static bool is_named(const struct function *function, const char *name)
+{
+	return function && !strcmp(function->raw_name ?: function->name, name);
+}
+
+/* With debug symbols it has its name from libc's own code. */
+static bool starts_main(const struct function *function)
+{
+	return is_named(function, "__libc_start_main") ||
+	       is_named(function, "__libc_start_main_impl");
+}
+
+static const struct held *find_start_main(const struct stitcher *stitcher)
+{
+	for (size_t i = stitcher->n_ends - 1; i-- > 0;)
+		for (size_t k = 0; k < stitcher->ends[i].stack.n; k++)
+			if (starts_main(stitcher->ends[i].stack.v[k].function))
+				return &stitcher->ends[i].stack.v[k];
+	return NULL;
+}
+
+static void add_caller_of_main(struct stack *s, struct callers *callers, size_t above)
+{
+	const struct held *start = find_start_main(&s->frames->stitcher);
+	uint64_t behind = start ? elf_main__behind_call(start->function) : 0;
+	struct code_place place;
+
+	if (behind && code_map__find(s->map, start->entry_ip, &place))
+		add_caller(s, callers, above, start->entry_ip - place.vaddr + behind);
+}
+
 static void add_callers(struct stack *s, struct callers *callers, size_t above)
 {
 	uint64_t ip = callers->frames[above].entry_ip;
@@ -72,6 +107,8 @@ static void add_callers(struct stack *s, struct callers *callers, size_t above)
 	calls = elf_callers__of(place.function);
 	for (size_t i = 0; i < calls.n; i++)
 		add_caller(s, callers, above, ip - place.vaddr + calls.behind[i]);
+	if (is_named(place.function, "main"))
+		add_caller_of_main(s, callers, above);
 }
 
 /*

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where main() of a stripped program is: glibc's _start passes its address to __libc_start_main()
- * in %rdi (sysdeps/x86_64/start.S).
+ * in %rdi (sysdeps/x86_64/start.S). And where that calls it, by its address: no code names main().
  */
+#include "target/elf/elf_main.h"
+
 #include "target/elf/elf_internal.h"
 
 #include <string.h>
@@ -56,4 +58,51 @@ uint64_t elf_image__find_main(const struct elf_image *image)
 			rdi = follow_rdi(code + at, image->entry + at + insn.len, rdi);
 	}
 	return 0;
+}
+
+/* Of code that goes on to a return. */
+#define MAX_STRAIGHT 512
+
+/*
+ * Behind "call *%rax" of "exit(main(...))" (csu/libc-start.c, sysdeps/nptl/libc_start_call_main.h):
+ * "mov %eax,%edi; call exit" stand there.
+ */
+static uint64_t find_indirect(const struct elf_image *image, uint64_t vaddr, size_t max)
+{
+	static const uint8_t then[] = {0x89, 0xc7, 0xe8};
+	size_t len, at = 0;
+	const uint8_t *code = elf_image__loaded_bytes(image, vaddr, &len);
+	struct insn insn;
+
+	if (!code)
+		return 0;
+	for (; at < max && !insn__decode(code + at, len - at, vaddr + at, &insn); at += insn.len) {
+		const uint8_t *next = code + at + insn.len;
+
+		if (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT)
+			return 0;
+		if (insn.cls == INSN_CALL_INDIRECT && len - at - insn.len >= sizeof(then) &&
+		    !memcmp(next, then, sizeof(then)))
+			return vaddr + at + insn.len;
+	}
+	return 0;
+}
+
+uint64_t elf_main__behind_call(const struct function *start_main)
+{
+	const struct elf_image *image = start_main->image;
+	size_t len, at = 0;
+	const uint8_t *code = elf_image__loaded_bytes(image, start_main->vaddr, &len);
+	uint64_t behind = find_indirect(image, start_main->vaddr, start_main->size);
+	struct insn insn;
+
+	if (len > start_main->size)
+		len = start_main->size;
+	while (code && !behind && at < len &&
+	       !insn__decode(code + at, len - at, start_main->vaddr + at, &insn)) {
+		if (insn.cls == INSN_CALL)
+			behind = find_indirect(image, insn.target, MAX_STRAIGHT);
+		at += insn.len;
+	}
+	return behind;
 }
