@@ -44,9 +44,9 @@ static void test_the_pad_is_for_a_call_from_before_the_gap(void **state)
 	expect(t, PAD_1 + 8,
 	       "outer 10-120 inferred-start inferred-end inferred\n"
 	       "  f 20-120 inferred-end inferred\n"
-	       "    f 30-110 inferred-end inferred\n"
-	       "      f 40-110 inferred-end inferred\n"
-	       "        __cxa_throw 50-110 inferred-end inferred\n"
+	       "    f 30-110 cut inferred by-throw\n"
+	       "      f 40-110 cut inferred by-throw\n"
+	       "        __cxa_throw 50-110 cut inferred by-throw\n"
 	       "          _Unwind_RaiseException 60-110 cut inferred by-throw\n"
 	       "            middle 70-100 inferred\n"
 	       "              [gap: overflow] 80-90\n",
@@ -72,10 +72,10 @@ static void test_one_frame_after_the_other(void **state)
 	jump(t, RESUME + 0x80, OUTER_PAD);
 	expect(t, OUTER_PAD + 8,
 	       "outer 10-140 inferred-start inferred-end inferred\n"
-	       "  f 20-130 inferred-end inferred\n"
+	       "  f 20-130 cut inferred by-throw\n"
 	       "    f 30-130 cut inferred by-throw\n"
 	       "      f 40-110 cut inferred by-throw\n"
-	       "        __cxa_throw 50-90 inferred-end inferred\n"
+	       "        __cxa_throw 50-90 cut inferred by-throw\n"
 	       "          _Unwind_RaiseException 60-90 cut inferred by-throw\n"
 	       "            [gap: overflow] 70-80\n"
 	       "        _Unwind_Resume 100-110 cut by-throw\n"
@@ -120,7 +120,7 @@ static void test_out_of_the_innermost_that_may_have_thrown(void **state)
 	expect(t, PAD_1 + 8,
 	       "outer 10-100 inferred-start inferred-end inferred\n"
 	       "  f 20-100 inferred-end inferred\n"
-	       "    f 30-90 inferred-end inferred\n"
+	       "    f 30-90 cut inferred by-throw\n"
 	       "      f 40-90 cut inferred by-throw\n"
 	       "        [gap: overflow] 50-60\n"
 	       "        __cxa_throw 70-90 cut by-throw\n"
@@ -149,7 +149,7 @@ static void test_out_of_a_clean_up_in_the_gap(void **state)
 	expect(t, PAD_1 + 8,
 	       "outer 10-120 inferred-start inferred-end inferred\n"
 	       "  f 20-120 inferred-end inferred\n"
-	       "    f 30-110 inferred-end inferred\n"
+	       "    f 30-110 cut inferred by-throw\n"
 	       "      f 40-90 inferred-end\n"
 	       "        __cxa_throw 50-70 cut by-throw\n"
 	       "          _Unwind_RaiseException 60-70 cut by-throw\n"
@@ -183,7 +183,7 @@ static void test_which_level_it_had_come_to(void **state)
 	expect(t, OUTER_PAD + 8,
 	       "outer 10-140 inferred-start inferred-end inferred\n"
 	       "  f 20-130 cut inferred by-throw\n"
-	       "    f 30-110 inferred-end inferred\n"
+	       "    f 30-110 cut inferred by-throw\n"
 	       "      f 40-90 inferred-end\n"
 	       "        __cxa_throw 50-70 cut by-throw\n"
 	       "          _Unwind_RaiseException 60-70 cut by-throw\n"
@@ -212,10 +212,10 @@ static void test_another_exception_may_pass(void **state)
 	jump(t, RAISE + 0x80, OUTER_PAD); /* 120 */
 	expect(t, OUTER_PAD + 8,
 	       "outer 10-130 inferred-start inferred-end inferred\n"
-	       "  f 20-120 inferred-end inferred\n"
-	       "    f 30-120 inferred-end inferred\n"
+	       "  f 20-120 cut inferred by-throw\n"
+	       "    f 30-120 cut inferred by-throw\n"
 	       "      f 40-120 cut inferred by-throw\n"
-	       "        __cxa_throw 50-90 inferred-end inferred\n"
+	       "        __cxa_throw 50-90 cut inferred by-throw\n"
 	       "          _Unwind_RaiseException 60-90 cut inferred by-throw\n"
 	       "            [gap: overflow] 70-80\n"
 	       "        __cxa_throw 100-120 cut by-throw\n"
@@ -238,7 +238,7 @@ static void test_what_unwinds_is_called_by_what_threw(void **state)
 	expect(t, PAD_2 + 8,
 	       "outer 10-70 inferred-start inferred-end inferred\n"
 	       "  f 20-70 inferred-end inferred\n"
-	       "    __cxa_throw 30-60 inferred-end inferred\n"
+	       "    __cxa_throw 30-60 cut inferred by-throw\n"
 	       "      [gap: overflow] 40-50\n"
 	       "      _Unwind_RaiseException 50-60 inferred-start cut by-throw\n",
 	       "_Unwind_RaiseException@50 f@20 throw 50-60\n");

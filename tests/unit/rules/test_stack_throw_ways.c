@@ -32,7 +32,7 @@ static void test_it_is_reached_as_before(void **state)
 	       "    __cxa_throw 30-50 cut by-throw\n"
 	       "      _Unwind_RaiseException 40-50 cut by-throw\n"
 	       "    [gap: overflow] 60-70\n"
-	       "    __cxa_throw 70-80 inferred-start inferred-end inferred\n"
+	       "    __cxa_throw 70-80 inferred-start cut inferred by-throw\n"
 	       "      _Unwind_RaiseException 70-80 inferred-start cut by-throw\n",
 	       "__cxa_throw@30 f@20 throw 30-50\n"
 	       "_Unwind_RaiseException@70 f@20 throw 70-80\n");
@@ -103,7 +103,7 @@ static void test_who_jumped_on_had_been_called_as_well(void **state)
 	       "      _Unwind_RaiseException 40-50\n"
 	       "      _Unwind_Resume 50-60 by-jump cut by-throw\n"
 	       "    [gap: overflow] 70-80\n"
-	       "    __cxa_throw 80-90 inferred-start inferred-end inferred\n"
+	       "    __cxa_throw 80-90 inferred-start cut inferred by-throw\n"
 	       "      _Unwind_RaiseException 80-90 inferred-start cut by-throw\n",
 	       "__cxa_throw@30 f@20 throw 30-60\n"
 	       "_Unwind_RaiseException@80 f@20 throw 80-90\n");

@@ -73,6 +73,30 @@ static int compare_leaps(const void *a, const void *b)
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
+/*
+ * What a leap left and no branch showed has come to the tree since: a caller that was put between,
+ * on the way from one to the other, and ends where they do.
+ */
+static void mark_inserted(const struct call_tree *tree, const struct leap *leap)
+{
+	uint32_t i = leap->from;
+
+	while (i != CALL_NO_PARENT && i != leap->to)
+		i = tree->calls.v[i].parent;
+	if (i == CALL_NO_PARENT)
+		return;
+	for (i = leap->from; i != leap->to; i = tree->calls.v[i].parent) {
+		struct call *call = &tree->calls.v[i];
+
+		if (call->left_by || !(call->flags & CALL_INFERRED_END) ||
+		    call->end_ns < leap->start_ns || call->end_ns > leap->end_ns)
+			continue;
+		call->left_by = leap->left_by;
+		call->flags |= CALL_CUT_SHORT;
+		call->flags &= (uint8_t)~CALL_INFERRED_END;
+	}
+}
+
 void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree)
 {
 	for (size_t i = 0; i < frames->leaps.n; i++) {
@@ -85,4 +109,6 @@ void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree)
 	tree->leaps.cap = frames->leaps.cap;
 	frames->leaps.v = NULL;
 	frames->leaps.n = frames->leaps.cap = 0;
+	for (size_t i = 0; i < tree->leaps.n; i++)
+		mark_inserted(tree, &tree->leaps.v[i]);
 }
