@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+/* What is decoded: a recording, or text of perf's; confined, since others wrote it. */
+#include "decode_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apart.h"
+#include "capture/code/found_files.h"
+#include "confine.h"
+#include "pipeline/perf_pipeline.h"
+#include "pipeline/print_branches.h"
+#include "util/cleanup.h"
+#include "util/interrupts.h"
+#include "util/log.h"
+#include "util/stop.h"
+
+static int print_or_write(const struct decode_options *options, struct recording *rec,
+			  const char *input, struct decode_output *output,
+			  const struct ocaml_traps *traps)
+{
+	struct tree_options trees = {.no_inline = options->no_inline,
+				     .ocaml_traps = traps,
+				     .trace = output->is_text ? NULL : output->names.trace};
+	struct decoded decoded;
+	struct phases phases;
+	int err;
+
+	if (options->print == PRINT_BRANCHES)
+		return recording__print_branches(rec, stdout);
+	decode_output__begin_stoppable(output, input);
+	phases__begin(&phases);
+	err = decoded__make(&decoded, rec, &trees);
+	if (!err)
+		err = decode_output__write(output, &decoded, rec, &phases);
+	stop__end();
+	if (!err)
+		decode_output__summarise(output, &decoded, rec, &phases);
+	decoded__fini(&decoded);
+	return err;
+}
+
+/* `rec` may be NULL: there is none. */
+static void confine(const struct decode_options *options, const struct decode_output *output,
+		    const struct recording *rec)
+{
+	const char *path =
+		options->portable ? output->names.recording : decode_output__file(output);
+
+	if (options->print != PRINT_NOTHING)
+		path = NULL;
+	confine__decoding(path, options->portable, &rec, rec ? 1 : 0);
+}
+
+static int decode_text(const struct decode_options *options, const struct perf_text_input *input,
+		       struct decode_output *output)
+{
+	struct perf_text_totals totals;
+	struct decoded decoded;
+	struct recording rec;
+	struct phases phases;
+	int err;
+
+	if (options->portable) {
+		log__error("decode -portable: %s is text, and has no code to take along",
+			   input->name);
+		log__hint("a recording, or a perf.data, has");
+		return -EINVAL;
+	}
+	confine(options, output, NULL);
+	if (options->print == PRINT_BRANCHES)
+		return perf_text__print_branches(input->fd, input->name, stdout);
+	recording__init(&rec);
+	decode_output__begin_stoppable(output, NULL);
+	phases__begin(&phases);
+	err = decoded__make_from_text(&decoded, &rec, input, &totals);
+	if (!err)
+		err = decode_output__write(output, &decoded, &rec, &phases);
+	stop__end();
+	if (!err)
+		decode_output__summarise(output, &decoded, &rec, &phases);
+	if (!err && decode_output__file(output))
+		perf_text__summarise(&totals, perf_threads__totals(decoded.perf)->moved, stdout);
+	decoded__fini(&decoded);
+	recording__fini(&rec);
+	return err;
+}
+
+static int make_portable(struct recording *rec, const char *path)
+{
+	_cleanup_free_ char *stopped = stopped__format(NULL, path);
+	int err;
+
+	stop__begin(stopped ?: "");
+	err = found_files__add(rec);
+	if (!err)
+		err = recording__write_whole(rec, path);
+	stop__end();
+	if (!err)
+		log__info("%s: decodes on any machine", path);
+	return err;
+}
+
+static int decode_recording(const struct decode_options *options, const char *input,
+			    struct decode_output *output, const struct ocaml_traps *traps)
+{
+	struct recording rec;
+	int err;
+
+	recording__init(&rec);
+	err = recording__read(&rec, input);
+	if (!err)
+		err = recording__hold_roots(&rec);
+	if (!err)
+		confine(options, output, &rec);
+	if (!err && options->portable)
+		err = make_portable(&rec, output->names.recording);
+	else if (!err)
+		err = print_or_write(options, &rec, input, output, traps);
+	recording__fini(&rec);
+	return err;
+}
+
+static int refuse_trace(const char *input)
+{
+	log__error("%s is a trace by its name: decoded already", input);
+	log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording is "
+		  "NAME.mtbpf",
+		  input);
+	return -EINVAL;
+}
+
+int decoding__run(const struct decoding *d)
+{
+	_cleanup_close_ int fd = -1;
+	int err;
+
+	confine__reading();
+	if (strcmp(d->input, "-"))
+		fd = open(d->input, O_RDONLY | O_CLOEXEC);
+	if (!strcmp(d->input, "-"))
+		err = decode_text(d->options,
+				  &(struct perf_text_input){STDIN_FILENO, "stdin", d->traps},
+				  d->output);
+	else if (fd >= 0 && perf_text__may_be(fd))
+		err = decode_text(d->options, &(struct perf_text_input){fd, d->input, d->traps},
+				  d->output);
+	else if (fd >= 0 && is_trace_name(d->input))
+		err = refuse_trace(d->input);
+	else
+		err = decode_recording(d->options, d->input, d->output, d->traps);
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err ? err : !d->output->is_whole;
+}
+
+static int decode_released(void *context)
+{
+	interrupts__release();
+	return decoding__run((const struct decoding *)context);
+}
+
+int decoding__run_apart(struct decoding *d)
+{
+	int result;
+
+	interrupts__hold();
+	result = apart__run(decode_released, d, "decoding");
+	interrupts__release();
+	return result;
+}
