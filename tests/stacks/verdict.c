@@ -227,6 +227,13 @@ static void place_segments(struct verdict *v)
 			;
 		seen->n = n;
 		seen->is_placed = find_segment(v->truth, seen, n, at, &at);
+		/* A thread may be ended between what it does last and the log's line of that. */
+		if (!seen->is_placed && i + n == v->seen->n && n > 1 &&
+		    find_segment(v->truth, seen, n - 1, at, &at)) {
+			seen->is_placed = true;
+			seen->n = --n;
+			v->seen->n--;
+		}
 		seen->event = at;
 		for (size_t k = 0; seen->is_placed && k < n; k++)
 			shown__decoded(&v->shown, at++);

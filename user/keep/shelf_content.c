@@ -121,7 +121,7 @@ int shelf__look(const struct shelf *shelf, struct shelf_content *content)
 	err = each(shelf, add_item, content);
 	if (err)
 		shelf_content__fini(content);
-	else if (content->items.n)
+	else
 		VEC_SORT(&content->items, compare_items);
 	return err;
 }

@@ -123,7 +123,7 @@ int events__collect(struct events *events, const struct recording *rec)
 		err = add(events,
 			  &(struct event){h->time_ns, (pid_t)h->tgid, (pid_t)h->tid, EVENT_HIT, i});
 	}
-	if (!err && events->all.n)
+	if (!err)
 		VEC_SORT(&events->all, compare);
 	if (!err && has_regions(rec))
 		drop_outside(events, rec);

@@ -35,8 +35,9 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 
 /*
  * How many of the first elements `holds` is true of, found by halves: where it is true of one, it
- *must be of all in front of that (C++'s std::partition_point). `each` names a pointer to the
- *element there: VEC_PARTITION_POINT(&ranges, range, range->end <= addr)
+ * is of all in front (C++'s std::partition_point). `each` names a pointer to the element there. So
+ * VEC_PARTITION_POINT(&ranges, range, range->end <= addr) is the index of the first that ends
+ * behind.
  */
 #define VEC_PARTITION_POINT(vec, each, holds) PARTITION_POINT((vec)->v, (vec)->n, each, holds)
 
