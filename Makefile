@@ -1,7 +1,8 @@
 # mtbpf: an eBPF trigger and Intel Processor Trace capture tool.
 #
-#   make            build/mtbpf            make test    every test this machine can run
-#   make deps       get what is missing    make demo    the main job, on a sample service
+#   make            build/mtbpf            make demo       the main job, on a sample service
+#   make deps       get what is missing    make test       what a person runs between two edits: minutes
+#                                          make test-all   that, and VMs, sanitizers, fuzzers, Perfetto
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make test-san   every test with sanitizers      make coverage   which lines of user/ they run
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
@@ -46,7 +47,7 @@ HOT_OBJ  := $(if $(LTO),$(filter $(foreach i,decode stack trace pipeline,$(O)/us
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/*/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
+.PHONY: all deps test test-all test-rest test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
         bench-growth bench-recordings causes install uninstall deb image clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
@@ -140,8 +141,20 @@ tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare 
 test:
 	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)O=$(O) tests/run unit golden cli 'live/*.bats' vm -- 'live/*.c' make:asan $(ASAN_TESTS:%=asan:%) \
-	    make:tsan $(TSAN_TESTS:%=tsan:%)
+	$(Q)O=$(O) tests/run quick:live quick:cli golden unit
+
+# The rest of test-all: tests tagged slow, VMs, the tests in builds with sanitizers, the fuzzers for some seconds
+# each, and Perfetto reading the traces that `make test KEEP_TRACES=DIR` has left.
+test-rest: export TRACES ?= $(abspath $(O))/traces
+test-rest:
+	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)$(MAKE) --no-print-directory asan tsan fuzz-build
+	$(Q)O=$(O) T=5 tests/run vm perfetto $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) fuzz:fuzz \
+	    slow:live slow:cli slow:golden slow:unit
+test-all:
+	$(Q)rm -rf $(O)/traces
+	$(Q)$(MAKE) --no-print-directory test KEEP_TRACES=$(abspath $(O))/traces
+	$(Q)$(MAKE) --no-print-directory test-rest
 test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 

@@ -27,8 +27,14 @@ soft | vm) service=("$O/programs/service" -scale small) ;;
 	;;
 esac
 
-make --no-print-directory deps || exit 1
-make -s --no-print-directory O="$O" all programs || exit 1
+# Only what this demo needs, to be quick on a fresh machine.
+if [ "$source" = vm ]; then
+	make --no-print-directory deps || exit 1
+	make -s --no-print-directory O="$O" tests || exit 1
+else
+	tests/deps.sh build || exit 1
+	make -s --no-print-directory -j"$(nproc)" O="$O" "$O/mtbpf" "$O/programs/service" || exit 1
+fi
 
 in_vm() {
 	local left=$O/vm/out-6.12 file

@@ -3,7 +3,9 @@
 # What mtbpf needs to be built and tested.
 #
 #   tests/deps.sh                install what is missing (Debian, Ubuntu)
+#   tests/deps.sh build          install what the build alone needs: make demo
 #   tests/deps.sh -check [test]  say what is missing for the build [and its tests]; install nothing
+#   tests/deps.sh -has fuzzer    is libFuzzer there?
 #
 # Without the rows named "extra" a few tests skip; that they cannot be had is no failure.
 # CC, CXX, CLANG, BPFTOOL, RUSTC and GO name other tools than the usual ones.
@@ -169,11 +171,12 @@ run_quietly() {
 	return "$status"
 }
 
+# install_missing [USE]
 install_missing() {
 	local rows packages root=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300)
-	rows=$(missing)
+	rows=$(missing "${1:-}")
 	if [ -z "$rows" ]; then
-		echo "deps: everything is there"
+		echo "deps: everything${1:+ for the $1} is there"
 		return 0
 	fi
 	if ! is_debian; then
@@ -194,18 +197,23 @@ install_missing() {
 	choose_packages "$rows"
 	[ ${#packages[@]} -eq 0 ] || run_quietly "deps: installing them; this takes a minute or two" \
 		"${root[@]}" "${apt[@]}" install -y -qq --no-install-recommends "${packages[@]}"
-	rows=$(required test)
+	rows=$(required "${1:-test}")
 	[ -z "$rows" ] || { echo "deps: still missing:"; list_upstream "$rows"; } >&2
 }
 
 case "${1:-}" in
 -check) check "${2:-}" ;;
+-has) [ "${2:-}" = fuzzer ] && fuzzer "${clang%% *}" ;;
+build)
+	install_missing build
+	[ -z "$(required)" ]
+	;;
 '')
 	install_missing
 	[ -z "$(required test)" ]
 	;;
 *)
-	echo "usage: tests/deps.sh [-check [test]]" >&2
+	echo "usage: tests/deps.sh [build | -check [test] | -has fuzzer]" >&2
 	exit 2
 	;;
 esac

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 # What tests of the whole program share: targets that are ended with the test, mtbpf, its messages.
 
-# mtbpf_run ARGS: like run; no test waits for ever. The exit code is $status, stdout and stderr $output.
+# mtbpf_run ARGS: like run, but ends after LIMIT seconds, so that no test waits for ever. The exit code is $status,
+# stdout and stderr $output. With BARE=1 the environment is empty but for PATH: libc reads all of it before main(),
+# which takes a single-stepped program 20,000 instructions.
 mtbpf_run() {
-	run timeout -k 5 "${LIMIT:-20}" "$O/mtbpf" "$@"
+	local env=()
+	[ -z "${BARE:-}" ] || env=(env -i PATH="$PATH")
+	run timeout -k 5 "${LIMIT:-180}" "${env[@]}" "$O/mtbpf" "$@"
 	printf '%s\n' "mtbpf $*" "$output" "-> $status"
 }
 

@@ -1,8 +1,8 @@
 # The tests once more in other builds: $(O)/asan (address, undefined), $(O)/tsan (thread), $(O)/cov.
-# `make test` runs ASAN_TESTS and TSAN_TESTS in a lane beside the live tests, `make test-san` all there are. The
+# `make test-rest` runs ASAN_TESTS and TSAN_TESTS, `make test-san` all there are. The
 # tests of other things than what mtbpf does are the same in every build; live ones wait rather than compute, and
 # have limits of time that a slower build comes near.
-ASAN_TESTS ?= unit golden fuzz \
+ASAN_TESTS ?= unit golden \
     $(addprefix cli/,cgroup check choose confined keep output perf_text progress report target usage view) \
     $(addprefix live/,hostile library rights strict)
 # In which threads begin (strace shows CLONE_THREAD), but for decode_damage, trace_writer and slice_args, which take long.
@@ -17,7 +17,7 @@ SAN_FOLDERS := asan tsan cov
 san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
     $(foreach suite,$(filter unit live,$(2)),\
         $(patsubst $(O)/%,$(1)/%,$(filter $(O)/tests/$(suite)/%,$(UNIT)))) \
-    $(if $(filter fuzz,$(2)),fuzz-replays) $(if $(filter cli,$(2)),$(1)/tests/perfetto/gen_trees) \
+    $(if $(filter cli,$(2)),$(1)/tests/perfetto/gen_trees) \
     $(if $(filter live,$(2)),$(addprefix $(1)/tests/,oracle/compare stacks/judge))
 
 .PHONY: test-san coverage $(SAN_FOLDERS) $(SAN_FOLDERS:%=san-folder-%)
@@ -35,9 +35,9 @@ tsan: san-folder-tsan
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/tsan WERROR= SAN=thread CFLAGS='-O1 -g1' \
 	    all $(call san_programs,$(O)/tsan,$(TSAN_TESTS))
 test-san:
-	$(Q)$(MAKE) --no-print-directory ASAN_TESTS='unit golden fuzz cli live' \
+	$(Q)$(MAKE) --no-print-directory ASAN_TESTS='unit golden cli live' \
 	    TSAN_TESTS='unit golden cli' asan tsan
-	$(Q)O=$(O) tests/run $(addprefix asan:,unit golden fuzz cli live) $(addprefix tsan:,unit golden cli)
+	$(Q)O=$(O) tests/run $(addprefix asan:,unit golden cli live) $(addprefix tsan:,unit golden cli)
 
 # What a unit test asserts takes eight times as long to optimise with these checks as to compile, and next to
 # nothing to run.

@@ -190,7 +190,8 @@ file inferred_end inferred_start insns line module sequence tid " ]
 
 # write_words WORD...: a trace of the head, thread 1 (pid 1, tid 2), and these words
 write_words() {
-	trace=$BATS_TEST_TMPDIR/t.fxt
+	trace=$BATS_TEST_TMPDIR/wrong-on-purpose/t.fxt # tests/perfetto/run leaves that folder out
+	mkdir -p "${trace%/*}"
 	node -e 'const [path, ...words] = process.argv.slice(1);
 		 fs.writeFileSync(path, Buffer.from(new BigUint64Array(words.map(BigInt)).buffer));' \
 		"$trace" 0x0016547846040010 0x21 1000000000 0x10033 1 2 "$@"

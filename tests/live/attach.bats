@@ -166,6 +166,7 @@ expect_recording() {
 	[[ $output == *"iteration of one_iter took"* ]]
 }
 
+# bats test_tags=slow
 @test "Ctrl-C while it decodes: no half trace, and the recording is whole" {
 	start service -scale small
 	attach -pid "$target" -o x.fxt
@@ -486,7 +487,7 @@ mount_small() {
 }
 
 @test "run: from the first instruction to the trigger; the program runs on, and its end is told" {
-	mtbpf_run run -source soft -symbol one_iter -o x.fxt -- "$O/programs/crash-static" -scale small -exit
+	BARE=1 mtbpf_run run -source soft -symbol one_iter -o x.fxt -- "$O/programs/crash-static" -scale small -exit
 	[ "$status" -eq 0 ]
 	[[ $output == *"hit 1 of one_iter"* ]]
 	[[ $output == *"the program exited with 7"* ]]
@@ -496,27 +497,29 @@ mount_small() {
 }
 
 @test "run: with a threshold; a program that is found in PATH" {
-	PATH=$O/programs:$PATH mtbpf_run run -source soft -symbol one_iter -delay-thresh 150ms -o x.fxt \
+	BARE=1 PATH=$O/programs:$PATH mtbpf_run run -source soft -symbol one_iter -delay-thresh 150ms -o x.fxt \
 		-- service-static -scale small -n 40
 	[ "$status" -eq 0 ]
 	[[ $output == *"triggered"*"iteration of one_iter"* ]]
 }
 
+# bats test_tags=slow
 @test "run: a script, by its interpreter; its exit code is told" {
 	printf '#!%s\n' "$O/programs/crash-static" >script
 	chmod +x script
-	mtbpf_run run -source soft -o x.fxt -- ./script
+	BARE=1 mtbpf_run run -source soft -o x.fxt -- ./script
 	[ "$status" -eq 0 ]
 	[[ $output == *"bad option or value: "*"/script"* ]]
 	[[ $output == *"the target has exited"*"the program exited with 2"* ]]
 	expect_recording x
 }
 
+# bats test_tags=slow
 @test "run: a signal for mtbpf ends the program too, before the snapshot and after" {
 	log=$BATS_TEST_TMPDIR/log
 	for symbol in "" "-symbol one_iter"; do
 		begin_log "$log"
-		env --default-signal=INT "$O/mtbpf" run -source soft $symbol -o x.fxt \
+		env -i --default-signal=INT "$O/mtbpf" run -source soft $symbol -o x.fxt \
 			-- "$O/programs/service-static" -scale small >"$log" 2>&1 3>&- &
 		attached=$! attach_log=$log
 		started+=("$attached")

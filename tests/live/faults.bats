@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # Allocations, files and writes that fail: tests/trust/faults, which `make trust` runs for captures as well.
 load ../helpers
 load ways_out

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # Recordings of real programs, as others see them: perf decodes the same Intel PT, Perfetto's trace
 # processor reads the trace, the stepper knows when each return was.
 

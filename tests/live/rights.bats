@@ -151,6 +151,7 @@ has_child() {
 	[ -s x.fxt ]
 }
 
+# bats test_tags=slow
 @test "what is written is its maker's alone, whatever the umask" {
 	umask 0
 	timeout -k 5 60 "$O/mtbpf" attach -q -source sample -pid "$roots" -symbol one_iter -skip 5 -portable -o sample.fxt.gz
@@ -170,6 +171,7 @@ serves() {
 	grep -q '^http' traced
 }
 
+# bats test_tags=slow
 @test "attach -view under sudo serves as who called sudo" {
 	env --default-signal=INT SUDO_UID=65534 SUDO_GID=65534 "$O/mtbpf" attach -source sample -pid "$roots" \
 		-symbol one_iter -skip 3 -view -o x.fxt >traced 2>said 3>&- &

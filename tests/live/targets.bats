@@ -238,6 +238,7 @@ all_counted() {
 	end_started
 }
 
+# bats test_tags=slow
 @test "several threads hit it as fast as they can: each hit is counted, each delay and duration measured" {
 	all_counted
 	[ $((measured + ${unmeasured:-0})) -eq $((1200000 - 6)) ] # a thread's first has no delay
@@ -245,6 +246,7 @@ all_counted() {
 	[ $((measured + ${unmeasured:-0})) -eq 1200000 ]
 }
 
+# bats test_tags=slow
 @test "ten thousand threads: no hit is lost; by cgroup they are recorded, by thread it says why not" {
 	cgroup "mtbpf-live-$$/many"
 	start manythreads 10000 20 || skip "10,000 threads are more than this machine allows"

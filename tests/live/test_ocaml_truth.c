@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test_tags=slow
 /* OCaml programs' exceptions, from every depth and through C, against the true stack. */
 #include "ptgen_truth.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test_tags=slow
 /*
  * Decoded stacks of coroutines against the true ones: each call and return on its own stack, as
  * deep as it was.

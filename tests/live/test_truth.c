@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// test_tags=slow
 /* Decoded stacks of stepped programs against the true ones. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -133,6 +133,7 @@ memory_group() {
 	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
 }
 
+# bats test_tags=slow
 @test "killed for memory" {
 	of_each_source oom_killed
 }
@@ -149,6 +150,7 @@ exits() {
 	whole_or_said x
 }
 
+# bats test_tags=slow
 @test "the target exits" {
 	of_each_source exits
 }
@@ -178,6 +180,7 @@ is_killed() {
 	whole_or_said x
 }
 
+# bats test_tags=slow
 @test "the target is killed" {
 	of_each_source is_killed
 }
@@ -245,6 +248,7 @@ disk_fills() {
 	umount small
 }
 
+# bats test_tags=slow
 @test "the disk is full" {
 	of_each_source disk_fills
 }
@@ -261,6 +265,7 @@ folder_goes() {
 	nothing_left "$attached"
 }
 
+# bats test_tags=slow
 @test "the folder for the recording has gone" {
 	of_each_source folder_goes
 }
@@ -291,6 +296,7 @@ waits_for_signal() {
 	[ -n "$(bpf_of "$1")" ] && grep -q '^do_epoll_wait\|^ep_poll' "/proc/$1/wchan"
 }
 
+# bats test_tags=slow
 @test "who reads its output has gone" {
 	of_each_source reader_goes
 }
@@ -312,6 +318,7 @@ terminal_goes() {
 	whole_or_said x
 }
 
+# bats test_tags=slow
 @test "the terminal is closed" {
 	of_each_source terminal_goes
 }
@@ -333,6 +340,7 @@ no_descriptors() {
 	whole_or_said x
 }
 
+# bats test_tags=slow
 @test "started without stdin, stdout and stderr" {
 	of_each_source no_descriptors
 }
@@ -356,6 +364,7 @@ waits_for_it_again() {
 	grep -q 'waiting for them' "$attach_log"
 }
 
+# bats test_tags=slow
 @test "a container is stopped, and removed" {
 	contained
 	kill -TERM "$target"
@@ -371,6 +380,7 @@ waits_for_it_again() {
 	[ ! -e x.mtbpf ]
 }
 
+# bats test_tags=slow
 @test "a container is paused" {
 	contained
 	[ -e "$group/cgroup.freeze" ] || skip "this kernel pauses no cgroup"

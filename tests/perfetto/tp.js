@@ -5,6 +5,7 @@
 
 const fs = require('fs');
 const path = require('path');
+const v8 = require('v8');
 const { Reader, bytesField, fields, numberField } = require('./protobuf.js');
 
 const REQUEST_SIZE = 32 << 20;
@@ -23,7 +24,10 @@ function moduleFactory(dir) {
 	return new Function('self', 'WorkerGlobalScope', `${body}\nreturn engine;`)(worker, Object);
 }
 
+// V8's baseline compiler alone: its optimising one spends two seconds on the module for each trace, and the traces
+// of tests are read in less.
 function instantiate(dir, log) {
+	v8.setFlagsFromString('--liftoff-only');
 	return new Promise((resolve) => {
 		const module = moduleFactory(dir)({
 			wasmBinary: fs.readFileSync(path.join(dir, 'trace_processor.wasm')),
