@@ -30,7 +30,12 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 # What is missing is said by the check below, once and by name.
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
-             -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
+             -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) $(PICFLAGS) -MMD -MP
+# One set of objects for the program and for what others load (user/dlfilter, tests/ptgen). Hidden symbols are
+# called directly, so that this costs decoding nothing. What is loaded never has sanitizers or counters: it gets
+# objects of its own in such a build.
+PICFLAGS := -fPIC -fvisibility=hidden
+PIC_O    := $(if $(SAN)$(findstring coverage,$(CFLAGS)),$(O)/pic,$(O))
 # What every branch of a trace goes through is optimised as one in the program itself (docs/decode.md), where
 # the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait for that: the objects hold
 # both.

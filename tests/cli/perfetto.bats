@@ -50,18 +50,21 @@ expect_same_tree() {
 	expect_same_tree
 }
 
+# bats test_tags=slow
 @test "calls deeper than the importer takes are left out, and harm no others" {
 	generate deep 200000
 	expect_same_tree
 	[ "$(cut -d ' ' -f 2 "$text" | sort -n | tail -1)" = 511 ]
 }
 
+# bats test_tags=slow
 @test "more names than the string table holds" {
 	generate names 200000
 	expect_same_tree
 	[ "$(cut -d ' ' -f 5- "$text" | sort -u | wc -l)" -gt 32767 ]
 }
 
+# bats test_tags=slow
 @test "more threads than the thread table holds" {
 	generate threads 60000
 	expect_same_tree
@@ -139,6 +142,7 @@ told() {
 	grep -q " $(wc -l <"$BATS_TEST_TMPDIR/tree") slices" "$BATS_TEST_TMPDIR/said"
 }
 
+# bats test_tags=slow
 @test "what is written while it is decoded: the same slices as in the text" {
 	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
 	told -timing cyc
@@ -157,6 +161,7 @@ told() {
 
 # Times, depths and names of all slices, as SQL finds them and as the text has them. Coroutines have
 # ids of their own in the one, behind all threads', and "TID.N" in the other.
+# bats test_tags=slow
 @test "Perfetto's slices of every program's trace are those of its text" {
 	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
 	local program r=$BATS_TEST_TMPDIR/r

@@ -34,7 +34,8 @@ record() {
 
 # decode NAME: to the files calls and said; $gaps is how many pieces of the trace are missing.
 decode() {
-	"$O/mtbpf" decode "$1.mtbpf" -print calls >calls 2>said
+	"$O/mtbpf" decode "$1.mtbpf" -print calls >calls 2>all_said
+	grep -v '^decoding ' all_said >said || true # its progress, if it takes longer than a second
 	"$O/mtbpf" decode "$1.mtbpf" -print branches >branches 2>/dev/null
 	gaps=$(grep -c ' gap ' branches) || true
 	cat said

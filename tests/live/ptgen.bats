@@ -65,6 +65,7 @@ deviation() {
 	no_gap
 }
 
+# bats test_tags=slow
 @test "time in TSC packets is right to the interval" {
 	generate -tsc-interval 20us -truth "$out/truth" -instructions 1000000 -- tailcalls -scale small
 	judge
@@ -73,6 +74,7 @@ deviation() {
 	[ "$least" -ge -50000 ] && [ "$most" -le 1 ]
 }
 
+# bats test_tags=slow
 @test "time in MTC packets is right to their period" {
 	generate -timing mtc -truth "$out/truth" -instructions 1000000 -- tailcalls -scale small
 	judge

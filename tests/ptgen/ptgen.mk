@@ -6,7 +6,7 @@ PTGEN_OBJ := $(patsubst %.c,$(O)/%.o,tests/ptgen/ptgen.c tests/ptgen/convert.c)
 PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wildcard tests/ptgen/*.c)) \
                     user/capture/soft/pt_packet.c user/capture/soft/pt_stream.c user/capture/soft/truth.c \
                     user/target/maps.c user/util/fs.c user/util/insn.c user/util/memory_limit.c user/util/vec.c
-PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/pic/%.o)
+PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(PIC_O)/%.o)
 # What its unit tests test.
 PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o walk_go.o)
 PTGEN_TESTS    := $(filter $(O)/tests/unit/capture/test_ptgen_%,$(UNIT))
@@ -43,7 +43,7 @@ $(O)/tests/ptgen/ptgen: $(PTGEN_OBJ) $(O)/libmtbpf.a
 
 $(O)/pic/%.o: %.c Makefile | $(O)/.deps-ok
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(filter-out $(SANFLAGS),$(ALL_CFLAGS)) -fPIC -fvisibility=hidden -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(filter-out $(SANFLAGS) --coverage,$(ALL_CFLAGS)) -c -o $@ $<
 
 $(O)/tests/ptgen/libptgen.so: $(PTGEN_PLUGIN_OBJ)
 	$(call say,LINK,$@)
