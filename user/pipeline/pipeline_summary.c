@@ -11,6 +11,9 @@
 #include "view/report.h"
 #include "view/short_name.h"
 
+/* Look backs that differ by less than this part of them are one. */
+#define SAME_SHARE 10
+
 static void print_args(const struct hit_mark *hit, FILE *out)
 {
 	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX; i++) {
@@ -145,6 +148,7 @@ struct report *decoded__report(const struct decoded *decoded)
 		.n_trees = decoded->trees.n,
 		.hit = slowest,
 		.sampled = decoded->is_sampled,
+		.ring_bytes = decoded->ring_bytes,
 		.is_of_several = decoded->hits.n > 1,
 	};
 
@@ -197,6 +201,37 @@ static bool is_whole(const struct decode_totals *totals)
 	return (totals->insns || totals->branches) && !gaps;
 }
 
+/* Of samples: when the first stack was seen. Exact calls and switches may be known from before. */
+static uint64_t first_stack_ns(const struct decoded *decoded)
+{
+	uint64_t first_ns = decoded->totals.last_ns;
+
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		const struct call_tree *tree = &decoded->trees.v[i];
+
+		for (size_t k = 0; k < tree->calls.n && tree->calls.v[k].start_ns < first_ns; k++)
+			if (tree->calls.v[k].flags & CALL_INFERRED_START)
+				first_ns = tree->calls.v[k].start_ns;
+	}
+	return first_ns;
+}
+
+static void print_lookback(const struct decoded *decoded, FILE *out)
+{
+	const struct decode_totals *t = &decoded->totals;
+	uint64_t span_ns = t->last_ns - t->first_ns, stacks_ns = span_ns;
+	char span[UNITS_TEXT_SIZE], exact[UNITS_TEXT_SIZE];
+
+	if (decoded->is_sampled)
+		stacks_ns = t->last_ns - first_stack_ns(decoded);
+	if (!stacks_ns || span_ns - stacks_ns <= span_ns / SAME_SHARE)
+		stacks_ns = span_ns;
+	fprintf(out, "the trace looks back %s: ", units__format_duration(span, stacks_ns));
+	if (stacks_ns < span_ns)
+		fprintf(out, "(exact calls and switches %s) ",
+			units__format_duration(exact, span_ns));
+}
+
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top)
 {
@@ -217,8 +252,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		if (decoded->images && i < rec->hits.n)
 			last_branches__print(out, &rec->hits.v[i], decoded->images);
 	}
-	fprintf(out, "the trace looks back %s: ",
-		units__format_duration(span, t->last_ns - t->first_ns));
+	print_lookback(decoded, out);
 	print_amount(decoded, out);
 	fprintf(out, "%zu slices, %zu thread%s%s\n", calls, threads, threads == 1 ? "" : "s",
 		is_whole(t) ? ", no gaps" : "");
