@@ -216,20 +216,14 @@ static uint64_t first_stack_ns(const struct decoded *decoded)
 	return first_ns;
 }
 
-static void print_lookback(const struct decoded *decoded, FILE *out)
+/* How far stacks look back, where they are not all that it has; else 0. */
+static uint64_t stacks_ns(const struct decoded *decoded)
 {
 	const struct decode_totals *t = &decoded->totals;
-	uint64_t span_ns = t->last_ns - t->first_ns, stacks_ns = span_ns;
-	char span[UNITS_TEXT_SIZE], exact[UNITS_TEXT_SIZE];
+	uint64_t span_ns = t->last_ns - t->first_ns, ns;
 
-	if (decoded->is_sampled)
-		stacks_ns = t->last_ns - first_stack_ns(decoded);
-	if (!stacks_ns || span_ns - stacks_ns <= span_ns / SAME_SHARE)
-		stacks_ns = span_ns;
-	fprintf(out, "the trace looks back %s: ", units__format_duration(span, stacks_ns));
-	if (stacks_ns < span_ns)
-		fprintf(out, "(exact calls and switches %s) ",
-			units__format_duration(exact, span_ns));
+	ns = decoded->is_sampled ? t->last_ns - first_stack_ns(decoded) : 0;
+	return span_ns - ns > span_ns / SAME_SHARE ? ns : 0;
 }
 
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
@@ -240,6 +234,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
+	uint64_t seen_ns;
 
 	for (size_t i = 0; i < decoded->early.n; i++)
 		calls += decoded->early.v[i]->n;
@@ -252,10 +247,16 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		if (decoded->images && i < rec->hits.n)
 			last_branches__print(out, &rec->hits.v[i], decoded->images);
 	}
-	print_lookback(decoded, out);
+	seen_ns = stacks_ns(decoded);
+	fprintf(out, "the trace looks back %s: ",
+		units__format_duration(span, seen_ns ? seen_ns : t->last_ns - t->first_ns));
 	print_amount(decoded, out);
-	fprintf(out, "%zu slices, %zu thread%s%s\n", calls, threads, threads == 1 ? "" : "s",
+	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
 		is_whole(t) ? ", no gaps" : "");
+	if (seen_ns)
+		fprintf(out, "; of exact calls %s",
+			units__format_duration(span, t->last_ns - t->first_ns));
+	fputc('\n', out);
 	print_lost(t, rec, out);
 	if (!slowest)
 		return;

@@ -64,9 +64,9 @@ static void print_head(FILE *out, const struct report *r)
 	if (r->n_ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
 			units__format_duration(b, r->ordinary_ns), r->n_ordinary);
-	if (r->n_ordinary > r->periods.n - 1 && r->periods.n > 1)
+	if (r->n_ordinary > 2 * (r->periods.n - 1) && r->periods.n > 1)
 		fprintf(out, "; the columns are of the %zu with stacks", r->periods.n - 1);
-	else if (r->n_ordinary > r->periods.n - 1)
+	else if (r->n_ordinary && r->periods.n == 1)
 		fprintf(out, ", none with stacks");
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
@@ -91,8 +91,7 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 	for (int i = 0, n = 0; i < PARTS; i++)
 		if (is_shown(r, i))
 			fprintf(out, "%s%s %s", n++ ? " · " : "", part__name(i),
-				account->ns[i] ? units__format_duration(text, account->ns[i])
-					       : "0");
+				units__format_duration(text, account->ns[i]));
 	fputc('\n', out);
 }
 
