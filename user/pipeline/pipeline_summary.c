@@ -118,6 +118,9 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 			return "a larger -snapshot-size looks back further";
 	if (decoded->is_sampled)
 		return "a larger -snapshot-size, or a lower -sample-rate, looks back further";
+	if (decoded->is_filtered)
+		return "some of it lies outside of -filter, or it had begun before the recording "
+		       "did";
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (decoded->totals.gaps[reason])
 			return "some of it is in a gap";
@@ -226,6 +229,35 @@ static uint64_t stacks_ns(const struct decoded *decoded)
 	return span_ns - ns > span_ns / SAME_SHARE ? ns : 0;
 }
 
+/* Of a trace that stacks look back in not as far: so far, if not 0. */
+static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *out)
+{
+	const struct decode_totals *t = &decoded->totals;
+	const struct decode_bounds *all = &decoded->part.bounds;
+	char span[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+
+	units__format_duration(span, seen_ns ? seen_ns : t->last_ns - t->first_ns);
+	if (decoded->is_filtered)
+		fprintf(out, "-filter leaves %s of the %s that the trace looks back: ", span,
+			units__format_duration(whole, all->last_ns - all->first_ns));
+	else
+		fprintf(out, "the trace looks back %s: ", span);
+}
+
+static void print_filtered(const struct decoded *decoded, FILE *out)
+{
+	const struct decode_totals *t = &decoded->totals;
+	char length[UNITS_TEXT_SIZE];
+
+	if (t->gaps[GAP_FILTERED])
+		fprintf(out, "left out by -filter, between its regions: %s, %" PRIu64 " times\n",
+			units__format_duration(length, t->gap_ns[GAP_FILTERED]),
+			t->gaps[GAP_FILTERED]);
+	if (decoded->part.n_hits)
+		fprintf(out, "left out by -filter: %zu hit%s\n", decoded->part.n_hits,
+			decoded->part.n_hits == 1 ? "" : "s");
+}
+
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top)
 {
@@ -247,9 +279,8 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		if (decoded->images && i < rec->hits.n)
 			last_branches__print(out, &rec->hits.v[i], decoded->images);
 	}
-	seen_ns = stacks_ns(decoded);
-	fprintf(out, "the trace looks back %s: ",
-		units__format_duration(span, seen_ns ? seen_ns : t->last_ns - t->first_ns));
+	seen_ns = decoded->is_filtered ? 0 : stacks_ns(decoded);
+	print_span(decoded, seen_ns, out);
 	print_amount(decoded, out);
 	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
 		is_whole(t) ? ", no gaps" : "");
@@ -258,6 +289,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 			units__format_duration(span, t->last_ns - t->first_ns));
 	fputc('\n', out);
 	print_lost(t, rec, out);
+	print_filtered(decoded, out);
 	if (!slowest)
 		return;
 	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)

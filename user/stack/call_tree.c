@@ -16,6 +16,7 @@ static const char *gap_name(uint8_t reason)
 		[GAP_32_BIT] = "[gap: 32-bit code]",
 		[GAP_BETWEEN] = "[gap]",
 		[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
+		[GAP_FILTERED] = "[gap: outside -filter]",
 	};
 
 	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";
