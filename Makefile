@@ -24,6 +24,7 @@ say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' "$(1)" "$(2)")
 VERSION := $(shell cat VERSION)
 PKGS    := libbpf libelf libdw zlib libzstd libcjson libmicrohttpd
 CFLAGS  ?= -O2 -g
+LDFLAGS ?= -Wl,-z,relro,-z,now
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
            $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)

@@ -56,6 +56,8 @@ needs() {
 	extra|tool mandoc|mandoc|mandoc|finds fault with them
 	extra|tool dpkg-shlibdeps|dpkg-dev|dpkg-dev|makes the Debian package
 	extra|tool lintian|lintian|Lintian|finds fault with it
+	extra|tool strace|strace|strace|says which system calls record makes
+	extra|tool debootstrap|debootstrap|debootstrap|makes the roots of make test-distros
 	extra|tool zsh|zsh|zsh|completes command lines
 	extra|tool fish|fish|fish|completes command lines
 	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz

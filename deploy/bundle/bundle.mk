@@ -33,6 +33,6 @@ $(BUNDLE)/no_tls.o: deploy/bundle/no_tls.c
 BUNDLE_OBJ := $(patsubst %,$(BUNDLE)/%.o,$(BUNDLE_EMBEDDED) no_tls)
 $(BUNDLE)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) deploy/bundle/bundle.mk
 	$(call say,LINK,$@)
-	$(Q)$(CC) -static-pie $(LDFLAGS) -Wl,-z,relro,-z,now -s -o $@ $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) \
+	$(Q)$(CC) -static-pie $(LDFLAGS) -s -o $@ $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) \
 	    $(BUNDLE_EMBEDDED:%=-T $(BUNDLE)/%.ld) $(BUNDLE_LIBS) \
 	    $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO))
