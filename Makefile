@@ -7,7 +7,7 @@
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
 #   make deb        a Debian package        make bundle   one static executable: build/bundle/mtbpf
 #   make release    steps the version (STEP=patch|minor|major)
-#   make trust      what docs/trust.md says, tried
+#   make trust      what docs/trust.md says, tried      make test-distros   Debian 12, 13 and sid, in clean roots
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 

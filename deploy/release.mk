@@ -6,3 +6,9 @@ RELEASE_EPOCH = $${SOURCE_DATE_EPOCH:-$$(deploy/release date)}
 .PHONY: release
 release:
 	$(Q)deploy/release $(STEP)
+
+# What is tried before a release: builds in clean roots of Debian, and the bundle in them. Needs root, debootstrap,
+# 12 GB in /var/tmp, and an hour.
+.PHONY: test-distros
+test-distros:
+	$(Q)O=$(O) TEST_TIMEOUT=3600 tests/run distros
