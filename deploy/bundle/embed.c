@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns a shared library into what a static program can be linked with: Debian has no static libipt,
- * Zydis and cJSON.
+ * Turns a shared library into what a static program can be linked with: Debian has no static
+ * libipt, Zydis and cJSON.
  *
  *   embed NAME LIBRARY.so OUT.s OUT.ld
  *
- * The code of a shared library depends on the distances between its segments, and not on where they are
- * loaded. OUT.s has one section per segment, with the library's bytes and its dynamic relocations as data
- * that the linker relocates, and defines the symbols that the library exports. OUT.ld is a linker script
+ * The code of a shared library depends on the distances between its segments, and not on where they
+ * are loaded. OUT.s has one section per segment, with the library's bytes and its dynamic
+ * relocations as data that the linker relocates, and defines the symbols that the library exports.
+ * OUT.ld is a linker script
  * (-T) that keeps the distances. Nothing runs a library's constructors: a library that has some is
  * refused, and so is one with thread-local data.
  */
@@ -126,8 +127,7 @@ static void read_symbols(struct library *library)
 			continue;
 		library->n_symbols = sections[i].sh_size / sizeof(*library->symbols);
 		library->symbols = file_bytes(library, sections[i].sh_offset, sections[i].sh_size);
-		library->strings =
-			file_bytes(library, sections[sections[i].sh_link].sh_offset, 0);
+		library->strings = file_bytes(library, sections[sections[i].sh_link].sh_offset, 0);
 		return;
 	}
 	refuse(library, "it has no table of symbols");
@@ -183,7 +183,8 @@ static void add_packed(struct library *library, uint64_t at)
 	add_relocation(library, (struct relocation){.at = at, .addend = addend});
 }
 
-/* DT_RELR of the generic ABI: an even entry is an address, an odd one the 63 words that follow it. */
+/* DT_RELR of the generic ABI: an even entry is an address, an odd one the 63 words that follow it.
+ */
 static void read_relr(struct library *library)
 {
 	uint64_t size = dynamic_value(library, DT_RELRSZ), next = 0;

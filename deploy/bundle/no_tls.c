@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a static libmicrohttpd needs of GnuTLS. It calls the first two whenever a server starts, and the
- * others, which no_tls.h lists, only for a server with MHD_USE_TLS: mtbpf starts none.
+ * What a static libmicrohttpd needs of GnuTLS. It calls the first two whenever a server starts, and
+ * the others, which no_tls.h lists, only for a server with MHD_USE_TLS: mtbpf starts none.
  */
 #include <stdlib.h>
 
