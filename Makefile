@@ -112,6 +112,8 @@ $(O)/.deps-ok: tests/deps.sh
 $(O)/.test-deps-ok: tests/deps.sh
 	$(Q)$(TOOLS) tests/deps.sh -check test && mkdir -p $(O) && touch $@
 $(UNIT:=.o): | $(O)/.test-deps-ok
+# cmocka.h by way of ours.
+$(O)/tests/%.o: ALL_CFLAGS += -Itests/cmocka
 # What several of their folders share.
 $(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit
 
