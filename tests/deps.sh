@@ -3,7 +3,8 @@
 # What mtbpf needs to be built and tested.
 #
 #   tests/deps.sh                install what is missing (Debian, Ubuntu)
-#   tests/deps.sh -check [test]  say what is missing for the build [and its tests]; install nothing
+#   tests/deps.sh -check [test|bundle]   say what is missing for the build [and its tests, or make bundle];
+#                                        install nothing
 #
 # Without the rows named "extra" a few tests skip; that they cannot be had is no failure.
 # CC, CXX, CLANG, BPFTOOL, RUSTC and GO name other tools than the usual ones.
@@ -34,6 +35,8 @@ needs() {
 	test|tool ${cxx%% *}|g++|G++|compiles the C++ sample
 	test|pc cmocka|libcmocka-dev|cmocka|unit tests
 	test|tool bats|bats|bats-core|tests of the command line
+	bundle|header bzlib.h|libbz2-dev|bzip2|is part of what make bundle makes
+	bundle|header lzma.h|liblzma-dev|XZ Utils|is another part of it
 	extra|tool ${go%% *}|golang-go|Go|compiles the goroutines in tests/ptgen
 	extra|tool ${rustc%% *}|rustc|Rust|compiles what panics in tests/ptgen
 	extra|tool perf|linux-perf/linux-tools-generic|perf|reads back what mtbpf recorded
@@ -111,7 +114,7 @@ list_upstream() {
 
 required() {
 	missing build
-	[ "${1:-}" != test ] || missing test
+	[ -z "${1:-}" ] || missing "$1"
 }
 
 check() {
@@ -207,7 +210,7 @@ case "${1:-}" in
 	[ -z "$(required test)" ]
 	;;
 *)
-	echo "usage: tests/deps.sh [-check [test]]" >&2
+	echo "usage: tests/deps.sh [-check [test|bundle]]" >&2
 	exit 2
 	;;
 esac

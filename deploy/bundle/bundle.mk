@@ -10,8 +10,10 @@ library_file = $(shell $(CC) -print-file-name=$(1))
 .PHONY: bundle
 bundle: $(BUNDLE)/mtbpf
 	@echo $<
+$(BUNDLE)/.deps-ok: tests/deps.sh
+	$(Q)$(TOOLS) tests/deps.sh -check bundle && mkdir -p $(@D) && touch $@
 
-$(BUNDLE)/embed: deploy/bundle/embed.c
+$(BUNDLE)/embed: deploy/bundle/embed.c | $(BUNDLE)/.deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O1 -o $@ $<
 

@@ -18,6 +18,7 @@ sources_to() {
 @test "it checks, captures, decodes and serves in a root with nothing but busybox" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	skip_with_sanitizers
+	"$source/tests/deps.sh" -check bundle || skip "the libraries that only the bundle needs are missing"
 	"$source/tests/vm/packages" "$O/vm" busybox || skip "busybox-static cannot be fetched"
 	run "$source/tests/distros/run" busybox
 	echo "$output"
