@@ -12,6 +12,14 @@
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
+# All CPUs, unless -j says otherwise.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+
 O       ?= build
 PREFIX  ?= /usr/local
 prefix  ?= $(PREFIX)
@@ -170,7 +178,8 @@ test-unit test-golden test-cli test-live: test-%: tests
 	$(Q)O=$(O) tests/run $*
 
 # Seven minutes of CPU time; INSTRUCTIONS=1e7 GROWTH='4e6 16e6' takes one.
-bench: bench-trigger bench-sample bench-decode bench-whole bench-growth
+bench:
+	$(Q)for part in trigger sample decode whole growth; do $(MAKE) --no-print-directory -j1 bench-$$part || exit; done
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
 # What -source sample costs the target: recorder on against off.

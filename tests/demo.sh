@@ -33,7 +33,7 @@ if [ "$source" = vm ]; then
 	make -s --no-print-directory O="$O" tests || exit 1
 else
 	tests/deps.sh build || exit 1
-	make -s --no-print-directory -j"$(nproc)" O="$O" "$O/mtbpf" "$O/programs/service" || exit 1
+	make -s --no-print-directory O="$O" "$O/mtbpf" "$O/programs/service" || exit 1
 fi
 
 in_vm() {

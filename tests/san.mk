@@ -29,10 +29,10 @@ $(SAN_FOLDERS:%=san-folder-%): san-folder-%: tests
 	$(Q)for name in ptgen programs; do \
 	    ln -sfn ../../../tests/ptgen/$$name $(O)/$*/tests/ptgen/$$name; done
 asan: san-folder-asan
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/asan WERROR= SAN=address,undefined \
+	$(Q)$(MAKE) --no-print-directory O=$(O)/asan WERROR= SAN=address,undefined \
 	    CFLAGS='-O1 -g1' all $(call san_programs,$(O)/asan,$(ASAN_TESTS))
 tsan: san-folder-tsan
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/tsan WERROR= SAN=thread CFLAGS='-O1 -g1' \
+	$(Q)$(MAKE) --no-print-directory O=$(O)/tsan WERROR= SAN=thread CFLAGS='-O1 -g1' \
 	    all $(call san_programs,$(O)/tsan,$(TSAN_TESTS))
 test-san:
 	$(Q)$(MAKE) --no-print-directory ASAN_TESTS='unit golden cli live' \
@@ -49,7 +49,7 @@ COV_LEAST ?= 0
 $(O)/cov/exit.o: tests/coverage_exit.c
 	$(Q)mkdir -p $(@D) && $(CC) -D_GNU_SOURCE -O1 -c -o $@ $<
 cov: san-folder-cov $(O)/cov/exit.o
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) O=$(O)/cov WERROR= \
+	$(Q)$(MAKE) --no-print-directory O=$(O)/cov WERROR= \
 	    LDFLAGS='--coverage -Wl,--wrap=_exit,--wrap=landlock__confine $(O)/cov/exit.o' \
 	    CFLAGS='-O1 -g --coverage' all $(call san_programs,$(O)/cov,$(COV_TESTS))
 coverage: cov

@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +31,12 @@ static inline void *breakpoint__consume(void *arg)
 {
 	struct breakpoint *b = arg;
 	struct pollfd pfd = {.fd = b->event, .events = POLLIN};
+	sigset_t alarm_only;
 
+	/* The time limit is the main thread's. */
+	sigemptyset(&alarm_only);
+	sigaddset(&alarm_only, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm_only, NULL);
 	while (!b->stop) {
 		uint64_t head;
 
