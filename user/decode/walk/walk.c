@@ -88,6 +88,7 @@ static void on_ip(struct walker *w, const struct packet *packet)
 		walker__on_pgd(w, packet->n != IP_SUPPRESSED, ip);
 		break;
 	case PACKET_FUP:
+		walker__place_event(w, packet->n == IP_SUPPRESSED ? 0 : ip);
 		walker__on_fup(w, packet->n, ip);
 		break;
 	default:
@@ -123,6 +124,8 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 	struct packet packet;
 
 	packet__read(&w->reader, at, &packet);
+	if (packet.event)
+		walker__on_event(w, &packet);
 	switch ((enum packet_kind)packet.kind) {
 	case PACKET_END:
 		return w->reader.end;
@@ -188,6 +191,7 @@ int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
 		walker__finish(w, &psb);
 	else
 		walker__end_of_stream(w);
+	walker__place_event(w, 0);
 	if (w->counts)
 		walker__emit(w, OUTBOX_REST, 0, 0, 0, 0);
 	return walker__flush(w);

@@ -33,6 +33,8 @@ enum outbox_kind {
 	OUTBOX_START = BRANCH_GAP + 1, /* a PSB says: at `to`; no branch, if that was known */
 	OUTBOX_REST,		       /* the counts belong to the next branch */
 	OUTBOX_WHO, /* a CPU's ring: `from` points to the rec_switch it goes on behind, or 0 */
+	/* A struct pt_note: `reason` is its kind, `from` its ip, `to` its value. */
+	OUTBOX_NOTE,
 };
 
 /* SDM "Indirect Transfer Compression for Returns". */
@@ -76,6 +78,11 @@ struct walker {
 	bool knows_ip;	    /* WALK_LOST: an IP packet can be trusted although it is not full */
 	bool is_other_mode; /* not 64-bit code */
 	uint64_t fup_ip;
+	/* Waits for the FUP that tells its ip; PT_NOTE_NONE: none does. */
+	struct {
+		uint8_t kind;
+		uint64_t value, tsc;
+	} event;
 	/* Calls whose return may be compressed, a ring: from floor to top, RETURN_DEPTH at most. */
 	unsigned int floor, top;
 	struct block_site *returns[RETURN_DEPTH];
