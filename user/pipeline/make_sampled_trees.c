@@ -48,6 +48,7 @@ int decoded__make_sampled_trees(struct decoded *decoded, struct recording *rec,
 	int err;
 
 	decoded->sampled.meter = decoded->meter;
+	decoded->ring_bytes = rec->ring_bytes;
 	err = sampled__trees(rec, decoded->images, take_tree, decoded, &decoded->sampled);
 
 	decoded->totals.first_ns = decoded->sampled.first_ns;

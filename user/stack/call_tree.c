@@ -33,6 +33,8 @@ const char *call__name(const struct call *call)
 		return "[switched out]";
 	case CALL_GAP:
 		return gap_name(call->reason);
+	case CALL_NOT_RECORDED:
+		return "[not recorded]";
 	case CALL_OFF_CPU:
 		return call->reason == OFF_BLOCKED     ? "[blocked]"
 		       : call->reason == OFF_PREEMPTED ? "[preempted]"
