@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "capture/perf/aux_action.h"
-#include "util/log.h"
 
 #define SIDEBAND_DATA_SIZE (256u << 10)
 
@@ -198,17 +197,8 @@ void pt_ring__drain(struct pt_ring *r, bool runs)
 {
 	size_t n = perf_ring__drain_aux(&r->ring, take, &r->spool);
 
-	if (n < r->ring.aux_size / 2 || !runs)
-		return;
-	if (n + 2 * (size_t)sysconf(_SC_PAGESIZE) >= r->ring.aux_size && !r->was_full) {
-		log__warn("the buffer of %s %d was full before it was written to the disk: what "
-			  "ran then is lost",
-			  pt_ring__is_of_thread(r) ? "thread" : "CPU",
-			  pt_ring__is_of_thread(r) ? r->place.pid : r->place.cpu);
-		log__hint("a larger -snapshot-size holds more until the disk has taken it");
-		r->was_full = true;
-	}
-	ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0);
+	if (n >= r->ring.aux_size / 2 && runs)
+		ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 int pt_ring__times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *running_ns)

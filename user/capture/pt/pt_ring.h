@@ -51,7 +51,6 @@ struct pt_ring {
 	struct perf_ring ring;
 	struct sideband_ring sideband;
 	struct spool spool; /* where it is drained */
-	bool was_full;	    /* it has lost something by that */
 	bool ended;	    /* its thread is gone; what it holds stays */
 };
 

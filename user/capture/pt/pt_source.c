@@ -209,6 +209,21 @@ static void on_thread_end(struct source *s, pid_t tid)
 		epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
 }
 
+/* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
+static void say_full(struct source *s)
+{
+	const struct recording *pending = &s->followed.pending;
+	bool is_full = false;
+
+	for (size_t i = 0; i < pending->losses.n && !s->said_full && s->config.spool_dir; i++)
+		is_full |= pending->losses.v[i].aux_flags != 0;
+	if (!is_full)
+		return;
+	s->said_full = true;
+	log__warn("the disk does not keep up: a buffer was full, and what ran then is lost");
+	log__hint("a larger -snapshot-size holds more until the disk has taken it");
+}
+
 static void drain(struct source *s)
 {
 	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
@@ -222,6 +237,7 @@ static void drain(struct source *s)
 	followed__threads(&s->followed, s, &ops);
 	pt_source__note_joined(s);
 	sideband__tidy(&s->followed.sideband);
+	say_full(s);
 }
 
 static enum source_state pt__state(struct source *s)

@@ -30,6 +30,7 @@ struct source {
 	struct followed followed;
 	struct clock_point first;
 	bool frozen;
+	bool said_full; /* a ring that is drained was not drained in time */
 };
 
 /*
