@@ -25,9 +25,13 @@
 #include "util/units.h"
 #include "view/closing.h"
 
-static void say_full_end(enum session_end end)
+static void say_full_end(enum session_end end, const struct recording *rec)
 {
-	if (end == SESSION_EXITED)
+	uint64_t drops[DROPS];
+
+	if (end == SESSION_EXITED && recording__drops(rec, drops))
+		log__info("the program has ended: what it did is recorded, but for what was lost");
+	else if (end == SESSION_EXITED)
 		log__info("the program has ended: all that it did is recorded");
 	else
 		log__info("%s: what it did until now is recorded, and it runs on",
@@ -251,7 +255,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	phases__end(&phases, "capturing");
 	if (!err) {
 		if (options->full)
-			say_full_end(outcome->end);
+			say_full_end(outcome->end, &rec);
 		else
 			say_end(outcome->end, *rec.trigger);
 		err = write_recording(&rec, names->recording);
