@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tracing that ends without a packet that says where: at an int3 that the code does not show, which a
- * debugger or a probe had put there. And what is known behind gaps.
+ * Tracing that ends without a packet that says where: at an int3 that the code does not show, which
+ * a debugger or a probe had put there. And what is known behind gaps.
  */
 #include "packets_fixture.h"
 

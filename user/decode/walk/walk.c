@@ -93,6 +93,26 @@ static void on_time(struct walker *w, const struct packet *packet)
 	}
 }
 
+/* TSC ticks, cycles and MTC periods that nobody is ahead of the last known time by. */
+#define MAX_LATER_TSC	 (1ull << 33)
+#define MAX_LATER_CYCLES (1u << 12)
+#define MAX_LATER_MTC	 4
+
+/* What only looks like a packet would set the clock, and change the mode. */
+static bool is_doubtful(const struct walker *w, const struct packet *packet)
+{
+	switch (packet->kind) {
+	case PACKET_TSC:
+		return packet->value - w->time.tsc >= MAX_LATER_TSC;
+	case PACKET_CYC:
+		return packet->value >= MAX_LATER_CYCLES;
+	case PACKET_MTC:
+		return (uint8_t)(packet->value - w->time.last_mtc - 1) >= MAX_LATER_MTC;
+	default:
+		return true;
+	}
+}
+
 /* A packet that says how those behind it are to be understood. */
 static void on_mode(struct walker *w, const struct packet *packet)
 {
@@ -179,8 +199,7 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 		walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
 		break;
 	default:
-		/* What only looks like one would change the mode, or set the clock. */
-		if (!walker__doubts(w))
+		if (!walker__doubts(w) || !is_doubtful(w, &packet))
 			on_mode(w, &packet);
 		break;
 	}
