@@ -75,7 +75,9 @@ struct walker {
 	bool ignores_fup;   /* the next one tells nothing */
 	bool is_abort;	    /* the next one is that of a transaction's abort */
 	bool after_ovf;	    /* the next one tells where tracing goes on */
-	bool knows_ip;	    /* WALK_LOST: an IP packet can be trusted although it is not full */
+	bool knows_ip;	    /* an IP packet can be trusted although it is not full */
+	bool lost_calls;    /* behind a gap: calls that are not known may have pushed a return */
+	bool is_trial;	    /* walk_trial.c */
 	bool is_other_mode; /* not 64-bit code */
 	uint64_t fup_ip;
 	/* Waits for the FUP that tells its ip; PT_NOTE_NONE: none does. */
@@ -83,6 +85,11 @@ struct walker {
 		uint8_t kind;
 		uint64_t value, tsc;
 	} event;
+	/* Left without a packet that says where: somewhere in this block, at left_tsc; or NULL. */
+	struct block *left;
+	uint64_t left_tsc;
+	const uint8_t *next; /* behind the packet that is walked, as far as that may be lost */
+	const uint8_t *sync; /* behind bytes that were no packet: the next PSB, or the end */
 	/* Calls whose return may be compressed, a ring: from floor to top, RETURN_DEPTH at most. */
 	unsigned int floor, top;
 	struct block_site *returns[RETURN_DEPTH];

@@ -20,6 +20,9 @@ void walker__place_event(struct walker *w, uint64_t ip)
 /* Between an MWAIT and its FUP, a PWRE may lie (SDM "Power Event Tracing"). */
 void walker__on_event(struct walker *w, const struct packet *packet)
 {
+	/* It may only look like a packet. */
+	if (walker__doubts(w))
+		return;
 	if (packet->kind != PACKET_BEFORE_FUP) {
 		tell(w, packet->event, 0, packet->value, w->time.tsc);
 		return;
