@@ -25,6 +25,19 @@
 #include "util/units.h"
 #include "view/closing.h"
 
+static void say_full_end(enum session_end end, const struct recording *rec)
+{
+	uint64_t drops[DROPS];
+
+	if (end == SESSION_EXITED && recording__drops(rec, drops))
+		log__info("the program has ended: what it did is recorded, but for what was lost");
+	else if (end == SESSION_EXITED)
+		log__info("the program has ended: all that it did is recorded");
+	else
+		log__info("%s: what it did until now is recorded, and it runs on",
+			  end == SESSION_TIMED_OUT ? "the time is over" : "interrupted");
+}
+
 static void say_end(enum session_end end, bool has_trigger)
 {
 	switch (end) {
@@ -241,7 +254,10 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 		err = refuse_nothing(options, start, &rec);
 	phases__end(&phases, "capturing");
 	if (!err) {
-		say_end(outcome->end, *rec.trigger);
+		if (options->full)
+			say_full_end(outcome->end, &rec);
+		else
+			say_end(outcome->end, *rec.trigger);
 		err = write_recording(&rec, names->recording);
 	}
 	phases__end(&phases, "writing the recording");
@@ -255,17 +271,32 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	return err;
 }
 
+static void name_folder(char folder[static PATH_MAX], const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		strcpy(folder, ".");
+	else
+		snprintf(folder, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
 int capture_command__run(const struct capture_options *options, struct session_start *start,
 			 bool decode)
 {
 	struct outcome outcome = {.end = SESSION_INTERRUPTED};
 	struct output_names names;
+	char folder[PATH_MAX];
 	int err = output_names__from(&names, options->output);
 
 	if (!err)
 		err = check_output(&names, decode);
 	if (err)
 		return exit_code_for(err);
+	if (options->full) {
+		name_folder(folder, names.recording);
+		start->spool_dir = folder;
+	}
 	interrupts__hold();
 	err = capture_and_write(options, start, &names, decode, &outcome);
 	interrupts__release();

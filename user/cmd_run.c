@@ -25,6 +25,7 @@ static const struct option_spec specs[] = {
 	OPTION_DELAY,
 	OPTION_DURATION,
 	OPTIONS_LIMITS,
+	OPTION_FULL,
 	OPTION_OUTPUT(OUTPUT_HELP),
 	OPTIONS_CAPTURE,
 	OPTIONS_SAMPLE,
@@ -40,7 +41,8 @@ const struct option_table run_table = {
 	.examples =
 		(const char *const[]){
 			"mtbpf run -symbol one_iter -delay-thresh 10ms -- ./service --port 8080",
-			"mtbpf run -- ./short-lived", NULL},
+			"mtbpf run -- ./short-lived", "mtbpf run -full-execution -- ./batch-job",
+			NULL},
 	.usage = "run [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options] -- CMD ARGS",
 	.summary = "Starts a program and traces it from its first instruction on.",
 	.specs = specs,

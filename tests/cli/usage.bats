@@ -201,6 +201,22 @@ setup() {
 	complains "x.fxt.gz"
 }
 
+@test "-trace-kernel-only is Intel PT's, and -full-execution that of what follows every call" {
+	for source in sample soft; do
+		mtbpf_run record -pid $$ -trace-kernel-only -source $source
+		[ "$status" -eq 2 ]
+		complains "-trace-kernel-only needs Intel PT: -source $source does not trace it" "hint: "
+	done
+	mtbpf_run run -full-execution -source sample -- /bin/true
+	[ "$status" -eq 2 ]
+	complains "samples are not everything" "hint: "
+	for args in "-symbol main" "-delay-thresh 1ms -symbol main" "-multi-snapshot 2" "-skip 1"; do
+		mtbpf_run run -full-execution $args -- /bin/true
+		[ "$status" -eq 2 ]
+		complains "-full-execution records everything, and nothing triggers or freezes it" "hint: "
+	done
+}
+
 @test "-no-inline is of what is decoded" {
 	for name in attach run decode; do
 		mtbpf_run $name -help

@@ -35,6 +35,7 @@ struct source_config {
 	size_t first_hit;	 /* hits of the recording from here on are this snapshot's */
 	bool multi_thread;	 /* pt: a ring for every thread; else for the main thread only */
 	bool kernel;		 /* pt: the kernel's code as well; sample: its part of stacks */
+	bool kernel_only;	 /* pt, with `kernel`: and no user code */
 	struct pt_timing timing; /* pt */
 	int freeze_method;	 /* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
 	bool immediate_stop;	 /* pt: only methods that freeze in the kernel */
@@ -47,7 +48,8 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that it notes */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
-	bool is_silent;		 /* sample: a trial, or it has said already how far it looks back */
+	bool is_silent;	       /* sample: a trial, or it has said already how far it looks back */
+	const char *spool_dir; /* pt, soft: all is kept, on disk (recording/spool.h); NULL: rings */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
 };

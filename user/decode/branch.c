@@ -34,6 +34,7 @@ const char *gap_reason__name(enum gap_reason reason)
 		[GAP_MISMATCH] = "mismatch",
 		[GAP_LOST] = "lost",
 		[GAP_32_BIT] = "32-bit code",
+		[GAP_CALLER] = "caller unknown",
 		[GAP_BETWEEN] = "between snapshots",
 		[GAP_OUTSIDE] = "outside -start and -stop",
 		[GAP_FILTERED] = "outside -filter",

@@ -29,6 +29,7 @@ enum gap_reason {
 	GAP_MISMATCH,	/* packets and code disagree */
 	GAP_LOST,	/* capture says that it lost data */
 	GAP_32_BIT,	/* the thread ran 32-bit code, which is not decoded */
+	GAP_CALLER,	/* a return to a caller that is not known: it called in a gap */
 	GAP_BETWEEN,	/* nothing was recorded between two snapshots: no loss */
 	GAP_OUTSIDE,	/* of -start and -stop: no loss either */
 	GAP_FILTERED,	/* outside of -filter: nor is this */

@@ -10,6 +10,7 @@
 #include "decode/branch.h"
 #include "decode/images.h"
 #include "decode/pace.h"
+#include "decode/pt_note.h"
 
 struct meter;
 struct switches;
@@ -43,6 +44,9 @@ struct decode_request {
 	/* What was done in each stretch of PACE_MIN_NS or more, unless NULL. Not 0: as for fn. */
 	int (*pace)(void *ctx, const struct pace *pace);
 	void *pace_ctx;
+	/* What else the stream tells of the thread, in order, unless NULL. Not 0: as for fn. */
+	int (*event)(void *ctx, const struct pt_note *event);
+	void *event_ctx;
 	struct decode_totals *totals;
 	struct meter *meter; /* of bytes of PT, or NULL */
 	/* Else direct branches within a function are left out, and indirect jumps. */

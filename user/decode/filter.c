@@ -261,6 +261,11 @@ void selection__begin_thread(struct selection *s, struct code_map *map, branch_f
 	s->async_ip = 0;
 }
 
+bool decode_filter__has_time(const struct decode_filter *f, uint64_t time_ns)
+{
+	return time_ns >= f->from_ns && time_ns <= f->to_ns;
+}
+
 bool decode_filter__has(const struct decode_filter *f, uint64_t begin_ns, uint64_t end_ns)
 {
 	return !f->start && !f->stop && begin_ns >= f->from_ns && end_ns <= f->to_ns;

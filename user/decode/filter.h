@@ -76,6 +76,7 @@ void selection__begin_thread(struct selection *selection, struct code_map *map, 
 /* A branch_fn, with the selection as ctx. */
 int selection__branch(void *selection, const struct branch *branch);
 
+bool decode_filter__has_time(const struct decode_filter *filter, uint64_t time_ns);
 /* Whether a stretch of time belongs to the part as a whole. */
 bool decode_filter__has(const struct decode_filter *filter, uint64_t begin_ns, uint64_t end_ns);
 

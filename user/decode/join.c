@@ -173,6 +173,21 @@ static int gap(struct joiner *j, struct branch *b)
 	return j->started ? hand_on(j, b) : keep_counts(j, b);
 }
 
+static int tell(struct joiner *j, const struct branch *b)
+{
+	const struct decode_request *r = j->request;
+	struct pt_note event = {.time_ns = j->time_ns,
+				.ip = b->from,
+				.value = b->to,
+				.pid = r->aux->pid,
+				.tid = r->aux->tid,
+				.cpu = r->aux->cpu,
+				.kind = b->reason};
+
+	keep_counts(j, b);
+	return r->event ? r->event(r->event_ctx, &event) : 0;
+}
+
 static int take(struct joiner *j, struct branch *b)
 {
 	int err;
@@ -180,6 +195,8 @@ static int take(struct joiner *j, struct branch *b)
 	switch (b->kind) {
 	case OUTBOX_REST:
 		return keep_counts(j, b);
+	case OUTBOX_NOTE:
+		return tell(j, b);
 	case OUTBOX_START:
 		err = update_map(j, b);
 		if (err)

@@ -3,6 +3,8 @@
 
 #include <intel-pt.h>
 
+#include "decode/pt_note.h"
+
 void packet_reader__init(struct packet_reader *r, const uint8_t *bytes, size_t size)
 {
 	*r = (struct packet_reader){.begin = bytes, .end = bytes + size};
@@ -40,15 +42,42 @@ static struct pt_packet_decoder *libipt_of(struct packet_reader *r)
 	return r->libipt;
 }
 
-static uint8_t rare_kind(const struct pt_packet *packet)
+static void set_event(struct packet *out, enum pt_note_kind kind, bool has_fup, uint64_t value)
 {
+	out->kind = has_fup ? PACKET_BEFORE_FUP : PACKET_OTHER;
+	out->event = (uint8_t)kind;
+	out->value = value;
+}
+
+static void take_rare(struct packet *out, const struct pt_packet *packet)
+{
+	const struct pt_packet_mwait *mwait = &packet->payload.mwait;
+	const struct pt_packet_pwre *pwre = &packet->payload.pwre;
+	const struct pt_packet_pwrx *pwrx = &packet->payload.pwrx;
+
 	switch (packet->type) {
 	case ppt_ptw:
-		return packet->payload.ptw.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
+		set_event(out, PT_NOTE_PTWRITE, packet->payload.ptw.ip,
+			  packet->payload.ptw.payload);
+		break;
+	case ppt_mwait:
+		set_event(out, PT_NOTE_MWAIT, true, mwait->hints | (uint64_t)mwait->ext << 32);
+		break;
+	case ppt_pwre:
+		set_event(out, PT_NOTE_PWRE, false,
+			  pwre->sub_state | pwre->state << 4 | (pwre->hw ? 1u << 8 : 0));
+		break;
 	case ppt_exstop:
-		return packet->payload.exstop.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
+		set_event(out, PT_NOTE_EXSTOP, packet->payload.exstop.ip, 0);
+		break;
+	case ppt_pwrx:
+		set_event(out, PT_NOTE_PWRX, false,
+			  pwrx->deepest | pwrx->last << 4 | (pwrx->interrupt ? 1u << 8 : 0) |
+				  (pwrx->store ? 1u << 10 : 0) | (pwrx->autonomous ? 1u << 11 : 0));
+		break;
 	default:
-		return PACKET_OTHER;
+		out->kind = PACKET_OTHER;
+		break;
 	}
 }
 
@@ -63,7 +92,7 @@ static void read_rare(struct packet_reader *r, const uint8_t *at, struct packet 
 	if (n == -pte_eos) {
 		out->kind = PACKET_END;
 	} else if (n > 0) {
-		out->kind = rare_kind(&packet);
+		take_rare(out, &packet);
 		out->len = (uint8_t)n;
 	}
 }

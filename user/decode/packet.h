@@ -32,7 +32,7 @@ enum packet_kind {
 	PACKET_PSB,
 	PACKET_PSBEND,
 	PACKET_OVF,
-	PACKET_BEFORE_FUP, /* PTWRITE, EXSTOP: the next FUP tells where, and nothing else */
+	PACKET_BEFORE_FUP, /* PTWRITE, EXSTOP, MWAIT: the next FUP tells where, and nothing else */
 	PACKET_OTHER,
 };
 
@@ -40,6 +40,7 @@ struct packet {
 	uint8_t kind; /* enum packet_kind */
 	uint8_t len;
 	uint8_t n;	/* TNT: how many bits; IP: the IPBytes field */
+	uint8_t event;	/* enum pt_note_kind, with its value; of PACKET_BEFORE_FUP, and of others */
 	uint16_t fc;	/* TMA: fast counter */
 	uint64_t value; /* TNT: bits, the oldest in bit 63; IP: as sent; else the payload */
 };

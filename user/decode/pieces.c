@@ -12,6 +12,7 @@ void pieces__fini(struct pieces *p)
 	for (size_t i = 0; i < p->all.n; i++)
 		VEC_FINI(&p->all.v[i].branches);
 	VEC_FINI(&p->all);
+	VEC_FINI(&p->events);
 }
 
 void pieces__begin(struct pieces *p, const struct rec_aux *aux, unsigned int snapshot)
@@ -26,6 +27,25 @@ static struct piece *current(struct pieces *p)
 	return p->is_known ? &p->all.v[p->all.n - 1] : NULL;
 }
 
+static uint64_t time_of(const struct pieces *p, const struct branch *b)
+{
+	return rec_pt__tsc_to_ns(&p->rec->pt, tsc__extend(b->time_ns, p->aux->tsc));
+}
+
+static int add_event(struct pieces *p, const struct branch *b)
+{
+	struct pt_note *out = VEC_PUSH(&p->events);
+
+	if (!out)
+		return -ENOMEM;
+	*out = (struct pt_note){.time_ns = b->time_ns ? time_of(p, b) : 0,
+				.ip = b->from,
+				.value = b->to,
+				.cpu = p->aux->cpu,
+				.kind = b->reason};
+	return 0;
+}
+
 static int add(struct pieces *p, const struct branch *b)
 {
 	struct piece *piece = current(p);
@@ -34,7 +54,7 @@ static int add(struct pieces *p, const struct branch *b)
 
 	if (!piece) {
 		p->unknown_insns += b->n_insns;
-		return 0;
+		return b->kind == OUTBOX_NOTE ? add_event(p, b) : 0;
 	}
 	out = VEC_PUSH(&piece->branches);
 	if (!out)
@@ -42,7 +62,7 @@ static int add(struct pieces *p, const struct branch *b)
 	*out = *b;
 	if (!b->time_ns)
 		return 0;
-	ns = rec_pt__tsc_to_ns(&p->rec->pt, tsc__extend(b->time_ns, p->aux->tsc));
+	ns = time_of(p, b);
 	if (!piece->start_ns)
 		piece->start_ns = ns;
 	if (ns > piece->end_ns)

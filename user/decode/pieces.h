@@ -13,6 +13,7 @@
 
 #include "capture/recording/recording.h"
 #include "decode/branch.h"
+#include "decode/pt_note.h"
 #include "util/vec.h"
 
 struct piece {
@@ -29,8 +30,9 @@ struct pieces {
 	/* What is taken now. */
 	const struct rec_aux *aux;
 	unsigned int snapshot;
-	bool is_known;		/* the thread is: the last of `all` is its piece */
-	uint64_t unknown_insns; /* of threads that nothing names */
+	bool is_known;		    /* the thread is: the last of `all` is its piece */
+	uint64_t unknown_insns;	    /* of threads that nothing names */
+	VEC(struct pt_note) events; /* of CPUs, while no thread ran that is known */
 };
 
 void pieces__fini(struct pieces *pieces);

@@ -54,6 +54,8 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 	t->request.before_map_ctx = t->taker->ctx;
 	t->request.pace = t->taker->pace;
 	t->request.pace_ctx = t->taker->ctx;
+	t->request.event = t->taker->event;
+	t->request.event_ctx = t->taker->ctx;
 	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
 }
 
@@ -213,6 +215,8 @@ static int decode_cpus(struct thread *t)
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
 		if (!rec->aux.v[i].tid)
 			err = cut_ring(&request, i, &pieces, switches);
+	for (size_t i = 0; i < pieces.events.n && !err && t->taker->event; i++)
+		err = t->taker->event(t->taker->ctx, &pieces.events.v[i]);
 	if (!err)
 		err = join_threads(t, &pieces, switches);
 	t->request.totals->unknown_insns += pieces.unknown_insns;

@@ -14,6 +14,11 @@ struct thread_taker {
 	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
 	/* What the thread did in which time (decode_request.pace); may be NULL. */
 	int (*pace)(void *ctx, const struct pace *pace);
+	/*
+	 * What else it told (decode_request.event); may be NULL. Of CPUs while no thread ran:
+	 * before the first thread.
+	 */
+	int (*event)(void *ctx, const struct pt_note *event);
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
 	void *ctx;

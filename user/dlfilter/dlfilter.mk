@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What perf loads (perf script --dlfilter): a few stages.
 DLFILTER_SRC := $(wildcard user/perf/*.c user/stack/*.c user/stack/*/*.c user/trace/*.c user/trace/*/*.c user/target/*.c user/target/*/*.c user/util/*.c user/kernel/*.c) \
-                user/decode/branch.c user/pipeline/output_name.c
+                user/decode/branch.c user/decode/pt_note.c user/pipeline/output_name.c
 DLFILTER_OBJ := $(DLFILTER_SRC:%.c=$(PIC_O)/%.o)
 
 # From an archive, so that it is linked with what it needs and no more.

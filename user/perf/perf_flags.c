@@ -118,7 +118,10 @@ void perf_words__parse(struct perf_words *words, const char *text, size_t len)
 
 static uint8_t kind_of_end(uint32_t flags)
 {
-	if (flags & PERF_IS_ASYNC)
+	const uint32_t not_how = PERF_IS_BRANCH | PERF_IS_END | PERF_IN_TRANSACTION;
+
+	/* Before 2023 (6.2) nothing else is said of page faults and interrupts. */
+	if (flags & PERF_IS_ASYNC || (flags & PERF_IS_END && !(flags & ~not_how)))
 		return BRANCH_END_ASYNC;
 	if (flags & PERF_IS_CALL && flags & (PERF_IS_SYSCALL | PERF_IS_INTERRUPT))
 		return BRANCH_END_SYSCALL;

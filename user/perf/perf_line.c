@@ -181,6 +181,15 @@ static bool is_event(struct perf_span token)
 	return token.len && token.text[token.len - 1] == ':';
 }
 
+/* "branches:u:", "cpu_core/branches/:"; not "branch-misses". */
+static bool is_branches(struct perf_span event)
+{
+	static const char name[] = "branches";
+	const char *at = memmem(event.text, event.len, name, strlen(name));
+
+	return at && (at == event.text || at[-1] == '/');
+}
+
 /* The event's name where there is one, and its period. False where it is no branches' event. */
 static bool parse_event(struct cursor *c)
 {
@@ -195,7 +204,7 @@ static bool parse_event(struct cursor *c)
 	if (!is_event(token))
 		return true;
 	*c = ahead;
-	return memmem(token.text, token.len, "branch", strlen("branch"));
+	return is_branches(token);
 }
 
 /* Words up to an address. */

@@ -144,9 +144,27 @@ static size_t take_module(struct named_place *place, const char *text, size_t at
 	return start + n;
 }
 
+/* The arrow in front of an address; OCaml's operators have others in their names. NULL: none. */
+static const char *find_arrow(const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+
+	while ((at = memmem(at, (size_t)(end - at), arrow, strlen(arrow)))) {
+		size_t skip = strlen(arrow), n;
+		uint64_t unused;
+
+		skip = skip_spaces(at, skip, (size_t)(end - at));
+		n = count_hex(at + skip, (size_t)(end - at) - skip, &unused);
+		if (skip > strlen(arrow) && n && is_end(at, skip + n, (size_t)(end - at)))
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
 size_t perf_place__parse(struct named_place *place, const char *text, size_t len)
 {
-	const char *next = memmem(text, len, arrow, strlen(arrow));
+	const char *next = find_arrow(text, len);
 	const char *tab = memchr(text, '\t', len);
 	size_t at;
 

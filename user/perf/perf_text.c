@@ -62,6 +62,8 @@ static int take_branch(struct perf_threads *threads, struct perf_thread *thread,
 		totals->other++;
 		return 0;
 	}
+	if (words->has_unknown || !words->flags)
+		totals->unknown_flags++;
 	err = take_place(image, branch.to, &line->rest, &to_known);
 	if (!err && (!from_known || !to_known))
 		err = perf_thread__follow(thread, &branch);
@@ -93,8 +95,6 @@ static int on_branch(struct perf_threads *threads, struct perf_line *line,
 	}
 	if (!thread)
 		return -ENOMEM;
-	if (words.has_unknown || !words.flags)
-		totals->unknown_flags++;
 	if (line->comm.len)
 		perf_thread__set_comm(thread, line->comm.text, line->comm.len);
 	return take_branch(threads, thread, line, &words, totals);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "perf/perf_flags.h"
+#include "stack/spread.h"
 #include "stack/stack.h"
 #include "util/hash_index.h"
 #include "util/label.h"
@@ -28,6 +29,7 @@ struct perf_thread {
 	pid_t pid, tid;
 	struct perf_process *process;
 	struct stack *stack;
+	struct spread spread; /* before it */
 	char comm[16];
 	uint64_t last_ns;
 	bool is_on; /* between a begin and an end */
@@ -73,6 +75,7 @@ void perf_threads__free(struct perf_threads *threads)
 		return;
 	for (size_t i = 0; i < threads->threads.n; i++) {
 		stack__free(threads->threads.v[i]->stack);
+		spread__fini(&threads->threads.v[i]->spread);
 		VEC_FINI(&threads->threads.v[i]->losses);
 		free(threads->threads.v[i]);
 	}
@@ -149,6 +152,8 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 	if (!added->stack)
 		return NULL;
 	stack__set_traps(added->stack, threads->traps);
+	spread__init(&added->spread, stack__branch, added->stack, NULL, 0);
+	added->spread.by_branches = true;
 	return added;
 }
 
@@ -219,7 +224,7 @@ static int hand_on(struct perf_threads *threads, struct perf_thread *thread, con
 		totals->last_ns = b->time_ns;
 	if (threads->tap)
 		return threads->tap(threads->ctx, thread->tid, b);
-	return stack__branch(thread->stack, b);
+	return spread__branch(&thread->spread, b);
 }
 
 static int break_trace(struct perf_threads *threads, struct perf_thread *thread, uint8_t reason)
@@ -356,6 +361,8 @@ static int finish(struct perf_threads *threads, struct perf_thread *thread, stru
 {
 	int err = take_losses(threads, thread, UINT64_MAX);
 
+	if (!err)
+		err = spread__finish(&thread->spread);
 	if (!err)
 		err = stack__finish(thread->stack, tree);
 	thread->is_finished = true;

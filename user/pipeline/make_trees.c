@@ -93,7 +93,8 @@ static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rec->hits.n && !err; i++)
+	/* They are of user code. */
+	for (size_t i = 0; i < rec->hits.n && !err && !rec->kernel_only; i++)
 		if ((pid_t)rec->hits.v[i].tid == tid)
 			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
 	return err;
@@ -175,6 +176,21 @@ static int take_pace(void *ctx, const struct pace *pace)
 	    !decode_filter__has(&m->decoded->part.decode, pace->begin_ns, pace->end_ns))
 		return 0;
 	return counters__add(&m->decoded->counters, m->pid, m->tid, pace);
+}
+
+/* By time only: between regions of calls, values of PTWRITE stay. */
+static int take_event(void *ctx, const struct pt_note *event)
+{
+	struct tree_maker *m = ctx;
+	struct pt_note *slot;
+
+	if (m->selection && !decode_filter__has_time(m->selection->filter, event->time_ns))
+		return 0;
+	slot = VEC_PUSH(&m->decoded->events);
+	if (!slot)
+		return -ENOMEM;
+	*slot = *event;
+	return 0;
 }
 
 static int before_map(void *ctx, uint64_t time_ns, uint32_t n_insns)
@@ -259,6 +275,7 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 				     .branch = take_branch,
 				     .before_map = before_map,
 				     .pace = take_pace,
+				     .event = take_event,
 				     .end = end_tree,
 				     .ctx = &maker,
 				     .meter = decoded->meter,

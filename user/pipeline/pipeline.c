@@ -261,6 +261,7 @@ void decoded__fini(struct decoded *decoded)
 		early_calls__free(decoded->early.v[i]);
 	VEC_FINI(&decoded->early);
 	counters__fini(&decoded->counters);
+	VEC_FINI(&decoded->events);
 	VEC_FINI(&decoded->trees);
 	VEC_FINI(&decoded->hits);
 	images__free(decoded->images);
@@ -292,6 +293,16 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
+/* A CPU's stand in the process that was recorded. */
+static void write_event(struct trace_writer *writer, const struct pt_note *event,
+			const struct recording *rec)
+{
+	struct pt_note of_cpu = *event;
+
+	of_cpu.pid = rec->pid;
+	trace_writer__event(writer, event->tid ? event : &of_cpu);
+}
+
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
 {
 	struct meter meter;
@@ -318,6 +329,8 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		trace_writer__thread(writer, &decoded->trees.v[i]);
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		trace_writer__hit(writer, &decoded->hits.v[i]);
+	for (size_t i = 0; i < decoded->events.n; i++)
+		write_event(writer, &decoded->events.v[i], rec);
 	/* Calls are worth having without them. */
 	if (counters__write(&decoded->counters, rec,
 			    decoded->is_filtered ? &decoded->part.decode : NULL, writer))

@@ -39,6 +39,7 @@ struct decoded {
 	struct early_queue *queue;	 /* to it, while it is decoded */
 	VEC(struct early_calls *) early; /* of which no tree tells, of a thread each */
 	struct counters counters;
+	VEC(struct pt_note) events;
 	uint64_t base_ns; /* of that trace: totals.first_ns, known beforehand */
 	bool is_filtered;
 	struct filter_part part; /* which it is then */

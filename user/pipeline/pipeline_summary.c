@@ -244,6 +244,17 @@ static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *ou
 		fprintf(out, "the trace looks back %s: ", span);
 }
 
+static void print_events(const struct decoded *decoded, FILE *out)
+{
+	size_t n[PT_NOTE_PWRX + 1] = {0};
+
+	for (size_t i = 0; i < decoded->events.n; i++)
+		n[decoded->events.v[i].kind]++;
+	for (int kind = PT_NOTE_PTWRITE; kind <= PT_NOTE_PWRX; kind++)
+		if (n[kind])
+			fprintf(out, "%s: %zu\n", pt_note__name((enum pt_note_kind)kind), n[kind]);
+}
+
 static void print_filtered(const struct decoded *decoded, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -290,6 +301,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	fputc('\n', out);
 	print_lost(t, rec, out);
 	print_filtered(decoded, out);
+	print_events(decoded, out);
 	if (!slowest)
 		return;
 	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)

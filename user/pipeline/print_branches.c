@@ -36,6 +36,16 @@ static int take_branch(void *ctx, const struct branch *b)
 	return p->selection ? selection__branch(p->selection, b) : take_to_print(p, b);
 }
 
+static int print_event(void *ctx, const struct pt_note *e)
+{
+	const struct branch_printer *p = ctx;
+
+	if (!p->selection || decode_filter__has_time(p->selection->filter, e->time_ns))
+		fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64 "\n", e->tid, e->time_ns,
+			pt_note__name((enum pt_note_kind)e->kind), e->ip, e->value);
+	return 0;
+}
+
 static int begin_printing(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct branch_printer *p = ctx;
@@ -55,6 +65,7 @@ static int print_all(struct recording *rec, struct images *images, struct branch
 {
 	struct thread_taker taker = {.begin = begin_printing,
 				     .branch = take_branch,
+				     .event = print_event,
 				     .end = end_printing,
 				     .ctx = printer};
 	struct decode_totals totals = {0};

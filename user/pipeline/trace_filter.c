@@ -269,18 +269,13 @@ int trace_filter__apply(const struct trace_filter *f, struct recording *rec, str
 	return 0;
 }
 
-static bool has_time(const struct filter_part *part, uint64_t ns)
-{
-	return ns >= part->decode.from_ns && ns <= part->decode.to_ns;
-}
-
 /* A stack is of the hit with its number: those that stay get new ones. */
 void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
 {
 	size_t n = 0, n_stacks = 0, stack = 0;
 
 	for (size_t i = 0; i < rec->hits.n; i++) {
-		bool stays = has_time(part, rec->hits.v[i].time_ns);
+		bool stays = decode_filter__has_time(&part->decode, rec->hits.v[i].time_ns);
 
 		if (stack < rec->stacks.n && rec->stacks.v[stack].hit == i) {
 			struct rec_stack kept = rec->stacks.v[stack++];
@@ -359,7 +354,7 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 	/* Samples have none: a leap is seen by who follows each call. */
 	tree->leaps.n = 0;
 	for (size_t i = 0; i < tree->faults.n; i++)
-		if (has_time(part, tree->faults.v[i].time_ns))
+		if (decode_filter__has_time(&part->decode, tree->faults.v[i].time_ns))
 			tree->faults.v[faults++] = tree->faults.v[i];
 	tree->faults.n = faults;
 	return 0;

@@ -62,6 +62,34 @@ static int check_region(const struct capture_options *o, const char *command)
 	return 0;
 }
 
+static int refuse_with_full(const char *command, const char *other, const char *hint)
+{
+	log__error("%s: -full-execution records everything, and %s", command, other);
+	log__hint("%s", hint);
+	return -EINVAL;
+}
+
+static int check_full(struct capture_options *o, const char *command)
+{
+	bool triggers = o->symbols.n || o->start || threshold__is_set(&o->delay_thresh) ||
+			threshold__is_set(&o->duration_thresh) || o->after_ns ||
+			o->min_interval_ns || o->skip || o->max_hits || o->multi_snapshot != 1 ||
+			o->immediate_stop || o->freeze_method;
+
+	if (!o->full)
+		return 0;
+	if (triggers)
+		return refuse_with_full(command, "nothing triggers or freezes it",
+					"leave one of the two out; 'decode -filter A..B' finds "
+					"calls in what was recorded");
+	if (o->source == SOURCE_SAMPLE || o->sample.also.n)
+		return refuse_with_full(command, "samples are not everything",
+					"-source pt or soft follows every call; without "
+					"-full-execution, samples look back");
+	o->multi_thread = true;
+	return 0;
+}
+
 int capture_options__check(struct capture_options *o, const char *command)
 {
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
@@ -73,12 +101,21 @@ int capture_options__check(struct capture_options *o, const char *command)
 	if (target_options__check(&o->target, command) || check_followed(o, command) ||
 	    check_region(o, command))
 		return -EINVAL;
+	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
+		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",
+			   command, source_names[o->source]);
+		log__hint("-source sample -trace-include-kernel has the kernel's part of stacks");
+		return -EINVAL;
+	}
+	o->kernel |= o->kernel_only;
 	if (o->kernel && o->source == SOURCE_SOFT) {
 		log__error("%s: -source soft cannot trace the kernel: it steps user code only",
 			   command);
 		log__hint("leave -trace-include-kernel out, or use Intel PT");
 		return -EINVAL;
 	}
+	if (check_full(o, command))
+		return -EINVAL;
 	if (check_sampling(o, command) || sample_options__check(&o->sample, command))
 		return -EINVAL;
 	if (o->stack_copy > MT_COPY_MAX) {

@@ -30,12 +30,14 @@ struct capture_options {
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
 	struct sample_options sample;
 	bool multi_thread, immediate_stop, kernel, portable;
+	bool kernel_only; /* with `kernel`: and not user code */
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
 	int freeze_method;	 /* see source_config */
 	const char *truth;	 /* soft: a file for the true stack */
 	bool no_ret_compression;
 	bool no_inline; /* of what is decoded */
+	bool full;	/* `run`: no ring, but all of it */
 	bool view;	/* show it when it is */
 	bool strict;	/* what is lost is an error */
 	bool verbose, quiet;
@@ -176,6 +178,14 @@ extern const char *const return_probe_names[];
 	{                                                                                          \
 		"output", NULL, 'o', OPT_STRING, "FILE", help, OPTION(output), NULL                \
 	}
+#define OPTION_FULL                                                                                \
+	{                                                                                          \
+		"full-execution", NULL, 0, OPT_FLAG, NULL,                                         \
+			"pt, soft: record all of it, to disk while it runs, and trigger nothing; " \
+			"-snapshot-size is then what waits for the disk: where that is full, pt "  \
+			"loses a stretch, which is said, and soft waits",                          \
+			OPTION(full), NULL                                                         \
+	}
 #define OPTION_VIEW                                                                                \
 	{                                                                                          \
 		"view", NULL, 0, OPT_FLAG, NULL, VIEW_HELP, OPTION(view), NULL                     \
@@ -253,6 +263,14 @@ extern const char *const return_probe_names[];
 		 NULL,                                                                               \
 		 "the kernel as well: system calls, interrupts, page faults; sample: its stacks",    \
 		 OPTION(kernel),                                                                     \
+		 NULL},                                                                              \
+		{"trace-kernel-only",                                                                \
+		 NULL,                                                                               \
+		 0,                                                                                  \
+		 OPT_FLAG,                                                                           \
+		 NULL,                                                                               \
+		 "pt: the kernel, and no user code; a kernel thread can be the target, too",         \
+		 OPTION(kernel_only),                                                                \
 		 NULL},                                                                              \
 		{"portable",                                                                         \
 		 NULL,                                                                               \

@@ -158,6 +158,7 @@ int session__open_source(struct session *s)
 		.first_hit = s->rec->hits.n,
 		.multi_thread = o->multi_thread,
 		.kernel = o->kernel,
+		.kernel_only = o->kernel_only,
 		.timing = o->timing,
 		.freeze_method = o->freeze_method,
 		.immediate_stop = o->immediate_stop,
@@ -170,6 +171,7 @@ int session__open_source(struct session *s)
 		.sample_gate = gate__of_samples(&s->gate),
 		.branches = s->branches,
 		.is_silent = s->snapshots,
+		.spool_dir = s->start->spool_dir,
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
@@ -206,7 +208,8 @@ static int open_target(struct session *s)
 	if (target__is_cgroup(target))
 		s->cgroup = &target->cgroup;
 	if (!err && s->pids.n == 1)
-		err = process__open(&s->process, s->pids.v[0]);
+		err = s->options->kernel ? process__open_any(&s->process, s->pids.v[0])
+					 : process__open(&s->process, s->pids.v[0]);
 	else if (!err)
 		return programs__open(&s->programs, target);
 	s->has_process = !err;
@@ -223,6 +226,17 @@ static int choose_sampling(struct session *s)
 					   s->has_process ? s->process.pid : 0, &s->overhead);
 }
 
+/* Its functions are the kernel's, in which no uprobe can be. */
+static int check_kernel_thread(const struct session *s)
+{
+	if (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n)
+		return 0;
+	log__error("%d (%s) is a kernel thread, and has no functions of a program", s->process.pid,
+		   s->process.comm);
+	log__hint("leave -symbol, -start and -also out: Ctrl-C, or -timeout, takes the snapshot");
+	return -EINVAL;
+}
+
 static int prepare(struct session *s)
 {
 	int err;
@@ -231,6 +245,8 @@ static int prepare(struct session *s)
 	if (!s->ops)
 		return -errno;
 	err = open_target(s);
+	if (!err && s->process.is_kernel_thread)
+		err = check_kernel_thread(s);
 	if (!err)
 		err = session__choose_symbols(s);
 	if (!err)

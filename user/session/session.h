@@ -28,6 +28,8 @@ struct session_start {
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;
 	int go_fd;
+	/* All of it is recorded, into a file of this folder's file system; NULL: rings. */
+	const char *spool_dir;
 	/* `record -dir`: SIGUSR1 asks for a snapshot; NULL: it does not. */
 	const struct session_observer *observer;
 };

@@ -43,6 +43,8 @@ static void say_waiting(const struct session *s)
 		log__info("waiting for a call of %s of at least %s; %s", s->probes.name, text, now);
 	else if (s->probes.all.n)
 		log__info("waiting for a call of %s; %s", s->probes.name, now);
+	else if (s->start->spool_dir)
+		log__info("recording all of it, to disk; Ctrl-C ends the recording");
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
 							      : "Ctrl-C takes the snapshot");

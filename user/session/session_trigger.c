@@ -107,7 +107,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 /* Of one process, or of what is to be run. */
 static int find_default(struct session *s)
 {
-	if (s->options->symbols.n || s->options->stop)
+	if (s->options->symbols.n || s->options->stop || s->start->spool_dir)
 		return 0;
 	return use_default(s, s->has_process ? &s->process : NULL);
 }

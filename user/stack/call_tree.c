@@ -14,6 +14,7 @@ static const char *gap_name(uint8_t reason)
 		[GAP_MISMATCH] = "[gap: mismatch]",
 		[GAP_LOST] = "[gap: lost]",
 		[GAP_32_BIT] = "[gap: 32-bit code]",
+		[GAP_CALLER] = "[gap: caller unknown]",
 		[GAP_BETWEEN] = "[gap]",
 		[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
 		[GAP_FILTERED] = "[gap: outside -filter]",

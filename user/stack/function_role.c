@@ -90,8 +90,9 @@ enum function_role function_role__at(struct code_map *map, const struct code_pla
 		role = by_name(function);
 	else if (!strncmp(function->module, "ld-", strlen("ld-")))
 		return ROLE_LINKER;
-	/* In newer ones runtime.gogo() only goes to gogo(). */
-	if (role == ROLE_GOGO)
+	/* In newer ones runtime.gogo() only goes to gogo(): rules/switch.c, where there is no code.
+	 */
+	if (role == ROLE_GOGO && elf_image__has_code(function->image))
 		return switch_code__is_at(map, place) ? ROLE_GOGO : ROLE_NONE;
 	if (role || function->kind == FUNCTION_PLT || keeps_to_its_stack(function))
 		return role;

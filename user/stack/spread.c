@@ -20,6 +20,11 @@ static bool goes_outside(const struct branch *b)
 	       b->kind == BRANCH_END;
 }
 
+static uint32_t weight(const struct spread *s, const struct branch *b)
+{
+	return s->by_branches ? 1 : b->n_insns;
+}
+
 /* len * part / whole */
 static uint64_t share(uint64_t len, uint64_t part, uint64_t whole)
 {
@@ -68,7 +73,7 @@ static int hand_on(struct spread *s, uint64_t len)
 	for (size_t i = 0; i < s->held.n && !err; i++) {
 		struct branch *b = &s->held.v[i];
 
-		insns += b->n_insns;
+		insns += weight(s, b);
 		if (len && s->insns)
 			b->time_ns = s->now_ns + share(len, insns, s->insns);
 		err = s->fn(s->ctx, b);
@@ -83,7 +88,7 @@ static int begin_run(struct spread *s, const struct branch *b)
 	bool has_end = s->now_ns < b->time_ns;
 	int err = 0;
 
-	s->insns += b->n_insns;
+	s->insns += weight(s, b);
 	if (has_end && !s->is_outside) {
 		s->known_ns += b->time_ns - s->now_ns;
 		s->known_insns += s->insns;
@@ -124,7 +129,7 @@ static int hold(struct spread *s, const struct branch *b)
 	if (!held)
 		return -ENOMEM;
 	*held = *b;
-	s->insns += b->n_insns;
+	s->insns += weight(s, b);
 	s->is_outside |= goes_outside(b);
 	return 0;
 }
@@ -135,7 +140,12 @@ int spread__branch(void *spread, const struct branch *b)
 
 	if (b->kind == BRANCH_GAP)
 		return take_gap(s, b);
-	return b->time_ns == s->now_ns ? hold(s, b) : begin_run(s, b);
+	if (b->time_ns != s->now_ns || s->has_begun) {
+		/* A begin is no branch: the one behind it is the run's first. */
+		s->has_begun = s->by_branches && b->kind == BRANCH_BEGIN;
+		return begin_run(s, b);
+	}
+	return hold(s, b);
 }
 
 int spread__settle(struct spread *s, uint64_t time_ns, uint32_t n_insns)

@@ -28,10 +28,12 @@ struct spread {
 	const uint64_t *hits; /* times of the thread's hits; ascending */
 	size_t n_hits;	      /* that lie ahead */
 
-	uint64_t now_ns; /* of the run */
-	uint64_t insns;	 /* since its first branch */
-	bool is_outside; /* left user code since then */
-	bool is_long;	 /* more than can be held */
+	bool by_branches; /* how many instructions lie between them is not known */
+	uint64_t now_ns;  /* of the run */
+	uint64_t insns;	  /* since its first branch; by_branches: branches */
+	bool is_outside;  /* left user code since then */
+	bool is_long;	  /* more than can be held */
+	bool has_begun;	  /* by_branches: there was nothing but a begin */
 	VEC(struct branch) held;
 	/* Where the thread stayed in user code, from one known time to the next. */
 	uint64_t known_ns, known_insns;

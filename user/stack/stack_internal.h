@@ -36,6 +36,7 @@ struct stack {
 	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
 	bool stopped_in_kernel; /* it is kernel code that it is outside of */
+	bool is_in_user;	/* outside, in user code: that is not traced */
 	/* The last frame whose restartable sequence was aborted, and whose code the handler is. */
 	struct {
 		uint32_t frame; /* its frame__id() */
@@ -216,5 +217,9 @@ void stack__on_leave(struct stack *s, const struct branch *b);
 /* Tracing ends, and goes on, within the kernel: the thread sleeps between, mostly. */
 void stack__on_kernel_stop(struct stack *s, const struct branch *b);
 void stack__resume_in_kernel(struct stack *s, const struct branch *b);
+/* Only the kernel is traced: an END that its instruction at ip made, for user code, and back. */
+bool stack__returns_to_user(struct stack *s, uint64_t ip);
+void stack__leave_for_user(struct stack *s, const struct branch *b);
+void stack__enter_from_user(struct stack *s, const struct branch *b);
 
 #endif

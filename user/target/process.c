@@ -50,7 +50,8 @@ static int refuse_thread(pid_t tid, pid_t pid)
 static int refuse_kernel_thread(pid_t pid, const char *comm)
 {
 	log__error("%d (%s) is a kernel thread", (int)pid, comm);
-	log__hint("only programs in user space can be traced; 'pgrep -a NAME' lists pids");
+	log__hint("without -trace-kernel-only (or -source sample -trace-include-kernel) only "
+		  "programs in user space are recorded; 'pgrep -a NAME' lists them");
 	return -ENOEXEC;
 }
 
@@ -75,8 +76,6 @@ static int check_status(pid_t pid, struct task_status *status)
 		return refuse_thread(pid, status->tgid);
 	if (is_dead(status))
 		return refuse_dead(pid, status);
-	if (!status->has_memory)
-		return refuse_kernel_thread(pid, status->comm);
 	return 0;
 }
 
@@ -95,7 +94,14 @@ static int read_exe(pid_t pid, char **exe)
 	return *exe ? 0 : -ENOMEM;
 }
 
-int process__open(struct process *process, pid_t pid)
+static int open_kernel_thread(struct process *process)
+{
+	process->is_kernel_thread = true;
+	process->exe = strdup("");
+	return process->exe ? 0 : -ENOMEM;
+}
+
+static int open_process(struct process *process, pid_t pid, bool may_be_kernel)
 {
 	struct task_status status;
 	int err;
@@ -105,6 +111,9 @@ int process__open(struct process *process, pid_t pid)
 	if (err)
 		return err;
 	memcpy(process->comm, status.comm, sizeof(process->comm));
+	if (!status.has_memory)
+		return may_be_kernel ? open_kernel_thread(process)
+				     : refuse_kernel_thread(pid, status.comm);
 	err = read_exe(pid, &process->exe);
 	if (!err)
 		err = mappings__read(&process->maps, pid);
@@ -116,6 +125,16 @@ int process__open(struct process *process, pid_t pid)
 		return err == -ESRCH ? refuse_missing(pid) : refuse_access(pid, status.comm, err);
 	}
 	return 0;
+}
+
+int process__open(struct process *process, pid_t pid)
+{
+	return open_process(process, pid, false);
+}
+
+int process__open_any(struct process *process, pid_t pid)
+{
+	return open_process(process, pid, true);
 }
 
 void process__close(struct process *process)

@@ -14,7 +14,9 @@
 struct process {
 	pid_t pid;
 	char comm[PROCESS_COMM_SIZE];
-	char *exe; /* what /proc/PID/exe reads, in the target's mount namespace */
+	char *exe; /* what /proc/PID/exe reads, in the target's mount namespace; a kernel thread's:
+		      "" */
+	bool is_kernel_thread;
 	struct mappings maps;
 };
 
@@ -24,6 +26,8 @@ struct process {
  * process's pid is refused (-EINVAL), naming the pid it belongs to.
  */
 int process__open(struct process *process, pid_t pid);
+/* The same, but a kernel thread will do, which has neither a file nor mappings. */
+int process__open_any(struct process *process, pid_t pid);
 void process__close(struct process *process);
 
 /* The tids of all threads, ascending. *tids is freed by the caller. 0 or -errno. */

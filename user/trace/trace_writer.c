@@ -25,6 +25,7 @@
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define STRAND_TRACK_TID 0x7f000000
+#define CPU_TRACK_TID	 0x7ffe0000
 
 /* Some megabytes of them. */
 #define FORGET_CALLS 100000
@@ -37,6 +38,7 @@ struct trace_writer {
 	struct leap_writer leaps;
 	struct hit_writer hits;
 	pid_t n_strands; /* written */
+	int named_cpu;	 /* 1 + the last one that was */
 
 	/* Of the tree that is being written. */
 	const struct call_tree *tree;
@@ -292,6 +294,37 @@ void trace_writer__counter(struct trace_writer *writer, const struct trace_count
 		.n_args = 1};
 
 	fxt__counter(writer->fxt, &event, counter->id);
+}
+
+static pid_t name_cpu_track(struct trace_writer *writer, const struct pt_note *event)
+{
+	pid_t tid = CPU_TRACK_TID + event->cpu;
+	char name[32];
+
+	snprintf(name, sizeof(name), "CPU %d", event->cpu);
+	if (writer->named_cpu != 1 + event->cpu)
+		fxt__name_thread(writer->fxt, event->pid, tid, name);
+	writer->named_cpu = 1 + event->cpu;
+	return tid;
+}
+
+void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
+{
+	struct fxt_arg args[] = {
+		{.key = "value", .kind = FXT_UINT, .number = e->value},
+		{.key = "ip", .kind = FXT_POINTER, .number = e->ip},
+	};
+	char name[PT_NOTE_TEXT_SIZE];
+	struct fxt_event event = {.time_ns =
+					  timeline__relative(writer->options.base_ns, e->time_ns),
+				  .pid = e->pid,
+				  .tid = e->tid ?: name_cpu_track(writer, e),
+				  .category = e->kind == PT_NOTE_PTWRITE ? "ptwrite" : "power",
+				  .name = pt_note__format(e, name),
+				  .args = args,
+				  .n_args = e->ip ? 2 : 1};
+
+	fxt__instant(writer->fxt, &event);
 }
 
 static void destroy(struct trace_writer *writer)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "decode/pt_note.h"
 #include "stack/call_tree.h"
 
 struct meter;
@@ -53,6 +54,9 @@ void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
 
 /* A hit, on the hits' own track, and a mark of it on its thread's: behind that one's tree. */
 void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit);
+
+/* An instant on its thread's track, behind that one's tree; a CPU's is on a track of the CPU. */
+void trace_writer__event(struct trace_writer *writer, const struct pt_note *event);
 
 /* A number that changes: from time_ns on it is `value`. */
 struct trace_counter {

@@ -45,6 +45,30 @@ static uint64_t config_of(const char *text, const struct pt_pmu *pmu)
 	return config;
 }
 
+/* Values of PTWRITE wherever there are some; power events where they are asked for. */
+static void test_values_and_power_events(void **state)
+{
+	struct pt_pmu goldmont = skylake;
+	struct stderr_capture capture;
+	struct pt_timing timing;
+	uint64_t config, values = 1u << 12 | 1u << 5;
+
+	goldmont.ptw = (struct pt_field){12, 1};
+	goldmont.fup_on_ptw = (struct pt_field){5, 1};
+	goldmont.pwr_evt = (struct pt_field){4, 1};
+	goldmont.cap_ptwrite = goldmont.cap_power_events = 1;
+	assert_int_equal(config_of("low", &goldmont), config_of("low", &skylake) | values);
+	assert_int_equal(config_of("custom:ptw", &goldmont), BASE | 1u << 12);
+	assert_int_equal(config_of("custom:ptw,fup_on_ptw,pwr_evt", &goldmont),
+			 BASE | values | 1u << 4);
+	goldmont.cap_ptwrite = 0;
+	assert_int_equal(config_of("low", &goldmont), config_of("low", &skylake));
+	assert_int_equal(pt_timing__parse("custom:ptw", &timing), 0);
+	stderr_capture__begin(&capture);
+	assert_int_equal(pt_timing__config(&timing, &goldmont, &config), -EINVAL);
+	assert_non_null(strstr(stderr_capture__end(&capture), "has no 'ptw'"));
+}
+
 static void test_the_three_levels(void **state)
 {
 	assert_int_equal(config_of("low", &skylake), BASE | 1u << 9 | 3u << 14);
@@ -124,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_three_levels),
+		cmocka_unit_test(test_values_and_power_events),
 		cmocka_unit_test(test_levels_take_what_there_is),
 		cmocka_unit_test(test_custom_is_taken_to_the_letter),
 		cmocka_unit_test(test_what_is_no_timing),

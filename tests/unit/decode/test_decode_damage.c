@@ -210,24 +210,32 @@ static void test_unmapped_code_is_a_gap(void **state)
 	traced__fini(&t);
 }
 
-/* One gap, and around it nothing but what was taken. */
-static void assert_one_gap(const struct traced *t, const struct branches *whole)
+static bool is_flow(const struct branch *b)
 {
-	size_t at = 0;
-	struct branches rest = {0};
-
-	while (at < t->seen.list.n && t->seen.list.v[at].kind != BRANCH_GAP)
-		at++;
-	assert_true(at < t->seen.list.n);
-	for (size_t i = 0; i < at; i++)
-		assert_true(same_branch(&t->seen.list.v[i], &whole->list.v[i]));
-	rest.list.v = t->seen.list.v + at + 1;
-	rest.list.n = t->seen.list.n - at - 1;
-	assert_suffix(whole, &rest);
-	assert_int_equal(count_gaps(t), 1);
+	return b->kind != BRANCH_GAP && b->kind != BRANCH_BEGIN;
 }
 
-/* Each packet in turn overwritten: decoding goes on at the next PSB. */
+/* Nothing but what was taken, in its order. Of the first behind a gap not all that ran is known. */
+static void assert_part(const struct branches *whole, const struct branches *part)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < part->list.n; i++) {
+		const struct branch *b = &part->list.v[i], *a;
+
+		if (!is_flow(b))
+			continue;
+		do {
+			if (at == whole->list.n) {
+				print_branch("not taken", b);
+				fail();
+			}
+			a = &whole->list.v[at++];
+		} while (a->kind != b->kind || a->from != b->from || a->to != b->to);
+	}
+}
+
+/* What lies before a PSB overwritten from each byte on: decoding goes on there. */
 static void test_garbage_costs_no_more_than_the_way_to_the_next_psb(void **state)
 {
 	static const uint8_t garbage[2] = {0x02, 0x0b};
@@ -277,12 +285,14 @@ static void test_garbage_within_a_psb(void **state)
 	psb = first_psb(&t.out, 1);
 	memcpy(t.out.bytes.v + psb + 16, "\x02\x0b\x02\x0b\x02\x0b\x02\x0b", 8);
 	traced__decode(&t);
-	assert_one_gap(&t, &whole);
-	assert_true(t.seen.list.n > whole.list.n / 2);
+	assert_part(&whole, &t.seen);
+	assert_in_range(count_gaps(&t), 1, 2);
+	assert_true(t.seen.list.n > whole.list.n * 3 / 4);
 	/* And so where it is the first of all. */
 	memcpy(t.out.bytes.v + 16, "\x02\x0b\x02\x0b\x02\x0b\x02\x0b", 8);
 	traced__decode(&t);
-	assert_int_equal(count_gaps(&t), 1);
+	assert_part(&whole, &t.seen);
+	assert_in_range(count_gaps(&t), 1, 3);
 	assert_int_equal(t.seen.list.v[t.seen.list.n - 1].kind, BRANCH_END_ASYNC);
 	VEC_FINI(&whole.list);
 	traced__fini(&t);

@@ -208,6 +208,7 @@ static void test_an_end_without_an_ip_that_may_be_several(void **state)
 	set_cpu(t, SKYLAKE);
 	put_psb(t, 100, BASE + JUMP);
 	put_ip(t, PT_TIP_PGD, 0);
+	put_ip(t, PT_TIP_PGE, KERNEL);
 	traced__decode(t);
 	assert_int_equal(t->totals.gaps[GAP_MISMATCH], 1);
 }

@@ -47,7 +47,8 @@ static void test_begin_and_end(void **state)
 {
 	expect("tr strt", 0, USER, BRANCH_BEGIN);
 	expect("tr strt jmp", USER, USER, BRANCH_BEGIN);
-	expect("tr end", USER, 0, BRANCH_END);
+	expect("tr end", USER, 0, BRANCH_END_ASYNC);
+	expect("tr end (x)", USER, 0, BRANCH_END_ASYNC);
 	expect("tr end  call", USER, 0, BRANCH_END);
 	expect("tr end  return", USER, 0, BRANCH_END);
 	expect("tr end  syscall", USER, 0, BRANCH_END_SYSCALL);

@@ -169,6 +169,9 @@ static void test_places(void **state)
 	assert_place(" main+0x12 (/usr/bin/x) => 5", "main 12 /usr/bin/x| => 5");
 	assert_place(" main (/usr/bin/x) => 5", "main - /usr/bin/x| => 5");
 	assert_place(" main+0x12 => 5", "main 12 | => 5");
+	/* OCaml's operators. */
+	assert_place(" M.( => )_12+0x2 (/usr/bin/x) => 5", "M.( => )_12 2 /usr/bin/x| => 5");
+	assert_place(" M.a => b+0x2 (/x) => 5 M.a => b", "M.a => b 2 /x| => 5 M.a => b");
 	assert_place(" main => 5", "main - | => 5");
 	assert_place(" => 5", " - | => 5");
 	assert_place("", " - |");

@@ -206,6 +206,92 @@ static void test_threads(void **state)
 	assert_no_more(f);
 }
 
+/* perf before 6.2: of a page fault or an interrupt nothing is said but that the trace ends. */
+static void test_bare_ends(void **state)
+{
+	struct fixture *f = *state;
+
+	take(f, "7/7 0.000010: branches: call 401000 main+0x0 => 402000 work+0x0\n"
+		"7/7 0.000020: branches: tr end 402008 work+0x8 => 0 [unknown]\n"
+		"7/7 0.000050: branches: tr strt 0 [unknown] => 402008 work+0x8\n"
+		"7/7 0.000060: branches: return 402010 work+0x10 => 401005 main+0x5\n");
+	assert_next_tree(f, "main 10-60 inferred-start inferred-end\n"
+			    "  work 10-60\n"
+			    "    [untraced] 20-50\n");
+}
+
+/* Calls that perf gave one time have a length all the same, and keep their order. */
+static void test_one_time_for_many(void **state)
+{
+	struct fixture *f = *state;
+
+	take(f, "7/7 0.000010: branches: call 401000 main+0x0 => 402000 work+0x0\n"
+		"7/7 0.000010: branches: call 402004 work+0x4 => 403000 leaf+0x0\n"
+		"7/7 0.000010: branches: return 403001 leaf+0x1 => 402009 work+0x9\n"
+		"7/7 0.000010: branches: return 402010 work+0x10 => 401005 main+0x5\n"
+		"7/7 0.000050: branches: call 401010 main+0x10 => 402000 work+0x0\n"
+		"7/7 0.000060: branches: return 402010 work+0x10 => 401015 main+0x15\n");
+	assert_next_tree(f, "main 10-60 inferred-start inferred-end\n"
+			    "  work 10-40\n"
+			    "    leaf 20-30\n"
+			    "  work 50-60\n");
+}
+
+static const char operator_calls[] =
+	"7/7 0.000010: branches: call 401000 M.main+0x0 (/x) => 402000 M.( => )_12+0x0 (/x)\n"
+	"7/7 0.000020: branches: return 402010 M.( => )_12+0x10 (/x) => 401005 M.main+0x5 (/x)\n";
+
+static void test_arrows_in_names(void **state)
+{
+	struct fixture *f = *state;
+
+	take(f, operator_calls);
+	assert_int_equal(f->totals.other, 0);
+	assert_next_tree(f, "M.main 10-20 inferred-start inferred-end\n  M.( => )_12 10-20\n");
+}
+
+/* An event of the CPU, whose name is like that of perf's branches. It is left out, and that is all.
+ */
+static void test_other_events(void **state)
+{
+	struct fixture *f = *state;
+
+	take(f, "x 7/7 0.000010:   1000 branch-misses:u: 401000 main+0x0 (/x)\n"
+		"x 7/7 0.000011:   1000 branches:u: 401000 main+0x0 (/x)\n"
+		"x 7/7 0.000012: branch-misses:u: jmp 401000 main+0x0 (/x) => 401010 main+0x10 "
+		"(/x)\n");
+	assert_int_equal(f->totals.other, 3);
+	assert_int_equal(f->totals.unknown_flags, 0);
+	take(f, "x 7/7 0.000010: cpu_core/branches/u: odd 401000 main+0x0 => 401010 main+0x10\n");
+	assert_int_equal(f->totals.other, 3);
+	assert_int_equal(f->totals.unknown_flags, 1);
+}
+
+/* The code of runtime.gogo() and of gogo(), which one goes on to, is not there: names are enough.
+ */
+static void test_goroutines(void **state)
+{
+	struct fixture *f = *state;
+
+	take(f,
+	     "7/7 0.000010: branches: call 401000 main.main+0x0 => 402000 runtime.gopark+0x0\n"
+	     "7/7 0.000011: branches: call 402010 runtime.gopark+0x10 => 403000 runtime.mcall+0x0\n"
+	     "7/7 0.000012: branches: call 403010 runtime.mcall+0x10 => 404000 runtime.park_m+0x0\n"
+	     "7/7 0.000013: branches: call 404010 runtime.park_m+0x10 => 405000 "
+	     "runtime.execute+0x0\n"
+	     "7/7 0.000014: branches: call 405010 runtime.execute+0x10 => "
+	     "406000 runtime.gogo.abi0+0x0\n"
+	     "7/7 0.000015: branches: jmp 406010 runtime.gogo.abi0+0x10 => 407000 gogo+0x0\n"
+	     "7/7 0.000016: branches: jmp 407010 gogo+0x10 => 402015 runtime.gopark+0x15\n"
+	     "7/7 0.000017: branches: return 402020 runtime.gopark+0x20 => 401005 main.main+0x5\n"
+	     "7/7 0.000020: branches: return 401020 main.main+0x20 => 408005 runtime.main+0x5\n");
+	assert_next_tree(f, "runtime.main 10-20 inferred-start inferred-end\n"
+			    "  main.main 10-20 inferred-start\n"
+			    "    runtime.gopark 10-17\n"
+			    "      runtime.mcall 11-16\n"
+			    "        [switched out] 12-16\n");
+}
+
 static void test_times_backwards(void **state)
 {
 	struct fixture *f = *state;
@@ -341,6 +427,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unknown_flags, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_errors, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bare_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_one_time_for_many, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_arrows_in_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_events, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_goroutines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_times_backwards, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_old_version, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),

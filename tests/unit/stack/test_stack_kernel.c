@@ -361,9 +361,43 @@ static void test_nonsense_gives_a_tree(void **state)
 	call_tree__fini(&tree);
 }
 
+static void patch(struct thread *t, uint64_t ip, const char *code, size_t n)
+{
+	assert_int_equal(code_map__patch(t->map, ip, (const uint8_t *)code, n), 0);
+}
+
+/* User code is not traced: each entry is a root, and what lies between them is outside. */
+static void test_the_kernel_alone(void **state)
+{
+	struct thread *t = *state;
+
+	patch(t, k(ENTRY) + 0x20, "\x48\x0f\x07", 3);
+	patch(t, k(FAULT) + 0x20, "\x48\xcf", 2);
+	begin(t, k(ENTRY));
+	call(t, k(ENTRY) + 0x10, k(DO_SYSCALL));
+	ret(t, k(DO_SYSCALL) + 0x20, k(ENTRY) + 0x15);
+	branch(t, BRANCH_END_SYSCALL, k(ENTRY) + 0x20, 0, 3);
+	begin(t, k(FAULT));
+	assert_on_top(t, "entry_fault", 0);
+	call(t, k(FAULT) + 0x10, k(HANDLE));
+	ret(t, k(HANDLE) + 0x20, k(FAULT) + 0x15);
+	branch(t, BRANCH_END_SYSCALL, k(FAULT) + 0x20, 0, 2);
+	begin(t, k(ENTRY));
+	call(t, k(ENTRY) + 0x10, k(DO_SYSCALL));
+	assert_finished(t, "entry_syscall 10-40 inferred-start\n"
+			   "  do_syscall 20-30\n"
+			   "[untraced] 40-50\n"
+			   "entry_fault 50-80\n"
+			   "  handle 60-70\n"
+			   "[untraced] 80-90\n"
+			   "entry_syscall 90-100 inferred-end\n"
+			   "  do_syscall 100-100 inferred-end\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_the_kernel_alone),
 		TEST(test_a_system_call),
 		TEST(test_an_entry_of_several_symbols),
 		TEST(test_nested_interrupts),

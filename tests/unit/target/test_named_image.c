@@ -302,6 +302,34 @@ static void test_lazy_stubs(void **state)
 	assert_name(image, 0x2008, "_init");
 }
 
+/* That of glibc 2.17 has 256 bytes. What goes on within it is no stub, and what is called is one.
+ */
+static void test_a_long_init(void **state)
+{
+	struct named_image *image = *state;
+
+	learn(image, 0x1000, "f", 0);
+	learn(image, 0x5000, "strlen", 0);
+	learn(image, 0x2000, "_init", 0);
+	learn(image, 0x2058, "_init", 0x58);
+	learn(image, 0x20a0, "_init", 0xa0);
+	learn(image, 0x20f0, "_init", 0xf0);
+	follow(image, NAMED_CALL, 0x1000, 0x2000);
+	follow(image, NAMED_COND, 0x2058, 0x20a0);
+	follow(image, NAMED_CALL, 0x20a0, 0x5000);
+	follow(image, NAMED_OTHER, 0x20f0, 0x1000);
+	assert_name(image, 0x20a0, "_init");
+	assert_name(image, 0x20f0, "_init");
+	learn(image, 0x2120, "_init", 0x120);
+	follow(image, NAMED_CALL, 0x1000, 0x2120);
+	follow(image, NAMED_JUMP, 0x2120, 0x5000);
+	assert_int_equal(at(image, 0x2120)->kind, FUNCTION_PLT);
+	assert_name(image, 0x20f0, "_init");
+	learn(image, 0x2136, "_init", 0x136);
+	assert_int_equal(entry(image, 0x2120), 0x2120);
+	assert_true(strcmp(at(image, 0x2136)->raw_name, "_init") != 0);
+}
+
 /* Many functions, in no order. */
 static void test_many(void **state)
 {
@@ -338,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nameless_jumps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lazy_stubs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_long_init, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 	};
 

@@ -202,6 +202,26 @@ static void test_refuses_a_kernel_thread(void **state)
 	assert_non_null(strstr(capture.text, "is a kernel thread"));
 }
 
+static void test_takes_a_kernel_thread_where_it_may_be_one(void **state)
+{
+	struct process process;
+
+	if (getpgid(2) != 0) {
+		print_message("# skip: no kernel thread in this pid namespace\n");
+		skip();
+	}
+	assert_int_equal(process__open_any(&process, 2), 0);
+	assert_true(process.is_kernel_thread);
+	assert_string_equal(process.comm, "kthreadd");
+	assert_string_equal(process.exe, "");
+	assert_int_equal(process.maps.n, 0);
+	process__close(&process);
+	assert_int_equal(process__open_any(&process, getpid()), 0);
+	assert_false(process.is_kernel_thread);
+	assert_true(process.maps.n);
+	process__close(&process);
+}
+
 static void test_a_dead_main_thread_is_no_dead_process(void **state)
 {
 	struct stderr_capture capture;
@@ -375,6 +395,7 @@ int main(void)
 		cmocka_unit_test(test_refuses_a_thread_and_names_its_process),
 		cmocka_unit_test(test_lists_threads),
 		cmocka_unit_test(test_refuses_a_kernel_thread),
+		cmocka_unit_test(test_takes_a_kernel_thread_where_it_may_be_one),
 		cmocka_unit_test(test_a_dead_main_thread_is_no_dead_process),
 		cmocka_unit_test(test_says_who_may_look),
 		cmocka_unit_test(test_opens_the_mapped_file_and_no_other),

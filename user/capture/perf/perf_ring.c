@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size)
+static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size, int aux_prot)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *p = mmap(NULL, page + data_size, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
@@ -22,7 +22,7 @@ int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t a
 		return 0;
 	ring->page->aux_offset = page + data_size;
 	ring->page->aux_size = aux_size;
-	p = mmap(NULL, aux_size, PROT_READ, MAP_SHARED, event, (off_t)ring->page->aux_offset);
+	p = mmap(NULL, aux_size, aux_prot, MAP_SHARED, event, (off_t)ring->page->aux_offset);
 	if (p == MAP_FAILED) {
 		int err = -errno;
 
@@ -32,6 +32,16 @@ int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t a
 	ring->aux = p;
 	ring->aux_size = aux_size;
 	return 0;
+}
+
+int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size)
+{
+	return map(ring, event, data_size, aux_size, PROT_READ);
+}
+
+int perf_ring__map_drained(struct perf_ring *ring, int event, size_t data_size, size_t aux_size)
+{
+	return map(ring, event, data_size, aux_size, PROT_READ | PROT_WRITE);
 }
 
 void perf_ring__unmap(struct perf_ring *ring)
@@ -73,6 +83,23 @@ int perf_ring__next(struct perf_ring *ring, void *record, size_t size)
 	else
 		n = -EMSGSIZE;
 	__atomic_store_n(&ring->page->data_tail, tail + header.size, __ATOMIC_RELEASE);
+	return n;
+}
+
+/* Head and tail count on: kernel/events/ring_buffer.c, perf_aux_output_end(). */
+size_t perf_ring__drain_aux(struct perf_ring *ring,
+			    void (*take)(void *ctx, const void *bytes, size_t n), void *ctx)
+{
+	uint64_t head = __atomic_load_n(&ring->page->aux_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->aux_tail;
+	size_t n = head - tail, at = tail & (ring->aux_size - 1);
+	size_t first = ring->aux_size - at < n ? ring->aux_size - at : n;
+
+	if (n > ring->aux_size)
+		return 0;
+	take(ctx, ring->aux + at, first);
+	take(ctx, ring->aux, n - first);
+	__atomic_store_n(&ring->page->aux_tail, head, __ATOMIC_RELEASE);
 	return n;
 }
 

@@ -25,6 +25,8 @@ struct perf_ring {
  * locked memory, -ENOMEM, -EBUSY. Prints nothing.
  */
 int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size);
+/* The same, but what is full stops: with perf_ring__drain_aux() nothing is overwritten. */
+int perf_ring__map_drained(struct perf_ring *ring, int event, size_t data_size, size_t aux_size);
 void perf_ring__unmap(struct perf_ring *ring);
 
 /*
@@ -32,6 +34,13 @@ void perf_ring__unmap(struct perf_ring *ring);
  * is none, -EMSGSIZE where it does not fit (it is skipped).
  */
 int perf_ring__next(struct perf_ring *ring, void *record, size_t size);
+
+/*
+ * Of one that is drained: hands over what has come since the last time, in one piece or two, and
+ * gives its room back. How many bytes it was.
+ */
+size_t perf_ring__drain_aux(struct perf_ring *ring,
+			    void (*take)(void *ctx, const void *bytes, size_t n), void *ctx);
 
 /*
  * Copies the AUX area out, oldest byte first; only while the event is disabled (aux_head is final

@@ -65,6 +65,11 @@ int pt_pmu__read(struct pt_pmu *pmu)
 	pmu->mtc_period = read_field("mtc_period");
 	pmu->cyc_thresh = read_field("cyc_thresh");
 	pmu->psb_period = read_field("psb_period");
+	pmu->ptw = read_field("ptw");
+	pmu->fup_on_ptw = read_field("fup_on_ptw");
+	pmu->pwr_evt = read_field("pwr_evt");
+	pmu->cap_ptwrite = read_number("caps/", "ptwrite", "%x");
+	pmu->cap_power_events = read_number("caps/", "power_event_trace", "%x");
 	pmu->cap_mtc = read_number("caps/", "mtc", "%x");
 	pmu->cap_psb_cyc = read_number("caps/", "psb_cyc", "%x");
 	pmu->cap_mtc_periods = read_number("caps/", "mtc_periods", "%x");

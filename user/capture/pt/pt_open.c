@@ -23,7 +23,9 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	if (err)
 		return err;
 	ring->pid = pid;
-	return ring->sideband.event;
+	/* It tells when it is half full. */
+	err = s->config.spool_dir ? followed__watch(&s->followed, ring->pt) : 0;
+	return err ? err : ring->sideband.event;
 }
 
 int pt_source__add_thread(struct source *s, pid_t pid, pid_t tid)

@@ -63,6 +63,38 @@ static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring,
 	return (struct rec_aux){.pid = ring->pid, .tid = ring->place.pid, .tsc = tsc};
 }
 
+int pt_source__keep_spool(struct source *s, struct pt_ring *ring)
+{
+	struct ended_spool *ended = VEC_PUSH(&s->spools);
+
+	if (!ended)
+		return -ENOMEM;
+	pt_ring__drain(ring, false);
+	*ended = (struct ended_spool){ring->pid, ring->place.pid, ring->spool};
+	ring->spool = (struct spool)SPOOL_NONE;
+	return 0;
+}
+
+/* All is on the disk by now. */
+static int read_spools(struct source *s, struct recording *rec, uint64_t tsc)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->spools.n && !err; i++) {
+		struct ended_spool *ended = &s->spools.v[i];
+		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = tsc};
+
+		err = spool__finish(&ended->spool, &aux, rec);
+	}
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
+		struct rec_aux aux = aux_of(s, &s->rings.v[i], tsc);
+
+		err = spool__finish(&s->rings.v[i].spool, &aux, rec);
+		warn_not_running(&s->rings.v[i], aux.size);
+	}
+	return err;
+}
+
 static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
@@ -119,6 +151,7 @@ int pt_source__read(struct source *s, struct recording *rec)
 	int err = perf_clock__now(&last);
 
 	pt_pmu__describe(&s->pmu, s->ring_config.pt_config, &rec->pt);
+	rec->kernel_only = s->config.kernel_only;
 	if (!err) {
 		perf_clock__describe(&rec->pt, s->rings.v[0].ring.page, &s->first, &last);
 		convert_hits(rec, s->config.first_hit, &last);
@@ -127,7 +160,8 @@ int pt_source__read(struct source *s, struct recording *rec)
 	if (!err)
 		err = followed__add_uprobes_pages(&s->followed, &s->config, s->first.perf_ns, rec);
 	if (!err)
-		err = read_aux(s, rec, last.tsc);
+		err = s->config.spool_dir ? read_spools(s, rec, last.tsc)
+					  : read_aux(s, rec, last.tsc);
 	followed__count_left_out(&s->followed, &s->config, rec);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)

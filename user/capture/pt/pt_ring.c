@@ -45,6 +45,7 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 		.disabled = leader < 0,
 		.enable_on_exec = leader < 0 && config->from_exec,
 		.exclude_kernel = !config->kernel,
+		.exclude_user = config->kernel_only,
 		.exclude_hv = 1,
 	};
 
@@ -99,6 +100,15 @@ static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
 	return err;
 }
 
+static int map(struct pt_ring *r, const struct pt_ring_config *config)
+{
+	size_t data_size = pt_data_size(config->by_cpu);
+
+	return config->spool_dir
+		       ? perf_ring__map_drained(&r->ring, r->pt, data_size, config->aux_size)
+		       : perf_ring__map(&r->ring, r->pt, data_size, config->aux_size);
+}
+
 int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		  const struct pt_ring_config *config)
 {
@@ -106,13 +116,15 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		.size = SIDEBAND_DATA_SIZE, .at_once = !config->by_cpu, .switches = config->by_cpu};
 	int err;
 
-	*r = (struct pt_ring){.place = *place, .pt = -1, .sideband = {.event = -1}};
-	err = sideband_ring__open(&r->sideband, place, &sideband);
+	*r = (struct pt_ring){
+		.place = *place, .pt = -1, .sideband = {.event = -1}, .spool = SPOOL_NONE};
+	err = config->spool_dir ? spool__open(&r->spool, config->spool_dir) : 0;
+	if (!err)
+		err = sideband_ring__open(&r->sideband, place, &sideband);
 	if (!err)
 		err = open_group(r, config);
 	if (!err)
-		err = perf_ring__map(&r->ring, r->pt, pt_data_size(config->by_cpu),
-				     config->aux_size);
+		err = map(r, config);
 	if (err)
 		pt_ring__close(r);
 	return err;
@@ -121,6 +133,7 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 void pt_ring__close(struct pt_ring *r)
 {
 	perf_ring__unmap(&r->ring);
+	spool__close(&r->spool);
 	sideband_ring__close(&r->sideband);
 	for (size_t i = 0; i < r->probes.n; i++)
 		close(r->probes.v[i]);
@@ -167,6 +180,25 @@ void pt_ring__disable(struct pt_ring *r)
 		ioctl(r->pt, PERF_EVENT_IOC_DISABLE, 0);
 	for (size_t i = 0; i < r->probes.n; i++)
 		ioctl(r->probes.v[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static void take(void *ctx, const void *bytes, size_t n)
+{
+	if (n)
+		spool__write(ctx, bytes, n);
+}
+
+/*
+ * The kernel disables an event whose buffer is full (kernel/events/ring_buffer.c:
+ * perf_aux_output_begin()), which nothing but user space enables again. Of one that is active that
+ * does nothing.
+ */
+void pt_ring__drain(struct pt_ring *r, bool runs)
+{
+	size_t n = perf_ring__drain_aux(&r->ring, take, &r->spool);
+
+	if (n >= r->ring.aux_size / 2 && runs)
+		ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 int pt_ring__times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *running_ns)

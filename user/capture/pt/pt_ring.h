@@ -11,6 +11,7 @@
 #include "capture/perf/perf_ring.h"
 #include "capture/perf/sideband_ring.h"
 #include "capture/probe/uprobe_event.h"
+#include "capture/recording/spool.h"
 #include "util/vec.h"
 
 /* Best first. */
@@ -32,11 +33,13 @@ struct pt_ring_config {
 	size_t aux_size;
 	enum pt_freeze freeze;
 	bool kernel;			  /* the kernel's code as well */
+	bool kernel_only;		  /* and no other */
 	bool from_exec;			  /* record from the process's execve on, not before */
 	bool start_paused;		  /* and only between probes that start and stop */
 	const struct uprobe_spec *probes; /* none: nothing triggers */
 	size_t n_probes;
 	const uint32_t *tracepoints; /* of each, see uprobe_group; NULL: probes of its own */
+	const char *spool_dir;	     /* it is drained, to a file there; NULL: it is overwritten */
 	bool by_cpu;		     /* who runs there is noted, and there is more to note */
 };
 
@@ -47,7 +50,8 @@ struct pt_ring {
 	VEC(int) probes; /* the gated uprobe events in its group */
 	struct perf_ring ring;
 	struct sideband_ring sideband;
-	bool ended; /* its thread is gone; what it holds stays */
+	struct spool spool; /* where it is drained */
+	bool ended;	    /* its thread is gone; what it holds stays */
 };
 
 /*
@@ -67,6 +71,12 @@ size_t pt_ring__locked_size(size_t aux_size, bool by_cpu);
 int pt_ring__enable(struct pt_ring *ring, const struct pt_ring_config *config);
 /* Ends recording; the AUX head is final then. */
 void pt_ring__disable(struct pt_ring *ring);
+
+/*
+ * Where it is drained: what has come goes to its spool. While it runs, it is to be called again
+ * before as much has come as the ring holds: else the kernel has stopped it, and it goes on here.
+ */
+void pt_ring__drain(struct pt_ring *ring, bool runs);
 
 /* False: of a CPU. */
 bool pt_ring__is_of_thread(const struct pt_ring *ring);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "capture/pt/explain.h"
 #include "capture/code/kernel_access.h"
@@ -91,8 +92,10 @@ static int open_all(struct source *s)
 		.probes = s->config.probes,
 		.n_probes = s->config.n_probes,
 		.kernel = s->config.kernel,
+		.kernel_only = s->config.kernel_only,
 		.from_exec = s->config.from_exec,
 		.start_paused = s->config.n_starts,
+		.spool_dir = s->config.spool_dir,
 		.by_cpu = s->config.cgroup != NULL,
 	};
 	s->followed.sideband.log.ring_size = s->ring_config.aux_size;
@@ -167,6 +170,8 @@ static bool make_room(struct source *s, pid_t tid)
 	for (size_t i = 1; i < s->rings.n; i++) {
 		if (!s->rings.v[i].ended)
 			continue;
+		if (s->config.spool_dir && pt_source__keep_spool(s, &s->rings.v[i]))
+			continue;
 		pt_ring__close(&s->rings.v[i]);
 		VEC_REMOVE(&s->rings, i);
 		return true;
@@ -196,8 +201,27 @@ static void on_thread_end(struct source *s, pid_t tid)
 {
 	struct pt_ring *ring = find_thread(s, tid);
 
-	if (ring)
-		ring->ended = true;
+	if (!ring)
+		return;
+	ring->ended = true;
+	/* It would wake everybody for ever. */
+	if (s->config.spool_dir)
+		epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
+}
+
+/* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
+static void say_full(struct source *s)
+{
+	const struct recording *pending = &s->followed.pending;
+	bool is_full = false;
+
+	for (size_t i = 0; i < pending->losses.n && !s->said_full && s->config.spool_dir; i++)
+		is_full |= pending->losses.v[i].aux_flags != 0;
+	if (!is_full)
+		return;
+	s->said_full = true;
+	log__warn("the disk does not keep up: a buffer was full, and what ran then is lost");
+	log__hint("a larger -snapshot-size holds more until the disk has taken it");
 }
 
 static void drain(struct source *s)
@@ -205,12 +229,15 @@ static void drain(struct source *s)
 	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 
 	for (size_t i = 0; i < s->rings.n; i++) {
+		if (s->config.spool_dir)
+			pt_ring__drain(&s->rings.v[i], !s->frozen && !s->rings.v[i].ended);
 		sideband__drain(&s->followed.sideband, &s->rings.v[i].ring);
 		sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
 	}
 	followed__threads(&s->followed, s, &ops);
 	pt_source__note_joined(s);
 	sideband__tidy(&s->followed.sideband);
+	say_full(s);
 }
 
 static enum source_state pt__state(struct source *s)
@@ -248,6 +275,9 @@ static void pt__close(struct source *s)
 		return;
 	pt_source__close_rings(s);
 	VEC_FINI(&s->rings);
+	for (size_t i = 0; i < s->spools.n; i++)
+		spool__close(&s->spools.v[i].spool);
+	VEC_FINI(&s->spools);
 	pt_source__remove_probes(s);
 	followed__close(&s->followed);
 	free(s);

@@ -12,6 +12,11 @@
 #include "capture/source.h"
 #include "capture/probe/tracefs_probe.h"
 
+struct ended_spool {
+	pid_t pid, tid;
+	struct spool spool;
+};
+
 struct source {
 	struct source_config config;
 	struct pt_pmu pmu;
@@ -20,9 +25,12 @@ struct source {
 	VEC(struct tracefs_probe *) tracefs;
 	VEC(uint32_t) tracepoints;
 	VEC(struct pt_ring) rings; /* a thread's each, or a CPU's each */
+	/* Of rings that are closed, since their threads have ended. */
+	VEC(struct ended_spool) spools;
 	struct followed followed;
 	struct clock_point first;
 	bool frozen;
+	bool said_full; /* a ring that is drained was not drained in time */
 };
 
 /*
@@ -40,6 +48,9 @@ void pt_source__remove_probes(struct source *s);
 int pt_source__note_initial(struct source *s);
 /* Those of the threads that came from elsewhere. 0 or -errno. */
 int pt_source__note_joined(struct source *s);
+
+/* The ring will be closed, and what it has recorded stays. 0 or -ENOMEM. */
+int pt_source__keep_spool(struct source *s, struct pt_ring *ring);
 
 /* source_ops.read */
 int pt_source__read(struct source *s, struct recording *rec);

@@ -24,7 +24,8 @@ static const struct {
 static int bad_term(const char *term)
 {
 	log__error("-timer-resolution: '%s' is no setting of Intel PT's clocks", term);
-	log__hint("cyc, cyc_thresh=N, mtc, mtc_period=N, psb_period=N, noretcomp: as in "
+	log__hint("cyc, cyc_thresh=N, mtc, mtc_period=N, psb_period=N, noretcomp, ptw, "
+		  "fup_on_ptw, pwr_evt: as in "
 		  "-timer-resolution " CUSTOM "cyc,cyc_thresh=1,mtc,mtc_period=3");
 	return -EINVAL;
 }
@@ -39,6 +40,9 @@ static int set_term(struct pt_timing *t, const char *name, unsigned int value)
 		{"cyc", &t->cyc, NULL},
 		{"mtc", &t->mtc, NULL},
 		{"noretcomp", &t->noretcomp, NULL},
+		{"ptw", &t->ptw, NULL},
+		{"fup_on_ptw", &t->fup_on_ptw, NULL},
+		{"pwr_evt", &t->pwr_evt, NULL},
 		{"cyc_thresh", NULL, &t->cyc_thresh},
 		{"mtc_period", NULL, &t->mtc_period},
 		{"psb_period", NULL, &t->psb_period},
@@ -135,6 +139,12 @@ static int check_flags(const struct pt_timing *t, const struct pt_pmu *pmu)
 		return refuse_flag("mtc");
 	if (t->noretcomp && !pmu->noretcomp.width)
 		return refuse_flag("noretcomp");
+	if (t->ptw && !(pmu->cap_ptwrite && pmu->ptw.width))
+		return refuse_flag("ptw");
+	if (t->fup_on_ptw && !(t->ptw && pmu->fup_on_ptw.width))
+		return refuse_flag("fup_on_ptw without ptw");
+	if (t->pwr_evt && !(pmu->cap_power_events && pmu->pwr_evt.width))
+		return refuse_flag("pwr_evt");
 	return 0;
 }
 
@@ -179,6 +189,8 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 		*t = levels[0].timing;
 	}
 	t->mtc = t->mtc && pmu->cap_mtc;
+	/* Programs that write no values pay nothing for it. */
+	t->ptw = t->fup_on_ptw = pmu->cap_ptwrite && pmu->ptw.width;
 	t->mtc_period = nearest_legal(pmu->cap_mtc_periods, t->mtc_period);
 	t->cyc_thresh = nearest_legal(pmu->cap_cycle_thresholds, t->cyc_thresh);
 	/* PSBs as often as can be: a wrapped buffer loses what lies before its first. */
@@ -194,7 +206,8 @@ int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, 
 		err = check_exact(&t, pmu);
 	else
 		fit(&t, pmu);
-	*config = put(pmu->tsc, 1) | put(pmu->noretcomp, t.noretcomp);
+	*config = put(pmu->tsc, 1) | put(pmu->noretcomp, t.noretcomp) | put(pmu->ptw, t.ptw) |
+		  put(pmu->fup_on_ptw, t.fup_on_ptw) | put(pmu->pwr_evt, t.pwr_evt);
 	/* Bit 0 only tells the kernel that `branch` is meant as it says: both or neither. */
 	if (pmu->pt.width && pmu->branch.width)
 		*config |= put(pmu->pt, 1) | put(pmu->branch, 1);

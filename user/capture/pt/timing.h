@@ -12,6 +12,9 @@
 /* Fields as in the PMU's format/: the settings of IA32_RTIT_CTL (Intel SDM vol. 3, 33.2.8.2). */
 struct pt_timing {
 	bool cyc, mtc, noretcomp;
+	bool ptw, fup_on_ptw; /* values that programs write, and where they do: wherever it can be
+				 had */
+	bool pwr_evt;	      /* what the CPU does to save power */
 	unsigned int cyc_thresh, mtc_period, psb_period;
 	bool exact; /* the user's own numbers: to be had as they are, or refused */
 };

@@ -24,6 +24,7 @@ static const struct {
 			  "of mappings and threads: code of those is not known"},
 	[DROP_TRACE] = {"trace", "stretch", "stretches",
 			"of a thread's trace, by the kernel's or the CPU's word"},
+	[DROP_DISK] = {"disk", "thread", "threads", "not to its end: the disk took no more"},
 	[DROP_LEFT_OUT] = {"left_out", "byte", "bytes",
 			   "of trace, the oldest: to decode them takes more than -max-memory"},
 };

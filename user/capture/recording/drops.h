@@ -15,6 +15,7 @@ enum drop {
 	DROP_MAPPINGS,	 /* likewise */
 	DROP_RECORDS,	 /* of mappings and threads, in the kernel's buffers */
 	DROP_TRACE,	 /* stretches of a thread's trace */
+	DROP_DISK,	 /* threads of which the disk did not take all of the trace */
 	DROP_LEFT_OUT,	 /* bytes of trace that there is no memory to decode; never kept */
 	DROPS
 };

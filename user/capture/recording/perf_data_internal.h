@@ -20,6 +20,7 @@ struct perf_reader_event {
 	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
 	uint64_t period;    /* attr.sample_period */
 	uint64_t id;
+	bool exclude_user;
 };
 
 /* PT bytes so far, whose stream may go on in a later record. */

@@ -53,6 +53,7 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 				.sample_type = attr.sample_type,
 				.regs_user = attr.sample_regs_user,
 				.own = attr.config1,
+				.exclude_user = attr.exclude_user,
 				.period_ns = period_of(&attr),
 				.period = attr.freq ? 0 : attr.sample_period};
 			/* Also where all samples are of other events: how far apart they might

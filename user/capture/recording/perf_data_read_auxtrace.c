@@ -19,8 +19,10 @@ int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
 	if (c->failed)
 		return damaged(r, "its Intel PT description is cut");
 	for (size_t i = 0; i < r->events.n; i++)
-		if (r->events.v[i].type == info[PT_INFO_PMU_TYPE])
+		if (r->events.v[i].type == info[PT_INFO_PMU_TYPE]) {
 			pt->config = r->events.v[i].config;
+			r->rec->kernel_only = r->events.v[i].exclude_user;
+		}
 	pt->time_shift = (uint16_t)info[PT_INFO_TIME_SHIFT];
 	pt->time_mult = (uint32_t)info[PT_INFO_TIME_MULT];
 	pt->time_zero = info[PT_INFO_TIME_ZERO];

@@ -78,6 +78,7 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 	case EVENT_PT:
 		attr->type = PMU_TYPE_INTEL_PT;
 		attr->exclude_kernel = !w->rec->kernel.kallsyms;
+		attr->exclude_user = w->rec->kernel_only;
 		attr->config = w->rec->pt.config;
 		break;
 	case EVENT_SIDEBAND:
@@ -115,6 +116,13 @@ static void put_string(struct perf_writer *w, const char *text)
 	put_zeroes(w, pad);
 }
 
+static const char *pt_event_name(const struct recording *rec)
+{
+	if (rec->kernel_only)
+		return "intel_pt//k";
+	return rec->kernel.kallsyms ? "intel_pt//" : event_names[EVENT_PT];
+}
+
 static void put_event_desc(struct perf_writer *w)
 {
 	put_u32(w, count_events(w));
@@ -127,8 +135,7 @@ static void put_event_desc(struct perf_writer *w)
 		fill_attr(w, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put_u32(w, 1);
-		put_string(w, i == EVENT_PT && w->rec->kernel.kallsyms ? "intel_pt//"
-								       : event_names[i]);
+		put_string(w, i == EVENT_PT ? pt_event_name(w->rec) : event_names[i]);
 		put_u64(w, perf_event_ids[i]);
 	}
 }

@@ -42,6 +42,9 @@ void recording__fini(struct recording *rec)
 		rec_aux__fini(&rec->aux.v[i]);
 	if (rec->mapped.data)
 		munmap(rec->mapped.data, rec->mapped.size);
+	for (size_t i = 0; i < rec->spools.n; i++)
+		munmap(rec->spools.v[i].data, rec->spools.v[i].size);
+	VEC_FINI(&rec->spools);
 	for (size_t i = 0; i < rec->images.n; i++) {
 		free(rec->images.v[i].path);
 		free(rec->images.v[i].data);

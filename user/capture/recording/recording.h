@@ -61,6 +61,11 @@ struct rec_aux {
 	bool is_mapped; /* data lies in the recording's file: nobody may write or free it */
 };
 
+struct rec_spool {
+	void *data;
+	size_t size;
+};
+
 /* Who runs on a CPU from time_ns on; 0 and 0: none of those that are recorded. */
 struct rec_switch {
 	uint64_t time_ns;
@@ -206,6 +211,7 @@ struct recording {
 	char *freeze;	  /* how it was frozen */
 	char *os_release; /* the kernel's, where it was made; NULL: not known */
 	struct rec_pt_config pt;
+	bool kernel_only;	       /* user code was not traced */
 	VEC(struct rec_map) maps;      /* ascending by time */
 	VEC(struct rec_map) data_maps; /* data of their files: for perf's unwinding */
 	VEC(struct rec_thread) threads;
@@ -215,6 +221,8 @@ struct recording {
 		void *data; /* NULL: none */
 		size_t size;
 	} mapped;
+	/* What was on disk before it was a recording, and is mapped. */
+	VEC(struct rec_spool) spools;
 	VEC(struct rec_loss) losses;	 /* ascending by time */
 	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
 	/* Of a source that samples, in no order; the rings' PT is missing then. */

@@ -32,7 +32,8 @@ struct soft_thread {
 	pid_t tid;
 	char comm[16];
 	uint64_t start_ns, last_ns;
-	uint64_t written; /* bytes ever; the ring holds the last ring_size of them */
+	uint64_t written;	       /* bytes ever; the ring holds the last ring_size of them */
+	_Atomic uint64_t ready, taken; /* where all is kept: of these to be taken; taken */
 };
 
 struct soft_map {
@@ -49,7 +50,8 @@ struct soft_shared {
 	_Atomic int stuck;  /* threads that could not be let go of yet (uninterruptible sleep) */
 	uint64_t ring_size; /* bytes, a power of two */
 	uint64_t frozen_ns;
-	uint64_t steps; /* instructions stepped, for the summary */
+	uint64_t waited_ns; /* for mtbpf to take what rings held */
+	uint64_t steps;	    /* instructions stepped, for the summary */
 	uint32_t n_threads, lost_threads;
 	uint32_t n_maps, lost_maps;
 	uint8_t uprobes_page[SOFT_PAGE]; /* the kernel's own, where a return probe is set */

@@ -84,6 +84,14 @@ static int check_starts(const struct source_config *config)
 	return -EINVAL;
 }
 
+static bool new_spools(struct source *source)
+{
+	source->spools = calloc(SOFT_MAX_THREADS, sizeof(*source->spools));
+	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
+		source->spools[i] = (struct spool)SPOOL_NONE;
+	return source->spools;
+}
+
 static struct source *soft__open(const struct source_config *config)
 {
 	int err = check_starts(config);
@@ -112,6 +120,12 @@ static struct source *soft__open(const struct source_config *config)
 		return NULL;
 	}
 	source->shared->ring_size = ring_size(config->snapshot_size);
+	if (config->spool_dir && !new_spools(source)) {
+		munmap(source->shared, source->shared_size);
+		free(source);
+		errno = ENOMEM;
+		return NULL;
+	}
 	if (config->return_probe)
 		source->shared->uprobes_len =
 			uprobes_page__read(source->shared->uprobes_page, SOFT_PAGE);
@@ -140,6 +154,7 @@ static void run_stepper(struct source *source, int control_fd)
 		.control_fd = control_fd,
 		.freeze_fd = c->freeze_fd,
 		.from_exec = c->from_exec,
+		.keeps_all = c->spool_dir,
 		.starts = c->starts,
 		.n_starts = c->n_starts,
 		.stops = c->stops,
@@ -274,6 +289,7 @@ static enum source_state soft__state(struct source *source)
 	char bytes[16];
 	int state;
 
+	soft_source__drain(source);
 	if (recv(source->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0 &&
 	    source->shared->state <= SOFT_RUNNING)
 		return SOURCE_EXITED;
@@ -321,6 +337,9 @@ static void soft__close(struct source *source)
 		waitpid(source->stepper, NULL, is_over(source->shared->state) ? 0 : WNOHANG);
 	}
 	munmap(source->shared, source->shared_size);
+	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
+		spool__close(&source->spools[i]);
+	free(source->spools);
 	free(source);
 }
 

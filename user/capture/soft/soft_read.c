@@ -8,12 +8,58 @@
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/units.h"
 
 /* attr.config of a real event that would write this: pt, tsc, branch; noretcomp as asked. */
 #define CONFIG_PT	 (1u << 0)
 #define CONFIG_TSC	 (1u << 10)
 #define CONFIG_NORETCOMP (1u << 11)
 #define CONFIG_BRANCH	 (1u << 13)
+
+static void drain_thread(struct source *source, uint32_t i)
+{
+	struct soft_thread *t = &source->shared->threads[i];
+	const uint8_t *ring = soft_shared__ring(source->shared, i);
+	uint64_t size = source->shared->ring_size, ready = t->ready, at = t->taken & (size - 1);
+	size_t n = ready - t->taken, first = size - at < n ? size - at : n;
+	struct spool *spool = &source->spools[i];
+
+	if (spool->fd < 0 && !spool->err)
+		spool->err = spool__open(spool, source->config.spool_dir);
+	if (!spool->err && n)
+		spool__write(spool, ring + at, first);
+	if (!spool->err && n > first)
+		spool__write(spool, ring, n - first);
+	/* Where the disk takes no more, the thread does not wait for it. */
+	t->taken = ready;
+}
+
+void soft_source__drain(struct source *source)
+{
+	for (uint32_t i = 0; source->spools && i < source->shared->n_threads; i++)
+		drain_thread(source, i);
+}
+
+static int read_spool(struct source *source, uint32_t i, struct recording *rec)
+{
+	struct soft_thread *t = &source->shared->threads[i];
+	struct rec_aux aux = {.pid = source->config.pid, .tid = t->tid, .tsc = t->last_ns};
+
+	/* It steps no more: what it wrote as it ended is there as well. */
+	t->ready = t->written;
+	drain_thread(source, i);
+	return source->spools[i].fd < 0 ? source->spools[i].err
+					: spool__finish(&source->spools[i], &aux, rec);
+}
+
+static void say_waited(const struct soft_shared *shared)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	if (shared->waited_ns > 10000000)
+		log__info("the program waited for the disk for %s",
+			  units__format_duration(text, shared->waited_ns));
+}
 
 static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 {
@@ -54,7 +100,8 @@ static int read_threads(struct source *source, struct recording *rec)
 		memcpy(thread.comm, t->comm, sizeof(thread.comm));
 		err = recording__add_thread(rec, &thread);
 		if (!err)
-			err = read_ring(source, i, rec);
+			err = source->spools ? read_spool(source, i, rec)
+					     : read_ring(source, i, rec);
 	}
 	return err;
 }
@@ -117,6 +164,7 @@ int soft_source__read(struct source *source, struct recording *rec)
 		err = add_uprobes(source->shared, rec);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
+	say_waited(source->shared);
 	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
 	return err;
 }

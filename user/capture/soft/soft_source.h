@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "capture/soft/shared.h"
+#include "capture/recording/spool.h"
 #include "capture/source.h"
 
 #define SOFT_CBR 10 /* x 100 MHz: the stream's clock is 1 GHz, nanoseconds */
@@ -17,7 +18,11 @@ struct source {
 	size_t shared_size;
 	int control_fd;
 	pid_t stepper;
+	struct spool *spools; /* where all is kept: SOFT_MAX_THREADS; else NULL */
 };
+
+/* Where all is kept: takes what is in the rings. */
+void soft_source__drain(struct source *source);
 
 /* source_ops.read */
 int soft_source__read(struct source *source, struct recording *rec);

@@ -86,6 +86,33 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 	return s->orphan || command == SOFT_COMMAND_FREEZE;
 }
 
+/* What a step may write: a PSB and all that belongs to it, and more. */
+#define STEP_ROOM 1024
+
+/* While mtbpf does not take what is in the ring, the thread does not go on. */
+static void wait_for_room(struct stepper *s, struct stepped *t)
+{
+	uint64_t since = clock__now_ns();
+
+	publish(s, SOFT_RUNNING);
+	while (!s->freezing && !s->orphan &&
+	       t->out->written - t->out->taken > s->shared->ring_size - STEP_ROOM)
+		if (freeze_wanted(s, 1))
+			begin_freeze(s);
+	s->shared->waited_ns += clock__now_ns() - since;
+}
+
+static void make_ready(struct stepper *s, struct stepped *t)
+{
+	uint64_t before = t->out->ready - t->out->taken, size = s->shared->ring_size;
+
+	t->out->ready = t->out->written;
+	if (before <= size / 2 && t->out->ready - t->out->taken > size / 2)
+		publish(s, SOFT_RUNNING);
+	if (t->out->written - t->out->taken > size - STEP_ROOM)
+		wait_for_room(s, t);
+}
+
 /*
  * A stop between two instructions: step on, or let go where the freeze has come. The probe's
  * program ran during the step, so a trigger is known here: not one more instruction runs.
@@ -94,6 +121,8 @@ static void stopped_clean(struct stepper *s, struct stepped *t)
 {
 	if (!s->freezing && freeze_wanted(s, 0))
 		begin_freeze(s);
+	if (s->config->keeps_all)
+		make_ready(s, t);
 	if (s->freezing)
 		detach(s, t, false);
 	else

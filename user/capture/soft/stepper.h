@@ -25,6 +25,7 @@ struct stepper_config {
 	int control_fd; /* commands in (SOFT_COMMAND_*), a byte out at each change of state */
 	int freeze_fd;	/* freezes by itself when readable; -1: none */
 	bool from_exec;
+	bool keeps_all; /* nothing in a ring is overwritten: its thread waits */
 	/* Only what runs from the one to the other is stepped; none: all. Starts: SOFT_MAX_STARTS.
 	 */
 	const struct rec_place *starts, *stops;

@@ -50,49 +50,25 @@ static void on_mode_exec(struct walker *w, uint64_t bits)
 	w->is_other_mode = (bits & 3) != 1;
 }
 
-/* Behind what is no packet: to the next PSB. */
+/* Packets may begin anywhere behind it, up to the next PSB, which is not stepped over. */
 static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
 {
-	const uint8_t *psb = packet__find_psb(at + 1, w->reader.end);
+	const uint8_t *psb = w->sync, *next = NULL;
 
-	walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
-	return psb ? psb : w->reader.end;
-}
-
-static const uint8_t *on_psb(struct walker *w, const uint8_t *at)
-{
-	struct psb_plus psb;
-
-	walker__read_psb(w, at, &psb);
-	if (psb.end == PACKET_END)
-		return w->reader.end;
-	walker__finish(w, &psb);
-	walker__begin_region(w, &psb);
-	return psb.end == PACKET_BAD ? skip_bad(w, psb.at) : psb.at;
-}
-
-static void on_ip(struct walker *w, const struct packet *packet)
-{
-	uint64_t ip = w->reader.last_ip;
-
-	if (packet->n != IP_SUPPRESSED)
-		ip = packet_reader__ip(&w->reader, packet->n, packet->value);
-	switch (packet->kind) {
-	case PACKET_TIP:
-		walker__on_tip(w, packet->n, ip);
-		break;
-	case PACKET_PGE:
-		walker__on_pge(w, ip);
-		break;
-	case PACKET_PGD:
-		walker__on_pgd(w, packet->n != IP_SUPPRESSED, ip);
-		break;
-	case PACKET_FUP:
-		walker__on_fup(w, packet->n, ip);
-		break;
-	default:
-		break;
+	walker__place_event(w, 0);
+	if (psb <= at) {
+		psb = packet__find_psb(at + 1, w->reader.end);
+		w->sync = psb ? psb : w->reader.end;
 	}
+	if (w->state == WALK_ON && !w->tnt_left && !w->has_fup && !w->is_trial)
+		next = walker__step_over(w, at + 1);
+	if (next)
+		walker__break(w, GAP_BAD_PACKET);
+	else if (w->block)
+		walker__lose_behind(w, GAP_BAD_PACKET, w->time.tsc);
+	else
+		walker__lose(w, GAP_BAD_PACKET, 0, w->time.tsc);
+	return next ? next : at + 1;
 }
 
 static void on_time(struct walker *w, const struct packet *packet)
@@ -118,11 +94,92 @@ static void on_time(struct walker *w, const struct packet *packet)
 	}
 }
 
+/* TSC ticks, cycles and MTC periods that nobody is ahead of the last known time by. */
+#define MAX_LATER_TSC	 (1ull << 33)
+#define MAX_LATER_CYCLES (1u << 12)
+#define MAX_LATER_MTC	 4
+
+/* What only looks like a packet would set the clock, and change the mode. */
+static bool is_doubtful(const struct walker *w, const struct packet *packet)
+{
+	switch (packet->kind) {
+	case PACKET_TSC:
+		return packet->value - w->time.tsc >= MAX_LATER_TSC;
+	case PACKET_CYC:
+		return packet->value >= MAX_LATER_CYCLES;
+	case PACKET_MTC:
+		return (uint8_t)(packet->value - w->time.last_mtc - 1) >= MAX_LATER_MTC;
+	default:
+		return true;
+	}
+}
+
+/* A packet that says how those behind it are to be understood. */
+static void on_mode(struct walker *w, const struct packet *packet)
+{
+	switch (packet->kind) {
+	case PACKET_MODE_EXEC:
+		on_mode_exec(w, packet->value);
+		break;
+	case PACKET_MODE_TSX:
+		/* The FUP of an abort is that of an asynchronous branch. */
+		w->ignores_fup = !(packet->value & 2);
+		w->is_abort = !w->ignores_fup;
+		break;
+	case PACKET_BEFORE_FUP:
+		w->ignores_fup = true;
+		break;
+	default:
+		on_time(w, packet);
+		break;
+	}
+}
+
+static const uint8_t *on_psb(struct walker *w, const uint8_t *at)
+{
+	struct psb_plus psb;
+
+	walker__read_psb(w, at, &psb);
+	if (psb.end == PACKET_END)
+		return w->reader.end;
+	walker__finish(w, &psb);
+	walker__begin_region(w, &psb);
+	return psb.end == PACKET_BAD ? skip_bad(w, psb.at) : psb.at;
+}
+
+static void on_ip(struct walker *w, const struct packet *packet)
+{
+	uint64_t ip = w->reader.last_ip;
+
+	if (packet->n != IP_SUPPRESSED)
+		ip = packet_reader__ip(&w->reader, packet->n, packet->value);
+	switch (packet->kind) {
+	case PACKET_TIP:
+		walker__on_tip(w, packet->n, ip);
+		break;
+	case PACKET_PGE:
+		walker__on_pge(w, packet->n, ip);
+		break;
+	case PACKET_PGD:
+		walker__on_pgd(w, packet->n != IP_SUPPRESSED, ip);
+		break;
+	case PACKET_FUP:
+		walker__place_event(w, packet->n == IP_SUPPRESSED ? 0 : ip);
+		walker__on_fup(w, packet->n, ip);
+		break;
+	default:
+		break;
+	}
+}
+
 const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 {
 	struct packet packet;
 
 	packet__read(&w->reader, at, &packet);
+	if (packet.event)
+		walker__on_event(w, &packet);
+	w->next = at + packet.len;
 	switch ((enum packet_kind)packet.kind) {
 	case PACKET_END:
 		return w->reader.end;
@@ -142,22 +199,12 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 	case PACKET_OVF:
 		walker__on_overflow(w);
 		break;
-	case PACKET_MODE_EXEC:
-		on_mode_exec(w, packet.value);
-		break;
-	case PACKET_MODE_TSX:
-		/* The FUP of an abort is that of an asynchronous branch. */
-		w->ignores_fup = !(packet.value & 2);
-		w->is_abort = !w->ignores_fup;
-		break;
-	case PACKET_BEFORE_FUP:
-		w->ignores_fup = true;
-		break;
 	case PACKET_PSBEND: /* of a PSB that is no more */
 		walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
 		break;
 	default:
-		on_time(w, &packet);
+		if (!walker__doubts(w) || !is_doubtful(w, &packet))
+			on_mode(w, &packet);
 		break;
 	}
 	return at + packet.len;
@@ -179,6 +226,7 @@ int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
 	int err;
 
 	w->state = WALK_OFF;
+	w->sync = from;
 	err = walker__on_packets(w, from, to);
 	if (err)
 		return err;
@@ -188,6 +236,7 @@ int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
 		walker__finish(w, &psb);
 	else
 		walker__end_of_stream(w);
+	walker__place_event(w, 0);
 	if (w->counts)
 		walker__emit(w, OUTBOX_REST, 0, 0, 0, 0);
 	return walker__flush(w);

@@ -33,6 +33,8 @@ enum outbox_kind {
 	OUTBOX_START = BRANCH_GAP + 1, /* a PSB says: at `to`; no branch, if that was known */
 	OUTBOX_REST,		       /* the counts belong to the next branch */
 	OUTBOX_WHO, /* a CPU's ring: `from` points to the rec_switch it goes on behind, or 0 */
+	/* A struct pt_note: `reason` is its kind, `from` its ip, `to` its value. */
+	OUTBOX_NOTE,
 };
 
 /* SDM "Indirect Transfer Compression for Returns". */
@@ -73,9 +75,21 @@ struct walker {
 	bool ignores_fup;   /* the next one tells nothing */
 	bool is_abort;	    /* the next one is that of a transaction's abort */
 	bool after_ovf;	    /* the next one tells where tracing goes on */
-	bool knows_ip;	    /* WALK_LOST: an IP packet can be trusted although it is not full */
+	bool knows_ip;	    /* an IP packet can be trusted although it is not full */
+	bool lost_calls;    /* behind a gap: calls that are not known may have pushed a return */
+	bool is_trial;	    /* walk_trial.c */
 	bool is_other_mode; /* not 64-bit code */
 	uint64_t fup_ip;
+	/* Waits for the FUP that tells its ip; PT_NOTE_NONE: none does. */
+	struct {
+		uint8_t kind;
+		uint64_t value, tsc;
+	} event;
+	/* Left without a packet that says where: somewhere in this block, at left_tsc; or NULL. */
+	struct block *left;
+	uint64_t left_tsc;
+	const uint8_t *next; /* behind the packet that is walked, as far as that may be lost */
+	const uint8_t *sync; /* behind bytes that were no packet: the next PSB, or the end */
 	/* Calls whose return may be compressed, a ring: from floor to top, RETURN_DEPTH at most. */
 	unsigned int floor, top;
 	struct block_site *returns[RETURN_DEPTH];

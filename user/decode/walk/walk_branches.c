@@ -52,7 +52,8 @@ static inline struct block *compressed_return(struct walker *w, const struct blo
 	struct block_site *site = bit ? walker__pop(w) : NULL;
 
 	if (UNLIKELY(!site)) {
-		walker__lose(w, GAP_MISMATCH, block->last_ip, w->time.tsc);
+		walker__lose(w, bit && w->lost_calls ? GAP_CALLER : GAP_MISMATCH, block->last_ip,
+			     w->time.tsc);
 		return NULL;
 	}
 	w->counts += block->counts;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Packets that tell of more than branches: into and out of what is traced, and overflows. */
-#include "decode/walk/walk_internal.h"
+#include <string.h>
 
+#include "decode/walk/walk_internal.h"
 #include "kernel/address.h"
 
 #define VM_ENTRY_LEN 3
@@ -13,7 +14,8 @@ static void take_reach(struct walker *w, const struct block_reach *reach)
 	w->counts += reach->counts;
 }
 
-bool walker__arrive(struct walker *w, uint64_t ip)
+/* False: the thread cannot have come there from where it was; or no memory. */
+static bool reach(struct walker *w, uint64_t ip)
 {
 	struct block_reach reach;
 
@@ -29,6 +31,15 @@ bool walker__arrive(struct walker *w, uint64_t ip)
 			break;
 		}
 	}
+	return false;
+}
+
+bool walker__arrive(struct walker *w, uint64_t ip)
+{
+	if (reach(w, ip))
+		return true;
+	if (!w->block)
+		return false;
 	if (w->block->end >= BLOCK_UNMAPPED)
 		walker__cannot(w);
 	else
@@ -90,20 +101,9 @@ void walker__on_async_tip(struct walker *w, uint64_t ip)
 		walker__enter(w, next);
 }
 
-void walker__on_pge(struct walker *w, uint64_t ip)
+static void end_at(struct walker *w, uint8_t kind, uint64_t from, uint8_t len, uint64_t tsc)
 {
-	/*
-	 * Errata BDM70 and APL12: a PSB+ or an OVF may tell where a thread is that is not traced
-	 * yet. Nothing happened there, so that nothing has to be taken back.
-	 */
-	if (w->state == WALK_ON)
-		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
-	walker__begin(w, ip);
-}
-
-static void end_at(struct walker *w, uint8_t kind, uint64_t from, uint8_t len)
-{
-	walker__emit(w, kind, len, from, 0, w->time.tsc);
+	walker__emit(w, kind, len, from, 0, tsc);
 	w->state = WALK_OFF;
 	w->block = NULL;
 	w->tnt_left = 0;
@@ -111,13 +111,13 @@ static void end_at(struct walker *w, uint8_t kind, uint64_t from, uint8_t len)
 }
 
 /* Left by the end of the block: the whole of it ran. */
-static void end_with_block(struct walker *w, uint8_t kind)
+static void end_with_block(struct walker *w, uint8_t kind, uint64_t tsc)
 {
 	const struct block *block = w->block;
 
 	walker__take_steps(w, block, block->n_steps, w->block_tsc);
 	w->counts += block->counts;
-	end_at(w, kind, block->last_ip, block->last_len);
+	end_at(w, kind, block->last_ip, block->last_len, tsc);
 }
 
 static bool leads_to(const struct block *block, uint64_t ip)
@@ -131,7 +131,7 @@ static bool leads_to(const struct block *block, uint64_t ip)
 static void leave_through(struct walker *w, const struct block_reach *reach)
 {
 	take_reach(w, reach);
-	end_at(w, BRANCH_END, reach->from, reach->len);
+	end_at(w, BRANCH_END, reach->from, reach->len, w->time.tsc);
 }
 
 /* Out of an address range, by a branch. */
@@ -142,7 +142,8 @@ static void leave_range(struct walker *w, uint64_t ip)
 	if (blocks__reach_branch_to(w->space->blocks, w->block, ip, &reach)) {
 		leave_through(w, &reach);
 	} else if (leads_to(w->block, ip)) {
-		end_with_block(w, w->block->end == BLOCK_FAR ? BRANCH_END_SYSCALL : BRANCH_END);
+		end_with_block(w, w->block->end == BLOCK_FAR ? BRANCH_END_SYSCALL : BRANCH_END,
+			       w->time.tsc);
 	} else {
 		walker__cannot(w);
 	}
@@ -152,10 +153,86 @@ static void end_at_fup(struct walker *w)
 {
 	if (walker__is_vm_entry(w, w->fup_ip)) {
 		w->counts++;
-		end_at(w, BRANCH_END_SYSCALL, w->fup_ip, VM_ENTRY_LEN);
+		end_at(w, BRANCH_END_SYSCALL, w->fup_ip, VM_ENTRY_LEN, w->time.tsc);
 	} else {
-		end_at(w, BRANCH_END_ASYNC, w->fup_ip, 0);
+		end_at(w, BRANCH_END_ASYNC, w->fup_ip, 0, w->time.tsc);
 	}
+}
+
+/*
+ * Before the instruction where tracing goes on; or at the block's condition, which the kernel
+ * did in the thread's place, as it does under a probe.
+ */
+static bool left_before(struct walker *w, uint64_t ip)
+{
+	struct block *block = w->block;
+
+	if (block->end == BLOCK_FAR && ip == block->last_ip)
+		return false;
+	if (!reach(w, ip)) {
+		block = w->block;
+		if (!block || block->end != BLOCK_COND || !leads_to(block, ip) ||
+		    !reach(w, block->last_ip))
+			return false;
+		ip = block->last_ip;
+	}
+	end_at(w, BRANCH_END_ASYNC, ip, 0, w->left_tsc);
+	return true;
+}
+
+/*
+ * SDM "Packet Generation under Different Enable Conditions": a far branch leaves a TIP.PGD without
+ * an IP, and a software interrupt a FUP before it. But CPUs have been seen to leave none at an
+ * int3, and the code that is known does not show those of debuggers and probes. So where the thread
+ * was is told by where it goes on: the same place, or one that follows it.
+ */
+void walker__settle_left(struct walker *w, uint64_t ip)
+{
+	struct block *block = w->left;
+
+	if (!block)
+		return;
+	w->left = NULL;
+	w->block = block;
+	w->state = WALK_ON;
+	if (ip && left_before(w, ip))
+		return;
+	block = w->block;
+	if (!block)
+		return;
+	if (block->end == BLOCK_FAR)
+		end_with_block(w, block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL,
+			       w->left_tsc);
+	else if (!ip && block->end < BLOCK_UNMAPPED)
+		end_at(w, BRANCH_END, block->ip, 0, w->left_tsc);
+	else
+		walker__cannot(w);
+}
+
+/* Instructions under a probe run here; behind it the thread goes on in its own code. */
+static bool is_slot(struct walker *w, uint64_t ip)
+{
+	struct code_place place;
+
+	return code_map__find(w->space->map, ip, &place) && place.function &&
+	       !strcmp(place.function->module, "[uprobes]");
+}
+
+void walker__on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
+{
+	/*
+	 * Errata BDM70 and APL12: a PSB+ or an OVF may tell where a thread is that is not traced
+	 * yet. Nothing happened there, so that nothing has to be taken back.
+	 */
+	if (w->state == WALK_ON)
+		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
+	if (w->left && is_slot(w, ip))
+		return;
+	walker__settle_left(w, ip);
+	if (w->state == WALK_LOST)
+		walker__resume(w, ip_bytes, ip);
+	else
+		walker__begin(w, ip);
 }
 
 static void leave(struct walker *w, bool has_ip, uint64_t ip)
@@ -169,18 +246,20 @@ static void leave(struct walker *w, bool has_ip, uint64_t ip)
 	}
 	while (w->block->end == BLOCK_UNMAPPED && walker__renew(w))
 		;
-	if (has_ip)
+	if (has_ip) {
 		leave_range(w, ip);
-	else if (w->block->end == BLOCK_FAR)
-		end_with_block(w, w->block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL);
-	else if (walker__find_exit(w, &reach))
+	} else if (w->block->end != BLOCK_FAR && walker__find_exit(w, &reach)) {
 		leave_through(w, &reach);
-	else
-		walker__cannot(w);
+	} else {
+		w->left = w->block;
+		w->left_tsc = w->time.tsc;
+	}
 }
 
 void walker__on_pgd(struct walker *w, bool has_ip, uint64_t ip)
 {
+	if (walker__doubts(w))
+		return;
 	if (w->state == WALK_START)
 		walker__wake(w);
 	if (w->state == WALK_ON)

@@ -4,6 +4,7 @@
 
 void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_t tsc)
 {
+	walker__settle_left(w, 0);
 	w->state = WALK_LOST;
 	w->block = NULL;
 	w->tnt_left = 0;
@@ -11,11 +12,28 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 	w->ignores_fup = false;
 	w->is_abort = false;
 	w->after_ovf = false;
-	w->knows_ip = false;
+	/* The last IP is that of the last packet, whether there was code for it or not. */
+	w->knows_ip &= reason != GAP_BAD_PACKET;
+	w->lost_calls = true;
 	w->floor = w->top;
 	walker__emit(w, BRANCH_GAP, 0, ip, 0, tsc);
 	if (w->out->n)
 		w->out->v[w->out->n - 1].reason = (uint8_t)reason;
+}
+
+void walker__break(struct walker *w, enum gap_reason reason)
+{
+	struct block *block = w->block;
+	unsigned int floor = w->floor;
+	bool lost_calls = w->lost_calls;
+
+	walker__lose(w, reason, block->ip, w->time.tsc);
+	w->floor = floor;
+	w->lost_calls = lost_calls;
+	w->knows_ip = true;
+	walker__emit(w, BRANCH_BEGIN, 0, 0, block->ip, w->time.tsc);
+	w->state = WALK_ON;
+	walker__enter(w, block);
 }
 
 bool walker__lose_mode(struct walker *w, uint64_t ip)
@@ -39,28 +57,26 @@ void walker__cannot(struct walker *w)
 {
 	struct block *block = w->block;
 
-	if (!block)
-		return;
-	walker__take_steps(w, block, block->n_steps, w->block_tsc);
-	w->counts += block->counts;
-	if (block->end == BLOCK_UNMAPPED)
-		walker__lose(w, GAP_UNMAPPED, block->last_ip, w->block_tsc);
-	else
-		walker__lose(w, GAP_MISMATCH, block->last_ip, w->block_tsc);
+	if (block)
+		walker__lose_behind(w, block->end == BLOCK_UNMAPPED ? GAP_UNMAPPED : GAP_MISMATCH,
+				    w->block_tsc);
 }
 
-/*
- * A packet that says it in full is right whatever was lost before it: its TNT bits and TIPs follow.
- */
+void walker__lose_behind(struct walker *w, enum gap_reason reason, uint64_t tsc)
+{
+	struct block *block = w->block;
+
+	walker__take_steps(w, block, block->n_steps, w->block_tsc);
+	w->counts += block->counts;
+	walker__lose(w, reason, block->last_ip, tsc);
+}
+
 bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 {
 	struct block *block;
 
-	if (w->state != WALK_LOST || ip_bytes == IP_SUPPRESSED || w->is_other_mode)
+	if (w->state != WALK_LOST || ip_bytes == IP_SUPPRESSED || w->is_other_mode || w->is_trial)
 		return false;
-	if (!w->knows_ip && !packet__is_full_ip(ip_bytes))
-		return false;
-	w->knows_ip = true;
 	walker__update_space(w);
 	block = walker__find(w, ip);
 	if (!block)
@@ -68,6 +84,9 @@ bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 	/* Still in code that nobody has. */
 	if (block->end >= BLOCK_UNMAPPED && !block->counts && !block->n_steps)
 		return false;
+	if (!w->knows_ip && !walker__try(w, block))
+		return false;
+	w->knows_ip = true;
 	walker__emit(w, BRANCH_BEGIN, 0, 0, ip, w->time.tsc);
 	w->state = WALK_ON;
 	walker__enter(w, block);

@@ -89,16 +89,39 @@ static inline void walker__enter(struct walker *w, struct block *block)
 
 /* What follows is not known until a packet tells where the thread is. */
 void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_t tsc);
+/* The same, where the thread has run its block, but for what is not known. */
+void walker__lose_behind(struct walker *w, enum gap_reason reason, uint64_t tsc);
+/* The same, but the thread goes on where it is, with the same calls pending. */
+void walker__break(struct walker *w, enum gap_reason reason);
 /* At a block that has no code at its end. True where it has some by now. */
 bool walker__renew(struct walker *w);
 /* The block cannot lead on: what its end is contradicts the packets, or is not known. */
 void walker__cannot(struct walker *w);
 /* The thread is at ip: is it in code of another mode (MODE.Exec), which is a gap? */
 bool walker__lose_mode(struct walker *w, uint64_t ip);
-/* Behind a gap a packet tells an IP. True where the walk goes on there. */
+/*
+ * Behind a gap a packet tells an IP. True where the walk goes on there; behind bytes that were no
+ * packet only if what follows it fits the code.
+ */
 bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip);
 /* A packet tells of branches. False where nothing is known of where they are. */
 bool walker__wake(struct walker *w);
+
+/* Bytes were no packets, and nothing has fitted the code since: any packet may be none. */
+static inline bool walker__doubts(const struct walker *w)
+{
+	return !w->knows_ip;
+}
+
+/* walk_trial.c */
+
+/* Do the packets behind w->next fit a thread that is at the block? */
+bool walker__try(const struct walker *w, struct block *block);
+/*
+ * The walk is on, and the bytes before `at` are no packet. Where packets begin that fit as if none
+ * had told of branches; NULL: nowhere near.
+ */
+const uint8_t *walker__step_over(const struct walker *w, const uint8_t *at);
 
 /* walk.c */
 
@@ -107,8 +130,12 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at);
 /* Empties the outbox. 0, or what stopped it. */
 int walker__flush(struct walker *w);
 
-/* walk_runs.c: all packets from `at` up to `to`. 0, or what stopped it. */
+/* walk_runs.c */
+
+/* All packets from `at` up to `to`. 0, or what stopped it. */
 int walker__on_packets(struct walker *w, const uint8_t *at, const uint8_t *to);
+/* One of them. Where the next one is. */
+const uint8_t *walker__walk_packet(struct walker *w, const uint8_t *at);
 
 /* walk_branches.c */
 
@@ -126,7 +153,9 @@ bool walker__fail(struct walker *w);
 /* walk_events.c: packets that tell of more than branches. */
 void walker__on_far_tip(struct walker *w, uint64_t ip);
 void walker__on_async_tip(struct walker *w, uint64_t ip);
-void walker__on_pge(struct walker *w, uint64_t ip);
+void walker__on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip);
+/* At walker.left, if there is one. ip: where tracing goes on; 0: that is not known. */
+void walker__settle_left(struct walker *w, uint64_t ip);
 /* has_ip: the branch left the code that is traced, for `ip`. */
 void walker__on_pgd(struct walker *w, bool has_ip, uint64_t ip);
 void walker__on_fup(struct walker *w, unsigned int ip_bytes, uint64_t ip);
@@ -142,6 +171,13 @@ void walker__mend_abort(struct walker *w);
 bool walker__is_vm_entry(struct walker *w, uint64_t ip);
 /* Tracing ended without an IP: through the branch that left what is traced, where it is known. */
 bool walker__find_exit(struct walker *w, struct block_reach *reach);
+
+/* walk_told.c */
+
+/* A packet that has an event. */
+void walker__on_event(struct walker *w, const struct packet *packet);
+/* The event that waits for its FUP happened at ip; 0: the FUP has not come. */
+void walker__place_event(struct walker *w, uint64_t ip);
 
 /* walk_who.c */
 

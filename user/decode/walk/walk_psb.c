@@ -95,6 +95,7 @@ static enum gap_reason reason_of(const struct psb_plus *psb)
 
 void walker__finish(struct walker *w, const struct psb_plus *psb)
 {
+	walker__settle_left(w, 0);
 	/* Erratum APL12: what an OVF said of a thread that was not traced. */
 	if (w->state == WALK_START && (psb->has_ip || w->start_kind != BRANCH_BEGIN))
 		walker__wake(w);
@@ -119,6 +120,7 @@ void walker__begin_region(struct walker *w, const struct psb_plus *psb)
 	w->is_abort = false;
 	w->after_ovf = false;
 	w->knows_ip = true;
+	w->lost_calls = false;
 	w->floor = w->top;
 	if (psb->end == PACKET_OVF) {
 		walker__on_overflow(w);
@@ -136,6 +138,7 @@ void walker__begin_region(struct walker *w, const struct psb_plus *psb)
 
 void walker__end_of_stream(struct walker *w)
 {
+	walker__settle_left(w, 0);
 	if (w->state == WALK_START)
 		walker__wake(w);
 	/* Where the last packet sent the thread is known; not how far it ran from there. */

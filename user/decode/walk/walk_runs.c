@@ -9,7 +9,7 @@
 /* The longest packet that is read here without looking at where the bytes end. */
 #define MAX_TIP 9
 
-static const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
+static inline const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
 {
 	uint8_t byte = *at;
 	unsigned int n, ip_bytes = byte >> 5;
@@ -24,8 +24,14 @@ static const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
 	    packet__ip_size(ip_bytes) - 1 >= 8)
 		return walker__on_packet(w, at);
 	memcpy(&value, at + 1, sizeof(value));
+	w->next = at + 1 + packet__ip_size(ip_bytes);
 	walker__on_tip(w, ip_bytes, packet_reader__ip(&w->reader, ip_bytes, value));
 	return at + 1 + packet__ip_size(ip_bytes);
+}
+
+const uint8_t *walker__walk_packet(struct walker *w, const uint8_t *at)
+{
+	return walk_packet(w, at);
 }
 
 static inline bool can_replay(const struct walker *w, const struct memo_effects *effects)
@@ -171,15 +177,19 @@ int walker__on_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 	struct run_batch batch;
 
 	while (at < to) {
+		const uint8_t *end = UNLIKELY(w->sync > at && w->sync < to) ? w->sync : to;
+
 		batch.n = 0;
 		if (is_plain(w))
 			run_batch__read(&batch, &w->reader, &w->time, w->context, w->space->entries,
-					at, to);
+					at, end);
 		if (batch.n) {
 			at = take_runs(w, &batch);
 		} else {
 			at = walk_packet(w, at);
 			w->context = w->reader.last_ip;
+			if (UNLIKELY(at > end))
+				at = end;
 		}
 		if (UNLIKELY(w->out->n >= BATCH || w->out->err) && walker__flush(w))
 			return w->out->err;

@@ -327,10 +327,16 @@ static void add_beside(struct frames *frames, const struct call *call)
 
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
 {
-	add_beside(frames, &(struct call){.start_ns = start_ns,
-					  .end_ns = end_ns,
-					  .kind = CALL_GAP,
-					  .reason = reason});
+	/* Many in a moment are shown as one. */
+	if (end_ns == start_ns && frames->has_gap && frames->last_gap_ns == start_ns)
+		frames__end_segment(frames);
+	else
+		add_beside(frames, &(struct call){.start_ns = start_ns,
+						  .end_ns = end_ns,
+						  .kind = CALL_GAP,
+						  .reason = reason});
+	frames->has_gap = true;
+	frames->last_gap_ns = end_ns;
 	frames->seam = reason >= GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
 }
 

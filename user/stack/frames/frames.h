@@ -88,6 +88,8 @@ struct frames {
 	struct stitcher stitcher;
 	held_vec begun, held; /* what ran at a segment's begin, and at its end */
 	enum seam seam;	      /* of the segment to come */
+	bool has_gap;
+	uint64_t last_gap_ns; /* has_gap: where it ended */
 	uint32_t part;	      /* the one that runs, or PART_NONE */
 	uint32_t n_below;     /* its n_below, or 0 */
 	uint32_t n_roots;     /* of the parts that run */

@@ -155,6 +155,39 @@ void stack__resume_in_kernel(struct stack *s, const struct branch *b)
 	frames__push(s->frames, &call);
 }
 
+/* sysret, sysexit or iret. A virtual machine is entered by another one. */
+bool stack__returns_to_user(struct stack *s, uint64_t ip)
+{
+	uint8_t code[3] = {0}, *op = code;
+
+	if (!address__is_kernel(ip) || !code_map__read(s->map, ip, code, sizeof(code)))
+		return false;
+	op += code[0] == 0x48; /* REX.W */
+	return op[0] == 0xcf || (op[0] == 0x0f && (op[1] == 0x07 || op[1] == 0x35));
+}
+
+/*
+ * User code is not traced: what ran in the kernel has all returned, and the next that is seen
+ * enters it anew.
+ */
+void stack__leave_for_user(struct stack *s, const struct branch *b)
+{
+	frames__close_all(s->frames, b->time_ns, 0);
+	frames__begin_segment(s->frames, b->time_ns);
+	stack__go_outside(s, b, CALL_UNTRACED, 0);
+	s->is_in_user = true;
+}
+
+void stack__enter_from_user(struct stack *s, const struct branch *b)
+{
+	const struct function *function;
+	bool is_entry;
+
+	s->is_in_user = false;
+	function = stack__function_at(s, b->to, &is_entry);
+	stack__push(s, b, function, CALL_KERNEL, 0, 0);
+}
+
 bool stack__is_return_thunk(const struct function *function, uint64_t ip)
 {
 	static const char suffix[] = "return_thunk";

@@ -206,7 +206,7 @@ void stack__start_segment(struct stack *s, const struct branch *b)
 		begin_loose(s, b);
 	s->in_gap = false;
 	s->in_segment = true;
-	s->outside = s->stopped_in_kernel = s->in_sigreturn = false;
+	s->outside = s->stopped_in_kernel = s->in_sigreturn = s->is_in_user = false;
 	frames__begin_segment(s->frames, b->time_ns);
 	stack__push_first(s, b->to);
 }

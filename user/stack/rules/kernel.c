@@ -139,7 +139,9 @@ void stack__on_begin(struct stack *s, const struct branch *b)
 		return;
 	s->outside = false;
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time outside */
-	if (s->stopped_in_kernel || address__is_kernel(b->to))
+	if (s->is_in_user)
+		stack__enter_from_user(s, b);
+	else if (s->stopped_in_kernel || address__is_kernel(b->to))
 		stack__resume_in_kernel(s, b);
 	else
 		stack__back_in_user(s, b, s->resume_ip);
@@ -191,6 +193,10 @@ void stack__on_end_syscall(struct stack *s, const struct branch *b)
 {
 	bool is_sigreturn = stack__is_sigreturn(s, b->from) || is_in_restorer(s, b->from);
 
+	if (stack__returns_to_user(s, b->from)) {
+		stack__leave_for_user(s, b);
+		return;
+	}
 	stack__go_outside(s, b, CALL_SYSCALL, b->from + b->len);
 	s->in_sigreturn = is_sigreturn;
 }

@@ -5,6 +5,8 @@
  * have returned to; who goes there runs on in them. Of several that wait at one address the stack
  * pointer alone, which is in no packet, could tell: the one that was left last is taken.
  */
+#include <string.h>
+
 #include "stack/stack_internal.h"
 #include "target/unwind/unwind.h"
 
@@ -191,6 +193,19 @@ static bool is_receiver(struct stack *s, const struct branch *b)
 	       !unwind__is_behind_call(s->map, b->to);
 }
 
+/* runtime.gogo(), whose code is not known, goes to gogo(), which switches. */
+static bool only_goes_on(struct stack *s, const struct frame *top, const struct branch *b)
+{
+	const struct function *function;
+	bool is_entry;
+
+	if (top->role != ROLE_GOGO)
+		return false;
+	function = stack__function_at(s, b->to, &is_entry);
+	return function && function != top->call.function && is_entry &&
+	       !strcmp(function->raw_name, "gogo");
+}
+
 bool stack__switch(struct stack *s, const struct branch *b)
 {
 	struct frame *top = frames__top(s->frames);
@@ -198,6 +213,10 @@ bool stack__switch(struct stack *s, const struct branch *b)
 
 	if (top->call.kind != CALL_FUNCTION)
 		return false;
+	if (only_goes_on(s, top, b)) {
+		stack__give_back(top);
+		return false;
+	}
 	if (function_role__is_effect(top->role))
 		return stack__on_effect(s, b);
 	next = stack__is_queued(s, b) ? strands__find_first_waiting(&s->strands, b->to)

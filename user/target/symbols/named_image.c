@@ -105,14 +105,56 @@ static struct named_spot *add_spot(struct named_image *image, uint64_t ip)
 
 /*
  * perf takes a symbol without a size to reach up to the next one. _init and _fini, in crti.o, have
- * none, are shorter than this, and lie before the stubs.
+ * none, and lie before the stubs. How long they are is shown by what goes to a stub, or leaves one.
  */
-#define INIT_MAX 0x20
-
-static bool is_overstretched(const struct named_place *place)
+static bool has_no_size(const struct named_function *function)
 {
-	return place->has_offset && place->offset >= INIT_MAX && place->symbol_len == 5 &&
-	       (!memcmp(place->symbol, "_init", 5) || !memcmp(place->symbol, "_fini", 5));
+	const char *name = function->entry.function.raw_name;
+
+	return function->symbol_len == 5 && function->has_start &&
+	       (!strcmp(name, "_init") || !strcmp(name, "_fini"));
+}
+
+static int end_at(struct named_image *image, struct named_function *function, uint64_t end)
+{
+	if (function->end && function->end <= end)
+		return 0;
+	function->end = end;
+	for (size_t i = 0; i < image->spots.n; i++) {
+		struct named_spot *spot = &image->spots.v[i];
+
+		if (spot->function != function || spot->ip < end)
+			continue;
+		spot->function = NULL;
+		spot->is_followed = false;
+	}
+	return show(image);
+}
+
+/* Into its middle from elsewhere, or from there to elsewhere: that is no part of it. 0 or -ENOMEM.
+ */
+static int find_end(struct named_image *image, enum named_branch how,
+		    const struct named_spot *source, const struct named_spot *target)
+{
+	struct named_function *from = source ? source->function : NULL;
+	struct named_function *to = target ? target->function : NULL;
+	uint64_t start, offset;
+	int err = 0;
+
+	if (from == to || (how != NAMED_CALL && how != NAMED_JUMP))
+		return 0;
+	if (to && has_no_size(to)) {
+		start = to->entry.function.vaddr;
+		if (target->ip > start)
+			err = end_at(image, to, target->ip);
+	}
+	if (!err && how == NAMED_JUMP && from && has_no_size(from)) {
+		start = from->entry.function.vaddr;
+		offset = (source->ip - start) / STUB_SIZE * STUB_SIZE;
+		if (offset)
+			err = end_at(image, from, start + offset);
+	}
+	return err;
 }
 
 int named_image__learn(struct named_image *image, const struct named_place *place,
@@ -121,12 +163,14 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 	const char *module = named_image__module(image, place->module, place->module_len);
 	struct named_function *function = NULL;
 	struct named_spot *spot = find_spot(image, place->ip);
-	bool has_name = place->symbol_len && !is_overstretched(place), is_other;
+	bool is_other;
 
-	if (module && has_name)
+	if (module && place->symbol_len)
 		function = named_image__function(image, place, module);
-	if (!module || (has_name && !function))
+	if (!module || (place->symbol_len && !function))
 		return -ENOMEM;
+	if (function && function->end && place->ip >= function->end)
+		function = NULL;
 	is_other = spot && (spot->function != function || spot->module != module);
 	if (!spot)
 		spot = add_spot(image, place->ip);
@@ -219,11 +263,11 @@ int named_image__follow(struct named_image *image, enum named_branch how, uint64
 			uint64_t to)
 {
 	struct named_spot *source = find_spot(image, from), *target = find_spot(image, to);
+	int err = find_end(image, how, source, target);
 	struct named_function *left = source ? function_of(image, source) : NULL;
 	bool is_jump = how == NAMED_JUMP || how == NAMED_COND;
-	int err = 0;
 
-	if (target && !target->function &&
+	if (!err && target && !target->function &&
 	    (how == NAMED_CALL ||
 	     (is_jump && !target->is_followed && left && function_of(image, target) != left)))
 		err = enter(image, target);

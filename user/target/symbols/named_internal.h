@@ -16,6 +16,7 @@ struct named_function {
 	bool is_called;
 	struct named_function *other_half; /* which it is the unlikely half of, or NULL */
 	bool is_left;			   /* a branch went out of it, if it has no name */
+	uint64_t end; /* of _init and _fini: what lies from here on is not theirs; 0: not known */
 };
 
 /* Where a function begins, in its page. */

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+/* Values of PTWRITE and what CPUs say of power, as libipt's encoder writes them. */
+#include "packets_fixture.h"
+
+#include "decode/pt_note.h"
+#include "decode/threads.h"
+
+struct notes {
+	VEC(struct pt_note) all;
+	VEC(struct branch) branches;
+	pid_t tid; /* of the thread that has begun; 0: none yet */
+};
+
+static int take_note(void *ctx, const struct pt_note *note)
+{
+	struct notes *notes = ctx;
+	struct pt_note *out = VEC_PUSH(&notes->all);
+
+	assert_non_null(out);
+	assert_int_equal(note->tid, notes->tid);
+	*out = *note;
+	return 0;
+}
+
+static int take_branch(void *ctx, const struct branch *b)
+{
+	struct notes *notes = ctx;
+	struct branch *out = VEC_PUSH(&notes->branches);
+
+	assert_non_null(out);
+	*out = *b;
+	return 0;
+}
+
+static int begin_thread(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
+{
+	struct notes *notes = ctx;
+
+	notes->tid = tid;
+	return 0;
+}
+
+static int end_thread(void *ctx)
+{
+	return 0;
+}
+
+/* By the decoder's own words for a packet. */
+static void put_packet(struct traced *t, const struct pt_packet *packet)
+{
+	uint8_t bytes[64] = {0};
+	struct pt_encoder *encoder;
+	struct pt_config config;
+	int n;
+
+	pt_config_init(&config);
+	config.begin = bytes;
+	config.end = bytes + sizeof(bytes);
+	encoder = pt_alloc_encoder(&config);
+	assert_non_null(encoder);
+	n = pt_enc_next(encoder, packet);
+	assert_true(n > 0);
+	put(t, bytes, (unsigned int)n);
+	pt_free_encoder(encoder);
+}
+
+static void put_ptw(struct traced *t, uint64_t value, bool is_wide, bool has_fup)
+{
+	struct pt_packet packet = {.type = ppt_ptw};
+
+	packet.payload.ptw.payload = value;
+	packet.payload.ptw.plc = is_wide;
+	packet.payload.ptw.ip = has_fup;
+	put_packet(t, &packet);
+}
+
+static void decode_notes(struct traced *t, struct notes *notes, bool by_cpu)
+{
+	struct rec_aux aux = {.pid = PID, .tid = TID, .tsc = t->now, .size = t->out.bytes.n};
+	struct thread_taker taker = {.begin = begin_thread,
+				     .branch = take_branch,
+				     .event = take_note,
+				     .end = end_thread,
+				     .ctx = notes};
+	struct decode_totals totals = {0};
+	struct images *images;
+
+	if (by_cpu)
+		aux.pid = aux.tid = 0;
+	aux.cpu = by_cpu ? 3 : 0;
+	aux.data = malloc(aux.size);
+	assert_non_null(aux.data);
+	memcpy(aux.data, t->out.bytes.v, aux.size);
+	assert_int_equal(recording__add_aux(&t->rec, &aux), 0);
+	images = images__new(&t->rec);
+	assert_non_null(images);
+	assert_int_equal(decode__threads(&t->rec, images, true, &taker, &totals), 0);
+	images__free(images);
+}
+
+static void notes__fini(struct notes *notes)
+{
+	VEC_FINI(&notes->all);
+	VEC_FINI(&notes->branches);
+}
+
+static void assert_note(const struct notes *notes, size_t i, enum pt_note_kind kind,
+			uint64_t time_ns, uint64_t ip, uint64_t value)
+{
+	assert_true(i < notes->all.n);
+	assert_int_equal(notes->all.v[i].kind, kind);
+	assert_int_equal(notes->all.v[i].time_ns, time_ns);
+	assert_int_equal(notes->all.v[i].ip, ip);
+	assert_int_equal(notes->all.v[i].value, value);
+}
+
+/* The branches beside them are the same as without. */
+static void test_values(void **state)
+{
+	struct traced *t = *state;
+	struct notes notes = {0};
+
+	put_psb(t, 1000, BASE);
+	put_ptw(t, 0x1122334455667788, true, false);
+	put_tsc(t, 1010);
+	put_ptw(t, 42, false, true);
+	put_ip(t, PT_FUP, BASE + F); /* within the call */
+	put_tnt(t, "T");	     /* the RET of F */
+	put_tsc(t, 1020);
+	put_tip(t, G);
+	put_ptw(t, 7, true, true);
+	put_tsc(t, 1030); /* the FUP comes later; it was then */
+	put_ip(t, PT_FUP, BASE + G);
+	put_ip(t, PT_FUP, BASE + G);
+	put_ip(t, PT_TIP_PGD, 0);
+	decode_notes(t, &notes, false);
+	assert_int_equal(notes.all.n, 3);
+	assert_note(&notes, 0, PT_NOTE_PTWRITE, 1000, 0, 0x1122334455667788);
+	assert_note(&notes, 1, PT_NOTE_PTWRITE, 1010, BASE + F, 42);
+	assert_note(&notes, 2, PT_NOTE_PTWRITE, 1020, BASE + G, 7);
+	assert_int_equal(notes.all.v[2].pid, PID);
+	assert_int_equal(notes.branches.n, 5);
+	assert_int_equal(notes.branches.v[0].kind, BRANCH_BEGIN);
+	assert_int_equal(notes.branches.v[1].kind, BRANCH_CALL);
+	assert_int_equal(notes.branches.v[2].kind, BRANCH_RETURN);
+	assert_int_equal(notes.branches.v[3].kind, BRANCH_CALL);
+	assert_int_equal(notes.branches.v[4].kind, BRANCH_END_ASYNC);
+	notes__fini(&notes);
+}
+
+/* A FUP that is missing takes no other one's place: the next value, or a PSB, says that it is. */
+static void test_values_without_their_fup(void **state)
+{
+	struct traced *t = *state;
+	struct notes notes = {0};
+
+	put_psb(t, 1000, BASE);
+	put_ptw(t, 1, false, true);
+	put_ptw(t, 2, false, true);
+	put_ip(t, PT_FUP, BASE);
+	put_ptw(t, 3, false, true);
+	decode_notes(t, &notes, false);
+	assert_int_equal(notes.all.n, 3);
+	assert_note(&notes, 0, PT_NOTE_PTWRITE, 1000, 0, 1);
+	assert_note(&notes, 1, PT_NOTE_PTWRITE, 1000, BASE, 2);
+	assert_note(&notes, 2, PT_NOTE_PTWRITE, 1000, 0, 3);
+	notes__fini(&notes);
+}
+
+/* MWAIT, PWRE and the FUP, EXSTOP; the CPU sleeps; PWRX. No thread runs there. */
+static void test_power(void **state)
+{
+	struct traced *t = *state;
+	struct rec_switch nobody = {.time_ns = 1, .cpu = 3};
+	struct pt_packet packet = {.type = ppt_mwait};
+	struct notes notes = {0};
+	char text[PT_NOTE_TEXT_SIZE];
+
+	assert_int_equal(recording__add_switch(&t->rec, &nobody), 0);
+	put_psb(t, 1000, 0);
+	packet.payload.mwait.hints = 0x60;
+	packet.payload.mwait.ext = 1;
+	put_packet(t, &packet);
+	packet = (struct pt_packet){.type = ppt_pwre};
+	packet.payload.pwre.state = 6;
+	packet.payload.pwre.sub_state = 1;
+	packet.payload.pwre.hw = 1;
+	put_packet(t, &packet);
+	put_ip(t, PT_FUP, KERNEL + 1);
+	packet = (struct pt_packet){.type = ppt_exstop};
+	put_packet(t, &packet);
+	put_tsc(t, 2000);
+	packet = (struct pt_packet){.type = ppt_pwrx};
+	packet.payload.pwrx.last = 3;
+	packet.payload.pwrx.deepest = 6;
+	packet.payload.pwrx.interrupt = 1;
+	put_packet(t, &packet);
+	decode_notes(t, &notes, true);
+	assert_int_equal(notes.all.n, 4);
+	assert_note(&notes, 0, PT_NOTE_PWRE, 1000, 0, 0x161);
+	assert_note(&notes, 1, PT_NOTE_MWAIT, 1000, KERNEL + 1, 0x100000060);
+	assert_note(&notes, 2, PT_NOTE_EXSTOP, 1000, 0, 0);
+	assert_note(&notes, 3, PT_NOTE_PWRX, 2000, 0, 0x136);
+	assert_int_equal(notes.all.v[3].cpu, 3);
+	assert_string_equal(pt_note__format(&notes.all.v[0], text),
+			    "pwre cstate 6 sub-cstate 1 hw 1");
+	assert_string_equal(pt_note__format(&notes.all.v[1], text),
+			    "mwait hints 0x60 extensions 0x1");
+	assert_string_equal(pt_note__format(&notes.all.v[2], text), "exstop");
+	assert_string_equal(pt_note__format(&notes.all.v[3], text),
+			    "pwrx deepest cstate 6 last cstate 3 wake reason 0x1");
+	notes__fini(&notes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_values),
+		TEST(test_values_without_their_fup),
+		TEST(test_power),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
