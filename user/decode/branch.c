@@ -37,6 +37,7 @@ const char *gap_reason__name(enum gap_reason reason)
 		[GAP_CALLER] = "caller unknown",
 		[GAP_BETWEEN] = "between snapshots",
 		[GAP_OUTSIDE] = "outside -start and -stop",
+		[GAP_FILTERED] = "outside -filter",
 	};
 
 	return (size_t)reason < COUNT(names) ? names[reason] : "?";

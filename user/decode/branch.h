@@ -32,6 +32,7 @@ enum gap_reason {
 	GAP_CALLER,	/* a return to a caller that is not known: it called in a gap */
 	GAP_BETWEEN,	/* nothing was recorded between two snapshots: no loss */
 	GAP_OUTSIDE,	/* of -start and -stop: no loss either */
+	GAP_FILTERED,	/* outside of -filter: nor is this */
 };
 
 struct branch {

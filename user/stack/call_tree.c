@@ -17,6 +17,7 @@ static const char *gap_name(uint8_t reason)
 		[GAP_CALLER] = "[gap: caller unknown]",
 		[GAP_BETWEEN] = "[gap]",
 		[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
+		[GAP_FILTERED] = "[gap: outside -filter]",
 	};
 
 	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";
@@ -33,6 +34,8 @@ const char *call__name(const struct call *call)
 		return "[switched out]";
 	case CALL_GAP:
 		return gap_name(call->reason);
+	case CALL_NOT_RECORDED:
+		return "[not recorded]";
 	case CALL_OFF_CPU:
 		return call->reason == OFF_BLOCKED     ? "[blocked]"
 		       : call->reason == OFF_PREEMPTED ? "[preempted]"
