@@ -249,6 +249,31 @@ static void test_a_packet_that_is_none(void **state)
 	assert_int_equal(count(t, BRANCH_CALL), 40);
 }
 
+/*
+ * A lost return, and one too many in the code that ran meanwhile: calls from before the gap are
+ * still pending for those after it, where what follows fits.
+ */
+static void test_calls_of_before_a_gap(void **state)
+{
+	static const uint8_t bad[] = {BAD, BAD, BAD, BAD, BAD};
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_2);
+	put_short_tip(t, SITE_1);
+	put(t, bad, sizeof(bad));
+	/* Back from SITE_1's call, which is not known: its own return is. */
+	put_tip(t, SMALL);
+	put_tnt(t, "T");
+	put_tip(t, SITE_1);
+	put_calls(t, 20);
+	traced__decode(t);
+	assert_int_equal(t->totals.gaps[GAP_BAD_PACKET], 1);
+	assert_int_equal(t->totals.gaps[GAP_CALLER], 0);
+	assert_int_equal(count(t, BRANCH_GAP), 1);
+	assert_int_equal(count(t, BRANCH_CALL), 21);
+	assert_int_equal(count(t, BRANCH_RETURN), 42);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +288,7 @@ int main(void)
 		TEST(test_a_bad_byte_between_packets),
 		TEST(test_a_bad_byte_for_a_packet),
 		TEST(test_a_packet_that_is_none),
+		TEST(test_calls_of_before_a_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

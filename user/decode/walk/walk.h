@@ -92,6 +92,7 @@ struct walker {
 	const uint8_t *sync; /* behind bytes that were no packet: the next PSB, or the end */
 	/* Calls whose return may be compressed, a ring: from floor to top, RETURN_DEPTH at most. */
 	unsigned int floor, top;
+	unsigned int stale; /* from here to the floor: of before a gap, and in doubt */
 	struct block_site *returns[RETURN_DEPTH];
 	uint64_t ret_ips[RETURN_DEPTH];	      /* theirs */
 	struct block_site kept[RETURN_DEPTH]; /* of blocks that are gone */

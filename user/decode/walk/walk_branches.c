@@ -51,6 +51,8 @@ static inline struct block *compressed_return(struct walker *w, const struct blo
 {
 	struct block_site *site = bit ? walker__pop(w) : NULL;
 
+	if (UNLIKELY(bit && !site))
+		site = walker__find_stale(w);
 	if (UNLIKELY(!site)) {
 		walker__lose(w, bit && w->lost_calls ? GAP_CALLER : GAP_MISMATCH, block->last_ip,
 			     w->time.tsc);
@@ -104,7 +106,7 @@ bool walker__go_on(struct walker *w)
 	return w->block;
 }
 
-static void take_bits(struct walker *w)
+void walker__take_bits(struct walker *w)
 {
 	unsigned int goes_on = 0;
 
@@ -141,7 +143,7 @@ void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n)
 	w->has_fup = false;
 	w->tnt = bits;
 	w->tnt_left = n;
-	take_bits(w);
+	walker__take_bits(w);
 }
 
 /* The block at the end of all that goes on by itself; false where the walk is lost. */
@@ -174,11 +176,12 @@ static void take_tip(struct walker *w, uint64_t ip)
 	} else {
 		walker__emit(w, BRANCH_RETURN, block->last_len, block->last_ip, ip, w->time.tsc);
 		/* The CPU takes its entry as well, though it was of no use. */
-		walker__pop(w);
+		if (UNLIKELY(!walker__pop(w)))
+			walker__pop_stale(w);
 	}
 	walker__enter(w, next);
 	if (UNLIKELY(w->tnt_left))
-		take_bits(w);
+		walker__take_bits(w);
 }
 
 void walker__on_tip(struct walker *w, unsigned int ip_bytes, uint64_t ip)

@@ -16,6 +16,9 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 	w->knows_ip &= reason != GAP_BAD_PACKET;
 	w->lost_calls = true;
 	w->floor = w->top;
+	/* Code that is not there calls what is, and nobody sees it. */
+	if (reason != GAP_BAD_PACKET && reason != GAP_MISMATCH)
+		w->stale = w->top;
 	walker__emit(w, BRANCH_GAP, 0, ip, 0, tsc);
 	if (w->out->n)
 		w->out->v[w->out->n - 1].reason = (uint8_t)reason;

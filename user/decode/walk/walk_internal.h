@@ -54,6 +54,8 @@ static inline void walker__push(struct walker *w, struct block_site *site)
 	w->ret_ips[at] = site->ret_ip;
 	if (w->top - w->floor > RETURN_DEPTH)
 		w->floor++;
+	if (UNLIKELY(w->top - w->stale > RETURN_DEPTH))
+		w->stale++;
 }
 
 /* NULL where none is left. */
@@ -115,6 +117,19 @@ static inline bool walker__doubts(const struct walker *w)
 
 /* walk_trial.c */
 
+/* A return has taken a call of before the gap, as far as one is known. */
+static inline void walker__pop_stale(struct walker *w)
+{
+	if (w->stale == w->floor)
+		return;
+	w->floor--;
+	w->top = w->floor;
+}
+/*
+ * A compressed return behind a gap, where no call is pending: the one of before it that fits what
+ * follows, taken from among them. NULL: none does.
+ */
+struct block_site *walker__find_stale(struct walker *w);
 /* Do the packets behind w->next fit a thread that is at the block? */
 bool walker__try(const struct walker *w, struct block *block);
 /*
@@ -139,6 +154,8 @@ const uint8_t *walker__walk_packet(struct walker *w, const uint8_t *at);
 
 /* walk_branches.c */
 
+/* The bits that are left, along blocks. */
+void walker__take_bits(struct walker *w);
 /* n bits, the oldest in bit 63. */
 void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n);
 void walker__on_tip(struct walker *w, unsigned int ip_bytes, uint64_t ip);

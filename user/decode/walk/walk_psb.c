@@ -121,7 +121,7 @@ void walker__begin_region(struct walker *w, const struct psb_plus *psb)
 	w->after_ovf = false;
 	w->knows_ip = true;
 	w->lost_calls = false;
-	w->floor = w->top;
+	w->floor = w->stale = w->top;
 	if (psb->end == PACKET_OVF) {
 		walker__on_overflow(w);
 		return;

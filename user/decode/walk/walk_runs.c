@@ -17,6 +17,7 @@ static inline const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
 
 	if (packet__is_short_tnt(byte)) {
 		value = packet__short_tnt(byte, &n);
+		w->next = at + 1;
 		walker__on_tnt(w, value, n);
 		return at + 1;
 	}
@@ -75,6 +76,8 @@ static inline bool replay_effects(struct walker *w, const struct memo_entry *ent
 	w->top -= effects->n_needs;
 	if (effects->n_drops && w->top != w->floor)
 		w->top--;
+	else if (effects->n_drops)
+		walker__pop_stale(w);
 	for (unsigned int i = 0; i < effects->n_pushes; i++)
 		walker__push(w, memo_effects__pushes(effects)[i]);
 	return true;

@@ -10,6 +10,8 @@
 /* Packets that tell of branches: that many do not fit by chance. */
 #define ENOUGH 24
 #define SOME   3
+/* Calls whose return a gap may have hidden. */
+#define MAX_STALE 4
 /* Bytes that may have told nothing of branches, but the time. */
 #define MAX_STEP 3
 /* Bytes that are looked at for them. */
@@ -40,6 +42,8 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 	trial.knows_ip = true;
 	trial.state = WALK_ON;
 	walker__enter(&trial, block);
+	if (trial.tnt_left)
+		walker__take_bits(&trial);
 	if (end - at > MAX_BYTES)
 		end = at + MAX_BYTES;
 	while (at < end && trial.state == WALK_ON && n < ENOUGH) {
@@ -59,6 +63,40 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 bool walker__try(const struct walker *w, struct block *block)
 {
 	return count_fitting(w, block, w->next) > 0;
+}
+
+struct block_site *walker__find_stale(struct walker *w)
+{
+	unsigned int floor = w->floor;
+
+	if (w->is_trial) {
+		if (w->floor == w->stale)
+			return NULL;
+		walker__pop_stale(w);
+		return w->returns[w->floor % RETURN_DEPTH];
+	}
+	for (unsigned int i = 0; i < MAX_STALE && w->floor != w->stale; i++) {
+		struct walker trial;
+		struct block_site *site;
+
+		w->floor--;
+		site = w->returns[w->floor % RETURN_DEPTH];
+		trial = *w;
+		trial.top = trial.floor;
+		/* The return's own bit. */
+		trial.tnt <<= 1;
+		trial.tnt_left--;
+		if (!site->after)
+			site->after = walker__find(w, site->ret_ip);
+		if (!site->after)
+			return NULL;
+		if (count_fitting(&trial, site->after, w->next) > SOME) {
+			w->top = w->floor;
+			return site;
+		}
+	}
+	w->floor = w->stale = floor;
+	return NULL;
 }
 
 const uint8_t *walker__step_over(const struct walker *w, const uint8_t *at)

@@ -7,7 +7,7 @@
 /* Blocks that are gone take the addresses that calls return to with them. */
 static void keep_returns(struct walker *w)
 {
-	for (unsigned int i = w->floor; i != w->top; i++) {
+	for (unsigned int i = w->stale; i != w->top; i++) {
 		unsigned int at = i % RETURN_DEPTH;
 
 		w->kept[at] = (struct block_site){.ret_ip = w->ret_ips[at]};
