@@ -8,9 +8,11 @@ Verdict = collections.namedtuple('Verdict', 'what reason disagrees', defaults=[[
 WAITING = ('runnable', 'preempted', 'throttled', 'stolen')
 
 
-def differ(name, said, known):
-    """A line where they are more than 5 % and more than 1 ms apart."""
-    if abs(said - known) <= max(10**6, known / 20):
+def differ(name, said, known, not_said=0, not_known=0):
+    """A line where they are more than 5 % and more than 1 ms apart, even if all of what either does not know
+    belongs there."""
+    tolerance = max(10**6, known / 20)
+    if known - not_said - tolerance <= said <= known + not_known + tolerance:
         return []
     return [f'{name}: it says {said / 1e6:.2f} ms, known are {known / 1e6:.2f} ms']
 
@@ -23,9 +25,11 @@ def check_account(report, kernel, known):
     if kernel:
         # To the switches runnable and preempted, throttled and stolen are much the same.
         waiting = sum(account.get(part, 0) for part in WAITING)
-        lines += differ('on a CPU', sum(account.values()) - account['blocked'] - waiting, kernel['on_cpu'])
-        lines += differ('blocked', account['blocked'], kernel['blocked'])
-        lines += differ('waiting for a CPU', waiting, kernel['runnable'] + kernel['preempted'])
+        unknown = account.get('not_recorded', 0), kernel['unknown']
+        lines += differ('on a CPU', sum(account.values()) - account['blocked'] - waiting - unknown[0],
+                        kernel['on_cpu'], *unknown)
+        lines += differ('blocked', account['blocked'], kernel['blocked'], *unknown)
+        lines += differ('waiting for a CPU', waiting, kernel['runnable'] + kernel['preempted'], *unknown)
     for part, ns in known.items():
         lines += differ(part + ', as others know it', report['slow_ns'] if part == 'total' else account.get(part, 0), ns)
     return lines

@@ -26,7 +26,7 @@ class Machine(_Causes):
     def read(self):
         return self.ask('read')
 
-    @cause(r'[0-9]{4,} page faults .*in .*touch_pages')
+    @cause(r'[0-9]{4,} page faults.* in .*touch_pages')
     def faults(self):
         return self.ask('faults')
 
@@ -35,7 +35,7 @@ class Machine(_Causes):
         self.drop_file()
         return self.ask('cold')
 
-    @cause(r'[0-9]+ (major )?page faults? .*in .*touch_file', threshold='5ms')
+    @cause(r'page faults?.* in .*touch_file', threshold='5ms')
     def cold_map(self):
         self.drop_file()
         return self.ask('map')
@@ -88,7 +88,7 @@ class Little_memory(_Causes):
         super().start()
         self.limit('memory', {'memory.limit_in_bytes': 64 << 20}, {'memory.max': 64 << 20})
 
-    @cause('reclaim|[0-9]{4,} page faults .*in .*touch_pages', threshold='20ms')
+    @cause('reclaim|[0-9]{4,} page faults.* in .*touch_pages', threshold='20ms')
     def reclaim(self):
         self.ask('dirty')
         return self.ask('few')

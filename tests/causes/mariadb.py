@@ -55,6 +55,6 @@ class Mariadb(Service):
     def sort(self):
         self.sql('set sort_buffer_size = 67108864; select t from list order by reverse(t) limit 299999, 1')
 
-    @cause('blocked in .*: .*nanosleep|cond_timedwait')
+    @cause('blocked in .*(sleep|cond_timedwait)')
     def sleep(self):
         self.sql('select sleep(0.15)')

@@ -37,12 +37,12 @@ class Nginx(Service):
     def quick(self):
         self.get('index.html')
 
-    @cause('blocked in .*: p?read.* of .*file')
+    @cause('blocked in .*ngx_read_file.*: pread64')
     def cold_file(self):
         self.drop_file()
         self.get('read/file')
 
-    @cause('blocked in .*sendfile.*file')
+    @cause('blocked in .*sendfile')
     def slow_disk_sendfile(self):
         self.drop_file()
         self.get('file')

@@ -25,7 +25,7 @@ class Node(Program):
     def gc(self):
         return self.ask('gc')
 
-    @cause('blocked in .*open.*: .*fifo')
+    @cause('blocked in .*uv_fs_open')
     def sync_fs(self):
         def write():
             time.sleep(0.15)

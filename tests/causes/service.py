@@ -201,6 +201,8 @@ class Program(Service):
     def ask(self, what, program=None):
         program = program or self.program
         program.stdin.write(what.encode() + b'\n')
+        if not select.select([program.stdout], [], [], 30)[0]:
+            raise RuntimeError(f'no answer to "{what}"')
         answer = program.answers.readline().split()
         if not answer:
             raise RuntimeError('it has ended: ' + (self.work / 'log').read_text()[-300:])

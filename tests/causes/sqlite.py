@@ -34,7 +34,7 @@ class Sqlite(Service):
     def scan(self):
         self.sql("select count(*) from list where t like '%ABCD%'")
 
-    @cause('blocked in .*: .*nanosleep')
+    @cause('blocked in .*BusyHandler.*nanosleep')
     def busy(self):
         other = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         other.execute('begin exclusive')

@@ -51,15 +51,17 @@ class Switches:
                 yield time_ns, 'on_cpu'
 
     def account(self, tid, start_ns, end_ns):
-        """ns on a CPU, blocked, runnable (woken) and preempted"""
-        sums = dict.fromkeys(('on_cpu', 'blocked', 'runnable', 'preempted'), 0)
+        """ns on a CPU, blocked, runnable (woken) and preempted; unknown are those that end with a thread leaving
+        a CPU that it was not seen to get (where a hypervisor's agent in the guest hides its switches)"""
+        sums = dict.fromkeys(('on_cpu', 'blocked', 'runnable', 'preempted', 'unknown'), 0)
         events = list(self.of(tid))
         # Before its first event it was what that ends; without any it was on a CPU all the time.
         state = {'on_cpu': 'preempted', 'woken': 'blocked'}.get(events[0][1] if events else None, 'on_cpu')
         since = start_ns
         for time_ns, then in [*events, (end_ns, None)]:
             at = min(max(time_ns, start_ns), end_ns)
-            sums[state] += at - since
+            left_unseen = then in ('blocked', 'preempted') and state != 'on_cpu'
+            sums['unknown' if left_unseen else state] += at - since
             since = at
             if then != 'woken':
                 state = then

@@ -32,7 +32,7 @@ tried() {
 	def judged(reason, on_cpu, blocked, preempted, known={}):
 	    account = dict(on_cpu_ns=on_cpu, blocked_ns=blocked, preempted_ns=preempted)
 	    report = dict(slow_ns=10**8, hit=dict(tid=1), reasons=[reason], account=dict(slow=account))
-	    kernel = dict(on_cpu=10**7, blocked=0, runnable=0, preempted=9 * 10**7)
+	    kernel = dict(on_cpu=10**7, blocked=0, runnable=0, preempted=9 * 10**7, unknown=0)
 	    attach = Some(report=report, recording=dict(frozen_ns='0x0'), switches=Some(account=lambda *_: kernel))
 	    return judge(Some(says=re.compile('in f'), look=True), attach, known)
 
