@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Judges a report: is the planted cause in its reason, and do its figures agree with independent ones?"""
 import collections
+import re
 
 Verdict = collections.namedtuple('Verdict', 'what reason disagrees', defaults=[[]])
 
@@ -35,6 +36,15 @@ def check_account(report, kernel, known):
     return lines
 
 
+def check_wakers(reason, wakers):
+    """Whom it names as wakers, where only interrupts woke the thread while these ran."""
+    wakers = set(wakers)
+    for named in re.findall(r'woken by ([^;]*)', reason):
+        for who, tid in re.findall(r'([^,]+) \((\d+)\)', named):
+            if int(tid) not in wakers:
+                yield f'woken by {who.strip()} ({tid}): the kernel has no such wake-up, but for interrupts'
+
+
 def judge(cause, attach, known):
     """`known` is what the cause returned: {"total" or a part of the account: ns}"""
     report = attach.report
@@ -44,6 +54,8 @@ def judge(cause, attach, known):
     reason, end_ns = '; '.join(report['reasons']), int(attach.recording['frozen_ns'], 0)
     kernel = cause.look and attach.switches.account(report['hit']['tid'], end_ns - report['slow_ns'], end_ns)
     disagrees = check_account(report, kernel, known)
+    if cause.look:
+        disagrees += check_wakers(reason, attach.switches.wakers(report['hit']['tid']))
     if cause.says.search(reason):
         return Verdict('right', reason, disagrees)
     if 'not recorded' in reason:

@@ -9,6 +9,8 @@ import tempfile
 LINE = re.compile(r' (\d+)\.(\d+): (sched_\w+): (.*)')
 SWITCH = re.compile(r'prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)')
 WOKEN = re.compile(r' pid=(\d+) ')
+# -PID [CPU] FLAGS, of which the third tells of interrupts
+WAKER = re.compile(r'-(\d+) +\[\d+\] ..(.)')
 
 
 class Switches:
@@ -49,6 +51,15 @@ class Switches:
                 yield time_ns, 'preempted' if state[0] == 'R' else 'blocked'
             if int(after) == tid:
                 yield time_ns, 'on_cpu'
+
+    def wakers(self, tid):
+        """Who woke it, but for hardware interrupts, which come while anybody runs. What a softirq wakes may
+        well be that thread's doing: what it has sent over loopback."""
+        for line in self.lines:
+            if ': sched_waking: ' in line and f' pid={tid} ' in line:
+                waker, context = WAKER.search(line).groups()
+                if context not in 'hHzZ':
+                    yield int(waker)
 
     def account(self, tid, start_ns, end_ns):
         """ns on a CPU, blocked, runnable (woken) and preempted; unknown are those that end with a thread leaving

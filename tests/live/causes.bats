@@ -33,7 +33,7 @@ tried() {
 	    account = dict(on_cpu_ns=on_cpu, blocked_ns=blocked, preempted_ns=preempted)
 	    report = dict(slow_ns=10**8, hit=dict(tid=1), reasons=[reason], account=dict(slow=account))
 	    kernel = dict(on_cpu=10**7, blocked=0, runnable=0, preempted=9 * 10**7, unknown=0)
-	    attach = Some(report=report, recording=dict(frozen_ns='0x0'), switches=Some(account=lambda *_: kernel))
+	    attach = Some(report=report, recording=dict(frozen_ns='0x0'), switches=Some(account=lambda *_: kernel, wakers=lambda _: [7]))
 	    return judge(Some(says=re.compile('in f'), look=True), attach, known)
 
 	taken = 'ready to run, but its CPU was taken'
@@ -45,5 +45,7 @@ tried() {
 	assert len(judged('in f', 10**7, 9 * 10**7, 0).disagrees) == 2
 	assert len(judged('in f', 10**7, 0, 8 * 10**7).disagrees) == 2
 	assert len(judged('in f', 10**7, 0, 9 * 10**7, dict(total=2 * 10**8)).disagrees) == 1
+	assert judged('in f, woken by helper (7); 1 ms', 10**7, 0, 9 * 10**7).disagrees == []
+	assert len(judged('in f, woken by helper (7), awk (8)', 10**7, 0, 9 * 10**7).disagrees) == 1
 	END
 }
