@@ -23,7 +23,7 @@ class Go(Program):
     def channel(self):
         return self.ask('channel')
 
-    @cause(r'(GC|runtime\.gc)')
+    @cause(r'^(?!.*main\.handle > runtime\.(systemstack|mcall)).*(GC|gc)', threshold='10ms')
     def gc(self):
         return self.ask('gc')
 

@@ -21,7 +21,7 @@ class Node(Program):
     def json_parse(self):
         return self.ask('json')
 
-    @cause('(on the CPU|blocked), in .*(Heap|MarkCompact|Collect|GC|Marking)')
+    @cause('(on the CPU,|blocked) in .*(Heap|MarkCompact|Collect|GC|Marking)', threshold='5ms')
     def gc(self):
         return self.ask('gc')
 

@@ -19,7 +19,7 @@ function handleRequest(what) {
   return process.hrtime.bigint() - start;
 }
 
-for (let i = 0; i < 2000000; i++)
+for (let i = 0; i < 4000000; i++)
   live.push({i});
 process.stdin.on('data', (data) => process.stdout.write(`total=${handleRequest(data.toString().trim())}\n`));
 process.stdout.write('ready\n');
