@@ -204,9 +204,11 @@ bench-growth: all $(BENCH) ptgen programs
 	$(Q)for n in $(GROWTH); do O=$(O) tests/bench/recordings $$n sqlite3; done | \
 	    xargs -r $(O)/tests/bench/bench_whole -curve $(O)/mtbpf
 
-# Five services with a planted cause each: how often the report names it. RUNS=20 of each, some minutes.
+# Real services with a planted cause each: how often the report names it. RUNS of each; CAUSES="redis go.mutex"
+# are some. Installs Debian's packages of these services.
+RUNS ?= 20
 causes: all programs
-	$(Q)O=$(O) tests/causes.sh $(RUNS)
+	$(Q)O=$(O) tests/causes/run -runs $(RUNS) $(CAUSES)
 
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh

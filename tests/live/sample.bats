@@ -27,34 +27,6 @@ come_first() {
 	chrt -a -f -p 10 "$target" 2>/dev/null || true
 }
 
-# finds CAUSE ROW
-finds() {
-	local threshold=(-duration-thresh 20ms)
-	start causes "$1"
-	[ "$1" = hog ] || come_first
-	reports "$2"
-}
-
-@test "a slow path on the CPU" {
-	finds branch ' work_us$'
-}
-
-@test "a lock that another thread holds: who let it go" {
-	finds lock '\[blocked\] in .*: futex held by helper \([0-9]+\), woken by (.*, )?helper \([0-9]+\)'
-}
-
-@test "an answer that comes late: who gave it" {
-	finds read '\[blocked\] in read: read of pipe:\[[0-9]+\] \(fd [0-9]+\), woken by (.*, )?helper \([0-9]+\)'
-}
-
-@test "page faults: time in the kernel, and in which function" {
-	finds faults '\[kernel\] in touch_pages$'
-}
-
-@test "others on the same CPU: who they are" {
-	finds hog '\[(preempted|runnable)\] in .*, by (.*, )?hog \([0-9]+\)'
-}
-
 @test "where there is no Intel PT attach samples by itself, and says so; the demo's cause is found" {
 	! has_pt || skip "there is Intel PT"
 	start service -scale native

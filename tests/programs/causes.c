@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A loop whose iterations are quick, but one in a hundred, for one planted reason:
+ * causes CAUSE: a loop whose iterations are quick, except one in a hundred, for one planted reason:
  *
  *   branch  a loop over much more than usual      lock   another thread has the lock
  *   read    an answer that comes late             faults fresh memory, page by page
  *   hog     others want the same CPU
+ *
+ * causes ask [CAUSE [FILE]]: an iteration for each line of stdin, which names its cause, or
+ * "quick"; the answer is its figures by the program's own clocks. FILE is for the causes
+ *
+ *   cold    a file is read                        map    a file is mapped and touched
+ *   sync    4 MB are written, and fsync waits     dirty  (no cause) 48 MB are written, and stay in
+ * memory few     24 MB of fresh memory, page by page
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -31,6 +38,7 @@
 struct service {
 	pthread_mutex_t lock;
 	int to_helper[2], to_us[2]; /* pipes */
+	const char *path;
 	uint64_t sum;
 };
 
@@ -42,12 +50,17 @@ static void on_stop(int signo)
 	stop = 1;
 }
 
-static uint64_t cpu_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void sleep_ms(int ms)
@@ -96,9 +109,8 @@ TRACED void take_lock(struct service *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-TRACED void touch_pages(struct service *s)
+TRACED void touch_pages(struct service *s, size_t size)
 {
-	const size_t size = 128u << 20;
 	volatile char *pages =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -108,6 +120,43 @@ TRACED void touch_pages(struct service *s)
 	for (size_t i = 0; i < size; i += 4096)
 		pages[i] = 1;
 	munmap((void *)pages, size);
+}
+
+TRACED void read_file(struct service *s)
+{
+	static char buffer[1 << 20];
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+
+	while (read(fd, buffer, sizeof(buffer)) > 0)
+		s->sum += (uint64_t)buffer[0];
+	close(fd);
+}
+
+TRACED void touch_file(struct service *s)
+{
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	off_t size = lseek(fd, 0, SEEK_END);
+	volatile char *bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return;
+	for (off_t i = 0; i < size; i += 4096)
+		s->sum += (uint64_t)bytes[i];
+	munmap((void *)bytes, (size_t)size);
+}
+
+TRACED void write_file(struct service *s, int megabytes, bool sync)
+{
+	static char buffer[1 << 20];
+	int fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	for (int i = 0; i < megabytes; i++)
+		if (write(fd, buffer, sizeof(buffer)) < 0)
+			break;
+	if (sync)
+		fsync(fd);
+	close(fd);
 }
 
 TRACED void steady_work(struct service *s)
@@ -177,7 +226,15 @@ TRACED void one_iter(struct service *s, const char *cause)
 		tell_helper(s, 'r');
 		read_answer(s);
 	} else if (!strcmp(cause, "faults")) {
-		touch_pages(s);
+		touch_pages(s, 128u << 20);
+	} else if (!strcmp(cause, "few")) {
+		touch_pages(s, 24u << 20);
+	} else if (!strcmp(cause, "cold")) {
+		read_file(s);
+	} else if (!strcmp(cause, "map")) {
+		touch_file(s);
+	} else if (!strcmp(cause, "sync")) {
+		write_file(s, 4, true);
 	} else if (!strcmp(cause, "hog")) {
 		for (int i = 0; i < HOGS; i++)
 			tell_helper(s, 'h');
@@ -193,26 +250,55 @@ static void serve(struct service *s, const char *cause)
 	}
 }
 
+static void serve_asked(struct service *s)
+{
+	char line[64];
+
+	printf("ready\n");
+	fflush(stdout);
+	while (!stop && fgets(line, sizeof(line), stdin)) {
+		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!strcmp(line, "dirty"))
+			write_file(s, 48, false);
+		else
+			one_iter(s, line);
+		printf("total=%llu\n", (unsigned long long)(clock_ns(CLOCK_MONOTONIC) - start));
+		fflush(stdout);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct service s = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct sigaction action = {.sa_handler = on_stop};
+	bool asked = argc > 1 && !strcmp(argv[1], "ask");
+	const char *cause = argc > 1 + asked ? argv[1 + asked] : "";
 	pthread_t helper;
 
-	if (argc != 2 || !strstr(" branch lock read faults hog ", argv[1])) {
-		fprintf(stderr, "usage: %s branch|lock|read|faults|hog\n", argv[0]);
+	if (!asked && (argc != 2 || !strstr(" branch lock read faults hog ", cause))) {
+		fprintf(stderr,
+			"usage: %s branch|lock|read|faults|hog\n"
+			"       %s ask [CAUSE [FILE]]\n",
+			argv[0], argv[0]);
 		return 2;
 	}
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	if (pipe2(s.to_helper, O_CLOEXEC) || pipe2(s.to_us, O_CLOEXEC))
 		return 1;
-	if (!strcmp(argv[1], "hog"))
+	s.path = argc > 3 ? argv[3] : "";
+	if (!strcmp(cause, "hog"))
 		start_hogs(&s);
 	else if (pthread_create(&helper, NULL, help, &s))
 		return 1;
+	if (asked) {
+		serve_asked(&s);
+		return 0;
+	}
 	printf("pid %d\n", (int)getpid());
 	fflush(stdout);
-	serve(&s, argv[1]);
+	serve(&s, cause);
 	return 0;
 }

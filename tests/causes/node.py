@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+import os
+import threading
+import time
+
+from service import Program, cause
+
+
+class Node(Program):
+    needs = {'node': 'nodejs'}
+    symbol = 'node::AsyncWrap::MakeCallback(v8::Local<v8::Function>, int, v8::Local<v8::Value>*)'
+
+    def command(self):
+        return 'node', '--expose-gc', self.here / 'programs' / 'handler.js'
+
+    def start(self):
+        super().start()
+        os.mkfifo(self.work / 'fifo')
+
+    @cause('on the CPU, in .*[Jj]son')
+    def json_parse(self):
+        return self.ask('json')
+
+    @cause('(on the CPU,|blocked) in .*(Heap|MarkCompact|Collect|GC|Marking)', threshold='5ms')
+    def gc(self):
+        return self.ask('gc')
+
+    @cause('blocked in .*uv_fs_open')
+    def sync_fs(self):
+        def write():
+            time.sleep(0.15)
+            (self.work / 'fifo').write_text('x')
+        writer = threading.Thread(target=write)
+        writer.start()
+        known = self.ask('fs')
+        writer.join()
+        return known

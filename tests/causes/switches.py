@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Who was on a CPU, and why not: the kernel's own record (ftrace), which mtbpf has no part in."""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+LINE = re.compile(r' (\d+)\.(\d+): (sched_\w+): (.*)')
+SWITCH = re.compile(r'prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)')
+WOKEN = re.compile(r' pid=(\d+) ')
+# -PID [CPU] FLAGS, of which the third tells of interrupts
+WAKER = re.compile(r'-(\d+) +\[\d+\] ..(.)')
+
+
+class Switches:
+    """The latest of the whole machine, from now until stop()."""
+
+    def __init__(self):
+        self.lines = []
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix='tracefs.'))
+        subprocess.run(['mount', '-t', 'tracefs', 'tracefs', self.root], check=True)
+        self.instance = self.root / 'instances' / f'causes-{os.getpid()}'
+        self.instance.mkdir()
+        # Not by set_event_pid: with it, switches to the thread were missing now and then (6.18).
+        self.put('trace_clock', 'mono')
+        self.put('buffer_size_kb', '16384')
+        for event in 'sched_switch', 'sched_waking':
+            self.put(f'events/sched/{event}/enable', '1')
+
+    def put(self, name, text):
+        (self.instance / name).write_text(text)
+
+    def stop(self):
+        self.put('tracing_on', '0')
+        self.lines = (self.instance / 'trace').read_text(errors='replace').split('\n')
+
+    def of(self, tid):
+        """(ns, what it was from then on: on_cpu, blocked, preempted, or woken) of a thread"""
+        for line in self.lines:
+            m = f'pid={tid} ' in line + ' ' and LINE.search(line)
+            if not m:
+                continue
+            time_ns = int(m[1]) * 10**9 + int(m[2]) * 10**3
+            if m[3] == 'sched_waking':
+                if int(WOKEN.search(m[4])[1]) == tid:
+                    yield time_ns, 'woken'
+                continue
+            prev, state, after = SWITCH.search(m[4]).groups()
+            if int(prev) == tid:
+                yield time_ns, 'preempted' if state[0] == 'R' else 'blocked'
+            if int(after) == tid:
+                yield time_ns, 'on_cpu'
+
+    def wakers(self, tid):
+        """Who woke it, but for hardware interrupts, which come while anybody runs. What a softirq wakes may
+        well be that thread's doing: what it has sent over loopback."""
+        for line in self.lines:
+            if ': sched_waking: ' in line and f' pid={tid} ' in line:
+                waker, context = WAKER.search(line).groups()
+                if context not in 'hHzZ':
+                    yield int(waker)
+
+    def account(self, tid, start_ns, end_ns):
+        """ns on a CPU, blocked, runnable (woken) and preempted; unknown are those that end with a thread leaving
+        a CPU that it was not seen to get (where a hypervisor's agent in the guest hides its switches)"""
+        sums = dict.fromkeys(('on_cpu', 'blocked', 'runnable', 'preempted', 'unknown'), 0)
+        events = list(self.of(tid))
+        # Before its first event it was what that ends; without any it was on a CPU all the time.
+        state = {'on_cpu': 'preempted', 'woken': 'blocked'}.get(events[0][1] if events else None, 'on_cpu')
+        since = start_ns
+        for time_ns, then in [*events, (end_ns, None)]:
+            at = min(max(time_ns, start_ns), end_ns)
+            left_unseen = then in ('blocked', 'preempted') and state != 'on_cpu'
+            sums['unknown' if left_unseen else state] += at - since
+            since = at
+            if then != 'woken':
+                state = then
+            elif state == 'blocked':
+                # One on its way to sleep may be woken before it is off the CPU, which says nothing.
+                state = 'runnable'
+        return sums
+
+    def close(self):
+        try:
+            self.instance.rmdir()
+        finally:
+            subprocess.run(['umount', self.root], check=True)
+            self.root.rmdir()

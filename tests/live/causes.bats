@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+# The short part of `make causes`: what needs no packages, once each, and that its judge finds faults.
+
+load causes
+
+tried() {
+	command -v python3 >/dev/null || skip "needs python3"
+	run env CAUSES_INSTALL=no timeout -k 5 120 "$BATS_TEST_DIRNAME/../causes/run" -runs 1 "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	for cause; do
+		# right, not recorded, spoiled, wrong, none, account
+		grep -Eq "^$cause +(1 +0 +0|0 +0 +1) +0 +0 +0 " <<<"$output"
+	done
+}
+
+@test "a slow path, a lock and an answer that comes late: the report names them, its account is the kernel's" {
+	tried machine.branch machine.lock machine.read
+}
+
+@test "page faults, and others on the same CPU" {
+	tried machine.faults hog.hog
+}
+
+@test "a reason that names another cause is wrong, and figures that are off are found" {
+	command -v python3 >/dev/null || skip "needs python3"
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$BATS_TEST_DIRNAME/../causes python3 - <<-'END'
+	import re
+	from types import SimpleNamespace as Some
+	from judge import judge
+
+	def judged(reason, on_cpu, blocked, preempted, known={}):
+	    account = dict(on_cpu_ns=on_cpu, blocked_ns=blocked, preempted_ns=preempted)
+	    report = dict(slow_ns=10**8, hit=dict(tid=1), reasons=[reason], account=dict(slow=account))
+	    kernel = dict(on_cpu=10**7, blocked=0, runnable=0, preempted=9 * 10**7, unknown=0)
+	    attach = Some(report=report, recording=dict(frozen_ns='0x0'), switches=Some(account=lambda *_: kernel, wakers=lambda _: [7]))
+	    return judge(Some(says=re.compile('in f'), look=True), attach, known)
+
+	taken = 'ready to run, but its CPU was taken'
+	assert judged('in f', 10**7, 0, 9 * 10**7) == ('right', 'in f', [])
+	assert judged(taken, 10**7, 0, 9 * 10**7).what == 'spoiled'
+	assert judged(taken, 10**7, 0, 9 * 10**7, dict(throttled=9 * 10**7)).what == 'wrong'
+	assert judged('in g', 10**7, 0, 9 * 10**7).what == 'wrong'
+	assert judged('not recorded: 9 ms', 10**7, 0, 9 * 10**7).what == 'not recorded'
+	assert len(judged('in f', 10**7, 9 * 10**7, 0).disagrees) == 2
+	assert len(judged('in f', 10**7, 0, 8 * 10**7).disagrees) == 2
+	assert len(judged('in f', 10**7, 0, 9 * 10**7, dict(total=2 * 10**8)).disagrees) == 1
+	assert judged('in f, woken by helper (7); 1 ms', 10**7, 0, 9 * 10**7).disagrees == []
+	assert len(judged('in f, woken by helper (7), awk (8)', 10**7, 0, 9 * 10**7).disagrees) == 1
+	END
+}
