@@ -4,7 +4,8 @@ BUNDLE := $(O)/bundle
 # Debian has static libraries of these, but for the three that are embedded (embed.c), and for GnuTLS, which
 # libmicrohttpd would serve https with (no_tls.c). One of them is incomplete in Debian 13 (eu_search.c).
 BUNDLE_EMBEDDED := ipt Zydis cjson
-BUNDLE_LIBS = $(shell pkg-config --static --libs libbpf libelf libdw zlib libzstd) -lmicrohttpd -liberty -lm -lpthread
+# zlib comes first: a newer libelf.a has a crc32() of its own.
+BUNDLE_LIBS = -lz $(shell pkg-config --static --libs libbpf libelf libdw zlib libzstd) -lmicrohttpd -liberty -lm -lpthread
 library_file = $(shell $(CC) -print-file-name=$(1))
 
 .PHONY: bundle
