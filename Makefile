@@ -39,6 +39,8 @@ WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 # What is missing is said by the check below, once and by name.
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+# The nearest that clang has to gcc's attribute noipa.
+COMPAT  := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Dnoipa=noinline)
 # Debug info names files as they are called here: what is built does not depend on the folder it is built in.
 MAPPED  := -fdebug-prefix-map=$(abspath $(O))=build -fdebug-prefix-map=$(CURDIR)=.
 # One set of objects for the program and for what others load (user/dlfilter, tests/ptgen). Hidden symbols are
@@ -46,7 +48,7 @@ MAPPED  := -fdebug-prefix-map=$(abspath $(O))=build -fdebug-prefix-map=$(CURDIR)
 # objects of its own in such a build.
 PICFLAGS := -fPIC -fvisibility=hidden
 PIC_O    := $(if $(SAN)$(findstring coverage,$(CFLAGS)),$(O)/pic,$(O))
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(MAPPED) $(SANFLAGS) \
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(MAPPED) $(COMPAT) $(SANFLAGS) \
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) $(PICFLAGS) -MMD -MP
 # What every branch of a trace goes through is optimised as one in the program itself (docs/decode.md), where
 # the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait for that: the objects hold
@@ -77,6 +79,8 @@ $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO))
 
 $(HOT_OBJ): ALL_CFLAGS += $(LTO) -ffat-lto-objects
+# It measures what it costs to follow its own frame pointers.
+$(O)/user/capture/sample/sample_cost.o: ALL_CFLAGS += -fno-omit-frame-pointer
 $(O)/libmtbpf.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

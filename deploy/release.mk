@@ -8,7 +8,7 @@ release:
 	$(Q)deploy/release $(STEP)
 
 # What is tried before a release: builds in clean roots of Debian, and the bundle in them. Needs root, debootstrap,
-# 12 GB in /var/tmp, and an hour.
+# 15 GB in /var/tmp, and an hour.
 .PHONY: test-distros
 test-distros:
 	$(Q)O=$(O) TEST_TIMEOUT=3600 tests/run distros

@@ -2,9 +2,10 @@
 # make bundle: $(O)/bundle/mtbpf, one static executable, to copy to a machine that has none of the libraries.
 BUNDLE := $(O)/bundle
 # Debian has static libraries of these, but for the three that are embedded (embed.c), and for GnuTLS, which
-# libmicrohttpd would serve https with (no_tls.c).
+# libmicrohttpd would serve https with (no_tls.c). One of them is incomplete in Debian 13 (eu_search.c).
 BUNDLE_EMBEDDED := ipt Zydis cjson
-BUNDLE_LIBS = $(shell pkg-config --static --libs libbpf libelf libdw zlib libzstd) -lmicrohttpd -liberty -lm -lpthread
+# zlib comes first: a newer libelf.a has a crc32() of its own.
+BUNDLE_LIBS = -lz $(shell pkg-config --static --libs libbpf libelf libdw zlib libzstd) -lmicrohttpd -liberty -lm -lpthread
 library_file = $(shell $(CC) -print-file-name=$(1))
 
 .PHONY: bundle
@@ -32,9 +33,13 @@ $(BUNDLE)/no_tls.o: deploy/bundle/no_tls.c
 	    sed -nE '/ gnutls_global_(de)?init$$/d; s/^ +U (gnutls_.*)/NO_TLS(\1)/p' | sort -u >$(BUNDLE)/no_tls.h
 	$(Q)$(CC) $(CFLAGS) -I$(BUNDLE) -c -o $@ $<
 
+$(BUNDLE)/libeu_search.a: deploy/bundle/eu_search.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -D_GNU_SOURCE $(CFLAGS) $(MAPPED) -c -o $(@:.a=.o) $< && $(AR) rcs $@ $(@:.a=.o)
+
 BUNDLE_OBJ := $(patsubst %,$(BUNDLE)/%.o,$(BUNDLE_EMBEDDED) no_tls)
-$(BUNDLE)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) deploy/bundle/bundle.mk
+$(BUNDLE)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) $(BUNDLE)/libeu_search.a deploy/bundle/bundle.mk
 	$(call say,LINK,$@)
 	$(Q)$(CC) -static-pie $(LDFLAGS) -s -o $@ $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) \
-	    $(BUNDLE_EMBEDDED:%=-T $(BUNDLE)/%.ld) $(BUNDLE_LIBS) \
+	    $(BUNDLE_EMBEDDED:%=-T $(BUNDLE)/%.ld) $(BUNDLE_LIBS) $(BUNDLE)/libeu_search.a \
 	    $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO))

@@ -134,6 +134,9 @@ static void check(const uint8_t *bytes, size_t n)
 		if (theirs.kind <= PACKET_BAD && ours.kind <= PACKET_BAD &&
 		    (theirs.kind == ours.kind || n - at < PSB_SIZE))
 			continue;
+		/* A TRIG packet, known to libipt from 2.2 on: mtbpf turns no triggers on. */
+		if (copy[at] == 0xd9 && ours.kind == PACKET_BAD)
+			continue;
 		if (theirs.kind != ours.kind || theirs.len != ours.len || theirs.n != ours.n ||
 		    theirs.value != ours.value || theirs.fc != ours.fc)
 			print_message("%02x %02x %02x: kind %u len %u n %u value %" PRIx64

@@ -23,11 +23,11 @@
 #define RING_SIZE (64u << 10)
 
 /*
- * A stack of frame pointers of an ordinary depth, with something to do at its end. What stands
- * behind the call keeps the compiler from making a loop of it.
+ * A stack of frame pointers of an ordinary depth (the Makefile has this file compiled with them),
+ * with something to do at its end. What stands behind the call keeps the compiler from making a
+ * loop of it.
  */
-__attribute__((noipa, optimize("no-omit-frame-pointer"))) static uint64_t spin(uint64_t n,
-									       int depth)
+__attribute__((noipa)) static uint64_t spin(uint64_t n, int depth)
 {
 	uint64_t done = 0;
 

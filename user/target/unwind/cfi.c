@@ -54,7 +54,7 @@ static void reset(struct cfi_row *row)
 {
 	static const uint8_t kept[] = {CFI_RBX, CFI_RBP, CFI_R12, CFI_R13, CFI_R14, CFI_R15};
 
-	*row = (struct cfi_row){.cfa = {CFI_NOT_UNDERSTOOD}};
+	*row = (struct cfi_row){.cfa = {.kind = CFI_NOT_UNDERSTOOD}};
 	for (int i = 0; i < CFI_REGISTERS; i++)
 		row->registers[i].kind = CFI_UNDEFINED;
 	for (size_t i = 0; i < sizeof(kept); i++)
