@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+# -source sample: who lets a lock go, who answers, and who takes the CPU, which the kernel's tracepoints tell.
+. /tests/vm/lib.sh
+live_test sample 'who'
