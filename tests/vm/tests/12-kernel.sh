@@ -26,7 +26,7 @@ freeze() {
 }
 
 start /build/programs/service -scale native
-mtbpf attach -pid "$pid" -source sample -symbol one_iter -delay-thresh 1us -timeout 20s -o /tmp/k.fxt >/tmp/out 2>/tmp/err
+mtbpf attach -pid "$pid" -source sample -symbol one_iter -delay-thresh 1us -timeout 20s -o /tmp/sampled.fxt >/tmp/out 2>/tmp/err
 status=$?
 cat /tmp/err
 must kill -0 "$pid"
@@ -36,7 +36,7 @@ if [ "$(state bpf)" != ok ]; then
 	[ "$status" = 1 ] || [ "$status" = 2 ] || fail "status $status on a kernel that is too old"
 	[ "$(grep -c '^mtbpf: ' /tmp/err)" = 1 ] && grep -q '^hint: .*Linux 6.1 or later' /tmp/err ||
 		fail "not one line with its hint: $(cat /tmp/err)"
-	[ ! -e /tmp/k.fxt ] || fail "a trace is left"
+	[ ! -e /tmp/sampled.fxt ] || fail "a trace is left"
 	grep '^kernel' /tmp/check
 	grep -Eq '^kernel +limited .* is too old for triggers; 6.1 or later' /tmp/check || fail "$(cat /tmp/check)"
 	sample="refused"
