@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions that begin with a long nop, as -fpatchable-function-entry and tracing SDKs leave them. A
- * probe there may become a call of the kernel's: from Linux 6.18 on of a nop of five bytes, from 7.2 on
- * of one of ten.
+ * Functions that begin with a long nop, as -fpatchable-function-entry and tracing SDKs leave them.
+ * A probe there may become a call of the kernel's: from Linux 6.18 on of a nop of five bytes,
+ * from 7.2 on of one of ten.
  */
 #include "sample.h"
 
