@@ -21,13 +21,16 @@ void check_kernel(const struct check *check, struct check_result *result)
 	}
 	check_result__add_text(result, "release", name.release);
 	check_result__set(result, CHECK_OK, "Linux %s", name.release);
-	/* BPF links on perf events. */
-	if (sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
-	    (major < 5 || (major == 5 && minor < 15))) {
-		check_result__set(result, CHECK_LIMITED, "Linux %s is too old for triggers",
-				  name.release);
-		check_result__remedy(result, "5.15 or later");
-	}
+	if (sscanf(name.release, "%u.%u", &major, &minor) != 2 || major > 6 ||
+	    (major == 6 && minor >= 1))
+		return;
+	/* BPF links on perf events came with 5.15. */
+	check_result__set(result, CHECK_LIMITED,
+			  major < 5 || (major == 5 && minor < 15)
+				  ? "Linux %s is too old for triggers"
+				  : "Linux %s: mtbpf has not been tested on it",
+			  name.release);
+	check_result__remedy(result, "6.1 or later");
 }
 
 void check_btf(const struct check *check, struct check_result *result)

@@ -32,7 +32,7 @@ void check_bpf(const struct check *check, struct check_result *result)
 	if (is_refusal(err))
 		check_result__remedy(result, "run as root (CAP_BPF, CAP_PERFMON)");
 	else
-		check_result__remedy(result, "Linux 5.15 or later");
+		check_result__remedy(result, "Linux 6.1 or later");
 }
 
 void check_uprobe(const struct check *check, struct check_result *result)

@@ -71,7 +71,7 @@ static void explain_attach(int err)
 	if (err == -EPERM || err == -EACCES)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
 	else if (err == -EINVAL)
-		log__hint("needs Linux 5.15 or later");
+		log__hint("mtbpf works on Linux 6.1 or later");
 }
 
 /* What ends a call, or a region. */

@@ -262,8 +262,8 @@ static void explain_load(int err)
 	if (err == -EPERM)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
 	else if (log__level() < LOG_VERBOSE)
-		log__hint(
-			"-v shows what the kernel's verifier says; Linux 5.15 or later is needed");
+		log__hint("-v shows what the kernel's verifier says; mtbpf works on Linux 6.1 or "
+			  "later");
 }
 
 int trigger__load(struct trigger *trigger, const struct trigger_config *config,

@@ -120,7 +120,8 @@ static uint32_t path_in(struct report *r, const struct call *call, const struct 
 static void spend_path(struct report *r, const struct call *call, const struct period *p,
 		       uint64_t ns, bool slow)
 {
-	struct path *path = &r->paths.v[path_in(r, call, p)];
+	uint32_t at = path_in(r, call, p); /* which may move them */
+	struct path *path = &r->paths.v[at];
 	bool on_cpu = part_of(r, call) == PART_CPU;
 
 	*(slow ? &path->slow_ns : &path->ordinary_ns) += ns;

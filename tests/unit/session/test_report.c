@@ -365,6 +365,29 @@ static void test_samples(void **state)
 		"   and: blocked in iter > work, woken by holder (8); 1.00 ms more than usual\n");
 }
 
+/*
+ * main's path is noted when its own time comes, after as many others as there happen to be: also
+ * when there is no room left for one more, and all of them move.
+ */
+static void test_paths_that_move(void **state)
+{
+	static struct function many[40];
+	struct fixture *f = *state;
+
+	for (size_t n = 1; n <= sizeof(many) / sizeof(many[0]); n++) {
+		f->trees[1].calls.n = 0;
+		add(f, 0, 0, 8 * MS, &program);
+		add(f, 1, 3 * MS, 4 * MS, &iter);
+		for (size_t i = 0; i < n; i++) {
+			many[i] = work;
+			add(f, 2, 3 * MS + i * 10000, 3 * MS + (i + 1) * 10000, &many[i]);
+		}
+		add(f, 1, 7 * MS, 8 * MS, &iter);
+		assert_int_equal(print(f, 10), 0);
+		assert_non_null(strstr(f->text, "     3.00 ms  main\n"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +403,7 @@ int main(void)
 		TEST(test_an_ordinary_iteration_is_not_called_slow),
 		TEST(test_time_outside_by_its_kind),
 		TEST(test_more_functions_than_the_table_starts_with),
+		TEST(test_paths_that_move),
 		TEST(test_no_trace_of_the_thread),
 		TEST(test_no_function_at_the_hit),
 		TEST(test_an_iteration_whose_start_is_not_in_the_lookback),

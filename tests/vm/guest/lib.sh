@@ -33,6 +33,9 @@ start() {
 	done
 }
 
+# A test that says something of kernels that are too old for mtbpf sets takes_any_kernel before it is here.
+[[ $(uname -r) != [1-5].* ]] || [ -n "${takes_any_kernel:-}" ] || skip "mtbpf does not work on Linux $(uname -r)"
+
 need_pmu() {
 	[ -e /sys/bus/event_source/devices/intel_pt ] || skip "no intel_pt PMU: the module is not loaded"
 }
@@ -121,4 +124,18 @@ in_their_code() {
 		END { print right + 0, "in their code"; exit wrong > 0 || right < 100 }' ranges "$name.txt" >judged ||
 		fail "$name: $(tail -5 judged)"
 	tail -1 judged
+}
+
+# live_test FILE [FILTER]: the tests of tests/live/FILE.bats whose names match, as they run outside. They take
+# longer here, and so have more time.
+live_test() {
+	command -v bats >/dev/null || skip "bats is not installed where the image was made"
+	(
+		export PATH=/gnu:$PATH LIMIT=100 O=/build
+		cd / && timeout "${3:-200}" bats --tap -f "${2:-.}" "/tests/live/$1.bats"
+	) >/tmp/live.tap 2>&1
+	status=$?
+	cat /tmp/live.tap
+	[ "$status" = 0 ] || fail "tests/live/$1.bats: status $status"
+	grep -q '^ok' /tmp/live.tap || fail "no test of tests/live/$1.bats has run"
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The kernel is up, with what the other tests stand on.
+takes_any_kernel=1
 . /tests/vm/lib.sh
 must test -e /sys/kernel/tracing/uprobe_events
 must test -e /sys/fs/cgroup/cgroup.procs

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # One event a CPU, for all tasks and for those of a cgroup: perf tells them apart and decodes each.
-# only: 6.1
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Overwrite mode as perf uses it: two snapshots of a ring that has wrapped. Says how fast it steps.
-# only: 6.12
+# only: newest
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1

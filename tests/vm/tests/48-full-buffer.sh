@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Where the tool does not read for a while, the trace has a gap that is marked, and goes on.
-# only: 6.1
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What the kernel says it lost is a gap in the trace, in the recording too, and perf sees it there.
+# only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
 partial=/sys/module/softpt/parameters/partial

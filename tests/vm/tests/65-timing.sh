@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Every timer resolution: which packets come, that perf decodes them, and that the times agree.
-# only: 6.12
+# only: newest
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small

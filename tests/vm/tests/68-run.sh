@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # run: a program on Intel PT from its execve on, to a trigger and to its end.
-# only: 6.1
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 mtbpf run -symbol one_iter -delay-thresh 20ms -timeout 40s -o /tmp/r.fxt -- \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # -cgroup: a ring a CPU, of all threads in the cgroup and of nobody else; perf tells them apart.
+# only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1

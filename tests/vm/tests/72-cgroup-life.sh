@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # -cgroup: durations, snapshots one after the other, processes that join and fork, a kill; and children
 # that are too many for the memory.
-# only: 6.12
+# only: newest
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1

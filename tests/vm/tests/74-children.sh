@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Several processes at once, and what one forks: a ring a thread of each, and one trigger for all of them.
-# only: 6.1
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 

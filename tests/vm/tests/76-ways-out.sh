@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Ways out of a capture with Intel PT: the target runs on at full speed, and no event, ring, probe or tracer is left.
 # tests/live/ways_out.bats is of the other sources, and has more of them.
-# only: 6.12
+# only: newest
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1

@@ -76,34 +76,51 @@ size_t uprobes_page__read(uint8_t *page, size_t size)
 	return n;
 }
 
-/* What the kernel optimises: a nop of five bytes that lies on one page. */
+/*
+ * What the kernel optimises: until 7.1 a nop of five bytes, from 7.2 on one of ten, which leaves
+ * room to step over the red zone. Neither may cross a page.
+ */
 __asm__(".pushsection .text.uprobes_page, \"ax\", @progbits\n"
 	".balign 16\n"
-	".type optimisable_function, @function\n"
-	"optimisable_function: .byte 0x0f, 0x1f, 0x44, 0, 0\n"
+	".type nop_of_5, @function\n"
+	"nop_of_5: .byte 0x0f, 0x1f, 0x44, 0, 0\n"
 	"ret\n"
-	".size optimisable_function, 6\n"
+	".size nop_of_5, 6\n"
+	".balign 16\n"
+	".type nop_of_10, @function\n"
+	"nop_of_10: .byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"
+	"ret\n"
+	".size nop_of_10, 11\n"
 	".popsection\n");
-void optimisable_function(void) __attribute__((visibility("hidden")));
+void nop_of_5(void) __attribute__((visibility("hidden")));
+void nop_of_10(void) __attribute__((visibility("hidden")));
 
-size_t uprobes_trampoline__read(uint8_t *page, size_t size)
+/* The trampoline that a probe on the function makes the kernel map; 0 if it maps none. */
+static size_t read_trampoline_of(void (*function)(void), uint8_t *page, size_t size)
 {
 	const struct uprobe_group group = {.place = event_place__of_thread(0), .leader = -1};
 	struct uprobe_spec spec;
 	size_t n;
 	int fd;
 
-	if (find_own((uint64_t)(uintptr_t)optimisable_function, &spec))
+	if (find_own((uint64_t)(uintptr_t)function, &spec))
 		return 0;
 	fd = uprobe_event__open_in_group(&spec, &group);
 	if (fd < 0)
 		return 0;
 	/* The first hit optimises it. */
-	optimisable_function();
-	optimisable_function();
+	function();
+	function();
 	n = copy_own(UPROBES_TRAMPOLINE, page, size);
 	close(fd);
 	return n;
+}
+
+size_t uprobes_trampoline__read(uint8_t *page, size_t size)
+{
+	size_t n = read_trampoline_of(nop_of_5, page, size);
+
+	return n ? n : read_trampoline_of(nop_of_10, page, size);
 }
 
 /* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES; slot 0 is the trampoline's. */

@@ -23,9 +23,9 @@
 size_t uprobes_page__read(uint8_t *page, size_t size);
 
 /*
- * The same of the page that probes on a nop of five bytes call from their second hit on (Linux
- * 6.18: arch/x86/kernel/uprobes.c, arch_uprobe_optimize()). 0 where the kernel does not do that, or
- * no probe can be set; prints nothing.
+ * The same of the page that probes on a long nop call from their second hit on (since Linux 6.18:
+ * arch/x86/kernel/uprobes.c, arch_uprobe_optimize()). 0 where the kernel does not do that, or no
+ * probe can be set; prints nothing.
  */
 #define UPROBES_TRAMPOLINE "[uprobes-trampoline]"
 size_t uprobes_trampoline__read(uint8_t *page, size_t size);
