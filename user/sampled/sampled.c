@@ -198,6 +198,9 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 	case EVENT_SCHED:
 		sampled_thread__on_sched(t, &t->rec->scheds.v[event->index]);
 		break;
+	case EVENT_TAKEN:
+		sampled_thread__on_taken(t, &t->rec->taken.v[event->index]);
+		break;
 	case EVENT_SAMPLE:
 		err = on_sample(t, &t->rec->samples.v[event->index]);
 		break;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 
+#include "mtbpf_shared.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
@@ -57,8 +58,11 @@ static void print_head(FILE *out, const struct report *r)
 	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
 
 	/* Without a threshold any may have triggered. */
-	fprintf(out, "the %siteration of %s", ns > r->ordinary_ns ? "slow " : "",
-		short_name(name, r->hit.function->name));
+	fprintf(out, "the %s", ns > r->ordinary_ns ? "slow " : "");
+	if (r->hit.reason == MT_HIT_REGION)
+		fprintf(out, "region from -start to %s", short_name(name, r->hit.function->name));
+	else
+		fprintf(out, "iteration of %s", short_name(name, r->hit.function->name));
 	report__print_which(out, r);
 	fprintf(out, " took %s", units__format_duration(a, ns));
 	if (r->n_ordinary)
