@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mtbpf_shared.h"
 #include "view/report_internal.h"
 
 static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
@@ -14,17 +15,41 @@ static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
 	return false;
 }
 
-/* A coroutine's that another thread had run before. */
+/* How far a call of the trigger's is from the one that took as long as the hit says; 0: it is that. */
+static uint64_t distance(const struct call_tree *tree, const struct hit_mark *hit)
+{
+	uint64_t start_ns = hit->time_ns - hit->value_ns, least = UINT64_MAX;
+
+	for (size_t i = 0; i < tree->calls.n; i++) {
+		const struct call *call = &tree->calls.v[i];
+		uint64_t ns = call->start_ns > start_ns ? call->start_ns - start_ns
+							: start_ns - call->start_ns;
+
+		if (report__is_entry(call, hit) && ns < least)
+			least = ns;
+	}
+	return least;
+}
+
+/* A coroutine's that another thread had run before: of several the one whose call it was. */
 static const struct call_tree *find_moved(const struct report_input *input)
 {
+	const struct call_tree *found = NULL;
+	uint64_t least = UINT64_MAX, ns;
+
 	for (size_t i = 0; i < input->n_trees; i++) {
 		const struct call_tree *tree = &input->trees[i];
 
-		if (tree->strand && tree->pid == (pid_t)input->hit->pid &&
-		    has_entry(tree, input->hit))
-			return tree;
+		if (!tree->strand || tree->pid != (pid_t)input->hit->pid ||
+		    !has_entry(tree, input->hit))
+			continue;
+		ns = input->hit->reason == MT_HIT_DURATION ? distance(tree, input->hit) : 0;
+		if (!found || ns < least) {
+			found = tree;
+			least = ns;
+		}
 	}
-	return NULL;
+	return found;
 }
 
 /* Of the trees of the thread that triggered, the stack that the function is called on. */
