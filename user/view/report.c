@@ -15,7 +15,8 @@ static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
 	return false;
 }
 
-/* How far a call of the trigger's is from the one that took as long as the hit says; 0: it is that. */
+/* How far a call of the trigger's is from the one that took as long as the hit says; 0: it is that.
+ */
 static uint64_t distance(const struct call_tree *tree, const struct hit_mark *hit)
 {
 	uint64_t start_ns = hit->time_ns - hit->value_ns, least = UINT64_MAX;
@@ -31,44 +32,33 @@ static uint64_t distance(const struct call_tree *tree, const struct hit_mark *hi
 	return least;
 }
 
-/* A coroutine's that another thread had run before: of several the one whose call it was. */
-static const struct call_tree *find_moved(const struct report_input *input)
-{
-	const struct call_tree *found = NULL;
-	uint64_t least = UINT64_MAX, ns;
-
-	for (size_t i = 0; i < input->n_trees; i++) {
-		const struct call_tree *tree = &input->trees[i];
-
-		if (!tree->strand || tree->pid != (pid_t)input->hit->pid ||
-		    !has_entry(tree, input->hit))
-			continue;
-		ns = input->hit->reason == MT_HIT_DURATION ? distance(tree, input->hit) : 0;
-		if (!found || ns < least) {
-			found = tree;
-			least = ns;
-		}
-	}
-	return found;
-}
-
-/* Of the trees of the thread that triggered, the stack that the function is called on. */
+/*
+ * The stack that the function was called on: of the thread that triggered, or a coroutine's that
+ * another one has run before; of several the one whose call took as long as the hit says.
+ */
 static const struct call_tree *find_tree(const struct report_input *input)
 {
-	const struct call_tree *found = NULL, *moved;
+	const struct call_tree *found = NULL, *any = NULL;
+	uint64_t least = UINT64_MAX;
 
 	for (size_t i = 0; i < input->n_trees; i++) {
 		const struct call_tree *tree = &input->trees[i];
+		bool is_its = tree->tid == input->hit->tid;
+		uint64_t ns = !is_its;
 
-		if (tree->tid != input->hit->tid)
+		if (is_its && !any)
+			any = tree;
+		if (!(is_its || (tree->strand && tree->pid == (pid_t)input->hit->pid)) ||
+		    !has_entry(tree, input->hit))
 			continue;
-		if (has_entry(tree, input->hit))
-			return tree;
-		if (!found)
+		if (input->hit->reason == MT_HIT_DURATION)
+			ns = distance(tree, input->hit);
+		if (ns < least)
 			found = tree;
+		if (ns < least)
+			least = ns;
 	}
-	moved = find_moved(input);
-	return moved ? moved : found;
+	return found ? found : any;
 }
 
 static int fill(struct report *r, const struct report_input *input)
