@@ -154,7 +154,8 @@ struct mt_entry {
 	__mt_u32 kind;	    /* enum mt_entry_kind */
 	__mt_u32 goroutine; /* Go's, of -also: whose call it is, on whatever thread; 0: the thread's
 			     */
-	__mt_u64 returns_to; /* 0: not known */
+	/* 0: not known. Of a goroutine's: the thread that it began in << 8 | its third argument. */
+	__mt_u64 returns_to;
 	__mt_u64 ip;	     /* of the probe */
 };
 _Static_assert(sizeof(struct mt_entry) == 48, "mt_entry");

@@ -65,3 +65,21 @@ raise SystemExit(not ok)"
 	[[ $output == *"region from -start to format_reply took"* ]]
 	[ "$("$O/mtbpf" report region.fxt | grep -c 'region from -start to format_reply took')" = 1 ]
 }
+
+# A goroutine's call, whatever its thread does meanwhile.
+@test "a Go handler's wait is its goroutine's, with the runtime's reason; its work is its own" {
+	[ -x "$O/programs/go_waits" ] || skip "the Go sample is not built: there is no Go"
+	local cause want
+	for cause in mutex:semacquire\|sync.Mutex.Lock 'chan:chan receive' sleep:sleep 'busy:on the CPU, in main.handle > main.renderPage'; do
+		want=${cause#*:}
+		cause=${cause%%:*}
+		start go_waits "$cause"
+		mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 20s -o $cause.fxt
+		kill "$target"
+		[ "$status" -eq 0 ]
+		sed -n 's/^reason: //p' <<<"$output" | grep -E "$want"
+		[[ $output != *epoll* ]]
+		json $cause.fxt "sum(slow.values()) == r['slow_ns'] and
+			(slow['on_cpu_ns'] + slow['preempted_ns'] > 200e6 if '$cause' == 'busy' else slow['blocked_ns'] > 200e6)"
+	done
+}
