@@ -78,7 +78,8 @@ struct report {
 	bool sampled, is_of_several;
 	size_t ring_bytes;
 	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
-	size_t n_ordinary;    /* of which that is the mean; those in `periods` have stacks, too */
+	size_t n_ordinary; /* of which that is the mean: those in `periods`, where there are any */
+	size_t n_unseen;   /* beside these: they have no stacks */
 	VEC(struct period) periods;
 	size_t n_left_out; /* of the lookback's iterations: slow as well, so that no mean has them
 			    */

@@ -68,10 +68,10 @@ static void print_head(FILE *out, const struct report *r)
 	if (r->n_ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
 			units__format_duration(b, r->ordinary_ns), r->n_ordinary);
-	if (r->n_ordinary > 2 * (r->periods.n - 1) && r->periods.n > 1)
-		fprintf(out, "; the columns are of the %zu with stacks", r->periods.n - 1);
-	else if (r->n_ordinary && r->periods.n == 1)
+	if (r->n_ordinary && r->periods.n == 1)
 		fprintf(out, ", none with stacks");
+	else if (r->n_unseen > r->n_ordinary)
+		fprintf(out, "; %zu more have no stacks", r->n_unseen);
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
 			r->n_left_out == 1 ? "was" : "were");
