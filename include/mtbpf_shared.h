@@ -156,7 +156,7 @@ struct mt_entry {
 			     */
 	/* 0: not known. Of a goroutine's: the thread that it began in << 8 | its third argument. */
 	__mt_u64 returns_to;
-	__mt_u64 ip;	     /* of the probe */
+	__mt_u64 ip; /* of the probe */
 };
 _Static_assert(sizeof(struct mt_entry) == 48, "mt_entry");
 

@@ -343,12 +343,16 @@ static void test_samples(void **state)
 	assert_int_equal(print_input(f, true, 5), 0);
 	assert_string_equal(
 		f->text,
-		"the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 in the same lookback); where the time went:\n"
-		"  slow     on CPU 3.70 ms · blocked 1.30 ms · runnable 0 ns · preempted 0 ns · throttled 0 ns · stolen 0 ns · not recorded 0 ns\n"
-		"  ordinary on CPU 1.00 ms · blocked 0 ns · runnable 0 ns · preempted 0 ns · throttled 0 ns · stolen 0 ns · not recorded 0 ns\n"
+		"the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 in "
+		"the same lookback); where the time went:\n"
+		"  slow     on CPU 3.70 ms · blocked 1.30 ms · runnable 0 ns · preempted 0 ns · "
+		"throttled 0 ns · stolen 0 ns · not recorded 0 ns\n"
+		"  ordinary on CPU 1.00 ms · blocked 0 ns · runnable 0 ns · preempted 0 ns · "
+		"throttled 0 ns · stolen 0 ns · not recorded 0 ns\n"
 		"       extra       slow  inclusive   ordinary  function\n"
 		"     1.80 ms    1.80 ms    3.00 ms       0 ns  work\n"
-		"     1.00 ms    1.00 ms    1.00 ms       0 ns  [blocked] in work, woken by holder (8)\n"
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns  [blocked] in work, woken by holder "
+		"(8)\n"
 		"      500 us    1.50 ms    5.00 ms    1.00 ms  iter\n"
 		"      300 us     300 us     300 us       0 ns  [blocked] in stall\n"
 		"      200 us     200 us     200 us       0 ns  [kernel] in work\n"
