@@ -39,7 +39,8 @@ static void test_a_track_a_goroutine(void **state)
 				  "[find] 1200-1250\n"
 				  "  [not recorded] 1200-1250\n");
 	assert_int_equal(f->trees[2].strand, 2);
-	assert_tree(&f->trees[2], "[find] 1120-1220\n");
+	assert_tree(&f->trees[2], "[find] 1120-1220\n"
+				  "  [not recorded] 1120-1220\n");
 }
 
 static void test_ends_that_are_not_known(void **state)
