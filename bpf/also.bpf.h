@@ -73,7 +73,7 @@ static __always_inline void close_also(const struct pt_regs *ctx, const struct o
 	entry = begin_entry(&also_log, sequence, call->ip);
 	if (!entry)
 		return;
-	if (returns_to || sequence != call->sequence)
+	if (!also_by_goroutine && (returns_to || sequence != call->sequence))
 		entry->returns_to = returns_to;
 	entry->end_ns = now > call->entry_ns ? now : call->entry_ns;
 	entry->kind = kind;
@@ -135,7 +135,9 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	entry->end_ns = 0;
 	entry->kind = MT_ENTRY_CALL;
-	entry->returns_to = returns_to;
+	/* Where it began, and the third argument: runtime.gopark()'s reason (Go's ABIInternal). */
+	entry->returns_to =
+		also_by_goroutine ? (u64)entry->tid << 8 | (ctx->cx & 0xff) : returns_to;
 	entry->goroutine = also_goroutine(ctx);
 	end_write(&entry->start_ns, call.entry_ns);
 	return 0;

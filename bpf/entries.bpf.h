@@ -18,8 +18,11 @@ struct {
 	__type(value, struct mt_entry);
 } entry_log SEC(".maps");
 
-/* end_ns: its return; 0: not known. It began at since_ns, or, at its entry, now. */
-static __always_inline void log_entry(const struct passed *passed, u64 end_ns)
+/*
+ * end_ns: its return; 0: not known. It began at since_ns, or, at its entry, now. goroutine: whose
+ * it is; 0: the thread's.
+ */
+static __always_inline void log_entry(const struct passed *passed, u64 end_ns, u32 goroutine)
 {
 	struct mt_entry *entry;
 
@@ -29,6 +32,7 @@ static __always_inline void log_entry(const struct passed *passed, u64 end_ns)
 	if (!entry)
 		return;
 	entry->end_ns = end_ns;
+	entry->goroutine = goroutine;
 	end_write(&entry->start_ns, end_ns ? passed->since_ns : passed->time_ns);
 }
 

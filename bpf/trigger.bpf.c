@@ -163,7 +163,7 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 reg
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
-	log_entry(&passed, 0);
+	log_entry(&passed, 0, by_goroutine ? goroutine_of(ctx) : 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
 	if (!latch || !begin_call(ctx, latch, &passed))
@@ -195,7 +195,7 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(ctx, stats, &passed);
-	log_entry(&passed, passed.time_ns);
+	log_entry(&passed, passed.time_ns, by_goroutine ? goroutine_of(ctx) : 0);
 	count_value(stats, passed.value_ns);
 	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))
 		return 1;

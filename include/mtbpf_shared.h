@@ -154,8 +154,9 @@ struct mt_entry {
 	__mt_u32 kind;	    /* enum mt_entry_kind */
 	__mt_u32 goroutine; /* Go's, of -also: whose call it is, on whatever thread; 0: the thread's
 			     */
-	__mt_u64 returns_to; /* 0: not known */
-	__mt_u64 ip;	     /* of the probe */
+	/* 0: not known. Of a goroutine's: the thread that it began in << 8 | its third argument. */
+	__mt_u64 returns_to;
+	__mt_u64 ip; /* of the probe */
 };
 _Static_assert(sizeof(struct mt_entry) == 48, "mt_entry");
 
@@ -191,6 +192,23 @@ struct mt_sched {
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
 /* As many are remembered, the latest; a power of two. */
 #define MT_SCHED_LOG 65536
+
+enum mt_pressure_kind {
+	MT_PRESSURE_THROTTLED = 1, /* its cgroup had no time left; it runs from here on */
+	MT_PRESSURE_STOLEN = 2,	   /* its CPU did not run; it has left that here */
+};
+
+/* For how long a thread could have run, and did not: bpf/pressure.bpf.c. */
+struct mt_pressure {
+	__mt_u64 time_ns; /* CLOCK_MONOTONIC; 0: never written */
+	__mt_u64 ns;
+	__mt_u32 tid, tgid;
+	__mt_u32 kind; /* enum mt_pressure_kind */
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_pressure) == 32, "mt_pressure");
+/* As many are remembered, the latest; a power of two. */
+#define MT_PRESSURE_LOG 16384
 
 /* Counters of one CPU; user space adds them up. */
 struct mt_counters {

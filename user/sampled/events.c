@@ -108,6 +108,14 @@ int events__collect(struct events *events, const struct recording *rec)
 		err = add(events,
 			  &(struct event){b->time_ns, (pid_t)b->tgid, (pid_t)b->tid, EVENT_BY, i});
 	}
+	for (uint32_t i = 0; i < rec->taken.n && !err; i++) {
+		const struct rec_taken *t = &rec->taken.v[i];
+
+		/* A quota's is looked for when the thread runs again: sampled_sched.c. */
+		if (!t->by_quota)
+			err = add(events, &(struct event){t->until_ns - t->ns, t->pid, t->tid,
+							  EVENT_TAKEN, i});
+	}
 	for (uint32_t i = 0; i < rec->entries.n && !err; i++) {
 		const struct mt_entry *e = &rec->entries.v[i];
 

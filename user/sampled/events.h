@@ -6,7 +6,7 @@
 #include "capture/recording/recording.h"
 
 /* At the same time: in this order. */
-enum event_kind { EVENT_ENTRY, EVENT_SAMPLE, EVENT_BY, EVENT_SCHED, EVENT_HIT };
+enum event_kind { EVENT_ENTRY, EVENT_SAMPLE, EVENT_BY, EVENT_SCHED, EVENT_TAKEN, EVENT_HIT };
 
 struct event {
 	uint64_t time_ns;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stack/stack.h"
 #include "target/code_map.h"
@@ -13,9 +14,19 @@ struct goroutine_calls {
 	VEC(const struct mt_entry *) all;
 };
 
+/* The threads that a call began and ended in: a goroutine goes on wherever there is room. */
+struct ran_in {
+	pid_t first, last;
+};
+
 /* One goroutine's way from its entries to its tree. */
 struct goroutine {
 	const struct recording *rec;
+	const struct thread_trees *threads;
+	VEC(struct call) exact;	   /* the calls that were measured; the tree has more */
+	VEC(struct ran_in) ran_in; /* of these */
+	VEC(const char *) reasons; /* of these: what a park waits for, or NULL */
+	VEC(uint32_t) at;	   /* in the tree: the calls that are open, by depth */
 	uint64_t noted_ns;
 	struct call_tree tree;
 	struct code_map *map;
@@ -65,9 +76,43 @@ static uint64_t frozen_after(const struct recording *rec, uint64_t time_ns)
 	return end_ns;
 }
 
+/* Of Go 1.14 and later; those that are not here differ between versions, or wait in no call. */
+static const char *park_reason(uint64_t number)
+{
+	static const char *const names[] = {
+		[1] = "GC assist marking",
+		[2] = "IO wait",
+		[3] = "chan receive (nil chan)",
+		[4] = "chan send (nil chan)",
+		[6] = "garbage collection",
+		[7] = "garbage collection scan",
+		[8] = "panicwait",
+		[9] = "select",
+		[10] = "select (no cases)",
+		[11] = "GC assist wait",
+		[12] = "GC sweep wait",
+		[14] = "chan receive",
+		[15] = "chan send",
+		[18] = "semacquire",
+		[19] = "sleep",
+		[20] = "sync.Cond.Wait",
+		[21] = "sync.Mutex.Lock", /* since Go 1.20 */
+		[22] = "sync.RWMutex.RLock",
+	};
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+#define PARK "runtime.gopark"
+
+static bool is_park(const struct call *call)
+{
+	return call->function && !strcmp(call->function->name, PARK);
+}
+
 static struct call make_call(const struct goroutine *g, const struct mt_entry *entry)
 {
-	bool is_known = entry->end_ns >= entry->start_ns;
+	bool is_known = entry->end_ns >= entry->start_ns && entry->end_ns;
 	struct call call = {.start_ns = entry->start_ns,
 			    .end_ns = is_known ? entry->end_ns
 					       : frozen_after(g->rec, entry->start_ns),
@@ -86,13 +131,16 @@ static struct call make_call(const struct goroutine *g, const struct mt_entry *e
 
 static void end_before(struct goroutine *g, uint64_t time_ns)
 {
-	while (g->open.n && g->tree.calls.v[g->open.v[g->open.n - 1]].end_ns <= time_ns)
+	while (g->open.n && g->exact.v[g->open.v[g->open.n - 1]].end_ns <= time_ns)
 		g->open.n--;
 }
 
 static int add_call(struct goroutine *g, const struct mt_entry *entry)
 {
 	struct call call = make_call(g, entry), *out;
+	pid_t first = (pid_t)(entry->returns_to >> 8);
+	struct ran_in *ran_in;
+	const char **reason;
 	uint32_t *open;
 
 	end_before(g, call.start_ns);
@@ -101,20 +149,209 @@ static int add_call(struct goroutine *g, const struct mt_entry *entry)
 		const struct call *parent;
 
 		call.parent = g->open.v[g->open.n - 1];
-		parent = &g->tree.calls.v[call.parent];
+		parent = &g->exact.v[call.parent];
 		/* Not beyond what called it: that was left, and it is not known when. */
 		if (call.end_ns > parent->end_ns) {
 			call.end_ns = parent->end_ns;
 			call.flags |= CALL_INFERRED_END;
 		}
 	}
-	out = VEC_PUSH(&g->tree.calls);
-	open = out ? VEC_PUSH(&g->open) : NULL;
+	out = VEC_PUSH(&g->exact);
+	ran_in = out ? VEC_PUSH(&g->ran_in) : NULL;
+	reason = ran_in ? VEC_PUSH(&g->reasons) : NULL;
+	open = reason ? VEC_PUSH(&g->open) : NULL;
 	if (!open)
 		return -ENOMEM;
+	*ran_in = (struct ran_in){first ? first : (pid_t)entry->tid, (pid_t)entry->tid};
+	*reason = is_park(&call) ? park_reason(entry->returns_to & 0xff) : NULL;
 	*out = call;
-	*open = (uint32_t)(g->tree.calls.n - 1);
+	*open = (uint32_t)(g->exact.n - 1);
 	return 0;
+}
+
+/* Into the tree, in pre-order. */
+static int emit(struct goroutine *g, const struct call *call, uint32_t depth)
+{
+	struct call *out = VEC_PUSH(&g->tree.calls);
+	uint32_t *at;
+
+	g->at.n = depth;
+	at = out ? VEC_PUSH(&g->at) : NULL;
+	if (!at)
+		return -ENOMEM;
+	*out = *call;
+	out->depth = depth;
+	out->parent = depth ? g->at.v[depth - 1] : CALL_NO_PARENT;
+	*at = (uint32_t)(g->tree.calls.n - 1);
+	return 0;
+}
+
+static int emit_wait(struct goroutine *g, const char *text)
+{
+	struct waits_for *wait = text ? VEC_PUSH(&g->tree.waits) : NULL;
+
+	if (wait)
+		*wait = (struct waits_for){
+			.call = (uint32_t)(g->tree.calls.n - 1), .fd = -1, .text = text};
+	return wait || !text ? 0 : -ENOMEM;
+}
+
+static int emit_unknown(struct goroutine *g, uint64_t start_ns, uint64_t end_ns, uint32_t depth)
+{
+	const struct call call = {.start_ns = start_ns,
+				  .end_ns = end_ns,
+				  .kind = CALL_NOT_RECORDED,
+				  .flags = CALL_SAMPLED};
+
+	return start_ns < end_ns ? emit(g, &call, depth) : 0;
+}
+
+static const struct call_tree *find_thread(const struct goroutine *g, pid_t tid)
+{
+	for (size_t i = 0; i < g->threads->n; i++)
+		if (g->threads->v[i].tid == tid && g->threads->v[i].pid == g->tree.pid)
+			return &g->threads->v[i];
+	return NULL;
+}
+
+/* Who kept the thread waiting there, and for what, is told of the copy as well. */
+static int copy_notes(struct goroutine *g, const struct call_tree *thread, const struct call *call)
+{
+	const struct waits_for *wait = call_tree__waits_for(thread, call);
+	const struct done_by *by = call_tree__done_by(thread, call);
+	const struct done_by *end = by ? thread->done_by.v + thread->done_by.n : NULL;
+	uint32_t from = (uint32_t)(call - thread->calls.v), to = (uint32_t)(g->tree.calls.n - 1);
+
+	if (wait) {
+		struct waits_for *out = VEC_PUSH(&g->tree.waits);
+
+		if (!out)
+			return -ENOMEM;
+		*out = *wait;
+		out->call = to;
+	}
+	for (; by && by < end && by->call == from; by++) {
+		struct done_by *out = VEC_PUSH(&g->tree.done_by);
+
+		if (!out)
+			return -ENOMEM;
+		*out = *by;
+		out->call = to;
+	}
+	return 0;
+}
+
+/* What the thread's calls[i] called, within [start, end). */
+static int copy_callees(struct goroutine *g, const struct call_tree *thread, size_t i,
+			uint64_t start_ns, uint64_t end_ns, uint32_t depth)
+{
+	uint32_t base = thread->calls.v[i].depth + 1;
+	int err = 0;
+
+	for (i++; i < thread->calls.n && thread->calls.v[i].depth >= base && !err; i++) {
+		struct call call = thread->calls.v[i];
+
+		if (call.end_ns <= start_ns || call.start_ns >= end_ns)
+			continue;
+		if (call.start_ns < start_ns)
+			call.start_ns = start_ns;
+		if (call.end_ns > end_ns)
+			call.end_ns = end_ns;
+		err = emit(g, &call, depth + call.depth - base);
+		if (!err)
+			err = copy_notes(g, thread, &thread->calls.v[i]);
+	}
+	return err;
+}
+
+/*
+ * Of [start, end) of the innermost call, which lies at depth - 1: what its thread's stacks show of
+ * it. Where they do not show the call the thread was at something else, and of this nothing is
+ * known.
+ */
+static int fill(struct goroutine *g, const struct function *function, pid_t tid, uint64_t start_ns,
+		uint64_t end_ns, uint32_t depth)
+{
+	const struct call_tree *thread = find_thread(g, tid);
+	size_t n = thread ? VEC_PARTITION_POINT(&thread->calls, c, c->start_ns < end_ns) : 0;
+	uint64_t done_ns = start_ns;
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct call *call = &thread->calls.v[i];
+		uint64_t from = call->start_ns > done_ns ? call->start_ns : done_ns;
+		uint64_t to = call->end_ns < end_ns ? call->end_ns : end_ns;
+
+		if (call->function != function || call->kind != CALL_FUNCTION || from >= to)
+			continue;
+		err = emit_unknown(g, done_ns, from, depth);
+		if (!err)
+			err = copy_callees(g, thread, i, from, to, depth);
+		done_ns = to;
+	}
+	return err ? err : emit_unknown(g, done_ns, end_ns, depth);
+}
+
+/* Of a call that was measured; in a park nothing runs. */
+static int fill_gap(struct goroutine *g, uint32_t call, pid_t tid, uint64_t start_ns,
+		    uint64_t end_ns)
+{
+	const struct call *in = &g->exact.v[call];
+
+	if (start_ns >= end_ns || is_park(in))
+		return 0;
+	return fill(g, in->function, tid, start_ns, end_ns, in->depth + 1);
+}
+
+static int emit_exact(struct goroutine *g, size_t i)
+{
+	struct call call = g->exact.v[i];
+	int err;
+
+	if (is_park(&call)) {
+		call.kind = CALL_OFF_CPU;
+		call.reason = OFF_BLOCKED;
+		call.function = NULL;
+		call.entry_ip = 0;
+	}
+	err = emit(g, &call, call.depth);
+	return err ? err : emit_wait(g, g->reasons.v[i]);
+}
+
+/* The calls that were measured, and what is known of the time between them. */
+static int finish_tree(struct goroutine *g)
+{
+	uint64_t now_ns = 0;
+	uint32_t *open;
+	pid_t tid = 0;
+	int err = 0;
+
+	g->open.n = 0;
+	for (size_t i = 0; i <= g->exact.n && !err; i++) {
+		const struct call *next = i < g->exact.n ? &g->exact.v[i] : NULL;
+
+		while (g->open.n && !err && (!next || next->depth < g->open.n)) {
+			uint32_t last = g->open.v[--g->open.n];
+
+			err = fill_gap(g, last, tid, now_ns, g->exact.v[last].end_ns);
+			now_ns = g->exact.v[last].end_ns;
+			tid = g->ran_in.v[last].last;
+		}
+		if (err || !next)
+			break;
+		if (g->open.n)
+			err = fill_gap(g, g->open.v[g->open.n - 1], g->ran_in.v[i].first, now_ns,
+				       next->start_ns);
+		if (!err)
+			err = emit_exact(g, i);
+		open = err ? NULL : VEC_PUSH(&g->open);
+		if (!open)
+			return err ? err : -ENOMEM;
+		*open = (uint32_t)i;
+		now_ns = next->start_ns;
+		tid = is_park(next) ? g->ran_in.v[i].last : g->ran_in.v[i].first;
+	}
+	return err;
 }
 
 static void name_tree(struct call_tree *tree, const struct recording *rec,
@@ -161,7 +398,7 @@ static int make_tree(struct goroutine *g, struct images *images,
 		if (!err)
 			err = add_call(g, entries[i]);
 	}
-	return err;
+	return err ? err : finish_tree(g);
 }
 
 static size_t count_same(const struct goroutine_calls *calls, size_t from)
@@ -176,19 +413,27 @@ static size_t count_same(const struct goroutine_calls *calls, size_t from)
 }
 
 static int make_trees(const struct goroutine_calls *calls, const struct recording *rec,
-		      struct images *images, sampled_taker take, void *ctx)
+		      struct images *images, const struct thread_trees *threads, sampled_taker take,
+		      void *ctx)
 {
 	const uint64_t since_ns = noted_ns(rec);
 	uint32_t number = 0;
 	int err = 0;
 
 	for (size_t i = 0, n; i < calls->all.n && !err; i += n) {
-		struct goroutine g = {.rec = rec, .noted_ns = since_ns, .map = code_map__new()};
+		struct goroutine g = {.rec = rec,
+				      .threads = threads,
+				      .noted_ns = since_ns,
+				      .map = code_map__new()};
 
 		n = count_same(calls, i);
 		name_tree(&g.tree, rec, calls->all.v[i], ++number);
 		err = make_tree(&g, images, &calls->all.v[i], n);
 		VEC_FINI(&g.open);
+		VEC_FINI(&g.exact);
+		VEC_FINI(&g.ran_in);
+		VEC_FINI(&g.reasons);
+		VEC_FINI(&g.at);
 		code_map__free(g.map);
 		if (err)
 			call_tree__fini(&g.tree);
@@ -198,8 +443,9 @@ static int make_trees(const struct goroutine_calls *calls, const struct recordin
 	return err;
 }
 
-int goroutines__trees(const struct recording *rec, struct images *images, sampled_taker take,
-		      void *ctx, struct sampled_totals *totals)
+int goroutines__trees(const struct recording *rec, struct images *images,
+		      const struct thread_trees *threads, sampled_taker take, void *ctx,
+		      struct sampled_totals *totals)
 {
 	struct goroutine_calls calls = {0};
 	int err = collect(&calls, rec);
@@ -208,7 +454,7 @@ int goroutines__trees(const struct recording *rec, struct images *images, sample
 		if (!totals->first_ns || calls.all.v[i]->start_ns < totals->first_ns)
 			totals->first_ns = calls.all.v[i]->start_ns;
 	if (!err)
-		err = make_trees(&calls, rec, images, take, ctx);
+		err = make_trees(&calls, rec, images, threads, take, ctx);
 	VEC_FINI(&calls.all);
 	return err;
 }

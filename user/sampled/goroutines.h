@@ -9,8 +9,19 @@
 
 #include "sampled/sampled.h"
 
-/* As sampled__trees(), of these calls only; totals has the first of their times, too. */
-int goroutines__trees(const struct recording *rec, struct images *images, sampled_taker take,
-		      void *ctx, struct sampled_totals *totals);
+/* Those that were taken: their calls are not ours. */
+struct thread_trees {
+	struct call_tree *v;
+	size_t n, cap;
+};
+
+/*
+ * As sampled__trees(), of these calls only; totals has the first of their times, too. A call of
+ * runtime.gopark() is time off the CPU; of the rest of a call the stacks of the thread that ran it
+ * tell, as far as they show that call.
+ */
+int goroutines__trees(const struct recording *rec, struct images *images,
+		      const struct thread_trees *threads, sampled_taker take, void *ctx,
+		      struct sampled_totals *totals);
 
 #endif

@@ -198,6 +198,9 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 	case EVENT_SCHED:
 		sampled_thread__on_sched(t, &t->rec->scheds.v[event->index]);
 		break;
+	case EVENT_TAKEN:
+		sampled_thread__on_taken(t, &t->rec->taken.v[event->index]);
+		break;
 	case EVENT_SAMPLE:
 		err = on_sample(t, &t->rec->samples.v[event->index]);
 		break;
@@ -335,14 +338,14 @@ static void add_totals(struct sampled_totals *totals, const struct recording *re
 
 static int make_trees(const struct recording *rec, struct images *images,
 		      const struct events *events, sampled_taker take, void *ctx,
-		      struct sampled_totals *totals)
+		      struct sampled_totals *totals, struct thread_trees *threads)
 {
 	const struct sampled_thread blank = {.rec = rec, .images = images, .meter = totals->meter};
 	int err = 0;
 
 	for (size_t i = 0, n; i < events->all.n && !err; i += n) {
 		const struct event *first = &events->all.v[i];
-		struct call_tree tree = {0};
+		struct call_tree tree = {0}, *place;
 
 		for (n = 1; i + n < events->all.n && first[n].tid == first->tid; n++)
 			;
@@ -352,6 +355,12 @@ static int make_trees(const struct recording *rec, struct images *images,
 			break;
 		}
 		add_totals(totals, rec, &tree, first, n);
+		place = VEC_PUSH(threads);
+		if (!place) {
+			call_tree__fini(&tree);
+			return -ENOMEM;
+		}
+		*place = tree;
 		err = take(ctx, &tree);
 	}
 	return err;
@@ -360,15 +369,17 @@ static int make_trees(const struct recording *rec, struct images *images,
 int sampled__trees(const struct recording *rec, struct images *images, sampled_taker take,
 		   void *ctx, struct sampled_totals *totals)
 {
+	struct thread_trees threads = {0};
 	struct events events = {0};
 	int err = events__collect(&events, rec);
 
 	totals->samples += rec->samples.n;
 	totals->switches += rec->scheds.n;
 	if (!err)
-		err = make_trees(rec, images, &events, take, ctx, totals);
+		err = make_trees(rec, images, &events, take, ctx, totals, &threads);
 	if (!err)
-		err = goroutines__trees(rec, images, take, ctx, totals);
+		err = goroutines__trees(rec, images, &threads, take, ctx, totals);
+	VEC_FINI(&threads);
 	events__fini(&events);
 	return err;
 }

@@ -7,8 +7,40 @@
 #include "kernel/syscalls.h"
 #include "util/label.h"
 
+/* Two clocks' readings of one moment are at most so far apart. */
+#define SAME_MOMENT_NS 100000
+
+/* How long of the time since then its cgroup had no time left; 0: it had. */
+static uint64_t throttled_ns(const struct sampled_thread *t, uint64_t since_ns, uint64_t now_ns)
+{
+	const struct recording *rec = t->rec;
+	size_t i = VEC_PARTITION_POINT(&rec->taken, e, e->until_ns <= since_ns);
+
+	for (; i < rec->taken.n && rec->taken.v[i].until_ns <= now_ns + SAME_MOMENT_NS; i++)
+		if (rec->taken.v[i].by_quota && rec->taken.v[i].tid == t->tid)
+			return rec->taken.v[i].ns;
+	return 0;
+}
+
+static void take_throttled(struct sampled_thread *t, uint64_t now_ns)
+{
+	const char *quota = recording__find_quota(t->rec, t->pid);
+	uint64_t since_ns = slices__waits_since(&t->slices);
+	uint64_t ns = since_ns ? throttled_ns(t, since_ns, now_ns) : 0;
+
+	if (ns)
+		slices__throttled(&t->slices, now_ns, ns, quota);
+}
+
+void sampled_thread__on_taken(struct sampled_thread *t, const struct rec_taken *taken)
+{
+	slices__stolen(&t->slices, taken->until_ns - taken->ns, taken->until_ns);
+}
+
 void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched)
 {
+	if (sched->what == REC_SCHED_IN)
+		take_throttled(t, sched->time_ns);
 	switch (sched->what) {
 	case REC_SCHED_IN:
 		slices__on(&t->slices, sched->time_ns);

@@ -144,6 +144,9 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 
 void slices__end(struct slices *s, uint64_t time_ns)
 {
+	if (s->stolen_until_ns && s->stolen_until_ns < time_ns)
+		slices__on(s, time_ns);
+	s->stolen_until_ns = 0;
 	if (!s->off) {
 		slices__take_entered(s, time_ns, &(struct view){0});
 		slices__fill_unknown(s, slices__count_exact(s), time_ns);

@@ -68,6 +68,7 @@ struct slices {
 	uint64_t last_ns;   /* up to when the slices are settled; 0: there are none */
 	uint64_t known_ns;  /* up to when stacks tell what ran, in time on the CPU; 0: none has */
 	uint64_t off_ns;    /* when it left its CPU, if it is off */
+	uint64_t stolen_until_ns;    /* it is off as its CPU is, until then; 0: it is not */
 	VEC(struct open_slice) open; /* outermost first */
 	VEC(struct entered) entered; /* since the last stack, ascending */
 	struct done_by next;	     /* who runs in its place; tid 0: not known */
@@ -98,6 +99,15 @@ void slices__waits(struct slices *slices, const struct waits_for *wait);
 void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
 /* The thread left its CPU; enum off_reason. */
 void slices__off(struct slices *slices, uint64_t time_ns, uint8_t reason);
+/* Since when it has been ready to run, and is not running; 0: it is not so. */
+uint64_t slices__waits_since(const struct slices *slices);
+/*
+ * Of the time that it has been ready to run, up to now, so much was since a quota was used up: by
+ * the cgroup that the text tells of, which stays the caller's. Before slices__on().
+ */
+void slices__throttled(struct slices *slices, uint64_t time_ns, uint64_t ns, const char *text);
+/* While it ran, its CPU did not. */
+void slices__stolen(struct slices *slices, uint64_t start_ns, uint64_t end_ns);
 /* It is back; nothing where it was not off. */
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* What is open runs on, but nothing more is known of it. */

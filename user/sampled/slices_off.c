@@ -64,7 +64,10 @@ static void add_runner(struct slices *s, uint64_t until_ns)
 
 static bool waits_for_cpu(const struct slices *s)
 {
-	return s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason != OFF_BLOCKED;
+	uint8_t reason =
+		s->off ? s->tree->calls.v[s->open.v[s->open.n - 1].call].reason : OFF_BLOCKED;
+
+	return reason == OFF_PREEMPTED || reason == OFF_RUNNABLE;
 }
 
 void slices__replaced(struct slices *s, uint64_t time_ns, const struct done_by *by)
@@ -108,11 +111,53 @@ void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 	s->next_ns = time_ns;
 }
 
+uint64_t slices__waits_since(const struct slices *s)
+{
+	return waits_for_cpu(s) ? s->tree->calls.v[s->open.v[s->open.n - 1].call].start_ns : 0;
+}
+
+/* Who ran meanwhile took nothing from it. */
+static void forget_runners(struct slices *s)
+{
+	uint32_t call = s->open.v[s->open.n - 1].call;
+
+	while (s->tree->done_by.n && s->tree->done_by.v[s->tree->done_by.n - 1].call == call)
+		s->tree->done_by.n--;
+	s->next.tid = 0;
+}
+
+void slices__throttled(struct slices *s, uint64_t time_ns, uint64_t ns, const char *text)
+{
+	struct waits_for wait = {.fd = -1, .text = text};
+	uint64_t start_ns = slices__waits_since(s);
+
+	forget_runners(s);
+	s->tree->calls.v[s->open.v[s->open.n - 1].call].reason = OFF_THROTTLED;
+	if (text)
+		slices__add_wait(s, &wait);
+	if (start_ns + ns >= time_ns)
+		return;
+	slices__pop_to(s, s->open.n - 1, start_ns + ns, 0);
+	push_off(s, start_ns + ns, OFF_RUNNABLE);
+	s->next_ns = start_ns + ns;
+}
+
+void slices__stolen(struct slices *s, uint64_t start_ns, uint64_t end_ns)
+{
+	if (s->off || start_ns < s->last_ns)
+		return;
+	slices__off(s, start_ns, OFF_STOLEN);
+	s->stolen_until_ns = end_ns;
+}
+
 void slices__on(struct slices *s, uint64_t time_ns)
 {
 	/* It may be told of one that nobody saw leave. */
 	if (!s->off)
 		return;
+	if (s->stolen_until_ns && s->stolen_until_ns < time_ns)
+		time_ns = s->stolen_until_ns;
+	s->stolen_until_ns = 0;
 	if (waits_for_cpu(s)) {
 		add_runner(s, time_ns);
 		sort_runners(s);

@@ -13,6 +13,7 @@
 #include "session/sampling.h"
 #include "session/source_choice.h"
 #include "target/time_namespace.h"
+#include "trigger/pressure.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -191,6 +192,8 @@ int session__open_source(struct session *s)
 		sched_log__begin(s->sched_log);
 	else if (s->ops == &source_sample && !s->snapshots)
 		s->sched_log = open_sched_log(s);
+	if (s->ops == &source_sample && !s->pressure && !s->snapshots)
+		s->pressure = pressure__new();
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
@@ -293,6 +296,7 @@ void session__close(struct session *s)
 	if (s->source)
 		s->ops->close(s->source);
 	sched_log__free(s->sched_log);
+	pressure__free(s->pressure);
 	gate__close(&s->gate);
 	programs__fini(&s->programs);
 	probes__fini(&s->probes);

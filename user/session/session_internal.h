@@ -12,6 +12,7 @@
 #include "session/unwind_choice.h"
 #include "target/process.h"
 
+struct pressure;
 struct sched_log;
 
 struct session {
@@ -26,6 +27,7 @@ struct session {
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;
+	struct pressure *pressure;   /* as sched_log */
 	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
 	struct selectors symbols;    /* what triggers; none: nothing does */
 	struct overhead overhead;    /* of source_sample: samples a second, ... */

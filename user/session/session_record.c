@@ -10,6 +10,7 @@
 #include "capture/code/vdso_image.h"
 #include "session/sampling.h"
 #include "session/session_internal.h"
+#include "session/taken_time.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -131,6 +132,8 @@ static int read_snapshot(struct session *s)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
 		err = sampling__take_scheds(s->sched_log, s->rec);
+	if (!err)
+		err = taken_time__note(s->pressure, s->rec);
 	s->ops->close(s->source);
 	s->source = NULL;
 	recording__settle_build_ids(s->rec);

@@ -85,23 +85,43 @@ static int refuse_also(const struct session *s)
 	return -EINVAL;
 }
 
+static int add_park(void *ctx, const struct probe *probe)
+{
+	struct session *s = ctx;
+
+	if (probes__have(&s->also, probe))
+		return 0;
+	return probes__add(&s->also, probe);
+}
+
+/* A goroutine waits in it, whatever it waits for: the calls that trigger are split by that. */
+static int find_park(struct session *s, const struct probe_source *in)
+{
+	bool is_of_calls = session__measures_duration(s) && s->ops == &source_sample;
+
+	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
+	    s->also.all.n >= ALSO_MAX)
+		return 0;
+	return probe__each_function(in, "runtime.gopark", add_park, s);
+}
+
 static int find_also(struct session *s, const struct probe_source *in)
 {
 	static const struct probes none = {0};
 	const struct option_list *texts = &s->options->sample.also;
 	/*
-	 * With a duration the returns of those that trigger are probed anyway: of Go's they stand
-	 * in threads, and those of -also on tracks of the goroutines.
+	 * With a duration the returns of those that trigger are probed anyway.
 	 */
-	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes) &&
-			    !probes__are_go(&s->probes);
+	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes);
 
-	if (!texts->n)
-		return 0;
-	if (s->ops != &source_sample)
+	int err = 0;
+
+	if (texts->n && s->ops != &source_sample)
 		return refuse_also(s);
-	return also__find(&s->also, texts, in, have_returns ? &s->probes : &none,
-			  s->options->return_probes);
+	if (texts->n)
+		err = also__find(&s->also, texts, in, have_returns ? &s->probes : &none,
+				 s->options->return_probes);
+	return err ? err : find_park(s, in);
 }
 
 /* Of one process, or of what is to be run. */

@@ -23,6 +23,17 @@ static const char *gap_name(uint8_t reason)
 	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";
 }
 
+static const char *off_name(uint8_t reason)
+{
+	static const char *const names[] = {
+		[OFF_BLOCKED] = "[blocked]",   [OFF_PREEMPTED] = "[preempted]",
+		[OFF_RUNNABLE] = "[runnable]", [OFF_THROTTLED] = "[throttled]",
+		[OFF_STOLEN] = "[stolen]",
+	};
+
+	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[off CPU]";
+}
+
 const char *call__name(const struct call *call)
 {
 	switch (call->kind) {
@@ -37,9 +48,7 @@ const char *call__name(const struct call *call)
 	case CALL_NOT_RECORDED:
 		return "[not recorded]";
 	case CALL_OFF_CPU:
-		return call->reason == OFF_BLOCKED     ? "[blocked]"
-		       : call->reason == OFF_PREEMPTED ? "[preempted]"
-						       : "[runnable]";
+		return off_name(call->reason);
 	case CALL_IN_KERNEL:
 		if (!call->function)
 			return "[kernel]";

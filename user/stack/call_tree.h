@@ -46,6 +46,8 @@ enum off_reason {
 	OFF_BLOCKED,   /* it waited for something */
 	OFF_PREEMPTED, /* it could have run: somebody else did */
 	OFF_RUNNABLE,  /* what it waited for had come, but it had no CPU yet */
+	OFF_THROTTLED, /* it could have run, but its cgroup's quota of CPU time was used up */
+	OFF_STOLEN,    /* it had a CPU, but that did not run: the hypervisor's doing */
 };
 
 /* Whose doing a call is: who woke a thread that was blocked, who ran in its place. */

@@ -17,6 +17,8 @@ enum cause_kind {
 	CAUSE_CPU,     /* in `path` */
 	CAUSE_BLOCKED, /* in `row` */
 	CAUSE_WAITING, /* for a CPU: `row` */
+	CAUSE_THROTTLED,
+	CAUSE_STOLEN,
 	CAUSE_UNKNOWN,
 };
 
@@ -150,6 +152,8 @@ static void find_causes(struct causes *c, const struct report *r)
 	add_cpu(c);
 	add_rows(c, ROW_BLOCKED, CAUSE_BLOCKED);
 	add_rows(c, ROW_WAITING, CAUSE_WAITING);
+	add_rows(c, ROW_THROTTLED, CAUSE_THROTTLED);
+	add_rows(c, ROW_STOLEN, CAUSE_STOLEN);
 	unknown = (int64_t)(r->slow.ns[PART_UNKNOWN] - r->ordinary.ns[PART_UNKNOWN]);
 	if (unknown > 0)
 		add(c, &(struct cause){.kind = CAUSE_UNKNOWN, .ns = unknown});
@@ -350,6 +354,13 @@ static void print_cause(FILE *out, const struct report *r, const struct cause *c
 		break;
 	case CAUSE_WAITING:
 		print_waiting(out, cause->row);
+		break;
+	case CAUSE_THROTTLED:
+		fprintf(out, "throttled");
+		blame__print_wait(out, &cause->row->blame, NULL);
+		break;
+	case CAUSE_STOLEN:
+		fprintf(out, "ready to run, but the hypervisor did not run its CPU");
 		break;
 	case CAUSE_UNKNOWN:
 		print_unknown(out, r);

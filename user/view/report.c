@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mtbpf_shared.h"
 #include "view/report_internal.h"
 
 static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
@@ -14,36 +15,50 @@ static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
 	return false;
 }
 
-/* A coroutine's that another thread had run before. */
-static const struct call_tree *find_moved(const struct report_input *input)
+/* How far a call of the trigger's is from the one that took as long as the hit says; 0: it is that.
+ */
+static uint64_t distance(const struct call_tree *tree, const struct hit_mark *hit)
 {
-	for (size_t i = 0; i < input->n_trees; i++) {
-		const struct call_tree *tree = &input->trees[i];
+	uint64_t start_ns = hit->time_ns - hit->value_ns, least = UINT64_MAX;
 
-		if (tree->strand && tree->pid == (pid_t)input->hit->pid &&
-		    has_entry(tree, input->hit))
-			return tree;
+	for (size_t i = 0; i < tree->calls.n; i++) {
+		const struct call *call = &tree->calls.v[i];
+		uint64_t ns = call->start_ns > start_ns ? call->start_ns - start_ns
+							: start_ns - call->start_ns;
+
+		if (report__is_entry(call, hit) && ns < least)
+			least = ns;
 	}
-	return NULL;
+	return least;
 }
 
-/* Of the trees of the thread that triggered, the stack that the function is called on. */
+/*
+ * The stack that the function was called on: of the thread that triggered, or a coroutine's that
+ * another one has run before; of several the one whose call took as long as the hit says.
+ */
 static const struct call_tree *find_tree(const struct report_input *input)
 {
-	const struct call_tree *found = NULL, *moved;
+	const struct call_tree *found = NULL, *any = NULL;
+	uint64_t least = UINT64_MAX;
 
 	for (size_t i = 0; i < input->n_trees; i++) {
 		const struct call_tree *tree = &input->trees[i];
+		bool is_its = tree->tid == input->hit->tid;
+		uint64_t ns = !is_its;
 
-		if (tree->tid != input->hit->tid)
+		if (is_its && !any)
+			any = tree;
+		if (!(is_its || (tree->strand && tree->pid == (pid_t)input->hit->pid)) ||
+		    !has_entry(tree, input->hit))
 			continue;
-		if (has_entry(tree, input->hit))
-			return tree;
-		if (!found)
+		if (input->hit->reason == MT_HIT_DURATION)
+			ns = distance(tree, input->hit);
+		if (ns < least)
 			found = tree;
+		if (ns < least)
+			least = ns;
 	}
-	moved = find_moved(input);
-	return moved ? moved : found;
+	return found ? found : any;
 }
 
 static int fill(struct report *r, const struct report_input *input)

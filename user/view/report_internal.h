@@ -21,6 +21,8 @@ enum part {
 	PART_BLOCKED,	/* it waited for something */
 	PART_RUNNABLE,	/* that had come, but it had no CPU yet */
 	PART_PREEMPTED, /* it could run on, but its CPU was taken */
+	PART_THROTTLED, /* it could run, but its cgroup's quota was used up */
+	PART_STOLEN,	/* it had a CPU, but the hypervisor did not run that */
 	PART_SYSCALL,	/* in the kernel, running or waiting: a trace of user code cannot tell */
 	PART_UNKNOWN,	/* nothing tells what it did: gaps, and what no stack was taken of */
 	PARTS,
@@ -35,11 +37,13 @@ struct account {
 };
 
 enum row_kind {
-	ROW_CPU,     /* a function's own code */
-	ROW_KERNEL,  /* the kernel's, on its behalf */
-	ROW_BLOCKED, /* it waited for something */
-	ROW_WAITING, /* it could run, and had no CPU */
-	ROW_OTHER,   /* what is not known: a gap */
+	ROW_CPU,       /* a function's own code */
+	ROW_KERNEL,    /* the kernel's, on its behalf */
+	ROW_BLOCKED,   /* it waited for something */
+	ROW_WAITING,   /* it could run, and had no CPU */
+	ROW_THROTTLED, /* it could run, and had no time left */
+	ROW_STOLEN,    /* its CPU did not run */
+	ROW_OTHER,     /* what is not known: a gap */
 };
 
 /* What one function (or kind of time outside of functions) did. */
@@ -74,7 +78,8 @@ struct report {
 	bool sampled, is_of_several;
 	size_t ring_bytes;
 	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
-	size_t n_ordinary;    /* of which that is the mean; those in `periods` have stacks, too */
+	size_t n_ordinary; /* of which that is the mean: those in `periods`, where there are any */
+	size_t n_unseen;   /* beside these: they have no stacks */
 	VEC(struct period) periods;
 	size_t n_left_out; /* of the lookback's iterations: slow as well, so that no mean has them
 			    */

@@ -115,7 +115,7 @@ int report__print_json(FILE *out, const struct report *r)
 	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
 	add_number(root, "ordinary_ns", r->ordinary_ns);
 	add_number(root, "ordinary_iterations", r->n_ordinary);
-	add_number(root, "ordinary_iterations_with_stacks", r->periods.n - 1);
+	add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
 	add_number(root, "other_slow_iterations", r->n_left_out);
 	add_account(cJSON_AddObjectToObject(root, "account"), r);
 	add_reasons(root, r);

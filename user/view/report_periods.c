@@ -208,6 +208,7 @@ static void leave_out_unseen(struct report *r)
 	r->periods.n = n;
 }
 
+/* Where none has stacks it is known how long they took. */
 static void take_ordinary(struct report *r)
 {
 	uint64_t sum = 0;
@@ -223,12 +224,16 @@ static void take_ordinary(struct report *r)
 int report__find_periods(struct report *r, const struct hit_mark *hit)
 {
 	int err = find_periods(r, hit);
+	size_t n;
 
 	if (err)
 		return err;
 	leave_out_slow(r, hit);
 	take_ordinary(r);
+	n = r->periods.n;
 	if (r->sampled)
 		leave_out_unseen(r);
+	r->n_unseen = n - r->periods.n;
+	take_ordinary(r);
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 
+#include "mtbpf_shared.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
@@ -57,17 +58,20 @@ static void print_head(FILE *out, const struct report *r)
 	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
 
 	/* Without a threshold any may have triggered. */
-	fprintf(out, "the %siteration of %s", ns > r->ordinary_ns ? "slow " : "",
-		short_name(name, r->hit.function->name));
+	fprintf(out, "the %s", ns > r->ordinary_ns ? "slow " : "");
+	if (r->hit.reason == MT_HIT_REGION)
+		fprintf(out, "region from -start to %s", short_name(name, r->hit.function->name));
+	else
+		fprintf(out, "iteration of %s", short_name(name, r->hit.function->name));
 	report__print_which(out, r);
 	fprintf(out, " took %s", units__format_duration(a, ns));
 	if (r->n_ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
 			units__format_duration(b, r->ordinary_ns), r->n_ordinary);
-	if (r->n_ordinary > 2 * (r->periods.n - 1) && r->periods.n > 1)
-		fprintf(out, "; the columns are of the %zu with stacks", r->periods.n - 1);
-	else if (r->n_ordinary && r->periods.n == 1)
+	if (r->n_ordinary && r->periods.n == 1)
 		fprintf(out, ", none with stacks");
+	else if (r->n_unseen > r->n_ordinary)
+		fprintf(out, "; %zu more have no stacks", r->n_unseen);
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
 			r->n_left_out == 1 ? "was" : "were");

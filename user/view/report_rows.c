@@ -57,12 +57,29 @@ static const struct function *inside_of(const struct report *r, const struct cal
 	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
 }
 
+static enum part off_part(uint8_t reason)
+{
+	static const enum part parts[] = {
+		[OFF_BLOCKED] = PART_BLOCKED,	[OFF_PREEMPTED] = PART_PREEMPTED,
+		[OFF_RUNNABLE] = PART_RUNNABLE, [OFF_THROTTLED] = PART_THROTTLED,
+		[OFF_STOLEN] = PART_STOLEN,
+	};
+
+	return reason < sizeof(parts) / sizeof(parts[0]) ? parts[reason] : PART_UNKNOWN;
+}
+
+static enum row_kind off_kind(uint8_t reason)
+{
+	return reason == OFF_BLOCKED	 ? ROW_BLOCKED
+	       : reason == OFF_THROTTLED ? ROW_THROTTLED
+	       : reason == OFF_STOLEN	 ? ROW_STOLEN
+					 : ROW_WAITING;
+}
+
 static enum part part_of(const struct report *r, const struct call *call)
 {
 	if (call->kind == CALL_OFF_CPU)
-		return call->reason == OFF_BLOCKED    ? PART_BLOCKED
-		       : call->reason == OFF_RUNNABLE ? PART_RUNNABLE
-						      : PART_PREEMPTED;
+		return off_part(call->reason);
 	if (call->kind == CALL_GAP || call->kind == CALL_NOT_RECORDED)
 		return PART_UNKNOWN;
 	if (!r->sampled && (call->kind == CALL_SYSCALL || call->kind == CALL_UNTRACED))
@@ -73,7 +90,7 @@ static enum part part_of(const struct report *r, const struct call *call)
 static enum row_kind kind_of(const struct call *call)
 {
 	if (call->kind == CALL_OFF_CPU)
-		return call->reason == OFF_BLOCKED ? ROW_BLOCKED : ROW_WAITING;
+		return off_kind(call->reason);
 	if (call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL)
 		return ROW_KERNEL;
 	return call->function ? ROW_CPU : ROW_OTHER;
@@ -319,6 +336,7 @@ const char *part__name(enum part part)
 	static const char *const names[PARTS] = {
 		[PART_CPU] = "on CPU",		 [PART_BLOCKED] = "blocked",
 		[PART_RUNNABLE] = "runnable",	 [PART_PREEMPTED] = "preempted",
+		[PART_THROTTLED] = "throttled",	 [PART_STOLEN] = "stolen",
 		[PART_SYSCALL] = "system calls", [PART_UNKNOWN] = "not recorded",
 	};
 
@@ -328,9 +346,10 @@ const char *part__name(enum part part)
 const char *part__key(enum part part)
 {
 	static const char *const keys[PARTS] = {
-		[PART_CPU] = "on_cpu_ns",	 [PART_BLOCKED] = "blocked_ns",
-		[PART_RUNNABLE] = "runnable_ns", [PART_PREEMPTED] = "preempted_ns",
-		[PART_SYSCALL] = "syscalls_ns",	 [PART_UNKNOWN] = "not_recorded_ns",
+		[PART_CPU] = "on_cpu_ns",	   [PART_BLOCKED] = "blocked_ns",
+		[PART_RUNNABLE] = "runnable_ns",   [PART_PREEMPTED] = "preempted_ns",
+		[PART_THROTTLED] = "throttled_ns", [PART_STOLEN] = "stolen_ns",
+		[PART_SYSCALL] = "syscalls_ns",	   [PART_UNKNOWN] = "not_recorded_ns",
 	};
 
 	return keys[part];

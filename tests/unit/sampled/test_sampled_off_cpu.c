@@ -112,6 +112,53 @@ static void test_a_stack_ends_time_off_the_cpu(void **state)
 		      "  [blocked] 1500-2000\n");
 }
 
+/* Who ran while there was no time left is a bystander; who ran behind that is not. */
+static void test_a_quota_that_is_used_up(void **state)
+{
+	struct fixture *f = *state;
+	struct done_by by = {.pid = 7, .tid = 8, .comm = "bystander"};
+
+	SEE(f, 1000, &main_);
+	slices__off(&f->slices, 1010, OFF_PREEMPTED);
+	slices__replaced(&f->slices, 1011, &by);
+	slices__replaced(&f->slices, 1100, &by);
+	assert_int_equal(slices__waits_since(&f->slices), 1010);
+	slices__throttled(&f->slices, 1300, 250, "cgroup /a");
+	slices__on(&f->slices, 1300);
+	slices__off(&f->slices, 1310, OFF_BLOCKED);
+	assert_int_equal(slices__waits_since(&f->slices), 0);
+	slices__woken(&f->slices, 1350, &by);
+	slices__throttled(&f->slices, 1400, 50, NULL);
+	slices__on(&f->slices, 1400);
+	assert_slices(f, 1500,
+		      "main 1000-1500 inferred-start inferred-end\n"
+		      "  [throttled] 1010-1260\n"
+		      "  [runnable] 1260-1300\n"
+		      "  [blocked] 1310-1350\n"
+		      "  [throttled] 1350-1400\n");
+	assert_int_equal(f->tree.waits.n, 1);
+	assert_string_equal(f->tree.waits.v[0].text, "cgroup /a");
+	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[1]));
+	assert_null(call_tree__done_by(&f->tree, &f->tree.calls.v[2]));
+}
+
+static void test_a_cpu_that_did_not_run(void **state)
+{
+	struct fixture *f = *state;
+
+	SEE(f, 1000, &main_, &find);
+	slices__stolen(&f->slices, 1050, 1090);
+	SEE(f, 1100, &main_, &find);
+	/* It is known of too late. */
+	slices__stolen(&f->slices, 1080, 1120);
+	slices__stolen(&f->slices, 1150, 1180);
+	assert_slices(f, 1200,
+		      "main 1000-1200 inferred-start inferred-end\n"
+		      "  find 1000-1200 inferred-start inferred-end\n"
+		      "    [stolen] 1050-1090\n"
+		      "    [stolen] 1150-1180\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +167,8 @@ int main(void)
 		SLICES_TEST(test_who_ran_in_its_place),
 		SLICES_TEST(test_off_the_cpu_at_the_end),
 		SLICES_TEST(test_a_stack_ends_time_off_the_cpu),
+		SLICES_TEST(test_a_quota_that_is_used_up),
+		SLICES_TEST(test_a_cpu_that_did_not_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,12 +130,12 @@ static void test_regions_are_compared(void **state)
 	char *text = report_of_regions(4, 3 * MS);
 
 	assert_non_null(strstr(
-		text, "of mtbpf_hit took 3.00 ms, an ordinary one 1.00 ms (mean of 2 in the same"));
+		text, "to mtbpf_hit took 3.00 ms, an ordinary one 1.00 ms (mean of 2 in the same"));
 	assert_non_null(
 		strstr(text, " 2.00 ms    3.00 ms    3.00 ms    1.00 ms        1       1.0  work"));
 	free(text);
 	text = report_of_regions(1, 3 * MS);
-	assert_non_null(strstr(text, "of mtbpf_hit took 3.00 ms; where"));
+	assert_non_null(strstr(text, "to mtbpf_hit took 3.00 ms; where"));
 	free(text);
 }
 

@@ -82,6 +82,10 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->open_files);
 	VEC_FINI(&rec->scheds);
 	VEC_FINI(&rec->sched_bys);
+	VEC_FINI(&rec->taken);
+	for (size_t i = 0; i < rec->quotas.n; i++)
+		free(rec->quotas.v[i].text);
+	VEC_FINI(&rec->quotas);
 	VEC_FINI(&rec->entries);
 	free(rec->os_release);
 	rec_kernel__fini(&rec->kernel);

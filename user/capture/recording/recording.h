@@ -176,6 +176,22 @@ struct rec_open_file {
 	char *path; /* as /proc/PID/fd says: "/etc/passwd", "pipe:[812]" */
 };
 
+/*
+ * Time that was taken from a thread that could run: since the quota of its cgroup was used up,
+ * until when it ran again; or by the hypervisor, from one that had a CPU, until it left that.
+ */
+struct rec_taken {
+	pid_t pid, tid;
+	bool by_quota;
+	uint64_t until_ns, ns;
+};
+
+/* "cgroup /web/a, quota 10.0 ms of 100 ms": of a process that has been throttled. */
+struct rec_quota {
+	pid_t pid;
+	char *text;
+};
+
 /* The kernel's code, where it was traced. */
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
@@ -233,6 +249,9 @@ struct recording {
 	VEC(struct mt_sched) sched_bys; /* who woke, and who replaced, the threads */
 	VEC(struct mt_entry) entries;
 	VEC(struct rec_open_file) open_files;
+	VEC(struct rec_taken) taken; /* ascending by time */
+	VEC(struct rec_quota) quotas;
+	bool knows_taken;	   /* else nobody has looked for it */
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
 	uint64_t ring_bytes;	   /* what kept the stacks; 0: not known */
 	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */
@@ -326,6 +345,10 @@ int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
 /* NULL where it is not known. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
+/* Copies the text; the first one of a process stays. */
+int recording__set_quota(struct recording *rec, pid_t pid, const char *text);
+/* NULL where it was not throttled. */
+const char *recording__find_quota(const struct recording *rec, pid_t pid);
 int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
 /*
  * Takes over aux->data. Of a thread, or a CPU, that wrote no trace nothing is kept: it would be in

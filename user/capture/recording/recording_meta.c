@@ -120,6 +120,31 @@ static void add_open_files(const struct recording *rec, cJSON *meta)
 	}
 }
 
+static void add_taken(const struct recording *rec, cJSON *meta)
+{
+	cJSON *list = cJSON_AddArrayToObject(meta, "taken");
+
+	for (size_t i = 0; i < rec->taken.n; i++) {
+		const struct rec_taken *taken = &rec->taken.v[i];
+		cJSON *item = cJSON_CreateObject();
+
+		cJSON_AddNumberToObject(item, "pid", taken->pid);
+		cJSON_AddNumberToObject(item, "tid", taken->tid);
+		cJSON_AddBoolToObject(item, "by_quota", taken->by_quota);
+		add_u64(item, "until_ns", taken->until_ns);
+		add_u64(item, "ns", taken->ns);
+		cJSON_AddItemToArray(list, item);
+	}
+	list = cJSON_AddArrayToObject(meta, "quotas");
+	for (size_t i = 0; i < rec->quotas.n; i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		cJSON_AddNumberToObject(item, "pid", rec->quotas.v[i].pid);
+		cJSON_AddStringToObject(item, "of", rec->quotas.v[i].text);
+		cJSON_AddItemToArray(list, item);
+	}
+}
+
 static void add_stops(const struct recording *rec, cJSON *meta)
 {
 	cJSON *stops = cJSON_AddArrayToObject(meta, "stops");
@@ -170,6 +195,8 @@ char *recording_meta__print(const struct recording *rec)
 	add_perf_maps(rec, meta);
 	if (rec->open_files.n)
 		add_open_files(rec, meta);
+	if (rec->knows_taken)
+		add_taken(rec, meta);
 	if (rec->stops.n)
 		add_stops(rec, meta);
 	add_drops(rec, meta);
@@ -296,6 +323,56 @@ static int parse_stop(struct recording *rec, const cJSON *item)
 	return 0;
 }
 
+static int get_int(const cJSON *object, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	return cJSON_IsNumber(item) ? item->valueint : 0;
+}
+
+static int parse_taken(struct recording *rec, const cJSON *item)
+{
+	struct rec_taken *taken = VEC_PUSH(&rec->taken);
+
+	if (!taken)
+		return -ENOMEM;
+	*taken = (struct rec_taken){
+		.pid = get_pid(item),
+		.tid = get_int(item, "tid"),
+		.by_quota = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "by_quota")),
+		.until_ns = get_u64(item, "until_ns"),
+		.ns = get_u64(item, "ns")};
+	return taken->ns <= taken->until_ns ? 0 : -EINVAL;
+}
+
+static int parse_quota(struct recording *rec, const cJSON *item)
+{
+	char *text = get_label(item, "of");
+	int err = text ? recording__set_quota(rec, get_pid(item), text) : -EINVAL;
+
+	free(text);
+	return err;
+}
+
+static int parse_taken_time(struct recording *rec, const cJSON *meta)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
+	int err = 0;
+
+	rec->knows_taken = list != NULL;
+	cJSON_ArrayForEach(item, list)
+	{
+		if (!err)
+			err = parse_taken(rec, item);
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "quotas"))
+	{
+		if (!err)
+			err = parse_quota(rec, item);
+	}
+	return err;
+}
+
 static void parse_drops(struct recording *rec, const cJSON *drops)
 {
 	for (int i = 0; i < DROPS; i++)
@@ -352,6 +429,8 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 		if (!err)
 			err = parse_stop(rec, item);
 	}
+	if (!err)
+		err = parse_taken_time(rec, meta);
 	return err;
 }
 

@@ -3,6 +3,7 @@
 #include "capture/recording/recording.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/label.h"
@@ -135,4 +136,25 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 	}
 	*out = file;
 	return 0;
+}
+
+const char *recording__find_quota(const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->quotas.n; i++)
+		if (rec->quotas.v[i].pid == pid)
+			return rec->quotas.v[i].text;
+	return NULL;
+}
+
+int recording__set_quota(struct recording *rec, pid_t pid, const char *text)
+{
+	struct rec_quota *out;
+
+	if (recording__find_quota(rec, pid))
+		return 0;
+	out = VEC_PUSH(&rec->quotas);
+	if (!out)
+		return -ENOMEM;
+	*out = (struct rec_quota){.pid = pid, .text = strdup(text)};
+	return out->text ? 0 : -ENOMEM;
 }

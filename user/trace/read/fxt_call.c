@@ -20,6 +20,8 @@ void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 		{"off-cpu", "[blocked]", CALL_OFF_CPU, OFF_BLOCKED},
 		{"off-cpu", "[preempted]", CALL_OFF_CPU, OFF_PREEMPTED},
 		{"off-cpu", "[runnable]", CALL_OFF_CPU, OFF_RUNNABLE},
+		{"off-cpu", "[throttled]", CALL_OFF_CPU, OFF_THROTTLED},
+		{"off-cpu", "[stolen]", CALL_OFF_CPU, OFF_STOLEN},
 		{"gap", "[gap]", CALL_GAP, GAP_BETWEEN},
 		{"gap", "[gap: overflow]", CALL_GAP, GAP_OVERFLOW},
 		{"gap", "[gap: outside -start and -stop]", CALL_GAP, GAP_OUTSIDE},

@@ -201,8 +201,12 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	if (!hit)
 		return -ENOMEM;
 	name = fxt_hit__read(hit, read);
-	if (name)
-		hit->function = find_function(trees, name);
+	if (!name)
+		return 0;
+	hit->function = find_function(trees, name);
+	/* No slice is of it: where a region stops, for one. */
+	if (!hit->function && strncmp(name, "0x", 2))
+		hit->function = function_of(trees, name, "");
 	return 0;
 }
 

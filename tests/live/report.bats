@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# The report of -source sample never blames what it did not see: a call that is longer than the stacks look back,
+# a quota that is used up, a region.
+
+load causes
+
+# json FILE EXPRESSION: of its report, in Python: r is the report, slow its account
+json() {
+	"$O/mtbpf" report "$1" -json >report.json || { cat report.json; return 1; }
+	python3 -c "import json
+r = json.load(open('report.json'))
+slow = r['account']['slow']
+ok = $2
+print(r['account'], r.get('reasons'))
+raise SystemExit(not ok)"
+}
+
+@test "what stacks do not cover is [not recorded], not the trigger's own time" {
+	start phases 1500 100
+	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 500ms -timeout 15s \
+		-snapshot-size 256K -unwind dwarf -o slow.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"[not recorded] in handle_request"* ]]
+	[[ $output == *"not recorded: stacks cover the last "*" of 1.6"*" s; -snapshot-size "*" would cover all; "* ]]
+	[[ $output != *"reason: on the CPU, in handle_request;"* ]]
+	# All of the call is accounted for; a tenth of a second of phase_b is seen at its end.
+	for file in slow.mtbpf slow.fxt; do
+		json $file "sum(slow.values()) == r['slow_ns'] and slow['not_recorded_ns'] > 500e6"
+		json $file "sum(f['slow_ns'] for f in r['functions'] if f['name'] == 'handle_request') < 20e6"
+	done
+	"$O/mtbpf" report slow.fxt -folded | grep -q ';handle_request;\[not recorded\] '
+}
+
+# Whoever runs meanwhile is a bystander. Of either version of cgroups.
+@test "a cgroup's quota that is used up is [throttled], not somebody's doing" {
+	local group quota before after
+	for group in /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup; do
+		group=$group/mtbpf-test-$$
+		mkdir "$group" 2>/dev/null || continue
+		[ -e "$group/cpu.cfs_quota_us" ] && echo 30000 >"$group/cpu.cfs_quota_us" && break
+		[ -e "$group/cpu.max" ] && echo "30000 100000" >"$group/cpu.max" && break
+		rmdir "$group"
+		group=
+	done
+	[ -n "$group" ] || skip "no cpu controller to be had"
+	start phases 150 150
+	echo "$target" >"$group/cgroup.procs"
+	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 200ms -timeout 15s -o quota.fxt
+	kill "$target"
+	eventually 5 rmdir "$group"
+	[ "$status" -eq 0 ]
+	[[ $output == *"[throttled] in "*": cgroup "*"/mtbpf-test-$$, quota 30.0 ms of 100 ms"* ]]
+	[[ $output == *"throttled: cgroup "*"; "* ]]
+	# It wants 300 ms, and may have 30 ms of each 100 ms; others that run on the CPU count for themselves.
+	for file in quota.mtbpf quota.fxt; do
+		json $file "sum(slow.values()) == r['slow_ns'] and slow['throttled_ns'] > 0.1 * r['slow_ns']"
+	done
+}
+
+@test "a region's report is the same of the recording and of the trace, and does not call it a function's" {
+	start service -scale small
+	mtbpf_run attach -source sample -sample-rate 10000 -pid "$target" -start table_rehash -stop format_reply \
+		-timeout 15s -duration-thresh 1us -o region.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"region from -start to format_reply took"* ]]
+	[ "$("$O/mtbpf" report region.fxt | grep -c 'region from -start to format_reply took')" = 1 ]
+}
+
+# A goroutine's call, whatever its thread does meanwhile.
+@test "a Go handler's wait is its goroutine's, with the runtime's reason; its work is its own" {
+	[ -x "$O/programs/go_waits" ] || skip "the Go sample is not built: there is no Go"
+	local cause want
+	for cause in mutex:semacquire\|sync.Mutex.Lock 'chan:chan receive' sleep:sleep 'busy:on the CPU, in main.handle > main.renderPage'; do
+		want=${cause#*:}
+		cause=${cause%%:*}
+		start go_waits "$cause"
+		mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 20s -o $cause.fxt
+		kill "$target"
+		[ "$status" -eq 0 ]
+		sed -n 's/^reason: //p' <<<"$output" | grep -E "$want"
+		[[ $output != *epoll* ]]
+		json $cause.fxt "sum(slow.values()) == r['slow_ns'] and
+			(slow['on_cpu_ns'] + slow['preempted_ns'] > 200e6 if '$cause' == 'busy' else slow['blocked_ns'] > 200e6)"
+	done
+}
