@@ -79,7 +79,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 
 $(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/gen/trigger.skel.h
 
-$(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
+$(O)/user/trigger/recorder.o: $(O)/gen/recorder.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h
 
 # The commit, where this is a clone of its own: of the one file that tells it. By a name of its own first:

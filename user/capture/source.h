@@ -47,7 +47,15 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that it notes */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
-	bool is_silent;		 /* sample: a trial, or it has said already how far it looks back */
+	/*
+	 * sample: one ring per CPU, and not per thread: the gate knows the target, and writes the
+	 * stacks of switches to the events in this BPF map, by CPU.
+	 */
+	bool sample_by_cpu;
+	int sample_stacks;
+	size_t sample_log; /* sample: bytes that each of these has beside its ring, for -max-memory
+			    */
+	bool is_silent;	   /* sample: a trial, or it has said already how far it looks back */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
 };
@@ -63,6 +71,9 @@ struct source_ops {
 	const char *name;
 	/* What the user is told on choosing it. */
 	const char *about;
+	bool samples; /* it sees stacks, not every call: entries and switches are logged beside it
+		       */
+	bool steps;   /* it traces one process, and sees by itself where regions begin and end */
 	/*
 	 * 0, or -errno after one line and a hint on stderr: this machine cannot do it. Cheap;
 	 * touches no target.

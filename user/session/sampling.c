@@ -95,45 +95,109 @@ int sampling__choose_rate(const struct sample_options *o, uint32_t stack, bool k
 	return 0;
 }
 
-static int add_name(struct recording *rec, const struct mt_sched *entry)
+static int add_name(struct recording *rec, const struct mt_record *record)
 {
-	struct rec_thread by = {.pid = (pid_t)entry->by_tgid,
-				.tid = (pid_t)entry->by_tid,
-				.start_ns = entry->time_ns};
+	struct rec_thread by = {.pid = (pid_t)record->by_tgid,
+				.tid = (pid_t)record->by_tid,
+				.start_ns = record->time_ns};
 
-	snprintf(by.comm, sizeof(by.comm), "%.15s", entry->by_comm);
+	snprintf(by.comm, sizeof(by.comm), "%.15s", record->by_comm);
 	return recording__find_thread(rec, by.pid, by.tid) ? 0 : recording__add_thread(rec, &by);
 }
 
 /* While the process has them: what the file that it waits for is. */
-static int add_open_file(struct recording *rec, const struct mt_sched *entry)
+static int add_open_file(struct recording *rec, const struct mt_record *record)
 {
 	char link[64], path[PATH_MAX];
 	ssize_t len;
 
-	if (!syscall__is_of_file((int)entry->syscall) || entry->in.arg > INT_MAX ||
-	    recording__find_open_file(rec, (pid_t)entry->tgid, (int)entry->in.arg))
+	if (!syscall__is_of_file((int)record->syscall) || record->arg > INT_MAX ||
+	    recording__find_open_file(rec, (pid_t)record->tgid, (int)record->arg))
 		return 0;
-	snprintf(link, sizeof(link), "/proc/%u/fd/%llu", entry->tgid,
-		 (unsigned long long)entry->in.arg);
+	snprintf(link, sizeof(link), "/proc/%u/fd/%llu", record->tgid,
+		 (unsigned long long)record->arg);
 	len = readlink(link, path, sizeof(path) - 1);
 	if (len < 0)
 		return 0;
 	path[len] = '\0';
-	return recording__add_open_file(rec, (pid_t)entry->tgid, (int)entry->in.arg, path);
+	return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, path);
 }
 
-static int take(void *ctx, const struct mt_sched *entry)
+/* Whose doing it was. */
+static int add_by(struct recording *rec, const struct mt_record *record, enum mt_sched_kind kind)
 {
-	struct recording *rec = ctx;
+	struct mt_sched by = {.time_ns = record->time_ns,
+			      .tid = record->tid,
+			      .tgid = record->tgid,
+			      .by_tid = record->by_tid,
+			      .by_tgid = record->by_tgid,
+			      .kind = kind};
 	int err;
 
-	if (entry->time_ns > rec->frozen_ns)
+	memcpy(by.by_comm, record->by_comm, sizeof(by.by_comm));
+	err = recording__add_sched_by(rec, &by);
+	return err || !by.by_tid ? err : add_name(rec, record);
+}
+
+static int add_syscall(struct recording *rec, const struct mt_record *record)
+{
+	struct mt_sched call = {.time_ns = record->time_ns,
+				.tid = record->tid,
+				.tgid = record->tgid,
+				.syscall = record->syscall};
+	int err;
+
+	if (record->syscall == MT_NO_SYSCALL)
 		return 0;
-	err = recording__add_sched_by(rec, entry);
-	if (!err && (entry->kind == MT_SCHED_SYSCALL || entry->kind == MT_SCHED_LONG))
-		return add_open_file(rec, entry);
-	return err || !entry->by_tid ? err : add_name(rec, entry);
+	if (record->kind == MT_RECORD_LONG) {
+		call.kind = MT_SCHED_LONG;
+		call.took.arg = record->arg;
+		call.took.end_ns = record->end_ns;
+	} else {
+		call.kind = MT_SCHED_SYSCALL;
+		call.in.arg = record->arg;
+		call.in.owner = record->owner;
+	}
+	err = recording__add_sched_by(rec, &call);
+	return err ? err : add_open_file(rec, record);
+}
+
+static int add_sched(struct recording *rec, const struct mt_record *record,
+		     enum rec_sched_what what)
+{
+	struct rec_sched sched = {.time_ns = record->time_ns,
+				  .pid = (pid_t)record->tgid,
+				  .tid = (pid_t)record->tid,
+				  .cpu = record->cpu,
+				  .what = what};
+
+	return recording__add_sched(rec, &sched);
+}
+
+static int take(void *ctx, const struct mt_record *record)
+{
+	struct recording *rec = ctx;
+	int err = 0;
+
+	if (record->time_ns > rec->frozen_ns)
+		return 0;
+	switch (record->kind) {
+	case MT_RECORD_IN:
+		return add_sched(rec, record, REC_SCHED_IN);
+	case MT_RECORD_BLOCKED:
+		err = add_syscall(rec, record);
+		return err ? err : add_sched(rec, record, REC_SCHED_BLOCKED);
+	case MT_RECORD_PREEMPTED:
+		err = add_by(rec, record, MT_SCHED_REPLACED);
+		return err ? err : add_sched(rec, record, REC_SCHED_PREEMPTED);
+	case MT_RECORD_WOKEN:
+		return add_by(rec, record, MT_SCHED_WOKEN);
+	case MT_RECORD_REPLACED:
+		return add_by(rec, record, MT_SCHED_REPLACED);
+	case MT_RECORD_LONG:
+		return add_syscall(rec, record);
+	}
+	return 0;
 }
 
 int sampling__settle_calls(struct recording *rec)
@@ -145,7 +209,9 @@ int sampling__settle_calls(struct recording *rec)
 	return err;
 }
 
-int sampling__take_scheds(struct sched_log *log, struct recording *rec)
+int sampling__take_records(struct recorder *recorder, struct recording *rec)
 {
-	return log ? sched_log__take(log, take, rec) : 0;
+	uint64_t since_ns;
+
+	return recorder ? recorder__take(recorder, &since_ns, take, rec) : 0;
 }

@@ -7,7 +7,7 @@
 #include "capture/sample/sample_cost.h"
 #include "session/overhead.h"
 #include "session/sample_options.h"
-#include "trigger/sched_log.h"
+#include "trigger/recorder.h"
 
 /*
  * How often to sample: -sample-rate, or what -max-overhead leaves; by default 1000 times a second,
@@ -33,10 +33,10 @@ void sampling__warn_broken(const struct sample_options *options);
 int sampling__settle_calls(struct recording *rec);
 
 /*
- * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names, what
- * system calls they left their CPUs in, and the files of these. A log that
- * is NULL has nothing. 0 or -errno.
+ * Adds to rec, up to its freeze, when its threads ran, who woke and who replaced them, what system
+ * calls they left their CPUs in, and the files of these. Of a recorder that is NULL: nothing. 0 or
+ * -errno.
  */
-int sampling__take_scheds(struct sched_log *log, struct recording *rec);
+int sampling__take_records(struct recorder *recorder, struct recording *rec);
 
 #endif

@@ -12,7 +12,7 @@
 #include "session/unwind_choice.h"
 #include "target/process.h"
 
-struct sched_log;
+struct recorder;
 
 struct session {
 	const struct capture_options *options;
@@ -26,7 +26,7 @@ struct session {
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;
-	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
+	struct recorder *recorder;   /* of a source that samples, where the kernel can; else NULL */
 	struct selectors symbols;    /* what triggers; none: nothing does */
 	struct overhead overhead;    /* of source_sample: samples a second, ... */
 	bool branches;		     /* of source_sample: the CPU notes the last ones */

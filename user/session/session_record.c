@@ -63,7 +63,7 @@ static uint32_t reason_of(const struct session *s)
 /* What samples says when. */
 static int note_stops(const struct session *s)
 {
-	for (size_t i = 0; i < s->regions.stop_places.n && s->ops != &source_sample; i++) {
+	for (size_t i = 0; i < s->regions.stop_places.n && !s->ops->samples; i++) {
 		struct rec_place *place = VEC_PUSH(&s->rec->stops);
 
 		if (!place)
@@ -120,6 +120,8 @@ static int read_snapshot(struct session *s)
 	count_drops(s);
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
+	if (s->recorder)
+		recorder__stop(s->recorder);
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
 	if (!err && s->unwind.calls)
 		err = sampling__settle_calls(s->rec);
@@ -128,7 +130,7 @@ static int read_snapshot(struct session *s)
 	if (!err)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
-		err = sampling__take_scheds(s->sched_log, s->rec);
+		err = sampling__take_records(s->recorder, s->rec);
 	s->ops->close(s->source);
 	s->source = NULL;
 	recording__settle_build_ids(s->rec);

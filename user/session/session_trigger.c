@@ -98,7 +98,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 
 	if (!texts->n)
 		return 0;
-	if (s->ops != &source_sample)
+	if (!s->ops->samples)
 		return refuse_also(s);
 	return also__find(&s->also, texts, in, have_returns ? &s->probes : &none,
 			  s->options->return_probes);
