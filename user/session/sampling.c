@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -209,9 +210,45 @@ int sampling__settle_calls(struct recording *rec)
 	return err;
 }
 
-int sampling__take_records(struct recorder *recorder, struct recording *rec)
+static int by_thread(const void *a, const void *b)
 {
-	uint64_t since_ns;
+	const struct rec_sched *x = a, *y = b;
 
-	return recorder ? recorder__take(recorder, &since_ns, take, rec) : 0;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+/* How long perf may take from the switch to its stack. */
+#define STACK_LATE_NS 1000000
+
+/* The stack of a switch that perf took, behind the program's record of it, is of that moment. */
+static void settle_stacks(struct recording *rec, size_t first_sample, size_t first_sched)
+{
+	struct rec_sched *scheds = rec->scheds.v + first_sched;
+	size_t n = rec->scheds.n - first_sched;
+
+	if (n)
+		qsort(scheds, n, sizeof(*scheds), by_thread);
+	for (size_t i = first_sample; i < rec->samples.n && n; i++) {
+		struct rec_sample *s = &rec->samples.v[i];
+		const struct rec_sched key = {.time_ns = s->time_ns, .tid = s->tid};
+		size_t at = PARTITION_POINT(scheds, n, sched, by_thread(sched, &key) <= 0);
+		const struct rec_sched *left = at ? &scheds[at - 1] : NULL;
+
+		if (s->at_switch && left && left->tid == s->tid && left->what != REC_SCHED_IN &&
+		    s->time_ns - left->time_ns < STACK_LATE_NS)
+			s->time_ns = left->time_ns;
+	}
+}
+
+int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample)
+{
+	size_t first_sched = rec->scheds.n;
+	uint64_t since_ns;
+	int err = recorder ? recorder__take(recorder, &since_ns, take, rec) : 0;
+
+	if (!err && recorder)
+		settle_stacks(rec, first_sample, first_sched);
+	return err;
 }

@@ -111,6 +111,7 @@ static void count_drops(struct session *s)
 
 static int read_snapshot(struct session *s)
 {
+	size_t first_sample = s->rec->samples.n;
 	int err;
 
 	s->rec->threshold_ns =
@@ -130,7 +131,7 @@ static int read_snapshot(struct session *s)
 	if (!err)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
-		err = sampling__take_records(s->recorder, s->rec);
+		err = sampling__take_records(s->recorder, s->rec, first_sample);
 	s->ops->close(s->source);
 	s->source = NULL;
 	recording__settle_build_ids(s->rec);

@@ -87,7 +87,7 @@ static int give_event(const struct sample_ring *r, const struct sample_ring_conf
 static int open_event(struct sample_ring *r, enum sample_event event,
 		      const struct sample_ring_config *config)
 {
-	bool by_program = config->by_program && event == SAMPLE_EVENT_SWITCHES;
+	bool by_program = config->by_program && !config->kernel && event == SAMPLE_EVENT_SWITCHES;
 	static const uint64_t configs[SAMPLE_EVENTS] = {
 		[SAMPLE_EVENT_CLOCK] = PERF_COUNT_SW_CPU_CLOCK,
 		[SAMPLE_EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
