@@ -340,7 +340,7 @@ static void print_kept(pid_t pid, struct shared *shared, const char *limit, uint
 	struct sample_cost cost;
 	struct sample_load load;
 
-	if (sample_cost__measure(0, false, &cost) || sample_load__measure(pid, 200, &load))
+	if (sample_cost__measure(0, false, NULL, &cost) || sample_load__measure(pid, 200, &load))
 		die("what a sample costs");
 	mode.hz = sample_cost__rate(&cost, &load, ppm);
 	printf("-max-overhead %s: a stack costs %.1f us, a context switch %.1f us: %u Hz, ", limit,

@@ -105,6 +105,11 @@ struct source_ops {
 	void (*set_rate)(struct source *source, unsigned int hz);
 	/* How much memory it looks back by, for people: "3 rings of 4.0 MiB". NULL: not told. */
 	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
+	/*
+	 * How far back its rings look by what was written so far, the one that does least;
+	 * UINT64_MAX: not known yet. NULL: not told.
+	 */
+	uint64_t (*lookback_ns)(const struct source *source);
 	/* How it was or will be frozen, for people. */
 	const char *(*freeze_name)(const struct source *source);
 	/* Freezes where that was not done, and frees. NULL is fine. */

@@ -14,6 +14,7 @@
 #include "util/units.h"
 
 #define LOAD_MS 200
+#define OWN_LOG (64u << 10)
 /* Where no rate is low enough. */
 #define LEAST_HZ 10
 /* What the default may cost, where a timer's interrupt is dear: some hypervisors' are. */
@@ -27,7 +28,9 @@ unsigned int sampling__rate(const struct sample_options *o, const struct sample_
 
 	if (is_asked && !o->max_overhead_ppm)
 		return wanted;
-	hz = sample_cost__rate(cost, load, o->max_overhead_ppm ? o->max_overhead_ppm : DEFAULT_PPM);
+	/* The default is about stacks alone. */
+	hz = o->max_overhead_ppm ? sample_cost__rate(cost, load, o->max_overhead_ppm)
+				 : sample_cost__rate(cost, &(struct sample_load){0}, DEFAULT_PPM);
 	if (hz > wanted)
 		return wanted;
 	return hz < LEAST_HZ ? LEAST_HZ : hz;
@@ -42,7 +45,7 @@ bool sampling__is_kept(const struct sample_options *o, const struct sample_cost 
 void sampling__warn_broken(const struct sample_options *o)
 {
 	log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and the "
-		  "target's context switches cost more",
+		  "target's context switches and hits cost more",
 		  o->max_overhead, LEAST_HZ);
 }
 
@@ -76,19 +79,68 @@ static int refuse_unmeasured(int err)
 	return err;
 }
 
-int sampling__choose_rate(const struct sample_options *o, uint32_t stack, bool kernel, pid_t pid,
-			  struct overhead *overhead)
+static void set_recorder(void *ctx, bool on)
+{
+	struct recorder *recorder = ctx;
+
+	if (on)
+		recorder__begin(recorder);
+	else
+		recorder__stop(recorder);
+}
+
+/* As it will be recorded: on a thread of ours, by a recorder of our process. */
+static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
+{
+	const struct recorder_config config = {.tgid = getpid(), .log_size = OWN_LOG};
+	struct recorder *recorder = recorder__new(&config);
+	struct sample_kernel half = {.set = set_recorder, .ctx = recorder};
+	int err;
+
+	if (!recorder)
+		return sample_cost__measure(stack, kernel, NULL, cost);
+	half.gate = recorder__gate(recorder);
+	half.stacks = recorder__stack_events(recorder);
+	err = sample_cost__measure(stack, kernel, &half, cost);
+	recorder__free(recorder);
+	return err;
+}
+
+static int measure_load(const struct pid_set *pids, struct sample_load *load)
+{
+	int err = 0;
+
+	*load = (struct sample_load){0};
+	for (size_t i = 0; i < pids->n; i++) {
+		struct sample_load one;
+
+		err = sample_load__measure(pids->v[i], LOAD_MS / (unsigned int)pids->n + 1, &one);
+		if (err)
+			continue;
+		load->cpu_ns += one.cpu_ns * pids->n;
+		load->switches += one.switches * pids->n;
+	}
+	return load->cpu_ns ? 0 : err;
+}
+
+int sampling__choose_rate(const struct sample_options *o, uint32_t stack, bool kernel,
+			  const struct pid_set *pids, struct overhead *overhead)
 {
 	struct sample_load load = {0};
-	int err = sample_cost__measure(stack, kernel, &overhead->cost);
+	int err = measure(stack, kernel, &overhead->cost);
 
-	if (!err && pid && o->max_overhead_ppm)
-		err = sample_load__measure(pid, LOAD_MS, &load);
+	if (!err && pids->n)
+		err = measure_load(pids, &load);
 	if (err && o->max_overhead_ppm)
 		return refuse_unmeasured(err);
 	overhead->hz = overhead->first_hz = sampling__rate(o, &overhead->cost, &load);
 	if (err)
 		return 0;
+	overhead->in_second = (struct overhead_counts){
+		.cpu_ns = load.cpu_ns * 1000 / LOAD_MS,
+		.switches = load.switches * 1000 / LOAD_MS,
+		.stacks = (uint64_t)((double)load.cpu_ns / LOAD_MS / 1e6 * overhead->hz),
+	};
 	overhead->is_broken = o->max_overhead_ppm && !sampling__is_kept(o, &overhead->cost, &load);
 	if (overhead->is_broken)
 		sampling__warn_broken(o);

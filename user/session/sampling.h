@@ -17,12 +17,12 @@ unsigned int sampling__rate(const struct sample_options *options, const struct s
 			    const struct sample_load *load);
 
 /*
- * Measures that, with so many bytes of the stack, and the kernel's part, pid, which runs already,
- * or 0: a program that does not yet; and says the rate, and what it costs: both into *overhead,
- * which is zeroed. 0, or -errno after a line and a hint.
+ * Measures that, with so many bytes of the stack, and the kernel's part, of processes that run
+ * already (none: a program that does not yet); and says the rate, and what it costs: both into
+ * *overhead, which is zeroed. 0, or -errno after a line and a hint.
  */
 int sampling__choose_rate(const struct sample_options *options, uint32_t stack, bool kernel,
-			  pid_t pid, struct overhead *overhead);
+			  const struct pid_set *pids, struct overhead *overhead);
 
 /* Whether there is a rate that keeps -max-overhead; and what is said where there is none. */
 bool sampling__is_kept(const struct sample_options *options, const struct sample_cost *cost,

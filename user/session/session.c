@@ -103,7 +103,7 @@ static int open_loop(struct session *s)
 /* A log of a CPU looks back as far as its ring, where each switch has a stack there, or further. */
 static size_t log_size(const struct session *s)
 {
-	return s->options->snapshot_size / (s->unwind.stack ? 8 : 1);
+	return s->snapshot_size / (s->unwind.stack ? 8 : 1);
 }
 
 /* Where the kernel cannot, or we may not: a clock for each thread, which costs at each switch. */
@@ -165,7 +165,7 @@ int session__open_source(struct session *s)
 		.pids = s->cgroup ? NULL : &s->pids,
 		.children = o->children,
 		.cgroup = s->cgroup,
-		.snapshot_size = o->snapshot_size,
+		.snapshot_size = s->snapshot_size,
 		.max_memory = o->max_memory,
 		.probes = s->gate.specs.v,
 		.n_probes = s->gate.n_deciding,
@@ -238,12 +238,13 @@ static int open_target(struct session *s)
 
 static int choose_sampling(struct session *s)
 {
+	static const struct pid_set none = {0};
 	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
 				      &s->unwind);
 
 	return err ? err
 		   : sampling__choose_rate(&s->options->sample, s->unwind.stack, s->options->kernel,
-					   s->has_process ? s->process.pid : 0, &s->overhead);
+					   s->start->target ? &s->pids : &none, &s->overhead);
 }
 
 static int prepare(struct session *s)
@@ -270,6 +271,9 @@ static int prepare(struct session *s)
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
 		err = open_gate(s);
+	if (!err)
+		session__measure_hits(s);
+	session__fit_lookback(s);
 	return err;
 }
 

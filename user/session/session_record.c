@@ -26,6 +26,7 @@ static void say_waiting(const struct session *s)
 			  s->ops->memory(s->source, memory));
 	else
 		log__info("%s: %s", s->ops->name, s->ops->about);
+	session__say_cost(s);
 	if (start_stop__any(&s->regions))
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);

@@ -451,6 +451,23 @@ static const char *sample__memory(const struct source *s, char text[static SOURC
 	return text;
 }
 
+/* A ring that has come round a first time says what the others will. */
+static uint64_t sample__lookback_ns(const struct source *s)
+{
+	uint64_t ran_ns = clock__now_ns() - s->start_ns, least = UINT64_MAX;
+
+	for (size_t i = 0; i < s->rings.n; i++) {
+		const struct back_ring *ring = &s->rings.v[i].ring;
+		uint64_t written = -__atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), ns;
+
+		if (!written)
+			continue;
+		ns = (uint64_t)((double)ran_ns * (double)ring->size / (double)written);
+		least = ns < least ? ns : least;
+	}
+	return least;
+}
+
 static const char *sample__freeze_name(const struct source *s)
 {
 	return s->config.sample_gate >= 0 ? "in the kernel, by a BPF program" : "from user space";
@@ -481,6 +498,7 @@ const struct source_ops source_sample = {
 	.pids = sample__pids,
 	.set_rate = sample__set_rate,
 	.memory = sample__memory,
+	.lookback_ns = sample__lookback_ns,
 	.freeze_name = sample__freeze_name,
 	.close = sample__close,
 };
