@@ -15,8 +15,8 @@ struct hit_kind {
 };
 
 /*
- * Sets such a probe, with a trigger that never fires, in mtbpf itself: *ns is what a hit, or a call,
- * takes longer with it. Takes some tenths of a second. 0 or -errno. Prints nothing but at -v.
+ * Sets such a probe, with a trigger that never fires, in mtbpf itself: *ns is what a hit, or a
+ * call, takes longer with it. Takes some tenths of a second. 0 or -errno. Prints nothing but at -v.
  */
 int hit_cost__measure(const struct hit_kind *kind, uint64_t *ns);
 

@@ -147,8 +147,7 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 		if (probes_are_dear(s))
 			return refuse_probes(s);
 	}
-	if (s->ops->set_rate && o->max_overhead_ppm &&
-	    overhead__look(&s->overhead, o, &s->pids))
+	if (s->ops->set_rate && o->max_overhead_ppm && overhead__look(&s->overhead, o, &s->pids))
 		s->ops->set_rate(s->source, s->overhead.hz);
 	return 0;
 }
@@ -172,13 +171,15 @@ static uint64_t size_for(const struct session *s, uint64_t ns)
 	return (uint64_t)(records * (RECORD_BYTES + s->unwind.stack) * (double)ns / 1e9);
 }
 
-/* What -max-memory leaves for a CPU's ring, with its log. */
-static uint64_t most_for(const struct session *s)
+/* By itself it takes a part of -max-memory: locked pages are missing elsewhere. */
+#define GROWTH_SHARE 4
+
+/* What may be a CPU's ring, with its log. */
+static uint64_t most_for(const struct session *s, uint64_t memory)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return s->options->max_memory / (cpus > 0 ? (uint64_t)cpus : 1) /
-	       (s->unwind.stack ? 1 : 2) / 8 * 7;
+	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / (s->unwind.stack ? 1 : 2) / 8 * 7;
 }
 
 static void warn_short(const struct session *s, uint64_t back_ns, uint64_t size)
@@ -188,28 +189,31 @@ static void warn_short(const struct session *s, uint64_t back_ns, uint64_t size)
 
 	units__format_duration(back, back_ns);
 	units__format_duration(threshold, s->progress.threshold_ns);
-	log__warn("the rings look back some %s, less than twice the threshold of %s: of a call that "
-		  "is that slow the begin may be missing",
-		  back, threshold);
-	if (size <= most_for(s))
+	log__warn(
+		"the rings look back some %s, less than twice the threshold of %s: of a call that "
+		"is that slow the begin may be missing",
+		back, threshold);
+	if (size <= most_for(s, s->options->max_memory))
 		log__hint("-snapshot-size %lluM would do", (unsigned long long)mib);
 	else
-		log__hint("-snapshot-size %lluM and -max-memory %s would do%s",
-			  (unsigned long long)mib,
-			  units__format_size(wanted, 2 * (size + (1u << 20)) *
-							     (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
-			  s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
+		log__hint(
+			"-snapshot-size %lluM and -max-memory %s would do%s",
+			(unsigned long long)mib,
+			units__format_size(wanted, 2 * (size + (1u << 20)) *
+							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
 }
 
 void session__fit_lookback(struct session *s)
 {
+	uint64_t most = most_for(s, s->options->max_memory / GROWTH_SHARE);
 	uint64_t size, need_ns = needed_ns(s);
 
 	s->snapshot_size = s->options->snapshot_size;
 	size = need_ns ? size_for(s, need_ns) : 0;
 	/* What was asked for stays. */
 	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
-		while (s->snapshot_size < size && 2 * s->snapshot_size <= most_for(s))
+		while (s->snapshot_size < size && 2 * s->snapshot_size <= most)
 			s->snapshot_size *= 2;
 	if (size <= s->snapshot_size)
 		return;
