@@ -5,8 +5,9 @@
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make test-san   every test with sanitizers      make coverage   which lines of user/ they run
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
-#   make deb        a Debian package
-#   make trust      what docs/trust.md says, tried
+#   make deb        a Debian package        make bundle   one static executable: build/bundle/mtbpf
+#   make release    steps the version (STEP=patch|minor|major)
+#   make trust      what docs/trust.md says, tried      make test-distros   Debian 12, 13 and sid, in clean roots
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
@@ -23,12 +24,15 @@ say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' "$(1)" "$(2)")
 VERSION := $(shell cat VERSION)
 PKGS    := libbpf libelf libdw zlib libzstd libcjson libmicrohttpd
 CFLAGS  ?= -O2 -g
+LDFLAGS ?= -Wl,-z,relro,-z,now
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
            $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 # What is missing is said by the check below, once and by name.
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
+# Debug info names files as they are called here: what is built does not depend on the folder it is built in.
+MAPPED  := -fdebug-prefix-map=$(abspath $(O))=build -fdebug-prefix-map=$(CURDIR)=.
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(MAPPED) $(SANFLAGS) \
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) -MMD -MP
 # What every branch of a trace goes through is optimised as one in the program itself (docs/decode.md), where
 # the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait for that: the objects hold
@@ -56,7 +60,7 @@ all: $(O)/mtbpf $(O)/mtbpf-dlfilter.so
 
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(LTO))
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO))
 
 $(HOT_OBJ): ALL_CFLAGS += $(LTO) -ffat-lto-objects
 $(O)/libmtbpf.a: $(LIB_OBJ)
@@ -74,7 +78,7 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(call say,BPF,$@)
-	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
+	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 $(MAPPED) -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 $(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/gen/trigger.skel.h
@@ -108,6 +112,8 @@ $(O)/.deps-ok: tests/deps.sh
 $(O)/.test-deps-ok: tests/deps.sh
 	$(Q)$(TOOLS) tests/deps.sh -check test && mkdir -p $(O) && touch $@
 $(UNIT:=.o): | $(O)/.test-deps-ok
+# cmocka.h by way of ours.
+$(O)/tests/%.o: ALL_CFLAGS += -Itests/cmocka
 # What several of their folders share.
 $(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit
 
@@ -178,7 +184,7 @@ causes: all programs
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh
 
-include deploy/install.mk
+include deploy/install.mk deploy/release.mk deploy/bundle/bundle.mk
 
 # What a container's image is made of, without a registry: docker build -t mtbpf build/image
 image: $(O)/mtbpf

@@ -26,7 +26,7 @@ install: all
 	$(Q)install -D -m 644 $(O)/mtbpf@.service $(DESTDIR)$(unitdir)/mtbpf@.service
 	$(Q)install -D -m 644 deploy/systemd/web.conf $(DESTDIR)$(docdir)/examples/web.conf
 	$(Q)install -d $(DESTDIR)$(docdir)/docs
-	$(Q)install -m 644 README.md LICENSE $(DESTDIR)$(docdir)
+	$(Q)install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
 	$(Q)install -m 644 docs/*.md $(DESTDIR)$(docdir)/docs
 	$(Q)install -d $(DESTDIR)$(datadir)/man/man1
 	$(Q)for page in $(MADE_PAGES); do \

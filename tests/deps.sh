@@ -3,7 +3,8 @@
 # What mtbpf needs to be built and tested.
 #
 #   tests/deps.sh                install what is missing (Debian, Ubuntu)
-#   tests/deps.sh -check [test]  say what is missing for the build [and its tests]; install nothing
+#   tests/deps.sh -check [test|bundle]   say what is missing for the build [and its tests, or make bundle];
+#                                        install nothing
 #
 # Without the rows named "extra" a few tests skip; that they cannot be had is no failure.
 # CC, CXX, CLANG, BPFTOOL, RUSTC and GO name other tools than the usual ones.
@@ -34,6 +35,8 @@ needs() {
 	test|tool ${cxx%% *}|g++|G++|compiles the C++ sample
 	test|pc cmocka|libcmocka-dev|cmocka|unit tests
 	test|tool bats|bats|bats-core|tests of the command line
+	bundle|header bzlib.h|libbz2-dev|bzip2|is part of what make bundle makes
+	bundle|header lzma.h|liblzma-dev|XZ Utils|is another part of it
 	extra|tool ${go%% *}|golang-go|Go|compiles the goroutines in tests/ptgen
 	extra|tool ${rustc%% *}|rustc|Rust|compiles what panics in tests/ptgen
 	extra|tool perf|linux-perf/linux-tools-generic|perf|reads back what mtbpf recorded
@@ -56,6 +59,8 @@ needs() {
 	extra|tool mandoc|mandoc|mandoc|finds fault with them
 	extra|tool dpkg-shlibdeps|dpkg-dev|dpkg-dev|makes the Debian package
 	extra|tool lintian|lintian|Lintian|finds fault with it
+	extra|tool strace|strace|strace|says which system calls record makes
+	extra|tool debootstrap|debootstrap|debootstrap|makes the roots of make test-distros
 	extra|tool zsh|zsh|zsh|completes command lines
 	extra|tool fish|fish|fish|completes command lines
 	extra|fuzzer ${clang%% *}|libclang-rt-dev/libclang-rt-14-dev|libFuzzer|make fuzz
@@ -109,7 +114,7 @@ list_upstream() {
 
 required() {
 	missing build
-	[ "${1:-}" != test ] || missing test
+	[ -z "${1:-}" ] || missing "$1"
 }
 
 check() {
@@ -205,7 +210,7 @@ case "${1:-}" in
 	[ -z "$(required test)" ]
 	;;
 *)
-	echo "usage: tests/deps.sh [-check [test]]" >&2
+	echo "usage: tests/deps.sh [-check [test|bundle]]" >&2
 	exit 2
 	;;
 esac

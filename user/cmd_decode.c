@@ -24,6 +24,8 @@ static const struct option_spec specs[] = {
 	{"format", NULL, 0, OPT_CHOICE, "FORMAT",
 	 "fxt, or text: a line a slice (tid depth start end name), on stdout without -o",
 	 offsetof(struct decode_options, format), format_names},
+	{"filter", NULL, 0, OPT_LIST, "FROM..TO", FILTER_HELP,
+	 offsetof(struct decode_options, filters), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP,
 	 offsetof(struct decode_options, no_inline), NULL},
 	{"print", NULL, 0, OPT_CHOICE, "WHAT",
@@ -54,6 +56,8 @@ const struct option_table decode_table = {
 	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
 					  "mtbpf decode trace.mtbpf -o trace.fxt.zst",
 					  "mtbpf decode trace.mtbpf -format text",
+					  "mtbpf decode trace.mtbpf -filter -20ms..",
+					  "mtbpf decode trace.mtbpf -filter parse..render",
 					  "mtbpf decode -portable perf.data -o all.mtbpf",
 					  "perf script --itrace=be -F "
 					  "pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns "
@@ -69,10 +73,10 @@ const struct option_table decode_table = {
 };
 
 static int decode(const struct decode_options *options, const char *input,
-		  const struct ocaml_traps *traps)
+		  const struct ocaml_traps *traps, const struct trace_filter *filter)
 {
 	struct decode_output output;
-	struct decoding decoding = {options, input, &output, traps};
+	struct decoding decoding = {options, input, &output, traps, filter};
 	bool is_whole;
 	int code, err;
 
@@ -96,6 +100,7 @@ int cmd_decode(int argc, char **argv)
 {
 	struct decode_options options = {.print = PRINT_NOTHING, .format = FORMAT_BY_NAME};
 	struct ocaml_traps traps = {0};
+	struct trace_filter filter = {0};
 	const char *input = NULL;
 	int err = parse_with_words(&decode_table, &options, argc, argv, "recording", &input, 1);
 
@@ -113,10 +118,20 @@ int cmd_decode(int argc, char **argv)
 		log__hint("leave -view out, or the option that asks for text or a recording");
 		return EXIT_USAGE;
 	}
-	if (options.ocaml_traps && ocaml_traps__read(&traps, options.ocaml_traps))
+	if (options.portable && options.filters.n) {
+		log__error("decode: -portable makes a whole recording, and leaves nothing out");
+		log__hint(
+			"leave -portable or -filter out; what comes of -portable can be filtered");
+		return EXIT_USAGE;
+	}
+	err = trace_filter__parse(&filter, options.filters.v, options.filters.n);
+	if (err)
+		err = exit_code_for(err);
+	else if (options.ocaml_traps && ocaml_traps__read(&traps, options.ocaml_traps))
 		err = EXIT_USAGE;
 	else
-		err = decode(&options, input, &traps);
+		err = decode(&options, input, &traps, &filter);
 	ocaml_traps__fini(&traps);
+	trace_filter__fini(&filter);
 	return err;
 }

@@ -25,6 +25,8 @@
 struct report_options {
 	int top;
 	uint64_t max_memory;
+	struct option_list filters;
+	struct trace_filter filter; /* what these are */
 	bool json, folded, no_inline;
 	bool verbose, quiet;
 };
@@ -38,6 +40,8 @@ static const struct option_spec specs[] = {
 	 offsetof(struct report_options, folded), NULL},
 	{"top", NULL, 0, OPT_INT, "N", "so many functions (10)",
 	 offsetof(struct report_options, top), NULL},
+	{"filter", NULL, 0, OPT_LIST, "FROM..TO", "of a recording: " FILTER_HELP,
+	 offsetof(struct report_options, filters), NULL},
 	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
 	 offsetof(struct report_options, max_memory), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL,
@@ -57,6 +61,7 @@ const struct option_table report_table = {
 	.command = "report",
 	.examples =
 		(const char *const[]){"mtbpf report slow.mtbpf", "mtbpf report slow.fxt.gz -top 30",
+				      "mtbpf report slow.mtbpf -filter hit-20ms..hit",
 				      "mtbpf report slow.fxt.gz -json | jq '.functions[0]'",
 				      "mtbpf report slow.fxt.gz -folded | flamegraph.pl > slow.svg",
 				      NULL},
@@ -133,12 +138,21 @@ static int begin_input(struct input *input)
 	return is_recording(input->path, &st) ? read_recording(input) : 0;
 }
 
+static int refuse_trace_filter(const char *path)
+{
+	log__error("-filter: %s is a trace, and was decoded already", path);
+	log__hint("give the recording that it was made of: -filter decodes a part of that");
+	return -EINVAL;
+}
+
 static int make_input(struct input *input, const struct report_options *options)
 {
-	struct tree_options trees = {.no_inline = options->no_inline};
+	struct tree_options trees = {.no_inline = options->no_inline, .filter = &options->filter};
 	int err = 0;
 
 	if (!input->is_read) {
+		if (options->filters.n && is_trace_name(input->path))
+			return refuse_trace_filter(input->path);
 		err = decoded__make_from_fxt(&input->decoded, input->path);
 		if (err != -EBADMSG)
 			return err;
@@ -256,11 +270,14 @@ int cmd_report(int argc, char **argv)
 		log__hint("leave one of the two out");
 		return EXIT_USAGE;
 	}
+	err = trace_filter__parse(&options.filter, options.filters.v, options.filters.n);
 	init_inputs(&input, &path, 1);
-	err = open_inputs(&input, 1, &options);
+	if (!err)
+		err = open_inputs(&input, 1, &options);
 	if (!err)
 		err = print_report(&input, &options);
 	fini_inputs(&input, 1);
+	trace_filter__fini(&options.filter);
 	return exit_code(err);
 }
 
@@ -290,10 +307,13 @@ int cmd_diff(int argc, char **argv)
 	if (err)
 		return exit_code_for_options(err);
 	apply(&options);
+	err = trace_filter__parse(&options.filter, options.filters.v, options.filters.n);
 	init_inputs(inputs, paths, 2);
-	err = open_inputs(inputs, 2, &options);
+	if (!err)
+		err = open_inputs(inputs, 2, &options);
 	if (!err)
 		err = print_difference(inputs, (size_t)options.top);
 	fini_inputs(inputs, 2);
+	trace_filter__fini(&options.filter);
 	return exit_code(err);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/options.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
 #include "view/closing.h"
@@ -18,6 +19,7 @@ struct decode_options {
 	const char *output, *ocaml_traps;
 	int print, format; /* enum decode_print, decode_format */
 	uint64_t max_memory;
+	struct option_list filters;
 	bool no_inline, portable, view, strict;
 	bool verbose, quiet;
 };
@@ -56,6 +58,7 @@ struct decoding {
 	const char *input; /* a recording, a perf.data, perf's text; "-": that, on stdin */
 	struct decode_output *output;
 	const struct ocaml_traps *traps;
+	const struct trace_filter *filter;
 };
 
 /* This process is confined behind it. -errno after a line and a hint, or whether something was

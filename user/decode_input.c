@@ -18,20 +18,21 @@
 #include "util/log.h"
 #include "util/stop.h"
 
-static int print_or_write(const struct decode_options *options, struct recording *rec,
-			  const char *input, struct decode_output *output,
-			  const struct ocaml_traps *traps)
+static int print_or_write(const struct decoding *d, struct recording *rec)
 {
+	const struct decode_options *options = d->options;
+	struct decode_output *output = d->output;
 	struct tree_options trees = {.no_inline = options->no_inline,
-				     .ocaml_traps = traps,
+				     .ocaml_traps = d->traps,
+				     .filter = d->filter,
 				     .trace = output->is_text ? NULL : output->names.trace};
 	struct decoded decoded;
 	struct phases phases;
 	int err;
 
 	if (options->print == PRINT_BRANCHES)
-		return recording__print_branches(rec, stdout);
-	decode_output__begin_stoppable(output, input);
+		return recording__print_branches(rec, d->filter, stdout);
+	decode_output__begin_stoppable(output, d->input);
 	phases__begin(&phases);
 	err = decoded__make(&decoded, rec, &trees);
 	if (!err)
@@ -55,9 +56,17 @@ static void confine(const struct decode_options *options, const struct decode_ou
 	confine__decoding(path, options->portable, &rec, rec ? 1 : 0);
 }
 
-static int decode_text(const struct decode_options *options, const struct perf_text_input *input,
-		       struct decode_output *output)
+static int refuse_text_filter(const char *name)
 {
+	log__error("-filter: %s is text, in which nothing can be left out before it is read", name);
+	log__hint("'perf script --time START,END' prints a part");
+	return -EINVAL;
+}
+
+static int decode_text(const struct decoding *d, const struct perf_text_input *input)
+{
+	const struct decode_options *options = d->options;
+	struct decode_output *output = d->output;
 	struct perf_text_totals totals;
 	struct decoded decoded;
 	struct recording rec;
@@ -70,6 +79,8 @@ static int decode_text(const struct decode_options *options, const struct perf_t
 		log__hint("a recording, or a perf.data, has");
 		return -EINVAL;
 	}
+	if (trace_filter__is_set(d->filter))
+		return refuse_text_filter(input->name);
 	confine(options, output, NULL);
 	if (options->print == PRINT_BRANCHES)
 		return perf_text__print_branches(input->fd, input->name, stdout);
@@ -104,22 +115,22 @@ static int make_portable(struct recording *rec, const char *path)
 	return err;
 }
 
-static int decode_recording(const struct decode_options *options, const char *input,
-			    struct decode_output *output, const struct ocaml_traps *traps)
+static int decode_recording(const struct decoding *d)
 {
+	const struct decode_options *options = d->options;
 	struct recording rec;
 	int err;
 
 	recording__init(&rec);
-	err = recording__read(&rec, input);
+	err = recording__read(&rec, d->input);
 	if (!err)
 		err = recording__hold_roots(&rec);
 	if (!err)
-		confine(options, output, &rec);
+		confine(options, d->output, &rec);
 	if (!err && options->portable)
-		err = make_portable(&rec, output->names.recording);
+		err = make_portable(&rec, d->output->names.recording);
 	else if (!err)
-		err = print_or_write(options, &rec, input, output, traps);
+		err = print_or_write(d, &rec);
 	recording__fini(&rec);
 	return err;
 }
@@ -142,16 +153,13 @@ int decoding__run(const struct decoding *d)
 	if (strcmp(d->input, "-"))
 		fd = open(d->input, O_RDONLY | O_CLOEXEC);
 	if (!strcmp(d->input, "-"))
-		err = decode_text(d->options,
-				  &(struct perf_text_input){STDIN_FILENO, "stdin", d->traps},
-				  d->output);
+		err = decode_text(d, &(struct perf_text_input){STDIN_FILENO, "stdin", d->traps});
 	else if (fd >= 0 && perf_text__may_be(fd))
-		err = decode_text(d->options, &(struct perf_text_input){fd, d->input, d->traps},
-				  d->output);
+		err = decode_text(d, &(struct perf_text_input){fd, d->input, d->traps});
 	else if (fd >= 0 && is_trace_name(d->input))
 		err = refuse_trace(d->input);
 	else
-		err = decode_recording(d->options, d->input, d->output, d->traps);
+		err = decode_recording(d);
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err ? err : !d->output->is_whole;

@@ -134,11 +134,13 @@ shows() {
 	shows "${lines[@]}"
 }
 
-# fish_proposes LINE WORD...: what fish proposes at its end, in any order, without what it says of them.
+# fish_proposes LINE WORD...: what fish proposes at its end, in any order, without what it says of them. fish 4
+# adds words that have the typed letters elsewhere than at their begin: not those.
 fish_proposes() {
 	local line=$1 out
 	shift
-	out=$(fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$O/completion/mtbpf.fish" "$line" | cut -f1 | sort)
+	out=$(fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$O/completion/mtbpf.fish" "$line" |
+		cut -f1 | awk -v typed="${line##* }" 'index($0, typed) == 1' | sort)
 	echo "'$line': $out"
 	[ "$out" = "$(printf '%s\n' "$@" | sort)" ]
 }

@@ -104,7 +104,7 @@ expect_same_tree() {
 }
 
 @test "a program's exceptions and jumps: each arrow comes from what made it, to what took it" {
-	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	qemu-x86_64 -help 2>/dev/null | grep -qe -plugin || skip "there is no qemu-x86_64 that takes plugins (package qemu-user up to Debian 12)"
 	local rounds=13 again=22 # every third call of the recursion throws again: 0 to 4 times a round
 	"$O/tests/ptgen/ptgen" -o "$BATS_TEST_TMPDIR/r.mtbpf" -- \
 		"$O/tests/ptgen/programs/throws" $rounds >/dev/null
@@ -140,7 +140,7 @@ told() {
 }
 
 @test "what is written while it is decoded: the same slices as in the text" {
-	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	qemu-x86_64 -help 2>/dev/null | grep -qe -plugin || skip "there is no qemu-x86_64 that takes plugins (package qemu-user up to Debian 12)"
 	told -timing cyc
 	# Many begin and end at one time.
 	told -timing tsc -tsc-interval 1ms -overflow 20K
@@ -158,7 +158,7 @@ told() {
 # Times, depths and names of all slices, as SQL finds them and as the text has them. Coroutines have
 # ids of their own in the one, behind all threads', and "TID.N" in the other.
 @test "Perfetto's slices of every program's trace are those of its text" {
-	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
+	qemu-x86_64 -help 2>/dev/null | grep -qe -plugin || skip "there is no qemu-x86_64 that takes plugins (package qemu-user up to Debian 12)"
 	local program r=$BATS_TEST_TMPDIR/r
 	for program in switches effects longjmps jit spawns goroutines panics raises; do
 		[ -x "$O/tests/ptgen/programs/$program" ] || continue

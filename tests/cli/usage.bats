@@ -182,6 +182,25 @@ setup() {
 	done
 }
 
+@test "decode and report: a filter that is none is refused before the recording is read" {
+	for name in decode report; do
+		mtbpf_run $name x.mtbpf -filter 5ms
+		[ "$status" -eq 2 ]
+		complains "-filter '5ms': it has no '..'" "hint: -filter takes FROM..TO: "
+		mtbpf_run $name x.mtbpf -filter parse..3ms
+		[ "$status" -eq 2 ]
+		complains "one end is a time and the other a function"
+	done
+	mtbpf_run decode x.mtbpf -portable -filter -5ms..
+	[ "$status" -eq 2 ]
+	complains "-portable makes a whole recording"
+	echo "x 1 [000] 1.000000000: branches: call 401000 a+0x0 (x) => 401010 b+0x0 (x)" >"$BATS_TEST_TMPDIR/x.script"
+	mtbpf_run decode "$BATS_TEST_TMPDIR/x.script" -o "$BATS_TEST_TMPDIR/x.fxt" -filter -5ms..
+	complains "is text" "perf script --time"
+	mtbpf_run report x.fxt.gz -filter -5ms..
+	complains "x.fxt.gz"
+}
+
 @test "-no-inline is of what is decoded" {
 	for name in attach run decode; do
 		mtbpf_run $name -help

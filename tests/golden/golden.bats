@@ -39,3 +39,14 @@ gives() {
 	gzip -dc "$BATS_TEST_TMPDIR/x.txt.gz" | cmp nest.txt
 	"$mtbpf" decode nest -format text -o - | cmp nest.txt
 }
+
+# By time: what the whole has there, cut at both ends. By calls: the slices of the whole between the two.
+@test "a part by time, and a part by calls" {
+	gives nest-filter-time.txt nest -filter 46ms..49ms
+	gives nest-filter-calls.txt nest -filter ..3ms -filter twice..leaf
+	diff <(awk '$3 > 46000000 && $4 < 49000000 && /(twice|leaf)$/' nest-filter-time.txt | cut -d' ' -f3-) \
+		<(awk '$3 > 46000000 && $4 < 49000000 && /(twice|leaf)$/' nest.txt | cut -d' ' -f3-)
+	grep -q '\[gap: outside -filter\]' nest-filter-calls.txt
+	"$mtbpf" decode nest -format text -filter hit-40ms..hit | grep -q ' spin$'
+	! "$mtbpf" decode nest -format text -filter ..hit-40.2ms | grep -q ' stop$'
+}

@@ -32,7 +32,8 @@ static bool has_tools(void)
 	const char *folder = getenv("O");
 
 	snprintf(line, sizeof(line),
-		 "command -v qemu-x86_64 perf objdump >/dev/null &&"
+		 "qemu-x86_64 -help 2>/dev/null | grep -qe -plugin && command -v perf objdump "
+		 ">/dev/null &&"
 		 " test -e %s/tests/ptgen/programs/raises-notrace",
 		 folder ? folder : "build");
 	return !system(line);

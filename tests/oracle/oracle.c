@@ -23,7 +23,8 @@ static void update_time(struct decoder *d)
 	uint32_t lost_mtc, lost_cyc;
 	uint64_t tsc;
 
-	if (pt_blk_time(d->blk, &tsc, &lost_mtc, &lost_cyc) >= 0 && tsc)
+	/* Before the first TSC packet libipt says 0, and from 2.1 on all ones. */
+	if (pt_blk_time(d->blk, &tsc, &lost_mtc, &lost_cyc) >= 0 && tsc && tsc != UINT64_MAX)
 		set_time(d, tsc);
 }
 

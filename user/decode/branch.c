@@ -36,6 +36,7 @@ const char *gap_reason__name(enum gap_reason reason)
 		[GAP_32_BIT] = "32-bit code",
 		[GAP_BETWEEN] = "between snapshots",
 		[GAP_OUTSIDE] = "outside -start and -stop",
+		[GAP_FILTERED] = "outside -filter",
 	};
 
 	return (size_t)reason < COUNT(names) ? names[reason] : "?";

@@ -31,6 +31,7 @@ enum gap_reason {
 	GAP_32_BIT,	/* the thread ran 32-bit code, which is not decoded */
 	GAP_BETWEEN,	/* nothing was recorded between two snapshots: no loss */
 	GAP_OUTSIDE,	/* of -start and -stop: no loss either */
+	GAP_FILTERED,	/* outside of -filter: nor is this */
 };
 
 struct branch {

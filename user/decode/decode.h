@@ -14,7 +14,7 @@
 struct meter;
 struct switches;
 
-#define GAP_REASONS (GAP_OUTSIDE + 1)
+#define GAP_REASONS (GAP_FILTERED + 1)
 
 struct decode_totals {
 	uint64_t insns;

@@ -17,25 +17,6 @@ static uint32_t to_mhz(const struct rec_pt_config *pt, uint64_t ratio)
 	return (uint32_t)((tsc_khz * ratio / pt->nom_freq + 500) / 1000);
 }
 
-/* What the PSB+ at `at` says of them; 0: nothing. */
-static void read_psb(struct packet_reader *reader, const uint8_t *at, uint64_t *tsc,
-		     uint64_t *ratio)
-{
-	struct packet packet;
-
-	*tsc = *ratio = 0;
-	packet__read(reader, at, &packet);
-	do {
-		at += packet.len;
-		packet__read(reader, at, &packet);
-		if (packet.kind == PACKET_TSC)
-			*tsc = packet.value;
-		else if (packet.kind == PACKET_CBR)
-			*ratio = packet.value & 0xff;
-	} while (packet.kind > PACKET_BAD && packet.kind != PACKET_PSBEND &&
-		 packet.kind != PACKET_PSB && packet.kind != PACKET_OVF);
-}
-
 static int add(struct clock_rates *rates, const struct clock_rate *rate)
 {
 	size_t n = rates->all.n;
@@ -65,7 +46,7 @@ int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		struct clock_rate rate;
 		uint64_t tsc, ratio;
 
-		read_psb(&reader, at, &tsc, &ratio);
+		packet__read_psb_plus(&reader, at, &tsc, &ratio);
 		rate.time_ns = rec_pt__tsc_to_ns(&rec->pt, tsc__extend(tsc, aux->tsc));
 		rate.mhz = to_mhz(&rec->pt, ratio);
 		if (tsc && ratio)

@@ -271,3 +271,21 @@ void packet__read(struct packet_reader *r, const uint8_t *at, struct packet *out
 		read_by_header(r, at, out);
 	}
 }
+
+void packet__read_psb_plus(struct packet_reader *reader, const uint8_t *at, uint64_t *tsc,
+			   uint64_t *ratio)
+{
+	struct packet packet;
+
+	*tsc = *ratio = 0;
+	packet__read(reader, at, &packet);
+	do {
+		at += packet.len;
+		packet__read(reader, at, &packet);
+		if (packet.kind == PACKET_TSC)
+			*tsc = packet.value;
+		else if (packet.kind == PACKET_CBR)
+			*ratio = packet.value & 0xff;
+	} while (packet.kind > PACKET_BAD && packet.kind != PACKET_PSBEND &&
+		 packet.kind != PACKET_PSB && packet.kind != PACKET_OVF);
+}

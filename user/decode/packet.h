@@ -59,6 +59,10 @@ void packet_reader__fini(struct packet_reader *r);
 /* The packet at `at`, which lies in [begin, end]. */
 void packet__read(struct packet_reader *r, const uint8_t *at, struct packet *packet);
 
+/* What the PSB at `at`, and what belongs to it, say of the TSC and the clock; 0: nothing. */
+void packet__read_psb_plus(struct packet_reader *r, const uint8_t *at, uint64_t *tsc,
+			   uint64_t *ratio);
+
 /* The first PSB at or behind `from`, or NULL. */
 const uint8_t *packet__find_psb(const uint8_t *from, const uint8_t *end);
 

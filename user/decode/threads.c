@@ -243,30 +243,102 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 	return err || !has_cpus ? err : decode_cpus(&t);
 }
 
-static int stop(void *ctx, const struct branch *branch)
+static int ignore(void *ctx, const struct branch *branch)
 {
-	return 1;
+	return 0;
 }
 
-int decode__find_start(const struct recording *rec, struct images *images, uint64_t *first_ns)
+/* Of PT, at first: it mostly has a PSB, and something of the thread behind that. */
+#define LOOK_SIZE (16u << 10)
+
+/* The first and the last time that a part of a thread's ring tells; 0: it tells none. */
+static int look_at_thread(struct decode_request request, struct decode_bounds *bounds)
 {
 	struct decode_totals totals = {0};
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < rec->aux.n && err >= 0; i++) {
-		struct code_map *map = code_map__new();
+	request.map = code_map__new();
+	if (!request.map)
+		return -ENOMEM;
+	request.fn = ignore;
+	request.totals = &totals;
+	err = decode__run(&request);
+	code_map__free(request.map);
+	*bounds = (struct decode_bounds){totals.first_ns, totals.first_ns ? totals.last_ns : 0};
+	return err;
+}
 
-		if (!map)
-			return -ENOMEM;
-		err = decode__run(&(struct decode_request){.rec = rec,
-							   .aux = &rec->aux.v[i],
-							   .images = images,
-							   .map = map,
-							   .fn = stop,
-							   .totals = &totals,
-							   .jobs = 1});
-		code_map__free(map);
+static void widen(struct decode_bounds *bounds, const struct decode_bounds *by)
+{
+	if (by->first_ns && (!bounds->first_ns || by->first_ns < bounds->first_ns))
+		bounds->first_ns = by->first_ns;
+	if (by->last_ns > bounds->last_ns)
+		bounds->last_ns = by->last_ns;
+}
+
+/* The same of a CPU's ring, and of the threads that are known. */
+static int look_at_cpu(const struct decode_request *request, struct decode_bounds *bounds)
+{
+	struct pieces pieces = {.rec = request->rec};
+	int err;
+
+	*bounds = (struct decode_bounds){0};
+	pieces__begin(&pieces, request->aux, 0);
+	err = regions__run(request, pieces__take, &pieces);
+	for (size_t i = 0; i < pieces.all.n && !err; i++)
+		widen(bounds,
+		      &(struct decode_bounds){pieces.all.v[i].start_ns, pieces.all.v[i].end_ns});
+	pieces__fini(&pieces);
+	return err;
+}
+
+/* More and more of one end of the ring, until it tells a time. */
+static int look_at_end(struct decode_request *request, const struct rec_aux *aux, bool at_end,
+		       struct decode_bounds *bounds)
+{
+	struct rec_aux part = *aux;
+	int err;
+
+	request->aux = &part;
+	part.size = LOOK_SIZE;
+	for (;;) {
+		if (part.size > aux->size)
+			part.size = aux->size;
+		if (at_end)
+			part.data = aux->data + aux->size - part.size;
+		err = request->switches ? look_at_cpu(request, bounds)
+					: look_at_thread(*request, bounds);
+		if (err || bounds->first_ns || part.size == aux->size)
+			return err;
+		part.size *= 4;
 	}
-	*first_ns = totals.first_ns;
-	return err < 0 ? err : 0;
+}
+
+static int look_at_ring(struct decode_request *request, const struct rec_aux *aux,
+			struct decode_bounds *bounds)
+{
+	struct decode_bounds begin, end = {0};
+	int err = look_at_end(request, aux, false, &begin);
+
+	if (!err && aux->size > LOOK_SIZE && begin.first_ns)
+		err = look_at_end(request, aux, true, &end);
+	widen(bounds, &begin);
+	widen(bounds, &end);
+	return err;
+}
+
+int decode__find_bounds(const struct recording *rec, struct images *images,
+			struct decode_bounds *bounds)
+{
+	struct switches *switches = switches__new(rec);
+	struct decode_request request = {.rec = rec, .images = images, .jobs = 1};
+	int err = switches ? 0 : -ENOMEM;
+
+	*bounds = (struct decode_bounds){0};
+	for (size_t i = 0; i < rec->aux.n && !err; i++) {
+		request.switches = rec->aux.v[i].tid ? NULL : switches;
+		err = look_at_ring(&request, &rec->aux.v[i], bounds);
+	}
+	switches__free(switches);
+	return err;
 }

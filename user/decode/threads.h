@@ -28,10 +28,16 @@ struct thread_taker {
 int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
 		    const struct thread_taker *taker, struct decode_totals *totals);
 
+/* Of a whole recording; 0 and 0 where nothing can be decoded. */
+struct decode_bounds {
+	uint64_t first_ns, last_ns;
+};
+
 /*
- * Of a recording with a ring a thread: what totals.first_ns will be, without decoding more than the
- * begin of each. 0 where nothing can be decoded. 0 or -ENOMEM.
+ * What totals.first_ns and last_ns will be, without decoding more than both ends of each ring.
+ * 0 or -ENOMEM.
  */
-int decode__find_start(const struct recording *rec, struct images *images, uint64_t *first_ns);
+int decode__find_bounds(const struct recording *rec, struct images *images,
+			struct decode_bounds *bounds);
 
 #endif

@@ -10,10 +10,10 @@ $(O)/manual: $(MANUAL_OBJ) $(filter-out %/main.o,$(CMD_OBJ)) $(O)/libmtbpf.a
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The date of a page is that of the version, not of the build.
-$(O)/man/%.1: docs/man/%.scd user/manual/tidy.awk $(O)/manual VERSION
+$(O)/man/%.1: docs/man/%.scd user/manual/tidy.awk $(O)/manual VERSION CHANGELOG.md
 	$(call say,MAN,$@)
 	$(Q)mkdir -p $(@D) && $(O)/manual <$< >$(@:.1=.scd)
-	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(date -r VERSION +%s)} scdoc <$(@:.1=.scd) >$(@:.1=.roff)
+	$(Q)SOURCE_DATE_EPOCH=$(RELEASE_EPOCH) scdoc <$(@:.1=.scd) >$(@:.1=.roff)
 	$(Q)awk -f user/manual/tidy.awk $(@:.1=.roff) >$@
 
 $(O)/completion/mtbpf: user/manual/completion.bash $(O)/manual

@@ -23,8 +23,21 @@ int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct 
 	return 0;
 }
 
+/* The last of those before the filter's begin is that at its begin. */
+static bool is_filtered(const struct decode_filter *filter, const struct clock_rates *rates,
+			size_t i)
+{
+	const struct clock_rate *rate = &rates->all.v[i];
+
+	if (!filter)
+		return false;
+	return rate->time_ns > filter->to_ns ||
+	       (i + 1 < rates->all.n && rate[1].time_ns <= filter->from_ns);
+}
+
 static void write_rates(struct trace_writer *writer, const struct clock_rates *rates,
-			const struct recording *rec, const struct rec_aux *aux)
+			const struct recording *rec, const struct rec_aux *aux,
+			const struct decode_filter *filter)
 {
 	struct trace_counter counter = {.name = "CPU MHz",
 					.of = aux->tid ? "thread" : "cpu",
@@ -33,7 +46,11 @@ static void write_rates(struct trace_writer *writer, const struct clock_rates *r
 					.id = (uint64_t)(aux->tid ? aux->tid : aux->cpu)};
 
 	for (size_t i = 0; i < rates->all.n; i++) {
+		if (is_filtered(filter, rates, i))
+			continue;
 		counter.time_ns = rates->all.v[i].time_ns;
+		if (filter && counter.time_ns < filter->from_ns)
+			counter.time_ns = filter->from_ns;
 		counter.value = rates->all.v[i].mhz;
 		trace_writer__counter(writer, &counter);
 	}
@@ -91,7 +108,7 @@ static bool is_first_of_ring(const struct recording *rec, size_t i)
 
 /* Of all its snapshots. */
 static int write_ring(const struct counters *counters, const struct recording *rec, size_t first,
-		      struct trace_writer *writer)
+		      const struct decode_filter *filter, struct trace_writer *writer)
 {
 	const struct rec_aux *aux = &rec->aux.v[first];
 	struct clock_rates rates = {0};
@@ -101,7 +118,7 @@ static int write_ring(const struct counters *counters, const struct recording *r
 		if (rec->aux.v[i].tid == aux->tid && (aux->tid || rec->aux.v[i].cpu == aux->cpu))
 			err = clock_rates__add(&rates, rec, &rec->aux.v[i]);
 	if (!err)
-		write_rates(writer, &rates, rec, aux);
+		write_rates(writer, &rates, rec, aux, filter);
 	if (!err && rec->pt.config & (CONFIG_CYC | CONFIG_MTC))
 		write_paces(counters, writer, &rates, aux);
 	VEC_FINI(&rates.all);
@@ -109,7 +126,7 @@ static int write_ring(const struct counters *counters, const struct recording *r
 }
 
 int counters__write(const struct counters *counters, const struct recording *rec,
-		    struct trace_writer *writer)
+		    const struct decode_filter *filter, struct trace_writer *writer)
 {
 	int err = 0;
 
@@ -118,6 +135,6 @@ int counters__write(const struct counters *counters, const struct recording *rec
 		return 0;
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
 		if (is_first_of_ring(rec, i))
-			err = write_ring(counters, rec, i, writer);
+			err = write_ring(counters, rec, i, filter, writer);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "capture/recording/recording.h"
+#include "decode/filter.h"
 #include "decode/pace.h"
 #include "trace/trace_writer.h"
 #include "util/vec.h"
@@ -25,9 +26,10 @@ void counters__fini(struct counters *counters);
 /* 0 or -ENOMEM. */
 int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct pace *pace);
 /*
- * Nothing where the recording does not say how fast its CPUs ran. 0 or -ENOMEM.
+ * Nothing where the recording does not say how fast its CPUs ran; with a filter, nothing outside of
+ * its times. 0 or -ENOMEM.
  */
 int counters__write(const struct counters *counters, const struct recording *rec,
-		    struct trace_writer *writer);
+		    const struct decode_filter *filter, struct trace_writer *writer);
 
 #endif

@@ -51,9 +51,10 @@ struct tree_maker {
 	const struct tree_options *options;
 	pid_t pid, tid; /* of the thread that is taken now */
 	struct code_map *map;
-	struct behind_hit behind; /* with its stack */
-	struct spread spread;	  /* before it */
-	VEC(uint64_t) hits;	  /* its hits' times, ascending */
+	struct behind_hit behind;    /* with its stack */
+	struct selection *selection; /* before it, where there is a filter; else NULL */
+	struct spread spread;	     /* before that: what is chosen has the times that are shown */
+	VEC(uint64_t) hits;	     /* its hits' times, ascending */
 };
 
 static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
@@ -121,6 +122,20 @@ static int collect_hits(struct tree_maker *m, pid_t tid)
 	return 0;
 }
 
+/* The way from decode to the stack. Without a hit, nothing lies behind it. */
+static void begin_branches(struct tree_maker *m, bool has_hit)
+{
+	branch_fn fn = has_hit ? pass_on : stack__branch;
+	void *ctx = has_hit ? (void *)&m->behind : m->behind.stack;
+
+	if (m->selection) {
+		selection__begin_thread(m->selection, m->map, fn, ctx);
+		fn = selection__branch;
+		ctx = m->selection;
+	}
+	spread__init(&m->spread, fn, ctx, m->hits.v, m->hits.n);
+}
+
 static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct tree_maker *m = ctx;
@@ -141,11 +156,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	if (m->decoded->writer && !m->hits.n && take_early(m, pid, tid, map))
 		return -ENOMEM;
 	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
-	/* Without a hit, nothing lies behind it. */
-	if (hit)
-		spread__init(&m->spread, pass_on, &m->behind, m->hits.v, m->hits.n);
-	else
-		spread__init(&m->spread, stack__branch, m->behind.stack, NULL, 0);
+	begin_branches(m, hit != NULL);
 	return anchor(m->behind.stack, rec, tid, m->decoded->images);
 }
 
@@ -160,6 +171,9 @@ static int take_pace(void *ctx, const struct pace *pace)
 {
 	struct tree_maker *m = ctx;
 
+	if (m->selection &&
+	    !decode_filter__has(&m->decoded->part.decode, pace->begin_ns, pace->end_ns))
+		return 0;
 	return counters__add(&m->decoded->counters, m->pid, m->tid, pace);
 }
 
@@ -197,7 +211,7 @@ static int end_tree(void *ctx)
 	const struct behind_hit *behind = &m->behind;
 	int err = spread__finish(&m->spread);
 
-	if (!err)
+	if (!err && !(m->selection && m->selection->is_empty))
 		err = add_trees(m);
 
 	stack__free(behind->stack);
@@ -249,8 +263,19 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 				     .ctx = &maker,
 				     .meter = decoded->meter,
 				     .wants_source = true};
-	int err = decode__threads(rec, decoded->images, false, &taker, &decoded->totals);
+	struct decode_totals all = {0};
+	struct selection selection;
+	struct filter_totals found = {0};
+	int err;
 
+	selection__init(&selection, &decoded->part.decode, &decoded->totals, &found);
+	if (decoded->is_filtered)
+		maker.selection = &selection;
+	err = decode__threads(rec, decoded->images, false, &taker,
+			      decoded->is_filtered ? &all : &decoded->totals);
+	decoded->totals.unknown_insns += all.unknown_insns;
+	if (!err && decoded->is_filtered)
+		err = filter_part__check(&decoded->part, &found);
 	if (!err)
 		err = decoded__settle_trees(decoded, options->no_inline);
 	stack__free(maker.behind.stack);

@@ -5,7 +5,10 @@
 
 #include "pipeline/pipeline.h"
 
-/* Fills decoded's trees, its totals, and what ran behind the hit. 0 or -ENOMEM. */
+/*
+ * Fills decoded's trees, its totals, and what ran behind the hit. 0; -ENOMEM; or -ENODATA after a
+ * line and a hint: the filter leaves nothing.
+ */
 int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options);
 
@@ -15,8 +18,9 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
  */
 int decoded__settle_trees(struct decoded *decoded, bool no_inline);
 
-/* The same from samples. */
-int decoded__make_sampled_trees(struct decoded *decoded, const struct recording *rec);
+/* The same from samples; hits that the filter leaves out are in rec no more. */
+int decoded__make_sampled_trees(struct decoded *decoded, struct recording *rec,
+				const struct trace_filter *filter);
 
 /* "" where it is not known. */
 const char *decoded__thread_name(const struct recording *rec, pid_t tid);

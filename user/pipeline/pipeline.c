@@ -134,7 +134,7 @@ static int begin_trace(struct decoded *decoded, const char *path)
 	return decoded->queue ? 0 : -ENOMEM;
 }
 
-static int make_trees(struct decoded *decoded, const struct recording *rec,
+static int make_trees(struct decoded *decoded, struct recording *rec,
 		      const struct tree_options *options)
 {
 	struct meter_work work = {"decoding", METER_BYTES, 0};
@@ -147,15 +147,48 @@ static int make_trees(struct decoded *decoded, const struct recording *rec,
 		work = (struct meter_work){"decoding", METER_SAMPLES, rec->samples.n};
 	meter__begin(&meter, &work);
 	decoded->meter = &meter;
-	err = decoded->is_sampled ? decoded__make_sampled_trees(decoded, rec)
+	err = decoded->is_sampled ? decoded__make_sampled_trees(decoded, rec, options->filter)
 				  : decoded__make_trees(decoded, rec, options);
 	decoded->meter = NULL;
 	meter__end(&meter);
 	return err;
 }
 
-static int make_once(struct decoded *decoded, const struct recording *rec,
-		     const struct tree_options *options)
+/* What times are relative to, before anything is written. */
+static int find_base(struct decoded *decoded, const struct recording *rec)
+{
+	struct decode_bounds bounds = decoded->part.bounds;
+	int err = decoded->is_filtered ? 0 : decode__find_bounds(rec, decoded->images, &bounds);
+
+	decoded->base_ns = bounds.first_ns;
+	return err;
+}
+
+static int filter_sampled(const struct trace_filter *filter)
+{
+	if (!filter->has_functions)
+		return 0;
+	log__error("-filter: a recording of samples does not tell each call of a function");
+	log__hint("choose a time: " FILTER_HINT);
+	return -EINVAL;
+}
+
+/* Once: the recording loses the rest. Of samples, the part is known when they are trees. */
+static int filter(struct decoded *decoded, struct recording *rec, const struct trace_filter *filter,
+		  const struct filter_part *known)
+{
+	decoded->is_filtered = trace_filter__is_set(filter);
+	decoded->part = *known;
+	if (!decoded->is_filtered || known->is_known)
+		return 0;
+	if (decoded->is_sampled)
+		return filter_sampled(filter);
+	return trace_filter__apply(filter, rec, decoded->images, &decoded->part);
+}
+
+/* `known`: what an earlier try has found of the filter. */
+static int make_once(struct decoded *decoded, struct recording *rec,
+		     const struct tree_options *options, const struct filter_part *known)
 {
 	bool begins;
 	int err = 0;
@@ -165,9 +198,11 @@ static int make_once(struct decoded *decoded, const struct recording *rec,
 				    .is_sampled = recording__is_sampled(rec)};
 	if (!decoded->images)
 		err = -ENOMEM;
+	if (!err)
+		err = filter(decoded, rec, options->filter, known);
 	begins = !err && can_begin(rec, options);
-	if (begins && rec->aux.n > 1)
-		err = decode__find_start(rec, decoded->images, &decoded->base_ns);
+	if (begins && (decoded->is_filtered || rec->aux.n > 1))
+		err = find_base(decoded, rec);
 	if (begins && !err) {
 		err = begin_trace(decoded, options->trace);
 		if (err && !decoded->writer)
@@ -196,12 +231,14 @@ static void say_left_out(const struct recording *rec)
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options)
 {
-	int err = make_once(decoded, rec, options);
+	struct filter_part part = {0};
+	int err = make_once(decoded, rec, options, &part);
 	bool again = false;
 
 	while (err == -ENOMEM && memory_limit__was_met() && recording__leave_out_older_half(rec)) {
+		part = decoded->part;
 		decoded__fini(decoded);
-		err = make_once(decoded, rec, options);
+		err = make_once(decoded, rec, options, &part);
 		again = true;
 	}
 	if (again && !err)
@@ -233,6 +270,11 @@ void decoded__fini(struct decoded *decoded)
 	free(decoded->fxt);
 }
 
+uint64_t decoded__base(const struct decoded *decoded)
+{
+	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
+}
+
 /* Of a cgroup there are several; each is called what its main thread is. */
 static void name_processes(struct trace_writer *writer, const struct decoded *decoded,
 			   const struct recording *rec)
@@ -254,7 +296,7 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 {
 	struct meter meter;
 	/* Without a hit there is no report, which reads them again. */
-	struct trace_options options = {.base_ns = decoded->totals.first_ns,
+	struct trace_options options = {.base_ns = decoded__base(decoded),
 					.forget_calls = !decoded->hits.n,
 					.meter = &meter};
 	struct trace_writer *writer =
@@ -277,7 +319,8 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		trace_writer__hit(writer, &decoded->hits.v[i]);
 	/* Calls are worth having without them. */
-	if (counters__write(&decoded->counters, rec, writer))
+	if (counters__write(&decoded->counters, rec,
+			    decoded->is_filtered ? &decoded->part.decode : NULL, writer))
 		log__warn("no memory for the counters of clock rates: they are left out");
 	err = trace_writer__close(writer, &totals);
 	meter__end(&meter);
@@ -297,7 +340,7 @@ int decoded__write_text(const struct decoded *decoded, FILE *out)
 	int err = 0;
 
 	for (size_t i = 0; i < decoded->trees.n && !err; i++)
-		err = trace_text__tree(out, &decoded->trees.v[i], decoded->totals.first_ns);
+		err = trace_text__tree(out, &decoded->trees.v[i], decoded__base(decoded));
 	return err;
 }
 
@@ -306,7 +349,7 @@ int decoded__write_text_file(const struct decoded *decoded, const char *path)
 	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes;
 	int err = trace_text__write(path, decoded->trees.v, decoded->trees.n,
-				    decoded->totals.first_ns, &bytes);
+				    decoded__base(decoded), &bytes);
 
 	if (!err)
 		log__info("%s: a line a slice, %s", path, units__format_size(size, bytes));

@@ -11,6 +11,7 @@
 #include "perf/perf_threads.h"
 #include "pipeline/counters.h"
 #include "pipeline/early_calls.h"
+#include "pipeline/trace_filter.h"
 #include "sampled/sampled.h"
 #include "stack/call_tree.h"
 #include "target/unwind/ocaml_traps.h"
@@ -30,6 +31,7 @@ struct decoded {
 	struct images *images;	   /* owns the functions the trees point to; or this does: */
 	struct perf_threads *perf; /* of branches that perf has decoded; or this: */
 	struct fxt_trees *fxt;	   /* of a trace file */
+	size_t ring_bytes;	   /* what kept the samples; 0: not known */
 	bool is_sampled;	   /* the calls were seen now and then, not followed */
 	struct meter *meter;	   /* while it is made: NULL, or what shows how far that has come */
 	/* Where the trace is written while it is decoded, or NULL. */
@@ -38,6 +40,8 @@ struct decoded {
 	VEC(struct early_calls *) early; /* of which no tree tells, of a thread each */
 	struct counters counters;
 	uint64_t base_ns; /* of that trace: totals.first_ns, known beforehand */
+	bool is_filtered;
+	struct filter_part part; /* which it is then */
 };
 
 /* What is made of a recording. */
@@ -47,11 +51,13 @@ struct tree_options {
 	const struct ocaml_traps *ocaml_traps;
 	/* Where decoded__write_trace() will write it, which may begin at once; or NULL. */
 	const char *trace;
+	const struct trace_filter *filter; /* what part of it, or NULL */
 };
 
 /*
  * 0, or -errno after a line and a hint. decoded__fini() in any case. Where memory_limit__set()'s
- * does not do, rec loses the older half of its rings, and half of that, until it does.
+ * does not do, rec loses the older half of its rings, and half of that, until it does. With a
+ * filter, it loses first what lies outside of that.
  */
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options);
@@ -71,6 +77,9 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 int decoded__write_text(const struct decoded *decoded, FILE *out);
 /* The same, to a file. 0, or -errno after a line and a hint. */
 int decoded__write_text_file(const struct decoded *decoded, const char *path);
+
+/* What times in the trace are relative to: the beginning, also where that is filtered out. */
+uint64_t decoded__base(const struct decoded *decoded);
 
 /* Functions in a report. */
 #define REPORT_ROWS 10

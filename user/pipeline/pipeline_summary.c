@@ -11,6 +11,9 @@
 #include "view/report.h"
 #include "view/short_name.h"
 
+/* Look backs that differ by less than this part of them are one. */
+#define SAME_SHARE 10
+
 static void print_args(const struct hit_mark *hit, FILE *out)
 {
 	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX; i++) {
@@ -115,6 +118,9 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 			return "a larger -snapshot-size looks back further";
 	if (decoded->is_sampled)
 		return "a larger -snapshot-size, or a lower -sample-rate, looks back further";
+	if (decoded->is_filtered)
+		return "some of it lies outside of -filter, or it had begun before the recording "
+		       "did";
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (decoded->totals.gaps[reason])
 			return "some of it is in a gap";
@@ -145,6 +151,7 @@ struct report *decoded__report(const struct decoded *decoded)
 		.n_trees = decoded->trees.n,
 		.hit = slowest,
 		.sampled = decoded->is_sampled,
+		.ring_bytes = decoded->ring_bytes,
 		.is_of_several = decoded->hits.n > 1,
 	};
 
@@ -197,6 +204,60 @@ static bool is_whole(const struct decode_totals *totals)
 	return (totals->insns || totals->branches) && !gaps;
 }
 
+/* Of samples: when the first stack was seen. Exact calls and switches may be known from before. */
+static uint64_t first_stack_ns(const struct decoded *decoded)
+{
+	uint64_t first_ns = decoded->totals.last_ns;
+
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		const struct call_tree *tree = &decoded->trees.v[i];
+
+		for (size_t k = 0; k < tree->calls.n && tree->calls.v[k].start_ns < first_ns; k++)
+			if (tree->calls.v[k].flags & CALL_INFERRED_START)
+				first_ns = tree->calls.v[k].start_ns;
+	}
+	return first_ns;
+}
+
+/* How far stacks look back, where they are not all that it has; else 0. */
+static uint64_t stacks_ns(const struct decoded *decoded)
+{
+	const struct decode_totals *t = &decoded->totals;
+	uint64_t span_ns = t->last_ns - t->first_ns, ns;
+
+	ns = decoded->is_sampled ? t->last_ns - first_stack_ns(decoded) : 0;
+	return span_ns - ns > span_ns / SAME_SHARE ? ns : 0;
+}
+
+/* Of a trace that stacks look back in not as far: so far, if not 0. */
+static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *out)
+{
+	const struct decode_totals *t = &decoded->totals;
+	const struct decode_bounds *all = &decoded->part.bounds;
+	char span[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+
+	units__format_duration(span, seen_ns ? seen_ns : t->last_ns - t->first_ns);
+	if (decoded->is_filtered)
+		fprintf(out, "-filter leaves %s of the %s that the trace looks back: ", span,
+			units__format_duration(whole, all->last_ns - all->first_ns));
+	else
+		fprintf(out, "the trace looks back %s: ", span);
+}
+
+static void print_filtered(const struct decoded *decoded, FILE *out)
+{
+	const struct decode_totals *t = &decoded->totals;
+	char length[UNITS_TEXT_SIZE];
+
+	if (t->gaps[GAP_FILTERED])
+		fprintf(out, "left out by -filter, between its regions: %s, %" PRIu64 " times\n",
+			units__format_duration(length, t->gap_ns[GAP_FILTERED]),
+			t->gaps[GAP_FILTERED]);
+	if (decoded->part.n_hits)
+		fprintf(out, "left out by -filter: %zu hit%s\n", decoded->part.n_hits,
+			decoded->part.n_hits == 1 ? "" : "s");
+}
+
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top)
 {
@@ -205,6 +266,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
+	uint64_t seen_ns;
 
 	for (size_t i = 0; i < decoded->early.n; i++)
 		calls += decoded->early.v[i]->n;
@@ -217,12 +279,17 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		if (decoded->images && i < rec->hits.n)
 			last_branches__print(out, &rec->hits.v[i], decoded->images);
 	}
-	fprintf(out, "the trace looks back %s: ",
-		units__format_duration(span, t->last_ns - t->first_ns));
+	seen_ns = decoded->is_filtered ? 0 : stacks_ns(decoded);
+	print_span(decoded, seen_ns, out);
 	print_amount(decoded, out);
-	fprintf(out, "%zu slices, %zu thread%s%s\n", calls, threads, threads == 1 ? "" : "s",
+	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
 		is_whole(t) ? ", no gaps" : "");
+	if (seen_ns)
+		fprintf(out, "; of exact calls %s",
+			units__format_duration(span, t->last_ns - t->first_ns));
+	fputc('\n', out);
 	print_lost(t, rec, out);
+	print_filtered(decoded, out);
 	if (!slowest)
 		return;
 	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)

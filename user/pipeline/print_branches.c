@@ -9,6 +9,7 @@
 struct branch_printer {
 	FILE *out;
 	pid_t tid;
+	struct selection *selection; /* before it; NULL: none */
 };
 
 void print_branch(FILE *out, pid_t tid, const struct branch *b)
@@ -28,11 +29,20 @@ static int take_to_print(void *ctx, const struct branch *b)
 	return 0;
 }
 
+static int take_branch(void *ctx, const struct branch *b)
+{
+	struct branch_printer *p = ctx;
+
+	return p->selection ? selection__branch(p->selection, b) : take_to_print(p, b);
+}
+
 static int begin_printing(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct branch_printer *p = ctx;
 
 	p->tid = tid;
+	if (p->selection)
+		selection__begin_thread(p->selection, map, take_to_print, p);
 	return 0;
 }
 
@@ -41,17 +51,43 @@ static int end_printing(void *ctx)
 	return 0;
 }
 
-int recording__print_branches(const struct recording *rec, FILE *out)
+static int print_all(struct recording *rec, struct images *images, struct branch_printer *printer)
+{
+	struct thread_taker taker = {.begin = begin_printing,
+				     .branch = take_branch,
+				     .end = end_printing,
+				     .ctx = printer};
+	struct decode_totals totals = {0};
+
+	return decode__threads(rec, images, true, &taker, &totals);
+}
+
+static int print_part(struct recording *rec, const struct trace_filter *filter,
+		      struct images *images, FILE *out)
+{
+	struct filter_totals found = {0};
+	struct decode_totals totals = {0};
+	struct selection selection;
+	struct branch_printer printer = {.out = out, .selection = &selection};
+	struct filter_part part;
+	int err = trace_filter__apply(filter, rec, images, &part);
+
+	selection__init(&selection, &part.decode, &totals, &found);
+	if (!err)
+		err = print_all(rec, images, &printer);
+	return err ? err : filter_part__check(&part, &found);
+}
+
+int recording__print_branches(struct recording *rec, const struct trace_filter *filter, FILE *out)
 {
 	struct images *images = images__new(rec);
 	struct branch_printer printer = {.out = out};
-	struct thread_taker taker = {.begin = begin_printing,
-				     .branch = take_to_print,
-				     .end = end_printing,
-				     .ctx = &printer};
-	struct decode_totals totals = {0};
-	int err = images ? decode__threads(rec, images, true, &taker, &totals) : -ENOMEM;
+	int err = images ? 0 : -ENOMEM;
 
+	if (!err && trace_filter__is_set(filter))
+		err = print_part(rec, filter, images, out);
+	else if (!err)
+		err = print_all(rec, images, &printer);
 	images__free(images);
 	return err ? err : recording__check_cut(rec);
 }

@@ -7,12 +7,14 @@
 
 #include "capture/recording/recording.h"
 #include "decode/branch.h"
+#include "pipeline/trace_filter.h"
 
 /*
- * Every branch as it is decoded, as a line: tid time kind from to, and behind a gap its reason.
- * 0, or -errno with a line.
+ * Every branch as it is decoded, as a line: tid time kind from to, and behind a gap its reason. Of
+ * the part that the filter leaves (trace_filter__apply()), unless it is NULL. 0, or -errno with a
+ * line.
  */
-int recording__print_branches(const struct recording *rec, FILE *out);
+int recording__print_branches(struct recording *rec, const struct trace_filter *filter, FILE *out);
 /* One of these lines. */
 void print_branch(FILE *out, pid_t tid, const struct branch *branch);
 

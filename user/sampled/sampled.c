@@ -320,13 +320,15 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 	return err;
 }
 
+/* Who woke it, and who ran in its place, is known from before there is anything to tell it of. */
 static void add_totals(struct sampled_totals *totals, const struct recording *rec,
-		       const struct event *events, size_t n)
+		       const struct call_tree *tree, const struct event *events, size_t n)
 {
 	uint64_t last_ns = last_time(rec, events, n);
+	uint64_t first_ns = tree->calls.n ? tree->calls.v[0].start_ns : last_ns;
 
-	if (!totals->first_ns || events->time_ns < totals->first_ns)
-		totals->first_ns = events->time_ns;
+	if (!totals->first_ns || first_ns < totals->first_ns)
+		totals->first_ns = first_ns;
 	if (last_ns > totals->last_ns)
 		totals->last_ns = last_ns;
 }
@@ -344,12 +346,13 @@ static int make_trees(const struct recording *rec, struct images *images,
 
 		for (n = 1; i + n < events->all.n && first[n].tid == first->tid; n++)
 			;
-		add_totals(totals, rec, first, n);
 		err = make_tree(&blank, first, n, &tree);
-		if (err)
+		if (err) {
 			call_tree__fini(&tree);
-		else
-			err = take(ctx, &tree);
+			break;
+		}
+		add_totals(totals, rec, &tree, first, n);
+		err = take(ctx, &tree);
 	}
 	return err;
 }

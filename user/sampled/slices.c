@@ -77,6 +77,38 @@ bool seen__is_same(const struct seen *a, const struct seen *b)
 	       (a->function || a->kind != CALL_FUNCTION || a->ip == b->ip);
 }
 
+/* So many periods without a stack, on the CPU: more than a late sample. */
+#define UNKNOWN_PERIODS 4
+
+/* From when on it is not known what ran; 0: it is, up to until_ns. */
+static uint64_t unknown_since(const struct slices *s, uint64_t until_ns)
+{
+	uint64_t since_ns = s->known_ns + s->period_ns / 2;
+
+	if (!s->period_ns || s->off || !s->last_ns)
+		return 0;
+	if (!s->known_ns)
+		return s->last_ns;
+	if (until_ns < s->known_ns || until_ns - s->known_ns <= UNKNOWN_PERIODS * s->period_ns)
+		return 0;
+	return since_ns > s->last_ns ? since_ns : s->last_ns;
+}
+
+void slices__fill_unknown(struct slices *s, size_t keep, uint64_t until_ns)
+{
+	struct seen seen = {.kind = CALL_NOT_RECORDED};
+	uint64_t since_ns = unknown_since(s, until_ns);
+
+	if (!since_ns || since_ns >= until_ns)
+		return;
+	/* All that is to be known of a system call's time. */
+	if (keep && s->open.v[keep - 1].seen.kind == CALL_SYSCALL)
+		return;
+	slices__pop_to(s, keep, since_ns, CALL_INFERRED_END);
+	if (slices__push(s, &seen, since_ns, 0))
+		slices__pop_to(s, s->open.n - 1, until_ns, 0);
+}
+
 void slices__push_rest(struct slices *s, const struct view *view, size_t from, size_t to,
 		       uint64_t start_ns)
 {
@@ -90,10 +122,13 @@ static void see_rest(struct slices *s, uint64_t time_ns, const struct view *view
 	uint64_t start_ns = slices__edge_before(s, s->last_ns, time_ns);
 	struct common same = slices__common(s, view);
 
+	/* Near enough to what is seen now. */
+	if (time_ns - s->last_ns > s->period_ns)
+		slices__fill_unknown(s, same.open, start_ns);
 	slices__pop_to(s, same.open, slices__edge_behind(s, s->last_ns, time_ns),
 		       CALL_INFERRED_END);
 	slices__push_rest(s, view, same.stack, view->n, start_ns);
-	s->last_ns = time_ns;
+	s->last_ns = s->known_ns = time_ns;
 }
 
 void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
@@ -109,12 +144,14 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 
 void slices__end(struct slices *s, uint64_t time_ns)
 {
-	if (!s->off)
+	if (!s->off) {
 		slices__take_entered(s, time_ns, &(struct view){0});
+		slices__fill_unknown(s, slices__count_exact(s), time_ns);
+	}
 	slices__pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
 	s->entered.n = 0;
 	s->off = false;
-	s->last_ns = 0;
+	s->last_ns = s->known_ns = 0;
 }
 
 void slices__gap(struct slices *s, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
@@ -126,5 +163,5 @@ void slices__gap(struct slices *s, uint64_t start_ns, uint64_t end_ns, uint8_t r
 		return;
 	s->tree->calls.v[open->call].reason = reason;
 	slices__pop_to(s, 0, end_ns, 0);
-	s->last_ns = 0;
+	s->last_ns = s->known_ns = 0;
 }

@@ -64,8 +64,10 @@ struct open_slice {
 
 struct slices {
 	struct call_tree *tree;
-	uint64_t period_ns;	     /* of the samples; 0: not known */
-	uint64_t last_ns;	     /* when the stack was known last; 0: never */
+	uint64_t period_ns; /* of the samples; 0: not known */
+	uint64_t last_ns;   /* up to when the slices are settled; 0: there are none */
+	uint64_t known_ns;  /* up to when stacks tell what ran, in time on the CPU; 0: none has */
+	uint64_t off_ns;    /* when it left its CPU, if it is off */
 	VEC(struct open_slice) open; /* outermost first */
 	VEC(struct entered) entered; /* since the last stack, ascending */
 	struct done_by next;	     /* who runs in its place; tid 0: not known */

@@ -13,8 +13,7 @@ static bool ends_by(const struct entered *e, uint64_t time_ns)
 	return e->end == END_UNKNOWN || (e->end != END_OPEN && e->end_ns <= time_ns);
 }
 
-/* So many of the open ones are known to run: the innermost that is exact, and its callers. */
-static size_t count_exact(const struct slices *s)
+size_t slices__count_exact(const struct slices *s)
 {
 	size_t n = s->open.n;
 
@@ -165,7 +164,7 @@ void slices__place(struct slices *s, uint64_t time_ns, const struct view *view)
 
 struct common slices__common(const struct slices *s, const struct view *view)
 {
-	size_t n = count_exact(s);
+	size_t n = slices__count_exact(s);
 	struct common c = {n, n ? s->open.v[n - 1].next : 0};
 
 	if (c.stack == NOT_IN_STACK)
@@ -188,10 +187,14 @@ static void leave_returned(struct slices *s, uint64_t time_ns)
 			continue;
 		if (exit_ns < s->last_ns)
 			exit_ns = s->last_ns;
+		slices__fill_unknown(s, i + 1, exit_ns);
 		if (s->open.n > i + 1)
 			slices__pop_to(s, i + 1, slices__edge_behind(s, s->last_ns, exit_ns),
 				       CALL_INFERRED_END);
 		slices__pop_to(s, i, exit_ns, is_exact ? 0 : CALL_INFERRED_END);
+		/* It is back in its caller, where that is known. */
+		if (is_exact && i && !s->open.v[i - 1].exit_ns)
+			s->known_ns = exit_ns;
 	}
 }
 
@@ -208,7 +211,7 @@ static struct common leave_kernel(const struct slices *s, struct common c, size_
 /* What runs on when it is entered: not another call of the same function that nothing holds. */
 static struct common kept(const struct slices *s, const struct entered *e, const struct view *view)
 {
-	size_t exact = count_exact(s);
+	size_t exact = slices__count_exact(s);
 	struct common c = {exact, NOT_IN_STACK};
 
 	if (view->is_known) {
@@ -229,7 +232,7 @@ static struct common kept(const struct slices *s, const struct entered *e, const
 /* Not beyond what it was called in. */
 static uint64_t exit_of(const struct slices *s, const struct entered *e)
 {
-	size_t n = count_exact(s);
+	size_t n = slices__count_exact(s);
 	uint64_t exit_ns = e->end == END_OPEN ? NO_EXIT : e->end_ns;
 
 	return n && s->open.v[n - 1].exit_ns < exit_ns ? s->open.v[n - 1].exit_ns : exit_ns;
@@ -267,6 +270,8 @@ static void enter(struct slices *s, const struct entered *e, const struct view *
 	leave_returned(s, e->start_ns);
 	start_ns = slices__edge_before(s, s->last_ns, e->start_ns);
 	same = kept(s, e, view);
+	slices__fill_unknown(s, view->is_known ? same.open : slices__count_exact(s),
+			     e->is_placed ? start_ns : e->start_ns);
 	if (s->open.n > same.open)
 		slices__pop_to(s, same.open, slices__edge_behind(s, s->last_ns, e->start_ns),
 			       CALL_INFERRED_END);

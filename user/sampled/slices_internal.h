@@ -32,8 +32,17 @@ void slices__add_wait(struct slices *slices, const struct waits_for *wait);
 uint64_t slices__edge_behind(const struct slices *slices, uint64_t from_ns, uint64_t to_ns);
 uint64_t slices__edge_before(const struct slices *slices, uint64_t from_ns, uint64_t to_ns);
 
+/*
+ * It is on the CPU up to until_ns. Of a stretch before that without stacks, much longer than the
+ * samples' period, it is not known what ran: a slice "[not recorded]" in the innermost of the
+ * first `keep` open slices, the only ones to go on. Nothing where stacks tell it.
+ */
+void slices__fill_unknown(struct slices *slices, size_t keep, uint64_t until_ns);
+
 /* Of a view that is known, once slices__place() has looked at it. */
 struct common slices__common(const struct slices *slices, const struct view *view);
+/* So many of the open ones are known to run: the innermost that is exact, and its callers. */
+size_t slices__count_exact(const struct slices *slices);
 /* As far as two stacks show, the same call. */
 bool seen__is_same(const struct seen *a, const struct seen *b);
 

@@ -47,6 +47,8 @@ void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 	if (s->off)
 		slices__on(s, time_ns);
 	slices__take_entered(s, time_ns, &(struct view){0});
+	slices__fill_unknown(s, slices__count_exact(s), time_ns);
+	s->off_ns = time_ns;
 	push_off(s, time_ns, reason);
 	if (reason == OFF_BLOCKED && s->has_wait)
 		slices__add_wait(s, &s->wait);
@@ -119,4 +121,7 @@ void slices__on(struct slices *s, uint64_t time_ns)
 	s->off = false;
 	s->next.tid = 0;
 	s->last_ns = time_ns;
+	/* What ran when it left runs on. */
+	if (s->known_ns)
+		s->known_ns += time_ns - s->off_ns;
 }

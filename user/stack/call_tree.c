@@ -16,6 +16,7 @@ static const char *gap_name(uint8_t reason)
 		[GAP_32_BIT] = "[gap: 32-bit code]",
 		[GAP_BETWEEN] = "[gap]",
 		[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
+		[GAP_FILTERED] = "[gap: outside -filter]",
 	};
 
 	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";
@@ -32,6 +33,8 @@ const char *call__name(const struct call *call)
 		return "[switched out]";
 	case CALL_GAP:
 		return gap_name(call->reason);
+	case CALL_NOT_RECORDED:
+		return "[not recorded]";
 	case CALL_OFF_CPU:
 		return call->reason == OFF_BLOCKED     ? "[blocked]"
 		       : call->reason == OFF_PREEMPTED ? "[preempted]"

@@ -265,6 +265,7 @@ const char *slice__category(const struct call *call)
 	case CALL_SWITCHED:
 		return "switch";
 	case CALL_GAP:
+	case CALL_NOT_RECORDED:
 		return "gap";
 	case CALL_INLINED:
 		return "inlined";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The report in one line: why the slow iteration was slow. */
+/* The report in a line or two: why the slow iteration was slow. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "util/units.h"
@@ -8,27 +9,156 @@
 
 /* So many page faults more than usual are worth a word. */
 #define FAULTS_MANY 64
-/* Of a path so many names are shown, the innermost. */
-#define PATH_MAX_NAMES 6
+/* What makes up such a part of the excess is named. */
+#define NAMED_SHARE 4
+#define CAUSES_MAX  8
 
-/* What the excess is, by kinds of rows. */
-struct excess {
-	int64_t ns[ROW_OTHER + 1];
-	const struct row *top[ROW_OTHER + 1];
+enum cause_kind {
+	CAUSE_CPU,     /* in `path` */
+	CAUSE_BLOCKED, /* in `row` */
+	CAUSE_WAITING, /* for a CPU: `row` */
+	CAUSE_UNKNOWN,
 };
 
-static struct excess find_excess(const struct report *r)
+/* A part of the excess. */
+struct cause {
+	enum cause_kind kind;
+	int64_t ns;
+	uint32_t path;
+	const struct row *row; /* the largest of its kind */
+};
+
+struct causes {
+	const struct report *r;
+	int64_t least_ns; /* what is named */
+	struct cause v[CAUSES_MAX];
+	size_t n;
+};
+
+static void add(struct causes *c, const struct cause *cause)
 {
-	struct excess e = {0};
+	if (c->n < CAUSES_MAX)
+		c->v[c->n++] = *cause;
+}
 
-	for (size_t i = 0; i < r->rows.n && r->rows.v[i].extra_ns > 0; i++) {
-		const struct row *row = &r->rows.v[i];
+static int64_t extra_cpu(const struct report *r, uint32_t path)
+{
+	const struct path *p = &r->paths.v[path];
 
-		e.ns[row->kind] += row->extra_ns;
-		if (!e.top[row->kind])
-			e.top[row->kind] = row;
+	return (int64_t)(p->slow_cpu_ns - report__mean(r, p->ordinary_cpu_ns));
+}
+
+/* A function whose callees may have the excess, and what of its callers' is left behind by then. */
+struct step {
+	uint32_t path;
+	int64_t left_ns;
+};
+
+struct steps {
+	VEC(struct step) all;
+};
+
+/* The callees that are to be named each, for later; returns how much they have together. */
+static int64_t push_callees(const struct causes *c, struct steps *steps, const struct step *step)
+{
+	int64_t left_ns = extra_cpu(c->r, step->path), named_ns = 0;
+	size_t first = steps->all.n;
+
+	for (uint32_t i = c->r->paths.v[step->path].first_child; i; i = c->r->paths.v[i].next) {
+		int64_t ns = extra_cpu(c->r, i);
+		struct step *out = ns > 0 && ns >= c->least_ns ? VEC_PUSH(&steps->all) : NULL;
+
+		if (!out)
+			continue;
+		*out = (struct step){.path = i};
+		named_ns += ns;
 	}
-	return e;
+	left_ns -= named_ns;
+	/* What is large enough to be named is named apart. */
+	left_ns = left_ns >= c->least_ns ? 0 : left_ns + step->left_ns;
+	for (size_t i = first; i < steps->all.n; i++)
+		steps->all.v[i].left_ns = left_ns;
+	return named_ns;
+}
+
+/* The innermost functions that have the excess: many small leaves of one are that one's. */
+static void add_cpu(struct causes *c)
+{
+	struct steps steps = {0};
+	struct step *first = VEC_PUSH(&steps.all);
+
+	if (first)
+		*first = (struct step){0};
+	while (steps.all.n) {
+		struct step step = steps.all.v[--steps.all.n];
+		int64_t all_ns = extra_cpu(c->r, step.path), named_ns;
+
+		named_ns = push_callees(c, &steps, &step);
+		if (named_ns && all_ns - named_ns < c->least_ns &&
+		    all_ns - named_ns + step.left_ns >= c->least_ns) {
+			/* Further in it would be too little of what it stands for. */
+			while (steps.all.n &&
+			       c->r->paths.v[steps.all.v[steps.all.n - 1].path].parent == step.path)
+				steps.all.n--;
+			named_ns = 0;
+		}
+		if (all_ns - named_ns > 0 && all_ns - named_ns >= c->least_ns)
+			add(c, &(struct cause){.kind = CAUSE_CPU,
+					       .ns = all_ns - named_ns,
+					       .path = step.path});
+	}
+	VEC_FINI(&steps.all);
+}
+
+/* Each that is to be named; or all of that kind, by the largest of them. */
+static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind kind)
+{
+	struct cause all = {.kind = kind};
+	size_t named = c->n;
+
+	for (size_t i = 0; i < c->r->rows.n && c->r->rows.v[i].extra_ns > 0; i++) {
+		const struct row *row = &c->r->rows.v[i];
+
+		if (row->kind != row_kind)
+			continue;
+		all.ns += row->extra_ns;
+		if (!all.row)
+			all.row = row;
+		if (kind == CAUSE_BLOCKED && row->extra_ns >= c->least_ns)
+			add(c, &(struct cause){.kind = kind, .ns = row->extra_ns, .row = row});
+	}
+	if (c->n == named && all.row)
+		add(c, &all);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct cause *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* Those that are named; the largest, where none is large enough. */
+static void find_causes(struct causes *c, const struct report *r)
+{
+	int64_t excess = (int64_t)report__slow_ns(r), unknown;
+	size_t n = 1;
+
+	for (int i = 0; i < PARTS; i++)
+		excess -= r->periods.n > 1 ? (int64_t)r->ordinary.ns[i] : 0;
+	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
+	add_cpu(c);
+	add_rows(c, ROW_BLOCKED, CAUSE_BLOCKED);
+	add_rows(c, ROW_WAITING, CAUSE_WAITING);
+	unknown = (int64_t)(r->slow.ns[PART_UNKNOWN] - r->ordinary.ns[PART_UNKNOWN]);
+	if (unknown > 0)
+		add(c, &(struct cause){.kind = CAUSE_UNKNOWN, .ns = unknown});
+	if (c->n)
+		qsort(c->v, c->n, sizeof(c->v[0]), by_size);
+	while (n < c->n && c->v[n].ns >= c->least_ns)
+		n++;
+	if (c->n > n)
+		c->n = n;
 }
 
 static uint64_t count_faults(const struct report *r, bool slow, bool major)
@@ -49,93 +179,111 @@ static uint64_t count_faults(const struct report *r, bool slow, bool major)
 	return n;
 }
 
-/* Where the slow iteration was in it for the longest at a time; NULL: nowhere. */
-static const struct call *find_call(const struct report *r, const struct function *function)
-{
-	const struct period *slow = report__slow(r);
-	const struct call *found = NULL;
-	uint64_t longest = 0;
-
-	for (size_t i = 0; i < r->tree->calls.n; i++) {
-		const struct call *call = &r->tree->calls.v[i];
-		uint64_t from = call->start_ns > slow->start_ns ? call->start_ns : slow->start_ns;
-		uint64_t to = call->end_ns < slow->end_ns ? call->end_ns : slow->end_ns;
-
-		if (call->function != function || to <= from || to - from <= longest)
-			continue;
-		found = call;
-		longest = to - from;
-	}
-	return found;
-}
-
-/* "one_iter > slow_branch > work_us": not what was there before the iteration. */
-static void print_path(FILE *out, const struct report *r, const struct call *call)
-{
-	const struct period *slow = report__slow(r);
-	const struct call *path[PATH_MAX_NAMES] = {call};
-	char name[SHORT_NAME_SIZE];
-	size_t n = 1;
-
-	while (n < PATH_MAX_NAMES && path[n - 1]->parent != CALL_NO_PARENT) {
-		const struct call *parent = &r->tree->calls.v[path[n - 1]->parent];
-
-		if (parent->start_ns < slow->start_ns)
-			break;
-		path[n++] = parent;
-	}
-	while (n-- > 0)
-		fprintf(out, "%s%s", short_name(name, call__name(path[n])), n ? " > " : "");
-}
-
-static void print_where(FILE *out, const struct report *r, const struct function *function)
-{
-	const struct call *call = function ? find_call(r, function) : NULL;
-	char name[SHORT_NAME_SIZE];
-
-	if (call)
-		print_path(out, r, call);
-	else
-		fprintf(out, "%s",
-			function ? short_name(name, function->name) : "code that is not known");
-}
-
 /* True where they are what there is more of than usual. */
-static bool print_faults(FILE *out, const struct report *r, const struct row *row, bool major)
+static bool print_faults(FILE *out, const struct report *r, bool major)
 {
 	uint64_t slow = count_faults(r, true, major);
 	uint64_t usual = report__mean(r, count_faults(r, false, major));
 
 	if (slow < usual + (major ? 1 : FAULTS_MANY))
 		return false;
-	fprintf(out, "%llu%s page fault%s (%llu in an ordinary iteration), in ",
-		(unsigned long long)slow, major ? " major" : "", slow == 1 ? "" : "s",
-		(unsigned long long)usual);
-	print_where(out, r, row->inside);
+	fprintf(out, "%llu%s page fault%s", (unsigned long long)slow, major ? " major" : "",
+		slow == 1 ? "" : "s");
+	if (r->periods.n > 1)
+		fprintf(out, " (%llu in an ordinary iteration)", (unsigned long long)usual);
+	fprintf(out, ", in ");
 	return true;
 }
 
-static void print_cpu(FILE *out, const struct report *r, const struct excess *e)
+/* The path where the slow iteration was in that for the longest; 0: none. */
+static uint32_t find_path(const struct report *r, const struct row *row)
 {
-	const struct row *kernel = e->top[ROW_KERNEL], *cpu = e->top[ROW_CPU];
+	uint32_t found = 0;
 
-	if (e->ns[ROW_KERNEL] > e->ns[ROW_CPU]) {
-		if (print_faults(out, r, kernel, false))
-			return;
-		fprintf(out, "on the CPU, in the kernel, for ");
-		print_where(out, r, kernel->inside);
+	for (uint32_t i = 1; i < r->paths.n; i++) {
+		const struct path *path = &r->paths.v[i];
+		uint32_t caller = path->parent;
+
+		if (path->key != row->key)
+			continue;
+		while (caller && (!r->paths.v[caller].call->function ||
+				  r->paths.v[caller].call->kind == CALL_IN_KERNEL))
+			caller = r->paths.v[caller].parent;
+		if (caller && r->paths.v[caller].key == row->inside &&
+		    (!found || path->slow_ns > r->paths.v[found].slow_ns))
+			found = i;
+	}
+	return found;
+}
+
+static bool is_kernels(const struct call *call)
+{
+	return call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL;
+}
+
+/* Up to the user code that is innermost. */
+static uint32_t user_part(const struct report *r, uint32_t path)
+{
+	while (path &&
+	       (is_kernels(r->paths.v[path].call) || r->paths.v[path].call->kind == CALL_OFF_CPU))
+		path = r->paths.v[path].parent;
+	return path;
+}
+
+static void print_where(FILE *out, const struct report *r, uint32_t path,
+			const struct function *function)
+{
+	char name[SHORT_NAME_SIZE];
+
+	path = user_part(r, path);
+	if (path)
+		report__print_path(out, r, path);
+	else
+		fprintf(out, "%s",
+			function ? short_name(name, function->name) : "code that is not known");
+}
+
+/* How much of the excess in it is the kernel's. */
+static int64_t extra_kernel(const struct report *r, uint32_t path)
+{
+	int64_t ns = is_kernels(r->paths.v[path].call) ? extra_cpu(r, path) : 0;
+
+	/* A path stands behind its caller's. */
+	for (uint32_t i = path + 1; i < r->paths.n; i++) {
+		uint32_t caller = r->paths.v[i].parent;
+
+		if (!is_kernels(r->paths.v[i].call) ||
+		    (caller && is_kernels(r->paths.v[caller].call)))
+			continue;
+		while (caller > path)
+			caller = r->paths.v[caller].parent;
+		if (caller == path)
+			ns += extra_cpu(r, i);
+	}
+	return ns;
+}
+
+static void print_cpu(FILE *out, const struct report *r, const struct cause *cause)
+{
+	bool in_kernel = cause->path && 2 * extra_kernel(r, cause->path) > cause->ns;
+
+	if (in_kernel && print_faults(out, r, false)) {
+		print_where(out, r, cause->path, NULL);
 		return;
 	}
-	fprintf(out, "on the CPU, in ");
-	print_where(out, r, cpu->key);
+	if (!cause->path) {
+		fprintf(out, "on the CPU, spread over many functions");
+		return;
+	}
+	fprintf(out, "on the CPU, in %s", in_kernel ? "the kernel, for " : "");
+	print_where(out, r, cause->path, NULL);
 }
 
 static void print_blocked(FILE *out, const struct report *r, const struct row *row)
 {
-	if (!row->blame.wait && print_faults(out, r, row, true))
-		return;
-	fprintf(out, "blocked in ");
-	print_where(out, r, row->inside);
+	if (row->blame.wait || !print_faults(out, r, true))
+		fprintf(out, "blocked in ");
+	print_where(out, r, find_path(r, row), row->inside);
 	blame__print_wait(out, &row->blame, row->inside);
 	blame__print(out, &row->blame);
 }
@@ -146,43 +294,109 @@ static void print_waiting(FILE *out, const struct row *row)
 	blame__print(out, &row->blame);
 }
 
-/* What most of the excess is; 0: there is none to speak of. */
-static int64_t print(FILE *out, const struct report *r)
+void report__print_cover(FILE *out, const struct report *r)
 {
-	struct excess e = find_excess(r);
-	int64_t on_cpu = e.ns[ROW_CPU] + e.ns[ROW_KERNEL], ns = on_cpu;
+	const struct period *slow = report__slow(r);
+	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[PART_UNKNOWN];
+	uint64_t behind_ns = slow->end_ns - r->unseen_until_ns;
+	char seen[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+	bool is_last = r->unseen_until_ns && behind_ns <= all_ns - unseen_ns &&
+		       behind_ns * 100 >= r->slow.ns[PART_CPU] * 95;
+	uint64_t seen_ns = is_last ? behind_ns : all_ns - unseen_ns;
 
-	if (e.ns[ROW_BLOCKED] > ns)
-		ns = e.ns[ROW_BLOCKED];
-	if (e.ns[ROW_WAITING] > ns)
-		ns = e.ns[ROW_WAITING];
-	if (ns <= 0 || e.ns[ROW_OTHER] > ns)
-		return 0;
-	if (ns == on_cpu)
-		print_cpu(out, r, &e);
-	else if (ns == e.ns[ROW_BLOCKED])
-		print_blocked(out, r, e.top[ROW_BLOCKED]);
-	else
-		print_waiting(out, e.top[ROW_WAITING]);
-	return ns;
+	if (!unseen_ns)
+		return;
+	if (!r->slow.ns[PART_CPU]) {
+		fprintf(out, "no stack was recorded of it");
+		return;
+	}
+	fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "",
+		units__format_duration(seen, seen_ns), units__format_duration(all, all_ns));
 }
 
-char *report__reason(const struct report *r)
+/* What keeps all of it: by how much the stacks that there are take. */
+static void print_remedy(FILE *out, const struct report *r)
 {
-	char *text = NULL, duration[UNITS_TEXT_SIZE];
-	FILE *out;
-	size_t size;
-	int64_t ns;
+	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[PART_UNKNOWN];
+	uint64_t bytes = r->ring_bytes;
+	bool is_large;
 
-	if (!r->sampled)
-		return NULL;
-	out = open_memstream(&text, &size);
+	if (!bytes || !seen_ns || all_ns / seen_ns > 4096)
+		return;
+	while (bytes / r->ring_bytes <= all_ns / seen_ns)
+		bytes *= 2;
+	is_large = bytes >= 1 << 20;
+	fprintf(out, "; -snapshot-size %llu%c would cover all",
+		(unsigned long long)(bytes >> (is_large ? 20 : 10)), is_large ? 'M' : 'K');
+}
+
+static void print_unknown(FILE *out, const struct report *r)
+{
+	fprintf(out, "not recorded: ");
+	report__print_cover(out, r);
+	print_remedy(out, r);
+}
+
+static void print_cause(FILE *out, const struct report *r, const struct cause *cause)
+{
+	char duration[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+
+	switch (cause->kind) {
+	case CAUSE_CPU:
+		print_cpu(out, r, cause);
+		break;
+	case CAUSE_BLOCKED:
+		print_blocked(out, r, cause->row);
+		break;
+	case CAUSE_WAITING:
+		print_waiting(out, cause->row);
+		break;
+	case CAUSE_UNKNOWN:
+		print_unknown(out, r);
+		break;
+	}
+	units__format_duration(duration, (uint64_t)cause->ns);
+	if (r->periods.n > 1)
+		fprintf(out, "; %s more than usual", duration);
+	else
+		fprintf(out, "; %s of %s", duration,
+			units__format_duration(all, report__slow_ns(r)));
+}
+
+static int add_reason(struct reasons *reasons, const struct report *r, const struct cause *cause)
+{
+	char *text = NULL, **place;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
 	if (!out)
-		return NULL;
-	ns = print(out, r);
-	fprintf(out, "; %s more than usual", units__format_duration(duration, (uint64_t)ns));
-	if (!fclose(out) && ns)
-		return text;
-	free(text);
-	return NULL;
+		return -ENOMEM;
+	print_cause(out, r, cause);
+	if (fclose(out) || !(place = VEC_PUSH(&reasons->all))) {
+		free(text);
+		return -ENOMEM;
+	}
+	*place = text;
+	return 0;
+}
+
+int report__reasons(const struct report *r, struct reasons *reasons)
+{
+	struct causes causes;
+	int err = 0;
+
+	*reasons = (struct reasons){0};
+	if (!r->sampled || (r->ordinary_ns && report__slow_ns(r) <= r->ordinary_ns))
+		return 0;
+	find_causes(&causes, r);
+	for (size_t i = 0; i < causes.n && !err; i++)
+		err = add_reason(reasons, r, &causes.v[i]);
+	return err;
+}
+
+void reasons__fini(struct reasons *reasons)
+{
+	for (size_t i = 0; i < reasons->all.n; i++)
+		free(reasons->all.v[i]);
+	VEC_FINI(&reasons->all);
 }

@@ -46,15 +46,6 @@ static const struct call_tree *find_tree(const struct report_input *input)
 	return moved ? moved : found;
 }
 
-static uint64_t ordinary_iteration_ns(const struct report *r)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i + 1 < r->periods.n; i++)
-		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
-	return report__mean(r, sum);
-}
-
 static int fill(struct report *r, const struct report_input *input)
 {
 	int err;
@@ -64,12 +55,12 @@ static int fill(struct report *r, const struct report_input *input)
 	r->hit = *input->hit;
 	r->sampled = input->sampled;
 	r->is_of_several = input->is_of_several;
+	r->ring_bytes = input->ring_bytes;
 	err = report__find_periods(r, input->hit);
 	if (!err && !r->periods.n)
 		err = -ENODATA;
 	if (err)
 		return err;
-	r->ordinary_ns = ordinary_iteration_ns(r);
 	return report__fill_rows(r);
 }
 
@@ -95,6 +86,8 @@ void report__free(struct report *r)
 		return;
 	VEC_FINI(&r->periods);
 	VEC_FINI(&r->rows);
+	VEC_FINI(&r->paths);
+	VEC_FINI(&r->path_at);
 	free(r->slots);
 	free(r);
 }

@@ -12,6 +12,26 @@
 /* One iteration. The last is the slow one. */
 struct period {
 	uint64_t start_ns, end_ns;
+	uint64_t unseen_ns; /* of samples: so much of it has no stacks */
+};
+
+/* What the time of an iteration can be: each nanosecond of it is one of these. */
+enum part {
+	PART_CPU,	/* it ran, in code that is known */
+	PART_BLOCKED,	/* it waited for something */
+	PART_RUNNABLE,	/* that had come, but it had no CPU yet */
+	PART_PREEMPTED, /* it could run on, but its CPU was taken */
+	PART_SYSCALL,	/* in the kernel, running or waiting: a trace of user code cannot tell */
+	PART_UNKNOWN,	/* nothing tells what it did: gaps, and what no stack was taken of */
+	PARTS,
+};
+
+/* "on CPU", as the account's line has it; and "on_cpu_ns", as -json has it. */
+const char *part__name(enum part part);
+const char *part__key(enum part part);
+
+struct account {
+	uint64_t ns[PARTS];
 };
 
 enum row_kind {
@@ -30,22 +50,42 @@ struct row {
 	struct blame blame;	       /* who kept the slow iteration waiting there */
 	const struct function *inside; /* of what is no function: where it was; NULL: not told */
 	uint64_t slow_ns, slow_calls;
+	uint64_t inclusive_ns;		      /* of the slow one: with what it called */
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
 	int64_t extra_ns;		      /* slow beyond the ordinary mean */
+	uint32_t n_open;		      /* while filling: activations at the sweep's time */
+};
+
+/*
+ * A function below the same callers within an iteration, in all iterations together. The first is
+ * the root, which is no function.
+ */
+struct path {
+	const void *key;		    /* as a row's */
+	const struct call *call;	    /* one of them: its name and kind */
+	uint32_t parent, first_child, next; /* 0: the root is nobody's child, and there is none */
+	uint64_t slow_ns, ordinary_ns;	    /* inclusive; ordinary: a sum */
+	uint64_t slow_cpu_ns, ordinary_cpu_ns; /* of these: PART_CPU */
 };
 
 struct report {
 	const struct call_tree *tree;
 	struct hit_mark hit;
 	bool sampled, is_of_several;
+	size_t ring_bytes;
 	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
+	size_t n_ordinary;    /* of which that is the mean; those in `periods` have stacks, too */
 	VEC(struct period) periods;
 	size_t n_left_out; /* of the lookback's iterations: slow as well, so that no mean has them
 			    */
-	VEC(struct row) rows; /* in hash order while filling; find_row() */
+	struct account slow, ordinary; /* ordinary: one on the average, of those in `periods` */
+	VEC(struct row) rows;	       /* in hash order while filling; find_row() */
+	VEC(struct path) paths;
+	uint64_t unseen_until_ns; /* the end of the last stretch of the slow one without stacks */
 	size_t *slots;
 	size_t n_slots;
-	size_t period; /* that holds, or follows, the sweep's time */
+	size_t period;	       /* that holds, or follows, the sweep's time */
+	VEC(uint32_t) path_at; /* of the open calls, by depth */
 	bool failed;
 };
 
@@ -57,6 +97,15 @@ bool report__is_entry(const struct call *call, const struct hit_mark *hit);
 /* What the functions did in them, the largest excess first. 0 or -ENOMEM. */
 int report__fill_rows(struct report *r);
 
+/* The path of a call below that of its caller; 0: no memory. */
+uint32_t report__add_path(struct report *r, uint32_t parent, const struct call *call);
+/* Once each path has its self time: that of what it called is in it as well. */
+void report__sum_paths(struct report *r);
+/* Where the slow iteration was, as far as that is a tenth of it: an indented line a function. */
+void report__print_paths(FILE *out, const struct report *r);
+/* "iter > work > deep". */
+void report__print_path(FILE *out, const struct report *r, uint32_t path);
+
 /* Of a sum over the ordinary iterations: what one has. */
 uint64_t report__mean(const struct report *r, uint64_t sum);
 
@@ -65,16 +114,30 @@ static inline const struct period *report__slow(const struct report *r)
 	return &r->periods.v[r->periods.n - 1];
 }
 
+static inline uint64_t report__slow_ns(const struct report *r)
+{
+	return report__slow(r)->end_ns - report__slow(r)->start_ns;
+}
+
 /* "f", "f [inlined]", "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);
 /* ", hit 9,", where there are others. */
 void report__print_which(FILE *out, const struct report *r);
 
+/* A reason in words; to be freed. */
+struct reasons {
+	VEC(char *) all;
+};
+
 /*
- * In words, of samples, why the slow iteration took longer: what most of it was, on a CPU, blocked,
- * or in wait of one, and where and by whom. To be freed by the caller; NULL where it did not, or
- * there is no memory.
+ * Of samples, why the slow iteration took longer: each part that makes up a quarter of the excess,
+ * the largest first: on a CPU, blocked, in wait of one, or not known, and where and by whom. None
+ * where it did not. 0 or -ENOMEM; reasons__fini() in any case.
  */
-char *report__reason(const struct report *r);
+int report__reasons(const struct report *r, struct reasons *reasons);
+void reasons__fini(struct reasons *reasons);
+
+/* "stacks cover the last 500 ms of 1.62 s"; nothing where they cover all of the slow iteration. */
+void report__print_cover(FILE *out, const struct report *r);
 
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "mtbpf_shared.h"
-#include "util/cleanup.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 
@@ -66,6 +65,7 @@ static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 		cJSON_AddStringToObject(object, "in", row->inside->name);
 	cJSON_AddNumberToObject(object, "extra_ns", (double)row->extra_ns);
 	add_number(object, "slow_ns", row->slow_ns);
+	add_number(object, "inclusive_ns", row->inclusive_ns);
 	add_number(object, "ordinary_ns", report__mean(r, row->ordinary_ns));
 	if (!r->sampled) {
 		add_number(object, "slow_calls", row->slow_calls);
@@ -77,21 +77,48 @@ static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 	add_blame(object, &row->blame);
 }
 
+static void add_parts(cJSON *object, const struct account *account)
+{
+	for (int i = 0; i < PARTS; i++)
+		add_number(object, part__key(i), account->ns[i]);
+}
+
+/* Each adds up to its iteration: the ordinary one's to the mean of those that have stacks. */
+static void add_account(cJSON *object, const struct report *r)
+{
+	add_parts(cJSON_AddObjectToObject(object, "slow"), &r->slow);
+	if (r->periods.n > 1)
+		add_parts(cJSON_AddObjectToObject(object, "ordinary"), &r->ordinary);
+}
+
+static void add_reasons(cJSON *root, const struct report *r)
+{
+	struct reasons reasons;
+	cJSON *list = NULL;
+
+	if (!report__reasons(r, &reasons) && reasons.all.n) {
+		cJSON_AddStringToObject(root, "reason", reasons.all.v[0]);
+		list = cJSON_AddArrayToObject(root, "reasons");
+	}
+	for (size_t i = 0; list && i < reasons.all.n; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i]));
+	reasons__fini(&reasons);
+}
+
 int report__print_json(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
 	cJSON *root = cJSON_CreateObject(), *rows;
-	_cleanup_free_ char *reason = NULL;
 	char *text;
 
 	add_hit(root, &r->hit);
 	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
 	add_number(root, "ordinary_ns", r->ordinary_ns);
-	add_number(root, "ordinary_iterations", r->periods.n - 1);
+	add_number(root, "ordinary_iterations", r->n_ordinary);
+	add_number(root, "ordinary_iterations_with_stacks", r->periods.n - 1);
 	add_number(root, "other_slow_iterations", r->n_left_out);
-	reason = report__reason(r);
-	if (reason)
-		cJSON_AddStringToObject(root, "reason", reason);
+	add_account(cJSON_AddObjectToObject(root, "account"), r);
+	add_reasons(root, r);
 	rows = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < r->rows.n; i++)
 		add_row(rows, r, &r->rows.v[i]);

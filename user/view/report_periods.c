@@ -13,7 +13,7 @@ static int add_period(struct report *r, uint64_t start_ns, uint64_t end_ns)
 
 	if (!p)
 		return -ENOMEM;
-	*p = (struct period){start_ns, end_ns};
+	*p = (struct period){.start_ns = start_ns, .end_ns = end_ns};
 	return 0;
 }
 
@@ -159,11 +159,76 @@ static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 	r->periods.n = n;
 }
 
+/* How much of an iteration may be without stacks where it is to show what is ordinary. */
+#define UNSEEN_SHARE 10
+
+/* Adds so much of [start, end) as lies in each iteration; minus it with sign -1. */
+static void add_unseen(struct report *r, uint64_t start_ns, uint64_t end_ns, int sign)
+{
+	size_t i = VEC_PARTITION_POINT(&r->periods, p, p->end_ns <= start_ns);
+
+	for (; i < r->periods.n && r->periods.v[i].start_ns < end_ns; i++) {
+		struct period *p = &r->periods.v[i];
+		uint64_t from = start_ns > p->start_ns ? start_ns : p->start_ns;
+		uint64_t to = end_ns < p->end_ns ? end_ns : p->end_ns;
+
+		p->unseen_ns += (uint64_t)sign * (to - from);
+	}
+}
+
+/* In no call, or in one that says so. */
+static void find_unseen(struct report *r)
+{
+	for (size_t i = 0; i < r->periods.n; i++)
+		r->periods.v[i].unseen_ns = r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	for (size_t i = 0; i < r->tree->calls.n; i++) {
+		const struct call *call = &r->tree->calls.v[i];
+		bool is_seen = call->kind != CALL_NOT_RECORDED;
+
+		if (is_seen == !call->depth)
+			add_unseen(r, call->start_ns, call->end_ns, is_seen ? -1 : 1);
+	}
+}
+
+/*
+ * An iteration without stacks tells how long it took, and not what of: the ordinary one's is of
+ * others.
+ */
+static void leave_out_unseen(struct report *r)
+{
+	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
+
+	find_unseen(r);
+	for (size_t i = 0; i < r->periods.n; i++) {
+		const struct period *p = &r->periods.v[i];
+
+		if (i == last || p->unseen_ns <= (p->end_ns - p->start_ns) / UNSEEN_SHARE)
+			r->periods.v[n++] = *p;
+	}
+	r->periods.n = n;
+}
+
+static void take_ordinary(struct report *r)
+{
+	uint64_t sum = 0;
+
+	if (r->periods.n < 2)
+		return;
+	r->n_ordinary = r->periods.n - 1;
+	for (size_t i = 0; i < r->n_ordinary; i++)
+		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	r->ordinary_ns = sum / r->n_ordinary;
+}
+
 int report__find_periods(struct report *r, const struct hit_mark *hit)
 {
 	int err = find_periods(r, hit);
 
-	if (!err)
-		leave_out_slow(r, hit);
-	return err;
+	if (err)
+		return err;
+	leave_out_slow(r, hit);
+	take_ordinary(r);
+	if (r->sampled)
+		leave_out_unseen(r);
+	return 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 
-#include "util/cleanup.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
@@ -20,9 +19,12 @@ static void print_row(FILE *out, const struct report *r, const struct row *row)
 	size_t ordinary = r->periods.n - 1;
 	double calls = ordinary ? (double)row->ordinary_calls / (double)ordinary : 0;
 	char slow[UNITS_TEXT_SIZE], usual[UNITS_TEXT_SIZE], extra[UNITS_TEXT_SIZE];
+	char inclusive[UNITS_TEXT_SIZE];
 
-	fprintf(out, "  %10s %10s %10s  ", units__format_duration(extra, (uint64_t)row->extra_ns),
+	fprintf(out, "  %10s %10s %10s %10s  ",
+		units__format_duration(extra, (uint64_t)row->extra_ns),
 		units__format_duration(slow, row->slow_ns),
+		units__format_duration(inclusive, row->inclusive_ns),
 		units__format_duration(usual, report__mean(r, row->ordinary_ns)));
 	if (!r->sampled)
 		fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
@@ -34,7 +36,7 @@ static void print_row(FILE *out, const struct report *r, const struct row *row)
 
 static void print_rows(FILE *out, const struct report *r, size_t top)
 {
-	fprintf(out, "  %10s %10s %10s  ", "extra", "slow", "ordinary");
+	fprintf(out, "  %10s %10s %10s %10s  ", "extra", "slow", "inclusive", "ordinary");
 	if (!r->sampled)
 		fprintf(out, "%17s  ", "calls (ordinary)");
 	fprintf(out, "function\n");
@@ -59,26 +61,62 @@ static void print_head(FILE *out, const struct report *r)
 		short_name(name, r->hit.function->name));
 	report__print_which(out, r);
 	fprintf(out, " took %s", units__format_duration(a, ns));
-	if (r->periods.n > 1)
+	if (r->n_ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
-			units__format_duration(b, r->ordinary_ns), r->periods.n - 1);
+			units__format_duration(b, r->ordinary_ns), r->n_ordinary);
+	if (r->n_ordinary > 2 * (r->periods.n - 1) && r->periods.n > 1)
+		fprintf(out, "; the columns are of the %zu with stacks", r->periods.n - 1);
+	else if (r->n_ordinary && r->periods.n == 1)
+		fprintf(out, ", none with stacks");
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
 			r->n_left_out == 1 ? "was" : "were");
-	fprintf(out, "%s; where the time went:\n", r->periods.n > 1 ? ")" : "");
+	fprintf(out, "%s; where the time went:\n", r->n_ordinary ? ")" : "");
 }
 
-static void print_reason(FILE *out, const struct report *r)
+/* The parts that a source like it can tell apart stand there even where they are 0. */
+static bool is_shown(const struct report *r, enum part part)
 {
-	_cleanup_free_ char *reason = report__reason(r);
+	if (part == PART_CPU || r->slow.ns[part] || r->ordinary.ns[part])
+		return true;
+	return r->sampled ? part != PART_SYSCALL : part == PART_SYSCALL;
+}
 
-	if (reason)
-		fprintf(out, "reason: %s\n", reason);
+static void print_account(FILE *out, const struct report *r, const char *name,
+			  const struct account *account)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	fprintf(out, "  %-9s", name);
+	for (int i = 0, n = 0; i < PARTS; i++)
+		if (is_shown(r, i))
+			fprintf(out, "%s%s %s", n++ ? " · " : "", part__name(i),
+				units__format_duration(text, account->ns[i]));
+	fputc('\n', out);
+}
+
+static void print_accounts(FILE *out, const struct report *r)
+{
+	print_account(out, r, "slow", &r->slow);
+	if (r->periods.n > 1)
+		print_account(out, r, "ordinary", &r->ordinary);
+}
+
+static void print_reasons(FILE *out, const struct report *r)
+{
+	struct reasons reasons;
+
+	if (!report__reasons(r, &reasons))
+		for (size_t i = 0; i < reasons.all.n; i++)
+			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i]);
+	reasons__fini(&reasons);
 }
 
 void report__print(FILE *out, const struct report *r, size_t top)
 {
 	print_head(out, r);
+	print_accounts(out, r);
 	print_rows(out, r, top);
-	print_reason(out, r);
+	report__print_paths(out, r);
+	print_reasons(out, r);
 }

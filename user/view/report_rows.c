@@ -40,6 +40,7 @@ static int rehash(struct report *r)
 static bool is_outside(const struct call *call)
 {
 	return call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
+	       call->kind == CALL_NOT_RECORDED ||
 	       (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
 }
 
@@ -54,6 +55,19 @@ static const struct function *inside_of(const struct report *r, const struct cal
 					    r->tree->calls.v[parent].kind == CALL_IN_KERNEL))
 		parent = r->tree->calls.v[parent].parent;
 	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
+}
+
+static enum part part_of(const struct report *r, const struct call *call)
+{
+	if (call->kind == CALL_OFF_CPU)
+		return call->reason == OFF_BLOCKED    ? PART_BLOCKED
+		       : call->reason == OFF_RUNNABLE ? PART_RUNNABLE
+						      : PART_PREEMPTED;
+	if (call->kind == CALL_GAP || call->kind == CALL_NOT_RECORDED)
+		return PART_UNKNOWN;
+	if (!r->sampled && (call->kind == CALL_SYSCALL || call->kind == CALL_UNTRACED))
+		return PART_SYSCALL;
+	return PART_CPU;
 }
 
 static enum row_kind kind_of(const struct call *call)
@@ -96,9 +110,29 @@ failed:
 	return NULL;
 }
 
+/* Where it began in the iteration, or ran already. */
+static uint32_t path_in(struct report *r, const struct call *call, const struct period *p)
+{
+	return call->start_ns < p->start_ns ? report__add_path(r, 0, call)
+					    : r->path_at.v[call->depth];
+}
+
+static void spend_path(struct report *r, const struct call *call, const struct period *p,
+		       uint64_t ns, bool slow)
+{
+	struct path *path = &r->paths.v[path_in(r, call, p)];
+	bool on_cpu = part_of(r, call) == PART_CPU;
+
+	*(slow ? &path->slow_ns : &path->ordinary_ns) += ns;
+	if (on_cpu)
+		*(slow ? &path->slow_cpu_ns : &path->ordinary_cpu_ns) += ns;
+}
+
 /* [from, to) was spent in the call itself. Sweeps go forward in time. */
 static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
 {
+	enum part part = part_of(r, call);
+
 	while (from < to && r->period < r->periods.n) {
 		const struct period *p = &r->periods.v[r->period];
 		uint64_t start = from > p->start_ns ? from : p->start_ns;
@@ -106,12 +140,19 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		struct row *row;
 
 		if (start < end && (row = find_row(r, call))) {
-			if (is_slow(r, r->period)) {
+			bool slow = is_slow(r, r->period);
+
+			spend_path(r, call, p, end - start, slow);
+			if (slow) {
 				row->slow_ns += end - start;
+				r->slow.ns[part] += end - start;
 				blame__add(&row->blame, r->tree, call);
 			} else {
 				row->ordinary_ns += end - start;
+				r->ordinary.ns[part] += end - start;
 			}
+			if (slow && part == PART_UNKNOWN)
+				r->unseen_until_ns = end;
 		}
 		if (to < p->end_ns)
 			return;
@@ -138,6 +179,52 @@ static void count_call(struct report *r, const struct call *call)
 	}
 }
 
+/* Its path is that of the iteration that it begins in. */
+static void open_path(struct report *r, const struct call *call)
+{
+	const struct call *parent =
+		call->parent == CALL_NO_PARENT ? NULL : &r->tree->calls.v[call->parent];
+	size_t i = r->period;
+	uint32_t *place;
+
+	r->path_at.n = call->depth;
+	place = VEC_PUSH(&r->path_at);
+	if (!place) {
+		r->failed = true;
+		return;
+	}
+	*place = 0;
+	while (i < r->periods.n && r->periods.v[i].end_ns <= call->start_ns)
+		i++;
+	if (i == r->periods.n || call->start_ns < r->periods.v[i].start_ns)
+		return;
+	*place = report__add_path(r,
+				  parent && parent->start_ns >= r->periods.v[i].start_ns
+					  ? r->path_at.v[parent->depth]
+					  : 0,
+				  call);
+}
+
+/* The outermost activation of a function has its inclusive time. */
+static void open_row(struct report *r, const struct call *call)
+{
+	struct row *row = call->end_ns > report__slow(r)->start_ns ? find_row(r, call) : NULL;
+
+	if (row)
+		row->n_open++;
+}
+
+static void close_row(struct report *r, const struct call *call)
+{
+	const struct period *slow = report__slow(r);
+	struct row *row = call->end_ns > slow->start_ns ? find_row(r, call) : NULL;
+	uint64_t from = call->start_ns > slow->start_ns ? call->start_ns : slow->start_ns;
+	uint64_t to = call->end_ns < slow->end_ns ? call->end_ns : slow->end_ns;
+
+	if (row && !--row->n_open && from < to)
+		row->inclusive_ns += to - from;
+}
+
 /* Calls stand in pre-order: one pass, with the open ones found through their parents. */
 static void sweep(struct report *r)
 {
@@ -151,13 +238,16 @@ static void sweep(struct report *r)
 		for (; open != CALL_NO_PARENT && open != parent; open = calls[open].parent) {
 			spend(r, &calls[open], now, calls[open].end_ns);
 			now = calls[open].end_ns;
+			close_row(r, &calls[open]);
 		}
-		if (i == r->tree->calls.n)
+		if (i == r->tree->calls.n || r->failed)
 			return;
 		if (open != CALL_NO_PARENT)
 			spend(r, &calls[open], now, calls[i].start_ns);
 		now = calls[i].start_ns;
 		count_call(r, &calls[i]);
+		open_path(r, &calls[i]);
+		open_row(r, &calls[i]);
 		open = (uint32_t)i;
 	}
 }
@@ -187,11 +277,60 @@ static void sort_rows(struct report *r)
 	VEC_SORT(&r->rows, by_excess);
 }
 
+/* No nanosecond is without its part: of what lies in no call at all nothing is known. */
+static void settle(struct account *account, uint64_t ns)
+{
+	for (int i = 0; i < PARTS; i++)
+		ns -= account->ns[i];
+	account->ns[PART_UNKNOWN] += ns;
+}
+
+static void settle_accounts(struct report *r)
+{
+	uint64_t sum = 0;
+
+	settle(&r->slow, report__slow_ns(r));
+	for (size_t i = 0; i + 1 < r->periods.n; i++)
+		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	settle(&r->ordinary, sum);
+	for (int i = 0; i < PARTS; i++)
+		r->ordinary.ns[i] = report__mean(r, r->ordinary.ns[i]);
+}
+
 int report__fill_rows(struct report *r)
 {
+	struct path *root = VEC_PUSH(&r->paths);
+
+	if (!root)
+		return -ENOMEM;
+	*root = (struct path){0};
 	sweep(r);
 	if (r->failed)
 		return -ENOMEM;
 	sort_rows(r);
+	report__sum_paths(r);
+	settle_accounts(r);
 	return 0;
+}
+
+const char *part__name(enum part part)
+{
+	static const char *const names[PARTS] = {
+		[PART_CPU] = "on CPU",		 [PART_BLOCKED] = "blocked",
+		[PART_RUNNABLE] = "runnable",	 [PART_PREEMPTED] = "preempted",
+		[PART_SYSCALL] = "system calls", [PART_UNKNOWN] = "not recorded",
+	};
+
+	return names[part];
+}
+
+const char *part__key(enum part part)
+{
+	static const char *const keys[PARTS] = {
+		[PART_CPU] = "on_cpu_ns",	 [PART_BLOCKED] = "blocked_ns",
+		[PART_RUNNABLE] = "runnable_ns", [PART_PREEMPTED] = "preempted_ns",
+		[PART_SYSCALL] = "syscalls_ns",	 [PART_UNKNOWN] = "not_recorded_ns",
+	};
+
+	return keys[part];
 }

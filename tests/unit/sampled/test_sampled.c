@@ -80,6 +80,7 @@ static void test_switches_and_entries(void **state)
 	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
 				  "  [blocked] 1010-1400\n"
 				  "  [preempted] 1500-1600\n"
+				  "  [not recorded] 1600-1960\n"
 				  "  [iter] 2010-2090\n");
 	assert_int_equal(f->totals.switches, 5);
 }
@@ -125,9 +126,14 @@ static void test_entries_of_all_functions(void **state)
 	add_entries_of_two(f);
 	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
 	make_trees(f, 1);
-	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
-				  "  [iter] 2010-2090\n"
-				  "    [find] 2020-2030\n");
+	assert_tree(&f->trees[0], "[main] 1000-1050 inferred-start inferred-end\n"
+				  "[not recorded] 1050-2010\n"
+				  "[iter] 2010-2090\n"
+				  "  [not recorded] 2010-2020\n"
+				  "  [find] 2020-2030\n"
+				  "    [not recorded] 2020-2030\n"
+				  "  [not recorded] 2030-2090\n"
+				  "[not recorded] 2090-2100\n");
 }
 
 static void test_a_tree_a_thread(void **state)

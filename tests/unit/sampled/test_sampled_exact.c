@@ -26,9 +26,14 @@ static void test_calls_lie_in_each_other_without_a_sample(void **state)
 	f->rec.frozen_ns = 2100;
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[iter] 1000-2000\n"
+				  "  [not recorded] 1000-1100\n"
 				  "  [find] 1100-1200\n"
+				  "    [not recorded] 1100-1200\n"
 				  "  [find] 1200-1300\n"
-				  "[iter] 2000-2100\n");
+				  "    [not recorded] 1200-1300\n"
+				  "  [not recorded] 1300-2000\n"
+				  "[iter] 2000-2100\n"
+				  "  [not recorded] 2000-2100\n");
 }
 
 /* The probes are set, and wake-ups are told of, before the mappings are noted. */
@@ -45,6 +50,8 @@ static void test_calls_from_before_the_maps(void **state)
 	SAMPLE(f, TID, 1600, MAIN + 8);
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
+				  "  [not recorded] 1000-1100\n"
+				  "[not recorded] 1100-1550\n"
 				  "[main] 1550-1600 inferred-start inferred-end\n");
 }
 
@@ -149,7 +156,9 @@ static void test_a_call_is_not_told_twice(void **state)
 	f->rec.frozen_ns = 1100;
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
-				  "  [find] 1020-1020 inferred-end\n");
+				  "  [not recorded] 1000-1020\n"
+				  "  [find] 1020-1020 inferred-end\n"
+				  "  [not recorded] 1020-1100\n");
 }
 
 /* The probe is handled then: it has not begun, or is over. */
@@ -178,6 +187,8 @@ static void test_a_call_from_before_is_no_probe(void **state)
 	SAMPLE(f, TID, 3000100, ITER + 9, MAIN + 8);
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
+				  "  [not recorded] 1000-1100\n"
+				  "[not recorded] 1100-2999950\n"
 				  "[main] 2999950-3000100 inferred-start inferred-end\n"
 				  "  [iter] 2999950-3000100 inferred-start inferred-end\n");
 }
@@ -269,7 +280,8 @@ static void test_a_hit_at_its_return_is_no_other_call(void **state)
 	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
 	add_hit(f, 1000, MT_HIT_DURATION);
 	make_trees(f, 1);
-	assert_tree(&f->trees[0], "[iter] 900-1000\n");
+	assert_tree(&f->trees[0], "[iter] 900-1000\n"
+				  "  [not recorded] 900-1000\n");
 }
 
 static void test_a_long_system_call_without_any_stack(void **state)
@@ -282,7 +294,8 @@ static void test_a_long_system_call_without_any_stack(void **state)
 	assert_int_equal(recording__add_sched_by(&f->rec, &sched), 0);
 	f->rec.frozen_ns = 2000;
 	make_trees(f, 1);
-	assert_tree(&f->trees[0], "[syscall] 1000-1500 inferred\n");
+	assert_tree(&f->trees[0], "[syscall] 1000-1500 inferred\n"
+				  "[not recorded] 1500-2000\n");
 	assert_int_equal(f->trees[0].waits.n, 1);
 }
 

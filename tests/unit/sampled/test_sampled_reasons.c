@@ -96,7 +96,8 @@ static void test_a_tail_call_below_callers_not_seen_before(void **state)
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[main] 1010-2000 inferred-start inferred-end\n"
 				  "  [iter] 1010-1900\n"
-				  "    [find] 1055-1150 inferred-start inferred-end\n");
+				  "    [find] 1055-1150 inferred-start inferred-end\n"
+				  "    [not recorded] 1150-1900\n");
 }
 
 static void long_call(struct fixture *f, uint64_t start_ns, uint64_t end_ns)

@@ -70,7 +70,7 @@ static void test_regions_before_the_first_sample(void **state)
 	assert_tree(&f->trees[0], "[main] 1820-1850 inferred-start inferred-end\n" OUTSIDE
 				  " 1850-1900\n" OUTSIDE " 1950-3000\n"
 				  "[main] 3100-3300 inferred-start inferred-end\n");
-	assert_int_equal(f->totals.first_ns, 1800);
+	assert_int_equal(f->totals.first_ns, 1820);
 	assert_int_equal(f->totals.last_ns, 3300);
 }
 

@@ -59,6 +59,7 @@ static void test_far_apart_edges_are_near_what_was_seen(void **state)
 	assert_slices(f, 2000,
 		      "main 1000-2000 inferred-start inferred-end\n"
 		      "  find 1000-1050 inferred-start inferred-end\n"
+		      "  [not recorded] 1050-1950\n"
 		      "  grow 1950-2000 inferred-start inferred-end\n");
 }
 

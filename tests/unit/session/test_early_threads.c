@@ -136,11 +136,11 @@ static void test_the_start_is_known_before(void **state)
 {
 	const struct several *s = *state;
 	struct images *images = images__new(&s->rec);
-	uint64_t first_ns;
+	struct decode_bounds bounds;
 
 	assert_non_null(images);
-	assert_int_equal(decode__find_start(&s->rec, images, &first_ns), 0);
-	assert_int_equal(first_ns, START_NS + 100 + 10);
+	assert_int_equal(decode__find_bounds(&s->rec, images, &bounds), 0);
+	assert_int_equal(bounds.first_ns, START_NS + 100 + 10);
 	images__free(images);
 }
 

@@ -7,12 +7,19 @@ static void test_the_slow_iteration_against_the_ordinary_ones(void **state)
 	struct fixture *f = *state;
 
 	add_iterations(f);
-	assert_report(f, 10,
-		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
-		      "in the same lookback); where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
-		      "     1.00 ms    1.00 ms       0 ns        1       0.0  [syscall]\n");
+	assert_report(
+		f, 10,
+		"the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 in "
+		"the same lookback); where the time went:\n"
+		"  slow     on CPU 3.00 ms · system calls 1.00 ms\n"
+		"  ordinary on CPU 1.00 ms · system calls 0 ns\n"
+		"       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		"     2.00 ms    2.00 ms    3.00 ms       0 ns        1       0.0  stall\n"
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  [syscall]\n"
+		"   inclusive   ordinary  path\n"
+		"     3.00 ms       0 ns  stall\n"
+		"     1.00 ms       0 ns    [syscall]\n"
+		"      800 us     800 us  main\n");
 }
 
 static void test_no_more_rows_than_asked_for(void **state)
@@ -23,8 +30,14 @@ static void test_no_more_rows_than_asked_for(void **state)
 	assert_report(f, 1,
 		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
 		      "in the same lookback); where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     2.00 ms    2.00 ms       0 ns        1       0.0  stall\n");
+		      "  slow     on CPU 3.00 ms · system calls 1.00 ms\n"
+		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n"
+		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms    3.00 ms       0 ns        1       0.0  stall\n"
+		      "   inclusive   ordinary  path\n"
+		      "     3.00 ms       0 ns  stall\n"
+		      "     1.00 ms       0 ns    [syscall]\n"
+		      "      800 us     800 us  main\n");
 }
 
 static void test_more_of_what_is_ordinary(void **state)
@@ -44,9 +57,15 @@ static void test_more_of_what_is_ordinary(void **state)
 	assert_report(f, 10,
 		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
 		      "in the same lookback); where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     2.20 ms    2.50 ms     300 us        3       1.0  work\n"
-		      "     1.00 ms    1.00 ms       0 ns        0       0.0  main\n");
+		      "  slow     on CPU 4.00 ms · system calls 0 ns\n"
+		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n"
+		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "     2.20 ms    2.50 ms    2.50 ms     300 us        3       1.0  work\n"
+		      "     1.00 ms    1.00 ms    4.00 ms       0 ns        0       0.0  main\n"
+		      "   inclusive   ordinary  path\n"
+		      "     3.00 ms    1.00 ms  iter\n"
+		      "     2.50 ms     300 us    work\n"
+		      "     1.00 ms       0 ns  main\n");
 }
 
 /* The time in an inlined function is not its caller's, whoever else has its name. */
@@ -64,13 +83,20 @@ static void test_inlined_functions_have_their_time(void **state)
 	call->flags = CALL_INFERRED_START | CALL_INFERRED_END;
 	add(f, 2, 4 * MS, 5 * MS, &work);
 	add(f, 1, 7 * MS, 8 * MS, &iter);
-	assert_report(f, 10,
-		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
-		      "in the same lookback); where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     1.00 ms    2.00 ms     999 us        0       0.0  main\n"
-		      "     1.00 ms    1.00 ms       0 ns        1       0.0  work\n"
-		      "     1.00 ms    1.00 ms       0 ns        0       0.0  work [inlined]\n");
+	assert_report(
+		f, 10,
+		"the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 in "
+		"the same lookback); where the time went:\n"
+		"  slow     on CPU 4.00 ms · system calls 0 ns\n"
+		"  ordinary on CPU 1.00 ms · system calls 0 ns\n"
+		"       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		"     1.00 ms    2.00 ms    4.00 ms     999 us        0       0.0  main\n"
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  work\n"
+		"     1.00 ms    1.00 ms    2.00 ms       0 ns        0       0.0  work [inlined]\n"
+		"   inclusive   ordinary  path\n"
+		"     2.00 ms       0 ns  work\n"
+		"     1.00 ms       0 ns    work\n"
+		"     2.00 ms     999 us  main\n");
 }
 
 static void test_nothing_to_compare_with(void **state)
@@ -82,9 +108,13 @@ static void test_nothing_to_compare_with(void **state)
 	add(f, 1, 7 * MS, 8 * MS, &iter);
 	assert_report(f, 10,
 		      "the slow iteration of iter took 4.00 ms; where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     3.00 ms    3.00 ms       0 ns        0       0.0  main\n"
-		      "     1.00 ms    1.00 ms       0 ns        1       0.0  iter\n");
+		      "  slow     on CPU 4.00 ms · system calls 0 ns\n"
+		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "     3.00 ms    3.00 ms    4.00 ms       0 ns        0       0.0  main\n"
+		      "     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
+		      "   inclusive  path\n"
+		      "     3.00 ms  main\n"
+		      "     1.00 ms  iter\n");
 }
 
 static void test_recursion_is_part_of_the_iteration(void **state)
@@ -101,10 +131,17 @@ static void test_recursion_is_part_of_the_iteration(void **state)
 	assert_report(f, 10,
 		      "the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 "
 		      "in the same lookback); where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     2.00 ms    2.00 ms       0 ns        1       0.0  work\n"
-		      "     1.00 ms    2.00 ms    1.00 ms        2       2.0  iter\n"
-		      "     1.00 ms    1.00 ms       0 ns        0       0.0  main\n");
+		      "  slow     on CPU 5.00 ms · system calls 0 ns\n"
+		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n"
+		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms    3.00 ms       0 ns        1       0.0  work\n"
+		      "     1.00 ms    2.00 ms    4.00 ms    1.00 ms        2       2.0  iter\n"
+		      "     1.00 ms    1.00 ms    5.00 ms       0 ns        0       0.0  main\n"
+		      "   inclusive   ordinary  path\n"
+		      "     4.00 ms    1.00 ms  iter\n"
+		      "     3.00 ms       0 ns    work\n"
+		      "     1.00 ms       0 ns      iter\n"
+		      "     1.00 ms       0 ns  main\n");
 }
 
 static void test_a_duration_is_one_call(void **state)
@@ -122,9 +159,14 @@ static void test_a_duration_is_one_call(void **state)
 	assert_report(f, 10,
 		      "the slow iteration of iter took 3.00 ms, an ordinary one 500 us (mean of 2 "
 		      "in the same lookback); where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
-		      "      500 us    1.00 ms     500 us        1       1.0  iter\n");
+		      "  slow     on CPU 3.00 ms · system calls 0 ns\n"
+		      "  ordinary on CPU 500 us · system calls 0 ns\n"
+		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
+		      "      500 us    1.00 ms    3.00 ms     500 us        1       1.0  iter\n"
+		      "   inclusive   ordinary  path\n"
+		      "     3.00 ms     500 us  iter\n"
+		      "     2.00 ms       0 ns    stall\n");
 }
 
 /* A trace's times begin at 0. */
@@ -185,14 +227,24 @@ static void test_time_outside_by_its_kind(void **state)
 	}
 	add(f, 0, 7 * MS, 8 * MS, &program);
 	add(f, 1, 7 * MS, 8 * MS, &iter);
-	assert_report(f, 10,
-		      "the slow iteration of iter took 5.00 ms; where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     1.00 ms    1.00 ms       0 ns        2       0.0  [gap: overflow]\n"
-		      "     1.00 ms    1.00 ms       0 ns        2       0.0  [untraced]\n"
-		      "     1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
-		      "      500 us     500 us       0 ns        1       0.0  [gap: unmapped]\n"
-		      "      500 us     500 us       0 ns        1       0.0  [unknown]\n");
+	assert_report(
+		f, 10,
+		"the slow iteration of iter took 5.00 ms; where the time went:\n"
+		"  slow     on CPU 1.50 ms · system calls 1.00 ms · not recorded 2.50 ms\n"
+		"       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns        2       0.0  [gap: "
+		"overflow]\n"
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns        2       0.0  [untraced]\n"
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
+		"      500 us     500 us     500 us       0 ns        1       0.0  [gap: "
+		"unmapped]\n"
+		"      500 us     500 us     500 us       0 ns        1       0.0  [unknown]\n"
+		"   inclusive  path\n"
+		"     1.00 ms  main > iter\n"
+		"     1.00 ms  [gap: overflow]\n"
+		"     1.00 ms  [untraced]\n"
+		"      500 us  [unknown]\n"
+		"      500 us  [gap: unmapped]\n");
 }
 
 static void test_more_functions_than_the_table_starts_with(void **state)
@@ -217,10 +269,10 @@ static void test_more_functions_than_the_table_starts_with(void **state)
 		assert_non_null(strstr(f->text, last));
 	}
 	/* main, iter, and these, largest first. */
-	assert_non_null(strstr(f->text,
-			       "main\n     1.00 ms    1.00 ms       0 ns        1       "
-			       "0.0  iter\n     2.00 us    2.00 us       0 ns        1       "
-			       "0.0  f999\n"));
+	assert_non_null(strstr(
+		f->text, "main\n     1.00 ms    1.00 ms    1.00 ms       0 ns        1       "
+			 "0.0  iter\n     2.00 us    2.00 us    2.00 us       0 ns        1       "
+			 "0.0  f999\n"));
 }
 
 static void test_no_trace_of_the_thread(void **state)
@@ -266,8 +318,11 @@ static void test_only_the_thread_that_triggered_counts(void **state)
 	add(f, 0, 7 * MS, 8 * MS, &iter);
 	assert_report(f, 10,
 		      "the slow iteration of iter took 2.00 ms; where the time went:\n"
-		      "       extra       slow   ordinary   calls (ordinary)  function\n"
-		      "     1.00 ms    1.00 ms       0 ns        1       0.0  iter\n");
+		      "  slow     on CPU 1.00 ms · system calls 0 ns · not recorded 1.00 ms\n"
+		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
+		      "   inclusive  path\n"
+		      "     1.00 ms  iter\n");
 }
 
 /* Why it waited is told with where; calls that no sample saw are not counted. */
@@ -290,13 +345,24 @@ static void test_samples(void **state)
 		f->text,
 		"the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 in "
 		"the same lookback); where the time went:\n"
-		"       extra       slow   ordinary  function\n"
-		"     1.80 ms    1.80 ms       0 ns  work\n"
-		"     1.00 ms    1.00 ms       0 ns  [blocked] in work, woken by holder (8)\n"
-		"      500 us    1.50 ms    1.00 ms  iter\n"
-		"      300 us     300 us       0 ns  [blocked] in stall\n"
-		"      200 us     200 us       0 ns  [kernel] in work\n"
-		"reason: on the CPU, in iter > work; 2.70 ms more than usual\n");
+		"  slow     on CPU 3.70 ms · blocked 1.30 ms · runnable 0 ns · preempted 0 ns · "
+		"not recorded 0 ns\n"
+		"  ordinary on CPU 1.00 ms · blocked 0 ns · runnable 0 ns · preempted 0 ns · not "
+		"recorded 0 ns\n"
+		"       extra       slow  inclusive   ordinary  function\n"
+		"     1.80 ms    1.80 ms    3.00 ms       0 ns  work\n"
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns  [blocked] in work, woken by holder "
+		"(8)\n"
+		"      500 us    1.50 ms    5.00 ms    1.00 ms  iter\n"
+		"      300 us     300 us     300 us       0 ns  [blocked] in stall\n"
+		"      200 us     200 us     200 us       0 ns  [kernel] in work\n"
+		"   inclusive   ordinary  path\n"
+		"     5.00 ms    1.00 ms  iter\n"
+		"     3.00 ms       0 ns    work\n"
+		"     1.00 ms       0 ns      [blocked]\n"
+		"      500 us       0 ns    stall\n"
+		"reason: on the CPU, in iter > work; 2.00 ms more than usual\n"
+		"   and: blocked in iter > work, woken by holder (8); 1.00 ms more than usual\n");
 }
 
 int main(void)

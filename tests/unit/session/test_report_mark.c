@@ -80,7 +80,7 @@ static void test_the_slow_one_begins_at_its_mark(void **state)
 	assert_report(hits, 3, 2 * MS,
 		      "of mtbpf_hit took 2.00 ms, an ordinary one 1.00 ms (mean of 1 ");
 	assert_report(hits, 3, 2 * MS,
-		      "     1.00 ms    1.00 ms       0 ns        0       0.0  work");
+		      "     1.00 ms    1.00 ms    1.00 ms       0 ns        0       0.0  work");
 	/* A mark before the hit before: the iteration begins at that. */
 	assert_report(hits, 3, 6 * MS, "of mtbpf_hit took 4.00 ms, an ordinary one 1.00 ms");
 }
@@ -131,7 +131,8 @@ static void test_regions_are_compared(void **state)
 
 	assert_non_null(strstr(
 		text, "of mtbpf_hit took 3.00 ms, an ordinary one 1.00 ms (mean of 2 in the same"));
-	assert_non_null(strstr(text, " 2.00 ms    3.00 ms    1.00 ms        1       1.0  work"));
+	assert_non_null(
+		strstr(text, " 2.00 ms    3.00 ms    3.00 ms    1.00 ms        1       1.0  work"));
 	free(text);
 	text = report_of_regions(1, 3 * MS);
 	assert_non_null(strstr(text, "of mtbpf_hit took 3.00 ms; where"));

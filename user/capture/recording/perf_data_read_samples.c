@@ -29,7 +29,7 @@ static int take_user(struct perf_reader *r, const struct perf_reader_event *even
 static int add_stack(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
 		     struct rec_sample *sample)
 {
-	uint64_t n = take_u64(c), ips[IPS_MAX], kernel[IPS_MAX];
+	uint64_t n = take_u64(c), ips[IPS_MAX] = {0}, kernel[IPS_MAX] = {0};
 	uint32_t n_kernel = 0;
 	struct rec_user user;
 	int err;

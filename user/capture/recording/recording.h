@@ -226,6 +226,7 @@ struct recording {
 	VEC(struct mt_entry) entries;
 	VEC(struct rec_open_file) open_files;
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
+	uint64_t ring_bytes;	   /* what kept the stacks; 0: not known */
 	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;

@@ -163,6 +163,8 @@ char *recording_meta__print(const struct recording *rec)
 	add_u64(meta, "frozen_ns", rec->frozen_ns);
 	add_u64(meta, "unix_zero_ns", rec->unix_zero_ns);
 	add_u64(meta, "probe_ip", rec->probe_ip);
+	if (rec->ring_bytes)
+		add_u64(meta, "ring_bytes", rec->ring_bytes);
 	add_images(rec, meta);
 	add_files(rec, meta);
 	add_perf_maps(rec, meta);
@@ -323,6 +325,7 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->unix_zero_ns = get_u64(meta, "unix_zero_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");
+	rec->ring_bytes = get_u64(meta, "ring_bytes");
 	parse_drops(rec, cJSON_GetObjectItemCaseSensitive(meta, "dropped"));
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "images"))
 	{

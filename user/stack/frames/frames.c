@@ -331,7 +331,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 					  .end_ns = end_ns,
 					  .kind = CALL_GAP,
 					  .reason = reason});
-	frames->seam = reason == GAP_BETWEEN || reason == GAP_OUTSIDE ? SEAM_LONG : SEAM_GAP;
+	frames->seam = reason >= GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
 }
 
 void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)

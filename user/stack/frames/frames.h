@@ -185,7 +185,7 @@ void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *t
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip);
 
-/* A slice beside all segments, for a gap. GAP_BETWEEN and GAP_OUTSIDE may be long ones. */
+/* A slice beside all segments, for a gap. From GAP_BETWEEN on they may be long ones. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
 /* The same for a time in which another stack of the thread ran, before the next segment. */
 void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns);

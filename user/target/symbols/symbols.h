@@ -60,6 +60,12 @@ struct symbol_match {
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
 
 /*
+ * Whether a name means this function, as above: where nobody looks for the one that means it best.
+ * A glob means all that it matches, and clones of a function are meant with it.
+ */
+bool function__is_meant(const struct function *function, const char *name);
+
+/*
  * The same, but a glob means all functions that it matches: calls fn for each until it returns
  * non-zero, and returns that.
  */

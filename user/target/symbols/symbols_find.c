@@ -192,6 +192,37 @@ static int search_globs(match_vec *found, const struct symbols *symbols, const s
 	return err;
 }
 
+static bool means(const struct query *query, const struct function *function)
+{
+	const char *raw_name = function->raw_name, *suffix = clone_suffix(raw_name);
+	size_t len = (size_t)(suffix - raw_name);
+	_cleanup_free_ char *short_name = elf_image__short_name(raw_name);
+	const char *names[] = {raw_name, function->name, short_name};
+
+	if (strstr(suffix, ".part") || strstr(suffix, ".cold"))
+		return false;
+	if (len && strlen(query->name) == len && !strncmp(query->name, raw_name, len))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i] && (!strcmp(names[i], query->name) ||
+				 (is_glob(query) && !fnmatch(query->name, names[i], 0))))
+			return true;
+	return false;
+}
+
+bool function__is_meant(const struct function *function, const char *name)
+{
+	struct query query;
+	bool is_meant = false;
+
+	if (function->kind == FUNCTION_SYMBOL && !query__parse(&query, name)) {
+		is_meant = (!query.module_len || query__names(&query, function->module)) &&
+			   means(&query, function);
+		query__fini(&query);
+	}
+	return is_meant;
+}
+
 /* The executable hides libraries, unless one of them is named. */
 static int search(match_vec *found, const struct symbols *symbols, const struct query *query,
 		  int (*search_in)(match_vec *found, const struct symbols *symbols,

@@ -44,6 +44,8 @@ int query__parse(struct query *query, const char *text);
 void query__fini(struct query *query);
 /* Whether it is "?": the user wants to pick from all. */
 bool query__asks(const struct query *query);
+/* Whether query.module is this one, by the base name of its file. */
+bool query__names(const struct query *query, const char *name);
 /* Whether the module is one of those that are searched together. */
 bool query__covers(const struct query *query, enum tier tier, const struct module *module);
 

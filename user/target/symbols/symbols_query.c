@@ -174,9 +174,8 @@ const char *module__name(const struct module *module)
 }
 
 /* "libc", "libc.so" and "libc.so.6" name libc.so.6. */
-static bool is_named(const struct query *query, const struct module *module)
+bool query__names(const struct query *query, const char *name)
 {
-	const char *name = module__name(module);
 	size_t len = query->module_len;
 
 	return !strncmp(name, query->module, len) && (name[len] == '\0' || name[len] == '.');
@@ -185,6 +184,6 @@ static bool is_named(const struct query *query, const struct module *module)
 bool query__covers(const struct query *query, enum tier tier, const struct module *module)
 {
 	if (tier == TIER_NAMED)
-		return is_named(query, module);
+		return query__names(query, module__name(module));
 	return module->is_executable == (tier == TIER_EXECUTABLE);
 }

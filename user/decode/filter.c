@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+#include "decode/filter.h"
+
+#include "decode/packet.h"
+#include "decode/tsc.h"
+#include "target/symbols/symbols.h"
+
+/* ---- which bytes */
+
+/* A ring, to ask PSBs for their time. */
+struct psb_clock {
+	struct packet_reader reader;
+	const struct rec_pt_config *pt;
+	uint64_t tsc; /* near all of them */
+	const uint8_t *end;
+};
+
+/* The first PSB from `at` on that tells the time; NULL: none. */
+static const uint8_t *next_psb(struct psb_clock *clock, const uint8_t *at, uint64_t *time_ns)
+{
+	while ((at = packet__find_psb(at, clock->end))) {
+		uint64_t tsc, ratio;
+
+		packet__read_psb_plus(&clock->reader, at, &tsc, &ratio);
+		*time_ns = rec_pt__tsc_to_ns(clock->pt, tsc__extend(tsc, clock->tsc));
+		if (tsc)
+			return at;
+		at += PSB_SIZE;
+	}
+	return NULL;
+}
+
+/* The last PSB at or before ns, found by halves, since their times ascend; NULL: none. */
+static const uint8_t *last_psb_before(struct psb_clock *clock, const uint8_t *begin, uint64_t ns)
+{
+	const uint8_t *low = begin, *high = clock->end, *found = NULL;
+
+	while (low < high) {
+		const uint8_t *middle = low + (high - low) / 2, *psb;
+		uint64_t time_ns;
+
+		psb = next_psb(clock, middle, &time_ns);
+		if (psb && psb < high && time_ns <= ns) {
+			found = psb;
+			low = psb + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return found;
+}
+
+static void narrow(const struct decode_filter *f, const struct rec_pt_config *pt,
+		   struct rec_aux *aux)
+{
+	const uint8_t *begin = aux->data, *end = begin + aux->size, *psb;
+	struct psb_clock clock = {.pt = pt, .tsc = aux->tsc, .end = end};
+	uint64_t time_ns;
+
+	packet_reader__init(&clock.reader, aux->data, aux->size);
+	psb = f->from_ns ? last_psb_before(&clock, begin, f->from_ns) : NULL;
+	begin = psb ?: begin;
+	psb = f->to_ns < UINT64_MAX ? last_psb_before(&clock, begin, f->to_ns) : NULL;
+	if (f->to_ns < UINT64_MAX) {
+		/* What lies before the next one ends at it, so that it is needed as well. */
+		psb = next_psb(&clock, psb ? psb + PSB_SIZE : begin, &time_ns);
+		psb = psb ? next_psb(&clock, psb + PSB_SIZE, &time_ns) : NULL;
+		end = psb ?: end;
+	}
+	packet_reader__fini(&clock.reader);
+	aux->left_out += (size_t)(begin - aux->data);
+	aux->size = (size_t)(end - begin);
+	aux->data += begin - aux->data;
+}
+
+void decode_filter__narrow(const struct decode_filter *f, struct recording *rec)
+{
+	for (size_t i = 0; i < rec->aux.n; i++)
+		narrow(f, &rec->pt, &rec->aux.v[i]);
+}
+
+/* ---- which branches */
+
+enum { IS_START = 1, IS_STOP = 2 };
+
+static void count(struct selection *s, const struct branch *b)
+{
+	struct decode_totals *t = s->totals;
+
+	s->found->branches++;
+	t->branches++;
+	t->insns += b->n_insns;
+	if (b->kind == BRANCH_GAP) {
+		t->gaps[b->reason]++;
+		s->gap_ns = b->time_ns;
+		s->gap_reason = b->reason;
+	} else if (b->kind == BRANCH_BEGIN && s->is_in_gap && b->time_ns > s->gap_ns) {
+		t->gap_ns[s->gap_reason] += b->time_ns - s->gap_ns;
+	}
+	s->is_in_gap = b->kind == BRANCH_GAP;
+	if (b->kind == BRANCH_BEGIN && (!t->first_ns || b->time_ns < t->first_ns))
+		t->first_ns = b->time_ns;
+	if (b->time_ns > t->last_ns)
+		t->last_ns = b->time_ns;
+}
+
+static int deliver(struct selection *s, const struct branch *b)
+{
+	/* Nothing has begun that it would break. */
+	if (s->is_empty && b->kind == BRANCH_GAP)
+		return 0;
+	s->is_empty = false;
+	count(s, b);
+	s->is_running = b->kind < BRANCH_END_SYSCALL;
+	s->ip = b->to;
+	return s->fn(s->ctx, b);
+}
+
+static unsigned int look_up(struct selection *s, const struct function *function)
+{
+	struct known_function *known =
+		&s->known[(uintptr_t)function / sizeof(*function) % SELECTION_KNOWN];
+	const struct decode_filter *filter = s->filter;
+
+	if (known->function != function) {
+		known->function = function;
+		known->is = filter->start && function__is_meant(function, filter->start);
+		if (filter->stop && function__is_meant(function, filter->stop))
+			known->is |= IS_STOP;
+	}
+	return known->is;
+}
+
+/*
+ * Which of the two functions it calls, if any: by a tail call too. What goes on at a function's
+ * first instruction after an interrupt there (a probe, mostly) does not call it once more; a signal
+ * handler begins so.
+ */
+static unsigned int called_by(struct selection *s, const struct branch *b)
+{
+	bool is_jump = b->kind == BRANCH_JUMP || b->kind == BRANCH_COND;
+	struct code_place to, from;
+
+	if (!s->filter->start && !s->filter->stop)
+		return 0;
+	if (b->kind != BRANCH_CALL && b->kind != BRANCH_ENTER && !is_jump &&
+	    (b->kind != BRANCH_BEGIN || b->to == s->async_ip))
+		return 0;
+	if (!code_map__find(s->map, b->to, &to) || to.entry != b->to)
+		return 0;
+	if (is_jump && code_map__find(s->map, b->from, &from) && from.function == to.function)
+		return 0;
+	return look_up(s, to.function);
+}
+
+/* The call stands in it, as the first thing that its caller does there. */
+static int enter_region(struct selection *s, const struct branch *b)
+{
+	struct branch gap = {.time_ns = s->left_ns, .kind = BRANCH_GAP, .reason = GAP_FILTERED};
+	struct branch begin = {.time_ns = b->time_ns, .to = b->from, .kind = BRANCH_BEGIN};
+	struct branch call = *b;
+	int err = s->has_left ? deliver(s, &gap) : 0;
+
+	s->is_inside = true;
+	call.n_insns = call.n_branches = b->kind != BRANCH_BEGIN;
+	if (!err && b->kind != BRANCH_BEGIN)
+		err = deliver(s, &begin);
+	return err ? err : deliver(s, &call);
+}
+
+/* Before the call. */
+static int leave_region(struct selection *s, const struct branch *b)
+{
+	struct branch end = {
+		.time_ns = b->time_ns, .from = b->from, .n_insns = b->n_insns, .kind = BRANCH_END};
+
+	s->is_inside = false;
+	s->has_left = true;
+	s->left_ns = b->time_ns;
+	return s->is_running ? deliver(s, &end) : 0;
+}
+
+static int take_in_region(struct selection *s, const struct branch *b)
+{
+	unsigned int calls = called_by(s, b);
+
+	s->found->starts += calls & IS_START;
+	s->found->stops += (calls & IS_STOP) != 0;
+	s->async_ip = b->kind == BRANCH_END_ASYNC ? b->from : 0;
+	/* Of one function to the next call of it: the one region is followed by the other. */
+	if (s->is_inside && calls != IS_STOP)
+		return deliver(s, b);
+	if (s->is_inside)
+		return leave_region(s, b);
+	return calls & IS_START ? enter_region(s, b) : 0;
+}
+
+/* Where the thread is when the part begins, as far as that is known. */
+static int begin_part(struct selection *s)
+{
+	const struct branch *b = &s->before;
+	struct branch begin = {.time_ns = s->filter->from_ns, .to = b->to, .kind = BRANCH_BEGIN};
+	struct branch end = {.time_ns = begin.time_ns, .from = b->from, .kind = b->kind};
+	bool is_off = b->kind == BRANCH_END_SYSCALL || b->kind == BRANCH_END_ASYNC;
+	int err;
+
+	if (s->is_in)
+		return 0;
+	s->is_in = true;
+	s->is_inside = !s->filter->start;
+	if (!s->has_before || !s->is_inside || (b->kind > BRANCH_BEGIN && !is_off))
+		return 0;
+	if (is_off)
+		begin.to = b->from;
+	end.len = b->len;
+	err = deliver(s, &begin);
+	return err || !is_off ? err : deliver(s, &end);
+}
+
+/* And when it ends. */
+static int end_part(struct selection *s)
+{
+	struct branch end = {.time_ns = s->filter->to_ns, .kind = BRANCH_END};
+	int err = begin_part(s);
+
+	s->is_over = true;
+	end.from = s->ip;
+	return err || !s->is_running ? err : deliver(s, &end);
+}
+
+int selection__branch(void *selection, const struct branch *b)
+{
+	struct selection *s = selection;
+	int err;
+
+	if (b->time_ns < s->filter->from_ns) {
+		s->before = *b;
+		s->has_before = true;
+		return 0;
+	}
+	if (b->time_ns > s->filter->to_ns)
+		return s->is_over ? 0 : end_part(s);
+	err = begin_part(s);
+	return err ? err : take_in_region(s, b);
+}
+
+void selection__init(struct selection *s, const struct decode_filter *filter,
+		     struct decode_totals *totals, struct filter_totals *found)
+{
+	*s = (struct selection){.filter = filter, .totals = totals, .found = found};
+}
+
+void selection__begin_thread(struct selection *s, struct code_map *map, branch_fn fn, void *ctx)
+{
+	s->fn = fn;
+	s->ctx = ctx;
+	s->map = map;
+	s->is_empty = true;
+	s->has_before = s->is_in = s->is_over = s->is_inside = s->has_left = false;
+	s->is_running = s->is_in_gap = false;
+	s->async_ip = 0;
+}
+
+bool decode_filter__has(const struct decode_filter *f, uint64_t begin_ns, uint64_t end_ns)
+{
+	return !f->start && !f->stop && begin_ns >= f->from_ns && end_ns <= f->to_ns;
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/trace_filter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/log.h"
+#include "util/units.h"
+
+/* ---- what the user says */
+
+static int refuse(const char *text, const char *why)
+{
+	log__error("-filter '%s': %s", text, why);
+	log__hint("-filter takes FROM..TO: " FILTER_HINT);
+	return -EINVAL;
+}
+
+static const struct {
+	const char *name;
+	int base;
+} bases[] = {{"begin", FILTER_BEGIN}, {"end", FILTER_END}, {"hit", FILTER_HIT}};
+
+/* The rest of the text behind a base's name; NULL where it does not begin with one. */
+static const char *behind_base(const char *text, struct filter_point *point)
+{
+	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+		size_t len = strlen(bases[i].name);
+
+		if (strncmp(text, bases[i].name, len) || (text[len] && !strchr("+-", text[len])))
+			continue;
+		point->base = bases[i].base;
+		return text + len;
+	}
+	return NULL;
+}
+
+static bool is_time(const char *text)
+{
+	struct filter_point point;
+
+	return strchr("0123456789+-", *text) || behind_base(text, &point);
+}
+
+static int parse_time(const char *text, const char *whole, struct filter_point *point)
+{
+	const char *rest = behind_base(text, point);
+	bool is_bare = rest && !*rest, is_before;
+	uint64_t ns = 0;
+	int err = 0;
+
+	if (!rest && *text == '+')
+		return refuse(whole, "'+' stands behind begin, end or hit");
+	if (!rest) {
+		point->base = *text == '-' ? FILTER_END : FILTER_BEGIN;
+		rest = text;
+	}
+	is_before = *rest == '-';
+	rest += *rest == '-' || *rest == '+';
+	if (!is_bare && strcmp(rest, "0"))
+		err = units__parse_duration(rest, &ns);
+	if (err == -ERANGE)
+		return refuse(whole, "durations end at 292 years");
+	if (err)
+		return refuse(whole, "a time takes a unit: 10us, 10ms or 1.5s");
+	point->offset_ns = is_before ? -(int64_t)ns : (int64_t)ns;
+	return 0;
+}
+
+static int refuse_name(const char *whole, const char *name)
+{
+	static const char *const others[] = {"line:", "addr:", "usdt:", "0x"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(name, others[i], strlen(others[i])))
+			return refuse(whole, "calls are found by the function's name");
+	return strcmp(name, "?") ? 0 : refuse(whole, "there is nothing to pick from");
+}
+
+static int parse_name(const char *text, const char *whole, char **name)
+{
+	int err = refuse_name(whole, text);
+
+	if (err || !*text)
+		return err;
+	*name = strdup(text);
+	return *name ? 0 : -ENOMEM;
+}
+
+/* Parts the text, which may have more than one ".." only where one of them stands apart. */
+static int split(char *text, const char *whole, char **from, char **to)
+{
+	char *dots = strstr(text, " .. ");
+	size_t len = strlen(" .. ");
+
+	if (!dots) {
+		dots = strstr(text, "..");
+		len = strlen("..");
+		if (!dots)
+			return refuse(whole, "it has no '..' between its two ends");
+		/* The first two of "a...b" are as good as the last two. */
+		if (strstr(dots + 1, ".."))
+			return refuse(whole, "it has more than one '..': where a name has one, "
+					     "put spaces around that between the two");
+	}
+	*dots = '\0';
+	*from = text;
+	*to = dots + len;
+	return 0;
+}
+
+static int add_times(struct trace_filter *f, const char *whole, const char *from, const char *to)
+{
+	int err = f->has_times ? refuse(whole, "there is another time already") : 0;
+
+	f->has_times = true;
+	if (!err && *from)
+		err = parse_time(from, whole, &f->from);
+	if (!err && *to)
+		err = parse_time(to, whole, &f->to);
+	if (!err && *from && *to && f->from.base == f->to.base &&
+	    f->from.offset_ns > f->to.offset_ns)
+		return refuse(whole, "it ends before it begins");
+	return err;
+}
+
+static int add_functions(struct trace_filter *f, const char *whole, const char *from,
+			 const char *to)
+{
+	int err = f->has_functions ? refuse(whole, "there are other functions already") : 0;
+
+	f->has_functions = true;
+	if (!err)
+		err = parse_name(from, whole, &f->start);
+	return err ? err : parse_name(to, whole, &f->stop);
+}
+
+int trace_filter__add(struct trace_filter *f, const char *whole)
+{
+	_cleanup_free_ char *text = strdup(whole);
+	char *from, *to;
+	bool is_times, is_functions;
+	int err = text ? split(text, whole, &from, &to) : -ENOMEM;
+
+	if (err)
+		return err;
+	if (!*from && !*to)
+		return refuse(whole, "both of its ends are open");
+	is_times = (*from && is_time(from)) || (*to && is_time(to));
+	is_functions = (*from && !is_time(from)) || (*to && !is_time(to));
+	if (is_times && is_functions)
+		return refuse(whole, "one end is a time and the other a function: give -filter "
+				     "twice");
+	return is_times ? add_times(f, whole, from, to) : add_functions(f, whole, from, to);
+}
+
+int trace_filter__parse(struct trace_filter *f, const char *const *texts, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = trace_filter__add(f, texts[i]);
+	return err;
+}
+
+void trace_filter__fini(struct trace_filter *f)
+{
+	free(f->start);
+	free(f->stop);
+}
+
+/* ---- what it means for a recording */
+
+/* As the report chooses: the slowest that triggered, or else the last there is. NULL: none. */
+static const struct mt_hit *hit_of(const struct recording *rec)
+{
+	const struct mt_hit *slowest = NULL;
+
+	for (size_t i = 0; i < rec->hits.n; i++) {
+		const struct mt_hit *hit = &rec->hits.v[i];
+
+		if (hit->reason != MT_HIT_LAST && (!slowest || hit->value_ns >= slowest->value_ns))
+			slowest = hit;
+	}
+	return slowest || !rec->hits.n ? slowest : &rec->hits.v[rec->hits.n - 1];
+}
+
+static int refuse_hit(void)
+{
+	log__error("-filter: there is no hit in this recording");
+	log__hint("times may be of the beginning or the end instead: 10ms..20ms, -20ms..");
+	return -EINVAL;
+}
+
+/* `open`: what it is where nothing is said. */
+static int resolve(const struct filter_point *point, const struct recording *rec,
+		   const struct decode_bounds *bounds, uint64_t open, uint64_t *ns)
+{
+	const struct mt_hit *hit = hit_of(rec);
+	uint64_t base = bounds->first_ns;
+
+	*ns = open;
+	if (point->base == FILTER_OPEN)
+		return 0;
+	if (point->base == FILTER_HIT && !hit)
+		return refuse_hit();
+	if (point->base == FILTER_HIT)
+		base = hit->time_ns;
+	else if (point->base == FILTER_END)
+		base = bounds->last_ns;
+	*ns = base + (uint64_t)point->offset_ns;
+	/* 0 ends what is open. */
+	if (point->offset_ns < 0 && (uint64_t)-point->offset_ns >= base)
+		*ns = 1;
+	return 0;
+}
+
+int trace_filter__resolve(const struct trace_filter *f, const struct recording *rec,
+			  const struct decode_bounds *bounds, struct filter_part *part)
+{
+	struct decode_filter *out = &part->decode;
+	int err;
+
+	*part = (struct filter_part){.is_known = true,
+				     .decode = {.start = f->start, .stop = f->stop},
+				     .bounds = *bounds};
+	err = resolve(&f->from, rec, bounds, 0, &out->from_ns);
+	if (!err)
+		err = resolve(&f->to, rec, bounds, UINT64_MAX, &out->to_ns);
+	if (err || out->from_ns <= out->to_ns)
+		return err;
+	log__error("-filter: of this recording, it ends before it begins");
+	log__hint("-v shows where the trace begins and ends, and where its hit is");
+	return -EINVAL;
+}
+
+static int64_t relative(const struct filter_part *part, uint64_t ns)
+{
+	return (int64_t)(ns - part->bounds.first_ns);
+}
+
+int trace_filter__apply(const struct trace_filter *f, struct recording *rec, struct images *images,
+			struct filter_part *part)
+{
+	struct decode_bounds bounds;
+	uint64_t all = 0, left = 0;
+	int err = decode__find_bounds(rec, images, &bounds);
+
+	if (!err)
+		err = trace_filter__resolve(f, rec, &bounds, part);
+	if (err)
+		return err;
+	for (size_t i = 0; i < rec->aux.n; i++)
+		all += rec->aux.v[i].size;
+	decode_filter__narrow(&part->decode, rec);
+	for (size_t i = 0; i < rec->aux.n; i++)
+		left += rec->aux.v[i].size;
+	log__debug("filter: the trace ends at %" PRId64 " ns; wanted %" PRId64 " to %" PRId64
+		   " ns: %" PRIu64 " of %" PRIu64 " bytes",
+		   relative(part, bounds.last_ns),
+		   part->decode.from_ns ? relative(part, part->decode.from_ns) : 0,
+		   relative(part,
+			    part->decode.to_ns < UINT64_MAX ? part->decode.to_ns : bounds.last_ns),
+		   left, all);
+	filter_part__drop_hits(part, rec);
+	return 0;
+}
+
+static bool has_time(const struct filter_part *part, uint64_t ns)
+{
+	return ns >= part->decode.from_ns && ns <= part->decode.to_ns;
+}
+
+/* A stack is of the hit with its number: those that stay get new ones. */
+void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
+{
+	size_t n = 0, n_stacks = 0, stack = 0;
+
+	for (size_t i = 0; i < rec->hits.n; i++) {
+		bool stays = has_time(part, rec->hits.v[i].time_ns);
+
+		if (stack < rec->stacks.n && rec->stacks.v[stack].hit == i) {
+			struct rec_stack kept = rec->stacks.v[stack++];
+
+			kept.hit = n;
+			if (stays)
+				rec->stacks.v[n_stacks++] = kept;
+			else
+				free(kept.data);
+		}
+		if (stays)
+			rec->hits.v[n++] = rec->hits.v[i];
+	}
+	part->n_hits = rec->hits.n - n;
+	rec->hits.n = n;
+	rec->stacks.n = n_stacks;
+}
+
+static bool cut_call(const struct filter_part *part, struct call *call)
+{
+	uint64_t from_ns = part->decode.from_ns, to_ns = part->decode.to_ns;
+
+	if (call->end_ns < from_ns || call->start_ns > to_ns)
+		return false;
+	if (call->start_ns < from_ns) {
+		call->start_ns = from_ns;
+		call->flags |= CALL_INFERRED_START;
+	}
+	if (call->end_ns > to_ns) {
+		call->end_ns = to_ns;
+		call->flags |= CALL_INFERRED_END;
+	}
+	return true;
+}
+
+#define GONE CALL_NO_PARENT
+
+/* Keeps of a vector what is about calls that are there still, under their new number. */
+#define RENUMBER(vec, member, numbers)                                                             \
+	do {                                                                                       \
+		size_t n_ = 0;                                                                     \
+                                                                                                   \
+		for (size_t i_ = 0; i_ < (vec)->n; i_++) {                                         \
+			uint32_t number_ = (numbers)[(vec)->v[i_].member];                         \
+                                                                                                   \
+			if (number_ == GONE)                                                       \
+				continue;                                                          \
+			(vec)->v[n_] = (vec)->v[i_];                                               \
+			(vec)->v[n_++].member = number_;                                           \
+		}                                                                                  \
+		(vec)->n = n_;                                                                     \
+	} while (0)
+
+/* A caller lasts as long as what it calls: it stays where that does. */
+int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree)
+{
+	_cleanup_free_ uint32_t *numbers = malloc((tree->calls.n + 1) * sizeof(*numbers));
+	uint32_t n = 0;
+	size_t faults = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < tree->calls.n; i++) {
+		struct call call = tree->calls.v[i];
+
+		numbers[i] = cut_call(part, &call) ? n : GONE;
+		if (numbers[i] == GONE)
+			continue;
+		if (call.parent != CALL_NO_PARENT)
+			call.parent = numbers[call.parent];
+		tree->calls.v[n++] = call;
+	}
+	tree->calls.n = n;
+	RENUMBER(&tree->done_by, call, numbers);
+	RENUMBER(&tree->waits, call, numbers);
+	/* Samples have none: a leap is seen by who follows each call. */
+	tree->leaps.n = 0;
+	for (size_t i = 0; i < tree->faults.n; i++)
+		if (has_time(part, tree->faults.v[i].time_ns))
+			tree->faults.v[faults++] = tree->faults.v[i];
+	tree->faults.n = faults;
+	return 0;
+}
+
+int filter_part__check(const struct filter_part *part, const struct filter_totals *found)
+{
+	const char *start = part->decode.start, *stop = part->decode.stop;
+	char length[UNITS_TEXT_SIZE];
+
+	if (found->branches) {
+		if (stop && !found->stops)
+			log__warn("-filter: %s is not called in this time: nothing ends there",
+				  stop);
+		return 0;
+	}
+	if (start && !found->starts) {
+		log__error("-filter: %s is not called in what is recorded", start);
+		log__hint("is the name right? 'mtbpf report' shows names; calls that are inlined, "
+			  "or lie in a gap, are not seen");
+	} else {
+		units__format_duration(length, part->bounds.last_ns - part->bounds.first_ns);
+		log__error("-filter: nothing was recorded in that time");
+		log__hint("the trace is %s long: FROM..TO lie between 0 and that", length);
+	}
+	return -ENODATA;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* -filter: what part of a recording is decoded, as the user says it. */
+#ifndef MTBPF_PIPELINE_TRACE_FILTER_H
+#define MTBPF_PIPELINE_TRACE_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/recording/recording.h"
+#include "decode/filter.h"
+#include "decode/threads.h"
+#include "stack/call_tree.h"
+
+/* A time that is relative to another one. */
+struct filter_point {
+	enum { FILTER_OPEN, FILTER_BEGIN, FILTER_END, FILTER_HIT } base;
+	int64_t offset_ns;
+};
+
+/* Zero-initialised: everything. */
+struct trace_filter {
+	struct filter_point from, to;
+	char *start, *stop; /* functions; NULL: open */
+	bool has_times, has_functions;
+};
+
+/* The grammar, for help and hints. */
+#define FILTER_HELP                                                                                \
+	"only a part: by time, 10ms..20ms (from the beginning), -20ms.. (the last 20 ms), "        \
+	"hit-5ms..hit; or by calls, parse..render: each thread from a call of the one function "   \
+	"to the next call of the other; once of each kind"
+#define FILTER_HINT                                                                                \
+	"10ms..20ms, -20ms.. (the last 20 ms), hit-5ms..hit+1ms, or two functions: parse..render"
+
+/*
+ * Adds one:
+ *
+ *   FILTER = [POINT] ".." [POINT]     both times, or both functions; one of them at least
+ *   POINT  = DURATION                 behind the beginning of the trace; 0 is one
+ *          | "-" DURATION             before its end
+ *          | BASE ["+" DURATION | "-" DURATION]      BASE = "begin" | "end" | "hit"
+ *          | FUNCTION                 as in -symbol: NAME, lib.so:NAME, symbol:NAME, a glob
+ *
+ * The hit is the one that the report is of: the slowest. Where a function's name has ".." in it,
+ * spaces part the two: "a..b .. c". 0; -ENOMEM; or -EINVAL after a line and a hint.
+ */
+int trace_filter__add(struct trace_filter *filter, const char *text);
+/* All of them; as above. trace_filter__fini() in any case. */
+int trace_filter__parse(struct trace_filter *filter, const char *const *texts, size_t n);
+void trace_filter__fini(struct trace_filter *filter);
+static inline bool trace_filter__is_set(const struct trace_filter *filter)
+{
+	return filter && (filter->has_times || filter->has_functions);
+}
+
+/* What a filter has become for one recording. */
+struct filter_part {
+	bool is_known; /* what follows, and the recording has lost the rest */
+	struct decode_filter decode;
+	struct decode_bounds bounds; /* of the whole recording */
+	size_t n_hits;		     /* left out: they lie outside of it */
+};
+
+/*
+ * Finds the times that are meant. 0, or -EINVAL after a line and a hint: there is no hit, or it
+ * ends before it begins.
+ */
+int trace_filter__resolve(const struct trace_filter *filter, const struct recording *rec,
+			  const struct decode_bounds *bounds, struct filter_part *part);
+/*
+ * The same for a recording of Intel PT, of which only the part stays: what must be decoded of its
+ * rings, and its hits. 0, -ENOMEM, or as above.
+ */
+int trace_filter__apply(const struct trace_filter *filter, struct recording *rec,
+			struct images *images, struct filter_part *part);
+
+/* Hits outside of the part are in the recording no more. */
+void filter_part__drop_hits(struct filter_part *part, struct recording *rec);
+/* What lies outside of it is in the tree no more; what it cuts has inferred edges there. */
+int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree);
+/* After decoding. 0, or -ENODATA after a line and a hint: nothing is left. */
+int filter_part__check(const struct filter_part *part, const struct filter_totals *found);
+
+#endif
