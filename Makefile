@@ -66,7 +66,7 @@ HOT_OBJ  := $(if $(LTO),$(filter $(foreach i,decode stack trace pipeline,$(O)/us
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/*/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: all deps test test-all test-rest test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-decode bench-whole \
+.PHONY: all deps test test-all test-rest test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-services bench-decode bench-whole \
         bench-growth bench-recordings causes install uninstall deb image clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
@@ -101,7 +101,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 
 $(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/gen/trigger.skel.h
 
-$(O)/user/trigger/sched_log.o: $(O)/gen/sample.skel.h
+$(O)/user/trigger/recorder.o: $(O)/gen/recorder.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h
 $(O)/user/trigger/pressure.o: $(O)/gen/pressure.skel.h
 
@@ -192,6 +192,9 @@ bench-trigger: all $(BENCH) programs
 bench-sample: $(O)/tests/bench/bench_sample $(O)/tests/bench/bench_lookback
 	$(Q)$(O)/tests/bench/bench_sample 2>/dev/null
 	$(Q)$(O)/tests/bench/bench_lookback
+# What it costs services: ping-pong, PostgreSQL, redis, Go; takes five minutes.
+bench-services: all
+	$(Q)O=$(O) tests/bench/services
 # Intel PT of real programs to measure decoders on, up to 1e9 instructions each: $(O)/bench.
 INSTRUCTIONS ?= 1e8
 bench-recordings: ptgen programs

@@ -5,6 +5,7 @@
 
 #include "args.bpf.h"
 #include "counters.bpf.h"
+#include "freezer.bpf.h"
 #include "pid_namespace.bpf.h"
 
 /* The entry probe lies before the function's first change of the stack: [sp] is where it returns.
@@ -14,24 +15,11 @@ const volatile bool probe_at_entry;
 /* How many pieces of the stack to copy; known to the verifier, and at most MT_COPY_PIECES. */
 const volatile __u32 copy_pieces;
 
-/*
- * The number of the latest arming, from 1: set by user space. What is left of an earlier one, in a
- * program that was preempted, or in the ring, has another.
- */
-volatile __u32 arming;
-/* That number: the next hit that passes is a trigger. Set by user space, taken here; 0: none is. */
+/* The number of the latest arming: the next hit that passes is a trigger. Set by user space, taken
+ * here; 0: none is. */
 volatile __u32 armed;
 /* When that was set: what began before it was not recorded from its start, and never triggers. */
 volatile __u64 armed_since_ns;
-/* The arming whose trigger has come: what is sampled stops, and so does the log of entries. */
-volatile __u32 frozen;
-volatile __u64 frozen_ns; /* when that was */
-
-static __always_inline bool is_frozen(void)
-{
-	return frozen && frozen == arming;
-}
-
 /* The limits of triggers; 0: none. */
 const volatile __u64 min_interval_ns; /* between two of them */
 const volatile __u64 skipped;	      /* so many that would be are let pass first */
@@ -163,11 +151,12 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 				struct passed *passed)
 {
+	volatile struct mt_freezer *freezer = freezer_state();
 	const u32 found = armed;
 	struct mt_hit *hit;
 
 	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
-	if (!found || passed->since_ns < armed_since_ns) {
+	if (!found || !freezer || passed->since_ns < armed_since_ns) {
 		add_one(&stats->unarmed);
 		return 0;
 	}
@@ -179,13 +168,13 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 		add_one(&stats->unarmed);
 		return 0;
 	}
-	frozen = passed->arming = found;
-	frozen_ns = last_trigger_ns = passed->time_ns;
+	freezer->frozen = passed->arming = found;
+	freezer->frozen_ns = last_trigger_ns = passed->time_ns;
 	add_one(&stats->triggers);
 	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
 	if (!hit) {
 		add_one(&stats->dropped);
-		frozen = 0;
+		freezer->frozen = 0;
 		__sync_val_compare_and_swap(&armed, 0, found);
 		return 0;
 	}

@@ -56,9 +56,10 @@ static __always_inline void begin_region(const struct pt_regs *ctx)
 /* What began after the freeze was not recorded. */
 static __always_inline void log_region(const struct mt_entry *region, u64 end_ns)
 {
+	volatile struct mt_freezer *freezer = freezer_state();
 	struct mt_entry *logged;
 
-	if (is_frozen() && region->start_ns > frozen_ns)
+	if (freezer && is_frozen() && region->start_ns > freezer->frozen_ns)
 		return;
 	logged = begin_entry(&region_log, __sync_fetch_and_add(&n_regions, 1), region->ip);
 	if (!logged)

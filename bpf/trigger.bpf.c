@@ -293,8 +293,8 @@ int on_stop_lru(struct pt_regs *ctx)
 }
 
 /*
- * Attached to what samples: after the trigger nothing more is sampled, on whatever CPU, and outside
- * of regions nothing either.
+ * Attached to what samples a thread, where a clock per CPU cannot be had: after the trigger nothing
+ * more is sampled, on whatever CPU, and outside of regions nothing either.
  */
 SEC("perf_event")
 int on_sample(void *ctx)

@@ -190,8 +190,63 @@ struct mt_sched {
 	};
 };
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
-/* As many are remembered, the latest; a power of two. */
-#define MT_SCHED_LOG 65536
+
+enum mt_record_kind {
+	MT_RECORD_IN = 1,	 /* a thread runs from here on */
+	MT_RECORD_BLOCKED = 2,	 /* it has given up its CPU, and `by` runs there */
+	MT_RECORD_PREEMPTED = 3, /* the same, but it could have run on */
+	MT_RECORD_WOKEN = 4,	 /* `by` made it runnable */
+	MT_RECORD_REPLACED = 5,	 /* it is ready to run, and `by` runs from now on where it did */
+	MT_RECORD_LONG = 6,	 /* a system call took long, from here to end_ns */
+};
+#define MT_NO_SYSCALL 0xffffffffu
+
+/* In the log of a CPU: what the scheduler did with a thread of the target. A cache line. */
+struct mt_record {
+	__mt_u64 time_ns; /* CLOCK_MONOTONIC; 0: never written */
+	__mt_u32 tid, tgid;
+	__mt_u32 by_tid, by_tgid; /* 0: an interrupt, or idle */
+	__mt_u16 kind;		  /* enum mt_record_kind */
+	__mt_u16 cpu;
+	__mt_u32 syscall; /* that it is in; MT_NO_SYSCALL */
+	__mt_u64 arg;	  /* its first argument */
+	union {
+		__mt_u64 end_ns; /* MT_RECORD_LONG */
+		__mt_u32 owner;	 /* of a futex: who has it, if it is a mutex; or 0 */
+	};
+	char by_comm[16];
+};
+_Static_assert(sizeof(struct mt_record) == 64, "mt_record");
+
+/* What the recorder keeps of a CPU. */
+struct mt_cpu {
+	__mt_u64 n_records; /* in its log, all that ever were */
+	__mt_u64 n_left;    /* times that a thread of the target left it */
+	__mt_u64 n_clock;   /* samples by the clock, and page faults */
+	/* The thread of the target that left it last; 0: it is back, or there was none. */
+	__mt_u32 left_tid, left_tgid;
+	__mt_u32 left_waits; /* it is ready to run */
+	__mt_u32 n_replaced; /* others have run there meanwhile */
+	/* From 1: where its log lies among those of all; 0: it has none. Set by user space. */
+	__mt_u32 slot;
+	/* Who has run there since; 0: idle. */
+	__mt_u32 now_tid, now_tgid;
+	char now_comm[16];
+	__mt_u32 pad[15];
+};
+_Static_assert(sizeof(struct mt_cpu) == 128, "mt_cpu");
+
+/* Whether recording goes on: the trigger's doing, at the hit, or user space's. */
+struct mt_freezer {
+	/*
+	 * The number of the latest arming, from 1: set by user space. What is left of an earlier
+	 * one, in a program that was preempted, or in the ring of hits, has another.
+	 */
+	__mt_u32 arming;
+	__mt_u32 frozen;    /* the arming whose trigger has come; 0: none */
+	__mt_u64 frozen_ns; /* when that was */
+};
+_Static_assert(sizeof(struct mt_freezer) == 16, "mt_freezer");
 
 enum mt_pressure_kind {
 	MT_PRESSURE_THROTTLED = 1, /* its cgroup had no time left; it runs from here on */

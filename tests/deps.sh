@@ -55,6 +55,8 @@ needs() {
 	extra|tool dwz|dwz|dwz|puts debug info of several files apart, for tests
 	extra|tool bpftrace|bpftrace|bpftrace|is what make bench compares a hit's cost with
 	extra|tool curl|curl|asks mtbpf view for traces
+	extra|tool redis-server|redis-server|redis|is a service that make bench-services measures
+	extra|tool pgbench|postgresql|PostgreSQL|is another
 	extra|tool chromium|chromium|shows one in Perfetto
 	extra|tool scdoc|scdoc|scdoc|makes the man pages
 	extra|tool groff|groff-base|groff|reads them

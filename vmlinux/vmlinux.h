@@ -73,6 +73,7 @@ struct bpf_pidns_info {
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_CGROUP_ARRAY = 8,
 	BPF_MAP_TYPE_LRU_HASH = 9,
@@ -93,6 +94,9 @@ enum {
 enum {
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
+
+/* Of bpf_perf_event_output(). */
+#define BPF_F_CURRENT_CPU 0xffffffffull
 
 enum {
 	BPF_RB_FORCE_WAKEUP = 2,

@@ -22,7 +22,7 @@
 #include "capture/perf/event_place.h"
 #include "capture/sample/sample_cost.h"
 #include "capture/sample/sample_ring.h"
-#include "trigger/sched_log.h"
+#include "trigger/recorder.h"
 #include "trigger/exit_sites.h"
 #include "trigger/trigger.h"
 
@@ -136,7 +136,7 @@ static const struct mode also_ret_insns = {.name = "-also, a call: at its ret",
 /* The probe with its program, as attach sets it: no call is ever slow enough. */
 struct armed {
 	struct trigger *trigger;
-	struct sched_log *log;
+	struct recorder *recorder;
 	struct trigger_event events[3]; /* of the trigger, and of what -also probes */
 	size_t n;
 };
@@ -186,7 +186,8 @@ static struct armed arm(const struct mode *mode, pid_t pid)
 	struct armed armed = {0};
 
 	if (mode->hz && mode->by == BY_RECORDER)
-		armed.log = sched_log__new(&(struct sched_log_config){.tgid = pid});
+		armed.recorder =
+			recorder__new(&(struct recorder_config){.tgid = pid, .log_size = 4 << 20});
 	if (!mode->probe)
 		return armed;
 	armed.trigger = trigger__new(&config);
@@ -202,7 +203,7 @@ static struct armed arm(const struct mode *mode, pid_t pid)
 static void disarm(struct armed *armed)
 {
 	trigger__free(armed->trigger);
-	sched_log__free(armed->log);
+	recorder__free(armed->recorder);
 	while (armed->n)
 		close(armed->events[--armed->n].fd);
 }
@@ -339,7 +340,7 @@ static void print_kept(pid_t pid, struct shared *shared, const char *limit, uint
 	struct sample_cost cost;
 	struct sample_load load;
 
-	if (sample_cost__measure(0, false, &cost) || sample_load__measure(pid, 200, &load))
+	if (sample_cost__measure(0, false, NULL, &cost) || sample_load__measure(pid, 200, &load))
 		die("what a sample costs");
 	mode.hz = sample_cost__rate(&cost, &load, ppm);
 	printf("-max-overhead %s: a stack costs %.1f us, a context switch %.1f us: %u Hz, ", limit,

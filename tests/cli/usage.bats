@@ -330,7 +330,7 @@ setup() {
 	for share in 1 0% -1% 101% much; do
 		mtbpf_run attach -source sample -pid $$ -max-overhead=$share
 		[ "$status" -eq 2 ]
-		complains "is no share of the target's time" "-max-overhead 1%"
+		complains "is not a percentage" "-max-overhead 1%"
 	done
 	[ -z "$(ls)" ]
 }

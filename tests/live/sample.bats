@@ -91,7 +91,8 @@ come_first() {
 	[[ $output =~ call\ ([0-9]+)\ of\ one_iter,\ thread\ [0-9]+:\ took\ ([0-9.]+\ ms) ]]
 	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
 	[[ $output == *"iteration of one_iter took $took, "* ]]
-	[[ $output == *"sample: stacks by the clock and at every switch; 2 rings of 4.0 MiB, 8.1 MiB in all"* ]]
+	[[ $output =~ sample:\ stacks\ by\ the\ clock\ and\ at\ every\ switch\;\ a\ ring\ of\ 4.0\ MiB\ for\ each\ CPU\ \([0-9]+\), ]]
+	[[ $output =~ cost:\ .*each\ hit\ of\ a\ probe\ [0-9.]+\ [nu]s ]]
 	[[ $output =~ sample:\ the\ fullest\ ring\ is\ [0-9.]+\ %\ full\;\ it\ would\ look\ back\ some\ [0-9.]+ ]]
 	mtbpf_run decode slow.mtbpf -print calls
 	[ "$(awk -v tid="$target" '$1 == tid && $5 == "one_iter"' <<<"$output" | wc -l)" -ge "$calls" ]
@@ -233,6 +234,54 @@ callers() {
 	mtbpf_run attach -source sample -pid "$target" -timeout 300ms
 	[[ $output =~ sample:\ ([0-9]+)\ stacks\ a\ second ]]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
+}
+
+# Each thread waits for 100 ms right after it has begun, and ends: nobody could open an event for it in time.
+@test "a wait in a thread that has just begun is one, not time on the CPU" {
+	command -v python3 >/dev/null || skip "python3 is missing"
+	cat >young.py <<-'EOF'
+		import os, threading, time
+		print("pid", os.getpid(), flush=True)
+		while not os.path.exists("go"):
+		    time.sleep(0.05)
+		for i in range(50):
+		    t = threading.Thread(target=time.sleep, args=(0.1,))
+		    t.start()
+		    t.join()
+	EOF
+	python3 young.py >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q '^pid ' out
+	attach -source sample -pid "$target" -unwind fp -o young.fxt
+	eventually 20 grep -q '^recording;' "$attach_log"
+	touch go
+	attach_ends 60
+	[ "$status" -eq 0 ]
+	"$O/mtbpf" decode young.mtbpf -print calls >calls
+	# Slices are "tid depth start end name", in nanoseconds.
+	[ "$(awk -v main="$target" '$1 != main && $5 == "[blocked]" && $4 - $3 > 9e7 { print $1 }' calls |
+		sort -u | wc -l)" -eq 50 ]
+}
+
+@test "a probe that takes most of the target's time is removed, and the reason said" {
+	cat >hot.c <<-'EOF'
+		#include <stdio.h>
+		#include <unistd.h>
+		__attribute__((noipa)) void hot(void) { __asm__ volatile("sub $8, %rsp; add $8, %rsp"); }
+		int main(void) { printf("pid %d\n", getpid()); fflush(stdout); for (;;) hot(); }
+	EOF
+	"${CC:-cc}" -O2 hot.c -o hot || skip "no compiler"
+	./hot >out 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 grep -q '^pid ' out
+	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 30s
+	[ "$status" -eq 1 ]
+	[[ $output == *"mtbpf: the probe of hot is removed: "*" % of the target's CPU"* ]]
+	[[ $output == *"hint: "*"-max-overhead none insists"* ]]
+	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 4s -max-overhead none
+	[ "$status" -eq 3 ]
 }
 
 @test "the target is as it was: no probe, no event, and it works on" {

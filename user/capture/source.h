@@ -48,7 +48,15 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that it notes */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
-	bool is_silent;	       /* sample: a trial, or it has said already how far it looks back */
+	/*
+	 * sample: one ring per CPU, and not per thread: the gate knows the target, and writes the
+	 * stacks of switches to the events in this BPF map, by CPU.
+	 */
+	bool sample_by_cpu;
+	int sample_stacks;
+	size_t sample_log; /* sample: bytes that each of these has beside its ring, for -max-memory
+			    */
+	bool is_silent;	   /* sample: a trial, or it has said already how far it looks back */
 	const char *spool_dir; /* pt, soft: all is kept, on disk (recording/spool.h); NULL: rings */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
@@ -65,6 +73,9 @@ struct source_ops {
 	const char *name;
 	/* What the user is told on choosing it. */
 	const char *about;
+	bool samples; /* it sees stacks, not every call: entries and switches are logged beside it
+		       */
+	bool steps;   /* it traces one process, and sees by itself where regions begin and end */
 	/*
 	 * 0, or -errno after one line and a hint on stderr: this machine cannot do it. Cheap;
 	 * touches no target.
@@ -96,6 +107,11 @@ struct source_ops {
 	void (*set_rate)(struct source *source, unsigned int hz);
 	/* How much memory it looks back by, for people: "3 rings of 4.0 MiB". NULL: not told. */
 	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
+	/*
+	 * How far back its rings look by what was written so far, the one that does least;
+	 * UINT64_MAX: not known yet. NULL: not told.
+	 */
+	uint64_t (*lookback_ns)(const struct source *source);
 	/* How it was or will be frozen, for people. */
 	const char *(*freeze_name)(const struct source *source);
 	/* Freezes where that was not done, and frees. NULL is fine. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/log.h"
 
 /* What is set in the same way: the functions that trigger, or those beside them. */
 struct probed {
@@ -179,10 +180,33 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	return gate->trigger ? 0 : -errno;
 }
 
+/* Of several processes, the file of one that has ended since it was looked at is not there. */
+static bool is_of_gone(const struct uprobe_spec *spec, int err)
+{
+	return spec->pid < 0 && (err == -ENOENT || err == -ESRCH) && access(spec->path, F_OK);
+}
+
+/* Those of the others are left. */
+static int drop_gone(struct gate *gate, struct trigger_event *events, size_t *n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (events[i].fd >= 0)
+			events[kept++] = events[i];
+	if (*n == kept)
+		return 0;
+	log__info("%zu probes are not set: the processes that had their files have ended",
+		  *n - kept);
+	*n = kept;
+	return kept ? 0 : -ESRCH;
+}
+
 int gate__attach(struct gate *gate, const int *source_events)
 {
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
+	size_t n = gate->events.n;
 	bool of_source = false;
 
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
@@ -194,11 +218,13 @@ int gate__attach(struct gate *gate, const int *source_events)
 		events[i] = gate->events.v[i];
 		if (has_source)
 			events[i].fd = source_events[i];
-		if (events[i].fd < 0)
+		if (events[i].fd < 0 && !is_of_gone(&gate->specs.v[i], events[i].fd))
 			err = events[i].fd;
 	}
 	if (!err)
-		err = trigger__attach_all(gate->trigger, events, gate->events.n);
+		err = drop_gone(gate, events, &n);
+	if (!err)
+		err = trigger__attach_all(gate->trigger, events, n);
 	/* Who came before the program overflows such an event unasked. One settles all of them. */
 	if (!err && of_source)
 		err = uprobe_event__settle(&gate->specs.v[0]);

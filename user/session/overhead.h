@@ -16,7 +16,25 @@ struct overhead {
 	struct sample_load seen; /* what the target had done when it was looked at last */
 	struct sample_load lately;
 	bool is_broken; /* no rate keeps it, which has been said */
+	/* All that is counted, when it was looked at last, and what that was in a second. */
+	struct overhead_counts {
+		uint64_t time_ns, cpu_ns, switches, stacks, hits;
+	} counted, in_second;
+	unsigned int n_dear; /* looks in a row at which the probes took too much */
 };
+
+#define OVERHEAD_TEXT_SIZE 192
+/* Takes in what is counted now. False where there is nothing to tell of yet. */
+bool overhead__count(struct overhead *o, const struct overhead_counts *now);
+/* What all of it takes of the target's CPU time: 1 is all. */
+double overhead__share(const struct overhead *o);
+/* What the hits of probes take of it. */
+double overhead__hits_share(const struct overhead *o);
+/*
+ * "1200 switches/s x 1.5 us + 998 stacks/s x 2.1 us + 500 hits/s x 700 ns = 0.4 % of the target's
+ * CPU", without what there is none of. Returns buf.
+ */
+const char *overhead__format(char buf[static OVERHEAD_TEXT_SIZE], const struct overhead *o);
 
 /*
  * Looks at what the processes have done since it did last, and mends o->hz where that is far from

@@ -71,7 +71,8 @@ static void set_threshold(const struct progress *progress, struct status_view *v
 	view->needed = progress->learner.needed;
 }
 
-void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns)
+void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns,
+		    const char *cost)
 {
 	uint64_t elapsed_ns = now_ns - progress->last_ns;
 	struct status_view view;
@@ -84,6 +85,7 @@ void progress__look(struct progress *progress, struct trigger *trigger, uint64_t
 		learn(progress, trigger, &stats, elapsed_ns);
 	view = hit_status__view(&stats, stats.hits - progress->last_stats.hits, elapsed_ns);
 	set_threshold(progress, &view);
+	view.cost = cost;
 	status__show(&view);
 	progress->last_stats = stats;
 }

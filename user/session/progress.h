@@ -29,7 +29,8 @@ void progress__format_threshold(const struct progress *progress,
 void progress__say_needed(const struct progress *progress);
 
 /* Once a second: learns, tells the trigger what it has learned, and shows the status line. */
-void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns);
+void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns,
+		    const char *cost);
 
 /* What the hits were like; without any, why there was no trigger: in a line. `name` is the
  * trigger's. */

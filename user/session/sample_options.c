@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "util/log.h"
 #include "util/units.h"
@@ -11,13 +12,13 @@ const char *const unwind_names[] = {"auto", "fp", "dwarf", "lbr", NULL};
 
 static int check_overhead(struct sample_options *o, const char *command)
 {
-	if (!o->max_overhead)
+	o->insists = o->max_overhead && !strcmp(o->max_overhead, "none");
+	if (!o->max_overhead || o->insists)
 		return 0;
 	if (!units__parse_percent(o->max_overhead, &o->max_overhead_ppm) && o->max_overhead_ppm)
 		return 0;
-	log__error("%s: -max-overhead '%s' is no share of the target's time", command,
-		   o->max_overhead);
-	log__hint("in percent, up to 100: -max-overhead 1%%");
+	log__error("%s: -max-overhead '%s' is not a percentage", command, o->max_overhead);
+	log__hint("up to 100, or none: -max-overhead 1%%");
 	return -EINVAL;
 }
 

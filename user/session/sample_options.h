@@ -3,14 +3,16 @@
 #ifndef MTBPF_SESSION_SAMPLE_OPTIONS_H
 #define MTBPF_SESSION_SAMPLE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/options.h"
 
 struct sample_options {
 	int rate;		    /* in Hz; SAMPLE_RATE_AUTO: not given */
-	const char *max_overhead;   /* "1%"; NULL: no limit */
+	const char *max_overhead;   /* "1%", "none"; NULL: not given */
 	uint64_t max_overhead_ppm;  /* what sample_options__check() makes of it; 0: no limit */
+	bool insists;		    /* "none": a probe stays, whatever it costs */
 	int unwind;		    /* UNWIND_... */
 	uint64_t syscall_thresh_ns; /* 0: none is noted */
 	struct option_list also;    /* functions whose calls are recorded one by one */
@@ -43,8 +45,9 @@ extern const char *const unwind_names[];
 		 0,                                                                                \
 		 OPT_STRING,                                                                       \
 		 "P%",                                                                             \
-		 "sample: fewer, where they would cost more of the target's CPU time; measured "   \
-		 "here",                                                                           \
+		 "sample: fewer, where they and the probes' hits would cost more of the target's " \
+		 "CPU time; measured here. Without: a probe that takes a fifth of it is removed; " \
+		 "none: never",                                                                    \
 		 SAMPLE_OPTION(max_overhead),                                                      \
 		 NULL},                                                                            \
 		{"unwind",                                                                         \

@@ -7,7 +7,7 @@
 #include "capture/sample/sample_cost.h"
 #include "session/overhead.h"
 #include "session/sample_options.h"
-#include "trigger/sched_log.h"
+#include "trigger/recorder.h"
 
 /*
  * How often to sample: -sample-rate, or what -max-overhead leaves; by default 1000 times a second,
@@ -17,12 +17,12 @@ unsigned int sampling__rate(const struct sample_options *options, const struct s
 			    const struct sample_load *load);
 
 /*
- * Measures that, with so many bytes of the stack, and the kernel's part, pid, which runs already,
- * or 0: a program that does not yet; and says the rate, and what it costs: both into *overhead,
- * which is zeroed. 0, or -errno after a line and a hint.
+ * Measures that, with so many bytes of the stack, and the kernel's part, of processes that run
+ * already (none: a program that does not yet); and says the rate, and what it costs: both into
+ * *overhead, which is zeroed. 0, or -errno after a line and a hint.
  */
 int sampling__choose_rate(const struct sample_options *options, uint32_t stack, bool kernel,
-			  pid_t pid, struct overhead *overhead);
+			  const struct pid_set *pids, struct overhead *overhead);
 
 /* Whether there is a rate that keeps -max-overhead; and what is said where there is none. */
 bool sampling__is_kept(const struct sample_options *options, const struct sample_cost *cost,
@@ -33,10 +33,10 @@ void sampling__warn_broken(const struct sample_options *options);
 int sampling__settle_calls(struct recording *rec);
 
 /*
- * Adds to rec, up to its freeze, who woke and who replaced its threads, and their names, what
- * system calls they left their CPUs in, and the files of these. A log that
- * is NULL has nothing. 0 or -errno.
+ * Adds to rec, up to its freeze, when its threads ran, who woke and who replaced them, what system
+ * calls they left their CPUs in, and the files of these. The stacks of switches, of the samples
+ * from first_sample on, get the times of these. Of a recorder that is NULL: nothing. 0 or -errno.
  */
-int sampling__take_scheds(struct sched_log *log, struct recording *rec);
+int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample);
 
 #endif

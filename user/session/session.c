@@ -40,7 +40,7 @@ static pid_t only_pid(const struct session *s)
 /* The stepper looks where they are by itself; but what triggers is for the kernel to say. */
 static bool probes_regions(const struct session *s)
 {
-	return start_stop__any(&s->regions) && (s->ops != &source_soft || s->regions.stop_triggers);
+	return start_stop__any(&s->regions) && (!s->ops->steps || s->regions.stop_triggers);
 }
 
 static int open_gate(struct session *s)
@@ -67,7 +67,7 @@ static int open_gate(struct session *s)
 		.n_args = (uint32_t)s->probes.all.n,
 		.regions = probes_regions(s),
 		.stop_triggers = s->regions.stop_triggers,
-		.sampling = s->ops == &source_sample,
+		.sampling = s->ops->samples,
 		.branches = s->branches,
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
@@ -101,18 +101,36 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd);
 }
 
-static struct sched_log *open_sched_log(const struct session *s)
+/* A log of a CPU looks back as far as its ring, where each switch has a stack there, or further. */
+static size_t log_size(const struct session *s)
 {
-	const struct sched_log_config config = {
+	return s->snapshot_size / (s->unwind.stack ? 8 : 1);
+}
+
+/* Where the kernel cannot, or we may not: a clock for each thread, which costs at each switch. */
+static void open_recorder(struct session *s)
+{
+	const struct recorder_config config = {
 		.tgid = only_pid(s),
 		.tgids = s->pids.v,
 		.n_tgids = is_of_several(s) ? s->pids.n : 0,
 		.with_children = s->options->children,
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
 		.syscall_thresh_ns = s->options->sample.syscall_thresh_ns,
+		.log_size = log_size(s),
+		.trigger = s->gate.trigger,
+		.with_regions = probes_regions(s),
+		.from_exec = s->start->exec_path,
 	};
 
-	return sched_log__new(&config);
+	s->recorder = recorder__new(&config);
+	if (!s->recorder)
+		log__info(
+			"sample: no recorder per CPU (%s): %s, and nobody is known by whom threads "
+			"are woken or replaced",
+			strerror(errno),
+			s->cgroup ? "perf tells the cgroup's threads apart"
+				  : "each thread has a clock, which makes its switches dearer");
 }
 
 static int attach_gate(struct session *s)
@@ -148,7 +166,7 @@ int session__open_source(struct session *s)
 		.pids = s->cgroup ? NULL : &s->pids,
 		.children = o->children,
 		.cgroup = s->cgroup,
-		.snapshot_size = o->snapshot_size,
+		.snapshot_size = s->snapshot_size,
 		.max_memory = o->max_memory,
 		.probes = s->gate.specs.v,
 		.n_probes = s->gate.n_deciding,
@@ -178,6 +196,15 @@ int session__open_source(struct session *s)
 	};
 	int err = 0;
 
+	if (s->ops->samples && !s->recorder && !s->snapshots)
+		open_recorder(s);
+	if (s->recorder) {
+		config.sample_by_cpu = true;
+		config.sample_gate = recorder__gate(s->recorder);
+		config.sample_stacks = recorder__stack_events(s->recorder);
+		config.sample_log = log_size(s);
+		recorder__begin(s->recorder);
+	}
 	if (s->probes.all.n || s->also.all.n)
 		memcpy(config.probed, stepped_probe(s)->code, sizeof(config.probed));
 	/* Of these it is the return that the kernel steps a copy of. */
@@ -188,11 +215,7 @@ int session__open_source(struct session *s)
 		return -errno;
 	if (s->gate.trigger && !s->gate.attached)
 		err = attach_gate(s);
-	if (s->sched_log)
-		sched_log__begin(s->sched_log);
-	else if (s->ops == &source_sample && !s->snapshots)
-		s->sched_log = open_sched_log(s);
-	if (s->ops == &source_sample && !s->pressure && !s->snapshots)
+	if (s->ops->samples && !s->pressure && !s->snapshots)
 		s->pressure = pressure__new();
 	if (!err)
 		err = s->ops->start(s->source);
@@ -221,12 +244,13 @@ static int open_target(struct session *s)
 
 static int choose_sampling(struct session *s)
 {
+	static const struct pid_set none = {0};
 	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
 				      &s->unwind);
 
 	return err ? err
 		   : sampling__choose_rate(&s->options->sample, s->unwind.stack, s->options->kernel,
-					   s->has_process ? s->process.pid : 0, &s->overhead);
+					   s->start->target ? &s->pids : &none, &s->overhead);
 }
 
 /* Its functions are the kernel's, in which no uprobe can be. */
@@ -256,16 +280,19 @@ static int prepare(struct session *s)
 		err = session__find_trigger(s);
 	if (!err)
 		err = open_loop(s);
-	if (!err && s->ops == &source_sample)
+	if (!err && s->ops->samples)
 		err = choose_sampling(s);
 	/* The CPU notes either. */
-	s->branches = !err && s->ops == &source_sample && !s->unwind.calls &&
-		      !counting__try(COUNTING_BRANCHES);
-	if (!err && s->ops == &source_sample && !s->branches && !s->unwind.calls)
+	s->branches =
+		!err && s->ops->samples && !s->unwind.calls && !counting__try(COUNTING_BRANCHES);
+	if (!err && s->ops->samples && !s->branches && !s->unwind.calls)
 		log__debug("sample: no last branches (LBR): this CPU has none, or hides them");
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
 		err = open_gate(s);
+	if (!err)
+		session__measure_hits(s);
+	session__fit_lookback(s);
 	return err;
 }
 
@@ -295,7 +322,7 @@ void session__close(struct session *s)
 		return;
 	if (s->source)
 		s->ops->close(s->source);
-	sched_log__free(s->sched_log);
+	recorder__free(s->recorder);
 	pressure__free(s->pressure);
 	gate__close(&s->gate);
 	programs__fini(&s->programs);

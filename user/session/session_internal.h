@@ -13,7 +13,7 @@
 #include "target/process.h"
 
 struct pressure;
-struct sched_log;
+struct recorder;
 
 struct session {
 	const struct capture_options *options;
@@ -27,8 +27,8 @@ struct session {
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;
-	struct pressure *pressure;   /* as sched_log */
-	struct sched_log *sched_log; /* of source_sample, where the kernel can; else NULL */
+	struct recorder *recorder;   /* of a source that samples, where the kernel can; else NULL */
+	struct pressure *pressure;   /* as recorder */
 	struct selectors symbols;    /* what triggers; none: nothing does */
 	struct overhead overhead;    /* of source_sample: samples a second, ... */
 	bool branches;		     /* of source_sample: the CPU notes the last ones */
@@ -39,6 +39,8 @@ struct session {
 	bool replaced;	    /* see session__is_replaced() */
 	pid_t *witnesses;   /* of each probe: a process that runs what it is in; NULL: not yet */
 	uint64_t look_ns;   /* whether it is replaced is not looked at before */
+	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
+	bool is_short_said;	/* that the look-back does not fit the threshold */
 	int epoll_fd, signal_fd;
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
@@ -89,6 +91,19 @@ bool session__is_replaced(struct session *s);
  * not be in it.
  */
 bool session__probes_are_copied(const struct session *s);
+/* session_cost.c: what a hit costs here is measured, where there are probes. */
+void session__measure_hits(struct session *s);
+/* What is known of the cost before it begins: a line. */
+void session__say_cost(const struct session *s);
+/*
+ * Once a second: counts what the target did, and keeps to -max-overhead. 0; or -EDQUOT after a line
+ * and a hint: the probes take too much.
+ */
+int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE]);
+/* Before it begins: as large a ring as the threshold needs; a warning where that is too much. */
+void session__fit_lookback(struct session *s);
+/* While it runs: a warning, once, where the rings look back less than that. */
+void session__check_lookback(struct session *s);
 /* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
 int session__wait(struct session *s, enum session_end *end);
 

@@ -27,6 +27,7 @@ static void say_waiting(const struct session *s)
 			  s->ops->memory(s->source, memory));
 	else
 		log__info("%s: %s", s->ops->name, s->ops->about);
+	session__say_cost(s);
 	if (start_stop__any(&s->regions))
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);
@@ -66,7 +67,7 @@ static uint32_t reason_of(const struct session *s)
 /* What samples says when. */
 static int note_stops(const struct session *s)
 {
-	for (size_t i = 0; i < s->regions.stop_places.n && s->ops != &source_sample; i++) {
+	for (size_t i = 0; i < s->regions.stop_places.n && !s->ops->samples; i++) {
 		struct rec_place *place = VEC_PUSH(&s->rec->stops);
 
 		if (!place)
@@ -114,6 +115,7 @@ static void count_drops(struct session *s)
 
 static int read_snapshot(struct session *s)
 {
+	size_t first_sample = s->rec->samples.n;
 	int err;
 
 	s->rec->threshold_ns =
@@ -123,6 +125,8 @@ static int read_snapshot(struct session *s)
 	count_drops(s);
 	free(s->rec->freeze);
 	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
+	if (s->recorder)
+		recorder__stop(s->recorder);
 	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
 	if (!err && s->unwind.calls)
 		err = sampling__settle_calls(s->rec);
@@ -131,7 +135,7 @@ static int read_snapshot(struct session *s)
 	if (!err)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
-		err = sampling__take_scheds(s->sched_log, s->rec);
+		err = sampling__take_records(s->recorder, s->rec, first_sample);
 	if (!err)
 		err = taken_time__note(s->pressure, s->rec);
 	s->ops->close(s->source);

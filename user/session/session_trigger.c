@@ -116,7 +116,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 
 	int err = 0;
 
-	if (texts->n && s->ops != &source_sample)
+	if (texts->n && !s->ops->samples)
 		return refuse_also(s);
 	if (texts->n)
 		err = also__find(&s->also, texts, in, have_returns ? &s->probes : &none,

@@ -78,30 +78,27 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	return 0;
 }
 
-/* What the source may cost the target. */
-static void keep_overhead(struct session *s)
-{
-	const struct sample_options *o = &s->options->sample;
-
-	if (s->ops->set_rate && o->max_overhead_ppm && overhead__look(&s->overhead, o, &s->pids))
-		s->ops->set_rate(s->source, s->overhead.hz);
-}
-
 /* Once a second the counters are looked at. When to wake up next. */
-static uint64_t tick(struct session *s)
+static int tick(struct session *s, uint64_t *next)
 {
-	uint64_t now = clock__now_ns(), next = s->progress.last_ns + STATUS_INTERVAL_NS;
+	uint64_t now = clock__now_ns();
+	char cost[OVERHEAD_TEXT_SIZE];
+	int err = 0;
 
-	if (now >= next) {
-		progress__look(&s->progress, session__trigger(s), now);
+	*next = s->progress.last_ns + STATUS_INTERVAL_NS;
+	if (now >= *next) {
+		err = session__keep_cost(s, cost);
+		progress__look(&s->progress, session__trigger(s), now, cost);
 		tell_observer(s);
 		s->replaced = session__is_replaced(s);
-		keep_overhead(s);
-		next = now + STATUS_INTERVAL_NS;
+		session__check_lookback(s);
+		*next = now + STATUS_INTERVAL_NS;
 	}
-	if (s->hold_ns && s->hold_ns < next)
-		next = s->hold_ns;
-	return s->deadline_ns < next ? s->deadline_ns : next;
+	if (s->hold_ns && s->hold_ns < *next)
+		*next = s->hold_ns;
+	if (s->deadline_ns < *next)
+		*next = s->deadline_ns;
+	return err;
 }
 
 static int sleep_until(struct session *s, uint64_t until_ns)
@@ -116,10 +113,15 @@ static int sleep_until(struct session *s, uint64_t until_ns)
 int session__wait(struct session *s, enum session_end *end)
 {
 	bool over = false;
-	int err = look(s, end, &over);
+	uint64_t next;
+	int err;
 
+	*end = SESSION_INTERRUPTED;
+	err = look(s, end, &over);
 	while (!err && !over) {
-		err = sleep_until(s, tick(s));
+		err = tick(s, &next);
+		if (!err)
+			err = sleep_until(s, next);
 		if (!err)
 			err = session__arm(s);
 		if (!err)

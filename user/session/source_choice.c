@@ -62,10 +62,10 @@ static int check_tracer(const struct process *process)
 
 int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n)
 {
-	if (ops == &source_soft && n != 1) {
+	if (ops->steps && n != 1) {
 		log__error("-source soft steps one process, and these are several");
 		log__hint("choose one with -pid PID");
 		return -EINVAL;
 	}
-	return ops == &source_soft ? check_tracer(process) : 0;
+	return ops->steps ? check_tracer(process) : 0;
 }

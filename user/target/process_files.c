@@ -80,15 +80,20 @@ int process__open_mapping(pid_t pid, const struct mapping *mapping)
 
 int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, size_t size)
 {
-	struct stat st;
+	struct stat st, ours;
 	int err;
 
 	if (!has_file(mapping))
 		return -ENOENT;
-	/* The name first: it goes on working when the mapping is split or the process ends. */
+	/* The name first: it goes on working when the mapping is split. */
 	err = root_path(pid, mapping, path, size);
-	if (!err && !stat(path, &st) && is_same_file(&st, mapping))
+	if (!err && !stat(path, &st) && is_same_file(&st, mapping)) {
+		/* Where it is the same file for us, the name outlives the process. */
+		if (!stat(mapping->path, &ours) && ours.st_dev == st.st_dev &&
+		    ours.st_ino == st.st_ino)
+			return checked_length(snprintf(path, size, "%s", mapping->path), size);
 		return 0;
+	}
 	err = map_files_path(pid, mapping, path, size);
 	if (err)
 		return err;

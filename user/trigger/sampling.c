@@ -64,6 +64,11 @@ static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const stru
 	return err;
 }
 
+uint64_t trigger__also_calls(const struct trigger *trigger)
+{
+	return trigger__skel(trigger)->bss->last_also;
+}
+
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx)
 {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "trigger.skel.h"
 #include "trigger/children.h"
@@ -15,6 +16,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/page.h"
 #include "util/vec.h"
 
 static bool is_valid(const struct trigger_config *config)
@@ -22,6 +24,19 @@ static bool is_valid(const struct trigger_config *config)
 	return (config->tgid > 0) + (config->n_tgids > 0) + config->of_cgroup == 1 &&
 	       !(config->delay_thresh_ns && config->duration_thresh_ns) &&
 	       config->stack_copy <= MT_COPY_MAX;
+}
+
+static int map_freezer(struct trigger *trigger)
+{
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(trigger->skel->maps.freezer), 0);
+
+	if (p == MAP_FAILED) {
+		log__error("cannot map the trigger's state: %s", strerror(errno));
+		return -errno;
+	}
+	trigger->freezer = p;
+	return 0;
 }
 
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
@@ -43,6 +58,8 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 		return NULL;
 	trigger->after_ns = config->after_ns;
 	err = trigger__load(trigger, config, latch);
+	if (!err)
+		err = map_freezer(trigger);
 	if (!err && config->with_children) {
 		trigger->children = children__new(bpf_map__fd(trigger->skel->maps.target_tgids));
 		err = trigger->children ? 0 : -errno;
@@ -75,6 +92,8 @@ void trigger__free(struct trigger *trigger)
 	children__free(trigger->children);
 	VEC_FINI(&trigger->links);
 	hit_ring__close(&trigger->hits);
+	if (trigger->freezer)
+		munmap(trigger->freezer, PAGE);
 	trigger_bpf__destroy(trigger->skel);
 	free(trigger);
 }
@@ -83,19 +102,18 @@ void trigger__free(struct trigger *trigger)
 void trigger__thaw(struct trigger *trigger)
 {
 	trigger->skel->bss->armed = 0;
-	__atomic_store_n(&trigger->skel->bss->arming, trigger->skel->bss->arming + 1,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&trigger->freezer->arming, trigger->freezer->arming + 1, __ATOMIC_RELEASE);
 }
 
 void trigger__freeze(struct trigger *trigger)
 {
-	struct trigger_bpf__bss *bss = trigger->skel->bss;
+	struct mt_freezer *freezer = trigger->freezer;
 
-	bss->armed = 0;
-	if (bss->frozen == bss->arming)
+	trigger->skel->bss->armed = 0;
+	if (freezer->frozen == freezer->arming)
 		return;
-	bss->frozen_ns = clock__now_ns();
-	__atomic_store_n(&bss->frozen, bss->arming, __ATOMIC_RELEASE);
+	freezer->frozen_ns = clock__now_ns();
+	__atomic_store_n(&freezer->frozen, freezer->arming, __ATOMIC_RELEASE);
 }
 
 int trigger__arm(struct trigger *trigger)
@@ -107,7 +125,7 @@ int trigger__arm(struct trigger *trigger)
 	trigger__thaw(trigger);
 	trigger->skel->bss->armed_since_ns = now;
 	/* The program's data is mapped: no system call between the decision and its effect. */
-	__atomic_store_n(&trigger->skel->bss->armed, trigger->skel->bss->arming, __ATOMIC_RELEASE);
+	__atomic_store_n(&trigger->skel->bss->armed, trigger->freezer->arming, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -137,7 +155,7 @@ int trigger__next(struct trigger *trigger, struct mt_hit *hit)
 
 bool trigger__is_latest(const struct trigger *trigger, const struct mt_hit *hit)
 {
-	return hit->arming == trigger->skel->bss->arming;
+	return hit->arming == trigger->freezer->arming;
 }
 
 const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size)

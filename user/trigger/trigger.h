@@ -186,6 +186,9 @@ int trigger__regions(const struct trigger *trigger,
  */
 const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 
+/* With config.also: how many calls there were of the functions beside the trigger's. */
+uint64_t trigger__also_calls(const struct trigger *trigger);
+
 /* Sums the counters of all CPUs. 0 or -errno. */
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 

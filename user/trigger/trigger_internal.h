@@ -19,7 +19,8 @@ enum trigger_latch {
 
 struct trigger {
 	struct trigger_bpf *skel;
-	struct children *children; /* NULL: they do not count */
+	struct mt_freezer *freezer; /* the programs' own, mapped */
+	struct children *children;  /* NULL: they do not count */
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;

@@ -40,36 +40,56 @@ static ssize_t read_some(int fd, char *buf, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-int fs__read(const char *path, char **data, size_t *len)
+/* Room for what is read next. */
+static int make_room(char **buf, size_t *size, size_t used, int fd)
+{
+	size_t bigger_size = *size ? *size * 2 : first_size(fd);
+	char *bigger;
+
+	if (used + 1 < *size)
+		return 0;
+	bigger = realloc(*buf, bigger_size);
+	if (!bigger)
+		return -ENOMEM;
+	*buf = bigger;
+	*size = bigger_size;
+	return 0;
+}
+
+int fs__read_fd(int fd, size_t most, char **data, size_t *len)
 {
 	_cleanup_free_ char *buf = NULL;
-	_cleanup_close_ int fd = open_file(path, O_RDONLY);
 	size_t size = 0, used = 0;
+	struct stat st;
 	ssize_t n = 1;
 
-	if (fd < 0)
-		return fd;
+	if (!fstat(fd, &st) && st.st_size > 0 && (size_t)st.st_size > most)
+		return -EFBIG;
 	/* To the end of the file, not to its size: it may grow, and in /proc it says 0. */
 	while (n > 0) {
-		if (used + 1 >= size) {
-			size_t bigger_size = size ? size * 2 : first_size(fd);
-			char *bigger = realloc(buf, bigger_size);
+		int err = make_room(&buf, &size, used, fd);
 
-			if (!bigger)
-				return -ENOMEM;
-			buf = bigger;
-			size = bigger_size;
-		}
+		if (err)
+			return err;
 		n = read_some(fd, buf + used, size - used - 1);
 		if (n < 0)
 			return (int)n;
 		used += (size_t)n;
+		if (used > most)
+			return -EFBIG;
 	}
 	buf[used] = '\0';
 	*data = buf;
 	*len = used;
 	buf = NULL;
 	return 0;
+}
+
+int fs__read(const char *path, char **data, size_t *len)
+{
+	_cleanup_close_ int fd = open_file(path, O_RDONLY);
+
+	return fd < 0 ? fd : fs__read_fd(fd, SIZE_MAX, data, len);
 }
 
 long fs__read_number(const char *path, long otherwise)

@@ -52,7 +52,9 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 			   units__format_duration(text[2], view->delay_ns[2]));
 	n = append_threshold(buf, n, view);
 	if (view->let_pass)
-		append(buf, n, "  %llu let pass", (unsigned long long)view->let_pass);
+		n = append(buf, n, "  %llu let pass", (unsigned long long)view->let_pass);
+	if (view->cost && *view->cost)
+		append(buf, n, "  %s", view->cost);
 	return buf;
 }
 

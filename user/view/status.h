@@ -17,9 +17,10 @@ struct status_view {
 	uint64_t threshold_ns;
 	double percent;		  /* 0: the threshold was given; else it is this percentile, ... */
 	uint64_t learned, needed; /* ... of so many values, or not known before there are enough */
+	const char *cost;	  /* what it costs the target, for people; NULL: not known */
 };
 
-#define STATUS_TEXT_SIZE 256
+#define STATUS_TEXT_SIZE 512
 /*
  * "1204 hits  52.1/s  p50 61.0 ms  p99 80.0 ms  max 83.0 ms  threshold 400 ms", cut where it does
  * not fit; of a percentile "threshold 81.0 ms (p99.9 of 12045)", and before that "learning p99.9:

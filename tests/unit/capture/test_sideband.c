@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,20 +62,26 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void put(struct fixture *f, uint32_t type, uint32_t pid, uint32_t tid)
+static void put_at(struct perf_ring *ring, uint32_t type, uint32_t pid, uint32_t tid, uint32_t ppid,
+		   uint64_t time_ns)
 {
 	const struct task task = {
 		.header = {.type = type, .size = sizeof(task)},
 		.pid = pid,
-		.ppid = PID,
+		.ppid = ppid,
 		.tid = tid,
-		.ptid = PID,
-		.time_ns = TIME_NS,
-		.id = {.pid = pid, .tid = tid, .time_ns = TIME_NS},
+		.ptid = ppid,
+		.time_ns = time_ns,
+		.id = {.pid = pid, .tid = tid, .time_ns = time_ns},
 	};
 
-	memcpy(f->data + f->page.data_head, &task, sizeof(task));
-	f->page.data_head += sizeof(task);
+	memcpy(ring->data + ring->page->data_head, &task, sizeof(task));
+	ring->page->data_head += sizeof(task);
+}
+
+static void put(struct fixture *f, uint32_t type, uint32_t pid, uint32_t tid)
+{
+	put_at(&f->ring, type, pid, tid, PID, TIME_NS);
 	assert_int_equal(sideband__drain(&f->sideband, &f->ring), 0);
 	assert_int_equal(f->page.data_tail, f->page.data_head);
 }
@@ -124,6 +131,85 @@ static void test_of_a_cgroup_nothing_ends(void **state)
 	assert_int_equal(f->sideband.ended.n, 0);
 }
 
+/* A child that is forked on one CPU maps its files on another, whose ring is read first. */
+static void test_rings_of_cpus_are_read_in_the_order_of_time(void **state)
+{
+	struct fixture *f = *state;
+	struct perf_event_mmap_page page = {0};
+	uint8_t data[RING] = {0};
+	struct perf_ring other = {.page = &page, .data = data, .data_size = RING};
+
+	f->sideband.children = f->sideband.of_cpus = true;
+	put_at(&other, PERF_RECORD_FORK, CHILD + 1, CHILD + 1, CHILD, TIME_NS + 2);
+	put_at(&f->ring, PERF_RECORD_FORK, CHILD, CHILD, PID, TIME_NS + 1);
+	assert_int_equal(sideband__collect(&f->sideband, &other), 0);
+	assert_int_equal(sideband__collect(&f->sideband, &f->ring), 0);
+	assert_int_equal(sideband__settle(&f->sideband, true), 0);
+	assert_int_equal(f->sideband.started.n, 2);
+	assert_int_equal(f->sideband.started.v[0].pid, CHILD);
+	assert_int_equal(f->sideband.started.v[1].pid, CHILD + 1);
+}
+
+/* What is younger than the look at the first ring waits: another may have something older. */
+static void test_what_is_too_young_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	f->sideband.children = f->sideband.of_cpus = true;
+	put_at(&f->ring, PERF_RECORD_FORK, CHILD, CHILD, PID, UINT64_MAX - 1);
+	assert_int_equal(sideband__collect(&f->sideband, &f->ring), 0);
+	assert_int_equal(sideband__settle(&f->sideband, false), 0);
+	assert_int_equal(f->sideband.started.n, 0);
+	assert_int_equal(sideband__settle(&f->sideband, true), 0);
+	assert_int_equal(f->sideband.started.n, 1);
+}
+
+static bool holds_none(const struct source *source, pid_t pid)
+{
+	return false;
+}
+
+static bool holds_all(const struct source *source, pid_t pid)
+{
+	return true;
+}
+
+static size_t churn(struct fixture *f, bool (*holds)(const struct source *, pid_t), pid_t n)
+{
+	/* Above what the kernel gives: none of them is there. */
+	const pid_t first = 1 << 23;
+
+	f->sideband.children = true;
+	for (pid_t pid = first; pid < first + n; pid++) {
+		char path[] = "/bin/true";
+		struct rec_map map = {
+			.time_ns = TIME_NS, .pid = pid, .tid = pid, .len = 4096, .path = path};
+
+		put(f, PERF_RECORD_FORK, (uint32_t)pid, (uint32_t)pid);
+		assert_int_equal(recording__add_map(&f->rec, &map), 0);
+		put(f, PERF_RECORD_EXIT, (uint32_t)pid, (uint32_t)pid);
+		assert_int_equal(sideband__tidy(&f->sideband, holds, NULL), 0);
+		f->page.data_head = f->page.data_tail = 0;
+	}
+	return f->rec.maps.n;
+}
+
+static void test_what_has_gone_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(churn(f, holds_none, 3 * SIDEBAND_GONE_MAX) <= 2 * SIDEBAND_GONE_MAX);
+	assert_true(f->rec.threads.n <= 2 * SIDEBAND_GONE_MAX);
+	/* The latest are not. */
+	assert_true(f->rec.maps.n >= SIDEBAND_GONE_MAX);
+}
+
+static void test_what_a_ring_holds_is_not_forgotten(void **state)
+{
+	assert_int_equal(churn(*state, holds_all, 2 * SIDEBAND_GONE_MAX + 10),
+			 2 * SIDEBAND_GONE_MAX + 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +219,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_a_thread_ends_whose_process_is_known_to_have_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_of_a_cgroup_nothing_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rings_of_cpus_are_read_in_the_order_of_time,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_too_young_waits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_has_gone_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_a_ring_holds_is_not_forgotten, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,12 +7,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "util/fs.h"
+
+#define MOST (1u << 20)
 
 /* The entries as "start+size name" lines. */
 static void assert_parsed(const char *text, const char *expected)
@@ -82,12 +85,33 @@ static void test_the_map_of_a_process(void **state)
 	char path[64], *text;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	assert_null(perf_map__read(getpid()));
+	assert_null(perf_map__read(getpid(), MOST));
 	assert_int_equal(fs__write(path, "10 4 mine\n", 10), 0);
-	text = perf_map__read(getpid());
+	text = perf_map__read(getpid(), MOST);
 	assert_string_equal(text, "10 4 mine\n");
 	free(text);
 	unlink(path);
+}
+
+/* The target writes it, and may make it as large as it likes: a sparse one takes no room. */
+static void test_a_map_that_is_too_large_is_not_read(void **state)
+{
+	char path[64], *text;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	assert_int_equal(fs__write(path, "10 4 mine\n", 10), 0);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 3ll << 30), 0);
+	text = perf_map__read(getpid(), MOST);
+	assert_int_equal(ftruncate(fd, MOST), 0);
+	assert_null(text);
+	text = perf_map__read(getpid(), MOST);
+	close(fd);
+	unlink(path);
+	assert_string_equal(text, "10 4 mine\n");
+	free(text);
 }
 
 static void test_a_map_of_somebody_else(void **state)
@@ -98,7 +122,7 @@ static void test_a_map_of_somebody_else(void **state)
 	snprintf(elsewhere, sizeof(elsewhere), "%s.target", path);
 	assert_int_equal(fs__write(elsewhere, "10 4 link\n", 10), 0);
 	assert_int_equal(symlink(elsewhere, path), 0);
-	text = perf_map__read(getpid());
+	text = perf_map__read(getpid(), MOST);
 	unlink(path);
 	unlink(elsewhere);
 	assert_null(text);
@@ -108,7 +132,7 @@ static void test_a_map_of_somebody_else(void **state)
 	}
 	assert_int_equal(fs__write(path, "10 4 theirs\n", 12), 0);
 	assert_int_equal(chown(path, 65534, 65534), 0);
-	text = perf_map__read(getpid());
+	text = perf_map__read(getpid(), MOST);
 	unlink(path);
 	assert_null(text);
 }
@@ -121,6 +145,7 @@ int main(void)
 		cmocka_unit_test(test_the_later_line_is_right),
 		cmocka_unit_test(test_many_lines),
 		cmocka_unit_test(test_the_map_of_a_process),
+		cmocka_unit_test(test_a_map_that_is_too_large_is_not_read),
 		cmocka_unit_test(test_a_map_of_somebody_else),
 	};
 

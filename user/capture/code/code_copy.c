@@ -103,8 +103,16 @@ static bool is_wanted(const struct copier *c, const struct mapping *m)
 
 static int copy_perf_map(const struct copier *c)
 {
-	_cleanup_free_ char *text = perf_map__read(c->pid);
+	size_t left = PERF_MAPS_MAX;
+	_cleanup_free_ char *text = NULL;
 
+	for (size_t i = 0; i < c->rec->perf_maps.n; i++) {
+		size_t size = strlen(c->rec->perf_maps.v[i].text);
+
+		if (c->rec->perf_maps.v[i].pid != c->pid)
+			left -= size < left ? size : left;
+	}
+	text = perf_map__read(c->pid, left);
 	return text ? recording__add_perf_map(c->rec, c->pid, text) : 0;
 }
 

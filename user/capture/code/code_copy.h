@@ -9,6 +9,8 @@
 
 /* Of all processes of a recording together. */
 #define CODE_COPY_MAX (64u << 20)
+/* The same of the texts of their perf maps. */
+#define PERF_MAPS_MAX (64u << 20)
 
 /*
  * Copies into rec->images the pages in memory of every executable mapping of process pid that is

@@ -2,6 +2,7 @@
 #include "capture/perf/followed.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -48,6 +49,7 @@ int followed__open(struct followed *f, const struct source_config *config)
 	*f = (struct followed){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 	recording__init(&f->pending);
 	f->sideband = (struct sideband){.pids = config->cgroup ? NULL : &f->pids,
+					.of_cpus = !config->cgroup && config->sample_by_cpu,
 					.children = config->children,
 					.rec = &f->pending};
 	if (f->epoll_fd < 0)
@@ -89,9 +91,11 @@ bool followed__is_alive(struct followed *f, const struct source_config *config)
 			i++;
 			continue;
 		}
-		/* It would wake everybody for ever. */
+		/* A dead pidfd stays readable and would wake epoll forever. */
 		close(f->processes.v[i].fd);
-		pid_set__remove(&f->pids, f->processes.v[i].pid);
+		/* What it did last may wait in a CPU's ring: sideband__tidy() removes it. */
+		if (!f->sideband.of_cpus)
+			pid_set__remove(&f->pids, f->processes.v[i].pid);
 		f->processes.v[i] = f->processes.v[--f->processes.n];
 	}
 	return f->processes.n;
@@ -132,12 +136,14 @@ void followed__count_left_out(const struct followed *f, const struct source_conf
 			      struct recording *rec)
 {
 	char most[UNITS_TEXT_SIZE];
-	bool one = f->left_out.n == 1;
+	uint64_t n = f->left_out.n + f->n_left_out;
+	bool one = n == 1;
 
-	rec->drops[DROP_THREADS] += f->left_out.n;
-	if (f->left_out.n)
-		log__warn(
-			"%zu thread%s that started later %s not recorded: -max-memory %s was full",
-			f->left_out.n, one ? "" : "s", one ? "is" : "are",
-			units__format_size(most, config->max_memory));
+	rec->drops[DROP_THREADS] += n;
+	rec->drops[DROP_RECORDS] += f->n_errors;
+	if (n)
+		log__warn("%" PRIu64
+			  " thread%s that started later %s not recorded: -max-memory %s was full",
+			  n, one ? "" : "s", one ? "is" : "are",
+			  units__format_size(most, config->max_memory));
 }

@@ -6,6 +6,7 @@
 #ifndef MTBPF_CAPTURE_PERF_FOLLOWED_H
 #define MTBPF_CAPTURE_PERF_FOLLOWED_H
 
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,6 +32,8 @@ struct followed {
 	struct pid_set tids;			/* of those, the threads that are recorded */
 	VEC(struct followed_process) processes; /* that have not exited */
 	struct pid_set left_out;		/* threads that began when the memory was full */
+	uint64_t n_left_out;			/* those of them that have ended */
+	uint64_t n_errors;			/* times that what was told could not be kept */
 	int epoll_fd;
 };
 
@@ -68,9 +71,15 @@ int followed__add_thread(struct followed *followed, struct source *source,
 int followed__add_threads(struct followed *followed, struct source *source,
 			  const struct followed_thread *threads, size_t n,
 			  followed_ring_fn open_ring);
-/* One a CPU, of what the cgroup does there; one that is offline has nothing to record. */
-int followed__add_cpus(struct followed *followed, struct source *source, int cgroup_fd,
+/*
+ * One per CPU, at `place`, but on each of these; one that is offline has nothing to record. 0 or
+ * -errno.
+ */
+int followed__add_cpus(struct followed *followed, struct source *source,
+		       const struct event_place *place, const cpu_set_t *cpus,
 		       followed_ring_fn open_ring);
+/* The CPUs that its threads may run on now; those of a cgroup: all of the machine's. */
+void followed__cpus(const struct followed *followed, cpu_set_t *cpus);
 /* Says that there is no room for a thread; it is tried again when another begins. */
 void followed__leave_out(struct followed *followed, pid_t tid);
 /* Says that a thread is recorded from now on: it will not be handed over. 0 or -ENOMEM. */
@@ -105,6 +114,11 @@ struct followed_ops {
  */
 void followed__threads(struct followed *followed, struct source *source,
 		       const struct followed_ops *ops);
+
+/* Of rings by CPU: watches the processes that the sideband has told of. 0 or -errno. */
+int followed__processes(struct followed *followed);
+/* What was told could not be kept: says so once, and counts it. err 0: nothing. */
+void followed__note_error(struct followed *followed, int err);
 
 /* Adds what the sideband has said to rec. 0 or -ENOMEM. */
 int followed__add_to(const struct followed *followed, struct recording *rec);

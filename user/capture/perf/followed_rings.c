@@ -3,6 +3,7 @@
 #include "capture/perf/followed.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
@@ -38,18 +39,47 @@ int followed__add_threads(struct followed *f, struct source *s,
 	return err;
 }
 
-int followed__add_cpus(struct followed *f, struct source *s, int cgroup_fd,
-		       followed_ring_fn open_ring)
+int followed__add_cpus(struct followed *f, struct source *s, const struct event_place *place,
+		       const cpu_set_t *cpus, followed_ring_fn open_ring)
 {
-	long n = sysconf(_SC_NPROCESSORS_CONF);
 	int err = 0;
 
-	for (int cpu = 0; cpu < n && !err; cpu++) {
-		struct event_place place = event_place__of_cgroup(cgroup_fd, cpu);
+	for (int cpu = 0; cpu < CPU_SETSIZE && !err; cpu++) {
+		struct event_place here = *place;
 
-		err = add_ring(f, s, &place, 0, open_ring);
+		if (!CPU_ISSET(cpu, cpus))
+			continue;
+		here.cpu = cpu;
+		err = add_ring(f, s, &here, 0, open_ring);
 		if (err == -ENODEV)
 			err = 0;
 	}
 	return err;
+}
+
+static void add_all(cpu_set_t *cpus)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (int cpu = 0; cpu < n && cpu < CPU_SETSIZE; cpu++)
+		CPU_SET(cpu, cpus);
+}
+
+void followed__cpus(const struct followed *f, cpu_set_t *cpus)
+{
+	struct followed_thread *threads;
+	cpu_set_t own;
+	size_t n;
+
+	CPU_ZERO(cpus);
+	if (!f->sideband.pids || followed__list(f, false, &threads, &n)) {
+		add_all(cpus);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!sched_getaffinity(threads[i].tid, sizeof(own), &own))
+			CPU_OR(cpus, cpus, &own);
+	free(threads);
+	if (!CPU_COUNT(cpus))
+		add_all(cpus);
 }

@@ -157,6 +157,8 @@ void followed__threads(struct followed *f, struct source *source, const struct f
 	for (size_t i = 0; i < f->sideband.ended.n; i++) {
 		ops->ended(source, f->sideband.ended.v[i]);
 		pid_set__remove(&f->tids, f->sideband.ended.v[i]);
+		f->n_left_out += pid_set__has(&f->left_out, f->sideband.ended.v[i]);
+		pid_set__remove(&f->left_out, f->sideband.ended.v[i]);
 	}
 	for (size_t i = 0; i < f->sideband.started.n; i++)
 		begin(f, source, ops,
@@ -165,4 +167,26 @@ void followed__threads(struct followed *f, struct source *source, const struct f
 	if (f->sideband.started.n)
 		begin_rest(f, source, ops);
 	f->sideband.started.n = f->sideband.ended.n = 0;
+}
+
+int followed__processes(struct followed *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < f->sideband.started.n && !err; i++) {
+		const struct rec_thread *t = &f->sideband.started.v[i];
+
+		err = t->tid == t->pid ? followed__add_process(f, t->pid) : 0;
+		if (err == -ESRCH)
+			err = 0;
+	}
+	f->sideband.started.n = f->sideband.ended.n = 0;
+	return err;
+}
+
+void followed__note_error(struct followed *f, int err)
+{
+	if (err && !f->n_errors++)
+		log__warn("what the kernel says of threads and mappings cannot be kept: %s",
+			  strerror(-err));
 }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "target/process.h"
+#include "util/clock.h"
 
 #define RECORD_MAX     65536
 #define SAMPLE_ID_SIZE sizeof(struct record_id)
@@ -56,6 +57,9 @@ void sideband__fini(struct sideband *s)
 	VEC_FINI(&s->started);
 	VEC_FINI(&s->ended);
 	VEC_FINI(&s->joined);
+	VEC_FINI(&s->gone);
+	VEC_FINI(&s->bytes);
+	VEC_FINI(&s->waiting);
 	switch_log__fini(&s->log);
 }
 
@@ -76,6 +80,15 @@ static int on_loss(struct sideband *s, const struct perf_event_header *header,
 			(PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);
 	else
 		loss.records = ((const struct lost_record *)(const void *)header)->lost;
+	/* A ring that overflows for weeks is one loss. */
+	for (size_t i = s->rec->losses.n; i-- > 0 && loss.records;) {
+		struct rec_loss *known = &s->rec->losses.v[i];
+
+		if (known->records && known->pid == loss.pid && known->tid == loss.tid) {
+			known->records += loss.records;
+			return 0;
+		}
+	}
 	return loss.aux_flags || loss.records ? recording__add_loss(s->rec, &loss) : 0;
 }
 
@@ -156,13 +169,24 @@ static int on_task_begin(struct sideband *s, const struct task_record *r)
 		return recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid);
 	if (r->pid != r->ppid)
 		return on_process_begin(s, r, &child);
-	return is_foreign(s, r->pid) ? 0 : note_start(s, &child);
+	if (is_foreign(s, r->pid))
+		return 0;
+	return s->of_cpus ? recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid)
+			  : note_start(s, &child);
 }
 
 static int on_task_end(struct sideband *s, const struct task_record *r)
 {
+	struct gone_task *gone;
+
+	if (s->of_cpus && is_foreign(s, r->pid))
+		return 0;
+	gone = VEC_PUSH(&s->gone);
+	if (!gone)
+		return -ENOMEM;
+	*gone = (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time};
 	/* Its process may be seen to have gone before this is read: it is no stranger for that. */
-	if (!s->pids)
+	if (!s->pids || s->of_cpus)
 		return 0;
 	return note(&s->ended.v, &s->ended.n, &s->ended.cap, (pid_t)r->tid);
 }
@@ -262,17 +286,113 @@ int sideband__drain(struct sideband *s, struct perf_ring *ring)
 	return err;
 }
 
-static bool is_over(const struct sideband *s, pid_t pid)
+static uint64_t time_of(const uint8_t *record, size_t size)
 {
-	return !process__alive(pid) && !switch_log__has(&s->log, pid);
+	return ((const struct record_id *)(const void *)(record + size - SAMPLE_ID_SIZE))->time_ns;
 }
 
-static void forget_maps(struct recording *rec, pid_t pid)
+static int keep_waiting(struct sideband *s, const uint8_t *record, size_t size)
+{
+	struct waiting_record *waiting;
+
+	if (size < sizeof(struct perf_event_header) + SAMPLE_ID_SIZE)
+		return 0;
+	while (s->bytes.n + size > s->bytes.cap)
+		if (vec__grow(&s->bytes.v, &s->bytes.cap, s->bytes.cap, 1))
+			return -ENOMEM;
+	waiting = VEC_PUSH(&s->waiting);
+	if (!waiting)
+		return -ENOMEM;
+	*waiting = (struct waiting_record){time_of(record, size), s->bytes.n};
+	memcpy(s->bytes.v + s->bytes.n, record, size);
+	s->bytes.n += size;
+	return 0;
+}
+
+int sideband__collect(struct sideband *s, struct perf_ring *ring)
+{
+	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
+	int n, err = 0;
+
+	if (!s->collect_ns)
+		s->collect_ns = clock__now_ns();
+	while (!err && (n = perf_ring__next(ring, record, sizeof(record))) != 0)
+		if (n > 0)
+			err = keep_waiting(s, record, (size_t)n);
+	return err;
+}
+
+/* Of the same time, as they were collected. */
+static int by_time(const void *a, const void *b)
+{
+	const struct waiting_record *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static size_t size_at(const struct sideband *s, size_t at)
+{
+	return ((const struct perf_event_header *)(const void *)(s->bytes.v + at))->size;
+}
+
+/* Those from the first one on are left, with their bytes. */
+static void keep_rest(struct sideband *s, size_t first)
+{
+	size_t begin = s->bytes.n, n = 0;
+
+	for (size_t i = first; i < s->waiting.n; i++)
+		if (s->waiting.v[i].at < begin)
+			begin = s->waiting.v[i].at;
+	for (size_t i = first; i < s->waiting.n; i++, n++)
+		s->waiting.v[n] = (struct waiting_record){s->waiting.v[i].time_ns,
+							  s->waiting.v[i].at - begin};
+	memmove(s->bytes.v, s->bytes.v + begin, s->bytes.n - begin);
+	s->bytes.n -= begin;
+	s->waiting.n = n;
+}
+
+int sideband__settle(struct sideband *s, bool last)
+{
+	uint64_t until_ns = last ? UINT64_MAX : s->collect_ns;
+	size_t i = 0;
+	int err = 0;
+
+	s->collect_ns = 0;
+	if (!s->waiting.n)
+		return 0;
+	VEC_SORT(&s->waiting, by_time);
+	for (; i < s->waiting.n && !err && s->waiting.v[i].time_ns < until_ns; i++) {
+		size_t at = s->waiting.v[i].at;
+
+		err = on_record(s, s->bytes.v + at, size_at(s, at), false);
+	}
+	keep_rest(s, i);
+	return err;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct gone_task *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+/* In `gone`, which is sorted by tid. */
+static const struct gone_task *find_gone(const struct gone_task *gone, size_t n, pid_t tid)
+{
+	struct gone_task key = {.tid = tid};
+
+	return n ? bsearch(&key, gone, n, sizeof(*gone), by_tid) : NULL;
+}
+
+static void forget_maps(struct recording *rec, const struct gone_task *gone, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < rec->maps.n; i++) {
-		if (rec->maps.v[i].pid == pid)
+		if (find_gone(gone, n, rec->maps.v[i].pid))
 			free(rec->maps.v[i].path);
 		else
 			rec->maps.v[kept++] = rec->maps.v[i];
@@ -280,32 +400,59 @@ static void forget_maps(struct recording *rec, pid_t pid)
 	rec->maps.n = kept;
 }
 
-static void forget_threads(struct recording *rec, pid_t pid)
+/* One that began since has only the number. */
+static bool is_gone(const struct rec_thread *t, const struct gone_task *gone, size_t n)
+{
+	const struct gone_task *of_thread = find_gone(gone, n, t->tid);
+
+	return (of_thread && of_thread->pid == t->pid && t->start_ns <= of_thread->time_ns);
+}
+
+static void forget_threads(struct recording *rec, const struct gone_task *gone, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < rec->threads.n; i++)
-		if (rec->threads.v[i].pid != pid)
+		if (!is_gone(&rec->threads.v[i], gone, n))
 			rec->threads.v[kept++] = rec->threads.v[i];
 	rec->threads.n = kept;
 }
 
-#define MAPS_MANY 4096
-
-/* A shell that forks for hours would fill the memory: each child has all of its mappings. */
-void sideband__tidy(struct sideband *s)
+/* Each time as many as are kept: so a task costs the same, however many there were. */
+int sideband__tidy(struct sideband *s, bool (*holds)(const struct source *source, pid_t pid),
+		   const struct source *source)
 {
-	if (s->pids || s->rec->maps.n < 2 * s->maps_kept + MAPS_MANY)
-		return;
-	for (size_t i = 0; i < s->rec->threads.n;) {
-		pid_t pid = s->rec->threads.v[i].pid;
+	size_t n = 0, n_processes = 0, old = s->gone.n - SIDEBAND_GONE_MAX, kept = 0;
+	struct gone_task *gone, *processes;
 
-		if (is_over(s, pid)) {
-			forget_maps(s->rec, pid);
-			forget_threads(s->rec, pid);
-		} else {
-			i++;
+	if (s->gone.n < 2 * SIDEBAND_GONE_MAX)
+		return 0;
+	gone = calloc(2 * old, sizeof(*gone));
+	if (!gone)
+		return -ENOMEM;
+	processes = gone + old;
+	for (size_t i = 0; i < s->gone.n; i++) {
+		const struct gone_task *task = &s->gone.v[i];
+		bool is_main = task->tid == task->pid;
+
+		/* A process may outlive its main thread, and its number be another's by now. */
+		if (i >= old || (holds && holds(source, task->pid)) ||
+		    (is_main && process__alive(task->pid))) {
+			s->gone.v[kept++] = *task;
+			continue;
 		}
+		gone[n++] = *task;
+		if (!is_main)
+			continue;
+		processes[n_processes++] = *task;
+		if (s->of_cpus)
+			pid_set__remove(s->pids, task->pid);
 	}
-	s->maps_kept = s->rec->maps.n;
+	s->gone.n = kept;
+	qsort(gone, n, sizeof(*gone), by_tid);
+	qsort(processes, n_processes, sizeof(*processes), by_tid);
+	forget_maps(s->rec, processes, n_processes);
+	forget_threads(s->rec, gone, n);
+	free(gone);
+	return 0;
 }

@@ -11,18 +11,37 @@
 #include "capture/recording/recording.h"
 #include "target/pid_set.h"
 
+/* A thread that has ended. */
+struct gone_task {
+	pid_t pid, tid;
+	uint64_t time_ns;
+};
+
+/* A record that was taken out of its ring, and has not been looked at. */
+struct waiting_record {
+	uint64_t time_ns;
+	size_t at; /* in sideband.bytes */
+};
+
+struct source;
+
 struct sideband {
 	/* Records of other processes are left out; NULL: there are none but of a cgroup. */
 	struct pid_set *pids;
-	bool children;	       /* what they fork is added to pids */
+	bool of_cpus;  /* beside pids: the rings are those of CPUs, and have everybody's records */
+	bool children; /* what they fork is added to pids */
 	struct recording *rec; /* maps, thread names and losses are added here */
 	/* Threads that began, for the caller to follow and clear; and those that ended. */
 	VEC(struct rec_thread) started;
 	VEC(pid_t) ended;
+	VEC(struct gone_task) gone; /* the latest: what is known of them is forgotten at last */
+	/* sideband__collect(): */
+	VEC(uint8_t) bytes;
+	VEC(struct waiting_record) waiting;
+	uint64_t collect_ns; /* when the first ring was looked at, of the latest time; 0: not yet */
 	/* Rings by CPU: */
 	struct switch_log log;
 	VEC(struct rec_thread) joined; /* threads that came from elsewhere, likewise */
-	size_t maps_kept;	       /* how many maps there were when it was last tidied up */
 };
 
 void sideband__fini(struct sideband *sideband);
@@ -34,9 +53,26 @@ void sideband__fini(struct sideband *sideband);
 int sideband__drain(struct sideband *sideband, struct perf_ring *ring);
 
 /*
- * Rings by CPU: forgets the processes that have ended and that no ring's trace has any more, where
- * that may be worth it.
+ * The same of several rings, in the order of time: a process may be forked on one CPU, and map its
+ * files on another. Collects what waits in one of them; their times are CLOCK_MONOTONIC. 0 or
+ * -ENOMEM.
  */
-void sideband__tidy(struct sideband *sideband);
+int sideband__collect(struct sideband *sideband, struct perf_ring *ring);
+/*
+ * Takes what was collected, but what is so young that another ring may have something older, unless
+ * it is the `last` time. 0 or -ENOMEM.
+ */
+int sideband__settle(struct sideband *sideband, bool last);
+
+/* Tasks that have ended, of which is known what it was. */
+#define SIDEBAND_GONE_MAX 2048
+
+/*
+ * Forgets the threads, and the mappings of processes, that have ended, but for the latest
+ * SIDEBAND_GONE_MAX of them, and those of which `holds` says that a ring of theirs is kept (NULL:
+ * of none). 0 or -ENOMEM.
+ */
+int sideband__tidy(struct sideband *sideband, bool (*holds)(const struct source *source, pid_t pid),
+		   const struct source *source);
 
 #endif

@@ -49,7 +49,12 @@ static int add_threads(struct source *s)
 
 static int add_cpus(struct source *s)
 {
-	int err = followed__add_cpus(&s->followed, s, s->config.cgroup->fd, open_ring);
+	struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, 0);
+	cpu_set_t cpus;
+	int err;
+
+	followed__cpus(&s->followed, &cpus);
+	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
 
 	return err ? err : s->rings.n ? 0 : -ENODEV;
 }

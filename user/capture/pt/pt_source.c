@@ -224,39 +224,58 @@ static void say_full(struct source *s)
 	log__hint("a larger -snapshot-size holds more until the disk has taken it");
 }
 
-static void drain(struct source *s)
+/* Of a cgroup a CPU's ring has the traces of many. */
+static bool holds(const struct source *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->rings.n; i++)
+		if (s->rings.v[i].pid == pid)
+			return true;
+	return switch_log__has(&s->followed.sideband.log, pid);
+}
+
+static int drain(struct source *s)
 {
 	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
+	int err = 0;
 
-	for (size_t i = 0; i < s->rings.n; i++) {
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
 		if (s->config.spool_dir)
 			pt_ring__drain(&s->rings.v[i], !s->frozen && !s->rings.v[i].ended);
-		sideband__drain(&s->followed.sideband, &s->rings.v[i].ring);
-		sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
+		err = sideband__drain(&s->followed.sideband, &s->rings.v[i].ring);
+		if (!err)
+			err = sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
 	}
+	if (err)
+		return err;
 	followed__threads(&s->followed, s, &ops);
-	pt_source__note_joined(s);
-	sideband__tidy(&s->followed.sideband);
+	err = pt_source__note_joined(s);
+	if (!err)
+		err = sideband__tidy(&s->followed.sideband, holds, s);
 	say_full(s);
+	return err;
 }
 
 static enum source_state pt__state(struct source *s)
 {
 	if (s->frozen)
 		return SOURCE_FROZEN;
-	drain(s);
+	followed__note_error(&s->followed, drain(s));
 	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
 
 static int pt__freeze(struct source *s)
 {
+	int err;
+
 	if (s->frozen)
 		return 0;
 	for (size_t i = 0; i < s->rings.n; i++)
 		pt_ring__disable(&s->rings.v[i]);
 	s->frozen = true;
-	drain(s);
-	return 0;
+	err = drain(s);
+	if (err)
+		log__error("cannot read what the kernel says of the process: %s", strerror(-err));
+	return err;
 }
 
 static const struct pid_set *pt__pids(const struct source *s)

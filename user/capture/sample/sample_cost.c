@@ -127,83 +127,105 @@ static uint64_t quickest__extra(const struct quickest *q)
 	return q->on_ns > q->off_ns ? q->on_ns - q->off_ns : 0;
 }
 
+/* What is measured with. */
+struct measured {
+	struct sample_ring ring;
+	const struct sample_kernel *half; /* NULL: none */
+};
+
+static void enable(struct measured *m)
+{
+	if (m->half)
+		m->half->set(m->half->ctx, true);
+	sample_ring__enable(&m->ring);
+}
+
+static void disable(struct measured *m)
+{
+	sample_ring__disable(&m->ring);
+	if (m->half)
+		m->half->set(m->half->ctx, false);
+}
+
 /* What is being recorded, and not, in turns. */
-static void compare_spins(struct sample_ring *ring, uint64_t *ns)
+static void compare_spins(struct measured *m, uint64_t *ns)
 {
 	struct quickest q = {0};
 	uint64_t n = calibrate();
 
 	for (int i = 0; i < PAIRS; i++) {
 		quickest__note(&q.off_ns, time_spin(n));
-		sample_ring__enable(ring);
+		enable(m);
 		quickest__note(&q.on_ns, time_spin(n));
-		sample_ring__disable(ring);
+		disable(m);
 	}
 	*ns = quickest__extra(&q) * PERIOD_NS / (q.on_ns > PERIOD_NS ? q.on_ns : PERIOD_NS);
 }
 
-static void compare_turns(struct sample_ring *ring, const struct partner *p, uint64_t *ns)
+/* By CPU both partners are recorded: a turn is a switch of each. */
+static void compare_turns(struct measured *m, const struct partner *p, uint64_t *ns)
 {
 	struct quickest q = {0};
 
 	for (int i = 0; i < PAIRS; i++) {
 		quickest__note(&q.off_ns, time_turns(p));
-		sample_ring__enable(ring);
+		enable(m);
 		quickest__note(&q.on_ns, time_turns(p));
-		sample_ring__disable(ring);
+		disable(m);
 	}
-	*ns = quickest__extra(&q) / TURNS;
+	*ns = quickest__extra(&q) / TURNS / (m->half ? 2 : 1);
 }
 
-static int open_own(struct sample_ring *ring, const struct sample_ring_config *config)
+static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool kernel)
 {
+	const struct sample_ring_config config = {
+		.period_ns = period_ns,
+		.size = RING_SIZE,
+		.stack = stack,
+		.kernel = kernel,
+		.gate = m->half ? m->half->gate : -1,
+		.by_program = m->half,
+		.stacks = m->half ? m->half->stacks : -1,
+	};
 	struct event_place place = event_place__of_thread((pid_t)syscall(SYS_gettid));
 
-	return sample_ring__open(ring, &place, config);
+	if (m->half)
+		place = (struct event_place){.pid = -1, .cpu = sched_getcpu()};
+	return sample_ring__open(&m->ring, &place, &config);
 }
 
-static int measure_spins(uint32_t stack, bool kernel, struct sample_cost *cost)
+static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
-	struct sample_ring_config config = {.period_ns = PERIOD_NS,
-					    .size = RING_SIZE,
-					    .stack = stack,
-					    .kernel = kernel,
-					    .gate = -1};
-	struct sample_ring ring;
-	int err = open_own(&ring, &config);
+	int err = open_own(m, PERIOD_NS, stack, kernel);
 
 	if (err)
 		return err;
-	compare_spins(&ring, &cost->sample_ns);
-	sample_ring__close(&ring);
+	compare_spins(m, &cost->sample_ns);
+	sample_ring__close(&m->ring);
 	return 0;
 }
 
-static int measure_turns(uint32_t stack, bool kernel, struct sample_cost *cost)
+static int measure_turns(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
-	/* Never: of the clock only its start and end at each switch. */
-	struct sample_ring_config config = {.period_ns = 1000000000,
-					    .size = RING_SIZE,
-					    .stack = stack,
-					    .kernel = kernel,
-					    .gate = -1};
-	struct sample_ring ring;
+	/* Hardly ever: of a thread's clock only its start and end at each switch. */
+	int err = open_own(m, 1000000000, stack, kernel);
 	struct partner partner;
-	int err = open_own(&ring, &config);
 
 	if (err)
 		return err;
 	err = partner__start(&partner);
 	if (!err) {
-		compare_turns(&ring, &partner, &cost->switch_ns);
+		compare_turns(m, &partner, &cost->switch_ns);
 		partner__end(&partner);
 	}
-	sample_ring__close(&ring);
+	sample_ring__close(&m->ring);
 	return err;
 }
 
-int sample_cost__measure(uint32_t stack, bool kernel, struct sample_cost *cost)
+int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel *half,
+			 struct sample_cost *cost)
 {
+	struct measured m = {.half = half};
 	cpu_set_t before, one;
 	int err;
 
@@ -215,9 +237,9 @@ int sample_cost__measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return -errno;
-	err = measure_spins(stack, kernel, cost);
+	err = measure_spins(&m, stack, kernel, cost);
 	if (!err)
-		err = measure_turns(stack, kernel, cost);
+		err = measure_turns(&m, stack, kernel, cost);
 	sched_setaffinity(0, sizeof(before), &before);
 	return err;
 }
@@ -283,7 +305,9 @@ unsigned int sample_cost__rate(const struct sample_cost *cost, const struct samp
 
 	/* Of a process that sleeps nothing is known but that. */
 	if (load->cpu_ns)
-		share -= (double)cost->switch_ns * (double)load->switches / (double)load->cpu_ns;
+		share -= ((double)cost->switch_ns * (double)load->switches +
+			  (double)cost->hit_ns * (double)load->hits) /
+			 (double)load->cpu_ns;
 	rate = share * 1e9 / (double)(cost->sample_ns ? cost->sample_ns : 1);
 	return rate < 1 ? 0 : rate > 1e6 ? 1000000 : (unsigned int)rate;
 }

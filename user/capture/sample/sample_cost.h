@@ -11,18 +11,29 @@
 struct sample_cost {
 	uint64_t sample_ns; /* a sample by the clock: the timer's interrupt and the stack */
 	uint64_t switch_ns; /* leaving a CPU and coming back, both recorded */
+	uint64_t hit_ns;    /* a hit of the trigger's probe, with its return; 0: not known */
+};
+
+/* The recorder's half in the kernel, for our own process. */
+struct sample_kernel {
+	int gate, stacks; /* see source_config */
+	void (*set)(void *ctx, bool on);
+	void *ctx;
 };
 
 /*
- * With so many bytes of the stack copied each time, and the kernel's part of it. Takes a tenth of a
- * second. 0, or -errno where this machine cannot sample. Prints nothing.
+ * With so many bytes of the stack copied each time, and the kernel's part of it; half NULL: by a
+ * clock of the thread. Takes a tenth of a second. 0, or -errno where this machine cannot sample.
+ * Prints nothing.
  */
-int sample_cost__measure(uint32_t stack, bool kernel, struct sample_cost *cost);
+int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel *half,
+			 struct sample_cost *cost);
 
 /* What a process did in a while. */
 struct sample_load {
 	uint64_t cpu_ns;   /* of all threads */
 	uint64_t switches; /* how often they came onto a CPU */
+	uint64_t hits;	   /* of the probes; set by the caller */
 };
 
 /* Since it began, of the threads that it has now. 0 or -errno: -ESRCH it is gone. */
@@ -31,8 +42,8 @@ int sample_load__read(pid_t pid, struct sample_load *load);
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
 
 /*
- * So many samples a second of CPU time cost, with the switches, at most `ppm` millionths of it; 0
- * where the switches alone cost more.
+ * So many samples a second of CPU time cost, with the switches and hits, at most `ppm` millionths
+ * of it; 0 where these alone cost more.
  */
 unsigned int sample_cost__rate(const struct sample_cost *cost, const struct sample_load *load,
 			       uint64_t ppm);

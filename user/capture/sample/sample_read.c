@@ -84,19 +84,40 @@ static uint64_t triggered_ns(const struct source *s, const struct recording *rec
 	return rec->hits.n > s->config.first_hit ? rec->hits.v[rec->hits.n - 1].time_ns : 0;
 }
 
+/* Of a cgroup, processes may have come from elsewhere: nothing has told of those. */
+static int note_joined(struct source *s, const struct recording *rec, size_t first)
+{
+	pid_t last = 0;
+	int err = 0;
+
+	for (size_t i = first; i < rec->samples.n && !err && s->config.cgroup; i++) {
+		pid_t pid = rec->samples.v[i].pid;
+
+		if (pid != last && !followed__knows(&s->followed, pid))
+			err = followed__note_process(&s->followed, pid, s->start_ns);
+		last = pid;
+	}
+	return err;
+}
+
 int sample_source__read(struct source *s, struct recording *rec)
 {
 	struct sample_record_ids ids = {.until_ns = triggered_ns(s, rec)};
+	size_t first = rec->samples.n;
 	struct lookback least = {0};
-	int err = followed__add_to(&s->followed, rec);
+	int err = 0;
 
 	rec->sample_period_ns = s->longest_ns;
 	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
 	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
-	if (!err)
-		err = followed__add_uprobes_pages(&s->followed, &s->config, s->start_ns, rec);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
+	if (!err)
+		err = note_joined(s, rec, first);
+	if (!err)
+		err = followed__add_to(&s->followed, rec);
+	if (!err)
+		err = followed__add_uprobes_pages(&s->followed, &s->config, s->start_ns, rec);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
 	if (!s->config.is_silent)

@@ -2,8 +2,10 @@
 #include "capture/sample/sample_ring.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,9 +72,22 @@ static int set_gate(int event, int gate)
 	return ioctl(event, PERF_EVENT_IOC_SET_BPF, gate) ? -errno : 0;
 }
 
+/* The kernel's program writes to the event that the map has for its CPU. */
+static int give_event(const struct sample_ring *r, const struct sample_ring_config *config)
+{
+	uint32_t cpu = (uint32_t)r->place.cpu;
+	uint32_t fd = (uint32_t)r->events[SAMPLE_EVENT_SWITCHES];
+	union bpf_attr attr = {.map_fd = (uint32_t)config->stacks,
+			       .key = (uintptr_t)&cpu,
+			       .value = (uintptr_t)&fd};
+
+	return syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &attr, sizeof(attr)) ? -errno : 0;
+}
+
 static int open_event(struct sample_ring *r, enum sample_event event,
 		      const struct sample_ring_config *config)
 {
+	bool by_program = config->by_program && !config->kernel && event == SAMPLE_EVENT_SWITCHES;
 	static const uint64_t configs[SAMPLE_EVENTS] = {
 		[SAMPLE_EVENT_CLOCK] = PERF_COUNT_SW_CPU_CLOCK,
 		[SAMPLE_EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
@@ -82,17 +97,20 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	uint64_t period = event == SAMPLE_EVENT_CLOCK	       ? config->period_ns
 			  : event == SAMPLE_EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
 							       : 1;
-	struct perf_event_attr attr = sampling_attr(configs[event], period, config);
+	struct perf_event_attr attr = sampling_attr(
+		by_program ? PERF_COUNT_SW_BPF_OUTPUT : configs[event], period, config);
 	int fd;
 
-	attr.context_switch = event == SAMPLE_EVENT_CLOCK;
+	attr.context_switch = event == SAMPLE_EVENT_CLOCK && !config->by_program;
 	if (event == SAMPLE_EVENT_CLOCK && config->calls)
 		count_calls(&attr, period);
 	attr.enable_on_exec = config->from_exec;
 	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
 	if (fd < 0)
 		return fd;
-	return ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]) ? -errno : set_gate(fd, config->gate);
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]))
+		return -errno;
+	return by_program ? give_event(r, config) : set_gate(fd, config->gate);
 }
 
 static int open_events(struct sample_ring *r, const struct sample_ring_config *config)
@@ -123,13 +141,20 @@ static void open_branches(struct sample_ring *r, const struct sample_ring_config
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		      const struct sample_ring_config *config)
 {
+	return sample_ring__open_with(r, place, place, config);
+}
+
+int sample_ring__open_with(struct sample_ring *r, const struct event_place *place,
+			   const struct event_place *sideband_place,
+			   const struct sample_ring_config *config)
+{
 	const struct sideband_ring_config sideband = {
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
 	*r = (struct sample_ring){.place = *place, .branches = -1, .sideband = {.event = -1}};
 	memset(r->events, -1, sizeof(r->events));
-	err = sideband_ring__open(&r->sideband, place, &sideband);
+	err = sideband_ring__open(&r->sideband, sideband_place, &sideband);
 	if (!err)
 		err = open_events(r, config);
 	if (err)

@@ -20,10 +20,16 @@ struct sample_ring_config {
 	size_t size;	    /* of the ring, a power of two */
 	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
 	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
-	bool kernel;	    /* the kernel's part of stacks as well */
-	bool from_exec;	    /* record from the process's execve on, not before */
-	bool branches;	    /* the CPU notes the last ones: COUNTING_BRANCHES */
-	bool calls;	    /* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
+	/*
+	 * A program writes the switches, and their stacks to the event that this map has by CPU. Of
+	 * its own stack the kernel finds no way further: with `kernel` perf takes those.
+	 */
+	bool by_program;
+	int stacks;
+	bool kernel;	/* the kernel's part of stacks as well */
+	bool from_exec; /* record from the process's execve on, not before */
+	bool branches;	/* the CPU notes the last ones: COUNTING_BRANCHES */
+	bool calls;	/* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
 };
 
 /* All write to the first one's ring. */
@@ -50,6 +56,13 @@ struct sample_ring {
 	bool ended; /* its thread is gone; what it holds stays */
 };
 
+/*
+ * Opens all events of a thread or a CPU, disabled; the sideband's are of another place where a
+ * cgroup's threads are told apart by the gate. As below.
+ */
+int sample_ring__open_with(struct sample_ring *ring, const struct event_place *place,
+			   const struct event_place *sideband,
+			   const struct sample_ring_config *config);
 /*
  * Opens all events of a thread or a CPU, disabled, and maps their buffers. 0, or -errno: -ESRCH the
  * thread is gone; -ENODEV the CPU is offline; -EACCES the kernel forbids it; -EPERM locked memory,

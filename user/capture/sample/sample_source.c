@@ -76,25 +76,28 @@ static int sample__probe(void)
 /* Whether so many rings fit, with what else each has. */
 static bool fits(const struct source_config *config, size_t rings, size_t size)
 {
-	return budget__allows(config->max_memory, rings, sample_ring__locked_size(size));
+	return budget__allows(config->max_memory, rings,
+			      sample_ring__locked_size(size) + config->sample_log);
 }
 
-static int refuse_memory(const struct source_config *config, size_t rings)
+static int refuse_memory(const struct source *s, size_t rings)
 {
-	size_t each = sample_ring__locked_size(RING_MIN);
+	const struct source_config *config = &s->config;
+	bool by_cpu = sample_source__is_by_cpu(s);
+	size_t each = sample_ring__locked_size(RING_MIN) + config->sample_log;
 	char least[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
 
 	log__error("%zu %s need %s each, %s together, and -max-memory allows %s", rings,
-		   config->cgroup ? "CPUs" : "threads", units__format_size(least, each),
+		   by_cpu ? "CPUs" : "threads", units__format_size(least, each),
 		   units__format_size(all, (uint64_t)rings * each),
 		   units__format_size(most, config->max_memory));
-	log__hint(config->cgroup ? "a larger -max-memory allows more"
-				 : "-cgroup takes a ring a CPU, however many threads there are; "
-				   "a larger -max-memory allows more");
+	log__hint(by_cpu ? "a larger -max-memory allows more"
+			 : "-cgroup takes a ring a CPU, however many threads there are; "
+			   "a larger -max-memory allows more");
 	return -ENOMEM;
 }
 
-/* All threads are recorded, so each has less where they are many. */
+/* All of them are recorded, so each has less where they are many. */
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
 	size_t size = RING_MIN, wanted;
@@ -113,13 +116,13 @@ static size_t ring_size(const struct source_config *config, size_t rings, bool b
 
 static int check_memory(struct source *s, size_t rings)
 {
-	bool by_cpu = s->config.cgroup != NULL;
+	bool by_cpu = sample_source__is_by_cpu(s);
 	struct memlock_limits limits;
 	size_t size = ring_size(&s->config, rings, by_cpu);
 	int err;
 
 	if (!fits(&s->config, rings, size))
-		return refuse_memory(&s->config, rings);
+		return refuse_memory(s, rings);
 	s->ring_config.size = size;
 	memlock__read(&limits);
 	err = memlock__check(&limits, rings, sample_ring__locked_size(size), size);
@@ -128,8 +131,14 @@ static int check_memory(struct source *s, size_t rings)
 
 static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
+	struct event_place sideband = *place;
 	struct sample_ring *ring = VEC_PUSH(&s->rings);
-	int err = ring ? sample_ring__open(ring, place, &s->ring_config) : -ENOMEM;
+	int err;
+
+	/* Of mappings and names the kernel has no program that tells whose they are. */
+	if (s->config.cgroup)
+		sideband = event_place__of_cgroup(s->config.cgroup->fd, place->cpu);
+	err = ring ? sample_ring__open_with(ring, place, &sideband, &s->ring_config) : -ENOMEM;
 
 	if (ring && err)
 		s->rings.n--;
@@ -146,15 +155,58 @@ static int add_threads(struct source *s, const struct followed_thread *threads, 
 	return err ? err : s->rings.n ? 0 : -ESRCH;
 }
 
+/* Everybody on a CPU, of whom the gate lets the target pass; or what the kernel knows of a cgroup.
+ */
+static struct event_place place_of_cpus(const struct source *s)
+{
+	if (!s->config.sample_by_cpu)
+		return event_place__of_cgroup(s->config.cgroup->fd, 0);
+	return (struct event_place){.pid = -1};
+}
+
+/* Where the target may not run there is nothing to wake an idle CPU for. */
 static int add_cpus(struct source *s)
 {
-	int err = check_memory(s, (size_t)sysconf(_SC_NPROCESSORS_ONLN));
+	struct event_place place = place_of_cpus(s);
+	cpu_set_t cpus;
+	int err;
 
+	followed__cpus(&s->followed, &cpus);
+	err = check_memory(s, (size_t)CPU_COUNT(&cpus));
 	if (err)
 		return err;
-	err = followed__add_cpus(&s->followed, s, s->config.cgroup->fd, open_ring);
+	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	if (!err && !s->rings.n)
+		err = -ENODEV;
 	if (err)
 		explain(err);
+	return err;
+}
+
+#define LOOK_NS 1000000000
+
+/* Its threads may be let run on other CPUs, meanwhile: there it is recorded from now on. */
+static int add_new_cpus(struct source *s)
+{
+	struct event_place place = place_of_cpus(s);
+	uint64_t now = clock__now_ns();
+	size_t before = s->rings.n;
+	cpu_set_t cpus;
+	int err;
+
+	if (!sample_source__is_by_cpu(s) || now < s->look_ns + LOOK_NS)
+		return 0;
+	s->look_ns = now;
+	followed__cpus(&s->followed, &cpus);
+	for (size_t i = 0; i < before; i++)
+		CPU_CLR(s->rings.v[i].place.cpu, &cpus);
+	if (!CPU_COUNT(&cpus) ||
+	    !fits(&s->config, before + (size_t)CPU_COUNT(&cpus), s->ring_config.size))
+		return 0;
+	s->ring_config.from_exec = false;
+	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	for (size_t i = before; i < s->rings.n && !err; i++)
+		err = sample_ring__enable(&s->rings.v[i]);
 	return err;
 }
 
@@ -164,7 +216,7 @@ static int open_rings(struct source *s)
 	size_t n;
 	int err;
 
-	if (s->config.cgroup)
+	if (sample_source__is_by_cpu(s))
 		return add_cpus(s);
 	err = followed__list(&s->followed, false, &threads, &n);
 	if (err) {
@@ -196,8 +248,10 @@ static int open_all(struct source *s)
 		.period_ns = sample_rate__period(s->config.sample_rate),
 		.stack = s->config.sample_stack,
 		.gate = s->config.sample_gate,
+		.by_program = s->config.sample_by_cpu,
+		.stacks = s->config.sample_stacks,
 		.kernel = s->config.kernel,
-		.from_exec = s->config.from_exec,
+		.from_exec = s->config.from_exec && !sample_source__is_by_cpu(s),
 		.branches = s->config.branches,
 		.calls = s->config.sample_calls,
 	};
@@ -224,13 +278,26 @@ static struct source *sample__open(const struct source_config *config)
 	return NULL;
 }
 
+/* Of rings by CPU nothing else says which threads there are. */
+static int note_threads(struct source *s)
+{
+	struct followed_thread *threads;
+	size_t n;
+	int err = followed__list(&s->followed, false, &threads, &n);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < n && !err; i++)
+		err = process_note__thread(&s->followed.pending, threads[i].pid, threads[i].tid,
+					   s->start_ns);
+	free(threads);
+	return err;
+}
+
 static int note_initial(struct source *s)
 {
-	int err = 0;
+	int err = s->config.cgroup ? 0 : note_threads(s);
 
-	for (size_t i = 0; i < s->rings.n && !err && !s->config.cgroup; i++)
-		err = process_note__thread(&s->followed.pending, s->rings.v[i].pid,
-					   s->rings.v[i].place.pid, s->start_ns);
 	return err ? err : followed__note(&s->followed, &s->config, s->start_ns);
 }
 
@@ -241,7 +308,7 @@ static int sample__start(struct source *s)
 
 	s->start_ns = clock__now_ns();
 	err = note_initial(s);
-	for (size_t i = 0; i < s->rings.n && !err && !s->config.from_exec; i++)
+	for (size_t i = 0; i < s->rings.n && !err && !s->ring_config.from_exec; i++)
 		err = sample_ring__enable(&s->rings.v[i]);
 	if (err)
 		explain(err);
@@ -299,32 +366,57 @@ static void on_thread_end(struct source *s, pid_t tid)
 		ring->ended = true;
 }
 
-static void drain(struct source *s)
+static bool holds(const struct source *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->rings.n; i++)
+		if (s->rings.v[i].pid == pid)
+			return true;
+	return false;
+}
+
+static int drain(struct source *s)
 {
 	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
+	bool by_cpu = sample_source__is_by_cpu(s);
+	int err = 0;
 
-	for (size_t i = 0; i < s->rings.n; i++)
-		sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
-	followed__threads(&s->followed, s, &ops);
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = sideband__collect(&s->followed.sideband, &s->rings.v[i].sideband.ring);
+	if (!err)
+		err = sideband__settle(&s->followed.sideband, s->frozen);
+	if (!err && by_cpu)
+		err = followed__processes(&s->followed);
+	else if (!err)
+		followed__threads(&s->followed, s, &ops);
+	return err ? err : sideband__tidy(&s->followed.sideband, by_cpu ? NULL : holds, s);
 }
 
 static enum source_state sample__state(struct source *s)
 {
+	int err;
+
 	if (s->frozen)
 		return SOURCE_FROZEN;
-	drain(s);
+	err = drain(s);
+	if (!err)
+		err = add_new_cpus(s);
+	followed__note_error(&s->followed, err);
 	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
 
 static int sample__freeze(struct source *s)
 {
+	int err;
+
 	if (s->frozen)
 		return 0;
 	for (size_t i = 0; i < s->rings.n; i++)
 		sample_ring__disable(&s->rings.v[i]);
 	s->frozen = true;
-	drain(s);
-	return 0;
+	err = drain(s);
+	if (err)
+		log__error("cannot read what the kernel says of the process: %s", strerror(-err));
+	return err;
 }
 
 static void sample__set_rate(struct source *s, unsigned int hz)
@@ -348,16 +440,32 @@ static const struct pid_set *sample__pids(const struct source *s)
 static const char *sample__memory(const struct source *s, char text[static SOURCE_TEXT_SIZE])
 {
 	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+	const char *whose = sample_source__is_by_cpu(s) ? "CPU" : "thread";
 	size_t size = s->ring_config.size;
 
 	units__format_size(each, size);
-	units__format_size(all, s->rings.n * sample_ring__locked_size(size));
-	if (s->rings.n == 1)
-		snprintf(text, SOURCE_TEXT_SIZE, "a ring of %s", each);
-	else
-		snprintf(text, SOURCE_TEXT_SIZE, "%zu rings of %s, %s in all", s->rings.n, each,
-			 all);
+	units__format_size(all,
+			   s->rings.n * (sample_ring__locked_size(size) + s->config.sample_log));
+	snprintf(text, SOURCE_TEXT_SIZE, "a ring of %s for each %s (%zu), %s in all", each, whose,
+		 s->rings.n, all);
 	return text;
+}
+
+/* A ring that has come round a first time says what the others will. */
+static uint64_t sample__lookback_ns(const struct source *s)
+{
+	uint64_t ran_ns = clock__now_ns() - s->start_ns, least = UINT64_MAX;
+
+	for (size_t i = 0; i < s->rings.n; i++) {
+		const struct back_ring *ring = &s->rings.v[i].ring;
+		uint64_t written = -__atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), ns;
+
+		if (!written)
+			continue;
+		ns = (uint64_t)((double)ran_ns * (double)ring->size / (double)written);
+		least = ns < least ? ns : least;
+	}
+	return least;
 }
 
 static const char *sample__freeze_name(const struct source *s)
@@ -379,6 +487,7 @@ static void sample__close(struct source *s)
 const struct source_ops source_sample = {
 	.name = "sample",
 	.about = "stacks by the clock and at every switch",
+	.samples = true,
 	.probe = sample__probe,
 	.open = sample__open,
 	.start = sample__start,
@@ -389,6 +498,7 @@ const struct source_ops source_sample = {
 	.pids = sample__pids,
 	.set_rate = sample__set_rate,
 	.memory = sample__memory,
+	.lookback_ns = sample__lookback_ns,
 	.freeze_name = sample__freeze_name,
 	.close = sample__close,
 };

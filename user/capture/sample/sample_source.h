@@ -12,12 +12,19 @@
 struct source {
 	struct source_config config;
 	struct sample_ring_config ring_config;
-	VEC(struct sample_ring) rings; /* a thread's each */
+	VEC(struct sample_ring) rings; /* a CPU's each, or a thread's */
 	struct followed followed;
 	uint64_t start_ns;
 	uint64_t longest_ns; /* of the periods that were sampled by */
+	uint64_t look_ns;    /* when it was looked which CPUs the threads may run on */
 	bool frozen;
 };
+
+/* Whether its rings are the CPUs', and not the threads'. */
+static inline bool sample_source__is_by_cpu(const struct source *s)
+{
+	return s->config.cgroup || s->config.sample_by_cpu;
+}
 
 /* source_ops.read */
 int sample_source__read(struct source *s, struct recording *rec);

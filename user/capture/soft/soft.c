@@ -347,6 +347,7 @@ const struct source_ops source_soft = {
 	.name = "soft",
 	.about = "single-steps the target: exact, but about 10,000 times slower than it runs by "
 		 "itself",
+	.steps = true,
 	.probe = soft__probe,
 	.open = soft__open,
 	.start = soft__start,

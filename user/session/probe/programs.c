@@ -176,6 +176,35 @@ static void warn_ambiguous(const struct program *program, const char *symbol)
 		  symbol, (int)program->process.pid, program->process.comm);
 }
 
+/* Another process that runs the same, in the place of one that has ended. False: there is none. */
+static bool replace_process(const struct programs *programs, struct program *program)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	enum log_level level = log__level();
+	bool found = false;
+	size_t n = 0;
+
+	log__set_level(LOG_SILENT);
+	if (target__processes(programs->target, &pids, &n))
+		n = 0;
+	for (size_t i = 0; i < n && !found; i++) {
+		struct process other;
+
+		if (pids[i] == program->process.pid || process__open(&other, pids[i]))
+			continue;
+		found = code_hash(&other) == program->code;
+		if (!found) {
+			process__close(&other);
+			continue;
+		}
+		process__close(&program->process);
+		program->process = other;
+		program->n--;
+	}
+	log__set_level(level);
+	return found;
+}
+
 /* 0 also where the program lacks it: another may have it. */
 static int search_program(struct search *search, struct program *program)
 {
@@ -217,10 +246,24 @@ int programs__each(struct programs *programs, const char *symbol, probe_each_fn 
 		   void *ctx)
 {
 	struct search search = {.each = each, .fn = fn, .ctx = ctx, .symbol = symbol};
+	size_t n_gone = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < programs->all.n && !err; i++)
-		err = search_program(&search, &programs->all.v[i]);
+	for (size_t i = 0; i < programs->all.n && !err; i++) {
+		struct program *program = &programs->all.v[i];
+
+		do
+			err = search_program(&search, program);
+		while (err != -ENOMEM && !process__alive(program->process.pid) &&
+		       replace_process(programs, program));
+		if (process__alive(program->process.pid))
+			continue;
+		n_gone++;
+		program->is_probed = false;
+		err = err == -ENOMEM ? err : 0;
+	}
+	if (n_gone)
+		log__info("%zu of the programs ended meanwhile, and are not looked at", n_gone);
 	if (!err && !search.found.n)
 		err = explain(programs, &search);
 	VEC_FINI(&search.found);

@@ -13,6 +13,8 @@
 #include "target/task_status.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/log.h"
+#include "util/units.h"
 #include "util/vec.h"
 
 struct line {
@@ -41,29 +43,33 @@ static bool is_trusted(int fd, pid_t pid)
 	return !map.st_uid || (!stat(path, &process) && process.st_uid == map.st_uid);
 }
 
-static char *read_trusted(const char *path, pid_t pid)
+static char *read_trusted(const char *path, pid_t pid, size_t most)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	char self[32], *text;
+	char *text, size[UNITS_TEXT_SIZE];
 	size_t len;
+	int err;
 
 	if (fd < 0 || !is_trusted(fd, pid))
 		return NULL;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return fs__read(self, &text, &len) ? NULL : text;
+	err = fs__read_fd(fd, most, &text, &len);
+	if (err == -EFBIG)
+		log__warn("%s is larger than %s, and is not read: JIT code has no names", path,
+			  units__format_size(size, most));
+	return err ? NULL : text;
 }
 
-char *perf_map__read(pid_t pid)
+char *perf_map__read(pid_t pid, size_t most)
 {
 	char path[64], *text;
 
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", (int)pid,
 		 (int)pid_inside(pid));
-	text = read_trusted(path, pid);
+	text = read_trusted(path, pid, most);
 	if (text)
 		return text;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	return read_trusted(path, pid);
+	return read_trusted(path, pid, most);
 }
 
 /* Digits, with or without 0x, up to a blank. */

@@ -16,9 +16,10 @@ struct perf_map_entry {
 
 /*
  * The text of the process's map: as it has it in its own mount and pid namespace, else ours. Only a
- * regular file of the process's user, or root's, counts. NULL: there is none. Freed by the caller.
+ * regular file of the process's user, or root's, counts. NULL: there is none, or, after a line on
+ * stderr, it has more than `most` bytes. Freed by the caller.
  */
-char *perf_map__read(pid_t pid);
+char *perf_map__read(pid_t pid, size_t most);
 
 /*
  * Takes the text apart: entries ascending and disjoint. Of two that overlap the later line is

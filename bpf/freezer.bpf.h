@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* Whether the trigger has frozen what is recorded: one write stops all programs, on every CPU. */
+#ifndef MTBPF_FREEZER_BPF_H
+#define MTBPF_FREEZER_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "mtbpf_shared.h"
+
+/* User space maps it, and puts the trigger's in the recorder's place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct mt_freezer);
+} freezer SEC(".maps");
+
+static __always_inline volatile struct mt_freezer *freezer_state(void)
+{
+	u32 key = 0;
+
+	return bpf_map_lookup_elem(&freezer, &key);
+}
+
+static __always_inline bool is_frozen(void)
+{
+	volatile struct mt_freezer *state = freezer_state();
+
+	return state && state->frozen && state->frozen == state->arming;
+}
+
+#endif

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * The flight recorder in the kernel: which samples of a CPU's clock are the target's, the stacks
+ * where its threads leave a CPU, and a log per CPU of who ran when, who woke whom, and who took
+ * whose CPU. Other processes write nothing, unless they run where a thread of the target waits for
+ * its CPU. An object of its own, since it needs the kernel's BTF.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "freezer.bpf.h"
+#include "logs.bpf.h"
+#include "mtbpf_shared.h"
+#include "targets.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* The members that are read here; where they are libbpf finds out from the kernel's BTF. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+};
+
+/* Since Linux 6.0; before it ids stood there. */
+struct cgroup___ancestors {
+	struct cgroup *ancestors[1];
+};
+
+struct cgroup___ancestor_ids {
+	u64 ancestor_ids[1];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct thread_info {
+	u32 cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int pid;
+	int tgid;
+	void *mm; /* NULL: a kernel thread */
+	struct css_set *cgroups;
+	char comm[16];
+};
+
+/* Until Linux 5.16 it was not in thread_info. */
+struct task_struct___cpu {
+	unsigned int cpu;
+};
+#pragma clang attribute pop
+
+/* Of a cgroup: its inode's number, and how many lie above it. */
+const volatile __u64 target_cgroup_id;
+const volatile __s32 target_cgroup_level;
+
+static __always_inline bool is_in_cgroup(struct task_struct *task)
+{
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp), *at = NULL;
+	u32 level = target_cgroup_level;
+	u64 id = 0;
+
+	if (BPF_CORE_READ(cgroup, level) < target_cgroup_level)
+		return false;
+	if (bpf_core_field_exists(struct cgroup___ancestors, ancestors)) {
+		bpf_probe_read_kernel(
+			&at, sizeof(at),
+			(void *)cgroup +
+				bpf_core_field_offset(struct cgroup___ancestors, ancestors) +
+				level * sizeof(at));
+		return at && BPF_CORE_READ(at, kn, id) == target_cgroup_id;
+	}
+	if (bpf_core_field_exists(struct cgroup___ancestor_ids, ancestor_ids))
+		bpf_probe_read_kernel(
+			&id, sizeof(id),
+			(void *)cgroup +
+				bpf_core_field_offset(struct cgroup___ancestor_ids, ancestor_ids) +
+				level * sizeof(id));
+	return id == target_cgroup_id;
+}
+
+static __always_inline bool is_target(struct task_struct *task)
+{
+	return targets_are_processes() ? is_target_process(task->tgid) : is_in_cgroup(task);
+}
+
+static __always_inline u32 cpu_of(struct task_struct *task)
+{
+	struct task_struct___cpu *old = (void *)task;
+
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return task->thread_info.cpu;
+	return bpf_core_field_exists(old->cpu) ? old->cpu : 0;
+}
+
+/* Set by user space: nothing more is written, until it is cleared. */
+volatile __u32 stopped = 1;
+/* Records per CPU, a power of two. */
+const volatile __u32 log_size = 1;
+
+/* User space sizes both; a CPU without a slot keeps no log. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct mt_record);
+} cpu_logs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct mt_cpu);
+} cpus SEC(".maps");
+
+/* Events of PERF_COUNT_SW_BPF_OUTPUT, by CPU: what they write is the current thread's stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} stack_events SEC(".maps");
+
+const volatile bool has_regions;
+
+/* Who is in a region: the trigger's map. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MT_OPEN_REGIONS);
+	__type(key, u32);
+	__type(value, struct mt_entry);
+} open_regions SEC(".maps");
+
+static __always_inline bool is_in_region(u32 tid)
+{
+	return !has_regions || bpf_map_lookup_elem(&open_regions, &tid);
+}
+
+static __always_inline bool is_stopped(void)
+{
+	return stopped || is_frozen();
+}
+
+static __always_inline struct mt_cpu *this_cpu(void)
+{
+	u32 key = bpf_get_smp_processor_id();
+	struct mt_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+
+	return cpu && cpu->slot ? cpu : NULL;
+}
+
+/*
+ * The current task is the waker only if the waking is its own doing, and not that of an interrupt
+ * that came while it ran: then it has entered the kernel by a system call (arch/x86/entry: orig_ax
+ * is its number, and -1 for interrupts). An interrupt within a system call is not told apart.
+ */
+static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
+{
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+	return task->mm && regs && (long)regs->orig_ax >= 0 ? regs : NULL;
+}
+
+/*
+ * The next record of this CPU's log. All programs that write there run with interrupts off, or,
+ * at system calls, are alone on their CPU but for those: an interrupt takes the next number. It
+ * counts from end_write() on, with its time.
+ */
+static __always_inline struct mt_record *new_record(struct mt_cpu *cpu, u32 tgid, u32 tid, u32 kind)
+{
+	u32 key = (cpu->slot - 1) * log_size +
+		  (__sync_fetch_and_add(&cpu->n_records, 1) & (log_size - 1));
+	struct mt_record *record = bpf_map_lookup_elem(&cpu_logs, &key);
+
+	if (!record)
+		return NULL;
+	begin_write(&record->time_ns);
+	record->tid = tid;
+	record->tgid = tgid;
+	record->kind = kind;
+	record->cpu = bpf_get_smp_processor_id();
+	record->syscall = MT_NO_SYSCALL;
+	return record;
+}
+
+/* `by` NULL: nobody. */
+static __always_inline void set_by(struct mt_record *record, struct task_struct *by)
+{
+	record->by_tid = by ? by->pid : 0;
+	record->by_tgid = by ? by->tgid : 0;
+	if (by)
+		bpf_probe_read_kernel(record->by_comm, sizeof(record->by_comm), by->comm);
+}
+
+static __always_inline void note(struct mt_cpu *cpu, u32 tgid, u32 tid, struct task_struct *by,
+				 u32 kind)
+{
+	struct mt_record *record = new_record(cpu, tgid, tid, kind);
+
+	if (!record)
+		return;
+	set_by(record, by);
+	end_write(&record->time_ns, bpf_ktime_get_ns());
+}
+
+/* It may be another CPU: who runs there may change meanwhile. */
+static __always_inline void note_now(struct mt_cpu *cpu, struct task_struct *task,
+				     const struct mt_cpu *there)
+{
+	struct mt_record *record =
+		there->now_tid ? new_record(cpu, task->tgid, task->pid, MT_RECORD_REPLACED) : NULL;
+
+	if (!record)
+		return;
+	record->by_tid = there->now_tid;
+	record->by_tgid = there->now_tgid;
+	__builtin_memcpy(record->by_comm, there->now_comm, sizeof(record->by_comm));
+	end_write(&record->time_ns, bpf_ktime_get_ns());
+}
+
+static __always_inline void set_now(struct mt_cpu *cpu, struct task_struct *now)
+{
+	cpu->now_tid = now->pid;
+	cpu->now_tgid = now->tgid;
+	bpf_probe_read_kernel(cpu->now_comm, sizeof(cpu->now_comm), now->comm);
+}
+
+/* (struct task_struct *p): the waker is the current one. */
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0], *current;
+	struct mt_cpu *cpu, *last;
+	u32 key;
+
+	if (!is_target(task) || is_stopped())
+		return 0;
+	cpu = this_cpu();
+	if (!cpu)
+		return 0;
+	current = bpf_get_current_task_btf();
+	/* Who runs where it ran last has its CPU from now on. */
+	key = cpu_of(task);
+	last = bpf_map_lookup_elem(&cpus, &key);
+	if (last && last->left_tid == task->pid && !last->left_waits) {
+		last->left_waits = 1;
+		note_now(cpu, task, last);
+	}
+	note(cpu, task->tgid, task->pid, syscall_of(current) ? current : NULL, MT_RECORD_WOKEN);
+	return 0;
+}
+
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+#define SYSCALL_FUTEX 202
+
+/*
+ * Why a thread leaves, as far as its registers tell: the system call that it is in. Of
+ * glibc's pthread_mutex_t the lock is the first member, and the owner lies behind it and a counter
+ * (struct __pthread_mutex_s). What lies there of other locks user space believes only where it is
+ * the number of another thread of the process.
+ */
+static __always_inline void set_syscall(struct mt_record *record, struct task_struct *task)
+{
+	struct pt_regs *regs = syscall_of(task);
+
+	if (!regs)
+		return;
+	record->syscall = (u32)regs->orig_ax;
+	record->arg = regs->di;
+	record->owner = 0;
+	if (record->syscall == SYSCALL_FUTEX)
+		bpf_probe_read_user(&record->owner, sizeof(record->owner), (void *)(regs->di + 8));
+}
+
+/* So many others are noted while a thread waits for its CPU, each time that it does. */
+#define REPLACED_MAX 64
+
+/* A thread of the target leaves the CPU, `next` runs there: its stack, and why. */
+static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_struct *task,
+				  struct task_struct *next)
+{
+	bool is_preempted = ctx[0] || !task->__state;
+	struct mt_record *record;
+
+	cpu->n_left++;
+	if (is_in_region(task->pid))
+		bpf_perf_event_output(ctx, &stack_events, BPF_F_CURRENT_CPU, &cpu->n_left, 0);
+	cpu->left_tid = task->pid;
+	cpu->left_tgid = task->tgid;
+	cpu->left_waits = is_preempted;
+	cpu->n_replaced = 0;
+	record = new_record(cpu, task->tgid, task->pid,
+			    is_preempted ? MT_RECORD_PREEMPTED : MT_RECORD_BLOCKED);
+	if (!record)
+		return;
+	set_by(record, next);
+	set_syscall(record, task);
+	end_write(&record->time_ns, bpf_ktime_get_ns());
+}
+
+/*
+ * (bool preempt, struct task_struct *prev, struct task_struct *next, ...): not only who comes next,
+ * but all who run there until it is back, while it is ready to run. One that goes on elsewhere
+ * meanwhile is not looked after: user space knows that it runs.
+ */
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	bool from_target = is_target(prev), to_target = is_target(next);
+	struct mt_cpu *cpu = this_cpu();
+
+	if (!cpu || is_stopped())
+		return 0;
+	if (from_target)
+		leave(ctx, cpu, prev, next);
+	if (cpu->left_tid && next->pid == cpu->left_tid)
+		cpu->left_tid = 0;
+	if (cpu->left_tid)
+		set_now(cpu, next);
+	if (cpu->left_tid && cpu->left_waits && !from_target && cpu->n_replaced++ < REPLACED_MAX)
+		note(cpu, cpu->left_tgid, cpu->left_tid, next, MT_RECORD_REPLACED);
+	if (to_target)
+		note(cpu, next->tgid, next->pid, NULL, MT_RECORD_IN);
+	return 0;
+}
+
+/* (struct task_struct *p, ...): a program that is run is recorded from there on. */
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+	if (is_target((void *)ctx[0]))
+		stopped = 0;
+	return 0;
+}
+
+/* System calls of at least that are noted. */
+const volatile __u64 syscall_thresh_ns;
+
+struct begun {
+	u64 time_ns; /* 0: none has */
+	u64 arg;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct begun);
+} begun_calls SEC(".maps");
+
+/* (struct pt_regs *regs, long id) */
+SEC("tp_btf/sys_enter")
+int on_sys_enter(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (void *)ctx[0];
+	struct begun *begun;
+
+	if (!is_target(task))
+		return 0;
+	begun = bpf_task_storage_get(&begun_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!begun)
+		return 0;
+	begun->arg = regs->di;
+	begun->time_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* (struct pt_regs *regs, long ret) */
+SEC("tp_btf/sys_exit")
+int on_sys_exit(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (void *)ctx[0];
+	struct mt_cpu *cpu = this_cpu();
+	struct mt_record *record;
+	struct begun *begun;
+	u64 now, start;
+
+	if (!is_target(task) || !cpu)
+		return 0;
+	begun = bpf_task_storage_get(&begun_calls, task, NULL, 0);
+	start = begun ? begun->time_ns : 0;
+	now = bpf_ktime_get_ns();
+	if (!start || now - start < syscall_thresh_ns || is_stopped())
+		return 0;
+	begun->time_ns = 0;
+	record = new_record(cpu, task->tgid, task->pid, MT_RECORD_LONG);
+	if (!record)
+		return 0;
+	set_by(record, NULL);
+	record->syscall = (u32)regs->orig_ax;
+	record->arg = begun->arg;
+	record->end_ns = now;
+	end_write(&record->time_ns, start);
+	return 0;
+}
+
+/* Attached to the clock, and to page faults, of each CPU: what it returns 0 for is not recorded. */
+SEC("perf_event")
+int on_clock(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mt_cpu *cpu = this_cpu();
+
+	if (!is_target(task) || !cpu || is_stopped() || !is_in_region(task->pid))
+		return 0;
+	cpu->n_clock++;
+	return 1;
+}

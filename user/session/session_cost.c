@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+/* What a session costs its target, and how far it looks back for that. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/hit_cost.h"
+#include "session/session_internal.h"
+#include "trigger/recorder.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/units.h"
+
+/* Of the dearest of them: one that is single-stepped. */
+void session__measure_hits(struct session *s)
+{
+	struct hit_kind kind = {.emulated = true,
+				.returns = s->also.all.n || (session__measures_duration(s) &&
+							     !probes__are_library(&s->probes)),
+				.by_insn = s->gate.by_insn,
+				.sampling = s->ops->samples};
+	char text[UNITS_TEXT_SIZE];
+
+	if (!s->gate.trigger || s->ops->steps)
+		return;
+	for (size_t i = 0; i < s->probes.all.n; i++)
+		kind.emulated &= s->probes.all.v[i].site.emulated;
+	for (size_t i = 0; i < s->also.all.n; i++)
+		kind.emulated &= s->also.all.v[i].site.emulated;
+	if (hit_cost__measure(&kind, &s->overhead.cost.hit_ns))
+		s->overhead.cost.hit_ns = 0;
+	log__debug("a hit of the probe costs %s here",
+		   units__format_duration(text, s->overhead.cost.hit_ns));
+}
+
+void session__say_cost(const struct session *s)
+{
+	const struct overhead *o = &s->overhead;
+	char text[OVERHEAD_TEXT_SIZE], hit[UNITS_TEXT_SIZE];
+
+	overhead__format(text, o);
+	if (!*text && !o->cost.hit_ns)
+		return;
+	log__info("cost: %s%s%s%s", text, *text && o->cost.hit_ns ? "; and " : "",
+		  o->cost.hit_ns ? "each hit of a probe " : "",
+		  o->cost.hit_ns ? units__format_duration(hit, o->cost.hit_ns) : "");
+}
+
+static uint64_t cgroup_cpu_ns(const struct cgroup *cgroup)
+{
+	int fd = openat(cgroup->fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
+	unsigned long long us = 0;
+	char text[64] = "";
+
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) > 0)
+		sscanf(text, "usage_usec %llu", &us);
+	close(fd);
+	return us * 1000;
+}
+
+static uint64_t processes_cpu_ns(const struct session *s)
+{
+	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : &s->pids;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; pids && i < pids->n; i++) {
+		struct timespec used;
+		clockid_t clock;
+
+		if (!clock_getcpuclockid(pids->v[i], &clock) && !clock_gettime(clock, &used))
+			ns += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+	}
+	return ns;
+}
+
+static void count(struct session *s, struct overhead_counts *now)
+{
+	struct recorder_counts recorded = {0};
+	struct mt_stats stats = {0};
+
+	if (s->recorder)
+		recorder__count(s->recorder, &recorded);
+	if (s->gate.trigger && !trigger__stats(s->gate.trigger, &stats) && s->also.all.n)
+		stats.hits += trigger__also_calls(s->gate.trigger);
+	*now = (struct overhead_counts){
+		.time_ns = clock__now_ns(),
+		.cpu_ns = s->cgroup ? cgroup_cpu_ns(s->cgroup) : processes_cpu_ns(s),
+		.switches = recorded.switches,
+		.stacks = recorded.samples,
+		.hits = stats.hits,
+	};
+}
+
+/* Of the target's CPU time: what probes may take, and for how many seconds more. */
+#define HITS_SHARE   0.2
+#define HITS_SECONDS 2
+
+static bool probes_are_dear(struct session *s)
+{
+	const struct sample_options *o = &s->options->sample;
+	double most = (double)o->max_overhead_ppm / 1e6;
+
+	if (overhead__hits_share(&s->overhead) > (most > HITS_SHARE ? most : HITS_SHARE))
+		s->overhead.n_dear++;
+	else
+		s->overhead.n_dear = 0;
+	return !o->insists && s->overhead.n_dear >= HITS_SECONDS;
+}
+
+static int refuse_probes(const struct session *s)
+{
+	const struct probe *stepped = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
+	char each[UNITS_TEXT_SIZE];
+
+	status__end();
+	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
+		   s->probes.all.n ? s->probes.name : s->also.name,
+		   (unsigned long long)s->overhead.in_second.hits,
+		   units__format_duration(each, s->overhead.cost.hit_ns),
+		   100 * overhead__hits_share(&s->overhead));
+	log__hint("choose a function that is called less often, such as its caller%s%s; "
+		  "-max-overhead none insists",
+		  s->also.all.n ? ", or fewer with -also" : "",
+		  stepped && !stepped->site.emulated
+			  ? ", or a place where no instruction is single-stepped (NAME+0x10)"
+			  : "");
+	return -EDQUOT;
+}
+
+int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
+{
+	const struct sample_options *o = &s->options->sample;
+	struct overhead_counts now;
+
+	text[0] = '\0';
+	if (s->ops->steps)
+		return 0;
+	count(s, &now);
+	if (overhead__count(&s->overhead, &now)) {
+		overhead__format(text, &s->overhead);
+		if (probes_are_dear(s))
+			return refuse_probes(s);
+	}
+	if (s->ops->set_rate && o->max_overhead_ppm && overhead__look(&s->overhead, o, &s->pids))
+		s->ops->set_rate(s->source, s->overhead.hz);
+	return 0;
+}
+
+/* A call of twice the threshold lies in it. */
+static uint64_t needed_ns(const struct session *s)
+{
+	uint64_t threshold_ns = s->progress.threshold_ns;
+
+	return s->ops->samples && threshold_ns != UINT64_MAX ? 2 * threshold_ns : 0;
+}
+
+/* Of a record without its copy of the stack; and what each of a switch's two has in the log. */
+#define RECORD_BYTES 256
+
+static uint64_t size_for(const struct session *s, uint64_t ns)
+{
+	const struct overhead_counts *rates = &s->overhead.in_second;
+	double records = (double)rates->switches + s->overhead.hz;
+
+	return (uint64_t)(records * (RECORD_BYTES + s->unwind.stack) * (double)ns / 1e9);
+}
+
+/* By itself it takes a part of -max-memory: locked pages are missing elsewhere. */
+#define GROWTH_SHARE 4
+
+/* What may be a CPU's ring, with its log. */
+static uint64_t most_for(const struct session *s, uint64_t memory)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / (s->unwind.stack ? 1 : 2) / 8 * 7;
+}
+
+static void warn_short(const struct session *s, uint64_t back_ns, uint64_t size)
+{
+	char back[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
+	uint64_t mib = (size >> 20) + 1;
+
+	units__format_duration(back, back_ns);
+	units__format_duration(threshold, s->progress.threshold_ns);
+	log__warn(
+		"the rings look back some %s, less than twice the threshold of %s: of a call that "
+		"is that slow the begin may be missing",
+		back, threshold);
+	if (size <= most_for(s, s->options->max_memory))
+		log__hint("-snapshot-size %lluM would do", (unsigned long long)mib);
+	else
+		log__hint(
+			"-snapshot-size %lluM and -max-memory %s would do%s",
+			(unsigned long long)mib,
+			units__format_size(wanted, 2 * (size + (1u << 20)) *
+							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
+}
+
+void session__fit_lookback(struct session *s)
+{
+	uint64_t most = most_for(s, s->options->max_memory / GROWTH_SHARE);
+	uint64_t size, need_ns = needed_ns(s);
+
+	s->snapshot_size = s->options->snapshot_size;
+	size = need_ns ? size_for(s, need_ns) : 0;
+	/* What was asked for stays. */
+	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
+		while (s->snapshot_size < size && 2 * s->snapshot_size <= most)
+			s->snapshot_size *= 2;
+	if (size <= s->snapshot_size)
+		return;
+	s->is_short_said = true;
+	warn_short(s, (uint64_t)((double)need_ns * (double)s->snapshot_size / (double)size), size);
+}
+
+void session__check_lookback(struct session *s)
+{
+	uint64_t need_ns = needed_ns(s), back_ns;
+
+	if (!need_ns || s->is_short_said || !s->ops->lookback_ns)
+		return;
+	back_ns = s->ops->lookback_ns(s->source);
+	if (back_ns >= need_ns)
+		return;
+	s->is_short_said = true;
+	status__end();
+	warn_short(s, back_ns,
+		   (uint64_t)((double)s->snapshot_size * (double)need_ns / (double)(back_ns + 1)));
+}

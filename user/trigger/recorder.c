@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+#include "trigger/recorder.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel/pid_namespace.h"
+#include "recorder.skel.h"
+#include "trigger.skel.h"
+#include "trigger/children.h"
+#include "trigger/log_entry.h"
+#include "trigger/trigger_internal.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/vec.h"
+
+struct recorder {
+	struct recorder_bpf *skel;
+	struct children *children;
+	struct mt_cpu *cpus; /* mapped */
+	const struct mt_record *logs;
+	size_t n_cpus;	   /* that the kernel may have */
+	size_t n_slots;	   /* online */
+	uint32_t log_size; /* records of each */
+	uint64_t since_ns;
+	bool from_exec; /* it has not begun yet */
+};
+
+/* How far below the hierarchy's root: what lies above it are as many ancestors. */
+static int cgroup_level(int fd)
+{
+	struct stat st, above;
+	int level = 0, at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	while (at >= 0 && !fstat(at, &st)) {
+		int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		close(at);
+		at = up;
+		if (up < 0 || fstat(up, &above) || above.st_dev != st.st_dev ||
+		    above.st_ino == st.st_ino)
+			break;
+		level++;
+	}
+	if (at >= 0)
+		close(at);
+	return level;
+}
+
+static int set_targets(struct recorder *r, const struct recorder_config *config)
+{
+	int tgids = bpf_map__fd(r->skel->maps.target_tgids);
+	const uint8_t value = 1;
+
+	for (size_t i = 0; i < config->n_tgids; i++)
+		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
+			return -errno;
+	if (config->with_children)
+		r->children = children__new(tgids);
+	return config->with_children && !r->children ? -errno : 0;
+}
+
+/* Their tracepoints cost every process of the machine something: only where they are wanted. */
+static int select_syscalls(struct recorder_bpf *skel, const struct recorder_config *config)
+{
+	bool wanted = config->syscall_thresh_ns != 0;
+	int err = bpf_program__set_autoload(skel->progs.on_sys_enter, wanted);
+
+	skel->rodata->syscall_thresh_ns = config->syscall_thresh_ns;
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.on_sys_exit, wanted);
+	return err ? err : bpf_map__set_autocreate(skel->maps.begun_calls, wanted);
+}
+
+/* What is the trigger's: its freezer, and who is in a region. */
+static int share(struct recorder_bpf *skel, const struct recorder_config *config)
+{
+	const struct trigger_bpf *trigger = config->trigger ? trigger__skel(config->trigger) : NULL;
+	bool has_regions = trigger && config->with_regions;
+	int err =
+		trigger ? bpf_map__reuse_fd(skel->maps.freezer, bpf_map__fd(trigger->maps.freezer))
+			: 0;
+
+	skel->rodata->has_regions = has_regions;
+	if (!err && has_regions)
+		err = bpf_map__reuse_fd(skel->maps.open_regions,
+					bpf_map__fd(trigger->maps.open_regions));
+	else if (!err)
+		err = bpf_map__set_autocreate(skel->maps.open_regions, false);
+	return err;
+}
+
+static int size_maps(struct recorder *r, const struct recorder_config *config)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	int n = libbpf_num_possible_cpus();
+	int err;
+
+	if (n < 0)
+		return n;
+	r->n_cpus = (size_t)n;
+	r->n_slots = online > 0 && online < n ? (size_t)online : (size_t)n;
+	r->log_size = 1;
+	while (r->log_size * sizeof(struct mt_record) < config->log_size)
+		r->log_size *= 2;
+	r->skel->rodata->log_size = r->log_size;
+	err = bpf_map__set_max_entries(r->skel->maps.cpus, (uint32_t)n);
+	if (!err)
+		err = bpf_map__set_max_entries(r->skel->maps.stack_events, (uint32_t)n);
+	return err ? err
+		   : bpf_map__set_max_entries(r->skel->maps.cpu_logs,
+					      (uint32_t)r->n_slots * r->log_size);
+}
+
+static int configure(struct recorder *r, const struct recorder_config *config)
+{
+	struct recorder_bpf *skel = r->skel;
+	struct stat st = {0};
+	int err;
+
+	skel->rodata->target_tgid = (uint32_t)config->tgid;
+	skel->rodata->of_several = config->n_tgids != 0;
+	if (!config->tgid && !config->n_tgids) {
+		if (fstat(config->cgroup_fd, &st))
+			return -errno;
+		skel->rodata->target_cgroup_id = st.st_ino;
+		skel->rodata->target_cgroup_level = cgroup_level(config->cgroup_fd);
+	}
+	r->from_exec = config->from_exec;
+	err = bpf_program__set_autoload(skel->progs.on_exec, config->from_exec);
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.target_cgroups, false);
+	if (!err)
+		err = select_syscalls(skel, config);
+	if (!err)
+		err = share(skel, config);
+	return err ? err : size_maps(r, config);
+}
+
+static size_t logs_bytes(const struct recorder *r)
+{
+	return r->n_slots * r->log_size * sizeof(struct mt_record);
+}
+
+static int map_all(struct recorder *r)
+{
+	void *p = mmap(NULL, r->n_cpus * sizeof(struct mt_cpu), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(r->skel->maps.cpus), 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	r->cpus = p;
+	p = mmap(NULL, logs_bytes(r), PROT_READ, MAP_SHARED, bpf_map__fd(r->skel->maps.cpu_logs),
+		 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	r->logs = p;
+	return 0;
+}
+
+/* Of CPUs that are online: where their numbers have gaps, the slots have none. */
+static void give_slots(struct recorder *r)
+{
+	uint32_t slot = 0;
+
+	for (size_t cpu = 0; cpu < r->n_cpus && slot < r->n_slots; cpu++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
+		if (fs__read_number(path, 1) == 1)
+			r->cpus[cpu].slot = ++slot;
+	}
+}
+
+static int load(struct recorder *r, const struct recorder_config *config)
+{
+	int err;
+
+	r->skel = recorder_bpf__open();
+	if (!r->skel)
+		return -errno;
+	err = configure(r, config);
+	if (!err)
+		err = recorder_bpf__load(r->skel);
+	/* As in trigger_load.c. */
+	if (!err && !r->skel->data)
+		err = -ENOMEM;
+	if (!err)
+		err = map_all(r);
+	if (err)
+		return err;
+	give_slots(r);
+	err = set_targets(r, config);
+	return err ? err : recorder_bpf__attach(r->skel);
+}
+
+struct recorder *recorder__new(const struct recorder_config *config)
+{
+	struct recorder *r;
+	uint64_t dev, ino;
+	int err;
+
+	/* It has the kernel's ids, which are not those that we see. */
+	if (pid_namespace__is_own(&dev, &ino)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	libbpf_set_print(trigger__print_libbpf);
+	err = load(r, config);
+	if (!err)
+		return r;
+	log__debug("no recorder in the kernel: %s", strerror(-err));
+	recorder__free(r);
+	errno = -err;
+	return NULL;
+}
+
+void recorder__free(struct recorder *r)
+{
+	if (!r)
+		return;
+	children__free(r->children);
+	if (r->cpus)
+		munmap(r->cpus, r->n_cpus * sizeof(struct mt_cpu));
+	if (r->logs)
+		munmap((void *)r->logs, logs_bytes(r));
+	recorder_bpf__destroy(r->skel);
+	free(r);
+}
+
+size_t recorder__memory(const struct recorder *r)
+{
+	return logs_bytes(r);
+}
+
+int recorder__gate(const struct recorder *r)
+{
+	return bpf_program__fd(r->skel->progs.on_clock);
+}
+
+int recorder__stack_events(const struct recorder *r)
+{
+	return bpf_map__fd(r->skel->maps.stack_events);
+}
+
+void recorder__begin(struct recorder *r)
+{
+	r->since_ns = clock__now_ns();
+	if (!r->from_exec)
+		r->skel->data->stopped = 0;
+	r->from_exec = false;
+}
+
+void recorder__stop(struct recorder *r)
+{
+	r->skel->data->stopped = 1;
+}
+
+int recorder__count(const struct recorder *r, struct recorder_counts *counts)
+{
+	*counts = (struct recorder_counts){0};
+	for (size_t i = 0; i < r->n_cpus; i++) {
+		counts->switches += r->cpus[i].n_left;
+		counts->samples += r->cpus[i].n_clock;
+	}
+	return 0;
+}
+
+/* Its end is when it was written. */
+static uint64_t written_ns(const struct mt_record *record)
+{
+	return record->kind == MT_RECORD_LONG ? record->end_ns : record->time_ns;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct mt_record *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+typedef VEC(struct mt_record) record_vec;
+
+/* A log that has come round begins where its oldest record was written. */
+static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,
+		    uint64_t *since_ns)
+{
+	const struct mt_record *log = &r->logs[(size_t)(cpu->slot - 1) * r->log_size];
+	bool is_round = cpu->n_records > r->log_size;
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < r->log_size && (is_round || i < cpu->n_records); i++) {
+		struct mt_record *record = VEC_PUSH(out);
+
+		if (!record)
+			return -ENOMEM;
+		if (!log_entry__copy(record, &log[i], sizeof(*record))) {
+			out->n--;
+			continue;
+		}
+		if (written_ns(record) < oldest_ns)
+			oldest_ns = written_ns(record);
+		if (written_ns(record) < r->since_ns)
+			out->n--;
+	}
+	if (is_round && oldest_ns != UINT64_MAX && oldest_ns > *since_ns)
+		*since_ns = oldest_ns;
+	return 0;
+}
+
+int recorder__take(struct recorder *r, uint64_t *since_ns,
+		   int (*take)(void *ctx, const struct mt_record *record), void *ctx)
+{
+	record_vec records = {0};
+	int err = 0;
+
+	recorder__stop(r);
+	*since_ns = r->since_ns;
+	for (size_t i = 0; i < r->n_cpus && !err; i++)
+		if (r->cpus[i].slot)
+			err = copy_log(r, &r->cpus[i], &records, since_ns);
+	VEC_SORT(&records, by_time);
+	for (size_t i = 0; i < records.n && !err; i++)
+		err = take(ctx, &records.v[i]);
+	VEC_FINI(&records);
+	return err;
+}

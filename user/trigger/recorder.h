@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The flight recorder's half in the kernel, bpf/recorder.bpf.c: it filters the clocks and faults of
+ * CPUs for the target, takes the stacks of switches, and keeps a log per CPU of what the scheduler
+ * did with the target's threads.
+ */
+#ifndef MTBPF_TRIGGER_RECORDER_H
+#define MTBPF_TRIGGER_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "mtbpf_shared.h"
+#include "trigger/trigger.h"
+
+struct recorder;
+
+/* Whose threads: of a process, of several, or of a cgroup where both are 0. */
+struct recorder_config {
+	pid_t tgid;
+	const pid_t *tgids; /* read while it loads */
+	size_t n_tgids;
+	bool with_children; /* of tgids: what they fork from now on as well */
+	int cgroup_fd;
+	uint64_t syscall_thresh_ns; /* system calls of at least that are noted; 0: none */
+	size_t log_size;	    /* bytes of a CPU's log, rounded up to a power of two */
+	/* What freezes it, and, with_regions, says who is in one; NULL: nothing does. */
+	const struct trigger *trigger;
+	bool with_regions;
+	bool from_exec; /* recorder__begin() waits, the first time, for the target's execve */
+};
+
+/*
+ * Loads and attaches; nothing is written before recorder__begin(). NULL with errno where the
+ * kernel has no BTF, the rights are missing, or mtbpf runs in a pid namespace of its own
+ * (EOPNOTSUPP): prints nothing but at -v.
+ */
+struct recorder *recorder__new(const struct recorder_config *config);
+void recorder__free(struct recorder *recorder);
+
+/* Bytes of the logs of all CPUs together. */
+size_t recorder__memory(const struct recorder *recorder);
+
+/* The program that lets the target's samples pass: for PERF_EVENT_IOC_SET_BPF. */
+int recorder__gate(const struct recorder *recorder);
+/* The map that wants, by CPU, the events that switches' stacks are written to. */
+int recorder__stack_events(const struct recorder *recorder);
+
+/* It is written from now on, or until now. */
+void recorder__begin(struct recorder *recorder);
+void recorder__stop(struct recorder *recorder);
+
+/* What it has counted since it was loaded, on all CPUs. */
+struct recorder_counts {
+	uint64_t switches; /* of the target's threads, away from a CPU */
+	uint64_t samples;  /* by the clock, and of page faults */
+};
+/* 0 or -errno. */
+int recorder__count(const struct recorder *recorder, struct recorder_counts *counts);
+
+/*
+ * Stops it, and hands over what was recorded since it began, by time. *since_ns is from when on
+ * the logs of all CPUs are complete. What `take` returns but 0 ends that, and is returned; or
+ * -errno.
+ */
+int recorder__take(struct recorder *recorder, uint64_t *since_ns,
+		   int (*take)(void *ctx, const struct mt_record *record), void *ctx);
+
+#endif
