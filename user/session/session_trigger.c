@@ -97,7 +97,7 @@ static int add_park(void *ctx, const struct probe *probe)
 /* A goroutine waits in it, whatever it waits for: the calls that trigger are split by that. */
 static int find_park(struct session *s, const struct probe_source *in)
 {
-	bool is_of_calls = session__measures_duration(s) && s->ops == &source_sample;
+	bool is_of_calls = session__measures_duration(s) && s->ops->samples;
 
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
 	    s->also.all.n >= ALSO_MAX)
