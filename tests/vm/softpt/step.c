@@ -42,17 +42,30 @@ static void clear_trap_flag(struct softpt_cpu *cpu, struct pt_regs *regs)
 	cpu->armed = false;
 }
 
-/* The kernel was entered before the instruction at ip ran, and user code is left for good. */
-static void leave(struct softpt_cpu *cpu, u64 ip)
+/* The SDM says that there is one; recordings of real CPUs have none. */
+static bool int3_fup = true;
+module_param(int3_fup, bool, 0644);
+MODULE_PARM_DESC(int3_fup, "an int3 leaves a FUP before its TIP.PGD");
+
+static void leave_how(struct softpt_cpu *cpu, u64 ip, bool tells_ip)
 {
 	struct pt_stream *stream = stream_of(cpu);
 
 	if (stream->enabled) {
 		pt_stream__time(stream, rdtsc_ordered());
-		pt_stream__disable_async(stream, ip);
+		if (tells_ip)
+			pt_stream__disable_async(stream, ip);
+		else
+			pt_stream__disable(stream);
 	}
 	if (cpu->task == current)
 		clear_trap_flag(cpu, task_pt_regs(current));
+}
+
+/* The kernel was entered before the instruction at ip ran, and user code is left for good. */
+static void leave(struct softpt_cpu *cpu, u64 ip)
+{
+	leave_how(cpu, ip, true);
 }
 
 /* The CPU whose user code `current` was. */
@@ -187,7 +200,7 @@ static int on_trap(struct notifier_block *block, unsigned long event, void *data
 	if (cpu && event == DIE_DEBUG)
 		on_debug_trap(cpu, args);
 	else if (cpu && event == DIE_INT3)
-		leave(cpu, args->regs->ip - 1); /* the IP of the int3 itself */
+		leave_how(cpu, args->regs->ip - 1, int3_fup); /* the IP of the int3 itself */
 	local_irq_restore(flags);
 	return NOTIFY_DONE;
 }

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# only: 6.12
+# An int3 leaves a FUP and a TIP.PGD, or the TIP.PGD alone: our own probes show no gap either way.
+. /tests/vm/lib.sh
+need_pmu
+start /build/programs/service -scale small
+fup=/sys/module/softpt/parameters/int3_fup
+
+# attach NAME: the summary is in $out. The probe on table_rehash is hit, and lets the trace go on.
+attach() {
+	out=$(mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 20ms -timeout 30s \
+		-o "/tmp/$1.fxt" 2>/tmp/err) || fail "attach, $1: status $? $(cat /tmp/err)"
+	cat /tmp/err
+	grep -E '^(hit|frozen|gaps)' <<<"$out"
+	! grep -q '^gaps' <<<"$out" || fail "gaps, $1"
+	# The probe's hits within the trace: ends of tracing at one_iter() that the trace goes on behind.
+	mtbpf decode "/tmp/$1.mtbpf" -print branches >"/tmp/$1.branches"
+	hits=$(awk '$3 == "end-async" { at = $4; next } $3 == "begin" && at { n++ } { at = "" }
+		END { print n + 0 }' "/tmp/$1.branches")
+	echo "$1: $hits times back from an interrupt or a probe"
+	[ "$hits" -gt 0 ] || fail "no probe was hit in the trace, $1"
+}
+
+attach fup
+echo 0 >"$fup"
+attach alone
+echo 1 >"$fup"
