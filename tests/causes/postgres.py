@@ -36,15 +36,17 @@ class _Postgres(Service):
     def send(self, sql, session):
         session.stdin.write(f'{sql};\n\\echo done\n')
 
-    def sql(self, sql, session=None):
-        session = session or self.session
-        self.send(sql, session)
+    def done(self, session):
         lines = []
         for line in iter(session.stdout.readline, 'done\n'):
             if not line:
                 raise RuntimeError('psql ended: ' + (self.work / 'log').read_text()[-300:])
             lines.append(line)
         return ''.join(lines).strip()
+
+    def sql(self, sql, session=None):
+        self.send(sql, session or self.session)
+        return self.done(session or self.session)
 
     def quick(self):
         self.sql('select count(*) from one')
@@ -54,7 +56,7 @@ class _Postgres(Service):
         self.send(sql, session)
         time.sleep(0.15)
         self.sql('commit', self.other)
-        self.sql('select 1', session)
+        self.done(session)
 
 
 class Postgres(_Postgres):

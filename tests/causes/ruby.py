@@ -9,7 +9,7 @@ class Ruby(Program):
     def command(self):
         return 'ruby', self.here / 'programs' / 'handler.rb'
 
-    @cause(r'on the CPU, in .*(gc|libruby)')
+    @cause(r'on the CPU, in .*(gc|libruby)', threshold='20ms')
     def gc(self):
         return self.ask('gc')
 

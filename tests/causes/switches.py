@@ -53,12 +53,15 @@ class Switches:
                 yield time_ns, 'on_cpu'
 
     def wakers(self, tid):
-        """Who woke it, but for hardware interrupts, which come while anybody runs. What a softirq wakes may
-        well be that thread's doing: what it has sent over loopback."""
+        """Who woke it, but for interrupts, which come while anybody runs. A softirq that ends a sleep may well be
+        that thread's doing, what it has sent over loopback; one that ends a wait for a disk is not."""
+        state = None
         for line in self.lines:
-            if ': sched_waking: ' in line and f' pid={tid} ' in line:
+            if f' prev_pid={tid} ' in line:
+                state = SWITCH.search(line)[2]
+            elif ': sched_waking: ' in line and f' pid={tid} ' in line:
                 waker, context = WAKER.search(line).groups()
-                if context not in 'hHzZ':
+                if context not in 'hHzZ' and (context != 's' or state != 'D'):
                     yield int(waker)
 
     def account(self, tid, start_ns, end_ns):
