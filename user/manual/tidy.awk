@@ -13,6 +13,8 @@ $0 == ".RE" { print; next } # the paragraph comes behind it
 /^\.nh$|^\.ad l$/ { next }
 {
 	flush_paragraph()
+	# Newer versions of scdoc have done that already.
+	gsub(/\\-/, "-")
 	if (!/^\./)
 		gsub(/-/, "\\-")
 	print
