@@ -9,10 +9,12 @@ function flush_paragraph() {
 $0 == ".P" || $0 == ".PP" { paragraph = 1; next }
 $0 == ".RE" { print; next } # the paragraph comes behind it
 /^\.S[HS] / { print; paragraph = 0; after_heading = 1; next }
-/^\.TH / { print; print ".nh"; print ".ad l"; paragraph = 0; next }
+/^\.TH / { gsub(/\\-/, "-"); print; print ".nh"; print ".ad l"; paragraph = 0; next }
 /^\.nh$|^\.ad l$/ { next }
 {
 	flush_paragraph()
+	# Newer versions of scdoc have done that already.
+	gsub(/\\-/, "-")
 	if (!/^\./)
 		gsub(/-/, "\\-")
 	print
