@@ -294,13 +294,33 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 	}
 }
 
+#define DROP_BEFORE(vec, first, since_ns)                                                          \
+	do {                                                                                       \
+		size_t kept_ = (first);                                                            \
+                                                                                                   \
+		for (size_t i_ = (first); i_ < (vec)->n; i_++)                                     \
+			if ((vec)->v[i_].time_ns >= (since_ns))                                    \
+				(vec)->v[kept_++] = (vec)->v[i_];                                  \
+		(vec)->n = kept_;                                                                  \
+	} while (0)
+
+/*
+ * What one CPU still has, and another has overwritten, would show threads that went from the one to
+ * the other with gaps that nobody sees.
+ */
 int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample)
 {
-	size_t first_sched = rec->scheds.n;
+	size_t first_sched = rec->scheds.n, first_by = rec->sched_bys.n;
 	uint64_t since_ns;
 	int err = recorder ? recorder__take(recorder, &since_ns, take, rec) : 0;
 
-	if (!err && recorder)
-		settle_stacks(rec, first_sample, first_sched);
-	return err;
+	if (err || !recorder)
+		return err;
+	if (since_ns > rec->complete_ns)
+		rec->complete_ns = since_ns;
+	DROP_BEFORE(&rec->samples, first_sample, rec->complete_ns);
+	DROP_BEFORE(&rec->scheds, first_sched, rec->complete_ns);
+	DROP_BEFORE(&rec->sched_bys, first_by, rec->complete_ns);
+	settle_stacks(rec, first_sample, first_sched);
+	return 0;
 }

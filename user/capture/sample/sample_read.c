@@ -74,6 +74,9 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 		if (n > 0)
 			err = sample_record__add(ids, rec, record, (size_t)n);
 	lookback.span_ns = rec->frozen_ns - oldest_ns(rec, samples, scheds);
+	if (sample_source__is_by_cpu(s) && lookback.written >= lookback.size &&
+	    rec->frozen_ns - lookback.span_ns > rec->complete_ns)
+		rec->complete_ns = rec->frozen_ns - lookback.span_ns;
 	lookback__note(least, &lookback);
 	return err;
 }
@@ -108,6 +111,7 @@ int sample_source__read(struct source *s, struct recording *rec)
 	int err = 0;
 
 	rec->sample_period_ns = s->longest_ns;
+	rec->complete_ns = s->start_ns;
 	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
 	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
 	for (size_t i = 0; i < s->rings.n && !err; i++)
