@@ -165,6 +165,7 @@ tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare 
 test:
 	$(Q)$(TOOLS) tests/deps.sh -check test 2>/dev/null || $(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)$(if $(KEEP_TRACES),rm -rf $(KEEP_TRACES))
 	$(Q)O=$(O) tests/run quick:live quick:cli golden unit
 
 # The rest of test-all: tests tagged slow, VMs, the tests in builds with sanitizers, the fuzzers for some seconds
@@ -176,7 +177,6 @@ test-rest:
 	$(Q)O=$(O) T=5 tests/run vm perfetto $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) fuzz:fuzz \
 	    slow:live slow:cli slow:golden slow:unit
 test-all:
-	$(Q)rm -rf $(O)/traces
 	$(Q)$(MAKE) --no-print-directory test KEEP_TRACES=$(abspath $(O))/traces
 	$(Q)$(MAKE) --no-print-directory test-rest
 test-unit test-golden test-cli test-live: test-%: tests

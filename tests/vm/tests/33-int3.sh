@@ -6,10 +6,14 @@ need_pmu
 start /build/programs/service -scale small
 fup=/sys/module/softpt/parameters/int3_fup
 
-# attach NAME: the summary is in $out. The probe on table_rehash is hit, and lets the trace go on.
+# attach NAME FUP: the summary is in $out. The probe is hit by other calls, too: the trace goes on there.
 attach() {
+	local status=0
+	echo "$2" >"$fup"
 	out=$(mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 20ms -timeout 30s \
-		-o "/tmp/$1.fxt" 2>/tmp/err) || fail "attach, $1: status $? $(cat /tmp/err)"
+		-o "/tmp/$1.fxt" 2>/tmp/err) || status=$?
+	echo 1 >"$fup"
+	[ "$status" -eq 0 ] || fail "attach, $1: status $status $(cat /tmp/err)"
 	cat /tmp/err
 	grep -E '^(hit|frozen|gaps)' <<<"$out"
 	! grep -q '^gaps' <<<"$out" || fail "gaps, $1"
@@ -21,7 +25,5 @@ attach() {
 	[ "$hits" -gt 0 ] || fail "no probe was hit in the trace, $1"
 }
 
-attach fup
-echo 0 >"$fup"
-attach alone
-echo 1 >"$fup"
+attach fup 1
+attach alone 0
