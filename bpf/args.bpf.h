@@ -47,7 +47,11 @@ static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, 
 		*value = widen(read_register(ctx, arg->base), arg->size);
 		return true;
 	}
-	if (arg->kind != MT_ARG_MEMORY || size > sizeof(*value))
+	if (arg->kind != MT_ARG_MEMORY)
+		return false;
+	/* clang 21 compares another register than it uses, and the verifier would see no bound. */
+	asm volatile("" : "+r"(size));
+	if (size > sizeof(*value))
 		return false;
 	address += read_register(ctx, arg->base);
 	if (arg->scale)

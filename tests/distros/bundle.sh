@@ -45,7 +45,7 @@ capture="-source sample -pid $service -symbol one_iter -delay-thresh 20ms -timeo
 
 run attach /mtbpf attach $capture -o attached.fxt.zst
 run report /mtbpf report attached.fxt.zst
-names report
+$b grep -qw one_iter report || fail "the report names no function: $($b cat report)"
 
 run record /mtbpf record $capture -o recorded.mtbpf
 run decode /mtbpf decode -format text -o decoded.txt recorded.mtbpf
