@@ -265,6 +265,15 @@ static bool is_scheduler(const struct call *call)
 	return false;
 }
 
+/* Each call of it is among the exact ones: what stacks show of it here is another goroutine's. */
+static bool is_measured(const struct goroutine *g, const struct call *call)
+{
+	for (size_t i = 0; call->function && i < g->exact.n && i < 256; i++)
+		if (g->exact.v[i].function == call->function)
+			return true;
+	return false;
+}
+
 /* What the thread's calls[i] called, within [start, end). */
 static int copy_callees(struct goroutine *g, const struct call_tree *thread, size_t i,
 			uint64_t start_ns, uint64_t end_ns, uint32_t depth)
@@ -284,7 +293,7 @@ static int copy_callees(struct goroutine *g, const struct call_tree *thread, siz
 			call.start_ns = start_ns;
 		if (call.end_ns > end_ns)
 			call.end_ns = end_ns;
-		if (is_scheduler(&call)) {
+		if (is_scheduler(&call) || is_measured(g, &call)) {
 			left = call.depth;
 			err = emit_unknown(g, call.start_ns, call.end_ns,
 					   depth + call.depth - base);
