@@ -10,7 +10,7 @@ json() {
 	python3 -c "import json
 r = json.load(open('report.json'))
 slow = r['account']['slow']
-ok = $2
+ok = ($2)
 print(r['account'], r.get('reasons'))
 raise SystemExit(not ok)"
 }

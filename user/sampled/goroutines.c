@@ -241,22 +241,64 @@ static int copy_notes(struct goroutine *g, const struct call_tree *thread, const
 	return 0;
 }
 
+/*
+ * The runtime looks for another goroutine on the thread's own stack, whose frame pointers lead on
+ * to the one that it left.
+ */
+static bool is_scheduler(const struct call *call)
+{
+	static const char *const names[] = {
+		"runtime.mcall",	"runtime.park_m",	"runtime.schedule",
+		"runtime.findRunnable", "runtime.findrunnable", "runtime.goexit0",
+		"runtime.gosched_m",	"runtime.gopreempt_m",	"runtime.goschedImpl",
+		"runtime.stopm",	"runtime.exitsyscall0", "runtime.netpoll",
+		"runtime.epollwait",
+	};
+
+	for (size_t i = 0; call->function && i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n = strlen(names[i]);
+
+		if (!strncmp(call->function->name, names[i], n) &&
+		    (!call->function->name[n] || call->function->name[n] == '.'))
+			return true;
+	}
+	return false;
+}
+
+/* Each call of it is among the exact ones: what stacks show of it here is another goroutine's. */
+static bool is_measured(const struct goroutine *g, const struct call *call)
+{
+	for (size_t i = 0; call->function && i < g->exact.n && i < 256; i++)
+		if (g->exact.v[i].function == call->function)
+			return true;
+	return false;
+}
+
 /* What the thread's calls[i] called, within [start, end). */
 static int copy_callees(struct goroutine *g, const struct call_tree *thread, size_t i,
 			uint64_t start_ns, uint64_t end_ns, uint32_t depth)
 {
-	uint32_t base = thread->calls.v[i].depth + 1;
+	uint32_t base = thread->calls.v[i].depth + 1, left = UINT32_MAX;
 	int err = 0;
 
 	for (i++; i < thread->calls.n && thread->calls.v[i].depth >= base && !err; i++) {
 		struct call call = thread->calls.v[i];
 
-		if (call.end_ns <= start_ns || call.start_ns >= end_ns)
+		/* Of what lies in the scheduler nothing is the call's. */
+		if (call.depth <= left)
+			left = UINT32_MAX;
+		if (call.end_ns <= start_ns || call.start_ns >= end_ns || call.depth > left)
 			continue;
 		if (call.start_ns < start_ns)
 			call.start_ns = start_ns;
 		if (call.end_ns > end_ns)
 			call.end_ns = end_ns;
+		if (is_scheduler(&call) || is_measured(g, &call)) {
+			left = call.depth;
+			err = emit_unknown(g, call.start_ns, call.end_ns,
+					   depth + call.depth - base);
+			continue;
+		}
 		err = emit(g, &call, depth + call.depth - base);
 		if (!err)
 			err = copy_notes(g, thread, &thread->calls.v[i]);
