@@ -158,9 +158,18 @@ static const struct probe *stepped_probe(const struct session *s)
 		       : probe;
 }
 
+static int add_pid(void *ctx, pid_t pid)
+{
+	return pid_set__add(ctx, pid);
+}
+
 int session__open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
+	/* What has been forked since they were listed. */
+	int err = o->children && s->gate.trigger
+			  ? trigger__each_target(s->gate.trigger, add_pid, &s->pids)
+			  : 0;
 	struct source_config config = {
 		.pid = s->cgroup ? 0 : s->pids.v[0],
 		.pids = s->cgroup ? NULL : &s->pids,
@@ -194,7 +203,6 @@ int session__open_source(struct session *s)
 		.truth_path = o->truth,
 		.return_compression = !o->no_ret_compression,
 	};
-	int err = 0;
 
 	if (s->ops->samples && !s->recorder && !s->snapshots)
 		open_recorder(s);
@@ -210,6 +218,8 @@ int session__open_source(struct session *s)
 	/* Of these it is the return that the kernel steps a copy of. */
 	if (s->gate.by_insn)
 		config.probed[0] = 0xc3;
+	if (err)
+		return err;
 	s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;

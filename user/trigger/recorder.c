@@ -56,11 +56,21 @@ static int cgroup_level(int fd)
 	return level;
 }
 
+/* The trigger's set of processes is the recorder's, too: what was forked since it was made is in
+ * it.
+ */
+static bool shares_targets(const struct recorder_config *config)
+{
+	return config->trigger && config->n_tgids;
+}
+
 static int set_targets(struct recorder *r, const struct recorder_config *config)
 {
 	int tgids = bpf_map__fd(r->skel->maps.target_tgids);
 	const uint8_t value = 1;
 
+	if (shares_targets(config))
+		return 0;
 	for (size_t i = 0; i < config->n_tgids; i++)
 		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
 			return -errno;
@@ -81,7 +91,7 @@ static int select_syscalls(struct recorder_bpf *skel, const struct recorder_conf
 	return err ? err : bpf_map__set_autocreate(skel->maps.begun_calls, wanted);
 }
 
-/* What is the trigger's: its freezer, and who is in a region. */
+/* What is the trigger's: its freezer, its targets, and who is in a region. */
 static int share(struct recorder_bpf *skel, const struct recorder_config *config)
 {
 	const struct trigger_bpf *trigger = config->trigger ? trigger__skel(config->trigger) : NULL;
@@ -90,6 +100,9 @@ static int share(struct recorder_bpf *skel, const struct recorder_config *config
 		trigger ? bpf_map__reuse_fd(skel->maps.freezer, bpf_map__fd(trigger->maps.freezer))
 			: 0;
 
+	if (!err && shares_targets(config))
+		err = bpf_map__reuse_fd(skel->maps.target_tgids,
+					bpf_map__fd(trigger->maps.target_tgids));
 	skel->rodata->has_regions = has_regions;
 	if (!err && has_regions)
 		err = bpf_map__reuse_fd(skel->maps.open_regions,

@@ -213,6 +213,24 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 	return 0;
 }
 
+int trigger__each_target(const struct trigger *trigger, int (*take)(void *ctx, pid_t tgid),
+			 void *ctx)
+{
+	const struct bpf_map *map = trigger->skel->maps.target_tgids;
+	uint32_t key, *last = NULL;
+	int err = 0;
+
+	if (!bpf_map__autocreate(map))
+		return 0;
+	for (int i = 0; i < MT_TARGETS_MAX && !err; i++) {
+		if (bpf_map_get_next_key(bpf_map__fd(map), last, &key))
+			break;
+		last = &key;
+		err = take(ctx, (pid_t)key);
+	}
+	return err;
+}
+
 struct trigger_bpf *trigger__skel(const struct trigger *trigger)
 {
 	return trigger->skel;

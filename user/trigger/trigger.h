@@ -189,6 +189,10 @@ const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 /* With config.also: how many calls there were of the functions beside the trigger's. */
 uint64_t trigger__also_calls(const struct trigger *trigger);
 
+/* With config.tgids: hands over all processes whose hits count now. 0, or what `take` returns. */
+int trigger__each_target(const struct trigger *trigger, int (*take)(void *ctx, pid_t tgid),
+			 void *ctx);
+
 /* Sums the counters of all CPUs. 0 or -errno. */
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 
