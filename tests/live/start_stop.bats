@@ -47,7 +47,7 @@ runs_on() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"a thread is recorded from receive_request to parse_request"* ]]
 	[[ $output =~ hit\ [0-9]+\ of\ parse_request,\ thread\ $target:\ [0-9.]+\ [mu]?s\ after\ -start ]]
-	[[ $output == *"iteration of parse_request took "*"(mean of "*" in the same lookback"* ]]
+	[[ $output == *"region from -start to parse_request took "*"(mean of "*" in the same lookback"* ]]
 	[[ $output =~ ([0-9]+)\ instructions\ stepped ]]
 	steps=${BASH_REMATCH[1]}
 	has_requests x 6
@@ -101,7 +101,7 @@ runs_on() {
 	mtbpf_run attach -pid "$target" "${rehash[@]}" -duration-thresh 100us -skip 3 -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $output =~ hit\ [0-9]+\ of\ format_reply,\ thread\ $target:\ [0-9.]+\ [mu]?s\ after\ -start ]]
-	[[ $output =~ of\ format_reply\ took\ .*\(mean\ of\ ([0-9]+)\ in\ the\ same\ lookback\) ]]
+	[[ $output =~ region\ from\ -start\ to\ format_reply\ took\ .*\(mean\ of\ ([0-9]+)\ in\ the\ same\ lookback\) ]]
 	# But for the first one, of which nobody knows whether it is whole.
 	[ "${BASH_REMATCH[1]}" -ge 2 ]
 	text x

@@ -188,7 +188,7 @@ static int add_cpus(struct source *s)
 /* Its threads may be let run on other CPUs, meanwhile: there it is recorded from now on. */
 static int add_new_cpus(struct source *s)
 {
-	struct event_place place = place_of_cpus(s);
+	struct event_place place;
 	uint64_t now = clock__now_ns();
 	size_t before = s->rings.n;
 	cpu_set_t cpus;
@@ -197,6 +197,7 @@ static int add_new_cpus(struct source *s)
 	if (!sample_source__is_by_cpu(s) || now < s->look_ns + LOOK_NS)
 		return 0;
 	s->look_ns = now;
+	place = place_of_cpus(s);
 	followed__cpus(&s->followed, &cpus);
 	for (size_t i = 0; i < before; i++)
 		CPU_CLR(s->rings.v[i].place.cpu, &cpus);
