@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # make bundle: one file that runs anywhere. What is built is the same wherever it is built. make release.
 
 load ../helpers
@@ -28,7 +29,7 @@ sources_to() {
 }
 
 @test "objects and BPF programs are the same when they are built in another folder" {
-	objects=(user/util/units.o user/target/elf/elf_image.o bpf/sample.bpf.o gen/trigger.skel.h pic/user/util/units.o)
+	objects=(user/util/units.o user/target/elf/elf_image.o bpf/recorder.bpf.o gen/trigger.skel.h pic/user/util/units.o)
 	sources_to one
 	sources_to another/folder
 	make -C one O=build "${objects[@]/#/build/}"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # make deb: a package that lintian finds nothing in, and that leaves nothing when it is removed.
 
 load ../helpers

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # run -full-execution: nothing is overwritten, however small what waits for the disk.
 load ../helpers
 load helpers

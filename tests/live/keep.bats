@@ -97,6 +97,7 @@ taken_at() {
 	done
 }
 
+# bats test_tags=slow
 @test "an hour has so many captures, also over an end and a new start; what came besides is counted" {
 	keeps -delay-thresh 2ms -dir d -max-per-hour 2
 	eventually 15 captured 2
@@ -317,6 +318,7 @@ not_attached() {
 	! grep -q "has a function 'one_iter'" "$log" || false
 }
 
+# bats test_tags=slow
 @test "processes by name are waited for as well, whatever their pids; one that has not the function is an error" {
 	cp "$O/programs/service" "keep-me-$$"
 	keeps_named -name "keep-me-$$" -dir d -max-per-hour 0

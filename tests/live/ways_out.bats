@@ -167,6 +167,7 @@ crashes() {
 	whole_or_said x
 }
 
+# bats test_tags=slow
 @test "the target crashes" {
 	of_each_source crashes
 }
@@ -202,6 +203,7 @@ has_executed() {
 	[ "$(tr '\0' ' ' <"/proc/$target/cmdline")" = "again $speed " ]
 }
 
+# bats test_tags=slow
 @test "the target executes another program" {
 	of_each_source executes
 }
@@ -227,6 +229,7 @@ is_stopped_or_traced() {
 	grep -q '^State:[[:space:]][Tt] ' "/proc/$target/status"
 }
 
+# bats test_tags=slow
 @test "the target is stopped: it stays so until somebody else lets it go on" {
 	of_each_source stays_stopped
 }

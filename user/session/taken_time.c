@@ -5,23 +5,37 @@
 #include <stdlib.h>
 
 #include "target/cpu_quota.h"
+#include "target/pid_set.h"
 #include "util/vec.h"
 
-static bool is_known(const struct recording *rec, const struct mt_pressure *entry)
+struct taking {
+	struct recording *rec;
+	struct pid_set pids; /* the processes of the target */
+};
+
+/*
+ * The kernel's log is of all processes, and the recording may know the names of all, too. Those of
+ * the target have samples or switches.
+ */
+static int find_processes(struct taking *taking)
 {
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (rec->threads.v[i].tid == (pid_t)entry->tid &&
-		    rec->threads.v[i].pid == (pid_t)entry->tgid)
-			return true;
-	return false;
+	const struct recording *rec = taking->rec;
+	int err = 0;
+
+	for (size_t i = 0; i < rec->samples.n && !err; i++)
+		err = pid_set__add(&taking->pids, rec->samples.v[i].pid);
+	for (size_t i = 0; i < rec->scheds.n && !err; i++)
+		err = pid_set__add(&taking->pids, rec->scheds.v[i].pid);
+	return err;
 }
 
 static int take(void *ctx, const struct mt_pressure *entry)
 {
-	struct recording *rec = ctx;
+	const struct taking *taking = ctx;
+	struct recording *rec = taking->rec;
 	struct rec_taken *out;
 
-	if (entry->time_ns > rec->frozen_ns || !is_known(rec, entry))
+	if (entry->time_ns > rec->frozen_ns || !pid_set__has(&taking->pids, (pid_t)entry->tgid))
 		return 0;
 	out = VEC_PUSH(&rec->taken);
 	if (!out)
@@ -53,13 +67,17 @@ static int note_quota(struct recording *rec, pid_t pid)
 
 int taken_time__note(const struct pressure *pressure, struct recording *rec)
 {
+	struct taking taking = {.rec = rec};
 	int err;
 
 	rec->knows_taken = pressure != NULL;
 	if (!pressure)
 		return 0;
 	rec->taken.n = 0;
-	err = pressure__take(pressure, take, rec);
+	err = find_processes(&taking);
+	if (!err)
+		err = pressure__take(pressure, take, &taking);
+	pid_set__fini(&taking.pids);
 	VEC_SORT(&rec->taken, by_time);
 	for (size_t i = 0; i < rec->taken.n && !err; i++)
 		if (rec->taken.v[i].by_quota)
