@@ -40,7 +40,7 @@ static void forget_paths(struct recording *rec)
 			rec->maps.v[i].path[0] = '[';
 }
 
-static void make_trees(const struct recording *rec)
+static void make_trees(struct recording *rec)
 {
 	struct tree_options options = {.no_inline = true};
 	struct decoded decoded;

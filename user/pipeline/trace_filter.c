@@ -141,7 +141,7 @@ static int add_functions(struct trace_filter *f, const char *whole, const char *
 int trace_filter__add(struct trace_filter *f, const char *whole)
 {
 	_cleanup_free_ char *text = strdup(whole);
-	char *from, *to;
+	char *from = "", *to = "";
 	bool is_times, is_functions;
 	int err = text ? split(text, whole, &from, &to) : -ENOMEM;
 
