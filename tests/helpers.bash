@@ -81,13 +81,14 @@ end_started() {
 	started=()
 }
 
-# complains TEXT [HINT]: one line on what failed with the text in it, and one on what to do.
+# complains TEXT [HINT]: one line on what failed with the text in it, and one behind it on what to do. Hints before
+# it belong to warnings.
 complains() {
 	local line errors=0 hints=0
 	for line in "${lines[@]}"; do
 		case $line in
 		mtbpf:*) ((++errors)); [[ $line == *"$1"* ]] || return 1 ;;
-		hint:*) ((++hints)); [[ $hints -gt 1 || $line == *"${2:-}"* ]] || return 1 ;;
+		hint:*) ((errors)) || continue; ((++hints)); [[ $hints -gt 1 || $line == *"${2:-}"* ]] || return 1 ;;
 		esac
 	done
 	[ "$errors" -eq 1 ] && [ "$hints" -ge 1 ]

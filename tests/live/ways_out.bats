@@ -101,12 +101,12 @@ oom_killed() {
 	attach_log=$PWD/attach.log
 	begin_log "$attach_log"
 	in_group bash -c 'echo 1000 >/proc/self/oom_score_adj; exec "$@"' bash "$O/mtbpf" attach -source "$source" \
-		-pid "$target" -symbol one_iter -delay-thresh 1000s -o x.fxt >"$attach_log" 2>&1 3>&- &
+		-pid "$target" -symbol one_iter -delay-thresh 1000s -snapshot-size 4M -o x.fxt >"$attach_log" 2>&1 3>&- &
 	attached=$!
 	started+=("$attached")
 	eventually 10 grep -q '^waiting' "$attach_log"
 	holds "$attached"
-	echo 64M >"$group/$limit"
+	echo 192M >"$group/$limit"
 	head -c 1G /dev/zero | in_group timeout 20 tail >/dev/null 2>&1 3>&- || true
 	grep -q '^oom_kill [1-9]' "$group/$events" || skip "a limit of memory kills nobody here"
 	nothing_left "$attached"
