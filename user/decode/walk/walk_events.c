@@ -249,7 +249,8 @@ static void leave(struct walker *w, bool has_ip, uint64_t ip)
 	if (has_ip) {
 		leave_range(w, ip);
 	} else if (w->block->end == BLOCK_FAR && is_slot(w, w->block->last_ip)) {
-		/* The uretprobe's trampoline: the thread goes on at the caller, as after a return. */
+		/* The uretprobe's trampoline: the thread goes on at the caller, as after a return.
+		 */
 		end_with_block(w, w->block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL,
 			       w->time.tsc);
 	} else if (walker__find_exit(w, &reach)) {
