@@ -11,6 +11,7 @@
 struct taking {
 	struct recording *rec;
 	struct pid_set pids; /* the processes of the target */
+	uint64_t since_ns;   /* the log goes on over all snapshots: this one begins here */
 };
 
 /*
@@ -26,6 +27,10 @@ static int find_processes(struct taking *taking)
 		err = pid_set__add(&taking->pids, rec->samples.v[i].pid);
 	for (size_t i = 0; i < rec->scheds.n && !err; i++)
 		err = pid_set__add(&taking->pids, rec->scheds.v[i].pid);
+	taking->since_ns = UINT64_MAX;
+	for (size_t i = 0; i < rec->scheds.n; i++)
+		if (rec->scheds.v[i].time_ns < taking->since_ns)
+			taking->since_ns = rec->scheds.v[i].time_ns;
 	return err;
 }
 
