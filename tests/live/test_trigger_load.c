@@ -107,7 +107,8 @@ static void test_programs_stay_on_their_threads_stack(void **state)
 	attach_to(fixture,
 		  (struct trigger_config){.duration_thresh_ns = 3600000 * MS, .regions = true},
 		  timed);
-	bpf_object__for_each_program(program, trigger__skel(fixture->trigger)->obj) {
+	bpf_object__for_each_program(program, trigger__skel(fixture->trigger)->obj)
+	{
 		int fd = bpf_program__fd(program);
 
 		if (fd < 0 || bpf_program__type(program) != BPF_PROG_TYPE_KPROBE)

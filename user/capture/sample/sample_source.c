@@ -384,7 +384,8 @@ static int sample__start(struct source *s)
 	int err;
 
 	s->start_ns = clock__now_ns();
-	/* A child forked since its events were opened has no mappings of its parent's: none was noted yet. */
+	/* A child forked since its events were opened has no mappings of its parent's: none was
+	 * noted yet. */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
 		err = note_initial(s);
