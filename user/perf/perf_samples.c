@@ -14,8 +14,8 @@
 #define MAX_THREADS 16384
 
 /*
- * Each function has so many addresses of its own, whatever perf prints: of a program's own code that
- * are offsets in its file, which other files have as well.
+ * Each function has so many addresses of its own, whatever perf prints: of a program's own code
+ * that are offsets in its file, which other files have as well.
  */
 #define FUNCTION_BITS 24
 #define KERNEL_HALF   (1ull << 63)

@@ -147,7 +147,8 @@ static void test_the_kernel(void **state)
 /* Where it is in what it was inlined into changes as it goes on. */
 static void test_inlined(void **state)
 {
-	assert_trees(*state, INLINED, "7 0 10-20 main\n7 1 10-20 leaf\n7 2 10-20 small\n7 3 10-20 tiny\n");
+	assert_trees(*state, INLINED,
+		     "7 0 10-20 main\n7 1 10-20 leaf\n7 2 10-20 small\n7 3 10-20 tiny\n");
 }
 
 static void test_without_inlined(void **state)
@@ -174,19 +175,19 @@ static void test_records_of_switches(void **state)
 	assert_int_equal(f->text.totals.other, 0);
 }
 
-/* Of all CPUs: the thread comes where another one leaves; of one that has no lines nothing is told. */
+/* Of all CPUs: the thread comes where another one leaves; of one that has no lines nothing is told.
+ */
 static void test_sched_switch(void **state)
 {
-	assert_trees(
-		*state,
-		"p 7/8 [0] 0.000010: 1 cycles: \n\t1010 f+0x0 (/x)\n\n"
-		"p 7/8 [0] 0.000020: sched:sched_switch: prev_comm=p prev_pid=8 prev_prio=120 "
-		"prev_state=S ==> next_comm=q next_pid=9 next_prio=120\n"
-		"\tffffffff81000010 schedule+0x10 ([kernel.kallsyms])\n\t1010 f+0x0 (/x)\n\n"
-		"swapper 0/0 [0] 0.000030: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 "
-		"prev_prio=120 prev_state=R ==> next_comm=p next_pid=8 next_prio=120\n\n"
-		"p 7/8 [0] 0.000040: 1 cycles: \n\t1010 f+0x0 (/x)\n\n",
-		"8 0 10-40 f\n8 1 15-35 [kernel]\n8 2 15-35 schedule\n8 3 20-30 [blocked]\n");
+	assert_trees(*state,
+		     "p 7/8 [0] 0.000010: 1 cycles: \n\t1010 f+0x0 (/x)\n\n"
+		     "p 7/8 [0] 0.000020: sched:sched_switch: prev_comm=p prev_pid=8 prev_prio=120 "
+		     "prev_state=S ==> next_comm=q next_pid=9 next_prio=120\n"
+		     "\tffffffff81000010 schedule+0x10 ([kernel.kallsyms])\n\t1010 f+0x0 (/x)\n\n"
+		     "swapper 0/0 [0] 0.000030: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 "
+		     "prev_prio=120 prev_state=R ==> next_comm=p next_pid=8 next_prio=120\n\n"
+		     "p 7/8 [0] 0.000040: 1 cycles: \n\t1010 f+0x0 (/x)\n\n",
+		     "8 0 10-40 f\n8 1 15-35 [kernel]\n8 2 15-35 schedule\n8 3 20-30 [blocked]\n");
 }
 
 /* What perf makes of Intel PT: a line without a target may be of branches that were cut. */
