@@ -321,6 +321,25 @@ static void test_a_bad_byte_for_a_packet(void **state)
 	assert_int_equal(t->totals.last_ns, t->now);
 }
 
+/* Damaged bytes that are packets: a mode is no mode where no TIP follows, or 64-bit code would end.
+ */
+static void test_a_mode_that_is_none(void **state)
+{
+	static const uint8_t mode_32[] = {0x99, 0x02, 0x00, 0x03};
+	struct traced *t = *state;
+
+	put_psb(t, 100, BASE + SITE_1);
+	put_calls(t, 20);
+	put_short_tip(t, SMALL);
+	put(t, mode_32, sizeof(mode_32));
+	put_tnt(t, "T");
+	put_tip(t, SITE_1);
+	put_calls(t, 20);
+	traced__decode(t);
+	assert_int_equal(count(t, BRANCH_GAP), 0);
+	assert_int_equal(count(t, BRANCH_CALL), 41);
+}
+
 /* What looks like a TIP fits no code behind it. */
 static void test_a_packet_that_is_none(void **state)
 {
@@ -375,6 +394,7 @@ int main(void)
 		TEST(test_a_caller_that_cannot_be),
 		TEST(test_a_bad_byte_between_packets),
 		TEST(test_a_bad_byte_for_a_packet),
+		TEST(test_a_mode_that_is_none),
 		TEST(test_a_packet_that_is_none),
 		TEST(test_calls_of_before_a_gap),
 	};

@@ -79,10 +79,31 @@ static void on_event(struct walker *w, const struct packet *packet)
 	w->event.tsc = w->time.tsc;
 }
 
+/* What tells of branches next is a TNT. */
+static bool is_before_tnt(struct walker *w)
+{
+	const uint8_t *at = w->next;
+	struct packet packet;
+
+	do {
+		packet__read(&w->reader, at, &packet);
+		at += packet.len;
+	} while (packet.kind == PACKET_PAD ||
+		 (packet.kind >= PACKET_TSC && packet.kind <= PACKET_CBR));
+	return packet.kind == PACKET_TNT;
+}
+
+/*
+ * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it applies to. What
+ * stands elsewhere only looks like one, of bytes that are damaged.
+ */
 static void on_mode_exec(struct walker *w, uint64_t bits)
 {
 	/* CS.L and not CS.D. */
-	w->is_other_mode = (bits & 3) != 1;
+	bool is_other = (bits & 3) != 1;
+
+	if (!is_other || !is_before_tnt(w))
+		w->is_other_mode = is_other;
 }
 
 /* Packets may begin anywhere behind it, up to the next PSB, which is not stepped over. */
