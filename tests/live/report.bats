@@ -83,3 +83,38 @@ raise SystemExit(not ok)"
 			(slow['on_cpu_ns'] + slow['preempted_ns'] > 200e6 if '$cause' == 'busy' else slow['blocked_ns'] > 200e6)"
 	done
 }
+
+# Of all native frames and JavaScript's the innermost that did it.
+@test "a reason in Node ends in the script's function, by its perf map; without one it says how to get one" {
+	command -v node >/dev/null || skip "no Node"
+	local map
+	cat >slow.js <<-'END'
+	function busyWork(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
+	function requestHandler(n) { return busyWork(n); }
+	let calls = 0;
+	setInterval(() => requestHandler(++calls % 20 ? 1e5 : 1e8), 10);
+	console.log(`pid ${process.pid}`);
+	END
+	for map in --perf-basic-prof ''; do
+		node $map slow.js >node.log 2>&1 3>&- &
+		target=$!
+		started+=("$target")
+		eventually 10 grep -q '^pid ' node.log
+		# What is interpreted at first is compiled by then.
+		sleep 1
+		mtbpf_run attach -source sample -pid "$target" -symbol uv__run_timers -duration-thresh 60ms -timeout 30s \
+			-o node.fxt
+		kill "$target"
+		rm -f "/tmp/perf-$target.map"
+		[ "$status" -eq 0 ]
+		json node.fxt "sum(slow.values()) == r['slow_ns']"
+		if [ -n "$map" ]; then
+			sed -n 's/^reason: //p; s/^   and: //p' <<<"$output" |
+				grep -E 'on the CPU, in .*(JSEntry|Invoke|uv_).* > JS:.?requestHandler [^ ]*slow.js:2:[0-9]+ > JS:.?busyWork [^ ]*slow.js:1:[0-9]+'
+			[[ $output != *'[jit+'* ]]
+		else
+			[[ $output != *busyWork* ]]
+			[[ $output == *'hint: [jit+...] is code that a runtime has compiled'* ]]
+		fi
+	done
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
+#include <string.h>
 
 #include "mtbpf_shared.h"
 #include "util/units.h"
@@ -114,10 +115,16 @@ static void print_accounts(FILE *out, const struct report *r)
 static void print_reasons(FILE *out, const struct report *r)
 {
 	struct reasons reasons;
+	bool is_unnamed = false;
 
 	if (!report__reasons(r, &reasons))
-		for (size_t i = 0; i < reasons.all.n; i++)
+		for (size_t i = 0; i < reasons.all.n; i++) {
 			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i]);
+			is_unnamed |= strstr(reasons.all.v[i], "[jit+") != NULL;
+		}
+	if (is_unnamed)
+		fprintf(out, "  hint: [jit+...] is code that a runtime has compiled; a perf map "
+			     "names it: 'mtbpf list -pid PID' says how to get one\n");
 	reasons__fini(&reasons);
 }
 

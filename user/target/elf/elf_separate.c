@@ -114,6 +114,12 @@ bool elf_image__is_stripped(const struct elf_image *image)
 	return image->elf && (!has_section(image->elf, SHT_SYMTAB, NULL) || !has_lines(image->elf));
 }
 
+bool elf_image__lacks_symbols(const struct elf_image *image)
+{
+	return image->elf && !has_section(image->elf, SHT_SYMTAB, NULL) &&
+	       !(image->separate && has_section(image->separate->elf, SHT_SYMTAB, NULL));
+}
+
 /* A name, NUL, padding to four bytes, the CRC. */
 const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc)
 {
