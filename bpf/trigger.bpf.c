@@ -14,6 +14,7 @@
 #include "entries.bpf.h"
 #include "fire.bpf.h"
 #include "latch.bpf.h"
+#include "own_stack.bpf.h"
 #include "regions.bpf.h"
 #include "targets.bpf.h"
 
@@ -210,24 +211,28 @@ static __always_inline bool is_hit(struct pt_regs *ctx)
 SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_hit(ctx) ? hit(ctx, task_latch(), 0) : 0;
 }
 
 SEC("uretprobe")
 int on_return(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_target() ? return_of(ctx, task_latch()) : 0;
 }
 
 SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_hit(ctx) ? hit(ctx, lru_latch(ctx), 0) : 0;
 }
 
 SEC("uretprobe")
 int on_return_lru(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_target() ? return_of(ctx, lru_latch(ctx)) : 0;
 }
 
@@ -239,24 +244,28 @@ static __always_inline bool is_left(struct pt_regs *ctx)
 SEC("uprobe")
 int on_also(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_hit(ctx) ? enter_also(ctx, also_task_latch()) : 0;
 }
 
 SEC("uretprobe")
 int on_also_return(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_left(ctx) ? leave_by_return(ctx, also_task_latch()) : 0;
 }
 
 SEC("uprobe")
 int on_also_lru(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_hit(ctx) ? enter_also(ctx, also_lru_latch(ctx)) : 0;
 }
 
 SEC("uretprobe")
 int on_also_return_lru(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_left(ctx) ? leave_by_return(ctx, also_lru_latch(ctx)) : 0;
 }
 
@@ -264,6 +273,7 @@ int on_also_return_lru(struct pt_regs *ctx)
 SEC("uprobe")
 int on_start(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	if (!is_target())
 		return 0;
 	begin_region(ctx);
@@ -283,12 +293,14 @@ static __always_inline int stop(struct pt_regs *ctx, struct latch *latch)
 SEC("uprobe")
 int on_stop(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_target() ? stop(ctx, task_latch()) : 0;
 }
 
 SEC("uprobe")
 int on_stop_lru(struct pt_regs *ctx)
 {
+	stay_on_own_stack(ctx);
 	return is_target() ? stop(ctx, lru_latch(ctx)) : 0;
 }
 

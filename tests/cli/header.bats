@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # include/mtbpf.h with the compilers and flags that programs are built with: one stub, that begins with
 # the nop, and marks that all files of a program share and no two threads.
 

@@ -40,6 +40,7 @@ expect_same_tree() {
 	cmp "$text" "$BATS_TEST_TMPDIR/found"
 }
 
+# bats test_tags=slow
 @test "many calls at the same time keep their nesting" {
 	generate random 200000
 	expect_same_tree
@@ -86,6 +87,7 @@ expect_same_tree() {
 }
 
 # Instants are slices of no length: a leap has two of them.
+# bats test_tags=slow
 @test "leaps: arrows from the call that began each to where it landed" {
 	generate leaps 20000
 	expect_same_tree

@@ -4,6 +4,7 @@
 load ../helpers
 
 setup() {
+	export HOME=$BATS_TEST_TMPDIR # whose build-id cache is empty
 	[ -x "${O:?}/programs/jit_service" ] || skip "the sample programs are not built"
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	cd "$BATS_TEST_TMPDIR"

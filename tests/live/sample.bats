@@ -22,11 +22,6 @@ reports() {
 	return 1
 }
 
-# Before all others on the machine, whose turns on its CPU would be a cause as well.
-come_first() {
-	chrt -a -f -p 10 "$target" 2>/dev/null || true
-}
-
 @test "where there is no Intel PT attach samples by itself, and says so; the demo's cause is found" {
 	! has_pt || skip "there is Intel PT"
 	start service -scale native

@@ -31,7 +31,7 @@ struct decoded {
 	struct images *images;	   /* owns the functions the trees point to; or this does: */
 	struct perf_threads *perf; /* of branches that perf has decoded; or this: */
 	struct fxt_trees *fxt;	   /* of a trace file */
-	size_t ring_bytes;	   /* what kept the samples; 0: not known */
+	size_t ring_bytes;	   /* what kept the samples, and was full; 0: none was */
 	bool is_sampled;	   /* the calls were seen now and then, not followed */
 	struct meter *meter;	   /* while it is made: NULL, or what shows how far that has come */
 	/* Where the trace is written while it is decoded, or NULL. */

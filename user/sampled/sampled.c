@@ -174,6 +174,7 @@ static void on_region(struct sampled_thread *t, const struct mt_sched *region)
 		slices__end(&t->slices, end_ns);
 		slices__gap(&t->slices, end_ns, region->time_ns, GAP_OUTSIDE);
 	}
+	slices__begin(&t->slices, region->time_ns);
 	span__take(&t->region, region);
 }
 

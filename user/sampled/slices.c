@@ -122,8 +122,8 @@ static void see_rest(struct slices *s, uint64_t time_ns, const struct view *view
 	uint64_t start_ns = slices__edge_before(s, s->last_ns, time_ns);
 	struct common same = slices__common(s, view);
 
-	/* Near enough to what is seen now. */
-	if (time_ns - s->last_ns > s->period_ns)
+	/* Near enough to what is seen now, if anything was seen before. */
+	if (!s->known_ns || time_ns - s->last_ns > s->period_ns)
 		slices__fill_unknown(s, same.open, start_ns);
 	slices__pop_to(s, same.open, slices__edge_behind(s, s->last_ns, time_ns),
 		       CALL_INFERRED_END);
@@ -140,6 +140,12 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 	slices__place(s, time_ns, &view);
 	slices__take_entered(s, time_ns, &view);
 	see_rest(s, time_ns, &view);
+}
+
+void slices__begin(struct slices *s, uint64_t time_ns)
+{
+	if (!s->last_ns)
+		s->last_ns = time_ns;
 }
 
 void slices__end(struct slices *s, uint64_t time_ns)

@@ -81,6 +81,8 @@ struct slices {
 
 void slices__fini(struct slices *slices);
 
+/* It is recorded from then on, and nothing is known of it yet. */
+void slices__begin(struct slices *slices, uint64_t time_ns);
 /* The stack at one moment, outermost first. */
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
 /*

@@ -14,7 +14,7 @@ struct report_input {
 	size_t n_trees;
 	const struct hit_mark *hit; /* the trigger; its function is what iterations are made of */
 	bool sampled;		    /* calls between samples were not seen: none are counted */
-	size_t ring_bytes;	    /* what kept the stacks held so much; 0: not known */
+	size_t ring_bytes;	    /* what kept the stacks was full with so much; 0: it was not */
 	bool is_of_several; /* other hits stand beside it: the report says which one it is of */
 };
 

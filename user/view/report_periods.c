@@ -93,7 +93,8 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 		if (call->reason == GAP_OUTSIDE || call->reason == GAP_BETWEEN)
 			start = call->end_ns;
 	}
-	if (err || (!start && !has_whole(r->tree, slow, hit->value_ns)))
+	/* What samples do not show of it is known to have not been recorded. */
+	if (err || (!start && !r->sampled && !has_whole(r->tree, slow, hit->value_ns)))
 		return err;
 	return add_period(r, start ?: slow, hit->time_ns);
 }

@@ -266,6 +266,30 @@ static void test_a_thread_wanders(void **state)
 	seen__fini(&seen);
 }
 
+/*
+ * One waits in a system call, and another thread begins in the code before that: nothing tells
+ * then that the first one never came to its system call.
+ */
+static void test_a_call_and_another_thread(void **state)
+{
+	struct machine *m = *state;
+	struct traced *t = run_on(m, 0, TID);
+	struct seen seen;
+
+	traced__enable(t, 0x1e);
+	traced__syscall(t, 3, 0x20);
+	ran(m, t, TID);
+	t = run_on(m, 0, OTHER_TID);
+	traced__enable(t, 0x1f);
+	traced__async(t, 0, 0x1f);
+	ran(m, t, OTHER_TID);
+	call_f(m, 0);
+	decode(m, &seen);
+	check(m, &seen, TID);
+	check(m, &seen, OTHER_TID);
+	seen__fini(&seen);
+}
+
 /* PSBs in the middle of it change nothing. */
 static void test_psbs_between(void **state)
 {
@@ -372,6 +396,7 @@ int main(void)
 		TEST(test_threads_take_turns),	 TEST(test_a_thread_wanders),
 		TEST(test_psbs_between),	 TEST(test_nobody_says_who),
 		TEST(test_a_ring_has_forgotten), TEST(test_a_snapshot_without_a_ring),
+		TEST(test_a_call_and_another_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

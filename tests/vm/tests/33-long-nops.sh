@@ -4,6 +4,11 @@
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1
+clean_up() {
+	echo 0 >/sys/kernel/tracing/events/nops/enable
+	echo '-:nops/at1' >>/sys/kernel/tracing/uprobe_events
+	echo '-:nops/at2' >>/sys/kernel/tracing/uprobe_events
+} 2>/dev/null
 start /build/programs/longnops
 places=$(mtbpf list -pid "$pid" 'begins_with_*' | awk '{ print $1 }')
 [ "$(wc -w <<<"$places")" = 2 ] || fail "its functions are not found: $places"
@@ -29,7 +34,5 @@ for f in one_iter begins_with_5 begins_with_10; do
 	grep -q " $f$" calls || fail "$f is not in the trace"
 done
 must kill -0 "$pid"
-echo 0 >/sys/kernel/tracing/events/nops/enable
-echo '-:nops/at1' >>/sys/kernel/tracing/uprobe_events
-echo '-:nops/at2' >>/sys/kernel/tracing/uprobe_events
+clean_up
 no_probe || fail "a probe is left"

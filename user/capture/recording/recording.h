@@ -253,7 +253,7 @@ struct recording {
 	VEC(struct rec_quota) quotas;
 	bool knows_taken;	   /* else nobody has looked for it */
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
-	uint64_t ring_bytes;	   /* what kept the stacks; 0: not known */
+	uint64_t ring_bytes;	   /* what kept the stacks, and was full; 0: none was */
 	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */
 	/* Of the last snapshot: from when on the rings of all CPUs have all of it; not kept. */
 	uint64_t complete_ns;

@@ -64,7 +64,7 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 	size_t samples = rec->samples.n, scheds = rec->scheds.n;
 	int n, err = 0;
 
-	if (ring->ring.size > rec->ring_bytes)
+	if (lookback.written >= lookback.size && ring->ring.size > rec->ring_bytes)
 		rec->ring_bytes = ring->ring.size;
 	ids->switches = ring->ids[SAMPLE_EVENT_SWITCHES];
 	ids->calls = s->ring_config.calls ? ring->ids[SAMPLE_EVENT_CLOCK] : 0;

@@ -302,20 +302,6 @@ static int note_initial(struct source *s)
 	return err ? err : followed__note(&s->followed, &s->config, s->start_ns);
 }
 
-/* Those of the program that it executes are enabled by that. */
-static int sample__start(struct source *s)
-{
-	int err;
-
-	s->start_ns = clock__now_ns();
-	err = note_initial(s);
-	for (size_t i = 0; i < s->rings.n && !err && !s->ring_config.from_exec; i++)
-		err = sample_ring__enable(&s->rings.v[i]);
-	if (err)
-		explain(err);
-	return err;
-}
-
 static int sample__fd(const struct source *s)
 {
 	return s->followed.epoll_fd;
@@ -390,6 +376,24 @@ static int drain(struct source *s)
 	else if (!err)
 		followed__threads(&s->followed, s, &ops);
 	return err ? err : sideband__tidy(&s->followed.sideband, by_cpu ? NULL : holds, s);
+}
+
+/* Those of the program that it executes are enabled by that. */
+static int sample__start(struct source *s)
+{
+	int err;
+
+	s->start_ns = clock__now_ns();
+	/* A child forked since its events were opened has no mappings of its parent's: none was
+	 * noted yet. */
+	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
+	if (!err)
+		err = note_initial(s);
+	for (size_t i = 0; i < s->rings.n && !err && !s->ring_config.from_exec; i++)
+		err = sample_ring__enable(&s->rings.v[i]);
+	if (err)
+		explain(err);
+	return err;
 }
 
 static enum source_state sample__state(struct source *s)

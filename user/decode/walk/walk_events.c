@@ -220,15 +220,18 @@ static bool is_slot(struct walker *w, uint64_t ip)
 
 void walker__on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 {
+	/* Where another one begins does not tell where this one was. */
+	bool is_other = w->left && walker__is_other_thread(w);
+
 	/*
 	 * Errata BDM70 and APL12: a PSB+ or an OVF may tell where a thread is that is not traced
 	 * yet. Nothing happened there, so that nothing has to be taken back.
 	 */
 	if (w->state == WALK_ON)
 		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
-	if (w->left && is_slot(w, ip))
+	if (w->left && !is_other && is_slot(w, ip))
 		return;
-	walker__settle_left(w, ip);
+	walker__settle_left(w, is_other ? 0 : ip);
 	if (w->state == WALK_LOST)
 		walker__resume(w, ip_bytes, ip);
 	else

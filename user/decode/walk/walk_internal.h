@@ -200,6 +200,8 @@ void walker__place_event(struct walker *w, uint64_t ip);
 
 /* The code as it is now, of the thread that runs now; where that is another one, says so. */
 void walker__update_space(struct walker *w);
+/* Of a CPU's ring: another thread runs now than the one that it was read of last. */
+bool walker__is_other_thread(const struct walker *w);
 
 /* walk_psb.c */
 

@@ -27,6 +27,18 @@ static bool change_space(struct walker *w, pid_t pid)
 	return true;
 }
 
+bool walker__is_other_thread(const struct walker *w)
+{
+	const struct rec_switch *who;
+	uint64_t ns;
+
+	if (!w->switches || !w->time.tsc)
+		return false;
+	ns = rec_pt__tsc_to_ns(w->time.config, tsc__extend(w->time.tsc, w->tsc_base));
+	who = switches__at(w->switches, w->cpu, ns);
+	return !who || !w->who || who->tid != w->who->tid;
+}
+
 /*
  * Threads change in the kernel: before the code of the next one is traced, the switch has been
  * recorded.
