@@ -232,7 +232,8 @@ static void test_a_text_that_begins_elsewhere_is_not_guessed(void **state)
 
 static void test_another_architectures_table_is_not_read(void **state)
 {
-	_cleanup_free_ uint8_t *bytes = go_image__bytes(&(struct go_style){.magic = GO_1_20, .section = ".gopclntab"});
+	_cleanup_free_ uint8_t *bytes =
+		go_image__bytes(&(struct go_style){.magic = GO_1_20, .section = ".gopclntab"});
 
 	bytes[GO_TABLE + 6] = 4;
 	assert_unknown(bytes);
