@@ -53,21 +53,24 @@ static const struct option_spec specs[] = {
 
 const struct option_table decode_table = {
 	.command = "decode",
-	.examples = (const char *const[]){"mtbpf decode trace.mtbpf",
-					  "mtbpf decode trace.mtbpf -o trace.fxt.zst",
-					  "mtbpf decode trace.mtbpf -format text",
-					  "mtbpf decode trace.mtbpf -filter -20ms..",
-					  "mtbpf decode trace.mtbpf -filter parse..render",
-					  "mtbpf decode -portable perf.data -o all.mtbpf",
-					  "perf script --itrace=be -F "
-					  "pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns "
-					  "| mtbpf decode -",
-					  NULL},
+	.examples =
+		(const char *const[]){
+			"mtbpf decode trace.mtbpf", "mtbpf decode trace.mtbpf -o trace.fxt.zst",
+			"mtbpf decode trace.mtbpf -format text",
+			"mtbpf decode trace.mtbpf -filter -20ms..",
+			"mtbpf decode trace.mtbpf -filter parse..render",
+			"mtbpf decode -portable perf.data -o all.mtbpf",
+			"perf script --itrace=be -F "
+			"pid,tid,time,event,ip,sym,symoff,addr,dso,flags --ns "
+			"| mtbpf decode -",
+			"perf script --show-switch-events -F +pid | mtbpf decode -", NULL},
 	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt.gz]",
-	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u', or what\n"
-		   "perf script prints of branches that perf itself can decode (- is stdin).\n"
-		   "The same without text: perf script --itrace=be --dlfilter mtbpf-dlfilter.so\n"
-		   "--dlarg NAME.fxt, with the filter from PREFIX/lib/mtbpf.",
+	.summary =
+		"Decodes a recording, a perf.data of 'perf record -e intel_pt//u' or -g, or what\n"
+		"perf script prints of these (- is stdin): branches that perf itself can\n"
+		"decode, or samples with their stacks and context switches.\n"
+		"Branches without text: perf script --itrace=be --dlfilter mtbpf-dlfilter.so\n"
+		"--dlarg NAME.fxt, with the filter from PREFIX/lib/mtbpf.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

@@ -14,6 +14,7 @@
 #include "confine.h"
 #include "mtbpf_shared.h"
 #include "pipeline/output_name.h"
+#include "pipeline/perf_pipeline.h"
 #include "pipeline/pipeline.h"
 #include "session/capture_options.h"
 #include "util/cleanup.h"
@@ -145,9 +146,21 @@ static int refuse_trace_filter(const char *path)
 	return -EINVAL;
 }
 
+static int make_from_text(struct input *input, int fd, const struct report_options *options)
+{
+	struct perf_text_input text = {
+		.fd = fd, .name = input->path, .no_inline = options->no_inline};
+	struct perf_text_summary summary;
+
+	if (options->filters.n)
+		return perf_text__refuse_filter(input->path);
+	return decoded__make_from_text(&input->decoded, &input->rec, &text, &summary);
+}
+
 static int make_input(struct input *input, const struct report_options *options)
 {
 	struct tree_options trees = {.no_inline = options->no_inline, .filter = &options->filter};
+	_cleanup_close_ int fd = -1;
 	int err = 0;
 
 	if (!input->is_read) {
@@ -160,6 +173,9 @@ static int make_input(struct input *input, const struct report_options *options)
 			return refuse_trace(input->path);
 		decoded__fini(&input->decoded);
 		input->decoded = (struct decoded){0};
+		fd = open(input->path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && perf_text__may_be(fd))
+			return make_from_text(input, fd, options);
 		err = read_recording(input);
 	}
 	return err ? err : decoded__make(&input->decoded, &input->rec, &trees);

@@ -56,45 +56,39 @@ static void confine(const struct decode_options *options, const struct decode_ou
 	confine__decoding(path, options->portable, &rec, rec ? 1 : 0);
 }
 
-static int refuse_text_filter(const char *name)
-{
-	log__error("-filter: %s is text, in which nothing can be left out before it is read", name);
-	log__hint("'perf script --time START,END' prints a part");
-	return -EINVAL;
-}
-
-static int decode_text(const struct decoding *d, const struct perf_text_input *input)
+static int decode_text(const struct decoding *d, int fd, const char *name)
 {
 	const struct decode_options *options = d->options;
+	const struct perf_text_input input = {
+		.fd = fd, .name = name, .traps = d->traps, .no_inline = options->no_inline};
 	struct decode_output *output = d->output;
-	struct perf_text_totals totals;
+	struct perf_text_summary summary;
 	struct decoded decoded;
 	struct recording rec;
 	struct phases phases;
 	int err;
 
 	if (options->portable) {
-		log__error("decode -portable: %s is text, and has no code to take along",
-			   input->name);
+		log__error("decode -portable: %s is text, and has no code to take along", name);
 		log__hint("a recording, or a perf.data, has");
 		return -EINVAL;
 	}
 	if (trace_filter__is_set(d->filter))
-		return refuse_text_filter(input->name);
+		return perf_text__refuse_filter(name);
 	confine(options, output, NULL);
 	if (options->print == PRINT_BRANCHES)
-		return perf_text__print_branches(input->fd, input->name, stdout);
+		return perf_text__print_branches(fd, name, stdout);
 	recording__init(&rec);
 	decode_output__begin_stoppable(output, NULL);
 	phases__begin(&phases);
-	err = decoded__make_from_text(&decoded, &rec, input, &totals);
+	err = decoded__make_from_text(&decoded, &rec, &input, &summary);
 	if (!err)
 		err = decode_output__write(output, &decoded, &rec, &phases);
 	stop__end();
 	if (!err)
 		decode_output__summarise(output, &decoded, &rec, &phases);
 	if (!err && decode_output__file(output))
-		perf_text__summarise(&totals, perf_threads__totals(decoded.perf)->moved, stdout);
+		perf_text__summarise(&summary, stdout);
 	decoded__fini(&decoded);
 	recording__fini(&rec);
 	return err;
@@ -153,9 +147,9 @@ int decoding__run(const struct decoding *d)
 	if (strcmp(d->input, "-"))
 		fd = open(d->input, O_RDONLY | O_CLOEXEC);
 	if (!strcmp(d->input, "-"))
-		err = decode_text(d, &(struct perf_text_input){STDIN_FILENO, "stdin", d->traps});
+		err = decode_text(d, STDIN_FILENO, "stdin");
 	else if (fd >= 0 && perf_text__may_be(fd))
-		err = decode_text(d, &(struct perf_text_input){fd, d->input, d->traps});
+		err = decode_text(d, fd, d->input);
 	else if (fd >= 0 && is_trace_name(d->input))
 		err = refuse_trace(d->input);
 	else

@@ -9,10 +9,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# sources_to FOLDER: what is committed, or changed, here.
+# sources_to FOLDER: what is committed, or changed, here; of what is no clone, all but its builds.
 sources_to() {
 	mkdir -p "$1"
-	(cd "$source" && git ls-files -z --cached --others --exclude-standard |
+	(cd "$source" &&
+		{ git ls-files -z --cached --others --exclude-standard 2>/dev/null || find . -path './build*' -prune -o -type f -print0; } |
 		xargs -0 cp --parents -t "$BATS_TEST_TMPDIR/$1")
 }
 

@@ -20,6 +20,12 @@ setup() {
 	[[ ${lines[-1]} =~ ^(2[4-9]|3[0-9])' cases, mtbpf worse than perf in 0'$ ]]
 }
 
+@test "values of PTWRITE and power events are those that perf decodes" {
+	run tests/oracle/events
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
 # What the judge finds is not always the same: with most of the stream overwritten both find little.
 @test "the judge sees what is lost" {
 	run tests/oracle/damage -short "service:1 byte flipped" "service:5 x 200 bytes of garbage"

@@ -128,6 +128,48 @@ judge_filter() {
 	judge "$O/programs/service"
 }
 
+# samples FILE: slices as "tid:start:end depth name". The dynamic linker's _start calls where a label stands
+# behind the call, which perf takes for what called.
+samples() {
+	"$mtbpf" decode "$1" -no-inline -print calls |
+		awk '{ key = $1 ":" $3 ":" $4 " " $2; sub(/^[^ ]+ [^ ]+ [^ ]+ [^ ]+ /, ""); sub(/^_dl_start_user$/, "_start"); print key, $0 }'
+}
+
+# judge_samples PROGRAM CMD...: stacks and switches that perf has recorded of it, as we read them,
+# and as perf prints them: the same slices at the same nanoseconds.
+judge_samples() {
+	PATH=$O/programs:$PATH perf record -q -e cpu-clock:u -F 2000 -g --switch-events \
+		-o "$out/r.data" -- "${@:2}" >"$out/log" 2>&1 3>&- || [ $? -eq 124 ]
+	samples "$out/r.data" >"$out/ours"
+	perf script -i "$out/r.data" --ns --show-switch-events -F +pid >"$out/text" 2>&1 3>&-
+	samples "$out/text" >"$out/perfs"
+	[ "$(wc -l <"$out/ours")" -eq "$(wc -l <"$out/perfs")" ]
+	grep -qF '[blocked]' "$out/ours"
+	same_slices "$out/ours" "$out/perfs" "$O/programs/$1"
+}
+
+@test "samples of a service" {
+	judge_samples service timeout 2 service -pause 100us
+}
+
+@test "samples of threads" {
+	judge_samples threads timeout 3 threads
+}
+
+@test "text of samples says what it lacks" {
+	perf record -q -e cpu-clock:u -F 500 -g -o "$out/r.data" -- "$O/programs/service" -n 100 -exit \
+		>"$out/log" 2>&1 3>&-
+	perf script -i "$out/r.data" -F comm,tid,time,ip,sym >"$out/text" 2>&1 3>&-
+	run "$mtbpf" decode "$out/text" -o "$out/x.fxt"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"no context switches in the text: time off the CPU is not shown"* ]]
+	[[ "$output" == *"no process ids in the text"* ]]
+	"$mtbpf" report "$out/text" -folded | grep -q one_iter
+	run "$mtbpf" decode "$out/text" -print branches
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"has samples, and no branches"*"hint:"* ]]
+}
+
 # As many calls of each of the program's functions, but for 2 in 100: behind a gap, what ran before it
 # goes on where that can be told, and each decoder finds its way back at a branch of its own.
 nearly_same_calls() {

@@ -68,7 +68,7 @@ static size_t count_raised(const struct decoded *decoded)
 
 static size_t count_in_text(const char *dir, const struct ocaml_traps *traps)
 {
-	struct perf_text_totals totals;
+	struct perf_text_summary summary;
 	struct decoded decoded;
 	struct recording rec;
 	char path[80];
@@ -80,7 +80,7 @@ static size_t count_in_text(const char *dir, const struct ocaml_traps *traps)
 	assert_int_equal(decoded__make_from_text(
 				 &decoded, &rec,
 				 &(struct perf_text_input){.fd = fd, .name = path, .traps = traps},
-				 &totals),
+				 &summary),
 			 0);
 	n = count_raised(&decoded);
 	decoded__fini(&decoded);

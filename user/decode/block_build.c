@@ -16,6 +16,7 @@ struct building {
 	struct blocks *blocks;
 	struct block *block;
 	uint64_t ip;		      /* of the next instruction */
+	uint64_t before;	      /* of the one that runs up to it; 0: a jump or none */
 	const struct function *known; /* where the last transfer went */
 	block_counts counts;	      /* since the last step */
 	unsigned int n_insns, n_jumps;
@@ -108,6 +109,17 @@ static void end_jump(struct building *g)
 	g->counts += BLOCK_TAKEN;
 }
 
+/* The state to go on with is in memory: of a signal's frame, or of the kernel's. */
+static bool restores(const struct building *g, const struct insn *insn)
+{
+	uint8_t code[RESTORER_MAX_LEN] = {0};
+
+	if (insn->cls == INSN_FAR)
+		return true;
+	code_map__read(g->blocks->map, g->before, code, sizeof(code));
+	return insn__is_restorer(code);
+}
+
 /* True where insn ends the block. */
 static bool end_at(struct building *g, const struct insn *insn)
 {
@@ -136,10 +148,11 @@ static bool end_at(struct building *g, const struct insn *insn)
 		block->end = BLOCK_FAR;
 		return true;
 	case INSN_SYSCALL:
-		block->flags |= BLOCK_ENTERS;
-		block->end = BLOCK_FAR;
-		return true;
 	case INSN_FAR:
+		if (insn->cls == INSN_SYSCALL)
+			block->flags |= BLOCK_ENTERS;
+		if (restores(g, insn))
+			block->flags |= BLOCK_RESTORES;
 		block->end = BLOCK_FAR;
 		return true;
 	default:
@@ -161,10 +174,13 @@ static void build(struct building *g)
 		g->counts++;
 		if (end_at(g, &insn))
 			return;
-		if (insn.cls == INSN_CALL || insn.cls == INSN_JUMP)
+		if (insn.cls == INSN_CALL || insn.cls == INSN_JUMP) {
+			g->before = 0;
 			follow(g, &insn);
-		else
+		} else {
+			g->before = g->ip;
 			g->ip += insn.len;
+		}
 	}
 	block->last_ip = g->ip;
 	block->last_len = 0;

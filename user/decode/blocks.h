@@ -28,6 +28,7 @@ enum block_flags {
 	BLOCK_TELLS_JUMP = 1 << 1,  /* JUMP: hand it on wherever it goes */
 	BLOCK_ENTERS = 1 << 2,	    /* FAR: into the kernel */
 	BLOCK_TRAPS = 1 << 3,	    /* FAR: int3, which debuggers put there and take away */
+	BLOCK_RESTORES = 1 << 4,    /* FAR: goes on anywhere, as iret and rt_sigreturn do */
 };
 
 /* Instructions in the low half, taken near branches in the high half: added in one go. */

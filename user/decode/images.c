@@ -9,6 +9,7 @@
 #include "decode/space.h"
 #include "target/symbols/jit_image.h"
 #include "target/symbols/kernel_image.h"
+#include "target/symbols/named_image.h"
 #include "util/log.h"
 
 struct images *images__new(const struct recording *rec)
@@ -34,8 +35,19 @@ void images__free(struct images *images)
 	VEC_FINI(&images->files);
 	VEC_FINI(&images->jits);
 	elf_image__free(images->kernel);
+	named_image__free(images->code);
 	pthread_mutex_destroy(&images->lock);
 	free(images);
+}
+
+void images__set_code(struct images *images, struct named_image *code)
+{
+	images->code = code;
+}
+
+bool images__has_kernel(const struct images *images)
+{
+	return images->code || images->rec->kernel.kallsyms;
 }
 
 static struct elf_image *from_recording(const struct recording *rec, const struct rec_map *map)
@@ -210,6 +222,8 @@ int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *ne
 	const struct recording *rec = images->rec;
 	int err = 0;
 
+	if (images->code)
+		return code_map__is_empty(map) ? named_image__show(images->code, map) : 0;
 	pthread_mutex_lock(&images->lock);
 	if (!*next)
 		err = map_kernel(images, map);

@@ -6,6 +6,7 @@
 #ifndef MTBPF_DECODE_IMAGES_H
 #define MTBPF_DECODE_IMAGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/recording/recording.h"
@@ -16,6 +17,16 @@ struct images;
 /* The recording must outlive it. NULL: out of memory. */
 struct images *images__new(const struct recording *rec);
 void images__free(struct images *images);
+
+struct named_image;
+/*
+ * The recording has no mappings: its addresses, and the kernel's, are those of `code`, which all
+ * processes share, and which is the images' from now on.
+ */
+void images__set_code(struct images *images, struct named_image *code);
+
+/* Whether addresses of the kernel have names. */
+bool images__has_kernel(const struct images *images);
 
 /*
  * Puts into `map` the kernel, where it was traced, and what process `pid` mapped from *next on, up

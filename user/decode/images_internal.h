@@ -38,6 +38,7 @@ struct images {
 	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
 	bool kernel_failed;	  /* and that was said */
 	struct space *idle;	  /* space__put() */
+	struct named_image *code; /* instead of all these; or NULL */
 };
 
 /*

@@ -49,7 +49,13 @@ static void set_event(struct packet *out, enum pt_note_kind kind, bool has_fup, 
 	out->value = value;
 }
 
-static void take_rare(struct packet *out, const struct pt_packet *packet)
+/* SDM "PWRE Packet": in the byte behind the opcode. libipt 2.0 takes bit 3 for it. */
+static bool is_pwre_by_hardware(const uint8_t *at)
+{
+	return at[2] & 0x80;
+}
+
+static void take_rare(struct packet *out, const struct pt_packet *packet, const uint8_t *at)
 {
 	const struct pt_packet_mwait *mwait = &packet->payload.mwait;
 	const struct pt_packet_pwre *pwre = &packet->payload.pwre;
@@ -65,7 +71,8 @@ static void take_rare(struct packet *out, const struct pt_packet *packet)
 		break;
 	case ppt_pwre:
 		set_event(out, PT_NOTE_PWRE, false,
-			  pwre->sub_state | pwre->state << 4 | (pwre->hw ? 1u << 8 : 0));
+			  pwre->sub_state | pwre->state << 4 |
+				  (is_pwre_by_hardware(at) ? 1u << 8 : 0));
 		break;
 	case ppt_exstop:
 		set_event(out, PT_NOTE_EXSTOP, packet->payload.exstop.ip, 0);
@@ -92,7 +99,7 @@ static void read_rare(struct packet_reader *r, const uint8_t *at, struct packet 
 	if (n == -pte_eos) {
 		out->kind = PACKET_END;
 	} else if (n > 0) {
-		take_rare(out, &packet);
+		take_rare(out, &packet, at);
 		out->len = (uint8_t)n;
 	}
 }

@@ -151,6 +151,7 @@ static bool find_who(struct perf_line *line, const struct perf_span *tokens, siz
 		while (len && tokens[0].text[len - 1] == ' ')
 			len--;
 		line->comm = (struct perf_span){tokens[0].text, len};
+		line->has_pid = memchr(tokens[i].text, '/', tokens[i].len);
 		return true;
 	}
 	return false;
@@ -190,21 +191,23 @@ static bool is_branches(struct perf_span event)
 	return at && (at == event.text || at[-1] == '/');
 }
 
-/* The event's name where there is one, and its period. False where it is no branches' event. */
-static bool parse_event(struct cursor *c)
+/* The event's name where there is one, and its period. */
+static void parse_event(struct perf_line *line, struct cursor *c)
 {
 	struct cursor ahead = *c;
 	struct perf_span token = next_token(&ahead);
-	uint64_t period;
+	uint64_t period = 0;
 
 	if (token.len && !is_event(token) &&
 	    take_number(token.text, token.len, &period) == token.len &&
 	    is_event(peek_token(&ahead)))
 		token = next_token(&ahead);
-	if (!is_event(token))
-		return true;
-	*c = ahead;
-	return is_branches(token);
+	if (is_event(token)) {
+		*c = ahead;
+		line->event = (struct perf_span){token.text, token.len - 1};
+		line->period = period;
+	}
+	line->body = (struct perf_span){c->at, (size_t)(c->end - c->at)};
 }
 
 /* Words up to an address. */
@@ -266,8 +269,11 @@ enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, s
 		parse_error(line, &c);
 		return PERF_LINE_ERROR;
 	}
-	if (!parse_start(line, &c) || !parse_event(&c) || !parse_flags(line, &c))
+	if (!parse_start(line, &c))
 		return PERF_LINE_OTHER;
+	parse_event(line, &c);
+	if ((line->event.len && !is_branches(line->event)) || !parse_flags(line, &c))
+		return PERF_LINE_EVENT;
 	line->rest = (struct perf_span){c.at, (size_t)(c.end - c.at)};
 	return PERF_LINE_BRANCH;
 }
@@ -281,6 +287,73 @@ bool perf_line__parse_target(struct perf_span *rest, uint64_t *to)
 		return false;
 	*rest = (struct perf_span){c.at, (size_t)(c.end - c.at)};
 	return true;
+}
+
+bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_span *place)
+{
+	struct cursor c = {text.text, text.text + text.len};
+
+	if (!parse_address(next_token(&c), ip))
+		return false;
+	*place = (struct perf_span){c.at, (size_t)(c.end - c.at)};
+	return true;
+}
+
+/* "PERF_RECORD_SWITCH OUT preempt", "PERF_RECORD_SWITCH_CPU_WIDE IN   prev pid/tid: 0/0" */
+static bool parse_record(struct cursor c, struct perf_switch *out)
+{
+	if (!starts_with(next_token(&c), "PERF_RECORD_SWITCH"))
+		return false;
+	out->is_in = starts_with(next_token(&c), "IN");
+	out->is_preempted = starts_with(peek_token(&c), "preempt");
+	return true;
+}
+
+/* Behind the last `what` in the text; NULL: there is none. */
+static const char *find_behind(struct perf_span text, const char *what)
+{
+	size_t n = strlen(what);
+
+	for (size_t at = text.len; at-- > 0;)
+		if (text.len - at >= n && !memcmp(text.text + at, what, n))
+			return text.text + at + n;
+	return NULL;
+}
+
+/*
+ * "prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120", or
+ * of perf's plugin "a:1 [120] S ==> b:2 [120]". A name may hold anything; what is asked for stands
+ * behind it.
+ */
+static bool parse_sched_switch(struct perf_span body, struct perf_switch *out)
+{
+	static const char arrow[] = " ==> ";
+	const char *next = find_behind(body, arrow), *end = body.text + body.len, *at;
+	struct perf_span prev, after;
+	uint64_t tid;
+
+	if (!next)
+		return false;
+	prev = (struct perf_span){body.text, (size_t)(next - body.text) - strlen(arrow)};
+	after = (struct perf_span){next, (size_t)(end - next)};
+	at = find_behind(prev, " prev_state=") ?: find_behind(prev, " ");
+	out->is_preempted = at && *at == 'R';
+	at = find_behind(after, " next_pid=") ?: find_behind(after, ":");
+	if (at && take_number(at, (size_t)(end - at), &tid) && tid <= INT32_MAX)
+		out->next = (pid_t)tid;
+	return true;
+}
+
+bool perf_line__parse_switch(const struct perf_line *line, struct perf_switch *out)
+{
+	static const char sched_switch[] = "sched:sched_switch";
+
+	*out = (struct perf_switch){0};
+	if (line->event.len == strlen(sched_switch) && starts_with(line->event, sched_switch))
+		return parse_sched_switch(line->body, out);
+	return !line->event.len &&
+	       parse_record((struct cursor){line->body.text, line->body.text + line->body.len},
+			    out);
 }
 
 void perf_extra__parse(struct perf_extra *extra, const char *text, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of what `perf script` prints, taken apart. */
+/* A line of what `perf script` prints, taken apart: of branches, and of samples. */
 #ifndef MTBPF_PERF_PERF_LINE_H
 #define MTBPF_PERF_PERF_LINE_H
 
@@ -13,7 +13,8 @@
 enum perf_line_kind {
 	PERF_LINE_BRANCH, /* its places are still to be read */
 	PERF_LINE_ERROR,  /* "instruction trace error ..." */
-	PERF_LINE_OTHER,  /* another event, a comment, anything */
+	PERF_LINE_EVENT,  /* another event: somebody's, at a time */
+	PERF_LINE_OTHER,  /* a frame, a comment, anything */
 };
 
 /* Text within the line. */
@@ -25,14 +26,21 @@ struct perf_span {
 struct perf_line {
 	uint64_t time_ns;
 	pid_t pid, tid; /* pid: that of the thread where the line has none */
+	bool has_pid;	/* else the text tells no processes */
 	struct perf_span comm, flags;
 	uint64_t from; /* of a branch: its address, and what stands behind that */
 	struct perf_span rest;
-	bool has_time;	/* of an error: those of old versions have none */
-	int type, code; /* of an error: perf's numbers */
+	struct perf_span event; /* its name; empty: there is none */
+	uint64_t period;	/* of the event; 0: not said */
+	struct perf_span body;	/* what follows the event */
+	bool has_time;		/* of an error: those of old versions have none */
+	int type, code;		/* of an error: perf's numbers */
 };
 
-/* Takes the line apart, which has no newline in it, as far as the first address. */
+/*
+ * Takes the line apart, which has no newline in it, as far as the first address. One that looks
+ * like a branch's, and has no target, is an event's.
+ */
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len);
 
 /*
@@ -43,6 +51,19 @@ size_t perf_place__parse(struct named_place *place, const char *text, size_t len
 
 /* The arrow and the address behind it, which follow `from`'s place. False: there are none. */
 bool perf_line__parse_target(struct perf_span *rest, uint64_t *to);
+
+/* A frame of a stack, or what a sample without one says of where it ran: false if it is none. */
+bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_span *place);
+
+/* The scheduler's: `perf script --show-switch-events`, or the event sched:sched_switch. */
+struct perf_switch {
+	bool is_in;	   /* the thread of the line runs from now on; else it leaves its CPU */
+	bool is_preempted; /* it could have run on */
+	pid_t next;	   /* the thread that runs in its place; 0: nobody, or not said */
+};
+
+/* False where the line of an event tells of no switch. */
+bool perf_line__parse_switch(const struct perf_line *line, struct perf_switch *out);
 
 /* What may follow the places. */
 struct perf_extra {

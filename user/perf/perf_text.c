@@ -111,28 +111,36 @@ static int on_error(struct perf_threads *threads, const struct perf_line *line)
 				  code);
 }
 
-static int take_line(struct perf_threads *threads, const char *text, size_t len,
-		     struct perf_text_totals *totals)
+/* Where there are branches, stacks that stand between them tell nothing that these do not. */
+static int on_other(struct perf_text *to, enum perf_line_kind kind, const struct perf_line *line,
+		    struct perf_span text)
 {
-	struct perf_line line;
+	int n = 0;
 
-	totals->lines++;
-	if (len && text[len - 1] == '\r')
-		len--;
-	switch (perf_line__parse(&line, text, len)) {
-	case PERF_LINE_BRANCH:
-		return on_branch(threads, &line, totals);
-	case PERF_LINE_ERROR:
-		return on_error(threads, &line);
-	case PERF_LINE_OTHER:
-		totals->other += len != 0;
-		break;
-	}
-	return 0;
+	if (!perf_threads__totals(to->threads)->decode.branches)
+		n = perf_samples__take(to->samples, kind, line, text);
+	to->totals.sampled += n > 0;
+	to->totals.other += !n && text.len;
+	return n < 0 ? n : 0;
 }
 
-int perf_text__take(struct perf_threads *threads, const char *text, size_t len,
-		    struct perf_text_totals *totals)
+static int take_line(struct perf_text *to, const char *text, size_t len)
+{
+	enum perf_line_kind kind;
+	struct perf_line line;
+
+	to->totals.lines++;
+	if (len && text[len - 1] == '\r')
+		len--;
+	kind = perf_line__parse(&line, text, len);
+	if (kind == PERF_LINE_BRANCH)
+		return on_branch(to->threads, &line, &to->totals);
+	if (kind == PERF_LINE_ERROR)
+		return on_error(to->threads, &line);
+	return on_other(to, kind, &line, (struct perf_span){text, len});
+}
+
+int perf_text__take(struct perf_text *to, const char *text, size_t len)
 {
 	int err = 0;
 
@@ -140,7 +148,7 @@ int perf_text__take(struct perf_threads *threads, const char *text, size_t len,
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
 
-		err = take_line(threads, text, n, totals);
+		err = take_line(to, text, n);
 		n += end != NULL;
 		text += n;
 		len -= n;
@@ -172,8 +180,7 @@ struct buffer {
 };
 
 /* The whole lines in it; what is left of the last one goes to the front. */
-static int take_lines(struct perf_threads *threads, struct buffer *buffer,
-		      struct perf_text_totals *totals)
+static int take_lines(struct perf_text *to, struct buffer *buffer)
 {
 	char *start = buffer->text, *end = memrchr(start, '\n', buffer->n);
 	char *first = end && buffer->is_skipping ? memchr(start, '\n', buffer->n) : NULL;
@@ -181,7 +188,7 @@ static int take_lines(struct perf_threads *threads, struct buffer *buffer,
 
 	if (!end) {
 		if (buffer->n == BUFFER_SIZE) {
-			totals->too_long += !buffer->is_skipping;
+			to->totals.too_long += !buffer->is_skipping;
 			buffer->is_skipping = true;
 		}
 		if (buffer->is_skipping)
@@ -191,14 +198,13 @@ static int take_lines(struct perf_threads *threads, struct buffer *buffer,
 	if (first)
 		start = first + 1;
 	buffer->is_skipping = false;
-	err = perf_text__take(threads, start, (size_t)(end + 1 - start), totals);
+	err = perf_text__take(to, start, (size_t)(end + 1 - start));
 	buffer->n -= (size_t)(end + 1 - buffer->text);
 	memmove(buffer->text, end + 1, buffer->n);
 	return err;
 }
 
-int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals,
-		    struct meter *meter)
+int perf_text__read(struct perf_text *to, int fd, struct meter *meter)
 {
 	_cleanup_free_ char *text = malloc(BUFFER_SIZE);
 	struct buffer buffer = {.text = text};
@@ -211,13 +217,13 @@ int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_total
 			continue;
 		if (n < 0)
 			return -errno;
-		totals->bytes += (uint64_t)n;
+		to->totals.bytes += (uint64_t)n;
 		meter__add(meter, (uint64_t)n);
 		buffer.n += (size_t)n;
 		if (n)
-			err = take_lines(threads, &buffer, totals);
+			err = take_lines(to, &buffer);
 	}
 	if (!err && !buffer.is_skipping)
-		err = perf_text__take(threads, text, buffer.n, totals);
+		err = perf_text__take(to, text, buffer.n);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads what `perf script --itrace=b -F ...` prints, of any version, as it comes: never more than a
- * piece of it is in memory.
+ * Reads what `perf script` prints, of any version, as it comes: of branches (--itrace=b) never more
+ * than a piece of it is in memory; of samples all stacks are.
  */
 #ifndef MTBPF_PERF_PERF_TEXT_H
 #define MTBPF_PERF_PERF_TEXT_H
@@ -9,13 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "perf/perf_samples.h"
 #include "perf/perf_threads.h"
 
 struct meter;
 
 struct perf_text_totals {
 	uint64_t lines, bytes;
-	uint64_t other;		/* lines that are no branches */
+	uint64_t other;		/* lines that are neither branches nor of samples */
+	uint64_t sampled;	/* lines of samples and switches */
 	uint64_t too_long;	/* lines that were left out */
 	uint64_t unknown_flags; /* branches with words that mean nothing to us, or with none */
 	uint64_t not_taken;	/* branches that went nowhere */
@@ -28,15 +30,20 @@ struct perf_text_totals {
  */
 bool perf_text__may_be(int fd);
 
+/* Where it goes. */
+struct perf_text {
+	struct perf_threads *threads; /* branches */
+	struct perf_samples *samples; /* samples, as long as there is no branch */
+	struct perf_text_totals totals;
+};
+
 /*
  * From fd to its end. The meter, or NULL, counts its bytes. 0; -errno of reading; -ENOMEM; or what
  * the threads' tap returned.
  */
-int perf_text__read(struct perf_threads *threads, int fd, struct perf_text_totals *totals,
-		    struct meter *meter);
+int perf_text__read(struct perf_text *to, int fd, struct meter *meter);
 
 /* A part of it: whole lines, or what is left at the end. For tests; as above. */
-int perf_text__take(struct perf_threads *threads, const char *text, size_t len,
-		    struct perf_text_totals *totals);
+int perf_text__take(struct perf_text *to, const char *text, size_t len);
 
 #endif

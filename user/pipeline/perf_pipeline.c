@@ -12,13 +12,22 @@
 #include "util/meter.h"
 
 #define PERF_SCRIPT "perf script --itrace=be -F pid,tid,time,event,ip,sym,symoff,addr,dso,flags"
+#define TEXT_HINT                                                                                  \
+	"text is what '" PERF_SCRIPT "' prints of Intel PT, or 'perf script' of 'perf record -g'"
 
 static int refuse(const char *name, const struct perf_text_totals *totals)
 {
-	log__error("%s has %" PRIu64
-		   " line%s, and no branch in it: neither a recording nor text of perf script",
+	log__error("%s has %" PRIu64 " line%s, and no branch or stack in it: neither a recording "
+		   "nor text of perf script",
 		   name, totals->lines, totals->lines == 1 ? "" : "s");
-	log__hint("text is what '" PERF_SCRIPT "' prints");
+	log__hint(TEXT_HINT);
+	return -EINVAL;
+}
+
+static int refuse_samples(const char *name)
+{
+	log__error("%s has samples, and no branches", name);
+	log__hint("-print calls prints the slices that they are made to");
 	return -EINVAL;
 }
 
@@ -29,7 +38,7 @@ static int report(int err, const char *name)
 		log__hint("'perf script --time START,END' prints a part of it");
 	} else if (err) {
 		log__error("cannot read %s: %s", name, strerror(-err));
-		log__hint("text is what '" PERF_SCRIPT "' prints");
+		log__hint(TEXT_HINT);
 	}
 	return err;
 }
@@ -40,26 +49,25 @@ static void warn_of_flags(const struct perf_text_totals *totals, uint64_t branch
 	if (totals->unknown_flags < branches)
 		return;
 	log__warn("no line says what kind of branch it has: all are taken for jumps");
-	log__hint("text is what '" PERF_SCRIPT "' prints");
+	log__hint(TEXT_HINT);
 }
 
-static int read_text(struct perf_threads *threads, int fd, const char *name,
-		     struct perf_text_totals *totals)
+static int read_text(struct perf_text *text, int fd, const char *name)
 {
 	struct meter meter;
 	uint64_t branches;
 	int err;
 
-	*totals = (struct perf_text_totals){0};
 	meter__begin_file(&meter, "reading", fd);
-	err = report(perf_text__read(threads, fd, totals, &meter), name);
+	err = report(perf_text__read(text, fd, &meter), name);
 	meter__end(&meter);
 	if (err)
 		return err;
-	branches = perf_threads__totals(threads)->decode.branches;
-	if (!branches)
-		return refuse(name, totals);
-	warn_of_flags(totals, branches);
+	branches = perf_threads__totals(text->threads)->decode.branches;
+	if (!branches && !perf_samples__totals(text->samples)->samples)
+		return refuse(name, &text->totals);
+	if (branches)
+		warn_of_flags(&text->totals, branches);
 	return 0;
 }
 
@@ -95,17 +103,66 @@ int decoded__take_threads(struct decoded *decoded, struct recording *rec,
 	return err ? err : decoded__settle_trees(decoded, true);
 }
 
-int decoded__make_from_text(struct decoded *decoded, struct recording *rec,
-			    const struct perf_text_input *input, struct perf_text_totals *totals)
+int perf_text__refuse_filter(const char *name)
 {
+	log__error("-filter: %s is text, in which nothing can be left out before it is read", name);
+	log__hint("'perf script --time START,END' prints a part");
+	return -EINVAL;
+}
+
+static int take_samples(struct decoded *decoded, struct recording *rec,
+			struct perf_samples *samples)
+{
+	struct named_image *code;
 	int err;
 
-	*decoded = (struct decoded){.behind_hit = -1, .perf = perf_threads__new(NULL, NULL)};
-	if (!decoded->perf)
-		return report(-ENOMEM, input->name);
-	perf_threads__set_traps(decoded->perf, input->traps);
-	err = read_text(decoded->perf, input->fd, input->name, totals);
-	return err ? err : report(decoded__take_threads(decoded, rec, decoded->perf), input->name);
+	decoded->is_sampled = true;
+	decoded->images = images__new(rec);
+	err = decoded->images ? perf_samples__finish(samples, rec, &code) : -ENOMEM;
+	if (err)
+		return err;
+	images__set_code(decoded->images, code);
+	return decoded__make_sampled_trees(decoded, rec, NULL);
+}
+
+static int make_from_text(struct decoded *decoded, struct recording *rec,
+			  const struct perf_text_input *input, struct perf_text *text,
+			  struct perf_text_summary *summary)
+{
+	int err = read_text(text, input->fd, input->name);
+
+	if (err)
+		return err;
+	if (perf_threads__totals(text->threads)->decode.branches) {
+		err = decoded__take_threads(decoded, rec, text->threads);
+		text->totals.other += text->totals.sampled;
+	} else {
+		err = take_samples(decoded, rec, text->samples);
+		summary->samples = *perf_samples__totals(text->samples);
+		text->totals.other += summary->samples.without;
+	}
+	summary->text = text->totals;
+	summary->moved = perf_threads__totals(text->threads)->moved;
+	return report(err, input->name);
+}
+
+int decoded__make_from_text(struct decoded *decoded, struct recording *rec,
+			    const struct perf_text_input *input, struct perf_text_summary *summary)
+{
+	struct perf_text text = {.threads = perf_threads__new(NULL, NULL),
+				 .samples = perf_samples__new(input->no_inline)};
+	int err = -ENOMEM;
+
+	*summary = (struct perf_text_summary){0};
+	*decoded = (struct decoded){.behind_hit = -1, .perf = text.threads};
+	if (text.threads && text.samples) {
+		perf_threads__set_traps(text.threads, input->traps);
+		err = make_from_text(decoded, rec, input, &text, summary);
+	} else {
+		report(err, input->name);
+	}
+	perf_samples__free(text.samples);
+	return err;
 }
 
 static void print_count(FILE *out, uint64_t n, const char *what)
@@ -114,15 +171,40 @@ static void print_count(FILE *out, uint64_t n, const char *what)
 		fprintf(out, "%s: %" PRIu64 "\n", what, n);
 }
 
-void perf_text__summarise(const struct perf_text_totals *totals, uint64_t moved, FILE *out)
+static void summarise_samples(const struct perf_samples_totals *totals, FILE *out)
 {
+	if (!totals->samples)
+		return;
+	if (!totals->outs)
+		fprintf(out,
+			"no context switches in the text: time off the CPU is not shown "
+			"('perf record --switch-events', 'perf script --show-switch-events')\n");
+	else if (!totals->ins)
+		fprintf(out, "the text says when threads left their CPUs, and not when they were "
+			     "back: they are taken to be off until their next sample\n");
+	if (!totals->has_pids)
+		fprintf(out, "no process ids in the text: each thread is a process of its own "
+			     "('perf script -F +pid')\n");
+}
+
+void perf_text__summarise(const struct perf_text_summary *summary, FILE *out)
+{
+	const struct perf_text_totals *totals = &summary->text;
+
+	summarise_samples(&summary->samples, out);
 	print_count(out, totals->unknown_flags,
 		    "branches with flags that mean nothing here, taken for jumps");
-	print_count(out, totals->other, "lines that are no branches, left out");
-	print_count(out, totals->too_long, "lines too long to be branches, left out");
+	print_count(out, totals->other,
+		    summary->samples.samples ? "lines that are of no sample, left out"
+					     : "lines that are no branches, left out");
+	print_count(out, totals->too_long,
+		    summary->samples.samples ? "lines too long, left out"
+					     : "lines too long to be branches, left out");
 	print_count(out, totals->not_taken, "branches not taken, left out");
 	print_count(out, totals->left_out, "branches of threads too many, left out");
-	print_count(out, moved, "branches whose time lay before that of the one before them");
+	print_count(out, summary->samples.left_out, "samples of threads too many, left out");
+	print_count(out, summary->moved,
+		    "branches whose time lay before that of the one before them");
 }
 
 static int print_tapped(void *ctx, pid_t tid, const struct branch *branch)
@@ -133,10 +215,13 @@ static int print_tapped(void *ctx, pid_t tid, const struct branch *branch)
 
 int perf_text__print_branches(int fd, const char *name, FILE *out)
 {
-	struct perf_threads *threads = perf_threads__new(print_tapped, out);
-	struct perf_text_totals totals;
-	int err = threads ? read_text(threads, fd, name, &totals) : report(-ENOMEM, name);
+	struct perf_text text = {.threads = perf_threads__new(print_tapped, out),
+				 .samples = perf_samples__new(false)};
+	int err = text.threads && text.samples ? read_text(&text, fd, name) : report(-ENOMEM, name);
 
-	perf_threads__free(threads);
+	if (!err && !perf_threads__totals(text.threads)->decode.branches)
+		err = refuse_samples(name);
+	perf_samples__free(text.samples);
+	perf_threads__free(text.threads);
 	return err;
 }

@@ -13,16 +13,25 @@ struct perf_text_input {
 	int fd;
 	const char *name;
 	const struct ocaml_traps *traps; /* NULL: none are known */
+	bool no_inline;			 /* of samples: without frames of inlined functions */
+};
+
+/* What the text had that no tree shows, and what it had not. */
+struct perf_text_summary {
+	struct perf_text_totals text;
+	struct perf_samples_totals samples; /* of text without branches */
+	uint64_t moved;			    /* of perf_threads__totals() */
 };
 
 /*
- * Trees, and in `rec`, which is empty, the threads' names. decoded__fini() in any case. 0, or
- * -errno after a line and a hint.
+ * Trees, and in `rec`, which is empty, the threads' names; of text without branches the samples.
+ * decoded__fini() in any case, and before recording__fini(). 0, or -errno after a line and a hint.
  */
 int decoded__make_from_text(struct decoded *decoded, struct recording *rec,
-			    const struct perf_text_input *input, struct perf_text_totals *totals);
-/* What the text had that no tree shows, and what it had not. */
-void perf_text__summarise(const struct perf_text_totals *totals, uint64_t moved, FILE *out);
+			    const struct perf_text_input *input, struct perf_text_summary *summary);
+/* -EINVAL, after a line and a hint: -filter is not for text. */
+int perf_text__refuse_filter(const char *name);
+void perf_text__summarise(const struct perf_text_summary *summary, FILE *out);
 
 /* Its branches as recording__print_branches() prints them. 0, or -errno after a line and a hint. */
 int perf_text__print_branches(int fd, const char *name, FILE *out);

@@ -40,7 +40,7 @@ static int add_seen(struct sampled_thread *t, const struct seen *seen)
  */
 static bool has_kernel_stack(const struct sampled_thread *t, const struct rec_sample *sample)
 {
-	return sample->n_kernel && t->rec->kernel.kallsyms;
+	return sample->n_kernel && images__has_kernel(t->images);
 }
 
 /* Behind what had called it. Without its stack it is only known that a switch happens in it. */

@@ -122,13 +122,14 @@ static void see_rest(struct slices *s, uint64_t time_ns, const struct view *view
 	uint64_t start_ns = slices__edge_before(s, s->last_ns, time_ns);
 	struct common same = slices__common(s, view);
 
-	/* Near enough to what is seen now, if anything was seen before. */
-	if (!s->known_ns || time_ns - s->last_ns > s->period_ns)
+	/* Near enough to what is seen now, unless nothing was seen before. */
+	if (s->is_begun || time_ns - s->last_ns > s->period_ns)
 		slices__fill_unknown(s, same.open, start_ns);
 	slices__pop_to(s, same.open, slices__edge_behind(s, s->last_ns, time_ns),
 		       CALL_INFERRED_END);
 	slices__push_rest(s, view, same.stack, view->n, start_ns);
 	s->last_ns = s->known_ns = time_ns;
+	s->is_begun = false;
 }
 
 void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
@@ -144,8 +145,10 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 
 void slices__begin(struct slices *s, uint64_t time_ns)
 {
-	if (!s->last_ns)
-		s->last_ns = time_ns;
+	if (s->last_ns)
+		return;
+	s->last_ns = time_ns;
+	s->is_begun = true;
 }
 
 void slices__end(struct slices *s, uint64_t time_ns)
@@ -159,7 +162,7 @@ void slices__end(struct slices *s, uint64_t time_ns)
 	}
 	slices__pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
 	s->entered.n = 0;
-	s->off = false;
+	s->off = s->is_begun = false;
 	s->last_ns = s->known_ns = 0;
 }
 

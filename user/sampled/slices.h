@@ -66,6 +66,7 @@ struct slices {
 	struct call_tree *tree;
 	uint64_t period_ns; /* of the samples; 0: not known */
 	uint64_t last_ns;   /* up to when the slices are settled; 0: there are none */
+	bool is_begun;	    /* since then nothing has been seen */
 	uint64_t known_ns;  /* up to when stacks tell what ran, in time on the CPU; 0: none has */
 	uint64_t off_ns;    /* when it left its CPU, if it is off */
 	uint64_t stolen_until_ns;    /* it is off as its CPU is, until then; 0: it is not */

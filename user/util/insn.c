@@ -5,6 +5,7 @@
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 static ZydisDecoder decoder;
 static pthread_once_t decoder_once = PTHREAD_ONCE_INIT;
@@ -146,6 +147,15 @@ bool insn__jumps_to_popped(const uint8_t code[static JUMP_TO_POPPED_LEN])
 
 	return code[0] == 0x41 && code[1] == (0x58 | reg) && code[2] == 0x41 && code[3] == 0xff &&
 	       code[4] == (0xe0 | reg);
+}
+
+bool insn__is_restorer(const uint8_t code[static RESTORER_MAX_LEN])
+{
+	static const uint8_t with_rax[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t with_eax[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+	return !memcmp(code, with_rax, sizeof(with_rax)) ||
+	       !memcmp(code, with_eax, sizeof(with_eax));
 }
 
 void insn__library_version(char *text, size_t size)

@@ -46,6 +46,13 @@ int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out
 #define JUMP_TO_POPPED_LEN    5
 bool insn__jumps_to_popped(const uint8_t code[static JUMP_TO_POPPED_LEN]);
 
+/*
+ * The code is "mov $15, %rax; syscall", or with %eax: rt_sigreturn. A restorer has no other
+ * instructions, on every libc, and unwinders know it by them (gdb: amd64-linux-tdep.c).
+ */
+#define RESTORER_MAX_LEN 9
+bool insn__is_restorer(const uint8_t code[static RESTORER_MAX_LEN]);
+
 /* The mnemonic of the instruction at bytes[0..len), for messages: "push". 0 or -EILSEQ. */
 int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
 

@@ -393,9 +393,12 @@ static void test_a_snapshot_without_a_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_threads_take_turns),	 TEST(test_a_thread_wanders),
-		TEST(test_psbs_between),	 TEST(test_nobody_says_who),
-		TEST(test_a_ring_has_forgotten), TEST(test_a_snapshot_without_a_ring),
+		TEST(test_threads_take_turns),
+		TEST(test_a_thread_wanders),
+		TEST(test_psbs_between),
+		TEST(test_nobody_says_who),
+		TEST(test_a_ring_has_forgotten),
+		TEST(test_a_snapshot_without_a_ring),
 		TEST(test_a_call_and_another_thread),
 	};
 

@@ -181,11 +181,8 @@ static void test_power(void **state)
 	packet.payload.mwait.hints = 0x60;
 	packet.payload.mwait.ext = 1;
 	put_packet(t, &packet);
-	packet = (struct pt_packet){.type = ppt_pwre};
-	packet.payload.pwre.state = 6;
-	packet.payload.pwre.sub_state = 1;
-	packet.payload.pwre.hw = 1;
-	put_packet(t, &packet);
+	/* libipt has another bit for "by hardware" than the SDM and perf. */
+	put(t, (const uint8_t[]){0x02, 0x22, 0x80, 0x61}, 4);
 	put_ip(t, PT_FUP, KERNEL + 1);
 	packet = (struct pt_packet){.type = ppt_exstop};
 	put_packet(t, &packet);

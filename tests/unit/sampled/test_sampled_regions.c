@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Samples of -start and -stop: each region stands for itself, and between them nothing is known. */
+/* Samples of -start and -stop: each region stands for itself, from its begin to its end, and
+ * between them nothing is known. */
 #include "sampled_fixture.h"
 
 #define OUTSIDE "[gap: outside -start and -stop]"
@@ -27,10 +28,12 @@ static void test_a_region_ends_what_runs(void **state)
 	f->rec.frozen_ns = 9000;
 	make_trees(f, 1);
 	assert_tree(&f->trees[0],
-		    "[main] 1100-1300 inferred-start inferred-end\n"
-		    "  [iter] 1100-1300 inferred-start inferred-end\n" OUTSIDE " 1300-2000\n"
-		    "[main] 2100-2300 inferred-start inferred-end\n"
-		    "  [iter] 2100-2300 inferred-start inferred-end\n");
+		    "[not recorded] 1000-1050\n"
+		    "[main] 1050-1300 inferred-start inferred-end\n"
+		    "  [iter] 1050-1300 inferred-start inferred-end\n" OUTSIDE " 1300-2000\n"
+		    "[not recorded] 2000-2050\n"
+		    "[main] 2050-2300 inferred-start inferred-end\n"
+		    "  [iter] 2050-2300 inferred-start inferred-end\n");
 }
 
 /* Switches are recorded all the time; a thread without a region has none. */
@@ -50,9 +53,10 @@ static void test_what_lies_outside_is_left_out(void **state)
 	SAMPLE(f, TID + 2, 1100, MAIN + 8);
 	f->rec.frozen_ns = 1500;
 	make_trees(f, 2);
-	assert_tree(&f->trees[0], "[main] 1100-1300 inferred-start inferred-end\n");
+	assert_tree(&f->trees[0], "[not recorded] 1000-1050\n"
+				  "[main] 1050-1300 inferred-start inferred-end\n");
 	assert_int_equal(f->trees[1].tid, TID + 1);
-	assert_tree(&f->trees[1], "");
+	assert_tree(&f->trees[1], "[not recorded] 1000-1300\n");
 }
 
 /* The log of regions looks back further than the ring of samples. */
@@ -67,10 +71,13 @@ static void test_regions_before_the_first_sample(void **state)
 	SAMPLE(f, TID, 3100, MAIN + 8);
 	f->rec.frozen_ns = 3300;
 	make_trees(f, 1);
-	assert_tree(&f->trees[0], "[main] 1820-1850 inferred-start inferred-end\n" OUTSIDE
-				  " 1850-1900\n" OUTSIDE " 1950-3000\n"
-				  "[main] 3100-3300 inferred-start inferred-end\n");
-	assert_int_equal(f->totals.first_ns, 1820);
+	assert_tree(&f->trees[0],
+		    "[not recorded] 1800-1810\n"
+		    "[main] 1810-1850 inferred-start inferred-end\n" OUTSIDE " 1850-1900\n"
+		    "[not recorded] 1900-1950\n" OUTSIDE " 1950-3000\n"
+		    "[not recorded] 3000-3050\n"
+		    "[main] 3050-3300 inferred-start inferred-end\n");
+	assert_int_equal(f->totals.first_ns, 1800);
 	assert_int_equal(f->totals.last_ns, 3300);
 }
 
@@ -88,7 +95,8 @@ static void test_a_region_across_two_snapshots(void **state)
 	hit(f, 5400);
 	f->rec.frozen_ns = 5400;
 	make_trees(f, 1);
-	assert_tree(&f->trees[0], "[main] 1100-1200 inferred-start inferred-end\n"
+	assert_tree(&f->trees[0], "[not recorded] 1000-1050\n"
+				  "[main] 1050-1200 inferred-start inferred-end\n"
 				  "[gap] 1200-5100\n"
 				  "[main] 5100-5300 inferred-start inferred-end\n");
 }

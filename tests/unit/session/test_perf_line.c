@@ -121,11 +121,7 @@ static void test_other_lines(void **state)
 		" ",
 		"# comment",
 		"  file.c:12",
-		"prog 1/2 1.5: ptwrite: IP: 0 payload: 0x12",
-		"prog 1/2 1.5: cbr: cbr: 24 freq: 2400 MHz",
-		"prog 1/2 1.5: cycles:u: 401000 main (/x)",
-		"prog 1/2 1.5: branches:u: call",
-		"prog 1/2 1.5: branches:u: call jmp main",
+		"	    401000 main+0x0 (/x)",
 		"prog 1/2 15: branches:u: call 401000 => 402000",
 		"prog 1.5: branches:u: call 401000 => 402000",
 		"prog 99999999999/1 1.5: branches:u: call 401000 => 402000",
@@ -133,12 +129,79 @@ static void test_other_lines(void **state)
 		"prog 1/2 1.0123456789: branches:u: call 401000 => 402000",
 		"1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 1/2 1.5: jmp 4 "
 		"=> 5",
+	};
+	static const char *const events[] = {
+		"prog 1/2 1.5: ptwrite: IP: 0 payload: 0x12",
+		"prog 1/2 1.5: cbr: cbr: 24 freq: 2400 MHz",
+		"prog 1/2 1.5: cycles:u: 401000 main (/x)",
+		"prog 1/2 1.5: branches:u: call",
+		"prog 1/2 1.5: branches:u: call jmp main",
 		"prog 1/2 1.5: branches:u: p q r s t u v w x y z p q 401000 => "
 		"402",
+		"prog 1/2 1.5: ",
 	};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		parse(others[i], PERF_LINE_OTHER);
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		parse(events[i], PERF_LINE_EVENT);
+}
+
+static void test_events(void **state)
+{
+	struct perf_line line =
+		parse("a b 1/2 [000] 1.5:     250000 cpu-clock:u:  \t 401000 f+0x2 (/x)",
+		      PERF_LINE_EVENT);
+	struct perf_span place;
+	uint64_t ip;
+
+	assert_span(line.comm, "a b");
+	assert_span(line.event, "cpu-clock:u");
+	assert_int_equal(line.period, 250000);
+	assert_true(line.has_pid);
+	assert_true(perf_line__parse_frame(line.body, &ip, &place));
+	assert_int_equal(ip, 0x401000);
+	assert_span(place, " f+0x2 (/x)");
+	line = parse("a 2 1.5: cycles: ", PERF_LINE_EVENT);
+	assert_false(line.has_pid);
+	assert_int_equal(line.period, 0);
+	assert_false(perf_line__parse_frame(line.body, &ip, &place));
+}
+
+/* "-": it is none; "in", "out", "preempted", and who comes. */
+static void assert_switch(const char *text, const char *expected)
+{
+	struct perf_line line = parse(text, PERF_LINE_EVENT);
+	struct perf_switch what;
+	char said[32] = "-";
+
+	if (perf_line__parse_switch(&line, &what))
+		snprintf(said, sizeof(said), "%s %d",
+			 what.is_in	     ? "in"
+			 : what.is_preempted ? "preempted"
+					     : "out",
+			 what.next);
+	assert_string_equal(said, expected);
+}
+
+static void test_switches(void **state)
+{
+	assert_switch("a 2 1.5: PERF_RECORD_SWITCH IN", "in 0");
+	assert_switch("a 2 1.5: PERF_RECORD_SWITCH OUT ", "out 0");
+	assert_switch("a 2 1.5: PERF_RECORD_SWITCH OUT preempt", "preempted 0");
+	assert_switch("a 2 [000] 1.5: PERF_RECORD_SWITCH_CPU_WIDE OUT          next pid/tid:  8/9",
+		      "out 0");
+	assert_switch("a 2 [000] 1.5: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:  8/9",
+		      "in 0");
+	assert_switch("a 2 [000] 1.5: sched:sched_switch: prev_comm=a prev_pid=2 prev_prio=120 "
+		      "prev_state=R+ ==> next_comm=b ==> next_pid=1 next_pid=17 next_prio=120",
+		      "preempted 17");
+	assert_switch("a 2 [000] 1.5: sched:sched_switch: a:2 [120] S ==> b:c:17 [120]", "out 17");
+	assert_switch("a 2 [000] 1.5: sched:sched_switch: a:2 [120] R ==> swapper/1:0 [120]",
+		      "preempted 0");
+	assert_switch("a 2 [000] 1.5: sched:sched_switch: ", "-");
+	assert_switch("a 2 [000] 1.5: sched:sched_switch_x: a:2 [120] R ==> b:3 [120]", "-");
+	assert_switch("a 2 1.5: PERF_RECORD_LOST lost 0x", "-");
 }
 
 static void test_errors(void **state)
@@ -245,6 +308,8 @@ int main(void)
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_names_of_threads),
 		cmocka_unit_test(test_other_lines),
+		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_names_of_all_kinds),

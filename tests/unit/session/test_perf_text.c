@@ -15,15 +15,15 @@
 #define SVC "(/usr/bin/svc)"
 
 struct fixture {
-	struct perf_threads *threads;
-	struct perf_text_totals totals;
+	struct perf_text text;
 };
 
 static int set_up(void **state)
 {
 	static struct fixture fixture;
 
-	fixture = (struct fixture){.threads = perf_threads__new(NULL, NULL)};
+	fixture = (struct fixture){
+		{.threads = perf_threads__new(NULL, NULL), .samples = perf_samples__new(false)}};
 	*state = &fixture;
 	return 0;
 }
@@ -32,13 +32,14 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
-	perf_threads__free(f->threads);
+	perf_samples__free(f->text.samples);
+	perf_threads__free(f->text.threads);
 	return 0;
 }
 
 static void take(struct fixture *f, const char *text)
 {
-	assert_int_equal(perf_text__take(f->threads, text, strlen(text), &f->totals), 0);
+	assert_int_equal(perf_text__take(&f->text, text, strlen(text)), 0);
 }
 
 /* The next thread's tree, in microseconds. */
@@ -46,7 +47,7 @@ static void assert_next_tree(struct fixture *f, const char *expected)
 {
 	struct call_tree tree = {0};
 
-	assert_int_equal(perf_threads__next_tree(f->threads, &tree), 1);
+	assert_int_equal(perf_threads__next_tree(f->text.threads, &tree), 1);
 	for (size_t i = 0; i < tree.calls.n; i++) {
 		tree.calls.v[i].start_ns /= 1000;
 		tree.calls.v[i].end_ns /= 1000;
@@ -59,7 +60,7 @@ static void assert_no_more(struct fixture *f)
 {
 	struct call_tree tree;
 
-	assert_int_equal(perf_threads__next_tree(f->threads, &tree), 0);
+	assert_int_equal(perf_threads__next_tree(f->text.threads, &tree), 0);
 }
 
 static const char calls[] =
@@ -88,10 +89,10 @@ static void test_calls(void **state)
 	take(f, calls);
 	assert_next_tree(f, calls_tree);
 	assert_no_more(f);
-	assert_int_equal(f->totals.lines, 9);
-	assert_int_equal(f->totals.other, 0);
-	assert_int_equal(f->totals.unknown_flags, 0);
-	assert_int_equal(perf_threads__totals(f->threads)->decode.branches, 9);
+	assert_int_equal(f->text.totals.lines, 9);
+	assert_int_equal(f->text.totals.other, 0);
+	assert_int_equal(f->text.totals.unknown_flags, 0);
+	assert_int_equal(perf_threads__totals(f->text.threads)->decode.branches, 9);
 }
 
 /* Instructions that nobody counted are not said to be none. */
@@ -101,7 +102,7 @@ static void test_names_without_code(void **state)
 	struct call_tree tree = {0};
 
 	take(f, calls);
-	assert_int_equal(perf_threads__next_tree(f->threads, &tree), 1);
+	assert_int_equal(perf_threads__next_tree(f->text.threads, &tree), 1);
 	assert_string_equal(tree.calls.v[0].function->module, "svc");
 	assert_false(elf_image__has_code(tree.calls.v[0].function->image));
 	call_tree__fini(&tree);
@@ -127,11 +128,11 @@ static void test_reading(void **state)
 	/* Its last line has no end. */
 	assert_int_equal(write(fd, "x 7/7 0.0001: branches: return 405020 x => 406000 y", 51), 51);
 	lseek(fd, 0, SEEK_SET);
-	assert_int_equal(perf_text__read(f->threads, fd, &f->totals, &meter), 0);
+	assert_int_equal(perf_text__read(&f->text, fd, &meter), 0);
 	assert_int_equal(meter.done, lseek(fd, 0, SEEK_END));
-	assert_int_equal(f->totals.too_long, 3);
-	assert_int_equal(f->totals.lines, 10);
-	assert_int_equal(perf_threads__totals(f->threads)->decode.branches, 10);
+	assert_int_equal(f->text.totals.too_long, 3);
+	assert_int_equal(f->text.totals.lines, 10);
+	assert_int_equal(perf_threads__totals(f->text.threads)->decode.branches, 10);
 	close(fd);
 	free(filler);
 }
@@ -148,9 +149,9 @@ static void test_unknown_flags(void **state)
 		"7/7 0.000030: ptwrite: IP: 0 payload: 0x12\n");
 	assert_next_tree(f, "main 10-30 inferred-start inferred-end\n"
 			    "  work 20-30\n");
-	assert_int_equal(f->totals.unknown_flags, 3);
-	assert_int_equal(f->totals.not_taken, 1);
-	assert_int_equal(f->totals.other, 1);
+	assert_int_equal(f->text.totals.unknown_flags, 3);
+	assert_int_equal(f->text.totals.not_taken, 1);
+	assert_int_equal(f->text.totals.other, 1);
 }
 
 /* An error is a gap: of its kind, at its time, however early or late its line comes. */
@@ -162,7 +163,7 @@ static void test_errors(void **state)
 		"Overflow packet\n"
 		"7/7 0.000010: branches: tr strt 0 => 401000 main+0x0\n");
 	/* That was before anything of the thread was seen. */
-	assert_int_equal(perf_threads__totals(f->threads)->decode.gaps[GAP_OVERFLOW], 1);
+	assert_int_equal(perf_threads__totals(f->text.threads)->decode.gaps[GAP_OVERFLOW], 1);
 	take(f, " instruction trace error type 1 time 0.000025123 cpu -1 pid 7 tid 7 ip 0 code 7: "
 		"Overflow packet\n"
 		"7/7 0.000020: branches: call 401010 main+0x10 => 402000 work+0x0\n"
@@ -182,8 +183,8 @@ static void test_errors(void **state)
 			    "other 50-50 inferred-start inferred-end\n"
 			    "[gap: lost] 50-60\n"
 			    "last 60-60 inferred-start inferred-end\n");
-	assert_int_equal(perf_threads__totals(f->threads)->decode.gaps[GAP_OVERFLOW], 2);
-	assert_int_equal(perf_threads__totals(f->threads)->decode.gaps[GAP_LOST], 1);
+	assert_int_equal(perf_threads__totals(f->text.threads)->decode.gaps[GAP_OVERFLOW], 2);
+	assert_int_equal(perf_threads__totals(f->text.threads)->decode.gaps[GAP_LOST], 1);
 }
 
 static void test_threads(void **state)
@@ -196,7 +197,7 @@ static void test_threads(void **state)
 		"other 9/9 0.000012: branches: call 401000 start+0x0 => 402000 fun+0x0\n"
 		"two   7/8 0.000013: branches: return 402010 work+0x10 => 401005 main+0x5\n"
 		"three 7/7 0.000020: branches: return 402010 work+0x10 => 401005 main+0x5\n");
-	assert_int_equal(perf_threads__next_tree(f->threads, &tree), 1);
+	assert_int_equal(perf_threads__next_tree(f->text.threads, &tree), 1);
 	assert_string_equal(tree.comm, "three");
 	assert_int_equal(tree.tid, 7);
 	call_tree__fini(&tree);
@@ -246,11 +247,13 @@ static void test_arrows_in_names(void **state)
 	struct fixture *f = *state;
 
 	take(f, operator_calls);
-	assert_int_equal(f->totals.other, 0);
+	assert_int_equal(f->text.totals.other, 0);
 	assert_next_tree(f, "M.main 10-20 inferred-start inferred-end\n  M.( => )_12 10-20\n");
 }
 
-/* An event of the CPU, whose name is like that of perf's branches. It is left out, and that is all.
+/*
+ * An event of the CPU, whose name is like that of perf's branches: a sample, as long as there are
+ * no branches. One that has no target is neither.
  */
 static void test_other_events(void **state)
 {
@@ -260,11 +263,15 @@ static void test_other_events(void **state)
 		"x 7/7 0.000011:   1000 branches:u: 401000 main+0x0 (/x)\n"
 		"x 7/7 0.000012: branch-misses:u: jmp 401000 main+0x0 (/x) => 401010 main+0x10 "
 		"(/x)\n");
-	assert_int_equal(f->totals.other, 3);
-	assert_int_equal(f->totals.unknown_flags, 0);
+	assert_int_equal(f->text.totals.other, 1);
+	assert_int_equal(f->text.totals.sampled, 2);
+	assert_int_equal(f->text.totals.unknown_flags, 0);
 	take(f, "x 7/7 0.000010: cpu_core/branches/u: odd 401000 main+0x0 => 401010 main+0x10\n");
-	assert_int_equal(f->totals.other, 3);
-	assert_int_equal(f->totals.unknown_flags, 1);
+	assert_int_equal(f->text.totals.other, 1);
+	assert_int_equal(f->text.totals.unknown_flags, 1);
+	take(f, "x 7/7 0.000011:   1000 branch-misses:u: 401000 main+0x0 (/x)\n");
+	assert_int_equal(f->text.totals.other, 2);
+	assert_int_equal(f->text.totals.sampled, 2);
 }
 
 /* The code of runtime.gogo() and of gogo(), which one goes on to, is not there: names are enough.
@@ -299,7 +306,7 @@ static void test_times_backwards(void **state)
 	take(f, "7/7 0.000050: branches: call 401000 main+0x0 => 402000 work+0x0\n"
 		"7/7 0.000040: branches: return 402010 work+0x10 => 401005 main+0x5\n");
 	assert_next_tree(f, "main 50-50 inferred-start inferred-end\n  work 50-50\n");
-	assert_int_equal(perf_threads__totals(f->threads)->moved, 1);
+	assert_int_equal(perf_threads__totals(f->text.threads)->moved, 1);
 }
 
 /* Letters for flags, seconds only to the microsecond, no offsets: 4.x. */
@@ -320,7 +327,7 @@ static void assert_well_formed_trees(struct fixture *f)
 	for (;;) {
 		struct call_tree tree = {0};
 
-		if (perf_threads__next_tree(f->threads, &tree) <= 0)
+		if (perf_threads__next_tree(f->text.threads, &tree) <= 0)
 			break;
 		assert_well_formed(&tree);
 		call_tree__fini(&tree);
@@ -335,7 +342,7 @@ static void test_hostile(void **state)
 	char *names = malloc(600000);
 	size_t n = 0;
 
-	assert_int_equal(perf_text__take(f->threads, nul, sizeof(nul) - 1, &f->totals), 0);
+	assert_int_equal(perf_text__take(&f->text, nul, sizeof(nul) - 1), 0);
 	take(f, "7/7 0.000011: branches: call 402000 \x1b[31mred+0x0 => ffffffffffffffff x+0x0 "
 		"(\xff)\n"
 		"7/7 0.000012: branches: return ffffffffffffffff x+0xfffffffffffffffe => 1 y+0x10\n"
@@ -348,7 +355,7 @@ static void test_hostile(void **state)
 	memset(names + n, 'm', 200000);
 	n += 200000;
 	n += (size_t)sprintf(names + n, ") => 4 [unknown]\n");
-	assert_int_equal(perf_text__take(f->threads, names, n, &f->totals), 0);
+	assert_int_equal(perf_text__take(&f->text, names, n), 0);
 	free(names);
 	assert_well_formed_trees(f);
 }
@@ -365,7 +372,7 @@ static void test_too_many_threads(void **state)
 		sprintf(line, "%d/%d 0.1: branches: jmp 1 => 2\n", i % 3, 1000000 + i);
 		take(f, line);
 	}
-	assert_true(f->totals.left_out > 0);
+	assert_true(f->text.totals.left_out > 0);
 	assert_well_formed_trees(f);
 }
 
@@ -410,12 +417,11 @@ static int stop_at_second(void *ctx, pid_t tid, const struct branch *branch)
 static void test_tap(void **state)
 {
 	int n = 0;
-	struct perf_threads *threads = perf_threads__new(stop_at_second, &n);
-	struct perf_text_totals totals = {0};
+	struct perf_text text = {.threads = perf_threads__new(stop_at_second, &n)};
 
-	assert_int_equal(perf_text__take(threads, calls, sizeof(calls) - 1, &totals), -EINTR);
+	assert_int_equal(perf_text__take(&text, calls, sizeof(calls) - 1), -EINTR);
 	assert_int_equal(n, 2);
-	perf_threads__free(threads);
+	perf_threads__free(text.threads);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "decode/pt_note.h"
 #include "decode/walk/walk_internal.h"
 
 int walker__init(struct walker *w, const struct decode_request *request, struct outbox *out)
@@ -44,10 +45,65 @@ bool outbox__grow(struct outbox *out)
 	return true;
 }
 
+static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, uint64_t tsc)
+{
+	walker__emit(w, OUTBOX_NOTE, 0, ip, value, tsc);
+	if (w->out->n && !w->out->err)
+		w->out->v[w->out->n - 1].reason = kind;
+}
+
+/* The event that waits for its FUP happened at ip; 0: the FUP has not come. */
+static void place_event(struct walker *w, uint64_t ip)
+{
+	if (w->event.kind)
+		tell(w, w->event.kind, ip, w->event.value, w->event.tsc);
+	w->event.kind = PT_NOTE_NONE;
+}
+
+/*
+ * A packet that tells what is no branch (pt_note.h). Between an MWAIT and its FUP, a PWRE may lie
+ * (SDM "Power Event Tracing").
+ */
+static void on_event(struct walker *w, const struct packet *packet)
+{
+	/* It may only look like a packet. */
+	if (walker__doubts(w))
+		return;
+	if (packet->kind != PACKET_BEFORE_FUP) {
+		tell(w, packet->event, 0, packet->value, w->time.tsc);
+		return;
+	}
+	place_event(w, 0);
+	w->event.kind = packet->event;
+	w->event.value = packet->value;
+	w->event.tsc = w->time.tsc;
+}
+
+/* What tells of branches next is a TNT. */
+static bool is_before_tnt(struct walker *w)
+{
+	const uint8_t *at = w->next;
+	struct packet packet;
+
+	do {
+		packet__read(&w->reader, at, &packet);
+		at += packet.len;
+	} while (packet.kind == PACKET_PAD ||
+		 (packet.kind >= PACKET_TSC && packet.kind <= PACKET_CBR));
+	return packet.kind == PACKET_TNT;
+}
+
+/*
+ * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it applies to. What
+ * stands elsewhere only looks like one, of bytes that are damaged.
+ */
 static void on_mode_exec(struct walker *w, uint64_t bits)
 {
 	/* CS.L and not CS.D. */
-	w->is_other_mode = (bits & 3) != 1;
+	bool is_other = (bits & 3) != 1;
+
+	if (!is_other || !is_before_tnt(w))
+		w->is_other_mode = is_other;
 }
 
 /* Packets may begin anywhere behind it, up to the next PSB, which is not stepped over. */
@@ -55,7 +111,7 @@ static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
 {
 	const uint8_t *psb = w->sync, *next = NULL;
 
-	walker__place_event(w, 0);
+	place_event(w, 0);
 	if (psb <= at) {
 		psb = packet__find_psb(at + 1, w->reader.end);
 		w->sync = psb ? psb : w->reader.end;
@@ -164,7 +220,7 @@ static void on_ip(struct walker *w, const struct packet *packet)
 		walker__on_pgd(w, packet->n != IP_SUPPRESSED, ip);
 		break;
 	case PACKET_FUP:
-		walker__place_event(w, packet->n == IP_SUPPRESSED ? 0 : ip);
+		place_event(w, packet->n == IP_SUPPRESSED ? 0 : ip);
 		walker__on_fup(w, packet->n, ip);
 		break;
 	default:
@@ -178,7 +234,7 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 
 	packet__read(&w->reader, at, &packet);
 	if (packet.event)
-		walker__on_event(w, &packet);
+		on_event(w, &packet);
 	w->next = at + packet.len;
 	switch ((enum packet_kind)packet.kind) {
 	case PACKET_END:
@@ -236,7 +292,7 @@ int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
 		walker__finish(w, &psb);
 	else
 		walker__end_of_stream(w);
-	walker__place_event(w, 0);
+	place_event(w, 0);
 	if (w->counts)
 		walker__emit(w, OUTBOX_REST, 0, 0, 0, 0);
 	return walker__flush(w);

@@ -160,6 +160,15 @@ static void end_at_fup(struct walker *w)
 }
 
 /*
+ * The block's end left, if all of it ran, and went on at ip: wherever a signal's frame or the
+ * kernel's says, which may be in the block once more; or at a syscall that is restarted.
+ */
+static bool end_leads_to(const struct block *block, uint64_t ip)
+{
+	return block->end == BLOCK_FAR && (block->flags & BLOCK_RESTORES || ip == block->last_ip);
+}
+
+/*
  * Before the instruction where tracing goes on; or at the block's condition, which the kernel
  * did in the thread's place, as it does under a probe.
  */
@@ -167,7 +176,7 @@ static bool left_before(struct walker *w, uint64_t ip)
 {
 	struct block *block = w->block;
 
-	if (block->end == BLOCK_FAR && ip == block->last_ip)
+	if (end_leads_to(block, ip))
 		return false;
 	if (!reach(w, ip)) {
 		block = w->block;

@@ -189,13 +189,6 @@ bool walker__is_vm_entry(struct walker *w, uint64_t ip);
 /* Tracing ended without an IP: through the branch that left what is traced, where it is known. */
 bool walker__find_exit(struct walker *w, struct block_reach *reach);
 
-/* walk_told.c */
-
-/* A packet that has an event. */
-void walker__on_event(struct walker *w, const struct packet *packet);
-/* The event that waits for its FUP happened at ip; 0: the FUP has not come. */
-void walker__place_event(struct walker *w, uint64_t ip);
-
 /* walk_who.c */
 
 /* The code as it is now, of the thread that runs now; where that is another one, says so. */

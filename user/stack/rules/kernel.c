@@ -6,6 +6,7 @@
 
 #include "kernel/address.h"
 #include "kernel/rseq.h"
+#include "util/insn.h"
 
 #define SYSCALL_LEN 2
 
@@ -162,19 +163,13 @@ void stack__go_outside(struct stack *s, const struct branch *b, uint8_t kind, ui
 	s->resume_ip = resume_ip;
 }
 
-/*
- * The restorer's only instructions are these two, on every libc, and unwinders know it by them
- * (gdb: amd64-linux-tdep.c). The nr in rax is in no packet.
- */
+/* The number in rax is in no packet, but in the code. */
 bool stack__is_restorer(struct stack *s, uint64_t ip)
 {
-	static const uint8_t with_rax[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-	static const uint8_t with_eax[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
-	uint8_t code[sizeof(with_rax)] = {0};
+	uint8_t code[RESTORER_MAX_LEN] = {0};
 
 	code_map__read(s->map, ip, code, sizeof(code));
-	return !memcmp(code, with_rax, sizeof(with_rax)) ||
-	       !memcmp(code, with_eax, sizeof(with_eax));
+	return insn__is_restorer(code);
 }
 
 bool stack__is_sigreturn(struct stack *s, uint64_t ip)

@@ -22,9 +22,14 @@ static bool is_stub_jump(uint64_t offset)
 /* All addresses but the last. */
 static const struct elf_segment everywhere = {.size = UINT64_MAX};
 
+int named_image__show(struct named_image *image, struct code_map *map)
+{
+	return code_map__add(map, 0, everywhere.size, 0, image->image);
+}
+
 static int show(struct named_image *image)
 {
-	return code_map__add(image->map, 0, everywhere.size, 0, image->image);
+	return named_image__show(image, image->map);
 }
 
 struct named_image *named_image__new(void)

@@ -44,6 +44,8 @@ void named_image__free(struct named_image *image);
 
 /* All of it, as stack__new() wants it: what is learnt shows in it. */
 struct code_map *named_image__map(struct named_image *image);
+/* The same in another map, which is empty; what is learnt later does not. 0 or -ENOMEM. */
+int named_image__show(struct named_image *image, struct code_map *map);
 
 /* NULL where nothing has been learnt. No longer valid when anything is. */
 const struct named_spot *named_image__spot(const struct named_image *image, uint64_t ip);

@@ -71,11 +71,10 @@ bool unwind__is_behind_call(struct code_map *map, uint64_t ip)
 /* By its two instructions, as libgcc and gdb do: not every C library describes it. */
 static bool is_restorer(const struct unwinder *u)
 {
-	static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
-	uint8_t code[sizeof(restorer)];
+	uint8_t code[RESTORER_MAX_LEN] = {0};
 
-	return code_map__read(u->map, u->ip, code, sizeof(code)) == sizeof(code) &&
-	       !memcmp(code, restorer, sizeof(code));
+	code_map__read(u->map, u->ip, code, sizeof(code));
+	return insn__is_restorer(code);
 }
 
 /*

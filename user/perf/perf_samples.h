@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `perf script` prints of samples: stacks (`perf record -g`), or one place each, and context
+ * switches. To a recording, whose code has the names that the text has.
+ */
+#ifndef MTBPF_PERF_PERF_SAMPLES_H
+#define MTBPF_PERF_PERF_SAMPLES_H
+
+#include "capture/recording/recording.h"
+#include "perf/perf_line.h"
+#include "target/symbols/named_image.h"
+
+struct perf_samples;
+
+/* without_inlined: frames that perf marks as inlined are left out. NULL: out of memory. */
+struct perf_samples *perf_samples__new(bool without_inlined);
+void perf_samples__free(struct perf_samples *samples);
+
+/*
+ * A line that is no branch's, its kind, and what was found in it. 1 where it is of a sample or a
+ * switch; 0; or -ENOMEM.
+ */
+int perf_samples__take(struct perf_samples *samples, enum perf_line_kind kind,
+		       const struct perf_line *line, struct perf_span text);
+
+struct perf_samples_totals {
+	uint64_t samples, ins, outs; /* stacks; threads that got a CPU, and that left theirs */
+	uint64_t without;	     /* events without a stack or a place */
+	uint64_t left_out;	     /* lines of threads too many */
+	bool has_pids;		     /* else each thread is a process of its own */
+};
+
+const struct perf_samples_totals *perf_samples__totals(const struct perf_samples *samples);
+
+/*
+ * The text has ended: what it told goes to the recording, which is an empty one, and the code to
+ * *image, which is the caller's then. An address in the recording is one that the code has it at,
+ * not that of the text: perf prints offsets in files. 0 or -ENOMEM.
+ */
+int perf_samples__finish(struct perf_samples *samples, struct recording *rec,
+			 struct named_image **image);
+
+#endif
