@@ -157,3 +157,40 @@ go_reason() {
 		fi
 	done
 }
+
+# Its trampolines have neither unwind tables nor frame pointers: the whole stack is found all the same.
+@test "a reason in Python ends in the script's function, and all its callers are there" {
+	local python='' each
+	for each in python3 /usr/bin/python3 python3.14 python3.13 python3.12; do
+		"$each" -X perf -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null && python=$each && break
+	done
+	[ -n "$python" ] || skip "no Python 3.12 or later with -X perf"
+	cat >slow.py <<-'END'
+	import os, time
+	def busy_work(n):
+	    s = 0
+	    for i in range(n):
+	        s += i * i % 7
+	    return s
+	def request_handler(n):
+	    return busy_work(n)
+	print("pid", os.getpid(), flush=True)
+	calls = 0
+	while True:
+	    calls += 1
+	    time.sleep(0.01)
+	    request_handler(2000000 if calls % 20 == 0 else 2000)
+	END
+	"$python" -X perf slow.py >py.log 2>&1 3>&- &
+	started+=("$!")
+	eventually 10 grep -q '^pid ' py.log
+	target=$(sed -n 's/^pid //p' py.log)
+	mtbpf_run attach -source sample -pid "$target" -symbol clock_nanosleep -delay-thresh 80ms -timeout 30s -o py.fxt
+	kill "$target"
+	rm -f "/tmp/perf-$target.map"
+	[ "$status" -eq 0 ]
+	json py.fxt "sum(slow.values()) == r['slow_ns']"
+	"$O/mtbpf" report py.fxt -folded |
+		grep -E ';py::<module>:[^;]*slow.py;.*;py::request_handler:[^;]*slow.py;.*;py::busy_work:[^;]*slow.py;'
+	grep -E '> py::busy_work:[^ ]*slow.py' <<<"$output"
+}
