@@ -23,13 +23,46 @@ bool report__is_entry(const struct call *call, const struct hit_mark *hit)
 	       !(call->flags & CALL_INFERRED_START) && call->start_ns <= hit->time_ns;
 }
 
-/* A recursive call of it is part of an iteration, not the next one. */
-static bool is_nested(const struct call_tree *tree, const struct call *call)
+/* A recursive call of it is part of an iteration, not the next one. of_unseen: of one whose begin
+ * is not known, too. */
+static bool is_in_call(const struct call_tree *tree, const struct call *call, bool of_unseen)
 {
 	for (uint32_t i = call->parent; i != CALL_NO_PARENT; i = tree->calls.v[i].parent)
-		if (tree->calls.v[i].function == call->function)
+		if (tree->calls.v[i].function == call->function &&
+		    (of_unseen || !(tree->calls.v[i].flags & CALL_INFERRED_START)))
 			return true;
 	return false;
+}
+
+/* That whose duration is the hit's. */
+static const struct call *find_measured(const struct call_tree *tree, const struct hit_mark *hit)
+{
+	uint64_t start_ns = hit->time_ns - hit->value_ns, least = hit->value_ns / 10;
+	const struct call *found = NULL;
+
+	for (size_t i = 0; i < tree->calls.n && hit->value_ns <= hit->time_ns; i++) {
+		const struct call *call = &tree->calls.v[i];
+		uint64_t ns = call->start_ns > start_ns ? call->start_ns - start_ns
+							: start_ns - call->start_ns;
+
+		if (report__is_entry(call, hit) && ns < least) {
+			found = call;
+			least = ns;
+		}
+	}
+	return found;
+}
+
+/*
+ * Whether calls in a call that began before the trigger was set are iterations: the trigger has not
+ * seen that one, as of an interpreter, whose main loop calls itself. What it measured tells.
+ */
+static bool counts_in_unseen(const struct call_tree *tree, const struct hit_mark *hit)
+{
+	const struct call *measured =
+		hit->reason == MT_HIT_DURATION ? find_measured(tree, hit) : NULL;
+
+	return measured && !is_in_call(tree, measured, false);
 }
 
 /*
@@ -102,6 +135,7 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION;
+	bool of_unseen = !counts_in_unseen(r->tree, hit);
 	/* A trace's times begin at 0. */
 	bool has_last = false;
 	uint64_t last = 0;
@@ -118,7 +152,7 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 			r->periods.n = 0;
 			has_last = false;
 		}
-		if (!report__is_entry(call, hit) || is_nested(r->tree, call))
+		if (!report__is_entry(call, hit) || is_in_call(r->tree, call, of_unseen))
 			continue;
 		if (by_call)
 			err = add_period(r, call->start_ns, returned_ns(r->tree, i));

@@ -169,6 +169,34 @@ static void test_a_duration_is_one_call(void **state)
 		      "     2.00 ms       0 ns    stall\n");
 }
 
+/* An interpreter's main loop calls itself, and ran when the trigger was set. */
+static void test_calls_in_one_that_ran_before(void **state)
+{
+	struct fixture *f = *state;
+
+	f->hit.reason = MT_HIT_DURATION;
+	f->hit.time_ns = 6 * MS;
+	f->hit.value_ns = 3 * MS;
+	add(f, 0, 0, 9 * MS, &program)->flags = CALL_INFERRED_START;
+	add(f, 1, 0, 9 * MS, &iter)->flags = CALL_INFERRED_START;
+	add(f, 2, MS, MS + 500000, &iter);
+	add(f, 2, 3 * MS, 6 * MS, &iter);
+	add(f, 3, 3 * MS, 4 * MS, &iter);
+	add(f, 3, 4 * MS, 6 * MS, &stall);
+	assert_report(f, 10,
+		      "the slow iteration of iter took 3.00 ms, an ordinary one 500 us (mean of 1 "
+		      "in the same lookback); where the time went:\n"
+		      "  slow     on CPU 3.00 ms · system calls 0 ns\n"
+		      "  ordinary on CPU 500 us · system calls 0 ns\n"
+		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "     2.00 ms    2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
+		      "      500 us    1.00 ms    3.00 ms     500 us        2       1.0  iter\n"
+		      "   inclusive   ordinary  path\n"
+		      "     3.00 ms     500 us  iter\n"
+		      "     2.00 ms       0 ns    stall\n"
+		      "     1.00 ms       0 ns    iter\n");
+}
+
 /* A trace's times begin at 0. */
 static void test_an_iteration_may_begin_at_0(void **state)
 {
@@ -398,6 +426,7 @@ int main(void)
 		TEST(test_nothing_to_compare_with),
 		TEST(test_recursion_is_part_of_the_iteration),
 		TEST(test_a_duration_is_one_call),
+		TEST(test_calls_in_one_that_ran_before),
 		TEST(test_an_iteration_may_begin_at_0),
 		TEST(test_iterations_beyond_the_threshold_are_not_ordinary),
 		TEST(test_an_ordinary_iteration_is_not_called_slow),
