@@ -131,6 +131,9 @@ struct {
 	__type(value, u64);
 } stolen_before SEC(".maps");
 
+/* Whether the kernel has a clock of it. */
+volatile __u32 counts_stolen;
+
 /* What is less is not worth a line. */
 #define STOLEN_LEAST_NS 500000
 
@@ -143,6 +146,7 @@ static __always_inline void note_stolen(struct task_struct *task)
 
 	if (!bpf_core_field_exists(rq->prev_steal_time_rq))
 		return;
+	counts_stolen = 1;
 	stolen = rq->prev_steal_time_rq;
 	before = bpf_map_lookup_elem(&stolen_before, &key);
 	if (!before || *before == stolen)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* list: what can be a trigger. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "cmd_table.h"
 #include "session/capture_options.h"
 #include "target/process.h"
+#include "target/symbols/scripts.h"
 #include "target/symbols/symbols.h"
 #include "target/symbols/symbols_usdt.h"
 #include "util/label.h"
@@ -63,6 +65,11 @@ static int print_usdt(void *ctx, const struct usdt_match *match)
 	return 0;
 }
 
+static bool is_of_functions(const char *glob)
+{
+	return !usdt__is_selector(glob) && !line__is_selector(glob);
+}
+
 static int list_of(const struct symbols *symbols, const char *glob, struct listing *listing)
 {
 	if (usdt__is_selector(glob))
@@ -88,10 +95,27 @@ static int list(pid_t pid, const char *glob, struct listing *listing)
 		err = -EACCES;
 	} else {
 		err = list_of(&symbols, glob, listing);
+		fflush(stdout);
+		if (!err && listing->n && is_of_functions(glob))
+			symbols__hint_scripts(&symbols);
 		symbols__close(&symbols);
 	}
 	process__close(&process);
 	return err;
+}
+
+static void hint_missing(pid_t pid)
+{
+	struct process process;
+	struct symbols symbols;
+
+	if (process__open(&process, pid))
+		return;
+	if (!symbols__open(&symbols, &process)) {
+		symbols__hint_missing(&symbols);
+		symbols__close(&symbols);
+	}
+	process__close(&process);
 }
 
 static int refuse_glob(pid_t pid, const char *glob)
@@ -105,6 +129,8 @@ static int refuse_glob(pid_t pid, const char *glob)
 		log__hint("quote the glob, so that the shell leaves it alone; '*' lists all");
 	else
 		log__hint("globs match the whole name: try '*%s*'", glob);
+	if (is_of_functions(glob))
+		hint_missing(pid);
 	return EXIT_FAILED;
 }
 

@@ -153,3 +153,62 @@ libc() {
 	[ "$status" -eq 1 ]
 	complains "matches 'iter'" "try '*iter*'"
 }
+
+# background CMD...: $target, which has begun to run it.
+background() {
+	"$@" >/dev/null 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 test "$(readlink -f "/proc/$target/exe")" = "$(readlink -f "$1")"
+}
+
+@test "a function of a script: what shows it, and nothing about symbols that are stripped" {
+	[ -x /usr/bin/python3 ] || skip "no Debian python3"
+	background /usr/bin/python3 -c 'import time
+while True: time.sleep(0.1)'
+	mtbpf_run watch -pid "$target" -symbol '*no_such_handler*'
+	[ "$status" -eq 2 ]
+	complains "no function '*no_such_handler*'"
+	[[ $output == *"runs Python"*"python3 -X perf"*"3.12 or later"* ]]
+	[[ $output != *stripped* ]]
+	mtbpf_run list -pid "$target" '*no_such_handler*'
+	[ "$status" -ne 0 ]
+	[[ $output == *"no function"*"runs Python"* ]]
+	[[ $output != *stripped* ]]
+	# What is found natively may not be what was meant.
+	mtbpf_run list -pid "$target" 'PyObject_Call*'
+	[ "$status" -eq 0 ]
+	[[ $output == *PyObject_Call*"runs Python"* ]]
+	# Known by its symbols where the file has another name.
+	mkdir bin
+	cp "$(readlink -f /usr/bin/python3)" bin/app
+	background bin/app -c 'import time
+while True: time.sleep(0.1)'
+	mtbpf_run list -pid "$target" '*no_such_handler*'
+	[[ $output == *"app runs Python"* ]]
+}
+
+@test "a stripped program: its build id, and the package that has its symbols" {
+	objcopy --strip-all "$O/programs/service" stripped
+	background ./stripped -scale small -pause 10ms
+	mtbpf_run watch -pid "$target" -symbol one_iter
+	[ "$status" -eq 2 ]
+	id=$(readelf -n stripped | sed -n 's/.*Build ID: //p')
+	[ -n "$id" ]
+	[[ $output == *"stripped is stripped"*"(build id $id)"* ]]
+	[[ $output != *"it is of the package"* && $output != *" runs "* ]]
+	DEBUGINFOD_URLS=https://localhost/ mtbpf_run watch -pid "$target" -symbol one_iter
+	[[ $output == *"debuginfod-find debuginfo $id"* ]]
+	# What was fetched is used.
+	mkdir -p "cache/$id"
+	objcopy --only-keep-debug "$O/programs/service" "cache/$id/debuginfo"
+	DEBUGINFOD_CACHE_PATH=$PWD/cache mtbpf_run list -pid "$target" one_iter
+	[ "$status" -eq 0 ]
+	[[ $output != *hint* ]]
+	sleep=$(readlink -f /usr/bin/sleep)
+	dpkg -S "$sleep" /bin/sleep 2>/dev/null | grep -q ^coreutils: || return 0
+	[ ! -e "/usr/lib/debug/.build-id" ] || return 0
+	background "$sleep" 60
+	mtbpf_run list -pid "$target" one_iter
+	[[ $output == *"of the package coreutils: coreutils-dbgsym"* ]]
+}

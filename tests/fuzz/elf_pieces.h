@@ -30,6 +30,7 @@ enum {
 	PIECE_DYNSTR = 4,
 	PIECE_EH_FRAME = 7,
 	PIECE_EXCEPT_TABLE = 8,
+	PIECE_GO = 26,
 };
 
 static const struct piece_kind piece_kinds[] = {
@@ -59,6 +60,8 @@ static const struct piece_kind piece_kinds[] = {
 	{".debug_rnglists", SHT_PROGBITS, 0, 0},
 	{".debug_addr", SHT_PROGBITS, 0, 0},
 	{".debug_aranges", SHT_PROGBITS, 0, 0},
+	{".gopclntab", SHT_PROGBITS, 0, 0},
+	{".rela.dyn", SHT_RELA, sizeof(Elf64_Rela), 0},
 };
 #define PIECE_KINDS  (sizeof(piece_kinds) / sizeof(piece_kinds[0]))
 #define PIECES_NAMES (PIECES_FIRST + (PIECE_KINDS - 1) * PIECE_SIZE)

@@ -44,7 +44,7 @@ tried() {
 	assert judged('not recorded: 9 ms', 10**7, 0, 9 * 10**7).what == 'not recorded'
 	assert len(judged('in f', 10**7, 9 * 10**7, 0).disagrees) == 2
 	assert len(judged('in f', 10**7, 0, 8 * 10**7).disagrees) == 2
-	assert len(judged('in f', 10**7, 0, 9 * 10**7, dict(total=2 * 10**8)).disagrees) == 1
+	assert len(judged('in f', 10**7, 0, 9 * 10**7, dict(total=3 * 10**8)).disagrees) == 1
 	assert judged('in f, woken by helper (7); 1 ms', 10**7, 0, 9 * 10**7).disagrees == []
 	assert len(judged('in f, woken by helper (7), awk (8)', 10**7, 0, 9 * 10**7).disagrees) == 1
 	END

@@ -278,7 +278,7 @@ make_programs() {
 	eventually 5 grep -q '^pid ' started
 	rm -f prog
 	LIMIT=30 run timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups ./mtbpf record -source soft \
-		-pid "$target" -timeout 300ms -o x.mtbpf
+		-pid "$target" -timeout 1500ms -o x.mtbpf
 	echo "$output"
 	[ "$status" -eq 3 ]
 	end_started

@@ -71,11 +71,22 @@ raise SystemExit(not ok)"
 	done
 }
 
+# go_reason FILE CAUSE REGEX: of $output and the file. Its own work may be a small part of what it took on a loaded
+# machine, and is no reason then; but it is in renderPage.
+go_reason() {
+	sed -n 's/^reason: //p; s/^   and: //p' <<<"$output" | grep -E "$3"
+	[[ $output != *epoll* ]]
+	json "$1" "sum(slow.values()) == r['slow_ns'] and
+		(slow['on_cpu_ns'] + slow['preempted_ns'] > 200e6 and
+		 sum(f['inclusive_ns'] for f in r['functions'] if f['name'] == 'main.renderPage') > 200e6
+		 if '$2' == 'busy' else slow['blocked_ns'] > 200e6)"
+}
+
 # A goroutine's call, whatever its thread does meanwhile.
 @test "a Go handler's wait is its goroutine's, with the runtime's reason; its work is its own" {
 	[ -x "$O/programs/go_waits" ] || skip "the Go sample is not built: there is no Go"
 	local cause want
-	for cause in mutex:semacquire\|sync.Mutex.Lock 'chan:chan receive' sleep:sleep 'busy:on the CPU, in main.handle > main.renderPage'; do
+	for cause in mutex:semacquire\|sync.Mutex.Lock 'chan:chan receive' sleep:sleep busy:; do
 		want=${cause#*:}
 		cause=${cause%%:*}
 		start go_waits "$cause"
@@ -83,9 +94,103 @@ raise SystemExit(not ok)"
 		mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 20s -o $cause.fxt
 		kill "$target"
 		[ "$status" -eq 0 ]
-		sed -n 's/^reason: //p' <<<"$output" | grep -E "$want"
-		[[ $output != *epoll* ]]
-		json $cause.fxt "sum(slow.values()) == r['slow_ns'] and
-			(slow['on_cpu_ns'] + slow['preempted_ns'] > 200e6 if '$cause' == 'busy' else slow['blocked_ns'] > 200e6)"
+		go_reason $cause.fxt $cause "$want"
 	done
+}
+
+# strip leaves the table that the runtime walks stacks with.
+@test "a stripped Go program: triggers, lines, stacks and the runtime's reason" {
+	[ -x "$O/programs/go_waits-stripped" ] || skip "the Go sample is not built: there is no Go"
+	local program cause want line
+	line=$(grep -n '^func handle(' "${BATS_TEST_DIRNAME}/../programs/go_waits.go" | cut -d: -f1)
+	for program in go_waits-stripped go_waits-pie-stripped; do
+		[ -z "$(nm "$O/programs/$program" 2>/dev/null)" ]
+		for cause in mutex:semacquire\|sync.Mutex.Lock busy:; do
+			want=${cause#*:}
+			cause=${cause%%:*}
+			start $program "$cause"
+			"$O/mtbpf" list -pid "$target" main.handle | grep -q ' main.handle$'
+			"$O/mtbpf" list -pid "$target" "line:go_waits.go:$((line + 1))" | grep -q ' main.handle$'
+			mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 20s \
+				-o $cause.fxt
+			kill "$target"
+			[ "$status" -eq 0 ]
+			go_reason $cause.fxt $cause "$want"
+			[[ $output != *"[$program+"* && $output != *"is stripped"* ]]
+			grep -aq /go_waits.go $cause.fxt
+		done
+	done
+}
+
+# Of all native frames and JavaScript's the innermost that did it.
+@test "a reason in Node ends in the script's function, by its perf map; without one it says how to get one" {
+	command -v node >/dev/null || skip "no Node"
+	local map
+	cat >slow.js <<-'END'
+	function busyWork(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
+	function requestHandler(n) { return busyWork(n); }
+	let calls = 0;
+	setInterval(() => requestHandler(++calls % 20 ? 1e5 : 1e8), 10);
+	console.log(`pid ${process.pid}`);
+	END
+	for map in --perf-basic-prof ''; do
+		node $map slow.js >node.log 2>&1 3>&- &
+		target=$!
+		started+=("$target")
+		eventually 10 grep -q '^pid ' node.log
+		# What is interpreted at first is compiled by then.
+		sleep 1
+		mtbpf_run attach -source sample -pid "$target" -symbol uv__run_timers -duration-thresh 60ms -timeout 30s \
+			-o node.fxt
+		kill "$target"
+		rm -f "/tmp/perf-$target.map"
+		[ "$status" -eq 0 ]
+		json node.fxt "sum(slow.values()) == r['slow_ns']"
+		if [ -n "$map" ]; then
+			grep -E '(JSEntry|Invoke|uv_).* > JS:.?requestHandler [^ ]*slow.js:2:[0-9]+ > JS:.?busyWork [^ ]*slow.js:1:[0-9]+' <<<"$output"
+			[[ $output != *'[jit+'* ]]
+		else
+			[[ $output != *busyWork* ]]
+			# On a loaded machine what it did itself may be no reason.
+			! grep -q '^\(reason\|   and\): on the CPU' <<<"$output" ||
+				[[ $output == *'hint: [jit+...] is code that a runtime has compiled'* ]]
+		fi
+	done
+}
+
+# Its trampolines have neither unwind tables nor frame pointers: the whole stack is found all the same.
+@test "a reason in Python ends in the script's function, and all its callers are there" {
+	local python='' each
+	for each in python3 /usr/bin/python3 python3.14 python3.13 python3.12; do
+		"$each" -X perf -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null && python=$each && break
+	done
+	[ -n "$python" ] || skip "no Python 3.12 or later with -X perf"
+	cat >slow.py <<-'END'
+	import os, time
+	def busy_work(n):
+	    s = 0
+	    for i in range(n):
+	        s += i * i % 7
+	    return s
+	def request_handler(n):
+	    return busy_work(n)
+	print("pid", os.getpid(), flush=True)
+	calls = 0
+	while True:
+	    calls += 1
+	    time.sleep(0.01)
+	    request_handler(2000000 if calls % 20 == 0 else 2000)
+	END
+	"$python" -X perf slow.py >py.log 2>&1 3>&- &
+	started+=("$!")
+	eventually 10 grep -q '^pid ' py.log
+	target=$(sed -n 's/^pid //p' py.log)
+	mtbpf_run attach -source sample -pid "$target" -symbol clock_nanosleep -delay-thresh 80ms -timeout 30s -o py.fxt
+	kill "$target"
+	rm -f "/tmp/perf-$target.map"
+	[ "$status" -eq 0 ]
+	json py.fxt "sum(slow.values()) == r['slow_ns']"
+	"$O/mtbpf" report py.fxt -folded |
+		grep -E ';py::<module>:[^;]*slow.py;.*;py::request_handler:[^;]*slow.py;.*;py::busy_work:[^;]*slow.py;'
+	grep -E '> py::busy_work:[^ ]*slow.py' <<<"$output"
 }

@@ -34,10 +34,18 @@ $(O)/programs/lib%.so: tests/programs/plugin/%.c tests/programs/programs.mk | $(
 
 # Only where there is Go.
 GO ?= go
-GO_PROGRAMS := $(if $(shell command -v $(GO)),$(patsubst tests/programs/%.go,$(O)/programs/%,$(wildcard tests/programs/*.go)))
+GO_PROGRAMS := $(if $(shell command -v $(GO)),$(patsubst tests/programs/%.go,$(O)/programs/%,$(wildcard tests/programs/*.go)) \
+                 $(addprefix $(O)/programs/,go_waits-stripped go_waits-pie go_waits-pie-stripped))
+$(O)/programs/go_waits-stripped: GO_FLAGS = -ldflags '-s -w'
+$(O)/programs/go_waits-pie: GO_FLAGS = -buildmode=pie
+$(O)/programs/go_waits-pie-stripped: GO_FLAGS = -buildmode=pie -ldflags '-s -w'
+GO_BUILD = mkdir -p $(@D) && GOCACHE=$(abspath $(O))/gocache GOPROXY=off GO111MODULE=off \
+           CGO_ENABLED=0 $(GO) build $(GO_FLAGS) -o $@ $<
 $(O)/programs/%: tests/programs/%.go tests/programs/programs.mk
 	$(call say,GO,$@)
-	$(Q)mkdir -p $(@D) && GOCACHE=$(abspath $(O))/gocache GOPROXY=off GO111MODULE=off \
-	    CGO_ENABLED=0 $(GO) build -o $@ $<
+	$(Q)$(GO_BUILD)
+$(O)/programs/go_waits-%: tests/programs/go_waits.go tests/programs/programs.mk
+	$(call say,GO,$@)
+	$(Q)$(GO_BUILD)
 
 programs: $(PROGRAMS) $(PLUGINS) $(GO_PROGRAMS)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "kernel/steal.h"
 #include "target/cpu_quota.h"
 #include "target/pid_set.h"
 #include "util/vec.h"
@@ -70,6 +71,16 @@ static int note_quota(struct recording *rec, pid_t pid)
 	return recording__set_quota(rec, pid, quota.text);
 }
 
+/* The kernel must have been built to count it, and the machine be told. */
+static enum rec_steal steal_of(const struct pressure *pressure)
+{
+	struct steal_facts facts = steal__facts();
+
+	if (facts.is_guest && !pressure__counts_stolen(pressure))
+		return REC_STEAL_NOT_TOLD;
+	return steal__is_told(&facts) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
+}
+
 int taken_time__note(const struct pressure *pressure, struct recording *rec)
 {
 	struct taking taking = {.rec = rec};
@@ -78,6 +89,7 @@ int taken_time__note(const struct pressure *pressure, struct recording *rec)
 	rec->knows_taken = pressure != NULL;
 	if (!pressure)
 		return 0;
+	rec->steal = steal_of(pressure);
 	rec->taken.n = 0;
 	err = find_processes(&taking);
 	if (!err)

@@ -61,6 +61,11 @@ void pressure__free(struct pressure *pressure)
 	free(pressure);
 }
 
+bool pressure__counts_stolen(const struct pressure *pressure)
+{
+	return pressure->skel->bss->counts_stolen;
+}
+
 int pressure__take(const struct pressure *pressure,
 		   int (*take)(void *ctx, const struct mt_pressure *entry), void *ctx)
 {

@@ -6,6 +6,8 @@
 #ifndef MTBPF_TRIGGER_PRESSURE_H
 #define MTBPF_TRIGGER_PRESSURE_H
 
+#include <stdbool.h>
+
 #include "mtbpf_shared.h"
 
 struct pressure;
@@ -17,6 +19,9 @@ struct pressure;
  */
 struct pressure *pressure__new(void);
 void pressure__free(struct pressure *pressure);
+
+/* Whether the kernel counts stolen time at all (CONFIG_PARAVIRT_TIME_ACCOUNTING). */
+bool pressure__counts_stolen(const struct pressure *pressure);
 
 /*
  * Hands over what the log has, of all processes, in no order. What `take` returns but 0 ends that,

@@ -77,18 +77,27 @@ static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 	add_blame(object, &row->blame);
 }
 
-static void add_parts(cJSON *object, const struct account *account)
+/* A 0 that nobody has counted is left out. */
+static bool is_known(const struct report *r, const struct account *account, enum part part)
+{
+	if (account->ns[part])
+		return true;
+	return part == PART_THROTTLED ? r->knows_taken : part != PART_STOLEN || r->knows_stolen;
+}
+
+static void add_parts(cJSON *object, const struct report *r, const struct account *account)
 {
 	for (int i = 0; i < PARTS; i++)
-		add_number(object, part__key(i), account->ns[i]);
+		if (is_known(r, account, i))
+			add_number(object, part__key(i), account->ns[i]);
 }
 
 /* Each adds up to its iteration: the ordinary one's to the mean of those that have stacks. */
 static void add_account(cJSON *object, const struct report *r)
 {
-	add_parts(cJSON_AddObjectToObject(object, "slow"), &r->slow);
+	add_parts(cJSON_AddObjectToObject(object, "slow"), r, &r->slow);
 	if (r->periods.n > 1)
-		add_parts(cJSON_AddObjectToObject(object, "ordinary"), &r->ordinary);
+		add_parts(cJSON_AddObjectToObject(object, "ordinary"), r, &r->ordinary);
 }
 
 static void add_reasons(cJSON *root, const struct report *r)

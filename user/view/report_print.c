@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
+#include <string.h>
 
 #include "mtbpf_shared.h"
 #include "util/units.h"
@@ -109,15 +110,25 @@ static void print_accounts(FILE *out, const struct report *r)
 	print_account(out, r, "slow", &r->slow);
 	if (r->periods.n > 1)
 		print_account(out, r, "ordinary", &r->ordinary);
+	if (r->is_never_told && !r->slow.ns[PART_STOLEN])
+		fprintf(out,
+			"  stolen time is not known: this virtual machine has never been told of "
+			"any\n");
 }
 
 static void print_reasons(FILE *out, const struct report *r)
 {
 	struct reasons reasons;
+	bool is_unnamed = false;
 
 	if (!report__reasons(r, &reasons))
-		for (size_t i = 0; i < reasons.all.n; i++)
+		for (size_t i = 0; i < reasons.all.n; i++) {
 			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i]);
+			is_unnamed |= strstr(reasons.all.v[i], "[jit+") != NULL;
+		}
+	if (is_unnamed)
+		fprintf(out, "  hint: [jit+...] is code that a runtime has compiled; a perf map "
+			     "names it: 'mtbpf list -pid PID' says how to get one\n");
 	reasons__fini(&reasons);
 }
 

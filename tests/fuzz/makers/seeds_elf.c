@@ -4,6 +4,7 @@
 
 #include <libelf.h>
 
+#include "elf/go_image.h"
 #include "elf_pieces.h"
 #include "seeds.h"
 
@@ -99,6 +100,28 @@ static void compile(const struct compiled *f, const char *flags)
 	run_in_folder(f, command);
 }
 
+/* Go's table in each of its formats. */
+static void write_go(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t magic;
+	} kinds[] = {{"go1.2", 0xfffffffb},
+		     {"go1.16", 0xfffffffa},
+		     {"go1.18", 0xfffffff0},
+		     {"go1.20", 0xfffffff1}};
+
+	_Static_assert(GO_TEXT == PIECES_TEXT, "the table is of the code");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct go_style style = {.magic = kinds[i].magic};
+		uint8_t seed[3 + GO_TABLE_SIZE] = {PIECE_GO, GO_TABLE_SIZE & 0xff,
+						   GO_TABLE_SIZE >> 8};
+
+		go_image__table(seed + 3, &style);
+		seed__write("sections", kinds[i].name, seed, sizeof(seed));
+	}
+}
+
 void seeds__elf(void)
 {
 	static const struct {
@@ -124,4 +147,5 @@ void seeds__elf(void)
 		free(file);
 	}
 	remove_folder((void **)&f);
+	write_go();
 }

@@ -135,6 +135,49 @@ static void test_a_restorer_that_nothing_describes(void **state)
 	unwound__fini(&out);
 }
 
+/* As CPython's trampolines: nothing describes it, and it has no frame pointer. */
+extern const char trampoline[], trampoline_back[], other_end[], other_back[], not_an_end[];
+__asm__(".text\n.type trampoline, @function\ntrampoline: sub $8, %rsp\n call *%rcx\n"
+	"trampoline_back: add $8, %rsp\n ret\n.size trampoline, .-trampoline\n"
+	".type other_end, @function\nother_end: call *%rcx\nother_back: add $0x100, %rsp\n"
+	"pop %rbx\n pop %r12\n ret\n.size other_end, .-other_end\n"
+	".type ends_here, @function\nends_here: call *%rcx\n.size ends_here, .-ends_here\n"
+	".type not_an_end, @function\nnot_an_end: ret\n.size not_an_end, .-not_an_end\n");
+
+static void test_the_end_of_a_function_says_where_it_returns_to(void **state)
+{
+	uint64_t words[64] = {(uint64_t)trampoline_back, 1, (uint64_t)other_back};
+	struct unwind_start start = {.ip = (uint64_t)steps,
+				     .sp = 0x7fff0000,
+				     .bp = 1,
+				     .stack = (const uint8_t *)words,
+				     .size = sizeof(words)};
+	struct unwound out;
+
+	words[3 + 0x100 / 8 + 2] = a_caller();
+	assert_int_equal(unwind__stack(code.map, &start, &out), 0);
+	assert_int_equal(out.ips.n, 4);
+	assert_true(out.ips.v[1] == words[0] && out.ips.v[2] == words[2]);
+	assert_true(out.ips.v[3] == words[3 + 0x100 / 8 + 2]);
+	unwound__fini(&out);
+}
+
+/* Behind a call that never returns: the next function's begin is no end of this one. */
+static void test_the_end_of_another_function_says_nothing(void **state)
+{
+	uint64_t words[] = {(uint64_t)not_an_end, 0, 0};
+	struct unwind_start start = {.ip = (uint64_t)steps,
+				     .sp = 0x7fff0000,
+				     .stack = (const uint8_t *)words,
+				     .size = sizeof(words)};
+	struct unwound out;
+
+	words[1] = a_caller();
+	assert_int_equal(unwind__stack(code.map, &start, &out), 0);
+	assert_int_equal(out.ips.n, 2);
+	unwound__fini(&out);
+}
+
 /* A return address that is no such: not code, or not behind a call. */
 static void test_what_is_no_return_address(void **state)
 {
@@ -223,6 +266,8 @@ int main(void)
 		cmocka_unit_test(test_a_call_at_the_end_of_a_function),
 		cmocka_unit_test(test_a_frame_that_is_its_own_caller),
 		cmocka_unit_test(test_a_restorer_that_nothing_describes),
+		cmocka_unit_test(test_the_end_of_a_function_says_where_it_returns_to),
+		cmocka_unit_test(test_the_end_of_another_function_says_nothing),
 		cmocka_unit_test(test_what_is_no_return_address),
 		cmocka_unit_test(test_no_code),
 		cmocka_unit_test(test_frame_pointers_where_nothing_else_is),

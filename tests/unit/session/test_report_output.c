@@ -54,6 +54,52 @@ static void test_json(void **state)
 	cJSON_Delete(root);
 }
 
+static void write_json(struct fixture *f, const struct report_input *input)
+{
+	struct report *r = report__new(input);
+	FILE *out;
+
+	assert_non_null(r);
+	free(f->text);
+	out = open_memstream(&f->text, &f->size);
+	assert_int_equal(report__print_json(out, r), 0);
+	report__print(out, r, 0);
+	fclose(out);
+	report__free(r);
+}
+
+/* Nobody has looked for them; then somebody has. */
+static void test_a_zero_is_a_count(void **state)
+{
+	struct fixture *f = *state;
+	struct report_input input = {.trees = f->trees, .n_trees = 2, .hit = &f->hit};
+
+	add_iterations(f);
+	write_json(f, &input);
+	assert_null(strstr(f->text, "throttled_ns"));
+	assert_null(strstr(f->text, "stolen"));
+	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
+	input.knows_taken = input.knows_stolen = true;
+	write_json(f, &input);
+	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
+	assert_non_null(strstr(f->text, "\"stolen_ns\":0"));
+}
+
+static void test_a_machine_that_cannot_know_says_so(void **state)
+{
+	struct fixture *f = *state;
+
+	add_iterations(f);
+	write_json(f, &(struct report_input){.trees = f->trees,
+					     .n_trees = 2,
+					     .hit = &f->hit,
+					     .knows_taken = true,
+					     .is_never_told = true});
+	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
+	assert_null(strstr(f->text, "stolen_ns"));
+	assert_non_null(strstr(f->text, "stolen time is not known: "));
+}
+
 /* The same iteration, but stall is not in it, and work takes longer. */
 static void add_others(struct fixture *f)
 {
@@ -399,6 +445,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_json),
+		TEST(test_a_zero_is_a_count),
+		TEST(test_a_machine_that_cannot_know_says_so),
 		TEST(test_difference),
 		TEST(test_no_difference),
 		TEST(test_one_of_several_hits),

@@ -176,6 +176,13 @@ struct rec_open_file {
 	char *path; /* as /proc/PID/fd says: "/etc/passwd", "pipe:[812]" */
 };
 
+/* Whether a hypervisor tells the machine what it does not run of it. */
+enum rec_steal {
+	REC_STEAL_NOT_ASKED,
+	REC_STEAL_TOLD,
+	REC_STEAL_NOT_TOLD, /* it never has */
+};
+
 /*
  * Time that was taken from a thread that could run: since the quota of its cgroup was used up,
  * until when it ran again; or by the hypervisor, from one that had a CPU, until it left that.
@@ -252,6 +259,7 @@ struct recording {
 	VEC(struct rec_taken) taken; /* ascending by time */
 	VEC(struct rec_quota) quotas;
 	bool knows_taken;	   /* else nobody has looked for it */
+	enum rec_steal steal;	   /* of that: what the hypervisor takes */
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
 	uint64_t ring_bytes;	   /* what kept the stacks, and was full; 0: none was */
 	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */

@@ -135,6 +135,8 @@ static void add_taken(const struct recording *rec, cJSON *meta)
 		add_u64(item, "ns", taken->ns);
 		cJSON_AddItemToArray(list, item);
 	}
+	if (rec->steal != REC_STEAL_NOT_ASKED)
+		cJSON_AddBoolToObject(meta, "steal_is_told", rec->steal == REC_STEAL_TOLD);
 	list = cJSON_AddArrayToObject(meta, "quotas");
 	for (size_t i = 0; i < rec->quotas.n; i++) {
 		cJSON *item = cJSON_CreateObject();
@@ -360,6 +362,9 @@ static int parse_taken_time(struct recording *rec, const cJSON *meta)
 	int err = 0;
 
 	rec->knows_taken = list != NULL;
+	item = cJSON_GetObjectItemCaseSensitive(meta, "steal_is_told");
+	if (list && cJSON_IsBool(item))
+		rec->steal = cJSON_IsTrue(item) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
 	cJSON_ArrayForEach(item, list)
 	{
 		if (!err)

@@ -81,6 +81,22 @@ static int by_build_id(const struct search *s)
 	return try_path(s, path);
 }
 
+/* What debuginfod-find(1) has fetched. */
+static int by_debuginfod(const struct search *s)
+{
+	const char *id = elf_image__build_id(s->image);
+	const char *cache = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
+	char path[PATH_MAX];
+	int n;
+
+	if (strlen(id) < 3)
+		return -ENOENT;
+	n = cache ? snprintf(path, sizeof(path), "%s/%s/debuginfo", cache, id)
+		  : snprintf(path, sizeof(path), "%s/.cache/debuginfod_client/%s/debuginfo",
+			     home ? home : "", id);
+	return n > 0 && (size_t)n < sizeof(path) ? try_path(s, path) : -ENOENT;
+}
+
 /* Beside the file, in .debug/ there, in the tree for all of them. */
 static int by_link(const struct search *s)
 {
@@ -120,7 +136,7 @@ int debug_file__open(const struct elf_image *image, const char *path, const char
 			break;
 		s.root = "";
 	}
-	return fd;
+	return fd < 0 ? by_debuginfod(&s) : fd;
 }
 
 static int open_checked(const char *path, const char *build_id)

@@ -57,9 +57,6 @@ static int index_units(struct elf_debug *debug)
 static void free_debug(struct elf_debug *debug)
 {
 	inline_tables__free(debug->inlines);
-	for (size_t i = 0; i < debug->places.n; i++)
-		free(debug->places.v[i]);
-	VEC_FINI(&debug->places);
 	VEC_FINI(&debug->units);
 	dwarf_end(debug->dwarf);
 	dwarf_end(debug->alt);

@@ -18,9 +18,8 @@ struct inline_tables;
 struct elf_debug {
 	Elf *elf; /* of its own: libdw changes what compressed sections read as */
 	Dwarf *dwarf;
-	Dwarf *alt;		      /* what dwz has put apart, or NULL */
-	VEC(struct unit_range) units; /* ascending by start */
-	VEC(struct source_place *) places;
+	Dwarf *alt;		       /* what dwz has put apart, or NULL */
+	VEC(struct unit_range) units;  /* ascending by start */
 	struct inline_tables *inlines; /* of elf_inlined.c; NULL until they are asked for */
 };
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "target/elf/elf_go.h"
 #include "target/elf/elf_internal.h"
 #include "util/label.h"
 #include "util/page.h"
@@ -184,6 +185,7 @@ static int parse(struct elf_image *image, bool is_core)
 		return err;
 	image->main = elf_image__find_main(image);
 	elf_image__load_build_id(image);
+	image->go = go_table__open(image);
 	return 0;
 }
 
@@ -345,6 +347,10 @@ void elf_image__free(struct elf_image *image)
 		return;
 	elf_image__free_debug(image);
 	elf_image__free_separate(image);
+	go_table__free(image->go);
+	for (size_t i = 0; i < image->places.n; i++)
+		free(image->places.v[i]);
+	VEC_FINI(&image->places);
 	ocaml_table__free(image->ocaml);
 	function_table__free(image->known);
 	function_table__free(image->full);

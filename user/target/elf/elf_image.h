@@ -62,6 +62,8 @@ const char *elf_image__build_id(const struct elf_image *image);
 bool elf_image__holds_rust(struct elf_image *image);
 /* Whether symbols or lines are missing from the file: a separate debug file may have them. */
 bool elf_image__is_stripped(const struct elf_image *image);
+/* Whether static functions are missing: neither the file nor its debug file has them. */
+bool elf_image__lacks_symbols(const struct elf_image *image);
 /* The name and the CRC of its .gnu_debuglink; NULL where there is none. Valid as the image. */
 const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc);
 /*

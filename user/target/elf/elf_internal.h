@@ -68,6 +68,7 @@ struct elf_called {
 typedef VEC(struct elf_called) elf_called_vec;
 
 struct elf_string;
+struct go_table;
 struct ocaml_table;
 struct landing_table;
 struct cfi_table;
@@ -106,14 +107,17 @@ struct elf_image {
 
 	enum { RUST_NOT_ASKED, RUST_NONE, RUST_FOUND } rust; /* of elf_language.c */
 
+	struct go_table *go; /* of elf_go.c; NULL: no Go program */
+
 	struct named_image *named; /* of code of which only names are known; else NULL */
 
-	struct elf_separate *separate; /* of elf_separate.c; set before the tables are built */
-	struct elf_separate *alt;      /* likewise: what dwz has put apart */
-	struct elf_debug *debug;       /* of elf_debug.c */
-	bool has_debug;		       /* debug has been looked for */
-	pthread_mutex_t source_lock;   /* of these two, and of what is found there */
-	struct ocaml_table *ocaml;     /* of ocaml_handlers.c; NULL: not asked for yet */
+	struct elf_separate *separate;	   /* of elf_separate.c; set before the tables are built */
+	struct elf_separate *alt;	   /* likewise: what dwz has put apart */
+	struct elf_debug *debug;	   /* of elf_debug.c */
+	bool has_debug;			   /* debug has been looked for */
+	pthread_mutex_t source_lock;	   /* of these two, and of what is found there */
+	VEC(struct source_place *) places; /* what was found of functions */
+	struct ocaml_table *ocaml;	   /* of ocaml_handlers.c; NULL: not asked for yet */
 };
 
 /* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */
@@ -224,6 +228,8 @@ struct function_range *function_table__find(const struct function_table *table, 
 
 /* elf_separate.c: where the symbols are if not in the image, else NULL; where the lines are. */
 void elf_image__free_separate(struct elf_image *image);
+/* Whether the image, or its debug file, has a .symtab. */
+bool elf_image__has_symtab(const struct elf_image *image);
 Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
 /* What dwz has put apart; NULL: nothing, or it is not there. */

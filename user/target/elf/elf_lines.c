@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "target/elf/elf_debug.h"
+#include "target/elf/elf_go.h"
 
 struct line_search {
 	const char *file;
@@ -44,27 +45,44 @@ static void note_other(struct line_found *found, unsigned int wanted, unsigned i
 		found->previous = line;
 }
 
-static int look_at_row(struct line_search *s, Dwarf_Line *row)
+static bool is_of_file(struct line_search *s, const char *path)
 {
-	const char *path = dwarf_linesrc(row, NULL, NULL);
-	bool is_statement, is_end;
-	Dwarf_Addr vaddr;
-	int line;
-
 	if (path != s->compared) {
 		s->compared = path;
 		s->is_file = path && is_wanted(path, s->file);
 	}
+	return s->is_file;
+}
+
+static int take_row(struct line_search *s, uint64_t vaddr, unsigned int line)
+{
+	s->found->has_file = true;
+	if (line == s->line)
+		return add_vaddr(s->found, vaddr);
+	note_other(s->found, s->line, line);
+	return 0;
+}
+
+static int look_at_row(struct line_search *s, Dwarf_Line *row)
+{
+	bool is_statement, is_end;
+	Dwarf_Addr vaddr;
+	int line;
+
 	/* Line 0 is code that belongs to none. */
-	if (!s->is_file || dwarf_linebeginstatement(row, &is_statement) || !is_statement ||
+	if (!is_of_file(s, dwarf_linesrc(row, NULL, NULL)) ||
+	    dwarf_linebeginstatement(row, &is_statement) || !is_statement ||
 	    dwarf_lineendsequence(row, &is_end) || is_end || dwarf_lineno(row, &line) ||
 	    line <= 0 || dwarf_lineaddr(row, &vaddr))
 		return 0;
-	s->found->has_file = true;
-	if ((unsigned int)line == s->line)
-		return add_vaddr(s->found, vaddr);
-	note_other(s->found, s->line, (unsigned int)line);
-	return 0;
+	return take_row(s, vaddr, (unsigned int)line);
+}
+
+static int look_at_go_line(void *ctx, uint64_t vaddr, const struct source_place *place)
+{
+	struct line_search *s = ctx;
+
+	return is_of_file(s, place->file) ? take_row(s, vaddr, place->line) : 0;
 }
 
 static int look_at_unit(struct line_search *s, Dwarf_Die *unit)
@@ -128,6 +146,8 @@ int elf_image__find_line(struct elf_image *image, const char *file, unsigned int
 	debug = elf_image__debug(image);
 	err = debug ? look_at_units(&search, debug->dwarf) : 0;
 	pthread_mutex_unlock(&image->source_lock);
+	if (!err && !debug && image->go)
+		err = go_table__each_line(image->go, look_at_go_line, &search);
 	sort(found);
 	return err;
 }

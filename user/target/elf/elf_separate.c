@@ -114,6 +114,17 @@ bool elf_image__is_stripped(const struct elf_image *image)
 	return image->elf && (!has_section(image->elf, SHT_SYMTAB, NULL) || !has_lines(image->elf));
 }
 
+bool elf_image__has_symtab(const struct elf_image *image)
+{
+	return has_section(image->elf, SHT_SYMTAB, NULL) ||
+	       (image->separate && has_section(image->separate->elf, SHT_SYMTAB, NULL));
+}
+
+bool elf_image__lacks_symbols(const struct elf_image *image)
+{
+	return image->elf && !image->go && !elf_image__has_symtab(image);
+}
+
 /* A name, NUL, padding to four bytes, the CRC. */
 const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc)
 {

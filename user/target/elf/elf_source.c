@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Lines from .debug_line: of functions, and of single instructions. libdw keeps those of a unit. */
+/*
+ * Lines from .debug_line: of functions, and of single instructions. libdw keeps those of a unit.
+ * Without them, from the table that Go programs have.
+ */
 #include "target/elf/elf_debug.h"
 
 #include <stdlib.h>
+
+#include "target/elf/elf_go.h"
 
 /* What function_entry.source points to where there is no line. */
 static const struct source_place no_place;
@@ -62,14 +67,14 @@ bool elf_image__source_at(struct elf_image *image, uint64_t vaddr, struct source
 	if (debug && elf_debug__unit_at(debug, vaddr, &unit))
 		found = get_place(dwarf_getsrc_die(&unit, vaddr), place);
 	pthread_mutex_unlock(&image->source_lock);
-	return found;
+	return found || (image->go && go_table__source_at(image->go, vaddr, place));
 }
 
 /* The place as it is kept for the next who asks. */
-static const struct source_place *keep_place(struct elf_debug *debug, struct source_place place)
+static const struct source_place *keep_place(struct elf_image *image, struct source_place place)
 {
 	struct source_place *kept = malloc(sizeof(*kept));
-	struct source_place **slot = kept ? VEC_PUSH(&debug->places) : NULL;
+	struct source_place **slot = kept ? VEC_PUSH(&image->places) : NULL;
 
 	if (!slot) {
 		free(kept);
@@ -98,10 +103,12 @@ static const struct source_place *find_place(struct elf_image *image, uint64_t v
 	struct source_place place;
 	Dwarf_Die unit;
 
-	if (!debug || !elf_debug__unit_at(debug, vaddr, &unit) ||
-	    !get_place(first_line(&unit, vaddr), &place))
-		return &no_place;
-	return keep_place(debug, place);
+	if (debug && elf_debug__unit_at(debug, vaddr, &unit) &&
+	    get_place(first_line(&unit, vaddr), &place))
+		return keep_place(image, place);
+	if (image->go && go_table__source_at(image->go, vaddr, &place))
+		return keep_place(image, place);
+	return &no_place;
 }
 
 bool function__source(const struct function *function, struct source_place *place)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/elf/elf_go.h"
 #include "util/cleanup.h"
 
 /* Bits of function_entry.rank; below them are underscores and binding. */
@@ -291,6 +292,23 @@ void elf_image__settle_symbols(struct elf_image *image)
 	image->has_symbols = true;
 }
 
+static int add_go_function(void *ctx, uint64_t vaddr, uint64_t size, const char *name)
+{
+	struct elf_image *image = ctx;
+	struct function_entry *entry;
+
+	if (!elf_image__segment(image, vaddr))
+		return 0;
+	entry = VEC_PUSH(&image->symbols);
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct function_entry){
+		.function = {
+			.image = image, .module = image->module, .vaddr = vaddr, .size = size}};
+	function_entry__set_name(entry, name);
+	return 0;
+}
+
 int elf_image__load_symbols(struct elf_image *image)
 {
 	int err;
@@ -300,6 +318,8 @@ int elf_image__load_symbols(struct elf_image *image)
 	err = read_symtabs(image, image->elf);
 	if (!err)
 		err = read_symtabs(image, elf_image__symbols_elf(image));
+	if (!err && image->go && !elf_image__has_symtab(image))
+		err = go_table__each_function(image->go, add_go_function, image);
 	if (err) {
 		VEC_FINI(&image->symbols);
 		return err;

@@ -43,33 +43,52 @@ static bool is_trusted(int fd, pid_t pid)
 	return !map.st_uid || (!stat(path, &process) && process.st_uid == map.st_uid);
 }
 
-static char *read_trusted(const char *path, pid_t pid, size_t most)
+/* A descriptor, or -1. */
+static int open_trusted(const char *path, pid_t pid)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	char *text, size[UNITS_TEXT_SIZE];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || is_trusted(fd, pid))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* By its own root and number, then by ours. */
+static int open_map(pid_t pid, char *path, size_t size)
+{
+	int fd;
+
+	snprintf(path, size, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)pid_inside(pid));
+	fd = open_trusted(path, pid);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, size, "/tmp/perf-%d.map", (int)pid);
+	return open_trusted(path, pid);
+}
+
+bool perf_map__exists(pid_t pid)
+{
+	char path[64];
+	_cleanup_close_ int fd = open_map(pid, path, sizeof(path));
+
+	return fd >= 0;
+}
+
+char *perf_map__read(pid_t pid, size_t most)
+{
+	char path[64], *text, size[UNITS_TEXT_SIZE];
+	_cleanup_close_ int fd = open_map(pid, path, sizeof(path));
 	size_t len;
 	int err;
 
-	if (fd < 0 || !is_trusted(fd, pid))
+	if (fd < 0)
 		return NULL;
 	err = fs__read_fd(fd, most, &text, &len);
 	if (err == -EFBIG)
 		log__warn("%s is larger than %s, and is not read: JIT code has no names", path,
 			  units__format_size(size, most));
 	return err ? NULL : text;
-}
-
-char *perf_map__read(pid_t pid, size_t most)
-{
-	char path[64], *text;
-
-	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", (int)pid,
-		 (int)pid_inside(pid));
-	text = read_trusted(path, pid, most);
-	if (text)
-		return text;
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	return read_trusted(path, pid, most);
 }
 
 /* Digits, with or without 0x, up to a blank. */

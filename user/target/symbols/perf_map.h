@@ -21,6 +21,9 @@ struct perf_map_entry {
  */
 char *perf_map__read(pid_t pid, size_t most);
 
+/* Whether there is one, to be believed as above. */
+bool perf_map__exists(pid_t pid);
+
 /*
  * Takes the text apart: entries ascending and disjoint. Of two that overlap the later line is
  * right: its code was written where the other's had been. Lines that are none are left out.

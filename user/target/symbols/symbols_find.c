@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/symbols/scripts.h"
 #include "target/symbols/symbols_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -278,6 +279,12 @@ static int take_one(const struct symbols *symbols, const struct query *query,
 {
 	int err = 0;
 
+	/* By a glob something else than what it found may have been meant. */
+	if (found->n == 1 && is_glob(query)) {
+		log__info("'%s' is %s of %s", query->text, found->v[0].function->name,
+			  module__name(found->v[0].module));
+		symbols__hint_scripts(symbols);
+	}
 	if (found->n == 1)
 		*match = found->v[0];
 	else

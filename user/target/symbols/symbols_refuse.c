@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/symbols/deb_package.h"
+#include "target/symbols/scripts.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/nearest.h"
@@ -100,10 +103,41 @@ static void hint_at(const struct symbols *symbols, const char *suggestion)
 		hint_at_attach();
 }
 
+/* Who has the symbols that were stripped from the file. */
+static void hint_at_debug_symbols(const struct symbols *symbols, const struct module *module)
+{
+	const char *id = elf_image__build_id(module->image), *urls = getenv("DEBUGINFOD_URLS");
+	char package[DEB_PACKAGE_SIZE], root[32] = "";
+
+	if (symbols->pid)
+		snprintf(root, sizeof(root), "/proc/%d/root", (int)symbols->pid);
+	log__hint("%s is stripped, and its debug symbols are not installed (%s%s)",
+		  module__name(module), *id ? "build id " : "it has no build id", id);
+	if (!deb_package__owning(root, module->mapping.path, package))
+		log__hint("it is of the package %s: %s-dbgsym (or -dbg) has them, where that is "
+			  "published",
+			  package, package);
+	else
+		log__hint("install them (-dbgsym, -dbg, -debuginfo), or a file that is not "
+			  "stripped");
+	if (*id && urls && *urls)
+		log__hint("'debuginfod-find debuginfo %s' fetches them, if its server has them",
+			  id);
+}
+
+void symbols__hint_missing(const struct symbols *symbols)
+{
+	if (symbols__hint_scripts(symbols))
+		return;
+	for (size_t i = 0; i < symbols->n; i++)
+		if (symbols->modules[i].is_executable &&
+		    elf_image__lacks_symbols(symbols->modules[i].image))
+			hint_at_debug_symbols(symbols, &symbols->modules[i]);
+}
+
 static int refuse_missing(const struct symbols *symbols, const struct query *query)
 {
 	struct suggestion suggestion = {.query = query, .nearest.word = query->name};
-	bool is_stripped = !has_functions(symbols, query, TIER_EXECUTABLE);
 	const char *best;
 
 	log__error("no function '%s' in %s", query->text, symbols->label);
@@ -114,12 +148,13 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 		if (!best)
 			best = suggest(&suggestion, symbols, TIER_LIBRARIES);
 	}
-	if (!best && !query->module_len && is_stripped)
-		log__hint("its program is stripped, and its debug symbols are not installed: only "
-			  "functions of its libraries have names; addr:0x401234 is an instruction "
-			  "of it");
+	if (!best && !query->module_len && !has_functions(symbols, query, TIER_EXECUTABLE))
+		log__hint("only functions of its libraries have names; addr:0x401234 is an "
+			  "instruction of the program");
 	else
 		hint_at(symbols, best);
+	if (!query->module_len)
+		symbols__hint_missing(symbols);
 	free(suggestion.owned);
 	free(suggestion.qualified);
 	return -ENOENT;
@@ -128,11 +163,9 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 static int refuse_nameless(const struct symbols *symbols)
 {
 	log__error("%s has no symbols: no function in it can be named", symbols->label);
-	if (symbols->pid)
-		log__hint("its files are stripped; install their debug symbols (-dbg, -dbgsym, "
-			  "-debuginfo), or unstripped files");
-	else
+	if (!symbols->pid)
 		hint_at_attach();
+	symbols__hint_missing(symbols);
 	return -ENODATA;
 }
 
@@ -202,6 +235,7 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 			  found->v[i].function->name, module__name(found->v[i].module));
 	if (found->n > MAX_LISTED)
 		log__hint("  and %zu more", found->n - MAX_LISTED);
+	symbols__hint_scripts(symbols);
 	return -ENOTUNIQ;
 }
 

@@ -180,6 +180,63 @@ static bool is_before_frame(const struct unwinder *u, const struct code_place *p
 	       !memcmp(code, endbr, sizeof(code));
 }
 
+/* Of an epilogue: each register and more is popped by one instruction. */
+#define EPILOGUE_MAX 64
+
+/* DWARF's numbers of the registers, by those of instructions (System V ABI, AMD64, 3.6.2). */
+static const uint8_t dwarf_numbers[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* An instruction of an epilogue, carried out: its length; 0: it is another, or the return. */
+static size_t run_epilogue(struct cfi_frame *frame, const uint8_t *code, uint64_t *sp)
+{
+	static const uint8_t add8[] = {0x48, 0x83, 0xc4}, add32[] = {0x48, 0x81, 0xc4};
+	size_t rex = code[0] == 0x41;
+	uint64_t value;
+	int32_t n;
+
+	if (!memcmp(code, add8, sizeof(add8)) && !(code[3] & 0x80)) {
+		*sp += code[3];
+		return 4;
+	}
+	memcpy(&n, code + 3, sizeof(n));
+	if (!memcmp(code, add32, sizeof(add32)) && n > 0) {
+		*sp += (uint64_t)n;
+		return 7;
+	}
+	if ((code[rex] & 0xf8) != 0x58 || (!rex && code[0] == 0x5c) ||
+	    !frame->read(frame->ctx, *sp, &value))
+		return 0;
+	set_register(frame, (enum cfi_register)dwarf_numbers[(code[rex] & 7) + 8 * rex], value);
+	*sp += sizeof(value);
+	return 1 + rex;
+}
+
+/*
+ * If nothing but the end of a function is left to run, that says where it returns to, whatever came
+ * before: "add $8,%rsp; ret" of CPython's perf trampolines, which have no frame pointer.
+ */
+static bool step_by_epilogue(struct unwinder *u, const struct code_place *place)
+{
+	struct code_place next;
+	uint8_t code[EPILOGUE_MAX + 8] = {0};
+	struct cfi_frame caller = u->frame;
+	uint64_t sp = u->sp, ip;
+	size_t at = 0, n = 1;
+	size_t len = code_map__read(u->map, u->ip, code, EPILOGUE_MAX);
+
+	/* Behind a call that never returns another function may begin. */
+	if (!code_map__find(u->map, u->ip, &next) || next.function != place->function)
+		return false;
+	for (; n && at < len; at += n)
+		n = run_epilogue(&caller, code + at, &sp);
+	if (at >= len || code[at] != 0xc3 || !read_word(u, sp, &ip))
+		return false;
+	u->frame = caller;
+	u->ip = ip;
+	u->sp = sp + sizeof(ip);
+	return true;
+}
+
 /* Nothing says how this code is unwound. What a frame pointer shows must look like a frame. */
 static enum step step_by_frame_pointer(struct unwinder *u, const struct code_place *place)
 {
@@ -212,7 +269,7 @@ static enum step step(struct unwinder *u)
 		return STEP_LOST;
 	if (cfi__find(place.image, place.vaddr, &row))
 		return step_by_rules(u, &row);
-	return step_by_frame_pointer(u, &place);
+	return step_by_epilogue(u, &place) ? STEP_CALLER : step_by_frame_pointer(u, &place);
 }
 
 /* What a handler returns to is no caller: the kernel has put it there. */
