@@ -273,13 +273,15 @@ END
 
 @test "a skip as newer versions of cmocka write it" {
 	program skips <<'END'
-echo 1..2
+echo 1..3
 echo "# skip: no such CPU"; echo "ok 1 # SKIP a"
 echo "ok 2 - b"
+echo "# skip: no such bus"; echo "ok 3 - c # SKIP"
 END
 	run_suites unit
-	[ "$(last_line)" = "1 passed, 0 failed, 1 skipped" ]
+	[ "$(last_line)" = "1 passed, 0 failed, 2 skipped" ]
 	[[ $output == *"unit/test_skips: a: no such CPU"* ]]
+	[[ $output == *"unit/test_skips: c: no such bus"* ]]
 }
 
 @test "cmocka itself: passed, failed, skipped and crashed tests" {

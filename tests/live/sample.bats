@@ -167,9 +167,9 @@ callers() {
 	start causes read
 	come_first
 	threshold=(-duration-thresh 20ms -trace-include-kernel)
-	# The function that waits is the user's, as without it.
-	reports ' \[blocked\] in read: read of pipe'
-	callers slow.mtbpf '[blocked]' | grep -Eq ' read \[kernel\] .*vfs_read .*schedule $'
+	# The function that waits is the user's, as without it: read, or, in newer C libraries, one without a name that it calls.
+	reports ' \[blocked\] in (read|\[libc[^]]*\]): read of pipe'
+	callers slow.mtbpf '[blocked]' | grep -Eq ' (read|\[libc[^]]*\]) \[kernel\] .*vfs_read .*schedule $'
 	# No call of the user's in the kernel.
 	callers slow.mtbpf work_us >callers || true
 	callers slow.mtbpf one_iter >>callers
@@ -177,7 +177,7 @@ callers() {
 	mtbpf_run decode slow.mtbpf -o again.fxt
 	cmp slow.fxt again.fxt
 	mtbpf_run report slow.fxt
-	[[ $output == *" [blocked] in read"* ]]
+	grep -Eq ' \[blocked\] in (read|\[libc[^]]*\]): read of pipe' <<<"$output"
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf script -i slow.mtbpf -F event,ip,sym >script 2>err 3>&-
 	grep -A 20 'context-switches:' script | grep -Eq '^\s+ffff[0-9a-f]+ .*schedule'
