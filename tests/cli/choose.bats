@@ -123,12 +123,14 @@ at_terminal() {
 		echo "code \$?"
 	EOF
 	# The number is read off the list, as a person would.
-	run timeout -k 5 20 bash -c '
+	run timeout -k 5 60 bash -c '
 		coproc PATH=$PWD/bin script -qec "bash ask" /dev/null
-		while read -r -t 10 line <&"${COPROC[0]}"; do
+		# Its own are closed as soon as it ends, read or not.
+		exec 5<&"${COPROC[0]}" 6>&"${COPROC[1]}"
+		while read -r -t 10 line <&5; do
 			printf "%s\n" "$line"
 			[[ $line != *"  '$me' "* ]] || number=${line%%[!0-9]*}
-			[[ $line != "(with fzf installed"* ]] || echo "$number" >&"${COPROC[1]}"
+			[[ $line != "(with fzf installed"* ]] || echo "$number" >&6
 			[[ ! $line =~ ^code\ [0-9] ]] || break
 		done'
 	printf '%s\n' "$output"
