@@ -12,6 +12,7 @@
 #include "freezer.bpf.h"
 #include "logs.bpf.h"
 #include "mtbpf_shared.h"
+#include "open_regions.bpf.h"
 #include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -132,21 +133,6 @@ struct {
 	__type(key, u32);
 	__type(value, u32);
 } stack_events SEC(".maps");
-
-const volatile bool has_regions;
-
-/* Who is in a region: the trigger's map. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MT_OPEN_REGIONS);
-	__type(key, u32);
-	__type(value, struct mt_entry);
-} open_regions SEC(".maps");
-
-static __always_inline bool is_in_region(u32 tid)
-{
-	return !has_regions || bpf_map_lookup_elem(&open_regions, &tid);
-}
 
 static __always_inline bool is_stopped(void)
 {
@@ -295,7 +281,7 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 	struct mt_record *record;
 
 	cpu->n_left++;
-	if (is_in_region(task->pid))
+	if (is_recorded(task->pid))
 		bpf_perf_event_output(ctx, &stack_events, BPF_F_CURRENT_CPU, &cpu->n_left, 0);
 	cpu->left_tid = task->pid;
 	cpu->left_tgid = task->tgid;
@@ -416,7 +402,7 @@ int on_clock(void *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mt_cpu *cpu = this_cpu();
 
-	if (!is_target(task) || !cpu || is_stopped() || !is_in_region(task->pid))
+	if (!is_target(task) || !cpu || is_stopped() || !is_recorded(task->pid))
 		return 0;
 	cpu->n_clock++;
 	return 1;

@@ -6,19 +6,7 @@
 
 #include "fire.bpf.h"
 #include "logs.bpf.h"
-
-const volatile bool has_regions;
-
-/*
- * Who is in one, by tid in the initial pid namespace, and since when. A thread that ends in one
- * leaves it behind: so the oldest make room. User space sizes it as lru_latches.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MT_OPEN_REGIONS);
-	__type(key, u32);
-	__type(value, struct mt_entry);
-} open_regions SEC(".maps");
+#include "open_regions.bpf.h"
 
 /* Those that are over, the latest; user space maps it. */
 struct {
@@ -30,13 +18,6 @@ struct {
 } region_log SEC(".maps");
 
 __u64 n_regions;
-
-static __always_inline bool is_in_region(void)
-{
-	u32 tid = bpf_get_current_pid_tgid();
-
-	return bpf_map_lookup_elem(&open_regions, &tid) != NULL;
-}
 
 /* One that is open goes on. */
 static __always_inline void begin_region(const struct pt_regs *ctx)

@@ -311,5 +311,5 @@ int on_stop_lru(struct pt_regs *ctx)
 SEC("perf_event")
 int on_sample(void *ctx)
 {
-	return !is_frozen() && (!has_regions || is_in_region());
+	return !is_frozen() && is_recorded(bpf_get_current_pid_tgid());
 }

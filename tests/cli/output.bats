@@ -81,7 +81,7 @@ teardown() {
 	echo gibberish >gibberish
 	mtbpf_run decode gibberish
 	[ "$status" -eq 1 ]
-	complains "gibberish has 1 line, and no branch in it: neither a recording nor text" "perf script"
+	complains "gibberish has 1 line, and no branch or stack in it: neither a recording nor text" "perf script"
 	printf 'gib\0berish' >gibberish
 	mtbpf_run decode gibberish
 	[ "$status" -eq 1 ]

@@ -49,7 +49,7 @@ setup() {
 	echo "it was a dark and stormy night" >x.txt
 	mtbpf_run decode x.txt
 	[ "$status" -eq 1 ]
-	complains "x.txt has 1 line, and no branch in it" "perf script --itrace=be -F pid,tid,time,event,ip"
+	complains "x.txt has 1 line, and no branch or stack in it" "perf script --itrace=be -F pid,tid,time,event,ip"
 	mtbpf_run decode - </dev/null
 	[ "$status" -eq 1 ]
 	complains "stdin has 0 lines" "perf script"

@@ -393,8 +393,8 @@ refuses() {
 	refuses "$dir/no-data.mtbpf" 1 "no data"
 	refuses "$dir/no-meta.mtbpf" 1 "no meta.json"
 	refuses "$dir/empty" 1 "empty"
-	refuses "$dir/text" 1 "no branch in it"
-	refuses "$dir/long-text" 1 "no branch in it"
+	refuses "$dir/text" 1 "no branch or stack in it"
+	refuses "$dir/long-text" 1 "no branch or stack in it"
 	refuses /dev/null 1 "no regular file"
 }
 

@@ -18,23 +18,23 @@ expect_same() {
 }
 
 @test "a program that throws, TSC" {
-	expect_same -timing tsc -psb-period 4K -- "$O/programs/cxx_service" -scale small
+	expect_same -timing tsc -psb-period 4K -- "$O/tests/ptgen/programs/cxx_service" -scale small
 }
 
 @test "signals, MTC" {
-	expect_same -timing mtc -psb-period 4K -- "$O/programs/signals" -scale small
+	expect_same -timing mtc -psb-period 4K -- "$O/tests/ptgen/programs/signals" -scale small
 }
 
 @test "threads, CYC" {
-	expect_same -timing cyc -psb-period 4K -- "$O/programs/threads" -scale small
+	expect_same -timing cyc -psb-period 4K -- "$O/tests/ptgen/programs/threads" -scale small
 }
 
 @test "tail calls, every return in full" {
-	expect_same -no-ret-compression -psb-period 4K -- "$O/programs/tailcalls" -scale small
+	expect_same -no-ret-compression -psb-period 4K -- "$O/tests/ptgen/programs/tailcalls" -scale small
 }
 
 @test "a ring that wrapped" {
-	expect_same -snapshot-size 64K -psb-period 2K -- "$O/programs/service" -scale small
+	expect_same -snapshot-size 64K -psb-period 2K -- "$O/tests/ptgen/programs/service" -scale small
 }
 
 @test "an interpreter, with overflows" {

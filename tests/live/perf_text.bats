@@ -16,7 +16,7 @@ setup() {
 
 generate() {
 	qemu-x86_64 -help 2>/dev/null | grep -qe -plugin || skip "there is no qemu-x86_64 that takes plugins (package qemu-user up to Debian 12)"
-	PATH=$O/programs:$O/tests/ptgen/programs:$PATH \
+	PATH=$O/tests/ptgen/programs:$O/programs:$PATH \
 		"$O/tests/ptgen/ptgen" -o "$out/r.mtbpf" "$@" >"$out/summary" 2>&1 3>&-
 }
 
@@ -86,22 +86,22 @@ judge_filter() {
 
 @test "a service" {
 	generate -instructions 2000000 -- service -scale small
-	judge "$O/programs/service"
+	judge "$O/tests/ptgen/programs/service"
 }
 
 @test "tail calls" {
 	generate -timing cyc -instructions 2000000 -- tailcalls -scale small
-	judge "$O/programs/tailcalls"
+	judge "$O/tests/ptgen/programs/tailcalls"
 }
 
 @test "signals" {
 	generate -instructions 2000000 -- signals -scale small
-	judge "$O/programs/signals"
+	judge "$O/tests/ptgen/programs/signals"
 }
 
 @test "threads" {
 	generate -instructions 2000000 -- threads -scale small
-	judge "$O/programs/threads"
+	judge "$O/tests/ptgen/programs/threads"
 }
 
 # bats test_tags=slow
@@ -125,7 +125,7 @@ judge_filter() {
 	kill -INT "$recorder"
 	wait "$recorder"
 	stop_program
-	judge "$O/programs/service"
+	judge "$O/tests/ptgen/programs/service"
 }
 
 # samples FILE: slices as "tid:start:end depth name". The dynamic linker's _start calls where a label stands

@@ -8,7 +8,7 @@ load helpers
 setup() {
 	cd_root
 	qemu-x86_64 -help 2>/dev/null | grep -qe -plugin || skip "there is no qemu-x86_64 that takes plugins (package qemu-user up to Debian 12)"
-	PATH=$O/programs:$O/tests/ptgen/programs:$PATH
+	PATH=$O/tests/ptgen/programs:$O/programs:$PATH
 	out=$BATS_TEST_TMPDIR
 }
 
@@ -248,7 +248,7 @@ deviation() {
 
 @test "decode -max-memory: the newest of a trace that is decoded to more" {
 	skip_with_sanitizers # mallinfo2(3) knows nothing of their allocator
-	generate -timing mtc -instructions 20000000 -- "$O/programs/service"
+	generate -timing mtc -instructions 20000000 -- "$O/tests/ptgen/programs/service"
 	"$mtbpf" decode "$out/r.mtbpf" -format text >"$out/all" 2>"$out/said"
 	! grep -q 'left out' "$out/said" || false
 	run "$mtbpf" decode "$out/r.mtbpf" -max-memory 24M -strict -o "$out/newest.txt"

@@ -26,7 +26,7 @@ size_t ptgen_truth__check(const char *command)
 	snprintf(recording, sizeof(recording), "%s/r.mtbpf", dir);
 	snprintf(truth, sizeof(truth), "%s/truth", dir);
 	snprintf(line, sizeof(line),
-		 "PATH=%s/programs:%s/tests/ptgen/programs:$PATH; "
+		 "PATH=%s/tests/ptgen/programs:%s/programs:$PATH; "
 		 "%s/tests/ptgen/ptgen -o %s -truth %s %s >%s/out 2>&1",
 		 folder, folder, folder, recording, truth, command, dir);
 	assert_int_equal(system(line), 0);

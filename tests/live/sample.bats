@@ -259,6 +259,29 @@ callers() {
 		sort -u | wc -l)" -eq 50 ]
 }
 
+@test "without the rights for BPF: a clock for each thread; those that have ended take nothing" {
+	command -v python3 >/dev/null || skip "python3 is missing"
+	cat >ends.py <<-'EOF'
+		import os, threading, time
+		print("pid", os.getpid(), flush=True)
+		while True:
+		    t = threading.Thread(target=time.sleep, args=(0.1,))
+		    t.start()
+		    t.join()
+	EOF
+	python3 ends.py >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q '^pid ' out
+	TIMEFORMAT='%U %S'
+	{ time setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin timeout 60 "$O/mtbpf" record -source sample \
+		-pid "$target" -timeout 4s -o ends.mtbpf >said 2>&1 3>&- || true; } 2>took
+	cat said took
+	grep -q '^ends.mtbpf: the recording' said
+	# Of the seconds of CPU time that somebody would take who is woken all the time.
+	awk '{ exit !($1 + $2 < 1.5) }' took
+}
+
 @test "a probe that takes most of the target's time is removed, and the reason said" {
 	cat >hot.c <<-'EOF'
 		#include <stdio.h>

@@ -6,7 +6,7 @@ load helpers
 setup() {
 	command -v qemu-x86_64 >/dev/null || skip "qemu-x86_64 is missing (package qemu-user)"
 	O=$(realpath "${O:-build}")
-	PATH=$O/programs:$O/tests/ptgen/programs:$PATH
+	PATH=$O/tests/ptgen/programs:$O/programs:$PATH
 }
 
 # OPTIONS OF PTGEN -- PROGRAM ...: sets calls, right, gaps, soon, soon_of, later, later_of and end.

@@ -33,6 +33,12 @@ PTGEN_PROGRAMS += $(if $(shell command -v $(RUSTC)),$(patsubst tests/ptgen/%.rs,
 GO ?= go
 PTGEN_PROGRAMS += $(if $(shell command -v $(GO)),$(patsubst tests/ptgen/%.go,$(O)/tests/ptgen/%,$(wildcard tests/ptgen/programs/*.go)))
 
+# Files of their own, which a live test's probe for everybody who has mapped one is not in: QEMU reads code from them.
+PTGEN_COPIES   := $(addprefix $(O)/tests/ptgen/programs/,cxx_service service signals tailcalls threads)
+PTGEN_PROGRAMS += $(PTGEN_COPIES)
+$(PTGEN_COPIES): $(O)/tests/ptgen/programs/%: $(O)/programs/%
+	$(Q)mkdir -p $(@D) && cp $< $@
+
 ptgen: $(PTGEN) $(PTGEN_PROGRAMS) $(PTGEN_LIBS)
 
 $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAGS += -Itests/ptgen

@@ -81,6 +81,21 @@ static const char *keep_end(char buf[static SHORT_NAME_SIZE], const char *name)
 	return buf;
 }
 
+/*
+ * A script's function, "JS:~run file:///home/me/app.js:1:2" or "py::run:/home/me/app.py", without
+ * the folders of its file. False where there are none.
+ */
+static bool leave_out_folders(char *out, const char *name)
+{
+	const char *path = strchr(name, '/');
+
+	while (path && (path == name || (path[-1] != ' ' && path[-1] != ':')))
+		path = strchr(path + 1, '/');
+	if (path)
+		strcpy(mempcpy(out, name, (size_t)(path - name)), strrchr(path, '/') + 1);
+	return path;
+}
+
 const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name)
 {
 	/* "<T>" becomes "<...>". */
@@ -89,6 +104,8 @@ const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name)
 
 	if (strlen(name) <= SHORT_NAME_MAX)
 		return name;
+	if (text && leave_out_folders(text, name))
+		return strlen(text) <= SHORT_NAME_MAX ? strcpy(buf, text) : keep_end(buf, text);
 	for (size_t levels = LEVELS_MAX; text; levels--) {
 		if (!leave_out(text, name, levels))
 			break;

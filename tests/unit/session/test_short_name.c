@@ -94,6 +94,24 @@ static void test_characters_stay_whole(void **state)
 	assert_short(name, expected);
 }
 
+static void test_scripts_lose_their_folders(void **state)
+{
+	assert_short(
+		"JS:~busyWork /home/somebody/with/a/service/that/lies/in/a/deep/folder/of/some/"
+		"slow.js:1:18",
+		"JS:~busyWork slow.js:1:18");
+	assert_short("JS:*handle file:///home/somebody/with/a/service/that/lies/in/a/deep/folder/"
+		     "slow.mjs:12:1",
+		     "JS:*handle file:slow.mjs:12:1");
+	assert_short("py::handle_request:/home/somebody/with/a/service/that/lies/in/a/deep/folder/"
+		     "app.py",
+		     "py::handle_request:app.py");
+	/* No file. */
+	assert_short("some::very_long_namespace_of_somebody::operator/(some::very_long_type_name, "
+		     "some::other_type)",
+		     "some::very_long_namespace_of_somebody::operator/(...)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +120,7 @@ int main(void)
 		cmocka_unit_test(test_brackets_that_are_none),
 		cmocka_unit_test(test_too_long_all_the_same),
 		cmocka_unit_test(test_characters_stay_whole),
+		cmocka_unit_test(test_scripts_lose_their_folders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

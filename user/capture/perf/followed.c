@@ -82,6 +82,17 @@ int followed__watch(struct followed *f, int fd)
 	return epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* An event of a thread that has ended hangs up, again each time that it is asked. */
+void followed__forget_ended(struct followed *f)
+{
+	struct epoll_event events[16];
+	int n = epoll_wait(f->epoll_fd, events, 16, 0);
+
+	for (int i = 0; i < n; i++)
+		if (events[i].events & (EPOLLHUP | EPOLLERR))
+			epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+}
+
 bool followed__is_alive(struct followed *f, const struct source_config *config)
 {
 	if (config->cgroup)

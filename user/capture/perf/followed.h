@@ -50,6 +50,10 @@ int followed__add_process(struct followed *followed, pid_t pid);
 /* epoll_fd is readable when fd is. 0 or -errno. */
 int followed__watch(struct followed *followed, int fd);
 
+/* Events of threads that have ended no longer make epoll_fd readable. Before what they hold is
+ * read. */
+void followed__forget_ended(struct followed *followed);
+
 /* True while a process is there. */
 bool followed__is_alive(struct followed *followed, const struct source_config *config);
 

@@ -238,6 +238,7 @@ static int drain(struct source *s)
 	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 	int err = 0;
 
+	followed__forget_ended(&s->followed);
 	for (size_t i = 0; i < s->rings.n && !err; i++) {
 		if (s->config.spool_dir)
 			pt_ring__drain(&s->rings.v[i], !s->frozen && !s->rings.v[i].ended);

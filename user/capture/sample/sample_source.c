@@ -367,6 +367,7 @@ static int drain(struct source *s)
 	bool by_cpu = sample_source__is_by_cpu(s);
 	int err = 0;
 
+	followed__forget_ended(&s->followed);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = sideband__collect(&s->followed.sideband, &s->rings.v[i].sideband.ring);
 	if (!err)
