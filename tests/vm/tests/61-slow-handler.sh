@@ -2,6 +2,7 @@
 # User space may hear of the hit while the target is still in the probe's handler, before the pause:
 # the target must not run on all the same. The handler is made slow for that, by probes with a stack
 # trace each between the BPF program and the overflow.
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 has_aux_pause || skip "this kernel cannot pause AUX events"
