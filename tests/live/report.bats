@@ -99,6 +99,7 @@ go_reason() {
 }
 
 # strip leaves the table that the runtime walks stacks with.
+# bats test_tags=slow
 @test "a stripped Go program: triggers, lines, stacks and the runtime's reason" {
 	[ -x "$O/programs/go_waits-stripped" ] || skip "the Go sample is not built: there is no Go"
 	local program cause want line
@@ -123,6 +124,7 @@ go_reason() {
 }
 
 # Of all native frames and JavaScript's the innermost that did it.
+# bats test_tags=slow
 @test "a reason in Node ends in the script's function, by its perf map; without one it says how to get one" {
 	command -v node >/dev/null || skip "no Node"
 	local map
@@ -159,6 +161,7 @@ go_reason() {
 }
 
 # Its trampolines have neither unwind tables nor frame pointers: the whole stack is found all the same.
+# bats test_tags=slow
 @test "a reason in Python ends in the script's function, and all its callers are there" {
 	local python='' each
 	for each in python3 /usr/bin/python3 python3.14 python3.13 python3.12; do
