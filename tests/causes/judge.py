@@ -24,8 +24,9 @@ def check_account(report, kernel, known):
     account = {key.removesuffix('_ns'): ns for key, ns in report['account']['slow'].items()}
     lines = differ('its parts and the iteration', sum(account.values()), report['slow_ns'])
     if kernel:
-        # To the switches runnable and preempted, throttled and stolen are much the same.
-        waiting = sum(account.get(part, 0) for part in WAITING)
+        # To the switches runnable and preempted and throttled are much the same, and time that was stolen is time on a CPU.
+        stolen = account.get('stolen', 0)
+        waiting = sum(account.get(part, 0) for part in WAITING) - stolen
         unknown = account.get('not_recorded', 0), kernel['unknown']
         lines += differ('on a CPU', sum(account.values()) - account['blocked'] - waiting - unknown[0],
                         kernel['on_cpu'], *unknown)

@@ -84,7 +84,7 @@ expect_recording() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"one_iter: "*" hits "*"took "*": capturing "*"iteration of one_iter took"*"next: "*" view x.fxt"* ]]
 	[ -s x.fxt ]
-	expect_recording x 100
+	expect_recording x 40
 	[ "$(grep -c ' one_iter$' calls)" -ge 2 ]
 	expect_free "$bytes"
 }

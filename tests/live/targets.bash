@@ -59,7 +59,7 @@ threads_of() {
 
 # hits ARGS: how many watch has counted in half a second.
 hits() {
-	mtbpf_run watch "$@" -symbol one_iter -timeout 500ms
+	mtbpf_run watch "$@" -symbol one_iter -timeout 1500ms
 	[ "$status" -eq 0 ]
 	hits=$(sed -n 's/^\([0-9]*\) hits .*/\1/p' <<<"$output")
 }
