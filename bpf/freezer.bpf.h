@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Whether the trigger has frozen what is recorded: one write stops all programs, on every CPU. */
+/* The trigger freezes the recording by one write, which stops all programs on every CPU. */
 #ifndef MTBPF_FREEZER_BPF_H
 #define MTBPF_FREEZER_BPF_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Who is in a region: the trigger begins and ends them, the recorder asks. */
+/* The threads that are in a region: the trigger adds and removes them, the recorder looks them up.
+ */
 #ifndef MTBPF_OPEN_REGIONS_BPF_H
 #define MTBPF_OPEN_REGIONS_BPF_H
 

@@ -16,11 +16,12 @@ struct {
 const volatile bool never;
 
 /*
- * Since Linux 6.13 a program with 64 bytes of variables has a stack of its CPU's
- * (kernel/bpf/verifier.c: bpf_enable_priv_stack), good for programs that run to their end. One of a
- * uprobe does not (include/linux/bpf.h: bpf_prog_run_array_uprobe keeps it from migrating, no
- * more), and the next thread that comes to a probe on that CPU would overwrite what the one before
- * has left there. The kernel gives none to a program with a tail call, taken or not.
+ * Since Linux 6.13 a program with 64 bytes of variables gets a stack that belongs to the CPU
+ * (kernel/bpf/verifier.c: bpf_enable_priv_stack). That is safe only for programs that run to their
+ * end. The kernel keeps a uprobe's program from migrating, but not from losing its CPU
+ * (include/linux/bpf.h: bpf_prog_run_array_uprobe), and the next thread that hits a probe there
+ * would overwrite its variables. A program with a tail call stays on its thread's stack, whether or
+ * not the call is ever made.
  */
 static __always_inline void stay_on_own_stack(void *ctx)
 {

@@ -61,7 +61,7 @@ struct task_struct___cpu {
 };
 #pragma clang attribute pop
 
-/* Of a cgroup: its inode's number, and how many lie above it. */
+/* The target cgroup's inode number, and the number of its ancestors. */
 const volatile __u64 target_cgroup_id;
 const volatile __s32 target_cgroup_level;
 
@@ -252,10 +252,10 @@ int on_waking(u64 *ctx)
 #define SYSCALL_FUTEX 202
 
 /*
- * Why a thread leaves, as far as its registers tell: the system call that it is in. Of
- * glibc's pthread_mutex_t the lock is the first member, and the owner lies behind it and a counter
- * (struct __pthread_mutex_s). What lies there of other locks user space believes only where it is
- * the number of another thread of the process.
+ * Notes the system call that the thread is in, which the registers tell. In glibc's pthread_mutex_t
+ * the lock is the first member, a counter the second, and the owner the third (struct
+ * __pthread_mutex_s). Other locks have something else there: user space believes the value only if
+ * it is the tid of another thread of the process.
  */
 static __always_inline void set_syscall(struct mt_record *record, struct task_struct *task)
 {
@@ -270,7 +270,7 @@ static __always_inline void set_syscall(struct mt_record *record, struct task_st
 		bpf_probe_read_user(&record->owner, sizeof(record->owner), (void *)(regs->di + 8));
 }
 
-/* So many others are noted while a thread waits for its CPU, each time that it does. */
+/* At most this many other threads are noted per wait for a CPU. */
 #define REPLACED_MAX 64
 
 /* A thread of the target leaves the CPU, `next` runs there: its stack, and why. */

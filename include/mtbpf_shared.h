@@ -218,7 +218,7 @@ struct mt_record {
 };
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 
-/* What the recorder keeps of a CPU. */
+/* The recorder's state of one CPU. */
 struct mt_cpu {
 	__mt_u64 n_records; /* in its log, all that ever were */
 	__mt_u64 n_left;    /* times that a thread of the target left it */

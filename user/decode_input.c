@@ -69,7 +69,7 @@ static int decode_text(const struct decoding *d, int fd, const char *name)
 	int err;
 
 	if (options->portable) {
-		log__error("decode -portable: %s is text, and has no code to take along", name);
+		log__error("decode -portable: %s is text, which does not contain code", name);
 		log__hint("a recording, or a perf.data, has");
 		return -EINVAL;
 	}

@@ -66,7 +66,7 @@ setup() {
 @test "text has no code to take along" {
 	mtbpf_run decode -portable "$golden/kernel.txt" -o x.mtbpf
 	[ "$status" -eq 1 ]
-	complains "kernel.txt is text, and has no code" "recording"
+	complains "kernel.txt is text, which does not contain code" "recording"
 	[ ! -e x.mtbpf ]
 }
 

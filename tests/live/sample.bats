@@ -129,6 +129,16 @@ reports() {
 	[ -z "$("$O/mtbpf" decode slow.mtbpf -print calls | grep '\[syscall\]')" ]
 }
 
+# start_python: the script on stdin, which says its pid, in the background: $target.
+start_python() {
+	command -v python3 >/dev/null || skip "python3 is missing"
+	cat >script.py
+	python3 script.py >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q '^pid ' out
+}
+
 # callers NAME FUNCTION: what calls FUNCTION in a trace, each line from the outermost on.
 callers() {
 	"$O/mtbpf" decode "$1" -print calls | awk -v of="$2" -v tid="$target" '
@@ -233,8 +243,7 @@ callers() {
 
 # Each thread waits for 100 ms right after it has begun, and ends: nobody could open an event for it in time.
 @test "a wait in a thread that has just begun is one, not time on the CPU" {
-	command -v python3 >/dev/null || skip "python3 is missing"
-	cat >young.py <<-'EOF'
+	start_python <<-'EOF'
 		import os, threading, time
 		print("pid", os.getpid(), flush=True)
 		while not os.path.exists("go"):
@@ -244,10 +253,6 @@ callers() {
 		    t.start()
 		    t.join()
 	EOF
-	python3 young.py >out 2>&1 3>&- &
-	target=$!
-	started+=("$target")
-	eventually 10 grep -q '^pid ' out
 	attach -source sample -pid "$target" -unwind fp -o young.fxt
 	eventually 20 grep -q '^recording;' "$attach_log"
 	touch go
@@ -260,8 +265,7 @@ callers() {
 }
 
 @test "without the rights for BPF: a clock for each thread; those that have ended take nothing" {
-	command -v python3 >/dev/null || skip "python3 is missing"
-	cat >ends.py <<-'EOF'
+	start_python <<-'EOF'
 		import os, threading, time
 		print("pid", os.getpid(), flush=True)
 		while True:
@@ -269,10 +273,6 @@ callers() {
 		    t.start()
 		    t.join()
 	EOF
-	python3 ends.py >out 2>&1 3>&- &
-	target=$!
-	started+=("$target")
-	eventually 10 grep -q '^pid ' out
 	TIMEFORMAT='%U %S'
 	{ time setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin timeout 60 "$O/mtbpf" record -source sample \
 		-pid "$target" -timeout 4s -o ends.mtbpf >said 2>&1 3>&- || true; } 2>took

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this machine learns what its hypervisor does not run of it. */
+/* Whether the hypervisor tells this machine about stolen time. */
 #ifndef MTBPF_KERNEL_STEAL_H
 #define MTBPF_KERNEL_STEAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the CPU and the kernel say. */
+/* From CPUID, /proc/stat and /proc/cmdline. */
 struct steal_facts {
 	bool is_guest;
 	char hypervisor[13];   /* "KVMKVMKVM"; "" where it gives no name */

@@ -30,16 +30,16 @@ struct perf_line {
 	struct perf_span comm, flags;
 	uint64_t from; /* of a branch: its address, and what stands behind that */
 	struct perf_span rest;
-	struct perf_span event; /* its name; empty: there is none */
+	struct perf_span event; /* its name, or empty */
 	uint64_t period;	/* of the event; 0: not said */
 	struct perf_span body;	/* what follows the event */
-	bool has_time;		/* of an error: those of old versions have none */
+	bool has_time;		/* of an error: old versions of perf print no time */
 	int type, code;		/* of an error: perf's numbers */
 };
 
 /*
- * Takes the line apart, which has no newline in it, as far as the first address. One that looks
- * like a branch's, and has no target, is an event's.
+ * Parses a line (without its newline) up to the first address. A line that looks like a branch but
+ * has no target is an event.
  */
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len);
 
@@ -52,7 +52,8 @@ size_t perf_place__parse(struct named_place *place, const char *text, size_t len
 /* The arrow and the address behind it, which follow `from`'s place. False: there are none. */
 bool perf_line__parse_target(struct perf_span *rest, uint64_t *to);
 
-/* A frame of a stack, or what a sample without one says of where it ran: false if it is none. */
+/* Parses a frame of a stack, or the place of a sample without a stack. False if the text is
+ * neither. */
 bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_span *place);
 
 /* The scheduler's: `perf script --show-switch-events`, or the event sched:sched_switch. */
@@ -62,7 +63,7 @@ struct perf_switch {
 	pid_t next;	   /* the thread that runs in its place; 0: nobody, or not said */
 };
 
-/* False where the line of an event tells of no switch. */
+/* False if the event is not a context switch. */
 bool perf_line__parse_switch(const struct perf_line *line, struct perf_switch *out);
 
 /* What may follow the places. */

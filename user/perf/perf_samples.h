@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `perf script` prints of samples: stacks (`perf record -g`), or one place each, and context
- * switches. To a recording, whose code has the names that the text has.
+ * Makes a recording of the samples that `perf script` prints: stacks (`perf record -g`), or one
+ * place each, and context switches. The recording's code has the names that the text has.
  */
 #ifndef MTBPF_PERF_PERF_SAMPLES_H
 #define MTBPF_PERF_PERF_SAMPLES_H
@@ -17,8 +17,7 @@ struct perf_samples *perf_samples__new(bool without_inlined);
 void perf_samples__free(struct perf_samples *samples);
 
 /*
- * A line that is no branch's, its kind, and what was found in it. 1 where it is of a sample or a
- * switch; 0; or -ENOMEM.
+ * Takes a line that is not a branch. 1 if it belongs to a sample or a switch, 0 if not, or -ENOMEM.
  */
 int perf_samples__take(struct perf_samples *samples, enum perf_line_kind kind,
 		       const struct perf_line *line, struct perf_span text);

@@ -13,7 +13,7 @@
 #define ROUNDS 5
 #define NEVER  3600000000000ull
 
-/* A return instruction stands right behind it, and is single-stepped; so is this one. */
+/* This instruction is single-stepped under a probe, as is the return instruction after it. */
 __attribute__((noinline, noipa)) static void hit_stepped(void)
 {
 	__asm__ volatile("test %eax, %eax");
@@ -35,7 +35,7 @@ static uint64_t time_calls(void (*call)(void))
 	return best / CALLS;
 }
 
-/* How far behind its begin it returns. */
+/* The offset of its return instruction. */
 static uint64_t return_at(void (*call)(void))
 {
 	const uint8_t *code = (const uint8_t *)(uintptr_t)call;
@@ -101,7 +101,7 @@ int hit_cost__measure(const struct hit_kind *kind, uint64_t *ns)
 	enum log_level level = log__level();
 	int err;
 
-	/* What is wrong with it will be said where it is set in the target. */
+	/* Errors are reported when the probe is set in the target. */
 	if (level < LOG_VERBOSE)
 		log__set_level(LOG_SILENT);
 	err = measure(kind, ns);

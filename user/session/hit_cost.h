@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What a hit of the trigger's probe costs a thread on this machine, by trying it on our own. */
+/* Measures what a hit of the trigger's probe costs on this machine, with a probe in mtbpf itself.
+ */
 #ifndef MTBPF_SESSION_HIT_COST_H
 #define MTBPF_SESSION_HIT_COST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The probe: what the kernel does for a hit of it. */
+/* How the kernel handles a hit of the probe. */
 struct hit_kind {
 	bool emulated; /* else the instruction under it is single-stepped */
 	bool returns;  /* the call's return is probed as well, ... */
@@ -15,8 +16,8 @@ struct hit_kind {
 };
 
 /*
- * Sets such a probe, with a trigger that never fires, in mtbpf itself: *ns is what a hit, or a
- * call, takes longer with it. Takes some tenths of a second. 0 or -errno. Prints nothing but at -v.
+ * Sets such a probe, with a trigger that never fires, in mtbpf itself, and stores in *ns how much
+ * longer a call takes with it. Takes some tenths of a second. 0 or -errno; prints only at -v.
  */
 int hit_cost__measure(const struct hit_kind *kind, uint64_t *ns);
 

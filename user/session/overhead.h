@@ -16,7 +16,7 @@ struct overhead {
 	struct sample_load seen; /* what the target had done when it was looked at last */
 	struct sample_load lately;
 	bool is_broken; /* no rate keeps it, which has been said */
-	/* All that is counted, when it was looked at last, and what that was in a second. */
+	/* The counters when they were read last, and their change per second. */
 	struct overhead_counts {
 		uint64_t time_ns, cpu_ns, switches, stacks, hits;
 	} counted, in_second;
@@ -24,15 +24,15 @@ struct overhead {
 };
 
 #define OVERHEAD_TEXT_SIZE 192
-/* Takes in what is counted now. False where there is nothing to tell of yet. */
+/* Takes new counters. False for the first ones, and if the target took no CPU time since. */
 bool overhead__count(struct overhead *o, const struct overhead_counts *now);
-/* What all of it takes of the target's CPU time: 1 is all. */
+/* The whole cost as a share of the target's CPU time; 1 is all of it. */
 double overhead__share(const struct overhead *o);
-/* What the hits of probes take of it. */
+/* The share of the probes' hits alone. */
 double overhead__hits_share(const struct overhead *o);
 /*
  * "1200 switches/s x 1.5 us + 998 stacks/s x 2.1 us + 500 hits/s x 700 ns = 0.4 % of the target's
- * CPU", without what there is none of. Returns buf.
+ * CPU"; terms that are 0 are left out. Returns buf.
  */
 const char *overhead__format(char buf[static OVERHEAD_TEXT_SIZE], const struct overhead *o);
 

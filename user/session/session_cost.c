@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a session costs its target, and how far it looks back for that. */
+/* The cost of a session to its target, and the size of its rings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* Of the dearest of them: one that is single-stepped. */
+/* Measures the most expensive probe: one that is single-stepped costs most. */
 void session__measure_hits(struct session *s)
 {
 	struct hit_kind kind = {.emulated = true,
@@ -97,7 +97,7 @@ static void count(struct session *s, struct overhead_counts *now)
 	};
 }
 
-/* Of the target's CPU time: what probes may take, and for how many seconds more. */
+/* Probes may take this share of the target's CPU time, or more for this many seconds. */
 #define HITS_SHARE   0.2
 #define HITS_SECONDS 2
 

@@ -16,7 +16,7 @@
 
 struct recorder;
 
-/* Whose threads: of a process, of several, or of a cgroup where both are 0. */
+/* The threads to record: of one process, of several, or of a cgroup if tgid and n_tgids are 0. */
 struct recorder_config {
 	pid_t tgid;
 	const pid_t *tgids; /* read while it loads */
@@ -25,16 +25,17 @@ struct recorder_config {
 	int cgroup_fd;
 	uint64_t syscall_thresh_ns; /* system calls of at least that are noted; 0: none */
 	size_t log_size;	    /* bytes of a CPU's log, rounded up to a power of two */
-	/* What freezes it, and, with_regions, says who is in one; NULL: nothing does. */
+	/* The trigger that freezes it and, with_regions, knows the threads in regions; may be NULL.
+	 */
 	const struct trigger *trigger;
 	bool with_regions;
 	bool from_exec; /* recorder__begin() waits, the first time, for the target's execve */
 };
 
 /*
- * Loads and attaches; nothing is written before recorder__begin(). NULL with errno where the
+ * Loads and attaches; nothing is written before recorder__begin(). NULL with errno if the
  * kernel has no BTF, the rights are missing, or mtbpf runs in a pid namespace of its own
- * (EOPNOTSUPP): prints nothing but at -v.
+ * (EOPNOTSUPP); prints only at -v.
  */
 struct recorder *recorder__new(const struct recorder_config *config);
 void recorder__free(struct recorder *recorder);
@@ -51,7 +52,7 @@ int recorder__stack_events(const struct recorder *recorder);
 void recorder__begin(struct recorder *recorder);
 void recorder__stop(struct recorder *recorder);
 
-/* What it has counted since it was loaded, on all CPUs. */
+/* Counts since it was loaded, of all CPUs. */
 struct recorder_counts {
 	uint64_t switches; /* of the target's threads, away from a CPU */
 	uint64_t samples;  /* by the clock, and of page faults */

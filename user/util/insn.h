@@ -47,8 +47,8 @@ int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out
 bool insn__jumps_to_popped(const uint8_t code[static JUMP_TO_POPPED_LEN]);
 
 /*
- * The code is "mov $15, %rax; syscall", or with %eax: rt_sigreturn. A restorer has no other
- * instructions, on every libc, and unwinders know it by them (gdb: amd64-linux-tdep.c).
+ * True for "mov $15, %rax; syscall", or with %eax: rt_sigreturn. Every libc's restorer consists of
+ * these instructions, and unwinders recognise it by them (gdb: amd64-linux-tdep.c).
  */
 #define RESTORER_MAX_LEN 9
 bool insn__is_restorer(const uint8_t code[static RESTORER_MAX_LEN]);

@@ -15,23 +15,6 @@ static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
 	return false;
 }
 
-/* How far a call of the trigger's is from the one that took as long as the hit says; 0: it is that.
- */
-static uint64_t distance(const struct call_tree *tree, const struct hit_mark *hit)
-{
-	uint64_t start_ns = hit->time_ns - hit->value_ns, least = UINT64_MAX;
-
-	for (size_t i = 0; i < tree->calls.n; i++) {
-		const struct call *call = &tree->calls.v[i];
-		uint64_t ns = call->start_ns > start_ns ? call->start_ns - start_ns
-							: start_ns - call->start_ns;
-
-		if (report__is_entry(call, hit) && ns < least)
-			least = ns;
-	}
-	return least;
-}
-
 /*
  * The stack that the function was called on: of the thread that triggered, or a coroutine's that
  * another one has run before; of several the one whose call took as long as the hit says.
@@ -52,7 +35,7 @@ static const struct call_tree *find_tree(const struct report_input *input)
 		    !has_entry(tree, input->hit))
 			continue;
 		if (input->hit->reason == MT_HIT_DURATION)
-			ns = distance(tree, input->hit);
+			report__find_measured(tree, input->hit, &ns);
 		if (ns < least)
 			found = tree;
 		if (ns < least)

@@ -99,6 +99,10 @@ struct report {
 int report__find_periods(struct report *r, const struct hit_mark *hit);
 /* Whether the call is one of the trigger's, whose begin was seen, at or before the hit. */
 bool report__is_entry(const struct call *call, const struct hit_mark *hit);
+/* The call whose begin is nearest to that of the hit's duration, and how far off it is (ns). NULL:
+ * none. */
+const struct call *report__find_measured(const struct call_tree *tree, const struct hit_mark *hit,
+					 uint64_t *off_ns);
 
 /* What the functions did in them, the largest excess first. 0 or -ENOMEM. */
 int report__fill_rows(struct report *r);

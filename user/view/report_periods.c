@@ -34,35 +34,39 @@ static bool is_in_call(const struct call_tree *tree, const struct call *call, bo
 	return false;
 }
 
-/* That whose duration is the hit's. */
-static const struct call *find_measured(const struct call_tree *tree, const struct hit_mark *hit)
+const struct call *report__find_measured(const struct call_tree *tree, const struct hit_mark *hit,
+					 uint64_t *off_ns)
 {
-	uint64_t start_ns = hit->time_ns - hit->value_ns, least = hit->value_ns / 10;
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
 	const struct call *found = NULL;
 
-	for (size_t i = 0; i < tree->calls.n && hit->value_ns <= hit->time_ns; i++) {
+	*off_ns = UINT64_MAX;
+	for (size_t i = 0; i < tree->calls.n; i++) {
 		const struct call *call = &tree->calls.v[i];
 		uint64_t ns = call->start_ns > start_ns ? call->start_ns - start_ns
 							: start_ns - call->start_ns;
 
-		if (report__is_entry(call, hit) && ns < least) {
+		if (report__is_entry(call, hit) && ns < *off_ns) {
 			found = call;
-			least = ns;
+			*off_ns = ns;
 		}
 	}
 	return found;
 }
 
 /*
- * Whether calls in a call that began before the trigger was set are iterations: the trigger has not
- * seen that one, as of an interpreter, whose main loop calls itself. What it measured tells.
+ * The trigger has not seen a call that began before it was set, such as an interpreter's main loop,
+ * which calls itself. Calls in that one are iterations if the trigger measured one of them.
  */
 static bool counts_in_unseen(const struct call_tree *tree, const struct hit_mark *hit)
 {
-	const struct call *measured =
-		hit->reason == MT_HIT_DURATION ? find_measured(tree, hit) : NULL;
+	const struct call *measured;
+	uint64_t off_ns;
 
-	return measured && !is_in_call(tree, measured, false);
+	if (hit->reason != MT_HIT_DURATION)
+		return false;
+	measured = report__find_measured(tree, hit, &off_ns);
+	return measured && off_ns < hit->value_ns / 10 && !is_in_call(tree, measured, false);
 }
 
 /*
@@ -126,7 +130,7 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 		if (call->reason == GAP_OUTSIDE || call->reason == GAP_BETWEEN)
 			start = call->end_ns;
 	}
-	/* What samples do not show of it is known to have not been recorded. */
+	/* The part without samples is accounted as not recorded. */
 	if (err || (!start && !r->sampled && !has_whole(r->tree, slow, hit->value_ns)))
 		return err;
 	return add_period(r, start ?: slow, hit->time_ns);

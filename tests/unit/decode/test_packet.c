@@ -7,6 +7,34 @@
 #include "decode/packet.h"
 #include "decode/pt_note.h"
 
+/* Those of PTWRITE and power states. */
+static void translate_event(const struct pt_packet *p, struct packet *out)
+{
+	switch (p->type) {
+	case ppt_ptw:
+		out->kind = p->payload.ptw.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
+		out->value = p->payload.ptw.payload;
+		break;
+	case ppt_mwait:
+		out->kind = PACKET_BEFORE_FUP;
+		out->value = (uint64_t)p->payload.mwait.ext << 32 | p->payload.mwait.hints;
+		break;
+	case ppt_pwre:
+		out->value = p->payload.pwre.state << 4 | p->payload.pwre.sub_state;
+		break;
+	case ppt_pwrx:
+		out->value = p->payload.pwrx.autonomous << 11 | p->payload.pwrx.store << 10 |
+			     p->payload.pwrx.interrupt << 8 | p->payload.pwrx.last << 4 |
+			     p->payload.pwrx.deepest;
+		break;
+	case ppt_exstop:
+		out->kind = p->payload.exstop.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
+		break;
+	default:
+		break;
+	}
+}
+
 /* libipt's packet in our words. */
 static struct packet translate(const struct pt_packet *p)
 {
@@ -74,26 +102,8 @@ static struct packet translate(const struct pt_packet *p)
 	case ppt_ovf:
 		out.kind = PACKET_OVF;
 		break;
-	case ppt_ptw:
-		out.kind = p->payload.ptw.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
-		out.value = p->payload.ptw.payload;
-		break;
-	case ppt_mwait:
-		out.kind = PACKET_BEFORE_FUP;
-		out.value = (uint64_t)p->payload.mwait.ext << 32 | p->payload.mwait.hints;
-		break;
-	case ppt_pwre:
-		out.value = p->payload.pwre.state << 4 | p->payload.pwre.sub_state;
-		break;
-	case ppt_pwrx:
-		out.value = p->payload.pwrx.autonomous << 11 | p->payload.pwrx.store << 10 |
-			    p->payload.pwrx.interrupt << 8 | p->payload.pwrx.last << 4 |
-			    p->payload.pwrx.deepest;
-		break;
-	case ppt_exstop:
-		out.kind = p->payload.exstop.ip ? PACKET_BEFORE_FUP : PACKET_OTHER;
-		break;
 	default:
+		translate_event(p, &out);
 		break;
 	}
 	return out;

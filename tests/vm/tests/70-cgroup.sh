@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# -cgroup: a ring a CPU, of all threads in the cgroup and of nobody else; perf tells them apart.
+# -cgroup: one ring per CPU, of all threads in the cgroup and of nobody else; perf tells them apart.
 # only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
@@ -89,6 +89,6 @@ code=1
 refused 'max-memory allows 4.0 MiB' -cgroup box -max-memory 4M
 grep -q 'snapshot-size 2048K fits' err || fail "$(cat err)"
 refused '6 threads with\|5 threads with\|4 threads with\|7 threads with' -pid "$a" -multi-thread -max-memory 4M
-grep -q -- '-cgroup takes a ring a CPU' err || fail "$(cat err)"
+grep -q -- '-cgroup takes one ring per CPU' err || fail "$(cat err)"
 
 for p in "$a" "$b" "$decoy"; do must kill -0 "$p"; done

@@ -73,8 +73,8 @@ int pt_ring__enable(struct pt_ring *ring, const struct pt_ring_config *config);
 void pt_ring__disable(struct pt_ring *ring);
 
 /*
- * Where it is drained: what has come goes to its spool. While it runs, it is to be called again
- * before as much has come as the ring holds: else the kernel has stopped it, and it goes on here.
+ * Writes what has come to the ring's spool, if it has one. Call it again before a running ring has
+ * filled: the kernel stops a full ring, and this call resumes it.
  */
 void pt_ring__drain(struct pt_ring *ring, bool runs);
 

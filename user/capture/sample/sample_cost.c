@@ -162,7 +162,7 @@ static void compare_spins(struct measured *m, uint64_t *ns)
 	*ns = quickest__extra(&q) * PERIOD_NS / (q.on_ns > PERIOD_NS ? q.on_ns : PERIOD_NS);
 }
 
-/* By CPU both partners are recorded: a turn is a switch of each. */
+/* A ring per CPU records both partners: each turn is a switch of both. */
 static void compare_turns(struct measured *m, const struct partner *p, uint64_t *ns)
 {
 	struct quickest q = {0};

@@ -92,7 +92,7 @@ static int refuse_memory(const struct source *s, size_t rings)
 		   units__format_size(all, (uint64_t)rings * each),
 		   units__format_size(most, config->max_memory));
 	log__hint(by_cpu ? "a larger -max-memory allows more"
-			 : "-cgroup takes a ring a CPU, however many threads there are; "
+			 : "-cgroup takes one ring per CPU, however many threads there are; "
 			   "a larger -max-memory allows more");
 	return -ENOMEM;
 }

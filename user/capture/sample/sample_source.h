@@ -20,7 +20,7 @@ struct source {
 	bool frozen;
 };
 
-/* Whether its rings are the CPUs', and not the threads'. */
+/* True: one ring per CPU. False: one per thread. */
 static inline bool sample_source__is_by_cpu(const struct source *s)
 {
 	return s->config.cgroup || s->config.sample_by_cpu;

@@ -229,7 +229,7 @@ static bool is_slot(struct walker *w, uint64_t ip)
 
 void walker__on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 {
-	/* Where another one begins does not tell where this one was. */
+	/* The IP of another thread does not tell where the first one was. */
 	bool is_other = w->left && walker__is_other_thread(w);
 
 	/*

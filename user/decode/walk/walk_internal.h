@@ -102,14 +102,15 @@ void walker__cannot(struct walker *w);
 /* The thread is at ip: is it in code of another mode (MODE.Exec), which is a gap? */
 bool walker__lose_mode(struct walker *w, uint64_t ip);
 /*
- * Behind a gap a packet tells an IP. True where the walk goes on there; behind bytes that were no
- * packet only if what follows it fits the code.
+ * After a gap a packet tells an IP. True if the walk goes on there; after bad bytes it does so only
+ * if the packets that follow fit the code.
  */
 bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip);
 /* A packet tells of branches. False where nothing is known of where they are. */
 bool walker__wake(struct walker *w);
 
-/* Bytes were no packets, and nothing has fitted the code since: any packet may be none. */
+/* Bad bytes were skipped, and no packet has fitted the code since: what looks like a packet may not
+ * be one. */
 static inline bool walker__doubts(const struct walker *w)
 {
 	return !w->knows_ip;
@@ -126,15 +127,15 @@ static inline void walker__pop_stale(struct walker *w)
 	w->top = w->floor;
 }
 /*
- * A compressed return behind a gap, where no call is pending: the one of before it that fits what
- * follows, taken from among them. NULL: none does.
+ * Takes, for a compressed return after a gap with no call pending, the call from before the gap
+ * that fits the packets that follow. NULL if none fits.
  */
 struct block_site *walker__find_stale(struct walker *w);
 /* Do the packets behind w->next fit a thread that is at the block? */
 bool walker__try(const struct walker *w, struct block *block);
 /*
- * The walk is on, and the bytes before `at` are no packet. Where packets begin that fit as if none
- * had told of branches; NULL: nowhere near.
+ * The bytes before `at` do not form a packet. Returns the place nearby where packets begin that fit
+ * the code as if the bytes had told of no branch, or NULL.
  */
 const uint8_t *walker__step_over(const struct walker *w, const uint8_t *at);
 
@@ -193,7 +194,7 @@ bool walker__find_exit(struct walker *w, struct block_reach *reach);
 
 /* The code as it is now, of the thread that runs now; where that is another one, says so. */
 void walker__update_space(struct walker *w);
-/* Of a CPU's ring: another thread runs now than the one that it was read of last. */
+/* True if the thread on the CPU has changed since the last packet (rings per CPU only). */
 bool walker__is_other_thread(const struct walker *w);
 
 /* walk_psb.c */

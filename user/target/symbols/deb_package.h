@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of Debian's packages a file is of, as dpkg has it written down. */
+/* Finds the Debian package that installed a file, in dpkg's database. */
 #ifndef MTBPF_TARGET_SYMBOLS_DEB_PACKAGE_H
 #define MTBPF_TARGET_SYMBOLS_DEB_PACKAGE_H
 
@@ -7,8 +7,8 @@
 
 /*
  * The package below `root` ("" or "/proc/PID/root") that installed `path`, without its
- * architecture. The database may be anybody's: only so much of it is read. 0, or -ENOENT: none, or
- * there is no such database.
+ * architecture. Reads a bounded part of the database, which may be hostile. 0, or -ENOENT if no
+ * package installed it or the root has no database.
  */
 int deb_package__owning(const char *root, const char *path, char name[static DEB_PACKAGE_SIZE]);
 
