@@ -13,10 +13,25 @@ mtbpf_run() {
 
 # start NAME ARGS: a sample program in the background that has said its pid: $target.
 start() {
-	local name=$1 log
+	local name=$1
 	shift
-	log=$(mktemp "$BATS_TEST_TMPDIR/$name.XXXXXX")
-	"$O/programs/$name" "$@" >"$log" 2>&1 3>&- &
+	start_file "$O/programs/$name" "$@"
+}
+
+# start_own NAME ARGS: the same, but of a copy. A probe of another test's may be for all processes, as in a cgroup;
+# the kernel sets it in each that runs that file.
+start_own() {
+	local name=$1 folder
+	shift
+	folder=$(mktemp -d "$BATS_TEST_TMPDIR/own.XXXXXX")
+	cp "$O/programs/$name" "$folder"
+	start_file "$folder/$name" "$@"
+}
+
+start_file() {
+	local log
+	log=$(mktemp "$BATS_TEST_TMPDIR/${1##*/}.XXXXXX")
+	"$@" >"$log" 2>&1 3>&- &
 	target=$!
 	started+=("$target")
 	eventually 5 grep -q '^pid ' "$log"

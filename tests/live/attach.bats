@@ -78,7 +78,7 @@ expect_recording() {
 # ---- how it ends
 
 @test "a trigger: the trace, the recording and the report; status 0" {
-	start service -scale small
+	start_own service -scale small
 	bytes=$(code)
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 200ms -source soft -o x.fxt
 	[ "$status" -eq 0 ]
@@ -90,7 +90,7 @@ expect_recording() {
 }
 
 @test "twice in a row: the second is like the first, which is kept as .old" {
-	start service -scale small
+	start_own service -scale small
 	bytes=$(code)
 	for i in 1 2; do
 		mtbpf_run attach -pid "$target" -symbol one_iter -source soft -o x.fxt
@@ -104,7 +104,7 @@ expect_recording() {
 }
 
 @test "Ctrl-C, SIGTERM and SIGHUP before a trigger: the snapshot, status 0" {
-	start crash -scale small -n 1000000000 # no slow iteration: hits all the time
+	start_own crash -scale small -n 1000000000 # no slow iteration: hits all the time
 	bytes=$(code)
 	for signal in INT TERM HUP; do
 		attach -pid "$target" -symbol one_iter -delay-thresh 100s -o $signal.fxt
@@ -122,7 +122,7 @@ expect_recording() {
 }
 
 @test "the timeout: a snapshot, what was seen instead of a trigger, status 3" {
-	start crash -scale small -n 1000000000 # no slow iteration: hits all the time
+	start_own crash -scale small -n 1000000000 # no slow iteration: hits all the time
 	bytes=$(code)
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 100s -timeout 500ms -source soft -o x.fxt
 	[ "$status" -eq 3 ]
@@ -249,7 +249,7 @@ expect_recording() {
 }
 
 @test "a stopped target is said to be, and traced once it goes on" {
-	start service -scale small
+	start_own service -scale small
 	bytes=$(code)
 	kill -STOP "$target"
 	eventually 5 is_stopped
@@ -269,7 +269,7 @@ expect_recording() {
 }
 
 @test "a target that a debugger has is refused by name" {
-	start service -scale small
+	start_own service -scale small
 	bytes=$(code)
 	victim=$target
 	start tracer "$victim"
@@ -286,7 +286,7 @@ expect_recording() {
 }
 
 @test "a second mtbpf on the same target is refused, and the first unharmed" {
-	start service -scale small
+	start_own service -scale small
 	bytes=$(code)
 	attach -pid "$target" -symbol one_iter -delay-thresh 100s
 	eventually 5 is_traced
@@ -304,7 +304,7 @@ expect_recording() {
 }
 
 @test "kill -9 of mtbpf while it steps: the target runs on, untraced, unprobed" {
-	start service -scale small
+	start_own service -scale small
 	bytes=$(code)
 	attach -pid "$target" -symbol one_iter -delay-thresh 100s -o x.fxt
 	eventually 5 is_traced
@@ -409,7 +409,7 @@ mount_small() {
 }
 
 @test "a full disk: said so; what is there is known to be incomplete; the target is free" {
-	start service -scale small
+	start_own service -scale small
 	bytes=$(code)
 	mount_small size=64k
 	dd if=/dev/zero of=small/fill bs=1k count=60 status=none
@@ -440,7 +440,7 @@ mount_small() {
 # ---- watch and run
 
 @test "watch: counts, percentiles and a histogram on stdout; the probe is gone afterwards" {
-	start service -scale small -pause 5ms
+	start_own service -scale small -pause 5ms
 	bytes=$(code)
 	"$O/mtbpf" watch -pid "$target" -symbol one_iter -timeout 600ms >out 2>err
 	cat out

@@ -303,7 +303,7 @@ callers() {
 }
 
 @test "the target is as it was: no probe, no event, and it works on" {
-	start causes branch
+	start_own causes branch
 	at=$("$O/mtbpf" list -pid "$target" one_iter | cut -d ' ' -f 1)
 	code() {
 		dd if="/proc/$target/mem" bs=16 count=1 iflag=skip_bytes skip=$((16#$at)) status=none |

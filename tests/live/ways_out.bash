@@ -4,7 +4,7 @@
 # spin: the sample of that name as $target, with what it is like before anything is done to it.
 spin() {
 	speed=$BATS_TEST_TMPDIR/speed.$RANDOM
-	start spin "$speed"
+	start_own spin "$speed"
 	at=$(places)
 	[ "$(wc -w <<<"$at")" -eq 2 ]
 	code_before=$(code_at)

@@ -28,14 +28,19 @@ struct place {
 	bool is_hidden; /* ... where another has its frame: a tail call, or its own is missing */
 };
 
-/* The outermost from there on. What returns where it would has its frame, if it is not itself. */
+/*
+ * The outermost from there on. What returns where it would has its frame, if it is not itself. The
+ * kernel's part returns there as well, in the call's return probe: it is not the call.
+ */
 static struct place find_call(const struct view *view, const struct function *function,
 			      uint64_t returns_to, size_t from)
 {
-	for (size_t i = from; i < view->n && returns_to; i++)
+	size_t n = seen__user(view->stack, view->n);
+
+	for (size_t i = from; i < n && returns_to; i++)
 		if (view->stack[i].return_ip == returns_to)
 			return (struct place){i, true, view->stack[i].function != function};
-	for (size_t i = from; i < view->n && function; i++)
+	for (size_t i = from; i < n && function; i++)
 		if (view->stack[i].function == function)
 			return (struct place){i, true, false};
 	return (struct place){from, false, true};

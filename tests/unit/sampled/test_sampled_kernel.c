@@ -97,6 +97,27 @@ static void test_a_call_that_a_stack_lacks(void **state)
 				  "        do_syscall_64 1045-1055 inferred-start inferred-end\n");
 }
 
+/* The probe of its return is being handled: the address that the kernel returns to is the call's, too. */
+static void test_a_call_whose_return_is_probed(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry find = entry_of(FIND, 1040, 1060);
+
+	know_kernel(f);
+	find.returns_to = ITER + 4;
+	SAMPLE(f, TID, 1000, ITER + 4, MAIN + 8);
+	assert_int_equal(recording__add_entry(&f->rec, &find), 0);
+	sample_in(f, 1059, false, flat, 1);
+	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
+	f->rec.frozen_ns = 1100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1100 inferred-start inferred-end\n"
+				  "  [iter] 1000-1100 inferred-start inferred-end\n"
+				  "    [find] 1040-1060\n"
+				  "      [kernel] 1049-1059 inferred-start inferred-end\n"
+				  "        do_syscall_64 1049-1059 inferred-start inferred-end\n");
+}
+
 /* perf record -g leaves its addresses, and no symbols: they would all be unknown. */
 static void test_without_its_symbols(void **state)
 {
@@ -115,6 +136,7 @@ int main(void)
 		TEST(test_slices_of_the_kernel),
 		TEST(test_calls_are_made_out_of_it),
 		TEST(test_a_call_that_a_stack_lacks),
+		TEST(test_a_call_whose_return_is_probed),
 		TEST(test_without_its_symbols),
 	};
 
