@@ -83,6 +83,7 @@ go_reason() {
 }
 
 # A goroutine's call, whatever its thread does meanwhile.
+# bats test_tags=slow
 @test "a Go handler's wait is its goroutine's, with the runtime's reason; its work is its own" {
 	[ -x "$O/programs/go_waits" ] || skip "the Go sample is not built: there is no Go"
 	local cause want

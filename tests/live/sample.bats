@@ -282,6 +282,7 @@ callers() {
 	awk '{ exit !($1 + $2 < 1.5) }' took
 }
 
+# bats test_tags=slow
 @test "a probe that takes most of the target's time is removed, and the reason said" {
 	cat >hot.c <<-'EOF'
 		#include <stdio.h>

@@ -119,6 +119,7 @@ load targets
 	"$O/mtbpf" decode s.mtbpf -format text | awk '{ print $1 }' | sort -u | grep -qx "$target"
 }
 
+# bats test_tags=slow
 @test "in a container that lives on, a worker is started again from another file: a new probe" {
 	cp "$O/programs/causes" mtbpf-worker
 	start_in "mtbpf-live-$$/docker-$id.scope" forks
@@ -139,6 +140,7 @@ load targets
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 }
 
+# bats test_tags=slow
 @test "waiting for it to come back ends with the time, and with Ctrl-C" {
 	cp "$O/programs/causes" "$me"
 	serve "$me" lock

@@ -123,6 +123,7 @@ in_ns() {
 	[[ $output =~ call\ [0-9]+\ of\ (one_iter|handle_request),\ thread\ $target:\ took ]]
 }
 
+# bats test_tags=slow
 @test "Go: goroutines' calls are measured, on moved stacks and other threads, and it lives on" {
 	[ -x "$O/programs/go_stacks" ] || skip "there is no Go to build the program"
 	start go_stacks
