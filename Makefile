@@ -42,7 +42,9 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # The nearest that clang has to gcc's attribute noipa.
 COMPAT  := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Dnoipa=noinline)
 # Debug info names files as they are called here: what is built does not depend on the folder it is built in.
+# (Of what is optimised as one gcc leaves the lines to the assembler, which does not map the folder's name.)
 MAPPED  := -fdebug-prefix-map=$(abspath $(O))=build -fdebug-prefix-map=$(CURDIR)=.
+LTO_LINES := -gno-as-loc-support
 # One set of objects for the program and for what others load (user/dlfilter, tests/ptgen). Hidden symbols are
 # called directly, so that this costs decoding nothing. What is loaded never has sanitizers or counters: it gets
 # objects of its own in such a build.
@@ -76,9 +78,9 @@ all: $(O)/mtbpf $(O)/mtbpf-dlfilter.so
 
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO))
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO) $(LTO_LINES))
 
-$(HOT_OBJ): ALL_CFLAGS += $(LTO) -ffat-lto-objects
+$(HOT_OBJ): ALL_CFLAGS += $(LTO) -ffat-lto-objects $(LTO_LINES)
 # It measures what it costs to follow its own frame pointers.
 $(O)/user/capture/sample/sample_cost.o: ALL_CFLAGS += -fno-omit-frame-pointer
 $(O)/libmtbpf.a: $(LIB_OBJ)

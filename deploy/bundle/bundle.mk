@@ -42,4 +42,4 @@ $(BUNDLE)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) $(BUNDLE)/libeu_search
 	$(call say,LINK,$@)
 	$(Q)$(CC) -static-pie $(LDFLAGS) -s -o $@ $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) \
 	    $(BUNDLE_EMBEDDED:%=-T $(BUNDLE)/%.ld) $(BUNDLE_LIBS) $(BUNDLE)/libeu_search.a \
-	    $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO))
+	    $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO) $(LTO_LINES))
