@@ -129,6 +129,9 @@ static inline uint64_t report__slow_ns(const struct report *r)
 	return report__slow(r)->end_ns - report__slow(r)->start_ns;
 }
 
+/* False: a 0 of that part only says that nobody has counted, and is left out. */
+bool report__counts(const struct report *r, enum part part);
+
 /* "f", "f [inlined]", "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);
 /* ", hit 9,", where there are others. */

@@ -79,15 +79,12 @@ static void print_head(FILE *out, const struct report *r)
 	fprintf(out, "%s; where the time went:\n", r->n_ordinary ? ")" : "");
 }
 
-/*
- * Parts that such a source always tells apart are shown even if they are 0. Not so what only some
- * machines tell: a 0 there may mean that nobody has counted.
- */
+/* Parts that such a source tells apart are shown even if they are 0. */
 static bool is_shown(const struct report *r, enum part part)
 {
 	if (part == PART_CPU || r->slow.ns[part] || r->ordinary.ns[part])
 		return true;
-	if (part == PART_THROTTLED || part == PART_STOLEN)
+	if (!report__counts(r, part))
 		return false;
 	return r->sampled ? part != PART_SYSCALL : part == PART_SYSCALL;
 }

@@ -331,6 +331,11 @@ int report__fill_rows(struct report *r)
 	return 0;
 }
 
+bool report__counts(const struct report *r, enum part part)
+{
+	return part == PART_THROTTLED ? r->knows_taken : part != PART_STOLEN || r->knows_stolen;
+}
+
 const char *part__name(enum part part)
 {
 	static const char *const names[PARTS] = {

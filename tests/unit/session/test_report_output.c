@@ -78,11 +78,17 @@ static void test_a_zero_is_a_count(void **state)
 	write_json(f, &input);
 	assert_null(strstr(f->text, "throttled_ns"));
 	assert_null(strstr(f->text, "stolen"));
+	assert_null(strstr(f->text, "throttled"));
 	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
-	input.knows_taken = input.knows_stolen = true;
+	input.sampled = input.knows_taken = true;
 	write_json(f, &input);
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
+	assert_null(strstr(f->text, "stolen"));
+	assert_non_null(strstr(f->text, " · preempted 0 ns · throttled 0 ns · not recorded "));
+	input.knows_stolen = true;
+	write_json(f, &input);
 	assert_non_null(strstr(f->text, "\"stolen_ns\":0"));
+	assert_non_null(strstr(f->text, " · throttled 0 ns · stolen 0 ns · not recorded "));
 }
 
 static void test_a_machine_that_cannot_know_says_so(void **state)
