@@ -196,6 +196,7 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 	*decoded = (struct decoded){.images = images__new(rec),
 				    .behind_hit = -1,
 				    .knows_taken = rec->knows_taken,
+				    .knows_interrupts = rec->knows_interrupts,
 				    .knows_stolen = rec->steal == REC_STEAL_TOLD,
 				    .is_never_told = rec->steal == REC_STEAL_NOT_TOLD,
 				    .is_sampled = recording__is_sampled(rec)};

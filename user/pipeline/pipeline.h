@@ -33,6 +33,7 @@ struct decoded {
 	struct fxt_trees *fxt;	   /* of a trace file */
 	size_t ring_bytes;	   /* what kept the samples, and was full; 0: none was */
 	bool knows_taken;	   /* whether quotas were used up; a trace file does not tell */
+	bool knows_interrupts;	   /* likewise interrupts */
 	bool knows_stolen;	   /* and whether the hypervisor took time */
 	bool is_never_told;	   /* but it could not be known */
 	bool is_sampled;	   /* the calls were seen now and then, not followed */

@@ -227,6 +227,16 @@ static int add_sched(struct recording *rec, const struct mt_record *record,
 	return recording__add_sched(rec, &sched);
 }
 
+static int add_interrupts(struct recording *rec, const struct mt_record *record)
+{
+	return recording__add_sched_by(
+		rec, &(struct mt_sched){.time_ns = record->time_ns,
+					.tid = record->tid,
+					.tgid = record->tgid,
+					.kind = MT_SCHED_INTERRUPTS,
+					.took = {.arg = record->arg, .end_ns = record->end_ns}});
+}
+
 static int take(void *ctx, const struct mt_record *record)
 {
 	struct recording *rec = ctx;
@@ -249,6 +259,8 @@ static int take(void *ctx, const struct mt_record *record)
 		return add_by(rec, record, MT_SCHED_REPLACED);
 	case MT_RECORD_LONG:
 		return add_syscall(rec, record);
+	case MT_RECORD_INTERRUPTS:
+		return add_interrupts(rec, record);
 	}
 	return 0;
 }
@@ -316,6 +328,7 @@ int sampling__take_records(struct recorder *recorder, struct recording *rec, siz
 
 	if (err || !recorder)
 		return err;
+	rec->knows_interrupts = recorder__counts_interrupts(recorder);
 	if (since_ns > rec->complete_ns)
 		rec->complete_ns = since_ns;
 	DROP_BEFORE(&rec->samples, first_sample, rec->complete_ns);

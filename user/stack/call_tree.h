@@ -78,6 +78,12 @@ struct fault_mark {
 	const struct function *function; /* NULL: not known */
 };
 
+/* Of that stretch of time on the CPU interrupts took so much. */
+struct interrupts_mark {
+	uint64_t start_ns, end_ns;
+	uint64_t ns; /* not more than that */
+};
+
 /* What ended a call that did not return. */
 enum left_by {
 	LEFT_BY_UNKNOWN, /* or by a return */
@@ -139,7 +145,13 @@ struct call_tree {
 	VEC(struct leap) leaps;	       /* ascending by `from` */
 	VEC(struct waits_for) waits;   /* ascending by `call` */
 	VEC(struct fault_mark) faults; /* ascending by time */
+	VEC(struct interrupts_mark) interrupts; /* ascending, none within another */
 };
+
+/* Behind those that are there; what lies before their end is left out. 0 or -ENOMEM. */
+int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_mark *mark);
+/* So much of the stretch was interrupts' before that moment. */
+uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t time_ns);
 
 /*
  * Takes calls before their tree is finished: those that nothing can change any more. What is told

@@ -56,6 +56,7 @@ static int fill(struct report *r, const struct report_input *input)
 	r->ring_bytes = input->ring_bytes;
 	r->knows_taken = input->knows_taken;
 	r->knows_stolen = input->knows_stolen;
+	r->knows_interrupts = input->knows_interrupts || r->tree->interrupts.n;
 	r->is_never_told = input->is_never_told;
 	err = report__find_periods(r, input->hit);
 	if (!err && !r->periods.n)
