@@ -178,8 +178,18 @@ static inline const struct call_site *call__site(const struct call *call,
 	return call->kind == CALL_INLINED ? NULL : call_sites__find(sites, call->call_ip);
 }
 
+/* What somebody has looked for in samples: only then no such time means that there was none. */
+enum counted {
+	COUNTED_THROTTLED = 1 << 0,
+	COUNTED_INTERRUPTS = 1 << 1,
+	COUNTED_STOLEN = 1 << 2,
+	COUNTED_NOT_STOLEN = 1 << 3, /* the machine cannot know it */
+};
+#define COUNTED_ALL 16 /* as many sets are there */
+
 /* A hit as the trace and the report show it. */
 struct hit_mark {
+	uint8_t counted; /* enum counted, of all the recording */
 	uint64_t time_ns;
 	uint64_t value_ns;     /* delay or duration */
 	uint64_t threshold_ns; /* which that has passed; 0: none was set */

@@ -78,7 +78,6 @@ struct report {
 	const struct call_tree *tree;
 	struct hit_mark hit;
 	bool sampled, is_of_several;
-	bool knows_taken, knows_stolen, is_never_told, knows_interrupts;
 	size_t ring_bytes;
 	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
 	size_t n_ordinary; /* of which that is the mean: those in `periods`, where there are any */

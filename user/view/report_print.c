@@ -107,7 +107,7 @@ static void print_accounts(FILE *out, const struct report *r)
 	print_account(out, r, "slow", &r->slow);
 	if (r->periods.n > 1)
 		print_account(out, r, "ordinary", &r->ordinary);
-	if (r->is_never_told && !r->slow.ns[PART_STOLEN])
+	if (r->hit.counted & COUNTED_NOT_STOLEN && !r->slow.ns[PART_STOLEN])
 		fprintf(out,
 			"  stolen time is not known: this virtual machine has never been told of "
 			"any\n");

@@ -398,9 +398,16 @@ int report__fill_rows(struct report *r)
 
 bool report__counts(const struct report *r, enum part part)
 {
-	if (part == PART_INTERRUPTS)
-		return r->knows_interrupts;
-	return part == PART_THROTTLED ? r->knows_taken : part != PART_STOLEN || r->knows_stolen;
+	switch (part) {
+	case PART_INTERRUPTS:
+		return r->hit.counted & COUNTED_INTERRUPTS;
+	case PART_THROTTLED:
+		return r->hit.counted & COUNTED_THROTTLED;
+	case PART_STOLEN:
+		return r->hit.counted & COUNTED_STOLEN;
+	default:
+		return true;
+	}
 }
 
 const char *part__name(enum part part)

@@ -80,12 +80,13 @@ static void test_a_zero_is_a_count(void **state)
 	assert_null(strstr(f->text, "stolen"));
 	assert_null(strstr(f->text, "throttled"));
 	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
-	input.sampled = input.knows_taken = true;
+	input.sampled = true;
+	f->hit.counted = COUNTED_THROTTLED;
 	write_json(f, &input);
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
 	assert_null(strstr(f->text, "stolen"));
 	assert_non_null(strstr(f->text, " · preempted 0 ns · throttled 0 ns · not recorded "));
-	input.knows_stolen = true;
+	f->hit.counted |= COUNTED_STOLEN;
 	write_json(f, &input);
 	assert_non_null(strstr(f->text, "\"stolen_ns\":0"));
 	assert_non_null(strstr(f->text, " · throttled 0 ns · stolen 0 ns · not recorded "));
@@ -96,11 +97,8 @@ static void test_a_machine_that_cannot_know_says_so(void **state)
 	struct fixture *f = *state;
 
 	add_iterations(f);
-	write_json(f, &(struct report_input){.trees = f->trees,
-					     .n_trees = 2,
-					     .hit = &f->hit,
-					     .knows_taken = true,
-					     .is_never_told = true});
+	f->hit.counted = COUNTED_THROTTLED | COUNTED_NOT_STOLEN;
+	write_json(f, &(struct report_input){.trees = f->trees, .n_trees = 2, .hit = &f->hit});
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
 	assert_null(strstr(f->text, "stolen_ns"));
 	assert_non_null(strstr(f->text, "stolen time is not known: "));
@@ -117,11 +115,10 @@ static void test_what_interrupts_took(void **state)
 	add_iterations(f);
 	write_json(f, &input);
 	assert_null(strstr(f->text, "interrupts"));
-	input.knows_interrupts = true;
+	f->hit.counted = COUNTED_INTERRUPTS;
 	write_json(f, &input);
 	assert_non_null(strstr(f->text, "\"interrupts_ns\":0"));
 	assert_non_null(strstr(f->text, " · interrupts 0 ns · blocked 0 ns · "));
-	input.knows_interrupts = false;
 	/* Over an edge between two iterations of 1 ms, a prime number; and in the slow one. */
 	*VEC_PUSH(&tree->interrupts) =
 		(struct interrupts_mark){MS + MS / 2, 2 * MS + MS / 2, 300007};
@@ -388,6 +385,7 @@ static void test_back_from_a_trace_file(void **state)
 	f->hit.threshold_ns = 3 * MS;
 	f->hit.unix_ms = 1763700000123;
 	f->hit.sequence = 9;
+	f->hit.counted = COUNTED_THROTTLED | COUNTED_INTERRUPTS | COUNTED_NOT_STOLEN;
 	write_trace(f, "/tmp/test_report_output.fxt.gz");
 	read_trace(&trees, "/tmp/test_report_output.fxt.gz");
 	assert_int_equal(trees.trees.v[0].tid, TID);
@@ -412,6 +410,7 @@ static void test_back_from_a_trace_file(void **state)
 	assert_int_equal(trees.hits.n, 1);
 	assert_int_equal(trees.hits.v[0].threshold_ns, 3 * MS);
 	assert_int_equal(trees.hits.v[0].unix_ms, 1763700000123);
+	assert_int_equal(trees.hits.v[0].counted, f->hit.counted);
 	assert_int_equal(trees.hits.v[0].reason, MT_HIT_DELAY);
 	assert_int_equal(trees.hits.v[0].value_ns, 4 * MS);
 	assert_int_equal(trees.hits.v[0].sequence, 9);
