@@ -44,6 +44,10 @@ class Machine(_Causes):
     def read(self):
         return self.ask('read')
 
+    @cause(r'blocked in .*: recvfrom of TCP 127\.0\.0\.1:[0-9]+ to 127\.0\.0\.1:[0-9]+ \(fd [0-9]+\), woken by helper ')
+    def tcp(self):
+        return self.ask('tcp')
+
     @cause(r'[0-9]{4,} page faults.* in .*touch_pages')
     def faults(self):
         return self.ask('faults')

@@ -14,8 +14,8 @@ tried() {
 	done
 }
 
-@test "a slow path, a lock and an answer that comes late: the report names them, its account is the kernel's" {
-	tried machine.branch machine.lock machine.read
+@test "a slow path, a lock and answers that come late, by a pipe and by TCP: the report names them, its account is the kernel's" {
+	tried machine.branch machine.lock machine.read machine.tcp
 }
 
 @test "page faults, and others on the same CPU" {

@@ -10,11 +10,13 @@
  * "quick"; the answer is its figures by the program's own clocks. FILE is for the causes
  *
  *   cold    a file is read                        map    a file is mapped and touched
+ *   tcp     an answer over TCP comes late
  *   loop    (no cause) the same work each time, about 20 ms of it
  *   sync    4 MB are written, and fsync waits     dirty  (no cause) 48 MB are written, and stay in
  * memory few     24 MB of fresh memory, page by page
  */
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -26,6 +28,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +42,7 @@
 struct service {
 	pthread_mutex_t lock;
 	int to_helper[2], to_us[2]; /* pipes */
+	int tcp[2];		    /* our end, and the helper's */
 	const char *path;
 	uint64_t sum;
 	uint64_t rounds; /* that take 20 ms */
@@ -127,6 +131,32 @@ TRACED char read_answer(struct service *s)
 	return byte;
 }
 
+TRACED char receive_answer(struct service *s)
+{
+	char byte = 0;
+
+	if (recv(s->tcp[0], &byte, 1, 0) != 1)
+		stop = 1;
+	return byte;
+}
+
+/* A connection over loopback. */
+static int connect_tcp(int tcp[static 2])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	tcp[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &size) ||
+	    connect(tcp[0], (struct sockaddr *)&address, size))
+		return -1;
+	tcp[1] = accept(listener, NULL, NULL);
+	close(listener);
+	return tcp[1];
+}
+
 TRACED void take_lock(struct service *s)
 {
 	pthread_mutex_lock(&s->lock);
@@ -203,7 +233,7 @@ static void *help(void *arg)
 		sleep_ms(SLOW_MS);
 		if (what == 'l')
 			pthread_mutex_unlock(&s->lock);
-		else if (write(s->to_us[1], &what, 1) != 1)
+		else if (write(what == 't' ? s->tcp[1] : s->to_us[1], &what, 1) != 1)
 			return NULL;
 	}
 	return NULL;
@@ -250,6 +280,9 @@ TRACED void one_iter(struct service *s, const char *cause)
 	} else if (!strcmp(cause, "read")) {
 		tell_helper(s, 'r');
 		read_answer(s);
+	} else if (!strcmp(cause, "tcp")) {
+		tell_helper(s, 't');
+		receive_answer(s);
 	} else if (!strcmp(cause, "faults")) {
 		touch_pages(s, 128u << 20);
 	} else if (!strcmp(cause, "few")) {
@@ -314,6 +347,8 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	if (pipe2(s.to_helper, O_CLOEXEC) || pipe2(s.to_us, O_CLOEXEC))
+		return 1;
+	if (asked && connect_tcp(s.tcp) < 0)
 		return 1;
 	s.path = argc > 3 ? argv[3] : "";
 	if (!strcmp(cause, "hog"))

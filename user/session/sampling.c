@@ -11,6 +11,7 @@
 #include "sampled/settle_calls.h"
 #include "util/log.h"
 #include "kernel/syscalls.h"
+#include "target/socket_name.h"
 #include "util/units.h"
 
 #define LOAD_MS 200
@@ -161,7 +162,7 @@ static int add_name(struct recording *rec, const struct mt_record *record)
 /* While the process has them: what the file that it waits for is. */
 static int add_open_file(struct recording *rec, const struct mt_record *record)
 {
-	char link[64], path[PATH_MAX];
+	char link[64], path[PATH_MAX], name[SOCKET_NAME_SIZE];
 	ssize_t len;
 
 	if (!syscall__is_of_file((int)record->syscall) || record->arg > INT_MAX ||
@@ -173,6 +174,9 @@ static int add_open_file(struct recording *rec, const struct mt_record *record)
 	if (len < 0)
 		return 0;
 	path[len] = '\0';
+	if (!strncmp(path, "socket:", strlen("socket:")) &&
+	    !socket_name__find((pid_t)record->tgid, (int)record->arg, path, name))
+		return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, name);
 	return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, path);
 }
 

@@ -211,7 +211,7 @@ const struct done_by *call_tree__done_by(const struct call_tree *tree, const str
 
 /* What it waits for; NULL where that is not known, or it does not wait. */
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call);
-#define WAITS_FOR_SIZE 160
+#define WAITS_FOR_SIZE 192
 /* "read of /var/log/x (fd 5)", "futex held by helper (123)". Returns text. */
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE]);
 
