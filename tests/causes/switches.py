@@ -10,7 +10,7 @@ import tempfile
 INTERRUPTS = {'irq': ('irq_handler', 'softirq'),
               'irq_vectors': ('local_timer', 'call_function', 'call_function_single')}
 INTERRUPT = re.compile(r' \[(\d+)\] .* (\d+)\.(\d+): (?:irq_handler|softirq|local_timer|call_function|call_function_single)_(entry|exit): ')
-ON_CPU = re.compile(r' \[(\d+)\] .*: sched_switch: .* next_pid=(\d+) ')
+ON_CPU = re.compile(r' \[(\d+)\] .*: sched_switch: .*prev_pid=(\d+) .* next_pid=(\d+) ')
 
 LINE = re.compile(r' (\d+)\.(\d+): (sched_\w+): (.*)')
 SWITCH = re.compile(r'prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)')
@@ -96,17 +96,19 @@ class Switches:
         return sums
 
     def interrupts(self, tid, start_ns, end_ns):
-        """ns that interrupts and softirqs took from a thread that stays on one CPU"""
-        cpu = next(m[1] for m in map(ON_CPU.search, self.lines) if m and int(m[2]) == tid)
-        depth = since = total = 0
+        """ns that interrupts and softirqs took from a thread that stays on one CPU, and how many more that may
+        be: those before it was seen to leave the CPU, and not to get it"""
+        cpu = next(m[1] for m in map(ON_CPU.search, self.lines) if m and int(m[3]) == tid)
+        depth = since = total = others = unknown = 0
         runs = True
         for line in self.lines:
             if f' [{cpu}] ' not in line:
                 continue
             if m := ON_CPU.search(line):
-                runs, depth = int(m[2]) == tid, 0
+                unknown += others if int(m[2]) == tid and not runs else 0
+                runs, depth, others = int(m[3]) == tid, 0, 0
             m = INTERRUPT.search(line)
-            if not m or not runs:
+            if not m:
                 continue
             time_ns = min(max(int(m[2]) * 10**9 + int(m[3]) * 10**3, start_ns), end_ns)
             if m[4] == 'entry':
@@ -114,8 +116,10 @@ class Switches:
                 depth += 1
             elif depth:
                 depth -= 1
-                total += 0 if depth else time_ns - since
-        return total
+                took = 0 if depth else time_ns - since
+                total += took if runs else 0
+                others += 0 if runs else took
+        return total, unknown
 
     def close(self):
         try:
