@@ -3,7 +3,8 @@
  * The flight recorder in the kernel: which samples of a CPU's clock are the target's, the stacks
  * where its threads leave a CPU, and a log per CPU of who ran when, who woke whom, and who took
  * whose CPU. Other processes write nothing, unless they run where a thread of the target waits for
- * its CPU. An object of its own, since it needs the kernel's BTF.
+ * its CPU. What interrupts take from the target's threads is counted. An object of its own, since
+ * it needs the kernel's BTF.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -297,6 +298,99 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 }
 
 /*
+ * Interrupts and softirqs take time from whichever thread has the CPU. Interrupts do not nest
+ * (kernel/irq/handle.c: handlers run with interrupts off), nor do softirqs, and an interrupt within
+ * a softirq is part of that. So each of the four programs runs to its end before it runs again, and
+ * while soft_since_ns is set those of interrupts leave the rest alone.
+ */
+static __always_inline void log_interrupts(struct mt_cpu *cpu)
+{
+	struct mt_record *record = cpu->interrupts_ns ? new_record(cpu, cpu->in_tgid, cpu->in_tid,
+								   MT_RECORD_INTERRUPTS)
+						      : NULL;
+
+	if (record) {
+		set_by(record, NULL);
+		record->arg = cpu->interrupts_ns;
+		record->end_ns = cpu->interrupts_to_ns;
+		end_write(&record->time_ns, cpu->interrupts_from_ns);
+	}
+	cpu->interrupts_ns = 0;
+}
+
+static __always_inline void count_interrupt(struct mt_cpu *cpu, u64 since_ns)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (cpu->interrupts_ns && now - cpu->interrupts_from_ns >= MT_INTERRUPTS_STRETCH_NS)
+		log_interrupts(cpu);
+	if (!cpu->interrupts_ns)
+		cpu->interrupts_from_ns = since_ns;
+	cpu->interrupts_to_ns = now;
+	cpu->interrupts_ns += now - since_ns;
+	if (cpu->interrupts_ns >= MT_INTERRUPTS_NS)
+		log_interrupts(cpu);
+}
+
+/* Who has the CPU is known from a switch or a sample on. */
+static __always_inline void set_in(struct mt_cpu *cpu, struct task_struct *task, bool is_target)
+{
+	if (cpu->in_tid && !is_stopped())
+		log_interrupts(cpu);
+	cpu->in_tid = is_target ? task->pid : 0;
+	cpu->in_tgid = task->tgid;
+	cpu->hard_since_ns = cpu->soft_since_ns = 0;
+}
+
+/* User space attaches these to the tracepoints of interrupts that there are. */
+SEC("raw_tp")
+int on_hard_begin(void *ctx)
+{
+	struct mt_cpu *cpu = this_cpu();
+
+	if (cpu && cpu->in_tid && !cpu->soft_since_ns && !is_stopped())
+		cpu->hard_since_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("raw_tp")
+int on_hard_end(void *ctx)
+{
+	struct mt_cpu *cpu = this_cpu();
+
+	if (!cpu || !cpu->hard_since_ns)
+		return 0;
+	if (!cpu->soft_since_ns && !is_stopped())
+		count_interrupt(cpu, cpu->hard_since_ns);
+	cpu->hard_since_ns = 0;
+	return 0;
+}
+
+SEC("raw_tp")
+int on_soft_begin(void *ctx)
+{
+	struct mt_cpu *cpu = this_cpu();
+
+	if (cpu && cpu->in_tid && !is_stopped())
+		cpu->soft_since_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("raw_tp")
+int on_soft_end(void *ctx)
+{
+	struct mt_cpu *cpu = this_cpu();
+
+	if (!cpu || !cpu->soft_since_ns)
+		return 0;
+	if (!is_stopped())
+		count_interrupt(cpu, cpu->soft_since_ns);
+	barrier();
+	*(volatile u64 *)&cpu->soft_since_ns = 0;
+	return 0;
+}
+
+/*
  * (bool preempt, struct task_struct *prev, struct task_struct *next, ...): not only who comes next,
  * but all who run there until it is back, while it is ready to run. One that goes on elsewhere
  * meanwhile is not looked after: user space knows that it runs.
@@ -308,7 +402,11 @@ int on_switch(u64 *ctx)
 	bool from_target = is_target(prev), to_target = is_target(next);
 	struct mt_cpu *cpu = this_cpu();
 
-	if (!cpu || is_stopped())
+	if (!cpu)
+		return 0;
+	if (cpu->in_tid || to_target)
+		set_in(cpu, next, to_target);
+	if (is_stopped())
 		return 0;
 	if (from_target)
 		leave(ctx, cpu, prev, next);
@@ -404,6 +502,10 @@ int on_clock(void *ctx)
 
 	if (!is_target(task) || !cpu || is_stopped() || !is_recorded(task->pid))
 		return 0;
+	if (!cpu->in_tid) {
+		cpu->in_tgid = task->tgid;
+		cpu->in_tid = task->pid;
+	}
 	cpu->n_clock++;
 	return 1;
 }

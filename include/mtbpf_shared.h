@@ -167,6 +167,7 @@ enum mt_sched_kind {
 	MT_SCHED_LONG = 4,     /* a system call that took long, at its begin */
 	/* Of all else only what lies in one was recorded, up to took.end_ns; 0: it was not over. */
 	MT_SCHED_REGION = 5,
+	MT_SCHED_INTERRUPTS = 6, /* up to took.end_ns interrupts took took.arg ns of its CPU */
 };
 
 /* What somebody did to a thread of the target. */
@@ -184,20 +185,21 @@ struct mt_sched {
 			__mt_u32 pad;
 		} in; /* MT_SCHED_SYSCALL */
 		struct {
-			__mt_u64 arg; /* its first argument */
+			__mt_u64 arg; /* its first argument; MT_SCHED_INTERRUPTS: ns */
 			__mt_u64 end_ns;
-		} took; /* MT_SCHED_LONG, MT_SCHED_REGION */
+		} took; /* MT_SCHED_LONG, MT_SCHED_REGION, MT_SCHED_INTERRUPTS */
 	};
 };
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
 
 enum mt_record_kind {
-	MT_RECORD_IN = 1,	 /* a thread runs from here on */
-	MT_RECORD_BLOCKED = 2,	 /* it has given up its CPU, and `by` runs there */
-	MT_RECORD_PREEMPTED = 3, /* the same, but it could have run on */
-	MT_RECORD_WOKEN = 4,	 /* `by` made it runnable */
-	MT_RECORD_REPLACED = 5,	 /* it is ready to run, and `by` runs from now on where it did */
-	MT_RECORD_LONG = 6,	 /* a system call took long, from here to end_ns */
+	MT_RECORD_IN = 1,	  /* a thread runs from here on */
+	MT_RECORD_BLOCKED = 2,	  /* it has given up its CPU, and `by` runs there */
+	MT_RECORD_PREEMPTED = 3,  /* the same, but it could have run on */
+	MT_RECORD_WOKEN = 4,	  /* `by` made it runnable */
+	MT_RECORD_REPLACED = 5,	  /* it is ready to run, and `by` runs from now on where it did */
+	MT_RECORD_LONG = 6,	  /* a system call took long, from here to end_ns */
+	MT_RECORD_INTERRUPTS = 7, /* from here to end_ns interrupts took `arg` ns of its CPU */
 };
 #define MT_NO_SYSCALL 0xffffffffu
 
@@ -209,14 +211,21 @@ struct mt_record {
 	__mt_u16 kind;		  /* enum mt_record_kind */
 	__mt_u16 cpu;
 	__mt_u32 syscall; /* that it is in; MT_NO_SYSCALL */
-	__mt_u64 arg;	  /* its first argument */
+	__mt_u64 arg;	  /* its first argument; MT_RECORD_INTERRUPTS: ns */
 	union {
-		__mt_u64 end_ns; /* MT_RECORD_LONG */
+		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS */
 		__mt_u32 owner;	 /* of a futex: who has it, if it is a mutex; or 0 */
 	};
 	char by_comm[16];
 };
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
+
+/*
+ * As much time of interrupts, or over so long a stretch of time, makes one record: a storm of them
+ * does not fill the log, and what of it lies in which call is known to less than that.
+ */
+#define MT_INTERRUPTS_NS	 50000
+#define MT_INTERRUPTS_STRETCH_NS 10000000
 
 /* The recorder's state of one CPU. */
 struct mt_cpu {
@@ -232,7 +241,14 @@ struct mt_cpu {
 	/* Who has run there since; 0: idle. */
 	__mt_u32 now_tid, now_tgid;
 	char now_comm[16];
-	__mt_u32 pad[15];
+	/* The thread of the target that has it; 0: none. */
+	__mt_u32 in_tid, in_tgid;
+	__mt_u32 pad;
+	/* Begin of the interrupt, and of the softirq, that takes its time; 0: there is none. */
+	__mt_u64 hard_since_ns, soft_since_ns;
+	/* What they have taken, and between when; not in the log yet. */
+	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
+	__mt_u32 pad2[2];
 };
 _Static_assert(sizeof(struct mt_cpu) == 128, "mt_cpu");
 

@@ -60,6 +60,9 @@ def judge(cause, attach, known):
     reason, end_ns = '; '.join(report['reasons']), int(attach.recording['frozen_ns'], 0)
     kernel = cause.look and attach.switches.account(report['hit']['tid'], end_ns - report['slow_ns'], end_ns)
     disagrees = check_account(report, kernel, known)
+    if attach.switches.with_interrupts:
+        took, unknown = attach.switches.interrupts(report['hit']['tid'], end_ns - report['slow_ns'], end_ns)
+        disagrees += differ('interrupts', report['account']['slow'].get('interrupts_ns', 0), took, not_known=unknown)
     if cause.look:
         disagrees += check_wakers(reason, attach.switches.wakers(report['hit']['tid']))
     if cause.says.search(reason):

@@ -1,6 +1,24 @@
 # SPDX-License-Identifier: MIT
 """tests/programs/causes.c, and what a machine does to it."""
+import ctypes
+import fcntl
+import os
+import struct
+
 from service import Program, cause
+
+PERF_EVENT_OPEN, ENABLE, DISABLE = 298, 0x2400, 0x2401
+
+
+def cpu_clock(cpu, period_ns):
+    """A timer that interrupts this CPU all the time, once it is enabled: its descriptor."""
+    # type PERF_TYPE_SOFTWARE, size, config PERF_COUNT_SW_CPU_CLOCK, period, ..., disabled
+    attr = struct.pack('IIQQQQQ', 1, 64, 0, period_ns, 0, 0, 1).ljust(64, b'\0')
+    fd = ctypes.CDLL(None, use_errno=True).syscall(PERF_EVENT_OPEN, attr, -1, cpu, -1, 8)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), 'perf_event_open')
+    return fd
+
 
 class _Causes(Program):
     symbol, threshold = 'one_iter', '20ms'
@@ -26,6 +44,10 @@ class Machine(_Causes):
     def read(self):
         return self.ask('read')
 
+    @cause(r'blocked in .*: recvfrom of TCP 127\.0\.0\.1:[0-9]+ to 127\.0\.0\.1:[0-9]+ \(fd [0-9]+\), woken by helper ')
+    def tcp(self):
+        return self.ask('tcp')
+
     @cause(r'[0-9]{4,} page faults.* in .*touch_pages')
     def faults(self):
         return self.ask('faults')
@@ -48,6 +70,47 @@ class Hog(_Causes):
     @cause(r'(ready to run, but its CPU was taken|preempted).*, by (.*, )?hog ')
     def hog(self):
         return self.ask('hog')
+
+
+class Storm(_Causes):
+    """Each call does the same; the slow one while timers interrupt its CPU, as many as make it slow here."""
+    threshold = '36ms'
+    with_interrupts = True
+    # How many, and how far apart
+    storms = (1, 100), (1, 60), (1, 40), (1, 30), (1, 20), *((n, 20) for n in range(2, 9))
+
+    def start(self):
+        super().start()
+        cpu = min(os.sched_getaffinity(0))
+        os.sched_setaffinity(self.pid, {cpu})
+        self.come_first()
+        for count, period_us in self.storms:
+            # Not whole microseconds: in these ftrace prints times, and would round all of them alike.
+            self.timers = [cpu_clock(cpu, period_us * 1000 + 137) for _ in range(count)]
+            if min(self.stormy()['total'] for _ in range(3)) > 44 * 10**6:
+                break
+            self.close()
+        self.at_end.append(self.close)
+
+    def close(self):
+        while self.timers:
+            os.close(self.timers.pop())
+
+    def stormy(self):
+        for timer in self.timers:
+            fcntl.ioctl(timer, ENABLE)
+        try:
+            return self.ask('loop')
+        finally:
+            for timer in self.timers:
+                fcntl.ioctl(timer, DISABLE)
+
+    def quick(self):
+        self.ask('loop')
+
+    @cause('its CPU ran interrupts')
+    def interrupts(self):
+        return self.stormy()
 
 
 class Quota(_Causes):

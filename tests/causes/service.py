@@ -63,6 +63,7 @@ class Service:
     threshold = '50ms'
     args = ()  # of mtbpf attach
     look = True
+    with_interrupts = False  # what they took is known independently
     first = True  # it comes before other processes, so that only what is planted makes it slow
 
     def __init__(self, build, work):
@@ -221,7 +222,7 @@ class Attach:
 
     def __enter__(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix='attach.', dir=self.service.work))
-        self.switches = Switches()
+        self.switches = Switches(self.service.with_interrupts)
         command = [self.mtbpf, 'attach', '-source', 'sample', '-pid', self.service.pid, '-timeout', '25s', '-o', 'slow.fxt.gz']
         if self.cause.symbol:
             command += ['-symbol', self.cause.symbol]

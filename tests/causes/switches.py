@@ -6,6 +6,12 @@ import re
 import subprocess
 import tempfile
 
+# With both ends. What comes within another is part of that.
+INTERRUPTS = {'irq': ('irq_handler', 'softirq'),
+              'irq_vectors': ('local_timer', 'call_function', 'call_function_single')}
+INTERRUPT = re.compile(r' \[(\d+)\] .* (\d+)\.(\d+): (?:irq_handler|softirq|local_timer|call_function|call_function_single)_(entry|exit): ')
+ON_CPU = re.compile(r' \[(\d+)\] .*: sched_switch: .*prev_pid=(\d+) .* next_pid=(\d+) ')
+
 LINE = re.compile(r' (\d+)\.(\d+): (sched_\w+): (.*)')
 SWITCH = re.compile(r'prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)')
 WOKEN = re.compile(r' pid=(\d+) ')
@@ -14,10 +20,11 @@ WAKER = re.compile(r'-(\d+) +\[\d+\] ..(.)')
 
 
 class Switches:
-    """The latest of the whole machine, from now until stop()."""
+    """The latest of the whole machine, from now until stop(); of interrupts only if asked for."""
 
-    def __init__(self):
+    def __init__(self, with_interrupts=False):
         self.lines = []
+        self.with_interrupts = with_interrupts
         self.root = pathlib.Path(tempfile.mkdtemp(prefix='tracefs.'))
         subprocess.run(['mount', '-t', 'tracefs', 'tracefs', self.root], check=True)
         self.instance = self.root / 'instances' / f'causes-{os.getpid()}'
@@ -27,6 +34,10 @@ class Switches:
         self.put('buffer_size_kb', '16384')
         for event in 'sched_switch', 'sched_waking':
             self.put(f'events/sched/{event}/enable', '1')
+        for system, names in INTERRUPTS.items() if with_interrupts else ():
+            for name in names:
+                self.put(f'events/{system}/{name}_entry/enable', '1')
+                self.put(f'events/{system}/{name}_exit/enable', '1')
 
     def put(self, name, text):
         (self.instance / name).write_text(text)
@@ -83,6 +94,32 @@ class Switches:
                 # One on its way to sleep may be woken before it is off the CPU, which says nothing.
                 state = 'runnable'
         return sums
+
+    def interrupts(self, tid, start_ns, end_ns):
+        """ns that interrupts and softirqs took from a thread that stays on one CPU, and how many more that may
+        be: those before it was seen to leave the CPU, and not to get it"""
+        cpu = next(m[1] for m in map(ON_CPU.search, self.lines) if m and int(m[3]) == tid)
+        depth = since = total = others = unknown = 0
+        runs = True
+        for line in self.lines:
+            if f' [{cpu}] ' not in line:
+                continue
+            if m := ON_CPU.search(line):
+                unknown += others if int(m[2]) == tid and not runs else 0
+                runs, depth, others = int(m[3]) == tid, 0, 0
+            m = INTERRUPT.search(line)
+            if not m:
+                continue
+            time_ns = min(max(int(m[2]) * 10**9 + int(m[3]) * 10**3, start_ns), end_ns)
+            if m[4] == 'entry':
+                since = since if depth else time_ns
+                depth += 1
+            elif depth:
+                depth -= 1
+                took = 0 if depth else time_ns - since
+                total += took if runs else 0
+                others += 0 if runs else took
+        return total, unknown
 
     def close(self):
         try:

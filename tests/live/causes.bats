@@ -14,12 +14,17 @@ tried() {
 	done
 }
 
-@test "a slow path, a lock and an answer that comes late: the report names them, its account is the kernel's" {
-	tried machine.branch machine.lock machine.read
+@test "a slow path, a lock and answers that come late, by a pipe and by TCP: the report names them, its account is the kernel's" {
+	tried machine.branch machine.lock machine.read machine.tcp
 }
 
 @test "page faults, and others on the same CPU" {
 	tried machine.faults hog.hog
+}
+
+# bats test_tags=slow
+@test "timers that interrupt its CPU: a part of the account, as long as the kernel's own events say" {
+	tried storm.interrupts
 }
 
 @test "a reason that names another cause is wrong, and figures that are off are found" {
@@ -33,7 +38,7 @@ tried() {
 	    account = dict(on_cpu_ns=on_cpu, blocked_ns=blocked, preempted_ns=preempted)
 	    report = dict(slow_ns=10**8, hit=dict(tid=1), reasons=[reason], account=dict(slow=account))
 	    kernel = dict(on_cpu=10**7, blocked=0, runnable=0, preempted=9 * 10**7, unknown=0)
-	    attach = Some(report=report, recording=dict(frozen_ns='0x0'), switches=Some(account=lambda *_: kernel, wakers=lambda _: [7]))
+	    attach = Some(report=report, recording=dict(frozen_ns='0x0'), switches=Some(with_interrupts=False, account=lambda *_: kernel, wakers=lambda _: [7]))
 	    return judge(Some(says=re.compile('in f'), look=True), attach, known)
 
 	taken = 'ready to run, but its CPU was taken'

@@ -59,6 +59,14 @@ static uint64_t unix_ms_of(const struct recording *rec, const struct mt_hit *hit
 	return rec->unix_zero_ns ? (rec->unix_zero_ns + hit->time_ns) / 1000000 : 0;
 }
 
+static uint8_t counted_in(const struct recording *rec)
+{
+	return (rec->knows_taken ? COUNTED_THROTTLED : 0) |
+	       (rec->knows_interrupts ? COUNTED_INTERRUPTS : 0) |
+	       (rec->steal == REC_STEAL_TOLD ? COUNTED_STOLEN : 0) |
+	       (rec->steal == REC_STEAL_NOT_TOLD ? COUNTED_NOT_STOLEN : 0);
+}
+
 static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
@@ -74,6 +82,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .threshold_ns = threshold_of(rec, hit),
 					  .unix_ms = unix_ms_of(rec, hit),
 					  .sequence = hit->sequence,
+					  .counted = counted_in(rec),
 					  .reason = hit->reason,
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
@@ -195,9 +204,6 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 
 	*decoded = (struct decoded){.images = images__new(rec),
 				    .behind_hit = -1,
-				    .knows_taken = rec->knows_taken,
-				    .knows_stolen = rec->steal == REC_STEAL_TOLD,
-				    .is_never_told = rec->steal == REC_STEAL_NOT_TOLD,
 				    .is_sampled = recording__is_sampled(rec)};
 	if (!decoded->images)
 		err = -ENOMEM;

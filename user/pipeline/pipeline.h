@@ -32,9 +32,6 @@ struct decoded {
 	struct perf_threads *perf; /* of branches that perf has decoded; or this: */
 	struct fxt_trees *fxt;	   /* of a trace file */
 	size_t ring_bytes;	   /* what kept the samples, and was full; 0: none was */
-	bool knows_taken;	   /* whether quotas were used up; a trace file does not tell */
-	bool knows_stolen;	   /* and whether the hypervisor took time */
-	bool is_never_told;	   /* but it could not be known */
 	bool is_sampled;	   /* the calls were seen now and then, not followed */
 	struct meter *meter;	   /* while it is made: NULL, or what shows how far that has come */
 	/* Where the trace is written while it is decoded, or NULL. */

@@ -152,9 +152,6 @@ struct report *decoded__report(const struct decoded *decoded)
 		.hit = slowest,
 		.sampled = decoded->is_sampled,
 		.ring_bytes = decoded->ring_bytes,
-		.knows_taken = decoded->knows_taken,
-		.knows_stolen = decoded->knows_stolen,
-		.is_never_told = decoded->is_never_told,
 		.is_of_several = decoded->hits.n > 1,
 	};
 

@@ -334,7 +334,7 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 {
 	_cleanup_free_ uint32_t *numbers = malloc((tree->calls.n + 1) * sizeof(*numbers));
 	uint32_t n = 0;
-	size_t faults = 0;
+	size_t faults = 0, interrupts = 0;
 
 	if (!numbers)
 		return -ENOMEM;
@@ -357,6 +357,10 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 		if (decode_filter__has_time(&part->decode, tree->faults.v[i].time_ns))
 			tree->faults.v[faults++] = tree->faults.v[i];
 	tree->faults.n = faults;
+	for (size_t i = 0; i < tree->interrupts.n; i++)
+		if (decode_filter__has_time(&part->decode, tree->interrupts.v[i].start_ns))
+			tree->interrupts.v[interrupts++] = tree->interrupts.v[i];
+	tree->interrupts.n = interrupts;
 	return 0;
 }
 

@@ -306,6 +306,27 @@ static int copy_callees(struct goroutine *g, const struct call_tree *thread, siz
 	return err;
 }
 
+/* What interrupts took from the thread meanwhile they took from the goroutine. */
+static int copy_interrupts(struct goroutine *g, const struct call_tree *thread, uint64_t from,
+			   uint64_t to)
+{
+	size_t i = VEC_PARTITION_POINT(&thread->interrupts, m, m->end_ns <= from);
+	int err = 0;
+
+	for (; i < thread->interrupts.n && thread->interrupts.v[i].start_ns < to && !err; i++) {
+		struct interrupts_mark mark = thread->interrupts.v[i];
+		uint64_t before = interrupts_mark__until(&mark, from);
+
+		mark.ns = interrupts_mark__until(&mark, to) - before;
+		if (mark.start_ns < from)
+			mark.start_ns = from;
+		if (mark.end_ns > to)
+			mark.end_ns = to;
+		err = call_tree__add_interrupts(&g->tree, &mark);
+	}
+	return err;
+}
+
 /*
  * Of [start, end) of the innermost call, which lies at depth - 1: what its thread's stacks show of
  * it. Where they do not show the call the thread was at something else, and of this nothing is
@@ -329,6 +350,8 @@ static int fill(struct goroutine *g, const struct function *function, pid_t tid,
 		err = emit_unknown(g, done_ns, from, depth);
 		if (!err)
 			err = copy_callees(g, thread, i, from, to, depth);
+		if (!err)
+			err = copy_interrupts(g, thread, from, to);
 		done_ns = to;
 	}
 	return err ? err : emit_unknown(g, done_ns, end_ns, depth);

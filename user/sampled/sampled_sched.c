@@ -93,6 +93,15 @@ static void on_syscall(struct sampled_thread *t, const struct mt_sched *sched)
 	slices__waits(&t->slices, &wait);
 }
 
+static void on_interrupts(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	const struct interrupts_mark mark = {
+		.start_ns = sched->time_ns, .end_ns = sched->took.end_ns, .ns = sched->took.arg};
+
+	if (call_tree__add_interrupts(&t->tree, &mark))
+		t->slices.failed = true;
+}
+
 void sampled_thread__on_by(struct sampled_thread *t, const struct mt_sched *sched)
 {
 	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
@@ -101,6 +110,8 @@ void sampled_thread__on_by(struct sampled_thread *t, const struct mt_sched *sche
 		on_syscall(t, sched);
 	if (sched->kind == MT_SCHED_LONG)
 		on_long_call(t, sched);
+	if (sched->kind == MT_SCHED_INTERRUPTS)
+		on_interrupts(t, sched);
 	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
 	label__clean_in_place(by.comm);
 	if (sched->kind == MT_SCHED_REPLACED)

@@ -11,6 +11,7 @@
 #include "sampled/settle_calls.h"
 #include "util/log.h"
 #include "kernel/syscalls.h"
+#include "target/socket_name.h"
 #include "util/units.h"
 
 #define LOAD_MS 200
@@ -161,7 +162,7 @@ static int add_name(struct recording *rec, const struct mt_record *record)
 /* While the process has them: what the file that it waits for is. */
 static int add_open_file(struct recording *rec, const struct mt_record *record)
 {
-	char link[64], path[PATH_MAX];
+	char link[64], path[PATH_MAX], name[SOCKET_NAME_SIZE];
 	ssize_t len;
 
 	if (!syscall__is_of_file((int)record->syscall) || record->arg > INT_MAX ||
@@ -173,6 +174,9 @@ static int add_open_file(struct recording *rec, const struct mt_record *record)
 	if (len < 0)
 		return 0;
 	path[len] = '\0';
+	if (!strncmp(path, "socket:", strlen("socket:")) &&
+	    !socket_name__find((pid_t)record->tgid, (int)record->arg, path, name))
+		return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, name);
 	return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, path);
 }
 
@@ -227,6 +231,16 @@ static int add_sched(struct recording *rec, const struct mt_record *record,
 	return recording__add_sched(rec, &sched);
 }
 
+static int add_interrupts(struct recording *rec, const struct mt_record *record)
+{
+	return recording__add_sched_by(
+		rec, &(struct mt_sched){.time_ns = record->time_ns,
+					.tid = record->tid,
+					.tgid = record->tgid,
+					.kind = MT_SCHED_INTERRUPTS,
+					.took = {.arg = record->arg, .end_ns = record->end_ns}});
+}
+
 static int take(void *ctx, const struct mt_record *record)
 {
 	struct recording *rec = ctx;
@@ -249,6 +263,8 @@ static int take(void *ctx, const struct mt_record *record)
 		return add_by(rec, record, MT_SCHED_REPLACED);
 	case MT_RECORD_LONG:
 		return add_syscall(rec, record);
+	case MT_RECORD_INTERRUPTS:
+		return add_interrupts(rec, record);
 	}
 	return 0;
 }
@@ -316,6 +332,7 @@ int sampling__take_records(struct recorder *recorder, struct recording *rec, siz
 
 	if (err || !recorder)
 		return err;
+	rec->knows_interrupts = recorder__counts_interrupts(recorder);
 	if (since_ns > rec->complete_ns)
 		rec->complete_ns = since_ns;
 	DROP_BEFORE(&rec->samples, first_sample, rec->complete_ns);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stack/call_tree.h"
 
+#include <errno.h>
+
 #include "decode/branch.h"
 
 /* Whole names, since call__name() hands out strings that nobody frees. */
@@ -78,4 +80,34 @@ const struct done_by *call_tree__done_by(const struct call_tree *tree, const str
 	size_t n = VEC_PARTITION_POINT(&tree->done_by, e, e->call < index);
 
 	return n < tree->done_by.n && tree->done_by.v[n].call == index ? &tree->done_by.v[n] : NULL;
+}
+
+uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t time_ns)
+{
+	if (time_ns <= mark->start_ns)
+		return 0;
+	if (time_ns >= mark->end_ns)
+		return mark->ns;
+	return (uint64_t)((unsigned __int128)mark->ns * (time_ns - mark->start_ns) /
+			  (mark->end_ns - mark->start_ns));
+}
+
+int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_mark *mark)
+{
+	const size_t n = tree->interrupts.n;
+	const uint64_t done_ns = n ? tree->interrupts.v[n - 1].end_ns : 0;
+	struct interrupts_mark *out, rest = *mark;
+
+	if (rest.end_ns <= rest.start_ns || rest.ns > rest.end_ns - rest.start_ns)
+		return 0;
+	if (rest.start_ns < done_ns)
+		rest.start_ns = done_ns < rest.end_ns ? done_ns : rest.end_ns;
+	rest.ns -= interrupts_mark__until(mark, rest.start_ns);
+	if (rest.start_ns == rest.end_ns)
+		return 0;
+	out = VEC_PUSH(&tree->interrupts);
+	if (!out)
+		return -ENOMEM;
+	*out = rest;
+	return 0;
 }

@@ -78,6 +78,12 @@ struct fault_mark {
 	const struct function *function; /* NULL: not known */
 };
 
+/* Of that stretch of time on the CPU interrupts took so much. */
+struct interrupts_mark {
+	uint64_t start_ns, end_ns;
+	uint64_t ns; /* not more than that */
+};
+
 /* What ended a call that did not return. */
 enum left_by {
 	LEFT_BY_UNKNOWN, /* or by a return */
@@ -139,7 +145,13 @@ struct call_tree {
 	VEC(struct leap) leaps;	       /* ascending by `from` */
 	VEC(struct waits_for) waits;   /* ascending by `call` */
 	VEC(struct fault_mark) faults; /* ascending by time */
+	VEC(struct interrupts_mark) interrupts; /* ascending, none within another */
 };
+
+/* Behind those that are there; what lies before their end is left out. 0 or -ENOMEM. */
+int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_mark *mark);
+/* So much of the stretch was interrupts' before that moment. */
+uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t time_ns);
 
 /*
  * Takes calls before their tree is finished: those that nothing can change any more. What is told
@@ -166,8 +178,18 @@ static inline const struct call_site *call__site(const struct call *call,
 	return call->kind == CALL_INLINED ? NULL : call_sites__find(sites, call->call_ip);
 }
 
+/* What somebody has looked for in samples: only then no such time means that there was none. */
+enum counted {
+	COUNTED_THROTTLED = 1 << 0,
+	COUNTED_INTERRUPTS = 1 << 1,
+	COUNTED_STOLEN = 1 << 2,
+	COUNTED_NOT_STOLEN = 1 << 3, /* the machine cannot know it */
+};
+#define COUNTED_ALL 16 /* as many sets are there */
+
 /* A hit as the trace and the report show it. */
 struct hit_mark {
+	uint8_t counted; /* enum counted, of all the recording */
 	uint64_t time_ns;
 	uint64_t value_ns;     /* delay or duration */
 	uint64_t threshold_ns; /* which that has passed; 0: none was set */
@@ -189,7 +211,7 @@ const struct done_by *call_tree__done_by(const struct call_tree *tree, const str
 
 /* What it waits for; NULL where that is not known, or it does not wait. */
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call);
-#define WAITS_FOR_SIZE 160
+#define WAITS_FOR_SIZE 192
 /* "read of /var/log/x (fd 5)", "futex held by helper (123)". Returns text. */
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE]);
 

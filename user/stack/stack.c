@@ -265,6 +265,7 @@ void call_tree__fini(struct call_tree *tree)
 	VEC_FINI(&tree->done_by);
 	VEC_FINI(&tree->waits);
 	VEC_FINI(&tree->faults);
+	VEC_FINI(&tree->interrupts);
 }
 
 unsigned int stack__strand(const struct stack *s)

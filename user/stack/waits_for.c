@@ -29,7 +29,7 @@ const char *waits_for__format(const struct waits_for *wait, char text[static WAI
 		snprintf(text, WAITS_FOR_SIZE, "%s held by %s (%d)", name, wait->owner_comm,
 			 (int)wait->owner);
 	else if (wait->file)
-		snprintf(text, WAITS_FOR_SIZE, "%s of %.100s (fd %d)", name, wait->file, wait->fd);
+		snprintf(text, WAITS_FOR_SIZE, "%s of %.128s (fd %d)", name, wait->file, wait->fd);
 	else if (wait->fd >= 0)
 		snprintf(text, WAITS_FOR_SIZE, "%s of fd %d", name, wait->fd);
 	else

@@ -205,6 +205,21 @@ struct slice_kind slice__kind(const struct call *call, const struct call_site *s
 	};
 }
 
+const char *const counted_texts[COUNTED_ALL] = {
+	[COUNTED_THROTTLED] = "throttled",
+	[COUNTED_INTERRUPTS] = "interrupts",
+	[COUNTED_THROTTLED | COUNTED_INTERRUPTS] = "throttled, interrupts",
+	[COUNTED_STOLEN] = "stolen",
+	[COUNTED_STOLEN | COUNTED_THROTTLED] = "throttled, stolen",
+	[COUNTED_STOLEN | COUNTED_INTERRUPTS] = "interrupts, stolen",
+	[COUNTED_STOLEN | COUNTED_THROTTLED | COUNTED_INTERRUPTS] = "throttled, interrupts, stolen",
+	[COUNTED_NOT_STOLEN] = "not stolen",
+	[COUNTED_NOT_STOLEN | COUNTED_THROTTLED] = "throttled, not stolen",
+	[COUNTED_NOT_STOLEN | COUNTED_INTERRUPTS] = "interrupts, not stolen",
+	[COUNTED_NOT_STOLEN | COUNTED_THROTTLED | COUNTED_INTERRUPTS] =
+		"throttled, interrupts, not stolen",
+};
+
 /* The program's own, as far as there is room. */
 static void add_given(struct slice_args *args, const struct hit_mark *hit)
 {
@@ -241,6 +256,8 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 	if (hit->ip)
 		add_pointer(args, "address", hit->ip);
 	add_given(args, hit);
+	if (hit->counted < COUNTED_ALL && counted_texts[hit->counted] && args->n < FXT_MAX_ARGS)
+		add_string(args, "counted", counted_texts[hit->counted]);
 }
 
 /* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/fault_writer.h"
+#include "trace/thread_counters.h"
 #include "trace/fxt.h"
 #include "trace/hit_writer.h"
 #include "trace/leap_writer.h"
@@ -254,7 +254,7 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 		track.tid = STRAND_TRACK_TID + writer->n_strands++;
 	name_track(writer, tree, track.tid);
 	write_tree(writer, &track);
-	fault_writer__write(writer, &track);
+	thread_counters__write(writer, &track);
 	if (tree->calls.n && !tree->strand)
 		add_hit_thread(writer, tree);
 }

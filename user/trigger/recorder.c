@@ -23,8 +23,23 @@
 #include "util/log.h"
 #include "util/vec.h"
 
+/* The tracepoints at both ends of what takes time from the current thread. */
+static const struct interrupts {
+	const char *begin, *end;
+	bool is_soft;
+} interrupts[] = {
+	{"irq_handler_entry", "irq_handler_exit", false},
+	{"local_timer_entry", "local_timer_exit", false},
+	/* Other CPUs want something done here: flushes of the TLB, mostly. */
+	{"call_function_entry", "call_function_exit", false},
+	{"call_function_single_entry", "call_function_single_exit", false},
+	{"softirq_entry", "softirq_exit", true},
+};
+#define INTERRUPTS (sizeof(interrupts) / sizeof(interrupts[0]))
+
 struct recorder {
 	struct recorder_bpf *skel;
+	struct bpf_link *links[INTERRUPTS][2];
 	struct children *children;
 	struct mt_cpu *cpus; /* mapped */
 	const struct mt_record *logs;
@@ -33,6 +48,7 @@ struct recorder {
 	uint32_t log_size; /* records of each */
 	uint64_t since_ns;
 	bool from_exec; /* it has not begun yet */
+	bool counts_interrupts;
 };
 
 /* How far below the hierarchy's root: what lies above it are as many ancestors. */
@@ -194,6 +210,44 @@ static void give_slots(struct recorder *r)
 	}
 }
 
+static void detach_interrupts(struct recorder *r)
+{
+	for (size_t i = 0; i < INTERRUPTS; i++) {
+		for (size_t k = 0; k < 2; k++) {
+			bpf_link__destroy(r->links[i][k]);
+			r->links[i][k] = NULL;
+		}
+	}
+}
+
+static bool attach_pair(struct recorder *r, size_t i)
+{
+	const struct bpf_program *begin = r->skel->progs.on_hard_begin;
+	const struct bpf_program *end = r->skel->progs.on_hard_end;
+
+	if (interrupts[i].is_soft) {
+		begin = r->skel->progs.on_soft_begin;
+		end = r->skel->progs.on_soft_end;
+	}
+	/* An end without a begin counts nothing: this order leaves no begin without its end. */
+	r->links[i][1] = bpf_program__attach_raw_tracepoint(end, interrupts[i].end);
+	if (r->links[i][1])
+		r->links[i][0] = bpf_program__attach_raw_tracepoint(begin, interrupts[i].begin);
+	if (!r->links[i][0])
+		log__debug("time in %s is not counted: %s", interrupts[i].begin, strerror(errno));
+	return r->links[i][0] != NULL;
+}
+
+/* Where a kernel has not all of them, what it says would be too little: then nothing is said. */
+static void attach_interrupts(struct recorder *r)
+{
+	r->counts_interrupts = true;
+	for (size_t i = 0; i < INTERRUPTS && r->counts_interrupts; i++)
+		r->counts_interrupts = attach_pair(r, i);
+	if (!r->counts_interrupts)
+		detach_interrupts(r);
+}
+
 static int load(struct recorder *r, const struct recorder_config *config)
 {
 	int err;
@@ -213,7 +267,11 @@ static int load(struct recorder *r, const struct recorder_config *config)
 		return err;
 	give_slots(r);
 	err = set_targets(r, config);
-	return err ? err : recorder_bpf__attach(r->skel);
+	if (!err)
+		err = recorder_bpf__attach(r->skel);
+	if (!err)
+		attach_interrupts(r);
+	return err;
 }
 
 struct recorder *recorder__new(const struct recorder_config *config)
@@ -245,12 +303,18 @@ void recorder__free(struct recorder *r)
 	if (!r)
 		return;
 	children__free(r->children);
+	detach_interrupts(r);
 	if (r->cpus)
 		munmap(r->cpus, r->n_cpus * sizeof(struct mt_cpu));
 	if (r->logs)
 		munmap((void *)r->logs, logs_bytes(r));
 	recorder_bpf__destroy(r->skel);
 	free(r);
+}
+
+bool recorder__counts_interrupts(const struct recorder *r)
+{
+	return r->counts_interrupts;
 }
 
 size_t recorder__memory(const struct recorder *r)
@@ -270,6 +334,8 @@ int recorder__stack_events(const struct recorder *r)
 
 void recorder__begin(struct recorder *r)
 {
+	for (size_t i = 0; i < r->n_cpus; i++)
+		r->cpus[i].interrupts_ns = 0;
 	r->since_ns = clock__now_ns();
 	if (!r->from_exec)
 		r->skel->data->stopped = 0;
@@ -294,7 +360,9 @@ int recorder__count(const struct recorder *r, struct recorder_counts *counts)
 /* Its end is when it was written. */
 static uint64_t written_ns(const struct mt_record *record)
 {
-	return record->kind == MT_RECORD_LONG ? record->end_ns : record->time_ns;
+	return record->kind == MT_RECORD_LONG || record->kind == MT_RECORD_INTERRUPTS
+		       ? record->end_ns
+		       : record->time_ns;
 }
 
 static int by_time(const void *a, const void *b)
@@ -333,6 +401,23 @@ static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_v
 	return 0;
 }
 
+/* What interrupts took until it was stopped, and was too little for a record. */
+static int add_interrupts(const struct mt_cpu *cpu, record_vec *out)
+{
+	struct mt_record *record = cpu->interrupts_ns ? VEC_PUSH(out) : NULL;
+
+	if (!record)
+		return cpu->interrupts_ns ? -ENOMEM : 0;
+	*record = (struct mt_record){.time_ns = cpu->interrupts_from_ns,
+				     .end_ns = cpu->interrupts_to_ns,
+				     .arg = cpu->interrupts_ns,
+				     .tid = cpu->in_tid,
+				     .tgid = cpu->in_tgid,
+				     .kind = MT_RECORD_INTERRUPTS,
+				     .syscall = MT_NO_SYSCALL};
+	return 0;
+}
+
 int recorder__take(struct recorder *r, uint64_t *since_ns,
 		   int (*take)(void *ctx, const struct mt_record *record), void *ctx)
 {
@@ -341,9 +426,12 @@ int recorder__take(struct recorder *r, uint64_t *since_ns,
 
 	recorder__stop(r);
 	*since_ns = r->since_ns;
-	for (size_t i = 0; i < r->n_cpus && !err; i++)
+	for (size_t i = 0; i < r->n_cpus && !err; i++) {
 		if (r->cpus[i].slot)
 			err = copy_log(r, &r->cpus[i], &records, since_ns);
+		if (r->cpus[i].slot && !err)
+			err = add_interrupts(&r->cpus[i], &records);
+	}
 	VEC_SORT(&records, by_time);
 	for (size_t i = 0; i < records.n && !err; i++)
 		err = take(ctx, &records.v[i]);

@@ -40,6 +40,9 @@ struct recorder_config {
 struct recorder *recorder__new(const struct recorder_config *config);
 void recorder__free(struct recorder *recorder);
 
+/* Whether the kernel has the tracepoints that tell what interrupts take. */
+bool recorder__counts_interrupts(const struct recorder *recorder);
+
 /* Bytes of the logs of all CPUs together. */
 size_t recorder__memory(const struct recorder *recorder);
 

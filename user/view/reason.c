@@ -14,9 +14,10 @@
 #define CAUSES_MAX  8
 
 enum cause_kind {
-	CAUSE_CPU,     /* in `path` */
-	CAUSE_BLOCKED, /* in `row` */
-	CAUSE_WAITING, /* for a CPU: `row` */
+	CAUSE_CPU,	  /* in `path` */
+	CAUSE_BLOCKED,	  /* in `row` */
+	CAUSE_INTERRUPTS, /* most in `row` */
+	CAUSE_WAITING,	  /* for a CPU: `row` */
 	CAUSE_THROTTLED,
 	CAUSE_STOLEN,
 	CAUSE_UNKNOWN,
@@ -151,6 +152,7 @@ static void find_causes(struct causes *c, const struct report *r)
 	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
 	add_cpu(c);
 	add_rows(c, ROW_BLOCKED, CAUSE_BLOCKED);
+	add_rows(c, ROW_INTERRUPTS, CAUSE_INTERRUPTS);
 	add_rows(c, ROW_WAITING, CAUSE_WAITING);
 	add_rows(c, ROW_THROTTLED, CAUSE_THROTTLED);
 	add_rows(c, ROW_STOLEN, CAUSE_STOLEN);
@@ -351,6 +353,10 @@ static void print_cause(FILE *out, const struct report *r, const struct cause *c
 		break;
 	case CAUSE_BLOCKED:
 		print_blocked(out, r, cause->row);
+		break;
+	case CAUSE_INTERRUPTS:
+		fprintf(out, "its CPU ran interrupts and softirqs, most of them in ");
+		print_where(out, r, 0, cause->row->inside);
 		break;
 	case CAUSE_WAITING:
 		print_waiting(out, cause->row);

@@ -54,9 +54,6 @@ static int fill(struct report *r, const struct report_input *input)
 	r->sampled = input->sampled;
 	r->is_of_several = input->is_of_several;
 	r->ring_bytes = input->ring_bytes;
-	r->knows_taken = input->knows_taken;
-	r->knows_stolen = input->knows_stolen;
-	r->is_never_told = input->is_never_told;
 	err = report__find_periods(r, input->hit);
 	if (!err && !r->periods.n)
 		err = -ENODATA;

@@ -15,9 +15,6 @@ struct report_input {
 	const struct hit_mark *hit; /* the trigger; its function is what iterations are made of */
 	bool sampled;		    /* calls between samples were not seen: none are counted */
 	size_t ring_bytes;	    /* what kept the stacks was full with so much; 0: it was not */
-	bool knows_taken;   /* a quota that was used up is seen: without any, there was none */
-	bool knows_stolen;  /* likewise what the hypervisor took */
-	bool is_never_told; /* the machine cannot know the latter */
 	bool is_of_several; /* other hits stand beside it: the report says which one it is of */
 };
 

@@ -17,14 +17,15 @@ struct period {
 
 /* What the time of an iteration can be: each nanosecond of it is one of these. */
 enum part {
-	PART_CPU,	/* it ran, in code that is known */
-	PART_BLOCKED,	/* it waited for something */
-	PART_RUNNABLE,	/* that had come, but it had no CPU yet */
-	PART_PREEMPTED, /* it could run on, but its CPU was taken */
-	PART_THROTTLED, /* it could run, but its cgroup's quota was used up */
-	PART_STOLEN,	/* it had a CPU, but the hypervisor did not run that */
-	PART_SYSCALL,	/* in the kernel, running or waiting: a trace of user code cannot tell */
-	PART_UNKNOWN,	/* nothing tells what it did: gaps, and what no stack was taken of */
+	PART_CPU,	 /* it ran, in code that is known */
+	PART_INTERRUPTS, /* it had a CPU, but that ran interrupts and softirqs */
+	PART_BLOCKED,	 /* it waited for something */
+	PART_RUNNABLE,	 /* that had come, but it had no CPU yet */
+	PART_PREEMPTED,	 /* it could run on, but its CPU was taken */
+	PART_THROTTLED,	 /* it could run, but its cgroup's quota was used up */
+	PART_STOLEN,	 /* it had a CPU, but the hypervisor did not run that */
+	PART_SYSCALL,	 /* in the kernel, running or waiting: a trace of user code cannot tell */
+	PART_UNKNOWN,	 /* nothing tells what it did: gaps, and what no stack was taken of */
 	PARTS,
 };
 
@@ -37,8 +38,9 @@ struct account {
 };
 
 enum row_kind {
-	ROW_CPU,       /* a function's own code */
-	ROW_KERNEL,    /* the kernel's, on its behalf */
+	ROW_CPU,    /* a function's own code */
+	ROW_KERNEL, /* the kernel's, on its behalf */
+	ROW_INTERRUPTS,
 	ROW_BLOCKED,   /* it waited for something */
 	ROW_WAITING,   /* it could run, and had no CPU */
 	ROW_THROTTLED, /* it could run, and had no time left */
@@ -76,7 +78,6 @@ struct report {
 	const struct call_tree *tree;
 	struct hit_mark hit;
 	bool sampled, is_of_several;
-	bool knows_taken, knows_stolen, is_never_told;
 	size_t ring_bytes;
 	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
 	size_t n_ordinary; /* of which that is the mean: those in `periods`, where there are any */
@@ -90,8 +91,10 @@ struct report {
 	uint64_t unseen_until_ns; /* the end of the last stretch of the slow one without stacks */
 	size_t *slots;
 	size_t n_slots;
-	size_t period;	       /* that holds, or follows, the sweep's time */
-	VEC(uint32_t) path_at; /* of the open calls, by depth */
+	size_t period;		/* that holds, or follows, the sweep's time */
+	size_t interrupts;	/* the same of the tree's, ... */
+	uint64_t interrupts_ns; /* ... and what those before it took */
+	VEC(uint32_t) path_at;	/* of the open calls, by depth */
 	bool failed;
 };
 
@@ -128,6 +131,9 @@ static inline uint64_t report__slow_ns(const struct report *r)
 {
 	return report__slow(r)->end_ns - report__slow(r)->start_ns;
 }
+
+/* False: a 0 of that part only says that nobody has counted, and is left out. */
+bool report__counts(const struct report *r, enum part part);
 
 /* "f", "f [inlined]", "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);

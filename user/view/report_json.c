@@ -77,18 +77,10 @@ static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 	add_blame(object, &row->blame);
 }
 
-/* A 0 that nobody has counted is left out. */
-static bool is_known(const struct report *r, const struct account *account, enum part part)
-{
-	if (account->ns[part])
-		return true;
-	return part == PART_THROTTLED ? r->knows_taken : part != PART_STOLEN || r->knows_stolen;
-}
-
 static void add_parts(cJSON *object, const struct report *r, const struct account *account)
 {
 	for (int i = 0; i < PARTS; i++)
-		if (is_known(r, account, i))
+		if (account->ns[i] || report__counts(r, i))
 			add_number(object, part__key(i), account->ns[i]);
 }
 

@@ -79,15 +79,12 @@ static void print_head(FILE *out, const struct report *r)
 	fprintf(out, "%s; where the time went:\n", r->n_ordinary ? ")" : "");
 }
 
-/*
- * Parts that such a source always tells apart are shown even if they are 0. Not so what only some
- * machines tell: a 0 there may mean that nobody has counted.
- */
+/* Parts that such a source tells apart are shown even if they are 0. */
 static bool is_shown(const struct report *r, enum part part)
 {
 	if (part == PART_CPU || r->slow.ns[part] || r->ordinary.ns[part])
 		return true;
-	if (part == PART_THROTTLED || part == PART_STOLEN)
+	if (!report__counts(r, part))
 		return false;
 	return r->sampled ? part != PART_SYSCALL : part == PART_SYSCALL;
 }
@@ -110,7 +107,7 @@ static void print_accounts(FILE *out, const struct report *r)
 	print_account(out, r, "slow", &r->slow);
 	if (r->periods.n > 1)
 		print_account(out, r, "ordinary", &r->ordinary);
-	if (r->is_never_told && !r->slow.ns[PART_STOLEN])
+	if (r->hit.counted & COUNTED_NOT_STOLEN && !r->slow.ns[PART_STOLEN])
 		fprintf(out,
 			"  stolen time is not known: this virtual machine has never been told of "
 			"any\n");

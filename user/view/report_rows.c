@@ -96,35 +96,53 @@ static enum row_kind kind_of(const struct call *call)
 	return call->function ? ROW_CPU : ROW_OTHER;
 }
 
-static struct row *find_row(struct report *r, const struct call *call)
+/* The first four say which it is. */
+static struct row *find(struct report *r, const struct row *like)
 {
-	const char *name = call__name(call);
-	const void *key = call->function ? (const void *)call->function : name;
-	const struct function *inside = inside_of(r, call);
 	struct row *row;
 	size_t at;
 
 	if (2 * r->rows.n >= r->n_slots && rehash(r))
 		goto failed;
-	at = hash_row(key, inside) & (r->n_slots - 1);
+	at = hash_row(like->key, like->inside) & (r->n_slots - 1);
 	for (; r->slots[at]; at = (at + 1) & (r->n_slots - 1)) {
 		row = &r->rows.v[r->slots[at] - 1];
-		if (row->key == key && row->inside == inside)
+		if (row->key == like->key && row->inside == like->inside)
 			return row;
 	}
 	row = VEC_PUSH(&r->rows);
 	if (!row)
 		goto failed;
-	*row = (struct row){.key = key,
-			    .name = name,
-			    .kind = kind_of(call),
-			    .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
-			    .inside = inside};
+	*row = *like;
 	r->slots[at] = r->rows.n;
 	return row;
 failed:
 	r->failed = true;
 	return NULL;
+}
+
+static struct row *find_row(struct report *r, const struct call *call)
+{
+	const char *name = call__name(call);
+
+	return find(r, &(struct row){.key = call->function ? (const void *)call->function : name,
+				     .name = name,
+				     .kind = kind_of(call),
+				     .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
+				     .inside = inside_of(r, call)});
+}
+
+/* Of the function that ran then, or ran last before the kernel's code. */
+static struct row *find_interrupts(struct report *r, const struct call *call)
+{
+	static const char name[] = "[interrupts]";
+	bool is_its = call->function && call->kind != CALL_IN_KERNEL;
+
+	return find(r, &(struct row){.key = name,
+				     .name = name,
+				     .kind = ROW_INTERRUPTS,
+				     .suffix = "",
+				     .inside = is_its ? call->function : inside_of(r, call)});
 }
 
 /* Where it began in the iteration, or ran already. */
@@ -134,8 +152,9 @@ static uint32_t path_in(struct report *r, const struct call *call, const struct 
 					    : r->path_at.v[call->depth];
 }
 
+/* Interrupts are part of its time, but are not what it does on the CPU. */
 static void spend_path(struct report *r, const struct call *call, const struct period *p,
-		       uint64_t ns, bool slow)
+		       uint64_t ns, uint64_t taken, bool slow)
 {
 	uint32_t at = path_in(r, call, p); /* which may move them */
 	struct path *path = &r->paths.v[at];
@@ -143,7 +162,41 @@ static void spend_path(struct report *r, const struct call *call, const struct p
 
 	*(slow ? &path->slow_ns : &path->ordinary_ns) += ns;
 	if (on_cpu)
-		*(slow ? &path->slow_cpu_ns : &path->ordinary_cpu_ns) += ns;
+		*(slow ? &path->slow_cpu_ns : &path->ordinary_cpu_ns) += ns - taken;
+}
+
+/* What interrupts had taken by then. Sweeps go forward in time, and the sum is exact. */
+static uint64_t interrupts_until(struct report *r, uint64_t time_ns)
+{
+	const struct interrupts_mark *marks = r->tree->interrupts.v;
+
+	for (; r->interrupts < r->tree->interrupts.n && marks[r->interrupts].end_ns <= time_ns;
+	     r->interrupts++)
+		r->interrupts_ns += marks[r->interrupts].ns;
+	return r->interrupts < r->tree->interrupts.n
+		       ? r->interrupts_ns + interrupts_mark__until(&marks[r->interrupts], time_ns)
+		       : r->interrupts_ns;
+}
+
+static void spend_row(struct report *r, struct row *row, enum part part, uint64_t ns, bool slow)
+{
+	*(slow ? &row->slow_ns : &row->ordinary_ns) += ns;
+	(slow ? &r->slow : &r->ordinary)->ns[part] += ns;
+}
+
+/* The part of [start, end), on a CPU, that interrupts took from the call. */
+static uint64_t spend_interrupts(struct report *r, const struct call *call, uint64_t start,
+				 uint64_t end, bool slow)
+{
+	uint64_t before = interrupts_until(r, start), ns = interrupts_until(r, end) - before;
+	struct row *row = ns ? find_interrupts(r, call) : NULL;
+
+	if (!row)
+		return 0;
+	spend_row(r, row, PART_INTERRUPTS, ns, slow);
+	if (slow)
+		row->inclusive_ns += ns;
+	return ns;
 }
 
 /* [from, to) was spent in the call itself. Sweeps go forward in time. */
@@ -155,20 +208,17 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 		const struct period *p = &r->periods.v[r->period];
 		uint64_t start = from > p->start_ns ? from : p->start_ns;
 		uint64_t end = to < p->end_ns ? to : p->end_ns;
+		bool slow = is_slow(r, r->period);
+		uint64_t taken = start < end && part == PART_CPU
+					 ? spend_interrupts(r, call, start, end, slow)
+					 : 0;
 		struct row *row;
 
 		if (start < end && (row = find_row(r, call))) {
-			bool slow = is_slow(r, r->period);
-
-			spend_path(r, call, p, end - start, slow);
-			if (slow) {
-				row->slow_ns += end - start;
-				r->slow.ns[part] += end - start;
+			spend_path(r, call, p, end - start, taken, slow);
+			spend_row(r, row, part, end - start - taken, slow);
+			if (slow)
 				blame__add(&row->blame, r->tree, call);
-			} else {
-				row->ordinary_ns += end - start;
-				r->ordinary.ns[part] += end - start;
-			}
 			if (slow && part == PART_UNKNOWN)
 				r->unseen_until_ns = end;
 		}
@@ -303,6 +353,22 @@ static void settle(struct account *account, uint64_t ns)
 	account->ns[PART_UNKNOWN] += ns;
 }
 
+/* Of sums: the means, which add up to that of all; the largest has what they are rounded by. */
+static void settle_means(struct report *r, uint64_t sum)
+{
+	struct account *account = &r->ordinary;
+	uint64_t rest = report__mean(r, sum);
+	int largest = 0;
+
+	for (int i = 0; i < PARTS; i++) {
+		account->ns[i] = report__mean(r, account->ns[i]);
+		rest -= account->ns[i];
+		if (account->ns[i] > account->ns[largest])
+			largest = i;
+	}
+	account->ns[largest] += rest;
+}
+
 static void settle_accounts(struct report *r)
 {
 	uint64_t sum = 0;
@@ -311,8 +377,7 @@ static void settle_accounts(struct report *r)
 	for (size_t i = 0; i + 1 < r->periods.n; i++)
 		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
 	settle(&r->ordinary, sum);
-	for (int i = 0; i < PARTS; i++)
-		r->ordinary.ns[i] = report__mean(r, r->ordinary.ns[i]);
+	settle_means(r, sum);
 }
 
 int report__fill_rows(struct report *r)
@@ -331,13 +396,28 @@ int report__fill_rows(struct report *r)
 	return 0;
 }
 
+bool report__counts(const struct report *r, enum part part)
+{
+	switch (part) {
+	case PART_INTERRUPTS:
+		return r->hit.counted & COUNTED_INTERRUPTS;
+	case PART_THROTTLED:
+		return r->hit.counted & COUNTED_THROTTLED;
+	case PART_STOLEN:
+		return r->hit.counted & COUNTED_STOLEN;
+	default:
+		return true;
+	}
+}
+
 const char *part__name(enum part part)
 {
 	static const char *const names[PARTS] = {
-		[PART_CPU] = "on CPU",		 [PART_BLOCKED] = "blocked",
-		[PART_RUNNABLE] = "runnable",	 [PART_PREEMPTED] = "preempted",
-		[PART_THROTTLED] = "throttled",	 [PART_STOLEN] = "stolen",
-		[PART_SYSCALL] = "system calls", [PART_UNKNOWN] = "not recorded",
+		[PART_CPU] = "on CPU",		 [PART_INTERRUPTS] = "interrupts",
+		[PART_BLOCKED] = "blocked",	 [PART_RUNNABLE] = "runnable",
+		[PART_PREEMPTED] = "preempted",	 [PART_THROTTLED] = "throttled",
+		[PART_STOLEN] = "stolen",	 [PART_SYSCALL] = "system calls",
+		[PART_UNKNOWN] = "not recorded",
 	};
 
 	return names[part];
@@ -346,10 +426,11 @@ const char *part__name(enum part part)
 const char *part__key(enum part part)
 {
 	static const char *const keys[PARTS] = {
-		[PART_CPU] = "on_cpu_ns",	   [PART_BLOCKED] = "blocked_ns",
-		[PART_RUNNABLE] = "runnable_ns",   [PART_PREEMPTED] = "preempted_ns",
-		[PART_THROTTLED] = "throttled_ns", [PART_STOLEN] = "stolen_ns",
-		[PART_SYSCALL] = "syscalls_ns",	   [PART_UNKNOWN] = "not_recorded_ns",
+		[PART_CPU] = "on_cpu_ns",	    [PART_INTERRUPTS] = "interrupts_ns",
+		[PART_BLOCKED] = "blocked_ns",	    [PART_RUNNABLE] = "runnable_ns",
+		[PART_PREEMPTED] = "preempted_ns",  [PART_THROTTLED] = "throttled_ns",
+		[PART_STOLEN] = "stolen_ns",	    [PART_SYSCALL] = "syscalls_ns",
+		[PART_UNKNOWN] = "not_recorded_ns",
 	};
 
 	return keys[part];

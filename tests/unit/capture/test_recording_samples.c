@@ -59,6 +59,7 @@ static void fill_samples(struct recording *rec)
 	assert_int_equal(recording__add_entry(rec, &entry), 0);
 	assert_int_equal(recording__add_sched_by(rec, &by), 0);
 	assert_int_equal(recording__add_open_file(rec, 100, 5, "pipe:[812]"), 0);
+	rec->knows_interrupts = true;
 	/* What it was first stays. */
 	assert_int_equal(recording__add_open_file(rec, 100, 5, "socket:[1]"), 0);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -131,6 +132,7 @@ static void test_what_is_written_is_read(void **state)
 	assert_same_samples(&f->rec, &f->back);
 	assert_int_equal(f->back.sample_users.n, 1);
 	assert_same_user(&f->rec.sample_users.v[0], &f->back.sample_users.v[0]);
+	assert_true(f->back.knows_interrupts);
 	assert_int_equal(f->back.open_files.n, 1);
 	assert_string_equal(recording__find_open_file(&f->back, 100, 5), "pipe:[812]");
 	assert_null(recording__find_open_file(&f->back, 101, 5));

@@ -94,6 +94,18 @@ static inline void sched(struct fixture *f, uint64_t time_ns, enum rec_sched_wha
 	assert_int_equal(recording__add_sched(&f->rec, &sched), 0);
 }
 
+static inline void interrupts(struct fixture *f, pid_t tid, uint64_t start_ns, uint64_t end_ns,
+			      uint64_t ns)
+{
+	struct mt_sched sched = {.time_ns = start_ns,
+				 .tid = (uint32_t)tid,
+				 .tgid = PID,
+				 .kind = MT_SCHED_INTERRUPTS,
+				 .took = {.arg = ns, .end_ns = end_ns}};
+
+	assert_int_equal(recording__add_sched_by(&f->rec, &sched), 0);
+}
+
 static inline void hit(struct fixture *f, uint64_t time_ns)
 {
 	struct mt_hit hit = {.time_ns = time_ns, .tid = TID, .tgid = PID};

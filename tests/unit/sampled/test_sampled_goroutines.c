@@ -102,12 +102,23 @@ static void test_a_call_that_waits(void **state)
 	add(f, 7, TID + 1, entry_of(ITER, 1010, 1420));
 	add(f, 7, TID + 1, park_of(1120, 1260, TID, 14));
 	f->rec.frozen_ns = 1430;
+	interrupts(f, TID, 1000, 1020, 10);
+	interrupts(f, TID, 1200, 1300, 50);
+	interrupts(f, TID + 1, 1400, 1440, 20);
 	make_trees(f, 3);
 	assert_tree(&f->trees[2], "[iter] 1010-1420\n"
 				  "  [find] 1010-1120 inferred-start inferred-end\n"
 				  "  [blocked] 1120-1260\n");
 	assert_int_equal(f->trees[2].waits.n, 1);
 	assert_string_equal(f->trees[2].waits.v[0].text, "chan receive");
+	/* Of either thread what lies in the call. */
+	assert_int_equal(f->trees[2].interrupts.n, 2);
+	assert_int_equal(f->trees[2].interrupts.v[0].start_ns, 1010);
+	assert_int_equal(f->trees[2].interrupts.v[0].end_ns, 1020);
+	assert_int_equal(f->trees[2].interrupts.v[0].ns, 5);
+	assert_int_equal(f->trees[2].interrupts.v[1].start_ns, 1400);
+	assert_int_equal(f->trees[2].interrupts.v[1].end_ns, 1420);
+	assert_int_equal(f->trees[2].interrupts.v[1].ns, 10);
 }
 
 /* It was moved, and nobody saw where to: the thread's stacks are another goroutine's. */

@@ -97,7 +97,8 @@ static void test_a_call_that_a_stack_lacks(void **state)
 				  "        do_syscall_64 1045-1055 inferred-start inferred-end\n");
 }
 
-/* The probe of its return is being handled: the address that the kernel returns to is the call's, too. */
+/* The probe of its return is being handled: the address that the kernel returns to is the call's,
+ * too. */
 static void test_a_call_whose_return_is_probed(void **state)
 {
 	struct fixture *f = *state;
@@ -133,10 +134,8 @@ static void test_without_its_symbols(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_slices_of_the_kernel),
-		TEST(test_calls_are_made_out_of_it),
-		TEST(test_a_call_that_a_stack_lacks),
-		TEST(test_a_call_whose_return_is_probed),
+		TEST(test_slices_of_the_kernel),      TEST(test_calls_are_made_out_of_it),
+		TEST(test_a_call_that_a_stack_lacks), TEST(test_a_call_whose_return_is_probed),
 		TEST(test_without_its_symbols),
 	};
 

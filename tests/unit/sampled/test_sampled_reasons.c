@@ -59,6 +59,23 @@ static void test_what_a_thread_waits_for(void **state)
 }
 
 /* They are no evidence of how long something ran. */
+/* They are no slices: the thread runs on. */
+static void test_interrupts_are_marks(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	interrupts(f, TID, 1010, 1060, 30);
+	interrupts(f, TID, 1070, 1080, 11); /* damaged */
+	SAMPLE(f, TID, 1100, MAIN + 8);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1100 inferred-start inferred-end\n");
+	assert_int_equal(f->trees[0].interrupts.n, 1);
+	assert_int_equal(f->trees[0].interrupts.v[0].start_ns, 1010);
+	assert_int_equal(f->trees[0].interrupts.v[0].end_ns, 1060);
+	assert_int_equal(f->trees[0].interrupts.v[0].ns, 30);
+}
+
 static void test_page_faults_are_marks(void **state)
 {
 	struct fixture *f = *state;
@@ -152,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_a_thread_waits_for),
+		TEST(test_interrupts_are_marks),
 		TEST(test_page_faults_are_marks),
 		TEST(test_a_long_system_call_is_exact),
 		TEST(test_a_tail_call_below_callers_not_seen_before),

@@ -52,6 +52,7 @@ static inline int tear_down(void **state)
 	VEC_FINI(&f->trees[1].done_by);
 	VEC_FINI(&f->trees[1].waits);
 	VEC_FINI(&f->trees[1].faults);
+	VEC_FINI(&f->trees[1].interrupts);
 	free(f->text);
 	free(f);
 	return 0;

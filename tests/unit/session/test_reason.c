@@ -215,6 +215,28 @@ static void test_a_cpu_that_others_have(void **state)
 		"   and: on the CPU, in iter; 14.0 ms more than usual\n");
 }
 
+static void add_interrupts(struct fixture *f, uint64_t start_ns, uint64_t end_ns, uint64_t ns)
+{
+	*VEC_PUSH(&f->tree.interrupts) =
+		(struct interrupts_mark){.start_ns = start_ns, .end_ns = end_ns, .ns = ns};
+}
+
+/* Their time is no function's, and in no wait; a stretch over two calls is shared out. */
+static void test_interrupts(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 12 * MS, 42 * MS, &work);
+	add_off(f, 3, 13 * MS, 15 * MS, OFF_BLOCKED);
+	/* Half of it lies before the iteration. */
+	add_interrupts(f, 9 * MS, 11 * MS, MS);
+	add_interrupts(f, 15 * MS, 31 * MS, 14 * MS);
+	add_interrupts(f, 31 * MS, 41 * MS, 6 * MS);
+	assert_reason(f, "reason: its CPU ran interrupts and softirqs, most of them in work; 20.5 "
+			 "ms more than usual\n"
+			 "   and: on the CPU, in iter; 16.5 ms more than usual\n");
+}
+
 static void test_page_faults(void **state)
 {
 	struct fixture *f = *state;
@@ -275,6 +297,7 @@ int main(void)
 		TEST(test_a_call_without_a_name),
 		TEST(test_the_longest_wait),
 		TEST(test_a_cpu_that_others_have),
+		TEST(test_interrupts),
 		TEST(test_page_faults),
 		TEST(test_pages_that_had_to_be_read),
 		TEST(test_nothing_that_is_more_than_usual),

@@ -78,11 +78,18 @@ static void test_a_zero_is_a_count(void **state)
 	write_json(f, &input);
 	assert_null(strstr(f->text, "throttled_ns"));
 	assert_null(strstr(f->text, "stolen"));
+	assert_null(strstr(f->text, "throttled"));
 	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
-	input.knows_taken = input.knows_stolen = true;
+	input.sampled = true;
+	f->hit.counted = COUNTED_THROTTLED;
 	write_json(f, &input);
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
+	assert_null(strstr(f->text, "stolen"));
+	assert_non_null(strstr(f->text, " · preempted 0 ns · throttled 0 ns · not recorded "));
+	f->hit.counted |= COUNTED_STOLEN;
+	write_json(f, &input);
 	assert_non_null(strstr(f->text, "\"stolen_ns\":0"));
+	assert_non_null(strstr(f->text, " · throttled 0 ns · stolen 0 ns · not recorded "));
 }
 
 static void test_a_machine_that_cannot_know_says_so(void **state)
@@ -90,14 +97,40 @@ static void test_a_machine_that_cannot_know_says_so(void **state)
 	struct fixture *f = *state;
 
 	add_iterations(f);
-	write_json(f, &(struct report_input){.trees = f->trees,
-					     .n_trees = 2,
-					     .hit = &f->hit,
-					     .knows_taken = true,
-					     .is_never_told = true});
+	f->hit.counted = COUNTED_THROTTLED | COUNTED_NOT_STOLEN;
+	write_json(f, &(struct report_input){.trees = f->trees, .n_trees = 2, .hit = &f->hit});
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
 	assert_null(strstr(f->text, "stolen_ns"));
 	assert_non_null(strstr(f->text, "stolen time is not known: "));
+}
+
+/* They are taken from what ran: from nothing else, and all of it, in whatever pieces. */
+static void test_what_interrupts_took(void **state)
+{
+	struct fixture *f = *state;
+	struct report_input input = {
+		.trees = f->trees, .n_trees = 2, .hit = &f->hit, .sampled = true};
+	struct call_tree *tree = &f->trees[1];
+
+	add_iterations(f);
+	write_json(f, &input);
+	assert_null(strstr(f->text, "interrupts"));
+	f->hit.counted = COUNTED_INTERRUPTS;
+	write_json(f, &input);
+	assert_non_null(strstr(f->text, "\"interrupts_ns\":0"));
+	assert_non_null(strstr(f->text, " · interrupts 0 ns · blocked 0 ns · "));
+	/* Over an edge between two iterations of 1 ms, a prime number; and in the slow one. */
+	*VEC_PUSH(&tree->interrupts) =
+		(struct interrupts_mark){MS + MS / 2, 2 * MS + MS / 2, 300007};
+	*VEC_PUSH(&tree->interrupts) = (struct interrupts_mark){4 * MS, 6 * MS, MS};
+	write_json(f, &input);
+	assert_non_null(strstr(f->text, "  slow     on CPU 3.00 ms · interrupts 1.00 ms · "));
+	assert_non_null(strstr(f->text, "  ordinary on CPU 850 us · interrupts 150 us · "));
+	assert_non_null(strstr(f->text, "\"slow\":{\"on_cpu_ns\":3000000,"
+					"\"interrupts_ns\":1000000,"));
+	assert_non_null(strstr(f->text, "\"ordinary\":{\"on_cpu_ns\":849997,"
+					"\"interrupts_ns\":150003,"));
+	assert_non_null(strstr(f->text, "{\"name\":\"[interrupts]\",\"in\":\"stall\","));
 }
 
 /* The same iteration, but stall is not in it, and work takes longer. */
@@ -340,6 +373,9 @@ static void test_back_from_a_trace_file(void **state)
 	add_done_by(f, "hog", 12, 60);
 	add_done_by(f, "cc1", 13, 40);
 	add_faults(f);
+	*VEC_PUSH(&f->trees[1].interrupts) = (struct interrupts_mark){MS, 2 * MS, 400001};
+	*VEC_PUSH(&f->trees[1].interrupts) = (struct interrupts_mark){2 * MS, 3 * MS, 500000};
+	*VEC_PUSH(&f->trees[1].interrupts) = (struct interrupts_mark){5 * MS, 6 * MS, MS};
 	add(f, 2, 7 * MS + 700, 7 * MS + 800, NULL)->kind = CALL_GAP;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = GAP_OVERFLOW;
 	strcpy(f->trees[1].comm, "service");
@@ -349,6 +385,7 @@ static void test_back_from_a_trace_file(void **state)
 	f->hit.threshold_ns = 3 * MS;
 	f->hit.unix_ms = 1763700000123;
 	f->hit.sequence = 9;
+	f->hit.counted = COUNTED_THROTTLED | COUNTED_INTERRUPTS | COUNTED_NOT_STOLEN;
 	write_trace(f, "/tmp/test_report_output.fxt.gz");
 	read_trace(&trees, "/tmp/test_report_output.fxt.gz");
 	assert_int_equal(trees.trees.v[0].tid, TID);
@@ -366,9 +403,14 @@ static void test_back_from_a_trace_file(void **state)
 	assert_int_equal(trees.trees.v[0].waits.n, 1);
 	assert_int_equal(trees.trees.v[0].waits.v[0].call, trees.trees.v[0].done_by.v[0].call);
 	assert_string_equal(trees.trees.v[0].waits.v[0].text, "a lock");
+	assert_int_equal(trees.trees.v[0].interrupts.n, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_memory_equal(&trees.trees.v[0].interrupts.v[i], &f->trees[1].interrupts.v[i],
+				    sizeof(struct interrupts_mark));
 	assert_int_equal(trees.hits.n, 1);
 	assert_int_equal(trees.hits.v[0].threshold_ns, 3 * MS);
 	assert_int_equal(trees.hits.v[0].unix_ms, 1763700000123);
+	assert_int_equal(trees.hits.v[0].counted, f->hit.counted);
 	assert_int_equal(trees.hits.v[0].reason, MT_HIT_DELAY);
 	assert_int_equal(trees.hits.v[0].value_ns, 4 * MS);
 	assert_int_equal(trees.hits.v[0].sequence, 9);
@@ -447,6 +489,7 @@ int main(void)
 		TEST(test_json),
 		TEST(test_a_zero_is_a_count),
 		TEST(test_a_machine_that_cannot_know_says_so),
+		TEST(test_what_interrupts_took),
 		TEST(test_difference),
 		TEST(test_no_difference),
 		TEST(test_one_of_several_hits),

@@ -9,6 +9,7 @@
 
 #include "decode/branch.h"
 #include "stack/call_tree.h"
+#include "stack/stack.h"
 
 static void expect_name(enum call_kind kind, const struct function *function, const char *name)
 {
@@ -73,6 +74,34 @@ static void test_names_of_reasons_and_branches(void **state)
 	assert_string_equal(branch_kind__name((enum branch_kind)99), "?");
 }
 
+static void add_interrupts(struct call_tree *tree, uint64_t start_ns, uint64_t end_ns, uint64_t ns)
+{
+	const struct interrupts_mark mark = {start_ns, end_ns, ns};
+
+	assert_int_equal(call_tree__add_interrupts(tree, &mark), 0);
+}
+
+/* A file may say anything: what does not fit is left out, what overlaps counts once. */
+static void test_interrupts_do_not_overlap(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_interrupts(&tree, 100, 200, 50);
+	add_interrupts(&tree, 150, 250, 40);
+	add_interrupts(&tree, 120, 180, 60);
+	add_interrupts(&tree, 300, 300, 0);
+	add_interrupts(&tree, 300, 310, 11);
+	add_interrupts(&tree, 320, 310, 1);
+	assert_int_equal(tree.interrupts.n, 2);
+	assert_int_equal(tree.interrupts.v[1].start_ns, 200);
+	assert_int_equal(tree.interrupts.v[1].end_ns, 250);
+	assert_int_equal(tree.interrupts.v[1].ns, 20);
+	assert_int_equal(interrupts_mark__until(&tree.interrupts.v[0], 99), 0);
+	assert_int_equal(interrupts_mark__until(&tree.interrupts.v[0], 150), 25);
+	assert_int_equal(interrupts_mark__until(&tree.interrupts.v[0], 201), 50);
+	call_tree__fini(&tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -80,6 +109,7 @@ int main(void)
 		cmocka_unit_test(test_why_a_thread_was_off_its_cpu),
 		cmocka_unit_test(test_gap_names_hold_the_reason),
 		cmocka_unit_test(test_names_of_reasons_and_branches),
+		cmocka_unit_test(test_interrupts_do_not_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

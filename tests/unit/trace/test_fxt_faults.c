@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Page faults out of counters, whoever wrote them. */
+/* Page faults, and what interrupts took, out of counters, whoever wrote them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "stack/stack.h"
-#include "trace/fault_writer.h"
-#include "trace/read/fxt_faults.h"
+#include "trace/thread_counters.h"
+#include "trace/read/fxt_counters.h"
 
 struct fixture {
-	struct fxt_faults faults;
+	struct fxt_counters counters;
 	struct call_tree tree;
 };
 
@@ -24,7 +24,7 @@ static void take(struct fixture *f, const char *name, uint64_t time_ns, double v
 
 	read.args[0] = (struct fxt_read_arg){.key = FAULT_COUNTER_OF, .type = FXT_ARG_DOUBLE};
 	memcpy(&read.args[0].number, &value, sizeof(value));
-	assert_int_equal(fxt_faults__take(&f->faults, &f->tree, &read), 0);
+	assert_int_equal(fxt_counters__take(&f->counters, &f->tree, &read), 0);
 }
 
 static void test_what_a_counter_has_grown_by(void **state)
@@ -60,15 +60,37 @@ static void test_counters_that_make_no_sense(void **state)
 	call_tree__fini(&f.tree);
 }
 
+/* Where it does not rise there were none. */
+static void test_what_interrupts_took(void **state)
+{
+	struct fixture f = {0};
+
+	take(&f, INTERRUPT_COUNTER, 1000, 0);
+	take(&f, INTERRUPT_COUNTER, 1100, 40);
+	take(&f, INTERRUPT_COUNTER, 1500, 40);
+	take(&f, INTERRUPT_COUNTER, 1600, 90);
+	/* More than there was time for; and times that go back. */
+	take(&f, INTERRUPT_COUNTER, 1610, 200);
+	take(&f, INTERRUPT_COUNTER, 1550, 210);
+	take(&f, INTERRUPT_COUNTER, 1700, NAN);
+	assert_int_equal(f.tree.interrupts.n, 2);
+	assert_int_equal(f.tree.interrupts.v[0].start_ns, 1000);
+	assert_int_equal(f.tree.interrupts.v[0].end_ns, 1100);
+	assert_int_equal(f.tree.interrupts.v[0].ns, 40);
+	assert_int_equal(f.tree.interrupts.v[1].start_ns, 1500);
+	assert_int_equal(f.tree.interrupts.v[1].ns, 50);
+	call_tree__fini(&f.tree);
+}
+
 static void test_a_counter_without_its_argument(void **state)
 {
 	struct fixture f = {0};
 	struct fxt_read read = {.name = FAULT_COUNTER, .time_ns = 1};
 
-	assert_int_equal(fxt_faults__take(&f.faults, &f.tree, &read), 0);
+	assert_int_equal(fxt_counters__take(&f.counters, &f.tree, &read), 0);
 	read.n_args = 1;
 	read.args[0] = (struct fxt_read_arg){FAULT_COUNTER_OF, FXT_ARG_U64, 7, NULL};
-	assert_int_equal(fxt_faults__take(&f.faults, &f.tree, &read), 0);
+	assert_int_equal(fxt_counters__take(&f.counters, &f.tree, &read), 0);
 	assert_int_equal(f.tree.faults.n, 0);
 }
 
@@ -77,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_counter_has_grown_by),
 		cmocka_unit_test(test_counters_that_make_no_sense),
+		cmocka_unit_test(test_what_interrupts_took),
 		cmocka_unit_test(test_a_counter_without_its_argument),
 	};
 

@@ -12,6 +12,7 @@ finds() {
 		fail "attach: status $? $(cat err)"
 	grep '^reason' out
 	grep -Eq "$2" out || fail "$1: $(cat out)"
+	grep -q 'on CPU .* · interrupts .* · throttled ' out || fail "interrupts are not counted: $(cat out)"
 	kill "$pid"
 }
 

@@ -260,6 +260,7 @@ struct recording {
 	VEC(struct rec_quota) quotas;
 	bool knows_taken;	   /* else nobody has looked for it */
 	enum rec_steal steal;	   /* of that: what the hypervisor takes */
+	bool knows_interrupts;	   /* sched_bys have what these took, if they took anything */
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
 	uint64_t ring_bytes;	   /* what kept the stacks, and was full; 0: none was */
 	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */

@@ -199,6 +199,8 @@ char *recording_meta__print(const struct recording *rec)
 		add_open_files(rec, meta);
 	if (rec->knows_taken)
 		add_taken(rec, meta);
+	if (rec->knows_interrupts)
+		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
 	if (rec->stops.n)
 		add_stops(rec, meta);
 	add_drops(rec, meta);
@@ -361,6 +363,8 @@ static int parse_taken_time(struct recording *rec, const cJSON *meta)
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
 	int err = 0;
 
+	rec->knows_interrupts =
+		cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(meta, "interrupts_are_counted"));
 	rec->knows_taken = list != NULL;
 	item = cJSON_GetObjectItemCaseSensitive(meta, "steal_is_told");
 	if (list && cJSON_IsBool(item))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mtbpf_shared.h"
+#include "trace/slice_args.h"
 #include "util/units.h"
 
 #define HIT_PREFIX "hit "
@@ -13,6 +14,14 @@ static uint64_t moment_of(const char *text)
 	uint64_t unix_ms;
 
 	return units__parse_moment(text, &unix_ms) ? 0 : unix_ms;
+}
+
+static uint8_t counted_of(const char *text)
+{
+	for (uint8_t i = 0; i < COUNTED_ALL; i++)
+		if (counted_texts[i] && !strcmp(counted_texts[i], text))
+			return i;
+	return 0;
 }
 
 const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
@@ -29,6 +38,7 @@ const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
 		.unix_ms = moment_of(fxt_read__string(read, "time")),
 		.sequence = fxt_read__number(read, "sequence"),
+		.counted = counted_of(fxt_read__string(read, "counted")),
 		.reason = delay_ns      ? MT_HIT_DELAY
 			  : duration_ns ? MT_HIT_DURATION
 			  : mark_ns	? MT_HIT_MARK

@@ -249,7 +249,7 @@ static int take_counter(struct fxt_trees *trees, const struct fxt_read *read)
 		struct fxt_track *track = &trees->tracks.v[i];
 
 		if (track->tid == read->tid && track->pid == read->pid)
-			return fxt_faults__take(&track->faults, &trees->trees.v[i], read);
+			return fxt_counters__take(&track->counters, &trees->trees.v[i], read);
 	}
 	return 0;
 }

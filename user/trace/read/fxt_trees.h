@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "stack/call_tree.h"
-#include "trace/read/fxt_faults.h"
+#include "trace/read/fxt_counters.h"
 #include "trace/read/fxt_order.h"
 #include "util/hash_index.h"
 #include "util/vec.h"
@@ -23,7 +23,7 @@ struct fxt_track {
 	fxt_places places; /* of its calls, as they come */
 	uint32_t n_edges;
 	bool is_unsorted; /* times go back */
-	struct fxt_faults faults;
+	struct fxt_counters counters;
 };
 
 struct fxt_trees {

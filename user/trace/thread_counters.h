@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread's page faults, as counters of how many there have been since the trace began. */
+/*
+ * A thread's page faults, as counters of how many there have been since the trace began; likewise
+ * the time that interrupts took, in ns.
+ */
 #ifndef MTBPF_TRACE_FAULT_WRITER_H
 #define MTBPF_TRACE_FAULT_WRITER_H
 
@@ -10,9 +13,10 @@ struct trace_writer;
 /* Names of the counters, and what their id is. */
 #define FAULT_COUNTER	    "page faults"
 #define FAULT_COUNTER_MAJOR "major page faults"
+#define INTERRUPT_COUNTER   "interrupts (ns)"
 #define FAULT_COUNTER_OF    "thread"
 
 /* Behind the tree's calls: a value at each moment at which there were some. */
-void fault_writer__write(struct trace_writer *writer, const struct call_tree *tree);
+void thread_counters__write(struct trace_writer *writer, const struct call_tree *tree);
 
 #endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What a socket of another process is, and what it is connected to, in words. */
+#ifndef MTBPF_TARGET_SOCKET_NAME_H
+#define MTBPF_TARGET_SOCKET_NAME_H
+
+#include <sys/types.h>
+
+#define SOCKET_NAME_SIZE 192
+
+/*
+ * "TCP 10.0.0.1:4242 to 10.0.0.2:5432", "TCP [::]:80, listening", "UDP 0.0.0.0:53",
+ * "Unix socket /run/db, peer postgres (712)". The peer is who connected, or listened, at the other
+ * end, and is told since Linux 6.5. `link` is what /proc/PID/fd/FD says: "socket:[1234]".
+ *
+ * The kernel is asked by a copy of the descriptor, in whatever network namespace the process is,
+ * and however many sockets there are; it is closed at once. 0, or -errno: -EPERM without the right
+ * to trace the process, -ESRCH or -EBADF if either is gone, -ESTALE if the descriptor is another
+ * socket by now, -EAFNOSUPPORT for a kind without words here. Prints nothing.
+ */
+int socket_name__find(pid_t pid, int fd, const char *link, char name[static SOCKET_NAME_SIZE]);
+
+#endif
