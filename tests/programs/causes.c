@@ -11,7 +11,7 @@
  *
  *   cold    a file is read                        map    a file is mapped and touched
  *   sync    4 MB are written, and fsync waits     dirty  (no cause) 48 MB are written, and stay in
- * memory few     24 MB of fresh memory, page by page
+ * memory few     24 MB of fresh memory, page by page  long   a loop of four seconds
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -84,6 +84,11 @@ TRACED void work_us(struct service *s, unsigned us)
 TRACED void slow_branch(struct service *s)
 {
 	work_us(s, SLOW_MS * 1000);
+}
+
+TRACED void long_branch(struct service *s)
+{
+	work_us(s, 4000000);
 }
 
 /* A round trip over pipes, so that the helper is known to have begun. */
@@ -218,6 +223,8 @@ TRACED void one_iter(struct service *s, const char *cause)
 	work_us(s, 50);
 	if (!strcmp(cause, "branch")) {
 		slow_branch(s);
+	} else if (!strcmp(cause, "long")) {
+		long_branch(s);
 	} else if (!strcmp(cause, "lock")) {
 		tell_helper(s, 'l');
 		read_answer(s);

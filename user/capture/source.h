@@ -108,7 +108,7 @@ struct source_ops {
 	/* How much memory it looks back by, for people: "3 rings of 4.0 MiB". NULL: not told. */
 	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
 	/*
-	 * How far back its rings look by what was written so far, the one that does least;
+	 * How far back its rings look by what was written at this rate, the one that does least;
 	 * UINT64_MAX: not known yet. NULL: not told.
 	 */
 	uint64_t (*lookback_ns)(const struct source *source);

@@ -52,6 +52,7 @@ struct sample_ring {
 	uint64_t ids[SAMPLE_EVENTS]; /* what their samples begin with */
 	int branches;		     /* that has the CPU note them; -1: none */
 	struct back_ring ring;
+	uint64_t written_before; /* to the ring, when the period was set last */
 	struct sideband_ring sideband;
 	bool ended; /* its thread is gone; what it holds stays */
 };

@@ -384,7 +384,7 @@ static int sample__start(struct source *s)
 {
 	int err;
 
-	s->start_ns = clock__now_ns();
+	s->start_ns = s->rate_ns = clock__now_ns();
 	/* A child forked since its events were opened has no mappings of its parent's: none was
 	 * noted yet. */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
@@ -425,6 +425,12 @@ static int sample__freeze(struct source *s)
 	return err;
 }
 
+/* It is written from its end to its begin. */
+static uint64_t written(const struct sample_ring *ring)
+{
+	return -__atomic_load_n(&ring->ring.page->data_head, __ATOMIC_ACQUIRE);
+}
+
 static void sample__set_rate(struct source *s, unsigned int hz)
 {
 	uint64_t period_ns = sample_rate__period(hz);
@@ -432,8 +438,11 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 	if (s->frozen)
 		return;
 	s->ring_config.period_ns = period_ns;
-	for (size_t i = 0; i < s->rings.n; i++)
+	for (size_t i = 0; i < s->rings.n; i++) {
 		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
+		s->rings.v[i].written_before = written(&s->rings.v[i]);
+	}
+	s->rate_ns = clock__now_ns();
 	if (period_ns > s->longest_ns)
 		s->longest_ns = period_ns;
 }
@@ -457,18 +466,17 @@ static const char *sample__memory(const struct source *s, char text[static SOURC
 	return text;
 }
 
-/* A ring that has come round a first time says what the others will. */
 static uint64_t sample__lookback_ns(const struct source *s)
 {
-	uint64_t ran_ns = clock__now_ns() - s->start_ns, least = UINT64_MAX;
+	uint64_t ran_ns = clock__now_ns() - s->rate_ns, least = UINT64_MAX;
 
 	for (size_t i = 0; i < s->rings.n; i++) {
-		const struct back_ring *ring = &s->rings.v[i].ring;
-		uint64_t written = -__atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), ns;
+		const struct sample_ring *ring = &s->rings.v[i];
+		uint64_t bytes = written(ring) - ring->written_before, ns;
 
-		if (!written)
+		if (!bytes)
 			continue;
-		ns = (uint64_t)((double)ran_ns * (double)ring->size / (double)written);
+		ns = (uint64_t)((double)ran_ns * (double)ring->ring.size / (double)bytes);
 		least = ns < least ? ns : least;
 	}
 	return least;
