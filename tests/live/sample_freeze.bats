@@ -135,6 +135,25 @@ covers_long_call() {
 	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | awk -v tid="$target" '$1 == tid && $5 == "[gap]"' | wc -l)" -ge 4 ]
 }
 
+# opened N: the rings' events that N snapshots have opened. Those of uprobes are not among them: the code of the
+# kernel's page for them is read for each snapshot.
+opened() {
+	strace -f -o calls -e trace=perf_event_open -- "$O/mtbpf" attach -source sample -unwind fp -pid "$target" \
+		-symbol one_iter -duration-thresh 1us -multi-snapshot "$1" -timeout 30s -o many.fxt >many.log 2>&1 3>&-
+	[ "$(grep -c 'hit of one_iter\|call [0-9]* of one_iter' many.log)" -eq "$1" ]
+	grep -c 'perf_event_open({type=PERF_TYPE_SOFTWARE' calls
+}
+
+@test "a snapshot opens no event of its own: the rings of the first one go on" {
+	command -v strace >/dev/null || skip "strace is missing"
+	start causes read
+	[ "$(opened 1)" -gt 0 ]
+	[ "$(opened 1)" -eq "$(opened 4)" ]
+	# What an earlier one has is not in the next.
+	"$O/mtbpf" decode many.mtbpf -print calls | awk -v tid="$target" '
+		$1 == tid && $2 == 0 { if ($3 < last) { print; exit 1 } last = $4 }'
+}
+
 @test "Ctrl-C before a trigger: the snapshot is of now, status 0" {
 	start causes branch
 	attach -source sample -pid "$target" -symbol one_iter -delay-thresh 100s -o now.fxt

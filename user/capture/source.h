@@ -90,6 +90,13 @@ struct source_ops {
 	int (*probe_event)(const struct source *source, size_t i);
 	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
 	int (*start)(struct source *source);
+	/*
+	 * Prepares for another recording after the freeze, and the reading, of one, with the rings
+	 * and events that it has: start() follows. Of config only whom to record, the hits before
+	 * and what is said may have changed. 0 or -errno: it is closed, and another one opened.
+	 * NULL: likewise.
+	 */
+	int (*resume)(struct source *source, const struct source_config *config);
 	/* A descriptor that becomes readable when the state may have changed. */
 	int (*fd)(const struct source *source);
 	enum source_state (*state)(struct source *source);

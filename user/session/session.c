@@ -163,6 +163,13 @@ static int add_pid(void *ctx, pid_t pid)
 	return pid_set__add(ctx, pid);
 }
 
+void session__close_source(struct session *s)
+{
+	if (s->source)
+		s->ops->close(s->source);
+	s->source = NULL;
+}
+
 int session__open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -220,7 +227,10 @@ int session__open_source(struct session *s)
 		config.probed[0] = 0xc3;
 	if (err)
 		return err;
-	s->source = s->ops->open(&config);
+	if (s->source && s->ops->resume(s->source, &config))
+		session__close_source(s);
+	if (!s->source)
+		s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
 	if (s->gate.trigger && !s->gate.attached)
@@ -330,8 +340,7 @@ void session__close(struct session *s)
 {
 	if (!s)
 		return;
-	if (s->source)
-		s->ops->close(s->source);
+	session__close_source(s);
 	recorder__free(s->recorder);
 	pressure__free(s->pressure);
 	gate__close(&s->gate);

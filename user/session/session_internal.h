@@ -71,8 +71,12 @@ static inline bool session__wants_more(const struct session *s, enum session_end
 	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
 }
 
-/* Opens the source, with the gate attached to it, and starts it. 0 or -errno. */
+/*
+ * Opens the source, with the gate attached to it, or has it go on after a snapshot; and starts it.
+ * 0 or -errno.
+ */
 int session__open_source(struct session *s);
+void session__close_source(struct session *s);
 /* Arms the trigger where it is time for it. 0 or -errno. */
 int session__arm(struct session *s);
 /* session_trigger.c: what triggers, as far as that is known before the target is. 0 or -errno. */

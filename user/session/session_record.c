@@ -138,8 +138,8 @@ static int read_snapshot(struct session *s)
 		err = sampling__take_records(s->recorder, s->rec, first_sample);
 	if (!err)
 		err = taken_time__note(s->pressure, s->rec);
-	s->ops->close(s->source);
-	s->source = NULL;
+	if (!s->ops->resume)
+		session__close_source(s);
 	recording__settle_build_ids(s->rec);
 	return err;
 }

@@ -78,7 +78,7 @@ size_t sample_ring__locked_size(size_t size);
 
 /* Samples by config->period_ns from now on; a thread that is gone does not. */
 void sample_ring__set_period(struct sample_ring *ring, const struct sample_ring_config *config);
-/* Begins to record. 0 or -errno. */
+/* Begins to record, also after it ended: what the ring held is forgotten. 0 or -errno. */
 int sample_ring__enable(struct sample_ring *ring);
 /* Ends recording; the ring does not change any more. */
 void sample_ring__disable(struct sample_ring *ring);

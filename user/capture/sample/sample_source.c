@@ -397,6 +397,29 @@ static int sample__start(struct source *s)
 	return err;
 }
 
+/*
+ * The rings, the events and the recorder's map of them stay. Whom they are about is listed anew:
+ * nobody has read the sideband since the freeze, and what it lost meanwhile is in /proc.
+ */
+static int sample__resume(struct source *s, const struct source_config *config)
+{
+	int err;
+
+	if (!s->frozen || !sample_source__is_by_cpu(s))
+		return -EOPNOTSUPP;
+	followed__close(&s->followed);
+	s->config = *config;
+	s->frozen = false;
+	s->longest_ns = s->ring_config.period_ns;
+	err = followed__open(&s->followed, &s->config);
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = followed__watch(&s->followed, s->rings.v[i].sideband.event);
+	if (!err)
+		err = drain(s);
+	s->followed.pending.losses.n = 0;
+	return err;
+}
+
 static enum source_state sample__state(struct source *s)
 {
 	int err;
@@ -425,12 +448,6 @@ static int sample__freeze(struct source *s)
 	return err;
 }
 
-/* It is written from its end to its begin. */
-static uint64_t written(const struct sample_ring *ring)
-{
-	return -__atomic_load_n(&ring->ring.page->data_head, __ATOMIC_ACQUIRE);
-}
-
 static void sample__set_rate(struct source *s, unsigned int hz)
 {
 	uint64_t period_ns = sample_rate__period(hz);
@@ -440,7 +457,7 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 	s->ring_config.period_ns = period_ns;
 	for (size_t i = 0; i < s->rings.n; i++) {
 		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
-		s->rings.v[i].written_before = written(&s->rings.v[i]);
+		s->rings.v[i].written_before = back_ring__written(&s->rings.v[i].ring);
 	}
 	s->rate_ns = clock__now_ns();
 	if (period_ns > s->longest_ns)
@@ -472,7 +489,7 @@ static uint64_t sample__lookback_ns(const struct source *s)
 
 	for (size_t i = 0; i < s->rings.n; i++) {
 		const struct sample_ring *ring = &s->rings.v[i];
-		uint64_t bytes = written(ring) - ring->written_before, ns;
+		uint64_t bytes = back_ring__written(&ring->ring) - ring->written_before, ns;
 
 		if (!bytes)
 			continue;
@@ -505,6 +522,7 @@ const struct source_ops source_sample = {
 	.probe = sample__probe,
 	.open = sample__open,
 	.start = sample__start,
+	.resume = sample__resume,
 	.fd = sample__fd,
 	.state = sample__state,
 	.freeze = sample__freeze,
