@@ -65,12 +65,14 @@ static void add_all(cpu_set_t *cpus)
 		CPU_SET(cpu, cpus);
 }
 
-void followed__cpus(const struct followed *f, cpu_set_t *cpus)
+void followed__cpus(const struct followed *f, const struct cgroup *cgroup, cpu_set_t *cpus)
 {
 	struct followed_thread *threads;
 	cpu_set_t own;
 	size_t n;
 
+	if (cgroup && !cgroup__cpus(cgroup, cpus))
+		return;
 	CPU_ZERO(cpus);
 	if (!f->sideband.pids || followed__list(f, false, &threads, &n)) {
 		add_all(cpus);

@@ -53,7 +53,7 @@ static int add_cpus(struct source *s)
 	cpu_set_t cpus;
 	int err;
 
-	followed__cpus(&s->followed, &cpus);
+	followed__cpus(&s->followed, NULL, &cpus);
 	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
 
 	return err ? err : s->rings.n ? 0 : -ENODEV;

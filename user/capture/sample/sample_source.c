@@ -171,7 +171,7 @@ static int add_cpus(struct source *s)
 	cpu_set_t cpus;
 	int err;
 
-	followed__cpus(&s->followed, &cpus);
+	followed__cpus(&s->followed, s->config.cgroup, &cpus);
 	err = check_memory(s, (size_t)CPU_COUNT(&cpus));
 	if (err)
 		return err;
@@ -185,8 +185,11 @@ static int add_cpus(struct source *s)
 
 #define LOOK_NS 1000000000
 
-/* Its threads may be let run on other CPUs, meanwhile: there it is recorded from now on. */
-static int add_new_cpus(struct source *s)
+/*
+ * Its threads may be let run on other CPUs, meanwhile: there it is recorded from now on. Where they
+ * may not run any more the clock stops; what the ring holds stays.
+ */
+static int follow_cpus(struct source *s)
 {
 	struct event_place place;
 	uint64_t now = clock__now_ns();
@@ -198,9 +201,13 @@ static int add_new_cpus(struct source *s)
 		return 0;
 	s->look_ns = now;
 	place = place_of_cpus(s);
-	followed__cpus(&s->followed, &cpus);
-	for (size_t i = 0; i < before; i++)
-		CPU_CLR(s->rings.v[i].place.cpu, &cpus);
+	followed__cpus(&s->followed, s->config.cgroup, &cpus);
+	for (size_t i = 0; i < before; i++) {
+		int cpu = s->rings.v[i].place.cpu;
+
+		sample_ring__set_clock(&s->rings.v[i], CPU_ISSET(cpu, &cpus));
+		CPU_CLR(cpu, &cpus);
+	}
 	if (!CPU_COUNT(&cpus) ||
 	    !fits(&s->config, before + (size_t)CPU_COUNT(&cpus), s->ring_config.size))
 		return 0;
@@ -428,7 +435,7 @@ static enum source_state sample__state(struct source *s)
 		return SOURCE_FROZEN;
 	err = drain(s);
 	if (!err)
-		err = add_new_cpus(s);
+		err = follow_cpus(s);
 	followed__note_error(&s->followed, err);
 	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
