@@ -11,10 +11,8 @@
 
 #include "capture/code/kernel_access.h"
 #include "capture/code/kernel_copy.h"
-#include "capture/perf/budget.h"
+#include "capture/perf/ring_limits.h"
 #include "capture/perf/followed.h"
-#include "capture/perf/many_rings.h"
-#include "capture/perf/memlock.h"
 #include "capture/perf/perf_clock.h"
 #include "capture/probe/tracefs_probe.h"
 #include "capture/pt/explain.h"

@@ -11,9 +11,7 @@
 
 #include "capture/code/kernel_access.h"
 #include "capture/recording/process_note.h"
-#include "capture/perf/budget.h"
-#include "capture/perf/many_rings.h"
-#include "capture/perf/memlock.h"
+#include "capture/perf/ring_limits.h"
 #include "capture/sample/sample_rate.h"
 #include "target/process.h"
 #include "kernel/capability.h"
