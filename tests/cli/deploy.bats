@@ -64,10 +64,13 @@ are_options() {
 	[ -x "$O/programs/service" ] || skip "the sample programs are not built"
 	started=()
 	start service -scale native
-	timeout -s TERM 6 strace -f -qq -o calls "$O/mtbpf" record -pid "$target" -source sample -symbol one_iter \
-		-delay-thresh 2ms -dir d -keep 1 -metrics "unix:$PWD/s" >log 2>&1 3>&- || true
+	strace -f -qq -o calls "$O/mtbpf" record -pid "$target" -source sample -symbol one_iter \
+		-delay-thresh 2ms -dir d -keep 1 -metrics "unix:$PWD/s" >log 2>&1 3>&- &
+	started+=($!)
+	eventually 60 grep -q '^20.*mtbpf$' log
+	kill -TERM $(pgrep -P $!)
+	eventually 60 gone $!
 	end_started
-	grep -q '^20.*mtbpf$' log
 	[ -n "$(ls d)" ]
 	allowed() {
 		for word; do

@@ -41,6 +41,11 @@ done
 /service -scale native -table-size 1500000 >service.log &
 service=$!
 running=$service
+# Until then it may still be the shell.
+until $b grep -q '^pid ' service.log; do
+	kill -0 $service || fail "the service has ended: $($b cat service.log)"
+	$b sleep 0.1
+done
 capture="-source sample -pid $service -symbol one_iter -delay-thresh 20ms -timeout 100s"
 
 run attach /mtbpf attach $capture -o attached.fxt.zst

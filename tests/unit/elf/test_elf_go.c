@@ -33,11 +33,22 @@ static struct elf_image *open_program(const char *name)
 	return fd < 0 ? NULL : elf_image__open(fd, name);
 }
 
-/* Symbols have more: the ABI of assemblers' functions, the types of generic ones. */
+/* U+00B7, as Go's assembler has it. */
+#define MIDDLE_DOT "\u00b7"
+
+/*
+ * Symbols have more: the ABI of assemblers' functions, the types of generic ones. And they have a
+ * plain dot for Go's middle one.
+ */
 static bool is_same_name(const char *symbol, const char *name)
 {
 	const char *dots = strstr(name, "[...]"), *bracket = strchr(symbol, '[');
+	const char *middle = strstr(name, MIDDLE_DOT);
 	size_t len = strlen(name);
+
+	if (middle)
+		return !strncmp(symbol, name, middle - name) && symbol[middle - name] == '.' &&
+		       !strcmp(symbol + (middle - name) + 1, middle + strlen(MIDDLE_DOT));
 
 	if (dots && bracket)
 		return dots - name == bracket - symbol && !strncmp(symbol, name, dots - name) &&
@@ -91,8 +102,10 @@ static void compare(const char *whole_name, const char *stripped_name, struct ag
 		if (function->kind != FUNCTION_SYMBOL || !strcmp(symbol->name, "runtime.text"))
 			continue;
 		n->functions++;
-		n->names += function->vaddr == symbol->vaddr &&
-			    is_same_name(symbol->name, function->name);
+		if (function->vaddr == symbol->vaddr && is_same_name(symbol->name, function->name))
+			n->names++;
+		else
+			print_message("# %s: taken for %s\n", symbol->name, function->name);
 		compare_lines(whole, stripped, symbol, n);
 	}
 	print_message("# %zu functions: %zu names; %zu places: %zu lines are the same\n",
