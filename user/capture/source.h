@@ -91,10 +91,10 @@ struct source_ops {
 	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
 	int (*start)(struct source *source);
 	/*
-	 * Prepares for another recording after the freeze, and the reading, of one, with the rings
-	 * and events that it has: start() follows. Of config only whom to record, the hits before
-	 * and what is said may have changed. 0 or -errno: it is closed, and another one opened.
-	 * NULL: likewise.
+	 * After the freeze and the reading of a recording: prepares for another one, with the rings
+	 * and events that there are; start() follows. In config only whom to record, the earlier
+	 * hits, and what is printed may differ. 0, or -errno: close it and open another one. NULL:
+	 * likewise.
 	 */
 	int (*resume)(struct source *source, const struct source_config *config);
 	/* A descriptor that becomes readable when the state may have changed. */

@@ -275,7 +275,7 @@ static uint64_t needed_ns(const struct session *s)
 
 /* Of a record without its copy of the stack; and what each of a switch's two has in the log. */
 #define RECORD_BYTES 256
-/* Of one with the calls that the CPU noted, in place of the copy. */
+/* A record with the calls that the CPU noted has this size, and no copy. */
 #define CALLS_BYTES 1024
 
 static double clock_bytes(const struct session *s, double stacks)
