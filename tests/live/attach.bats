@@ -84,7 +84,8 @@ expect_recording() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"one_iter: "*" hits "*"took "*": capturing "*"iteration of one_iter took"*"next: "*" view x.fxt"* ]]
 	[ -s x.fxt ]
-	expect_recording x 40
+	# On a busy machine the first call is late enough.
+	expect_recording x 15
 	[ "$(grep -c ' one_iter$' calls)" -ge 2 ]
 	expect_free "$bytes"
 }
