@@ -21,9 +21,10 @@ bool budget__allows(uint64_t max, size_t n, size_t aux_size)
 
 static void suggest(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
 {
-	const char *other = by_cpu ? "a larger -max-memory allows more"
-				   : "-cgroup takes a ring a CPU, however many threads there are; "
-				     "a larger -max-memory allows more";
+	const char *other =
+		by_cpu ? "a larger -max-memory allows more"
+		       : "-cgroup takes one ring per CPU, however many threads there are; "
+			 "a larger -max-memory allows more";
 
 	while (aux_size > AUX_MIN && !budget__allows(max, n, aux_size))
 		aux_size /= 2;
@@ -133,7 +134,8 @@ int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 	if (allowed < fds) {
 		log__error("%zu threads need %llu open files, and %llu are allowed", n,
 			   (unsigned long long)fds, (unsigned long long)allowed);
-		log__hint("'ulimit -n %llu' allows more; -cgroup takes a ring a CPU, however many "
+		log__hint("'ulimit -n %llu' allows more; -cgroup takes one ring per CPU, however "
+			  "many "
 			  "threads there are",
 			  (unsigned long long)fds);
 		return -EMFILE;
@@ -141,7 +143,8 @@ int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 	if (max > 0 && mappings > (size_t)max) {
 		log__error("%zu threads need %zu mappings, and vm.max_map_count is %ld", n,
 			   mappings, max);
-		log__hint("'sysctl vm.max_map_count=%zu' allows more; -cgroup takes a ring a CPU, "
+		log__hint("'sysctl vm.max_map_count=%zu' allows more; -cgroup takes one ring per "
+			  "CPU, "
 			  "however many threads there are",
 			  mappings);
 		return -EMFILE;
