@@ -191,9 +191,10 @@ bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
 # What -source sample costs the target: recorder on against off.
 # Rows for docs/sources.md; takes two minutes.
-bench-sample: $(O)/tests/bench/bench_sample $(O)/tests/bench/bench_lookback
+bench-sample: $(O)/tests/bench/bench_sample $(O)/tests/bench/bench_lookback $(O)/tests/bench/bench_idle_cpu
 	$(Q)$(O)/tests/bench/bench_sample 2>/dev/null
 	$(Q)$(O)/tests/bench/bench_lookback
+	$(Q)$(O)/tests/bench/bench_idle_cpu
 # What it costs services: ping-pong, PostgreSQL, redis, Go; takes five minutes.
 bench-services: all
 	$(Q)O=$(O) tests/bench/services

@@ -14,7 +14,7 @@
 #include "confine.h"
 #include "util/interrupts.h"
 #include "session/nothing.h"
-#include "session/session_again.h"
+#include "session/session.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
 #include "util/cleanup.h"

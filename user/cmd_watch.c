@@ -12,7 +12,7 @@
 #include "cmd_table.h"
 #include "session/probe/default_trigger.h"
 #include "session/gate.h"
-#include "session/hit_status.h"
+#include "session/progress.h"
 #include "util/interrupts.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"

@@ -79,12 +79,79 @@ iterations() {
 			print last - first, ns; exit !(n && last - first < 1.1 * ns && last - first > 0.5 * ns) }'
 }
 
+# record_long_call [ARGS]: a call of four seconds, with copies of the stack, in rings of 4 MB that hold half
+# a second of them at 1 kHz.
+record_long_call() {
+	rm -f ask
+	mkfifo ask
+	"$O/programs/causes" ask long <ask >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	exec 8>ask
+	eventually 10 grep -q '^ready' out
+	# Each loss of its CPU copies a stack as well.
+	come_first
+	attach -source sample -pid "$target" -unwind dwarf -max-memory $((8 * $(nproc)))M \
+		-symbol one_iter -duration-thresh 3s -o long.fxt "$@"
+	eventually 20 grep -q '^waiting for a call' "$attach_log"
+	echo long >&8
+	exec 8>&-
+	attach_ends 60
+	[ "$status" -eq 0 ]
+}
+
+# The stacks that are kept cover the call, with its callers.
+covers_long_call() {
+	[[ $output != *"warning: the rings look back"* ]] || return
+	"$O/mtbpf" decode long.mtbpf -print calls | awk -v tid="$target" '
+		$1 != tid { next }
+		{ name[$2] = $5 }
+		$5 == "one_iter" { took = $4 - $3; by = name[0] " " name[$2 - 1] }
+		$5 == "work_us" && name[$2 - 1] == "one_iter" { seen += $4 - $3 }
+		END { print took, seen, by
+			exit !(took > 3e9 && seen > 0.95 * took && by == "_start main") }'
+}
+
+@test "a threshold of seconds, with copies of the stack: fewer of them, and the call is there from its begin" {
+	local try
+	# Others on its CPU make it switch, which fills the rings as well.
+	for try in 1 2 3; do
+		record_long_call
+		[[ $output =~ sample:\ ([0-9]+)\ stacks\ a\ second\ instead\ of\ [0-9]+:\ then\ the\ rings\ look\ back\ twice ]]
+		[ "${BASH_REMATCH[1]}" -le 85 ]
+		! covers_long_call || break
+	done
+	covers_long_call
+	# Who insists on a rate is told what would do, before the hit.
+	record_long_call -sample-rate 1000
+	[[ $output == *"warning: the rings look back"*"hint: -sample-rate "*" would do, or -snapshot-size "*"waiting for a call"* ]]
+}
+
 @test "five snapshots in a row, armed again after each" {
 	start causes read
 	sample -duration-thresh 1us -multi-snapshot 5
 	[ "$status" -eq 0 ]
 	[ "$(grep -c '^call [0-9]* of one_iter' <<<"$output")" -eq 5 ]
 	[ "$("$O/mtbpf" decode slow.mtbpf -print calls | awk -v tid="$target" '$1 == tid && $5 == "[gap]"' | wc -l)" -ge 4 ]
+}
+
+# opened N: the rings' events that N snapshots have opened. Those of uprobes are not among them: the code of the
+# kernel's page for them is read for each snapshot.
+opened() {
+	strace -f -o calls -e trace=perf_event_open -- "$O/mtbpf" attach -source sample -unwind fp -pid "$target" \
+		-symbol one_iter -duration-thresh 1us -multi-snapshot "$1" -timeout 30s -o many.fxt >many.log 2>&1 3>&-
+	[ "$(grep -c 'hit of one_iter\|call [0-9]* of one_iter' many.log)" -eq "$1" ]
+	grep -c 'perf_event_open({type=PERF_TYPE_SOFTWARE' calls
+}
+
+@test "a snapshot opens no event of its own: the rings of the first one go on" {
+	command -v strace >/dev/null || skip "strace is missing"
+	start causes read
+	[ "$(opened 1)" -gt 0 ]
+	[ "$(opened 1)" -eq "$(opened 4)" ]
+	# What an earlier one has is not in the next.
+	"$O/mtbpf" decode many.mtbpf -print calls | awk -v tid="$target" '
+		$1 == tid && $2 == 0 { if ($3 < last) { print; exit 1 } last = $4 }'
 }
 
 @test "Ctrl-C before a trigger: the snapshot is of now, status 0" {

@@ -13,7 +13,7 @@
  *   tcp     an answer over TCP comes late
  *   loop    (no cause) the same work each time, about 20 ms of it
  *   sync    4 MB are written, and fsync waits     dirty  (no cause) 48 MB are written, and stay in
- * memory few     24 MB of fresh memory, page by page
+ * memory few     24 MB of fresh memory, page by page  long   a loop of four seconds
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -113,6 +113,11 @@ static void time_loop(struct service *s)
 TRACED void slow_branch(struct service *s)
 {
 	work_us(s, SLOW_MS * 1000);
+}
+
+TRACED void long_branch(struct service *s)
+{
+	work_us(s, 4000000);
 }
 
 /* A round trip over pipes, so that the helper is known to have begun. */
@@ -273,6 +278,8 @@ TRACED void one_iter(struct service *s, const char *cause)
 	work_us(s, 50);
 	if (!strcmp(cause, "branch")) {
 		slow_branch(s);
+	} else if (!strcmp(cause, "long")) {
+		long_branch(s);
 	} else if (!strcmp(cause, "lock")) {
 		tell_helper(s, 'l');
 		read_answer(s);

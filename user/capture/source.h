@@ -90,6 +90,13 @@ struct source_ops {
 	int (*probe_event)(const struct source *source, size_t i);
 	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
 	int (*start)(struct source *source);
+	/*
+	 * After the freeze and the reading of a recording: prepares for another one, with the rings
+	 * and events that there are; start() follows. In config only whom to record, the earlier
+	 * hits, and what is printed may differ. 0, or -errno: close it and open another one. NULL:
+	 * likewise.
+	 */
+	int (*resume)(struct source *source, const struct source_config *config);
 	/* A descriptor that becomes readable when the state may have changed. */
 	int (*fd)(const struct source *source);
 	enum source_state (*state)(struct source *source);
@@ -108,7 +115,7 @@ struct source_ops {
 	/* How much memory it looks back by, for people: "3 rings of 4.0 MiB". NULL: not told. */
 	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
 	/*
-	 * How far back its rings look by what was written so far, the one that does least;
+	 * How far back its rings look by what was written at this rate, the one that does least;
 	 * UINT64_MAX: not known yet. NULL: not told.
 	 */
 	uint64_t (*lookback_ns)(const struct source *source);

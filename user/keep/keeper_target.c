@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "target/process.h"
-#include "session/target_wait.h"
+#include "session/target.h"
 #include "util/log.h"
 
 #define SETTLE_LOOKS	   10

@@ -262,7 +262,7 @@ static bool is_event(const struct perf_line *line, const char *name)
 	       (line->event.len == n || line->event.text[n] == ':');
 }
 
-/* As capture/recording/perf_data_read_samples.c has them of the events' numbers. */
+/* As capture/recording/perf_data_read.c has them of the events' numbers. */
 static void open_sample(struct perf_samples *s, const struct perf_line *line)
 {
 	bool is_major = is_event(line, "major-faults");

@@ -37,6 +37,8 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 	if (!is_known || !o->lately.cpu_ns)
 		return false;
 	hz = sampling__rate(options, &o->cost, &o->lately);
+	if (o->most_hz && hz > o->most_hz)
+		hz = o->most_hz;
 	if (!o->is_broken && !sampling__is_kept(options, &o->cost, &o->lately)) {
 		o->is_broken = true;
 		sampling__warn_broken(options);
@@ -63,6 +65,22 @@ bool overhead__look(struct overhead *o, const struct sample_options *options,
 		}
 	}
 	return overhead__take(o, options, &now);
+}
+
+/* A call of the threshold has so many stacks, or more. */
+#define LEAST_STACKS 50
+/* Periods vary a little. */
+#define LOOKBACK_RESERVE 1.1
+
+unsigned int overhead__rate_to_look_back(const struct lookback_need *need)
+{
+	double fits = (double)need->back_ns / (double)need->need_ns / LOOKBACK_RESERVE;
+	double left = fits - (1 - need->clock_share);
+	double rate = left > 0 ? need->hz * left / need->clock_share : 0;
+
+	if (rate < SAMPLE_RATE_LEAST || rate * (double)need->need_ns / 2 < LEAST_STACKS * 1e9)
+		return 0;
+	return (unsigned int)rate;
 }
 
 void overhead__say(const struct overhead *o, const struct sample_options *options)

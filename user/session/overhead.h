@@ -13,6 +13,7 @@ struct overhead {
 	struct sample_cost cost; /* measured before */
 	unsigned int hz;	 /* the rate now, */
 	unsigned int first_hz;	 /* and at the start */
+	unsigned int most_hz;	 /* more would shorten the lookback too much; 0: any rate */
 	struct sample_load seen; /* what the target had done when it was looked at last */
 	struct sample_load lately;
 	bool is_broken; /* no rate keeps it, which has been said */
@@ -47,6 +48,20 @@ bool overhead__look(struct overhead *o, const struct sample_options *options,
 /* The same, of what they have done in all. */
 bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now);
+
+struct lookback_need {
+	unsigned int hz;    /* the rate now */
+	uint64_t back_ns;   /* how far the rings look back at it, */
+	uint64_t need_ns;   /* and should: twice the threshold */
+	double clock_share; /* of what is written: the stacks by the clock; the others are switches'
+			     */
+};
+
+/*
+ * The rate below hz at which the rings look back as far as needed. 0 if no rate does, or only one
+ * at which a call of the threshold has fewer than 50 stacks.
+ */
+unsigned int overhead__rate_to_look_back(const struct lookback_need *need);
 
 /* How it ended, where that is not how it began. */
 void overhead__say(const struct overhead *o, const struct sample_options *options);

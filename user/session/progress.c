@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/progress.h"
 
-#include "session/hit_status.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -106,4 +105,15 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 		log__info("%s: %s", name, status__format(text, &view));
 	else
 		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is", name);
+}
+
+struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns)
+{
+	return (struct status_view){
+		.delay_ns = {mt_stats__percentile(stats, 50), mt_stats__percentile(stats, 99),
+			     stats->max_ns},
+		.hits = stats->hits,
+		.let_pass = stats->let_pass,
+		.hits_per_s = span_ns ? (double)hits * 1e9 / (double)span_ns : 0,
+	};
 }

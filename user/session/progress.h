@@ -10,6 +10,7 @@
 
 #include "session/capture_options.h"
 #include "trigger/learner.h"
+#include "trigger/trigger.h"
 #include "util/units.h"
 #include "view/status.h"
 
@@ -35,5 +36,8 @@ void progress__look(struct progress *progress, struct trigger *trigger, uint64_t
 /* What the hits were like; without any, why there was no trigger: in a line. `name` is the
  * trigger's. */
 void progress__say(struct progress *progress, const struct trigger *trigger, const char *name);
+
+/* Of the counts so far, and of how many of these hits came within the last span_ns. */
+struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns);
 
 #endif

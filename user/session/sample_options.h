@@ -23,6 +23,8 @@ extern const char *const unwind_names[];
 
 #define SAMPLE_RATE_AUTO    (-1)
 #define SAMPLE_RATE_DEFAULT 1000u
+/* -max-overhead, and what is to be looked back over, lower it no further. */
+#define SAMPLE_RATE_LEAST 10u
 
 #define SAMPLE_DEFAULTS                                                                            \
 	{                                                                                          \

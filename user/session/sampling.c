@@ -16,8 +16,6 @@
 
 #define LOAD_MS 200
 #define OWN_LOG (64u << 10)
-/* Where no rate is low enough. */
-#define LEAST_HZ 10
 /* What the default may cost, where a timer's interrupt is dear: some hypervisors' are. */
 #define DEFAULT_PPM 50000
 
@@ -34,20 +32,20 @@ unsigned int sampling__rate(const struct sample_options *o, const struct sample_
 				 : sample_cost__rate(cost, &(struct sample_load){0}, DEFAULT_PPM);
 	if (hz > wanted)
 		return wanted;
-	return hz < LEAST_HZ ? LEAST_HZ : hz;
+	return hz < SAMPLE_RATE_LEAST ? SAMPLE_RATE_LEAST : hz;
 }
 
 bool sampling__is_kept(const struct sample_options *o, const struct sample_cost *cost,
 		       const struct sample_load *load)
 {
-	return sample_cost__rate(cost, load, o->max_overhead_ppm) >= LEAST_HZ;
+	return sample_cost__rate(cost, load, o->max_overhead_ppm) >= SAMPLE_RATE_LEAST;
 }
 
 void sampling__warn_broken(const struct sample_options *o)
 {
 	log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and the "
 		  "target's context switches and hits cost more",
-		  o->max_overhead, LEAST_HZ);
+		  o->max_overhead, SAMPLE_RATE_LEAST);
 }
 
 static void say_rate(const struct sample_options *o, const struct sample_cost *cost,

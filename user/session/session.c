@@ -1,22 +1,154 @@
 // SPDX-License-Identifier: MIT
-#include "session/session_internal.h"
+#include "session/session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "capture/code/live_code.h"
+#include "capture/code/vdso_image.h"
 #include "capture/sample/last_branches.h"
-#include "util/interrupts.h"
 #include "session/probe/probe.h"
 #include "session/sampling.h"
+#include "session/session_internal.h"
 #include "session/source_choice.h"
+#include "session/taken_time.h"
 #include "target/time_namespace.h"
 #include "trigger/pressure.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/interrupts.h"
 #include "util/log.h"
+#include "util/units.h"
+
+#define STATUS_INTERVAL_NS 1000000000ull
+
+static void tell_observer(const struct session *s)
+{
+	const struct session_observer *observer = s->start->observer;
+	struct mt_stats stats;
+
+	if (observer && s->gate.trigger && !trigger__stats(s->gate.trigger, &stats))
+		observer->on_counters(observer->ctx, &stats, s->progress.threshold_ns, s->armed);
+}
+
+/* Passed the threshold since the last arming, and no snapshot of them was taken. */
+static void count_busy(struct session *s)
+{
+	struct mt_stats stats;
+
+	if (trigger__stats(s->gate.trigger, &stats))
+		return;
+	if (s->snapshots)
+		s->rec->drops[DROP_BUSY] += stats.unarmed - s->at_arm.unarmed;
+	s->at_arm = stats;
+}
+
+static int arm(struct session *s)
+{
+	int err;
+
+	if (!s->gate.trigger || s->armed || clock__now_ns() < s->hold_ns)
+		return 0;
+	tell_observer(s);
+	count_busy(s);
+	err = trigger__arm(s->gate.trigger);
+	s->armed = !err;
+	s->hold_ns = 0;
+	return err;
+}
+
+static uint32_t last_reason(const struct recording *rec)
+{
+	return rec->hits.v[rec->hits.n - 1].reason;
+}
+
+/* True where the session is over: *end says why. */
+static int look(struct session *s, enum session_end *end, bool *over)
+{
+	struct signalfd_siginfo info;
+	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
+
+	*over = true;
+	if (got < 0)
+		return got;
+	if (got) {
+		*end = last_reason(s->rec) == MT_HIT_LAST ? SESSION_HITS_OVER : SESSION_TRIGGERED;
+		return 0;
+	}
+	if (s->ops->state(s->source) == SOURCE_EXITED || s->replaced)
+		*end = SESSION_EXITED;
+	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		*end = info.ssi_signo == SIGUSR1 ? SESSION_ASKED : SESSION_INTERRUPTED;
+		/* A terminal sends it to the program too, kill(1) only to us. */
+		if (s->start->exec_path && info.ssi_code == SI_USER)
+			s->forward = (int)info.ssi_signo;
+	} else if (clock__now_ns() >= s->deadline_ns)
+		*end = SESSION_TIMED_OUT;
+	else
+		*over = false;
+	return 0;
+}
+
+/* Once a second the counters are looked at. When to wake up next. */
+static int tick(struct session *s, uint64_t *next)
+{
+	uint64_t now = clock__now_ns();
+	char cost[OVERHEAD_TEXT_SIZE];
+	int err = 0;
+
+	*next = s->progress.last_ns + STATUS_INTERVAL_NS;
+	if (now >= *next) {
+		err = session__keep_cost(s, cost);
+		progress__look(&s->progress, session__trigger(s), now, cost);
+		tell_observer(s);
+		s->replaced = session__is_replaced(s);
+		session__check_lookback(s);
+		*next = now + STATUS_INTERVAL_NS;
+	}
+	if (s->hold_ns && s->hold_ns < *next)
+		*next = s->hold_ns;
+	if (s->deadline_ns < *next)
+		*next = s->deadline_ns;
+	return err;
+}
+
+static int sleep_until(struct session *s, uint64_t until_ns)
+{
+	uint64_t now = clock__now_ns();
+	int timeout_ms = until_ns > now ? (int)((until_ns - now) / 1000000) + 1 : 0;
+	struct epoll_event events[4];
+
+	return epoll_wait(s->epoll_fd, events, 4, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
+}
+
+static int wait_for_end(struct session *s, enum session_end *end)
+{
+	bool over = false;
+	uint64_t next;
+	int err;
+
+	*end = SESSION_INTERRUPTED;
+	err = look(s, end, &over);
+	while (!err && !over) {
+		err = tick(s, &next);
+		if (!err)
+			err = sleep_until(s, next);
+		if (!err)
+			err = arm(s);
+		if (!err)
+			err = look(s, end, &over);
+	}
+	status__end();
+	overhead__say(&s->overhead, &s->options->sample);
+	tell_observer(s);
+	s->armed = false;
+	return err;
+}
 
 static int watch_fd(struct session *s, int fd)
 {
@@ -163,7 +295,14 @@ static int add_pid(void *ctx, pid_t pid)
 	return pid_set__add(ctx, pid);
 }
 
-int session__open_source(struct session *s)
+static void close_source(struct session *s)
+{
+	if (s->source)
+		s->ops->close(s->source);
+	s->source = NULL;
+}
+
+static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	/* What has been forked since they were listed. */
@@ -220,7 +359,10 @@ int session__open_source(struct session *s)
 		config.probed[0] = 0xc3;
 	if (err)
 		return err;
-	s->source = s->ops->open(&config);
+	if (s->source && s->ops->resume(s->source, &config))
+		close_source(s);
+	if (!s->source)
+		s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
 	if (s->gate.trigger && !s->gate.attached)
@@ -330,8 +472,7 @@ void session__close(struct session *s)
 {
 	if (!s)
 		return;
-	if (s->source)
-		s->ops->close(s->source);
+	close_source(s);
 	recorder__free(s->recorder);
 	pressure__free(s->pressure);
 	gate__close(&s->gate);
@@ -366,6 +507,232 @@ const char *session__probe_name(const struct session *s)
 	return s->probes.name;
 }
 
+/* From a session that is ready to the next snapshot in the recording. */
+
+static void say_waiting(const struct session *s)
+{
+	const struct capture_options *o = s->options;
+	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
+					     : "Ctrl-C takes the snapshot now";
+	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
+
+	if (s->ops->memory)
+		log__info("%s: %s; %s", s->ops->name, s->ops->about,
+			  s->ops->memory(s->source, memory));
+	else
+		log__info("%s: %s", s->ops->name, s->ops->about);
+	session__say_cost(s);
+	if (start_stop__any(&s->regions))
+		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
+			  s->regions.stops.name);
+	progress__format_threshold(&s->progress, text);
+	if (threshold__is_set(&o->delay_thresh))
+		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
+			  now);
+	else if (session__measures_duration(s) && s->regions.stop_triggers)
+		log__info("waiting for %s at least %s after %s; %s", s->probes.name, text,
+			  s->regions.starts.name, now);
+	else if (session__measures_duration(s) && probes__are_library(&s->probes))
+		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
+			  s->probes.name, text, now);
+	else if (session__measures_duration(s))
+		log__info("waiting for a call of %s of at least %s; %s", s->probes.name, text, now);
+	else if (s->probes.all.n)
+		log__info("waiting for a call of %s; %s", s->probes.name, now);
+	else if (s->start->spool_dir)
+		log__info("recording all of it, to disk; Ctrl-C ends the recording");
+	else
+		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
+							      : "Ctrl-C takes the snapshot");
+	progress__say_needed(&s->progress);
+}
+
+static uint32_t reason_of(const struct session *s)
+{
+	if (threshold__is_set(&s->options->delay_thresh))
+		return MT_HIT_DELAY;
+	if (s->regions.stop_triggers)
+		return MT_HIT_REGION;
+	if (!session__measures_duration(s))
+		return MT_HIT_EVERY;
+	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
+}
+
+/* What samples says when. */
+static int note_stops(const struct session *s)
+{
+	for (size_t i = 0; i < s->regions.stop_places.n && !s->ops->samples; i++) {
+		struct rec_place *place = VEC_PUSH(&s->rec->stops);
+
+		if (!place)
+			return -ENOMEM;
+		*place = s->regions.stop_places.v[i];
+	}
+	return 0;
+}
+
+static int describe(struct session *s)
+{
+	const struct process *process = s->has_process ? &s->process : NULL;
+	struct recording *rec = s->rec;
+	const char *command = process ? process->comm : s->start->exec_path;
+
+	rec->pid = process ? process->pid : s->start->pid;
+	rec->source = strdup(s->ops->name);
+	rec->trigger = strdup(s->probes.name);
+	rec->command = strdup(command);
+	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
+	rec->portable = s->options->portable;
+	rec->reason = reason_of(s);
+	return rec->source && rec->trigger && rec->command ? note_stops(s) : -ENOMEM;
+}
+
+static int let_go(struct session *s)
+{
+	if (!s->start->exec_path || s->snapshots)
+		return 0;
+	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
+}
+
+/* What the trigger has missed since the recording began. */
+static void count_drops(struct session *s)
+{
+	const struct mt_stats *begin = &s->at_begin;
+	struct mt_stats now;
+
+	if (!s->gate.trigger || trigger__stats(s->gate.trigger, &now))
+		return;
+	s->rec->drops[DROP_TRIGGERS] = now.dropped - begin->dropped;
+	s->rec->drops[DROP_UNMEASURED] = now.unmeasured - begin->unmeasured;
+	s->rec->drops[DROP_MISSED] = now.missed - begin->missed;
+}
+
+static int read_snapshot(struct session *s)
+{
+	size_t first_sample = s->rec->samples.n;
+	int err;
+
+	s->rec->threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	/* Of CLOCK_MONOTONIC: a source with another clock takes the difference. */
+	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
+	count_drops(s);
+	free(s->rec->freeze);
+	s->rec->freeze = strdup(s->ops->freeze_name(s->source));
+	if (s->recorder)
+		recorder__stop(s->recorder);
+	err = s->rec->freeze ? s->ops->read(s->source, s->rec) : -ENOMEM;
+	if (!err && s->unwind.calls)
+		err = sampling__settle_calls(s->rec);
+	if (!err)
+		err = gate__take_entries(&s->gate, s->rec);
+	if (!err)
+		err = gate__take_regions(&s->gate, s->rec);
+	if (!err)
+		err = sampling__take_records(s->recorder, s->rec, first_sample);
+	if (!err)
+		err = taken_time__note(s->pressure, s->rec);
+	if (!s->ops->resume)
+		close_source(s);
+	recording__settle_build_ids(s->rec);
+	return err;
+}
+
+static int take_code(struct session *s)
+{
+	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
+
+	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
+}
+
+/* Whether a session that ended so is to go on with another snapshot. */
+static bool wants_more(const struct session *s, enum session_end end)
+{
+	int wanted = s->options->multi_snapshot;
+
+	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
+}
+
+/*
+ * It takes the kernel some tenths of a second to remove a probe, so it stays where another snapshot
+ * follows. Where none does, nothing of ours stays in the target while the recording is looked at;
+ * and where the source has the probes' events, they go with it.
+ */
+static void leave_gate(struct session *s, enum session_end end)
+{
+	bool goes_on = s->start->observer ? end == SESSION_TRIGGERED || end == SESSION_ASKED
+					  : wants_more(s, end);
+
+	if (s->gate.trigger)
+		gate__freeze(&s->gate);
+	if (!goes_on || s->ops->probe_event || session__probes_are_copied(s))
+		gate__detach(&s->gate);
+}
+
+/* To load the programs and open the rings takes long on a busy machine: it is not part of it. */
+static void begin_timeout(struct session *s)
+{
+	if (s->options->timeout_ns && s->deadline_ns == UINT64_MAX)
+		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
+}
+
+/* From the armed trigger to the frozen trace of one hit. */
+static int record_one(struct session *s, enum session_end *end)
+{
+	int err = open_source(s);
+
+	if (!err && s->gate.trigger)
+		gate__begin(&s->gate);
+	if (!err)
+		err = arm(s);
+	if (!err)
+		err = let_go(s);
+	if (err)
+		return err;
+	begin_timeout(s);
+	if (!s->snapshots)
+		say_waiting(s);
+	err = wait_for_end(s, end);
+	if (!err)
+		err = s->ops->freeze(s->source);
+	if (s->forward)
+		kill(s->start->pid, s->forward);
+	s->snapshots++;
+	leave_gate(s, *end);
+	if (!err)
+		err = take_code(s);
+	return err ? err : read_snapshot(s);
+}
+
+/* What a recording has before its first snapshot. */
+static int begin_recording(struct session *s)
+{
+	const struct process *process = s->has_process ? &s->process : NULL;
+	int err = describe(s);
+
+	if (!err && s->gate.trigger)
+		err = trigger__stats(s->gate.trigger, &s->at_begin);
+	if (!err)
+		err = vdso_image__add(s->rec, process);
+	if (!err && process)
+		err = live_code__take(s->rec, &s->pids, s->cgroup);
+	return err;
+}
+
+int session__next(struct session *s, struct recording *rec, enum session_end *end)
+{
+	int err = 0;
+
+	s->rec = rec;
+	if (s->gate.attached && session__probes_are_copied(s))
+		gate__detach(&s->gate);
+	if (!rec->source)
+		err = begin_recording(s);
+	if (!err)
+		err = record_one(s, end);
+	return err;
+}
+
 int session__capture(const struct capture_options *options, const struct session_start *start,
 		     struct recording *rec, enum session_end *end)
 {
@@ -375,12 +742,73 @@ int session__capture(const struct capture_options *options, const struct session
 
 	while (more) {
 		err = session__next(s, rec, end);
-		more = !err && session__wants_more(s, *end);
+		more = !err && wants_more(s, *end);
 		if (more)
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err)
 		progress__say(&s->progress, session__trigger(s), s->probes.name);
 	session__close(s);
+	return err;
+}
+
+/* A crash is what the last moments show; who waits for a slow call waits for the next process. */
+static bool goes_on(const struct capture_options *options, const struct recording *rec)
+{
+	return target_options__name(&options->target) && rec->trigger && *rec->trigger &&
+	       !rec->hits.n;
+}
+
+static int refuse(int err, const char *name)
+{
+	if (err == -EINTR)
+		log__error("nothing was recorded: interrupted before %s was there again", name);
+	else if (err == -ETIME)
+		log__error("nothing was recorded: %s was not there again in time", name);
+	else
+		return err;
+	log__hint("without -symbol the snapshot is of its last moments, when it exits");
+	return -ENOMSG;
+}
+
+static int wait_for_target(const struct capture_options *options, struct target *target,
+			   uint64_t deadline_ns)
+{
+	const char *name = target_options__name(&options->target);
+	int err, fd = interrupts__open();
+
+	if (fd < 0)
+		return fd;
+	if (target__is_alive(target))
+		log__info("of %s some were started again: going on with those that run now", name);
+	else
+		log__info(
+			"the target has exited before a trigger: going on when it is there again");
+	err = target__wait(target, &options->target, fd, deadline_ns);
+	close(fd);
+	return refuse(err, name);
+}
+
+int session__capture_again(const struct capture_options *options, struct session_start *start,
+			   struct recording *rec, enum session_end *end)
+{
+	struct capture_options left = *options;
+	uint64_t deadline =
+		options->timeout_ns ? clock__now_ns() + options->timeout_ns : UINT64_MAX;
+	int err = session__capture(&left, start, rec, end);
+
+	while (!err && *end == SESSION_EXITED && goes_on(options, rec)) {
+		uint64_t now;
+
+		recording__fini(rec);
+		recording__init(rec);
+		err = wait_for_target(options, start->target, deadline);
+		if (err)
+			break;
+		now = clock__now_ns();
+		if (options->timeout_ns)
+			left.timeout_ns = deadline > now ? deadline - now : 1;
+		err = session__capture(&left, start, rec, end);
+	}
 	return err;
 }

@@ -76,4 +76,12 @@ const char *session__probe_name(const struct session *session);
 int session__capture(const struct capture_options *options, const struct session_start *start,
 		     struct recording *rec, enum session_end *end);
 
+/*
+ * session__capture(); where the target ends before a trigger, and was chosen by something else than
+ * its pids, it is waited for and looked up again, with its probe. -ENOMSG after a line and a hint:
+ * that was in vain.
+ */
+int session__capture_again(const struct capture_options *options, struct session_start *start,
+			   struct recording *rec, enum session_end *end);
+
 #endif

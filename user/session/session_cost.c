@@ -8,12 +8,125 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session/hit_cost.h"
+#include "capture/probe/own_probe.h"
 #include "session/session_internal.h"
 #include "trigger/recorder.h"
+#include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
+
+/* How the kernel handles a hit of the probe. */
+struct hit_kind {
+	bool emulated; /* else the instruction under it is single-stepped */
+	bool returns;  /* the call's return is probed as well, ... */
+	bool by_insn;  /* ... at the instruction that returns */
+	bool sampling; /* each hit is logged */
+};
+
+#define CALLS  200
+#define ROUNDS 5
+#define NEVER  3600000000000ull
+
+/* This instruction is single-stepped under a probe, as is the return instruction after it. */
+__attribute__((noinline, noipa)) static void hit_stepped(void)
+{
+	__asm__ volatile("test %eax, %eax");
+}
+
+/* The quickest of some rounds, for one call. */
+static uint64_t time_calls(void (*call)(void))
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t start_ns = clock__now_ns(), ns;
+
+		for (int i = 0; i < CALLS; i++)
+			call();
+		ns = clock__now_ns() - start_ns;
+		best = ns < best ? ns : best;
+	}
+	return best / CALLS;
+}
+
+/* The offset of its return instruction. */
+static uint64_t return_at(void (*call)(void))
+{
+	const uint8_t *code = (const uint8_t *)(uintptr_t)call;
+	uint64_t at = 0;
+
+	while (code[at] != 0xc3 && at < 16)
+		at++;
+	return at;
+}
+
+static int open_probe(void (*call)(void), uint64_t further, bool on_return)
+{
+	struct uprobe_spec spec;
+	int err = own_probe__spec_of(&spec, (uintptr_t)call + further);
+
+	spec.on_return = on_return;
+	return err ? err : uprobe_event__open(&spec);
+}
+
+static int attach(struct trigger *trigger, const struct hit_kind *kind, void (*call)(void),
+		  int fds[static 2])
+{
+	fds[0] = open_probe(call, 0, false);
+	if (fds[0] < 0)
+		return fds[0];
+	if (kind->returns) {
+		fds[1] = open_probe(call, kind->by_insn ? return_at(call) : 0, !kind->by_insn);
+		if (fds[1] < 0)
+			return fds[1];
+	}
+	return trigger__attach(trigger, fds[0], fds[1]);
+}
+
+static int measure(const struct hit_kind *kind, uint64_t *ns)
+{
+	const struct trigger_config config = {
+		.tgid = getpid(),
+		.delay_thresh_ns = kind->returns ? 0 : NEVER,
+		.duration_thresh_ns = kind->returns ? NEVER : 0,
+		.returns_by_insn = kind->by_insn,
+		.sampling = kind->sampling,
+	};
+	void (*call)(void) = kind->emulated ? own_probe__hit : hit_stepped;
+	struct trigger *trigger = trigger__new(&config);
+	int fds[2] = {-1, -1}, err = trigger ? 0 : -errno;
+	uint64_t off_ns = time_calls(call), on_ns;
+
+	if (!err)
+		err = attach(trigger, kind, call, fds);
+	on_ns = time_calls(call);
+	if (trigger)
+		trigger__detach(trigger);
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	trigger__free(trigger);
+	*ns = on_ns > off_ns ? on_ns - off_ns : 0;
+	return err;
+}
+
+/*
+ * Sets such a probe, with a trigger that never fires, in mtbpf itself, and stores in *ns how much
+ * longer a call takes with it. Takes some tenths of a second. 0 or -errno; prints only at -v.
+ */
+static int measure_hit(const struct hit_kind *kind, uint64_t *ns)
+{
+	enum log_level level = log__level();
+	int err;
+
+	/* Errors are reported when the probe is set in the target. */
+	if (level < LOG_VERBOSE)
+		log__set_level(LOG_SILENT);
+	err = measure(kind, ns);
+	log__set_level(level);
+	return err;
+}
 
 /* Measures the most expensive probe: one that is single-stepped costs most. */
 void session__measure_hits(struct session *s)
@@ -31,7 +144,7 @@ void session__measure_hits(struct session *s)
 		kind.emulated &= s->probes.all.v[i].site.emulated;
 	for (size_t i = 0; i < s->also.all.n; i++)
 		kind.emulated &= s->also.all.v[i].site.emulated;
-	if (hit_cost__measure(&kind, &s->overhead.cost.hit_ns))
+	if (measure_hit(&kind, &s->overhead.cost.hit_ns))
 		s->overhead.cost.hit_ns = 0;
 	log__debug("a hit of the probe costs %s here",
 		   units__format_duration(text, s->overhead.cost.hit_ns));
@@ -162,17 +275,29 @@ static uint64_t needed_ns(const struct session *s)
 
 /* Of a record without its copy of the stack; and what each of a switch's two has in the log. */
 #define RECORD_BYTES 256
+/* A record with the calls that the CPU noted has this size, and no copy. */
+#define CALLS_BYTES 1024
+
+static double clock_bytes(const struct session *s, double stacks)
+{
+	return stacks * (s->unwind.calls ? CALLS_BYTES : RECORD_BYTES + s->unwind.stack);
+}
+
+static double switch_bytes(const struct session *s)
+{
+	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
+}
 
 static uint64_t size_for(const struct session *s, uint64_t ns)
 {
-	const struct overhead_counts *rates = &s->overhead.in_second;
-	double records = (double)rates->switches + s->overhead.hz;
+	double bytes = switch_bytes(s) + clock_bytes(s, s->overhead.hz);
 
-	return (uint64_t)(records * (RECORD_BYTES + s->unwind.stack) * (double)ns / 1e9);
+	return (uint64_t)(bytes * (double)ns / 1e9);
 }
 
 /* By itself it takes a part of -max-memory: locked pages are missing elsewhere. */
 #define GROWTH_SHARE 4
+#define RING_LEAST   (64u << 10)
 
 /* What may be a CPU's ring, with its log. */
 static uint64_t most_for(const struct session *s, uint64_t memory)
@@ -182,56 +307,116 @@ static uint64_t most_for(const struct session *s, uint64_t memory)
 	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / (s->unwind.stack ? 1 : 2) / 8 * 7;
 }
 
-static void warn_short(const struct session *s, uint64_t back_ns, uint64_t size)
+struct lookback {
+	uint64_t back_ns;   /* how far the rings look back, */
+	uint64_t size;	    /* and how large they had to be */
+	double clock_share; /* of what is written: the stacks by the clock */
+};
+
+static unsigned int fitting_rate(const struct session *s, const struct lookback *l)
+{
+	return overhead__rate_to_look_back(&(struct lookback_need){.hz = s->overhead.hz,
+								   .back_ns = l->back_ns,
+								   .need_ns = needed_ns(s),
+								   .clock_share = l->clock_share});
+}
+
+static void warn_short(const struct session *s, const struct lookback *l)
 {
 	char back[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
-	uint64_t mib = (size >> 20) + 1;
+	unsigned long long mib = (l->size >> 20) + 1;
+	unsigned int hz = fitting_rate(s, l);
+	char rate[64] = "";
 
-	units__format_duration(back, back_ns);
+	units__format_duration(back, l->back_ns);
 	units__format_duration(threshold, s->progress.threshold_ns);
 	log__warn(
 		"the rings look back some %s, less than twice the threshold of %s: of a call that "
 		"is that slow the begin may be missing",
 		back, threshold);
-	if (size <= most_for(s, s->options->max_memory))
-		log__hint("-snapshot-size %lluM would do", (unsigned long long)mib);
+	if (hz)
+		snprintf(rate, sizeof(rate), "-sample-rate %u would do, or ", hz);
+	if (l->size <= most_for(s, s->options->max_memory))
+		log__hint("%s-snapshot-size %lluM%s", rate, mib, hz ? "" : " would do");
 	else
 		log__hint(
-			"-snapshot-size %lluM and -max-memory %s would do%s",
-			(unsigned long long)mib,
-			units__format_size(wanted, 2 * (size + (1u << 20)) *
+			"%s-snapshot-size %lluM and -max-memory %s%s%s", rate, mib,
+			units__format_size(wanted, 2 * (l->size + (1u << 20)) *
 							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+			hz ? "" : " would do",
 			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
+}
+
+/* Fewer stacks by the clock, if that makes the rings look back far enough; else a warning. */
+static bool lower_rate(struct session *s, const struct lookback *l)
+{
+	unsigned int hz = s->options->sample.rate == SAMPLE_RATE_AUTO ? fitting_rate(s, l) : 0;
+	struct overhead *o = &s->overhead;
+	char threshold[UNITS_TEXT_SIZE];
+
+	s->is_short_said = !hz;
+	if (!hz) {
+		warn_short(s, l);
+		return false;
+	}
+	log__info("sample: %u stacks a second instead of %u: then the rings look back twice the "
+		  "threshold of %s (-sample-rate %u insists)",
+		  hz, o->hz, units__format_duration(threshold, s->progress.threshold_ns), o->hz);
+	o->hz = o->first_hz = o->most_hz = hz;
+	return true;
+}
+
+/* The source halves its rings until they fit: the logs beside them shrink with them. */
+static void fit_memory(struct session *s)
+{
+	char text[UNITS_TEXT_SIZE];
+	uint64_t wanted = s->snapshot_size;
+
+	while (s->snapshot_size > RING_LEAST &&
+	       s->snapshot_size > most_for(s, s->options->max_memory))
+		s->snapshot_size /= 2;
+	if (s->snapshot_size != wanted)
+		log__info("sample: the CPUs share -max-memory: a ring of %s each",
+			  units__format_size(text, s->snapshot_size));
 }
 
 void session__fit_lookback(struct session *s)
 {
 	uint64_t most = most_for(s, s->options->max_memory / GROWTH_SHARE);
-	uint64_t size, need_ns = needed_ns(s);
+	uint64_t need_ns = needed_ns(s);
+	struct lookback l = {.size = need_ns ? size_for(s, need_ns) : 0};
+	double clock = clock_bytes(s, s->overhead.hz);
 
 	s->snapshot_size = s->options->snapshot_size;
-	size = need_ns ? size_for(s, need_ns) : 0;
 	/* What was asked for stays. */
 	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
-		while (s->snapshot_size < size && 2 * s->snapshot_size <= most)
+		while (s->snapshot_size < l.size && 2 * s->snapshot_size <= most)
 			s->snapshot_size *= 2;
-	if (size <= s->snapshot_size)
+	if (s->ops->samples)
+		fit_memory(s);
+	if (l.size <= s->snapshot_size)
 		return;
-	s->is_short_said = true;
-	warn_short(s, (uint64_t)((double)need_ns * (double)s->snapshot_size / (double)size), size);
+	l.back_ns = (uint64_t)((double)need_ns * (double)s->snapshot_size / (double)l.size);
+	l.clock_share = clock / (clock + switch_bytes(s));
+	lower_rate(s, &l);
 }
 
 void session__check_lookback(struct session *s)
 {
-	uint64_t need_ns = needed_ns(s), back_ns;
+	uint64_t need_ns = needed_ns(s);
+	struct lookback l;
+	double clock;
 
 	if (!need_ns || s->is_short_said || !s->ops->lookback_ns)
 		return;
-	back_ns = s->ops->lookback_ns(s->source);
-	if (back_ns >= need_ns)
+	l.back_ns = s->ops->lookback_ns(s->source);
+	if (l.back_ns >= need_ns)
 		return;
-	s->is_short_said = true;
+	l.size = (uint64_t)((double)s->snapshot_size * (double)need_ns / (double)(l.back_ns + 1));
+	/* As it was in the last second. */
+	clock = clock_bytes(s, (double)s->overhead.in_second.stacks);
+	l.clock_share = clock > 0 ? clock / (clock + switch_bytes(s)) : 0;
 	status__end();
-	warn_short(s, back_ns,
-		   (uint64_t)((double)s->snapshot_size * (double)need_ns / (double)(back_ns + 1)));
+	if (lower_rate(s, &l))
+		s->ops->set_rate(s->source, s->overhead.hz);
 }

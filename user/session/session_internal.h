@@ -63,18 +63,6 @@ static inline struct trigger *session__trigger(const struct session *s)
 	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
-/* Whether a session that ended so is to go on with another snapshot. */
-static inline bool session__wants_more(const struct session *s, enum session_end end)
-{
-	int wanted = s->options->multi_snapshot;
-
-	return end == SESSION_TRIGGERED && s->gate.trigger && (!wanted || s->snapshots < wanted);
-}
-
-/* Opens the source, with the gate attached to it, and starts it. 0 or -errno. */
-int session__open_source(struct session *s);
-/* Arms the trigger where it is time for it. 0 or -errno. */
-int session__arm(struct session *s);
 /* session_trigger.c: what triggers, as far as that is known before the target is. 0 or -errno. */
 int session__choose_symbols(struct session *s);
 /* The first of them, or NULL. */
@@ -104,7 +92,5 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE]);
 void session__fit_lookback(struct session *s);
 /* While it runs: a warning, once, where the rings look back less than that. */
 void session__check_lookback(struct session *s);
-/* Until a hit, a signal, the deadline or the target's end: *end says which. 0 or -errno. */
-int session__wait(struct session *s, enum session_end *end);
 
 #endif

@@ -4,6 +4,7 @@
 #define MTBPF_SESSION_TARGET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "target/cgroup.h"
 #include "target/pid_set.h"
@@ -53,5 +54,13 @@ int target__processes(const struct target *target, pid_t **pids, size_t *n);
 int target__refuse_empty(const struct target *target);
 /* True while one of them is there. */
 bool target__is_alive(const struct target *target);
+
+/*
+ * Looks it up again, until a process of it is there; says so if that takes time. 0; -EINTR where
+ * signal_fd is readable meanwhile, which is left to be read; -ETIME: it is deadline_ns of
+ * CLOCK_MONOTONIC (UINT64_MAX: never); another -errno after a line and a hint: -ENOTUNIQ.
+ */
+int target__wait(struct target *target, const struct target_options *options, int signal_fd,
+		 uint64_t deadline_ns);
 
 #endif

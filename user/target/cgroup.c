@@ -185,6 +185,44 @@ int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n)
 	return 0;
 }
 
+/* cpuset(7), "List format": "0-3,7". */
+static void parse_cpus(const char *text, cpu_set_t *cpus)
+{
+	CPU_ZERO(cpus);
+	while (*text >= '0' && *text <= '9') {
+		char *end;
+		unsigned long first = strtoul(text, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+			CPU_SET(cpu, cpus);
+		text = *end == ',' ? end + 1 : end;
+	}
+}
+
+#define LEVELS_MAX 64
+
+int cgroup__cpus(const struct cgroup *cgroup, cpu_set_t *cpus)
+{
+	static const char name[] = "cpuset.cpus.effective";
+	char path[3 * LEVELS_MAX + sizeof(name)] = "", text[4096] = "";
+	int fd = -1;
+
+	for (size_t len = 0; fd < 0 && len < (size_t)3 * LEVELS_MAX; len += 3) {
+		memcpy(path + len, name, sizeof(name));
+		fd = openat(cgroup->fd, path, O_RDONLY | O_CLOEXEC);
+		memcpy(path + len, "../", 3);
+	}
+	if (fd < 0)
+		return -errno;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	parse_cpus(text, cpus);
+	return CPU_COUNT(cpus) ? 0 : -ENOENT;
+}
+
 bool cgroup__populated(const struct cgroup *cgroup)
 {
 	int fd = openat(cgroup->fd, "cgroup.events", O_RDONLY | O_CLOEXEC);

@@ -4,6 +4,7 @@
 #define MTBPF_TARGET_CGROUP_H
 
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -28,6 +29,11 @@ void cgroup__close(struct cgroup *cgroup);
 
 /* The pids of it and of all below it, ascending. *pids is freed by the caller. 0 or -errno. */
 int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n);
+/*
+ * The CPUs that its cpuset allows, or the nearest one's above it. 0; -ENOENT none has a cpuset;
+ * -errno.
+ */
+int cgroup__cpus(const struct cgroup *cgroup, cpu_set_t *cpus);
 /* False where no process is left in it, nor below it. */
 bool cgroup__populated(const struct cgroup *cgroup);
 

@@ -3,6 +3,7 @@
 #ifndef MTBPF_UTIL_VEC_H
 #define MTBPF_UTIL_VEC_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,16 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 	((vec)->n >= (vec)->cap && vec__grow(&(vec)->v, &(vec)->cap, (vec)->n, sizeof(*(vec)->v))  \
 		 ? NULL                                                                            \
 		 : &(vec)->v[(vec)->n++])
+
+/* Adds an element of that value. 0 or -ENOMEM. */
+#define VEC_ADD(vec, ...)                                                                          \
+	({                                                                                         \
+		__typeof__((vec)->v) added_ = VEC_PUSH(vec);                                       \
+                                                                                                   \
+		if (added_)                                                                        \
+			*added_ = (__VA_ARGS__);                                                   \
+		added_ ? 0 : -ENOMEM;                                                              \
+	})
 
 /* Takes one out; those behind it move up. */
 #define VEC_REMOVE(vec, i)                                                                         \

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "capture/code/code_copy.h"
-#include "capture/code/code_files.h"
+#include "capture/code/live_code.h"
 #include "stderr_capture.h"
 #include "target/elf/elf_image.h"
 #include "util/fs.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/perf/many_rings.h"
+#include "capture/perf/ring_limits.h"
 
 #include <errno.h>
 #include <setjmp.h>

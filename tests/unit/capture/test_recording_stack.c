@@ -4,8 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "capture/code/code_files.h"
-#include "capture/code/data_maps.h"
+#include "capture/code/live_code.h"
 #include "capture/recording/perf_data.h"
 
 static void forget_hits(struct recording *rec)

@@ -75,6 +75,24 @@ static void test_nothing_written(void **state)
 	assert_records(*state, "");
 }
 
+static void test_what_was_cleared_is_not_read(void **state)
+{
+	struct fake *f = *state;
+
+	put_record(f, 64, 1);
+	put_record(f, 64, 2);
+	back_ring__clear(&f->ring);
+	assert_records(f, "");
+	assert_int_equal(back_ring__written(&f->ring), 0);
+	put_record(f, 64, 3);
+	assert_records(f, "3");
+	assert_int_equal(back_ring__written(&f->ring), 64);
+	/* Round again: all that it holds is new. */
+	for (uint8_t i = 4; i < 9; i++)
+		put_record(f, 64, i);
+	assert_records(f, "8765");
+}
+
 static void test_newest_first(void **state)
 {
 	struct fake *f = *state;
@@ -161,6 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_nothing_written),
+		TEST(test_what_was_cleared_is_not_read),
 		TEST(test_newest_first),
 		TEST(test_the_overwritten_one_is_left_out),
 		TEST(test_a_ring_that_is_just_full),

@@ -137,11 +137,49 @@ static void test_what_ended_is_not_counted(void **state)
 	assert_int_equal(o.hz, 500);
 }
 
+#define SECOND 1000000000ull
+
+static void test_a_long_threshold_is_looked_back_over_with_fewer_stacks(void **state)
+{
+	struct lookback_need need = {
+		.hz = 1000, .back_ns = SECOND, .need_ns = 6 * SECOND, .clock_share = 1};
+
+	/* A sixth of them, and a tenth less than that. */
+	assert_in_range(overhead__rate_to_look_back(&need), 150, 152);
+	/* Switches write half of it: nothing is left for the clock. */
+	need.clock_share = 0.5;
+	assert_int_equal(overhead__rate_to_look_back(&need), 0);
+	need.back_ns = 4 * SECOND;
+	assert_in_range(overhead__rate_to_look_back(&need), 210, 214);
+	/* The rest would not show what a call of the threshold does. */
+	need = (struct lookback_need){
+		.hz = 1000, .back_ns = SECOND / 100, .need_ns = SECOND / 10, .clock_share = 1};
+	assert_int_equal(overhead__rate_to_look_back(&need), 0);
+	need = (struct lookback_need){
+		.hz = 1000, .back_ns = SECOND, .need_ns = 200 * SECOND, .clock_share = 1};
+	assert_int_equal(overhead__rate_to_look_back(&need), 0);
+	/* Nothing is known of who writes. */
+	need.clock_share = 0;
+	assert_int_equal(overhead__rate_to_look_back(&need), 0);
+}
+
+static void test_max_overhead_does_not_raise_what_the_lookback_needs(void **state)
+{
+	struct sample_options options = {.rate = SAMPLE_RATE_AUTO, .max_overhead_ppm = 10000};
+	struct overhead o = {.cost = {.sample_ns = 20000}, .hz = 75, .most_hz = 75};
+
+	passes(&o, &options, 10);
+	assert_false(passes(&o, &options, 10));
+	assert_int_equal(o.hz, 75);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_rate_follows_the_switches),
 		cmocka_unit_test(test_what_ended_is_not_counted),
+		cmocka_unit_test(test_a_long_threshold_is_looked_back_over_with_fewer_stacks),
+		cmocka_unit_test(test_max_overhead_does_not_raise_what_the_lookback_needs),
 		cmocka_unit_test(test_a_share_of_the_time_buys_so_many_samples),
 		cmocka_unit_test(test_what_switches_cost_is_not_there_for_samples),
 		cmocka_unit_test(test_a_process_that_sleeps_has_no_switches_to_pay),

@@ -7,7 +7,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "stderr_capture.h"
 #include "target/cgroup.h"
@@ -79,12 +84,52 @@ static void test_what_is_no_cgroup_is_refused(void **state)
 	assert_non_null(strstr(said.text, "/ is no cgroup"));
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void test_the_cpus_of_the_nearest_cpuset(void **state)
+{
+	char dir[] = "/tmp/cgroup-XXXXXX", at[64], below[64], file[128];
+	struct cgroup cgroup;
+	cpu_set_t cpus;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(at, sizeof(at), "%s/at", dir);
+	snprintf(below, sizeof(below), "%s/at/below", dir);
+	assert_int_equal(mkdir(at, 0755) | mkdir(below, 0755), 0);
+	cgroup.fd = open(below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(cgroup.fd >= 0);
+	snprintf(file, sizeof(file), "%s/cpuset.cpus.effective", at);
+	write_file(file, "0-2,5\n");
+	assert_int_equal(cgroup__cpus(&cgroup, &cpus), 0);
+	assert_int_equal(CPU_COUNT(&cpus), 4);
+	assert_true(CPU_ISSET(2, &cpus) && !CPU_ISSET(3, &cpus) && CPU_ISSET(5, &cpus));
+	write_file(file, "7\n");
+	assert_int_equal(cgroup__cpus(&cgroup, &cpus), 0);
+	assert_true(CPU_COUNT(&cpus) == 1 && CPU_ISSET(7, &cpus));
+	/* More than there can be. */
+	write_file(file, "0-99999999\n");
+	assert_int_equal(cgroup__cpus(&cgroup, &cpus), 0);
+	assert_int_equal(CPU_COUNT(&cpus), CPU_SETSIZE);
+	write_file(file, "\n");
+	assert_int_equal(cgroup__cpus(&cgroup, &cpus), -ENOENT);
+	close(cgroup.fd);
+	assert_int_equal(unlink(file) | rmdir(below) | rmdir(at) | rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_are_below_the_mount_point),
 		cmocka_unit_test(test_absolute_paths_are_themselves),
 		cmocka_unit_test(test_no_v2_hierarchy),
+		cmocka_unit_test(test_the_cpus_of_the_nearest_cpuset),
 		cmocka_unit_test(test_too_long_a_name),
 		cmocka_unit_test(test_what_is_no_cgroup_is_refused),
 	};

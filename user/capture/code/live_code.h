@@ -3,6 +3,8 @@
 #ifndef MTBPF_CAPTURE_CODE_LIVE_CODE_H
 #define MTBPF_CAPTURE_CODE_LIVE_CODE_H
 
+#include <sys/types.h>
+
 #include "capture/recording/recording.h"
 #include "target/cgroup.h"
 #include "target/pid_set.h"
@@ -13,5 +15,18 @@
  * its end, and again when it is frozen. 0 or -errno.
  */
 int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup);
+
+/*
+ * Adds to rec->files what process pid has mapped executable by now and is not known yet: a file
+ * that is replaced or deleted later can still be read from its descriptor. With rec->portable, the
+ * separate debug files as well. 0 or -ENOMEM; a process that is gone has none to show.
+ */
+int code_files__note(struct recording *rec, pid_t pid);
+
+/*
+ * Adds to rec->data_maps what process pid has mapped of the files in rec->files but their code.
+ * 0 or -ENOMEM; a process that is gone has none.
+ */
+int data_maps__take(struct recording *rec, pid_t pid);
 
 #endif

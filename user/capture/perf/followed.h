@@ -44,9 +44,6 @@ struct followed {
 int followed__open(struct followed *followed, const struct source_config *config);
 void followed__close(struct followed *followed);
 
-/* One more process, which its parent's sideband has told of. 0 or -errno: -ESRCH it is gone. */
-int followed__add_process(struct followed *followed, pid_t pid);
-
 /* epoll_fd is readable when fd is. 0 or -errno. */
 int followed__watch(struct followed *followed, int fd);
 
@@ -82,12 +79,13 @@ int followed__add_threads(struct followed *followed, struct source *source,
 int followed__add_cpus(struct followed *followed, struct source *source,
 		       const struct event_place *place, const cpu_set_t *cpus,
 		       followed_ring_fn open_ring);
-/* The CPUs that its threads may run on now; those of a cgroup: all of the machine's. */
-void followed__cpus(const struct followed *followed, cpu_set_t *cpus);
+/*
+ * The CPUs that its threads may run on now: by their affinity, or by the cgroup's cpuset. All of
+ * the machine's where there is no cpuset, or cgroup is NULL and no processes are followed.
+ */
+void followed__cpus(const struct followed *followed, const struct cgroup *cgroup, cpu_set_t *cpus);
 /* Says that there is no room for a thread; it is tried again when another begins. */
 void followed__leave_out(struct followed *followed, pid_t tid);
-/* Says that a thread is recorded from now on: it will not be handed over. 0 or -ENOMEM. */
-int followed__has_thread(struct followed *followed, pid_t tid);
 
 /*
  * Notes a thread that began; with a process's main thread its mappings: it may have executed

@@ -139,12 +139,7 @@ static int note(pid_t **v, size_t *n, size_t *cap, pid_t tid)
 
 static int note_start(struct sideband *s, const struct rec_thread *child)
 {
-	struct rec_thread *started = VEC_PUSH(&s->started);
-
-	if (!started)
-		return -ENOMEM;
-	*started = *child;
-	return 0;
+	return VEC_ADD(&s->started, *child);
 }
 
 /* A new process is its parent's no more, and followed only where that is wanted. */

@@ -28,12 +28,9 @@ static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 
 static int add(struct cpu_switches *c, uint64_t time_ns, pid_t pid, pid_t tid)
 {
-	struct rec_switch *sw = VEC_PUSH(&c->list);
-
-	if (!sw)
-		return -ENOMEM;
-	*sw = (struct rec_switch){.time_ns = time_ns, .cpu = c->cpu, .pid = pid, .tid = tid};
-	return 0;
+	return VEC_ADD(
+		&c->list,
+		(struct rec_switch){.time_ns = time_ns, .cpu = c->cpu, .pid = pid, .tid = tid});
 }
 
 int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)

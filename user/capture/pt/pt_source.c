@@ -1,21 +1,438 @@
 // SPDX-License-Identifier: MIT
 /* The pt source: Intel PT through perf, a ring a thread, or a ring a CPU. */
-#include "capture/pt/pt_source.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
-#include "capture/pt/explain.h"
 #include "capture/code/kernel_access.h"
-#include "capture/perf/budget.h"
+#include "capture/code/kernel_copy.h"
+#include "capture/perf/ring_limits.h"
+#include "capture/perf/followed.h"
+#include "capture/perf/perf_clock.h"
+#include "capture/probe/tracefs_probe.h"
+#include "capture/pt/explain.h"
+#include "capture/pt/pmu.h"
 #include "capture/pt/pt_probe.h"
+#include "capture/pt/pt_ring.h"
 #include "capture/recording/process_note.h"
+#include "capture/source.h"
 #include "target/process.h"
 #include "util/log.h"
+#include "util/units.h"
+
+struct ended_spool {
+	pid_t pid, tid;
+	struct spool spool;
+};
+
+struct source {
+	struct source_config config;
+	struct pt_pmu pmu;
+	struct pt_ring_config ring_config;
+	/* Several rings: the probes that all their events share, and their ids. */
+	VEC(struct tracefs_probe *) tracefs;
+	VEC(uint32_t) tracepoints;
+	VEC(struct pt_ring) rings; /* a thread's each, or a CPU's each */
+	/* Of rings that are closed, since their threads have ended. */
+	VEC(struct ended_spool) spools;
+	struct followed followed;
+	struct clock_point first;
+	bool frozen;
+	bool said_full; /* a ring that is drained was not drained in time */
+};
+
+/* Threads, names and mappings as they are now: the sideband tells of later ones. 0 or -errno. */
+static int note_initial(struct source *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->rings.n && !err && !s->config.cgroup; i++)
+		err = process_note__thread(&s->followed.pending, s->rings.v[i].pid,
+					   s->rings.v[i].place.pid, s->first.perf_ns);
+	return err ? err : followed__note(&s->followed, &s->config, s->first.perf_ns);
+}
+
+/* Those of the threads that came from elsewhere. 0 or -errno. */
+static int note_joined(struct source *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->followed.sideband.joined.n && !err; i++) {
+		const struct rec_thread *t = &s->followed.sideband.joined.v[i];
+
+		if (!followed__knows(&s->followed, t->pid))
+			err = followed__note_process(&s->followed, t->pid, t->start_ns);
+		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
+			err = process_note__thread(&s->followed.pending, t->pid, t->tid,
+						   t->start_ns);
+	}
+	s->followed.sideband.joined.n = 0;
+	return err;
+}
+
+/* Which rings the pt source opens, and how they will freeze. */
+
+static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
+{
+	struct pt_ring *ring = VEC_PUSH(&s->rings);
+	int err = ring ? pt_ring__open(ring, place, &s->ring_config) : -ENOMEM;
+
+	if (ring && err)
+		s->rings.n--;
+	if (err)
+		return err;
+	ring->pid = pid;
+	/* It tells when it is half full. */
+	err = s->config.spool_dir ? followed__watch(&s->followed, ring->pt) : 0;
+	return err ? err : ring->sideband.event;
+}
+
+/* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
+static int add_thread(struct source *s, pid_t pid, pid_t tid)
+{
+	return followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid},
+				    open_ring);
+}
+
+static int add_threads(struct source *s)
+{
+	struct followed_thread *threads;
+	size_t n;
+	int err = followed__list(&s->followed, !s->config.multi_thread, &threads, &n);
+
+	if (err)
+		return err;
+	err = followed__add_threads(&s->followed, s, threads, n, open_ring);
+	free(threads);
+	return err ? err : s->rings.n ? 0 : -ESRCH;
+}
+
+static int add_cpus(struct source *s)
+{
+	struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, 0);
+	cpu_set_t cpus;
+	int err;
+
+	followed__cpus(&s->followed, NULL, &cpus);
+	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+
+	return err ? err : s->rings.n ? 0 : -ENODEV;
+}
+
+static void close_rings(struct source *s)
+{
+	for (size_t i = 0; i < s->rings.n; i++)
+		pt_ring__close(&s->rings.v[i]);
+	s->rings.n = s->followed.tids.n = 0;
+}
+
+static bool is_unsupported(int err)
+{
+	return err == -EINVAL || err == -EOPNOTSUPP;
+}
+
+/* Chosen by trying, best first: version numbers say little (6.12.117 has AUX pause too). */
+static int try_methods(struct source *s)
+{
+	int err = -EINVAL;
+
+	for (enum pt_freeze freeze = PT_FREEZE_PAUSE;
+	     is_unsupported(err) && freeze <= PT_FREEZE_DISABLE; freeze++) {
+		if (s->config.freeze_method && (int)freeze != s->config.freeze_method - 1)
+			continue;
+		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
+			break;
+		/* What stops it for good is no way to stop and start it. */
+		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
+			break;
+		close_rings(s);
+		s->ring_config.freeze = freeze;
+		err = s->config.cgroup ? add_cpus(s) : add_threads(s);
+	}
+	return err;
+}
+
+static int count_rings(const struct source *s, size_t *n)
+{
+	struct followed_thread *threads;
+	int err;
+
+	if (s->config.cgroup) {
+		*n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+		return 0;
+	}
+	err = followed__list(&s->followed, !s->config.multi_thread, &threads, n);
+	free(threads);
+	return err;
+}
+
+/* Said before anything is opened: the kernel itself only says EPERM. */
+static int check_memory(const struct source *s)
+{
+	bool by_cpu = s->config.cgroup != NULL;
+	size_t aux = s->ring_config.aux_size, n;
+	struct memlock_limits limits;
+	int err = count_rings(s, &n);
+
+	if (err) {
+		pt_explain__open(err, aux);
+		return err;
+	}
+	err = budget__check(s->config.max_memory, n, aux, by_cpu);
+	if (err)
+		return err;
+	memlock__read(&limits);
+	err = memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
+	return err ? err
+		   : many_rings__allow(n, PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
+}
+
+static bool has_several_rings(const struct source_config *config)
+{
+	return config->multi_thread || config->cgroup || config->children ||
+	       (config->pids && config->pids->n > 1);
+}
+
+static int add_tracefs(struct source *s, size_t i)
+{
+	struct tracefs_probe **probe = VEC_PUSH(&s->tracefs);
+	uint32_t *id = VEC_PUSH(&s->tracepoints);
+	int err;
+
+	if (!probe || !id) {
+		s->tracefs.n -= probe != NULL;
+		return -ENOMEM;
+	}
+	err = tracefs_probe__create(probe, &s->config.probes[i], i);
+	if (err)
+		s->tracefs.n--;
+	else
+		*id = tracefs_probe__id(*probe);
+	return err;
+}
+
+/* With the uprobe PMU's events each hit would run the BPF program once a ring. */
+static int open_tracefs(struct source *s)
+{
+	int err = 0;
+
+	if (!has_several_rings(&s->config))
+		return 0;
+	for (size_t i = 0; i < s->config.n_probes && !err; i++)
+		err = add_tracefs(s, i);
+	s->ring_config.tracepoints = s->tracepoints.v;
+	return err;
+}
+
+/* Removes the probes that the rings' events share; after these are closed. */
+static void remove_probes(struct source *s)
+{
+	for (size_t i = 0; i < s->tracefs.n; i++)
+		tracefs_probe__remove(s->tracefs.v[i]);
+	VEC_FINI(&s->tracefs);
+	VEC_FINI(&s->tracepoints);
+}
+
+/*
+ * Opens the rings of all that is to be recorded, with the best way to freeze them that there is.
+ * 0, or -errno after a line and a hint; nothing is opened where they would not fit into memory.
+ */
+static int open_rings(struct source *s)
+{
+	int err = check_memory(s);
+
+	if (!err)
+		err = open_tracefs(s);
+	if (err)
+		return err;
+	err = try_methods(s);
+	if (is_unsupported(err) && s->ring_config.start_paused) {
+		log__error("-start and -stop: this kernel cannot resume Intel PT at a probe");
+		log__hint("needs Linux 6.13 or later; -source sample and soft can on any");
+	} else if (is_unsupported(err) && s->config.immediate_stop) {
+		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
+		log__hint(
+			"without it the trace is frozen from user space, some 50 us after the hit");
+	} else if (is_unsupported(err) && s->config.n_probes > 1 && s->config.freeze_method) {
+		log__error("this way of freezing takes one probe, not %zu", s->config.n_probes);
+		log__hint("-freeze pause, where the kernel has it, or disable takes any number");
+	} else if (err == -ENOENT && s->config.cgroup) {
+		pt_explain__no_controller(s->config.cgroup->path);
+	} else if (err) {
+		pt_explain__open(err, s->ring_config.aux_size);
+	}
+	return err;
+}
+
+/* From the frozen rings and the sideband to a recording. */
+
+/* Less than a turn of the scheduler's: a thread may have spent it all in the kernel. */
+#define SOON_NS 20000000
+
+/* It should have run all the time that its threads did: else somebody else has the PMU. */
+static void warn_not_running(const struct pt_ring *r, size_t size)
+{
+	const char *what = pt_ring__is_of_thread(r) ? "thread" : "CPU";
+	int number = pt_ring__is_of_thread(r) ? r->place.pid : r->place.cpu;
+	char on[UNITS_TEXT_SIZE], asked[UNITS_TEXT_SIZE];
+	uint64_t enabled, running;
+
+	if (pt_ring__times(r, &enabled, &running))
+		return;
+	log__debug("pt: %s %d: %zu bytes; enabled %llu ns, running %llu ns", what, number, size,
+		   (unsigned long long)enabled, (unsigned long long)running);
+	if (enabled - running <= enabled / 20)
+		return;
+	log__warn("%s %d was recorded for only %s of %s: somebody else uses Intel PT as well", what,
+		  number, units__format_duration(on, running),
+		  units__format_duration(asked, enabled));
+}
+
+/*
+ * The thread whose hit froze it ran since it was armed: something of that must be there, unless it
+ * was in the probe's handler already, in the kernel, and ran no instruction of its own behind that.
+ */
+static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux,
+		       const struct pt_ring *r)
+{
+	char ran[UNITS_TEXT_SIZE];
+	uint64_t enabled, running;
+
+	if (aux->size || pt_ring__times(r, &enabled, &running))
+		return;
+	for (size_t i = first_hit; i < rec->hits.n; i++) {
+		const struct mt_hit *hit = &rec->hits.v[i];
+
+		if (aux->tid ? (pid_t)hit->tid != aux->tid : (int)hit->cpu != aux->cpu)
+			continue;
+		log__warn("nothing was recorded of thread %u, which triggered: Intel PT had run "
+			  "for %s there",
+			  hit->tid, units__format_duration(ran, running));
+		if (running < SOON_NS)
+			log__hint("it hit as soon as recording began; capture again");
+	}
+}
+
+static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring, uint64_t tsc)
+{
+	if (!pt_ring__is_of_thread(ring))
+		return (struct rec_aux){.cpu = ring->place.cpu, .tsc = tsc};
+	return (struct rec_aux){.pid = ring->pid, .tid = ring->place.pid, .tsc = tsc};
+}
+
+/* The ring will be closed, and what it has recorded stays. 0 or -ENOMEM. */
+static int keep_spool(struct source *s, struct pt_ring *ring)
+{
+	struct ended_spool *ended = VEC_PUSH(&s->spools);
+
+	if (!ended)
+		return -ENOMEM;
+	pt_ring__drain(ring, false);
+	*ended = (struct ended_spool){ring->pid, ring->place.pid, ring->spool};
+	ring->spool = (struct spool)SPOOL_NONE;
+	return 0;
+}
+
+/* All is on the disk by now. */
+static int read_spools(struct source *s, struct recording *rec, uint64_t tsc)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->spools.n && !err; i++) {
+		struct ended_spool *ended = &s->spools.v[i];
+		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = tsc};
+
+		err = spool__finish(&ended->spool, &aux, rec);
+	}
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
+		struct rec_aux aux = aux_of(s, &s->rings.v[i], tsc);
+
+		err = spool__finish(&s->rings.v[i].spool, &aux, rec);
+		warn_not_running(&s->rings.v[i], aux.size);
+	}
+	return err;
+}
+
+static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
+		struct pt_ring *ring = &s->rings.v[i];
+		struct rec_aux aux = aux_of(s, ring, tsc);
+
+		err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
+		if (err)
+			break;
+		warn_not_running(ring, aux.size);
+		warn_empty(rec, s->config.first_hit, &aux, ring);
+		err = recording__add_aux(rec, &aux);
+	}
+	return err;
+}
+
+/* Behind an earlier snapshot: who ran at its end need not at the beginning of this one. */
+static int forget_who_ran(const struct source *s, struct recording *rec)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->rings.n && !err; i++) {
+		struct rec_switch nobody = {.time_ns = s->first.perf_ns,
+					    .cpu = s->rings.v[i].place.cpu};
+
+		err = recording__add_switch(rec, &nobody);
+	}
+	return err;
+}
+
+static int read_sideband(struct source *s, struct recording *rec)
+{
+	int err = followed__add_to(&s->followed, rec);
+
+	if (!err && rec->switches.n)
+		err = forget_who_ran(s, rec);
+	return err ? err : switch_log__add_to(&s->followed.sideband.log, rec);
+}
+
+/* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
+static void convert_hits(struct recording *rec, size_t first, const struct clock_point *now)
+{
+	for (size_t i = first; i < rec->hits.n; i++)
+		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
+	rec->frozen_ns = now->perf_ns;
+	rec->unix_zero_ns += now->monotonic_ns - now->perf_ns;
+}
+
+static int pt__read(struct source *s, struct recording *rec)
+{
+	struct clock_point last;
+	int err = perf_clock__now(&last);
+
+	pt_pmu__describe(&s->pmu, s->ring_config.pt_config, &rec->pt);
+	rec->kernel_only = s->config.kernel_only;
+	if (!err) {
+		perf_clock__describe(&rec->pt, s->rings.v[0].ring.page, &s->first, &last);
+		convert_hits(rec, s->config.first_hit, &last);
+		err = read_sideband(s, rec);
+	}
+	if (!err)
+		err = followed__add_uprobes_pages(&s->followed, &s->config, s->first.perf_ns, rec);
+	if (!err)
+		err = s->config.spool_dir ? read_spools(s, rec, last.tsc)
+					  : read_aux(s, rec, last.tsc);
+	followed__count_left_out(&s->followed, &s->config, rec);
+	/* Our BPF program is still loaded: its code is in the trace too. */
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", true, &rec->kernel);
+	if (err)
+		log__error("cannot read what was recorded: %s", strerror(-err));
+	return err;
+}
 
 #define AUX_MIN (4u << 10)
 #define AUX_MAX (1u << 30)
@@ -100,7 +517,7 @@ static int open_all(struct source *s)
 	};
 	s->followed.sideband.log.ring_size = s->ring_config.aux_size;
 	err = pt_timing__config(&s->config.timing, &s->pmu, &s->ring_config.pt_config);
-	return err ? err : pt_source__open_rings(s);
+	return err ? err : open_rings(s);
 }
 
 static void pt__close(struct source *s);
@@ -134,7 +551,7 @@ static int pt__start(struct source *s)
 
 	s->followed.sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
-		err = pt_source__note_initial(s);
+		err = note_initial(s);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = pt_ring__enable(&s->rings.v[i], &s->ring_config);
 	if (err)
@@ -170,7 +587,7 @@ static bool make_room(struct source *s, pid_t tid)
 	for (size_t i = 1; i < s->rings.n; i++) {
 		if (!s->rings.v[i].ended)
 			continue;
-		if (s->config.spool_dir && pt_source__keep_spool(s, &s->rings.v[i]))
+		if (s->config.spool_dir && keep_spool(s, &s->rings.v[i]))
 			continue;
 		pt_ring__close(&s->rings.v[i]);
 		VEC_REMOVE(&s->rings, i);
@@ -191,7 +608,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	/* Its mappings are those from before anything is recorded. */
 	err = perf_clock__now(&now);
 	if (!err)
-		err = pt_source__add_thread(s, pid, tid);
+		err = add_thread(s, pid, tid);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
 	return err ? err : followed__note_thread(&s->followed, pid, tid, now.perf_ns);
@@ -249,7 +666,7 @@ static int drain(struct source *s)
 	if (err)
 		return err;
 	followed__threads(&s->followed, s, &ops);
-	err = pt_source__note_joined(s);
+	err = note_joined(s);
 	if (!err)
 		err = sideband__tidy(&s->followed.sideband, holds, s);
 	say_full(s);
@@ -293,12 +710,12 @@ static void pt__close(struct source *s)
 {
 	if (!s)
 		return;
-	pt_source__close_rings(s);
+	close_rings(s);
 	VEC_FINI(&s->rings);
 	for (size_t i = 0; i < s->spools.n; i++)
 		spool__close(&s->spools.v[i].spool);
 	VEC_FINI(&s->spools);
-	pt_source__remove_probes(s);
+	remove_probes(s);
 	followed__close(&s->followed);
 	free(s);
 }
@@ -313,7 +730,7 @@ const struct source_ops source_pt = {
 	.fd = pt__fd,
 	.state = pt__state,
 	.freeze = pt__freeze,
-	.read = pt_source__read,
+	.read = pt__read,
 	.pids = pt__pids,
 	.freeze_name = pt__freeze_name,
 	.close = pt__close,

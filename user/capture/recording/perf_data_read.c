@@ -1,10 +1,878 @@
 // SPDX-License-Identifier: MIT
-/* The frame of a perf.data file: its events, its sections, one record after the other. */
-#include "capture/recording/perf_data_internal.h"
+/* A perf.data file to a recording. */
+#include "capture/recording/perf_data.h"
 
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "kernel/address.h"
+#include "util/label.h"
+#include "util/vec.h"
+
+/* One event of the file: how its records are laid out. */
+struct perf_reader_event {
+	uint32_t type;
+	uint64_t config, sample_type, regs_user;
+	uint64_t own;	    /* of BPF output: enum perf_own_data */
+	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
+	uint64_t period;    /* attr.sample_period */
+	uint64_t id;
+	bool exclude_user;
+};
+
+/* PT bytes so far, whose stream may go on in a later record. */
+struct perf_reader_stream {
+	pid_t tid;
+	int cpu;
+	size_t aux;   /* of the recording's */
+	uint64_t end; /* the offset in the stream behind them */
+};
+
+/* They come in the order of buffers, not of time. */
+struct perf_reader_switch {
+	struct rec_switch sw;
+	size_t order; /* in the file */
+};
+
+struct perf_reader {
+	struct recording *rec;
+	const uint8_t *data;
+	size_t size;
+	const char *why;
+	VEC(struct perf_reader_event) events;
+	VEC(struct perf_reader_stream) streams;
+	VEC(struct perf_reader_switch) switches;
+	bool have_info; /* Intel PT's AUXTRACE_INFO was there */
+	bool by_cpu;	/* its buffers are of CPUs, and switches tell who ran there */
+};
+
+/* A record's bytes still to be read. */
+struct cursor {
+	const uint8_t *at, *end;
+	bool failed;
+};
+
+/* Whose record is it? By the id at its end, or at the start of a sample. */
+static const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r,
+							       uint64_t id)
+{
+	for (size_t i = 0; i < r->events.n; i++)
+		if (r->events.v[i].id == id)
+			return &r->events.v[i];
+	return &r->events.v[0];
+}
+
+static void take(struct cursor *c, void *out, size_t n)
+{
+	if ((size_t)(c->end - c->at) < n) {
+		c->failed = true;
+		memset(out, 0, n);
+		return;
+	}
+	memcpy(out, c->at, n);
+	c->at += n;
+}
+
+static uint32_t take_u32(struct cursor *c)
+{
+	uint32_t value;
+
+	take(c, &value, sizeof(value));
+	return value;
+}
+
+static uint64_t take_u64(struct cursor *c)
+{
+	uint64_t value;
+
+	take(c, &value, sizeof(value));
+	return value;
+}
+
+/* A NUL-terminated string inside the record; NULL where there is none. */
+static const char *take_string(struct cursor *c)
+{
+	const uint8_t *nul = memchr(c->at, 0, (size_t)(c->end - c->at));
+	const char *text = (const char *)c->at;
+
+	if (!nul) {
+		c->failed = true;
+		return NULL;
+	}
+	c->at = nul + 1;
+	return text;
+}
+
+static int damaged(struct perf_reader *r, const char *why)
+{
+	r->why = why;
+	return -EINVAL;
+}
+
+/* What the kernel put at a record's end: whose it is, when and where. Zeroes where it did not. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu;
+	bool has_cpu;
+};
+
+/* Hits in a perf.data file: samples of our own event, as perf_data_write.c writes them. */
+
+#define FIXED offsetof(struct mt_hit, stack)
+
+#define SAMPLE_HIT                                                                                 \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+
+static int damaged_hit(struct perf_reader *r)
+{
+	return damaged(r, "a hit's record is damaged");
+}
+
+/* The next n bytes, as a part to be read by itself. */
+static struct cursor take_part(struct cursor *c, uint64_t n)
+{
+	struct cursor part = {.at = c->at, .end = c->at};
+
+	if (n > (uint64_t)(c->end - c->at)) {
+		c->failed = part.failed = true;
+		return part;
+	}
+	c->at += n;
+	part.end = c->at;
+	return part;
+}
+
+/* Behind the arguments, where there are any. */
+static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
+{
+	uint64_t n;
+
+	if (raw->end - raw->at < 8)
+		return 0;
+	n = take_u64(raw);
+	if (n > MT_BRANCHES_MAX)
+		return damaged_hit(r);
+	hit->n_branches = (uint32_t)n;
+	take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
+	return raw->failed ? damaged_hit(r) : 0;
+}
+
+/* Behind the stack; 4 bytes of padding are all that else follows there. */
+static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
+{
+	uint64_t word;
+
+	if (raw->end - raw->at < 8)
+		return 0;
+	word = take_u64(raw);
+	hit->n_args = (uint32_t)word;
+	hit->args_read = (uint16_t)(word >> 32);
+	hit->args_signed = (uint16_t)(word >> 48);
+	if (hit->n_args > MT_ARGS_MAX)
+		return damaged_hit(r);
+	take(raw, hit->args, 8 * hit->n_args);
+	return raw->failed ? damaged_hit(r) : take_branches(r, raw, hit);
+}
+
+/* The stack by frame pointer is the chain, behind PERF_CONTEXT_USER, or in the raw data. */
+static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *raw,
+		    struct mt_hit *hit)
+{
+	size_t in_chain = (size_t)(chain->end - chain->at) / 8;
+
+	if ((size_t)(raw->end - raw->at) < FIXED)
+		return damaged(r, "a hit's record is of another version");
+	take(raw, hit, FIXED);
+	take_u64(chain);
+	if (hit->stack_depth > MT_STACK_DEPTH ||
+	    (in_chain != 1 && in_chain != 1 + hit->stack_depth))
+		return damaged_hit(r);
+	take(in_chain == 1 ? raw : chain, hit->stack, 8 * hit->stack_depth);
+	return chain->failed || raw->failed ? damaged_hit(r) : take_args(r, raw, hit);
+}
+
+static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
+{
+	uint64_t regs[64] = {0};
+
+	if (!take_u64(c))
+		return; /* PERF_SAMPLE_REGS_ABI_NONE */
+	for (int i = 0; i < 64; i++)
+		if (mask >> i & 1)
+			regs[i] = take_u64(c);
+	*user = (struct rec_user){
+		.bx = regs[PERF_REG_X86_BX],
+		.bp = regs[PERF_REG_X86_BP],
+		.sp = regs[PERF_REG_X86_SP],
+		.ip = regs[PERF_REG_X86_IP],
+		.r12 = regs[PERF_REG_X86_R12],
+		.r13 = regs[PERF_REG_X86_R13],
+		.r14 = regs[PERF_REG_X86_R14],
+		.r15 = regs[PERF_REG_X86_R15],
+	};
+}
+
+static void take_stack(struct cursor *c, struct rec_user *user)
+{
+	uint64_t room = take_u64(c);
+	struct cursor stack = take_part(c, room);
+	uint64_t size = room ? take_u64(c) : 0;
+
+	if (size > room || c->failed) {
+		c->failed = true;
+		return;
+	}
+	user->stack = (uint8_t *)stack.at;
+	user->size = size;
+}
+
+/* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER, whose bytes stay the record's. */
+static void perf_reader__take_user(const struct perf_reader_event *event, struct cursor *c,
+				   struct rec_user *user)
+{
+	*user = (struct rec_user){0};
+	if (event->sample_type & PERF_SAMPLE_REGS_USER)
+		take_regs(c, event->regs_user, user);
+	if (event->sample_type & PERF_SAMPLE_STACK_USER)
+		take_stack(c, user);
+}
+
+/* ip, sp and bp are in the hit already. */
+static int read_user(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
+		     struct mt_hit *hit, struct rec_user *user)
+{
+	perf_reader__take_user(event, c, user);
+	hit->bx = user->bx;
+	hit->r12 = user->r12;
+	hit->r13 = user->r13;
+	hit->r14 = user->r14;
+	hit->r15 = user->r15;
+	hit->copied = (uint32_t)user->size;
+	return c->failed ? damaged_hit(r) : 0;
+}
+
+/* A sample of this event: a hit, if it is one of our own. 0 or -errno, with r->why. */
+static int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *event,
+			       struct cursor *c)
+{
+	struct cursor chain, raw;
+	struct rec_user user = {0};
+	struct mt_hit hit = {0};
+	uint64_t depth, probe_ip;
+	int err;
+
+	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
+	    !(event->sample_type & PERF_SAMPLE_RAW))
+		return 0;
+	probe_ip = take_u64(c);
+	take_part(c, 24); /* TID, TIME, CPU: mt_hit has them */
+	depth = take_u64(c);
+	if (c->failed || !depth || depth > 1 + MT_STACK_DEPTH)
+		return damaged_hit(r);
+	chain = take_part(c, 8 * depth);
+	raw = take_part(c, take_u32(c));
+	if (c->failed)
+		return damaged_hit(r);
+	err = read_raw(r, &chain, &raw, &hit);
+	hit.probe_ip = probe_ip;
+	if (!err &&
+	    !(event->sample_type & ~(SAMPLE_HIT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)))
+		err = read_user(r, event, c, &hit, &user);
+	if (!err)
+		err = recording__add_hit(r->rec, &hit);
+	if (err || !user.size)
+		return err;
+	return recording__add_stack(r->rec, user.stack, user.size);
+}
+
+/* The records of a source that samples: ours, or those of perf record -g. */
+
+/* What may stand before the call chain, eight bytes each, in this order. */
+static const uint64_t words_before[] = {
+	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
+	PERF_SAMPLE_TIME,	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+	PERF_SAMPLE_STREAM_ID,	PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
+};
+
+#define IPS_MAX 1024
+
+/* Behind other things that a sample may have between them nothing is looked for. */
+static int take_user(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
+		     struct rec_user *user)
+{
+	*user = (struct rec_user){0};
+	if (event->sample_type & (PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK))
+		return 0;
+	perf_reader__take_user(event, c, user);
+	return c->failed ? damaged(r, "a sample's record is damaged") : 0;
+}
+
+static int add_stack(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
+		     struct rec_sample *sample)
+{
+	uint64_t n = take_u64(c), ips[IPS_MAX] = {0}, kernel[IPS_MAX] = {0};
+	uint32_t n_kernel = 0;
+	struct rec_user user;
+	int err;
+
+	if (c->failed || n > (uint64_t)(c->end - c->at) / 8)
+		return damaged(r, "a sample's record is damaged");
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t ip = take_u64(c);
+
+		/* Not those that say whose code follows. */
+		if (!address__is_kernel(ip) && sample->n_ips < IPS_MAX)
+			ips[sample->n_ips++] = ip;
+		else if (address__is_kernel(ip) && ip < (uint64_t)PERF_CONTEXT_MAX &&
+			 n_kernel < IPS_MAX)
+			kernel[n_kernel++] = ip;
+	}
+	err = take_user(r, event, c, &user);
+	if (!err && user.size && !sample->n_ips)
+		ips[sample->n_ips++] = user.ip;
+	if (!err)
+		err = recording__add_sample(r->rec, sample, ips);
+	if (!err && n_kernel)
+		err = recording__add_sample_kernel(r->rec, kernel, n_kernel);
+	return err || !user.size ? err : recording__add_sample_user(r->rec, &user);
+}
+
+static void note_faults(const struct perf_reader_event *event, struct rec_sample *sample)
+{
+	sample->is_major = event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+	if (sample->is_major || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+	    event->config == PERF_COUNT_SW_PAGE_FAULTS)
+		sample->faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
+}
+
+/* A stack, of an event that has call chains; others are nothing. 0 or -errno, with r->why. */
+static int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *header,
+			      struct cursor *c)
+{
+	uint64_t word[sizeof(words_before) / sizeof(words_before[0])] = {0}, id;
+	const struct perf_reader_event *event;
+	struct rec_sample sample = {
+		.in_kernel =
+			(header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
+	};
+	struct cursor peek = *c;
+
+	id = take_u64(&peek);
+	event = perf_reader__find_event(r, id);
+	if (!(event->sample_type & PERF_SAMPLE_CALLCHAIN) ||
+	    event->sample_type & PERF_SAMPLE_READ || !(event->sample_type & PERF_SAMPLE_TIME))
+		return 0;
+	for (size_t i = 0; i < sizeof(words_before) / sizeof(words_before[0]); i++)
+		if (event->sample_type & words_before[i])
+			word[i] = take_u64(c);
+	sample.pid = (pid_t)(uint32_t)word[2];
+	sample.tid = (pid_t)(word[2] >> 32);
+	sample.time_ns = word[3];
+	sample.cpu = (int)(uint32_t)word[7];
+	sample.at_switch = event->type == PERF_TYPE_SOFTWARE &&
+			   event->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
+	if (event->type == PERF_TYPE_SOFTWARE)
+		note_faults(event, &sample);
+	return add_stack(r, event, c, &sample);
+}
+
+/* At least so much of it is there in a recording of any version; the rest stays as it was. */
+static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t least, size_t size)
+{
+	uint32_t there;
+
+	c->at += c->end - c->at >= 24 ? 24 : 0; /* TID, TIME, CPU: the data has them */
+	there = take_u32(c);
+	if (there < least)
+		return damaged(r, "a record of mtbpf's is of another version");
+	take(c, out, there < size ? least : size);
+	return c->failed ? damaged(r, "a record of mtbpf's is damaged") : 0;
+}
+
+/* Earlier versions knew hits only. */
+#define ENTRY_LEAST offsetof(struct mt_entry, kind)
+
+/* Raw data of ours but hits: enum perf_own_data. 0 or -errno, with r->why. */
+static int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own)
+{
+	uint64_t ip = take_u64(c);
+	struct mt_entry entry = {.ip = ip};
+	struct mt_sched by;
+	int err = 0;
+
+	if (own == PERF_OWN_ENTRY) {
+		err = take_raw(r, c, &entry, ENTRY_LEAST, offsetof(struct mt_entry, ip));
+		return err ? err : recording__add_entry(r->rec, &entry);
+	}
+	if (own == PERF_OWN_BY) {
+		err = take_raw(r, c, &by, sizeof(by), sizeof(by));
+		by.by_comm[sizeof(by.by_comm) - 1] = '\0';
+		return err ? err : recording__add_sched_by(r->rec, &by);
+	}
+	return 0;
+}
+
+/* What the scheduler did with a thread. 0 or -ENOMEM. */
+static int perf_reader__sched(struct perf_reader *r, const struct perf_event_header *header,
+			      const struct sample_id *id)
+{
+	struct rec_sched sched = {
+		.time_ns = id->time_ns,
+		.pid = (pid_t)id->pid,
+		.tid = (pid_t)id->tid,
+		.cpu = (int)id->cpu,
+		.what = !(header->misc & PERF_RECORD_MISC_SWITCH_OUT)	     ? REC_SCHED_IN
+			: header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? REC_SCHED_PREEMPTED
+									     : REC_SCHED_BLOCKED,
+	};
+
+	return recording__add_sched(r->rec, &sched);
+}
+
+/* The kernel's records in a perf.data file: mappings, threads, who runs, losses, hits. */
+
+/* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, in this order, eight bytes each. */
+static struct sample_id read_sample_id(const struct perf_reader *r, const uint8_t *end, size_t len)
+{
+	static const uint64_t behind_time =
+		PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	const struct perf_reader_event *event;
+	struct sample_id id = {0};
+	uint64_t value;
+	size_t cpu_at, time_at, tid_at;
+
+	if (len < 8)
+		return id;
+	memcpy(&value, end - 8, 8);
+	event = perf_reader__find_event(r, value);
+	time_at = 8 * (size_t)__builtin_popcountll(event->sample_type & behind_time);
+	if (event->sample_type & PERF_SAMPLE_TIME)
+		time_at += 8;
+	tid_at = time_at + (event->sample_type & PERF_SAMPLE_TID ? 8 : 0);
+	if (tid_at > len)
+		return id;
+	cpu_at = event->sample_type & PERF_SAMPLE_IDENTIFIER ? 16 : 8;
+	id.has_cpu = event->sample_type & PERF_SAMPLE_CPU;
+	if (id.has_cpu)
+		memcpy(&id.cpu, end - cpu_at, sizeof(id.cpu));
+	if (event->sample_type & PERF_SAMPLE_TIME)
+		memcpy(&id.time_ns, end - time_at, 8);
+	if (event->sample_type & PERF_SAMPLE_TID)
+		memcpy(&id.pid, end - tid_at, 8);
+	return id;
+}
+
+/* Which file it is: its inode, or, where perf was told to, its build id. */
+static void read_file_id(struct cursor *c, bool is_build_id, struct rec_map *map)
+{
+	uint8_t id[24]; /* its length, 3 reserved bytes, 20 of it */
+
+	if (!is_build_id) {
+		map->maj = take_u32(c);
+		map->min = take_u32(c);
+		map->ino = take_u64(c);
+		take_u64(c); /* inode generation */
+		return;
+	}
+	take(c, id, sizeof(id));
+	if (id[0] <= 20)
+		rec_map__set_build_id(map, id + 4, id[0]);
+}
+
+static int read_mmap(struct perf_reader *r, struct cursor *c,
+		     const struct perf_event_header *header, uint64_t time_ns)
+{
+	struct rec_map map = {.time_ns = time_ns};
+
+	map.pid = (pid_t)take_u32(c);
+	map.tid = (pid_t)take_u32(c);
+	map.start = take_u64(c);
+	map.len = take_u64(c);
+	map.pgoff = take_u64(c);
+	if (header->type == PERF_RECORD_MMAP2) {
+		read_file_id(c, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, &map);
+		take_u64(c); /* prot, flags */
+	}
+	map.path = (char *)take_string(c);
+	if (c->failed || !map.len || map.start + map.len < map.start)
+		return damaged(r, "a mapping's record is damaged");
+	return recording__add_map(r->rec, &map);
+}
+
+static int read_comm(struct perf_reader *r, struct cursor *c, uint64_t time_ns)
+{
+	struct rec_thread thread = {.start_ns = time_ns};
+	const char *comm;
+
+	thread.pid = (pid_t)take_u32(c);
+	thread.tid = (pid_t)take_u32(c);
+	comm = take_string(c);
+	if (c->failed)
+		return damaged(r, "a thread's record is damaged");
+	snprintf(thread.comm, sizeof(thread.comm), "%s", comm);
+	label__clean_in_place(thread.comm);
+	for (size_t i = 0; i < r->rec->threads.n; i++)
+		if (r->rec->threads.v[i].tid == thread.tid) {
+			memcpy(r->rec->threads.v[i].comm, thread.comm, sizeof(thread.comm));
+			return 0;
+		}
+	return recording__add_thread(r->rec, &thread);
+}
+
+#define AUX_FLAGS_LOSS (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)
+
+/* AUX: offset, size, flags; LOST: id, records. */
+static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
+		     const struct sample_id *id)
+{
+	struct rec_loss loss = {
+		.time_ns = id->time_ns, .pid = (pid_t)id->pid, .tid = (pid_t)id->tid};
+
+	take_u64(c);
+	if (is_aux) {
+		take_u64(c);
+		loss.aux_flags = take_u64(c) & AUX_FLAGS_LOSS;
+	} else {
+		loss.records = take_u64(c);
+	}
+	if (c->failed)
+		return damaged(r, "a loss's record is damaged");
+	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
+}
+
+static int read_sample(struct perf_reader *r, const struct perf_event_header *header,
+		       struct cursor *c)
+{
+	struct cursor start = *c;
+	const struct perf_reader_event *event = perf_reader__find_event(r, take_u64(c));
+
+	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT)
+		return perf_reader__stack(r, header, &start);
+	if (event->own != PERF_OWN_HIT)
+		return perf_reader__own(r, c, event->own);
+	return perf_reader__sample(r, event, c);
+}
+
+/* A thread or process begins: PID, PPID, TID, PTID, TIME. */
+static int read_fork(struct perf_reader *r, struct cursor *c, const struct sample_id *id)
+{
+	struct rec_thread child = {.start_ns = id->time_ns};
+	pid_t parent_pid, parent_tid;
+
+	child.pid = (pid_t)take_u32(c);
+	parent_pid = (pid_t)take_u32(c);
+	child.tid = (pid_t)take_u32(c);
+	parent_tid = (pid_t)take_u32(c);
+	if (c->failed)
+		return damaged(r, "a thread's record is damaged");
+	return recording__add_fork(r->rec, &child, parent_pid, parent_tid);
+}
+
+static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_t pid, uint32_t tid)
+{
+	struct perf_reader_switch *sw;
+
+	/* A thread's own record of it says no CPU, and its ring needs none. */
+	if (!id->has_cpu)
+		return 0;
+	sw = VEC_PUSH(&r->switches);
+	if (!sw)
+		return -ENOMEM;
+	*sw = (struct perf_reader_switch){
+		.sw = {id->time_ns, (int)id->cpu, (pid_t)pid, (pid_t)tid},
+		.order = r->switches.n,
+	};
+	return 0;
+}
+
+/* Who comes is the record's own; who follows a leaving one has a record of its own. */
+static int read_switch(struct perf_reader *r, bool out, const struct sample_id *id)
+{
+	return add_switch(r, id, out ? 0 : id->pid, out ? 0 : id->tid);
+}
+
+static int read_itrace_start(struct perf_reader *r, struct cursor *c, const struct sample_id *id)
+{
+	uint32_t pid = take_u32(c), tid = take_u32(c);
+
+	if (c->failed)
+		return damaged(r, "the record of a trace's start is damaged");
+	return add_switch(r, id, pid, tid);
+}
+
+static int compare_switches(const void *a, const void *b)
+{
+	const struct perf_reader_switch *x = a, *y = b;
+
+	if (x->sw.time_ns != y->sw.time_ns)
+		return x->sw.time_ns < y->sw.time_ns ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Orders what came in the order of buffers. 0 or -ENOMEM. */
+static int perf_reader__finish_switches(struct perf_reader *r)
+{
+	int err = 0;
+
+	if (!recording__is_by_cpu(r->rec) || !r->switches.n)
+		return 0;
+	VEC_SORT(&r->switches, compare_switches);
+	for (size_t i = 0; i < r->switches.n && !err; i++)
+		err = recording__add_switch(r->rec, &r->switches.v[i].sw);
+	return err;
+}
+
+/* Those of the kernel. 0 or -errno, with r->why; of other types: nothing. */
+static int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_header *header,
+				      struct cursor *c)
+{
+	struct sample_id id = read_sample_id(r, c->end, (size_t)(c->end - c->at));
+
+	switch (header->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		/* Its code is in kcore_dir. */
+		if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+			return 0;
+		/* No code: of perf record -d, or for its unwinding. */
+		if (header->misc & PERF_RECORD_MISC_MMAP_DATA)
+			return 0;
+		return read_mmap(r, c, header, id.time_ns);
+	case PERF_RECORD_COMM:
+		return read_comm(r, c, id.time_ns);
+	case PERF_RECORD_FORK:
+		return read_fork(r, c, &id);
+	case PERF_RECORD_SWITCH:
+		if (!r->have_info)
+			return perf_reader__sched(r, header, &id);
+		/* fallthrough */
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return read_switch(r, header->misc & PERF_RECORD_MISC_SWITCH_OUT, &id);
+	case PERF_RECORD_ITRACE_START:
+		return read_itrace_start(r, c, &id);
+	case PERF_RECORD_AUX:
+	case PERF_RECORD_LOST:
+		return read_loss(r, c, header->type == PERF_RECORD_AUX, &id);
+	case PERF_RECORD_SAMPLE:
+		return read_sample(r, header, c);
+	}
+	return 0;
+}
+
+/* Intel PT's own records in a perf.data file: how to decode it, and the bytes. */
+
+/* Those of Intel PT. 0 or -errno, with r->why. */
+static int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
+{
+	uint64_t info[PT_INFO_COUNT];
+	struct rec_pt_config *pt = &r->rec->pt;
+
+	if (take_u32(c) != AUXTRACE_TYPE_INTEL_PT) {
+		r->why = "its trace is not Intel PT";
+		return -ENODATA;
+	}
+	take_u32(c);
+	for (size_t i = 0; i < PT_INFO_COUNT; i++)
+		info[i] = take_u64(c);
+	if (c->failed)
+		return damaged(r, "its Intel PT description is cut");
+	for (size_t i = 0; i < r->events.n; i++)
+		if (r->events.v[i].type == info[PT_INFO_PMU_TYPE]) {
+			pt->config = r->events.v[i].config;
+			r->rec->kernel_only = r->events.v[i].exclude_user;
+		}
+	pt->time_shift = (uint16_t)info[PT_INFO_TIME_SHIFT];
+	pt->time_mult = (uint32_t)info[PT_INFO_TIME_MULT];
+	pt->time_zero = info[PT_INFO_TIME_ZERO];
+	pt->nom_freq = (uint32_t)info[PT_INFO_MAX_NONTURBO];
+	pt->tsc_ctc_num = (uint32_t)info[PT_INFO_TSC_CTC_N];
+	pt->tsc_ctc_den = (uint32_t)info[PT_INFO_TSC_CTC_D];
+	if (info[PT_INFO_MTC_FREQ_BITS])
+		pt->mtc_freq = (uint32_t)((pt->config & info[PT_INFO_MTC_FREQ_BITS]) >>
+					  __builtin_ctzll(info[PT_INFO_MTC_FREQ_BITS]));
+	if (pt->time_shift > 63)
+		return damaged(r, "its clock's shift is out of range");
+	r->by_cpu = info[PT_INFO_PER_CPU_MMAPS] && info[PT_INFO_HAVE_SCHED_SWITCH];
+	r->have_info = true;
+	return 0;
+}
+
+static pid_t process_of(const struct recording *rec, pid_t tid)
+{
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].tid == tid)
+			return rec->threads.v[i].pid;
+	return tid;
+}
+
+/* Whole words are written: what is beyond the next one's start is padding. */
+static bool is_continued(const struct perf_reader *r, const struct perf_reader_stream *s,
+			 uint64_t offset)
+{
+	return offset && s->end >= offset && s->end - offset < 8 &&
+	       s->end - offset <= r->rec->aux.v[s->aux].size;
+}
+
+static const uint8_t *find_psb(const uint8_t *from, const uint8_t *end)
+{
+	static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+					2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+
+	return memmem(from, (size_t)(end - from), psb, sizeof(psb));
+}
+
+/* Behind a PSB comes its time: two that begin alike for so long are the same one. */
+#define PSB_TELLS 64
+/* But for streams that nobody recorded. */
+#define MAX_TRIES 16
+
+/*
+ * A snapshot may begin with what the last one of its ring ends with (tools/perf/util/
+ * intel-pt-decoder/intel-pt-decoder.c: intel_pt_find_overlap()): from one of the last one's PSBs
+ * on, all of it stands behind the new one's first PSB. How many of the new one's bytes are known by
+ * that; 0: none.
+ */
+static size_t find_overlap(const struct rec_aux *last, const struct rec_aux *next)
+{
+	const uint8_t *end = last->data + last->size, *next_end = next->data + next->size;
+	const uint8_t *first = find_psb(next->data, next_end);
+	const uint8_t *at = first ? find_psb(last->data, end) : NULL;
+
+	for (unsigned int tries = 0; at && tries < MAX_TRIES; at = find_psb(at + 1, end)) {
+		size_t n = (size_t)(end - at);
+
+		if (n > (size_t)(next_end - first) ||
+		    memcmp(at, first, n < PSB_TELLS ? n : PSB_TELLS))
+			continue;
+		tries++;
+		if (!memcmp(at, first, n))
+			return (size_t)(first - next->data) + n;
+	}
+	return 0;
+}
+
+/* The stream of the same thread or CPU; or NULL. */
+static struct perf_reader_stream *find_stream(struct perf_reader *r, const struct rec_aux *aux)
+{
+	for (size_t i = 0; i < r->streams.n; i++)
+		if (r->streams.v[i].tid == aux->tid && r->streams.v[i].cpu == aux->cpu)
+			return &r->streams.v[i];
+	return NULL;
+}
+
+/* A snapshot that does not continue the one before is a stream of its own. */
+static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end)
+{
+	struct perf_reader_stream *s = find_stream(r, aux);
+
+	if (!s)
+		s = VEC_PUSH(&r->streams);
+	if (!s) {
+		rec_aux__fini(aux);
+		return -ENOMEM;
+	}
+	*s = (struct perf_reader_stream){
+		.tid = aux->tid, .cpu = aux->cpu, .aux = r->rec->aux.n, .end = end};
+	return recording__add_aux(r->rec, aux);
+}
+
+/* Room for `size` bytes, of which those that are there are the first. */
+static uint8_t *grow(struct rec_aux *aux, size_t size)
+{
+	uint8_t *data = realloc(aux->is_mapped ? NULL : aux->data, size);
+
+	if (!data)
+		return NULL;
+	if (aux->is_mapped)
+		memcpy(data, aux->data, aux->size);
+	aux->is_mapped = false;
+	aux->data = data;
+	return data;
+}
+
+/* Of the new bytes, the first `known` are there already. */
+static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, size_t known,
+			   struct rec_aux *more, uint64_t end)
+{
+	struct rec_aux *aux = &r->rec->aux.v[s->aux];
+	size_t n = more->size - known;
+	uint8_t *data = grow(aux, aux->size + n + 1);
+
+	if (data) {
+		memcpy(data + aux->size, more->data + known, n);
+		aux->size += n;
+		aux->tsc = more->tsc;
+		s->end = end;
+	}
+	rec_aux__fini(more);
+	return data ? 0 : -ENOMEM;
+}
+
+static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset)
+{
+	struct perf_reader_stream *s = find_stream(r, aux);
+	uint64_t end = offset + aux->size;
+	size_t known;
+
+	if (s && is_continued(r, s, offset)) {
+		r->rec->aux.v[s->aux].size -= s->end - offset;
+		return continue_stream(r, s, 0, aux, end);
+	}
+	known = s ? find_overlap(&r->rec->aux.v[s->aux], aux) : 0;
+	return known ? continue_stream(r, s, known, aux, end) : start_stream(r, aux, end);
+}
+
+static uint8_t *memdup(const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+
+	if (copy)
+		memcpy(copy, data, size);
+	return copy;
+}
+
+/* The PT bytes follow the record, of which `left` are there; *size is set to how many. */
+static int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
+				 uint64_t left, uint64_t *size)
+{
+	struct rec_aux aux = {0};
+	uint64_t offset;
+
+	*size = take_u64(c);
+	offset = take_u64(c);
+	aux.tsc = take_u64(c);
+	take_u32(c); /* index */
+	aux.tid = (pid_t)take_u32(c);
+	aux.cpu = (int)take_u32(c);
+	if (c->failed || *size > left)
+		return damaged(r, "its Intel PT data is cut");
+	/* The recording does not keep it: what comes next would be taken for more of it. */
+	if (!*size)
+		return 0;
+	/* 'perf record -p' writes the first thread's tid at each. */
+	if (aux.tid == -1 || (r->by_cpu && aux.cpu >= 0))
+		aux.tid = 0;
+	else
+		aux.cpu = 0;
+	aux.pid = aux.tid ? process_of(r->rec, aux.tid) : 0;
+	aux.size = *size;
+	aux.is_mapped = r->rec->mapped.data == r->data;
+	if (aux.is_mapped)
+		aux.data = (uint8_t *)data;
+	else
+		aux.data = memdup(data, *size);
+	if (!aux.data)
+		return -ENOMEM;
+	return add_bytes(r, &aux, offset);
+}
 
 static bool inside(const struct perf_reader *r, struct perf_data_section s)
 {

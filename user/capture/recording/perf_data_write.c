@@ -1,12 +1,591 @@
 // SPDX-License-Identifier: MIT
-/* The frame of a perf.data file: its events and its sections. */
-#include "capture/recording/perf_data_writer.h"
+/* A recording as a perf.data file. */
+#include "capture/recording/perf_data.h"
 
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <time.h>
 
-const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+#include "kernel/kallsyms.h"
+#include "util/vec.h"
+
+/* No PMU of this number need exist: perf only matches it with AUXTRACE_INFO's. */
+#define PMU_TYPE_INTEL_PT 8
+
+enum event_index {
+	EVENT_PT,
+	EVENT_SIDEBAND,
+	EVENT_HIT,
+	EVENT_ENTRY,	/* of a source that samples, as the next ones */
+	EVENT_BY,	/* who woke, and who replaced, a thread */
+	EVENT_CLOCK,	/* stacks by the clock; and switches, as records */
+	EVENT_SWITCHES, /* stacks at switches */
+	EVENT_MINOR_FAULTS,
+	EVENT_MAJOR_FAULTS,
+	EVENT_COUNT,
+};
+
+/* Ids are any numbers that differ. */
+static const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+struct perf_writer {
+	FILE *out;
+	const struct recording *rec;
+	bool by_cpu;		   /* what is of a CPU says of which */
+	bool sampled;		   /* there is no PT in it */
+	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
+};
+
+static void put(struct perf_writer *w, const void *data, size_t len)
+{
+	fwrite(data, 1, len, w->out);
+}
+
+static void put_u32(struct perf_writer *w, uint32_t value)
+{
+	put(w, &value, sizeof(value));
+}
+
+static void put_u64(struct perf_writer *w, uint64_t value)
+{
+	put(w, &value, sizeof(value));
+}
+
+static void put_zeroes(struct perf_writer *w, size_t n)
+{
+	static const char zeroes[64];
+
+	put(w, zeroes, n);
+}
+
+static size_t padding(size_t len, size_t to)
+{
+	return (to - len % to) % to;
+}
+
+static void put_header(struct perf_writer *w, uint32_t type, uint16_t misc, size_t body)
+{
+	struct perf_event_header header = {
+		.type = type,
+		.misc = misc,
+		.size = (uint16_t)(sizeof(header) + body),
+	};
+
+	put(w, &header, sizeof(header));
+}
+
+/* Who has it, when, and where; of which of our events. */
+struct sample_id_fields {
+	pid_t pid, tid;
+	uint64_t time_ns;
+	int cpu;
+	enum event_index event;
+};
+
+/* The order of a sample's parts: kernel/events/core.c, perf_output_sample(). */
+#define HIT_REGS 8
+
+static size_t perf_writer__sample_id_size(const struct perf_writer *w)
+{
+	return w->by_cpu || w->sampled ? 32 : 24;
+}
+
+/* What follows every record but samples, and its size: TID, TIME, CPU, IDENTIFIER. */
+static void perf_writer__put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
+{
+	put_u32(w, (uint32_t)id->pid);
+	put_u32(w, (uint32_t)id->tid);
+	put_u64(w, id->time_ns);
+	if (w->by_cpu || w->sampled) {
+		put_u32(w, (uint32_t)id->cpu);
+		put_u32(w, 0);
+	}
+	put_u64(w, perf_event_ids[id->event]);
+}
+
+#define HEAD_SIZE 40
+
+/* IDENTIFIER, IP, TID, TIME, CPU: what every sample begins with. */
+static void put_head(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip)
+{
+	put_u64(w, perf_event_ids[id->event]);
+	put_u64(w, ip);
+	put_u32(w, (uint32_t)id->pid);
+	put_u32(w, (uint32_t)id->tid);
+	put_u64(w, id->time_ns);
+	put_u32(w, (uint32_t)id->cpu);
+	put_u32(w, 0);
+}
+
+static void perf_writer__describe_user(struct perf_event_attr *attr, uint32_t stack_size)
+{
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = PERF_HIT_REGS;
+	attr->sample_stack_user = stack_size;
+	attr->exclude_callchain_user = 1;
+}
+
+/* What its event samples. */
+static void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr)
+{
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_BPF_OUTPUT;
+	attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
+	if (!w->rec->stacks.n)
+		return;
+	perf_writer__describe_user(attr, MT_COPY_MAX);
+}
+
+/* The bytes, and behind them how many of them are the stack's. */
+static void put_stack(struct perf_writer *w, const struct rec_user *user)
+{
+	size_t pad = padding(user->size, 8);
+
+	put_u64(w, user->size + pad);
+	if (!user->size)
+		return;
+	put(w, user->stack, user->size);
+	put_zeroes(w, pad);
+	put_u64(w, user->size);
+}
+
+/* Registers and a copy of the stack at a sample's end, their size, and the event that has them. */
+static void perf_writer__put_user(struct perf_writer *w, const struct rec_user *user)
+{
+	const uint64_t regs[HIT_REGS] = {
+		user->bx, user->bp, user->sp, user->ip, user->r12, user->r13, user->r14, user->r15,
+	};
+
+	put_u64(w, PERF_SAMPLE_REGS_ABI_64);
+	put(w, regs, sizeof(regs));
+	put_stack(w, user);
+}
+
+static size_t perf_writer__user_size(const struct rec_user *user)
+{
+	size_t size = 8 + 8 * HIT_REGS + 8;
+
+	return user->size ? size + user->size + padding(user->size, 8) + 8 : size;
+}
+
+static struct rec_user user_of(const struct mt_hit *hit, const struct rec_stack *stack)
+{
+	return (struct rec_user){
+		.bx = hit->bx,
+		.bp = hit->bp,
+		.sp = hit->sp,
+		.ip = hit->ip,
+		.r12 = hit->r12,
+		.r13 = hit->r13,
+		.r14 = hit->r14,
+		.r15 = hit->r15,
+		.stack = stack ? stack->data : NULL,
+		.size = stack ? stack->size : 0,
+	};
+}
+
+/* How many, which could be read, and which are signed. */
+static uint64_t args_word(const struct mt_hit *hit)
+{
+	return hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48;
+}
+
+static uint32_t count_args(const struct mt_hit *hit)
+{
+	return hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
+}
+
+static uint64_t count_branches(const struct mt_hit *hit)
+{
+	return hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
+}
+
+/* With the branches behind them. */
+static size_t args_size(const struct mt_hit *hit)
+{
+	size_t branches = count_branches(hit) ? 8 + 24 * count_branches(hit) : 0;
+
+	return hit->n_args || branches ? 8 + 8 * count_args(hit) + branches : 0;
+}
+
+/* Behind all that earlier versions read. */
+static void put_args(struct perf_writer *w, const struct mt_hit *hit)
+{
+	if (!args_size(hit))
+		return;
+	put_u64(w, args_word(hit));
+	put(w, hit->args, 8 * count_args(hit));
+	if (!count_branches(hit))
+		return;
+	put_u64(w, count_branches(hit));
+	put(w, hit->branches, 24 * count_branches(hit));
+}
+
+/*
+ * A hit: a sample like those of `perf record --call-graph dwarf`, so that perf unwinds it as well.
+ * It carries struct mt_hit and, where there is one, the copy of the stack. perf shows the call
+ * chain and then what it has unwound: where it can unwind, the chain by frame pointer goes with the
+ * raw data.
+ */
+static void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
+{
+	const struct rec_stack *stack = recording__find_stack(w->rec, hit);
+	struct rec_user user = user_of(hit, stack);
+	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
+	uint32_t chain = stack ? 0 : depth;
+	size_t raw = offsetof(struct mt_hit, stack) + 8 * (depth - chain);
+	size_t args = args_size(hit), pad = padding(4 + raw + args, 8);
+	struct sample_id_fields id = {(pid_t)hit->tgid, (pid_t)hit->tid, hit->time_ns,
+				      (int)hit->cpu, EVENT_HIT};
+
+	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+		   HEAD_SIZE + 8 + 8 * (1 + chain) + 4 + raw + args + pad +
+			   (w->rec->stacks.n ? perf_writer__user_size(&user) : 0));
+	/* A return's own ip is in the stack. */
+	put_head(w, &id, hit->probe_ip ? hit->probe_ip : hit->ip);
+	put_u64(w, 1 + chain);
+	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
+	put(w, hit->stack, 8 * chain);
+	put_u32(w, (uint32_t)(raw + args + pad));
+	put(w, hit, raw);
+	put_args(w, hit);
+	put_zeroes(w, pad);
+	if (w->rec->stacks.n)
+		perf_writer__put_user(w, &user);
+}
+
+/* The records of a source that samples: as the kernel writes them, and entries as raw data. */
+
+static enum event_index event_of(const struct rec_sample *s)
+{
+	if (s->faults)
+		return s->is_major ? EVENT_MAJOR_FAULTS : EVENT_MINOR_FAULTS;
+	return s->at_switch ? EVENT_SWITCHES : EVENT_CLOCK;
+}
+
+/* Where perf unwinds a copy of the stack, the chain by frame pointers would come in front of it. */
+static void put_sample(struct perf_writer *w, const struct rec_sample *s)
+{
+	static const struct rec_user none = {0};
+	const struct rec_user *user = s->user ? &w->rec->sample_users.v[s->user - 1] : &none;
+	const uint64_t *ips = s->n_ips ? &w->rec->sample_ips.v[s->first_ip] : NULL;
+	const uint64_t *kernel = s->n_kernel ? &w->rec->sample_ips.v[s->first_kernel] : NULL;
+	uint32_t n_kernel = s->n_kernel ? 1 + s->n_kernel : 0;
+	bool has_users = w->rec->sample_users.n;
+	uint32_t chain = s->user ? 0 : s->n_ips;
+	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, event_of(s)};
+
+	put_header(w, PERF_RECORD_SAMPLE,
+		   s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+		   HEAD_SIZE + 8 + 8 * (1 + (size_t)chain + n_kernel) +
+			   (has_users ? perf_writer__user_size(user) : 0));
+	put_head(w, &id, s->in_kernel && kernel ? kernel[0] : s->n_ips ? ips[0] : 0);
+	put_u64(w, 1 + (uint64_t)chain + n_kernel);
+	if (kernel) {
+		put_u64(w, (uint64_t)PERF_CONTEXT_KERNEL);
+		put(w, kernel, 8 * (size_t)s->n_kernel);
+	}
+	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
+	if (chain)
+		put(w, ips, 8 * (size_t)chain);
+	if (has_users)
+		perf_writer__put_user(w, user);
+}
+
+static void put_sched(struct perf_writer *w, const struct rec_sched *s)
+{
+	uint16_t misc = s->what == REC_SCHED_IN ? 0 : PERF_RECORD_MISC_SWITCH_OUT;
+
+	if (s->what == REC_SCHED_PREEMPTED)
+		misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	put_header(w, PERF_RECORD_SWITCH, misc, perf_writer__sample_id_size(w));
+	perf_writer__put_sample_id(
+		w, &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
+}
+
+static void put_raw(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip,
+		    const void *data, size_t size)
+{
+	size_t raw = 4 + size, pad = padding(raw, 8);
+
+	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, HEAD_SIZE + raw + pad);
+	put_head(w, id, ip);
+	put_u32(w, (uint32_t)(size + pad));
+	put(w, data, size);
+	put_zeroes(w, pad);
+}
+
+static void put_entry(struct perf_writer *w, const struct mt_entry *entry)
+{
+	struct sample_id_fields id = {(pid_t)entry->tgid, (pid_t)entry->tid, entry->start_ns, 0,
+				      EVENT_ENTRY};
+
+	/* The ip is the sample's. */
+	put_raw(w, &id, entry->ip, entry, offsetof(struct mt_entry, ip));
+}
+
+static void put_by(struct perf_writer *w, const struct mt_sched *by)
+{
+	struct sample_id_fields id = {(pid_t)by->tgid, (pid_t)by->tid, by->time_ns, 0, EVENT_BY};
+
+	put_raw(w, &id, 0, by, sizeof(*by));
+}
+
+/* Samples, switches and entries of a source that samples. */
+static void perf_writer__put_samples(struct perf_writer *w)
+{
+	const struct recording *rec = w->rec;
+
+	for (size_t i = 0; i < rec->samples.n; i++)
+		put_sample(w, &rec->samples.v[i]);
+	for (size_t i = 0; i < rec->scheds.n; i++)
+		put_sched(w, &rec->scheds.v[i]);
+	for (size_t i = 0; i < rec->entries.n; i++)
+		put_entry(w, &rec->entries.v[i]);
+	for (size_t i = 0; i < rec->sched_bys.n; i++)
+		put_by(w, &rec->sched_bys.v[i]);
+}
+
+/* Where records say of which CPU they are. */
+#define NO_CPU (-1)
+
+static void put_auxtrace_info(struct perf_writer *w)
+{
+	const struct rec_pt_config *pt = &w->rec->pt;
+	uint64_t info[PT_INFO_COUNT] = {
+		[PT_INFO_PMU_TYPE] = PMU_TYPE_INTEL_PT,
+		[PT_INFO_TIME_SHIFT] = pt->time_shift,
+		[PT_INFO_TIME_MULT] = pt->time_mult,
+		[PT_INFO_TIME_ZERO] = pt->time_zero,
+		[PT_INFO_CAP_USER_TIME_ZERO] = 1,
+		[PT_INFO_TSC_BIT] = 1u << 10,
+		[PT_INFO_NORETCOMP_BIT] = 1u << 11,
+		/* 3: by SWITCH_CPU_WIDE (tools/perf/util/intel-pt.c: intel_pt_context_switch). */
+		[PT_INFO_HAVE_SCHED_SWITCH] = w->by_cpu ? 3 : 0,
+		[PT_INFO_SNAPSHOT_MODE] = 1,
+		[PT_INFO_PER_CPU_MMAPS] = w->by_cpu,
+		[PT_INFO_MTC_BIT] = 1u << 9,
+		[PT_INFO_MTC_FREQ_BITS] = 0xfu << 14,
+		[PT_INFO_TSC_CTC_N] = pt->tsc_ctc_num,
+		[PT_INFO_TSC_CTC_D] = pt->tsc_ctc_den,
+		[PT_INFO_CYC_BIT] = 1u << 1,
+		[PT_INFO_MAX_NONTURBO] = pt->nom_freq,
+	};
+
+	put_header(w, PERF_USER_AUXTRACE_INFO, 0, 8 + sizeof(info));
+	put_u32(w, AUXTRACE_TYPE_INTEL_PT);
+	put_u32(w, 0);
+	put(w, info, sizeof(info));
+}
+
+static void put_comm(struct perf_writer *w, const struct rec_thread *t)
+{
+	size_t len = strnlen(t->comm, sizeof(t->comm) - 1) + 1;
+	size_t pad = padding(len, 8);
+
+	put_header(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER,
+		   8 + len + pad + perf_writer__sample_id_size(w));
+	put_u32(w, (uint32_t)t->pid);
+	put_u32(w, (uint32_t)t->tid);
+	put(w, t->comm, len - 1);
+	put_zeroes(w, pad + 1);
+	perf_writer__put_sample_id(
+		w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU, EVENT_SIDEBAND});
+}
+
+static void put_itrace_start(struct perf_writer *w, const struct sample_id_fields *id)
+{
+	put_header(w, PERF_RECORD_ITRACE_START, 0, 8 + perf_writer__sample_id_size(w));
+	put_u32(w, (uint32_t)id->pid);
+	put_u32(w, (uint32_t)id->tid);
+	perf_writer__put_sample_id(w, id);
+}
+
+/* Who was there when a CPU's trace began has a record of another kind, as the kernel writes it. */
+static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
+		       const struct rec_switch *before)
+{
+	bool out = !sw->tid;
+	struct sample_id_fields id = {.pid = out && before ? before->pid : sw->pid,
+				      .tid = out && before ? before->tid : sw->tid,
+				      .time_ns = sw->time_ns,
+				      .cpu = sw->cpu,
+				      .event = EVENT_SIDEBAND};
+
+	if (!out && !before) {
+		id.event = EVENT_PT;
+		put_itrace_start(w, &id);
+		return;
+	}
+	put_header(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0,
+		   8 + perf_writer__sample_id_size(w));
+	put_u32(w, out || !before ? 0 : (uint32_t)before->pid);
+	put_u32(w, out || !before ? 0 : (uint32_t)before->tid);
+	perf_writer__put_sample_id(w, &id);
+}
+
+static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
+{
+	size_t len = strlen(m->path) + 1;
+	size_t pad = padding(len, 8);
+
+	put_header(w, PERF_RECORD_MMAP2,
+		   PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0),
+		   64 + len + pad + perf_writer__sample_id_size(w));
+	put_u32(w, (uint32_t)m->pid);
+	put_u32(w, (uint32_t)m->tid);
+	put_u64(w, m->start);
+	put_u64(w, m->len);
+	put_u64(w, m->pgoff);
+	put_u32(w, m->maj);
+	put_u32(w, m->min);
+	put_u64(w, m->ino);
+	put_u64(w, 0); /* inode generation */
+	put_u32(w, is_data ? PROT_READ : PROT_READ | PROT_EXEC);
+	put_u32(w, 2); /* MAP_PRIVATE */
+	put(w, m->path, len);
+	put_zeroes(w, pad);
+	perf_writer__put_sample_id(
+		w, &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
+}
+
+/*
+ * The kernel's own text: perf finds code and symbols of all else in kcore_dir, once the address of
+ * this symbol shows that it is of the same boot (tools/perf/util/event.c:
+ * perf_event__synthesize_kernel_mmap()).
+ */
+static void put_kernel_mmap(struct perf_writer *w)
+{
+	static const char name[32] = "[kernel.kallsyms]_stext";
+	uint64_t start, end;
+
+	if (!w->rec->kernel.kallsyms ||
+	    !kallsyms__find(w->rec->kernel.kallsyms, "_stext", &start) ||
+	    !kallsyms__find(w->rec->kernel.kallsyms, "_etext", &end))
+		return;
+	put_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
+		   32 + sizeof(name) + perf_writer__sample_id_size(w));
+	put_u32(w, (uint32_t)-1);
+	put_u32(w, 0);
+	put_u64(w, start);
+	put_u64(w, end - start);
+	put_u64(w, start); /* pgoff: the symbol's address */
+	put(w, name, sizeof(name));
+	perf_writer__put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
+}
+
+static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
+{
+	bool is_aux = loss->aux_flags != 0;
+
+	put_header(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0,
+		   (is_aux ? 24 : 16) + perf_writer__sample_id_size(w));
+	if (is_aux) {
+		put_u64(w, 0); /* aux_offset */
+		put_u64(w, 0); /* aux_size: what is missing has none */
+		put_u64(w, loss->aux_flags);
+	} else {
+		put_u64(w, perf_event_ids[EVENT_SIDEBAND]);
+		put_u64(w, loss->records);
+	}
+	perf_writer__put_sample_id(
+		w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
+					      is_aux ? EVENT_PT : EVENT_SIDEBAND});
+}
+
+static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint32_t index)
+{
+	size_t pad = padding(aux->size, 8);
+	uint64_t *offset = VEC_PUSH(&w->aux_offsets);
+
+	if (offset)
+		*offset = (uint64_t)ftell(w->out);
+	put_header(w, PERF_USER_AUXTRACE, 0, 40);
+	put_u64(w, aux->size + pad);
+	put_u64(w, 0); /* offset in the AUX area */
+	put_u64(w, aux->tsc);
+	put_u32(w, index);
+	put_u32(w, aux->tid ? (uint32_t)aux->tid : (uint32_t)-1);
+	put_u32(w, aux->tid ? (uint32_t)-1 : (uint32_t)aux->cpu);
+	put_u32(w, 0);
+	put(w, aux->data, aux->size);
+	put_zeroes(w, pad); /* PAD packets */
+}
+
+static void put_starts(struct perf_writer *w)
+{
+	for (size_t i = 0; i < w->rec->threads.n && !w->by_cpu && !w->sampled; i++) {
+		const struct rec_thread *t = &w->rec->threads.v[i];
+
+		put_itrace_start(w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU,
+							       EVENT_PT});
+	}
+}
+
+/* The last switch of each CPU so far. */
+typedef VEC(const struct rec_switch *) last_switches;
+
+static const struct rec_switch **last_of(last_switches *last, int cpu)
+{
+	const struct rec_switch **slot;
+
+	for (size_t i = 0; i < last->n; i++)
+		if (last->v[i]->cpu == cpu)
+			return &last->v[i];
+	slot = VEC_PUSH(last);
+	if (slot)
+		*slot = NULL;
+	return slot;
+}
+
+static void put_switches(struct perf_writer *w)
+{
+	last_switches all = {0};
+
+	for (size_t i = 0; i < w->rec->switches.n; i++) {
+		const struct rec_switch *sw = &w->rec->switches.v[i];
+		const struct rec_switch **last = last_of(&all, sw->cpu);
+
+		if (!last)
+			break;
+		put_switch(w, sw, *last);
+		*last = sw;
+	}
+	VEC_FINI(&all);
+}
+
+/* All records: the data section. */
+static void perf_writer__put_records(struct perf_writer *w)
+{
+	const struct recording *rec = w->rec;
+
+	if (!w->sampled)
+		put_auxtrace_info(w);
+	put_kernel_mmap(w);
+	for (size_t i = 0; i < rec->threads.n; i++)
+		put_comm(w, &rec->threads.v[i]);
+	for (size_t i = 0; i < rec->maps.n; i++)
+		put_mmap2(w, &rec->maps.v[i], false);
+	for (size_t i = 0; i < rec->data_maps.n; i++)
+		put_mmap2(w, &rec->data_maps.v[i], true);
+	put_starts(w);
+	put_switches(w);
+	for (size_t i = 0; i < rec->losses.n; i++)
+		put_loss(w, &rec->losses.v[i]);
+	for (size_t i = 0; i < rec->hits.n; i++)
+		perf_writer__put_hit(w, &rec->hits.v[i]);
+	perf_writer__put_samples(w);
+	for (size_t i = 0; i < rec->aux.n; i++)
+		put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);
+	put_header(w, PERF_USER_FINISHED_ROUND, 0, 0);
+}
+
 static const char *const event_names[EVENT_COUNT] = {
 	"intel_pt//u", "dummy:u",	   "mtbpf:hit",	   "mtbpf:entry", "mtbpf:sched",
 	"cpu-clock",   "context-switches", "minor-faults", "major-faults"};

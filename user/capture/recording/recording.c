@@ -7,6 +7,50 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "util/label.h"
+
+/* The PT of one thread, or of one CPU. */
+
+void rec_aux__fini(struct rec_aux *aux)
+{
+	if (!aux->is_mapped && aux->data)
+		free(aux->data - aux->left_out);
+	aux->data = NULL;
+}
+
+/* Less than a few of the decoder's regions has little that could be left out. */
+#define WORTH_HALVING (64u << 10)
+
+bool recording__leave_out_older_half(struct recording *rec)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < rec->aux.n; i++) {
+		struct rec_aux *aux = &rec->aux.v[i];
+		size_t half = aux->size < WORTH_HALVING ? 0 : aux->size / 2;
+
+		aux->data += half;
+		aux->size -= half;
+		aux->left_out += half;
+		aux->wrapped |= half > 0;
+		sum += half;
+	}
+	rec->drops[DROP_LEFT_OUT] += sum;
+	return sum;
+}
+
+int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
+{
+	struct rec_aux *out = aux->size ? VEC_PUSH(&rec->aux) : NULL, dropped = *aux;
+
+	if (out) {
+		*out = *aux;
+		return 0;
+	}
+	rec_aux__fini(&dropped);
+	return aux->size ? -ENOMEM : 0;
+}
+
 void rec_kernel__fini(struct rec_kernel *kernel)
 {
 	if (kernel->kallsyms && kernel->kcore >= 0)
@@ -236,12 +280,7 @@ void recording__drop_copies(struct recording *rec, pid_t pid)
 
 int recording__add_hit(struct recording *rec, const struct mt_hit *hit)
 {
-	struct mt_hit *out = VEC_PUSH(&rec->hits);
-
-	if (!out)
-		return -ENOMEM;
-	*out = *hit;
-	return 0;
+	return VEC_ADD(&rec->hits, *hit);
 }
 
 int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size)
@@ -355,4 +394,193 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
 		*out = out[-1];
 	*out = *sw;
 	return 0;
+}
+
+/* The threads of a recording, and what they begin with. */
+
+const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)
+{
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (rec->threads.v[i].pid == pid && rec->threads.v[i].tid == tid)
+			return &rec->threads.v[i];
+	return NULL;
+}
+
+int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
+{
+	struct rec_thread *out =
+		(struct rec_thread *)recording__find_thread(rec, thread->pid, thread->tid);
+
+	if (out) {
+		memcpy(out->comm, thread->comm, sizeof(out->comm));
+	} else {
+		out = VEC_PUSH(&rec->threads);
+		if (!out)
+			return -ENOMEM;
+		*out = *thread;
+	}
+	label__clean_in_place(out->comm);
+	return 0;
+}
+
+int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
+			pid_t parent_tid)
+{
+	const struct rec_thread *parent = recording__find_thread(rec, parent_pid, parent_tid);
+	struct rec_thread named = *child;
+	size_t n = child->pid == parent_pid ? 0 : rec->maps.n;
+	int err;
+
+	if (parent)
+		memcpy(named.comm, parent->comm, sizeof(named.comm));
+	err = recording__add_thread(rec, &named);
+	/* What is added comes behind all that are copied. */
+	for (size_t i = 0; i < n && !err && rec->maps.v[i].time_ns <= child->start_ns; i++) {
+		struct rec_map map = rec->maps.v[i];
+
+		if (map.pid != parent_pid)
+			continue;
+		map.pid = map.tid = child->pid;
+		map.time_ns = child->start_ns;
+		err = recording__add_map(rec, &map);
+	}
+	return err;
+}
+
+/* What a source that samples adds to a recording. */
+
+bool recording__is_sampled(const struct recording *rec)
+{
+	bool has_samples = rec->samples.n || rec->scheds.n || rec->entries.n;
+
+	return !rec->aux.n &&
+	       (has_samples || (rec->source && !strcmp(rec->source, "sample") && rec->hits.n));
+}
+
+/* All or none. */
+static int add_ips(struct recording *rec, const uint64_t *ips, uint32_t n)
+{
+	size_t before = rec->sample_ips.n;
+
+	if (before + n > UINT32_MAX)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *ip = VEC_PUSH(&rec->sample_ips);
+
+		if (!ip) {
+			rec->sample_ips.n = before;
+			return -ENOMEM;
+		}
+		*ip = ips[i];
+	}
+	return 0;
+}
+
+int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
+			  const uint64_t *ips)
+{
+	struct rec_sample *out = VEC_PUSH(&rec->samples);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	*out = *sample;
+	out->first_ip = (uint32_t)rec->sample_ips.n;
+	err = add_ips(rec, ips, sample->n_ips);
+	if (err)
+		rec->samples.n--;
+	return err;
+}
+
+int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n)
+{
+	struct rec_sample *sample = &rec->samples.v[rec->samples.n - 1];
+	size_t first = rec->sample_ips.n;
+	int err = add_ips(rec, ips, n);
+
+	if (err)
+		return err;
+	sample->first_kernel = (uint32_t)first;
+	sample->n_kernel = n;
+	return 0;
+}
+
+int recording__add_sample_user(struct recording *rec, const struct rec_user *user)
+{
+	uint8_t *stack = malloc(user->size ? user->size : 1);
+	struct rec_user *out = stack ? VEC_PUSH(&rec->sample_users) : NULL;
+
+	if (!out) {
+		free(stack);
+		return -ENOMEM;
+	}
+	*out = *user;
+	out->stack = stack;
+	if (user->size)
+		memcpy(stack, user->stack, user->size);
+	rec->samples.v[rec->samples.n - 1].user = (uint32_t)rec->sample_users.n;
+	return 0;
+}
+
+int recording__add_sched(struct recording *rec, const struct rec_sched *sched)
+{
+	return VEC_ADD(&rec->scheds, *sched);
+}
+
+int recording__add_sched_by(struct recording *rec, const struct mt_sched *by)
+{
+	return VEC_ADD(&rec->sched_bys, *by);
+}
+
+int recording__add_entry(struct recording *rec, const struct mt_entry *entry)
+{
+	return VEC_ADD(&rec->entries, *entry);
+}
+
+const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd)
+{
+	for (size_t i = 0; i < rec->open_files.n; i++)
+		if (rec->open_files.v[i].pid == pid && rec->open_files.v[i].fd == fd)
+			return rec->open_files.v[i].path;
+	return NULL;
+}
+
+int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path)
+{
+	struct rec_open_file file = {.pid = pid, .fd = fd}, *out;
+
+	if (recording__find_open_file(rec, pid, fd))
+		return 0;
+	/* It is only shown. */
+	file.path = strdup(path);
+	if (file.path)
+		label__clean_in_place(file.path);
+	out = file.path ? VEC_PUSH(&rec->open_files) : NULL;
+	if (!out) {
+		free(file.path);
+		return -ENOMEM;
+	}
+	*out = file;
+	return 0;
+}
+
+const char *recording__find_quota(const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->quotas.n; i++)
+		if (rec->quotas.v[i].pid == pid)
+			return rec->quotas.v[i].text;
+	return NULL;
+}
+
+int recording__set_quota(struct recording *rec, pid_t pid, const char *text)
+{
+	struct rec_quota *out;
+
+	if (recording__find_quota(rec, pid))
+		return 0;
+	out = VEC_PUSH(&rec->quotas);
+	if (!out)
+		return -ENOMEM;
+	*out = (struct rec_quota){.pid = pid, .text = strdup(text)};
+	return out->text ? 0 : -ENOMEM;
 }

@@ -10,6 +10,14 @@
 
 #include "util/label.h"
 
+static cJSON *add_item(cJSON *array)
+{
+	cJSON *item = cJSON_CreateObject();
+
+	cJSON_AddItemToArray(array, item);
+	return item;
+}
+
 /* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
 static void add_u64(cJSON *object, const char *name, uint64_t value)
 {
@@ -19,16 +27,22 @@ static void add_u64(cJSON *object, const char *name, uint64_t value)
 	cJSON_AddStringToObject(object, name, text);
 }
 
+/* NULL: it has none. */
+static const char *text_of(const cJSON *object, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
 static uint64_t get_u64(const cJSON *object, const char *name)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+	const char *text = text_of(object, name);
 
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
 static char *get_string(const cJSON *object, const char *name)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+	const char *text = text_of(object, name);
 
 	return text ? strdup(text) : NULL;
 }
@@ -53,7 +67,7 @@ static void add_images(const struct recording *rec, cJSON *meta)
 	cJSON *images = cJSON_AddArrayToObject(meta, "images");
 
 	for (size_t i = 0; i < rec->images.n; i++) {
-		cJSON *image = cJSON_CreateObject();
+		cJSON *image = add_item(images);
 		char file[32];
 
 		recording_image__file(i, file);
@@ -63,7 +77,6 @@ static void add_images(const struct recording *rec, cJSON *meta)
 		cJSON_AddBoolToObject(image, "elf", rec->images.v[i].is_elf);
 		if (rec->images.v[i].pid)
 			cJSON_AddNumberToObject(image, "pid", rec->images.v[i].pid);
-		cJSON_AddItemToArray(images, image);
 	}
 }
 
@@ -77,13 +90,12 @@ static void add_perf_maps(const struct recording *rec, cJSON *meta)
 	cJSON *maps = cJSON_AddArrayToObject(meta, "perf_maps");
 
 	for (size_t i = 0; i < rec->perf_maps.n; i++) {
-		cJSON *map = cJSON_CreateObject();
+		cJSON *map = add_item(maps);
 		char file[64];
 
 		recording_perf_map__file(rec->perf_maps.v[i].pid, file);
 		cJSON_AddNumberToObject(map, "pid", rec->perf_maps.v[i].pid);
 		cJSON_AddStringToObject(map, "file", file);
-		cJSON_AddItemToArray(maps, map);
 	}
 }
 
@@ -93,7 +105,7 @@ static void add_files(const struct recording *rec, cJSON *meta)
 
 	for (size_t i = 0; i < rec->files.n; i++) {
 		const struct rec_file *file = &rec->files.v[i];
-		cJSON *item = cJSON_CreateObject();
+		cJSON *item = add_item(files);
 
 		cJSON_AddStringToObject(item, "path", file->path);
 		add_u64(item, "inode", file->ino);
@@ -102,7 +114,6 @@ static void add_files(const struct recording *rec, cJSON *meta)
 			cJSON_AddStringToObject(item, "file", file->name);
 		if (file->debug_name)
 			cJSON_AddStringToObject(item, "debug", file->debug_name);
-		cJSON_AddItemToArray(files, item);
 	}
 }
 
@@ -111,12 +122,11 @@ static void add_open_files(const struct recording *rec, cJSON *meta)
 	cJSON *files = cJSON_AddArrayToObject(meta, "open_files");
 
 	for (size_t i = 0; i < rec->open_files.n; i++) {
-		cJSON *item = cJSON_CreateObject();
+		cJSON *item = add_item(files);
 
 		cJSON_AddNumberToObject(item, "pid", rec->open_files.v[i].pid);
 		cJSON_AddNumberToObject(item, "fd", rec->open_files.v[i].fd);
 		cJSON_AddStringToObject(item, "path", rec->open_files.v[i].path);
-		cJSON_AddItemToArray(files, item);
 	}
 }
 
@@ -126,24 +136,22 @@ static void add_taken(const struct recording *rec, cJSON *meta)
 
 	for (size_t i = 0; i < rec->taken.n; i++) {
 		const struct rec_taken *taken = &rec->taken.v[i];
-		cJSON *item = cJSON_CreateObject();
+		cJSON *item = add_item(list);
 
 		cJSON_AddNumberToObject(item, "pid", taken->pid);
 		cJSON_AddNumberToObject(item, "tid", taken->tid);
 		cJSON_AddBoolToObject(item, "by_quota", taken->by_quota);
 		add_u64(item, "until_ns", taken->until_ns);
 		add_u64(item, "ns", taken->ns);
-		cJSON_AddItemToArray(list, item);
 	}
 	if (rec->steal != REC_STEAL_NOT_ASKED)
 		cJSON_AddBoolToObject(meta, "steal_is_told", rec->steal == REC_STEAL_TOLD);
 	list = cJSON_AddArrayToObject(meta, "quotas");
 	for (size_t i = 0; i < rec->quotas.n; i++) {
-		cJSON *item = cJSON_CreateObject();
+		cJSON *item = add_item(list);
 
 		cJSON_AddNumberToObject(item, "pid", rec->quotas.v[i].pid);
 		cJSON_AddStringToObject(item, "of", rec->quotas.v[i].text);
-		cJSON_AddItemToArray(list, item);
 	}
 }
 
@@ -153,13 +161,12 @@ static void add_stops(const struct recording *rec, cJSON *meta)
 
 	for (size_t i = 0; i < rec->stops.n; i++) {
 		const struct rec_place *place = &rec->stops.v[i];
-		cJSON *item = cJSON_CreateObject();
+		cJSON *item = add_item(stops);
 
 		add_u64(item, "inode", place->ino);
 		add_u64(item, "offset", place->offset);
 		cJSON_AddNumberToObject(item, "major", place->maj);
 		cJSON_AddNumberToObject(item, "minor", place->min);
-		cJSON_AddItemToArray(stops, item);
 	}
 }
 
@@ -216,19 +223,38 @@ static bool is_image_file(const char *file)
 	       strspn(file + 7, "0123456789") == strlen(file + 7);
 }
 
-static pid_t get_pid(const cJSON *object)
+/* 0: it is no number, or too large. */
+static uint32_t get_u32(const cJSON *object, const char *name)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, "pid");
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+	bool is_one =
+		cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= UINT32_MAX;
+
+	return is_one ? (uint32_t)item->valuedouble : 0;
+}
+
+static int get_int(const cJSON *object, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
 
 	return cJSON_IsNumber(item) ? item->valueint : 0;
 }
 
-static int parse_image(struct recording *rec, const cJSON *item,
-		       int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
-		       void *ctx)
+static pid_t get_pid(const cJSON *object)
 {
-	const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "path"));
-	const char *file = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "file"));
+	return get_int(object, "pid");
+}
+
+/* How the bytes of images are read. */
+struct image_reader {
+	int (*read)(void *ctx, const char *file, char **data, size_t *size);
+	void *ctx;
+};
+
+static int parse_image(struct recording *rec, const cJSON *item, const struct image_reader *reader)
+{
+	const char *path = text_of(item, "path");
+	const char *file = text_of(item, "file");
 	struct rec_image image = {
 		.path = (char *)path, .start = get_u64(item, "start"), .pid = get_pid(item)};
 	char *data;
@@ -237,7 +263,7 @@ static int parse_image(struct recording *rec, const cJSON *item,
 	if (!path || !is_image_file(file))
 		return -EINVAL;
 	image.is_elf = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "elf"));
-	err = read_image(ctx, file, &data, &image.size);
+	err = reader->read(reader->ctx, file, &data, &image.size);
 	if (err)
 		return err;
 	image.data = (uint8_t *)data;
@@ -257,10 +283,10 @@ static int get_name(const cJSON *item, const char *key, char **name)
 	return -EINVAL;
 }
 
-static int parse_file(struct recording *rec, const cJSON *item)
+static int parse_file(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
-	const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "path"));
-	const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "build_id"));
+	const char *path = text_of(item, "path");
+	const char *id = text_of(item, "build_id");
 	struct rec_file file = {
 		.path = (char *)path, .ino = get_u64(item, "inode"), .fd = -1, .debug_fd = -1};
 	int err;
@@ -278,15 +304,14 @@ static int parse_file(struct recording *rec, const cJSON *item)
 }
 
 static int parse_perf_map(struct recording *rec, const cJSON *item,
-			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
-			  void *ctx)
+			  const struct image_reader *reader)
 {
 	char name[64], *text;
 	size_t size;
 	int err;
 
 	recording_perf_map__file(get_pid(item), name);
-	err = read_image(ctx, name, &text, &size);
+	err = reader->read(reader->ctx, name, &text, &size);
 	if (err)
 		return err;
 	err = recording__add_perf_map(rec, get_pid(item), text);
@@ -294,9 +319,10 @@ static int parse_perf_map(struct recording *rec, const cJSON *item,
 	return err;
 }
 
-static int parse_open_file(struct recording *rec, const cJSON *item)
+static int parse_open_file(struct recording *rec, const cJSON *item,
+			   const struct image_reader *reader)
 {
-	const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "path"));
+	const char *path = text_of(item, "path");
 	const cJSON *fd = cJSON_GetObjectItemCaseSensitive(item, "fd");
 
 	if (!path || !cJSON_IsNumber(fd))
@@ -304,37 +330,15 @@ static int parse_open_file(struct recording *rec, const cJSON *item)
 	return recording__add_open_file(rec, get_pid(item), fd->valueint, path);
 }
 
-static uint32_t get_u32(const cJSON *object, const char *name)
+static int parse_stop(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-
-	bool is_one =
-		cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= UINT32_MAX;
-
-	return is_one ? (uint32_t)item->valuedouble : 0;
+	return VEC_ADD(&rec->stops, (struct rec_place){.ino = get_u64(item, "inode"),
+						       .offset = get_u64(item, "offset"),
+						       .maj = get_u32(item, "major"),
+						       .min = get_u32(item, "minor")});
 }
 
-static int parse_stop(struct recording *rec, const cJSON *item)
-{
-	struct rec_place *place = VEC_PUSH(&rec->stops);
-
-	if (!place)
-		return -ENOMEM;
-	*place = (struct rec_place){.ino = get_u64(item, "inode"),
-				    .offset = get_u64(item, "offset"),
-				    .maj = get_u32(item, "major"),
-				    .min = get_u32(item, "minor")};
-	return 0;
-}
-
-static int get_int(const cJSON *object, const char *name)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-
-	return cJSON_IsNumber(item) ? item->valueint : 0;
-}
-
-static int parse_taken(struct recording *rec, const cJSON *item)
+static int parse_taken(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
 	struct rec_taken *taken = VEC_PUSH(&rec->taken);
 
@@ -349,7 +353,7 @@ static int parse_taken(struct recording *rec, const cJSON *item)
 	return taken->ns <= taken->until_ns ? 0 : -EINVAL;
 }
 
-static int parse_quota(struct recording *rec, const cJSON *item)
+static int parse_quota(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
 	char *text = get_label(item, "of");
 	int err = text ? recording__set_quota(rec, get_pid(item), text) : -EINVAL;
@@ -358,10 +362,9 @@ static int parse_quota(struct recording *rec, const cJSON *item)
 	return err;
 }
 
-static int parse_taken_time(struct recording *rec, const cJSON *meta)
+static void parse_taken_time(struct recording *rec, const cJSON *meta)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
-	int err = 0;
 
 	rec->knows_interrupts =
 		cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(meta, "interrupts_are_counted"));
@@ -369,17 +372,6 @@ static int parse_taken_time(struct recording *rec, const cJSON *meta)
 	item = cJSON_GetObjectItemCaseSensitive(meta, "steal_is_told");
 	if (list && cJSON_IsBool(item))
 		rec->steal = cJSON_IsTrue(item) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
-	cJSON_ArrayForEach(item, list)
-	{
-		if (!err)
-			err = parse_taken(rec, item);
-	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "quotas"))
-	{
-		if (!err)
-			err = parse_quota(rec, item);
-	}
-	return err;
 }
 
 static void parse_drops(struct recording *rec, const cJSON *drops)
@@ -388,9 +380,16 @@ static void parse_drops(struct recording *rec, const cJSON *drops)
 		rec->drops[i] = get_u64(drops, drop__name((enum drop)i));
 }
 
-static int parse_object(struct recording *rec, const cJSON *meta,
-			int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
-			void *ctx)
+static const struct {
+	const char *name;
+	int (*parse)(struct recording *rec, const cJSON *item, const struct image_reader *reader);
+} lists[] = {
+	{"images", parse_image},	 {"files", parse_file}, {"perf_maps", parse_perf_map},
+	{"open_files", parse_open_file}, {"stops", parse_stop}, {"taken", parse_taken},
+	{"quotas", parse_quota},
+};
+
+static int parse_object(struct recording *rec, const cJSON *meta, const struct image_reader *reader)
 {
 	const cJSON *version = cJSON_GetObjectItemCaseSensitive(meta, "version");
 	const cJSON *item;
@@ -405,41 +404,20 @@ static int parse_object(struct recording *rec, const cJSON *meta,
 	rec->trigger = get_label(meta, "trigger");
 	rec->command = get_label(meta, "command");
 	rec->pid = get_pid(meta);
-	item = cJSON_GetObjectItemCaseSensitive(meta, "reason");
-	rec->reason = cJSON_IsNumber(item) && item->valueint > 0 ? (uint32_t)item->valueint : 0;
+	rec->reason = get_u32(meta, "reason");
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->unix_zero_ns = get_u64(meta, "unix_zero_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");
 	rec->ring_bytes = get_u64(meta, "ring_bytes");
 	parse_drops(rec, cJSON_GetObjectItemCaseSensitive(meta, "dropped"));
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "images"))
-	{
-		if (!err)
-			err = parse_image(rec, item, read_image, ctx);
-	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "files"))
-	{
-		if (!err)
-			err = parse_file(rec, item);
-	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "perf_maps"))
-	{
-		if (!err)
-			err = parse_perf_map(rec, item, read_image, ctx);
-	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "open_files"))
-	{
-		if (!err)
-			err = parse_open_file(rec, item);
-	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "stops"))
-	{
-		if (!err)
-			err = parse_stop(rec, item);
-	}
-	if (!err)
-		err = parse_taken_time(rec, meta);
+	parse_taken_time(rec, meta);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, lists[i].name))
+		{
+			if (!err)
+				err = lists[i].parse(rec, item, reader);
+		}
 	return err;
 }
 
@@ -448,7 +426,7 @@ int recording_meta__parse(struct recording *rec, const char *text,
 			  void *ctx)
 {
 	cJSON *meta = cJSON_Parse(text);
-	int err = meta ? parse_object(rec, meta, read_image, ctx) : -EINVAL;
+	int err = meta ? parse_object(rec, meta, &(struct image_reader){read_image, ctx}) : -EINVAL;
 
 	cJSON_Delete(meta);
 	return err;

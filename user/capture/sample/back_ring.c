@@ -27,11 +27,25 @@ void back_ring__unmap(struct back_ring *ring)
 	*ring = (struct back_ring){0};
 }
 
+static uint64_t head_of(const struct back_ring *ring)
+{
+	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+void back_ring__clear(struct back_ring *ring)
+{
+	ring->mark = head_of(ring);
+}
+
+/* The head starts at 0 and falls. */
+uint64_t back_ring__written(const struct back_ring *ring)
+{
+	return ring->mark - head_of(ring);
+}
+
 struct back_cursor back_ring__begin(const struct back_ring *ring)
 {
-	/* It starts at 0 and falls: what it has fallen by is what has been written. */
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t written = -head;
+	uint64_t head = head_of(ring), written = ring->mark - head;
 
 	return (struct back_cursor){.at = head,
 				    .end = head + (written < ring->size ? written : ring->size)};

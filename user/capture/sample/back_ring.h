@@ -14,12 +14,18 @@
 struct back_ring {
 	struct perf_event_mmap_page *page; /* NULL: not mapped */
 	const uint8_t *data;
-	size_t size; /* a power of two */
+	size_t size;   /* a power of two */
+	uint64_t mark; /* where data_head was: what was written before is not read */
 };
 
 /* 0 or -errno, as perf_ring__map(). Prints nothing. */
 int back_ring__map(struct back_ring *ring, int event, size_t size);
 void back_ring__unmap(struct back_ring *ring);
+
+/* Forgets what has been written till now. */
+void back_ring__clear(struct back_ring *ring);
+/* Bytes that were written since, more than the ring holds if it is full. */
+uint64_t back_ring__written(const struct back_ring *ring);
 
 /* What back_ring__next() has come to. */
 struct back_cursor {

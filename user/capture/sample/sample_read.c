@@ -60,7 +60,8 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 {
 	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
 	struct back_cursor cursor = back_ring__begin(&ring->ring);
-	struct lookback lookback = {.written = -cursor.at, .size = ring->ring.size};
+	struct lookback lookback = {.written = back_ring__written(&ring->ring),
+				    .size = ring->ring.size};
 	size_t samples = rec->samples.n, scheds = rec->scheds.n;
 	int n, err = 0;
 

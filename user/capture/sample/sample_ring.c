@@ -192,10 +192,24 @@ void sample_ring__set_period(struct sample_ring *r, const struct sample_ring_con
 
 int sample_ring__enable(struct sample_ring *r)
 {
+	back_ring__clear(&r->ring);
+	r->written_before = 0;
+	r->has_no_clock = false;
+	if (ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PAUSE_OUTPUT, 0))
+		return -errno;
 	for (int i = SAMPLE_EVENTS; i-- > 0;)
 		if (ioctl(r->events[i], PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
 	return 0;
+}
+
+void sample_ring__set_clock(struct sample_ring *r, bool on)
+{
+	if (on != r->has_no_clock)
+		return;
+	r->has_no_clock = !on;
+	ioctl(r->events[SAMPLE_EVENT_CLOCK], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+	      0);
 }
 
 void sample_ring__disable(struct sample_ring *r)

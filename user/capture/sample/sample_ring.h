@@ -52,8 +52,10 @@ struct sample_ring {
 	uint64_t ids[SAMPLE_EVENTS]; /* what their samples begin with */
 	int branches;		     /* that has the CPU note them; -1: none */
 	struct back_ring ring;
+	uint64_t written_before; /* to the ring, when the period was set last */
 	struct sideband_ring sideband;
-	bool ended; /* its thread is gone; what it holds stays */
+	bool has_no_clock; /* the clock was stopped: sample_ring__set_clock() */
+	bool ended;	   /* its thread is gone; what it holds stays */
 };
 
 /*
@@ -77,8 +79,10 @@ size_t sample_ring__locked_size(size_t size);
 
 /* Samples by config->period_ns from now on; a thread that is gone does not. */
 void sample_ring__set_period(struct sample_ring *ring, const struct sample_ring_config *config);
-/* Begins to record. 0 or -errno. */
+/* Begins to record, also after it ended: what the ring held is forgotten. 0 or -errno. */
 int sample_ring__enable(struct sample_ring *ring);
+/* Starts or stops its clock; switches are recorded all the same. */
+void sample_ring__set_clock(struct sample_ring *ring, bool on);
 /* Ends recording; the ring does not change any more. */
 void sample_ring__disable(struct sample_ring *ring);
 

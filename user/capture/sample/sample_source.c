@@ -11,9 +11,7 @@
 
 #include "capture/code/kernel_access.h"
 #include "capture/recording/process_note.h"
-#include "capture/perf/budget.h"
-#include "capture/perf/many_rings.h"
-#include "capture/perf/memlock.h"
+#include "capture/perf/ring_limits.h"
 #include "capture/sample/sample_rate.h"
 #include "target/process.h"
 #include "kernel/capability.h"
@@ -171,7 +169,7 @@ static int add_cpus(struct source *s)
 	cpu_set_t cpus;
 	int err;
 
-	followed__cpus(&s->followed, &cpus);
+	followed__cpus(&s->followed, s->config.cgroup, &cpus);
 	err = check_memory(s, (size_t)CPU_COUNT(&cpus));
 	if (err)
 		return err;
@@ -185,8 +183,11 @@ static int add_cpus(struct source *s)
 
 #define LOOK_NS 1000000000
 
-/* Its threads may be let run on other CPUs, meanwhile: there it is recorded from now on. */
-static int add_new_cpus(struct source *s)
+/*
+ * Its threads may be let run on other CPUs, meanwhile: there it is recorded from now on. Where they
+ * may not run any more the clock stops; what the ring holds stays.
+ */
+static int follow_cpus(struct source *s)
 {
 	struct event_place place;
 	uint64_t now = clock__now_ns();
@@ -198,9 +199,13 @@ static int add_new_cpus(struct source *s)
 		return 0;
 	s->look_ns = now;
 	place = place_of_cpus(s);
-	followed__cpus(&s->followed, &cpus);
-	for (size_t i = 0; i < before; i++)
-		CPU_CLR(s->rings.v[i].place.cpu, &cpus);
+	followed__cpus(&s->followed, s->config.cgroup, &cpus);
+	for (size_t i = 0; i < before; i++) {
+		int cpu = s->rings.v[i].place.cpu;
+
+		sample_ring__set_clock(&s->rings.v[i], CPU_ISSET(cpu, &cpus));
+		CPU_CLR(cpu, &cpus);
+	}
 	if (!CPU_COUNT(&cpus) ||
 	    !fits(&s->config, before + (size_t)CPU_COUNT(&cpus), s->ring_config.size))
 		return 0;
@@ -384,7 +389,7 @@ static int sample__start(struct source *s)
 {
 	int err;
 
-	s->start_ns = clock__now_ns();
+	s->start_ns = s->rate_ns = clock__now_ns();
 	/* A child forked since its events were opened has no mappings of its parent's: none was
 	 * noted yet. */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
@@ -397,6 +402,29 @@ static int sample__start(struct source *s)
 	return err;
 }
 
+/*
+ * The rings, the events and the recorder's map of them stay. Whom they are about is listed anew:
+ * nobody has read the sideband since the freeze, and what it lost meanwhile is in /proc.
+ */
+static int sample__resume(struct source *s, const struct source_config *config)
+{
+	int err;
+
+	if (!s->frozen || !sample_source__is_by_cpu(s))
+		return -EOPNOTSUPP;
+	followed__close(&s->followed);
+	s->config = *config;
+	s->frozen = false;
+	s->longest_ns = s->ring_config.period_ns;
+	err = followed__open(&s->followed, &s->config);
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = followed__watch(&s->followed, s->rings.v[i].sideband.event);
+	if (!err)
+		err = drain(s);
+	s->followed.pending.losses.n = 0;
+	return err;
+}
+
 static enum source_state sample__state(struct source *s)
 {
 	int err;
@@ -405,7 +433,7 @@ static enum source_state sample__state(struct source *s)
 		return SOURCE_FROZEN;
 	err = drain(s);
 	if (!err)
-		err = add_new_cpus(s);
+		err = follow_cpus(s);
 	followed__note_error(&s->followed, err);
 	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
@@ -432,8 +460,11 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 	if (s->frozen)
 		return;
 	s->ring_config.period_ns = period_ns;
-	for (size_t i = 0; i < s->rings.n; i++)
+	for (size_t i = 0; i < s->rings.n; i++) {
 		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
+		s->rings.v[i].written_before = back_ring__written(&s->rings.v[i].ring);
+	}
+	s->rate_ns = clock__now_ns();
 	if (period_ns > s->longest_ns)
 		s->longest_ns = period_ns;
 }
@@ -457,18 +488,17 @@ static const char *sample__memory(const struct source *s, char text[static SOURC
 	return text;
 }
 
-/* A ring that has come round a first time says what the others will. */
 static uint64_t sample__lookback_ns(const struct source *s)
 {
-	uint64_t ran_ns = clock__now_ns() - s->start_ns, least = UINT64_MAX;
+	uint64_t ran_ns = clock__now_ns() - s->rate_ns, least = UINT64_MAX;
 
 	for (size_t i = 0; i < s->rings.n; i++) {
-		const struct back_ring *ring = &s->rings.v[i].ring;
-		uint64_t written = -__atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), ns;
+		const struct sample_ring *ring = &s->rings.v[i];
+		uint64_t bytes = back_ring__written(&ring->ring) - ring->written_before, ns;
 
-		if (!written)
+		if (!bytes)
 			continue;
-		ns = (uint64_t)((double)ran_ns * (double)ring->size / (double)written);
+		ns = (uint64_t)((double)ran_ns * (double)ring->ring.size / (double)bytes);
 		least = ns < least ? ns : least;
 	}
 	return least;
@@ -497,6 +527,7 @@ const struct source_ops source_sample = {
 	.probe = sample__probe,
 	.open = sample__open,
 	.start = sample__start,
+	.resume = sample__resume,
 	.fd = sample__fd,
 	.state = sample__state,
 	.freeze = sample__freeze,

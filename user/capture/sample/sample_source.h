@@ -15,6 +15,7 @@ struct source {
 	VEC(struct sample_ring) rings; /* a CPU's each, or a thread's */
 	struct followed followed;
 	uint64_t start_ns;
+	uint64_t rate_ns;    /* when the present period was set */
 	uint64_t longest_ns; /* of the periods that were sampled by */
 	uint64_t look_ns;    /* when it was looked which CPUs the threads may run on */
 	bool frozen;

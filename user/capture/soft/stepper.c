@@ -2,21 +2,360 @@
 #include "capture/soft/stepper.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/recording/recording.h"
 #include "capture/soft/stepped.h"
-#include "capture/soft/stepper_internal.h"
 #include "target/process.h"
 #include "util/clock.h"
+
+#define STEPPER_SPINS 500
+/* Of a USDT probe, say: so many are looked for. */
+#define SOFT_MAX_PLACES 64
+
+struct stepper {
+	struct soft_shared *shared;
+	const struct stepper_config *config;
+	struct stepped *threads; /* SOFT_MAX_THREADS; n used, live of them attached */
+	size_t n, live;
+	int signal_fd; /* SIGCHLD: something stopped */
+	bool freezing; /* every stop is the thread's last */
+	bool orphan;   /* mtbpf is gone */
+	FILE *truth;
+	struct mappings maps; /* as last seen */
+	/* Where the target has config's starts and stops. */
+	uint64_t starts[SOFT_MAX_PLACES], stops[SOFT_MAX_PLACES];
+	size_t n_starts, n_stops;
+};
+
+/* The threads of the target, from seizing them to letting them go. */
+
+/* clone: new threads are stepped too; exec: the mappings are new. Never EXITKILL. */
+#define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+
+/* Attached threads only; NULL: none of that tid. */
+static struct stepped *stepper__find_thread(struct stepper *s, pid_t tid)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->threads[i].tid == tid && s->threads[i].attached)
+			return &s->threads[i];
+	return NULL;
+}
+
+/* One that is seized. NULL: there are SOFT_MAX_THREADS. */
+static struct stepped *stepper__add_thread(struct stepper *s, pid_t tid)
+{
+	struct stepped *t;
+
+	if (s->n == SOFT_MAX_THREADS) {
+		s->shared->lost_threads++;
+		return NULL;
+	}
+	t = &s->threads[s->n];
+	stepped__init(t, tid, s->shared, (uint32_t)s->n, &s->config->stream, s->truth);
+	process__thread_name(s->config->pid, tid, t->out->comm);
+	t->attached = true;
+	t->waiting = s->config->from_exec || s->config->n_starts;
+	s->n++;
+	s->shared->n_threads = (uint32_t)s->n;
+	s->live++;
+	return t;
+}
+
+/* It has stopped, and from now on does nothing but step. */
+static void stepper__seen(struct stepper *s, struct stepped *t)
+{
+	if (t->unseen)
+		s->shared->unseen--;
+	t->unseen = false;
+}
+
+/* It has ended, or was let go. */
+static void stepper__remove_thread(struct stepper *s, struct stepped *t)
+{
+	stepper__seen(s, t);
+	t->attached = false;
+	t->stopped = false;
+	s->live--;
+}
+
+static void seize_thread(struct stepper *s, pid_t tid)
+{
+	struct stepped *t = stepper__add_thread(s, tid);
+
+	if (!t) {
+		ptrace(PTRACE_DETACH, tid, 0, 0);
+	} else if (!s->config->from_exec) {
+		t->unseen = true;
+		s->shared->unseen++;
+		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	}
+}
+
+/*
+ * Seizes and interrupts every thread of the target. New ones may start while we look: until a whole
+ * pass finds none. 0 or -errno.
+ */
+static int stepper__seize_all(struct stepper *s)
+{
+	bool found = true;
+
+	while (found) {
+		pid_t *tids;
+		size_t n;
+		int err = process__threads(s->config->pid, &tids, &n);
+
+		if (err)
+			return s->n ? 0 : err;
+		found = false;
+		for (size_t i = 0; i < n && !err; i++) {
+			if (stepper__find_thread(s, tids[i]))
+				continue;
+			if (ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS)) {
+				err = errno == ESRCH ? 0 : -errno;
+				continue;
+			}
+			found = true;
+			seize_thread(s, tids[i]);
+		}
+		free(tids);
+		if (err)
+			return err;
+		if (s->shared->lost_threads)
+			return 0;
+	}
+	return s->n ? 0 : -ESRCH;
+}
+
+/* What the stepper asks /proc about its target. */
+
+/* include/linux/errno.h: the kernel's own, never seen by a program. */
+#define ERESTARTSYS	      512
+#define ERESTART_RESTARTBLOCK 516
+
+static bool is_same(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->pgoff == b->pgoff &&
+	       a->ino == b->ino && a->prot == b->prot && !strcmp(a->path, b->path);
+}
+
+static bool seen(const struct mappings *maps, const struct mapping *m)
+{
+	const struct mapping *old = mappings__find(maps, m->start);
+
+	return old && is_same(old, m);
+}
+
+static void append(struct soft_shared *shared, const struct mapping *m, uint64_t now)
+{
+	struct soft_map *out;
+
+	if (shared->n_maps == SOFT_MAX_MAPS) {
+		shared->lost_maps++;
+		return;
+	}
+	/* The kernel maps this page on the way to it, with no syscall to be seen: it was always
+	 * there. */
+	if (!strcmp(m->path, "[uprobes]") && shared->n_maps)
+		now = shared->maps[0].time_ns;
+	out = &shared->maps[shared->n_maps];
+	*out = (struct soft_map){.time_ns = now,
+				 .start = m->start,
+				 .len = m->end - m->start,
+				 .pgoff = m->pgoff,
+				 .ino = m->ino,
+				 .maj = m->maj,
+				 .min = m->min};
+	snprintf(out->path, sizeof(out->path), "%s", m->path);
+	shared->n_maps++;
+}
+
+/* Appends mappings not seen before to the shared list. */
+static void stepper__scan_maps(struct stepper *s)
+{
+	uint64_t now = clock__now_ns();
+	struct mappings maps;
+
+	if (mappings__read(&maps, s->config->pid))
+		return;
+	for (size_t i = 0; i < maps.n; i++)
+		if (maps.v[i].prot & PROT_EXEC && !seen(&s->maps, &maps.v[i]))
+			append(s->shared, &maps.v[i], now);
+	mappings__fini(&s->maps);
+	s->maps = maps;
+}
+
+/*
+ * No code can be read at ip: is that because the kernel has mapped its [uprobes] page meanwhile?
+ */
+static bool stepper__find_uprobes(struct stepper *s, uint64_t ip)
+{
+	const struct mapping *m = mappings__find(&s->maps, ip);
+
+	if (!s->shared->uprobes_len || s->shared->uprobes_start)
+		return false;
+	if (!m) {
+		stepper__scan_maps(s);
+		m = mappings__find(&s->maps, ip);
+	}
+	if (!m || strcmp(m->path, "[uprobes]"))
+		return false;
+	s->shared->uprobes_start = m->start;
+	return true;
+}
+
+/* t's syscall has returned: the mappings, or its name, may not be what they were. */
+static void stepper__syscall_done(struct stepper *s, struct stepped *t)
+{
+	switch (t->syscall_nr) {
+	case SYS_mmap:
+	case SYS_mprotect:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_pkey_mprotect:
+		stepper__scan_maps(s);
+		break;
+	case SYS_prctl:
+		/* PR_SET_NAME; once the thread has exited nobody can tell its name. */
+		process__thread_name(s->config->pid, t->tid, t->out->comm);
+	}
+}
+
+/* A step's SIGTRAP is queued for the thread. */
+static bool stepper__trap_pending(pid_t tid)
+{
+	char path[64], line[128];
+	uint64_t pending = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	status = fopen(path, "re");
+	if (!status)
+		return false;
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "SigPnd: %" SCNx64, &pending) == 1)
+			break;
+	fclose(status);
+	return pending & 1ull << (5 - 1); /* SIGTRAP */
+}
+
+/*
+ * True where a stop interrupted a syscall that the kernel will restart or that is still under way;
+ * regs->rip is set back to the syscall instruction.
+ */
+static bool stepper__rewind_syscall(struct user_regs_struct *regs)
+{
+	long result = (long)regs->rax;
+
+	if ((long)regs->orig_rax < 0)
+		return false;
+	if (result > -ERESTARTSYS || result < -ERESTART_RESTARTBLOCK)
+		return false;
+	regs->rip -= 2;
+	return true;
+}
+
+/*
+ * With -start and -stop a thread runs freely, until a breakpoint of the CPU's stops it in front of
+ * where it starts; from there on it is stepped, and looked whether it has come to where it stops.
+ * No byte of the target is changed for that, and no right beyond ptrace's is needed.
+ */
+
+/* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
+#define DR7_ENABLE(i) (1ul << (2 * (i)))
+
+static bool find(const struct mapping *m, const struct rec_place *place, uint64_t *ip)
+{
+	const struct rec_map map = {.start = m->start,
+				    .len = m->end - m->start,
+				    .pgoff = m->pgoff,
+				    .ino = m->ino,
+				    .maj = m->maj,
+				    .min = m->min};
+
+	return m->prot & PROT_EXEC && rec_map__has(&map, place, ip);
+}
+
+static size_t find_all(const struct mappings *maps, const struct rec_place *places, size_t n,
+		       uint64_t *ips)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < maps->n && found < SOFT_MAX_PLACES; k++)
+			if (find(&maps->v[k], &places[i], &ips[found]))
+				found++;
+	return found;
+}
+
+/* Where they are, by the mappings as last seen. */
+static void stepper__find_places(struct stepper *s)
+{
+	const struct stepper_config *c = s->config;
+
+	s->n_starts = find_all(&s->maps, c->starts, c->n_starts, s->starts);
+	if (s->n_starts > SOFT_MAX_STARTS)
+		s->n_starts = SOFT_MAX_STARTS;
+	s->n_stops = find_all(&s->maps, c->stops, c->n_stops, s->stops);
+}
+
+static void set_register(const struct stepped *t, unsigned int i, uint64_t value)
+{
+	if (ptrace(PTRACE_POKEUSER, t->tid, offsetof(struct user, u_debugreg) + i * sizeof(long),
+		   value) &&
+	    errno != ESRCH)
+		t->shared->breakpoint_error = errno;
+}
+
+/* A thread that has stopped will stop at the starts, or will not any more. */
+static void stepper__set_breakpoints(struct stepper *s, struct stepped *t)
+{
+	unsigned long enabled = 0;
+
+	for (size_t i = 0; i < s->n_starts; i++) {
+		set_register(t, (unsigned int)i, s->starts[i]);
+		enabled |= DR7_ENABLE(i);
+	}
+	set_register(t, 7, enabled);
+	t->has_breakpoints = enabled;
+}
+
+static void stepper__clear_breakpoints(struct stepped *t)
+{
+	if (t->has_breakpoints)
+		set_register(t, 7, 0);
+	t->has_breakpoints = false;
+}
+
+static bool is_one_of(const uint64_t *ips, size_t n, uint64_t ip)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ips[i] == ip)
+			return true;
+	return false;
+}
+
+static bool stepper__is_start(const struct stepper *s, uint64_t ip)
+{
+	return is_one_of(s->starts, s->n_starts, ip);
+}
+
+static bool stepper__is_stop(const struct stepper *s, uint64_t ip)
+{
+	return is_one_of(s->stops, s->n_stops, ip);
+}
 
 /* One byte wakes mtbpf; it reads the state from shared memory. */
 static void publish(struct stepper *s, enum soft_state state)

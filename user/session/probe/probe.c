@@ -9,9 +9,46 @@
 #include "session/probe/default_trigger.h"
 #include "session/probe/probe_file.h"
 #include "session/probe/programs.h"
-#include "session/probe/usdt_probe.h"
 #include "target/symbols/symbols_usdt.h"
+#include "target/usdt_args.h"
 #include "util/log.h"
+
+static int refuse_usdt(const struct usdt_match *match, int err)
+{
+	log__error("cannot probe %s:%s at %#llx of %s", match->place.provider, match->place.name,
+		   (unsigned long long)match->place.vaddr, elf_image__name(match->module->image));
+	log__hint("its note is of other code: is the file damaged?");
+	return err;
+}
+
+/*
+ * Fills all of probe but where its file and its process are. 0, or -errno after a line and a hint:
+ * -EIO its code cannot be read, -EOPNOTSUPP the kernel takes no probe there.
+ */
+static int make_usdt(struct probe *probe, const struct usdt_match *match)
+{
+	const struct usdt_place *place = &match->place;
+	struct elf_image *image = match->module->image;
+	const struct function *function = elf_image__function_at(image, place->vaddr);
+	const uint8_t *code;
+	size_t len;
+
+	*probe = (struct probe){.is_inside = true, .semaphore = place->semaphore_offset};
+	probe->offset = elf_image__offset_of_vaddr(image, place->vaddr);
+	probe->entry_offset = probe->offset;
+	code = elf_image__bytes(image, probe->offset, &len);
+	if (!code)
+		return refuse_usdt(match, -EIO);
+	if (probe_site__at(code, len < sizeof(probe->code) ? len : sizeof(probe->code),
+			   place->vaddr, 0, &probe->site))
+		return refuse_usdt(match, -EOPNOTSUPP);
+	probe->site.at_entry = function && function->vaddr == place->vaddr;
+	memcpy(probe->code, code, len < sizeof(probe->code) ? len : sizeof(probe->code));
+	usdt_args__parse(place->args, &probe->args);
+	snprintf(probe->name, sizeof(probe->name), USDT_PREFIX "%s:%s", place->provider,
+		 place->name);
+	return 0;
+}
 
 static int refuse_resolver(const struct function *f)
 {
@@ -216,7 +253,7 @@ static int each_usdt(const struct probe_source *source, const struct symbols *sy
 	for (size_t i = 0; !err && i < found.n; i++) {
 		struct probe probe;
 
-		err = usdt_probe__make(&probe, &found.v[i]);
+		err = make_usdt(&probe, &found.v[i]);
 		if (!err)
 			err = set_place(&probe, source, found.v[i].module, found.v[i].place.vaddr);
 		if (!err)

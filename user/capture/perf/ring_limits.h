@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The limits of locked memory, which perf's buffers count against. */
-#ifndef MTBPF_CAPTURE_PERF_MEMLOCK_H
-#define MTBPF_CAPTURE_PERF_MEMLOCK_H
+/*
+ * What rings may take: memory by -max-memory, locked memory, which perf's buffers count against,
+ * and descriptors and mappings of ours.
+ */
+#ifndef MTBPF_CAPTURE_PERF_RING_LIMITS_H
+#define MTBPF_CAPTURE_PERF_RING_LIMITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Whether n rings of aux_size bytes of trace are within max. */
+bool budget__allows(uint64_t max, size_t n, size_t aux_size);
+
+/*
+ * The same, for rings of threads or of CPUs. 0, or -ENOMEM after a line and a hint on stderr that
+ * name the snapshot size that fits.
+ */
+int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu);
 
 struct memlock_limits {
 	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: a user's, for each CPU */
@@ -24,5 +36,11 @@ uint64_t memlock__fits(const struct memlock_limits *limits);
  * line and a hint on stderr that name the limits, and the snapshot size that would fit.
  */
 int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size);
+
+/*
+ * Raises our limit of open files as far as is needed and allowed. 0, or -EMFILE after a line and a
+ * hint on stderr: n threads' rings of so many descriptors and mappings each are too many.
+ */
+int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each);
 
 #endif

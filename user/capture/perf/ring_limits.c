@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "capture/perf/ring_limits.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "kernel/capability.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/units.h"
+
+#define AUX_MIN 4096
+
+bool budget__allows(uint64_t max, size_t n, size_t aux_size)
+{
+	return n <= max / aux_size;
+}
+
+static void suggest(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
+{
+	const char *other =
+		by_cpu ? "a larger -max-memory allows more"
+		       : "-cgroup takes one ring per CPU, however many threads there are; "
+			 "a larger -max-memory allows more";
+
+	while (aux_size > AUX_MIN && !budget__allows(max, n, aux_size))
+		aux_size /= 2;
+	if (budget__allows(max, n, aux_size))
+		log__hint("-snapshot-size %zuK fits; %s", aux_size / 1024, other);
+	else
+		log__hint("%s", other);
+}
+
+int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
+{
+	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+
+	if (budget__allows(max, n, aux_size))
+		return 0;
+	log__error("%zu %s%s with %s of trace each need %s, and -max-memory allows %s", n,
+		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, aux_size),
+		   units__format_size(all, (uint64_t)n * aux_size), units__format_size(most, max));
+	suggest(max, n, aux_size, by_cpu);
+	return -ENOMEM;
+}
+
+void memlock__read(struct memlock_limits *limits)
+{
+	struct rlimit rlimit = {0};
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	getrlimit(RLIMIT_MEMLOCK, &rlimit);
+	*limits = (struct memlock_limits){
+		.mlock_kb = (uint64_t)fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", 0),
+		.cpus = cpus > 0 ? (unsigned int)cpus : 1,
+		.rlimit = rlimit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : rlimit.rlim_cur,
+		.paranoid = fs__read_number("/proc/sys/kernel/perf_event_paranoid", 2),
+		.ipc_lock = capability__has(CAP_IPC_LOCK),
+	};
+}
+
+/* kernel/events/core.c: perf_mmap(): beyond the user's share it counts against the process. */
+uint64_t memlock__fits(const struct memlock_limits *limits)
+{
+	uint64_t share = limits->mlock_kb * 1024 * limits->cpus;
+
+	if (limits->ipc_lock || limits->paranoid < 0 || limits->rlimit > UINT64_MAX - share)
+		return UINT64_MAX;
+	return share + limits->rlimit;
+}
+
+/* The largest AUX area that n buffers fit with; 0: not even the smallest. */
+static size_t fitting(uint64_t fits, size_t n, size_t each, size_t aux_size)
+{
+	size_t rest = each - aux_size;
+
+	while (aux_size >= AUX_MIN && n * (rest + aux_size) > fits)
+		aux_size /= 2;
+	return aux_size >= AUX_MIN ? aux_size : 0;
+}
+
+int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size)
+{
+	char need[UNITS_TEXT_SIZE], may[UNITS_TEXT_SIZE], smaller[UNITS_TEXT_SIZE];
+	uint64_t fits = memlock__fits(limits);
+	size_t size;
+
+	if (n * each <= fits)
+		return 0;
+	log__error("the trace needs %s of locked memory (%zu thread%s), and %s are allowed: "
+		   "kernel.perf_event_mlock_kb %llu x %u CPUs, and RLIMIT_MEMLOCK",
+		   units__format_size(need, n * each), n, n == 1 ? "" : "s",
+		   units__format_size(may, fits), (unsigned long long)limits->mlock_kb,
+		   limits->cpus);
+	size = fitting(fits, n, each, aux_size);
+	if (size)
+		log__hint("-snapshot-size %zuK fits (%s); CAP_IPC_LOCK lifts the limit (or ulimit "
+			  "-l)",
+			  size / 1024, units__format_size(smaller, size));
+	else
+		log__hint("CAP_IPC_LOCK lifts the limit, ulimit -l moves it");
+	return -EPERM;
+}
+
+/* What else is open, or mapped. */
+#define SPARE 512
+
+/* With CAP_SYS_RESOURCE the hard limit can be raised as well. */
+static rlim_t raise_limit(rlim_t want)
+{
+	struct rlimit limit, raised;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	if (limit.rlim_cur >= want)
+		return limit.rlim_cur;
+	raised = (struct rlimit){.rlim_cur = want,
+				 .rlim_max = limit.rlim_max > want ? limit.rlim_max : want};
+	if (!setrlimit(RLIMIT_NOFILE, &raised))
+		return want;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur;
+}
+
+int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
+{
+	rlim_t fds = n * fds_each + SPARE, allowed = raise_limit(fds);
+	size_t mappings = n * mappings_each + SPARE;
+	long max = fs__read_number("/proc/sys/vm/max_map_count", 0);
+
+	if (allowed < fds) {
+		log__error("%zu threads need %llu open files, and %llu are allowed", n,
+			   (unsigned long long)fds, (unsigned long long)allowed);
+		log__hint("'ulimit -n %llu' allows more; -cgroup takes one ring per CPU, however "
+			  "many "
+			  "threads there are",
+			  (unsigned long long)fds);
+		return -EMFILE;
+	}
+	if (max > 0 && mappings > (size_t)max) {
+		log__error("%zu threads need %zu mappings, and vm.max_map_count is %ld", n,
+			   mappings, max);
+		log__hint("'sysctl vm.max_map_count=%zu' allows more; -cgroup takes one ring per "
+			  "CPU, "
+			  "however many threads there are",
+			  mappings);
+		return -EMFILE;
+	}
+	return 0;
+}
