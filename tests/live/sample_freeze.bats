@@ -76,7 +76,7 @@ iterations() {
 	"$O/mtbpf" decode full.mtbpf -print calls | awk -v tid="$target" -v back="$back" '
 		$1 == tid { if (!n++) first = $3; last = $4 > last ? $4 : last }
 		END { split(back, b, " "); ns = b[1] * (b[2] == "ms" ? 1e6 : 1e9)
-			print last - first, ns; exit !(n && last - first < 1.1 * ns && last - first > 0.5 * ns) }'
+			print last - first, ns; exit !(n && last - first < 1.1 * ns && last - first > 0.1 * ns) }'
 }
 
 # record_long_call [ARGS]: a call of four seconds, with copies of the stack, in rings of 4 MB that hold half

@@ -22,10 +22,11 @@ extract() {
 	file { print >file }' "$tutorial"
 }
 
-# What is the same in any run: D a time, N a number, X an address; rows and bars of tables.
+# What is the same in any run: D a time, N a number, X an address; rows and bars of tables. Which machine tells
+# what interrupts, quotas and the hypervisor took is its own.
 shape() {
 	sed -E 's/\b[0-9a-f]{16}\b/X/; s/[0-9]+(\.[0-9]+)? (ns|us|ms|s)\b/D/g; s/[0-9]+(\.[0-9]+)?/N/g
-		s/ +/ /g; s/^ D - D : N.*/BAR/; s/^ [+-]?D D D .*/ROW/; s/^reason: .*/REASON/' "$@"
+		s/ · (interrupts|throttled|stolen) D//g; s/ +/ /g; s/^ D - D : N.*/BAR/; s/^ [+-]?D D D .*/ROW/; s/^reason: .*/REASON/' "$@"
 }
 
 # A program of the tutorial that Ctrl-C ends, once it has said that it works.
