@@ -270,6 +270,7 @@ callers() {
 		sort -u | wc -l)" -eq 50 ]
 }
 
+# bats test_tags=slow
 @test "without the rights for BPF: a clock for each thread; those that have ended take nothing" {
 	start_python <<-'EOF'
 		import os, threading, time

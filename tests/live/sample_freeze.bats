@@ -112,6 +112,7 @@ covers_long_call() {
 			exit !(took > 3e9 && seen > 0.95 * took && by == "_start main") }'
 }
 
+# bats test_tags=slow
 @test "a threshold of seconds, with copies of the stack: fewer of them, and the call is there from its begin" {
 	local try
 	# Others on its CPU make it switch, which fills the rings as well.

@@ -83,6 +83,7 @@ load targets
 	! grep -qx "$first" seen || false
 }
 
+# bats test_tags=slow
 @test "-name: one of several is started again, and is recorded from then on; from another file too" {
 	cp "$O/programs/causes" "$me"
 	serve "$me" lock
