@@ -2,6 +2,7 @@
 /* A recording as a perf.data file. */
 #include "capture/recording/perf_data.h"
 
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -736,6 +737,41 @@ static void put_cpuid(struct perf_writer *w)
 	snprintf(text, sizeof(text), "GenuineIntel,%u,%u,%u", pt->cpu_family, pt->cpu_model,
 		 pt->cpu_stepping);
 	put_string(w, text);
+}
+
+static bool is_build_id_put(const struct recording *rec, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (!strcmp(rec->files.v[j].path, rec->files.v[i].path))
+			return true;
+	return false;
+}
+
+static void put_build_id(const struct rec_file *file, FILE *out)
+{
+	/* tools/perf/util/build-id.c: write_buildid(), NAME_ALIGN */
+	size_t len = (strlen(file->path) + 1 + 63) & ~(size_t)63;
+	struct build_id_record record = {
+		.header = {.misc = PERF_RECORD_MISC_USER | MISC_BUILD_ID_SIZE}, .pid = -1};
+	char name[PATH_MAX + 64] = {0};
+	unsigned int byte;
+
+	if (len > sizeof(name))
+		return;
+	while (record.size < sizeof(record.id) &&
+	       sscanf(file->build_id + 2 * record.size, "%2x", &byte) == 1)
+		record.id[record.size++] = (uint8_t)byte;
+	record.header.size = (uint16_t)(sizeof(record) + len);
+	strcpy(name, file->path);
+	fwrite(&record, sizeof(record), 1, out);
+	fwrite(name, len, 1, out);
+}
+
+void perf_data__write_build_ids(const struct recording *rec, FILE *out)
+{
+	for (size_t i = 0; i < rec->files.n; i++)
+		if (rec->files.v[i].build_id[0] && !is_build_id_put(rec, i))
+			put_build_id(&rec->files.v[i], out);
 }
 
 static void put_feature(struct perf_writer *w, enum perf_feature feature)
