@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/recording/drops.h"
+#include "capture/recording/recording.h"
 #include "session/capture_options.h"
 #include "cmd.h"
 #include "cmd_table.h"

@@ -11,7 +11,7 @@
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
-#include "capture/sample/last_branches.h"
+#include "capture/sample/sample_ring.h"
 #include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/session_internal.h"

@@ -7,7 +7,7 @@
 
 #include "capture/code/live_code.h"
 #include "capture/code/vdso_image.h"
-#include "capture/sample/last_branches.h"
+#include "capture/sample/sample_ring.h"
 #include "sampled/sample_stack.h"
 #include "util/log.h"
 

@@ -6,10 +6,31 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/perf/event_place.h"
 #include "capture/perf/perf_ring.h"
 #include "capture/perf/switch_log.h"
 #include "capture/recording/recording.h"
 #include "target/pid_set.h"
+
+struct sideband_ring_config {
+	size_t size;	/* a power of two */
+	bool switches;	/* who runs on the CPU as well */
+	bool at_once;	/* each record wakes: what a thread begins has to be followed */
+	bool monotonic; /* times are CLOCK_MONOTONIC, not perf's clock */
+};
+
+/* An event of its own, a dummy: it outlives the freeze of what it tells of. */
+struct sideband_ring {
+	int event; /* -1: not open; readable when a quarter of the ring waits to be read, or
+		      anything */
+	struct perf_ring ring;
+};
+
+/* 0, or -errno as perf_event_open(2) and perf_ring__map(). Prints nothing.
+ */
+int sideband_ring__open(struct sideband_ring *ring, const struct event_place *place,
+			const struct sideband_ring_config *config);
+void sideband_ring__close(struct sideband_ring *ring);
 
 /* A thread that has ended. */
 struct gone_task {

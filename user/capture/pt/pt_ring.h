@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "capture/perf/perf_ring.h"
-#include "capture/perf/sideband_ring.h"
+#include "capture/perf/sideband.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/recording/spool.h"
 #include "util/vec.h"

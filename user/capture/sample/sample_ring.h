@@ -8,12 +8,40 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/perf/sideband_ring.h"
-#include "capture/sample/back_ring.h"
+#include "capture/perf/sideband.h"
 
 /* What one of them takes of ours. */
 #define SAMPLE_RING_FDS	     6
 #define SAMPLE_RING_MAPPINGS 2
+
+/*
+ * What a CPU counts and notes by itself: its cycles, and with them the last branches (Intel SDM
+ * vol. 3, 18.4: LBR; AMD's LbrExtV2), or the calls that have not returned (LBR's call stack mode,
+ * Intel's since Haswell: arch/x86/events/intel/lbr.c).
+ */
+enum counting {
+	COUNTING_CYCLES,
+	COUNTING_BRANCHES, /* and the last ones are noted */
+	COUNTING_CALLS,	   /* and those that have not returned */
+};
+
+/*
+ * Whether this can be opened here, tried on ourselves: 0, or -errno: EOPNOTSUPP, ENOENT, EINVAL:
+ * the CPU has no such thing, or does not hand it to this guest. Prints nothing.
+ */
+int counting__try(enum counting counting);
+
+/* kernel/events/core.c: perf_swevent_init_hrtimer() takes no period below 10 us. */
+#define SAMPLE_RATE_HIGHEST 100000
+
+/*
+ * The period for a rate in Hz, or for the highest that the kernel allows
+ * (kernel.perf_event_max_sample_rate, which it lowers by itself where samples take too long); says
+ * so then. Nanoseconds.
+ */
+uint64_t sample_rate__period(unsigned int wanted_hz);
+/* The rate, with max_hz for the kernel's; 0 is no limit. */
+unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz);
 
 struct sample_ring_config {
 	uint64_t period_ns; /* between two samples, of the time on a CPU */
@@ -51,7 +79,7 @@ struct sample_ring {
 	int events[SAMPLE_EVENTS];   /* -1: not open */
 	uint64_t ids[SAMPLE_EVENTS]; /* what their samples begin with */
 	int branches;		     /* that has the CPU note them; -1: none */
-	struct back_ring ring;
+	struct perf_ring ring;
 	uint64_t written_before; /* to the ring, when the period was set last */
 	struct sideband_ring sideband;
 	bool has_no_clock; /* the clock was stopped: sample_ring__set_clock() */

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "capture/code/kernel_access.h"
-#include "capture/recording/process_note.h"
+#include "capture/code/kernel_copy.h"
 #include "capture/perf/ring_limits.h"
-#include "capture/sample/sample_rate.h"
-#include "target/process.h"
+#include "capture/recording/process_note.h"
+#include "capture/sample/sample_ring.h"
+#include "capture/sample/sample_record.h"
 #include "kernel/capability.h"
+#include "target/process.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -384,6 +386,132 @@ static int drain(struct source *s)
 	return err ? err : sideband__tidy(&s->followed.sideband, by_cpu ? NULL : holds, s);
 }
 
+#define RECORD_MAX 65536
+
+/* Of the ring that looks back the least, or, where none is full, of the fullest. */
+struct lookback {
+	uint64_t written, span_ns; /* 0: nothing was */
+	size_t size;
+};
+
+static void lookback__note(struct lookback *least, const struct lookback *ring)
+{
+	bool is_full = ring->written >= ring->size, was_full = least->written >= ring->size;
+
+	if (is_full && was_full ? ring->span_ns < least->span_ns : ring->written > least->written)
+		*least = *ring;
+}
+
+/* The oldest was read last. */
+static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t scheds)
+{
+	uint64_t ns = rec->frozen_ns;
+
+	if (rec->samples.n > samples && rec->samples.v[rec->samples.n - 1].time_ns < ns)
+		ns = rec->samples.v[rec->samples.n - 1].time_ns;
+	if (rec->scheds.n > scheds && rec->scheds.v[rec->scheds.n - 1].time_ns < ns)
+		ns = rec->scheds.v[rec->scheds.n - 1].time_ns;
+	return ns;
+}
+
+static void say_lookback(const struct lookback *least)
+{
+	uint64_t full_ns;
+	char text[UNITS_TEXT_SIZE];
+
+	if (!least->span_ns)
+		return;
+	if (least->written >= least->size) {
+		log__info("sample: a full ring looks back %s: -snapshot-size says how large it is",
+			  units__format_duration(text, least->span_ns));
+		return;
+	}
+	full_ns = (uint64_t)((double)least->span_ns / (double)least->written * (double)least->size);
+	log__info("sample: the fullest ring is %.1f %% full; it would look back some %s",
+		  100 * (double)least->written / (double)least->size,
+		  units__format_duration(text, full_ns));
+}
+
+static int read_ring(const struct source *s, const struct sample_ring *ring,
+		     struct sample_record_ids *ids, struct recording *rec, struct lookback *least)
+{
+	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
+	struct perf_ring_cursor cursor = perf_ring__newest(&ring->ring);
+	struct lookback lookback = {.written = perf_ring__written(&ring->ring),
+				    .size = ring->ring.data_size};
+	size_t samples = rec->samples.n, scheds = rec->scheds.n;
+	int n, err = 0;
+
+	if (lookback.written >= lookback.size && ring->ring.data_size > rec->ring_bytes)
+		rec->ring_bytes = ring->ring.data_size;
+	ids->switches = ring->ids[SAMPLE_EVENT_SWITCHES];
+	ids->calls = s->ring_config.calls ? ring->ids[SAMPLE_EVENT_CLOCK] : 0;
+	ids->minor_faults = ring->ids[SAMPLE_EVENT_MINOR_FAULTS];
+	ids->major_faults = ring->ids[SAMPLE_EVENT_MAJOR_FAULTS];
+	while (!err && (n = perf_ring__older(&ring->ring, &cursor, record, sizeof(record))) != 0)
+		if (n > 0)
+			err = sample_record__add(ids, rec, record, (size_t)n);
+	lookback.span_ns = rec->frozen_ns - oldest_ns(rec, samples, scheds);
+	if (sample_source__is_by_cpu(s) && lookback.written >= lookback.size &&
+	    rec->frozen_ns - lookback.span_ns > rec->complete_ns)
+		rec->complete_ns = rec->frozen_ns - lookback.span_ns;
+	lookback__note(least, &lookback);
+	return err;
+}
+
+/* What came between the trigger and the end of the last event is not part of the snapshot. */
+static uint64_t triggered_ns(const struct source *s, const struct recording *rec)
+{
+	return rec->hits.n > s->config.first_hit ? rec->hits.v[rec->hits.n - 1].time_ns : 0;
+}
+
+/* Of a cgroup, processes may have come from elsewhere: nothing has told of those. */
+static int note_joined(struct source *s, const struct recording *rec, size_t first)
+{
+	pid_t last = 0;
+	int err = 0;
+
+	for (size_t i = first; i < rec->samples.n && !err && s->config.cgroup; i++) {
+		pid_t pid = rec->samples.v[i].pid;
+
+		if (pid != last && !followed__knows(&s->followed, pid))
+			err = followed__note_process(&s->followed, pid, s->start_ns);
+		last = pid;
+	}
+	return err;
+}
+
+static int sample__read(struct source *s, struct recording *rec)
+{
+	struct sample_record_ids ids = {.until_ns = triggered_ns(s, rec)};
+	size_t first = rec->samples.n;
+	struct lookback least = {0};
+	int err = 0;
+
+	rec->sample_period_ns = s->longest_ns;
+	rec->complete_ns = s->start_ns;
+	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
+	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
+	if (!err)
+		err = note_joined(s, rec, first);
+	if (!err)
+		err = followed__add_to(&s->followed, rec);
+	if (!err)
+		err = followed__add_uprobes_pages(&s->followed, &s->config, s->start_ns, rec);
+	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
+		   rec->samples.n, rec->scheds.n, ids.late);
+	if (!s->config.is_silent)
+		say_lookback(&least);
+	followed__count_left_out(&s->followed, &s->config, rec);
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", false, &rec->kernel);
+	if (err)
+		log__error("cannot read what was recorded: %s", strerror(-err));
+	return err;
+}
+
 /* Those of the program that it executes are enabled by that. */
 static int sample__start(struct source *s)
 {
@@ -462,7 +590,7 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 	s->ring_config.period_ns = period_ns;
 	for (size_t i = 0; i < s->rings.n; i++) {
 		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
-		s->rings.v[i].written_before = back_ring__written(&s->rings.v[i].ring);
+		s->rings.v[i].written_before = perf_ring__written(&s->rings.v[i].ring);
 	}
 	s->rate_ns = clock__now_ns();
 	if (period_ns > s->longest_ns)
@@ -494,11 +622,11 @@ static uint64_t sample__lookback_ns(const struct source *s)
 
 	for (size_t i = 0; i < s->rings.n; i++) {
 		const struct sample_ring *ring = &s->rings.v[i];
-		uint64_t bytes = back_ring__written(&ring->ring) - ring->written_before, ns;
+		uint64_t bytes = perf_ring__written(&ring->ring) - ring->written_before, ns;
 
 		if (!bytes)
 			continue;
-		ns = (uint64_t)((double)ran_ns * (double)ring->ring.size / (double)bytes);
+		ns = (uint64_t)((double)ran_ns * (double)ring->ring.data_size / (double)bytes);
 		least = ns < least ? ns : least;
 	}
 	return least;
@@ -531,7 +659,7 @@ const struct source_ops source_sample = {
 	.fd = sample__fd,
 	.state = sample__state,
 	.freeze = sample__freeze,
-	.read = sample_source__read,
+	.read = sample__read,
 	.pids = sample__pids,
 	.set_rate = sample__set_rate,
 	.memory = sample__memory,
