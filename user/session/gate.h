@@ -6,7 +6,7 @@
 #include "capture/recording/recording.h"
 #include "capture/probe/uprobe_event.h"
 #include "session/probe/probe.h"
-#include "session/probe/start_stop.h"
+#include "session/probe/probes.h"
 #include "trigger/trigger.h"
 
 struct gate {

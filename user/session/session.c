@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,8 +16,7 @@
 #include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/session_internal.h"
-#include "session/source_choice.h"
-#include "session/taken_time.h"
+#include "target/process.h"
 #include "target/time_namespace.h"
 #include "trigger/pressure.h"
 #include "util/cleanup.h"
@@ -401,8 +401,8 @@ static int choose_sampling(struct session *s)
 				      &s->unwind);
 
 	return err ? err
-		   : sampling__choose_rate(&s->options->sample, s->unwind.stack, s->options->kernel,
-					   s->start->target ? &s->pids : &none, &s->overhead);
+		   : overhead__measure(&s->options->sample, s->unwind.stack, s->options->kernel,
+				       s->start->target ? &s->pids : &none, &s->overhead);
 }
 
 /* Its functions are the kernel's, in which no uprobe can be. */
@@ -631,7 +631,7 @@ static int read_snapshot(struct session *s)
 	if (!err)
 		err = sampling__take_records(s->recorder, s->rec, first_sample);
 	if (!err)
-		err = taken_time__note(s->pressure, s->rec);
+		err = sampling__take_pressure(s->pressure, s->rec);
 	if (!s->ops->resume)
 		close_source(s);
 	recording__settle_build_ids(s->rec);
@@ -811,4 +811,56 @@ int session__capture_again(const struct capture_options *options, struct session
 		err = session__capture(&left, start, rec, end);
 	}
 	return err;
+}
+
+/* So many periods without a stack: it hardly ran. Fewer tell nothing. */
+#define PERIODS_MANY 100
+
+/*
+ * A thread that runs for less than a period, and does not go to sleep, is on no stack: samples do
+ * not tell that nothing ran.
+ */
+char *nothing__format(char text[static NOTHING_TEXT_SIZE], const struct recording *rec, pid_t pid)
+{
+	char who[32] = "any of the processes", took[UNITS_TEXT_SIZE];
+
+	if (pid)
+		snprintf(who, sizeof(who), "process %d", pid);
+	if (rec->sample_period_ns)
+		snprintf(text, NOTHING_TEXT_SIZE,
+			 "nothing was recorded: no stack of %s came in the %s that it was sampled",
+			 who, units__format_duration(took, rec->sampled_ns));
+	else if (pid)
+		snprintf(text, NOTHING_TEXT_SIZE, "nothing was recorded: %s ran no instruction",
+			 who);
+	else
+		snprintf(text, NOTHING_TEXT_SIZE,
+			 "nothing was recorded: none of the processes ran an instruction");
+	return text;
+}
+
+static void hint_at_sleep(pid_t pid)
+{
+	if (pid && process__stopped(pid))
+		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
+	else if (pid)
+		log__hint("was it asleep all the time? record again while it works");
+	else
+		log__hint("were they asleep all the time? record again while they work");
+}
+
+int nothing__refuse(const struct recording *rec, pid_t pid)
+{
+	char text[NOTHING_TEXT_SIZE], period[UNITS_TEXT_SIZE];
+	bool is_short =
+		rec->sample_period_ns && rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
+
+	log__error("%s", nothing__format(text, rec, pid));
+	if (is_short && !(pid && process__stopped(pid)))
+		log__hint("a stack is taken each %s that a thread runs, and where it goes to "
+			  "sleep: let it be recorded for longer, or raise -sample-rate",
+			  units__format_duration(period, rec->sample_period_ns));
+	else
+		hint_at_sleep(pid);
+	return -ENOMSG;
 }

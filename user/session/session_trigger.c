@@ -2,10 +2,9 @@
 /* What triggers a session: what the user has named, or what the program brings itself. */
 #include <errno.h>
 
-#include "session/probe/also.h"
-#include "session/probe/default_trigger.h"
+#include "session/probe/probes.h"
+#include "session/probe/programs.h"
 #include "session/session_internal.h"
-#include "session/source_choice.h"
 #include "util/log.h"
 
 static bool has_threshold(const struct capture_options *o)

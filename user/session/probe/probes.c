@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "session/probe/default_trigger.h"
+#include "session/probe/programs.h"
 #include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
 
@@ -243,4 +244,195 @@ int probes__choose_returns(const struct probes *probes, int choice, bool *by_ins
 		if (probes->all.v[i].exits_err)
 			return refuse_exits(&probes->all.v[i]);
 	return *by_insn ? check_kinds(probes) : 0;
+}
+
+/* What is added, and for which of the names. */
+struct adder {
+	struct probes *also;
+	const struct probes *have;
+	int returns; /* enum return_probes */
+	const char *name;
+};
+
+static int refuse_place(const char *name)
+{
+	log__error("-also %s: not a whole function", name);
+	log__hint("a call has a begin and an end: name the function alone");
+	return -EINVAL;
+}
+
+static int refuse_go(const struct probe *probe)
+{
+	log__error("-also %s: -return-probes uretprobe ends a Go program, whose runtime finds the "
+		   "return addresses replaced",
+		   probe->name);
+	log__hint("leave -return-probes out");
+	return -EINVAL;
+}
+
+static int refuse_many(const char *name)
+{
+	log__error("-also %s: more than %d functions", name, ALSO_MAX);
+	log__hint("'mtbpf list' shows what a glob matches; each call of each costs two probes");
+	return -EINVAL;
+}
+
+/* Where its returns are to be probed by themselves: whether they can be. */
+static bool can_be_left(const struct adder *adder, const struct probe *probe)
+{
+	bool by_insn = adder->returns == RETURN_PROBES_INSNS || probe->is_go;
+
+	return !by_insn || !probe->exits_err;
+}
+
+/* One of a glob is nothing to speak of. */
+static int refuse_unleft(const struct adder *adder, const struct probe *probe)
+{
+	if (strpbrk(adder->name, "*?[")) {
+		log__debug("-also: %s has no return that can be probed", probe->name);
+		return 0;
+	}
+	log__error("-also %s: it has no return that can be probed", probe->name);
+	log__hint("leave it out; a function that it calls may have one");
+	return -EINVAL;
+}
+
+static int add_also(void *ctx, const struct probe *probe)
+{
+	struct adder *adder = ctx;
+
+	if (probe->is_inside)
+		return refuse_place(adder->name);
+	if (probe->is_go && adder->returns == RETURN_PROBES_URETPROBE)
+		return refuse_go(probe);
+	if (!can_be_left(adder, probe))
+		return refuse_unleft(adder, probe);
+	if (probes__have(adder->have, probe))
+		return 0;
+	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe))
+		return refuse_many(adder->name);
+	return probes__add(adder->also, probe);
+}
+
+static int add_all_also(const struct selectors *selectors, const struct probe_source *in,
+			struct adder *adder)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < selectors->names.n && !err; i++) {
+		adder->name = selectors->names.v[i];
+		err = usdt__is_selector(adder->name)
+			      ? refuse_place(adder->name)
+			      : probe__each_function(in, adder->name, add_also, adder);
+	}
+	return err;
+}
+
+int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
+	       const struct probes *have, int returns)
+{
+	struct adder adder = {.also = also, .have = have, .returns = returns};
+	struct selectors selectors = {0};
+	int err = selectors__split(&selectors, texts, "-also");
+
+	if (!err)
+		err = add_all_also(&selectors, in, &adder);
+	selectors__fini(&selectors);
+	return err;
+}
+
+static int find_one(struct probes *probes, const char *name, const struct probe_source *source)
+{
+	struct selectors selectors = {0};
+	int err = selectors__add(&selectors, name);
+
+	if (!err)
+		err = probes__find(probes, &selectors, source);
+	selectors__fini(&selectors);
+	return err;
+}
+
+/* What is to be run is mapped nowhere yet, and its file system may show another device then. */
+static struct rec_place place_of(const struct probe *probe, const char *exec_path)
+{
+	struct rec_place place = {.ino = probe->file.ino,
+				  .offset = probe->offset,
+				  .maj = probe->file.maj,
+				  .min = probe->file.min};
+	struct stat st;
+
+	if (exec_path && !stat(exec_path, &st))
+		place.ino = st.st_ino;
+	return place;
+}
+
+static bool has_place(const struct probes *probes, const struct probe *probe, const char *exec_path)
+{
+	const struct rec_place place = place_of(probe, exec_path);
+
+	for (size_t i = 0; i < probes->all.n; i++) {
+		const struct rec_place other = place_of(&probes->all.v[i], exec_path);
+
+		if (place.ino == other.ino && place.offset == other.offset)
+			return true;
+	}
+	return false;
+}
+
+static int check_places(const struct start_stop *r, const struct capture_options *options,
+			const char *exec_path)
+{
+	for (size_t i = 0; i < r->starts.all.n; i++) {
+		if (!has_place(&r->stops, &r->starts.all.v[i], exec_path))
+			continue;
+		log__error("-start %s and -stop %s are the same place", options->start,
+			   options->stop);
+		log__hint("stop at what comes behind it: a function that is called then, or a line "
+			  "(line:FILE:N)");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int add_places(struct start_stop *r, const char *exec_path)
+{
+	for (size_t i = 0; i < r->starts.all.n; i++) {
+		struct rec_place *place = VEC_PUSH(&r->start_places);
+
+		if (!place)
+			return -ENOMEM;
+		*place = place_of(&r->starts.all.v[i], exec_path);
+	}
+	for (size_t i = 0; i < r->stops.all.n; i++) {
+		struct rec_place *place = VEC_PUSH(&r->stop_places);
+
+		if (!place)
+			return -ENOMEM;
+		*place = place_of(&r->stops.all.v[i], exec_path);
+	}
+	return 0;
+}
+
+int start_stop__find(struct start_stop *r, const struct capture_options *options,
+		     const struct probe_source *source)
+{
+	int err;
+
+	if (!options->start)
+		return 0;
+	r->stop_triggers = !options->symbols.n;
+	err = find_one(&r->starts, options->start, source);
+	if (!err)
+		err = find_one(&r->stops, options->stop, source);
+	if (!err)
+		err = check_places(r, options, source->exec_path);
+	return err ? err : add_places(r, source->exec_path);
+}
+
+void start_stop__fini(struct start_stop *r)
+{
+	probes__fini(&r->starts);
+	probes__fini(&r->stops);
+	VEC_FINI(&r->start_places);
+	VEC_FINI(&r->stop_places);
 }

@@ -3,6 +3,8 @@
 #ifndef MTBPF_SESSION_PROBE_PROBES_H
 #define MTBPF_SESSION_PROBE_PROBES_H
 
+#include "capture/recording/recording.h"
+#include "session/capture_options.h"
 #include "session/probe/probe.h"
 #include "cli/options.h"
 #include "util/vec.h"
@@ -61,5 +63,39 @@ int probes__check_calls(const struct probes *probes);
 bool probes__are_go(const struct probes *probes);
 /* Whether all of them are mtbpf_hit() of mtbpf.h; false of none. */
 bool probes__are_library(const struct probes *probes);
+
+/* -also: functions whose calls are recorded one by one, though they trigger nothing. */
+
+/* So many functions at most: each call of each of them costs the target two probes. */
+#define ALSO_MAX 64
+
+/*
+ * Finds the functions that the texts mean, as probes__find() does, but all that a glob matches.
+ * Those in `have`, whose calls are recorded anyway, are left out. `returns` is enum return_probes.
+ * 0, or -errno after a line and a hint: -EINVAL what is no function as a whole, or too many.
+ */
+int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
+	       const struct probes *have, int returns);
+
+/* -start and -stop: where the recording of a thread begins, and where it ends. */
+struct start_stop {
+	struct probes starts, stops; /* none: everything is recorded */
+	bool stop_triggers;	     /* no other trigger was named */
+	VEC(struct rec_place) start_places, stop_places;
+};
+
+/*
+ * Finds what the options name; nothing where they name none.
+ * 0, or -errno after a line and a hint: -EINVAL both are in one place. start_stop__fini() in any
+ * case.
+ */
+int start_stop__find(struct start_stop *places, const struct capture_options *options,
+		     const struct probe_source *source);
+void start_stop__fini(struct start_stop *places);
+
+static inline bool start_stop__any(const struct start_stop *places)
+{
+	return places->stops.all.n;
+}
 
 #endif
