@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/code/kernel_access.h"
 #include "target/symbols/kernel_image.h"
 #include "util/clock.h"
 #include "kernel/kallsyms.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/pt/timing.h"
+#include "capture/pt/pmu.h"
 #include "capture/recording/recording.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/code/uprobes_page.h"

@@ -2,8 +2,8 @@
 /* Whether -trace-include-kernel works. */
 #include <errno.h>
 
-#include "capture/code/kernel_access.h"
-#include "capture/pt/pt_probe.h"
+#include "capture/code/kernel_copy.h"
+#include "capture/pt/pt_ring.h"
 #include "check/subjects.h"
 
 static void explain_open(struct check_result *result, int err)

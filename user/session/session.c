@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
-#include "capture/code/vdso_image.h"
 #include "capture/sample/sample_ring.h"
 #include "session/probe/probe.h"
 #include "session/sampling.h"

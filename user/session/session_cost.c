@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/probe/own_probe.h"
+#include "capture/probe/uprobe_event.h"
 #include "session/session_internal.h"
 #include "trigger/recorder.h"
 #include "trigger/trigger.h"

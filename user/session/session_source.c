@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
-#include "capture/code/vdso_image.h"
 #include "capture/pt/pmu.h"
 #include "capture/sample/sample_ring.h"
 #include "sampled/sample_stack.h"

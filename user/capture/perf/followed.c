@@ -11,7 +11,7 @@
 
 #include "capture/code/uprobes_page.h"
 #include "capture/perf/event_place.h"
-#include "capture/recording/process_note.h"
+#include "capture/code/live_code.h"
 #include "target/process.h"
 #include "util/log.h"
 #include "util/units.h"

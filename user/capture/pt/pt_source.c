@@ -7,23 +7,122 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/code/kernel_access.h"
 #include "capture/code/kernel_copy.h"
-#include "capture/perf/ring_limits.h"
+#include "capture/code/live_code.h"
 #include "capture/perf/followed.h"
 #include "capture/perf/perf_clock.h"
+#include "capture/perf/ring_limits.h"
 #include "capture/probe/tracefs_probe.h"
-#include "capture/pt/explain.h"
 #include "capture/pt/pmu.h"
-#include "capture/pt/pt_probe.h"
 #include "capture/pt/pt_ring.h"
-#include "capture/recording/process_note.h"
 #include "capture/source.h"
 #include "target/process.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"
+
+static bool cpuinfo_has(const char *word)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	return !fs__read("/proc/cpuinfo", &text, &len) && strstr(text, word);
+}
+
+static void explain_no_pmu(void)
+{
+	if (cpuinfo_has("hypervisor"))
+		log__error("no Intel PT: this is a virtual machine, and hardly any hypervisor "
+			   "hands PT to its guests");
+	else if (!cpuinfo_has("GenuineIntel"))
+		log__error("no Intel PT: this CPU is not Intel's");
+	else
+		log__error("no Intel PT: the kernel has no intel_pt PMU (" PT_PMU_PATH ")");
+	log__hint("any machine can do -source sample: stacks by the clock, not every call; and "
+		  "-source soft: every call, but the target runs about 10,000 times slower");
+}
+
+/* What memlock__check() let pass: buffers of the user's other processes count as well. */
+static void explain_memlock(size_t aux_size)
+{
+	char size[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
+	struct rlimit rlimit = {0};
+
+	getrlimit(RLIMIT_MEMLOCK, &rlimit);
+	log__error("cannot lock %s a thread for the trace: the limit is %s, and "
+		   "kernel.perf_event_mlock_kb %ld a CPU",
+		   units__format_size(size, aux_size), units__format_size(limit, rlimit.rlim_cur),
+		   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
+	log__hint("a smaller -snapshot-size fits; CAP_IPC_LOCK lifts the limit (or ulimit -l)");
+}
+
+static void explain_open(int err, size_t aux_size)
+{
+	char size[UNITS_TEXT_SIZE];
+
+	switch (-err) {
+	case EPERM:
+		if (aux_size) {
+			explain_memlock(aux_size);
+			return;
+		}
+		/* fallthrough */
+	case EACCES:
+		log__error("cannot open Intel PT: %s", strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case EBUSY:
+		log__error("Intel PT is in use already: EBUSY");
+		log__hint(
+			"another mtbpf, perf or debugger traces this thread or CPU; one at a time");
+		return;
+	case ESRCH:
+		log__error("the process has exited");
+		log__hint("start it again, and attach to its new pid");
+		return;
+	case ENOMEM:
+		log__error("no memory for a trace of %s a thread",
+			   units__format_size(size, aux_size));
+		log__hint("a smaller -snapshot-size needs less");
+		return;
+	default:
+		log__error("cannot record with Intel PT: %s", strerror(-err));
+		log__hint("'mtbpf check' shows what this machine has");
+	}
+}
+
+static void explain_no_controller(const char *path)
+{
+	log__error("the cgroup %s has no perf_event controller", path);
+	log__hint("enabling any controller in its parent brings it: 'echo +cpu >%s/../"
+		  "cgroup.subtree_control'; not where a v1 hierarchy has perf_event",
+		  path);
+}
+
+static void explain_open_kernel(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		log__error("cannot trace the kernel: %s", strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
+			  "leave -trace-include-kernel out",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case EOPNOTSUPP:
+		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
+		log__hint("leave -trace-include-kernel out: the time in the kernel shows as "
+			  "[syscall] and [untraced]");
+		return;
+	default:
+		explain_open(err, 0);
+	}
+}
 
 struct ended_spool {
 	pid_t pid, tid;
@@ -180,7 +279,7 @@ static int check_memory(const struct source *s)
 	int err = count_rings(s, &n);
 
 	if (err) {
-		pt_explain__open(err, aux);
+		explain_open(err, aux);
 		return err;
 	}
 	err = budget__check(s->config.max_memory, n, aux, by_cpu);
@@ -262,9 +361,9 @@ static int open_rings(struct source *s)
 		log__error("this way of freezing takes one probe, not %zu", s->config.n_probes);
 		log__hint("-freeze pause, where the kernel has it, or disable takes any number");
 	} else if (err == -ENOENT && s->config.cgroup) {
-		pt_explain__no_controller(s->config.cgroup->path);
+		explain_no_controller(s->config.cgroup->path);
 	} else if (err) {
-		pt_explain__open(err, s->ring_config.aux_size);
+		explain_open(err, s->ring_config.aux_size);
 	}
 	return err;
 }
@@ -443,12 +542,12 @@ static int pt__probe(void)
 	int err;
 
 	if (pt_pmu__read(&pmu)) {
-		pt_explain__no_pmu();
+		explain_no_pmu();
 		return -ENODEV;
 	}
 	err = pt_probe__open(&pmu, false);
 	if (err)
-		pt_explain__open(err, 0);
+		explain_open(err, 0);
 	return err;
 }
 
@@ -471,7 +570,7 @@ static int check_kernel(const struct source *s)
 		return err;
 	err = pt_probe__open(&s->pmu, true);
 	if (err)
-		pt_explain__open_kernel(err);
+		explain_open_kernel(err);
 	return err == -EOPNOTSUPP ? -ENODEV : err;
 }
 
@@ -490,7 +589,7 @@ static int open_all(struct source *s)
 	int err;
 
 	if (pt_pmu__read(&s->pmu)) {
-		pt_explain__no_pmu();
+		explain_no_pmu();
 		return -ENODEV;
 	}
 	err = check_regions(&s->config);
@@ -500,7 +599,7 @@ static int open_all(struct source *s)
 		return err;
 	err = followed__open(&s->followed, &s->config);
 	if (err) {
-		pt_explain__open(err, 0);
+		explain_open(err, 0);
 		return err;
 	}
 	s->ring_config = (struct pt_ring_config){
@@ -555,7 +654,7 @@ static int pt__start(struct source *s)
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = pt_ring__enable(&s->rings.v[i], &s->ring_config);
 	if (err)
-		pt_explain__open(err, s->ring_config.aux_size);
+		explain_open(err, s->ring_config.aux_size);
 	else
 		log__debug("pt: config %#llx, frozen %s",
 			   (unsigned long long)s->ring_config.pt_config,

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "capture/recording/perf_data.h"
-#include "capture/code/vdso_image.h"
+#include "capture/code/live_code.h"
 #include "util/cleanup.h"
 #include "util/cut_files.h"
 #include "util/fs.h"

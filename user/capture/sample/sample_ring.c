@@ -78,7 +78,7 @@ uint64_t sample_rate__period(unsigned int wanted_hz)
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
-/* What sample_read.c takes apart, and sideband.c: the ids at a record's end. */
+/* What sample_record.c takes apart, and sideband.c: the ids at a record's end. */
 #define SAMPLE_TYPE                                                                                \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN)

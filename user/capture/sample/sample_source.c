@@ -9,10 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/code/kernel_access.h"
 #include "capture/code/kernel_copy.h"
 #include "capture/perf/ring_limits.h"
-#include "capture/recording/process_note.h"
+#include "capture/code/live_code.h"
 #include "capture/sample/sample_ring.h"
 #include "capture/sample/sample_record.h"
 #include "kernel/capability.h"
