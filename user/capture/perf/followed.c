@@ -13,6 +13,7 @@
 #include "capture/perf/event_place.h"
 #include "capture/code/live_code.h"
 #include "target/process.h"
+#include "util/cleanup.h"
 #include "util/log.h"
 #include "util/units.h"
 
@@ -20,16 +21,13 @@
 static int add_process(struct followed *f, pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct followed_process *process;
 
 	if (fd < 0)
 		return -errno;
-	process = VEC_PUSH(&f->processes);
-	if (!process) {
+	if (VEC_ADD(&f->processes, (struct followed_process){.pid = pid, .fd = fd})) {
 		close(fd);
 		return -ENOMEM;
 	}
-	*process = (struct followed_process){.pid = pid, .fd = fd};
 	return followed__watch(f, fd);
 }
 
@@ -175,17 +173,9 @@ static int add_all(thread_vec *vec, pid_t pid, bool main_only)
 
 	if (err)
 		return err == -ESRCH ? 0 : err;
-	for (size_t i = 0; i < n && !err; i++) {
-		struct followed_thread *thread;
-
-		if (main_only && tids[i] != pid)
-			continue;
-		thread = VEC_PUSH(vec);
-		if (thread)
-			*thread = (struct followed_thread){.pid = pid, .tid = tids[i]};
-		else
-			err = -ENOMEM;
-	}
+	for (size_t i = 0; i < n && !err; i++)
+		if (!main_only || tids[i] == pid)
+			err = VEC_ADD(vec, (struct followed_thread){.pid = pid, .tid = tids[i]});
 	free(tids);
 	return err;
 }
@@ -213,13 +203,6 @@ void followed__leave_out(struct followed *f, pid_t tid)
 	(void)pid_set__add(&f->left_out, tid);
 }
 
-/* It is recorded from now on, and will not be handed over. */
-static int has_thread(struct followed *f, pid_t tid)
-{
-	pid_set__remove(&f->left_out, tid);
-	return pid_set__add(&f->tids, tid);
-}
-
 int followed__note_thread(struct followed *f, pid_t pid, pid_t tid, uint64_t time_ns)
 {
 	int err = process_note__thread(&f->pending, pid, tid, time_ns);
@@ -237,15 +220,12 @@ bool followed__knows(const struct followed *f, pid_t pid)
 
 int followed__note_process(struct followed *f, pid_t pid, uint64_t time_ns)
 {
-	pid_t *tids;
+	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 	int err = process__threads(pid, &tids, &n);
 
-	if (err)
-		return err == -ESRCH ? 0 : err;
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; !err && i < n; i++)
 		err = process_note__thread(&f->pending, pid, tids[i], time_ns);
-	free(tids);
 	if (!err)
 		err = process_note__maps(&f->pending, pid, time_ns);
 	return err == -ESRCH ? 0 : err;
@@ -253,15 +233,12 @@ int followed__note_process(struct followed *f, pid_t pid, uint64_t time_ns)
 
 static int note_cgroup(struct followed *f, const struct cgroup *cgroup, uint64_t time_ns)
 {
-	pid_t *pids;
+	_cleanup_free_ pid_t *pids = NULL;
 	size_t n;
 	int err = cgroup__processes(cgroup, &pids, &n);
 
-	if (err)
-		return err;
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; !err && i < n; i++)
 		err = followed__note_process(f, pids[i], time_ns);
-	free(pids);
 	return err;
 }
 
@@ -349,21 +326,16 @@ void followed__note_error(struct followed *f, int err)
 
 /* A ring for each thread, or each CPU, of those that are followed. */
 
-static int add_ring(struct followed *f, struct source *s, const struct event_place *place,
-		    pid_t pid, followed_ring_fn open_ring)
-{
-	int event = open_ring(s, place, pid);
-
-	return event < 0 ? event : followed__watch(f, event);
-}
-
 int followed__add_thread(struct followed *f, struct source *s, const struct followed_thread *thread,
 			 followed_ring_fn open_ring)
 {
 	struct event_place place = event_place__of_thread(thread->tid);
-	int err = add_ring(f, s, &place, thread->pid, open_ring);
+	int event = open_ring(s, &place, thread->pid);
+	int err = event < 0 ? event : followed__watch(f, event);
 
-	return err ? err : has_thread(f, thread->tid);
+	/* It is recorded from now on, and will not be handed over. */
+	pid_set__remove(&f->left_out, thread->tid);
+	return err ? err : pid_set__add(&f->tids, thread->tid);
 }
 
 int followed__add_threads(struct followed *f, struct source *s,
@@ -387,11 +359,13 @@ int followed__add_cpus(struct followed *f, struct source *s, const struct event_
 
 	for (int cpu = 0; cpu < CPU_SETSIZE && !err; cpu++) {
 		struct event_place here = *place;
+		int event;
 
 		if (!CPU_ISSET(cpu, cpus))
 			continue;
 		here.cpu = cpu;
-		err = add_ring(f, s, &here, 0, open_ring);
+		event = open_ring(s, &here, 0);
+		err = event < 0 ? event : followed__watch(f, event);
 		if (err == -ENODEV)
 			err = 0;
 	}

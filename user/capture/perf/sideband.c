@@ -130,19 +130,6 @@ static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t tim
 	return recording__add_thread(s->rec, &thread);
 }
 
-static int note(pid_t **v, size_t *n, size_t *cap, pid_t tid)
-{
-	if (vec__grow(v, cap, *n, sizeof(**v)))
-		return -ENOMEM;
-	(*v)[(*n)++] = tid;
-	return 0;
-}
-
-static int note_start(struct sideband *s, const struct rec_thread *child)
-{
-	return VEC_ADD(&s->started, *child);
-}
-
 /* A new process is its parent's no more, and followed only where that is wanted. */
 static int on_process_begin(struct sideband *s, const struct task_record *r,
 			    const struct rec_thread *child)
@@ -154,7 +141,7 @@ static int on_process_begin(struct sideband *s, const struct task_record *r,
 	err = pid_set__add(s->pids, child->pid);
 	if (!err)
 		err = recording__add_fork(s->rec, child, (pid_t)r->ppid, (pid_t)r->ptid);
-	return err ? err : note_start(s, child);
+	return err ? err : VEC_ADD(&s->started, *child);
 }
 
 static int on_task_begin(struct sideband *s, const struct task_record *r)
@@ -168,23 +155,18 @@ static int on_task_begin(struct sideband *s, const struct task_record *r)
 	if (is_foreign(s, r->pid))
 		return 0;
 	return s->of_cpus ? recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid)
-			  : note_start(s, &child);
+			  : VEC_ADD(&s->started, child);
 }
 
 static int on_task_end(struct sideband *s, const struct task_record *r)
 {
-	struct gone_task *gone;
+	int err;
 
 	if (s->of_cpus && is_foreign(s, r->pid))
 		return 0;
-	gone = VEC_PUSH(&s->gone);
-	if (!gone)
-		return -ENOMEM;
-	*gone = (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time};
+	err = VEC_ADD(&s->gone, (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time});
 	/* Its process may be seen to have gone before this is read: it is no stranger for that. */
-	if (!s->pids || s->of_cpus)
-		return 0;
-	return note(&s->ended.v, &s->ended.n, &s->ended.cap, (pid_t)r->tid);
+	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, (pid_t)r->tid);
 }
 
 /* One that nothing has told of began elsewhere, and was moved into the cgroup. */
@@ -192,35 +174,10 @@ static int on_switched_in(struct sideband *s, const struct record_id *id)
 {
 	struct rec_thread thread = {
 		.pid = (pid_t)id->pid, .tid = (pid_t)id->tid, .start_ns = id->time_ns};
-	struct rec_thread *joined;
 
-	if (!recording__find_thread(s->rec, thread.pid, thread.tid)) {
-		joined = VEC_PUSH(&s->joined);
-		if (!joined)
-			return -ENOMEM;
-		*joined = thread;
-	}
+	if (!recording__find_thread(s->rec, thread.pid, thread.tid) && VEC_ADD(&s->joined, thread))
+		return -ENOMEM;
 	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
-}
-
-static int on_switch(struct sideband *s, const struct perf_event_header *header,
-		     const struct record_id *id)
-{
-	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
-		return on_switched_in(s, id);
-	return switch_log__off(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid, (pid_t)id->tid);
-}
-
-/*
- * It names whoever is current, which on the way from one cgroup to another is still the one that
- * leaves (kernel/events/core.c: perf_cgroup_switch).
- */
-static int on_itrace_start(struct sideband *s, const struct record_id *id)
-{
-	if (!recording__find_thread(s->rec, (pid_t)id->pid, (pid_t)id->tid))
-		return 0;
-	return switch_log__began(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid,
-				 (pid_t)id->tid);
 }
 
 /* What only rings by CPU have to say. */
@@ -228,17 +185,27 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 			 const struct record_id *id, bool of_pt)
 {
 	const struct aux_record *aux = (const void *)header;
+	pid_t pid = (pid_t)id->pid, tid = (pid_t)id->tid;
+	int cpu = (int)id->cpu;
 
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return on_switch(s, header, id);
+		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
+			       ? switch_log__off(&s->log, cpu, id->time_ns, pid, tid)
+			       : on_switched_in(s, id);
 	case PERF_RECORD_ITRACE_START:
-		return on_itrace_start(s, id);
+		/*
+		 * It names whoever is current, which on the way from one cgroup to another is still
+		 * the one that leaves (kernel/events/core.c: perf_cgroup_switch).
+		 */
+		return recording__find_thread(s->rec, pid, tid)
+			       ? switch_log__began(&s->log, cpu, id->time_ns, pid, tid)
+			       : 0;
 	case PERF_RECORD_AUX:
-		return switch_log__traced(&s->log, (int)id->cpu, id->time_ns, aux->aux_offset);
+		return switch_log__traced(&s->log, cpu, id->time_ns, aux->aux_offset);
 	case PERF_RECORD_LOST:
-		return of_pt ? 0 : switch_log__lost(&s->log, (int)id->cpu, id->time_ns);
+		return of_pt ? 0 : switch_log__lost(&s->log, cpu, id->time_ns);
 	}
 	return 0;
 }
@@ -271,51 +238,44 @@ static int on_record(struct sideband *s, const uint8_t *record, size_t size, boo
 	return 0;
 }
 
-int sideband__drain(struct sideband *s, struct perf_ring *ring)
-{
-	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
-	int n, err = 0;
-
-	while (!err && (n = perf_ring__next(ring, record, sizeof(record))) != 0)
-		if (n > 0)
-			err = on_record(s, record, (size_t)n, ring->aux != NULL);
-	return err;
-}
-
-static uint64_t time_of(const uint8_t *record, size_t size)
-{
-	return ((const struct record_id *)(const void *)(record + size - SAMPLE_ID_SIZE))->time_ns;
-}
-
 static int keep_waiting(struct sideband *s, const uint8_t *record, size_t size)
 {
-	struct waiting_record *waiting;
+	const struct record_id *id = (const void *)(record + size - SAMPLE_ID_SIZE);
 
 	if (size < sizeof(struct perf_event_header) + SAMPLE_ID_SIZE)
 		return 0;
 	while (s->bytes.n + size > s->bytes.cap)
 		if (vec__grow(&s->bytes.v, &s->bytes.cap, s->bytes.cap, 1))
 			return -ENOMEM;
-	waiting = VEC_PUSH(&s->waiting);
-	if (!waiting)
+	if (VEC_ADD(&s->waiting, (struct waiting_record){id->time_ns, s->bytes.n}))
 		return -ENOMEM;
-	*waiting = (struct waiting_record){time_of(record, size), s->bytes.n};
 	memcpy(s->bytes.v + s->bytes.n, record, size);
 	s->bytes.n += size;
 	return 0;
 }
 
-int sideband__collect(struct sideband *s, struct perf_ring *ring)
+static int read_all(struct sideband *s, struct perf_ring *ring, bool waits)
 {
 	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
 	int n, err = 0;
 
-	if (!s->collect_ns)
-		s->collect_ns = clock__now_ns();
 	while (!err && (n = perf_ring__next(ring, record, sizeof(record))) != 0)
 		if (n > 0)
-			err = keep_waiting(s, record, (size_t)n);
+			err = waits ? keep_waiting(s, record, (size_t)n)
+				    : on_record(s, record, (size_t)n, ring->aux != NULL);
 	return err;
+}
+
+int sideband__drain(struct sideband *s, struct perf_ring *ring)
+{
+	return read_all(s, ring, false);
+}
+
+int sideband__collect(struct sideband *s, struct perf_ring *ring)
+{
+	if (!s->collect_ns)
+		s->collect_ns = clock__now_ns();
+	return read_all(s, ring, true);
 }
 
 /* Of the same time, as they were collected. */
@@ -326,11 +286,6 @@ static int by_time(const void *a, const void *b)
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	return (x->at > y->at) - (x->at < y->at);
-}
-
-static size_t size_at(const struct sideband *s, size_t at)
-{
-	return ((const struct perf_event_header *)(const void *)(s->bytes.v + at))->size;
 }
 
 /* Those from the first one on are left, with their bytes. */
@@ -360,9 +315,11 @@ int sideband__settle(struct sideband *s, bool last)
 		return 0;
 	VEC_SORT(&s->waiting, by_time);
 	for (; i < s->waiting.n && !err && s->waiting.v[i].time_ns < until_ns; i++) {
-		size_t at = s->waiting.v[i].at;
+		const uint8_t *record = s->bytes.v + s->waiting.v[i].at;
 
-		err = on_record(s, s->bytes.v + at, size_at(s, at), false);
+		err = on_record(s, record,
+				((const struct perf_event_header *)(const void *)record)->size,
+				false);
 	}
 	keep_rest(s, i);
 	return err;
@@ -396,21 +353,18 @@ static void forget_maps(struct recording *rec, const struct gone_task *gone, siz
 	rec->maps.n = kept;
 }
 
-/* One that began since has only the number. */
-static bool is_gone(const struct rec_thread *t, const struct gone_task *gone, size_t n)
-{
-	const struct gone_task *of_thread = find_gone(gone, n, t->tid);
-
-	return (of_thread && of_thread->pid == t->pid && t->start_ns <= of_thread->time_ns);
-}
-
 static void forget_threads(struct recording *rec, const struct gone_task *gone, size_t n)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (!is_gone(&rec->threads.v[i], gone, n))
-			rec->threads.v[kept++] = rec->threads.v[i];
+	for (size_t i = 0; i < rec->threads.n; i++) {
+		const struct rec_thread *t = &rec->threads.v[i];
+		const struct gone_task *task = find_gone(gone, n, t->tid);
+
+		/* One that began since has only the number. */
+		if (!task || task->pid != t->pid || t->start_ns > task->time_ns)
+			rec->threads.v[kept++] = *t;
+	}
 	rec->threads.n = kept;
 }
 

@@ -2,13 +2,17 @@
 #include "capture/recording/recording.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/label.h"
 
 /* The PT of one thread, or of one CPU. */
@@ -43,14 +47,12 @@ bool recording__leave_out_older_half(struct recording *rec)
 
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
 {
-	struct rec_aux *out = aux->size ? VEC_PUSH(&rec->aux) : NULL, dropped = *aux;
+	struct rec_aux dropped = *aux;
+	int err = aux->size ? VEC_ADD(&rec->aux, *aux) : 0;
 
-	if (out) {
-		*out = *aux;
-		return 0;
-	}
-	rec_aux__fini(&dropped);
-	return aux->size ? -ENOMEM : 0;
+	if (err || !aux->size)
+		rec_aux__fini(&dropped);
+	return err;
 }
 
 void rec_kernel__fini(struct rec_kernel *kernel)
@@ -137,22 +139,6 @@ void recording__fini(struct recording *rec)
 	rec_kernel__fini(&rec->kernel);
 }
 
-int recording__add_map(struct recording *rec, const struct rec_map *map)
-{
-	char *path = strdup(map->path);
-	struct rec_map *out = path ? VEC_PUSH(&rec->maps) : NULL;
-
-	if (!out) {
-		free(path);
-		return -ENOMEM;
-	}
-	for (; out > rec->maps.v && out[-1].time_ns > map->time_ns; out--)
-		*out = out[-1];
-	*out = *map;
-	out->path = path;
-	return 0;
-}
-
 static bool has_image(const struct recording *rec, const struct rec_image *image)
 {
 	for (size_t i = 0; i < rec->images.n; i++)
@@ -221,26 +207,20 @@ int recording__add_file(struct recording *rec, const struct rec_file *file)
 
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text)
 {
-	struct rec_perf_map *out = NULL;
-	char *copy = strdup(text);
+	struct rec_perf_map map = {pid, strdup(text)};
+	int err = map.text ? 0 : -ENOMEM;
 
-	if (!copy)
-		return -ENOMEM;
-	for (size_t i = 0; i < rec->perf_maps.n; i++)
-		if (rec->perf_maps.v[i].pid == pid)
-			out = &rec->perf_maps.v[i];
-	if (out) {
-		free(out->text);
-		out->text = copy;
-		return 0;
-	}
-	out = VEC_PUSH(&rec->perf_maps);
-	if (!out) {
-		free(copy);
-		return -ENOMEM;
-	}
-	*out = (struct rec_perf_map){pid, copy};
-	return 0;
+	for (size_t i = 0; i < rec->perf_maps.n && !err; i++)
+		if (rec->perf_maps.v[i].pid == pid) {
+			free(rec->perf_maps.v[i].text);
+			rec->perf_maps.v[i] = map;
+			return 0;
+		}
+	if (!err)
+		err = VEC_ADD(&rec->perf_maps, map);
+	if (err)
+		free(map.text);
+	return err;
 }
 
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
@@ -374,28 +354,39 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	return hit->ip;
 }
 
+/* Behind those of the same time or earlier. */
+#define ADD_BY_TIME(vec, ...)                                                                      \
+	({                                                                                         \
+		const __typeof__(*(vec)->v) item_ = (__VA_ARGS__);                                 \
+		__typeof__((vec)->v) out_ = VEC_PUSH(vec);                                         \
+                                                                                                   \
+		for (; out_ > (vec)->v && out_[-1].time_ns > item_.time_ns; out_--)                \
+			*out_ = out_[-1];                                                          \
+		if (out_)                                                                          \
+			*out_ = item_;                                                             \
+		out_ ? 0 : -ENOMEM;                                                                \
+	})
+
+int recording__add_map(struct recording *rec, const struct rec_map *map)
+{
+	struct rec_map copy = *map;
+	int err;
+
+	copy.path = strdup(map->path);
+	err = copy.path ? ADD_BY_TIME(&rec->maps, copy) : -ENOMEM;
+	if (err)
+		free(copy.path);
+	return err;
+}
+
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss)
 {
-	struct rec_loss *out = VEC_PUSH(&rec->losses);
-
-	if (!out)
-		return -ENOMEM;
-	for (; out > rec->losses.v && out[-1].time_ns > loss->time_ns; out--)
-		*out = out[-1];
-	*out = *loss;
-	return 0;
+	return ADD_BY_TIME(&rec->losses, *loss);
 }
 
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
 {
-	struct rec_switch *out = VEC_PUSH(&rec->switches);
-
-	if (!out)
-		return -ENOMEM;
-	for (; out > rec->switches.v && out[-1].time_ns > sw->time_ns; out--)
-		*out = out[-1];
-	*out = *sw;
-	return 0;
+	return ADD_BY_TIME(&rec->switches, *sw);
 }
 
 /* The threads of a recording, and what they begin with. */
@@ -466,15 +457,11 @@ static int add_ips(struct recording *rec, const uint64_t *ips, uint32_t n)
 
 	if (before + n > UINT32_MAX)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t *ip = VEC_PUSH(&rec->sample_ips);
-
-		if (!ip) {
+	for (uint32_t i = 0; i < n; i++)
+		if (VEC_ADD(&rec->sample_ips, ips[i])) {
 			rec->sample_ips.n = before;
 			return -ENOMEM;
 		}
-		*ip = ips[i];
-	}
 	return 0;
 }
 
@@ -549,20 +536,17 @@ const char *recording__find_open_file(const struct recording *rec, pid_t pid, in
 
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path)
 {
-	struct rec_open_file file = {.pid = pid, .fd = fd}, *out;
+	struct rec_open_file file = {.pid = pid, .fd = fd};
 
 	if (recording__find_open_file(rec, pid, fd))
 		return 0;
-	/* It is only shown. */
 	file.path = strdup(path);
-	if (file.path)
-		label__clean_in_place(file.path);
-	out = file.path ? VEC_PUSH(&rec->open_files) : NULL;
-	if (!out) {
+	if (!file.path || VEC_ADD(&rec->open_files, file)) {
 		free(file.path);
 		return -ENOMEM;
 	}
-	*out = file;
+	/* It is only shown. */
+	label__clean_in_place(file.path);
 	return 0;
 }
 
@@ -635,4 +619,95 @@ uint64_t recording__drops(const struct recording *rec, uint64_t counts[static DR
 	for (int i = 0; i < DROPS; i++)
 		sum += counts[i];
 	return sum;
+}
+
+static const struct rec_root *find_root(const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->roots.n; i++)
+		if (rec->roots.v[i].pid == pid)
+			return &rec->roots.v[i];
+	return NULL;
+}
+
+static void format_root(pid_t pid, char path[static REC_ROOT_SIZE])
+{
+	snprintf(path, REC_ROOT_SIZE, "/proc/%d/root", (int)pid);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* What a process sees as /, where that is another folder than ours; -1: it is ours, or it has gone.
+ */
+static int open_root(pid_t pid, struct stat *st)
+{
+	char path[REC_ROOT_SIZE];
+	struct stat ours;
+	int fd;
+
+	format_root(pid, path);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || (!fstat(fd, st) && !stat("/", &ours) && !is_same(st, &ours)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Those of one container share the descriptor. */
+static int add_root(struct recording *rec, pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	struct rec_root *root;
+	struct stat st, other;
+
+	fd = open_root(pid, &st);
+	if (fd < 0)
+		return 0;
+	root = VEC_PUSH(&rec->roots);
+	if (!root)
+		return -ENOMEM;
+	*root = (struct rec_root){.pid = pid, .fd = fd, .is_owner = true};
+	for (struct rec_root *i = rec->roots.v; i < root; i++)
+		if (i->is_owner && !fstat(i->fd, &other) && is_same(&st, &other)) {
+			*root = (struct rec_root){.pid = pid, .fd = i->fd};
+			return 0;
+		}
+	fd = -1;
+	return 0;
+}
+
+int recording__hold_roots(struct recording *rec)
+{
+	pid_t last = 0;
+	int err = 0;
+
+	fs__allow_open_files(rec->files.n * 2 + 256);
+	for (size_t i = 0; i < rec->maps.n && !err; i++) {
+		pid_t pid = rec->maps.v[i].pid;
+
+		if (pid != last && !find_root(rec, pid))
+			err = add_root(rec, pid);
+		last = pid;
+	}
+	return err;
+}
+
+void recording__root_path(const struct recording *rec, pid_t pid, char path[static REC_ROOT_SIZE])
+{
+	const struct rec_root *held = find_root(rec, pid);
+
+	if (held)
+		snprintf(path, REC_ROOT_SIZE, "/proc/self/fd/%d", held->fd);
+	else
+		format_root(pid, path);
+}
+
+void rec_roots__fini(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->roots.n; i++)
+		if (rec->roots.v[i].is_owner)
+			close(rec->roots.v[i].fd);
+	VEC_FINI(&rec->roots);
 }
