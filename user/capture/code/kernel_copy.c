@@ -28,18 +28,12 @@
 
 static int add_range(kernel_range_vec *ranges, uint64_t start, uint64_t end)
 {
-	struct kernel_range *range;
+	const struct kernel_range range = {start & -PAGE, (end + PAGE - 1) & -PAGE};
 
-	if (start < TEXT_AREA || end <= start)
-		return 0;
-	range = VEC_PUSH(ranges);
-	if (!range)
-		return -ENOMEM;
-	*range = (struct kernel_range){start & -PAGE, (end + PAGE - 1) & -PAGE};
 	/* The last page of all would end at 0. */
-	if (range->end <= range->start)
-		ranges->n--;
-	return 0;
+	if (start < TEXT_AREA || end <= start || range.end <= range.start)
+		return 0;
+	return VEC_ADD(ranges, range);
 }
 
 static int add_text(const char *kallsyms, kernel_range_vec *ranges)

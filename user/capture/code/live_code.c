@@ -205,15 +205,10 @@ static bool find_file(struct rec_file *file, const struct rec_map *map)
 	return found;
 }
 
-static struct rec_file *known(struct recording *rec, const struct rec_map *map)
-{
-	return (struct rec_file *)recording__find_file(rec, map->path, map->ino);
-}
-
 static int add_found(struct recording *rec, const struct rec_map *map)
 {
 	struct rec_file file = {.path = map->path, .ino = map->ino, .fd = -1, .debug_fd = -1};
-	struct rec_file *old = known(rec, map);
+	struct rec_file *old = (struct rec_file *)recording__find_file(rec, map->path, map->ino);
 
 	if (old && old->fd >= 0)
 		return 0;
@@ -446,17 +441,13 @@ static bool is_known(const struct recording *rec, pid_t pid, const struct mappin
 
 static int add(struct recording *rec, pid_t pid, const struct mapping *m)
 {
-	struct rec_map *out;
-	char *path = strdup(m->path);
+	struct rec_map map = process_note__map(pid, m, 0);
 
-	out = path ? VEC_PUSH(&rec->data_maps) : NULL;
-	if (!out) {
-		free(path);
-		return -ENOMEM;
-	}
-	*out = process_note__map(pid, m, 0);
-	out->path = path;
-	return 0;
+	map.path = strdup(m->path);
+	if (map.path && !VEC_ADD(&rec->data_maps, map))
+		return 0;
+	free(map.path);
+	return -ENOMEM;
 }
 
 int data_maps__take(struct recording *rec, pid_t pid)
@@ -493,26 +484,16 @@ static int take(struct recording *rec, pid_t pid)
 	return err ? err : patched_code__take(rec, pid);
 }
 
-static int take_all(struct recording *rec, const pid_t *pids, size_t n)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < n; i++)
-		err = take(rec, pids[i]);
-	return err;
-}
-
 int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup)
 {
 	_cleanup_free_ pid_t *in_it = NULL;
-	size_t n;
-	int err;
+	size_t n = pids->n;
+	int err = cgroup ? cgroup__processes(cgroup, &in_it, &n) : 0;
 
-	if (!cgroup)
-		return take_all(rec, pids->v, pids->n);
 	/* All in it may be gone by now, and it with them. */
-	err = cgroup__processes(cgroup, &in_it, &n);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	return take_all(rec, in_it, n);
+	for (size_t i = 0; !err && i < n; i++)
+		err = take(rec, cgroup ? in_it[i] : pids->v[i]);
+	return err;
 }

@@ -160,8 +160,8 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 }
 
 /* What the scheduler did with a thread. 0 or -ENOMEM. */
-static int perf_reader__sched(struct perf_reader *r, const struct perf_event_header *header,
-			      const struct sample_id *id)
+static int read_sched(struct perf_reader *r, const struct perf_event_header *header,
+		      const struct sample_id *id)
 {
 	struct rec_sched sched = {
 		.time_ns = id->time_ns,
@@ -221,7 +221,7 @@ static int compare_switches(const void *a, const void *b)
 }
 
 /* Orders what came in the order of buffers. 0 or -ENOMEM. */
-static int perf_reader__finish_switches(struct perf_reader *r)
+static int finish_switches(struct perf_reader *r)
 {
 	int err = 0;
 
@@ -234,8 +234,8 @@ static int perf_reader__finish_switches(struct perf_reader *r)
 }
 
 /* Those of the kernel. 0 or -errno, with r->why; of other types: nothing. */
-static int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_header *header,
-				      struct cursor *c)
+static int read_kernel_record(struct perf_reader *r, const struct perf_event_header *header,
+			      struct cursor *c)
 {
 	struct sample_id id = read_sample_id(r, c->end, (size_t)(c->end - c->at));
 
@@ -255,7 +255,7 @@ static int perf_reader__kernel_record(struct perf_reader *r, const struct perf_e
 		return read_fork(r, c, &id);
 	case PERF_RECORD_SWITCH:
 		if (!r->have_info)
-			return perf_reader__sched(r, header, &id);
+			return read_sched(r, header, &id);
 		/* fallthrough */
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		/* Who follows a leaving one has a record of its own. */
@@ -276,7 +276,7 @@ static int perf_reader__kernel_record(struct perf_reader *r, const struct perf_e
 /* Intel PT's own records in a perf.data file: how to decode it, and the bytes. */
 
 /* Those of Intel PT. 0 or -errno, with r->why. */
-static int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
+static int read_auxtrace_info(struct perf_reader *r, struct cursor *c)
 {
 	uint64_t info[PT_INFO_COUNT];
 	struct rec_pt_config *pt = &r->rec->pt;
@@ -436,18 +436,9 @@ static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset
 	return known ? continue_stream(r, s, known, aux, end) : start_stream(r, aux, end);
 }
 
-static uint8_t *memdup(const uint8_t *data, size_t size)
-{
-	uint8_t *copy = malloc(size ? size : 1);
-
-	if (copy)
-		memcpy(copy, data, size);
-	return copy;
-}
-
 /* The PT bytes follow the record, of which `left` are there; *size is set to how many. */
-static int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
-				 uint64_t left, uint64_t *size)
+static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
+			 uint64_t left, uint64_t *size)
 {
 	struct rec_aux aux = {0};
 	uint64_t offset;
@@ -471,12 +462,11 @@ static int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const 
 	aux.pid = aux.tid ? process_of(r->rec, aux.tid) : 0;
 	aux.size = *size;
 	aux.is_mapped = r->rec->mapped.data == r->data;
-	if (aux.is_mapped)
-		aux.data = (uint8_t *)data;
-	else
-		aux.data = memdup(data, *size);
+	aux.data = aux.is_mapped ? (uint8_t *)data : malloc(*size);
 	if (!aux.data)
 		return -ENOMEM;
+	if (!aux.is_mapped)
+		memcpy(aux.data, data, *size);
 	return add_bytes(r, &aux, offset);
 }
 
@@ -557,10 +547,10 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 	c.end = at + header.size;
 	*used = header.size;
 	if (header.type == PERF_USER_AUXTRACE_INFO)
-		return perf_reader__auxtrace_info(r, &c);
+		return read_auxtrace_info(r, &c);
 	if (header.type != PERF_USER_AUXTRACE)
-		return perf_reader__kernel_record(r, &header, &c);
-	err = perf_reader__auxtrace(r, &c, at + header.size, left - header.size, &extra);
+		return read_kernel_record(r, &header, &c);
+	err = read_auxtrace(r, &c, at + header.size, left - header.size, &extra);
 	*used += err ? 0 : extra;
 	return err;
 }
@@ -670,7 +660,7 @@ static int read_all(struct perf_reader *r)
 	if (!err)
 		err = read_features(r, &header);
 	if (!err)
-		err = perf_reader__finish_switches(r);
+		err = finish_switches(r);
 	if (err)
 		return err;
 	if (!r->have_info && !recording__is_sampled(r->rec) && !r->rec->hits.n) {

@@ -92,13 +92,13 @@ struct sample_id_fields {
 /* The order of a sample's parts: kernel/events/core.c, perf_output_sample(). */
 #define HIT_REGS 8
 
-static size_t perf_writer__sample_id_size(const struct perf_writer *w)
+static size_t sample_id_size(const struct perf_writer *w)
 {
 	return w->by_cpu || w->sampled ? 32 : 24;
 }
 
 /* What follows every record but samples, and its size: TID, TIME, CPU, IDENTIFIER. */
-static void perf_writer__put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
+static void put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
 {
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
@@ -124,23 +124,22 @@ static void put_head(struct perf_writer *w, const struct sample_id_fields *id, u
 	put_u32(w, 0);
 }
 
-static void perf_writer__describe_user(struct perf_event_attr *attr, uint32_t stack_size)
+static void describe_user(struct perf_event_attr *attr)
 {
 	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	attr->sample_regs_user = PERF_HIT_REGS;
-	attr->sample_stack_user = stack_size;
+	attr->sample_stack_user = MT_COPY_MAX;
 	attr->exclude_callchain_user = 1;
 }
 
 /* What its event samples. */
-static void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr)
+static void describe_hits(const struct perf_writer *w, struct perf_event_attr *attr)
 {
 	attr->type = PERF_TYPE_SOFTWARE;
 	attr->config = PERF_COUNT_SW_BPF_OUTPUT;
 	attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
-	if (!w->rec->stacks.n)
-		return;
-	perf_writer__describe_user(attr, MT_COPY_MAX);
+	if (w->rec->stacks.n)
+		describe_user(attr);
 }
 
 /* The bytes, and behind them how many of them are the stack's. */
@@ -156,19 +155,15 @@ static void put_stack(struct perf_writer *w, const struct rec_user *user)
 	put_u64(w, user->size);
 }
 
-/* Registers and a copy of the stack at a sample's end, their size, and the event that has them. */
-static void perf_writer__put_user(struct perf_writer *w, const struct rec_user *user)
+/* Registers, which struct rec_user begins with, and a copy of the stack at a sample's end. */
+static void put_user(struct perf_writer *w, const struct rec_user *user)
 {
-	const uint64_t regs[HIT_REGS] = {
-		user->bx, user->bp, user->sp, user->ip, user->r12, user->r13, user->r14, user->r15,
-	};
-
 	put_u64(w, PERF_SAMPLE_REGS_ABI_64);
-	put(w, regs, sizeof(regs));
+	put(w, user, 8 * HIT_REGS);
 	put_stack(w, user);
 }
 
-static size_t perf_writer__user_size(const struct rec_user *user)
+static size_t user_size(const struct rec_user *user)
 {
 	size_t size = 8 + 8 * HIT_REGS + 8;
 
@@ -189,12 +184,6 @@ static struct rec_user user_of(const struct mt_hit *hit, const struct rec_stack 
 		.stack = stack ? stack->data : NULL,
 		.size = stack ? stack->size : 0,
 	};
-}
-
-/* How many, which could be read, and which are signed. */
-static uint64_t args_word(const struct mt_hit *hit)
-{
-	return hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48;
 }
 
 static uint32_t count_args(const struct mt_hit *hit)
@@ -220,7 +209,8 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
 	if (!args_size(hit))
 		return;
-	put_u64(w, args_word(hit));
+	/* How many, which could be read, and which are signed. */
+	put_u64(w, hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48);
 	put(w, hit->args, 8 * count_args(hit));
 	if (!count_branches(hit))
 		return;
@@ -234,7 +224,7 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
  * chain and then what it has unwound: where it can unwind, the chain by frame pointer goes with the
  * raw data.
  */
-static void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
+static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 {
 	const struct rec_stack *stack = recording__find_stack(w->rec, hit);
 	struct rec_user user = user_of(hit, stack);
@@ -247,7 +237,7 @@ static void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit
 
 	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
 		   HEAD_SIZE + 8 + 8 * (1 + chain) + 4 + raw + args + pad +
-			   (w->rec->stacks.n ? perf_writer__user_size(&user) : 0));
+			   (w->rec->stacks.n ? user_size(&user) : 0));
 	/* A return's own ip is in the stack. */
 	put_head(w, &id, hit->probe_ip ? hit->probe_ip : hit->ip);
 	put_u64(w, 1 + chain);
@@ -258,7 +248,7 @@ static void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit
 	put_args(w, hit);
 	put_zeroes(w, pad);
 	if (w->rec->stacks.n)
-		perf_writer__put_user(w, &user);
+		put_user(w, &user);
 }
 
 /* The records of a source that samples: as the kernel writes them, and entries as raw data. */
@@ -285,7 +275,7 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	put_header(w, PERF_RECORD_SAMPLE,
 		   s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
 		   HEAD_SIZE + 8 + 8 * (1 + (size_t)chain + n_kernel) +
-			   (has_users ? perf_writer__user_size(user) : 0));
+			   (has_users ? user_size(user) : 0));
 	put_head(w, &id, s->in_kernel && kernel ? kernel[0] : s->n_ips ? ips[0] : 0);
 	put_u64(w, 1 + (uint64_t)chain + n_kernel);
 	if (kernel) {
@@ -296,7 +286,7 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	if (chain)
 		put(w, ips, 8 * (size_t)chain);
 	if (has_users)
-		perf_writer__put_user(w, user);
+		put_user(w, user);
 }
 
 static void put_sched(struct perf_writer *w, const struct rec_sched *s)
@@ -305,9 +295,9 @@ static void put_sched(struct perf_writer *w, const struct rec_sched *s)
 
 	if (s->what == REC_SCHED_PREEMPTED)
 		misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-	put_header(w, PERF_RECORD_SWITCH, misc, perf_writer__sample_id_size(w));
-	perf_writer__put_sample_id(
-		w, &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
+	put_header(w, PERF_RECORD_SWITCH, misc, sample_id_size(w));
+	put_sample_id(w,
+		      &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
 }
 
 static void put_raw(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip,
@@ -339,7 +329,7 @@ static void put_by(struct perf_writer *w, const struct mt_sched *by)
 }
 
 /* Samples, switches and entries of a source that samples. */
-static void perf_writer__put_samples(struct perf_writer *w)
+static void put_samples(struct perf_writer *w)
 {
 	const struct recording *rec = w->rec;
 
@@ -390,22 +380,21 @@ static void put_comm(struct perf_writer *w, const struct rec_thread *t)
 	size_t len = strnlen(t->comm, sizeof(t->comm) - 1) + 1;
 	size_t pad = padding(len, 8);
 
-	put_header(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER,
-		   8 + len + pad + perf_writer__sample_id_size(w));
+	put_header(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER, 8 + len + pad + sample_id_size(w));
 	put_u32(w, (uint32_t)t->pid);
 	put_u32(w, (uint32_t)t->tid);
 	put(w, t->comm, len - 1);
 	put_zeroes(w, pad + 1);
-	perf_writer__put_sample_id(
+	put_sample_id(
 		w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_itrace_start(struct perf_writer *w, const struct sample_id_fields *id)
 {
-	put_header(w, PERF_RECORD_ITRACE_START, 0, 8 + perf_writer__sample_id_size(w));
+	put_header(w, PERF_RECORD_ITRACE_START, 0, 8 + sample_id_size(w));
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
-	perf_writer__put_sample_id(w, id);
+	put_sample_id(w, id);
 }
 
 /* Who was there when a CPU's trace began has a record of another kind, as the kernel writes it. */
@@ -425,10 +414,10 @@ static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
 		return;
 	}
 	put_header(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0,
-		   8 + perf_writer__sample_id_size(w));
+		   8 + sample_id_size(w));
 	put_u32(w, out || !before ? 0 : (uint32_t)before->pid);
 	put_u32(w, out || !before ? 0 : (uint32_t)before->tid);
-	perf_writer__put_sample_id(w, &id);
+	put_sample_id(w, &id);
 }
 
 static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
@@ -438,7 +427,7 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_da
 
 	put_header(w, PERF_RECORD_MMAP2,
 		   PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0),
-		   64 + len + pad + perf_writer__sample_id_size(w));
+		   64 + len + pad + sample_id_size(w));
 	put_u32(w, (uint32_t)m->pid);
 	put_u32(w, (uint32_t)m->tid);
 	put_u64(w, m->start);
@@ -452,7 +441,7 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_da
 	put_u32(w, 2); /* MAP_PRIVATE */
 	put(w, m->path, len);
 	put_zeroes(w, pad);
-	perf_writer__put_sample_id(
+	put_sample_id(
 		w, &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
@@ -471,14 +460,14 @@ static void put_kernel_mmap(struct perf_writer *w)
 	    !kallsyms__find(w->rec->kernel.kallsyms, "_etext", &end))
 		return;
 	put_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
-		   32 + sizeof(name) + perf_writer__sample_id_size(w));
+		   32 + sizeof(name) + sample_id_size(w));
 	put_u32(w, (uint32_t)-1);
 	put_u32(w, 0);
 	put_u64(w, start);
 	put_u64(w, end - start);
 	put_u64(w, start); /* pgoff: the symbol's address */
 	put(w, name, sizeof(name));
-	perf_writer__put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
+	put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
@@ -486,7 +475,7 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 	bool is_aux = loss->aux_flags != 0;
 
 	put_header(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0,
-		   (is_aux ? 24 : 16) + perf_writer__sample_id_size(w));
+		   (is_aux ? 24 : 16) + sample_id_size(w));
 	if (is_aux) {
 		put_u64(w, 0); /* aux_offset */
 		put_u64(w, 0); /* aux_size: what is missing has none */
@@ -495,9 +484,8 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 		put_u64(w, perf_event_ids[EVENT_SIDEBAND]);
 		put_u64(w, loss->records);
 	}
-	perf_writer__put_sample_id(
-		w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
-					      is_aux ? EVENT_PT : EVENT_SIDEBAND});
+	put_sample_id(w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
+						    is_aux ? EVENT_PT : EVENT_SIDEBAND});
 }
 
 static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint32_t index)
@@ -562,7 +550,7 @@ static void put_switches(struct perf_writer *w)
 }
 
 /* All records: the data section. */
-static void perf_writer__put_records(struct perf_writer *w)
+static void put_records(struct perf_writer *w)
 {
 	const struct recording *rec = w->rec;
 
@@ -580,8 +568,8 @@ static void perf_writer__put_records(struct perf_writer *w)
 	for (size_t i = 0; i < rec->losses.n; i++)
 		put_loss(w, &rec->losses.v[i]);
 	for (size_t i = 0; i < rec->hits.n; i++)
-		perf_writer__put_hit(w, &rec->hits.v[i]);
-	perf_writer__put_samples(w);
+		put_hit(w, &rec->hits.v[i]);
+	put_samples(w);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);
 	put_header(w, PERF_USER_FINISHED_ROUND, 0, 0);
@@ -629,7 +617,7 @@ static void fill_sampling(const struct perf_writer *w, enum event_index event,
 	attr->exclude_kernel = 0;
 	attr->exclude_callchain_kernel = 1;
 	if (w->rec->sample_users.n)
-		perf_writer__describe_user(attr, MT_COPY_MAX);
+		describe_user(attr);
 }
 
 #define SAMPLE_COMMON (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)
@@ -681,7 +669,7 @@ static void fill_attr(const struct perf_writer *w, enum event_index event,
 		attr->sample_type |= PERF_SAMPLE_RAW;
 		break;
 	default:
-		perf_writer__describe_hits(w, attr);
+		describe_hits(w, attr);
 		break;
 	}
 }
@@ -880,7 +868,7 @@ void perf_data__write(const struct recording *rec, FILE *out)
 	put(&w, &header, sizeof(header));
 	put_attrs(&w, &header);
 	header.data.offset = (uint64_t)ftell(out);
-	perf_writer__put_records(&w);
+	put_records(&w);
 	header.data.size = (uint64_t)ftell(out) - header.data.offset;
 	put_features(&w, &header);
 	fseek(out, 0, SEEK_SET);

@@ -113,7 +113,7 @@ struct rec_sample {
 
 /* A thread's user registers and the top of its stack at a sample, to be unwound. */
 struct rec_user {
-	uint64_t bx, bp, sp, ip, r12, r13, r14, r15; /* as PERF_HIT_REGS orders them */
+	uint64_t bx, bp, sp, ip, r12, r13, r14, r15; /* first, as PERF_HIT_REGS orders them */
 	uint8_t *stack;				     /* from sp on */
 	size_t size;
 };
