@@ -125,6 +125,16 @@ struct source_ops {
 	void (*close)(struct source *source);
 };
 
+/* The size of a ring: the power of two that holds what is wanted, between two others. */
+static inline size_t source__ring_size(uint64_t wanted, size_t least, size_t most)
+{
+	size_t size = least;
+
+	while (size < wanted && size < most)
+		size <<= 1;
+	return size;
+}
+
 extern const struct source_ops source_pt;     /* Intel PT through perf */
 extern const struct source_ops source_sample; /* stacks by the clock and at switches: any machine */
 extern const struct source_ops

@@ -191,13 +191,6 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	return err ? err : ring->sideband.event;
 }
 
-/* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
-static int add_thread(struct source *s, pid_t pid, pid_t tid)
-{
-	return followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid},
-				    open_ring);
-}
-
 static int add_threads(struct source *s)
 {
 	struct followed_thread *threads;
@@ -326,15 +319,6 @@ static int open_tracefs(struct source *s)
 		err = add_tracefs(s, i);
 	s->ring_config.tracepoints = s->tracepoints.v;
 	return err;
-}
-
-/* Removes the probes that the rings' events share; after these are closed. */
-static void remove_probes(struct source *s)
-{
-	for (size_t i = 0; i < s->tracefs.n; i++)
-		tracefs_probe__remove(s->tracefs.v[i]);
-	VEC_FINI(&s->tracefs);
-	VEC_FINI(&s->tracepoints);
 }
 
 /*
@@ -551,15 +535,6 @@ static int pt__probe(void)
 	return err;
 }
 
-static size_t aux_size(uint64_t wanted)
-{
-	size_t size = AUX_MIN;
-
-	while (size < wanted && size < AUX_MAX)
-		size <<= 1;
-	return size;
-}
-
 /* What would make a trace of the kernel useless, or impossible, is known before the target is
  * touched. */
 static int check_kernel(const struct source *s)
@@ -604,7 +579,7 @@ static int open_all(struct source *s)
 	}
 	s->ring_config = (struct pt_ring_config){
 		.pmu_type = s->pmu.type,
-		.aux_size = aux_size(s->config.snapshot_size),
+		.aux_size = source__ring_size(s->config.snapshot_size, AUX_MIN, AUX_MAX),
 		.probes = s->config.probes,
 		.n_probes = s->config.n_probes,
 		.kernel = s->config.kernel,
@@ -667,14 +642,6 @@ static int pt__fd(const struct source *s)
 	return s->followed.epoll_fd;
 }
 
-static struct pt_ring *find_thread(struct source *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].place.pid == tid && !s->rings.v[i].ended)
-			return &s->rings.v[i];
-	return NULL;
-}
-
 /*
  * Where the memory is full, those that ended long ago make room for new ones; but for the first,
  * whose event has the gate.
@@ -707,7 +674,8 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	/* Its mappings are those from before anything is recorded. */
 	err = perf_clock__now(&now);
 	if (!err)
-		err = add_thread(s, pid, tid);
+		err = followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid},
+					   open_ring);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
 	return err ? err : followed__note_thread(&s->followed, pid, tid, now.perf_ns);
@@ -715,14 +683,17 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 
 static void on_thread_end(struct source *s, pid_t tid)
 {
-	struct pt_ring *ring = find_thread(s, tid);
+	for (size_t i = 0; i < s->rings.n; i++) {
+		struct pt_ring *ring = &s->rings.v[i];
 
-	if (!ring)
+		if (ring->place.pid != tid || ring->ended)
+			continue;
+		ring->ended = true;
+		/* It would wake everybody for ever. */
+		if (s->config.spool_dir)
+			epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
 		return;
-	ring->ended = true;
-	/* It would wake everybody for ever. */
-	if (s->config.spool_dir)
-		epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
+	}
 }
 
 /* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
@@ -814,7 +785,11 @@ static void pt__close(struct source *s)
 	for (size_t i = 0; i < s->spools.n; i++)
 		spool__close(&s->spools.v[i].spool);
 	VEC_FINI(&s->spools);
-	remove_probes(s);
+	/* The rings' events share these, and are closed. */
+	for (size_t i = 0; i < s->tracefs.n; i++)
+		tracefs_probe__remove(s->tracefs.v[i]);
+	VEC_FINI(&s->tracefs);
+	VEC_FINI(&s->tracepoints);
 	followed__close(&s->followed);
 	free(s);
 }

@@ -99,12 +99,9 @@ static int refuse_memory(const struct source *s, size_t rings)
 /* All of them are recorded, so each has less where they are many. */
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
-	size_t size = RING_MIN, wanted;
+	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX), wanted = size;
 	char text[UNITS_TEXT_SIZE];
 
-	while (size < config->snapshot_size && size < RING_MAX)
-		size <<= 1;
-	wanted = size;
 	while (size > RING_MIN && !fits(config, rings, size))
 		size >>= 1;
 	if (size != wanted && fits(config, rings, size))
@@ -313,14 +310,6 @@ static int sample__fd(const struct source *s)
 	return s->followed.epoll_fd;
 }
 
-static struct sample_ring *find_thread(struct source *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].place.pid == tid && !s->rings.v[i].ended)
-			return &s->rings.v[i];
-	return NULL;
-}
-
 /* Where the memory is full, those that ended long ago make room for new ones. */
 static bool make_room(struct source *s, pid_t tid)
 {
@@ -353,10 +342,9 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 
 static void on_thread_end(struct source *s, pid_t tid)
 {
-	struct sample_ring *ring = find_thread(s, tid);
-
-	if (ring)
-		ring->ended = true;
+	for (size_t i = 0; i < s->rings.n; i++)
+		if (s->rings.v[i].place.pid == tid)
+			s->rings.v[i].ended = true;
 }
 
 static bool holds(const struct source *s, pid_t pid)

@@ -18,7 +18,6 @@
 
 #include "capture/code/uprobes_page.h"
 #include "capture/recording/spool.h"
-#include "capture/soft/shared.h"
 #include "capture/soft/stepper.h"
 #include "capture/source.h"
 #include "util/clock.h"
@@ -211,15 +210,6 @@ static int soft__probe(void)
 	return 0;
 }
 
-static uint64_t ring_size(uint64_t wanted)
-{
-	uint64_t size = RING_MIN;
-
-	while (size < wanted && size < RING_MAX)
-		size <<= 1;
-	return size;
-}
-
 static struct soft_shared *map_shared(size_t size)
 {
 	int fd = memfd_create("mtbpf-soft", MFD_CLOEXEC);
@@ -260,16 +250,11 @@ static int check_starts(const struct source_config *config)
 	return -EINVAL;
 }
 
-static bool new_spools(struct source *source)
-{
-	source->spools = calloc(SOFT_MAX_THREADS, sizeof(*source->spools));
-	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
-		source->spools[i] = (struct spool)SPOOL_NONE;
-	return source->spools;
-}
+static void soft__close(struct source *source);
 
 static struct source *soft__open(const struct source_config *config)
 {
+	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX);
 	int err = check_starts(config);
 	struct source *source;
 
@@ -284,24 +269,27 @@ static struct source *soft__open(const struct source_config *config)
 		log__warn("the soft source keeps 256 MiB a thread at most");
 	source->config = *config;
 	source->control_fd = -1;
-	source->shared_size = soft_shared__size(ring_size(config->snapshot_size));
+	source->shared_size = soft_shared__size(size);
 	source->shared = map_shared(source->shared_size);
 	if (!source->shared) {
 		err = errno;
 		log__error("cannot map %zu bytes for the soft source: %s", source->shared_size,
 			   strerror(err));
 		log__hint("a smaller -snapshot-size needs less");
-		free(source);
+		soft__close(source);
 		errno = err;
 		return NULL;
 	}
-	source->shared->ring_size = ring_size(config->snapshot_size);
-	if (config->spool_dir && !new_spools(source)) {
-		munmap(source->shared, source->shared_size);
-		free(source);
+	source->shared->ring_size = size;
+	if (config->spool_dir)
+		source->spools = calloc(SOFT_MAX_THREADS, sizeof(*source->spools));
+	if (config->spool_dir && !source->spools) {
+		soft__close(source);
 		errno = ENOMEM;
 		return NULL;
 	}
+	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
+		source->spools[i] = (struct spool)SPOOL_NONE;
 	if (config->return_probe)
 		source->shared->uprobes_len =
 			uprobes_page__read(source->shared->uprobes_page, SOFT_PAGE);
@@ -512,7 +500,8 @@ static void soft__close(struct source *source)
 		close(source->control_fd);
 		waitpid(source->stepper, NULL, is_over(source->shared->state) ? 0 : WNOHANG);
 	}
-	munmap(source->shared, source->shared_size);
+	if (source->shared)
+		munmap(source->shared, source->shared_size);
 	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
 		spool__close(&source->spools[i]);
 	free(source->spools);
