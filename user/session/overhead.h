@@ -68,8 +68,8 @@ struct lookback_need {
 	unsigned int hz;    /* the rate now */
 	uint64_t back_ns;   /* how far the rings look back at it, */
 	uint64_t need_ns;   /* and should: twice the threshold */
-	double clock_share; /* of what is written: the stacks by the clock; the others are switches'
-			     */
+	double clock_share; /* of what is written: the stacks by the clock; else it is switches' */
+	uint64_t size;	    /* how large the rings had to be */
 };
 
 /*

@@ -241,19 +241,15 @@ static int take_taken(void *ctx, const struct mt_pressure *entry)
 {
 	const struct taking *taking = ctx;
 	struct recording *rec = taking->rec;
-	struct rec_taken *out;
 
 	if (entry->time_ns > rec->frozen_ns || !pid_set__has(&taking->pids, (pid_t)entry->tgid))
 		return 0;
-	out = VEC_PUSH(&rec->taken);
-	if (!out)
-		return -ENOMEM;
-	*out = (struct rec_taken){.pid = (pid_t)entry->tgid,
-				  .tid = (pid_t)entry->tid,
-				  .by_quota = entry->kind == MT_PRESSURE_THROTTLED,
-				  .until_ns = entry->time_ns,
-				  .ns = entry->ns};
-	return 0;
+	return VEC_ADD(&rec->taken,
+		       (struct rec_taken){.pid = (pid_t)entry->tgid,
+					  .tid = (pid_t)entry->tid,
+					  .by_quota = entry->kind == MT_PRESSURE_THROTTLED,
+					  .until_ns = entry->time_ns,
+					  .ns = entry->ns});
 }
 
 static int by_end(const void *a, const void *b)

@@ -61,11 +61,6 @@ static int arm(struct session *s)
 	return err;
 }
 
-static uint32_t last_reason(const struct recording *rec)
-{
-	return rec->hits.v[rec->hits.n - 1].reason;
-}
-
 /* True where the session is over: *end says why. */
 static int look(struct session *s, enum session_end *end, bool *over)
 {
@@ -76,7 +71,8 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	if (got < 0)
 		return got;
 	if (got) {
-		*end = last_reason(s->rec) == MT_HIT_LAST ? SESSION_HITS_OVER : SESSION_TRIGGERED;
+		*end = s->rec->hits.v[s->rec->hits.n - 1].reason == MT_HIT_LAST ? SESSION_HITS_OVER
+										: SESSION_TRIGGERED;
 		return 0;
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED || s->replaced)
@@ -560,14 +556,11 @@ static uint32_t reason_of(const struct session *s)
 /* What samples says when. */
 static int note_stops(const struct session *s)
 {
-	for (size_t i = 0; i < s->regions.stop_places.n && !s->ops->samples; i++) {
-		struct rec_place *place = VEC_PUSH(&s->rec->stops);
+	int err = 0;
 
-		if (!place)
-			return -ENOMEM;
-		*place = s->regions.stop_places.v[i];
-	}
-	return 0;
+	for (size_t i = 0; i < s->regions.stop_places.n && !err && !s->ops->samples; i++)
+		err = VEC_ADD(&s->rec->stops, s->regions.stop_places.v[i]);
+	return err;
 }
 
 static int describe(struct session *s)

@@ -106,17 +106,23 @@ size_t uprobes_trampoline__read(uint8_t *page, size_t size)
 	return n ? n : read_trampoline_of(nop_of_10, page, size);
 }
 
-/* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES; slot 0 is the trampoline's. */
-#define SLOT_SIZE 128
-
-static bool is_known(const struct recording *rec, pid_t pid, uint64_t start)
+/* Its mapping, as if it had been there from time_ns on. 0 or -ENOMEM. */
+static int add_map(struct recording *rec, pid_t pid, const struct mapping *m, uint64_t time_ns)
 {
 	for (size_t i = 0; i < rec->maps.n; i++)
-		if (rec->maps.v[i].pid == pid && rec->maps.v[i].start == start &&
-		    !strcmp(rec->maps.v[i].path, "[uprobes]"))
-			return true;
-	return false;
+		if (rec->maps.v[i].pid == pid && rec->maps.v[i].start == m->start &&
+		    !strcmp(rec->maps.v[i].path, m->path))
+			return 0;
+	return recording__add_map(rec, &(struct rec_map){.time_ns = time_ns,
+							 .start = m->start,
+							 .len = m->end - m->start,
+							 .pid = pid,
+							 .tid = pid,
+							 .path = m->path});
 }
+
+/* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES; slot 0 is the trampoline's. */
+#define SLOT_SIZE 128
 
 /* kernel/events/uprobes.c: xol_add_vma() maps it as high as it can, below TASK_SIZE. */
 static const struct mapping usual_place = {
@@ -146,13 +152,8 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 		maps = (struct mappings){0};
 	/* A process that has exited has none to show. */
 	m = maps.n ? find_path(&maps, "[uprobes]") : &usual_place;
-	if (m && !is_known(rec, pid, m->start))
-		err = recording__add_map(rec, &(struct rec_map){.time_ns = time_ns,
-								.start = m->start,
-								.len = m->end - m->start,
-								.pid = pid,
-								.tid = pid,
-								.path = m->path});
+	if (m)
+		err = add_map(rec, pid, m, time_ns);
 	if (m && !err)
 		err = add_page(rec, m, own_page, own_page_len, probed);
 	mappings__fini(&maps);
@@ -252,21 +253,11 @@ static int add_trampoline(struct recording *rec, pid_t pid, const struct mapping
 {
 	struct rec_image image = {
 		.path = m->path, .start = m->start, .data = (uint8_t *)page, .size = size};
-	/* The kernel maps it at a hit, and sideband need not tell: as if it had always been there.
-	 */
-	struct rec_map map = {.start = m->start,
-			      .len = m->end - m->start,
-			      .pid = pid,
-			      .tid = pid,
-			      .path = m->path};
 
 	if (recording__add_image(rec, &image))
 		return -ENOMEM;
-	for (size_t i = 0; i < rec->maps.n; i++)
-		if (rec->maps.v[i].pid == pid && rec->maps.v[i].start == m->start &&
-		    !strcmp(rec->maps.v[i].path, m->path))
-			return 0;
-	return recording__add_map(rec, &map);
+	/* The kernel maps it at a hit, and sideband need not tell. */
+	return add_map(rec, pid, m, 0);
 }
 
 /* How many there are whose code is known; or -ENOMEM. */

@@ -36,15 +36,11 @@ static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_s
 	return 0;
 }
 
-int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size)
-{
-	return map(ring, event, data_size, aux_size, PROT_READ | PROT_WRITE, PROT_READ);
-}
-
-int perf_ring__map_drained(struct perf_ring *ring, int event, size_t data_size, size_t aux_size)
+int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
+		   bool drained)
 {
 	return map(ring, event, data_size, aux_size, PROT_READ | PROT_WRITE,
-		   PROT_READ | PROT_WRITE);
+		   drained ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
 int perf_ring__map_backward(struct perf_ring *ring, int event, size_t data_size)

@@ -21,13 +21,13 @@ struct perf_ring {
 };
 
 /*
- * Maps the event's buffers. aux_size 0: no AUX area; else a power of two of at least a page, mapped
- * read-only, which makes the kernel overwrite the oldest. 0, or -errno: -EPERM over the limits of
- * locked memory, -ENOMEM, -EBUSY. Prints nothing.
+ * Maps the event's buffers. aux_size 0: no AUX area; else a power of two of at least a page. When
+ * it is full, the kernel overwrites the oldest, or, if it is to be drained by
+ * perf_ring__drain_aux(), stops. 0, or -errno: -EPERM over the limits of locked memory, -ENOMEM,
+ * -EBUSY. Prints nothing.
  */
-int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size);
-/* The same, but what is full stops: with perf_ring__drain_aux() nothing is overwritten. */
-int perf_ring__map_drained(struct perf_ring *ring, int event, size_t data_size, size_t aux_size);
+int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
+		   bool drained);
 /*
  * Of an event with attr.write_backward: the kernel overwrites the oldest records. It writes from
  * the end to the begin, so that the newest record stands at data_head, whole, and the older ones

@@ -441,7 +441,7 @@ int sideband_ring__open(struct sideband_ring *r, const struct event_place *place
 	*r = (struct sideband_ring){.event = event_place__open(place, &attr, -1)};
 	if (r->event < 0)
 		return r->event;
-	err = perf_ring__map(&r->ring, r->event, config->size, 0);
+	err = perf_ring__map(&r->ring, r->event, config->size, 0, false);
 	if (err)
 		sideband_ring__close(r);
 	return err;

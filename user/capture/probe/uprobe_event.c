@@ -135,10 +135,10 @@ int uprobe_event__open(const struct uprobe_spec *spec)
 	 */
 	struct event_place place = {.pid = spec->pid, .cpu = spec->pid < 0 ? sched_getcpu() : -1};
 	struct perf_event_attr attr;
-	int fd = fill_attr(spec, &attr);
+	int fd, err = fill_attr(spec, &attr);
 
-	if (fd < 0)
-		return fd;
+	if (err)
+		return err;
 	fd = event_place__open(&place, &attr, -1);
 	if (fd < 0)
 		explain(spec, fd);
@@ -149,14 +149,11 @@ int uprobe_event__settle(const struct uprobe_spec *spec)
 {
 	/* Of ours, who never run there: for nobody else a breakpoint comes or goes. */
 	struct uprobe_spec same = *spec;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	same.pid = getpid();
 	fd = uprobe_event__open(&same);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
+	return fd < 0 ? fd : 0;
 }
 
 /* The instruction is one that the kernel emulates: nothing is stepped out of line. */

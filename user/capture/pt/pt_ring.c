@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/pt/pmu.h"
+
+#include "util/cleanup.h"
 
 #define SIDEBAND_DATA_SIZE (256u << 10)
 
@@ -59,17 +60,14 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 	return r->pt < 0 ? r->pt : 0;
 }
 
-static enum aux_action action_of(const struct uprobe_spec *spec)
-{
-	return spec->role == UPROBE_STARTS ? AUX_RESUME : AUX_PAUSE;
-}
-
 static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, size_t i, int leader)
 {
 	struct uprobe_group group = {
 		.place = r->place,
 		.leader = leader,
-		.action = config->freeze == PT_FREEZE_PAUSE ? action_of(&config->probes[i]) : 0,
+		.action = config->freeze != PT_FREEZE_PAUSE	    ? 0
+			  : config->probes[i].role == UPROBE_STARTS ? AUX_RESUME
+								    : AUX_PAUSE,
 		.disabled = config->freeze == PT_FREEZE_REFRESH,
 		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
 		.tracepoint = config->tracepoints ? config->tracepoints[i] : 0,
@@ -104,15 +102,6 @@ static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
 	return err;
 }
 
-static int map(struct pt_ring *r, const struct pt_ring_config *config)
-{
-	size_t data_size = pt_data_size(config->by_cpu);
-
-	return config->spool_dir
-		       ? perf_ring__map_drained(&r->ring, r->pt, data_size, config->aux_size)
-		       : perf_ring__map(&r->ring, r->pt, data_size, config->aux_size);
-}
-
 int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		  const struct pt_ring_config *config)
 {
@@ -128,7 +117,8 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 	if (!err)
 		err = open_group(r, config);
 	if (!err)
-		err = map(r, config);
+		err = perf_ring__map(&r->ring, r->pt, pt_data_size(config->by_cpu),
+				     config->aux_size, config->spool_dir);
 	if (err)
 		pt_ring__close(r);
 	return err;
@@ -237,19 +227,16 @@ static uint64_t config_of(const struct pt_pmu *pmu)
 int pt_probe__open(const struct pt_pmu *pmu, bool kernel)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr),
 		.type = pmu->type,
 		.config = config_of(pmu),
 		.disabled = 1,
 		.exclude_kernel = !kernel,
 		.exclude_hv = 1,
 	};
-	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct event_place place = event_place__of_thread(0);
+	_cleanup_close_ int fd = event_place__open(&place, &attr, -1);
 
-	if (fd < 0)
-		return -errno;
-	close((int)fd);
-	return 0;
+	return fd < 0 ? fd : 0;
 }
 
 __attribute__((noinline, noipa)) static void run_branches(void)

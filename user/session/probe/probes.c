@@ -13,14 +13,11 @@
 
 int selectors__add(struct selectors *selectors, const char *name)
 {
-	char **out = VEC_PUSH(&selectors->names);
+	char *copy = strdup(name);
 
-	if (!out)
-		return -ENOMEM;
-	*out = strdup(name);
-	if (*out)
+	if (copy && !VEC_ADD(&selectors->names, copy))
 		return 0;
-	selectors->names.n--;
+	free(copy);
 	return -ENOMEM;
 }
 
@@ -96,29 +93,23 @@ bool probes__have(const struct probes *probes, const struct probe *probe)
 	return false;
 }
 
-int probes__add(struct probes *probes, const struct probe *probe)
+int probes__add(void *ctx, const struct probe *probe)
 {
-	struct probe *out, *last = probes->all.n ? &probes->all.v[probes->all.n - 1] : NULL;
+	struct probes *probes = ctx;
+	struct probe *last = probes->all.n ? &probes->all.v[probes->all.n - 1] : NULL;
 	size_t len = strlen(probes->name);
 	/* A USDT probe has several places. */
 	bool is_named = last && !strcmp(last->name, probe->name);
 
 	if (probes__have(probes, probe))
 		return 0;
-	out = VEC_PUSH(&probes->all);
-	if (!out)
+	if (VEC_ADD(&probes->all, *probe))
 		return -ENOMEM;
-	*out = *probe;
 	if (is_named)
 		return 0;
 	snprintf(probes->name + len, sizeof(probes->name) - len, "%s%s", len ? ", " : "",
 		 probe->name);
 	return 0;
-}
-
-static int add_found(void *ctx, const struct probe *probe)
-{
-	return probes__add(ctx, probe);
 }
 
 int probes__find(struct probes *probes, const struct selectors *selectors,
@@ -127,7 +118,7 @@ int probes__find(struct probes *probes, const struct selectors *selectors,
 	int err = 0;
 
 	for (size_t i = 0; i < selectors->names.n && !err; i++)
-		err = probe__each(source, selectors->names.v[i], add_found, probes);
+		err = probe__each(source, selectors->names.v[i], probes__add, probes);
 	return err;
 }
 
@@ -261,22 +252,6 @@ static int refuse_place(const char *name)
 	return -EINVAL;
 }
 
-static int refuse_go(const struct probe *probe)
-{
-	log__error("-also %s: -return-probes uretprobe ends a Go program, whose runtime finds the "
-		   "return addresses replaced",
-		   probe->name);
-	log__hint("leave -return-probes out");
-	return -EINVAL;
-}
-
-static int refuse_many(const char *name)
-{
-	log__error("-also %s: more than %d functions", name, ALSO_MAX);
-	log__hint("'mtbpf list' shows what a glob matches; each call of each costs two probes");
-	return -EINVAL;
-}
-
 /* Where its returns are to be probed by themselves: whether they can be. */
 static bool can_be_left(const struct adder *adder, const struct probe *probe)
 {
@@ -303,14 +278,23 @@ static int add_also(void *ctx, const struct probe *probe)
 
 	if (probe->is_inside)
 		return refuse_place(adder->name);
-	if (probe->is_go && adder->returns == RETURN_PROBES_URETPROBE)
-		return refuse_go(probe);
+	if (probe->is_go && adder->returns == RETURN_PROBES_URETPROBE) {
+		log__error("-also %s: -return-probes uretprobe ends a Go program, whose runtime "
+			   "finds the return addresses replaced",
+			   probe->name);
+		log__hint("leave -return-probes out");
+		return -EINVAL;
+	}
 	if (!can_be_left(adder, probe))
 		return refuse_unleft(adder, probe);
 	if (probes__have(adder->have, probe))
 		return 0;
-	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe))
-		return refuse_many(adder->name);
+	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe)) {
+		log__error("-also %s: more than %d functions", adder->name, ALSO_MAX);
+		log__hint("'mtbpf list' shows what a glob matches; each call of each costs two "
+			  "probes");
+		return -EINVAL;
+	}
 	return probes__add(adder->also, probe);
 }
 
@@ -396,21 +380,13 @@ static int check_places(const struct start_stop *r, const struct capture_options
 
 static int add_places(struct start_stop *r, const char *exec_path)
 {
-	for (size_t i = 0; i < r->starts.all.n; i++) {
-		struct rec_place *place = VEC_PUSH(&r->start_places);
+	int err = 0;
 
-		if (!place)
-			return -ENOMEM;
-		*place = place_of(&r->starts.all.v[i], exec_path);
-	}
-	for (size_t i = 0; i < r->stops.all.n; i++) {
-		struct rec_place *place = VEC_PUSH(&r->stop_places);
-
-		if (!place)
-			return -ENOMEM;
-		*place = place_of(&r->stops.all.v[i], exec_path);
-	}
-	return 0;
+	for (size_t i = 0; i < r->starts.all.n && !err; i++)
+		err = VEC_ADD(&r->start_places, place_of(&r->starts.all.v[i], exec_path));
+	for (size_t i = 0; i < r->stops.all.n && !err; i++)
+		err = VEC_ADD(&r->stop_places, place_of(&r->stops.all.v[i], exec_path));
+	return err;
 }
 
 int start_stop__find(struct start_stop *r, const struct capture_options *options,

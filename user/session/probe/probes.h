@@ -40,8 +40,8 @@ int probes__find(struct probes *probes, const struct selectors *selectors,
 		 const struct probe_source *source);
 /* Whether one of them is at that place. */
 bool probes__have(const struct probes *probes, const struct probe *probe);
-/* Adds one that was found already: that of the first selector. 0 or -ENOMEM. */
-int probes__add(struct probes *probes, const struct probe *probe);
+/* Adds one to a struct probes, unless it has it: a probe_fn. 0 or -ENOMEM. */
+int probes__add(void *probes, const struct probe *probe);
 void probes__fini(struct probes *probes);
 
 /* Whether all of them are at their functions' entries; true of none. */
