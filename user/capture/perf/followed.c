@@ -44,11 +44,13 @@ static int watch_processes(struct followed *f)
 	return err ? err : f->processes.n ? 0 : -ESRCH;
 }
 
-int followed__open(struct followed *f, const struct source_config *config)
+int followed__open(struct followed *f, const struct source_config *config, struct source *source,
+		   const struct followed_ops *ops)
 {
 	int err = 0;
 
-	*f = (struct followed){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+	*f = (struct followed){
+		.source = source, .ops = ops, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 	recording__init(&f->pending);
 	f->sideband = (struct sideband){.pids = config->cgroup ? NULL : &f->pids,
 					.of_cpus = !config->cgroup && config->sample_by_cpu,
@@ -163,6 +165,9 @@ void followed__count_left_out(const struct followed *f, const struct source_conf
 
 /* Which threads there are: at the start, and later. */
 
+struct followed_thread {
+	pid_t pid, tid;
+};
 typedef VEC(struct followed_thread) thread_vec;
 
 static int add_all(thread_vec *vec, pid_t pid, bool main_only)
@@ -180,20 +185,29 @@ static int add_all(thread_vec *vec, pid_t pid, bool main_only)
 	return err;
 }
 
-int followed__list(const struct followed *f, bool main_only, struct followed_thread **threads,
-		   size_t *n)
+/* The threads of all processes that are there now, or the main ones alone. -ESRCH: there are none.
+ */
+static int list_threads(const struct followed *f, bool main_only, thread_vec *vec)
 {
-	thread_vec vec = {0};
 	int err = 0;
 
+	*vec = (thread_vec){0};
 	for (size_t i = 0; i < f->pids.n && !err; i++)
-		err = add_all(&vec, f->pids.v[i], main_only);
-	if (!err && !vec.n)
+		err = add_all(vec, f->pids.v[i], main_only);
+	if (!err && !vec->n)
 		err = -ESRCH;
 	if (err)
-		VEC_FINI(&vec);
-	*threads = vec.v;
-	*n = vec.n;
+		VEC_FINI(vec);
+	return err;
+}
+
+int followed__count(const struct followed *f, bool main_only, size_t *n)
+{
+	thread_vec threads;
+	int err = list_threads(f, main_only, &threads);
+
+	*n = threads.n;
+	VEC_FINI(&threads);
 	return err;
 }
 
@@ -242,12 +256,19 @@ static int note_cgroup(struct followed *f, const struct cgroup *cgroup, uint64_t
 	return err;
 }
 
-int followed__note(struct followed *f, const struct source_config *config, uint64_t time_ns)
+int followed__note(struct followed *f, const struct source_config *config, bool main_only,
+		   uint64_t time_ns)
 {
-	int err = 0;
+	thread_vec threads;
+	int err;
 
 	if (config->cgroup)
 		return note_cgroup(f, config->cgroup, time_ns);
+	err = list_threads(f, main_only, &threads);
+	for (size_t i = 0; i < threads.n && !err; i++)
+		err = process_note__thread(&f->pending, threads.v[i].pid, threads.v[i].tid,
+					   time_ns);
+	VEC_FINI(&threads);
 	/* Before its execve it is one of ours, and nothing of that is recorded. */
 	for (size_t i = 0; i < f->pids.n && !err && !config->from_exec; i++) {
 		err = process_note__maps(&f->pending, f->pids.v[i], time_ns);
@@ -257,8 +278,7 @@ int followed__note(struct followed *f, const struct source_config *config, uint6
 	return err;
 }
 
-static void begin(struct followed *f, struct source *source, const struct followed_ops *ops,
-		  const struct followed_thread *thread)
+static void begin(struct followed *f, const struct followed_thread *thread)
 {
 	int err = 0;
 
@@ -267,38 +287,31 @@ static void begin(struct followed *f, struct source *source, const struct follow
 	if (f->sideband.children && thread->tid == thread->pid)
 		err = add_process(f, thread->pid);
 	if (!err)
-		err = ops->began(source, thread->pid, thread->tid);
+		err = f->ops->began(f->source, thread->pid, thread->tid);
 	if (err && err != -ESRCH)
 		log__warn("thread %d is not recorded: %s", thread->tid, strerror(-err));
 }
 
-/* What a thread begins before its own events are open is told by nobody: its process is asked. */
-static void begin_rest(struct followed *f, struct source *source, const struct followed_ops *ops)
+void followed__threads(struct followed *f)
 {
-	struct followed_thread *threads;
-	size_t n;
+	thread_vec threads = {0};
 
-	if (followed__list(f, false, &threads, &n))
-		return;
-	for (size_t i = 0; i < n; i++)
-		begin(f, source, ops, &threads[i]);
-	free(threads);
-}
-
-void followed__threads(struct followed *f, struct source *source, const struct followed_ops *ops)
-{
 	for (size_t i = 0; i < f->sideband.ended.n; i++) {
-		ops->ended(source, f->sideband.ended.v[i]);
+		f->ops->ended(f->source, f->sideband.ended.v[i]);
 		pid_set__remove(&f->tids, f->sideband.ended.v[i]);
 		f->n_left_out += pid_set__has(&f->left_out, f->sideband.ended.v[i]);
 		pid_set__remove(&f->left_out, f->sideband.ended.v[i]);
 	}
 	for (size_t i = 0; i < f->sideband.started.n; i++)
-		begin(f, source, ops,
-		      &(struct followed_thread){.pid = f->sideband.started.v[i].pid,
-						.tid = f->sideband.started.v[i].tid});
+		begin(f, &(struct followed_thread){.pid = f->sideband.started.v[i].pid,
+						   .tid = f->sideband.started.v[i].tid});
+	/* What a thread begins before its own events are open is told by nobody: its process is
+	 * asked. */
 	if (f->sideband.started.n)
-		begin_rest(f, source, ops);
+		list_threads(f, false, &threads);
+	for (size_t i = 0; i < threads.n; i++)
+		begin(f, &threads.v[i]);
+	VEC_FINI(&threads);
 	f->sideband.started.n = f->sideband.ended.n = 0;
 }
 
@@ -326,46 +339,50 @@ void followed__note_error(struct followed *f, int err)
 
 /* A ring for each thread, or each CPU, of those that are followed. */
 
-int followed__add_thread(struct followed *f, struct source *s, const struct followed_thread *thread,
-			 followed_ring_fn open_ring)
+static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {
-	struct event_place place = event_place__of_thread(thread->tid);
-	int event = open_ring(s, &place, thread->pid);
-	int err = event < 0 ? event : followed__watch(f, event);
+	int event = f->ops->open_ring(f->source, place, pid);
 
-	/* It is recorded from now on, and will not be handed over. */
-	pid_set__remove(&f->left_out, thread->tid);
-	return err ? err : pid_set__add(&f->tids, thread->tid);
+	return event < 0 ? event : followed__watch(f, event);
 }
 
-int followed__add_threads(struct followed *f, struct source *s,
-			  const struct followed_thread *threads, size_t n,
-			  followed_ring_fn open_ring)
+int followed__add_thread(struct followed *f, pid_t pid, pid_t tid)
 {
-	int err = 0;
+	struct event_place place = event_place__of_thread(tid);
+	int err = add_ring(f, &place, pid);
 
-	for (size_t i = 0; i < n && !err; i++) {
-		err = followed__add_thread(f, s, &threads[i], open_ring);
+	if (err)
+		return err;
+	/* It is recorded from now on, and will not be handed over. */
+	pid_set__remove(&f->left_out, tid);
+	return pid_set__add(&f->tids, tid);
+}
+
+int followed__add_threads(struct followed *f, bool main_only)
+{
+	thread_vec threads;
+	int err = list_threads(f, main_only, &threads);
+
+	for (size_t i = 0; i < threads.n && !err; i++) {
+		err = followed__add_thread(f, threads.v[i].pid, threads.v[i].tid);
 		if (err == -ESRCH)
 			err = 0;
 	}
-	return err;
+	VEC_FINI(&threads);
+	return err ? err : f->tids.n ? 0 : -ESRCH;
 }
 
-int followed__add_cpus(struct followed *f, struct source *s, const struct event_place *place,
-		       const cpu_set_t *cpus, followed_ring_fn open_ring)
+int followed__add_cpus(struct followed *f, const struct event_place *place, const cpu_set_t *cpus)
 {
 	int err = 0;
 
 	for (int cpu = 0; cpu < CPU_SETSIZE && !err; cpu++) {
 		struct event_place here = *place;
-		int event;
 
 		if (!CPU_ISSET(cpu, cpus))
 			continue;
 		here.cpu = cpu;
-		event = open_ring(s, &here, 0);
-		err = event < 0 ? event : followed__watch(f, event);
+		err = add_ring(f, &here, 0);
 		if (err == -ENODEV)
 			err = 0;
 	}
@@ -382,21 +399,20 @@ static void add_all_cpus(cpu_set_t *cpus)
 
 void followed__cpus(const struct followed *f, const struct cgroup *cgroup, cpu_set_t *cpus)
 {
-	struct followed_thread *threads;
+	thread_vec threads;
 	cpu_set_t own;
-	size_t n;
 
 	if (cgroup && !cgroup__cpus(cgroup, cpus))
 		return;
 	CPU_ZERO(cpus);
-	if (!f->sideband.pids || followed__list(f, false, &threads, &n)) {
+	if (!f->sideband.pids || list_threads(f, false, &threads)) {
 		add_all_cpus(cpus);
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (!sched_getaffinity(threads[i].tid, sizeof(own), &own))
+	for (size_t i = 0; i < threads.n; i++)
+		if (!sched_getaffinity(threads.v[i].tid, sizeof(own), &own))
 			CPU_OR(cpus, cpus, &own);
-	free(threads);
+	VEC_FINI(&threads);
 	if (!CPU_COUNT(cpus))
 		add_all_cpus(cpus);
 }

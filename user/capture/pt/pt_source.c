@@ -145,17 +145,6 @@ struct source {
 	bool said_full; /* a ring that is drained was not drained in time */
 };
 
-/* Threads, names and mappings as they are now: the sideband tells of later ones. 0 or -errno. */
-static int note_initial(struct source *s)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->rings.n && !err && !s->config.cgroup; i++)
-		err = process_note__thread(&s->followed.pending, s->rings.v[i].pid,
-					   s->rings.v[i].place.pid, s->first.perf_ns);
-	return err ? err : followed__note(&s->followed, &s->config, s->first.perf_ns);
-}
-
 /* Those of the threads that came from elsewhere. 0 or -errno. */
 static int note_joined(struct source *s)
 {
@@ -176,6 +165,8 @@ static int note_joined(struct source *s)
 
 /* Which rings the pt source opens, and how they will freeze. */
 
+static const struct followed_ops followed_ops;
+
 static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
 	struct pt_ring *ring = VEC_PUSH(&s->rings);
@@ -191,19 +182,6 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	return err ? err : ring->sideband.event;
 }
 
-static int add_threads(struct source *s)
-{
-	struct followed_thread *threads;
-	size_t n;
-	int err = followed__list(&s->followed, !s->config.multi_thread, &threads, &n);
-
-	if (err)
-		return err;
-	err = followed__add_threads(&s->followed, s, threads, n, open_ring);
-	free(threads);
-	return err ? err : s->rings.n ? 0 : -ESRCH;
-}
-
 static int add_cpus(struct source *s)
 {
 	struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, 0);
@@ -211,7 +189,7 @@ static int add_cpus(struct source *s)
 	int err;
 
 	followed__cpus(&s->followed, NULL, &cpus);
-	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	err = followed__add_cpus(&s->followed, &place, &cpus);
 
 	return err ? err : s->rings.n ? 0 : -ENODEV;
 }
@@ -244,22 +222,10 @@ static int try_methods(struct source *s)
 			break;
 		close_rings(s);
 		s->ring_config.freeze = freeze;
-		err = s->config.cgroup ? add_cpus(s) : add_threads(s);
+		err = s->config.cgroup
+			      ? add_cpus(s)
+			      : followed__add_threads(&s->followed, !s->config.multi_thread);
 	}
-	return err;
-}
-
-static int count_rings(const struct source *s, size_t *n)
-{
-	struct followed_thread *threads;
-	int err;
-
-	if (s->config.cgroup) {
-		*n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-		return 0;
-	}
-	err = followed__list(&s->followed, !s->config.multi_thread, &threads, n);
-	free(threads);
 	return err;
 }
 
@@ -267,9 +233,9 @@ static int count_rings(const struct source *s, size_t *n)
 static int check_memory(const struct source *s)
 {
 	bool by_cpu = s->config.cgroup != NULL;
-	size_t aux = s->ring_config.aux_size, n;
+	size_t aux = s->ring_config.aux_size, n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 	struct memlock_limits limits;
-	int err = count_rings(s, &n);
+	int err = by_cpu ? 0 : followed__count(&s->followed, !s->config.multi_thread, &n);
 
 	if (err) {
 		explain_open(err, aux);
@@ -572,7 +538,7 @@ static int open_all(struct source *s)
 		err = check_kernel(s);
 	if (err)
 		return err;
-	err = followed__open(&s->followed, &s->config);
+	err = followed__open(&s->followed, &s->config, s, &followed_ops);
 	if (err) {
 		explain_open(err, 0);
 		return err;
@@ -625,7 +591,8 @@ static int pt__start(struct source *s)
 
 	s->followed.sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
-		err = note_initial(s);
+		err = followed__note(&s->followed, &s->config, !s->config.multi_thread,
+				     s->first.perf_ns);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = pt_ring__enable(&s->rings.v[i], &s->ring_config);
 	if (err)
@@ -674,8 +641,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	/* Its mappings are those from before anything is recorded. */
 	err = perf_clock__now(&now);
 	if (!err)
-		err = followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid},
-					   open_ring);
+		err = followed__add_thread(&s->followed, pid, tid);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
 	return err ? err : followed__note_thread(&s->followed, pid, tid, now.perf_ns);
@@ -695,6 +661,9 @@ static void on_thread_end(struct source *s, pid_t tid)
 		return;
 	}
 }
+
+static const struct followed_ops followed_ops = {
+	.open_ring = open_ring, .ended = on_thread_end, .began = on_thread_begin};
 
 /* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
 static void say_full(struct source *s)
@@ -722,7 +691,6 @@ static bool holds(const struct source *s, pid_t pid)
 
 static int drain(struct source *s)
 {
-	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 	int err = 0;
 
 	followed__forget_ended(&s->followed);
@@ -735,7 +703,7 @@ static int drain(struct source *s)
 	}
 	if (err)
 		return err;
-	followed__threads(&s->followed, s, &ops);
+	followed__threads(&s->followed);
 	err = note_joined(s);
 	if (!err)
 		err = sideband__tidy(&s->followed.sideband, holds, s);

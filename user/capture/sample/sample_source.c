@@ -125,6 +125,8 @@ static int check_memory(struct source *s, size_t rings)
 	return err ? err : many_rings__allow(rings, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
 }
 
+static const struct followed_ops followed_ops;
+
 static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
 	struct event_place sideband = *place;
@@ -142,13 +144,6 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 		return err;
 	ring->pid = pid;
 	return ring->sideband.event;
-}
-
-static int add_threads(struct source *s, const struct followed_thread *threads, size_t n)
-{
-	int err = followed__add_threads(&s->followed, s, threads, n, open_ring);
-
-	return err ? err : s->rings.n ? 0 : -ESRCH;
 }
 
 /* Everybody on a CPU, of whom the gate lets the target pass; or what the kernel knows of a cgroup.
@@ -171,7 +166,7 @@ static int add_cpus(struct source *s)
 	err = check_memory(s, (size_t)CPU_COUNT(&cpus));
 	if (err)
 		return err;
-	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	err = followed__add_cpus(&s->followed, &place, &cpus);
 	if (!err && !s->rings.n)
 		err = -ENODEV;
 	if (err)
@@ -208,7 +203,7 @@ static int follow_cpus(struct source *s)
 	    !fits(&s->config, before + (size_t)CPU_COUNT(&cpus), s->ring_config.size))
 		return 0;
 	s->ring_config.from_exec = false;
-	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	err = followed__add_cpus(&s->followed, &place, &cpus);
 	for (size_t i = before; i < s->rings.n && !err; i++)
 		err = sample_ring__enable(&s->rings.v[i]);
 	return err;
@@ -216,24 +211,20 @@ static int follow_cpus(struct source *s)
 
 static int open_rings(struct source *s)
 {
-	struct followed_thread *threads;
 	size_t n;
 	int err;
 
 	if (sample_source__is_by_cpu(s))
 		return add_cpus(s);
-	err = followed__list(&s->followed, false, &threads, &n);
-	if (err) {
-		explain(err);
-		return err;
-	}
-	err = check_memory(s, n);
+	err = followed__count(&s->followed, false, &n);
 	if (!err) {
-		err = add_threads(s, threads, n);
+		err = check_memory(s, n);
 		if (err)
-			explain(err);
+			return err;
+		err = followed__add_threads(&s->followed, false);
 	}
-	free(threads);
+	if (err)
+		explain(err);
 	return err;
 }
 
@@ -243,7 +234,7 @@ static int open_all(struct source *s)
 
 	if (err)
 		return err;
-	err = followed__open(&s->followed, &s->config);
+	err = followed__open(&s->followed, &s->config, s, &followed_ops);
 	if (err) {
 		explain(err);
 		return err;
@@ -282,29 +273,6 @@ static struct source *sample__open(const struct source_config *config)
 	return NULL;
 }
 
-/* Of rings by CPU nothing else says which threads there are. */
-static int note_threads(struct source *s)
-{
-	struct followed_thread *threads;
-	size_t n;
-	int err = followed__list(&s->followed, false, &threads, &n);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < n && !err; i++)
-		err = process_note__thread(&s->followed.pending, threads[i].pid, threads[i].tid,
-					   s->start_ns);
-	free(threads);
-	return err;
-}
-
-static int note_initial(struct source *s)
-{
-	int err = s->config.cgroup ? 0 : note_threads(s);
-
-	return err ? err : followed__note(&s->followed, &s->config, s->start_ns);
-}
-
 static int sample__fd(const struct source *s)
 {
 	return s->followed.epoll_fd;
@@ -334,7 +302,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	if (s->frozen || !make_room(s, tid))
 		return 0;
 	s->ring_config.from_exec = false;
-	err = followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid}, open_ring);
+	err = followed__add_thread(&s->followed, pid, tid);
 	if (!err)
 		err = sample_ring__enable(&s->rings.v[s->rings.n - 1]);
 	return err ? err : followed__note_thread(&s->followed, pid, tid, clock__now_ns());
@@ -347,6 +315,9 @@ static void on_thread_end(struct source *s, pid_t tid)
 			s->rings.v[i].ended = true;
 }
 
+static const struct followed_ops followed_ops = {
+	.open_ring = open_ring, .ended = on_thread_end, .began = on_thread_begin};
+
 static bool holds(const struct source *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->rings.n; i++)
@@ -357,7 +328,6 @@ static bool holds(const struct source *s, pid_t pid)
 
 static int drain(struct source *s)
 {
-	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 	bool by_cpu = sample_source__is_by_cpu(s);
 	int err = 0;
 
@@ -369,7 +339,7 @@ static int drain(struct source *s)
 	if (!err && by_cpu)
 		err = followed__processes(&s->followed);
 	else if (!err)
-		followed__threads(&s->followed, s, &ops);
+		followed__threads(&s->followed);
 	return err ? err : sideband__tidy(&s->followed.sideband, by_cpu ? NULL : holds, s);
 }
 
@@ -509,7 +479,7 @@ static int sample__start(struct source *s)
 	 * noted yet. */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
-		err = note_initial(s);
+		err = followed__note(&s->followed, &s->config, false, s->start_ns);
 	for (size_t i = 0; i < s->rings.n && !err && !s->ring_config.from_exec; i++)
 		err = sample_ring__enable(&s->rings.v[i]);
 	if (err)
@@ -531,7 +501,7 @@ static int sample__resume(struct source *s, const struct source_config *config)
 	s->config = *config;
 	s->frozen = false;
 	s->longest_ns = s->ring_config.period_ns;
-	err = followed__open(&s->followed, &s->config);
+	err = followed__open(&s->followed, &s->config, s, &followed_ops);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = followed__watch(&s->followed, s->rings.v[i].sideband.event);
 	if (!err)
