@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +14,26 @@
 #include "util/units.h"
 
 #define AUX_MIN 4096
+#define BY_CPU	"-cgroup takes one ring per CPU, however many threads there are"
+
+void ring_limits__explain(int err, const char *what)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		log__error("cannot %s: %s", what, strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case ESRCH:
+		log__error("the process has exited");
+		log__hint("start it again, and attach to its new pid");
+		return;
+	default:
+		log__error("cannot %s: %s", what, strerror(-err));
+		log__hint("'mtbpf check' shows what this machine has");
+	}
+}
 
 bool budget__allows(uint64_t max, size_t n, size_t aux_size)
 {
@@ -21,10 +42,8 @@ bool budget__allows(uint64_t max, size_t n, size_t aux_size)
 
 static void suggest(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
 {
-	const char *other =
-		by_cpu ? "a larger -max-memory allows more"
-		       : "-cgroup takes one ring per CPU, however many threads there are; "
-			 "a larger -max-memory allows more";
+	const char *other = by_cpu ? "a larger -max-memory allows more"
+				   : BY_CPU "; a larger -max-memory allows more";
 
 	while (aux_size > AUX_MIN && !budget__allows(max, n, aux_size))
 		aux_size /= 2;
@@ -134,19 +153,13 @@ int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 	if (allowed < fds) {
 		log__error("%zu threads need %llu open files, and %llu are allowed", n,
 			   (unsigned long long)fds, (unsigned long long)allowed);
-		log__hint("'ulimit -n %llu' allows more; -cgroup takes one ring per CPU, however "
-			  "many "
-			  "threads there are",
-			  (unsigned long long)fds);
+		log__hint("'ulimit -n %llu' allows more; " BY_CPU, (unsigned long long)fds);
 		return -EMFILE;
 	}
 	if (max > 0 && mappings > (size_t)max) {
 		log__error("%zu threads need %zu mappings, and vm.max_map_count is %ld", n,
 			   mappings, max);
-		log__hint("'sysctl vm.max_map_count=%zu' allows more; -cgroup takes one ring per "
-			  "CPU, "
-			  "however many threads there are",
-			  mappings);
+		log__hint("'sysctl vm.max_map_count=%zu' allows more; " BY_CPU, mappings);
 		return -EMFILE;
 	}
 	return 0;

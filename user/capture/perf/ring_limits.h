@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A line and a hint: what cannot be done with perf's events, and why. */
+void ring_limits__explain(int err, const char *what);
+
 /* Whether n rings of aux_size bytes of trace are within max. */
 bool budget__allows(uint64_t max, size_t n, size_t aux_size);
 

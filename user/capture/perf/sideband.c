@@ -119,14 +119,6 @@ static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t tim
 	if (is_foreign(s, r->pid))
 		return 0;
 	snprintf(thread.comm, sizeof(thread.comm), "%s", r->comm);
-	for (size_t i = 0; i < s->rec->threads.n; i++) {
-		struct rec_thread *known = &s->rec->threads.v[i];
-
-		if (known->tid == thread.tid) {
-			memcpy(known->comm, thread.comm, sizeof(known->comm));
-			return 0;
-		}
-	}
 	return recording__add_thread(s->rec, &thread);
 }
 

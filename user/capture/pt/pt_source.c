@@ -70,30 +70,19 @@ static void explain_open(int err, size_t aux_size)
 			explain_memlock(aux_size);
 			return;
 		}
-		/* fallthrough */
-	case EACCES:
-		log__error("cannot open Intel PT: %s", strerror(-err));
-		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
-			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
-		return;
+		break;
 	case EBUSY:
 		log__error("Intel PT is in use already: EBUSY");
 		log__hint(
 			"another mtbpf, perf or debugger traces this thread or CPU; one at a time");
-		return;
-	case ESRCH:
-		log__error("the process has exited");
-		log__hint("start it again, and attach to its new pid");
 		return;
 	case ENOMEM:
 		log__error("no memory for a trace of %s a thread",
 			   units__format_size(size, aux_size));
 		log__hint("a smaller -snapshot-size needs less");
 		return;
-	default:
-		log__error("cannot record with Intel PT: %s", strerror(-err));
-		log__hint("'mtbpf check' shows what this machine has");
 	}
+	ring_limits__explain(err, "record with Intel PT");
 }
 
 static void explain_no_controller(const char *path)

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "util/label.h"
-
 const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
 {
 	for (size_t i = 0; i < r->events.n; i++)
@@ -129,12 +127,6 @@ static int read_comm(struct perf_reader *r, struct cursor *c, uint64_t time_ns)
 	if (c->failed)
 		return damaged(r, "a thread's record is damaged");
 	snprintf(thread.comm, sizeof(thread.comm), "%s", comm);
-	label__clean_in_place(thread.comm);
-	for (size_t i = 0; i < r->rec->threads.n; i++)
-		if (r->rec->threads.v[i].tid == thread.tid) {
-			memcpy(r->rec->threads.v[i].comm, thread.comm, sizeof(thread.comm));
-			return 0;
-		}
 	return recording__add_thread(r->rec, &thread);
 }
 

@@ -80,61 +80,45 @@ void recording__init(struct recording *rec)
 	*rec = (struct recording){0};
 }
 
+/* Ends each element by `end`, in which it is *e, and then the list. */
+#define END_ALL(vec, end)                                                                          \
+	do {                                                                                       \
+		for (__typeof__((vec)->v) e = (vec)->v; e < (vec)->v + (vec)->n; e++)              \
+			end;                                                                       \
+		VEC_FINI(vec);                                                                     \
+	} while (0)
+
 void recording__fini(struct recording *rec)
 {
-	for (size_t i = 0; i < rec->maps.n; i++)
-		free(rec->maps.v[i].path);
-	for (size_t i = 0; i < rec->data_maps.n; i++)
-		free(rec->data_maps.v[i].path);
-	for (size_t i = 0; i < rec->aux.n; i++)
-		rec_aux__fini(&rec->aux.v[i]);
-	if (rec->mapped.data)
-		munmap(rec->mapped.data, rec->mapped.size);
-	for (size_t i = 0; i < rec->spools.n; i++)
-		munmap(rec->spools.v[i].data, rec->spools.v[i].size);
-	VEC_FINI(&rec->spools);
-	for (size_t i = 0; i < rec->images.n; i++) {
-		free(rec->images.v[i].path);
-		free(rec->images.v[i].data);
-	}
-	for (size_t i = 0; i < rec->files.n; i++)
-		rec_file__fini(&rec->files.v[i]);
-	for (size_t i = 0; i < rec->perf_maps.n; i++)
-		free(rec->perf_maps.v[i].text);
-	rec_roots__fini(rec);
-	VEC_FINI(&rec->files);
-	VEC_FINI(&rec->perf_maps);
-	VEC_FINI(&rec->maps);
+	END_ALL(&rec->maps, free(e->path));
+	END_ALL(&rec->data_maps, free(e->path));
+	END_ALL(&rec->aux, rec_aux__fini(e));
+	END_ALL(&rec->spools, munmap(e->data, e->size));
+	END_ALL(&rec->images, (free(e->path), free(e->data)));
+	END_ALL(&rec->files, rec_file__fini(e));
+	END_ALL(&rec->perf_maps, free(e->text));
+	END_ALL(&rec->stacks, free(e->data));
+	END_ALL(&rec->sample_users, free(e->stack));
+	END_ALL(&rec->open_files, free(e->path));
+	END_ALL(&rec->quotas, free(e->text));
+	END_ALL(&rec->roots, e->is_owner ? close(e->fd) : 0);
 	VEC_FINI(&rec->stops);
-	VEC_FINI(&rec->data_maps);
 	VEC_FINI(&rec->threads);
-	VEC_FINI(&rec->aux);
-	VEC_FINI(&rec->images);
 	VEC_FINI(&rec->losses);
 	VEC_FINI(&rec->switches);
-	for (size_t i = 0; i < rec->stacks.n; i++)
-		free(rec->stacks.v[i].data);
 	VEC_FINI(&rec->hits);
-	VEC_FINI(&rec->stacks);
+	VEC_FINI(&rec->samples);
+	VEC_FINI(&rec->sample_ips);
+	VEC_FINI(&rec->scheds);
+	VEC_FINI(&rec->sched_bys);
+	VEC_FINI(&rec->taken);
+	VEC_FINI(&rec->entries);
+	if (rec->mapped.data)
+		munmap(rec->mapped.data, rec->mapped.size);
 	free(rec->source);
 	free(rec->trigger);
 	free(rec->command);
 	free(rec->freeze);
-	VEC_FINI(&rec->samples);
-	VEC_FINI(&rec->sample_ips);
-	for (size_t i = 0; i < rec->sample_users.n; i++)
-		free(rec->sample_users.v[i].stack);
-	VEC_FINI(&rec->sample_users);
-	for (size_t i = 0; i < rec->open_files.n; i++)
-		free(rec->open_files.v[i].path);
-	VEC_FINI(&rec->open_files);
-	VEC_FINI(&rec->scheds);
-	VEC_FINI(&rec->sched_bys);
-	VEC_FINI(&rec->taken);
-	for (size_t i = 0; i < rec->quotas.n; i++)
-		free(rec->quotas.v[i].text);
-	VEC_FINI(&rec->quotas);
-	VEC_FINI(&rec->entries);
 	free(rec->os_release);
 	rec_kernel__fini(&rec->kernel);
 }
@@ -702,12 +686,4 @@ void recording__root_path(const struct recording *rec, pid_t pid, char path[stat
 		snprintf(path, REC_ROOT_SIZE, "/proc/self/fd/%d", held->fd);
 	else
 		format_root(pid, path);
-}
-
-void rec_roots__fini(struct recording *rec)
-{
-	for (size_t i = 0; i < rec->roots.n; i++)
-		if (rec->roots.v[i].is_owner)
-			close(rec->roots.v[i].fd);
-	VEC_FINI(&rec->roots);
 }

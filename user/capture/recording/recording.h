@@ -313,8 +313,6 @@ uint64_t recording__drops(const struct recording *rec, uint64_t counts[static DR
 void rec_kernel__fini(struct rec_kernel *kernel);
 
 void rec_file__fini(struct rec_file *file);
-/* All of them; recording__fini() does it. */
-void rec_roots__fini(struct recording *rec);
 
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);

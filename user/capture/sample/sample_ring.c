@@ -203,20 +203,16 @@ static void open_branches(struct sample_ring *r, const struct sample_ring_config
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		      const struct sample_ring_config *config)
 {
-	return sample_ring__open_with(r, place, place, config);
-}
-
-int sample_ring__open_with(struct sample_ring *r, const struct event_place *place,
-			   const struct event_place *sideband_place,
-			   const struct sample_ring_config *config)
-{
+	/* Of mappings and names the kernel has no program that tells whose they are. */
+	const struct event_place sideband_place =
+		config->cgroup ? event_place__of_cgroup(config->cgroup->fd, place->cpu) : *place;
 	const struct sideband_ring_config sideband = {
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
 	*r = (struct sample_ring){.place = *place, .branches = -1, .sideband = {.event = -1}};
 	memset(r->events, -1, sizeof(r->events));
-	err = sideband_ring__open(&r->sideband, sideband_place, &sideband);
+	err = sideband_ring__open(&r->sideband, &sideband_place, &sideband);
 	if (!err)
 		err = open_events(r, config);
 	if (err)

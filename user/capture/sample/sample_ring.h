@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "capture/perf/sideband.h"
+#include "target/cgroup.h"
 
 /* What one of them takes of ours. */
 #define SAMPLE_RING_FDS	     6
@@ -54,10 +55,12 @@ struct sample_ring_config {
 	 */
 	bool by_program;
 	int stacks;
-	bool kernel;	/* the kernel's part of stacks as well */
-	bool from_exec; /* record from the process's execve on, not before */
-	bool branches;	/* the CPU notes the last ones: COUNTING_BRANCHES */
-	bool calls;	/* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
+	bool kernel; /* the kernel's part of stacks as well */
+	const struct cgroup
+		*cgroup; /* of a CPU: whose mappings and names are noted; NULL: of all */
+	bool from_exec;	 /* record from the process's execve on, not before */
+	bool branches;	 /* the CPU notes the last ones: COUNTING_BRANCHES */
+	bool calls;	 /* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
 };
 
 /* All write to the first one's ring. */
@@ -86,13 +89,6 @@ struct sample_ring {
 	bool ended;	   /* its thread is gone; what it holds stays */
 };
 
-/*
- * Opens all events of a thread or a CPU, disabled; the sideband's are of another place where a
- * cgroup's threads are told apart by the gate. As below.
- */
-int sample_ring__open_with(struct sample_ring *ring, const struct event_place *place,
-			   const struct event_place *sideband,
-			   const struct sample_ring_config *config);
 /*
  * Opens all events of a thread or a CPU, disabled, and maps their buffers. 0, or -errno: -ESRCH the
  * thread is gone; -ENODEV the CPU is offline; -EACCES the kernel forbids it; -EPERM locked memory,

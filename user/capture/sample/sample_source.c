@@ -40,21 +40,7 @@ static void explain(int err)
 		explain_memlock();
 		return;
 	}
-	switch (-err) {
-	case EACCES:
-	case EPERM:
-		log__error("cannot sample the process: %s", strerror(-err));
-		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
-			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
-		return;
-	case ESRCH:
-		log__error("the process has exited");
-		log__hint("start it again, and attach to its new pid");
-		return;
-	default:
-		log__error("cannot sample the process: %s", strerror(-err));
-		log__hint("'mtbpf check' shows what this machine has");
-	}
+	ring_limits__explain(err, "sample the process");
 }
 
 /* On ourselves: what it needs of the machine is the same for any process. */
@@ -129,14 +115,8 @@ static const struct followed_ops followed_ops;
 
 static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
-	struct event_place sideband = *place;
 	struct sample_ring *ring = VEC_PUSH(&s->rings);
-	int err;
-
-	/* Of mappings and names the kernel has no program that tells whose they are. */
-	if (s->config.cgroup)
-		sideband = event_place__of_cgroup(s->config.cgroup->fd, place->cpu);
-	err = ring ? sample_ring__open_with(ring, place, &sideband, &s->ring_config) : -ENOMEM;
+	int err = ring ? sample_ring__open(ring, place, &s->ring_config) : -ENOMEM;
 
 	if (ring && err)
 		s->rings.n--;
@@ -245,6 +225,7 @@ static int open_all(struct source *s)
 		.gate = s->config.sample_gate,
 		.by_program = s->config.sample_by_cpu,
 		.stacks = s->config.sample_stacks,
+		.cgroup = s->config.cgroup,
 		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec && !sample_source__is_by_cpu(s),
 		.branches = s->config.branches,
