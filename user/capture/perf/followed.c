@@ -163,7 +163,7 @@ void followed__count_left_out(const struct followed *f, const struct source_conf
 			  units__format_size(most, config->max_memory));
 }
 
-/* Which threads there are: at the start, and later. */
+/* Finding the threads, at the start and later. */
 
 struct followed_thread {
 	pid_t pid, tid;
@@ -211,7 +211,7 @@ int followed__count(const struct followed *f, bool main_only, size_t *n)
 	return err;
 }
 
-/* Where memory ran out it is counted as little as it is recorded. */
+/* Threads that memory did not suffice for are neither recorded nor counted. */
 void followed__leave_out(struct followed *f, pid_t tid)
 {
 	(void)pid_set__add(&f->left_out, tid);
@@ -305,8 +305,8 @@ void followed__threads(struct followed *f)
 	for (size_t i = 0; i < f->sideband.started.n; i++)
 		begin(f, &(struct followed_thread){.pid = f->sideband.started.v[i].pid,
 						   .tid = f->sideband.started.v[i].tid});
-	/* What a thread begins before its own events are open is told by nobody: its process is
-	 * asked. */
+	/* No event reports threads that a thread starts before its own events are open: /proc is
+	 * read. */
 	if (f->sideband.started.n)
 		list_threads(f, false, &threads);
 	for (size_t i = 0; i < threads.n; i++)
