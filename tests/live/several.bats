@@ -147,7 +147,7 @@ load targets
 	serve "$me" lock
 	wait_for_slow -name "$me" -duration-thresh 100s
 	kill -KILL "$target"
-	eventually 10 grep -q 'waiting for them' "$attach_log"
+	eventually 10 grep -q 'waiting for a process' "$attach_log"
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 1 ]

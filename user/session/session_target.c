@@ -130,6 +130,7 @@ static bool is_process_new(const struct session *s, const struct target *target)
 
 static bool look(struct session *s)
 {
+	LOG_SILENTLY;
 	struct target target;
 	bool replaced = false;
 
@@ -164,16 +165,13 @@ static bool make_witnesses(struct session *s)
 
 bool session__is_replaced(struct session *s)
 {
-	enum log_level level = log__level();
 	uint64_t now = clock__now_ns();
 	bool replaced;
 
 	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
 	    now < s->look_ns || !make_witnesses(s) || !has_anybody_gone(s))
 		return false;
-	log__set_level(LOG_SILENT);
 	replaced = look(s);
-	log__set_level(level);
 	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);
 	return replaced;
 }

@@ -41,11 +41,21 @@ struct perf_writer {
 	bool by_cpu;		   /* records of a CPU carry its number */
 	bool sampled;		   /* samples instead of Intel PT */
 	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
+	/* The record that is being written: its header tells its size. */
+	bool in_record;
+	uint8_t record[UINT16_MAX + 1] __attribute__((aligned(8)));
+	size_t n;
 };
 
 static void put(struct perf_writer *w, const void *data, size_t len)
 {
-	fwrite(data, 1, len, w->out);
+	if (!w->in_record) {
+		fwrite(data, 1, len, w->out);
+		return;
+	}
+	if (len && w->n + len <= sizeof(w->record))
+		memcpy(w->record + w->n, data, len);
+	w->n += len;
 }
 
 static void put_u32(struct perf_writer *w, uint32_t value)
@@ -70,15 +80,29 @@ static size_t padding(size_t len, size_t to)
 	return (to - len % to) % to;
 }
 
-static void put_header(struct perf_writer *w, uint32_t type, uint16_t misc, size_t body)
+/* And as many zeroes as round it up to eights. */
+static void put_padded(struct perf_writer *w, const void *data, size_t len)
 {
-	struct perf_event_header header = {
-		.type = type,
-		.misc = misc,
-		.size = (uint16_t)(sizeof(header) + body),
-	};
+	put(w, data, len);
+	put_zeroes(w, padding(len, 8));
+}
 
+static void begin_record(struct perf_writer *w, uint32_t type, uint16_t misc)
+{
+	struct perf_event_header header = {.type = type, .misc = misc};
+
+	w->in_record = true;
+	w->n = 0;
 	put(w, &header, sizeof(header));
+}
+
+/* One that is larger than its header can say is left out. */
+static void end_record(struct perf_writer *w)
+{
+	((struct perf_event_header *)(void *)w->record)->size = (uint16_t)w->n;
+	w->in_record = false;
+	if (w->n <= UINT16_MAX)
+		put(w, w->record, w->n);
 }
 
 /* A sample's thread, time, CPU and event. */
@@ -92,13 +116,8 @@ struct sample_id_fields {
 /* The order of a sample's parts: kernel/events/core.c, perf_output_sample(). */
 #define HIT_REGS 8
 
-static size_t sample_id_size(const struct perf_writer *w)
-{
-	return w->by_cpu || w->sampled ? 32 : 24;
-}
-
-/* Fields that follow every record except samples (TID, TIME, CPU, IDENTIFIER), and their size. */
-static void put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
+/* Every record except samples ends with these fields: TID, TIME, CPU, IDENTIFIER. */
+static void end_with_id(struct perf_writer *w, const struct sample_id_fields *id)
 {
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
@@ -108,9 +127,8 @@ static void put_sample_id(struct perf_writer *w, const struct sample_id_fields *
 		put_u32(w, 0);
 	}
 	put_u64(w, perf_event_ids[id->event]);
+	end_record(w);
 }
-
-#define HEAD_SIZE 40
 
 /* IDENTIFIER, IP, TID, TIME, CPU: what every sample begins with. */
 static void put_head(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip)
@@ -142,64 +160,52 @@ static void describe_hits(const struct perf_writer *w, struct perf_event_attr *a
 		describe_user(attr);
 }
 
-/* The bytes, followed by the number of them that belong to the stack. */
-static void put_stack(struct perf_writer *w, const struct rec_user *user)
-{
-	size_t pad = padding(user->size, 8);
-
-	put_u64(w, user->size + pad);
-	if (!user->size)
-		return;
-	put(w, user->stack, user->size);
-	put_zeroes(w, pad);
-	put_u64(w, user->size);
-}
-
-/* Registers, which struct rec_user begins with, and a copy of the stack at a sample's end. */
+/*
+ * Registers, which struct rec_user begins with, and a copy of the stack at a sample's end: its
+ * bytes, followed by the number of them that belong to the stack.
+ */
 static void put_user(struct perf_writer *w, const struct rec_user *user)
 {
 	put_u64(w, PERF_SAMPLE_REGS_ABI_64);
 	put(w, user, 8 * HIT_REGS);
-	put_stack(w, user);
+	put_u64(w, user->size + padding(user->size, 8));
+	if (!user->size)
+		return;
+	put_padded(w, user->stack, user->size);
+	put_u64(w, user->size);
 }
 
-static size_t user_size(const struct rec_user *user)
+/* Raw data begins with its size, which is known at its end. */
+static size_t begin_raw(struct perf_writer *w)
 {
-	size_t size = 8 + 8 * HIT_REGS + 8;
-
-	return user->size ? size + user->size + padding(user->size, 8) + 8 : size;
+	put_u32(w, 0);
+	return w->n;
 }
 
-static uint32_t count_args(const struct mt_hit *hit)
+static void end_raw(struct perf_writer *w, size_t begin)
 {
-	return hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
-}
+	uint32_t size;
 
-static uint64_t count_branches(const struct mt_hit *hit)
-{
-	return hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
-}
-
-/* Followed by the branches. */
-static size_t args_size(const struct mt_hit *hit)
-{
-	size_t branches = count_branches(hit) ? 8 + 24 * count_branches(hit) : 0;
-
-	return hit->n_args || branches ? 8 + 8 * count_args(hit) + branches : 0;
+	put_zeroes(w, padding(w->n, 8));
+	size = (uint32_t)(w->n - begin);
+	memcpy(w->record + begin - sizeof(size), &size, sizeof(size));
 }
 
 /* Behind all that earlier versions read. */
 static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
-	if (!args_size(hit))
+	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
+	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
+
+	if (!hit->n_args && !branches)
 		return;
 	/* How many, which could be read, and which are signed. */
 	put_u64(w, hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48);
-	put(w, hit->args, 8 * count_args(hit));
-	if (!count_branches(hit))
+	put(w, hit->args, 8 * n);
+	if (!branches)
 		return;
-	put_u64(w, count_branches(hit));
-	put(w, hit->branches, 24 * count_branches(hit));
+	put_u64(w, branches);
+	put(w, hit->branches, 24 * branches);
 }
 
 /*
@@ -213,25 +219,23 @@ static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 	struct rec_user user = recording__hit_user(w->rec, hit);
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
 	uint32_t chain = user.stack ? 0 : depth;
-	size_t raw = offsetof(struct mt_hit, stack) + 8 * (depth - chain);
-	size_t args = args_size(hit), pad = padding(4 + raw + args, 8);
+	size_t raw;
 	struct sample_id_fields id = {(pid_t)hit->tgid, (pid_t)hit->tid, hit->time_ns,
 				      (int)hit->cpu, EVENT_HIT};
 
-	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-		   HEAD_SIZE + 8 + 8 * (1 + chain) + 4 + raw + args + pad +
-			   (w->rec->stacks.n ? user_size(&user) : 0));
+	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	/* A return's own ip is in the stack. */
 	put_head(w, &id, hit->probe_ip ? hit->probe_ip : hit->ip);
 	put_u64(w, 1 + chain);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
 	put(w, hit->stack, 8 * chain);
-	put_u32(w, (uint32_t)(raw + args + pad));
-	put(w, hit, raw);
+	raw = begin_raw(w);
+	put(w, hit, offsetof(struct mt_hit, stack) + 8 * (depth - chain));
 	put_args(w, hit);
-	put_zeroes(w, pad);
+	end_raw(w, raw);
 	if (w->rec->stacks.n)
 		put_user(w, &user);
+	end_record(w);
 }
 
 /* The records of a source that samples: as the kernel writes them, and entries as raw data. */
@@ -251,14 +255,11 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	const uint64_t *ips = s->n_ips ? &w->rec->sample_ips.v[s->first_ip] : NULL;
 	const uint64_t *kernel = s->n_kernel ? &w->rec->sample_ips.v[s->first_kernel] : NULL;
 	uint32_t n_kernel = s->n_kernel ? 1 + s->n_kernel : 0;
-	bool has_users = w->rec->sample_users.n;
 	uint32_t chain = s->user ? 0 : s->n_ips;
 	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, event_of(s)};
 
-	put_header(w, PERF_RECORD_SAMPLE,
-		   s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
-		   HEAD_SIZE + 8 + 8 * (1 + (size_t)chain + n_kernel) +
-			   (has_users ? user_size(user) : 0));
+	begin_record(w, PERF_RECORD_SAMPLE,
+		     s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
 	put_head(w, &id, s->in_kernel && kernel ? kernel[0] : s->n_ips ? ips[0] : 0);
 	put_u64(w, 1 + (uint64_t)chain + n_kernel);
 	if (kernel) {
@@ -268,8 +269,9 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
 	if (chain)
 		put(w, ips, 8 * (size_t)chain);
-	if (has_users)
+	if (w->rec->sample_users.n)
 		put_user(w, user);
+	end_record(w);
 }
 
 static void put_sched(struct perf_writer *w, const struct rec_sched *s)
@@ -278,21 +280,21 @@ static void put_sched(struct perf_writer *w, const struct rec_sched *s)
 
 	if (s->what == REC_SCHED_PREEMPTED)
 		misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-	put_header(w, PERF_RECORD_SWITCH, misc, sample_id_size(w));
-	put_sample_id(w,
-		      &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
+	begin_record(w, PERF_RECORD_SWITCH, misc);
+	end_with_id(w, &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
 }
 
 static void put_raw(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip,
 		    const void *data, size_t size)
 {
-	size_t raw = 4 + size, pad = padding(raw, 8);
+	size_t raw;
 
-	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, HEAD_SIZE + raw + pad);
+	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	put_head(w, id, ip);
-	put_u32(w, (uint32_t)(size + pad));
+	raw = begin_raw(w);
 	put(w, data, size);
-	put_zeroes(w, pad);
+	end_raw(w, raw);
+	end_record(w);
 }
 
 static void put_entry(struct perf_writer *w, const struct mt_entry *entry)
@@ -352,32 +354,32 @@ static void put_auxtrace_info(struct perf_writer *w)
 		[PT_INFO_MAX_NONTURBO] = pt->nom_freq,
 	};
 
-	put_header(w, PERF_USER_AUXTRACE_INFO, 0, 8 + sizeof(info));
+	begin_record(w, PERF_USER_AUXTRACE_INFO, 0);
 	put_u32(w, AUXTRACE_TYPE_INTEL_PT);
 	put_u32(w, 0);
 	put(w, info, sizeof(info));
+	end_record(w);
 }
 
 static void put_comm(struct perf_writer *w, const struct rec_thread *t)
 {
-	size_t len = strnlen(t->comm, sizeof(t->comm) - 1) + 1;
-	size_t pad = padding(len, 8);
+	char comm[sizeof(t->comm) + 1] = "";
 
-	put_header(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER, 8 + len + pad + sample_id_size(w));
+	memcpy(comm, t->comm, sizeof(t->comm) - 1);
+	begin_record(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER);
 	put_u32(w, (uint32_t)t->pid);
 	put_u32(w, (uint32_t)t->tid);
-	put(w, t->comm, len - 1);
-	put_zeroes(w, pad + 1);
-	put_sample_id(
+	put_padded(w, comm, strlen(comm) + 1);
+	end_with_id(
 		w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_itrace_start(struct perf_writer *w, const struct sample_id_fields *id)
 {
-	put_header(w, PERF_RECORD_ITRACE_START, 0, 8 + sample_id_size(w));
+	begin_record(w, PERF_RECORD_ITRACE_START, 0);
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
-	put_sample_id(w, id);
+	end_with_id(w, id);
 }
 
 /* The thread that ran when a CPU's trace began has a record of another kind, as the kernel writes
@@ -397,21 +399,16 @@ static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
 		put_itrace_start(w, &id);
 		return;
 	}
-	put_header(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0,
-		   8 + sample_id_size(w));
+	begin_record(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0);
 	put_u32(w, out || !before ? 0 : (uint32_t)before->pid);
 	put_u32(w, out || !before ? 0 : (uint32_t)before->tid);
-	put_sample_id(w, &id);
+	end_with_id(w, &id);
 }
 
 static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
 {
-	size_t len = strlen(m->path) + 1;
-	size_t pad = padding(len, 8);
-
-	put_header(w, PERF_RECORD_MMAP2,
-		   PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0),
-		   64 + len + pad + sample_id_size(w));
+	begin_record(w, PERF_RECORD_MMAP2,
+		     PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0));
 	put_u32(w, (uint32_t)m->pid);
 	put_u32(w, (uint32_t)m->tid);
 	put_u64(w, m->start);
@@ -423,10 +420,9 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_da
 	put_u64(w, 0); /* inode generation */
 	put_u32(w, is_data ? PROT_READ : PROT_READ | PROT_EXEC);
 	put_u32(w, 2); /* MAP_PRIVATE */
-	put(w, m->path, len);
-	put_zeroes(w, pad);
-	put_sample_id(
-		w, &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
+	put_padded(w, m->path, strlen(m->path) + 1);
+	end_with_id(w,
+		    &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
 /*
@@ -443,23 +439,21 @@ static void put_kernel_mmap(struct perf_writer *w)
 	    !kallsyms__find(w->rec->kernel.kallsyms, "_stext", &start) ||
 	    !kallsyms__find(w->rec->kernel.kallsyms, "_etext", &end))
 		return;
-	put_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
-		   32 + sizeof(name) + sample_id_size(w));
+	begin_record(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
 	put_u32(w, (uint32_t)-1);
 	put_u32(w, 0);
 	put_u64(w, start);
 	put_u64(w, end - start);
 	put_u64(w, start); /* pgoff: the symbol's address */
 	put(w, name, sizeof(name));
-	put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
+	end_with_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 {
 	bool is_aux = loss->aux_flags != 0;
 
-	put_header(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0,
-		   (is_aux ? 24 : 16) + sample_id_size(w));
+	begin_record(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0);
 	if (is_aux) {
 		put_u64(w, 0); /* aux_offset */
 		put_u64(w, 0); /* aux_size: lost bytes are not in the file */
@@ -468,27 +462,26 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 		put_u64(w, perf_event_ids[EVENT_SIDEBAND]);
 		put_u64(w, loss->records);
 	}
-	put_sample_id(w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
-						    is_aux ? EVENT_PT : EVENT_SIDEBAND});
+	end_with_id(w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
+						  is_aux ? EVENT_PT : EVENT_SIDEBAND});
 }
 
 static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint32_t index)
 {
-	size_t pad = padding(aux->size, 8);
 	uint64_t *offset = VEC_PUSH(&w->aux_offsets);
 
 	if (offset)
 		*offset = (uint64_t)ftell(w->out);
-	put_header(w, PERF_USER_AUXTRACE, 0, 40);
-	put_u64(w, aux->size + pad);
+	begin_record(w, PERF_USER_AUXTRACE, 0);
+	put_u64(w, aux->size + padding(aux->size, 8));
 	put_u64(w, 0); /* offset in the AUX area */
 	put_u64(w, aux->tsc);
 	put_u32(w, index);
 	put_u32(w, aux->tid ? (uint32_t)aux->tid : (uint32_t)-1);
 	put_u32(w, aux->tid ? (uint32_t)-1 : (uint32_t)aux->cpu);
 	put_u32(w, 0);
-	put(w, aux->data, aux->size);
-	put_zeroes(w, pad); /* PAD packets */
+	end_record(w);
+	put_padded(w, aux->data, aux->size); /* zeroes are PAD packets */
 }
 
 static void put_starts(struct perf_writer *w)
@@ -556,7 +549,8 @@ static void put_records(struct perf_writer *w)
 	put_samples(w);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);
-	put_header(w, PERF_USER_FINISHED_ROUND, 0, 0);
+	begin_record(w, PERF_USER_FINISHED_ROUND, 0);
+	end_record(w);
 }
 
 static const char *const event_names[EVENT_COUNT] = {
