@@ -22,7 +22,8 @@ int fs__write_fd(int fd, const void *data, size_t len);
 /* Creates or truncates path with mode 0600 and writes all of data. 0 or -errno. */
 int fs__write(const char *path, const void *data, size_t len);
 
-/* All that fd's file holds, to a new file of mode 0600. 0; -EEXIST; another -errno. */
+/* All that fd's file holds, but its holes, to a new file of mode 0600. 0; -EEXIST; another -errno.
+ */
 int fs__copy(int fd, const char *path);
 /* Makes the folders that path lies in, mode 0700, from its first `from` bytes on. 0 or -errno. */
 int fs__make_parents(const char *path, size_t from);

@@ -206,7 +206,7 @@ static int try_methods(struct source *s)
 			continue;
 		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
 			break;
-		/* A freeze that cannot be undone does not allow another snapshot. */
+		/* A freeze that cannot be undone cannot stop and start the trace. */
 		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
 			break;
 		close_rings(s);

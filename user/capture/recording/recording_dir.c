@@ -22,7 +22,6 @@
 #include "util/interrupts.h"
 #include "util/log.h"
 #include "util/meter.h"
-#include "util/page.h"
 #include "util/stop.h"
 
 static int path_in(char path[static PATH_MAX], const char *dir, const char *name)
@@ -246,57 +245,6 @@ bool recording_files__is_name(const char *name)
 	return take_hex(&name, 1) && (!*name || !strcmp(name, ".debug"));
 }
 
-/* Its holes stay holes: much of what the modules' area spans is one. */
-static int copy_data(int from, int to, off_t start, off_t end)
-{
-	uint8_t buf[16 * PAGE];
-
-	while (start < end) {
-		size_t want =
-			end - start < (off_t)sizeof(buf) ? (size_t)(end - start) : sizeof(buf);
-		ssize_t n = pread(from, buf, want, start);
-
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		if (pwrite(to, buf, (size_t)n, start) != n)
-			return errno ? -errno : -ENOSPC;
-		start += n;
-	}
-	return 0;
-}
-
-static int copy_file(int from, int to)
-{
-	off_t at = 0, size = lseek(from, 0, SEEK_END);
-	int err = size < 0 || ftruncate(to, size) ? -errno : 0;
-
-	errno = 0;
-	while (!err) {
-		off_t start = lseek(from, at, SEEK_DATA), end;
-
-		/* Only a hole follows. */
-		if (start < 0)
-			return errno == ENXIO ? 0 : -errno;
-		end = lseek(from, start, SEEK_HOLE);
-		err = end < 0 ? -errno : copy_data(from, to, start, end);
-		at = end;
-	}
-	return err;
-}
-
-static int write_kcore(int kcore, const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = copy_file(kcore, fd);
-	if (close(fd) && !err)
-		err = -errno;
-	return err;
-}
-
 /* The kernel's code, where it was traced: kcore_dir/, in perf's own layout
  * (tools/perf/util/data.c). */
 static int write_kernel(const struct rec_kernel *kernel, const char *dir)
@@ -314,8 +262,8 @@ static int write_kernel(const struct rec_kernel *kernel, const char *dir)
 	if (!err)
 		err = write_text(dir, "kcore_dir/modules", kernel->modules);
 	if (!err)
-		err = path_in(path, dir, "kcore_dir/kcore");
-	return err ? err : write_kcore(kernel->kcore, path);
+		err = put_file(kernel->kcore, dir, "kcore_dir/kcore");
+	return err;
 }
 
 static int save(struct recording *rec, const char *path, struct meter *meter)
