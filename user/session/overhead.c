@@ -67,13 +67,6 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 		  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
 }
 
-static int refuse_unmeasured(int err)
-{
-	log__error("cannot measure what a sample costs: %s", strerror(-err));
-	log__hint("-sample-rate HZ says how many to take, without measuring");
-	return err;
-}
-
 static void set_recorder(void *ctx, bool on)
 {
 	struct recorder *recorder = ctx;
@@ -126,8 +119,11 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 
 	if (!err && pids->n)
 		err = measure_load(pids, &load);
-	if (err && o->max_overhead_ppm)
-		return refuse_unmeasured(err);
+	if (err && o->max_overhead_ppm) {
+		log__error("cannot measure what a sample costs: %s", strerror(-err));
+		log__hint("-sample-rate HZ says how many to take, without measuring");
+		return err;
+	}
 	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
 	if (err)
 		return 0;

@@ -108,15 +108,6 @@ static int record(const struct source_config *config, struct recording *rec)
 	return err;
 }
 
-static int count(struct recording *rec, struct chain_count *found)
-{
-	struct images *images = images__new(rec);
-	int err = images ? sample_stack__count(rec, images, found) : -1;
-
-	images__free(images);
-	return err;
-}
-
 /* Both kinds of stacks of the same moments. */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
@@ -132,6 +123,7 @@ static int try_both(const struct capture_options *o, const struct process *proce
 				       .freeze_fd = -1};
 	pid_t pid = process->pid;
 	struct pid_set pids = {.v = &pid, .n = 1};
+	struct images *images;
 	struct recording rec;
 	int err;
 
@@ -143,8 +135,10 @@ static int try_both(const struct capture_options *o, const struct process *proce
 	if (!err)
 		err = record(&config, &rec);
 	*samples = rec.samples.n;
+	images = err ? NULL : images__new(&rec);
 	if (!err)
-		err = count(&rec, found);
+		err = images ? sample_stack__count(&rec, images, found) : -1;
+	images__free(images);
 	recording__fini(&rec);
 	return err;
 }

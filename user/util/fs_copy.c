@@ -100,11 +100,27 @@ int fs__make_parents(const char *path, size_t from)
 
 void fs__allow_open_files(size_t n)
 {
-	struct rlimit limit;
+	struct rlimit limit, raised;
 	rlim_t want = n + 512;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= want)
 		return;
+	raised = (struct rlimit){want, limit.rlim_max > want ? limit.rlim_max : want};
 	limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	/* With CAP_SYS_RESOURCE the hard limit can be raised as well. */
+	if (setrlimit(RLIMIT_NOFILE, &raised))
+		setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void fs__close_all_but(int first, int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	if (low < first)
+		low = high;
+	if (low > first)
+		close_range((unsigned int)first, (unsigned int)low - 1, 0);
+	if (high > low + 1)
+		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
+	close_range((unsigned int)high + 1, ~0u, 0);
 }

@@ -186,16 +186,10 @@ static int look_for_addresses(bool *found)
 	return 0;
 }
 
-static int try_kcore(void)
-{
-	_cleanup_close_ int kcore = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
-
-	return kcore < 0 ? -errno : 0;
-}
-
 static const struct kernel_refusal *try(bool with_code)
 {
-	struct kernel_facts facts = {.kcore_err = with_code ? try_kcore() : 0,
+	_cleanup_close_ int kcore = with_code ? open("/proc/kcore", O_RDONLY | O_CLOEXEC) : -1;
+	struct kernel_facts facts = {.kcore_err = with_code && kcore < 0 ? -errno : 0,
 				     .lockdown = lockdown__read()};
 
 	facts.kptr_restrict = fs__read_number("/proc/sys/kernel/kptr_restrict", 0);
@@ -219,9 +213,8 @@ int kernel_access__refuse(bool with_code)
 	return refusal->err;
 }
 
-#define CHUNK	   (64u << 10)
-#define MAX_PHDRS  4096
-#define NO_SEGMENT UINT64_MAX
+#define CHUNK	  (64u << 10)
+#define MAX_PHDRS 4096
 
 /* An ELF core file whose segments are the kernel's areas: fs/proc/kcore.c. */
 struct kcore {
@@ -265,30 +258,21 @@ static void kcore__close(struct kcore *kcore)
 	free(kcore->phdrs);
 }
 
-/* Where vaddr is in the file, and how much of the segment follows. */
-static uint64_t kcore__offset(const struct kcore *kcore, uint64_t vaddr, uint64_t *left)
-{
-	for (size_t i = 0; i < kcore->n; i++) {
-		const Elf64_Phdr *p = &kcore->phdrs[i];
-
-		if (p->p_type != PT_LOAD || vaddr < p->p_vaddr || vaddr - p->p_vaddr >= p->p_filesz)
-			continue;
-		*left = p->p_filesz - (vaddr - p->p_vaddr);
-		return p->p_offset + (vaddr - p->p_vaddr);
-	}
-	return NO_SEGMENT;
-}
-
 /* Bytes at vaddr; zeroes where nothing is mapped. How many: 0 in no segment; or -errno. */
 static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *buf, size_t len)
 {
-	uint64_t left, offset = kcore__offset(kcore, vaddr, &left);
-	ssize_t n;
+	for (size_t i = 0; i < kcore->n; i++) {
+		const Elf64_Phdr *p = &kcore->phdrs[i];
+		uint64_t at = vaddr - p->p_vaddr;
+		ssize_t n;
 
-	if (offset == NO_SEGMENT)
-		return 0;
-	n = pread(kcore->fd, buf, left < len ? left : len, (off_t)offset);
-	return n < 0 ? -errno : n;
+		if (p->p_type != PT_LOAD || vaddr < p->p_vaddr || at >= p->p_filesz)
+			continue;
+		n = pread(kcore->fd, buf, p->p_filesz - at < len ? p->p_filesz - at : len,
+			  (off_t)(p->p_offset + at));
+		return n < 0 ? -errno : n;
+	}
+	return 0;
 }
 
 static int write_at(int fd, const uint8_t *buf, size_t len, uint64_t offset)

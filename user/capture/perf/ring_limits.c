@@ -127,32 +127,18 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 /* Descriptors and mappings kept free for everything but rings. */
 #define SPARE 512
 
-/* With CAP_SYS_RESOURCE the hard limit can be raised as well. */
-static rlim_t raise_limit(rlim_t want)
-{
-	struct rlimit limit, raised;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return 0;
-	if (limit.rlim_cur >= want)
-		return limit.rlim_cur;
-	raised = (struct rlimit){.rlim_cur = want,
-				 .rlim_max = limit.rlim_max > want ? limit.rlim_max : want};
-	if (!setrlimit(RLIMIT_NOFILE, &raised))
-		return want;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur;
-}
-
 int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 {
-	rlim_t fds = n * fds_each + SPARE, allowed = raise_limit(fds);
+	rlim_t fds = n * fds_each + SPARE;
+	struct rlimit allowed = {0};
 	size_t mappings = n * mappings_each + SPARE;
 	long max = fs__read_number("/proc/sys/vm/max_map_count", 0);
 
-	if (allowed < fds) {
+	fs__allow_open_files(n * fds_each);
+	getrlimit(RLIMIT_NOFILE, &allowed);
+	if (allowed.rlim_cur < fds) {
 		log__error("%zu threads need %llu open files, and %llu are allowed", n,
-			   (unsigned long long)fds, (unsigned long long)allowed);
+			   (unsigned long long)fds, (unsigned long long)allowed.rlim_cur);
 		log__hint("'ulimit -n %llu' allows more; " BY_CPU, (unsigned long long)fds);
 		return -EMFILE;
 	}

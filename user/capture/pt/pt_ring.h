@@ -12,7 +12,7 @@
 #include "capture/perf/sideband.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/pt/pmu.h"
-#include "capture/recording/spool.h"
+#include "capture/recording/recording.h"
 #include "util/vec.h"
 
 /* Best first. */

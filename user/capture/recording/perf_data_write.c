@@ -297,22 +297,6 @@ static void put_raw(struct perf_writer *w, const struct sample_id_fields *id, ui
 	end_record(w);
 }
 
-static void put_entry(struct perf_writer *w, const struct mt_entry *entry)
-{
-	struct sample_id_fields id = {(pid_t)entry->tgid, (pid_t)entry->tid, entry->start_ns, 0,
-				      EVENT_ENTRY};
-
-	/* The ip is the sample's. */
-	put_raw(w, &id, entry->ip, entry, offsetof(struct mt_entry, ip));
-}
-
-static void put_by(struct perf_writer *w, const struct mt_sched *by)
-{
-	struct sample_id_fields id = {(pid_t)by->tgid, (pid_t)by->tid, by->time_ns, 0, EVENT_BY};
-
-	put_raw(w, &id, 0, by, sizeof(*by));
-}
-
 /* Samples, switches and entries of a source that samples. */
 static void put_samples(struct perf_writer *w)
 {
@@ -322,10 +306,23 @@ static void put_samples(struct perf_writer *w)
 		put_sample(w, &rec->samples.v[i]);
 	for (size_t i = 0; i < rec->scheds.n; i++)
 		put_sched(w, &rec->scheds.v[i]);
-	for (size_t i = 0; i < rec->entries.n; i++)
-		put_entry(w, &rec->entries.v[i]);
-	for (size_t i = 0; i < rec->sched_bys.n; i++)
-		put_by(w, &rec->sched_bys.v[i]);
+	for (size_t i = 0; i < rec->entries.n; i++) {
+		const struct mt_entry *e = &rec->entries.v[i];
+
+		/* The ip is the sample's. */
+		put_raw(w,
+			&(struct sample_id_fields){(pid_t)e->tgid, (pid_t)e->tid, e->start_ns, 0,
+						   EVENT_ENTRY},
+			e->ip, e, offsetof(struct mt_entry, ip));
+	}
+	for (size_t i = 0; i < rec->sched_bys.n; i++) {
+		const struct mt_sched *by = &rec->sched_bys.v[i];
+
+		put_raw(w,
+			&(struct sample_id_fields){(pid_t)by->tgid, (pid_t)by->tid, by->time_ns, 0,
+						   EVENT_BY},
+			0, by, sizeof(*by));
+	}
 }
 
 /* Only if records carry a CPU. */

@@ -592,16 +592,9 @@ static int create_partial(const char *path, char partial[static PATH_MAX])
 	return err;
 }
 
-static int put_in_place(const char *partial, const char *path)
-{
-	char old[PATH_MAX];
-	int err = make_way(path, old);
-
-	return err < 0 ? err : fs__put_in_place(partial, path, old);
-}
-
 static int save_whole(struct recording *rec, const char *partial, const char *path)
 {
+	char old[PATH_MAX];
 	sigset_t before;
 	int err = save_metered(rec, partial);
 
@@ -609,7 +602,9 @@ static int save_whole(struct recording *rec, const char *partial, const char *pa
 	interrupts__block(&before);
 	stop__set_partial(NULL);
 	if (!err)
-		err = put_in_place(partial, path);
+		err = make_way(path, old);
+	if (err >= 0)
+		err = fs__put_in_place(partial, path, old);
 	if (err)
 		fs__remove_dir(partial);
 	interrupts__unblock(&before);

@@ -397,12 +397,6 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 	return err;
 }
 
-/* What came between the trigger and the end of the last event is not part of the snapshot. */
-static uint64_t triggered_ns(const struct source *s, const struct recording *rec)
-{
-	return rec->hits.n > s->config.first_hit ? rec->hits.v[rec->hits.n - 1].time_ns : 0;
-}
-
 /* Of a cgroup, processes may have come from elsewhere: nothing has told of those. */
 static int note_joined(struct source *s, const struct recording *rec, size_t first)
 {
@@ -421,7 +415,10 @@ static int note_joined(struct source *s, const struct recording *rec, size_t fir
 
 static int sample__read(struct source *s, struct recording *rec)
 {
-	struct sample_record_ids ids = {.until_ns = triggered_ns(s, rec)};
+	bool triggered = rec->hits.n > s->config.first_hit;
+	/* What came between the trigger and the end of the last event is not part of it. */
+	struct sample_record_ids ids = {.until_ns = triggered ? rec->hits.v[rec->hits.n - 1].time_ns
+							      : 0};
 	size_t first = rec->samples.n;
 	struct lookback least = {0};
 	int err = 0;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "capture/code/uprobes_page.h"
-#include "capture/recording/spool.h"
+#include "capture/recording/recording.h"
 #include "capture/soft/stepper.h"
 #include "capture/source.h"
 #include "util/clock.h"
@@ -80,15 +80,6 @@ static int read_spool(struct source *source, uint32_t i, struct recording *rec)
 					: spool__finish(&source->spools[i], &aux, rec);
 }
 
-static void say_waited(const struct soft_shared *shared)
-{
-	char text[UNITS_TEXT_SIZE];
-
-	if (shared->waited_ns > 10000000)
-		log__info("the program waited for the disk for %s",
-			  units__format_duration(text, shared->waited_ns));
-}
-
 static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 {
 	const struct soft_shared *shared = source->shared;
@@ -140,18 +131,9 @@ static int read_maps(struct source *source, struct recording *rec)
 	int err = 0;
 
 	for (uint32_t i = 0; i < shared->n_maps && !err; i++) {
-		const struct soft_map *m = &shared->maps[i];
-		struct rec_map map = {.time_ns = m->time_ns,
-				      .start = m->start,
-				      .len = m->len,
-				      .pgoff = m->pgoff,
-				      .ino = m->ino,
-				      .maj = m->maj,
-				      .min = m->min,
-				      .pid = source->config.pid,
-				      .tid = source->config.pid,
-				      .path = (char *)m->path};
+		struct rec_map map = shared->maps[i].map;
 
+		map.path = (char *)shared->maps[i].path;
 		err = recording__add_map(rec, &map);
 	}
 	if (shared->lost_maps)
@@ -175,6 +157,7 @@ static int add_uprobes(const struct soft_shared *shared, struct recording *rec)
 
 static int soft__read(struct source *source, struct recording *rec)
 {
+	char text[UNITS_TEXT_SIZE];
 	int err;
 
 	/* A clock of our own, in nanoseconds: CLOCK_MONOTONIC, as bpf_ktime_get_ns() has it. */
@@ -192,7 +175,9 @@ static int soft__read(struct source *source, struct recording *rec)
 		err = add_uprobes(source->shared, rec);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
-	say_waited(source->shared);
+	if (source->shared->waited_ns > 10000000)
+		log__info("the program waited for the disk for %s",
+			  units__format_duration(text, source->shared->waited_ns));
 	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
 	return err;
 }
@@ -296,20 +281,6 @@ static struct source *soft__open(const struct source_config *config)
 	return source;
 }
 
-/* In the child: keep nothing of mtbpf's (a probe's descriptor would keep the probe). */
-static void close_others(int a, int b)
-{
-	int low = a < b ? a : b, high = a < b ? b : a;
-
-	if (low < 3)
-		low = high; /* freeze_fd -1 */
-	if (low > 3)
-		close_range(3, (unsigned int)low - 1, 0);
-	if (high > low + 1)
-		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
-	close_range((unsigned int)high + 1, ~0u, 0);
-}
-
 static void run_stepper(struct source *source, int control_fd)
 {
 	const struct source_config *c = &source->config;
@@ -338,7 +309,8 @@ static void run_stepper(struct source *source, int control_fd)
 	setpriority(PRIO_PROCESS, 0, -20);
 	fs__write("/proc/self/oom_score_adj", "-1000", 5);
 	signal(SIGPIPE, SIG_IGN);
-	close_others(control_fd, c->freeze_fd);
+	/* Keep nothing of mtbpf's: a probe's descriptor would keep the probe. */
+	fs__close_all_but(3, control_fd, c->freeze_fd);
 	stepper__run(source->shared, &config);
 }
 

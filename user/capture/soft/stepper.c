@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/recording/recording.h"
+#include "capture/code/live_code.h"
 #include "capture/soft/stepped.h"
 #include "target/process.h"
 #include "util/cleanup.h"
@@ -154,7 +154,7 @@ static bool is_listed(const struct mappings *maps, const struct mapping *m)
 	       old->ino == m->ino && old->prot == m->prot && !strcmp(old->path, m->path);
 }
 
-static void append(struct soft_shared *shared, const struct mapping *m, uint64_t now)
+static void append(struct soft_shared *shared, pid_t pid, const struct mapping *m, uint64_t now)
 {
 	struct soft_map *out;
 
@@ -165,17 +165,10 @@ static void append(struct soft_shared *shared, const struct mapping *m, uint64_t
 	/* The kernel maps this page on the way to it, with no syscall to be seen: it was always
 	 * there. */
 	if (!strcmp(m->path, "[uprobes]") && shared->n_maps)
-		now = shared->maps[0].time_ns;
-	out = &shared->maps[shared->n_maps];
-	*out = (struct soft_map){.time_ns = now,
-				 .start = m->start,
-				 .len = m->end - m->start,
-				 .pgoff = m->pgoff,
-				 .ino = m->ino,
-				 .maj = m->maj,
-				 .min = m->min};
+		now = shared->maps[0].map.time_ns;
+	out = &shared->maps[shared->n_maps++];
+	out->map = process_note__map(pid, m, now);
 	snprintf(out->path, sizeof(out->path), "%s", m->path);
-	shared->n_maps++;
 }
 
 /* Appends mappings not seen before to the shared list. */
@@ -188,7 +181,7 @@ static void scan_maps(struct stepper *s)
 		return;
 	for (size_t i = 0; i < maps.n; i++)
 		if (maps.v[i].prot & PROT_EXEC && !is_listed(&s->maps, &maps.v[i]))
-			append(s->shared, &maps.v[i], now);
+			append(s->shared, s->config->pid, &maps.v[i], now);
 	mappings__fini(&s->maps);
 	s->maps = maps;
 }
@@ -271,12 +264,7 @@ static bool rewind_syscall(struct user_regs_struct *regs)
 
 static bool find(const struct mapping *m, const struct rec_place *place, uint64_t *ip)
 {
-	const struct rec_map map = {.start = m->start,
-				    .len = m->end - m->start,
-				    .pgoff = m->pgoff,
-				    .ino = m->ino,
-				    .maj = m->maj,
-				    .min = m->min};
+	const struct rec_map map = process_note__map(0, m, 0);
 
 	return m->prot & PROT_EXEC && rec_map__has(&map, place, ip);
 }

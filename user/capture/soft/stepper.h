@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/recording/recording.h"
 #include "capture/soft/pt_stream.h"
 
 /*
@@ -45,8 +46,7 @@ struct soft_thread {
 };
 
 struct soft_map {
-	uint64_t time_ns, start, len, pgoff, ino;
-	uint32_t maj, min;
+	struct rec_map map; /* but its path: */
 	char path[PATH_MAX];
 };
 
@@ -83,8 +83,6 @@ static inline size_t soft_shared__size(uint64_t ring_size)
 
 	return head + (size_t)SOFT_MAX_THREADS * ring_size;
 }
-
-struct rec_place;
 
 /* A CPU has as many breakpoints. */
 #define SOFT_MAX_STARTS 4

@@ -16,13 +16,6 @@
 #include "util/log.h"
 #include "util/vec.h"
 
-static bool has_changed(const struct process *process, const struct probe *probe, uint8_t before)
-{
-	uint8_t now;
-
-	return process__read_memory(process->pid, probe->ip, &now, 1) == 1 && now != before;
-}
-
 /*
  * 1: a probe in that file arrives in the process, at once, with its int3; 0: it does not. Where
  * somebody else's is there already nothing changes: its int3 tells that the file is the one.
@@ -34,14 +27,16 @@ static int is_it(const struct probe *probe, const struct process *process, const
 				   .semaphore = probe->semaphore,
 				   .pid = process->pid};
 	_cleanup_close_ int fd = -1;
-	uint8_t before;
+	uint8_t before, now;
 
 	if (process__read_memory(process->pid, probe->ip, &before, 1) != 1)
 		return -ESRCH;
 	if (before != probe->code[0])
 		return 1;
 	fd = uprobe_event__open(&spec);
-	return fd < 0 ? fd : has_changed(process, probe, before);
+	if (fd < 0)
+		return fd;
+	return process__read_memory(process->pid, probe->ip, &now, 1) == 1 && now != before;
 }
 
 bool probe__is_same(const struct probe *other, const struct probe *found,
@@ -254,19 +249,10 @@ static int check_exits(const struct probe *probe, const struct function *f)
 	return 0;
 }
 
-static void find_exits(struct probe *probe, const struct function *f, const uint8_t *code,
-		       size_t len)
-{
-	const struct exit_part entry = {code, len, f->vaddr};
-
-	probe->exits_err = exit_sites__find(&entry, find_part, (void *)f, &probe->exits);
-	if (!probe->exits_err)
-		probe->exits_err = check_exits(probe, f);
-}
-
 static int choose_site(struct probe *probe, const struct symbol_match *match)
 {
 	const struct function *f = match->function;
+	struct exit_part entry = {.vaddr = f->vaddr};
 	const uint8_t *code;
 	size_t len;
 	int err;
@@ -291,7 +277,11 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
-	find_exits(probe, f, code, len);
+	entry.code = code;
+	entry.len = len;
+	probe->exits_err = exit_sites__find(&entry, find_part, (void *)f, &probe->exits);
+	if (!probe->exits_err)
+		probe->exits_err = check_exits(probe, f);
 	probe->is_inside = match->offset;
 	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;

@@ -154,12 +154,6 @@ static int take(struct search *search, const struct program *program)
 	return search->each(&source, search->symbol, hand_on, search);
 }
 
-static void warn_ambiguous(const struct program *program, const char *symbol)
-{
-	log__warn("'%s' names several functions in process %d (%s), too: none of them is probed",
-		  symbol, (int)program->process.pid, program->process.comm);
-}
-
 /* Another process that runs the same, in the place of one that has ended. False: there is none. */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
@@ -193,7 +187,9 @@ static int search_program(struct search *search, struct program *program)
 	bool is_ambiguous = err == -ENOTUNIQ;
 
 	if (is_ambiguous && search->found.n) {
-		warn_ambiguous(program, search->symbol);
+		log__warn("'%s' names several functions in process %d (%s), too: none of them is "
+			  "probed",
+			  search->symbol, (int)program->process.pid, program->process.comm);
 		return 0;
 	}
 	if (err && !is_ambiguous)
