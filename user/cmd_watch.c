@@ -209,7 +209,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 					       .regions = &watched->regions});
 
 	if (!err)
-		err = gate__attach(&gate, NULL);
+		err = gate__attach(&gate, NULL, NULL);
 	/* Nothing triggers, but the last of -max-hits tells that it was. */
 	if (!err)
 		err = trigger__arm(gate.trigger);

@@ -161,7 +161,8 @@ static int drop_gone(struct gate *gate, struct trigger_event *events, size_t *n)
 	return kept ? 0 : -ESRCH;
 }
 
-int gate__attach(struct gate *gate, const int *source_events)
+int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
+		 const struct source *source)
 {
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
@@ -169,14 +170,14 @@ int gate__attach(struct gate *gate, const int *source_events)
 	bool of_source = false;
 
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
-		bool has_source = source_events && i < gate->n_deciding && source_events[i] >= 0;
+		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
-		of_source |= has_source;
-		if (!has_source)
+		of_source |= theirs >= 0;
+		if (theirs < 0)
 			gate->events.v[i].fd = uprobe_event__open(&gate->specs.v[i]);
 		events[i] = gate->events.v[i];
-		if (has_source)
-			events[i].fd = source_events[i];
+		if (theirs >= 0)
+			events[i].fd = theirs;
 		if (events[i].fd < 0 && !is_of_gone(&gate->specs.v[i], events[i].fd))
 			err = events[i].fd;
 	}

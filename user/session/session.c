@@ -260,21 +260,6 @@ static void open_recorder(struct session *s)
 				  : "each thread has a clock, which makes its switches dearer");
 }
 
-static int attach_gate(struct session *s)
-{
-	int *events, err;
-	size_t n = s->gate.n_deciding;
-
-	if (!s->ops->probe_event)
-		return gate__attach(&s->gate, NULL);
-	events = calloc(n, sizeof(*events));
-	for (size_t i = 0; events && i < n; i++)
-		events[i] = s->ops->probe_event(s->source, i);
-	err = events ? gate__attach(&s->gate, events) : -ENOMEM;
-	free(events);
-	return err;
-}
-
 /* Whose instruction the kernel may step a copy of: one copy is known to the decoder. */
 static const struct probe *stepped_probe(const struct session *s)
 {
@@ -361,7 +346,7 @@ static int open_source(struct session *s)
 	if (!s->source)
 		return -errno;
 	if (s->gate.trigger && !s->gate.attached)
-		err = attach_gate(s);
+		err = gate__attach(&s->gate, s->ops->probe_event, s->source);
 	if (s->ops->samples && !s->pressure && !s->snapshots)
 		s->pressure = pressure__new();
 	if (!err)
@@ -553,7 +538,7 @@ static uint32_t reason_of(const struct session *s)
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
-/* What the source `sample` says at each stage. */
+/* Samples show by themselves where a thread was not recorded. */
 static int note_stops(const struct session *s)
 {
 	int err = 0;

@@ -138,6 +138,7 @@ static int copy_memory(struct copier *c, const struct mappings *maps)
 
 int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 {
+	_cleanup_close_ int pagemap = -1;
 	struct copier copier = {.rec = rec, .pid = pid, .left = limit};
 	char path[64], kept[UNITS_TEXT_SIZE], cut[UNITS_TEXT_SIZE];
 	struct mappings maps;
@@ -149,10 +150,8 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	if (maps.n)
 		recording__drop_copies(rec, pid);
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-	copier.pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	copier.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	err = copy_memory(&copier, &maps);
-	if (copier.pagemap >= 0)
-		close(copier.pagemap);
 	mappings__fini(&maps);
 	if (copier.cut)
 		log__warn("process %d has more code in memory than the %s that are copied: %s of "
@@ -376,21 +375,11 @@ int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns)
 	return err;
 }
 
-static void note_elf(struct rec_file *file, pid_t pid, const struct elf_image *image, bool portable)
-{
-	char root[32];
-
-	snprintf(file->build_id, sizeof(file->build_id), "%s", elf_image__build_id(image));
-	if (!portable)
-		return;
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-	file->debug_fd = debug_file__open(image, file->path, root);
-}
-
 static int note_mapping(struct recording *rec, pid_t pid, const struct mapping *m)
 {
 	struct rec_file file = {.path = m->path, .ino = m->ino, .debug_fd = -1};
 	struct elf_image *image;
+	char root[32];
 
 	file.fd = process__open_mapping(pid, m);
 	if (file.fd < 0) {
@@ -398,8 +387,11 @@ static int note_mapping(struct recording *rec, pid_t pid, const struct mapping *
 		return 0;
 	}
 	image = elf_image__open(file.fd, m->path);
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	if (image)
-		note_elf(&file, pid, image, rec->portable);
+		snprintf(file.build_id, sizeof(file.build_id), "%s", elf_image__build_id(image));
+	if (image && rec->portable)
+		file.debug_fd = debug_file__open(image, file.path, root);
 	/* Memory that has a name, and may change, is copied. */
 	if (!image && mapping__is_memory(m)) {
 		close(file.fd);

@@ -41,22 +41,29 @@ static size_t copy_own(const char *path, uint8_t *page, size_t size)
 	return n;
 }
 
-size_t uprobes_page__read(uint8_t *page, size_t size)
+/* What a probe on the function makes the kernel map by that name; 0 if it maps nothing. */
+static size_t read_page_of(void (*function)(void), bool on_return, const char *path, uint8_t *page,
+			   size_t size)
 {
+	const struct uprobe_group group = {.place = event_place__of_thread(0), .leader = -1};
+	_cleanup_close_ int fd = -1;
 	struct uprobe_spec spec;
-	size_t n;
-	int fd;
 
-	if (own_probe__spec(&spec))
+	if (own_probe__spec_of(&spec, (uintptr_t)function))
 		return 0;
-	spec.on_return = true;
-	fd = uprobe_event__open(&spec);
+	spec.on_return = on_return;
+	fd = on_return ? uprobe_event__open(&spec) : uprobe_event__open_in_group(&spec, &group);
 	if (fd < 0)
 		return 0;
-	own_probe__hit();
-	n = copy_own("[uprobes]", page, size);
-	close(fd);
-	return n;
+	/* From the first hit on an instruction may be optimised. */
+	function();
+	function();
+	return copy_own(path, page, size);
+}
+
+size_t uprobes_page__read(uint8_t *page, size_t size)
+{
+	return read_page_of(own_probe__hit, true, "[uprobes]", page, size);
 }
 
 /*
@@ -78,32 +85,11 @@ __asm__(".pushsection .text.uprobes_page, \"ax\", @progbits\n"
 void nop_of_5(void) __attribute__((visibility("hidden")));
 void nop_of_10(void) __attribute__((visibility("hidden")));
 
-/* The trampoline that a probe on the function makes the kernel map; 0 if it maps none. */
-static size_t read_trampoline_of(void (*function)(void), uint8_t *page, size_t size)
-{
-	const struct uprobe_group group = {.place = event_place__of_thread(0), .leader = -1};
-	struct uprobe_spec spec;
-	size_t n;
-	int fd;
-
-	if (own_probe__spec_of(&spec, (uintptr_t)function))
-		return 0;
-	fd = uprobe_event__open_in_group(&spec, &group);
-	if (fd < 0)
-		return 0;
-	/* The first hit optimises it. */
-	function();
-	function();
-	n = copy_own(UPROBES_TRAMPOLINE, page, size);
-	close(fd);
-	return n;
-}
-
 size_t uprobes_trampoline__read(uint8_t *page, size_t size)
 {
-	size_t n = read_trampoline_of(nop_of_5, page, size);
+	size_t n = read_page_of(nop_of_5, false, UPROBES_TRAMPOLINE, page, size);
 
-	return n ? n : read_trampoline_of(nop_of_10, page, size);
+	return n ? n : read_page_of(nop_of_10, false, UPROBES_TRAMPOLINE, page, size);
 }
 
 /* Its mapping, as if it had been there from time_ns on. 0 or -ENOMEM. */

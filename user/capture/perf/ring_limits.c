@@ -40,29 +40,23 @@ bool budget__allows(uint64_t max, size_t n, size_t aux_size)
 	return n <= max / aux_size;
 }
 
-static void suggest(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
+int budget__check(uint64_t max, size_t n, size_t size, size_t least, bool by_cpu)
 {
+	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
 	const char *other = by_cpu ? "a larger -max-memory allows more"
 				   : BY_CPU "; a larger -max-memory allows more";
 
-	while (aux_size > AUX_MIN && !budget__allows(max, n, aux_size))
-		aux_size /= 2;
-	if (budget__allows(max, n, aux_size))
-		log__hint("-snapshot-size %zuK fits; %s", aux_size / 1024, other);
-	else
-		log__hint("%s", other);
-}
-
-int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
-{
-	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
-
-	if (budget__allows(max, n, aux_size))
+	if (budget__allows(max, n, size))
 		return 0;
 	log__error("%zu %s%s with %s of trace each need %s, and -max-memory allows %s", n,
-		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, aux_size),
-		   units__format_size(all, (uint64_t)n * aux_size), units__format_size(most, max));
-	suggest(max, n, aux_size, by_cpu);
+		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, size),
+		   units__format_size(all, (uint64_t)n * size), units__format_size(most, max));
+	while (size > least && !budget__allows(max, n, size))
+		size /= 2;
+	if (budget__allows(max, n, size))
+		log__hint("-snapshot-size %zuK fits; %s", size / 1024, other);
+	else
+		log__hint("%s", other);
 	return -ENOMEM;
 }
 
@@ -149,4 +143,15 @@ int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 		return -EMFILE;
 	}
 	return 0;
+}
+
+int ring_limits__check(size_t n, size_t each, size_t aux_size, size_t fds_each,
+		       size_t mappings_each)
+{
+	struct memlock_limits limits;
+	int err;
+
+	memlock__read(&limits);
+	err = memlock__check(&limits, n, each, aux_size);
+	return err ? err : many_rings__allow(n, fds_each, mappings_each);
 }

@@ -113,6 +113,9 @@ static void explain_open_kernel(int err)
 	}
 }
 
+#define AUX_MIN (4u << 10)
+#define AUX_MAX (1u << 30)
+
 struct ended_spool {
 	pid_t pid, tid;
 	struct spool spool;
@@ -223,20 +226,16 @@ static int check_memory(const struct source *s)
 {
 	bool by_cpu = s->config.cgroup != NULL;
 	size_t aux = s->ring_config.aux_size, n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-	struct memlock_limits limits;
 	int err = by_cpu ? 0 : followed__count(&s->followed, !s->config.multi_thread, &n);
 
 	if (err) {
 		explain_open(err, aux);
 		return err;
 	}
-	err = budget__check(s->config.max_memory, n, aux, by_cpu);
-	if (err)
-		return err;
-	memlock__read(&limits);
-	err = memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
+	err = budget__check(s->config.max_memory, n, aux, AUX_MIN, by_cpu);
 	return err ? err
-		   : many_rings__allow(n, PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
+		   : ring_limits__check(n, pt_ring__locked_size(aux, by_cpu), aux,
+					PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
 }
 
 static bool has_several_rings(const struct source_config *config)
@@ -471,9 +470,6 @@ static int pt__read(struct source *s, struct recording *rec)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	return err;
 }
-
-#define AUX_MIN (4u << 10)
-#define AUX_MAX (1u << 30)
 
 static int pt__probe(void)
 {

@@ -142,24 +142,6 @@ static void put_head(struct perf_writer *w, const struct sample_id_fields *id, u
 	put_u32(w, 0);
 }
 
-static void describe_user(struct perf_event_attr *attr)
-{
-	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	attr->sample_regs_user = PERF_HIT_REGS;
-	attr->sample_stack_user = MT_COPY_MAX;
-	attr->exclude_callchain_user = 1;
-}
-
-/* The sample_type of its event. */
-static void describe_hits(const struct perf_writer *w, struct perf_event_attr *attr)
-{
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_BPF_OUTPUT;
-	attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
-	if (w->rec->stacks.n)
-		describe_user(attr);
-}
-
 /*
  * Registers, which struct rec_user begins with, and a copy of the stack at a sample's end: its
  * bytes, followed by the number of them that belong to the stack.
@@ -550,9 +532,26 @@ static void put_records(struct perf_writer *w)
 	end_record(w);
 }
 
-static const char *const event_names[EVENT_COUNT] = {
-	"intel_pt//u", "dummy:u",	   "mtbpf:hit",	   "mtbpf:entry", "mtbpf:sched",
-	"cpu-clock",   "context-switches", "minor-faults", "major-faults"};
+static const struct {
+	const char *name;
+	uint64_t config; /* of PERF_TYPE_SOFTWARE */
+	uint64_t own;	 /* attr.config1: enum perf_own_data */
+	uint64_t sample_type;
+} events[EVENT_COUNT] = {
+	[EVENT_PT] = {"intel_pt//u"},
+	[EVENT_SIDEBAND] = {"dummy:u", PERF_COUNT_SW_DUMMY},
+	[EVENT_HIT] = {"mtbpf:hit", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_HIT,
+		       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW},
+	[EVENT_ENTRY] = {"mtbpf:entry", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_ENTRY, PERF_SAMPLE_RAW},
+	[EVENT_BY] = {"mtbpf:sched", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_BY, PERF_SAMPLE_RAW},
+	[EVENT_CLOCK] = {"cpu-clock", PERF_COUNT_SW_CPU_CLOCK, 0, PERF_SAMPLE_CALLCHAIN},
+	[EVENT_SWITCHES] = {"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, 0,
+			    PERF_SAMPLE_CALLCHAIN},
+	[EVENT_MINOR_FAULTS] = {"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN, 0,
+				PERF_SAMPLE_CALLCHAIN},
+	[EVENT_MAJOR_FAULTS] = {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 0,
+				PERF_SAMPLE_CALLCHAIN},
+};
 
 static bool has_event(const struct perf_writer *w, enum event_index event)
 {
@@ -570,83 +569,51 @@ static uint32_t count_events(const struct perf_writer *w)
 	return n;
 }
 
-/* As sample_ring.c opens them. */
-static void fill_sampling(const struct perf_writer *w, enum event_index event,
-			  struct perf_event_attr *attr)
-{
-	static const uint64_t configs[EVENT_COUNT] = {
-		[EVENT_CLOCK] = PERF_COUNT_SW_CPU_CLOCK,
-		[EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
-		[EVENT_MINOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MIN,
-		[EVENT_MAJOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-	};
-
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = configs[event];
-	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (event == EVENT_CLOCK)
-		attr->sample_period = w->rec->sample_period_ns;
-	if (event == EVENT_MINOR_FAULTS)
-		attr->sample_period = REC_FAULT_PERIOD;
-	attr->context_switch = event == EVENT_CLOCK;
-	attr->exclude_kernel = 0;
-	attr->exclude_callchain_kernel = 1;
-	if (w->rec->sample_users.n)
-		describe_user(attr);
-}
-
 #define SAMPLE_COMMON (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)
 
 /* The first PERF_DATA_ATTR_SIZE bytes of a perf_event_attr. */
 static void fill_attr(const struct perf_writer *w, enum event_index event,
 		      struct perf_event_attr *attr)
 {
+	/* These are as sample_ring.c opens them. */
+	bool is_sampling = event >= EVENT_CLOCK;
+	size_t stacks = is_sampling ? w->rec->sample_users.n : w->rec->stacks.n;
+
 	*attr = (struct perf_event_attr){
 		.size = PERF_DATA_ATTR_SIZE,
-		.sample_period = 1,
-		.sample_type = SAMPLE_COMMON,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = events[event].config,
+		.config1 = events[event].own,
+		.sample_period = event == EVENT_CLOCK	       ? w->rec->sample_period_ns
+				 : event == EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
+							       : 1,
+		.sample_type = SAMPLE_COMMON | events[event].sample_type,
 		.read_format = PERF_FORMAT_ID,
 		.disabled = 1,
-		.exclude_kernel = 1,
+		.exclude_kernel = !is_sampling,
+		.exclude_callchain_kernel = is_sampling,
 		.exclude_hv = 1,
+		.context_switch = event == EVENT_CLOCK || (event == EVENT_SIDEBAND && w->by_cpu),
 		.sample_id_all = 1,
+		.use_clockid = w->sampled,
+		.clockid = w->sampled ? CLOCK_MONOTONIC : 0,
 	};
 	if (w->by_cpu || w->sampled)
 		attr->sample_type |= PERF_SAMPLE_CPU;
-	if (w->sampled) {
-		attr->use_clockid = 1;
-		attr->clockid = CLOCK_MONOTONIC;
+	if (stacks && (is_sampling || event == EVENT_HIT)) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->sample_regs_user = PERF_HIT_REGS;
+		attr->sample_stack_user = MT_COPY_MAX;
+		attr->exclude_callchain_user = 1;
 	}
-	switch (event) {
-	case EVENT_PT:
-		attr->type = PMU_TYPE_INTEL_PT;
-		attr->exclude_kernel = !w->rec->kernel.kallsyms;
-		attr->exclude_user = w->rec->kernel_only;
-		attr->config = w->rec->pt.config;
-		break;
-	case EVENT_SIDEBAND:
-		attr->type = PERF_TYPE_SOFTWARE;
-		attr->config = PERF_COUNT_SW_DUMMY;
+	if (event == EVENT_SIDEBAND)
 		attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
-		attr->context_switch = w->by_cpu;
-		break;
-	case EVENT_CLOCK:
-	case EVENT_SWITCHES:
-	case EVENT_MINOR_FAULTS:
-	case EVENT_MAJOR_FAULTS:
-		fill_sampling(w, event, attr);
-		break;
-	case EVENT_ENTRY:
-	case EVENT_BY:
-		attr->type = PERF_TYPE_SOFTWARE;
-		attr->config = PERF_COUNT_SW_BPF_OUTPUT;
-		attr->config1 = event == EVENT_ENTRY ? PERF_OWN_ENTRY : PERF_OWN_BY;
-		attr->sample_type |= PERF_SAMPLE_RAW;
-		break;
-	default:
-		describe_hits(w, attr);
-		break;
-	}
+	if (event != EVENT_PT)
+		return;
+	attr->type = PMU_TYPE_INTEL_PT;
+	attr->config = w->rec->pt.config;
+	attr->exclude_kernel = !w->rec->kernel.kallsyms;
+	attr->exclude_user = w->rec->kernel_only;
 }
 
 static void put_string(struct perf_writer *w, const char *text)
@@ -663,7 +630,7 @@ static const char *pt_event_name(const struct recording *rec)
 {
 	if (rec->kernel_only)
 		return "intel_pt//k";
-	return rec->kernel.kallsyms ? "intel_pt//" : event_names[EVENT_PT];
+	return rec->kernel.kallsyms ? "intel_pt//" : events[EVENT_PT].name;
 }
 
 static void put_event_desc(struct perf_writer *w)
@@ -678,7 +645,7 @@ static void put_event_desc(struct perf_writer *w)
 		fill_attr(w, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put_u32(w, 1);
-		put_string(w, i == EVENT_PT ? pt_event_name(w->rec) : event_names[i]);
+		put_string(w, i == EVENT_PT ? pt_event_name(w->rec) : events[i].name);
 		put_u64(w, perf_event_ids[i]);
 	}
 }

@@ -112,43 +112,6 @@ static int hash_file(int fd, uint64_t *hash)
 	return n ? -errno : 0;
 }
 
-/*
- * Mapped files in images/. Those with a build id lie as in perf's cache of them
- * (tools/perf/util/build-id.c: __dso__build_id_filename()): `perf --buildid-dir NAME.mtbpf/images`.
- */
-static int name_file(const struct rec_file *file, char **name)
-{
-	uint64_t hash;
-	int err = 0, n;
-
-	if (file->build_id[0]) {
-		n = asprintf(name, "images/.build-id/%.2s/%s/elf", file->build_id,
-			     file->build_id + 2);
-	} else {
-		err = hash_file(file->fd, &hash);
-		if (err)
-			return err;
-		n = asprintf(name, "images/%016" PRIx64, hash);
-	}
-	if (n >= 0)
-		return 0;
-	*name = NULL;
-	return -ENOMEM;
-}
-
-static int name_debug_file(const struct rec_file *file, char **name)
-{
-	const char *slash = strrchr(file->name, '/');
-	int n = file->build_id[0]
-			? asprintf(name, "%.*s/debug", (int)(slash - file->name), file->name)
-			: asprintf(name, "%s.debug", file->name);
-
-	if (n >= 0)
-		return 0;
-	*name = NULL;
-	return -ENOMEM;
-}
-
 /* Whoever decodes it here finds the same file by its name. */
 static bool is_found_again(const struct rec_file *file)
 {
@@ -171,16 +134,38 @@ static int put_file(int fd, const char *dir, const char *name)
 	return err == -EEXIST ? 0 : err;
 }
 
+static int put_named(int fd, const char *dir, const char *base, const char *suffix, char **name)
+{
+	if (asprintf(name, "%s%s", base, suffix) < 0) {
+		*name = NULL;
+		return -ENOMEM;
+	}
+	return put_file(fd, dir, *name);
+}
+
+/*
+ * Mapped files in images/. Those with a build id lie as in perf's cache of them
+ * (tools/perf/util/build-id.c: __dso__build_id_filename()): `perf --buildid-dir NAME.mtbpf/images`.
+ */
 static int put(struct rec_file *file, const char *dir)
 {
-	int err = name_file(file, &file->name);
+	bool has_id = file->build_id[0];
+	char base[64];
+	uint64_t hash;
+	int err = has_id ? 0 : hash_file(file->fd, &hash);
 
-	if (!err)
-		err = put_file(file->fd, dir, file->name);
+	if (err)
+		return err;
+	if (has_id)
+		snprintf(base, sizeof(base), "images/.build-id/%.2s/%s", file->build_id,
+			 file->build_id + 2);
+	else
+		snprintf(base, sizeof(base), "images/%016" PRIx64, hash);
+	err = put_named(file->fd, dir, base, has_id ? "/elf" : "", &file->name);
 	if (err || file->debug_fd < 0)
 		return err;
-	err = name_debug_file(file, &file->debug_name);
-	return err ? err : put_file(file->debug_fd, dir, file->debug_name);
+	return put_named(file->debug_fd, dir, base, has_id ? "/debug" : ".debug",
+			 &file->debug_name);
 }
 
 static bool is_to_go(const struct recording *rec, const struct rec_file *file)

@@ -65,23 +65,6 @@ static bool fits(const struct source_config *config, size_t rings, size_t size)
 			      sample_ring__locked_size(size) + config->sample_log);
 }
 
-static int refuse_memory(const struct source *s, size_t rings)
-{
-	const struct source_config *config = &s->config;
-	bool by_cpu = sample_source__is_by_cpu(s);
-	size_t each = sample_ring__locked_size(RING_MIN) + config->sample_log;
-	char least[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
-
-	log__error("%zu %s need %s each, %s together, and -max-memory allows %s", rings,
-		   by_cpu ? "CPUs" : "threads", units__format_size(least, each),
-		   units__format_size(all, (uint64_t)rings * each),
-		   units__format_size(most, config->max_memory));
-	log__hint(by_cpu ? "a larger -max-memory allows more"
-			 : "-cgroup takes one ring per CPU, however many threads there are; "
-			   "a larger -max-memory allows more");
-	return -ENOMEM;
-}
-
 /* All of them are recorded, so each has less where they are many. */
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
@@ -99,16 +82,13 @@ static size_t ring_size(const struct source_config *config, size_t rings, bool b
 static int check_memory(struct source *s, size_t rings)
 {
 	bool by_cpu = sample_source__is_by_cpu(s);
-	struct memlock_limits limits;
 	size_t size = ring_size(&s->config, rings, by_cpu);
-	int err;
+	size_t locked = sample_ring__locked_size(size), each = locked + s->config.sample_log;
+	int err = budget__check(s->config.max_memory, rings, each, each, by_cpu);
 
-	if (!fits(&s->config, rings, size))
-		return refuse_memory(s, rings);
 	s->ring_config.size = size;
-	memlock__read(&limits);
-	err = memlock__check(&limits, rings, sample_ring__locked_size(size), size);
-	return err ? err : many_rings__allow(rings, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
+	return err ? err
+		   : ring_limits__check(rings, locked, size, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
 }
 
 static const struct followed_ops followed_ops;

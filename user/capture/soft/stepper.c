@@ -262,22 +262,19 @@ static bool rewind_syscall(struct user_regs_struct *regs)
 /* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
 #define DR7_ENABLE(i) (1ul << (2 * (i)))
 
-static bool find(const struct mapping *m, const struct rec_place *place, uint64_t *ip)
-{
-	const struct rec_map map = process_note__map(0, m, 0);
-
-	return m->prot & PROT_EXEC && rec_map__has(&map, place, ip);
-}
-
 static size_t find_all(const struct mappings *maps, const struct rec_place *places, size_t n,
 		       uint64_t *ips)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < maps->n && found < SOFT_MAX_PLACES; k++)
-			if (find(&maps->v[k], &places[i], &ips[found]))
+		for (size_t k = 0; k < maps->n && found < SOFT_MAX_PLACES; k++) {
+			const struct rec_map map = process_note__map(0, &maps->v[k], 0);
+
+			if (maps->v[k].prot & PROT_EXEC &&
+			    rec_map__has(&map, &places[i], &ips[found]))
 				found++;
+		}
 	return found;
 }
 
