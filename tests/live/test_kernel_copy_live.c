@@ -23,7 +23,7 @@
 
 #define SKIP_WITHOUT_KCORE                                                                         \
 	do {                                                                                       \
-		const struct kernel_refusal *refusal = kernel_access__try();                       \
+		const struct kernel_refusal *refusal = kernel_access__try(true);                   \
 		if (refusal) {                                                                     \
 			printf("# skip: %s\n", refusal->what);                                     \
 			skip();                                                                    \

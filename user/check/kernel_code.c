@@ -19,7 +19,7 @@ static void explain_open(struct check_result *result, int err)
 
 void check_kernel_code(const struct check *check, struct check_result *result)
 {
-	const struct kernel_refusal *refusal = kernel_access__try();
+	const struct kernel_refusal *refusal = kernel_access__try(true);
 	struct pt_pmu pmu;
 	int err;
 

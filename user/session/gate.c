@@ -193,11 +193,6 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
 	return err;
 }
 
-int gate__of_samples(const struct gate *gate)
-{
-	return gate->trigger && gate->sampling ? trigger__sample_gate(gate->trigger) : -1;
-}
-
 void gate__begin(struct gate *gate)
 {
 	/* The first time what came since it was attached belongs to it. */

@@ -59,8 +59,6 @@ void gate__freeze(struct gate *gate);
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source);
 
-/* What lets a source's samples pass until the trigger: a BPF program, or -1 where it needs none. */
-int gate__of_samples(const struct gate *gate);
 /* Adds the latest hits to rec, but those that an earlier snapshot has. 0 or -errno. */
 int gate__take_entries(struct gate *gate, struct recording *rec);
 /* The same of the regions. */

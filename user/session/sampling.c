@@ -49,17 +49,20 @@ static int add_open_file(struct recording *rec, const struct mt_record *record)
 	return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, path);
 }
 
-/* Whose doing it was. */
+static struct mt_sched sched_of(const struct mt_record *record, enum mt_sched_kind kind)
+{
+	return (struct mt_sched){
+		.time_ns = record->time_ns, .tid = record->tid, .tgid = record->tgid, .kind = kind};
+}
+
+/* Adds the thread that caused it. */
 static int add_by(struct recording *rec, const struct mt_record *record, enum mt_sched_kind kind)
 {
-	struct mt_sched by = {.time_ns = record->time_ns,
-			      .tid = record->tid,
-			      .tgid = record->tgid,
-			      .by_tid = record->by_tid,
-			      .by_tgid = record->by_tgid,
-			      .kind = kind};
+	struct mt_sched by = sched_of(record, kind);
 	int err;
 
+	by.by_tid = record->by_tid;
+	by.by_tgid = record->by_tgid;
 	memcpy(by.by_comm, record->by_comm, sizeof(by.by_comm));
 	err = recording__add_sched_by(rec, &by);
 	return err || !by.by_tid ? err : add_name(rec, record);
@@ -67,20 +70,17 @@ static int add_by(struct recording *rec, const struct mt_record *record, enum mt
 
 static int add_syscall(struct recording *rec, const struct mt_record *record)
 {
-	struct mt_sched call = {.time_ns = record->time_ns,
-				.tid = record->tid,
-				.tgid = record->tgid,
-				.syscall = record->syscall};
+	bool is_long = record->kind == MT_RECORD_LONG;
+	struct mt_sched call = sched_of(record, is_long ? MT_SCHED_LONG : MT_SCHED_SYSCALL);
 	int err;
 
 	if (record->syscall == MT_NO_SYSCALL)
 		return 0;
-	if (record->kind == MT_RECORD_LONG) {
-		call.kind = MT_SCHED_LONG;
+	call.syscall = record->syscall;
+	if (is_long) {
 		call.took.arg = record->arg;
 		call.took.end_ns = record->end_ns;
 	} else {
-		call.kind = MT_SCHED_SYSCALL;
 		call.in.arg = record->arg;
 		call.in.owner = record->owner;
 	}
@@ -102,12 +102,11 @@ static int add_sched(struct recording *rec, const struct mt_record *record,
 
 static int add_interrupts(struct recording *rec, const struct mt_record *record)
 {
-	return recording__add_sched_by(
-		rec, &(struct mt_sched){.time_ns = record->time_ns,
-					.tid = record->tid,
-					.tgid = record->tgid,
-					.kind = MT_SCHED_INTERRUPTS,
-					.took = {.arg = record->arg, .end_ns = record->end_ns}});
+	struct mt_sched taken = sched_of(record, MT_SCHED_INTERRUPTS);
+
+	taken.took.arg = record->arg;
+	taken.took.end_ns = record->end_ns;
+	return recording__add_sched_by(rec, &taken);
 }
 
 static int take(void *ctx, const struct mt_record *record)

@@ -315,7 +315,10 @@ static int open_source(struct session *s)
 		.sample_rate = s->overhead.hz,
 		.sample_stack = s->unwind.stack,
 		.sample_calls = s->unwind.calls,
-		.sample_gate = gate__of_samples(&s->gate),
+		/* What lets samples pass until the trigger. */
+		.sample_gate = s->gate.trigger && s->gate.sampling
+				       ? trigger__sample_gate(s->gate.trigger)
+				       : -1,
 		.branches = s->branches,
 		.is_silent = s->snapshots,
 		.spool_dir = s->start->spool_dir,

@@ -89,8 +89,6 @@ int unwind_choice__make(const struct capture_options *options, const struct proc
 			const struct cgroup *cgroup, struct unwind_choice *choice);
 /* session_trigger.c: what triggers, as far as that is known before the target is. 0 or -errno. */
 int session__choose_symbols(struct session *s);
-/* The first of them, or NULL. */
-const char *session__symbol(const struct session *s);
 /* Finds all probes, and, of several processes, s->process. 0, or -errno after a line and a hint. */
 int session__find_trigger(struct session *s);
 /*

@@ -34,16 +34,13 @@ static bool are_in_memory(const struct probes *probes, const struct mappings *ma
 
 static bool are_copied_of(const struct session *s, pid_t pid)
 {
-	struct mappings maps;
-	bool are;
+	_cleanup_mappings_ struct mappings maps = {0};
 
 	/* Of what has gone there is nothing to copy. */
 	if (mappings__read(&maps, pid))
 		return pid == session__pid(s);
-	are = are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
-	      are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
-	mappings__fini(&maps);
-	return are;
+	return are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
+	       are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
 }
 
 bool session__probes_are_copied(const struct session *s)

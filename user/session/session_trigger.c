@@ -23,7 +23,7 @@ static int refuse_no_trigger(const char *what)
 static int find_default(struct session *s)
 {
 	const struct capture_options *o = s->options;
-	const char *own = session__symbol(s);
+	const char *own = s->symbols.names.n ? s->symbols.names.v[0] : NULL;
 
 	if (o->symbols.n || o->stop || s->start->spool_dir)
 		return 0;
@@ -56,11 +56,6 @@ int session__choose_symbols(struct session *s)
 		own = default_trigger__of(&s->programs);
 	return own ? selectors__add(&s->symbols, own)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
-}
-
-const char *session__symbol(const struct session *s)
-{
-	return s->symbols.names.n ? s->symbols.names.v[0] : NULL;
 }
 
 /* A goroutine waits in it, whatever it waits for: the calls that trigger are split by that. */

@@ -186,7 +186,7 @@ static int look_for_addresses(bool *found)
 	return 0;
 }
 
-static const struct kernel_refusal *try(bool with_code)
+const struct kernel_refusal *kernel_access__try(bool with_code)
 {
 	_cleanup_close_ int kcore = with_code ? open("/proc/kcore", O_RDONLY | O_CLOEXEC) : -1;
 	struct kernel_facts facts = {.kcore_err = with_code && kcore < 0 ? -errno : 0,
@@ -197,14 +197,9 @@ static const struct kernel_refusal *try(bool with_code)
 	return kernel_access__judge(&facts);
 }
 
-const struct kernel_refusal *kernel_access__try(void)
-{
-	return try(true);
-}
-
 int kernel_access__refuse(bool with_code)
 {
-	const struct kernel_refusal *refusal = try(with_code);
+	const struct kernel_refusal *refusal = kernel_access__try(with_code);
 
 	if (!refusal)
 		return 0;
@@ -414,33 +409,25 @@ static int read_text(const char *proc, const char *name, char **text)
 	return fs__read(path, text, &len);
 }
 
-static int copy_code(const char *proc, const kernel_range_vec *ranges, int out)
-{
-	struct kcore kcore = {.fd = -1};
-	char path[PATH_MAX];
-	int err;
-
-	snprintf(path, sizeof(path), "%s/kcore", proc);
-	err = kcore__open(&kcore, path);
-	if (!err)
-		err = copy_all(&kcore, ranges, out);
-	kcore__close(&kcore);
-	return err;
-}
-
 /* Without the code: all of it a hole. */
 static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel)
 {
+	struct kcore kcore = {.fd = -1};
 	kernel_range_vec ranges = {0};
+	char path[PATH_MAX];
 	int err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
 
 	if (!err) {
 		kernel->kcore = open_nameless();
 		err = kernel->kcore < 0 ? kernel->kcore : 0;
 	}
+	snprintf(path, sizeof(path), "%s/kcore", proc);
+	if (!err && with_code)
+		err = kcore__open(&kcore, path);
 	if (!err)
-		err = with_code ? copy_code(proc, &ranges, kernel->kcore)
+		err = with_code ? copy_all(&kcore, &ranges, kernel->kcore)
 				: write_headers(&ranges, kernel->kcore);
+	kcore__close(&kcore);
 	VEC_FINI(&ranges);
 	return err;
 }

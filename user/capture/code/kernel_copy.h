@@ -33,8 +33,8 @@ struct kernel_refusal {
 
 /* NULL where all is well. */
 const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts);
-/* Tries it. Prints nothing. */
-const struct kernel_refusal *kernel_access__try(void);
+/* Tries it: the symbols, and the code. Prints nothing. */
+const struct kernel_refusal *kernel_access__try(bool with_code);
 /* The same, with a line and a hint where it cannot, or, without the code, its symbols cannot: 0 or
  * -errno. */
 int kernel_access__refuse(bool with_code);

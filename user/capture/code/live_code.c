@@ -141,7 +141,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	_cleanup_close_ int pagemap = -1;
 	struct copier copier = {.rec = rec, .pid = pid, .left = limit};
 	char path[64], kept[UNITS_TEXT_SIZE], cut[UNITS_TEXT_SIZE];
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	int err;
 
 	if (mappings__read(&maps, pid))
@@ -152,7 +152,6 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
 	copier.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	err = copy_memory(&copier, &maps);
-	mappings__fini(&maps);
 	if (copier.cut)
 		log__warn("process %d has more code in memory than the %s that are copied: %s of "
 			  "it are not, and show as gaps",
@@ -260,7 +259,7 @@ int found_files__add(struct recording *rec)
 
 int vdso_image__add(struct recording *rec, const struct process *process)
 {
-	struct mappings own = {0};
+	_cleanup_mappings_ struct mappings own = {0};
 	const struct mappings *maps = process ? &process->maps : &own;
 	pid_t pid = process ? process->pid : getpid();
 	int err = process ? 0 : mappings__read(&own, pid);
@@ -280,7 +279,6 @@ int vdso_image__add(struct recording *rec, const struct process *process)
 			err = recording__add_image(rec, &image);
 		free(image.data);
 	}
-	mappings__fini(&own);
 	return err;
 }
 
@@ -359,7 +357,7 @@ struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t ti
 
 int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns)
 {
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	int err = mappings__read(&maps, pid);
 
 	if (err)
@@ -371,7 +369,6 @@ int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns)
 		if (m->prot & PROT_EXEC)
 			err = recording__add_map(rec, &map);
 	}
-	mappings__fini(&maps);
 	return err;
 }
 
@@ -403,7 +400,7 @@ static int note_mapping(struct recording *rec, pid_t pid, const struct mapping *
 
 int code_files__note(struct recording *rec, pid_t pid)
 {
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	int err = 0;
 
 	if (mappings__read(&maps, pid))
@@ -416,7 +413,6 @@ int code_files__note(struct recording *rec, pid_t pid)
 		    !recording__find_file(rec, m->path, m->ino))
 			err = note_mapping(rec, pid, m);
 	}
-	mappings__fini(&maps);
 	return err;
 }
 
@@ -444,7 +440,7 @@ static int add(struct recording *rec, pid_t pid, const struct mapping *m)
 
 int data_maps__take(struct recording *rec, pid_t pid)
 {
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	int err = 0;
 
 	if (mappings__read(&maps, pid))
@@ -456,7 +452,6 @@ int data_maps__take(struct recording *rec, pid_t pid)
 		    recording__find_file(rec, m->path, m->ino) && !is_known(rec, pid, m))
 			err = add(rec, pid, m);
 	}
-	mappings__fini(&maps);
 	return err;
 }
 

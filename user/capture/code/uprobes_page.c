@@ -26,19 +26,17 @@ static const struct mapping *find_path(const struct mappings *maps, const char *
 /* What we have mapped by that name. */
 static size_t copy_own(const char *path, uint8_t *page, size_t size)
 {
+	_cleanup_mappings_ struct mappings maps = {0};
 	const struct mapping *m;
-	struct mappings maps;
-	size_t n = 0;
 
-	if (mappings__read(&maps, getpid()))
-		return 0;
+	mappings__read(&maps, getpid());
 	m = find_path(&maps, path);
-	if (m) {
-		n = m->end - m->start < size ? m->end - m->start : size;
-		memcpy(page, (const void *)(uintptr_t)m->start, n);
-	}
-	mappings__fini(&maps);
-	return n;
+	if (!m)
+		return 0;
+	if (m->end - m->start < size)
+		size = m->end - m->start;
+	memcpy(page, (const void *)(uintptr_t)m->start, size);
+	return size;
 }
 
 /* What a probe on the function makes the kernel map by that name; 0 if it maps nothing. */
@@ -131,18 +129,16 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 		      size_t own_page_len, const uint8_t probed[static UPROBES_INSN_SIZE])
 {
 	const struct mapping *m;
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	int err = 0;
 
-	if (mappings__read(&maps, pid))
-		maps = (struct mappings){0};
+	mappings__read(&maps, pid);
 	/* A process that has exited has none to show. */
 	m = maps.n ? find_path(&maps, "[uprobes]") : &usual_place;
 	if (m)
 		err = add_map(rec, pid, m, time_ns);
 	if (m && !err)
 		err = add_page(rec, m, own_page, own_page_len, probed);
-	mappings__fini(&maps);
 	return err;
 }
 
@@ -270,7 +266,7 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 int patched_code__take(struct recording *rec, pid_t pid)
 {
 	_cleanup_close_ int pagemap = -1;
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	char path[64];
 	int found;
 
@@ -283,6 +279,5 @@ int patched_code__take(struct recording *rec, pid_t pid)
 		found = search_files(&(struct patch_search){
 			.rec = rec, .pid = pid, .maps = &maps, .pagemap = pagemap});
 	}
-	mappings__fini(&maps);
 	return found;
 }

@@ -17,31 +17,18 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* 0 or -errno: -ESRCH it is gone. */
+/* One that is gone is no error: of several, some may be. */
 static int add_process(struct followed *f, pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (fd < 0)
-		return -errno;
+		return errno == ESRCH ? 0 : -errno;
 	if (VEC_ADD(&f->processes, (struct followed_process){.pid = pid, .fd = fd})) {
 		close(fd);
 		return -ENOMEM;
 	}
 	return followed__watch(f, fd);
-}
-
-/* Of several, some may be gone already. */
-static int watch_processes(struct followed *f)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < f->pids.n && !err; i++) {
-		err = add_process(f, f->pids.v[i]);
-		if (err == -ESRCH)
-			err = 0;
-	}
-	return err ? err : f->processes.n ? 0 : -ESRCH;
 }
 
 int followed__open(struct followed *f, const struct source_config *config, struct source *source,
@@ -62,7 +49,9 @@ int followed__open(struct followed *f, const struct source_config *config, struc
 		return 0;
 	err = config->pids ? pid_set__add_all(&f->pids, config->pids)
 			   : pid_set__add(&f->pids, config->pid);
-	return err ? err : watch_processes(f);
+	for (size_t i = 0; i < f->pids.n && !err; i++)
+		err = add_process(f, f->pids.v[i]);
+	return err ? err : f->processes.n ? 0 : -ESRCH;
 }
 
 void followed__close(struct followed *f)
@@ -185,8 +174,7 @@ static int add_all(thread_vec *vec, pid_t pid, bool main_only)
 	return err;
 }
 
-/* The threads of all processes that are there now, or the main ones alone. -ESRCH: there are none.
- */
+/* The threads of all processes that are there now, or the main ones. -ESRCH: there are none. */
 static int list_threads(const struct followed *f, bool main_only, thread_vec *vec)
 {
 	int err = 0;
@@ -323,8 +311,6 @@ int followed__processes(struct followed *f)
 		const struct rec_thread *t = &f->sideband.started.v[i];
 
 		err = t->tid == t->pid ? add_process(f, t->pid) : 0;
-		if (err == -ESRCH)
-			err = 0;
 	}
 	f->sideband.started.n = f->sideband.ended.n = 0;
 	return err;

@@ -71,8 +71,7 @@ bool followed__is_alive(struct followed *followed, const struct source_config *c
 int followed__count(const struct followed *followed, bool main_only, size_t *n);
 /* A ring of the thread, which is followed from now on. 0 or -errno. */
 int followed__add_thread(struct followed *followed, pid_t pid, pid_t tid);
-/* Of all that are there, or of the main ones; one that ends meanwhile is no error. -ESRCH: of none.
- */
+/* Of all, or of the main ones; one that ends meanwhile is no error. -ESRCH: there are none. */
 int followed__add_threads(struct followed *followed, bool main_only);
 /*
  * One per CPU, at `place`, but on each of these; one that is offline has nothing to record. 0 or

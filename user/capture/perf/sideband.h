@@ -25,8 +25,7 @@ struct sideband_ring {
 	struct perf_ring ring;
 };
 
-/* 0, or -errno as perf_event_open(2) and perf_ring__map(). Prints nothing.
- */
+/* 0, or -errno as perf_event_open(2) and perf_ring__map(). Prints nothing. */
 int sideband_ring__open(struct sideband_ring *ring, const struct event_place *place,
 			const struct sideband_ring_config *config);
 void sideband_ring__close(struct sideband_ring *ring);

@@ -195,18 +195,13 @@ int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address)
 	return search.err;
 }
 
-int own_probe__spec(struct uprobe_spec *spec)
-{
-	return own_probe__spec_of(spec, (uintptr_t)own_probe__hit);
-}
-
 int own_probe__try(void)
 {
 	struct uprobe_group group = {.place = event_place__of_thread(gettid()), .leader = -1};
 	_cleanup_close_ int fd = -1;
 	struct uprobe_spec spec;
 	uint64_t count;
-	int err = own_probe__spec(&spec);
+	int err = own_probe__spec_of(&spec, (uintptr_t)own_probe__hit);
 
 	if (err)
 		return err;

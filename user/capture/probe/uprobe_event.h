@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A uprobe perf event of our own: sample_period 1, so that a BPF program's return value gates it.
- */
+/* A uprobe perf event of our own: with sample_period 1 a BPF program's return value gates it. */
 #ifndef MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
 #define MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
 
@@ -18,10 +17,9 @@ enum uprobe_role {
 };
 
 struct uprobe_spec {
-	const char *path; /* any path that reaches the inode; see process__mapping_path() */
-	uint64_t offset;  /* file offset of the probed instruction */
-	pid_t pid; /* the process (its main thread); all of its threads hit the probe; -1: everybody
-		    */
+	const char *path;   /* any path that reaches the inode; see process__mapping_path() */
+	uint64_t offset;    /* file offset of the probed instruction */
+	pid_t pid;	    /* the process, all of whose threads hit the probe; -1: everybody */
 	uint64_t semaphore; /* file offset of a counter to be raised while it is set; 0: none */
 	bool on_return;	    /* a uretprobe: offset must be where [sp] is the return address */
 	enum uprobe_role role;
@@ -68,8 +66,6 @@ void own_probe__hit(void);
  * none of it.
  */
 int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address);
-/* A probe of the function. 0, or -ENOENT where its place in our file is not found. */
-int own_probe__spec(struct uprobe_spec *spec);
 
 /*
  * Sets the probe, calls the function once, and removes the probe. 0; -ENODATA: it could be set, but

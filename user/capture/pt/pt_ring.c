@@ -273,7 +273,7 @@ int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
 	struct event_place place = event_place__of_thread(gettid());
 	struct pt_ring ring;
 	uint64_t size = 0;
-	int err = own_probe__spec(&spec);
+	int err = own_probe__spec_of(&spec, (uintptr_t)own_probe__hit);
 
 	if (!err)
 		err = pt_ring__open(&ring, &place, &config);

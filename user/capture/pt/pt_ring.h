@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring of Intel PT, of a thread or of a CPU: its events, their buffers, and how a hit freezes it.
- */
+/* A ring of Intel PT, of a thread or a CPU: its events, their buffers, how a hit freezes it. */
 #ifndef MTBPF_CAPTURE_PT_PT_RING_H
 #define MTBPF_CAPTURE_PT_PT_RING_H
 

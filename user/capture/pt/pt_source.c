@@ -375,8 +375,26 @@ static int keep_spool(struct source *s, struct pt_ring *ring)
 	return 0;
 }
 
-/* All is on the disk by now. */
-static int read_spools(struct source *s, struct recording *rec, uint64_t tsc)
+/* Of a ring that was drained all is on the disk by now. */
+static int read_ring(struct source *s, struct pt_ring *ring, struct recording *rec, uint64_t tsc)
+{
+	struct rec_aux aux = aux_of(s, ring, tsc);
+	int err;
+
+	if (s->config.spool_dir) {
+		err = spool__finish(&ring->spool, &aux, rec);
+		warn_not_running(ring, aux.size);
+		return err;
+	}
+	err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
+	if (err)
+		return err;
+	warn_not_running(ring, aux.size);
+	warn_empty(rec, s->config.first_hit, &aux, ring);
+	return recording__add_aux(rec, &aux);
+}
+
+static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
 
@@ -386,30 +404,8 @@ static int read_spools(struct source *s, struct recording *rec, uint64_t tsc)
 
 		err = spool__finish(&ended->spool, &aux, rec);
 	}
-	for (size_t i = 0; i < s->rings.n && !err; i++) {
-		struct rec_aux aux = aux_of(s, &s->rings.v[i], tsc);
-
-		err = spool__finish(&s->rings.v[i].spool, &aux, rec);
-		warn_not_running(&s->rings.v[i], aux.size);
-	}
-	return err;
-}
-
-static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->rings.n && !err; i++) {
-		struct pt_ring *ring = &s->rings.v[i];
-		struct rec_aux aux = aux_of(s, ring, tsc);
-
-		err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
-		if (err)
-			break;
-		warn_not_running(ring, aux.size);
-		warn_empty(rec, s->config.first_hit, &aux, ring);
-		err = recording__add_aux(rec, &aux);
-	}
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = read_ring(s, &s->rings.v[i], rec, tsc);
 	return err;
 }
 
@@ -460,8 +456,7 @@ static int pt__read(struct source *s, struct recording *rec)
 	if (!err)
 		err = followed__add_uprobes_pages(&s->followed, &s->config, s->first.perf_ns, rec);
 	if (!err)
-		err = s->config.spool_dir ? read_spools(s, rec, last.tsc)
-					  : read_aux(s, rec, last.tsc);
+		err = read_rings(s, rec, last.tsc);
 	followed__count_left_out(&s->followed, &s->config, rec);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)

@@ -68,6 +68,10 @@ static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *
 
 static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
 {
+	/* As struct rec_user begins. */
+	static const uint8_t wanted[] = {PERF_REG_X86_BX,  PERF_REG_X86_BP,  PERF_REG_X86_SP,
+					 PERF_REG_X86_IP,  PERF_REG_X86_R12, PERF_REG_X86_R13,
+					 PERF_REG_X86_R14, PERF_REG_X86_R15};
 	uint64_t regs[64] = {0};
 
 	if (!take_u64(c))
@@ -75,16 +79,8 @@ static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
 	for (int i = 0; i < 64; i++)
 		if (mask >> i & 1)
 			regs[i] = take_u64(c);
-	*user = (struct rec_user){
-		.bx = regs[PERF_REG_X86_BX],
-		.bp = regs[PERF_REG_X86_BP],
-		.sp = regs[PERF_REG_X86_SP],
-		.ip = regs[PERF_REG_X86_IP],
-		.r12 = regs[PERF_REG_X86_R12],
-		.r13 = regs[PERF_REG_X86_R13],
-		.r14 = regs[PERF_REG_X86_R14],
-		.r15 = regs[PERF_REG_X86_R15],
-	};
+	for (size_t i = 0; i < sizeof(wanted); i++)
+		memcpy((uint64_t *)(void *)user + i, &regs[wanted[i]], sizeof(regs[0]));
 }
 
 static void take_stack(struct cursor *c, struct rec_user *user)

@@ -641,8 +641,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What a process sees as /, where that is another folder than ours; -1: it is ours, or it has gone.
- */
+/* What a process sees as /, if that is another folder than ours; -1: it is ours, or has gone. */
 static int open_root(pid_t pid, struct stat *st)
 {
 	char path[REC_ROOT_SIZE];

@@ -105,8 +105,7 @@ struct rec_sample {
 	/* So many of its ips, behind the first, are call instructions: until they are settled. */
 	uint32_t n_calls;
 	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
-	/* Where it ran in the kernel, then return addresses, in sample_ips as well; 0: not asked.
-	 */
+	/* Where it ran in the kernel, then return addresses, in sample_ips; 0: not asked. */
 	uint32_t n_kernel;
 	uint32_t first_kernel;
 };
@@ -464,5 +463,29 @@ void spool__write(struct spool *spool, const void *bytes, size_t n);
  * have what the disk did not take. 0 or -errno.
  */
 int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *rec);
+
+/* Between the directory and its meta.json. */
+
+/* meta.json's text, freed by the caller; NULL where memory ran out. */
+char *recording_meta__print(const struct recording *rec);
+
+/*
+ * Takes meta.json's text into rec. Each image's bytes are read through `read_image(ctx, file,
+ * ...)`. 0; -EINVAL not ours, or damaged; -EPROTO of a newer version; -ENOMEM.
+ */
+int recording_meta__parse(struct recording *rec, const char *text,
+			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
+			  void *ctx);
+
+/* The bytes of files that are put into images/: those that may not be found again, or all of a
+ * portable recording. */
+uint64_t recording_files__size(const struct recording *rec);
+/* Whether meta.json may name such a file. */
+bool recording_files__is_name(const char *name);
+
+/* The name of image i's file in images/. */
+void recording_image__file(size_t i, char name[static 32]);
+/* The name of a perf map's, there too. */
+void recording_perf_map__file(pid_t pid, char name[static 64]);
 
 #endif

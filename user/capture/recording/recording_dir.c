@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/recording/recording_dir.h"
+#include "capture/recording/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>

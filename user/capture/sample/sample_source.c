@@ -106,8 +106,7 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	return ring->sideband.event;
 }
 
-/* Everybody on a CPU, of whom the gate lets the target pass; or what the kernel knows of a cgroup.
- */
+/* Everybody on a CPU, of whom the gate lets the target pass; or a cgroup, by the kernel. */
 static struct event_place place_of_cpus(const struct source *s)
 {
 	if (!s->config.sample_by_cpu)

@@ -49,8 +49,7 @@ unsigned int pt_packet__mtc(uint8_t *out, uint8_t ctc)
 	return put_le(out, 0x59 | (uint32_t)ctc << 8, 2);
 }
 
-/* "CYC Packet": 5 bits in the first byte, above its Exp bit 2; then 7 a byte, above Exp in bit 0.
- */
+/* "CYC Packet": 5 bits in the first byte, above Exp in bit 2; then 7 per byte, above bit 0. */
 unsigned int pt_packet__cyc(uint8_t *out, uint64_t cycles)
 {
 	unsigned int n = 1;

@@ -44,8 +44,7 @@ unsigned int pt_packet__psbend(uint8_t *out);
 unsigned int pt_packet__ovf(uint8_t *out);
 /* The low 56 bits of tsc. */
 unsigned int pt_packet__tsc(uint8_t *out, uint64_t tsc);
-/* The CTC's low 16 bits at the last TSC packet, and the TSC ticks since the CTC's last edge: 0-511.
- */
+/* The CTC's low 16 bits at the last TSC packet, and the TSC ticks since its last edge: 0-511. */
 unsigned int pt_packet__tma(uint8_t *out, uint16_t ctc, uint16_t fast);
 /* The 8 bits of the CTC that begin at bit MTCFreq. */
 unsigned int pt_packet__mtc(uint8_t *out, uint8_t ctc);

@@ -97,12 +97,9 @@ static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 	aux.data = malloc(size ? size : 1);
 	if (!aux.data)
 		return -ENOMEM;
-	if (wrapped) {
-		memcpy(aux.data, ring + head, size - head);
-		memcpy(aux.data + size - head, ring, head);
-	} else {
-		memcpy(aux.data, ring, size);
-	}
+	/* If it has not wrapped, all of it lies before the head. */
+	memcpy(aux.data, ring + head, size - head);
+	memcpy(aux.data + size - head, ring, head);
 	return recording__add_aux(rec, &aux);
 }
 

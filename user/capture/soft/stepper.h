@@ -93,7 +93,7 @@ struct stepper_config {
 	int freeze_fd;	/* freezes by itself when readable; -1: none */
 	bool from_exec;
 	bool keeps_all; /* nothing in a ring is overwritten: its thread waits */
-	/* Only what runs from the one to the other is stepped; none: all. Starts: SOFT_MAX_STARTS.
+	/* Only what runs from the one to the other is stepped; none: all. At most SOFT_MAX_STARTS.
 	 */
 	const struct rec_place *starts, *stops;
 	size_t n_starts, n_stops;

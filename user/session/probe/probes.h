@@ -28,8 +28,7 @@ void selectors__fini(struct selectors *selectors);
 #define PROBES_NAME_SIZE 512
 struct probes {
 	VEC(struct probe) all;
-	char name[PROBES_NAME_SIZE]; /* "one_iter", or "one_iter, flush"; cut where there are many
-				      */
+	char name[PROBES_NAME_SIZE]; /* "one_iter", or "one_iter, flush"; cut if too long */
 };
 
 /*
@@ -46,8 +45,7 @@ void probes__fini(struct probes *probes);
 
 /* Whether all of them are at their functions' entries; true of none. */
 bool probes__at_entry(const struct probes *probes);
-/* What is read at a hit of each, for struct trigger_config. NULL where memory ran out; free() it.
- */
+/* What is read at a hit of each, for struct trigger_config. NULL: no memory; free() it. */
 struct mt_args *probes__args(const struct probes *probes);
 /* The first whose instruction the kernel steps a copy of, or the first. */
 const struct probe *probes__stepped(const struct probes *probes);
