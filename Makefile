@@ -161,7 +161,7 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	    -lcmocka $(LIBS)
 .PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
-tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs ptgen
+tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs $(if $(MEASURED),,ptgen)
 
 # From nothing, like the demo. What was installed is seen only by a make that starts after it.
 test:
