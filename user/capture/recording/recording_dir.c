@@ -309,6 +309,9 @@ static int open_inside(const char *dir, const char *name)
 	if (dir_fd < 0)
 		return -errno;
 	fd = (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
+	/* Before Linux 5.6 only the last part of the name can be kept from being a link. */
+	if (fd < 0 && errno == ENOSYS)
+		fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
