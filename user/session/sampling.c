@@ -8,10 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sampled/settle_calls.h"
-#include "util/log.h"
+#include "kernel/steal.h"
 #include "kernel/syscalls.h"
+#include "sampled/settle_calls.h"
+#include "target/cpu_quota.h"
 #include "target/socket_name.h"
+#include "util/log.h"
 #include "util/units.h"
 
 #define LOAD_MS 200
@@ -239,6 +241,28 @@ static int add_interrupts(struct recording *rec, const struct mt_record *record)
 					.took = {.arg = record->arg, .end_ns = record->end_ns}});
 }
 
+static int note_quota(struct recording *rec, pid_t pid)
+{
+	struct cpu_quota quota;
+
+	if (recording__find_quota(rec, pid) || cpu_quota__find("/proc", pid, &quota) ||
+	    !quota.text[0])
+		return 0;
+	return recording__set_quota(rec, pid, quota.text);
+}
+
+static int add_taken(struct recording *rec, const struct mt_record *record)
+{
+	struct rec_taken taken = {.pid = (pid_t)record->tgid,
+				  .tid = (pid_t)record->tid,
+				  .by_quota = record->kind == MT_RECORD_THROTTLED,
+				  .until_ns = record->time_ns,
+				  .ns = record->arg};
+	int err = VEC_ADD(&rec->taken, taken);
+
+	return err || !taken.by_quota ? err : note_quota(rec, taken.pid);
+}
+
 static int take(void *ctx, const struct mt_record *record)
 {
 	struct recording *rec = ctx;
@@ -263,6 +287,9 @@ static int take(void *ctx, const struct mt_record *record)
 		return add_syscall(rec, record);
 	case MT_RECORD_INTERRUPTS:
 		return add_interrupts(rec, record);
+	case MT_RECORD_THROTTLED:
+	case MT_RECORD_STOLEN:
+		return add_taken(rec, record);
 	}
 	return 0;
 }
@@ -308,15 +335,25 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 	}
 }
 
-#define DROP_BEFORE(vec, first, since_ns)                                                          \
+#define DROP_BEFORE(vec, first, member, since_ns)                                                  \
 	do {                                                                                       \
 		size_t kept_ = (first);                                                            \
                                                                                                    \
 		for (size_t i_ = (first); i_ < (vec)->n; i_++)                                     \
-			if ((vec)->v[i_].time_ns >= (since_ns))                                    \
+			if ((vec)->v[i_].member >= (since_ns))                                     \
 				(vec)->v[kept_++] = (vec)->v[i_];                                  \
 		(vec)->n = kept_;                                                                  \
 	} while (0)
+
+/* The kernel must have been built to count it, and the machine be told. */
+static enum rec_steal steal_of(const struct recorder *recorder)
+{
+	struct steal_facts facts = steal__facts();
+
+	if (facts.is_guest && !recorder__counts_stolen(recorder))
+		return REC_STEAL_NOT_TOLD;
+	return steal__is_told(&facts) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
+}
 
 /*
  * What one CPU still has, and another has overwritten, would show threads that went from the one to
@@ -325,17 +362,21 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample)
 {
 	size_t first_sched = rec->scheds.n, first_by = rec->sched_bys.n;
+	size_t first_taken = rec->taken.n;
 	uint64_t since_ns;
 	int err = recorder ? recorder__take(recorder, &since_ns, take, rec) : 0;
 
 	if (err || !recorder)
 		return err;
 	rec->knows_interrupts = recorder__counts_interrupts(recorder);
+	rec->knows_taken = recorder__counts_throttled(recorder);
+	rec->steal = steal_of(recorder);
 	if (since_ns > rec->complete_ns)
 		rec->complete_ns = since_ns;
-	DROP_BEFORE(&rec->samples, first_sample, rec->complete_ns);
-	DROP_BEFORE(&rec->scheds, first_sched, rec->complete_ns);
-	DROP_BEFORE(&rec->sched_bys, first_by, rec->complete_ns);
+	DROP_BEFORE(&rec->samples, first_sample, time_ns, rec->complete_ns);
+	DROP_BEFORE(&rec->scheds, first_sched, time_ns, rec->complete_ns);
+	DROP_BEFORE(&rec->sched_bys, first_by, time_ns, rec->complete_ns);
+	DROP_BEFORE(&rec->taken, first_taken, until_ns, rec->complete_ns);
 	settle_stacks(rec, first_sample, first_sched);
 	return 0;
 }

@@ -12,7 +12,6 @@
 #include "session/unwind_choice.h"
 #include "target/process.h"
 
-struct pressure;
 struct recorder;
 
 struct session {
@@ -28,7 +27,6 @@ struct session {
 	struct source *source;
 	struct gate gate;
 	struct recorder *recorder;   /* of a source that samples, where the kernel can; else NULL */
-	struct pressure *pressure;   /* as recorder */
 	struct selectors symbols;    /* what triggers; none: nothing does */
 	struct overhead overhead;    /* of source_sample: samples a second, ... */
 	bool branches;		     /* of source_sample: the CPU notes the last ones */

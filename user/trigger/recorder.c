@@ -317,6 +317,16 @@ bool recorder__counts_interrupts(const struct recorder *r)
 	return r->counts_interrupts;
 }
 
+bool recorder__counts_throttled(const struct recorder *r)
+{
+	return r->skel->bss->counts_throttled;
+}
+
+bool recorder__counts_stolen(const struct recorder *r)
+{
+	return r->skel->bss->counts_stolen;
+}
+
 size_t recorder__memory(const struct recorder *r)
 {
 	return logs_bytes(r);

@@ -405,6 +405,12 @@ bool report__counts(const struct report *r, enum part part)
 		return r->hit.counted & COUNTED_THROTTLED;
 	case PART_STOLEN:
 		return r->hit.counted & COUNTED_STOLEN;
+	case PART_SYSCALL:
+		return !r->sampled;
+	case PART_BLOCKED:
+	case PART_RUNNABLE:
+	case PART_PREEMPTED:
+		return r->sampled;
 	default:
 		return true;
 	}

@@ -79,10 +79,13 @@ static void test_a_zero_is_a_count(void **state)
 	assert_null(strstr(f->text, "throttled_ns"));
 	assert_null(strstr(f->text, "stolen"));
 	assert_null(strstr(f->text, "throttled"));
-	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
+	assert_null(strstr(f->text, "blocked_ns"));
+	assert_non_null(strstr(f->text, "\"syscalls_ns\":0"));
 	input.sampled = true;
 	f->hit.counted = COUNTED_THROTTLED;
 	write_json(f, &input);
+	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
+	assert_null(strstr(f->text, "syscalls_ns"));
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
 	assert_null(strstr(f->text, "stolen"));
 	assert_non_null(strstr(f->text, " · preempted 0 ns · throttled 0 ns · not recorded "));
