@@ -167,7 +167,8 @@ static __always_inline struct mt_cpu *this_cpu(void)
 /*
  * The current task is the waker only if the waking is its own doing, and not that of an interrupt
  * that came while it ran: then it has entered the kernel by a system call (arch/x86/entry: orig_ax
- * is its number, and -1 for interrupts). An interrupt within a system call is not told apart.
+ * is its number, and -1 for interrupts). Of one within a system call in_hardirq tells, but
+ * not of the softirqs behind it.
  */
 static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 {
@@ -361,6 +362,7 @@ int on_waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0], *current;
 	struct mt_cpu *cpu, *last;
+	bool is_its;
 	u32 key;
 
 	if (!is_target(task) || is_stopped())
@@ -378,7 +380,8 @@ int on_waking(u64 *ctx)
 		last->left_waits = 1;
 		note_now(cpu, task, last);
 	}
-	note(cpu, task->tgid, task->pid, syscall_of(current) ? current : NULL, MT_RECORD_WOKEN);
+	is_its = syscall_of(current) && !cpu->in_hardirq;
+	note(cpu, task->tgid, task->pid, is_its ? current : NULL, MT_RECORD_WOKEN);
 	return 0;
 }
 
@@ -484,6 +487,8 @@ int on_hard_begin(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
+	if (cpu)
+		cpu->in_hardirq = 1;
 	if (cpu && cpu->in_tid && !cpu->soft_since_ns && !is_stopped())
 		cpu->hard_since_ns = bpf_ktime_get_ns();
 	return 0;
@@ -494,6 +499,8 @@ int on_hard_end(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
+	if (cpu)
+		cpu->in_hardirq = 0;
 	if (!cpu || !cpu->hard_since_ns)
 		return 0;
 	if (!cpu->soft_since_ns && !is_stopped())

@@ -245,7 +245,7 @@ struct mt_cpu {
 	char now_comm[16];
 	/* The thread of the target that has it; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	__mt_u32 pad;
+	__mt_u32 in_hardirq; /* it handles an interrupt, whoever has it */
 	/* Begin of the interrupt, and of the softirq, that takes its time; 0: there is none. */
 	__mt_u64 hard_since_ns, soft_since_ns;
 	/* What they have taken, and between when; not in the log yet. */
