@@ -471,7 +471,7 @@ static __always_inline void count_interrupt(struct mt_cpu *cpu, u64 since_ns)
 		log_interrupts(cpu);
 }
 
-/* Who has the CPU is known from a switch or a sample on. */
+/* A switch or a sample tells first which thread has the CPU. */
 static __always_inline void set_in(struct mt_cpu *cpu, struct task_struct *task, bool is_target)
 {
 	if (cpu->in_tid && !is_stopped())

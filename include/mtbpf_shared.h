@@ -223,8 +223,8 @@ struct mt_record {
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 
 /*
- * As much time of interrupts, or over so long a stretch of time, makes one record: a storm of them
- * does not fill the log, and what of it lies in which call is known to less than that.
+ * A record is written when interrupts have taken this much time, or after this long if they took
+ * less, so that a storm of them does not fill the log. A call's share is known to within a record.
  */
 #define MT_INTERRUPTS_NS	 50000
 #define MT_INTERRUPTS_STRETCH_NS 10000000
@@ -245,10 +245,10 @@ struct mt_cpu {
 	char now_comm[16];
 	/* The thread of the target that has it; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	__mt_u32 in_hardirq; /* it handles an interrupt, whoever has it */
-	/* Begin of the interrupt, and of the softirq, that takes its time; 0: there is none. */
+	__mt_u32 in_hardirq; /* it handles an interrupt, whichever thread has it */
+	/* When the running interrupt, and the running softirq, began; 0: none runs. */
 	__mt_u64 hard_since_ns, soft_since_ns;
-	/* What they have taken, and between when; not in the log yet. */
+	/* Time that they took and that is not in the log yet, and from when to when. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
 	/* By the kernel's clock of stolen time, when a thread of the target was put on it last. */
 	__mt_u64 stolen_ns;

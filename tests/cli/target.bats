@@ -154,12 +154,17 @@ libc() {
 	complains "matches 'iter'" "try '*iter*'"
 }
 
+# runs PID FILE: the process has executed the file.
+runs() {
+	[ "$(readlink -f "/proc/$1/exe")" = "$(readlink -f "$2")" ]
+}
+
 # background CMD...: $target, which has begun to run it.
 background() {
 	"$@" >/dev/null 2>&1 3>&- &
 	target=$!
 	started+=("$target")
-	eventually 5 test "$(readlink -f "/proc/$target/exe")" = "$(readlink -f "$1")"
+	eventually 5 runs "$target" "$1"
 }
 
 @test "a function of a script: what shows it, and nothing about symbols that are stripped" {

@@ -210,8 +210,9 @@ expect_recording() {
 }
 
 @test "the target crashes while it is traced" {
-	start crash -scale small -n 60 -pause 20ms
+	start crash -scale small -n 1000000 -pause 20ms
 	attach -pid "$target" -o x.fxt
+	kill -USR1 "$target"
 	attach_ends 20
 	[ "$status" -eq 0 ]
 	[[ $output == *"the target has exited: the snapshot is of its last moments"* ]]
@@ -224,8 +225,9 @@ expect_recording() {
 }
 
 @test "the target exits while it is traced, and keeps its exit code" {
-	start crash -scale small -n 60 -pause 20ms -exit
+	start crash -scale small -n 1000000 -pause 20ms -exit
 	attach -pid "$target" -symbol one_iter -delay-thresh 100s -o x.fxt
+	kill -USR1 "$target"
 	attach_ends 20
 	[ "$status" -eq 0 ]
 	[[ $output == *"the target has exited"* ]]

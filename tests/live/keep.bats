@@ -294,7 +294,7 @@ not_attached() {
 	make_group
 	rmdir "$group"
 	keeps_named -cgroup "$group" -dir d -keep 100 -max-per-hour 0 -metrics "unix:$PWD/s"
-	eventually 5 grep -q 'has no processes: waiting' "$log"
+	eventually 5 grep -q 'waiting for a process of' "$log"
 	kill -USR1 "$keeper"
 	eventually 5 grep -q 'no snapshot: the target is not there' "$log"
 	mkdir "$group"
@@ -322,7 +322,7 @@ not_attached() {
 @test "processes by name are waited for as well, whatever their pids; one that has not the function is an error" {
 	cp "$O/programs/service" "keep-me-$$"
 	keeps_named -name "keep-me-$$" -dir d -max-per-hour 0
-	eventually 5 grep -q 'has no processes: waiting' "$log"
+	eventually 5 grep -q 'waiting for a process of' "$log"
 	for round in 1 2; do
 		"./keep-me-$$" -scale native >/dev/null 2>&1 3>&- &
 		again=$!

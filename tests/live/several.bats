@@ -75,7 +75,7 @@ load targets
 	cp "$O/programs/causes" new
 	mv new "$me"
 	serve "$me" lock
-	eventually 10 test "$(grep -c '^waiting for ' "$attach_log")" -eq 1
+	eventually 10 grep -q '^waiting for ' "$attach_log"
 	eventually 10 grep -q "is process $target" "$attach_log"
 	eventually 10 bash -c '[ "$(grep -c "^waiting for " "$1")" -eq 2 ]' - "$attach_log"
 	runs_on "$target"

@@ -82,7 +82,7 @@ runs_on() {
 		sleep 0.3
 		kill -$signal "$attached"
 		attach_ends 5
-		eventually 5 test "$(awk '/^TracerPid:/ { print $2 }' "/proc/$target/status")" -eq 0
+		eventually 5 grep -q '^TracerPid:[[:space:]]*0$' "/proc/$target/status"
 		runs_on
 	done
 	has_requests x 1

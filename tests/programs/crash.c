@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Applies patches to a few records, and ends while it is traced: after -n iterations a patch points
- * nowhere and write_field() faults; with -exit the program exits with status 7 instead, from as
- * deep.
+ * Applies patches to a few records, and ends while it is traced: after -n iterations, or after
+ * SIGUSR1, a patch points nowhere and write_field() faults; with -exit the program exits with status
+ * 7 instead, from as deep.
  */
+#include <signal.h>
+
 #include "sample.h"
 
 enum { RECORDS = 8, FIELDS = 4, EXIT_STATUS = 7 };
@@ -48,6 +50,14 @@ TRACED void one_iter(struct database *db, uint64_t iteration, bool last)
 		apply_patch(db, &db->patches[i]);
 }
 
+static volatile sig_atomic_t is_told_to_end;
+
+static void on_usr1(int signal)
+{
+	(void)signal;
+	is_told_to_end = 1;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct sample native = {
@@ -58,8 +68,9 @@ int main(int argc, char **argv)
 
 	sample__init(&options, argv, &native, &small);
 	db.exit_early = options.exit_early;
+	signal(SIGUSR1, on_usr1);
 	sample__announce();
 	while (sample__next(&options))
-		one_iter(&db, options.done, options.done == options.iterations);
+		one_iter(&db, options.done, is_told_to_end || options.done == options.iterations);
 	return 0;
 }

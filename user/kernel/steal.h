@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the hypervisor tells this machine about stolen time. */
+/* Tells if the hypervisor reports stolen time to this machine. */
 #ifndef MTBPF_KERNEL_STEAL_H
 #define MTBPF_KERNEL_STEAL_H
 

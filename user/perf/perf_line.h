@@ -44,16 +44,16 @@ struct perf_line {
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len);
 
 /*
- * What `text` says of the address before it: "symbol+0x12 (module)", each part or none. The parts
- * to *place, whose ip the caller sets; where it ends is returned: at an arrow, or what follows.
+ * Parses "symbol+0x12 (module)", where each part may be missing, into *place; the caller sets its
+ * ip. Returns the number of bytes parsed; an arrow or other text may follow.
  */
 size_t perf_place__parse(struct named_place *place, const char *text, size_t len);
 
-/* The arrow and the address behind it, which follow `from`'s place. False: there are none. */
+/* Parses the arrow and the address after it. False if the text has none. */
 bool perf_line__parse_target(struct perf_span *rest, uint64_t *to);
 
-/* Parses a frame of a stack, or the place of a sample without a stack. False if the text is
- * neither. */
+/* Parses a line of a stack, or a sample's place if it has no stack. False if the text is neither.
+ */
 bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_span *place);
 
 /* The scheduler's: `perf script --show-switch-events`, or the event sched:sched_switch. */

@@ -306,7 +306,7 @@ static int copy_callees(struct goroutine *g, const struct call_tree *thread, siz
 	return err;
 }
 
-/* What interrupts took from the thread meanwhile they took from the goroutine. */
+/* Interrupts of the thread take time from the goroutine that it runs. */
 static int copy_interrupts(struct goroutine *g, const struct call_tree *thread, uint64_t from,
 			   uint64_t to)
 {

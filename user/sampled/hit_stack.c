@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "sampled/sample_stack.h"
+
 static int add(struct unwound *out, uint64_t ip)
 {
 	uint64_t *slot = VEC_PUSH(&out->ips);
@@ -16,21 +18,10 @@ static int add(struct unwound *out, uint64_t ip)
 static int unwind(const struct recording *rec, const struct mt_hit *hit, struct code_map *map,
 		  struct unwound *out)
 {
-	const struct rec_stack *stack = recording__find_stack(rec, hit);
-	struct unwind_start start = {
-		.ip = hit->ip,
-		.sp = hit->sp,
-		.bp = hit->bp,
-		.bx = hit->bx,
-		.r12 = hit->r12,
-		.r13 = hit->r13,
-		.r14 = hit->r14,
-		.r15 = hit->r15,
-		.stack = stack ? stack->data : NULL,
-		.size = stack ? stack->size : 0,
-	};
+	struct rec_user user = recording__hit_user(rec, hit);
+	struct unwind_start start = sample_stack__start(&user);
 
-	return stack ? unwind__stack(map, &start, out) : add(out, hit->ip);
+	return user.stack ? unwind__stack(map, &start, out) : add(out, hit->ip);
 }
 
 /* Behind which entry of the chain the list would go on; the chain's length where nowhere. */

@@ -35,11 +35,9 @@ static uint64_t find_trampoline(const struct recording *rec, pid_t pid)
 	return 0;
 }
 
-int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
-			 struct code_map *map, struct unwound *out)
+struct unwind_start sample_stack__start(const struct rec_user *user)
 {
-	const struct rec_user *user = &rec->sample_users.v[sample->user - 1];
-	struct unwind_start start = {
+	return (struct unwind_start){
 		.ip = user->ip,
 		.sp = user->sp,
 		.bp = user->bp,
@@ -50,10 +48,16 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
 		.r15 = user->r15,
 		.stack = user->stack,
 		.size = user->size,
-		.trampoline = find_trampoline(rec, sample->pid),
-		.returns_to = sample_stack__returns_to(rec, sample->tid, sample->time_ns),
 	};
+}
 
+int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
+			 struct code_map *map, struct unwound *out)
+{
+	struct unwind_start start = sample_stack__start(&rec->sample_users.v[sample->user - 1]);
+
+	start.trampoline = find_trampoline(rec, sample->pid);
+	start.returns_to = sample_stack__returns_to(rec, sample->tid, sample->time_ns);
 	return unwind__stack(map, &start, out);
 }
 

@@ -15,6 +15,9 @@
  */
 uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns);
 
+/* Where to begin unwinding a copy of a stack, which stays the recording's. No return probe. */
+struct unwind_start sample_stack__start(const struct rec_user *user);
+
 /*
  * With the code that `map` shows. Where a return probe has taken the place of a return address, it
  * is taken to be that of the call that triggered next. 0 or -ENOMEM; unwound__fini() in any case.

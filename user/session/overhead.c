@@ -67,7 +67,7 @@ bool overhead__look(struct overhead *o, const struct sample_options *options,
 	return overhead__take(o, options, &now);
 }
 
-/* A call of the threshold has so many stacks, or more. */
+/* The least number of stacks in a call that is as long as the threshold. */
 #define LEAST_STACKS 50
 /* Periods vary a little. */
 #define LOOKBACK_RESERVE 1.1

@@ -37,7 +37,7 @@ void progress__look(struct progress *progress, struct trigger *trigger, uint64_t
  * trigger's. */
 void progress__say(struct progress *progress, const struct trigger *trigger, const char *name);
 
-/* Of the counts so far, and of how many of these hits came within the last span_ns. */
+/* Takes the counts so far, and how many of these hits came within the last span_ns. */
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns);
 
 #endif

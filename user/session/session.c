@@ -553,7 +553,7 @@ static uint32_t reason_of(const struct session *s)
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
-/* What samples says when. */
+/* What the source `sample` says at each stage. */
 static int note_stops(const struct session *s)
 {
 	for (size_t i = 0; i < s->regions.stop_places.n && !s->ops->samples; i++) {
@@ -589,7 +589,7 @@ static int let_go(struct session *s)
 	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
 }
 
-/* What the trigger has missed since the recording began. */
+/* Hits that the trigger missed since the recording began. */
 static void count_drops(struct session *s)
 {
 	const struct mt_stats *begin = &s->at_begin;
@@ -609,7 +609,7 @@ static int read_snapshot(struct session *s)
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
-	/* Of CLOCK_MONOTONIC: a source with another clock takes the difference. */
+	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */
 	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);
 	free(s->rec->freeze);
@@ -638,7 +638,7 @@ static int take_code(struct session *s)
 	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
 }
 
-/* Whether a session that ended so is to go on with another snapshot. */
+/* True if a session that ended with this result takes another snapshot. */
 static bool wants_more(const struct session *s, enum session_end end)
 {
 	int wanted = s->options->multi_snapshot;
@@ -697,7 +697,7 @@ static int record_one(struct session *s, enum session_end *end)
 	return err ? err : read_snapshot(s);
 }
 
-/* What a recording has before its first snapshot. */
+/* Fills in what a recording has before its first snapshot. */
 static int begin_recording(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;

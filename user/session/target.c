@@ -268,7 +268,8 @@ bool target__is_alive(const struct target *target)
 
 #define LOOK_INTERVAL_MS 500
 
-/* A service manager removes a service's cgroup, and makes it anew: all is looked up each time. */
+/* A service manager may remove a service's cgroup and create it again: look up everything each
+ * time. */
 static int choose_again(struct target *target, const struct target_options *options, bool quietly)
 {
 	enum log_level level = log__level();
@@ -282,7 +283,7 @@ static int choose_again(struct target *target, const struct target_options *opti
 	return err ? err : target__is_alive(target) ? 0 : -ESRCH;
 }
 
-/* What the next look may find otherwise. */
+/* True for errors that may be gone at the next attempt. */
 static bool may_come(int err)
 {
 	return err && err != -ENOTUNIQ && err != -ENOMEM;
@@ -297,13 +298,13 @@ int target__wait(struct target *target, const struct target_options *options, in
 	for (;;) {
 		int err = choose_again(target, options, true);
 
-		/* Once more, for what there is to say of it. */
+		/* Again, this time with messages. */
 		if (!may_come(err))
 			err = choose_again(target, options, false);
 		if (!may_come(err))
 			return err;
 		if (!said)
-			log__info("%s has no processes: waiting for them; Ctrl-C ends it",
+			log__info("waiting for a process of %s to start; Ctrl-C ends mtbpf",
 				  target_options__name(options));
 		said = true;
 		if (clock__now_ns() >= deadline_ns)

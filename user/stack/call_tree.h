@@ -78,7 +78,7 @@ struct fault_mark {
 	const struct function *function; /* NULL: not known */
 };
 
-/* Of that stretch of time on the CPU interrupts took so much. */
+/* Time that interrupts took within a stretch of time on the CPU. */
 struct interrupts_mark {
 	uint64_t start_ns, end_ns;
 	uint64_t ns; /* not more than that */
@@ -150,7 +150,7 @@ struct call_tree {
 
 /* Behind those that are there; what lies before their end is left out. 0 or -ENOMEM. */
 int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_mark *mark);
-/* So much of the stretch was interrupts' before that moment. */
+/* The part of the stretch before that moment that interrupts took. */
 uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t time_ns);
 
 /*
@@ -178,7 +178,7 @@ static inline const struct call_site *call__site(const struct call *call,
 	return call->kind == CALL_INLINED ? NULL : call_sites__find(sites, call->call_ip);
 }
 
-/* What somebody has looked for in samples: only then no such time means that there was none. */
+/* Kinds of time that were looked for in samples. Only for these does "none found" mean zero. */
 enum counted {
 	COUNTED_THROTTLED = 1 << 0,
 	COUNTED_INTERRUPTS = 1 << 1,

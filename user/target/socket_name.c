@@ -160,7 +160,7 @@ static int name_unix(int fd, pid_t pid, char name[static SOCKET_NAME_SIZE])
 	union address address;
 	socklen_t size = sizeof(address);
 
-	/* The end that has one: who connects has none, as a rule. */
+	/* The end that has a name: usually the one that listens. */
 	if (getpeername(fd, &address.any, &size) ||
 	    size <= offsetof(struct sockaddr_un, sun_path)) {
 		size = sizeof(address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a socket of another process is, and what it is connected to, in words. */
+/* Describes a socket of another process, and what it is connected to. */
 #ifndef MTBPF_TARGET_SOCKET_NAME_H
 #define MTBPF_TARGET_SOCKET_NAME_H
 
@@ -9,8 +9,8 @@
 
 /*
  * "TCP 10.0.0.1:4242 to 10.0.0.2:5432", "TCP [::]:80, listening", "UDP 0.0.0.0:53",
- * "Unix socket /run/db, peer postgres (712)". The peer is who connected, or listened, at the other
- * end, and is told since Linux 6.5. `link` is what /proc/PID/fd/FD says: "socket:[1234]".
+ * "Unix socket /run/db, peer postgres (712)". The peer is the process that connected or listened at
+ * the other end; Linux reports it since 6.5. `link` is what /proc/PID/fd/FD says: "socket:[1234]".
  *
  * The kernel is asked by a copy of the descriptor, in whatever network namespace the process is,
  * and however many sockets there are; it is closed at once. 0, or -errno: -EPERM without the right

@@ -238,7 +238,7 @@ static bool attach_pair(struct recorder *r, size_t i)
 	return r->links[i][0] != NULL;
 }
 
-/* Where a kernel has not all of them, what it says would be too little: then nothing is said. */
+/* A kernel without all of them would show too little interrupt time, so then none is shown. */
 static void attach_interrupts(struct recorder *r)
 {
 	r->counts_interrupts = true;
@@ -411,7 +411,7 @@ static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_v
 	return 0;
 }
 
-/* What interrupts took until it was stopped, and was too little for a record. */
+/* Reads the interrupt time that was too little for a record when the recorder stopped. */
 static int add_interrupts(const struct mt_cpu *cpu, record_vec *out)
 {
 	struct mt_record *record = cpu->interrupts_ns ? VEC_PUSH(out) : NULL;

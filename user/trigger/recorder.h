@@ -40,7 +40,7 @@ struct recorder_config {
 struct recorder *recorder__new(const struct recorder_config *config);
 void recorder__free(struct recorder *recorder);
 
-/* Whether the kernel has the tracepoints that tell what interrupts take. */
+/* True if the kernel has all tracepoints that interrupt time needs. */
 bool recorder__counts_interrupts(const struct recorder *recorder);
 /* Whether the kernel has quotas, and a clock of stolen time: known from the first switch on. */
 bool recorder__counts_throttled(const struct recorder *recorder);

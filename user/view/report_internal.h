@@ -20,7 +20,7 @@ enum part {
 	PART_CPU,	 /* it ran, in code that is known */
 	PART_INTERRUPTS, /* it had a CPU, but that ran interrupts and softirqs */
 	PART_BLOCKED,	 /* it waited for something */
-	PART_RUNNABLE,	 /* that had come, but it had no CPU yet */
+	PART_RUNNABLE,	 /* woken, waiting for a CPU */
 	PART_PREEMPTED,	 /* it could run on, but its CPU was taken */
 	PART_THROTTLED,	 /* it could run, but its cgroup's quota was used up */
 	PART_STOLEN,	 /* it had a CPU, but the hypervisor did not run that */

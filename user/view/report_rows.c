@@ -132,7 +132,7 @@ static struct row *find_row(struct report *r, const struct call *call)
 				     .inside = inside_of(r, call)});
 }
 
-/* Of the function that ran then, or ran last before the kernel's code. */
+/* Counts it to the function that ran then, or that ran last before the kernel's code. */
 static struct row *find_interrupts(struct report *r, const struct call *call)
 {
 	static const char name[] = "[interrupts]";
@@ -165,7 +165,7 @@ static void spend_path(struct report *r, const struct call *call, const struct p
 		*(slow ? &path->slow_cpu_ns : &path->ordinary_cpu_ns) += ns - taken;
 }
 
-/* What interrupts had taken by then. Sweeps go forward in time, and the sum is exact. */
+/* Time that interrupts had taken by then. Sweeps go forward in time, so the sum is exact. */
 static uint64_t interrupts_until(struct report *r, uint64_t time_ns)
 {
 	const struct interrupts_mark *marks = r->tree->interrupts.v;
@@ -353,7 +353,7 @@ static void settle(struct account *account, uint64_t ns)
 	account->ns[PART_UNKNOWN] += ns;
 }
 
-/* Of sums: the means, which add up to that of all; the largest has what they are rounded by. */
+/* Means that add up to the mean of all: the largest part takes the rounding error. */
 static void settle_means(struct report *r, uint64_t sum)
 {
 	struct account *account = &r->ordinary;

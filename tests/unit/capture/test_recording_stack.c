@@ -16,15 +16,14 @@ static void assert_same_hits(const struct fixture *f)
 {
 	assert_int_equal(f->rec.hits.n, f->back.hits.n);
 	for (size_t i = 0; i < f->rec.hits.n; i++) {
-		const struct rec_stack *a = recording__find_stack(&f->rec, &f->rec.hits.v[i]);
-		const struct rec_stack *b = recording__find_stack(&f->back, &f->back.hits.v[i]);
+		struct rec_user a = recording__hit_user(&f->rec, &f->rec.hits.v[i]);
+		struct rec_user b = recording__hit_user(&f->back, &f->back.hits.v[i]);
 
 		assert_memory_equal(&f->rec.hits.v[i], &f->back.hits.v[i], sizeof(struct mt_hit));
-		assert_int_equal(a != NULL, b != NULL);
-		if (!a)
-			continue;
-		assert_int_equal(a->size, b->size);
-		assert_memory_equal(a->data, b->data, a->size);
+		assert_int_equal(a.stack != NULL, b.stack != NULL);
+		assert_int_equal(a.size, b.size);
+		if (a.stack)
+			assert_memory_equal(a.stack, b.stack, a.size);
 	}
 }
 
@@ -193,15 +192,15 @@ static void test_data_is_not_read_as_code(void **state)
 	assert_int_equal(f->back.maps.n, before);
 }
 
-static void test_a_hit_that_is_no_ours_has_no_stack(void **state)
+static void test_a_hit_of_another_recording_has_no_stack(void **state)
 {
 	struct fixture *f = *state;
 	struct mt_hit other;
 
 	add_hit_with_stack(&f->rec, 3, 64);
 	other = f->rec.hits.v[f->rec.hits.n - 1];
-	assert_null(recording__find_stack(&f->rec, &other));
-	assert_null(recording__find_stack(&f->rec, &f->rec.hits.v[0]));
+	assert_null(recording__hit_user(&f->rec, &other).stack);
+	assert_null(recording__hit_user(&f->rec, &f->rec.hits.v[0]).stack);
 }
 
 int main(void)
@@ -213,7 +212,7 @@ int main(void)
 		TEST(test_sizes_that_lie),
 		TEST(test_no_chain_beside_a_stack),
 		TEST(test_data_is_not_read_as_code),
-		TEST(test_a_hit_that_is_no_ours_has_no_stack),
+		TEST(test_a_hit_of_another_recording_has_no_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,9 +208,9 @@ static void test_hits_outside_of_it_are_gone(void **state)
 	assert_int_equal(rec.hits.v[0].time_ns, 20);
 	assert_int_equal(rec.hits.v[2].time_ns, 30);
 	assert_int_equal(rec.stacks.n, 2);
-	assert_int_equal(*recording__find_stack(&rec, &rec.hits.v[0])->data, 2);
-	assert_null(recording__find_stack(&rec, &rec.hits.v[1]));
-	assert_int_equal(*recording__find_stack(&rec, &rec.hits.v[2])->data, 4);
+	assert_int_equal(*recording__hit_user(&rec, &rec.hits.v[0]).stack, 2);
+	assert_null(recording__hit_user(&rec, &rec.hits.v[1]).stack);
+	assert_int_equal(*recording__hit_user(&rec, &rec.hits.v[2]).stack, 4);
 	recording__fini(&rec);
 }
 

@@ -19,13 +19,13 @@ int live_code__take(struct recording *rec, const struct pid_set *pids, const str
 /*
  * Adds to rec->files what process pid has mapped executable by now and is not known yet: a file
  * that is replaced or deleted later can still be read from its descriptor. With rec->portable, the
- * separate debug files as well. 0 or -ENOMEM; a process that is gone has none to show.
+ * separate debug files as well. 0 or -ENOMEM; nothing is added for a process that has ended.
  */
 int code_files__note(struct recording *rec, pid_t pid);
 
 /*
- * Adds to rec->data_maps what process pid has mapped of the files in rec->files but their code.
- * 0 or -ENOMEM; a process that is gone has none.
+ * Adds to rec->data_maps the mappings without code that process pid has of the files in rec->files.
+ * 0 or -ENOMEM; nothing is added for a process that has ended.
  */
 int data_maps__take(struct recording *rec, pid_t pid);
 

@@ -163,7 +163,7 @@ void followed__count_left_out(const struct followed *f, const struct source_conf
 			  units__format_size(most, config->max_memory));
 }
 
-/* Which threads there are: at the start, and later. */
+/* Finding the threads, at the start and later. */
 
 typedef VEC(struct followed_thread) thread_vec;
 
@@ -207,7 +207,7 @@ int followed__list(const struct followed *f, bool main_only, struct followed_thr
 	return err;
 }
 
-/* Where memory ran out it is counted as little as it is recorded. */
+/* Threads that memory did not suffice for are neither recorded nor counted. */
 void followed__leave_out(struct followed *f, pid_t tid)
 {
 	(void)pid_set__add(&f->left_out, tid);
@@ -295,7 +295,7 @@ static void begin(struct followed *f, struct source *source, const struct follow
 		log__warn("thread %d is not recorded: %s", thread->tid, strerror(-err));
 }
 
-/* What a thread begins before its own events are open is told by nobody: its process is asked. */
+/* No event reports threads that a thread starts before its own events are open: /proc is read. */
 static void begin_rest(struct followed *f, struct source *source, const struct followed_ops *ops)
 {
 	struct followed_thread *threads;

@@ -80,8 +80,8 @@ int followed__add_cpus(struct followed *followed, struct source *source,
 		       const struct event_place *place, const cpu_set_t *cpus,
 		       followed_ring_fn open_ring);
 /*
- * The CPUs that its threads may run on now: by their affinity, or by the cgroup's cpuset. All of
- * the machine's where there is no cpuset, or cgroup is NULL and no processes are followed.
+ * The CPUs that the followed threads may run on now, by their affinity or by the cgroup's cpuset.
+ * Every CPU of the machine if the cgroup has no cpuset, or if nothing is followed.
  */
 void followed__cpus(const struct followed *followed, const struct cgroup *cgroup, cpu_set_t *cpus);
 /* Says that there is no room for a thread; it is tried again when another begins. */

@@ -105,7 +105,7 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 	return -EPERM;
 }
 
-/* What else is open, or mapped. */
+/* Descriptors and mappings kept free for everything but rings. */
 #define SPARE 512
 
 /* With CAP_SYS_RESOURCE the hard limit can be raised as well. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What rings may take: memory by -max-memory, locked memory, which perf's buffers count against,
- * and descriptors and mappings of ours.
+ * Limits on rings: -max-memory, the limit of locked memory that perf charges its buffers to, and
+ * this process's limits of descriptors and mappings.
  */
 #ifndef MTBPF_CAPTURE_PERF_RING_LIMITS_H
 #define MTBPF_CAPTURE_PERF_RING_LIMITS_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether n rings of aux_size bytes of trace are within max. */
+/* True if n rings of aux_size bytes of trace fit into max bytes. */
 bool budget__allows(uint64_t max, size_t n, size_t aux_size);
 
 /*
@@ -38,8 +38,9 @@ uint64_t memlock__fits(const struct memlock_limits *limits);
 int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size);
 
 /*
- * Raises our limit of open files as far as is needed and allowed. 0, or -EMFILE after a line and a
- * hint on stderr: n threads' rings of so many descriptors and mappings each are too many.
+ * Raises this process's limit of open files as far as is needed and allowed. 0, or -EMFILE after a
+ * line and a hint on stderr if n threads' rings, with these descriptors and mappings each, do not
+ * fit.
  */
 int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each);
 

@@ -38,7 +38,7 @@ struct source {
 	VEC(struct tracefs_probe *) tracefs;
 	VEC(uint32_t) tracepoints;
 	VEC(struct pt_ring) rings; /* a thread's each, or a CPU's each */
-	/* Of rings that are closed, since their threads have ended. */
+	/* Losses of rings that were closed when their threads ended. */
 	VEC(struct ended_spool) spools;
 	struct followed followed;
 	struct clock_point first;
@@ -57,7 +57,7 @@ static int note_initial(struct source *s)
 	return err ? err : followed__note(&s->followed, &s->config, s->first.perf_ns);
 }
 
-/* Those of the threads that came from elsewhere. 0 or -errno. */
+/* Opens rings for threads that joined the cgroup. 0 or -errno. */
 static int note_joined(struct source *s)
 {
 	int err = 0;
@@ -75,7 +75,7 @@ static int note_joined(struct source *s)
 	return err;
 }
 
-/* Which rings the pt source opens, and how they will freeze. */
+/* Opening rings, and choosing how they freeze. */
 
 static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
@@ -147,7 +147,7 @@ static int try_methods(struct source *s)
 			continue;
 		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
 			break;
-		/* What stops it for good is no way to stop and start it. */
+		/* A freeze that cannot be undone does not allow another snapshot. */
 		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
 			break;
 		close_rings(s);
@@ -294,8 +294,8 @@ static void warn_not_running(const struct pt_ring *r, size_t size)
 }
 
 /*
- * The thread whose hit froze it ran since it was armed: something of that must be there, unless it
- * was in the probe's handler already, in the kernel, and ran no instruction of its own behind that.
+ * The thread whose hit froze the ring has run since it was armed, so the ring must have some of it,
+ * unless that thread was in the probe's handler by then and executed none of its own code after it.
  */
 static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux,
 		       const struct pt_ring *r)

@@ -37,8 +37,8 @@ static const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 struct perf_writer {
 	FILE *out;
 	const struct recording *rec;
-	bool by_cpu;		   /* what is of a CPU says of which */
-	bool sampled;		   /* there is no PT in it */
+	bool by_cpu;		   /* records of a CPU carry its number */
+	bool sampled;		   /* samples instead of Intel PT */
 	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
 };
 
@@ -80,7 +80,7 @@ static void put_header(struct perf_writer *w, uint32_t type, uint16_t misc, size
 	put(w, &header, sizeof(header));
 }
 
-/* Who has it, when, and where; of which of our events. */
+/* A sample's thread, time, CPU and event. */
 struct sample_id_fields {
 	pid_t pid, tid;
 	uint64_t time_ns;
@@ -96,7 +96,7 @@ static size_t perf_writer__sample_id_size(const struct perf_writer *w)
 	return w->by_cpu || w->sampled ? 32 : 24;
 }
 
-/* What follows every record but samples, and its size: TID, TIME, CPU, IDENTIFIER. */
+/* Fields that follow every record except samples (TID, TIME, CPU, IDENTIFIER), and their size. */
 static void perf_writer__put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
 {
 	put_u32(w, (uint32_t)id->pid);
@@ -131,7 +131,7 @@ static void perf_writer__describe_user(struct perf_event_attr *attr, uint32_t st
 	attr->exclude_callchain_user = 1;
 }
 
-/* What its event samples. */
+/* The sample_type of its event. */
 static void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr)
 {
 	attr->type = PERF_TYPE_SOFTWARE;
@@ -142,7 +142,7 @@ static void perf_writer__describe_hits(const struct perf_writer *w, struct perf_
 	perf_writer__describe_user(attr, MT_COPY_MAX);
 }
 
-/* The bytes, and behind them how many of them are the stack's. */
+/* The bytes, followed by the number of them that belong to the stack. */
 static void put_stack(struct perf_writer *w, const struct rec_user *user)
 {
 	size_t pad = padding(user->size, 8);
@@ -174,23 +174,7 @@ static size_t perf_writer__user_size(const struct rec_user *user)
 	return user->size ? size + user->size + padding(user->size, 8) + 8 : size;
 }
 
-static struct rec_user user_of(const struct mt_hit *hit, const struct rec_stack *stack)
-{
-	return (struct rec_user){
-		.bx = hit->bx,
-		.bp = hit->bp,
-		.sp = hit->sp,
-		.ip = hit->ip,
-		.r12 = hit->r12,
-		.r13 = hit->r13,
-		.r14 = hit->r14,
-		.r15 = hit->r15,
-		.stack = stack ? stack->data : NULL,
-		.size = stack ? stack->size : 0,
-	};
-}
-
-/* How many, which could be read, and which are signed. */
+/* Packs the number of arguments, which of them were read, and which are signed. */
 static uint64_t args_word(const struct mt_hit *hit)
 {
 	return hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48;
@@ -206,7 +190,7 @@ static uint64_t count_branches(const struct mt_hit *hit)
 	return hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
 }
 
-/* With the branches behind them. */
+/* Followed by the branches. */
 static size_t args_size(const struct mt_hit *hit)
 {
 	size_t branches = count_branches(hit) ? 8 + 24 * count_branches(hit) : 0;
@@ -229,16 +213,15 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 
 /*
  * A hit: a sample like those of `perf record --call-graph dwarf`, so that perf unwinds it as well.
- * It carries struct mt_hit and, where there is one, the copy of the stack. perf shows the call
- * chain and then what it has unwound: where it can unwind, the chain by frame pointer goes with the
- * raw data.
+ * It carries struct mt_hit and, if one was taken, the copy of the stack. perf shows the call chain
+ * and then the frames that it unwinds: if it can unwind, the frame-pointer chain goes into raw
+ * data.
  */
 static void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
 {
-	const struct rec_stack *stack = recording__find_stack(w->rec, hit);
-	struct rec_user user = user_of(hit, stack);
+	struct rec_user user = recording__hit_user(w->rec, hit);
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
-	uint32_t chain = stack ? 0 : depth;
+	uint32_t chain = user.stack ? 0 : depth;
 	size_t raw = offsetof(struct mt_hit, stack) + 8 * (depth - chain);
 	size_t args = args_size(hit), pad = padding(4 + raw + args, 8);
 	struct sample_id_fields id = {(pid_t)hit->tgid, (pid_t)hit->tid, hit->time_ns,
@@ -269,7 +252,7 @@ static enum event_index event_of(const struct rec_sample *s)
 	return s->at_switch ? EVENT_SWITCHES : EVENT_CLOCK;
 }
 
-/* Where perf unwinds a copy of the stack, the chain by frame pointers would come in front of it. */
+/* If perf unwinds a copy of the stack, it would show the frame-pointer chain before it. */
 static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 {
 	static const struct rec_user none = {0};
@@ -352,7 +335,7 @@ static void perf_writer__put_samples(struct perf_writer *w)
 		put_by(w, &rec->sched_bys.v[i]);
 }
 
-/* Where records say of which CPU they are. */
+/* Only if records carry a CPU. */
 #define NO_CPU (-1)
 
 static void put_auxtrace_info(struct perf_writer *w)
@@ -407,7 +390,8 @@ static void put_itrace_start(struct perf_writer *w, const struct sample_id_field
 	perf_writer__put_sample_id(w, id);
 }
 
-/* Who was there when a CPU's trace began has a record of another kind, as the kernel writes it. */
+/* The thread that ran when a CPU's trace began has a record of another kind, as the kernel writes
+ * it. */
 static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
 		       const struct rec_switch *before)
 {
@@ -456,8 +440,8 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_da
 }
 
 /*
- * The kernel's own text: perf finds code and symbols of all else in kcore_dir, once the address of
- * this symbol shows that it is of the same boot (tools/perf/util/event.c:
+ * The kernel's own text: perf finds the rest of the code, and symbols, in kcore_dir, once this
+ * symbol's address shows that kcore_dir is of the same boot (tools/perf/util/event.c:
  * perf_event__synthesize_kernel_mmap()).
  */
 static void put_kernel_mmap(struct perf_writer *w)
@@ -488,7 +472,7 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 		   (is_aux ? 24 : 16) + perf_writer__sample_id_size(w));
 	if (is_aux) {
 		put_u64(w, 0); /* aux_offset */
-		put_u64(w, 0); /* aux_size: what is missing has none */
+		put_u64(w, 0); /* aux_size: lost bytes are not in the file */
 		put_u64(w, loss->aux_flags);
 	} else {
 		put_u64(w, perf_event_ids[EVENT_SIDEBAND]);

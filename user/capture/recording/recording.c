@@ -297,12 +297,28 @@ int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size
 	return 0;
 }
 
-const struct rec_stack *recording__find_stack(const struct recording *rec, const struct mt_hit *hit)
+struct rec_user recording__hit_user(const struct recording *rec, const struct mt_hit *hit)
 {
-	for (size_t i = 0; i < rec->stacks.n; i++)
-		if (&rec->hits.v[rec->stacks.v[i].hit] == hit)
-			return &rec->stacks.v[i];
-	return NULL;
+	struct rec_user user = {
+		.bx = hit->bx,
+		.bp = hit->bp,
+		.sp = hit->sp,
+		.ip = hit->ip,
+		.r12 = hit->r12,
+		.r13 = hit->r13,
+		.r14 = hit->r14,
+		.r15 = hit->r15,
+	};
+
+	for (size_t i = 0; i < rec->stacks.n; i++) {
+		const struct rec_stack *stack = &rec->stacks.v[i];
+
+		if (&rec->hits.v[stack->hit] == hit) {
+			user.stack = stack->data;
+			user.size = stack->size;
+		}
+	}
+	return user;
 }
 
 bool recording__is_by_cpu(const struct recording *rec)
@@ -434,7 +450,7 @@ int recording__add_fork(struct recording *rec, const struct rec_thread *child, p
 	if (parent)
 		memcpy(named.comm, parent->comm, sizeof(named.comm));
 	err = recording__add_thread(rec, &named);
-	/* What is added comes behind all that are copied. */
+	/* Copies are appended after the ones that are copied, so the loop ends at n. */
 	for (size_t i = 0; i < n && !err && rec->maps.v[i].time_ns <= child->start_ns; i++) {
 		struct rec_map map = rec->maps.v[i];
 
@@ -447,7 +463,7 @@ int recording__add_fork(struct recording *rec, const struct rec_thread *child, p
 	return err;
 }
 
-/* What a source that samples adds to a recording. */
+/* Samples, context switches, and system calls. */
 
 bool recording__is_sampled(const struct recording *rec)
 {

@@ -313,9 +313,11 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 /* Whether the mapping has the place, and at which address. */
 bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint64_t *ip);
 
-/* The stack of one of the recording's own hits; NULL where it has none. */
-const struct rec_stack *recording__find_stack(const struct recording *rec,
-					      const struct mt_hit *hit);
+/*
+ * The registers at one of the recording's own hits, and the copy of its stack, which stays the
+ * recording's; stack is NULL if none was taken.
+ */
+struct rec_user recording__hit_user(const struct recording *rec, const struct mt_hit *hit);
 
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 

@@ -223,7 +223,7 @@ static bool is_image_file(const char *file)
 	       strspn(file + 7, "0123456789") == strlen(file + 7);
 }
 
-/* 0: it is no number, or too large. */
+/* 0: not a number, or too large. */
 static uint32_t get_u32(const cJSON *object, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
@@ -245,7 +245,7 @@ static pid_t get_pid(const cJSON *object)
 	return get_int(object, "pid");
 }
 
-/* How the bytes of images are read. */
+/* Reading the bytes of images. */
 struct image_reader {
 	int (*read)(void *ctx, const char *file, char **data, size_t *size);
 	void *ctx;

@@ -162,7 +162,7 @@ static void compare_spins(struct measured *m, uint64_t *ns)
 	*ns = quickest__extra(&q) * PERIOD_NS / (q.on_ns > PERIOD_NS ? q.on_ns : PERIOD_NS);
 }
 
-/* A ring per CPU records both partners: each turn is a switch of both. */
+/* A ring per CPU records both partners: each turn counts as two switches. */
 static void compare_turns(struct measured *m, const struct partner *p, uint64_t *ns)
 {
 	struct quickest q = {0};

@@ -403,8 +403,8 @@ static int sample__start(struct source *s)
 }
 
 /*
- * The rings, the events and the recorder's map of them stay. Whom they are about is listed anew:
- * nobody has read the sideband since the freeze, and what it lost meanwhile is in /proc.
+ * Keeps the rings, the events and the recorder's map of them. The followed threads are listed
+ * again: the sideband was not read since the freeze, and what it lost meanwhile is in /proc.
  */
 static int sample__resume(struct source *s, const struct source_config *config)
 {

@@ -59,7 +59,7 @@ static void drain_thread(struct source *source, uint32_t i)
 		spool__write(spool, ring + at, first);
 	if (!spool->err && n > first)
 		spool__write(spool, ring, n - first);
-	/* Where the disk takes no more, the thread does not wait for it. */
+	/* If the disk takes no more, the thread does not wait for it. */
 	t->taken = ready;
 }
 

@@ -22,7 +22,7 @@
 #include "util/clock.h"
 
 #define STEPPER_SPINS 500
-/* Of a USDT probe, say: so many are looked for. */
+/* The most addresses that one place may have; a USDT probe may have several. */
 #define SOFT_MAX_PLACES 64
 
 struct stepper {
@@ -35,7 +35,7 @@ struct stepper {
 	bool orphan;   /* mtbpf is gone */
 	FILE *truth;
 	struct mappings maps; /* as last seen */
-	/* Where the target has config's starts and stops. */
+	/* Addresses of -start and -stop in the target. */
 	uint64_t starts[SOFT_MAX_PLACES], stops[SOFT_MAX_PLACES];
 	size_t n_starts, n_stops;
 };
@@ -139,7 +139,7 @@ static int stepper__seize_all(struct stepper *s)
 	return s->n ? 0 : -ESRCH;
 }
 
-/* What the stepper asks /proc about its target. */
+/* The target as /proc shows it. */
 
 /* include/linux/errno.h: the kernel's own, never seen by a program. */
 #define ERESTARTSYS	      512
@@ -300,7 +300,7 @@ static size_t find_all(const struct mappings *maps, const struct rec_place *plac
 	return found;
 }
 
-/* Where they are, by the mappings as last seen. */
+/* Finds their addresses, by the mappings as last seen. */
 static void stepper__find_places(struct stepper *s)
 {
 	const struct stepper_config *c = s->config;

@@ -9,12 +9,12 @@
 #include "trace/read/fxt_read.h"
 
 struct fxt_counters {
-	uint64_t seen[2];    /* so many were there before: minor ones, major ones */
+	uint64_t seen[2];    /* the counts before: minor, major */
 	bool has_interrupts; /* else the rest does not count */
 	uint64_t interrupts_ns, interrupts_until_ns;
 };
 
-/* Of a counter, whatever it counts: adds what it has grown by. 0 or -ENOMEM. */
+/* Adds what a counter of any kind has grown by. 0 or -ENOMEM. */
 int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 		       const struct fxt_read *read);
 
