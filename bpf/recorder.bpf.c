@@ -640,6 +640,73 @@ int on_sys_exit(u64 *ctx)
 	return 0;
 }
 
+/* Threads that free memory: since when. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u64);
+} reclaiming SEC(".maps");
+
+/* What is less is not worth a record. */
+#define RECLAIM_LEAST_NS 10000
+
+/* User space attaches these to the tracepoints of reclaim and compaction that there are. */
+SEC("raw_tp")
+int on_reclaim_begin(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns();
+	u32 tid = task->pid;
+
+	if (is_target(task) && !is_stopped())
+		bpf_map_update_elem(&reclaiming, &tid, &now, BPF_ANY);
+	return 0;
+}
+
+static __always_inline int end_reclaim(u32 kind)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 tid = task->pid;
+	u64 *since = is_target(task) ? bpf_map_lookup_elem(&reclaiming, &tid) : NULL;
+	u64 start, now = bpf_ktime_get_ns();
+	struct mt_cpu *cpu = this_cpu();
+	struct mt_record *record;
+
+	if (!since)
+		return 0;
+	start = *since;
+	bpf_map_delete_elem(&reclaiming, &tid);
+	if (!cpu || is_stopped() || now - start < RECLAIM_LEAST_NS)
+		return 0;
+	record = new_record(cpu, task->tgid, tid, MT_RECORD_RECLAIM);
+	if (!record)
+		return 0;
+	set_by(record, NULL);
+	record->arg = kind;
+	record->end_ns = now;
+	end_write(&record->time_ns, start);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_cgroup_reclaim_end(void *ctx)
+{
+	return end_reclaim(MT_RECLAIM_CGROUP);
+}
+
+SEC("raw_tp")
+int on_direct_reclaim_end(void *ctx)
+{
+	return end_reclaim(MT_RECLAIM_MACHINE);
+}
+
+SEC("raw_tp")
+int on_compaction_end(void *ctx)
+{
+	return end_reclaim(MT_RECLAIM_COMPACTION);
+}
+
 /* Attached to the clock, and to page faults, of each CPU: what it returns 0 for is not recorded. */
 SEC("perf_event")
 int on_clock(void *ctx)

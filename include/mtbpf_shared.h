@@ -167,6 +167,7 @@ enum mt_sched_kind {
 	MT_SCHED_LONG = 4,     /* a system call that took long, at its begin */
 	/* Of all else only what lies in one was recorded, up to took.end_ns; 0: it was not over. */
 	MT_SCHED_REGION = 5,
+	MT_SCHED_RECLAIM = 7,	 /* up to took.end_ns it freed memory: took.arg, enum mt_reclaim */
 	MT_SCHED_INTERRUPTS = 6, /* up to took.end_ns interrupts took took.arg ns of its CPU */
 };
 
@@ -187,10 +188,17 @@ struct mt_sched {
 		struct {
 			__mt_u64 arg; /* its first argument; MT_SCHED_INTERRUPTS: ns */
 			__mt_u64 end_ns;
-		} took; /* MT_SCHED_LONG, MT_SCHED_REGION, MT_SCHED_INTERRUPTS */
+		} took; /* MT_SCHED_LONG, MT_SCHED_REGION, MT_SCHED_INTERRUPTS, MT_SCHED_RECLAIM */
 	};
 };
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
+
+/* Why a thread has to free memory before it gets some. */
+enum mt_reclaim {
+	MT_RECLAIM_CGROUP = 1,	   /* a cgroup is at its limit */
+	MT_RECLAIM_MACHINE = 2,	   /* the machine has too little */
+	MT_RECLAIM_COMPACTION = 3, /* it moves what is in the way of larger pages */
+};
 
 enum mt_record_kind {
 	MT_RECORD_IN = 1,	  /* a thread runs from here on */
@@ -200,6 +208,7 @@ enum mt_record_kind {
 	MT_RECORD_REPLACED = 5,	  /* it is ready to run, and `by` runs from now on where it did */
 	MT_RECORD_LONG = 6,	  /* a system call took long, from here to end_ns */
 	MT_RECORD_INTERRUPTS = 7, /* from here to end_ns interrupts took `arg` ns of its CPU */
+	MT_RECORD_RECLAIM = 10,	  /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
 	MT_RECORD_THROTTLED = 8, /* it runs; for `arg` ns of its wait its cgroup had no time left */
 	MT_RECORD_STOLEN = 9,	 /* it leaves its CPU, which did not run for `arg` ns before */
 };
@@ -215,7 +224,7 @@ struct mt_record {
 	__mt_u32 syscall; /* that it is in; MT_NO_SYSCALL */
 	__mt_u64 arg;	  /* its first argument; INTERRUPTS, THROTTLED, STOLEN: ns */
 	union {
-		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS */
+		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
 		__mt_u32 owner;	 /* of a futex: who has it, if it is a mutex; or 0 */
 	};
 	char by_comm[16];

@@ -63,6 +63,39 @@ raise SystemExit(not ok)"
 sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 }
 
+@test "memory that a cgroup's limit makes it free is a part of its own, and names the cgroup" {
+	local group limit
+	for group in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		group=$group/mtbpf-test-$$
+		mkdir "$group" 2>/dev/null || continue
+		for limit in memory.limit_in_bytes memory.max; do
+			[ -e "$group/$limit" ] && echo $((64 << 20)) >"$group/$limit" && break 2
+		done
+		rmdir "$group"
+		group=
+	done
+	[ -n "$group" ] || skip "no memory controller to be had"
+	mkfifo asked
+	"$O/programs/causes" ask few "$PWD/file" <asked >answers 3>&- &
+	target=$!
+	started+=("$target")
+	exec 7>asked
+	echo "$target" >"$group/cgroup.procs"
+	# Its first answer comes when it has set itself up.
+	echo dirty >&7
+	eventually 20 test -s answers
+	{ sleep 2; for cause in quick quick quick few; do echo $cause; sleep 0.2; done; } >&7 &
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 2ms -timeout 15s -o few.fxt
+	exec 7>&-
+	kill "$target" || true
+	eventually 5 rmdir "$group"
+	[ "$status" -eq 0 ]
+	[[ $output == *"[memory reclaim] in "*": the limit of cgroup "*"/mtbpf-test-$$"* ]]
+	for file in few.mtbpf few.fxt; do
+		json $file "sum(slow.values()) == r['slow_ns'] and slow.get('reclaim_on_cpu_ns', 0) + slow.get('reclaim_blocked_ns', 0) > 1e6"
+	done
+}
+
 @test "a region's report is the same of the recording and of the trace, and does not call it a function's" {
 	start service -scale small
 	mtbpf_run attach -source sample -sample-rate 10000 -pid "$target" -start table_rehash -stop format_reply \

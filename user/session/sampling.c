@@ -241,14 +241,29 @@ static int add_interrupts(struct recording *rec, const struct mt_record *record)
 					.took = {.arg = record->arg, .end_ns = record->end_ns}});
 }
 
-static int note_quota(struct recording *rec, pid_t pid)
+static int note_quota(struct recording *rec, pid_t pid, bool of_memory)
 {
 	struct cpu_quota quota;
 
-	if (recording__find_quota(rec, pid) || cpu_quota__find("/proc", pid, &quota) ||
+	if (recording__find_quota(rec, pid, of_memory) ||
+	    (of_memory ? memory_limit__find("/proc", pid, &quota)
+		       : cpu_quota__find("/proc", pid, &quota)) ||
 	    !quota.text[0])
 		return 0;
-	return recording__set_quota(rec, pid, quota.text);
+	return recording__set_quota(rec, pid, of_memory, quota.text);
+}
+
+static int add_reclaim(struct recording *rec, const struct mt_record *record)
+{
+	const struct mt_sched sched = {.time_ns = record->time_ns,
+				       .tid = record->tid,
+				       .tgid = record->tgid,
+				       .kind = MT_SCHED_RECLAIM,
+				       .took = {.arg = record->arg, .end_ns = record->end_ns}};
+	int err = recording__add_sched_by(rec, &sched);
+
+	return err || record->arg != MT_RECLAIM_CGROUP ? err
+						       : note_quota(rec, (pid_t)record->tgid, true);
 }
 
 static int add_taken(struct recording *rec, const struct mt_record *record)
@@ -260,7 +275,7 @@ static int add_taken(struct recording *rec, const struct mt_record *record)
 				  .ns = record->arg};
 	int err = VEC_ADD(&rec->taken, taken);
 
-	return err || !taken.by_quota ? err : note_quota(rec, taken.pid);
+	return err || !taken.by_quota ? err : note_quota(rec, taken.pid, false);
 }
 
 static int take(void *ctx, const struct mt_record *record)
@@ -287,6 +302,8 @@ static int take(void *ctx, const struct mt_record *record)
 		return add_syscall(rec, record);
 	case MT_RECORD_INTERRUPTS:
 		return add_interrupts(rec, record);
+	case MT_RECORD_RECLAIM:
+		return add_reclaim(rec, record);
 	case MT_RECORD_THROTTLED:
 	case MT_RECORD_STOLEN:
 		return add_taken(rec, record);

@@ -16,7 +16,8 @@
 enum cause_kind {
 	CAUSE_CPU,	  /* in `path` */
 	CAUSE_BLOCKED,	  /* in `row` */
-	CAUSE_INTERRUPTS, /* most in `row` */
+	CAUSE_RECLAIM,	  /* most in `row` */
+	CAUSE_INTERRUPTS, /* the same */
 	CAUSE_WAITING,	  /* for a CPU: `row` */
 	CAUSE_THROTTLED,
 	CAUSE_STOLEN,
@@ -152,6 +153,7 @@ static void find_causes(struct causes *c, const struct report *r)
 	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
 	add_cpu(c);
 	add_rows(c, ROW_BLOCKED, CAUSE_BLOCKED);
+	add_rows(c, ROW_RECLAIM, CAUSE_RECLAIM);
 	add_rows(c, ROW_INTERRUPTS, CAUSE_INTERRUPTS);
 	add_rows(c, ROW_WAITING, CAUSE_WAITING);
 	add_rows(c, ROW_THROTTLED, CAUSE_THROTTLED);
@@ -353,6 +355,12 @@ static void print_cause(FILE *out, const struct report *r, const struct cause *c
 		break;
 	case CAUSE_BLOCKED:
 		print_blocked(out, r, cause->row);
+		break;
+	case CAUSE_RECLAIM:
+		fprintf(out, "memory reclaim");
+		blame__print_wait(out, &cause->row->blame, NULL);
+		fprintf(out, ", most of it in ");
+		print_where(out, r, find_path(r, cause->row), cause->row->inside);
 		break;
 	case CAUSE_INTERRUPTS:
 		fprintf(out, "its CPU ran interrupts and softirqs, most of them in ");
