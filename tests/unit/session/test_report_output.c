@@ -138,7 +138,6 @@ static void test_memory_reclaim(void **state)
 	f->hit.value_ns = 4 * MS;
 	f->hit.time_ns = 7 * MS;
 	write_json(f, &input);
-	print_message("# %s\n", f->text);
 	assert_non_null(strstr(f->text, "\"reclaim_on_cpu_ns\":1500000"));
 	assert_non_null(strstr(f->text, "\"reclaim_blocked_ns\":1000000"));
 	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
