@@ -46,16 +46,16 @@ COMPAT  := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Dnoipa
 MAPPED  := -fdebug-prefix-map=$(abspath $(O))=build -fdebug-prefix-map=$(CURDIR)=.
 LTO_LINES := -gno-as-loc-support
 # One set of objects for the program and for what others load (user/dlfilter, tests/ptgen). Hidden symbols are
-# called directly, so that this costs decoding nothing. What is loaded never has sanitizers or counters: it gets
-# objects of its own in such a build.
+# called directly, so that this costs decoding nothing.
 PICFLAGS := -fPIC -fvisibility=hidden
-PIC_O    := $(if $(SAN)$(findstring coverage,$(CFLAGS)),$(O)/pic,$(O))
+# Other programs cannot load code that has sanitizers or counts lines: such a build has the plain build's.
+MEASURED := $(SAN)$(findstring coverage,$(CFLAGS))
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(MAPPED) $(COMPAT) $(SANFLAGS) \
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) $(PICFLAGS) -MMD -MP
 # What every branch of a trace goes through is optimised as one in the program itself (docs/decode.md), where
 # the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait for that: the objects hold
 # both.
-LTO     ?= $(if $(SAN)$(findstring coverage,$(CFLAGS)),,$(shell echo 'int main(void) { return 0; }' | \
+LTO     ?= $(if $(MEASURED),,$(shell echo 'int main(void) { return 0; }' | \
     $(CC) -flto=2 -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=2))
 LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread \
            $(if $(LTO),-fno-lto)
@@ -74,7 +74,7 @@ BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(O)/mtbpf $(O)/mtbpf-dlfilter.so
+all: $(O)/mtbpf $(if $(MEASURED),,$(O)/mtbpf-dlfilter.so)
 
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
@@ -160,7 +160,7 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	    -lcmocka $(LIBS)
 .PRECIOUS: $(O)/tests/%.o $(O)/bpf/%.bpf.o
 
-tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs ptgen
+tests: all $(UNIT) $(BENCH) $(O)/tests/trust/fault.so $(O)/tests/oracle/compare $(O)/tests/stacks/judge programs $(if $(MEASURED),,ptgen)
 
 # From nothing, like the demo. What was installed is seen only by a make that starts after it.
 test:
@@ -174,8 +174,8 @@ test:
 test-rest: export TRACES ?= $(abspath $(O))/traces
 test-rest:
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)$(MAKE) --no-print-directory asan tsan fuzz-build
-	$(Q)O=$(O) T=5 tests/run -j 3 vm perfetto $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) fuzz:fuzz \
+	$(Q)$(MAKE) --no-print-directory asan tsan
+	$(Q)O=$(O) T=5 tests/run -j 3 vm perfetto $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) asan:fuzz \
 	    slow:live slow:cli slow:golden slow:unit
 test-all:
 	$(Q)$(MAKE) --no-print-directory test KEEP_TRACES=$(abspath $(O))/traces

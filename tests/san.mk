@@ -1,4 +1,5 @@
-# The tests once more in other builds: $(O)/asan (address, undefined), $(O)/tsan (thread), $(O)/cov.
+# The tests again in other builds: $(O)/asan (address, undefined; clang also counts branches there for the fuzzers, so
+# that they share its objects), $(O)/tsan (thread), $(O)/cov (line counts).
 # `make test-rest` runs ASAN_TESTS and TSAN_TESTS, `make test-san` all there are. The
 # tests of other things than what mtbpf does are the same in every build; live ones wait rather than compute, and
 # have limits of time that a slower build comes near.
@@ -24,13 +25,19 @@ san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
 # What is the same in every build is that of the plain one.
 $(SAN_FOLDERS:%=san-folder-%): san-folder-%: tests
 	$(Q)mkdir -p $(O)/$*/tests/ptgen
-	$(Q)for name in bpf gen programs trace-processor; do \
+	$(Q)for name in bpf gen mtbpf-dlfilter.so programs trace-processor; do \
 	    [ ! -e $(O)/$$name ] || ln -sfn ../$$name $(O)/$*/$$name; done
 	$(Q)for name in ptgen programs; do \
 	    ln -sfn ../../../tests/ptgen/$$name $(O)/$*/tests/ptgen/$$name; done
+# libFuzzer comes with clang. Without it gcc builds the tests, and there are no fuzzers: their suite is skipped.
+HAS_FUZZER = $(shell $(TOOLS) tests/deps.sh -has fuzzer && echo 1)
+ASAN_KINDS := address,undefined
+ASAN_BUILD = O=$(O)/asan WERROR= CFLAGS='-O1 -g1' SAN='$(HAS_FUZZER:1=fuzzer-no-link,)$(ASAN_KINDS)' $(HAS_FUZZER:1=CC=$(CLANG))
 asan: san-folder-asan
-	$(Q)$(MAKE) --no-print-directory O=$(O)/asan WERROR= SAN=address,undefined \
-	    CFLAGS='-O1 -g1' all $(call san_programs,$(O)/asan,$(ASAN_TESTS))
+	$(Q)$(MAKE) --no-print-directory $(ASAN_BUILD) all $(HAS_FUZZER:1=fuzz-programs) \
+	    $(call san_programs,$(O)/asan,$(ASAN_TESTS))
+fuzzers: san-folder-asan
+	$(Q)$(if $(HAS_FUZZER),$(MAKE) --no-print-directory $(ASAN_BUILD) fuzz-programs)
 tsan: san-folder-tsan
 	$(Q)$(MAKE) --no-print-directory O=$(O)/tsan WERROR= SAN=thread CFLAGS='-O1 -g1' \
 	    all $(call san_programs,$(O)/tsan,$(TSAN_TESTS))

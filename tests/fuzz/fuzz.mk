@@ -1,21 +1,14 @@
-# The fuzzers, in a build folder of their own: clang's libFuzzer, with sanitizers. tests/fuzz/run.
+# The fuzzers: clang's libFuzzer, in the build folder with its sanitizers (tests/san.mk). tests/fuzz/run.
 FUZZ_TARGETS := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 SEEDS_OBJ    := $(patsubst tests/%.c,$(O)/tests/%.o,$(wildcard tests/fuzz/makers/*.c))
 MAKE_SEEDS   := $(O)/tests/fuzz/makers/make_seeds
 T ?= 60
 JOBS ?= 2
 
-.PHONY: fuzz fuzz-build fuzzers
-# Nothing without libFuzzer: their suite is skipped then.
-fuzz-build:
-	$(Q)$(TOOLS) tests/deps.sh -has fuzzer || exit 0; \
-	    $(MAKE) --no-print-directory O=$(O)/fuzz CC=$(CLANG) WERROR= \
-	    SAN=fuzzer-no-link,address,undefined CFLAGS='-O1 -g1' fuzzers
-fuzz: fuzz-build
-	$(Q)O=$(O) T=$(T) JOBS="$(JOBS)" FUZZERS="$(FUZZERS)" tests/run fuzz:fuzz
-
-# Only there: what is compiled for the fuzzers counts the branches it takes.
-fuzzers: $(FUZZ_TARGETS) $(MAKE_SEEDS)
+.PHONY: fuzz fuzzers fuzz-programs
+fuzz-programs: $(FUZZ_TARGETS) $(MAKE_SEEDS)
+fuzz: fuzzers
+	$(Q)O=$(O) T=$(T) JOBS="$(JOBS)" FUZZERS="$(FUZZERS)" tests/run asan:fuzz
 $(FUZZ_TARGETS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(ORACLE_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ \

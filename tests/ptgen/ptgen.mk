@@ -2,11 +2,10 @@
 # A generator of Intel PT streams: a plugin for qemu-x86_64, and its driver (tests/ptgen/README).
 PTGEN     := $(O)/tests/ptgen/ptgen $(O)/tests/ptgen/libptgen.so
 PTGEN_OBJ := $(patsubst %.c,$(O)/%.o,tests/ptgen/ptgen.c tests/ptgen/convert.c)
-# Loaded into a program of others: position-independent, and never with sanitizers.
 PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wildcard tests/ptgen/*.c)) \
                     user/capture/soft/pt_packet.c user/capture/soft/pt_stream.c user/capture/soft/truth.c \
                     user/target/maps.c user/util/fs.c user/util/insn.c user/util/memory_limit.c user/util/vec.c
-PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(PIC_O)/%.o)
+PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/%.o)
 # What its unit tests test.
 PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o walk_go.o)
 PTGEN_TESTS    := $(filter $(O)/tests/unit/capture/test_ptgen_%,$(UNIT))
@@ -46,10 +45,6 @@ $(PTGEN_OBJ) $(PTGEN_PLUGIN_OBJ) $(PTGEN_UNIT_OBJ) $(PTGEN_TESTS:=.o): ALL_CFLAG
 $(O)/tests/ptgen/ptgen: $(PTGEN_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-
-$(O)/pic/%.o: %.c Makefile | $(O)/.deps-ok
-	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(filter-out $(SANFLAGS) --coverage,$(ALL_CFLAGS)) -c -o $@ $<
 
 $(O)/tests/ptgen/libptgen.so: $(PTGEN_PLUGIN_OBJ)
 	$(call say,LINK,$@)

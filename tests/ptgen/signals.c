@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -55,13 +56,13 @@ static bool read_frame(const struct signals *signals, int nr, uint64_t entry, ui
 		       struct signal_frame *out)
 {
 	struct rt_frame frame;
-	const greg_t *regs;
+	gregset_t regs;
 
 	if (nr < 1 || nr > 64 || signals->handler[nr] != entry)
 		return false;
 	if (!read_memory(sp, &frame, sizeof(frame)) || frame.restorer != signals->restorer[nr])
 		return false;
-	regs = ((const ucontext_t *)frame.context)->uc_mcontext.gregs;
+	memcpy(regs, frame.context + offsetof(ucontext_t, uc_mcontext.gregs), sizeof(regs));
 	*out = (struct signal_frame){
 		.ip = (uint64_t)regs[REG_RIP],
 		.sp = (uint64_t)regs[REG_RSP],

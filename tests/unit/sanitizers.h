@@ -9,9 +9,20 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+/* gcc defines macros, clang answers __has_feature(). */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER 1
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define HAS_ADDRESS_SANITIZER 1
+#endif
+
 static inline void not_with_thread_sanitizer(const char *why)
 {
-#ifdef __SANITIZE_THREAD__
+#ifdef HAS_THREAD_SANITIZER
 	print_message("# skip: ThreadSanitizer %s\n", why);
 	skip();
 #endif
@@ -20,7 +31,7 @@ static inline void not_with_thread_sanitizer(const char *why)
 /* They bring an allocator of their own, of which mallinfo2(3) knows nothing. */
 static inline void not_with_own_allocator(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HAS_ADDRESS_SANITIZER) || defined(HAS_THREAD_SANITIZER)
 	print_message("# skip: what sanitizers allocate is not known\n");
 	skip();
 #endif

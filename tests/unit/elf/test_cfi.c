@@ -229,7 +229,7 @@ static bool run_program(const uint8_t *bytes, size_t len, struct cfi_row *row)
 {
 	const struct cfi_row initial = {.cfa = {.kind = CFI_REGISTER_PLUS, .other = 7}};
 	struct cfi_program program = {.at = bytes,
-				      .end = bytes + len,
+				      .end = len ? bytes + len : bytes,
 				      .code_factor = 1,
 				      .data_factor = -8,
 				      .location = 0x1000,

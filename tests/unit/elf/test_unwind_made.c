@@ -11,9 +11,12 @@ static __attribute__((noipa)) uint64_t a_caller(void)
 	return (uint64_t)__builtin_return_address(0);
 }
 
-/* What a probe shows: at a function's first instruction, and behind each of its pushes. */
+/*
+ * What a probe shows: at a function's first instruction, and after each of its pushes. The code
+ * before it may end in a call.
+ */
 extern const char steps[], steps_end[];
-__asm__(".text\n.type steps, @function\nsteps: .cfi_startproc\n"
+__asm__(".text\n.fill 16, 1, 0x90\n.type steps, @function\nsteps: .cfi_startproc\n"
 	"endbr64\n push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset %rbp, -16\n"
 	"push %rbx\n .cfi_def_cfa_offset 24\n .cfi_offset %rbx, -24\n"
 	"sub $24, %rsp\n .cfi_def_cfa_offset 48\n add $24, %rsp\n .cfi_def_cfa_offset 24\n"

@@ -7,7 +7,7 @@ cd /tmp || exit 1
 # finds CAUSE REASON: the program's slow iteration has that reason. It comes first on its CPU, but for who is to take it.
 finds() {
 	start /build/programs/causes "$1"
-	[ "$1" = hog ] || /gnu/chrt -a -f -p 10 "$pid" || fail "no real-time priority"
+	[ "$1" = hog ] || chrt -a -f -p 10 "$pid" || fail "no real-time priority"
 	mtbpf attach -source sample -pid "$pid" -symbol one_iter -duration-thresh 20ms -timeout 60s -o "$1.fxt" >out 2>err ||
 		fail "attach: status $? $(cat err)"
 	grep '^reason' out

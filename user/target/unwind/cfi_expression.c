@@ -197,7 +197,9 @@ static void run_one(struct machine *m)
 bool cfi_expression__value(const uint8_t *expression, size_t len, const struct cfi_frame *frame,
 			   const uint64_t *first, uint64_t *value)
 {
-	struct machine m = {.frame = frame, .bytes = {.at = expression, .end = expression + len}};
+	struct machine m = {
+		.frame = frame,
+		.bytes = {.at = expression, .end = len ? expression + len : expression}};
 
 	if (first)
 		push(&m, *first);
