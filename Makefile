@@ -105,7 +105,6 @@ $(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling): $(O)/g
 
 $(O)/user/trigger/recorder.o: $(O)/gen/recorder.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h
-$(O)/user/trigger/pressure.o: $(O)/gen/pressure.skel.h
 
 # The commit, where this is a clone of its own: of the one file that tells it. By a name of its own first:
 # builds with sanitizers share this folder.

@@ -3,8 +3,9 @@
  * The flight recorder in the kernel: which samples of a CPU's clock are the target's, the stacks
  * where its threads leave a CPU, and a log per CPU of who ran when, who woke whom, and who took
  * whose CPU. Other processes write nothing, unless they run where a thread of the target waits for
- * its CPU. What interrupts take from the target's threads is counted. An object of its own, since
- * it needs the kernel's BTF.
+ * its CPU. What interrupts take from the target's threads is counted, and, by the kernel's own
+ * books, what quotas of cgroups (CFS bandwidth) and the hypervisor (steal) take. An object of its
+ * own, since it needs the kernel's BTF.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -46,11 +47,26 @@ struct thread_info {
 	u32 cpu;
 };
 
+struct rq {
+	u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING */
+};
+
+struct cfs_rq {
+	struct rq *rq;		       /* with CONFIG_FAIR_GROUP_SCHED, as sched_entity's */
+	int throttle_count;	       /* with CONFIG_CFS_BANDWIDTH: groups above without time */
+	u64 throttled_clock_self_time; /* since Linux 6.6: how long that has been, in all */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	int pid;
 	int tgid;
+	struct sched_entity se;
 	void *mm; /* NULL: a kernel thread */
 	struct css_set *cgroups;
 	char comm[16];
@@ -151,7 +167,8 @@ static __always_inline struct mt_cpu *this_cpu(void)
 /*
  * The current task is the waker only if the waking is its own doing, and not that of an interrupt
  * that came while it ran: then it has entered the kernel by a system call (arch/x86/entry: orig_ax
- * is its number, and -1 for interrupts). An interrupt within a system call is not told apart.
+ * is its number, and -1 for interrupts). Of one within a system call in_hardirq tells, but
+ * not of the softirqs behind it.
  */
 static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 {
@@ -202,6 +219,121 @@ static __always_inline void note(struct mt_cpu *cpu, u32 tgid, u32 tid, struct t
 	end_write(&record->time_ns, bpf_ktime_get_ns());
 }
 
+/* Whether this kernel has quotas, and a clock of stolen time. */
+volatile __u32 counts_throttled, counts_stolen;
+
+/* A thread that is ready to run, but whose groups have no time left. */
+struct throttled {
+	u64 since_ns;
+	u64 cfs_rq, self_time; /* as they were then */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct throttled);
+} throttled SEC(".maps");
+
+/* While there are none, nobody is looked for. One that dies as it waits is counted on. */
+volatile __u64 n_throttled;
+
+static __always_inline u64 self_time(struct cfs_rq *cfs_rq)
+{
+	return bpf_core_field_exists(cfs_rq->throttled_clock_self_time)
+		       ? cfs_rq->throttled_clock_self_time
+		       : 0;
+}
+
+static __always_inline bool has_quotas(void)
+{
+	return bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	       bpf_core_field_exists(struct cfs_rq, throttle_count);
+}
+
+static __always_inline void begin_throttled(struct task_struct *task)
+{
+	struct throttled begin = {0};
+	struct cfs_rq *cfs_rq;
+	u32 tid = task->pid;
+
+	if (!has_quotas())
+		return;
+	cfs_rq = task->se.cfs_rq;
+	if (!cfs_rq->throttle_count)
+		return;
+	begin.cfs_rq = (u64)cfs_rq;
+	begin.since_ns = bpf_ktime_get_ns();
+	begin.self_time = self_time(cfs_rq);
+	if (!bpf_map_update_elem(&throttled, &tid, &begin, BPF_NOEXIST))
+		__sync_fetch_and_add(&n_throttled, 1);
+}
+
+static __always_inline void note_taken(struct mt_cpu *cpu, struct task_struct *task, u32 kind,
+				       u64 ns)
+{
+	struct mt_record *record = new_record(cpu, task->tgid, task->pid, kind);
+
+	if (!record)
+		return;
+	set_by(record, NULL);
+	record->arg = ns;
+	end_write(&record->time_ns, bpf_ktime_get_ns());
+}
+
+/*
+ * It runs again. What lies between the end of the throttling and now is not the quota's doing: the
+ * kernel has counted how long that was, on the run queue that the thread was on.
+ */
+static __always_inline void end_throttled(struct mt_cpu *cpu, struct task_struct *task)
+{
+	u32 tid = task->pid;
+	struct throttled *begin =
+		has_quotas() && n_throttled ? bpf_map_lookup_elem(&throttled, &tid) : NULL;
+	struct cfs_rq *cfs_rq;
+	u64 ns, booked;
+
+	if (!begin)
+		return;
+	cfs_rq = task->se.cfs_rq;
+	ns = bpf_ktime_get_ns() - begin->since_ns;
+	booked = (u64)cfs_rq == begin->cfs_rq ? self_time(cfs_rq) - begin->self_time : 0;
+	if (booked && booked < ns)
+		ns = booked;
+	note_taken(cpu, task, MT_RECORD_THROTTLED, ns);
+	bpf_map_delete_elem(&throttled, &tid);
+	__sync_fetch_and_sub(&n_throttled, 1);
+}
+
+static __always_inline u64 stolen_from(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(struct sched_entity, cfs_rq) ||
+	    !bpf_core_field_exists(struct rq, prev_steal_time_rq))
+		return 0;
+	return task->se.cfs_rq->rq->prev_steal_time_rq;
+}
+
+/* What is less is not worth a line. */
+#define STOLEN_LEAST_NS 500000
+
+/* Since it was put on the CPU. */
+static __always_inline void note_stolen(struct mt_cpu *cpu, struct task_struct *task)
+{
+	u64 ns = stolen_from(task) - cpu->stolen_ns;
+
+	if (cpu->stolen_ns && ns >= STOLEN_LEAST_NS)
+		note_taken(cpu, task, MT_RECORD_STOLEN, ns);
+}
+
+static __always_inline void note_what_counts(void)
+{
+	if (has_quotas() && !counts_throttled)
+		counts_throttled = 1;
+	if (bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	    bpf_core_field_exists(struct rq, prev_steal_time_rq) && !counts_stolen)
+		counts_stolen = 1;
+}
+
 /* It may be another CPU: who runs there may change meanwhile. */
 static __always_inline void note_now(struct mt_cpu *cpu, struct task_struct *task,
 				     const struct mt_cpu *there)
@@ -230,10 +362,13 @@ int on_waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0], *current;
 	struct mt_cpu *cpu, *last;
+	bool is_its;
 	u32 key;
 
 	if (!is_target(task) || is_stopped())
 		return 0;
+	/* It is on the run queue soon, and may have to wait there. */
+	begin_throttled(task);
 	cpu = this_cpu();
 	if (!cpu)
 		return 0;
@@ -245,7 +380,8 @@ int on_waking(u64 *ctx)
 		last->left_waits = 1;
 		note_now(cpu, task, last);
 	}
-	note(cpu, task->tgid, task->pid, syscall_of(current) ? current : NULL, MT_RECORD_WOKEN);
+	is_its = syscall_of(current) && !cpu->in_hardirq;
+	note(cpu, task->tgid, task->pid, is_its ? current : NULL, MT_RECORD_WOKEN);
 	return 0;
 }
 
@@ -281,6 +417,9 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 	bool is_preempted = ctx[0] || !task->__state;
 	struct mt_record *record;
 
+	note_stolen(cpu, task);
+	if (!task->__state)
+		begin_throttled(task);
 	cpu->n_left++;
 	if (is_recorded(task->pid))
 		bpf_perf_event_output(ctx, &stack_events, BPF_F_CURRENT_CPU, &cpu->n_left, 0);
@@ -348,6 +487,8 @@ int on_hard_begin(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
+	if (cpu)
+		cpu->in_hardirq = 1;
 	if (cpu && cpu->in_tid && !cpu->soft_since_ns && !is_stopped())
 		cpu->hard_since_ns = bpf_ktime_get_ns();
 	return 0;
@@ -358,6 +499,8 @@ int on_hard_end(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
+	if (cpu)
+		cpu->in_hardirq = 0;
 	if (!cpu || !cpu->hard_since_ns)
 		return 0;
 	if (!cpu->soft_since_ns && !is_stopped())
@@ -404,6 +547,7 @@ int on_switch(u64 *ctx)
 
 	if (!cpu)
 		return 0;
+	note_what_counts();
 	if (cpu->in_tid || to_target)
 		set_in(cpu, next, to_target);
 	if (is_stopped())
@@ -416,8 +560,11 @@ int on_switch(u64 *ctx)
 		set_now(cpu, next);
 	if (cpu->left_tid && cpu->left_waits && !from_target && cpu->n_replaced++ < REPLACED_MAX)
 		note(cpu, cpu->left_tgid, cpu->left_tid, next, MT_RECORD_REPLACED);
-	if (to_target)
-		note(cpu, next->tgid, next->pid, NULL, MT_RECORD_IN);
+	if (!to_target)
+		return 0;
+	end_throttled(cpu, next);
+	cpu->stolen_ns = stolen_from(next);
+	note(cpu, next->tgid, next->pid, NULL, MT_RECORD_IN);
 	return 0;
 }
 
@@ -491,6 +638,73 @@ int on_sys_exit(u64 *ctx)
 	record->end_ns = now;
 	end_write(&record->time_ns, start);
 	return 0;
+}
+
+/* Threads that free memory: since when. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u64);
+} reclaiming SEC(".maps");
+
+/* What is less is not worth a record. */
+#define RECLAIM_LEAST_NS 10000
+
+/* User space attaches these to the tracepoints of reclaim and compaction that there are. */
+SEC("raw_tp")
+int on_reclaim_begin(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns();
+	u32 tid = task->pid;
+
+	if (is_target(task) && !is_stopped())
+		bpf_map_update_elem(&reclaiming, &tid, &now, BPF_ANY);
+	return 0;
+}
+
+static __always_inline int end_reclaim(u32 kind)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 tid = task->pid;
+	u64 *since = is_target(task) ? bpf_map_lookup_elem(&reclaiming, &tid) : NULL;
+	u64 start, now = bpf_ktime_get_ns();
+	struct mt_cpu *cpu = this_cpu();
+	struct mt_record *record;
+
+	if (!since)
+		return 0;
+	start = *since;
+	bpf_map_delete_elem(&reclaiming, &tid);
+	if (!cpu || is_stopped() || now - start < RECLAIM_LEAST_NS)
+		return 0;
+	record = new_record(cpu, task->tgid, tid, MT_RECORD_RECLAIM);
+	if (!record)
+		return 0;
+	set_by(record, NULL);
+	record->arg = kind;
+	record->end_ns = now;
+	end_write(&record->time_ns, start);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_cgroup_reclaim_end(void *ctx)
+{
+	return end_reclaim(MT_RECLAIM_CGROUP);
+}
+
+SEC("raw_tp")
+int on_direct_reclaim_end(void *ctx)
+{
+	return end_reclaim(MT_RECLAIM_MACHINE);
+}
+
+SEC("raw_tp")
+int on_compaction_end(void *ctx)
+{
+	return end_reclaim(MT_RECLAIM_COMPACTION);
 }
 
 /* Attached to the clock, and to page faults, of each CPU: what it returns 0 for is not recorded. */

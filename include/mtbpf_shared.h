@@ -167,6 +167,7 @@ enum mt_sched_kind {
 	MT_SCHED_LONG = 4,     /* a system call that took long, at its begin */
 	/* Of all else only what lies in one was recorded, up to took.end_ns; 0: it was not over. */
 	MT_SCHED_REGION = 5,
+	MT_SCHED_RECLAIM = 7,	 /* up to took.end_ns it freed memory: took.arg, enum mt_reclaim */
 	MT_SCHED_INTERRUPTS = 6, /* up to took.end_ns interrupts took took.arg ns of its CPU */
 };
 
@@ -187,10 +188,17 @@ struct mt_sched {
 		struct {
 			__mt_u64 arg; /* its first argument; MT_SCHED_INTERRUPTS: ns */
 			__mt_u64 end_ns;
-		} took; /* MT_SCHED_LONG, MT_SCHED_REGION, MT_SCHED_INTERRUPTS */
+		} took; /* MT_SCHED_LONG, MT_SCHED_REGION, MT_SCHED_INTERRUPTS, MT_SCHED_RECLAIM */
 	};
 };
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
+
+/* Why a thread has to free memory before it gets some. */
+enum mt_reclaim {
+	MT_RECLAIM_CGROUP = 1,	   /* a cgroup is at its limit */
+	MT_RECLAIM_MACHINE = 2,	   /* the machine has too little */
+	MT_RECLAIM_COMPACTION = 3, /* it moves what is in the way of larger pages */
+};
 
 enum mt_record_kind {
 	MT_RECORD_IN = 1,	  /* a thread runs from here on */
@@ -200,6 +208,9 @@ enum mt_record_kind {
 	MT_RECORD_REPLACED = 5,	  /* it is ready to run, and `by` runs from now on where it did */
 	MT_RECORD_LONG = 6,	  /* a system call took long, from here to end_ns */
 	MT_RECORD_INTERRUPTS = 7, /* from here to end_ns interrupts took `arg` ns of its CPU */
+	MT_RECORD_RECLAIM = 10,	  /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
+	MT_RECORD_THROTTLED = 8, /* it runs; for `arg` ns of its wait its cgroup had no time left */
+	MT_RECORD_STOLEN = 9,	 /* it leaves its CPU, which did not run for `arg` ns before */
 };
 #define MT_NO_SYSCALL 0xffffffffu
 
@@ -211,9 +222,9 @@ struct mt_record {
 	__mt_u16 kind;		  /* enum mt_record_kind */
 	__mt_u16 cpu;
 	__mt_u32 syscall; /* that it is in; MT_NO_SYSCALL */
-	__mt_u64 arg;	  /* its first argument; MT_RECORD_INTERRUPTS: ns */
+	__mt_u64 arg;	  /* its first argument; INTERRUPTS, THROTTLED, STOLEN: ns */
 	union {
-		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS */
+		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
 		__mt_u32 owner;	 /* of a futex: who has it, if it is a mutex; or 0 */
 	};
 	char by_comm[16];
@@ -243,12 +254,13 @@ struct mt_cpu {
 	char now_comm[16];
 	/* The thread of the target that has it; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	__mt_u32 pad;
+	__mt_u32 in_hardirq; /* it handles an interrupt, whichever thread has it */
 	/* When the running interrupt, and the running softirq, began; 0: none runs. */
 	__mt_u64 hard_since_ns, soft_since_ns;
 	/* Time that they took and that is not in the log yet, and from when to when. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
-	__mt_u32 pad2[2];
+	/* By the kernel's clock of stolen time, when a thread of the target was put on it last. */
+	__mt_u64 stolen_ns;
 };
 _Static_assert(sizeof(struct mt_cpu) == 128, "mt_cpu");
 
@@ -263,23 +275,6 @@ struct mt_freezer {
 	__mt_u64 frozen_ns; /* when that was */
 };
 _Static_assert(sizeof(struct mt_freezer) == 16, "mt_freezer");
-
-enum mt_pressure_kind {
-	MT_PRESSURE_THROTTLED = 1, /* its cgroup had no time left; it runs from here on */
-	MT_PRESSURE_STOLEN = 2,	   /* its CPU did not run; it has left that here */
-};
-
-/* For how long a thread could have run, and did not: bpf/pressure.bpf.c. */
-struct mt_pressure {
-	__mt_u64 time_ns; /* CLOCK_MONOTONIC; 0: never written */
-	__mt_u64 ns;
-	__mt_u32 tid, tgid;
-	__mt_u32 kind; /* enum mt_pressure_kind */
-	__mt_u32 pad;
-};
-_Static_assert(sizeof(struct mt_pressure) == 32, "mt_pressure");
-/* As many are remembered, the latest; a power of two. */
-#define MT_PRESSURE_LOG 16384
 
 /* Counters of one CPU; user space adds them up. */
 struct mt_counters {

@@ -28,9 +28,10 @@ def check_account(report, kernel, known):
         stolen = account.get('stolen', 0)
         waiting = sum(account.get(part, 0) for part in WAITING) - stolen
         unknown = account.get('not_recorded', 0), kernel['unknown']
-        lines += differ('on a CPU', sum(account.values()) - account['blocked'] - waiting - unknown[0],
+        blocked = account['blocked'] + account.get('reclaim_blocked', 0)
+        lines += differ('on a CPU', sum(account.values()) - blocked - waiting - unknown[0],
                         kernel['on_cpu'], *unknown)
-        lines += differ('blocked', account['blocked'], kernel['blocked'], *unknown)
+        lines += differ('blocked', blocked, kernel['blocked'], *unknown)
         lines += differ('waiting for a CPU', waiting, kernel['runnable'] + kernel['preempted'], *unknown)
     for part, ns in known.items():
         name = part + ', as others know it'

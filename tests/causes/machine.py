@@ -151,7 +151,7 @@ class Little_memory(_Causes):
         super().start()
         self.limit('memory', {'memory.limit_in_bytes': 64 << 20}, {'memory.max': 64 << 20})
 
-    @cause('reclaim|[0-9]{4,} page faults.* in .*touch_pages', threshold='20ms')
+    @cause(r'memory reclaim: the limit of cgroup /mtbpf-causes-[0-9]+, .* in .*touch_pages', threshold='20ms')
     def reclaim(self):
         self.ask('dirty')
         return self.ask('few')

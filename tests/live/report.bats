@@ -33,7 +33,7 @@ raise SystemExit(not ok)"
 
 # Whoever runs meanwhile is a bystander. Of either version of cgroups.
 @test "a cgroup's quota that is used up is [throttled], not somebody's doing" {
-	local group quota before after
+	local group quota before after other
 	for group in /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup; do
 		group=$group/mtbpf-test-$$
 		mkdir "$group" 2>/dev/null || continue
@@ -45,8 +45,11 @@ raise SystemExit(not ok)"
 	[ -n "$group" ] || skip "no cpu controller to be had"
 	start phases 150 150
 	echo "$target" >"$group/cgroup.procs"
+	"$O/programs/phases" 150 150 >"$BATS_TEST_TMPDIR/other" 2>&1 3>&- &
+	other=$!
+	echo "$other" >"$group/cgroup.procs"
 	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 200ms -timeout 15s -o quota.fxt
-	kill "$target"
+	kill "$target" "$other"
 	eventually 5 rmdir "$group"
 	[ "$status" -eq 0 ]
 	[[ $output == *"[throttled] in "*": cgroup "*"/mtbpf-test-$$, quota 10.0 ms of 100 ms"* ]]
@@ -54,6 +57,42 @@ raise SystemExit(not ok)"
 	# It wants 300 ms, and may have 10 ms of each 100 ms; others that run on the CPU count for themselves.
 	for file in quota.mtbpf quota.fxt; do
 		json $file "sum(slow.values()) == r['slow_ns'] and slow['throttled_ns'] > 0.1 * r['slow_ns']"
+	done
+	# What others are throttled by is in no log, so that they do not fill it.
+	python3 -c "import json, sys; taken = json.load(open('quota.mtbpf/meta.json'))['taken']
+sys.exit(not taken or any(t['pid'] != $target for t in taken))"
+}
+
+@test "memory that a cgroup's limit makes it free is a part of its own, and names the cgroup" {
+	local group limit
+	for group in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		group=$group/mtbpf-test-$$
+		mkdir "$group" 2>/dev/null || continue
+		for limit in memory.limit_in_bytes memory.max; do
+			[ -e "$group/$limit" ] && echo $((64 << 20)) >"$group/$limit" && break 2
+		done
+		rmdir "$group"
+		group=
+	done
+	[ -n "$group" ] || skip "no memory controller to be had"
+	mkfifo asked
+	"$O/programs/causes" ask few "$PWD/file" <asked >answers 3>&- &
+	target=$!
+	started+=("$target")
+	exec 7>asked
+	echo "$target" >"$group/cgroup.procs"
+	# Its first answer comes when it has set itself up.
+	echo dirty >&7
+	eventually 20 test -s answers
+	{ sleep 2; for cause in quick quick quick few; do echo $cause; sleep 0.2; done; } >&7 &
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 2ms -timeout 15s -o few.fxt
+	exec 7>&-
+	kill "$target" || true
+	eventually 5 rmdir "$group"
+	[ "$status" -eq 0 ]
+	[[ $output == *"[memory reclaim] in "*": the limit of cgroup "*"/mtbpf-test-$$"* ]]
+	for file in few.mtbpf few.fxt; do
+		json $file "sum(slow.values()) == r['slow_ns'] and slow.get('reclaim_on_cpu_ns', 0) + slow.get('reclaim_blocked_ns', 0) > 1e6"
 	done
 }
 

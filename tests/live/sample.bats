@@ -162,6 +162,17 @@ callers() {
 	[ -z "$(callers fp.mtbpf serve | grep _start)" ]
 }
 
+@test "the caller of a function of libc that has no frame is named, if the trigger is not the call" {
+	start causes lock
+	mtbpf_run attach -source sample -unwind fp -pid "$target" -symbol one_iter -delay-thresh 20ms \
+		-timeout 15s -o slow.fxt
+	[ "$status" -eq 0 ]
+	callers slow.mtbpf __lll_lock_wait >callers
+	cat callers
+	grep -q 'one_iter $' callers
+	! grep -q 'main $' callers
+}
+
 @test "with frame pointers the stack is not copied; -unwind dwarf does, through a probed return too" {
 	start causes read
 	mtbpf_run attach -source sample -pid "$target" -timeout 300ms -o fp.fxt

@@ -76,10 +76,13 @@ static uint64_t frozen_after(const struct recording *rec, uint64_t time_ns)
 	return end_ns;
 }
 
-/* Of Go 1.14 and later; those that are not here differ between versions, or wait in no call. */
-static const char *park_reason(uint64_t number)
+/* The numbers from there on differ between versions: runtime/runtime2.go, waitReason. */
+#define PARK_VARIES 18
+
+/* NULL: it waits in no call, or the version's numbers are not known. */
+static const char *park_reason(uint64_t number, unsigned int go_minor)
 {
-	static const char *const names[] = {
+	static const char *const same[PARK_VARIES] = {
 		[1] = "GC assist marking",
 		[2] = "IO wait",
 		[3] = "chan receive (nil chan)",
@@ -93,14 +96,26 @@ static const char *park_reason(uint64_t number)
 		[12] = "GC sweep wait",
 		[14] = "chan receive",
 		[15] = "chan send",
-		[18] = "semacquire",
-		[19] = "sleep",
-		[20] = "sync.Cond.Wait",
-		[21] = "sync.Mutex.Lock", /* since Go 1.20 */
-		[22] = "sync.RWMutex.RLock",
 	};
+	static const char *const from_14[] = {"semacquire", "sleep", "sync.Cond.Wait",
+					      NULL,	    NULL,    "wait for GC cycle"};
+	static const char *const from_20[] = {"semacquire",
+					      "sleep",
+					      "sync.Cond.Wait",
+					      "sync.Mutex.Lock",
+					      "sync.RWMutex.RLock",
+					      "sync.RWMutex.Lock",
+					      NULL,
+					      "wait for GC cycle"};
 
-	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+	if (number < PARK_VARIES)
+		return same[number];
+	number -= PARK_VARIES;
+	if (go_minor >= 14 && go_minor < 20)
+		return number < sizeof(from_14) / sizeof(from_14[0]) ? from_14[number] : NULL;
+	if (go_minor >= 20 && go_minor < 25)
+		return number < sizeof(from_20) / sizeof(from_20[0]) ? from_20[number] : NULL;
+	return NULL;
 }
 
 #define PARK "runtime.gopark"
@@ -163,7 +178,9 @@ static int add_call(struct goroutine *g, const struct mt_entry *entry)
 	if (!open)
 		return -ENOMEM;
 	*ran_in = (struct ran_in){first ? first : (pid_t)entry->tid, (pid_t)entry->tid};
-	*reason = is_park(&call) ? park_reason(entry->returns_to & 0xff) : NULL;
+	*reason = is_park(&call) ? park_reason(entry->returns_to & 0xff,
+					       elf_image__go_minor(call.function->image))
+				 : NULL;
 	*out = call;
 	*open = (uint32_t)(g->exact.n - 1);
 	return 0;

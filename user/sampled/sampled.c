@@ -64,10 +64,32 @@ static int add_kernel(struct sampled_thread *t, const struct rec_sample *sample,
 	return err;
 }
 
+/*
+ * Frame pointers miss the caller of an innermost function that has no frame: most of libc. It is
+ * what was called where they lead to, or is not known. By the clock the chain may be the CPU's
+ * (LBR), which misses nobody: what was called there is then the innermost function itself.
+ */
+static int add_missed(struct sampled_thread *t, const struct rec_sample *sample, uint64_t ip,
+		      uint64_t *return_ip)
+{
+	struct seen seen = {.return_ip = *return_ip, .kind = CALL_FUNCTION};
+	struct code_place caller;
+
+	if (!*return_ip || !unwind__misses_caller(t->map, ip, *return_ip, &caller) ||
+	    (!caller.function && !sample->at_switch))
+		return 0;
+	seen.function = caller.function;
+	seen.ip = caller.entry;
+	*return_ip = 0;
+	return add_seen(t, &seen);
+}
+
 /* Outermost first; a return probe's trampoline is nobody's frame. */
 static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
 		     size_t n)
 {
+	bool by_frame_pointers =
+		!sample->user && n > 1 && !sampled_thread__is_trampoline(t, ips[1]);
 	uint64_t return_ip = 0;
 	int err = 0;
 
@@ -77,9 +99,12 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 
 		if (sampled_thread__is_trampoline(t, ips[i]))
 			continue;
+		if (!i && by_frame_pointers)
+			err = add_missed(t, sample, ips[i], &return_ip);
 		seen.return_ip = return_ip;
 		return_ip = ips[i];
-		err = add_seen(t, &seen);
+		if (!err)
+			err = add_seen(t, &seen);
 	}
 	return err ? err : add_kernel(t, sample, return_ip);
 }

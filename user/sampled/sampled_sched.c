@@ -24,7 +24,7 @@ static uint64_t throttled_ns(const struct sampled_thread *t, uint64_t since_ns, 
 
 static void take_throttled(struct sampled_thread *t, uint64_t now_ns)
 {
-	const char *quota = recording__find_quota(t->rec, t->pid);
+	const char *quota = recording__find_quota(t->rec, t->pid, false);
 	uint64_t since_ns = slices__waits_since(&t->slices);
 	uint64_t ns = since_ns ? throttled_ns(t, since_ns, now_ns) : 0;
 
@@ -79,6 +79,31 @@ static void on_long_call(struct sampled_thread *t, const struct mt_sched *sched)
 		slices__enter(&t->slices, &call);
 }
 
+/* It lies in a system call or in a page fault, and is as exact as a system call. */
+static void on_reclaim(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	static const char *const texts[] = {
+		[MT_RECLAIM_CGROUP] = "the limit of a cgroup",
+		[MT_RECLAIM_MACHINE] = "the machine is short of memory",
+		[MT_RECLAIM_COMPACTION] = "compaction for larger pages",
+	};
+	const char *limit = sched->took.arg == MT_RECLAIM_CGROUP
+				    ? recording__find_quota(t->rec, t->pid, true)
+				    : NULL;
+	struct entered call = {.start_ns = sched->time_ns,
+			       .end_ns = sched->took.end_ns,
+			       .end = END_KNOWN,
+			       .kind = CALL_SYSCALL,
+			       .reason = SYSCALL_RECLAIM,
+			       .what = {.fd = -1, .text = limit}};
+
+	if (!limit && sched->took.arg < sizeof(texts) / sizeof(texts[0]))
+		call.what.text = texts[sched->took.arg];
+	/* As in on_long_call(). */
+	if (call.what.text && call.end_ns >= call.start_ns)
+		slices__enter(&t->slices, &call);
+}
+
 static void on_syscall(struct sampled_thread *t, const struct mt_sched *sched)
 {
 	struct waits_for wait = syscall_of(t, sched, sched->in.arg);
@@ -110,6 +135,8 @@ void sampled_thread__on_by(struct sampled_thread *t, const struct mt_sched *sche
 		on_syscall(t, sched);
 	if (sched->kind == MT_SCHED_LONG)
 		on_long_call(t, sched);
+	if (sched->kind == MT_SCHED_RECLAIM)
+		on_reclaim(t, sched);
 	if (sched->kind == MT_SCHED_INTERRUPTS)
 		on_interrupts(t, sched);
 	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);

@@ -43,6 +43,7 @@ struct entered {
 	uint64_t returns_to;   /* 0: not known */
 	uint8_t end;	       /* enum exact_end */
 	uint8_t kind;	       /* CALL_FUNCTION, or, without a function, CALL_SYSCALL */
+	uint8_t reason;	       /* of the latter: enum syscall_reason */
 	struct waits_for what; /* of a system call; `call` is not looked at */
 	/* In the next stack, as far as it is in that: slices_exact.c. */
 	bool is_placed, is_hidden, is_lost;

@@ -261,8 +261,10 @@ static void push_entered(struct slices *s, const struct entered *e, const struct
 	open->returns_to = e->returns_to;
 	open->next = e->is_placed ? e->at + !e->is_hidden : NOT_IN_STACK;
 	s->last_ns = e->start_ns;
-	if (e->kind == CALL_SYSCALL)
+	if (e->kind == CALL_SYSCALL) {
+		s->tree->calls.v[open->call].reason = e->reason;
 		slices__add_wait(s, &e->what);
+	}
 	if (e->end == END_UNKNOWN && !e->is_placed)
 		slices__pop_to(s, s->open.n - 1, e->start_ns, CALL_INFERRED_END);
 }

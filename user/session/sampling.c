@@ -12,7 +12,6 @@
 #include "kernel/syscalls.h"
 #include "sampled/settle_calls.h"
 #include "target/cpu_quota.h"
-#include "target/pid_set.h"
 #include "target/socket_name.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -109,6 +108,42 @@ static int add_interrupts(struct recording *rec, const struct mt_record *record)
 	return recording__add_sched_by(rec, &taken);
 }
 
+static int note_quota(struct recording *rec, pid_t pid, bool of_memory)
+{
+	struct cpu_quota quota;
+
+	if (recording__find_quota(rec, pid, of_memory) ||
+	    (of_memory ? memory_limit__find("/proc", pid, &quota)
+		       : cpu_quota__find("/proc", pid, &quota)) ||
+	    !quota.text[0])
+		return 0;
+	return recording__set_quota(rec, pid, of_memory, quota.text);
+}
+
+static int add_reclaim(struct recording *rec, const struct mt_record *record)
+{
+	struct mt_sched taken = sched_of(record, MT_SCHED_RECLAIM);
+	int err;
+
+	taken.took.arg = record->arg;
+	taken.took.end_ns = record->end_ns;
+	err = recording__add_sched_by(rec, &taken);
+	return err || record->arg != MT_RECLAIM_CGROUP ? err
+						       : note_quota(rec, (pid_t)record->tgid, true);
+}
+
+static int add_taken(struct recording *rec, const struct mt_record *record)
+{
+	struct rec_taken taken = {.pid = (pid_t)record->tgid,
+				  .tid = (pid_t)record->tid,
+				  .by_quota = record->kind == MT_RECORD_THROTTLED,
+				  .until_ns = record->time_ns,
+				  .ns = record->arg};
+	int err = VEC_ADD(&rec->taken, taken);
+
+	return err || !taken.by_quota ? err : note_quota(rec, taken.pid, false);
+}
+
 static int take(void *ctx, const struct mt_record *record)
 {
 	struct recording *rec = ctx;
@@ -133,6 +168,11 @@ static int take(void *ctx, const struct mt_record *record)
 		return add_syscall(rec, record);
 	case MT_RECORD_INTERRUPTS:
 		return add_interrupts(rec, record);
+	case MT_RECORD_RECLAIM:
+		return add_reclaim(rec, record);
+	case MT_RECORD_THROTTLED:
+	case MT_RECORD_STOLEN:
+		return add_taken(rec, record);
 	}
 	return 0;
 }
@@ -178,15 +218,25 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 	}
 }
 
-#define DROP_BEFORE(vec, first, since_ns)                                                          \
+#define DROP_BEFORE(vec, first, member, since_ns)                                                  \
 	do {                                                                                       \
 		size_t kept_ = (first);                                                            \
                                                                                                    \
 		for (size_t i_ = (first); i_ < (vec)->n; i_++)                                     \
-			if ((vec)->v[i_].time_ns >= (since_ns))                                    \
+			if ((vec)->v[i_].member >= (since_ns))                                     \
 				(vec)->v[kept_++] = (vec)->v[i_];                                  \
 		(vec)->n = kept_;                                                                  \
 	} while (0)
+
+/* The kernel must have been built to count it, and the machine be told. */
+static enum rec_steal steal_of(const struct recorder *recorder)
+{
+	struct steal_facts facts = steal__facts();
+
+	if (facts.is_guest && !recorder__counts_stolen(recorder))
+		return REC_STEAL_NOT_TOLD;
+	return steal__is_told(&facts) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
+}
 
 /*
  * What one CPU still has, and another has overwritten, would show threads that went from the one to
@@ -195,106 +245,21 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample)
 {
 	size_t first_sched = rec->scheds.n, first_by = rec->sched_bys.n;
+	size_t first_taken = rec->taken.n;
 	uint64_t since_ns;
 	int err = recorder ? recorder__take(recorder, &since_ns, take, rec) : 0;
 
 	if (err || !recorder)
 		return err;
 	rec->knows_interrupts = recorder__counts_interrupts(recorder);
+	rec->knows_taken = recorder__counts_throttled(recorder);
+	rec->steal = steal_of(recorder);
 	if (since_ns > rec->complete_ns)
 		rec->complete_ns = since_ns;
-	DROP_BEFORE(&rec->samples, first_sample, rec->complete_ns);
-	DROP_BEFORE(&rec->scheds, first_sched, rec->complete_ns);
-	DROP_BEFORE(&rec->sched_bys, first_by, rec->complete_ns);
+	DROP_BEFORE(&rec->samples, first_sample, time_ns, rec->complete_ns);
+	DROP_BEFORE(&rec->scheds, first_sched, time_ns, rec->complete_ns);
+	DROP_BEFORE(&rec->sched_bys, first_by, time_ns, rec->complete_ns);
+	DROP_BEFORE(&rec->taken, first_taken, until_ns, rec->complete_ns);
 	settle_stacks(rec, first_sample, first_sched);
 	return 0;
-}
-
-struct taking {
-	struct recording *rec;
-	struct pid_set pids; /* the processes of the target */
-	uint64_t since_ns;   /* the log goes on over all snapshots: this one begins here */
-};
-
-/*
- * The kernel's log is of all processes, and the recording may know the names of all, too. Those of
- * the target have samples or switches.
- */
-static int find_processes(struct taking *taking)
-{
-	const struct recording *rec = taking->rec;
-	int err = 0;
-
-	for (size_t i = 0; i < rec->samples.n && !err; i++)
-		err = pid_set__add(&taking->pids, rec->samples.v[i].pid);
-	for (size_t i = 0; i < rec->scheds.n && !err; i++)
-		err = pid_set__add(&taking->pids, rec->scheds.v[i].pid);
-	taking->since_ns = UINT64_MAX;
-	for (size_t i = 0; i < rec->scheds.n; i++)
-		if (rec->scheds.v[i].time_ns < taking->since_ns)
-			taking->since_ns = rec->scheds.v[i].time_ns;
-	return err;
-}
-
-static int take_taken(void *ctx, const struct mt_pressure *entry)
-{
-	const struct taking *taking = ctx;
-	struct recording *rec = taking->rec;
-
-	if (entry->time_ns > rec->frozen_ns || !pid_set__has(&taking->pids, (pid_t)entry->tgid))
-		return 0;
-	return VEC_ADD(&rec->taken,
-		       (struct rec_taken){.pid = (pid_t)entry->tgid,
-					  .tid = (pid_t)entry->tid,
-					  .by_quota = entry->kind == MT_PRESSURE_THROTTLED,
-					  .until_ns = entry->time_ns,
-					  .ns = entry->ns});
-}
-
-static int by_end(const void *a, const void *b)
-{
-	const struct rec_taken *x = a, *y = b;
-
-	return (x->until_ns > y->until_ns) - (x->until_ns < y->until_ns);
-}
-
-static int note_quota(struct recording *rec, pid_t pid)
-{
-	struct cpu_quota quota;
-
-	if (recording__find_quota(rec, pid) || cpu_quota__find("/proc", pid, &quota) ||
-	    !quota.text[0])
-		return 0;
-	return recording__set_quota(rec, pid, quota.text);
-}
-
-/* The kernel must have been built to count it, and the machine be told. */
-static enum rec_steal steal_of(const struct pressure *pressure)
-{
-	struct steal_facts facts = steal__facts();
-
-	if (facts.is_guest && !pressure__counts_stolen(pressure))
-		return REC_STEAL_NOT_TOLD;
-	return steal__is_told(&facts) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
-}
-
-int sampling__take_pressure(const struct pressure *pressure, struct recording *rec)
-{
-	struct taking taking = {.rec = rec};
-	int err;
-
-	rec->knows_taken = pressure != NULL;
-	if (!pressure)
-		return 0;
-	rec->steal = steal_of(pressure);
-	rec->taken.n = 0;
-	err = find_processes(&taking);
-	if (!err)
-		err = pressure__take(pressure, take_taken, &taking);
-	pid_set__fini(&taking.pids);
-	VEC_SORT(&rec->taken, by_end);
-	for (size_t i = 0; i < rec->taken.n && !err; i++)
-		if (rec->taken.v[i].by_quota)
-			err = note_quota(rec, rec->taken.v[i].pid);
-	return err;
 }

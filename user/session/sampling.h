@@ -4,7 +4,6 @@
 #define MTBPF_SESSION_SAMPLING_H
 
 #include "capture/recording/recording.h"
-#include "trigger/pressure.h"
 #include "trigger/recorder.h"
 
 /* Makes of the calls that the CPU noted the stacks that they mean. 0 or -ENOMEM. */
@@ -17,11 +16,5 @@ int sampling__settle_calls(struct recording *rec);
  * NULL: nothing. 0 or -errno.
  */
 int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample);
-
-/*
- * Adds what was taken from the threads that rec knows, as far as it was over when rec was frozen.
- * NULL: nothing is known. 0 or -errno.
- */
-int sampling__take_pressure(const struct pressure *pressure, struct recording *rec);
 
 #endif

@@ -17,7 +17,6 @@
 #include "session/session_internal.h"
 #include "target/process.h"
 #include "target/time_namespace.h"
-#include "trigger/pressure.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/interrupts.h"
@@ -350,8 +349,6 @@ static int open_source(struct session *s)
 		return -errno;
 	if (s->gate.trigger && !s->gate.attached)
 		err = gate__attach(&s->gate, s->ops->probe_event, s->source);
-	if (s->ops->samples && !s->pressure && !s->snapshots)
-		s->pressure = pressure__new();
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
@@ -457,7 +454,6 @@ void session__close(struct session *s)
 		return;
 	close_source(s);
 	recorder__free(s->recorder);
-	pressure__free(s->pressure);
 	gate__close(&s->gate);
 	programs__fini(&s->programs);
 	probes__fini(&s->probes);
@@ -610,8 +606,6 @@ static int read_snapshot(struct session *s)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
 		err = sampling__take_records(s->recorder, s->rec, first_sample);
-	if (!err)
-		err = sampling__take_pressure(s->pressure, s->rec);
 	if (!s->ops->resume)
 		close_source(s);
 	recording__settle_build_ids(s->rec);

@@ -19,7 +19,6 @@ struct unwind_choice {
 	bool calls;	/* samples by the clock have the calls that the CPU noted instead */
 };
 
-struct pressure;
 struct recorder;
 
 struct session {
@@ -35,7 +34,6 @@ struct session {
 	struct source *source;
 	struct gate gate;
 	struct recorder *recorder;   /* of a source that samples, where the kernel can; else NULL */
-	struct pressure *pressure;   /* as recorder */
 	struct selectors symbols;    /* what triggers; none: nothing does */
 	struct overhead overhead;    /* of source_sample: samples a second, ... */
 	bool branches;		     /* of source_sample: the CPU notes the last ones */

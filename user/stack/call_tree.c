@@ -40,7 +40,7 @@ const char *call__name(const struct call *call)
 {
 	switch (call->kind) {
 	case CALL_SYSCALL:
-		return "[syscall]";
+		return call->reason == SYSCALL_RECLAIM ? "[memory reclaim]" : "[syscall]";
 	case CALL_UNTRACED:
 		return "[untraced]";
 	case CALL_SWITCHED:
@@ -72,6 +72,18 @@ const char *left_by__name(enum left_by left_by)
 	};
 
 	return left_by < sizeof(names) / sizeof(names[0]) ? names[left_by] : NULL;
+}
+
+const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call)
+{
+	for (;; call = &tree->calls.v[call->parent]) {
+		if (call->kind == CALL_SYSCALL && call->reason == SYSCALL_RECLAIM)
+			return call;
+		/* It calls no user code. */
+		if ((call->function && call->kind != CALL_IN_KERNEL) ||
+		    call->parent == CALL_NO_PARENT)
+			return NULL;
+	}
 }
 
 const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call)

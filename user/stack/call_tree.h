@@ -19,7 +19,7 @@ enum call_kind {
 	CALL_FUNCTION, /* an activation of `function` */
 	CALL_SIGNAL,   /* the same, entered by the kernel to handle a signal */
 	CALL_KERNEL,   /* the same, entered by a syscall, an interrupt or an exception */
-	CALL_SYSCALL,  /* time in a syscall; function is NULL */
+	CALL_SYSCALL,  /* time in a syscall: enum syscall_reason; function is NULL */
 	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
@@ -39,6 +39,12 @@ enum call_flags {
 	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
 	CALL_INFERRED = 1 << 5, /* it ran on across a gap, or only a stack shows that it ran */
 	CALL_SAMPLED = 1 << 6,	/* seen in samples: an edge not said to be inferred is exact */
+};
+
+/* What is told apart of time in the kernel. */
+enum syscall_reason {
+	SYSCALL_ANY,
+	SYSCALL_RECLAIM, /* samples: it freed memory before it got some */
 };
 
 /* Why a thread was on no CPU. */
@@ -205,6 +211,9 @@ struct hit_mark {
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
 	uint64_t args[MT_ARGS_MAX];
 };
+
+/* The innermost time of memory reclaim that it lies in, or is; NULL: it lies in none. */
+const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call);
 
 /* Whose doing this call is, mostly; others of the call follow it. NULL where that is not known. */
 const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The limit of CPU time that a process is under: of its cgroup, of version 1 or 2. */
+/* The limits of CPU time and memory that a process is under: of its cgroup, of version 1 or 2. */
 #ifndef MTBPF_TARGET_CPU_QUOTA_H
 #define MTBPF_TARGET_CPU_QUOTA_H
 
@@ -17,5 +17,10 @@ struct cpu_quota {
 
 /* proc: "/proc". 0; -ENOENT where the process is gone, or there is no such controller. */
 int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *quota);
+/*
+ * The same of memory: "the limit of cgroup /web/a", or behind that ", or of one above it", if
+ * several have one: which was reached nobody tells.
+ */
+int memory_limit__find(const char *proc, pid_t pid, struct cpu_quota *limit);
 
 #endif

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +24,34 @@
 #include "util/log.h"
 #include "util/vec.h"
 
+#define PROGRAM(name) offsetof(struct recorder_bpf, progs.name)
+
 /* The tracepoints at both ends of what takes time from the current thread. */
-static const struct interrupts {
+static const struct tracepoints {
 	const char *begin, *end;
-	bool is_soft;
-} interrupts[] = {
-	{"irq_handler_entry", "irq_handler_exit", false},
-	{"local_timer_entry", "local_timer_exit", false},
+	size_t on_begin, on_end; /* the programs, in the skeleton */
+} tracepoints[] = {
+	{"irq_handler_entry", "irq_handler_exit", PROGRAM(on_hard_begin), PROGRAM(on_hard_end)},
+	{"local_timer_entry", "local_timer_exit", PROGRAM(on_hard_begin), PROGRAM(on_hard_end)},
 	/* Other CPUs want something done here: flushes of the TLB, mostly. */
-	{"call_function_entry", "call_function_exit", false},
-	{"call_function_single_entry", "call_function_single_exit", false},
-	{"softirq_entry", "softirq_exit", true},
+	{"call_function_entry", "call_function_exit", PROGRAM(on_hard_begin), PROGRAM(on_hard_end)},
+	{"call_function_single_entry", "call_function_single_exit", PROGRAM(on_hard_begin),
+	 PROGRAM(on_hard_end)},
+	{"softirq_entry", "softirq_exit", PROGRAM(on_soft_begin), PROGRAM(on_soft_end)},
+	{"mm_vmscan_memcg_reclaim_begin", "mm_vmscan_memcg_reclaim_end", PROGRAM(on_reclaim_begin),
+	 PROGRAM(on_cgroup_reclaim_end)},
+	{"mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end",
+	 PROGRAM(on_reclaim_begin), PROGRAM(on_direct_reclaim_end)},
+	{"mm_compaction_begin", "mm_compaction_end", PROGRAM(on_reclaim_begin),
+	 PROGRAM(on_compaction_end)},
 };
-#define INTERRUPTS (sizeof(interrupts) / sizeof(interrupts[0]))
+#define TRACEPOINTS (sizeof(tracepoints) / sizeof(tracepoints[0]))
+/* The first so many are interrupts'. */
+#define INTERRUPTS 5
 
 struct recorder {
 	struct recorder_bpf *skel;
-	struct bpf_link *links[INTERRUPTS][2];
+	struct bpf_link *links[TRACEPOINTS][2];
 	struct children *children;
 	struct mt_cpu *cpus; /* mapped */
 	const struct mt_record *logs;
@@ -210,9 +222,9 @@ static void give_slots(struct recorder *r)
 	}
 }
 
-static void detach_interrupts(struct recorder *r)
+static void detach(struct recorder *r, size_t n)
 {
-	for (size_t i = 0; i < INTERRUPTS; i++) {
+	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < 2; k++) {
 			bpf_link__destroy(r->links[i][k]);
 			r->links[i][k] = NULL;
@@ -220,32 +232,35 @@ static void detach_interrupts(struct recorder *r)
 	}
 }
 
+static const struct bpf_program *program_at(const struct recorder *r, size_t offset)
+{
+	return *(struct bpf_program *const *)((const char *)r->skel + offset);
+}
+
 static bool attach_pair(struct recorder *r, size_t i)
 {
-	const struct bpf_program *begin = r->skel->progs.on_hard_begin;
-	const struct bpf_program *end = r->skel->progs.on_hard_end;
+	const struct tracepoints *t = &tracepoints[i];
 
-	if (interrupts[i].is_soft) {
-		begin = r->skel->progs.on_soft_begin;
-		end = r->skel->progs.on_soft_end;
-	}
 	/* An end without a begin counts nothing: this order leaves no begin without its end. */
-	r->links[i][1] = bpf_program__attach_raw_tracepoint(end, interrupts[i].end);
+	r->links[i][1] = bpf_program__attach_raw_tracepoint(program_at(r, t->on_end), t->end);
 	if (r->links[i][1])
-		r->links[i][0] = bpf_program__attach_raw_tracepoint(begin, interrupts[i].begin);
+		r->links[i][0] =
+			bpf_program__attach_raw_tracepoint(program_at(r, t->on_begin), t->begin);
 	if (!r->links[i][0])
-		log__debug("time in %s is not counted: %s", interrupts[i].begin, strerror(errno));
+		log__debug("time in %s is not counted: %s", t->begin, strerror(errno));
 	return r->links[i][0] != NULL;
 }
 
 /* A kernel without all of them would show too little interrupt time, so then none is shown. */
-static void attach_interrupts(struct recorder *r)
+static void attach_pairs(struct recorder *r)
 {
 	r->counts_interrupts = true;
 	for (size_t i = 0; i < INTERRUPTS && r->counts_interrupts; i++)
 		r->counts_interrupts = attach_pair(r, i);
 	if (!r->counts_interrupts)
-		detach_interrupts(r);
+		detach(r, INTERRUPTS);
+	for (size_t i = INTERRUPTS; i < TRACEPOINTS; i++)
+		attach_pair(r, i);
 }
 
 static int load(struct recorder *r, const struct recorder_config *config)
@@ -270,7 +285,7 @@ static int load(struct recorder *r, const struct recorder_config *config)
 	if (!err)
 		err = recorder_bpf__attach(r->skel);
 	if (!err)
-		attach_interrupts(r);
+		attach_pairs(r);
 	return err;
 }
 
@@ -303,7 +318,7 @@ void recorder__free(struct recorder *r)
 	if (!r)
 		return;
 	children__free(r->children);
-	detach_interrupts(r);
+	detach(r, TRACEPOINTS);
 	if (r->cpus)
 		munmap(r->cpus, r->n_cpus * sizeof(struct mt_cpu));
 	if (r->logs)
@@ -315,6 +330,16 @@ void recorder__free(struct recorder *r)
 bool recorder__counts_interrupts(const struct recorder *r)
 {
 	return r->counts_interrupts;
+}
+
+bool recorder__counts_throttled(const struct recorder *r)
+{
+	return r->skel->bss->counts_throttled;
+}
+
+bool recorder__counts_stolen(const struct recorder *r)
+{
+	return r->skel->bss->counts_stolen;
 }
 
 size_t recorder__memory(const struct recorder *r)
@@ -360,7 +385,8 @@ int recorder__count(const struct recorder *r, struct recorder_counts *counts)
 /* Its end is when it was written. */
 static uint64_t written_ns(const struct mt_record *record)
 {
-	return record->kind == MT_RECORD_LONG || record->kind == MT_RECORD_INTERRUPTS
+	return record->kind == MT_RECORD_LONG || record->kind == MT_RECORD_INTERRUPTS ||
+			       record->kind == MT_RECORD_RECLAIM
 		       ? record->end_ns
 		       : record->time_ns;
 }

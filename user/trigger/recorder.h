@@ -42,6 +42,9 @@ void recorder__free(struct recorder *recorder);
 
 /* True if the kernel has all tracepoints that interrupt time needs. */
 bool recorder__counts_interrupts(const struct recorder *recorder);
+/* Whether the kernel has quotas, and a clock of stolen time: known from the first switch on. */
+bool recorder__counts_throttled(const struct recorder *recorder);
+bool recorder__counts_stolen(const struct recorder *recorder);
 
 /* Bytes of the logs of all CPUs together. */
 size_t recorder__memory(const struct recorder *recorder);

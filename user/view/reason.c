@@ -16,7 +16,8 @@
 enum cause_kind {
 	CAUSE_CPU,	  /* in `path` */
 	CAUSE_BLOCKED,	  /* in `row` */
-	CAUSE_INTERRUPTS, /* most in `row` */
+	CAUSE_RECLAIM,	  /* most in `row` */
+	CAUSE_INTERRUPTS, /* the same */
 	CAUSE_WAITING,	  /* for a CPU: `row` */
 	CAUSE_THROTTLED,
 	CAUSE_STOLEN,
@@ -28,6 +29,7 @@ struct cause {
 	enum cause_kind kind;
 	int64_t ns;
 	uint32_t path;
+	bool in_kernel;	       /* of `path`: most of it */
 	const struct row *row; /* the largest of its kind */
 };
 
@@ -49,6 +51,31 @@ static int64_t extra_cpu(const struct report *r, uint32_t path)
 	const struct path *p = &r->paths.v[path];
 
 	return (int64_t)(p->slow_cpu_ns - report__mean(r, p->ordinary_cpu_ns));
+}
+
+static bool is_kernels(const struct call *call)
+{
+	return call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL;
+}
+
+/* How much of the excess in it is the kernel's. */
+static int64_t extra_kernel(const struct report *r, uint32_t path)
+{
+	int64_t ns = is_kernels(r->paths.v[path].call) ? extra_cpu(r, path) : 0;
+
+	/* A path stands behind its caller's. */
+	for (uint32_t i = path + 1; i < r->paths.n; i++) {
+		uint32_t caller = r->paths.v[i].parent;
+
+		if (!is_kernels(r->paths.v[i].call) ||
+		    (caller && is_kernels(r->paths.v[caller].call)))
+			continue;
+		while (caller > path)
+			caller = r->paths.v[caller].parent;
+		if (caller == path)
+			ns += extra_cpu(r, i);
+	}
+	return ns;
 }
 
 /* A function whose callees may have the excess, and what of its callers' is left behind by then. */
@@ -84,6 +111,22 @@ static int64_t push_callees(const struct causes *c, struct steps *steps, const s
 	return named_ns;
 }
 
+/* Most of it, without what is named apart: the callees that come next. */
+static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint32_t path,
+			 int64_t ns)
+{
+	int64_t kernel_ns = path ? extra_kernel(c->r, path) : 0;
+
+	for (size_t i = steps->all.n; i-- > 0 && path;) {
+		uint32_t callee = steps->all.v[i].path;
+
+		if (c->r->paths.v[callee].parent != path)
+			break;
+		kernel_ns -= extra_kernel(c->r, callee);
+	}
+	return 2 * kernel_ns > ns;
+}
+
 /* The innermost functions that have the excess: many small leaves of one are that one's. */
 static void add_cpu(struct causes *c)
 {
@@ -108,6 +151,8 @@ static void add_cpu(struct causes *c)
 		if (all_ns - named_ns > 0 && all_ns - named_ns >= c->least_ns)
 			add(c, &(struct cause){.kind = CAUSE_CPU,
 					       .ns = all_ns - named_ns,
+					       .in_kernel = is_in_kernel(c, &steps, step.path,
+									 all_ns - named_ns),
 					       .path = step.path});
 	}
 	VEC_FINI(&steps.all);
@@ -152,6 +197,7 @@ static void find_causes(struct causes *c, const struct report *r)
 	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
 	add_cpu(c);
 	add_rows(c, ROW_BLOCKED, CAUSE_BLOCKED);
+	add_rows(c, ROW_RECLAIM, CAUSE_RECLAIM);
 	add_rows(c, ROW_INTERRUPTS, CAUSE_INTERRUPTS);
 	add_rows(c, ROW_WAITING, CAUSE_WAITING);
 	add_rows(c, ROW_THROTTLED, CAUSE_THROTTLED);
@@ -222,11 +268,6 @@ static uint32_t find_path(const struct report *r, const struct row *row)
 	return found;
 }
 
-static bool is_kernels(const struct call *call)
-{
-	return call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL;
-}
-
 /* Up to the user code that is innermost. */
 static uint32_t user_part(const struct report *r, uint32_t path)
 {
@@ -249,31 +290,9 @@ static void print_where(FILE *out, const struct report *r, uint32_t path,
 			function ? short_name(name, function->name) : "code that is not known");
 }
 
-/* How much of the excess in it is the kernel's. */
-static int64_t extra_kernel(const struct report *r, uint32_t path)
-{
-	int64_t ns = is_kernels(r->paths.v[path].call) ? extra_cpu(r, path) : 0;
-
-	/* A path stands behind its caller's. */
-	for (uint32_t i = path + 1; i < r->paths.n; i++) {
-		uint32_t caller = r->paths.v[i].parent;
-
-		if (!is_kernels(r->paths.v[i].call) ||
-		    (caller && is_kernels(r->paths.v[caller].call)))
-			continue;
-		while (caller > path)
-			caller = r->paths.v[caller].parent;
-		if (caller == path)
-			ns += extra_cpu(r, i);
-	}
-	return ns;
-}
-
 static void print_cpu(FILE *out, const struct report *r, const struct cause *cause)
 {
-	bool in_kernel = cause->path && 2 * extra_kernel(r, cause->path) > cause->ns;
-
-	if (in_kernel && print_faults(out, r, false)) {
+	if (cause->in_kernel && print_faults(out, r, false)) {
 		print_where(out, r, cause->path, NULL);
 		return;
 	}
@@ -281,7 +300,7 @@ static void print_cpu(FILE *out, const struct report *r, const struct cause *cau
 		fprintf(out, "on the CPU, spread over many functions");
 		return;
 	}
-	fprintf(out, "on the CPU, in %s", in_kernel ? "the kernel, for " : "");
+	fprintf(out, "on the CPU, in %s", cause->in_kernel ? "the kernel, for " : "");
 	print_where(out, r, cause->path, NULL);
 }
 
@@ -353,6 +372,12 @@ static void print_cause(FILE *out, const struct report *r, const struct cause *c
 		break;
 	case CAUSE_BLOCKED:
 		print_blocked(out, r, cause->row);
+		break;
+	case CAUSE_RECLAIM:
+		fprintf(out, "memory reclaim");
+		blame__print_wait(out, &cause->row->blame, NULL);
+		fprintf(out, ", most of it in ");
+		print_where(out, r, find_path(r, cause->row), cause->row->inside);
 		break;
 	case CAUSE_INTERRUPTS:
 		fprintf(out, "its CPU ran interrupts and softirqs, most of them in ");

@@ -17,15 +17,17 @@ struct period {
 
 /* What the time of an iteration can be: each nanosecond of it is one of these. */
 enum part {
-	PART_CPU,	 /* it ran, in code that is known */
-	PART_INTERRUPTS, /* it had a CPU, but that ran interrupts and softirqs */
-	PART_BLOCKED,	 /* it waited for something */
-	PART_RUNNABLE,	 /* woken, waiting for a CPU */
-	PART_PREEMPTED,	 /* it could run on, but its CPU was taken */
-	PART_THROTTLED,	 /* it could run, but its cgroup's quota was used up */
-	PART_STOLEN,	 /* it had a CPU, but the hypervisor did not run that */
-	PART_SYSCALL,	 /* in the kernel, running or waiting: a trace of user code cannot tell */
-	PART_UNKNOWN,	 /* nothing tells what it did: gaps, and what no stack was taken of */
+	PART_CPU,	      /* it ran, in code that is known */
+	PART_INTERRUPTS,      /* it had a CPU, but that ran interrupts and softirqs */
+	PART_RECLAIM_CPU,     /* it freed memory before it got some, on the CPU, ... */
+	PART_RECLAIM_BLOCKED, /* ... or blocked in that */
+	PART_BLOCKED,	      /* it waited for something */
+	PART_RUNNABLE,	      /* woken, waiting for a CPU */
+	PART_PREEMPTED,	      /* it could run on, but its CPU was taken */
+	PART_THROTTLED,	      /* it could run, but its cgroup's quota was used up */
+	PART_STOLEN,	      /* it had a CPU, but the hypervisor did not run that */
+	PART_SYSCALL, /* in the kernel, running or waiting: a trace of user code cannot tell */
+	PART_UNKNOWN, /* nothing tells what it did: gaps, and what no stack was taken of */
 	PARTS,
 };
 
@@ -41,6 +43,7 @@ enum row_kind {
 	ROW_CPU,    /* a function's own code */
 	ROW_KERNEL, /* the kernel's, on its behalf */
 	ROW_INTERRUPTS,
+	ROW_RECLAIM,
 	ROW_BLOCKED,   /* it waited for something */
 	ROW_WAITING,   /* it could run, and had no CPU */
 	ROW_THROTTLED, /* it could run, and had no time left */

@@ -86,7 +86,7 @@ static bool is_shown(const struct report *r, enum part part)
 		return true;
 	if (!report__counts(r, part))
 		return false;
-	return r->sampled ? part != PART_SYSCALL : part == PART_SYSCALL;
+	return r->sampled || part == PART_SYSCALL;
 }
 
 static void print_account(FILE *out, const struct report *r, const char *name,

@@ -87,8 +87,19 @@ static enum part part_of(const struct report *r, const struct call *call)
 	return PART_CPU;
 }
 
+static const struct call *reclaim_of(const struct report *r, const struct call *call)
+{
+	enum part part = part_of(r, call);
+
+	return r->sampled && (part == PART_CPU || part == PART_BLOCKED)
+		       ? call_tree__reclaim(r->tree, call)
+		       : NULL;
+}
+
 static enum row_kind kind_of(const struct call *call)
 {
+	if (call->kind == CALL_SYSCALL && call->reason == SYSCALL_RECLAIM)
+		return ROW_RECLAIM;
 	if (call->kind == CALL_OFF_CPU)
 		return off_kind(call->reason);
 	if (call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL)
@@ -123,7 +134,11 @@ failed:
 
 static struct row *find_row(struct report *r, const struct call *call)
 {
-	const char *name = call__name(call);
+	const struct call *reclaim = reclaim_of(r, call);
+	const char *name = call__name(reclaim ? reclaim : call);
+
+	if (reclaim)
+		call = reclaim;
 
 	return find(r, &(struct row){.key = call->function ? (const void *)call->function : name,
 				     .name = name,
@@ -158,7 +173,7 @@ static void spend_path(struct report *r, const struct call *call, const struct p
 {
 	uint32_t at = path_in(r, call, p); /* which may move them */
 	struct path *path = &r->paths.v[at];
-	bool on_cpu = part_of(r, call) == PART_CPU;
+	bool on_cpu = part_of(r, call) == PART_CPU && !reclaim_of(r, call);
 
 	*(slow ? &path->slow_ns : &path->ordinary_ns) += ns;
 	if (on_cpu)
@@ -202,7 +217,9 @@ static uint64_t spend_interrupts(struct report *r, const struct call *call, uint
 /* [from, to) was spent in the call itself. Sweeps go forward in time. */
 static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
 {
+	const struct call *reclaim = reclaim_of(r, call);
 	enum part part = part_of(r, call);
+	enum part of = !reclaim ? part : part == PART_CPU ? PART_RECLAIM_CPU : PART_RECLAIM_BLOCKED;
 
 	while (from < to && r->period < r->periods.n) {
 		const struct period *p = &r->periods.v[r->period];
@@ -216,9 +233,9 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 
 		if (start < end && (row = find_row(r, call))) {
 			spend_path(r, call, p, end - start, taken, slow);
-			spend_row(r, row, part, end - start - taken, slow);
+			spend_row(r, row, of, end - start - taken, slow);
 			if (slow)
-				blame__add(&row->blame, r->tree, call);
+				blame__add(&row->blame, r->tree, reclaim ? reclaim : call);
 			if (slow && part == PART_UNKNOWN)
 				r->unseen_until_ns = end;
 		}
@@ -405,6 +422,16 @@ bool report__counts(const struct report *r, enum part part)
 		return r->hit.counted & COUNTED_THROTTLED;
 	case PART_STOLEN:
 		return r->hit.counted & COUNTED_STOLEN;
+	case PART_SYSCALL:
+		return !r->sampled;
+	/* Not every kernel tells all of it. */
+	case PART_RECLAIM_CPU:
+	case PART_RECLAIM_BLOCKED:
+		return false;
+	case PART_BLOCKED:
+	case PART_RUNNABLE:
+	case PART_PREEMPTED:
+		return r->sampled;
 	default:
 		return true;
 	}
@@ -413,10 +440,16 @@ bool report__counts(const struct report *r, enum part part)
 const char *part__name(enum part part)
 {
 	static const char *const names[PARTS] = {
-		[PART_CPU] = "on CPU",		 [PART_INTERRUPTS] = "interrupts",
-		[PART_BLOCKED] = "blocked",	 [PART_RUNNABLE] = "runnable",
-		[PART_PREEMPTED] = "preempted",	 [PART_THROTTLED] = "throttled",
-		[PART_STOLEN] = "stolen",	 [PART_SYSCALL] = "system calls",
+		[PART_RECLAIM_CPU] = "reclaim on CPU",
+		[PART_RECLAIM_BLOCKED] = "reclaim blocked",
+		[PART_CPU] = "on CPU",
+		[PART_INTERRUPTS] = "interrupts",
+		[PART_BLOCKED] = "blocked",
+		[PART_RUNNABLE] = "runnable",
+		[PART_PREEMPTED] = "preempted",
+		[PART_THROTTLED] = "throttled",
+		[PART_STOLEN] = "stolen",
+		[PART_SYSCALL] = "system calls",
 		[PART_UNKNOWN] = "not recorded",
 	};
 
@@ -426,10 +459,16 @@ const char *part__name(enum part part)
 const char *part__key(enum part part)
 {
 	static const char *const keys[PARTS] = {
-		[PART_CPU] = "on_cpu_ns",	    [PART_INTERRUPTS] = "interrupts_ns",
-		[PART_BLOCKED] = "blocked_ns",	    [PART_RUNNABLE] = "runnable_ns",
-		[PART_PREEMPTED] = "preempted_ns",  [PART_THROTTLED] = "throttled_ns",
-		[PART_STOLEN] = "stolen_ns",	    [PART_SYSCALL] = "syscalls_ns",
+		[PART_RECLAIM_CPU] = "reclaim_on_cpu_ns",
+		[PART_RECLAIM_BLOCKED] = "reclaim_blocked_ns",
+		[PART_CPU] = "on_cpu_ns",
+		[PART_INTERRUPTS] = "interrupts_ns",
+		[PART_BLOCKED] = "blocked_ns",
+		[PART_RUNNABLE] = "runnable_ns",
+		[PART_PREEMPTED] = "preempted_ns",
+		[PART_THROTTLED] = "throttled_ns",
+		[PART_STOLEN] = "stolen_ns",
+		[PART_SYSCALL] = "syscalls_ns",
 		[PART_UNKNOWN] = "not_recorded_ns",
 	};
 

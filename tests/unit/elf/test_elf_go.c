@@ -292,6 +292,31 @@ static void test_a_damaged_table_is_survived(void **state)
 	}
 }
 
+/* Of this machine's Go; and of what is none. */
+static void test_which_go_has_built_it(void **state)
+{
+	static const char *const names[] = {"go_waits", "go_waits-stripped",
+					    "go_waits-pie-stripped"};
+	struct elf_image *image = open_program("service");
+	FILE *go = popen("go env GOVERSION 2>/dev/null", "r");
+	unsigned int minor = 0;
+
+	assert_non_null(go);
+	if (fscanf(go, "go1.%u", &minor) != 1)
+		minor = 0;
+	pclose(go);
+	if (image)
+		assert_int_equal(elf_image__go_minor(image), 0);
+	elf_image__free(image);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		image = open_program(names[i]);
+		if (!image || !minor)
+			skip();
+		assert_int_equal(elf_image__go_minor(image), minor);
+		elf_image__free(image);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_a_text_that_begins_elsewhere_is_not_guessed),
 		cmocka_unit_test(test_another_architectures_table_is_not_read),
 		cmocka_unit_test(test_a_damaged_table_is_survived),
+		cmocka_unit_test(test_which_go_has_built_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

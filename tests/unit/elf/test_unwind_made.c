@@ -165,6 +165,47 @@ static void test_the_end_of_a_function_says_where_it_returns_to(void **state)
 	unwound__fini(&out);
 }
 
+/* A leaf that leaves %rbp alone, one that saves it, and calls of all kinds in a function. */
+extern const char no_frame[], saves_rbp[], owner[], to_owner[], calls[], by_name[], by_stub[],
+	by_register[], of_leaf[], calls_end[];
+__asm__(".text\n.type no_frame, @function\nno_frame: .cfi_startproc\n"
+	"sub $24, %rsp\n .cfi_def_cfa_offset 32\n nop\n add $24, %rsp\n"
+	" .cfi_def_cfa_offset 8\n ret\n.cfi_endproc\n.size no_frame, .-no_frame\n"
+	".type saves_rbp, @function\nsaves_rbp: .cfi_startproc\n"
+	"push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset %rbp, -16\n nop\n pop %rbp\n"
+	" .cfi_def_cfa_offset 8\n .cfi_restore %rbp\n ret\n.cfi_endproc\n"
+	".size saves_rbp, .-saves_rbp\n"
+	".type owner, @function\nowner: endbr64\n push %rbp\n pop %rbp\n ret\n"
+	".size owner, .-owner\n"
+	".type to_owner, @function\nto_owner: endbr64\n jmp owner\n.size to_owner, .-to_owner\n"
+	".type calls, @function\ncalls: call owner\nby_name: call to_owner\nby_stub: call *%rax\n"
+	"by_register: call no_frame\nof_leaf: nop\ncalls_end: ret\n.size calls, .-calls\n");
+
+static void test_frame_pointers_miss_the_caller_of_what_has_no_frame(void **state)
+{
+	uint64_t inside = (uint64_t)no_frame + 4;
+	struct code_place caller;
+
+	assert_true(unwind__misses_caller(code.map, inside, (uint64_t)by_name, &caller));
+	assert_string_equal(caller.function->name, "owner");
+	assert_true(caller.entry == (uint64_t)owner);
+	/* Whoever that went on to. */
+	assert_true(unwind__misses_caller(code.map, inside, (uint64_t)by_stub, &caller));
+	assert_null(caller.function);
+	assert_true(unwind__misses_caller(code.map, inside, (uint64_t)by_register, &caller));
+	assert_null(caller.function);
+	/* Then the chain is one that misses nobody. */
+	assert_false(unwind__misses_caller(code.map, inside, (uint64_t)of_leaf, &caller));
+	/* No return address; a probe's place; its %rbp is no frame pointer; it has a frame. */
+	assert_false(unwind__misses_caller(code.map, inside, (uint64_t)calls_end, &caller));
+	assert_false(
+		unwind__misses_caller(code.map, (uint64_t)no_frame, (uint64_t)by_name, &caller));
+	assert_false(unwind__misses_caller(code.map, (uint64_t)saves_rbp + 1, (uint64_t)by_name,
+					   &caller));
+	assert_false(
+		unwind__misses_caller(code.map, (uint64_t)owner + 5, (uint64_t)by_name, &caller));
+}
+
 /* Behind a call that never returns: the next function's begin is no end of this one. */
 static void test_the_end_of_another_function_says_nothing(void **state)
 {
@@ -270,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_a_frame_that_is_its_own_caller),
 		cmocka_unit_test(test_a_restorer_that_nothing_describes),
 		cmocka_unit_test(test_the_end_of_a_function_says_where_it_returns_to),
+		cmocka_unit_test(test_frame_pointers_miss_the_caller_of_what_has_no_frame),
 		cmocka_unit_test(test_the_end_of_another_function_says_nothing),
 		cmocka_unit_test(test_what_is_no_return_address),
 		cmocka_unit_test(test_no_code),

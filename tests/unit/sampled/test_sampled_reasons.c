@@ -165,6 +165,48 @@ static void test_a_long_system_call_is_exact(void **state)
 	assert_int_equal(wait->fd, 5);
 }
 
+static void reclaim(struct fixture *f, uint64_t start_ns, uint64_t end_ns, enum mt_reclaim why)
+{
+	struct mt_sched sched = {
+		.time_ns = start_ns, .tid = TID, .tgid = PID, .kind = MT_SCHED_RECLAIM};
+
+	sched.took.arg = why;
+	sched.took.end_ns = end_ns;
+	assert_int_equal(recording__add_sched_by(&f->rec, &sched), 0);
+}
+
+/* Exact, with what was done in it, and whose limit made it. */
+static void test_memory_reclaim_is_exact(void **state)
+{
+	struct fixture *f = *state;
+	const struct call_tree *tree = &f->trees[0];
+
+	assert_int_equal(recording__set_quota(&f->rec, PID, true, "the limit of cgroup /web"), 0);
+	assert_int_equal(recording__set_quota(&f->rec, PID, false, "cgroup /web, a quota"), 0);
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	reclaim(f, 1020, 1180, MT_RECLAIM_CGROUP);
+	SAMPLE(f, TID, 1100, MAIN + 8)->in_kernel = true;
+	sched(f, 1120, REC_SCHED_BLOCKED);
+	sched(f, 1160, REC_SCHED_IN);
+	SAMPLE(f, TID, 1200, MAIN + 8);
+	reclaim(f, 1210, 1290, MT_RECLAIM_COMPACTION);
+	SAMPLE(f, TID, 1300, MAIN + 8);
+	/* Of no kind that there is. */
+	reclaim(f, 1310, 1320, 77);
+	f->rec.frozen_ns = 1340;
+	make_trees(f, 1);
+	assert_tree(tree, "[main] 1000-1340 inferred-start inferred-end\n"
+			  "  [memory reclaim] 1020-1180\n"
+			  "    [kernel] 1060-1170 inferred-start inferred-end\n"
+			  "      [blocked] 1120-1160\n"
+			  "  [memory reclaim] 1210-1290 inferred\n");
+	assert_int_equal(tree->waits.n, 2);
+	assert_string_equal(tree->waits.v[0].text, "the limit of cgroup /web");
+	assert_string_equal(tree->waits.v[1].text, "compaction for larger pages");
+	assert_ptr_equal(call_tree__reclaim(tree, &tree->calls.v[3]), &tree->calls.v[1]);
+	assert_null(call_tree__reclaim(tree, &tree->calls.v[0]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +214,7 @@ int main(void)
 		TEST(test_interrupts_are_marks),
 		TEST(test_page_faults_are_marks),
 		TEST(test_a_long_system_call_is_exact),
+		TEST(test_memory_reclaim_is_exact),
 		TEST(test_a_tail_call_below_callers_not_seen_before),
 	};
 

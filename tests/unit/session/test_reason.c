@@ -257,6 +257,21 @@ static void test_page_faults(void **state)
 			 "36.0 ms more than usual\n");
 }
 
+/* What a callee did in the kernel, which is named apart, is not its caller's doing as well. */
+static void test_page_faults_of_a_callee_that_is_named(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 49 * MS, &work);
+	add(f, 3, 12 * MS, 32 * MS, &deep);
+	add(f, 4, 12 * MS, 32 * MS, NULL)->kind = CALL_IN_KERNEL;
+	add_faults(f, 20 * MS, 5000, false);
+	assert_reason(
+		f, "reason: 5000 page faults (0 in an ordinary iteration), in iter > work > deep; "
+		   "20.0 ms more than usual\n"
+		   "   and: on the CPU, in iter > work; 18.0 ms more than usual\n");
+}
+
 static void test_pages_that_had_to_be_read(void **state)
 {
 	struct fixture *f = *state;
@@ -299,6 +314,7 @@ int main(void)
 		TEST(test_a_cpu_that_others_have),
 		TEST(test_interrupts),
 		TEST(test_page_faults),
+		TEST(test_page_faults_of_a_callee_that_is_named),
 		TEST(test_pages_that_had_to_be_read),
 		TEST(test_nothing_that_is_more_than_usual),
 		TEST(test_only_of_samples),

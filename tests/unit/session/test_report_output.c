@@ -79,10 +79,13 @@ static void test_a_zero_is_a_count(void **state)
 	assert_null(strstr(f->text, "throttled_ns"));
 	assert_null(strstr(f->text, "stolen"));
 	assert_null(strstr(f->text, "throttled"));
-	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
+	assert_null(strstr(f->text, "blocked_ns"));
+	assert_non_null(strstr(f->text, "\"syscalls_ns\":0"));
 	input.sampled = true;
 	f->hit.counted = COUNTED_THROTTLED;
 	write_json(f, &input);
+	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
+	assert_null(strstr(f->text, "syscalls_ns"));
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
 	assert_null(strstr(f->text, "stolen"));
 	assert_non_null(strstr(f->text, " · preempted 0 ns · throttled 0 ns · not recorded "));
@@ -102,6 +105,46 @@ static void test_a_machine_that_cannot_know_says_so(void **state)
 	assert_non_null(strstr(f->text, "\"throttled_ns\":0"));
 	assert_null(strstr(f->text, "stolen_ns"));
 	assert_non_null(strstr(f->text, "stolen time is not known: "));
+}
+
+/* It is time on the CPU and time blocked, whatever lies in it; it is not time without a CPU. */
+static void test_memory_reclaim(void **state)
+{
+	struct fixture *f = *state;
+	struct report_input input = {
+		.trees = f->trees, .n_trees = 2, .hit = &f->hit, .sampled = true};
+	const uint64_t start = 3 * MS;
+	struct call *reclaim, *blocked, *waits;
+
+	add(f, 0, 0, 10 * MS, &program);
+	add(f, 1, MS, 2 * MS, &iter);
+	add(f, 1, start, 7 * MS, &iter);
+	reclaim = add(f, 2, start + MS, start + 4 * MS, NULL);
+	reclaim->kind = CALL_SYSCALL;
+	reclaim->reason = SYSCALL_RECLAIM;
+	reclaim->flags = CALL_SAMPLED;
+	*VEC_PUSH(&f->trees[1].waits) =
+		(struct waits_for){.call = (uint32_t)(f->trees[1].calls.n - 1),
+				   .fd = -1,
+				   .text = "the limit of a cgroup"};
+	add(f, 3, start + MS, start + 2 * MS, NULL)->kind = CALL_IN_KERNEL;
+	blocked = add(f, 3, start + 2 * MS, start + 3 * MS, NULL);
+	blocked->kind = CALL_OFF_CPU;
+	blocked->reason = OFF_BLOCKED;
+	waits = add(f, 3, start + 3 * MS, start + 3 * MS + MS / 2, NULL);
+	waits->kind = CALL_OFF_CPU;
+	waits->reason = OFF_RUNNABLE;
+	f->hit.reason = MT_HIT_DURATION;
+	f->hit.value_ns = 4 * MS;
+	f->hit.time_ns = 7 * MS;
+	write_json(f, &input);
+	assert_non_null(strstr(f->text, "\"reclaim_on_cpu_ns\":1500000"));
+	assert_non_null(strstr(f->text, "\"reclaim_blocked_ns\":1000000"));
+	assert_non_null(strstr(f->text, "\"blocked_ns\":0"));
+	assert_non_null(strstr(f->text, "\"runnable_ns\":500000"));
+	assert_non_null(strstr(f->text, "\"on_cpu_ns\":1000000"));
+	assert_non_null(strstr(
+		f->text, "\"reason\":\"memory reclaim: the limit of a cgroup, most of it in "));
 }
 
 /* They are taken from what ran: from nothing else, and all of it, in whatever pieces. */
@@ -489,6 +532,7 @@ int main(void)
 		TEST(test_json),
 		TEST(test_a_zero_is_a_count),
 		TEST(test_a_machine_that_cannot_know_says_so),
+		TEST(test_memory_reclaim),
 		TEST(test_what_interrupts_took),
 		TEST(test_difference),
 		TEST(test_no_difference),

@@ -97,6 +97,41 @@ static void test_version_2(void **state)
 	assert_quota("cgroup /web, quota 50.0 ms of 100 ms");
 }
 
+static void assert_limit(const char *expected)
+{
+	struct cpu_quota limit;
+	char proc[128];
+
+	snprintf(proc, sizeof(proc), "%s/proc", top);
+	assert_int_equal(memory_limit__find(proc, 7, &limit), 0);
+	assert_string_equal(limit.text, expected);
+}
+
+/* The nearest, unless one above may have been reached instead. */
+static void test_memory(void **state)
+{
+	(void)state;
+	put_mount("cgroup", "memory");
+	put("proc/7/cgroup", "4:cpu:/other\n3:memory:/web/a\n0::/x\n");
+	put("fs/web/a/memory.limit_in_bytes", "9223372036854771712\n");
+	assert_limit("");
+	put("fs/web/memory.limit_in_bytes", "67108864\n");
+	assert_limit("the limit of cgroup /web");
+	put("fs/web/a/memory.limit_in_bytes", "33554432\n");
+	assert_limit("the limit of cgroup /web/a, or of one above it");
+}
+
+static void test_memory_of_version_2(void **state)
+{
+	(void)state;
+	put_mount("cgroup2", "nsdelegate");
+	put("proc/7/cgroup", "0::/web/a\n");
+	put("fs/web/a/memory.max", "max\n");
+	put("fs/web/a/memory.high", "33554432\n");
+	put("fs/web/memory.max", "max\n");
+	assert_limit("the limit of cgroup /web/a");
+}
+
 static void test_what_is_not_there(void **state)
 {
 	struct cpu_quota quota;
@@ -115,9 +150,8 @@ static void test_what_is_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_version_1),
-		TEST(test_version_2),
-		TEST(test_what_is_not_there),
+		TEST(test_version_1),		TEST(test_version_2),	      TEST(test_memory),
+		TEST(test_memory_of_version_2), TEST(test_what_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

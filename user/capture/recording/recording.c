@@ -552,24 +552,24 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 	return 0;
 }
 
-const char *recording__find_quota(const struct recording *rec, pid_t pid)
+const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory)
 {
 	for (size_t i = 0; i < rec->quotas.n; i++)
-		if (rec->quotas.v[i].pid == pid)
+		if (rec->quotas.v[i].pid == pid && rec->quotas.v[i].of_memory == of_memory)
 			return rec->quotas.v[i].text;
 	return NULL;
 }
 
-int recording__set_quota(struct recording *rec, pid_t pid, const char *text)
+int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text)
 {
 	struct rec_quota *out;
 
-	if (recording__find_quota(rec, pid))
+	if (recording__find_quota(rec, pid, of_memory))
 		return 0;
 	out = VEC_PUSH(&rec->quotas);
 	if (!out)
 		return -ENOMEM;
-	*out = (struct rec_quota){.pid = pid, .text = strdup(text)};
+	*out = (struct rec_quota){.pid = pid, .of_memory = of_memory, .text = strdup(text)};
 	return out->text ? 0 : -ENOMEM;
 }
 

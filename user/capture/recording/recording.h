@@ -210,6 +210,7 @@ struct rec_taken {
 /* "cgroup /web/a, quota 10.0 ms of 100 ms": of a process that has been throttled. */
 struct rec_quota {
 	pid_t pid;
+	bool of_memory; /* "cgroup /web": it has to free memory there */
 	char *text;
 };
 
@@ -380,9 +381,9 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 /* NULL where it is not known. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
 /* Copies the text; the first one of a process stays. */
-int recording__set_quota(struct recording *rec, pid_t pid, const char *text);
+int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
 /* NULL where it was not throttled. */
-const char *recording__find_quota(const struct recording *rec, pid_t pid);
+const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory);
 int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
 /*
  * Takes over aux->data. Of a thread, or a CPU, that wrote no trace nothing is kept: it would be in

@@ -152,6 +152,8 @@ static void add_taken(const struct recording *rec, cJSON *meta)
 
 		cJSON_AddNumberToObject(item, "pid", rec->quotas.v[i].pid);
 		cJSON_AddStringToObject(item, "of", rec->quotas.v[i].text);
+		if (rec->quotas.v[i].of_memory)
+			cJSON_AddTrueToObject(item, "of_memory");
 	}
 }
 
@@ -348,7 +350,8 @@ static int parse_taken(struct recording *rec, const cJSON *item, const struct im
 static int parse_quota(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
 	char *text = get_label(item, "of");
-	int err = text ? recording__set_quota(rec, get_int(item, "pid"), text) : -EINVAL;
+	bool of_memory = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "of_memory"));
+	int err = text ? recording__set_quota(rec, get_int(item, "pid"), of_memory, text) : -EINVAL;
 
 	free(text);
 	return err;

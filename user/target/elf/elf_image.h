@@ -60,6 +60,8 @@ const char *elf_image__build_id(const struct elf_image *image);
 
 /* Whether there is code in it that Rust's compiler made: told without symbols. */
 bool elf_image__holds_rust(struct elf_image *image);
+/* 19 if go1.19.8 built it, 17 if that or an older one did; 0: no Go program, or not known. */
+unsigned int elf_image__go_minor(const struct elf_image *image);
 /* Whether symbols or lines are missing from the file: a separate debug file may have them. */
 bool elf_image__is_stripped(const struct elf_image *image);
 /* Whether static functions are missing: neither the file nor its debug file has them. */

@@ -9,7 +9,8 @@
 #include "util/insn.h"
 
 /* The longest call: a REX prefix, opcode, ModRM, SIB, four bytes of displacement. */
-#define CALL_MAX 8
+#define CALL_MAX	8
+#define DIRECT_CALL_LEN 5
 
 struct unwinder {
 	struct code_map *map;
@@ -66,6 +67,58 @@ bool unwind__is_behind_call(struct code_map *map, uint64_t ip)
 		    ends_with_call(code, len, ip))
 			return true;
 	return false;
+}
+
+/* %rbp is as its caller has it, and may be a frame pointer there. */
+static bool has_no_frame(const struct code_place *place)
+{
+	struct cfi_row row;
+
+	return place->function->kind != FUNCTION_PLT &&
+	       cfi__find(place->image, place->vaddr, &row) && !row.is_signal &&
+	       row.cfa.kind == CFI_REGISTER_PLUS && row.cfa.other == CFI_RSP &&
+	       row.registers[CFI_RBP].kind == CFI_SAME &&
+	       row.registers[CFI_RETURN].kind == CFI_AT_CFA;
+}
+
+/* A stub goes on to what is called: its first instruction, but for an endbr64, is a jump. */
+static bool is_stub(struct code_map *map, uint64_t entry)
+{
+	uint8_t code[INSN_MAX_LEN];
+	struct insn insn = {.is_endbr = true};
+
+	for (; insn.is_endbr; entry += insn.len)
+		if (insn__decode(code, code_map__read(map, entry, code, sizeof(code)), entry,
+				 &insn))
+			return true;
+	return insn.cls == INSN_JUMP || insn.cls == INSN_JUMP_INDIRECT;
+}
+
+static bool find_called(struct code_map *map, uint64_t return_ip, struct code_place *called)
+{
+	uint8_t code[DIRECT_CALL_LEN];
+	struct insn insn;
+
+	return return_ip >= sizeof(code) &&
+	       code_map__read(map, return_ip - sizeof(code), code, sizeof(code)) == sizeof(code) &&
+	       !insn__decode(code, sizeof(code), return_ip - sizeof(code), &insn) &&
+	       insn.len == sizeof(code) && insn.cls == INSN_CALL &&
+	       code_map__find(map, insn.target, called) && called->entry == insn.target &&
+	       called->function->kind != FUNCTION_PLT && !is_stub(map, insn.target);
+}
+
+bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip,
+			   struct code_place *caller)
+{
+	struct code_place place;
+
+	/* At a probe on the first instruction the kernel finds the caller (since Linux 6.11). */
+	if (!code_map__find(map, ip, &place) || ip == place.entry || !has_no_frame(&place) ||
+	    !unwind__is_behind_call(map, return_ip))
+		return false;
+	if (!find_called(map, return_ip, caller))
+		*caller = (struct code_place){0};
+	return caller->function != place.function;
 }
 
 /* By its two instructions, as libgcc and gdb do: not every C library describes it. */

@@ -40,4 +40,12 @@ void unwound__fini(struct unwound *unwound);
 /* Whether there is code at ip, and a call in front of it. */
 bool unwind__is_behind_call(struct code_map *map, uint64_t ip);
 
+/*
+ * Frame pointers lead from ip to return_ip. True if they miss the caller of ip's function: by
+ * .eh_frame that has no frame there, so return_ip is where its caller returns to. *caller is the
+ * function that is called in front of return_ip; its members are 0 if the code does not tell.
+ */
+bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip,
+			   struct code_place *caller);
+
 #endif

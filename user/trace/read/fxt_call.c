@@ -14,6 +14,7 @@ void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 		uint8_t reason;
 	} kinds[] = {
 		{"kernel", "[syscall]", CALL_SYSCALL, 0},
+		{"kernel", "[memory reclaim]", CALL_SYSCALL, SYSCALL_RECLAIM},
 		{"kernel", "[untraced]", CALL_UNTRACED, 0},
 		{"kernel", "[kernel]", CALL_IN_KERNEL, 0},
 		{"switch", NULL, CALL_SWITCHED, 0},
