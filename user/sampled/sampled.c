@@ -329,6 +329,7 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 				   .images = blank->images,
 				   .meter = blank->meter,
 				   .map = code_map__new(),
+				   .cpu = -1,
 				   .pid = events->pid,
 				   .tid = events->tid};
 	int err = t.map ? 0 : -ENOMEM;

@@ -27,6 +27,7 @@ struct sampled_thread {
 	struct code_map *map;
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
+	int cpu;	    /* that it had last, as switches tell; -1: not known */
 	size_t next_hit;    /* of the recording: the end of the snapshot that is read */
 	struct span region; /* that is read; none behind a snapshot that it was over before */
 	const struct function *probed; /* NULL: nothing is, or it is not known */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread's page faults, as counters of how many there have been since the trace began; likewise
- * the time that interrupts took, in ns.
+ * A thread's page faults, and moves to another CPU, as counters of how many there have been since
+ * the trace began; likewise the time that interrupts took, in ns.
  */
 #ifndef MTBPF_TRACE_FAULT_WRITER_H
 #define MTBPF_TRACE_FAULT_WRITER_H
@@ -13,6 +13,7 @@ struct trace_writer;
 /* Names of the counters, and what their id is. */
 #define FAULT_COUNTER	    "page faults"
 #define FAULT_COUNTER_MAJOR "major page faults"
+#define MOVE_COUNTER	    "moves between CPUs"
 #define INTERRUPT_COUNTER   "interrupts (ns)"
 #define FAULT_COUNTER_OF    "thread"
 
