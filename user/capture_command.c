@@ -13,7 +13,6 @@
 #include "cmd.h"
 #include "confine.h"
 #include "util/interrupts.h"
-#include "session/nothing.h"
 #include "session/session.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"

@@ -6,17 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/recording/drops.h"
+#include "capture/recording/recording.h"
 #include "session/capture_options.h"
 #include "cmd.h"
 #include "cmd_table.h"
-#include "session/probe/default_trigger.h"
 #include "session/gate.h"
 #include "session/progress.h"
 #include "util/interrupts.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
-#include "session/probe/start_stop.h"
 #include "target/time_namespace.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -31,15 +29,14 @@ static const struct option_spec specs[] = {
 	OPTIONS_TARGET,
 	OPTION_CHILDREN(CHILDREN_HELP),
 	OPTION_SYMBOL,
-	{"start", NULL, 0, OPT_STRING, "NAME",
-	 "with -stop: measure how long a thread takes from its hit of this, named as in -symbol, "
-	 "...",
-	 OPTION(start), NULL},
-	{"stop", NULL, 0, OPT_STRING, "NAME", "... to its next hit of this", OPTION(stop), NULL},
+	OPTION_VALUE("start", OPT_STRING, "NAME", start,
+		     "with -stop: measure how long a thread takes from its hit of this, named as "
+		     "in -symbol, ..."),
+	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this"),
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, not how far apart they are",
 	 offsetof(struct watch_options, durations), NULL},
-	{"timeout", NULL, 0, OPT_DURATION, "D", "stop after this long", OPTION(timeout_ns), NULL},
+	OPTION_VALUE("timeout", OPT_DURATION, "D", timeout_ns, "stop after this long"),
 	OPTION_RETURN_PROBES,
 	OPTION_MAX_HITS,
 	OPTIONS_LOG,
@@ -212,7 +209,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 					       .regions = &watched->regions});
 
 	if (!err)
-		err = gate__attach(&gate, NULL);
+		err = gate__attach(&gate, NULL, NULL);
 	/* Nothing triggers, but the last of -max-hits tells that it was. */
 	if (!err)
 		err = trigger__arm(gate.trigger);

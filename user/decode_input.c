@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "apart.h"
-#include "capture/code/found_files.h"
+#include "capture/code/live_code.h"
 #include "confine.h"
 #include "pipeline/perf_pipeline.h"
 #include "pipeline/print_branches.h"

@@ -68,14 +68,15 @@ static void wait_until_full(const struct sample_ring *ring)
 {
 	uint64_t end_ns = clock__now_ns() + RING_S * 1000000000ull;
 
-	while (-__atomic_load_n(&ring->ring.page->data_head, __ATOMIC_ACQUIRE) < ring->ring.size &&
+	while (-__atomic_load_n(&ring->ring.page->data_head, __ATOMIC_ACQUIRE) <
+		       ring->ring.data_size &&
 	       clock__now_ns() < end_ns)
 		usleep(20000);
 }
 
 static struct held look(const struct sample_ring *ring)
 {
-	struct back_cursor cursor = back_ring__begin(&ring->ring);
+	struct perf_ring_cursor cursor = perf_ring__newest(&ring->ring);
 	static uint8_t record[65536] __attribute__((aligned(8)));
 	struct sample_record_ids ids = {.switches = ring->ids[SAMPLE_EVENT_SWITCHES]};
 	struct recording rec;
@@ -83,12 +84,12 @@ static struct held look(const struct sample_ring *ring)
 	int n;
 
 	recording__init(&rec);
-	while ((n = back_ring__next(&ring->ring, &cursor, record, sizeof(record))) != 0)
+	while ((n = perf_ring__older(&ring->ring, &cursor, record, sizeof(record))) != 0)
 		if (n > 0 && sample_record__add(&ids, &rec, record, (size_t)n))
 			die("the records");
 	held.samples = rec.samples.n;
 	held.switches = rec.scheds.n;
-	held.bytes = ring->ring.size;
+	held.bytes = ring->ring.data_size;
 	if (held.samples) {
 		held.last_ns = rec.samples.v[0].time_ns;
 		held.first_ns = rec.samples.v[held.samples - 1].time_ns;

@@ -3,7 +3,7 @@
  */
 #include "fuzz.h"
 
-#include "capture/recording/recording_dir.h"
+#include "capture/recording/recording.h"
 
 static int read_image(void *ctx, const char *file, char **data, size_t *size)
 {

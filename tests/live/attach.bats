@@ -90,6 +90,7 @@ expect_recording() {
 	expect_free "$bytes"
 }
 
+# bats test_tags=slow
 @test "twice in a row: the second is like the first, which is kept as .old" {
 	start_own service -scale small
 	bytes=$(code)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "capture/probe/own_probe.h"
+#include "capture/probe/uprobe_event.h"
 
 /* The probe of one address of this program in process pid. Returns a descriptor or -errno. */
 static inline int own_code__probe(pid_t pid, uintptr_t address, bool on_return)

@@ -94,6 +94,7 @@ judge_filter() {
 	judge "$O/tests/ptgen/programs/tailcalls"
 }
 
+# bats test_tags=slow
 @test "signals" {
 	generate -instructions 2000000 -- signals -scale small
 	judge "$O/tests/ptgen/programs/signals"

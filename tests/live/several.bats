@@ -77,7 +77,7 @@ load targets
 	serve "$me" lock
 	eventually 10 grep -q '^waiting for ' "$attach_log"
 	eventually 10 grep -q "is process $target" "$attach_log"
-	eventually 10 bash -c '[ "$(grep -c "^waiting for " "$1")" -eq 2 ]' - "$attach_log"
+	eventually 10 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq 2 ]' - "$attach_log"
 	runs_on "$target"
 	interrupted_has_target
 	! grep -qx "$first" seen || false
@@ -147,7 +147,7 @@ load targets
 	serve "$me" lock
 	wait_for_slow -name "$me" -duration-thresh 100s
 	kill -KILL "$target"
-	eventually 10 grep -q 'waiting for them' "$attach_log"
+	eventually 10 grep -q 'waiting for a process' "$attach_log"
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 1 ]

@@ -17,14 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/code/kernel_access.h"
 #include "target/symbols/kernel_image.h"
 #include "util/clock.h"
 #include "kernel/kallsyms.h"
 
 #define SKIP_WITHOUT_KCORE                                                                         \
 	do {                                                                                       \
-		const struct kernel_refusal *refusal = kernel_access__try();                       \
+		const struct kernel_refusal *refusal = kernel_access__try(true);                   \
 		if (refusal) {                                                                     \
 			printf("# skip: %s\n", refusal->what);                                     \
 			skip();                                                                    \

@@ -36,13 +36,13 @@ static void read_ring(struct sample_ring *ring, struct recording *rec)
 {
 	struct sample_record_ids ids = {.switches = ring->ids[SAMPLE_EVENT_SWITCHES]};
 	uint8_t record[65536] __attribute__((aligned(8)));
-	struct back_cursor cursor;
+	struct perf_ring_cursor cursor;
 	int n;
 
 	sample_ring__disable(ring);
 	recording__init(rec);
-	cursor = back_ring__begin(&ring->ring);
-	while ((n = back_ring__next(&ring->ring, &cursor, record, sizeof(record))) > 0)
+	cursor = perf_ring__newest(&ring->ring);
+	while ((n = perf_ring__older(&ring->ring, &cursor, record, sizeof(record))) > 0)
 		assert_int_equal(sample_record__add(&ids, rec, record, (size_t)n), 0);
 	sample_ring__close(ring);
 }

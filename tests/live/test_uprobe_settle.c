@@ -165,11 +165,16 @@ static void test_waits_for_who_is_in_the_handler(void **state)
 	close_held(&h);
 }
 
+static int event_of_source(const struct source *source, size_t i)
+{
+	return ((const struct held *)(const void *)source)->source_event;
+}
+
 static void *attach_thread(void *arg)
 {
 	struct held *h = arg;
 
-	h->err = gate__attach(&h->gate, &h->source_event);
+	h->err = gate__attach(&h->gate, event_of_source, (const struct source *)(const void *)h);
 	h->settled = true;
 	return NULL;
 }

@@ -364,7 +364,7 @@ contained() {
 }
 
 waits_for_it_again() {
-	grep -q 'waiting for them' "$attach_log"
+	grep -q 'waiting for a process' "$attach_log"
 }
 
 # bats test_tags=slow

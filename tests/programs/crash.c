@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Applies patches to a few records, and ends while it is traced: after -n iterations, or after
- * SIGUSR1, a patch points nowhere and write_field() faults; with -exit the program exits with status
- * 7 instead, from as deep.
+ * SIGUSR1, a patch points nowhere and write_field() faults; with -exit the program exits with
+ * status 7 instead, from as deep.
  */
 #include <signal.h>
 

@@ -319,7 +319,7 @@ void walk__block(struct walk *w, const struct block *b, const struct cpu_regs *r
 		look_up(w, b->start);
 	if (!w->stream->enabled && w->recording)
 		enable(w, b->start);
-	if (w->truth.waiting)
+	if (w->truth.now.waiting)
 		truth__ran(&w->truth, b->start);
 	w->out->busy = false;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/pt/timing.h"
+#include "capture/pt/pmu.h"
 #include "capture/recording/recording.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/code/uprobes_page.h"
@@ -30,8 +30,7 @@ struct source_config {
 	/* Threads are recorded from the one to the other only; none: all the time. */
 	const struct rec_place *starts, *stops;
 	size_t n_starts, n_stops;
-	uint8_t probed[UPROBES_INSN_SIZE]; /* the instruction under the probe, and what follows it
-					    */
+	uint8_t probed[UPROBES_INSN_SIZE]; /* the code at the probe */
 	size_t first_hit;	 /* hits of the recording from here on are this snapshot's */
 	bool multi_thread;	 /* pt: a ring for every thread; else for the main thread only */
 	bool kernel;		 /* pt: the kernel's code as well; sample: its part of stacks */
@@ -54,9 +53,8 @@ struct source_config {
 	 */
 	bool sample_by_cpu;
 	int sample_stacks;
-	size_t sample_log; /* sample: bytes that each of these has beside its ring, for -max-memory
-			    */
-	bool is_silent;	   /* sample: a trial, or it has said already how far it looks back */
+	size_t sample_log;     /* sample: bytes beside each of these rings, for -max-memory */
+	bool is_silent;	       /* sample: a trial, or it has said already how far it looks back */
 	const char *spool_dir; /* pt, soft: all is kept, on disk (recording/spool.h); NULL: rings */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
@@ -73,8 +71,7 @@ struct source_ops {
 	const char *name;
 	/* What the user is told on choosing it. */
 	const char *about;
-	bool samples; /* it sees stacks, not every call: entries and switches are logged beside it
-		       */
+	bool samples; /* it sees stacks, not calls: entries and switches are logged beside it */
 	bool steps;   /* it traces one process, and sees by itself where regions begin and end */
 	/*
 	 * 0, or -errno after one line and a hint on stderr: this machine cannot do it. Cheap;
@@ -105,7 +102,7 @@ struct source_ops {
 	 * a line on stderr.
 	 */
 	int (*freeze)(struct source *source);
-	/* Adds what was recorded (threads, maps, PT bytes, clock) to rec. 0 or -errno, with a line.
+	/* Adds what was recorded to rec: threads, maps, PT bytes, clock. 0 or -errno, with a line.
 	 */
 	int (*read)(struct source *source, struct recording *rec);
 	/* Whom it records, children included; NULL, or NULL from it: the process, or the cgroup. */
@@ -124,6 +121,16 @@ struct source_ops {
 	/* Freezes where that was not done, and frees. NULL is fine. */
 	void (*close)(struct source *source);
 };
+
+/* The size of a ring: the power of two that holds what is wanted, between two others. */
+static inline size_t source__ring_size(uint64_t wanted, size_t least, size_t most)
+{
+	size_t size = least;
+
+	while (size < wanted && size < most)
+		size <<= 1;
+	return size;
+}
 
 extern const struct source_ops source_pt;     /* Intel PT through perf */
 extern const struct source_ops source_sample; /* stacks by the clock and at switches: any machine */

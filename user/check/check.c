@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture/pt/pt_ring.h"
-#include "capture/sample/last_branches.h"
+#include "capture/sample/sample_ring.h"
 #include "check/subjects.h"
 #include "util/cleanup.h"
 #include "util/fs.h"

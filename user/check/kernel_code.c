@@ -2,8 +2,8 @@
 /* Whether -trace-include-kernel works. */
 #include <errno.h>
 
-#include "capture/code/kernel_access.h"
-#include "capture/pt/pt_probe.h"
+#include "capture/code/kernel_copy.h"
+#include "capture/pt/pt_ring.h"
 #include "check/subjects.h"
 
 static void explain_open(struct check_result *result, int err)
@@ -19,7 +19,7 @@ static void explain_open(struct check_result *result, int err)
 
 void check_kernel_code(const struct check *check, struct check_result *result)
 {
-	const struct kernel_refusal *refusal = kernel_access__try();
+	const struct kernel_refusal *refusal = kernel_access__try(true);
 	struct pt_pmu pmu;
 	int err;
 

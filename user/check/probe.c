@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "capture/probe/own_probe.h"
+#include "capture/probe/uprobe_event.h"
 #include "capture/probe/tracefs_probe.h"
 #include "check/subjects.h"
 #include "trigger/trigger.h"

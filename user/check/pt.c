@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/pt/pt_probe.h"
+#include "capture/pt/pt_ring.h"
 #include "check/subjects.h"
 
 /* arch/x86/events/intel/pt.c: pt_caps[] */

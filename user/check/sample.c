@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 
-#include "capture/sample/last_branches.h"
-#include "capture/sample/sample_rate.h"
+#include "capture/sample/sample_ring.h"
 #include "capture/source.h"
 #include "check/subjects.h"
 #include "kernel/capability.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "keep/stamp.h"
-#include "session/nothing.h"
+#include "session/session.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"

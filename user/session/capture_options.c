@@ -2,23 +2,43 @@
 #include "session/capture_options.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "util/log.h"
+#include "util/units.h"
 
 const char *const source_names[] = {"auto", "pt", "sample", "soft", NULL};
 const char *const return_probe_names[] = {"auto", "uretprobe", "ret-insns", NULL};
+const char *const unwind_names[] = {"auto", "fp", "dwarf", "lbr", NULL};
 /* 1 + enum pt_freeze */
 const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL};
 
-static int check_sampling(const struct capture_options *o, const char *command)
+static int refuse(const char *command, const char *what, const char *hint)
 {
-	if (o->sample.unwind == UNWIND_DWARF && (o->no_stack_copy || o->stack_copy < 8)) {
-		log__error("%s: -unwind dwarf needs copies of the stack", command);
-		log__hint("leave -no-stack-copy out, or use -unwind fp");
-		return -EINVAL;
-	}
-	return 0;
+	log__error("%s: %s", command, what);
+	log__hint("%s", hint);
+	return -EINVAL;
+}
+
+static int check_sampling(struct capture_options *all, const char *command)
+{
+	struct sample_options *o = &all->sample;
+	const char *most = o->max_overhead;
+
+	if (o->unwind == UNWIND_DWARF && (all->no_stack_copy || all->stack_copy < 8))
+		return refuse(command, "-unwind dwarf needs copies of the stack",
+			      "leave -no-stack-copy out, or use -unwind fp");
+	if (o->rate < 1 && o->rate != SAMPLE_RATE_AUTO)
+		return refuse(command, "-sample-rate must be at least 1",
+			      "it is in samples a second: -sample-rate 1000");
+	o->insists = most && !strcmp(most, "none");
+	if (!most || o->insists ||
+	    (!units__parse_percent(most, &o->max_overhead_ppm) && o->max_overhead_ppm))
+		return 0;
+	log__error("%s: -max-overhead '%s' is not a percentage", command, most);
+	log__hint("up to 100, or none: -max-overhead 1%%");
+	return -EINVAL;
 }
 
 /* What is one process, and whom else there is to be told of. */
@@ -26,21 +46,15 @@ static int check_followed(const struct capture_options *o, const char *command)
 {
 	const struct target_options *t = &o->target;
 
-	if (o->source == SOURCE_SOFT && (t->cgroup || t->container || t->pod)) {
-		log__error("%s: -source soft cannot record a cgroup", command);
-		log__hint("it steps one process: -pid PID");
-		return -EINVAL;
-	}
-	if (o->source == SOURCE_SOFT && o->children) {
-		log__error("%s: -source soft follows no children", command);
-		log__hint("it steps one process: leave -children out");
-		return -EINVAL;
-	}
-	if (o->children && (t->cgroup || t->container || t->pod)) {
-		log__error("%s: -children belongs to -pid and -name", command);
-		log__hint("what a cgroup's processes fork is in it: leave -children out");
-		return -EINVAL;
-	}
+	if (o->source == SOURCE_SOFT && (t->cgroup || t->container || t->pod))
+		return refuse(command, "-source soft cannot record a cgroup",
+			      "it steps one process: -pid PID");
+	if (o->source == SOURCE_SOFT && o->children)
+		return refuse(command, "-source soft follows no children",
+			      "it steps one process: leave -children out");
+	if (o->children && (t->cgroup || t->container || t->pod))
+		return refuse(command, "-children belongs to -pid and -name",
+			      "what a cgroup's processes fork is in it: leave -children out");
 	return 0;
 }
 
@@ -62,13 +76,6 @@ static int check_region(const struct capture_options *o, const char *command)
 	return 0;
 }
 
-static int refuse_with_full(const char *command, const char *other, const char *hint)
-{
-	log__error("%s: -full-execution records everything, and %s", command, other);
-	log__hint("%s", hint);
-	return -EINVAL;
-}
-
 static int check_full(struct capture_options *o, const char *command)
 {
 	bool triggers = o->symbols.n || o->start || threshold__is_set(&o->delay_thresh) ||
@@ -79,13 +86,16 @@ static int check_full(struct capture_options *o, const char *command)
 	if (!o->full)
 		return 0;
 	if (triggers)
-		return refuse_with_full(command, "nothing triggers or freezes it",
-					"leave one of the two out; 'decode -filter A..B' finds "
-					"calls in what was recorded");
+		return refuse(
+			command,
+			"-full-execution records everything, and nothing triggers or freezes it",
+			"leave one of the two out; 'decode -filter A..B' finds "
+			"calls in what was recorded");
 	if (o->source == SOURCE_SAMPLE || o->sample.also.n)
-		return refuse_with_full(command, "samples are not everything",
-					"-source pt or soft follows every call; without "
-					"-full-execution, samples look back");
+		return refuse(command,
+			      "-full-execution records everything, and samples are not everything",
+			      "-source pt or soft follows every call; without "
+			      "-full-execution, samples look back");
 	o->multi_thread = true;
 	return 0;
 }
@@ -93,11 +103,9 @@ static int check_full(struct capture_options *o, const char *command)
 int capture_options__check(struct capture_options *o, const char *command)
 {
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
-	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh)) {
-		log__error("%s: -delay-thresh and -duration-thresh cannot both be given", command);
-		log__hint("delay: from one call to the next; duration: of one call");
-		return -EINVAL;
-	}
+	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
+		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
+			      "delay: from one call to the next; duration: of one call");
 	if (target_options__check(&o->target, command) || check_followed(o, command) ||
 	    check_region(o, command))
 		return -EINVAL;
@@ -108,15 +116,13 @@ int capture_options__check(struct capture_options *o, const char *command)
 		return -EINVAL;
 	}
 	o->kernel |= o->kernel_only;
-	if (o->kernel && o->source == SOURCE_SOFT) {
-		log__error("%s: -source soft cannot trace the kernel: it steps user code only",
-			   command);
-		log__hint("leave -trace-include-kernel out, or use Intel PT");
-		return -EINVAL;
-	}
+	if (o->kernel && o->source == SOURCE_SOFT)
+		return refuse(command,
+			      "-source soft cannot trace the kernel: it steps user code only",
+			      "leave -trace-include-kernel out, or use Intel PT");
 	if (check_full(o, command))
 		return -EINVAL;
-	if (check_sampling(o, command) || sample_options__check(&o->sample, command))
+	if (check_sampling(o, command))
 		return -EINVAL;
 	if (o->stack_copy > MT_COPY_MAX) {
 		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);

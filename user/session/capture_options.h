@@ -7,10 +7,33 @@
 #include <stdint.h>
 
 #include "capture/source.h"
-#include "session/sample_options.h"
 #include "session/target.h"
 #include "cli/options.h"
 #include "util/threshold.h"
+
+/* Those of -source sample. */
+struct sample_options {
+	int rate;		    /* in Hz; SAMPLE_RATE_AUTO: not given */
+	const char *max_overhead;   /* "1%", "none"; NULL: not given */
+	uint64_t max_overhead_ppm;  /* what sample_options__check() makes of it; 0: no limit */
+	bool insists;		    /* "none": a probe stays, whatever it costs */
+	int unwind;		    /* UNWIND_... */
+	uint64_t syscall_thresh_ns; /* 0: none is noted */
+	struct option_list also;    /* functions whose calls are recorded one by one */
+};
+
+enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF, UNWIND_LBR };
+extern const char *const unwind_names[];
+
+#define SAMPLE_RATE_AUTO    (-1)
+#define SAMPLE_RATE_DEFAULT 1000u
+/* -max-overhead, and what is to be looked back over, lower it no further. */
+#define SAMPLE_RATE_LEAST 10u
+
+#define SAMPLE_DEFAULTS                                                                            \
+	{                                                                                          \
+		.rate = SAMPLE_RATE_AUTO                                                           \
+	}
 
 struct capture_options {
 	struct target_options target;
@@ -59,276 +82,154 @@ extern const char *const freeze_names[];
 		.resolution = "normal", .multi_snapshot = 1                                        \
 	}
 
-#define OPTION(member) offsetof(struct capture_options, member)
+/* A row of a table of options; `field` is one of struct capture_options. */
+#define OPTION_AS(name, alias, letter, kind, arg, field, help)                                     \
+	{                                                                                          \
+		name, alias, letter, kind, arg, help, offsetof(struct capture_options, field),     \
+			NULL                                                                       \
+	}
+#define OPTION_VALUE(name, kind, arg, field, help) OPTION_AS(name, NULL, 0, kind, arg, field, help)
+#define OPTION_FLAG(name, field, help)		   OPTION_VALUE(name, OPT_FLAG, NULL, field, help)
+#define OPTION_CHOICE(name, arg, field, choices, help)                                             \
+	{                                                                                          \
+		name, NULL, 0, OPT_CHOICE, arg, help, offsetof(struct capture_options, field),     \
+			choices                                                                    \
+	}
 
 #define OPTIONS_TARGET                                                                             \
-	{"pid",                                                                                    \
-	 NULL,                                                                                     \
-	 'p',                                                                                      \
-	 OPT_STRING,                                                                               \
-	 "PID",                                                                                    \
-	 "the process, or several: 17,4; all threads of it, later ones too",                       \
-	 OPTION(target.pids),                                                                      \
-	 NULL},                                                                                    \
-		{"name",                                                                           \
-		 NULL,                                                                             \
-		 'n',                                                                              \
-		 OPT_STRING,                                                                       \
-		 "GLOB",                                                                           \
-		 "all processes with this name, as ps shows it, or whose file has it",             \
-		 OPTION(target.name),                                                              \
-		 NULL},                                                                            \
-		{"container",                                                                      \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_STRING,                                                                       \
-		 "NAME",                                                                           \
-		 "a container (docker, podman, containerd, CRI-O) by its name or ID",              \
-		 OPTION(target.container),                                                         \
-		 NULL},                                                                            \
-		{"k8s-pod",                                                                        \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_STRING,                                                                       \
-		 "NS/POD",                                                                         \
-		 "a pod of this node; NS/POD/CONTAINER is one of its containers",                  \
-		 OPTION(target.pod),                                                               \
-		 NULL},                                                                            \
-	{                                                                                          \
-		"cgroup", NULL, 0, OPT_STRING, "PATH",                                             \
-			"all processes of a cgroup (v2) and below it, a buffer a CPU",             \
-			OPTION(target.cgroup), NULL                                                \
-	}
-#define CHILDREN_HELP "with -pid and -name: what they fork from now on as well"
-#define OPTION_CHILDREN(help)                                                                      \
-	{                                                                                          \
-		"children", NULL, 0, OPT_FLAG, NULL, help, OPTION(children), NULL                  \
-	}
+	OPTION_AS("pid", NULL, 'p', OPT_STRING, "PID", target.pids,                                \
+		  "the process, or several: 17,4; all threads of it, later ones too"),             \
+		OPTION_AS("name", NULL, 'n', OPT_STRING, "GLOB", target.name,                      \
+			  "all processes with this name, as ps shows it, or whose file has it"),   \
+		OPTION_VALUE("container", OPT_STRING, "NAME", target.container,                    \
+			     "a container (docker, podman, containerd, CRI-O) by its name or ID"), \
+		OPTION_VALUE("k8s-pod", OPT_STRING, "NS/POD", target.pod,                          \
+			     "a pod of this node; NS/POD/CONTAINER is one of its containers"),     \
+		OPTION_VALUE("cgroup", OPT_STRING, "PATH", target.cgroup,                          \
+			     "all processes of a cgroup (v2) and below it, a buffer a CPU")
+#define CHILDREN_HELP	      "with -pid and -name: what they fork from now on as well"
+#define OPTION_CHILDREN(help) OPTION_FLAG("children", children, help)
 #define OPTION_SYMBOL                                                                              \
-	{                                                                                          \
-		"symbol", "trigger", 's', OPT_LIST, "NAME",                                        \
-			"what triggers: a function, a glob of one, lib.so:NAME, NAME+0x10, "       \
-			"line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, or ? to pick one; "       \
-			"several: A,B, or once each, any of which hits; "                          \
-			"without: mtbpf_take_snapshot(), where the program calls it",              \
-			OPTION(symbols), NULL                                                      \
-	}
+	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
+		  "what triggers: a function, a glob of one, lib.so:NAME, NAME+0x10, "             \
+		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, or ? to pick one; "             \
+		  "several: A,B, or once each, any of which hits; without: "                       \
+		  "mtbpf_take_snapshot(), where the program calls it")
 #define OPTIONS_REGION                                                                             \
-	{"start",                                                                                  \
-	 NULL,                                                                                     \
-	 0,                                                                                        \
-	 OPT_STRING,                                                                               \
-	 "NAME",                                                                                   \
-	 "with -stop: record a thread only from its hit of this on, which is named as in -symbol", \
-	 OPTION(start),                                                                            \
-	 NULL},                                                                                    \
-	{                                                                                          \
-		"stop", NULL, 0, OPT_STRING, "NAME",                                               \
-			"to its next hit of this; without -symbol that is the trigger, and "       \
-			"-duration-thresh is from -start to -stop",                                \
-			OPTION(stop), NULL                                                         \
-	}
+	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \
+		     "with -stop: record a thread only from its hit of this on, which is "         \
+		     "named as in -symbol"),                                                       \
+		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
+			     "to its next hit of this; without -symbol that is the trigger, and "  \
+			     "-duration-thresh is from -start to -stop")
 #define OPTION_DELAY                                                                               \
-	{                                                                                          \
-		"delay-thresh", NULL, 0, OPT_THRESHOLD, "D",                                       \
-			"trigger when a thread's hits lie at least this far apart: 10ms, or "      \
-			"p99.9: further than 99.9 % of them, learned meanwhile",                   \
-			OPTION(delay_thresh), NULL                                                 \
-	}
+	OPTION_VALUE("delay-thresh", OPT_THRESHOLD, "D", delay_thresh,                             \
+		     "trigger when a thread's hits lie at least this far apart: 10ms, or "         \
+		     "p99.9: further than 99.9 % of them, learned meanwhile")
 #define OPTION_DURATION                                                                            \
-	{                                                                                          \
-		"duration-thresh", NULL, 0, OPT_THRESHOLD, "D",                                    \
-			"trigger when a call of the function takes at least this long, or p99",    \
-			OPTION(duration_thresh), NULL                                              \
-	}
+	OPTION_VALUE("duration-thresh", OPT_THRESHOLD, "D", duration_thresh,                       \
+		     "trigger when a call of the function takes at least this long, or p99")
 extern const char *const return_probe_names[];
 #define OPTION_RETURN_PROBES                                                                       \
-	{                                                                                          \
-		"return-probes", NULL, 0, OPT_CHOICE, "HOW",                                       \
-			"durations: auto (the default), uretprobe (replaces return addresses), "   \
-			"or ret-insns (probes the return instructions: for Go, and programs "      \
-			"that look at their stack; slower, since they are single-stepped)",        \
-			OPTION(return_probes), return_probe_names                                  \
-	}
+	OPTION_CHOICE("return-probes", "HOW", return_probes, return_probe_names,                   \
+		      "durations: auto (the default), uretprobe (replaces return "                 \
+		      "addresses), or ret-insns (probes the return instructions: for Go, "         \
+		      "and programs that look at their stack; slower, since they are "             \
+		      "single-stepped)")
 #define OPTION_MAX_HITS                                                                            \
-	{                                                                                          \
-		"max-hits", NULL, 0, OPT_INT, "N",                                                 \
-			"end after N hits (of durations: returns), triggers or not, as "           \
-			"'perf trace --max-events' does",                                          \
-			OPTION(max_hits), NULL                                                     \
-	}
+	OPTION_VALUE("max-hits", OPT_INT, "N", max_hits,                                           \
+		     "end after N hits (of durations: returns), triggers or not, as 'perf "        \
+		     "trace --max-events' does")
 /* What else decides whether a hit triggers. */
 #define OPTIONS_LIMITS                                                                             \
-	{"after",	   NULL, 0, OPT_DURATION, "D", "do not trigger in the first D",            \
-	 OPTION(after_ns), NULL},                                                                  \
-		{"min-interval",                                                                   \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_DURATION,                                                                     \
-		 "D",                                                                              \
-		 "at least this long between two triggers (see -multi-snapshot)",                  \
-		 OPTION(min_interval_ns),                                                          \
-		 NULL},                                                                            \
-		{"skip",       NULL, 0, OPT_INT, "N", "let the first N that would trigger pass",   \
-		 OPTION(skip), NULL},                                                              \
+	OPTION_VALUE("after", OPT_DURATION, "D", after_ns, "do not trigger in the first D"),       \
+		OPTION_VALUE("min-interval", OPT_DURATION, "D", min_interval_ns,                   \
+			     "at least this long between two triggers (see -multi-snapshot)"),     \
+		OPTION_VALUE("skip", OPT_INT, "N", skip,                                           \
+			     "let the first N that would trigger pass"),                           \
 		OPTION_RETURN_PROBES, OPTION_MAX_HITS
 #define OUTPUT_HELP                                                                                \
 	"NAME.fxt.gz, .fxt or .fxt.zst; the recording is NAME.mtbpf beside it (trace.fxt.gz)"
-#define OPTION_OUTPUT(help)                                                                        \
-	{                                                                                          \
-		"output", NULL, 'o', OPT_STRING, "FILE", help, OPTION(output), NULL                \
-	}
+#define OPTION_OUTPUT(help) OPTION_AS("output", NULL, 'o', OPT_STRING, "FILE", output, help)
 #define OPTION_FULL                                                                                \
-	{                                                                                          \
-		"full-execution", NULL, 0, OPT_FLAG, NULL,                                         \
-			"pt, soft: record all of it, to disk while it runs, and trigger nothing; " \
-			"-snapshot-size is then what waits for the disk: where that is full, pt "  \
-			"loses a stretch, which is said, and soft waits",                          \
-			OPTION(full), NULL                                                         \
-	}
-#define OPTION_VIEW                                                                                \
-	{                                                                                          \
-		"view", NULL, 0, OPT_FLAG, NULL, VIEW_HELP, OPTION(view), NULL                     \
-	}
-#define OPTION_NO_INLINE                                                                           \
-	{                                                                                          \
-		"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP, OPTION(no_inline), NULL      \
-	}
-#define VIEW_HELP "then open the trace in Perfetto, as 'mtbpf view' does"
+	OPTION_FLAG("full-execution", full,                                                        \
+		    "pt, soft: record all of it, to disk while it runs, and trigger "              \
+		    "nothing; -snapshot-size is then what waits for the disk: where that "         \
+		    "is full, pt loses a stretch, which is said, and soft waits")
+#define OPTION_VIEW	 OPTION_FLAG("view", view, VIEW_HELP)
+#define OPTION_NO_INLINE OPTION_FLAG("no-inline", no_inline, NO_INLINE_HELP)
+#define VIEW_HELP	 "then open the trace in Perfetto, as 'mtbpf view' does"
 #define MAX_MEMORY_HELP                                                                            \
 	"that decoding may take (three quarters of what is free); the oldest trace is left out "   \
 	"where it does not do"
 #define NO_INLINE_HELP "no slices for functions that the compiler put into others"
 #define STRICT_HELP    "exit with 4 where anything was lost: events, trace, triggers, threads"
-#define OPTION_STRICT                                                                              \
-	{                                                                                          \
-		"strict", NULL, 0, OPT_FLAG, NULL, STRICT_HELP, OPTION(strict), NULL               \
-	}
+#define OPTION_STRICT  OPTION_FLAG("strict", strict, STRICT_HELP)
 #define OPTIONS_LOG                                                                                \
-	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", OPTION(verbose), NULL},                    \
-	{                                                                                          \
-		"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",              \
-			OPTION(quiet), NULL                                                        \
-	}
-#define OPTIONS_CAPTURE                                                                              \
-	{"source",                                                                                   \
-	 NULL,                                                                                       \
-	 0,                                                                                          \
-	 OPT_CHOICE,                                                                                 \
-	 "SOURCE",                                                                                   \
-	 "auto (the default: pt, or else sample), pt (Intel PT), sample (stacks by the clock: "      \
-	 "any "                                                                                      \
-	 "machine) or soft (single-stepping: any machine, far slower)",                              \
-	 OPTION(source),                                                                             \
-	 source_names},                                                                              \
-		{"snapshot-size",                                                                    \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_SIZE,                                                                           \
-		 "SIZE",                                                                             \
-		 "bytes of trace kept a thread, or a CPU: how far back it looks (4M)",               \
-		 OPTION(snapshot_size),                                                              \
-		 NULL},                                                                              \
-		{"max-memory",                                                                       \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_SIZE,                                                                           \
-		 "SIZE",                                                                             \
-		 "of all buffers together, and of decoding beside them (1G)",                        \
-		 OPTION(max_memory),                                                                 \
-		 NULL},                                                                              \
-		{"timeout",	     NULL, 0,                                                        \
-		 OPT_DURATION,	     "D",  "give up waiting after this long: snapshot, exit code 3", \
-		 OPTION(timeout_ns), NULL},                                                          \
-		{"multi-snapshot",                                                                   \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_COUNT,                                                                          \
-		 "[N]",                                                                              \
-		 "capture N triggers, or until Ctrl-C, into one trace",                              \
-		 OPTION(multi_snapshot),                                                             \
-		 NULL},                                                                              \
-		{"multi-thread",                                                                     \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_FLAG,                                                                           \
-		 NULL,                                                                               \
-		 "pt: record every thread, a buffer each (soft always does)",                        \
-		 OPTION(multi_thread),                                                               \
-		 NULL},                                                                              \
-		{"trace-include-kernel",                                                             \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_FLAG,                                                                           \
-		 NULL,                                                                               \
-		 "the kernel as well: system calls, interrupts, page faults; sample: its stacks",    \
-		 OPTION(kernel),                                                                     \
-		 NULL},                                                                              \
-		{"trace-kernel-only",                                                                \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_FLAG,                                                                           \
-		 NULL,                                                                               \
-		 "pt: the kernel, and no user code; a kernel thread can be the target, too",         \
-		 OPTION(kernel_only),                                                                \
-		 NULL},                                                                              \
-		{"portable",                                                                         \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_FLAG,                                                                           \
-		 NULL,                                                                               \
-		 "the recording holds the programs too: to decode it on another machine",            \
-		 OPTION(portable),                                                                   \
-		 NULL},                                                                              \
-		{"stack-copy",                                                                       \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_SIZE,                                                                           \
-		 "SIZE",                                                                             \
-		 "bytes of the stack that are copied at a hit, to unwind it: 60K at most (16K)",     \
-		 OPTION(stack_copy),                                                                 \
-		 NULL},                                                                              \
-		{"no-stack-copy",                                                                    \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_FLAG,                                                                           \
-		 NULL,                                                                               \
-		 "no memory of the program goes into the recording: callers by frame pointer "       \
-		 "only",                                                                             \
-		 OPTION(no_stack_copy),                                                              \
-		 NULL},                                                                              \
-		{"timer-resolution",                                                                 \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_STRING,                                                                         \
-		 "RESOLUTION",                                                                       \
-		 "pt: low, normal, high, or custom:TERMS (perf\'s own); finer looks less far "       \
-		 "back",                                                                             \
-		 OPTION(resolution),                                                                 \
-		 NULL},                                                                              \
-		{"immediate-stop",                                                                   \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_FLAG,                                                                           \
-		 NULL,                                                                               \
-		 "pt: insist on freezing in the kernel, at the hit",                                 \
-		 OPTION(immediate_stop),                                                             \
-		 NULL},                                                                              \
-		{"freeze",                                                                           \
-		 NULL,                                                                               \
-		 0,                                                                                  \
-		 OPT_CHOICE,                                                                         \
-		 "METHOD",                                                                           \
-		 "pt: auto (the best there is), pause, refresh or disable",                          \
-		 OPTION(freeze_method),                                                              \
-		 freeze_names},                                                                      \
-		{"truth",	NULL,	0,                                                           \
-		 OPT_STRING,	"FILE", "soft: log the true stack after every call and return",      \
-		 OPTION(truth), NULL},                                                               \
-	{                                                                                            \
-		"no-ret-compression", NULL, 0, OPT_FLAG, NULL, "soft: write every return in full",   \
-			OPTION(no_ret_compression), NULL                                             \
-	}
+	OPTION_AS("v", "verbose", 0, OPT_FLAG, NULL, verbose, "say more"),                         \
+		OPTION_AS("q", "quiet", 0, OPT_FLAG, NULL, quiet,                                  \
+			  "say only errors; the report stays")
+#define OPTIONS_CAPTURE                                                                            \
+	OPTION_CHOICE("source", "SOURCE", source, source_names,                                    \
+		      "auto (the default: pt, or else sample), pt (Intel PT), sample "             \
+		      "(stacks by the clock: any machine) or soft (single-stepping: any "          \
+		      "machine, far slower)"),                                                     \
+		OPTION_VALUE(                                                                      \
+			"snapshot-size", OPT_SIZE, "SIZE", snapshot_size,                          \
+			"bytes of trace kept a thread, or a CPU: how far back it looks (4M)"),     \
+		OPTION_VALUE("max-memory", OPT_SIZE, "SIZE", max_memory,                           \
+			     "of all buffers together, and of decoding beside them (1G)"),         \
+		OPTION_VALUE("timeout", OPT_DURATION, "D", timeout_ns,                             \
+			     "give up waiting after this long: snapshot, exit code 3"),            \
+		OPTION_VALUE("multi-snapshot", OPT_COUNT, "[N]", multi_snapshot,                   \
+			     "capture N triggers, or until Ctrl-C, into one trace"),               \
+		OPTION_FLAG("multi-thread", multi_thread,                                          \
+			    "pt: record every thread, a buffer each (soft always does)"),          \
+		OPTION_FLAG("trace-include-kernel", kernel,                                        \
+			    "the kernel as well: system calls, interrupts, page faults; sample: "  \
+			    "its stacks"),                                                         \
+		OPTION_FLAG("trace-kernel-only", kernel_only,                                      \
+			    "pt: the kernel, and no user code; a kernel thread can be the "        \
+			    "target, too"),                                                        \
+		OPTION_FLAG("portable", portable,                                                  \
+			    "the recording holds the programs too: to decode it on another "       \
+			    "machine"),                                                            \
+		OPTION_VALUE("stack-copy", OPT_SIZE, "SIZE", stack_copy,                           \
+			     "bytes of the stack that are copied at a hit, to unwind it: 60K at "  \
+			     "most (16K)"),                                                        \
+		OPTION_FLAG("no-stack-copy", no_stack_copy,                                        \
+			    "no memory of the program goes into the recording: callers by frame "  \
+			    "pointer only"),                                                       \
+		OPTION_VALUE("timer-resolution", OPT_STRING, "RESOLUTION", resolution,             \
+			     "pt: low, normal, high, or custom:TERMS (perf\'s own); finer looks "  \
+			     "less far back"),                                                     \
+		OPTION_FLAG("immediate-stop", immediate_stop,                                      \
+			    "pt: insist on freezing in the kernel, at the hit"),                   \
+		OPTION_CHOICE("freeze", "METHOD", freeze_method, freeze_names,                     \
+			      "pt: auto (the best there is), pause, refresh or disable"),          \
+		OPTION_VALUE("truth", OPT_STRING, "FILE", truth,                                   \
+			     "soft: log the true stack after every call and return"),              \
+		OPTION_FLAG("no-ret-compression", no_ret_compression,                              \
+			    "soft: write every return in full")
+
+#define OPTIONS_SAMPLE                                                                             \
+	OPTION_VALUE("sample-rate", OPT_INT, "HZ", sample.rate,                                    \
+		     "sample: stacks a second and thread, while it runs (1000, or what "           \
+		     "costs 5 %)"),                                                                \
+		OPTION_VALUE(                                                                      \
+			"max-overhead", OPT_STRING, "P%", sample.max_overhead,                     \
+			"sample: fewer, where they and the probes' hits would cost more of "       \
+			"the target's CPU time; measured here. Without: a probe that takes a "     \
+			"fifth of it is removed; none: never"),                                    \
+		OPTION_CHOICE("unwind", "HOW", sample.unwind, unwind_names,                        \
+			      "sample: callers by fp (frame pointers), dwarf (from copies of the " \
+			      "stack), lbr (as the CPU notes them), or auto: tried"),              \
+		OPTION_VALUE("also", OPT_LIST, "NAME", sample.also,                                \
+			     "sample: calls of these functions (as -symbol; all of a glob, 64 at " \
+			     "most) are exact as well; costs the target two probes a call"),       \
+		OPTION_VALUE("syscall-thresh", OPT_DURATION, "D", sample.syscall_thresh_ns,        \
+			     "sample: system calls of at least that are slices, exact; costs "     \
+			     "every process half a microsecond a call")
 
 /* Sets the log level; parses and checks what belongs together. 0, or -EINVAL after a line and a
  * hint. */

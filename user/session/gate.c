@@ -18,72 +18,58 @@ struct probed {
 
 static int add(struct gate *gate, const struct uprobe_spec *spec, const struct trigger_event *what)
 {
-	struct uprobe_spec *out = VEC_PUSH(&gate->specs);
-	struct trigger_event *event = VEC_PUSH(&gate->events);
+	struct trigger_event event = *what;
 
-	if (!out || !event)
-		return -ENOMEM;
+	event.fd = -1;
 	gate->has_return_probes |= spec->on_return;
-	*out = *spec;
-	*event = *what;
-	event->fd = -1;
-	return 0;
+	return VEC_ADD(&gate->specs, *spec) || VEC_ADD(&gate->events, event) ? -ENOMEM : 0;
 }
 
-static int add_entry(struct gate *gate, const struct probed *probed, size_t i)
+static int add_entries(struct gate *gate, const struct probed *probed)
 {
-	const struct probe *probe = &probed->v[i];
-	/* What leaves has the entry's stack pointer, not that of a place further in. */
-	bool is_moved = probed->by_insn && !probe->site.at_entry;
-	const struct uprobe_spec spec = {.path = probe->path,
-					 .offset = is_moved ? probe->entry_offset : probe->offset,
-					 .semaphore = probe->semaphore,
-					 .pid = probed->pid};
+	int err = 0;
 
-	return add(gate, &spec,
-		   &(struct trigger_event){.probe = (uint32_t)i,
-					   .is_also = probed->is_also,
-					   .condition = is_moved ? 0 : probe->site.condition});
+	for (size_t i = 0; i < probed->n && !err; i++) {
+		const struct probe *probe = &probed->v[i];
+		/* What leaves has the entry's stack pointer, not that of a place further in. */
+		bool is_moved = probed->by_insn && !probe->site.at_entry;
+		const struct uprobe_spec spec = {.path = probe->path,
+						 .offset = is_moved ? probe->entry_offset
+								    : probe->offset,
+						 .semaphore = probe->semaphore,
+						 .pid = probed->pid};
+
+		err = add(
+			gate, &spec,
+			&(struct trigger_event){.probe = (uint32_t)i,
+						.is_also = probed->is_also,
+						.condition = is_moved ? 0 : probe->site.condition});
+	}
+	return err;
 }
 
 /* A return probe replaces the return address: it must be set at the function's entry. */
-static int add_return(struct gate *gate, const struct probed *probed, size_t i)
+static int add_returns(struct gate *gate, const struct probed *probed)
 {
-	const struct uprobe_spec spec = {.path = probed->v[i].path,
-					 .offset = probed->v[i].entry_offset,
-					 .pid = probed->pid,
-					 .on_return = true};
-
-	return add(gate, &spec,
-		   &(struct trigger_event){.kind = TRIGGER_RETURN,
-					   .probe = (uint32_t)i,
-					   .is_also = probed->is_also});
-}
-
-static int add_exit(struct gate *gate, const struct probed *probed, size_t i, uint32_t number)
-{
-	const struct exit_sites *exits = &probed->v[i].exits;
-	const struct uprobe_spec spec = {.path = probed->v[i].path,
-					 .offset = probed->v[i].entry_offset +
-						   (uint64_t)(int64_t)exits->at[number],
-					 .pid = probed->pid};
-
-	return add(gate, &spec,
-		   &(struct trigger_event){.kind = TRIGGER_RETURN,
-					   .probe = (uint32_t)i,
-					   .is_also = probed->is_also,
-					   .condition = exits->condition[number]});
-}
-
-static int add_returns(struct gate *gate, const struct probed *probed, size_t i)
-{
-	const struct exit_sites *exits = &probed->v[i].exits;
 	int err = 0;
 
-	if (!probed->by_insn)
-		return add_return(gate, probed, i);
-	for (uint32_t e = 0; e < exits->n && !err; e++)
-		err = add_exit(gate, probed, i, e);
+	for (size_t i = 0; i < probed->n && !err; i++) {
+		const struct probe *probe = &probed->v[i];
+		struct uprobe_spec spec = {.path = probe->path,
+					   .offset = probe->entry_offset,
+					   .pid = probed->pid,
+					   .on_return = !probed->by_insn};
+		struct trigger_event event = {
+			.kind = TRIGGER_RETURN, .probe = (uint32_t)i, .is_also = probed->is_also};
+
+		if (!probed->by_insn)
+			err = add(gate, &spec, &event);
+		for (uint32_t e = 0; e < probe->exits.n && !err && probed->by_insn; e++) {
+			spec.offset = probe->entry_offset + (uint64_t)(int64_t)probe->exits.at[e];
+			event.condition = probe->exits.condition[e];
+			err = add(gate, &spec, &event);
+		}
+	}
 	return err;
 }
 
@@ -106,46 +92,17 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 	return err;
 }
 
-/* NULL: there are none. */
-static int add_regions(struct gate *gate, const struct start_stop *regions, pid_t pid)
-{
-	int err = regions ? add_places(gate, &regions->stops, TRIGGER_STOP, pid) : 0;
-
-	return err || !regions ? err : add_places(gate, &regions->starts, TRIGGER_START, pid);
-}
-
-static int add_entries(struct gate *gate, const struct probed *probed)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < probed->n && !err; i++)
-		err = add_entry(gate, probed, i);
-	return err;
-}
-
-/* The source's own come first. */
+/* The source's own come first. regions NULL: there are none. */
 static int add_all(struct gate *gate, const struct probed *probed, const struct start_stop *regions)
 {
-	int err = gate->by_return ? 0 : add_entries(gate, probed);
+	int err = gate->by_return ? add_returns(gate, probed) : add_entries(gate, probed);
 
-	for (size_t i = 0; i < probed->n && !err && gate->by_return; i++)
-		err = add_returns(gate, probed, i);
-	if (!err)
-		err = add_regions(gate, regions, probed->pid);
+	if (!err && regions)
+		err = add_places(gate, &regions->stops, TRIGGER_STOP, probed->pid);
+	if (!err && regions)
+		err = add_places(gate, &regions->starts, TRIGGER_START, probed->pid);
 	gate->n_deciding = gate->specs.n;
 	return err || !gate->by_return ? err : add_entries(gate, probed);
-}
-
-static int add_also(struct gate *gate, const struct probed *probed)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < probed->n && !err; i++) {
-		err = add_returns(gate, probed, i);
-		if (!err)
-			err = add_entry(gate, probed, i);
-	}
-	return err;
 }
 
 static bool has_conditions(const struct gate *gate)
@@ -172,7 +129,9 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .sampling = config->sampling};
 	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
 	if (!err)
-		err = add_also(gate, &also);
+		err = add_returns(gate, &also);
+	if (!err)
+		err = add_entries(gate, &also);
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
@@ -202,7 +161,8 @@ static int drop_gone(struct gate *gate, struct trigger_event *events, size_t *n)
 	return kept ? 0 : -ESRCH;
 }
 
-int gate__attach(struct gate *gate, const int *source_events)
+int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
+		 const struct source *source)
 {
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
@@ -210,14 +170,14 @@ int gate__attach(struct gate *gate, const int *source_events)
 	bool of_source = false;
 
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
-		bool has_source = source_events && i < gate->n_deciding && source_events[i] >= 0;
+		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
-		of_source |= has_source;
-		if (!has_source)
+		of_source |= theirs >= 0;
+		if (theirs < 0)
 			gate->events.v[i].fd = uprobe_event__open(&gate->specs.v[i]);
 		events[i] = gate->events.v[i];
-		if (has_source)
-			events[i].fd = source_events[i];
+		if (theirs >= 0)
+			events[i].fd = theirs;
 		if (events[i].fd < 0 && !is_of_gone(&gate->specs.v[i], events[i].fd))
 			err = events[i].fd;
 	}
@@ -231,11 +191,6 @@ int gate__attach(struct gate *gate, const int *source_events)
 	gate->attached = !err;
 	free(events);
 	return err;
-}
-
-int gate__of_samples(const struct gate *gate)
-{
-	return gate->trigger && gate->sampling ? trigger__sample_gate(gate->trigger) : -1;
 }
 
 void gate__begin(struct gate *gate)

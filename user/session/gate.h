@@ -6,8 +6,10 @@
 #include "capture/recording/recording.h"
 #include "capture/probe/uprobe_event.h"
 #include "session/probe/probe.h"
-#include "session/probe/start_stop.h"
+#include "session/probe/probes.h"
 #include "trigger/trigger.h"
+
+struct source;
 
 struct gate {
 	struct trigger *trigger;
@@ -50,13 +52,13 @@ void gate__begin(struct gate *gate);
 void gate__freeze(struct gate *gate);
 
 /*
- * Sets the probes and attaches. source_events are those of the deciding probes that the source has
- * opened; -1, or NULL for all: it is opened here. 0, or -errno after a line and a hint.
+ * Sets the probes and attaches. source_event, as in source_ops, gives the events of the deciding
+ * probes that the source has opened; -1, or NULL for all: it is opened here. 0, or -errno after a
+ * line and a hint.
  */
-int gate__attach(struct gate *gate, const int *source_events);
+int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
+		 const struct source *source);
 
-/* What lets a source's samples pass until the trigger: a BPF program, or -1 where it needs none. */
-int gate__of_samples(const struct gate *gate);
 /* Adds the latest hits to rec, but those that an earlier snapshot has. 0 or -errno. */
 int gate__take_entries(struct gate *gate, struct recording *rec);
 /* The same of the regions. */

@@ -3,10 +3,141 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "session/sampling.h"
+#include "trigger/recorder.h"
 #include "util/log.h"
 #include "util/units.h"
+
+#define LOAD_MS 200
+#define OWN_LOG (64u << 10)
+/* What the default may cost, where a timer's interrupt is dear: some hypervisors' are. */
+#define DEFAULT_PPM 50000
+
+unsigned int overhead__rate(const struct sample_options *o, const struct sample_cost *cost,
+			    const struct sample_load *load)
+{
+	bool is_asked = o->rate != SAMPLE_RATE_AUTO;
+	unsigned int wanted = is_asked ? (unsigned int)o->rate : SAMPLE_RATE_DEFAULT, hz;
+
+	if (is_asked && !o->max_overhead_ppm)
+		return wanted;
+	/* The default is about stacks alone. */
+	hz = o->max_overhead_ppm ? sample_cost__rate(cost, load, o->max_overhead_ppm)
+				 : sample_cost__rate(cost, &(struct sample_load){0}, DEFAULT_PPM);
+	if (hz > wanted)
+		return wanted;
+	return hz < SAMPLE_RATE_LEAST ? SAMPLE_RATE_LEAST : hz;
+}
+
+static bool is_kept(const struct sample_options *o, const struct sample_cost *cost,
+		    const struct sample_load *load)
+{
+	return sample_cost__rate(cost, load, o->max_overhead_ppm) >= SAMPLE_RATE_LEAST;
+}
+
+static void warn_broken(const struct sample_options *o)
+{
+	log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and the "
+		  "target's context switches and hits cost more",
+		  o->max_overhead, SAMPLE_RATE_LEAST);
+}
+
+static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
+		     unsigned int hz)
+{
+	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
+
+	units__format_duration(sample, cost->sample_ns);
+	if (o->rate == SAMPLE_RATE_AUTO && !o->max_overhead_ppm && hz < SAMPLE_RATE_DEFAULT) {
+		log__info("sample: %u stacks a second, since one costs %s here: %.1f %% of a "
+			  "thread's time (-sample-rate %u insists)",
+			  hz, sample, 100 * sample_cost__share(cost, hz), SAMPLE_RATE_DEFAULT);
+		return;
+	}
+	if (!o->max_overhead_ppm) {
+		log__info(
+			"sample: %u stacks a second; one costs %s here: %.1f %% of a thread's time",
+			hz, sample, 100 * sample_cost__share(cost, hz));
+		return;
+	}
+	log__info("sample: a stack costs %s here, a context switch %s: %u samples a second, for "
+		  "-max-overhead %s",
+		  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
+}
+
+static void set_recorder(void *ctx, bool on)
+{
+	struct recorder *recorder = ctx;
+
+	if (on)
+		recorder__begin(recorder);
+	else
+		recorder__stop(recorder);
+}
+
+/* As it will be recorded: on a thread of ours, by a recorder of our process. */
+static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
+{
+	const struct recorder_config config = {.tgid = getpid(), .log_size = OWN_LOG};
+	struct recorder *recorder = recorder__new(&config);
+	struct sample_kernel half = {.set = set_recorder, .ctx = recorder};
+	int err;
+
+	if (!recorder)
+		return sample_cost__measure(stack, kernel, NULL, cost);
+	half.gate = recorder__gate(recorder);
+	half.stacks = recorder__stack_events(recorder);
+	err = sample_cost__measure(stack, kernel, &half, cost);
+	recorder__free(recorder);
+	return err;
+}
+
+static int measure_load(const struct pid_set *pids, struct sample_load *load)
+{
+	int err = 0;
+
+	*load = (struct sample_load){0};
+	for (size_t i = 0; i < pids->n; i++) {
+		struct sample_load one;
+
+		err = sample_load__measure(pids->v[i], LOAD_MS / (unsigned int)pids->n + 1, &one);
+		if (err)
+			continue;
+		load->cpu_ns += one.cpu_ns * pids->n;
+		load->switches += one.switches * pids->n;
+	}
+	return load->cpu_ns ? 0 : err;
+}
+
+int overhead__measure(const struct sample_options *o, uint32_t stack, bool kernel,
+		      const struct pid_set *pids, struct overhead *overhead)
+{
+	struct sample_load load = {0};
+	int err = measure(stack, kernel, &overhead->cost);
+
+	if (!err && pids->n)
+		err = measure_load(pids, &load);
+	if (err && o->max_overhead_ppm) {
+		log__error("cannot measure what a sample costs: %s", strerror(-err));
+		log__hint("-sample-rate HZ says how many to take, without measuring");
+		return err;
+	}
+	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
+	if (err)
+		return 0;
+	overhead->in_second = (struct overhead_counts){
+		.cpu_ns = load.cpu_ns * 1000 / LOAD_MS,
+		.switches = load.switches * 1000 / LOAD_MS,
+		.stacks = (uint64_t)((double)load.cpu_ns / LOAD_MS / 1e6 * overhead->hz),
+	};
+	overhead->is_broken = o->max_overhead_ppm && !is_kept(o, &overhead->cost, &load);
+	if (overhead->is_broken)
+		warn_broken(o);
+	say_rate(o, &overhead->cost, overhead->hz);
+	return 0;
+}
 
 /* What is nearer than that stays as it is, in percent. */
 #define NEAR 20
@@ -36,12 +167,12 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 	o->seen = *now;
 	if (!is_known || !o->lately.cpu_ns)
 		return false;
-	hz = sampling__rate(options, &o->cost, &o->lately);
+	hz = overhead__rate(options, &o->cost, &o->lately);
 	if (o->most_hz && hz > o->most_hz)
 		hz = o->most_hz;
-	if (!o->is_broken && !sampling__is_kept(options, &o->cost, &o->lately)) {
+	if (!o->is_broken && !is_kept(options, &o->cost, &o->lately)) {
 		o->is_broken = true;
-		sampling__warn_broken(options);
+		warn_broken(options);
 	}
 	if (!is_far(hz, o->hz))
 		return false;

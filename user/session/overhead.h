@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "capture/sample/sample_cost.h"
-#include "session/sample_options.h"
+#include "session/capture_options.h"
 #include "target/pid_set.h"
 
 struct overhead {
@@ -23,6 +23,21 @@ struct overhead {
 	} counted, in_second;
 	unsigned int n_dear; /* looks in a row at which the probes took too much */
 };
+
+/*
+ * How often to sample: -sample-rate, or what -max-overhead leaves; by default 1000 times a second,
+ * or fewer where these would cost 5 % of a thread's time.
+ */
+unsigned int overhead__rate(const struct sample_options *options, const struct sample_cost *cost,
+			    const struct sample_load *load);
+
+/*
+ * Measures that, with so many bytes of the stack, and the kernel's part, of processes that run
+ * already (none: a program that does not yet); and says the rate, and what it costs: both into
+ * *overhead, which is zeroed. 0, or -errno after a line and a hint.
+ */
+int overhead__measure(const struct sample_options *options, uint32_t stack, bool kernel,
+		      const struct pid_set *pids, struct overhead *overhead);
 
 #define OVERHEAD_TEXT_SIZE 192
 /* Takes new counters. False for the first ones, and if the target took no CPU time since. */
@@ -53,8 +68,8 @@ struct lookback_need {
 	unsigned int hz;    /* the rate now */
 	uint64_t back_ns;   /* how far the rings look back at it, */
 	uint64_t need_ns;   /* and should: twice the threshold */
-	double clock_share; /* of what is written: the stacks by the clock; the others are switches'
-			     */
+	double clock_share; /* of what is written: the stacks by the clock; else it is switches' */
+	uint64_t size;	    /* how large the rings had to be */
 };
 
 /*

@@ -15,139 +15,7 @@
 #include "target/socket_name.h"
 #include "util/log.h"
 #include "util/units.h"
-
-#define LOAD_MS 200
-#define OWN_LOG (64u << 10)
-/* What the default may cost, where a timer's interrupt is dear: some hypervisors' are. */
-#define DEFAULT_PPM 50000
-
-unsigned int sampling__rate(const struct sample_options *o, const struct sample_cost *cost,
-			    const struct sample_load *load)
-{
-	bool is_asked = o->rate != SAMPLE_RATE_AUTO;
-	unsigned int wanted = is_asked ? (unsigned int)o->rate : SAMPLE_RATE_DEFAULT, hz;
-
-	if (is_asked && !o->max_overhead_ppm)
-		return wanted;
-	/* The default is about stacks alone. */
-	hz = o->max_overhead_ppm ? sample_cost__rate(cost, load, o->max_overhead_ppm)
-				 : sample_cost__rate(cost, &(struct sample_load){0}, DEFAULT_PPM);
-	if (hz > wanted)
-		return wanted;
-	return hz < SAMPLE_RATE_LEAST ? SAMPLE_RATE_LEAST : hz;
-}
-
-bool sampling__is_kept(const struct sample_options *o, const struct sample_cost *cost,
-		       const struct sample_load *load)
-{
-	return sample_cost__rate(cost, load, o->max_overhead_ppm) >= SAMPLE_RATE_LEAST;
-}
-
-void sampling__warn_broken(const struct sample_options *o)
-{
-	log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and the "
-		  "target's context switches and hits cost more",
-		  o->max_overhead, SAMPLE_RATE_LEAST);
-}
-
-static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
-		     unsigned int hz)
-{
-	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
-
-	units__format_duration(sample, cost->sample_ns);
-	if (o->rate == SAMPLE_RATE_AUTO && !o->max_overhead_ppm && hz < SAMPLE_RATE_DEFAULT) {
-		log__info("sample: %u stacks a second, since one costs %s here: %.1f %% of a "
-			  "thread's time (-sample-rate %u insists)",
-			  hz, sample, 100 * sample_cost__share(cost, hz), SAMPLE_RATE_DEFAULT);
-		return;
-	}
-	if (!o->max_overhead_ppm) {
-		log__info(
-			"sample: %u stacks a second; one costs %s here: %.1f %% of a thread's time",
-			hz, sample, 100 * sample_cost__share(cost, hz));
-		return;
-	}
-	log__info("sample: a stack costs %s here, a context switch %s: %u samples a second, for "
-		  "-max-overhead %s",
-		  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
-}
-
-static int refuse_unmeasured(int err)
-{
-	log__error("cannot measure what a sample costs: %s", strerror(-err));
-	log__hint("-sample-rate HZ says how many to take, without measuring");
-	return err;
-}
-
-static void set_recorder(void *ctx, bool on)
-{
-	struct recorder *recorder = ctx;
-
-	if (on)
-		recorder__begin(recorder);
-	else
-		recorder__stop(recorder);
-}
-
-/* As it will be recorded: on a thread of ours, by a recorder of our process. */
-static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
-{
-	const struct recorder_config config = {.tgid = getpid(), .log_size = OWN_LOG};
-	struct recorder *recorder = recorder__new(&config);
-	struct sample_kernel half = {.set = set_recorder, .ctx = recorder};
-	int err;
-
-	if (!recorder)
-		return sample_cost__measure(stack, kernel, NULL, cost);
-	half.gate = recorder__gate(recorder);
-	half.stacks = recorder__stack_events(recorder);
-	err = sample_cost__measure(stack, kernel, &half, cost);
-	recorder__free(recorder);
-	return err;
-}
-
-static int measure_load(const struct pid_set *pids, struct sample_load *load)
-{
-	int err = 0;
-
-	*load = (struct sample_load){0};
-	for (size_t i = 0; i < pids->n; i++) {
-		struct sample_load one;
-
-		err = sample_load__measure(pids->v[i], LOAD_MS / (unsigned int)pids->n + 1, &one);
-		if (err)
-			continue;
-		load->cpu_ns += one.cpu_ns * pids->n;
-		load->switches += one.switches * pids->n;
-	}
-	return load->cpu_ns ? 0 : err;
-}
-
-int sampling__choose_rate(const struct sample_options *o, uint32_t stack, bool kernel,
-			  const struct pid_set *pids, struct overhead *overhead)
-{
-	struct sample_load load = {0};
-	int err = measure(stack, kernel, &overhead->cost);
-
-	if (!err && pids->n)
-		err = measure_load(pids, &load);
-	if (err && o->max_overhead_ppm)
-		return refuse_unmeasured(err);
-	overhead->hz = overhead->first_hz = sampling__rate(o, &overhead->cost, &load);
-	if (err)
-		return 0;
-	overhead->in_second = (struct overhead_counts){
-		.cpu_ns = load.cpu_ns * 1000 / LOAD_MS,
-		.switches = load.switches * 1000 / LOAD_MS,
-		.stacks = (uint64_t)((double)load.cpu_ns / LOAD_MS / 1e6 * overhead->hz),
-	};
-	overhead->is_broken = o->max_overhead_ppm && !sampling__is_kept(o, &overhead->cost, &load);
-	if (overhead->is_broken)
-		sampling__warn_broken(o);
-	say_rate(o, &overhead->cost, overhead->hz);
-	return 0;
-}
+#include "util/vec.h"
 
 static int add_name(struct recording *rec, const struct mt_record *record)
 {
@@ -180,17 +48,20 @@ static int add_open_file(struct recording *rec, const struct mt_record *record)
 	return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, path);
 }
 
-/* Whose doing it was. */
+static struct mt_sched sched_of(const struct mt_record *record, enum mt_sched_kind kind)
+{
+	return (struct mt_sched){
+		.time_ns = record->time_ns, .tid = record->tid, .tgid = record->tgid, .kind = kind};
+}
+
+/* Adds the thread that caused it. */
 static int add_by(struct recording *rec, const struct mt_record *record, enum mt_sched_kind kind)
 {
-	struct mt_sched by = {.time_ns = record->time_ns,
-			      .tid = record->tid,
-			      .tgid = record->tgid,
-			      .by_tid = record->by_tid,
-			      .by_tgid = record->by_tgid,
-			      .kind = kind};
+	struct mt_sched by = sched_of(record, kind);
 	int err;
 
+	by.by_tid = record->by_tid;
+	by.by_tgid = record->by_tgid;
 	memcpy(by.by_comm, record->by_comm, sizeof(by.by_comm));
 	err = recording__add_sched_by(rec, &by);
 	return err || !by.by_tid ? err : add_name(rec, record);
@@ -198,20 +69,17 @@ static int add_by(struct recording *rec, const struct mt_record *record, enum mt
 
 static int add_syscall(struct recording *rec, const struct mt_record *record)
 {
-	struct mt_sched call = {.time_ns = record->time_ns,
-				.tid = record->tid,
-				.tgid = record->tgid,
-				.syscall = record->syscall};
+	bool is_long = record->kind == MT_RECORD_LONG;
+	struct mt_sched call = sched_of(record, is_long ? MT_SCHED_LONG : MT_SCHED_SYSCALL);
 	int err;
 
 	if (record->syscall == MT_NO_SYSCALL)
 		return 0;
-	if (record->kind == MT_RECORD_LONG) {
-		call.kind = MT_SCHED_LONG;
+	call.syscall = record->syscall;
+	if (is_long) {
 		call.took.arg = record->arg;
 		call.took.end_ns = record->end_ns;
 	} else {
-		call.kind = MT_SCHED_SYSCALL;
 		call.in.arg = record->arg;
 		call.in.owner = record->owner;
 	}
@@ -233,12 +101,11 @@ static int add_sched(struct recording *rec, const struct mt_record *record,
 
 static int add_interrupts(struct recording *rec, const struct mt_record *record)
 {
-	return recording__add_sched_by(
-		rec, &(struct mt_sched){.time_ns = record->time_ns,
-					.tid = record->tid,
-					.tgid = record->tgid,
-					.kind = MT_SCHED_INTERRUPTS,
-					.took = {.arg = record->arg, .end_ns = record->end_ns}});
+	struct mt_sched taken = sched_of(record, MT_SCHED_INTERRUPTS);
+
+	taken.took.arg = record->arg;
+	taken.took.end_ns = record->end_ns;
+	return recording__add_sched_by(rec, &taken);
 }
 
 static int note_quota(struct recording *rec, pid_t pid, bool of_memory)
@@ -255,13 +122,12 @@ static int note_quota(struct recording *rec, pid_t pid, bool of_memory)
 
 static int add_reclaim(struct recording *rec, const struct mt_record *record)
 {
-	const struct mt_sched sched = {.time_ns = record->time_ns,
-				       .tid = record->tid,
-				       .tgid = record->tgid,
-				       .kind = MT_SCHED_RECLAIM,
-				       .took = {.arg = record->arg, .end_ns = record->end_ns}};
-	int err = recording__add_sched_by(rec, &sched);
+	struct mt_sched reclaim = sched_of(record, MT_SCHED_RECLAIM);
+	int err;
 
+	reclaim.took.arg = record->arg;
+	reclaim.took.end_ns = record->end_ns;
+	err = recording__add_sched_by(rec, &reclaim);
 	return err || record->arg != MT_RECLAIM_CGROUP ? err
 						       : note_quota(rec, (pid_t)record->tgid, true);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -10,12 +11,11 @@
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
-#include "capture/code/vdso_image.h"
-#include "capture/sample/last_branches.h"
+#include "capture/sample/sample_ring.h"
 #include "session/probe/probe.h"
 #include "session/sampling.h"
 #include "session/session_internal.h"
-#include "session/source_choice.h"
+#include "target/process.h"
 #include "target/time_namespace.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -60,11 +60,6 @@ static int arm(struct session *s)
 	return err;
 }
 
-static uint32_t last_reason(const struct recording *rec)
-{
-	return rec->hits.v[rec->hits.n - 1].reason;
-}
-
 /* True where the session is over: *end says why. */
 static int look(struct session *s, enum session_end *end, bool *over)
 {
@@ -75,7 +70,8 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	if (got < 0)
 		return got;
 	if (got) {
-		*end = last_reason(s->rec) == MT_HIT_LAST ? SESSION_HITS_OVER : SESSION_TRIGGERED;
+		*end = s->rec->hits.v[s->rec->hits.n - 1].reason == MT_HIT_LAST ? SESSION_HITS_OVER
+										: SESSION_TRIGGERED;
 		return 0;
 	}
 	if (s->ops->state(s->source) == SOURCE_EXITED || s->replaced)
@@ -263,21 +259,6 @@ static void open_recorder(struct session *s)
 				  : "each thread has a clock, which makes its switches dearer");
 }
 
-static int attach_gate(struct session *s)
-{
-	int *events, err;
-	size_t n = s->gate.n_deciding;
-
-	if (!s->ops->probe_event)
-		return gate__attach(&s->gate, NULL);
-	events = calloc(n, sizeof(*events));
-	for (size_t i = 0; events && i < n; i++)
-		events[i] = s->ops->probe_event(s->source, i);
-	err = events ? gate__attach(&s->gate, events) : -ENOMEM;
-	free(events);
-	return err;
-}
-
 /* Whose instruction the kernel may step a copy of: one copy is known to the decoder. */
 static const struct probe *stepped_probe(const struct session *s)
 {
@@ -333,7 +314,10 @@ static int open_source(struct session *s)
 		.sample_rate = s->overhead.hz,
 		.sample_stack = s->unwind.stack,
 		.sample_calls = s->unwind.calls,
-		.sample_gate = gate__of_samples(&s->gate),
+		/* What lets samples pass until the trigger. */
+		.sample_gate = s->gate.trigger && s->gate.sampling
+				       ? trigger__sample_gate(s->gate.trigger)
+				       : -1,
 		.branches = s->branches,
 		.is_silent = s->snapshots,
 		.spool_dir = s->start->spool_dir,
@@ -364,7 +348,7 @@ static int open_source(struct session *s)
 	if (!s->source)
 		return -errno;
 	if (s->gate.trigger && !s->gate.attached)
-		err = attach_gate(s);
+		err = gate__attach(&s->gate, s->ops->probe_event, s->source);
 	if (!err)
 		err = s->ops->start(s->source);
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
@@ -397,8 +381,8 @@ static int choose_sampling(struct session *s)
 				      &s->unwind);
 
 	return err ? err
-		   : sampling__choose_rate(&s->options->sample, s->unwind.stack, s->options->kernel,
-					   s->start->target ? &s->pids : &none, &s->overhead);
+		   : overhead__measure(&s->options->sample, s->unwind.stack, s->options->kernel,
+				       s->start->target ? &s->pids : &none, &s->overhead);
 }
 
 /* Its functions are the kernel's, in which no uprobe can be. */
@@ -553,17 +537,14 @@ static uint32_t reason_of(const struct session *s)
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
-/* What the source `sample` says at each stage. */
+/* Samples show by themselves where a thread was not recorded. */
 static int note_stops(const struct session *s)
 {
-	for (size_t i = 0; i < s->regions.stop_places.n && !s->ops->samples; i++) {
-		struct rec_place *place = VEC_PUSH(&s->rec->stops);
+	int err = 0;
 
-		if (!place)
-			return -ENOMEM;
-		*place = s->regions.stop_places.v[i];
-	}
-	return 0;
+	for (size_t i = 0; i < s->regions.stop_places.n && !err && !s->ops->samples; i++)
+		err = VEC_ADD(&s->rec->stops, s->regions.stop_places.v[i]);
+	return err;
 }
 
 static int describe(struct session *s)
@@ -804,4 +785,56 @@ int session__capture_again(const struct capture_options *options, struct session
 		err = session__capture(&left, start, rec, end);
 	}
 	return err;
+}
+
+/* So many periods without a stack: it hardly ran. Fewer tell nothing. */
+#define PERIODS_MANY 100
+
+/*
+ * A thread that runs for less than a period, and does not go to sleep, is on no stack: samples do
+ * not tell that nothing ran.
+ */
+char *nothing__format(char text[static NOTHING_TEXT_SIZE], const struct recording *rec, pid_t pid)
+{
+	char who[32] = "any of the processes", took[UNITS_TEXT_SIZE];
+
+	if (pid)
+		snprintf(who, sizeof(who), "process %d", pid);
+	if (rec->sample_period_ns)
+		snprintf(text, NOTHING_TEXT_SIZE,
+			 "nothing was recorded: no stack of %s came in the %s that it was sampled",
+			 who, units__format_duration(took, rec->sampled_ns));
+	else if (pid)
+		snprintf(text, NOTHING_TEXT_SIZE, "nothing was recorded: %s ran no instruction",
+			 who);
+	else
+		snprintf(text, NOTHING_TEXT_SIZE,
+			 "nothing was recorded: none of the processes ran an instruction");
+	return text;
+}
+
+static void hint_at_sleep(pid_t pid)
+{
+	if (pid && process__stopped(pid))
+		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
+	else if (pid)
+		log__hint("was it asleep all the time? record again while it works");
+	else
+		log__hint("were they asleep all the time? record again while they work");
+}
+
+int nothing__refuse(const struct recording *rec, pid_t pid)
+{
+	char text[NOTHING_TEXT_SIZE], period[UNITS_TEXT_SIZE];
+	bool is_short =
+		rec->sample_period_ns && rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
+
+	log__error("%s", nothing__format(text, rec, pid));
+	if (is_short && !(pid && process__stopped(pid)))
+		log__hint("a stack is taken each %s that a thread runs, and where it goes to "
+			  "sleep: let it be recorded for longer, or raise -sample-rate",
+			  units__format_duration(period, rec->sample_period_ns));
+	else
+		hint_at_sleep(pid);
+	return -ENOMSG;
 }

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/probe/own_probe.h"
+#include "capture/probe/uprobe_event.h"
 #include "session/session_internal.h"
 #include "trigger/recorder.h"
 #include "trigger/trigger.h"
@@ -288,13 +288,6 @@ static double switch_bytes(const struct session *s)
 	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
 }
 
-static uint64_t size_for(const struct session *s, uint64_t ns)
-{
-	double bytes = switch_bytes(s) + clock_bytes(s, s->overhead.hz);
-
-	return (uint64_t)(bytes * (double)ns / 1e9);
-}
-
 /* By itself it takes a part of -max-memory: locked pages are missing elsewhere. */
 #define GROWTH_SHARE 4
 #define RING_LEAST   (64u << 10)
@@ -307,25 +300,11 @@ static uint64_t most_for(const struct session *s, uint64_t memory)
 	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / (s->unwind.stack ? 1 : 2) / 8 * 7;
 }
 
-struct lookback {
-	uint64_t back_ns;   /* how far the rings look back, */
-	uint64_t size;	    /* and how large they had to be */
-	double clock_share; /* of what is written: the stacks by the clock */
-};
-
-static unsigned int fitting_rate(const struct session *s, const struct lookback *l)
-{
-	return overhead__rate_to_look_back(&(struct lookback_need){.hz = s->overhead.hz,
-								   .back_ns = l->back_ns,
-								   .need_ns = needed_ns(s),
-								   .clock_share = l->clock_share});
-}
-
-static void warn_short(const struct session *s, const struct lookback *l)
+static void warn_short(const struct session *s, const struct lookback_need *l)
 {
 	char back[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
 	unsigned long long mib = (l->size >> 20) + 1;
-	unsigned int hz = fitting_rate(s, l);
+	unsigned int hz = overhead__rate_to_look_back(l);
 	char rate[64] = "";
 
 	units__format_duration(back, l->back_ns);
@@ -348,9 +327,10 @@ static void warn_short(const struct session *s, const struct lookback *l)
 }
 
 /* Fewer stacks by the clock, if that makes the rings look back far enough; else a warning. */
-static bool lower_rate(struct session *s, const struct lookback *l)
+static bool lower_rate(struct session *s, const struct lookback_need *l)
 {
-	unsigned int hz = s->options->sample.rate == SAMPLE_RATE_AUTO ? fitting_rate(s, l) : 0;
+	unsigned int hz =
+		s->options->sample.rate == SAMPLE_RATE_AUTO ? overhead__rate_to_look_back(l) : 0;
 	struct overhead *o = &s->overhead;
 	char threshold[UNITS_TEXT_SIZE];
 
@@ -384,9 +364,10 @@ void session__fit_lookback(struct session *s)
 {
 	uint64_t most = most_for(s, s->options->max_memory / GROWTH_SHARE);
 	uint64_t need_ns = needed_ns(s);
-	struct lookback l = {.size = need_ns ? size_for(s, need_ns) : 0};
+	struct lookback_need l = {.hz = s->overhead.hz, .need_ns = need_ns};
 	double clock = clock_bytes(s, s->overhead.hz);
 
+	l.size = (uint64_t)((switch_bytes(s) + clock) * (double)need_ns / 1e9);
 	s->snapshot_size = s->options->snapshot_size;
 	/* What was asked for stays. */
 	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
@@ -404,7 +385,7 @@ void session__fit_lookback(struct session *s)
 void session__check_lookback(struct session *s)
 {
 	uint64_t need_ns = needed_ns(s);
-	struct lookback l;
+	struct lookback_need l = {.hz = s->overhead.hz, .need_ns = need_ns};
 	double clock;
 
 	if (!need_ns || s->is_short_said || !s->ops->lookback_ns)

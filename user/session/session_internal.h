@@ -3,14 +3,21 @@
 #ifndef MTBPF_SESSION_SESSION_INTERNAL_H
 #define MTBPF_SESSION_SESSION_INTERNAL_H
 
+#include "capture/source.h"
 #include "session/gate.h"
 #include "session/overhead.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "session/progress.h"
 #include "session/session.h"
-#include "session/unwind_choice.h"
 #include "target/process.h"
+
+/* How -source sample finds callers: by frame pointers, from copies of the stack, or as the CPU has
+ * noted them. */
+struct unwind_choice {
+	uint32_t stack; /* bytes of it to copy with each sample; 0: frame pointers will do */
+	bool calls;	/* samples by the clock have the calls that the CPU noted instead */
+};
 
 struct recorder;
 
@@ -61,10 +68,25 @@ static inline struct trigger *session__trigger(const struct session *s)
 	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
+/* session_source.c */
+/*
+ * Intel PT, or else, unless it is asked for by name, samples; says so. NULL with errno after a line
+ * and a hint: this machine cannot do what is asked for.
+ */
+const struct source_ops *source_choice__make(const struct capture_options *options);
+
+/* Whether the source can have n processes, or, 0, a cgroup: this is the first. 0, or -errno after a
+ * line and a hint. */
+int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n);
+/*
+ * With -unwind auto it is tried for a tenth of a second on the process that runs already, and said
+ * where frame pointers will not do; NULL: a program that does not run yet. 0, or -errno after a
+ * line and a hint.
+ */
+int unwind_choice__make(const struct capture_options *options, const struct process *process,
+			const struct cgroup *cgroup, struct unwind_choice *choice);
 /* session_trigger.c: what triggers, as far as that is known before the target is. 0 or -errno. */
 int session__choose_symbols(struct session *s);
-/* The first of them, or NULL. */
-const char *session__symbol(const struct session *s);
 /* Finds all probes, and, of several processes, s->process. 0, or -errno after a line and a hint. */
 int session__find_trigger(struct session *s);
 /*

@@ -34,16 +34,13 @@ static bool are_in_memory(const struct probes *probes, const struct mappings *ma
 
 static bool are_copied_of(const struct session *s, pid_t pid)
 {
-	struct mappings maps;
-	bool are;
+	_cleanup_mappings_ struct mappings maps = {0};
 
 	/* Of what has gone there is nothing to copy. */
 	if (mappings__read(&maps, pid))
 		return pid == session__pid(s);
-	are = are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
-	      are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
-	mappings__fini(&maps);
-	return are;
+	return are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
+	       are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
 }
 
 bool session__probes_are_copied(const struct session *s)
@@ -130,6 +127,7 @@ static bool is_process_new(const struct session *s, const struct target *target)
 
 static bool look(struct session *s)
 {
+	LOG_SILENTLY;
 	struct target target;
 	bool replaced = false;
 
@@ -164,16 +162,13 @@ static bool make_witnesses(struct session *s)
 
 bool session__is_replaced(struct session *s)
 {
-	enum log_level level = log__level();
 	uint64_t now = clock__now_ns();
 	bool replaced;
 
 	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
 	    now < s->look_ns || !make_witnesses(s) || !has_anybody_gone(s))
 		return false;
-	log__set_level(LOG_SILENT);
 	replaced = look(s);
-	log__set_level(level);
 	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);
 	return replaced;
 }

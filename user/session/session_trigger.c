@@ -2,59 +2,44 @@
 /* What triggers a session: what the user has named, or what the program brings itself. */
 #include <errno.h>
 
-#include "session/probe/also.h"
-#include "session/probe/default_trigger.h"
+#include "session/probe/probes.h"
+#include "session/probe/programs.h"
 #include "session/session_internal.h"
-#include "session/source_choice.h"
 #include "util/log.h"
-
-static bool has_threshold(const struct capture_options *o)
-{
-	return threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh);
-}
-
-static bool has_limits(const struct capture_options *o)
-{
-	return o->after_ns || o->min_interval_ns || o->skip || o->max_hits;
-}
 
 static bool measures_calls(const struct session *s)
 {
 	return threshold__is_set(&s->options->duration_thresh) && !s->regions.stop_triggers;
 }
 
-static int refuse_limits(void)
+static int refuse_no_trigger(const char *what)
 {
-	log__error("-after, -min-interval, -skip and -max-hits are about a trigger, and the "
-		   "program has no mtbpf_take_snapshot()");
-	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
-	return -EINVAL;
-}
-
-static int refuse_threshold(void)
-{
-	log__error("a threshold needs a function to measure, and the program has no "
-		   "mtbpf_take_snapshot()");
+	log__error("%s, and the program has no mtbpf_take_snapshot()", what);
 	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 	return -EINVAL;
 }
 
 /* Where the user has named nothing. */
-static int use_default(struct session *s, const struct process *process)
+static int find_default(struct session *s)
 {
-	const char *own = session__symbol(s);
+	const struct capture_options *o = s->options;
+	const char *own = s->symbols.names.n ? s->symbols.names.v[0] : NULL;
 
+	if (o->symbols.n || o->stop || s->start->spool_dir)
+		return 0;
 	/* Of several programs all that could be found is among the symbols by now. */
 	if (!own && !s->programs.all.n)
-		own = default_trigger__find(process, s->start->exec_path);
+		own = default_trigger__find(s->has_process ? &s->process : NULL,
+					    s->start->exec_path);
 	if (own && !s->symbols.names.n && selectors__add(&s->symbols, own))
 		return -ENOMEM;
 	if (own)
 		log__info("no -symbol: the program's own trigger, %s", own);
-	else if (has_threshold(s->options))
-		return refuse_threshold();
-	else if (has_limits(s->options))
-		return refuse_limits();
+	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh))
+		return refuse_no_trigger("a threshold needs a function to measure");
+	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
+		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
+					 "trigger");
 	else
 		log__info("no -symbol, and no mtbpf_take_snapshot() in the program: nothing "
 			  "triggers");
@@ -73,27 +58,6 @@ int session__choose_symbols(struct session *s)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
 
-const char *session__symbol(const struct session *s)
-{
-	return s->symbols.names.n ? s->symbols.names.v[0] : NULL;
-}
-
-static int refuse_also(const struct session *s)
-{
-	log__error("-also belongs to -source sample: %s shows every call", s->ops->name);
-	log__hint("leave -also out");
-	return -EINVAL;
-}
-
-static int add_park(void *ctx, const struct probe *probe)
-{
-	struct session *s = ctx;
-
-	if (probes__have(&s->also, probe))
-		return 0;
-	return probes__add(&s->also, probe);
-}
-
 /* A goroutine waits in it, whatever it waits for: the calls that trigger are split by that. */
 static int find_park(struct session *s, const struct probe_source *in)
 {
@@ -102,34 +66,26 @@ static int find_park(struct session *s, const struct probe_source *in)
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
 	    s->also.all.n >= ALSO_MAX)
 		return 0;
-	return probe__each_function(in, "runtime.gopark", add_park, s);
+	return probe__each_function(in, "runtime.gopark", probes__add, &s->also);
 }
 
 static int find_also(struct session *s, const struct probe_source *in)
 {
 	static const struct probes none = {0};
 	const struct option_list *texts = &s->options->sample.also;
-	/*
-	 * With a duration the returns of those that trigger are probed anyway.
-	 */
+	/* With a duration the returns of those that trigger are probed anyway. */
 	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes);
-
 	int err = 0;
 
-	if (texts->n && !s->ops->samples)
-		return refuse_also(s);
+	if (texts->n && !s->ops->samples) {
+		log__error("-also belongs to -source sample: %s shows every call", s->ops->name);
+		log__hint("leave -also out");
+		return -EINVAL;
+	}
 	if (texts->n)
 		err = also__find(&s->also, texts, in, have_returns ? &s->probes : &none,
 				 s->options->return_probes);
 	return err ? err : find_park(s, in);
-}
-
-/* Of one process, or of what is to be run. */
-static int find_default(struct session *s)
-{
-	if (s->options->symbols.n || s->options->stop || s->start->spool_dir)
-		return 0;
-	return use_default(s, s->has_process ? &s->process : NULL);
 }
 
 static void warn_unprobed(const struct session *s)

@@ -18,23 +18,6 @@
 /* How many of the processes that were found are named in a message. */
 #define NAMED_MAX 8
 
-struct given {
-	const char *option, *text;
-};
-
-#define N_GIVEN 5
-
-static void list_given(const struct target_options *o, struct given given[static N_GIVEN])
-{
-	const struct given all[N_GIVEN] = {{"-pid", o->pids},
-					   {"-name", o->name},
-					   {"-container", o->container},
-					   {"-k8s-pod", o->pod},
-					   {"-cgroup", o->cgroup}};
-
-	memcpy(given, all, sizeof(all));
-}
-
 static int check_pids(const char *text, const char *command)
 {
 	struct pid_set pids = {0};
@@ -53,10 +36,16 @@ static int check_pids(const char *text, const char *command)
 
 int target_options__check(const struct target_options *options, const char *command)
 {
-	struct given all[N_GIVEN], *first = NULL;
+	const struct {
+		const char *option, *text;
+	} all[] = {{"-pid", options->pids},
+		   {"-name", options->name},
+		   {"-container", options->container},
+		   {"-k8s-pod", options->pod},
+		   {"-cgroup", options->cgroup}},
+	  *first = NULL;
 
-	list_given(options, all);
-	for (size_t i = 0; i < N_GIVEN; i++) {
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (!all[i].text)
 			continue;
 		if (first) {

@@ -27,6 +27,8 @@ int mappings__read(struct mappings *maps, pid_t pid);
 /* The same from the text of a maps file. -EINVAL: a line that is none. */
 int mappings__parse(struct mappings *maps, const char *text);
 void mappings__fini(struct mappings *maps);
+/* Of a local: mappings__fini() where its block ends. */
+#define _cleanup_mappings_ __attribute__((cleanup(mappings__fini)))
 
 /*
  * Whether it shows memory, which a process writes code to: anonymous, named or not, the heap, a

@@ -16,6 +16,24 @@ enum log_level {
 void log__set_level(enum log_level level);
 enum log_level log__level(void);
 
+static inline enum log_level log__silence(void)
+{
+	enum log_level before = log__level();
+
+	log__set_level(LOG_SILENT);
+	return before;
+}
+
+static inline void log__restore(const enum log_level *before)
+{
+	log__set_level(*before);
+}
+
+/* From here to the end of the block nothing is shown. A declaration. */
+#define LOG_SILENTLY                                                                               \
+	__attribute__((cleanup(log__restore), unused)) enum log_level log_level_before_ =          \
+		log__silence()
+
 /*
  * "mtbpf: <message>": call it once, where the cause is known. Shown at every level but LOG_SILENT,
  * as hints and warnings are.

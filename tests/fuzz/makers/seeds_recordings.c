@@ -2,7 +2,7 @@
 /* Recordings with something of everything in them, and traces. */
 #include "recording_fixture.h"
 
-#include "capture/recording/recording_dir.h"
+#include "capture/recording/recording.h"
 #include "recording_bytes.h"
 #include "seeds.h"
 

@@ -19,7 +19,7 @@ static int check(struct stderr_capture *said, uint64_t max, size_t n, bool by_cp
 	int err;
 
 	stderr_capture__begin(said);
-	err = budget__check(max, n, 4 * MB, by_cpu);
+	err = budget__check(max, n, 4 * MB, 4096, by_cpu);
 	stderr_capture__end(said);
 	return err;
 }

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/code/code_copy.h"
 #include "capture/code/live_code.h"
 #include "stderr_capture.h"
 #include "target/elf/elf_image.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/code/kernel_access.h"
+#include "capture/code/kernel_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

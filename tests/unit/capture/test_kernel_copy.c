@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "capture/code/kernel_copy.h"
-#include "capture/code/kernel_ranges.h"
 #include "recording_fixture.h"
 #include "stderr_capture.h"
 #include "target/code_map.h"

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "capture/recording/recording_dir.h"
+#include "capture/recording/recording.h"
 
 #define ID "00112233445566778899aabbccddeeff01234567"
 

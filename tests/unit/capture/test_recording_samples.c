@@ -5,7 +5,7 @@
 #include <linux/perf_event.h>
 
 #include "capture/recording/perf_data.h"
-#include "capture/sample/sample_rate.h"
+#include "capture/sample/sample_ring.h"
 #include "capture/sample/sample_record.h"
 
 static void fill_samples(struct recording *rec)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/perf/switch_log.h"
+#include "capture/perf/sideband.h"
 
 enum { RING = 4096 };
 

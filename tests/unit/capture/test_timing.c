@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/pt/timing.h"
+#include "capture/pt/pmu.h"
 
 #include <errno.h>
 #include <setjmp.h>

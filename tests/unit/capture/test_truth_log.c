@@ -230,7 +230,7 @@ static void test_a_handler_that_never_ran(void **state)
 	/* A longjmp above both of it and of what waits does away with them. */
 	call(f, 0x100, SP);
 	assert_log(f, "43 1 call 0x100 1\n");
-	assert_int_equal(f->truth.waiting, 0);
+	assert_int_equal(f->truth.now.waiting, 0);
 }
 
 static void test_a_sigreturn_of_a_handler_from_before_the_log(void **state)
@@ -326,8 +326,8 @@ static void test_without_a_log_nothing_is_kept(void **state)
 	truth__ran(&truth, 0x500);
 	truth__sigreturn(&truth);
 	truth__reset(&truth);
-	assert_int_equal(truth.frames.n, 0);
-	assert_null(truth.frames.v);
+	assert_int_equal(truth.now.frames.n, 0);
+	assert_null(truth.now.frames.v);
 	truth__fini(&truth);
 }
 

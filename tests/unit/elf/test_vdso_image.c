@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "capture/code/vdso_image.h"
+#include "capture/code/live_code.h"
 #include "target/elf/elf_image.h"
 
 static int set_up(void **state)

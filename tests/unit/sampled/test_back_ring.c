@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/sample/back_ring.h"
+#include "capture/perf/perf_ring.h"
 
 #define SIZE 256
 
@@ -18,7 +18,7 @@
 struct fake {
 	struct perf_event_mmap_page page;
 	uint8_t data[SIZE];
-	struct back_ring ring;
+	struct perf_ring ring;
 };
 
 static int set_up(void **state)
@@ -26,7 +26,7 @@ static int set_up(void **state)
 	struct fake *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
-	f->ring = (struct back_ring){.page = &f->page, .data = f->data, .size = SIZE};
+	f->ring = (struct perf_ring){.page = &f->page, .data = f->data, .data_size = SIZE};
 	*state = f;
 	return 0;
 }
@@ -58,13 +58,13 @@ static void put_record(struct fake *f, uint16_t size, uint8_t number)
 /* Their numbers, newest first, as a text. */
 static void assert_records(const struct fake *f, const char *numbers)
 {
-	struct back_cursor cursor = back_ring__begin(&f->ring);
+	struct perf_ring_cursor cursor = perf_ring__newest(&f->ring);
 	char text[64] = "";
 	uint8_t record[SIZE];
 	size_t len = 0;
 	int n;
 
-	while ((n = back_ring__next(&f->ring, &cursor, record, sizeof(record))) > 0)
+	while ((n = perf_ring__older(&f->ring, &cursor, record, sizeof(record))) > 0)
 		text[len++] = (char)('0' + record[n - 1]);
 	assert_int_equal(n, 0);
 	assert_string_equal(text, numbers);
@@ -81,12 +81,12 @@ static void test_what_was_cleared_is_not_read(void **state)
 
 	put_record(f, 64, 1);
 	put_record(f, 64, 2);
-	back_ring__clear(&f->ring);
+	perf_ring__clear(&f->ring);
 	assert_records(f, "");
-	assert_int_equal(back_ring__written(&f->ring), 0);
+	assert_int_equal(perf_ring__written(&f->ring), 0);
 	put_record(f, 64, 3);
 	assert_records(f, "3");
-	assert_int_equal(back_ring__written(&f->ring), 64);
+	assert_int_equal(perf_ring__written(&f->ring), 64);
 	/* Round again: all that it holds is new. */
 	for (uint8_t i = 4; i < 9; i++)
 		put_record(f, 64, i);
@@ -130,11 +130,11 @@ static void test_round_and_round(void **state)
 
 	for (int i = 1; i <= 1000; i++)
 		put_record(f, (uint16_t)(16 + 8 * (i % 3)), (uint8_t)(i % 10));
-	struct back_cursor cursor = back_ring__begin(&f->ring);
+	struct perf_ring_cursor cursor = perf_ring__newest(&f->ring);
 	uint8_t record[SIZE];
 	int expected = 1000, n;
 
-	while ((n = back_ring__next(&f->ring, &cursor, record, sizeof(record))) > 0) {
+	while ((n = perf_ring__older(&f->ring, &cursor, record, sizeof(record))) > 0) {
 		assert_int_equal(n, 16 + 8 * (expected % 3));
 		assert_int_equal(record[n - 1], expected % 10);
 		expected--;
@@ -146,14 +146,14 @@ static void test_round_and_round(void **state)
 static void test_one_that_is_too_large_is_skipped(void **state)
 {
 	struct fake *f = *state;
-	struct back_cursor cursor;
+	struct perf_ring_cursor cursor;
 	uint8_t small[32];
 
 	put_record(f, 24, 1);
 	put_record(f, 64, 2);
-	cursor = back_ring__begin(&f->ring);
-	assert_int_equal(back_ring__next(&f->ring, &cursor, small, sizeof(small)), -EMSGSIZE);
-	assert_int_equal(back_ring__next(&f->ring, &cursor, small, sizeof(small)), 24);
+	cursor = perf_ring__newest(&f->ring);
+	assert_int_equal(perf_ring__older(&f->ring, &cursor, small, sizeof(small)), -EMSGSIZE);
+	assert_int_equal(perf_ring__older(&f->ring, &cursor, small, sizeof(small)), 24);
 	assert_int_equal(small[23], 1);
 }
 

@@ -4,7 +4,6 @@
 
 #include <linux/perf_event.h>
 
-#include "capture/sample/noted_calls.h"
 #include "capture/sample/sample_record.h"
 #include "sampled/settle_calls.h"
 

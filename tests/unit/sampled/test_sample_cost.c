@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "session/sampling.h"
+#include "session/overhead.h"
 
 static void test_a_share_of_the_time_buys_so_many_samples(void **state)
 {
@@ -54,23 +54,23 @@ static void test_the_default_is_lower_where_samples_are_dear(void **state)
 	struct sample_cost cost = {.sample_ns = 20000};
 	struct sample_load load = {.cpu_ns = 1000000000};
 
-	assert_int_equal(sampling__rate(&options, &cost, &load), 1000);
+	assert_int_equal(overhead__rate(&options, &cost, &load), 1000);
 	assert_float_equal(sample_cost__share(&cost, 1000), 0.02, 1e-9);
 	cost.sample_ns = 100000;
-	assert_int_equal(sampling__rate(&options, &cost, &load), 500);
+	assert_int_equal(overhead__rate(&options, &cost, &load), 500);
 	/* Whoever asks for it gets it. */
 	options.rate = 1000;
-	assert_int_equal(sampling__rate(&options, &cost, &load), 1000);
+	assert_int_equal(overhead__rate(&options, &cost, &load), 1000);
 	options.max_overhead_ppm = 10000;
-	assert_int_equal(sampling__rate(&options, &cost, &load), 100);
+	assert_int_equal(overhead__rate(&options, &cost, &load), 100);
 	options.rate = 30;
-	assert_int_equal(sampling__rate(&options, &cost, &load), 30);
+	assert_int_equal(overhead__rate(&options, &cost, &load), 30);
 	/* None would be no recorder. */
 	options.max_overhead_ppm = 10;
-	assert_int_equal(sampling__rate(&options, &cost, &load), 10);
+	assert_int_equal(overhead__rate(&options, &cost, &load), 10);
 	/* Nothing could be measured. */
 	options = (struct sample_options){.rate = SAMPLE_RATE_AUTO};
-	assert_int_equal(sampling__rate(&options, &(struct sample_cost){0}, &load), 1000);
+	assert_int_equal(overhead__rate(&options, &(struct sample_cost){0}, &load), 1000);
 }
 
 /* Our own: what was spun and slept before is not part of it. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/nothing.h"
+#include "session/session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

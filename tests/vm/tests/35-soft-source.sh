@@ -5,7 +5,7 @@
 . /tests/vm/lib.sh
 cd /tmp || exit 1
 start taskset 1 /build/programs/service -scale small
-must timeout -s INT 5 taskset 1 mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 10s \
+must timeout --preserve-status -s INT 5 taskset 1 mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 10s \
 	-source soft -o soft.fxt
 must test -s soft.fxt
 cp soft.fxt /out/

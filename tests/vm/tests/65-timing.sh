@@ -13,7 +13,8 @@ compare_times() {
 			gsub("[.:]", "", $1)
 			for (to = 4; $to != "=>" && to < NF; to++)
 				;
-			print $1 + 0, $3, $(to + 1)
+			sub("^0+", "", $1)
+			print $1, $3, $(to + 1)
 		}' >/tmp/perf
 	[ "$(wc -l </tmp/ours)" -gt 20 ] || fail "$1: only $(wc -l </tmp/ours) calls"
 	paste -d' ' /tmp/ours /tmp/perf | awk -v name="$1" '

@@ -42,7 +42,7 @@ if has_aux_pause; then methods=pause; fi
 for method in $methods; do
 	: >err
 	mtbpf attach -cgroup box -symbol one_iter -delay-thresh 600ms -timeout 30s -freeze "$method" \
-		-snapshot-size 256K -v -o "$method.fxt" >out 2>err &
+		-v -o "$method.fxt" >out 2>err &
 	tool=$!
 	hit_late
 	wait "$tool" || fail "attach -freeze $method: status $? $(cat err)"

@@ -5,20 +5,211 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/code/kernel_ranges.h"
+#include "kernel/kallsyms.h"
+#include "kernel/lockdown.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/page.h"
 
-#define CHUNK	   (64u << 10)
-#define MAX_PHDRS  4096
-#define NO_SEGMENT UINT64_MAX
+/* The kernel's image and its modules: Documentation/arch/x86/x86_64/mm.rst. */
+#define TEXT_AREA 0xffffffff80000000ull
+/* The largest modules are graphics drivers, of some 20 MB. */
+#define MODULE_MAX (64ull << 20)
+#define TEXT_MAX   (256ull << 20)
+/* kallsyms gives no sizes: far more than most BPF programs have; behind their end it is zeroes. */
+#define MADE_MAX (64ull << 10)
+
+static int add_range(kernel_range_vec *ranges, uint64_t start, uint64_t end)
+{
+	const struct kernel_range range = {start & -PAGE, (end + PAGE - 1) & -PAGE};
+
+	/* The last page of all would end at 0. */
+	if (start < TEXT_AREA || end <= start || range.end <= range.start)
+		return 0;
+	return VEC_ADD(ranges, range);
+}
+
+static int add_text(const char *kallsyms, kernel_range_vec *ranges)
+{
+	uint64_t start, end;
+
+	if (!kallsyms__find(kallsyms, "_stext", &start) ||
+	    !kallsyms__find(kallsyms, "_etext", &end) || start < TEXT_AREA || end <= start ||
+	    end - start > TEXT_MAX)
+		return -ENODATA;
+	return add_range(ranges, start, end);
+}
+
+/* "name 16384 1 user, Live 0xffffffffc0000000": kernel/module/procfs.c: m_show(). */
+static int add_modules(const char *modules, kernel_range_vec *ranges)
+{
+	int err = 0;
+
+	while (!err && *modules) {
+		const char *end = strchrnul(modules, '\n');
+		unsigned long long size, address;
+
+		if (sscanf(modules, "%*s %llu %*s %*s %*s %llx", &size, &address) == 2 &&
+		    address >= TEXT_AREA)
+			err = add_range(ranges, address,
+					address + (size < MODULE_MAX ? size : MODULE_MAX));
+		modules = *end ? end + 1 : end;
+	}
+	return err;
+}
+
+/* "[bpf]": JIT code; "[__builtin__ftrace]", "[__builtin__kprobes]": trampolines and slots. */
+static bool is_made(const struct kallsym *sym)
+{
+	static const char *const makers[] = {"bpf", "__builtin__ftrace", "__builtin__kprobes"};
+
+	for (size_t i = 0; sym->module && i < sizeof(makers) / sizeof(makers[0]); i++)
+		if (strlen(makers[i]) == sym->module_len &&
+		    !memcmp(makers[i], sym->module, sym->module_len))
+			return true;
+	return false;
+}
+
+static int add_made(const char *kallsyms, kernel_range_vec *ranges)
+{
+	struct kallsym sym;
+	int err = 0;
+
+	while (!err && kallsyms__next(&kallsyms, &sym))
+		if (is_made(&sym) && kallsym__is_code(&sym) && sym.address <= UINT64_MAX - MADE_MAX)
+			err = add_range(ranges, sym.address, sym.address + MADE_MAX);
+	return err;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct kernel_range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static void merge_ranges(kernel_range_vec *ranges)
+{
+	size_t out = 0;
+
+	VEC_SORT(ranges, compare_ranges);
+	for (size_t i = 0; i < ranges->n; i++) {
+		struct kernel_range range = ranges->v[i], *last = out ? &ranges->v[out - 1] : NULL;
+
+		if (!last || range.start > last->end)
+			ranges->v[out++] = range;
+		else if (range.end > last->end)
+			last->end = range.end;
+	}
+	ranges->n = out;
+}
+
+int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges)
+{
+	int err = add_text(kallsyms, ranges);
+
+	if (!err)
+		err = add_modules(modules, ranges);
+	if (!err)
+		err = add_made(kallsyms, ranges);
+	merge_ranges(ranges);
+	return err;
+}
+
+enum { NO_KALLSYMS, HIDDEN, HIDDEN_FROM_ALL, NO_KCORE, LOCKED, NO_RIGHT, UNREADABLE };
+
+static const struct kernel_refusal refusals[] = {
+	[NO_KALLSYMS] = {-ENODEV, "/proc/kallsyms cannot be read", "a kernel with CONFIG_KALLSYMS"},
+	[HIDDEN] = {-EPERM, "/proc/kallsyms hides the addresses", "run as root (CAP_SYSLOG)"},
+	[HIDDEN_FROM_ALL] = {-EPERM, "kptr_restrict 2 hides the kernel's addresses from everybody",
+			     "sysctl kernel.kptr_restrict=1"},
+	[NO_KCORE] = {-ENODEV, "there is no /proc/kcore", "a kernel with CONFIG_PROC_KCORE"},
+	[LOCKED] = {-EPERM, "lockdown=confidentiality forbids reading /proc/kcore",
+		    "boot with lockdown=integrity"},
+	[NO_RIGHT] = {-EPERM, "/proc/kcore may not be read", "run as root (CAP_SYS_RAWIO)"},
+	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened", "'mtbpf check' shows what is there"},
+};
+
+static const struct kernel_refusal *judge_kcore(const struct kernel_facts *facts)
+{
+	switch (-facts->kcore_err) {
+	case 0:
+		return NULL;
+	case ENOENT:
+		return &refusals[NO_KCORE];
+	case EACCES:
+		return &refusals[NO_RIGHT];
+	case EPERM:
+		/* fs/proc/kcore.c: open_kcore() asks for the capability first, then lockdown. */
+		return &refusals[facts->lockdown == LOCKDOWN_CONFIDENTIALITY ? LOCKED : NO_RIGHT];
+	default:
+		return &refusals[UNREADABLE];
+	}
+}
+
+/* Lockdown first: under it the addresses may be hidden too, and no sysctl helps. */
+const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts)
+{
+	const struct kernel_refusal *refusal = judge_kcore(facts);
+
+	if (refusal == &refusals[LOCKED] || refusal == &refusals[NO_KCORE])
+		return refusal;
+	if (facts->kallsyms_err)
+		return &refusals[NO_KALLSYMS];
+	if (!facts->has_addresses)
+		return &refusals[facts->kptr_restrict >= 2 ? HIDDEN_FROM_ALL : HIDDEN];
+	return refusal;
+}
+
+/* The first symbols may lie at 0 in any case: those of the per-CPU section. */
+static int look_for_addresses(bool *found)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512];
+
+	*found = false;
+	if (!f)
+		return -errno;
+	while (!*found && fgets(line, sizeof(line), f)) {
+		const char *text = line;
+		struct kallsym sym;
+
+		*found = kallsyms__next(&text, &sym) && sym.address >> 63;
+	}
+	return 0;
+}
+
+const struct kernel_refusal *kernel_access__try(bool with_code)
+{
+	_cleanup_close_ int kcore = with_code ? open("/proc/kcore", O_RDONLY | O_CLOEXEC) : -1;
+	struct kernel_facts facts = {.kcore_err = with_code && kcore < 0 ? -errno : 0,
+				     .lockdown = lockdown__read()};
+
+	facts.kptr_restrict = fs__read_number("/proc/sys/kernel/kptr_restrict", 0);
+	facts.kallsyms_err = look_for_addresses(&facts.has_addresses);
+	return kernel_access__judge(&facts);
+}
+
+int kernel_access__refuse(bool with_code)
+{
+	const struct kernel_refusal *refusal = kernel_access__try(with_code);
+
+	if (!refusal)
+		return 0;
+	log__error("cannot %s the kernel: %s", with_code ? "trace" : "sample", refusal->what);
+	log__hint("%s; or leave -trace-include-kernel out", refusal->remedy);
+	return refusal->err;
+}
+
+#define CHUNK	  (64u << 10)
+#define MAX_PHDRS 4096
 
 /* An ELF core file whose segments are the kernel's areas: fs/proc/kcore.c. */
 struct kcore {
@@ -62,30 +253,21 @@ static void kcore__close(struct kcore *kcore)
 	free(kcore->phdrs);
 }
 
-/* Where vaddr is in the file, and how much of the segment follows. */
-static uint64_t kcore__offset(const struct kcore *kcore, uint64_t vaddr, uint64_t *left)
-{
-	for (size_t i = 0; i < kcore->n; i++) {
-		const Elf64_Phdr *p = &kcore->phdrs[i];
-
-		if (p->p_type != PT_LOAD || vaddr < p->p_vaddr || vaddr - p->p_vaddr >= p->p_filesz)
-			continue;
-		*left = p->p_filesz - (vaddr - p->p_vaddr);
-		return p->p_offset + (vaddr - p->p_vaddr);
-	}
-	return NO_SEGMENT;
-}
-
 /* Bytes at vaddr; zeroes where nothing is mapped. How many: 0 in no segment; or -errno. */
 static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *buf, size_t len)
 {
-	uint64_t left, offset = kcore__offset(kcore, vaddr, &left);
-	ssize_t n;
+	for (size_t i = 0; i < kcore->n; i++) {
+		const Elf64_Phdr *p = &kcore->phdrs[i];
+		uint64_t at = vaddr - p->p_vaddr;
+		ssize_t n;
 
-	if (offset == NO_SEGMENT)
-		return 0;
-	n = pread(kcore->fd, buf, left < len ? left : len, (off_t)offset);
-	return n < 0 ? -errno : n;
+		if (p->p_type != PT_LOAD || vaddr < p->p_vaddr || at >= p->p_filesz)
+			continue;
+		n = pread(kcore->fd, buf, p->p_filesz - at < len ? p->p_filesz - at : len,
+			  (off_t)(p->p_offset + at));
+		return n < 0 ? -errno : n;
+	}
+	return 0;
 }
 
 static int write_at(int fd, const uint8_t *buf, size_t len, uint64_t offset)
@@ -227,33 +409,25 @@ static int read_text(const char *proc, const char *name, char **text)
 	return fs__read(path, text, &len);
 }
 
-static int copy_code(const char *proc, const kernel_range_vec *ranges, int out)
-{
-	struct kcore kcore = {.fd = -1};
-	char path[PATH_MAX];
-	int err;
-
-	snprintf(path, sizeof(path), "%s/kcore", proc);
-	err = kcore__open(&kcore, path);
-	if (!err)
-		err = copy_all(&kcore, ranges, out);
-	kcore__close(&kcore);
-	return err;
-}
-
 /* Without the code: all of it a hole. */
 static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel)
 {
+	struct kcore kcore = {.fd = -1};
 	kernel_range_vec ranges = {0};
+	char path[PATH_MAX];
 	int err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
 
 	if (!err) {
 		kernel->kcore = open_nameless();
 		err = kernel->kcore < 0 ? kernel->kcore : 0;
 	}
+	snprintf(path, sizeof(path), "%s/kcore", proc);
+	if (!err && with_code)
+		err = kcore__open(&kcore, path);
 	if (!err)
-		err = with_code ? copy_code(proc, &ranges, kernel->kcore)
+		err = with_code ? copy_all(&kcore, &ranges, kernel->kcore)
 				: write_headers(&ranges, kernel->kcore);
+	kcore__close(&kcore);
 	VEC_FINI(&ranges);
 	return err;
 }

@@ -3,7 +3,11 @@
 #ifndef MTBPF_CAPTURE_CODE_KERNEL_COPY_H
 #define MTBPF_CAPTURE_CODE_KERNEL_COPY_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "capture/recording/recording.h"
+#include "util/vec.h"
 
 /*
  * Copies what executes into an ELF file without a name, and the texts of kallsyms and modules;
@@ -11,5 +15,40 @@
  * missing there. 0, or -errno after one line and a hint; `kernel` is empty then.
  */
 int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kernel);
+
+/* Whether the code and symbols can be read here: what was tried, and found. */
+struct kernel_facts {
+	int kallsyms_err;   /* of reading /proc/kallsyms: 0 or -errno */
+	bool has_addresses; /* it shows some, not zeroes */
+	long kptr_restrict; /* kernel.kptr_restrict */
+	int kcore_err;	    /* of opening /proc/kcore: 0 or -errno */
+	int lockdown;	    /* enum lockdown, or -errno */
+};
+
+/* Why not, and what helps. Static. */
+struct kernel_refusal {
+	int err; /* -ENODEV: this kernel has it not; else -errno */
+	const char *what, *remedy;
+};
+
+/* NULL where all is well. */
+const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts);
+/* Tries it: the symbols, and the code. Prints nothing. */
+const struct kernel_refusal *kernel_access__try(bool with_code);
+/* The same, with a line and a hint where it cannot, or, without the code, its symbols cannot: 0 or
+ * -errno. */
+int kernel_access__refuse(bool with_code);
+
+/* Where the code lies: [start, end), whole pages. */
+struct kernel_range {
+	uint64_t start, end;
+};
+typedef VEC(struct kernel_range) kernel_range_vec;
+
+/*
+ * From the texts of /proc/kallsyms and /proc/modules: ascending, and none touches the next. 0;
+ * -ENODATA: the kernel's own text is not in kallsyms; -ENOMEM.
+ */
+int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges);
 
 #endif

@@ -2,37 +2,381 @@
 #include "capture/code/live_code.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
-#include "capture/code/code_copy.h"
-#include "capture/code/patched_code.h"
-#include "capture/recording/process_note.h"
+#include "capture/code/uprobes_page.h"
 #include "target/elf/debug_file.h"
 #include "target/elf/elf_image.h"
 #include "target/process.h"
+#include "target/symbols/perf_map.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/page.h"
+#include "util/units.h"
 
-static void note_elf(struct rec_file *file, pid_t pid, const struct elf_image *image, bool portable)
+/* Entries of a pagemap that are read at once. */
+#define ENTRIES 512
+
+struct copier {
+	struct recording *rec;
+	pid_t pid;
+	int pagemap; /* -1: cannot be read, all pages are taken to be there */
+	size_t left; /* bytes that may still be taken */
+	size_t cut;  /* bytes that were not */
+};
+
+static int add_run(struct copier *c, const struct mapping *m, uint64_t start, size_t size)
 {
-	char root[32];
+	struct rec_image image = {.path = m->path, .start = start, .pid = c->pid};
+	ssize_t n;
+	int err = 0;
 
-	snprintf(file->build_id, sizeof(file->build_id), "%s", elf_image__build_id(image));
-	if (!portable)
-		return;
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-	file->debug_fd = debug_file__open(image, file->path, root);
+	if (size > c->left) {
+		c->cut += size - c->left;
+		size = c->left;
+	}
+	if (!size)
+		return 0;
+	image.data = malloc(size);
+	if (!image.data)
+		return -ENOMEM;
+	n = process__read_memory(c->pid, start, image.data, size);
+	image.size = n > 0 ? (size_t)n : 0;
+	if (image.size)
+		err = recording__add_image(c->rec, &image);
+	c->left -= image.size;
+	free(image.data);
+	return err;
+}
+
+static size_t read_entries(const struct copier *c, uint64_t start, size_t n,
+			   uint64_t entries[static ENTRIES])
+{
+	ssize_t got;
+
+	if (n > ENTRIES)
+		n = ENTRIES;
+	got = c->pagemap < 0
+		      ? -1
+		      : pread(c->pagemap, entries, 8 * n, (off_t)(start / PAGE * sizeof(*entries)));
+	if (got >= 8)
+		return (size_t)got / 8;
+	for (size_t i = 0; i < n; i++)
+		entries[i] = PAGE_PRESENT;
+	return n;
+}
+
+/* What a JIT has reserved and not used yet takes no place: runs of pages that are there. */
+static int copy_mapping(struct copier *c, const struct mapping *m)
+{
+	uint64_t entries[ENTRIES], at = m->start, run = 0;
+	int err = 0;
+
+	while (at < m->end && !err) {
+		size_t n = read_entries(c, at, (m->end - at) / PAGE, entries);
+
+		for (size_t i = 0; i < n && !err; i++, at += PAGE) {
+			bool is_there = entries[i] & (PAGE_PRESENT | PAGE_SWAPPED);
+
+			if (is_there && !run)
+				run = at;
+			if (!is_there && run) {
+				err = add_run(c, m, run, at - run);
+				run = 0;
+			}
+		}
+	}
+	return err || !run ? err : add_run(c, m, run, m->end - run);
+}
+
+/* Not the kernel's own pages, nor what is read from a file. */
+static bool is_wanted(const struct copier *c, const struct mapping *m)
+{
+	if (!(m->prot & PROT_EXEC))
+		return false;
+	if (m->path[0] == '/')
+		return !recording__find_file(c->rec, m->path, m->ino);
+	return mapping__is_memory(m);
+}
+
+static int copy_perf_map(const struct copier *c)
+{
+	size_t left = PERF_MAPS_MAX;
+	_cleanup_free_ char *text = NULL;
+
+	for (size_t i = 0; i < c->rec->perf_maps.n; i++) {
+		size_t size = strlen(c->rec->perf_maps.v[i].text);
+
+		if (c->rec->perf_maps.v[i].pid != c->pid)
+			left -= size < left ? size : left;
+	}
+	text = perf_map__read(c->pid, left);
+	return text ? recording__add_perf_map(c->rec, c->pid, text) : 0;
+}
+
+static int copy_memory(struct copier *c, const struct mappings *maps)
+{
+	size_t before = c->rec->images.n;
+	int err = 0;
+
+	for (size_t i = 0; i < maps->n && !err; i++)
+		if (is_wanted(c, &maps->v[i]))
+			err = copy_mapping(c, &maps->v[i]);
+	if (!err && c->rec->images.n > before)
+		err = copy_perf_map(c);
+	return err;
+}
+
+int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
+{
+	_cleanup_close_ int pagemap = -1;
+	struct copier copier = {.rec = rec, .pid = pid, .left = limit};
+	char path[64], kept[UNITS_TEXT_SIZE], cut[UNITS_TEXT_SIZE];
+	_cleanup_mappings_ struct mappings maps = {0};
+	int err;
+
+	if (mappings__read(&maps, pid))
+		return 0;
+	/* Of a process that has exited meanwhile /proc shows no mapping. */
+	if (maps.n)
+		recording__drop_copies(rec, pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	copier.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	err = copy_memory(&copier, &maps);
+	if (copier.cut)
+		log__warn("process %d has more code in memory than the %s that are copied: %s of "
+			  "it are not, and show as gaps",
+			  (int)pid, units__format_size(kept, limit),
+			  units__format_size(cut, copier.cut));
+	return err;
+}
+
+/* A regular file at path, open as file->fd and file->debug_fd, if it is what was mapped. */
+static bool try_path(struct rec_file *file, const struct rec_map *map, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct elf_image *image = NULL;
+	const char *build_id = "";
+	struct stat st;
+	bool is_it;
+
+	if (fd < 0)
+		return false;
+	is_it = !fstat(fd, &st) && S_ISREG(st.st_mode);
+	if (is_it)
+		image = elf_image__open(fd, path);
+	if (image)
+		build_id = elf_image__build_id(image);
+	if (map->build_id[0])
+		is_it = is_it && !strcmp(build_id, map->build_id);
+	else if (map->ino)
+		is_it = is_it && st.st_ino == map->ino;
+	if (!is_it) {
+		close(fd);
+	} else {
+		file->fd = fd;
+		snprintf(file->build_id, sizeof(file->build_id), "%s", build_id);
+		if (image)
+			file->debug_fd = debug_file__open(image, path, NULL);
+	}
+	elf_image__free(image);
+	return is_it;
+}
+
+static bool find_file(struct rec_file *file, const struct rec_map *map)
+{
+	char path[PATH_MAX];
+	bool found = try_path(file, map, map->path);
+
+	for (unsigned int i = 0; !found && !build_id__path(map->build_id, i, path, sizeof(path));
+	     i++)
+		found = try_path(file, map, path);
+	return found;
+}
+
+static int add_found(struct recording *rec, const struct rec_map *map)
+{
+	struct rec_file file = {.path = map->path, .ino = map->ino, .fd = -1, .debug_fd = -1};
+	struct rec_file *old = (struct rec_file *)recording__find_file(rec, map->path, map->ino);
+
+	if (old && old->fd >= 0)
+		return 0;
+	if (!find_file(&file, map)) {
+		log__warn("%s is not here as it was when it ran: the recording goes without it",
+			  map->path);
+		log__hint("put the file that ran there; its build id is %s",
+			  map->build_id[0] ? map->build_id : "not known");
+	}
+	if (!old)
+		return recording__add_file(rec, &file);
+	old->fd = file.fd;
+	old->debug_fd = file.debug_fd;
+	return 0;
+}
+
+/* They are to be written anew, wherever they were before. */
+static void forget_names(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->files.n; i++) {
+		free(rec->files.v[i].name);
+		free(rec->files.v[i].debug_name);
+		rec->files.v[i].name = rec->files.v[i].debug_name = NULL;
+	}
+}
+
+/* A file that was looked for in vain is known as well: it is said once. */
+static bool is_first(const struct recording *rec, size_t i)
+{
+	const struct rec_map *map = &rec->maps.v[i];
+
+	for (size_t k = 0; k < i; k++)
+		if (rec->maps.v[k].ino == map->ino && !strcmp(rec->maps.v[k].path, map->path))
+			return false;
+	return true;
+}
+
+int found_files__add(struct recording *rec)
+{
+	int err = 0;
+
+	rec->portable = true;
+	forget_names(rec);
+	fs__allow_open_files(2 * rec->maps.n);
+	for (size_t i = 0; i < rec->maps.n && !err; i++)
+		if (rec->maps.v[i].path[0] == '/' && is_first(rec, i))
+			err = add_found(rec, &rec->maps.v[i]);
+	return err;
+}
+
+int vdso_image__add(struct recording *rec, const struct process *process)
+{
+	_cleanup_mappings_ struct mappings own = {0};
+	const struct mappings *maps = process ? &process->maps : &own;
+	pid_t pid = process ? process->pid : getpid();
+	int err = process ? 0 : mappings__read(&own, pid);
+
+	for (size_t i = 0; i < maps->n && !err; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct rec_image image = {.path = "[vdso]", .start = m->start, .is_elf = true};
+		ssize_t n;
+
+		if (strcmp(m->path, "[vdso]"))
+			continue;
+		image.data = malloc(m->end - m->start);
+		n = image.data ? process__read_memory(pid, m->start, image.data, m->end - m->start)
+			       : -ENOMEM;
+		image.size = n > 0 ? (size_t)n : 0;
+		if (n > 0)
+			err = recording__add_image(rec, &image);
+		free(image.data);
+	}
+	return err;
+}
+
+static bool has_build_id(const struct rec_image *vdso, const char *build_id)
+{
+	struct elf_image *image = elf_image__from_bytes(vdso->data, vdso->size, vdso->path);
+	bool is_it = image && !strcmp(elf_image__build_id(image), build_id);
+
+	elf_image__free(image);
+	return is_it;
+}
+
+static bool runs_release(const char *release)
+{
+	struct utsname name;
+
+	return release && !uname(&name) && !strcmp(name.release, release);
+}
+
+static const struct rec_map *find_vdso_map(const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->maps.n; i++)
+		if (!strcmp(rec->maps.v[i].path, "[vdso]"))
+			return &rec->maps.v[i];
+	return NULL;
+}
+
+static bool has_vdso(const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->images.n; i++)
+		if (!strcmp(rec->images.v[i].path, "[vdso]"))
+			return true;
+	return false;
+}
+
+int vdso_image__add_running(struct recording *rec)
+{
+	const struct rec_map *map = find_vdso_map(rec);
+	struct recording own;
+	bool is_ours;
+	int err;
+
+	if (!map || has_vdso(rec))
+		return 0;
+	recording__init(&own);
+	err = vdso_image__add(&own, NULL);
+	is_ours = own.images.n && (map->build_id[0] ? has_build_id(own.images.v, map->build_id)
+						    : runs_release(rec->os_release));
+	if (!err && is_ours)
+		err = recording__add_image(rec, own.images.v);
+	recording__fini(&own);
+	return err;
+}
+
+int process_note__thread(struct recording *rec, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	struct rec_thread thread = {.pid = pid, .tid = tid, .start_ns = time_ns};
+
+	process__thread_name(pid, tid, thread.comm);
+	return recording__add_thread(rec, &thread);
+}
+
+struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t time_ns)
+{
+	return (struct rec_map){.time_ns = time_ns,
+				.start = m->start,
+				.len = m->end - m->start,
+				.pgoff = m->pgoff,
+				.ino = m->ino,
+				.maj = m->maj,
+				.min = m->min,
+				.pid = pid,
+				.tid = pid,
+				.path = m->path};
+}
+
+int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+	int err = mappings__read(&maps, pid);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < maps.n && !err; i++) {
+		const struct mapping *m = &maps.v[i];
+		struct rec_map map = process_note__map(pid, m, time_ns);
+
+		if (m->prot & PROT_EXEC)
+			err = recording__add_map(rec, &map);
+	}
+	return err;
 }
 
 static int note_mapping(struct recording *rec, pid_t pid, const struct mapping *m)
 {
 	struct rec_file file = {.path = m->path, .ino = m->ino, .debug_fd = -1};
 	struct elf_image *image;
+	char root[32];
 
 	file.fd = process__open_mapping(pid, m);
 	if (file.fd < 0) {
@@ -40,9 +384,12 @@ static int note_mapping(struct recording *rec, pid_t pid, const struct mapping *
 		return 0;
 	}
 	image = elf_image__open(file.fd, m->path);
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	if (image)
-		note_elf(&file, pid, image, rec->portable);
-	/* Memory that has a name, and may change: code_copy.h. */
+		snprintf(file.build_id, sizeof(file.build_id), "%s", elf_image__build_id(image));
+	if (image && rec->portable)
+		file.debug_fd = debug_file__open(image, file.path, root);
+	/* Memory that has a name, and may change, is copied. */
 	if (!image && mapping__is_memory(m)) {
 		close(file.fd);
 		return 0;
@@ -53,7 +400,7 @@ static int note_mapping(struct recording *rec, pid_t pid, const struct mapping *
 
 int code_files__note(struct recording *rec, pid_t pid)
 {
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	int err = 0;
 
 	if (mappings__read(&maps, pid))
@@ -66,7 +413,6 @@ int code_files__note(struct recording *rec, pid_t pid)
 		    !recording__find_file(rec, m->path, m->ino))
 			err = note_mapping(rec, pid, m);
 	}
-	mappings__fini(&maps);
 	return err;
 }
 
@@ -83,22 +429,18 @@ static bool is_known(const struct recording *rec, pid_t pid, const struct mappin
 
 static int add(struct recording *rec, pid_t pid, const struct mapping *m)
 {
-	struct rec_map *out;
-	char *path = strdup(m->path);
+	struct rec_map map = process_note__map(pid, m, 0);
 
-	out = path ? VEC_PUSH(&rec->data_maps) : NULL;
-	if (!out) {
-		free(path);
-		return -ENOMEM;
-	}
-	*out = process_note__map(pid, m, 0);
-	out->path = path;
-	return 0;
+	map.path = strdup(m->path);
+	if (map.path && !VEC_ADD(&rec->data_maps, map))
+		return 0;
+	free(map.path);
+	return -ENOMEM;
 }
 
 int data_maps__take(struct recording *rec, pid_t pid)
 {
-	struct mappings maps;
+	_cleanup_mappings_ struct mappings maps = {0};
 	int err = 0;
 
 	if (mappings__read(&maps, pid))
@@ -110,7 +452,6 @@ int data_maps__take(struct recording *rec, pid_t pid)
 		    recording__find_file(rec, m->path, m->ino) && !is_known(rec, pid, m))
 			err = add(rec, pid, m);
 	}
-	mappings__fini(&maps);
 	return err;
 }
 
@@ -130,26 +471,16 @@ static int take(struct recording *rec, pid_t pid)
 	return err ? err : patched_code__take(rec, pid);
 }
 
-static int take_all(struct recording *rec, const pid_t *pids, size_t n)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < n; i++)
-		err = take(rec, pids[i]);
-	return err;
-}
-
 int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup)
 {
 	_cleanup_free_ pid_t *in_it = NULL;
-	size_t n;
-	int err;
+	size_t n = pids->n;
+	int err = cgroup ? cgroup__processes(cgroup, &in_it, &n) : 0;
 
-	if (!cgroup)
-		return take_all(rec, pids->v, pids->n);
 	/* All in it may be gone by now, and it with them. */
-	err = cgroup__processes(cgroup, &in_it, &n);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	return take_all(rec, in_it, n);
+	for (size_t i = 0; !err && i < n; i++)
+		err = take(rec, cgroup ? in_it[i] : pids->v[i]);
+	return err;
 }

@@ -7,7 +7,9 @@
 
 #include "capture/recording/recording.h"
 #include "target/cgroup.h"
+#include "target/maps.h"
 #include "target/pid_set.h"
+#include "target/process.h"
 
 /*
  * Notes the files of these processes, or of all in the cgroup where that is not NULL, and copies
@@ -28,5 +30,46 @@ int code_files__note(struct recording *rec, pid_t pid);
  * 0 or -ENOMEM; nothing is added for a process that has ended.
  */
 int data_maps__take(struct recording *rec, pid_t pid);
+
+/* Of all processes of a recording together. */
+#define CODE_COPY_MAX (64u << 20)
+/* The same of the texts of their perf maps. */
+#define PERF_MAPS_MAX (64u << 20)
+
+/*
+ * Copies into rec->images the pages in memory of every executable mapping of process pid that is
+ * not of a file in rec->files, and its perf map into rec->perf_maps; what an earlier copy of this
+ * process took goes. A line where it does not fit into `limit` bytes. 0 or -ENOMEM; of a process
+ * that is gone, the earlier copy stays.
+ */
+int code_copy__take(struct recording *rec, pid_t pid, size_t limit);
+
+/*
+ * Copies the code of the vdso, which is no file, from the process while that lives; NULL: ours,
+ * which is the same. 0 or -errno; a process without one is no error.
+ */
+int vdso_image__add(struct recording *rec, const struct process *process);
+
+/*
+ * Of a recording that another tool made, and that has the vdso mapped but no copy of it: ours,
+ * where it is the same, by its build id, or else by the release of the kernel that runs. 0 or
+ * -errno; one that is not the same is no error, and not taken.
+ */
+int vdso_image__add_running(struct recording *rec);
+
+/*
+ * Makes rec, which was made before, portable: opens each mapped file, and its debug file, that it
+ * has no bytes of, and that is still the one that ran: by its build id, else by its inode, else by
+ * its name alone. One that is not is left out, with a warning. 0 or -ENOMEM.
+ */
+int found_files__add(struct recording *rec);
+
+/* What /proc says of a process, as a recording keeps it. */
+/* A thread and its name, from time_ns on. 0 or -ENOMEM. */
+int process_note__thread(struct recording *rec, pid_t pid, pid_t tid, uint64_t time_ns);
+/* A mapping as it is now; its path stays the mapping's. */
+struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t time_ns);
+/* The executable mappings of a process, from time_ns on. 0 or -errno: -ESRCH it is gone. */
+int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns);
 
 #endif

@@ -39,4 +39,13 @@ size_t uprobes_trampoline__read(uint8_t *page, size_t size);
 int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const uint8_t *own_page,
 		      size_t own_page_len, const uint8_t probed[static UPROBES_INSN_SIZE]);
 
+/*
+ * Probes, of whomever, that the kernel has made calls: what runs there is not what the file says.
+ *
+ * Adds the [uprobes-trampoline] pages of process pid, from the beginning on, and the calls to them
+ * in the files it has mapped, as they are now. To be called behind code_copy__take(), which drops
+ * what an earlier call has added. 0 or -ENOMEM.
+ */
+int patched_code__take(struct recording *rec, pid_t pid);
+
 #endif

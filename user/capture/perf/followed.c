@@ -11,46 +11,33 @@
 
 #include "capture/code/uprobes_page.h"
 #include "capture/perf/event_place.h"
-#include "capture/recording/process_note.h"
+#include "capture/code/live_code.h"
 #include "target/process.h"
+#include "util/cleanup.h"
 #include "util/log.h"
 #include "util/units.h"
 
-/* 0 or -errno: -ESRCH it is gone. */
+/* One that is gone is no error: of several, some may be. */
 static int add_process(struct followed *f, pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct followed_process *process;
 
 	if (fd < 0)
-		return -errno;
-	process = VEC_PUSH(&f->processes);
-	if (!process) {
+		return errno == ESRCH ? 0 : -errno;
+	if (VEC_ADD(&f->processes, (struct followed_process){.pid = pid, .fd = fd})) {
 		close(fd);
 		return -ENOMEM;
 	}
-	*process = (struct followed_process){.pid = pid, .fd = fd};
 	return followed__watch(f, fd);
 }
 
-/* Of several, some may be gone already. */
-static int watch_processes(struct followed *f)
+int followed__open(struct followed *f, const struct source_config *config, struct source *source,
+		   const struct followed_ops *ops)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < f->pids.n && !err; i++) {
-		err = add_process(f, f->pids.v[i]);
-		if (err == -ESRCH)
-			err = 0;
-	}
-	return err ? err : f->processes.n ? 0 : -ESRCH;
-}
-
-int followed__open(struct followed *f, const struct source_config *config)
-{
-	int err = 0;
-
-	*f = (struct followed){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+	*f = (struct followed){
+		.source = source, .ops = ops, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 	recording__init(&f->pending);
 	f->sideband = (struct sideband){.pids = config->cgroup ? NULL : &f->pids,
 					.of_cpus = !config->cgroup && config->sample_by_cpu,
@@ -62,7 +49,9 @@ int followed__open(struct followed *f, const struct source_config *config)
 		return 0;
 	err = config->pids ? pid_set__add_all(&f->pids, config->pids)
 			   : pid_set__add(&f->pids, config->pid);
-	return err ? err : watch_processes(f);
+	for (size_t i = 0; i < f->pids.n && !err; i++)
+		err = add_process(f, f->pids.v[i]);
+	return err ? err : f->processes.n ? 0 : -ESRCH;
 }
 
 void followed__close(struct followed *f)
@@ -165,6 +154,9 @@ void followed__count_left_out(const struct followed *f, const struct source_conf
 
 /* Finding the threads, at the start and later. */
 
+struct followed_thread {
+	pid_t pid, tid;
+};
 typedef VEC(struct followed_thread) thread_vec;
 
 static int add_all(thread_vec *vec, pid_t pid, bool main_only)
@@ -175,35 +167,35 @@ static int add_all(thread_vec *vec, pid_t pid, bool main_only)
 
 	if (err)
 		return err == -ESRCH ? 0 : err;
-	for (size_t i = 0; i < n && !err; i++) {
-		struct followed_thread *thread;
-
-		if (main_only && tids[i] != pid)
-			continue;
-		thread = VEC_PUSH(vec);
-		if (thread)
-			*thread = (struct followed_thread){.pid = pid, .tid = tids[i]};
-		else
-			err = -ENOMEM;
-	}
+	for (size_t i = 0; i < n && !err; i++)
+		if (!main_only || tids[i] == pid)
+			err = VEC_ADD(vec, (struct followed_thread){.pid = pid, .tid = tids[i]});
 	free(tids);
 	return err;
 }
 
-int followed__list(const struct followed *f, bool main_only, struct followed_thread **threads,
-		   size_t *n)
+/* The threads of all processes that are there now, or the main ones. -ESRCH: there are none. */
+static int list_threads(const struct followed *f, bool main_only, thread_vec *vec)
 {
-	thread_vec vec = {0};
 	int err = 0;
 
+	*vec = (thread_vec){0};
 	for (size_t i = 0; i < f->pids.n && !err; i++)
-		err = add_all(&vec, f->pids.v[i], main_only);
-	if (!err && !vec.n)
+		err = add_all(vec, f->pids.v[i], main_only);
+	if (!err && !vec->n)
 		err = -ESRCH;
 	if (err)
-		VEC_FINI(&vec);
-	*threads = vec.v;
-	*n = vec.n;
+		VEC_FINI(vec);
+	return err;
+}
+
+int followed__count(const struct followed *f, bool main_only, size_t *n)
+{
+	thread_vec threads;
+	int err = list_threads(f, main_only, &threads);
+
+	*n = threads.n;
+	VEC_FINI(&threads);
 	return err;
 }
 
@@ -211,13 +203,6 @@ int followed__list(const struct followed *f, bool main_only, struct followed_thr
 void followed__leave_out(struct followed *f, pid_t tid)
 {
 	(void)pid_set__add(&f->left_out, tid);
-}
-
-/* It is recorded from now on, and will not be handed over. */
-static int has_thread(struct followed *f, pid_t tid)
-{
-	pid_set__remove(&f->left_out, tid);
-	return pid_set__add(&f->tids, tid);
 }
 
 int followed__note_thread(struct followed *f, pid_t pid, pid_t tid, uint64_t time_ns)
@@ -237,15 +222,12 @@ bool followed__knows(const struct followed *f, pid_t pid)
 
 int followed__note_process(struct followed *f, pid_t pid, uint64_t time_ns)
 {
-	pid_t *tids;
+	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 	int err = process__threads(pid, &tids, &n);
 
-	if (err)
-		return err == -ESRCH ? 0 : err;
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; !err && i < n; i++)
 		err = process_note__thread(&f->pending, pid, tids[i], time_ns);
-	free(tids);
 	if (!err)
 		err = process_note__maps(&f->pending, pid, time_ns);
 	return err == -ESRCH ? 0 : err;
@@ -253,24 +235,28 @@ int followed__note_process(struct followed *f, pid_t pid, uint64_t time_ns)
 
 static int note_cgroup(struct followed *f, const struct cgroup *cgroup, uint64_t time_ns)
 {
-	pid_t *pids;
+	_cleanup_free_ pid_t *pids = NULL;
 	size_t n;
 	int err = cgroup__processes(cgroup, &pids, &n);
 
-	if (err)
-		return err;
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; !err && i < n; i++)
 		err = followed__note_process(f, pids[i], time_ns);
-	free(pids);
 	return err;
 }
 
-int followed__note(struct followed *f, const struct source_config *config, uint64_t time_ns)
+int followed__note(struct followed *f, const struct source_config *config, bool main_only,
+		   uint64_t time_ns)
 {
-	int err = 0;
+	thread_vec threads;
+	int err;
 
 	if (config->cgroup)
 		return note_cgroup(f, config->cgroup, time_ns);
+	err = list_threads(f, main_only, &threads);
+	for (size_t i = 0; i < threads.n && !err; i++)
+		err = process_note__thread(&f->pending, threads.v[i].pid, threads.v[i].tid,
+					   time_ns);
+	VEC_FINI(&threads);
 	/* Before its execve it is one of ours, and nothing of that is recorded. */
 	for (size_t i = 0; i < f->pids.n && !err && !config->from_exec; i++) {
 		err = process_note__maps(&f->pending, f->pids.v[i], time_ns);
@@ -280,8 +266,7 @@ int followed__note(struct followed *f, const struct source_config *config, uint6
 	return err;
 }
 
-static void begin(struct followed *f, struct source *source, const struct followed_ops *ops,
-		  const struct followed_thread *thread)
+static void begin(struct followed *f, const struct followed_thread *thread)
 {
 	int err = 0;
 
@@ -290,38 +275,31 @@ static void begin(struct followed *f, struct source *source, const struct follow
 	if (f->sideband.children && thread->tid == thread->pid)
 		err = add_process(f, thread->pid);
 	if (!err)
-		err = ops->began(source, thread->pid, thread->tid);
+		err = f->ops->began(f->source, thread->pid, thread->tid);
 	if (err && err != -ESRCH)
 		log__warn("thread %d is not recorded: %s", thread->tid, strerror(-err));
 }
 
-/* No event reports threads that a thread starts before its own events are open: /proc is read. */
-static void begin_rest(struct followed *f, struct source *source, const struct followed_ops *ops)
+void followed__threads(struct followed *f)
 {
-	struct followed_thread *threads;
-	size_t n;
+	thread_vec threads = {0};
 
-	if (followed__list(f, false, &threads, &n))
-		return;
-	for (size_t i = 0; i < n; i++)
-		begin(f, source, ops, &threads[i]);
-	free(threads);
-}
-
-void followed__threads(struct followed *f, struct source *source, const struct followed_ops *ops)
-{
 	for (size_t i = 0; i < f->sideband.ended.n; i++) {
-		ops->ended(source, f->sideband.ended.v[i]);
+		f->ops->ended(f->source, f->sideband.ended.v[i]);
 		pid_set__remove(&f->tids, f->sideband.ended.v[i]);
 		f->n_left_out += pid_set__has(&f->left_out, f->sideband.ended.v[i]);
 		pid_set__remove(&f->left_out, f->sideband.ended.v[i]);
 	}
 	for (size_t i = 0; i < f->sideband.started.n; i++)
-		begin(f, source, ops,
-		      &(struct followed_thread){.pid = f->sideband.started.v[i].pid,
-						.tid = f->sideband.started.v[i].tid});
+		begin(f, &(struct followed_thread){.pid = f->sideband.started.v[i].pid,
+						   .tid = f->sideband.started.v[i].tid});
+	/* No event reports threads that a thread starts before its own events are open: /proc is
+	 * read. */
 	if (f->sideband.started.n)
-		begin_rest(f, source, ops);
+		list_threads(f, false, &threads);
+	for (size_t i = 0; i < threads.n; i++)
+		begin(f, &threads.v[i]);
+	VEC_FINI(&threads);
 	f->sideband.started.n = f->sideband.ended.n = 0;
 }
 
@@ -333,8 +311,6 @@ int followed__processes(struct followed *f)
 		const struct rec_thread *t = &f->sideband.started.v[i];
 
 		err = t->tid == t->pid ? add_process(f, t->pid) : 0;
-		if (err == -ESRCH)
-			err = 0;
 	}
 	f->sideband.started.n = f->sideband.ended.n = 0;
 	return err;
@@ -349,39 +325,40 @@ void followed__note_error(struct followed *f, int err)
 
 /* A ring for each thread, or each CPU, of those that are followed. */
 
-static int add_ring(struct followed *f, struct source *s, const struct event_place *place,
-		    pid_t pid, followed_ring_fn open_ring)
+static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {
-	int event = open_ring(s, place, pid);
+	int event = f->ops->open_ring(f->source, place, pid);
 
 	return event < 0 ? event : followed__watch(f, event);
 }
 
-int followed__add_thread(struct followed *f, struct source *s, const struct followed_thread *thread,
-			 followed_ring_fn open_ring)
+int followed__add_thread(struct followed *f, pid_t pid, pid_t tid)
 {
-	struct event_place place = event_place__of_thread(thread->tid);
-	int err = add_ring(f, s, &place, thread->pid, open_ring);
+	struct event_place place = event_place__of_thread(tid);
+	int err = add_ring(f, &place, pid);
 
-	return err ? err : has_thread(f, thread->tid);
+	if (err)
+		return err;
+	/* It is recorded from now on, and will not be handed over. */
+	pid_set__remove(&f->left_out, tid);
+	return pid_set__add(&f->tids, tid);
 }
 
-int followed__add_threads(struct followed *f, struct source *s,
-			  const struct followed_thread *threads, size_t n,
-			  followed_ring_fn open_ring)
+int followed__add_threads(struct followed *f, bool main_only)
 {
-	int err = 0;
+	thread_vec threads;
+	int err = list_threads(f, main_only, &threads);
 
-	for (size_t i = 0; i < n && !err; i++) {
-		err = followed__add_thread(f, s, &threads[i], open_ring);
+	for (size_t i = 0; i < threads.n && !err; i++) {
+		err = followed__add_thread(f, threads.v[i].pid, threads.v[i].tid);
 		if (err == -ESRCH)
 			err = 0;
 	}
-	return err;
+	VEC_FINI(&threads);
+	return err ? err : f->tids.n ? 0 : -ESRCH;
 }
 
-int followed__add_cpus(struct followed *f, struct source *s, const struct event_place *place,
-		       const cpu_set_t *cpus, followed_ring_fn open_ring)
+int followed__add_cpus(struct followed *f, const struct event_place *place, const cpu_set_t *cpus)
 {
 	int err = 0;
 
@@ -391,7 +368,7 @@ int followed__add_cpus(struct followed *f, struct source *s, const struct event_
 		if (!CPU_ISSET(cpu, cpus))
 			continue;
 		here.cpu = cpu;
-		err = add_ring(f, s, &here, 0, open_ring);
+		err = add_ring(f, &here, 0);
 		if (err == -ENODEV)
 			err = 0;
 	}
@@ -408,21 +385,20 @@ static void add_all_cpus(cpu_set_t *cpus)
 
 void followed__cpus(const struct followed *f, const struct cgroup *cgroup, cpu_set_t *cpus)
 {
-	struct followed_thread *threads;
+	thread_vec threads;
 	cpu_set_t own;
-	size_t n;
 
 	if (cgroup && !cgroup__cpus(cgroup, cpus))
 		return;
 	CPU_ZERO(cpus);
-	if (!f->sideband.pids || followed__list(f, false, &threads, &n)) {
+	if (!f->sideband.pids || list_threads(f, false, &threads)) {
 		add_all_cpus(cpus);
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (!sched_getaffinity(threads[i].tid, sizeof(own), &own))
+	for (size_t i = 0; i < threads.n; i++)
+		if (!sched_getaffinity(threads.v[i].tid, sizeof(own), &own))
 			CPU_OR(cpus, cpus, &own);
-	free(threads);
+	VEC_FINI(&threads);
 	if (!CPU_COUNT(cpus))
 		add_all_cpus(cpus);
 }

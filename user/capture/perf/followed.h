@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/perf/event_place.h"
 #include "capture/perf/sideband.h"
 #include "capture/recording/recording.h"
 #include "capture/source.h"
@@ -21,11 +22,22 @@ struct followed_process {
 	int fd; /* a pidfd(2) */
 };
 
-struct followed_thread {
-	pid_t pid, tid;
+/* What a source does with its own rings. */
+struct followed_ops {
+	/*
+	 * Opens one there, and keeps it: of a thread, pid is its process. The descriptor of its
+	 * sideband's event, or -errno.
+	 */
+	int (*open_ring)(struct source *source, const struct event_place *place, pid_t pid);
+	/* A thread that is recorded has ended. */
+	void (*ended)(struct source *source, pid_t tid);
+	/* One began that is not. 0; -ESRCH it is gone already; another -errno: said of it. */
+	int (*began)(struct source *source, pid_t pid, pid_t tid);
 };
 
 struct followed {
+	struct source *source;
+	const struct followed_ops *ops;
 	struct sideband sideband;
 	struct recording pending;		/* what it has said */
 	struct pid_set pids;			/* whom it is about; none where it is a cgroup */
@@ -41,7 +53,8 @@ struct followed {
  * config->pids, or a cgroup's processes. 0 or -errno: -ESRCH none is there; followed__close() in
  * any case. Its sideband keeps pointers into it: it must not be moved from here on. Prints nothing.
  */
-int followed__open(struct followed *followed, const struct source_config *config);
+int followed__open(struct followed *followed, const struct source_config *config,
+		   struct source *source, const struct followed_ops *ops);
 void followed__close(struct followed *followed);
 
 /* epoll_fd is readable when fd is. 0 or -errno. */
@@ -54,31 +67,18 @@ void followed__forget_ended(struct followed *followed);
 /* True while a process is there. */
 bool followed__is_alive(struct followed *followed, const struct source_config *config);
 
-/*
- * The threads of all processes that are there now, or the main ones alone. *threads is freed by the
- * caller. 0 or -errno: -ESRCH there are none.
- */
-int followed__list(const struct followed *followed, bool main_only,
-		   struct followed_thread **threads, size_t *n);
-/*
- * Opens a source's ring there, and keeps it: of a thread, pid is its process. The descriptor of its
- * sideband's event, or -errno.
- */
-typedef int (*followed_ring_fn)(struct source *source, const struct event_place *place, pid_t pid);
+/* How many threads its processes have now, or how many processes. 0 or -errno: -ESRCH none. */
+int followed__count(const struct followed *followed, bool main_only, size_t *n);
 /* A ring of the thread, which is followed from now on. 0 or -errno. */
-int followed__add_thread(struct followed *followed, struct source *source,
-			 const struct followed_thread *thread, followed_ring_fn open_ring);
-/* Of all these; one that ends meanwhile is no error. */
-int followed__add_threads(struct followed *followed, struct source *source,
-			  const struct followed_thread *threads, size_t n,
-			  followed_ring_fn open_ring);
+int followed__add_thread(struct followed *followed, pid_t pid, pid_t tid);
+/* Of all, or of the main ones; one that ends meanwhile is no error. -ESRCH: there are none. */
+int followed__add_threads(struct followed *followed, bool main_only);
 /*
  * One per CPU, at `place`, but on each of these; one that is offline has nothing to record. 0 or
  * -errno.
  */
-int followed__add_cpus(struct followed *followed, struct source *source,
-		       const struct event_place *place, const cpu_set_t *cpus,
-		       followed_ring_fn open_ring);
+int followed__add_cpus(struct followed *followed, const struct event_place *place,
+		       const cpu_set_t *cpus);
 /*
  * The CPUs that the followed threads may run on now, by their affinity or by the cgroup's cpuset.
  * Every CPU of the machine if the cgroup has no cpuset, or if nothing is followed.
@@ -94,28 +94,21 @@ void followed__leave_out(struct followed *followed, pid_t tid);
 int followed__note_thread(struct followed *followed, pid_t pid, pid_t tid, uint64_t time_ns);
 
 /*
- * Notes the mappings of all processes, as they are now; of a cgroup's, the threads too. Not those
- * of a process before its execve. 0 or -errno.
+ * Notes the threads of all processes, or the main ones, and their mappings, as they are now. Not
+ * the mappings of a process before its execve. 0 or -errno.
  */
-int followed__note(struct followed *followed, const struct source_config *config, uint64_t time_ns);
+int followed__note(struct followed *followed, const struct source_config *config, bool main_only,
+		   uint64_t time_ns);
 /* The same of one process, and of its threads. One that is gone is no error. */
 int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_ns);
 /* Whether anything has been said of the process. */
 bool followed__knows(const struct followed *followed, pid_t pid);
 
-/* What to do about threads: one that is recorded has ended; one began that is not. */
-struct followed_ops {
-	void (*ended)(struct source *source, pid_t tid);
-	/* 0; -ESRCH it is gone already; another -errno: said of it. */
-	int (*began)(struct source *source, pid_t pid, pid_t tid);
-};
-
 /*
  * Hands over the threads that the sideband has told of since the last time, and those that they
  * began before anything told of that.
  */
-void followed__threads(struct followed *followed, struct source *source,
-		       const struct followed_ops *ops);
+void followed__threads(struct followed *followed);
 
 /* Of rings by CPU: watches the processes that the sideband has told of. 0 or -errno. */
 int followed__processes(struct followed *followed);

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <x86intrin.h>
 
+#include "capture/perf/event_place.h"
 #include "capture/perf/perf_ring.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 
 #define RING_SIZE 4096
@@ -23,7 +23,6 @@ static int open_comm_event(void)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
@@ -31,9 +30,9 @@ static int open_comm_event(void)
 		.exclude_hv = 1,
 		.comm = 1,
 	};
-	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct event_place place = event_place__of_thread(0);
 
-	return fd < 0 ? -errno : (int)fd;
+	return event_place__open(&place, &attr, -1);
 }
 
 /*
@@ -88,15 +87,13 @@ static int read_best_point(struct perf_ring *ring, struct clock_point *best)
 int perf_clock__now(struct clock_point *point)
 {
 	struct perf_ring ring;
-	int fd = open_comm_event();
-	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0);
+	_cleanup_close_ int fd = open_comm_event();
+	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0, false);
 
 	if (!err) {
 		err = read_best_point(&ring, point);
 		perf_ring__unmap(&ring);
 	}
-	if (fd >= 0)
-		close(fd);
 	return err;
 }
 

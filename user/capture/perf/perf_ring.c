@@ -7,10 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size, int aux_prot)
+/* What is mapped without the right to write is overwritten by the kernel. */
+static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size, int data_prot,
+	       int aux_prot)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p = mmap(NULL, page + data_size, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+	void *p = mmap(NULL, page + data_size, data_prot, MAP_SHARED, event, 0);
 
 	*ring = (struct perf_ring){0};
 	if (p == MAP_FAILED)
@@ -34,14 +36,16 @@ static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_s
 	return 0;
 }
 
-int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size)
+int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
+		   bool drained)
 {
-	return map(ring, event, data_size, aux_size, PROT_READ);
+	return map(ring, event, data_size, aux_size, PROT_READ | PROT_WRITE,
+		   drained ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
-int perf_ring__map_drained(struct perf_ring *ring, int event, size_t data_size, size_t aux_size)
+int perf_ring__map_backward(struct perf_ring *ring, int event, size_t data_size)
 {
-	return map(ring, event, data_size, aux_size, PROT_READ | PROT_WRITE);
+	return map(ring, event, data_size, 0, PROT_READ, 0);
 }
 
 void perf_ring__unmap(struct perf_ring *ring)
@@ -62,9 +66,14 @@ static void copy_out(const struct perf_ring *ring, uint64_t at, void *out, size_
 	memcpy((uint8_t *)out + first, ring->data, n - first);
 }
 
+static uint64_t head_of(const struct perf_ring *ring)
+{
+	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
+
 int perf_ring__next(struct perf_ring *ring, void *record, size_t size)
 {
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t head = head_of(ring);
 	uint64_t tail = ring->page->data_tail;
 	struct perf_event_header header;
 	int n;
@@ -84,6 +93,43 @@ int perf_ring__next(struct perf_ring *ring, void *record, size_t size)
 		n = -EMSGSIZE;
 	__atomic_store_n(&ring->page->data_tail, tail + header.size, __ATOMIC_RELEASE);
 	return n;
+}
+
+void perf_ring__clear(struct perf_ring *ring)
+{
+	ring->mark = head_of(ring);
+}
+
+/* The head starts at 0 and falls. */
+uint64_t perf_ring__written(const struct perf_ring *ring)
+{
+	return ring->mark - head_of(ring);
+}
+
+struct perf_ring_cursor perf_ring__newest(const struct perf_ring *ring)
+{
+	uint64_t head = head_of(ring), written = ring->mark - head;
+
+	return (struct perf_ring_cursor){
+		.at = head, .end = head + (written < ring->data_size ? written : ring->data_size)};
+}
+
+int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *cursor, void *record,
+		     size_t size)
+{
+	uint64_t left = cursor->end - cursor->at;
+	struct perf_event_header header;
+
+	if (left < sizeof(header))
+		return 0;
+	copy_out(ring, cursor->at, &header, sizeof(header));
+	/* The oldest has lost its end to the newest. */
+	if (header.size < sizeof(header) || header.size > left)
+		return 0;
+	if (header.size <= size)
+		copy_out(ring, cursor->at, record, header.size);
+	cursor->at += header.size;
+	return header.size <= size ? header.size : -EMSGSIZE;
 }
 
 /* Head and tail count on: kernel/events/ring_buffer.c, perf_aux_output_end(). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf event's buffers: the ring of records, and the AUX area in overwrite mode
+ * A perf event's buffers: the ring of records, and the AUX area
  * (include/uapi/linux/perf_event.h: struct perf_event_mmap_page).
  */
 #ifndef MTBPF_CAPTURE_PERF_PERF_RING_H
@@ -17,16 +17,23 @@ struct perf_ring {
 	size_t data_size; /* a power of two */
 	uint8_t *aux;	  /* NULL: none */
 	size_t aux_size;
+	uint64_t mark; /* backward: what was written before is not read */
 };
 
 /*
- * Maps the event's buffers. aux_size 0: no AUX area; else a power of two of at least a page, mapped
- * read-only, which makes the kernel overwrite the oldest. 0, or -errno: -EPERM over the limits of
- * locked memory, -ENOMEM, -EBUSY. Prints nothing.
+ * Maps the event's buffers. aux_size 0: no AUX area; else a power of two of at least a page. When
+ * it is full, the kernel overwrites the oldest, or, if it is to be drained by
+ * perf_ring__drain_aux(), stops. 0, or -errno: -EPERM over the limits of locked memory, -ENOMEM,
+ * -EBUSY. Prints nothing.
  */
-int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size);
-/* The same, but what is full stops: with perf_ring__drain_aux() nothing is overwritten. */
-int perf_ring__map_drained(struct perf_ring *ring, int event, size_t data_size, size_t aux_size);
+int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
+		   bool drained);
+/*
+ * Of an event with attr.write_backward: the kernel overwrites the oldest records. It writes from
+ * the end to the begin, so that the newest record stands at data_head, whole, and the older ones
+ * follow it (kernel/events/ring_buffer.c: __perf_output_begin).
+ */
+int perf_ring__map_backward(struct perf_ring *ring, int event, size_t data_size);
 void perf_ring__unmap(struct perf_ring *ring);
 
 /*
@@ -34,6 +41,25 @@ void perf_ring__unmap(struct perf_ring *ring);
  * is none, -EMSGSIZE where it does not fit (it is skipped).
  */
 int perf_ring__next(struct perf_ring *ring, void *record, size_t size);
+
+/* Of a backward ring: forgets what has been written till now. */
+void perf_ring__clear(struct perf_ring *ring);
+/* Bytes that were written since, more than the ring holds if it is full. */
+uint64_t perf_ring__written(const struct perf_ring *ring);
+
+struct perf_ring_cursor {
+	uint64_t at, end;
+};
+
+/* At its newest record. What is written from here on may overwrite what is read. */
+struct perf_ring_cursor perf_ring__newest(const struct perf_ring *ring);
+/*
+ * Copies the record there whole, header included, and goes on to the next older one. Its size; 0
+ * where the rest has never been written, or has been overwritten; -EMSGSIZE where it does not fit
+ * (the cursor is behind it).
+ */
+int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *cursor, void *record,
+		     size_t size);
 
 /*
  * Of one that is drained: hands over what has come since the last time, in one piece or two, and

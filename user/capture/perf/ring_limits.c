@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,37 +14,49 @@
 #include "util/units.h"
 
 #define AUX_MIN 4096
+#define BY_CPU	"-cgroup takes one ring per CPU, however many threads there are"
+
+void ring_limits__explain(int err, const char *what)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		log__error("cannot %s: %s", what, strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case ESRCH:
+		log__error("the process has exited");
+		log__hint("start it again, and attach to its new pid");
+		return;
+	default:
+		log__error("cannot %s: %s", what, strerror(-err));
+		log__hint("'mtbpf check' shows what this machine has");
+	}
+}
 
 bool budget__allows(uint64_t max, size_t n, size_t aux_size)
 {
 	return n <= max / aux_size;
 }
 
-static void suggest(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
-{
-	const char *other =
-		by_cpu ? "a larger -max-memory allows more"
-		       : "-cgroup takes one ring per CPU, however many threads there are; "
-			 "a larger -max-memory allows more";
-
-	while (aux_size > AUX_MIN && !budget__allows(max, n, aux_size))
-		aux_size /= 2;
-	if (budget__allows(max, n, aux_size))
-		log__hint("-snapshot-size %zuK fits; %s", aux_size / 1024, other);
-	else
-		log__hint("%s", other);
-}
-
-int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu)
+int budget__check(uint64_t max, size_t n, size_t size, size_t least, bool by_cpu)
 {
 	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+	const char *other = by_cpu ? "a larger -max-memory allows more"
+				   : BY_CPU "; a larger -max-memory allows more";
 
-	if (budget__allows(max, n, aux_size))
+	if (budget__allows(max, n, size))
 		return 0;
 	log__error("%zu %s%s with %s of trace each need %s, and -max-memory allows %s", n,
-		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, aux_size),
-		   units__format_size(all, (uint64_t)n * aux_size), units__format_size(most, max));
-	suggest(max, n, aux_size, by_cpu);
+		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, size),
+		   units__format_size(all, (uint64_t)n * size), units__format_size(most, max));
+	while (size > least && !budget__allows(max, n, size))
+		size /= 2;
+	if (budget__allows(max, n, size))
+		log__hint("-snapshot-size %zuK fits; %s", size / 1024, other);
+	else
+		log__hint("%s", other);
 	return -ENOMEM;
 }
 
@@ -108,46 +121,37 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 /* Descriptors and mappings kept free for everything but rings. */
 #define SPARE 512
 
-/* With CAP_SYS_RESOURCE the hard limit can be raised as well. */
-static rlim_t raise_limit(rlim_t want)
-{
-	struct rlimit limit, raised;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return 0;
-	if (limit.rlim_cur >= want)
-		return limit.rlim_cur;
-	raised = (struct rlimit){.rlim_cur = want,
-				 .rlim_max = limit.rlim_max > want ? limit.rlim_max : want};
-	if (!setrlimit(RLIMIT_NOFILE, &raised))
-		return want;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur;
-}
-
 int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 {
-	rlim_t fds = n * fds_each + SPARE, allowed = raise_limit(fds);
+	rlim_t fds = n * fds_each + SPARE;
+	struct rlimit allowed = {0};
 	size_t mappings = n * mappings_each + SPARE;
 	long max = fs__read_number("/proc/sys/vm/max_map_count", 0);
 
-	if (allowed < fds) {
+	fs__allow_open_files(n * fds_each);
+	getrlimit(RLIMIT_NOFILE, &allowed);
+	if (allowed.rlim_cur < fds) {
 		log__error("%zu threads need %llu open files, and %llu are allowed", n,
-			   (unsigned long long)fds, (unsigned long long)allowed);
-		log__hint("'ulimit -n %llu' allows more; -cgroup takes one ring per CPU, however "
-			  "many "
-			  "threads there are",
-			  (unsigned long long)fds);
+			   (unsigned long long)fds, (unsigned long long)allowed.rlim_cur);
+		log__hint("'ulimit -n %llu' allows more; " BY_CPU, (unsigned long long)fds);
 		return -EMFILE;
 	}
 	if (max > 0 && mappings > (size_t)max) {
 		log__error("%zu threads need %zu mappings, and vm.max_map_count is %ld", n,
 			   mappings, max);
-		log__hint("'sysctl vm.max_map_count=%zu' allows more; -cgroup takes one ring per "
-			  "CPU, "
-			  "however many threads there are",
-			  mappings);
+		log__hint("'sysctl vm.max_map_count=%zu' allows more; " BY_CPU, mappings);
 		return -EMFILE;
 	}
 	return 0;
+}
+
+int ring_limits__check(size_t n, size_t each, size_t aux_size, size_t fds_each,
+		       size_t mappings_each)
+{
+	struct memlock_limits limits;
+	int err;
+
+	memlock__read(&limits);
+	err = memlock__check(&limits, n, each, aux_size);
+	return err ? err : many_rings__allow(n, fds_each, mappings_each);
 }

@@ -10,14 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A line and a hint: what cannot be done with perf's events, and why. */
+void ring_limits__explain(int err, const char *what);
+
 /* True if n rings of aux_size bytes of trace fit into max bytes. */
 bool budget__allows(uint64_t max, size_t n, size_t aux_size);
 
 /*
  * The same, for rings of threads or of CPUs. 0, or -ENOMEM after a line and a hint on stderr that
- * name the snapshot size that fits.
+ * names the snapshot size that fits, if one does that is not below the least.
  */
-int budget__check(uint64_t max, size_t n, size_t aux_size, bool by_cpu);
+int budget__check(uint64_t max, size_t n, size_t aux_size, size_t least, bool by_cpu);
 
 struct memlock_limits {
 	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: a user's, for each CPU */
@@ -43,5 +46,9 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
  * fit.
  */
 int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each);
+
+/* Both of these, by the limits of this process. 0 or -errno, as they do. */
+int ring_limits__check(size_t n, size_t each, size_t aux_size, size_t fds_each,
+		       size_t mappings_each);
 
 #endif

@@ -6,9 +6,155 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "target/process.h"
 #include "util/clock.h"
+
+void switch_log__fini(struct switch_log *log)
+{
+	for (size_t i = 0; i < log->cpus.n; i++)
+		VEC_FINI(&log->cpus.v[i].list);
+	VEC_FINI(&log->cpus);
+}
+
+/* Made where it is new; NULL: no memory. */
+static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
+{
+	struct cpu_switches *c;
+
+	for (size_t i = 0; i < log->cpus.n; i++)
+		if (log->cpus.v[i].cpu == cpu)
+			return &log->cpus.v[i];
+	c = VEC_PUSH(&log->cpus);
+	if (c)
+		*c = (struct cpu_switches){.cpu = cpu, .last_ns = log->start_ns};
+	return c;
+}
+
+static int add_switch(struct cpu_switches *c, uint64_t time_ns, pid_t pid, pid_t tid)
+{
+	return VEC_ADD(
+		&c->list,
+		(struct rec_switch){.time_ns = time_ns, .cpu = c->cpu, .pid = pid, .tid = tid});
+}
+
+int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
+{
+	struct cpu_switches *c = of_cpu(log, cpu);
+
+	if (!c)
+		return -ENOMEM;
+	return c->list.n ? 0 : switch_log__on(log, cpu, time_ns, pid, tid);
+}
+
+int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
+{
+	struct cpu_switches *c = of_cpu(log, cpu);
+
+	if (!c)
+		return -ENOMEM;
+	c->last_ns = time_ns;
+	return add_switch(c, time_ns, pid, tid);
+}
+
+int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
+{
+	struct cpu_switches *c = of_cpu(log, cpu);
+	int err = 0;
+
+	if (!c)
+		return -ENOMEM;
+	/* A thread that is being released has no tid any more: -1. */
+	if (!c->list.n && pid > 0 && tid > 0 && time_ns > log->start_ns)
+		err = add_switch(c, log->start_ns, pid, tid);
+	c->last_ns = time_ns;
+	return err ? err : add_switch(c, time_ns, 0, 0);
+}
+
+int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns)
+{
+	struct cpu_switches *c = of_cpu(log, cpu);
+	uint64_t since_ns;
+
+	if (!c)
+		return -ENOMEM;
+	since_ns = c->last_ns;
+	c->last_ns = time_ns;
+	return add_switch(c, since_ns, 0, 0);
+}
+
+/* What ran at from_ns began before it. */
+static void forget_switches(struct cpu_switches *c, uint64_t from_ns)
+{
+	size_t n = 0;
+
+	while (n + 1 < c->list.n && c->list.v[n + 1].time_ns <= from_ns)
+		n++;
+	memmove(c->list.v, c->list.v + n, (c->list.n - n) * sizeof(*c->list.v));
+	c->list.n -= n;
+}
+
+/*
+ * The head is an offset in the ring (perf_aux_output_end()), so a whole round since the last time
+ * goes unseen: less is forgotten then than could be.
+ */
+int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head)
+{
+	struct cpu_switches *c = of_cpu(log, cpu);
+
+	if (!c)
+		return -ENOMEM;
+	c->written += (head - c->head) & (log->ring_size - 1);
+	c->head = head;
+	if (c->written - c->mark_written < log->ring_size)
+		return 0;
+	forget_switches(c, c->mark_ns);
+	c->mark_written = c->written;
+	c->mark_ns = time_ns;
+	return 0;
+}
+
+bool switch_log__has(const struct switch_log *log, pid_t pid)
+{
+	for (size_t i = 0; i < log->cpus.n; i++) {
+		const struct cpu_switches *c = &log->cpus.v[i];
+
+		for (size_t j = 0; j < c->list.n; j++)
+			if (c->list.v[j].pid == pid)
+				return true;
+	}
+	return false;
+}
+
+/* The CPU whose next one is the earliest; -1: none has any. */
+static ssize_t earliest(const struct switch_log *log, const size_t *next)
+{
+	const struct rec_switch *best = NULL;
+	ssize_t at = -1;
+
+	for (size_t i = 0; i < log->cpus.n; i++) {
+		const struct cpu_switches *c = &log->cpus.v[i];
+
+		if (next[i] >= c->list.n || (best && c->list.v[next[i]].time_ns >= best->time_ns))
+			continue;
+		best = &c->list.v[next[i]];
+		at = (ssize_t)i;
+	}
+	return at;
+}
+
+int switch_log__add_to(const struct switch_log *log, struct recording *rec)
+{
+	size_t *next = calloc(log->cpus.n + 1, sizeof(*next));
+	ssize_t i;
+	int err = next ? 0 : -ENOMEM;
+
+	while (!err && (i = earliest(log, next)) >= 0)
+		err = recording__add_switch(rec, &log->cpus.v[i].list.v[next[i]++]);
+	free(next);
+	return err;
+}
 
 #define RECORD_MAX     65536
 #define SAMPLE_ID_SIZE sizeof(struct record_id)
@@ -118,28 +264,7 @@ static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t tim
 	if (is_foreign(s, r->pid))
 		return 0;
 	snprintf(thread.comm, sizeof(thread.comm), "%s", r->comm);
-	for (size_t i = 0; i < s->rec->threads.n; i++) {
-		struct rec_thread *known = &s->rec->threads.v[i];
-
-		if (known->tid == thread.tid) {
-			memcpy(known->comm, thread.comm, sizeof(known->comm));
-			return 0;
-		}
-	}
 	return recording__add_thread(s->rec, &thread);
-}
-
-static int note(pid_t **v, size_t *n, size_t *cap, pid_t tid)
-{
-	if (vec__grow(v, cap, *n, sizeof(**v)))
-		return -ENOMEM;
-	(*v)[(*n)++] = tid;
-	return 0;
-}
-
-static int note_start(struct sideband *s, const struct rec_thread *child)
-{
-	return VEC_ADD(&s->started, *child);
 }
 
 /* A new process is its parent's no more, and followed only where that is wanted. */
@@ -153,7 +278,7 @@ static int on_process_begin(struct sideband *s, const struct task_record *r,
 	err = pid_set__add(s->pids, child->pid);
 	if (!err)
 		err = recording__add_fork(s->rec, child, (pid_t)r->ppid, (pid_t)r->ptid);
-	return err ? err : note_start(s, child);
+	return err ? err : VEC_ADD(&s->started, *child);
 }
 
 static int on_task_begin(struct sideband *s, const struct task_record *r)
@@ -167,23 +292,18 @@ static int on_task_begin(struct sideband *s, const struct task_record *r)
 	if (is_foreign(s, r->pid))
 		return 0;
 	return s->of_cpus ? recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid)
-			  : note_start(s, &child);
+			  : VEC_ADD(&s->started, child);
 }
 
 static int on_task_end(struct sideband *s, const struct task_record *r)
 {
-	struct gone_task *gone;
+	int err;
 
 	if (s->of_cpus && is_foreign(s, r->pid))
 		return 0;
-	gone = VEC_PUSH(&s->gone);
-	if (!gone)
-		return -ENOMEM;
-	*gone = (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time};
+	err = VEC_ADD(&s->gone, (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time});
 	/* Its process may be seen to have gone before this is read: it is no stranger for that. */
-	if (!s->pids || s->of_cpus)
-		return 0;
-	return note(&s->ended.v, &s->ended.n, &s->ended.cap, (pid_t)r->tid);
+	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, (pid_t)r->tid);
 }
 
 /* One that nothing has told of began elsewhere, and was moved into the cgroup. */
@@ -191,35 +311,10 @@ static int on_switched_in(struct sideband *s, const struct record_id *id)
 {
 	struct rec_thread thread = {
 		.pid = (pid_t)id->pid, .tid = (pid_t)id->tid, .start_ns = id->time_ns};
-	struct rec_thread *joined;
 
-	if (!recording__find_thread(s->rec, thread.pid, thread.tid)) {
-		joined = VEC_PUSH(&s->joined);
-		if (!joined)
-			return -ENOMEM;
-		*joined = thread;
-	}
+	if (!recording__find_thread(s->rec, thread.pid, thread.tid) && VEC_ADD(&s->joined, thread))
+		return -ENOMEM;
 	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
-}
-
-static int on_switch(struct sideband *s, const struct perf_event_header *header,
-		     const struct record_id *id)
-{
-	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
-		return on_switched_in(s, id);
-	return switch_log__off(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid, (pid_t)id->tid);
-}
-
-/*
- * It names whoever is current, which on the way from one cgroup to another is still the one that
- * leaves (kernel/events/core.c: perf_cgroup_switch).
- */
-static int on_itrace_start(struct sideband *s, const struct record_id *id)
-{
-	if (!recording__find_thread(s->rec, (pid_t)id->pid, (pid_t)id->tid))
-		return 0;
-	return switch_log__began(&s->log, (int)id->cpu, id->time_ns, (pid_t)id->pid,
-				 (pid_t)id->tid);
 }
 
 /* What only rings by CPU have to say. */
@@ -227,17 +322,27 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 			 const struct record_id *id, bool of_pt)
 {
 	const struct aux_record *aux = (const void *)header;
+	pid_t pid = (pid_t)id->pid, tid = (pid_t)id->tid;
+	int cpu = (int)id->cpu;
 
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return on_switch(s, header, id);
+		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
+			       ? switch_log__off(&s->log, cpu, id->time_ns, pid, tid)
+			       : on_switched_in(s, id);
 	case PERF_RECORD_ITRACE_START:
-		return on_itrace_start(s, id);
+		/*
+		 * It names whoever is current, which on the way from one cgroup to another is still
+		 * the one that leaves (kernel/events/core.c: perf_cgroup_switch).
+		 */
+		return recording__find_thread(s->rec, pid, tid)
+			       ? switch_log__began(&s->log, cpu, id->time_ns, pid, tid)
+			       : 0;
 	case PERF_RECORD_AUX:
-		return switch_log__traced(&s->log, (int)id->cpu, id->time_ns, aux->aux_offset);
+		return switch_log__traced(&s->log, cpu, id->time_ns, aux->aux_offset);
 	case PERF_RECORD_LOST:
-		return of_pt ? 0 : switch_log__lost(&s->log, (int)id->cpu, id->time_ns);
+		return of_pt ? 0 : switch_log__lost(&s->log, cpu, id->time_ns);
 	}
 	return 0;
 }
@@ -270,51 +375,44 @@ static int on_record(struct sideband *s, const uint8_t *record, size_t size, boo
 	return 0;
 }
 
-int sideband__drain(struct sideband *s, struct perf_ring *ring)
-{
-	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
-	int n, err = 0;
-
-	while (!err && (n = perf_ring__next(ring, record, sizeof(record))) != 0)
-		if (n > 0)
-			err = on_record(s, record, (size_t)n, ring->aux != NULL);
-	return err;
-}
-
-static uint64_t time_of(const uint8_t *record, size_t size)
-{
-	return ((const struct record_id *)(const void *)(record + size - SAMPLE_ID_SIZE))->time_ns;
-}
-
 static int keep_waiting(struct sideband *s, const uint8_t *record, size_t size)
 {
-	struct waiting_record *waiting;
+	const struct record_id *id = (const void *)(record + size - SAMPLE_ID_SIZE);
 
 	if (size < sizeof(struct perf_event_header) + SAMPLE_ID_SIZE)
 		return 0;
 	while (s->bytes.n + size > s->bytes.cap)
 		if (vec__grow(&s->bytes.v, &s->bytes.cap, s->bytes.cap, 1))
 			return -ENOMEM;
-	waiting = VEC_PUSH(&s->waiting);
-	if (!waiting)
+	if (VEC_ADD(&s->waiting, (struct waiting_record){id->time_ns, s->bytes.n}))
 		return -ENOMEM;
-	*waiting = (struct waiting_record){time_of(record, size), s->bytes.n};
 	memcpy(s->bytes.v + s->bytes.n, record, size);
 	s->bytes.n += size;
 	return 0;
 }
 
-int sideband__collect(struct sideband *s, struct perf_ring *ring)
+static int read_all(struct sideband *s, struct perf_ring *ring, bool waits)
 {
 	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
 	int n, err = 0;
 
-	if (!s->collect_ns)
-		s->collect_ns = clock__now_ns();
 	while (!err && (n = perf_ring__next(ring, record, sizeof(record))) != 0)
 		if (n > 0)
-			err = keep_waiting(s, record, (size_t)n);
+			err = waits ? keep_waiting(s, record, (size_t)n)
+				    : on_record(s, record, (size_t)n, ring->aux != NULL);
 	return err;
+}
+
+int sideband__drain(struct sideband *s, struct perf_ring *ring)
+{
+	return read_all(s, ring, false);
+}
+
+int sideband__collect(struct sideband *s, struct perf_ring *ring)
+{
+	if (!s->collect_ns)
+		s->collect_ns = clock__now_ns();
+	return read_all(s, ring, true);
 }
 
 /* Of the same time, as they were collected. */
@@ -325,11 +423,6 @@ static int by_time(const void *a, const void *b)
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	return (x->at > y->at) - (x->at < y->at);
-}
-
-static size_t size_at(const struct sideband *s, size_t at)
-{
-	return ((const struct perf_event_header *)(const void *)(s->bytes.v + at))->size;
 }
 
 /* Those from the first one on are left, with their bytes. */
@@ -359,9 +452,11 @@ int sideband__settle(struct sideband *s, bool last)
 		return 0;
 	VEC_SORT(&s->waiting, by_time);
 	for (; i < s->waiting.n && !err && s->waiting.v[i].time_ns < until_ns; i++) {
-		size_t at = s->waiting.v[i].at;
+		const uint8_t *record = s->bytes.v + s->waiting.v[i].at;
 
-		err = on_record(s, s->bytes.v + at, size_at(s, at), false);
+		err = on_record(s, record,
+				((const struct perf_event_header *)(const void *)record)->size,
+				false);
 	}
 	keep_rest(s, i);
 	return err;
@@ -395,21 +490,18 @@ static void forget_maps(struct recording *rec, const struct gone_task *gone, siz
 	rec->maps.n = kept;
 }
 
-/* One that began since has only the number. */
-static bool is_gone(const struct rec_thread *t, const struct gone_task *gone, size_t n)
-{
-	const struct gone_task *of_thread = find_gone(gone, n, t->tid);
-
-	return (of_thread && of_thread->pid == t->pid && t->start_ns <= of_thread->time_ns);
-}
-
 static void forget_threads(struct recording *rec, const struct gone_task *gone, size_t n)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (!is_gone(&rec->threads.v[i], gone, n))
-			rec->threads.v[kept++] = rec->threads.v[i];
+	for (size_t i = 0; i < rec->threads.n; i++) {
+		const struct rec_thread *t = &rec->threads.v[i];
+		const struct gone_task *task = find_gone(gone, n, t->tid);
+
+		/* One that began since has only the number. */
+		if (!task || task->pid != t->pid || t->start_ns > task->time_ns)
+			rec->threads.v[kept++] = *t;
+	}
 	rec->threads.n = kept;
 }
 
@@ -450,4 +542,52 @@ int sideband__tidy(struct sideband *s, bool (*holds)(const struct source *source
 	forget_threads(s->rec, gone, n);
 	free(gone);
 	return 0;
+}
+
+/* The ids at a record's end are what sideband.c reads. */
+static struct perf_event_attr attr_of(const struct sideband_ring_config *config)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			       PERF_SAMPLE_IDENTIFIER,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.context_switch = config->switches,
+		.use_clockid = config->monotonic,
+		.clockid = config->monotonic ? CLOCK_MONOTONIC : 0,
+		.watermark = 1,
+		.wakeup_watermark = config->at_once ? 1 : (__u32)config->size / 4,
+	};
+}
+
+int sideband_ring__open(struct sideband_ring *r, const struct event_place *place,
+			const struct sideband_ring_config *config)
+{
+	struct perf_event_attr attr = attr_of(config);
+	int err;
+
+	*r = (struct sideband_ring){.event = event_place__open(place, &attr, -1)};
+	if (r->event < 0)
+		return r->event;
+	err = perf_ring__map(&r->ring, r->event, config->size, 0, false);
+	if (err)
+		sideband_ring__close(r);
+	return err;
+}
+
+void sideband_ring__close(struct sideband_ring *r)
+{
+	perf_ring__unmap(&r->ring);
+	if (r->event >= 0)
+		close(r->event);
+	r->event = -1;
 }

@@ -6,10 +6,29 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/perf/event_place.h"
 #include "capture/perf/perf_ring.h"
-#include "capture/perf/switch_log.h"
 #include "capture/recording/recording.h"
 #include "target/pid_set.h"
+
+struct sideband_ring_config {
+	size_t size;	/* a power of two */
+	bool switches;	/* who runs on the CPU as well */
+	bool at_once;	/* each record wakes: what a thread begins has to be followed */
+	bool monotonic; /* times are CLOCK_MONOTONIC, not perf's clock */
+};
+
+/* An event of its own, a dummy: it outlives the freeze of what it tells of. */
+struct sideband_ring {
+	int event; /* -1: not open; readable when a quarter of the ring waits to be read, or
+		      anything */
+	struct perf_ring ring;
+};
+
+/* 0, or -errno as perf_event_open(2) and perf_ring__map(). Prints nothing. */
+int sideband_ring__open(struct sideband_ring *ring, const struct event_place *place,
+			const struct sideband_ring_config *config);
+void sideband_ring__close(struct sideband_ring *ring);
 
 /* A thread that has ended. */
 struct gone_task {
@@ -22,6 +41,44 @@ struct waiting_record {
 	uint64_t time_ns;
 	size_t at; /* in sideband.bytes */
 };
+
+/* Who ran on each CPU, as far back as its ring of Intel PT holds. */
+
+struct cpu_switches {
+	int cpu;
+	VEC(struct rec_switch) list; /* ascending by time */
+	uint64_t last_ns;	     /* of the latest, or the start */
+	/* Bytes of trace: at least so many were written, up to where in the ring, ... */
+	uint64_t written, head;
+	/* ... and so many at that time: once a ring more is written, nothing older is left. */
+	uint64_t mark_written, mark_ns;
+};
+
+struct switch_log {
+	VEC(struct cpu_switches) cpus;
+	uint64_t ring_size; /* bytes of a CPU's ring, whose size is a power of two */
+	uint64_t start_ns;  /* when recording began */
+};
+
+void switch_log__fini(struct switch_log *log);
+
+/* Of one CPU they come in the order of time. Each 0 or -ENOMEM. */
+
+/* pid and tid run, which counts where nothing else has been said of the CPU. */
+int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
+/* pid and tid run from now on; 0 and 0: none of those that are recorded. */
+int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
+/* They have run up to now: what nothing has said where the recording began meanwhile. */
+int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
+/* Records are missing between the CPU's last one and this: nobody is known to have run. */
+int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns);
+/* The trace has got to `head` in the CPU's ring; what lies before what is there is forgotten. */
+int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head);
+
+/* True where the process is among them. */
+bool switch_log__has(const struct switch_log *log, pid_t pid);
+/* Adds those of all CPUs, by time. 0 or -ENOMEM. */
+int switch_log__add_to(const struct switch_log *log, struct recording *rec);
 
 struct source;
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
 
 #define GROUP "mtbpf"
@@ -108,8 +109,6 @@ static int read_id(struct tracefs_probe *p)
 /* In the child: everything of ours but these two is closed, so that the probe is let go. */
 static void run_janitor(const struct tracefs_probe *p, int pipe_end)
 {
-	int low = p->dir < pipe_end ? p->dir : pipe_end,
-	    high = p->dir < pipe_end ? pipe_end : p->dir;
 	sigset_t all;
 	char byte;
 
@@ -117,11 +116,7 @@ static void run_janitor(const struct tracefs_probe *p, int pipe_end)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, "probe-janitor");
-	if (low > 0)
-		close_range(0, (unsigned int)low - 1, 0);
-	if (high > low + 1)
-		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
-	close_range((unsigned int)high + 1, ~0u, 0);
+	fs__close_all_but(0, p->dir, pipe_end);
 	while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)
 		;
 	remove_entry(p->dir, p->name);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A uprobe perf event of our own: sample_period 1, so that a BPF program's return value gates it.
- */
+/* A uprobe perf event of our own: with sample_period 1 a BPF program's return value gates it. */
 #ifndef MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
 #define MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
 
@@ -18,10 +17,9 @@ enum uprobe_role {
 };
 
 struct uprobe_spec {
-	const char *path; /* any path that reaches the inode; see process__mapping_path() */
-	uint64_t offset;  /* file offset of the probed instruction */
-	pid_t pid; /* the process (its main thread); all of its threads hit the probe; -1: everybody
-		    */
+	const char *path;   /* any path that reaches the inode; see process__mapping_path() */
+	uint64_t offset;    /* file offset of the probed instruction */
+	pid_t pid;	    /* the process, all of whose threads hit the probe; -1: everybody */
 	uint64_t semaphore; /* file offset of a counter to be raised while it is set; 0: none */
 	bool on_return;	    /* a uretprobe: offset must be where [sp] is the return address */
 	enum uprobe_role role;
@@ -59,5 +57,21 @@ struct uprobe_group {
  * caller may have another way: -EINVAL or -EOPNOTSUPP where the kernel cannot pause AUX output.
  */
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group);
+
+/* A function of our own that probes can be tried on: they touch no other process. Calls it. */
+void own_probe__hit(void);
+
+/*
+ * A probe of code of our program, at an address of this process, in it. 0, or -ENOENT where that is
+ * none of it.
+ */
+int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address);
+
+/*
+ * Sets the probe, calls the function once, and removes the probe. 0; -ENODATA: it could be set, but
+ * was not hit; or -errno of setting it. Prints an error only where there are no uprobe events at
+ * all.
+ */
+int own_probe__try(void);
 
 #endif

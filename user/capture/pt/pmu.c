@@ -4,9 +4,11 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/cleanup.h"
+#include "util/log.h"
 
 static FILE *open_attribute(const char *folder, const char *name)
 {
@@ -112,4 +114,215 @@ void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_c
 		.mtc_freq = (uint32_t)(config >> pmu->mtc_period.shift & mtc_mask),
 	};
 	describe_cpu(out);
+}
+
+#define CUSTOM "custom:"
+
+static const struct {
+	const char *name;
+	struct pt_timing timing;
+} levels[] = {
+	/* perf's own default period for MTC. */
+	{"low", {.mtc = true, .mtc_period = 3}},
+	{"normal", PT_TIMING_NORMAL},
+	{"high", {.cyc = true, .mtc = true, .cyc_thresh = 1, .noretcomp = true}},
+};
+
+static int bad_term(const char *term)
+{
+	log__error("-timer-resolution: '%s' is no setting of Intel PT's clocks", term);
+	log__hint("cyc, cyc_thresh=N, mtc, mtc_period=N, psb_period=N, noretcomp, ptw, "
+		  "fup_on_ptw, pwr_evt: as in "
+		  "-timer-resolution " CUSTOM "cyc,cyc_thresh=1,mtc,mtc_period=3");
+	return -EINVAL;
+}
+
+static int set_term(struct pt_timing *t, const char *name, unsigned int value)
+{
+	const struct {
+		const char *name;
+		bool *flag;
+		unsigned int *number;
+	} terms[] = {
+		{"cyc", &t->cyc, NULL},
+		{"mtc", &t->mtc, NULL},
+		{"noretcomp", &t->noretcomp, NULL},
+		{"ptw", &t->ptw, NULL},
+		{"fup_on_ptw", &t->fup_on_ptw, NULL},
+		{"pwr_evt", &t->pwr_evt, NULL},
+		{"cyc_thresh", NULL, &t->cyc_thresh},
+		{"mtc_period", NULL, &t->mtc_period},
+		{"psb_period", NULL, &t->psb_period},
+	};
+
+	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+		if (strcmp(terms[i].name, name))
+			continue;
+		if (value > (terms[i].flag ? 1 : 15))
+			return -ERANGE;
+		if (terms[i].flag)
+			*terms[i].flag = value;
+		else
+			*terms[i].number = value;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int parse_term(struct pt_timing *timing, char *term)
+{
+	_cleanup_free_ char *whole = strdup(term);
+	char *number = strchr(term, '=');
+	unsigned long value = 1;
+	char *end = "";
+
+	if (!whole)
+		return -ENOMEM;
+	if (number) {
+		*number++ = '\0';
+		value = strtoul(number, &end, 0);
+		if (*number < '0' || *number > '9')
+			return bad_term(whole);
+	}
+	if (*end || value > 15 || set_term(timing, term, (unsigned int)value))
+		return bad_term(whole);
+	return 0;
+}
+
+static int parse_terms(const char *text, struct pt_timing *timing)
+{
+	_cleanup_free_ char *copy = strdup(text);
+	char *rest = copy, *term;
+	int err = copy ? 0 : -ENOMEM;
+
+	*timing = (struct pt_timing){.exact = true};
+	if (!*text)
+		return bad_term("");
+	while (!err && (term = strsep(&rest, ",")))
+		err = parse_term(timing, term);
+	return err;
+}
+
+int pt_timing__parse(const char *text, struct pt_timing *timing)
+{
+	if (!strncmp(text, CUSTOM, strlen(CUSTOM)))
+		return parse_terms(text + strlen(CUSTOM), timing);
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (strcmp(levels[i].name, text))
+			continue;
+		*timing = levels[i].timing;
+		return 0;
+	}
+	log__error("-timer-resolution '%s' is none", text);
+	log__hint("low, normal, high, or " CUSTOM "TERMS, as " CUSTOM
+		  "cyc,cyc_thresh=1,mtc,mtc_period=3");
+	return -EINVAL;
+}
+
+/* The legal value nearest to what is wanted, the lower of two; 0 where none is. */
+static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
+{
+	for (unsigned int d = 0; d < 32; d++) {
+		if (d <= wanted && legal >> (wanted - d) & 1)
+			return wanted - d;
+		if (wanted + d < 32 && legal >> (wanted + d) & 1)
+			return wanted + d;
+	}
+	return 0;
+}
+
+static int refuse_flag(const char *name)
+{
+	log__error("-timer-resolution: this CPU's Intel PT has no '%s'", name);
+	log__hint("leave it out, or use low, normal or high: they take what there is");
+	return -EINVAL;
+}
+
+static int check_flags(const struct pt_timing *t, const struct pt_pmu *pmu)
+{
+	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width))
+		return refuse_flag("cyc");
+	if (t->mtc && !(pmu->cap_mtc && pmu->mtc.width))
+		return refuse_flag("mtc");
+	if (t->noretcomp && !pmu->noretcomp.width)
+		return refuse_flag("noretcomp");
+	if (t->ptw && !(pmu->cap_ptwrite && pmu->ptw.width))
+		return refuse_flag("ptw");
+	if (t->fup_on_ptw && !(t->ptw && pmu->fup_on_ptw.width))
+		return refuse_flag("fup_on_ptw without ptw");
+	if (t->pwr_evt && !(pmu->cap_power_events && pmu->pwr_evt.width))
+		return refuse_flag("pwr_evt");
+	return 0;
+}
+
+/* The kernel takes 0 of each for "as it comes". */
+static int check_legal(const char *name, uint32_t legal, unsigned int value)
+{
+	char list[16 * 3 + 1] = "";
+	size_t n = 0;
+
+	if (!value || legal >> value & 1)
+		return 0;
+	for (unsigned int i = 0; i < 16; i++)
+		if (legal >> i & 1)
+			n += (size_t)snprintf(list + n, sizeof(list) - n, " %u", i);
+	log__error("-timer-resolution: this CPU's Intel PT has no %s=%u", name, value);
+	log__hint("it has:%s", n ? list : " none at all");
+	return -EINVAL;
+}
+
+static int check_exact(const struct pt_timing *t, const struct pt_pmu *pmu)
+{
+	int err = check_flags(t, pmu);
+
+	if (!err)
+		err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds, t->cyc_thresh);
+	if (!err)
+		err = check_legal("mtc_period", pmu->cap_mtc_periods, t->mtc_period);
+	if (!err)
+		err = check_legal("psb_period", pmu->cap_psb_periods, t->psb_period);
+	return err;
+}
+
+static uint64_t put(struct pt_field field, uint64_t value)
+{
+	return field.width && !(value >> field.width) ? value << field.shift : 0;
+}
+
+static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
+{
+	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width)) {
+		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");
+		*t = levels[0].timing;
+	}
+	t->mtc = t->mtc && pmu->cap_mtc;
+	/* Programs that write no values pay nothing for it. */
+	t->ptw = t->fup_on_ptw = pmu->cap_ptwrite && pmu->ptw.width;
+	t->mtc_period = nearest_legal(pmu->cap_mtc_periods, t->mtc_period);
+	t->cyc_thresh = nearest_legal(pmu->cap_cycle_thresholds, t->cyc_thresh);
+	/* PSBs as often as can be: a wrapped buffer loses what lies before its first. */
+	t->psb_period = nearest_legal(pmu->cap_psb_periods, t->psb_period);
+}
+
+int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, uint64_t *config)
+{
+	struct pt_timing t = *timing;
+	int err = 0;
+
+	if (t.exact)
+		err = check_exact(&t, pmu);
+	else
+		fit(&t, pmu);
+	*config = put(pmu->tsc, 1) | put(pmu->noretcomp, t.noretcomp) | put(pmu->ptw, t.ptw) |
+		  put(pmu->fup_on_ptw, t.fup_on_ptw) | put(pmu->pwr_evt, t.pwr_evt);
+	/* Bit 0 only tells the kernel that `branch` is meant as it says: both or neither. */
+	if (pmu->pt.width && pmu->branch.width)
+		*config |= put(pmu->pt, 1) | put(pmu->branch, 1);
+	if (t.mtc)
+		*config |= put(pmu->mtc, 1) | put(pmu->mtc_period, t.mtc_period);
+	if (t.cyc)
+		*config |= put(pmu->cyc, 1) | put(pmu->cyc_thresh, t.cyc_thresh);
+	if (pmu->cap_psb_cyc)
+		*config |= put(pmu->psb_period, t.psb_period);
+	return err;
 }

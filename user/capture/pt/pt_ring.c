@@ -2,10 +2,15 @@
 #include "capture/pt/pt_ring.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "capture/perf/aux_action.h"
+#include "capture/perf/event_place.h"
+#include "capture/probe/uprobe_event.h"
+#include "capture/pt/pmu.h"
+
+#include "util/cleanup.h"
 
 #define SIDEBAND_DATA_SIZE (256u << 10)
 
@@ -55,17 +60,14 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 	return r->pt < 0 ? r->pt : 0;
 }
 
-static enum aux_action action_of(const struct uprobe_spec *spec)
-{
-	return spec->role == UPROBE_STARTS ? AUX_RESUME : AUX_PAUSE;
-}
-
 static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, size_t i, int leader)
 {
 	struct uprobe_group group = {
 		.place = r->place,
 		.leader = leader,
-		.action = config->freeze == PT_FREEZE_PAUSE ? action_of(&config->probes[i]) : 0,
+		.action = config->freeze != PT_FREEZE_PAUSE	    ? 0
+			  : config->probes[i].role == UPROBE_STARTS ? AUX_RESUME
+								    : AUX_PAUSE,
 		.disabled = config->freeze == PT_FREEZE_REFRESH,
 		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
 		.tracepoint = config->tracepoints ? config->tracepoints[i] : 0,
@@ -100,15 +102,6 @@ static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
 	return err;
 }
 
-static int map(struct pt_ring *r, const struct pt_ring_config *config)
-{
-	size_t data_size = pt_data_size(config->by_cpu);
-
-	return config->spool_dir
-		       ? perf_ring__map_drained(&r->ring, r->pt, data_size, config->aux_size)
-		       : perf_ring__map(&r->ring, r->pt, data_size, config->aux_size);
-}
-
 int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		  const struct pt_ring_config *config)
 {
@@ -124,7 +117,8 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 	if (!err)
 		err = open_group(r, config);
 	if (!err)
-		err = map(r, config);
+		err = perf_ring__map(&r->ring, r->pt, pt_data_size(config->by_cpu),
+				     config->aux_size, config->spool_dir);
 	if (err)
 		pt_ring__close(r);
 	return err;
@@ -212,4 +206,84 @@ int pt_ring__times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *runn
 	*enabled_ns = counts.enabled;
 	*running_ns = counts.running;
 	return 0;
+}
+
+#define AUX_SIZE (128u << 10)
+/* Far more than what runs from the start to the hit. */
+#define BRANCHES 12000
+/* Six to a byte is the most that TNT packets hold (Intel SDM vol. 3, 33.4.2.1), as 47 to eight. */
+#define BRANCHES_SIZE (BRANCHES / 8)
+
+/* What every PMU can do. */
+static uint64_t config_of(const struct pt_pmu *pmu)
+{
+	static const struct pt_timing none = {0};
+	uint64_t config;
+
+	pt_timing__config(&none, pmu, &config);
+	return config;
+}
+
+int pt_probe__open(const struct pt_pmu *pmu, bool kernel)
+{
+	struct perf_event_attr attr = {
+		.type = pmu->type,
+		.config = config_of(pmu),
+		.disabled = 1,
+		.exclude_kernel = !kernel,
+		.exclude_hv = 1,
+	};
+	struct event_place place = event_place__of_thread(0);
+	_cleanup_close_ int fd = event_place__open(&place, &attr, -1);
+
+	return fd < 0 ? fd : 0;
+}
+
+__attribute__((noinline, noipa)) static void run_branches(void)
+{
+	for (unsigned int n = BRANCHES; n; n--)
+		__asm__ volatile("" : "+r"(n));
+}
+
+/* The buffer does not come round: its head is the trace's size. 0 or -errno. */
+static int record(struct pt_ring *ring, const struct pt_ring_config *config, uint64_t *size)
+{
+	int err = pt_ring__enable(ring, config);
+
+	if (err)
+		return err;
+	own_probe__hit();
+	run_branches();
+	pt_ring__disable(ring);
+	*size = __atomic_load_n(&ring->ring.page->aux_head, __ATOMIC_ACQUIRE);
+	return 0;
+}
+
+int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
+{
+	struct uprobe_spec spec;
+	struct pt_ring_config config = {
+		.pmu_type = pmu->type,
+		.pt_config = config_of(pmu),
+		.aux_size = AUX_SIZE,
+		.freeze = freeze,
+		.probes = &spec,
+		.n_probes = 1,
+	};
+	struct event_place place = event_place__of_thread(gettid());
+	struct pt_ring ring;
+	uint64_t size = 0;
+	int err = own_probe__spec_of(&spec, (uintptr_t)own_probe__hit);
+
+	if (!err)
+		err = pt_ring__open(&ring, &place, &config);
+	if (err)
+		return err;
+	err = record(&ring, &config, &size);
+	pt_ring__close(&ring);
+	if (err)
+		return err;
+	if (freeze == PT_FREEZE_DISABLE)
+		return size >= BRANCHES_SIZE ? 0 : -ENODATA;
+	return size && size < BRANCHES_SIZE ? 0 : -ENODATA;
 }

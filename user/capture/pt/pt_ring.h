@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring of Intel PT, of a thread or of a CPU: its events, their buffers, and how a hit freezes it.
- */
+/* A ring of Intel PT, of a thread or a CPU: its events, their buffers, how a hit freezes it. */
 #ifndef MTBPF_CAPTURE_PT_PT_RING_H
 #define MTBPF_CAPTURE_PT_PT_RING_H
 
@@ -9,9 +8,10 @@
 #include <sys/types.h>
 
 #include "capture/perf/perf_ring.h"
-#include "capture/perf/sideband_ring.h"
+#include "capture/perf/sideband.h"
 #include "capture/probe/uprobe_event.h"
-#include "capture/recording/spool.h"
+#include "capture/pt/pmu.h"
+#include "capture/recording/recording.h"
 #include "util/vec.h"
 
 /* Best first. */
@@ -86,5 +86,22 @@ bool pt_ring__is_of_thread(const struct pt_ring *ring);
  * was taken (the kernel's multiplexing). 0 or -EIO.
  */
 int pt_ring__times(const struct pt_ring *ring, uint64_t *enabled_ns, uint64_t *running_ns);
+
+/* What Intel PT lets us do, by trying it on ourselves: a few milliseconds, and nothing stays. */
+
+/*
+ * Opens an Intel PT event on this thread, of user code or of the kernel's too, and closes it. 0 or
+ * -errno: -EACCES, -EPERM no right to; -EBUSY somebody records a CPU; -EOPNOTSUPP user code only.
+ * Prints nothing.
+ */
+int pt_probe__open(const struct pt_pmu *pmu, bool kernel);
+
+/*
+ * Records this thread through a hit of a probe of our own, and looks whether the trace ended there
+ * (PT_FREEZE_DISABLE: whether one comes at all). 0 it did; -ENODATA the kernel took the events, but
+ * the trace went on (PT_FREEZE_DISABLE: is empty); or what opening them failed with: see
+ * pt_ring__open(). Prints an error only where there are no uprobe events at all.
+ */
+int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze);
 
 #endif

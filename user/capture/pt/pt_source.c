@@ -7,23 +7,114 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/code/kernel_access.h"
 #include "capture/code/kernel_copy.h"
-#include "capture/perf/ring_limits.h"
+#include "capture/code/live_code.h"
 #include "capture/perf/followed.h"
 #include "capture/perf/perf_clock.h"
+#include "capture/perf/ring_limits.h"
 #include "capture/probe/tracefs_probe.h"
-#include "capture/pt/explain.h"
 #include "capture/pt/pmu.h"
-#include "capture/pt/pt_probe.h"
 #include "capture/pt/pt_ring.h"
-#include "capture/recording/process_note.h"
 #include "capture/source.h"
 #include "target/process.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"
+
+static bool cpuinfo_has(const char *word)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	return !fs__read("/proc/cpuinfo", &text, &len) && strstr(text, word);
+}
+
+static void explain_no_pmu(void)
+{
+	if (cpuinfo_has("hypervisor"))
+		log__error("no Intel PT: this is a virtual machine, and hardly any hypervisor "
+			   "hands PT to its guests");
+	else if (!cpuinfo_has("GenuineIntel"))
+		log__error("no Intel PT: this CPU is not Intel's");
+	else
+		log__error("no Intel PT: the kernel has no intel_pt PMU (" PT_PMU_PATH ")");
+	log__hint("any machine can do -source sample: stacks by the clock, not every call; and "
+		  "-source soft: every call, but the target runs about 10,000 times slower");
+}
+
+/* What memlock__check() let pass: buffers of the user's other processes count as well. */
+static void explain_memlock(size_t aux_size)
+{
+	char size[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
+	struct rlimit rlimit = {0};
+
+	getrlimit(RLIMIT_MEMLOCK, &rlimit);
+	log__error("cannot lock %s a thread for the trace: the limit is %s, and "
+		   "kernel.perf_event_mlock_kb %ld a CPU",
+		   units__format_size(size, aux_size), units__format_size(limit, rlimit.rlim_cur),
+		   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
+	log__hint("a smaller -snapshot-size fits; CAP_IPC_LOCK lifts the limit (or ulimit -l)");
+}
+
+static void explain_open(int err, size_t aux_size)
+{
+	char size[UNITS_TEXT_SIZE];
+
+	switch (-err) {
+	case EPERM:
+		if (aux_size) {
+			explain_memlock(aux_size);
+			return;
+		}
+		break;
+	case EBUSY:
+		log__error("Intel PT is in use already: EBUSY");
+		log__hint(
+			"another mtbpf, perf or debugger traces this thread or CPU; one at a time");
+		return;
+	case ENOMEM:
+		log__error("no memory for a trace of %s a thread",
+			   units__format_size(size, aux_size));
+		log__hint("a smaller -snapshot-size needs less");
+		return;
+	}
+	ring_limits__explain(err, "record with Intel PT");
+}
+
+static void explain_no_controller(const char *path)
+{
+	log__error("the cgroup %s has no perf_event controller", path);
+	log__hint("enabling any controller in its parent brings it: 'echo +cpu >%s/../"
+		  "cgroup.subtree_control'; not where a v1 hierarchy has perf_event",
+		  path);
+}
+
+static void explain_open_kernel(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		log__error("cannot trace the kernel: %s", strerror(-err));
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
+			  "leave -trace-include-kernel out",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+		return;
+	case EOPNOTSUPP:
+		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
+		log__hint("leave -trace-include-kernel out: the time in the kernel shows as "
+			  "[syscall] and [untraced]");
+		return;
+	default:
+		explain_open(err, 0);
+	}
+}
+
+#define AUX_MIN (4u << 10)
+#define AUX_MAX (1u << 30)
 
 struct ended_spool {
 	pid_t pid, tid;
@@ -46,18 +137,7 @@ struct source {
 	bool said_full; /* a ring that is drained was not drained in time */
 };
 
-/* Threads, names and mappings as they are now: the sideband tells of later ones. 0 or -errno. */
-static int note_initial(struct source *s)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->rings.n && !err && !s->config.cgroup; i++)
-		err = process_note__thread(&s->followed.pending, s->rings.v[i].pid,
-					   s->rings.v[i].place.pid, s->first.perf_ns);
-	return err ? err : followed__note(&s->followed, &s->config, s->first.perf_ns);
-}
-
-/* Opens rings for threads that joined the cgroup. 0 or -errno. */
+/* Notes the threads that were moved into the cgroup. 0 or -errno. */
 static int note_joined(struct source *s)
 {
 	int err = 0;
@@ -77,6 +157,8 @@ static int note_joined(struct source *s)
 
 /* Opening rings, and choosing how they freeze. */
 
+static const struct followed_ops followed_ops;
+
 static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
 	struct pt_ring *ring = VEC_PUSH(&s->rings);
@@ -92,26 +174,6 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	return err ? err : ring->sideband.event;
 }
 
-/* One more, for a thread. 0 or -errno: -ESRCH it is gone already. Prints nothing. */
-static int add_thread(struct source *s, pid_t pid, pid_t tid)
-{
-	return followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid},
-				    open_ring);
-}
-
-static int add_threads(struct source *s)
-{
-	struct followed_thread *threads;
-	size_t n;
-	int err = followed__list(&s->followed, !s->config.multi_thread, &threads, &n);
-
-	if (err)
-		return err;
-	err = followed__add_threads(&s->followed, s, threads, n, open_ring);
-	free(threads);
-	return err ? err : s->rings.n ? 0 : -ESRCH;
-}
-
 static int add_cpus(struct source *s)
 {
 	struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, 0);
@@ -119,7 +181,7 @@ static int add_cpus(struct source *s)
 	int err;
 
 	followed__cpus(&s->followed, NULL, &cpus);
-	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	err = followed__add_cpus(&s->followed, &place, &cpus);
 
 	return err ? err : s->rings.n ? 0 : -ENODEV;
 }
@@ -147,27 +209,15 @@ static int try_methods(struct source *s)
 			continue;
 		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
 			break;
-		/* A freeze that cannot be undone does not allow another snapshot. */
+		/* A freeze that cannot be undone cannot stop and start the trace. */
 		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
 			break;
 		close_rings(s);
 		s->ring_config.freeze = freeze;
-		err = s->config.cgroup ? add_cpus(s) : add_threads(s);
+		err = s->config.cgroup
+			      ? add_cpus(s)
+			      : followed__add_threads(&s->followed, !s->config.multi_thread);
 	}
-	return err;
-}
-
-static int count_rings(const struct source *s, size_t *n)
-{
-	struct followed_thread *threads;
-	int err;
-
-	if (s->config.cgroup) {
-		*n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-		return 0;
-	}
-	err = followed__list(&s->followed, !s->config.multi_thread, &threads, n);
-	free(threads);
 	return err;
 }
 
@@ -175,21 +225,17 @@ static int count_rings(const struct source *s, size_t *n)
 static int check_memory(const struct source *s)
 {
 	bool by_cpu = s->config.cgroup != NULL;
-	size_t aux = s->ring_config.aux_size, n;
-	struct memlock_limits limits;
-	int err = count_rings(s, &n);
+	size_t aux = s->ring_config.aux_size, n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+	int err = by_cpu ? 0 : followed__count(&s->followed, !s->config.multi_thread, &n);
 
 	if (err) {
-		pt_explain__open(err, aux);
+		explain_open(err, aux);
 		return err;
 	}
-	err = budget__check(s->config.max_memory, n, aux, by_cpu);
-	if (err)
-		return err;
-	memlock__read(&limits);
-	err = memlock__check(&limits, n, pt_ring__locked_size(aux, by_cpu), aux);
+	err = budget__check(s->config.max_memory, n, aux, AUX_MIN, by_cpu);
 	return err ? err
-		   : many_rings__allow(n, PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
+		   : ring_limits__check(n, pt_ring__locked_size(aux, by_cpu), aux,
+					PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
 }
 
 static bool has_several_rings(const struct source_config *config)
@@ -229,15 +275,6 @@ static int open_tracefs(struct source *s)
 	return err;
 }
 
-/* Removes the probes that the rings' events share; after these are closed. */
-static void remove_probes(struct source *s)
-{
-	for (size_t i = 0; i < s->tracefs.n; i++)
-		tracefs_probe__remove(s->tracefs.v[i]);
-	VEC_FINI(&s->tracefs);
-	VEC_FINI(&s->tracepoints);
-}
-
 /*
  * Opens the rings of all that is to be recorded, with the best way to freeze them that there is.
  * 0, or -errno after a line and a hint; nothing is opened where they would not fit into memory.
@@ -262,9 +299,9 @@ static int open_rings(struct source *s)
 		log__error("this way of freezing takes one probe, not %zu", s->config.n_probes);
 		log__hint("-freeze pause, where the kernel has it, or disable takes any number");
 	} else if (err == -ENOENT && s->config.cgroup) {
-		pt_explain__no_controller(s->config.cgroup->path);
+		explain_no_controller(s->config.cgroup->path);
 	} else if (err) {
-		pt_explain__open(err, s->ring_config.aux_size);
+		explain_open(err, s->ring_config.aux_size);
 	}
 	return err;
 }
@@ -338,8 +375,26 @@ static int keep_spool(struct source *s, struct pt_ring *ring)
 	return 0;
 }
 
-/* All is on the disk by now. */
-static int read_spools(struct source *s, struct recording *rec, uint64_t tsc)
+/* Of a ring that was drained all is on the disk by now. */
+static int read_ring(struct source *s, struct pt_ring *ring, struct recording *rec, uint64_t tsc)
+{
+	struct rec_aux aux = aux_of(s, ring, tsc);
+	int err;
+
+	if (s->config.spool_dir) {
+		err = spool__finish(&ring->spool, &aux, rec);
+		warn_not_running(ring, aux.size);
+		return err;
+	}
+	err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
+	if (err)
+		return err;
+	warn_not_running(ring, aux.size);
+	warn_empty(rec, s->config.first_hit, &aux, ring);
+	return recording__add_aux(rec, &aux);
+}
+
+static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
 
@@ -349,30 +404,8 @@ static int read_spools(struct source *s, struct recording *rec, uint64_t tsc)
 
 		err = spool__finish(&ended->spool, &aux, rec);
 	}
-	for (size_t i = 0; i < s->rings.n && !err; i++) {
-		struct rec_aux aux = aux_of(s, &s->rings.v[i], tsc);
-
-		err = spool__finish(&s->rings.v[i].spool, &aux, rec);
-		warn_not_running(&s->rings.v[i], aux.size);
-	}
-	return err;
-}
-
-static int read_aux(struct source *s, struct recording *rec, uint64_t tsc)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->rings.n && !err; i++) {
-		struct pt_ring *ring = &s->rings.v[i];
-		struct rec_aux aux = aux_of(s, ring, tsc);
-
-		err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
-		if (err)
-			break;
-		warn_not_running(ring, aux.size);
-		warn_empty(rec, s->config.first_hit, &aux, ring);
-		err = recording__add_aux(rec, &aux);
-	}
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = read_ring(s, &s->rings.v[i], rec, tsc);
 	return err;
 }
 
@@ -423,8 +456,7 @@ static int pt__read(struct source *s, struct recording *rec)
 	if (!err)
 		err = followed__add_uprobes_pages(&s->followed, &s->config, s->first.perf_ns, rec);
 	if (!err)
-		err = s->config.spool_dir ? read_spools(s, rec, last.tsc)
-					  : read_aux(s, rec, last.tsc);
+		err = read_rings(s, rec, last.tsc);
 	followed__count_left_out(&s->followed, &s->config, rec);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	if (!err && s->config.kernel && !rec->kernel.kallsyms)
@@ -434,31 +466,19 @@ static int pt__read(struct source *s, struct recording *rec)
 	return err;
 }
 
-#define AUX_MIN (4u << 10)
-#define AUX_MAX (1u << 30)
-
 static int pt__probe(void)
 {
 	struct pt_pmu pmu;
 	int err;
 
 	if (pt_pmu__read(&pmu)) {
-		pt_explain__no_pmu();
+		explain_no_pmu();
 		return -ENODEV;
 	}
 	err = pt_probe__open(&pmu, false);
 	if (err)
-		pt_explain__open(err, 0);
+		explain_open(err, 0);
 	return err;
-}
-
-static size_t aux_size(uint64_t wanted)
-{
-	size_t size = AUX_MIN;
-
-	while (size < wanted && size < AUX_MAX)
-		size <<= 1;
-	return size;
 }
 
 /* What would make a trace of the kernel useless, or impossible, is known before the target is
@@ -471,7 +491,7 @@ static int check_kernel(const struct source *s)
 		return err;
 	err = pt_probe__open(&s->pmu, true);
 	if (err)
-		pt_explain__open_kernel(err);
+		explain_open_kernel(err);
 	return err == -EOPNOTSUPP ? -ENODEV : err;
 }
 
@@ -490,7 +510,7 @@ static int open_all(struct source *s)
 	int err;
 
 	if (pt_pmu__read(&s->pmu)) {
-		pt_explain__no_pmu();
+		explain_no_pmu();
 		return -ENODEV;
 	}
 	err = check_regions(&s->config);
@@ -498,14 +518,14 @@ static int open_all(struct source *s)
 		err = check_kernel(s);
 	if (err)
 		return err;
-	err = followed__open(&s->followed, &s->config);
+	err = followed__open(&s->followed, &s->config, s, &followed_ops);
 	if (err) {
-		pt_explain__open(err, 0);
+		explain_open(err, 0);
 		return err;
 	}
 	s->ring_config = (struct pt_ring_config){
 		.pmu_type = s->pmu.type,
-		.aux_size = aux_size(s->config.snapshot_size),
+		.aux_size = source__ring_size(s->config.snapshot_size, AUX_MIN, AUX_MAX),
 		.probes = s->config.probes,
 		.n_probes = s->config.n_probes,
 		.kernel = s->config.kernel,
@@ -551,11 +571,12 @@ static int pt__start(struct source *s)
 
 	s->followed.sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
-		err = note_initial(s);
+		err = followed__note(&s->followed, &s->config, !s->config.multi_thread,
+				     s->first.perf_ns);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = pt_ring__enable(&s->rings.v[i], &s->ring_config);
 	if (err)
-		pt_explain__open(err, s->ring_config.aux_size);
+		explain_open(err, s->ring_config.aux_size);
 	else
 		log__debug("pt: config %#llx, frozen %s",
 			   (unsigned long long)s->ring_config.pt_config,
@@ -566,14 +587,6 @@ static int pt__start(struct source *s)
 static int pt__fd(const struct source *s)
 {
 	return s->followed.epoll_fd;
-}
-
-static struct pt_ring *find_thread(struct source *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].place.pid == tid && !s->rings.v[i].ended)
-			return &s->rings.v[i];
-	return NULL;
 }
 
 /*
@@ -608,7 +621,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	/* Its mappings are those from before anything is recorded. */
 	err = perf_clock__now(&now);
 	if (!err)
-		err = add_thread(s, pid, tid);
+		err = followed__add_thread(&s->followed, pid, tid);
 	if (!err)
 		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
 	return err ? err : followed__note_thread(&s->followed, pid, tid, now.perf_ns);
@@ -616,15 +629,21 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 
 static void on_thread_end(struct source *s, pid_t tid)
 {
-	struct pt_ring *ring = find_thread(s, tid);
+	for (size_t i = 0; i < s->rings.n; i++) {
+		struct pt_ring *ring = &s->rings.v[i];
 
-	if (!ring)
+		if (ring->place.pid != tid || ring->ended)
+			continue;
+		ring->ended = true;
+		/* It would wake everybody for ever. */
+		if (s->config.spool_dir)
+			epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
 		return;
-	ring->ended = true;
-	/* It would wake everybody for ever. */
-	if (s->config.spool_dir)
-		epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
+	}
 }
+
+static const struct followed_ops followed_ops = {
+	.open_ring = open_ring, .ended = on_thread_end, .began = on_thread_begin};
 
 /* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
 static void say_full(struct source *s)
@@ -652,7 +671,6 @@ static bool holds(const struct source *s, pid_t pid)
 
 static int drain(struct source *s)
 {
-	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 	int err = 0;
 
 	followed__forget_ended(&s->followed);
@@ -665,7 +683,7 @@ static int drain(struct source *s)
 	}
 	if (err)
 		return err;
-	followed__threads(&s->followed, s, &ops);
+	followed__threads(&s->followed);
 	err = note_joined(s);
 	if (!err)
 		err = sideband__tidy(&s->followed.sideband, holds, s);
@@ -715,7 +733,11 @@ static void pt__close(struct source *s)
 	for (size_t i = 0; i < s->spools.n; i++)
 		spool__close(&s->spools.v[i].spool);
 	VEC_FINI(&s->spools);
-	remove_probes(s);
+	/* The rings' events share these, and are closed. */
+	for (size_t i = 0; i < s->tracefs.n; i++)
+		tracefs_probe__remove(s->tracefs.v[i]);
+	VEC_FINI(&s->tracefs);
+	VEC_FINI(&s->tracepoints);
 	followed__close(&s->followed);
 	free(s);
 }

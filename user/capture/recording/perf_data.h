@@ -7,6 +7,7 @@
 #define MTBPF_CAPTURE_RECORDING_PERF_DATA_H
 
 #include <asm/perf_regs.h>
+#include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -83,6 +84,14 @@ struct perf_data_header {
 };
 _Static_assert(sizeof(struct perf_data_header) == 104, "perf_data_header");
 
+/* struct perf_record_header_build_id, tools/lib/perf/include/perf/event.h; the name follows. */
+struct build_id_record {
+	struct perf_event_header header;
+	int32_t pid;
+	uint8_t id[20], size, pad[3];
+};
+#define MISC_BUILD_ID_SIZE (1u << 15) /* of its header: the size is given */
+
 /*
  * Writes rec as a perf.data file. Errors stay in the stream (ferror); the caller checks them and
  * closes it.
@@ -91,10 +100,8 @@ void perf_data__write(const struct recording *rec, FILE *out);
 
 /* Of the feature's section: each is that of all maps of its path that have none yet. */
 void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size);
-/* The section: a record for each path of rec->files. perf knows one build id a path. */
+/* The section: a record for each path of rec->files. perf knows one build id per path. */
 void perf_data__write_build_ids(const struct recording *rec, FILE *out);
-/* Ignores one that is longer than any. */
-void rec_map__set_build_id(struct rec_map *map, const uint8_t *id, size_t size);
 
 /*
  * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, what a decoder must know. 0, or

@@ -1,98 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* A perf.data file to a recording. */
-#include "capture/recording/perf_data.h"
+/* A perf.data file to a recording: the file, the kernel's records, and the PT bytes. */
+#include "capture/recording/perf_data_reader.h"
 
-#include <errno.h>
-#include <linux/perf_event.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "kernel/address.h"
-#include "util/label.h"
-#include "util/vec.h"
-
-/* One event of the file: how its records are laid out. */
-struct perf_reader_event {
-	uint32_t type;
-	uint64_t config, sample_type, regs_user;
-	uint64_t own;	    /* of BPF output: enum perf_own_data */
-	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
-	uint64_t period;    /* attr.sample_period */
-	uint64_t id;
-	bool exclude_user;
-};
-
-/* PT bytes so far, whose stream may go on in a later record. */
-struct perf_reader_stream {
-	pid_t tid;
-	int cpu;
-	size_t aux;   /* of the recording's */
-	uint64_t end; /* the offset in the stream behind them */
-};
-
-/* They come in the order of buffers, not of time. */
-struct perf_reader_switch {
-	struct rec_switch sw;
-	size_t order; /* in the file */
-};
-
-struct perf_reader {
-	struct recording *rec;
-	const uint8_t *data;
-	size_t size;
-	const char *why;
-	VEC(struct perf_reader_event) events;
-	VEC(struct perf_reader_stream) streams;
-	VEC(struct perf_reader_switch) switches;
-	bool have_info; /* Intel PT's AUXTRACE_INFO was there */
-	bool by_cpu;	/* its buffers are of CPUs, and switches tell who ran there */
-};
-
-/* A record's bytes still to be read. */
-struct cursor {
-	const uint8_t *at, *end;
-	bool failed;
-};
-
-/* Whose record is it? By the id at its end, or at the start of a sample. */
-static const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r,
-							       uint64_t id)
+const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
 {
 	for (size_t i = 0; i < r->events.n; i++)
 		if (r->events.v[i].id == id)
 			return &r->events.v[i];
 	return &r->events.v[0];
-}
-
-static void take(struct cursor *c, void *out, size_t n)
-{
-	if ((size_t)(c->end - c->at) < n) {
-		c->failed = true;
-		memset(out, 0, n);
-		return;
-	}
-	memcpy(out, c->at, n);
-	c->at += n;
-}
-
-static uint32_t take_u32(struct cursor *c)
-{
-	uint32_t value;
-
-	take(c, &value, sizeof(value));
-	return value;
-}
-
-static uint64_t take_u64(struct cursor *c)
-{
-	uint64_t value;
-
-	take(c, &value, sizeof(value));
-	return value;
 }
 
 /* A NUL-terminated string inside the record; NULL where there is none. */
@@ -109,12 +29,6 @@ static const char *take_string(struct cursor *c)
 	return text;
 }
 
-static int damaged(struct perf_reader *r, const char *why)
-{
-	r->why = why;
-	return -EINVAL;
-}
-
 /* What the kernel put at a record's end: whose it is, when and where. Zeroes where it did not. */
 struct sample_id {
 	uint32_t pid, tid;
@@ -122,320 +36,6 @@ struct sample_id {
 	uint32_t cpu;
 	bool has_cpu;
 };
-
-/* Hits in a perf.data file: samples of our own event, as perf_data_write.c writes them. */
-
-#define FIXED offsetof(struct mt_hit, stack)
-
-#define SAMPLE_HIT                                                                                 \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
-	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
-
-static int damaged_hit(struct perf_reader *r)
-{
-	return damaged(r, "a hit's record is damaged");
-}
-
-/* The next n bytes, as a part to be read by itself. */
-static struct cursor take_part(struct cursor *c, uint64_t n)
-{
-	struct cursor part = {.at = c->at, .end = c->at};
-
-	if (n > (uint64_t)(c->end - c->at)) {
-		c->failed = part.failed = true;
-		return part;
-	}
-	c->at += n;
-	part.end = c->at;
-	return part;
-}
-
-/* Behind the arguments, where there are any. */
-static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
-{
-	uint64_t n;
-
-	if (raw->end - raw->at < 8)
-		return 0;
-	n = take_u64(raw);
-	if (n > MT_BRANCHES_MAX)
-		return damaged_hit(r);
-	hit->n_branches = (uint32_t)n;
-	take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
-	return raw->failed ? damaged_hit(r) : 0;
-}
-
-/* Behind the stack; 4 bytes of padding are all that else follows there. */
-static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
-{
-	uint64_t word;
-
-	if (raw->end - raw->at < 8)
-		return 0;
-	word = take_u64(raw);
-	hit->n_args = (uint32_t)word;
-	hit->args_read = (uint16_t)(word >> 32);
-	hit->args_signed = (uint16_t)(word >> 48);
-	if (hit->n_args > MT_ARGS_MAX)
-		return damaged_hit(r);
-	take(raw, hit->args, 8 * hit->n_args);
-	return raw->failed ? damaged_hit(r) : take_branches(r, raw, hit);
-}
-
-/* The stack by frame pointer is the chain, behind PERF_CONTEXT_USER, or in the raw data. */
-static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *raw,
-		    struct mt_hit *hit)
-{
-	size_t in_chain = (size_t)(chain->end - chain->at) / 8;
-
-	if ((size_t)(raw->end - raw->at) < FIXED)
-		return damaged(r, "a hit's record is of another version");
-	take(raw, hit, FIXED);
-	take_u64(chain);
-	if (hit->stack_depth > MT_STACK_DEPTH ||
-	    (in_chain != 1 && in_chain != 1 + hit->stack_depth))
-		return damaged_hit(r);
-	take(in_chain == 1 ? raw : chain, hit->stack, 8 * hit->stack_depth);
-	return chain->failed || raw->failed ? damaged_hit(r) : take_args(r, raw, hit);
-}
-
-static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
-{
-	uint64_t regs[64] = {0};
-
-	if (!take_u64(c))
-		return; /* PERF_SAMPLE_REGS_ABI_NONE */
-	for (int i = 0; i < 64; i++)
-		if (mask >> i & 1)
-			regs[i] = take_u64(c);
-	*user = (struct rec_user){
-		.bx = regs[PERF_REG_X86_BX],
-		.bp = regs[PERF_REG_X86_BP],
-		.sp = regs[PERF_REG_X86_SP],
-		.ip = regs[PERF_REG_X86_IP],
-		.r12 = regs[PERF_REG_X86_R12],
-		.r13 = regs[PERF_REG_X86_R13],
-		.r14 = regs[PERF_REG_X86_R14],
-		.r15 = regs[PERF_REG_X86_R15],
-	};
-}
-
-static void take_stack(struct cursor *c, struct rec_user *user)
-{
-	uint64_t room = take_u64(c);
-	struct cursor stack = take_part(c, room);
-	uint64_t size = room ? take_u64(c) : 0;
-
-	if (size > room || c->failed) {
-		c->failed = true;
-		return;
-	}
-	user->stack = (uint8_t *)stack.at;
-	user->size = size;
-}
-
-/* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER, whose bytes stay the record's. */
-static void perf_reader__take_user(const struct perf_reader_event *event, struct cursor *c,
-				   struct rec_user *user)
-{
-	*user = (struct rec_user){0};
-	if (event->sample_type & PERF_SAMPLE_REGS_USER)
-		take_regs(c, event->regs_user, user);
-	if (event->sample_type & PERF_SAMPLE_STACK_USER)
-		take_stack(c, user);
-}
-
-/* ip, sp and bp are in the hit already. */
-static int read_user(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
-		     struct mt_hit *hit, struct rec_user *user)
-{
-	perf_reader__take_user(event, c, user);
-	hit->bx = user->bx;
-	hit->r12 = user->r12;
-	hit->r13 = user->r13;
-	hit->r14 = user->r14;
-	hit->r15 = user->r15;
-	hit->copied = (uint32_t)user->size;
-	return c->failed ? damaged_hit(r) : 0;
-}
-
-/* A sample of this event: a hit, if it is one of our own. 0 or -errno, with r->why. */
-static int perf_reader__sample(struct perf_reader *r, const struct perf_reader_event *event,
-			       struct cursor *c)
-{
-	struct cursor chain, raw;
-	struct rec_user user = {0};
-	struct mt_hit hit = {0};
-	uint64_t depth, probe_ip;
-	int err;
-
-	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT ||
-	    !(event->sample_type & PERF_SAMPLE_RAW))
-		return 0;
-	probe_ip = take_u64(c);
-	take_part(c, 24); /* TID, TIME, CPU: mt_hit has them */
-	depth = take_u64(c);
-	if (c->failed || !depth || depth > 1 + MT_STACK_DEPTH)
-		return damaged_hit(r);
-	chain = take_part(c, 8 * depth);
-	raw = take_part(c, take_u32(c));
-	if (c->failed)
-		return damaged_hit(r);
-	err = read_raw(r, &chain, &raw, &hit);
-	hit.probe_ip = probe_ip;
-	if (!err &&
-	    !(event->sample_type & ~(SAMPLE_HIT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)))
-		err = read_user(r, event, c, &hit, &user);
-	if (!err)
-		err = recording__add_hit(r->rec, &hit);
-	if (err || !user.size)
-		return err;
-	return recording__add_stack(r->rec, user.stack, user.size);
-}
-
-/* The records of a source that samples: ours, or those of perf record -g. */
-
-/* What may stand before the call chain, eight bytes each, in this order. */
-static const uint64_t words_before[] = {
-	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
-	PERF_SAMPLE_TIME,	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
-	PERF_SAMPLE_STREAM_ID,	PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
-};
-
-#define IPS_MAX 1024
-
-/* Behind other things that a sample may have between them nothing is looked for. */
-static int take_user(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
-		     struct rec_user *user)
-{
-	*user = (struct rec_user){0};
-	if (event->sample_type & (PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK))
-		return 0;
-	perf_reader__take_user(event, c, user);
-	return c->failed ? damaged(r, "a sample's record is damaged") : 0;
-}
-
-static int add_stack(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c,
-		     struct rec_sample *sample)
-{
-	uint64_t n = take_u64(c), ips[IPS_MAX] = {0}, kernel[IPS_MAX] = {0};
-	uint32_t n_kernel = 0;
-	struct rec_user user;
-	int err;
-
-	if (c->failed || n > (uint64_t)(c->end - c->at) / 8)
-		return damaged(r, "a sample's record is damaged");
-	for (uint64_t i = 0; i < n; i++) {
-		uint64_t ip = take_u64(c);
-
-		/* Not those that say whose code follows. */
-		if (!address__is_kernel(ip) && sample->n_ips < IPS_MAX)
-			ips[sample->n_ips++] = ip;
-		else if (address__is_kernel(ip) && ip < (uint64_t)PERF_CONTEXT_MAX &&
-			 n_kernel < IPS_MAX)
-			kernel[n_kernel++] = ip;
-	}
-	err = take_user(r, event, c, &user);
-	if (!err && user.size && !sample->n_ips)
-		ips[sample->n_ips++] = user.ip;
-	if (!err)
-		err = recording__add_sample(r->rec, sample, ips);
-	if (!err && n_kernel)
-		err = recording__add_sample_kernel(r->rec, kernel, n_kernel);
-	return err || !user.size ? err : recording__add_sample_user(r->rec, &user);
-}
-
-static void note_faults(const struct perf_reader_event *event, struct rec_sample *sample)
-{
-	sample->is_major = event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
-	if (sample->is_major || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-	    event->config == PERF_COUNT_SW_PAGE_FAULTS)
-		sample->faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
-}
-
-/* A stack, of an event that has call chains; others are nothing. 0 or -errno, with r->why. */
-static int perf_reader__stack(struct perf_reader *r, const struct perf_event_header *header,
-			      struct cursor *c)
-{
-	uint64_t word[sizeof(words_before) / sizeof(words_before[0])] = {0}, id;
-	const struct perf_reader_event *event;
-	struct rec_sample sample = {
-		.in_kernel =
-			(header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
-	};
-	struct cursor peek = *c;
-
-	id = take_u64(&peek);
-	event = perf_reader__find_event(r, id);
-	if (!(event->sample_type & PERF_SAMPLE_CALLCHAIN) ||
-	    event->sample_type & PERF_SAMPLE_READ || !(event->sample_type & PERF_SAMPLE_TIME))
-		return 0;
-	for (size_t i = 0; i < sizeof(words_before) / sizeof(words_before[0]); i++)
-		if (event->sample_type & words_before[i])
-			word[i] = take_u64(c);
-	sample.pid = (pid_t)(uint32_t)word[2];
-	sample.tid = (pid_t)(word[2] >> 32);
-	sample.time_ns = word[3];
-	sample.cpu = (int)(uint32_t)word[7];
-	sample.at_switch = event->type == PERF_TYPE_SOFTWARE &&
-			   event->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
-	if (event->type == PERF_TYPE_SOFTWARE)
-		note_faults(event, &sample);
-	return add_stack(r, event, c, &sample);
-}
-
-/* At least so much of it is there in a recording of any version; the rest stays as it was. */
-static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t least, size_t size)
-{
-	uint32_t there;
-
-	c->at += c->end - c->at >= 24 ? 24 : 0; /* TID, TIME, CPU: the data has them */
-	there = take_u32(c);
-	if (there < least)
-		return damaged(r, "a record of mtbpf's is of another version");
-	take(c, out, there < size ? least : size);
-	return c->failed ? damaged(r, "a record of mtbpf's is damaged") : 0;
-}
-
-/* Earlier versions knew hits only. */
-#define ENTRY_LEAST offsetof(struct mt_entry, kind)
-
-/* Raw data of ours but hits: enum perf_own_data. 0 or -errno, with r->why. */
-static int perf_reader__own(struct perf_reader *r, struct cursor *c, uint64_t own)
-{
-	uint64_t ip = take_u64(c);
-	struct mt_entry entry = {.ip = ip};
-	struct mt_sched by;
-	int err = 0;
-
-	if (own == PERF_OWN_ENTRY) {
-		err = take_raw(r, c, &entry, ENTRY_LEAST, offsetof(struct mt_entry, ip));
-		return err ? err : recording__add_entry(r->rec, &entry);
-	}
-	if (own == PERF_OWN_BY) {
-		err = take_raw(r, c, &by, sizeof(by), sizeof(by));
-		by.by_comm[sizeof(by.by_comm) - 1] = '\0';
-		return err ? err : recording__add_sched_by(r->rec, &by);
-	}
-	return 0;
-}
-
-/* What the scheduler did with a thread. 0 or -ENOMEM. */
-static int perf_reader__sched(struct perf_reader *r, const struct perf_event_header *header,
-			      const struct sample_id *id)
-{
-	struct rec_sched sched = {
-		.time_ns = id->time_ns,
-		.pid = (pid_t)id->pid,
-		.tid = (pid_t)id->tid,
-		.cpu = (int)id->cpu,
-		.what = !(header->misc & PERF_RECORD_MISC_SWITCH_OUT)	     ? REC_SCHED_IN
-			: header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? REC_SCHED_PREEMPTED
-									     : REC_SCHED_BLOCKED,
-	};
-
-	return recording__add_sched(r->rec, &sched);
-}
 
 /* The kernel's records in a perf.data file: mappings, threads, who runs, losses, hits. */
 
@@ -470,6 +70,15 @@ static struct sample_id read_sample_id(const struct perf_reader *r, const uint8_
 	return id;
 }
 
+/* Ignores one that is longer than any. */
+static void set_build_id(struct rec_map *map, const uint8_t *id, size_t size)
+{
+	if (2 * size >= sizeof(map->build_id))
+		return;
+	for (size_t i = 0; i < size; i++)
+		snprintf(map->build_id + 2 * i, 3, "%02x", id[i]);
+}
+
 /* Which file it is: its inode, or, where perf was told to, its build id. */
 static void read_file_id(struct cursor *c, bool is_build_id, struct rec_map *map)
 {
@@ -482,9 +91,9 @@ static void read_file_id(struct cursor *c, bool is_build_id, struct rec_map *map
 		take_u64(c); /* inode generation */
 		return;
 	}
-	take(c, id, sizeof(id));
+	cursor__take(c, id, sizeof(id));
 	if (id[0] <= 20)
-		rec_map__set_build_id(map, id + 4, id[0]);
+		set_build_id(map, id + 4, id[0]);
 }
 
 static int read_mmap(struct perf_reader *r, struct cursor *c,
@@ -518,12 +127,6 @@ static int read_comm(struct perf_reader *r, struct cursor *c, uint64_t time_ns)
 	if (c->failed)
 		return damaged(r, "a thread's record is damaged");
 	snprintf(thread.comm, sizeof(thread.comm), "%s", comm);
-	label__clean_in_place(thread.comm);
-	for (size_t i = 0; i < r->rec->threads.n; i++)
-		if (r->rec->threads.v[i].tid == thread.tid) {
-			memcpy(r->rec->threads.v[i].comm, thread.comm, sizeof(thread.comm));
-			return 0;
-		}
 	return recording__add_thread(r->rec, &thread);
 }
 
@@ -548,17 +151,21 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
-static int read_sample(struct perf_reader *r, const struct perf_event_header *header,
-		       struct cursor *c)
+/* What the scheduler did with a thread. 0 or -ENOMEM. */
+static int read_sched(struct perf_reader *r, const struct perf_event_header *header,
+		      const struct sample_id *id)
 {
-	struct cursor start = *c;
-	const struct perf_reader_event *event = perf_reader__find_event(r, take_u64(c));
+	struct rec_sched sched = {
+		.time_ns = id->time_ns,
+		.pid = (pid_t)id->pid,
+		.tid = (pid_t)id->tid,
+		.cpu = (int)id->cpu,
+		.what = !(header->misc & PERF_RECORD_MISC_SWITCH_OUT)	     ? REC_SCHED_IN
+			: header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? REC_SCHED_PREEMPTED
+									     : REC_SCHED_BLOCKED,
+	};
 
-	if (event->type != PERF_TYPE_SOFTWARE || event->config != PERF_COUNT_SW_BPF_OUTPUT)
-		return perf_reader__stack(r, header, &start);
-	if (event->own != PERF_OWN_HIT)
-		return perf_reader__own(r, c, event->own);
-	return perf_reader__sample(r, event, c);
+	return recording__add_sched(r->rec, &sched);
 }
 
 /* A thread or process begins: PID, PPID, TID, PTID, TIME. */
@@ -578,25 +185,13 @@ static int read_fork(struct perf_reader *r, struct cursor *c, const struct sampl
 
 static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_t pid, uint32_t tid)
 {
-	struct perf_reader_switch *sw;
-
-	/* A thread's own record of it says no CPU, and its ring needs none. */
-	if (!id->has_cpu)
-		return 0;
-	sw = VEC_PUSH(&r->switches);
-	if (!sw)
-		return -ENOMEM;
-	*sw = (struct perf_reader_switch){
+	const struct perf_reader_switch sw = {
 		.sw = {id->time_ns, (int)id->cpu, (pid_t)pid, (pid_t)tid},
 		.order = r->switches.n,
 	};
-	return 0;
-}
 
-/* Who comes is the record's own; who follows a leaving one has a record of its own. */
-static int read_switch(struct perf_reader *r, bool out, const struct sample_id *id)
-{
-	return add_switch(r, id, out ? 0 : id->pid, out ? 0 : id->tid);
+	/* A thread's own record of it says no CPU, and its ring needs none. */
+	return id->has_cpu ? VEC_ADD(&r->switches, sw) : 0;
 }
 
 static int read_itrace_start(struct perf_reader *r, struct cursor *c, const struct sample_id *id)
@@ -618,7 +213,7 @@ static int compare_switches(const void *a, const void *b)
 }
 
 /* Orders what came in the order of buffers. 0 or -ENOMEM. */
-static int perf_reader__finish_switches(struct perf_reader *r)
+static int finish_switches(struct perf_reader *r)
 {
 	int err = 0;
 
@@ -631,8 +226,8 @@ static int perf_reader__finish_switches(struct perf_reader *r)
 }
 
 /* Those of the kernel. 0 or -errno, with r->why; of other types: nothing. */
-static int perf_reader__kernel_record(struct perf_reader *r, const struct perf_event_header *header,
-				      struct cursor *c)
+static int read_kernel_record(struct perf_reader *r, const struct perf_event_header *header,
+			      struct cursor *c)
 {
 	struct sample_id id = read_sample_id(r, c->end, (size_t)(c->end - c->at));
 
@@ -652,17 +247,20 @@ static int perf_reader__kernel_record(struct perf_reader *r, const struct perf_e
 		return read_fork(r, c, &id);
 	case PERF_RECORD_SWITCH:
 		if (!r->have_info)
-			return perf_reader__sched(r, header, &id);
+			return read_sched(r, header, &id);
 		/* fallthrough */
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return read_switch(r, header->misc & PERF_RECORD_MISC_SWITCH_OUT, &id);
+		/* Who follows a leaving one has a record of its own. */
+		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
+			       ? add_switch(r, &id, 0, 0)
+			       : add_switch(r, &id, id.pid, id.tid);
 	case PERF_RECORD_ITRACE_START:
 		return read_itrace_start(r, c, &id);
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_LOST:
 		return read_loss(r, c, header->type == PERF_RECORD_AUX, &id);
 	case PERF_RECORD_SAMPLE:
-		return read_sample(r, header, c);
+		return perf_reader__sample(r, header, c);
 	}
 	return 0;
 }
@@ -670,7 +268,7 @@ static int perf_reader__kernel_record(struct perf_reader *r, const struct perf_e
 /* Intel PT's own records in a perf.data file: how to decode it, and the bytes. */
 
 /* Those of Intel PT. 0 or -errno, with r->why. */
-static int perf_reader__auxtrace_info(struct perf_reader *r, struct cursor *c)
+static int read_auxtrace_info(struct perf_reader *r, struct cursor *c)
 {
 	uint64_t info[PT_INFO_COUNT];
 	struct rec_pt_config *pt = &r->rec->pt;
@@ -830,18 +428,9 @@ static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset
 	return known ? continue_stream(r, s, known, aux, end) : start_stream(r, aux, end);
 }
 
-static uint8_t *memdup(const uint8_t *data, size_t size)
-{
-	uint8_t *copy = malloc(size ? size : 1);
-
-	if (copy)
-		memcpy(copy, data, size);
-	return copy;
-}
-
 /* The PT bytes follow the record, of which `left` are there; *size is set to how many. */
-static int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
-				 uint64_t left, uint64_t *size)
+static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
+			 uint64_t left, uint64_t *size)
 {
 	struct rec_aux aux = {0};
 	uint64_t offset;
@@ -865,12 +454,11 @@ static int perf_reader__auxtrace(struct perf_reader *r, struct cursor *c, const 
 	aux.pid = aux.tid ? process_of(r->rec, aux.tid) : 0;
 	aux.size = *size;
 	aux.is_mapped = r->rec->mapped.data == r->data;
-	if (aux.is_mapped)
-		aux.data = (uint8_t *)data;
-	else
-		aux.data = memdup(data, *size);
+	aux.data = aux.is_mapped ? (uint8_t *)data : malloc(*size);
 	if (!aux.data)
 		return -ENOMEM;
+	if (!aux.is_mapped)
+		memcpy(aux.data, data, *size);
 	return add_bytes(r, &aux, offset);
 }
 
@@ -951,10 +539,10 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 	c.end = at + header.size;
 	*used = header.size;
 	if (header.type == PERF_USER_AUXTRACE_INFO)
-		return perf_reader__auxtrace_info(r, &c);
+		return read_auxtrace_info(r, &c);
 	if (header.type != PERF_USER_AUXTRACE)
-		return perf_reader__kernel_record(r, &header, &c);
-	err = perf_reader__auxtrace(r, &c, at + header.size, left - header.size, &extra);
+		return read_kernel_record(r, &header, &c);
+	err = read_auxtrace(r, &c, at + header.size, left - header.size, &extra);
 	*used += err ? 0 : extra;
 	return err;
 }
@@ -979,6 +567,38 @@ static int read_os_release(struct perf_reader *r, struct perf_data_section s)
 	free(r->rec->os_release);
 	r->rec->os_release = strndup(text, s.size - 4);
 	return r->rec->os_release ? 0 : -ENOMEM;
+}
+
+static void apply_build_id(struct recording *rec, const struct build_id_record *record,
+			   const char *path, size_t path_size)
+{
+	size_t size = sizeof(record->id);
+
+	if (record->header.misc & MISC_BUILD_ID_SIZE)
+		size = record->size;
+	for (size_t i = 0; i < rec->maps.n; i++) {
+		struct rec_map *map = &rec->maps.v[i];
+
+		if (!map->build_id[0] && strlen(map->path) < path_size && !strcmp(map->path, path))
+			set_build_id(map, record->id, size);
+	}
+}
+
+void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size)
+{
+	struct build_id_record record;
+
+	while (size >= sizeof(record)) {
+		const char *path = (const char *)bytes + sizeof(record);
+
+		memcpy(&record, bytes, sizeof(record));
+		if (record.header.size <= sizeof(record) || record.header.size > size)
+			return;
+		if (memchr(path, 0, record.header.size - sizeof(record)))
+			apply_build_id(rec, &record, path, record.header.size - sizeof(record));
+		bytes += record.header.size;
+		size -= record.header.size;
+	}
 }
 
 static int read_features(struct perf_reader *r, const struct perf_data_header *header)
@@ -1032,7 +652,7 @@ static int read_all(struct perf_reader *r)
 	if (!err)
 		err = read_features(r, &header);
 	if (!err)
-		err = perf_reader__finish_switches(r);
+		err = finish_switches(r);
 	if (err)
 		return err;
 	if (!r->have_info && !recording__is_sampled(r->rec) && !r->rec->hits.n) {

@@ -2,6 +2,7 @@
 /* A recording as a perf.data file. */
 #include "capture/recording/perf_data.h"
 
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,11 +41,21 @@ struct perf_writer {
 	bool by_cpu;		   /* records of a CPU carry its number */
 	bool sampled;		   /* samples instead of Intel PT */
 	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
+	/* The record that is being written: its header tells its size. */
+	bool in_record;
+	uint8_t record[UINT16_MAX + 1] __attribute__((aligned(8)));
+	size_t n;
 };
 
 static void put(struct perf_writer *w, const void *data, size_t len)
 {
-	fwrite(data, 1, len, w->out);
+	if (!w->in_record) {
+		fwrite(data, 1, len, w->out);
+		return;
+	}
+	if (len && w->n + len <= sizeof(w->record))
+		memcpy(w->record + w->n, data, len);
+	w->n += len;
 }
 
 static void put_u32(struct perf_writer *w, uint32_t value)
@@ -69,15 +80,29 @@ static size_t padding(size_t len, size_t to)
 	return (to - len % to) % to;
 }
 
-static void put_header(struct perf_writer *w, uint32_t type, uint16_t misc, size_t body)
+/* And as many zeroes as round it up to eights. */
+static void put_padded(struct perf_writer *w, const void *data, size_t len)
 {
-	struct perf_event_header header = {
-		.type = type,
-		.misc = misc,
-		.size = (uint16_t)(sizeof(header) + body),
-	};
+	put(w, data, len);
+	put_zeroes(w, padding(len, 8));
+}
 
+static void begin_record(struct perf_writer *w, uint32_t type, uint16_t misc)
+{
+	struct perf_event_header header = {.type = type, .misc = misc};
+
+	w->in_record = true;
+	w->n = 0;
 	put(w, &header, sizeof(header));
+}
+
+/* One that is larger than its header can say is left out. */
+static void end_record(struct perf_writer *w)
+{
+	((struct perf_event_header *)(void *)w->record)->size = (uint16_t)w->n;
+	w->in_record = false;
+	if (w->n <= UINT16_MAX)
+		put(w, w->record, w->n);
 }
 
 /* A sample's thread, time, CPU and event. */
@@ -91,13 +116,8 @@ struct sample_id_fields {
 /* The order of a sample's parts: kernel/events/core.c, perf_output_sample(). */
 #define HIT_REGS 8
 
-static size_t perf_writer__sample_id_size(const struct perf_writer *w)
-{
-	return w->by_cpu || w->sampled ? 32 : 24;
-}
-
-/* Fields that follow every record except samples (TID, TIME, CPU, IDENTIFIER), and their size. */
-static void perf_writer__put_sample_id(struct perf_writer *w, const struct sample_id_fields *id)
+/* Every record except samples ends with these fields: TID, TIME, CPU, IDENTIFIER. */
+static void end_with_id(struct perf_writer *w, const struct sample_id_fields *id)
 {
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
@@ -107,9 +127,8 @@ static void perf_writer__put_sample_id(struct perf_writer *w, const struct sampl
 		put_u32(w, 0);
 	}
 	put_u64(w, perf_event_ids[id->event]);
+	end_record(w);
 }
-
-#define HEAD_SIZE 40
 
 /* IDENTIFIER, IP, TID, TIME, CPU: what every sample begins with. */
 static void put_head(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip)
@@ -123,92 +142,52 @@ static void put_head(struct perf_writer *w, const struct sample_id_fields *id, u
 	put_u32(w, 0);
 }
 
-static void perf_writer__describe_user(struct perf_event_attr *attr, uint32_t stack_size)
+/*
+ * Registers, which struct rec_user begins with, and a copy of the stack at a sample's end: its
+ * bytes, followed by the number of them that belong to the stack.
+ */
+static void put_user(struct perf_writer *w, const struct rec_user *user)
 {
-	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	attr->sample_regs_user = PERF_HIT_REGS;
-	attr->sample_stack_user = stack_size;
-	attr->exclude_callchain_user = 1;
-}
-
-/* The sample_type of its event. */
-static void perf_writer__describe_hits(const struct perf_writer *w, struct perf_event_attr *attr)
-{
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_BPF_OUTPUT;
-	attr->sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
-	if (!w->rec->stacks.n)
-		return;
-	perf_writer__describe_user(attr, MT_COPY_MAX);
-}
-
-/* The bytes, followed by the number of them that belong to the stack. */
-static void put_stack(struct perf_writer *w, const struct rec_user *user)
-{
-	size_t pad = padding(user->size, 8);
-
-	put_u64(w, user->size + pad);
+	put_u64(w, PERF_SAMPLE_REGS_ABI_64);
+	put(w, user, 8 * HIT_REGS);
+	put_u64(w, user->size + padding(user->size, 8));
 	if (!user->size)
 		return;
-	put(w, user->stack, user->size);
-	put_zeroes(w, pad);
+	put_padded(w, user->stack, user->size);
 	put_u64(w, user->size);
 }
 
-/* Registers and a copy of the stack at a sample's end, their size, and the event that has them. */
-static void perf_writer__put_user(struct perf_writer *w, const struct rec_user *user)
+/* Raw data begins with its size, which is known at its end. */
+static size_t begin_raw(struct perf_writer *w)
 {
-	const uint64_t regs[HIT_REGS] = {
-		user->bx, user->bp, user->sp, user->ip, user->r12, user->r13, user->r14, user->r15,
-	};
-
-	put_u64(w, PERF_SAMPLE_REGS_ABI_64);
-	put(w, regs, sizeof(regs));
-	put_stack(w, user);
+	put_u32(w, 0);
+	return w->n;
 }
 
-static size_t perf_writer__user_size(const struct rec_user *user)
+static void end_raw(struct perf_writer *w, size_t begin)
 {
-	size_t size = 8 + 8 * HIT_REGS + 8;
+	uint32_t size;
 
-	return user->size ? size + user->size + padding(user->size, 8) + 8 : size;
-}
-
-/* Packs the number of arguments, which of them were read, and which are signed. */
-static uint64_t args_word(const struct mt_hit *hit)
-{
-	return hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48;
-}
-
-static uint32_t count_args(const struct mt_hit *hit)
-{
-	return hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
-}
-
-static uint64_t count_branches(const struct mt_hit *hit)
-{
-	return hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
-}
-
-/* Followed by the branches. */
-static size_t args_size(const struct mt_hit *hit)
-{
-	size_t branches = count_branches(hit) ? 8 + 24 * count_branches(hit) : 0;
-
-	return hit->n_args || branches ? 8 + 8 * count_args(hit) + branches : 0;
+	put_zeroes(w, padding(w->n, 8));
+	size = (uint32_t)(w->n - begin);
+	memcpy(w->record + begin - sizeof(size), &size, sizeof(size));
 }
 
 /* Behind all that earlier versions read. */
 static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
-	if (!args_size(hit))
+	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
+	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
+
+	if (!hit->n_args && !branches)
 		return;
-	put_u64(w, args_word(hit));
-	put(w, hit->args, 8 * count_args(hit));
-	if (!count_branches(hit))
+	/* How many, which could be read, and which are signed. */
+	put_u64(w, hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48);
+	put(w, hit->args, 8 * n);
+	if (!branches)
 		return;
-	put_u64(w, count_branches(hit));
-	put(w, hit->branches, 24 * count_branches(hit));
+	put_u64(w, branches);
+	put(w, hit->branches, 24 * branches);
 }
 
 /*
@@ -217,30 +196,28 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
  * and then the frames that it unwinds: if it can unwind, the frame-pointer chain goes into raw
  * data.
  */
-static void perf_writer__put_hit(struct perf_writer *w, const struct mt_hit *hit)
+static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 {
 	struct rec_user user = recording__hit_user(w->rec, hit);
 	uint32_t depth = hit->stack_depth < MT_STACK_DEPTH ? hit->stack_depth : MT_STACK_DEPTH;
 	uint32_t chain = user.stack ? 0 : depth;
-	size_t raw = offsetof(struct mt_hit, stack) + 8 * (depth - chain);
-	size_t args = args_size(hit), pad = padding(4 + raw + args, 8);
+	size_t raw;
 	struct sample_id_fields id = {(pid_t)hit->tgid, (pid_t)hit->tid, hit->time_ns,
 				      (int)hit->cpu, EVENT_HIT};
 
-	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-		   HEAD_SIZE + 8 + 8 * (1 + chain) + 4 + raw + args + pad +
-			   (w->rec->stacks.n ? perf_writer__user_size(&user) : 0));
+	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	/* A return's own ip is in the stack. */
 	put_head(w, &id, hit->probe_ip ? hit->probe_ip : hit->ip);
 	put_u64(w, 1 + chain);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
 	put(w, hit->stack, 8 * chain);
-	put_u32(w, (uint32_t)(raw + args + pad));
-	put(w, hit, raw);
+	raw = begin_raw(w);
+	put(w, hit, offsetof(struct mt_hit, stack) + 8 * (depth - chain));
 	put_args(w, hit);
-	put_zeroes(w, pad);
+	end_raw(w, raw);
 	if (w->rec->stacks.n)
-		perf_writer__put_user(w, &user);
+		put_user(w, &user);
+	end_record(w);
 }
 
 /* The records of a source that samples: as the kernel writes them, and entries as raw data. */
@@ -260,14 +237,11 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	const uint64_t *ips = s->n_ips ? &w->rec->sample_ips.v[s->first_ip] : NULL;
 	const uint64_t *kernel = s->n_kernel ? &w->rec->sample_ips.v[s->first_kernel] : NULL;
 	uint32_t n_kernel = s->n_kernel ? 1 + s->n_kernel : 0;
-	bool has_users = w->rec->sample_users.n;
 	uint32_t chain = s->user ? 0 : s->n_ips;
 	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, event_of(s)};
 
-	put_header(w, PERF_RECORD_SAMPLE,
-		   s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
-		   HEAD_SIZE + 8 + 8 * (1 + (size_t)chain + n_kernel) +
-			   (has_users ? perf_writer__user_size(user) : 0));
+	begin_record(w, PERF_RECORD_SAMPLE,
+		     s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
 	put_head(w, &id, s->in_kernel && kernel ? kernel[0] : s->n_ips ? ips[0] : 0);
 	put_u64(w, 1 + (uint64_t)chain + n_kernel);
 	if (kernel) {
@@ -277,8 +251,9 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
 	if (chain)
 		put(w, ips, 8 * (size_t)chain);
-	if (has_users)
-		perf_writer__put_user(w, user);
+	if (w->rec->sample_users.n)
+		put_user(w, user);
+	end_record(w);
 }
 
 static void put_sched(struct perf_writer *w, const struct rec_sched *s)
@@ -287,41 +262,25 @@ static void put_sched(struct perf_writer *w, const struct rec_sched *s)
 
 	if (s->what == REC_SCHED_PREEMPTED)
 		misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-	put_header(w, PERF_RECORD_SWITCH, misc, perf_writer__sample_id_size(w));
-	perf_writer__put_sample_id(
-		w, &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
+	begin_record(w, PERF_RECORD_SWITCH, misc);
+	end_with_id(w, &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
 }
 
 static void put_raw(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip,
 		    const void *data, size_t size)
 {
-	size_t raw = 4 + size, pad = padding(raw, 8);
+	size_t raw;
 
-	put_header(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, HEAD_SIZE + raw + pad);
+	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	put_head(w, id, ip);
-	put_u32(w, (uint32_t)(size + pad));
+	raw = begin_raw(w);
 	put(w, data, size);
-	put_zeroes(w, pad);
-}
-
-static void put_entry(struct perf_writer *w, const struct mt_entry *entry)
-{
-	struct sample_id_fields id = {(pid_t)entry->tgid, (pid_t)entry->tid, entry->start_ns, 0,
-				      EVENT_ENTRY};
-
-	/* The ip is the sample's. */
-	put_raw(w, &id, entry->ip, entry, offsetof(struct mt_entry, ip));
-}
-
-static void put_by(struct perf_writer *w, const struct mt_sched *by)
-{
-	struct sample_id_fields id = {(pid_t)by->tgid, (pid_t)by->tid, by->time_ns, 0, EVENT_BY};
-
-	put_raw(w, &id, 0, by, sizeof(*by));
+	end_raw(w, raw);
+	end_record(w);
 }
 
 /* Samples, switches and entries of a source that samples. */
-static void perf_writer__put_samples(struct perf_writer *w)
+static void put_samples(struct perf_writer *w)
 {
 	const struct recording *rec = w->rec;
 
@@ -329,10 +288,23 @@ static void perf_writer__put_samples(struct perf_writer *w)
 		put_sample(w, &rec->samples.v[i]);
 	for (size_t i = 0; i < rec->scheds.n; i++)
 		put_sched(w, &rec->scheds.v[i]);
-	for (size_t i = 0; i < rec->entries.n; i++)
-		put_entry(w, &rec->entries.v[i]);
-	for (size_t i = 0; i < rec->sched_bys.n; i++)
-		put_by(w, &rec->sched_bys.v[i]);
+	for (size_t i = 0; i < rec->entries.n; i++) {
+		const struct mt_entry *e = &rec->entries.v[i];
+
+		/* The ip is the sample's. */
+		put_raw(w,
+			&(struct sample_id_fields){(pid_t)e->tgid, (pid_t)e->tid, e->start_ns, 0,
+						   EVENT_ENTRY},
+			e->ip, e, offsetof(struct mt_entry, ip));
+	}
+	for (size_t i = 0; i < rec->sched_bys.n; i++) {
+		const struct mt_sched *by = &rec->sched_bys.v[i];
+
+		put_raw(w,
+			&(struct sample_id_fields){(pid_t)by->tgid, (pid_t)by->tid, by->time_ns, 0,
+						   EVENT_BY},
+			0, by, sizeof(*by));
+	}
 }
 
 /* Only if records carry a CPU. */
@@ -361,33 +333,32 @@ static void put_auxtrace_info(struct perf_writer *w)
 		[PT_INFO_MAX_NONTURBO] = pt->nom_freq,
 	};
 
-	put_header(w, PERF_USER_AUXTRACE_INFO, 0, 8 + sizeof(info));
+	begin_record(w, PERF_USER_AUXTRACE_INFO, 0);
 	put_u32(w, AUXTRACE_TYPE_INTEL_PT);
 	put_u32(w, 0);
 	put(w, info, sizeof(info));
+	end_record(w);
 }
 
 static void put_comm(struct perf_writer *w, const struct rec_thread *t)
 {
-	size_t len = strnlen(t->comm, sizeof(t->comm) - 1) + 1;
-	size_t pad = padding(len, 8);
+	char comm[sizeof(t->comm) + 1] = "";
 
-	put_header(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER,
-		   8 + len + pad + perf_writer__sample_id_size(w));
+	memcpy(comm, t->comm, sizeof(t->comm) - 1);
+	begin_record(w, PERF_RECORD_COMM, PERF_RECORD_MISC_USER);
 	put_u32(w, (uint32_t)t->pid);
 	put_u32(w, (uint32_t)t->tid);
-	put(w, t->comm, len - 1);
-	put_zeroes(w, pad + 1);
-	perf_writer__put_sample_id(
+	put_padded(w, comm, strlen(comm) + 1);
+	end_with_id(
 		w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_itrace_start(struct perf_writer *w, const struct sample_id_fields *id)
 {
-	put_header(w, PERF_RECORD_ITRACE_START, 0, 8 + perf_writer__sample_id_size(w));
+	begin_record(w, PERF_RECORD_ITRACE_START, 0);
 	put_u32(w, (uint32_t)id->pid);
 	put_u32(w, (uint32_t)id->tid);
-	perf_writer__put_sample_id(w, id);
+	end_with_id(w, id);
 }
 
 /* The thread that ran when a CPU's trace began has a record of another kind, as the kernel writes
@@ -407,21 +378,16 @@ static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
 		put_itrace_start(w, &id);
 		return;
 	}
-	put_header(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0,
-		   8 + perf_writer__sample_id_size(w));
+	begin_record(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0);
 	put_u32(w, out || !before ? 0 : (uint32_t)before->pid);
 	put_u32(w, out || !before ? 0 : (uint32_t)before->tid);
-	perf_writer__put_sample_id(w, &id);
+	end_with_id(w, &id);
 }
 
 static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
 {
-	size_t len = strlen(m->path) + 1;
-	size_t pad = padding(len, 8);
-
-	put_header(w, PERF_RECORD_MMAP2,
-		   PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0),
-		   64 + len + pad + perf_writer__sample_id_size(w));
+	begin_record(w, PERF_RECORD_MMAP2,
+		     PERF_RECORD_MISC_USER | (is_data ? PERF_RECORD_MISC_MMAP_DATA : 0));
 	put_u32(w, (uint32_t)m->pid);
 	put_u32(w, (uint32_t)m->tid);
 	put_u64(w, m->start);
@@ -433,10 +399,9 @@ static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_da
 	put_u64(w, 0); /* inode generation */
 	put_u32(w, is_data ? PROT_READ : PROT_READ | PROT_EXEC);
 	put_u32(w, 2); /* MAP_PRIVATE */
-	put(w, m->path, len);
-	put_zeroes(w, pad);
-	perf_writer__put_sample_id(
-		w, &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
+	put_padded(w, m->path, strlen(m->path) + 1);
+	end_with_id(w,
+		    &(struct sample_id_fields){m->pid, m->tid, m->time_ns, NO_CPU, EVENT_SIDEBAND});
 }
 
 /*
@@ -453,23 +418,21 @@ static void put_kernel_mmap(struct perf_writer *w)
 	    !kallsyms__find(w->rec->kernel.kallsyms, "_stext", &start) ||
 	    !kallsyms__find(w->rec->kernel.kallsyms, "_etext", &end))
 		return;
-	put_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
-		   32 + sizeof(name) + perf_writer__sample_id_size(w));
+	begin_record(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
 	put_u32(w, (uint32_t)-1);
 	put_u32(w, 0);
 	put_u64(w, start);
 	put_u64(w, end - start);
 	put_u64(w, start); /* pgoff: the symbol's address */
 	put(w, name, sizeof(name));
-	perf_writer__put_sample_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
+	end_with_id(w, &(struct sample_id_fields){-1, 0, 0, NO_CPU, EVENT_SIDEBAND});
 }
 
 static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 {
 	bool is_aux = loss->aux_flags != 0;
 
-	put_header(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0,
-		   (is_aux ? 24 : 16) + perf_writer__sample_id_size(w));
+	begin_record(w, is_aux ? PERF_RECORD_AUX : PERF_RECORD_LOST, 0);
 	if (is_aux) {
 		put_u64(w, 0); /* aux_offset */
 		put_u64(w, 0); /* aux_size: lost bytes are not in the file */
@@ -478,28 +441,26 @@ static void put_loss(struct perf_writer *w, const struct rec_loss *loss)
 		put_u64(w, perf_event_ids[EVENT_SIDEBAND]);
 		put_u64(w, loss->records);
 	}
-	perf_writer__put_sample_id(
-		w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
-					      is_aux ? EVENT_PT : EVENT_SIDEBAND});
+	end_with_id(w, &(struct sample_id_fields){loss->pid, loss->tid, loss->time_ns, NO_CPU,
+						  is_aux ? EVENT_PT : EVENT_SIDEBAND});
 }
 
 static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint32_t index)
 {
-	size_t pad = padding(aux->size, 8);
 	uint64_t *offset = VEC_PUSH(&w->aux_offsets);
 
 	if (offset)
 		*offset = (uint64_t)ftell(w->out);
-	put_header(w, PERF_USER_AUXTRACE, 0, 40);
-	put_u64(w, aux->size + pad);
+	begin_record(w, PERF_USER_AUXTRACE, 0);
+	put_u64(w, aux->size + padding(aux->size, 8));
 	put_u64(w, 0); /* offset in the AUX area */
 	put_u64(w, aux->tsc);
 	put_u32(w, index);
 	put_u32(w, aux->tid ? (uint32_t)aux->tid : (uint32_t)-1);
 	put_u32(w, aux->tid ? (uint32_t)-1 : (uint32_t)aux->cpu);
 	put_u32(w, 0);
-	put(w, aux->data, aux->size);
-	put_zeroes(w, pad); /* PAD packets */
+	end_record(w);
+	put_padded(w, aux->data, aux->size); /* zeroes are PAD packets */
 }
 
 static void put_starts(struct perf_writer *w)
@@ -545,7 +506,7 @@ static void put_switches(struct perf_writer *w)
 }
 
 /* All records: the data section. */
-static void perf_writer__put_records(struct perf_writer *w)
+static void put_records(struct perf_writer *w)
 {
 	const struct recording *rec = w->rec;
 
@@ -563,16 +524,34 @@ static void perf_writer__put_records(struct perf_writer *w)
 	for (size_t i = 0; i < rec->losses.n; i++)
 		put_loss(w, &rec->losses.v[i]);
 	for (size_t i = 0; i < rec->hits.n; i++)
-		perf_writer__put_hit(w, &rec->hits.v[i]);
-	perf_writer__put_samples(w);
+		put_hit(w, &rec->hits.v[i]);
+	put_samples(w);
 	for (size_t i = 0; i < rec->aux.n; i++)
 		put_auxtrace(w, &rec->aux.v[i], (uint32_t)i);
-	put_header(w, PERF_USER_FINISHED_ROUND, 0, 0);
+	begin_record(w, PERF_USER_FINISHED_ROUND, 0);
+	end_record(w);
 }
 
-static const char *const event_names[EVENT_COUNT] = {
-	"intel_pt//u", "dummy:u",	   "mtbpf:hit",	   "mtbpf:entry", "mtbpf:sched",
-	"cpu-clock",   "context-switches", "minor-faults", "major-faults"};
+static const struct {
+	const char *name;
+	uint64_t config; /* of PERF_TYPE_SOFTWARE */
+	uint64_t own;	 /* attr.config1: enum perf_own_data */
+	uint64_t sample_type;
+} events[EVENT_COUNT] = {
+	[EVENT_PT] = {"intel_pt//u"},
+	[EVENT_SIDEBAND] = {"dummy:u", PERF_COUNT_SW_DUMMY},
+	[EVENT_HIT] = {"mtbpf:hit", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_HIT,
+		       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW},
+	[EVENT_ENTRY] = {"mtbpf:entry", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_ENTRY, PERF_SAMPLE_RAW},
+	[EVENT_BY] = {"mtbpf:sched", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_BY, PERF_SAMPLE_RAW},
+	[EVENT_CLOCK] = {"cpu-clock", PERF_COUNT_SW_CPU_CLOCK, 0, PERF_SAMPLE_CALLCHAIN},
+	[EVENT_SWITCHES] = {"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, 0,
+			    PERF_SAMPLE_CALLCHAIN},
+	[EVENT_MINOR_FAULTS] = {"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN, 0,
+				PERF_SAMPLE_CALLCHAIN},
+	[EVENT_MAJOR_FAULTS] = {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 0,
+				PERF_SAMPLE_CALLCHAIN},
+};
 
 static bool has_event(const struct perf_writer *w, enum event_index event)
 {
@@ -590,83 +569,51 @@ static uint32_t count_events(const struct perf_writer *w)
 	return n;
 }
 
-/* As sample_ring.c opens them. */
-static void fill_sampling(const struct perf_writer *w, enum event_index event,
-			  struct perf_event_attr *attr)
-{
-	static const uint64_t configs[EVENT_COUNT] = {
-		[EVENT_CLOCK] = PERF_COUNT_SW_CPU_CLOCK,
-		[EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
-		[EVENT_MINOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MIN,
-		[EVENT_MAJOR_FAULTS] = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-	};
-
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = configs[event];
-	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (event == EVENT_CLOCK)
-		attr->sample_period = w->rec->sample_period_ns;
-	if (event == EVENT_MINOR_FAULTS)
-		attr->sample_period = REC_FAULT_PERIOD;
-	attr->context_switch = event == EVENT_CLOCK;
-	attr->exclude_kernel = 0;
-	attr->exclude_callchain_kernel = 1;
-	if (w->rec->sample_users.n)
-		perf_writer__describe_user(attr, MT_COPY_MAX);
-}
-
 #define SAMPLE_COMMON (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)
 
 /* The first PERF_DATA_ATTR_SIZE bytes of a perf_event_attr. */
 static void fill_attr(const struct perf_writer *w, enum event_index event,
 		      struct perf_event_attr *attr)
 {
+	/* These are as sample_ring.c opens them. */
+	bool is_sampling = event >= EVENT_CLOCK;
+	size_t stacks = is_sampling ? w->rec->sample_users.n : w->rec->stacks.n;
+
 	*attr = (struct perf_event_attr){
 		.size = PERF_DATA_ATTR_SIZE,
-		.sample_period = 1,
-		.sample_type = SAMPLE_COMMON,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = events[event].config,
+		.config1 = events[event].own,
+		.sample_period = event == EVENT_CLOCK	       ? w->rec->sample_period_ns
+				 : event == EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
+							       : 1,
+		.sample_type = SAMPLE_COMMON | events[event].sample_type,
 		.read_format = PERF_FORMAT_ID,
 		.disabled = 1,
-		.exclude_kernel = 1,
+		.exclude_kernel = !is_sampling,
+		.exclude_callchain_kernel = is_sampling,
 		.exclude_hv = 1,
+		.context_switch = event == EVENT_CLOCK || (event == EVENT_SIDEBAND && w->by_cpu),
 		.sample_id_all = 1,
+		.use_clockid = w->sampled,
+		.clockid = w->sampled ? CLOCK_MONOTONIC : 0,
 	};
 	if (w->by_cpu || w->sampled)
 		attr->sample_type |= PERF_SAMPLE_CPU;
-	if (w->sampled) {
-		attr->use_clockid = 1;
-		attr->clockid = CLOCK_MONOTONIC;
+	if (stacks && (is_sampling || event == EVENT_HIT)) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->sample_regs_user = PERF_HIT_REGS;
+		attr->sample_stack_user = MT_COPY_MAX;
+		attr->exclude_callchain_user = 1;
 	}
-	switch (event) {
-	case EVENT_PT:
-		attr->type = PMU_TYPE_INTEL_PT;
-		attr->exclude_kernel = !w->rec->kernel.kallsyms;
-		attr->exclude_user = w->rec->kernel_only;
-		attr->config = w->rec->pt.config;
-		break;
-	case EVENT_SIDEBAND:
-		attr->type = PERF_TYPE_SOFTWARE;
-		attr->config = PERF_COUNT_SW_DUMMY;
+	if (event == EVENT_SIDEBAND)
 		attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
-		attr->context_switch = w->by_cpu;
-		break;
-	case EVENT_CLOCK:
-	case EVENT_SWITCHES:
-	case EVENT_MINOR_FAULTS:
-	case EVENT_MAJOR_FAULTS:
-		fill_sampling(w, event, attr);
-		break;
-	case EVENT_ENTRY:
-	case EVENT_BY:
-		attr->type = PERF_TYPE_SOFTWARE;
-		attr->config = PERF_COUNT_SW_BPF_OUTPUT;
-		attr->config1 = event == EVENT_ENTRY ? PERF_OWN_ENTRY : PERF_OWN_BY;
-		attr->sample_type |= PERF_SAMPLE_RAW;
-		break;
-	default:
-		perf_writer__describe_hits(w, attr);
-		break;
-	}
+	if (event != EVENT_PT)
+		return;
+	attr->type = PMU_TYPE_INTEL_PT;
+	attr->config = w->rec->pt.config;
+	attr->exclude_kernel = !w->rec->kernel.kallsyms;
+	attr->exclude_user = w->rec->kernel_only;
 }
 
 static void put_string(struct perf_writer *w, const char *text)
@@ -683,7 +630,7 @@ static const char *pt_event_name(const struct recording *rec)
 {
 	if (rec->kernel_only)
 		return "intel_pt//k";
-	return rec->kernel.kallsyms ? "intel_pt//" : event_names[EVENT_PT];
+	return rec->kernel.kallsyms ? "intel_pt//" : events[EVENT_PT].name;
 }
 
 static void put_event_desc(struct perf_writer *w)
@@ -698,7 +645,7 @@ static void put_event_desc(struct perf_writer *w)
 		fill_attr(w, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put_u32(w, 1);
-		put_string(w, i == EVENT_PT ? pt_event_name(w->rec) : event_names[i]);
+		put_string(w, i == EVENT_PT ? pt_event_name(w->rec) : events[i].name);
 		put_u64(w, perf_event_ids[i]);
 	}
 }
@@ -720,6 +667,41 @@ static void put_cpuid(struct perf_writer *w)
 	snprintf(text, sizeof(text), "GenuineIntel,%u,%u,%u", pt->cpu_family, pt->cpu_model,
 		 pt->cpu_stepping);
 	put_string(w, text);
+}
+
+static bool is_build_id_put(const struct recording *rec, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (!strcmp(rec->files.v[j].path, rec->files.v[i].path))
+			return true;
+	return false;
+}
+
+static void put_build_id(const struct rec_file *file, FILE *out)
+{
+	/* tools/perf/util/build-id.c: write_buildid(), NAME_ALIGN */
+	size_t len = (strlen(file->path) + 1 + 63) & ~(size_t)63;
+	struct build_id_record record = {
+		.header = {.misc = PERF_RECORD_MISC_USER | MISC_BUILD_ID_SIZE}, .pid = -1};
+	char name[PATH_MAX + 64] = {0};
+	unsigned int byte;
+
+	if (len > sizeof(name))
+		return;
+	while (record.size < sizeof(record.id) &&
+	       sscanf(file->build_id + 2 * record.size, "%2x", &byte) == 1)
+		record.id[record.size++] = (uint8_t)byte;
+	record.header.size = (uint16_t)(sizeof(record) + len);
+	strcpy(name, file->path);
+	fwrite(&record, sizeof(record), 1, out);
+	fwrite(name, len, 1, out);
+}
+
+void perf_data__write_build_ids(const struct recording *rec, FILE *out)
+{
+	for (size_t i = 0; i < rec->files.n; i++)
+		if (rec->files.v[i].build_id[0] && !is_build_id_put(rec, i))
+			put_build_id(&rec->files.v[i], out);
 }
 
 static void put_feature(struct perf_writer *w, enum perf_feature feature)
@@ -828,7 +810,7 @@ void perf_data__write(const struct recording *rec, FILE *out)
 	put(&w, &header, sizeof(header));
 	put_attrs(&w, &header);
 	header.data.offset = (uint64_t)ftell(out);
-	perf_writer__put_records(&w);
+	put_records(&w);
 	header.data.size = (uint64_t)ftell(out) - header.data.offset;
 	put_features(&w, &header);
 	fseek(out, 0, SEEK_SET);

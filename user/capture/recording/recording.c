@@ -2,12 +2,20 @@
 #include "capture/recording/recording.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/label.h"
+#include "util/log.h"
 
 /* The PT of one thread, or of one CPU. */
 
@@ -41,14 +49,12 @@ bool recording__leave_out_older_half(struct recording *rec)
 
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux)
 {
-	struct rec_aux *out = aux->size ? VEC_PUSH(&rec->aux) : NULL, dropped = *aux;
+	struct rec_aux dropped = *aux;
+	int err = aux->size ? VEC_ADD(&rec->aux, *aux) : 0;
 
-	if (out) {
-		*out = *aux;
-		return 0;
-	}
-	rec_aux__fini(&dropped);
-	return aux->size ? -ENOMEM : 0;
+	if (err || !aux->size)
+		rec_aux__fini(&dropped);
+	return err;
 }
 
 void rec_kernel__fini(struct rec_kernel *kernel)
@@ -76,79 +82,47 @@ void recording__init(struct recording *rec)
 	*rec = (struct recording){0};
 }
 
+/* Ends each element by `end`, in which it is *e, and then the list. */
+#define END_ALL(vec, end)                                                                          \
+	do {                                                                                       \
+		for (__typeof__((vec)->v) e = (vec)->v; e < (vec)->v + (vec)->n; e++)              \
+			end;                                                                       \
+		VEC_FINI(vec);                                                                     \
+	} while (0)
+
 void recording__fini(struct recording *rec)
 {
-	for (size_t i = 0; i < rec->maps.n; i++)
-		free(rec->maps.v[i].path);
-	for (size_t i = 0; i < rec->data_maps.n; i++)
-		free(rec->data_maps.v[i].path);
-	for (size_t i = 0; i < rec->aux.n; i++)
-		rec_aux__fini(&rec->aux.v[i]);
-	if (rec->mapped.data)
-		munmap(rec->mapped.data, rec->mapped.size);
-	for (size_t i = 0; i < rec->spools.n; i++)
-		munmap(rec->spools.v[i].data, rec->spools.v[i].size);
-	VEC_FINI(&rec->spools);
-	for (size_t i = 0; i < rec->images.n; i++) {
-		free(rec->images.v[i].path);
-		free(rec->images.v[i].data);
-	}
-	for (size_t i = 0; i < rec->files.n; i++)
-		rec_file__fini(&rec->files.v[i]);
-	for (size_t i = 0; i < rec->perf_maps.n; i++)
-		free(rec->perf_maps.v[i].text);
-	rec_roots__fini(rec);
-	VEC_FINI(&rec->files);
-	VEC_FINI(&rec->perf_maps);
-	VEC_FINI(&rec->maps);
+	END_ALL(&rec->maps, free(e->path));
+	END_ALL(&rec->data_maps, free(e->path));
+	END_ALL(&rec->aux, rec_aux__fini(e));
+	END_ALL(&rec->spools, munmap(e->data, e->size));
+	END_ALL(&rec->images, (free(e->path), free(e->data)));
+	END_ALL(&rec->files, rec_file__fini(e));
+	END_ALL(&rec->perf_maps, free(e->text));
+	END_ALL(&rec->stacks, free(e->data));
+	END_ALL(&rec->sample_users, free(e->stack));
+	END_ALL(&rec->open_files, free(e->path));
+	END_ALL(&rec->quotas, free(e->text));
+	END_ALL(&rec->roots, e->is_owner ? close(e->fd) : 0);
 	VEC_FINI(&rec->stops);
-	VEC_FINI(&rec->data_maps);
 	VEC_FINI(&rec->threads);
-	VEC_FINI(&rec->aux);
-	VEC_FINI(&rec->images);
 	VEC_FINI(&rec->losses);
 	VEC_FINI(&rec->switches);
-	for (size_t i = 0; i < rec->stacks.n; i++)
-		free(rec->stacks.v[i].data);
 	VEC_FINI(&rec->hits);
-	VEC_FINI(&rec->stacks);
+	VEC_FINI(&rec->samples);
+	VEC_FINI(&rec->sample_ips);
+	VEC_FINI(&rec->scheds);
+	VEC_FINI(&rec->sched_bys);
+	VEC_FINI(&rec->taken);
+	VEC_FINI(&rec->entries);
+	if (rec->mapped.data)
+		munmap(rec->mapped.data, rec->mapped.size);
 	free(rec->source);
 	free(rec->trigger);
 	free(rec->command);
 	free(rec->freeze);
-	VEC_FINI(&rec->samples);
-	VEC_FINI(&rec->sample_ips);
-	for (size_t i = 0; i < rec->sample_users.n; i++)
-		free(rec->sample_users.v[i].stack);
-	VEC_FINI(&rec->sample_users);
-	for (size_t i = 0; i < rec->open_files.n; i++)
-		free(rec->open_files.v[i].path);
-	VEC_FINI(&rec->open_files);
-	VEC_FINI(&rec->scheds);
-	VEC_FINI(&rec->sched_bys);
-	VEC_FINI(&rec->taken);
-	for (size_t i = 0; i < rec->quotas.n; i++)
-		free(rec->quotas.v[i].text);
-	VEC_FINI(&rec->quotas);
-	VEC_FINI(&rec->entries);
 	free(rec->os_release);
 	rec_kernel__fini(&rec->kernel);
-}
-
-int recording__add_map(struct recording *rec, const struct rec_map *map)
-{
-	char *path = strdup(map->path);
-	struct rec_map *out = path ? VEC_PUSH(&rec->maps) : NULL;
-
-	if (!out) {
-		free(path);
-		return -ENOMEM;
-	}
-	for (; out > rec->maps.v && out[-1].time_ns > map->time_ns; out--)
-		*out = out[-1];
-	*out = *map;
-	out->path = path;
-	return 0;
 }
 
 static bool has_image(const struct recording *rec, const struct rec_image *image)
@@ -219,26 +193,20 @@ int recording__add_file(struct recording *rec, const struct rec_file *file)
 
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text)
 {
-	struct rec_perf_map *out = NULL;
-	char *copy = strdup(text);
+	struct rec_perf_map map = {pid, strdup(text)};
+	int err = map.text ? 0 : -ENOMEM;
 
-	if (!copy)
-		return -ENOMEM;
-	for (size_t i = 0; i < rec->perf_maps.n; i++)
-		if (rec->perf_maps.v[i].pid == pid)
-			out = &rec->perf_maps.v[i];
-	if (out) {
-		free(out->text);
-		out->text = copy;
-		return 0;
-	}
-	out = VEC_PUSH(&rec->perf_maps);
-	if (!out) {
-		free(copy);
-		return -ENOMEM;
-	}
-	*out = (struct rec_perf_map){pid, copy};
-	return 0;
+	for (size_t i = 0; i < rec->perf_maps.n && !err; i++)
+		if (rec->perf_maps.v[i].pid == pid) {
+			free(rec->perf_maps.v[i].text);
+			rec->perf_maps.v[i] = map;
+			return 0;
+		}
+	if (!err)
+		err = VEC_ADD(&rec->perf_maps, map);
+	if (err)
+		free(map.text);
+	return err;
 }
 
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
@@ -388,28 +356,39 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	return hit->ip;
 }
 
+/* Behind those of the same time or earlier. */
+#define ADD_BY_TIME(vec, ...)                                                                      \
+	({                                                                                         \
+		const __typeof__(*(vec)->v) item_ = (__VA_ARGS__);                                 \
+		__typeof__((vec)->v) out_ = VEC_PUSH(vec);                                         \
+                                                                                                   \
+		for (; out_ > (vec)->v && out_[-1].time_ns > item_.time_ns; out_--)                \
+			*out_ = out_[-1];                                                          \
+		if (out_)                                                                          \
+			*out_ = item_;                                                             \
+		out_ ? 0 : -ENOMEM;                                                                \
+	})
+
+int recording__add_map(struct recording *rec, const struct rec_map *map)
+{
+	struct rec_map copy = *map;
+	int err;
+
+	copy.path = strdup(map->path);
+	err = copy.path ? ADD_BY_TIME(&rec->maps, copy) : -ENOMEM;
+	if (err)
+		free(copy.path);
+	return err;
+}
+
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss)
 {
-	struct rec_loss *out = VEC_PUSH(&rec->losses);
-
-	if (!out)
-		return -ENOMEM;
-	for (; out > rec->losses.v && out[-1].time_ns > loss->time_ns; out--)
-		*out = out[-1];
-	*out = *loss;
-	return 0;
+	return ADD_BY_TIME(&rec->losses, *loss);
 }
 
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
 {
-	struct rec_switch *out = VEC_PUSH(&rec->switches);
-
-	if (!out)
-		return -ENOMEM;
-	for (; out > rec->switches.v && out[-1].time_ns > sw->time_ns; out--)
-		*out = out[-1];
-	*out = *sw;
-	return 0;
+	return ADD_BY_TIME(&rec->switches, *sw);
 }
 
 /* The threads of a recording, and what they begin with. */
@@ -480,15 +459,11 @@ static int add_ips(struct recording *rec, const uint64_t *ips, uint32_t n)
 
 	if (before + n > UINT32_MAX)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t *ip = VEC_PUSH(&rec->sample_ips);
-
-		if (!ip) {
+	for (uint32_t i = 0; i < n; i++)
+		if (VEC_ADD(&rec->sample_ips, ips[i])) {
 			rec->sample_ips.n = before;
 			return -ENOMEM;
 		}
-		*ip = ips[i];
-	}
 	return 0;
 }
 
@@ -563,20 +538,17 @@ const char *recording__find_open_file(const struct recording *rec, pid_t pid, in
 
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path)
 {
-	struct rec_open_file file = {.pid = pid, .fd = fd}, *out;
+	struct rec_open_file file = {.pid = pid, .fd = fd};
 
 	if (recording__find_open_file(rec, pid, fd))
 		return 0;
-	/* It is only shown. */
 	file.path = strdup(path);
-	if (file.path)
-		label__clean_in_place(file.path);
-	out = file.path ? VEC_PUSH(&rec->open_files) : NULL;
-	if (!out) {
+	if (!file.path || VEC_ADD(&rec->open_files, file)) {
 		free(file.path);
 		return -ENOMEM;
 	}
-	*out = file;
+	/* It is only shown. */
+	label__clean_in_place(file.path);
 	return 0;
 }
 
@@ -599,4 +571,195 @@ int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const
 		return -ENOMEM;
 	*out = (struct rec_quota){.pid = pid, .of_memory = of_memory, .text = strdup(text)};
 	return out->text ? 0 : -ENOMEM;
+}
+
+static const struct {
+	const char *name, *one, *many, *why;
+} drops[DROPS] = {
+	[DROP_TRIGGERS] = {"triggers", "trigger", "triggers", "the kernel's buffer was full"},
+	[DROP_BUSY] = {"busy", "trigger", "triggers", "the snapshot before was still taken"},
+	[DROP_UNMEASURED] = {"unmeasured", "hit", "hits",
+			     "not measured: too many calls in each other, or no memory"},
+	[DROP_MISSED] = {"missed", "hit", "hits", "the kernel did not run the trigger"},
+	[DROP_THROTTLED] = {"throttled", "pause", "pauses",
+			    "the kernel throttled the samples (a lower -sample-rate)"},
+	[DROP_THREADS] = {"threads", "thread", "threads", "not recorded: there were too many"},
+	[DROP_MAPPINGS] = {"mappings", "mapping", "mappings",
+			   "not recorded: code in them shows as gaps"},
+	[DROP_RECORDS] = {"records", "record", "records",
+			  "of mappings and threads: code of those is not known"},
+	[DROP_TRACE] = {"trace", "stretch", "stretches",
+			"of a thread's trace, by the kernel's or the CPU's word"},
+	[DROP_DISK] = {"disk", "thread", "threads", "not to its end: the disk took no more"},
+	[DROP_LEFT_OUT] = {"left_out", "byte", "bytes",
+			   "of trace, the oldest: to decode them takes more than -max-memory"},
+};
+
+const char *drop__name(enum drop drop)
+{
+	return drops[drop].name;
+}
+
+const char *drop__format(char buf[static DROP_TEXT_SIZE], enum drop drop, uint64_t n)
+{
+	const char *what = n == 1 ? drops[drop].one : drops[drop].many;
+	const char *colon = strncmp(drops[drop].why, "of ", 3) ? ": " : " ";
+
+	snprintf(buf, DROP_TEXT_SIZE, "%" PRIu64 " %s%s%s", n, what, colon, drops[drop].why);
+	return buf;
+}
+
+uint64_t recording__drops(const struct recording *rec, uint64_t counts[static DROPS])
+{
+	uint64_t sum = 0;
+
+	memcpy(counts, rec->drops, sizeof(rec->drops));
+	for (size_t i = 0; i < rec->losses.n; i++) {
+		counts[DROP_RECORDS] += rec->losses.v[i].records;
+		counts[DROP_TRACE] += rec->losses.v[i].aux_flags != 0;
+	}
+	for (int i = 0; i < DROPS; i++)
+		sum += counts[i];
+	return sum;
+}
+
+static const struct rec_root *find_root(const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->roots.n; i++)
+		if (rec->roots.v[i].pid == pid)
+			return &rec->roots.v[i];
+	return NULL;
+}
+
+static void format_root(pid_t pid, char path[static REC_ROOT_SIZE])
+{
+	snprintf(path, REC_ROOT_SIZE, "/proc/%d/root", (int)pid);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* What a process sees as /, if that is another folder than ours; -1: it is ours, or has gone. */
+static int open_root(pid_t pid, struct stat *st)
+{
+	char path[REC_ROOT_SIZE];
+	struct stat ours;
+	int fd;
+
+	format_root(pid, path);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || (!fstat(fd, st) && !stat("/", &ours) && !is_same(st, &ours)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Those of one container share the descriptor. */
+static int add_root(struct recording *rec, pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	struct rec_root *root;
+	struct stat st, other;
+
+	fd = open_root(pid, &st);
+	if (fd < 0)
+		return 0;
+	root = VEC_PUSH(&rec->roots);
+	if (!root)
+		return -ENOMEM;
+	*root = (struct rec_root){.pid = pid, .fd = fd, .is_owner = true};
+	for (struct rec_root *i = rec->roots.v; i < root; i++)
+		if (i->is_owner && !fstat(i->fd, &other) && is_same(&st, &other)) {
+			*root = (struct rec_root){.pid = pid, .fd = i->fd};
+			return 0;
+		}
+	fd = -1;
+	return 0;
+}
+
+int recording__hold_roots(struct recording *rec)
+{
+	pid_t last = 0;
+	int err = 0;
+
+	fs__allow_open_files(rec->files.n * 2 + 256);
+	for (size_t i = 0; i < rec->maps.n && !err; i++) {
+		pid_t pid = rec->maps.v[i].pid;
+
+		if (pid != last && !find_root(rec, pid))
+			err = add_root(rec, pid);
+		last = pid;
+	}
+	return err;
+}
+
+void recording__root_path(const struct recording *rec, pid_t pid, char path[static REC_ROOT_SIZE])
+{
+	const struct rec_root *held = find_root(rec, pid);
+
+	if (held)
+		snprintf(path, REC_ROOT_SIZE, "/proc/self/fd/%d", held->fd);
+	else
+		format_root(pid, path);
+}
+
+int spool__open(struct spool *spool, const char *dir)
+{
+	char path[PATH_MAX];
+
+	*spool = (struct spool)SPOOL_NONE;
+	spool->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (spool->fd >= 0)
+		return 0;
+	/* Not every file system has files without a name. */
+	snprintf(path, sizeof(path), "%s/.mtbpf-XXXXXX", dir);
+	spool->fd = mkostemp(path, O_CLOEXEC);
+	if (spool->fd < 0)
+		return -errno;
+	unlink(path);
+	return 0;
+}
+
+void spool__close(struct spool *spool)
+{
+	if (spool->fd >= 0)
+		close(spool->fd);
+	*spool = (struct spool)SPOOL_NONE;
+}
+
+void spool__write(struct spool *spool, const void *bytes, size_t n)
+{
+	if (spool->err)
+		return;
+	spool->err = fs__write_fd(spool->fd, bytes, n);
+	if (spool->err)
+		log__warn("cannot write more of the trace: %s; the rest of it is lost",
+			  strerror(-spool->err));
+	else
+		spool->size += n;
+}
+
+int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *rec)
+{
+	struct rec_spool *kept;
+	void *data;
+
+	rec->drops[DROP_DISK] += spool->err != 0;
+	if (!spool->size)
+		return 0;
+	data = mmap(NULL, spool->size, PROT_READ, MAP_PRIVATE, spool->fd, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	kept = VEC_PUSH(&rec->spools);
+	if (!kept) {
+		munmap(data, spool->size);
+		return -ENOMEM;
+	}
+	*kept = (struct rec_spool){data, spool->size};
+	aux->data = data;
+	aux->size = spool->size;
+	aux->is_mapped = true;
+	return recording__add_aux(rec, aux);
 }

@@ -16,12 +16,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/recording/drops.h"
 #include "mtbpf_shared.h"
 #include "util/vec.h"
 
 /* 2: hits may have a copy of the stack. */
 #define RECORDING_VERSION 2
+
+/* What a capture knows that it has missed: counted by kind, kept with the recording, said. */
+enum drop {
+	DROP_TRIGGERS,	 /* passed the threshold, but the trigger's ring buffer was full */
+	DROP_BUSY,	 /* passed it while the snapshot before was taken */
+	DROP_UNMEASURED, /* hits whose delay or duration is not known: no room for it */
+	DROP_MISSED,	 /* times that the kernel did not run a program of the trigger */
+	DROP_THROTTLED,	 /* times that the kernel paused sampling */
+	DROP_THREADS,	 /* that are not recorded */
+	DROP_MAPPINGS,	 /* likewise */
+	DROP_RECORDS,	 /* of mappings and threads, in the kernel's buffers */
+	DROP_TRACE,	 /* stretches of a thread's trace */
+	DROP_DISK,	 /* threads of which the disk did not take all of the trace */
+	DROP_LEFT_OUT,	 /* bytes of trace that there is no memory to decode; never kept */
+	DROPS
+};
 
 /* A place in a file that is mapped, at whatever addresses. */
 struct rec_place {
@@ -90,15 +105,14 @@ struct rec_sample {
 	/* So many of its ips, behind the first, are call instructions: until they are settled. */
 	uint32_t n_calls;
 	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
-	/* Where it ran in the kernel, then return addresses, in sample_ips as well; 0: not asked.
-	 */
+	/* Where it ran in the kernel, then return addresses, in sample_ips; 0: not asked. */
 	uint32_t n_kernel;
 	uint32_t first_kernel;
 };
 
 /* A thread's user registers and the top of its stack at a sample, to be unwound. */
 struct rec_user {
-	uint64_t bx, bp, sp, ip, r12, r13, r14, r15; /* as PERF_HIT_REGS orders them */
+	uint64_t bx, bp, sp, ip, r12, r13, r14, r15; /* first, as PERF_HIT_REGS orders them */
 	uint8_t *stack;				     /* from sp on */
 	size_t size;
 };
@@ -287,11 +301,18 @@ static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_
 	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
 }
 
+/* In meta.json: "triggers". */
+const char *drop__name(enum drop drop);
+
+#define DROP_TEXT_SIZE 128
+/* "3 triggers: the kernel's buffer was full". Returns buf. */
+const char *drop__format(char buf[static DROP_TEXT_SIZE], enum drop drop, uint64_t n);
+/* All of a recording, those included that its losses tell. The sum. */
+uint64_t recording__drops(const struct recording *rec, uint64_t counts[static DROPS]);
+
 void rec_kernel__fini(struct rec_kernel *kernel);
 
 void rec_file__fini(struct rec_file *file);
-/* All of them; recording__fini() does it. */
-void rec_roots__fini(struct recording *rec);
 
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
@@ -419,5 +440,53 @@ int recording__read(struct recording *rec, const char *path);
  * the file of a program, was cut short meanwhile, so that what was seen of it is not what it held.
  */
 int recording__check_cut(const struct recording *rec);
+
+/* A stream of Intel PT that grows on disk while it is recorded, in a file that has no name. */
+struct spool {
+	int fd; /* -1: none */
+	uint64_t size;
+	int err; /* the disk took no more */
+};
+
+#define SPOOL_NONE                                                                                 \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+
+/* In this folder's file system. 0 or -errno; prints nothing. */
+int spool__open(struct spool *spool, const char *dir);
+void spool__close(struct spool *spool);
+
+/* Appends. Where the disk takes no more, a line says so, once, and nothing is appended any more. */
+void spool__write(struct spool *spool, const void *bytes, size_t n);
+/*
+ * Ends it: aux has its bytes, mapped, and goes into rec, which owns them from now on; rec's drops
+ * have what the disk did not take. 0 or -errno.
+ */
+int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *rec);
+
+/* Between the directory and its meta.json. */
+
+/* meta.json's text, freed by the caller; NULL where memory ran out. */
+char *recording_meta__print(const struct recording *rec);
+
+/*
+ * Takes meta.json's text into rec. Each image's bytes are read through `read_image(ctx, file,
+ * ...)`. 0; -EINVAL not ours, or damaged; -EPROTO of a newer version; -ENOMEM.
+ */
+int recording_meta__parse(struct recording *rec, const char *text,
+			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
+			  void *ctx);
+
+/* The bytes of files that are put into images/: those that may not be found again, or all of a
+ * portable recording. */
+uint64_t recording_files__size(const struct recording *rec);
+/* Whether meta.json may name such a file. */
+bool recording_files__is_name(const char *name);
+
+/* The name of image i's file in images/. */
+void recording_image__file(size_t i, char name[static 32]);
+/* The name of a perf map's, there too. */
+void recording_perf_map__file(pid_t pid, char name[static 64]);
 
 #endif

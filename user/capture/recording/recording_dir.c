@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: MIT
-#include "capture/recording/recording_dir.h"
+#include "capture/recording/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/code/live_code.h"
 #include "capture/recording/perf_data.h"
-#include "capture/code/vdso_image.h"
 #include "util/cleanup.h"
 #include "util/cut_files.h"
 #include "util/fs.h"
+#include "util/interrupts.h"
 #include "util/log.h"
 #include "util/meter.h"
+#include "util/stop.h"
 
 static int path_in(char path[static PATH_MAX], const char *dir, const char *name)
 {
 	return snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-bool recording_dir__has(const char *dir, const char *name)
+static bool has_entry(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 
@@ -50,51 +56,199 @@ static int write_data(const struct recording *rec, const char *dir)
 	return err;
 }
 
-static int write_perf_maps(const struct recording *rec, const char *dir)
+static int write_file(const char *dir, const char *name, const void *data, size_t size)
 {
 	char path[PATH_MAX];
-	int err = 0;
+	int err = path_in(path, dir, name);
 
-	for (size_t i = 0; i < rec->perf_maps.n && !err; i++) {
-		const struct rec_perf_map *map = &rec->perf_maps.v[i];
-		char name[64];
+	return err ? err : fs__write(path, data, size);
+}
 
-		recording_perf_map__file(map->pid, name);
-		err = path_in(path, dir, name);
-		if (!err)
-			err = fs__write(path, map->text, strlen(map->text));
-	}
-	return err;
+static int write_text(const char *dir, const char *name, const char *text)
+{
+	return write_file(dir, name, text, strlen(text));
 }
 
 static int write_images(const struct recording *rec, const char *dir)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], name[64];
 	int err = path_in(path, dir, "images");
 
 	if (!err && mkdir(path, 0700) && errno != EEXIST)
 		err = -errno;
 	for (size_t i = 0; i < rec->images.n && !err; i++) {
-		char name[32];
-
 		recording_image__file(i, name);
-		err = path_in(path, dir, name);
-		if (!err)
-			err = fs__write(path, rec->images.v[i].data, rec->images.v[i].size);
+		err = write_file(dir, name, rec->images.v[i].data, rec->images.v[i].size);
 	}
-	return err ? err : write_perf_maps(rec, dir);
+	for (size_t i = 0; i < rec->perf_maps.n && !err; i++) {
+		recording_perf_map__file(rec->perf_maps.v[i].pid, name);
+		err = write_text(dir, name, rec->perf_maps.v[i].text);
+	}
+	return err;
 }
 
 static int write_meta(const struct recording *rec, const char *dir)
 {
 	_cleanup_free_ char *text = recording_meta__print(rec);
+
+	return text ? write_text(dir, "meta.json", text) : -ENOMEM;
+}
+
+#define HEX "0123456789abcdef"
+
+/* FNV-1a: only that two files of one recording are told apart. */
+static int hash_file(int fd, uint64_t *hash)
+{
+	uint8_t buf[65536];
+	off_t at = 0;
+	ssize_t n;
+
+	*hash = 0xcbf29ce484222325;
+	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			*hash = (*hash ^ buf[i]) * 0x100000001b3;
+		at += n;
+	}
+	return n ? -errno : 0;
+}
+
+/* Whoever decodes it here finds the same file by its name. */
+static bool is_found_again(const struct rec_file *file)
+{
+	struct stat held, there;
+
+	return !fstat(file->fd, &held) && !stat(file->path, &there) &&
+	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+static int put_file(int fd, const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	int err = path_in(path, dir, name);
+
+	if (!err)
+		err = fs__make_parents(path, strlen(dir) + 1);
+	if (!err)
+		err = fs__copy(fd, path);
+	/* The same file was mapped by another name as well. */
+	return err == -EEXIST ? 0 : err;
+}
+
+static int put_named(int fd, const char *dir, const char *base, const char *suffix, char **name)
+{
+	if (asprintf(name, "%s%s", base, suffix) < 0) {
+		*name = NULL;
+		return -ENOMEM;
+	}
+	return put_file(fd, dir, *name);
+}
+
+/*
+ * Mapped files in images/. Those with a build id lie as in perf's cache of them
+ * (tools/perf/util/build-id.c: __dso__build_id_filename()): `perf --buildid-dir NAME.mtbpf/images`.
+ */
+static int put(struct rec_file *file, const char *dir)
+{
+	bool has_id = file->build_id[0];
+	char base[64];
+	uint64_t hash;
+	int err = has_id ? 0 : hash_file(file->fd, &hash);
+
+	if (err)
+		return err;
+	if (has_id)
+		snprintf(base, sizeof(base), "images/.build-id/%.2s/%s", file->build_id,
+			 file->build_id + 2);
+	else
+		snprintf(base, sizeof(base), "images/%016" PRIx64, hash);
+	err = put_named(file->fd, dir, base, has_id ? "/elf" : "", &file->name);
+	if (err || file->debug_fd < 0)
+		return err;
+	return put_named(file->debug_fd, dir, base, has_id ? "/debug" : ".debug",
+			 &file->debug_name);
+}
+
+static bool is_to_go(const struct recording *rec, const struct rec_file *file)
+{
+	return file->fd >= 0 && !file->name && (rec->portable || !is_found_again(file));
+}
+
+static uint64_t size_of(int fd)
+{
+	struct stat st;
+
+	return fd < 0 || fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+uint64_t recording_files__size(const struct recording *rec)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < rec->files.n; i++) {
+		const struct rec_file *file = &rec->files.v[i];
+
+		if (is_to_go(rec, file))
+			size += size_of(file->fd) + size_of(file->debug_fd);
+	}
+	return size;
+}
+
+static int write_files(struct recording *rec, const char *dir, struct meter *meter)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rec->files.n && !err; i++) {
+		struct rec_file *file = &rec->files.v[i];
+
+		if (!is_to_go(rec, file))
+			continue;
+		err = put(file, dir);
+		meter__add(meter, size_of(file->fd) + size_of(file->debug_fd));
+	}
+	return err;
+}
+
+static bool take_hex(const char **text, size_t least)
+{
+	size_t n = strspn(*text, HEX);
+
+	*text += n;
+	return n >= least;
+}
+
+/* A name of ours: anything else in a recording somebody sent would leave it. */
+bool recording_files__is_name(const char *name)
+{
+	if (strncmp(name, "images/", 7))
+		return false;
+	name += 7;
+	if (!strncmp(name, ".build-id/", 10)) {
+		name += 10;
+		return take_hex(&name, 2) && *name++ == '/' && take_hex(&name, 1) &&
+		       (!strcmp(name, "/elf") || !strcmp(name, "/debug"));
+	}
+	return take_hex(&name, 1) && (!*name || !strcmp(name, ".debug"));
+}
+
+/* The kernel's code, where it was traced: kcore_dir/, in perf's own layout
+ * (tools/perf/util/data.c). */
+static int write_kernel(const struct rec_kernel *kernel, const char *dir)
+{
 	char path[PATH_MAX];
 	int err;
 
-	if (!text)
-		return -ENOMEM;
-	err = path_in(path, dir, "meta.json");
-	return err ? err : fs__write(path, text, strlen(text));
+	if (!kernel->kallsyms)
+		return 0;
+	err = path_in(path, dir, "kcore_dir");
+	if (!err && mkdir(path, 0700) && errno != EEXIST)
+		err = -errno;
+	if (!err)
+		err = write_text(dir, "kcore_dir/kallsyms", kernel->kallsyms);
+	if (!err)
+		err = write_text(dir, "kcore_dir/modules", kernel->modules);
+	if (!err)
+		err = put_file(kernel->kcore, dir, "kcore_dir/kcore");
+	return err;
 }
 
 static int save(struct recording *rec, const char *path, struct meter *meter)
@@ -105,9 +259,9 @@ static int save(struct recording *rec, const char *path, struct meter *meter)
 	if (!err)
 		err = write_images(rec, path);
 	if (!err)
-		err = recording_files__write(rec, path, meter);
+		err = write_files(rec, path, meter);
 	if (!err)
-		err = recording_kernel__write(&rec->kernel, path);
+		err = write_kernel(&rec->kernel, path);
 	if (!err)
 		err = write_meta(rec, path);
 	return err;
@@ -118,7 +272,7 @@ int recording__save(struct recording *rec, const char *path)
 	return save(rec, path, NULL);
 }
 
-int recording_dir__save(struct recording *rec, const char *path)
+static int save_metered(struct recording *rec, const char *path)
 {
 	const struct meter_work work = {"writing the recording", METER_BYTES,
 					recording__traced_bytes(rec) + recording_files__size(rec)};
@@ -133,7 +287,7 @@ int recording_dir__save(struct recording *rec, const char *path)
 
 int recording__write(struct recording *rec, const char *path)
 {
-	int err = recording_dir__save(rec, path);
+	int err = save_metered(rec, path);
 
 	if (!err)
 		return 0;
@@ -146,22 +300,46 @@ int recording__write(struct recording *rec, const char *path)
 	return err;
 }
 
-/* In a recording somebody sent, a link leads out of it, and a pipe waits for ever. */
-static int read_file(const char *path, char **data, size_t *size)
+/* In a recording somebody sent, a link may lead out of it, and a pipe waits forever: neither is
+ * read. */
+static int open_inside(const char *dir, const char *name)
 {
+	_cleanup_close_ int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
 	struct stat st;
+	int fd;
 
-	if (lstat(path, &st))
+	if (dir_fd < 0)
 		return -errno;
-	return S_ISREG(st.st_mode) ? fs__read(path, data, size) : -EINVAL;
+	fd = (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
 }
 
-static int read_image(void *ctx, const char *file, char **data, size_t *size)
+static int read_inside(void *dir, const char *name, char **data, size_t *size)
 {
-	char path[PATH_MAX];
-	int err = path_in(path, ctx, file);
+	_cleanup_close_ int fd = open_inside(dir, name);
 
-	return err ? err : read_file(path, data, size);
+	return fd < 0 ? fd : fs__read_fd(fd, SIZE_MAX, data, size);
+}
+
+static int open_files(struct recording *rec, const char *dir)
+{
+	fs__allow_open_files(2 * rec->files.n);
+	for (size_t i = 0; i < rec->files.n; i++) {
+		struct rec_file *file = &rec->files.v[i];
+
+		if (file->name && (file->fd = open_inside(dir, file->name)) < 0)
+			return file->fd;
+		if (file->debug_name && (file->debug_fd = open_inside(dir, file->debug_name)) < 0)
+			return file->debug_fd;
+	}
+	return 0;
 }
 
 static void hint_unread(int err, const char *otherwise)
@@ -175,13 +353,10 @@ static void hint_unread(int err, const char *otherwise)
 static int read_meta(struct recording *rec, const char *dir)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[PATH_MAX];
 	size_t len;
-	int err = path_in(path, dir, "meta.json");
+	int err = read_inside((void *)dir, "meta.json", &text, &len);
 
-	if (!err)
-		err = read_file(path, &text, &len);
-	if (err == -ENOENT && !recording_dir__has(dir, "data")) {
+	if (err == -ENOENT && !has_entry(dir, "data")) {
 		log__error("%s is no recording: there is no data in it", dir);
 		log__hint("give the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
@@ -192,14 +367,14 @@ static int read_meta(struct recording *rec, const char *dir)
 		return -ENODATA;
 	}
 	if (!err)
-		err = recording_meta__parse(rec, text, read_image, (void *)dir);
+		err = recording_meta__parse(rec, text, read_inside, (void *)dir);
 	if (!err)
-		err = recording_files__open(rec, dir);
+		err = open_files(rec, dir);
 	if (err == -EPROTO) {
 		log__error("%s was made by a newer mtbpf", dir);
 		log__hint("this is " MTBPF_VERSION "; use the one that made it");
 	} else if (err) {
-		log__error("cannot read %s: %s", path, strerror(-err));
+		log__error("cannot read %s/meta.json: %s", dir, strerror(-err));
 		hint_unread(err, "the recording is damaged: record again");
 	}
 	return err;
@@ -260,13 +435,26 @@ static int read_data(struct recording *rec, const char *path)
 /* `perf record --kcore` makes these two. Where ours was not finished, images/ is there before. */
 static bool is_perfs_own(const char *dir)
 {
-	return recording_dir__has(dir, "data") && recording_dir__has(dir, "kcore_dir") &&
-	       !recording_dir__has(dir, "images") && !recording_dir__has(dir, "meta.json");
+	return has_entry(dir, "data") && has_entry(dir, "kcore_dir") && !has_entry(dir, "images") &&
+	       !has_entry(dir, "meta.json");
+}
+
+static int open_kernel(struct rec_kernel *kernel, const char *dir)
+{
+	size_t len;
+	int err = read_inside((void *)dir, "kcore_dir/kallsyms", &kernel->kallsyms, &len);
+
+	if (err)
+		return err;
+	kernel->kcore = open_inside(dir, "kcore_dir/kcore");
+	return kernel->kcore < 0
+		       ? kernel->kcore
+		       : read_inside((void *)dir, "kcore_dir/modules", &kernel->modules, &len);
 }
 
 static int read_kernel(struct recording *rec, const char *dir)
 {
-	int err = recording_kernel__read(&rec->kernel, dir);
+	int err = has_entry(dir, "kcore_dir") ? open_kernel(&rec->kernel, dir) : 0;
 
 	if (err) {
 		log__error("cannot read %s/kcore_dir: %s", dir, strerror(-err));
@@ -306,4 +494,114 @@ int recording__read(struct recording *rec, const char *path)
 	rec->source = strdup("perf");
 	err = rec->source ? read_data(rec, path) : -ENOMEM;
 	return err ? err : vdso_image__add_running(rec);
+}
+
+/* Nothing but recordings, whole or not, and files is moved out of the way. */
+static bool may_go(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return true;
+	if (!S_ISDIR(st.st_mode))
+		return S_ISREG(st.st_mode);
+	/* At last an empty one, which nobody misses. */
+	return has_entry(path, "data") || has_entry(path, "images") ||
+	       has_entry(path, "meta.json") || !rmdir(path);
+}
+
+/*
+ * What was there before is kept once, as `old`, which is free then: nobody's only recording goes by
+ * mistake. 1: there is something; 0; or -errno.
+ */
+static int make_way(const char *path, char old[static PATH_MAX])
+{
+	struct stat st;
+
+	if (snprintf(old, PATH_MAX, "%s.old", path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (!may_go(path))
+		return -EEXIST;
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!may_go(old))
+		return -EEXIST;
+	fs__remove_dir(old);
+	return 1;
+}
+
+static int refuse(const char *path, int err)
+{
+	if (err == -EEXIST) {
+		log__error(
+			"cannot create the recording %s: that, or %s.old, is no recording, and is "
+			"left as it is",
+			path, path);
+		log__hint("choose another name with -o");
+		return err;
+	}
+	log__error("cannot create the recording %s: %s", path, strerror(-err));
+	if (err == -ENOSPC || err == -EDQUOT)
+		log__hint("the disk is full: -o chooses another place");
+	else
+		log__hint("choose another place with -o");
+	return err;
+}
+
+int recording_dir__create(const char *path)
+{
+	char old[PATH_MAX];
+	int err = make_way(path, old);
+
+	if (err > 0)
+		err = rename(path, old) ? -errno : 0;
+	if (!err && mkdir(path, 0700))
+		err = -errno;
+	return err ? refuse(path, err) : 0;
+}
+
+/* Whoever is told to end knows of it from its first moment on. */
+static int create_partial(const char *path, char partial[static PATH_MAX])
+{
+	sigset_t before;
+	int err = 0;
+
+	if (snprintf(partial, PATH_MAX, "%s.part.XXXXXX", path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	interrupts__block(&before);
+	if (mkdtemp(partial))
+		stop__set_partial(partial);
+	else
+		err = -errno;
+	interrupts__unblock(&before);
+	return err;
+}
+
+static int save_whole(struct recording *rec, const char *partial, const char *path)
+{
+	char old[PATH_MAX];
+	sigset_t before;
+	int err = save_metered(rec, partial);
+
+	/* From here on that name may be another's. */
+	interrupts__block(&before);
+	stop__set_partial(NULL);
+	if (!err)
+		err = make_way(path, old);
+	if (err >= 0)
+		err = fs__put_in_place(partial, path, old);
+	if (err)
+		fs__remove_dir(partial);
+	interrupts__unblock(&before);
+	return err;
+}
+
+int recording__write_whole(struct recording *rec, const char *path)
+{
+	char partial[PATH_MAX];
+	int err = create_partial(path, partial);
+
+	if (!err)
+		err = save_whole(rec, partial, path);
+	return err ? refuse(path, err) : 0;
 }

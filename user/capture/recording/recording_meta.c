@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/recording/recording_dir.h"
+#include "capture/recording/recording.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -242,11 +242,6 @@ static int get_int(const cJSON *object, const char *name)
 	return cJSON_IsNumber(item) ? item->valueint : 0;
 }
 
-static pid_t get_pid(const cJSON *object)
-{
-	return get_int(object, "pid");
-}
-
 /* Reading the bytes of images. */
 struct image_reader {
 	int (*read)(void *ctx, const char *file, char **data, size_t *size);
@@ -258,7 +253,7 @@ static int parse_image(struct recording *rec, const cJSON *item, const struct im
 	const char *path = text_of(item, "path");
 	const char *file = text_of(item, "file");
 	struct rec_image image = {
-		.path = (char *)path, .start = get_u64(item, "start"), .pid = get_pid(item)};
+		.path = (char *)path, .start = get_u64(item, "start"), .pid = get_int(item, "pid")};
 	char *data;
 	int err;
 
@@ -312,11 +307,11 @@ static int parse_perf_map(struct recording *rec, const cJSON *item,
 	size_t size;
 	int err;
 
-	recording_perf_map__file(get_pid(item), name);
+	recording_perf_map__file(get_int(item, "pid"), name);
 	err = reader->read(reader->ctx, name, &text, &size);
 	if (err)
 		return err;
-	err = recording__add_perf_map(rec, get_pid(item), text);
+	err = recording__add_perf_map(rec, get_int(item, "pid"), text);
 	free(text);
 	return err;
 }
@@ -329,7 +324,7 @@ static int parse_open_file(struct recording *rec, const cJSON *item,
 
 	if (!path || !cJSON_IsNumber(fd))
 		return -EINVAL;
-	return recording__add_open_file(rec, get_pid(item), fd->valueint, path);
+	return recording__add_open_file(rec, get_int(item, "pid"), fd->valueint, path);
 }
 
 static int parse_stop(struct recording *rec, const cJSON *item, const struct image_reader *reader)
@@ -342,24 +337,21 @@ static int parse_stop(struct recording *rec, const cJSON *item, const struct ima
 
 static int parse_taken(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
-	struct rec_taken *taken = VEC_PUSH(&rec->taken);
-
-	if (!taken)
-		return -ENOMEM;
-	*taken = (struct rec_taken){
-		.pid = get_pid(item),
+	const struct rec_taken taken = {
+		.pid = get_int(item, "pid"),
 		.tid = get_int(item, "tid"),
 		.by_quota = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "by_quota")),
 		.until_ns = get_u64(item, "until_ns"),
 		.ns = get_u64(item, "ns")};
-	return taken->ns <= taken->until_ns ? 0 : -EINVAL;
+
+	return taken.ns <= taken.until_ns ? VEC_ADD(&rec->taken, taken) : -EINVAL;
 }
 
 static int parse_quota(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
 	char *text = get_label(item, "of");
 	bool of_memory = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "of_memory"));
-	int err = text ? recording__set_quota(rec, get_pid(item), of_memory, text) : -EINVAL;
+	int err = text ? recording__set_quota(rec, get_int(item, "pid"), of_memory, text) : -EINVAL;
 
 	free(text);
 	return err;
@@ -375,12 +367,6 @@ static void parse_taken_time(struct recording *rec, const cJSON *meta)
 	item = cJSON_GetObjectItemCaseSensitive(meta, "steal_is_told");
 	if (list && cJSON_IsBool(item))
 		rec->steal = cJSON_IsTrue(item) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
-}
-
-static void parse_drops(struct recording *rec, const cJSON *drops)
-{
-	for (int i = 0; i < DROPS; i++)
-		rec->drops[i] = get_u64(drops, drop__name((enum drop)i));
 }
 
 static const struct {
@@ -406,14 +392,16 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 	rec->freeze = get_label(meta, "freeze");
 	rec->trigger = get_label(meta, "trigger");
 	rec->command = get_label(meta, "command");
-	rec->pid = get_pid(meta);
+	rec->pid = get_int(meta, "pid");
 	rec->reason = get_u32(meta, "reason");
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->unix_zero_ns = get_u64(meta, "unix_zero_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");
 	rec->ring_bytes = get_u64(meta, "ring_bytes");
-	parse_drops(rec, cJSON_GetObjectItemCaseSensitive(meta, "dropped"));
+	for (int i = 0; i < DROPS; i++)
+		rec->drops[i] = get_u64(cJSON_GetObjectItemCaseSensitive(meta, "dropped"),
+					drop__name((enum drop)i));
 	parse_taken_time(rec, meta);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, lists[i].name))

@@ -41,11 +41,11 @@ __attribute__((noipa)) static uint64_t spin(uint64_t n, int depth)
 	return done;
 }
 
-static uint64_t time_spin(uint64_t n)
+static uint64_t time_spin(const void *turns)
 {
 	uint64_t start_ns = clock__now_ns();
 
-	spin(n, DEPTH);
+	spin(*(const uint64_t *)turns, DEPTH);
 	return clock__now_ns() - start_ns;
 }
 
@@ -54,7 +54,7 @@ static uint64_t calibrate(void)
 {
 	uint64_t n = 1000;
 
-	while (time_spin(n) < SPIN_NS || time_spin(n) < SPIN_NS || time_spin(n) < SPIN_NS)
+	while (time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS)
 		n *= 2;
 	return n;
 }
@@ -76,8 +76,9 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-static uint64_t time_turns(const struct partner *p)
+static uint64_t time_turns(const void *partner)
 {
+	const struct partner *p = partner;
 	uint64_t start_ns = clock__now_ns(), word = 1;
 
 	for (int i = 0; i < TURNS; i++)
@@ -147,33 +148,19 @@ static void disable(struct measured *m)
 		m->half->set(m->half->ctx, false);
 }
 
-/* What is being recorded, and not, in turns. */
-static void compare_spins(struct measured *m, uint64_t *ns)
-{
-	struct quickest q = {0};
-	uint64_t n = calibrate();
-
-	for (int i = 0; i < PAIRS; i++) {
-		quickest__note(&q.off_ns, time_spin(n));
-		enable(m);
-		quickest__note(&q.on_ns, time_spin(n));
-		disable(m);
-	}
-	*ns = quickest__extra(&q) * PERIOD_NS / (q.on_ns > PERIOD_NS ? q.on_ns : PERIOD_NS);
-}
-
-/* A ring per CPU records both partners: each turn counts as two switches. */
-static void compare_turns(struct measured *m, const struct partner *p, uint64_t *ns)
+/* The work while it is recorded, and while it is not, in turns. */
+static struct quickest compare(struct measured *m, uint64_t (*work)(const void *arg),
+			       const void *arg)
 {
 	struct quickest q = {0};
 
 	for (int i = 0; i < PAIRS; i++) {
-		quickest__note(&q.off_ns, time_turns(p));
+		quickest__note(&q.off_ns, work(arg));
 		enable(m);
-		quickest__note(&q.on_ns, time_turns(p));
+		quickest__note(&q.on_ns, work(arg));
 		disable(m);
 	}
-	*ns = quickest__extra(&q) / TURNS / (m->half ? 2 : 1);
+	return q;
 }
 
 static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool kernel)
@@ -197,10 +184,14 @@ static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool
 static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	int err = open_own(m, PERIOD_NS, stack, kernel);
+	uint64_t n = calibrate();
+	struct quickest q;
 
 	if (err)
 		return err;
-	compare_spins(m, &cost->sample_ns);
+	q = compare(m, time_spin, &n);
+	cost->sample_ns =
+		quickest__extra(&q) * PERIOD_NS / (q.on_ns > PERIOD_NS ? q.on_ns : PERIOD_NS);
 	sample_ring__close(&m->ring);
 	return 0;
 }
@@ -210,12 +201,15 @@ static int measure_turns(struct measured *m, uint32_t stack, bool kernel, struct
 	/* Hardly ever: of a thread's clock only its start and end at each switch. */
 	int err = open_own(m, 1000000000, stack, kernel);
 	struct partner partner;
+	struct quickest q;
 
 	if (err)
 		return err;
 	err = partner__start(&partner);
 	if (!err) {
-		compare_turns(m, &partner, &cost->switch_ns);
+		q = compare(m, time_turns, &partner);
+		/* A ring per CPU records both partners: each turn counts as two switches. */
+		cost->switch_ns = quickest__extra(&q) / TURNS / (m->half ? 2 : 1);
 		partner__end(&partner);
 	}
 	sample_ring__close(&m->ring);

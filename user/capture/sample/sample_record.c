@@ -2,11 +2,50 @@
 #include "capture/sample/sample_record.h"
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "capture/sample/noted_calls.h"
 #include "kernel/address.h"
+
+/* A call instruction is no longer, with a prefix, REX, SIB and a displacement. */
+#define CALL_LEN_MAX 9
+
+/* Which of the return addresses belongs to that call; n_ips: none. */
+static uint32_t find_return(const uint64_t *ips, uint32_t n_ips, uint64_t call_ip)
+{
+	uint32_t i = 1;
+
+	while (i < n_ips && (ips[i] <= call_ip || ips[i] - call_ip > CALL_LEN_MAX))
+		i++;
+	return i;
+}
+
+uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint64_t *ips,
+			   uint32_t n_ips, uint32_t room, uint32_t *n_calls)
+{
+	uint32_t rest, left;
+
+	*n_calls = 0;
+	/* A branch filter that lets the kernel in has made no call of ours. */
+	for (size_t i = 0;
+	     i < n && i < NOTED_CALLS_MAX && !address__is_kernel(calls[i].from) && calls[i].from;
+	     i++)
+		++*n_calls;
+	if (!*n_calls || !n_ips || room <= *n_calls) {
+		*n_calls = 0;
+		return n_ips;
+	}
+	/* Frame pointers that lead elsewhere have nothing to add. */
+	rest = find_return(ips, n_ips, calls[*n_calls - 1].from);
+	left = rest < n_ips ? n_ips - rest - 1 : 0;
+	if (left > room - 1 - *n_calls)
+		left = room - 1 - *n_calls;
+	memmove(ips + 1 + *n_calls, ips + rest + (left ? 1 : 0), left * sizeof(*ips));
+	for (uint32_t i = 0; i < *n_calls; i++)
+		ips[1 + i] = calls[i].from;
+	return 1 + *n_calls + left;
+}
 
 /* The kernel gives no more (kernel.perf_event_max_stack is 127 by default). */
 #define IPS_MAX 1024
@@ -76,40 +115,28 @@ static uint32_t join_calls(const struct sample_record *r, size_t size, uint64_t 
 	return noted_calls__join(calls, n, chain, sample->n_ips, IPS_MAX, &sample->n_calls);
 }
 
-/* The registers, as PERF_HIT_REGS orders them. */
-struct regs_record {
-	uint64_t abi, bx, bp, sp, ip, r12, r13, r14, r15;
-};
+/* The registers, as PERF_HIT_REGS and struct rec_user order them; their ABI is in front of them. */
+#define REGS_SIZE 64
 
 /* What follows the chain, where it was asked for: false where there is none, or not all of it. */
 static bool take_user(const struct sample_record *r, size_t size, struct rec_user *user)
 {
 	size_t at = offsetof(struct sample_record, ips) + 8 * r->n_ips, room;
 	const uint8_t *bytes = (const uint8_t *)r + at;
-	struct regs_record regs;
-	uint64_t copied, valid;
+	uint64_t abi, copied, valid;
 
-	if (r->n_ips > IPS_MAX || at + sizeof(regs) + 8 > size)
+	if (r->n_ips > IPS_MAX || at + 8 + REGS_SIZE + 8 > size)
 		return false;
-	memcpy(&regs, bytes, sizeof(regs));
-	memcpy(&copied, bytes + sizeof(regs), 8);
-	room = size - at - sizeof(regs) - 8;
+	memcpy(&abi, bytes, 8);
+	memcpy(&copied, bytes + 8 + REGS_SIZE, 8);
+	room = size - at - 8 - REGS_SIZE - 8;
 	/* Without the registers' values (a kernel thread's) there is less. */
-	if (regs.abi != PERF_SAMPLE_REGS_ABI_64 || !copied || copied + 8 > room)
+	if (abi != PERF_SAMPLE_REGS_ABI_64 || !copied || copied + 8 > room)
 		return false;
-	memcpy(&valid, bytes + sizeof(regs) + 8 + copied, 8);
-	*user = (struct rec_user){
-		.bx = regs.bx,
-		.bp = regs.bp,
-		.sp = regs.sp,
-		.ip = regs.ip,
-		.r12 = regs.r12,
-		.r13 = regs.r13,
-		.r14 = regs.r14,
-		.r15 = regs.r15,
-		.stack = (uint8_t *)bytes + sizeof(regs) + 8,
-		.size = valid < copied ? valid : copied,
-	};
+	memcpy(user, bytes + 8, REGS_SIZE);
+	user->stack = (uint8_t *)bytes + 8 + REGS_SIZE + 8;
+	memcpy(&valid, user->stack + copied, 8);
+	user->size = valid < copied ? valid : copied;
 	return user->size > 0;
 }
 

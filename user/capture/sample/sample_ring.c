@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -12,11 +13,72 @@
 #include "capture/perf/event_place.h"
 #include "capture/recording/perf_data.h"
 #include "capture/recording/recording.h"
-#include "capture/sample/last_branches.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+/* So far apart that it never comes to a sample: years of cycles. */
+#define NEVER (1ull << 46)
+
+/* User code's only: the probe's own way through the kernel would fill them. */
+static uint64_t branches_of(enum counting counting)
+{
+	if (counting == COUNTING_CYCLES)
+		return 0;
+	return PERF_SAMPLE_BRANCH_USER | (counting == COUNTING_CALLS ? PERF_SAMPLE_BRANCH_CALL_STACK
+								     : PERF_SAMPLE_BRANCH_ANY);
+}
+
+/* It never samples. */
+static int open_counting(const struct event_place *place, enum counting counting)
+{
+	uint64_t branches = branches_of(counting);
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.sample_period = NEVER,
+		.sample_type = branches ? PERF_SAMPLE_BRANCH_STACK : 0,
+		.branch_sample_type = branches,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.disabled = 1,
+	};
+
+	return event_place__open(place, &attr, -1);
+}
+
+int counting__try(enum counting counting)
+{
+	struct event_place place = event_place__of_thread(getpid());
+	int fd = open_counting(&place, counting);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+#define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
+
+unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz)
+{
+	unsigned int hz = wanted_hz < SAMPLE_RATE_HIGHEST ? wanted_hz : SAMPLE_RATE_HIGHEST;
+
+	return max_hz > 0 && (unsigned long)max_hz < hz ? (unsigned int)max_hz : hz;
+}
+
+uint64_t sample_rate__period(unsigned int wanted_hz)
+{
+	unsigned int hz = sample_rate__allowed(wanted_hz, fs__read_number(MAX_RATE, 0));
+
+	if (hz != wanted_hz)
+		log__info("sample: %u samples a second instead of %u: the kernel allows no more "
+			  "(kernel.perf_event_max_sample_rate)",
+			  hz, wanted_hz);
+	return 1000000000ull / hz;
+}
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
-/* What sample_read.c takes apart, and sideband.c: the ids at a record's end. */
+/* What sample_record.c takes apart, and sideband.c: the ids at a record's end. */
 #define SAMPLE_TYPE                                                                                \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN)
@@ -60,7 +122,7 @@ static void count_calls(struct perf_event_attr *attr, uint64_t period_ns)
 	attr->freq = 1;
 	attr->sample_freq = 1000000000 / period_ns;
 	attr->sample_type = SAMPLE_TYPE | PERF_SAMPLE_BRANCH_STACK;
-	attr->branch_sample_type = counting__branches(COUNTING_CALLS);
+	attr->branch_sample_type = branches_of(COUNTING_CALLS);
 	attr->sample_regs_user = 0;
 	attr->sample_stack_user = 0;
 }
@@ -119,7 +181,7 @@ static int open_events(struct sample_ring *r, const struct sample_ring_config *c
 
 	first = r->events[SAMPLE_EVENT_CLOCK];
 	if (!err)
-		err = back_ring__map(&r->ring, first, config->size);
+		err = perf_ring__map_backward(&r->ring, first, config->size);
 	for (int i = SAMPLE_EVENT_CLOCK + 1; i < SAMPLE_EVENTS && !err; i++) {
 		err = open_event(r, (enum sample_event)i, config);
 		if (!err && ioctl(r->events[i], PERF_EVENT_IOC_SET_OUTPUT, first))
@@ -133,7 +195,7 @@ static void open_branches(struct sample_ring *r, const struct sample_ring_config
 {
 	if (!config->branches)
 		return;
-	r->branches = last_branches__open(&r->place);
+	r->branches = open_counting(&r->place, COUNTING_BRANCHES);
 	if (r->branches >= 0)
 		ioctl(r->branches, PERF_EVENT_IOC_ENABLE, 0);
 }
@@ -141,20 +203,16 @@ static void open_branches(struct sample_ring *r, const struct sample_ring_config
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		      const struct sample_ring_config *config)
 {
-	return sample_ring__open_with(r, place, place, config);
-}
-
-int sample_ring__open_with(struct sample_ring *r, const struct event_place *place,
-			   const struct event_place *sideband_place,
-			   const struct sample_ring_config *config)
-{
+	/* Of mappings and names the kernel has no program that tells whose they are. */
+	const struct event_place sideband_place =
+		config->cgroup ? event_place__of_cgroup(config->cgroup->fd, place->cpu) : *place;
 	const struct sideband_ring_config sideband = {
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
 	*r = (struct sample_ring){.place = *place, .branches = -1, .sideband = {.event = -1}};
 	memset(r->events, -1, sizeof(r->events));
-	err = sideband_ring__open(&r->sideband, sideband_place, &sideband);
+	err = sideband_ring__open(&r->sideband, &sideband_place, &sideband);
 	if (!err)
 		err = open_events(r, config);
 	if (err)
@@ -166,7 +224,7 @@ int sample_ring__open_with(struct sample_ring *r, const struct event_place *plac
 
 void sample_ring__close(struct sample_ring *r)
 {
-	back_ring__unmap(&r->ring);
+	perf_ring__unmap(&r->ring);
 	sideband_ring__close(&r->sideband);
 	for (int i = 0; i < SAMPLE_EVENTS; i++)
 		if (r->events[i] >= 0)
@@ -192,7 +250,7 @@ void sample_ring__set_period(struct sample_ring *r, const struct sample_ring_con
 
 int sample_ring__enable(struct sample_ring *r)
 {
-	back_ring__clear(&r->ring);
+	perf_ring__clear(&r->ring);
 	r->written_before = 0;
 	r->has_no_clock = false;
 	if (ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PAUSE_OUTPUT, 0))

@@ -8,12 +8,41 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/perf/sideband_ring.h"
-#include "capture/sample/back_ring.h"
+#include "capture/perf/sideband.h"
+#include "target/cgroup.h"
 
 /* What one of them takes of ours. */
 #define SAMPLE_RING_FDS	     6
 #define SAMPLE_RING_MAPPINGS 2
+
+/*
+ * What a CPU counts and notes by itself: its cycles, and with them the last branches (Intel SDM
+ * vol. 3, 18.4: LBR; AMD's LbrExtV2), or the calls that have not returned (LBR's call stack mode,
+ * Intel's since Haswell: arch/x86/events/intel/lbr.c).
+ */
+enum counting {
+	COUNTING_CYCLES,
+	COUNTING_BRANCHES, /* and the last ones are noted */
+	COUNTING_CALLS,	   /* and those that have not returned */
+};
+
+/*
+ * Whether this can be opened here, tried on ourselves: 0, or -errno: EOPNOTSUPP, ENOENT, EINVAL:
+ * the CPU has no such thing, or does not hand it to this guest. Prints nothing.
+ */
+int counting__try(enum counting counting);
+
+/* kernel/events/core.c: perf_swevent_init_hrtimer() takes no period below 10 us. */
+#define SAMPLE_RATE_HIGHEST 100000
+
+/*
+ * The period for a rate in Hz, or for the highest that the kernel allows
+ * (kernel.perf_event_max_sample_rate, which it lowers by itself where samples take too long); says
+ * so then. Nanoseconds.
+ */
+uint64_t sample_rate__period(unsigned int wanted_hz);
+/* The rate, with max_hz for the kernel's; 0 is no limit. */
+unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz);
 
 struct sample_ring_config {
 	uint64_t period_ns; /* between two samples, of the time on a CPU */
@@ -26,10 +55,12 @@ struct sample_ring_config {
 	 */
 	bool by_program;
 	int stacks;
-	bool kernel;	/* the kernel's part of stacks as well */
-	bool from_exec; /* record from the process's execve on, not before */
-	bool branches;	/* the CPU notes the last ones: COUNTING_BRANCHES */
-	bool calls;	/* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
+	bool kernel; /* the kernel's part of stacks as well */
+	const struct cgroup
+		*cgroup; /* of a CPU: whose mappings and names are noted; NULL: of all */
+	bool from_exec;	 /* record from the process's execve on, not before */
+	bool branches;	 /* the CPU notes the last ones: COUNTING_BRANCHES */
+	bool calls;	 /* by cycles, with the calls that it notes: COUNTING_CALLS; not both */
 };
 
 /* All write to the first one's ring. */
@@ -51,20 +82,13 @@ struct sample_ring {
 	int events[SAMPLE_EVENTS];   /* -1: not open */
 	uint64_t ids[SAMPLE_EVENTS]; /* what their samples begin with */
 	int branches;		     /* that has the CPU note them; -1: none */
-	struct back_ring ring;
+	struct perf_ring ring;
 	uint64_t written_before; /* to the ring, when the period was set last */
 	struct sideband_ring sideband;
 	bool has_no_clock; /* the clock was stopped: sample_ring__set_clock() */
 	bool ended;	   /* its thread is gone; what it holds stays */
 };
 
-/*
- * Opens all events of a thread or a CPU, disabled; the sideband's are of another place where a
- * cgroup's threads are told apart by the gate. As below.
- */
-int sample_ring__open_with(struct sample_ring *ring, const struct event_place *place,
-			   const struct event_place *sideband,
-			   const struct sample_ring_config *config);
 /*
  * Opens all events of a thread or a CPU, disabled, and maps their buffers. 0, or -errno: -ESRCH the
  * thread is gone; -ENODEV the CPU is offline; -EACCES the kernel forbids it; -EPERM locked memory,

@@ -9,12 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/code/kernel_access.h"
-#include "capture/recording/process_note.h"
+#include "capture/code/kernel_copy.h"
 #include "capture/perf/ring_limits.h"
-#include "capture/sample/sample_rate.h"
-#include "target/process.h"
+#include "capture/code/live_code.h"
+#include "capture/sample/sample_ring.h"
+#include "capture/sample/sample_record.h"
 #include "kernel/capability.h"
+#include "target/process.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -39,21 +40,7 @@ static void explain(int err)
 		explain_memlock();
 		return;
 	}
-	switch (-err) {
-	case EACCES:
-	case EPERM:
-		log__error("cannot sample the process: %s", strerror(-err));
-		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
-			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
-		return;
-	case ESRCH:
-		log__error("the process has exited");
-		log__hint("start it again, and attach to its new pid");
-		return;
-	default:
-		log__error("cannot sample the process: %s", strerror(-err));
-		log__hint("'mtbpf check' shows what this machine has");
-	}
+	ring_limits__explain(err, "sample the process");
 }
 
 /* On ourselves: what it needs of the machine is the same for any process. */
@@ -78,32 +65,12 @@ static bool fits(const struct source_config *config, size_t rings, size_t size)
 			      sample_ring__locked_size(size) + config->sample_log);
 }
 
-static int refuse_memory(const struct source *s, size_t rings)
-{
-	const struct source_config *config = &s->config;
-	bool by_cpu = sample_source__is_by_cpu(s);
-	size_t each = sample_ring__locked_size(RING_MIN) + config->sample_log;
-	char least[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
-
-	log__error("%zu %s need %s each, %s together, and -max-memory allows %s", rings,
-		   by_cpu ? "CPUs" : "threads", units__format_size(least, each),
-		   units__format_size(all, (uint64_t)rings * each),
-		   units__format_size(most, config->max_memory));
-	log__hint(by_cpu ? "a larger -max-memory allows more"
-			 : "-cgroup takes one ring per CPU, however many threads there are; "
-			   "a larger -max-memory allows more");
-	return -ENOMEM;
-}
-
 /* All of them are recorded, so each has less where they are many. */
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
-	size_t size = RING_MIN, wanted;
+	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX), wanted = size;
 	char text[UNITS_TEXT_SIZE];
 
-	while (size < config->snapshot_size && size < RING_MAX)
-		size <<= 1;
-	wanted = size;
 	while (size > RING_MIN && !fits(config, rings, size))
 		size >>= 1;
 	if (size != wanted && fits(config, rings, size))
@@ -115,28 +82,21 @@ static size_t ring_size(const struct source_config *config, size_t rings, bool b
 static int check_memory(struct source *s, size_t rings)
 {
 	bool by_cpu = sample_source__is_by_cpu(s);
-	struct memlock_limits limits;
 	size_t size = ring_size(&s->config, rings, by_cpu);
-	int err;
+	size_t locked = sample_ring__locked_size(size), each = locked + s->config.sample_log;
+	int err = budget__check(s->config.max_memory, rings, each, each, by_cpu);
 
-	if (!fits(&s->config, rings, size))
-		return refuse_memory(s, rings);
 	s->ring_config.size = size;
-	memlock__read(&limits);
-	err = memlock__check(&limits, rings, sample_ring__locked_size(size), size);
-	return err ? err : many_rings__allow(rings, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
+	return err ? err
+		   : ring_limits__check(rings, locked, size, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
 }
+
+static const struct followed_ops followed_ops;
 
 static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
 {
-	struct event_place sideband = *place;
 	struct sample_ring *ring = VEC_PUSH(&s->rings);
-	int err;
-
-	/* Of mappings and names the kernel has no program that tells whose they are. */
-	if (s->config.cgroup)
-		sideband = event_place__of_cgroup(s->config.cgroup->fd, place->cpu);
-	err = ring ? sample_ring__open_with(ring, place, &sideband, &s->ring_config) : -ENOMEM;
+	int err = ring ? sample_ring__open(ring, place, &s->ring_config) : -ENOMEM;
 
 	if (ring && err)
 		s->rings.n--;
@@ -146,15 +106,7 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	return ring->sideband.event;
 }
 
-static int add_threads(struct source *s, const struct followed_thread *threads, size_t n)
-{
-	int err = followed__add_threads(&s->followed, s, threads, n, open_ring);
-
-	return err ? err : s->rings.n ? 0 : -ESRCH;
-}
-
-/* Everybody on a CPU, of whom the gate lets the target pass; or what the kernel knows of a cgroup.
- */
+/* Everybody on a CPU, of whom the gate lets the target pass; or a cgroup, by the kernel. */
 static struct event_place place_of_cpus(const struct source *s)
 {
 	if (!s->config.sample_by_cpu)
@@ -173,7 +125,7 @@ static int add_cpus(struct source *s)
 	err = check_memory(s, (size_t)CPU_COUNT(&cpus));
 	if (err)
 		return err;
-	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	err = followed__add_cpus(&s->followed, &place, &cpus);
 	if (!err && !s->rings.n)
 		err = -ENODEV;
 	if (err)
@@ -210,7 +162,7 @@ static int follow_cpus(struct source *s)
 	    !fits(&s->config, before + (size_t)CPU_COUNT(&cpus), s->ring_config.size))
 		return 0;
 	s->ring_config.from_exec = false;
-	err = followed__add_cpus(&s->followed, s, &place, &cpus, open_ring);
+	err = followed__add_cpus(&s->followed, &place, &cpus);
 	for (size_t i = before; i < s->rings.n && !err; i++)
 		err = sample_ring__enable(&s->rings.v[i]);
 	return err;
@@ -218,24 +170,20 @@ static int follow_cpus(struct source *s)
 
 static int open_rings(struct source *s)
 {
-	struct followed_thread *threads;
 	size_t n;
 	int err;
 
 	if (sample_source__is_by_cpu(s))
 		return add_cpus(s);
-	err = followed__list(&s->followed, false, &threads, &n);
-	if (err) {
-		explain(err);
-		return err;
-	}
-	err = check_memory(s, n);
+	err = followed__count(&s->followed, false, &n);
 	if (!err) {
-		err = add_threads(s, threads, n);
+		err = check_memory(s, n);
 		if (err)
-			explain(err);
+			return err;
+		err = followed__add_threads(&s->followed, false);
 	}
-	free(threads);
+	if (err)
+		explain(err);
 	return err;
 }
 
@@ -245,7 +193,7 @@ static int open_all(struct source *s)
 
 	if (err)
 		return err;
-	err = followed__open(&s->followed, &s->config);
+	err = followed__open(&s->followed, &s->config, s, &followed_ops);
 	if (err) {
 		explain(err);
 		return err;
@@ -256,6 +204,7 @@ static int open_all(struct source *s)
 		.gate = s->config.sample_gate,
 		.by_program = s->config.sample_by_cpu,
 		.stacks = s->config.sample_stacks,
+		.cgroup = s->config.cgroup,
 		.kernel = s->config.kernel,
 		.from_exec = s->config.from_exec && !sample_source__is_by_cpu(s),
 		.branches = s->config.branches,
@@ -284,40 +233,9 @@ static struct source *sample__open(const struct source_config *config)
 	return NULL;
 }
 
-/* Of rings by CPU nothing else says which threads there are. */
-static int note_threads(struct source *s)
-{
-	struct followed_thread *threads;
-	size_t n;
-	int err = followed__list(&s->followed, false, &threads, &n);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < n && !err; i++)
-		err = process_note__thread(&s->followed.pending, threads[i].pid, threads[i].tid,
-					   s->start_ns);
-	free(threads);
-	return err;
-}
-
-static int note_initial(struct source *s)
-{
-	int err = s->config.cgroup ? 0 : note_threads(s);
-
-	return err ? err : followed__note(&s->followed, &s->config, s->start_ns);
-}
-
 static int sample__fd(const struct source *s)
 {
 	return s->followed.epoll_fd;
-}
-
-static struct sample_ring *find_thread(struct source *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].place.pid == tid && !s->rings.v[i].ended)
-			return &s->rings.v[i];
-	return NULL;
 }
 
 /* Where the memory is full, those that ended long ago make room for new ones. */
@@ -344,7 +262,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	if (s->frozen || !make_room(s, tid))
 		return 0;
 	s->ring_config.from_exec = false;
-	err = followed__add_thread(&s->followed, s, &(struct followed_thread){pid, tid}, open_ring);
+	err = followed__add_thread(&s->followed, pid, tid);
 	if (!err)
 		err = sample_ring__enable(&s->rings.v[s->rings.n - 1]);
 	return err ? err : followed__note_thread(&s->followed, pid, tid, clock__now_ns());
@@ -352,11 +270,13 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 
 static void on_thread_end(struct source *s, pid_t tid)
 {
-	struct sample_ring *ring = find_thread(s, tid);
-
-	if (ring)
-		ring->ended = true;
+	for (size_t i = 0; i < s->rings.n; i++)
+		if (s->rings.v[i].place.pid == tid)
+			s->rings.v[i].ended = true;
 }
+
+static const struct followed_ops followed_ops = {
+	.open_ring = open_ring, .ended = on_thread_end, .began = on_thread_begin};
 
 static bool holds(const struct source *s, pid_t pid)
 {
@@ -368,7 +288,6 @@ static bool holds(const struct source *s, pid_t pid)
 
 static int drain(struct source *s)
 {
-	static const struct followed_ops ops = {.ended = on_thread_end, .began = on_thread_begin};
 	bool by_cpu = sample_source__is_by_cpu(s);
 	int err = 0;
 
@@ -380,8 +299,131 @@ static int drain(struct source *s)
 	if (!err && by_cpu)
 		err = followed__processes(&s->followed);
 	else if (!err)
-		followed__threads(&s->followed, s, &ops);
+		followed__threads(&s->followed);
 	return err ? err : sideband__tidy(&s->followed.sideband, by_cpu ? NULL : holds, s);
+}
+
+#define RECORD_MAX 65536
+
+/* Of the ring that looks back the least, or, where none is full, of the fullest. */
+struct lookback {
+	uint64_t written, span_ns; /* 0: nothing was */
+	size_t size;
+};
+
+static void lookback__note(struct lookback *least, const struct lookback *ring)
+{
+	bool is_full = ring->written >= ring->size, was_full = least->written >= ring->size;
+
+	if (is_full && was_full ? ring->span_ns < least->span_ns : ring->written > least->written)
+		*least = *ring;
+}
+
+/* The oldest was read last. */
+static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t scheds)
+{
+	uint64_t ns = rec->frozen_ns;
+
+	if (rec->samples.n > samples && rec->samples.v[rec->samples.n - 1].time_ns < ns)
+		ns = rec->samples.v[rec->samples.n - 1].time_ns;
+	if (rec->scheds.n > scheds && rec->scheds.v[rec->scheds.n - 1].time_ns < ns)
+		ns = rec->scheds.v[rec->scheds.n - 1].time_ns;
+	return ns;
+}
+
+static void say_lookback(const struct lookback *least)
+{
+	uint64_t full_ns;
+	char text[UNITS_TEXT_SIZE];
+
+	if (!least->span_ns)
+		return;
+	if (least->written >= least->size) {
+		log__info("sample: a full ring looks back %s: -snapshot-size says how large it is",
+			  units__format_duration(text, least->span_ns));
+		return;
+	}
+	full_ns = (uint64_t)((double)least->span_ns / (double)least->written * (double)least->size);
+	log__info("sample: the fullest ring is %.1f %% full; it would look back some %s",
+		  100 * (double)least->written / (double)least->size,
+		  units__format_duration(text, full_ns));
+}
+
+static int read_ring(const struct source *s, const struct sample_ring *ring,
+		     struct sample_record_ids *ids, struct recording *rec, struct lookback *least)
+{
+	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
+	struct perf_ring_cursor cursor = perf_ring__newest(&ring->ring);
+	struct lookback lookback = {.written = perf_ring__written(&ring->ring),
+				    .size = ring->ring.data_size};
+	size_t samples = rec->samples.n, scheds = rec->scheds.n;
+	int n, err = 0;
+
+	if (lookback.written >= lookback.size && ring->ring.data_size > rec->ring_bytes)
+		rec->ring_bytes = ring->ring.data_size;
+	ids->switches = ring->ids[SAMPLE_EVENT_SWITCHES];
+	ids->calls = s->ring_config.calls ? ring->ids[SAMPLE_EVENT_CLOCK] : 0;
+	ids->minor_faults = ring->ids[SAMPLE_EVENT_MINOR_FAULTS];
+	ids->major_faults = ring->ids[SAMPLE_EVENT_MAJOR_FAULTS];
+	while (!err && (n = perf_ring__older(&ring->ring, &cursor, record, sizeof(record))) != 0)
+		if (n > 0)
+			err = sample_record__add(ids, rec, record, (size_t)n);
+	lookback.span_ns = rec->frozen_ns - oldest_ns(rec, samples, scheds);
+	if (sample_source__is_by_cpu(s) && lookback.written >= lookback.size &&
+	    rec->frozen_ns - lookback.span_ns > rec->complete_ns)
+		rec->complete_ns = rec->frozen_ns - lookback.span_ns;
+	lookback__note(least, &lookback);
+	return err;
+}
+
+/* Of a cgroup, processes may have come from elsewhere: nothing has told of those. */
+static int note_joined(struct source *s, const struct recording *rec, size_t first)
+{
+	pid_t last = 0;
+	int err = 0;
+
+	for (size_t i = first; i < rec->samples.n && !err && s->config.cgroup; i++) {
+		pid_t pid = rec->samples.v[i].pid;
+
+		if (pid != last && !followed__knows(&s->followed, pid))
+			err = followed__note_process(&s->followed, pid, s->start_ns);
+		last = pid;
+	}
+	return err;
+}
+
+static int sample__read(struct source *s, struct recording *rec)
+{
+	bool triggered = rec->hits.n > s->config.first_hit;
+	/* What came between the trigger and the end of the last event is not part of it. */
+	struct sample_record_ids ids = {.until_ns = triggered ? rec->hits.v[rec->hits.n - 1].time_ns
+							      : 0};
+	size_t first = rec->samples.n;
+	struct lookback least = {0};
+	int err = 0;
+
+	rec->sample_period_ns = s->longest_ns;
+	rec->complete_ns = s->start_ns;
+	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
+	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
+	for (size_t i = 0; i < s->rings.n && !err; i++)
+		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
+	if (!err)
+		err = note_joined(s, rec, first);
+	if (!err)
+		err = followed__add_to(&s->followed, rec);
+	if (!err)
+		err = followed__add_uprobes_pages(&s->followed, &s->config, s->start_ns, rec);
+	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
+		   rec->samples.n, rec->scheds.n, ids.late);
+	if (!s->config.is_silent)
+		say_lookback(&least);
+	followed__count_left_out(&s->followed, &s->config, rec);
+	if (!err && s->config.kernel && !rec->kernel.kallsyms)
+		return kernel_copy__make("/proc", false, &rec->kernel);
+	if (err)
+		log__error("cannot read what was recorded: %s", strerror(-err));
+	return err;
 }
 
 /* Those of the program that it executes are enabled by that. */
@@ -394,7 +436,7 @@ static int sample__start(struct source *s)
 	 * noted yet. */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
-		err = note_initial(s);
+		err = followed__note(&s->followed, &s->config, false, s->start_ns);
 	for (size_t i = 0; i < s->rings.n && !err && !s->ring_config.from_exec; i++)
 		err = sample_ring__enable(&s->rings.v[i]);
 	if (err)
@@ -416,7 +458,7 @@ static int sample__resume(struct source *s, const struct source_config *config)
 	s->config = *config;
 	s->frozen = false;
 	s->longest_ns = s->ring_config.period_ns;
-	err = followed__open(&s->followed, &s->config);
+	err = followed__open(&s->followed, &s->config, s, &followed_ops);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = followed__watch(&s->followed, s->rings.v[i].sideband.event);
 	if (!err)
@@ -462,7 +504,7 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 	s->ring_config.period_ns = period_ns;
 	for (size_t i = 0; i < s->rings.n; i++) {
 		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
-		s->rings.v[i].written_before = back_ring__written(&s->rings.v[i].ring);
+		s->rings.v[i].written_before = perf_ring__written(&s->rings.v[i].ring);
 	}
 	s->rate_ns = clock__now_ns();
 	if (period_ns > s->longest_ns)
@@ -494,11 +536,11 @@ static uint64_t sample__lookback_ns(const struct source *s)
 
 	for (size_t i = 0; i < s->rings.n; i++) {
 		const struct sample_ring *ring = &s->rings.v[i];
-		uint64_t bytes = back_ring__written(&ring->ring) - ring->written_before, ns;
+		uint64_t bytes = perf_ring__written(&ring->ring) - ring->written_before, ns;
 
 		if (!bytes)
 			continue;
-		ns = (uint64_t)((double)ran_ns * (double)ring->ring.size / (double)bytes);
+		ns = (uint64_t)((double)ran_ns * (double)ring->ring.data_size / (double)bytes);
 		least = ns < least ? ns : least;
 	}
 	return least;
@@ -531,7 +573,7 @@ const struct source_ops source_sample = {
 	.fd = sample__fd,
 	.state = sample__state,
 	.freeze = sample__freeze,
-	.read = sample_source__read,
+	.read = sample__read,
 	.pids = sample__pids,
 	.set_rate = sample__set_rate,
 	.memory = sample__memory,

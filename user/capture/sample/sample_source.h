@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the sample source's files: its state, and what it makes of it. */
+/* The state of the sample source. */
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_SOURCE_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_SOURCE_H
 
@@ -26,8 +26,5 @@ static inline bool sample_source__is_by_cpu(const struct source *s)
 {
 	return s->config.cgroup || s->config.sample_by_cpu;
 }
-
-/* source_ops.read */
-int sample_source__read(struct source *s, struct recording *rec);
 
 #endif

@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #include "capture/code/uprobes_page.h"
-#include "capture/recording/spool.h"
-#include "capture/soft/shared.h"
+#include "capture/recording/recording.h"
 #include "capture/soft/stepper.h"
 #include "capture/source.h"
 #include "util/clock.h"
@@ -81,15 +80,6 @@ static int read_spool(struct source *source, uint32_t i, struct recording *rec)
 					: spool__finish(&source->spools[i], &aux, rec);
 }
 
-static void say_waited(const struct soft_shared *shared)
-{
-	char text[UNITS_TEXT_SIZE];
-
-	if (shared->waited_ns > 10000000)
-		log__info("the program waited for the disk for %s",
-			  units__format_duration(text, shared->waited_ns));
-}
-
 static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 {
 	const struct soft_shared *shared = source->shared;
@@ -107,12 +97,9 @@ static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 	aux.data = malloc(size ? size : 1);
 	if (!aux.data)
 		return -ENOMEM;
-	if (wrapped) {
-		memcpy(aux.data, ring + head, size - head);
-		memcpy(aux.data + size - head, ring, head);
-	} else {
-		memcpy(aux.data, ring, size);
-	}
+	/* If it has not wrapped, all of it lies before the head. */
+	memcpy(aux.data, ring + head, size - head);
+	memcpy(aux.data + size - head, ring, head);
 	return recording__add_aux(rec, &aux);
 }
 
@@ -141,18 +128,9 @@ static int read_maps(struct source *source, struct recording *rec)
 	int err = 0;
 
 	for (uint32_t i = 0; i < shared->n_maps && !err; i++) {
-		const struct soft_map *m = &shared->maps[i];
-		struct rec_map map = {.time_ns = m->time_ns,
-				      .start = m->start,
-				      .len = m->len,
-				      .pgoff = m->pgoff,
-				      .ino = m->ino,
-				      .maj = m->maj,
-				      .min = m->min,
-				      .pid = source->config.pid,
-				      .tid = source->config.pid,
-				      .path = (char *)m->path};
+		struct rec_map map = shared->maps[i].map;
 
+		map.path = (char *)shared->maps[i].path;
 		err = recording__add_map(rec, &map);
 	}
 	if (shared->lost_maps)
@@ -176,6 +154,7 @@ static int add_uprobes(const struct soft_shared *shared, struct recording *rec)
 
 static int soft__read(struct source *source, struct recording *rec)
 {
+	char text[UNITS_TEXT_SIZE];
 	int err;
 
 	/* A clock of our own, in nanoseconds: CLOCK_MONOTONIC, as bpf_ktime_get_ns() has it. */
@@ -193,7 +172,9 @@ static int soft__read(struct source *source, struct recording *rec)
 		err = add_uprobes(source->shared, rec);
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
-	say_waited(source->shared);
+	if (source->shared->waited_ns > 10000000)
+		log__info("the program waited for the disk for %s",
+			  units__format_duration(text, source->shared->waited_ns));
 	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
 	return err;
 }
@@ -209,15 +190,6 @@ static int soft__read(struct source *source, struct recording *rec)
 static int soft__probe(void)
 {
 	return 0;
-}
-
-static uint64_t ring_size(uint64_t wanted)
-{
-	uint64_t size = RING_MIN;
-
-	while (size < wanted && size < RING_MAX)
-		size <<= 1;
-	return size;
 }
 
 static struct soft_shared *map_shared(size_t size)
@@ -260,16 +232,11 @@ static int check_starts(const struct source_config *config)
 	return -EINVAL;
 }
 
-static bool new_spools(struct source *source)
-{
-	source->spools = calloc(SOFT_MAX_THREADS, sizeof(*source->spools));
-	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
-		source->spools[i] = (struct spool)SPOOL_NONE;
-	return source->spools;
-}
+static void soft__close(struct source *source);
 
 static struct source *soft__open(const struct source_config *config)
 {
+	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX);
 	int err = check_starts(config);
 	struct source *source;
 
@@ -284,42 +251,31 @@ static struct source *soft__open(const struct source_config *config)
 		log__warn("the soft source keeps 256 MiB a thread at most");
 	source->config = *config;
 	source->control_fd = -1;
-	source->shared_size = soft_shared__size(ring_size(config->snapshot_size));
+	source->shared_size = soft_shared__size(size);
 	source->shared = map_shared(source->shared_size);
 	if (!source->shared) {
 		err = errno;
 		log__error("cannot map %zu bytes for the soft source: %s", source->shared_size,
 			   strerror(err));
 		log__hint("a smaller -snapshot-size needs less");
-		free(source);
+		soft__close(source);
 		errno = err;
 		return NULL;
 	}
-	source->shared->ring_size = ring_size(config->snapshot_size);
-	if (config->spool_dir && !new_spools(source)) {
-		munmap(source->shared, source->shared_size);
-		free(source);
+	source->shared->ring_size = size;
+	if (config->spool_dir)
+		source->spools = calloc(SOFT_MAX_THREADS, sizeof(*source->spools));
+	if (config->spool_dir && !source->spools) {
+		soft__close(source);
 		errno = ENOMEM;
 		return NULL;
 	}
+	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
+		source->spools[i] = (struct spool)SPOOL_NONE;
 	if (config->return_probe)
 		source->shared->uprobes_len =
 			uprobes_page__read(source->shared->uprobes_page, SOFT_PAGE);
 	return source;
-}
-
-/* In the child: keep nothing of mtbpf's (a probe's descriptor would keep the probe). */
-static void close_others(int a, int b)
-{
-	int low = a < b ? a : b, high = a < b ? b : a;
-
-	if (low < 3)
-		low = high; /* freeze_fd -1 */
-	if (low > 3)
-		close_range(3, (unsigned int)low - 1, 0);
-	if (high > low + 1)
-		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
-	close_range((unsigned int)high + 1, ~0u, 0);
 }
 
 static void run_stepper(struct source *source, int control_fd)
@@ -350,7 +306,8 @@ static void run_stepper(struct source *source, int control_fd)
 	setpriority(PRIO_PROCESS, 0, -20);
 	fs__write("/proc/self/oom_score_adj", "-1000", 5);
 	signal(SIGPIPE, SIG_IGN);
-	close_others(control_fd, c->freeze_fd);
+	/* Keep nothing of mtbpf's: a probe's descriptor would keep the probe. */
+	fs__close_all_but(3, control_fd, c->freeze_fd);
 	stepper__run(source->shared, &config);
 }
 
@@ -512,7 +469,8 @@ static void soft__close(struct source *source)
 		close(source->control_fd);
 		waitpid(source->stepper, NULL, is_over(source->shared->state) ? 0 : WNOHANG);
 	}
-	munmap(source->shared, source->shared_size);
+	if (source->shared)
+		munmap(source->shared, source->shared_size);
 	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
 		spool__close(&source->spools[i]);
 	free(source->spools);

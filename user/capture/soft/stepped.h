@@ -9,7 +9,7 @@
 #include <sys/user.h>
 
 #include "capture/soft/pt_stream.h"
-#include "capture/soft/shared.h"
+#include "capture/soft/stepper.h"
 #include "capture/soft/truth.h"
 #include "util/insn.h"
 

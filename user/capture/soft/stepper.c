@@ -16,9 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/recording/recording.h"
+#include "capture/code/live_code.h"
 #include "capture/soft/stepped.h"
 #include "target/process.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 
 #define STEPPER_SPINS 500
@@ -46,7 +47,7 @@ struct stepper {
 #define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
 
 /* Attached threads only; NULL: none of that tid. */
-static struct stepped *stepper__find_thread(struct stepper *s, pid_t tid)
+static struct stepped *find_thread(struct stepper *s, pid_t tid)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->threads[i].tid == tid && s->threads[i].attached)
@@ -55,7 +56,7 @@ static struct stepped *stepper__find_thread(struct stepper *s, pid_t tid)
 }
 
 /* One that is seized. NULL: there are SOFT_MAX_THREADS. */
-static struct stepped *stepper__add_thread(struct stepper *s, pid_t tid)
+static struct stepped *add_thread(struct stepper *s, pid_t tid)
 {
 	struct stepped *t;
 
@@ -75,7 +76,7 @@ static struct stepped *stepper__add_thread(struct stepper *s, pid_t tid)
 }
 
 /* It has stopped, and from now on does nothing but step. */
-static void stepper__seen(struct stepper *s, struct stepped *t)
+static void seen(struct stepper *s, struct stepped *t)
 {
 	if (t->unseen)
 		s->shared->unseen--;
@@ -83,9 +84,9 @@ static void stepper__seen(struct stepper *s, struct stepped *t)
 }
 
 /* It has ended, or was let go. */
-static void stepper__remove_thread(struct stepper *s, struct stepped *t)
+static void remove_thread(struct stepper *s, struct stepped *t)
 {
-	stepper__seen(s, t);
+	seen(s, t);
 	t->attached = false;
 	t->stopped = false;
 	s->live--;
@@ -93,7 +94,7 @@ static void stepper__remove_thread(struct stepper *s, struct stepped *t)
 
 static void seize_thread(struct stepper *s, pid_t tid)
 {
-	struct stepped *t = stepper__add_thread(s, tid);
+	struct stepped *t = add_thread(s, tid);
 
 	if (!t) {
 		ptrace(PTRACE_DETACH, tid, 0, 0);
@@ -108,7 +109,7 @@ static void seize_thread(struct stepper *s, pid_t tid)
  * Seizes and interrupts every thread of the target. New ones may start while we look: until a whole
  * pass finds none. 0 or -errno.
  */
-static int stepper__seize_all(struct stepper *s)
+static int seize_all(struct stepper *s)
 {
 	bool found = true;
 
@@ -121,7 +122,7 @@ static int stepper__seize_all(struct stepper *s)
 			return s->n ? 0 : err;
 		found = false;
 		for (size_t i = 0; i < n && !err; i++) {
-			if (stepper__find_thread(s, tids[i]))
+			if (find_thread(s, tids[i]))
 				continue;
 			if (ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS)) {
 				err = errno == ESRCH ? 0 : -errno;
@@ -145,20 +146,15 @@ static int stepper__seize_all(struct stepper *s)
 #define ERESTARTSYS	      512
 #define ERESTART_RESTARTBLOCK 516
 
-static bool is_same(const struct mapping *a, const struct mapping *b)
-{
-	return a->start == b->start && a->end == b->end && a->pgoff == b->pgoff &&
-	       a->ino == b->ino && a->prot == b->prot && !strcmp(a->path, b->path);
-}
-
-static bool seen(const struct mappings *maps, const struct mapping *m)
+static bool is_listed(const struct mappings *maps, const struct mapping *m)
 {
 	const struct mapping *old = mappings__find(maps, m->start);
 
-	return old && is_same(old, m);
+	return old && old->start == m->start && old->end == m->end && old->pgoff == m->pgoff &&
+	       old->ino == m->ino && old->prot == m->prot && !strcmp(old->path, m->path);
 }
 
-static void append(struct soft_shared *shared, const struct mapping *m, uint64_t now)
+static void append(struct soft_shared *shared, pid_t pid, const struct mapping *m, uint64_t now)
 {
 	struct soft_map *out;
 
@@ -169,21 +165,14 @@ static void append(struct soft_shared *shared, const struct mapping *m, uint64_t
 	/* The kernel maps this page on the way to it, with no syscall to be seen: it was always
 	 * there. */
 	if (!strcmp(m->path, "[uprobes]") && shared->n_maps)
-		now = shared->maps[0].time_ns;
-	out = &shared->maps[shared->n_maps];
-	*out = (struct soft_map){.time_ns = now,
-				 .start = m->start,
-				 .len = m->end - m->start,
-				 .pgoff = m->pgoff,
-				 .ino = m->ino,
-				 .maj = m->maj,
-				 .min = m->min};
+		now = shared->maps[0].map.time_ns;
+	out = &shared->maps[shared->n_maps++];
+	out->map = process_note__map(pid, m, now);
 	snprintf(out->path, sizeof(out->path), "%s", m->path);
-	shared->n_maps++;
 }
 
 /* Appends mappings not seen before to the shared list. */
-static void stepper__scan_maps(struct stepper *s)
+static void scan_maps(struct stepper *s)
 {
 	uint64_t now = clock__now_ns();
 	struct mappings maps;
@@ -191,8 +180,8 @@ static void stepper__scan_maps(struct stepper *s)
 	if (mappings__read(&maps, s->config->pid))
 		return;
 	for (size_t i = 0; i < maps.n; i++)
-		if (maps.v[i].prot & PROT_EXEC && !seen(&s->maps, &maps.v[i]))
-			append(s->shared, &maps.v[i], now);
+		if (maps.v[i].prot & PROT_EXEC && !is_listed(&s->maps, &maps.v[i]))
+			append(s->shared, s->config->pid, &maps.v[i], now);
 	mappings__fini(&s->maps);
 	s->maps = maps;
 }
@@ -200,14 +189,14 @@ static void stepper__scan_maps(struct stepper *s)
 /*
  * No code can be read at ip: is that because the kernel has mapped its [uprobes] page meanwhile?
  */
-static bool stepper__find_uprobes(struct stepper *s, uint64_t ip)
+static bool find_uprobes(struct stepper *s, uint64_t ip)
 {
 	const struct mapping *m = mappings__find(&s->maps, ip);
 
 	if (!s->shared->uprobes_len || s->shared->uprobes_start)
 		return false;
 	if (!m) {
-		stepper__scan_maps(s);
+		scan_maps(s);
 		m = mappings__find(&s->maps, ip);
 	}
 	if (!m || strcmp(m->path, "[uprobes]"))
@@ -217,7 +206,7 @@ static bool stepper__find_uprobes(struct stepper *s, uint64_t ip)
 }
 
 /* t's syscall has returned: the mappings, or its name, may not be what they were. */
-static void stepper__syscall_done(struct stepper *s, struct stepped *t)
+static void syscall_done(struct stepper *s, struct stepped *t)
 {
 	switch (t->syscall_nr) {
 	case SYS_mmap:
@@ -225,7 +214,7 @@ static void stepper__syscall_done(struct stepper *s, struct stepped *t)
 	case SYS_munmap:
 	case SYS_mremap:
 	case SYS_pkey_mprotect:
-		stepper__scan_maps(s);
+		scan_maps(s);
 		break;
 	case SYS_prctl:
 		/* PR_SET_NAME; once the thread has exited nobody can tell its name. */
@@ -234,20 +223,17 @@ static void stepper__syscall_done(struct stepper *s, struct stepped *t)
 }
 
 /* A step's SIGTRAP is queued for the thread. */
-static bool stepper__trap_pending(pid_t tid)
+static bool trap_pending(pid_t tid)
 {
 	char path[64], line[128];
 	uint64_t pending = 0;
-	FILE *status;
+	_cleanup_fclose_ FILE *status = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	status = fopen(path, "re");
-	if (!status)
-		return false;
-	while (fgets(line, sizeof(line), status))
+	while (status && fgets(line, sizeof(line), status))
 		if (sscanf(line, "SigPnd: %" SCNx64, &pending) == 1)
 			break;
-	fclose(status);
 	return pending & 1ull << (5 - 1); /* SIGTRAP */
 }
 
@@ -255,7 +241,7 @@ static bool stepper__trap_pending(pid_t tid)
  * True where a stop interrupted a syscall that the kernel will restart or that is still under way;
  * regs->rip is set back to the syscall instruction.
  */
-static bool stepper__rewind_syscall(struct user_regs_struct *regs)
+static bool rewind_syscall(struct user_regs_struct *regs)
 {
 	long result = (long)regs->rax;
 
@@ -276,32 +262,24 @@ static bool stepper__rewind_syscall(struct user_regs_struct *regs)
 /* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
 #define DR7_ENABLE(i) (1ul << (2 * (i)))
 
-static bool find(const struct mapping *m, const struct rec_place *place, uint64_t *ip)
-{
-	const struct rec_map map = {.start = m->start,
-				    .len = m->end - m->start,
-				    .pgoff = m->pgoff,
-				    .ino = m->ino,
-				    .maj = m->maj,
-				    .min = m->min};
-
-	return m->prot & PROT_EXEC && rec_map__has(&map, place, ip);
-}
-
 static size_t find_all(const struct mappings *maps, const struct rec_place *places, size_t n,
 		       uint64_t *ips)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < maps->n && found < SOFT_MAX_PLACES; k++)
-			if (find(&maps->v[k], &places[i], &ips[found]))
+		for (size_t k = 0; k < maps->n && found < SOFT_MAX_PLACES; k++) {
+			const struct rec_map map = process_note__map(0, &maps->v[k], 0);
+
+			if (maps->v[k].prot & PROT_EXEC &&
+			    rec_map__has(&map, &places[i], &ips[found]))
 				found++;
+		}
 	return found;
 }
 
 /* Finds their addresses, by the mappings as last seen. */
-static void stepper__find_places(struct stepper *s)
+static void find_places(struct stepper *s)
 {
 	const struct stepper_config *c = s->config;
 
@@ -320,7 +298,7 @@ static void set_register(const struct stepped *t, unsigned int i, uint64_t value
 }
 
 /* A thread that has stopped will stop at the starts, or will not any more. */
-static void stepper__set_breakpoints(struct stepper *s, struct stepped *t)
+static void set_breakpoints(struct stepper *s, struct stepped *t)
 {
 	unsigned long enabled = 0;
 
@@ -332,7 +310,7 @@ static void stepper__set_breakpoints(struct stepper *s, struct stepped *t)
 	t->has_breakpoints = enabled;
 }
 
-static void stepper__clear_breakpoints(struct stepped *t)
+static void clear_breakpoints(struct stepped *t)
 {
 	if (t->has_breakpoints)
 		set_register(t, 7, 0);
@@ -345,16 +323,6 @@ static bool is_one_of(const uint64_t *ips, size_t n, uint64_t ip)
 		if (ips[i] == ip)
 			return true;
 	return false;
-}
-
-static bool stepper__is_start(const struct stepper *s, uint64_t ip)
-{
-	return is_one_of(s->starts, s->n_starts, ip);
-}
-
-static bool stepper__is_stop(const struct stepper *s, uint64_t ip)
-{
-	return is_one_of(s->stops, s->n_stops, ip);
 }
 
 /* One byte wakes mtbpf; it reads the state from shared memory. */
@@ -381,10 +349,10 @@ static void detach(struct stepper *s, struct stepped *t, bool in_syscall)
 
 	if (!t->waiting && !ptrace(PTRACE_GETREGS, t->tid, 0, &regs))
 		stepped__end(t, in_syscall);
-	stepper__clear_breakpoints(t);
+	clear_breakpoints(t);
 	process__thread_name(s->config->pid, t->tid, t->out->comm);
 	ptrace(PTRACE_DETACH, t->tid, 0, t->inject);
-	stepper__remove_thread(s, t);
+	remove_thread(s, t);
 }
 
 /* Running threads stop by themselves within a step; sleeping ones must be told. */
@@ -468,24 +436,14 @@ static void stopped_clean(struct stepper *s, struct stepped *t)
 		go_on(t);
 }
 
-/* Whether it was in front of a stop, and runs freely from here on. */
-static bool left_region(struct stepper *s, struct stepped *t)
-{
-	if (!stepper__is_stop(s, t->ip))
-		return false;
-	stepped__leave(t);
-	t->waiting = true;
-	stepper__set_breakpoints(s, t);
-	return true;
-}
-
 /* A breakpoint: it is in front of a start. */
 static void enter_region(struct stepper *s, struct stepped *t)
 {
 	struct user_regs_struct regs;
 
-	if (!ptrace(PTRACE_GETREGS, t->tid, 0, &regs) && stepper__is_start(s, regs.rip)) {
-		stepper__clear_breakpoints(t);
+	if (!ptrace(PTRACE_GETREGS, t->tid, 0, &regs) &&
+	    is_one_of(s->starts, s->n_starts, regs.rip)) {
+		clear_breakpoints(t);
 		t->waiting = false;
 		stepped__fetch(t, &regs);
 	}
@@ -509,11 +467,16 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 	else
 		effect = stepped__executed(t, &regs);
 	if (effect == STEP_SYSCALL)
-		stepper__syscall_done(s, t);
+		syscall_done(s, t);
 	stepped__fetch(t, &regs);
-	if (t->is_unreadable && stepper__find_uprobes(s, t->ip))
+	if (t->is_unreadable && find_uprobes(s, t->ip))
 		stepped__fetch(t, &regs);
-	left_region(s, t);
+	/* In front of a stop: it runs freely from here on. */
+	if (is_one_of(s->stops, s->n_stops, t->ip)) {
+		stepped__leave(t);
+		t->waiting = true;
+		set_breakpoints(s, t);
+	}
 	stopped_clean(s, t);
 }
 
@@ -526,9 +489,8 @@ static bool is_ours(const struct stepped *t, const siginfo_t *info)
 {
 	switch (info->si_code) {
 	case TRAP_TRACE:
-	case SIGTRAP:
-		return true;
 	case TRAP_BRKPT:
+	case SIGTRAP:
 		return true;
 	case SI_USER:
 		return t->under_probe;
@@ -575,7 +537,7 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 	 * The last step's trap, or a breakpoint's, may still wait behind this stop; a detached
 	 * thread would die of it.
 	 */
-	if (s->freezing && stepper__trap_pending(t->tid)) {
+	if (s->freezing && trap_pending(t->tid)) {
 		t->stopped = false;
 		ptrace(PTRACE_CONT, t->tid, 0, 0);
 		return;
@@ -584,7 +546,7 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 		stopped_clean(s, t);
 		return;
 	}
-	in_syscall = stepper__rewind_syscall(&regs);
+	in_syscall = rewind_syscall(&regs);
 	if (s->freezing) {
 		detach(s, t, in_syscall);
 		return;
@@ -602,10 +564,10 @@ static void on_event(struct stepper *s, struct stepped *t, int event)
 		if (!t->waiting)
 			stepped__exec(t);
 		process__thread_name(s->config->pid, t->tid, t->out->comm);
-		stepper__scan_maps(s);
-		stepper__find_places(s);
+		scan_maps(s);
+		find_places(s);
 		if (t->waiting)
-			stepper__set_breakpoints(s, t);
+			set_breakpoints(s, t);
 	}
 	/* Inside execve or clone: what the instruction did is reported when it is done. */
 	if (s->freezing)
@@ -616,11 +578,11 @@ static void on_event(struct stepper *s, struct stepped *t, int event)
 
 static void on_wait(struct stepper *s, pid_t tid, int status)
 {
-	struct stepped *t = stepper__find_thread(s, tid);
+	struct stepped *t = find_thread(s, tid);
 	int event = status >> 16;
 
 	if (!t && WIFSTOPPED(status))
-		t = stepper__add_thread(s, tid);
+		t = add_thread(s, tid);
 	if (!t) {
 		if (WIFSTOPPED(status))
 			ptrace(PTRACE_DETACH, tid, 0, 0);
@@ -630,13 +592,13 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 		/* It ended in or before the fetched instruction: that is where its trace ends. */
 		if (t->fetched_ns)
 			stepped__end(t, t->insn.cls == INSN_SYSCALL);
-		stepper__remove_thread(s, t);
+		remove_thread(s, t);
 		return;
 	}
-	stepper__seen(s, t);
+	seen(s, t);
 	t->stopped = true;
 	if (t->waiting && !t->has_breakpoints && s->n_starts)
-		stepper__set_breakpoints(s, t);
+		set_breakpoints(s, t);
 	if (event == PTRACE_EVENT_STOP)
 		on_event_stop(s, t, WSTOPSIG(status));
 	else if (event)
@@ -681,8 +643,7 @@ static void step_all(struct stepper *s)
 	}
 }
 
-static int stepper__init(struct stepper *s, struct soft_shared *shared,
-			 const struct stepper_config *config)
+static int init(struct stepper *s, struct soft_shared *shared, const struct stepper_config *config)
 {
 	sigset_t all;
 
@@ -701,7 +662,7 @@ static int stepper__init(struct stepper *s, struct soft_shared *shared,
 	return 0;
 }
 
-static void stepper__fini(struct stepper *s)
+static void fini(struct stepper *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		stepped__fini(&s->threads[i]);
@@ -714,22 +675,22 @@ static void stepper__fini(struct stepper *s)
 void stepper__run(struct soft_shared *shared, const struct stepper_config *config)
 {
 	struct stepper s;
-	int err = stepper__init(&s, shared, config);
+	int err = init(&s, shared, config);
 
 	if (!err)
-		err = stepper__seize_all(&s);
+		err = seize_all(&s);
 	if (err) {
 		/* What was seized is let go: nothing has been stepped yet. */
 		s.freezing = true;
 		shared->error = -err;
 	} else {
-		stepper__scan_maps(&s);
-		stepper__find_places(&s);
+		scan_maps(&s);
+		find_places(&s);
 		publish(&s, SOFT_RUNNING);
 	}
 	step_all(&s);
 	if (s.truth)
 		fflush(s.truth);
 	publish(&s, err ? SOFT_FAILED : s.freezing ? SOFT_FROZEN : SOFT_EXITED);
-	stepper__fini(&s);
+	fini(&s);
 }

@@ -10,10 +10,10 @@ void truth__init(struct truth *truth, FILE *log, pid_t tid)
 
 void truth__fini(struct truth *truth)
 {
-	VEC_FINI(&truth->frames);
+	VEC_FINI(&truth->now.frames);
 	for (size_t i = 0; i < truth->stacks.n; i++)
 		if (i != truth->stack)
-			VEC_FINI(&truth->stacks.v[i].frames);
+			VEC_FINI(&truth->stacks.v[i].depth.frames);
 	VEC_FINI(&truth->stacks);
 }
 
@@ -35,29 +35,6 @@ static size_t find_stack(const struct truth *truth, uint64_t sp)
 	return i;
 }
 
-static void put_away(struct truth *truth)
-{
-	struct truth_stack *stack = &truth->stacks.v[truth->stack];
-
-	stack->base = truth->base;
-	stack->waiting = truth->waiting;
-	stack->frames.v = truth->frames.v;
-	stack->frames.n = truth->frames.n;
-	stack->frames.cap = truth->frames.cap;
-}
-
-static void take_out(struct truth *truth, size_t i)
-{
-	const struct truth_stack *stack = &truth->stacks.v[i];
-
-	truth->stack = i;
-	truth->base = stack->base;
-	truth->waiting = stack->waiting;
-	truth->frames.v = stack->frames.v;
-	truth->frames.n = stack->frames.n;
-	truth->frames.cap = stack->frames.cap;
-}
-
 static bool add_stack(struct truth *truth, uint64_t sp)
 {
 	struct truth_stack *stack = VEC_PUSH(&truth->stacks);
@@ -71,8 +48,9 @@ static void change_to(struct truth *truth, size_t i)
 {
 	if (i == truth->stack)
 		return;
-	put_away(truth);
-	take_out(truth, i);
+	truth->stacks.v[truth->stack].depth = truth->now;
+	truth->stack = i;
+	truth->now = truth->stacks.v[i].depth;
 }
 
 /* Which stack is it? NULL: there is but one. */
@@ -115,25 +93,25 @@ uint64_t truth__use_stack(struct truth *truth, uint64_t key, uint64_t top)
 
 static struct truth_frame *top(const struct truth *truth)
 {
-	return truth->frames.n ? &truth->frames.v[truth->frames.n - 1] : NULL;
+	return truth->now.frames.n ? &truth->now.frames.v[truth->now.frames.n - 1] : NULL;
 }
 
 static void drop(struct truth *truth)
 {
 	if (top(truth)->entry)
-		truth->waiting--;
-	truth->frames.n--;
+		truth->now.waiting--;
+	truth->now.frames.n--;
 }
 
 static void drop_dead(struct truth *truth, uint64_t sp)
 {
-	while (truth->frames.n && top(truth)->slot < sp)
+	while (truth->now.frames.n && top(truth)->slot < sp)
 		drop(truth);
 }
 
 static struct truth_frame *push(struct truth *truth, uint64_t slot)
 {
-	struct truth_frame *frame = VEC_PUSH(&truth->frames);
+	struct truth_frame *frame = VEC_PUSH(&truth->now.frames);
 
 	if (frame)
 		*frame = (struct truth_frame){.slot = slot};
@@ -148,7 +126,7 @@ static void write_line(const struct truth *truth, uint64_t time_ns, const char *
 	if (truth->distance || truth->by_key)
 		snprintf(stack, sizeof(stack), " %zu", truth->stack);
 	fprintf(truth->log, "%d %" PRIu64 " %s %#" PRIx64 " %ld%s\n", truth->tid, time_ns, kind, to,
-		truth->base + (long)truth->frames.n - truth->waiting, stack);
+		truth->now.base + (long)truth->now.frames.n - truth->now.waiting, stack);
 }
 
 void truth__pushed(struct truth *truth, uint64_t sp)
@@ -171,7 +149,7 @@ void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp
 /* A coroutine that begins by a return, or another one in its place. */
 static bool begins(const struct truth *truth, struct truth_stack *stack, uint64_t slot)
 {
-	if (!stack->entry && stack->low == stack->high && !truth->frames.n)
+	if (!stack->entry && stack->low == stack->high && !truth->now.frames.n)
 		stack->entry = slot;
 	return truth->stack && slot == stack->entry;
 }
@@ -187,8 +165,8 @@ void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t 
 	drop_dead(truth, slot);
 	if (stack && begins(truth, stack, slot))
 		truth__reset(truth);
-	if (!truth->frames.n)
-		truth->base--;
+	if (!truth->now.frames.n)
+		truth->now.base--;
 	else if (top(truth)->slot == slot)
 		drop(truth);
 	/* else it jumped by "push; ret", and left no frame */
@@ -223,12 +201,12 @@ void truth__signal(struct truth *truth, uint64_t entry, uint64_t sp)
 		return;
 	frame->is_signal = true;
 	frame->entry = entry;
-	truth->waiting++;
+	truth->now.waiting++;
 }
 
 void truth__sigreturn(struct truth *truth)
 {
-	while (truth->frames.n) {
+	while (truth->now.frames.n) {
 		bool is_signal = top(truth)->is_signal;
 
 		drop(truth);
@@ -236,7 +214,7 @@ void truth__sigreturn(struct truth *truth)
 			return;
 	}
 	/* The handler ran before the log began. */
-	truth->base--;
+	truth->now.base--;
 }
 
 void truth__ran(struct truth *truth, uint64_t ip)
@@ -246,12 +224,12 @@ void truth__ran(struct truth *truth, uint64_t ip)
 	if (!frame || !frame->entry || frame->entry != ip)
 		return;
 	frame->entry = 0;
-	truth->waiting--;
+	truth->now.waiting--;
 }
 
 void truth__reset(struct truth *truth)
 {
-	truth->frames.n = 0;
-	truth->waiting = 0;
-	truth->base = 0;
+	truth->now.frames.n = 0;
+	truth->now.waiting = 0;
+	truth->now.base = 0;
 }

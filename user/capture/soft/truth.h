@@ -20,14 +20,19 @@ struct truth_frame {
 	bool is_signal;
 };
 
+/* The frames on a stack. */
+struct truth_depth {
+	VEC(struct truth_frame) frames; /* those known, outermost first */
+	long base;			/* depth of the frame below them; falls on late returns */
+	long waiting;			/* how many of them are handlers that have not run yet */
+};
+
 /* One of several stacks that a thread runs on in turn, while it is another's turn. */
 struct truth_stack {
 	uint64_t low, high; /* where its stack pointer has been */
 	uint64_t key, top;  /* truth__use_stack(): when it was first used */
 	uint64_t entry;	    /* the slot of the return that it began by; 0: it was a jump */
-	long base;
-	VEC(struct truth_frame) frames;
-	long waiting;
+	struct truth_depth depth;
 };
 
 struct truth {
@@ -41,9 +46,7 @@ struct truth {
 	bool by_key; /* the caller says which stack it is, in the same way */
 	VEC(struct truth_stack) stacks;
 	size_t stack; /* the one that runs */
-	long base;    /* depth of the frame below all known ones; falls on late returns */
-	VEC(struct truth_frame) frames; /* those known, outermost first */
-	long waiting;			/* how many of them are handlers that have not run yet */
+	struct truth_depth now;
 };
 
 void truth__init(struct truth *truth, FILE *log, pid_t tid);

@@ -5,13 +5,145 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "session/probe/default_trigger.h"
-#include "session/probe/probe_file.h"
 #include "session/probe/programs.h"
+#include "target/overlay.h"
 #include "target/symbols/symbols_usdt.h"
 #include "target/usdt_args.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
+#include "util/vec.h"
+
+/*
+ * 1: a probe in that file arrives in the process, at once, with its int3; 0: it does not. Where
+ * somebody else's is there already nothing changes: its int3 tells that the file is the one.
+ */
+static int is_it(const struct probe *probe, const struct process *process, const char *path)
+{
+	struct uprobe_spec spec = {.path = path,
+				   .offset = probe->offset,
+				   .semaphore = probe->semaphore,
+				   .pid = process->pid};
+	_cleanup_close_ int fd = -1;
+	uint8_t before, now;
+
+	if (process__read_memory(process->pid, probe->ip, &before, 1) != 1)
+		return -ESRCH;
+	if (before != probe->code[0])
+		return 1;
+	fd = uprobe_event__open(&spec);
+	if (fd < 0)
+		return fd;
+	return process__read_memory(process->pid, probe->ip, &now, 1) == 1 && now != before;
+}
+
+bool probe__is_same(const struct probe *other, const struct probe *found,
+		    const struct process *process)
+{
+	if (other->offset != found->offset)
+		return false;
+	if (!strcmp(other->path, found->path) ||
+	    (found->file.ino && other->file.ino == found->file.ino &&
+	     other->file.maj == found->file.maj && other->file.min == found->file.min))
+		return true;
+	if (memcmp(other->code, found->code, sizeof(found->code)) ||
+	    (!overlay__has(other->path) && !overlay__has(found->path)))
+		return false;
+	return is_it(found, process, other->path) == 1;
+}
+
+static int try_layers(struct probe *probe, const struct process *process,
+		      const struct layer_paths *paths)
+{
+	static const char *const roots[] = {"", "/proc/1/root"};
+
+	for (size_t i = 0; i < paths->n; i++) {
+		for (size_t r = 0; r < sizeof(roots) / sizeof(roots[0]); r++) {
+			char path[PATH_MAX];
+			int got;
+
+			if (snprintf(path, sizeof(path), "%s%s", roots[r], paths->v[i]) >=
+				    (int)sizeof(path) ||
+			    access(path, R_OK))
+				continue;
+			got = is_it(probe, process, path);
+			if (got < 0)
+				return got;
+			if (!got)
+				continue;
+			snprintf(probe->path, sizeof(probe->path), "%s", path);
+			return 0;
+		}
+	}
+	return -ESTALE;
+}
+
+/*
+ * The mapping's path begins where we see the root of its mount namespace, mountinfo's where the
+ * process has its own: after a chroot they differ.
+ */
+static const char *path_inside(pid_t pid, const char *path)
+{
+	char link[64], root[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+	n = readlink(link, root, sizeof(root));
+	return n > 1 && !strncmp(path, root, (size_t)n) && path[n] == '/' ? path + n : path;
+}
+
+static int find_layer(struct probe *probe, const struct process *process,
+		      const struct mapping *mapping)
+{
+	_cleanup_free_ char *mountinfo = NULL;
+	struct layer_paths paths = {0};
+	char path[64];
+	size_t len;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)process->pid);
+	err = fs__read(path, &mountinfo, &len);
+	if (!err)
+		err = overlay__lower_paths(&paths, mountinfo,
+					   path_inside(process->pid, mapping->path));
+	if (!err)
+		err = try_layers(probe, process, &paths);
+	VEC_FINI(&paths);
+	return err;
+}
+
+/*
+ * On an overlay (a container's file system) the name may lead to a copy that was made since the
+ * process started: a probe in it is set, and never hit. It is tried, for a moment, whether it
+ * arrives in the process's memory; else probe->path becomes that of the lower layer which the
+ * process still runs, and a line says so. 0; -ESTALE after a line and a hint: it is in none that
+ * can be opened here; or -errno.
+ */
+static int settle_file(struct probe *probe, const struct process *process,
+		       const struct mapping *mapping)
+{
+	int got, err;
+
+	if (!overlay__has(probe->path))
+		return 0;
+	got = is_it(probe, process, probe->path);
+	if (got)
+		return got < 0 ? got : 0;
+	err = find_layer(probe, process, mapping);
+	if (!err) {
+		log__info("%s was written to since process %d started: the probe is in what it "
+			  "runs, %s",
+			  mapping->path, process->pid, probe->path);
+		return 0;
+	}
+	log__error("%s was written to since process %d started, and what it runs is in no layer of "
+		   "the overlay that can be opened here",
+		   mapping->path, process->pid);
+	log__hint("restart the process, or run mtbpf where the overlay's layers are: on the host");
+	return -ESTALE;
+}
 
 static int refuse_usdt(const struct usdt_match *match, int err)
 {
@@ -117,19 +249,10 @@ static int check_exits(const struct probe *probe, const struct function *f)
 	return 0;
 }
 
-static void find_exits(struct probe *probe, const struct function *f, const uint8_t *code,
-		       size_t len)
-{
-	const struct exit_part entry = {code, len, f->vaddr};
-
-	probe->exits_err = exit_sites__find(&entry, find_part, (void *)f, &probe->exits);
-	if (!probe->exits_err)
-		probe->exits_err = check_exits(probe, f);
-}
-
 static int choose_site(struct probe *probe, const struct symbol_match *match)
 {
 	const struct function *f = match->function;
+	struct exit_part entry = {.vaddr = f->vaddr};
 	const uint8_t *code;
 	size_t len;
 	int err;
@@ -154,7 +277,11 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 		log__warn("the kernel must single-step the '%s' under the probe: each hit costs "
 			  "about 1 us on bare metal, 10 us in a VM",
 			  probe->site.insn);
-	find_exits(probe, f, code, len);
+	entry.code = code;
+	entry.len = len;
+	probe->exits_err = exit_sites__find(&entry, find_part, (void *)f, &probe->exits);
+	if (!probe->exits_err)
+		probe->exits_err = check_exits(probe, f);
 	probe->is_inside = match->offset;
 	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;
@@ -182,7 +309,7 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 		probe->file.ino = module->mapping.ino;
 		probe->file.maj = module->mapping.maj;
 		probe->file.min = module->mapping.min;
-		err = probe_file__settle(probe, source->process, &module->mapping);
+		err = settle_file(probe, source->process, &module->mapping);
 	}
 	if (!err)
 		log__debug("probe: %s+%u (%s) in %s, offset %#llx", probe->name, probe->site.skip,

@@ -63,4 +63,11 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 /* The first of them. */
 int probe__find(struct probe *probe, const struct probe_source *source, const char *symbol);
 
+/*
+ * Whether a probe that was found in the process is at the same place of the same file as another,
+ * which would hit there as well. Of overlays that share a layer only a try of that tells.
+ */
+bool probe__is_same(const struct probe *other, const struct probe *found,
+		    const struct process *process);
+
 #endif

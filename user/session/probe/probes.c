@@ -5,21 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "session/probe/default_trigger.h"
+#include "session/probe/programs.h"
 #include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
 
 int selectors__add(struct selectors *selectors, const char *name)
 {
-	char **out = VEC_PUSH(&selectors->names);
+	char *copy = strdup(name);
 
-	if (!out)
-		return -ENOMEM;
-	*out = strdup(name);
-	if (*out)
+	if (copy && !VEC_ADD(&selectors->names, copy))
 		return 0;
-	selectors->names.n--;
+	free(copy);
 	return -ENOMEM;
 }
 
@@ -95,29 +93,23 @@ bool probes__have(const struct probes *probes, const struct probe *probe)
 	return false;
 }
 
-int probes__add(struct probes *probes, const struct probe *probe)
+int probes__add(void *ctx, const struct probe *probe)
 {
-	struct probe *out, *last = probes->all.n ? &probes->all.v[probes->all.n - 1] : NULL;
+	struct probes *probes = ctx;
+	struct probe *last = probes->all.n ? &probes->all.v[probes->all.n - 1] : NULL;
 	size_t len = strlen(probes->name);
 	/* A USDT probe has several places. */
 	bool is_named = last && !strcmp(last->name, probe->name);
 
 	if (probes__have(probes, probe))
 		return 0;
-	out = VEC_PUSH(&probes->all);
-	if (!out)
+	if (VEC_ADD(&probes->all, *probe))
 		return -ENOMEM;
-	*out = *probe;
 	if (is_named)
 		return 0;
 	snprintf(probes->name + len, sizeof(probes->name) - len, "%s%s", len ? ", " : "",
 		 probe->name);
 	return 0;
-}
-
-static int add_found(void *ctx, const struct probe *probe)
-{
-	return probes__add(ctx, probe);
 }
 
 int probes__find(struct probes *probes, const struct selectors *selectors,
@@ -126,7 +118,7 @@ int probes__find(struct probes *probes, const struct selectors *selectors,
 	int err = 0;
 
 	for (size_t i = 0; i < selectors->names.n && !err; i++)
-		err = probe__each(source, selectors->names.v[i], add_found, probes);
+		err = probe__each(source, selectors->names.v[i], probes__add, probes);
 	return err;
 }
 
@@ -243,4 +235,180 @@ int probes__choose_returns(const struct probes *probes, int choice, bool *by_ins
 		if (probes->all.v[i].exits_err)
 			return refuse_exits(&probes->all.v[i]);
 	return *by_insn ? check_kinds(probes) : 0;
+}
+
+/* What is added, and for which of the names. */
+struct adder {
+	struct probes *also;
+	const struct probes *have;
+	int returns; /* enum return_probes */
+	const char *name;
+};
+
+static int refuse_place(const char *name)
+{
+	log__error("-also %s: not a whole function", name);
+	log__hint("a call has a begin and an end: name the function alone");
+	return -EINVAL;
+}
+
+/* Where its returns are to be probed by themselves: whether they can be. */
+static bool can_be_left(const struct adder *adder, const struct probe *probe)
+{
+	bool by_insn = adder->returns == RETURN_PROBES_INSNS || probe->is_go;
+
+	return !by_insn || !probe->exits_err;
+}
+
+/* One of a glob is nothing to speak of. */
+static int refuse_unleft(const struct adder *adder, const struct probe *probe)
+{
+	if (strpbrk(adder->name, "*?[")) {
+		log__debug("-also: %s has no return that can be probed", probe->name);
+		return 0;
+	}
+	log__error("-also %s: it has no return that can be probed", probe->name);
+	log__hint("leave it out; a function that it calls may have one");
+	return -EINVAL;
+}
+
+static int add_also(void *ctx, const struct probe *probe)
+{
+	struct adder *adder = ctx;
+
+	if (probe->is_inside)
+		return refuse_place(adder->name);
+	if (probe->is_go && adder->returns == RETURN_PROBES_URETPROBE) {
+		log__error("-also %s: -return-probes uretprobe ends a Go program, whose runtime "
+			   "finds the return addresses replaced",
+			   probe->name);
+		log__hint("leave -return-probes out");
+		return -EINVAL;
+	}
+	if (!can_be_left(adder, probe))
+		return refuse_unleft(adder, probe);
+	if (probes__have(adder->have, probe))
+		return 0;
+	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe)) {
+		log__error("-also %s: more than %d functions", adder->name, ALSO_MAX);
+		log__hint("'mtbpf list' shows what a glob matches; each call of each costs two "
+			  "probes");
+		return -EINVAL;
+	}
+	return probes__add(adder->also, probe);
+}
+
+static int add_all_also(const struct selectors *selectors, const struct probe_source *in,
+			struct adder *adder)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < selectors->names.n && !err; i++) {
+		adder->name = selectors->names.v[i];
+		err = usdt__is_selector(adder->name)
+			      ? refuse_place(adder->name)
+			      : probe__each_function(in, adder->name, add_also, adder);
+	}
+	return err;
+}
+
+int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
+	       const struct probes *have, int returns)
+{
+	struct adder adder = {.also = also, .have = have, .returns = returns};
+	struct selectors selectors = {0};
+	int err = selectors__split(&selectors, texts, "-also");
+
+	if (!err)
+		err = add_all_also(&selectors, in, &adder);
+	selectors__fini(&selectors);
+	return err;
+}
+
+static int find_one(struct probes *probes, const char *name, const struct probe_source *source)
+{
+	struct selectors selectors = {0};
+	int err = selectors__add(&selectors, name);
+
+	if (!err)
+		err = probes__find(probes, &selectors, source);
+	selectors__fini(&selectors);
+	return err;
+}
+
+/* What is to be run is mapped nowhere yet, and its file system may show another device then. */
+static struct rec_place place_of(const struct probe *probe, const char *exec_path)
+{
+	struct rec_place place = {.ino = probe->file.ino,
+				  .offset = probe->offset,
+				  .maj = probe->file.maj,
+				  .min = probe->file.min};
+	struct stat st;
+
+	if (exec_path && !stat(exec_path, &st))
+		place.ino = st.st_ino;
+	return place;
+}
+
+static bool has_place(const struct probes *probes, const struct probe *probe, const char *exec_path)
+{
+	const struct rec_place place = place_of(probe, exec_path);
+
+	for (size_t i = 0; i < probes->all.n; i++) {
+		const struct rec_place other = place_of(&probes->all.v[i], exec_path);
+
+		if (place.ino == other.ino && place.offset == other.offset)
+			return true;
+	}
+	return false;
+}
+
+static int check_places(const struct start_stop *r, const struct capture_options *options,
+			const char *exec_path)
+{
+	for (size_t i = 0; i < r->starts.all.n; i++) {
+		if (!has_place(&r->stops, &r->starts.all.v[i], exec_path))
+			continue;
+		log__error("-start %s and -stop %s are the same place", options->start,
+			   options->stop);
+		log__hint("stop at what comes behind it: a function that is called then, or a line "
+			  "(line:FILE:N)");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int add_places(struct start_stop *r, const char *exec_path)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->starts.all.n && !err; i++)
+		err = VEC_ADD(&r->start_places, place_of(&r->starts.all.v[i], exec_path));
+	for (size_t i = 0; i < r->stops.all.n && !err; i++)
+		err = VEC_ADD(&r->stop_places, place_of(&r->stops.all.v[i], exec_path));
+	return err;
+}
+
+int start_stop__find(struct start_stop *r, const struct capture_options *options,
+		     const struct probe_source *source)
+{
+	int err;
+
+	if (!options->start)
+		return 0;
+	r->stop_triggers = !options->symbols.n;
+	err = find_one(&r->starts, options->start, source);
+	if (!err)
+		err = find_one(&r->stops, options->stop, source);
+	if (!err)
+		err = check_places(r, options, source->exec_path);
+	return err ? err : add_places(r, source->exec_path);
+}
+
+void start_stop__fini(struct start_stop *r)
+{
+	probes__fini(&r->starts);
+	probes__fini(&r->stops);
+	VEC_FINI(&r->start_places);
+	VEC_FINI(&r->stop_places);
 }

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/user.h>
 
-#include "session/probe/probe_file.h"
+#include "session/probe/probe.h"
+#include "target/symbols/symbols.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -35,28 +38,24 @@ static struct program *find_code(const struct programs *programs, uint64_t code)
 	return NULL;
 }
 
+/* One that has just exited is nothing to speak of: the others are there. */
 static int add_process(struct programs *programs, pid_t pid)
 {
-	struct process process;
-	struct program *program;
-	uint64_t code;
+	LOG_SILENTLY;
+	struct program new = {.n = 1}, *known;
+	int err = 0;
 
-	if (process__open(&process, pid))
+	if (process__open(&new.process, pid))
 		return 0;
-	code = code_hash(&process);
-	program = find_code(programs, code);
-	if (program) {
-		program->n++;
-		process__close(&process);
-		return 0;
-	}
-	program = VEC_PUSH(&programs->all);
-	if (!program) {
-		process__close(&process);
-		return -ENOMEM;
-	}
-	*program = (struct program){.process = process, .code = code, .n = 1};
-	return 0;
+	new.code = code_hash(&new.process);
+	known = find_code(programs, new.code);
+	if (known)
+		known->n++;
+	else
+		err = VEC_ADD(&programs->all, new);
+	if (known || err)
+		process__close(&new.process);
+	return err;
 }
 
 static void name_target(const struct programs *programs, char *name, size_t size)
@@ -79,7 +78,6 @@ static int refuse_none(const struct programs *programs)
 
 int programs__open(struct programs *programs, const struct target *target)
 {
-	enum log_level level = log__level();
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t n;
 	int err;
@@ -88,13 +86,8 @@ int programs__open(struct programs *programs, const struct target *target)
 	err = target__processes(target, &pids, &n);
 	if (!err && !n)
 		err = target__refuse_empty(target);
-	if (err)
-		return err;
-	/* One that has just exited is nothing to speak of: the others are there. */
-	log__set_level(LOG_SILENT);
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; !err && i < n; i++)
 		err = add_process(programs, pids[i]);
-	log__set_level(level);
 	return err ? err : programs->all.n ? 0 : refuse_none(programs);
 }
 
@@ -120,7 +113,7 @@ struct search {
 static bool is_found(const struct search *search, const struct probe *probe)
 {
 	for (size_t i = 0; i < search->found.n; i++)
-		if (probe_file__is_same(&search->found.v[i], probe, search->process))
+		if (probe__is_same(&search->found.v[i], probe, search->process))
 			return true;
 	return false;
 }
@@ -136,29 +129,20 @@ static int count_new(void *ctx, const struct probe *probe)
 static int hand_on(void *ctx, const struct probe *probe)
 {
 	struct search *search = ctx;
-	struct probe *slot;
 
 	if (is_found(search, probe))
 		return 0;
-	slot = VEC_PUSH(&search->found);
-	if (!slot)
-		return -ENOMEM;
-	*slot = *probe;
-	return search->fn(search->ctx, probe);
+	return VEC_ADD(&search->found, *probe) ? -ENOMEM : search->fn(search->ctx, probe);
 }
 
 static int look(struct search *search, const struct program *program)
 {
+	LOG_SILENTLY;
 	const struct probe_source source = {.process = &program->process};
-	enum log_level level = log__level();
-	int err;
 
 	search->process = &program->process;
 	search->n_new = 0;
-	log__set_level(LOG_SILENT);
-	err = search->each(&source, search->symbol, count_new, search);
-	log__set_level(level);
-	return err;
+	return search->each(&source, search->symbol, count_new, search);
 }
 
 /* Once more, for what there is to say of it; or to let the user pick. */
@@ -170,39 +154,30 @@ static int take(struct search *search, const struct program *program)
 	return search->each(&source, search->symbol, hand_on, search);
 }
 
-static void warn_ambiguous(const struct program *program, const char *symbol)
-{
-	log__warn("'%s' names several functions in process %d (%s), too: none of them is probed",
-		  symbol, (int)program->process.pid, program->process.comm);
-}
-
 /* Another process that runs the same, in the place of one that has ended. False: there is none. */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
+	LOG_SILENTLY;
 	_cleanup_free_ pid_t *pids = NULL;
-	enum log_level level = log__level();
-	bool found = false;
 	size_t n = 0;
 
-	log__set_level(LOG_SILENT);
 	if (target__processes(programs->target, &pids, &n))
-		n = 0;
-	for (size_t i = 0; i < n && !found; i++) {
+		return false;
+	for (size_t i = 0; i < n; i++) {
 		struct process other;
 
 		if (pids[i] == program->process.pid || process__open(&other, pids[i]))
 			continue;
-		found = code_hash(&other) == program->code;
-		if (!found) {
+		if (code_hash(&other) != program->code) {
 			process__close(&other);
 			continue;
 		}
 		process__close(&program->process);
 		program->process = other;
 		program->n--;
+		return true;
 	}
-	log__set_level(level);
-	return found;
+	return false;
 }
 
 /* 0 also where the program lacks it: another may have it. */
@@ -212,7 +187,9 @@ static int search_program(struct search *search, struct program *program)
 	bool is_ambiguous = err == -ENOTUNIQ;
 
 	if (is_ambiguous && search->found.n) {
-		warn_ambiguous(program, search->symbol);
+		log__warn("'%s' names several functions in process %d (%s), too: none of them is "
+			  "probed",
+			  search->symbol, (int)program->process.pid, program->process.comm);
 		return 0;
 	}
 	if (err && !is_ambiguous)
@@ -320,4 +297,56 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 		n += program->n;
 	}
 	return n;
+}
+
+/* include/mtbpf.h: what mtbpf_take_snapshot() calls. */
+#define OUR_STUB "mtbpf_hit"
+
+/* Ours is preferred: it takes an argument and a mark. */
+static const char *const stubs[] = {OUR_STUB, "magic_trace_stop_indicator"};
+
+bool default_trigger__is_stub(const char *symbol)
+{
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
+		if (!strcmp(symbol, stubs[i]))
+			return true;
+	return false;
+}
+
+const char *default_trigger__find(const struct process *process, const char *exec_path)
+{
+	LOG_SILENTLY;
+	const char *found = NULL;
+	struct symbols symbols;
+
+	if (exec_path ? symbols__open_file(&symbols, exec_path) : symbols__open(&symbols, process))
+		return NULL;
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]) && !found; i++)
+		if (symbols__have(&symbols, stubs[i]))
+			found = stubs[i];
+	symbols__close(&symbols);
+	return found;
+}
+
+const char *default_trigger__of(const struct programs *programs)
+{
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
+		if (programs__have(programs, stubs[i]))
+			return stubs[i];
+	return NULL;
+}
+
+/* The first of three: the mark is the second, and the third says whether the first counts. */
+bool default_trigger__is_library(const struct function *function, struct mt_args *args)
+{
+	if (strcmp(function->raw_name, OUR_STUB))
+		return false;
+	*args = (struct mt_args){
+		.n = 1,
+		.is_library = 1,
+		.v = {{.kind = MT_ARG_REGISTER,
+		       .base = offsetof(struct user_regs_struct, rdi),
+		       .size = 8}},
+	};
+	return true;
 }

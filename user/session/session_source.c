@@ -1,15 +1,80 @@
 // SPDX-License-Identifier: MIT
-#include "session/unwind_choice.h"
+/* How a session records: from which source, and how that finds callers. */
+#include "session/session_internal.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
-#include "capture/code/vdso_image.h"
-#include "capture/sample/last_branches.h"
+#include "capture/pt/pmu.h"
+#include "capture/sample/sample_ring.h"
 #include "sampled/sample_stack.h"
 #include "util/log.h"
+
+/* What only Intel PT can do is not done in another way: its own probe says that it is missing. */
+static bool may_sample(const struct capture_options *options)
+{
+	struct pt_pmu pmu;
+
+	return !options->immediate_stop && !options->freeze_method && !options->kernel_only &&
+	       !options->full && pt_pmu__read(&pmu);
+}
+
+static const struct source_ops *ops_of(const struct capture_options *options)
+{
+	switch (options->source) {
+	case SOURCE_SOFT:
+		return &source_soft;
+	case SOURCE_SAMPLE:
+		return &source_sample;
+	case SOURCE_PT:
+		return &source_pt;
+	default:
+		break;
+	}
+	if (!may_sample(options))
+		return &source_pt;
+	log__info("no Intel PT here: the source is sample, which sees stacks, not every call "
+		  "(-source pt insists)");
+	return &source_sample;
+}
+
+const struct source_ops *source_choice__make(const struct capture_options *options)
+{
+	const struct source_ops *ops = ops_of(options);
+	int err = ops->probe();
+
+	if (!err)
+		return ops;
+	errno = -err;
+	return NULL;
+}
+
+/* Known before anything is set in the target. What ptrace itself says would be EPERM. */
+static int check_tracer(const struct process *process)
+{
+	pid_t tracer = process__tracer(process->pid);
+	char name[PROCESS_COMM_SIZE];
+
+	if (!tracer)
+		return 0;
+	process__thread_name(tracer, tracer, name);
+	log__error("process %d (%s) is traced already, by process %d (%s)", process->pid,
+		   process->comm, tracer, name);
+	log__hint("a process has one tracer at a time: end that one, or wait for its end");
+	return -EBUSY;
+}
+
+int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n)
+{
+	if (ops->steps && n != 1) {
+		log__error("-source soft steps one process, and these are several");
+		log__hint("choose one with -pid PID");
+		return -EINVAL;
+	}
+	return ops->steps ? check_tracer(process) : 0;
+}
 
 /* As perf record --call-graph dwarf has it. */
 #define STACK_BYTES 8192u
@@ -43,15 +108,6 @@ static int record(const struct source_config *config, struct recording *rec)
 	return err;
 }
 
-static int count(struct recording *rec, struct chain_count *found)
-{
-	struct images *images = images__new(rec);
-	int err = images ? sample_stack__count(rec, images, found) : -1;
-
-	images__free(images);
-	return err;
-}
-
 /* Both kinds of stacks of the same moments. */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
@@ -67,6 +123,7 @@ static int try_both(const struct capture_options *o, const struct process *proce
 				       .freeze_fd = -1};
 	pid_t pid = process->pid;
 	struct pid_set pids = {.v = &pid, .n = 1};
+	struct images *images;
 	struct recording rec;
 	int err;
 
@@ -78,8 +135,10 @@ static int try_both(const struct capture_options *o, const struct process *proce
 	if (!err)
 		err = record(&config, &rec);
 	*samples = rec.samples.n;
+	images = err ? NULL : images__new(&rec);
 	if (!err)
-		err = count(&rec, found);
+		err = images ? sample_stack__count(&rec, images, found) : -1;
+	images__free(images);
 	recording__fini(&rec);
 	return err;
 }
