@@ -84,12 +84,18 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 	return add_seen(t, &seen);
 }
 
+/* How perf found the stacks of its own recordings is not known. */
+static bool is_own(const struct recording *rec)
+{
+	return rec->source && !strcmp(rec->source, "sample");
+}
+
 /* Outermost first; a return probe's trampoline is nobody's frame. */
 static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
 		     size_t n)
 {
-	bool by_frame_pointers =
-		!sample->user && n > 1 && !sampled_thread__is_trampoline(t, ips[1]);
+	bool by_frame_pointers = !sample->user && n > 1 && is_own(t->rec) &&
+				 !sampled_thread__is_trampoline(t, ips[1]);
 	uint64_t return_ip = 0;
 	int err = 0;
 
