@@ -96,6 +96,23 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 	done
 }
 
+@test "moves between CPUs are a fact beside the account, and no reason" {
+	[ "$(nproc)" -gt 1 ] || skip "there is one CPU"
+	local cpus mask
+	cpus=$(taskset -cp $$ | sed 's/.*: //; s/[-,]/ /g')
+	start phases 300 100
+	while taskset -cp "${cpus%% *}" "$target" && taskset -cp "${cpus##* }" "$target"; do sleep 0.01; done >moving 2>&1 3>&- &
+	started+=($!)
+	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 100ms -timeout 15s -o moved.fxt
+	kill "$target"
+	[ "$status" -eq 0 ]
+	[[ $output =~ it\ moved\ between\ CPUs\ [0-9]+\ times ]]
+	! grep -E '^(reason|   and):.*between CPUs' <<<"$output"
+	for file in moved.mtbpf moved.fxt; do
+		json $file "sum(slow.values()) == r['slow_ns'] and r['moves_between_cpus']['slow'] >= 4"
+	done
+}
+
 @test "a region's report is the same of the recording and of the trace, and does not call it a function's" {
 	start service -scale small
 	mtbpf_run attach -source sample -sample-rate 10000 -pid "$target" -start table_rehash -stop format_reply \

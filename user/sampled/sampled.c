@@ -78,18 +78,27 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 	if (!*return_ip || !unwind__misses_caller(t->map, ip, *return_ip, &caller) ||
 	    (!caller.function && !sample->at_switch))
 		return 0;
+	/* Calls of it are exact: one that goes on has its place, and one that is over jumped on. */
+	if (caller.function && sampled_thread__has_calls(t, caller.function))
+		return 0;
 	seen.function = caller.function;
 	seen.ip = caller.entry;
 	*return_ip = 0;
 	return add_seen(t, &seen);
 }
 
+/* How perf found the stacks of its own recordings is not known. */
+static bool is_own(const struct recording *rec)
+{
+	return rec->source && !strcmp(rec->source, "sample");
+}
+
 /* Outermost first; a return probe's trampoline is nobody's frame. */
 static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
 		     size_t n)
 {
-	bool by_frame_pointers =
-		!sample->user && n > 1 && !sampled_thread__is_trampoline(t, ips[1]);
+	bool by_frame_pointers = !sample->user && n > 1 && is_own(t->rec) &&
+				 !sampled_thread__is_trampoline(t, ips[1]);
 	uint64_t return_ip = 0;
 	int err = 0;
 
@@ -329,6 +338,7 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 				   .images = blank->images,
 				   .meter = blank->meter,
 				   .map = code_map__new(),
+				   .cpu = -1,
 				   .pid = events->pid,
 				   .tid = events->tid};
 	int err = t.map ? 0 : -ENOMEM;

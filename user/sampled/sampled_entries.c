@@ -83,6 +83,14 @@ static const struct function *function_of(struct sampled_thread *t, struct known
 	return probe->function;
 }
 
+bool sampled_thread__has_calls(struct sampled_thread *t, const struct function *function)
+{
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.v[i].is_of_calls && function_of(t, &t->probes.v[i]) == function)
+			return true;
+	return false;
+}
+
 /* The probe is at most so far behind its function's first instruction. */
 #define ENTRY_BYTES 64
 /* A probe takes some microseconds, but its thread may lose its CPU meanwhile. */

@@ -27,6 +27,7 @@ struct sampled_thread {
 	struct code_map *map;
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
+	int cpu;	    /* that it had last, as switches tell; -1: not known */
 	size_t next_hit;    /* of the recording: the end of the snapshot that is read */
 	struct span region; /* that is read; none behind a snapshot that it was over before */
 	const struct function *probed; /* NULL: nothing is, or it is not known */
@@ -50,6 +51,8 @@ void sampled_thread__on_taken(struct sampled_thread *t, const struct rec_taken *
 
 /* sampled_entries.c: the functions that were probed. 0 or -ENOMEM. */
 int sampled_thread__note_probes(struct sampled_thread *t, const struct event *events, size_t n);
+/* True if each call of the function is recorded from its begin to its end. */
+bool sampled_thread__has_calls(struct sampled_thread *t, const struct function *function);
 /*
  * Drops the innermost frame of t->stack where that is one that has not begun, or is over: the probe
  * at its begin, or its end, is being handled.

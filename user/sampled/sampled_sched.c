@@ -37,8 +37,21 @@ void sampled_thread__on_taken(struct sampled_thread *t, const struct rec_taken *
 	slices__stolen(&t->slices, taken->until_ns - taken->ns, taken->until_ns);
 }
 
+static void note_move(struct sampled_thread *t, const struct rec_sched *sched)
+{
+	bool has_moved = t->cpu >= 0 && sched->cpu >= 0 && t->cpu != sched->cpu;
+	struct fault_mark *mark = has_moved ? VEC_PUSH(&t->tree.faults) : NULL;
+
+	t->cpu = sched->cpu;
+	if (mark)
+		*mark = (struct fault_mark){.time_ns = sched->time_ns, .n = 1, .is_move = true};
+	else if (has_moved)
+		t->slices.failed = true;
+}
+
 void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched)
 {
+	note_move(t, sched);
 	if (sched->what == REC_SCHED_IN)
 		take_throttled(t, sched->time_ns);
 	switch (sched->what) {

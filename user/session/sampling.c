@@ -122,12 +122,12 @@ static int note_quota(struct recording *rec, pid_t pid, bool of_memory)
 
 static int add_reclaim(struct recording *rec, const struct mt_record *record)
 {
-	struct mt_sched taken = sched_of(record, MT_SCHED_RECLAIM);
+	struct mt_sched reclaim = sched_of(record, MT_SCHED_RECLAIM);
 	int err;
 
-	taken.took.arg = record->arg;
-	taken.took.end_ns = record->end_ns;
-	err = recording__add_sched_by(rec, &taken);
+	reclaim.took.arg = record->arg;
+	reclaim.took.end_ns = record->end_ns;
+	err = recording__add_sched_by(rec, &reclaim);
 	return err || record->arg != MT_RECLAIM_CGROUP ? err
 						       : note_quota(rec, (pid_t)record->tgid, true);
 }

@@ -76,11 +76,12 @@ struct waits_for {
 	const char *text;
 };
 
-/* Page faults at one moment. */
+/* Page faults at one moment, or that it goes on on another CPU. */
 struct fault_mark {
 	uint64_t time_ns;
 	uint32_t n;			 /* so many, up to this one */
 	bool is_major;			 /* they had to wait for a file or a swapped page */
+	bool is_move;			 /* to another CPU: no fault */
 	const struct function *function; /* NULL: not known */
 };
 

@@ -278,21 +278,23 @@ static void write_interrupts(struct trace_writer *writer, const struct call_tree
 /* Behind the calls: a value at each moment at which there were some. */
 static void write_counters(struct trace_writer *writer, const struct call_tree *tree)
 {
-	static const char *const names[] = {FAULT_COUNTER, FAULT_COUNTER_MAJOR};
-	uint64_t seen[2] = {0};
+	static const char *const names[] = {FAULT_COUNTER, FAULT_COUNTER_MAJOR, MOVE_COUNTER};
+	uint64_t seen[3] = {0};
 
 	for (size_t i = 0; i < tree->faults.n; i++) {
 		const struct fault_mark *mark = &tree->faults.v[i];
 
-		seen[mark->is_major] += mark->n;
+		const int kind = mark->is_move ? 2 : mark->is_major;
+
+		seen[kind] += mark->n;
 		trace_writer__counter(writer, &(struct trace_counter){
-						      .name = names[mark->is_major],
+						      .name = names[kind],
 						      .of = FAULT_COUNTER_OF,
 						      .pid = tree->pid,
 						      .tid = tree->tid,
 						      .id = (uint64_t)tree->tid,
 						      .time_ns = mark->time_ns,
-						      .value = (double)seen[mark->is_major],
+						      .value = (double)seen[kind],
 					      });
 	}
 	write_interrupts(writer, tree);

@@ -213,7 +213,14 @@ static void find_causes(struct causes *c, const struct report *r)
 		c->n = n;
 }
 
-static uint64_t count_faults(const struct report *r, bool slow, bool major)
+static enum mark_kind mark_kind(const struct fault_mark *mark)
+{
+	if (mark->is_move)
+		return MARK_MOVE;
+	return mark->is_major ? MARK_MAJOR_FAULT : MARK_FAULT;
+}
+
+uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind)
 {
 	uint64_t n = 0;
 	size_t p = 0;
@@ -225,7 +232,7 @@ static uint64_t count_faults(const struct report *r, bool slow, bool major)
 		while (p < r->periods.n && mark->time_ns >= r->periods.v[p].end_ns)
 			p++;
 		if (p < r->periods.n && mark->time_ns >= r->periods.v[p].start_ns &&
-		    (p + 1 == r->periods.n) == slow && mark->is_major == major)
+		    (p + 1 == r->periods.n) == slow && mark_kind(mark) == kind)
 			n += mark->n;
 	}
 	return n;
@@ -234,8 +241,9 @@ static uint64_t count_faults(const struct report *r, bool slow, bool major)
 /* True where they are what there is more of than usual. */
 static bool print_faults(FILE *out, const struct report *r, bool major)
 {
-	uint64_t slow = count_faults(r, true, major);
-	uint64_t usual = report__mean(r, count_faults(r, false, major));
+	enum mark_kind kind = major ? MARK_MAJOR_FAULT : MARK_FAULT;
+	uint64_t slow = report__count_marks(r, true, kind);
+	uint64_t usual = report__mean(r, report__count_marks(r, false, kind));
 
 	if (slow < usual + (major ? 1 : FAULTS_MANY))
 		return false;

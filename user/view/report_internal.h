@@ -143,6 +143,10 @@ void report__print_name(FILE *out, const struct row *row);
 /* ", hit 9,", where there are others. */
 void report__print_which(FILE *out, const struct report *r);
 
+enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
+/* How many the slow iteration had, or all ordinary ones together. */
+uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
+
 /* A reason in words; to be freed. */
 struct reasons {
 	VEC(char *) all;

@@ -92,6 +92,18 @@ static void add_account(cJSON *object, const struct report *r)
 		add_parts(cJSON_AddObjectToObject(object, "ordinary"), r, &r->ordinary);
 }
 
+static void add_moves(cJSON *root, const struct report *r)
+{
+	uint64_t slow = report__count_marks(r, true, MARK_MOVE);
+	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+	cJSON *moves = slow || usual ? cJSON_AddObjectToObject(root, "moves_between_cpus") : NULL;
+
+	if (!moves)
+		return;
+	add_number(moves, "slow", slow);
+	add_number(moves, "ordinary", usual);
+}
+
 static void add_reasons(cJSON *root, const struct report *r)
 {
 	struct reasons reasons;
@@ -119,6 +131,7 @@ int report__print_json(FILE *out, const struct report *r)
 	add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
 	add_number(root, "other_slow_iterations", r->n_left_out);
 	add_account(cJSON_AddObjectToObject(root, "account"), r);
+	add_moves(root, r);
 	add_reasons(root, r);
 	rows = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < r->rows.n; i++)

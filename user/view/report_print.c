@@ -102,6 +102,23 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 	fputc('\n', out);
 }
 
+/* So many more than usual are worth a line. */
+#define MOVES_MANY 4
+
+/* A fact, and no reason: nobody knows what a move has cost. */
+static void print_moves(FILE *out, const struct report *r)
+{
+	uint64_t slow = report__count_marks(r, true, MARK_MOVE);
+	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+
+	if (slow < usual + MOVES_MANY || r->slow.ns[PART_CPU] <= r->ordinary.ns[PART_CPU])
+		return;
+	fprintf(out, "  it moved between CPUs %" PRIu64 " times", slow);
+	if (r->periods.n > 1)
+		fprintf(out, " (%" PRIu64 " in an ordinary iteration)", usual);
+	fputc('\n', out);
+}
+
 static void print_accounts(FILE *out, const struct report *r)
 {
 	print_account(out, r, "slow", &r->slow);
@@ -111,6 +128,7 @@ static void print_accounts(FILE *out, const struct report *r)
 		fprintf(out,
 			"  stolen time is not known: this virtual machine has never been told of "
 			"any\n");
+	print_moves(out, r);
 }
 
 static void print_reasons(FILE *out, const struct report *r)

@@ -165,6 +165,23 @@ static void test_a_long_system_call_is_exact(void **state)
 	assert_int_equal(wait->fd, 5);
 }
 
+/* Of a CPU that is not known nothing is said. */
+static void test_moves_between_cpus(void **state)
+{
+	static const int cpus[] = {-1, 0, 0, 1, 1, -1, 0};
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 900, MAIN + 8);
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
+		sched(f, 1000 + 10 * i, i % 2 ? REC_SCHED_PREEMPTED : REC_SCHED_IN);
+		f->rec.scheds.v[i].cpu = cpus[i];
+	}
+	make_trees(f, 1);
+	assert_int_equal(f->trees[0].faults.n, 1);
+	assert_true(f->trees[0].faults.v[0].is_move);
+	assert_int_equal(f->trees[0].faults.v[0].time_ns, 1030);
+}
+
 static void reclaim(struct fixture *f, uint64_t start_ns, uint64_t end_ns, enum mt_reclaim why)
 {
 	struct mt_sched sched = {
@@ -215,6 +232,7 @@ int main(void)
 		TEST(test_page_faults_are_marks),
 		TEST(test_a_long_system_call_is_exact),
 		TEST(test_memory_reclaim_is_exact),
+		TEST(test_moves_between_cpus),
 		TEST(test_a_tail_call_below_callers_not_seen_before),
 	};
 

@@ -147,6 +147,27 @@ static void test_memory_reclaim(void **state)
 		f->text, "\"reason\":\"memory reclaim: the limit of a cgroup, most of it in "));
 }
 
+/* A fact below the account, if it ran for longer: no part of it, and no reason. */
+static void test_moves_between_cpus(void **state)
+{
+	struct fixture *f = *state;
+	struct report_input input = {
+		.trees = f->trees, .n_trees = 2, .hit = &f->hit, .sampled = true};
+
+	add_iterations(f);
+	for (uint64_t i = 0; i < 5; i++) {
+		write_json(f, &input);
+		assert_null(strstr(f->text, "it moved between CPUs"));
+		*VEC_PUSH(&f->trees[1].faults) = (struct fault_mark){
+			.time_ns = 3 * MS + MS / 10 * i, .n = 1, .is_move = i != 0};
+	}
+	write_json(f, &input);
+	assert_non_null(
+		strstr(f->text, "  it moved between CPUs 4 times (0 in an ordinary iteration)\n"));
+	assert_non_null(strstr(f->text, "\"moves_between_cpus\":{\"slow\":4,\"ordinary\":0}"));
+	assert_null(strstr(f->text, "page fault"));
+}
+
 /* They are taken from what ran: from nothing else, and all of it, in whatever pieces. */
 static void test_what_interrupts_took(void **state)
 {
@@ -381,6 +402,7 @@ static void add_faults(struct fixture *f)
 	const struct fault_mark marks[] = {{.time_ns = 5 * MS, .n = 32},
 					   {.time_ns = 6 * MS, .n = 1, .is_major = true},
 					   {.time_ns = 6 * MS, .n = 32},
+					   {.time_ns = 6 * MS + 1, .n = 1, .is_move = true},
 					   {.time_ns = 7 * MS, .n = 2, .is_major = true}};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
@@ -394,6 +416,7 @@ static void expect_same_faults(const struct call_tree *a, const struct call_tree
 		assert_int_equal(a->faults.v[i].time_ns, b->faults.v[i].time_ns);
 		assert_int_equal(a->faults.v[i].n, b->faults.v[i].n);
 		assert_int_equal(a->faults.v[i].is_major, b->faults.v[i].is_major);
+		assert_int_equal(a->faults.v[i].is_move, b->faults.v[i].is_move);
 	}
 }
 
@@ -533,6 +556,7 @@ int main(void)
 		TEST(test_a_zero_is_a_count),
 		TEST(test_a_machine_that_cannot_know_says_so),
 		TEST(test_memory_reclaim),
+		TEST(test_moves_between_cpus),
 		TEST(test_what_interrupts_took),
 		TEST(test_difference),
 		TEST(test_no_difference),

@@ -40,20 +40,23 @@ int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 		       const struct fxt_read *read)
 {
 	bool is_major = !strcmp(read->name, FAULT_COUNTER_MAJOR);
+	bool is_move = !strcmp(read->name, MOVE_COUNTER);
 	const struct fault_mark *last = tree->faults.n ? &tree->faults.v[tree->faults.n - 1] : NULL;
-	uint64_t *seen = &counters->seen[is_major], n = count_of(read);
+	uint64_t *seen = &counters->seen[is_move ? 2 : is_major], n = count_of(read);
 	struct fault_mark *mark;
 
 	if (!strcmp(read->name, INTERRUPT_COUNTER))
 		return take_interrupts(counters, tree, read);
-	if ((!is_major && strcmp(read->name, FAULT_COUNTER)) || n <= *seen ||
+	if ((!is_major && !is_move && strcmp(read->name, FAULT_COUNTER)) || n <= *seen ||
 	    n - *seen > UINT32_MAX || (last && read->time_ns < last->time_ns))
 		return 0;
 	mark = VEC_PUSH(&tree->faults);
 	if (!mark)
 		return -ENOMEM;
-	*mark = (struct fault_mark){
-		.time_ns = read->time_ns, .n = (uint32_t)(n - *seen), .is_major = is_major};
+	*mark = (struct fault_mark){.time_ns = read->time_ns,
+				    .n = (uint32_t)(n - *seen),
+				    .is_major = is_major,
+				    .is_move = is_move};
 	*seen = n;
 	return 0;
 }

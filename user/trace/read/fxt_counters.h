@@ -9,7 +9,7 @@
 #include "trace/read/fxt_read.h"
 
 struct fxt_counters {
-	uint64_t seen[2];    /* the counts before: minor, major */
+	uint64_t seen[3];    /* the counts before: minor, major; moves */
 	bool has_interrupts; /* else the rest does not count */
 	uint64_t interrupts_ns, interrupts_until_ns;
 };
