@@ -53,9 +53,9 @@ struct source_config {
 	 */
 	bool sample_by_cpu;
 	int sample_stacks;
-	size_t sample_log;     /* sample: bytes beside each of these rings, for -max-memory */
-	bool is_silent;	       /* sample: a trial, or it has said already how far it looks back */
-	const char *spool_dir; /* pt, soft: all is kept, on disk (recording/spool.h); NULL: rings */
+	size_t sample_log;	 /* sample: bytes beside each of these rings, for -max-memory */
+	bool is_silent;		 /* sample: a trial, or it has said already how far it looks back */
+	const char *spool_dir;	 /* pt, soft: all is kept, on disk (struct spool); NULL: rings */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
 };

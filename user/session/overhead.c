@@ -147,14 +147,6 @@ static bool is_far(unsigned int hz, unsigned int from_hz)
 	return hz * 100ull > from_hz * (100ull + NEAR) || hz * (100ull + NEAR) < from_hz * 100ull;
 }
 
-/* Half of it is forgotten each time: one quiet second does not say that all will be. */
-static void remember(struct overhead *o, const struct sample_load *now)
-{
-	o->lately.cpu_ns = o->lately.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
-	o->lately.switches = o->lately.switches / 2 + now->switches - o->seen.switches;
-	o->lately.hits = o->lately.hits / 2 + now->hits - o->seen.hits;
-}
-
 bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now)
 {
@@ -162,8 +154,12 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 			now->switches >= o->seen.switches;
 	unsigned int hz;
 
-	if (is_known)
-		remember(o, now);
+	/* Half of it is forgotten each time: one quiet second does not say that all will be. */
+	if (is_known) {
+		o->lately.cpu_ns = o->lately.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
+		o->lately.switches = o->lately.switches / 2 + now->switches - o->seen.switches;
+		o->lately.hits = o->lately.hits / 2 + now->hits - o->seen.hits;
+	}
 	o->seen = *now;
 	if (!is_known || !o->lately.cpu_ns)
 		return false;

@@ -153,20 +153,17 @@ static bool has_anybody_gone(const struct session *s)
 	return false;
 }
 
-static bool make_witnesses(struct session *s)
-{
-	if (!s->witnesses)
-		s->witnesses = calloc(s->probes.all.n, sizeof(*s->witnesses));
-	return s->witnesses;
-}
-
 bool session__is_replaced(struct session *s)
 {
 	uint64_t now = clock__now_ns();
 	bool replaced;
 
 	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
-	    now < s->look_ns || !make_witnesses(s) || !has_anybody_gone(s))
+	    now < s->look_ns)
+		return false;
+	if (!s->witnesses)
+		s->witnesses = calloc(s->probes.all.n, sizeof(*s->witnesses));
+	if (!s->witnesses || !has_anybody_gone(s))
 		return false;
 	replaced = look(s);
 	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);

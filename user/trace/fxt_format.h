@@ -53,4 +53,12 @@ enum fxt_object_type {
 	FXT_OBJECT_THREAD = 2,
 };
 
+/* Names of a thread's counters, and what their id is: page faults, and ns that interrupts took,
+ * since the trace began. */
+#define FAULT_COUNTER	    "page faults"
+#define FAULT_COUNTER_MAJOR "major page faults"
+#define MOVE_COUNTER	    "moves between CPUs"
+#define INTERRUPT_COUNTER   "interrupts (ns)"
+#define FAULT_COUNTER_OF    "thread"
+
 #endif

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/thread_counters.h"
+#include "kernel/huge_pages.h"
 #include "trace/fxt.h"
 #include "trace/hit_writer.h"
 #include "trace/leap_writer.h"
 #include "trace/sink/sink.h"
 #include "trace/slice_args.h"
 #include "trace/slice_writer.h"
+#include "trace/fxt_format.h"
 #include "trace/timeline.h"
-#include "kernel/huge_pages.h"
 #include "util/log.h"
 #include "util/meter.h"
 
@@ -246,6 +246,60 @@ static void add_hit_thread(struct trace_writer *writer, const struct call_tree *
 		sink__fail(writer->sink, -ENOMEM);
 }
 
+static void put_interrupts(struct trace_writer *writer, const struct call_tree *tree,
+			   uint64_t time_ns, uint64_t taken_ns)
+{
+	trace_writer__counter(writer, &(struct trace_counter){
+					      .name = INTERRUPT_COUNTER,
+					      .of = FAULT_COUNTER_OF,
+					      .pid = tree->pid,
+					      .tid = tree->tid,
+					      .id = (uint64_t)tree->tid,
+					      .time_ns = time_ns,
+					      .value = (double)taken_ns,
+				      });
+}
+
+/* It rises from where each stretch begins to its end. */
+static void write_interrupts(struct trace_writer *writer, const struct call_tree *tree)
+{
+	uint64_t taken_ns = 0;
+
+	for (size_t i = 0; i < tree->interrupts.n; i++) {
+		const struct interrupts_mark *mark = &tree->interrupts.v[i];
+
+		if (!i || mark[-1].end_ns != mark->start_ns)
+			put_interrupts(writer, tree, mark->start_ns, taken_ns);
+		taken_ns += mark->ns;
+		put_interrupts(writer, tree, mark->end_ns, taken_ns);
+	}
+}
+
+/* Behind the calls: a value at each moment at which there were some. */
+static void write_counters(struct trace_writer *writer, const struct call_tree *tree)
+{
+	static const char *const names[] = {FAULT_COUNTER, FAULT_COUNTER_MAJOR, MOVE_COUNTER};
+	uint64_t seen[3] = {0};
+
+	for (size_t i = 0; i < tree->faults.n; i++) {
+		const struct fault_mark *mark = &tree->faults.v[i];
+
+		const int kind = mark->is_move ? 2 : mark->is_major;
+
+		seen[kind] += mark->n;
+		trace_writer__counter(writer, &(struct trace_counter){
+						      .name = names[kind],
+						      .of = FAULT_COUNTER_OF,
+						      .pid = tree->pid,
+						      .tid = tree->tid,
+						      .id = (uint64_t)tree->tid,
+						      .time_ns = mark->time_ns,
+						      .value = (double)seen[kind],
+					      });
+	}
+	write_interrupts(writer, tree);
+}
+
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
 {
 	struct call_tree track = *tree;
@@ -254,7 +308,7 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 		track.tid = STRAND_TRACK_TID + writer->n_strands++;
 	name_track(writer, tree, track.tid);
 	write_tree(writer, &track);
-	thread_counters__write(writer, &track);
+	write_counters(writer, &track);
 	if (tree->calls.n && !tree->strand)
 		add_hit_thread(writer, tree);
 }

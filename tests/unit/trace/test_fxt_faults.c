@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "stack/stack.h"
-#include "trace/thread_counters.h"
+#include "trace/fxt_format.h"
 #include "trace/read/fxt_counters.h"
 
 struct fixture {

@@ -270,13 +270,6 @@ static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *b
 	return 0;
 }
 
-static int write_at(int fd, const uint8_t *buf, size_t len, uint64_t offset)
-{
-	ssize_t n = pwrite(fd, buf, len, (off_t)offset);
-
-	return n < 0 ? -errno : (size_t)n < len ? -ENOSPC : 0;
-}
-
 static bool is_zero(const uint8_t *p, size_t len)
 {
 	return !p[0] && !memcmp(p, p + 1, len - 1);
@@ -289,11 +282,10 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 	uint8_t buf[CHUNK];
 	uint64_t at = range.start;
 	bool any = false;
-	int err;
 
 	while (at < range.end) {
 		size_t want = range.end - at < sizeof(buf) ? range.end - at : sizeof(buf);
-		ssize_t n = kcore__read(kcore, at, buf, want);
+		ssize_t n = kcore__read(kcore, at, buf, want), put;
 
 		if (n <= 0) {
 			/* A page that cannot be read is one without code. */
@@ -301,11 +293,11 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 			continue;
 		}
 		any = true;
-		err = is_zero(buf, (size_t)n)
-			      ? 0
-			      : write_at(out, buf, (size_t)n, offset + (at - range.start));
-		if (err)
-			return err;
+		put = is_zero(buf, (size_t)n)
+			      ? n
+			      : pwrite(out, buf, (size_t)n, (off_t)(offset + (at - range.start)));
+		if (put < n)
+			return put < 0 ? -errno : -ENOSPC;
 		at += (uint64_t)n;
 	}
 	return any ? 0 : -ENODATA;

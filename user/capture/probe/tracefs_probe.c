@@ -26,7 +26,6 @@
 struct tracefs_probe {
 	int dir; /* tracefs */
 	char name[64];
-	uint32_t id;
 	pid_t janitor;
 	int janitor_pipe; /* its end of file is our end */
 };
@@ -93,7 +92,7 @@ static int remove_entry(int dir, const char *name)
 	return err;
 }
 
-static int read_id(struct tracefs_probe *p)
+static int read_id(const struct tracefs_probe *p, uint32_t *id)
 {
 	char path[128], text[32] = "";
 	_cleanup_close_ int fd = -1;
@@ -102,8 +101,8 @@ static int read_id(struct tracefs_probe *p)
 	fd = openat(p->dir, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return -errno;
-	p->id = (uint32_t)strtoul(text, NULL, 10);
-	return p->id ? 0 : -EINVAL;
+	*id = (uint32_t)strtoul(text, NULL, 10);
+	return *id ? 0 : -EINVAL;
 }
 
 /* In the child: everything of ours but these two is closed, so that the probe is let go. */
@@ -173,7 +172,8 @@ static void explain(const struct uprobe_spec *spec, int err)
 			"is tracefs in this kernel? mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
-int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec, size_t number)
+int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec, size_t number,
+			  uint32_t *id)
 {
 	struct tracefs_probe *p = calloc(1, sizeof(*p));
 	const char *place;
@@ -188,7 +188,7 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 	if (!err)
 		err = create_entry(p, spec, number);
 	if (!err)
-		err = read_id(p);
+		err = read_id(p, id);
 	if (!err) {
 		*out = p;
 		return 0;
@@ -209,11 +209,6 @@ void tracefs_probe__remove(struct tracefs_probe *p)
 	if (p->dir >= 0)
 		close(p->dir);
 	free(p);
-}
-
-uint32_t tracefs_probe__id(const struct tracefs_probe *p)
-{
-	return p->id;
 }
 
 int tracefs_probe__try(const char **place)

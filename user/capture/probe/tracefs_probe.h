@@ -13,13 +13,14 @@
 struct tracefs_probe;
 
 /*
- * Creates the probe, not yet enabled; `number` tells it from others of ours. tracefs is mounted for
+ * Creates the probe, not yet enabled; `number` tells it from others of ours. *id is attr.config of
+ * a PERF_TYPE_TRACEPOINT event on it. tracefs is mounted for
  * us alone where the machine has it nowhere. The entry outlives its maker, so a small process of
  * ours waits for our end, however it comes, and removes it. 0, or -errno after one line and a hint
  * on stderr.
  */
 int tracefs_probe__create(struct tracefs_probe **probe, const struct uprobe_spec *spec,
-			  size_t number);
+			  size_t number, uint32_t *id);
 /* Removes it; every event on it must be closed. NULL is fine. */
 void tracefs_probe__remove(struct tracefs_probe *probe);
 
@@ -28,8 +29,5 @@ void tracefs_probe__remove(struct tracefs_probe *probe);
  * we can mount it for us alone), or -errno. Prints nothing.
  */
 int tracefs_probe__try(const char **place);
-
-/* attr.config of a PERF_TYPE_TRACEPOINT event on it. */
-uint32_t tracefs_probe__id(const struct tracefs_probe *probe);
 
 #endif

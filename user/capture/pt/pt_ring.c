@@ -144,11 +144,6 @@ size_t pt_ring__locked_size(size_t aux_size, bool by_cpu)
 	return page + SIDEBAND_DATA_SIZE + page + pt_data_size(by_cpu) + aux_size;
 }
 
-bool pt_ring__is_of_thread(const struct pt_ring *r)
-{
-	return r->place.cpu < 0;
-}
-
 int pt_ring__enable(struct pt_ring *r, const struct pt_ring_config *config)
 {
 	if (config->freeze == PT_FREEZE_REFRESH && config->n_probes) {

@@ -44,10 +44,10 @@ struct pt_ring_config {
 };
 
 struct pt_ring {
-	pid_t pid; /* of a thread's: its process */
-	struct event_place place;
-	int pt;		 /* the intel_pt event */
-	VEC(int) probes; /* the gated uprobe events in its group */
+	pid_t pid;		  /* of a thread's: its process */
+	struct event_place place; /* cpu -1: a thread; else a CPU */
+	int pt;			  /* the intel_pt event */
+	VEC(int) probes;	  /* the gated uprobe events in its group */
 	struct perf_ring ring;
 	struct sideband_ring sideband;
 	struct spool spool; /* where it is drained */
@@ -77,9 +77,6 @@ void pt_ring__disable(struct pt_ring *ring);
  * filled: the kernel stops a full ring, and this call resumes it.
  */
 void pt_ring__drain(struct pt_ring *ring, bool runs);
-
-/* False: of a CPU. */
-bool pt_ring__is_of_thread(const struct pt_ring *ring);
 
 /*
  * How long those to be recorded were on a CPU, and how long of that they were: less where the PMU

@@ -238,12 +238,6 @@ static int check_memory(const struct source *s)
 					PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
 }
 
-static bool has_several_rings(const struct source_config *config)
-{
-	return config->multi_thread || config->cgroup || config->children ||
-	       (config->pids && config->pids->n > 1);
-}
-
 static int add_tracefs(struct source *s, size_t i)
 {
 	struct tracefs_probe **probe = VEC_PUSH(&s->tracefs);
@@ -254,20 +248,21 @@ static int add_tracefs(struct source *s, size_t i)
 		s->tracefs.n -= probe != NULL;
 		return -ENOMEM;
 	}
-	err = tracefs_probe__create(probe, &s->config.probes[i], i);
+	err = tracefs_probe__create(probe, &s->config.probes[i], i, id);
 	if (err)
 		s->tracefs.n--;
-	else
-		*id = tracefs_probe__id(*probe);
 	return err;
 }
 
 /* With the uprobe PMU's events each hit would run the BPF program once a ring. */
 static int open_tracefs(struct source *s)
 {
+	const struct source_config *c = &s->config;
+	bool has_several =
+		c->multi_thread || c->cgroup || c->children || (c->pids && c->pids->n > 1);
 	int err = 0;
 
-	if (!has_several_rings(&s->config))
+	if (!has_several)
 		return 0;
 	for (size_t i = 0; i < s->config.n_probes && !err; i++)
 		err = add_tracefs(s, i);
@@ -314,8 +309,9 @@ static int open_rings(struct source *s)
 /* It should have run all the time that its threads did: else somebody else has the PMU. */
 static void warn_not_running(const struct pt_ring *r, size_t size)
 {
-	const char *what = pt_ring__is_of_thread(r) ? "thread" : "CPU";
-	int number = pt_ring__is_of_thread(r) ? r->place.pid : r->place.cpu;
+	bool of_thread = r->place.cpu < 0;
+	const char *what = of_thread ? "thread" : "CPU";
+	int number = of_thread ? r->place.pid : r->place.cpu;
 	char on[UNITS_TEXT_SIZE], asked[UNITS_TEXT_SIZE];
 	uint64_t enabled, running;
 
@@ -357,7 +353,7 @@ static void warn_empty(const struct recording *rec, size_t first_hit, const stru
 
 static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring, uint64_t tsc)
 {
-	if (!pt_ring__is_of_thread(ring))
+	if (ring->place.cpu >= 0)
 		return (struct rec_aux){.cpu = ring->place.cpu, .tsc = tsc};
 	return (struct rec_aux){.pid = ring->pid, .tid = ring->place.pid, .tsc = tsc};
 }

@@ -560,15 +560,6 @@ static void read_cpuid(struct perf_reader *r, struct perf_data_section s)
 	sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model, &pt->cpu_stepping);
 }
 
-static int read_os_release(struct perf_reader *r, struct perf_data_section s)
-{
-	const char *text = (const char *)r->data + s.offset + 4;
-
-	free(r->rec->os_release);
-	r->rec->os_release = strndup(text, s.size - 4);
-	return r->rec->os_release ? 0 : -ENOMEM;
-}
-
 static void apply_build_id(struct recording *rec, const struct build_id_record *record,
 			   const char *path, size_t path_size)
 {
@@ -618,8 +609,13 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 			return damaged(r, "it is cut");
 		if (bit == PERF_FEATURE_CPUID && s.size >= 4)
 			read_cpuid(r, s);
-		if (bit == PERF_FEATURE_OSRELEASE && s.size >= 4 && read_os_release(r, s))
-			return -ENOMEM;
+		if (bit == PERF_FEATURE_OSRELEASE && s.size >= 4) {
+			free(r->rec->os_release);
+			r->rec->os_release =
+				strndup((const char *)r->data + s.offset + 4, s.size - 4);
+			if (!r->rec->os_release)
+				return -ENOMEM;
+		}
 		if (bit == PERF_FEATURE_BUILD_ID)
 			perf_data__read_build_ids(r->rec, r->data + s.offset, s.size);
 	}

@@ -659,16 +659,6 @@ static void put_auxtrace_index(struct perf_writer *w)
 	}
 }
 
-static void put_cpuid(struct perf_writer *w)
-{
-	const struct rec_pt_config *pt = &w->rec->pt;
-	char text[64];
-
-	snprintf(text, sizeof(text), "GenuineIntel,%u,%u,%u", pt->cpu_family, pt->cpu_model,
-		 pt->cpu_stepping);
-	put_string(w, text);
-}
-
 static bool is_build_id_put(const struct recording *rec, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -706,7 +696,9 @@ void perf_data__write_build_ids(const struct recording *rec, FILE *out)
 
 static void put_feature(struct perf_writer *w, enum perf_feature feature)
 {
+	const struct rec_pt_config *pt = &w->rec->pt;
 	struct utsname name;
+	char text[64];
 
 	switch (feature) {
 	case PERF_FEATURE_BUILD_ID:
@@ -725,7 +717,9 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 		put_string(w, "x86_64");
 		break;
 	case PERF_FEATURE_CPUID:
-		put_cpuid(w);
+		snprintf(text, sizeof(text), "GenuineIntel,%u,%u,%u", pt->cpu_family, pt->cpu_model,
+			 pt->cpu_stepping);
+		put_string(w, text);
 		break;
 	case PERF_FEATURE_EVENT_DESC:
 		put_event_desc(w);

@@ -87,13 +87,6 @@ static int write_images(const struct recording *rec, const char *dir)
 	return err;
 }
 
-static int write_meta(const struct recording *rec, const char *dir)
-{
-	_cleanup_free_ char *text = recording_meta__print(rec);
-
-	return text ? write_text(dir, "meta.json", text) : -ENOMEM;
-}
-
 #define HEX "0123456789abcdef"
 
 /* FNV-1a: only that two files of one recording are told apart. */
@@ -253,6 +246,7 @@ static int write_kernel(const struct rec_kernel *kernel, const char *dir)
 
 static int save(struct recording *rec, const char *path, struct meter *meter)
 {
+	_cleanup_free_ char *text = NULL;
 	int err = write_data(rec, path);
 
 	meter__add(meter, recording__traced_bytes(rec));
@@ -263,7 +257,9 @@ static int save(struct recording *rec, const char *path, struct meter *meter)
 	if (!err)
 		err = write_kernel(&rec->kernel, path);
 	if (!err)
-		err = write_meta(rec, path);
+		text = recording_meta__print(rec);
+	if (!err)
+		err = text ? write_text(path, "meta.json", text) : -ENOMEM;
 	return err;
 }
 
@@ -313,6 +309,9 @@ static int open_inside(const char *dir, const char *name)
 	if (dir_fd < 0)
 		return -errno;
 	fd = (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
+	/* Before Linux 5.6 only the last part of the name can be kept from being a link. */
+	if (fd < 0 && errno == ENOSYS)
+		fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))

@@ -62,12 +62,6 @@ static void drain_thread(struct source *source, uint32_t i)
 	t->taken = ready;
 }
 
-static void drain_rings(struct source *source)
-{
-	for (uint32_t i = 0; source->spools && i < source->shared->n_threads; i++)
-		drain_thread(source, i);
-}
-
 static int read_spool(struct source *source, uint32_t i, struct recording *rec)
 {
 	struct soft_thread *t = &source->shared->threads[i];
@@ -422,7 +416,8 @@ static enum source_state soft__state(struct source *source)
 	char bytes[16];
 	int state;
 
-	drain_rings(source);
+	for (uint32_t i = 0; source->spools && i < source->shared->n_threads; i++)
+		drain_thread(source, i);
 	if (recv(source->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0 &&
 	    source->shared->state <= SOFT_RUNNING)
 		return SOURCE_EXITED;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "trace/thread_counters.h"
+#include "trace/fxt_format.h"
 
 /* What a double counts exactly. */
 #define MAX_COUNT 0x1p53
