@@ -64,7 +64,7 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 }
 
 @test "memory that a cgroup's limit makes it free is a part of its own, and names the cgroup" {
-	local group limit
+	local group limit attach
 	for group in /sys/fs/cgroup/memory /sys/fs/cgroup; do
 		group=$group/mtbpf-test-$$
 		mkdir "$group" 2>/dev/null || continue
@@ -84,11 +84,17 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 	# Its first answer comes when it has set itself up.
 	echo dirty >&7
 	eventually 20 test -s answers
-	{ sleep 2; for cause in quick quick quick few; do echo $cause; sleep 0.2; done; } >&7 &
-	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 2ms -timeout 15s -o few.fxt
+	"$O/mtbpf" attach -source sample -pid "$target" -symbol one_iter -duration-thresh 2ms -timeout 60s \
+		-o few.fxt >few.log 2>&1 3>&- &
+	attach=$!
+	eventually 30 grep -q '^waiting for a call' few.log
+	printf '%s\n' quick quick quick few >&7
+	wait "$attach" && status=0 || status=$?
 	exec 7>&-
 	kill "$target" || true
 	eventually 5 rmdir "$group"
+	output=$(cat few.log)
+	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ $output == *"[memory reclaim] in "*": the limit of cgroup "*"/mtbpf-test-$$"* ]]
 	for file in few.mtbpf few.fxt; do
@@ -100,10 +106,10 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 	[ "$(nproc)" -gt 1 ] || skip "there is one CPU"
 	local cpus mask
 	cpus=$(taskset -cp $$ | sed 's/.*: //; s/[-,]/ /g')
-	start phases 300 100
+	start phases 1500 100
 	while taskset -cp "${cpus%% *}" "$target" && taskset -cp "${cpus##* }" "$target"; do sleep 0.01; done >moving 2>&1 3>&- &
 	started+=($!)
-	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 100ms -timeout 15s -o moved.fxt
+	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 700ms -timeout 15s -o moved.fxt
 	kill "$target"
 	[ "$status" -eq 0 ]
 	[[ $output =~ it\ moved\ between\ CPUs\ [0-9]+\ times ]]
