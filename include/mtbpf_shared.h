@@ -167,8 +167,8 @@ enum mt_sched_kind {
 	MT_SCHED_LONG = 4,     /* a system call that took long, at its begin */
 	/* Of all else only what lies in one was recorded, up to took.end_ns; 0: it was not over. */
 	MT_SCHED_REGION = 5,
-	MT_SCHED_RECLAIM = 7,	 /* up to took.end_ns it freed memory: took.arg, enum mt_reclaim */
 	MT_SCHED_INTERRUPTS = 6, /* up to took.end_ns interrupts took took.arg ns of its CPU */
+	MT_SCHED_RECLAIM = 7,	 /* up to took.end_ns it freed memory: took.arg, enum mt_reclaim */
 };
 
 /* What somebody did to a thread of the target. */
@@ -208,9 +208,9 @@ enum mt_record_kind {
 	MT_RECORD_REPLACED = 5,	  /* it is ready to run, and `by` runs from now on where it did */
 	MT_RECORD_LONG = 6,	  /* a system call took long, from here to end_ns */
 	MT_RECORD_INTERRUPTS = 7, /* from here to end_ns interrupts took `arg` ns of its CPU */
-	MT_RECORD_RECLAIM = 10,	  /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
 	MT_RECORD_THROTTLED = 8, /* it runs; for `arg` ns of its wait its cgroup had no time left */
 	MT_RECORD_STOLEN = 9,	 /* it leaves its CPU, which did not run for `arg` ns before */
+	MT_RECORD_RECLAIM = 10,	 /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
 };
 #define MT_NO_SYSCALL 0xffffffffu
 

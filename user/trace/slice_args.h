@@ -41,7 +41,7 @@ void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_
 void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
 			  char text[static WAITS_FOR_SIZE]);
 
-/* The values of a hit's argument "counted", by enum counted; ends with NULL. */
+/* The values of a hit's argument "counted", by enum counted. NULL: none. */
 extern const char *const counted_texts[COUNTED_ALL];
 
 #define SLICE_NUMBERS 3

@@ -427,7 +427,7 @@ static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_v
 	return 0;
 }
 
-/* Reads the interrupt time that was too little for a record when the recorder stopped. */
+/* Adds the interrupt time that had no record yet when the recorder stopped. */
 static int add_interrupts(const struct mt_cpu *cpu, record_vec *out)
 {
 	struct mt_record *record = cpu->interrupts_ns ? VEC_PUSH(out) : NULL;

@@ -199,7 +199,7 @@ int followed__count(const struct followed *f, bool main_only, size_t *n)
 	return err;
 }
 
-/* Threads that memory did not suffice for are neither recorded nor counted. */
+/* If the set cannot grow, the thread is missing from the count of threads that are not recorded. */
 void followed__leave_out(struct followed *f, pid_t tid)
 {
 	(void)pid_set__add(&f->left_out, tid);

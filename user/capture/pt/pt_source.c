@@ -129,7 +129,7 @@ struct source {
 	VEC(struct tracefs_probe *) tracefs;
 	VEC(uint32_t) tracepoints;
 	VEC(struct pt_ring) rings; /* a thread's each, or a CPU's each */
-	/* Losses of rings that were closed when their threads ended. */
+	/* The spools of rings that were closed when their threads ended. */
 	VEC(struct ended_spool) spools;
 	struct followed followed;
 	struct clock_point first;
