@@ -85,8 +85,10 @@ void recording__init(struct recording *rec)
 /* Ends each element by `end`, in which it is *e, and then the list. */
 #define END_ALL(vec, end)                                                                          \
 	do {                                                                                       \
-		for (__typeof__((vec)->v) e = (vec)->v; e < (vec)->v + (vec)->n; e++)              \
+		for (size_t i_ = 0; i_ < (vec)->n; i_++) {                                         \
+			__typeof__((vec)->v) e = &(vec)->v[i_];                                    \
 			end;                                                                       \
+		}                                                                                  \
 		VEC_FINI(vec);                                                                     \
 	} while (0)
 
