@@ -301,6 +301,7 @@ make_root() {
 	mv root/lib-of-ours/ld-linux-x86-64.so.2 root/ld.so
 }
 
+# bats test_tags=slow
 @test "-portable: decoded where none of the programs are" {
 	skip_with_sanitizers
 	make_programs

@@ -67,6 +67,7 @@ in_ns() {
 	[[ $output == *"hit 1 of one_iter"* ]]
 }
 
+# bats test_tags=slow
 @test "-skip and -after let some pass, which is counted; -min-interval keeps two apart" {
 	start_service
 	sample -symbol one_iter -skip 3 -max-hits 3
