@@ -10,10 +10,12 @@ import tempfile
 INTERRUPTS = {'irq': ('irq_handler', 'softirq'),
               'irq_vectors': ('local_timer', 'call_function', 'call_function_single')}
 INTERRUPT = re.compile(r' \[(\d+)\] .* (\d+)\.(\d+): (?:irq_handler|softirq|local_timer|call_function|call_function_single)_(entry|exit): ')
-ON_CPU = re.compile(r' \[(\d+)\] .*: sched_switch: .*prev_pid=(\d+) .* next_pid=(\d+) ')
+ON_CPU = re.compile(r' \[(\d+)\] .*: sched_switch: .*prev_pid=(\d+) .* next_pid=(\d+) ', re.DOTALL)
 
-LINE = re.compile(r' (\d+)\.(\d+): (sched_\w+): (.*)')
-SWITCH = re.compile(r'prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)')
+# Names of threads may have a line's end in them. An event begins with a name, -PID and [CPU].
+EVENT_END = re.compile(r'\n(?=[^\n]{0,16}-\d+ +\[\d+\] )')
+LINE = re.compile(r' (\d+)\.(\d+): (sched_\w+): (.*)', re.DOTALL)
+SWITCH = re.compile(r'prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)', re.DOTALL)
 WOKEN = re.compile(r' pid=(\d+) ')
 # -PID [CPU] FLAGS, of which the third tells of interrupts
 WAKER = re.compile(r'-(\d+) +\[\d+\] ..(.)')
@@ -44,7 +46,7 @@ class Switches:
 
     def stop(self):
         self.put('tracing_on', '0')
-        self.lines = (self.instance / 'trace').read_text(errors='replace').split('\n')
+        self.lines = EVENT_END.split((self.instance / 'trace').read_text(errors='replace'))
 
     def of(self, tid):
         """(ns, what it was from then on: on_cpu, blocked, preempted, or woken) of a thread"""
