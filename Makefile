@@ -175,7 +175,7 @@ test-rest: export TRACES ?= $(abspath $(O))/traces
 test-rest:
 	$(Q)$(MAKE) --no-print-directory tests
 	$(Q)$(MAKE) --no-print-directory asan tsan
-	$(Q)O=$(O) T=5 tests/run -j 3 vm perfetto $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) asan:fuzz \
+	$(Q)O=$(O) T=3 tests/run -j 3 vm perfetto $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) asan:fuzz \
 	    slow:live slow:cli slow:golden slow:unit
 test-all:
 	$(Q)$(MAKE) --no-print-directory test KEEP_TRACES=$(abspath $(O))/traces

@@ -15,7 +15,7 @@ for function in perf_trace_buf_alloc perf_tp_event perf_trace_run_bpf_submit __p
 	done
 done
 start /build/programs/service -scale small
-for _ in $(seq 15); do
+for _ in $(seq 10); do
 	mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 5ms -timeout 20s -freeze pause \
 		-snapshot-size 64K -q -o /tmp/s.fxt >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
 	grep -q ': 0 branches after the hit' /tmp/out || fail "$(grep '^frozen' /tmp/out)"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # -multi-thread: every thread has a ring, a hit of any triggers; nothing is left behind.
-# only: 6.1 newest
+# only: 6.1
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/threads -scale small

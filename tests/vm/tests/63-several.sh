@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Several functions are one trigger: each has an event in Intel PT's groups, and any of them freezes it.
+# only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # -start and -stop: Intel PT is paused at the one probe and goes on at the other, inside the kernel.
+# only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Targets that exit, fork and exec while traced; two mtbpf at once; a ring that wraps; durations.
-# only: 6.1 newest
+# only: 6.1
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # -trace-include-kernel: the copy of this kernel, perf's own --kcore, and what this PMU refuses.
+# only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small
