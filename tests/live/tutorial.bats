@@ -29,14 +29,19 @@ shape() {
 		s/ · (interrupts|throttled|stolen) D//g; s/ +/ /g; s/^ D - D : N.*/BAR/; s/^ [+-]?D D D .*/ROW/; s/^reason: .*/REASON/' "$@"
 }
 
-# A program of the tutorial that Ctrl-C ends, once it has said that it works.
+# A program of the tutorial that Ctrl-C ends, once it has said that it works. The page of ui.perfetto.dev reads from
+# one port only, and another test may serve there.
 interrupted() {
-	local log=$PWD/interrupted.log pid
-	begin_log "$log"
-	env --default-signal=INT "$O/mtbpf" "$@" >"$log" 2>&1 3>&- &
-	pid=$!
-	started+=("$pid")
-	eventually 60 grep -Eq '127\.0\.0\.1|^waiting' "$log" || { cat "$log"; return 1; }
+	local log=$PWD/interrupted.log pid tries
+	for ((tries = 60; tries; tries--)); do
+		begin_log "$log"
+		env --default-signal=INT "$O/mtbpf" "$@" >"$log" 2>&1 3>&- &
+		pid=$!
+		started+=("$pid")
+		eventually 60 grep -Eq '127\.0\.0\.1|^waiting' "$log" || { cat "$log"; return 1; }
+		grep -q 'Address already in use' "$log" || break
+		sleep 0.5
+	done
 	kill -INT "$pid"
 	eventually 30 gone "$pid"
 	wait "$pid" || { cat "$log"; return 1; }
