@@ -219,10 +219,10 @@ static __always_inline void note(struct mt_cpu *cpu, u32 tgid, u32 tid, struct t
 	end_write(&record->time_ns, bpf_ktime_get_ns());
 }
 
-/* Whether this kernel has quotas, and a clock of stolen time. */
+/* 1: this kernel has quotas, or a clock of stolen time. */
 volatile __u32 counts_throttled, counts_stolen;
 
-/* A thread that is ready to run, but whose groups have no time left. */
+/* A thread that is ready to run, but whose cgroups have used up their quota. */
 struct throttled {
 	u64 since_ns;
 	u64 cfs_rq, self_time; /* as they were then */
@@ -235,7 +235,8 @@ struct {
 	__type(value, struct throttled);
 } throttled SEC(".maps");
 
-/* While there are none, nobody is looked for. One that dies as it waits is counted on. */
+/* How many; while it is 0 the map is not searched. A thread that dies while it waits stays counted.
+ */
 volatile __u64 n_throttled;
 
 static __always_inline u64 self_time(struct cfs_rq *cfs_rq)
@@ -313,7 +314,7 @@ static __always_inline u64 stolen_from(struct task_struct *task)
 	return task->se.cfs_rq->rq->prev_steal_time_rq;
 }
 
-/* What is less is not worth a line. */
+/* Less stolen time is not recorded. */
 #define STOLEN_LEAST_NS 500000
 
 /* Since it was put on the CPU. */
@@ -648,7 +649,7 @@ struct {
 	__type(value, u64);
 } reclaiming SEC(".maps");
 
-/* What is less is not worth a record. */
+/* Shorter reclaim is not recorded. */
 #define RECLAIM_LEAST_NS 10000
 
 /* User space attaches these to the tracepoints of reclaim and compaction that there are. */

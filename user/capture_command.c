@@ -120,7 +120,7 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 	/* `run`: its program has not started, and has said why. */
 	if (start->exec_path)
 		return -ENOMSG;
-	return nothing__refuse(rec, is_one ? start->target->pids.v[0] : 0);
+	return empty_snapshot__refuse(rec, is_one ? start->target->pids.v[0] : 0);
 }
 
 static int write_recording(struct recording *rec, const char *path)

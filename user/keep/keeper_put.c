@@ -102,11 +102,11 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)
 {
-	char text[NOTHING_TEXT_SIZE];
+	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
 	int err;
 
 	if (!recording__traced_bytes(rec)) {
-		log__info("%s", nothing__format(text, rec, rec->pid));
+		log__info("%s", empty_snapshot__format(text, rec, rec->pid));
 		return;
 	}
 	err = put(k, rec, time_of(rec));

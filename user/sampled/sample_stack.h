@@ -15,7 +15,8 @@
  */
 uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns);
 
-/* Where to begin unwinding a copy of a stack, which stays the recording's. No return probe. */
+/* The start for unwinding a copy of a stack, which stays the recording's; without a return probe.
+ */
 struct unwind_start sample_stack__start(const struct rec_user *user);
 
 /*

@@ -65,9 +65,10 @@ static int add_kernel(struct sampled_thread *t, const struct rec_sample *sample,
 }
 
 /*
- * Frame pointers miss the caller of an innermost function that has no frame: most of libc. It is
- * what was called where they lead to, or is not known. By the clock the chain may be the CPU's
- * (LBR), which misses nobody: what was called there is then the innermost function itself.
+ * Adds the caller of an innermost function without a frame (most of libc), which frame pointers
+ * miss. It is the function that is called in front of the address that they lead to, or unknown. A
+ * stack by the clock may come from the CPU (LBR), which misses no caller: the called function is
+ * the innermost one itself then, and nothing is added.
  */
 static int add_missed(struct sampled_thread *t, const struct rec_sample *sample, uint64_t ip,
 		      uint64_t *return_ip)
@@ -87,7 +88,7 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 	return add_seen(t, &seen);
 }
 
-/* How perf found the stacks of its own recordings is not known. */
+/* False for recordings that perf made: how it found their stacks is not known. */
 static bool is_own(const struct recording *rec)
 {
 	return rec->source && !strcmp(rec->source, "sample");

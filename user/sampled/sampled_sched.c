@@ -92,7 +92,7 @@ static void on_long_call(struct sampled_thread *t, const struct mt_sched *sched)
 		slices__enter(&t->slices, &call);
 }
 
-/* It lies in a system call or in a page fault, and is as exact as a system call. */
+/* Reclaim happens within a system call or a page fault. Its edges are exact. */
 static void on_reclaim(struct sampled_thread *t, const struct mt_sched *sched)
 {
 	static const char *const texts[] = {

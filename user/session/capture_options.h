@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "util/threshold.h"
 
-/* Those of -source sample. */
+/* Options of -source sample. */
 struct sample_options {
 	int rate;		    /* in Hz; SAMPLE_RATE_AUTO: not given */
 	const char *max_overhead;   /* "1%", "none"; NULL: not given */

@@ -31,7 +31,7 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 
 	for (size_t i = 0; i < probed->n && !err; i++) {
 		const struct probe *probe = &probed->v[i];
-		/* What leaves has the entry's stack pointer, not that of a place further in. */
+		/* Exits are matched by the stack pointer at the entry, so that is probed. */
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
 		const struct uprobe_spec spec = {.path = probe->path,
 						 .offset = is_moved ? probe->entry_offset
@@ -92,7 +92,7 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 	return err;
 }
 
-/* The source's own come first. regions NULL: there are none. */
+/* The source's own probes come first. regions is NULL without -start and -stop. */
 static int add_all(struct gate *gate, const struct probed *probed, const struct start_stop *regions)
 {
 	int err = gate->by_return ? add_returns(gate, probed) : add_entries(gate, probed);

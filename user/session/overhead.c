@@ -12,7 +12,8 @@
 
 #define LOAD_MS 200
 #define OWN_LOG (64u << 10)
-/* What the default may cost, where a timer's interrupt is dear: some hypervisors' are. */
+/* The default rate is lowered to cost at most this: timer interrupts are slow on some hypervisors.
+ */
 #define DEFAULT_PPM 50000
 
 unsigned int overhead__rate(const struct sample_options *o, const struct sample_cost *cost,

@@ -25,16 +25,16 @@ struct overhead {
 };
 
 /*
- * How often to sample: -sample-rate, or what -max-overhead leaves; by default 1000 times a second,
- * or fewer where these would cost 5 % of a thread's time.
+ * Returns the sampling rate in Hz: -sample-rate, or what -max-overhead allows; by default 1000, or
+ * less if that would cost more than 5 % of a thread's time.
  */
 unsigned int overhead__rate(const struct sample_options *options, const struct sample_cost *cost,
 			    const struct sample_load *load);
 
 /*
- * Measures that, with so many bytes of the stack, and the kernel's part, of processes that run
- * already (none: a program that does not yet); and says the rate, and what it costs: both into
- * *overhead, which is zeroed. 0, or -errno after a line and a hint.
+ * Measures the cost, with `stack` bytes of stack copies and the kernel's part of stacks if asked
+ * for, for running processes (none: a program that is not started yet), and prints the rate and its
+ * cost. Both are in *overhead, which the caller has zeroed. 0, or -errno after a line and a hint.
  */
 int overhead__measure(const struct sample_options *options, uint32_t stack, bool kernel,
 		      const struct pid_set *pids, struct overhead *overhead);

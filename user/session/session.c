@@ -314,7 +314,7 @@ static int open_source(struct session *s)
 		.sample_rate = s->overhead.hz,
 		.sample_stack = s->unwind.stack,
 		.sample_calls = s->unwind.calls,
-		/* What lets samples pass until the trigger. */
+		/* The BPF program that drops samples after the trigger. */
 		.sample_gate = s->gate.trigger && s->gate.sampling
 				       ? trigger__sample_gate(s->gate.trigger)
 				       : -1,
@@ -537,7 +537,7 @@ static uint32_t reason_of(const struct session *s)
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
-/* Samples show by themselves where a thread was not recorded. */
+/* Only Intel PT needs it: samples show where a thread was not recorded. */
 static int note_stops(const struct session *s)
 {
 	int err = 0;
@@ -787,28 +787,30 @@ int session__capture_again(const struct capture_options *options, struct session
 	return err;
 }
 
-/* So many periods without a stack: it hardly ran. Fewer tell nothing. */
+/* A thread that was sampled for fewer periods than this may just have run too briefly for a stack.
+ */
 #define PERIODS_MANY 100
 
 /*
  * A thread that runs for less than a period, and does not go to sleep, is on no stack: samples do
  * not tell that nothing ran.
  */
-char *nothing__format(char text[static NOTHING_TEXT_SIZE], const struct recording *rec, pid_t pid)
+char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
+			     const struct recording *rec, pid_t pid)
 {
 	char who[32] = "any of the processes", took[UNITS_TEXT_SIZE];
 
 	if (pid)
 		snprintf(who, sizeof(who), "process %d", pid);
 	if (rec->sample_period_ns)
-		snprintf(text, NOTHING_TEXT_SIZE,
+		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
 			 "nothing was recorded: no stack of %s came in the %s that it was sampled",
 			 who, units__format_duration(took, rec->sampled_ns));
 	else if (pid)
-		snprintf(text, NOTHING_TEXT_SIZE, "nothing was recorded: %s ran no instruction",
-			 who);
+		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
+			 "nothing was recorded: %s ran no instruction", who);
 	else
-		snprintf(text, NOTHING_TEXT_SIZE,
+		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
 			 "nothing was recorded: none of the processes ran an instruction");
 	return text;
 }
@@ -823,13 +825,13 @@ static void hint_at_sleep(pid_t pid)
 		log__hint("were they asleep all the time? record again while they work");
 }
 
-int nothing__refuse(const struct recording *rec, pid_t pid)
+int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 {
-	char text[NOTHING_TEXT_SIZE], period[UNITS_TEXT_SIZE];
+	char text[EMPTY_SNAPSHOT_TEXT_SIZE], period[UNITS_TEXT_SIZE];
 	bool is_short =
 		rec->sample_period_ns && rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
 
-	log__error("%s", nothing__format(text, rec, pid));
+	log__error("%s", empty_snapshot__format(text, rec, pid));
 	if (is_short && !(pid && process__stopped(pid)))
 		log__hint("a stack is taken each %s that a thread runs, and where it goes to "
 			  "sleep: let it be recorded for longer, or raise -sample-rate",

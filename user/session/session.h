@@ -84,13 +84,14 @@ int session__capture(const struct capture_options *options, const struct session
 int session__capture_again(const struct capture_options *options, struct session_start *start,
 			   struct recording *rec, enum session_end *end);
 
-/* What is said where a snapshot holds nothing. */
-#define NOTHING_TEXT_SIZE 160
+/* Explains a snapshot that holds nothing. */
+#define EMPTY_SNAPSHOT_TEXT_SIZE 160
 
 /* "nothing was recorded: ...", of that process, or, 0, of several. The text. */
-char *nothing__format(char text[static NOTHING_TEXT_SIZE], const struct recording *rec, pid_t pid);
+char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
+			     const struct recording *rec, pid_t pid);
 
 /* The same as an error, with a hint. -ENOMSG. */
-int nothing__refuse(const struct recording *rec, pid_t pid);
+int empty_snapshot__refuse(const struct recording *rec, pid_t pid);
 
 #endif

@@ -16,7 +16,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* Names how the kernel handles a hit of the probe. */
+/* How the kernel handles a hit of the probe. */
 struct hit_kind {
 	bool emulated; /* else the instruction under it is single-stepped */
 	bool returns;  /* the call's return is probed as well, ... */

@@ -12,8 +12,7 @@
 #include "session/session.h"
 #include "target/process.h"
 
-/* How -source sample finds callers: by frame pointers, from copies of the stack, or as the CPU has
- * noted them. */
+/* The unwinder of -source sample: frame pointers, copies of the stack, or the CPU's call stacks. */
 struct unwind_choice {
 	uint32_t stack; /* bytes of it to copy with each sample; 0: frame pointers will do */
 	bool calls;	/* samples by the clock have the calls that the CPU noted instead */
@@ -75,13 +74,13 @@ static inline struct trigger *session__trigger(const struct session *s)
  */
 const struct source_ops *source_choice__make(const struct capture_options *options);
 
-/* Whether the source can have n processes, or, 0, a cgroup: this is the first. 0, or -errno after a
- * line and a hint. */
+/* Checks that the source can record n processes, of which this is the first; n is 0 for a cgroup.
+ * 0, or -errno after a line and a hint. */
 int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n);
 /*
- * With -unwind auto it is tried for a tenth of a second on the process that runs already, and said
- * where frame pointers will not do; NULL: a program that does not run yet. 0, or -errno after a
- * line and a hint.
+ * Chooses the unwinder. -unwind auto tries for a tenth of a second on the process, and prints a
+ * line if frame pointers do not suffice; process NULL: a program that is not started yet. 0, or
+ * -errno after a line and a hint.
  */
 int unwind_choice__make(const struct capture_options *options, const struct process *process,
 			const struct cgroup *cgroup, struct unwind_choice *choice);

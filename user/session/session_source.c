@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How a session records: from which source, and how that finds callers. */
+/* Chooses a session's source, and how the source finds callers. */
 #include "session/session_internal.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "sampled/sample_stack.h"
 #include "util/log.h"
 
-/* What only Intel PT can do is not done in another way: its own probe says that it is missing. */
+/* False for options that only Intel PT has: then its own probe reports that it is missing. */
 static bool may_sample(const struct capture_options *options)
 {
 	struct pt_pmu pmu;

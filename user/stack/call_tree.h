@@ -41,7 +41,7 @@ enum call_flags {
 	CALL_SAMPLED = 1 << 6,	/* seen in samples: an edge not said to be inferred is exact */
 };
 
-/* What is told apart of time in the kernel. */
+/* Kinds of time in the kernel. */
 enum syscall_reason {
 	SYSCALL_ANY,
 	SYSCALL_RECLAIM, /* samples: it freed memory before it got some */
@@ -213,7 +213,7 @@ struct hit_mark {
 	uint64_t args[MT_ARGS_MAX];
 };
 
-/* The innermost time of memory reclaim that it lies in, or is; NULL: it lies in none. */
+/* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */
 const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call);
 
 /* Whose doing this call is, mostly; others of the call follow it. NULL where that is not known. */

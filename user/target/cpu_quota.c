@@ -12,7 +12,7 @@
 #include "util/label.h"
 #include "util/units.h"
 
-/* Whether it is among the words between commas. */
+/* True if the comma-separated options have the word. */
 static bool has_word(const char *options, const char *word)
 {
 	size_t n = strlen(word);
@@ -155,7 +155,7 @@ int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *out)
 	return 0;
 }
 
-/* More than this is none: version 1 has no word for that. */
+/* A larger value means no limit: cgroup v1 has no word for that. */
 #define MEMORY_MAX (1ll << 62)
 
 static bool is_limited(const char *dir, const char *name)

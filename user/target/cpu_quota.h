@@ -18,8 +18,8 @@ struct cpu_quota {
 /* proc: "/proc". 0; -ENOENT where the process is gone, or there is no such controller. */
 int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *quota);
 /*
- * The same of memory: "the limit of cgroup /web/a", or behind that ", or of one above it", if
- * several have one: which was reached nobody tells.
+ * The same for memory: "the limit of cgroup /web/a", followed by ", or of one above it" if several
+ * have limits, because the kernel does not tell which one was reached.
  */
 int memory_limit__find(const char *proc, pid_t pid, struct cpu_quota *limit);
 

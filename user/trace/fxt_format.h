@@ -53,8 +53,8 @@ enum fxt_object_type {
 	FXT_OBJECT_THREAD = 2,
 };
 
-/* Names of a thread's counters, and what their id is: page faults, moves to another CPU, and ns
- * that interrupts took, since the trace began. */
+/* Names of a thread's counters, which count from the trace's start: page faults, moves to another
+ * CPU, and ns that interrupts took. The id of each counter is the thread. */
 #define FAULT_COUNTER	    "page faults"
 #define FAULT_COUNTER_MAJOR "major page faults"
 #define MOVE_COUNTER	    "moves between CPUs"

@@ -46,7 +46,7 @@ static const struct tracepoints {
 	 PROGRAM(on_compaction_end)},
 };
 #define TRACEPOINTS (sizeof(tracepoints) / sizeof(tracepoints[0]))
-/* The first so many are interrupts'. */
+/* The first INTERRUPTS of them are of interrupts. */
 #define INTERRUPTS 5
 
 struct recorder {

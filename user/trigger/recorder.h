@@ -42,7 +42,7 @@ void recorder__free(struct recorder *recorder);
 
 /* True if the kernel has all tracepoints that interrupt time needs. */
 bool recorder__counts_interrupts(const struct recorder *recorder);
-/* Whether the kernel has quotas, and a clock of stolen time: known from the first switch on. */
+/* True if the kernel has quotas, or a clock of stolen time. False before the first switch. */
 bool recorder__counts_throttled(const struct recorder *recorder);
 bool recorder__counts_stolen(const struct recorder *recorder);
 

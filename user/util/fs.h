@@ -22,12 +22,11 @@ int fs__write_fd(int fd, const void *data, size_t len);
 /* Creates or truncates path with mode 0600 and writes all of data. 0 or -errno. */
 int fs__write(const char *path, const void *data, size_t len);
 
-/* All that fd's file holds, but its holes, to a new file of mode 0600. 0; -EEXIST; another -errno.
- */
+/* Copies fd's file, keeping its holes, to a new file of mode 0600. 0 or -errno: -EEXIST. */
 int fs__copy(int fd, const char *path);
 /* Makes the folders that path lies in, mode 0700, from its first `from` bytes on. 0 or -errno. */
 int fs__make_parents(const char *path, size_t from);
-/* So many descriptors may be open, and 512 more, if the limits let them, or can be raised. */
+/* Raises the limit of open files to n and 512 more, as far as allowed. */
 void fs__allow_open_files(size_t n);
 /* Closes all descriptors from `first` on but these two; -1: there is but one. */
 void fs__close_all_but(int first, int a, int b);

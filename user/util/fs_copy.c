@@ -12,7 +12,8 @@
 
 #define PIECE (64u << 10)
 
-/* Where the kernel cannot do it by itself: between some file systems. To `end`, or to the end. */
+/* Copies up to `end`, or to the file's end, where copy_file_range() cannot: between some file
+ * systems. */
 static int copy_by_hand(int from, int to, off_t at, off_t end)
 {
 	char buf[PIECE];

@@ -58,12 +58,12 @@ static bool is_kernels(const struct call *call)
 	return call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL;
 }
 
-/* How much of the excess in it is the kernel's. */
+/* The part of the path's excess that is the kernel's. */
 static int64_t extra_kernel(const struct report *r, uint32_t path)
 {
 	int64_t ns = is_kernels(r->paths.v[path].call) ? extra_cpu(r, path) : 0;
 
-	/* A path stands behind its caller's. */
+	/* A path comes after its caller's path. */
 	for (uint32_t i = path + 1; i < r->paths.n; i++) {
 		uint32_t caller = r->paths.v[i].parent;
 

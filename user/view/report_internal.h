@@ -144,7 +144,7 @@ void report__print_name(FILE *out, const struct row *row);
 void report__print_which(FILE *out, const struct report *r);
 
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
-/* How many the slow iteration had, or all ordinary ones together. */
+/* Counts the marks in the slow iteration, or in all ordinary ones together. */
 uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
 
 /* A reason in words; to be freed. */

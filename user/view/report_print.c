@@ -102,7 +102,7 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 	fputc('\n', out);
 }
 
-/* So many more than usual are worth a line. */
+/* Fewer moves more than usual are not shown. */
 #define MOVES_MANY 4
 
 /* A fact, and no reason: nobody knows what a move has cost. */

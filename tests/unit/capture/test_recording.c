@@ -244,7 +244,7 @@ static void expect_refused(struct fixture *f)
 	stderr_capture__begin(&f->said);
 	assert_int_equal(recording_dir__create(f->path), -EEXIST);
 	stderr_capture__end(&f->said);
-	assert_said(f, "is no recording, and is left as it is");
+	assert_said(f, "is not a recording, and is left as it is");
 }
 
 /* As root, "-o" must not move /dev/null or /home away. */

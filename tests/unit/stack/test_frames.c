@@ -45,7 +45,7 @@ static void assert_frames(struct frames *frames, const char *expected)
 	VEC_FINI(&tree.calls);
 }
 
-static void test_nothing(void **state)
+static void test_empty_snapshot(void **state)
 {
 	assert_null(frames__top(*state));
 	assert_frames(*state, "");
@@ -306,7 +306,7 @@ static void test_a_million_frames_deep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_nothing),
+		TEST(test_empty_snapshot),
 		TEST(test_an_empty_segment),
 		TEST(test_push_and_pop),
 		TEST(test_cut_to_cuts_short_what_lies_above),

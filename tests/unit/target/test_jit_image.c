@@ -136,7 +136,7 @@ static void test_many_pieces(void **state)
 	}
 }
 
-static void test_nothing(void **state)
+static void test_empty_snapshot(void **state)
 {
 	struct fixture *f = *state;
 	struct jit_piece piece = {BASE, f->bytes, 0};
@@ -153,8 +153,9 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_names_and_bytes),	    TEST(test_a_part_is_mapped), TEST(test_pieces),
-		TEST(test_adjacent_pieces_are_one), TEST(test_many_pieces),	 TEST(test_nothing),
+		TEST(test_names_and_bytes), TEST(test_a_part_is_mapped),
+		TEST(test_pieces),	    TEST(test_adjacent_pieces_are_one),
+		TEST(test_many_pieces),	    TEST(test_empty_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

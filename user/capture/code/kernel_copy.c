@@ -168,7 +168,7 @@ const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *fac
 	return refusal;
 }
 
-/* The first symbols may lie at 0 in any case: those of the per-CPU section. */
+/* The first symbols, those of the per-CPU section, may be 0 even if addresses are shown. */
 static int look_for_addresses(bool *found)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");

@@ -16,7 +16,7 @@
  */
 int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kernel);
 
-/* Whether the code and symbols can be read here: what was tried, and found. */
+/* The results of trying to read the kernel's code and symbols here. */
 struct kernel_facts {
 	int kallsyms_err;   /* of reading /proc/kallsyms: 0 or -errno */
 	bool has_addresses; /* it shows some, not zeroes */
@@ -39,7 +39,7 @@ const struct kernel_refusal *kernel_access__try(bool with_code);
  * -errno. */
 int kernel_access__refuse(bool with_code);
 
-/* Where the code lies: [start, end), whole pages. */
+/* Addresses of code, [start, end), in whole pages. */
 struct kernel_range {
 	uint64_t start, end;
 };

@@ -75,7 +75,7 @@ static size_t read_entries(const struct copier *c, uint64_t start, size_t n,
 	return n;
 }
 
-/* What a JIT has reserved and not used yet takes no place: runs of pages that are there. */
+/* Copies runs of pages that are present: memory that a JIT has only reserved takes no space. */
 static int copy_mapping(struct copier *c, const struct mapping *m)
 {
 	uint64_t entries[ENTRIES], at = m->start, run = 0;
@@ -146,7 +146,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 
 	if (mappings__read(&maps, pid))
 		return 0;
-	/* Of a process that has exited meanwhile /proc shows no mapping. */
+	/* A process that has exited has no mappings in /proc: keep its earlier copies. */
 	if (maps.n)
 		recording__drop_copies(rec, pid);
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
@@ -223,7 +223,7 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	return 0;
 }
 
-/* They are to be written anew, wherever they were before. */
+/* Files that were in the recording before are written again, under new names. */
 static void forget_names(struct recording *rec)
 {
 	for (size_t i = 0; i < rec->files.n; i++) {
@@ -233,7 +233,7 @@ static void forget_names(struct recording *rec)
 	}
 }
 
-/* A file that was looked for in vain is known as well: it is said once. */
+/* Each file is looked for once, so that a missing one is reported once. */
 static bool is_first(const struct recording *rec, size_t i)
 {
 	const struct rec_map *map = &rec->maps.v[i];

@@ -31,9 +31,9 @@ int code_files__note(struct recording *rec, pid_t pid);
  */
 int data_maps__take(struct recording *rec, pid_t pid);
 
-/* Of all processes of a recording together. */
+/* Limits on copies, in bytes, for all processes of a recording together: code. */
 #define CODE_COPY_MAX (64u << 20)
-/* The same of the texts of their perf maps. */
+/* ... and the text of perf maps. */
 #define PERF_MAPS_MAX (64u << 20)
 
 /*
@@ -45,31 +45,33 @@ int data_maps__take(struct recording *rec, pid_t pid);
 int code_copy__take(struct recording *rec, pid_t pid, size_t limit);
 
 /*
- * Copies the code of the vdso, which is no file, from the process while that lives; NULL: ours,
- * which is the same. 0 or -errno; a process without one is no error.
+ * Copies the code of the vdso from a process that is alive, or from this process (NULL), whose vdso
+ * is the same. 0 or -errno; 0 too if the process has no vdso.
  */
 int vdso_image__add(struct recording *rec, const struct process *process);
 
 /*
- * Of a recording that another tool made, and that has the vdso mapped but no copy of it: ours,
- * where it is the same, by its build id, or else by the release of the kernel that runs. 0 or
- * -errno; one that is not the same is no error, and not taken.
+ * For a recording by another tool that has the vdso mapped but no copy of it: copies this process's
+ * vdso if it has the same build id or, without one, if the kernel's release is the same. 0 or
+ * -errno; 0 too if the two differ.
  */
 int vdso_image__add_running(struct recording *rec);
 
 /*
- * Makes rec, which was made before, portable: opens each mapped file, and its debug file, that it
- * has no bytes of, and that is still the one that ran: by its build id, else by its inode, else by
- * its name alone. One that is not is left out, with a warning. 0 or -ENOMEM.
+ * Makes an existing recording portable: opens each mapped file, and its debug file, whose bytes it
+ * lacks, if it is still the file that ran (by build id, else by inode, else by name). Other files
+ * are left out with a warning. 0 or -ENOMEM.
  */
 int found_files__add(struct recording *rec);
 
-/* What /proc says of a process, as a recording keeps it. */
-/* A thread and its name, from time_ns on. 0 or -ENOMEM. */
+/* Adds a thread and its name, as /proc shows them, valid from time_ns on. 0 or -ENOMEM. */
 int process_note__thread(struct recording *rec, pid_t pid, pid_t tid, uint64_t time_ns);
 /* A mapping as it is now; its path stays the mapping's. */
 struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t time_ns);
-/* The executable mappings of a process, from time_ns on. 0 or -errno: -ESRCH it is gone. */
+/*
+ * Adds the executable mappings of a process, as /proc shows them, valid from time_ns on. 0 or
+ * -errno: -ESRCH the process has ended.
+ */
 int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns);
 
 #endif

@@ -39,7 +39,8 @@ static size_t copy_own(const char *path, uint8_t *page, size_t size)
 	return size;
 }
 
-/* What a probe on the function makes the kernel map by that name; 0 if it maps nothing. */
+/* Copies the page that the kernel maps under `path` for a probe on the function; 0 if it maps none.
+ */
 static size_t read_page_of(void (*function)(void), bool on_return, const char *path, uint8_t *page,
 			   size_t size)
 {
@@ -242,7 +243,7 @@ static int add_trampoline(struct recording *rec, pid_t pid, const struct mapping
 	return add_map(rec, pid, m, 0);
 }
 
-/* How many there are whose code is known; or -ENOMEM. */
+/* Returns how many it added, 0 if their code is not known, or -ENOMEM. */
 static int add_trampolines(struct recording *rec, pid_t pid, const struct mappings *maps)
 {
 	uint8_t page[UPROBES_PAGE_SIZE];

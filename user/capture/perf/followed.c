@@ -17,7 +17,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* One that is gone is no error: of several, some may be. */
+/* 0 too if the process has ended: some of several may have. */
 static int add_process(struct followed *f, pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -174,7 +174,7 @@ static int add_all(thread_vec *vec, pid_t pid, bool main_only)
 	return err;
 }
 
-/* The threads of all processes that are there now, or the main ones. -ESRCH: there are none. */
+/* Lists the threads, or the main threads, of all processes that are alive. -ESRCH: none is. */
 static int list_threads(const struct followed *f, bool main_only, thread_vec *vec)
 {
 	int err = 0;

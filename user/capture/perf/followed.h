@@ -22,7 +22,7 @@ struct followed_process {
 	int fd; /* a pidfd(2) */
 };
 
-/* What a source does with its own rings. */
+/* The functions of a source that opens rings for what is followed. */
 struct followed_ops {
 	/*
 	 * Opens one there, and keeps it: of a thread, pid is its process. The descriptor of its
@@ -67,11 +67,12 @@ void followed__forget_ended(struct followed *followed);
 /* True while a process is there. */
 bool followed__is_alive(struct followed *followed, const struct source_config *config);
 
-/* How many threads its processes have now, or how many processes. 0 or -errno: -ESRCH none. */
+/* Counts the threads, or the processes, that are alive. 0 or -errno: -ESRCH none is. */
 int followed__count(const struct followed *followed, bool main_only, size_t *n);
-/* A ring of the thread, which is followed from now on. 0 or -errno. */
+/* Follows the thread and opens its ring. 0 or -errno. */
 int followed__add_thread(struct followed *followed, pid_t pid, pid_t tid);
-/* Of all, or of the main ones; one that ends meanwhile is no error. -ESRCH: there are none. */
+/* The same for all threads, or all main threads; those that end meanwhile are skipped. -ESRCH:
+ * none. */
 int followed__add_threads(struct followed *followed, bool main_only);
 /*
  * One per CPU, at `place`, but on each of these; one that is offline has nothing to record. 0 or

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What is mapped without the right to write is overwritten by the kernel. */
+/* The kernel overwrites old data in a buffer that is mapped without PROT_WRITE. */
 static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size, int data_prot,
 	       int aux_prot)
 {

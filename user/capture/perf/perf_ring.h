@@ -29,8 +29,8 @@ struct perf_ring {
 int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
 		   bool drained);
 /*
- * Of an event with attr.write_backward: the kernel overwrites the oldest records. It writes from
- * the end to the begin, so that the newest record stands at data_head, whole, and the older ones
+ * Maps the ring of an event with attr.write_backward, in which the kernel overwrites the oldest
+ * records. It writes from the end to the start: the newest record is at data_head, and older ones
  * follow it (kernel/events/ring_buffer.c: __perf_output_begin).
  */
 int perf_ring__map_backward(struct perf_ring *ring, int event, size_t data_size);
@@ -42,7 +42,7 @@ void perf_ring__unmap(struct perf_ring *ring);
  */
 int perf_ring__next(struct perf_ring *ring, void *record, size_t size);
 
-/* Of a backward ring: forgets what has been written till now. */
+/* Forgets the contents of a backward ring. */
 void perf_ring__clear(struct perf_ring *ring);
 /* Bytes that were written since, more than the ring holds if it is full. */
 uint64_t perf_ring__written(const struct perf_ring *ring);
@@ -54,9 +54,9 @@ struct perf_ring_cursor {
 /* At its newest record. What is written from here on may overwrite what is read. */
 struct perf_ring_cursor perf_ring__newest(const struct perf_ring *ring);
 /*
- * Copies the record there whole, header included, and goes on to the next older one. Its size; 0
- * where the rest has never been written, or has been overwritten; -EMSGSIZE where it does not fit
- * (the cursor is behind it).
+ * Copies the record at the cursor, header included, and moves on to the next older one. Returns its
+ * size; 0 if the rest was never written or is overwritten; -EMSGSIZE if it does not fit (the cursor
+ * has moved on).
  */
 int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *cursor, void *record,
 		     size_t size);

@@ -84,7 +84,7 @@ int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns)
 	return add_switch(c, since_ns, 0, 0);
 }
 
-/* What ran at from_ns began before it. */
+/* Keeps the latest switch before from_ns: its thread ran at from_ns. */
 static void forget_switches(struct cpu_switches *c, uint64_t from_ns)
 {
 	size_t n = 0;

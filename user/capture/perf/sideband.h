@@ -42,27 +42,28 @@ struct waiting_record {
 	size_t at; /* in sideband.bytes */
 };
 
-/* Who ran on each CPU, as far back as its ring of Intel PT holds. */
+/* A log of the threads that ran on each CPU, as far back as the CPU's ring of Intel PT goes. */
 
 struct cpu_switches {
 	int cpu;
 	VEC(struct rec_switch) list; /* ascending by time */
 	uint64_t last_ns;	     /* of the latest, or the start */
-	/* Bytes of trace: at least so many were written, up to where in the ring, ... */
+	/* The least number of bytes of trace that were written, and the ring's head. */
 	uint64_t written, head;
-	/* ... and so many at that time: once a ring more is written, nothing older is left. */
+	/* `written` at an earlier time: one ring's size later nothing older than mark_ns is left.
+	 */
 	uint64_t mark_written, mark_ns;
 };
 
 struct switch_log {
 	VEC(struct cpu_switches) cpus;
-	uint64_t ring_size; /* bytes of a CPU's ring, whose size is a power of two */
+	uint64_t ring_size; /* of each CPU, in bytes: a power of two */
 	uint64_t start_ns;  /* when recording began */
 };
 
 void switch_log__fini(struct switch_log *log);
 
-/* Of one CPU they come in the order of time. Each 0 or -ENOMEM. */
+/* Calls for one CPU must come in the order of time. Each returns 0 or -ENOMEM. */
 
 /* pid and tid run, which counts where nothing else has been said of the CPU. */
 int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);

@@ -62,15 +62,14 @@ int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct upr
 void own_probe__hit(void);
 
 /*
- * A probe of code of our program, at an address of this process, in it. 0, or -ENOENT where that is
- * none of it.
+ * Describes a probe in this process's own program, at an address. 0, or -ENOENT if the address is
+ * not in the program.
  */
 int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address);
 
 /*
- * Sets the probe, calls the function once, and removes the probe. 0; -ENODATA: it could be set, but
- * was not hit; or -errno of setting it. Prints an error only where there are no uprobe events at
- * all.
+ * Sets a probe on own_probe__hit(), calls it once, and removes the probe. 0; -ENODATA: the probe
+ * was not hit; or -errno of setting it. Prints an error only if the kernel has no uprobe events.
  */
 int own_probe__try(void);
 

@@ -130,7 +130,7 @@ static const struct {
 
 static int bad_term(const char *term)
 {
-	log__error("-timer-resolution: '%s' is no setting of Intel PT's clocks", term);
+	log__error("-timer-resolution: '%s' is not a setting of Intel PT's clocks", term);
 	log__hint("cyc, cyc_thresh=N, mtc, mtc_period=N, psb_period=N, noretcomp, ptw, "
 		  "fup_on_ptw, pwr_evt: as in "
 		  "-timer-resolution " CUSTOM "cyc,cyc_thresh=1,mtc,mtc_period=3");
@@ -213,7 +213,7 @@ int pt_timing__parse(const char *text, struct pt_timing *timing)
 		*timing = levels[i].timing;
 		return 0;
 	}
-	log__error("-timer-resolution '%s' is none", text);
+	log__error("unknown -timer-resolution '%s'", text);
 	log__hint("low, normal, high, or " CUSTOM "TERMS, as " CUSTOM
 		  "cyc,cyc_thresh=1,mtc,mtc_period=3");
 	return -EINVAL;

@@ -35,7 +35,7 @@ int pt_pmu__read_cap(const char *name, uint32_t *value);
 /* What a decoder must know of a stream recorded with config on this machine. */
 void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_config *out);
 
-/* How much of a buffer goes into timing: what the user says, and the config it becomes. */
+/* -timer-resolution: packets that tell the time, and the event's config for them. */
 
 /* Fields as in the PMU's format/: the settings of IA32_RTIT_CTL (Intel SDM vol. 3, 33.2.8.2). */
 struct pt_timing {

@@ -209,7 +209,7 @@ int pt_ring__times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *runn
 /* Six to a byte is the most that TNT packets hold (Intel SDM vol. 3, 33.4.2.1), as 47 to eight. */
 #define BRANCHES_SIZE (BRANCHES / 8)
 
-/* What every PMU can do. */
+/* Config bits that every PMU takes. */
 static uint64_t config_of(const struct pt_pmu *pmu)
 {
 	static const struct pt_timing none = {0};

@@ -84,12 +84,12 @@ void pt_ring__drain(struct pt_ring *ring, bool runs);
  */
 int pt_ring__times(const struct pt_ring *ring, uint64_t *enabled_ns, uint64_t *running_ns);
 
-/* What Intel PT lets us do, by trying it on ourselves: a few milliseconds, and nothing stays. */
+/* Trying Intel PT on this process: takes milliseconds, and leaves nothing open. */
 
 /*
- * Opens an Intel PT event on this thread, of user code or of the kernel's too, and closes it. 0 or
- * -errno: -EACCES, -EPERM no right to; -EBUSY somebody records a CPU; -EOPNOTSUPP user code only.
- * Prints nothing.
+ * Opens and closes an Intel PT event on this thread, for user code or for the kernel as well. 0 or
+ * -errno: -EACCES, -EPERM no right to; -EBUSY another event records a CPU; -EOPNOTSUPP the PMU
+ * records user code only. Prints nothing.
  */
 int pt_probe__open(const struct pt_pmu *pmu, bool kernel);
 

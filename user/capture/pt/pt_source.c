@@ -46,7 +46,7 @@ static void explain_no_pmu(void)
 		  "-source soft: every call, but the target runs about 10,000 times slower");
 }
 
-/* What memlock__check() let pass: buffers of the user's other processes count as well. */
+/* memlock__check() passed, but the user's other processes have locked memory as well. */
 static void explain_memlock(size_t aux_size)
 {
 	char size[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
@@ -371,7 +371,7 @@ static int keep_spool(struct source *s, struct pt_ring *ring)
 	return 0;
 }
 
-/* Of a ring that was drained all is on the disk by now. */
+/* Reads the ring, or finishes its file if it was drained to disk while recording. */
 static int read_ring(struct source *s, struct pt_ring *ring, struct recording *rec, uint64_t tsc)
 {
 	struct rec_aux aux = aux_of(s, ring, tsc);

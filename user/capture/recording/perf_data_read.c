@@ -151,7 +151,7 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
-/* What the scheduler did with a thread. 0 or -ENOMEM. */
+/* Adds a switch record of perf's own recordings. 0 or -ENOMEM. */
 static int read_sched(struct perf_reader *r, const struct perf_event_header *header,
 		      const struct sample_id *id)
 {
@@ -250,7 +250,7 @@ static int read_kernel_record(struct perf_reader *r, const struct perf_event_hea
 			return read_sched(r, header, &id);
 		/* fallthrough */
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		/* Who follows a leaving one has a record of its own. */
+		/* The thread that runs next has a record of its own. */
 		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
 			       ? add_switch(r, &id, 0, 0)
 			       : add_switch(r, &id, id.pid, id.tid);

@@ -30,7 +30,7 @@ struct perf_reader_stream {
 	pid_t tid;
 	int cpu;
 	size_t aux;   /* of the recording's */
-	uint64_t end; /* the offset in the stream behind them */
+	uint64_t end; /* the offset in the stream after them */
 };
 
 /* They come in the order of buffers, not of time. */
@@ -85,7 +85,7 @@ static inline uint64_t take_u64(struct cursor *c)
 	return value;
 }
 
-/* The next n bytes, as a part to be read by itself. */
+/* Takes the next n bytes as a cursor of their own. */
 static inline struct cursor take_part(struct cursor *c, uint64_t n)
 {
 	struct cursor part = {.at = c->at, .end = c->at};
@@ -110,8 +110,8 @@ static inline int damaged(struct perf_reader *r, const char *why)
 const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id);
 
 /*
- * Adds a PERF_RECORD_SAMPLE to the recording: a hit, or what else mtbpf writes as raw data; a
- * stack, of an event that has call chains. Others are ignored. 0 or -errno, with r->why.
+ * Adds a PERF_RECORD_SAMPLE to the recording: mtbpf's own raw data (a hit, an entry, a wake-up), or
+ * a stack if the event has call chains. Ignores others. 0 or -errno, with r->why.
  */
 int perf_reader__sample(struct perf_reader *r, const struct perf_event_header *header,
 			struct cursor *c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the samples of a perf.data file hold: stacks, and mtbpf's own hits, entries and wake-ups. */
+/* Reads the samples of a perf.data file: stacks, and mtbpf's own hits, entries and wake-ups. */
 #include "capture/recording/perf_data_reader.h"
 
 #include <stddef.h>
@@ -149,7 +149,7 @@ static int read_hit(struct perf_reader *r, const struct perf_reader_event *event
 	return recording__add_stack(r->rec, user.stack, user.size);
 }
 
-/* What may stand before the call chain, eight bytes each, in this order. */
+/* Fields that may precede the call chain, eight bytes each, in this order. */
 static const uint64_t words_before[] = {
 	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
 	PERF_SAMPLE_TIME,	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
@@ -178,7 +178,7 @@ static int add_stack(struct perf_reader *r, const struct perf_reader_event *even
 			 n_kernel < IPS_MAX)
 			kernel[n_kernel++] = ip;
 	}
-	/* Nothing is looked for behind what else a sample may have in between. */
+	/* Registers and the stack are read only if they follow the call chain directly. */
 	if (!(event->sample_type & (PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK)))
 		take_user(event, c, &user);
 	if (c->failed)
@@ -199,7 +199,7 @@ static void note_faults(const struct perf_reader_event *event, struct rec_sample
 		sample->faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
 }
 
-/* A stack, of an event that has call chains; others are nothing. 0 or -errno, with r->why. */
+/* Adds a stack if the event has call chains. 0 or -errno, with r->why. */
 static int read_stack(struct perf_reader *r, const struct perf_event_header *header,
 		      struct cursor *c)
 {
@@ -230,7 +230,7 @@ static int read_stack(struct perf_reader *r, const struct perf_event_header *hea
 	return add_stack(r, event, c, &sample);
 }
 
-/* At least so much of it is there in a recording of any version; the rest stays as it was. */
+/* Copies raw data, of which older versions have at least `least` bytes; the rest of *out stays. */
 static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t least, size_t size)
 {
 	uint32_t there;

@@ -38,7 +38,7 @@ static const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 struct perf_writer {
 	FILE *out;
 	const struct recording *rec;
-	bool by_cpu;		   /* records of a CPU carry its number */
+	bool by_cpu;		   /* rings are per CPU, and records carry its number */
 	bool sampled;		   /* samples instead of Intel PT */
 	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
 	/* The record that is being written: its header tells its size. */
@@ -181,7 +181,8 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 
 	if (!hit->n_args && !branches)
 		return;
-	/* How many, which could be read, and which are signed. */
+	/* The number of arguments, then a bit for each that was read, and for each that is signed.
+	 */
 	put_u64(w, hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48);
 	put(w, hit->args, 8 * n);
 	if (!branches)
@@ -307,7 +308,7 @@ static void put_samples(struct perf_writer *w)
 	}
 }
 
-/* Only if records carry a CPU. */
+/* For records that belong to no CPU. */
 #define NO_CPU (-1)
 
 static void put_auxtrace_info(struct perf_writer *w)

@@ -643,7 +643,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What a process sees as /, if that is another folder than ours; -1: it is ours, or has gone. */
+/* Opens the root folder of a process if it differs from ours. -1: the same, or the process ended.
+ */
 static int open_root(pid_t pid, struct stat *st)
 {
 	char path[REC_ROOT_SIZE];
@@ -658,7 +659,7 @@ static int open_root(pid_t pid, struct stat *st)
 	return -1;
 }
 
-/* Those of one container share the descriptor. */
+/* Processes of one container share a descriptor. */
 static int add_root(struct recording *rec, pid_t pid)
 {
 	_cleanup_close_ int fd = -1;

@@ -22,7 +22,7 @@
 /* 2: hits may have a copy of the stack. */
 #define RECORDING_VERSION 2
 
-/* What a capture knows that it has missed: counted by kind, kept with the recording, said. */
+/* Kinds of loss. They are counted, kept in the recording, and printed. */
 enum drop {
 	DROP_TRIGGERS,	 /* passed the threshold, but the trigger's ring buffer was full */
 	DROP_BUSY,	 /* passed it while the snapshot before was taken */
@@ -32,9 +32,9 @@ enum drop {
 	DROP_THREADS,	 /* that are not recorded */
 	DROP_MAPPINGS,	 /* likewise */
 	DROP_RECORDS,	 /* of mappings and threads, in the kernel's buffers */
-	DROP_TRACE,	 /* stretches of a thread's trace */
-	DROP_DISK,	 /* threads of which the disk did not take all of the trace */
-	DROP_LEFT_OUT,	 /* bytes of trace that there is no memory to decode; never kept */
+	DROP_TRACE,	 /* gaps in the traces of threads */
+	DROP_DISK,	 /* threads whose trace did not fit on the disk */
+	DROP_LEFT_OUT,	 /* bytes of trace left undecoded for lack of memory; never in a file */
 	DROPS
 };
 
@@ -105,7 +105,7 @@ struct rec_sample {
 	/* So many of its ips, behind the first, are call instructions: until they are settled. */
 	uint32_t n_calls;
 	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
-	/* Where it ran in the kernel, then return addresses, in sample_ips; 0: not asked. */
+	/* The kernel's part of the stack, innermost first, in sample_ips. 0: not recorded. */
 	uint32_t n_kernel;
 	uint32_t first_kernel;
 };
@@ -441,7 +441,7 @@ int recording__read(struct recording *rec, const char *path);
  */
 int recording__check_cut(const struct recording *rec);
 
-/* A stream of Intel PT that grows on disk while it is recorded, in a file that has no name. */
+/* A stream of Intel PT that is written to an unnamed file on disk while it is recorded. */
 struct spool {
 	int fd; /* -1: none */
 	uint64_t size;
@@ -481,7 +481,7 @@ int recording_meta__parse(struct recording *rec, const char *text,
 /* The bytes of files that are put into images/: those that may not be found again, or all of a
  * portable recording. */
 uint64_t recording_files__size(const struct recording *rec);
-/* Whether meta.json may name such a file. */
+/* True if meta.json may use this as the name of a file. */
 bool recording_files__is_name(const char *name);
 
 /* The name of image i's file in images/. */

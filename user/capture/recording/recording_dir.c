@@ -89,7 +89,7 @@ static int write_images(const struct recording *rec, const char *dir)
 
 #define HEX "0123456789abcdef"
 
-/* FNV-1a: only that two files of one recording are told apart. */
+/* FNV-1a: it only has to tell apart the files of one recording. */
 static int hash_file(int fd, uint64_t *hash)
 {
 	uint8_t buf[65536];
@@ -105,7 +105,7 @@ static int hash_file(int fd, uint64_t *hash)
 	return n ? -errno : 0;
 }
 
-/* Whoever decodes it here finds the same file by its name. */
+/* True if a decoder on this machine finds the same file by its path. */
 static bool is_found_again(const struct rec_file *file)
 {
 	struct stat held, there;
@@ -510,8 +510,8 @@ static bool may_go(const char *path)
 }
 
 /*
- * What was there before is kept once, as `old`, which is free then: nobody's only recording goes by
- * mistake. 1: there is something; 0; or -errno.
+ * Removes an older `old` (PATH.old) if something is at path, which the caller then renames to it.
+ * Returns 1 if something is there, 0 if not, or -errno: -EEXIST it is not a recording.
  */
 static int make_way(const char *path, char old[static PATH_MAX])
 {
@@ -533,8 +533,8 @@ static int refuse(const char *path, int err)
 {
 	if (err == -EEXIST) {
 		log__error(
-			"cannot create the recording %s: that, or %s.old, is no recording, and is "
-			"left as it is",
+			"cannot create the recording %s: that, or %s.old, is not a recording, and "
+			"is left as it is",
 			path, path);
 		log__hint("choose another name with -o");
 		return err;
@@ -559,7 +559,7 @@ int recording_dir__create(const char *path)
 	return err ? refuse(path, err) : 0;
 }
 
-/* Whoever is told to end knows of it from its first moment on. */
+/* Signals are blocked, so that their handler knows of each partial folder that exists. */
 static int create_partial(const char *path, char partial[static PATH_MAX])
 {
 	sigset_t before;

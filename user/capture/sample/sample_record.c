@@ -11,7 +11,7 @@
 /* A call instruction is no longer, with a prefix, REX, SIB and a displacement. */
 #define CALL_LEN_MAX 9
 
-/* Which of the return addresses belongs to that call; n_ips: none. */
+/* Finds the return address of the call at call_ip; n_ips if there is none. */
 static uint32_t find_return(const uint64_t *ips, uint32_t n_ips, uint64_t call_ip)
 {
 	uint32_t i = 1;
@@ -36,7 +36,7 @@ uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint
 		*n_calls = 0;
 		return n_ips;
 	}
-	/* Frame pointers that lead elsewhere have nothing to add. */
+	/* Frame pointers add callers only if they pass through the outermost of these calls. */
 	rest = find_return(ips, n_ips, calls[*n_calls - 1].from);
 	left = rest < n_ips ? n_ips - rest - 1 : 0;
 	if (left > room - 1 - *n_calls)

@@ -16,7 +16,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-/* So far apart that it never comes to a sample: years of cycles. */
+/* A period of years of cycles: the event never samples. */
 #define NEVER (1ull << 46)
 
 /* User code's only: the probe's own way through the kernel would fill them. */
@@ -78,7 +78,7 @@ uint64_t sample_rate__period(unsigned int wanted_hz)
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
-/* What sample_record.c takes apart, and sideband.c: the ids at a record's end. */
+/* sample_record.c reads these fields, and sideband.c the ids at a record's end. */
 #define SAMPLE_TYPE                                                                                \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN)
@@ -203,7 +203,7 @@ static void open_branches(struct sample_ring *r, const struct sample_ring_config
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		      const struct sample_ring_config *config)
 {
-	/* Of mappings and names the kernel has no program that tells whose they are. */
+	/* A BPF program cannot filter records of mappings and names: the event's cgroup does. */
 	const struct event_place sideband_place =
 		config->cgroup ? event_place__of_cgroup(config->cgroup->fd, place->cpu) : *place;
 	const struct sideband_ring_config sideband = {

@@ -16,7 +16,7 @@
 #define SAMPLE_RING_MAPPINGS 2
 
 /*
- * What a CPU counts and notes by itself: its cycles, and with them the last branches (Intel SDM
+ * Hardware events of a CPU: its cycles, and with them the last branches (Intel SDM
  * vol. 3, 18.4: LBR; AMD's LbrExtV2), or the calls that have not returned (LBR's call stack mode,
  * Intel's since Haswell: arch/x86/events/intel/lbr.c).
  */
@@ -27,8 +27,8 @@ enum counting {
 };
 
 /*
- * Whether this can be opened here, tried on ourselves: 0, or -errno: EOPNOTSUPP, ENOENT, EINVAL:
- * the CPU has no such thing, or does not hand it to this guest. Prints nothing.
+ * Tries to open it on this thread. 0 or -errno: -EOPNOTSUPP, -ENOENT or -EINVAL if the CPU, or this
+ * virtual machine, does not have it. Prints nothing.
  */
 int counting__try(enum counting counting);
 

@@ -305,7 +305,7 @@ static int drain(struct source *s)
 
 #define RECORD_MAX 65536
 
-/* Of the ring that looks back the least, or, where none is full, of the fullest. */
+/* The full ring with the shortest look-back or, if none is full, the fullest ring. */
 struct lookback {
 	uint64_t written, span_ns; /* 0: nothing was */
 	size_t size;
@@ -376,7 +376,7 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 	return err;
 }
 
-/* Of a cgroup, processes may have come from elsewhere: nothing has told of those. */
+/* Processes that were moved into a cgroup have no fork record: notes those that samples show. */
 static int note_joined(struct source *s, const struct recording *rec, size_t first)
 {
 	pid_t last = 0;
@@ -395,7 +395,7 @@ static int note_joined(struct source *s, const struct recording *rec, size_t fir
 static int sample__read(struct source *s, struct recording *rec)
 {
 	bool triggered = rec->hits.n > s->config.first_hit;
-	/* What came between the trigger and the end of the last event is not part of it. */
+	/* Leave out what was sampled after the trigger, before all events had stopped. */
 	struct sample_record_ids ids = {.until_ns = triggered ? rec->hits.v[rec->hits.n - 1].time_ns
 							      : 0};
 	size_t first = rec->samples.n;

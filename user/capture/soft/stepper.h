@@ -34,7 +34,7 @@ enum soft_state {
 	SOFT_FAILED, /* could not attach: error */
 };
 
-/* What the stepper does not do by itself, mtbpf tells it in one byte; end of file: detach. */
+/* mtbpf commands the stepper by single bytes; end of file means detach. */
 #define SOFT_COMMAND_FREEZE 'F'
 
 struct soft_thread {
@@ -93,8 +93,8 @@ struct stepper_config {
 	int freeze_fd;	/* freezes by itself when readable; -1: none */
 	bool from_exec;
 	bool keeps_all; /* nothing in a ring is overwritten: its thread waits */
-	/* Only what runs from the one to the other is stepped; none: all. At most SOFT_MAX_STARTS.
-	 */
+	/* Steps only from a start to a stop, or everything if there are none. At most
+	 * SOFT_MAX_STARTS. */
 	const struct rec_place *starts, *stops;
 	size_t n_starts, n_stops;
 	const char *truth_path; /* or NULL */

@@ -64,8 +64,8 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 int probe__find(struct probe *probe, const struct probe_source *source, const char *symbol);
 
 /*
- * Whether a probe that was found in the process is at the same place of the same file as another,
- * which would hit there as well. Of overlays that share a layer only a try of that tells.
+ * True if a probe that was found in the process is at the same place of the same file as another,
+ * which would be hit there as well. For overlays that share a layer, only a trial probe can tell.
  */
 bool probe__is_same(const struct probe *other, const struct probe *found,
 		    const struct process *process);

@@ -237,7 +237,7 @@ int probes__choose_returns(const struct probes *probes, int choice, bool *by_ins
 	return *by_insn ? check_kinds(probes) : 0;
 }
 
-/* What is added, and for which of the names. */
+/* State while the functions of one name of -also are added. */
 struct adder {
 	struct probes *also;
 	const struct probes *have;
@@ -252,7 +252,7 @@ static int refuse_place(const char *name)
 	return -EINVAL;
 }
 
-/* Where its returns are to be probed by themselves: whether they can be. */
+/* True unless its returning instructions must be probed and cannot be. */
 static bool can_be_left(const struct adder *adder, const struct probe *probe)
 {
 	bool by_insn = adder->returns == RETURN_PROBES_INSNS || probe->is_go;
@@ -260,7 +260,7 @@ static bool can_be_left(const struct adder *adder, const struct probe *probe)
 	return !by_insn || !probe->exits_err;
 }
 
-/* One of a glob is nothing to speak of. */
+/* A glob skips such functions silently. */
 static int refuse_unleft(const struct adder *adder, const struct probe *probe)
 {
 	if (strpbrk(adder->name, "*?[")) {
@@ -336,7 +336,10 @@ static int find_one(struct probes *probes, const char *name, const struct probe_
 	return err;
 }
 
-/* What is to be run is mapped nowhere yet, and its file system may show another device then. */
+/*
+ * A program that is not started yet has no mapping that shows its inode, and its mappings may show
+ * another device than its file does.
+ */
 static struct rec_place place_of(const struct probe *probe, const char *exec_path)
 {
 	struct rec_place place = {.ino = probe->file.ino,

@@ -45,7 +45,8 @@ void probes__fini(struct probes *probes);
 
 /* Whether all of them are at their functions' entries; true of none. */
 bool probes__at_entry(const struct probes *probes);
-/* What is read at a hit of each, for struct trigger_config. NULL: no memory; free() it. */
+/* The arguments that each probe reads, for struct trigger_config. The caller frees it; NULL: no
+ * memory. */
 struct mt_args *probes__args(const struct probes *probes);
 /* The first whose instruction the kernel steps a copy of, or the first. */
 const struct probe *probes__stepped(const struct probes *probes);
@@ -64,13 +65,13 @@ bool probes__are_library(const struct probes *probes);
 
 /* -also: functions whose calls are recorded one by one, though they trigger nothing. */
 
-/* So many functions at most: each call of each of them costs the target two probes. */
+/* The most functions of -also: each of their calls costs the target two probes. */
 #define ALSO_MAX 64
 
 /*
  * Finds the functions that the texts mean, as probes__find() does, but all that a glob matches.
  * Those in `have`, whose calls are recorded anyway, are left out. `returns` is enum return_probes.
- * 0, or -errno after a line and a hint: -EINVAL what is no function as a whole, or too many.
+ * 0, or -errno after a line and a hint: -EINVAL if one is not a whole function, or for too many.
  */
 int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
 	       const struct probes *have, int returns);

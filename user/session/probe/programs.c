@@ -38,7 +38,7 @@ static struct program *find_code(const struct programs *programs, uint64_t code)
 	return NULL;
 }
 
-/* One that has just exited is nothing to speak of: the others are there. */
+/* A process that has just exited is skipped silently. */
 static int add_process(struct programs *programs, pid_t pid)
 {
 	LOG_SILENTLY;

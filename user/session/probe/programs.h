@@ -56,18 +56,18 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 /* The trigger that a program brings itself: include/mtbpf.h, or what magic-trace's library has. */
 
 /*
- * What -symbol is where it is not given: a function of the process, or, with exec_path, of a file
- * to be run; NULL where there is none. Prints nothing.
+ * Finds the default for -symbol: a function of the process or, with exec_path, of the file that
+ * will be run. NULL if it has none. Prints nothing.
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
 /* The same of the first of several programs that has one. */
 const char *default_trigger__of(const struct programs *programs);
 
-/* Whether a selector names one: it may be in several files, all of which are meant. */
+/* True for the name of a library's stub, which may be in several files: all of them are meant. */
 bool default_trigger__is_stub(const char *symbol);
 
-/* Whether it is the one that mtbpf_take_snapshot() calls; *args is what it is given then. */
+/* True if mtbpf_take_snapshot() calls this function; *args is set to its arguments then. */
 bool default_trigger__is_library(const struct function *function, struct mt_args *args);
 
 #endif

@@ -415,7 +415,7 @@ static bool has_code(struct go_table *go, const struct elf_image *image)
 	return elf_image__in_section(image, last - 1);
 }
 
-/* debug/buildinfo/buildinfo.go: since Go 1.18 the version's length and text stand behind it. */
+/* debug/buildinfo/buildinfo.go: since Go 1.18 the version's length and text follow the header. */
 #define INFO_MAGIC    "\xff Go buildinf:"
 #define INFO_FLAGS    15
 #define INFO_HAS_TEXT 2

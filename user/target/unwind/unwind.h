@@ -41,9 +41,10 @@ void unwound__fini(struct unwound *unwound);
 bool unwind__is_behind_call(struct code_map *map, uint64_t ip);
 
 /*
- * Frame pointers lead from ip to return_ip. True if they miss the caller of ip's function: by
- * .eh_frame that has no frame there, so return_ip is where its caller returns to. *caller is the
- * function that is called in front of return_ip; its members are 0 if the code does not tell.
+ * Frame pointers lead from ip to return_ip. True if they miss the caller of ip's function:
+ * .eh_frame says that this function has no frame at ip, so return_ip is where its caller returns
+ * to. *caller is set to the function that is called in front of return_ip, or to zeroes if the code
+ * does not tell.
  */
 bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip,
 			   struct code_place *caller);

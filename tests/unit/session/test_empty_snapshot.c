@@ -18,9 +18,9 @@ static const struct recording of_pt = {0};
 
 static void expect(const struct recording *rec, pid_t pid, const char *text)
 {
-	char got[NOTHING_TEXT_SIZE];
+	char got[EMPTY_SNAPSHOT_TEXT_SIZE];
 
-	assert_string_equal(nothing__format(got, rec, pid), text);
+	assert_string_equal(empty_snapshot__format(got, rec, pid), text);
 }
 
 /* Of samples it is not said that nothing ran: that is not known. */
@@ -42,7 +42,7 @@ static void expect_hint(const struct recording *rec, const char *hint)
 	int err;
 
 	stderr_capture__begin(&said);
-	err = nothing__refuse(rec, PID);
+	err = empty_snapshot__refuse(rec, PID);
 	assert_non_null(strstr(stderr_capture__end(&said), hint));
 	assert_int_equal(err, -ENOMSG);
 }
