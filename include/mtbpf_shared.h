@@ -238,6 +238,12 @@ _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 #define MT_INTERRUPTS_NS	 50000
 #define MT_INTERRUPTS_STRETCH_NS 10000000
 
+/*
+ * BPF_TRACE_UPROBE_MULTI, the attach type of a program that runs at uprobes without perf events
+ * (enum bpf_attach_type since Linux 6.6; Debian 12's headers and libbpf do not have it).
+ */
+#define MT_UPROBE_LINK 48
+
 /* The recorder's state of one CPU. */
 struct mt_cpu {
 	__mt_u64 n_records; /* in its log, all that ever were */

@@ -169,6 +169,19 @@ static bool probes_regions(const struct session *s)
 	return start_stop__any(&s->regions) && (!s->ops->steps || s->regions.stop_triggers);
 }
 
+/*
+ * A process that forks gives its probes to the child. Those of a perf event the kernel removes at
+ * the child's first hit, but those of a link stay, and cost it (uprobe_perf_func() returns
+ * UPROBE_HANDLER_REMOVE, uprobe_multi_link_handler() does not). A source's own events are needed.
+ */
+static bool can_use_links(const struct session *s)
+{
+	pid_t pid = only_pid(s);
+
+	return !s->ops->probe_event && uprobe_link__is_supported() &&
+	       !(pid && process__has_workers(pid));
+}
+
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -197,6 +210,7 @@ static int open_gate(struct session *s)
 		.branches = s->branches,
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
+		.by_links = can_use_links(s),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
 	const struct gate_probes probes = {s->probes.all.v, s->also.all.v, s->probes.all.n,

@@ -22,6 +22,7 @@ struct hit_kind {
 	bool returns;  /* the call's return is probed as well, ... */
 	bool by_insn;  /* ... at the instruction that returns */
 	bool sampling; /* each hit is logged */
+	bool by_links; /* see trigger_config */
 };
 
 #define CALLS  200
@@ -61,27 +62,36 @@ static uint64_t return_at(void (*call)(void))
 	return at;
 }
 
-static int open_probe(void (*call)(void), uint64_t further, bool on_return)
+/* A descriptor; with by_links the trigger runs there already. */
+static int open_probe(struct trigger *trigger, const struct hit_kind *kind, void (*call)(void),
+		      enum trigger_probe what)
 {
+	const struct trigger_event event = {.kind = what};
+	bool by_insn = what == TRIGGER_RETURN && kind->by_insn;
 	struct uprobe_spec spec;
-	int err = own_probe__spec_of(&spec, (uintptr_t)call + further);
+	uint64_t cookie;
+	int program = trigger__program(trigger, &event, &cookie);
+	int err = own_probe__spec_of(&spec, (uintptr_t)call + (by_insn ? return_at(call) : 0));
 
-	spec.on_return = on_return;
-	return err ? err : uprobe_event__open(&spec);
+	spec.on_return = what == TRIGGER_RETURN && !by_insn;
+	if (err)
+		return err;
+	return kind->by_links ? uprobe_link__open(&spec, program, cookie)
+			      : uprobe_event__open(&spec);
 }
 
 static int attach(struct trigger *trigger, const struct hit_kind *kind, void (*call)(void),
 		  int fds[static 2])
 {
-	fds[0] = open_probe(call, 0, false);
+	fds[0] = open_probe(trigger, kind, call, TRIGGER_ENTRY);
 	if (fds[0] < 0)
 		return fds[0];
 	if (kind->returns) {
-		fds[1] = open_probe(call, kind->by_insn ? return_at(call) : 0, !kind->by_insn);
+		fds[1] = open_probe(trigger, kind, call, TRIGGER_RETURN);
 		if (fds[1] < 0)
 			return fds[1];
 	}
-	return trigger__attach(trigger, fds[0], fds[1]);
+	return kind->by_links ? 0 : trigger__attach(trigger, fds[0], fds[1]);
 }
 
 static int measure(const struct hit_kind *kind, uint64_t *ns)
@@ -92,6 +102,7 @@ static int measure(const struct hit_kind *kind, uint64_t *ns)
 		.duration_thresh_ns = kind->returns ? NEVER : 0,
 		.returns_by_insn = kind->by_insn,
 		.sampling = kind->sampling,
+		.by_links = kind->by_links,
 	};
 	void (*call)(void) = kind->emulated ? own_probe__hit : hit_stepped;
 	struct trigger *trigger = trigger__new(&config);
@@ -135,7 +146,8 @@ void session__measure_hits(struct session *s)
 				.returns = s->also.all.n || (session__measures_duration(s) &&
 							     !probes__are_library(&s->probes)),
 				.by_insn = s->gate.by_insn,
-				.sampling = s->ops->samples};
+				.sampling = s->ops->samples,
+				.by_links = s->gate.by_links};
 	char text[UNITS_TEXT_SIZE];
 
 	if (!s->gate.trigger || s->ops->steps)

@@ -67,6 +67,8 @@ struct trigger_config {
 	bool also;
 	bool also_at_entry, also_by_insn; /* as probe_at_entry and returns_by_insn, of them */
 	bool also_by_goroutine;		  /* as by_goroutine */
+	/* Its programs run without perf events: see trigger__program(). */
+	bool by_links;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
 	 */
 	uint32_t stack_copy;
@@ -129,6 +131,16 @@ struct trigger_event {
 int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n);
 /* The same of one probe: its entry's event, and its return's (-1: none). */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
+
+/*
+ * With config.by_links, instead of attaching: the program that is to run at such a probe's hits, a
+ * descriptor that is the trigger's, and the cookie that it needs there. Whoever opens links for
+ * several probes opens those at which calls and regions end first.
+ */
+int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
+		     uint64_t *cookie);
+/* Whether it ends a call, or a region. */
+bool trigger_event__is_end(const struct trigger_event *event);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */
 void trigger__detach(struct trigger *trigger);
