@@ -300,16 +300,43 @@ static double switch_bytes(const struct session *s)
 	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
 }
 
+/* A second: of the ring that fills first, if there are two. */
+static double bytes_in_ring(const struct session *s, double clock)
+{
+	double switches = switch_bytes(s);
+
+	if (!session__has_stack_rings(s))
+		return clock + switches;
+	return clock > switches ? clock : switches;
+}
+
+/* Of that, the part that goes with the rate of the clock. */
+static double clock_share(const struct session *s, double clock)
+{
+	double switches = switch_bytes(s);
+
+	if (clock <= 0 || (session__has_stack_rings(s) && switches > clock))
+		return 0;
+	return session__has_stack_rings(s) ? 1 : clock / (clock + switches);
+}
+
 /* By itself it takes a part of -max-memory: locked pages are missing elsewhere. */
 #define GROWTH_SHARE 4
 #define RING_LEAST   (64u << 10)
+
+/* A CPU's ring, its log, and its ring of stacks, rounded: how many times -snapshot-size they take.
+ */
+static unsigned int parts(const struct session *s)
+{
+	return (s->unwind.stack ? 1 : 2) + session__has_stack_rings(s);
+}
 
 /* What may be a CPU's ring, with its log. */
 static uint64_t most_for(const struct session *s, uint64_t memory)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / (s->unwind.stack ? 1 : 2) / 8 * 7;
+	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / parts(s) / 8 * 7;
 }
 
 static void warn_short(const struct session *s, const struct lookback_need *l)
@@ -332,7 +359,7 @@ static void warn_short(const struct session *s, const struct lookback_need *l)
 	else
 		log__hint(
 			"%s-snapshot-size %lluM and -max-memory %s%s%s", rate, mib,
-			units__format_size(wanted, 2 * (l->size + (1u << 20)) *
+			units__format_size(wanted, (parts(s) + 1) * (l->size + (1u << 20)) *
 							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
 			hz ? "" : " would do",
 			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
@@ -379,7 +406,7 @@ void session__fit_lookback(struct session *s)
 	struct lookback_need l = {.hz = s->overhead.hz, .need_ns = need_ns};
 	double clock = clock_bytes(s, s->overhead.hz);
 
-	l.size = (uint64_t)((switch_bytes(s) + clock) * (double)need_ns / 1e9);
+	l.size = (uint64_t)(bytes_in_ring(s, clock) * (double)need_ns / 1e9);
 	s->snapshot_size = s->options->snapshot_size;
 	/* What was asked for stays. */
 	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
@@ -390,7 +417,7 @@ void session__fit_lookback(struct session *s)
 	if (l.size <= s->snapshot_size)
 		return;
 	l.back_ns = (uint64_t)((double)need_ns * (double)s->snapshot_size / (double)l.size);
-	l.clock_share = clock / (clock + switch_bytes(s));
+	l.clock_share = clock_share(s, clock);
 	lower_rate(s, &l);
 }
 
@@ -403,12 +430,14 @@ void session__check_lookback(struct session *s)
 	if (!need_ns || s->is_short_said || !s->ops->lookback_ns)
 		return;
 	l.back_ns = s->ops->lookback_ns(s->source);
+	if (s->recorder && recorder__lookback_ns(s->recorder) < l.back_ns)
+		l.back_ns = recorder__lookback_ns(s->recorder);
 	if (l.back_ns >= need_ns)
 		return;
 	l.size = (uint64_t)((double)s->snapshot_size * (double)need_ns / (double)(l.back_ns + 1));
 	/* As it was in the last second. */
 	clock = clock_bytes(s, (double)s->overhead.in_second.stacks);
-	l.clock_share = clock > 0 ? clock / (clock + switch_bytes(s)) : 0;
+	l.clock_share = clock_share(s, clock);
 	status__end();
 	if (lower_rate(s, &l))
 		s->ops->set_rate(s->source, s->overhead.hz);
