@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Waits again and again, thirty calls below main(), and in a thread of its own as well: it hardly runs. */
+/* Waits again and again, thirty calls below main(), and in a thread of its own as well: it hardly
+ * runs. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
