@@ -512,11 +512,6 @@ pid_t session__pid(const struct session *s)
 	return s->has_process ? s->process.pid : s->start->pid;
 }
 
-const char *session__probe_name(const struct session *s)
-{
-	return s->probes.name;
-}
-
 /* From a session that is ready to the next snapshot in the recording. */
 
 static void say_waiting(const struct session *s)

@@ -66,8 +66,6 @@ int session__next(struct session *session, struct recording *rec, enum session_e
 void session__hold_fire(struct session *session, uint64_t until_ns);
 /* The process that is recorded, or one of the cgroup's. */
 pid_t session__pid(const struct session *session);
-/* What is measured of the function's hits. */
-const char *session__probe_name(const struct session *session);
 
 /*
  * All of it, with as many snapshots as the options want. 0; -EINVAL after a line and a hint where

@@ -448,19 +448,3 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 	symbols__close(&symbols);
 	return err;
 }
-
-/* The first of a selector's places. */
-static int keep_first(void *ctx, const struct probe *probe)
-{
-	struct probe *kept = ctx;
-
-	if (!*kept->path)
-		*kept = *probe;
-	return 0;
-}
-
-int probe__find(struct probe *probe, const struct probe_source *source, const char *symbol)
-{
-	*probe = (struct probe){0};
-	return probe__each(source, symbol, keep_first, probe);
-}

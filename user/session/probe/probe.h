@@ -60,8 +60,6 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 /* The same, but all functions that a glob matches; those that take no probe are left out of it. */
 int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
 			 void *ctx);
-/* The first of them. */
-int probe__find(struct probe *probe, const struct probe_source *source, const char *symbol);
 
 /*
  * True if a probe that was found in the process is at the same place of the same file as another,
