@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/code/kernel_copy.h"
 #include "capture/code/uprobes_page.h"
 #include "capture/perf/event_place.h"
 #include "capture/code/live_code.h"
@@ -31,13 +32,13 @@ static int add_process(struct followed *f, pid_t pid)
 	return followed__watch(f, fd);
 }
 
-int followed__open(struct followed *f, const struct source_config *config, struct source *source,
+int followed__open(struct followed *f, const struct source_config *config,
 		   const struct followed_ops *ops)
 {
 	int err = 0;
 
 	*f = (struct followed){
-		.source = source, .ops = ops, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+		.config = config, .ops = ops, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 	recording__init(&f->pending);
 	f->sideband = (struct sideband){.pids = config->cgroup ? NULL : &f->pids,
 					.of_cpus = !config->cgroup && config->sample_by_cpu,
@@ -86,10 +87,11 @@ void followed__forget_ended(struct followed *f)
 			epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
 }
 
-bool followed__is_alive(struct followed *f, const struct source_config *config)
+/* True while a process is there. */
+static bool is_alive(struct followed *f)
 {
-	if (config->cgroup)
-		return cgroup__populated(config->cgroup);
+	if (f->config->cgroup)
+		return cgroup__populated(f->config->cgroup);
 	for (size_t i = 0; i < f->processes.n;) {
 		if (process__alive(f->processes.v[i].pid)) {
 			i++;
@@ -105,7 +107,54 @@ bool followed__is_alive(struct followed *f, const struct source_config *config)
 	return f->processes.n;
 }
 
-int followed__add_to(const struct followed *f, struct recording *rec)
+static struct source *source_of(struct followed *f)
+{
+	return (struct source *)f;
+}
+
+int followed__fd(const struct source *source)
+{
+	return ((const struct followed *)source)->epoll_fd;
+}
+
+const struct pid_set *followed__pids(const struct source *source)
+{
+	const struct followed *f = (const struct followed *)source;
+
+	return f->config->cgroup ? NULL : &f->pids;
+}
+
+enum source_state followed__state(struct source *source)
+{
+	struct followed *f = (struct followed *)source;
+	int err;
+
+	if (f->frozen)
+		return SOURCE_FROZEN;
+	err = f->ops->look(source);
+	if (err && !f->n_errors++)
+		log__warn("what the kernel says of threads and mappings cannot be kept: %s",
+			  strerror(-err));
+	return is_alive(f) ? SOURCE_RUNNING : SOURCE_EXITED;
+}
+
+int followed__freeze(struct source *source)
+{
+	struct followed *f = (struct followed *)source;
+	int err;
+
+	if (f->frozen)
+		return 0;
+	f->ops->disable(source);
+	f->frozen = true;
+	err = f->ops->look(source);
+	if (err)
+		log__error("cannot read what the kernel says of the process: %s", strerror(-err));
+	return err;
+}
+
+/* What the sideband has said. */
+static int add_pending(const struct followed *f, struct recording *rec)
 {
 	const struct recording *pending = &f->pending;
 	int err = 0;
@@ -119,9 +168,10 @@ int followed__add_to(const struct followed *f, struct recording *rec)
 	return err;
 }
 
-int followed__add_uprobes_pages(const struct followed *f, const struct source_config *config,
-				uint64_t time_ns, struct recording *rec)
+/* That of all processes of which threads are known; nothing where config has no probe. */
+static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct recording *rec)
 {
+	const struct source_config *config = f->config;
 	uint8_t own[UPROBES_PAGE_SIZE];
 	size_t n = config->return_probe ? uprobes_page__read(own, sizeof(own)) : 0;
 	int err = 0;
@@ -136,8 +186,7 @@ int followed__add_uprobes_pages(const struct followed *f, const struct source_co
 	return err;
 }
 
-void followed__count_left_out(const struct followed *f, const struct source_config *config,
-			      struct recording *rec)
+static void count_left_out(const struct followed *f, struct recording *rec)
 {
 	char most[UNITS_TEXT_SIZE];
 	uint64_t n = f->left_out.n + f->n_left_out;
@@ -149,7 +198,22 @@ void followed__count_left_out(const struct followed *f, const struct source_conf
 		log__warn("%" PRIu64
 			  " thread%s that started later %s not recorded: -max-memory %s was full",
 			  n, one ? "" : "s", one ? "is" : "are",
-			  units__format_size(most, config->max_memory));
+			  units__format_size(most, f->config->max_memory));
+}
+
+int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
+			  bool with_kernel_code, struct recording *rec)
+{
+	if (!err)
+		err = add_pending(f, rec);
+	if (!err)
+		err = add_uprobes_pages(f, time_ns, rec);
+	count_left_out(f, rec);
+	if (err)
+		log__error("cannot read what was recorded: %s", strerror(-err));
+	else if (f->config->kernel && !rec->kernel.kallsyms)
+		err = kernel_copy__make("/proc", with_kernel_code, &rec->kernel);
+	return err;
 }
 
 /* Finding the threads, at the start and later. */
@@ -244,21 +308,20 @@ static int note_cgroup(struct followed *f, const struct cgroup *cgroup, uint64_t
 	return err;
 }
 
-int followed__note(struct followed *f, const struct source_config *config, bool main_only,
-		   uint64_t time_ns)
+int followed__note(struct followed *f, bool main_only, uint64_t time_ns)
 {
 	thread_vec threads;
 	int err;
 
-	if (config->cgroup)
-		return note_cgroup(f, config->cgroup, time_ns);
+	if (f->config->cgroup)
+		return note_cgroup(f, f->config->cgroup, time_ns);
 	err = list_threads(f, main_only, &threads);
 	for (size_t i = 0; i < threads.n && !err; i++)
 		err = process_note__thread(&f->pending, threads.v[i].pid, threads.v[i].tid,
 					   time_ns);
 	VEC_FINI(&threads);
 	/* Before its execve it is one of ours, and nothing of that is recorded. */
-	for (size_t i = 0; i < f->pids.n && !err && !config->from_exec; i++) {
+	for (size_t i = 0; i < f->pids.n && !err && !f->config->from_exec; i++) {
 		err = process_note__maps(&f->pending, f->pids.v[i], time_ns);
 		if (err == -ESRCH && f->pids.n > 1)
 			err = 0;
@@ -275,7 +338,7 @@ static void begin(struct followed *f, const struct followed_thread *thread)
 	if (f->sideband.children && thread->tid == thread->pid)
 		err = add_process(f, thread->pid);
 	if (!err)
-		err = f->ops->began(f->source, thread->pid, thread->tid);
+		err = f->ops->began(source_of(f), thread->pid, thread->tid);
 	if (err && err != -ESRCH)
 		log__warn("thread %d is not recorded: %s", thread->tid, strerror(-err));
 }
@@ -285,7 +348,7 @@ void followed__threads(struct followed *f)
 	thread_vec threads = {0};
 
 	for (size_t i = 0; i < f->sideband.ended.n; i++) {
-		f->ops->ended(f->source, f->sideband.ended.v[i]);
+		f->ops->ended(source_of(f), f->sideband.ended.v[i]);
 		pid_set__remove(&f->tids, f->sideband.ended.v[i]);
 		f->n_left_out += pid_set__has(&f->left_out, f->sideband.ended.v[i]);
 		pid_set__remove(&f->left_out, f->sideband.ended.v[i]);
@@ -316,18 +379,11 @@ int followed__processes(struct followed *f)
 	return err;
 }
 
-void followed__note_error(struct followed *f, int err)
-{
-	if (err && !f->n_errors++)
-		log__warn("what the kernel says of threads and mappings cannot be kept: %s",
-			  strerror(-err));
-}
-
 /* A ring for each thread, or each CPU, of those that are followed. */
 
 static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {
-	int event = f->ops->open_ring(f->source, place, pid);
+	int event = f->ops->open_ring(source_of(f), place, pid);
 
 	return event < 0 ? event : followed__watch(f, event);
 }

@@ -33,11 +33,17 @@ struct followed_ops {
 	void (*ended)(struct source *source, pid_t tid);
 	/* One began that is not. 0; -ESRCH it is gone already; another -errno: said of it. */
 	int (*began)(struct source *source, pid_t pid, pid_t tid);
+	/* Takes what the rings' sideband says, and follows whom it tells of. 0 or -errno. */
+	int (*look)(struct source *source);
+	/* Ends recording in all rings. */
+	void (*disable)(struct source *source);
 };
 
+/* A source of perf events begins with it. */
 struct followed {
-	struct source *source;
+	const struct source_config *config;
 	const struct followed_ops *ops;
+	bool frozen;
 	struct sideband sideband;
 	struct recording pending;		/* what it has said */
 	struct pid_set pids;			/* whom it is about; none where it is a cgroup */
@@ -51,10 +57,11 @@ struct followed {
 
 /*
  * config->pids, or a cgroup's processes. 0 or -errno: -ESRCH none is there; followed__close() in
- * any case. Its sideband keeps pointers into it: it must not be moved from here on. Prints nothing.
+ * any case. Its sideband keeps pointers into it, and it keeps config: neither must be moved from
+ * here on. Prints nothing.
  */
 int followed__open(struct followed *followed, const struct source_config *config,
-		   struct source *source, const struct followed_ops *ops);
+		   const struct followed_ops *ops);
 void followed__close(struct followed *followed);
 
 /* epoll_fd is readable when fd is. 0 or -errno. */
@@ -64,8 +71,11 @@ int followed__watch(struct followed *followed, int fd);
  * read. */
 void followed__forget_ended(struct followed *followed);
 
-/* True while a process is there. */
-bool followed__is_alive(struct followed *followed, const struct source_config *config);
+/* As struct source_ops has them, of a source that begins with struct followed. */
+int followed__fd(const struct source *source);
+enum source_state followed__state(struct source *source);
+int followed__freeze(struct source *source);
+const struct pid_set *followed__pids(const struct source *source);
 
 /* Counts the threads, or the processes, that are alive. 0 or -errno: -ESRCH none is. */
 int followed__count(const struct followed *followed, bool main_only, size_t *n);
@@ -98,8 +108,7 @@ int followed__note_thread(struct followed *followed, pid_t pid, pid_t tid, uint6
  * Notes the threads of all processes, or the main ones, and their mappings, as they are now. Not
  * the mappings of a process before its execve. 0 or -errno.
  */
-int followed__note(struct followed *followed, const struct source_config *config, bool main_only,
-		   uint64_t time_ns);
+int followed__note(struct followed *followed, bool main_only, uint64_t time_ns);
 /* The same of one process, and of its threads. One that is gone is no error. */
 int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_ns);
 /* Whether anything has been said of the process. */
@@ -113,20 +122,14 @@ void followed__threads(struct followed *followed);
 
 /* Of rings by CPU: watches the processes that the sideband has told of. 0 or -errno. */
 int followed__processes(struct followed *followed);
-/* What was told could not be kept: says so once, and counts it. err 0: nothing. */
-void followed__note_error(struct followed *followed, int err);
 
-/* Adds what the sideband has said to rec. 0 or -ENOMEM. */
-int followed__add_to(const struct followed *followed, struct recording *rec);
 /*
- * Adds the kernel's own code in the target, which runs at return probes and single-stepped ones:
- * that of all processes of which threads are known. Where config has no probe: nothing. 0 or
- * -ENOMEM.
+ * The end of reading a recording, of which err is the result so far: adds what the sideband has
+ * said; the kernel's own code in the target, which runs at return probes and single-stepped ones;
+ * and, if the kernel was recorded, its symbols or all of its code. Says which threads had to be
+ * left out, and what failed. 0 or -errno.
  */
-int followed__add_uprobes_pages(const struct followed *followed, const struct source_config *config,
-				uint64_t time_ns, struct recording *rec);
-/* Where threads had to be left out: a line, and rec's drops have them. */
-void followed__count_left_out(const struct followed *followed, const struct source_config *config,
-			      struct recording *rec);
+int followed__finish_read(const struct followed *followed, int err, uint64_t time_ns,
+			  bool with_kernel_code, struct recording *rec);
 
 #endif

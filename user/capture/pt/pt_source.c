@@ -122,6 +122,7 @@ struct ended_spool {
 };
 
 struct source {
+	struct followed followed;
 	struct source_config config;
 	struct pt_pmu pmu;
 	struct pt_ring_config ring_config;
@@ -131,9 +132,7 @@ struct source {
 	VEC(struct pt_ring) rings; /* a thread's each, or a CPU's each */
 	/* The spools of rings that were closed when their threads ended. */
 	VEC(struct ended_spool) spools;
-	struct followed followed;
 	struct clock_point first;
-	bool frozen;
 	bool said_full; /* a ring that is drained was not drained in time */
 };
 
@@ -419,12 +418,10 @@ static int forget_who_ran(const struct source *s, struct recording *rec)
 	return err;
 }
 
-static int read_sideband(struct source *s, struct recording *rec)
+static int read_switches(struct source *s, struct recording *rec)
 {
-	int err = followed__add_to(&s->followed, rec);
+	int err = rec->switches.n ? forget_who_ran(s, rec) : 0;
 
-	if (!err && rec->switches.n)
-		err = forget_who_ran(s, rec);
 	return err ? err : switch_log__add_to(&s->followed.sideband.log, rec);
 }
 
@@ -447,19 +444,12 @@ static int pt__read(struct source *s, struct recording *rec)
 	if (!err) {
 		perf_clock__describe(&rec->pt, s->rings.v[0].ring.page, &s->first, &last);
 		convert_hits(rec, s->config.first_hit, &last);
-		err = read_sideband(s, rec);
+		err = read_switches(s, rec);
 	}
 	if (!err)
-		err = followed__add_uprobes_pages(&s->followed, &s->config, s->first.perf_ns, rec);
-	if (!err)
 		err = read_rings(s, rec, last.tsc);
-	followed__count_left_out(&s->followed, &s->config, rec);
 	/* Our BPF program is still loaded: its code is in the trace too. */
-	if (!err && s->config.kernel && !rec->kernel.kallsyms)
-		return kernel_copy__make("/proc", true, &rec->kernel);
-	if (err)
-		log__error("cannot read what was recorded: %s", strerror(-err));
-	return err;
+	return followed__finish_read(&s->followed, err, s->first.perf_ns, true, rec);
 }
 
 static int pt__probe(void)
@@ -514,7 +504,7 @@ static int open_all(struct source *s)
 		err = check_kernel(s);
 	if (err)
 		return err;
-	err = followed__open(&s->followed, &s->config, s, &followed_ops);
+	err = followed__open(&s->followed, &s->config, &followed_ops);
 	if (err) {
 		explain_open(err, 0);
 		return err;
@@ -567,8 +557,7 @@ static int pt__start(struct source *s)
 
 	s->followed.sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
-		err = followed__note(&s->followed, &s->config, !s->config.multi_thread,
-				     s->first.perf_ns);
+		err = followed__note(&s->followed, !s->config.multi_thread, s->first.perf_ns);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = pt_ring__enable(&s->rings.v[i], &s->ring_config);
 	if (err)
@@ -578,11 +567,6 @@ static int pt__start(struct source *s)
 			   (unsigned long long)s->ring_config.pt_config,
 			   pt_freeze__name(s->ring_config.freeze));
 	return err;
-}
-
-static int pt__fd(const struct source *s)
-{
-	return s->followed.epoll_fd;
 }
 
 /*
@@ -612,7 +596,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 	struct clock_point now;
 	int err;
 
-	if ((!s->config.multi_thread && tid != pid) || s->frozen || !make_room(s, tid))
+	if ((!s->config.multi_thread && tid != pid) || s->followed.frozen || !make_room(s, tid))
 		return 0;
 	/* Its mappings are those from before anything is recorded. */
 	err = perf_clock__now(&now);
@@ -638,9 +622,6 @@ static void on_thread_end(struct source *s, pid_t tid)
 	}
 }
 
-static const struct followed_ops followed_ops = {
-	.open_ring = open_ring, .ended = on_thread_end, .began = on_thread_begin};
-
 /* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
 static void say_full(struct source *s)
 {
@@ -665,14 +646,14 @@ static bool holds(const struct source *s, pid_t pid)
 	return switch_log__has(&s->followed.sideband.log, pid);
 }
 
-static int drain(struct source *s)
+static int look(struct source *s)
 {
 	int err = 0;
 
 	followed__forget_ended(&s->followed);
 	for (size_t i = 0; i < s->rings.n && !err; i++) {
 		if (s->config.spool_dir)
-			pt_ring__drain(&s->rings.v[i], !s->frozen && !s->rings.v[i].ended);
+			pt_ring__drain(&s->rings.v[i], !s->followed.frozen && !s->rings.v[i].ended);
 		err = sideband__drain(&s->followed.sideband, &s->rings.v[i].ring);
 		if (!err)
 			err = sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
@@ -687,33 +668,17 @@ static int drain(struct source *s)
 	return err;
 }
 
-static enum source_state pt__state(struct source *s)
+static void disable(struct source *s)
 {
-	if (s->frozen)
-		return SOURCE_FROZEN;
-	followed__note_error(&s->followed, drain(s));
-	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
-}
-
-static int pt__freeze(struct source *s)
-{
-	int err;
-
-	if (s->frozen)
-		return 0;
 	for (size_t i = 0; i < s->rings.n; i++)
 		pt_ring__disable(&s->rings.v[i]);
-	s->frozen = true;
-	err = drain(s);
-	if (err)
-		log__error("cannot read what the kernel says of the process: %s", strerror(-err));
-	return err;
 }
 
-static const struct pid_set *pt__pids(const struct source *s)
-{
-	return s->config.cgroup ? NULL : &s->followed.pids;
-}
+static const struct followed_ops followed_ops = {.open_ring = open_ring,
+						 .ended = on_thread_end,
+						 .began = on_thread_begin,
+						 .look = look,
+						 .disable = disable};
 
 static const char *pt__freeze_name(const struct source *s)
 {
@@ -745,11 +710,11 @@ const struct source_ops source_pt = {
 	.open = pt__open,
 	.probe_event = pt__probe_event,
 	.start = pt__start,
-	.fd = pt__fd,
-	.state = pt__state,
-	.freeze = pt__freeze,
+	.fd = followed__fd,
+	.state = followed__state,
+	.freeze = followed__freeze,
 	.read = pt__read,
-	.pids = pt__pids,
+	.pids = followed__pids,
 	.freeze_name = pt__freeze_name,
 	.close = pt__close,
 };

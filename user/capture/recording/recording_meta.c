@@ -4,19 +4,12 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/label.h"
-
-static cJSON *add_item(cJSON *array)
-{
-	cJSON *item = cJSON_CreateObject();
-
-	cJSON_AddItemToArray(array, item);
-	return item;
-}
 
 /* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
 static void add_u64(cJSON *object, const char *name, uint64_t value)
@@ -62,160 +55,9 @@ void recording_image__file(size_t i, char name[static 32])
 	snprintf(name, 32, "images/%zu", i);
 }
 
-static void add_images(const struct recording *rec, cJSON *meta)
-{
-	cJSON *images = cJSON_AddArrayToObject(meta, "images");
-
-	for (size_t i = 0; i < rec->images.n; i++) {
-		cJSON *image = add_item(images);
-		char file[32];
-
-		recording_image__file(i, file);
-		cJSON_AddStringToObject(image, "path", rec->images.v[i].path);
-		cJSON_AddStringToObject(image, "file", file);
-		add_u64(image, "start", rec->images.v[i].start);
-		cJSON_AddBoolToObject(image, "elf", rec->images.v[i].is_elf);
-		if (rec->images.v[i].pid)
-			cJSON_AddNumberToObject(image, "pid", rec->images.v[i].pid);
-	}
-}
-
 void recording_perf_map__file(pid_t pid, char name[static 64])
 {
 	snprintf(name, 64, "images/perf-%d.map", (int)pid);
-}
-
-static void add_perf_maps(const struct recording *rec, cJSON *meta)
-{
-	cJSON *maps = cJSON_AddArrayToObject(meta, "perf_maps");
-
-	for (size_t i = 0; i < rec->perf_maps.n; i++) {
-		cJSON *map = add_item(maps);
-		char file[64];
-
-		recording_perf_map__file(rec->perf_maps.v[i].pid, file);
-		cJSON_AddNumberToObject(map, "pid", rec->perf_maps.v[i].pid);
-		cJSON_AddStringToObject(map, "file", file);
-	}
-}
-
-static void add_files(const struct recording *rec, cJSON *meta)
-{
-	cJSON *files = cJSON_AddArrayToObject(meta, "files");
-
-	for (size_t i = 0; i < rec->files.n; i++) {
-		const struct rec_file *file = &rec->files.v[i];
-		cJSON *item = add_item(files);
-
-		cJSON_AddStringToObject(item, "path", file->path);
-		add_u64(item, "inode", file->ino);
-		cJSON_AddStringToObject(item, "build_id", file->build_id);
-		if (file->name)
-			cJSON_AddStringToObject(item, "file", file->name);
-		if (file->debug_name)
-			cJSON_AddStringToObject(item, "debug", file->debug_name);
-	}
-}
-
-static void add_open_files(const struct recording *rec, cJSON *meta)
-{
-	cJSON *files = cJSON_AddArrayToObject(meta, "open_files");
-
-	for (size_t i = 0; i < rec->open_files.n; i++) {
-		cJSON *item = add_item(files);
-
-		cJSON_AddNumberToObject(item, "pid", rec->open_files.v[i].pid);
-		cJSON_AddNumberToObject(item, "fd", rec->open_files.v[i].fd);
-		cJSON_AddStringToObject(item, "path", rec->open_files.v[i].path);
-	}
-}
-
-static void add_taken(const struct recording *rec, cJSON *meta)
-{
-	cJSON *list = cJSON_AddArrayToObject(meta, "taken");
-
-	for (size_t i = 0; i < rec->taken.n; i++) {
-		const struct rec_taken *taken = &rec->taken.v[i];
-		cJSON *item = add_item(list);
-
-		cJSON_AddNumberToObject(item, "pid", taken->pid);
-		cJSON_AddNumberToObject(item, "tid", taken->tid);
-		cJSON_AddBoolToObject(item, "by_quota", taken->by_quota);
-		add_u64(item, "until_ns", taken->until_ns);
-		add_u64(item, "ns", taken->ns);
-	}
-	if (rec->steal != REC_STEAL_NOT_ASKED)
-		cJSON_AddBoolToObject(meta, "steal_is_told", rec->steal == REC_STEAL_TOLD);
-	list = cJSON_AddArrayToObject(meta, "quotas");
-	for (size_t i = 0; i < rec->quotas.n; i++) {
-		cJSON *item = add_item(list);
-
-		cJSON_AddNumberToObject(item, "pid", rec->quotas.v[i].pid);
-		cJSON_AddStringToObject(item, "of", rec->quotas.v[i].text);
-		if (rec->quotas.v[i].of_memory)
-			cJSON_AddTrueToObject(item, "of_memory");
-	}
-}
-
-static void add_stops(const struct recording *rec, cJSON *meta)
-{
-	cJSON *stops = cJSON_AddArrayToObject(meta, "stops");
-
-	for (size_t i = 0; i < rec->stops.n; i++) {
-		const struct rec_place *place = &rec->stops.v[i];
-		cJSON *item = add_item(stops);
-
-		add_u64(item, "inode", place->ino);
-		add_u64(item, "offset", place->offset);
-		cJSON_AddNumberToObject(item, "major", place->maj);
-		cJSON_AddNumberToObject(item, "minor", place->min);
-	}
-}
-
-static void add_drops(const struct recording *rec, cJSON *meta)
-{
-	cJSON *drops = cJSON_CreateObject();
-
-	for (int i = 0; i < DROPS; i++)
-		if (rec->drops[i])
-			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
-	cJSON_AddItemToObject(meta, "dropped", drops);
-}
-
-char *recording_meta__print(const struct recording *rec)
-{
-	cJSON *meta = cJSON_CreateObject();
-	char *text;
-
-	cJSON_AddNumberToObject(meta, "version", RECORDING_VERSION);
-	cJSON_AddStringToObject(meta, "tool", "mtbpf " MTBPF_VERSION);
-	cJSON_AddStringToObject(meta, "source", rec->source ? rec->source : "");
-	cJSON_AddStringToObject(meta, "freeze", rec->freeze ? rec->freeze : "");
-	cJSON_AddStringToObject(meta, "trigger", rec->trigger ? rec->trigger : "");
-	cJSON_AddStringToObject(meta, "command", rec->command ? rec->command : "");
-	cJSON_AddNumberToObject(meta, "pid", rec->pid);
-	cJSON_AddNumberToObject(meta, "reason", rec->reason);
-	add_u64(meta, "threshold_ns", rec->threshold_ns);
-	add_u64(meta, "frozen_ns", rec->frozen_ns);
-	add_u64(meta, "unix_zero_ns", rec->unix_zero_ns);
-	add_u64(meta, "probe_ip", rec->probe_ip);
-	if (rec->ring_bytes)
-		add_u64(meta, "ring_bytes", rec->ring_bytes);
-	add_images(rec, meta);
-	add_files(rec, meta);
-	add_perf_maps(rec, meta);
-	if (rec->open_files.n)
-		add_open_files(rec, meta);
-	if (rec->knows_taken)
-		add_taken(rec, meta);
-	if (rec->knows_interrupts)
-		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
-	if (rec->stops.n)
-		add_stops(rec, meta);
-	add_drops(rec, meta);
-	text = cJSON_Print(meta);
-	cJSON_Delete(meta);
-	return text;
 }
 
 /* A name of ours: "images/0". Anything else in a recording somebody sent would leave it. */
@@ -242,11 +84,32 @@ static int get_int(const cJSON *object, const char *name)
 	return cJSON_IsNumber(item) ? item->valueint : 0;
 }
 
+static bool get_flag(const cJSON *object, const char *name)
+{
+	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+/* The lists, each with how one of it is written and how it is read. */
+
 /* Reading the bytes of images. */
 struct image_reader {
 	int (*read)(void *ctx, const char *file, char **data, size_t *size);
 	void *ctx;
 };
+
+static void add_image(const struct recording *rec, size_t i, cJSON *item)
+{
+	const struct rec_image *image = &rec->images.v[i];
+	char file[32];
+
+	recording_image__file(i, file);
+	cJSON_AddStringToObject(item, "path", image->path);
+	cJSON_AddStringToObject(item, "file", file);
+	add_u64(item, "start", image->start);
+	cJSON_AddBoolToObject(item, "elf", image->is_elf);
+	if (image->pid)
+		cJSON_AddNumberToObject(item, "pid", image->pid);
+}
 
 static int parse_image(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
@@ -259,7 +122,7 @@ static int parse_image(struct recording *rec, const cJSON *item, const struct im
 
 	if (!path || !is_image_file(file))
 		return -EINVAL;
-	image.is_elf = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "elf"));
+	image.is_elf = get_flag(item, "elf");
 	err = reader->read(reader->ctx, file, &data, &image.size);
 	if (err)
 		return err;
@@ -267,6 +130,19 @@ static int parse_image(struct recording *rec, const cJSON *item, const struct im
 	err = recording__add_image(rec, &image);
 	free(data);
 	return err;
+}
+
+static void add_file(const struct recording *rec, size_t i, cJSON *item)
+{
+	const struct rec_file *file = &rec->files.v[i];
+
+	cJSON_AddStringToObject(item, "path", file->path);
+	add_u64(item, "inode", file->ino);
+	cJSON_AddStringToObject(item, "build_id", file->build_id);
+	if (file->name)
+		cJSON_AddStringToObject(item, "file", file->name);
+	if (file->debug_name)
+		cJSON_AddStringToObject(item, "debug", file->debug_name);
 }
 
 /* A string of ours: absent, or a file's name in images/. */
@@ -300,6 +176,15 @@ static int parse_file(struct recording *rec, const cJSON *item, const struct ima
 	return err;
 }
 
+static void add_perf_map(const struct recording *rec, size_t i, cJSON *item)
+{
+	char file[64];
+
+	recording_perf_map__file(rec->perf_maps.v[i].pid, file);
+	cJSON_AddNumberToObject(item, "pid", rec->perf_maps.v[i].pid);
+	cJSON_AddStringToObject(item, "file", file);
+}
+
 static int parse_perf_map(struct recording *rec, const cJSON *item,
 			  const struct image_reader *reader)
 {
@@ -316,6 +201,13 @@ static int parse_perf_map(struct recording *rec, const cJSON *item,
 	return err;
 }
 
+static void add_open_file(const struct recording *rec, size_t i, cJSON *item)
+{
+	cJSON_AddNumberToObject(item, "pid", rec->open_files.v[i].pid);
+	cJSON_AddNumberToObject(item, "fd", rec->open_files.v[i].fd);
+	cJSON_AddStringToObject(item, "path", rec->open_files.v[i].path);
+}
+
 static int parse_open_file(struct recording *rec, const cJSON *item,
 			   const struct image_reader *reader)
 {
@@ -327,6 +219,16 @@ static int parse_open_file(struct recording *rec, const cJSON *item,
 	return recording__add_open_file(rec, get_int(item, "pid"), fd->valueint, path);
 }
 
+static void add_stop(const struct recording *rec, size_t i, cJSON *item)
+{
+	const struct rec_place *place = &rec->stops.v[i];
+
+	add_u64(item, "inode", place->ino);
+	add_u64(item, "offset", place->offset);
+	cJSON_AddNumberToObject(item, "major", place->maj);
+	cJSON_AddNumberToObject(item, "minor", place->min);
+}
+
 static int parse_stop(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
 	return VEC_ADD(&rec->stops, (struct rec_place){.ino = get_u64(item, "inode"),
@@ -335,22 +237,40 @@ static int parse_stop(struct recording *rec, const cJSON *item, const struct ima
 						       .min = get_u32(item, "minor")});
 }
 
+static void add_taken(const struct recording *rec, size_t i, cJSON *item)
+{
+	const struct rec_taken *taken = &rec->taken.v[i];
+
+	cJSON_AddNumberToObject(item, "pid", taken->pid);
+	cJSON_AddNumberToObject(item, "tid", taken->tid);
+	cJSON_AddBoolToObject(item, "by_quota", taken->by_quota);
+	add_u64(item, "until_ns", taken->until_ns);
+	add_u64(item, "ns", taken->ns);
+}
+
 static int parse_taken(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
-	const struct rec_taken taken = {
-		.pid = get_int(item, "pid"),
-		.tid = get_int(item, "tid"),
-		.by_quota = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "by_quota")),
-		.until_ns = get_u64(item, "until_ns"),
-		.ns = get_u64(item, "ns")};
+	const struct rec_taken taken = {.pid = get_int(item, "pid"),
+					.tid = get_int(item, "tid"),
+					.by_quota = get_flag(item, "by_quota"),
+					.until_ns = get_u64(item, "until_ns"),
+					.ns = get_u64(item, "ns")};
 
 	return taken.ns <= taken.until_ns ? VEC_ADD(&rec->taken, taken) : -EINVAL;
+}
+
+static void add_quota(const struct recording *rec, size_t i, cJSON *item)
+{
+	cJSON_AddNumberToObject(item, "pid", rec->quotas.v[i].pid);
+	cJSON_AddStringToObject(item, "of", rec->quotas.v[i].text);
+	if (rec->quotas.v[i].of_memory)
+		cJSON_AddTrueToObject(item, "of_memory");
 }
 
 static int parse_quota(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
 	char *text = get_label(item, "of");
-	bool of_memory = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "of_memory"));
+	bool of_memory = get_flag(item, "of_memory");
 	int err = text ? recording__set_quota(rec, get_int(item, "pid"), of_memory, text) : -EINVAL;
 
 	free(text);
@@ -361,22 +281,83 @@ static void parse_taken_time(struct recording *rec, const cJSON *meta)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
 
-	rec->knows_interrupts =
-		cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(meta, "interrupts_are_counted"));
+	rec->knows_interrupts = get_flag(meta, "interrupts_are_counted");
 	rec->knows_taken = list != NULL;
 	item = cJSON_GetObjectItemCaseSensitive(meta, "steal_is_told");
 	if (list && cJSON_IsBool(item))
 		rec->steal = cJSON_IsTrue(item) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
 }
 
-static const struct {
+static const struct list {
 	const char *name;
+	size_t n_at; /* where struct recording says how many they are */
+	void (*add)(const struct recording *rec, size_t i, cJSON *item);
 	int (*parse)(struct recording *rec, const cJSON *item, const struct image_reader *reader);
 } lists[] = {
-	{"images", parse_image},	 {"files", parse_file}, {"perf_maps", parse_perf_map},
-	{"open_files", parse_open_file}, {"stops", parse_stop}, {"taken", parse_taken},
-	{"quotas", parse_quota},
+	{"images", offsetof(struct recording, images.n), add_image, parse_image},
+	{"files", offsetof(struct recording, files.n), add_file, parse_file},
+	{"perf_maps", offsetof(struct recording, perf_maps.n), add_perf_map, parse_perf_map},
+	{"open_files", offsetof(struct recording, open_files.n), add_open_file, parse_open_file},
+	{"taken", offsetof(struct recording, taken.n), add_taken, parse_taken},
+	{"quotas", offsetof(struct recording, quotas.n), add_quota, parse_quota},
+	{"stops", offsetof(struct recording, stops.n), add_stop, parse_stop},
 };
+
+/* An empty one is left out; but an empty "taken" says that nothing was. */
+static void add_list(const struct recording *rec, const struct list *list, cJSON *meta)
+{
+	size_t n = *(const size_t *)(const void *)((const char *)rec + list->n_at);
+	bool is_known = list->add == add_taken && rec->knows_taken;
+	cJSON *array = n || is_known ? cJSON_AddArrayToObject(meta, list->name) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(array, item);
+		list->add(rec, i, item);
+	}
+}
+
+static void add_drops(const struct recording *rec, cJSON *meta)
+{
+	cJSON *drops = cJSON_CreateObject();
+
+	for (int i = 0; i < DROPS; i++)
+		if (rec->drops[i])
+			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
+	cJSON_AddItemToObject(meta, "dropped", drops);
+}
+
+char *recording_meta__print(const struct recording *rec)
+{
+	cJSON *meta = cJSON_CreateObject();
+	char *text;
+
+	cJSON_AddNumberToObject(meta, "version", RECORDING_VERSION);
+	cJSON_AddStringToObject(meta, "tool", "mtbpf " MTBPF_VERSION);
+	cJSON_AddStringToObject(meta, "source", rec->source ? rec->source : "");
+	cJSON_AddStringToObject(meta, "freeze", rec->freeze ? rec->freeze : "");
+	cJSON_AddStringToObject(meta, "trigger", rec->trigger ? rec->trigger : "");
+	cJSON_AddStringToObject(meta, "command", rec->command ? rec->command : "");
+	cJSON_AddNumberToObject(meta, "pid", rec->pid);
+	cJSON_AddNumberToObject(meta, "reason", rec->reason);
+	add_u64(meta, "threshold_ns", rec->threshold_ns);
+	add_u64(meta, "frozen_ns", rec->frozen_ns);
+	add_u64(meta, "unix_zero_ns", rec->unix_zero_ns);
+	add_u64(meta, "probe_ip", rec->probe_ip);
+	if (rec->ring_bytes)
+		add_u64(meta, "ring_bytes", rec->ring_bytes);
+	if (rec->knows_taken && rec->steal != REC_STEAL_NOT_ASKED)
+		cJSON_AddBoolToObject(meta, "steal_is_told", rec->steal == REC_STEAL_TOLD);
+	if (rec->knows_interrupts)
+		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		add_list(rec, &lists[i], meta);
+	add_drops(rec, meta);
+	text = cJSON_Print(meta);
+	cJSON_Delete(meta);
+	return text;
+}
 
 static int parse_object(struct recording *rec, const cJSON *meta, const struct image_reader *reader)
 {

@@ -193,7 +193,7 @@ static int open_all(struct source *s)
 
 	if (err)
 		return err;
-	err = followed__open(&s->followed, &s->config, s, &followed_ops);
+	err = followed__open(&s->followed, &s->config, &followed_ops);
 	if (err) {
 		explain(err);
 		return err;
@@ -233,11 +233,6 @@ static struct source *sample__open(const struct source_config *config)
 	return NULL;
 }
 
-static int sample__fd(const struct source *s)
-{
-	return s->followed.epoll_fd;
-}
-
 /* Where the memory is full, those that ended long ago make room for new ones. */
 static bool make_room(struct source *s, pid_t tid)
 {
@@ -259,7 +254,7 @@ static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
 {
 	int err;
 
-	if (s->frozen || !make_room(s, tid))
+	if (s->followed.frozen || !make_room(s, tid))
 		return 0;
 	s->ring_config.from_exec = false;
 	err = followed__add_thread(&s->followed, pid, tid);
@@ -274,9 +269,6 @@ static void on_thread_end(struct source *s, pid_t tid)
 		if (s->rings.v[i].place.pid == tid)
 			s->rings.v[i].ended = true;
 }
-
-static const struct followed_ops followed_ops = {
-	.open_ring = open_ring, .ended = on_thread_end, .began = on_thread_begin};
 
 static bool holds(const struct source *s, pid_t pid)
 {
@@ -295,13 +287,32 @@ static int drain(struct source *s)
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = sideband__collect(&s->followed.sideband, &s->rings.v[i].sideband.ring);
 	if (!err)
-		err = sideband__settle(&s->followed.sideband, s->frozen);
+		err = sideband__settle(&s->followed.sideband, s->followed.frozen);
 	if (!err && by_cpu)
 		err = followed__processes(&s->followed);
 	else if (!err)
 		followed__threads(&s->followed);
 	return err ? err : sideband__tidy(&s->followed.sideband, by_cpu ? NULL : holds, s);
 }
+
+static int look(struct source *s)
+{
+	int err = drain(s);
+
+	return err || s->followed.frozen ? err : follow_cpus(s);
+}
+
+static void disable(struct source *s)
+{
+	for (size_t i = 0; i < s->rings.n; i++)
+		sample_ring__disable(&s->rings.v[i]);
+}
+
+static const struct followed_ops followed_ops = {.open_ring = open_ring,
+						 .ended = on_thread_end,
+						 .began = on_thread_begin,
+						 .look = look,
+						 .disable = disable};
 
 #define RECORD_MAX 65536
 
@@ -410,20 +421,11 @@ static int sample__read(struct source *s, struct recording *rec)
 		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
 	if (!err)
 		err = note_joined(s, rec, first);
-	if (!err)
-		err = followed__add_to(&s->followed, rec);
-	if (!err)
-		err = followed__add_uprobes_pages(&s->followed, &s->config, s->start_ns, rec);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
 	if (!s->config.is_silent)
 		say_lookback(&least);
-	followed__count_left_out(&s->followed, &s->config, rec);
-	if (!err && s->config.kernel && !rec->kernel.kallsyms)
-		return kernel_copy__make("/proc", false, &rec->kernel);
-	if (err)
-		log__error("cannot read what was recorded: %s", strerror(-err));
-	return err;
+	return followed__finish_read(&s->followed, err, s->start_ns, false, rec);
 }
 
 /* Those of the program that it executes are enabled by that. */
@@ -436,7 +438,7 @@ static int sample__start(struct source *s)
 	 * noted yet. */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
-		err = followed__note(&s->followed, &s->config, false, s->start_ns);
+		err = followed__note(&s->followed, false, s->start_ns);
 	for (size_t i = 0; i < s->rings.n && !err && !s->ring_config.from_exec; i++)
 		err = sample_ring__enable(&s->rings.v[i]);
 	if (err)
@@ -452,13 +454,12 @@ static int sample__resume(struct source *s, const struct source_config *config)
 {
 	int err;
 
-	if (!s->frozen || !sample_source__is_by_cpu(s))
+	if (!s->followed.frozen || !sample_source__is_by_cpu(s))
 		return -EOPNOTSUPP;
 	followed__close(&s->followed);
 	s->config = *config;
-	s->frozen = false;
 	s->longest_ns = s->ring_config.period_ns;
-	err = followed__open(&s->followed, &s->config, s, &followed_ops);
+	err = followed__open(&s->followed, &s->config, &followed_ops);
 	for (size_t i = 0; i < s->rings.n && !err; i++)
 		err = followed__watch(&s->followed, s->rings.v[i].sideband.event);
 	if (!err)
@@ -467,39 +468,11 @@ static int sample__resume(struct source *s, const struct source_config *config)
 	return err;
 }
 
-static enum source_state sample__state(struct source *s)
-{
-	int err;
-
-	if (s->frozen)
-		return SOURCE_FROZEN;
-	err = drain(s);
-	if (!err)
-		err = follow_cpus(s);
-	followed__note_error(&s->followed, err);
-	return followed__is_alive(&s->followed, &s->config) ? SOURCE_RUNNING : SOURCE_EXITED;
-}
-
-static int sample__freeze(struct source *s)
-{
-	int err;
-
-	if (s->frozen)
-		return 0;
-	for (size_t i = 0; i < s->rings.n; i++)
-		sample_ring__disable(&s->rings.v[i]);
-	s->frozen = true;
-	err = drain(s);
-	if (err)
-		log__error("cannot read what the kernel says of the process: %s", strerror(-err));
-	return err;
-}
-
 static void sample__set_rate(struct source *s, unsigned int hz)
 {
 	uint64_t period_ns = sample_rate__period(hz);
 
-	if (s->frozen)
+	if (s->followed.frozen)
 		return;
 	s->ring_config.period_ns = period_ns;
 	for (size_t i = 0; i < s->rings.n; i++) {
@@ -509,11 +482,6 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 	s->rate_ns = clock__now_ns();
 	if (period_ns > s->longest_ns)
 		s->longest_ns = period_ns;
-}
-
-static const struct pid_set *sample__pids(const struct source *s)
-{
-	return s->config.cgroup ? NULL : &s->followed.pids;
 }
 
 static const char *sample__memory(const struct source *s, char text[static SOURCE_TEXT_SIZE])
@@ -570,11 +538,11 @@ const struct source_ops source_sample = {
 	.open = sample__open,
 	.start = sample__start,
 	.resume = sample__resume,
-	.fd = sample__fd,
-	.state = sample__state,
-	.freeze = sample__freeze,
+	.fd = followed__fd,
+	.state = followed__state,
+	.freeze = followed__freeze,
 	.read = sample__read,
-	.pids = sample__pids,
+	.pids = followed__pids,
 	.set_rate = sample__set_rate,
 	.memory = sample__memory,
 	.lookback_ns = sample__lookback_ns,
