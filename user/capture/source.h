@@ -71,7 +71,7 @@ struct source_ops {
 	bool steps;   /* it traces one process, and sees by itself where regions begin and end */
 	/*
 	 * 0, or -errno after one line and a hint on stderr: this machine cannot do it. Cheap;
-	 * touches no target.
+	 * touches no target. NULL: any machine can.
 	 */
 	int (*probe)(void);
 	/* Prepares; the target is not touched yet. NULL with errno after a line and a hint. */

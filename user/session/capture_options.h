@@ -15,7 +15,7 @@
 struct sample_options {
 	int rate;		    /* in Hz; SAMPLE_RATE_AUTO: not given */
 	const char *max_overhead;   /* "1%", "none"; NULL: not given */
-	uint64_t max_overhead_ppm;  /* what sample_options__check() makes of it; 0: no limit */
+	uint64_t max_overhead_ppm;  /* what capture_options__check() makes of it; 0: no limit */
 	bool insists;		    /* "none": a probe stays, whatever it costs */
 	int unwind;		    /* UNWIND_... */
 	uint64_t syscall_thresh_ns; /* 0: none is noted */

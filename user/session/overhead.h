@@ -40,27 +40,11 @@ int overhead__measure(const struct sample_options *options, uint32_t stack, bool
 		      const struct pid_set *pids, struct overhead *overhead);
 
 #define OVERHEAD_TEXT_SIZE 192
-/* Takes new counters. False for the first ones, and if the target took no CPU time since. */
-bool overhead__count(struct overhead *o, const struct overhead_counts *now);
-/* The whole cost as a share of the target's CPU time; 1 is all of it. */
-double overhead__share(const struct overhead *o);
-/* The share of the probes' hits alone. */
-double overhead__hits_share(const struct overhead *o);
-/*
- * "1200 switches/s x 1.5 us + 998 stacks/s x 2.1 us + 500 hits/s x 700 ns = 0.4 % of the target's
- * CPU"; terms that are 0 are left out. Returns buf.
- */
-const char *overhead__format(char buf[static OVERHEAD_TEXT_SIZE], const struct overhead *o);
 
 /*
- * Looks at what the processes have done since it did last, and mends o->hz where that is far from
- * what -max-overhead allows: true then. Says once where it cannot be kept. What ended meanwhile is
- * not counted.
+ * Takes what the processes have done in all, and changes o->hz where that is far from what
+ * -max-overhead allows: true then. Says once where it cannot be kept.
  */
-bool overhead__look(struct overhead *o, const struct sample_options *options,
-		    const struct pid_set *pids);
-
-/* The same, of what they have done in all. */
 bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now);
 

@@ -98,7 +98,7 @@ bool session__is_replaced(struct session *s);
  * not be in it.
  */
 bool session__probes_are_copied(const struct session *s);
-/* session_cost.c: what a hit costs here is measured, where there are probes. */
+/* overhead.c: what a hit costs here is measured, where there are probes. */
 void session__measure_hits(struct session *s);
 /* What is known of the cost before it begins: a line. */
 void session__say_cost(const struct session *s);

@@ -43,7 +43,7 @@ static const struct source_ops *ops_of(const struct capture_options *options)
 const struct source_ops *source_choice__make(const struct capture_options *options)
 {
 	const struct source_ops *ops = ops_of(options);
-	int err = ops->probe();
+	int err = ops->probe ? ops->probe() : 0;
 
 	if (!err)
 		return ops;

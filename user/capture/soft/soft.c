@@ -33,7 +33,7 @@ struct source {
 	size_t shared_size;
 	int control_fd;
 	pid_t stepper;
-	struct spool *spools; /* where all is kept: SOFT_MAX_THREADS; else NULL */
+	struct spool spools[SOFT_MAX_THREADS]; /* with config.spool_dir: where all is kept */
 };
 
 /* From what the stepper left in shared memory to a recording. */
@@ -110,8 +110,8 @@ static int read_threads(struct source *source, struct recording *rec)
 		memcpy(thread.comm, t->comm, sizeof(thread.comm));
 		err = recording__add_thread(rec, &thread);
 		if (!err)
-			err = source->spools ? read_spool(source, i, rec)
-					     : read_ring(source, i, rec);
+			err = source->config.spool_dir ? read_spool(source, i, rec)
+						       : read_ring(source, i, rec);
 	}
 	return err;
 }
@@ -181,11 +181,6 @@ static int soft__read(struct source *source, struct recording *rec)
 #define FIRST_STEPS_TIMEOUT_MS 500
 #define FREEZE_TIMEOUT_MS      5000
 
-static int soft__probe(void)
-{
-	return 0;
-}
-
 static struct soft_shared *map_shared(size_t size)
 {
 	int fd = memfd_create("mtbpf-soft", MFD_CLOEXEC);
@@ -245,6 +240,8 @@ static struct source *soft__open(const struct source_config *config)
 		log__warn("the soft source keeps 256 MiB a thread at most");
 	source->config = *config;
 	source->control_fd = -1;
+	for (size_t i = 0; i < SOFT_MAX_THREADS; i++)
+		source->spools[i] = (struct spool)SPOOL_NONE;
 	source->shared_size = soft_shared__size(size);
 	source->shared = map_shared(source->shared_size);
 	if (!source->shared) {
@@ -257,15 +254,6 @@ static struct source *soft__open(const struct source_config *config)
 		return NULL;
 	}
 	source->shared->ring_size = size;
-	if (config->spool_dir)
-		source->spools = calloc(SOFT_MAX_THREADS, sizeof(*source->spools));
-	if (config->spool_dir && !source->spools) {
-		soft__close(source);
-		errno = ENOMEM;
-		return NULL;
-	}
-	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
-		source->spools[i] = (struct spool)SPOOL_NONE;
 	if (config->return_probe)
 		source->shared->uprobes_len =
 			uprobes_page__read(source->shared->uprobes_page, SOFT_PAGE);
@@ -305,20 +293,21 @@ static void run_stepper(struct source *source, int control_fd)
 	stepper__run(source->shared, &config);
 }
 
-static bool wait_state(struct source *source, int timeout_ms, bool (*done)(int state))
+/* Until the stepper's state is a later one. */
+static bool wait_beyond(struct source *source, enum soft_state state, int timeout_ms)
 {
 	uint64_t deadline = clock__now_ns() + (uint64_t)timeout_ms * 1000000;
 	struct pollfd fd = {source->control_fd, POLLIN, 0};
 	char bytes[16];
 
-	while (!done(source->shared->state)) {
+	while (source->shared->state <= (int)state) {
 		uint64_t now = clock__now_ns();
 
 		if (now >= deadline)
 			return false;
 		if (poll(&fd, 1, (int)((deadline - now) / 1000000) + 1) > 0 &&
 		    read(source->control_fd, bytes, sizeof(bytes)) == 0)
-			return done(source->shared->state); /* the stepper is gone */
+			return source->shared->state > (int)state; /* the stepper is gone */
 	}
 	return true;
 }
@@ -336,14 +325,9 @@ static void wait_for_first_steps(const struct source *source)
 		usleep(200);
 }
 
-static bool is_started(int state)
+static bool is_over(const struct source *source)
 {
-	return state != SOFT_STARTING;
-}
-
-static bool is_over(int state)
-{
-	return state > SOFT_RUNNING;
+	return source->shared->state > SOFT_RUNNING;
 }
 
 static int start_failed(const struct source *source)
@@ -394,7 +378,7 @@ static int soft__start(struct source *source)
 	}
 	close(sockets[1]);
 	source->control_fd = sockets[0];
-	if (!wait_state(source, ATTACH_TIMEOUT_MS, is_started) ||
+	if (!wait_beyond(source, SOFT_STARTING, ATTACH_TIMEOUT_MS) ||
 	    source->shared->state == SOFT_FAILED)
 		return start_failed(source);
 	wait_for_first_steps(source);
@@ -414,33 +398,26 @@ static int soft__fd(const struct source *source)
 static enum source_state soft__state(struct source *source)
 {
 	char bytes[16];
-	int state;
 
-	for (uint32_t i = 0; source->spools && i < source->shared->n_threads; i++)
+	for (uint32_t i = 0; source->config.spool_dir && i < source->shared->n_threads; i++)
 		drain_thread(source, i);
-	if (recv(source->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0 &&
-	    source->shared->state <= SOFT_RUNNING)
+	/* At its end of file the stepper is gone. */
+	if (recv(source->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0 && !is_over(source))
 		return SOURCE_EXITED;
-	state = source->shared->state;
-	switch (state) {
-	case SOFT_FROZEN:
-		return SOURCE_FROZEN;
-	case SOFT_EXITED:
-	case SOFT_FAILED:
-		return SOURCE_EXITED;
-	}
-	return SOURCE_RUNNING;
+	if (!is_over(source))
+		return SOURCE_RUNNING;
+	return source->shared->state == SOFT_FROZEN ? SOURCE_FROZEN : SOURCE_EXITED;
 }
 
 static int soft__freeze(struct source *source)
 {
 	char command = SOFT_COMMAND_FREEZE;
 
-	if (is_over(source->shared->state))
+	if (is_over(source))
 		return 0;
 	if (send(source->control_fd, &command, 1, MSG_NOSIGNAL) < 0)
-		return is_over(source->shared->state) ? 0 : -EPIPE;
-	if (wait_state(source, FREEZE_TIMEOUT_MS, is_over))
+		return is_over(source) ? 0 : -EPIPE;
+	if (wait_beyond(source, SOFT_RUNNING, FREEZE_TIMEOUT_MS))
 		return 0;
 	/* They are let go as soon as they wake; the stepper stays behind for that. */
 	log__warn(
@@ -462,13 +439,12 @@ static void soft__close(struct source *source)
 		soft__freeze(source);
 		/* End of file: a stepper that still waits for a thread goes on alone. */
 		close(source->control_fd);
-		waitpid(source->stepper, NULL, is_over(source->shared->state) ? 0 : WNOHANG);
+		waitpid(source->stepper, NULL, is_over(source) ? 0 : WNOHANG);
 	}
 	if (source->shared)
 		munmap(source->shared, source->shared_size);
-	for (size_t i = 0; source->spools && i < SOFT_MAX_THREADS; i++)
+	for (size_t i = 0; i < SOFT_MAX_THREADS; i++)
 		spool__close(&source->spools[i]);
-	free(source->spools);
 	free(source);
 }
 
@@ -477,7 +453,6 @@ const struct source_ops source_soft = {
 	.about = "single-steps the target: exact, but about 10,000 times slower than it runs by "
 		 "itself",
 	.steps = true,
-	.probe = soft__probe,
 	.open = soft__open,
 	.start = soft__start,
 	.fd = soft__fd,
