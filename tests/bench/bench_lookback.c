@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "deep.h"
-#include "capture/sample/sample_record.h"
 #include "capture/sample/sample_ring.h"
 #include "util/clock.h"
 

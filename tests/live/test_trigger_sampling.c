@@ -9,7 +9,6 @@
 
 #include "trigger_fixture.h"
 
-#include "capture/sample/sample_record.h"
 #include "capture/sample/sample_ring.h"
 #include "util/clock.h"
 

@@ -40,7 +40,7 @@ static inline void fill_hits(struct recording *rec)
 			hit.branches[j] = (struct mt_branch){0x401000 + j, 0x402000 + j, j};
 		for (uint32_t j = 0; j < depths[i]; j++)
 			hit.stack[j] = 0x401000 + 16 * (uint64_t)j;
-		assert_int_equal(recording__add_hit(rec, &hit), 0);
+		assert_int_equal(VEC_ADD(&rec->hits, hit), 0);
 	}
 }
 
@@ -66,7 +66,7 @@ static inline void add_hit_with_stack(struct recording *rec, uint32_t depth, siz
 		hit.stack[i] = 0x401000 + i;
 	for (size_t i = 0; i < size; i++)
 		stack[i] = (uint8_t)(i * 7 + i / 256);
-	assert_int_equal(recording__add_hit(rec, &hit), 0);
+	assert_int_equal(VEC_ADD(&rec->hits, hit), 0);
 	if (size)
 		assert_int_equal(recording__add_stack(rec, stack, size), 0);
 	free(stack);

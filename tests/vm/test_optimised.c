@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/code/uprobes_page.h"
+#include "capture/code/live_code.h"
 #include "capture/probe/uprobe_event.h"
 #include "target/maps.h"
 

@@ -11,7 +11,7 @@
 #include "capture/pt/pmu.h"
 #include "capture/recording/recording.h"
 #include "capture/probe/uprobe_event.h"
-#include "capture/code/uprobes_page.h"
+#include "capture/code/live_code.h"
 #include "target/cgroup.h"
 #include "target/pid_set.h"
 

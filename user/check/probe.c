@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "capture/probe/uprobe_event.h"
-#include "capture/probe/tracefs_probe.h"
 #include "check/subjects.h"
 #include "trigger/trigger.h"
 

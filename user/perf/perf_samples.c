@@ -294,10 +294,10 @@ static int add_switch(struct perf_samples *s, const struct perf_line *line,
 	s->totals.ins += what->is_in;
 	s->totals.outs += !what->is_in;
 	if (line->tid)
-		err = recording__add_sched(&s->rec, &sched);
+		err = VEC_ADD(&s->rec.scheds, sched);
 	sched = (struct rec_sched){
 		.time_ns = line->time_ns, .tid = what->next, .what = REC_SCHED_IN};
-	return err || !what->next ? err : recording__add_sched(&s->rec, &sched);
+	return err || !what->next ? err : VEC_ADD(&s->rec.scheds, sched);
 }
 
 static int take_event(struct perf_samples *s, const struct perf_line *line)

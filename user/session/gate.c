@@ -271,7 +271,7 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 	struct entry_taker *taker = ctx;
 
 	return entry->start_ns > taker->after_ns && was_recorded(taker, entry)
-		       ? recording__add_entry(taker->rec, entry)
+		       ? VEC_ADD(&taker->rec->entries, *entry)
 		       : 0;
 }
 
@@ -335,7 +335,7 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	if (got != 1)
 		return got;
 	stack = trigger__stack(gate->trigger, &size);
-	err = recording__add_hit(rec, &hit);
+	err = VEC_ADD(&rec->hits, hit);
 	if (!err && size)
 		err = recording__add_stack(rec, stack, size);
 	return err ? err : 1;

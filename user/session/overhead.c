@@ -57,23 +57,22 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 		     unsigned int hz)
 {
 	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
+	bool is_lowered = o->rate == SAMPLE_RATE_AUTO && hz < SAMPLE_RATE_DEFAULT;
+	double percent = 100 * sample_cost__share(cost, hz);
 
 	units__format_duration(sample, cost->sample_ns);
-	if (o->rate == SAMPLE_RATE_AUTO && !o->max_overhead_ppm && hz < SAMPLE_RATE_DEFAULT) {
+	if (o->max_overhead_ppm)
+		log__info("sample: a stack costs %s here, a context switch %s: %u samples a "
+			  "second, for -max-overhead %s",
+			  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
+	else if (is_lowered)
 		log__info("sample: %u stacks a second, since one costs %s here: %.1f %% of a "
 			  "thread's time (-sample-rate %u insists)",
-			  hz, sample, 100 * sample_cost__share(cost, hz), SAMPLE_RATE_DEFAULT);
-		return;
-	}
-	if (!o->max_overhead_ppm) {
+			  hz, sample, percent, SAMPLE_RATE_DEFAULT);
+	else
 		log__info(
 			"sample: %u stacks a second; one costs %s here: %.1f %% of a thread's time",
-			hz, sample, 100 * sample_cost__share(cost, hz));
-		return;
-	}
-	log__info("sample: a stack costs %s here, a context switch %s: %u samples a second, for "
-		  "-max-overhead %s",
-		  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
+			hz, sample, percent);
 }
 
 static void set_recorder(void *ctx, bool on)

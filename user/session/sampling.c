@@ -97,7 +97,7 @@ static int add_sched(struct recording *rec, const struct mt_record *record,
 				  .cpu = record->cpu,
 				  .what = what};
 
-	return recording__add_sched(rec, &sched);
+	return VEC_ADD(&rec->scheds, sched);
 }
 
 static int add_interrupts(struct recording *rec, const struct mt_record *record)

@@ -38,7 +38,7 @@ static void add_samples(struct recording *rec)
 					  .what = (enum rec_sched_what)(i % 3)};
 
 		assert_int_equal(recording__add_sample(rec, &sample, ips), 0);
-		assert_int_equal(recording__add_sched(rec, &sched), 0);
+		assert_int_equal(VEC_ADD(&rec->scheds, sched), 0);
 	}
 }
 

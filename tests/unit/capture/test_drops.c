@@ -4,7 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "capture/sample/sample_record.h"
+#include "capture/sample/sample_ring.h"
 
 static void test_each_kind_has_its_words(void **state)
 {

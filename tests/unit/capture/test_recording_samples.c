@@ -6,7 +6,6 @@
 
 #include "capture/recording/perf_data.h"
 #include "capture/sample/sample_ring.h"
-#include "capture/sample/sample_record.h"
 
 static void fill_samples(struct recording *rec)
 {
@@ -55,8 +54,8 @@ static void fill_samples(struct recording *rec)
 	/* The last one can be unwound. */
 	assert_int_equal(recording__add_sample_user(rec, &user), 0);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(recording__add_sched(rec, &scheds[i]), 0);
-	assert_int_equal(recording__add_entry(rec, &entry), 0);
+		assert_int_equal(VEC_ADD(&rec->scheds, scheds[i]), 0);
+	assert_int_equal(VEC_ADD(&rec->entries, entry), 0);
 	assert_int_equal(recording__add_sched_by(rec, &by), 0);
 	assert_int_equal(recording__add_open_file(rec, 100, 5, "pipe:[812]"), 0);
 	rec->knows_interrupts = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/code/uprobes_page.h"
+#include "capture/code/live_code.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -91,7 +91,7 @@ static inline void sched(struct fixture *f, uint64_t time_ns, enum rec_sched_wha
 {
 	struct rec_sched sched = {.time_ns = time_ns, .pid = PID, .tid = TID, .what = what};
 
-	assert_int_equal(recording__add_sched(&f->rec, &sched), 0);
+	assert_int_equal(VEC_ADD(&f->rec.scheds, sched), 0);
 }
 
 static inline void interrupts(struct fixture *f, pid_t tid, uint64_t start_ns, uint64_t end_ns,
@@ -110,7 +110,7 @@ static inline void hit(struct fixture *f, uint64_t time_ns)
 {
 	struct mt_hit hit = {.time_ns = time_ns, .tid = TID, .tgid = PID};
 
-	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
+	assert_int_equal(VEC_ADD(&f->rec.hits, hit), 0);
 }
 
 static inline struct mt_entry entry_of(uint64_t ip, uint64_t start_ns, uint64_t end_ns)

@@ -88,7 +88,7 @@ static void add_hit(struct fixture *f, const uint64_t *chain, uint32_t depth, si
 			     .stack_depth = depth};
 
 	memcpy(hit.stack, chain, 8 * depth);
-	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
+	assert_int_equal(VEC_ADD(&f->rec.hits, hit), 0);
 	if (copied)
 		assert_int_equal(recording__add_stack(&f->rec, s->stack, copied), 0);
 }

@@ -4,7 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "capture/sample/sample_record.h"
+#include "capture/sample/sample_ring.h"
 #include "sampled/settle_calls.h"
 
 #define CLOCK  7

@@ -74,7 +74,7 @@ static void test_switches_and_entries(void **state)
 	sched(f, 1600, REC_SCHED_IN);
 	sched(f, 1010, REC_SCHED_BLOCKED);
 	sched(f, 1400, REC_SCHED_IN);
-	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
 	f->rec.frozen_ns = 2100;
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[main] 1000-2100 inferred-start inferred-end\n"
@@ -112,8 +112,8 @@ static void add_entries_of_two(struct fixture *f)
 	struct mt_entry iter = entry_of(ITER, 2010, 2090), find = entry_of(FIND, 2020, 2030);
 
 	SAMPLE(f, TID, 1000, MAIN + 8);
-	assert_int_equal(recording__add_entry(&f->rec, &iter), 0);
-	assert_int_equal(recording__add_entry(&f->rec, &find), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, iter), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, find), 0);
 	f->rec.frozen_ns = 2100;
 }
 
@@ -124,7 +124,7 @@ static void test_entries_of_all_functions(void **state)
 	struct mt_hit hit = {.time_ns = 2100, .tid = TID, .tgid = PID, .probe_ip = FIND};
 
 	add_entries_of_two(f);
-	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
+	assert_int_equal(VEC_ADD(&f->rec.hits, hit), 0);
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[main] 1000-1050 inferred-start inferred-end\n"
 				  "[not recorded] 1050-2010\n"
@@ -210,7 +210,7 @@ static void add_random(struct fixture *f, uint64_t *state)
 		sched(f, time, (enum rec_sched_what)random_below(state, 3));
 		break;
 	case 1:
-		assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+		assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
 		break;
 	case 2:
 		assert_int_equal(recording__add_sched_by(&f->rec, &by), 0);

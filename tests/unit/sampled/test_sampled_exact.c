@@ -12,7 +12,7 @@ static void call(struct fixture *f, uint64_t ip, uint64_t start_ns, uint64_t end
 
 	entry.kind = MT_ENTRY_CALL;
 	entry.returns_to = returns_to;
-	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
 }
 
 static void test_calls_lie_in_each_other_without_a_sample(void **state)
@@ -151,8 +151,8 @@ static void test_a_call_is_not_told_twice(void **state)
 	struct mt_entry hit = entry_of(ITER, 1001, 0), other = entry_of(FIND, 1020, 0);
 
 	call(f, ITER, 1000, 1100, 0);
-	assert_int_equal(recording__add_entry(&f->rec, &hit), 0);
-	assert_int_equal(recording__add_entry(&f->rec, &other), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, hit), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, other), 0);
 	f->rec.frozen_ns = 1100;
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[iter] 1000-1100\n"
@@ -204,7 +204,7 @@ static void add_hit(struct fixture *f, uint64_t time_ns, uint32_t reason)
 			     .stack_depth = 2,
 			     .stack = {ITER, MAIN + 8}};
 
-	assert_int_equal(recording__add_hit(&f->rec, &hit), 0);
+	assert_int_equal(VEC_ADD(&f->rec.hits, hit), 0);
 	f->rec.frozen_ns = time_ns;
 }
 
@@ -277,7 +277,7 @@ static void test_a_hit_at_its_return_is_no_other_call(void **state)
 	struct fixture *f = *state;
 	struct mt_entry entry = entry_of(ITER, 900, 1000);
 
-	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
 	add_hit(f, 1000, MT_HIT_DURATION);
 	make_trees(f, 1);
 	assert_tree(&f->trees[0], "[iter] 900-1000\n"

@@ -7,7 +7,7 @@ static void add(struct fixture *f, uint32_t goroutine, pid_t tid, struct mt_entr
 	entry.goroutine = goroutine;
 	entry.kind = entry.kind ? entry.kind : MT_ENTRY_CALL;
 	entry.tid = (uint32_t)tid;
-	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
 }
 
 /* In whatever order, and on whatever thread they ended; what the threads show stays as it is. */

@@ -62,7 +62,7 @@ static void test_calls_are_made_out_of_it(void **state)
 
 	know_kernel(f);
 	sample_in(f, 1000, true, flat, 1);
-	assert_int_equal(recording__add_entry(&f->rec, &find), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, find), 0);
 	sample_in(f, 1100, true, flat, 1);
 	f->rec.frozen_ns = 1100;
 	make_trees(f, 1);
@@ -83,7 +83,7 @@ static void test_a_call_that_a_stack_lacks(void **state)
 
 	know_kernel(f);
 	sample_in(f, 1000, false, flat, 1);
-	assert_int_equal(recording__add_entry(&f->rec, &find), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, find), 0);
 	sample_in(f, 1050, false, flat, 1);
 	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
 	f->rec.frozen_ns = 1100;
@@ -107,7 +107,7 @@ static void test_a_call_whose_return_is_probed(void **state)
 	know_kernel(f);
 	find.returns_to = ITER + 4;
 	SAMPLE(f, TID, 1000, ITER + 4, MAIN + 8);
-	assert_int_equal(recording__add_entry(&f->rec, &find), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, find), 0);
 	sample_in(f, 1059, false, flat, 1);
 	SAMPLE(f, TID, 1100, ITER + 4, MAIN + 8);
 	f->rec.frozen_ns = 1100;

@@ -104,7 +104,7 @@ static void test_a_tail_call_below_callers_not_seen_before(void **state)
 	struct mt_entry entry = entry_of(ITER, 1010, 1900);
 	struct fixture *f = *state;
 
-	assert_int_equal(recording__add_entry(&f->rec, &entry), 0);
+	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
 	SAMPLE(f, TID, 1100, FIND + 4, MAIN + 8);
 	hit(f, 2000);
 	f->rec.hits.v[0].reason = MT_HIT_DURATION;

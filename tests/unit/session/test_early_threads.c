@@ -165,7 +165,7 @@ static void test_the_thread_with_a_hit_is_kept(void **state)
 	struct mt_hit hit = {.tgid = PID, .tid = (uint32_t)tid, .time_ns = START_NS + 20000};
 	struct decoded decoded, all;
 
-	assert_int_equal(recording__add_hit(&s->rec, &hit), 0);
+	assert_int_equal(VEC_ADD(&s->rec.hits, hit), 0);
 	assert_int_equal(decoded__make(&all, &s->rec, &(struct tree_options){0}), 0);
 	begin(s, &decoded);
 	assert_int_equal(tree_of(&decoded, tid)->calls.n, tree_of(&all, tid)->calls.n);

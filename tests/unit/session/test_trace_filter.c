@@ -135,7 +135,7 @@ static void add_hit(struct recording *rec, uint64_t time_ns, uint64_t value_ns, 
 {
 	struct mt_hit hit = {.time_ns = time_ns, .value_ns = value_ns, .reason = reason};
 
-	assert_int_equal(recording__add_hit(rec, &hit), 0);
+	assert_int_equal(VEC_ADD(&rec->hits, hit), 0);
 }
 
 static struct decode_filter resolve(const char *text, const struct recording *rec, int expected)

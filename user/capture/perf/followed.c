@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "capture/code/kernel_copy.h"
-#include "capture/code/uprobes_page.h"
 #include "capture/perf/event_place.h"
 #include "capture/code/live_code.h"
 #include "target/process.h"
@@ -225,17 +224,14 @@ typedef VEC(struct followed_thread) thread_vec;
 
 static int add_all(thread_vec *vec, pid_t pid, bool main_only)
 {
-	pid_t *tids;
+	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 	int err = process__threads(pid, &tids, &n);
 
-	if (err)
-		return err == -ESRCH ? 0 : err;
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; !err && i < n; i++)
 		if (!main_only || tids[i] == pid)
 			err = VEC_ADD(vec, (struct followed_thread){.pid = pid, .tid = tids[i]});
-	free(tids);
-	return err;
+	return err == -ESRCH ? 0 : err;
 }
 
 /* Lists the threads, or the main threads, of all processes that are alive. -ESRCH: none is. */
@@ -329,41 +325,41 @@ int followed__note(struct followed *f, bool main_only, uint64_t time_ns)
 	return err;
 }
 
-static void begin(struct followed *f, const struct followed_thread *thread)
+static void begin(struct followed *f, pid_t pid, pid_t tid)
 {
 	int err = 0;
 
-	if (pid_set__has(&f->tids, thread->tid))
+	if (pid_set__has(&f->tids, tid))
 		return;
-	if (f->sideband.children && thread->tid == thread->pid)
-		err = add_process(f, thread->pid);
+	if (f->sideband.children && tid == pid)
+		err = add_process(f, pid);
 	if (!err)
-		err = f->ops->began(source_of(f), thread->pid, thread->tid);
+		err = f->ops->began(source_of(f), pid, tid);
 	if (err && err != -ESRCH)
-		log__warn("thread %d is not recorded: %s", thread->tid, strerror(-err));
+		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
 }
 
 void followed__threads(struct followed *f)
 {
+	struct sideband *s = &f->sideband;
 	thread_vec threads = {0};
 
-	for (size_t i = 0; i < f->sideband.ended.n; i++) {
-		f->ops->ended(source_of(f), f->sideband.ended.v[i]);
-		pid_set__remove(&f->tids, f->sideband.ended.v[i]);
-		f->n_left_out += pid_set__has(&f->left_out, f->sideband.ended.v[i]);
-		pid_set__remove(&f->left_out, f->sideband.ended.v[i]);
+	for (size_t i = 0; i < s->ended.n; i++) {
+		f->ops->ended(source_of(f), s->ended.v[i]);
+		pid_set__remove(&f->tids, s->ended.v[i]);
+		f->n_left_out += pid_set__has(&f->left_out, s->ended.v[i]);
+		pid_set__remove(&f->left_out, s->ended.v[i]);
 	}
-	for (size_t i = 0; i < f->sideband.started.n; i++)
-		begin(f, &(struct followed_thread){.pid = f->sideband.started.v[i].pid,
-						   .tid = f->sideband.started.v[i].tid});
+	for (size_t i = 0; i < s->started.n; i++)
+		begin(f, s->started.v[i].pid, s->started.v[i].tid);
 	/* No event reports threads that a thread starts before its own events are open: /proc is
 	 * read. */
-	if (f->sideband.started.n)
+	if (s->started.n)
 		list_threads(f, false, &threads);
 	for (size_t i = 0; i < threads.n; i++)
-		begin(f, &threads.v[i]);
+		begin(f, threads.v[i].pid, threads.v[i].tid);
 	VEC_FINI(&threads);
-	f->sideband.started.n = f->sideband.ended.n = 0;
+	s->started.n = s->ended.n = 0;
 }
 
 int followed__processes(struct followed *f)

@@ -15,7 +15,7 @@
 #include "capture/perf/followed.h"
 #include "capture/perf/perf_clock.h"
 #include "capture/perf/ring_limits.h"
-#include "capture/probe/tracefs_probe.h"
+#include "capture/probe/uprobe_event.h"
 #include "capture/pt/pmu.h"
 #include "capture/pt/pt_ring.h"
 #include "capture/source.h"

@@ -254,7 +254,7 @@ static int read_hit(struct perf_reader *r, const struct perf_reader_event *event
 		err = c->failed ? damaged_hit(r) : 0;
 	}
 	if (!err)
-		err = recording__add_hit(r->rec, &hit);
+		err = VEC_ADD(&r->rec->hits, hit);
 	if (err || !user.size)
 		return err;
 	return recording__add_stack(r->rec, user.stack, user.size);
@@ -367,7 +367,7 @@ static int read_own(struct perf_reader *r, struct cursor *c, uint64_t own)
 
 	if (own == PERF_OWN_ENTRY) {
 		err = take_raw(r, c, &entry, ENTRY_LEAST, offsetof(struct mt_entry, ip));
-		return err ? err : recording__add_entry(r->rec, &entry);
+		return err ? err : VEC_ADD(&r->rec->entries, entry);
 	}
 	if (own == PERF_OWN_BY) {
 		err = take_raw(r, c, &by, sizeof(by), sizeof(by));
@@ -544,7 +544,7 @@ static int read_sched(struct perf_reader *r, const struct perf_event_header *hea
 									     : REC_SCHED_BLOCKED,
 	};
 
-	return recording__add_sched(r->rec, &sched);
+	return VEC_ADD(&r->rec->scheds, sched);
 }
 
 /* A thread or process begins: PID, PPID, TID, PTID, TIME. */

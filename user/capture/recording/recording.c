@@ -248,11 +248,6 @@ void recording__drop_copies(struct recording *rec, pid_t pid)
 	rec->images.n = out;
 }
 
-int recording__add_hit(struct recording *rec, const struct mt_hit *hit)
-{
-	return VEC_ADD(&rec->hits, *hit);
-}
-
 int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -515,19 +510,9 @@ int recording__add_sample_user(struct recording *rec, const struct rec_user *use
 	return 0;
 }
 
-int recording__add_sched(struct recording *rec, const struct rec_sched *sched)
-{
-	return VEC_ADD(&rec->scheds, *sched);
-}
-
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by)
 {
 	return VEC_ADD(&rec->sched_bys, *by);
-}
-
-int recording__add_entry(struct recording *rec, const struct mt_entry *entry)
-{
-	return VEC_ADD(&rec->entries, *entry);
 }
 
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd)

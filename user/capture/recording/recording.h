@@ -353,7 +353,6 @@ void recording__drop_copies(struct recording *rec, pid_t pid);
 int recording__add_file(struct recording *rec, const struct rec_file *file);
 /* Copies the text; a later one of the same process takes the earlier one's place. */
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
-int recording__add_hit(struct recording *rec, const struct mt_hit *hit);
 /* Of the hit that was added last. */
 int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size);
 /* One that is known already gets its name. */
@@ -374,7 +373,6 @@ int recording__add_sample(struct recording *rec, const struct rec_sample *sample
 int recording__add_sample_user(struct recording *rec, const struct rec_user *user);
 /* The same: the kernel's part of its stack. */
 int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n);
-int recording__add_sched(struct recording *rec, const struct rec_sched *sched);
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
 /* Copies the path; one that is known already stays. */
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
@@ -384,7 +382,6 @@ const char *recording__find_open_file(const struct recording *rec, pid_t pid, in
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
 /* NULL where it was not throttled. */
 const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory);
-int recording__add_entry(struct recording *rec, const struct mt_entry *entry);
 /*
  * Takes over aux->data. Of a thread, or a CPU, that wrote no trace nothing is kept: it would be in
  * the trace that is made at once, but not in the one that is made of the file.

@@ -12,6 +12,7 @@
 
 #include "capture/sample/sample_ring.h"
 #include "target/process.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fs.h"
 
@@ -242,38 +243,28 @@ int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel
 static void add_thread(struct sample_load *load, pid_t pid, pid_t tid)
 {
 	unsigned long long ran, waited, times;
-	char path[64], *text;
+	_cleanup_free_ char *text = NULL;
+	char path[64];
 	size_t len;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
-	if (fs__read(path, &text, &len))
+	if (fs__read(path, &text, &len) ||
+	    sscanf(text, "%llu %llu %llu", &ran, &waited, &times) != 3)
 		return;
-	if (sscanf(text, "%llu %llu %llu", &ran, &waited, &times) == 3) {
-		load->cpu_ns += ran;
-		load->switches += times;
-	}
-	free(text);
+	load->cpu_ns += ran;
+	load->switches += times;
 }
 
 int sample_load__read(pid_t pid, struct sample_load *load)
 {
-	pid_t *tids;
+	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 	int err = process__threads(pid, &tids, &n);
 
 	*load = (struct sample_load){0};
-	if (err)
-		return err;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; !err && i < n; i++)
 		add_thread(load, pid, tids[i]);
-	free(tids);
-	return 0;
-}
-
-/* What threads that ended meanwhile had done before is missing in the second. */
-static uint64_t difference(uint64_t first, uint64_t last)
-{
-	return last > first ? last - first : 0;
+	return err;
 }
 
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load)
@@ -287,8 +278,9 @@ int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load)
 		err = sample_load__read(pid, load);
 	if (err)
 		return err;
-	load->cpu_ns = difference(first.cpu_ns, load->cpu_ns);
-	load->switches = difference(first.switches, load->switches);
+	/* What threads that ended meanwhile had done before is missing in the second. */
+	load->cpu_ns -= first.cpu_ns < load->cpu_ns ? first.cpu_ns : load->cpu_ns;
+	load->switches -= first.switches < load->switches ? first.switches : load->switches;
 	return 0;
 }
 

@@ -13,7 +13,6 @@
 #include "capture/perf/ring_limits.h"
 #include "capture/code/live_code.h"
 #include "capture/sample/sample_ring.h"
-#include "capture/sample/sample_record.h"
 #include "kernel/capability.h"
 #include "target/process.h"
 #include "util/clock.h"

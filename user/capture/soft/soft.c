@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/code/uprobes_page.h"
+#include "capture/code/live_code.h"
 #include "capture/recording/recording.h"
 #include "capture/soft/stepper.h"
 #include "capture/source.h"

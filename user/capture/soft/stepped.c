@@ -219,7 +219,7 @@ static void encode_moved(struct stepped *t, uint64_t to)
 		pt_stream__enable(&t->stream, handler);
 }
 
-enum step_effect stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
+bool stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
 {
 	uint64_t now;
 
@@ -229,7 +229,7 @@ enum step_effect stepped__executed(struct stepped *t, const struct user_regs_str
 		/* Code nobody can read: out of the trace until it is left. */
 		if (t->stream.enabled)
 			pt_stream__disable_async(&t->stream, t->ip);
-		return STEP_PLAIN;
+		return false;
 	}
 	if (!t->stream.enabled)
 		pt_stream__enable(&t->stream, t->ip);
@@ -237,12 +237,12 @@ enum step_effect stepped__executed(struct stepped *t, const struct user_regs_str
 	now = t->insn.cls == INSN_SYSCALL ? t->fetched_ns : mark_now(t);
 	if (!encode(t, regs->rip)) {
 		encode_moved(t, regs->rip);
-		return STEP_PLAIN;
+		return false;
 	}
 	log_truth(t, now, regs);
 	if (t->is_pushf)
 		hide_trap_flag(t, regs->rsp);
-	return t->insn.cls == INSN_SYSCALL ? STEP_SYSCALL : STEP_PLAIN;
+	return t->insn.cls == INSN_SYSCALL;
 }
 
 /* The instruction under the probe cannot be read; a call is what pushed and went far. */

@@ -37,12 +37,6 @@ struct stepped {
 	bool is_unreadable; /* not a byte of the code could be read */
 };
 
-/* What the step did beside the branch. */
-enum step_effect {
-	STEP_PLAIN,
-	STEP_SYSCALL, /* the mappings may have changed if it was a call that changes them */
-};
-
 void stepped__init(struct stepped *t, pid_t tid, struct soft_shared *shared, uint32_t index,
 		   const struct pt_stream_config *config, FILE *truth_log);
 void stepped__fini(struct stepped *t);
@@ -50,8 +44,8 @@ void stepped__fini(struct stepped *t);
 /* Looks at the instruction that runs next: regs and the bytes at its ip. */
 void stepped__fetch(struct stepped *t, const struct user_regs_struct *regs);
 
-/* The fetched instruction ran, and regs are what it left. */
-enum step_effect stepped__executed(struct stepped *t, const struct user_regs_struct *regs);
+/* The fetched instruction ran, and regs are what it left. True: it was a system call. */
+bool stepped__executed(struct stepped *t, const struct user_regs_struct *regs);
 /* A uprobe stood on the fetched instruction: the kernel took int3, did the work, and went on. */
 void stepped__probed(struct stepped *t, const struct user_regs_struct *regs);
 /* A signal handler was entered before the fetched instruction ran. */

@@ -114,26 +114,23 @@ static int seize_all(struct stepper *s)
 	bool found = true;
 
 	while (found) {
-		pid_t *tids;
+		_cleanup_free_ pid_t *tids = NULL;
 		size_t n;
 		int err = process__threads(s->config->pid, &tids, &n);
 
 		if (err)
 			return s->n ? 0 : err;
 		found = false;
-		for (size_t i = 0; i < n && !err; i++) {
+		for (size_t i = 0; i < n; i++) {
 			if (find_thread(s, tids[i]))
 				continue;
-			if (ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS)) {
-				err = errno == ESRCH ? 0 : -errno;
-				continue;
+			if (!ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS)) {
+				found = true;
+				seize_thread(s, tids[i]);
+			} else if (errno != ESRCH) {
+				return -errno;
 			}
-			found = true;
-			seize_thread(s, tids[i]);
 		}
-		free(tids);
-		if (err)
-			return err;
 		if (s->shared->lost_threads)
 			return 0;
 	}
@@ -453,7 +450,6 @@ static void enter_region(struct stepper *s, struct stepped *t)
 static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 {
 	struct user_regs_struct regs;
-	enum step_effect effect = STEP_PLAIN;
 
 	if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs))
 		return;
@@ -464,9 +460,7 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 		stepped__probed(t, &regs);
 	else if (t->skip_next)
 		t->skip_next = false;
-	else
-		effect = stepped__executed(t, &regs);
-	if (effect == STEP_SYSCALL)
+	else if (stepped__executed(t, &regs))
 		syscall_done(s, t);
 	stepped__fetch(t, &regs);
 	if (t->is_unreadable && find_uprobes(s, t->ip))
@@ -504,18 +498,14 @@ static void on_signal(struct stepper *s, struct stepped *t, int sig)
 
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info)) {
 		stopped_clean(s, t);
-		return;
-	}
-	if (sig == SIGTRAP && !t->waiting && is_ours(t, &info)) {
+	} else if (sig == SIGTRAP && !t->waiting && is_ours(t, &info)) {
 		on_trap(s, t, &info);
-		return;
-	}
-	if (sig == SIGTRAP && t->has_breakpoints && info.si_code == TRAP_HWBKPT) {
+	} else if (sig == SIGTRAP && t->has_breakpoints && info.si_code == TRAP_HWBKPT) {
 		enter_region(s, t);
-		return;
+	} else {
+		t->inject = sig;
+		stopped_clean(s, t);
 	}
-	t->inject = sig;
-	stopped_clean(s, t);
 }
 
 /* After PTRACE_INTERRUPT, or a new thread's first stop, or a job-control stop. */
