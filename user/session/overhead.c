@@ -14,6 +14,7 @@
 #include "session/session_internal.h"
 #include "trigger/recorder.h"
 #include "trigger/trigger.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -441,15 +442,12 @@ void session__say_cost(const struct session *s)
 
 static uint64_t cgroup_cpu_ns(const struct cgroup *cgroup)
 {
-	int fd = openat(cgroup->fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(cgroup->fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
 	unsigned long long us = 0;
 	char text[64] = "";
 
-	if (fd < 0)
-		return 0;
-	if (read(fd, text, sizeof(text) - 1) > 0)
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
 		sscanf(text, "usage_usec %llu", &us);
-	close(fd);
 	return us * 1000;
 }
 

@@ -60,21 +60,18 @@ static int arm(struct session *s)
 	return err;
 }
 
-/* True where the session is over: *end says why. */
-static int look(struct session *s, enum session_end *end, bool *over)
+/* 1 where the session is over: *end says why. 0 if it goes on; or -errno. */
+static int look(struct session *s, enum session_end *end)
 {
 	struct signalfd_siginfo info;
 	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
-	*over = true;
 	if (got < 0)
 		return got;
-	if (got) {
+	if (got)
 		*end = s->rec->hits.v[s->rec->hits.n - 1].reason == MT_HIT_LAST ? SESSION_HITS_OVER
 										: SESSION_TRIGGERED;
-		return 0;
-	}
-	if (s->ops->state(s->source) == SOURCE_EXITED || s->replaced)
+	else if (s->ops->state(s->source) == SOURCE_EXITED || s->replaced)
 		*end = SESSION_EXITED;
 	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		*end = info.ssi_signo == SIGUSR1 ? SESSION_ASKED : SESSION_INTERRUPTED;
@@ -84,8 +81,8 @@ static int look(struct session *s, enum session_end *end, bool *over)
 	} else if (clock__now_ns() >= s->deadline_ns)
 		*end = SESSION_TIMED_OUT;
 	else
-		*over = false;
-	return 0;
+		return 0;
+	return 1;
 }
 
 /* Once a second the counters are looked at. When to wake up next. */
@@ -122,26 +119,24 @@ static int sleep_until(struct session *s, uint64_t until_ns)
 
 static int wait_for_end(struct session *s, enum session_end *end)
 {
-	bool over = false;
 	uint64_t next;
-	int err;
+	int over;
 
 	*end = SESSION_INTERRUPTED;
-	err = look(s, end, &over);
-	while (!err && !over) {
-		err = tick(s, &next);
+	while (!(over = look(s, end))) {
+		int err = tick(s, &next);
+
 		if (!err)
 			err = sleep_until(s, next);
-		if (!err)
-			err = arm(s);
-		if (!err)
-			err = look(s, end, &over);
+		over = err ? err : arm(s);
+		if (over)
+			break;
 	}
 	status__end();
 	overhead__say(&s->overhead, &s->options->sample);
 	tell_observer(s);
 	s->armed = false;
-	return err;
+	return over < 0 ? over : 0;
 }
 
 static int watch_fd(struct session *s, int fd)

@@ -359,21 +359,12 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 static int open_nameless(void)
 {
 	static const char *const folders[] = {"/var/tmp", "/tmp", "."};
+	struct spool spool;
 	int err = -ENOENT;
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		char path[64];
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/mtbpf-kcore.XXXXXX", folders[i]);
-		fd = mkostemp(path, O_CLOEXEC);
-		if (fd >= 0) {
-			unlink(path);
-			return fd;
-		}
-		err = -errno;
-	}
-	return err;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && err; i++)
+		err = spool__open(&spool, folders[i]);
+	return err ? err : spool.fd;
 }
 
 static int copy_all(const struct kcore *kcore, const kernel_range_vec *ranges, int out)

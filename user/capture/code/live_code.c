@@ -106,16 +106,13 @@ size_t uprobes_trampoline__read(uint8_t *page, size_t size)
 /* Its mapping, as if it had been there from time_ns on. 0 or -ENOMEM. */
 static int add_map(struct recording *rec, pid_t pid, const struct mapping *m, uint64_t time_ns)
 {
+	const struct rec_map map = process_note__map(pid, m, time_ns);
+
 	for (size_t i = 0; i < rec->maps.n; i++)
 		if (rec->maps.v[i].pid == pid && rec->maps.v[i].start == m->start &&
 		    !strcmp(rec->maps.v[i].path, m->path))
 			return 0;
-	return recording__add_map(rec, &(struct rec_map){.time_ns = time_ns,
-							 .start = m->start,
-							 .len = m->end - m->start,
-							 .pid = pid,
-							 .tid = pid,
-							 .path = m->path});
+	return recording__add_map(rec, &map);
 }
 
 /* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES; slot 0 is the trampoline's. */
@@ -243,18 +240,6 @@ static int search_files(const struct patch_search *s)
 	return err;
 }
 
-static int add_trampoline(struct recording *rec, pid_t pid, const struct mapping *m,
-			  const uint8_t *page, size_t size)
-{
-	struct rec_image image = {
-		.path = m->path, .start = m->start, .data = (uint8_t *)page, .size = size};
-
-	if (recording__add_image(rec, &image))
-		return -ENOMEM;
-	/* The kernel maps it at a hit, and sideband need not tell. */
-	return add_map(rec, pid, m, 0);
-}
-
 /* Returns how many it added, 0 if their code is not known, or -ENOMEM. */
 static int add_trampolines(struct recording *rec, pid_t pid, const struct mappings *maps)
 {
@@ -263,13 +248,18 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 	int n = 0;
 
 	for (size_t i = 0; i < maps->n; i++) {
-		if (!is_trampoline(&maps->v[i]))
+		const struct mapping *m = &maps->v[i];
+		struct rec_image image = {.path = m->path, .start = m->start, .data = page};
+
+		if (!is_trampoline(m))
 			continue;
 		if (!size)
 			size = uprobes_trampoline__read(page, sizeof(page));
 		if (!size)
 			return 0;
-		if (add_trampoline(rec, pid, &maps->v[i], page, size))
+		image.size = size;
+		/* The kernel maps it at a hit, and sideband need not tell. */
+		if (recording__add_image(rec, &image) || add_map(rec, pid, m, 0))
 			return -ENOMEM;
 		n++;
 	}

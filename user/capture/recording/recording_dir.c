@@ -438,23 +438,21 @@ static bool is_perfs_own(const char *dir)
 	       !has_entry(dir, "meta.json");
 }
 
-static int open_kernel(struct rec_kernel *kernel, const char *dir)
-{
-	size_t len;
-	int err = read_inside((void *)dir, "kcore_dir/kallsyms", &kernel->kallsyms, &len);
-
-	if (err)
-		return err;
-	kernel->kcore = open_inside(dir, "kcore_dir/kcore");
-	return kernel->kcore < 0
-		       ? kernel->kcore
-		       : read_inside((void *)dir, "kcore_dir/modules", &kernel->modules, &len);
-}
-
 static int read_kernel(struct recording *rec, const char *dir)
 {
-	int err = has_entry(dir, "kcore_dir") ? open_kernel(&rec->kernel, dir) : 0;
+	struct rec_kernel *kernel = &rec->kernel;
+	size_t len;
+	int err;
 
+	if (!has_entry(dir, "kcore_dir"))
+		return 0;
+	err = read_inside((void *)dir, "kcore_dir/kallsyms", &kernel->kallsyms, &len);
+	if (!err) {
+		kernel->kcore = open_inside(dir, "kcore_dir/kcore");
+		err = kernel->kcore < 0 ? kernel->kcore : 0;
+	}
+	if (!err)
+		err = read_inside((void *)dir, "kcore_dir/modules", &kernel->modules, &len);
 	if (err) {
 		log__error("cannot read %s/kcore_dir: %s", dir, strerror(-err));
 		log__hint("the recording is damaged: record again");

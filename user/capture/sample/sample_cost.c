@@ -112,23 +112,6 @@ static void partner__end(struct partner *p)
 	close(p->back);
 }
 
-/* The quickest of each: others may have had the CPU meanwhile, and never make anything quicker. */
-struct quickest {
-	uint64_t off_ns, on_ns;
-};
-
-static void quickest__note(uint64_t *quickest, uint64_t ns)
-{
-	if (!*quickest || ns < *quickest)
-		*quickest = ns;
-}
-
-/* Noise may make nothing look like a gain. */
-static uint64_t quickest__extra(const struct quickest *q)
-{
-	return q->on_ns > q->off_ns ? q->on_ns - q->off_ns : 0;
-}
-
 /* What is measured with. */
 struct measured {
 	struct sample_ring ring;
@@ -149,19 +132,26 @@ static void disable(struct measured *m)
 		m->half->set(m->half->ctx, false);
 }
 
-/* The work while it is recorded, and while it is not, in turns. */
-static struct quickest compare(struct measured *m, uint64_t (*work)(const void *arg),
-			       const void *arg)
+/*
+ * How much longer the work takes while it is recorded, tried in turns; *on_ns: what it takes then.
+ * Of each the quickest: others may have had the CPU meanwhile, and never make anything quicker.
+ */
+static uint64_t compare(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
+			uint64_t *on_ns)
 {
-	struct quickest q = {0};
+	uint64_t off_ns = *on_ns = UINT64_MAX;
 
 	for (int i = 0; i < PAIRS; i++) {
-		quickest__note(&q.off_ns, work(arg));
+		uint64_t ns = work(arg);
+
+		off_ns = ns < off_ns ? ns : off_ns;
 		enable(m);
-		quickest__note(&q.on_ns, work(arg));
+		ns = work(arg);
+		*on_ns = ns < *on_ns ? ns : *on_ns;
 		disable(m);
 	}
-	return q;
+	/* Noise may make nothing look like a gain. */
+	return *on_ns > off_ns ? *on_ns - off_ns : 0;
 }
 
 static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool kernel)
@@ -185,14 +175,12 @@ static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool
 static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	int err = open_own(m, PERIOD_NS, stack, kernel);
-	uint64_t n = calibrate();
-	struct quickest q;
+	uint64_t n = calibrate(), extra_ns, on_ns;
 
 	if (err)
 		return err;
-	q = compare(m, time_spin, &n);
-	cost->sample_ns =
-		quickest__extra(&q) * PERIOD_NS / (q.on_ns > PERIOD_NS ? q.on_ns : PERIOD_NS);
+	extra_ns = compare(m, time_spin, &n, &on_ns);
+	cost->sample_ns = extra_ns * PERIOD_NS / (on_ns > PERIOD_NS ? on_ns : PERIOD_NS);
 	sample_ring__close(&m->ring);
 	return 0;
 }
@@ -202,15 +190,15 @@ static int measure_turns(struct measured *m, uint32_t stack, bool kernel, struct
 	/* Hardly ever: of a thread's clock only its start and end at each switch. */
 	int err = open_own(m, 1000000000, stack, kernel);
 	struct partner partner;
-	struct quickest q;
+	uint64_t on_ns;
 
 	if (err)
 		return err;
 	err = partner__start(&partner);
 	if (!err) {
-		q = compare(m, time_turns, &partner);
 		/* A ring per CPU records both partners: each turn counts as two switches. */
-		cost->switch_ns = quickest__extra(&q) / TURNS / (m->half ? 2 : 1);
+		cost->switch_ns =
+			compare(m, time_turns, &partner, &on_ns) / TURNS / (m->half ? 2 : 1);
 		partner__end(&partner);
 	}
 	sample_ring__close(&m->ring);

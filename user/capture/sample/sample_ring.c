@@ -128,13 +128,6 @@ static void count_calls(struct perf_event_attr *attr, uint64_t period_ns)
 	attr->sample_stack_user = 0;
 }
 
-static int set_gate(int event, int gate)
-{
-	if (gate < 0)
-		return 0;
-	return ioctl(event, PERF_EVENT_IOC_SET_BPF, gate) ? -errno : 0;
-}
-
 static int open_event(struct sample_ring *r, enum sample_event event,
 		      const struct sample_ring_config *config)
 {
@@ -157,9 +150,10 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
 	if (fd < 0)
 		return fd;
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]))
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]) ||
+	    (config->gate >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_BPF, config->gate)))
 		return -errno;
-	return set_gate(fd, config->gate);
+	return 0;
 }
 
 static int open_events(struct sample_ring *r, const struct sample_ring_config *config)
@@ -463,15 +457,6 @@ struct throttle_record {
 	uint64_t time_ns, id, stream_id;
 };
 
-/* Until the next tick there are no samples. */
-static int count_throttle(const struct sample_record_ids *ids, struct recording *rec,
-			  const struct throttle_record *r)
-{
-	if (!is_late(ids, r->time_ns))
-		rec->drops[DROP_THROTTLED]++;
-	return 0;
-}
-
 int sample_record__add(struct sample_record_ids *ids, struct recording *rec, const void *record,
 		       size_t size)
 {
@@ -479,8 +464,10 @@ int sample_record__add(struct sample_record_ids *ids, struct recording *rec, con
 
 	if (header->type == PERF_RECORD_SAMPLE && size >= sizeof(struct sample_record))
 		return add_sample(ids, rec, record, size);
+	/* Until the next tick there are no samples. */
 	if (header->type == PERF_RECORD_THROTTLE && size >= sizeof(struct throttle_record))
-		return count_throttle(ids, rec, record);
+		rec->drops[DROP_THROTTLED] +=
+			!is_late(ids, ((const struct throttle_record *)record)->time_ns);
 	if (header->type == PERF_RECORD_SWITCH && size >= sizeof(struct switch_record))
 		return add_switch(ids, rec, record, header->misc);
 	if (header->type == PERF_RECORD_SWITCH_CPU_WIDE &&
