@@ -167,8 +167,8 @@ static __always_inline struct mt_cpu *this_cpu(void)
 /*
  * The current task is the waker only if the waking is its own doing, and not that of an interrupt
  * that came while it ran: then it has entered the kernel by a system call (arch/x86/entry: orig_ax
- * is its number, and -1 for interrupts). Of one within a system call in_hardirq tells, but
- * not of the softirqs behind it.
+ * is its number, and -1 for interrupts). Of one within a system call in_hardirq tells, and of the
+ * softirqs behind it in_irq_softirq.
  */
 static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 {
@@ -381,7 +381,7 @@ int on_waking(u64 *ctx)
 		last->left_waits = 1;
 		note_now(cpu, task, last);
 	}
-	is_its = syscall_of(current) && !cpu->in_hardirq;
+	is_its = syscall_of(current) && !cpu->in_hardirq && !cpu->in_irq_softirq;
 	note(cpu, task->tgid, task->pid, is_its ? current : NULL, MT_RECORD_WOKEN);
 	return 0;
 }
@@ -482,6 +482,20 @@ static __always_inline void set_in(struct mt_cpu *cpu, struct task_struct *task,
 	cpu->hard_since_ns = cpu->soft_since_ns = 0;
 }
 
+/*
+ * At an interrupt's end the kernel runs the softirqs that are due, at once, one after the other
+ * (kernel/softirq.c: irq_exit_rcu), and a thread runs those that its own system call raised
+ * (local_bh_enable), as when it sends over loopback. One that begins so soon after an interrupt may
+ * be either's: then the thread is not named.
+ */
+#define BEHIND_INTERRUPT_NS 5000
+
+static __always_inline void note_interrupt_end(struct mt_cpu *cpu)
+{
+	if (!is_stopped())
+		cpu->interrupt_end_ns = bpf_ktime_get_ns();
+}
+
 /* User space attaches these to the tracepoints of interrupts that there are. */
 SEC("raw_tp")
 int on_hard_begin(void *ctx)
@@ -500,9 +514,11 @@ int on_hard_end(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
-	if (cpu)
-		cpu->in_hardirq = 0;
-	if (!cpu || !cpu->hard_since_ns)
+	if (!cpu)
+		return 0;
+	cpu->in_hardirq = 0;
+	note_interrupt_end(cpu);
+	if (!cpu->hard_since_ns)
 		return 0;
 	if (!cpu->soft_since_ns && !is_stopped())
 		count_interrupt(cpu, cpu->hard_since_ns);
@@ -515,6 +531,9 @@ int on_soft_begin(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
+	if (cpu && !is_stopped())
+		cpu->in_irq_softirq =
+			bpf_ktime_get_ns() - cpu->interrupt_end_ns < BEHIND_INTERRUPT_NS;
 	if (cpu && cpu->in_tid && !is_stopped())
 		cpu->soft_since_ns = bpf_ktime_get_ns();
 	return 0;
@@ -525,7 +544,12 @@ int on_soft_end(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
-	if (!cpu || !cpu->soft_since_ns)
+	if (!cpu)
+		return 0;
+	if (cpu->in_irq_softirq)
+		note_interrupt_end(cpu);
+	cpu->in_irq_softirq = 0;
+	if (!cpu->soft_since_ns)
 		return 0;
 	if (!is_stopped())
 		count_interrupt(cpu, cpu->soft_since_ns);

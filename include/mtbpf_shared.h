@@ -143,6 +143,7 @@ enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
 	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
 	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
+	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
 };
 
 /* One hit of the probe, whether it triggered or not; or a call of a function beside it (-also). */
@@ -156,9 +157,41 @@ struct mt_entry {
 			     */
 	/* 0: not known. Of a goroutine's: the thread that it began in << 8 | its third argument. */
 	__mt_u64 returns_to;
+	/*
+	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: of the one that did it; 0:
+	 * Go's runtime did, by itself.
+	 */
+	__mt_u64 goid;
 	__mt_u64 ip; /* of the probe */
 };
-_Static_assert(sizeof(struct mt_entry) == 48, "mt_entry");
+_Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
+
+/* mt_entry.goid: somebody made it ready, and it is not known who. */
+#define MT_GOID_UNKNOWN (~0ull)
+/* As many wake-ups of goroutines are remembered, the latest; a power of two. */
+#define MT_READY_LOG   4096
+#define MT_READY_DEPTH 16
+
+/* A goroutine that waits within a call of the trigger is made ready. */
+struct mt_ready {
+	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
+	__mt_u32 tid, tgid; /* the thread that does it */
+	__mt_u32 goroutine; /* which is made ready, as in mt_entry */
+	__mt_u16 depth;	    /* entries of stack that are valid */
+	__mt_u16 cpu;
+	__mt_u64 goid; /* of the goroutine that does it; 0: Go's runtime, by itself */
+	__mt_u64 stack[MT_READY_DEPTH]; /* by frame pointer; [0] is the probe's place */
+};
+_Static_assert(sizeof(struct mt_ready) == 32 + 8 * MT_READY_DEPTH, "mt_ready");
+
+/* Where Go's runtime keeps what; all 0: not known. */
+struct mt_go_offsets {
+	__mt_u32 goid; /* in struct g */
+	__mt_u32 m;    /* the same: its thread */
+	__mt_u32 curg; /* in struct m: the goroutine that it runs */
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_go_offsets) == 16, "mt_go_offsets");
 
 enum mt_sched_kind {
 	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */
@@ -254,15 +287,19 @@ struct mt_cpu {
 	char now_comm[16];
 	/* The thread of the target that has it; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	__mt_u32 in_hardirq; /* it handles an interrupt, whichever thread has it */
+	/* It handles an interrupt, or a softirq behind one, whichever thread has it. */
+	__mt_u16 in_hardirq, in_irq_softirq;
 	/* When the running interrupt, and the running softirq, began; 0: none runs. */
 	__mt_u64 hard_since_ns, soft_since_ns;
 	/* Time that they took and that is not in the log yet, and from when to when. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
 	/* By the kernel's clock of stolen time, when a thread of the target was put on it last. */
 	__mt_u64 stolen_ns;
+	/* When the last interrupt ended, or the last softirq behind it. */
+	__mt_u64 interrupt_end_ns;
+	__mt_u64 pad[7]; /* whole cache lines */
 };
-_Static_assert(sizeof(struct mt_cpu) == 128, "mt_cpu");
+_Static_assert(sizeof(struct mt_cpu) == 192, "mt_cpu");
 
 /* Whether recording goes on: the trigger's doing, at the hit, or user space's. */
 struct mt_freezer {
