@@ -197,10 +197,16 @@ static int open_gate(struct session *s)
 		.branches = s->branches,
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
+		.go_offsets = s->go_offsets,
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
-	const struct gate_probes probes = {s->probes.all.v, s->also.all.v, s->probes.all.n,
-					   s->also.all.n, &s->regions};
+	const struct gate_probes probes = {.v = s->probes.all.v,
+					   .also = s->also.all.v,
+					   .ready = s->ready.all.v,
+					   .n = s->probes.all.n,
+					   .n_also = s->also.all.n,
+					   .n_ready = s->ready.all.n,
+					   .regions = &s->regions};
 	int err = args ? 0 : -ENOMEM;
 
 	if (!err && trigger__needs_return(&config))
@@ -211,6 +217,7 @@ static int open_gate(struct session *s)
 		err = probes__choose_returns(&s->also, s->options->return_probes,
 					     &config.also_by_insn);
 	config.also_by_goroutine = config.also_by_insn && probes__are_go(&s->also);
+	config.ready = config.by_goroutine && config.also_by_goroutine && s->ready.all.n;
 	if (!err)
 		err = gate__open(&s->gate, &config, &probes);
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
@@ -459,6 +466,7 @@ void session__close(struct session *s)
 	probes__fini(&s->probes);
 	start_stop__fini(&s->regions);
 	probes__fini(&s->also);
+	probes__fini(&s->ready);
 	selectors__fini(&s->symbols);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);

@@ -39,10 +39,12 @@ struct session {
 	struct unwind_choice unwind; /* ... and what comes with them */
 	struct probes probes;	     /* of these symbols */
 	struct start_stop regions;
-	struct probes also; /* whose calls are recorded beside them */
-	bool replaced;	    /* see session__is_replaced() */
-	pid_t *witnesses;   /* of each probe: a process that runs what it is in; NULL: not yet */
-	uint64_t look_ns;   /* whether it is replaced is not looked at before */
+	struct probes also;  /* whose calls are recorded beside them */
+	struct probes ready; /* where Go makes goroutines ready; none: nobody is told */
+	struct mt_go_offsets go_offsets;
+	bool replaced;	  /* see session__is_replaced() */
+	pid_t *witnesses; /* of each probe: a process that runs what it is in; NULL: not yet */
+	uint64_t look_ns; /* whether it is replaced is not looked at before */
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* that the look-back does not fit the threshold */
 	int epoll_fd, signal_fd;

@@ -67,6 +67,12 @@ struct trigger_config {
 	bool also;
 	bool also_at_entry, also_by_insn; /* as probe_at_entry and returns_by_insn, of them */
 	bool also_by_goroutine;		  /* as by_goroutine */
+	/*
+	 * With by_goroutine and also_by_goroutine: who makes goroutines ready that wait in a call
+	 * is logged, at the probes of kind TRIGGER_READY.
+	 */
+	bool ready;
+	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
 	 */
 	uint32_t stack_copy;
@@ -111,6 +117,7 @@ enum trigger_probe {
 	TRIGGER_RETURN, /* a return probe's, or a probe's on an instruction that leaves */
 	TRIGGER_START,	/* a region begins: the program returns 1, unless it has triggered */
 	TRIGGER_STOP,	/* a region ends: it returns 1, whether that is a trigger or not */
+	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
 };
 
 struct trigger_event {
@@ -173,6 +180,11 @@ int trigger__sample_gate(const struct trigger *trigger);
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
 
+/* With config.ready: hands over the latest MT_READY_LOG wake-ups, in no order. Otherwise the same.
+ */
+int trigger__ready(const struct trigger *trigger,
+		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx);
+
 /*
  * With config.regions: hands over the latest MT_ENTRY_LOG regions that are over, and those that are
  * not (end_ns 0), in no order. Otherwise the same.
@@ -186,7 +198,10 @@ int trigger__regions(const struct trigger *trigger,
  */
 const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 
-/* With config.also: how many calls there were of the functions beside the trigger's. */
+/*
+ * With config.also: how many calls there were of the functions beside the trigger's, and how often
+ * goroutines were made ready.
+ */
 uint64_t trigger__also_calls(const struct trigger *trigger);
 
 /* With config.tgids: hands over all processes whose hits count now. 0, or what `take` returns. */

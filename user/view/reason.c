@@ -321,9 +321,17 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 	blame__print(out, &row->blame);
 }
 
+/* Goroutines that are ready wait for a thread: their rows alone say for what. */
 static void print_waiting(FILE *out, const struct row *row)
 {
-	fprintf(out, "ready to run, but its CPU was taken");
+	bool has_names = row->blame.names[0].by;
+
+	if (row->blame.wait && !has_names) {
+		fprintf(out, "ready to run, but no thread of Go's runtime ran it");
+		return;
+	}
+	fprintf(out, "ready to run, but its CPU was taken%s",
+		row->blame.wait ? ", or no thread of Go's runtime ran it" : "");
 	blame__print(out, &row->blame);
 }
 

@@ -147,6 +147,36 @@ static void test_a_mutex_that_somebody_has(void **state)
 			 "   and: on the CPU, in iter; 11.0 ms more than usual\n");
 }
 
+static void add_goroutine(struct fixture *f, const char *comm, const char *in)
+{
+	add_by(f, 7, comm);
+	f->tree.done_by.v[f->tree.done_by.n - 1].is_goroutine = true;
+	f->tree.done_by.v[f->tree.done_by.n - 1].in = in;
+}
+
+static void test_a_goroutine_that_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	add_off(f, 2, 12 * MS, 31 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.fd = -1, .text = "sync.Mutex.Lock"});
+	add_goroutine(f, "goroutine 18", "main.holder");
+	add_off(f, 2, 31 * MS, 41 * MS, OFF_RUNNABLE);
+	add_wait(f, (struct waits_for){.fd = -1, .text = "a thread of Go's runtime"});
+	assert_reason(f, "reason: blocked in iter: sync.Mutex.Lock, made ready by goroutine 18 in "
+			 "main.holder; 19.0 ms more than usual\n"
+			 "   and: on the CPU, in iter; 10.0 ms more than usual\n"
+			 "   and: ready to run, but no thread of Go's runtime ran it; 10.0 ms more "
+			 "than usual\n");
+	f->tree.done_by.v[0].in = NULL;
+	assert_reason(f,
+		      "reason: blocked in iter: sync.Mutex.Lock, made ready by goroutine 18; 19.0 "
+		      "ms more than usual\n"
+		      "   and: on the CPU, in iter; 10.0 ms more than usual\n"
+		      "   and: ready to run, but no thread of Go's runtime ran it; 10.0 ms more "
+		      "than usual\n");
+}
+
 static void test_a_file_that_has_nothing_yet(void **state)
 {
 	struct fixture *f = *state;
@@ -308,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_path_on_the_cpu),
 		TEST(test_a_mutex_that_somebody_has),
+		TEST(test_a_goroutine_that_waits),
 		TEST(test_a_file_that_has_nothing_yet),
 		TEST(test_a_call_without_a_name),
 		TEST(test_the_longest_wait),
