@@ -34,7 +34,8 @@ static __always_inline bool waits_in_call(u64 g)
 /*
  * It runs on the stack that a thread has for Go's scheduler: its g, the first member of the
  * thread's m, is in %r14. The goroutine is the current one of that m; there is none if the
- * scheduler itself does it, or a timer. The goroutine's own m is a check that the offsets are right.
+ * scheduler itself does it, or a timer. The goroutine's own m is a check that the offsets are
+ * right.
  */
 static __always_inline u64 current_goid(const struct pt_regs *ctx)
 {

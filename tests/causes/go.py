@@ -37,6 +37,10 @@ class Go(Program):
     def busy(self):
         return self.ask('busy')
 
+    @cause(r'on the CPU, in .*(runtime\.gcAssistAlloc|in GC assist)', args=['-unwind', 'fp'])
+    def assist(self):
+        return self.ask('assist')
+
 
 class Go_stops(Go):
     """A loop that takes no signal, and makes no calls, keeps the garbage collector waiting, and all others with it."""

@@ -17,11 +17,29 @@ struct world_stop {
 	uint64_t start_ns, still_ns, end_ns; /* ascending */
 };
 
+struct interval {
+	uint64_t start_ns, end_ns;
+};
+
+/* A thread's calls[index]. */
+struct shown {
+	const struct call_tree *thread;
+	size_t index;
+	uint64_t start_ns;
+};
+
 struct goroutine_calls {
 	VEC(const struct mt_entry *) all;
 	VEC(const struct mt_entry *) ready;    /* who made whom ready; in the same order */
 	VEC(const struct rec_sample *) stacks; /* by thread and time; empty if `ready` is */
 	VEC(struct world_stop) stops;	       /* by process and time */
+	/* Where threads show calls of one function of a process, by time. */
+	struct {
+		uint32_t tgid;
+		const struct function *function;
+		VEC(struct shown) all;
+		bool has_others; /* some belong to calls that are not in the log */
+	} shown;
 };
 
 /* The threads that a call began and ended in: a goroutine goes on wherever there is room. */
@@ -32,7 +50,7 @@ struct ran_in {
 /* One goroutine's way from its entries to its tree. */
 struct goroutine {
 	const struct recording *rec;
-	const struct goroutine_calls *calls;
+	struct goroutine_calls *calls;
 	const struct thread_trees *threads;
 	uint32_t number;	   /* as goroutine_of() has it: mt_entry.goroutine */
 	VEC(struct call) exact;	   /* the calls that were measured; the tree has more */
@@ -536,6 +554,7 @@ static const struct call *find_scheduler(const struct call_tree *thread, size_t 
 /* Of the innermost call, which lies at depth - 1: what is to be filled. */
 struct stretch {
 	const struct function *function;
+	uint64_t entry_ip;
 	uint64_t start_ns, end_ns;
 	uint32_t depth;
 	uint64_t left_ns; /* as emit_unknown() has it */
@@ -577,11 +596,210 @@ static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool mov
 	return err;
 }
 
+static int compare_shown(const void *a, const void *b)
+{
+	const struct shown *x = a, *y = b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int compare_intervals(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+typedef VEC(struct interval) interval_vec;
+
+/* When any goroutine of the process had a call open that was entered there; none overlaps. */
+static int find_open(const struct goroutine *g, uint64_t entry_ip, interval_vec *open)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->calls->all.n; i++) {
+		const struct mt_entry *e = g->calls->all.v[i];
+
+		if (e->tgid == (uint32_t)g->tree.pid && e->ip == entry_ip &&
+		    VEC_ADD(open,
+			    (struct interval){e->start_ns, e->end_ns ? e->end_ns : UINT64_MAX}))
+			return -ENOMEM;
+	}
+	VEC_SORT(open, compare_intervals);
+	for (size_t i = 0; i < open->n; i++) {
+		struct interval *last = n ? &open->v[n - 1] : NULL;
+
+		if (!last || open->v[i].start_ns > last->end_ns)
+			open->v[n++] = open->v[i];
+		else if (open->v[i].end_ns > last->end_ns)
+			last->end_ns = open->v[i].end_ns;
+	}
+	open->n = n;
+	return 0;
+}
+
+static uint64_t time_outside(const interval_vec *open, const struct call *call)
+{
+	uint64_t ns = call->end_ns - call->start_ns;
+	size_t i = VEC_PARTITION_POINT(open, s, s->end_ns <= call->start_ns);
+
+	for (; i < open->n && open->v[i].start_ns < call->end_ns; i++) {
+		const struct interval *s = &open->v[i];
+		uint64_t from = s->start_ns > call->start_ns ? s->start_ns : call->start_ns;
+		uint64_t to = s->end_ns < call->end_ns ? s->end_ns : call->end_ns;
+
+		ns -= to - from;
+	}
+	return ns;
+}
+
+/* Samples show the edges of a call so much too early, or too late. */
+#define EDGE_PERIODS 4
+
+/* Calls that began before they were probed are in no log; or that one has been overwritten. */
+static int look_for_others(struct goroutine *g, uint64_t entry_ip)
+{
+	struct goroutine_calls *calls = g->calls;
+	interval_vec open = {0};
+	int err = find_open(g, entry_ip, &open);
+
+	calls->shown.has_others = calls->all.n >= MT_ENTRY_LOG;
+	for (size_t i = 0; i < calls->shown.all.n && !err; i++) {
+		const struct shown *shown = &calls->shown.all.v[i];
+
+		if (time_outside(&open, &shown->thread->calls.v[shown->index]) >
+		    EDGE_PERIODS * g->rec->sample_period_ns)
+			calls->shown.has_others = true;
+	}
+	VEC_FINI(&open);
+	return err;
+}
+
+static int find_shown(struct goroutine *g, const struct function *function, uint64_t entry_ip)
+{
+	struct goroutine_calls *calls = g->calls;
+
+	if (calls->shown.function == function && calls->shown.tgid == (uint32_t)g->tree.pid)
+		return 0;
+	calls->shown.function = function;
+	calls->shown.tgid = (uint32_t)g->tree.pid;
+	calls->shown.all.n = 0;
+	for (size_t t = 0; t < g->threads->n; t++) {
+		const struct call_tree *thread = &g->threads->v[t];
+
+		for (size_t i = 0; thread->pid == g->tree.pid && i < thread->calls.n; i++) {
+			const struct call *call = &thread->calls.v[i];
+
+			if (call->function == function && call->kind == CALL_FUNCTION &&
+			    VEC_ADD(&calls->shown.all, (struct shown){thread, i, call->start_ns}))
+				return -ENOMEM;
+		}
+	}
+	VEC_SORT(&calls->shown.all, compare_shown);
+	return look_for_others(g, entry_ip);
+}
+
+/*
+ * No other goroutine of the process has a call of the function open then: what threads show of it
+ * is this one's, on whichever thread.
+ */
+static bool is_only_one(const struct goroutine *g, const struct stretch *s)
+{
+	if (g->calls->shown.has_others)
+		return false;
+	for (size_t i = 0; i < g->calls->all.n; i++) {
+		const struct mt_entry *e = g->calls->all.v[i];
+
+		if (e->tgid == (uint32_t)g->tree.pid && e->goroutine != g->number &&
+		    e->ip == s->entry_ip && e->start_ns < s->end_ns &&
+		    (!e->end_ns || e->end_ns > s->start_ns))
+			return false;
+	}
+	return true;
+}
+
+/* What a thread shows of a call; behind it, or NULL, the scheduler's slice that ends it. */
+struct part {
+	const struct shown *shown;
+	uint64_t start_ns, end_ns;
+	const struct call *scheduler;
+};
+
+/* The first part from then on in which the scheduler does not run. False: there is none. */
+static bool find_part(const struct shown *shown, uint64_t since_ns, struct part *part)
+{
+	const struct call *calls = shown->thread->calls.v;
+	const struct call *call = &calls[shown->index];
+
+	*part = (struct part){.shown = shown, .start_ns = call->start_ns, .end_ns = call->end_ns};
+	if (part->start_ns < since_ns)
+		part->start_ns = since_ns;
+	for (const struct call *in = call + 1;
+	     in < calls + shown->thread->calls.n && in->depth > call->depth && !part->scheduler;
+	     in++) {
+		if (!is_scheduler(in->function) || in->end_ns <= part->start_ns)
+			continue;
+		if (in->start_ns > part->start_ns)
+			part->scheduler = in;
+		else
+			part->start_ns = in->end_ns;
+	}
+	if (part->scheduler)
+		part->end_ns = part->scheduler->start_ns;
+	return part->start_ns < part->end_ns;
+}
+
+/* The first part that any thread shows of the stretch. False: there is none. */
+static bool find_next(const struct goroutine *g, const struct stretch *s, struct part *found)
+{
+	struct part part;
+
+	*found = (struct part){.start_ns = s->end_ns};
+	for (size_t i = 0; i < g->calls->shown.all.n; i++) {
+		const struct shown *shown = &g->calls->shown.all.v[i];
+
+		if (shown->start_ns >= found->start_ns)
+			break;
+		if (find_part(shown, s->start_ns, &part) && part.start_ns < found->start_ns)
+			*found = part;
+	}
+	if (found->end_ns > s->end_ns) {
+		found->end_ns = s->end_ns;
+		found->scheduler = NULL;
+	}
+	return found->shown;
+}
+
+static int fill_from_all(struct goroutine *g, struct stretch *s)
+{
+	struct part part;
+	int err = 0;
+
+	while (!err && s->start_ns < s->end_ns && find_next(g, s, &part)) {
+		const struct shown *shown = part.shown;
+
+		err = emit_unknown(g, s->start_ns, part.start_ns, s->depth, s->left_ns);
+		if (!err)
+			err = copy_callees(g, shown->thread, shown->index, part.start_ns,
+					   part.end_ns, s->depth);
+		if (!err)
+			err = copy_interrupts(g, shown->thread, part.start_ns, part.end_ns);
+		s->start_ns = part.end_ns;
+		s->left_ns = part.scheduler ? left_at(g, part.scheduler) : 0;
+	}
+	return err ? err : emit_unknown(g, s->start_ns, s->end_ns, s->depth, s->left_ns);
+}
+
 /* It began in one thread, and ended in the other. */
 static int fill(struct goroutine *g, struct stretch *s, struct ran_in ran_in)
 {
-	int err = ran_in.first != ran_in.last ? fill_from(g, s, ran_in.first, true) : 0;
+	/* What is shorter is hardly ever in two threads. */
+	bool is_long = s->end_ns - s->start_ns > g->rec->sample_period_ns;
+	int err = is_long ? find_shown(g, s->function, s->entry_ip) : 0;
 
+	if (err || (is_long && is_only_one(g, s)))
+		return err ? err : fill_from_all(g, s);
+	err = ran_in.first != ran_in.last ? fill_from(g, s, ran_in.first, true) : 0;
 	if (!err)
 		err = fill_from(g, s, ran_in.last, false);
 	return err ? err : emit_unknown(g, s->start_ns, s->end_ns, s->depth, s->left_ns);
@@ -593,6 +811,7 @@ static int fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in, ui
 {
 	const struct call *in = &g->exact.v[call];
 	struct stretch stretch = {.function = in->function,
+				  .entry_ip = in->entry_ip,
 				  .start_ns = start_ns,
 				  .end_ns = end_ns,
 				  .depth = in->depth + 1};
@@ -648,7 +867,8 @@ static const char *waker_function(const struct goroutine *g, const struct mt_ent
 		/* Behind these comes the goroutine that ran there before. */
 		if (is_scheduler(place.function))
 			return NULL;
-		if (!is_named(place.function, "runtime.goexit"))
+		if (!is_named(place.function, "runtime.goexit") &&
+		    !is_named(place.function, "runtime.systemstack"))
 			outermost = place.function;
 	}
 	return ready->goid && outermost ? outermost->name : NULL;
@@ -829,7 +1049,7 @@ static size_t count_same(const struct goroutine_calls *calls, size_t from)
 	return n;
 }
 
-static int make_trees(const struct goroutine_calls *calls, const struct recording *rec,
+static int make_trees(struct goroutine_calls *calls, const struct recording *rec,
 		      struct images *images, const struct thread_trees *threads, sampled_taker take,
 		      void *ctx)
 {
@@ -880,5 +1100,6 @@ int goroutines__trees(const struct recording *rec, struct images *images,
 	VEC_FINI(&calls.ready);
 	VEC_FINI(&calls.stacks);
 	VEC_FINI(&calls.stops);
+	VEC_FINI(&calls.shown.all);
 	return err;
 }

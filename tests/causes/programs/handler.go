@@ -19,8 +19,15 @@ var (
 	sink int
 	held int
 
+	made [1000]*node
+
 	collections sync.WaitGroup
 )
+
+type node struct {
+	next *node
+	data [30]int
+}
 
 //go:noinline
 func lockHandler() {
@@ -52,6 +59,17 @@ func hold() {
 	}
 }
 
+// allocHandler makes garbage while the collector is at work, which lets it help.
+//
+//go:noinline
+func allocHandler(until time.Time) {
+	for time.Now().Before(until) {
+		for i := range made {
+			made[i] = &node{}
+		}
+	}
+}
+
 //go:noinline
 func busyHandler() {
 	renderPage(time.Now().Add(150 * time.Millisecond))
@@ -73,6 +91,8 @@ func handle(what string, answers chan int) {
 		busyHandler()
 	case "gc":
 		gcHandler()
+	case "assist":
+		allocHandler(time.Now().Add(150 * time.Millisecond))
 	case "stopped":
 		renderPage(time.Now().Add(30 * time.Millisecond))
 	}
@@ -119,6 +139,9 @@ func prepare(what string, answers chan int) int {
 			runtime.GC()
 			collections.Done()
 		}()
+	case "assist":
+		debug.SetGCPercent(5)
+		return 0
 	default:
 		return 0
 	}
@@ -137,6 +160,7 @@ func main() {
 		start := time.Now()
 		handle(in.Text(), answers)
 		total := time.Since(start).Nanoseconds()
+		debug.SetGCPercent(100)
 		collections.Wait()
 		fmt.Printf("total=%d waker=%d stopped=%d\n", total, waker, (stoppedFor() - stopped).Nanoseconds())
 	}

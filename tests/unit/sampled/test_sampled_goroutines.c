@@ -139,11 +139,56 @@ static void test_a_call_that_moves(void **state)
 	SAMPLE(f, TID + 1, 1400, ITER + 4, MAIN + 8);
 	entry.returns_to = (uint64_t)TID << 8;
 	add(f, 7, TID + 1, entry);
+	add(f, 8, TID, entry_of(ITER, 1330, 1430));
 	f->rec.frozen_ns = 1430;
-	make_trees(f, 3);
+	make_trees(f, 4);
 	assert_tree(&f->trees[2], "[iter] 1010-1420\n"
 				  "  [find] 1010-1150 inferred-start inferred-end\n"
 				  "  [not recorded] 1150-1250\n");
+}
+
+/* One that two others run between has the call alone: it is seen wherever it goes. */
+static void test_the_only_call_in_three_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry entry = entry_of(ITER, 1010, 1620);
+
+	map_code(&f->rec, 0, PLUGIN, "runtime.gopreempt_m");
+	SAMPLE(f, TID, 1000, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1100, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1200, PLUGIN + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1300, MAIN + 16);
+	SAMPLE(f, TID, 1400, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1500, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1600, MAIN + 16);
+	SAMPLE(f, TID + 1, 1200, MAIN + 16);
+	SAMPLE(f, TID + 1, 1300, FIND + 4, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID + 1, 1400, MAIN + 16);
+	SAMPLE(f, TID + 1, 1600, ITER + 4, MAIN + 8);
+	entry.returns_to = (uint64_t)TID << 8;
+	add(f, 7, TID + 1, entry);
+	f->rec.frozen_ns = 1630;
+	make_trees(f, 3);
+	assert_tree(&f->trees[2], "[iter] 1010-1620\n"
+				  "  [find] 1010-1150 inferred-start inferred-end\n"
+				  "  [not recorded] 1150-1250\n"
+				  "  [find] 1250-1350 inferred-start inferred-end\n");
+}
+
+/* The stacks of one that began before it was probed are not taken for this one's. */
+static void test_a_call_that_nobody_has_logged(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t time = 100; time <= 1600; time += 100)
+		SAMPLE(f, TID + 1, time, FIND + 4, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1000, MAIN + 16);
+	SAMPLE(f, TID, 1600, MAIN + 16);
+	add(f, 7, TID, entry_of(ITER, 1010, 1420));
+	f->rec.frozen_ns = 1630;
+	make_trees(f, 3);
+	assert_tree(&f->trees[2], "[iter] 1010-1420\n"
+				  "  [not recorded] 1010-1420\n");
 }
 
 /* It was moved, and nobody saw where to: the thread's stacks are another goroutine's. */
@@ -359,6 +404,8 @@ int main(void)
 		TEST(test_a_track_a_goroutine),
 		TEST(test_ends_that_are_not_known),
 		TEST(test_a_call_that_moves),
+		TEST(test_the_only_call_in_three_threads),
+		TEST(test_a_call_that_nobody_has_logged),
 		TEST(test_a_call_that_waits),
 		TEST(test_a_thread_that_is_at_something_else),
 		TEST(test_calls_before_the_maps),

@@ -18,7 +18,9 @@
 
 static const struct function program = {.name = "main"}, iter = {.name = "iter"},
 			     work = {.name = "work"}, deep = {.name = "deep"},
-			     sleeps = {.name = "clock_nanosleep"};
+			     sleeps = {.name = "clock_nanosleep"},
+			     assist = {.name = "runtime.gcAssistAlloc.func1"},
+			     assist_1 = {.name = "runtime.gcAssistAlloc1"};
 
 struct fixture {
 	struct call_tree tree;
@@ -131,6 +133,38 @@ static void test_a_path_on_the_cpu(void **state)
 	add(f, 2, 11 * MS, 41 * MS, &work);
 	add(f, 3, 12 * MS, 40 * MS, &deep);
 	assert_reason(f, "reason: on the CPU, in iter > work; 30.0 ms more than usual\n");
+}
+
+/* In pieces too small to be named, and together a third. */
+static void test_a_goroutine_that_works_for_the_collector(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t i = 0; i < 6; i++) {
+		add(f, 2, (11 + 5 * i) * MS, (15 + 5 * i) * MS, i & 1 ? &work : &deep);
+		if (i < 4)
+			add(f, 3, (11 + 5 * i) * MS, (13 + 5 * i) * MS, &assist);
+		if (i < 4)
+			add(f, 4, (11 + 5 * i) * MS, (12 + 5 * i) * MS, &assist_1);
+	}
+	assert_reason(f, "reason: on the CPU, in iter; 15.0 ms more than usual\n"
+			 "   and: on the CPU, in iter > deep (4.00 ms of it in GC assist); 12.0 ms "
+			 "more than usual\n"
+			 "   and: on the CPU, in iter > work (4.00 ms of it in GC assist); 12.0 ms "
+			 "more than usual\n");
+}
+
+/* What is named by itself is no part of its caller's. */
+static void test_an_assist_that_is_named(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 48 * MS, &work);
+	add(f, 3, 12 * MS, 30 * MS, &assist);
+	assert_reason(f,
+		      "reason: on the CPU, in iter > work; 19.0 ms more than usual\n"
+		      "   and: on the CPU, in iter > work > runtime.gcAssistAlloc.func1; 18.0 ms "
+		      "more than usual\n");
 }
 
 static void test_a_mutex_that_somebody_has(void **state)
@@ -337,6 +371,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_path_on_the_cpu),
+		TEST(test_a_goroutine_that_works_for_the_collector),
+		TEST(test_an_assist_that_is_named),
 		TEST(test_a_mutex_that_somebody_has),
 		TEST(test_a_goroutine_that_waits),
 		TEST(test_a_file_that_has_nothing_yet),
