@@ -61,13 +61,22 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+struct mm_struct {
+	unsigned long start_stack;
+};
+
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	int pid;
 	int tgid;
 	struct sched_entity se;
-	void *mm; /* NULL: a kernel thread */
+	struct mm_struct *mm; /* NULL: a kernel thread */
+	struct thread_struct thread;
 	struct css_set *cgroups;
 	char comm[16];
 };
@@ -403,9 +412,111 @@ static __always_inline void set_syscall(struct mt_record *record, struct task_st
 		return;
 	record->syscall = (u32)regs->orig_ax;
 	record->arg = regs->di;
-	record->owner = 0;
 	if (record->syscall == SYSCALL_FUTEX)
 		bpf_probe_read_user(&record->owner, sizeof(record->owner), (void *)(regs->di + 8));
+}
+
+/* Bytes of a CPU's ring of stacks, a power of two; 0: perf takes the stacks. */
+const volatile __u64 stacks_size;
+/* Bytes of the user stack that are copied, at most; 0: none. */
+const volatile __u32 stack_copy;
+
+/* User space sizes it: a ring of a CPU is one value, by slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__uint(value_size, 8);
+} stacks SEC(".maps");
+
+/* arch/x86/include/asm/segment.h: __USER_CS, of 64-bit code. */
+#define USER_CS 0x33
+/* No frame lies below: vm.mmap_min_addr is at least this by default. */
+#define LOWEST_FRAME 4096
+
+struct walk {
+	struct mt_stack *stack;
+	u64 at;
+};
+
+static long walk_frame(u32 i, struct walk *walk)
+{
+	u64 frame[2];
+
+	if (i >= MT_STACK_IPS - 1 || walk->at < LOWEST_FRAME ||
+	    bpf_probe_read_user(frame, sizeof(frame), (void *)walk->at))
+		return 1;
+	walk->stack->ips[i + 1] = frame[1];
+	walk->stack->n_ips = i + 2;
+	if (frame[0] == walk->at)
+		return 1;
+	walk->at = frame[0];
+	return 0;
+}
+
+/*
+ * Follows frame pointers as perf_callchain_user() does, in a third of the time. A loop of the
+ * program's own would take the verifier seconds.
+ */
+static __always_inline void walk_frames(struct mt_stack *stack, const struct pt_regs *regs)
+{
+	struct walk walk = {.stack = stack, .at = regs->bp};
+
+	stack->ips[0] = regs->ip;
+	stack->n_ips = 1;
+	bpf_loop(MT_STACK_IPS - 1, walk_frame, &walk, 0);
+}
+
+/*
+ * Frames lie below the stack's first address in the main thread, and in others, whose stack the C
+ * library made, below its struct pthread, which the FS base points to.
+ */
+static __always_inline u32 bytes_to_copy(struct task_struct *task, u64 sp)
+{
+	u64 first = task->mm->start_stack, fs = task->thread.fsbase, most = stack_copy;
+
+	if (first > sp && first - sp < most)
+		most = first - sp;
+	else if (fs > sp && fs - sp < most)
+		most = fs - sp;
+	return (most + 7) & ~7ull;
+}
+
+/* Returns the place of its stack, for the record of that time; 0: it could not be read. */
+static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *task, u64 time_ns)
+{
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	u32 slot = cpu->slot - 1, n, copied = 0;
+	u64 at = cpu->stacks_end;
+	char *ring = bpf_map_lookup_elem(&stacks, &slot);
+	struct mt_stack *stack;
+
+	if (!ring || !task->mm || regs->cs != USER_CS)
+		return 0;
+	stack = (void *)(ring + (at & (stacks_size - 1)));
+	begin_write(&stack->time_ns);
+	walk_frames(stack, regs);
+	n = stack->n_ips;
+	if (stack_copy) {
+		copied = bytes_to_copy(task, regs->sp);
+		if (n > MT_STACK_IPS || copied > MT_COPY_MAX ||
+		    bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))
+			return 0;
+		stack->regs[0] = regs->bx;
+		stack->regs[1] = regs->bp;
+		stack->regs[2] = regs->sp;
+		stack->regs[3] = regs->ip;
+		stack->regs[4] = regs->r12;
+		stack->regs[5] = regs->r13;
+		stack->regs[6] = regs->r14;
+		stack->regs[7] = regs->r15;
+	}
+	stack->tid = task->pid;
+	stack->n_copied = copied;
+	cpu->stacks_end = at + sizeof(*stack) + 8 * n + copied;
+	end_write(&stack->time_ns, time_ns);
+	return (u32)(at / 8);
 }
 
 /* At most this many other threads are noted per wait for a CPU. */
@@ -417,12 +528,16 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 {
 	bool is_preempted = ctx[0] || !task->__state;
 	struct mt_record *record;
+	u64 now = bpf_ktime_get_ns();
+	u32 stack = 0;
 
 	note_stolen(cpu, task);
 	if (!task->__state)
 		begin_throttled(task);
 	cpu->n_left++;
-	if (is_recorded(task->pid))
+	if (stacks_size && is_recorded(task->pid))
+		stack = write_stack(cpu, task, now);
+	if (!stack && is_recorded(task->pid))
 		bpf_perf_event_output(ctx, &stack_events, BPF_F_CURRENT_CPU, &cpu->n_left, 0);
 	cpu->left_tid = task->pid;
 	cpu->left_tgid = task->tgid;
@@ -433,8 +548,10 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 	if (!record)
 		return;
 	set_by(record, next);
+	record->owner = 0;
+	record->stack = stack;
 	set_syscall(record, task);
-	end_write(&record->time_ns, bpf_ktime_get_ns());
+	end_write(&record->time_ns, now);
 }
 
 /*

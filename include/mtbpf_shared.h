@@ -258,11 +258,31 @@ struct mt_record {
 	__mt_u64 arg;	  /* its first argument; INTERRUPTS, THROTTLED, STOLEN: ns */
 	union {
 		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
-		__mt_u32 owner;	 /* of a futex: who has it, if it is a mutex; or 0 */
+		struct {
+			__mt_u32 owner; /* of a futex: who has it, if it is a mutex; or 0 */
+			/* BLOCKED, PREEMPTED: where its struct mt_stack began, / 8; 0: none. */
+			__mt_u32 stack;
+		};
 	};
 	char by_comm[16];
 };
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
+
+/* Return addresses of a stack at most: the kernel's own limit (kernel.perf_event_max_stack). */
+#define MT_STACK_IPS 127
+
+/* The user stack of a thread that left a CPU, in a ring of bytes for each CPU. */
+struct mt_stack {
+	__mt_u64 time_ns; /* the record's; 0: not whole */
+	__mt_u32 tid;
+	__mt_u16 n_ips;	   /* the innermost function's, then, by frame pointers, return addresses */
+	__mt_u16 n_copied; /* bytes of the stack, from sp on, behind the ips, rounded up to 8 */
+	__mt_u64 regs[8];  /* with a copy: bx, bp, sp, ip, r12 to r15 */
+	__mt_u64 ips[];
+};
+
+/* The longest: it is written whole, so that the ring has this much room behind its end. */
+#define MT_STACK_MAX (sizeof(struct mt_stack) + 8 * MT_STACK_IPS + MT_COPY_MAX + 8)
 
 /*
  * A record is written when interrupts have taken this much time, or after this long if they took
@@ -270,6 +290,12 @@ _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
  */
 #define MT_INTERRUPTS_NS	 50000
 #define MT_INTERRUPTS_STRETCH_NS 10000000
+
+/*
+ * BPF_TRACE_UPROBE_MULTI, the attach type of a program that runs at uprobes without perf events
+ * (enum bpf_attach_type since Linux 6.6; Debian 12's headers and libbpf do not have it).
+ */
+#define MT_UPROBE_LINK 48
 
 /* The recorder's state of one CPU. */
 struct mt_cpu {
@@ -297,9 +323,11 @@ struct mt_cpu {
 	__mt_u64 stolen_ns;
 	/* When the last interrupt ended, or the last softirq behind it. */
 	__mt_u64 interrupt_end_ns;
-	__mt_u64 pad[7]; /* whole cache lines */
+	/* In its ring of stacks, all that ever was: where the next one begins. Not 0. */
+	__mt_u64 stacks_end;
+	__mt_u64 stacks_begun; /* the same when recording began: set by user space */
 };
-_Static_assert(sizeof(struct mt_cpu) == 192, "mt_cpu");
+_Static_assert(sizeof(struct mt_cpu) == 152, "mt_cpu");
 
 /* Whether recording goes on: the trigger's doing, at the hit, or user space's. */
 struct mt_freezer {

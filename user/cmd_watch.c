@@ -181,19 +181,22 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	bool has_regions = start_stop__any(&watched->regions);
 	bool children = options->common.children;
 	bool is_one = target->pids.n == 1 && !children;
-	struct trigger_config config = {.tgid = is_one ? target->pids.v[0] : 0,
-					.tgids = target->pids.v,
-					.n_tgids = is_one ? 0 : target->pids.n,
-					.with_children = children,
-					.of_cgroup = target__is_cgroup(target),
-					.cgroup_fd = target->cgroup.fd,
-					.count_only = true,
-					.watch_duration = options->durations || has_regions,
-					.regions = has_regions,
-					.stop_triggers = has_regions,
-					.since_mark = probes__are_library(probes),
-					.mark_offset_ns = time_namespace__offset_ns(watched->pid),
-					.max_hits = (uint64_t)options->common.max_hits};
+	struct trigger_config config = {
+		.tgid = is_one ? target->pids.v[0] : 0,
+		.tgids = target->pids.v,
+		.n_tgids = is_one ? 0 : target->pids.n,
+		.with_children = children,
+		.of_cgroup = target__is_cgroup(target),
+		.cgroup_fd = target->cgroup.fd,
+		.count_only = true,
+		.by_links = uprobe_link__is_supported() &&
+			    !(is_one && process__has_workers(target->pids.v[0])),
+		.watch_duration = options->durations || has_regions,
+		.regions = has_regions,
+		.stop_triggers = has_regions,
+		.since_mark = probes__are_library(probes),
+		.mark_offset_ns = time_namespace__offset_ns(watched->pid),
+		.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
 	int err = 0;
 

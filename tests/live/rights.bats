@@ -46,12 +46,20 @@ with() {
 	complains "cannot look at process $roots" "CAP_SYS_PTRACE"
 }
 
-@test "a symbol needs cap_sys_admin: cap_bpf and cap_perfmon are not enough" {
-	for capabilities in "" cap_bpf,cap_perfmon; do
-		with "$capabilities" watch -pid "$own" -symbol one_iter -max-hits 1 -timeout 30s
+@test "a symbol needs cap_sys_admin; from Linux 6.11 on cap_bpf and cap_perfmon are enough" {
+	with "" watch -pid "$own" -symbol one_iter -max-hits 1 -timeout 30s
+	[ "$status" -eq 1 ]
+	[[ $output == *"hint: needs CAP_"* ]]
+	with cap_bpf,cap_perfmon watch -pid "$own" -symbol one_iter -max-hits 1 -timeout 30s
+	if printf '6.11\n%s\n' "$(uname -r)" | sort -CV; then
+		[ "$status" -eq 0 ]
+		[[ $output == *" hits "* ]]
+		with cap_bpf,cap_perfmon attach -source sample -pid "$own" -symbol one_iter -after 1s -timeout 30s -o x.fxt
+		[ "$status" -eq 0 ] || [ "$status" -eq 3 ]
+	else
 		[ "$status" -eq 1 ]
 		[[ $output == *"hint: needs CAP_"* ]]
-	done
+	fi
 	with cap_sys_admin watch -pid "$own" -symbol one_iter -max-hits 1 -timeout 30s
 	[ "$status" -eq 0 ]
 	[[ $output == *" hits "* ]]

@@ -92,3 +92,20 @@ copies() {
 	copies
 	stacks sorts::weigh | grep -Eq '^_start .*main .*sorts::main sorts::one_iter sorts::sort_keys '
 }
+
+# waits_below FUNCTION: how many of nest() stand between it and a wait, in lines of folded stacks.
+waits_below() {
+	"$O/mtbpf" report -folded x.mtbpf | awk -v of="$1" '/poll;\[blocked\] / && $0 ~ of ";" {
+		split($1, names, ";"); n = 0; for (i in names) n += names[i] == "nest"; print n }' | sort -u
+}
+
+@test "all callers of a wait, of stacks at switches alone: by frame pointers and by copies" {
+	local pointers
+	for pointers in no- ""; do
+		gcc -O1 -g "-f${pointers}omit-frame-pointer" -pthread -o waits "$BATS_TEST_DIRNAME/../programs/waits.c"
+		watch_it ./waits -sample-rate 1 -unwind "$([ -n "$pointers" ] && echo fp || echo dwarf)"
+		[ "$(waits_below main)" = 30 ]
+		[ "$(waits_below start_thread)" = 30 ]
+		end_started
+	done
+}

@@ -134,6 +134,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
+			      .by_links = config->by_links,
 			      .regions = config->regions,
 			      .ready = config->ready,
 			      .sampling = config->sampling};
@@ -157,24 +158,59 @@ static bool is_of_gone(const struct uprobe_spec *spec, int err)
 	return spec->pid < 0 && (err == -ENOENT || err == -ESRCH) && access(spec->path, F_OK);
 }
 
-/* Those of the others are left. */
-static int drop_gone(struct gate *gate, struct trigger_event *events, size_t *n)
+static int check_gone(size_t n_gone, size_t n_set)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *n; i++)
-		if (events[i].fd >= 0)
-			events[kept++] = events[i];
-	if (*n == kept)
-		return 0;
-	log__info("%zu probes are not set: the processes that had their files have ended",
-		  *n - kept);
-	*n = kept;
-	return kept ? 0 : -ESRCH;
+	if (n_gone)
+		log__info("%zu probes are not set: the processes that had their files have ended",
+			  n_gone);
+	return n_gone && !n_set ? -ESRCH : 0;
 }
 
-int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
-		 const struct source *source)
+/* Those of the others are left. */
+static int drop_gone(struct trigger_event *events, size_t *n)
+{
+	size_t kept = 0, had = *n;
+
+	for (size_t i = 0; i < had; i++)
+		if (events[i].fd >= 0)
+			events[kept++] = events[i];
+	*n = kept;
+	return check_gone(had - kept, kept);
+}
+
+static int open_link(struct gate *gate, size_t i)
+{
+	struct trigger_event *event = &gate->events.v[i];
+	uint64_t cookie;
+	int program = trigger__program(gate->trigger, event, &cookie);
+
+	event->fd = uprobe_link__open(&gate->specs.v[i], program, cookie);
+	return event->fd;
+}
+
+/* The ends first: an entry that nothing waits for would stay open. */
+static int open_links(struct gate *gate)
+{
+	size_t n_gone = 0, n_set = 0;
+
+	for (int ends = 1; ends >= 0; ends--) {
+		for (size_t i = 0; i < gate->events.n; i++) {
+			int err;
+
+			if (trigger_event__is_end(&gate->events.v[i]) != ends)
+				continue;
+			err = open_link(gate, i);
+			if (err < 0 && !is_of_gone(&gate->specs.v[i], err))
+				return err;
+			*(err < 0 ? &n_gone : &n_set) += 1;
+		}
+	}
+	return check_gone(n_gone, n_set);
+}
+
+static int attach_events(struct gate *gate,
+			 int (*source_event)(const struct source *source, size_t i),
+			 const struct source *source)
 {
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
@@ -194,14 +230,22 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
 			err = events[i].fd;
 	}
 	if (!err)
-		err = drop_gone(gate, events, &n);
+		err = drop_gone(events, &n);
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, n);
 	/* Who came before the program overflows such an event unasked. One settles all of them. */
 	if (!err && of_source)
 		err = uprobe_event__settle(&gate->specs.v[0]);
-	gate->attached = !err;
 	free(events);
+	return err;
+}
+
+int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
+		 const struct source *source)
+{
+	int err = gate->by_links ? open_links(gate) : attach_events(gate, source_event, source);
+
+	gate->attached = !err;
 	return err;
 }
 
@@ -347,15 +391,25 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	return err ? err : 1;
 }
 
+static void close_those(struct gate *gate, bool ends)
+{
+	for (size_t i = 0; i < gate->events.n; i++) {
+		struct trigger_event *event = &gate->events.v[i];
+
+		if (event->fd < 0 || trigger_event__is_end(event) != ends)
+			continue;
+		close(event->fd);
+		event->fd = -1;
+	}
+}
+
+/* The entries first: of a call that is entered later nobody would see the end. */
 void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)
 		trigger__detach(gate->trigger);
-	for (size_t i = 0; i < gate->events.n; i++) {
-		if (gate->events.v[i].fd >= 0)
-			close(gate->events.v[i].fd);
-		gate->events.v[i].fd = -1;
-	}
+	close_those(gate, false);
+	close_those(gate, true);
 	gate->attached = false;
 }
 

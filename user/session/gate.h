@@ -15,6 +15,7 @@ struct gate {
 	struct trigger *trigger;
 	bool sampling;	/* for a source that samples */
 	bool by_return; /* the returns decide, and the entries only start the clock */
+	bool by_links;	/* its events are uprobe_link__open()'s */
 	bool by_insn;	/* returns are probed where they are, not by return probes */
 	bool has_return_probes;
 	/*
@@ -56,9 +57,9 @@ void gate__begin(struct gate *gate);
 void gate__freeze(struct gate *gate);
 
 /*
- * Sets the probes and attaches. source_event, as in source_ops, gives the events of the deciding
- * probes that the source has opened; -1, or NULL for all: it is opened here. 0, or -errno after a
- * line and a hint.
+ * Sets the probes and attaches. With config->by_links NULL; otherwise source_event, as in
+ * source_ops, gives the events of the deciding probes that the source has opened; -1, or NULL for
+ * all: it is opened here. 0, or -errno after a line and a hint.
  */
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source);

@@ -81,7 +81,10 @@ static void set_recorder(void *ctx, bool on)
 /* As it will be recorded: on a thread of ours, by a recorder of our process. */
 static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
-	const struct recorder_config config = {.tgid = getpid(), .log_size = OWN_LOG};
+	const struct recorder_config config = {.tgid = getpid(),
+					       .log_size = OWN_LOG,
+					       .stacks_size = kernel ? 0 : OWN_LOG,
+					       .stack_copy = stack};
 	struct recorder *recorder = recorder__new(&config);
 	struct sample_kernel half = {.set = set_recorder, .ctx = recorder};
 	int err;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,13 +145,49 @@ static int add_taken(struct recording *rec, const struct mt_record *record)
 	return err || !taken.by_quota ? err : note_quota(rec, taken.pid, false);
 }
 
+struct taker {
+	struct recording *rec;
+	const struct recorder *recorder;
+};
+
+/* The stack of a switch, if the recorder has taken it. */
+static int add_stack(const struct taker *taker, const struct mt_record *record)
+{
+	struct rec_sample sample = {.time_ns = record->time_ns,
+				    .pid = (pid_t)record->tgid,
+				    .tid = (pid_t)record->tid,
+				    .cpu = record->cpu,
+				    .at_switch = true,
+				    .in_kernel = true};
+	struct rec_user user = {0};
+	struct recorder_stack stack;
+	int err;
+
+	if (!recorder__find_stack(taker->recorder, record, &stack))
+		return 0;
+	sample.n_ips = stack.n_ips;
+	err = recording__add_sample(taker->rec, &sample, stack.ips);
+	if (err || !stack.size)
+		return err;
+	_Static_assert(offsetof(struct rec_user, stack) == sizeof(((struct mt_stack *)0)->regs),
+		       "the same registers in the same order");
+	memcpy(&user, stack.regs, offsetof(struct rec_user, stack));
+	user.stack = (uint8_t *)stack.copy;
+	user.size = stack.size;
+	return recording__add_sample_user(taker->rec, &user);
+}
+
 static int take(void *ctx, const struct mt_record *record)
 {
-	struct recording *rec = ctx;
-	int err = 0;
+	const struct taker *taker = ctx;
+	struct recording *rec = taker->rec;
+	int err;
 
 	if (record->time_ns > rec->frozen_ns)
 		return 0;
+	err = add_stack(taker, record);
+	if (err)
+		return err;
 	switch (record->kind) {
 	case MT_RECORD_IN:
 		return add_sched(rec, record, REC_SCHED_IN);
@@ -247,15 +284,19 @@ int sampling__take_records(struct recorder *recorder, struct recording *rec, siz
 	size_t first_sched = rec->scheds.n, first_by = rec->sched_bys.n;
 	size_t first_taken = rec->taken.n;
 	uint64_t since_ns;
-	int err = recorder ? recorder__take(recorder, &since_ns, take, rec) : 0;
+	struct taker taker = {rec, recorder};
+	int err = recorder ? recorder__take(recorder, &since_ns, take, &taker) : 0;
 
 	if (err || !recorder)
 		return err;
 	rec->knows_interrupts = recorder__counts_interrupts(recorder);
 	rec->knows_taken = recorder__counts_throttled(recorder);
 	rec->steal = steal_of(recorder);
-	if (since_ns > rec->complete_ns)
+	if (since_ns > rec->complete_ns) {
 		rec->complete_ns = since_ns;
+		if (recorder__ring_size(recorder) > rec->ring_bytes)
+			rec->ring_bytes = recorder__ring_size(recorder);
+	}
 	DROP_BEFORE(&rec->samples, first_sample, time_ns, rec->complete_ns);
 	DROP_BEFORE(&rec->scheds, first_sched, time_ns, rec->complete_ns);
 	DROP_BEFORE(&rec->sched_bys, first_by, time_ns, rec->complete_ns);

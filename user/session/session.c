@@ -169,6 +169,19 @@ static bool probes_regions(const struct session *s)
 	return start_stop__any(&s->regions) && (!s->ops->steps || s->regions.stop_triggers);
 }
 
+/*
+ * A process that forks gives its probes to the child. Those of a perf event the kernel removes at
+ * the child's first hit, but those of a link stay, and cost it (uprobe_perf_func() returns
+ * UPROBE_HANDLER_REMOVE, uprobe_multi_link_handler() does not). A source's own events are needed.
+ */
+static bool can_use_links(const struct session *s)
+{
+	pid_t pid = only_pid(s);
+
+	return !s->ops->probe_event && uprobe_link__is_supported() &&
+	       !(pid && process__has_workers(pid));
+}
+
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -198,6 +211,7 @@ static int open_gate(struct session *s)
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
 		.go_offsets = s->go_offsets,
+		.by_links = can_use_links(s),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
 	const struct gate_probes probes = {.v = s->probes.all.v,
@@ -237,7 +251,22 @@ static int open_loop(struct session *s)
 /* A log of a CPU looks back as far as its ring, where each switch has a stack there, or further. */
 static size_t log_size(const struct session *s)
 {
-	return s->snapshot_size / (s->unwind.stack ? 8 : 1);
+	return s->snapshot_size / (s->unwind.stack ? 4 : 1);
+}
+
+/*
+ * Stacks at switches that the recorder writes have rings of their own, and perf's have only those
+ * by the clock. perf puts the callers back that return probes have replaced on a stack (since Linux
+ * 6.11), and knows the kernel's part of it.
+ */
+bool session__has_stack_rings(const struct session *s)
+{
+	return s->ops->samples && !s->options->kernel && !s->gate.has_return_probes;
+}
+
+static size_t stacks_size(const struct session *s)
+{
+	return session__has_stack_rings(s) ? s->snapshot_size : 0;
 }
 
 /* Where the kernel cannot, or we may not: a clock for each thread, which costs at each switch. */
@@ -251,6 +280,8 @@ static void open_recorder(struct session *s)
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
 		.syscall_thresh_ns = s->options->sample.syscall_thresh_ns,
 		.log_size = log_size(s),
+		.stacks_size = stacks_size(s),
+		.stack_copy = s->unwind.stack,
 		.trigger = s->gate.trigger,
 		.with_regions = probes_regions(s),
 		.from_exec = s->start->exec_path,
@@ -338,7 +369,7 @@ static int open_source(struct session *s)
 		config.sample_by_cpu = true;
 		config.sample_gate = recorder__gate(s->recorder);
 		config.sample_stacks = recorder__stack_events(s->recorder);
-		config.sample_log = log_size(s);
+		config.sample_log = log_size(s) + stacks_size(s);
 		recorder__begin(s->recorder);
 	}
 	if (s->probes.all.n || s->also.all.n)
@@ -591,6 +622,19 @@ static void count_drops(struct session *s)
 	s->rec->drops[DROP_MISSED] = now.missed - begin->missed;
 }
 
+static int take_records(struct session *s, size_t first_sample)
+{
+	uint64_t ring_since_ns = s->rec->complete_ns;
+	int err = sampling__take_records(s->recorder, s->rec, first_sample);
+	char text[UNITS_TEXT_SIZE];
+
+	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
+		log__info("sample: full records of switches look back %s: -snapshot-size says how "
+			  "large they are",
+			  units__format_duration(text, s->rec->frozen_ns - s->rec->complete_ns));
+	return err;
+}
+
 static int read_snapshot(struct session *s)
 {
 	size_t first_sample = s->rec->samples.n;
@@ -613,7 +657,7 @@ static int read_snapshot(struct session *s)
 	if (!err)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
-		err = sampling__take_records(s->recorder, s->rec, first_sample);
+		err = take_records(s, first_sample);
 	if (!s->ops->resume)
 		close_source(s);
 	recording__settle_build_ids(s->rec);

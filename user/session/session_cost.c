@@ -22,6 +22,7 @@ struct hit_kind {
 	bool returns;  /* the call's return is probed as well, ... */
 	bool by_insn;  /* ... at the instruction that returns */
 	bool sampling; /* each hit is logged */
+	bool by_links; /* see trigger_config */
 };
 
 #define CALLS  200
@@ -61,27 +62,36 @@ static uint64_t return_at(void (*call)(void))
 	return at;
 }
 
-static int open_probe(void (*call)(void), uint64_t further, bool on_return)
+/* A descriptor; with by_links the trigger runs there already. */
+static int open_probe(struct trigger *trigger, const struct hit_kind *kind, void (*call)(void),
+		      enum trigger_probe what)
 {
+	const struct trigger_event event = {.kind = what};
+	bool by_insn = what == TRIGGER_RETURN && kind->by_insn;
 	struct uprobe_spec spec;
-	int err = own_probe__spec_of(&spec, (uintptr_t)call + further);
+	uint64_t cookie;
+	int program = trigger__program(trigger, &event, &cookie);
+	int err = own_probe__spec_of(&spec, (uintptr_t)call + (by_insn ? return_at(call) : 0));
 
-	spec.on_return = on_return;
-	return err ? err : uprobe_event__open(&spec);
+	spec.on_return = what == TRIGGER_RETURN && !by_insn;
+	if (err)
+		return err;
+	return kind->by_links ? uprobe_link__open(&spec, program, cookie)
+			      : uprobe_event__open(&spec);
 }
 
 static int attach(struct trigger *trigger, const struct hit_kind *kind, void (*call)(void),
 		  int fds[static 2])
 {
-	fds[0] = open_probe(call, 0, false);
+	fds[0] = open_probe(trigger, kind, call, TRIGGER_ENTRY);
 	if (fds[0] < 0)
 		return fds[0];
 	if (kind->returns) {
-		fds[1] = open_probe(call, kind->by_insn ? return_at(call) : 0, !kind->by_insn);
+		fds[1] = open_probe(trigger, kind, call, TRIGGER_RETURN);
 		if (fds[1] < 0)
 			return fds[1];
 	}
-	return trigger__attach(trigger, fds[0], fds[1]);
+	return kind->by_links ? 0 : trigger__attach(trigger, fds[0], fds[1]);
 }
 
 static int measure(const struct hit_kind *kind, uint64_t *ns)
@@ -92,6 +102,7 @@ static int measure(const struct hit_kind *kind, uint64_t *ns)
 		.duration_thresh_ns = kind->returns ? NEVER : 0,
 		.returns_by_insn = kind->by_insn,
 		.sampling = kind->sampling,
+		.by_links = kind->by_links,
 	};
 	void (*call)(void) = kind->emulated ? own_probe__hit : hit_stepped;
 	struct trigger *trigger = trigger__new(&config);
@@ -135,7 +146,8 @@ void session__measure_hits(struct session *s)
 				.returns = s->also.all.n || (session__measures_duration(s) &&
 							     !probes__are_library(&s->probes)),
 				.by_insn = s->gate.by_insn,
-				.sampling = s->ops->samples};
+				.sampling = s->ops->samples,
+				.by_links = s->gate.by_links};
 	char text[UNITS_TEXT_SIZE];
 
 	if (!s->gate.trigger || s->ops->steps)
@@ -288,16 +300,43 @@ static double switch_bytes(const struct session *s)
 	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
 }
 
+/* A second: of the ring that fills first, if there are two. */
+static double bytes_in_ring(const struct session *s, double clock)
+{
+	double switches = switch_bytes(s);
+
+	if (!session__has_stack_rings(s))
+		return clock + switches;
+	return clock > switches ? clock : switches;
+}
+
+/* Of that, the part that goes with the rate of the clock. */
+static double clock_share(const struct session *s, double clock)
+{
+	double switches = switch_bytes(s);
+
+	if (clock <= 0 || (session__has_stack_rings(s) && switches > clock))
+		return 0;
+	return session__has_stack_rings(s) ? 1 : clock / (clock + switches);
+}
+
 /* By itself it takes a part of -max-memory: locked pages are missing elsewhere. */
 #define GROWTH_SHARE 4
 #define RING_LEAST   (64u << 10)
+
+/* A CPU's ring, its log, and its ring of stacks, rounded: how many times -snapshot-size they take.
+ */
+static unsigned int parts(const struct session *s)
+{
+	return (s->unwind.stack ? 1 : 2) + session__has_stack_rings(s);
+}
 
 /* What may be a CPU's ring, with its log. */
 static uint64_t most_for(const struct session *s, uint64_t memory)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / (s->unwind.stack ? 1 : 2) / 8 * 7;
+	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / parts(s) / 8 * 7;
 }
 
 static void warn_short(const struct session *s, const struct lookback_need *l)
@@ -320,7 +359,7 @@ static void warn_short(const struct session *s, const struct lookback_need *l)
 	else
 		log__hint(
 			"%s-snapshot-size %lluM and -max-memory %s%s%s", rate, mib,
-			units__format_size(wanted, 2 * (l->size + (1u << 20)) *
+			units__format_size(wanted, (parts(s) + 1) * (l->size + (1u << 20)) *
 							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
 			hz ? "" : " would do",
 			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
@@ -367,7 +406,7 @@ void session__fit_lookback(struct session *s)
 	struct lookback_need l = {.hz = s->overhead.hz, .need_ns = need_ns};
 	double clock = clock_bytes(s, s->overhead.hz);
 
-	l.size = (uint64_t)((switch_bytes(s) + clock) * (double)need_ns / 1e9);
+	l.size = (uint64_t)(bytes_in_ring(s, clock) * (double)need_ns / 1e9);
 	s->snapshot_size = s->options->snapshot_size;
 	/* What was asked for stays. */
 	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
@@ -378,7 +417,7 @@ void session__fit_lookback(struct session *s)
 	if (l.size <= s->snapshot_size)
 		return;
 	l.back_ns = (uint64_t)((double)need_ns * (double)s->snapshot_size / (double)l.size);
-	l.clock_share = clock / (clock + switch_bytes(s));
+	l.clock_share = clock_share(s, clock);
 	lower_rate(s, &l);
 }
 
@@ -391,12 +430,14 @@ void session__check_lookback(struct session *s)
 	if (!need_ns || s->is_short_said || !s->ops->lookback_ns)
 		return;
 	l.back_ns = s->ops->lookback_ns(s->source);
+	if (s->recorder && recorder__lookback_ns(s->recorder) < l.back_ns)
+		l.back_ns = recorder__lookback_ns(s->recorder);
 	if (l.back_ns >= need_ns)
 		return;
 	l.size = (uint64_t)((double)s->snapshot_size * (double)need_ns / (double)(l.back_ns + 1));
 	/* As it was in the last second. */
 	clock = clock_bytes(s, (double)s->overhead.in_second.stacks);
-	l.clock_share = clock > 0 ? clock / (clock + switch_bytes(s)) : 0;
+	l.clock_share = clock_share(s, clock);
 	status__end();
 	if (lower_rate(s, &l))
 		s->ops->set_rate(s->source, s->overhead.hz);

@@ -111,6 +111,8 @@ void session__say_cost(const struct session *s);
 int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE]);
 /* Before it begins: as large a ring as the threshold needs; a warning where that is too much. */
 void session__fit_lookback(struct session *s);
+/* True if the stacks of switches do not share a ring with those by the clock. */
+bool session__has_stack_rings(const struct session *s);
 /* While it runs: a warning, once, where the rings look back less than that. */
 void session__check_lookback(struct session *s);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "target/task_status.h"
 #include "util/cleanup.h"
@@ -210,6 +211,40 @@ bool process__stopped(pid_t pid)
 	struct task_status status;
 
 	return !task_status__read(&status, pid) && status.state == 'T';
+}
+
+static bool has_worker(pid_t pid, pid_t tid, const struct stat *exe)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64];
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	f = fopen(path, "re");
+	while (f && fscanf(f, "%d", &child) == 1) {
+		struct stat st;
+
+		snprintf(path, sizeof(path), "/proc/%d/exe", child);
+		if (!stat(path, &st) && st.st_dev == exe->st_dev && st.st_ino == exe->st_ino)
+			return true;
+	}
+	return false;
+}
+
+bool process__has_workers(pid_t pid)
+{
+	_cleanup_free_ pid_t *tids = NULL;
+	struct stat exe;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (stat(path, &exe) || process__threads(pid, &tids, &n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (has_worker(pid, tids[i], &exe))
+			return true;
+	return false;
 }
 
 bool process__alive(pid_t pid)

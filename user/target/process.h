@@ -40,6 +40,11 @@ pid_t process__tracer(pid_t pid);
 bool process__stopped(pid_t pid);
 /* True while pid exists and is no zombie. */
 bool process__alive(pid_t pid);
+/*
+ * True if a child of the process runs the same file, as workers do that a server forks. False where
+ * the kernel does not list children (no CONFIG_PROC_CHILDREN).
+ */
+bool process__has_workers(pid_t pid);
 
 /*
  * Opens the file behind a mapping read-only: through /proc/PID/map_files, else /proc/PID/root +

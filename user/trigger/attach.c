@@ -50,17 +50,23 @@ static const struct bpf_program *program_of(const struct trigger *trigger,
 
 _Static_assert(INSN_CONDITION == MT_CONDITION, "the program takes it as it is");
 
+int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
+		     uint64_t *cookie)
+{
+	*cookie = event->probe | (uint64_t)event->condition << MT_CONDITION_SHIFT;
+	return bpf_program__fd(program_of(trigger, event));
+}
+
 static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		    .perf_event.bpf_cookie = event->probe | (uint64_t)event->condition
-								    << MT_CONDITION_SHIFT);
+	uint64_t cookie;
+	int program = trigger__program(trigger, event, &cookie);
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
 	int *link = VEC_PUSH(&trigger->links);
 
 	if (!link)
 		return -ENOMEM;
-	*link = bpf_link_create(bpf_program__fd(program_of(trigger, event)), event->fd,
-				BPF_PERF_EVENT, &opts);
+	*link = bpf_link_create(program, event->fd, BPF_PERF_EVENT, &opts);
 	if (*link >= 0)
 		return 0;
 	trigger->links.n--;
@@ -76,8 +82,7 @@ static void explain_attach(int err)
 		log__hint("mtbpf works on Linux 6.1 or later");
 }
 
-/* What ends a call, or a region. */
-static bool is_end(const struct trigger_event *event)
+bool trigger_event__is_end(const struct trigger_event *event)
 {
 	return event->kind == TRIGGER_RETURN || event->kind == TRIGGER_STOP;
 }
@@ -88,7 +93,7 @@ static int link_those(struct trigger *trigger, const struct trigger_event *event
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++)
-		if (is_end(&events[i]) == ends)
+		if (trigger_event__is_end(&events[i]) == ends)
 			err = link_event(trigger, &events[i]);
 	return err;
 }

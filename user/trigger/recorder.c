@@ -58,6 +58,9 @@ struct recorder {
 	size_t n_cpus;	   /* that the kernel may have */
 	size_t n_slots;	   /* online */
 	uint32_t log_size; /* records of each */
+	/* Rings of stacks, each with room behind its end; size 0: there are none. */
+	const uint8_t *rings;
+	size_t ring_size, ring_step;
 	uint64_t since_ns;
 	bool from_exec; /* it has not begun yet */
 	bool counts_interrupts;
@@ -140,6 +143,28 @@ static int share(struct recorder_bpf *skel, const struct recorder_config *config
 	return err;
 }
 
+/* The verifier follows no offset in a map's value that is larger (BPF_MAX_VAR_OFF). */
+#define RING_MAX (256u << 20)
+
+static int size_rings(struct recorder *r, const struct recorder_config *config)
+{
+	const size_t longest =
+		config->stack_copy ? MT_STACK_MAX : sizeof(struct mt_stack) + 8 * MT_STACK_IPS;
+	struct bpf_map *map = r->skel->maps.stacks;
+	int err;
+
+	if (!config->stacks_size)
+		return 0;
+	r->ring_size = 4096;
+	while (r->ring_size < config->stacks_size && r->ring_size < RING_MAX)
+		r->ring_size *= 2;
+	r->ring_step = r->ring_size + (longest + 7) / 8 * 8;
+	r->skel->rodata->stacks_size = r->ring_size;
+	r->skel->rodata->stack_copy = config->stack_copy;
+	err = bpf_map__set_value_size(map, (uint32_t)r->ring_step);
+	return err ? err : bpf_map__set_max_entries(map, (uint32_t)r->n_slots);
+}
+
 static int size_maps(struct recorder *r, const struct recorder_config *config)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -157,6 +182,8 @@ static int size_maps(struct recorder *r, const struct recorder_config *config)
 	err = bpf_map__set_max_entries(r->skel->maps.cpus, (uint32_t)n);
 	if (!err)
 		err = bpf_map__set_max_entries(r->skel->maps.stack_events, (uint32_t)n);
+	if (!err)
+		err = size_rings(r, config);
 	return err ? err
 		   : bpf_map__set_max_entries(r->skel->maps.cpu_logs,
 					      (uint32_t)r->n_slots * r->log_size);
@@ -205,6 +232,13 @@ static int map_all(struct recorder *r)
 	if (p == MAP_FAILED)
 		return -errno;
 	r->logs = p;
+	if (!r->ring_size)
+		return 0;
+	p = mmap(NULL, r->n_slots * r->ring_step, PROT_READ, MAP_SHARED,
+		 bpf_map__fd(r->skel->maps.stacks), 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	r->rings = p;
 	return 0;
 }
 
@@ -217,6 +251,8 @@ static void give_slots(struct recorder *r)
 		char path[64];
 
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
+		/* Place 0 in a ring stands for no stack. */
+		r->cpus[cpu].stacks_end = 8;
 		if (fs__read_number(path, 1) == 1)
 			r->cpus[cpu].slot = ++slot;
 	}
@@ -323,6 +359,8 @@ void recorder__free(struct recorder *r)
 		munmap(r->cpus, r->n_cpus * sizeof(struct mt_cpu));
 	if (r->logs)
 		munmap((void *)r->logs, logs_bytes(r));
+	if (r->rings)
+		munmap((void *)r->rings, r->n_slots * r->ring_step);
 	recorder_bpf__destroy(r->skel);
 	free(r);
 }
@@ -344,7 +382,7 @@ bool recorder__counts_stolen(const struct recorder *r)
 
 size_t recorder__memory(const struct recorder *r)
 {
-	return logs_bytes(r);
+	return logs_bytes(r) + r->n_slots * r->ring_step;
 }
 
 int recorder__gate(const struct recorder *r)
@@ -361,6 +399,8 @@ void recorder__begin(struct recorder *r)
 {
 	for (size_t i = 0; i < r->n_cpus; i++)
 		r->cpus[i].interrupts_ns = 0;
+	for (size_t i = 0; i < r->n_cpus; i++)
+		r->cpus[i].stacks_begun = r->cpus[i].stacks_end;
 	r->since_ns = clock__now_ns();
 	if (!r->from_exec)
 		r->skel->data->stopped = 0;
@@ -382,6 +422,76 @@ int recorder__count(const struct recorder *r, struct recorder_counts *counts)
 	return 0;
 }
 
+typedef VEC(struct mt_record) record_vec;
+
+size_t recorder__ring_size(const struct recorder *r)
+{
+	return r->ring_size;
+}
+
+uint64_t recorder__lookback_ns(const struct recorder *r)
+{
+	uint64_t ran_ns = clock__now_ns() - r->since_ns, most = 0;
+
+	for (size_t i = 0; i < r->n_cpus; i++) {
+		uint64_t written = r->cpus[i].stacks_end - r->cpus[i].stacks_begun;
+
+		most = written > most ? written : most;
+	}
+	return most ? (uint64_t)((double)ran_ns * (double)r->ring_size / (double)most) : UINT64_MAX;
+}
+
+/* Where it began, of all that ever was in the ring: the record has the lower 32 bits of an eighth.
+ */
+static uint64_t place_of(const struct mt_cpu *cpu, uint32_t stack)
+{
+	uint64_t end = cpu->stacks_end / 8;
+	uint64_t at = (end & ~(uint64_t)UINT32_MAX) | stack;
+
+	if (at >= end && at > UINT32_MAX)
+		at -= (uint64_t)UINT32_MAX + 1;
+	return 8 * at;
+}
+
+bool recorder__find_stack(const struct recorder *r, const struct mt_record *record,
+			  struct recorder_stack *out)
+{
+	bool has_one = record->kind == MT_RECORD_BLOCKED || record->kind == MT_RECORD_PREEMPTED;
+	const struct mt_cpu *cpu = record->cpu < r->n_cpus ? &r->cpus[record->cpu] : NULL;
+	const struct mt_stack *stack;
+	uint64_t at;
+
+	if (!has_one || !record->stack || !cpu || !cpu->slot || !r->ring_size)
+		return false;
+	at = place_of(cpu, record->stack);
+	stack = (const struct mt_stack *)(r->rings + (cpu->slot - 1) * r->ring_step +
+					  (at & (r->ring_size - 1)));
+	if (at + r->ring_size < cpu->stacks_end || stack->time_ns != record->time_ns ||
+	    stack->tid != record->tid || stack->n_ips > MT_STACK_IPS ||
+	    stack->n_copied > MT_COPY_MAX)
+		return false;
+	*out = (struct recorder_stack){.ips = stack->ips,
+				       .n_ips = stack->n_ips,
+				       .regs = stack->regs,
+				       .copy = (const uint8_t *)&stack->ips[stack->n_ips],
+				       .size = stack->n_copied};
+	return true;
+}
+
+/* A ring that has come round begins with its oldest stack. */
+static uint64_t oldest_stack_ns(const struct recorder *r, size_t cpu, const record_vec *records,
+				size_t first)
+{
+	bool is_round = r->cpus[cpu].stacks_end - r->cpus[cpu].stacks_begun > r->ring_size;
+	struct recorder_stack stack;
+	uint64_t ns = UINT64_MAX;
+
+	for (size_t i = first; i < records->n && is_round && r->ring_size; i++)
+		if (records->v[i].time_ns < ns && recorder__find_stack(r, &records->v[i], &stack))
+			ns = records->v[i].time_ns;
+	return ns == UINT64_MAX ? 0 : ns;
+}
+
 /* Its end is when it was written. */
 static uint64_t written_ns(const struct mt_record *record)
 {
@@ -397,8 +507,6 @@ static int by_time(const void *a, const void *b)
 
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
-
-typedef VEC(struct mt_record) record_vec;
 
 /* A log that has come round begins where its oldest record was written. */
 static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,
@@ -453,8 +561,14 @@ int recorder__take(struct recorder *r, uint64_t *since_ns,
 	recorder__stop(r);
 	*since_ns = r->since_ns;
 	for (size_t i = 0; i < r->n_cpus && !err; i++) {
+		size_t first = records.n;
+		uint64_t oldest_ns;
+
 		if (r->cpus[i].slot)
 			err = copy_log(r, &r->cpus[i], &records, since_ns);
+		oldest_ns = err ? 0 : oldest_stack_ns(r, i, &records, first);
+		if (oldest_ns > *since_ns)
+			*since_ns = oldest_ns;
 		if (r->cpus[i].slot && !err)
 			err = add_interrupts(&r->cpus[i], &records);
 	}

@@ -25,6 +25,9 @@ struct recorder_config {
 	int cgroup_fd;
 	uint64_t syscall_thresh_ns; /* system calls of at least that are noted; 0: none */
 	size_t log_size;	    /* bytes of a CPU's log, rounded up to a power of two */
+	size_t stacks_size; /* the same of its ring of stacks; 0: perf takes stacks at switches */
+	uint32_t
+		stack_copy; /* with that: bytes of the user stack at most; 0: frame pointers only */
 	/* The trigger that freezes it and, with_regions, knows the threads in regions; may be NULL.
 	 */
 	const struct trigger *trigger;
@@ -46,8 +49,29 @@ bool recorder__counts_interrupts(const struct recorder *recorder);
 bool recorder__counts_throttled(const struct recorder *recorder);
 bool recorder__counts_stolen(const struct recorder *recorder);
 
-/* Bytes of the logs of all CPUs together. */
+/* Bytes of the logs, and rings, of all CPUs together. */
 size_t recorder__memory(const struct recorder *recorder);
+
+/* Bytes of a ring of stacks; 0: there are none. */
+size_t recorder__ring_size(const struct recorder *recorder);
+/*
+ * How far the fullest ring of stacks looks back, or would if it was full, by what was written since
+ * recorder__begin(). UINT64_MAX: nothing was.
+ */
+uint64_t recorder__lookback_ns(const struct recorder *recorder);
+
+/* A stack in a ring, until recording goes on. */
+struct recorder_stack {
+	const uint64_t *ips;
+	uint32_t n_ips;
+	const uint64_t *regs; /* bx, bp, sp, ip, r12 to r15 */
+	const uint8_t *copy;  /* from sp on */
+	size_t size;	      /* 0: there is no copy */
+};
+
+/* The stack of a record; false: it has none, or it has been overwritten. */
+bool recorder__find_stack(const struct recorder *recorder, const struct mt_record *record,
+			  struct recorder_stack *stack);
 
 /* The program that lets the target's samples pass: for PERF_EVENT_IOC_SET_BPF. */
 int recorder__gate(const struct recorder *recorder);
@@ -68,8 +92,8 @@ int recorder__count(const struct recorder *recorder, struct recorder_counts *cou
 
 /*
  * Stops it, and hands over what was recorded since it began, by time. *since_ns is from when on
- * the logs of all CPUs are complete. What `take` returns but 0 ends that, and is returned; or
- * -errno.
+ * the logs, and rings, of all CPUs are complete. What `take` returns but 0 ends that, and is
+ * returned; or -errno.
  */
 int recorder__take(struct recorder *recorder, uint64_t *since_ns,
 		   int (*take)(void *ctx, const struct mt_record *record), void *ctx);

@@ -73,6 +73,8 @@ struct trigger_config {
 	 */
 	bool ready;
 	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
+	/* Its programs run without perf events: see trigger__program(). */
+	bool by_links;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
 	 */
 	uint32_t stack_copy;
@@ -136,6 +138,16 @@ struct trigger_event {
 int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n);
 /* The same of one probe: its entry's event, and its return's (-1: none). */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
+
+/*
+ * With config.by_links, instead of attaching: the program that is to run at such a probe's hits, a
+ * descriptor that is the trigger's, and the cookie that it needs there. Whoever opens links for
+ * several probes opens those at which calls and regions end first.
+ */
+int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
+		     uint64_t *cookie);
+/* Whether it ends a call, or a region. */
+bool trigger_event__is_end(const struct trigger_event *event);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */
 void trigger__detach(struct trigger *trigger);

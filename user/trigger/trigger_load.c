@@ -140,6 +140,16 @@ static int select_regions(struct trigger_bpf *skel, const struct trigger_config 
 	return config->regions ? trigger__size_lru(skel->maps.open_regions, config) : 0;
 }
 
+static void expect_links(const struct trigger_bpf *skel)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, skel->obj) if (bpf_program__type(program) ==
+							     BPF_PROG_TYPE_KPROBE)
+		bpf_program__set_expected_attach_type(program,
+						      (enum bpf_attach_type)MT_UPROBE_LINK);
+}
+
 static int size_hits(struct bpf_map *map, const struct trigger_config *config)
 {
 	return bpf_map__set_max_entries(
@@ -201,6 +211,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!skel)
 		return -errno;
 	set_config(skel, config);
+	if (config->by_links)
+		expect_links(skel);
 	err = select_latch(skel, config, latch);
 	if (!err)
 		err = select_regions(skel, config, latch);

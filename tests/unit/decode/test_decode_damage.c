@@ -129,6 +129,30 @@ static void test_a_stream_that_ends_anywhere(void **state)
 	traced__fini(&t);
 }
 
+/* The thread came to the branch of the TIP that is cut, through the call before it. */
+static void test_a_stream_that_ends_within_a_tip(void **state)
+{
+	struct traced t;
+	size_t whole;
+
+	traced__init(&t, NO_PSB, 1, false);
+	traced__enable(&t, 0);
+	traced__call(&t, 1, 0, F);
+	whole = t.out.bytes.n;
+	traced__ret(&t, 3, F + 2, 5);
+	traced__decode_bytes(&t, t.out.bytes.v, t.out.bytes.n - 1);
+	assert_int_equal(count_gaps(&t), 0);
+	assert_int_equal(t.seen.list.n, 3);
+	assert_true(same_branch(&t.taken.list.v[1], &t.seen.list.v[1]));
+	assert_int_equal(t.seen.list.v[2].kind, BRANCH_END);
+	assert_int_equal(t.seen.list.v[2].from, BASE + F + 2);
+	/* Nothing tells that the call happened. */
+	traced__decode_bytes(&t, t.out.bytes.v, whole);
+	assert_int_equal(t.seen.list.n, 2);
+	assert_int_equal(t.seen.list.v[1].from, BASE);
+	traced__fini(&t);
+}
+
 static void expect_gap(struct traced *t, enum gap_reason reason, uint64_t from, uint32_t n_insns)
 {
 	struct branch *b = VEC_PUSH(&t->taken.list);
@@ -270,6 +294,27 @@ static void test_garbage_costs_no_more_than_the_way_to_the_next_psb(void **state
 	traced__fini(&t);
 }
 
+/* Bad bytes that look like an IP: short IPs after them have the upper bytes of the IP before them.
+ */
+static void test_garbage_with_an_ip_of_its_own(void **state)
+{
+	static const uint8_t garbage[] = {0x05, 0x7d, 1, 2, 3, 4, 5, 6, 0x05};
+	struct traced t;
+	size_t before;
+
+	traced__init(&t, NO_PSB, NO_TSC, true);
+	traced__run(&t, 5);
+	before = t.taken.list.n;
+	pt_bytes__emit(&t.out, garbage, sizeof(garbage));
+	traced__run(&t, 20);
+	traced__decode(&t);
+	assert_part(&t.taken, &t.seen);
+	assert_int_equal(t.totals.gaps[GAP_BAD_PACKET], 1);
+	assert_int_equal(count_gaps(&t), 1);
+	assert_true(t.seen.list.n > before + (t.taken.list.n - before) * 3 / 4);
+	traced__fini(&t);
+}
+
 /* A damaged PSB+ is not the end of the trace: there are more behind it. */
 static void test_garbage_within_a_psb(void **state)
 {
@@ -390,10 +435,12 @@ int main(void)
 		cmocka_unit_test(test_a_ring_that_wrapped_anywhere),
 		cmocka_unit_test(test_a_stream_that_begins_where_it_was_left),
 		cmocka_unit_test(test_a_stream_that_ends_anywhere),
+		cmocka_unit_test(test_a_stream_that_ends_within_a_tip),
 		cmocka_unit_test(test_an_overflow_is_a_gap),
 		cmocka_unit_test(test_overflow_while_out_of_user_code),
 		cmocka_unit_test(test_unmapped_code_is_a_gap),
 		cmocka_unit_test(test_garbage_costs_no_more_than_the_way_to_the_next_psb),
+		cmocka_unit_test(test_garbage_with_an_ip_of_its_own),
 		cmocka_unit_test(test_garbage_within_a_psb),
 		cmocka_unit_test(test_code_that_never_asks_for_a_packet),
 		cmocka_unit_test(test_mutated_streams),

@@ -251,6 +251,35 @@ static void test_a_dead_main_thread_is_no_dead_process(void **state)
 	assert_false(process__alive(pid));
 }
 
+/* What is forked and runs on, but not what is executed, works for the process. */
+static void test_knows_its_workers(void **state)
+{
+	char *const sleeps[] = {"sleep", "60", NULL};
+	pid_t child;
+
+	(void)state;
+	assert_false(process__has_workers(getpid()));
+	child = vfork();
+	if (!child) {
+		execvp(sleeps[0], sleeps);
+		_exit(1);
+	}
+	assert_true(child > 0);
+	assert_false(process__has_workers(getpid()));
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_true(process__has_workers(getpid()));
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(process__has_workers(getpid()));
+}
+
 static void test_says_who_may_look(void **state)
 {
 	pid_t pid;
@@ -397,6 +426,7 @@ int main(void)
 		cmocka_unit_test(test_refuses_a_kernel_thread),
 		cmocka_unit_test(test_takes_a_kernel_thread_where_it_may_be_one),
 		cmocka_unit_test(test_a_dead_main_thread_is_no_dead_process),
+		cmocka_unit_test(test_knows_its_workers),
 		cmocka_unit_test(test_says_who_may_look),
 		cmocka_unit_test(test_opens_the_mapped_file_and_no_other),
 		cmocka_unit_test(test_a_mapping_without_a_file_has_none),

@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <link.h>
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
+#include "mtbpf_shared.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -143,6 +147,50 @@ int uprobe_event__open(const struct uprobe_spec *spec)
 	if (fd < 0)
 		explain(spec, fd);
 	return fd;
+}
+
+/* BPF_LINK_CREATE's part of union bpf_attr, which Debian 12's header does not have yet. */
+struct uprobe_multi_attr {
+	uint32_t program, target;
+	uint32_t attach_type, flags;
+	uint64_t path, offsets, semaphores, cookies;
+	uint32_t n, multi_flags;
+	uint32_t pid;
+};
+
+_Static_assert(offsetof(struct uprobe_multi_attr, path) == 16, "as include/uapi/linux/bpf.h");
+
+#define UPROBE_MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
+
+bool uprobe_link__is_supported(void)
+{
+	unsigned int major, minor;
+	struct utsname uts;
+
+	return !uname(&uts) && sscanf(uts.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 11));
+}
+
+int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cookie)
+{
+	struct uprobe_multi_attr attr = {
+		.program = (uint32_t)program,
+		.attach_type = MT_UPROBE_LINK,
+		.path = (uintptr_t)spec->path,
+		.offsets = (uintptr_t)&spec->offset,
+		.semaphores = spec->semaphore ? (uintptr_t)&spec->semaphore : 0,
+		.cookies = (uintptr_t)&cookie,
+		.n = 1,
+		.multi_flags = spec->on_return ? UPROBE_MULTI_RETURN : 0,
+		.pid = spec->pid < 0 ? 0 : (uint32_t)spec->pid,
+	};
+	int err, fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	explain(spec, err);
+	return err;
 }
 
 int uprobe_event__settle(const struct uprobe_spec *spec)

@@ -34,6 +34,21 @@ struct uprobe_spec {
 int uprobe_event__open(const struct uprobe_spec *spec);
 
 /*
+ * Whether this kernel runs a program at a uprobe without a perf event, and for all threads of a
+ * process: from Linux 6.11 on (commit 46ba0e49b642; before it only the first thread's hits came).
+ * It costs the machine less: while any event belongs to a thread, each context switch looks for
+ * events to switch (kernel/events/core.c, perf_sched_events).
+ */
+bool uprobe_link__is_supported(void);
+
+/*
+ * Sets the probe and runs `program` at each hit, with this cookie. The program must have been
+ * loaded for MT_UPROBE_LINK. Returns a descriptor the caller closes (which removes the
+ * probe), or -errno after one line and a hint on stderr.
+ */
+int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cookie);
+
+/*
  * Returns when no thread is in a handler of this probe that it entered before the call; from
  * Linux 6.12 on, of any probe (register_rwsem of kernel/events/uprobes.c, and then
  * uprobe_unregister_sync()). Whoever was there found no BPF program yet that was attached

@@ -228,6 +228,18 @@ static void on_ip(struct walker *w, const struct packet *packet)
 	}
 }
 
+/* The stream ends within a packet. A TIP still tells that the thread came to an indirect branch. */
+static void on_cut_packet(struct walker *w, uint8_t header)
+{
+	const struct block *block = w->block;
+
+	if ((header & 0x1f) != 0x0d || w->state != WALK_ON || w->has_fup)
+		return;
+	if (block->end >= BLOCK_RETURN && block->end <= BLOCK_JUMP &&
+	    walker__arrive(w, block->last_ip))
+		w->block = walker__find(w, block->last_ip);
+}
+
 const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 {
 	struct packet packet;
@@ -238,6 +250,7 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 	w->next = at + packet.len;
 	switch ((enum packet_kind)packet.kind) {
 	case PACKET_END:
+		on_cut_packet(w, *at);
 		return w->reader.end;
 	case PACKET_BAD:
 		return skip_bad(w, at);

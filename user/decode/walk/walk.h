@@ -80,6 +80,7 @@ struct walker {
 	bool is_trial;	    /* walk_trial.c */
 	bool is_other_mode; /* not 64-bit code */
 	uint64_t fup_ip;
+	uint64_t sure_ip; /* while !knows_ip: the last IP of before the bad bytes */
 	/* Waits for the FUP that tells its ip; PT_NOTE_NONE: none does. */
 	struct {
 		uint8_t kind;

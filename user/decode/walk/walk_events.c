@@ -310,7 +310,7 @@ void walker__on_fup(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 	if (w->state == WALK_LOST)
 		walker__resume(w, ip_bytes, ip);
 	w->has_fup = w->state == WALK_ON;
-	w->fup_ip = ip;
+	w->fup_ip = w->reader.last_ip;
 }
 
 void walker__on_overflow(struct walker *w)

@@ -13,7 +13,10 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 	w->is_abort = false;
 	w->after_ovf = false;
 	/* The last IP is that of the last packet, whether there was code for it or not. */
-	w->knows_ip &= reason != GAP_BAD_PACKET;
+	if (reason == GAP_BAD_PACKET && w->knows_ip) {
+		w->sure_ip = w->reader.last_ip;
+		w->knows_ip = false;
+	}
 	w->lost_calls = true;
 	w->floor = w->top;
 	/* Code that is not there calls what is, and nobody sees it. */
@@ -74,6 +77,36 @@ void walker__lose_behind(struct walker *w, enum gap_reason reason, uint64_t tsc)
 	walker__lose(w, reason, block->last_ip, tsc);
 }
 
+/* The block at ip, if the walk may go on there; otherwise NULL. */
+static struct block *believe(struct walker *w, uint64_t ip, bool is_guess)
+{
+	struct block *block = walker__find(w, ip);
+
+	if (!block)
+		return NULL;
+	/* Still in code that nobody has. */
+	if (block->end >= BLOCK_UNMAPPED && !block->counts && !block->n_steps)
+		return NULL;
+	return walker__doubts(w) && !walker__try(w, block, is_guess) ? NULL : block;
+}
+
+/*
+ * Bad bytes that look like an IP packet change the last IP, and so the upper bytes of the IPs after
+ * them. This takes those of the last IP before the bad bytes.
+ */
+static struct block *believe_sure(struct walker *w, unsigned int ip_bytes, uint64_t ip)
+{
+	uint64_t last_ip = w->reader.last_ip;
+	struct block *block;
+
+	w->reader.last_ip = w->sure_ip;
+	ip = packet_reader__ip(&w->reader, ip_bytes, ip);
+	block = ip != last_ip ? believe(w, ip, true) : NULL;
+	if (!block)
+		w->reader.last_ip = last_ip;
+	return block;
+}
+
 bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 {
 	struct block *block;
@@ -81,16 +114,13 @@ bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 	if (w->state != WALK_LOST || ip_bytes == IP_SUPPRESSED || w->is_other_mode || w->is_trial)
 		return false;
 	walker__update_space(w);
-	block = walker__find(w, ip);
+	block = believe(w, ip, false);
+	if (!block && walker__doubts(w))
+		block = believe_sure(w, ip_bytes, ip);
 	if (!block)
 		return false;
-	/* Still in code that nobody has. */
-	if (block->end >= BLOCK_UNMAPPED && !block->counts && !block->n_steps)
-		return false;
-	if (!w->knows_ip && !walker__try(w, block))
-		return false;
 	w->knows_ip = true;
-	walker__emit(w, BRANCH_BEGIN, 0, 0, ip, w->time.tsc);
+	walker__emit(w, BRANCH_BEGIN, 0, 0, block->ip, w->time.tsc);
 	w->state = WALK_ON;
 	walker__enter(w, block);
 	return true;

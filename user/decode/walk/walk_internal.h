@@ -131,8 +131,8 @@ static inline void walker__pop_stale(struct walker *w)
  * that fits the packets that follow. NULL if none fits.
  */
 struct block_site *walker__find_stale(struct walker *w);
-/* Do the packets behind w->next fit a thread that is at the block? */
-bool walker__try(const struct walker *w, struct block *block);
+/* Do the packets behind w->next fit a thread that is at the block? If it is a guess, some must. */
+bool walker__try(const struct walker *w, struct block *block, bool is_guess);
 /*
  * The bytes before `at` do not form a packet. Returns the place nearby where packets begin that fit
  * the code as if the bytes had told of no branch, or NULL.

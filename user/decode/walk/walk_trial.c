@@ -17,7 +17,7 @@
 /* Bytes that are looked at for them. */
 #define MAX_BYTES 512
 
-/* Anything else than branches and their times ends the trial. */
+/* Anything else than branches, their times and bad bytes ends the trial. */
 static bool tells_branches(uint8_t byte)
 {
 	return packet__is_short_tnt(byte) || (byte & 0x1f) == 0x0d;
@@ -26,6 +26,14 @@ static bool tells_branches(uint8_t byte)
 static bool tells_time(uint8_t byte)
 {
 	return !byte || (byte & 3) == 3 || byte == 0x59;
+}
+
+static bool is_bad(struct packet_reader *reader, const uint8_t *at)
+{
+	struct packet packet;
+
+	packet__read(reader, at, &packet);
+	return packet.kind == PACKET_BAD;
 }
 
 /* How many packets tell of branches that fit, ENOUGH at most; 0: the walk was lost. */
@@ -49,7 +57,7 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 	while (at < end && trial.state == WALK_ON && n < ENOUGH) {
 		if (tells_branches(*at))
 			n++;
-		else if (!tells_time(*at))
+		else if (!tells_time(*at) && !is_bad(&trial.reader, at))
 			break;
 		at = walker__walk_packet(&trial, at);
 	}
@@ -60,9 +68,9 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 	return fits || trial.state == WALK_ON ? n + 1 : 0;
 }
 
-bool walker__try(const struct walker *w, struct block *block)
+bool walker__try(const struct walker *w, struct block *block, bool is_guess)
 {
-	return count_fitting(w, block, w->next) > 0;
+	return count_fitting(w, block, w->next) > (is_guess ? SOME : 0);
 }
 
 struct block_site *walker__find_stale(struct walker *w)
