@@ -152,14 +152,6 @@ struct {
 	__type(value, struct mt_cpu);
 } cpus SEC(".maps");
 
-/* Events of PERF_COUNT_SW_BPF_OUTPUT, by CPU: what they write is the current thread's stack. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} stack_events SEC(".maps");
-
 static __always_inline bool is_stopped(void)
 {
 	return stopped || is_frozen();
@@ -438,14 +430,28 @@ struct {
 struct walk {
 	struct mt_stack *stack;
 	u64 at;
+	bool is_64;
 };
+
+/* The caller's frame, and the return address. */
+static __always_inline bool read_frame(const struct walk *walk, u64 frame[2])
+{
+	u32 narrow[2];
+
+	if (walk->is_64)
+		return !bpf_probe_read_user(frame, 16, (void *)walk->at);
+	if (bpf_probe_read_user(narrow, sizeof(narrow), (void *)walk->at))
+		return false;
+	frame[0] = narrow[0];
+	frame[1] = narrow[1];
+	return true;
+}
 
 static long walk_frame(u32 i, struct walk *walk)
 {
 	u64 frame[2];
 
-	if (i >= MT_STACK_IPS - 1 || walk->at < LOWEST_FRAME ||
-	    bpf_probe_read_user(frame, sizeof(frame), (void *)walk->at))
+	if (i >= MT_STACK_IPS - 1 || walk->at < LOWEST_FRAME || !read_frame(walk, frame))
 		return 1;
 	walk->stack->ips[i + 1] = frame[1];
 	walk->stack->n_ips = i + 2;
@@ -461,7 +467,7 @@ static long walk_frame(u32 i, struct walk *walk)
  */
 static __always_inline void walk_frames(struct mt_stack *stack, const struct pt_regs *regs)
 {
-	struct walk walk = {.stack = stack, .at = regs->bp};
+	struct walk walk = {.stack = stack, .at = regs->bp, .is_64 = regs->cs == USER_CS};
 
 	stack->ips[0] = regs->ip;
 	stack->n_ips = 1;
@@ -492,17 +498,18 @@ static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *t
 	char *ring = bpf_map_lookup_elem(&stacks, &slot);
 	struct mt_stack *stack;
 
-	if (!ring || !task->mm || regs->cs != USER_CS)
+	if (!ring || !task->mm)
 		return 0;
 	stack = (void *)(ring + (at & (stacks_size - 1)));
 	begin_write(&stack->time_ns);
 	walk_frames(stack, regs);
 	n = stack->n_ips;
-	if (stack_copy) {
+	if (stack_copy && regs->cs == USER_CS) {
 		copied = bytes_to_copy(task, regs->sp);
-		if (n > MT_STACK_IPS || copied > MT_COPY_MAX ||
-		    bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))
+		if (n > MT_STACK_IPS || copied > MT_COPY_MAX)
 			return 0;
+		if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))
+			copied = 0;
 		stack->regs[0] = regs->bx;
 		stack->regs[1] = regs->bp;
 		stack->regs[2] = regs->sp;
@@ -537,8 +544,6 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 	cpu->n_left++;
 	if (stacks_size && is_recorded(task->pid))
 		stack = write_stack(cpu, task, now);
-	if (!stack && is_recorded(task->pid))
-		bpf_perf_event_output(ctx, &stack_events, BPF_F_CURRENT_CPU, &cpu->n_left, 0);
 	cpu->left_tid = task->pid;
 	cpu->left_tgid = task->tgid;
 	cpu->left_waits = is_preempted;
@@ -849,9 +854,18 @@ int on_compaction_end(void *ctx)
 	return end_reclaim(MT_RECLAIM_COMPACTION);
 }
 
-/* Attached to the clock, and to page faults, of each CPU: what it returns 0 for is not recorded. */
+/* What perf gives a program that is attached to an event (include/uapi/linux/bpf_perf_event.h). */
+struct perf_event_data {
+	struct pt_regs regs;
+	u64 sample_period;
+};
+
+/*
+ * Attached to the clock, to page faults, and to switches if perf takes their stacks, of each CPU:
+ * what it returns 0 for is not recorded. Of switches each is, of the others not.
+ */
 SEC("perf_event")
-int on_clock(void *ctx)
+int on_clock(struct perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mt_cpu *cpu = this_cpu();
@@ -862,6 +876,7 @@ int on_clock(void *ctx)
 		cpu->in_tgid = task->tgid;
 		cpu->in_tid = task->pid;
 	}
-	cpu->n_clock++;
+	if (ctx->sample_period > 1)
+		cpu->n_clock++;
 	return 1;
 }

@@ -137,13 +137,12 @@ int main(int argc, char **argv)
 
 	if (!recorder || !hz)
 		die("the recorder");
-	errno = -sample_ring__open(
-		&ring, &place,
-		&(struct sample_ring_config){.period_ns = 1000000000 / hz,
-					     .size = 4u << 20,
-					     .gate = recorder__gate(recorder),
-					     .by_program = true,
-					     .stacks = recorder__stack_events(recorder)});
+	errno = -sample_ring__open(&ring, &place,
+				   &(struct sample_ring_config){.period_ns = 1000000000 / hz,
+								.size = 4u << 20,
+								.gate = recorder__gate(recorder),
+								.no_switches = true,
+								.no_stacks = true});
 	if (errno)
 		die("the clock");
 	go_first(cpu);

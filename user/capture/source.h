@@ -47,12 +47,8 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that it notes */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
-	/*
-	 * sample: one ring per CPU, and not per thread: the gate knows the target, and writes the
-	 * stacks of switches to the events in this BPF map, by CPU.
-	 */
-	bool sample_by_cpu;
-	int sample_stacks;
+	bool sample_by_cpu; /* sample: a ring per CPU, not per thread: the gate knows the target */
+	bool sample_no_stacks;	 /* ... and its program takes the stacks of switches as well */
 	size_t sample_log;	 /* sample: bytes beside each of these rings, for -max-memory */
 	bool is_silent;		 /* sample: a trial, or it has said already how far it looks back */
 	const char *spool_dir;	 /* pt, soft: all is kept, on disk (struct spool); NULL: rings */

@@ -368,7 +368,7 @@ static int open_source(struct session *s)
 	if (s->recorder) {
 		config.sample_by_cpu = true;
 		config.sample_gate = recorder__gate(s->recorder);
-		config.sample_stacks = recorder__stack_events(s->recorder);
+		config.sample_no_stacks = stacks_size(s) != 0;
 		config.sample_log = log_size(s) + stacks_size(s);
 		recorder__begin(s->recorder);
 	}

@@ -181,8 +181,6 @@ static int size_maps(struct recorder *r, const struct recorder_config *config)
 	r->skel->rodata->log_size = r->log_size;
 	err = bpf_map__set_max_entries(r->skel->maps.cpus, (uint32_t)n);
 	if (!err)
-		err = bpf_map__set_max_entries(r->skel->maps.stack_events, (uint32_t)n);
-	if (!err)
 		err = size_rings(r, config);
 	return err ? err
 		   : bpf_map__set_max_entries(r->skel->maps.cpu_logs,
@@ -388,11 +386,6 @@ size_t recorder__memory(const struct recorder *r)
 int recorder__gate(const struct recorder *r)
 {
 	return bpf_program__fd(r->skel->progs.on_clock);
-}
-
-int recorder__stack_events(const struct recorder *r)
-{
-	return bpf_map__fd(r->skel->maps.stack_events);
 }
 
 void recorder__begin(struct recorder *r)

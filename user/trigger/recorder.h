@@ -75,8 +75,6 @@ bool recorder__find_stack(const struct recorder *recorder, const struct mt_recor
 
 /* The program that lets the target's samples pass: for PERF_EVENT_IOC_SET_BPF. */
 int recorder__gate(const struct recorder *recorder);
-/* The map that wants, by CPU, the events that switches' stacks are written to. */
-int recorder__stack_events(const struct recorder *recorder);
 
 /* It is written from now on, or until now. */
 void recorder__begin(struct recorder *recorder);

@@ -171,8 +171,8 @@ static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool
 		.stack = stack,
 		.kernel = kernel,
 		.gate = m->half ? m->half->gate : -1,
-		.by_program = m->half,
-		.stacks = m->half ? m->half->stacks : -1,
+		.no_switches = m->half,
+		.no_stacks = m->half && m->half->has_stacks,
 	};
 	struct event_place place = event_place__of_thread((pid_t)syscall(SYS_gettid));
 

@@ -16,7 +16,8 @@ struct sample_cost {
 
 /* The recorder's half in the kernel, for our own process. */
 struct sample_kernel {
-	int gate, stacks; /* see source_config */
+	int gate; /* see source_config */
+	bool has_stacks;
 	void (*set)(void *ctx, bool on);
 	void *ctx;
 };

@@ -2,11 +2,9 @@
 #include "capture/sample/sample_ring.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -134,22 +132,9 @@ static int set_gate(int event, int gate)
 	return ioctl(event, PERF_EVENT_IOC_SET_BPF, gate) ? -errno : 0;
 }
 
-/* The kernel's program writes to the event that the map has for its CPU. */
-static int give_event(const struct sample_ring *r, const struct sample_ring_config *config)
-{
-	uint32_t cpu = (uint32_t)r->place.cpu;
-	uint32_t fd = (uint32_t)r->events[SAMPLE_EVENT_SWITCHES];
-	union bpf_attr attr = {.map_fd = (uint32_t)config->stacks,
-			       .key = (uintptr_t)&cpu,
-			       .value = (uintptr_t)&fd};
-
-	return syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &attr, sizeof(attr)) ? -errno : 0;
-}
-
 static int open_event(struct sample_ring *r, enum sample_event event,
 		      const struct sample_ring_config *config)
 {
-	bool by_program = config->by_program && !config->kernel && event == SAMPLE_EVENT_SWITCHES;
 	static const uint64_t configs[SAMPLE_EVENTS] = {
 		[SAMPLE_EVENT_CLOCK] = PERF_COUNT_SW_CPU_CLOCK,
 		[SAMPLE_EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
@@ -159,11 +144,10 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	uint64_t period = event == SAMPLE_EVENT_CLOCK	       ? config->period_ns
 			  : event == SAMPLE_EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
 							       : 1;
-	struct perf_event_attr attr = sampling_attr(
-		by_program ? PERF_COUNT_SW_BPF_OUTPUT : configs[event], period, config);
+	struct perf_event_attr attr = sampling_attr(configs[event], period, config);
 	int fd;
 
-	attr.context_switch = event == SAMPLE_EVENT_CLOCK && !config->by_program;
+	attr.context_switch = event == SAMPLE_EVENT_CLOCK && !config->no_switches;
 	if (event == SAMPLE_EVENT_CLOCK && config->calls)
 		count_calls(&attr, period);
 	attr.enable_on_exec = config->from_exec;
@@ -172,7 +156,7 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 		return fd;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]))
 		return -errno;
-	return by_program ? give_event(r, config) : set_gate(fd, config->gate);
+	return set_gate(fd, config->gate);
 }
 
 static int open_events(struct sample_ring *r, const struct sample_ring_config *config)
@@ -183,6 +167,8 @@ static int open_events(struct sample_ring *r, const struct sample_ring_config *c
 	if (!err)
 		err = perf_ring__map_backward(&r->ring, first, config->size);
 	for (int i = SAMPLE_EVENT_CLOCK + 1; i < SAMPLE_EVENTS && !err; i++) {
+		if (i == SAMPLE_EVENT_SWITCHES && config->no_stacks)
+			continue;
 		err = open_event(r, (enum sample_event)i, config);
 		if (!err && ioctl(r->events[i], PERF_EVENT_IOC_SET_OUTPUT, first))
 			err = -errno;
@@ -256,7 +242,7 @@ int sample_ring__enable(struct sample_ring *r)
 	if (ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PAUSE_OUTPUT, 0))
 		return -errno;
 	for (int i = SAMPLE_EVENTS; i-- > 0;)
-		if (ioctl(r->events[i], PERF_EVENT_IOC_ENABLE, 0))
+		if (r->events[i] >= 0 && ioctl(r->events[i], PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
 	return 0;
 }

@@ -49,13 +49,9 @@ struct sample_ring_config {
 	size_t size;	    /* of the ring, a power of two */
 	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
 	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
-	/*
-	 * A program writes the switches, and their stacks to the event that this map has by CPU. Of
-	 * its own stack the kernel finds no way further: with `kernel` perf takes those.
-	 */
-	bool by_program;
-	int stacks;
-	bool kernel; /* the kernel's part of stacks as well */
+	bool no_switches;   /* a program records the switches */
+	bool no_stacks;	    /* ... and their stacks */
+	bool kernel;	    /* the kernel's part of stacks as well */
 	const struct cgroup
 		*cgroup; /* of a CPU: whose mappings and names are noted; NULL: of all */
 	bool from_exec;	 /* record from the process's execve on, not before */
