@@ -77,6 +77,8 @@ func stop() {
 	}()
 	time.Sleep(2 * time.Millisecond)
 	go func() {
+		// By then the handler is in renderPage, and is stopped in what that calls.
+		time.Sleep(5 * time.Millisecond)
 		runtime.GC()
 		debug.ReadGCStats(&after)
 		fmt.Println("stopped", int64(after.PauseTotal-before.PauseTotal))

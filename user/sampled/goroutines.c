@@ -770,6 +770,29 @@ static bool find_next(const struct goroutine *g, const struct stretch *s, struct
 	return found->shown;
 }
 
+/* When it went to the scheduler, in whose slice it is first seen from then on; 0: in none. */
+static uint64_t find_left(const struct goroutine *g, uint64_t start_ns, uint64_t end_ns)
+{
+	for (size_t i = 0; i < g->calls->shown.all.n; i++) {
+		const struct shown *shown = &g->calls->shown.all.v[i];
+		const struct call *call = &shown->thread->calls.v[shown->index], *scheduler;
+
+		if (call->start_ns >= end_ns)
+			break;
+		scheduler = find_scheduler(shown->thread, shown->index, end_ns);
+		if (scheduler && call->end_ns > start_ns && scheduler->end_ns > start_ns)
+			return left_at(g, scheduler);
+	}
+	return 0;
+}
+
+static int fill_unshown(struct goroutine *g, const struct stretch *s, uint64_t end_ns)
+{
+	uint64_t left_ns = s->left_ns ? s->left_ns : find_left(g, s->start_ns, end_ns);
+
+	return emit_unknown(g, s->start_ns, end_ns, s->depth, left_ns);
+}
+
 static int fill_from_all(struct goroutine *g, struct stretch *s)
 {
 	struct part part;
@@ -778,7 +801,7 @@ static int fill_from_all(struct goroutine *g, struct stretch *s)
 	while (!err && s->start_ns < s->end_ns && find_next(g, s, &part)) {
 		const struct shown *shown = part.shown;
 
-		err = emit_unknown(g, s->start_ns, part.start_ns, s->depth, s->left_ns);
+		err = fill_unshown(g, s, part.start_ns);
 		if (!err)
 			err = copy_callees(g, shown->thread, shown->index, part.start_ns,
 					   part.end_ns, s->depth);
@@ -787,7 +810,7 @@ static int fill_from_all(struct goroutine *g, struct stretch *s)
 		s->start_ns = part.end_ns;
 		s->left_ns = part.scheduler ? left_at(g, part.scheduler) : 0;
 	}
-	return err ? err : emit_unknown(g, s->start_ns, s->end_ns, s->depth, s->left_ns);
+	return err ? err : fill_unshown(g, s, s->end_ns);
 }
 
 /* It began in one thread, and ended in the other. */

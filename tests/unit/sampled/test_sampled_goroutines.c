@@ -382,6 +382,23 @@ static void test_it_stops_with_the_world(void **state)
 				  "  [not recorded] 1250-1420\n");
 }
 
+/* It is not seen to run, only in the scheduler. */
+static void test_it_is_only_seen_to_stop(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, OTHER, "runtime.gopreempt_m");
+	SAMPLE(f, TID, 1000, MAIN + 16);
+	SAMPLE(f, TID, 1120, OTHER + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1300, OTHER + 4, ITER + 8, MAIN + 8);
+	stop_the_world(f);
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1420\n"
+				  "  [not recorded] 1010-1100\n"
+				  "  [blocked] 1100-1250\n"
+				  "  [not recorded] 1250-1420\n");
+}
+
 /* BPF's programs run before what is mapped has been noted. */
 static void test_calls_before_the_maps(void **state)
 {
@@ -401,21 +418,14 @@ static void test_calls_before_the_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_track_a_goroutine),
-		TEST(test_ends_that_are_not_known),
-		TEST(test_a_call_that_moves),
-		TEST(test_the_only_call_in_three_threads),
-		TEST(test_a_call_that_nobody_has_logged),
-		TEST(test_a_call_that_waits),
-		TEST(test_a_thread_that_is_at_something_else),
-		TEST(test_calls_before_the_maps),
-		TEST(test_who_made_it_ready),
-		TEST(test_the_runtime_made_it_ready),
-		TEST(test_nobody_knows_who_made_it_ready),
-		TEST(test_goroutines_have_names),
-		TEST(test_two_goroutines_in_one_place),
-		TEST(test_the_world_stands_still),
-		TEST(test_it_stops_with_the_world),
+		TEST(test_a_track_a_goroutine),	      TEST(test_ends_that_are_not_known),
+		TEST(test_a_call_that_moves),	      TEST(test_the_only_call_in_three_threads),
+		TEST(test_it_is_only_seen_to_stop),   TEST(test_a_call_that_nobody_has_logged),
+		TEST(test_a_call_that_waits),	      TEST(test_a_thread_that_is_at_something_else),
+		TEST(test_calls_before_the_maps),     TEST(test_who_made_it_ready),
+		TEST(test_the_runtime_made_it_ready), TEST(test_nobody_knows_who_made_it_ready),
+		TEST(test_goroutines_have_names),     TEST(test_two_goroutines_in_one_place),
+		TEST(test_the_world_stands_still),    TEST(test_it_stops_with_the_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
