@@ -154,8 +154,9 @@ static void test_ring(void **state)
 }
 
 /*
- * Which of them runs behind a gap is told by what it returns to. The environment and the folder move
- * the gaps: of one program's few the frames that are right vary by a percent, so all count together.
+ * Which of them runs behind a gap is told by what it returns to. The environment and the folder
+ * move the gaps: of one program's few the frames that are right vary by a percent, so all count
+ * together.
  */
 static void test_gaps(void **state)
 {
