@@ -53,7 +53,7 @@ static __always_inline struct latch *also_lru_latch(const struct pt_regs *ctx)
 	return latch_of_key(&also_lru_latches, latch_key(ctx, also_by_goroutine));
 }
 
-/* Whose call it is, unless it is the thread's. */
+/* Notes the goroutine whose call it is; 0: it is the thread's. */
 static __always_inline void note_goroutine(struct mt_entry *entry, const struct pt_regs *ctx)
 {
 	entry->goroutine = also_by_goroutine ? goroutine_of(ctx) : 0;

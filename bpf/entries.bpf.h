@@ -19,7 +19,7 @@ struct {
 	__type(value, struct mt_entry);
 } entry_log SEC(".maps");
 
-/* Where the call began that returns now; 0: not known, or it begins. */
+/* The thread in which the call began that returns now; 0: not known, or this is the entry. */
 static __always_inline u32 thread_of(const struct passed *passed)
 {
 	u32 key = passed->sequence % MT_ENTRY_LOG;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Who makes a goroutine ready that waits: runtime.ready(gp, ...), whose first argument is in %rax.
- * Only goroutines count that wait within a call of the trigger: other wake-ups cost the probe and
+ * Logs the goroutine that makes another one ready, at runtime.ready(gp, ...): the first argument is
+ * in %rax. Only if that one waits within a call of the trigger: other wake-ups cost the probe and
  * two lookups.
  */
 #ifndef MTBPF_READY_BPF_H

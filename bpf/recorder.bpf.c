@@ -236,7 +236,8 @@ struct {
 	__type(value, struct throttled);
 } throttled SEC(".maps");
 
-/* How many; while it is 0 the map is not searched. A thread that dies while it waits stays counted.
+/* Entries of the map, which is not searched while this is 0. A thread that dies while it waits
+ * stays counted.
  */
 volatile __u64 n_throttled;
 
@@ -424,7 +425,7 @@ struct {
 
 /* arch/x86/include/asm/segment.h: __USER_CS, of 64-bit code. */
 #define USER_CS 0x33
-/* No frame lies below: vm.mmap_min_addr is at least this by default. */
+/* No frame has a lower address: vm.mmap_min_addr is at least this by default. */
 #define LOWEST_FRAME 4096
 
 struct walk {
@@ -854,7 +855,7 @@ int on_compaction_end(void *ctx)
 	return end_reclaim(MT_RECLAIM_COMPACTION);
 }
 
-/* What perf gives a program that is attached to an event (include/uapi/linux/bpf_perf_event.h). */
+/* The context of a program on a perf event (include/uapi/linux/bpf_perf_event.h). */
 struct perf_event_data {
 	struct pt_regs regs;
 	u64 sample_period;

@@ -168,7 +168,7 @@ _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 
 /* mt_entry.goid: somebody made it ready, and it is not known who. */
 #define MT_GOID_UNKNOWN (~0ull)
-/* As many wake-ups of goroutines are remembered, the latest; a power of two. */
+/* The latest wake-ups of goroutines that are kept; a power of two. */
 #define MT_READY_LOG   4096
 #define MT_READY_DEPTH 16
 
@@ -184,7 +184,7 @@ struct mt_ready {
 };
 _Static_assert(sizeof(struct mt_ready) == 32 + 8 * MT_READY_DEPTH, "mt_ready");
 
-/* Where Go's runtime keeps what; all 0: not known. */
+/* Offsets in structs of Go's runtime, in bytes; all 0: not known. */
 struct mt_go_offsets {
 	__mt_u32 goid; /* in struct g */
 	__mt_u32 m;    /* the same: its thread */
@@ -268,16 +268,17 @@ struct mt_record {
 };
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 
-/* Return addresses of a stack at most: the kernel's own limit (kernel.perf_event_max_stack). */
+/* The most addresses of a stack: the kernel's own limit (kernel.perf_event_max_stack). */
 #define MT_STACK_IPS 127
 
 /* The user stack of a thread that left a CPU, in a ring of bytes for each CPU. */
 struct mt_stack {
 	__mt_u64 time_ns; /* the record's; 0: not whole */
 	__mt_u32 tid;
-	__mt_u16 n_ips;	   /* the innermost function's, then, by frame pointers, return addresses */
-	__mt_u16 n_copied; /* bytes of the stack, from sp on, behind the ips, rounded up to 8 */
-	__mt_u64 regs[8];  /* with a copy: bx, bp, sp, ip, r12 to r15 */
+	__mt_u16 n_ips; /* the innermost function's, then, by frame pointers, return addresses */
+	__mt_u16
+		n_copied; /* bytes of the stack, from sp on, that follow the ips; a multiple of 8 */
+	__mt_u64 regs[8]; /* with a copy: bx, bp, sp, ip, r12 to r15 */
 	__mt_u64 ips[];
 };
 
@@ -313,7 +314,7 @@ struct mt_cpu {
 	char now_comm[16];
 	/* The thread of the target that has it; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	/* It handles an interrupt, or a softirq behind one, whichever thread has it. */
+	/* It handles an interrupt, or a softirq that an interrupt caused, whichever thread runs. */
 	__mt_u16 in_hardirq, in_irq_softirq;
 	/* When the running interrupt, and the running softirq, began; 0: none runs. */
 	__mt_u64 hard_since_ns, soft_since_ns;
@@ -321,7 +322,7 @@ struct mt_cpu {
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
 	/* By the kernel's clock of stolen time, when a thread of the target was put on it last. */
 	__mt_u64 stolen_ns;
-	/* When the last interrupt ended, or the last softirq behind it. */
+	/* When the last interrupt, or softirq that an interrupt caused, ended. */
 	__mt_u64 interrupt_end_ns;
 	/* In its ring of stacks, all that ever was: where the next one begins. Not 0. */
 	__mt_u64 stacks_end;

@@ -33,7 +33,7 @@ struct goroutine_calls {
 	VEC(const struct mt_entry *) ready;    /* who made whom ready; in the same order */
 	VEC(const struct rec_sample *) stacks; /* by thread and time; empty if `ready` is */
 	VEC(struct world_stop) stops;	       /* by process and time */
-	/* Where threads show calls of one function of a process, by time. */
+	/* Slices of threads that show calls of one function of a process, by time. */
 	struct {
 		uint32_t tgid;
 		const struct function *function;
@@ -139,8 +139,8 @@ static void end_stop(struct goroutine_calls *calls, const struct mt_entry *start
 }
 
 /*
- * The process's calls that stop and start the world run on the scheduler's stack: they leave
- * calls->all, and are no goroutine's.
+ * The process's calls that stop and start the world run on the scheduler's stack: they
+ * are removed from calls->all, since they belong to no goroutine.
  */
 static int take_stops(struct goroutine_calls *calls, size_t from, size_t n, struct code_map *map,
 		      uint64_t frozen_ns)
@@ -551,7 +551,7 @@ static const struct call *find_scheduler(const struct call_tree *thread, size_t 
 	return NULL;
 }
 
-/* Of the innermost call, which lies at depth - 1: what is to be filled. */
+/* A part of the innermost call, at depth - 1, for which slices are looked for. */
 struct stretch {
 	const struct function *function;
 	uint64_t entry_ip;
@@ -612,7 +612,8 @@ static int compare_intervals(const void *a, const void *b)
 
 typedef VEC(struct interval) interval_vec;
 
-/* When any goroutine of the process had a call open that was entered there; none overlaps. */
+/* Finds the times in which any goroutine had a call open that was entered there, without overlaps.
+ */
 static int find_open(const struct goroutine *g, uint64_t entry_ip, interval_vec *open)
 {
 	size_t n = 0;
@@ -653,7 +654,7 @@ static uint64_t time_outside(const interval_vec *open, const struct call *call)
 	return ns;
 }
 
-/* Samples show the edges of a call so much too early, or too late. */
+/* Samples may show the begin or end of a call this many periods too early, or too late. */
 #define EDGE_PERIODS 4
 
 /* Calls that began before they were probed are in no log; or that one has been overwritten. */
@@ -718,7 +719,7 @@ static bool is_only_one(const struct goroutine *g, const struct stretch *s)
 	return true;
 }
 
-/* What a thread shows of a call; behind it, or NULL, the scheduler's slice that ends it. */
+/* A thread's slice of a call, and the scheduler's slice that ends it; NULL: none does. */
 struct part {
 	const struct shown *shown;
 	uint64_t start_ns, end_ns;
@@ -816,7 +817,7 @@ static int fill_from_all(struct goroutine *g, struct stretch *s)
 /* It began in one thread, and ended in the other. */
 static int fill(struct goroutine *g, struct stretch *s, struct ran_in ran_in)
 {
-	/* What is shorter is hardly ever in two threads. */
+	/* A shorter call is hardly ever in two threads. */
 	bool is_long = s->end_ns - s->start_ns > g->rec->sample_period_ns;
 	int err = is_long ? find_shown(g, s->function, s->entry_ip) : 0;
 

@@ -40,7 +40,7 @@ struct session {
 	struct probes probes;	     /* of these symbols */
 	struct start_stop regions;
 	struct probes also;  /* whose calls are recorded beside them */
-	struct probes ready; /* where Go makes goroutines ready; none: nobody is told */
+	struct probes ready; /* where Go makes goroutines ready; may be empty */
 	struct mt_go_offsets go_offsets;
 	bool replaced;	  /* see session__is_replaced() */
 	pid_t *witnesses; /* of each probe: a process that runs what it is in; NULL: not yet */

@@ -57,8 +57,8 @@ enum off_reason {
 };
 
 /*
- * Whose doing a call is: who woke a thread that was blocked, who ran in its place; or which
- * goroutine made another one ready.
+ * The thread or goroutine that caused a call off the CPU: it woke a thread that was blocked, ran in
+ * its place, or made a goroutine ready.
  */
 struct done_by {
 	uint32_t call; /* its index: of a CALL_OFF_CPU */

@@ -10,7 +10,7 @@
 #include "util/units.h"
 
 #define SLICE_BY_SIZE 320
-/* What the text of a goroutine has behind its thread: its function. */
+/* Between a goroutine's thread and its function. */
 #define SLICE_BY_IN	 ", in "
 #define SLICE_BY_NOWHERE "code that is not known"
 /* So many names of those whose doing it is are told. */

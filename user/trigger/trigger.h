@@ -146,7 +146,7 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
  */
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
-/* Whether it ends a call, or a region. */
+/* True for a probe at which calls, or regions, end. */
 bool trigger_event__is_end(const struct trigger_event *event);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */

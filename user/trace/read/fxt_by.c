@@ -35,7 +35,7 @@ static bool parse(struct done_by *by, const char *text, const char **in)
 	return true;
 }
 
-/* What is left of the text but its bracket at the end. NULL: no memory. */
+/* Copies the rest of the text, without the bracket at its end. NULL: no memory. */
 static const char *keep_name(const char *in, fxt_texts *texts)
 {
 	size_t n = strlen(in);
