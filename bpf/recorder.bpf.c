@@ -419,7 +419,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
-	__type(key, u32);
+	__uint(key_size, 4);
 	__uint(value_size, 8);
 } stacks SEC(".maps");
 
