@@ -53,10 +53,12 @@ static __always_inline struct latch *also_lru_latch(const struct pt_regs *ctx)
 	return latch_of_key(&also_lru_latches, latch_key(ctx, also_by_goroutine));
 }
 
-/* 0: it is a thread's. */
-static __always_inline u32 also_goroutine(const struct pt_regs *ctx)
+/* Notes the goroutine whose call it is; 0: it is the thread's. */
+static __always_inline void note_goroutine(struct mt_entry *entry, const struct pt_regs *ctx)
 {
-	return also_by_goroutine ? goroutine_of(ctx) : 0;
+	entry->goroutine = also_by_goroutine ? goroutine_of(ctx) : 0;
+	if (also_by_goroutine)
+		entry->goid = goid_of(ctx->r14);
 }
 
 /* It returned, or was left, now. Where newer calls have its place it gets a new one. */
@@ -77,7 +79,7 @@ static __always_inline void close_also(const struct pt_regs *ctx, const struct o
 		entry->returns_to = returns_to;
 	entry->end_ns = now > call->entry_ns ? now : call->entry_ns;
 	entry->kind = kind;
-	entry->goroutine = also_goroutine(ctx);
+	note_goroutine(entry, ctx);
 	end_write(&entry->start_ns, call->entry_ns);
 }
 
@@ -138,7 +140,7 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 	/* Where it began, and the third argument: runtime.gopark()'s reason (Go's ABIInternal). */
 	entry->returns_to =
 		also_by_goroutine ? (u64)entry->tid << 8 | (ctx->cx & 0xff) : returns_to;
-	entry->goroutine = also_goroutine(ctx);
+	note_goroutine(entry, ctx);
 	end_write(&entry->start_ns, call.entry_ns);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define MTBPF_ENTRIES_BPF_H
 
 #include "fire.bpf.h"
+#include "latch.bpf.h"
 #include "logs.bpf.h"
 
 const volatile bool log_entries;
@@ -18,21 +19,37 @@ struct {
 	__type(value, struct mt_entry);
 } entry_log SEC(".maps");
 
+/* The thread in which the call began that returns now; 0: not known, or this is the entry. */
+static __always_inline u32 thread_of(const struct passed *passed)
+{
+	u32 key = passed->sequence % MT_ENTRY_LOG;
+	const struct mt_entry *entry = bpf_map_lookup_elem(&entry_log, &key);
+
+	return entry && passed->since_ns && entry->start_ns == passed->since_ns ? entry->tid : 0;
+}
+
 /*
- * end_ns: its return; 0: not known. It began at since_ns, or, at its entry, now. goroutine: whose
- * it is; 0: the thread's.
+ * end_ns: its return; 0: not known. It began at since_ns, or, at its entry, now. It is the
+ * thread's, or the goroutine's.
  */
-static __always_inline void log_entry(const struct passed *passed, u64 end_ns, u32 goroutine)
+static __always_inline void log_entry(const struct pt_regs *ctx, const struct passed *passed,
+				      u64 end_ns)
 {
 	struct mt_entry *entry;
+	u64 began_in = 0;
 
 	if (!log_entries || is_frozen())
 		return;
+	if (by_goroutine)
+		began_in = thread_of(passed);
 	entry = begin_entry(&entry_log, passed->sequence, passed->probe_ip);
 	if (!entry)
 		return;
 	entry->end_ns = end_ns;
-	entry->goroutine = goroutine;
+	entry->goroutine = by_goroutine ? goroutine_of(ctx) : 0;
+	if (by_goroutine)
+		entry->goid = goid_of(ctx->r14);
+	entry->returns_to = began_in << 8;
 	end_write(&entry->start_ns, end_ns ? passed->since_ns : passed->time_ns);
 }
 

@@ -79,18 +79,42 @@ static __always_inline struct latch *task_latch(void)
  */
 const volatile bool by_goroutine;
 
+const volatile struct mt_go_offsets go_offsets;
+
 /* Of one process's: where g lies tells them apart by fewer bits. */
+static __always_inline u32 goroutine_at(u64 g)
+{
+	return g >> 4;
+}
+
 static __always_inline u32 goroutine_of(const struct pt_regs *ctx)
 {
-	return ctx->r14 >> 4;
+	return goroutine_at(ctx->r14);
+}
+
+static __always_inline u64 read_user_word(u64 at)
+{
+	u64 word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (const void *)at);
+	return word;
+}
+
+/* The number that Go's own messages have; 0: not known, or the stack that Go's scheduler runs on.
+ */
+static __always_inline u64 goid_of(u64 g)
+{
+	return go_offsets.goid ? read_user_word(g + go_offsets.goid) : 0;
+}
+
+static __always_inline u32 goroutine_key(u64 g)
+{
+	return goroutine_at(g) ^ (u32)(current_pid_tgid() >> 32) * 0x9e3779b1;
 }
 
 static __always_inline u32 latch_key(const struct pt_regs *ctx, bool of_goroutine)
 {
-	u64 pid_tgid = current_pid_tgid();
-
-	return of_goroutine ? goroutine_of(ctx) ^ (u32)(pid_tgid >> 32) * 0x9e3779b1
-			    : (u32)pid_tgid;
+	return of_goroutine ? goroutine_key(ctx->r14) : (u32)current_pid_tgid();
 }
 
 static __always_inline struct latch *lru_latch(const struct pt_regs *ctx)

@@ -41,6 +41,7 @@ static __always_inline struct mt_entry *begin_entry(void *log, u64 n, u64 ip)
 	entry->ip = ip;
 	entry->tid = (u32)pid_tgid;
 	entry->tgid = pid_tgid >> 32;
+	entry->goid = 0;
 	return entry;
 }
 

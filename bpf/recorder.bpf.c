@@ -168,8 +168,8 @@ static __always_inline struct mt_cpu *this_cpu(void)
 /*
  * The current task is the waker only if the waking is its own doing, and not that of an interrupt
  * that came while it ran: then it has entered the kernel by a system call (arch/x86/entry: orig_ax
- * is its number, and -1 for interrupts). Of one within a system call in_hardirq tells, but
- * not of the softirqs behind it.
+ * is its number, and -1 for interrupts). Of one within a system call in_hardirq tells, and of the
+ * softirqs behind it in_irq_softirq.
  */
 static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 {
@@ -236,7 +236,8 @@ struct {
 	__type(value, struct throttled);
 } throttled SEC(".maps");
 
-/* How many; while it is 0 the map is not searched. A thread that dies while it waits stays counted.
+/* Entries of the map, which is not searched while this is 0. A thread that dies while it waits
+ * stays counted.
  */
 volatile __u64 n_throttled;
 
@@ -382,7 +383,7 @@ int on_waking(u64 *ctx)
 		last->left_waits = 1;
 		note_now(cpu, task, last);
 	}
-	is_its = syscall_of(current) && !cpu->in_hardirq;
+	is_its = syscall_of(current) && !cpu->in_hardirq && !cpu->in_irq_softirq;
 	note(cpu, task->tgid, task->pid, is_its ? current : NULL, MT_RECORD_WOKEN);
 	return 0;
 }
@@ -418,13 +419,13 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
-	__type(key, u32);
+	__uint(key_size, 4);
 	__uint(value_size, 8);
 } stacks SEC(".maps");
 
 /* arch/x86/include/asm/segment.h: __USER_CS, of 64-bit code. */
 #define USER_CS 0x33
-/* No frame lies below: vm.mmap_min_addr is at least this by default. */
+/* No frame has a lower address: vm.mmap_min_addr is at least this by default. */
 #define LOWEST_FRAME 4096
 
 struct walk {
@@ -604,6 +605,20 @@ static __always_inline void set_in(struct mt_cpu *cpu, struct task_struct *task,
 	cpu->hard_since_ns = cpu->soft_since_ns = 0;
 }
 
+/*
+ * At an interrupt's end the kernel runs the softirqs that are due, at once, one after the other
+ * (kernel/softirq.c: irq_exit_rcu), and a thread runs those that its own system call raised
+ * (local_bh_enable), as when it sends over loopback. One that begins so soon after an interrupt may
+ * be either's: then the thread is not named.
+ */
+#define BEHIND_INTERRUPT_NS 5000
+
+static __always_inline void note_interrupt_end(struct mt_cpu *cpu)
+{
+	if (!is_stopped())
+		cpu->interrupt_end_ns = bpf_ktime_get_ns();
+}
+
 /* User space attaches these to the tracepoints of interrupts that there are. */
 SEC("raw_tp")
 int on_hard_begin(void *ctx)
@@ -622,9 +637,11 @@ int on_hard_end(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
-	if (cpu)
-		cpu->in_hardirq = 0;
-	if (!cpu || !cpu->hard_since_ns)
+	if (!cpu)
+		return 0;
+	cpu->in_hardirq = 0;
+	note_interrupt_end(cpu);
+	if (!cpu->hard_since_ns)
 		return 0;
 	if (!cpu->soft_since_ns && !is_stopped())
 		count_interrupt(cpu, cpu->hard_since_ns);
@@ -637,6 +654,9 @@ int on_soft_begin(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
+	if (cpu && !is_stopped())
+		cpu->in_irq_softirq =
+			bpf_ktime_get_ns() - cpu->interrupt_end_ns < BEHIND_INTERRUPT_NS;
 	if (cpu && cpu->in_tid && !is_stopped())
 		cpu->soft_since_ns = bpf_ktime_get_ns();
 	return 0;
@@ -647,7 +667,12 @@ int on_soft_end(void *ctx)
 {
 	struct mt_cpu *cpu = this_cpu();
 
-	if (!cpu || !cpu->soft_since_ns)
+	if (!cpu)
+		return 0;
+	if (cpu->in_irq_softirq)
+		note_interrupt_end(cpu);
+	cpu->in_irq_softirq = 0;
+	if (!cpu->soft_since_ns)
 		return 0;
 	if (!is_stopped())
 		count_interrupt(cpu, cpu->soft_since_ns);
@@ -830,7 +855,7 @@ int on_compaction_end(void *ctx)
 	return end_reclaim(MT_RECLAIM_COMPACTION);
 }
 
-/* What perf gives a program that is attached to an event (include/uapi/linux/bpf_perf_event.h). */
+/* The context of a program on a perf event (include/uapi/linux/bpf_perf_event.h). */
 struct perf_event_data {
 	struct pt_regs regs;
 	u64 sample_period;

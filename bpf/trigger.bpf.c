@@ -15,6 +15,7 @@
 #include "fire.bpf.h"
 #include "latch.bpf.h"
 #include "own_stack.bpf.h"
+#include "ready.bpf.h"
 #include "regions.bpf.h"
 #include "targets.bpf.h"
 
@@ -164,7 +165,7 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 reg
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
-	log_entry(&passed, 0, by_goroutine ? goroutine_of(ctx) : 0);
+	log_entry(ctx, &passed, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
 	if (!latch || !begin_call(ctx, latch, &passed))
@@ -196,7 +197,7 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(ctx, stats, &passed);
-	log_entry(&passed, passed.time_ns, by_goroutine ? goroutine_of(ctx) : 0);
+	log_entry(ctx, &passed, passed.time_ns);
 	count_value(stats, passed.value_ns);
 	if (!count_only && passed.value_ns >= threshold_ns && fire(ctx, stats, &passed))
 		return 1;
@@ -267,6 +268,16 @@ int on_also_return_lru(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
 	return is_left(ctx) ? leave_by_return(ctx, also_lru_latch(ctx)) : 0;
+}
+
+/* On runtime.ready(). */
+SEC("uprobe")
+int on_ready(struct pt_regs *ctx)
+{
+	stay_on_own_stack(ctx);
+	if (is_hit(ctx))
+		make_ready(ctx);
+	return 0;
 }
 
 /* What it returns resumes Intel PT: not behind the trigger, which has frozen it. */

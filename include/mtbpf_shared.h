@@ -143,6 +143,7 @@ enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
 	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
 	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
+	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
 };
 
 /* One hit of the probe, whether it triggered or not; or a call of a function beside it (-also). */
@@ -156,9 +157,41 @@ struct mt_entry {
 			     */
 	/* 0: not known. Of a goroutine's: the thread that it began in << 8 | its third argument. */
 	__mt_u64 returns_to;
+	/*
+	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: of the one that did it; 0:
+	 * Go's runtime did, by itself.
+	 */
+	__mt_u64 goid;
 	__mt_u64 ip; /* of the probe */
 };
-_Static_assert(sizeof(struct mt_entry) == 48, "mt_entry");
+_Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
+
+/* mt_entry.goid: somebody made it ready, and it is not known who. */
+#define MT_GOID_UNKNOWN (~0ull)
+/* The latest wake-ups of goroutines that are kept; a power of two. */
+#define MT_READY_LOG   4096
+#define MT_READY_DEPTH 16
+
+/* A goroutine that waits within a call of the trigger is made ready. */
+struct mt_ready {
+	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
+	__mt_u32 tid, tgid; /* the thread that does it */
+	__mt_u32 goroutine; /* which is made ready, as in mt_entry */
+	__mt_u16 depth;	    /* entries of stack that are valid */
+	__mt_u16 cpu;
+	__mt_u64 goid; /* of the goroutine that does it; 0: Go's runtime, by itself */
+	__mt_u64 stack[MT_READY_DEPTH]; /* by frame pointer; [0] is the probe's place */
+};
+_Static_assert(sizeof(struct mt_ready) == 32 + 8 * MT_READY_DEPTH, "mt_ready");
+
+/* Offsets in structs of Go's runtime, in bytes; all 0: not known. */
+struct mt_go_offsets {
+	__mt_u32 goid; /* in struct g */
+	__mt_u32 m;    /* the same: its thread */
+	__mt_u32 curg; /* in struct m: the goroutine that it runs */
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_go_offsets) == 16, "mt_go_offsets");
 
 enum mt_sched_kind {
 	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */
@@ -235,16 +268,17 @@ struct mt_record {
 };
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 
-/* Return addresses of a stack at most: the kernel's own limit (kernel.perf_event_max_stack). */
+/* The most addresses of a stack: the kernel's own limit (kernel.perf_event_max_stack). */
 #define MT_STACK_IPS 127
 
 /* The user stack of a thread that left a CPU, in a ring of bytes for each CPU. */
 struct mt_stack {
 	__mt_u64 time_ns; /* the record's; 0: not whole */
 	__mt_u32 tid;
-	__mt_u16 n_ips;	   /* the innermost function's, then, by frame pointers, return addresses */
-	__mt_u16 n_copied; /* bytes of the stack, from sp on, behind the ips, rounded up to 8 */
-	__mt_u64 regs[8];  /* with a copy: bx, bp, sp, ip, r12 to r15 */
+	__mt_u16 n_ips; /* the innermost function's, then, by frame pointers, return addresses */
+	__mt_u16
+		n_copied; /* bytes of the stack, from sp on, that follow the ips; a multiple of 8 */
+	__mt_u64 regs[8]; /* with a copy: bx, bp, sp, ip, r12 to r15 */
 	__mt_u64 ips[];
 };
 
@@ -280,18 +314,21 @@ struct mt_cpu {
 	char now_comm[16];
 	/* The thread of the target that has it; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	__mt_u32 in_hardirq; /* it handles an interrupt, whichever thread has it */
+	/* It handles an interrupt, or a softirq that an interrupt caused, whichever thread runs. */
+	__mt_u16 in_hardirq, in_irq_softirq;
 	/* When the running interrupt, and the running softirq, began; 0: none runs. */
 	__mt_u64 hard_since_ns, soft_since_ns;
 	/* Time that they took and that is not in the log yet, and from when to when. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
 	/* By the kernel's clock of stolen time, when a thread of the target was put on it last. */
 	__mt_u64 stolen_ns;
+	/* When the last interrupt, or softirq that an interrupt caused, ended. */
+	__mt_u64 interrupt_end_ns;
 	/* In its ring of stacks, all that ever was: where the next one begins. Not 0. */
 	__mt_u64 stacks_end;
 	__mt_u64 stacks_begun; /* the same when recording began: set by user space */
 };
-_Static_assert(sizeof(struct mt_cpu) == 144, "mt_cpu");
+_Static_assert(sizeof(struct mt_cpu) == 152, "mt_cpu");
 
 /* Whether recording goes on: the trigger's doing, at the hit, or user space's. */
 struct mt_freezer {

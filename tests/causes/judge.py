@@ -33,9 +33,14 @@ def check_account(report, kernel, known):
                         kernel['on_cpu'], *unknown)
         lines += differ('blocked', blocked, kernel['blocked'], *unknown)
         lines += differ('waiting for a CPU', waiting, kernel['runnable'] + kernel['preempted'], *unknown)
+    waits = [f for f in report['functions'] if f.get('waits_for') == 'stop-the-world']
     for part, ns in known.items():
         name = part + ', as others know it'
-        if part == 'total':
+        if part == 'waker':
+            continue
+        if part == 'stopped':
+            lines += differ(name, sum(f['slow_ns'] for f in waits), ns)
+        elif part == 'total':
             # Its clock is read before the call and behind it, and where others take CPUs, they do so there as well.
             lines += differ(name, report['slow_ns'], ns, not_said=sum(account.get(part, 0) for part in WAITING))
         else:
@@ -52,6 +57,13 @@ def check_wakers(reason, wakers):
                 yield f'woken by {who.strip()} ({tid}): the kernel has no such wake-up, but for interrupts'
 
 
+def check_goroutine(reason, goroutine):
+    """Whom it names as the one that made the goroutine ready; 0: there is none."""
+    for named in re.findall(r'made ready by goroutine (\d+)', reason):
+        if int(named) != goroutine:
+            yield f'made ready by goroutine {named}: it was {goroutine or "nobody"}'
+
+
 def judge(cause, attach, known):
     """`known` is what the cause returned: {"total" or a part of the account: ns}"""
     report = attach.report
@@ -64,6 +76,8 @@ def judge(cause, attach, known):
     if attach.switches.with_interrupts:
         took, unknown = attach.switches.interrupts(report['hit']['tid'], end_ns - report['slow_ns'], end_ns)
         disagrees += differ('interrupts', report['account']['slow'].get('interrupts_ns', 0), took, not_known=unknown)
+    if 'waker' in known:
+        disagrees += check_goroutine(reason, known['waker'])
     if cause.look:
         disagrees += check_wakers(reason, attach.switches.wakers(report['hit']['tid']))
     if cause.says.search(reason):

@@ -36,7 +36,7 @@ tried() {
 
 	def judged(reason, on_cpu, blocked, preempted, known={}):
 	    account = dict(on_cpu_ns=on_cpu, blocked_ns=blocked, preempted_ns=preempted)
-	    report = dict(slow_ns=10**8, hit=dict(tid=1), reasons=[reason], account=dict(slow=account))
+	    report = dict(slow_ns=10**8, hit=dict(tid=1), reasons=[reason], functions=[], account=dict(slow=account))
 	    kernel = dict(on_cpu=10**7, blocked=0, runnable=0, preempted=9 * 10**7, unknown=0)
 	    attach = Some(report=report, recording=dict(frozen_ns='0x0'), switches=Some(with_interrupts=False, account=lambda *_: kernel, wakers=lambda _: [7]))
 	    return judge(Some(says=re.compile('in f'), look=True), attach, known)
@@ -52,5 +52,7 @@ tried() {
 	assert len(judged('in f', 10**7, 0, 9 * 10**7, dict(total=3 * 10**8)).disagrees) == 1
 	assert judged('in f, woken by helper (7); 1 ms', 10**7, 0, 9 * 10**7).disagrees == []
 	assert len(judged('in f, woken by helper (7), awk (8)', 10**7, 0, 9 * 10**7).disagrees) == 1
+	assert judged('in f, made ready by goroutine 7 in f; 1 ms', 10**7, 0, 9 * 10**7, dict(waker=7)).disagrees == []
+	assert len(judged('in f, made ready by goroutine 8; 1 ms', 10**7, 0, 9 * 10**7, dict(waker=7)).disagrees) == 1
 	END
 }

@@ -143,7 +143,7 @@ taken_at() {
 
 # probe_of PID: the link of its program to the probe, while it has one.
 probe_of() {
-	cat "/proc/$1/fdinfo"/* 2>/dev/null | grep -A 1 '^link_type:.perf' | sed -n 's/^link_id:\t//p'
+	cat "/proc/$1/fdinfo"/* 2>/dev/null | grep -A 1 -E '^link_type:.(perf|uprobe_multi)' | sed -n 's/^link_id:\t//p'
 }
 
 counts_busy() {

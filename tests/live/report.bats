@@ -133,6 +133,23 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 	done
 }
 
+# The bystander is always in a system call, in which the timer's interrupt, and the softirq behind it, find it.
+@test "a softirq that comes while somebody else runs is not that one's doing" {
+	local cpu
+	cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+	start causes alarm
+	taskset -cp "$cpu" "$target"
+	taskset -c "$cpu" dd if=/dev/zero of=/dev/null bs=64M 2>/dev/null 3>&- &
+	started+=("$!")
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 30ms -timeout 20s -o alarm.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"[blocked] in "*": recvfrom of "* ]]
+	[[ $output != *"woken by"* ]]
+	for file in alarm.mtbpf alarm.fxt; do
+		json $file "not any('woken_by' in f for f in r['functions'])"
+	done
+}
+
 # go_reason FILE CAUSE REGEX: of $output and the file. Its own work may be a small part of what it took on a loaded
 # machine, and is no reason then; but it is in renderPage.
 go_reason() {
@@ -158,7 +175,41 @@ go_reason() {
 		kill "$target"
 		[ "$status" -eq 0 ]
 		go_reason $cause.fxt $cause "$want"
+		case $cause in
+		mutex) made_ready 'main.holder$' ;;
+		chan) made_ready 'main.sender$' ;;
+		sleep) [[ $output == *"made ready by Go's runtime"* ]] ;;
+		*) [[ $output != *"made ready by"* ]] ;;
+		esac
 	done
+}
+
+# made_ready REGEX: by a goroutine that the program has named, in that function, in the report and in the trace.
+made_ready() {
+	local number
+	[[ $output =~ made\ ready\ by\ goroutine\ ([0-9]+)\ in\ ([^;]*)\; ]]
+	number=${BASH_REMATCH[1]}
+	grep -E "$1" <<<"${BASH_REMATCH[2]}"
+	grep -qx "waker $number" "$BATS_TEST_TMPDIR"/go_waits.*
+	json $cause.fxt "any(w['comm'] == 'goroutine $number' for f in r['functions'] for w in f.get('woken_by', []))"
+	grep -aq "goroutine $number (process $target, thread " $cause.fxt
+}
+
+# The garbage collector waits for a loop that it cannot interrupt, and all others wait for it.
+# bats test_tags=slow
+@test "a Go handler that is stopped with the world: for as long as Go itself says" {
+	[ -x "$O/programs/go_waits" ] || skip "the Go sample is not built: there is no Go"
+	export GODEBUG=asyncpreemptoff=1 GOMAXPROCS=4
+	start go_waits stop
+	# The wait for the loop is two switches each 0.1 ms.
+	mtbpf_run attach -source sample -unwind fp -pid "$target" -symbol main.handle -duration-thresh 50ms -timeout 20s -o stop.fxt
+	eventually 10 grep -hq '^stopped ' "$BATS_TEST_TMPDIR"/go_waits.*
+	kill "$target"
+	[ "$status" -eq 0 ]
+	grep -E '(reason|   and): blocked in main.handle.*: stop-the-world; ' <<<"$output"
+	json stop.fxt "sum(slow.values()) == r['slow_ns'] and any(
+		abs(sum(f['slow_ns'] for f in r['functions'] if f.get('waits_for') == 'stop-the-world') - ns) < max(2e6, ns / 10)
+		for ns in ($(sed -n 's/^stopped \([0-9]*\)$/\1,/p' "$BATS_TEST_TMPDIR"/go_waits.* | tr -d '\n')))"
 }
 
 # strip leaves the table that the runtime walks stacks with.

@@ -109,3 +109,15 @@ waits_below() {
 		end_started
 	done
 }
+
+@test "all callers of a wait of 32-bit code, by frame pointers" {
+	gcc -m32 -O1 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fno-omit-frame-pointer \
+		-o narrow "$BATS_TEST_DIRNAME/../programs/narrow.c" || skip "gcc cannot compile 32-bit code"
+	./narrow 3>&- &
+	target=$!
+	started+=("$target")
+	mtbpf_run attach -source sample -pid "$target" -sample-rate 1 -unwind fp -timeout 1s -o x.fxt
+	[ "$status" -eq 3 ]
+	# Its functions have no names: the file stands for each.
+	[ "$("$O/mtbpf" report -folded x.mtbpf | grep -F ';[blocked] ' | grep -o narrow | wc -l)" = 34 ]
+}

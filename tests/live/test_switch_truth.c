@@ -153,11 +153,16 @@ static void test_ring(void **state)
 	assert_int_equal(run_switches("switches", "jump", "ring").wrong, 0);
 }
 
-/* Which of them runs behind a gap is told by what it returns to. */
+/*
+ * Which of them runs behind a gap is told by what it returns to. The environment and the folder
+ * move the gaps: of one program's few the frames that are right vary by a percent, so all count
+ * together.
+ */
 static void test_gaps(void **state)
 {
 	static const char *const what[] = {"context many 5000", "ret many 5000", "ret nested 5000",
 					   "ret ring 20000"};
+	struct behind_gaps all = {0};
 
 	skip_without_qemu();
 	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
@@ -167,9 +172,12 @@ static void test_gaps(void **state)
 		snprintf(command, sizeof(command), "-stack-distance 256K -- switches %s", what[i]);
 		g = judge("", command);
 		assert_in_range(g.gaps, 2, 100);
-		assert_true(g.soon_right >= g.soon * 99 / 100);
+		assert_true(g.soon_right >= g.soon * 97 / 100);
 		assert_true(g.later_right >= g.later * 99 / 100);
+		all.soon += g.soon;
+		all.soon_right += g.soon_right;
 	}
+	assert_true(all.soon_right >= all.soon * 99 / 100);
 }
 
 static void skip_without_goroutines(void)

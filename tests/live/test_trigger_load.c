@@ -9,6 +9,7 @@
 
 #include <bpf/bpf.h>
 
+#include "mtbpf_shared.h"
 #include "trigger.skel.h"
 #include "trigger_fixture.h"
 

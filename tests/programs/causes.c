@@ -4,7 +4,8 @@
  *
  *   branch  a loop over much more than usual      lock   another thread has the lock
  *   read    an answer that comes late             faults fresh memory, page by page
- *   hog     others want the same CPU
+ *   hog     others want the same CPU              alarm  an answer that never comes: the kernel's
+ *                                                        timer wheel, a softirq, ends the wait
  *
  * causes ask [CAUSE [FILE]]: an iteration for each line of stdin, which names its cause, or
  * "quick"; the answer is its figures by the program's own clocks. FILE is for the causes
@@ -143,6 +144,21 @@ TRACED char receive_answer(struct service *s)
 	if (recv(s->tcp[0], &byte, 1, 0) != 1)
 		stop = 1;
 	return byte;
+}
+
+TRACED void await_nobody(void)
+{
+	struct timeval limit = {.tv_usec = SLOW_MS * 1000};
+	int pair[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
+		return;
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (recv(pair[0], &byte, 1, 0) >= 0)
+		stop = 1;
+	close(pair[0]);
+	close(pair[1]);
 }
 
 /* A connection over loopback. */
@@ -290,6 +306,8 @@ TRACED void one_iter(struct service *s, const char *cause)
 	} else if (!strcmp(cause, "tcp")) {
 		tell_helper(s, 't');
 		receive_answer(s);
+	} else if (!strcmp(cause, "alarm")) {
+		await_nobody();
 	} else if (!strcmp(cause, "faults")) {
 		touch_pages(s, 128u << 20);
 	} else if (!strcmp(cause, "few")) {
@@ -344,9 +362,9 @@ int main(int argc, char **argv)
 	const char *cause = argc > 1 + asked ? argv[1 + asked] : "";
 	pthread_t helper;
 
-	if (!asked && (argc != 2 || !strstr(" branch lock read faults hog ", cause))) {
+	if (!asked && (argc != 2 || !strstr(" branch lock read faults hog alarm ", cause))) {
 		fprintf(stderr,
-			"usage: %s branch|lock|read|faults|hog\n"
+			"usage: %s branch|lock|read|faults|hog|alarm\n"
 			"       %s ask [CAUSE [FILE]]\n",
 			argv[0], argv[0]);
 		return 2;

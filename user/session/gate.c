@@ -14,6 +14,7 @@ struct probed {
 	size_t n;
 	pid_t pid;
 	bool is_also, by_insn;
+	enum trigger_probe kind; /* of the entries */
 };
 
 static int add(struct gate *gate, const struct uprobe_spec *spec, const struct trigger_event *what)
@@ -42,6 +43,7 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 		err = add(
 			gate, &spec,
 			&(struct trigger_event){.probe = (uint32_t)i,
+						.kind = probed->kind,
 						.is_also = probed->is_also,
 						.condition = is_moved ? 0 : probe->site.condition});
 	}
@@ -108,7 +110,7 @@ static int add_all(struct gate *gate, const struct probed *probed, const struct 
 static bool has_conditions(const struct gate *gate)
 {
 	for (size_t i = 0; i < gate->events.n; i++)
-		if (gate->events.v[i].kind == TRIGGER_ENTRY && gate->events.v[i].condition)
+		if (gate->events.v[i].kind != TRIGGER_RETURN && gate->events.v[i].condition)
 			return true;
 	return false;
 }
@@ -117,9 +119,16 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes)
 {
 	const pid_t pid = config->tgid ? config->tgid : -1;
-	const struct probed triggers = {probes->v, config->stop_triggers ? 0 : probes->n, pid,
-					false, config->returns_by_insn};
-	const struct probed also = {probes->also, probes->n_also, pid, true, config->also_by_insn};
+	const struct probed triggers = {probes->v,
+					config->stop_triggers ? 0 : probes->n,
+					pid,
+					false,
+					config->returns_by_insn,
+					TRIGGER_ENTRY};
+	const struct probed also = {probes->also, probes->n_also,	pid,
+				    true,	  config->also_by_insn, TRIGGER_ENTRY};
+	const struct probed ready = {probes->ready, probes->n_ready, pid, false,
+				     true,	    TRIGGER_READY};
 	struct trigger_config all = *config;
 	int err;
 
@@ -127,12 +136,15 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .by_insn = config->returns_by_insn,
 			      .by_links = config->by_links,
 			      .regions = config->regions,
+			      .ready = config->ready,
 			      .sampling = config->sampling};
 	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
 	if (!err)
 		err = add_returns(gate, &also);
 	if (!err)
 		err = add_entries(gate, &also);
+	if (!err && config->ready)
+		err = add_entries(gate, &ready);
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
@@ -275,6 +287,44 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 		       : 0;
 }
 
+/* The stack there is one of the thread's like any other. */
+static int take_ready(void *ctx, const struct mt_ready *ready)
+{
+	struct entry_taker *taker = ctx;
+	const struct mt_entry entry = {.start_ns = ready->time_ns,
+				       .tid = ready->tid,
+				       .tgid = ready->tgid,
+				       .kind = MT_ENTRY_READY,
+				       .goroutine = ready->goroutine,
+				       .goid = ready->goid,
+				       .ip = ready->stack[0]};
+	const struct rec_sample sample = {.time_ns = ready->time_ns,
+					  .pid = (pid_t)ready->tgid,
+					  .tid = (pid_t)ready->tid,
+					  .cpu = ready->cpu,
+					  .n_ips = ready->depth};
+	int err;
+
+	if (ready->time_ns <= taker->after_ns || ready->time_ns < taker->began_ns ||
+	    ready->depth > MT_READY_DEPTH)
+		return 0;
+	err = VEC_ADD(&taker->rec->entries, entry);
+	return err ? err : recording__add_sample(taker->rec, &sample, ready->stack);
+}
+
+static int take_all_ready(struct gate *gate, struct recording *rec)
+{
+	struct entry_taker taker = {
+		.rec = rec, .after_ns = gate->ready_until_ns, .began_ns = gate->began_ns};
+	size_t first = rec->entries.n;
+	int err = trigger__ready(gate->trigger, take_ready, &taker);
+
+	for (size_t i = first; i < rec->entries.n; i++)
+		if (rec->entries.v[i].start_ns > gate->ready_until_ns)
+			gate->ready_until_ns = rec->entries.v[i].start_ns;
+	return err;
+}
+
 int gate__take_entries(struct gate *gate, struct recording *rec)
 {
 	struct entry_taker taker = {
@@ -288,7 +338,7 @@ int gate__take_entries(struct gate *gate, struct recording *rec)
 	for (size_t i = first; i < rec->entries.n; i++)
 		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
 			gate->entries_until_ns = rec->entries.v[i].start_ns;
-	return err;
+	return err || !gate->ready ? err : take_all_ready(gate, rec);
 }
 
 static int take_region(void *ctx, const struct mt_entry *entry)

@@ -29,13 +29,17 @@ struct gate {
 	uint64_t began_ns;	   /* entries and regions that ended before were not recorded */
 	uint64_t entries_until_ns; /* entries that began later have not been taken */
 	uint64_t regions_until_ns; /* regions that ended later have not been, either */
-	bool regions;
+	uint64_t ready_until_ns;   /* wake-ups of goroutines that came later have not been */
+	bool regions, ready;
 };
 
-/* Those that trigger, and, with config.also, those whose calls are only logged. */
+/*
+ * Those that trigger; with config.also, those whose calls are only logged; with config.ready,
+ * those where goroutines are made ready.
+ */
 struct gate_probes {
-	const struct probe *v, *also;
-	size_t n, n_also;
+	const struct probe *v, *also, *ready;
+	size_t n, n_also, n_ready;
 	const struct start_stop *regions; /* with config.regions */
 };
 
@@ -60,7 +64,10 @@ void gate__freeze(struct gate *gate);
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source);
 
-/* Adds the latest hits to rec, but those that an earlier snapshot has. 0 or -errno. */
+/*
+ * Adds the latest hits to rec, and the wake-ups of goroutines with their stacks, but those that an
+ * earlier snapshot has. 0 or -errno.
+ */
 int gate__take_entries(struct gate *gate, struct recording *rec);
 /* The same of the regions. */
 int gate__take_regions(struct gate *gate, struct recording *rec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/sampling.h"
+#include "session/session_internal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +14,7 @@
 #include "sampled/settle_calls.h"
 #include "target/cpu_quota.h"
 #include "target/socket_name.h"
+#include "trigger/recorder.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "util/vec.h"

@@ -13,10 +13,10 @@
 #include "capture/code/live_code.h"
 #include "capture/sample/sample_ring.h"
 #include "session/probe/probe.h"
-#include "session/sampling.h"
 #include "session/session_internal.h"
 #include "target/process.h"
 #include "target/time_namespace.h"
+#include "trigger/recorder.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/interrupts.h"
@@ -205,11 +205,17 @@ static int open_gate(struct session *s)
 		.branches = s->branches,
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
+		.go_offsets = s->go_offsets,
 		.by_links = can_use_links(s),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
-	const struct gate_probes probes = {s->probes.all.v, s->also.all.v, s->probes.all.n,
-					   s->also.all.n, &s->regions};
+	const struct gate_probes probes = {.v = s->probes.all.v,
+					   .also = s->also.all.v,
+					   .ready = s->ready.all.v,
+					   .n = s->probes.all.n,
+					   .n_also = s->also.all.n,
+					   .n_ready = s->ready.all.n,
+					   .regions = &s->regions};
 	int err = args ? 0 : -ENOMEM;
 
 	if (!err && trigger__needs_return(&config))
@@ -220,6 +226,7 @@ static int open_gate(struct session *s)
 		err = probes__choose_returns(&s->also, s->options->return_probes,
 					     &config.also_by_insn);
 	config.also_by_goroutine = config.also_by_insn && probes__are_go(&s->also);
+	config.ready = config.by_goroutine && config.also_by_goroutine && s->ready.all.n;
 	if (!err)
 		err = gate__open(&s->gate, &config, &probes);
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
@@ -485,6 +492,7 @@ void session__close(struct session *s)
 	probes__fini(&s->probes);
 	start_stop__fini(&s->regions);
 	probes__fini(&s->also);
+	probes__fini(&s->ready);
 	selectors__fini(&s->symbols);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -646,13 +654,6 @@ static int read_snapshot(struct session *s)
 	return err;
 }
 
-static int take_code(struct session *s)
-{
-	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
-
-	return live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
-}
-
 /* True if a session that ended with this result takes another snapshot. */
 static bool wants_more(const struct session *s, enum session_end end)
 {
@@ -687,6 +688,7 @@ static void begin_timeout(struct session *s)
 /* From the armed trigger to the frozen trace of one hit. */
 static int record_one(struct session *s, enum session_end *end)
 {
+	const struct pid_set *pids;
 	int err = open_source(s);
 
 	if (!err && s->gate.trigger)
@@ -707,8 +709,9 @@ static int record_one(struct session *s, enum session_end *end)
 		kill(s->start->pid, s->forward);
 	s->snapshots++;
 	leave_gate(s, *end);
+	pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
 	if (!err)
-		err = take_code(s);
+		err = live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
 	return err ? err : read_snapshot(s);
 }
 

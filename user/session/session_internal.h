@@ -39,10 +39,12 @@ struct session {
 	struct unwind_choice unwind; /* ... and what comes with them */
 	struct probes probes;	     /* of these symbols */
 	struct start_stop regions;
-	struct probes also; /* whose calls are recorded beside them */
-	bool replaced;	    /* see session__is_replaced() */
-	pid_t *witnesses;   /* of each probe: a process that runs what it is in; NULL: not yet */
-	uint64_t look_ns;   /* whether it is replaced is not looked at before */
+	struct probes also;  /* whose calls are recorded beside them */
+	struct probes ready; /* where Go makes goroutines ready; may be empty */
+	struct mt_go_offsets go_offsets;
+	bool replaced;	  /* see session__is_replaced() */
+	pid_t *witnesses; /* of each probe: a process that runs what it is in; NULL: not yet */
+	uint64_t look_ns; /* whether it is replaced is not looked at before */
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* that the look-back does not fit the threshold */
 	int epoll_fd, signal_fd;
@@ -113,5 +115,17 @@ void session__fit_lookback(struct session *s);
 bool session__has_stack_rings(const struct session *s);
 /* While it runs: a warning, once, where the rings look back less than that. */
 void session__check_lookback(struct session *s);
+/* sampling.c: what a session with -source sample does beyond others. */
+
+/* Makes of the calls that the CPU noted the stacks that they mean. 0 or -ENOMEM. */
+int sampling__settle_calls(struct recording *rec);
+
+/*
+ * Adds to rec, up to its freeze, when its threads ran, who woke and who replaced them, what system
+ * calls they left their CPUs in, the files of these, and what interrupts, quotas and the hypervisor
+ * took. The stacks of switches, of the samples from first_sample on, get the times of these. Of a
+ * recorder that is NULL: nothing. 0 or -errno.
+ */
+int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample);
 
 #endif

@@ -23,17 +23,11 @@ static bool may_sample(const struct capture_options *options)
 
 static const struct source_ops *ops_of(const struct capture_options *options)
 {
-	switch (options->source) {
-	case SOURCE_SOFT:
+	if (options->source == SOURCE_SOFT)
 		return &source_soft;
-	case SOURCE_SAMPLE:
+	if (options->source == SOURCE_SAMPLE)
 		return &source_sample;
-	case SOURCE_PT:
-		return &source_pt;
-	default:
-		break;
-	}
-	if (!may_sample(options))
+	if (options->source == SOURCE_PT || !may_sample(options))
 		return &source_pt;
 	log__info("no Intel PT here: the source is sample, which sees stacks, not every call "
 		  "(-source pt insists)");

@@ -58,15 +58,53 @@ int session__choose_symbols(struct session *s)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
 
-/* A goroutine waits in it, whatever it waits for: the calls that trigger are split by that. */
-static int find_park(struct session *s, const struct probe_source *in)
+/*
+ * Go 1.17 is the first whose functions have their g in a register. What later versions call
+ * otherwise, or keep elsewhere, is not looked for. runtime/runtime2.go: struct g, struct m.
+ */
+static bool find_offsets(const struct probes *also, struct mt_go_offsets *offsets)
 {
+	*offsets = (struct mt_go_offsets){.m = 48, .curg = 192};
+	for (size_t i = 0; i < also->all.n; i++) {
+		unsigned int minor = also->all.v[i].go_minor;
+		/* Since Go 1.23 syscallbp stands before it. */
+		uint32_t goid = minor < 23 ? 152 : 160;
+
+		if (minor < 17 || minor > 24 || (offsets->goid && offsets->goid != goid)) {
+			*offsets = (struct mt_go_offsets){0};
+			return false;
+		}
+		offsets->goid = goid;
+	}
+	return true;
+}
+
+static int add_if_left(void *also, const struct probe *probe)
+{
+	return probe->exits_err ? 0 : probes__add(also, probe);
+}
+
+/*
+ * What splits a goroutine's call: it waits in runtime.gopark(), whatever it waits for, is made
+ * ready in runtime.ready(), and stands still between the other two.
+ */
+static int find_runtime(struct session *s, const struct probe_source *in)
+{
+	static const char *const world[] = {"runtime.stopTheWorldWithSema",
+					    "runtime.startTheWorldWithSema"};
+	const size_t n = sizeof(world) / sizeof(world[0]);
 	bool is_of_calls = session__measures_duration(s) && s->ops->samples;
+	int err;
 
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
-	    s->also.all.n >= ALSO_MAX)
+	    s->also.all.n + n >= ALSO_MAX)
 		return 0;
-	return probe__each_function(in, "runtime.gopark", probes__add, &s->also);
+	err = probe__each_function(in, "runtime.gopark", probes__add, &s->also);
+	if (err || !find_offsets(&s->also, &s->go_offsets))
+		return err;
+	for (size_t i = 0; i < n && !err; i++)
+		err = probe__each_function(in, world[i], add_if_left, &s->also);
+	return err ? err : probe__each_function(in, "runtime.ready", probes__add, &s->ready);
 }
 
 static int find_also(struct session *s, const struct probe_source *in)
@@ -85,7 +123,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 	if (texts->n)
 		err = also__find(&s->also, texts, in, have_returns ? &s->probes : &none,
 				 s->options->return_probes);
-	return err ? err : find_park(s, in);
+	return err ? err : find_runtime(s, in);
 }
 
 static void warn_unprobed(const struct session *s)

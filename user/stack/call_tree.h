@@ -56,12 +56,17 @@ enum off_reason {
 	OFF_STOLEN,    /* it had a CPU, but that did not run: the hypervisor's doing */
 };
 
-/* Whose doing a call is: who woke a thread that was blocked, who ran in its place. */
+/*
+ * The thread or goroutine that caused a call off the CPU: it woke a thread that was blocked, ran in
+ * its place, or made a goroutine ready.
+ */
 struct done_by {
 	uint32_t call; /* its index: of a CALL_OFF_CPU */
 	pid_t pid, tid;
-	char comm[16];
-	uint64_t ns; /* so much of it */
+	char comm[32]; /* a thread's, or "goroutine 18"; "Go's runtime" if none did it */
+	uint64_t ns;   /* so much of it */
+	bool is_goroutine;
+	const char *in; /* of a goroutine: the function that it was in; NULL: not known */
 };
 
 /* What a thread that is blocked waits for: the system call that it left its CPU in. */
@@ -145,7 +150,7 @@ struct call_tree {
 	/* A coroutine's: which of the thread's, from 1 on, and "coroutine 1". 0: the thread's own.
 	 */
 	uint32_t strand;
-	char strand_name[24];
+	char strand_name[64];
 	VEC(struct call) calls;
 	struct call_sites sites;       /* of their call_ip; empty until somebody fills it */
 	VEC(struct done_by) done_by;   /* ascending by `call`, then falling by ns */

@@ -139,6 +139,13 @@ const struct slice_by_key slice_by_keys[SLICE_BY_MAX] = {{"by", "by_ns"},
 							 {"by_5", "by_5_ns"}};
 
 /* Many short turns of one program's threads are its doing, as in the report. */
+static bool has_name(const struct done_by *a, const struct done_by *b)
+{
+	const char *in = a->in ? a->in : "", *other = b->in ? b->in : "";
+
+	return !strcmp(a->comm, b->comm) && !strcmp(in, other);
+}
+
 static size_t join_names(struct done_by names[static SLICE_BY_MAX], const struct done_by *by,
 			 size_t n)
 {
@@ -147,7 +154,7 @@ static size_t join_names(struct done_by names[static SLICE_BY_MAX], const struct
 	for (size_t i = 0; i < n; i++) {
 		size_t k = 0;
 
-		while (k < n_names && strcmp(names[k].comm, by[i].comm))
+		while (k < n_names && !has_name(&names[k], &by[i]))
 			k++;
 		if (k < n_names)
 			names[k].ns += by[i].ns;
@@ -165,8 +172,12 @@ void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_
 
 	/* Two each, and what it waits for has to find room as well. */
 	for (size_t i = 0; i < n_names && args->n + 2 < FXT_MAX_ARGS; i++) {
-		snprintf(texts[i], SLICE_BY_SIZE, "%s (process %d, thread %d)", names[i].comm,
-			 names[i].pid, names[i].tid);
+		snprintf(texts[i], SLICE_BY_SIZE, "%s (process %d, thread %d%s%.200s)",
+			 names[i].comm, names[i].pid, names[i].tid,
+			 names[i].is_goroutine ? SLICE_BY_IN : "",
+			 !names[i].is_goroutine ? ""
+			 : names[i].in		? names[i].in
+						: SLICE_BY_NOWHERE);
 		add_string(args, slice_by_keys[i].who, texts[i]);
 		if (n_names > 1)
 			add_number(args, slice_by_keys[i].ns, names[i].ns);

@@ -9,7 +9,10 @@
 #include "trace/fxt.h"
 #include "util/units.h"
 
-#define SLICE_BY_SIZE 64
+#define SLICE_BY_SIZE 320
+/* Between a goroutine's thread and its function. */
+#define SLICE_BY_IN	 ", in "
+#define SLICE_BY_NOWHERE "code that is not known"
 /* So many names of those whose doing it is are told. */
 #define SLICE_BY_MAX 5
 extern const struct slice_by_key {

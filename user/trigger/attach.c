@@ -35,6 +35,8 @@ static const struct bpf_program *program_of(const struct trigger *trigger,
 	if (event->is_also)
 		return lru ? skel->progs.on_also_lru : skel->progs.on_also;
 	switch (event->kind) {
+	case TRIGGER_READY:
+		return skel->progs.on_ready;
 	case TRIGGER_RETURN:
 		return lru ? skel->progs.on_return_lru : skel->progs.on_return;
 	case TRIGGER_START:

@@ -58,7 +58,7 @@ struct recorder {
 	size_t n_cpus;	   /* that the kernel may have */
 	size_t n_slots;	   /* online */
 	uint32_t log_size; /* records of each */
-	/* Rings of stacks, each with room behind its end; size 0: there are none. */
+	/* Rings of stacks, with room for one more stack after the end; ring_size is 0 without. */
 	const uint8_t *rings;
 	size_t ring_size, ring_step;
 	uint64_t since_ns;
@@ -249,7 +249,7 @@ static void give_slots(struct recorder *r)
 		char path[64];
 
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
-		/* Place 0 in a ring stands for no stack. */
+		/* A record with position 0 has no stack. */
 		r->cpus[cpu].stacks_end = 8;
 		if (fs__read_number(path, 1) == 1)
 			r->cpus[cpu].slot = ++slot;
@@ -434,7 +434,9 @@ uint64_t recorder__lookback_ns(const struct recorder *r)
 	return most ? (uint64_t)((double)ran_ns * (double)r->ring_size / (double)most) : UINT64_MAX;
 }
 
-/* Where it began, of all that ever was in the ring: the record has the lower 32 bits of an eighth.
+/*
+ * Converts a record's `stack`, the lower 32 bits of an eighth of it, to the position in all bytes
+ * that the ring ever had.
  */
 static uint64_t place_of(const struct mt_cpu *cpu, uint32_t stack)
 {

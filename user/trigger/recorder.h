@@ -52,11 +52,11 @@ bool recorder__counts_stolen(const struct recorder *recorder);
 /* Bytes of the logs, and rings, of all CPUs together. */
 size_t recorder__memory(const struct recorder *recorder);
 
-/* Bytes of a ring of stacks; 0: there are none. */
+/* Returns the size of a CPU's ring of stacks in bytes; 0 if perf takes the stacks. */
 size_t recorder__ring_size(const struct recorder *recorder);
 /*
- * How far the fullest ring of stacks looks back, or would if it was full, by what was written since
- * recorder__begin(). UINT64_MAX: nothing was.
+ * Returns how far the fullest ring of stacks looks back when it is full, by the bytes a second that
+ * were written since recorder__begin(). UINT64_MAX: nothing was written.
  */
 uint64_t recorder__lookback_ns(const struct recorder *recorder);
 

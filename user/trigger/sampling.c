@@ -27,6 +27,8 @@ static int select_also(struct trigger_bpf *skel, const struct trigger_config *co
 	bpf_map__set_autocreate(skel->maps.also_task_latches, task);
 	bpf_map__set_autocreate(skel->maps.also_lru_latches, lru);
 	bpf_map__set_autocreate(skel->maps.also_log, config->also);
+	bpf_program__set_autoload(skel->progs.on_ready, config->ready);
+	bpf_map__set_autocreate(skel->maps.ready_log, config->ready);
 	return lru ? trigger__size_lru(skel->maps.also_lru_latches, config) : 0;
 }
 
@@ -44,18 +46,27 @@ int trigger__sample_gate(const struct trigger *trigger)
 	return bpf_program__fd(trigger__skel(trigger)->progs.on_sample);
 }
 
+/* The log's bytes; NULL with errno: 0 if there is no such log. munmap() lets go of it. */
+static const void *map_log(const struct bpf_map *map, size_t size)
+{
+	void *p;
+
+	errno = 0;
+	if (!bpf_map__autocreate(map))
+		return NULL;
+	p = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
 static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const struct mt_entry *entry),
 		    void *ctx)
 {
 	const size_t size = sizeof(struct mt_entry) * MT_ENTRY_LOG;
-	const struct mt_entry *entries;
+	const struct mt_entry *entries = map_log(map, size);
 	struct mt_entry entry;
 	int err = 0;
 
-	if (!bpf_map__autocreate(map))
-		return 0;
-	entries = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
-	if (entries == MAP_FAILED)
+	if (!entries)
 		return -errno;
 	for (size_t i = 0; i < MT_ENTRY_LOG && !err; i++)
 		if (log_entry__copy(&entry, &entries[i], sizeof(entry)))
@@ -64,9 +75,26 @@ static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const stru
 	return err;
 }
 
+int trigger__ready(const struct trigger *trigger,
+		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx)
+{
+	const size_t size = sizeof(struct mt_ready) * MT_READY_LOG;
+	const struct mt_ready *log = map_log(trigger__skel(trigger)->maps.ready_log, size);
+	struct mt_ready ready;
+	int err = 0;
+
+	if (!log)
+		return -errno;
+	for (size_t i = 0; i < MT_READY_LOG && !err; i++)
+		if (log_entry__copy(&ready, &log[i], sizeof(ready)))
+			err = take(ctx, &ready);
+	munmap((void *)log, size);
+	return err;
+}
+
 uint64_t trigger__also_calls(const struct trigger *trigger)
 {
-	return trigger__skel(trigger)->bss->last_also;
+	return trigger__skel(trigger)->bss->last_also + trigger__skel(trigger)->bss->n_ready_hits;
 }
 
 int trigger__entries(const struct trigger *trigger,

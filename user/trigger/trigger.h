@@ -67,6 +67,12 @@ struct trigger_config {
 	bool also;
 	bool also_at_entry, also_by_insn; /* as probe_at_entry and returns_by_insn, of them */
 	bool also_by_goroutine;		  /* as by_goroutine */
+	/*
+	 * With by_goroutine and also_by_goroutine: who makes goroutines ready that wait in a call
+	 * is logged, at the probes of kind TRIGGER_READY.
+	 */
+	bool ready;
+	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
 	/* Its programs run without perf events: see trigger__program(). */
 	bool by_links;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -113,6 +119,7 @@ enum trigger_probe {
 	TRIGGER_RETURN, /* a return probe's, or a probe's on an instruction that leaves */
 	TRIGGER_START,	/* a region begins: the program returns 1, unless it has triggered */
 	TRIGGER_STOP,	/* a region ends: it returns 1, whether that is a trigger or not */
+	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
 };
 
 struct trigger_event {
@@ -139,7 +146,7 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
  */
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
-/* Whether it ends a call, or a region. */
+/* True for a probe at which calls, or regions, end. */
 bool trigger_event__is_end(const struct trigger_event *event);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */
@@ -185,6 +192,11 @@ int trigger__sample_gate(const struct trigger *trigger);
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
 
+/* With config.ready: hands over the latest MT_READY_LOG wake-ups, in no order. Otherwise the same.
+ */
+int trigger__ready(const struct trigger *trigger,
+		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx);
+
 /*
  * With config.regions: hands over the latest MT_ENTRY_LOG regions that are over, and those that are
  * not (end_ns 0), in no order. Otherwise the same.
@@ -198,7 +210,10 @@ int trigger__regions(const struct trigger *trigger,
  */
 const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 
-/* With config.also: how many calls there were of the functions beside the trigger's. */
+/*
+ * With config.also: how many calls there were of the functions beside the trigger's, and how often
+ * goroutines were made ready.
+ */
 uint64_t trigger__also_calls(const struct trigger *trigger);
 
 /* With config.tgids: hands over all processes whose hits count now. 0, or what `take` returns. */

@@ -82,6 +82,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->measure_region = config->stop_triggers && !config->delay_thresh_ns;
 	skel->rodata->returns_by_insn = config->returns_by_insn;
 	skel->rodata->by_goroutine = config->by_goroutine;
+	skel->rodata->go_offsets = config->go_offsets;
 	skel->rodata->take_branches = config->branches && trigger__has_branch_snapshot();
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;

@@ -3,12 +3,20 @@
 
 #include <string.h>
 
+/* A goroutine may do it in several functions. */
+static bool is_of_name(const struct done_by *a, const struct done_by *b)
+{
+	const char *in = a->in ? a->in : "", *other = b->in ? b->in : "";
+
+	return !strcmp(a->comm, b->comm) && !strcmp(in, other);
+}
+
 static void add_one(struct blame *blame, const struct done_by *by)
 {
 	for (size_t i = 0; i < BLAME_MAX; i++) {
 		const struct done_by *known = blame->names[i].by;
 
-		if (known && strcmp(known->comm, by->comm))
+		if (known && !is_of_name(known, by))
 			continue;
 		blame->names[i].by = known ? known : by;
 		blame->names[i].ns += by->ns;
@@ -45,6 +53,7 @@ void blame__add(struct blame *blame, const struct call_tree *tree, const struct 
 	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
+	blame->ns += call->end_ns - call->start_ns;
 	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)
 		add_wait(blame, tree, call);
 	if (by)
@@ -67,16 +76,30 @@ static const struct blamed *next(const struct blame *blame, const struct blamed 
 	return found;
 }
 
+static void print_name(FILE *out, const struct done_by *by)
+{
+	if (!by->is_goroutine)
+		fprintf(out, "%s (%d)", by->comm, by->tid);
+	else
+		fprintf(out, "%s%s%s", by->comm, by->in ? " in " : "", by->in ? by->in : "");
+}
+
+static const char *deed(const struct blame *blame, const struct done_by *by)
+{
+	if (!blame->woken)
+		return "by ";
+	return by->is_goroutine ? "made ready by " : "woken by ";
+}
+
 void blame__print(FILE *out, const struct blame *blame)
 {
 	const struct blamed *most = next(blame, NULL), *b = most;
 
+	if (most && most->ns < blame->ns / BLAME_SHARE)
+		return;
 	for (int i = 0; i < BLAME_SHOWN && b && b->ns >= most->ns / BLAME_SHARE; i++) {
-		fprintf(out, ", %s%s (%d)",
-			i	       ? ""
-			: blame->woken ? "woken by "
-				       : "by ",
-			b->by->comm, b->by->tid);
+		fprintf(out, ", %s", i ? "" : deed(blame, b->by));
+		print_name(out, b->by);
 		b = next(blame, b);
 	}
 }

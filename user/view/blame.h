@@ -23,7 +23,8 @@ struct blame {
 	} names[BLAME_MAX];
 	const struct waits_for *wait; /* what the longest of them waited for; NULL: not known */
 	uint64_t wait_ns;
-	bool woken; /* it was woken by them; else it was they who ran */
+	uint64_t ns; /* how long they were off the CPU */
+	bool woken;  /* it was woken by them; else it was they who ran */
 };
 
 /* Another call's: many short turns of one program are its doing as well. */
@@ -35,7 +36,7 @@ void blame__add(struct blame *blame, const struct call_tree *tree, const struct 
 void blame__print_wait(FILE *out, const struct blame *blame, const struct function *inside);
 /*
  * ", by hog (12), cc1 (13)": who had the most, and those who had nearly as much; nothing where
- * nobody is known.
+ * nobody is known, or nobody had a third of the time.
  */
 void blame__print(FILE *out, const struct blame *blame);
 

@@ -2,6 +2,7 @@
 /* The report in a line or two: why the slow iteration was slow. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/units.h"
 #include "view/report_internal.h"
@@ -298,18 +299,82 @@ static void print_where(FILE *out, const struct report *r, uint32_t path,
 			function ? short_name(name, function->name) : "code that is not known");
 }
 
-static void print_cpu(FILE *out, const struct report *r, const struct cause *cause)
+static bool is_assist(const struct call *call)
 {
+	static const char name[] = "runtime.gcAssistAlloc";
+
+	return call->function && !strncmp(call->function->name, name, strlen(name));
+}
+
+/* The outermost call of an assist in which the path lies, below the other one; 0: there is none. */
+static uint32_t find_assist(const struct report *r, uint32_t path, uint32_t below)
+{
+	uint32_t found = 0;
+
+	for (; path > below; path = r->paths.v[path].parent)
+		if (is_assist(r->paths.v[path].call))
+			found = path;
+	return path == below ? found : 0;
+}
+
+/* Between the path and the cause's lies one that is a cause of its own, or the path is one. */
+static bool is_anothers(const struct causes *c, const struct cause *cause, uint32_t path)
+{
+	for (; path > cause->path; path = c->r->paths.v[path].parent)
+		for (size_t i = 0; i < c->n; i++)
+			if (c->v[i].kind == CAUSE_CPU && c->v[i].path == path)
+				return true;
+	return false;
+}
+
+/* The part of the cause's time in which a goroutine worked for Go's garbage collector. */
+static int64_t extra_assist(const struct causes *c, const struct cause *cause)
+{
+	const struct report *r = c->r;
+	int64_t ns = 0;
+
+	for (uint32_t i = cause->path + 1; i < r->paths.n; i++)
+		if (find_assist(r, i, cause->path) == i && !is_anothers(c, cause, i))
+			ns += extra_cpu(r, i);
+	for (size_t i = 0; i < c->n; i++) {
+		uint32_t assist =
+			c->v[i].kind == CAUSE_CPU ? find_assist(r, c->v[i].path, cause->path) : 0;
+
+		if (assist && !is_anothers(c, cause, assist))
+			ns -= c->v[i].ns;
+	}
+	return ns;
+}
+
+/* Less than this part is not worth a word. */
+#define ASSIST_SHARE 10
+
+static void print_assist(FILE *out, const struct causes *c, const struct cause *cause)
+{
+	int64_t ns = extra_assist(c, cause);
+	char text[UNITS_TEXT_SIZE];
+
+	if (ns > 0 && ns >= cause->ns / ASSIST_SHARE)
+		fprintf(out, " (%s of it in GC assist)",
+			units__format_duration(text, (uint64_t)ns));
+}
+
+static void print_cpu(FILE *out, const struct causes *c, const struct cause *cause)
+{
+	const struct report *r = c->r;
+
 	if (cause->in_kernel && print_faults(out, r, false)) {
 		print_where(out, r, cause->path, NULL);
 		return;
 	}
 	if (!cause->path) {
 		fprintf(out, "on the CPU, spread over many functions");
+		print_assist(out, c, cause);
 		return;
 	}
 	fprintf(out, "on the CPU, in %s", cause->in_kernel ? "the kernel, for " : "");
 	print_where(out, r, cause->path, NULL);
+	print_assist(out, c, cause);
 }
 
 static void print_blocked(FILE *out, const struct report *r, const struct row *row)
@@ -321,9 +386,17 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 	blame__print(out, &row->blame);
 }
 
+/* Goroutines that are ready wait for a thread: their rows alone say for what. */
 static void print_waiting(FILE *out, const struct row *row)
 {
-	fprintf(out, "ready to run, but its CPU was taken");
+	bool has_names = row->blame.names[0].by;
+
+	if (row->blame.wait && !has_names) {
+		fprintf(out, "ready to run, but no thread of Go's runtime ran it");
+		return;
+	}
+	fprintf(out, "ready to run, but its CPU was taken%s",
+		row->blame.wait ? ", or no thread of Go's runtime ran it" : "");
 	blame__print(out, &row->blame);
 }
 
@@ -370,13 +443,14 @@ static void print_unknown(FILE *out, const struct report *r)
 	print_remedy(out, r);
 }
 
-static void print_cause(FILE *out, const struct report *r, const struct cause *cause)
+static void print_cause(FILE *out, const struct causes *c, const struct cause *cause)
 {
+	const struct report *r = c->r;
 	char duration[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
 
 	switch (cause->kind) {
 	case CAUSE_CPU:
-		print_cpu(out, r, cause);
+		print_cpu(out, c, cause);
 		break;
 	case CAUSE_BLOCKED:
 		print_blocked(out, r, cause->row);
@@ -413,7 +487,7 @@ static void print_cause(FILE *out, const struct report *r, const struct cause *c
 			units__format_duration(all, report__slow_ns(r)));
 }
 
-static int add_reason(struct reasons *reasons, const struct report *r, const struct cause *cause)
+static int add_reason(struct reasons *reasons, const struct causes *c, const struct cause *cause)
 {
 	char *text = NULL, **place;
 	size_t size;
@@ -421,7 +495,7 @@ static int add_reason(struct reasons *reasons, const struct report *r, const str
 
 	if (!out)
 		return -ENOMEM;
-	print_cause(out, r, cause);
+	print_cause(out, c, cause);
 	if (fclose(out) || !(place = VEC_PUSH(&reasons->all))) {
 		free(text);
 		return -ENOMEM;
@@ -440,7 +514,7 @@ int report__reasons(const struct report *r, struct reasons *reasons)
 		return 0;
 	find_causes(&causes, r);
 	for (size_t i = 0; i < causes.n && !err; i++)
-		err = add_reason(reasons, r, &causes.v[i]);
+		err = add_reason(reasons, &causes, &causes.v[i]);
 	return err;
 }
 

@@ -47,6 +47,8 @@ static void add_blame(cJSON *object, const struct blame *blame)
 		item = cJSON_CreateObject();
 		cJSON_AddItemToArray(list, item);
 		cJSON_AddStringToObject(item, "comm", b->by->comm);
+		if (b->by->in)
+			cJSON_AddStringToObject(item, "in", b->by->in);
 		add_number(item, "tid", (uint64_t)b->by->tid);
 		add_number(item, "ns", b->ns);
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -16,7 +17,17 @@ var (
 	lock sync.Mutex
 	live []*[4]int
 	sink int
+	held int
+
+	made [1000]*node
+
+	collections sync.WaitGroup
 )
+
+type node struct {
+	next *node
+	data [30]int
+}
 
 //go:noinline
 func lockHandler() {
@@ -35,6 +46,26 @@ func renderPage(until time.Time) {
 	for time.Now().Before(until) {
 		for i := 0; i < 1000; i++ {
 			sink = sink*31 + i
+		}
+	}
+}
+
+// hold makes no calls, so that it is not stopped but by a signal.
+//
+//go:noinline
+func hold() {
+	for i := 0; i < 300000000; i++ {
+		held = held*31 + i
+	}
+}
+
+// allocHandler makes garbage while the collector is at work, which lets it help.
+//
+//go:noinline
+func allocHandler(until time.Time) {
+	for time.Now().Before(until) {
+		for i := range made {
+			made[i] = &node{}
 		}
 	}
 }
@@ -60,27 +91,61 @@ func handle(what string, answers chan int) {
 		busyHandler()
 	case "gc":
 		gcHandler()
+	case "assist":
+		allocHandler(time.Now().Add(150 * time.Millisecond))
+	case "stopped":
+		renderPage(time.Now().Add(30 * time.Millisecond))
 	}
 }
 
-// prepare has another goroutine make it slow, which has begun then.
-func prepare(what string, answers chan int) {
-	begun := make(chan bool)
+// goid is the number of the running goroutine, as the runtime's own messages have it.
+func goid() (n int) {
+	var text [64]byte
+	fmt.Sscanf(string(text[:runtime.Stack(text[:], false)]), "goroutine %d", &n)
+	return n
+}
+
+func stoppedFor() time.Duration {
+	var stats debug.GCStats
+	debug.ReadGCStats(&stats)
+	return stats.PauseTotal
+}
+
+// prepare has another goroutine make it slow, which has begun then: its number.
+func prepare(what string, answers chan int) int {
+	begun := make(chan int)
 	switch what {
 	case "mutex":
 		go func() {
 			lock.Lock()
-			begun <- true
+			begun <- goid()
 			time.Sleep(150 * time.Millisecond)
 			lock.Unlock()
 		}()
-		<-begun
 	case "channel":
 		go func() {
+			begun <- goid()
 			time.Sleep(150 * time.Millisecond)
 			answers <- 1
 		}()
+	case "stopped":
+		go func() {
+			begun <- goid()
+			hold()
+		}()
+		collections.Add(1)
+		go func() {
+			time.Sleep(5 * time.Millisecond)
+			runtime.GC()
+			collections.Done()
+		}()
+	case "assist":
+		debug.SetGCPercent(5)
+		return 0
+	default:
+		return 0
 	}
+	return <-begun
 }
 
 func main() {
@@ -91,9 +156,12 @@ func main() {
 	in := bufio.NewScanner(os.Stdin)
 	fmt.Println("ready")
 	for in.Scan() {
-		prepare(in.Text(), answers)
+		waker, stopped := prepare(in.Text(), answers), stoppedFor()
 		start := time.Now()
 		handle(in.Text(), answers)
-		fmt.Printf("total=%d\n", time.Since(start).Nanoseconds())
+		total := time.Since(start).Nanoseconds()
+		debug.SetGCPercent(100)
+		collections.Wait()
+		fmt.Printf("total=%d waker=%d stopped=%d\n", total, waker, (stoppedFor() - stopped).Nanoseconds())
 	}
 }

@@ -22,6 +22,7 @@ static void fill_samples(struct recording *rec)
 					      .tgid = 100,
 					      .kind = MT_ENTRY_LEFT,
 					      .returns_to = 0x402000,
+					      .goid = 1ull << 40,
 					      .ip = 0x401000};
 	static const struct mt_sched by = {1600, 101, 100, 77, 70, MT_SCHED_WOKEN, 0, {"waker"}};
 

@@ -121,6 +121,76 @@ static void test_a_call_that_waits(void **state)
 	assert_int_equal(f->trees[2].interrupts.v[1].ns, 10);
 }
 
+/* It is preempted in one thread, and goes on in another: as far as either shows it. */
+static void test_a_call_that_moves(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry entry = entry_of(ITER, 1010, 1420);
+
+	map_code(&f->rec, 0, PLUGIN, "runtime.gopreempt_m");
+	SAMPLE(f, TID, 1000, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1100, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1200, PLUGIN + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1300, PLUGIN + 4, ITER + 8, MAIN + 8);
+	/* Another goroutine's call. */
+	SAMPLE(f, TID, 1400, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID + 1, 1200, MAIN + 16);
+	SAMPLE(f, TID + 1, 1300, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID + 1, 1400, ITER + 4, MAIN + 8);
+	entry.returns_to = (uint64_t)TID << 8;
+	add(f, 7, TID + 1, entry);
+	add(f, 8, TID, entry_of(ITER, 1330, 1430));
+	f->rec.frozen_ns = 1430;
+	make_trees(f, 4);
+	assert_tree(&f->trees[2], "[iter] 1010-1420\n"
+				  "  [find] 1010-1150 inferred-start inferred-end\n"
+				  "  [not recorded] 1150-1250\n");
+}
+
+/* One that two others run between has the call alone: it is seen wherever it goes. */
+static void test_the_only_call_in_three_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry entry = entry_of(ITER, 1010, 1620);
+
+	map_code(&f->rec, 0, PLUGIN, "runtime.gopreempt_m");
+	SAMPLE(f, TID, 1000, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1100, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1200, PLUGIN + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1300, MAIN + 16);
+	SAMPLE(f, TID, 1400, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1500, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1600, MAIN + 16);
+	SAMPLE(f, TID + 1, 1200, MAIN + 16);
+	SAMPLE(f, TID + 1, 1300, FIND + 4, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID + 1, 1400, MAIN + 16);
+	SAMPLE(f, TID + 1, 1600, ITER + 4, MAIN + 8);
+	entry.returns_to = (uint64_t)TID << 8;
+	add(f, 7, TID + 1, entry);
+	f->rec.frozen_ns = 1630;
+	make_trees(f, 3);
+	assert_tree(&f->trees[2], "[iter] 1010-1620\n"
+				  "  [find] 1010-1150 inferred-start inferred-end\n"
+				  "  [not recorded] 1150-1250\n"
+				  "  [find] 1250-1350 inferred-start inferred-end\n");
+}
+
+/* The stacks of one that began before it was probed are not taken for this one's. */
+static void test_a_call_that_nobody_has_logged(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t time = 100; time <= 1600; time += 100)
+		SAMPLE(f, TID + 1, time, FIND + 4, ITER + 4, MAIN + 8);
+	SAMPLE(f, TID, 1000, MAIN + 16);
+	SAMPLE(f, TID, 1600, MAIN + 16);
+	add(f, 7, TID, entry_of(ITER, 1010, 1420));
+	f->rec.frozen_ns = 1630;
+	make_trees(f, 3);
+	assert_tree(&f->trees[2], "[iter] 1010-1420\n"
+				  "  [not recorded] 1010-1420\n");
+}
+
 /* It was moved, and nobody saw where to: the thread's stacks are another goroutine's. */
 static void test_a_thread_that_is_at_something_else(void **state)
 {
@@ -139,6 +209,194 @@ static void test_a_thread_that_is_at_something_else(void **state)
 				  "  [blocked] 1100-1150\n"
 				  "  [not recorded] 1150-1190\n");
 	assert_int_equal(f->trees[1].waits.n, 0);
+}
+
+#define READY  0x60000ull
+#define HELPER 0x70000ull
+#define OTHER  0x80000ull
+
+/* Of goroutine 7, or another one, in thread TID + 1. */
+static void ready(struct fixture *f, uint64_t time_ns, uint32_t goroutine, uint64_t by_goid)
+{
+	struct mt_entry entry = {.start_ns = time_ns,
+				 .tgid = PID,
+				 .kind = MT_ENTRY_READY,
+				 .goid = by_goid,
+				 .ip = READY};
+
+	add(f, goroutine, TID + 1, entry);
+}
+
+/* In iter from 1010 to 1420, and parked in it from 1120 to 1260. */
+static void add_call_that_waits(struct fixture *f)
+{
+	map_code(&f->rec, 0, PLUGIN, "runtime.gopark");
+	map_code(&f->rec, 0, READY, "runtime.ready");
+	SAMPLE(f, TID, 1000, FIND + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1100, FIND + 4, ITER + 8, MAIN + 8);
+	add(f, 7, TID, entry_of(ITER, 1010, 1260));
+	add(f, 7, TID, park_of(1120, 1260, TID, 14));
+	f->rec.frozen_ns = 1430;
+}
+
+static void expect_ready_at_1200(struct fixture *f)
+{
+	make_trees(f, 3);
+	assert_tree(&f->trees[2], "[iter] 1010-1260\n"
+				  "  [find] 1010-1120 inferred-start inferred-end\n"
+				  "  [blocked] 1120-1200\n"
+				  "  [runnable] 1200-1260\n");
+	assert_int_equal(f->trees[2].waits.n, 2);
+	assert_int_equal(f->trees[2].waits.v[0].call, 2);
+	assert_string_equal(f->trees[2].waits.v[0].text, "chan receive");
+	assert_int_equal(f->trees[2].waits.v[1].call, 3);
+	assert_string_equal(f->trees[2].waits.v[1].text, "a thread of Go's runtime");
+}
+
+/* The waker is named by the innermost function that is neither the runtime's nor sync's. */
+static void test_who_made_it_ready(void **state)
+{
+	struct fixture *f = *state;
+	const struct done_by *by;
+
+	add_call_that_waits(f);
+	map_code(&f->rec, 0, HELPER, "sync.(*Mutex).unlockSlow");
+	map_code(&f->rec, 0, OTHER, "main.holder");
+	SAMPLE(f, TID + 1, 1200, READY, HELPER + 8, OTHER + 8, MAIN + 8);
+	/* Before it waits, another one's, and behind it. */
+	ready(f, 1110, 7, 19);
+	ready(f, 1250, 8, 20);
+	ready(f, 1200, 7, 18);
+	ready(f, 1261, 7, 21);
+	expect_ready_at_1200(f);
+	assert_int_equal(f->trees[2].done_by.n, 1);
+	by = call_tree__done_by(&f->trees[2], &f->trees[2].calls.v[2]);
+	assert_true(by->is_goroutine);
+	assert_string_equal(by->comm, "goroutine 18");
+	assert_string_equal(by->in, "main.holder");
+	assert_int_equal(by->tid, TID + 1);
+	assert_int_equal(by->ns, 80);
+}
+
+/* A timer runs on the scheduler's stack, behind which lies the goroutine that ran there before. */
+static void test_the_runtime_made_it_ready(void **state)
+{
+	struct fixture *f = *state;
+	const struct done_by *by;
+
+	add_call_that_waits(f);
+	map_code(&f->rec, 0, HELPER, "runtime.schedule");
+	map_code(&f->rec, 0, OTHER, "main.bystander");
+	SAMPLE(f, TID + 1, 1200, READY, HELPER + 8, OTHER + 8, MAIN + 8);
+	ready(f, 1200, 7, 0);
+	expect_ready_at_1200(f);
+	assert_int_equal(f->trees[2].done_by.n, 1);
+	by = &f->trees[2].done_by.v[0];
+	assert_string_equal(by->comm, "Go's runtime");
+	assert_null(by->in);
+}
+
+static void test_nobody_knows_who_made_it_ready(void **state)
+{
+	struct fixture *f = *state;
+
+	add_call_that_waits(f);
+	ready(f, 1200, 7, MT_GOID_UNKNOWN);
+	make_trees(f, 2);
+	assert_int_equal(f->trees[1].calls.n, 4);
+	assert_int_equal(f->trees[1].calls.v[3].reason, OFF_RUNNABLE);
+	assert_int_equal(f->trees[1].done_by.n, 0);
+}
+
+static void add_goid(struct fixture *f, uint64_t goid, struct mt_entry entry)
+{
+	entry.goid = goid;
+	add(f, 7, TID, entry);
+}
+
+/* As Go's own messages number them; what one leaves behind another one uses. */
+static void test_goroutines_have_names(void **state)
+{
+	struct fixture *f = *state;
+
+	add_goid(f, 18, entry_of(ITER, 1000, 1100));
+	add_goid(f, 18, entry_of(ITER, 1200, 1300));
+	f->rec.frozen_ns = 1400;
+	make_trees(f, 1);
+	assert_string_equal(f->trees[0].strand_name, "goroutine 18");
+}
+
+static void test_two_goroutines_in_one_place(void **state)
+{
+	struct fixture *f = *state;
+
+	add_goid(f, 18, entry_of(ITER, 1000, 1100));
+	add_goid(f, 95, entry_of(ITER, 1200, 1300));
+	f->rec.frozen_ns = 1400;
+	make_trees(f, 1);
+	assert_string_equal(f->trees[0].strand_name, "goroutines 18 to 95");
+}
+
+/* From 1100 on the world was being stopped, from 1150 on it stood still, until 1250. */
+static void stop_the_world(struct fixture *f)
+{
+	map_code(&f->rec, 0, READY, "runtime.stopTheWorldWithSema");
+	map_code(&f->rec, 0, HELPER, "runtime.startTheWorldWithSema");
+	add(f, 99, TID + 1, entry_of(READY, 1100, 1150));
+	add(f, 99, TID + 1, entry_of(HELPER, 1250, 1260));
+	add(f, 7, TID, entry_of(ITER, 1010, 1420));
+	f->rec.frozen_ns = 1430;
+}
+
+/* While it was being stopped it may have run, and nobody saw that. */
+static void test_the_world_stands_still(void **state)
+{
+	struct fixture *f = *state;
+
+	stop_the_world(f);
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1010-1420\n"
+				  "  [not recorded] 1010-1150\n"
+				  "  [blocked] 1150-1250\n"
+				  "  [not recorded] 1250-1420\n");
+	assert_int_equal(f->trees[0].waits.n, 1);
+	assert_int_equal(f->trees[0].waits.v[0].call, 2);
+	assert_string_equal(f->trees[0].waits.v[0].text, "stop-the-world");
+}
+
+/* It went to the scheduler, which lets nobody run then. */
+static void test_it_stops_with_the_world(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, OTHER, "runtime.gopreempt_m");
+	SAMPLE(f, TID, 1000, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1120, OTHER + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1220, OTHER + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1300, OTHER + 4, ITER + 8, MAIN + 8);
+	stop_the_world(f);
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1420\n"
+				  "  [not recorded] 1060-1100\n"
+				  "  [blocked] 1100-1250\n"
+				  "  [not recorded] 1250-1420\n");
+}
+
+/* It is not seen to run, only in the scheduler. */
+static void test_it_is_only_seen_to_stop(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, OTHER, "runtime.gopreempt_m");
+	SAMPLE(f, TID, 1000, MAIN + 16);
+	SAMPLE(f, TID, 1120, OTHER + 4, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1300, OTHER + 4, ITER + 8, MAIN + 8);
+	stop_the_world(f);
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1420\n"
+				  "  [not recorded] 1010-1100\n"
+				  "  [blocked] 1100-1250\n"
+				  "  [not recorded] 1250-1420\n");
 }
 
 /* BPF's programs run before what is mapped has been noted. */
@@ -160,9 +418,14 @@ static void test_calls_before_the_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_track_a_goroutine),	  TEST(test_ends_that_are_not_known),
-		TEST(test_a_call_that_waits),	  TEST(test_a_thread_that_is_at_something_else),
-		TEST(test_calls_before_the_maps),
+		TEST(test_a_track_a_goroutine),	      TEST(test_ends_that_are_not_known),
+		TEST(test_a_call_that_moves),	      TEST(test_the_only_call_in_three_threads),
+		TEST(test_it_is_only_seen_to_stop),   TEST(test_a_call_that_nobody_has_logged),
+		TEST(test_a_call_that_waits),	      TEST(test_a_thread_that_is_at_something_else),
+		TEST(test_calls_before_the_maps),     TEST(test_who_made_it_ready),
+		TEST(test_the_runtime_made_it_ready), TEST(test_nobody_knows_who_made_it_ready),
+		TEST(test_goroutines_have_names),     TEST(test_two_goroutines_in_one_place),
+		TEST(test_the_world_stands_still),    TEST(test_it_stops_with_the_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

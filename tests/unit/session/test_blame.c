@@ -51,6 +51,41 @@ static void test_nobody(void **state)
 	assert_blamed(&tree, "");
 }
 
+/* Of most of the time nobody knows who ended it. */
+static void test_a_waker_of_the_least(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_call(&tree, OFF_BLOCKED);
+	tree.calls.v[0].end_ns = 900;
+	add_call(&tree, OFF_BLOCKED);
+	tree.calls.v[1].end_ns = 100;
+	add_by(&tree, 1, 7, "holder", 100);
+	assert_blamed(&tree, "");
+}
+
+/* One goroutine in two functions, and two in one. */
+static void test_goroutines(void **state)
+{
+	static const struct {
+		const char *comm, *in;
+		uint64_t ns;
+	} v[] = {{"goroutine 18", "main.f", 50},
+		 {"goroutine 18", "main.g", 40},
+		 {"goroutine 18", "main.f", 50},
+		 {"goroutine 19", "main.f", 60}};
+	struct call_tree tree = {0};
+
+	for (uint32_t i = 0; i < 4; i++) {
+		add_call(&tree, OFF_BLOCKED);
+		add_by(&tree, i, 7, v[i].comm, v[i].ns);
+		tree.done_by.v[i].is_goroutine = true;
+		tree.done_by.v[i].in = v[i].in;
+	}
+	assert_blamed(&tree, ", made ready by goroutine 18 in main.f, goroutine 19 in main.f, "
+			     "goroutine 18 in main.g");
+}
+
 static void test_a_waker(void **state)
 {
 	struct call_tree tree = {0};
@@ -102,6 +137,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_goroutines),
+		cmocka_unit_test(test_a_waker_of_the_least),
 		cmocka_unit_test(test_a_waker),
 		cmocka_unit_test(test_many_turns_of_one_program),
 		cmocka_unit_test(test_who_had_little_is_not_shown),

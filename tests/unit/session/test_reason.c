@@ -18,7 +18,9 @@
 
 static const struct function program = {.name = "main"}, iter = {.name = "iter"},
 			     work = {.name = "work"}, deep = {.name = "deep"},
-			     sleeps = {.name = "clock_nanosleep"};
+			     sleeps = {.name = "clock_nanosleep"},
+			     assist = {.name = "runtime.gcAssistAlloc.func1"},
+			     assist_1 = {.name = "runtime.gcAssistAlloc1"};
 
 struct fixture {
 	struct call_tree tree;
@@ -133,6 +135,38 @@ static void test_a_path_on_the_cpu(void **state)
 	assert_reason(f, "reason: on the CPU, in iter > work; 30.0 ms more than usual\n");
 }
 
+/* In pieces too small to be named, and together a third. */
+static void test_a_goroutine_that_works_for_the_collector(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t i = 0; i < 6; i++) {
+		add(f, 2, (11 + 5 * i) * MS, (15 + 5 * i) * MS, i & 1 ? &work : &deep);
+		if (i < 4)
+			add(f, 3, (11 + 5 * i) * MS, (13 + 5 * i) * MS, &assist);
+		if (i < 4)
+			add(f, 4, (11 + 5 * i) * MS, (12 + 5 * i) * MS, &assist_1);
+	}
+	assert_reason(f, "reason: on the CPU, in iter; 15.0 ms more than usual\n"
+			 "   and: on the CPU, in iter > deep (4.00 ms of it in GC assist); 12.0 ms "
+			 "more than usual\n"
+			 "   and: on the CPU, in iter > work (4.00 ms of it in GC assist); 12.0 ms "
+			 "more than usual\n");
+}
+
+/* What is named by itself is no part of its caller's. */
+static void test_an_assist_that_is_named(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 48 * MS, &work);
+	add(f, 3, 12 * MS, 30 * MS, &assist);
+	assert_reason(f,
+		      "reason: on the CPU, in iter > work; 19.0 ms more than usual\n"
+		      "   and: on the CPU, in iter > work > runtime.gcAssistAlloc.func1; 18.0 ms "
+		      "more than usual\n");
+}
+
 static void test_a_mutex_that_somebody_has(void **state)
 {
 	struct fixture *f = *state;
@@ -145,6 +179,36 @@ static void test_a_mutex_that_somebody_has(void **state)
 	assert_reason(f, "reason: blocked in iter > work: futex held by holder (7), woken by "
 			 "holder (7); 28.0 ms more than usual\n"
 			 "   and: on the CPU, in iter; 11.0 ms more than usual\n");
+}
+
+static void add_goroutine(struct fixture *f, const char *comm, const char *in)
+{
+	add_by(f, 7, comm);
+	f->tree.done_by.v[f->tree.done_by.n - 1].is_goroutine = true;
+	f->tree.done_by.v[f->tree.done_by.n - 1].in = in;
+}
+
+static void test_a_goroutine_that_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	add_off(f, 2, 12 * MS, 31 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.fd = -1, .text = "sync.Mutex.Lock"});
+	add_goroutine(f, "goroutine 18", "main.holder");
+	add_off(f, 2, 31 * MS, 41 * MS, OFF_RUNNABLE);
+	add_wait(f, (struct waits_for){.fd = -1, .text = "a thread of Go's runtime"});
+	assert_reason(f, "reason: blocked in iter: sync.Mutex.Lock, made ready by goroutine 18 in "
+			 "main.holder; 19.0 ms more than usual\n"
+			 "   and: on the CPU, in iter; 10.0 ms more than usual\n"
+			 "   and: ready to run, but no thread of Go's runtime ran it; 10.0 ms more "
+			 "than usual\n");
+	f->tree.done_by.v[0].in = NULL;
+	assert_reason(f,
+		      "reason: blocked in iter: sync.Mutex.Lock, made ready by goroutine 18; 19.0 "
+		      "ms more than usual\n"
+		      "   and: on the CPU, in iter; 10.0 ms more than usual\n"
+		      "   and: ready to run, but no thread of Go's runtime ran it; 10.0 ms more "
+		      "than usual\n");
 }
 
 static void test_a_file_that_has_nothing_yet(void **state)
@@ -307,7 +371,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_path_on_the_cpu),
+		TEST(test_a_goroutine_that_works_for_the_collector),
+		TEST(test_an_assist_that_is_named),
 		TEST(test_a_mutex_that_somebody_has),
+		TEST(test_a_goroutine_that_waits),
 		TEST(test_a_file_that_has_nothing_yet),
 		TEST(test_a_call_without_a_name),
 		TEST(test_the_longest_wait),

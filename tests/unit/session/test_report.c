@@ -363,7 +363,8 @@ static void test_samples(void **state)
 	add(f, 1, 2 * MS, 7 * MS, &iter);
 	add(f, 2, 3 * MS, 6 * MS, &work);
 	add(f, 3, 3 * MS, 4 * MS, NULL)->kind = CALL_OFF_CPU;
-	*VEC_PUSH(&f->trees[1].done_by) = (struct done_by){4, 7, 8, "holder", MS};
+	*VEC_PUSH(&f->trees[1].done_by) =
+		(struct done_by){.call = 4, .pid = 7, .tid = 8, .comm = "holder", .ns = MS};
 	add(f, 3, 4 * MS, 4 * MS + 200000, NULL)->kind = CALL_IN_KERNEL;
 	add(f, 2, 6 * MS, 6 * MS + 500000, &stall);
 	add(f, 3, 6 * MS, 6 * MS + 300000, NULL)->kind = CALL_OFF_CPU;

@@ -391,7 +391,8 @@ static void use_named_functions(struct fixture *f, struct named_image *image)
 
 static void add_done_by(struct fixture *f, const char *comm, pid_t tid, uint64_t ns)
 {
-	struct done_by by = {(uint32_t)f->trees[1].calls.n - 1, tid, tid, "", ns};
+	struct done_by by = {
+		.call = (uint32_t)f->trees[1].calls.n - 1, .pid = tid, .tid = tid, .ns = ns};
 
 	snprintf(by.comm, sizeof(by.comm), "%s", comm);
 	*VEC_PUSH(&f->trees[1].done_by) = by;
@@ -432,12 +433,16 @@ static void test_back_from_a_trace_file(void **state)
 	use_named_functions(f, image);
 	add(f, 2, 7 * MS + 100, 7 * MS + 200, NULL)->kind = CALL_OFF_CPU;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = OFF_PREEMPTED;
-	*VEC_PUSH(&f->trees[1].done_by) =
-		(struct done_by){(uint32_t)f->trees[1].calls.n - 1, 7, 8, "a (process b", 100};
+	add_done_by(f, "a (process b", 8, 100);
 	add(f, 2, 7 * MS + 500, 7 * MS + 600, NULL)->kind = CALL_OFF_CPU;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = OFF_PREEMPTED;
 	add_done_by(f, "hog", 12, 60);
 	add_done_by(f, "cc1", 13, 40);
+	add(f, 2, 7 * MS + 610, 7 * MS + 690, NULL)->kind = CALL_OFF_CPU;
+	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = OFF_BLOCKED;
+	add_done_by(f, "goroutine 18", 14, 80);
+	f->trees[1].done_by.v[3].is_goroutine = true;
+	f->trees[1].done_by.v[3].in = "main.(*T).f";
 	add_faults(f);
 	*VEC_PUSH(&f->trees[1].interrupts) = (struct interrupts_mark){MS, 2 * MS, 400001};
 	*VEC_PUSH(&f->trees[1].interrupts) = (struct interrupts_mark){2 * MS, 3 * MS, 500000};
@@ -446,7 +451,7 @@ static void test_back_from_a_trace_file(void **state)
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = GAP_OVERFLOW;
 	strcpy(f->trees[1].comm, "service");
 	*VEC_PUSH(&f->trees[1].waits) =
-		(struct waits_for){.call = (uint32_t)f->trees[1].calls.n - 3, .text = "a lock"};
+		(struct waits_for){.call = (uint32_t)f->trees[1].calls.n - 4, .text = "a lock"};
 	f->hit.value_ns = 4 * MS;
 	f->hit.threshold_ns = 3 * MS;
 	f->hit.unix_ms = 1763700000123;
@@ -457,7 +462,7 @@ static void test_back_from_a_trace_file(void **state)
 	assert_int_equal(trees.trees.v[0].tid, TID);
 	assert_string_equal(trees.trees.v[0].comm, "service");
 	expect_same_calls(&f->trees[1], &trees.trees.v[0]);
-	assert_int_equal(trees.trees.v[0].done_by.n, 3);
+	assert_int_equal(trees.trees.v[0].done_by.n, 4);
 	assert_string_equal(trees.trees.v[0].done_by.v[0].comm, "a (process b");
 	assert_int_equal(trees.trees.v[0].done_by.v[0].tid, 8);
 	assert_int_equal(trees.trees.v[0].done_by.v[0].ns, 100);
@@ -465,6 +470,11 @@ static void test_back_from_a_trace_file(void **state)
 	assert_int_equal(trees.trees.v[0].done_by.v[1].ns, 60);
 	assert_string_equal(trees.trees.v[0].done_by.v[2].comm, "cc1");
 	assert_int_equal(trees.trees.v[0].done_by.v[2].ns, 40);
+	assert_false(trees.trees.v[0].done_by.v[2].is_goroutine);
+	assert_true(trees.trees.v[0].done_by.v[3].is_goroutine);
+	assert_string_equal(trees.trees.v[0].done_by.v[3].comm, "goroutine 18");
+	assert_string_equal(trees.trees.v[0].done_by.v[3].in, "main.(*T).f");
+	assert_int_equal(trees.trees.v[0].done_by.v[3].tid, 14);
 	expect_same_faults(&f->trees[1], &trees.trees.v[0]);
 	assert_int_equal(trees.trees.v[0].waits.n, 1);
 	assert_int_equal(trees.trees.v[0].waits.v[0].call, trees.trees.v[0].done_by.v[0].call);

@@ -280,11 +280,15 @@ static void test_several_who_had_its_cpu(void **state)
 
 	add_call(output, 0, 0, 100);
 	add_off_cpu(output);
-	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "hog", 4};
-	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 9, 9, "cc1", 3};
-	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 10, "hog", 2};
+	*VEC_PUSH(&output->tree.done_by) =
+		(struct done_by){.call = 1, .pid = 7, .tid = 8, .comm = "hog", .ns = 4};
+	*VEC_PUSH(&output->tree.done_by) =
+		(struct done_by){.call = 1, .pid = 9, .tid = 9, .comm = "cc1", .ns = 3};
+	*VEC_PUSH(&output->tree.done_by) =
+		(struct done_by){.call = 1, .pid = 7, .tid = 10, .comm = "hog", .ns = 2};
 	for (int i = 0; i < SLICE_BY_MAX; i++) {
-		*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 20 + i, 20 + i, "", 0};
+		*VEC_PUSH(&output->tree.done_by) = (struct done_by){
+			.call = 1, .pid = 20 + i, .tid = 20 + i, .comm = "", .ns = 0};
 		output->tree.done_by.v[3 + i].comm[0] = (char)('a' + i);
 	}
 	reader = write_tree(output);
@@ -299,6 +303,42 @@ static void test_several_who_had_its_cpu(void **state)
 	reader__free(reader);
 }
 
+static void add_goroutine(struct output *output, const char *comm, const char *in)
+{
+	struct done_by *by = VEC_PUSH(&output->tree.done_by);
+
+	*by = (struct done_by){
+		.call = 1, .pid = 7, .tid = 8, .ns = 5, .is_goroutine = true, .in = in};
+	snprintf(by->comm, sizeof(by->comm), "%s", comm);
+}
+
+/* One does it in two functions. */
+static void test_goroutines_that_made_it_ready(void **state)
+{
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	const struct read_event *event;
+
+	add_call(output, 0, 0, 100);
+	add_off_cpu(output);
+	add_goroutine(output, "goroutine 18", "main.f");
+	add_goroutine(output, "goroutine 18", "main.g");
+	add_goroutine(output, "goroutine 18", "main.f");
+	add_goroutine(output, "Go's runtime", NULL);
+	reader = write_tree(output);
+	VEC_FINI(&output->tree.done_by);
+	event = &reader->events.v[2];
+	assert_string_equal(event__arg(event, "by")->string,
+			    "goroutine 18 (process 7, thread 8, in main.f)");
+	assert_int_equal(event__arg(event, "by_ns")->number, 10);
+	assert_string_equal(event__arg(event, "by_2")->string,
+			    "goroutine 18 (process 7, thread 8, in main.g)");
+	assert_string_equal(event__arg(event, "by_3")->string,
+			    "Go's runtime (process 7, thread 8, in code that is not known)");
+	assert_null(event__arg(event, "by_4"));
+	reader__free(reader);
+}
+
 /* Nobody counted instructions. */
 static void test_a_call_that_was_sampled(void **state)
 {
@@ -307,7 +347,8 @@ static void test_a_call_that_was_sampled(void **state)
 
 	add_call(output, 0, 0, 100)->flags = CALL_SAMPLED | CALL_INFERRED_END;
 	add_off_cpu(output);
-	*VEC_PUSH(&output->tree.done_by) = (struct done_by){1, 7, 8, "holder", 10};
+	*VEC_PUSH(&output->tree.done_by) =
+		(struct done_by){.call = 1, .pid = 7, .tid = 8, .comm = "holder", .ns = 10};
 	reader = write_tree(output);
 	VEC_FINI(&output->tree.done_by);
 	assert_null(event__arg(&reader->events.v[1], "insns"));
@@ -334,6 +375,7 @@ int main(void)
 		OUTPUT_TEST(test_what_is_unknown_is_left_out),
 		OUTPUT_TEST(test_a_call_that_was_sampled),
 		OUTPUT_TEST(test_several_who_had_its_cpu),
+		OUTPUT_TEST(test_goroutines_that_made_it_ready),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

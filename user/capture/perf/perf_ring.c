@@ -133,8 +133,7 @@ int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *curs
 }
 
 /* Head and tail count on: kernel/events/ring_buffer.c, perf_aux_output_end(). */
-size_t perf_ring__drain_aux(struct perf_ring *ring,
-			    void (*take)(void *ctx, const void *bytes, size_t n), void *ctx)
+size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool)
 {
 	uint64_t head = __atomic_load_n(&ring->page->aux_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->page->aux_tail;
@@ -143,8 +142,8 @@ size_t perf_ring__drain_aux(struct perf_ring *ring,
 
 	if (n > ring->aux_size)
 		return 0;
-	take(ctx, ring->aux + at, first);
-	take(ctx, ring->aux, n - first);
+	spool__write(spool, ring->aux + at, first);
+	spool__write(spool, ring->aux, n - first);
 	__atomic_store_n(&ring->page->aux_tail, head, __ATOMIC_RELEASE);
 	return n;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/recording/recording.h"
+
 struct perf_ring {
 	struct perf_event_mmap_page *page; /* NULL: not mapped */
 	uint8_t *data;
@@ -62,11 +64,10 @@ int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *curs
 		     size_t size);
 
 /*
- * Of one that is drained: hands over what has come since the last time, in one piece or two, and
- * gives its room back. How many bytes it was.
+ * Of one that is drained: writes what has come since the last time to the spool, and gives its room
+ * back. How many bytes it was.
  */
-size_t perf_ring__drain_aux(struct perf_ring *ring,
-			    void (*take)(void *ctx, const void *bytes, size_t n), void *ctx);
+size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool);
 
 /*
  * Copies the AUX area out, oldest byte first; only while the event is disabled (aux_head is final

@@ -34,7 +34,7 @@ struct uprobe_spec {
 int uprobe_event__open(const struct uprobe_spec *spec);
 
 /*
- * Whether this kernel runs a program at a uprobe without a perf event, and for all threads of a
+ * True if this kernel runs BPF programs at uprobes without perf events, for all threads of a
  * process: from Linux 6.11 on (commit 46ba0e49b642; before it only the first thread's hits came).
  * It costs the machine less: while any event belongs to a thread, each context switch looks for
  * events to switch (kernel/events/core.c, perf_sched_events).

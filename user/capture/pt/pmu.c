@@ -33,14 +33,6 @@ static struct pt_field read_field(const char *name)
 	return (struct pt_field){(uint8_t)low, (uint8_t)(high - low + 1)};
 }
 
-static uint32_t read_number(const char *folder, const char *name, const char *format)
-{
-	_cleanup_fclose_ FILE *f = open_attribute(folder, name);
-	unsigned int value;
-
-	return f && fscanf(f, format, &value) == 1 ? value : 0;
-}
-
 int pt_pmu__read_cap(const char *name, uint32_t *value)
 {
 	_cleanup_fclose_ FILE *f = open_attribute("caps/", name);
@@ -51,6 +43,7 @@ int pt_pmu__read_cap(const char *name, uint32_t *value)
 int pt_pmu__read(struct pt_pmu *pmu)
 {
 	_cleanup_fclose_ FILE *type = open_attribute("", "type");
+	_cleanup_fclose_ FILE *nonturbo = NULL;
 	_cleanup_fclose_ FILE *ratio = NULL;
 
 	*pmu = (struct pt_pmu){0};
@@ -70,14 +63,16 @@ int pt_pmu__read(struct pt_pmu *pmu)
 	pmu->ptw = read_field("ptw");
 	pmu->fup_on_ptw = read_field("fup_on_ptw");
 	pmu->pwr_evt = read_field("pwr_evt");
-	pmu->cap_ptwrite = read_number("caps/", "ptwrite", "%x");
-	pmu->cap_power_events = read_number("caps/", "power_event_trace", "%x");
-	pmu->cap_mtc = read_number("caps/", "mtc", "%x");
-	pmu->cap_psb_cyc = read_number("caps/", "psb_cyc", "%x");
-	pmu->cap_mtc_periods = read_number("caps/", "mtc_periods", "%x");
-	pmu->cap_cycle_thresholds = read_number("caps/", "cycle_thresholds", "%x");
-	pmu->cap_psb_periods = read_number("caps/", "psb_periods", "%x");
-	pmu->max_nonturbo_ratio = read_number("", "max_nonturbo_ratio", "%u");
+	pt_pmu__read_cap("ptwrite", &pmu->cap_ptwrite);
+	pt_pmu__read_cap("power_event_trace", &pmu->cap_power_events);
+	pt_pmu__read_cap("mtc", &pmu->cap_mtc);
+	pt_pmu__read_cap("psb_cyc", &pmu->cap_psb_cyc);
+	pt_pmu__read_cap("mtc_periods", &pmu->cap_mtc_periods);
+	pt_pmu__read_cap("cycle_thresholds", &pmu->cap_cycle_thresholds);
+	pt_pmu__read_cap("psb_periods", &pmu->cap_psb_periods);
+	nonturbo = open_attribute("", "max_nonturbo_ratio");
+	if (nonturbo && fscanf(nonturbo, "%u", &pmu->max_nonturbo_ratio) != 1)
+		pmu->max_nonturbo_ratio = 0;
 	ratio = open_attribute("", "tsc_art_ratio");
 	if (ratio && fscanf(ratio, "%u:%u", &pmu->tsc_art_num, &pmu->tsc_art_den) != 2)
 		pmu->tsc_art_num = pmu->tsc_art_den = 0;

@@ -171,12 +171,6 @@ void pt_ring__disable(struct pt_ring *r)
 		ioctl(r->probes.v[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
-static void take(void *ctx, const void *bytes, size_t n)
-{
-	if (n)
-		spool__write(ctx, bytes, n);
-}
-
 /*
  * The kernel disables an event whose buffer is full (kernel/events/ring_buffer.c:
  * perf_aux_output_begin()), which nothing but user space enables again. Of one that is active that
@@ -184,7 +178,7 @@ static void take(void *ctx, const void *bytes, size_t n)
  */
 void pt_ring__drain(struct pt_ring *r, bool runs)
 {
-	size_t n = perf_ring__drain_aux(&r->ring, take, &r->spool);
+	size_t n = perf_ring__drain_aux(&r->ring, &r->spool);
 
 	if (n >= r->ring.aux_size / 2 && runs)
 		ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0);

@@ -350,7 +350,7 @@ static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t l
 	there = take_u32(c);
 	if (there < least)
 		return damaged(r, "a record of mtbpf's is of another version");
-	cursor__take(c, out, there < size ? least : size);
+	cursor__take(c, out, there < size ? there : size);
 	return c->failed ? damaged(r, "a record of mtbpf's is damaged") : 0;
 }
 

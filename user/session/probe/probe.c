@@ -323,6 +323,8 @@ static int make_probe(struct probe *probe, const struct probe_source *source,
 	int err;
 
 	*probe = (struct probe){.is_go = symbols__have(symbols, "runtime.gopanic")};
+	if (probe->is_go)
+		probe->go_minor = elf_image__go_minor(match->function->image);
 	err = choose_site(probe, match);
 	if (err)
 		return err;

@@ -28,12 +28,13 @@ struct probe {
 	/* Where the function is left; or why that is not known, -errno. */
 	struct exit_sites exits;
 	int exits_err;
-	bool is_go;	/* of a program whose runtime walks its stacks, and takes no return probe */
-	bool is_inside; /* not the function's entry: "f+0x10", "addr:" */
-	bool is_library;     /* mtbpf_hit() of mtbpf.h: it is given the time of the mark */
-	struct mt_args args; /* what is read at a hit */
-	uint64_t semaphore;  /* file offset of a counter that the kernel raises; 0: none */
-	uint8_t code[16];    /* at the probe; zeroes behind the function's end */
+	bool is_go; /* of a program whose runtime walks its stacks, and takes no return probe */
+	unsigned int go_minor; /* of that the version, 1.go_minor; 0: not known */
+	bool is_inside;	       /* not the function's entry: "f+0x10", "addr:" */
+	bool is_library;       /* mtbpf_hit() of mtbpf.h: it is given the time of the mark */
+	struct mt_args args;   /* what is read at a hit */
+	uint64_t semaphore;    /* file offset of a counter that the kernel raises; 0: none */
+	uint8_t code[16];      /* at the probe; zeroes behind the function's end */
 };
 
 struct programs;

@@ -252,14 +252,6 @@ static int refuse_place(const char *name)
 	return -EINVAL;
 }
 
-/* True unless its returning instructions must be probed and cannot be. */
-static bool can_be_left(const struct adder *adder, const struct probe *probe)
-{
-	bool by_insn = adder->returns == RETURN_PROBES_INSNS || probe->is_go;
-
-	return !by_insn || !probe->exits_err;
-}
-
 /* A glob skips such functions silently. */
 static int refuse_unleft(const struct adder *adder, const struct probe *probe)
 {
@@ -275,6 +267,7 @@ static int refuse_unleft(const struct adder *adder, const struct probe *probe)
 static int add_also(void *ctx, const struct probe *probe)
 {
 	struct adder *adder = ctx;
+	bool by_insn = adder->returns == RETURN_PROBES_INSNS || probe->is_go;
 
 	if (probe->is_inside)
 		return refuse_place(adder->name);
@@ -285,7 +278,7 @@ static int add_also(void *ctx, const struct probe *probe)
 		log__hint("leave -return-probes out");
 		return -EINVAL;
 	}
-	if (!can_be_left(adder, probe))
+	if (by_insn && probe->exits_err)
 		return refuse_unleft(adder, probe);
 	if (probes__have(adder->have, probe))
 		return 0;
@@ -321,17 +314,6 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 
 	if (!err)
 		err = add_all_also(&selectors, in, &adder);
-	selectors__fini(&selectors);
-	return err;
-}
-
-static int find_one(struct probes *probes, const char *name, const struct probe_source *source)
-{
-	struct selectors selectors = {0};
-	int err = selectors__add(&selectors, name);
-
-	if (!err)
-		err = probes__find(probes, &selectors, source);
 	selectors__fini(&selectors);
 	return err;
 }
@@ -400,9 +382,9 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 	if (!options->start)
 		return 0;
 	r->stop_triggers = !options->symbols.n;
-	err = find_one(&r->starts, options->start, source);
+	err = probe__each(source, options->start, probes__add, &r->starts);
 	if (!err)
-		err = find_one(&r->stops, options->stop, source);
+		err = probe__each(source, options->stop, probes__add, &r->stops);
 	if (!err)
 		err = check_places(r, options, source->exec_path);
 	return err ? err : add_places(r, source->exec_path);

@@ -12,31 +12,56 @@
 /* The file does not tell how much: no call takes that long. */
 #define ALL_OF_IT UINT64_MAX
 
-/* "helper (process 11050, thread 11051)". The name may have brackets of its own. */
-static bool parse(struct done_by *by, const char *text)
+/*
+ * "helper (process 11050, thread 11051)", or, of a goroutine, "... thread 11051, in main.handle)".
+ * The name may have brackets of its own. *in is where the function's begins; NULL: there is none.
+ */
+static bool parse(struct done_by *by, const char *text, const char **in)
 {
 	const char *at = strstr(text, " (process "), *next;
 
 	while (at && (next = strstr(at + 1, " (process ")))
 		at = next;
-	if (!at || sscanf(at, " (process %d, thread %d)", &by->pid, &by->tid) != 2)
+	if (!at || sscanf(at, " (process %d, thread %d", &by->pid, &by->tid) != 2)
 		return false;
+	next = strstr(at, SLICE_BY_IN);
+	by->is_goroutine = next != NULL;
+	*in = next && strncmp(next + strlen(SLICE_BY_IN), SLICE_BY_NOWHERE,
+			      strlen(SLICE_BY_NOWHERE))
+		      ? next + strlen(SLICE_BY_IN)
+		      : NULL;
 	snprintf(by->comm, sizeof(by->comm), "%.*s", (int)(at - text), text);
 	label__clean_in_place(by->comm);
 	return true;
 }
 
-int fxt_by__take(struct call_tree *tree, const struct fxt_read *read)
+/* Copies the rest of the text, without the bracket at its end. NULL: no memory. */
+static const char *keep_name(const char *in, fxt_texts *texts)
+{
+	size_t n = strlen(in);
+	char **copy = VEC_PUSH(texts);
+
+	if (!copy)
+		return NULL;
+	*copy = strndup(in, n ? n - 1 : 0);
+	if (*copy)
+		label__clean_in_place(*copy);
+	return *copy;
+}
+
+int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts)
 {
 	for (size_t i = 0; i < SLICE_BY_MAX; i++) {
 		const struct fxt_read_arg *ns = fxt_read__arg(read, slice_by_keys[i].ns);
 		struct done_by by = {.call = (uint32_t)tree->calls.n - 1,
 				     .ns = ns ? ns->number : ALL_OF_IT},
 			       *place;
+		const char *in;
 
-		if (!parse(&by, fxt_read__string(read, slice_by_keys[i].who)))
+		if (!parse(&by, fxt_read__string(read, slice_by_keys[i].who), &in))
 			break;
-		place = VEC_PUSH(&tree->done_by);
+		by.in = in ? keep_name(in, texts) : NULL;
+		place = !in || by.in ? VEC_PUSH(&tree->done_by) : NULL;
 		if (!place)
 			return -ENOMEM;
 		*place = by;

@@ -6,8 +6,11 @@
 #include "stack/call_tree.h"
 #include "trace/read/fxt_read.h"
 
-/* Of the tree's last call, which has just begun. 0 or -ENOMEM. */
-int fxt_by__take(struct call_tree *tree, const struct fxt_read *read);
+/* Texts that trees point to, each to be freed. */
+typedef VEC(char *) fxt_texts;
+
+/* Of the tree's last call, which has just begun; with names in `texts`. 0 or -ENOMEM. */
+int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts);
 /* When all calls have ended: where one alone was named, all of the call is its doing. */
 void fxt_by__finish(struct call_tree *tree);
 

@@ -101,7 +101,7 @@ static int add_wait(struct fxt_trees *trees, struct call_tree *tree, const struc
 
 	if (!*text)
 		return 0;
-	copy = VEC_PUSH(&trees->waits);
+	copy = VEC_PUSH(&trees->texts);
 	place = copy ? VEC_PUSH(&tree->waits) : NULL;
 	if (copy)
 		*copy = place ? strdup(text) : NULL;
@@ -174,7 +174,7 @@ static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 	if (read->event != FXT_EVENT_END) {
 		err = begin(trees, track, read);
 		if (!err)
-			err = fxt_by__take(tree_of(trees, track), read);
+			err = fxt_by__take(tree_of(trees, track), read, &trees->texts);
 		if (!err)
 			err = add_wait(trees, tree_of(trees, track), read);
 	}
@@ -336,9 +336,9 @@ void fxt_trees__fini(struct fxt_trees *trees)
 		VEC_FINI(&trees->tracks.v[i].places);
 	VEC_FINI(&trees->trees);
 	VEC_FINI(&trees->tracks);
-	for (size_t i = 0; i < trees->waits.n; i++)
-		free(trees->waits.v[i]);
-	VEC_FINI(&trees->waits);
+	for (size_t i = 0; i < trees->texts.n; i++)
+		free(trees->texts.v[i]);
+	VEC_FINI(&trees->texts);
 	VEC_FINI(&trees->hits);
 	VEC_FINI(&trees->functions);
 	hash_index__fini(&trees->by_name);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "stack/call_tree.h"
+#include "trace/read/fxt_by.h"
 #include "trace/read/fxt_counters.h"
 #include "trace/read/fxt_order.h"
 #include "util/hash_index.h"
@@ -32,7 +33,7 @@ struct fxt_trees {
 	VEC(struct hit_mark) hits;
 	VEC(struct function *) functions; /* told apart by name and module */
 	struct hash_index by_name;
-	VEC(char *) waits; /* what calls waited for, in words */
+	fxt_texts texts; /* what calls waited for, in words, and names of functions */
 	uint32_t n_strands;
 	bool is_sampled;
 	uint64_t first_ns, last_ns;
