@@ -678,13 +678,6 @@ static void leave_gate(struct session *s, enum session_end end)
 		gate__detach(&s->gate);
 }
 
-/* To load the programs and open the rings takes long on a busy machine: it is not part of it. */
-static void begin_timeout(struct session *s)
-{
-	if (s->options->timeout_ns && s->deadline_ns == UINT64_MAX)
-		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
-}
-
 /* From the armed trigger to the frozen trace of one hit. */
 static int record_one(struct session *s, enum session_end *end)
 {
@@ -699,7 +692,10 @@ static int record_one(struct session *s, enum session_end *end)
 		err = let_go(s);
 	if (err)
 		return err;
-	begin_timeout(s);
+	/* To load the programs and open the rings takes long on a busy machine: it is no part of
+	 * it. */
+	if (s->options->timeout_ns && s->deadline_ns == UINT64_MAX)
+		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
 	if (!s->snapshots)
 		say_waiting(s);
 	err = wait_for_end(s, end);

@@ -139,19 +139,16 @@ static const struct kernel_refusal refusals[] = {
 
 static const struct kernel_refusal *judge_kcore(const struct kernel_facts *facts)
 {
-	switch (-facts->kcore_err) {
-	case 0:
+	if (!facts->kcore_err)
 		return NULL;
-	case ENOENT:
+	if (facts->kcore_err == -ENOENT)
 		return &refusals[NO_KCORE];
-	case EACCES:
+	/* fs/proc/kcore.c: open_kcore() asks for the capability first, then lockdown. */
+	if (facts->kcore_err == -EPERM && facts->lockdown == LOCKDOWN_CONFIDENTIALITY)
+		return &refusals[LOCKED];
+	if (facts->kcore_err == -EPERM || facts->kcore_err == -EACCES)
 		return &refusals[NO_RIGHT];
-	case EPERM:
-		/* fs/proc/kcore.c: open_kcore() asks for the capability first, then lockdown. */
-		return &refusals[facts->lockdown == LOCKDOWN_CONFIDENTIALITY ? LOCKED : NO_RIGHT];
-	default:
-		return &refusals[UNREADABLE];
-	}
+	return &refusals[UNREADABLE];
 }
 
 /* Lockdown first: under it the addresses may be hidden too, and no sysctl helps. */

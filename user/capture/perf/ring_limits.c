@@ -18,21 +18,17 @@
 
 void ring_limits__explain(int err, const char *what)
 {
-	switch (-err) {
-	case EACCES:
-	case EPERM:
-		log__error("cannot %s: %s", what, strerror(-err));
-		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
-			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
-		return;
-	case ESRCH:
+	if (err == -ESRCH) {
 		log__error("the process has exited");
 		log__hint("start it again, and attach to its new pid");
 		return;
-	default:
-		log__error("cannot %s: %s", what, strerror(-err));
-		log__hint("'mtbpf check' shows what this machine has");
 	}
+	log__error("cannot %s: %s", what, strerror(-err));
+	if (err == -EACCES || err == -EPERM)
+		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
+			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
+	else
+		log__hint("'mtbpf check' shows what this machine has");
 }
 
 bool budget__allows(uint64_t max, size_t n, size_t aux_size)

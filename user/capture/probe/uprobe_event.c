@@ -96,27 +96,16 @@ static void explain(const struct uprobe_spec *spec, int err)
 
 	log__error("cannot set a uprobe at %s+0x%llx: %s", spec->path,
 		   (unsigned long long)spec->offset, reason);
-	switch (err) {
-	case -EPERM:
-	case -EACCES:
+	if (err == -EPERM || err == -EACCES)
 		log__hint("needs CAP_SYS_ADMIN, or root");
-		break;
-	case -ESRCH:
+	else if (err == -ESRCH)
 		log__hint("the process is gone");
-		break;
-	case -EIO:
+	else if (err == -EIO)
 		log__hint("the file cannot be probed where it lies; a copy on a disk or tmpfs can");
-		break;
-	case -EINVAL:
+	else if (err == -EINVAL)
 		log__hint("the address must lie inside a regular file's code");
-		break;
-	case -KERNEL_ENOTSUPP:
-	case -EILSEQ:
+	else if (err == -KERNEL_ENOTSUPP || err == -EILSEQ)
 		log__hint("choose an address where another instruction starts");
-		break;
-	default:
-		break;
-	}
 }
 
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group)

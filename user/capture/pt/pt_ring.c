@@ -25,15 +25,13 @@ static size_t pt_data_size(bool by_cpu)
 
 const char *pt_freeze__name(enum pt_freeze freeze)
 {
-	switch (freeze) {
-	case PT_FREEZE_PAUSE:
-		return "in the kernel, by aux_pause";
-	case PT_FREEZE_REFRESH:
-		return "in the kernel, by an event limit";
-	case PT_FREEZE_DISABLE:
-		break;
-	}
-	return "from user space";
+	static const char *const names[] = {
+		[PT_FREEZE_PAUSE] = "in the kernel, by aux_pause",
+		[PT_FREEZE_REFRESH] = "in the kernel, by an event limit",
+		[PT_FREEZE_DISABLE] = "from user space",
+	};
+
+	return names[freeze];
 }
 
 static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int leader)

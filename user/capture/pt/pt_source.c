@@ -64,25 +64,19 @@ static void explain_open(int err, size_t aux_size)
 {
 	char size[UNITS_TEXT_SIZE];
 
-	switch (-err) {
-	case EPERM:
-		if (aux_size) {
-			explain_memlock(aux_size);
-			return;
-		}
-		break;
-	case EBUSY:
+	if (err == -EPERM && aux_size) {
+		explain_memlock(aux_size);
+	} else if (err == -EBUSY) {
 		log__error("Intel PT is in use already: EBUSY");
 		log__hint(
 			"another mtbpf, perf or debugger traces this thread or CPU; one at a time");
-		return;
-	case ENOMEM:
+	} else if (err == -ENOMEM) {
 		log__error("no memory for a trace of %s a thread",
 			   units__format_size(size, aux_size));
 		log__hint("a smaller -snapshot-size needs less");
-		return;
+	} else {
+		ring_limits__explain(err, "record with Intel PT");
 	}
-	ring_limits__explain(err, "record with Intel PT");
 }
 
 static void explain_no_controller(const char *path)
@@ -95,20 +89,16 @@ static void explain_no_controller(const char *path)
 
 static void explain_open_kernel(int err)
 {
-	switch (-err) {
-	case EPERM:
-	case EACCES:
+	if (err == -EPERM || err == -EACCES) {
 		log__error("cannot trace the kernel: %s", strerror(-err));
 		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
 			  "leave -trace-include-kernel out",
 			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
-		return;
-	case EOPNOTSUPP:
+	} else if (err == -EOPNOTSUPP) {
 		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
 		log__hint("leave -trace-include-kernel out: the time in the kernel shows as "
 			  "[syscall] and [untraced]");
-		return;
-	default:
+	} else {
 		explain_open(err, 0);
 	}
 }
@@ -526,7 +516,23 @@ static int open_all(struct source *s)
 	return err ? err : open_rings(s);
 }
 
-static void pt__close(struct source *s);
+static void pt__close(struct source *s)
+{
+	if (!s)
+		return;
+	close_rings(s);
+	VEC_FINI(&s->rings);
+	for (size_t i = 0; i < s->spools.n; i++)
+		spool__close(&s->spools.v[i].spool);
+	VEC_FINI(&s->spools);
+	/* The rings' events share these, and are closed. */
+	for (size_t i = 0; i < s->tracefs.n; i++)
+		tracefs_probe__remove(s->tracefs.v[i]);
+	VEC_FINI(&s->tracefs);
+	VEC_FINI(&s->tracepoints);
+	followed__close(&s->followed);
+	free(s);
+}
 
 static struct source *pt__open(const struct source_config *config)
 {
@@ -683,24 +689,6 @@ static const struct followed_ops followed_ops = {.open_ring = open_ring,
 static const char *pt__freeze_name(const struct source *s)
 {
 	return pt_freeze__name(s->ring_config.freeze);
-}
-
-static void pt__close(struct source *s)
-{
-	if (!s)
-		return;
-	close_rings(s);
-	VEC_FINI(&s->rings);
-	for (size_t i = 0; i < s->spools.n; i++)
-		spool__close(&s->spools.v[i].spool);
-	VEC_FINI(&s->spools);
-	/* The rings' events share these, and are closed. */
-	for (size_t i = 0; i < s->tracefs.n; i++)
-		tracefs_probe__remove(s->tracefs.v[i]);
-	VEC_FINI(&s->tracefs);
-	VEC_FINI(&s->tracepoints);
-	followed__close(&s->followed);
-	free(s);
 }
 
 const struct source_ops source_pt = {

@@ -118,20 +118,6 @@ struct measured {
 	const struct sample_kernel *half; /* NULL: none */
 };
 
-static void enable(struct measured *m)
-{
-	if (m->half)
-		m->half->set(m->half->ctx, true);
-	sample_ring__enable(&m->ring);
-}
-
-static void disable(struct measured *m)
-{
-	sample_ring__disable(&m->ring);
-	if (m->half)
-		m->half->set(m->half->ctx, false);
-}
-
 /*
  * How much longer the work takes while it is recorded, tried in turns; *on_ns: what it takes then.
  * Of each the quickest: others may have had the CPU meanwhile, and never make anything quicker.
@@ -145,10 +131,14 @@ static uint64_t compare(struct measured *m, uint64_t (*work)(const void *arg), c
 		uint64_t ns = work(arg);
 
 		off_ns = ns < off_ns ? ns : off_ns;
-		enable(m);
+		if (m->half)
+			m->half->set(m->half->ctx, true);
+		sample_ring__enable(&m->ring);
 		ns = work(arg);
 		*on_ns = ns < *on_ns ? ns : *on_ns;
-		disable(m);
+		sample_ring__disable(&m->ring);
+		if (m->half)
+			m->half->set(m->half->ctx, false);
 	}
 	/* Noise may make nothing look like a gain. */
 	return *on_ns > off_ns ? *on_ns - off_ns : 0;

@@ -213,7 +213,16 @@ static int open_all(struct source *s)
 	return open_rings(s);
 }
 
-static void sample__close(struct source *s);
+static void sample__close(struct source *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->rings.n; i++)
+		sample_ring__close(&s->rings.v[i]);
+	VEC_FINI(&s->rings);
+	followed__close(&s->followed);
+	free(s);
+}
 
 static struct source *sample__open(const struct source_config *config)
 {
@@ -516,17 +525,6 @@ static uint64_t sample__lookback_ns(const struct source *s)
 static const char *sample__freeze_name(const struct source *s)
 {
 	return s->config.sample_gate >= 0 ? "in the kernel, by a BPF program" : "from user space";
-}
-
-static void sample__close(struct source *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->rings.n; i++)
-		sample_ring__close(&s->rings.v[i]);
-	VEC_FINI(&s->rings);
-	followed__close(&s->followed);
-	free(s);
 }
 
 const struct source_ops source_sample = {

@@ -79,30 +79,17 @@ unsigned int pt_packet__tnt(uint8_t *out, uint8_t bits, unsigned int n)
 	return 1;
 }
 
-static unsigned int ip_length(enum pt_ip_bytes bytes)
-{
-	switch (bytes) {
-	case PT_IP_SUPPRESSED:
-		return 0;
-	case PT_IP_UPDATE_16:
-		return 2;
-	case PT_IP_UPDATE_32:
-		return 4;
-	case PT_IP_SEXT_48:
-	case PT_IP_UPDATE_48:
-		return 6;
-	case PT_IP_FULL:
-		break;
-	}
-	return 8;
-}
-
 /* "TIP Packet" and those of the same form: TIP.PGE, TIP.PGD, FUP. */
 unsigned int pt_packet__ip(uint8_t *out, enum pt_ip_packet packet, enum pt_ip_bytes bytes,
 			   uint64_t ip)
 {
+	static const uint8_t lengths[] = {
+		[PT_IP_SUPPRESSED] = 0, [PT_IP_UPDATE_16] = 2, [PT_IP_UPDATE_32] = 4,
+		[PT_IP_SEXT_48] = 6,	[PT_IP_UPDATE_48] = 6, [PT_IP_FULL] = 8,
+	};
+
 	out[0] = (uint8_t)(packet | bytes << 5);
-	return 1 + put_le(out + 1, ip, ip_length(bytes));
+	return 1 + put_le(out + 1, ip, lengths[bytes]);
 }
 
 enum pt_ip_bytes pt_packet__compress_ip(uint64_t ip, uint64_t last, bool known)

@@ -481,15 +481,10 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
  */
 static bool is_ours(const struct stepped *t, const siginfo_t *info)
 {
-	switch (info->si_code) {
-	case TRAP_TRACE:
-	case TRAP_BRKPT:
-	case SIGTRAP:
-		return true;
-	case SI_USER:
-		return t->under_probe;
-	}
-	return false;
+	int code = info->si_code;
+
+	return code == TRAP_TRACE || code == TRAP_BRKPT || code == SIGTRAP ||
+	       (code == SI_USER && t->under_probe);
 }
 
 static void on_signal(struct stepper *s, struct stepped *t, int sig)

@@ -177,23 +177,17 @@ int probes__check_calls(const struct probes *probes)
 
 static int refuse_exits(const struct probe *probe)
 {
-	switch (-probe->exits_err) {
-	case ENOENT:
+	if (probe->exits_err == -ENOENT)
 		log__error("%s is never left: it has no return", probe->name);
-		break;
-	case E2BIG:
+	else if (probe->exits_err == -E2BIG)
 		log__error("%s has more returns than the %d that can be probed", probe->name,
 			   EXIT_SITES_MAX);
-		break;
-	case EOPNOTSUPP:
+	else if (probe->exits_err == -EOPNOTSUPP)
 		log__error("the kernel takes no probe on a return of %s: it has a prefix",
 			   probe->name);
-		break;
-	default:
+	else
 		log__error("cannot tell the returns of %s: there may be data among its code",
 			   probe->name);
-		break;
-	}
 	log__hint("-delay-thresh measures from call to call, without the return%s",
 		  probe->is_go ? "" : "; -return-probes uretprobe replaces return addresses");
 	return -EINVAL;
