@@ -90,6 +90,11 @@ struct source_ops {
 	 * likewise.
 	 */
 	int (*resume)(struct source *source, const struct source_config *config);
+	/*
+	 * Before the start: a process to record as well, which was forked before the source's
+	 * events were open. 0 or -errno. NULL: the source finds it.
+	 */
+	int (*add_process)(struct source *source, pid_t pid);
 	/* A descriptor that becomes readable when the state may have changed. */
 	int (*fd)(const struct source *source);
 	enum source_state (*state)(struct source *source);

@@ -314,6 +314,13 @@ static void close_source(struct session *s)
 	s->source = NULL;
 }
 
+static int add_to_source(void *ctx, pid_t pid)
+{
+	struct session *s = ctx;
+
+	return s->ops->add_process(s->source, pid);
+}
+
 static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -380,7 +387,10 @@ static int open_source(struct session *s)
 		s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	if (s->gate.trigger && !s->gate.attached)
+	/* The trigger's program knows what was forked before the source's events were open. */
+	if (o->children && s->gate.trigger && s->ops->add_process)
+		err = trigger__each_target(s->gate.trigger, add_to_source, s);
+	if (!err && s->gate.trigger && !s->gate.attached)
 		err = gate__attach(&s->gate, s->ops->probe_event, s->source);
 	if (!err)
 		err = s->ops->start(s->source);

@@ -476,6 +476,12 @@ static int sample__resume(struct source *s, const struct source_config *config)
 	return err;
 }
 
+/* Its thread has no ring of its own if rings are per CPU. */
+static int sample__add_process(struct source *s, pid_t pid)
+{
+	return sample_source__is_by_cpu(s) ? pid_set__add(&s->followed.pids, pid) : 0;
+}
+
 static void sample__set_rate(struct source *s, unsigned int hz)
 {
 	uint64_t period_ns = sample_rate__period(hz);
@@ -535,6 +541,7 @@ const struct source_ops source_sample = {
 	.open = sample__open,
 	.start = sample__start,
 	.resume = sample__resume,
+	.add_process = sample__add_process,
 	.fd = followed__fd,
 	.state = followed__state,
 	.freeze = followed__freeze,
