@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel/address.h"
 #include "kernel/steal.h"
 #include "kernel/syscalls.h"
 #include "sampled/settle_calls.h"
@@ -160,14 +161,19 @@ static int add_stack(const struct taker *taker, const struct mt_record *record)
 				    .cpu = record->cpu,
 				    .at_switch = true,
 				    .in_kernel = true};
+	uint64_t chain[MT_STACK_IPS];
 	struct rec_user user = {0};
 	struct recorder_stack stack;
 	int err;
 
 	if (!recorder__find_stack(taker->recorder, record, &stack))
 		return 0;
-	sample.n_ips = stack.n_ips;
-	err = recording__add_sample(taker->rec, &sample, stack.ips);
+	/* Without frame pointers they lead anywhere: a file would have these for marks of perf's.
+	 */
+	for (uint32_t i = 0; i < stack.n_ips; i++)
+		if (!address__is_kernel(stack.ips[i]))
+			chain[sample.n_ips++] = stack.ips[i];
+	err = recording__add_sample(taker->rec, &sample, chain);
 	if (err || !stack.size)
 		return err;
 	_Static_assert(offsetof(struct rec_user, stack) == sizeof(((struct mt_stack *)0)->regs),

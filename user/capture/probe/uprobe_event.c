@@ -152,7 +152,7 @@ struct uprobe_multi_attr {
 	uint32_t attach_type, flags;
 	uint64_t path, offsets, semaphores, cookies;
 	uint32_t n, multi_flags;
-	uint32_t pid;
+	uint32_t pid, zero; /* the kernel refuses bytes behind pid that are not 0 */
 };
 
 _Static_assert(offsetof(struct uprobe_multi_attr, path) == 16, "as include/uapi/linux/bpf.h");

@@ -65,6 +65,9 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 	if (trial.state == WALK_LOST && out.n && out.v[out.n - 1].reason == GAP_BAD_PACKET)
 		fits = n > SOME;
 	free(out.v);
+	/* Opened for a packet of the trial: w may go on without. */
+	if (trial.reader.libipt != w->reader.libipt)
+		packet_reader__fini(&trial.reader);
 	return fits || trial.state == WALK_ON ? n + 1 : 0;
 }
 
