@@ -61,8 +61,27 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	unsigned long start_stack;
+	struct uprobes_state uprobes_state;
+};
+
+struct return_instance {
+	unsigned long orig_ret_vaddr;
+	bool chained;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
 };
 
 struct thread_struct {
@@ -77,6 +96,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct mm_struct *mm; /* NULL: a kernel thread */
 	struct thread_struct thread;
+	struct uprobe_task *utask;
 	struct css_set *cgroups;
 	char comm[16];
 };
@@ -432,7 +452,32 @@ struct walk {
 	struct mt_stack *stack;
 	u64 at;
 	bool is_64;
+	/* Calls that anybody's return probes wait for, the newest; NULL: none. */
+	struct return_instance *probed;
+	u64 trampoline; /* where they return to instead */
 };
+
+static __always_inline void find_return_probes(struct walk *walk, struct task_struct *task)
+{
+	walk->probed = BPF_CORE_READ(task, utask, return_instances);
+	if (walk->probed)
+		walk->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
+/* The caller behind a return probe. A tail call that is probed as well has the same frame. */
+static __always_inline u64 take_caller(struct walk *walk)
+{
+	struct return_instance *probed = walk->probed;
+	u64 caller = BPF_CORE_READ(probed, orig_ret_vaddr);
+	bool chained = true;
+
+	for (int i = 0; i < 8 && chained && probed; i++) {
+		chained = BPF_CORE_READ(probed, chained);
+		probed = BPF_CORE_READ(probed, next);
+	}
+	walk->probed = probed;
+	return caller;
+}
 
 /* The caller's frame, and the return address. */
 static __always_inline bool read_frame(const struct walk *walk, u64 frame[2])
@@ -454,6 +499,8 @@ static long walk_frame(u32 i, struct walk *walk)
 
 	if (i >= MT_STACK_IPS - 1 || walk->at < LOWEST_FRAME || !read_frame(walk, frame))
 		return 1;
+	if (walk->probed && frame[1] == walk->trampoline)
+		frame[1] = take_caller(walk);
 	walk->stack->ips[i + 1] = frame[1];
 	walk->stack->n_ips = i + 2;
 	if (frame[0] == walk->at)
@@ -466,10 +513,12 @@ static long walk_frame(u32 i, struct walk *walk)
  * Follows frame pointers as perf_callchain_user() does, in a third of the time. A loop of the
  * program's own would take the verifier seconds.
  */
-static __always_inline void walk_frames(struct mt_stack *stack, const struct pt_regs *regs)
+static __always_inline void walk_frames(struct mt_stack *stack, struct task_struct *task,
+					const struct pt_regs *regs)
 {
 	struct walk walk = {.stack = stack, .at = regs->bp, .is_64 = regs->cs == USER_CS};
 
+	find_return_probes(&walk, task);
 	stack->ips[0] = regs->ip;
 	stack->n_ips = 1;
 	bpf_loop(MT_STACK_IPS - 1, walk_frame, &walk, 0);
@@ -503,7 +552,7 @@ static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *t
 		return 0;
 	stack = (void *)(ring + (at & (stacks_size - 1)));
 	begin_write(&stack->time_ns);
-	walk_frames(stack, regs);
+	walk_frames(stack, task, regs);
 	n = stack->n_ips;
 	if (stack_copy && regs->cs == USER_CS) {
 		copied = bytes_to_copy(task, regs->sp);

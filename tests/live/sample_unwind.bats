@@ -104,6 +104,7 @@ waits_below() {
 	for pointers in no- ""; do
 		gcc -O1 -g "-f${pointers}omit-frame-pointer" -pthread -o waits "$BATS_TEST_DIRNAME/../programs/waits.c"
 		watch_it ./waits -sample-rate 1 -unwind "$([ -n "$pointers" ] && echo fp || echo dwarf)"
+		[[ $output == *"for each CPU"* ]]
 		[ "$(waits_below main)" = 30 ]
 		[ "$(waits_below start_thread)" = 30 ]
 		end_started
@@ -120,4 +121,21 @@ waits_below() {
 	[ "$status" -eq 3 ]
 	# Its functions have no names: the file stands for each.
 	[ "$("$O/mtbpf" report -folded x.mtbpf | grep -F ';[blocked] ' | grep -o narrow | wc -l)" = 34 ]
+}
+
+@test "all callers of a wait of which another mtbpf probes the returns" {
+	gcc -O1 -g -fno-omit-frame-pointer -pthread -o waits "$BATS_TEST_DIRNAME/../programs/waits.c"
+	begin_log out
+	./waits >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q '^pid ' out
+	"$O/mtbpf" attach -source sample -pid "$target" -symbol nest -duration-thresh 100s -timeout 60s -o other.fxt >other 2>&1 3>&- &
+	started+=("$!")
+	eventually 20 grep -q '^waiting' other
+	mtbpf_run attach -source sample -pid "$target" -sample-rate 1 -unwind fp -timeout 1500ms -o x.fxt
+	[ "$status" -eq 3 ]
+	[[ $output == *"for each CPU"* ]]
+	[ "$(waits_below main)" = 30 ]
+	[ "$(waits_below start_thread)" = 30 ]
 }
