@@ -250,9 +250,9 @@ static size_t log_size(const struct session *s)
 }
 
 /*
- * Stacks at switches that the recorder writes have rings of their own, and perf's have only those
- * by the clock. perf puts the callers back that return probes have replaced on a stack (since Linux
- * 6.11), and knows the kernel's part of it.
+ * True if the stacks of switches have rings of their own, which the recorder writes: perf's rings
+ * then have only those by the clock. perf takes the kernel's part of a stack, and the stacks of
+ * programs with our return probes.
  */
 bool session__has_stack_rings(const struct session *s)
 {
