@@ -64,7 +64,7 @@ class Postgres(_Postgres):
     def row_lock(self):
         self.behind_a_row_lock('update one set i = i; select 1', self.session)
 
-    @cause('on the CPU, in .*tuplesort')
+    @cause('(on the CPU|page faults.*), in .*tuplesort')
     def sort_in_memory(self):
         self.sql("set work_mem = '256MB'; select text from rows order by text collate \"C\" desc offset 199999")
 

@@ -85,16 +85,22 @@ class Switches:
         # Before its first event it was what that ends; without any it was on a CPU all the time.
         state = {'on_cpu': 'preempted', 'woken': 'blocked'}.get(events[0][1] if events else None, 'on_cpu')
         since = start_ns
+        woken_early = False
         for time_ns, then in [*events, (end_ns, None)]:
             at = min(max(time_ns, start_ns), end_ns)
             left_unseen = then in ('blocked', 'preempted') and state != 'on_cpu'
-            sums['unknown' if left_unseen else state] += at - since
+            # Nobody runs again without a wake-up: this one came when it was on its way to sleep.
+            was_woken = state == 'blocked' and then == 'on_cpu' and woken_early
+            sums['unknown' if left_unseen else 'runnable' if was_woken else state] += at - since
             since = at
             if then != 'woken':
+                woken_early = woken_early and then == 'blocked'
                 state = then
             elif state == 'blocked':
-                # One on its way to sleep may be woken before it is off the CPU, which says nothing.
                 state = 'runnable'
+            else:
+                # By itself this says nothing: it may have gone to sleep later.
+                woken_early = state == 'on_cpu'
         return sums
 
     def interrupts(self, tid, start_ns, end_ns):
