@@ -88,19 +88,22 @@ class Switches:
         woken_early = False
         for time_ns, then in [*events, (end_ns, None)]:
             at = min(max(time_ns, start_ns), end_ns)
-            left_unseen = then in ('blocked', 'preempted') and state != 'on_cpu'
+            # Nor is one woken twice, or leaves a CPU that it did not have: it ran, and that was not seen.
+            is_woken = state == 'runnable' or (state == 'blocked' and woken_early)
+            unseen = is_woken if then == 'woken' else then in ('blocked', 'preempted') and state != 'on_cpu'
             # Nobody runs again without a wake-up: this one came when it was on its way to sleep.
             was_woken = state == 'blocked' and then == 'on_cpu' and woken_early
-            sums['unknown' if left_unseen else 'runnable' if was_woken else state] += at - since
+            sums['unknown' if unseen else 'runnable' if was_woken else state] += at - since
             since = at
             if then != 'woken':
                 woken_early = woken_early and then == 'blocked'
                 state = then
-            elif state == 'blocked':
+            elif state == 'blocked' and not unseen:
                 state = 'runnable'
             else:
                 # By itself this says nothing: it may have gone to sleep later.
-                woken_early = state == 'on_cpu'
+                woken_early = state != 'preempted'
+                state = 'on_cpu' if unseen else state
         return sums
 
     def interrupts(self, tid, start_ns, end_ns):

@@ -9,6 +9,7 @@
 
 #include "stack/stack.h"
 #include "target/code_map.h"
+#include "target/go_runtime.h"
 #include "util/vec.h"
 
 /* No goroutine that leaves its thread goes on until the end; from still_ns on none runs. */
@@ -209,48 +210,6 @@ static uint64_t frozen_after(const struct recording *rec, uint64_t time_ns)
 	return end_ns;
 }
 
-/* The numbers from there on differ between versions: runtime/runtime2.go, waitReason. */
-#define PARK_VARIES 18
-
-/* NULL: it waits in no call, or the version's numbers are not known. */
-static const char *park_reason(uint64_t number, unsigned int go_minor)
-{
-	static const char *const same[PARK_VARIES] = {
-		[1] = "GC assist marking",
-		[2] = "IO wait",
-		[3] = "chan receive (nil chan)",
-		[4] = "chan send (nil chan)",
-		[6] = "garbage collection",
-		[7] = "garbage collection scan",
-		[8] = "panicwait",
-		[9] = "select",
-		[10] = "select (no cases)",
-		[11] = "GC assist wait",
-		[12] = "GC sweep wait",
-		[14] = "chan receive",
-		[15] = "chan send",
-	};
-	static const char *const from_14[] = {"semacquire", "sleep", "sync.Cond.Wait",
-					      NULL,	    NULL,    "wait for GC cycle"};
-	static const char *const from_20[] = {"semacquire",
-					      "sleep",
-					      "sync.Cond.Wait",
-					      "sync.Mutex.Lock",
-					      "sync.RWMutex.RLock",
-					      "sync.RWMutex.Lock",
-					      NULL,
-					      "wait for GC cycle"};
-
-	if (number < PARK_VARIES)
-		return same[number];
-	number -= PARK_VARIES;
-	if (go_minor >= 14 && go_minor < 20)
-		return number < sizeof(from_14) / sizeof(from_14[0]) ? from_14[number] : NULL;
-	if (go_minor >= 20 && go_minor < 25)
-		return number < sizeof(from_20) / sizeof(from_20[0]) ? from_20[number] : NULL;
-	return NULL;
-}
-
 #define PARK "runtime.gopark"
 
 static bool is_park(const struct call *call)
@@ -311,9 +270,10 @@ static int add_call(struct goroutine *g, const struct mt_entry *entry)
 	if (!open)
 		return -ENOMEM;
 	*ran_in = (struct ran_in){first ? first : (pid_t)entry->tid, (pid_t)entry->tid};
-	*reason = is_park(&call) ? park_reason(entry->returns_to & 0xff,
-					       elf_image__go_minor(call.function->image))
-				 : NULL;
+	*reason = is_park(&call)
+			  ? go_runtime__wait_reason(elf_image__go_minor(call.function->image),
+						    entry->returns_to & 0xff)
+			  : NULL;
 	*out = call;
 	*open = (uint32_t)(g->exact.n - 1);
 	return 0;

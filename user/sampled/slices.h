@@ -77,8 +77,9 @@ struct slices {
 	uint64_t next_ns;	     /* from then on */
 	struct waits_for wait;	     /* what it leaves its CPU for, if it does next */
 	bool has_wait;
-	bool off;    /* the innermost is time off the CPU */
-	bool failed; /* out of memory: nothing more is added */
+	uint64_t woken_ns; /* it was woken while it was on its CPU, and not since; 0: it was not */
+	bool off;	   /* the innermost is time off the CPU */
+	bool failed;	   /* out of memory: nothing more is added */
 };
 
 void slices__fini(struct slices *slices);
