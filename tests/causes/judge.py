@@ -33,13 +33,13 @@ def check_account(report, kernel, known):
                         kernel['on_cpu'], *unknown)
         lines += differ('blocked', blocked, kernel['blocked'], *unknown)
         lines += differ('waiting for a CPU', waiting, kernel['runnable'] + kernel['preempted'], *unknown)
-    waits = [f for f in report['functions'] if f.get('waits_for') == 'stop-the-world']
+    waits = [w for f in report['functions'] for w in f.get('waits', []) if w['for'] == 'stop-the-world']
     for part, ns in known.items():
         name = part + ', as others know it'
         if part == 'waker':
             continue
         if part == 'stopped':
-            lines += differ(name, sum(f['slow_ns'] for f in waits), ns)
+            lines += differ(name, sum(w['ns'] for w in waits), ns)
         elif part == 'total':
             # Its clock is read before the call and behind it, and where others take CPUs, they do so there as well.
             lines += differ(name, report['slow_ns'], ns, not_said=sum(account.get(part, 0) for part in WAITING))

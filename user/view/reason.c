@@ -379,7 +379,7 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 
 static void print_blocked(FILE *out, const struct report *r, const struct row *row)
 {
-	if (row->blame.wait || !print_faults(out, r, true))
+	if (blame__wait(&row->blame) || !print_faults(out, r, true))
 		fprintf(out, "blocked in ");
 	print_where(out, r, find_path(r, row), row->inside);
 	blame__print_wait(out, &row->blame, row->inside);
@@ -389,14 +389,14 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 /* Goroutines that are ready wait for a thread: their rows alone say for what. */
 static void print_waiting(FILE *out, const struct row *row)
 {
-	bool has_names = row->blame.names[0].by;
+	bool has_names = row->blame.names[0].by, has_wait = row->blame.waits[0].for_;
 
-	if (row->blame.wait && !has_names) {
+	if (has_wait && !has_names) {
 		fprintf(out, "ready to run, but no thread of Go's runtime ran it");
 		return;
 	}
 	fprintf(out, "ready to run, but its CPU was taken%s",
-		row->blame.wait ? ", or no thread of Go's runtime ran it" : "");
+		has_wait ? ", or no thread of Go's runtime ran it" : "");
 	blame__print(out, &row->blame);
 }
 
