@@ -498,17 +498,42 @@ static int copy_interrupts(struct goroutine *g, const struct call_tree *thread, 
 	return err;
 }
 
-/* The scheduler's first slice in the thread's calls[i], if that begins before the end. NULL: none.
+/*
+ * A goroutine that is preempted in a function's prologue goes to the scheduler by morestack(), at
+ * which frame pointers end since Go 1.21: the scheduler's slice lies in no call of the goroutine's
+ * then, and begins as those of the thread's calls[i] end. NULL: there is none.
+ */
+static const struct call *find_scheduler_behind(const struct call_tree *thread, size_t i)
+{
+	const struct call *calls = thread->calls.v;
+	uint64_t end_ns = calls[i].end_ns;
+
+	for (i++; i < thread->calls.n && calls[i].parent != CALL_NO_PARENT; i++)
+		;
+	if (i == thread->calls.n || !calls[i].function ||
+	    !is_named(calls[i].function, "runtime.morestack"))
+		return NULL;
+	for (; i < thread->calls.n && calls[i].start_ns == end_ns; i++)
+		if (is_scheduler(calls[i].function))
+			return &calls[i];
+	return NULL;
+}
+
+/*
+ * The scheduler's first slice in the thread's calls[i], or behind it, if that begins before the
+ * end. NULL: none.
  */
 static const struct call *find_scheduler(const struct call_tree *thread, size_t i, uint64_t end_ns)
 {
 	const struct call *calls = thread->calls.v;
-	uint32_t depth = calls[i].depth;
+	size_t in = i;
 
-	for (i++; i < thread->calls.n && calls[i].depth > depth && calls[i].start_ns < end_ns; i++)
-		if (is_scheduler(calls[i].function))
-			return &calls[i];
-	return NULL;
+	for (in++; in < thread->calls.n && calls[in].depth > calls[i].depth &&
+		   calls[in].start_ns < end_ns;
+	     in++)
+		if (is_scheduler(calls[in].function))
+			return &calls[in];
+	return calls[i].end_ns < end_ns ? find_scheduler_behind(thread, i) : NULL;
 }
 
 /* A part of the innermost call, at depth - 1, for which slices are looked for. */
@@ -705,6 +730,8 @@ static bool find_part(const struct shown *shown, uint64_t since_ns, struct part 
 		else
 			part->start_ns = in->end_ns;
 	}
+	if (!part->scheduler)
+		part->scheduler = find_scheduler_behind(shown->thread, shown->index);
 	if (part->scheduler)
 		part->end_ns = part->scheduler->start_ns;
 	return part->start_ns < part->end_ns;

@@ -443,6 +443,45 @@ static void test_it_stops_with_the_world(void **state)
 				  "  [not recorded] 1250-1420\n");
 }
 
+#define MORESTACK 0x90000ull
+
+/* The scheduler's stack tells of no caller then: it follows the goroutine's. */
+static void test_it_stops_in_a_prologue(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, OTHER, "runtime.gopreempt_m");
+	map_code(&f->rec, 0, MORESTACK, "runtime.morestack.abi0");
+	SAMPLE(f, TID, 1000, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1120, OTHER + 4, MORESTACK + 8);
+	SAMPLE(f, TID, 1220, OTHER + 4, MORESTACK + 8);
+	SAMPLE(f, TID, 1300, OTHER + 4, MORESTACK + 8);
+	stop_the_world(f);
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1420\n"
+				  "  [not recorded] 1060-1100\n"
+				  "  [blocked] 1100-1250\n"
+				  "  [not recorded] 1250-1420\n");
+}
+
+/* Its stack grows, and it goes on: that is no way to the scheduler. */
+static void test_a_stack_that_grows(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, OTHER, "runtime.copystack");
+	map_code(&f->rec, 0, MORESTACK, "runtime.morestack.abi0");
+	SAMPLE(f, TID, 1000, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1120, OTHER + 4, MORESTACK + 8);
+	SAMPLE(f, TID, 1220, OTHER + 4, MORESTACK + 8);
+	stop_the_world(f);
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1420\n"
+				  "  [not recorded] 1060-1150\n"
+				  "  [blocked] 1150-1250\n"
+				  "  [not recorded] 1250-1420\n");
+}
+
 /* It is not seen to run, only in the scheduler. */
 static void test_it_is_only_seen_to_stop(void **state)
 {
@@ -486,7 +525,8 @@ int main(void)
 		TEST(test_calls_before_the_maps),     TEST(test_who_made_it_ready),
 		TEST(test_the_runtime_made_it_ready), TEST(test_nobody_knows_who_made_it_ready),
 		TEST(test_goroutines_have_names),     TEST(test_two_goroutines_in_one_place),
-		TEST(test_the_world_stands_still),    TEST(test_it_stops_with_the_world),
+		TEST(test_the_world_stands_still),    TEST(test_it_stops_in_a_prologue),
+		TEST(test_a_stack_that_grows),	      TEST(test_it_stops_with_the_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
