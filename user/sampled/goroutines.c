@@ -848,7 +848,9 @@ static const struct mt_entry *find_ready(const struct goroutine *g, const struct
 /* Packages whose functions make goroutines ready on behalf of their callers. */
 static bool is_helper(const struct function *function)
 {
-	return !strncmp(function->name, "runtime.", strlen("runtime.")) ||
+	/* Go 1.27: "_.goready.func1", a closure of a function that was inlined, without its package. */
+	return !strncmp(function->name, "_.", strlen("_.")) ||
+	       !strncmp(function->name, "runtime.", strlen("runtime.")) ||
 	       !strncmp(function->name, "sync.", strlen("sync.")) ||
 	       !strncmp(function->name, "internal/", strlen("internal/"));
 }
