@@ -275,6 +275,7 @@ static void test_a_thread_that_is_at_something_else(void **state)
 #define READY  0x60000ull
 #define HELPER 0x70000ull
 #define OTHER  0x80000ull
+#define INLINE 0xa0000ull
 
 /* Of goroutine 7, or another one, in thread TID + 1. */
 static void ready(struct fixture *f, uint64_t time_ns, uint32_t goroutine, uint64_t by_goid)
@@ -314,7 +315,10 @@ static void expect_ready_at_1200(struct fixture *f)
 	assert_string_equal(f->trees[2].waits.v[1].text, "a thread of Go's runtime");
 }
 
-/* The waker is named by the innermost function that is neither the runtime's nor sync's. */
+/*
+ * The waker is named by the innermost function that is neither the runtime's nor sync's, nor a
+ * closure of an inlined one, whose package is not known.
+ */
 static void test_who_made_it_ready(void **state)
 {
 	struct fixture *f = *state;
@@ -323,7 +327,8 @@ static void test_who_made_it_ready(void **state)
 	add_call_that_waits(f);
 	map_code(&f->rec, 0, HELPER, "sync.(*Mutex).unlockSlow");
 	map_code(&f->rec, 0, OTHER, "main.holder");
-	SAMPLE(f, TID + 1, 1200, READY, HELPER + 8, OTHER + 8, MAIN + 8);
+	map_code(&f->rec, 0, INLINE, "_.goready.func1");
+	SAMPLE(f, TID + 1, 1200, READY, INLINE + 8, HELPER + 8, OTHER + 8, MAIN + 8);
 	/* Before it waits, another one's, and behind it. */
 	ready(f, 1110, 7, 19);
 	ready(f, 1250, 8, 20);
