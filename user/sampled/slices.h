@@ -77,7 +77,8 @@ struct slices {
 	uint64_t next_ns;	     /* from then on */
 	struct waits_for wait;	     /* what it leaves its CPU for, if it does next */
 	bool has_wait;
-	uint64_t woken_ns; /* it was woken while it was on its CPU, and not since; 0: it was not */
+	uint64_t woken_ns; /* when it was woken last; 0: not since, or just before, it left its CPU
+			    */
 	bool off;	   /* the innermost is time off the CPU */
 	bool failed;	   /* out of memory: nothing more is added */
 };

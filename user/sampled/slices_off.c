@@ -47,13 +47,13 @@ void slices__waits(struct slices *s, const struct waits_for *wait)
 
 void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
-	bool is_seen = !s->off;
-
-	/* The wake-up may be of a sleep before this one, which nobody saw. */
-	if (!is_seen || reason != OFF_BLOCKED || s->woken_ns + EARLY_NS < time_ns)
+	/* Nobody saw it return: how long it was ready before that is not known. */
+	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
 		s->woken_ns = 0;
-	if (!is_seen)
+	if (s->off)
 		slices__on(s, time_ns);
+	if (reason != OFF_BLOCKED || s->woken_ns + EARLY_NS < time_ns)
+		s->woken_ns = 0;
 	slices__take_entered(s, time_ns, &(struct view){0});
 	slices__fill_unknown(s, slices__count_exact(s), time_ns);
 	s->off_ns = time_ns;
@@ -109,9 +109,8 @@ void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 {
 	size_t n = s->open.n;
 
-	/* It may come before the thread has left its CPU: then it does not leave, or is ready at
-	 * once. */
-	s->woken_ns = s->off ? 0 : time_ns;
+	/* It may come before the thread has left its CPU: then it does not, or is ready at once. */
+	s->woken_ns = time_ns;
 	if (!s->off || s->tree->calls.v[s->open.v[n - 1].call].reason != OFF_BLOCKED)
 		return;
 	add_by(s, by, time_ns - s->tree->calls.v[s->open.v[n - 1].call].start_ns);
@@ -166,7 +165,7 @@ static void settle_early_wake(struct slices *s)
 {
 	uint32_t call = s->open.v[s->open.n - 1].call;
 
-	if (!s->woken_ns)
+	if (!s->woken_ns || s->tree->calls.v[call].reason != OFF_BLOCKED)
 		return;
 	s->woken_ns = 0;
 	s->tree->calls.v[call].reason = OFF_RUNNABLE;

@@ -88,6 +88,24 @@ static void test_woken_on_its_way_to_sleep(void **state)
 	assert_int_equal(f->tree.done_by.v[0].ns, 490);
 }
 
+/* The record of its return is missing, and it is woken on its way to its next sleep. */
+static void test_woken_early_after_a_return_that_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct done_by by = {.pid = 7, .tid = 8, .comm = "holder"};
+
+	SEE(f, 1000, &main_);
+	slices__off(&f->slices, 1010, OFF_BLOCKED);
+	slices__woken(&f->slices, 1500, &by);
+	slices__off(&f->slices, 1510, OFF_BLOCKED);
+	slices__on(&f->slices, 1900);
+	assert_slices(f, 2000,
+		      "main 1000-2000 inferred-start inferred-end\n"
+		      "  [blocked] 1010-1500\n"
+		      "  [runnable] 1500-1510\n"
+		      "  [runnable] 1510-1900\n");
+}
+
 /* It came back, and nobody saw when: how long it was ready is not known. */
 static void test_woken_early_before_a_return_that_is_missing(void **state)
 {
@@ -221,6 +239,7 @@ int main(void)
 		SLICES_TEST(test_time_off_the_cpu_is_exact),
 		SLICES_TEST(test_who_woke_it),
 		SLICES_TEST(test_woken_on_its_way_to_sleep),
+		SLICES_TEST(test_woken_early_after_a_return_that_is_missing),
 		SLICES_TEST(test_woken_early_before_a_return_that_is_missing),
 		SLICES_TEST(test_who_ran_in_its_place),
 		SLICES_TEST(test_off_the_cpu_at_the_end),
