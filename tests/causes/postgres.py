@@ -15,8 +15,8 @@ def exec_sort():
         code = subprocess.run(['objdump', '-d', '--disassemble=ExecInitSort', postgres], capture_output=True, text=True)
         address = re.search(r'lea .*# ([0-9a-f]+) ', code.stdout)
         if address:
-            return rf'\[postgres\+0x{address[1]}\]'
-    return 'ExecSort'
+            return rf'\[postgres\+0x{address[1]}\];'
+    return 'ExecSort;'
 
 
 EXEC_SORT = exec_sort()
