@@ -87,7 +87,12 @@ class Switches:
         since = start_ns
         woken_early = False
         for time_ns, then in [*events, (end_ns, None)]:
+            if (then, state) == ('woken', 'preempted'):
+                # On its way to sleep, either before that, or since: what comes next tells which.
+                continue
             at = min(max(time_ns, start_ns), end_ns)
+            if state == 'woken_again':
+                state = 'runnable' if then == 'on_cpu' else 'on_cpu'
             # Nor is one woken twice, or leaves a CPU that it did not have: it ran, and that was not seen.
             is_woken = state == 'runnable' or (state == 'blocked' and woken_early)
             unseen = is_woken if then == 'woken' else then in ('blocked', 'preempted') and state != 'on_cpu'
@@ -102,8 +107,8 @@ class Switches:
                 state = 'runnable'
             else:
                 # By itself this says nothing: it may have gone to sleep later.
-                woken_early = state != 'preempted'
-                state = 'on_cpu' if unseen else state
+                woken_early = True
+                state = 'woken_again' if unseen else state
         return sums
 
     def interrupts(self, tid, start_ns, end_ns):

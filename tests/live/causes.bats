@@ -65,6 +65,7 @@ tried() {
 	def account(*events):
 	    lines = {'on': 'sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=7 next_prio=120',
 	             'sleeps': 'sched_switch: prev_comm=b prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120',
+	             'preempted': 'sched_switch: prev_comm=b prev_pid=7 prev_prio=120 prev_state=R ==> next_comm=a next_pid=1 next_prio=120',
 	             'woken': 'sched_waking: comm=b pid=7 prio=120 target_cpu=000'}
 	    record = Switches.__new__(Switches)
 	    record.lines = [f'a-1 [000] d..2. 1.{at:06}: {lines[what]}' for at, what in events]
@@ -72,9 +73,14 @@ tried() {
 
 	early = account((1, 'on'), (2, 'woken'), (3, 'sleeps'), (8, 'on'))
 	assert (early['runnable'], early['blocked']) == (5000, 0), early
-	# It slept again later: what it was woken from before says nothing of that.
+	# It may have slept again later, or have run when nobody saw that.
 	later = account((1, 'on'), (2, 'woken'), (3, 'sleeps'), (6, 'woken'), (8, 'on'))
-	assert (later['runnable'], later['blocked']) == (2000, 3000), later
+	assert (later['runnable'], later['unknown']) == (2000, 3000), later
 	assert account((1, 'on'), (3, 'sleeps'), (8, 'on'))['blocked'] == 5000
+	# It ran in between, and nobody saw that.
+	unseen = account((1, 'on'), (3, 'preempted'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
+	assert (unseen['unknown'], unseen['preempted']) == (4000, 0), unseen
+	unseen = account((1, 'on'), (2, 'sleeps'), (3, 'woken'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
+	assert unseen['unknown'] == 3000, unseen
 	END
 }
