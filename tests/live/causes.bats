@@ -79,7 +79,7 @@ tried() {
 	assert account((1, 'on'), (3, 'sleeps'), (8, 'on'))['blocked'] == 5000
 	# It ran in between, and nobody saw that.
 	unseen = account((1, 'on'), (3, 'preempted'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
-	assert (unseen['unknown'], unseen['preempted']) == (4000, 0), unseen
+	assert (unseen['unknown'], unseen['blocked']) == (4000, 1000), unseen
 	unseen = account((1, 'on'), (2, 'sleeps'), (3, 'woken'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
 	assert unseen['unknown'] == 3000, unseen
 	END
