@@ -32,7 +32,8 @@ class _Postgres(Service):
         self.run(self.bin / 'initdb', '-D', 'data', '-A', 'trust', '-U', 'causes', cwd=self.work, user='nobody')
         self.server = self.spawn(self.bin / 'postgres', '-D', 'data', '-p', self.port, '-k', self.work,
                                  '-c', 'listen_addresses=127.0.0.1', '-c', 'jit=off',
-                                 '-c', 'max_parallel_workers_per_gather=0', '-c', 'autovacuum=off')
+                                 '-c', 'max_parallel_workers_per_gather=0', '-c', 'autovacuum=off',
+                                 '-c', 'wal_writer_delay=10s')  # which would flush the log before the commit does
         self.listens(self.port)
         wait_for('PostgreSQL', lambda: not subprocess.run([self.bin / 'pg_isready', '-q', '-h', '127.0.0.1', '-p',
                                                            str(self.port)]).returncode)
