@@ -175,11 +175,14 @@ struct {
  */
 volatile __u64 n_throttled;
 
+static __always_inline bool counts_self_time(void)
+{
+	return bpf_core_field_exists(struct cfs_rq, throttled_clock_self_time);
+}
+
 static __always_inline u64 self_time(struct cfs_rq *cfs_rq)
 {
-	return bpf_core_field_exists(cfs_rq->throttled_clock_self_time)
-		       ? cfs_rq->throttled_clock_self_time
-		       : 0;
+	return counts_self_time() ? cfs_rq->throttled_clock_self_time : 0;
 }
 
 static __always_inline bool has_quotas(void)
@@ -234,10 +237,15 @@ static __always_inline void end_throttled(struct mt_cpu *cpu, struct task_struct
 		return;
 	cfs_rq = task->se.cfs_rq;
 	ns = bpf_ktime_get_ns() - begin->since_ns;
-	booked = (u64)cfs_rq == begin->cfs_rq ? self_time(cfs_rq) - begin->self_time : 0;
-	if (booked && booked < ns)
+	booked = (u64)cfs_rq == begin->cfs_rq && counts_self_time()
+			 ? self_time(cfs_rq) - begin->self_time
+			 : ns;
+	if (booked < ns)
 		ns = booked;
-	note_taken(cpu, task, MT_RECORD_THROTTLED, ns);
+	/* Since Linux 6.18 it is throttled on its way out of the kernel: before that others may
+	 * run. */
+	if (ns)
+		note_taken(cpu, task, MT_RECORD_THROTTLED, ns);
 	bpf_map_delete_elem(&throttled, &tid);
 	__sync_fetch_and_sub(&n_throttled, 1);
 }

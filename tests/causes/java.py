@@ -4,6 +4,7 @@ from service import Program, cause
 
 class Java(Program):
     needs = {'javac': 'default-jdk-headless'}
+    args = ('-snapshot-size', '32M')  # its own threads collect garbage as long
     symbol = 'libjvm.so:JVM_InvokeMethod'
 
     def command(self):

@@ -33,16 +33,17 @@ def check_account(report, kernel, known):
                         kernel['on_cpu'], *unknown)
         lines += differ('blocked', blocked, kernel['blocked'], *unknown)
         lines += differ('waiting for a CPU', waiting, kernel['runnable'] + kernel['preempted'], *unknown)
-    waits = [f for f in report['functions'] if f.get('waits_for') == 'stop-the-world']
+    waits = [w for f in report['functions'] for w in f.get('waits', []) if w['for'] == 'stop-the-world']
     for part, ns in known.items():
         name = part + ', as others know it'
         if part == 'waker':
             continue
         if part == 'stopped':
-            lines += differ(name, sum(f['slow_ns'] for f in waits), ns)
+            lines += differ(name, sum(w['ns'] for w in waits), ns)
         elif part == 'total':
-            # Its clock is read before the call and behind it, and where others take CPUs, they do so there as well.
-            lines += differ(name, report['slow_ns'], ns, not_said=sum(account.get(part, 0) for part in WAITING))
+            # Its clock is read before the call and after it: it may have waited for a CPU there.
+            around = kernel['around'] if kernel else sum(account.get(part, 0) for part in WAITING)
+            lines += differ(name, report['slow_ns'], ns, not_said=around)
         else:
             lines += differ(name, account.get(part, 0), ns)
     return lines
@@ -64,6 +65,16 @@ def check_goroutine(reason, goroutine):
             yield f'made ready by goroutine {named}: it was {goroutine or "nobody"}'
 
 
+def account_around(switches, report, end_ns, total_ns):
+    """The kernel's account of the slow iteration; and how long the thread had no CPU just before it and just
+    after it, as far as its own clock may have counted that."""
+    tid, start_ns = report['hit']['tid'], end_ns - report['slow_ns']
+    kernel = switches.account(tid, start_ns, end_ns)
+    more_ns = max(total_ns - report['slow_ns'], 0)
+    sides = [switches.account(tid, *span) for span in ((start_ns - more_ns, start_ns), (end_ns, end_ns + more_ns))]
+    return dict(kernel, around=sum(side['runnable'] + side['preempted'] + side['unknown'] for side in sides))
+
+
 def judge(cause, attach, known):
     """`known` is what the cause returned: {"total" or a part of the account: ns}"""
     report = attach.report
@@ -71,7 +82,7 @@ def judge(cause, attach, known):
         said = [line for line in attach.said().split('\n') if line.startswith(('mtbpf:', 'no report', 'lost:'))]
         return Verdict('none', '; '.join(said) or ('no reason' if report else 'no report'))
     reason, end_ns = '; '.join(report['reasons']), int(attach.recording['frozen_ns'], 0)
-    kernel = cause.look and attach.switches.account(report['hit']['tid'], end_ns - report['slow_ns'], end_ns)
+    kernel = cause.look and account_around(attach.switches, report, end_ns, known.get('total', 0))
     disagrees = check_account(report, kernel, known)
     if attach.switches.with_interrupts:
         took, unknown = attach.switches.interrupts(report['hit']['tid'], end_ns - report['slow_ns'], end_ns)

@@ -53,7 +53,7 @@ class Mariadb(Service):
 
     @cause('on the CPU, in .*(filesort|sort|Filesort)')
     def sort(self):
-        self.sql('set sort_buffer_size = 67108864; select t from list order by t desc limit 299999, 1')
+        self.sql('set sort_buffer_size = 67108864; select t from list order by t desc limit 100001, 1')
 
     @cause('blocked in .*(sleep|cond_timedwait)')
     def sleep(self):

@@ -25,10 +25,11 @@ class Nginx(Service):
         self.port = free_port()
         (self.work / 'nginx.conf').write_text(CONF.format(port=self.port))
         (self.work / 'index.html').write_text('hello')
-        self.write_file(4)
+        self.write_file(1)
         self.pid = self.spawn('nginx', '-p', self.work, '-c', 'nginx.conf', '-e', 'stderr').pid
         self.listens(self.port)
-        self.slow_disk(read=32, write=32)
+        # What the socket takes at once has to be more than such a disk reads at once.
+        self.slow_disk(read=1, write=32)
 
     def get(self, path):
         with urllib.request.urlopen(f'http://127.0.0.1:{self.port}/{path}') as answer:

@@ -3,7 +3,8 @@ from service import Program, cause
 
 
 class Python(Program):
-    needs = {'/usr/bin/python3': 'python3'}
+    # The second has the symbols of the first.
+    needs = {'/usr/bin/python3': 'python3', 'python3-dbg': 'python3-dbg'}
     symbol = 'PyEval_EvalCode'
 
     def command(self):

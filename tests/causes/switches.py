@@ -85,16 +85,30 @@ class Switches:
         # Before its first event it was what that ends; without any it was on a CPU all the time.
         state = {'on_cpu': 'preempted', 'woken': 'blocked'}.get(events[0][1] if events else None, 'on_cpu')
         since = start_ns
+        woken_early = False
         for time_ns, then in [*events, (end_ns, None)]:
+            if (then, state) == ('woken', 'preempted'):
+                # On its way to sleep, either before that, or since: what comes next tells which.
+                continue
             at = min(max(time_ns, start_ns), end_ns)
-            left_unseen = then in ('blocked', 'preempted') and state != 'on_cpu'
-            sums['unknown' if left_unseen else state] += at - since
+            if state == 'woken_again':
+                state = 'runnable' if then == 'on_cpu' else 'on_cpu'
+            # Nor is one woken twice, or leaves a CPU that it did not have: it ran, and that was not seen.
+            is_woken = state == 'runnable' or (state == 'blocked' and woken_early)
+            unseen = is_woken if then == 'woken' else then in ('blocked', 'preempted') and state != 'on_cpu'
+            # Nobody runs again without a wake-up: this one came when it was on its way to sleep.
+            was_woken = state == 'blocked' and then == 'on_cpu' and woken_early
+            sums['unknown' if unseen else 'runnable' if was_woken else state] += at - since
             since = at
             if then != 'woken':
+                woken_early = woken_early and then == 'blocked'
                 state = then
-            elif state == 'blocked':
-                # One on its way to sleep may be woken before it is off the CPU, which says nothing.
+            elif state == 'blocked' and not unseen:
                 state = 'runnable'
+            else:
+                # By itself this says nothing: it may have gone to sleep later.
+                woken_early = True
+                state = 'woken_again' if unseen else state
         return sums
 
     def interrupts(self, tid, start_ns, end_ns):

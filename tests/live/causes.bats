@@ -56,3 +56,31 @@ tried() {
 	assert len(judged('in f, made ready by goroutine 8; 1 ms', 10**7, 0, 9 * 10**7, dict(waker=7)).disagrees) == 1
 	END
 }
+
+@test "a thread that is woken on its way to sleep is runnable once it sleeps, in the judge's record" {
+	command -v python3 >/dev/null || skip "needs python3"
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$BATS_TEST_DIRNAME/../causes python3 - <<-'END'
+	from switches import Switches
+
+	def account(*events):
+	    lines = {'on': 'sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=7 next_prio=120',
+	             'sleeps': 'sched_switch: prev_comm=b prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120',
+	             'preempted': 'sched_switch: prev_comm=b prev_pid=7 prev_prio=120 prev_state=R ==> next_comm=a next_pid=1 next_prio=120',
+	             'woken': 'sched_waking: comm=b pid=7 prio=120 target_cpu=000'}
+	    record = Switches.__new__(Switches)
+	    record.lines = [f'a-1 [000] d..2. 1.{at:06}: {lines[what]}' for at, what in events]
+	    return record.account(7, 10**9, 10**9 + 9000)
+
+	early = account((1, 'on'), (2, 'woken'), (3, 'sleeps'), (8, 'on'))
+	assert (early['runnable'], early['blocked']) == (5000, 0), early
+	# It may have slept again later, or have run when nobody saw that.
+	later = account((1, 'on'), (2, 'woken'), (3, 'sleeps'), (6, 'woken'), (8, 'on'))
+	assert (later['runnable'], later['unknown']) == (2000, 3000), later
+	assert account((1, 'on'), (3, 'sleeps'), (8, 'on'))['blocked'] == 5000
+	# It ran in between, and nobody saw that.
+	unseen = account((1, 'on'), (3, 'preempted'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
+	assert (unseen['unknown'], unseen['blocked']) == (4000, 1000), unseen
+	unseen = account((1, 'on'), (2, 'sleeps'), (3, 'woken'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
+	assert unseen['unknown'] == 3000, unseen
+	END
+}

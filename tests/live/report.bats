@@ -208,7 +208,7 @@ made_ready() {
 	[ "$status" -eq 0 ]
 	grep -E '(reason|   and): blocked in main.handle.*: stop-the-world; ' <<<"$output"
 	json stop.fxt "sum(slow.values()) == r['slow_ns'] and any(
-		abs(sum(f['slow_ns'] for f in r['functions'] if f.get('waits_for') == 'stop-the-world') - ns) < max(2e6, ns / 10)
+		abs(sum(w['ns'] for f in r['functions'] for w in f.get('waits', []) if w['for'] == 'stop-the-world') - ns) < max(2e6, ns / 10)
 		for ns in ($(sed -n 's/^stopped \([0-9]*\)$/\1,/p' "$BATS_TEST_TMPDIR"/go_waits.* | tr -d '\n')))"
 }
 

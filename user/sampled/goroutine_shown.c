@@ -199,17 +199,38 @@ static int copy_interrupts(struct goroutine *g, const struct call_tree *thread, 
 	return err;
 }
 
-/* The scheduler's first slice in the thread's calls[i], if that begins before the end. NULL: none.
+/*
+ * A goroutine that is preempted in a function's prologue goes to the scheduler by morestack(),
+ * where frame pointers end since Go 1.21. The scheduler's slice then lies in no call of the
+ * goroutine: it begins as those of the thread's calls[i] end. NULL: there is none.
  */
-static const struct call *find_scheduler(const struct call_tree *thread, size_t i, uint64_t end_ns)
+static const struct call *find_scheduler_after(const struct call_tree *thread, size_t i)
 {
 	const struct call *calls = thread->calls.v;
-	uint32_t depth = calls[i].depth;
+	uint64_t end_ns = calls[i].end_ns;
 
-	for (i++; i < thread->calls.n && calls[i].depth > depth && calls[i].start_ns < end_ns; i++)
+	for (i++; i < thread->calls.n && calls[i].parent != CALL_NO_PARENT; i++)
+		;
+	if (i == thread->calls.n || !calls[i].function ||
+	    !go_function__is(calls[i].function, "runtime.morestack"))
+		return NULL;
+	for (; i < thread->calls.n && calls[i].start_ns == end_ns; i++)
 		if (go_function__is_scheduler(calls[i].function))
 			return &calls[i];
 	return NULL;
+}
+
+/* The scheduler's first slice in or right after the thread's calls[i], if it begins before the end.
+ */
+static const struct call *find_scheduler(const struct call_tree *thread, size_t i, uint64_t end_ns)
+{
+	const struct call *call = &thread->calls.v[i], *end = thread->calls.v + thread->calls.n;
+
+	for (const struct call *in = call + 1;
+	     in < end && in->depth > call->depth && in->start_ns < end_ns; in++)
+		if (go_function__is_scheduler(in->function))
+			return in;
+	return call->end_ns < end_ns ? find_scheduler_after(thread, i) : NULL;
 }
 
 /* A part of the innermost call, at depth - 1, for which slices are looked for. */
@@ -223,8 +244,8 @@ struct stretch {
 
 /*
  * Adds what the stacks of one thread show of the stretch, and moves its start past that. If they do
- * not show the call, the thread ran something else. moves: the call ended in another thread, so only
- * what the first thread shows from the start of the stretch is taken.
+ * not show the call, the thread ran something else. moves: the call ended in another thread, so
+ * only what the first thread shows from the start of the stretch is taken.
  */
 static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool moves)
 {
@@ -409,6 +430,8 @@ static bool find_part(const struct shown *shown, uint64_t since_ns, struct part 
 		else
 			part->start_ns = in->end_ns;
 	}
+	if (!part->scheduler)
+		part->scheduler = find_scheduler_after(shown->thread, shown->index);
 	if (part->scheduler)
 		part->end_ns = part->scheduler->start_ns;
 	return part->start_ns < part->end_ns;
@@ -494,7 +517,7 @@ static int fill(struct goroutine *g, struct stretch *s, struct ran_in ran_in)
 }
 
 int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in, uint64_t start_ns,
-		    uint64_t end_ns)
+			uint64_t end_ns)
 {
 	const struct call *in = &g->exact.v[call];
 	struct stretch stretch = {.function = in->function,
@@ -506,4 +529,3 @@ int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in
 	/* Nothing runs in a park. */
 	return start_ns >= end_ns || is_park(in) ? 0 : fill(g, &stretch, ran_in);
 }
-

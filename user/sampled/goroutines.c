@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/go_runtime.h"
+
 /* By process and goroutine, then by time; of two at a time the outer one first. */
 static int compare(const void *a, const void *b)
 {
@@ -152,48 +154,6 @@ static uint64_t frozen_after(const struct recording *rec, uint64_t time_ns)
 	return end_ns;
 }
 
-/* The numbers from there on differ between versions: runtime/runtime2.go, waitReason. */
-#define PARK_VARIES 18
-
-/* NULL: it waits in no call, or the version's numbers are not known. */
-static const char *park_reason(uint64_t number, unsigned int go_minor)
-{
-	static const char *const same[PARK_VARIES] = {
-		[1] = "GC assist marking",
-		[2] = "IO wait",
-		[3] = "chan receive (nil chan)",
-		[4] = "chan send (nil chan)",
-		[6] = "garbage collection",
-		[7] = "garbage collection scan",
-		[8] = "panicwait",
-		[9] = "select",
-		[10] = "select (no cases)",
-		[11] = "GC assist wait",
-		[12] = "GC sweep wait",
-		[14] = "chan receive",
-		[15] = "chan send",
-	};
-	static const char *const from_14[] = {"semacquire", "sleep", "sync.Cond.Wait",
-					      NULL,	    NULL,    "wait for GC cycle"};
-	static const char *const from_20[] = {"semacquire",
-					      "sleep",
-					      "sync.Cond.Wait",
-					      "sync.Mutex.Lock",
-					      "sync.RWMutex.RLock",
-					      "sync.RWMutex.Lock",
-					      NULL,
-					      "wait for GC cycle"};
-
-	if (number < PARK_VARIES)
-		return same[number];
-	number -= PARK_VARIES;
-	if (go_minor >= 14 && go_minor < 20)
-		return number < sizeof(from_14) / sizeof(from_14[0]) ? from_14[number] : NULL;
-	if (go_minor >= 20 && go_minor < 25)
-		return number < sizeof(from_20) / sizeof(from_20[0]) ? from_20[number] : NULL;
-	return NULL;
-}
-
 static struct call make_call(const struct goroutine *g, const struct mt_entry *entry)
 {
 	bool is_known = entry->end_ns >= entry->start_ns && entry->end_ns;
@@ -247,9 +207,10 @@ static int add_call(struct goroutine *g, const struct mt_entry *entry)
 	if (!open)
 		return -ENOMEM;
 	*ran_in = (struct ran_in){first ? first : (pid_t)entry->tid, (pid_t)entry->tid};
-	*reason = is_park(&call) ? park_reason(entry->returns_to & 0xff,
-					       elf_image__go_minor(call.function->image))
-				 : NULL;
+	*reason = is_park(&call)
+			  ? go_runtime__wait_reason(elf_image__go_minor(call.function->image),
+						    entry->returns_to & 0xff)
+			  : NULL;
 	*out = call;
 	*open = (uint32_t)(g->exact.n - 1);
 	return 0;
@@ -299,7 +260,9 @@ static const struct mt_entry *find_ready(const struct goroutine *g, const struct
 /* Packages whose functions make goroutines ready on behalf of their callers. */
 static bool is_helper(const struct function *function)
 {
-	return !strncmp(function->name, "runtime.", strlen("runtime.")) ||
+	/* Go 1.27: "_.goready.func1", a closure of an inlined function, without its package. */
+	return !strncmp(function->name, "_.", strlen("_.")) ||
+	       !strncmp(function->name, "runtime.", strlen("runtime.")) ||
 	       !strncmp(function->name, "sync.", strlen("sync.")) ||
 	       !strncmp(function->name, "internal/", strlen("internal/"));
 }

@@ -77,8 +77,10 @@ struct slices {
 	uint64_t next_ns;	     /* from then on */
 	struct waits_for wait;	     /* what it leaves its CPU for, if it does next */
 	bool has_wait;
-	bool off;    /* the innermost is time off the CPU */
-	bool failed; /* out of memory: nothing more is added */
+	uint64_t woken_ns; /* when it was woken last; 0: not since, or just before, it left its CPU
+			    */
+	bool off;	   /* the innermost is time off the CPU */
+	bool failed;	   /* out of memory: nothing more is added */
 };
 
 void slices__fini(struct slices *slices);

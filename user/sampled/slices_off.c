@@ -42,10 +42,18 @@ void slices__waits(struct slices *s, const struct waits_for *wait)
 	s->has_wait = true;
 }
 
+/* A thread is on its way to sleep for no longer than that. */
+#define EARLY_NS 100000
+
 void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
+	/* Nobody saw it return: how long it was ready before that is not known. */
+	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
+		s->woken_ns = 0;
 	if (s->off)
 		slices__on(s, time_ns);
+	if (reason != OFF_BLOCKED || s->woken_ns + EARLY_NS < time_ns)
+		s->woken_ns = 0;
 	slices__take_entered(s, time_ns, &(struct view){0});
 	slices__fill_unknown(s, slices__count_exact(s), time_ns);
 	s->off_ns = time_ns;
@@ -101,7 +109,8 @@ void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 {
 	size_t n = s->open.n;
 
-	/* It may come before the thread has left its CPU, and then it does not. */
+	/* It may come before the thread has left its CPU: then it does not, or is ready at once. */
+	s->woken_ns = time_ns;
 	if (!s->off || s->tree->calls.v[s->open.v[n - 1].call].reason != OFF_BLOCKED)
 		return;
 	add_by(s, by, time_ns - s->tree->calls.v[s->open.v[n - 1].call].start_ns);
@@ -150,11 +159,26 @@ void slices__stolen(struct slices *s, uint64_t start_ns, uint64_t end_ns)
 	s->stolen_until_ns = end_ns;
 }
 
+/* Nobody runs again without a wake-up: if that came before the switch the thread was ready all the
+ * time. */
+static void settle_early_wake(struct slices *s)
+{
+	uint32_t call = s->open.v[s->open.n - 1].call;
+
+	if (!s->woken_ns || s->tree->calls.v[call].reason != OFF_BLOCKED)
+		return;
+	s->woken_ns = 0;
+	s->tree->calls.v[call].reason = OFF_RUNNABLE;
+	if (s->tree->waits.n && s->tree->waits.v[s->tree->waits.n - 1].call == call)
+		s->tree->waits.n--;
+}
+
 void slices__on(struct slices *s, uint64_t time_ns)
 {
 	/* It may be told of one that nobody saw leave. */
 	if (!s->off)
 		return;
+	settle_early_wake(s);
 	if (s->stolen_until_ns && s->stolen_until_ns < time_ns)
 		time_ns = s->stolen_until_ns;
 	s->stolen_until_ns = 0;

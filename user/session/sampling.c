@@ -239,10 +239,15 @@ static int by_thread(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* How long perf may take from the switch to its stack. */
+/* How long perf may take from the switch to its stack, and to one by the clock that was due then.
+ */
 #define STACK_LATE_NS 1000000
+#define CLOCK_LATE_NS 20000
 
-/* The stack of a switch that perf took, behind the program's record of it, is of that moment. */
+/*
+ * The stack of a switch that perf took after the program's record of it is of that moment. It does
+ * not say that the thread is back.
+ */
 static void settle_stacks(struct recording *rec, size_t first_sample, size_t first_sched)
 {
 	struct rec_sched *scheds = rec->scheds.v + first_sched;
@@ -256,9 +261,12 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 		size_t at = PARTITION_POINT(scheds, n, sched, by_thread(sched, &key) <= 0);
 		const struct rec_sched *left = at ? &scheds[at - 1] : NULL;
 
-		if (s->at_switch && left && left->tid == s->tid && left->what != REC_SCHED_IN &&
-		    s->time_ns - left->time_ns < STACK_LATE_NS)
+		if ((s->at_switch || s->in_kernel) && left && left->tid == s->tid &&
+		    left->what != REC_SCHED_IN &&
+		    s->time_ns - left->time_ns < (s->at_switch ? STACK_LATE_NS : CLOCK_LATE_NS)) {
 			s->time_ns = left->time_ns;
+			s->at_switch = true;
+		}
 	}
 }
 

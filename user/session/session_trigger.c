@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* What triggers a session: what the user has named, or what the program brings itself. */
 #include <errno.h>
+#include <string.h>
 
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "session/session_internal.h"
+#include "target/go_runtime.h"
 #include "util/log.h"
 
 static bool measures_calls(const struct session *s)
@@ -58,23 +60,19 @@ int session__choose_symbols(struct session *s)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
 
-/*
- * Go 1.17 is the first whose functions have their g in a register. What later versions call
- * otherwise, or keep elsewhere, is not looked for. runtime/runtime2.go: struct g, struct m.
- */
+/* Of all programs; what two versions keep in two places is not looked for. */
 static bool find_offsets(const struct probes *also, struct mt_go_offsets *offsets)
 {
-	*offsets = (struct mt_go_offsets){.m = 48, .curg = 192};
+	*offsets = (struct mt_go_offsets){0};
 	for (size_t i = 0; i < also->all.n; i++) {
-		unsigned int minor = also->all.v[i].go_minor;
-		/* Since Go 1.23 syscallbp stands before it. */
-		uint32_t goid = minor < 23 ? 152 : 160;
+		struct mt_go_offsets own;
 
-		if (minor < 17 || minor > 24 || (offsets->goid && offsets->goid != goid)) {
+		if (!go_runtime__offsets(also->all.v[i].go_minor, &own) ||
+		    (i && memcmp(&own, offsets, sizeof(own)))) {
 			*offsets = (struct mt_go_offsets){0};
 			return false;
 		}
-		offsets->goid = goid;
+		*offsets = own;
 	}
 	return true;
 }

@@ -24,26 +24,59 @@ static void add_one(struct blame *blame, const struct done_by *by)
 	}
 }
 
+static bool is_same_wait(const struct waits_for *a, const struct waits_for *b)
+{
+	char text[WAITS_FOR_SIZE], other[WAITS_FOR_SIZE];
+
+	return !strcmp(waits_for__format(a, text), waits_for__format(b, other));
+}
+
 static void add_wait(struct blame *blame, const struct call_tree *tree, const struct call *call)
 {
 	const struct waits_for *wait = call_tree__waits_for(tree, call);
-	uint64_t ns = call->end_ns - call->start_ns;
 
-	if (!wait || ns < blame->wait_ns)
+	for (struct waited *w = blame->waits; wait && w < blame->waits + BLAME_MAX; w++) {
+		if (w->for_ && !is_same_wait(w->for_, wait))
+			continue;
+		w->for_ = w->for_ ? w->for_ : wait;
+		w->ns += call->end_ns - call->start_ns;
 		return;
-	blame->wait = wait;
-	blame->wait_ns = ns;
+	}
+}
+
+/* The longest of those that come after `last`; NULL: there is none. */
+static const struct waited *next_wait(const struct blame *blame, const struct waited *last)
+{
+	const struct waited *found = NULL;
+
+	for (const struct waited *w = blame->waits; w < blame->waits + BLAME_MAX; w++) {
+		bool is_behind = !last || w->ns < last->ns || (w->ns == last->ns && w > last);
+
+		if (w->for_ && is_behind && (!found || w->ns > found->ns))
+			found = w;
+	}
+	return found;
+}
+
+const struct waits_for *blame__wait(const struct blame *blame)
+{
+	const struct waited *most = next_wait(blame, NULL);
+
+	return most && most->ns >= blame->ns / BLAME_SHARE ? most->for_ : NULL;
 }
 
 void blame__print_wait(FILE *out, const struct blame *blame, const struct function *inside)
 {
+	const struct waited *most = next_wait(blame, NULL), *w = most;
+	const struct waits_for *first = blame__wait(blame);
 	char text[WAITS_FOR_SIZE];
 
-	if (!blame->wait)
+	if (!first || (inside && !strcmp(waits_for__format(first, text), inside->name)))
 		return;
-	waits_for__format(blame->wait, text);
-	if (!inside || strcmp(text, inside->name))
-		fprintf(out, ": %s", text);
+	for (int i = 0; i < BLAME_SHOWN && w && w->ns >= most->ns / BLAME_SHARE; i++) {
+		fprintf(out, "%s%s", i ? " and " : ": ", waits_for__format(w->for_, text));
+		w = next_wait(blame, w);
+	}
 }
 
 void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call)

@@ -17,21 +17,26 @@
 
 /* All zeroes is good. */
 struct blame {
+	struct waited {
+		const struct waits_for *for_; /* the first of those that read the same */
+		uint64_t ns;
+	} waits[BLAME_MAX];
 	struct blamed {
 		const struct done_by *by; /* the first of that name */
 		uint64_t ns;
 	} names[BLAME_MAX];
-	const struct waits_for *wait; /* what the longest of them waited for; NULL: not known */
-	uint64_t wait_ns;
 	uint64_t ns; /* how long they were off the CPU */
 	bool woken;  /* it was woken by them; else it was they who ran */
 };
 
 /* Another call's: many short turns of one program are its doing as well. */
 void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call);
+/* What it waited for the longest; NULL: not known for a third of the time. */
+const struct waits_for *blame__wait(const struct blame *blame);
 /*
- * ": read of pipe:[812] (fd 5)"; nothing where it is not known, or says no more than the name of
- * the function that it was spent in does.
+ * ": read of pipe:[812] (fd 5)", ": chan receive and select": the longest, and those that took
+ * nearly as long; nothing if blame__wait() knows none, or it is the name of the function that it
+ * was spent in.
  */
 void blame__print_wait(FILE *out, const struct blame *blame, const struct function *inside);
 /*

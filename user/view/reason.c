@@ -8,8 +8,10 @@
 #include "view/report_internal.h"
 #include "view/short_name.h"
 
-/* So many page faults more than usual are worth a word. */
+/* So many page faults more than usual are worth a word, ... */
 #define FAULTS_MANY 64
+/* ... if they can have taken half of the time: one of 4 KiB takes no longer than this. */
+#define FAULT_MOST_NS 10000
 /* What makes up such a part of the excess is named. */
 #define NAMED_SHARE 4
 #define CAUSES_MAX  8
@@ -239,14 +241,16 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	return n;
 }
 
-/* True where they are what there is more of than usual. */
-static bool print_faults(FILE *out, const struct report *r, bool major)
+/* True if they are what there is more of than usual, and explain so much time. */
+static bool print_faults(FILE *out, const struct report *r, bool major, int64_t ns)
 {
 	enum mark_kind kind = major ? MARK_MAJOR_FAULT : MARK_FAULT;
 	uint64_t slow = report__count_marks(r, true, kind);
 	uint64_t usual = report__mean(r, report__count_marks(r, false, kind));
 
 	if (slow < usual + (major ? 1 : FAULTS_MANY))
+		return false;
+	if (!major && (int64_t)((slow - usual) * FAULT_MOST_NS) < ns / 2)
 		return false;
 	fprintf(out, "%llu%s page fault%s", (unsigned long long)slow, major ? " major" : "",
 		slow == 1 ? "" : "s");
@@ -366,7 +370,7 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 {
 	const struct report *r = c->r;
 
-	if (cause->in_kernel && print_faults(out, r, false)) {
+	if (cause->in_kernel && print_faults(out, r, false, cause->ns)) {
 		print_where(out, r, cause->path, NULL);
 		return;
 	}
@@ -382,7 +386,7 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 
 static void print_blocked(FILE *out, const struct report *r, const struct row *row)
 {
-	if (row->blame.wait || !print_faults(out, r, true))
+	if (blame__wait(&row->blame) || !print_faults(out, r, true, 0))
 		fprintf(out, "blocked in ");
 	print_where(out, r, find_path(r, row), row->inside);
 	blame__print_wait(out, &row->blame, row->inside);
@@ -392,14 +396,14 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 /* Goroutines that are ready wait for a thread: their rows alone say for what. */
 static void print_waiting(FILE *out, const struct row *row)
 {
-	bool has_names = row->blame.names[0].by;
+	bool has_names = row->blame.names[0].by, has_wait = row->blame.waits[0].for_;
 
-	if (row->blame.wait && !has_names) {
+	if (has_wait && !has_names) {
 		fprintf(out, "ready to run, but no thread of Go's runtime ran it");
 		return;
 	}
 	fprintf(out, "ready to run, but its CPU was taken%s",
-		row->blame.wait ? ", or no thread of Go's runtime ran it" : "");
+		has_wait ? ", or no thread of Go's runtime ran it" : "");
 	blame__print(out, &row->blame);
 }
 

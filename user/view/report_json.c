@@ -54,9 +54,24 @@ static void add_blame(cJSON *object, const struct blame *blame)
 	}
 }
 
+static void add_waits(cJSON *object, const struct blame *blame)
+{
+	cJSON *list = blame->waits[0].for_ ? cJSON_AddArrayToObject(object, "waits") : NULL;
+
+	for (size_t i = 0; i < BLAME_MAX && blame->waits[i].for_; i++) {
+		cJSON *item = cJSON_CreateObject();
+		char text[WAITS_FOR_SIZE];
+
+		cJSON_AddItemToArray(list, item);
+		cJSON_AddStringToObject(item, "for", waits_for__format(blame->waits[i].for_, text));
+		add_number(item, "ns", blame->waits[i].ns);
+	}
+}
+
 static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 {
 	cJSON *object = cJSON_CreateObject();
+	const struct waits_for *wait = blame__wait(&row->blame);
 	char waits_for[WAITS_FOR_SIZE];
 
 	cJSON_AddItemToArray(rows, object);
@@ -73,9 +88,9 @@ static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 		add_number(object, "slow_calls", row->slow_calls);
 		add_number(object, "ordinary_calls", row->ordinary_calls);
 	}
-	if (row->blame.wait)
-		cJSON_AddStringToObject(object, "waits_for",
-					waits_for__format(row->blame.wait, waits_for));
+	if (wait)
+		cJSON_AddStringToObject(object, "waits_for", waits_for__format(wait, waits_for));
+	add_waits(object, &row->blame);
 	add_blame(object, &row->blame);
 }
 

@@ -2,6 +2,67 @@
 /* Calls of goroutines, which no thread's stack holds: a track each. */
 #include "sampled_fixture.h"
 
+#include <elf.h>
+
+/* runtime.gopark() at PARK, in a program that Go 1.19 has built: its version tells what reasons
+ * mean. */
+#define GO   0x50000ull
+#define PARK (GO + 0x800)
+
+static void map_go(struct recording *rec)
+{
+	static const char names[] = "\0.text\0.symtab\0.go.buildinfo\0.strtab\0runtime.gopark";
+	static const char info[] = "\xff Go buildinf:\x08\x02";
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+		Elf64_Shdr sections[5];
+		Elf64_Sym symbols[2];
+		char names[64], info[64], pad[0x800 - 64 - 56 - 320 - 48 - 128], code[LEN];
+	} file = {
+		.header = {.e_ident = ELFMAG "\2\1\1",
+			   .e_type = ET_DYN,
+			   .e_machine = EM_X86_64,
+			   .e_version = EV_CURRENT,
+			   .e_ehsize = sizeof(Elf64_Ehdr),
+			   .e_phoff = offsetof(__typeof__(file), segment),
+			   .e_phentsize = sizeof(Elf64_Phdr),
+			   .e_phnum = 1,
+			   .e_shoff = offsetof(__typeof__(file), sections),
+			   .e_shentsize = sizeof(Elf64_Shdr),
+			   .e_shnum = 5,
+			   .e_shstrndx = 4},
+		.segment = {.p_type = PT_LOAD,
+			    .p_flags = PF_R | PF_X,
+			    .p_filesz = sizeof(file),
+			    .p_memsz = sizeof(file)},
+		.sections = {{0},
+			     {1, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, PARK - GO, PARK - GO, LEN,
+			      0, 0, 1, 0},
+			     {7, SHT_SYMTAB, 0, 0, offsetof(__typeof__(file), symbols),
+			      sizeof(file.symbols), 4, 1, 8, sizeof(Elf64_Sym)},
+			     {15, SHT_PROGBITS, SHF_ALLOC, offsetof(__typeof__(file), info),
+			      offsetof(__typeof__(file), info), sizeof(file.info), 0, 0, 1, 0},
+			     {29, SHT_STRTAB, 0, 0, offsetof(__typeof__(file), names),
+			      sizeof(file.names), 0, 0, 1, 0}},
+		.symbols = {{0}, {37, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1, PARK - GO, LEN}},
+	};
+	struct rec_map map = {
+		.start = GO, .len = sizeof(file), .pid = PID, .tid = PID, .path = (char *)"[go]"};
+	struct rec_image image = {.path = (char *)"[go]",
+				  .start = GO,
+				  .data = (void *)&file,
+				  .size = sizeof(file),
+				  .is_elf = true};
+
+	memcpy(file.names, names, sizeof(names));
+	memcpy(file.info, info, sizeof(info));
+	strcpy(file.info + 32, "\006go1.19");
+	memset(file.code, 0x90, sizeof(file.code));
+	assert_int_equal(recording__add_map(rec, &map), 0);
+	assert_int_equal(recording__add_image(rec, &image), 0);
+}
+
 static void add(struct fixture *f, uint32_t goroutine, pid_t tid, struct mt_entry entry)
 {
 	entry.goroutine = goroutine;
@@ -77,7 +138,7 @@ static void test_ends_that_are_not_known(void **state)
 /* Where it began is in the upper bits, what it waits for in the lowest eight. */
 static struct mt_entry park_of(uint64_t start_ns, uint64_t end_ns, pid_t began_in, uint8_t reason)
 {
-	struct mt_entry entry = entry_of(PLUGIN, start_ns, end_ns);
+	struct mt_entry entry = entry_of(PARK, start_ns, end_ns);
 
 	entry.returns_to = (uint64_t)began_in << 8 | reason;
 	return entry;
@@ -91,7 +152,7 @@ static void test_a_call_that_waits(void **state)
 {
 	struct fixture *f = *state;
 
-	map_code(&f->rec, 0, PLUGIN, "runtime.gopark");
+	map_go(&f->rec);
 	SAMPLE(f, TID, 1000, FIND + 4, ITER + 8, MAIN + 8);
 	SAMPLE(f, TID, 1100, FIND + 4, ITER + 8, MAIN + 8);
 	SAMPLE(f, TID, 1200, MAIN + 12);
@@ -196,7 +257,7 @@ static void test_a_thread_that_is_at_something_else(void **state)
 {
 	struct fixture *f = *state;
 
-	map_code(&f->rec, 0, PLUGIN, "runtime.gopark");
+	map_go(&f->rec);
 	SAMPLE(f, TID, 1000, FIND + 4, MAIN + 8);
 	SAMPLE(f, TID, 1100, FIND + 4, MAIN + 8);
 	SAMPLE(f, TID, 1200, FIND + 4, MAIN + 8);
@@ -214,6 +275,7 @@ static void test_a_thread_that_is_at_something_else(void **state)
 #define READY  0x60000ull
 #define HELPER 0x70000ull
 #define OTHER  0x80000ull
+#define INLINE 0xa0000ull
 
 /* Of goroutine 7, or another one, in thread TID + 1. */
 static void ready(struct fixture *f, uint64_t time_ns, uint32_t goroutine, uint64_t by_goid)
@@ -230,7 +292,7 @@ static void ready(struct fixture *f, uint64_t time_ns, uint32_t goroutine, uint6
 /* In iter from 1010 to 1420, and parked in it from 1120 to 1260. */
 static void add_call_that_waits(struct fixture *f)
 {
-	map_code(&f->rec, 0, PLUGIN, "runtime.gopark");
+	map_go(&f->rec);
 	map_code(&f->rec, 0, READY, "runtime.ready");
 	SAMPLE(f, TID, 1000, FIND + 4, ITER + 8, MAIN + 8);
 	SAMPLE(f, TID, 1100, FIND + 4, ITER + 8, MAIN + 8);
@@ -253,7 +315,10 @@ static void expect_ready_at_1200(struct fixture *f)
 	assert_string_equal(f->trees[2].waits.v[1].text, "a thread of Go's runtime");
 }
 
-/* The waker is named by the innermost function that is neither the runtime's nor sync's. */
+/*
+ * The waker is named by the innermost function that is neither the runtime's nor sync's, nor a
+ * closure of an inlined one, whose package is not known.
+ */
 static void test_who_made_it_ready(void **state)
 {
 	struct fixture *f = *state;
@@ -262,7 +327,8 @@ static void test_who_made_it_ready(void **state)
 	add_call_that_waits(f);
 	map_code(&f->rec, 0, HELPER, "sync.(*Mutex).unlockSlow");
 	map_code(&f->rec, 0, OTHER, "main.holder");
-	SAMPLE(f, TID + 1, 1200, READY, HELPER + 8, OTHER + 8, MAIN + 8);
+	map_code(&f->rec, 0, INLINE, "_.goready.func1");
+	SAMPLE(f, TID + 1, 1200, READY, INLINE + 8, HELPER + 8, OTHER + 8, MAIN + 8);
 	/* Before it waits, another one's, and behind it. */
 	ready(f, 1110, 7, 19);
 	ready(f, 1250, 8, 20);
@@ -382,6 +448,45 @@ static void test_it_stops_with_the_world(void **state)
 				  "  [not recorded] 1250-1420\n");
 }
 
+#define MORESTACK 0x90000ull
+
+/* The scheduler's stack tells of no caller then: it follows the goroutine's. */
+static void test_it_stops_in_a_prologue(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, OTHER, "runtime.gopreempt_m");
+	map_code(&f->rec, 0, MORESTACK, "runtime.morestack.abi0");
+	SAMPLE(f, TID, 1000, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1120, OTHER + 4, MORESTACK + 8);
+	SAMPLE(f, TID, 1220, OTHER + 4, MORESTACK + 8);
+	SAMPLE(f, TID, 1300, OTHER + 4, MORESTACK + 8);
+	stop_the_world(f);
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1420\n"
+				  "  [not recorded] 1060-1100\n"
+				  "  [blocked] 1100-1250\n"
+				  "  [not recorded] 1250-1420\n");
+}
+
+/* Its stack grows, and it goes on: that is no way to the scheduler. */
+static void test_a_stack_that_grows(void **state)
+{
+	struct fixture *f = *state;
+
+	map_code(&f->rec, 0, OTHER, "runtime.copystack");
+	map_code(&f->rec, 0, MORESTACK, "runtime.morestack.abi0");
+	SAMPLE(f, TID, 1000, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1120, OTHER + 4, MORESTACK + 8);
+	SAMPLE(f, TID, 1220, OTHER + 4, MORESTACK + 8);
+	stop_the_world(f);
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1420\n"
+				  "  [not recorded] 1060-1150\n"
+				  "  [blocked] 1150-1250\n"
+				  "  [not recorded] 1250-1420\n");
+}
+
 /* It is not seen to run, only in the scheduler. */
 static void test_it_is_only_seen_to_stop(void **state)
 {
@@ -425,7 +530,8 @@ int main(void)
 		TEST(test_calls_before_the_maps),     TEST(test_who_made_it_ready),
 		TEST(test_the_runtime_made_it_ready), TEST(test_nobody_knows_who_made_it_ready),
 		TEST(test_goroutines_have_names),     TEST(test_two_goroutines_in_one_place),
-		TEST(test_the_world_stands_still),    TEST(test_it_stops_with_the_world),
+		TEST(test_the_world_stands_still),    TEST(test_it_stops_in_a_prologue),
+		TEST(test_a_stack_that_grows),	      TEST(test_it_stops_with_the_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,80 @@ static void test_who_woke_it(void **state)
 	assert_string_equal(found->comm, "holder");
 }
 
+/*
+ * The wake-up comes when it is on its way to sleep: it leaves its CPU, and is ready all the time.
+ * That is so only if nobody wakes it later, and it went to sleep at once.
+ */
+static void test_woken_on_its_way_to_sleep(void **state)
+{
+	struct fixture *f = *state;
+	const struct waits_for wait = {.syscall = 202, .fd = -1};
+	struct done_by by = {.pid = 7, .tid = 8, .comm = "holder"};
+	struct done_by hog = {.pid = 9, .tid = 9, .comm = "hog"};
+
+	SEE(f, 1000, &main_);
+	slices__woken(&f->slices, 1005, &by);
+	slices__waits(&f->slices, &wait);
+	slices__replaced(&f->slices, 1009, &hog);
+	slices__off(&f->slices, 1010, OFF_BLOCKED);
+	slices__on(&f->slices, 1500);
+	/* Its next sleep has nothing to do with that. */
+	slices__waits(&f->slices, &wait);
+	slices__off(&f->slices, 1600, OFF_BLOCKED);
+	slices__on(&f->slices, 1700);
+	/* It did not go to sleep then, but later. */
+	slices__woken(&f->slices, 1800, &by);
+	SEE(f, 201790, &main_);
+	slices__off(&f->slices, 201801, OFF_BLOCKED);
+	slices__on(&f->slices, 202000);
+	assert_slices(f, 202010,
+		      "main 1000-202010 inferred-start inferred-end\n"
+		      "  [runnable] 1010-1500\n"
+		      "  [blocked] 1600-1700\n"
+		      "  [not recorded] 1700-201740\n"
+		      "  [blocked] 201801-202000\n");
+	assert_int_equal(f->tree.waits.n, 1);
+	assert_int_equal(f->tree.waits.v[0].call, 2);
+	assert_int_equal(f->tree.done_by.n, 1);
+	assert_int_equal(f->tree.done_by.v[0].tid, 9);
+	assert_int_equal(f->tree.done_by.v[0].ns, 490);
+}
+
+/* The record of its return is missing, and it is woken on its way to its next sleep. */
+static void test_woken_early_after_a_return_that_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct done_by by = {.pid = 7, .tid = 8, .comm = "holder"};
+
+	SEE(f, 1000, &main_);
+	slices__off(&f->slices, 1010, OFF_BLOCKED);
+	slices__woken(&f->slices, 1500, &by);
+	slices__off(&f->slices, 1510, OFF_BLOCKED);
+	slices__on(&f->slices, 1900);
+	assert_slices(f, 2000,
+		      "main 1000-2000 inferred-start inferred-end\n"
+		      "  [blocked] 1010-1500\n"
+		      "  [runnable] 1500-1510\n"
+		      "  [runnable] 1510-1900\n");
+}
+
+/* It came back, and nobody saw when: how long it was ready is not known. */
+static void test_woken_early_before_a_return_that_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct done_by by = {.pid = 7, .tid = 8, .comm = "holder"};
+
+	SEE(f, 1000, &main_);
+	slices__woken(&f->slices, 1005, &by);
+	slices__off(&f->slices, 1010, OFF_BLOCKED);
+	slices__off(&f->slices, 1500, OFF_BLOCKED);
+	SEE(f, 2000, &main_);
+	assert_slices(f, 2000,
+		      "main 1000-2000 inferred-start inferred-end\n"
+		      "  [blocked] 1010-1500\n"
+		      "  [blocked] 1500-2000\n");
+}
+
 static void test_who_ran_in_its_place(void **state)
 {
 	struct fixture *f = *state;
@@ -164,6 +238,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SLICES_TEST(test_time_off_the_cpu_is_exact),
 		SLICES_TEST(test_who_woke_it),
+		SLICES_TEST(test_woken_on_its_way_to_sleep),
+		SLICES_TEST(test_woken_early_after_a_return_that_is_missing),
+		SLICES_TEST(test_woken_early_before_a_return_that_is_missing),
 		SLICES_TEST(test_who_ran_in_its_place),
 		SLICES_TEST(test_off_the_cpu_at_the_end),
 		SLICES_TEST(test_a_stack_ends_time_off_the_cpu),

@@ -86,6 +86,66 @@ static void test_goroutines(void **state)
 			     "goroutine 18 in main.g");
 }
 
+static void add_wait(struct call_tree *tree, uint64_t ns, const char *text)
+{
+	add_call(tree, OFF_BLOCKED);
+	tree->calls.v[tree->calls.n - 1].end_ns = ns;
+	if (text)
+		*VEC_PUSH(&tree->waits) =
+			(struct waits_for){.call = (uint32_t)tree->calls.n - 1, .text = text};
+}
+
+static void assert_waits(struct call_tree *tree, const char *expected)
+{
+	const struct function inside = {.name = "chan receive"};
+	struct blame blame = {0};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < tree->calls.n; i++)
+		blame__add(&blame, tree, &tree->calls.v[i]);
+	blame__print_wait(out, &blame, &inside);
+	fclose(out);
+	assert_string_equal(text, expected);
+	free(text);
+	VEC_FINI(&tree->calls);
+	VEC_FINI(&tree->waits);
+}
+
+/* The longest wait is one of a kind that has little of the time. */
+static void test_what_most_of_the_time_was_waited_for(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_wait(&tree, 50, "stop-the-world");
+	for (int i = 0; i < 8; i++)
+		add_wait(&tree, 40, "sync.Mutex.Lock");
+	assert_waits(&tree, ": sync.Mutex.Lock");
+}
+
+static void test_what_as_much_was_waited_for(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_wait(&tree, 50, "select");
+	add_wait(&tree, 10, "sleep");
+	add_wait(&tree, 90, "sync.Mutex.Lock");
+	assert_waits(&tree, ": sync.Mutex.Lock and select");
+}
+
+/* Of most of the time it is not known, and what is known is not said of it. */
+static void test_a_wait_of_the_least(void **state)
+{
+	struct call_tree tree = {0};
+
+	add_wait(&tree, 900, NULL);
+	add_wait(&tree, 100, "stop-the-world");
+	assert_waits(&tree, "");
+	add_wait(&tree, 100, "chan receive");
+	assert_waits(&tree, "");
+}
+
 static void test_a_waker(void **state)
 {
 	struct call_tree tree = {0};
@@ -139,6 +199,9 @@ int main(void)
 		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_goroutines),
 		cmocka_unit_test(test_a_waker_of_the_least),
+		cmocka_unit_test(test_what_most_of_the_time_was_waited_for),
+		cmocka_unit_test(test_what_as_much_was_waited_for),
+		cmocka_unit_test(test_a_wait_of_the_least),
 		cmocka_unit_test(test_a_waker),
 		cmocka_unit_test(test_many_turns_of_one_program),
 		cmocka_unit_test(test_who_had_little_is_not_shown),

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What differs between the versions of Go's runtime, 1.minor, on amd64. */
+#ifndef MTBPF_TARGET_GO_RUNTIME_H
+#define MTBPF_TARGET_GO_RUNTIME_H
+
+#include <stdbool.h>
+
+#include "mtbpf_shared.h"
+
+/*
+ * Returns runtime.gopark()'s reason in the words of Go's own tracebacks, such as "chan receive".
+ * NULL: no goroutine of a program waits by that number, or the version is not known.
+ */
+const char *go_runtime__wait_reason(unsigned int minor, unsigned int number);
+
+/* Returns false, and sets all to 0, if the version is not known. */
+bool go_runtime__offsets(unsigned int minor, struct mt_go_offsets *offsets);
+
+#endif
