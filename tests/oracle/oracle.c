@@ -271,7 +271,7 @@ int oracle__run(const struct decode_request *request)
 			    .aux = request->aux,
 			    .images = request->images,
 			    .map = request->map,
-			    .fn = request->fn,
+			    .take = request->take,
 			    .ctx = request->ctx,
 			    .totals = request->totals};
 	struct pt_config config;

@@ -44,19 +44,22 @@ int regions__run(const struct decode_request *request, outbox_fn take, void *ctx
 int decode__run(const struct decode_request *request)
 {
 	struct joiner joiner;
+	int err = joiner__init(&joiner, request);
 
-	joiner__init(&joiner, request);
-	return regions__run(request, joiner__take, &joiner);
+	if (!err)
+		err = regions__run(request, joiner__take, &joiner);
+	joiner__fini(&joiner);
+	return err;
 }
 
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
-		   struct code_map *map, branch_fn fn, void *ctx, struct decode_totals *totals)
+		   struct code_map *map, branches_fn take, void *ctx, struct decode_totals *totals)
 {
 	return decode__run(&(struct decode_request){.rec = rec,
 						    .aux = aux,
 						    .images = images,
 						    .map = map,
-						    .fn = fn,
+						    .take = take,
 						    .ctx = ctx,
 						    .totals = totals});
 }

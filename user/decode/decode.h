@@ -33,20 +33,8 @@ struct decode_request {
 	const struct switches *switches;
 	struct images *images;
 	struct code_map *map;
-	branch_fn fn;
+	branches_fn take;
 	void *ctx;
-	/*
-	 * Before `map` changes, unless NULL: branches that fn has kept are of the code as it is
-	 * now, at time_ns, n_insns behind the last of them. Not 0: as for fn.
-	 */
-	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
-	void *before_map_ctx;
-	/* What was done in each stretch of PACE_MIN_NS or more, unless NULL. Not 0: as for fn. */
-	int (*pace)(void *ctx, const struct pace *pace);
-	void *pace_ctx;
-	/* What else the stream tells of the thread, in order, unless NULL. Not 0: as for fn. */
-	int (*event)(void *ctx, const struct pt_note *event);
-	void *event_ctx;
 	struct decode_totals *totals;
 	struct meter *meter; /* of bytes of PT, or NULL */
 	/* Else direct branches within a function are left out, and indirect jumps. */
@@ -58,15 +46,16 @@ struct decode_request {
 };
 
 /*
- * Decodes one thread's PT and hands its branches to fn, in order, in the caller's thread. `map`
- * starts empty; during each call of fn it shows the code as it was at the branch. Adds to totals.
- * 0; -ENOMEM; or what fn returned. Damage in the stream is no error: it is a BRANCH_GAP.
+ * Decodes one thread's PT and hands its branches to `take`, in order, in the caller's thread, a few
+ * thousand at a time. `map` starts empty; during each call of `take` it shows the code as it was at
+ * the branches. Adds to totals. 0; -ENOMEM; or what `take` returned. Damage in the stream is no
+ * error: it is a BRANCH_GAP.
  */
 int decode__run(const struct decode_request *request);
 
 /* The same, without branches that stay in their function, and on all CPUs. */
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
-		   struct code_map *map, branch_fn fn, void *ctx, struct decode_totals *totals);
+		   struct code_map *map, branches_fn take, void *ctx, struct decode_totals *totals);
 
 /* Of libipt, as it says itself. */
 void decode__library_version(char *text, size_t size);

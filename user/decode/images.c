@@ -216,14 +216,28 @@ static int map_kernel(struct images *images, struct code_map *map)
 	return 0;
 }
 
+bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
+		    const struct code_map *map)
+{
+	const struct recording *rec = images->rec;
+
+	if (images->code)
+		return code_map__is_empty(map);
+	if (next < rec->maps.n && rec->maps.v[next].time_ns <= time_ns)
+		return true;
+	return !next && rec->kernel.kallsyms && code_map__is_empty(map);
+}
+
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map)
 {
 	const struct recording *rec = images->rec;
 	int err = 0;
 
+	if (!images__is_due(images, time_ns, *next, map))
+		return 0;
 	if (images->code)
-		return code_map__is_empty(map) ? named_image__show(images->code, map) : 0;
+		return named_image__show(images->code, map);
 	pthread_mutex_lock(&images->lock);
 	if (!*next)
 		err = map_kernel(images, map);

@@ -36,6 +36,10 @@ bool images__has_kernel(const struct images *images);
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);
 
+/* Whether images__apply() would change the map, or move *next past what another process mapped. */
+bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
+		    const struct code_map *map);
+
 /*
  * Opens the debug info of files whose code has run: what follows finds their source lines sooner.
  */

@@ -6,6 +6,26 @@
 #include "decode/packet.h"
 #include "decode/tsc.h"
 
+struct branch pace__entry(const struct pace *pace)
+{
+	return (struct branch){.time_ns = pace->end_ns,
+			       .from = pace->begin_ns,
+			       .to = pace->traced_ns,
+			       .n_insns = (uint32_t)pace->insns,
+			       .n_branches = (uint32_t)(pace->insns >> 32),
+			       .kind = ENTRY_PACE,
+			       .cpu = pace->cpu};
+}
+
+struct pace branch__pace(const struct branch *entry)
+{
+	return (struct pace){.begin_ns = entry->from,
+			     .end_ns = entry->time_ns,
+			     .traced_ns = entry->to,
+			     .insns = entry->n_insns | (uint64_t)entry->n_branches << 32,
+			     .cpu = entry->cpu};
+}
+
 /* Of PT, between two looks: some ten microseconds. Each PSB+ tells the ratio. */
 #define LOOK_BYTES (16u << 10)
 

@@ -54,7 +54,7 @@ static int add(struct pieces *p, const struct branch *b)
 
 	if (!piece) {
 		p->unknown_insns += b->n_insns;
-		return b->kind == OUTBOX_NOTE ? add_event(p, b) : 0;
+		return b->kind == ENTRY_NOTE ? add_event(p, b) : 0;
 	}
 	out = VEC_PUSH(&piece->branches);
 	if (!out)

@@ -5,7 +5,6 @@
 
 #include "decode/join.h"
 #include "decode/losses.h"
-#include "decode/outside.h"
 #include "decode/pieces.h"
 #include "decode/regions.h"
 #include "decode/switches.h"
@@ -14,59 +13,45 @@
 /* One thread's way from its bytes to the taker. */
 struct thread {
 	const struct thread_taker *taker;
-	struct loss_filter filter;
-	struct outside_filter outside; /* before it; only where the recording has such */
+	struct losses losses;
 	struct decode_request request;
 };
 
-static bool has_losses(const struct recording *rec, pid_t tid)
+static int hand_on_marked(void *ctx, const struct branch *v, size_t n)
 {
-	for (size_t i = 0; i < rec->losses.n; i++)
-		if (rec->losses.v[i].tid == tid)
-			return true;
-	return false;
+	struct thread *t = ctx;
+	struct branch_batch out;
+	int err = losses__mark(&t->losses, v, n, &out);
+
+	return err ? err : t->taker->take(t->taker->ctx, out.v, out.n);
 }
 
 static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 {
-	bool is_filtered = has_losses(t->request.rec, tid);
-	int err = outside_filter__init(&t->outside, t->request.rec, pid);
+	struct decode_request *request = &t->request;
+	int err = losses__init(&t->losses, request->rec, pid, tid, request->totals);
 
-	t->request.map = err ? NULL : code_map__new();
-	if (!t->request.map)
+	request->map = err ? NULL : code_map__new();
+	if (!request->map)
 		return -ENOMEM;
-	t->filter = (struct loss_filter){.rec = t->request.rec,
-					 .tid = tid,
-					 .fn = t->taker->branch,
-					 .ctx = t->taker->ctx,
-					 .totals = t->request.totals};
+	request->take = t->taker->take;
+	request->ctx = t->taker->ctx;
 	/* Of most threads nothing was lost: their branches are spared the way. */
-	t->request.fn = is_filtered ? loss_filter__branch : t->taker->branch;
-	t->request.ctx = is_filtered ? &t->filter : t->taker->ctx;
-	t->outside.fn = t->request.fn;
-	t->outside.ctx = t->request.ctx;
-	t->outside.totals = t->request.totals;
-	if (t->outside.stops.n) {
-		t->request.fn = outside_filter__branch;
-		t->request.ctx = &t->outside;
+	if (losses__are_any(&t->losses)) {
+		request->take = hand_on_marked;
+		request->ctx = t;
 	}
-	t->request.before_map = t->taker->before_map;
-	t->request.before_map_ctx = t->taker->ctx;
-	t->request.pace = t->taker->pace;
-	t->request.pace_ctx = t->taker->ctx;
-	t->request.event = t->taker->event;
-	t->request.event_ctx = t->taker->ctx;
-	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
+	return t->taker->begin(t->taker->ctx, pid, tid, request->map);
 }
 
 static int thread__end(struct thread *t, int err)
 {
 	if (!err) {
-		loss_filter__finish(&t->filter);
+		losses__finish(&t->losses);
 		err = t->taker->end(t->taker->ctx);
 	}
 	code_map__free(t->request.map);
-	outside_filter__fini(&t->outside);
+	losses__fini(&t->losses);
 	return err;
 }
 
@@ -75,7 +60,7 @@ static int thread__next_snapshot(struct thread *t, uint64_t end_ns)
 {
 	struct branch between = {.time_ns = end_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
 
-	return t->taker->branch(t->taker->ctx, &between);
+	return t->taker->take(t->taker->ctx, &between, 1);
 }
 
 /* ---- a ring a thread */
@@ -167,13 +152,14 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 	int err = thread__begin(t, aux.pid, aux.tid);
 
 	t->request.aux = &aux;
-	joiner__init(&joiner, &t->request);
+	if (joiner__init(&joiner, &t->request))
+		err = -ENOMEM;
 	for (size_t i = 0; i < n && !err; i++) {
 		struct piece *piece = &pieces[i];
 
 		if (i && piece->snapshot != piece[-1].snapshot) {
 			err = thread__next_snapshot(t, piece[-1].end_ns);
-			joiner__init(&joiner, &t->request);
+			joiner__begin(&joiner);
 		} else if (i) {
 			err = note_unseen(&joiner, switches, &piece[-1], piece);
 		}
@@ -182,6 +168,7 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 			err = joiner__take(&joiner, piece->branches.v, piece->branches.n);
 		meter__add(t->request.meter, piece->branches.n);
 	}
+	joiner__fini(&joiner);
 	return thread__end(t, err);
 }
 
@@ -215,8 +202,8 @@ static int decode_cpus(struct thread *t)
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
 		if (!rec->aux.v[i].tid)
 			err = cut_ring(&request, i, &pieces, switches);
-	for (size_t i = 0; i < pieces.events.n && !err && t->taker->event; i++)
-		err = t->taker->event(t->taker->ctx, &pieces.events.v[i]);
+	if (!err && pieces.events.n && t->taker->take_notes)
+		err = t->taker->take_notes(t->taker->ctx, pieces.events.v, pieces.events.n);
 	if (!err)
 		err = join_threads(t, &pieces, switches);
 	t->request.totals->unknown_insns += pieces.unknown_insns;
@@ -247,7 +234,7 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 	return err || !has_cpus ? err : decode_cpus(&t);
 }
 
-static int ignore(void *ctx, const struct branch *branch)
+static int ignore(void *ctx, const struct branch *v, size_t n)
 {
 	return 0;
 }
@@ -264,7 +251,7 @@ static int look_at_thread(struct decode_request request, struct decode_bounds *b
 	request.map = code_map__new();
 	if (!request.map)
 		return -ENOMEM;
-	request.fn = ignore;
+	request.take = ignore;
 	request.totals = &totals;
 	err = decode__run(&request);
 	code_map__free(request.map);

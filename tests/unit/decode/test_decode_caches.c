@@ -258,7 +258,8 @@ static void test_a_second_thread_sees_the_code_of_its_time(void **state)
 		aux.size = t->out.bytes.n;
 		t->seen.list.n = 0;
 		assert_int_equal(
-			decode__thread(&t->rec, &aux, images, map, traced__take, t, &t->totals), 0);
+			decode__thread(&t->rec, &aux, images, map, traced__take_all, t, &t->totals),
+			0);
 		assert_int_equal(t->seen.list.n, 4);
 		assert_int_equal(t->seen.list.v[1].from, BASE + SMALL_2);
 		assert_int_equal(t->seen.list.v[2].from, BASE + SMALL);
@@ -291,6 +292,8 @@ static int stop(void *ctx, const struct branch *branch)
 	return ++*(int *)ctx == 20000 ? 77 : 0;
 }
 
+TAKE_EACH(stop_late, stop)
+
 static void test_the_taker_stops_many_threads(void **state)
 {
 	struct images *images;
@@ -308,7 +311,7 @@ static void test_the_taker_stops_many_threads(void **state)
 							      .aux = &aux,
 							      .images = images,
 							      .map = map,
-							      .fn = stop,
+							      .take = stop_late,
 							      .ctx = &taken,
 							      .totals = &t.totals,
 							      .all_branches = true,

@@ -47,7 +47,7 @@ bool outbox__grow(struct outbox *out)
 
 static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, uint64_t tsc)
 {
-	walker__emit(w, OUTBOX_NOTE, 0, ip, value, tsc);
+	walker__emit(w, ENTRY_NOTE, 0, ip, value, tsc);
 	if (w->out->n && !w->out->err)
 		w->out->v[w->out->n - 1].reason = kind;
 }

@@ -28,13 +28,11 @@ struct outbox {
 	int err; /* what flush returned, or -ENOMEM: nothing is added any more */
 };
 
-/* Beside enum branch_kind. */
+/* Beside enum branch_kind and ENTRY_NOTE. */
 enum outbox_kind {
-	OUTBOX_START = BRANCH_GAP + 1, /* a PSB says: at `to`; no branch, if that was known */
-	OUTBOX_REST,		       /* the counts belong to the next branch */
+	OUTBOX_START = ENTRY_KINDS, /* a PSB says: at `to`; no branch, if that was known */
+	OUTBOX_REST,		    /* the counts belong to the next branch */
 	OUTBOX_WHO, /* a CPU's ring: `from` points to the rec_switch it goes on behind, or 0 */
-	/* A struct pt_note: `reason` is its kind, `from` its ip, `to` its value. */
-	OUTBOX_NOTE,
 };
 
 /* SDM "Indirect Transfer Compression for Returns". */
