@@ -60,12 +60,15 @@ struct counts {
 
 static int count(void *ctx, const struct branch *v, size_t n)
 {
+	uint64_t branches = 0, handed_on = 0;
 	struct counts *counts = ctx;
 
 	for (size_t i = 0; i < n; i++) {
-		counts->branches += branch__is_entry(&v[i]) ? 0 : v[i].n_branches;
-		counts->handed_on += !branch__is_entry(&v[i]);
+		branches += branch__is_entry(&v[i]) ? 0 : v[i].n_branches;
+		handed_on += !branch__is_entry(&v[i]);
 	}
+	counts->branches += branches;
+	counts->handed_on += handed_on;
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 #include "decode/filter.h"
 
 #include "decode/packet.h"
-#include "decode/tsc.h"
+#include "decode/pt_time.h"
 #include "target/symbols/symbols.h"
 
 /* ---- which bytes */
@@ -22,7 +22,7 @@ static const uint8_t *next_psb(struct psb_clock *clock, const uint8_t *at, uint6
 		uint64_t tsc, ratio;
 
 		packet__read_psb_plus(&clock->reader, at, &tsc, &ratio);
-		*time_ns = rec_pt__tsc_to_ns(clock->pt, tsc__extend(tsc, clock->tsc));
+		*time_ns = tsc__to_ns(tsc, clock->tsc, clock->pt);
 		if (tsc)
 			return at;
 		at += PSB_SIZE;

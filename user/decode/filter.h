@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/decode.h"
+#include "decode/request.h"
 #include "util/vec.h"
 
 /* Zero-initialised, but for to_ns: all of it. */

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "decode/tsc.h"
-#include "decode/walk/walk.h"
+#include "decode/pt_time.h"
+#include "decode/walk/walker.h"
 #include "util/insn.h"
 
 /*
@@ -49,7 +49,7 @@ static void set_time(struct joiner *j, uint64_t tsc)
 	if (tsc == j->tsc || !tsc)
 		return;
 	j->tsc = tsc;
-	ns = rec_pt__tsc_to_ns(&request->rec->pt, tsc__extend(tsc, request->aux->tsc));
+	ns = tsc__to_ns(tsc, request->aux->tsc, &request->rec->pt);
 	if (ns > j->time_ns)
 		j->time_ns = ns;
 }
@@ -57,16 +57,19 @@ static void set_time(struct joiner *j, uint64_t tsc)
 static inline void add(struct joiner *j, const struct branch *b)
 {
 	struct decode_totals *totals = j->totals;
-	struct branch *out = &j->out[j->n_out++];
+	uint32_t n_insns = b->n_insns + j->n_insns;
 
-	*out = *b;
-	out->time_ns = j->time_ns;
-	out->n_insns += j->n_insns;
-	out->n_branches += j->n_branches;
-	out->packet = 0;
+	j->out[j->n_out++] = (struct branch){.time_ns = j->time_ns,
+					     .from = b->from,
+					     .to = b->to,
+					     .n_insns = n_insns,
+					     .n_branches = b->n_branches + j->n_branches,
+					     .kind = b->kind,
+					     .len = b->len,
+					     .reason = b->reason};
 	j->n_insns = j->n_branches = 0;
 	totals->branches++;
-	totals->insns += out->n_insns;
+	totals->insns += n_insns;
 }
 
 static void keep_counts(struct joiner *j, const struct branch *b)

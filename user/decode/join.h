@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/decode.h"
+#include "decode/pace.h"
+#include "decode/request.h"
 
 struct joiner {
 	const struct decode_request *request;

@@ -10,8 +10,7 @@
 #include <sys/types.h>
 
 #include "capture/recording/recording.h"
-#include "decode/branch.h"
-#include "decode/decode.h"
+#include "decode/request.h"
 #include "util/vec.h"
 
 struct losses {

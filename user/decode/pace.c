@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "decode/packet.h"
-#include "decode/tsc.h"
+#include "decode/pt_time.h"
 
 struct branch pace__entry(const struct pace *pace)
 {
@@ -67,7 +67,7 @@ int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		uint64_t tsc, ratio;
 
 		packet__read_psb_plus(&reader, at, &tsc, &ratio);
-		rate.time_ns = rec_pt__tsc_to_ns(&rec->pt, tsc__extend(tsc, aux->tsc));
+		rate.time_ns = tsc__to_ns(tsc, aux->tsc, &rec->pt);
 		rate.mhz = to_mhz(&rec->pt, ratio);
 		if (tsc && ratio)
 			err = add(rates, &rate);

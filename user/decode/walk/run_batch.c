@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "decode/walk/run_batch.h"
 
-#include "decode/walk/walk_internal.h"
+#include <string.h>
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* A CYC, an MTC and a TIP, the longest there are. */
 #define MAX_READ 24
