@@ -127,8 +127,9 @@ static inline bool memo_effects__fit(const struct memo_effects *effects,
 {
 	unsigned int pending = calls->top - calls->floor;
 
-	/* Too many calls would push out the oldest. */
-	if (pending < effects->n_needs || pending + effects->most_calls > RETURN_DEPTH)
+	/* Too many calls would push out the oldest, those of before a gap first. */
+	if (pending < effects->n_needs ||
+	    calls->top - calls->stale + effects->most_calls > RETURN_DEPTH)
 		return false;
 	for (unsigned int i = 0; i < effects->n_needs; i++)
 		if (calls->ips[(calls->top - 1 - i) % RETURN_DEPTH] !=

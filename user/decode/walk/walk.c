@@ -99,6 +99,7 @@ static inline bool replay(struct walker *w, const struct memo_entry *entry,
 struct noting {
 	size_t n_out, n_marked; /* of the outbox: before it, and marked with their packet */
 	uint8_t n_packets;
+	uint8_t entered; /* with which of them the thread came to its block; 0: before all */
 };
 
 static void walk_noted_packet(struct walker *w, const uint8_t **at, struct noting *noting)
@@ -107,17 +108,20 @@ static void walk_noted_packet(struct walker *w, const uint8_t **at, struct notin
 
 	w->block_tsc = BEFORE;
 	*at = walk_packet(w, *at);
+	noting->n_packets++;
 	for (; noting->n_marked < w->out->n; noting->n_marked++) {
 		struct branch *b = &w->out->v[noting->n_marked];
 		bool before = b->time_ns == BEFORE;
 
-		b->packet = (uint8_t)(noting->n_packets + !before);
+		b->packet = before ? noting->entered : noting->n_packets;
 		if (before)
 			b->time_ns = block_tsc;
 	}
+	/* TNT bits may have to wait for a TIP (SDM "Deferred TIPs"). */
 	if (w->block_tsc == BEFORE)
 		w->block_tsc = block_tsc;
-	noting->n_packets++;
+	else
+		noting->entered = noting->n_packets;
 }
 
 static bool tells_time(uint8_t byte)
