@@ -17,7 +17,7 @@
 
 int joiner__init(struct joiner *j, const struct decode_request *request)
 {
-	*j = (struct joiner){.request = request, .totals = request->totals};
+	*j = (struct joiner){.request = request, .totals = request->totals, .base = UINT64_MAX};
 	j->out = malloc(JOINED_MAX * sizeof(*j->out));
 	return j->out ? 0 : -ENOMEM;
 }
@@ -29,7 +29,8 @@ void joiner__fini(struct joiner *j)
 
 void joiner__begin(struct joiner *j)
 {
-	*j = (struct joiner){.request = j->request, .totals = j->totals, .out = j->out};
+	*j = (struct joiner){
+		.request = j->request, .totals = j->totals, .out = j->out, .base = UINT64_MAX};
 }
 
 static int hand_on(struct joiner *j)
@@ -40,16 +41,34 @@ static int hand_on(struct joiner *j)
 	return n ? j->request->take(j->request->ctx, j->out, n) : 0;
 }
 
-/* Recalibration may step back; time in a trace does not. */
-static void set_time(struct joiner *j, uint64_t tsc)
+/* As tsc__to_ns(), most of which is the same for all ticks with the same high bits. */
+static inline uint64_t to_ns(struct joiner *j, uint64_t tsc)
 {
-	const struct decode_request *request = j->request;
+	const struct rec_pt_config *pt = &j->request->rec->pt;
+	uint64_t mask = (1ull << pt->time_shift) - 1, reference = j->request->aux->tsc;
+	uint64_t base = tsc & ~mask;
+
+	if (UNLIKELY(base != j->base)) {
+		uint64_t first = tsc__extend(base, reference);
+
+		/* They lie half a wrap away from the reference: not all before it, or behind it. */
+		if (tsc__extend(base | mask, reference) - first != mask)
+			return tsc__to_ns(tsc, reference, pt);
+		j->base = base;
+		j->base_ns = rec_pt__tsc_to_ns(pt, first);
+	}
+	return j->base_ns + (((tsc & mask) * pt->time_mult) >> pt->time_shift);
+}
+
+/* Recalibration may step back; time in a trace does not. */
+static inline void set_time(struct joiner *j, uint64_t tsc)
+{
 	uint64_t ns;
 
 	if (tsc == j->tsc || !tsc)
 		return;
 	j->tsc = tsc;
-	ns = tsc__to_ns(tsc, request->aux->tsc, &request->rec->pt);
+	ns = to_ns(j, tsc);
 	if (ns > j->time_ns)
 		j->time_ns = ns;
 }
@@ -258,20 +277,51 @@ static int take_other(struct joiner *j, const struct branch *b)
 	return err;
 }
 
+/*
+ * The first of them that are just branches, with no counts of others to be added: as add(), but
+ * what changes with each is in registers. How many there are.
+ */
+static size_t add_plain(struct joiner *j, const struct branch *raw, size_t n)
+{
+	struct branch *out = &j->out[j->n_out];
+	uint64_t insns = 0;
+	size_t i = 0;
+
+	if (j->n_insns || j->n_branches)
+		return 0;
+	if (n > JOINED_MAX - MOST_OF_ONE - j->n_out)
+		n = JOINED_MAX - MOST_OF_ONE - j->n_out;
+	for (; i < n && raw[i].kind <= BRANCH_COND; i++, out++) {
+		const struct branch *b = &raw[i];
+
+		set_time(j, b->time_ns);
+		insns += b->n_insns;
+		*out = (struct branch){.time_ns = j->time_ns,
+				       .from = b->from,
+				       .to = b->to,
+				       .n_insns = b->n_insns,
+				       .n_branches = b->n_branches,
+				       .kind = b->kind,
+				       .len = b->len};
+	}
+	j->n_out += i;
+	j->totals->branches += i;
+	j->totals->insns += insns;
+	return i;
+}
+
 int joiner__take(void *joiner, struct branch *raw, size_t n)
 {
 	struct joiner *j = joiner;
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++) {
-		const struct branch *b = &raw[i];
-
-		set_time(j, b->time_ns);
-		if (b->kind <= BRANCH_COND)
-			add(j, b);
-		else
-			err = take_other(j, b);
-		if (j->n_out > JOINED_MAX - MOST_OF_ONE && !err)
+	for (size_t i = 0; i < n && !err;) {
+		i += add_plain(j, &raw[i], n - i);
+		if (i < n) {
+			set_time(j, raw[i].time_ns);
+			err = take_other(j, &raw[i++]);
+		}
+		if (j->n_out >= JOINED_MAX - MOST_OF_ONE && !err)
 			err = hand_on(j);
 	}
 	if (j->started && j->time_ns > j->totals->last_ns)

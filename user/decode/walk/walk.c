@@ -55,8 +55,8 @@ static inline const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
 /* ---- a run that is known happens again */
 
 /* The entry's effects happen again. False: here they cannot, and nothing has. */
-static inline bool replay_effects(struct walker *w, const struct memo_effects *effects,
-				  const struct memo_run *run)
+static inline __attribute__((always_inline)) bool
+replay_effects(struct walker *w, const struct memo_effects *effects, const struct memo_run *run)
 {
 	struct outbox *out = w->out;
 	struct branch *events;
@@ -195,6 +195,7 @@ static inline void fetch_effects(const struct walker *w, const struct memo_run *
 	__builtin_prefetch((const void *)((uintptr_t)effects + 64));
 }
 
+/* Where what follows is read anew: behind the batch, or before its end. */
 static const uint8_t *take_runs(struct walker *w, struct run_batch *batch)
 {
 	for (unsigned int i = 0; i < batch->n; i++) {
@@ -212,9 +213,9 @@ static const uint8_t *take_runs(struct walker *w, struct run_batch *batch)
 			return run->end;
 		}
 	}
-	w->time = batch->time;
-	w->context = batch->context;
-	return batch->runs[batch->n - 1].end;
+	w->time = batch->end.time;
+	w->context = batch->end.context;
+	return batch->end.at;
 }
 
 static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
@@ -223,11 +224,14 @@ static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 
 	while (at < to) {
 		const uint8_t *end = UNLIKELY(w->sync > at && w->sync < to) ? w->sync : to;
+		struct run_point from = {.at = at,
+					 .last_ip = w->reader.last_ip,
+					 .context = w->context,
+					 .time = w->time};
 
 		batch.n = 0;
 		if (is_plain(w))
-			run_batch__read(&batch, &w->reader, &w->time, w->context, w->space->entries,
-					at, end);
+			run_batch__read(&batch, &from, w->reader.skd007, w->space->entries, end);
 		if (batch.n) {
 			at = take_runs(w, &batch);
 		} else {
