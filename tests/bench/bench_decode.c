@@ -58,12 +58,17 @@ struct counts {
 	uint64_t branches, handed_on;
 };
 
-static int count(void *ctx, const struct branch *b)
+static int count(void *ctx, const struct branch *v, size_t n)
 {
+	uint64_t branches = 0, handed_on = 0;
 	struct counts *counts = ctx;
 
-	counts->branches += b->n_branches;
-	counts->handed_on++;
+	for (size_t i = 0; i < n; i++) {
+		branches += branch__is_entry(&v[i]) ? 0 : v[i].n_branches;
+		handed_on += !branch__is_entry(&v[i]);
+	}
+	counts->branches += branches;
+	counts->handed_on += handed_on;
 	return 0;
 }
 
@@ -82,7 +87,7 @@ static void run_ours(const struct recording *rec, bool all, unsigned int jobs, s
 						     .aux = &rec->aux.v[i],
 						     .images = images,
 						     .map = map,
-						     .fn = count,
+						     .take = count,
 						     .ctx = &counts,
 						     .totals = &totals,
 						     .all_branches = all,

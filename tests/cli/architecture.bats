@@ -40,6 +40,26 @@ of_each() {
 	diff "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/is"
 }
 
+# Folders within which what a file includes leads to no circle; others may follow.
+no_circles=(decode)
+
+# A .c and the .h of its name are one file; a header of several files would hide what they take from each other.
+@test "no circle among the files of ${no_circles[*]}" {
+	for folder in "${no_circles[@]}"; do
+		includes | awk -v folder="$folder/" '
+			{ sub(/\.[ch]$/, "", $1); sub(/\.h$/, "", $2) }
+			index($1, folder) == 1 && index($2, folder) == 1 && $1 != $2 { print $2, $1 }' \
+			>"$BATS_TEST_TMPDIR/pairs"
+		[ "$(wc -l <"$BATS_TEST_TMPDIR/pairs")" -gt 10 ]
+		tsort "$BATS_TEST_TMPDIR/pairs" >"$BATS_TEST_TMPDIR/order" 2>"$BATS_TEST_TMPDIR/circles" ||
+			{ echo "$folder has a circle:"; cat "$BATS_TEST_TMPDIR/circles"; false; }
+		find "user/$folder" -name '*.h' | while read -r header; do
+			[ -e "${header%.h}.c" ] || ! grep -HnE '^[a-z][a-z0-9_ ]*[ *][a-z0-9_]+\(' "$header" |
+				grep -vE ':(static|typedef) ' || exit 1
+		done
+	done
+}
+
 @test "whose each library is" {
 	rows Libraries >"$BATS_TEST_TMPDIR/said"
 	cut -d: -f1 "$BATS_TEST_TMPDIR/said" >"$BATS_TEST_TMPDIR/headers"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "decode/decode.h"
+#include "each_branch.h"
 #include "oracle/oracle.h"
 #include "util/log.h"
 #include "util/vec.h"
@@ -43,6 +44,8 @@ static int take(void *ctx, const struct branch *b)
 	return 0;
 }
 
+TAKE_EACH(take_all, take)
+
 static void decode(struct taken *taken, int (*run)(const struct decode_request *),
 		   const struct recording *rec, const struct rec_aux *aux, size_t region_size,
 		   unsigned int jobs)
@@ -55,7 +58,7 @@ static void decode(struct taken *taken, int (*run)(const struct decode_request *
 						  .aux = aux,
 						  .images = images,
 						  .map = map,
-						  .fn = take,
+						  .take = take_all,
 						  .ctx = taken,
 						  .totals = &taken->totals,
 						  .all_branches = true,

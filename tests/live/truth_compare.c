@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <cmocka.h>
 
+#include "../each_branch.h"
 #include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "stack/stack.h"
@@ -116,6 +117,8 @@ static int on_branch(void *ctx, const struct branch *b)
 	return 0;
 }
 
+TAKE_EACH(on_branches, on_branch)
+
 /* A PLT stub's frame carries the stub's name until it has jumped on. */
 static bool is_right(const struct true_event *t, const struct seen_event *s, long offset)
 {
@@ -213,9 +216,9 @@ size_t truth_compare__count(const char *recording, const char *truth, size_t *wr
 		struct call_tree tree;
 
 		c.stack = stack__new(rec.aux.v[i].pid, rec.aux.v[i].tid, "", c.map);
-		assert_int_equal(
-			decode__thread(&rec, &rec.aux.v[i], images, c.map, on_branch, &c, &totals),
-			0);
+		assert_int_equal(decode__thread(&rec, &rec.aux.v[i], images, c.map, on_branches, &c,
+						&totals),
+				 0);
 		n += compare(&log, &c, rec.aux.v[i].tid, wrong);
 		assert_int_equal(stack__finish(c.stack, &tree), 0);
 		call_tree__fini(&tree);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "each_branch.h"
 #include "oracle/oracle.h"
 
 #define BATCH 1024
@@ -27,6 +28,8 @@ static int write_branch(void *ctx, const struct branch *b)
 {
 	return fwrite(b, sizeof(*b), 1, ctx) == 1 ? 0 : -1;
 }
+
+TAKE_EACH(write_branches, write_branch)
 
 static const struct branch *next_of_oracle(struct comparison *c)
 {
@@ -81,8 +84,10 @@ static int compare_branch(void *ctx, const struct branch *b)
 	return -1;
 }
 
+TAKE_EACH(compare_branches, compare_branch)
+
 static int run(int (*decode)(const struct decode_request *), const struct recording *rec,
-	       const struct rec_aux *aux, branch_fn fn, void *ctx, unsigned int jobs)
+	       const struct rec_aux *aux, branches_fn take, void *ctx, unsigned int jobs)
 {
 	struct images *images = images__new(rec);
 	struct code_map *map = code_map__new();
@@ -91,7 +96,7 @@ static int run(int (*decode)(const struct decode_request *), const struct record
 						  .aux = aux,
 						  .images = images,
 						  .map = map,
-						  .fn = fn,
+						  .take = take,
 						  .ctx = ctx,
 						  .totals = &totals,
 						  .all_branches = true,
@@ -114,7 +119,7 @@ static FILE *start_oracle(const struct recording *rec, const struct rec_aux *aux
 		FILE *out = fdopen(ends[1], "w");
 
 		close(ends[0]);
-		run(oracle__run, rec, aux, write_branch, out, 1);
+		run(oracle__run, rec, aux, write_branches, out, 1);
 		fclose(out);
 		_exit(0);
 	}
@@ -131,7 +136,7 @@ static bool compare_thread(const struct recording *rec, const struct rec_aux *au
 	c = (struct comparison){.oracle = start_oracle(rec, aux, &pid)};
 	if (!c.oracle)
 		return false;
-	run(decode__run, rec, aux, compare_branch, &c, jobs);
+	run(decode__run, rec, aux, compare_branches, &c, jobs);
 	if (!c.differs && next_of_oracle(&c)) {
 		c.differs = true;
 		printf("branch %" PRIu64 "\n", c.compared);

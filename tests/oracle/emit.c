@@ -15,7 +15,7 @@ int decoder__hand_on(struct decoder *d, struct branch *branch)
 		d->totals->first_ns = d->time_ns;
 	if (d->time_ns > d->totals->last_ns)
 		d->totals->last_ns = d->time_ns;
-	return d->fn(d->ctx, branch);
+	return d->take(d->ctx, branch, 1);
 }
 
 int decoder__begin(struct decoder *d, uint64_t ip)

@@ -5,12 +5,12 @@
 #include <intel-pt.h>
 
 #include "oracle/oracle_internal.h"
-#include "decode/tsc.h"
+#include "decode/pt_time.h"
 #include "util/log.h"
 
 static void set_time(struct decoder *d, uint64_t tsc)
 {
-	uint64_t now = rec_pt__tsc_to_ns(&d->rec->pt, tsc__extend(tsc, d->aux->tsc));
+	uint64_t now = tsc__to_ns(tsc, d->aux->tsc, &d->rec->pt);
 
 	/* Recalibration may step back; time in a trace does not. */
 	if (now > d->time_ns)
@@ -271,7 +271,7 @@ int oracle__run(const struct decode_request *request)
 			    .aux = request->aux,
 			    .images = request->images,
 			    .map = request->map,
-			    .fn = request->fn,
+			    .take = request->take,
 			    .ctx = request->ctx,
 			    .totals = request->totals};
 	struct pt_config config;

@@ -18,7 +18,7 @@ struct decoder {
 	struct images *images;
 	struct code_map *map;
 	size_t next_map;
-	branch_fn fn;
+	branches_fn take;
 	void *ctx;
 	struct decode_totals *totals;
 	uint64_t time_ns;

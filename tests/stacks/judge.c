@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../each_branch.h"
 #include "capture/recording/recording.h"
 #include "decode/threads.h"
 #include "stack/stack.h"
@@ -106,6 +107,8 @@ static int take_branch(void *ctx, const struct branch *b)
 	return 0;
 }
 
+TAKE_EACH(take_branches, take_branch)
+
 static int end_thread(void *ctx)
 {
 	struct judge *j = ctx;
@@ -128,7 +131,7 @@ int main(int argc, char **argv)
 {
 	struct judge j = {.truth = argc == 3 ? argv[2] : NULL};
 	struct thread_taker taker = {
-		.begin = begin_thread, .branch = take_branch, .end = end_thread, .ctx = &j};
+		.begin = begin_thread, .take = take_branches, .end = end_thread, .ctx = &j};
 	struct decode_totals totals = {0};
 	struct recording rec;
 	struct images *images;

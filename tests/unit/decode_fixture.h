@@ -3,6 +3,7 @@
 #ifndef MTBPF_TESTS_DECODE_FIXTURE_H
 #define MTBPF_TESTS_DECODE_FIXTURE_H
 
+#include "../each_branch.h"
 #include "pt_fixture.h"
 
 #include <stdlib.h>
@@ -250,6 +251,8 @@ static inline int traced__take(void *ctx, const struct branch *branch)
 	return 0;
 }
 
+TAKE_EACH(traced__take_all, traced__take)
+
 /* How it is decoded; the rest of the request is the fixture's. */
 struct decoding {
 	int (*run)(const struct decode_request *request);
@@ -277,7 +280,7 @@ static inline void traced__decode_as(struct traced *t, const struct decoding *ho
 							   .aux = &aux,
 							   .images = images,
 							   .map = map,
-							   .fn = traced__take,
+							   .take = traced__take_all,
 							   .ctx = t,
 							   .totals = &t->totals,
 							   .meter = &meter,

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What decode hands to stack: one transfer of control of one thread, in time order. */
+/*
+ * What decode hands to stack: arrays of one thread's transfers of control, in time order, with
+ * other things that are known of the thread as entries among them.
+ */
 #ifndef MTBPF_DECODE_BRANCH_H
 #define MTBPF_DECODE_BRANCH_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum branch_kind {
@@ -19,6 +24,21 @@ enum branch_kind {
 	BRANCH_END_ASYNC,   /* interrupt, fault, signal or trap before the instruction at `from` */
 	BRANCH_END,	    /* tracing stopped at `from`: the freeze, or the end of the data */
 	BRANCH_GAP,	    /* the trace is broken here: enum gap_reason; from, to: where, or 0 */
+};
+
+/*
+ * Beside enum branch_kind: entries that are no branch. n_insns and n_branches of the branches do
+ * not depend on them.
+ */
+enum entry_kind {
+	/*
+	 * The thread's code_map shows the code of time_ns from here on: what stands before the
+	 * entry is of the code as it was. The next branch counts n_insns instructions up to here.
+	 */
+	ENTRY_MAP = BRANCH_GAP + 1,
+	ENTRY_NOTE, /* a struct pt_note: branch__note() */
+	ENTRY_PACE, /* a struct pace: branch__pace() */
+	ENTRY_KINDS,
 };
 
 enum gap_reason {
@@ -43,13 +63,24 @@ struct branch {
 	/* Near branches taken since the previous one, this included: more than 1 where decoding
 	 * leaves out jumps within a function. */
 	uint32_t n_branches;
-	uint8_t kind; /* enum branch_kind */
+	uint8_t kind; /* enum branch_kind, or enum entry_kind */
 	/* Length of the instruction at from; 0 where it did not execute. Of a call, 0: unknown. */
 	uint8_t len;
 	uint8_t reason; /* enum gap_reason */
 	uint8_t packet; /* decode's own */
-	uint8_t pad[4];
+	int32_t cpu;	/* of entries */
 };
+
+/* A part of an array of branches, or all of it. */
+struct branch_batch {
+	const struct branch *v;
+	size_t n;
+};
+
+static inline bool branch__is_entry(const struct branch *b)
+{
+	return b->kind > BRANCH_GAP;
+}
 
 /*
  * Of calls: where their RET goes, and how many bytes behind that it may go as well, where nobody
@@ -69,8 +100,11 @@ static inline uint8_t branch__return_slack(const struct branch *b)
 	return b->len ? 0 : CALL_MAX_LEN - CALL_MIN_LEN;
 }
 
-/* Takes branches one by one. Non-zero stops the decoder, which returns it. */
-typedef int (*branch_fn)(void *ctx, const struct branch *branch);
+/*
+ * Takes the next n branches and entries of a thread. The code_map shows the code as it is at each
+ * of them. Non-zero stops the decoder, which returns it.
+ */
+typedef int (*branches_fn)(void *ctx, const struct branch *v, size_t n);
 
 const char *branch_kind__name(enum branch_kind kind);
 const char *gap_reason__name(enum gap_reason reason);

@@ -3,70 +3,23 @@
 #ifndef MTBPF_DECODE_DECODE_H
 #define MTBPF_DECODE_DECODE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
-#include "capture/recording/recording.h"
-#include "decode/branch.h"
-#include "decode/images.h"
 #include "decode/pace.h"
 #include "decode/pt_note.h"
-
-struct meter;
-struct switches;
-
-#define GAP_REASONS (GAP_FILTERED + 1)
-
-struct decode_totals {
-	uint64_t insns;
-	uint64_t branches;	      /* handed on */
-	uint64_t gaps[GAP_REASONS];   /* by enum gap_reason */
-	uint64_t gap_ns[GAP_REASONS]; /* from what was known last to where it went on */
-	uint64_t first_ns, last_ns;   /* 0 where nothing was decoded */
-	uint64_t unknown_insns;	      /* of threads that no switch names: left out */
-};
-
-struct decode_request {
-	const struct recording *rec;
-	const struct rec_aux *aux;
-	/* Of a CPU's ring, where threads come and go; else NULL. */
-	const struct switches *switches;
-	struct images *images;
-	struct code_map *map;
-	branch_fn fn;
-	void *ctx;
-	/*
-	 * Before `map` changes, unless NULL: branches that fn has kept are of the code as it is
-	 * now, at time_ns, n_insns behind the last of them. Not 0: as for fn.
-	 */
-	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
-	void *before_map_ctx;
-	/* What was done in each stretch of PACE_MIN_NS or more, unless NULL. Not 0: as for fn. */
-	int (*pace)(void *ctx, const struct pace *pace);
-	void *pace_ctx;
-	/* What else the stream tells of the thread, in order, unless NULL. Not 0: as for fn. */
-	int (*event)(void *ctx, const struct pt_note *event);
-	void *event_ctx;
-	struct decode_totals *totals;
-	struct meter *meter; /* of bytes of PT, or NULL */
-	/* Else direct branches within a function are left out, and indirect jumps. */
-	bool all_branches;
-	bool wants_source; /* images__prepare_source() as well, where there is a thread for it */
-	/* What is handed on is the same whatever these are; 0: what is fastest. */
-	unsigned int jobs;  /* threads to decode with */
-	size_t region_size; /* bytes of PT that are decoded by one, at least */
-};
+#include "decode/request.h"
 
 /*
- * Decodes one thread's PT and hands its branches to fn, in order, in the caller's thread. `map`
- * starts empty; during each call of fn it shows the code as it was at the branch. Adds to totals.
- * 0; -ENOMEM; or what fn returned. Damage in the stream is no error: it is a BRANCH_GAP.
+ * Decodes one thread's PT and hands its branches to `take`, in order, in the caller's thread, a few
+ * thousand at a time. `map` starts empty; during each call of `take` it shows the code as it was at
+ * the branches. Adds to totals. 0; -ENOMEM; or what `take` returned. Damage in the stream is no
+ * error: it is a BRANCH_GAP.
  */
 int decode__run(const struct decode_request *request);
 
 /* The same, without branches that stay in their function, and on all CPUs. */
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
-		   struct code_map *map, branch_fn fn, void *ctx, struct decode_totals *totals);
+		   struct code_map *map, branches_fn take, void *ctx, struct decode_totals *totals);
 
 /* Of libipt, as it says itself. */
 void decode__library_version(char *text, size_t size);

@@ -2,7 +2,7 @@
 #include "decode/filter.h"
 
 #include "decode/packet.h"
-#include "decode/tsc.h"
+#include "decode/pt_time.h"
 #include "target/symbols/symbols.h"
 
 /* ---- which bytes */
@@ -22,7 +22,7 @@ static const uint8_t *next_psb(struct psb_clock *clock, const uint8_t *at, uint6
 		uint64_t tsc, ratio;
 
 		packet__read_psb_plus(&clock->reader, at, &tsc, &ratio);
-		*time_ns = rec_pt__tsc_to_ns(clock->pt, tsc__extend(tsc, clock->tsc));
+		*time_ns = tsc__to_ns(tsc, clock->tsc, clock->pt);
 		if (tsc)
 			return at;
 		at += PSB_SIZE;
@@ -113,7 +113,7 @@ static int deliver(struct selection *s, const struct branch *b)
 	count(s, b);
 	s->is_running = b->kind < BRANCH_END_SYSCALL;
 	s->ip = b->to;
-	return s->fn(s->ctx, b);
+	return VEC_ADD(&s->out, *b);
 }
 
 static unsigned int look_up(struct selection *s, const struct function *function)
@@ -228,9 +228,8 @@ static int end_part(struct selection *s)
 	return err || !s->is_running ? err : deliver(s, &end);
 }
 
-int selection__branch(void *selection, const struct branch *b)
+static int take(struct selection *s, const struct branch *b)
 {
-	struct selection *s = selection;
 	int err;
 
 	if (b->time_ns < s->filter->from_ns) {
@@ -244,16 +243,30 @@ int selection__branch(void *selection, const struct branch *b)
 	return err ? err : take_in_region(s, b);
 }
 
+int selection__take(struct selection *s, const struct branch *v, size_t n, struct branch_batch *out)
+{
+	int err = 0;
+
+	s->out.n = 0;
+	for (size_t i = 0; i < n && !err; i++)
+		err = branch__is_entry(&v[i]) ? VEC_ADD(&s->out, v[i]) : take(s, &v[i]);
+	*out = (struct branch_batch){s->out.v, s->out.n};
+	return err;
+}
+
 void selection__init(struct selection *s, const struct decode_filter *filter,
 		     struct decode_totals *totals, struct filter_totals *found)
 {
 	*s = (struct selection){.filter = filter, .totals = totals, .found = found};
 }
 
-void selection__begin_thread(struct selection *s, struct code_map *map, branch_fn fn, void *ctx)
+void selection__fini(struct selection *s)
 {
-	s->fn = fn;
-	s->ctx = ctx;
+	VEC_FINI(&s->out);
+}
+
+void selection__begin_thread(struct selection *s, struct code_map *map)
+{
 	s->map = map;
 	s->is_empty = true;
 	s->has_before = s->is_in = s->is_over = s->is_inside = s->has_left = false;

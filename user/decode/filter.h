@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/decode.h"
+#include "decode/request.h"
+#include "util/vec.h"
 
 /* Zero-initialised, but for to_ns: all of it. */
 struct decode_filter {
@@ -37,7 +38,7 @@ struct filter_totals {
 #define SELECTION_KNOWN 1024
 
 /*
- * On the way of threads' branches: hands on those of the part. A thread that runs when the part
+ * Of threads' branches, chooses those of the part. A thread that runs when the part
  * begins has a BEGIN there, and an END where the part ends; one that is in a system call, or was
  * interrupted, is left so again at the part's beginning. GAP_FILTERED lies between two regions.
  */
@@ -50,9 +51,9 @@ struct selection {
 		unsigned int is;
 	} known[SELECTION_KNOWN];
 
+	VEC(struct branch) out;
+
 	/* Of the thread that is taken now. */
-	branch_fn fn;
-	void *ctx;
 	struct code_map *map;
 	bool is_empty;	     /* nothing was handed on */
 	bool has_before;     /* `before` is the last branch before the part */
@@ -70,11 +71,12 @@ struct selection {
 /* All that is pointed to must outlive it. */
 void selection__init(struct selection *selection, const struct decode_filter *filter,
 		     struct decode_totals *totals, struct filter_totals *found);
-/* What follows is of another thread, whose code is `map`, and goes to fn. */
-void selection__begin_thread(struct selection *selection, struct code_map *map, branch_fn fn,
-			     void *ctx);
-/* A branch_fn, with the selection as ctx. */
-int selection__branch(void *selection, const struct branch *branch);
+void selection__fini(struct selection *selection);
+/* What follows is of another thread, whose code is `map`. */
+void selection__begin_thread(struct selection *selection, struct code_map *map);
+/* *out, until the next call: those of them that are of the part, and all entries. 0 or -ENOMEM. */
+int selection__take(struct selection *selection, const struct branch *v, size_t n,
+		    struct branch_batch *out);
 
 bool decode_filter__has_time(const struct decode_filter *filter, uint64_t time_ns);
 /* Whether a stretch of time belongs to the part as a whole. */

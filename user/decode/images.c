@@ -2,15 +2,56 @@
 #include "decode/images.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "decode/images_internal.h"
-#include "decode/space.h"
+#include "target/elf/debug_file.h"
 #include "target/symbols/jit_image.h"
 #include "target/symbols/kernel_image.h"
 #include "target/symbols/named_image.h"
+#include "util/cleanup.h"
 #include "util/log.h"
+#include "util/vec.h"
+
+/* A file, opened once for all of its mappings. */
+struct opened {
+	const char *path, *build_id; /* the recording's */
+	uint64_t ino;
+	struct elf_image *image; /* NULL: could not be opened, and that was said */
+	int error;		 /* why not */
+	/* Of a file with this name that is not it. */
+	char other_id[64];
+	uint64_t other_ino;
+	bool is_other; /* that is the image, in want of a better one */
+	bool mismatch_said;
+	bool is_prepared; /* images__prepare_source() */
+};
+
+/* The memory of a process as far as it was copied. */
+struct jit {
+	pid_t pid;
+	struct elf_image *image; /* NULL: nothing was */
+};
+
+struct images {
+	const struct recording *rec;
+	pthread_mutex_t lock; /* of what follows */
+	VEC(struct opened) files;
+	bool is_missing_some; /* of these files, which was said */
+	VEC(struct jit) jits;
+	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
+	bool kernel_failed;	  /* and that was said */
+	struct images_kept *kept;
+	struct named_image *code; /* instead of all these; or NULL */
+};
 
 struct images *images__new(const struct recording *rec)
 {
@@ -27,7 +68,12 @@ void images__free(struct images *images)
 {
 	if (!images)
 		return;
-	space__free_idle(images);
+	while (images->kept) {
+		struct images_kept *kept = images->kept;
+
+		images->kept = kept->next;
+		kept->free(kept);
+	}
 	for (size_t i = 0; i < images->files.n; i++)
 		elf_image__free(images->files.v[i].image);
 	for (size_t i = 0; i < images->jits.n; i++)
@@ -40,6 +86,34 @@ void images__free(struct images *images)
 	free(images);
 }
 
+const struct recording *images__recording(const struct images *images)
+{
+	return images->rec;
+}
+
+void images__keep(struct images *images, struct images_kept *kept)
+{
+	pthread_mutex_lock(&images->lock);
+	kept->next = images->kept;
+	images->kept = kept;
+	pthread_mutex_unlock(&images->lock);
+}
+
+struct images_kept *images__take(struct images *images, pid_t pid,
+				 bool (*fits)(const struct images_kept *kept, int how), int how)
+{
+	struct images_kept **at = &images->kept, *found;
+
+	pthread_mutex_lock(&images->lock);
+	while (*at && ((*at)->pid != pid || !fits(*at, how)))
+		at = &(*at)->next;
+	found = *at;
+	if (found)
+		*at = found->next;
+	pthread_mutex_unlock(&images->lock);
+	return found;
+}
+
 void images__set_code(struct images *images, struct named_image *code)
 {
 	images->code = code;
@@ -49,6 +123,168 @@ bool images__has_kernel(const struct images *images)
 {
 	return images->code || images->rec->kernel.kallsyms;
 }
+
+/* ---- which file was mapped: where it is now, and how it is told from another one of its name */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Code in a file that is no ELF, or a damaged one: its bytes are what ran, whatever they lack. */
+static struct elf_image *raw_image(int fd, const char *name)
+{
+	struct elf_image *image;
+	struct stat st;
+	void *data;
+
+	if (fstat(fd, &st))
+		return NULL;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return NULL;
+	image = elf_image__raw(data, (size_t)st.st_size, name, name);
+	munmap(data, (size_t)st.st_size);
+	return image;
+}
+
+static struct elf_image *open_elf(int fd, const struct rec_map *map)
+{
+	struct elf_image *image = elf_image__open(fd, base_name(map->path));
+
+	return image || errno == ENOMEM ? image : raw_image(fd, base_name(map->path));
+}
+
+/* The file at `path`, if it is what was mapped; else why not is in file->other. */
+static struct elf_image *try_path(struct opened *file, const struct rec_map *map, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct elf_image *image = NULL;
+	const char *build_id;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		image = open_elf(fd, map);
+	close(fd);
+	if (!image)
+		return NULL;
+	build_id = elf_image__build_id(image);
+	if (map->build_id[0] ? !strcmp(build_id, map->build_id)
+			     : !map->ino || st.st_ino == map->ino)
+		return image;
+	snprintf(file->other_id, sizeof(file->other_id), "%s", build_id);
+	file->other_ino = st.st_ino;
+	elf_image__free(image);
+	return NULL;
+}
+
+/*
+ * From the process, if it still runs, or its root; then by its name. A file copied to another
+ * machine or file system has another inode: the name is all there is, unless the build id tells.
+ */
+static struct elf_image *from_machine(struct opened *file, const struct rec_map *map,
+				      const char *root)
+{
+	struct rec_map by_name = *map;
+	struct elf_image *image;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", map->pid,
+		 (unsigned long)map->start, (unsigned long)(map->start + map->len));
+	image = try_path(file, map, path);
+	snprintf(path, sizeof(path), "%s%s", root, map->path);
+	if (!image)
+		image = try_path(file, map, path);
+	if (!image) {
+		image = try_path(file, map, map->path);
+		file->error = errno;
+	}
+	for (unsigned int i = 0; !image && !build_id__path(map->build_id, i, path, sizeof(path));
+	     i++)
+		image = try_path(file, map, path);
+	if (image || map->build_id[0])
+		return image;
+	by_name.ino = 0;
+	image = try_path(file, &by_name, map->path);
+	file->is_other = image && file->other_ino;
+	return image;
+}
+
+/*
+ * The file of a mapping: as the recording has it, else where it can be found on this machine. NULL:
+ * nowhere (what was there instead is in *file), or out of memory (errno).
+ */
+static struct elf_image *opened__open(struct opened *file, const struct recording *rec,
+				      const struct rec_map *map)
+{
+	const struct rec_file *kept = recording__find_file(rec, map->path, map->ino);
+	struct elf_image *image = NULL;
+	char root[REC_ROOT_SIZE];
+
+	recording__root_path(rec, map->pid, root);
+	if (kept && kept->fd >= 0)
+		image = open_elf(kept->fd, map);
+	if (!image)
+		image = from_machine(file, map, root);
+	if (!image)
+		return NULL;
+	if (kept && kept->debug_fd >= 0 && !elf_image__set_debug_file(image, kept->debug_fd))
+		return image;
+	debug_file__use(image, map->path, root);
+	return image;
+}
+
+/* Why not, and what to do. */
+static void opened__say_missing(const struct opened *file, const struct rec_map *map)
+{
+	if (!file->other_ino) {
+		log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
+			  strerror(file->error));
+		if (map->build_id[0])
+			log__hint("its build id is %s; with -portable a recording holds its files",
+				  map->build_id);
+		return;
+	}
+	log__warn("%s is not the file that ran: it has build id %s, the one that ran had %s; its "
+		  "code shows as gaps",
+		  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
+	log__hint("put the file that ran there ('debuginfod-find executable %s' may have it), or "
+		  "record with -portable",
+		  map->build_id);
+}
+
+/* ---- what was copied of a process's memory */
+
+static const char *find_perf_map(const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->perf_maps.n; i++)
+		if (rec->perf_maps.v[i].pid == pid)
+			return rec->perf_maps.v[i].text;
+	return NULL;
+}
+
+/* NULL with errno: ENOENT, ENOMEM. */
+static struct elf_image *jit__open(const struct recording *rec, pid_t pid)
+{
+	_cleanup_free_ struct jit_piece *pieces = calloc(rec->images.n + 1, sizeof(*pieces));
+	size_t n = 0;
+
+	if (!pieces)
+		return NULL;
+	for (size_t i = 0; i < rec->images.n; i++) {
+		const struct rec_image *image = &rec->images.v[i];
+
+		if (image->pid == pid)
+			pieces[n++] = (struct jit_piece){image->start, image->data, image->size};
+	}
+	return jit_image__new(pieces, n, find_perf_map(rec, pid));
+}
+
+/* ---- mappings to code */
 
 static struct elf_image *from_recording(const struct recording *rec, const struct rec_map *map)
 {
@@ -216,14 +452,28 @@ static int map_kernel(struct images *images, struct code_map *map)
 	return 0;
 }
 
+bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
+		    const struct code_map *map)
+{
+	const struct recording *rec = images->rec;
+
+	if (images->code)
+		return code_map__is_empty(map);
+	if (next < rec->maps.n && rec->maps.v[next].time_ns <= time_ns)
+		return true;
+	return !next && rec->kernel.kallsyms && code_map__is_empty(map);
+}
+
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map)
 {
 	const struct recording *rec = images->rec;
 	int err = 0;
 
+	if (!images__is_due(images, time_ns, *next, map))
+		return 0;
 	if (images->code)
-		return code_map__is_empty(map) ? named_image__show(images->code, map) : 0;
+		return named_image__show(images->code, map);
 	pthread_mutex_lock(&images->lock);
 	if (!*next)
 		err = map_kernel(images, map);

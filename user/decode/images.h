@@ -14,9 +14,23 @@
 
 struct images;
 
+/* What others make of images and keep with them: the first member of a struct of theirs. */
+struct images_kept {
+	struct images_kept *next;
+	pid_t pid;
+	void (*free)(struct images_kept *kept);
+};
+
 /* The recording must outlive it. NULL: out of memory. */
 struct images *images__new(const struct recording *rec);
 void images__free(struct images *images);
+const struct recording *images__recording(const struct images *images);
+
+/* It is freed with the images, unless it is taken before that. */
+void images__keep(struct images *images, struct images_kept *kept);
+/* One that is kept for the process, and `fits`. NULL: there is none. */
+struct images_kept *images__take(struct images *images, pid_t pid,
+				 bool (*fits)(const struct images_kept *kept, int how), int how);
 
 struct named_image;
 /*
@@ -35,6 +49,10 @@ bool images__has_kernel(const struct images *images);
  */
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);
+
+/* Whether images__apply() would change the map, or move *next past what another process mapped. */
+bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
+		    const struct code_map *map);
 
 /*
  * Opens the debug info of files whose code has run: what follows finds their source lines sooner.

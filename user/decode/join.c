@@ -1,68 +1,113 @@
 // SPDX-License-Identifier: MIT
 #include "decode/join.h"
 
-#include "decode/tsc.h"
-#include "decode/walk/walk.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#include "decode/pt_time.h"
+#include "decode/walk/walker.h"
 #include "util/insn.h"
 
-void joiner__init(struct joiner *j, const struct decode_request *request)
+/*
+ * Branches that are handed on at once: few enough to stay in the cache on their way. One that comes
+ * in becomes MOST_OF_ONE at most.
+ */
+#define JOINED_MAX  2048
+#define MOST_OF_ONE 4
+
+int joiner__init(struct joiner *j, const struct decode_request *request)
 {
-	*j = (struct joiner){.request = request, .totals = request->totals};
+	*j = (struct joiner){.request = request, .totals = request->totals, .base = UINT64_MAX};
+	j->out = malloc(JOINED_MAX * sizeof(*j->out));
+	return j->out ? 0 : -ENOMEM;
+}
+
+void joiner__fini(struct joiner *j)
+{
+	free(j->out);
+}
+
+void joiner__begin(struct joiner *j)
+{
+	*j = (struct joiner){
+		.request = j->request, .totals = j->totals, .out = j->out, .base = UINT64_MAX};
+}
+
+static int hand_on(struct joiner *j)
+{
+	size_t n = j->n_out;
+
+	j->n_out = 0;
+	return n ? j->request->take(j->request->ctx, j->out, n) : 0;
+}
+
+/* As tsc__to_ns(), most of which is the same for all ticks with the same high bits. */
+static inline uint64_t to_ns(struct joiner *j, uint64_t tsc)
+{
+	const struct rec_pt_config *pt = &j->request->rec->pt;
+	uint64_t mask = (1ull << pt->time_shift) - 1, reference = j->request->aux->tsc;
+	uint64_t base = tsc & ~mask;
+
+	if (UNLIKELY(base != j->base)) {
+		uint64_t first = tsc__extend(base, reference);
+
+		/* They lie half a wrap away from the reference: not all before it, or behind it. */
+		if (tsc__extend(base | mask, reference) - first != mask)
+			return tsc__to_ns(tsc, reference, pt);
+		j->base = base;
+		j->base_ns = rec_pt__tsc_to_ns(pt, first);
+	}
+	return j->base_ns + (((tsc & mask) * pt->time_mult) >> pt->time_shift);
 }
 
 /* Recalibration may step back; time in a trace does not. */
-static void set_time(struct joiner *j, uint64_t tsc)
+static inline void set_time(struct joiner *j, uint64_t tsc)
 {
-	const struct decode_request *request = j->request;
 	uint64_t ns;
 
 	if (tsc == j->tsc || !tsc)
 		return;
 	j->tsc = tsc;
-	ns = rec_pt__tsc_to_ns(&request->rec->pt, tsc__extend(tsc, request->aux->tsc));
+	ns = to_ns(j, tsc);
 	if (ns > j->time_ns)
 		j->time_ns = ns;
 }
 
-static inline int hand_on(struct joiner *j, struct branch *b)
+static inline void add(struct joiner *j, const struct branch *b)
 {
 	struct decode_totals *totals = j->totals;
+	uint32_t n_insns = b->n_insns + j->n_insns;
 
-	b->time_ns = j->time_ns;
-	b->n_insns += j->n_insns;
-	b->n_branches += j->n_branches;
-	b->packet = 0;
+	j->out[j->n_out++] = (struct branch){.time_ns = j->time_ns,
+					     .from = b->from,
+					     .to = b->to,
+					     .n_insns = n_insns,
+					     .n_branches = b->n_branches + j->n_branches,
+					     .kind = b->kind,
+					     .len = b->len,
+					     .reason = b->reason};
 	j->n_insns = j->n_branches = 0;
 	totals->branches++;
-	totals->insns += b->n_insns;
-	return j->request->fn(j->request->ctx, b);
+	totals->insns += n_insns;
 }
 
-/* Nothing comes before a BEGIN. */
-static int hand_on_begin(struct joiner *j, struct branch *b)
-{
-	struct decode_totals *totals = j->totals;
-
-	j->started = true;
-	if (!totals->first_ns || j->time_ns < totals->first_ns)
-		totals->first_ns = j->time_ns;
-	return hand_on(j, b);
-}
-
-static int keep_counts(struct joiner *j, const struct branch *b)
+static void keep_counts(struct joiner *j, const struct branch *b)
 {
 	j->n_insns += b->n_insns;
 	j->n_branches += b->n_branches;
-	return 0;
 }
 
+/* What comes before is handed on while the map shows the code that it ran in. */
 static int update_map(struct joiner *j, const struct branch *b)
 {
 	const struct decode_request *r = j->request;
-	int err = 0;
+	int err;
 
-	if (r->before_map)
-		err = r->before_map(r->before_map_ctx, j->time_ns, j->n_insns + b->n_insns);
+	j->out[j->n_out++] = (struct branch){
+		.time_ns = j->time_ns, .n_insns = j->n_insns + b->n_insns, .kind = ENTRY_MAP};
+	if (!images__is_due(r->images, j->time_ns, j->next_map, r->map))
+		return 0;
+	err = hand_on(j);
 	return err ? err : images__apply(r->images, r->aux->pid, j->time_ns, &j->next_map, r->map);
 }
 
@@ -83,33 +128,36 @@ static void start_tracing(struct joiner *j)
 }
 
 /* pace.traced_ns is less than nothing until then, and pace.insns what there was before it. */
-static int end_stretch(struct joiner *j)
+static void end_stretch(struct joiner *j)
 {
-	const struct decode_request *request = j->request;
 	uint64_t insns = j->totals->insns, end_ns = j->tracing ? j->time_ns : j->stopped_ns;
 	struct pace pace = j->pace;
 
-	if (!request->pace || !j->started || end_ns < pace.begin_ns + PACE_MIN_NS)
-		return 0;
+	if (!j->started || end_ns < pace.begin_ns + PACE_MIN_NS)
+		return;
 	pace.end_ns = end_ns;
 	pace.traced_ns += end_ns - pace.begin_ns;
 	pace.insns = insns - pace.insns;
-	pace.cpu = request->aux->cpu;
+	pace.cpu = j->request->aux->cpu;
 	j->pace = (struct pace){.begin_ns = end_ns, .insns = insns};
-	return request->pace(request->pace_ctx, &pace);
+	j->out[j->n_out++] = pace__entry(&pace);
 }
 
-static int begin(struct joiner *j, const struct branch *b)
+static void begin(struct joiner *j, const struct branch *b)
 {
+	struct decode_totals *totals = j->totals;
 	struct branch begin = *b;
 
 	begin.kind = BRANCH_BEGIN;
 	start_tracing(j);
 	j->async_ip = 0;
 	if (j->in_gap)
-		j->totals->gap_ns[j->gap_reason] += j->time_ns - j->gap_ns;
+		totals->gap_ns[j->gap_reason] += j->time_ns - j->gap_ns;
 	j->in_gap = false;
-	return hand_on_begin(j, &begin);
+	j->started = true;
+	if (!totals->first_ns || j->time_ns < totals->first_ns)
+		totals->first_ns = j->time_ns;
+	add(j, &begin);
 }
 
 static uint8_t kind_of(const struct insn *insn)
@@ -128,24 +176,24 @@ static uint8_t kind_of(const struct insn *insn)
  * Under a probe the kernel does the instruction that was left: where that is a branch to the place
  * where tracing goes on, it happened, though no packet says so.
  */
-static int go_on(struct joiner *j, const struct branch *b)
+static void go_on(struct joiner *j, const struct branch *b)
 {
 	uint8_t code[INSN_MAX_LEN];
 	struct branch at = *b, branch = {.from = j->async_ip, .to = b->to, .n_branches = 1};
 	struct insn insn = {0};
-	size_t n;
-	int err;
+	size_t n = 0;
 
-	if (!j->async_ip || j->async_ip == b->to)
-		return begin(j, b);
-	n = code_map__read(j->request->map, j->async_ip, code, sizeof(code));
-	if (!n || insn__decode(code, n, j->async_ip, &insn) || insn.target != b->to)
-		return begin(j, b);
+	if (j->async_ip && j->async_ip != b->to)
+		n = code_map__read(j->request->map, j->async_ip, code, sizeof(code));
+	if (!n || insn__decode(code, n, j->async_ip, &insn) || insn.target != b->to) {
+		begin(j, b);
+		return;
+	}
 	at.to = j->async_ip;
 	branch.kind = kind_of(&insn);
 	branch.len = insn.len;
-	err = begin(j, &at);
-	return err ? err : hand_on(j, &branch);
+	begin(j, &at);
+	add(j, &branch);
 }
 
 static void say_mismatch(struct joiner *j, uint64_t ip)
@@ -157,79 +205,129 @@ static void say_mismatch(struct joiner *j, uint64_t ip)
 }
 
 /* One a break, however many errors follow before tracing goes on. */
-static int gap(struct joiner *j, struct branch *b)
+static void gap(struct joiner *j, const struct branch *b)
 {
 	if (b->reason == GAP_MISMATCH)
 		say_mismatch(j, b->from);
 	stop_tracing(j);
 	j->async_ip = 0;
-	if (j->in_gap)
-		return keep_counts(j, b);
+	if (j->in_gap) {
+		keep_counts(j, b);
+		return;
+	}
 	j->in_gap = true;
 	j->gap_reason = b->reason;
 	j->gap_ns = j->time_ns;
 	j->totals->gaps[b->reason]++;
 	/* At the start there is nothing that it breaks. */
-	return j->started ? hand_on(j, b) : keep_counts(j, b);
+	if (j->started)
+		add(j, b);
+	else
+		keep_counts(j, b);
 }
 
-static int tell(struct joiner *j, const struct branch *b)
+static void note(struct joiner *j, const struct branch *b)
 {
-	const struct decode_request *r = j->request;
-	struct pt_note event = {.time_ns = j->time_ns,
-				.ip = b->from,
-				.value = b->to,
-				.pid = r->aux->pid,
-				.tid = r->aux->tid,
-				.cpu = r->aux->cpu,
-				.kind = b->reason};
+	struct branch *out = &j->out[j->n_out++];
 
 	keep_counts(j, b);
-	return r->event ? r->event(r->event_ctx, &event) : 0;
+	*out = *b;
+	out->time_ns = j->time_ns;
+	out->n_insns = out->n_branches = 0;
+	out->cpu = j->request->aux->cpu;
 }
 
-static int take(struct joiner *j, struct branch *b)
+/* What is not just a branch. */
+static int take_other(struct joiner *j, const struct branch *b)
 {
-	int err;
+	int err = 0;
 
 	switch (b->kind) {
 	case OUTBOX_REST:
-		return keep_counts(j, b);
-	case OUTBOX_NOTE:
-		return tell(j, b);
+		keep_counts(j, b);
+		break;
+	case ENTRY_NOTE:
+		note(j, b);
+		break;
 	case OUTBOX_START:
 		err = update_map(j, b);
-		if (err)
-			return err;
-		return j->tracing ? keep_counts(j, b) : begin(j, b);
+		if (j->tracing)
+			keep_counts(j, b);
+		else
+			begin(j, b);
+		break;
 	case BRANCH_BEGIN:
 		err = update_map(j, b);
-		return err ? err : go_on(j, b);
+		go_on(j, b);
+		break;
 	case BRANCH_GAP:
-		return gap(j, b);
+		gap(j, b);
+		break;
 	case BRANCH_END:
 	case BRANCH_END_ASYNC:
 	case BRANCH_END_SYSCALL:
 		stop_tracing(j);
 		j->async_ip = b->kind == BRANCH_END_ASYNC ? b->from : 0;
-		return hand_on(j, b);
+		add(j, b);
+		break;
 	default:
-		return hand_on(j, b);
+		add(j, b);
+		break;
 	}
+	return err;
 }
 
-int joiner__take(void *joiner, struct branch *branches, size_t n)
+/*
+ * The first of them that are just branches, with no counts of others to be added: as add(), but
+ * what changes with each is in registers. How many there are.
+ */
+static size_t add_plain(struct joiner *j, const struct branch *raw, size_t n)
+{
+	struct branch *out = &j->out[j->n_out];
+	uint64_t insns = 0;
+	size_t i = 0;
+
+	if (j->n_insns || j->n_branches)
+		return 0;
+	if (n > JOINED_MAX - MOST_OF_ONE - j->n_out)
+		n = JOINED_MAX - MOST_OF_ONE - j->n_out;
+	for (; i < n && raw[i].kind <= BRANCH_COND; i++, out++) {
+		const struct branch *b = &raw[i];
+
+		set_time(j, b->time_ns);
+		insns += b->n_insns;
+		*out = (struct branch){.time_ns = j->time_ns,
+				       .from = b->from,
+				       .to = b->to,
+				       .n_insns = b->n_insns,
+				       .n_branches = b->n_branches,
+				       .kind = b->kind,
+				       .len = b->len};
+	}
+	j->n_out += i;
+	j->totals->branches += i;
+	j->totals->insns += insns;
+	return i;
+}
+
+int joiner__take(void *joiner, struct branch *raw, size_t n)
 {
 	struct joiner *j = joiner;
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++) {
-		struct branch *b = &branches[i];
-
-		set_time(j, b->time_ns);
-		err = b->kind <= BRANCH_COND ? hand_on(j, b) : take(j, b);
+	for (size_t i = 0; i < n && !err;) {
+		i += add_plain(j, &raw[i], n - i);
+		if (i < n) {
+			set_time(j, raw[i].time_ns);
+			err = take_other(j, &raw[i++]);
+		}
+		if (j->n_out >= JOINED_MAX - MOST_OF_ONE && !err)
+			err = hand_on(j);
 	}
 	if (j->started && j->time_ns > j->totals->last_ns)
 		j->totals->last_ns = j->time_ns;
-	return err ? err : end_stretch(j);
+	if (err)
+		return err;
+	end_stretch(j);
+	return hand_on(j);
 }

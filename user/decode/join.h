@@ -6,13 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/decode.h"
+#include "decode/pace.h"
+#include "decode/request.h"
 
 struct joiner {
 	const struct decode_request *request;
 	struct decode_totals *totals;
+	struct branch *out; /* JOINED_MAX of them; the first n_out wait to be handed on */
+	size_t n_out;
 	size_t next_map;
-	uint64_t tsc, time_ns;	      /* of the last branch */
+	uint64_t tsc, time_ns;	/* of the last branch */
+	uint64_t base, base_ns; /* of the 2^time_shift ticks around it; base_ns: when they begin */
 	uint32_t n_insns, n_branches; /* of what was not handed on; the next branch's */
 	bool started;		      /* a branch has been handed on */
 	bool tracing;		      /* between a BEGIN and its END */
@@ -24,9 +28,15 @@ struct joiner {
 	uint64_t async_ip;   /* where the last END_ASYNC left; 0 after anything else */
 };
 
-void joiner__init(struct joiner *joiner, const struct decode_request *request);
-/* An outbox_fn (regions.h), with the joiner as ctx. 0, -ENOMEM, or what the request's fn returned.
+/* 0 or -ENOMEM; joiner__fini() in any case. */
+int joiner__init(struct joiner *joiner, const struct decode_request *request);
+void joiner__fini(struct joiner *joiner);
+/* What follows is of another snapshot. */
+void joiner__begin(struct joiner *joiner);
+/*
+ * An outbox_fn (regions.h), with the joiner as ctx: nothing waits to be handed on behind it. 0,
+ * -ENOMEM, or what the request's `take` returned.
  */
-int joiner__take(void *joiner, struct branch *branches, size_t n);
+int joiner__take(void *joiner, struct branch *raw, size_t n);
 
 #endif

@@ -5,9 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "decode/walk/walk_internal.h"
 #include "kernel/huge_pages.h"
-
 #include "util/page.h"
 
 /* What an entry may hold. */
@@ -15,9 +13,6 @@
 #define MAX_CALLS  16
 /* Effects are freed together: beyond this, all of them, to begin anew. */
 #define MAX_ARENAS 256
-
-/* While a run is noted: the time that the walk of a packet began with. */
-#define BEFORE UINT64_MAX
 
 struct memo_arena {
 	struct memo_arena *before;
@@ -99,56 +94,22 @@ static void *alloc(struct memo *memo, size_t size)
 	return at;
 }
 
-void memo__start(struct walker *w, struct memo_note *note, const struct memo_run *run)
-{
-	*note = (struct memo_note){.block = w->block,
-				   .run = run->bytes,
-				   .ip = run->tip ? run->ip : 0,
-				   .tip = run->tip,
-				   .counts = w->counts,
-				   .n_out = w->out->n,
-				   .n_marked = w->out->n};
-	w->counts = 0;
-}
-
-void memo__before_packet(struct walker *w, struct memo_note *note)
-{
-	note->block_tsc = w->block_tsc;
-	w->block_tsc = BEFORE;
-}
-
-void memo__after_packet(struct walker *w, struct memo_note *note)
-{
-	for (; note->n_marked < w->out->n; note->n_marked++) {
-		struct branch *b = &w->out->v[note->n_marked];
-		bool before = b->time_ns == BEFORE;
-
-		b->packet = (uint8_t)(note->n_packets + !before);
-		if (before)
-			b->time_ns = note->block_tsc;
-	}
-	if (w->block_tsc == BEFORE)
-		w->block_tsc = note->block_tsc;
-	note->n_packets++;
-}
-
 /* What the events mean for the calls that are pending. False: too much of it. */
-static bool count_calls(const struct walker *w, const struct memo_note *note,
-			struct memo_effects *e, uint64_t needs[MAX_CALLS])
+static bool count_calls(const struct memo_walked *walked, struct memo_effects *e,
+			uint64_t needs[MAX_CALLS])
 {
-	const struct branch *events = &w->out->v[note->n_out];
 	unsigned int own = 0;
 
 	for (unsigned int i = 0; i < e->n_events; i++) {
-		const struct branch *b = &events[i];
-		bool by_tip = i + 1u == e->n_events && note->tip;
+		const struct branch *b = &walked->events[i];
+		bool by_tip = i + 1u == e->n_events && walked->run->tip;
 
 		if (b->kind == BRANCH_CALL && b->to != b->from + b->len) {
 			if (++own > e->most_calls)
 				e->most_calls = (uint8_t)own;
 		} else if (b->kind == BRANCH_RETURN && own) {
 			own--;
-		} else if (b->kind == BRANCH_RETURN && by_tip && w->block->ip == b->to) {
+		} else if (b->kind == BRANCH_RETURN && by_tip && walked->to->ip == b->to) {
 			e->n_drops = 1;
 		} else if (b->kind == BRANCH_RETURN && e->n_needs < MAX_CALLS) {
 			needs[e->n_needs++] = b->to;
@@ -160,54 +121,43 @@ static bool count_calls(const struct walker *w, const struct memo_note *note,
 	return e->most_calls <= MAX_CALLS;
 }
 
-static struct memo_effects *note_effects(struct walker *w, const struct memo_note *note)
+static struct memo_effects *keep_effects(struct memo *memo, const struct memo_walked *walked)
 {
-	struct memo_effects e = {.n_events = (uint8_t)(w->out->n - note->n_out)}, *effects;
+	struct memo_effects e = {.n_events = (uint8_t)walked->n_events}, *effects;
+	const struct returns *calls = walked->calls;
 	uint64_t needs[MAX_CALLS];
 	size_t events_size = e.n_events * sizeof(struct branch);
 
-	if (!count_calls(w, note, &e, needs))
+	if (!count_calls(walked, &e, needs))
 		return NULL;
-	effects = alloc(w->space->memo, sizeof(e) + 8ull * (e.n_needs + e.n_pushes) + events_size);
+	effects = alloc(memo, sizeof(e) + 8ull * (e.n_needs + e.n_pushes) + events_size);
 	if (!effects)
 		return NULL;
 	*effects = e;
 	memcpy(memo_effects__needs(effects), needs, e.n_needs * sizeof(needs[0]));
 	for (unsigned int i = 0; i < e.n_pushes; i++)
 		memo_effects__pushes(effects)[i] =
-			w->returns[(w->top - e.n_pushes + i) % RETURN_DEPTH];
-	memcpy(memo_effects__events(effects), &w->out->v[note->n_out], events_size);
+			calls->sites[(calls->top - e.n_pushes + i) % RETURN_DEPTH];
+	memcpy(memo_effects__events(effects), walked->events, events_size);
 	return effects;
 }
 
-static void fill(struct walker *w, const struct memo_note *note, struct memo_entry *entry)
+void memo__keep(struct memo *memo, const struct memo_walked *walked, struct memo_entry *entry)
 {
-	size_t n = w->out->n - note->n_out;
+	const struct memo_run *run = walked->run;
 	struct memo_effects *effects = NULL;
 
-	if (n)
-		effects = n <= MAX_EVENTS ? note_effects(w, note) : NULL;
-	if (n && !effects)
+	if (walked->n_events > MAX_EVENTS)
 		return;
-	*entry = (struct memo_entry){.block = note->block,
-				     .bytes = note->run,
-				     .to = w->block,
-				     .counts = w->counts,
-				     .effects = effects,
-				     .ip = note->ip};
-}
-
-void memo__finish(struct walker *w, const struct memo_note *note, struct memo_entry *entry)
-{
-	struct outbox *out = w->out;
-	size_t n = note->n_out;
-
-	if (w->state == WALK_ON && !w->tnt_left && !out->err)
-		fill(w, note, entry);
-	if (out->n == n) {
-		w->counts += note->counts;
-	} else {
-		out->v[n].n_insns += (uint32_t)note->counts;
-		out->v[n].n_branches += (uint32_t)(note->counts >> 32);
+	if (walked->n_events) {
+		effects = keep_effects(memo, walked);
+		if (!effects)
+			return;
 	}
+	*entry = (struct memo_entry){.block = walked->from,
+				     .bytes = run->bytes,
+				     .to = walked->to,
+				     .counts = walked->counts,
+				     .effects = effects,
+				     .ip = run->tip ? run->ip : 0};
 }

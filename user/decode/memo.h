@@ -13,10 +13,9 @@
 
 #include "decode/blocks.h"
 #include "decode/branch.h"
+#include "decode/returns.h"
 
 #define MEMO_BITS 16
-
-struct walker;
 
 /* Small, so that what happens often stays in the cache: what it has lies behind it, without gaps.
  */
@@ -100,19 +99,63 @@ static inline struct memo_entry *memo__second(struct memo_entry *entries,
 	return &entries[(first - entries) ^ 1];
 }
 
-struct memo_note {
-	struct block *block;
-	uint64_t run, ip;
-	block_counts counts;
-	size_t n_out, n_marked;
-	uint64_t block_tsc;
-	uint8_t n_packets, tip;
+/* A run that has been walked. */
+struct memo_walked {
+	const struct memo_run *run;
+	struct block *from, *to;
+	block_counts counts; /* behind the last event */
+	/* `packet` is an event's place in run.times. */
+	const struct branch *events;
+	size_t n_events;
+	const struct returns *calls; /* that are pending behind it */
 };
 
-/* Around the walk of a run, and in it around each packet. */
-void memo__start(struct walker *w, struct memo_note *note, const struct memo_run *run);
-void memo__before_packet(struct walker *w, struct memo_note *note);
-void memo__after_packet(struct walker *w, struct memo_note *note);
-void memo__finish(struct walker *w, const struct memo_note *note, struct memo_entry *entry);
+/* Keeps it in the entry, if it is one that can be replayed. */
+void memo__keep(struct memo *memo, const struct memo_walked *walked, struct memo_entry *entry);
+
+/* Whether what the run did at the block is noted there. */
+static inline bool memo_entry__is_of(const struct memo_entry *entry, const struct block *block,
+				     const struct memo_run *run)
+{
+	return entry->block == block && entry->bytes == run->bytes &&
+	       (!run->tip || entry->ip == run->ip);
+}
+
+/* Whether with these calls pending it does the same. */
+static inline bool memo_effects__fit(const struct memo_effects *effects,
+				     const struct returns *calls)
+{
+	unsigned int pending = calls->top - calls->floor;
+
+	/* Too many calls would push out the oldest, those of before a gap first. */
+	if (pending < effects->n_needs ||
+	    calls->top - calls->stale + effects->most_calls > RETURN_DEPTH)
+		return false;
+	for (unsigned int i = 0; i < effects->n_needs; i++)
+		if (calls->ips[(calls->top - 1 - i) % RETURN_DEPTH] !=
+		    memo_effects__needs(effects)[i])
+			return false;
+	return true;
+}
+
+/* It happens again; `events` has room for as many as there are. */
+static inline void memo_effects__replay(const struct memo_effects *effects,
+					const struct memo_run *run, struct returns *calls,
+					struct branch *events)
+{
+	const struct branch *noted = memo_effects__events(effects);
+
+	for (unsigned int i = 0; i < effects->n_events; i++) {
+		events[i] = noted[i];
+		events[i].time_ns = run->times[noted[i].packet];
+	}
+	calls->top -= effects->n_needs;
+	if (effects->n_drops && calls->top != calls->floor)
+		calls->top--;
+	else if (effects->n_drops)
+		returns__pop_stale(calls);
+	for (unsigned int i = 0; i < effects->n_pushes; i++)
+		returns__push(calls, memo_effects__pushes(effects)[i]);
+}
 
 #endif

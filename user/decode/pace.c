@@ -4,7 +4,27 @@
 #include <errno.h>
 
 #include "decode/packet.h"
-#include "decode/tsc.h"
+#include "decode/pt_time.h"
+
+struct branch pace__entry(const struct pace *pace)
+{
+	return (struct branch){.time_ns = pace->end_ns,
+			       .from = pace->begin_ns,
+			       .to = pace->traced_ns,
+			       .n_insns = (uint32_t)pace->insns,
+			       .n_branches = (uint32_t)(pace->insns >> 32),
+			       .kind = ENTRY_PACE,
+			       .cpu = pace->cpu};
+}
+
+struct pace branch__pace(const struct branch *entry)
+{
+	return (struct pace){.begin_ns = entry->from,
+			     .end_ns = entry->time_ns,
+			     .traced_ns = entry->to,
+			     .insns = entry->n_insns | (uint64_t)entry->n_branches << 32,
+			     .cpu = entry->cpu};
+}
 
 /* Of PT, between two looks: some ten microseconds. Each PSB+ tells the ratio. */
 #define LOOK_BYTES (16u << 10)
@@ -47,7 +67,7 @@ int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		uint64_t tsc, ratio;
 
 		packet__read_psb_plus(&reader, at, &tsc, &ratio);
-		rate.time_ns = rec_pt__tsc_to_ns(&rec->pt, tsc__extend(tsc, aux->tsc));
+		rate.time_ns = tsc__to_ns(tsc, aux->tsc, &rec->pt);
 		rate.mhz = to_mhz(&rec->pt, ratio);
 		if (tsc && ratio)
 			err = add(rates, &rate);

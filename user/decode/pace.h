@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "capture/recording/recording.h"
+#include "decode/branch.h"
 #include "util/vec.h"
 
 /* A stretch of a thread. */
@@ -19,6 +20,10 @@ struct pace {
 
 /* Shorter ones are put together. */
 #define PACE_MIN_NS 20000
+
+/* As an entry among branches, and back. */
+struct branch pace__entry(const struct pace *pace);
+struct pace branch__pace(const struct branch *entry);
 
 /* From time_ns on. */
 struct clock_rate {

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "decode/branch.h"
+
 enum pt_note_kind {
 	PT_NOTE_NONE,
 	PT_NOTE_PTWRITE, /* value: what the instruction wrote */
@@ -26,6 +28,18 @@ struct pt_note {
 	int cpu;	/* of a CPU's ring */
 	uint8_t kind;	/* enum pt_note_kind */
 };
+
+/* An ENTRY_NOTE among a thread's branches. */
+static inline struct pt_note branch__note(const struct branch *b, pid_t pid, pid_t tid)
+{
+	return (struct pt_note){.time_ns = b->time_ns,
+				.ip = b->from,
+				.value = b->to,
+				.pid = pid,
+				.tid = tid,
+				.cpu = b->cpu,
+				.kind = b->reason};
+}
 
 /* "ptwrite", as perf calls them. */
 const char *pt_note__name(enum pt_note_kind kind);

@@ -73,3 +73,26 @@ void pt_time__on_cbr(struct pt_time *time, uint8_t ratio)
 	count_from(time, time->tsc);
 	time->ratio = ((uint64_t)time->config->nom_freq << PT_TIME_RATIO_BITS) / ratio;
 }
+
+void pt_time__on_packet(struct pt_time *time, const struct packet *packet)
+{
+	switch (packet->kind) {
+	case PACKET_TSC:
+		pt_time__on_tsc(time, packet->value);
+		break;
+	case PACKET_TMA:
+		pt_time__on_tma(time, packet->value, packet->fc);
+		break;
+	case PACKET_MTC:
+		pt_time__on_mtc(time, (uint8_t)packet->value);
+		break;
+	case PACKET_CYC:
+		pt_time__on_cyc(time, packet->value);
+		break;
+	case PACKET_CBR:
+		pt_time__on_cbr(time, (uint8_t)packet->value);
+		break;
+	default:
+		break;
+	}
+}

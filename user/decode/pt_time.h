@@ -10,8 +10,30 @@
 #include <stdint.h>
 
 #include "capture/recording/recording.h"
+#include "decode/packet.h"
 
 #define PT_TIME_RATIO_BITS 16
+#define TSC_BITS	   56
+
+/* A TSC packet has 56 bits: the rest is the reference's, give or take a wrap. */
+static inline uint64_t tsc__extend(uint64_t tsc, uint64_t reference)
+{
+	const uint64_t span = 1ull << TSC_BITS;
+	uint64_t full = (reference & ~(span - 1)) | (tsc & (span - 1));
+
+	if (full > reference && full - reference > span / 2 && full >= span)
+		full -= span;
+	else if (full < reference && reference - full > span / 2)
+		full += span;
+	return full;
+}
+
+/* The time of what a packet's 56 bits tell, near the reference. */
+static inline uint64_t tsc__to_ns(uint64_t tsc, uint64_t reference,
+				  const struct rec_pt_config *config)
+{
+	return rec_pt__tsc_to_ns(config, tsc__extend(tsc, reference));
+}
 
 struct pt_time {
 	const struct rec_pt_config *config;
@@ -34,6 +56,9 @@ void pt_time__on_tsc(struct pt_time *time, uint64_t tsc);
 void pt_time__on_tma(struct pt_time *time, uint64_t ctc, uint16_t fast_counter);
 void pt_time__on_mtc(struct pt_time *time, uint8_t ctc);
 void pt_time__on_cbr(struct pt_time *time, uint8_t ratio);
+
+/* Any packet: those that tell of time. */
+void pt_time__on_packet(struct pt_time *time, const struct packet *packet);
 
 static inline void pt_time__on_cyc(struct pt_time *time, uint64_t cycles)
 {

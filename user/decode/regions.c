@@ -2,12 +2,28 @@
 #include "decode/regions.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "decode/walk/walk.h"
+#include "kernel/batch_thread.h"
 #include "util/meter.h"
+#include "util/vec.h"
 
-int regions__find(struct regions *regions, const uint8_t *bytes, size_t n, size_t size)
+/* Of PT: large enough that starting anew at its PSB costs nothing. */
+#define REGION_SIZE (256u << 10)
+/* Less is not worth a thread: each one decodes the code for itself. */
+#define MIN_REGIONS_A_JOB 2
+
+struct regions {
+	VEC(const uint8_t *) starts; /* ascending; each ends where the next one starts */
+	const uint8_t *end;
+};
+
+/* At least `size` bytes each. 0 or -ENOMEM; regions__fini() in any case. */
+static int find(struct regions *regions, const uint8_t *bytes, size_t n, size_t size)
 {
 	const uint8_t *end = bytes + n, *psb = packet__find_psb(bytes, end);
 
@@ -25,19 +41,20 @@ int regions__find(struct regions *regions, const uint8_t *bytes, size_t n, size_
 	return 0;
 }
 
-void regions__fini(struct regions *regions)
+static void regions__fini(struct regions *regions)
 {
 	VEC_FINI(&regions->starts);
 }
 
-const uint8_t *regions__end_of(const struct regions *regions, size_t i)
+static const uint8_t *end_of(const struct regions *regions, size_t i)
 {
 	return i + 1 < regions->starts.n ? regions->starts.v[i + 1] : regions->end;
 }
 
-void regions__count(const struct regions *regions, const struct decode_request *request, size_t i)
+/* Told to the request's meter: that one is done. */
+static void count(const struct regions *regions, const struct decode_request *request, size_t i)
 {
-	meter__add(request->meter, (uint64_t)(regions__end_of(regions, i) - regions->starts.v[i]));
+	meter__add(request->meter, (uint64_t)(end_of(regions, i) - regions->starts.v[i]));
 }
 
 struct taker {
@@ -52,8 +69,9 @@ static int hand_over(void *ctx, struct outbox *out)
 	return taker->take(taker->ctx, out->v, out->n);
 }
 
-int regions__decode(const struct regions *regions, const struct decode_request *request,
-		    outbox_fn take, void *ctx)
+/* All of them, in order, in the caller's thread. 0, -ENOMEM, or what `take` returned. */
+static int decode_alone(const struct regions *regions, const struct decode_request *request,
+			outbox_fn take, void *ctx)
 {
 	struct taker taker = {take, ctx};
 	struct outbox out = {.flush = hand_over, .ctx = &taker};
@@ -65,11 +83,311 @@ int regions__decode(const struct regions *regions, const struct decode_request *
 		return err;
 	}
 	for (size_t i = 0; i < regions->starts.n && !err; i++) {
-		err = walker__run(walker, regions->starts.v[i], regions__end_of(regions, i));
-		regions__count(regions, request, i);
+		err = walker__run(walker, regions->starts.v[i], end_of(regions, i));
+		count(regions, request, i);
 	}
 	walker__fini(walker);
 	free(walker);
 	free(out.v);
+	return err;
+}
+
+/* ---- with several threads */
+
+/*
+ * Workers decode regions in the order of the stream, and leave what comes out in batches; the
+ * caller's thread joins these in order. How many batches wait is limited, so that memory is, too:
+ * the region that is joined now is the only one that may always add more.
+ */
+/* Batches that may wait, for each worker. */
+#define MAX_WAITING 16
+
+struct batch {
+	struct batch *next;
+	struct branch *v;
+	size_t n, cap;
+};
+
+struct region {
+	struct batch *first, **last;
+	bool done;
+	int err;
+};
+
+struct pool {
+	const struct regions *regions;
+	const struct decode_request *request;
+	unsigned int jobs;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t has_batch, has_room;
+	struct region *states;
+	size_t next, head; /* to be decoded; to be joined */
+	unsigned int n_waiting;
+	struct batch *spare; /* their memory is used again */
+	bool stop;
+};
+
+struct worker {
+	pthread_t thread;
+	struct pool *pool;
+	size_t region;
+	struct walker walker;
+	struct outbox out;
+};
+
+/* Locked. One that has nothing in it. NULL: no memory. */
+static struct batch *take_spare(struct pool *pool)
+{
+	struct batch *batch = pool->spare;
+
+	if (batch)
+		pool->spare = batch->next;
+	else
+		batch = calloc(1, sizeof(*batch));
+	return batch;
+}
+
+static unsigned int most_waiting(const struct pool *pool)
+{
+	return MAX_WAITING * pool->jobs;
+}
+
+static void wait_for_room(struct pool *pool, size_t region)
+{
+	unsigned int limit = most_waiting(pool);
+
+	while (!pool->stop && pool->n_waiting >= (region == pool->head ? 2 * limit : limit))
+		pthread_cond_wait(&pool->has_room, &pool->lock);
+}
+
+/* The outbox's memory goes with its branches; it gets another one's. */
+static int leave_batch(void *ctx, struct outbox *out)
+{
+	struct worker *worker = ctx;
+	struct pool *pool = worker->pool;
+	struct region *region = &pool->states[worker->region];
+	struct batch *batch;
+	struct branch *spare;
+	size_t cap;
+
+	if (!out->n)
+		return 0;
+	pthread_mutex_lock(&pool->lock);
+	wait_for_room(pool, worker->region);
+	batch = pool->stop ? NULL : take_spare(pool);
+	if (batch) {
+		spare = batch->v;
+		cap = batch->cap;
+		*batch = (struct batch){.v = out->v, .n = out->n, .cap = out->cap};
+		out->v = spare;
+		out->cap = cap;
+		*region->last = batch;
+		region->last = &batch->next;
+		pool->n_waiting++;
+		pthread_cond_signal(&pool->has_batch);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return batch ? 0 : -ENOMEM;
+}
+
+static bool next_region(struct worker *worker)
+{
+	struct pool *pool = worker->pool;
+	bool found;
+
+	pthread_mutex_lock(&pool->lock);
+	found = !pool->stop && pool->next < pool->regions->starts.n;
+	if (found)
+		worker->region = pool->next++;
+	pthread_mutex_unlock(&pool->lock);
+	return found;
+}
+
+static void end_region(struct worker *worker, int err)
+{
+	struct pool *pool = worker->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->states[worker->region].done = true;
+	pool->states[worker->region].err = err;
+	pthread_cond_signal(&pool->has_batch);
+	pthread_mutex_unlock(&pool->lock);
+	if (pool->request->wants_source)
+		images__prepare_source(pool->request->images);
+}
+
+static void *work(void *ctx)
+{
+	struct worker *worker = ctx;
+	const struct decode_request *request = worker->pool->request;
+	const struct regions *regions = worker->pool->regions;
+	int err;
+
+	batch_thread__begin();
+	worker->out = (struct outbox){.flush = leave_batch, .ctx = worker};
+	err = walker__init(&worker->walker, request, &worker->out);
+	while (next_region(worker))
+		end_region(worker,
+			   err ? err
+			       : walker__run(&worker->walker, regions->starts.v[worker->region],
+					     end_of(regions, worker->region)));
+	if (!err)
+		walker__fini(&worker->walker);
+	free(worker->out.v);
+	return NULL;
+}
+
+/* The next batch of the region, or NULL at its end. */
+static struct batch *wait_for_batch(struct pool *pool, struct region *region)
+{
+	struct batch *batch;
+
+	while (!region->first && !region->done)
+		pthread_cond_wait(&pool->has_batch, &pool->lock);
+	batch = region->first;
+	if (!batch)
+		return NULL;
+	region->first = batch->next;
+	if (!region->first)
+		region->last = &region->first;
+	pool->n_waiting--;
+	/* Who is woken for each takes the CPU from the one that joins, which is waited for. */
+	if (pool->n_waiting % (most_waiting(pool) / 2) == 0)
+		pthread_cond_broadcast(&pool->has_room);
+	return batch;
+}
+
+static int join_region(struct pool *pool, outbox_fn take, void *ctx)
+{
+	struct region *region = &pool->states[pool->head];
+	struct batch *batch;
+	int err = 0;
+
+	while (!err && (batch = wait_for_batch(pool, region))) {
+		pthread_mutex_unlock(&pool->lock);
+		err = take(ctx, batch->v, batch->n);
+		pthread_mutex_lock(&pool->lock);
+		batch->next = pool->spare;
+		pool->spare = batch;
+	}
+	return err ? err : region->err;
+}
+
+static int join_all(struct pool *pool, outbox_fn take, void *ctx)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	while (pool->head < pool->regions->starts.n && !err) {
+		err = join_region(pool, take, ctx);
+		count(pool->regions, pool->request, pool->head);
+		pool->head++;
+		pthread_cond_broadcast(&pool->has_room);
+	}
+	pool->stop = true;
+	pthread_cond_broadcast(&pool->has_room);
+	pthread_mutex_unlock(&pool->lock);
+	return err;
+}
+
+static void free_batches(struct batch *batch)
+{
+	while (batch) {
+		struct batch *next = batch->next;
+
+		free(batch->v);
+		free(batch);
+		batch = next;
+	}
+}
+
+static int pool__init(struct pool *pool)
+{
+	size_t n = pool->regions->starts.n;
+
+	pool->states = calloc(n, sizeof(*pool->states));
+	if (!pool->states)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		pool->states[i].last = &pool->states[i].first;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->has_batch, NULL);
+	pthread_cond_init(&pool->has_room, NULL);
+	return 0;
+}
+
+static void pool__fini(struct pool *pool)
+{
+	for (size_t i = 0; i < pool->regions->starts.n; i++)
+		free_batches(pool->states[i].first);
+	free_batches(pool->spare);
+	pthread_cond_destroy(&pool->has_room);
+	pthread_cond_destroy(&pool->has_batch);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool->states);
+}
+
+static unsigned int start(struct pool *pool, struct worker *workers)
+{
+	unsigned int n = 0;
+
+	for (; n < pool->jobs; n++) {
+		workers[n].pool = pool;
+		if (pthread_create(&workers[n].thread, NULL, work, &workers[n]))
+			break;
+	}
+	return n;
+}
+
+/* With `jobs` threads. */
+static int decode_parallel(const struct regions *regions, const struct decode_request *request,
+			   outbox_fn take, void *ctx, unsigned int jobs)
+{
+	struct pool pool = {.regions = regions, .request = request, .jobs = jobs};
+	struct worker *workers = calloc(jobs, sizeof(*workers));
+	unsigned int n;
+	int err;
+
+	if (!workers || pool__init(&pool)) {
+		free(workers);
+		return -ENOMEM;
+	}
+	n = start(&pool, workers);
+	err = n ? join_all(&pool, take, ctx) : decode_alone(regions, request, take, ctx);
+	for (unsigned int i = 0; i < n; i++)
+		pthread_join(workers[i].thread, NULL);
+	pool__fini(&pool);
+	free(workers);
+	return err;
+}
+
+/* ---- as many as it takes */
+
+static unsigned int jobs_for(const struct decode_request *request, size_t n_regions)
+{
+	size_t jobs = request->jobs ? request->jobs : n_regions / MIN_REGIONS_A_JOB;
+
+	if (!request->jobs && jobs > 1) {
+		long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+		if (cpus > 0 && jobs > (size_t)cpus)
+			jobs = (size_t)cpus;
+	}
+	return (unsigned int)(jobs < n_regions ? jobs : n_regions);
+}
+
+int regions__run(const struct decode_request *request, outbox_fn take, void *ctx)
+{
+	size_t region_size = request->region_size ? request->region_size : REGION_SIZE;
+	struct regions regions;
+	unsigned int jobs;
+	int err;
+
+	err = find(&regions, request->aux->data, request->aux->size, region_size);
+	jobs = jobs_for(request, regions.starts.n);
+	if (!err)
+		err = jobs > 1 ? decode_parallel(&regions, request, take, ctx, jobs)
+			       : decode_alone(&regions, request, take, ctx);
+	regions__fini(&regions);
 	return err;
 }

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "decode/images_internal.h"
-
-static void space__free(struct space *space)
+static void space__free(struct images_kept *kept)
 {
-	if (!space)
-		return;
+	struct space *space = (struct space *)kept;
+
 	memo__free(space->memo);
 	blocks__free(space->blocks);
 	code_map__free(space->map);
@@ -33,64 +31,47 @@ static struct space *space__new(struct images *images, pid_t pid, bool tell_all)
 
 	if (!space)
 		return NULL;
-	*space = (struct space){.images = images, .pid = pid, .tell_all = tell_all};
+	*space = (struct space){
+		.kept = {.pid = pid, .free = space__free}, .images = images, .tell_all = tell_all};
 	space->map = code_map__new();
 	space->blocks = space->map ? blocks__new(space->map, tell_all) : NULL;
-	space->memo = memo__new(has_many(images->rec));
+	space->memo = memo__new(has_many(images__recording(images)));
 	if (space->blocks && space->memo) {
 		space->entries = memo__entries(space->memo);
 		return space;
 	}
-	space__free(space);
+	space__free(&space->kept);
 	return NULL;
+}
+
+static bool fits(const struct images_kept *kept, int tell_all)
+{
+	return ((const struct space *)kept)->tell_all == tell_all;
 }
 
 struct space *space__get(struct images *images, pid_t pid, bool tell_all)
 {
-	struct space **at, *space;
+	struct images_kept *kept = images__take(images, pid, fits, tell_all);
 
-	pthread_mutex_lock(&images->lock);
-	at = &images->idle;
-	while (*at && ((*at)->pid != pid || (*at)->tell_all != tell_all))
-		at = &(*at)->next;
-	space = *at;
-	if (space)
-		*at = space->next;
-	pthread_mutex_unlock(&images->lock);
-	return space ? space : space__new(images, pid, tell_all);
+	return kept ? (struct space *)kept : space__new(images, pid, tell_all);
 }
 
 void space__put(struct space *space)
 {
-	struct images *images = space->images;
-
-	pthread_mutex_lock(&images->lock);
-	space->next = images->idle;
-	images->idle = space;
-	pthread_mutex_unlock(&images->lock);
-}
-
-void space__free_idle(struct images *images)
-{
-	while (images->idle) {
-		struct space *space = images->idle;
-
-		images->idle = space->next;
-		space__free(space);
-	}
+	images__keep(space->images, &space->kept);
 }
 
 /* Back to a time before something was mapped: from the start. */
 static int rewind_to(struct space *space, uint64_t time_ns)
 {
-	const struct recording *rec = space->images->rec;
+	const struct recording *rec = images__recording(space->images);
 	struct code_map *map;
 	struct blocks *blocks;
 
 	for (size_t i = space->next_map; i-- > 0;) {
 		if (rec->maps.v[i].time_ns <= time_ns)
 			return 0;
-		if (rec->maps.v[i].pid == space->pid)
+		if (rec->maps.v[i].pid == space->kept.pid)
 			break;
 		space->next_map = i;
 	}
@@ -122,7 +103,7 @@ int space__set_time(struct space *space, uint64_t time_ns, bool *cleared)
 		return err;
 	before = space->next_map;
 	replaced = code_map__replaced(space->map);
-	err = images__apply(space->images, space->pid, time_ns, &space->next_map, space->map);
+	err = images__apply(space->images, space->kept.pid, time_ns, &space->next_map, space->map);
 	if (space->next_map == before)
 		return err;
 	if (code_map__replaced(space->map) == replaced) {

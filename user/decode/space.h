@@ -15,21 +15,19 @@
 #include "decode/memo.h"
 
 struct space {
+	struct images_kept kept; /* while nobody uses it; whose: kept.pid */
 	struct images *images;
 	struct code_map *map;
 	struct blocks *blocks;
 	struct memo *memo;	    /* of runs along them */
 	struct memo_entry *entries; /* the memo's */
-	pid_t pid;
-	bool tell_all; /* blocks__new() */
+	bool tell_all;		    /* blocks__new() */
 	size_t next_map;
-	struct space *next; /* among the idle ones */
 };
 
 /* One that was put back, or a new one without any code. NULL: out of memory. */
 struct space *space__get(struct images *images, pid_t pid, bool tell_all);
 void space__put(struct space *space);
-void space__free_idle(struct images *images);
 
 /*
  * Shows the code of time_ns from now on. *cleared: no block of before exists any more. 0 or

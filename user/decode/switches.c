@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "decode/pieces.h"
 #include "util/vec.h"
 
 /* One CPU's, ascending by time. */
@@ -103,18 +102,18 @@ static size_t first_behind(const struct recording *rec, uint64_t time_ns)
 	return VEC_PARTITION_POINT(&rec->switches, e, e->time_ns <= time_ns);
 }
 
-bool switches__ran_unseen(const struct switches *s, const struct piece *piece, uint64_t from_ns)
+bool switches__ran_unseen(const struct switches *s, const struct rec_switch *who,
+			  unsigned int snapshot, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct recording *rec = s->rec;
-	for (size_t i = first_behind(rec, from_ns);
-	     i < rec->switches.n && rec->switches.v[i].time_ns < piece->start_ns; i++) {
-		const struct rec_switch *sw = &rec->switches.v[i];
-		const struct cpu *cpu = sw->tid == piece->who->tid && sw != piece->who
-						? find_cpu(s, sw->cpu)
-						: NULL;
 
-		if (cpu && piece->snapshot < cpu->start_ns.n &&
-		    sw->time_ns < cpu->start_ns.v[piece->snapshot])
+	for (size_t i = first_behind(rec, from_ns);
+	     i < rec->switches.n && rec->switches.v[i].time_ns < to_ns; i++) {
+		const struct rec_switch *sw = &rec->switches.v[i];
+		const struct cpu *cpu =
+			sw->tid == who->tid && sw != who ? find_cpu(s, sw->cpu) : NULL;
+
+		if (cpu && snapshot < cpu->start_ns.n && sw->time_ns < cpu->start_ns.v[snapshot])
 			return true;
 	}
 	return false;

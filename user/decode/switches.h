@@ -23,13 +23,11 @@ const struct rec_switch *switches__at(const struct switches *switches, int cpu, 
 int switches__set_start(struct switches *switches, int cpu, unsigned int snapshot,
 			uint64_t time_ns);
 
-struct piece;
-
 /*
- * Whether the piece's thread, between from_ns and it, ran on a CPU whose ring holds nothing of that
- * any more.
+ * Whether the thread, between from_ns and to_ns, when `who` switched to it, ran on a CPU whose ring
+ * holds nothing of that in this snapshot any more.
  */
-bool switches__ran_unseen(const struct switches *switches, const struct piece *piece,
-			  uint64_t from_ns);
+bool switches__ran_unseen(const struct switches *switches, const struct rec_switch *who,
+			  unsigned int snapshot, uint64_t from_ns, uint64_t to_ns);
 
 #endif

@@ -2,71 +2,210 @@
 #include "decode/threads.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "decode/join.h"
 #include "decode/losses.h"
-#include "decode/outside.h"
-#include "decode/pieces.h"
+#include "decode/pt_time.h"
 #include "decode/regions.h"
 #include "decode/switches.h"
+#include "decode/walk/walker.h"
 #include "util/meter.h"
+
+/*
+ * ---- what CPUs' streams hold of each thread: a piece for each time that it ran on one. A thread's
+ * pieces, in the order of time, are its branches.
+ */
+
+struct piece {
+	const struct rec_switch *who; /* whose, and since when */
+	unsigned int snapshot;
+	uint64_t start_ns, end_ns;
+	const struct rec_aux *aux;
+	VEC(struct branch) branches; /* as in an outbox: walker.h */
+};
+
+struct pieces {
+	const struct recording *rec;
+	VEC(struct piece) all;
+	/* What is taken now. */
+	const struct rec_aux *aux;
+	unsigned int snapshot;
+	bool is_known;		    /* the thread is: the last of `all` is its piece */
+	uint64_t unknown_insns;	    /* of threads that nothing names */
+	VEC(struct pt_note) events; /* of CPUs, while no thread ran that is known */
+};
+
+static void pieces__fini(struct pieces *p)
+{
+	for (size_t i = 0; i < p->all.n; i++)
+		VEC_FINI(&p->all.v[i].branches);
+	VEC_FINI(&p->all);
+	VEC_FINI(&p->events);
+}
+
+/* Behind it come the branches of this CPU's ring, its snapshot'th. */
+static void pieces__begin(struct pieces *p, const struct rec_aux *aux, unsigned int snapshot)
+{
+	p->aux = aux;
+	p->snapshot = snapshot;
+	p->is_known = false;
+}
+
+static struct piece *current(struct pieces *p)
+{
+	return p->is_known ? &p->all.v[p->all.n - 1] : NULL;
+}
+
+static uint64_t time_of(const struct pieces *p, const struct branch *b)
+{
+	return tsc__to_ns(b->time_ns, p->aux->tsc, &p->rec->pt);
+}
+
+static int add_event(struct pieces *p, const struct branch *b)
+{
+	struct pt_note *out = VEC_PUSH(&p->events);
+
+	if (!out)
+		return -ENOMEM;
+	*out = (struct pt_note){.time_ns = b->time_ns ? time_of(p, b) : 0,
+				.ip = b->from,
+				.value = b->to,
+				.cpu = p->aux->cpu,
+				.kind = b->reason};
+	return 0;
+}
+
+static int add(struct pieces *p, const struct branch *b)
+{
+	struct piece *piece = current(p);
+	struct branch *out;
+	uint64_t ns;
+
+	if (!piece) {
+		p->unknown_insns += b->n_insns;
+		return b->kind == ENTRY_NOTE ? add_event(p, b) : 0;
+	}
+	out = VEC_PUSH(&piece->branches);
+	if (!out)
+		return -ENOMEM;
+	*out = *b;
+	if (!b->time_ns)
+		return 0;
+	ns = time_of(p, b);
+	if (!piece->start_ns)
+		piece->start_ns = ns;
+	if (ns > piece->end_ns)
+		piece->end_ns = ns;
+	return 0;
+}
+
+/* It may be the same one: a region says whom it begins with. */
+static int begin_thread(struct pieces *p, const struct branch *b)
+{
+	const struct rec_switch *who = (const void *)(uintptr_t)b->from;
+	struct piece *piece = current(p);
+	struct branch rest = {
+		.kind = OUTBOX_REST, .n_insns = b->n_insns, .n_branches = b->n_branches};
+
+	/* Counted before the switch was known. */
+	if (b->n_insns && add(p, &rest))
+		return -ENOMEM;
+	if (piece && piece->who == who)
+		return 0;
+	p->is_known = false;
+	if (!who)
+		return 0;
+	piece = VEC_PUSH(&p->all);
+	if (!piece)
+		return -ENOMEM;
+	*piece = (struct piece){.who = who, .snapshot = p->snapshot, .aux = p->aux};
+	p->is_known = true;
+	return 0;
+}
+
+/* What a walker's outbox holds; an outbox_fn. 0 or -ENOMEM. */
+static int pieces__take(void *pieces, struct branch *branches, size_t n)
+{
+	struct pieces *p = pieces;
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = branches[i].kind == OUTBOX_WHO ? begin_thread(p, &branches[i])
+						     : add(p, &branches[i]);
+	return err;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct piece *p = a, *q = b;
+
+	if (p->snapshot != q->snapshot)
+		return p->snapshot < q->snapshot ? -1 : 1;
+	if (p->start_ns != q->start_ns)
+		return p->start_ns < q->start_ns ? -1 : 1;
+	return 0;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct piece *p = a, *q = b;
+
+	if (p->who->tid != q->who->tid)
+		return p->who->tid < q->who->tid ? -1 : 1;
+	return by_time(a, b);
+}
+
+/* By thread, and each thread's by time. */
+static void pieces__sort(struct pieces *p)
+{
+	VEC_SORT(&p->all, by_thread);
+}
+
+/* ---- a thread */
 
 /* One thread's way from its bytes to the taker. */
 struct thread {
 	const struct thread_taker *taker;
-	struct loss_filter filter;
-	struct outside_filter outside; /* before it; only where the recording has such */
+	struct losses losses;
 	struct decode_request request;
 };
 
-static bool has_losses(const struct recording *rec, pid_t tid)
+static int hand_on_marked(void *ctx, const struct branch *v, size_t n)
 {
-	for (size_t i = 0; i < rec->losses.n; i++)
-		if (rec->losses.v[i].tid == tid)
-			return true;
-	return false;
+	struct thread *t = ctx;
+	struct branch_batch out;
+	int err = losses__mark(&t->losses, v, n, &out);
+
+	return err ? err : t->taker->take(t->taker->ctx, out.v, out.n);
 }
 
 static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 {
-	bool is_filtered = has_losses(t->request.rec, tid);
-	int err = outside_filter__init(&t->outside, t->request.rec, pid);
+	struct decode_request *request = &t->request;
+	int err = losses__init(&t->losses, request->rec, pid, tid, request->totals);
 
-	t->request.map = err ? NULL : code_map__new();
-	if (!t->request.map)
+	request->map = err ? NULL : code_map__new();
+	if (!request->map)
 		return -ENOMEM;
-	t->filter = (struct loss_filter){.rec = t->request.rec,
-					 .tid = tid,
-					 .fn = t->taker->branch,
-					 .ctx = t->taker->ctx,
-					 .totals = t->request.totals};
+	request->take = t->taker->take;
+	request->ctx = t->taker->ctx;
 	/* Of most threads nothing was lost: their branches are spared the way. */
-	t->request.fn = is_filtered ? loss_filter__branch : t->taker->branch;
-	t->request.ctx = is_filtered ? &t->filter : t->taker->ctx;
-	t->outside.fn = t->request.fn;
-	t->outside.ctx = t->request.ctx;
-	t->outside.totals = t->request.totals;
-	if (t->outside.stops.n) {
-		t->request.fn = outside_filter__branch;
-		t->request.ctx = &t->outside;
+	if (losses__are_any(&t->losses)) {
+		request->take = hand_on_marked;
+		request->ctx = t;
 	}
-	t->request.before_map = t->taker->before_map;
-	t->request.before_map_ctx = t->taker->ctx;
-	t->request.pace = t->taker->pace;
-	t->request.pace_ctx = t->taker->ctx;
-	t->request.event = t->taker->event;
-	t->request.event_ctx = t->taker->ctx;
-	return t->taker->begin(t->taker->ctx, pid, tid, t->request.map);
+	return t->taker->begin(t->taker->ctx, pid, tid, request->map);
 }
 
 static int thread__end(struct thread *t, int err)
 {
 	if (!err) {
-		loss_filter__finish(&t->filter);
+		losses__finish(&t->losses);
 		err = t->taker->end(t->taker->ctx);
 	}
 	code_map__free(t->request.map);
-	outside_filter__fini(&t->outside);
+	losses__fini(&t->losses);
 	return err;
 }
 
@@ -75,7 +214,7 @@ static int thread__next_snapshot(struct thread *t, uint64_t end_ns)
 {
 	struct branch between = {.time_ns = end_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
 
-	return t->taker->branch(t->taker->ctx, &between);
+	return t->taker->take(t->taker->ctx, &between, 1);
 }
 
 /* ---- a ring a thread */
@@ -153,7 +292,7 @@ static int note_unseen(struct joiner *joiner, const struct switches *switches,
 {
 	struct branch lost = {.kind = BRANCH_GAP, .reason = GAP_LOST};
 
-	if (!switches__ran_unseen(switches, to, from->end_ns))
+	if (!switches__ran_unseen(switches, to->who, to->snapshot, from->end_ns, to->start_ns))
 		return 0;
 	return joiner__take(joiner, &lost, 1);
 }
@@ -167,13 +306,14 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 	int err = thread__begin(t, aux.pid, aux.tid);
 
 	t->request.aux = &aux;
-	joiner__init(&joiner, &t->request);
+	if (joiner__init(&joiner, &t->request))
+		err = -ENOMEM;
 	for (size_t i = 0; i < n && !err; i++) {
 		struct piece *piece = &pieces[i];
 
 		if (i && piece->snapshot != piece[-1].snapshot) {
 			err = thread__next_snapshot(t, piece[-1].end_ns);
-			joiner__init(&joiner, &t->request);
+			joiner__begin(&joiner);
 		} else if (i) {
 			err = note_unseen(&joiner, switches, &piece[-1], piece);
 		}
@@ -182,6 +322,7 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 			err = joiner__take(&joiner, piece->branches.v, piece->branches.n);
 		meter__add(t->request.meter, piece->branches.n);
 	}
+	joiner__fini(&joiner);
 	return thread__end(t, err);
 }
 
@@ -215,8 +356,8 @@ static int decode_cpus(struct thread *t)
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
 		if (!rec->aux.v[i].tid)
 			err = cut_ring(&request, i, &pieces, switches);
-	for (size_t i = 0; i < pieces.events.n && !err && t->taker->event; i++)
-		err = t->taker->event(t->taker->ctx, &pieces.events.v[i]);
+	if (!err && pieces.events.n && t->taker->take_notes)
+		err = t->taker->take_notes(t->taker->ctx, pieces.events.v, pieces.events.n);
 	if (!err)
 		err = join_threads(t, &pieces, switches);
 	t->request.totals->unknown_insns += pieces.unknown_insns;
@@ -247,7 +388,7 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 	return err || !has_cpus ? err : decode_cpus(&t);
 }
 
-static int ignore(void *ctx, const struct branch *branch)
+static int ignore(void *ctx, const struct branch *v, size_t n)
 {
 	return 0;
 }
@@ -264,7 +405,7 @@ static int look_at_thread(struct decode_request request, struct decode_bounds *b
 	request.map = code_map__new();
 	if (!request.map)
 		return -ENOMEM;
-	request.fn = ignore;
+	request.take = ignore;
 	request.totals = &totals;
 	err = decode__run(&request);
 	code_map__free(request.map);

@@ -9,16 +9,10 @@
 struct thread_taker {
 	/* What follows is of this thread; `map` shows its code as it was at each branch. */
 	int (*begin)(void *ctx, pid_t pid, pid_t tid, struct code_map *map);
-	branch_fn branch;
-	/* Before the map changes (decode_request.before_map); may be NULL. */
-	int (*before_map)(void *ctx, uint64_t time_ns, uint32_t n_insns);
-	/* What the thread did in which time (decode_request.pace); may be NULL. */
-	int (*pace)(void *ctx, const struct pace *pace);
-	/*
-	 * What else it told (decode_request.event); may be NULL. Of CPUs while no thread ran:
-	 * before the first thread.
-	 */
-	int (*event)(void *ctx, const struct pt_note *event);
+	/* A few thousand at a time; `map` as begin() got it. */
+	branches_fn take;
+	/* What CPUs told while no thread ran, before the first thread; may be NULL. */
+	int (*take_notes)(void *ctx, const struct pt_note *v, size_t n);
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
 	void *ctx;

@@ -152,7 +152,7 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 	if (!added->stack)
 		return NULL;
 	stack__set_traps(added->stack, threads->traps);
-	spread__init(&added->spread, stack__branch, added->stack, NULL, 0);
+	spread__init(&added->spread, NULL, 0);
 	added->spread.by_branches = true;
 	return added;
 }
@@ -213,10 +213,20 @@ int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *br
 	return named_image__follow(thread->process->image, how, branch->from, branch->to);
 }
 
-/* To the stack, or to who listens. */
+static int take_timed(struct perf_thread *thread, const struct branch_batch *timed)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < timed->n && !err; i++)
+		err = stack__branch(thread->stack, &timed->v[i]);
+	return err;
+}
+
+/* To the stack, or to who listens. Lines are of any thread: each is a batch of its own. */
 static int hand_on(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
 	struct decode_totals *totals = &threads->totals.decode;
+	struct branch_batch timed;
 
 	if (!totals->first_ns || b->time_ns < totals->first_ns)
 		totals->first_ns = b->time_ns;
@@ -224,7 +234,9 @@ static int hand_on(struct perf_threads *threads, struct perf_thread *thread, con
 		totals->last_ns = b->time_ns;
 	if (threads->tap)
 		return threads->tap(threads->ctx, thread->tid, b);
-	return spread__branch(&thread->spread, b);
+	if (spread__take(&thread->spread, b, 1, &timed))
+		return -ENOMEM;
+	return take_timed(thread, &timed);
 }
 
 static int break_trace(struct perf_threads *threads, struct perf_thread *thread, uint8_t reason)
@@ -360,9 +372,11 @@ const struct perf_totals *perf_threads__totals(const struct perf_threads *thread
 static int finish(struct perf_threads *threads, struct perf_thread *thread, struct call_tree *tree)
 {
 	int err = take_losses(threads, thread, UINT64_MAX);
+	struct branch_batch rest;
 
+	spread__finish(&thread->spread, &rest);
 	if (!err)
-		err = spread__finish(&thread->spread);
+		err = take_timed(thread, &rest);
 	if (!err)
 		err = stack__finish(thread->stack, tree);
 	thread->is_finished = true;

@@ -20,28 +20,30 @@ const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 	return "";
 }
 
-/* Branches on their way to the stack: what ran behind the hit, although it was to be frozen? */
+/* What ran behind the hit, although it was to be frozen? */
 struct behind_hit {
-	struct stack *stack;
 	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
 	uint64_t seen_ns, last_ns; /* the hit, and the last branch, as the trace has them */
 	int64_t branches;	   /* -1: the hit has not been seen */
 };
 
-static int pass_on(void *ctx, const struct branch *b)
+static void look_behind_hit(struct behind_hit *behind, const struct branch_batch *batch)
 {
-	struct behind_hit *behind = ctx;
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct branch *b = &batch->v[i];
 
-	/* The int3 of the probe: an interrupt in front of the probed instruction. */
-	if ((b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
-	    b->from == behind->probe_ip && b->time_ns <= behind->hit_ns) {
-		behind->branches = 0;
-		behind->seen_ns = behind->last_ns = b->time_ns;
-	} else if (b->n_branches && behind->branches >= 0 && !address__is_kernel(b->from)) {
-		behind->branches += b->n_branches;
-		behind->last_ns = b->time_ns;
+		if (branch__is_entry(b))
+			continue;
+		/* The int3 of the probe: an interrupt in front of the probed instruction. */
+		if ((b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
+		    b->from == behind->probe_ip && b->time_ns <= behind->hit_ns) {
+			behind->branches = 0;
+			behind->seen_ns = behind->last_ns = b->time_ns;
+		} else if (b->n_branches && behind->branches >= 0 && !address__is_kernel(b->from)) {
+			behind->branches += b->n_branches;
+			behind->last_ns = b->time_ns;
+		}
 	}
-	return stack__branch(behind->stack, b);
 }
 
 /* Threads to trees, one after another. */
@@ -51,10 +53,12 @@ struct tree_maker {
 	const struct tree_options *options;
 	pid_t pid, tid; /* of the thread that is taken now */
 	struct code_map *map;
-	struct behind_hit behind;    /* with its stack */
-	struct selection *selection; /* before it, where there is a filter; else NULL */
-	struct spread spread;	     /* before that: what is chosen has the times that are shown */
-	VEC(uint64_t) hits;	     /* its hits' times, ascending */
+	/* Of its branches: first the times that are shown, by which the filter chooses. */
+	struct spread spread;
+	struct selection *selection; /* NULL: no filter */
+	struct behind_hit behind;
+	struct stack *stack;
+	VEC(uint64_t) hits; /* its hits' times, ascending */
 };
 
 static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
@@ -71,7 +75,7 @@ static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_ma
 	/* Of one thread it is known when there is something to write. */
 	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
-	stack__set_taker(m->behind.stack, &early->taker);
+	stack__set_taker(m->stack, &early->taker);
 	return 0;
 }
 
@@ -123,20 +127,6 @@ static int collect_hits(struct tree_maker *m, pid_t tid)
 	return 0;
 }
 
-/* The way from decode to the stack. Without a hit, nothing lies behind it. */
-static void begin_branches(struct tree_maker *m, bool has_hit)
-{
-	branch_fn fn = has_hit ? pass_on : stack__branch;
-	void *ctx = has_hit ? (void *)&m->behind : m->behind.stack;
-
-	if (m->selection) {
-		selection__begin_thread(m->selection, m->map, fn, ctx);
-		fn = selection__branch;
-		ctx = m->selection;
-	}
-	spread__init(&m->spread, fn, ctx, m->hits.v, m->hits.n);
-}
-
 static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct tree_maker *m = ctx;
@@ -150,28 +140,21 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	if (hit)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
-	m->behind.stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
-	if (!m->behind.stack || collect_hits(m, tid))
+	m->stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
+	if (!m->stack || collect_hits(m, tid))
 		return -ENOMEM;
 	/* The report of a hit reads all calls of its thread. */
 	if (m->decoded->writer && !m->hits.n && take_early(m, pid, tid, map))
 		return -ENOMEM;
-	stack__set_traps(m->behind.stack, m->options->ocaml_traps);
-	begin_branches(m, hit != NULL);
-	return anchor(m->behind.stack, rec, tid, m->decoded->images);
+	stack__set_traps(m->stack, m->options->ocaml_traps);
+	spread__init(&m->spread, m->hits.v, m->hits.n);
+	if (m->selection)
+		selection__begin_thread(m->selection, map);
+	return anchor(m->stack, rec, tid, m->decoded->images);
 }
 
-static int take_branch(void *ctx, const struct branch *b)
+static int take_pace(struct tree_maker *m, const struct pace *pace)
 {
-	struct tree_maker *m = ctx;
-
-	return spread__branch(&m->spread, b);
-}
-
-static int take_pace(void *ctx, const struct pace *pace)
-{
-	struct tree_maker *m = ctx;
-
 	if (m->selection &&
 	    !decode_filter__has(&m->decoded->part.decode, pace->begin_ns, pace->end_ns))
 		return 0;
@@ -179,31 +162,60 @@ static int take_pace(void *ctx, const struct pace *pace)
 }
 
 /* By time only: between regions of calls, values of PTWRITE stay. */
-static int take_event(void *ctx, const struct pt_note *event)
+static int take_note(struct tree_maker *m, const struct pt_note *note)
 {
-	struct tree_maker *m = ctx;
-	struct pt_note *slot;
-
-	if (m->selection && !decode_filter__has_time(m->selection->filter, event->time_ns))
+	if (m->selection && !decode_filter__has_time(m->selection->filter, note->time_ns))
 		return 0;
-	slot = VEC_PUSH(&m->decoded->events);
-	if (!slot)
-		return -ENOMEM;
-	*slot = *event;
-	return 0;
+	return VEC_ADD(&m->decoded->events, *note);
 }
 
-static int before_map(void *ctx, uint64_t time_ns, uint32_t n_insns)
+static int take_notes(void *ctx, const struct pt_note *v, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = take_note(ctx, &v[i]);
+	return err;
+}
+
+static int take_entry(struct tree_maker *m, const struct branch *entry)
+{
+	struct pt_note note = branch__note(entry, m->pid, m->tid);
+	struct pace pace = branch__pace(entry);
+
+	if (entry->kind == ENTRY_NOTE)
+		return take_note(m, &note);
+	return entry->kind == ENTRY_PACE ? take_pace(m, &pace) : 0;
+}
+
+/* Their times are known: those of the part go to the stack. */
+static int take_timed(struct tree_maker *m, struct branch_batch batch)
+{
+	int err = 0;
+
+	if (m->selection)
+		err = selection__take(m->selection, batch.v, batch.n, &batch);
+	if (m->behind.hit_ns)
+		look_behind_hit(&m->behind, &batch);
+	for (size_t i = 0; i < batch.n && !err; i++)
+		err = branch__is_entry(&batch.v[i]) ? take_entry(m, &batch.v[i])
+						    : stack__branch(m->stack, &batch.v[i]);
+	return err;
+}
+
+static int take_branches(void *ctx, const struct branch *v, size_t n)
 {
 	struct tree_maker *m = ctx;
+	struct branch_batch timed;
+	int err = spread__take(&m->spread, v, n, &timed);
 
-	return spread__settle(&m->spread, time_ns, n_insns);
+	return err ? err : take_timed(m, timed);
 }
 
 /* Of the thread's own stack, and of its coroutines'. */
 static int add_trees(struct tree_maker *m)
 {
-	struct stack *stack = m->behind.stack;
+	struct stack *stack = m->stack;
 	struct call_tree tree;
 	int err = stack__finish(stack, &tree), more = !err;
 
@@ -225,13 +237,16 @@ static int end_tree(void *ctx)
 {
 	struct tree_maker *m = ctx;
 	const struct behind_hit *behind = &m->behind;
-	int err = spread__finish(&m->spread);
+	struct branch_batch rest;
+	int err;
+
+	spread__finish(&m->spread, &rest);
+	err = take_timed(m, rest);
 
 	if (!err && !(m->selection && m->selection->is_empty))
 		err = add_trees(m);
-
-	stack__free(behind->stack);
-	m->behind.stack = NULL;
+	stack__free(m->stack);
+	m->stack = NULL;
 	spread__fini(&m->spread);
 	if (behind->hit_ns) {
 		m->decoded->behind_hit = behind->branches;
@@ -272,10 +287,8 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 {
 	struct tree_maker maker = {.decoded = decoded, .rec = rec, .options = options};
 	struct thread_taker taker = {.begin = begin_tree,
-				     .branch = take_branch,
-				     .before_map = before_map,
-				     .pace = take_pace,
-				     .event = take_event,
+				     .take = take_branches,
+				     .take_notes = take_notes,
 				     .end = end_tree,
 				     .ctx = &maker,
 				     .meter = decoded->meter,
@@ -295,7 +308,8 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 		err = filter_part__check(&decoded->part, &found);
 	if (!err)
 		err = decoded__settle_trees(decoded, options->no_inline);
-	stack__free(maker.behind.stack);
+	selection__fini(&selection);
+	stack__free(maker.stack);
 	spread__fini(&maker.spread);
 	VEC_FINI(&maker.hits);
 	return err;

@@ -21,28 +21,36 @@ void print_branch(FILE *out, pid_t tid, const struct branch *b)
 	fputc('\n', out);
 }
 
-static int take_to_print(void *ctx, const struct branch *b)
+static void print_note(const struct branch_printer *p, const struct pt_note *note)
 {
-	const struct branch_printer *p = ctx;
-
-	print_branch(p->out, p->tid, b);
-	return 0;
+	if (!p->selection || decode_filter__has_time(p->selection->filter, note->time_ns))
+		fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64 "\n", note->tid,
+			note->time_ns, pt_note__name((enum pt_note_kind)note->kind), note->ip,
+			note->value);
 }
 
-static int take_branch(void *ctx, const struct branch *b)
+static int take_branches(void *ctx, const struct branch *v, size_t n)
 {
 	struct branch_printer *p = ctx;
+	struct branch_batch batch = {v, n};
+	int err = p->selection ? selection__take(p->selection, v, n, &batch) : 0;
 
-	return p->selection ? selection__branch(p->selection, b) : take_to_print(p, b);
+	for (size_t i = 0; i < batch.n && !err; i++) {
+		const struct branch *b = &batch.v[i];
+		struct pt_note note = branch__note(b, 0, p->tid);
+
+		if (!branch__is_entry(b))
+			print_branch(p->out, p->tid, b);
+		else if (b->kind == ENTRY_NOTE)
+			print_note(p, &note);
+	}
+	return err;
 }
 
-static int print_event(void *ctx, const struct pt_note *e)
+static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 {
-	const struct branch_printer *p = ctx;
-
-	if (!p->selection || decode_filter__has_time(p->selection->filter, e->time_ns))
-		fprintf(p->out, "%d %" PRIu64 " %s %" PRIx64 " %" PRIx64 "\n", e->tid, e->time_ns,
-			pt_note__name((enum pt_note_kind)e->kind), e->ip, e->value);
+	for (size_t i = 0; i < n; i++)
+		print_note(ctx, &v[i]);
 	return 0;
 }
 
@@ -52,7 +60,7 @@ static int begin_printing(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 
 	p->tid = tid;
 	if (p->selection)
-		selection__begin_thread(p->selection, map, take_to_print, p);
+		selection__begin_thread(p->selection, map);
 	return 0;
 }
 
@@ -64,8 +72,8 @@ static int end_printing(void *ctx)
 static int print_all(struct recording *rec, struct images *images, struct branch_printer *printer)
 {
 	struct thread_taker taker = {.begin = begin_printing,
-				     .branch = take_branch,
-				     .event = print_event,
+				     .take = take_branches,
+				     .take_notes = take_notes,
 				     .end = end_printing,
 				     .ctx = printer};
 	struct decode_totals totals = {0};
@@ -86,6 +94,7 @@ static int print_part(struct recording *rec, const struct trace_filter *filter,
 	selection__init(&selection, &part.decode, &totals, &found);
 	if (!err)
 		err = print_all(rec, images, &printer);
+	selection__fini(&selection);
 	return err ? err : filter_part__check(&part, &found);
 }
 

@@ -2,16 +2,17 @@
 #include "stack/spread.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-void spread__init(struct spread *s, branch_fn fn, void *ctx, const uint64_t *hits, size_t n_hits)
+void spread__init(struct spread *s, const uint64_t *hits, size_t n_hits)
 {
-	*s = (struct spread){
-		.fn = fn, .ctx = ctx, .hits = hits, .n_hits = n_hits, .now_ns = UINT64_MAX};
+	*s = (struct spread){.hits = hits, .n_hits = n_hits, .now_ns = UINT64_MAX};
 }
 
 void spread__fini(struct spread *s)
 {
-	VEC_FINI(&s->held);
+	VEC_FINI(&s->all);
 }
 
 static bool goes_outside(const struct branch *b)
@@ -64,107 +65,142 @@ static uint64_t run_ns(struct spread *s, uint64_t end_ns)
 	return usual < len ? usual : len;
 }
 
-/* Hands on what is held, spread over len. */
-static int hand_on(struct spread *s, uint64_t len)
+/* What waits is ready, spread over len. */
+static void release(struct spread *s, uint64_t len)
 {
 	uint64_t insns = 0;
-	int err = 0;
 
-	for (size_t i = 0; i < s->held.n && !err; i++) {
-		struct branch *b = &s->held.v[i];
+	for (size_t i = s->ready; i < s->all.n && len && s->insns; i++) {
+		struct branch *b = &s->all.v[i];
 
+		if (branch__is_entry(b))
+			continue;
 		insns += weight(s, b);
-		if (len && s->insns)
-			b->time_ns = s->now_ns + share(len, insns, s->insns);
-		err = s->fn(s->ctx, b);
+		b->time_ns = s->now_ns + share(len, insns, s->insns);
 	}
-	s->held.n = 0;
-	return err;
+	s->ready = s->all.n;
+	s->n_held = 0;
 }
 
 /* `b` is the first of its time. */
-static int begin_run(struct spread *s, const struct branch *b)
+static void begin_run(struct spread *s, const struct branch *b)
 {
 	bool has_end = s->now_ns < b->time_ns;
-	int err = 0;
 
 	s->insns += weight(s, b);
 	if (has_end && !s->is_outside) {
 		s->known_ns += b->time_ns - s->now_ns;
 		s->known_insns += s->insns;
 	}
-	if (s->held.n)
-		err = hand_on(s, has_end ? run_ns(s, b->time_ns) : 0);
+	if (s->n_held)
+		release(s, has_end ? run_ns(s, b->time_ns) : 0);
 	s->now_ns = b->time_ns;
 	s->insns = 0;
 	s->is_outside = goes_outside(b);
 	s->is_long = false;
-	return err ? err : s->fn(s->ctx, b);
 }
 
 /* Nothing is known of what lies behind it. */
-static int take_gap(struct spread *s, const struct branch *b)
+static void begin_gap(struct spread *s, const struct branch *b)
 {
-	int err = hand_on(s, 0);
-
+	release(s, 0);
 	s->now_ns = b->time_ns;
 	s->insns = 0;
 	s->is_outside = true;
 	s->is_long = false;
-	return err ? err : s->fn(s->ctx, b);
 }
 
-static int hold(struct spread *s, const struct branch *b)
+/* True if the branch has to wait for the end of its run. */
+static bool holds(struct spread *s, const struct branch *b)
 {
-	struct branch *held;
-
-	if (s->held.n == SPREAD_MAX)
+	if (s->n_held == SPREAD_MAX) {
 		s->is_long = true;
-	if (s->is_long) {
-		int err = hand_on(s, 0);
-
-		return err ? err : s->fn(s->ctx, b);
+		release(s, 0);
 	}
-	held = VEC_PUSH(&s->held);
-	if (!held)
-		return -ENOMEM;
-	*held = *b;
+	if (s->is_long)
+		return false;
+	s->n_held++;
 	s->insns += weight(s, b);
 	s->is_outside |= goes_outside(b);
+	return true;
+}
+
+/* True if the branch has to wait. */
+static bool take_branch(struct spread *s, const struct branch *b)
+{
+	if (b->kind == BRANCH_GAP) {
+		begin_gap(s, b);
+		return false;
+	}
+	if (b->time_ns == s->now_ns && !s->has_begun)
+		return holds(s, b);
+	/* A begin is no branch: the one behind it is the run's first. */
+	s->has_begun = s->by_branches && b->kind == BRANCH_BEGIN;
+	begin_run(s, b);
+	return false;
+}
+
+/* What waits is of the code as it was before. */
+static void settle(struct spread *s, const struct branch *map)
+{
+	s->insns += map->n_insns;
+	if (s->n_held)
+		release(s, s->now_ns < map->time_ns ? run_ns(s, map->time_ns) : 0);
+	/* The next branch counts them again. */
+	s->insns = 0;
+}
+
+/* Those that were ready have been taken; n more will fit behind the others. */
+static int make_room(struct spread *s, size_t n)
+{
+	size_t waiting = s->all.n - s->ready, cap = 2 * s->all.cap;
+	struct branch *bigger;
+
+	if (s->ready && waiting)
+		memmove(s->all.v, s->all.v + s->ready, waiting * sizeof(*s->all.v));
+	s->ready = 0;
+	s->all.n = waiting;
+	if (waiting + n <= s->all.cap)
+		return 0;
+	if (cap < waiting + n)
+		cap = waiting + n;
+	bigger = realloc(s->all.v, cap * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	s->all.v = bigger;
+	s->all.cap = cap;
 	return 0;
 }
 
-int spread__branch(void *spread, const struct branch *b)
+int spread__take(struct spread *s, const struct branch *v, size_t n, struct branch_batch *ready)
 {
-	struct spread *s = spread;
+	if (make_room(s, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct branch *b = &v[i];
+		bool waits = s->n_held;
 
-	if (b->kind == BRANCH_GAP)
-		return take_gap(s, b);
-	if (b->time_ns != s->now_ns || s->has_begun) {
-		/* A begin is no branch: the one behind it is the run's first. */
-		s->has_begun = s->by_branches && b->kind == BRANCH_BEGIN;
-		return begin_run(s, b);
+		if (!branch__is_entry(b)) {
+			waits = take_branch(s, b);
+		} else if (b->kind == ENTRY_MAP) {
+			settle(s, b);
+			waits = false;
+		}
+		s->all.v[s->all.n++] = *b;
+		if (!waits)
+			s->ready = s->all.n;
 	}
-	return hold(s, b);
-}
-
-int spread__settle(struct spread *s, uint64_t time_ns, uint32_t n_insns)
-{
-	int err = 0;
-
-	s->insns += n_insns;
-	if (s->held.n)
-		err = hand_on(s, s->now_ns < time_ns ? run_ns(s, time_ns) : 0);
-	/* The next branch counts them again. */
-	s->insns = 0;
-	return err;
+	*ready = (struct branch_batch){s->all.v, s->ready};
+	return 0;
 }
 
 /* A hit is the last that is known of time, and the thread went outside at it. */
-int spread__finish(struct spread *s)
+void spread__finish(struct spread *s, struct branch_batch *ready)
 {
 	uint64_t hit_ns = next_hit(s);
 
+	make_room(s, 0);
 	s->is_outside = true;
-	return hand_on(s, hit_ns == UINT64_MAX ? 0 : run_ns(s, hit_ns));
+	release(s, hit_ns == UINT64_MAX ? 0 : run_ns(s, hit_ns));
+	*ready = (struct branch_batch){s->all.v, s->all.n};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times for branches that the trace gives none of their own, on their way to the stack. */
+/* Times for branches that the trace gives none of their own, before they come to the stack. */
 #ifndef MTBPF_STACK_SPREAD_H
 #define MTBPF_STACK_SPREAD_H
 
@@ -23,8 +23,6 @@
 #define SPREAD_MAX 65536
 
 struct spread {
-	branch_fn fn; /* who takes them */
-	void *ctx;
 	const uint64_t *hits; /* times of the thread's hits; ascending */
 	size_t n_hits;	      /* that lie ahead */
 
@@ -34,20 +32,24 @@ struct spread {
 	bool is_outside;  /* left user code since then */
 	bool is_long;	  /* more than can be held */
 	bool has_begun;	  /* by_branches: there was nothing but a begin */
-	VEC(struct branch) held;
+	VEC(struct branch) all;
+	size_t ready;	 /* the first of them have their times; the others wait */
+	uint32_t n_held; /* branches among those that wait */
 	/* Where the thread stayed in user code, from one known time to the next. */
 	uint64_t known_ns, known_insns;
 };
 
-/* fn and ctx take the branches, their times ascending. The hits must outlive it. */
-void spread__init(struct spread *spread, branch_fn fn, void *ctx, const uint64_t *hits,
-		  size_t n_hits);
+/* The hits must outlive it. */
+void spread__init(struct spread *spread, const uint64_t *hits, size_t n_hits);
 void spread__fini(struct spread *spread);
-/* A branch_fn, with the spread as ctx. -ENOMEM, or what fn returned. */
-int spread__branch(void *spread, const struct branch *branch);
-/* What is held has to be taken now, at time_ns, n_insns behind the last. As spread__branch(). */
-int spread__settle(struct spread *spread, uint64_t time_ns, uint32_t n_insns);
-/* There are no more. */
-int spread__finish(struct spread *spread);
+/*
+ * *ready, until the next call: those whose times are known by now, of these and of those from
+ * before, their times ascending; entries stay in their places. What stands before an ENTRY_MAP is
+ * ready with it. 0 or -ENOMEM.
+ */
+int spread__take(struct spread *spread, const struct branch *v, size_t n,
+		 struct branch_batch *ready);
+/* There are no more: *ready is the rest. */
+void spread__finish(struct spread *spread, struct branch_batch *ready);
 
 #endif

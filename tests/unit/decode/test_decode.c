@@ -300,6 +300,8 @@ static int stop_at_third(void *ctx, const struct branch *branch)
 	return ++*(int *)ctx == 3 ? 77 : 0;
 }
 
+TAKE_EACH(stop_soon, stop_at_third)
+
 static void test_the_taker_can_stop_it(void **state)
 {
 	struct traced *t = *state;
@@ -311,8 +313,8 @@ static void test_the_taker_can_stop_it(void **state)
 	traced__run(t, 3);
 	aux.data = t->out.bytes.v;
 	aux.size = t->out.bytes.n;
-	assert_int_equal(
-		decode__thread(&t->rec, &aux, images, map, stop_at_third, &taken, &t->totals), 77);
+	assert_int_equal(decode__thread(&t->rec, &aux, images, map, stop_soon, &taken, &t->totals),
+			 77);
 	assert_int_equal(taken, 3);
 	code_map__free(map);
 	images__free(images);

@@ -119,6 +119,54 @@ static void test_replayed_runs_with_times_in_them(void **state)
 	}
 }
 
+/*
+ * A TNT bit that comes before the TIP of the branch before it (SDM "Deferred TIPs"): the jump in
+ * front of that branch has the time when the thread came there, and not the TNT's.
+ */
+static void test_replayed_runs_with_a_deferred_tip(void **state)
+{
+	static const struct {
+		uint16_t at;
+		uint8_t bytes[2];
+	} code[] = {{0x100, {0xeb, 0x0e}},  /* jmp 110 */
+		    {0x110, {0xff, 0xe0}},  /* jmp *%rax: 120 */
+		    {0x120, {0x75, 0x04}},  /* jne 126 */
+		    {0x126, {0xff, 0xe0}}}; /* jmp *%rax: 100 */
+	struct traced *t = *state;
+	uint8_t p[PT_PACKET_MAX];
+	uint64_t now = 100;
+
+	for (int i = 0; i < 4; i++)
+		memcpy((uint8_t *)t->rec.images.v[0].data + code[i].at, code[i].bytes, 2);
+	t->rec.pt.nom_freq = 10;
+	put_psb(t, now, BASE + 0x100);
+	put(t, p, pt_packet__cbr(p, 10));
+	for (uint64_t i = 0; i < 40; i++) {
+		put_cyc(t, 7 + i);
+		put_tnt(t, "T");
+		put_cyc(t, 50 + i % 3);
+		put_tip(t, 0x120);
+		put_cyc(t, 1000);
+		put_tip(t, 0x100);
+	}
+	traced__decode(t);
+	assert_int_equal(t->seen.list.n, 1 + 4 * 40 + 1);
+	for (uint64_t i = 0; i < 40; i++) {
+		const struct branch *b = &t->seen.list.v[1 + 4 * i];
+
+		assert_int_equal(b[0].from, BASE + 0x100);
+		assert_int_equal(b[0].time_ns, now);
+		now += 7 + i + 50 + i % 3;
+		assert_int_equal(b[1].from, BASE + 0x110);
+		assert_int_equal(b[1].time_ns, now);
+		assert_int_equal(b[2].kind, BRANCH_COND);
+		assert_int_equal(b[2].time_ns, now);
+		now += 1000;
+		assert_int_equal(b[3].to, BASE + 0x100);
+		assert_int_equal(b[3].time_ns, now);
+	}
+}
+
 /* The same around MTCs, which begin to count anew in the middle of a run. */
 static void test_replayed_runs_with_mtcs_in_them(void **state)
 {
@@ -258,7 +306,8 @@ static void test_a_second_thread_sees_the_code_of_its_time(void **state)
 		aux.size = t->out.bytes.n;
 		t->seen.list.n = 0;
 		assert_int_equal(
-			decode__thread(&t->rec, &aux, images, map, traced__take, t, &t->totals), 0);
+			decode__thread(&t->rec, &aux, images, map, traced__take_all, t, &t->totals),
+			0);
 		assert_int_equal(t->seen.list.n, 4);
 		assert_int_equal(t->seen.list.v[1].from, BASE + SMALL_2);
 		assert_int_equal(t->seen.list.v[2].from, BASE + SMALL);
@@ -291,6 +340,8 @@ static int stop(void *ctx, const struct branch *branch)
 	return ++*(int *)ctx == 20000 ? 77 : 0;
 }
 
+TAKE_EACH(stop_late, stop)
+
 static void test_the_taker_stops_many_threads(void **state)
 {
 	struct images *images;
@@ -308,7 +359,7 @@ static void test_the_taker_stops_many_threads(void **state)
 							      .aux = &aux,
 							      .images = images,
 							      .map = map,
-							      .fn = stop,
+							      .take = stop_late,
 							      .ctx = &taken,
 							      .totals = &t.totals,
 							      .all_branches = true,
@@ -328,6 +379,7 @@ int main(void)
 		TEST(test_a_replayed_run_that_takes_a_call_away),
 		TEST(test_a_replayed_run_with_part_of_an_ip),
 		TEST(test_replayed_runs_with_times_in_them),
+		TEST(test_replayed_runs_with_a_deferred_tip),
 		TEST(test_replayed_runs_with_mtcs_in_them),
 		TEST(test_part_of_an_ip_behind_an_overflow),
 		TEST(test_code_that_changes_under_a_call),

@@ -124,6 +124,8 @@ static int take(void *ctx, const struct branch *branch)
 	return 0;
 }
 
+TAKE_EACH(take_all, take)
+
 static int end_thread(void *ctx)
 {
 	return 0;
@@ -150,7 +152,7 @@ static void decode(struct machine *m, struct seen *seen)
 	struct recording *rec = &m->cpu[0].rec;
 	struct images *images = images__new(rec);
 	struct thread_taker taker = {
-		.begin = begin_thread, .branch = take, .end = end_thread, .ctx = seen};
+		.begin = begin_thread, .take = take_all, .end = end_thread, .ctx = seen};
 	struct meter meter;
 
 	log__set_level(LOG_QUIET);

@@ -117,6 +117,8 @@ static void test_a_copy_that_is_no_kcore(void **state)
 	assert_decoded(t);
 }
 
+TAKE_EACH(take_to_stack, stack__branch)
+
 static void test_the_call_tree(void **state)
 {
 	struct traced *t = *state;
@@ -130,7 +132,7 @@ static void test_the_call_tree(void **state)
 	traced__run_kernel(t);
 	aux.data = t->out.bytes.v;
 	aux.size = t->out.bytes.n;
-	assert_int_equal(decode__thread(&t->rec, &aux, images, map, stack__branch, stack, &totals),
+	assert_int_equal(decode__thread(&t->rec, &aux, images, map, take_to_stack, stack, &totals),
 			 0);
 	assert_int_equal(stack__finish(stack, &tree), 0);
 	for (size_t i = 0; i < tree.calls.n; i++)

@@ -26,11 +26,16 @@ static int take(void *ctx, const struct branch *b)
 	return 0;
 }
 
-static int take_selected(void *ctx, const struct branch *b)
+TAKE_EACH(take_each, take)
+
+static int take_all(void *ctx, const struct branch *v, size_t n)
 {
 	struct seen *seen = ctx;
+	struct branch_batch batch = {v, n};
 
-	return seen->selection ? selection__branch(seen->selection, b) : take(seen, b);
+	if (seen->selection)
+		assert_int_equal(selection__take(seen->selection, v, n, &batch), 0);
+	return take_each(seen, batch.v, batch.n);
 }
 
 static int begin_thread(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
@@ -40,7 +45,7 @@ static int begin_thread(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	seen->current = (unsigned int)(tid - TID);
 	assert_true(seen->current < THREADS);
 	if (seen->selection)
-		selection__begin_thread(seen->selection, map, take, seen);
+		selection__begin_thread(seen->selection, map);
 	return 0;
 }
 
@@ -102,7 +107,7 @@ static void decode(const struct recording *rec, struct seen *seen, struct decode
 {
 	struct images *images = images__new(rec);
 	struct thread_taker taker = {
-		.begin = begin_thread, .branch = take_selected, .end = end_thread, .ctx = seen};
+		.begin = begin_thread, .take = take_all, .end = end_thread, .ctx = seen};
 
 	assert_non_null(images);
 	assert_int_equal(decode__threads(rec, images, true, &taker, totals), 0);
@@ -216,6 +221,7 @@ static void test_a_part_is_what_all_has_there(void **state)
 			    (part_totals.first_ns >= f.from_ns && part_totals.last_ns <= f.to_ns));
 		restore(rec, sizes);
 		seen__fini(&part);
+		selection__fini(selection);
 		free(selection);
 	}
 	seen__fini(&all);

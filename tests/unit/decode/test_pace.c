@@ -79,22 +79,35 @@ static void test_a_ratio_of_nobody_knows_what(void **state)
 	traced__fini(&t);
 }
 
+static void test_a_pace_among_branches(void **state)
+{
+	const struct pace pace = {.begin_ns = 1,
+				  .end_ns = UINT64_MAX,
+				  .traced_ns = UINT64_MAX - 1,
+				  .insns = 0xfedcba9876543210,
+				  .cpu = 7};
+	struct branch entry = pace__entry(&pace);
+	struct pace back = branch__pace(&entry);
+
+	assert_true(branch__is_entry(&entry));
+	assert_int_equal(back.begin_ns, pace.begin_ns);
+	assert_int_equal(back.end_ns, pace.end_ns);
+	assert_int_equal(back.traced_ns, pace.traced_ns);
+	assert_int_equal(back.insns, pace.insns);
+	assert_int_equal(back.cpu, pace.cpu);
+}
+
 struct paces {
 	VEC(struct pace) list;
 };
 
-static int take_pace(void *ctx, const struct pace *pace)
+static int take_paces(void *ctx, const struct branch *v, size_t n)
 {
 	struct paces *paces = ctx;
-	struct pace *slot = VEC_PUSH(&paces->list);
 
-	assert_non_null(slot);
-	*slot = *pace;
-	return 0;
-}
-
-static int take_branch(void *ctx, const struct branch *branch)
-{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == ENTRY_PACE)
+			assert_int_equal(VEC_ADD(&paces->list, branch__pace(&v[i])), 0);
 	return 0;
 }
 
@@ -128,9 +141,8 @@ static void test_time_in_the_kernel_is_not_the_thread_s(void **state)
 							      .aux = &aux,
 							      .images = images,
 							      .map = map,
-							      .fn = take_branch,
-							      .pace = take_pace,
-							      .pace_ctx = &paces,
+							      .take = take_paces,
+							      .ctx = &paces,
 							      .totals = &totals,
 							      .jobs = 1}),
 			 0);
@@ -152,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rates_are_noted_where_they_change),
 		cmocka_unit_test(test_a_ratio_of_nobody_knows_what),
+		cmocka_unit_test(test_a_pace_among_branches),
 		cmocka_unit_test(test_time_in_the_kernel_is_not_the_thread_s),
 	};
 

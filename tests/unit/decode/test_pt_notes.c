@@ -11,24 +11,31 @@ struct notes {
 	pid_t tid; /* of the thread that has begun; 0: none yet */
 };
 
-static int take_note(void *ctx, const struct pt_note *note)
+static void add_note(struct notes *notes, const struct pt_note *note)
+{
+	assert_int_equal(note->tid, notes->tid);
+	assert_int_equal(VEC_ADD(&notes->all, *note), 0);
+}
+
+static int take_all(void *ctx, const struct branch *v, size_t n)
 {
 	struct notes *notes = ctx;
-	struct pt_note *out = VEC_PUSH(&notes->all);
 
-	assert_non_null(out);
-	assert_int_equal(note->tid, notes->tid);
-	*out = *note;
+	for (size_t i = 0; i < n; i++) {
+		struct pt_note note = branch__note(&v[i], PID, notes->tid);
+
+		if (v[i].kind == ENTRY_NOTE)
+			add_note(notes, &note);
+		else if (!branch__is_entry(&v[i]))
+			assert_int_equal(VEC_ADD(&notes->branches, v[i]), 0);
+	}
 	return 0;
 }
 
-static int take_branch(void *ctx, const struct branch *b)
+static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 {
-	struct notes *notes = ctx;
-	struct branch *out = VEC_PUSH(&notes->branches);
-
-	assert_non_null(out);
-	*out = *b;
+	for (size_t i = 0; i < n; i++)
+		add_note(ctx, &v[i]);
 	return 0;
 }
 
@@ -78,8 +85,8 @@ static void decode_notes(struct traced *t, struct notes *notes, bool by_cpu)
 {
 	struct rec_aux aux = {.pid = PID, .tid = TID, .tsc = t->now, .size = t->out.bytes.n};
 	struct thread_taker taker = {.begin = begin_thread,
-				     .branch = take_branch,
-				     .event = take_note,
+				     .take = take_all,
+				     .take_notes = take_notes,
 				     .end = end_thread,
 				     .ctx = notes};
 	struct decode_totals totals = {0};

@@ -14,53 +14,71 @@
 
 #include "stack/spread.h"
 
-struct taken {
-	VEC(struct branch) branches;
-	size_t fail_at; /* 1: the first */
-};
-
-static int take(void *ctx, const struct branch *b)
-{
-	struct taken *taken = ctx;
-
-	*VEC_PUSH(&taken->branches) = *b;
-	return taken->branches.n == taken->fail_at ? -EPIPE : 0;
-}
-
 struct fixture {
 	struct spread spread;
-	struct taken taken;
+	VEC(struct branch) taken;
 };
 
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	spread__init(&f->spread, take, &f->taken, NULL, 0);
+	spread__init(&f->spread, NULL, 0);
 	*state = f;
 	return 0;
 }
 
+static void tear_down_one(struct fixture *f)
+{
+	spread__fini(&f->spread);
+	VEC_FINI(&f->taken);
+}
+
 static int tear_down(void **state)
 {
-	struct fixture *f = *state;
-
-	spread__fini(&f->spread);
-	VEC_FINI(&f->taken.branches);
-	free(f);
+	tear_down_one(*state);
+	free(*state);
 	return 0;
 }
 
 static void set_hits(struct fixture *f, const uint64_t *hits, size_t n)
 {
-	spread__init(&f->spread, take, &f->taken, hits, n);
+	spread__init(&f->spread, hits, n);
+}
+
+static void take(struct fixture *f, const struct branch_batch *ready)
+{
+	for (size_t i = 0; i < ready->n; i++)
+		assert_int_equal(VEC_ADD(&f->taken, ready->v[i]), 0);
+}
+
+static void give_all(struct fixture *f, const struct branch *v, size_t n)
+{
+	struct branch_batch ready;
+
+	assert_int_equal(spread__take(&f->spread, v, n, &ready), 0);
+	take(f, &ready);
 }
 
 static void give(struct fixture *f, uint64_t time_ns, enum branch_kind kind, uint32_t n_insns)
 {
-	struct branch b = {.time_ns = time_ns, .kind = (uint8_t)kind, .n_insns = n_insns};
+	give_all(f, &(struct branch){.time_ns = time_ns, .kind = (uint8_t)kind, .n_insns = n_insns},
+		 1);
+}
 
-	assert_int_equal(spread__branch(&f->spread, &b), 0);
+/* The map changes: an entry, which the tests of times do not look at. */
+static void settle(struct fixture *f, uint64_t time_ns, uint32_t n_insns)
+{
+	give(f, time_ns, (enum branch_kind)ENTRY_MAP, n_insns);
+	assert_int_equal(f->taken.v[--f->taken.n].kind, ENTRY_MAP);
+}
+
+static void finish(struct fixture *f)
+{
+	struct branch_batch rest;
+
+	spread__finish(&f->spread, &rest);
+	take(f, &rest);
 }
 
 static void call(struct fixture *f, uint64_t time_ns, uint32_t n_insns)
@@ -73,15 +91,14 @@ static void assert_taken(const struct fixture *f, const char *expected)
 {
 	char text[400] = "";
 
-	for (size_t i = 0; i < f->taken.branches.n; i++)
-		sprintf(text + strlen(text), "%s%" PRIu64, i ? " " : "",
-			f->taken.branches.v[i].time_ns);
+	for (size_t i = 0; i < f->taken.n; i++)
+		sprintf(text + strlen(text), "%s%" PRIu64, i ? " " : "", f->taken.v[i].time_ns);
 	assert_string_equal(text, expected);
 }
 
 static void assert_finished(struct fixture *f, const char *expected)
 {
-	assert_int_equal(spread__finish(&f->spread), 0);
+	finish(f);
 	assert_taken(f, expected);
 }
 
@@ -168,10 +185,10 @@ static void test_nothing_moves_behind_a_hit(void **state)
 	call(f, 1000, 10);
 	call(f, 1000, 5);
 	call(f, 1000, 5);
-	assert_int_equal(spread__finish(&f->spread), 0);
-	assert_int_equal(f->taken.branches.n, 8);
-	assert_in_range(f->taken.branches.v[6].time_ns, 1001, 1099);
-	assert_in_range(f->taken.branches.v[7].time_ns, f->taken.branches.v[6].time_ns + 1, 1100);
+	finish(f);
+	assert_int_equal(f->taken.n, 8);
+	assert_in_range(f->taken.v[6].time_ns, 1001, 1099);
+	assert_in_range(f->taken.v[7].time_ns, f->taken.v[6].time_ns + 1, 1100);
 }
 
 static void test_gaps_stay(void **state)
@@ -196,11 +213,11 @@ static void test_before_the_map_changes(void **state)
 	call(f, 100, 1);
 	call(f, 100, 10);
 	call(f, 100, 20);
-	assert_int_equal(spread__settle(&f->spread, 160, 30), 0);
+	settle(f, 160, 30);
 	assert_taken(f, "100 110 130");
 	call(f, 200, 50);
 	call(f, 200, 10);
-	assert_int_equal(spread__settle(&f->spread, 200, 30), 0);
+	settle(f, 200, 30);
 	assert_taken(f, "100 110 130 200 200");
 	call(f, 200, 50);
 	call(f, 300, 50);
@@ -234,25 +251,63 @@ static void test_too_many_to_be_held(void **state)
 
 	for (int i = 0; i < SPREAD_MAX + 10; i++)
 		call(f, 100, 1);
-	assert_int_equal(f->taken.branches.n, SPREAD_MAX + 10);
+	assert_int_equal(f->taken.n, SPREAD_MAX + 10);
 	call(f, 200, 1);
 	for (int i = 0; i < SPREAD_MAX + 10; i++)
-		assert_int_equal(f->taken.branches.v[i].time_ns, 100);
+		assert_int_equal(f->taken.v[i].time_ns, 100);
 	call(f, 200, 1);
 	call(f, 300, 1);
-	assert_int_equal(f->taken.branches.v[SPREAD_MAX + 11].time_ns, 250);
+	assert_int_equal(f->taken.v[SPREAD_MAX + 11].time_ns, 250);
 }
 
-static void test_errors_come_back(void **state)
+/* The same branches and entries come out of any sizes of arrays, at the same times. */
+static void test_arrays_of_any_size(void **state)
 {
-	struct fixture *f = *state;
-	struct branch b = {.time_ns = 100, .kind = BRANCH_CALL, .n_insns = 1};
+	static const uint8_t kinds[] = {BRANCH_BEGIN, BRANCH_END_SYSCALL, BRANCH_END_ASYNC,
+					BRANCH_GAP,   ENTRY_MAP,	  ENTRY_NOTE,
+					ENTRY_PACE};
+	struct branch v[3000];
+	unsigned int seed = 7;
+	uint64_t now = 1;
 
-	f->taken.fail_at = 2;
-	assert_int_equal(spread__branch(&f->spread, &b), 0);
-	assert_int_equal(spread__branch(&f->spread, &b), 0);
-	b.time_ns = 200;
-	assert_int_equal(spread__branch(&f->spread, &b), -EPIPE);
+	for (size_t i = 0; i < 3000; i++) {
+		unsigned int dice = (unsigned int)rand_r(&seed);
+
+		now += dice % 4 ? 0 : dice / 4 % 90;
+		v[i] = (struct branch){.time_ns = now,
+				       .from = i,
+				       .kind = dice % 64 < 7 ? kinds[dice % 64] : dice & 1,
+				       .n_insns = dice % 1000};
+	}
+	for (unsigned int round = 0; round < 20; round++) {
+		const uint64_t hits[] = {1000, 2000};
+		struct fixture one = {0}, many = {0};
+
+		set_hits(&one, hits, 2);
+		set_hits(&many, hits, 2);
+		give_all(&one, v, 3000);
+		for (size_t at = 0, n; at < 3000; at += n) {
+			n = round ? (size_t)rand_r(&seed) % 200 : 1;
+			if (n > 3000 - at)
+				n = 3000 - at;
+			give_all(&many, v + at, n);
+			/* What comes before another map is taken before it. */
+			if (n == 1 && v[at].kind == ENTRY_MAP)
+				assert_int_equal(many.taken.n, at + 1);
+		}
+		finish(&one);
+		finish(&many);
+		assert_int_equal(one.taken.n, 3000);
+		assert_int_equal(many.taken.n, 3000);
+		assert_memory_equal(one.taken.v, many.taken.v, 3000 * sizeof(v[0]));
+		for (size_t i = 0; i < 3000; i++) {
+			assert_int_equal(one.taken.v[i].from, i);
+			if (branch__is_entry(&v[i]))
+				assert_int_equal(one.taken.v[i].time_ns, v[i].time_ns);
+		}
+		tear_down_one(&one);
+		tear_down_one(&many);
+	}
 }
 
 /* Whatever comes: nothing is lost, exact times stay, order is kept, nobody passes the next time. */
@@ -275,18 +330,18 @@ static void test_any_branches(void **state)
 			times[i] = now;
 			give(&f, now, kinds[dice % 64 < 6 ? dice % 64 : dice & 1], dice % 1000);
 			if (dice % 100 == 0)
-				assert_int_equal(spread__settle(&f.spread, now, 10), 0);
+				settle(&f, now, 10);
 		}
-		assert_int_equal(spread__finish(&f.spread), 0);
-		assert_int_equal(f.taken.branches.n, 300);
+		finish(&f);
+		assert_int_equal(f.taken.n, 300);
 		for (size_t i = 0; i < 300; i++) {
-			uint64_t ns = f.taken.branches.v[i].time_ns;
+			uint64_t ns = f.taken.v[i].time_ns;
 			size_t next = i;
 
 			if (!i || times[i] != times[i - 1])
 				assert_int_equal(ns, times[i]);
 			assert_true(ns >= times[i]);
-			assert_true(!i || ns >= f.taken.branches.v[i - 1].time_ns);
+			assert_true(!i || ns >= f.taken.v[i - 1].time_ns);
 			while (next < 300 && times[next] == times[i])
 				next++;
 			assert_true(next == 300 || ns <= times[next]);
@@ -294,8 +349,7 @@ static void test_any_branches(void **state)
 				assert_true(times[i] >= hits[h] || ns <= hits[h]);
 			moved += ns != times[i];
 		}
-		spread__fini(&f.spread);
-		VEC_FINI(&f.taken.branches);
+		tear_down_one(&f);
 	}
 	assert_true(moved > 10000);
 }
@@ -316,7 +370,7 @@ int main(void)
 		TEST(test_more_branches_than_nanoseconds),
 		TEST(test_long_times),
 		TEST(test_too_many_to_be_held),
-		TEST(test_errors_come_back),
+		TEST(test_arrays_of_any_size),
 		TEST(test_any_branches),
 	};
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "decode/walk/run_batch.h"
 
-#include "decode/walk/walk_internal.h"
+#include <string.h>
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define noinline    __attribute__((noinline))
 
 /* A CYC, an MTC and a TIP, the longest there are. */
 #define MAX_READ 24
@@ -12,8 +16,8 @@ struct clock {
 };
 
 struct run_reader {
-	const struct packet_reader *reader;
 	const uint8_t *to;
+	bool skd007;
 	struct clock clock;   /* behind what has been read */
 	struct pt_time *time; /* behind the last MTC, in all */
 	bool has_mtc;
@@ -41,53 +45,27 @@ void pt_time__go_to(struct pt_time *time, uint64_t cycles, uint64_t tsc)
 	time->tsc = tsc;
 }
 
-static inline void count_cycles(struct clock *clock, uint64_t cycles)
+/* Of three bytes or more: how many it counts. Its length; 0: it is none. */
+static noinline unsigned int read_long_cyc(const uint8_t *at, uint64_t *cycles)
 {
-	uint64_t now;
-
-	clock->cycles += cycles;
-	now = clock->ref + (clock->cycles * clock->ratio >> PT_TIME_RATIO_BITS);
-	clock->tsc = now > clock->tsc ? now : clock->tsc;
-}
-
-/* Of three bytes or more. Its length; 0: it is none. */
-static unsigned int take_long_cyc(struct clock *clock, const uint8_t *at)
-{
-	uint64_t cycles = *at >> 3;
 	unsigned int len = 1;
 
+	*cycles = *at >> 3;
 	do {
 		/* The reader of single packets knows what it is. */
 		if (len > 6)
 			return 0;
-		cycles |= (uint64_t)(at[len] >> 1) << (7 * len - 2);
+		*cycles |= (uint64_t)(at[len] >> 1) << (7 * len - 2);
 	} while (at[len++] & 1);
-	count_cycles(clock, cycles);
 	return len;
-}
-
-/*
- * A CYC. Whether it has one byte or two is as good as random: nothing is decided by it. Its length;
- * 0: something else is.
- */
-static inline unsigned int take_cyc(struct clock *clock, const struct packet_reader *reader,
-				    const uint8_t *at, uint64_t bytes)
-{
-	uint64_t is_long = bytes >> 2 & 1;
-
-	if (UNLIKELY(bytes & (is_long << 8)))
-		return take_long_cyc(clock, at);
-	/* An OVF may have come in the middle (decode/errata.h). */
-	if (UNLIKELY(reader->skd007) && is_long && (bytes >> 8 & 0xffff) == 0xf302)
-		return 0;
-	count_cycles(clock, (bytes >> 3 & 0x1f) | (bytes >> 4 & (-is_long & 0xfe0)));
-	return 1 + (unsigned int)is_long;
 }
 
 /* The bytes of a TIP with 2, 4 or 6 bytes of IP; 0: it is something else. */
 static inline unsigned int tip_size(uint8_t header)
 {
-	return (header & 0x9f) == 0x0d && header > 0x0d ? 2u * (header >> 5) + 1 : 0;
+	static const uint8_t sizes[256] = {[0x2d] = 3, [0x4d] = 5, [0x6d] = 7};
+
+	return sizes[header];
 }
 
 static inline uint64_t first_bytes(uint64_t bytes, unsigned int n)
@@ -122,76 +100,114 @@ static inline unsigned int read_plain_run(uint64_t bytes, uint64_t tsc, struct m
 	return n;
 }
 
-/* Behind what tells the time: the packet of a run at `at`. Its size; 0: there is none. */
-static inline unsigned int take_packet(struct memo_run *run, unsigned int n, uint64_t bytes)
-{
-	uint8_t header = (uint8_t)bytes;
-	unsigned int size = 1;
-
-	if (!packet__is_short_tnt(header)) {
-		size = tip_size(header);
-		if (!size || n + size > 8)
-			return 0;
-		run->tip = header;
-	}
-	run->bytes |= first_bytes(bytes, size) << (8 * n);
-	return size;
-}
-
-/* The time as an MTC at `at` tells it; not yet the batch's. */
-static void take_mtc(struct pt_time *time, struct clock *clock, const uint8_t *at)
-{
-	pt_time__go_to(time, clock->cycles, clock->tsc);
-	pt_time__on_mtc(time, at[1]);
-	*clock = clock_of(time);
-}
-
 #define MTC 0x59
+
+/* An MTC comes before a run's packet. */
+struct mtc {
+	const uint8_t *at; /* NULL: none does */
+	struct pt_time time;
+};
+
+/* The one at `at`; the run's packets end at `end`, so far. */
+static noinline struct clock take_mtc(struct run_reader *r, struct mtc *mtc, const uint8_t *at,
+				      const uint8_t *end, const struct clock *clock)
+{
+	if (!mtc->at)
+		mtc->time = *r->time;
+	else if (end > mtc->at)
+		*r->time = mtc->time;
+	r->has_mtc |= mtc->at && end > mtc->at;
+	mtc->at = at;
+	pt_time__go_to(&mtc->time, clock->cycles, clock->tsc);
+	pt_time__on_mtc(&mtc->time, at[1]);
+	return clock_of(&mtc->time);
+}
+
+/* Erratum SKD007: an OVF may have come in the middle of the CYC that ends at `at`. */
+static bool is_cut_cyc(const uint8_t *at)
+{
+	return at[0] == 0xf3 && at[-1] == 0x02 && (at[-2] & 7) == 7;
+}
 
 /* With times between them. */
 static inline void read_timed_run(struct run_reader *r, const uint8_t *at, struct memo_run *run)
 {
+	/* With what tells the time behind the last packet; and without it. */
 	struct clock now = r->clock;
-	struct pt_time time;
-	bool has_mtc = false;
-	unsigned int n = 0;
+	uint64_t cycles = now.cycles, tsc = now.tsc;
+	const uint8_t *last = r->to - MAX_READ, *end = at;
+	uint64_t run_bytes = 0, *times = run->times;
+	unsigned int shift = 0;
+	struct mtc mtc;
 
-	while (r->to - at >= MAX_READ) {
+	mtc.at = NULL;
+	while (at <= last) {
 		uint64_t bytes = load(at);
-		unsigned int len = 0;
+		uint8_t header;
 
 		if ((bytes & 3) == 3) {
-			len = take_cyc(&now, r->reader, at, bytes);
-			if (UNLIKELY(!len))
-				break;
+			/*
+			 * Whether it has one byte or two is as good as random: nothing is decided
+			 * by it. The bytes behind it are not read anew: the next is wanted soon.
+			 */
+			uint64_t is_long = bytes >> 2 & 1, ticks;
+			unsigned int len = 1 + (unsigned int)is_long;
+
+			ticks = (bytes >> 3 & 0x1f) | (bytes >> 4 & (-is_long & 0xfe0));
+			if (UNLIKELY(bytes & (is_long << 8))) {
+				len = read_long_cyc(at, &ticks);
+				if (!len)
+					break;
+				bytes = load(at + len);
+			} else {
+				bytes >>= 8 * len;
+			}
+			at += len;
+			now.cycles += ticks;
+			ticks = now.ref + (now.cycles * now.ratio >> PT_TIME_RATIO_BITS);
+			now.tsc = ticks > now.tsc ? ticks : now.tsc;
 		} else if (UNLIKELY((bytes & 0xff) == MTC)) {
-			if (!has_mtc)
-				time = *r->time;
-			has_mtc = true;
-			take_mtc(&time, &now, at);
+			now = take_mtc(r, &mtc, at, end, &now);
 			at += 2;
 			continue;
 		}
-		at += len;
-		len = take_packet(run, n, load(at));
-		if (!len) {
-			/* Two that tell the time, one behind the other. */
-			if ((*at & 3) == 3 || *at == MTC)
-				continue;
-			break;
+		header = (uint8_t)bytes;
+		if (LIKELY(packet__is_short_tnt(header))) {
+			run_bytes |= (uint64_t)header << shift;
+			shift += 8;
+			at++;
+		} else {
+			unsigned int size = tip_size(header);
+
+			if (!size || shift + 8 * size > 64) {
+				/* Two that tell the time, one behind the other. */
+				if (((header & 3) == 3 || header == MTC) &&
+				    !(r->skd007 && is_cut_cyc(at)))
+					continue;
+				break;
+			}
+			run_bytes |= first_bytes(load(at), size) << shift;
+			run->tip = header;
+			at += size;
+			shift = 64;
 		}
-		if (UNLIKELY(has_mtc)) {
-			*r->time = time;
-			r->has_mtc = true;
-		}
-		r->clock = now;
-		run->times[++run->n_packets] = now.tsc;
-		n += len;
-		at += len;
-		run->end = at;
-		if (len > 1 || n == 8)
+		cycles = now.cycles;
+		tsc = now.tsc;
+		end = at;
+		*++times = tsc;
+		if (shift == 64)
 			break;
 	}
+	if (UNLIKELY(mtc.at) && end > mtc.at) {
+		*r->time = mtc.time;
+		r->has_mtc = true;
+	}
+	/* Behind an MTC, which ends the batch, ref and ratio are of no use. */
+	r->clock.cycles = cycles;
+	r->clock.tsc = tsc;
+	run->bytes = run_bytes;
+	run->n_packets = (uint8_t)(times - run->times);
+	run->end = end;
 }
 
 /* False: there is none. */
@@ -202,8 +218,6 @@ static inline bool read_run(struct run_reader *r, const uint8_t *at, struct memo
 	if (r->to - at < MAX_READ)
 		return false;
 	run->at = at;
-	run->bytes = 0;
-	run->n_packets = 0;
 	run->tip = 0;
 	run->cycles = r->clock.cycles;
 	run->tsc = r->clock.tsc;
@@ -224,16 +238,17 @@ static inline uint64_t ip_of(uint64_t last_ip, const struct memo_run *run)
 	return packet_reader__ip(&reader, run->tip >> 5, load(run->end - tip_size(run->tip) + 1));
 }
 
-void run_batch__read(struct run_batch *batch, const struct packet_reader *reader,
-		     const struct pt_time *time, uint64_t context, const struct memo_entry *entries,
-		     const uint8_t *at, const uint8_t *to)
+void run_batch__read(struct run_batch *batch, const struct run_point *from, bool skd007,
+		     const struct memo_entry *entries, const uint8_t *to)
 {
+	struct run_point *end = &batch->end;
 	struct run_reader r = {
-		.reader = reader, .to = to, .clock = clock_of(time), .time = &batch->time};
-	uint64_t last_ip = reader->last_ip;
+		.to = to, .skd007 = skd007, .clock = clock_of(&from->time), .time = &end->time};
+	uint64_t last_ip = from->last_ip, context = from->context;
+	const uint8_t *at = from->at;
 	unsigned int n = 0;
 
-	batch->time = *time;
+	end->time = from->time;
 	/* What is behind an MTC cannot be told by cycles alone. */
 	for (; n < BATCH_RUNS && !r.has_mtc; n++) {
 		struct memo_run *run = &batch->runs[n];
@@ -248,7 +263,9 @@ void run_batch__read(struct run_batch *batch, const struct packet_reader *reader
 		context = run->tip ? last_ip : memo__slot_of(run->bytes, context);
 		run->ip = last_ip;
 	}
-	pt_time__go_to(&batch->time, r.clock.cycles, r.clock.tsc);
-	batch->context = context;
+	pt_time__go_to(&end->time, r.clock.cycles, r.clock.tsc);
+	end->at = at;
+	end->last_ip = last_ip;
+	end->context = context;
 	batch->n = n;
 }

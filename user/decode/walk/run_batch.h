@@ -16,21 +16,25 @@
 /* Enough to have the memo's entries fetched before they are needed. */
 #define BATCH_RUNS 16
 
+/* A place in the stream, and what is known there from the packets before it. */
+struct run_point {
+	const uint8_t *at;
+	uint64_t last_ip, context;
+	struct pt_time time;
+};
+
 struct run_batch {
 	unsigned int n;
 	struct memo_run runs[BATCH_RUNS];
-	/* Behind them. */
-	struct pt_time time;
-	uint64_t context;
+	struct run_point end; /* behind them */
 };
 
 /*
- * The runs that lie one behind the other from `at` on, at this time. None where something else
- * comes first, or the bytes up to `to` are too few to be read without looking where they end.
+ * The runs that lie one behind the other from a place on. None where something else comes first, or
+ * the bytes up to `to` are too few to be read without looking where they end.
  */
-void run_batch__read(struct run_batch *batch, const struct packet_reader *reader,
-		     const struct pt_time *time, uint64_t context, const struct memo_entry *entries,
-		     const uint8_t *at, const uint8_t *to);
+void run_batch__read(struct run_batch *batch, const struct run_point *from, bool skd007,
+		     const struct memo_entry *entries, const uint8_t *to);
 
 /* As it is where the run begins: `time` is of an earlier one of the batch. */
 void pt_time__go_to(struct pt_time *time, uint64_t cycles, uint64_t tsc);

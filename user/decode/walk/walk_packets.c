@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: MIT
+#include "decode/walk/walk_packets.h"
+
+#include <string.h>
+
+#include "decode/pt_note.h"
+#include "decode/walk/walk_branches.h"
+
+#define VM_ENTRY_LEN 3
+
+/* ---- what is no branch (pt_note.h) */
+
+static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, uint64_t tsc)
+{
+	walker__emit(w, ENTRY_NOTE, 0, ip, value, tsc);
+	if (w->out->n && !w->out->err)
+		w->out->v[w->out->n - 1].reason = kind;
+}
+
+/* The event that waits for its FUP happened at ip; 0: the FUP has not come. */
+static void place_event(struct walker *w, uint64_t ip)
+{
+	if (w->event.kind)
+		tell(w, w->event.kind, ip, w->event.value, w->event.tsc);
+	w->event.kind = PT_NOTE_NONE;
+}
+
+/*
+ * A packet that tells what is no branch (pt_note.h). Between an MWAIT and its FUP, a PWRE may lie
+ * (SDM "Power Event Tracing").
+ */
+static void on_event(struct walker *w, const struct packet *packet)
+{
+	/* It may only look like a packet. */
+	if (walker__doubts(w))
+		return;
+	if (packet->kind != PACKET_BEFORE_FUP) {
+		tell(w, packet->event, 0, packet->value, w->time.tsc);
+		return;
+	}
+	place_event(w, 0);
+	w->event.kind = packet->event;
+	w->event.value = packet->value;
+	w->event.tsc = w->time.tsc;
+}
+
+/* ---- into and out of what is traced, and overflows */
+
+/* SKD022: VMLAUNCH and VMRESUME are what ends tracing, and no interrupt before them. */
+static bool is_vm_entry(struct walker *w, uint64_t ip)
+{
+	uint8_t code[3] = {0};
+
+	if (!w->errata.skd022)
+		return false;
+	code_map__read(w->space->map, ip, code, sizeof(code));
+	return code[0] == 0x0f && code[1] == 0x01 && (code[2] == 0xc2 || code[2] == 0xc3);
+}
+
+/* SKL014: which branch it was is certain only where there is one. */
+static bool find_exit(struct walker *w, struct block_reach *reach)
+{
+	return w->errata.skl014 && blocks__reach_only_branch(w->space->blocks, w->block, reach);
+}
+
+/* By a direct branch within the block. */
+static void leave_through(struct walker *w, const struct block_reach *reach)
+{
+	walker__take_reach(w, reach);
+	walker__end_at(w, BRANCH_END, reach->from, reach->len, w->time.tsc);
+}
+
+/* Out of an address range, by a branch. */
+static void leave_range(struct walker *w, uint64_t ip)
+{
+	struct block_reach reach;
+
+	if (blocks__reach_branch_to(w->space->blocks, w->block, ip, &reach)) {
+		leave_through(w, &reach);
+	} else if (block__may_lead_to(w->block, ip)) {
+		walker__end_with_block(w,
+				       w->block->end == BLOCK_FAR ? BRANCH_END_SYSCALL : BRANCH_END,
+				       w->time.tsc);
+	} else {
+		walker__cannot(w);
+	}
+}
+
+static void end_at_fup(struct walker *w)
+{
+	if (is_vm_entry(w, w->fup_ip)) {
+		w->counts++;
+		walker__end_at(w, BRANCH_END_SYSCALL, w->fup_ip, VM_ENTRY_LEN, w->time.tsc);
+	} else {
+		walker__end_at(w, BRANCH_END_ASYNC, w->fup_ip, 0, w->time.tsc);
+	}
+}
+
+/* Instructions under a probe run here; behind it the thread goes on in its own code. */
+static bool is_slot(struct walker *w, uint64_t ip)
+{
+	struct code_place place;
+
+	return code_map__find(w->space->map, ip, &place) && place.function &&
+	       !strcmp(place.function->module, "[uprobes]");
+}
+
+static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
+{
+	/* The IP of another thread does not tell where the first one was. */
+	bool is_other = w->left && walker__is_other_thread(w);
+
+	/*
+	 * Errata BDM70 and APL12: a PSB+ or an OVF may tell where a thread is that is not traced
+	 * yet. Nothing happened there, so that nothing has to be taken back.
+	 */
+	if (w->state == WALK_ON)
+		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
+	if (w->left && !is_other && is_slot(w, ip))
+		return;
+	walker__settle_left(w, is_other ? 0 : ip);
+	if (w->state == WALK_LOST)
+		walker__resume(w, ip_bytes, ip);
+	else
+		walker__begin(w, ip);
+}
+
+static void leave(struct walker *w, bool has_ip, uint64_t ip)
+{
+	struct block_reach reach;
+
+	if (w->has_fup) {
+		if (walker__arrive(w, w->fup_ip))
+			end_at_fup(w);
+		return;
+	}
+	while (w->block->end == BLOCK_UNMAPPED && walker__renew(w))
+		;
+	if (has_ip) {
+		leave_range(w, ip);
+	} else if (w->block->end == BLOCK_FAR && is_slot(w, w->block->last_ip)) {
+		/* The uretprobe's trampoline: the thread goes on at the caller, as after a return.
+		 */
+		walker__end_with_block(
+			w, w->block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL,
+			w->time.tsc);
+	} else if (find_exit(w, &reach)) {
+		leave_through(w, &reach);
+	} else {
+		w->left = w->block;
+		w->left_tsc = w->time.tsc;
+	}
+}
+
+static void on_pgd(struct walker *w, bool has_ip, uint64_t ip)
+{
+	if (walker__doubts(w))
+		return;
+	if (w->state == WALK_START)
+		walker__wake(w);
+	if (w->state == WALK_ON)
+		leave(w, has_ip, ip);
+	w->state = WALK_OFF;
+	w->block = NULL;
+	w->has_fup = false;
+}
+
+static void on_fup(struct walker *w, unsigned int ip_bytes, uint64_t ip)
+{
+	bool after_ovf = w->after_ovf;
+
+	if (w->ignores_fup || ip_bytes == IP_SUPPRESSED) {
+		w->ignores_fup = false;
+		return;
+	}
+	if (w->state == WALK_LOST && after_ovf) {
+		w->state = WALK_START;
+		w->start_kind = BRANCH_BEGIN;
+		w->start_ip = ip;
+		w->start_tsc = w->time.tsc;
+		w->after_ovf = false;
+		return;
+	}
+	if (w->state == WALK_START)
+		walker__wake(w);
+	/* What the one before belongs to is missing. */
+	if (w->has_fup)
+		walker__lose(w, GAP_MISMATCH, w->fup_ip, w->time.tsc);
+	if (w->state == WALK_LOST)
+		walker__resume(w, ip_bytes, ip);
+	w->has_fup = w->state == WALK_ON;
+	w->fup_ip = w->reader.last_ip;
+}
+
+static void on_overflow(struct walker *w)
+{
+	if (w->state == WALK_START)
+		walker__wake(w);
+	walker__lose(w, GAP_OVERFLOW, 0, w->time.tsc);
+	w->reader.last_ip = 0;
+	w->after_ovf = true;
+	w->knows_ip = true;
+}
+
+/*
+ * ---- PSB+ (SDM "Packet Stream Boundary"): enough to start there without anything from before.
+ * What came before ends at the IP that it tells.
+ */
+
+/* A PSB and what follows it, up to PSBEND. */
+struct psb_plus {
+	struct pt_time time;
+	uint64_t last_ip;
+	uint64_t ip;
+	bool has_ip;   /* the thread is being traced, and about to execute ip */
+	bool overflow; /* it ended with an OVF */
+	bool other_mode;
+	uint8_t end; /* PACKET_PSBEND, PACKET_OVF; PACKET_BAD or PACKET_END where it was damaged */
+	const uint8_t *at; /* behind it */
+};
+
+static void take_fup(struct walker *w, const struct packet *packet, struct psb_plus *psb)
+{
+	if (packet->n == IP_SUPPRESSED)
+		return;
+	psb->ip = packet_reader__ip(&w->reader, packet->n, packet->value);
+	psb->has_ip = true;
+}
+
+/* What is in a PSB+, and nothing that is not: by that a damaged one is known. */
+static bool belongs(const struct packet *packet)
+{
+	switch ((enum packet_kind)packet->kind) {
+	case PACKET_TNT:
+	case PACKET_TIP:
+	case PACKET_PGE:
+	case PACKET_PGD:
+	case PACKET_PSB:
+	case PACKET_BAD:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void read_psb(struct walker *w, const uint8_t *at, struct psb_plus *psb)
+{
+	uint64_t last_ip = w->reader.last_ip;
+	struct packet packet;
+
+	*psb = (struct psb_plus){.at = at};
+	pt_time__init(&psb->time, w->time.config);
+	w->reader.last_ip = 0;
+	packet__read(&w->reader, at, &packet);
+	do {
+		psb->at += packet.len;
+		packet__read(&w->reader, psb->at, &packet);
+		if (packet.kind == PACKET_FUP)
+			take_fup(w, &packet, psb);
+		else if (packet.kind == PACKET_MODE_EXEC)
+			psb->other_mode = (packet.value & 3) != 1;
+		else
+			pt_time__on_packet(&psb->time, &packet);
+		if (!belongs(&packet))
+			packet.kind = PACKET_BAD;
+	} while (packet.kind > PACKET_BAD && packet.kind != PACKET_PSBEND &&
+		 packet.kind != PACKET_OVF);
+	psb->end = packet.kind;
+	if (psb->end > PACKET_BAD)
+		psb->at += packet.len;
+	psb->last_ip = psb->end == PACKET_OVF ? 0 : w->reader.last_ip;
+	w->reader.last_ip = last_ip;
+}
+
+static enum gap_reason reason_of(const struct psb_plus *psb)
+{
+	switch (psb->end) {
+	case PACKET_BAD:
+		return GAP_BAD_PACKET;
+	case PACKET_OVF:
+		return GAP_OVERFLOW;
+	default:
+		return GAP_MISMATCH;
+	}
+}
+
+static void finish(struct walker *w, const struct psb_plus *psb)
+{
+	walker__settle_left(w, 0);
+	/* Erratum APL12: what an OVF said of a thread that was not traced. */
+	if (w->state == WALK_START && (psb->has_ip || w->start_kind != BRANCH_BEGIN))
+		walker__wake(w);
+	if (w->state != WALK_ON)
+		return;
+	if (psb->has_ip && !w->tnt_left && psb->end != PACKET_BAD)
+		walker__arrive(w, psb->ip);
+	else
+		walker__lose(w, reason_of(psb), w->block->ip, w->time.tsc);
+}
+
+static void begin_region(struct walker *w, const struct psb_plus *psb)
+{
+	w->time = psb->time;
+	w->reader.last_ip = psb->last_ip;
+	w->is_other_mode = psb->other_mode;
+	w->state = WALK_OFF;
+	w->block = NULL;
+	w->tnt_left = 0;
+	w->has_fup = false;
+	w->ignores_fup = false;
+	w->is_abort = false;
+	w->after_ovf = false;
+	w->knows_ip = true;
+	w->lost_calls = false;
+	w->calls.floor = w->calls.stale = w->calls.top;
+	if (psb->end == PACKET_OVF) {
+		on_overflow(w);
+		return;
+	}
+	w->knows_who = false;
+	walker__update_space(w);
+	if (!psb->has_ip || psb->end != PACKET_PSBEND || walker__lose_mode(w, psb->ip))
+		return;
+	w->state = WALK_START;
+	w->start_kind = OUTBOX_START;
+	w->start_ip = psb->ip;
+	w->start_tsc = w->time.tsc;
+}
+
+static void end_of_stream(struct walker *w)
+{
+	walker__settle_left(w, 0);
+	if (w->state == WALK_START)
+		walker__wake(w);
+	/* Where the last packet sent the thread is known; not how far it ran from there. */
+	if (w->state == WALK_ON)
+		walker__emit(w, BRANCH_END, 0, w->block->ip, 0, w->time.tsc);
+}
+
+/* ---- how those behind are to be understood */
+
+/* What tells of branches next is a TNT. */
+static bool is_before_tnt(struct walker *w)
+{
+	const uint8_t *at = w->next;
+	struct packet packet;
+
+	do {
+		packet__read(&w->reader, at, &packet);
+		at += packet.len;
+	} while (packet.kind == PACKET_PAD ||
+		 (packet.kind >= PACKET_TSC && packet.kind <= PACKET_CBR));
+	return packet.kind == PACKET_TNT;
+}
+
+/*
+ * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it applies to. What
+ * stands elsewhere only looks like one, of bytes that are damaged.
+ */
+static void on_mode_exec(struct walker *w, uint64_t bits)
+{
+	/* CS.L and not CS.D. */
+	bool is_other = (bits & 3) != 1;
+
+	if (!is_other || !is_before_tnt(w))
+		w->is_other_mode = is_other;
+}
+
+/* Packets may begin anywhere behind it, up to the next PSB, which is not stepped over. */
+static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
+{
+	const uint8_t *psb = w->sync, *next = NULL;
+
+	place_event(w, 0);
+	if (psb <= at) {
+		psb = packet__find_psb(at + 1, w->reader.end);
+		w->sync = psb ? psb : w->reader.end;
+	}
+	if (w->state == WALK_ON && !w->tnt_left && !w->has_fup && !w->is_trial)
+		next = walker__step_over(w, at + 1);
+	if (next)
+		walker__break(w, GAP_BAD_PACKET);
+	else if (w->block)
+		walker__lose_behind(w, GAP_BAD_PACKET, w->time.tsc);
+	else
+		walker__lose(w, GAP_BAD_PACKET, 0, w->time.tsc);
+	return next ? next : at + 1;
+}
+
+/* TSC ticks, cycles and MTC periods that nobody is ahead of the last known time by. */
+#define MAX_LATER_TSC	 (1ull << 33)
+#define MAX_LATER_CYCLES (1u << 12)
+#define MAX_LATER_MTC	 4
+
+/* What only looks like a packet would set the clock, and change the mode. */
+static bool is_doubtful(const struct walker *w, const struct packet *packet)
+{
+	switch (packet->kind) {
+	case PACKET_TSC:
+		return packet->value - w->time.tsc >= MAX_LATER_TSC;
+	case PACKET_CYC:
+		return packet->value >= MAX_LATER_CYCLES;
+	case PACKET_MTC:
+		return (uint8_t)(packet->value - w->time.last_mtc - 1) >= MAX_LATER_MTC;
+	default:
+		return true;
+	}
+}
+
+/* A packet that says how those behind it are to be understood. */
+static void on_mode(struct walker *w, const struct packet *packet)
+{
+	switch (packet->kind) {
+	case PACKET_MODE_EXEC:
+		on_mode_exec(w, packet->value);
+		break;
+	case PACKET_MODE_TSX:
+		/* The FUP of an abort is that of an asynchronous branch. */
+		w->ignores_fup = !(packet->value & 2);
+		w->is_abort = !w->ignores_fup;
+		break;
+	case PACKET_BEFORE_FUP:
+		w->ignores_fup = true;
+		break;
+	default:
+		pt_time__on_packet(&w->time, packet);
+		break;
+	}
+}
+
+/* ---- one by one */
+
+static const uint8_t *on_psb(struct walker *w, const uint8_t *at)
+{
+	struct psb_plus psb;
+
+	read_psb(w, at, &psb);
+	if (psb.end == PACKET_END)
+		return w->reader.end;
+	finish(w, &psb);
+	begin_region(w, &psb);
+	return psb.end == PACKET_BAD ? skip_bad(w, psb.at) : psb.at;
+}
+
+static void on_ip(struct walker *w, const struct packet *packet)
+{
+	uint64_t ip = w->reader.last_ip;
+
+	if (packet->n != IP_SUPPRESSED)
+		ip = packet_reader__ip(&w->reader, packet->n, packet->value);
+	switch (packet->kind) {
+	case PACKET_TIP:
+		walker__on_tip(w, packet->n, ip);
+		break;
+	case PACKET_PGE:
+		on_pge(w, packet->n, ip);
+		break;
+	case PACKET_PGD:
+		on_pgd(w, packet->n != IP_SUPPRESSED, ip);
+		break;
+	case PACKET_FUP:
+		place_event(w, packet->n == IP_SUPPRESSED ? 0 : ip);
+		on_fup(w, packet->n, ip);
+		break;
+	default:
+		break;
+	}
+}
+
+const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
+{
+	struct packet packet;
+
+	packet__read(&w->reader, at, &packet);
+	if (packet.event)
+		on_event(w, &packet);
+	w->next = at + packet.len;
+	switch ((enum packet_kind)packet.kind) {
+	case PACKET_END:
+		if ((*at & 0x1f) == 0x0d)
+			walker__on_cut_tip(w);
+		return w->reader.end;
+	case PACKET_BAD:
+		return skip_bad(w, at);
+	case PACKET_PSB:
+		return on_psb(w, at);
+	case PACKET_TNT:
+		walker__on_tnt(w, packet.value, packet.n);
+		break;
+	case PACKET_TIP:
+	case PACKET_PGE:
+	case PACKET_PGD:
+	case PACKET_FUP:
+		on_ip(w, &packet);
+		break;
+	case PACKET_OVF:
+		on_overflow(w);
+		break;
+	case PACKET_PSBEND: /* of a PSB that is no more */
+		walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
+		break;
+	default:
+		if (!walker__doubts(w) || !is_doubtful(w, &packet))
+			on_mode(w, &packet);
+		break;
+	}
+	return at + packet.len;
+}
+
+void walker__end_region(struct walker *w, const uint8_t *to)
+{
+	struct psb_plus psb;
+
+	if (to < w->reader.end)
+		read_psb(w, to, &psb);
+	if (to < w->reader.end && psb.end != PACKET_END)
+		finish(w, &psb);
+	else
+		end_of_stream(w);
+	place_event(w, 0);
+}
