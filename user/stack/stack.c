@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stack/stack_internal.h"
-#include "kernel/address.h"
+#include "stack/apply.h"
 
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map)
 {
@@ -46,62 +45,6 @@ void stack__set_taker(struct stack *s, const struct call_taker *taker)
 	s->own_frames.taker = taker;
 }
 
-const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry)
-{
-	return function_cache__find(&s->functions, ip, is_entry);
-}
-
-void stack__push(struct stack *s, const struct branch *b, const struct function *function,
-		 uint8_t kind, uint8_t flags, uint64_t return_ip)
-{
-	struct call call = {.start_ns = b->time_ns,
-			    .entry_ip = b->to,
-			    .call_ip = b->from,
-			    .function = function,
-			    .kind = kind,
-			    .flags = flags};
-	struct frame *frame;
-	bool is_entry;
-
-	if (function && function_cache__find(&s->functions, b->to, &is_entry) && !is_entry)
-		call.flags |= CALL_INSIDE;
-	frame = frames__push(s->frames, &call);
-	if (frame)
-		frame->return_ip = return_ip;
-}
-
-void stack__push_first(struct stack *s, uint64_t ip)
-{
-	struct call call = {
-		.start_ns = s->frames->start_ns, .entry_ip = ip, .flags = CALL_INFERRED_START};
-	bool is_entry;
-
-	call.function = stack__function_at(s, ip, &is_entry);
-	frames__push(s->frames, &call);
-	s->frames->level = 0;
-}
-
-void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
-{
-	struct frame *top = frames__top(s->frames);
-	uint64_t return_ip = top->role ? top->resume_ip : top->return_ip;
-	uint64_t resume_ip = top->role ? 0 : top->resume_ip;
-	uint8_t kind = top->call.kind, slack = top->slack;
-	enum function_role role;
-
-	frames__learn_way(s->frames, top, false);
-	frames__pop(s->frames, b->time_ns, 0);
-	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
-	top = frames__top(s->frames);
-	if (top) {
-		top->resume_ip = resume_ip;
-		top->slack = slack;
-	}
-	role = function_cache__role(&s->functions, b->to);
-	if (function_role__switches(role))
-		stack__take_role(s, role);
-}
-
 /* A part of it that lies elsewhere. */
 static bool is_aborting(const struct stack *s, const struct frame *top,
 			const struct function *function)
@@ -134,83 +77,100 @@ static void reconcile(struct stack *s, const struct branch *b)
 				   function);
 }
 
-struct frame *stack__find_caller(struct stack *s, const struct function *function)
+/* Where an event has only set something right, the rules behind it are asked of the branch. */
+void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as)
 {
-	struct frame *frame = frames__top(s->frames);
+	struct event e = rules__classify(s, b, as, rules);
 
-	if (!frame || !function)
-		return NULL;
-	/* What an interrupt or a syscall lies on is no caller. */
-	while (frame->call.kind != CALL_KERNEL) {
-		frame = frames__parent(s->frames, frame);
-		if (!frame || frame->call.function == function)
-			return frame;
-	}
-	return NULL;
+	while (e.rule && event__apply(s, b, &e))
+		e = rules__classify(s, b, as, e.rule + 1);
 }
 
-void stack__break_segment(struct stack *s, const struct branch *b)
+/*
+ * The common case: a call that is nothing else, a return to where its call said, and a jump within
+ * a function. All else is an event, which rules.c finds a rule for.
+ */
+
+static void on_call(struct stack *s, const struct branch *b)
 {
-	frames__close_all(s->frames, b->time_ns, CALL_CUT_SHORT);
-	frames__begin_segment(s->frames, b->time_ns);
-	stack__push_first(s, b->to);
+	const struct frame *caller = frames__top(s->frames);
+	const struct function *function;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	if (!caller || caller->role || !is_entry || !b->len || b->to == b->from + b->len ||
+	    stack__role_at(s, b->to))
+		stack__on_event(s, b, BRANCH_CALL);
+	else
+		stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
 }
 
-static void run_rule(struct stack *s, const struct branch *b)
+static void on_return(struct stack *s, const struct branch *b)
 {
-	switch ((enum branch_kind)b->kind) {
-	case BRANCH_CALL:
-		stack__on_call(s, b);
-		break;
-	case BRANCH_RETURN:
-		stack__on_return(s, b);
-		break;
-	case BRANCH_JUMP:
-	case BRANCH_COND:
-		stack__on_jump(s, b);
-		break;
-	case BRANCH_ENTER:
-		stack__on_enter(s, b);
-		break;
-	case BRANCH_LEAVE:
-		stack__on_leave(s, b);
-		break;
-	case BRANCH_END_SYSCALL:
-		stack__on_end_syscall(s, b);
-		break;
-	case BRANCH_END_ASYNC:
-	case BRANCH_END:
-		if (address__is_kernel(b->from))
-			stack__on_kernel_stop(s, b);
-		else if (b->kind == BRANCH_END_ASYNC)
-			stack__on_end_async(s, b);
-		break;
-	case BRANCH_BEGIN:
-	case BRANCH_GAP:
-		break;
+	const struct frame *top = frames__top(s->frames);
+
+	if (b->to && frame__returns_to(top, b->to))
+		frames__pop(s->frames, b->time_ns, 0);
+	else
+		stack__on_event(s, b, BRANCH_RETURN);
+}
+
+static void on_jump(struct stack *s, const struct branch *b)
+{
+	const struct frame *top = frames__top(s->frames);
+	const struct function *function;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	if (!function || function != top->call.function || stack__is_raise(s, b))
+		stack__on_event(s, b, BRANCH_JUMP);
+}
+
+static void on_branch(struct stack *s, const struct branch *b)
+{
+	struct frame *top;
+
+	reconcile(s, b);
+	top = frames__top(s->frames);
+	if (!top)
+		return;
+	top->call.self_insns += b->n_insns;
+	if (b->kind == BRANCH_CALL)
+		on_call(s, b);
+	else if (b->kind == BRANCH_RETURN)
+		on_return(s, b);
+	else if (b->kind == BRANCH_JUMP || b->kind == BRANCH_COND)
+		on_jump(s, b);
+	else
+		stack__on_event(s, b, (enum branch_kind)b->kind);
+}
+
+/* Tracing goes on: in a new segment, or where the thread had left what is traced. */
+static void on_begin(struct stack *s, const struct branch *b)
+{
+	if (!s->in_segment) {
+		stack__start_segment(s, b);
+	} else if (s->outside) {
+		s->outside = false;
+		frames__pop(s->frames, b->time_ns, 0); /* the slice of the time outside */
+		stack__on_event(s, b, BRANCH_BEGIN);
 	}
 }
 
 int stack__branch(void *stack, const struct branch *b)
 {
 	struct stack *s = stack;
-	struct frame *top;
 
 	function_cache__follow(&s->functions);
 	if (s->is_resuming)
 		stack__settle_resume(s, b);
 	s->last_ns = b->time_ns;
-	if (b->kind == BRANCH_BEGIN) {
-		stack__on_begin(s, b);
-	} else if (b->kind == BRANCH_GAP) {
+	if (b->kind == BRANCH_BEGIN)
+		on_begin(s, b);
+	else if (b->kind == BRANCH_GAP)
 		stack__on_gap(s, b);
-	} else if (s->in_segment && !s->outside) {
-		reconcile(s, b);
-		top = frames__top(s->frames);
-		if (top)
-			top->call.self_insns += b->n_insns;
-		run_rule(s, b);
-	}
+	else if (s->in_segment && !s->outside)
+		on_branch(s, b);
 	return s->frames->failed ? -ENOMEM : 0;
 }
 

@@ -35,7 +35,7 @@ static bool waits_at(const struct strand *strand, uint64_t ip, enum strand_state
 	return strand->state == state && strand->waits_at && ip - strand->waits_at <= strand->slack;
 }
 
-bool strands__has_parked(struct strands *strands)
+bool strands__has_parked(const struct strands *strands)
 {
 	for (size_t i = 0; i < strands__count(strands); i++)
 		if (strands__at(strands, i)->state == STRAND_PARKED)
@@ -43,7 +43,7 @@ bool strands__has_parked(struct strands *strands)
 	return false;
 }
 
-struct strand *strands__find_first_waiting(struct strands *strands, uint64_t ip)
+struct strand *strands__find_first_waiting(const struct strands *strands, uint64_t ip)
 {
 	struct strand *best = NULL;
 
@@ -56,7 +56,7 @@ struct strand *strands__find_first_waiting(struct strands *strands, uint64_t ip)
 	return best;
 }
 
-struct strand *strands__find_waiting(struct strands *strands, uint64_t ip)
+struct strand *strands__find_waiting(const struct strands *strands, uint64_t ip)
 {
 	struct strand *best = NULL;
 
@@ -69,7 +69,7 @@ struct strand *strands__find_waiting(struct strands *strands, uint64_t ip)
 	return best;
 }
 
-struct strand *strands__find_other(struct strands *strands, uint64_t return_ip,
+struct strand *strands__find_other(const struct strands *strands, uint64_t return_ip,
 				   enum strand_state state)
 {
 	struct strand *running = strands->running, *best = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What a segment tells of its two ends, for it to be stitched to its neighbours. */
 #include "stack/frames/frames_internal.h"
-#include "stack/unwinders.h"
+#include "stack/unwinding.h"
 
 static struct part *running_segment(const struct frames *frames)
 {

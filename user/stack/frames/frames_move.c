@@ -86,8 +86,7 @@ static bool is_tail_call(const struct frames_mark *mark, const struct frames *fr
 	return is_since(mark, top) && (from->open.n == 1 || !is_since(mark, top - 1));
 }
 
-/* But for frames that have ended, and what they called, all is as it was at the mark. */
-static bool is_whole(const struct frames_mark *mark, const struct frames *from)
+bool frames_mark__is_whole(const struct frames_mark *mark, const struct frames *from)
 {
 	const struct frame *top = frames__top(from), *was;
 
@@ -104,7 +103,7 @@ static bool is_whole(const struct frames_mark *mark, const struct frames *from)
 bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
 		       const struct frames *to, uint64_t ip)
 {
-	size_t n = is_whole(mark, from) ? n_ended(mark, from) : SIZE_MAX;
+	size_t n = frames_mark__is_whole(mark, from) ? n_ended(mark, from) : SIZE_MAX;
 
 	if (n == SIZE_MAX)
 		return false;
@@ -137,7 +136,7 @@ bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames
 {
 	size_t n;
 
-	if (!is_whole(mark, from))
+	if (!frames_mark__is_whole(mark, from))
 		return false;
 	n = n_ended(mark, from);
 	frames__begin_segment(to, mark->time_ns);

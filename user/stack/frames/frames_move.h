@@ -32,6 +32,9 @@ void frames_mark__fini(struct frames_mark *mark);
 int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns,
 		     uint64_t waits_at, size_t n_above);
 
+/* But for frames that have ended, and what they called, all is as it was at the mark. */
+bool frames_mark__is_whole(const struct frames_mark *mark, const struct frames *from);
+
 /*
  * `from` has run since the mark, and its top frame returns to ip (0: nobody knows where that is).
  * Could `to`, which waits, have run instead? Then frames have returned as its frames would have,

@@ -6,7 +6,7 @@
  * morestack(), or to its first function. What is called by systemstack() runs on that stack, too,
  * but comes back like any call, and is shown as one.
  */
-#include "stack/stack_internal.h"
+#include "stack/rules.h"
 
 #include <string.h>
 
@@ -224,7 +224,7 @@ void stack__leave_system(struct stack *s, const struct branch *b)
  * Not so newstack(), which goes back to the one whose stack has grown. And one that parked has been
  * made ready by another one, which puts it first of all.
  */
-bool stack__is_queued(struct stack *s, const struct branch *b)
+bool stack__is_queued(const struct stack *s, const struct branch *b)
 {
 	bool is_entry;
 
@@ -234,25 +234,18 @@ bool stack__is_queued(struct stack *s, const struct branch *b)
 }
 
 /* recovery() has the goroutine return once more from what deferred the call that recovered. */
-bool stack__recover(struct stack *s, const struct branch *b)
+void stack__recover(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct strands *strands = &s->strands;
-	struct strand *strand = strands->recovering;
-	const struct function *function;
+	struct strand *strand = s->strands.recovering;
 	struct frame *frame;
-	bool is_entry;
 
-	if (!strand || strand->state != STRAND_WAITS || frames__top(s->frames)->role != ROLE_GOGO)
-		return false;
-	function = stack__function_at(s, b->to, &is_entry);
 	stack__leave_system(s, b);
 	stack__run_strand(s, strand);
-	strands->recovering = NULL;
+	s->strands.recovering = NULL;
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
 	frame = stack__find_caller(s, function);
 	if (frame)
 		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_PANIC);
 	else
-		stack__leap_to(s, b, NULL, LEFT_BY_PANIC);
-	return true;
+		stack__land(s, b, NULL, unwinding__departure_to(s, NULL, LEFT_BY_PANIC));
 }

@@ -8,7 +8,7 @@
  * was kept, by a jump to a function that returns for caml_perform(): not before that return is it
  * known which fiber it is.
  */
-#include "stack/stack_internal.h"
+#include "stack/rules.h"
 
 #include <string.h>
 
@@ -17,17 +17,10 @@ static bool runs(const struct function *function, const char *name)
 	return function && !strcmp(function->raw_name, name);
 }
 
-static struct strand *parent_of(const struct strand *fiber)
-{
-	struct strand *parent = fiber->parent;
-
-	return parent && parent->child == fiber && parent->state == STRAND_WAITS ? parent : NULL;
-}
-
 /* The one that the others, which were kept with it, have come to. */
 static struct strand *last_of(struct strand *fiber)
 {
-	for (struct strand *parent; (parent = parent_of(fiber));)
+	for (struct strand *parent; (parent = strands__parent_of(fiber));)
 		fiber = parent;
 	return fiber;
 }
@@ -89,16 +82,11 @@ static void return_to_unknown(struct stack *s, const struct branch *b)
 }
 
 /* Its base goes on on the parent's stack, in the place of what that waits in. */
-static bool end_fiber(struct stack *s, const struct branch *b)
+static void end_fiber(struct stack *s, const struct branch *b, struct strand *parent)
 {
 	const struct function *runner = frames__top(s->frames)->call.function;
-	struct strand *parent = parent_of(s->strands.running);
 	struct frame *top;
 
-	if (!parent && s->strands.running->is_loose && strands__has_parked(&s->strands))
-		return_to_unknown(s, b);
-	if (!parent)
-		return false;
 	frames__close_all(s->frames, b->time_ns, 0);
 	s->strands.running->state = STRAND_OVER;
 	run_again(s, b, parent);
@@ -108,21 +96,6 @@ static bool end_fiber(struct stack *s, const struct branch *b)
 	else
 		stack__replace_top(s, &(struct branch){.time_ns = b->time_ns, .to = b->from},
 				   runner);
-	return true;
-}
-
-void stack__on_fiber_call(struct stack *s, const struct branch *b)
-{
-	struct frame *top = frames__top(s->frames);
-	struct strand *fiber;
-
-	if (top->role == ROLE_FIBER) {
-		end_fiber(s, b);
-		return;
-	}
-	fiber = add_fiber(s, false);
-	if (fiber)
-		begin_fiber(s, b, fiber);
 }
 
 /* Of an effect that nobody handles: back to who performed it, which raises. */
@@ -165,7 +138,7 @@ static void go_to_handler(struct stack *s, const struct branch *b, struct strand
 static bool perform(struct stack *s, const struct branch *b, const struct function *function)
 {
 	const struct frame *top = frames__top(s->frames);
-	struct strand *parent = parent_of(s->strands.running);
+	struct strand *parent = strands__parent_of(s->strands.running);
 	/* What performs once more is not gone on with there, but by the fiber that it waits for. */
 	bool is_first = top->role == ROLE_PERFORM;
 	uint64_t waits_at = is_first ? top->resume_ip : 0;
@@ -192,37 +165,6 @@ static void reperform(struct stack *s, const struct branch *b, const struct func
 		wait_for(running, last);
 	stack__replace_top(s, b, function);
 	stack__take_role(s, ROLE_REPERFORM);
-}
-
-bool stack__on_effect(struct stack *s, const struct branch *b)
-{
-	struct frame *top = frames__top(s->frames);
-	const struct function *function;
-	bool is_entry;
-
-	function = stack__function_at(s, b->to, &is_entry);
-	switch ((enum function_role)top->role) {
-	case ROLE_FIBER:
-		if (!end_fiber(s, b))
-			return false;
-		stack__replace_top(s, b, function);
-		return true;
-	case ROLE_PERFORM:
-		return perform(s, b, function);
-	case ROLE_REPERFORM:
-		if (!runs(function, "caml_perform"))
-			return perform(s, b, function);
-		reperform(s, b, function);
-		return true;
-	case ROLE_RESUME:
-		if (runs(function, "caml_c_call"))
-			return false;
-		s->resumes = *b;
-		s->is_resuming = true;
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* The one that performed last, of those that are kept. */
@@ -303,4 +245,37 @@ void stack__note_fiber_base(struct stack *s)
 
 	if (runs(top->call.function, "caml_runstack"))
 		top->role = ROLE_FIBER;
+}
+
+bool stack__apply_effect(struct stack *s, const struct branch *b, const struct event *e)
+{
+	struct strand *parent = strands__parent_of(s->strands.running), *fiber;
+
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_FIBER_BEGIN:
+		fiber = add_fiber(s, false);
+		if (fiber)
+			begin_fiber(s, b, fiber);
+		return true;
+	case EVENT_FIBER_END:
+		end_fiber(s, b, parent);
+		if (b->kind == BRANCH_CALL)
+			return true;
+		stack__replace_top(s, b, e->function);
+		return false;
+	case EVENT_FIBER_END_UNKNOWN:
+		return_to_unknown(s, b);
+		return true;
+	case EVENT_FIBER_PERFORM:
+		return !perform(s, b, e->function);
+	case EVENT_FIBER_REPERFORM:
+		reperform(s, b, e->function);
+		return false;
+	case EVENT_FIBER_RESUME:
+		s->resumes = *b;
+		s->is_resuming = true;
+		return false;
+	default:
+		return false;
+	}
 }

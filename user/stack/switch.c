@@ -5,10 +5,7 @@
  * have returned to; who goes there runs on in them. Of several that wait at one address the stack
  * pointer alone, which is in no packet, could tell: the one that was left last is taken.
  */
-#include <string.h>
-
-#include "stack/stack_internal.h"
-#include "target/unwind/unwind.h"
+#include "stack/rules.h"
 
 void stack__take_role(struct stack *s, enum function_role role)
 {
@@ -116,21 +113,15 @@ static void resume(struct stack *s, const struct branch *b, struct strand *stran
 }
 
 /* To a frame of another strand that called getcontext() or setjmp(). */
-static bool land_elsewhere(struct stack *s, const struct branch *b)
+static void land_elsewhere(struct stack *s, const struct branch *b, struct strand *strand)
 {
-	struct strands *strands = &s->strands;
+	struct departure by;
+	struct frame *frame;
 
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i);
-
-		if (strand->state != STRAND_WAITS ||
-		    !stack__can_land(strands__frames_of(strands, strand), b->to))
-			continue;
-		leave(s, b);
-		stack__run_strand(s, strand);
-		return stack__longjmp(s, b);
-	}
-	return false;
+	leave(s, b);
+	stack__run_strand(s, strand);
+	if (unwinding__find_setjmp(s, b, &frame, &by))
+		stack__land(s, b, frame, by);
 }
 
 void stack__begin_strand(struct stack *s, const struct branch *b, struct strand *strand)
@@ -169,85 +160,8 @@ static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
 	return true;
 }
 
-/* By code alone: it may as well have gone up on its own stack, as what throws an exception does. */
-static bool may_have_unwound(struct stack *s, const struct branch *b)
-{
-	const struct function *function;
-	bool is_entry;
-
-	function = stack__function_at(s, b->to, &is_entry);
-	return !function || (!is_entry && stack__find_caller(s, function));
-}
-
-/*
- * A __builtin_setjmp()'s receiver, of a frame that is not known: neither a call returns there nor
- * does a function begin. Coroutines that wait there would be known.
- */
-static bool is_receiver(struct stack *s, const struct branch *b)
-{
-	const struct function *function;
-	bool is_entry;
-
-	function = stack__function_at(s, b->to, &is_entry);
-	return function && !is_entry && elf_image__has_code(function->image) &&
-	       !unwind__is_behind_call(s->map, b->to);
-}
-
-/* runtime.gogo(), whose code is not known, goes to gogo(), which switches. */
-static bool only_goes_on(struct stack *s, const struct frame *top, const struct branch *b)
-{
-	const struct function *function;
-	bool is_entry;
-
-	if (top->role != ROLE_GOGO)
-		return false;
-	function = stack__function_at(s, b->to, &is_entry);
-	return function && function != top->call.function && is_entry &&
-	       !strcmp(function->raw_name, "gogo");
-}
-
-bool stack__switch(struct stack *s, const struct branch *b)
-{
-	struct frame *top = frames__top(s->frames);
-	struct strand *next;
-
-	if (top->call.kind != CALL_FUNCTION)
-		return false;
-	if (only_goes_on(s, top, b)) {
-		stack__give_back(top);
-		return false;
-	}
-	if (function_role__is_effect(top->role))
-		return stack__on_effect(s, b);
-	next = stack__is_queued(s, b) ? strands__find_first_waiting(&s->strands, b->to)
-				      : strands__find_waiting(&s->strands, b->to);
-	if (next) {
-		resume(s, b, next);
-		return true;
-	}
-	/* Without a role it is the last frame of a stack that is known, and its caller is not. */
-	if (!top->role)
-		return false;
-	if (b->to - top->resume_ip <= top->slack) {
-		come_back(s, b);
-		return true;
-	}
-	if (stack__longjmp(s, b) || land_elsewhere(s, b) || stack__recover(s, b))
-		return true;
-	if (top->role == ROLE_MAY_SWITCH && !may_have_unwound(s, b) && is_receiver(s, b)) {
-		stack__give_back(top);
-		stack__leap_to(s, b, NULL, LEFT_BY_LONGJMP);
-		return true;
-	}
-	if (!(top->role == ROLE_MAY_SWITCH && may_have_unwound(s, b)) &&
-	    begin(s, b, top->role == ROLE_GOGO))
-		return true;
-	stack__give_back(top);
-	return false;
-}
-
 /* One that has waited since before a gap, unless it may be the same as the one that runs. */
-static struct strand *find_parked(struct stack *s, const struct branch *b)
+static struct strand *find_parked(const struct stack *s, const struct branch *b)
 {
 	struct strand *strand = strands__find_other(&s->strands, b->to, STRAND_PARKED);
 	struct held_stack begin;
@@ -265,30 +179,26 @@ static struct strand *find_parked(struct stack *s, const struct branch *b)
  * Of those that wait, the one that returns there; or whose caller is not known. Where that of the
  * one that runs is not known either: one that has waited since before a gap, and returns there.
  */
-static struct strand *find_other(struct stack *s, const struct branch *b)
+bool stack__find_other(const struct stack *s, const struct branch *b, struct strand **other)
 {
-	struct strands *strands = &s->strands;
+	const struct strands *strands = &s->strands;
 	bool has_caller = frames__top(s->frames)->return_ip;
-	struct strand *other = strands__find_other(strands, b->to, STRAND_WAITS);
 
-	if (!other && has_caller)
-		other = strands__find_other(strands, 0, STRAND_WAITS);
-	if (!other && !has_caller)
-		other = find_parked(s, b);
-	if (other)
-		frames_mark__go_on(&strands->mark, strands__frames_of(strands, other));
-	return other;
+	*other = strands__find_other(strands, b->to, STRAND_WAITS);
+	if (!*other && has_caller)
+		*other = strands__find_other(strands, 0, STRAND_WAITS);
+	if (!*other && !has_caller)
+		*other = find_parked(s, b);
+	/* One that has waited since before the trace began. */
+	return *other || (has_caller && frames_mark__is_whole(&strands->mark, s->frames));
 }
 
-/* One that has waited since before the trace began. */
-static struct strand *find_unknown(struct stack *s)
+/* One that has waited since before the trace began. NULL: no memory, or too many. */
+static struct strand *add_unknown(struct stack *s)
 {
 	struct strands *strands = &s->strands;
-	struct strand *strand;
+	struct strand *strand = strands__add(strands, true);
 
-	if (!frames__top(s->frames)->return_ip)
-		return NULL;
-	strand = strands__add(strands, true);
 	if (!strand || !frames_mark__begin_like(&strands->mark, s->frames, &strand->frames))
 		return NULL;
 	strand->is_goroutine = strands->running->is_goroutine;
@@ -304,19 +214,22 @@ static void wait_since(struct frames *frames, uint64_t time_ns)
 	frames__push(frames, &(struct call){.start_ns = time_ns, .kind = CALL_SWITCHED});
 }
 
-bool stack__reconsider(struct stack *s, const struct branch *b)
+/*
+ * The top frame returns to where it does not: it turns out that another stack has run all the time
+ * since the last switch, which now does instead, and to which that return belongs.
+ */
+static void run_other(struct stack *s, struct strand *other)
 {
 	struct strands *strands = &s->strands;
-	struct strand *running = strands->running, *other;
+	struct strand *running = strands->running;
 	struct frames *frames = s->frames;
 
-	if (!strands->has_mark)
-		return false;
-	other = find_other(s, b);
+	if (other)
+		frames_mark__go_on(&strands->mark, strands__frames_of(strands, other));
+	else
+		other = add_unknown(s);
 	if (!other)
-		other = find_unknown(s);
-	if (!other)
-		return false;
+		return;
 	stack__resume_other(s, other);
 	stack__run_strand(s, other);
 	if (frames_mark__move(&strands->mark, frames, s->frames))
@@ -324,7 +237,6 @@ bool stack__reconsider(struct stack *s, const struct branch *b)
 	running->state = STRAND_WAITS;
 	if (strands->mark.n_above == 1)
 		wait_since(frames, strands->mark.time_ns);
-	return true;
 }
 
 void stack__forget_strands(struct stack *s, uint64_t time_ns)
@@ -345,4 +257,35 @@ void stack__forget_strands(struct stack *s, uint64_t time_ns)
 			frames->held.n = 0;
 	}
 	stack__run_strand(s, &strands->own);
+}
+
+bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)
+{
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_SWITCH:
+		resume(s, b, e->strand);
+		return false;
+	case EVENT_SWITCH_BACK:
+		come_back(s, b);
+		return false;
+	case EVENT_SWITCH_LANDING:
+		land_elsewhere(s, b, e->strand);
+		return false;
+	case EVENT_SWITCH_NEW:
+		return !begin(s, b, frames__top(s->frames)->role == ROLE_GOGO);
+	case EVENT_NO_SWITCH:
+		stack__give_back(frames__top(s->frames));
+		return true;
+	case EVENT_OTHER_STACK:
+		run_other(s, e->strand);
+		return true;
+	case EVENT_GO_MCALL:
+		stack__on_mcall(s, b, e->function);
+		return false;
+	case EVENT_GO_RECOVERY:
+		stack__recover(s, b, e->function);
+		return false;
+	default:
+		return stack__apply_effect(s, b, e);
+	}
 }
