@@ -76,8 +76,7 @@ void stack__break_segment(struct stack *s, const struct branch *b)
 }
 
 /* The function becomes the caller of all that ran; the segment's frames have all ended. */
-static void put_below_all(struct stack *s, const struct branch *b,
-			  const struct function *function)
+static void put_below_all(struct stack *s, const struct branch *b, const struct function *function)
 {
 	if (frames__emplace_root(s->frames, function, b->to))
 		stack__note_fiber_base(s);
@@ -143,20 +142,17 @@ static void return_out(struct stack *s, const struct branch *b, const struct eve
 		put_below_all(s, b, function);
 }
 
-/*
- * The stub's frame becomes the function's: the caller called that. Where it is bound lazily
- * (sysdeps/x86_64/dl-trampoline.h), it is the resolver's in between.
- */
-static void become(struct stack *s, const struct branch *b, const struct event *e)
+void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
+		    bool is_entry)
 {
 	enum function_role role = stack__role_at(s, b->to);
 	struct frame *frame = frames__top(s->frames);
 
 	frame->is_resolving = role == ROLE_RESOLVER || role == ROLE_LINKER;
-	frame->call.function = e->function;
+	frame->call.function = function;
 	frame->call.entry_ip = b->to;
 	frame->call.flags &= (uint8_t)~CALL_INSIDE;
-	frame->call.flags |= e->is_entry ? 0 : CALL_INSIDE;
+	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
 	if (function_role__switches(role))
 		stack__take_role(s, role);
 }
@@ -445,7 +441,7 @@ bool event__apply(struct stack *s, const struct branch *b, const struct event *e
 		stack__replace_top(s, b, e->function);
 		return false;
 	case EVENT_RESOLVED:
-		become(s, b, e);
+		stack__resolve(s, b, e->function, e->is_entry);
 		return false;
 	case EVENT_HANDLER_RETURN:
 		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */

@@ -142,36 +142,10 @@ static bool raises_in_function(ARGS)
 
 static bool leaves_stub(ARGS)
 {
-	const struct frame *top = top_of(s);
-
-	return top->is_resolving ||
-	       (top->call.function && top->call.function->kind == FUNCTION_PLT);
+	return frame__is_stub(top_of(s));
 }
 
 /* From one stack of the thread to another. */
-
-/*
- * Of a frame that is left by a jump it is known that its function switches stacks, or does so at
- * times; of one that returns, that its caller is not known.
- */
-static bool may_switch(const struct stack *s, const struct branch *b)
-{
-	const struct frame *top = top_of(s);
-
-	if (top->call.kind != CALL_FUNCTION)
-		return false;
-	return b->kind == BRANCH_RETURN ? !top->return_ip : top->role;
-}
-
-static bool switches(const struct stack *s, const struct branch *b)
-{
-	return may_switch(s, b) && !function_role__is_effect(top_of(s)->role);
-}
-
-static bool is_effect(const struct stack *s, const struct branch *b, enum function_role role)
-{
-	return may_switch(s, b) && top_of(s)->role == role;
-}
 
 static bool runs(const struct function *function, const char *name)
 {
@@ -183,14 +157,12 @@ static bool goes_to_gogo(ARGS)
 {
 	const struct frame *top = top_of(s);
 
-	return switches(s, b) && top->role == ROLE_GOGO && e->is_entry &&
-	       e->function != top->call.function && runs(e->function, "gogo");
+	return top->role == ROLE_GOGO && e->is_entry && e->function != top->call.function &&
+	       runs(e->function, "gogo");
 }
 
 static bool goes_to_waiting(ARGS)
 {
-	if (!switches(s, b))
-		return false;
 	e->strand = stack__is_queued(s, b) ? strands__find_first_waiting(&s->strands, b->to)
 					   : strands__find_waiting(&s->strands, b->to);
 	return e->strand;
@@ -200,22 +172,19 @@ static bool comes_back(ARGS)
 {
 	const struct frame *top = top_of(s);
 
-	return switches(s, b) && top->role && b->to - top->resume_ip <= top->slack;
+	return top->role && b->to - top->resume_ip <= top->slack;
 }
 
 static bool switches_to_setjmp(ARGS)
 {
-	return switches(s, b) && top_of(s)->role &&
-	       unwinding__find_setjmp(s, b, &e->frame, &e->by);
+	return top_of(s)->role && unwinding__find_setjmp(s, b, &e->frame, &e->by);
 }
 
 static bool switches_to_others_setjmp(ARGS)
 {
 	struct strands *strands = (struct strands *)&s->strands;
 
-	if (!switches(s, b) || !top_of(s)->role)
-		return false;
-	for (size_t i = 0; i < strands__count(strands); i++) {
+	for (size_t i = 0; top_of(s)->role && i < strands__count(strands); i++) {
 		e->strand = strands__at(strands, i);
 		if (e->strand->state == STRAND_WAITS &&
 		    unwinding__has_setjmp(strands__frames_of(strands, e->strand), b->to))
@@ -228,8 +197,7 @@ static bool recovers(ARGS)
 {
 	const struct strand *strand = s->strands.recovering;
 
-	return switches(s, b) && strand && strand->state == STRAND_WAITS &&
-	       has_role(s, ROLE_GOGO);
+	return strand && strand->state == STRAND_WAITS && has_role(s, ROLE_GOGO);
 }
 
 /* By code alone: it may as well have gone up on its own stack, as what throws an exception does. */
@@ -243,8 +211,8 @@ static bool may_have_unwound(const struct stack *s, const struct event *e)
 /* Neither a call returns there nor does a function begin. Coroutines that wait there are known. */
 static bool is_receiver(ARGS)
 {
-	if (!switches(s, b) || !has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, e) ||
-	    !e->function || e->is_entry || !elf_image__has_code(e->function->image) ||
+	if (!has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, e) || !e->function ||
+	    e->is_entry || !elf_image__has_code(e->function->image) ||
 	    unwind__is_behind_call(s->map, b->to))
 		return false;
 	e->by = unwinding__departure_to(s, NULL, LEFT_BY_LONGJMP);
@@ -253,39 +221,39 @@ static bool is_receiver(ARGS)
 
 static bool goes_to_new_stack(ARGS)
 {
-	return switches(s, b) && top_of(s)->role && !may_have_unwound(s, e);
+	return top_of(s)->role && !may_have_unwound(s, e);
 }
 
 static bool does_not_switch(ARGS)
 {
-	return switches(s, b) && top_of(s)->role;
+	return top_of(s)->role;
 }
 
 static bool leaves_fiber(ARGS)
 {
-	return is_effect(s, b, ROLE_FIBER) && strands__parent_of(s->strands.running);
+	return has_role(s, ROLE_FIBER) && strands__parent_of(s->strands.running);
 }
 
 static bool leaves_fiber_for_unknown(ARGS)
 {
-	return is_effect(s, b, ROLE_FIBER) && s->strands.running->is_loose &&
+	return has_role(s, ROLE_FIBER) && s->strands.running->is_loose &&
 	       strands__has_parked(&s->strands);
 }
 
 static bool performs(ARGS)
 {
-	return is_effect(s, b, ROLE_PERFORM) ||
-	       (is_effect(s, b, ROLE_REPERFORM) && !runs(e->function, "caml_perform"));
+	return has_role(s, ROLE_PERFORM) ||
+	       (has_role(s, ROLE_REPERFORM) && !runs(e->function, "caml_perform"));
 }
 
 static bool performs_again(ARGS)
 {
-	return is_effect(s, b, ROLE_REPERFORM);
+	return has_role(s, ROLE_REPERFORM);
 }
 
 static bool resumes_fiber(ARGS)
 {
-	return is_effect(s, b, ROLE_RESUME) && !runs(e->function, "caml_c_call");
+	return has_role(s, ROLE_RESUME) && !runs(e->function, "caml_c_call");
 }
 
 /* Returns. */
@@ -323,33 +291,16 @@ static bool another_ran(ARGS)
 	       !is_raise_by_return(s, b) && stack__find_other(s, b, &e->strand);
 }
 
-static struct frame *find_return(const struct stack *s, uint64_t ip)
-{
-	struct frame *frame = ip ? top_of(s) : NULL;
-
-	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (frame__returns_to(frame, ip))
-			return frame;
-		/* A RET does not leave an interrupt or a syscall. */
-		if (frame->call.kind == CALL_KERNEL)
-			return NULL;
-	}
-	return NULL;
-}
-
 static bool lands_behind_call(ARGS)
 {
-	const struct frame *frame = find_return(s, b->to);
-
-	return frame && frame != top_of(s) &&
-	       (unwinding__find_handler(s, b, &e->frame, &e->by) ||
-		unwinding__find_pad(s, b, &e->frame, &e->by));
+	return e->outer != top_of(s) && (unwinding__find_handler(s, b, &e->frame, &e->by) ||
+					 unwinding__find_pad(s, b, &e->frame, &e->by));
 }
 
 static bool returns_from_outer(ARGS)
 {
-	e->frame = find_return(s, b->to);
-	return e->frame;
+	e->frame = e->outer;
+	return true;
 }
 
 static bool returns_to_trampoline(ARGS)
@@ -376,43 +327,24 @@ static bool returns_out(ARGS)
 
 /* Into the middle of a function, by what is no call and no return. */
 
-/*
- * Who leaves frames goes where a register or the stack says. A jump whose target is in the code is
- * within a function of which no symbol tells that it lies in two places.
- */
-static bool may_land(const struct stack *s, const struct branch *b, const struct event *e)
-{
-	const uint8_t bnd = 0xf2, jmp_rel32 = 0xe9, jmp_rel8 = 0xeb;
-	uint8_t code[2] = {0};
-
-	if (b->kind != BRANCH_JUMP)
-		return b->kind == BRANCH_RETURN;
-	if (e->is_entry)
-		return false;
-	code_map__read(s->map, b->from, code, sizeof(code));
-	if (code[0] == bnd)
-		code[0] = code[1];
-	return code[0] != jmp_rel32 && code[0] != jmp_rel8;
-}
-
 static bool lands_at_setjmp(ARGS)
 {
-	return may_land(s, b, e) && unwinding__find_setjmp(s, b, &e->frame, &e->by);
+	return unwinding__find_setjmp(s, b, &e->frame, &e->by);
 }
 
 static bool lands_at_handler(ARGS)
 {
-	return may_land(s, b, e) && unwinding__find_handler(s, b, &e->frame, &e->by);
+	return unwinding__find_handler(s, b, &e->frame, &e->by);
 }
 
 static bool lands_at_pad(ARGS)
 {
-	return may_land(s, b, e) && unwinding__find_pad(s, b, &e->frame, &e->by);
+	return unwinding__find_pad(s, b, &e->frame, &e->by);
 }
 
 static bool lands_at_fiber_base(ARGS)
 {
-	e->frame = may_land(s, b, e) ? stack__find_caller(s, e->function) : NULL;
+	e->frame = stack__find_caller(s, e->function);
 	if (!e->frame || e->frame->role != ROLE_FIBER)
 		return false;
 	e->by = unwinding__departure_to(s, e->frame, LEFT_BY_RAISE);
@@ -421,7 +353,7 @@ static bool lands_at_fiber_base(ARGS)
 
 static bool lands_in_caller(ARGS)
 {
-	e->frame = may_land(s, b, e) ? stack__find_caller(s, e->function) : NULL;
+	e->frame = stack__find_caller(s, e->function);
 	if (!e->frame)
 		return false;
 	e->by = departure__find(s->frames, e->frame);
@@ -430,8 +362,7 @@ static bool lands_in_caller(ARGS)
 
 static bool lands_below_all(ARGS)
 {
-	e->frame = NULL;
-	if (!may_land(s, b, e) || !departure__is_near(s->frames))
+	if (!departure__is_near(s->frames))
 		return false;
 	e->by = departure__find(s->frames, NULL);
 	return true;
@@ -447,6 +378,11 @@ static bool is_tail_call(ARGS)
 static bool from_kernel(ARGS)
 {
 	return address__is_kernel(b->from);
+}
+
+static bool is_interrupt(ARGS)
+{
+	return b->kind == BRANCH_END_ASYNC;
 }
 
 static bool returns_to_user_alone(ARGS)
@@ -485,8 +421,7 @@ static bool leaves_kernel(ARGS)
 static bool returns_in_kernel(ARGS)
 {
 	e->frame = to_kernel(b) ? top_of(s) : NULL;
-	while (e->frame &&
-	       (e->frame->call.kind != CALL_KERNEL || e->frame->resume_ip != b->to))
+	while (e->frame && (e->frame->call.kind != CALL_KERNEL || e->frame->resume_ip != b->to))
 		e->frame = frames__parent(s->frames, e->frame);
 	return e->frame;
 }
@@ -575,259 +510,351 @@ static bool sent_to_caller(ARGS)
 	return e->frame;
 }
 
-#define ON(kind)  (1u << BRANCH_##kind)
-#define ON_JUMP	  (ON(JUMP) | ON(COND))
-#define ON_LEAVE  (ON_JUMP | ON(RETURN))
-#define ON_RESUME (ON(BEGIN) | ON(LEAVE))
+/* Calls. */
 
-const struct rule rules[] = {
-
-	/* Calls. */
+static const struct rule calls[] = {
 	{"call of the next instruction",
-	 "a call to the address behind it, which reads the instruction pointer",
-	 "SDM vol. 2, CALL", ON(CALL), EVENT_NONE, calls_next},
+	 "a call to the address behind it, which reads the instruction pointer", "SDM vol. 2, CALL",
+	 EVENT_NONE, calls_next},
 	{"goroutine leaves",
 	 "a call out of `mcall` or `morestack`: what is called runs on the scheduler's stack, "
 	 "and does not return",
-	 "Go: src/runtime/asm_amd64.s", ON(CALL), EVENT_GO_MCALL, calls_by_mcall},
+	 "Go: src/runtime/asm_amd64.s", EVENT_GO_MCALL, calls_by_mcall},
 	{"fiber ends by a call",
 	 "`caml_runstack`, at a fiber's base, calls: the fiber's parent goes on",
-	 "OCaml 5: runtime/amd64.S", ON(CALL), EVENT_FIBER_END, leaves_fiber},
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_END, leaves_fiber},
 	{"fiber of an unknown parent ends by a call",
-	 "the same, where a gap has hidden who waits for the fiber",
-	 "OCaml 5: runtime/amd64.S", ON(CALL), EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
-	{"fiber begins",
-	 "a call out of `caml_runstack`: what is called runs on a fiber of its own",
-	 "OCaml 5: runtime/amd64.S", ON(CALL), EVENT_FIBER_BEGIN, calls_from_runstack},
-	{"call",
-	 "a near call: its RET will go to the address behind it",
-	 "SDM vol. 2, CALL", ON(CALL), EVENT_CALL, always},
+	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
+	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
+	{"fiber begins", "a call out of `caml_runstack`: what is called runs on a fiber of its own",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_BEGIN, calls_from_runstack},
+	{"call", "a near call: its RET will go to the address behind it", "SDM vol. 2, CALL",
+	 EVENT_CALL, always},
+};
 
-	/* Jumps that end no frame. */
+/* Jumps that end no frame. */
+
+static const struct rule jumps[] = {
 	{"jump to unknown code",
 	 "no code is known there, or it is the kernel's one RET that stands for all",
-	 "arch/x86/lib/retpoline.S", ON_JUMP, EVENT_NONE, goes_nowhere_known},
+	 "arch/x86/lib/retpoline.S", EVENT_NONE, goes_nowhere_known},
 	{"raise within a function",
 	 "OCaml's raise (`pop`, `pop`, `jmp *`) to one of the handlers of its own function: "
 	 "the frame is the innermost at whose pending call, or raise, that handler is the "
 	 "innermost",
-	 "OCaml: amd64 emit, Lraise", ON_JUMP, EVENT_LANDING, raises_in_function},
-	{"jump within a function",
-	 "the function at the target is the one that runs",
-	 "the symbol table", ON_JUMP, EVENT_NONE, stays_in_function},
+	 "OCaml: amd64 emit, Lraise", EVENT_LANDING, raises_in_function},
+	{"jump within a function", "the function at the target is the one that runs",
+	 "the symbol table", EVENT_NONE, stays_in_function},
 	{"stub",
 	 "a jump out of a PLT stub, or out of the dynamic linker's resolver: one frame, which "
 	 "takes the function's name",
-	 "psABI, 5.2; glibc: dl-trampoline.h", ON_JUMP, EVENT_RESOLVED, leaves_stub},
+	 "psABI, 5.2; glibc: dl-trampoline.h", EVENT_RESOLVED, leaves_stub},
+};
 
-	/* Returns that go where their call said. */
-	{"return",
-	 "it goes to the address that the call of the top frame has left",
-	 "SDM vol. 2, RET", ON(RETURN), EVENT_RETURN, returns_to_caller},
+/* Returns that go where their call said. */
+
+static const struct rule returns[] = {
+	{"return", "it goes to the address that the call of the top frame has left",
+	 "SDM vol. 2, RET", EVENT_RETURN, returns_to_caller},
 	{"return from a call that a handler made",
 	 "a goroutine that was preempted returns to where the signal had come",
-	 "Go: src/runtime/signal_amd64.go, pushCall()", ON(RETURN), EVENT_RETURN, returns_from_preemption},
+	 "Go: src/runtime/signal_amd64.go, pushCall()", EVENT_RETURN, returns_from_preemption},
+};
 
-	/* Switches of stacks. */
+/* Switches of stacks. */
+
+static const struct rule switches[] = {
 	{"step of a switch",
 	 "`runtime.gogo`, whose code is not known, goes to `gogo`, which switches",
-	 "Go: src/runtime/asm_amd64.s", ON_LEAVE, EVENT_NO_SWITCH, goes_to_gogo},
+	 "Go: src/runtime/asm_amd64.s", EVENT_NO_SWITCH, goes_to_gogo},
 	{"switch",
 	 "out of a function that switches stacks, or off the end of one, to where a stack of "
 	 "the thread waits: of several the one that was left last; goroutines that queue, "
 	 "first",
-	 "the names and the code of switches", ON_LEAVE, EVENT_SWITCH, goes_to_waiting},
-	{"switch that comes back",
-	 "it goes on behind its own call",
-	 "the names and the code of switches", ON_LEAVE, EVENT_SWITCH_BACK, comes_back},
+	 "the names and the code of switches", EVENT_SWITCH, goes_to_waiting},
+	{"switch that comes back", "it goes on behind its own call",
+	 "the names and the code of switches", EVENT_SWITCH_BACK, comes_back},
 	{"setcontext",
 	 "out of a switch to behind a `setjmp` or `getcontext` of the stack that runs",
-	 "POSIX.1-2001, setcontext", ON_LEAVE, EVENT_LANDING, switches_to_setjmp},
-	{"setcontext of another stack",
-	 "the same, of a stack that waits",
-	 "POSIX.1-2001, setcontext", ON_LEAVE, EVENT_SWITCH_LANDING, switches_to_others_setjmp},
+	 "POSIX.1-2001, setcontext", EVENT_LANDING, switches_to_setjmp},
+	{"setcontext of another stack", "the same, of a stack that waits",
+	 "POSIX.1-2001, setcontext", EVENT_SWITCH_LANDING, switches_to_others_setjmp},
 	{"recovery",
 	 "the scheduler goes to a goroutine that has called `recovery`: to the innermost frame"
 	 " of the function that had deferred the call",
-	 "Go: src/runtime/panic.go", ON_LEAVE, EVENT_GO_RECOVERY, recovers},
+	 "Go: src/runtime/panic.go", EVENT_GO_RECOVERY, recovers},
 	{"receiver of a builtin longjmp",
 	 "out of code that may switch to where no call returns and no function begins",
-	 "GCC: __builtin_setjmp", ON_LEAVE, EVENT_RECEIVER, is_receiver},
-	{"new stack",
-	 "out of a switch to where nobody is known to wait",
-	 "the names and the code of switches", ON_LEAVE, EVENT_SWITCH_NEW, goes_to_new_stack},
+	 "GCC: __builtin_setjmp", EVENT_RECEIVER, is_receiver},
+	{"new stack", "out of a switch to where nobody is known to wait",
+	 "the names and the code of switches", EVENT_SWITCH_NEW, goes_to_new_stack},
 	{"no switch",
 	 "code that may switch goes to a caller, or to nothing known: it unwinds its own stack",
-	 "the code of switches", ON_LEAVE, EVENT_NO_SWITCH, does_not_switch},
-	{"fiber ends",
-	 "out of the frame at a fiber's base: its parent goes on",
-	 "OCaml 5: runtime/amd64.S", ON_LEAVE, EVENT_FIBER_END, leaves_fiber},
+	 "the code of switches", EVENT_NO_SWITCH, does_not_switch},
+};
+
+static const struct rule effects[] = {
+	{"fiber ends", "out of the frame at a fiber's base: its parent goes on",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_END, leaves_fiber},
 	{"fiber of an unknown parent ends",
-	 "the same, where a gap has hidden who waits for the fiber",
-	 "OCaml 5: runtime/amd64.S", ON_LEAVE, EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
-	{"effect",
-	 "`caml_perform` jumps to the handler, on the parent's stack",
-	 "OCaml 5: runtime/amd64.S", ON_LEAVE, EVENT_FIBER_PERFORM, performs},
-	{"effect passed on",
-	 "`caml_reperform` goes on in `caml_perform`",
-	 "OCaml 5: runtime/amd64.S", ON_LEAVE, EVENT_FIBER_REPERFORM, performs_again},
+	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
+	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
+	{"effect", "`caml_perform` jumps to the handler, on the parent's stack",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_PERFORM, performs},
+	{"effect passed on", "`caml_reperform` goes on in `caml_perform`",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_REPERFORM, performs_again},
 	{"fiber resumed",
 	 "`caml_resume` jumps to a function that returns for `caml_perform`: that return tells"
 	 " which fiber it is",
-	 "OCaml 5: runtime/amd64.S", ON_LEAVE, EVENT_FIBER_RESUME, resumes_fiber},
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_RESUME, resumes_fiber},
+};
 
-	/* Other returns. */
+/* Other returns. */
+
+static const struct rule late_returns[] = {
 	{"another stack ran",
 	 "a return to where only one of the other stacks returns that waited where the last "
 	 "switch went: that one has run since",
-	 "the stacks that wait", ON(RETURN), EVENT_OTHER_STACK, another_ran},
+	 "the stacks that wait", EVENT_OTHER_STACK, another_ran},
+};
+
+static const struct rule outer_returns[] = {
 	{"landing pad behind a call",
 	 "the pad of an outer frame lies right behind a call that does not return",
-	 "DWARF exception tables (.gcc_except_table)", ON(RETURN), EVENT_LANDING, lands_behind_call},
+	 "DWARF exception tables (.gcc_except_table)", EVENT_LANDING, lands_behind_call},
 	{"return to an outer frame",
-	 "it goes where an outer frame's call said: those above it have ended",
-	 "SDM vol. 2, RET", ON(RETURN), EVENT_RETURN, returns_from_outer},
+	 "it goes where an outer frame's call said: those above it have ended", "SDM vol. 2, RET",
+	 EVENT_RETURN, returns_from_outer},
+};
+
+static const struct rule unmatched_returns[] = {
 	{"return probe",
 	 "to the kernel's trampoline, which has the function's place until it goes to the "
 	 "caller: by a RET or, before Linux 6.11, by a trap",
-	 "arch/x86/kernel/uprobes.c", ON(RETURN), EVENT_TAIL_CALL, returns_to_trampoline},
-	{"kernel entry in pieces",
-	 "a RET out of an entry's code goes on with it",
-	 "arch/x86/entry/entry_64.S", ON(RETURN), EVENT_TAIL_CALL, returns_in_pieces},
-	{"return of a handler",
-	 "out of a signal's frame, or to code that calls `rt_sigreturn`",
-	 "psABI, 3.4; glibc: __restore_rt", ON(RETURN), EVENT_HANDLER_RETURN, returns_to_restorer},
+	 "arch/x86/kernel/uprobes.c", EVENT_TAIL_CALL, returns_to_trampoline},
+	{"kernel entry in pieces", "a RET out of an entry's code goes on with it",
+	 "arch/x86/entry/entry_64.S", EVENT_TAIL_CALL, returns_in_pieces},
+	{"return of a handler", "out of a signal's frame, or to code that calls `rt_sigreturn`",
+	 "psABI, 3.4; glibc: __restore_rt", EVENT_HANDLER_RETURN, returns_to_restorer},
 	{"return out of what is known",
 	 "the caller of the outermost frame was not known: now it is, and it has run since the"
 	 " segment began",
-	 "SDM vol. 2, RET", ON(RETURN), EVENT_RETURN_OUT, returns_out},
+	 "SDM vol. 2, RET", EVENT_RETURN_OUT, returns_out},
+};
 
-	/* Into the middle of a function. */
+/* Into the middle of a function. */
+
+static const struct rule landings[] = {
 	{"longjmp",
 	 "behind a `setjmp` that a frame which still lives has called: of several the "
 	 "innermost",
-	 "POSIX.1, longjmp", ON_LEAVE, EVENT_LANDING, lands_at_setjmp},
+	 "POSIX.1, longjmp", EVENT_LANDING, lands_at_setjmp},
 	{"raise",
 	 "at a handler of OCaml's exceptions: the innermost frame at whose pending call, or "
 	 "raise, that is the innermost one",
-	 "OCaml: amd64 emit; .note.ocaml_eh; -ocaml-traps", ON_LEAVE, EVENT_LANDING, lands_at_handler},
-	{"landing pad",
-	 "at a landing pad: the innermost frame whose pending call has it",
-	 "DWARF exception tables (.gcc_except_table)", ON_LEAVE, EVENT_LANDING, lands_at_pad},
-	{"raise out of a fiber",
-	 "into `caml_runstack` at a fiber's base",
-	 "OCaml 5: runtime/amd64.S", ON_LEAVE, EVENT_LANDING, lands_at_fiber_base},
+	 "OCaml: amd64 emit; .note.ocaml_eh; -ocaml-traps", EVENT_LANDING, lands_at_handler},
+	{"landing pad", "at a landing pad: the innermost frame whose pending call has it",
+	 "DWARF exception tables (.gcc_except_table)", EVENT_LANDING, lands_at_pad},
+	{"raise out of a fiber", "into `caml_runstack` at a fiber's base",
+	 "OCaml 5: runtime/amd64.S", EVENT_LANDING, lands_at_fiber_base},
 	{"landing in a caller",
 	 "into the middle of a function that a caller runs: `__builtin_longjmp`, and others "
 	 "that no table tells of",
-	 "the frames", ON_LEAVE, EVENT_LANDING, lands_in_caller},
-	{"landing below all frames",
-	 "the same out of an unwinder, where no such caller is known",
-	 "the unwinders' names", ON_LEAVE, EVENT_LANDING, lands_below_all},
-	{"tail call",
-	 "a jump to another function, or a RET to a function's first instruction",
-	 "SDM vol. 2, JMP", ON_LEAVE, EVENT_TAIL_CALL, is_tail_call},
-	{"lost",
-	 "a RET to where nothing known leads",
-	 "SDM vol. 2, RET", ON(RETURN), EVENT_LOST, always},
+	 "the frames", EVENT_LANDING, lands_in_caller},
+	{"landing below all frames", "the same out of an unwinder, where no such caller is known",
+	 "the unwinders' names", EVENT_LANDING, lands_below_all},
+};
 
-	/* Out of user code. */
-	{"kernel entry",
-	 "a syscall, an interrupt or an exception: the kernel is traced",
-	 "SDM vol. 3, 6.12", ON(ENTER), EVENT_KERNEL_ENTRY, always},
+static const struct rule transfers[] = {
+	{"tail call", "a jump to another function, or a RET to a function's first instruction",
+	 "SDM vol. 2, JMP", EVENT_TAIL_CALL, is_tail_call},
+	{"lost", "a RET to where nothing known leads", "SDM vol. 2, RET", EVENT_LOST, always},
+};
+
+/* Out of user code. */
+
+static const struct rule entries[] = {
+	{"kernel entry", "a syscall, an interrupt or an exception: the kernel is traced",
+	 "SDM vol. 3, 6.12", EVENT_KERNEL_ENTRY, always},
+};
+
+static const struct rule syscalls[] = {
 	{"exit from a traced kernel",
 	 "tracing ends at a sysret, sysexit or iret: user code is not traced",
-	 "SDM vol. 2, SYSRET, IRET", ON(END_SYSCALL), EVENT_KERNEL_EXIT_ALONE, returns_to_user_alone},
-	{"syscall",
-	 "tracing ends at a syscall instruction",
-	 "SDM vol. 3, 33.2.4", ON(END_SYSCALL), EVENT_SYSCALL, always},
+	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT_ALONE, returns_to_user_alone},
+	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, 33.2.4", EVENT_SYSCALL,
+	 always},
+};
+
+static const struct rule stops[] = {
 	{"stop within the kernel",
 	 "tracing ends there: the thread has been switched out, or the trace is read",
-	 "kernel/sched/core.c, __schedule()", ON(END_ASYNC) | ON(END), EVENT_KERNEL_STOP, from_kernel},
-	{"interrupt",
-	 "tracing ends between two instructions",
-	 "SDM vol. 3, 33.2.4", ON(END_ASYNC), EVENT_INTERRUPT, always},
+	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_STOP, from_kernel},
+	{"interrupt", "tracing ends between two instructions", "SDM vol. 3, 33.2.4",
+	 EVENT_INTERRUPT, is_interrupt},
+};
 
-	/* Back, or within the kernel. */
-	{"entry into a traced kernel",
-	 "tracing goes on where user code is not traced",
-	 "SDM vol. 3, 33.2.5", ON(BEGIN), EVENT_KERNEL_ENTRY_ALONE, enters_from_user},
+/* Back, or within the kernel. */
+
+static const struct rule begins[] = {
+	{"entry into a traced kernel", "tracing goes on where user code is not traced",
+	 "SDM vol. 3, 33.2.5", EVENT_KERNEL_ENTRY_ALONE, enters_from_user},
 	{"wake-up in user code",
 	 "tracing had stopped within the kernel, and goes on behind all of its frames",
-	 "kernel/events/core.c", ON(BEGIN), EVENT_KERNEL_EXIT, wakes_in_user},
-	{"wake-up in the kernel",
-	 "tracing goes on within it, on the frames that it had stopped on",
-	 "kernel/sched/core.c, __schedule()", ON(BEGIN), EVENT_KERNEL_RESUME, wakes_in_kernel},
-	{"kernel exit",
-	 "an iret or sysret to user code ends the outermost entry",
-	 "SDM vol. 2, SYSRET, IRET", ON(LEAVE), EVENT_KERNEL_EXIT, leaves_kernel},
-	{"return of an interrupt",
-	 "an iret to where an entry had come: that one ends",
-	 "SDM vol. 2, IRET", ON(LEAVE), EVENT_KERNEL_RETURN, returns_in_kernel},
+	 "kernel/events/core.c", EVENT_KERNEL_EXIT, wakes_in_user},
+	{"wake-up in the kernel", "tracing goes on within it, on the frames that it had stopped on",
+	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_RESUME, wakes_in_kernel},
+};
+
+static const struct rule irets[] = {
+	{"kernel exit", "an iret or sysret to user code ends the outermost entry",
+	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT, leaves_kernel},
+	{"return of an interrupt", "an iret to where an entry had come: that one ends",
+	 "SDM vol. 2, IRET", EVENT_KERNEL_RETURN, returns_in_kernel},
 	{"iret that synchronizes",
 	 "an iret to the function that runs: it makes the CPU forget what it has read ahead",
-	 "arch/x86/include/asm/sync_core.h", ON(LEAVE), EVENT_NONE, synchronizes},
-	{"iret to elsewhere",
-	 "it ends the newest entry",
-	 "arch/x86/mm/extable.c", ON(LEAVE), EVENT_KERNEL_FIXUP, leaves_to_kernel},
-	{"fixup in a caller",
-	 "behind a fault that is expected, in a function that a caller runs",
-	 "arch/x86/mm/extable.c", ON(LEAVE), EVENT_CUT, fixed_up_in_caller},
-	{"fixup",
-	 "the same, in a function of its own",
-	 "arch/x86/mm/extable.c", ON(LEAVE), EVENT_TAIL_CALL, fixed_up},
-	{"rt_sigreturn",
-	 "the syscall before was `rt_sigreturn`: the newest signal's frame ends",
-	 "psABI, 3.4; sigreturn(2)", ON_RESUME, EVENT_SIGNAL_END, is_sigreturn_over},
-	{"return from the kernel",
-	 "it goes on where it left, or at the syscall once more",
-	 "signal(7), SA_RESTART", ON_RESUME, EVENT_NONE, goes_on},
-	{"return that was stepped",
-	 "a probe lies on the RET: the kernel has stepped a copy of it",
-	 "kernel/events/uprobes.c", ON_RESUME, EVENT_RETURN, was_stepped},
+	 "arch/x86/include/asm/sync_core.h", EVENT_NONE, synchronizes},
+	{"iret to elsewhere", "it ends the newest entry", "arch/x86/mm/extable.c",
+	 EVENT_KERNEL_FIXUP, leaves_to_kernel},
+	{"fixup in a caller", "behind a fault that is expected, in a function that a caller runs",
+	 "arch/x86/mm/extable.c", EVENT_CUT, fixed_up_in_caller},
+	{"fixup", "the same, in a function of its own", "arch/x86/mm/extable.c", EVENT_TAIL_CALL,
+	 fixed_up},
+};
+
+static const struct rule resumptions[] = {
+	{"rt_sigreturn", "the syscall before was `rt_sigreturn`: the newest signal's frame ends",
+	 "psABI, 3.4; sigreturn(2)", EVENT_SIGNAL_END, is_sigreturn_over},
+	{"return from the kernel", "it goes on where it left, or at the syscall once more",
+	 "signal(7), SA_RESTART", EVENT_NONE, goes_on},
+	{"return that was stepped", "a probe lies on the RET: the kernel has stepped a copy of it",
+	 "kernel/events/uprobes.c", EVENT_RETURN, was_stepped},
 	{"aborted sequence",
 	 "the signature of abort handlers lies before the target: it is a part of the frame "
 	 "that was interrupted",
-	 "rseq(2)", ON_RESUME, EVENT_ABORT, aborts_sequence},
-	{"return by a trap",
-	 "a return probe's trampoline returns by a trap, before Linux 6.11",
-	 "arch/x86/kernel/uprobes.c", ON_RESUME, EVENT_TRAP_RETURN, trapped_in_trampoline},
+	 "rseq(2)", EVENT_ABORT, aborts_sequence},
+	{"return by a trap", "a return probe's trampoline returns by a trap, before Linux 6.11",
+	 "arch/x86/kernel/uprobes.c", EVENT_TRAP_RETURN, trapped_in_trampoline},
 	{"emulated instruction",
 	 "it goes on elsewhere in the function that runs: a probe's instruction, which the "
 	 "kernel did",
-	 "kernel/events/uprobes.c", ON_RESUME, EVENT_NONE, was_emulated},
-	{"exec",
-	 "control comes back at a program's, or the dynamic linker's, first instruction",
-	 "execve(2); psABI, 3.4.1", ON_RESUME, EVENT_LOST, begins_program},
-	{"signal",
-	 "control comes back at a function's first instruction",
-	 "psABI, 3.4; sigaction(2)", ON_RESUME, EVENT_SIGNAL, enters_function},
-	{"sent to a caller",
-	 "control comes back in a function that a caller runs",
-	 "ptrace(2); sigaction(2), ucontext", ON_RESUME, EVENT_CUT, sent_to_caller},
-	{"sent elsewhere",
-	 "control comes back where nothing known leads",
-	 "the frames", ON_RESUME, EVENT_LOST, always},
+	 "kernel/events/uprobes.c", EVENT_NONE, was_emulated},
+	{"exec", "control comes back at a program's, or the dynamic linker's, first instruction",
+	 "execve(2); psABI, 3.4.1", EVENT_LOST, begins_program},
+	{"signal", "control comes back at a function's first instruction",
+	 "psABI, 3.4; sigaction(2)", EVENT_SIGNAL, enters_function},
+	{"sent to a caller", "control comes back in a function that a caller runs",
+	 "ptrace(2); sigaction(2), ucontext", EVENT_CUT, sent_to_caller},
+	{"sent elsewhere", "control comes back where nothing known leads", "the frames", EVENT_LOST,
+	 always},
 };
-const size_t n_rules = sizeof(rules) / sizeof(rules[0]);
 
-struct event rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
-			     const struct rule *first)
+/* Whose call said that it goes there. */
+static bool goes_where_called(ARGS)
 {
-	struct event e = {0};
+	struct frame *frame = b->to ? top_of(s) : NULL;
 
-	e.function = stack__function_at(s, b->to, &e.is_entry);
-	for (const struct rule *rule = first; rule < rules + n_rules; rule++) {
-		if (!(rule->branches >> as & 1))
-			continue;
-		e.frame = NULL;
-		e.strand = NULL;
-		if (!rule->holds(s, b, &e))
-			continue;
-		e.rule = rule;
-		break;
+	/* A RET does not leave an interrupt or a syscall. */
+	while (frame && !frame__returns_to(frame, b->to))
+		frame = frame->call.kind == CALL_KERNEL ? NULL : frames__parent(s->frames, frame);
+	e->outer = frame;
+	return frame;
+}
+
+/*
+ * A function that switches stacks, or does so at times, is left by a jump; or a frame whose caller
+ * is not known returns: it may be another stack's.
+ */
+static bool may_go_elsewhere(const struct stack *s, const struct branch *b)
+{
+	const struct frame *top = top_of(s);
+
+	if (top->call.kind != CALL_FUNCTION)
+		return false;
+	return b->kind == BRANCH_RETURN ? !top->return_ip : top->role;
+}
+
+static bool may_switch(ARGS)
+{
+	return may_go_elsewhere(s, b) && !function_role__is_effect(top_of(s)->role);
+}
+
+static bool may_be_effect(ARGS)
+{
+	return may_go_elsewhere(s, b) && function_role__is_effect(top_of(s)->role);
+}
+
+/*
+ * Into the middle of a function, by what is no call and no return. Who leaves frames goes where a
+ * register or the stack says. A jump whose target is in the code is within a function of which no
+ * symbol tells that it lies in two places.
+ */
+static bool may_land(ARGS)
+{
+	const uint8_t bnd = 0xf2, jmp_rel32 = 0xe9, jmp_rel8 = 0xeb;
+	uint8_t code[2] = {0};
+
+	if (b->kind != BRANCH_JUMP)
+		return b->kind == BRANCH_RETURN;
+	if (e->is_entry)
+		return false;
+	code_map__read(s->map, b->from, code, sizeof(code));
+	if (code[0] == bnd)
+		code[0] = code[1];
+	return code[0] != jmp_rel32 && code[0] != jmp_rel8;
+}
+
+#define ON(kind) (1u << BRANCH_##kind)
+#define ON_JUMP	 (ON(JUMP) | ON(COND))
+#define ON_LEAVE (ON_JUMP | ON(RETURN))
+
+#define GROUP(rules, branches, holds)                                                              \
+	{                                                                                          \
+		rules, sizeof(rules) / sizeof(*(rules)), branches, holds                           \
 	}
-	return e;
+
+/* The order of precedence. */
+const struct rule_group rule_groups[] = {
+	GROUP(calls, ON(CALL), NULL),
+	GROUP(jumps, ON_JUMP, NULL),
+	GROUP(returns, ON(RETURN), NULL),
+	GROUP(switches, ON_LEAVE, may_switch),
+	GROUP(effects, ON_LEAVE, may_be_effect),
+	GROUP(late_returns, ON(RETURN), NULL),
+	GROUP(outer_returns, ON(RETURN), goes_where_called),
+	GROUP(unmatched_returns, ON(RETURN), NULL),
+	GROUP(landings, ON_LEAVE, may_land),
+	GROUP(transfers, ON_LEAVE, NULL),
+	GROUP(entries, ON(ENTER), NULL),
+	GROUP(syscalls, ON(END_SYSCALL), NULL),
+	GROUP(stops, ON(END) | ON(END_ASYNC), NULL),
+	GROUP(begins, ON(BEGIN), NULL),
+	GROUP(irets, ON(LEAVE), NULL),
+	GROUP(resumptions, ON(BEGIN) | ON(LEAVE), leaves_kernel),
+};
+const size_t n_rule_groups = sizeof(rule_groups) / sizeof(rule_groups[0]);
+
+bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
+		     struct event *e)
+{
+	const struct rule_group *group = e->group ? e->group : rule_groups;
+	const struct rule *rule = e->group ? e->rule + 1 : NULL;
+
+	e->function = stack__function_at(s, b->to, &e->is_entry);
+	for (; group < rule_groups + n_rule_groups; group++, rule = NULL) {
+		if (!(group->branches >> as & 1) || (group->holds && !group->holds(s, b, e)))
+			continue;
+		for (rule = rule ?: group->rules; rule < group->rules + group->n; rule++) {
+			e->frame = NULL;
+			e->strand = NULL;
+			if (!rule->holds(s, b, e))
+				continue;
+			e->group = group;
+			e->rule = rule;
+			return true;
+		}
+	}
+	return false;
 }
 
 void event__format(const struct event *e, const struct stack *s, const struct branch *b,

@@ -14,14 +14,14 @@ enum event_kind {
 
 	/* Within user code, or within the kernel's. */
 	EVENT_CALL,
-	EVENT_RETURN,	       /* from event.frame; frames above it end without a return */
-	EVENT_RETURN_OUT,      /* to a caller that no branch has shown before */
-	EVENT_TAIL_CALL,       /* another function takes the place of the top frame */
-	EVENT_RESOLVED,	       /* a stub's frame becomes that of its function */
-	EVENT_HANDLER_RETURN,  /* of a signal, to the code that calls rt_sigreturn */
-	EVENT_LANDING,	       /* in event.frame, left by event.by */
-	EVENT_RECEIVER,	       /* the same, of a __builtin_setjmp() whose frame is not known */
-	EVENT_LOST,	       /* nothing known leads there: the segment ends */
+	EVENT_RETURN,	      /* from event.frame; frames above it end without a return */
+	EVENT_RETURN_OUT,     /* to a caller that no branch has shown before */
+	EVENT_TAIL_CALL,      /* another function takes the place of the top frame */
+	EVENT_RESOLVED,	      /* a stub's frame becomes that of its function */
+	EVENT_HANDLER_RETURN, /* of a signal, to the code that calls rt_sigreturn */
+	EVENT_LANDING,	      /* in event.frame, left by event.by */
+	EVENT_RECEIVER,	      /* the same, of a __builtin_setjmp() whose frame is not known */
+	EVENT_LOST,	      /* nothing known leads there: the segment ends */
 
 	/* Stacks of one thread. */
 	EVENT_SWITCH,	      /* to event.strand, where it waits */
@@ -48,22 +48,25 @@ enum event_kind {
 	EVENT_ABORT, /* of a restartable sequence */
 	EVENT_CUT,   /* to event.frame, by nobody knows what */
 	EVENT_KERNEL_ENTRY,
-	EVENT_KERNEL_EXIT,	   /* to user code */
-	EVENT_KERNEL_RETURN,	   /* within the kernel, from event.frame */
-	EVENT_KERNEL_FIXUP,	   /* the same, to elsewhere */
-	EVENT_KERNEL_STOP,	   /* tracing stops within it */
-	EVENT_KERNEL_RESUME,	   /* and goes on */
-	EVENT_KERNEL_EXIT_ALONE,   /* only the kernel is traced: to user code */
-	EVENT_KERNEL_ENTRY_ALONE,  /* and from there */
+	EVENT_KERNEL_EXIT,	  /* to user code */
+	EVENT_KERNEL_RETURN,	  /* within the kernel, from event.frame */
+	EVENT_KERNEL_FIXUP,	  /* the same, to elsewhere */
+	EVENT_KERNEL_STOP,	  /* tracing stops within it */
+	EVENT_KERNEL_RESUME,	  /* and goes on */
+	EVENT_KERNEL_EXIT_ALONE,  /* only the kernel is traced: to user code */
+	EVENT_KERNEL_ENTRY_ALONE, /* and from there */
 };
 
 struct rule;
+struct rule_group;
 
 struct event {
-	const struct rule *rule; /* NULL: no condition holds */
+	const struct rule *rule;
+	const struct rule_group *group; /* that it is one of; NULL: nothing has been asked */
 	/* At branch.to. */
 	const struct function *function; /* NULL: no code is known */
 	bool is_entry;			 /* its first instruction */
+	struct frame *outer;		 /* a RET goes where its call said */
 	/* What the condition has found: see enum event_kind. */
 	struct frame *frame;
 	struct strand *strand;
@@ -74,20 +77,29 @@ struct rule {
 	const char *name;
 	const char *evidence;
 	const char *source;
-	uint16_t branches; /* a bit for each enum branch_kind that it is asked of */
-	uint8_t event;	   /* enum event_kind */
+	uint8_t event; /* enum event_kind */
 	bool (*holds)(const struct stack *s, const struct branch *b, struct event *e);
 };
 
-extern const struct rule rules[];
-extern const size_t n_rules;
+/* Rules that stand together, and when they are asked. */
+struct rule_group {
+	const struct rule *rules;
+	size_t n;
+	uint16_t branches; /* a bit for each enum branch_kind */
+	/* NULL: of all of these. */
+	bool (*holds)(const struct stack *s, const struct branch *b, struct event *e);
+};
+
+extern const struct rule_group rule_groups[];
+extern const size_t n_rule_groups;
 
 /*
- * The event of `b`, taken as a branch of that kind, by the rules from `first` on: where an earlier
- * event has only set something right.
+ * *e is the event of `b`, taken as a branch of that kind. Where e->group is not NULL it has been an
+ * event that only set something right, and the rules behind that one are asked. False: no condition
+ * holds.
  */
-struct event rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
-			     const struct rule *first);
+bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
+		     struct event *e);
 
 /* "landing pad: 0x4010 of the frame at depth 7". */
 #define EVENT_TEXT_SIZE 160

@@ -80,29 +80,36 @@ static void reconcile(struct stack *s, const struct branch *b)
 /* Where an event has only set something right, the rules behind it are asked of the branch. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as)
 {
-	struct event e = rules__classify(s, b, as, rules);
+	struct event e = {.group = NULL};
 
-	while (e.rule && event__apply(s, b, &e))
-		e = rules__classify(s, b, as, e.rule + 1);
+	while (rules__classify(s, b, as, &e) && event__apply(s, b, &e))
+		;
 }
 
 /*
- * The common case: a call that is nothing else, a return to where its call said, and a jump within
- * a function. All else is an event, which rules.c finds a rule for.
+ * The common case: a call that is nothing else, a return to where its call said, a jump within a
+ * function, and one out of a stub. All else is an event, which rules.c finds a rule for.
  */
 
 static void on_call(struct stack *s, const struct branch *b)
 {
 	const struct frame *caller = frames__top(s->frames);
 	const struct function *function;
+	struct frame *frame;
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!caller || caller->role || !is_entry || !b->len || b->to == b->from + b->len ||
-	    stack__role_at(s, b->to))
+	if (!is_entry || caller->role || !b->len || b->to == b->from + b->len ||
+	    stack__role_at(s, b->to)) {
 		stack__on_event(s, b, BRANCH_CALL);
-	else
-		stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
+		return;
+	}
+	frame = frames__push(s->frames, &(struct call){.start_ns = b->time_ns,
+						       .entry_ip = b->to,
+						       .call_ip = b->from,
+						       .function = function});
+	if (frame)
+		frame->return_ip = branch__return_ip(b);
 }
 
 static void on_return(struct stack *s, const struct branch *b)
@@ -122,7 +129,9 @@ static void on_jump(struct stack *s, const struct branch *b)
 	bool is_entry;
 
 	function = stack__function_at(s, b->to, &is_entry);
-	if (!function || function != top->call.function || stack__is_raise(s, b))
+	if (frame__is_stub(top) && is_entry)
+		stack__resolve(s, b, function, is_entry);
+	else if (!function || function != top->call.function || stack__is_raise(s, b))
 		stack__on_event(s, b, BRANCH_JUMP);
 }
 

@@ -111,6 +111,12 @@ void stack__push_first(struct stack *s, uint64_t ip);
 /* A tail call: the new frame takes the place of the top one, and will return to its caller. */
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function);
 /*
+ * The top frame, a stub's, becomes the function's: the caller called that. Where it is bound lazily
+ * (sysdeps/x86_64/dl-trampoline.h), it is the resolver's in between.
+ */
+void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
+		    bool is_entry);
+/*
  * The frames above `frame` end without a return, which began with `by`. NULL: all that the segment
  * has shown, and what `b` went to lies below.
  */

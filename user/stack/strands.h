@@ -88,7 +88,8 @@ static inline struct strand *strands__at(const struct strands *strands, size_t i
 	return i ? strands->others.v[i - 1] : (struct strand *)&strands->own;
 }
 
-static inline struct frames *strands__frames_of(const struct strands *strands, struct strand *strand)
+static inline struct frames *strands__frames_of(const struct strands *strands,
+						struct strand *strand)
 {
 	return strand == &strands->own ? strands->own_frames : &strand->frames;
 }

@@ -138,8 +138,9 @@ static bool is_runtime_unnamed(const struct frames *frames, const struct departu
 	       caller && caller->call.function && caller->call.function->kind == FUNCTION_UNKNOWN;
 }
 
-static struct departure departure_of_exception(const struct frames *frames, const struct frame *stop,
-					 struct elf_image *pad_image)
+static struct departure departure_of_exception(const struct frames *frames,
+					       const struct frame *stop,
+					       struct elf_image *pad_image)
 {
 	struct departure found = departure__find(frames, stop);
 
@@ -328,7 +329,8 @@ static uint64_t pending_site(const struct frame *frame, const struct frame *top,
 }
 
 /* Whether an exception that leaves what is called at `site` comes to `pad`, which lies at ip. */
-static bool leads_to(const struct stack *s, uint64_t site, const struct code_place *pad, uint64_t ip)
+static bool leads_to(const struct stack *s, uint64_t site, const struct code_place *pad,
+		     uint64_t ip)
 {
 	struct code_place from;
 
@@ -448,7 +450,8 @@ static bool takes_at(const struct landed *landed, const struct stitched *end, si
 
 /* Of the frames from before a gap: the innermost whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
-				   const struct departure *by, bool is_lowest, uint32_t distance)
+				       const struct departure *by, bool is_lowest,
+				       uint32_t distance)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	struct landed landed = {.s = s, .b = b};

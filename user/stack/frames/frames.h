@@ -45,6 +45,13 @@ static inline bool frame__returns_to(const struct frame *frame, uint64_t ip)
 	return ip - frame->return_ip <= frame->slack;
 }
 
+/* A stub of the PLT, or the resolver that it has gone through: neither is what was called. */
+static inline bool frame__is_stub(const struct frame *frame)
+{
+	return frame->is_resolving ||
+	       (frame->call.function && frame->call.function->kind == FUNCTION_PLT);
+}
+
 /* A segment, or a nested part of one. */
 struct part {
 	uint64_t start_ns;
