@@ -635,7 +635,7 @@ static const struct rule unmatched_returns[] = {
 	{"kernel entry in pieces", "a RET out of an entry's code goes on with it",
 	 "arch/x86/entry/entry_64.S", EVENT_TAIL_CALL, returns_in_pieces},
 	{"return of a handler", "out of a signal's frame, or to code that calls `rt_sigreturn`",
-	 "psABI, 3.4; glibc: __restore_rt", EVENT_HANDLER_RETURN, returns_to_restorer},
+	 "sigreturn(2); glibc: __restore_rt", EVENT_HANDLER_RETURN, returns_to_restorer},
 	{"return out of what is known",
 	 "the caller of the outermost frame was not known: now it is, and it has run since the"
 	 " segment began",
@@ -682,15 +682,15 @@ static const struct rule syscalls[] = {
 	{"exit from a traced kernel",
 	 "tracing ends at a sysret, sysexit or iret: user code is not traced",
 	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT_ALONE, returns_to_user_alone},
-	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, 33.2.4", EVENT_SYSCALL,
-	 always},
+	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, TIP.PGD packet",
+	 EVENT_SYSCALL, always},
 };
 
 static const struct rule stops[] = {
 	{"stop within the kernel",
 	 "tracing ends there: the thread has been switched out, or the trace is read",
 	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_STOP, from_kernel},
-	{"interrupt", "tracing ends between two instructions", "SDM vol. 3, 33.2.4",
+	{"interrupt", "tracing ends between two instructions", "SDM vol. 3, TIP.PGD packet",
 	 EVENT_INTERRUPT, is_interrupt},
 };
 
@@ -698,10 +698,10 @@ static const struct rule stops[] = {
 
 static const struct rule begins[] = {
 	{"entry into a traced kernel", "tracing goes on where user code is not traced",
-	 "SDM vol. 3, 33.2.5", EVENT_KERNEL_ENTRY_ALONE, enters_from_user},
+	 "SDM vol. 3, TIP.PGE packet", EVENT_KERNEL_ENTRY_ALONE, enters_from_user},
 	{"wake-up in user code",
 	 "tracing had stopped within the kernel, and goes on behind all of its frames",
-	 "kernel/events/core.c", EVENT_KERNEL_EXIT, wakes_in_user},
+	 "SDM vol. 3, TIP.PGE packet", EVENT_KERNEL_EXIT, wakes_in_user},
 	{"wake-up in the kernel", "tracing goes on within it, on the frames that it had stopped on",
 	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_RESUME, wakes_in_kernel},
 };
@@ -724,7 +724,7 @@ static const struct rule irets[] = {
 
 static const struct rule resumptions[] = {
 	{"rt_sigreturn", "the syscall before was `rt_sigreturn`: the newest signal's frame ends",
-	 "psABI, 3.4; sigreturn(2)", EVENT_SIGNAL_END, is_sigreturn_over},
+	 "sigreturn(2)", EVENT_SIGNAL_END, is_sigreturn_over},
 	{"return from the kernel", "it goes on where it left, or at the syscall once more",
 	 "signal(7), SA_RESTART", EVENT_NONE, goes_on},
 	{"return that was stepped", "a probe lies on the RET: the kernel has stepped a copy of it",
@@ -741,8 +741,8 @@ static const struct rule resumptions[] = {
 	 "kernel/events/uprobes.c", EVENT_NONE, was_emulated},
 	{"exec", "control comes back at a program's, or the dynamic linker's, first instruction",
 	 "execve(2); psABI, 3.4.1", EVENT_LOST, begins_program},
-	{"signal", "control comes back at a function's first instruction",
-	 "psABI, 3.4; sigaction(2)", EVENT_SIGNAL, enters_function},
+	{"signal", "control comes back at a function's first instruction", "sigaction(2)",
+	 EVENT_SIGNAL, enters_function},
 	{"sent to a caller", "control comes back in a function that a caller runs",
 	 "ptrace(2); sigaction(2), ucontext", EVENT_CUT, sent_to_caller},
 	{"sent elsewhere", "control comes back where nothing known leads", "the frames", EVENT_LOST,
@@ -813,7 +813,6 @@ static bool may_land(ARGS)
 		rules, sizeof(rules) / sizeof(*(rules)), branches, holds                           \
 	}
 
-/* The order of precedence. */
 const struct rule_group rule_groups[] = {
 	GROUP(calls, ON(CALL), NULL),
 	GROUP(jumps, ON_JUMP, NULL),
@@ -833,6 +832,7 @@ const struct rule_group rule_groups[] = {
 	GROUP(resumptions, ON(BEGIN) | ON(LEAVE), leaves_kernel),
 };
 const size_t n_rule_groups = sizeof(rule_groups) / sizeof(rule_groups[0]);
+_Static_assert(sizeof(rule_groups) / sizeof(rule_groups[0]) <= RULE_GROUPS_MAX, "stack.n_events");
 
 bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
 		     struct event *e)
@@ -864,6 +864,6 @@ void event__format(const struct event *e, const struct stack *s, const struct br
 			 b->from, b->to);
 
 	if (e->frame && n < EVENT_TEXT_SIZE)
-		snprintf(text + n, (size_t)(EVENT_TEXT_SIZE - n), " of the frame at depth %zu",
+		snprintf(text + n, (size_t)(EVENT_TEXT_SIZE - n), ", of the frame at depth %zu",
 			 (size_t)(e->frame - s->frames->open.v));
 }

@@ -90,6 +90,7 @@ struct rule_group {
 	bool (*holds)(const struct stack *s, const struct branch *b, struct event *e);
 };
 
+/* In the order of precedence. */
 extern const struct rule_group rule_groups[];
 extern const size_t n_rule_groups;
 
@@ -101,7 +102,7 @@ extern const size_t n_rule_groups;
 bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
 		     struct event *e);
 
-/* "landing pad: 0x4010 of the frame at depth 7". */
+/* "landing pad: 0x1020 to 0x4010, of the frame at depth 7". */
 #define EVENT_TEXT_SIZE 160
 void event__format(const struct event *e, const struct stack *s, const struct branch *b,
 		   char text[static EVENT_TEXT_SIZE]);

@@ -2,10 +2,12 @@
 #include "stack/stack.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "stack/apply.h"
+#include "util/log.h"
 
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map)
 {
@@ -77,13 +79,47 @@ static void reconcile(struct stack *s, const struct branch *b)
 				   function);
 }
 
+/* The first events by a rule are told with -v, but for those that every program is full of. */
+#define EVENTS_TOLD 3
+
+static bool is_ordinary(const struct event *e)
+{
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_NONE:
+	case EVENT_CALL:
+	case EVENT_RETURN:
+	case EVENT_TAIL_CALL:
+	case EVENT_RESOLVED:
+	case EVENT_SYSCALL:
+	case EVENT_INTERRUPT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void count(struct stack *s, const struct branch *b, const struct event *e)
+{
+	uint32_t *n = &s->n_events[e->group - rule_groups][e->rule - e->group->rules];
+	char text[EVENT_TEXT_SIZE];
+
+	if (++*n > EVENTS_TOLD || log__level() < LOG_VERBOSE || is_ordinary(e))
+		return;
+	event__format(e, s, b, text);
+	log__debug("thread %d at %" PRIu64 " ns: %s%s", s->tid, b->time_ns, text,
+		   *n == EVENTS_TOLD ? " (no more of these are shown)" : "");
+}
+
 /* Where an event has only set something right, the rules behind it are asked of the branch. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as)
 {
 	struct event e = {.group = NULL};
 
-	while (rules__classify(s, b, as, &e) && event__apply(s, b, &e))
-		;
+	do {
+		if (!rules__classify(s, b, as, &e))
+			return;
+		count(s, b, &e);
+	} while (event__apply(s, b, &e));
 }
 
 /*

@@ -22,6 +22,10 @@ struct anchor {
 	size_t first, n; /* in stack.anchor_ips */
 };
 
+/* More than there are, and than one has. */
+#define RULE_GROUPS_MAX 24
+#define GROUP_RULES_MAX 16
+
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
 	struct frames own_frames;
@@ -60,6 +64,7 @@ struct stack {
 	VEC(struct anchor) anchors;
 	VEC(uint64_t) anchor_ips;
 	size_t next_anchor;
+	uint32_t n_events[RULE_GROUPS_MAX][GROUP_RULES_MAX]; /* by group and rule */
 };
 
 /* stack.c */
