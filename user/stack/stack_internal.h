@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "decode/branch.h"
-#include "stack/frames/frames.h"
-#include "stack/function_cache.h"
+#include "stack/frames.h"
+#include "stack/functions.h"
 #include "stack/stack.h"
 #include "stack/strands.h"
 #include "util/vec.h"
@@ -131,7 +131,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
  */
 void stack__break_segment(struct stack *s, const struct branch *b);
 
-/* switch.c: stacks of one thread. */
+/* strands.c: stacks of one thread. */
 
 /* True as event__apply(), of the events that are about them. */
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
@@ -198,10 +198,10 @@ void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, b
  */
 void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited);
 
-/* anchor.c: a segment has ended, and the next one begins at before_ns. */
+/* inferred.c: a segment has ended, and the next one begins at before_ns. */
 void stack__use_anchors(struct stack *s, uint64_t before_ns);
 
-/* callers.c: the last segment has ended, and there are no more. */
+/* The last segment has ended, and there are no more. */
 void stack__find_callers(struct stack *s);
 
 #endif

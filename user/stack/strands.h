@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stack/frames/frames.h"
-#include "stack/frames/frames_move.h"
+#include "stack/frames.h"
 #include "util/vec.h"
 
 /* Beyond it nothing is told apart. */
@@ -32,7 +31,7 @@ struct strand {
 	uint8_t state;	      /* enum strand_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
-	/* OCaml's: see rules/effects.c. */
+	/* OCaml's: see effects.c. */
 	bool is_fiber;
 	struct strand *parent;	  /* that waits for it; none, of one that is kept */
 	struct strand *child;	  /* that it waits for */
@@ -112,7 +111,7 @@ struct strand *strands__find_first_waiting(const struct strands *strands, uint64
 
 /*
  * Of those in that state that wait where the running one did, the last whose frames fit: see
- * frames_move.h.
+ * frames_mark__fits().
  */
 struct strand *strands__find_other(const struct strands *strands, uint64_t return_ip,
 				   enum strand_state state);

@@ -280,7 +280,6 @@ bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struc
  * (unwind-dw2.c: uw_frame_state_for()). So the branches tell how many frames were left, of those
  * too that a gap has hidden.
  */
-#include "stack/stack_internal.h"
 
 void unwinding__note_step(struct stack *s)
 {

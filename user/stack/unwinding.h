@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "stack/frames/frames.h"
-#include "stack/function_role.h"
+#include "stack/frames.h"
+#include "stack/functions.h"
 
 struct branch;
 struct stack;

@@ -113,8 +113,7 @@ static void test_out_of_a_stub(void **state)
 static void test_an_event_in_words(void **state)
 {
 	struct thread *t = *state;
-	struct branch b = {
-		.from = A + 0x20, .to = MAIN + 0x15, .kind = BRANCH_RETURN, .len = 1};
+	struct branch b = {.from = A + 0x20, .to = MAIN + 0x15, .kind = BRANCH_RETURN, .len = 1};
 	struct event e = {.group = NULL};
 	char text[EVENT_TEXT_SIZE];
 

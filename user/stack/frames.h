@@ -6,14 +6,15 @@
  * place when the tree is finished. Within a segment there may be parts whose callers are found in
  * the same way; such a nested part stands on the frame that it is to come back to.
  */
-#ifndef MTBPF_STACK_FRAMES_FRAMES_H
-#define MTBPF_STACK_FRAMES_FRAMES_H
+#ifndef MTBPF_STACK_FRAMES_H
+#define MTBPF_STACK_FRAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "stack/call_tree.h"
-#include "stack/stitch/stitch.h"
+#include "stack/stitch.h"
 #include "util/vec.h"
 
 #define PART_NONE UINT32_MAX
@@ -27,13 +28,13 @@ struct frame {
 	 * stacks: where this stack goes on, which its RET does not.
 	 */
 	uint64_t resume_ip;
-	/* frames_early.c: its begin, or the latest end in it, that is not told; and that is */
+	/* frames__tell(): its begin, or the latest end in it, that is not told; and that is */
 	uint64_t kept_ns, told_ns;
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
 	bool is_resolving;    /* a stub's, that is binding its function */
-	bool keeps;	      /* frames_early.c: what it called, and itself */
+	bool keeps;	      /* the same: what it called, and itself */
 	bool keeps_callees;   /* and what it calls from now on */
 	uint8_t slack;	      /* its RET may go so many bytes behind return_ip as well */
 	uint8_t role;	      /* enum function_role: it switches stacks; else 0 */
@@ -91,7 +92,7 @@ struct frames {
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
 	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
-	VEC(struct landing) landings; /* rules/longjmp.c; the outer frames' first */
+	VEC(struct landing) landings; /* unwinding.c; the outer frames' first */
 	struct stitcher stitcher;
 	held_vec begun, held; /* what ran at a segment's begin, and at its end */
 	enum seam seam;	      /* of the segment to come */
@@ -103,7 +104,7 @@ struct frames {
 	uint64_t start_ns;    /* of the segment; a nested part has its own */
 	long level;	      /* pushes less pops */
 	bool failed;	      /* out of memory: nothing more is added */
-	/* frames_early.c */
+	/* frames__tell() */
 	const struct call_taker *taker; /* of calls before their tree; NULL: nobody */
 	uint32_t n_named;		/* calls of leaps lie among so many */
 	uint64_t ended_ns;		/* the last call that has */
@@ -160,7 +161,7 @@ void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_
 /* The same: without a return. */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
-/* It ends without a return of its own: by whom it was called (stitch/ways.h). is_passed: and an
+/* It ends without a return of its own: by whom it was called (struct ways). is_passed: and an
  * exception came past that caller. */
 void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed);
 /* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
@@ -171,7 +172,7 @@ void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_
 /* The frame will be known by its place: a leap begins with it. */
 void frames__name(struct frames *frames, const struct frame *frame);
 
-/* frames_leaps.c */
+/* frames_finish.c: leaps. */
 
 /* Which call a leap begins with, or ends in, before frames__finish(). */
 static inline uint32_t frame__id(const struct frame *frame)
@@ -202,8 +203,6 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 /* The stack as it was near the end of the last segment, whose frames have all ended. */
 void frames__take_stack(struct frames *frames, struct held_stack stack);
 
-/* frames_edges.c */
-
 /*
  * What the first segment has shown of the stack that it began with, or one that it has leapt to if
  * that has shown enough. Good until it is asked again.
@@ -212,11 +211,63 @@ struct held_stack frames__show_begin(struct frames *frames);
 /* The frames that run, with those below that only earlier segments showed. */
 void frames__list_pending(struct frames *frames, held_vec *pending);
 
-/* frames_append.c: `from` is the same stack, from its beginning on, behind what has ended in `to`,
+/* frames_join.c: `from` is the same stack, from its beginning on, behind what has ended in `to`,
  * which goes on as it. `from` is as new. 0 or -ENOMEM. */
 int frames__append(struct frames *to, struct frames *from);
 
 /* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);
+
+/*
+ * What was taken for one stack's may turn out to be another's, by a return to where only that one
+ * returns: all that was done since is moved there.
+ */
+
+/* How far back frames that end can be had back. */
+#define MARK_DEPTH 512
+
+/* Frames as they were when their switch came back. */
+struct frames_mark {
+	uint64_t time_ns;
+	uint64_t waits_at; /* where they went on */
+	/* On the one that goes on: the switch function's, and the slice of the wait, if any. */
+	size_t n_above;
+	VEC(struct frame) top; /* the uppermost of those open */
+	size_t n_open, n_calls, n_parts, n_roots, n_leaps;
+	long level;
+};
+
+void frames_mark__fini(struct frames_mark *mark);
+
+/* The frames as they are, about to go on at waits_at. 0 or -ENOMEM. */
+int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns,
+		     uint64_t waits_at, size_t n_above);
+
+/* But for frames that have ended, and what they called, all is as it was at the mark. */
+bool frames_mark__is_whole(const struct frames_mark *mark, const struct frames *from);
+
+/*
+ * `from` has run since the mark, and its top frame returns to ip (0: nobody knows where that is).
+ * Could `to`, which waits, have run instead? Then frames have returned as its frames would have,
+ * and so does this one.
+ */
+bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
+		       const struct frames *to, uint64_t ip);
+
+/*
+ * No frame that is known fits: `to` is new, and its frames are those that have returned, and the
+ * one that does. False where more has happened since the mark, or they lie too far down.
+ */
+bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
+			     struct frames *to);
+
+/* `to` waits no more: the frame that it goes on in is its top. */
+void frames_mark__go_on(const struct frames_mark *mark, struct frames *to);
+
+/*
+ * `to`, which it fits, or which begins like it, did what `from` did. `from` is as it was at the
+ * mark. 0 or -ENOMEM.
+ */
+int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
 
 #endif

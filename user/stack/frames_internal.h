@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Between the frames that run and the tree that they become. */
-#ifndef MTBPF_STACK_FRAMES_FRAMES_INTERNAL_H
-#define MTBPF_STACK_FRAMES_FRAMES_INTERNAL_H
+#ifndef MTBPF_STACK_FRAMES_INTERNAL_H
+#define MTBPF_STACK_FRAMES_INTERNAL_H
 
-#include "stack/frames/frames.h"
+#include "stack/frames.h"
 
 #define ROOT_NONE UINT32_MAX
 /* What frame__id() marks roots with. */
@@ -18,10 +18,10 @@
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
 
-/* frames_early.c: the top frame, which is no root, has ended; its call is in its place. */
+/* The top frame, which is no root, has ended; its call is in its place. */
 void frames__tell(struct frames *frames, const struct frame *frame);
 
-/* frames_leaps.c: what frames__finish() has to find out, and what it does with it. */
+/* What frames__finish() has to find out, and what it does with it. */
 
 /* A call of a leap: the index that it gets in the tree goes to *index. */
 struct wanted {
@@ -33,8 +33,6 @@ struct wanted {
 struct wanted *frames__list_wanted(struct frames *frames);
 /* Where the wanted ones and the roots are is known. */
 void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree);
-
-/* frames_edges.c: what the stitcher is told. */
 
 /* The segment's frames are about to end. goes_on: they may run on in the next one. */
 void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);

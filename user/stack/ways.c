@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "stack/stitch/ways.h"
+/* Who had called whom, of the frames that ended without a return. */
+#include "stack/stitch.h"
 
 #include <errno.h>
 

@@ -3,8 +3,8 @@
  * Coroutines that one thread has left, and another one goes on with: goroutines mostly. Each
  * thread's trees know of its own part only.
  */
-#ifndef MTBPF_STACK_MOVED_MOVED_H
-#define MTBPF_STACK_MOVED_MOVED_H
+#ifndef MTBPF_STACK_MOVED_H
+#define MTBPF_STACK_MOVED_H
 
 #include "stack/call_tree.h"
 
