@@ -75,11 +75,15 @@ void stack__break_segment(struct stack *s, const struct branch *b)
 	stack__push_first(s, b->to);
 }
 
-/* The function becomes the caller of all that ran; the segment's frames have all ended. */
-static void put_below_all(struct stack *s, const struct branch *b, const struct function *function)
+/* The function is the caller of all that ran in the segment, whose frames have all ended. */
+static struct frame *put_below_all(struct stack *s, const struct branch *b,
+				   const struct function *function)
 {
-	if (frames__emplace_root(s->frames, function, b->to))
-		stack__note_fiber_base(s);
+	if (s->passes & PASS_ROOTS)
+		return frames__emplace_root(s->frames, function, b->to);
+	frames__begin_segment(s->frames, b->time_ns);
+	stack__push_first(s, b->to);
+	return frames__top(s->frames);
 }
 
 /* Calls and returns. */
@@ -138,8 +142,8 @@ static void return_out(struct stack *s, const struct branch *b, const struct eve
 	below = find_below(s, function);
 	if (below)
 		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
-	else
-		put_below_all(s, b, function);
+	else if (put_below_all(s, b, function))
+		stack__note_fiber_base(s);
 }
 
 void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
@@ -266,7 +270,7 @@ static bool leave_signal(struct stack *s, const struct branch *b, const struct e
 		frames__close_all(s->frames, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return true;
-	frames__emplace_root(s->frames, e->function, b->to);
+	put_below_all(s, b, e->function);
 	return false;
 }
 
@@ -296,7 +300,7 @@ static void end_entry(struct stack *s, const struct branch *b, const struct even
 		frames__close_all(s->frames, b->time_ns, 0);
 	}
 	if (!frames__top(s->frames))
-		frames__emplace_root(s->frames, e->function, b->to);
+		put_below_all(s, b, e->function);
 }
 
 /* Other entries lie on top of the one out of user code. True: there was one. */

@@ -338,13 +338,18 @@ void stack__settle_strands(struct stack *s)
 	struct parked parked = {0};
 	ranked_vec all = {0};
 
+	const bool is_on = s->passes & PASS_COROUTINES;
+
 	strands->has_mark = false;
-	stack__settle_system(s);
+	if (is_on)
+		stack__settle_system(s);
 	if (list_parked(&parked, strands) || rank(strands, &parked, &all))
 		s->frames->failed = true;
 	for (size_t i = 0; i < all.n; i++) {
 		struct likeness like = choose(&parked, all.v[i].loose);
 
+		if (!is_on)
+			like.group = 0;
 		all.v[i].loose->is_loose = false;
 		all.v[i].loose->is_rootless = !like.group;
 		if (like.group)

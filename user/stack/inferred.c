@@ -68,6 +68,8 @@ static void use(struct stack *s, const uint64_t *ips, size_t n)
 
 void stack__use_anchors(struct stack *s, uint64_t before_ns)
 {
+	if (!(s->passes & PASS_HIT_STACKS))
+		return;
 	while (s->next_anchor < s->anchors.n && s->anchors.v[s->next_anchor].time_ns < before_ns) {
 		const struct anchor *anchor = &s->anchors.v[s->next_anchor++];
 
@@ -204,6 +206,8 @@ void stack__find_callers(struct stack *s)
 	struct callers callers = {.n = 1};
 	const struct held *lowest;
 
+	if (!(s->passes & PASS_CALLERS))
+		return;
 	frames__end_segment(s->frames);
 	lowest = stitcher__lowest(stitcher);
 	if (stitcher->n_ends < 2 || !lowest || !lowest->function)

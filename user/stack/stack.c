@@ -20,6 +20,7 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 	s->frames = &s->own_frames;
 	function_cache__init(&s->functions, map);
 	s->map = map;
+	s->passes = PASS_ALL;
 	s->pid = pid;
 	s->tid = tid;
 	snprintf(s->comm, sizeof(s->comm), "%s", comm);
@@ -40,6 +41,12 @@ void stack__free(struct stack *s)
 void stack__set_traps(struct stack *s, const struct ocaml_traps *traps)
 {
 	s->traps = traps;
+}
+
+void stack__set_passes(struct stack *s, unsigned int passes)
+{
+	s->passes = passes;
+	s->own_frames.stitcher.is_off = !(passes & PASS_STITCHING);
 }
 
 void stack__set_taker(struct stack *s, const struct call_taker *taker)

@@ -35,6 +35,7 @@ struct stack {
 	const struct ocaml_traps *traps; /* or NULL */
 	pid_t pid, tid;
 	char comm[16];
+	unsigned int passes; /* enum stack_pass: those that run */
 	bool in_segment;
 	uint64_t last_ns;
 	/* Between an END and its BEGIN. */

@@ -142,6 +142,7 @@ struct stitched {
 #define STITCHED_MAX 8
 
 struct stitcher {
+	bool is_off;		  /* each segment stands by itself */
 	VEC(struct joint) joints; /* a segment each, in order */
 	VEC(struct run) runs;
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */

@@ -131,6 +131,7 @@ struct strand *strands__add(struct strands *strands, bool is_loose)
 	}
 	*place = strand;
 	frames__init(&strand->frames);
+	strand->frames.stitcher.is_off = strands->own_frames->stitcher.is_off;
 	strand->number = (uint32_t)strands->others.n;
 	return strand;
 }
