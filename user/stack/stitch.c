@@ -188,39 +188,6 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 	return found;
 }
 
-/*
- * The best one's frames go up to the last one's: that is what has run on these. If some of them are
- * above its lowest, they would have ended, and have begun again just alike: more of it must agree.
- */
-static bool lies_on(const struct fit *last, const struct fit *best)
-{
-	size_t top = best->first + best->n_agreed;
-
-	if (last->offset > 0 || last->first < best->first)
-		return false;
-	if (last->is_certain)
-		return last->first + last->n_agreed >= top;
-	return last->first == top || last->first + 1 == top;
-}
-
-/* One that has begun since, if what the segment shows below it is that best one. Else that. */
-static size_t find_later(const struct stitcher *stitcher, const struct beginning *begin,
-			 size_t found, struct fit *best)
-{
-	for (size_t i = stitcher->n_ends; found && i-- > found;) {
-		const struct stitched *end = &stitcher->ends[i];
-		struct fit fit;
-
-		if (!held_stack__fits(stack_of(end), begin->frames, seam_to(end, begin->seam),
-				      &fit) ||
-		    !lies_on(&fit, best))
-			continue;
-		*best = fit;
-		return i + 1;
-	}
-	return found;
-}
-
 /* That of the frame that was leapt to, unless what is below it shows that it was another one. */
 static size_t find_taken(const struct stitcher *stitcher, const struct beginning *begin,
 			 struct fit *fit)
@@ -249,7 +216,7 @@ static size_t search(const struct stitcher *stitcher, const struct beginning *be
 	/* Which of those that have thrown it is shows where the exception lands. */
 	if (begin->is_unwinding && begin->seam == SEAM_GAP)
 		return 0;
-	return find_later(stitcher, begin, find_likeliest(stitcher, begin, fit), fit);
+	return find_likeliest(stitcher, begin, fit);
 }
 
 struct held_stack stitcher__below(const struct stitcher *stitcher, const struct beginning *begin)

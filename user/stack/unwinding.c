@@ -376,28 +376,6 @@ static bool takes(void *ctx, const struct function *function, uint64_t return_ip
 	       leads_to(landed->s, return_ip - 1, &landed->pad, landed->b->to);
 }
 
-static bool has_pad(const struct stack *s, uint64_t return_ip)
-{
-	struct code_place from;
-
-	return return_ip && code_map__find(s->map, return_ip - 1, &from) &&
-	       landing_pads__find(from.image, from.vaddr);
-}
-
-/* The exception has come from a clean-up, of the next frame that has a landing pad. */
-static void find_clean_up(struct stack *s, const struct stitched *end, struct waiting *taker)
-{
-	size_t n = end->stack.n;
-
-	for (size_t i = taker->at + 1; i < n; i++) {
-		if (!has_pad(s, i + 1 < n ? end->stack.v[i + 1].return_ip : end->left_ip))
-			continue;
-		taker->from = (uint32_t)i;
-		taker->from_end = (uint32_t)(i + 1 < n ? i + 2 : n);
-		return;
-	}
-}
-
 /* It was thrown: what threw it is the innermost frame that does, and does not return. */
 static void find_thrower(const struct stitched *end, struct waiting *taker)
 {
@@ -467,11 +445,7 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 	/* A panic is caught wherever anything is; what is thrown anew may be of another type. */
 	if (by->resumes || by->left_by == LEFT_BY_PANIC)
 		mend_level(&landed, stitcher, &taker);
-	if (!is_lowest)
-		return taker;
-	if (by->resumes)
-		find_clean_up(s, &stitcher->ends[taker.end], &taker);
-	else
+	if (is_lowest && !by->resumes)
 		find_thrower(&stitcher->ends[taker.end], &taker);
 	return taker;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Passes over segments that have ended: what each finds, without the others, and what without it. */
+/* Passes over segments that have ended: what each finds, without the others, and what without it.
+ */
 #include "stack_strands_fixture.h"
 
 /* Both a and main are shown by returns only, on both sides of a gap. */
