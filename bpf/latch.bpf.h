@@ -81,7 +81,7 @@ const volatile bool by_goroutine;
 
 const volatile struct mt_go_offsets go_offsets;
 
-/* Of one process's: where g lies tells them apart by fewer bits. */
+/* Identifies a goroutine within its process, by the address of its struct g. */
 static __always_inline u32 goroutine_at(u64 g)
 {
 	return g >> 4;

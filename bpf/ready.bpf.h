@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Logs the goroutine that makes another one ready, at runtime.ready(gp, ...): the first argument is
- * in %rax. Only if that one waits within a call of the trigger: other wake-ups cost the probe and
- * two lookups.
+ * Logs who makes a goroutine ready, at runtime.ready(gp, ...), whose first argument is in %rax.
+ * Only goroutines that wait within a call of the trigger are logged: for others the probe does two
+ * lookups.
  */
 #ifndef MTBPF_READY_BPF_H
 #define MTBPF_READY_BPF_H
@@ -20,7 +20,7 @@ struct {
 __u64 n_ready;	    /* in the log, all that ever were */
 __u64 n_ready_hits; /* of the probe */
 
-/* Both are the goroutine's: in a call of the trigger it is in one of runtime.gopark(), too. */
+/* True if the goroutine is in runtime.gopark() within a call of the trigger. */
 static __always_inline bool waits_in_call(u64 g)
 {
 	const u32 key = goroutine_key(g);
@@ -32,10 +32,9 @@ static __always_inline bool waits_in_call(u64 g)
 }
 
 /*
- * It runs on the stack that a thread has for Go's scheduler: its g, the first member of the
- * thread's m, is in %r14. The goroutine is the current one of that m; there is none if the
- * scheduler itself does it, or a timer. The goroutine's own m is a check that the offsets are
- * right.
+ * The goroutine that calls runtime.ready(), which mostly runs on the thread's scheduler stack: then
+ * %r14 is the scheduler's g, m.g0, and m.curg is the goroutine; m.curg is NULL if the scheduler or
+ * a timer made the call. That curg.m is this m proves that the offsets are right.
  */
 static __always_inline u64 current_goid(const struct pt_regs *ctx)
 {
@@ -52,7 +51,7 @@ static __always_inline u64 current_goid(const struct pt_regs *ctx)
 							: MT_GOID_UNKNOWN;
 }
 
-/* At the entry of a function frame pointers lead past its caller, whose address is at [sp]. */
+/* At a function's entry frame pointers skip its caller: the return address is still at [sp]. */
 static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_ready *ready)
 {
 	long bytes;

@@ -158,28 +158,28 @@ struct mt_entry {
 	/* 0: not known. Of a goroutine's: the thread that it began in << 8 | its third argument. */
 	__mt_u64 returns_to;
 	/*
-	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: of the one that did it; 0:
-	 * Go's runtime did, by itself.
+	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: of the goroutine that made
+	 * the call; 0: the runtime made it outside of any goroutine.
 	 */
 	__mt_u64 goid;
 	__mt_u64 ip; /* of the probe */
 };
 _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 
-/* mt_entry.goid: somebody made it ready, and it is not known who. */
+/* mt_entry.goid: it is not known who made the goroutine ready. */
 #define MT_GOID_UNKNOWN (~0ull)
-/* The latest wake-ups of goroutines that are kept; a power of two. */
+/* How many of the latest wake-ups of goroutines are kept; a power of two. */
 #define MT_READY_LOG   4096
 #define MT_READY_DEPTH 16
 
-/* A goroutine that waits within a call of the trigger is made ready. */
+/* runtime.ready() was called for a goroutine that waits within a call of the trigger. */
 struct mt_ready {
 	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
 	__mt_u32 tid, tgid; /* the thread that does it */
 	__mt_u32 goroutine; /* which is made ready, as in mt_entry */
 	__mt_u16 depth;	    /* entries of stack that are valid */
 	__mt_u16 cpu;
-	__mt_u64 goid; /* of the goroutine that does it; 0: Go's runtime, by itself */
+	__mt_u64 goid; /* of the goroutine that makes the call; 0: the runtime, outside of any */
 	__mt_u64 stack[MT_READY_DEPTH]; /* by frame pointer; [0] is the probe's place */
 };
 _Static_assert(sizeof(struct mt_ready) == 32 + 8 * MT_READY_DEPTH, "mt_ready");
@@ -268,7 +268,7 @@ struct mt_record {
 };
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 
-/* The most addresses of a stack: the kernel's own limit (kernel.perf_event_max_stack). */
+/* Addresses per stack, at most: the default of kernel.perf_event_max_stack. */
 #define MT_STACK_IPS 127
 
 /* The user stack of a thread that left a CPU, in a ring of bytes for each CPU. */

@@ -87,7 +87,7 @@ static void on_long_call(struct sampled_thread *t, const struct mt_sched *sched)
 			       .kind = CALL_SYSCALL,
 			       .what = syscall_of(t, sched, sched->took.arg)};
 
-	/* One that ended before it began is nobody's but a damaged file's. */
+	/* Only a damaged file has a call that ends before it begins. */
 	if (call.end_ns >= call.start_ns)
 		slices__enter(&t->slices, &call);
 }

@@ -166,7 +166,7 @@ static int check_gone(size_t n_gone, size_t n_set)
 	return n_gone && !n_set ? -ESRCH : 0;
 }
 
-/* Those of the others are left. */
+/* Keeps the events that could be opened. */
 static int drop_gone(struct trigger_event *events, size_t *n)
 {
 	size_t kept = 0, had = *n;

@@ -34,8 +34,8 @@ struct gate {
 };
 
 /*
- * Those that trigger; with config.also, those whose calls are only logged; with config.ready,
- * those where goroutines are made ready.
+ * Probes: `v` trigger. Calls of `also` are only logged (config.also). `ready` are set at the
+ * function that makes goroutines ready (config.ready).
  */
 struct gate_probes {
 	const struct probe *v, *also, *ready;

@@ -151,7 +151,7 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 	return 0;
 }
 
-/* What is nearer than that stays as it is, in percent. */
+/* Rate changes below this many percent are ignored. */
 #define NEAR 20
 
 static bool is_far(unsigned int hz, unsigned int from_hz)
@@ -539,7 +539,7 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 	return 0;
 }
 
-/* A call of twice the threshold lies in it. */
+/* The look-back must hold a call that takes twice the threshold. 0: there is no threshold. */
 static uint64_t needed_ns(const struct session *s)
 {
 	uint64_t threshold_ns = s->progress.threshold_ns;
@@ -547,9 +547,9 @@ static uint64_t needed_ns(const struct session *s)
 	return s->ops->samples && threshold_ns != UINT64_MAX ? 2 * threshold_ns : 0;
 }
 
-/* Of a record without its copy of the stack; and what each of a switch's two has in the log. */
+/* The size of a stack without its copy. */
 #define RECORD_BYTES 256
-/* A record with the calls that the CPU noted has this size, and no copy. */
+/* The size of a stack with the calls that the CPU noted, which has no copy. */
 #define CALLS_BYTES 1024
 
 static double clock_bytes(const struct session *s, double stacks)
@@ -562,7 +562,7 @@ static double switch_bytes(const struct session *s)
 	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
 }
 
-/* A second: of the ring that fills first, if there are two. */
+/* Bytes per second; if there are two rings, those of the one that fills first. */
 static double bytes_in_ring(const struct session *s, double clock)
 {
 	double switches = switch_bytes(s);
@@ -572,7 +572,7 @@ static double bytes_in_ring(const struct session *s, double clock)
 	return clock > switches ? clock : switches;
 }
 
-/* Of that, the part that goes with the rate of the clock. */
+/* The share of these bytes that grows with the clock's rate: 0 to 1. */
 static double clock_share(const struct session *s, double clock)
 {
 	double switches = switch_bytes(s);
@@ -582,7 +582,7 @@ static double clock_share(const struct session *s, double clock)
 	return session__has_stack_rings(s) ? 1 : clock / (clock + switches);
 }
 
-/* With so many stacks a second by the clock. */
+/* `stacks`: how many the clock takes per second. */
 static struct lookback_need need_of(const struct session *s, double stacks)
 {
 	double clock = clock_bytes(s, stacks);
@@ -596,18 +596,17 @@ static struct lookback_need need_of(const struct session *s, double stacks)
 	};
 }
 
-/* By itself it takes a part of -max-memory: locked pages are missing elsewhere. */
+/* A ring that grows unasked takes at most 1/4 of -max-memory: locked pages cannot be swapped. */
 #define GROWTH_SHARE 4
 #define RING_LEAST   (64u << 10)
 
-/* A CPU's ring, its log, and its ring of stacks, rounded: how many times -snapshot-size they take.
- */
+/* How many times -snapshot-size the rings of one CPU take together: samples, log, stacks. */
 static unsigned int parts(const struct session *s)
 {
 	return (s->unwind.stack ? 1 : 2) + session__has_stack_rings(s);
 }
 
-/* What may be a CPU's ring, with its log. */
+/* The largest ring per CPU that fits into the memory, with the others that come with it. */
 static uint64_t most_for(const struct session *s, uint64_t memory)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -681,7 +680,7 @@ void session__fit_lookback(struct session *s)
 	struct lookback_need l = need_of(s, s->overhead.hz);
 
 	s->snapshot_size = s->options->snapshot_size;
-	/* What was asked for stays. */
+	/* A size that the user asked for does not change. */
 	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
 		while (s->snapshot_size < l.size && 2 * s->snapshot_size <= most)
 			s->snapshot_size *= 2;

@@ -702,8 +702,7 @@ static int record_one(struct session *s, enum session_end *end)
 		err = let_go(s);
 	if (err)
 		return err;
-	/* To load the programs and open the rings takes long on a busy machine: it is no part of
-	 * it. */
+	/* The time limit starts here: loading BPF programs can take seconds on a busy machine. */
 	if (s->options->timeout_ns && s->deadline_ns == UINT64_MAX)
 		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
 	if (!s->snapshots)

@@ -109,7 +109,7 @@ void session__say_cost(const struct session *s);
  * and a hint: the probes take too much.
  */
 int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE]);
-/* Before it begins: as large a ring as the threshold needs; a warning where that is too much. */
+/* Sizes the ring for the threshold before recording begins; warns if that exceeds the limit. */
 void session__fit_lookback(struct session *s);
 /* True if the stacks of switches do not share a ring with those by the clock. */
 bool session__has_stack_rings(const struct session *s);

@@ -85,8 +85,8 @@ static int add_if_left(void *also, const struct probe *probe)
 }
 
 /*
- * What splits a goroutine's call: it waits in runtime.gopark(), whatever it waits for, is made
- * ready in runtime.ready(), and stands still between the other two.
+ * Finds the functions of Go's runtime that split a goroutine's call: runtime.gopark() waits,
+ * runtime.ready() ends the wait, and between the two of `world` no goroutine runs.
  */
 static int find_runtime(struct session *s, const struct probe_source *in)
 {

@@ -64,7 +64,7 @@ struct done_by {
 	uint32_t call; /* its index: of a CALL_OFF_CPU */
 	pid_t pid, tid;
 	char comm[32]; /* a thread's, or "goroutine 18"; "Go's runtime" if none did it */
-	uint64_t ns;   /* so much of it */
+	uint64_t ns;   /* how much of the call's time it caused */
 	bool is_goroutine;
 	const char *in; /* of a goroutine: the function that it was in; NULL: not known */
 };

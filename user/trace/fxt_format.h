@@ -53,8 +53,7 @@ enum fxt_object_type {
 	FXT_OBJECT_THREAD = 2,
 };
 
-/* Names of a thread's counters, which count from the trace's start: page faults, moves to another
- * CPU, and ns that interrupts took. The id of each counter is the thread. */
+/* Counters per thread: each counts from the start of the trace, and its id is the thread. */
 #define FAULT_COUNTER	    "page faults"
 #define FAULT_COUNTER_MAJOR "major page faults"
 #define MOVE_COUNTER	    "moves between CPUs"

@@ -306,7 +306,10 @@ static bool is_assist(const struct call *call)
 	return call->function && !strncmp(call->function->name, name, strlen(name));
 }
 
-/* The outermost call of an assist in which the path lies, below the other one; 0: there is none. */
+/*
+ * The outermost GC assist between path `below` and `path`, its descendant; 0: there is no assist,
+ * or `path` is not a descendant.
+ */
 static uint32_t find_assist(const struct report *r, uint32_t path, uint32_t below)
 {
 	uint32_t found = 0;
@@ -317,7 +320,7 @@ static uint32_t find_assist(const struct report *r, uint32_t path, uint32_t belo
 	return path == below ? found : 0;
 }
 
-/* Between the path and the cause's lies one that is a cause of its own, or the path is one. */
+/* True if `path`, or one between it and the cause's path, is a cause of its own. */
 static bool is_anothers(const struct causes *c, const struct cause *cause, uint32_t path)
 {
 	for (; path > cause->path; path = c->r->paths.v[path].parent)

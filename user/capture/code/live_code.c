@@ -35,7 +35,7 @@ static const struct mapping *find_path(const struct mappings *maps, const char *
 	return NULL;
 }
 
-/* What we have mapped by that name. */
+/* Copies from our own mapping of that name. How many bytes. */
 static size_t copy_own(const char *path, uint8_t *page, size_t size)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
@@ -78,8 +78,8 @@ size_t uprobes_page__read(uint8_t *page, size_t size)
 }
 
 /*
- * What the kernel optimises: until 7.1 a nop of five bytes, from 7.2 on one of ten, which leaves
- * room to step over the red zone. Neither may cross a page.
+ * Nops that the kernel replaces when they are probed: five bytes until Linux 7.1, ten from 7.2 on,
+ * which have room to step over the red zone. Neither may cross a page.
  */
 __asm__(".pushsection .text.uprobes_page, \"ax\", @progbits\n"
 	".balign 16\n"
@@ -143,7 +143,7 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 	int err = 0;
 
 	mappings__read(&maps, pid);
-	/* A process that has exited has none to show. */
+	/* /proc shows no mappings of a process that has exited. */
 	m = maps.n ? find_path(&maps, "[uprobes]") : &usual_place;
 	if (m)
 		err = add_map(rec, pid, m, time_ns);

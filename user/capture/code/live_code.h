@@ -86,15 +86,15 @@ int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns);
 #define UPROBES_INSN_SIZE 16
 
 /*
- * Copies the page, at most size bytes. The count; 0 where no return probe can be set (rights, no
- * uprobe PMU), after a line on stderr.
+ * Copies the page, at most size bytes. Returns how many; 0 after a message if no return probe can
+ * be set (rights, no uprobe PMU).
  */
 size_t uprobes_page__read(uint8_t *page, size_t size);
 
 /*
- * The same of the page that probes on a long nop call from their second hit on (since Linux 6.18:
- * arch/x86/kernel/uprobes.c, arch_uprobe_optimize()). 0 where the kernel does not do that, or no
- * probe can be set; prints nothing.
+ * Copies the page that a probe on a long nop calls from its second hit on (since Linux 6.18:
+ * arch/x86/kernel/uprobes.c, arch_uprobe_optimize()). 0 if the kernel has no such page, or no probe
+ * can be set. Prints nothing.
  */
 #define UPROBES_TRAMPOLINE "[uprobes-trampoline]"
 size_t uprobes_trampoline__read(uint8_t *page, size_t size);

@@ -152,7 +152,7 @@ int followed__freeze(struct source *source)
 	return err;
 }
 
-/* What the sideband has said. */
+/* Adds what the sideband has reported so far. */
 static int add_pending(const struct followed *f, struct recording *rec)
 {
 	const struct recording *pending = &f->pending;
@@ -167,7 +167,7 @@ static int add_pending(const struct followed *f, struct recording *rec)
 	return err;
 }
 
-/* That of all processes of which threads are known; nothing where config has no probe. */
+/* Adds the [uprobes] page of each known process, if config has probes. */
 static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct recording *rec)
 {
 	const struct source_config *config = f->config;
@@ -177,7 +177,7 @@ static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct 
 
 	if (!config->n_probes && !config->return_probe)
 		return 0;
-	/* Once a process, at its main thread. */
+	/* The main thread stands for its process. */
 	for (size_t i = 0; i < f->pending.threads.n && !err; i++)
 		if (f->pending.threads.v[i].tid == f->pending.threads.v[i].pid)
 			err = uprobes_page__add(rec, f->pending.threads.v[i].pid, time_ns, own, n,

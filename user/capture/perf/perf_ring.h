@@ -64,8 +64,8 @@ int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *curs
 		     size_t size);
 
 /*
- * Of one that is drained: writes what has come since the last time to the spool, and gives its room
- * back. How many bytes it was.
+ * Writes what has come since the last call to the spool, and frees that part of the ring. Returns
+ * how many bytes it was. Only for a ring that is drained.
  */
 size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool);
 

@@ -108,8 +108,8 @@ int tracefs_probe__create(struct tracefs_probe **probe, const struct uprobe_spec
 void tracefs_probe__remove(struct tracefs_probe *probe);
 
 /*
- * Whether a probe could be created, without creating one. 0 and *place (NULL: mounted nowhere, but
- * we can mount it for us alone), or -errno. Prints nothing.
+ * Checks whether a probe could be created, without creating one. 0 and tracefs' mount point in
+ * *place (NULL: it is not mounted, but can be mounted privately), or -errno. Prints nothing.
  */
 int tracefs_probe__try(const char **place);
 

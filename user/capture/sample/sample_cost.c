@@ -112,15 +112,16 @@ static void partner__end(struct partner *p)
 	close(p->back);
 }
 
-/* What is measured with. */
+/* The recorder whose cost is measured. */
 struct measured {
 	struct sample_ring ring;
-	const struct sample_kernel *half; /* NULL: none */
+	const struct sample_kernel *half; /* its part in BPF; NULL: it has none */
 };
 
 /*
- * How much longer the work takes while it is recorded, tried in turns; *on_ns: what it takes then.
- * Of each the quickest: others may have had the CPU meanwhile, and never make anything quicker.
+ * Measures how much longer the work takes while it is recorded, with recorder off and on in turns;
+ * *on_ns: how long it takes with the recorder on. The quickest of each counts, since other threads
+ * on the CPU can only make a run longer.
  */
 static uint64_t compare(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
 			uint64_t *on_ns)
@@ -256,7 +257,7 @@ int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load)
 		err = sample_load__read(pid, load);
 	if (err)
 		return err;
-	/* What threads that ended meanwhile had done before is missing in the second. */
+	/* The second reading lacks threads that have ended since: it can be the smaller one. */
 	load->cpu_ns -= first.cpu_ns < load->cpu_ns ? first.cpu_ns : load->cpu_ns;
 	load->switches -= first.switches < load->switches ? first.switches : load->switches;
 	return 0;
@@ -267,7 +268,7 @@ unsigned int sample_cost__rate(const struct sample_cost *cost, const struct samp
 {
 	double share = (double)ppm / 1e6, rate;
 
-	/* Of a process that sleeps nothing is known but that. */
+	/* The load of a process that sleeps is not known. */
 	if (load->cpu_ns)
 		share -= ((double)cost->switch_ns * (double)load->switches +
 			  (double)cost->hit_ns * (double)load->hits) /

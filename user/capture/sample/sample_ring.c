@@ -263,10 +263,10 @@ void sample_ring__disable(struct sample_ring *r)
 
 /* The records of the ring. */
 
-/* A call instruction is no longer, with a prefix, REX, SIB and a displacement. */
+/* The longest call instruction: with a prefix, REX, SIB and a displacement. */
 #define CALL_LEN_MAX 9
 
-/* Finds the return address of the call at call_ip; n_ips if there is none. */
+/* The index of the return address of the call at call_ip; n_ips if ips lacks it. */
 static uint32_t find_return(const uint64_t *ips, uint32_t n_ips, uint64_t call_ip)
 {
 	uint32_t i = 1;
@@ -316,7 +316,8 @@ struct sample_record {
 	uint64_t ips[];
 };
 
-/* PERF_RECORD_SWITCH, and the ids behind it; a CPU's has next to whom it was before them. */
+/* PERF_RECORD_SWITCH with its sample ids; in PERF_RECORD_SWITCH_CPU_WIDE the other thread comes
+ * between header and ids. */
 struct switch_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -325,12 +326,12 @@ struct switch_record {
 	uint64_t identifier;
 };
 
-/* Its pid and tid. */
+/* The other thread's pid and tid. */
 #define SWITCH_OTHER_SIZE 8
 
 /*
- * Of the chain, what is no mark of whose code follows (enum perf_callchain_context): the user's
- * part, or the kernel's.
+ * Copies the addresses of user code, or of the kernel, from the call chain, without the marks
+ * between them (enum perf_callchain_context). How many there are.
  */
 static uint32_t take_ips(const struct sample_record *r, size_t size, bool of_kernel, uint64_t *ips)
 {
@@ -344,7 +345,7 @@ static uint32_t take_ips(const struct sample_record *r, size_t size, bool of_ker
 	return n;
 }
 
-/* None where it was not asked for. */
+/* Adds the kernel's part of the chain, which samples have only with -trace-include-kernel. */
 static int add_kernel(struct recording *rec, const struct sample_record *r, size_t size)
 {
 	uint64_t chain[IPS_MAX];
@@ -353,7 +354,7 @@ static int add_kernel(struct recording *rec, const struct sample_record *r, size
 	return n ? recording__add_sample_kernel(rec, chain, n) : 0;
 }
 
-/* What follows the chain there: their number, and as many. */
+/* Joins the chain with the calls that the CPU noted: after it come their number, then they. */
 static uint32_t join_calls(const struct sample_record *r, size_t size, uint64_t *chain,
 			   struct rec_sample *sample)
 {
@@ -370,10 +371,11 @@ static uint32_t join_calls(const struct sample_record *r, size_t size, uint64_t 
 	return noted_calls__join(calls, n, chain, sample->n_ips, IPS_MAX, &sample->n_calls);
 }
 
-/* The registers, as PERF_HIT_REGS and struct rec_user order them; their ABI is in front of them. */
+/* The registers, in the order of PERF_HIT_REGS and struct rec_user; 8 bytes with their ABI come
+ * first. */
 #define REGS_SIZE 64
 
-/* What follows the chain, where it was asked for: false where there is none, or not all of it. */
+/* Reads the registers and the stack copy after the chain; false if the sample lacks a part. */
 static bool take_user(const struct sample_record *r, size_t size, struct rec_user *user)
 {
 	size_t at = offsetof(struct sample_record, ips) + 8 * r->n_ips, room;
@@ -451,7 +453,7 @@ static int add_switch(const struct sample_record_ids *ids, struct recording *rec
 	return is_late(ids, r->time_ns) ? 0 : VEC_ADD(&rec->scheds, sched);
 }
 
-/* PERF_RECORD_THROTTLE, and the ids behind it. */
+/* PERF_RECORD_THROTTLE, with its sample ids. */
 struct throttle_record {
 	struct perf_event_header header;
 	uint64_t time_ns, id, stream_id;
@@ -464,7 +466,7 @@ int sample_record__add(struct sample_record_ids *ids, struct recording *rec, con
 
 	if (header->type == PERF_RECORD_SAMPLE && size >= sizeof(struct sample_record))
 		return add_sample(ids, rec, record, size);
-	/* Until the next tick there are no samples. */
+	/* The kernel takes no samples until the next tick. */
 	if (header->type == PERF_RECORD_THROTTLE && size >= sizeof(struct throttle_record))
 		rec->drops[DROP_THROTTLED] +=
 			!is_late(ids, ((const struct throttle_record *)record)->time_ns);

@@ -109,7 +109,7 @@ void sample_ring__set_clock(struct sample_ring *ring, bool on);
 /* Ends recording; the ring does not change any more. */
 void sample_ring__disable(struct sample_ring *ring);
 
-/* Which events' records they are. */
+/* Tells by which event a record was written. */
 struct sample_record_ids {
 	/* PERF_SAMPLE_IDENTIFIER of the events that sample at switches and page faults. */
 	uint64_t switches, minor_faults, major_faults;
@@ -118,7 +118,7 @@ struct sample_record_ids {
 	size_t late;	   /* samples left out */
 };
 
-/* One record, of `size` bytes; others than samples, switches and throttling are nothing. 0 or
+/* Adds one record of `size` bytes: a sample, a switch or a throttling. Skips all others. 0 or
  * -ENOMEM. */
 int sample_record__add(struct sample_record_ids *ids, struct recording *rec, const void *record,
 		       size_t size);
@@ -127,13 +127,12 @@ int sample_record__add(struct sample_record_ids *ids, struct recording *rec, con
 #define NOTED_CALLS_MAX 32
 
 /*
- * Joins the calls that a CPU has noted (COUNTING_CALLS) with what frame pointers show.
- * ips[0 .. n_ips) is where it ran, and the return addresses that frame pointers led to. Becomes
- * where it ran; the call instructions that were noted, of `calls`, the latest first; and, from
- * where frame pointers lead on behind the last of these, the return addresses there. So a function
- * without a frame pointer does not hide its caller, and more calls than the CPU has room for are no
- * loss where there are frame pointers. Returns the new n_ips, `room` at most; *n_calls of them,
- * behind the first, are call instructions: 0 where none was noted.
+ * Joins the calls that a CPU has noted (COUNTING_CALLS, the latest first) with the callers by frame
+ * pointers. On entry ips[0] is where the thread ran, and ips[1 .. n_ips) are return addresses. On
+ * return ips[1 .. *n_calls] are noted call instructions, followed by the return addresses of their
+ * callers. So a function without a frame pointer does not hide its caller, and frame pointers show
+ * the callers for which the CPU had no room. Returns the new n_ips, at most `room`; *n_calls is 0
+ * if the CPU noted no call.
  */
 uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint64_t *ips,
 			   uint32_t n_ips, uint32_t room, uint32_t *n_calls);

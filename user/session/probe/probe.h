@@ -34,7 +34,7 @@ struct probe {
 	bool is_library;       /* mtbpf_hit() of mtbpf.h: it is given the time of the mark */
 	struct mt_args args;   /* what is read at a hit */
 	uint64_t semaphore;    /* file offset of a counter that the kernel raises; 0: none */
-	uint8_t code[16];      /* at the probe; zeroes behind the function's end */
+	uint8_t code[16];      /* at the probe; zeroes after the function's end */
 };
 
 struct programs;

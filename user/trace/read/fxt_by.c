@@ -9,12 +9,12 @@
 #include "trace/slice_args.h"
 #include "util/label.h"
 
-/* The file does not tell how much: no call takes that long. */
+/* The file does not say how much of the call; no call takes that long. */
 #define ALL_OF_IT UINT64_MAX
 
 /*
- * "helper (process 11050, thread 11051)", or, of a goroutine, "... thread 11051, in main.handle)".
- * The name may have brackets of its own. *in is where the function's begins; NULL: there is none.
+ * Parses "helper (process 11050, thread 11051)"; goroutines have ", in main.handle" before the last
+ * bracket. The name may contain brackets. *in points to the function's name, or is NULL.
  */
 static bool parse(struct done_by *by, const char *text, const char **in)
 {

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: MIT
+/* Fills the time between a goroutine's exact calls with what the stacks of threads show. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sampled/goroutines_internal.h"
+
+struct interval {
+	uint64_t start_ns, end_ns;
+};
+
+static int emit_not_recorded(struct goroutine *g, uint64_t start_ns, uint64_t end_ns,
+			     uint32_t depth)
+{
+	const struct call call = {.start_ns = start_ns,
+				  .end_ns = end_ns,
+				  .kind = CALL_NOT_RECORDED,
+				  .flags = CALL_SAMPLED};
+
+	return start_ns < end_ns ? goroutine__emit(g, &call, depth) : 0;
+}
+
+static int emit_stopped(struct goroutine *g, uint64_t start_ns, uint64_t end_ns, uint32_t depth)
+{
+	const struct call call = {.start_ns = start_ns,
+				  .end_ns = end_ns,
+				  .kind = CALL_OFF_CPU,
+				  .reason = OFF_BLOCKED,
+				  .flags = CALL_SAMPLED};
+	int err = goroutine__emit(g, &call, depth);
+
+	return err ? err : goroutine__emit_wait(g, "stop-the-world");
+}
+
+/*
+ * Adds a stretch in which no stack shows the goroutine. left_ns: when it left its thread; 0: it may
+ * still run. A goroutine that leaves its thread while the world is being stopped does not run again
+ * before the world is started.
+ */
+static int emit_unknown(struct goroutine *g, uint64_t start_ns, uint64_t end_ns, uint32_t depth,
+			uint64_t left_ns)
+{
+	const struct world_stop *stops = g->calls->stops.v;
+	size_t i = VEC_PARTITION_POINT(
+		&g->calls->stops, s,
+		s->tgid < (uint32_t)g->tree.pid ||
+			(s->tgid == (uint32_t)g->tree.pid && s->end_ns <= start_ns));
+	int err = 0;
+
+	for (; i < g->calls->stops.n && stops[i].tgid == (uint32_t)g->tree.pid && !err; i++) {
+		uint64_t from =
+			left_ns >= stops[i].start_ns ? stops[i].start_ns : stops[i].still_ns;
+		uint64_t to = stops[i].end_ns < end_ns ? stops[i].end_ns : end_ns;
+
+		if (from < start_ns)
+			from = start_ns;
+		if (from >= to)
+			continue;
+		err = emit_not_recorded(g, start_ns, from, depth);
+		if (!err)
+			err = emit_stopped(g, from, to, depth);
+		start_ns = to;
+	}
+	return err ? err : emit_not_recorded(g, start_ns, end_ns, depth);
+}
+
+static const struct call_tree *find_thread(const struct goroutine *g, pid_t tid)
+{
+	for (size_t i = 0; i < g->threads->n; i++)
+		if (g->threads->v[i].tid == tid && g->threads->v[i].pid == g->tree.pid)
+			return &g->threads->v[i];
+	return NULL;
+}
+
+/* Copies what the thread waited for in that call, and who caused it. */
+static int copy_notes(struct goroutine *g, const struct call_tree *thread, const struct call *call)
+{
+	const struct waits_for *wait = call_tree__waits_for(thread, call);
+	const struct done_by *by = call_tree__done_by(thread, call);
+	const struct done_by *end = by ? thread->done_by.v + thread->done_by.n : NULL;
+	uint32_t from = (uint32_t)(call - thread->calls.v), to = (uint32_t)(g->tree.calls.n - 1);
+
+	if (wait) {
+		struct waits_for *out = VEC_PUSH(&g->tree.waits);
+
+		if (!out)
+			return -ENOMEM;
+		*out = *wait;
+		out->call = to;
+	}
+	for (; by && by < end && by->call == from; by++) {
+		struct done_by *out = VEC_PUSH(&g->tree.done_by);
+
+		if (!out)
+			return -ENOMEM;
+		*out = *by;
+		out->call = to;
+	}
+	return 0;
+}
+
+bool go_function__is(const struct function *function, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(function->name, name, n) &&
+	       (!function->name[n] || function->name[n] == '.');
+}
+
+bool go_function__is_scheduler(const struct function *function)
+{
+	static const char *const names[] = {
+		"runtime.mcall",	"runtime.park_m",	"runtime.schedule",
+		"runtime.findRunnable", "runtime.findrunnable", "runtime.goexit0",
+		"runtime.gosched_m",	"runtime.gopreempt_m",	"runtime.goschedImpl",
+		"runtime.stopm",	"runtime.exitsyscall0", "runtime.netpoll",
+		"runtime.epollwait",
+	};
+
+	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
+		if (go_function__is(function, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * True if the calls of this function are among the exact ones: a stack that shows it where no exact
+ * call is open belongs to another goroutine.
+ */
+static bool is_measured(const struct goroutine *g, const struct call *call)
+{
+	for (size_t i = 0; call->function && i < g->exact.n && i < 256; i++)
+		if (g->exact.v[i].function == call->function)
+			return true;
+	return false;
+}
+
+/* The latest time at which the goroutine can have gone to the scheduler, by samples. */
+static uint64_t left_at(const struct goroutine *g, const struct call *scheduler)
+{
+	uint64_t ns = scheduler->flags & CALL_INFERRED_START ? g->rec->sample_period_ns : 0;
+
+	return scheduler->start_ns + ns < scheduler->end_ns ? scheduler->start_ns + ns
+							    : scheduler->end_ns;
+}
+
+/* Copies the callees of the thread's calls[i], within [start, end). */
+static int copy_callees(struct goroutine *g, const struct call_tree *thread, size_t i,
+			uint64_t start_ns, uint64_t end_ns, uint32_t depth)
+{
+	uint32_t base = thread->calls.v[i].depth + 1, left = UINT32_MAX;
+	int err = 0;
+
+	for (i++; i < thread->calls.n && thread->calls.v[i].depth >= base && !err; i++) {
+		struct call call = thread->calls.v[i];
+		bool in_scheduler = go_function__is_scheduler(call.function);
+		uint64_t left_ns = in_scheduler ? left_at(g, &call) : 0;
+
+		/* Nothing that the scheduler calls is part of the goroutine. */
+		if (call.depth <= left)
+			left = UINT32_MAX;
+		if (call.end_ns <= start_ns || call.start_ns >= end_ns || call.depth > left)
+			continue;
+		if (call.start_ns < start_ns)
+			call.start_ns = start_ns;
+		if (call.end_ns > end_ns)
+			call.end_ns = end_ns;
+		if (in_scheduler || is_measured(g, &call)) {
+			left = call.depth;
+			err = emit_unknown(g, call.start_ns, call.end_ns, depth + call.depth - base,
+					   left_ns);
+			continue;
+		}
+		err = goroutine__emit(g, &call, depth + call.depth - base);
+		if (!err)
+			err = copy_notes(g, thread, &thread->calls.v[i]);
+	}
+	return err;
+}
+
+/* Copies interrupts of the thread: they take time from the goroutine that it runs. */
+static int copy_interrupts(struct goroutine *g, const struct call_tree *thread, uint64_t from,
+			   uint64_t to)
+{
+	size_t i = VEC_PARTITION_POINT(&thread->interrupts, m, m->end_ns <= from);
+	int err = 0;
+
+	for (; i < thread->interrupts.n && thread->interrupts.v[i].start_ns < to && !err; i++) {
+		struct interrupts_mark mark = thread->interrupts.v[i];
+		uint64_t before = interrupts_mark__until(&mark, from);
+
+		mark.ns = interrupts_mark__until(&mark, to) - before;
+		if (mark.start_ns < from)
+			mark.start_ns = from;
+		if (mark.end_ns > to)
+			mark.end_ns = to;
+		err = call_tree__add_interrupts(&g->tree, &mark);
+	}
+	return err;
+}
+
+/* The scheduler's first slice in the thread's calls[i], if that begins before the end. NULL: none.
+ */
+static const struct call *find_scheduler(const struct call_tree *thread, size_t i, uint64_t end_ns)
+{
+	const struct call *calls = thread->calls.v;
+	uint32_t depth = calls[i].depth;
+
+	for (i++; i < thread->calls.n && calls[i].depth > depth && calls[i].start_ns < end_ns; i++)
+		if (go_function__is_scheduler(calls[i].function))
+			return &calls[i];
+	return NULL;
+}
+
+/* A part of the innermost call, at depth - 1, for which slices are looked for. */
+struct stretch {
+	const struct function *function;
+	uint64_t entry_ip;
+	uint64_t start_ns, end_ns;
+	uint32_t depth;
+	uint64_t left_ns; /* as emit_unknown() has it */
+};
+
+/*
+ * Adds what the stacks of one thread show of the stretch, and moves its start past that. If they do
+ * not show the call, the thread ran something else. moves: the call ended in another thread, so only
+ * what the first thread shows from the start of the stretch is taken.
+ */
+static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool moves)
+{
+	const struct call_tree *thread = find_thread(g, tid);
+	size_t n = thread ? VEC_PARTITION_POINT(&thread->calls, c, c->start_ns < s->end_ns) : 0;
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct call *call = &thread->calls.v[i], *scheduler;
+		uint64_t from = call->start_ns > s->start_ns ? call->start_ns : s->start_ns;
+		uint64_t to = call->end_ns < s->end_ns ? call->end_ns : s->end_ns;
+
+		if (call->function != s->function || call->kind != CALL_FUNCTION || from >= to)
+			continue;
+		if (moves && from > s->start_ns + g->rec->sample_period_ns)
+			break;
+		scheduler = moves ? find_scheduler(thread, i, to) : NULL;
+		if (scheduler)
+			to = scheduler->start_ns > from ? scheduler->start_ns : from;
+		err = emit_unknown(g, s->start_ns, from, s->depth, s->left_ns);
+		if (!err)
+			err = copy_callees(g, thread, i, from, to, s->depth);
+		if (!err)
+			err = copy_interrupts(g, thread, from, to);
+		s->start_ns = to;
+		s->left_ns = scheduler ? left_at(g, scheduler) : 0;
+		if (moves)
+			break;
+	}
+	return err;
+}
+
+static int compare_shown(const void *a, const void *b)
+{
+	const struct shown *x = a, *y = b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int compare_intervals(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+typedef VEC(struct interval) interval_vec;
+
+/* Finds the times in which any goroutine had a call open that was entered there, without overlaps.
+ */
+static int find_open(const struct goroutine *g, uint64_t entry_ip, interval_vec *open)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->calls->all.n; i++) {
+		const struct mt_entry *e = g->calls->all.v[i];
+
+		if (e->tgid == (uint32_t)g->tree.pid && e->ip == entry_ip &&
+		    VEC_ADD(open,
+			    (struct interval){e->start_ns, e->end_ns ? e->end_ns : UINT64_MAX}))
+			return -ENOMEM;
+	}
+	VEC_SORT(open, compare_intervals);
+	for (size_t i = 0; i < open->n; i++) {
+		struct interval *last = n ? &open->v[n - 1] : NULL;
+
+		if (!last || open->v[i].start_ns > last->end_ns)
+			open->v[n++] = open->v[i];
+		else if (open->v[i].end_ns > last->end_ns)
+			last->end_ns = open->v[i].end_ns;
+	}
+	open->n = n;
+	return 0;
+}
+
+static uint64_t time_outside(const interval_vec *open, const struct call *call)
+{
+	uint64_t ns = call->end_ns - call->start_ns;
+	size_t i = VEC_PARTITION_POINT(open, s, s->end_ns <= call->start_ns);
+
+	for (; i < open->n && open->v[i].start_ns < call->end_ns; i++) {
+		const struct interval *s = &open->v[i];
+		uint64_t from = s->start_ns > call->start_ns ? s->start_ns : call->start_ns;
+		uint64_t to = s->end_ns < call->end_ns ? s->end_ns : call->end_ns;
+
+		ns -= to - from;
+	}
+	return ns;
+}
+
+/* Samples may show the begin or end of a call this many periods too early, or too late. */
+#define EDGE_PERIODS 4
+
+/*
+ * Sets has_others if threads show calls of the function that are not in the log: they began before
+ * the probe was set, or their entries have been overwritten.
+ */
+static int look_for_others(struct goroutine *g, uint64_t entry_ip)
+{
+	struct goroutine_calls *calls = g->calls;
+	interval_vec open = {0};
+	int err = find_open(g, entry_ip, &open);
+
+	calls->shown.has_others = calls->all.n >= MT_ENTRY_LOG;
+	for (size_t i = 0; i < calls->shown.all.n && !err; i++) {
+		const struct shown *shown = &calls->shown.all.v[i];
+
+		if (time_outside(&open, &shown->thread->calls.v[shown->index]) >
+		    EDGE_PERIODS * g->rec->sample_period_ns)
+			calls->shown.has_others = true;
+	}
+	VEC_FINI(&open);
+	return err;
+}
+
+static int find_shown(struct goroutine *g, const struct function *function, uint64_t entry_ip)
+{
+	struct goroutine_calls *calls = g->calls;
+
+	if (calls->shown.function == function && calls->shown.tgid == (uint32_t)g->tree.pid)
+		return 0;
+	calls->shown.function = function;
+	calls->shown.tgid = (uint32_t)g->tree.pid;
+	calls->shown.all.n = 0;
+	for (size_t t = 0; t < g->threads->n; t++) {
+		const struct call_tree *thread = &g->threads->v[t];
+
+		for (size_t i = 0; thread->pid == g->tree.pid && i < thread->calls.n; i++) {
+			const struct call *call = &thread->calls.v[i];
+
+			if (call->function == function && call->kind == CALL_FUNCTION &&
+			    VEC_ADD(&calls->shown.all, (struct shown){thread, i, call->start_ns}))
+				return -ENOMEM;
+		}
+	}
+	VEC_SORT(&calls->shown.all, compare_shown);
+	return look_for_others(g, entry_ip);
+}
+
+/*
+ * True if no other goroutine of the process has a call of the function open during the stretch:
+ * whichever thread shows that function then runs this goroutine.
+ */
+static bool is_only_one(const struct goroutine *g, const struct stretch *s)
+{
+	if (g->calls->shown.has_others)
+		return false;
+	for (size_t i = 0; i < g->calls->all.n; i++) {
+		const struct mt_entry *e = g->calls->all.v[i];
+
+		if (e->tgid == (uint32_t)g->tree.pid && e->goroutine != g->number &&
+		    e->ip == s->entry_ip && e->start_ns < s->end_ns &&
+		    (!e->end_ns || e->end_ns > s->start_ns))
+			return false;
+	}
+	return true;
+}
+
+/* A part of a thread's call; `scheduler` is the slice that ends it, or NULL. */
+struct part {
+	const struct shown *shown;
+	uint64_t start_ns, end_ns;
+	const struct call *scheduler;
+};
+
+/* Finds the first part after since_ns in which the scheduler does not run; false without one. */
+static bool find_part(const struct shown *shown, uint64_t since_ns, struct part *part)
+{
+	const struct call *calls = shown->thread->calls.v;
+	const struct call *call = &calls[shown->index];
+
+	*part = (struct part){.shown = shown, .start_ns = call->start_ns, .end_ns = call->end_ns};
+	if (part->start_ns < since_ns)
+		part->start_ns = since_ns;
+	for (const struct call *in = call + 1;
+	     in < calls + shown->thread->calls.n && in->depth > call->depth && !part->scheduler;
+	     in++) {
+		if (!go_function__is_scheduler(in->function) || in->end_ns <= part->start_ns)
+			continue;
+		if (in->start_ns > part->start_ns)
+			part->scheduler = in;
+		else
+			part->start_ns = in->end_ns;
+	}
+	if (part->scheduler)
+		part->end_ns = part->scheduler->start_ns;
+	return part->start_ns < part->end_ns;
+}
+
+/* Finds the first part of the stretch that any thread shows; false without one. */
+static bool find_next(const struct goroutine *g, const struct stretch *s, struct part *found)
+{
+	struct part part;
+
+	*found = (struct part){.start_ns = s->end_ns};
+	for (size_t i = 0; i < g->calls->shown.all.n; i++) {
+		const struct shown *shown = &g->calls->shown.all.v[i];
+
+		if (shown->start_ns >= found->start_ns)
+			break;
+		if (find_part(shown, s->start_ns, &part) && part.start_ns < found->start_ns)
+			*found = part;
+	}
+	if (found->end_ns > s->end_ns) {
+		found->end_ns = s->end_ns;
+		found->scheduler = NULL;
+	}
+	return found->shown;
+}
+
+/* When the goroutine went to the scheduler whose slice is the first in [start, end); 0: none is. */
+static uint64_t find_left(const struct goroutine *g, uint64_t start_ns, uint64_t end_ns)
+{
+	for (size_t i = 0; i < g->calls->shown.all.n; i++) {
+		const struct shown *shown = &g->calls->shown.all.v[i];
+		const struct call *call = &shown->thread->calls.v[shown->index], *scheduler;
+
+		if (call->start_ns >= end_ns)
+			break;
+		scheduler = find_scheduler(shown->thread, shown->index, end_ns);
+		if (scheduler && call->end_ns > start_ns && scheduler->end_ns > start_ns)
+			return left_at(g, scheduler);
+	}
+	return 0;
+}
+
+static int fill_unshown(struct goroutine *g, const struct stretch *s, uint64_t end_ns)
+{
+	uint64_t left_ns = s->left_ns ? s->left_ns : find_left(g, s->start_ns, end_ns);
+
+	return emit_unknown(g, s->start_ns, end_ns, s->depth, left_ns);
+}
+
+static int fill_from_all(struct goroutine *g, struct stretch *s)
+{
+	struct part part;
+	int err = 0;
+
+	while (!err && s->start_ns < s->end_ns && find_next(g, s, &part)) {
+		const struct shown *shown = part.shown;
+
+		err = fill_unshown(g, s, part.start_ns);
+		if (!err)
+			err = copy_callees(g, shown->thread, shown->index, part.start_ns,
+					   part.end_ns, s->depth);
+		if (!err)
+			err = copy_interrupts(g, shown->thread, part.start_ns, part.end_ns);
+		s->start_ns = part.end_ns;
+		s->left_ns = part.scheduler ? left_at(g, part.scheduler) : 0;
+	}
+	return err ? err : fill_unshown(g, s, s->end_ns);
+}
+
+/* ran_in: the threads that the stretch began and ended in. */
+static int fill(struct goroutine *g, struct stretch *s, struct ran_in ran_in)
+{
+	/* Shorter calls hardly ever change threads: a search through all threads does not pay. */
+	bool is_long = s->end_ns - s->start_ns > g->rec->sample_period_ns;
+	int err = is_long ? find_shown(g, s->function, s->entry_ip) : 0;
+
+	if (err || (is_long && is_only_one(g, s)))
+		return err ? err : fill_from_all(g, s);
+	err = ran_in.first != ran_in.last ? fill_from(g, s, ran_in.first, true) : 0;
+	if (!err)
+		err = fill_from(g, s, ran_in.last, false);
+	return err ? err : emit_unknown(g, s->start_ns, s->end_ns, s->depth, s->left_ns);
+}
+
+int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in, uint64_t start_ns,
+		    uint64_t end_ns)
+{
+	const struct call *in = &g->exact.v[call];
+	struct stretch stretch = {.function = in->function,
+				  .entry_ip = in->entry_ip,
+				  .start_ns = start_ns,
+				  .end_ns = end_ns,
+				  .depth = in->depth + 1};
+
+	/* Nothing runs in a park. */
+	return start_ns >= end_ns || is_park(in) ? 0 : fill(g, &stretch, ran_in);
+}
+
