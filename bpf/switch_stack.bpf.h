@@ -108,7 +108,8 @@ static __always_inline void walk_frames(struct mt_stack *stack, struct task_stru
 
 /*
  * The copy ends where the thread's frames end: at mm->start_stack in the main thread, and in others
- * at struct pthread, which the C library keeps at the end of their stack, and the FS base points to.
+ * at struct pthread, which the C library keeps at the end of their stack, and the FS base points
+ * to.
  */
 static __always_inline u32 bytes_to_copy(struct task_struct *task, u64 sp)
 {

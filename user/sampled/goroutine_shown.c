@@ -223,8 +223,8 @@ struct stretch {
 
 /*
  * Adds what the stacks of one thread show of the stretch, and moves its start past that. If they do
- * not show the call, the thread ran something else. moves: the call ended in another thread, so only
- * what the first thread shows from the start of the stretch is taken.
+ * not show the call, the thread ran something else. moves: the call ended in another thread, so
+ * only what the first thread shows from the start of the stretch is taken.
  */
 static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool moves)
 {
@@ -494,7 +494,7 @@ static int fill(struct goroutine *g, struct stretch *s, struct ran_in ran_in)
 }
 
 int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in, uint64_t start_ns,
-		    uint64_t end_ns)
+			uint64_t end_ns)
 {
 	const struct call *in = &g->exact.v[call];
 	struct stretch stretch = {.function = in->function,
@@ -506,4 +506,3 @@ int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in
 	/* Nothing runs in a park. */
 	return start_ns >= end_ns || is_park(in) ? 0 : fill(g, &stretch, ran_in);
 }
-

@@ -140,6 +140,7 @@ static const struct {
 	{"jump_fcontext", ROLE_SWITCH},
 	{"ontop_fcontext", ROLE_SWITCH},
 	{"_mco_switch", ROLE_SWITCH},
+	{"coroutine_transfer", ROLE_SWITCH}, /* Ruby: coroutine/amd64/Context.S */
 	{"setcontext", ROLE_SETCONTEXT},
 	/* Go: src/runtime/asm_amd64.s */
 	{"gogo", ROLE_GOGO},
