@@ -7,7 +7,7 @@
 #include "decode/threads.h"
 #include "sampled/hit_stack.h"
 #include "stack/inline_pass.h"
-#include "stack/moved/moved.h"
+#include "stack/moved.h"
 #include "stack/spread.h"
 #include "stack/stack.h"
 #include "kernel/address.h"

@@ -2,11 +2,12 @@
 #include "stack/stack.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stack/stack_internal.h"
-#include "kernel/address.h"
+#include "stack/apply.h"
+#include "util/log.h"
 
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map)
 {
@@ -19,6 +20,7 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 	s->frames = &s->own_frames;
 	function_cache__init(&s->functions, map);
 	s->map = map;
+	s->passes = PASS_ALL;
 	s->pid = pid;
 	s->tid = tid;
 	snprintf(s->comm, sizeof(s->comm), "%s", comm);
@@ -41,65 +43,15 @@ void stack__set_traps(struct stack *s, const struct ocaml_traps *traps)
 	s->traps = traps;
 }
 
+void stack__set_passes(struct stack *s, unsigned int passes)
+{
+	s->passes = passes;
+	s->own_frames.stitcher.is_off = !(passes & PASS_STITCHING);
+}
+
 void stack__set_taker(struct stack *s, const struct call_taker *taker)
 {
 	s->own_frames.taker = taker;
-}
-
-const struct function *stack__function_at(struct stack *s, uint64_t ip, bool *is_entry)
-{
-	return function_cache__find(&s->functions, ip, is_entry);
-}
-
-void stack__push(struct stack *s, const struct branch *b, const struct function *function,
-		 uint8_t kind, uint8_t flags, uint64_t return_ip)
-{
-	struct call call = {.start_ns = b->time_ns,
-			    .entry_ip = b->to,
-			    .call_ip = b->from,
-			    .function = function,
-			    .kind = kind,
-			    .flags = flags};
-	struct frame *frame;
-	bool is_entry;
-
-	if (function && function_cache__find(&s->functions, b->to, &is_entry) && !is_entry)
-		call.flags |= CALL_INSIDE;
-	frame = frames__push(s->frames, &call);
-	if (frame)
-		frame->return_ip = return_ip;
-}
-
-void stack__push_first(struct stack *s, uint64_t ip)
-{
-	struct call call = {
-		.start_ns = s->frames->start_ns, .entry_ip = ip, .flags = CALL_INFERRED_START};
-	bool is_entry;
-
-	call.function = stack__function_at(s, ip, &is_entry);
-	frames__push(s->frames, &call);
-	s->frames->level = 0;
-}
-
-void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
-{
-	struct frame *top = frames__top(s->frames);
-	uint64_t return_ip = top->role ? top->resume_ip : top->return_ip;
-	uint64_t resume_ip = top->role ? 0 : top->resume_ip;
-	uint8_t kind = top->call.kind, slack = top->slack;
-	enum function_role role;
-
-	frames__learn_way(s->frames, top, false);
-	frames__pop(s->frames, b->time_ns, 0);
-	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
-	top = frames__top(s->frames);
-	if (top) {
-		top->resume_ip = resume_ip;
-		top->slack = slack;
-	}
-	role = function_cache__role(&s->functions, b->to);
-	if (function_role__switches(role))
-		stack__take_role(s, role);
 }
 
 /* A part of it that lies elsewhere. */
@@ -134,83 +86,143 @@ static void reconcile(struct stack *s, const struct branch *b)
 				   function);
 }
 
-struct frame *stack__find_caller(struct stack *s, const struct function *function)
-{
-	struct frame *frame = frames__top(s->frames);
+/* The first events by a rule are told with -v, but for those that every program is full of. */
+#define EVENTS_TOLD 3
 
-	if (!frame || !function)
-		return NULL;
-	/* What an interrupt or a syscall lies on is no caller. */
-	while (frame->call.kind != CALL_KERNEL) {
-		frame = frames__parent(s->frames, frame);
-		if (!frame || frame->call.function == function)
-			return frame;
+static bool is_ordinary(const struct event *e)
+{
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_NONE:
+	case EVENT_CALL:
+	case EVENT_RETURN:
+	case EVENT_TAIL_CALL:
+	case EVENT_RESOLVED:
+	case EVENT_SYSCALL:
+	case EVENT_INTERRUPT:
+		return true;
+	default:
+		return false;
 	}
-	return NULL;
 }
 
-void stack__break_segment(struct stack *s, const struct branch *b)
+static void count(struct stack *s, const struct branch *b, const struct event *e)
 {
-	frames__close_all(s->frames, b->time_ns, CALL_CUT_SHORT);
-	frames__begin_segment(s->frames, b->time_ns);
-	stack__push_first(s, b->to);
+	uint32_t *n = &s->n_events[e->group - rule_groups][e->rule - e->group->rules];
+	char text[EVENT_TEXT_SIZE];
+
+	if (++*n > EVENTS_TOLD || log__level() < LOG_VERBOSE || is_ordinary(e))
+		return;
+	event__format(e, s, b, text);
+	log__debug("thread %d at %" PRIu64 " ns: %s%s", s->tid, b->time_ns, text,
+		   *n == EVENTS_TOLD ? " (no more of these are shown)" : "");
 }
 
-static void run_rule(struct stack *s, const struct branch *b)
+/* Where an event has only set something right, the rules behind it are asked of the branch. */
+void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as)
 {
-	switch ((enum branch_kind)b->kind) {
-	case BRANCH_CALL:
-		stack__on_call(s, b);
-		break;
-	case BRANCH_RETURN:
-		stack__on_return(s, b);
-		break;
-	case BRANCH_JUMP:
-	case BRANCH_COND:
-		stack__on_jump(s, b);
-		break;
-	case BRANCH_ENTER:
-		stack__on_enter(s, b);
-		break;
-	case BRANCH_LEAVE:
-		stack__on_leave(s, b);
-		break;
-	case BRANCH_END_SYSCALL:
-		stack__on_end_syscall(s, b);
-		break;
-	case BRANCH_END_ASYNC:
-	case BRANCH_END:
-		if (address__is_kernel(b->from))
-			stack__on_kernel_stop(s, b);
-		else if (b->kind == BRANCH_END_ASYNC)
-			stack__on_end_async(s, b);
-		break;
-	case BRANCH_BEGIN:
-	case BRANCH_GAP:
-		break;
+	struct event e = {.group = NULL};
+
+	do {
+		if (!rules__classify(s, b, as, &e))
+			return;
+		count(s, b, &e);
+	} while (event__apply(s, b, &e));
+}
+
+/*
+ * The common case: a call that is nothing else, a return to where its call said, a jump within a
+ * function, and one out of a stub. All else is an event, which rules.c finds a rule for.
+ */
+
+static void on_call(struct stack *s, const struct branch *b)
+{
+	const struct frame *caller = frames__top(s->frames);
+	const struct function *function;
+	struct frame *frame;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	if (!is_entry || caller->role || !b->len || b->to == b->from + b->len ||
+	    stack__role_at(s, b->to)) {
+		stack__on_event(s, b, BRANCH_CALL);
+		return;
+	}
+	frame = frames__push(s->frames, &(struct call){.start_ns = b->time_ns,
+						       .entry_ip = b->to,
+						       .call_ip = b->from,
+						       .function = function});
+	if (frame)
+		frame->return_ip = branch__return_ip(b);
+}
+
+static void on_return(struct stack *s, const struct branch *b)
+{
+	const struct frame *top = frames__top(s->frames);
+
+	if (b->to && frame__returns_to(top, b->to))
+		frames__pop(s->frames, b->time_ns, 0);
+	else
+		stack__on_event(s, b, BRANCH_RETURN);
+}
+
+static void on_jump(struct stack *s, const struct branch *b)
+{
+	const struct frame *top = frames__top(s->frames);
+	const struct function *function;
+	bool is_entry;
+
+	function = stack__function_at(s, b->to, &is_entry);
+	if (frame__is_stub(top) && is_entry)
+		stack__resolve(s, b, function, is_entry);
+	else if (!function || function != top->call.function || stack__is_raise(s, b))
+		stack__on_event(s, b, BRANCH_JUMP);
+}
+
+static void on_branch(struct stack *s, const struct branch *b)
+{
+	struct frame *top;
+
+	reconcile(s, b);
+	top = frames__top(s->frames);
+	if (!top)
+		return;
+	top->call.self_insns += b->n_insns;
+	if (b->kind == BRANCH_CALL)
+		on_call(s, b);
+	else if (b->kind == BRANCH_RETURN)
+		on_return(s, b);
+	else if (b->kind == BRANCH_JUMP || b->kind == BRANCH_COND)
+		on_jump(s, b);
+	else
+		stack__on_event(s, b, (enum branch_kind)b->kind);
+}
+
+/* Tracing goes on: in a new segment, or where the thread had left what is traced. */
+static void on_begin(struct stack *s, const struct branch *b)
+{
+	if (!s->in_segment) {
+		stack__start_segment(s, b);
+	} else if (s->outside) {
+		s->outside = false;
+		frames__pop(s->frames, b->time_ns, 0); /* the slice of the time outside */
+		stack__on_event(s, b, BRANCH_BEGIN);
 	}
 }
 
 int stack__branch(void *stack, const struct branch *b)
 {
 	struct stack *s = stack;
-	struct frame *top;
 
 	function_cache__follow(&s->functions);
 	if (s->is_resuming)
 		stack__settle_resume(s, b);
 	s->last_ns = b->time_ns;
-	if (b->kind == BRANCH_BEGIN) {
-		stack__on_begin(s, b);
-	} else if (b->kind == BRANCH_GAP) {
+	if (b->kind == BRANCH_BEGIN)
+		on_begin(s, b);
+	else if (b->kind == BRANCH_GAP)
 		stack__on_gap(s, b);
-	} else if (s->in_segment && !s->outside) {
-		reconcile(s, b);
-		top = frames__top(s->frames);
-		if (top)
-			top->call.self_insns += b->n_insns;
-		run_rule(s, b);
-	}
+	else if (s->in_segment && !s->outside)
+		on_branch(s, b);
 	return s->frames->failed ? -ENOMEM : 0;
 }
 

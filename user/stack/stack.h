@@ -22,6 +22,20 @@ void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 /* Who takes calls of the thread's own stack before stack__finish(); not taken over. */
 void stack__set_taker(struct stack *stack, const struct call_taker *taker);
 
+/*
+ * What is known only later is found by passes over segments that have ended, in this order. All run
+ * unless they are switched off, before the first branch. (Of other threads: moved.h.)
+ */
+enum stack_pass {
+	PASS_ROOTS = 1 << 0,	  /* callers that a return shows have run since the segment began */
+	PASS_COROUTINES = 1 << 1, /* which of those from before a gap goes on behind it */
+	PASS_STITCHING = 1 << 2,  /* frames on both sides of a gap are the same */
+	PASS_HIT_STACKS = 1 << 3, /* stack__anchor(): callers that no branch shows */
+	PASS_CALLERS = 1 << 4,	  /* the same, by the code, at the end */
+	PASS_ALL = (1 << 5) - 1,
+};
+void stack__set_passes(struct stack *stack, unsigned int passes);
+
 /* Takes the next branch; a branch_fn, with the stack as ctx. 0 or -ENOMEM. */
 int stack__branch(void *stack, const struct branch *branch);
 

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stack/frames/frames.h"
-#include "stack/frames/frames_move.h"
+#include "stack/frames.h"
 #include "util/vec.h"
 
 /* Beyond it nothing is told apart. */
@@ -32,7 +31,7 @@ struct strand {
 	uint8_t state;	      /* enum strand_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
-	/* OCaml's: see rules/effects.c. */
+	/* OCaml's: see effects.c. */
 	bool is_fiber;
 	struct strand *parent;	  /* that waits for it; none, of one that is kept */
 	struct strand *child;	  /* that it waits for */
@@ -83,29 +82,38 @@ static inline size_t strands__count(const struct strands *strands)
 	return strands->others.n + 1;
 }
 
-static inline struct strand *strands__at(struct strands *strands, size_t i)
+static inline struct strand *strands__at(const struct strands *strands, size_t i)
 {
-	return i ? strands->others.v[i - 1] : &strands->own;
+	return i ? strands->others.v[i - 1] : (struct strand *)&strands->own;
 }
 
-static inline struct frames *strands__frames_of(struct strands *strands, struct strand *strand)
+static inline struct frames *strands__frames_of(const struct strands *strands,
+						struct strand *strand)
 {
 	return strand == &strands->own ? strands->own_frames : &strand->frames;
 }
 
+/* OCaml's: the stack that waits for the fiber; NULL: none is known. */
+static inline struct strand *strands__parent_of(const struct strand *fiber)
+{
+	struct strand *parent = fiber->parent;
+
+	return parent && parent->child == fiber && parent->state == STRAND_WAITS ? parent : NULL;
+}
+
 /* There are some from before a gap of which nothing has been seen since. */
-bool strands__has_parked(struct strands *strands);
+bool strands__has_parked(const struct strands *strands);
 
 /* The one that waits at ip and began to last, or NULL. */
-struct strand *strands__find_waiting(struct strands *strands, uint64_t ip);
+struct strand *strands__find_waiting(const struct strands *strands, uint64_t ip);
 /* The one that began to first. */
-struct strand *strands__find_first_waiting(struct strands *strands, uint64_t ip);
+struct strand *strands__find_first_waiting(const struct strands *strands, uint64_t ip);
 
 /*
  * Of those in that state that wait where the running one did, the last whose frames fit: see
- * frames_move.h.
+ * frames_mark__fits().
  */
-struct strand *strands__find_other(struct strands *strands, uint64_t return_ip,
+struct strand *strands__find_other(const struct strands *strands, uint64_t return_ip,
 				   enum strand_state state);
 
 /*

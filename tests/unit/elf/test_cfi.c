@@ -5,7 +5,6 @@
 #include <dwarf.h>
 
 #include "target/unwind/cfi.h"
-#include "target/unwind/cfi_program.h"
 #include "target/elf/elf_internal.h"
 
 /* What libdw says of a register, in our words. */

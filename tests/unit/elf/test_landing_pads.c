@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "eh_image.h"
-#include "target/unwind/lsda.h"
 #include "util/cleanup.h"
 
 static const struct eh_function functions[] = {
@@ -131,7 +130,7 @@ static void test_tables_that_end_early(void **state)
 		0x20,
 		0x00,
 	};
-	struct call_site site;
+	struct lsda_site site;
 	struct lsda lsda;
 
 	for (size_t len = 0; len <= sizeof(whole); len++) {

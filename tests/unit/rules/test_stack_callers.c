@@ -98,6 +98,29 @@ static void test_the_only_way_to_what_waits_is_taken(void **state)
 		    "        step 50-60 inferred-start\n");
 }
 
+/* Without the pass it stands by itself; without all others the pass finds nothing to lie on. */
+static void test_a_pass_that_can_be_switched_off(void **state)
+{
+	const struct compiled *f = *state;
+	struct loaded_program p;
+	struct thread *t = &p.t;
+
+	load(f, PROGRAM(""), &p);
+	stack__set_passes(t->stack, PASS_ALL & ~PASS_CALLERS);
+	begin(t, at(f, "_start"));
+	call(t, at(f, "_start"), at(f, "run"));
+	call(t, at(f, "run"), at(f, "before"));
+	gap(t, GAP_OVERFLOW);
+	begin(t, at(f, "step"));
+	ret(t, at(f, "step"), at(f, "work") + CALL_LEN);
+	finish(&p, "_start 10-40 inferred-start inferred-end\n"
+		   "  run 20-40 inferred-end\n"
+		   "    before 30-40 inferred-end\n"
+		   "[gap: overflow] 40-50\n"
+		   "work 50-60 inferred-start inferred-end\n"
+		   "  step 50-60 inferred-start\n");
+}
+
 /* Only a later segment shows work(). */
 static void test_also_for_what_has_gone_on_by_a_jump(void **state)
 {
@@ -197,6 +220,7 @@ int main(void)
 		TEST(test_the_only_way_to_what_waits_is_taken),
 		TEST(test_also_for_what_has_gone_on_by_a_jump),
 		TEST(test_of_two_ways_none_is_taken),
+		TEST(test_a_pass_that_can_be_switched_off),
 		TEST(test_main_is_called_by_its_address),
 		TEST(test_whose_result_nobody_exits_with_is_not_main),
 	};

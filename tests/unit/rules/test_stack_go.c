@@ -2,6 +2,8 @@
 /* Goroutines, and the scheduler on a stack of its own. */
 #include "stack_go_fixture.h"
 
+#include "target/symbols/named_image.h"
+
 static void test_two_goroutines(void **state)
 {
 	struct thread *t = *state;
@@ -34,6 +36,45 @@ static void test_two_goroutines(void **state)
 		    "c 90-150 inferred-end\n"
 		    "  runtime.mcall 100-150 inferred-end\n"
 		    "    [switched out] 110-150 inferred-end\n");
+}
+
+static void learn(struct named_image *image, uint64_t ip, const char *symbol, uint64_t offset)
+{
+	const struct named_place place = {.ip = ip,
+					  .symbol = symbol,
+					  .symbol_len = strlen(symbol),
+					  .module = "app",
+					  .module_len = strlen("app"),
+					  .offset = offset,
+					  .has_offset = true};
+
+	assert_int_equal(named_image__learn(image, &place, "", 0), 0);
+}
+
+/* Text of perf script has no code: runtime.gogo() goes to gogo(), which goes to the goroutine. */
+static void test_a_switch_in_two_steps(void **state)
+{
+	struct named_image *image = named_image__new();
+	struct thread t = {.stack = stack__new(42, 43, "worker", named_image__map(image))};
+
+	learn(image, MAIN, "runtime.execute", 0);
+	learn(image, MAIN + 0x10, "runtime.execute", 0x10);
+	learn(image, GOGO, "runtime.gogo", 0);
+	learn(image, MCALL, "gogo", 0);
+	learn(image, MCALL + 0x10, "gogo", 0x10);
+	learn(image, A, "main.worker", 0);
+	begin(&t, MAIN);
+	call(&t, MAIN + 0x10, GOGO);
+	jump(&t, GOGO, MCALL);
+	assert_on_top(&t, "gogo", 1);
+	jump(&t, MCALL + 0x10, A);
+	assert_on_top(&t, "main.worker", 0);
+	assert_finished(&t, "runtime.execute 10-40 inferred-start\n"
+			    "  runtime.gogo 20-30\n"
+			    "  gogo 30-40 by-jump\n"
+			    "[switched out] 40-40 inferred-end\n");
+	end_stack(&t);
+	named_image__free(image);
 }
 
 /* A trace that begins in a goroutine: the scheduler's stack is the other one. */
@@ -211,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_two_goroutines),
+		TEST(test_a_switch_in_two_steps),
 		TEST(test_a_trace_that_begins_in_a_goroutine),
 		TEST(test_goexit),
 		TEST(test_recovery_from_a_panic),

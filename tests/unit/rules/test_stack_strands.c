@@ -170,6 +170,46 @@ static void test_getcontext(void **state)
 	assert_on_top(t, "main", 0);
 }
 
+/* The same on one stack: it is a longjmp(). */
+static void test_setcontext_of_the_stack_that_runs(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, GETCONTEXT);
+	ret(t, GETCONTEXT + 0x10, MAIN + 0x15);
+	call(t, MAIN + 0x20, A);
+	call(t, A + 0x10, SETCONTEXT);
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x15);
+	assert_on_top(t, "main", 0);
+	assert_finished(t, "main 10-60 inferred-start inferred-end\n"
+			   "  getcontext 20-30\n"
+			   "  a 40-60 cut\n"
+			   "    setcontext 50-60 cut\n");
+	assert_no_more(t);
+}
+
+/* Ruby's fibers: a new one goes to a caller's function, as what unwinds would, and is none. */
+static void test_a_switch_that_only_its_name_tells_of(void **state)
+{
+	struct thread *t = *state;
+	const uint64_t transfer = NOWHERE;
+
+	add_function(t, transfer, "coroutine_transfer", "", 0);
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, transfer);
+	ret(t, transfer + 0x1d, MAIN + 0x40);
+	assert_on_top(t, "main", 0);
+	call(t, MAIN + 0x50, transfer);
+	ret(t, transfer + 0x1d, A + 0x15);
+	assert_on_top(t, "a", 1);
+	assert_finished(t, "main 10-60 inferred-start inferred-end\n"
+			   "  a 20-60 inferred-end\n"
+			   "    coroutine_transfer 30-60\n"
+			   "      [switched out] 40-60\n");
+}
+
 /* They wait beyond a gap, but not until another snapshot. */
 static void test_gaps(void **state)
 {
@@ -339,6 +379,8 @@ int main(void)
 		TEST(test_one_that_ends),
 		TEST(test_a_receiver_is_on_the_same_stack),
 		TEST(test_getcontext),
+		TEST(test_a_switch_that_only_its_name_tells_of),
+		TEST(test_setcontext_of_the_stack_that_runs),
 		TEST(test_one_that_comes_back_by_getcontext),
 		TEST(test_gaps),
 		TEST(test_one_that_began_in_the_gap),

@@ -129,8 +129,8 @@ static void test_out_of_the_innermost_that_may_have_thrown(void **state)
 }
 
 /*
- * Two clean-ups have been come to in the gap, or one: the second f's, from which the exception goes
- * on to the first one's.
+ * It may have come to another clean-up in the gap, and be called by that one. That nothing has
+ * happened but what is seen is right more often: _Unwind_Resume() runs on.
  */
 static void test_out_of_a_clean_up_in_the_gap(void **state)
 {
@@ -150,14 +150,13 @@ static void test_out_of_a_clean_up_in_the_gap(void **state)
 	       "outer 10-120 inferred-start inferred-end inferred\n"
 	       "  f 20-120 inferred-end inferred\n"
 	       "    f 30-110 cut inferred by-throw\n"
-	       "      f 40-90 inferred-end\n"
+	       "      f 40-110 cut inferred by-throw\n"
 	       "        __cxa_throw 50-70 cut by-throw\n"
 	       "          _Unwind_RaiseException 60-70 cut by-throw\n"
-	       "        _Unwind_Resume 80-90 inferred-end\n"
-	       "      [gap: overflow] 90-100\n"
-	       "      _Unwind_Resume 100-110 inferred-start cut by-throw\n",
+	       "        _Unwind_Resume 80-110 cut inferred by-throw\n"
+	       "          [gap: overflow] 90-100\n",
 	       "__cxa_throw@50 f@40 throw 50-70\n"
-	       "_Unwind_Resume@100 f@20 throw 100-110\n");
+	       "_Unwind_Resume@80 f@20 throw 100-110\n");
 }
 
 /*

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "stack/frames/frames.h"
+#include "stack/frames.h"
 
 /* A begin or an end, as a trace file has them. */
 struct event {

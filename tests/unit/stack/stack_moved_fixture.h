@@ -5,7 +5,7 @@
 
 #include "stack_go_fixture.h"
 
-#include "stack/moved/moved.h"
+#include "stack/moved.h"
 
 enum { FIRST, SECOND, N_THREADS };
 

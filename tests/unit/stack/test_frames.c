@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "stack/frames/frames.h"
+#include "stack/frames.h"
 #include "tree_text.h"
 
 static const struct function f = {.name = "f"}, g = {.name = "g"}, h = {.name = "h"},

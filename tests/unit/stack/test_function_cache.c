@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack/function_cache.h"
+#include "stack/functions.h"
 
 #define CODE 0x10000
 #define SIZE 0x8000

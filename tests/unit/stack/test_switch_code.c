@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "stack/switch_code.h"
+#include "stack/functions.h"
 #include "util/insn.h"
 
 #define AT 0x1000

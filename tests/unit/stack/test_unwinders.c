@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What ends calls without a return, by its name. */
-#include "stack/unwinders.h"
+#include "stack/unwinding.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stack/stitch/ways.h"
+#include "stack/stitch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

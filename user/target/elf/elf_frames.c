@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/unwind/lsda.h"
+#include "target/unwind/landing_pads.h"
 
 struct frame_section {
 	const unsigned char *e_ident;

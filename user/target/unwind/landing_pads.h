@@ -4,6 +4,7 @@
 #define MTBPF_TARGET_UNWIND_LANDING_PADS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "target/elf/elf_image.h"
@@ -18,5 +19,46 @@ uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr);
 
 /* Whether there is a call that has its landing pad at vaddr. */
 bool landing_pads__is_one(struct elf_image *image, uint64_t vaddr);
+
+/*
+ * A function's table of call sites, which its personality routine reads when an exception comes
+ * through: .gcc_except_table, the same for C++, Rust and C (GCC: libgcc/unwind-pe.h and
+ * libstdc++-v3/libsupc++/eh_personality.cc; "Exception Handling ABI for Itanium", 7).
+ */
+
+/* Bytes to be read one behind the other, which lie at vaddr in the image. */
+struct eh_bytes {
+	const uint8_t *at, *end;
+	uint64_t vaddr; /* of `at` */
+};
+
+/* These move on, and give false where the bytes end before the value does, or it makes no sense. */
+bool eh_bytes__uleb128(struct eh_bytes *bytes, uint64_t *value);
+/*
+ * A DW_EH_PE_* encoded address (LSB Core 5.0, 10.5.1), based on nothing or on its own place;
+ * others, and those in memory that the loader fills, are false. DW_EH_PE_omit is 0, as is a null.
+ */
+bool eh_bytes__pointer(struct eh_bytes *bytes, uint8_t encoding, uint64_t *value);
+
+/* The call sites of one function, or of one part of it. */
+struct lsda {
+	struct eh_bytes sites;
+	uint8_t encoding;
+	uint64_t start, pads; /* what call sites and landing pads count from */
+};
+
+/* Calls in [start, end). */
+struct lsda_site {
+	uint64_t start, end;
+	uint64_t pad; /* where an exception out of them goes; 0: through */
+};
+
+/*
+ * Of the function at start; `table` is where its call sites are, and may go on behind them. False
+ * where they cannot be read.
+ */
+bool lsda__open(struct lsda *lsda, struct eh_bytes table, uint64_t start);
+/* The next one; they ascend, in what compilers make. False behind the last. */
+bool lsda__next(struct lsda *lsda, struct lsda_site *site);
 
 #endif

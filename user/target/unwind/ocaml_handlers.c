@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Where OCaml functions handle exceptions: by the compiler's notes, and by their code. */
 #include "target/unwind/ocaml_handlers.h"
 
 #include <errno.h>
@@ -6,8 +7,706 @@
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
-#include "target/unwind/ocaml_flow.h"
-#include "target/unwind/ocaml_note.h"
+#include "util/insn.h"
+#include "util/insn_move.h"
+
+typedef VEC(uint64_t) vaddr_vec;
+
+/*
+ * .note.ocaml_eh: where OxCaml's compiler says that it set up trap frames, took them down, and put
+ * their handlers. Each list ascends.
+ */
+struct ocaml_note {
+	vaddr_vec handlers, pushes, pops;
+};
+
+/*
+ * The instructions that OCaml's compiler and runtime handle exceptions with, from 4.10 on (amd64
+ * emit, runtime/amd64.S): %r14 is the domain's state, a slot of which, at an offset that differs
+ * between versions, points to the innermost trap frame: the one before it, and the handler.
+ */
+
+/* The latest instructions of a straight line, the newest first. */
+#define SHAPE_LENGTH 5
+struct recent_moves {
+	struct insn_move v[SHAPE_LENGTH];
+};
+
+/* A call, or the jump of a raise, whose exception the function handles itself. */
+struct handler_site {
+	uint64_t start, end; /* of the instruction */
+	uint64_t handler;
+};
+typedef VEC(struct handler_site) handler_site_vec;
+
+/*
+ * A note for each unit: what _.stapsdt.base was when the unit's addresses were written, then three
+ * lists of addresses, each ended by a 0. What the base has moved by since (prelink), they have too:
+ * as for SystemTap's probes (its "UserSpaceProbeImplementation", "Prelink").
+ */
+
+#define NOTE_TYPE 1
+static const char owner[8] = "OCaml"; /* with what it is padded to */
+
+struct note_header {
+	uint32_t name_size, desc_size, type;
+};
+
+static void ocaml_note__fini(struct ocaml_note *note)
+{
+	VEC_FINI(&note->handlers);
+	VEC_FINI(&note->pushes);
+	VEC_FINI(&note->pops);
+}
+
+/* Addresses up to the 0, or to the end of the note. */
+static int read_list(const uint8_t **at, const uint8_t *end, uint64_t shift, vaddr_vec *list)
+{
+	uint64_t vaddr, *slot;
+
+	while ((size_t)(end - *at) >= sizeof(vaddr)) {
+		memcpy(&vaddr, *at, sizeof(vaddr));
+		*at += sizeof(vaddr);
+		if (!vaddr)
+			return 0;
+		slot = VEC_PUSH(list);
+		if (!slot)
+			return -ENOMEM;
+		*slot = vaddr + shift;
+	}
+	return 0;
+}
+
+static int read_unit(const uint8_t *at, const uint8_t *end, uint64_t base, struct ocaml_note *note)
+{
+	uint64_t recorded;
+	int err;
+
+	if ((size_t)(end - at) < sizeof(recorded))
+		return 0;
+	memcpy(&recorded, at, sizeof(recorded));
+	at += sizeof(recorded);
+	err = read_list(&at, end, base - recorded, &note->handlers);
+	if (!err)
+		err = read_list(&at, end, base - recorded, &note->pushes);
+	return err ? err : read_list(&at, end, base - recorded, &note->pops);
+}
+
+static uint64_t padded(uint32_t size)
+{
+	return ((uint64_t)size + 3) & ~3ull;
+}
+
+static int read_notes(const uint8_t *at, size_t left, uint64_t base, struct ocaml_note *note)
+{
+	struct note_header header;
+	int err = 0;
+
+	while (!err && left >= sizeof(header)) {
+		uint64_t name, desc;
+
+		memcpy(&header, at, sizeof(header));
+		at += sizeof(header);
+		left -= sizeof(header);
+		name = padded(header.name_size);
+		desc = padded(header.desc_size);
+		if (name > left || header.desc_size > left - name)
+			return 0;
+		if (header.type == NOTE_TYPE && name == sizeof(owner) && !memcmp(at, owner, name))
+			err = read_unit(at + name, at + name + header.desc_size, base, note);
+		at += name;
+		left -= name;
+		/* The last one's padding may be missing. */
+		if (desc > left)
+			return err;
+		at += desc;
+		left -= desc;
+	}
+	return err;
+}
+
+static int compare_vaddrs(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void sort(vaddr_vec *list)
+{
+	VEC_SORT(list, compare_vaddrs);
+}
+
+/* Wants image->lock held. Empty where there is no note, or it is damaged. 0 or -ENOMEM. */
+static int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
+{
+	GElf_Shdr shdr, base;
+	Elf_Scn *scn;
+	const Elf_Data *data;
+	int err;
+
+	*note = (struct ocaml_note){0};
+	if (!image->elf || !elf_image__section(image, ".stapsdt.base", &base))
+		return 0;
+	scn = elf_image__section(image, ".note.ocaml_eh", &shdr);
+	data = scn ? elf_section__data(scn, sizeof(struct note_header)) : NULL;
+	if (!data)
+		return 0;
+	err = read_notes(data->d_buf, data->d_size, base.sh_addr, note);
+	sort(&note->handlers);
+	sort(&note->pushes);
+	sort(&note->pops);
+	return err;
+}
+
+/* Whether [start, end) has one of them. */
+static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
+{
+	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < start);
+
+	return n < vaddrs->n && vaddrs->v[n] < end;
+}
+
+/* Where the runtime's raisers have raised, at the latest. */
+#define RAISER_LENGTH 8
+
+static void recent_moves__add(struct recent_moves *recent, struct insn_move move)
+{
+	memmove(&recent->v[1], &recent->v[0], (SHAPE_LENGTH - 1) * sizeof(recent->v[0]));
+	recent->v[0] = move;
+}
+
+static bool is_mem(const struct insn_move *move, uint8_t kind, uint8_t base, int32_t disp)
+{
+	return move->kind == kind && move->base == base && move->disp == disp;
+}
+
+static bool is_store_to_state(const struct insn_move *move)
+{
+	return move->kind == MOVE_STORE && move->base == INSN_R14;
+}
+
+/* lea handler,%r11; push %r11; push slot(%r14); mov %rsp,slot(%r14) */
+static bool is_compilers_push(const struct insn_move v[static SHAPE_LENGTH])
+{
+	return v[0].reg == INSN_RSP && is_mem(&v[1], MOVE_PUSH_MEM, INSN_R14, v[0].disp) &&
+	       v[2].kind == MOVE_PUSH && v[3].kind == MOVE_ADDRESS && v[3].reg == v[2].reg;
+}
+
+/*
+ * On a stack that is not switched to yet (5.x: caml_start_program, caml_runstack):
+ * lea handler,%x; mov %x,8(%y); mov ...,%x; mov %x,(%y); mov %y,slot(%r14)
+ */
+static bool is_runtimes_push(const struct insn_move v[static SHAPE_LENGTH])
+{
+	uint8_t frame = v[0].reg, value = v[1].reg;
+
+	return is_mem(&v[1], MOVE_STORE, frame, 0) && v[2].kind == MOVE_LOAD && v[2].reg == value &&
+	       is_mem(&v[3], MOVE_STORE, frame, 8) && v[3].reg == value &&
+	       v[4].kind == MOVE_ADDRESS && v[4].reg == value;
+}
+
+/*
+ * The newest instruction has put up a trap frame: its handler's address, and the offset of the
+ * slot. 0 where it has not.
+ */
+static uint64_t recent_moves__pushed(const struct recent_moves *recent, int32_t *slot)
+{
+	const struct insn_move *v = recent->v;
+
+	if (!is_store_to_state(&v[0]))
+		return 0;
+	*slot = v[0].disp;
+	if (is_compilers_push(v))
+		return v[3].address;
+	return is_runtimes_push(v) ? v[4].address : 0;
+}
+
+/* It has taken one down. */
+static bool recent_moves__popped(const struct recent_moves *recent, int32_t slot)
+{
+	const struct insn_move *v = recent->v;
+
+	return is_mem(&v[0], MOVE_POP_MEM, INSN_R14, slot) ||
+	       (is_store_to_state(&v[0]) && v[0].disp == slot);
+}
+
+/* It has set the stack back to the innermost one: what follows takes that, and goes to its handler.
+ */
+static bool recent_moves__raises(const struct recent_moves *recent, int32_t slot)
+{
+	return is_mem(&recent->v[0], MOVE_LOAD, INSN_R14, slot) && recent->v[0].reg == INSN_RSP;
+}
+
+/* lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x */
+/* It is a switch's jump: the address of the table. 0 where it is none. */
+static uint64_t recent_moves__switches(const struct recent_moves *recent)
+{
+	const struct insn_move *v = recent->v;
+
+	if (v[0].kind != MOVE_JUMP || v[1].kind != MOVE_ADD || v[1].reg != v[0].reg ||
+	    !is_mem(&v[2], MOVE_LOAD_ENTRY, v[3].reg, 0) || v[3].kind != MOVE_ADDRESS)
+		return 0;
+	return v[3].address;
+}
+
+/* mov %reg,disp(%r14): REX.W + REX.B 89 /r with %r14 and a displacement. */
+/* Some instruction of the function may put up a trap frame. Costs little. */
+static bool ocaml_shapes__may_push(const uint8_t *code, size_t len)
+{
+	for (size_t i = 0; i + 2 < len; i++)
+		if (code[i + 1] == 0x89 && (code[i] & 0xfb) == 0x49 && (code[i + 2] & 7) == 6 &&
+		    ((code[i + 2] >> 6) == 1 || (code[i + 2] >> 6) == 2))
+			return true;
+	return false;
+}
+
+static bool is_raisers_name(const char *name)
+{
+	static const char *const names[] = {"caml_raise_exn", "caml_reraise_exn",
+					    "caml_ml_array_bound_error",
+					    "caml_ml_array_align_error"};
+	size_t len = strcspn(name, "@");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (len == strlen(names[i]) && !memcmp(name, names[i], len))
+			return true;
+	return false;
+}
+
+/* How the code at vaddr begins, without what it would jump to. The count of instructions. */
+static size_t read_start(struct elf_image *image, uint64_t vaddr,
+			 struct insn_move moves[static RAISER_LENGTH], struct insn *last)
+{
+	uint64_t offset = elf_image__offset_of_vaddr(image, vaddr);
+	size_t len = 0, n = 0;
+	const uint8_t *code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
+
+	while (code && n < RAISER_LENGTH && !insn__decode(code, len, vaddr, last)) {
+		moves[n++] = insn__move(code, len, vaddr);
+		code += last->len;
+		len -= last->len;
+		vaddr += last->len;
+		if (last->cls != INSN_OTHER && last->cls != INSN_COND)
+			break;
+	}
+	return n;
+}
+
+/*
+ * Nobody tells its name: caml_raise_exn loads the stack pointer from the state; and
+ * caml_ml_array_bound_error jumps to caml_c_call with a C function's address in %rax.
+ */
+static bool looks_like_raiser(struct elf_image *image, uint64_t vaddr)
+{
+	struct insn_move moves[RAISER_LENGTH];
+	struct insn last = {0};
+	size_t n = read_start(image, vaddr, moves, &last);
+
+	for (size_t i = 0; i < n; i++)
+		if (moves[i].kind == MOVE_LOAD && moves[i].base == INSN_R14 &&
+		    moves[i].reg == INSN_RSP)
+			return true;
+	return n > 1 && last.cls == INSN_JUMP && moves[n - 2].kind == MOVE_ADDRESS &&
+	       moves[n - 2].reg == INSN_RAX &&
+	       elf_image__offset_of_vaddr(image, moves[n - 2].address) != UINT64_MAX;
+}
+
+/* A call to this address does not come back: it raises. Must not hold image->lock. */
+static bool ocaml_shapes__is_raiser(struct elf_image *image, uint64_t vaddr)
+{
+	const struct function *function = elf_image__function_at(image, vaddr);
+
+	if (!function)
+		return false;
+	if (function->kind == FUNCTION_UNKNOWN)
+		return looks_like_raiser(image, vaddr);
+	return is_raisers_name(function->raw_name);
+}
+
+/*
+ * Trap frames are put up and taken down in a nested way, so that each instruction has a chain of
+ * them, known before the program runs. Where two ways to an instruction disagree, nothing is said
+ * of it: code that is never reached may have been taken for code that is.
+ */
+
+/* Generated modules have initialisers of a megabyte. */
+#define MAX_FUNCTION ((size_t)16 << 20)
+#define MAX_TABLES   4096
+
+/* Chains of trap frames, by their index. */
+enum {
+	CHAIN_UNSEEN, /* the instruction has not been come to */
+	CHAIN_INSIDE, /* it is within another instruction */
+	CHAIN_NONE,   /* no frame of this function's */
+	CHAIN_UNKNOWN,
+	CHAIN_FIRST,
+};
+
+/* The innermost frame, and those around it. */
+struct chain {
+	uint64_t handler; /* 0: not known */
+	uint32_t outer;
+};
+
+/* From where on to follow. */
+struct flow_start {
+	size_t at;
+	uint32_t chain;
+};
+
+struct flow_table {
+	uint64_t vaddr;
+	uint32_t chain;
+};
+
+struct flow {
+	struct elf_image *image;
+	uint64_t vaddr; /* of the function */
+	const uint8_t *code;
+	size_t size;
+	const struct ocaml_note *note; /* what it says goes; NULL: nothing of this function */
+	int32_t slot;		       /* of the domain's state */
+	bool has_slot, failed;
+	uint32_t *chains; /* of each byte of the code */
+	VEC(struct chain) nodes;
+	VEC(struct flow_start) starts;
+	VEC(struct flow_table) tables;
+	size_t n_entries; /* of all tables */
+	handler_site_vec *sites;
+};
+
+/* An instruction on a straight way. */
+struct flow_point {
+	size_t at;
+	uint32_t chain;
+	bool raises; /* the stack has been set back */
+	struct insn insn;
+	struct recent_moves recent;
+};
+
+static void start_at(struct flow *flow, uint64_t vaddr, uint32_t chain)
+{
+	struct flow_start *start;
+
+	if (vaddr - flow->vaddr >= flow->size)
+		return;
+	start = VEC_PUSH(&flow->starts);
+	if (start)
+		*start = (struct flow_start){vaddr - flow->vaddr, chain};
+	else
+		flow->failed = true;
+}
+
+static uint32_t chain_with(struct flow *flow, uint64_t handler, uint32_t outer)
+{
+	struct chain *chain = VEC_PUSH(&flow->nodes);
+
+	if (!chain) {
+		flow->failed = true;
+		return CHAIN_UNKNOWN;
+	}
+	*chain = (struct chain){handler, outer};
+	return (uint32_t)(flow->nodes.n - 1);
+}
+
+static uint32_t outer_chain(const struct flow *flow, uint32_t chain)
+{
+	return chain < CHAIN_FIRST ? CHAIN_UNKNOWN : flow->nodes.v[chain].outer;
+}
+
+/* The compiler put the handler's address right where the frame is put up. */
+static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
+{
+	uint64_t vaddr = flow->vaddr + p->at;
+	const struct insn_move *move = &p->recent.v[0];
+
+	if (!vaddr_vec__has(&flow->note->pushes, vaddr, vaddr + 1) || move->kind != MOVE_ADDRESS ||
+	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address + 1))
+		return 0;
+	return move->address;
+}
+
+static bool noted_pop(const struct flow *flow, const struct flow_point *p)
+{
+	uint64_t vaddr = flow->vaddr + p->at;
+
+	return vaddr_vec__has(&flow->note->pops, vaddr, vaddr + 1);
+}
+
+/* The handler of a frame that the instruction puts up, or 0. */
+static uint64_t pushed(struct flow *flow, const struct flow_point *p)
+{
+	int32_t slot;
+	uint64_t handler = recent_moves__pushed(&p->recent, &slot);
+
+	if (handler) {
+		flow->slot = slot;
+		flow->has_slot = true;
+	}
+	if (flow->note)
+		handler = noted_push(flow, p);
+	return handler - flow->vaddr < flow->size ? handler : 0;
+}
+
+static bool popped(const struct flow *flow, const struct flow_point *p)
+{
+	if (flow->note)
+		return noted_pop(flow, p);
+	return flow->has_slot && recent_moves__popped(&p->recent, flow->slot);
+}
+
+/* What the instruction does to the trap frames. */
+static void follow_traps(struct flow *flow, struct flow_point *p)
+{
+	uint64_t handler = pushed(flow, p);
+
+	if (handler) {
+		/* Whoever comes to the handler has taken its frame down. */
+		start_at(flow, handler, p->chain);
+		p->chain = chain_with(flow, handler, p->chain);
+	} else if (flow->has_slot && recent_moves__raises(&p->recent, flow->slot)) {
+		p->raises = true;
+	} else if (!p->raises && popped(flow, p)) {
+		p->chain = outer_chain(flow, p->chain);
+	}
+}
+
+static void add_site(struct flow *flow, const struct flow_point *p)
+{
+	struct handler_site *site = VEC_PUSH(flow->sites);
+
+	if (site)
+		*site = (struct handler_site){.start = flow->vaddr + p->at,
+					      .end = flow->vaddr + p->at + p->insn.len};
+	else
+		flow->failed = true;
+}
+
+static void add_table(struct flow *flow, const struct flow_point *p)
+{
+	uint64_t vaddr = recent_moves__switches(&p->recent);
+	struct flow_table *table;
+
+	if (!vaddr || flow->tables.n == MAX_TABLES)
+		return;
+	table = VEC_PUSH(&flow->tables);
+	if (table)
+		*table = (struct flow_table){vaddr, p->chain};
+	else
+		flow->failed = true;
+}
+
+/* Where the instruction leads. False where it is not on to the next one. */
+static bool follow_control(struct flow *flow, const struct flow_point *p, bool is_first_time)
+{
+	switch ((enum insn_class)p->insn.cls) {
+	case INSN_CALL:
+	case INSN_CALL_INDIRECT:
+		if (is_first_time)
+			add_site(flow, p);
+		return p->insn.cls == INSN_CALL_INDIRECT ||
+		       !ocaml_shapes__is_raiser(flow->image, p->insn.target);
+	case INSN_COND:
+		start_at(flow, p->insn.target, p->chain);
+		return true;
+	case INSN_JUMP:
+		start_at(flow, p->insn.target, p->chain);
+		return false;
+	case INSN_JUMP_INDIRECT:
+		if (!p->raises)
+			add_table(flow, p);
+		/* fall through */
+	case INSN_RET:
+		if (p->raises && is_first_time)
+			add_site(flow, p);
+		return false;
+	case INSN_OTHER:
+	case INSN_SYSCALL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Notes that the instruction was come to with p->chain. False where that is nothing new. */
+static bool visit(struct flow *flow, struct flow_point *p)
+{
+	uint32_t *chain = &flow->chains[p->at];
+
+	if (*chain == CHAIN_UNSEEN || *chain == CHAIN_INSIDE) {
+		*chain = p->chain;
+		return true;
+	}
+	if (*chain == p->chain || *chain == CHAIN_UNKNOWN)
+		return false;
+	*chain = p->chain = CHAIN_UNKNOWN;
+	return true;
+}
+
+static void mark_inside(struct flow *flow, const struct flow_point *p)
+{
+	for (size_t i = p->at + 1; i < p->at + p->insn.len; i++)
+		if (flow->chains[i] == CHAIN_UNSEEN)
+			flow->chains[i] = CHAIN_INSIDE;
+}
+
+/* Each instruction is come to three times at most: with a chain, with an unknown one, in vain. */
+static void follow_line(struct flow *flow, const struct flow_start *start)
+{
+	struct flow_point p = {.at = start->at, .chain = start->chain};
+
+	while (p.at < flow->size && !flow->failed) {
+		const uint8_t *code = flow->code + p.at;
+		bool is_first_time = flow->chains[p.at] < CHAIN_NONE;
+
+		if (!visit(flow, &p) ||
+		    insn__decode(code, flow->size - p.at, flow->vaddr + p.at, &p.insn))
+			return;
+		mark_inside(flow, &p);
+		recent_moves__add(&p.recent, insn__move(code, p.insn.len, flow->vaddr + p.at));
+		follow_traps(flow, &p);
+		if (!follow_control(flow, &p, is_first_time))
+			return;
+		p.at += p.insn.len;
+	}
+}
+
+static void follow_starts(struct flow *flow)
+{
+	while (flow->starts.n && !flow->failed) {
+		struct flow_start start = flow->starts.v[--flow->starts.n];
+
+		follow_line(flow, &start);
+	}
+}
+
+/*
+ * How long a table is, nobody says. What leads out of the function, into an instruction, or to
+ * where the chain is another one, is of the next table.
+ */
+static bool is_entry_of(const struct flow *flow, const struct flow_table *table, uint64_t target)
+{
+	uint32_t chain;
+
+	if (target - flow->vaddr >= flow->size)
+		return false;
+	chain = flow->chains[target - flow->vaddr];
+	return chain == CHAIN_UNSEEN || chain == table->chain ||
+	       (table->chain == CHAIN_UNKNOWN && chain != CHAIN_INSIDE);
+}
+
+/* Where the function's next table begins. */
+static uint64_t end_of_table(const struct flow *flow, uint64_t vaddr)
+{
+	uint64_t end = UINT64_MAX;
+
+	for (size_t i = 0; i < flow->tables.n; i++)
+		if (flow->tables.v[i].vaddr > vaddr && flow->tables.v[i].vaddr < end)
+			end = flow->tables.v[i].vaddr;
+	return end;
+}
+
+static void follow_table(struct flow *flow, struct flow_table table)
+{
+	uint64_t end = UINT64_MAX, vaddr = table.vaddr;
+	size_t len = 0, n_tables = 0;
+	const uint8_t *entry = elf_image__loaded_bytes(flow->image, vaddr, &len);
+	int32_t offset;
+
+	while (entry && len >= sizeof(offset) && vaddr < end && flow->n_entries < flow->size) {
+		uint64_t target;
+
+		/* The cases may have more of them. */
+		if (flow->tables.n != n_tables) {
+			n_tables = flow->tables.n;
+			end = end_of_table(flow, table.vaddr);
+			continue;
+		}
+		memcpy(&offset, entry, sizeof(offset));
+		target = table.vaddr + (uint64_t)(int64_t)offset;
+		if (!is_entry_of(flow, &table, target))
+			return;
+		start_at(flow, target, table.chain);
+		follow_starts(flow);
+		entry += sizeof(offset);
+		len -= sizeof(offset);
+		vaddr += sizeof(offset);
+		flow->n_entries++;
+	}
+}
+
+/* Drops sites without a handler, and sorts the others. */
+static void settle(struct flow *flow)
+{
+	handler_site_vec *sites = flow->sites;
+	size_t out = 0;
+
+	for (size_t i = 0; i < sites->n; i++) {
+		struct handler_site site = sites->v[i];
+		uint32_t chain = flow->chains[site.start - flow->vaddr];
+
+		if (chain < CHAIN_FIRST || !flow->nodes.v[chain].handler)
+			continue;
+		site.handler = flow->nodes.v[chain].handler;
+		sites->v[out++] = site;
+	}
+	sites->n = out;
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+	const struct handler_site *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static void follow_all(struct flow *flow)
+{
+	/* Those that stand for themselves. */
+	for (int i = 0; i < CHAIN_FIRST; i++)
+		chain_with(flow, 0, CHAIN_UNKNOWN);
+	start_at(flow, flow->vaddr, CHAIN_NONE);
+	follow_starts(flow);
+	/* After what leads to places for sure. Their code may have more of them. */
+	for (size_t i = 0; i < flow->tables.n && !flow->failed; i++)
+		follow_table(flow, flow->tables.v[i]);
+	settle(flow);
+}
+
+static bool is_noted(const struct ocaml_note *note, const struct function *f)
+{
+	return vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size);
+}
+
+/*
+ * Follows the function's instructions from its entry on, and adds its sites, ascending. A handler
+ * is claimed only where all ways to a site have it. Must not hold image->lock. 0 or -ENOMEM.
+ */
+static int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
+				  const struct ocaml_note *note, handler_site_vec *sites)
+{
+	struct flow flow = {.image = image, .vaddr = f->vaddr, .sites = sites};
+	uint64_t offset = elf_image__offset_of_vaddr(image, f->vaddr);
+	size_t len = 0;
+
+	flow.code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
+	flow.size = f->size < len ? f->size : len;
+	flow.note = is_noted(note, f) ? note : NULL;
+	if (!flow.code || flow.size > MAX_FUNCTION ||
+	    (!flow.note && !ocaml_shapes__may_push(flow.code, flow.size)))
+		return 0;
+	flow.chains = calloc(flow.size, sizeof(*flow.chains));
+	if (!flow.chains)
+		return -ENOMEM;
+	follow_all(&flow);
+	VEC_SORT(sites, compare_sites);
+	free(flow.chains);
+	VEC_FINI(&flow.nodes);
+	VEC_FINI(&flow.starts);
+	VEC_FINI(&flow.tables);
+	return flow.failed ? -ENOMEM : 0;
+}
 
 struct handling_function {
 	uint64_t vaddr;

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT
+#include "stack/apply.h"
+
+#include <string.h>
+
+#include "kernel/address.h"
+
+/* Operations on the frames that run. */
+
+void stack__push(struct stack *s, const struct branch *b, const struct function *function,
+		 uint8_t kind, uint8_t flags, uint64_t return_ip)
+{
+	struct call call = {.start_ns = b->time_ns,
+			    .entry_ip = b->to,
+			    .call_ip = b->from,
+			    .function = function,
+			    .kind = kind,
+			    .flags = flags};
+	struct frame *frame;
+	bool is_entry;
+
+	if (function && stack__function_at(s, b->to, &is_entry) && !is_entry)
+		call.flags |= CALL_INSIDE;
+	frame = frames__push(s->frames, &call);
+	if (frame)
+		frame->return_ip = return_ip;
+}
+
+void stack__push_first(struct stack *s, uint64_t ip)
+{
+	struct call call = {
+		.start_ns = s->frames->start_ns, .entry_ip = ip, .flags = CALL_INFERRED_START};
+	bool is_entry;
+
+	call.function = stack__function_at(s, ip, &is_entry);
+	frames__push(s->frames, &call);
+	s->frames->level = 0;
+}
+
+void stack__push_call(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct frame *top;
+
+	stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
+	top = b->len ? NULL : frames__top(s->frames);
+	if (top)
+		top->slack = branch__return_slack(b);
+}
+
+void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct frame *top = frames__top(s->frames);
+	uint64_t return_ip = top->role ? top->resume_ip : top->return_ip;
+	uint64_t resume_ip = top->role ? 0 : top->resume_ip;
+	uint8_t kind = top->call.kind, slack = top->slack;
+	enum function_role role;
+
+	frames__learn_way(s->frames, top, false);
+	frames__pop(s->frames, b->time_ns, 0);
+	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
+	top = frames__top(s->frames);
+	if (top) {
+		top->resume_ip = resume_ip;
+		top->slack = slack;
+	}
+	role = stack__role_at(s, b->to);
+	if (function_role__switches(role))
+		stack__take_role(s, role);
+}
+
+void stack__break_segment(struct stack *s, const struct branch *b)
+{
+	frames__close_all(s->frames, b->time_ns, CALL_CUT_SHORT);
+	frames__begin_segment(s->frames, b->time_ns);
+	stack__push_first(s, b->to);
+}
+
+/* The function is the caller of all that ran in the segment, whose frames have all ended. */
+static struct frame *put_below_all(struct stack *s, const struct branch *b,
+				   const struct function *function)
+{
+	if (s->passes & PASS_ROOTS)
+		return frames__emplace_root(s->frames, function, b->to);
+	frames__begin_segment(s->frames, b->time_ns);
+	stack__push_first(s, b->to);
+	return frames__top(s->frames);
+}
+
+/* Calls and returns. */
+
+static void enter(struct stack *s, const struct branch *b, const struct event *e)
+{
+	enum function_role role = stack__role_at(s, b->to);
+
+	if (role && role <= ROLE_GETCONTEXT)
+		unwinding__note_setjmp(s, b, role);
+	if (role == ROLE_FIND_FDE)
+		unwinding__note_step(s);
+	stack__push_call(s, b, e->function);
+	if (function_role__switches(role))
+		stack__take_role(s, role);
+}
+
+static void return_from(struct stack *s, const struct branch *b, const struct frame *frame)
+{
+	frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_UNKNOWN);
+	frames__pop(s->frames, b->time_ns, 0);
+}
+
+/* Behind a context switch: the frame that was there before it, and runs that function. */
+static struct frame *find_below(struct stack *s, const struct function *function)
+{
+	struct frame *frame = function ? frames__below(s->frames) : NULL;
+
+	for (; frame; frame = frames__parent(s->frames, frame)) {
+		if (frame->call.function == function)
+			return frame;
+		if (frame->call.kind == CALL_KERNEL)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* The first frame of a coroutine: who set up its stack put a function's first address there. */
+static bool is_made_by_hand(const struct frame *frame)
+{
+	return !frame->call.call_ip && !(frame->call.flags & (CALL_INFERRED_START | CALL_BY_JUMP));
+}
+
+static void return_out(struct stack *s, const struct branch *b, const struct event *e)
+{
+	const struct function *function = e->function;
+	bool is_entry = e->is_entry && !is_made_by_hand(frames__top(s->frames));
+	struct frame *below;
+
+	frames__pop(s->frames, b->time_ns, 0);
+	if (frames__top(s->frames))
+		return;
+	/* A label of assembly may stand behind the call: what is returned to is what called. */
+	if (is_entry)
+		function = stack__function_at(s, b->to - 1, &is_entry);
+	below = find_below(s, function);
+	if (below)
+		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
+	else if (put_below_all(s, b, function))
+		stack__note_fiber_base(s);
+}
+
+void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
+		    bool is_entry)
+{
+	enum function_role role = stack__role_at(s, b->to);
+	struct frame *frame = frames__top(s->frames);
+
+	frame->is_resolving = role == ROLE_RESOLVER || role == ROLE_LINKER;
+	frame->call.function = function;
+	frame->call.entry_ip = b->to;
+	frame->call.flags &= (uint8_t)~CALL_INSIDE;
+	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
+	if (function_role__switches(role))
+		stack__take_role(s, role);
+}
+
+/* Landings. */
+
+/* What took it ran below everything that the segment has shown. */
+static struct frame *begin_below(struct stack *s, const struct branch *b,
+				 const struct departure *by, bool is_lowest, uint32_t distance)
+{
+	long level = s->frames->level;
+
+	frames__end_segment(s->frames);
+	frames__begin_below(s->frames, b->time_ns,
+			    unwinding__find_waiting(s, b, by, is_lowest, distance), distance);
+	stack__push_first(s, b->to);
+	s->frames->level = level;
+	return frames__top(s->frames);
+}
+
+/* The leap that landed in a clean-up, and goes on; NULL: it is another one. */
+static struct leap *find_earlier(struct stack *s, const struct departure *by)
+{
+	struct frame *clean_up = by->resuming ? frames__parent(s->frames, by->resuming) : NULL;
+
+	return clean_up ? frames__leap_into(s->frames, clean_up) : NULL;
+}
+
+static void begin_at(struct leap *leap, const struct frame *from)
+{
+	leap->start_ns = from->call.start_ns;
+	leap->from = frame__id(from);
+}
+
+void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by)
+{
+	struct leap *earlier = find_earlier(s, &by);
+	struct leap leap = {.end_ns = b->time_ns};
+	bool is_lowest = by.frame && by.frame == s->frames->open.v;
+
+	if (earlier && by.resumes)
+		by.left_by = earlier->left_by;
+	leap.left_by = by.left_by;
+	if (by.frame) {
+		frames__name(s->frames, by.frame);
+		begin_at(&leap, by.frame);
+	}
+	/* A clean-up may have been in what began it: a panic goes through several functions. */
+	if (earlier && !by.resumes) {
+		earlier->left_by = by.left_by;
+		begin_at(earlier, by.frame);
+	}
+	if (frame) {
+		frames__cut_to(s->frames, frame, b->time_ns, by.left_by);
+	} else {
+		uint32_t distance = unwinding__count_below(s);
+
+		frames__cut_all(s->frames, b->time_ns, by.left_by);
+		frame = begin_below(s, b, &by, is_lowest, distance);
+	}
+	if (frame && earlier)
+		frames__move_leap(s->frames, earlier, frame, b->time_ns);
+	else if (frame && by.frame)
+		frames__add_leap(s->frames, &leap, frame);
+}
+
+/* Out of user code and back, by what is not traced. */
+
+/* A slice of that kind lies on the frames until the thread goes on. */
+static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
+{
+	stack__push(s, b, NULL, kind, 0, 0);
+	s->outside = true;
+	s->resume_ip = resume_ip;
+}
+
+/* The code where it cannot be read: a handler has returned to what comes to its syscall so. */
+static bool is_in_restorer(const struct stack *s, uint64_t ip)
+{
+	return s->restorer_ip && (ip - s->restorer_ip == 7 || ip - s->restorer_ip == 5);
+}
+
+static void enter_signal(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct branch entry = {.time_ns = b->time_ns, .to = b->to};
+	struct frame *frame;
+
+	stack__push(s, &entry, function, CALL_SIGNAL, 0, 0);
+	frame = frames__top(s->frames);
+	if (!frame)
+		return;
+	frame->resume_ip = s->resume_ip;
+	if (stack__is_preemption(function))
+		frame->return_ip = frame->call.call_ip = s->resume_ip;
+}
+
+/*
+ * The thread goes on where the signal came, unless another handler is next, or this one changed
+ * its context. False: its frame was not known, and what it interrupted is now.
+ */
+static bool leave_signal(struct stack *s, const struct branch *b, const struct event *e)
+{
+	struct frame *signal = frames__top(s->frames);
+
+	while (signal && signal->call.kind != CALL_SIGNAL)
+		signal = frames__parent(s->frames, signal);
+	s->resume_ip = signal ? signal->resume_ip : 0;
+	if (signal)
+		return_from(s, b, signal);
+	else
+		frames__close_all(s->frames, b->time_ns, 0);
+	if (frames__top(s->frames))
+		return true;
+	put_below_all(s, b, e->function);
+	return false;
+}
+
+/* Where the kernel is traced. */
+
+static void enter_kernel(struct stack *s, const struct branch *b, const struct event *e)
+{
+	struct frame *frame;
+
+	stack__push(s, b, e->function, CALL_KERNEL, 0, 0);
+	frame = frames__top(s->frames);
+	if (!frame)
+		return;
+	frame->resume_ip = b->from + b->len;
+	if (!address__is_kernel(b->from))
+		s->in_sigreturn = b->len && stack__is_sigreturn(s, b->from);
+}
+
+/* The entry is over; without one the segment began in the kernel, and all of it is over. */
+static void end_entry(struct stack *s, const struct branch *b, const struct event *e,
+		      struct frame *entry)
+{
+	if (entry) {
+		frames__unwind_to(s->frames, entry, b->time_ns, 0);
+		frames__pop(s->frames, b->time_ns, 0);
+	} else {
+		frames__close_all(s->frames, b->time_ns, 0);
+	}
+	if (!frames__top(s->frames))
+		put_below_all(s, b, e->function);
+}
+
+/* Other entries lie on top of the one out of user code. True: there was one. */
+static bool leave_kernel(struct stack *s, const struct branch *b, const struct event *e)
+{
+	struct frame *entry = NULL, *frame = frames__top(s->frames);
+
+	for (; frame; frame = frames__parent(s->frames, frame))
+		if (frame->call.kind == CALL_KERNEL)
+			entry = frame;
+	s->stopped_in_kernel = false;
+	s->resume_ip = entry ? entry->resume_ip : b->to;
+	end_entry(s, b, e, entry);
+	return entry;
+}
+
+static bool fix_up(struct stack *s, const struct branch *b, const struct event *e)
+{
+	const struct frame *top;
+
+	end_entry(s, b, e, e->frame);
+	top = frames__top(s->frames);
+	return top && e->function != top->call.function;
+}
+
+/*
+ * kernel/sched/core.c: the one function that switches threads. It runs on when its thread comes
+ * back, while what perf called to stop the trace is not returned from in it.
+ */
+static struct frame *find_schedule(struct stack *s)
+{
+	struct frame *frame = frames__top(s->frames);
+
+	for (; frame; frame = frames__parent(s->frames, frame)) {
+		if (frame->call.function && !strcmp(frame->call.function->name, "__schedule"))
+			return frame;
+		if (frame->call.kind == CALL_KERNEL)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void stop_in_kernel(struct stack *s, const struct branch *b)
+{
+	struct frame *frame = find_schedule(s);
+
+	if (frame)
+		frames__unwind_to(s->frames, frame, b->time_ns, CALL_INFERRED_END);
+	go_outside(s, b, CALL_UNTRACED, 0);
+	s->stopped_in_kernel = true;
+}
+
+static void resume_in_kernel(struct stack *s, const struct branch *b, const struct event *e)
+{
+	s->stopped_in_kernel = false;
+	frames__begin_nested(s->frames, b->time_ns);
+	frames__push(s->frames, &(struct call){.start_ns = b->time_ns,
+					       .entry_ip = b->to,
+					       .function = e->function,
+					       .flags = CALL_INFERRED_START});
+}
+
+/*
+ * User code is not traced: what ran in the kernel has all returned, and the next that is seen
+ * enters it anew.
+ */
+static void leave_kernel_alone(struct stack *s, const struct branch *b)
+{
+	frames__close_all(s->frames, b->time_ns, 0);
+	frames__begin_segment(s->frames, b->time_ns);
+	go_outside(s, b, CALL_UNTRACED, 0);
+	s->is_in_user = true;
+}
+
+static bool apply_outside(struct stack *s, const struct branch *b, const struct event *e)
+{
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_SYSCALL:
+		go_outside(s, b, CALL_SYSCALL, b->from + b->len);
+		s->in_sigreturn = stack__is_sigreturn(s, b->from) || is_in_restorer(s, b->from);
+		return false;
+	case EVENT_INTERRUPT:
+		go_outside(s, b, CALL_UNTRACED, b->from);
+		s->in_sigreturn = false;
+		return false;
+	case EVENT_SIGNAL:
+		enter_signal(s, b, e->function);
+		return false;
+	case EVENT_SIGNAL_END:
+		return leave_signal(s, b, e);
+	case EVENT_TRAP_RETURN:
+		stack__on_event(s, b, BRANCH_RETURN);
+		return false;
+	case EVENT_ABORT:
+		/* It may lie anywhere, and is part of the function whose sequence it ends. */
+		s->aborted.frame = frame__id(frames__top(s->frames));
+		s->aborted.handler = e->function;
+		return false;
+	case EVENT_KERNEL_ENTRY:
+		enter_kernel(s, b, e);
+		return false;
+	case EVENT_KERNEL_EXIT:
+		return leave_kernel(s, b, e);
+	case EVENT_KERNEL_RETURN:
+		end_entry(s, b, e, e->frame);
+		return false;
+	case EVENT_KERNEL_FIXUP:
+		return fix_up(s, b, e);
+	case EVENT_KERNEL_STOP:
+		stop_in_kernel(s, b);
+		return false;
+	case EVENT_KERNEL_RESUME:
+		resume_in_kernel(s, b, e);
+		return false;
+	case EVENT_KERNEL_EXIT_ALONE:
+		leave_kernel_alone(s, b);
+		return false;
+	case EVENT_KERNEL_ENTRY_ALONE:
+		s->is_in_user = false;
+		stack__push(s, b, e->function, CALL_KERNEL, 0, 0);
+		return false;
+	default:
+		return stack__apply_switch(s, b, e);
+	}
+}
+
+bool event__apply(struct stack *s, const struct branch *b, const struct event *e)
+{
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_NONE:
+		return false;
+	case EVENT_CALL:
+		enter(s, b, e);
+		return false;
+	case EVENT_RETURN:
+		return_from(s, b, e->frame);
+		return false;
+	case EVENT_RETURN_OUT:
+		return_out(s, b, e);
+		return false;
+	case EVENT_TAIL_CALL:
+		stack__replace_top(s, b, e->function);
+		return false;
+	case EVENT_RESOLVED:
+		stack__resolve(s, b, e->function, e->is_entry);
+		return false;
+	case EVENT_HANDLER_RETURN:
+		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */
+		frames__top(s->frames)->call.kind = CALL_SIGNAL;
+		s->restorer_ip = b->to;
+		stack__replace_top(s, b, e->function);
+		return false;
+	case EVENT_RECEIVER:
+		stack__give_back(frames__top(s->frames));
+		stack__land(s, b, NULL, e->by);
+		return false;
+	case EVENT_LANDING:
+		stack__land(s, b, e->frame, e->by);
+		return false;
+	case EVENT_CUT:
+		frames__cut_to(s->frames, e->frame, b->time_ns, LEFT_BY_UNKNOWN);
+		return false;
+	case EVENT_LOST:
+		stack__break_segment(s, b);
+		return false;
+	default:
+		return apply_outside(s, b, e);
+	}
+}

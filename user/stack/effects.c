@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/*
+ * OCaml 5's effects (its runtime/amd64.S). What a handler is around runs on a fiber:
+ * caml_runstack() makes one, calls a function there, and goes back when that has returned, or
+ * raised. The fiber's parent is the stack that waits for it. caml_perform() goes to the parent, by
+ * a jump to the handler that takes the place of what the parent waits in, and keeps the fiber, and
+ * caml_reperform() goes on to the parent's parent and keeps both. caml_resume() goes back to what
+ * was kept, by a jump to a function that returns for caml_perform(): not before that return is it
+ * known which fiber it is.
+ */
+#include "stack/rules.h"
+
+#include <string.h>
+
+static bool runs(const struct function *function, const char *name)
+{
+	return function && !strcmp(function->raw_name, name);
+}
+
+/* The one that the others, which were kept with it, have come to. */
+static struct strand *last_of(struct strand *fiber)
+{
+	for (struct strand *parent; (parent = strands__parent_of(fiber));)
+		fiber = parent;
+	return fiber;
+}
+
+static void wait_for(struct strand *parent, struct strand *fiber)
+{
+	fiber->parent = parent;
+	parent->child = fiber;
+}
+
+/* The strand's frames run; the slice of the time switched out is over. */
+static void run_again(struct stack *s, const struct branch *b, struct strand *strand)
+{
+	stack__run_strand(s, strand);
+	frames__pop(s->frames, b->time_ns, 0);
+}
+
+/* is_loose: it has been there before, as one that is not known. */
+static struct strand *add_fiber(struct stack *s, bool is_loose)
+{
+	struct strand *fiber = strands__add(&s->strands, is_loose);
+
+	if (!fiber)
+		return NULL;
+	fiber->is_fiber = true;
+	return fiber;
+}
+
+/* caml_runstack() stands on both stacks: what is called here returns to it. */
+static void begin_fiber(struct stack *s, const struct branch *b, struct strand *fiber)
+{
+	const struct function *runner = frames__top(s->frames)->call.function;
+	struct branch base = {.time_ns = b->time_ns, .to = b->from};
+	struct frame *frame;
+
+	wait_for(s->strands.running, fiber);
+	stack__wait(s, b, 0);
+	fiber->generation = ++s->strands.n_begun;
+	stack__run_strand(s, fiber);
+	frames__begin_segment(s->frames, b->time_ns);
+	stack__push(s, &base, runner, CALL_FUNCTION, 0, 0);
+	frame = frames__top(s->frames);
+	if (frame)
+		frame->role = ROLE_FIBER;
+	s->frames->level = 0;
+}
+
+/* The parent is one from before a gap, which is not known before it returns. */
+static void return_to_unknown(struct stack *s, const struct branch *b)
+{
+	struct strand *parent = add_fiber(s, true);
+
+	if (!parent)
+		return;
+	frames__close_all(s->frames, b->time_ns, 0);
+	s->strands.running->state = STRAND_OVER;
+	stack__begin_strand(s, &(struct branch){.time_ns = b->time_ns, .to = b->from}, parent);
+	parent->began_at = 0;
+}
+
+/* Its base goes on on the parent's stack, in the place of what that waits in. */
+static void end_fiber(struct stack *s, const struct branch *b, struct strand *parent)
+{
+	const struct function *runner = frames__top(s->frames)->call.function;
+	struct frame *top;
+
+	frames__close_all(s->frames, b->time_ns, 0);
+	s->strands.running->state = STRAND_OVER;
+	run_again(s, b, parent);
+	top = frames__top(s->frames);
+	if (top && top->call.function == runner)
+		stack__give_back(top);
+	else
+		stack__replace_top(s, &(struct branch){.time_ns = b->time_ns, .to = b->from},
+				   runner);
+}
+
+/* Of an effect that nobody handles: back to who performed it, which raises. */
+static void go_unhandled(struct stack *s, const struct branch *b)
+{
+	struct strand *performer = s->strands.performer;
+
+	if (frames__top(s->frames)->role != ROLE_REPERFORM || !performer)
+		return;
+	stack__wait(s, b, 0);
+	run_again(s, b, performer);
+}
+
+/* The handler's stack, which a fiber from before the trace has not told. */
+static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t waits_at)
+{
+	struct strand *running = s->strands.running, *parent = add_fiber(s, true);
+
+	if (!parent)
+		return false;
+	stack__wait(s, b, waits_at);
+	stack__begin_strand(s, b, parent);
+	parent->is_loose = true;
+	parent->performed = running;
+	return true;
+}
+
+static void go_to_handler(struct stack *s, const struct branch *b, struct strand *parent,
+			  uint64_t waits_at, const struct function *function)
+{
+	struct strand *running = s->strands.running;
+
+	stack__wait(s, b, waits_at);
+	running->parent = NULL;
+	parent->performed = running;
+	run_again(s, b, parent);
+	stack__replace_top(s, b, function);
+}
+
+static bool perform(struct stack *s, const struct branch *b, const struct function *function)
+{
+	const struct frame *top = frames__top(s->frames);
+	struct strand *parent = strands__parent_of(s->strands.running);
+	/* What performs once more is not gone on with there, but by the fiber that it waits for. */
+	bool is_first = top->role == ROLE_PERFORM;
+	uint64_t waits_at = is_first ? top->resume_ip : 0;
+
+	if (runs(function, "caml_c_call")) {
+		go_unhandled(s, b);
+		stack__replace_top(s, b, function);
+		return true;
+	}
+	if (is_first)
+		s->strands.performer = s->strands.running;
+	if (!parent)
+		return go_to_unknown(s, b, waits_at);
+	go_to_handler(s, b, parent, waits_at, function);
+	return true;
+}
+
+/* Goes on in caml_perform(), which is shared. */
+static void reperform(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct strand *running = s->strands.running, *last = running->performed;
+
+	if (last)
+		wait_for(running, last);
+	stack__replace_top(s, b, function);
+	stack__take_role(s, ROLE_REPERFORM);
+}
+
+/* The one that performed last, of those that are kept. */
+static struct strand *find_latest(struct stack *s)
+{
+	struct strands *strands = &s->strands;
+	struct strand *latest = NULL;
+
+	for (size_t i = 0; i < strands__count(strands); i++) {
+		struct strand *strand = strands__at(strands, i);
+
+		if (strand->state == STRAND_WAITS && strand->waits_at &&
+		    (!latest || strand->since > latest->since))
+			latest = strand;
+	}
+	return latest;
+}
+
+/* The function stands in the place of caml_perform()'s frame. */
+static void resume(struct stack *s, const struct branch *b, struct strand *fiber)
+{
+	struct strand *resumer = s->strands.running;
+	const struct function *function;
+	struct frame *top;
+	uint8_t slack = fiber->slack;
+	bool is_entry;
+
+	wait_for(resumer, last_of(fiber));
+	stack__wait(s, b, 0);
+	stack__run_strand(s, fiber);
+	s->strands.resumer = resumer;
+	stack__mark(s, b->time_ns, fiber->waits_at, 2);
+	frames__pop(s->frames, b->time_ns, 0);
+	frames__pop(s->frames, b->time_ns, 0);
+	function = stack__function_at(s, b->to, &is_entry);
+	stack__push(s, &(struct branch){.time_ns = b->time_ns, .to = b->to}, function,
+		    CALL_FUNCTION, CALL_BY_JUMP, fiber->waits_at);
+	top = frames__top(s->frames);
+	if (top)
+		top->slack = slack;
+}
+
+void stack__settle_resume(struct stack *s, const struct branch *next)
+{
+	struct branch *b = &s->resumes;
+	struct strand *running = s->strands.running, *fiber;
+
+	s->is_resuming = false;
+	if (next->kind == BRANCH_GAP)
+		return;
+	fiber = next->kind == BRANCH_RETURN ? strands__find_waiting(&s->strands, next->to)
+					    : find_latest(s);
+	if (fiber) {
+		resume(s, b, fiber);
+		return;
+	}
+	/* It was kept before the trace began. */
+	fiber = add_fiber(s, true);
+	if (!fiber)
+		return;
+	wait_for(running, fiber);
+	stack__wait(s, b, 0);
+	stack__begin_strand(s, b, fiber);
+	fiber->is_loose = true;
+}
+
+void stack__resume_other(struct stack *s, struct strand *fiber)
+{
+	struct strand *resumer = s->strands.resumer;
+
+	if (resumer)
+		wait_for(resumer, last_of(fiber));
+}
+
+void stack__note_fiber_base(struct stack *s)
+{
+	struct frame *top = frames__top(s->frames);
+
+	if (runs(top->call.function, "caml_runstack"))
+		top->role = ROLE_FIBER;
+}
+
+bool stack__apply_effect(struct stack *s, const struct branch *b, const struct event *e)
+{
+	struct strand *parent = strands__parent_of(s->strands.running), *fiber;
+
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_FIBER_BEGIN:
+		fiber = add_fiber(s, false);
+		if (fiber)
+			begin_fiber(s, b, fiber);
+		return true;
+	case EVENT_FIBER_END:
+		end_fiber(s, b, parent);
+		if (b->kind == BRANCH_CALL)
+			return true;
+		stack__replace_top(s, b, e->function);
+		return false;
+	case EVENT_FIBER_END_UNKNOWN:
+		return_to_unknown(s, b);
+		return true;
+	case EVENT_FIBER_PERFORM:
+		return !perform(s, b, e->function);
+	case EVENT_FIBER_REPERFORM:
+		reperform(s, b, e->function);
+		return false;
+	case EVENT_FIBER_RESUME:
+		s->resumes = *b;
+		s->is_resuming = true;
+		return false;
+	default:
+		return false;
+	}
+}

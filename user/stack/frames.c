@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: MIT
+#include "stack/frames_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "decode/branch.h"
+#include "kernel/huge_pages.h"
+#include "stack/unwinding.h"
+
+/* An index of 32 bits for each, with the roots, and one that stands for none. */
+#define MAX_CALLS ((size_t)1 << 31)
+
+void frames__init(struct frames *frames)
+{
+	*frames = (struct frames){.part = PART_NONE, .calls.n = FRAMES_ROOM};
+}
+
+void frames__fini(struct frames *frames)
+{
+	VEC_FINI(&frames->calls);
+	VEC_FINI(&frames->open);
+	VEC_FINI(&frames->parts);
+	VEC_FINI(&frames->roots);
+	VEC_FINI(&frames->landings);
+	VEC_FINI(&frames->begun);
+	VEC_FINI(&frames->held);
+	stitcher__fini(&frames->stitcher);
+	VEC_FINI(&frames->leaps);
+}
+
+static struct part *running_part(const struct frames *frames)
+{
+	return frames->part == PART_NONE ? NULL : &frames->parts.v[frames->part];
+}
+
+int frames__grow(struct frames *frames)
+{
+	size_t cap = frames->calls.cap ?: FRAMES_ROOM;
+
+	if (cap > MAX_CALLS / 2 || vec__grow(&frames->calls.v, &cap, cap, sizeof(*frames->calls.v)))
+		return -ENOMEM;
+	frames->calls.cap = cap;
+	huge_pages__use(frames->calls.v);
+	return 0;
+}
+
+static uint32_t n_calls(const struct frames *frames)
+{
+	return (uint32_t)(frames->calls.n - FRAMES_ROOM);
+}
+
+static struct call *place(const struct frames *frames, uint32_t index)
+{
+	return &frames->calls.v[FRAMES_ROOM + index];
+}
+
+/* The index of a new place, whose call is not written before it has ended. False: no memory. */
+static bool add_place(struct frames *frames, uint32_t *index)
+{
+	if (frames->calls.n >= frames->calls.cap && frames__grow(frames)) {
+		frames->failed = true;
+		return false;
+	}
+	*index = n_calls(frames);
+	frames->calls.n++;
+	return true;
+}
+
+static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
+{
+	struct part *part = frames->parts.n < PART_NONE ? VEC_PUSH(&frames->parts) : NULL;
+
+	if (!part) {
+		frames->failed = true;
+		return;
+	}
+	*part = (struct part){.start_ns = time_ns,
+			      .outer = outer,
+			      .n_below = (uint32_t)frames->open.n,
+			      .first = n_calls(frames),
+			      .depth = (uint32_t)frames->open.n - frames->n_roots,
+			      .last_root = ROOT_NONE,
+			      .taker = WAITING_NONE};
+	frames->part = (uint32_t)(frames->parts.n - 1);
+	frames->n_below = part->n_below;
+}
+
+static void end_part(struct frames *frames, struct part *part)
+{
+	part->end = n_calls(frames);
+	frames->n_roots -= part->n_roots;
+	frames->part = part->outer;
+	part = running_part(frames);
+	frames->n_below = part ? part->n_below : 0;
+}
+
+void frames__end_segment(struct frames *frames)
+{
+	struct part *part, *segment = NULL;
+
+	while ((part = running_part(frames))) {
+		end_part(frames, part);
+		segment = part;
+	}
+	if (segment)
+		frames__stitch(frames, segment);
+}
+
+void frames__begin_segment(struct frames *frames, uint64_t time_ns)
+{
+	frames__end_segment(frames);
+	begin_part(frames, time_ns, PART_NONE);
+	frames->start_ns = time_ns;
+	if (frames->failed)
+		return;
+	frames->parts.v[frames->part].end_ns = time_ns;
+	frames->parts.v[frames->part].seam = frames->seam;
+	frames->seam = SEAM_GAP;
+}
+
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker,
+			 uint32_t distance)
+{
+	frames__end_segment(frames);
+	frames->seam = SEAM_LEAP;
+	frames__begin_segment(frames, time_ns);
+	if (frames->failed)
+		return;
+	frames->parts.v[frames->part].taker = taker;
+	frames->parts.v[frames->part].distance = distance;
+}
+
+void frames__begin_nested(struct frames *frames, uint64_t time_ns)
+{
+	begin_part(frames, time_ns, frames->part);
+}
+
+void frames__forget(struct frames *frames)
+{
+	frames__end_segment(frames);
+	if (stitcher__finish(&frames->stitcher))
+		frames->failed = true;
+}
+
+struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
+{
+	size_t index = (size_t)(frame - frames->open.v);
+
+	return index ? &frames->open.v[index - 1] : NULL;
+}
+
+struct frame *frames__below(const struct frames *frames)
+{
+	size_t n = frames->open.n;
+
+	return n && n == frames->n_below ? &frames->open.v[n - 1] : NULL;
+}
+
+bool frames__is_last(const struct frames *frames)
+{
+	const struct frame *top = frames__top(frames);
+
+	return top && !top->is_root && top->index == n_calls(frames) - 1;
+}
+
+/* A nested part without frames is over. False where it is the segment that has none. */
+static bool join(struct frames *frames)
+{
+	struct part *part = running_part(frames);
+
+	if (!part || part->outer == PART_NONE)
+		return false;
+	end_part(frames, part);
+	return true;
+}
+
+struct frame *frames__push(struct frames *frames, const struct call *call)
+{
+	struct frame *frame = VEC_PUSH(&frames->open);
+
+	if (!frame) {
+		frames->failed = true;
+		return NULL;
+	}
+	*frame = (struct frame){.call = *call, .kept_ns = call->start_ns};
+	/* What is not known yet is how many roots there will be below it. */
+	frame->call.depth = (uint32_t)frames->open.n - 1 - frames->n_roots;
+	if (!add_place(frames, &frame->index)) {
+		frames->open.n--;
+		return NULL;
+	}
+	frames->level++;
+	return frame;
+}
+
+void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
+{
+	struct frame *top = frames__top(frames);
+
+	if (!top)
+		return;
+	top->call.end_ns = time_ns;
+	top->call.flags |= flags;
+	top->call.told_at_end = top->told_ns == time_ns;
+	if (top->is_root)
+		frames->roots.v[top->index].call = top->call;
+	else
+		*place(frames, top->index) = top->call;
+	if (frames->taker)
+		frames__tell(frames, top);
+	frames->open.n--;
+	frames->level--;
+}
+
+void frames__drop_last(struct frames *frames)
+{
+	frames->open.n--;
+	frames->level--;
+	frames->calls.n--;
+}
+
+void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
+		       uint8_t flags)
+{
+	size_t n = (size_t)(frame - frames->open.v) + 1;
+
+	do {
+		while (frames->open.n > n && frames__top(frames))
+			frames__pop(frames, time_ns, flags);
+	} while (n <= frames->n_below && join(frames));
+}
+
+void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed)
+{
+	const struct frame *caller = frames__parent(frames, frame);
+	const struct way way = {.caller = caller ? caller->call.function : NULL,
+				.callee = frame->call.function,
+				.return_ip = frame->return_ip,
+				.is_passed = is_passed};
+
+	if (ways__learn(&frames->stitcher.ways, &way))
+		frames->failed = true;
+}
+
+/* All but the lowest ones end without a return. */
+static void leave(struct frames *frames, size_t n_lowest, enum left_by left_by)
+{
+	bool is_exception = left_by == LEFT_BY_THROW || left_by == LEFT_BY_PANIC;
+
+	for (size_t i = n_lowest; i < frames->open.n; i++) {
+		frames->open.v[i].call.left_by = left_by;
+		frames__learn_way(frames, &frames->open.v[i], is_exception && i > n_lowest);
+	}
+}
+
+void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
+		    enum left_by left_by)
+{
+	leave(frames, (size_t)(frame - frames->open.v) + 1, left_by);
+	frames__unwind_to(frames, frame, time_ns, CALL_CUT_SHORT);
+}
+
+void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
+{
+	if (frames->open.n)
+		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
+	do {
+		while (frames__top(frames))
+			frames__pop(frames, time_ns, flags);
+	} while (join(frames));
+}
+
+void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by)
+{
+	leave(frames, 0, left_by);
+	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
+}
+
+/* Aside, as the part's outermost frame. */
+static struct root *add_root(struct frames *frames, struct part *part)
+{
+	struct root *root = VEC_PUSH(&frames->roots);
+
+	if (!root)
+		return NULL;
+	*root = (struct root){.before = part->last_root};
+	part->last_root = (uint32_t)(frames->roots.n - 1);
+	part->n_roots++;
+	frames->n_roots++;
+	return root;
+}
+
+struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
+				   uint64_t ip)
+{
+	struct part *part = running_part(frames);
+	struct root *root = part ? add_root(frames, part) : NULL;
+	struct frame *frame = root ? VEC_PUSH(&frames->open) : NULL;
+
+	if (!frame) {
+		frames->failed = true;
+		return NULL;
+	}
+	/* In a nested part it is one more on the frame below. */
+	frames->level += part->outer != PART_NONE;
+	*frame = (struct frame){
+		.is_root = true,
+		.kept_ns = frames->ended_ns,
+		.index = part->last_root,
+		.call = {.start_ns = part->start_ns,
+			 .entry_ip = ip,
+			 .function = function,
+			 .flags = CALL_INFERRED_START},
+	};
+	return frame;
+}
+
+static void add_beside(struct frames *frames, const struct call *call)
+{
+	uint32_t index;
+
+	frames__end_segment(frames);
+	if (add_place(frames, &index))
+		*place(frames, index) = *call;
+}
+
+void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
+{
+	/* Many in a moment are shown as one. */
+	if (end_ns == start_ns && frames->has_gap && frames->last_gap_ns == start_ns)
+		frames__end_segment(frames);
+	else
+		add_beside(frames, &(struct call){.start_ns = start_ns,
+						  .end_ns = end_ns,
+						  .kind = CALL_GAP,
+						  .reason = reason});
+	frames->has_gap = true;
+	frames->last_gap_ns = end_ns;
+	frames->seam = reason >= GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
+}
+
+void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
+{
+	add_beside(frames,
+		   &(struct call){.start_ns = start_ns, .end_ns = end_ns, .kind = CALL_SWITCHED});
+}
+
+/*
+ * Calls that are told before the tree is finished. One that has ended is final, unless it may run
+ * on behind a gap, or is named by its place. It is told with what it called, and its places are
+ * free again.
+ *
+ * Who takes it writes it down behind what was told before, but readers order events by time. So its
+ * begin must not have the time of another event that comes before it and is told later: the begin
+ * of its caller, or the end of a call that is kept.
+ */
+
+/* Deeper ones wait until it is known how many roots are below them: files have a limit. */
+#define MAX_DEPTH 256
+
+/* What came since may have to be found by its place: parts, and calls of leaps. */
+static bool is_named(const struct frames *frames, const struct frame *frame)
+{
+	const struct part *part = &frames->parts.v[frames->parts.n - 1];
+
+	return part->first > frame->index || frame->index < frames->n_named;
+}
+
+void frames__name(struct frames *frames, const struct frame *frame)
+{
+	if (frame->index >= frames->n_named)
+		frames->n_named = frame->index + 1;
+}
+
+static bool is_final(const struct frames *frames, const struct frame *frame,
+		     const struct frame *caller)
+{
+	const uint8_t inferred = CALL_INFERRED_START | CALL_INFERRED_END;
+	const struct call *call = &frame->call;
+
+	return call->start_ns > caller->kept_ns && !frame->is_root && !frame->keeps &&
+	       !(call->flags & inferred) && call->depth < MAX_DEPTH && !is_named(frames, frame);
+}
+
+/* Where one call is inlined code's, that has a slice, for which all others there count. */
+static bool is_inlined(const struct frames *frames, const struct frame *frame, struct frame *caller)
+{
+	const struct call_taker *taker = frames->taker;
+
+	if (taker->is_in_inlined(taker->ctx, &frame->call))
+		caller->keeps_callees = true;
+	return caller->keeps_callees;
+}
+
+static void keep(const struct frame *frame, struct frame *below)
+{
+	below->kept_ns = frame->call.end_ns;
+	below->keeps |= frame->keeps || frame->call.depth >= MAX_DEPTH;
+}
+
+void frames__tell(struct frames *frames, const struct frame *frame)
+{
+	size_t n = (size_t)(frame - frames->open.v), at = FRAMES_ROOM + frame->index;
+	struct frame *below = n ? &frames->open.v[n - 1] : NULL;
+
+	frames->ended_ns = frame->call.end_ns;
+	if (!below)
+		return;
+	if (is_inlined(frames, frame, below) || n == frames->n_below ||
+	    !is_final(frames, frame, below)) {
+		keep(frame, below);
+		return;
+	}
+	below->told_ns = frame->call.end_ns;
+	if (frames->taker->take(frames->taker->ctx, &frames->calls.v[at], frames->calls.n - at))
+		frames->failed = true;
+	frames->calls.n = at;
+	while (frames->landings.n && frames->landings.v[frames->landings.n - 1].depth >= n)
+		frames->landings.n--;
+}
+
+/* What a segment tells of its two ends, for it to be stitched to its neighbours. */
+
+static struct part *running_segment(const struct frames *frames)
+{
+	uint32_t index = frames->part;
+
+	while (index != PART_NONE && frames->parts.v[index].outer != PART_NONE)
+		index = frames->parts.v[index].outer;
+	return index == PART_NONE ? NULL : &frames->parts.v[index];
+}
+
+static bool is_function(const struct frame *frame)
+{
+	return frame->call.kind != CALL_SYSCALL && frame->call.kind != CALL_UNTRACED &&
+	       frame->call.kind != CALL_SWITCHED;
+}
+
+static void hold_open(struct frames *frames, held_vec *to)
+{
+	for (size_t i = 0; i < frames->open.n && !frames->failed; i++) {
+		const struct frame *frame = &frames->open.v[i];
+		struct held *held;
+
+		if (!is_function(frame))
+			continue;
+		held = VEC_PUSH(to);
+		if (held)
+			*held = (struct held){
+				.function = frame->call.function,
+				.return_ip = frame->return_ip ? frame->return_ip : frame->resume_ip,
+				.entry_ip = frame->call.entry_ip,
+				.slack = frame->slack,
+			};
+		frames->failed |= !held;
+	}
+}
+
+void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
+{
+	struct part *segment = running_segment(frames);
+
+	if (!segment)
+		return;
+	segment->end_ns = time_ns;
+	frames->held.n = 0;
+	if (goes_on)
+		hold_open(frames, &frames->held);
+}
+
+/* On top of those before: where it returned to is where its caller was first seen. */
+static void show(struct frames *frames, const struct call *call)
+{
+	struct held *held = VEC_PUSH(&frames->begun);
+
+	if (!held) {
+		frames->failed = true;
+		return;
+	}
+	*held = (struct held){.function = call->function, .entry_ip = call->entry_ip};
+	if (frames->begun.n > 1)
+		held->return_ip = held[-1].entry_ip;
+}
+
+/* A call is not in its place before it has ended. */
+static const struct call *find_call(const struct frames *frames, uint32_t index, bool is_root)
+{
+	for (size_t i = 0; i < frames->open.n; i++)
+		if (frames->open.v[i].index == index && frames->open.v[i].is_root == is_root)
+			return &frames->open.v[i].call;
+	return is_root ? &frames->roots.v[index].call : &frames->calls.v[FRAMES_ROOM + index];
+}
+
+static size_t end_of(const struct frames *frames, const struct part *segment)
+{
+	return running_segment(frames) == segment ? frames->calls.n - FRAMES_ROOM : segment->end;
+}
+
+/* The first calls that ran when the segment began: one, or each in the one before. */
+static void show_first_calls(struct frames *frames, const struct part *segment)
+{
+	size_t next = (size_t)(segment - frames->parts.v) + 1, end = end_of(frames, segment);
+
+	if (next < frames->parts.n && frames->parts.v[next].first < end)
+		end = frames->parts.v[next].first;
+	for (size_t i = segment->first; i < end; i++) {
+		const struct call *call = find_call(frames, (uint32_t)i, false);
+
+		if (i > segment->first && !(call->flags & CALL_INFERRED_START))
+			break;
+		show(frames, call);
+	}
+}
+
+/* What it shows of the stack that it began with: its roots, and its first calls. */
+static void show_begin(struct frames *frames, const struct part *segment)
+{
+	uint32_t root = segment->last_root;
+
+	frames->begun.n = 0;
+	for (; root != ROOT_NONE; root = frames->roots.v[root].before)
+		show(frames, find_call(frames, root, true));
+	show_first_calls(frames, segment);
+}
+
+static bool is_unwinder(const struct held *held)
+{
+	const struct unwinder *unwinder = held->function && held->function->name
+						  ? unwinder__find(held->function->name)
+						  : NULL;
+
+	return unwinder && unwinder->left_by != LEFT_BY_LONGJMP &&
+	       unwinder->left_by != LEFT_BY_RAISE;
+}
+
+static struct beginning beginning_of(struct frames *frames, const struct part *segment)
+{
+	show_begin(frames, segment);
+	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
+				  .seam = segment->seam,
+				  .taker = segment->taker,
+				  .distance = segment->distance,
+				  .n_roots = segment->n_roots,
+				  .is_unwinding = frames->begun.n && is_unwinder(frames->begun.v)};
+}
+
+struct held_stack frames__show_begin(struct frames *frames)
+{
+	const struct part *most = NULL;
+	size_t n = 0;
+
+	frames->begun.n = 0;
+	for (size_t i = 0; i < frames->parts.n; i++) {
+		const struct part *part = &frames->parts.v[i];
+
+		if (part->outer != PART_NONE)
+			continue;
+		if (i && part->seam != SEAM_LEAP)
+			break;
+		show_begin(frames, part);
+		/* The outer frames tell more. */
+		if (frames->begun.n >= n || frames->begun.n > 1) {
+			n = frames->begun.n;
+			most = part;
+		}
+	}
+	if (most)
+		show_begin(frames, most);
+	return (struct held_stack){frames->begun.v, frames->begun.n};
+}
+
+void frames__list_pending(struct frames *frames, held_vec *pending)
+{
+	const struct part *segment = running_segment(frames);
+	struct held_stack below = {0};
+	struct beginning begin;
+
+	pending->n = 0;
+	if (!segment)
+		return;
+	begin = beginning_of(frames, segment);
+	if (!frames->failed)
+		below = stitcher__below(&frames->stitcher, &begin);
+	for (size_t i = 0; i < below.n && !frames->failed; i++) {
+		struct held *held = VEC_PUSH(pending);
+
+		if (held)
+			*held = below.v[i];
+		frames->failed |= !held;
+	}
+	hold_open(frames, pending);
+	/* Below the first of the segment. */
+	if (below.n && pending->n > below.n && !pending->v[below.n].return_ip)
+		pending->v[below.n].return_ip = below.v[below.n].return_ip;
+}
+
+void frames__stitch(struct frames *frames, const struct part *segment)
+{
+	const struct beginning begin = beginning_of(frames, segment);
+
+	if (frames->failed)
+		return;
+	if (stitcher__add(&frames->stitcher, &begin,
+			  (struct held_stack){frames->held.v, frames->held.n}))
+		frames->failed = true;
+	frames->held.n = 0;
+}
+
+void frames__take_stack(struct frames *frames, struct held_stack stack)
+{
+	frames__end_segment(frames);
+	if (stitcher__anchor(&frames->stitcher, stack))
+		frames->failed = true;
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+/* Leaps over frames, which name their calls before it is known where the tree will have them. */
+#include "stack/frames_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+
+void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
+{
+	struct leap *added = VEC_PUSH(&frames->leaps);
+
+	if (!added) {
+		frames->failed = true;
+		return;
+	}
+	*added = *leap;
+	added->to = frame__id(to);
+	to->leap = (uint32_t)frames->leaps.n;
+}
+
+struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame)
+{
+	return frame->leap ? &frames->leaps.v[frame->leap - 1] : NULL;
+}
+
+void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to, uint64_t time_ns)
+{
+	leap->to = frame__id(to);
+	leap->end_ns = time_ns;
+	to->leap = (uint32_t)(leap - frames->leaps.v) + 1;
+}
+
+static int compare_wanted(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+/* An id's place, to be asked for when the call that lies there has moved. */
+static void want(struct wanted *wanted, uint32_t *id)
+{
+	*wanted = (struct wanted){*id & ROOT_BIT ? UINT32_MAX : *id, id};
+}
+
+struct wanted *frames__list_wanted(struct frames *frames)
+{
+	size_t n = 0;
+	struct wanted *v = malloc((2 * frames->leaps.n + 1) * sizeof(*v));
+
+	if (!v)
+		return NULL;
+	for (size_t i = 0; i < frames->leaps.n; i++) {
+		want(&v[n++], &frames->leaps.v[i].from);
+		want(&v[n++], &frames->leaps.v[i].to);
+	}
+	v[n++] = (struct wanted){.place = UINT32_MAX};
+	qsort(v, n, sizeof(*v), compare_wanted);
+	return v;
+}
+
+static void settle(const struct frames *frames, uint32_t *id)
+{
+	if (*id & ROOT_BIT)
+		*id = frames->roots.v[*id & ~ROOT_BIT].index;
+}
+
+static int compare_leaps(const void *a, const void *b)
+{
+	const struct leap *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+/*
+ * What a leap left and no branch showed has come to the tree since: a caller that was put between,
+ * on the way from one to the other, and ends where they do.
+ */
+static void mark_inserted(const struct call_tree *tree, const struct leap *leap)
+{
+	uint32_t i = leap->from;
+
+	while (i != CALL_NO_PARENT && i != leap->to)
+		i = tree->calls.v[i].parent;
+	if (i == CALL_NO_PARENT)
+		return;
+	for (i = leap->from; i != leap->to; i = tree->calls.v[i].parent) {
+		struct call *call = &tree->calls.v[i];
+
+		if (call->left_by || !(call->flags & CALL_INFERRED_END) ||
+		    call->end_ns < leap->start_ns || call->end_ns > leap->end_ns)
+			continue;
+		call->left_by = leap->left_by;
+		call->flags |= CALL_CUT_SHORT;
+		call->flags &= (uint8_t)~CALL_INFERRED_END;
+	}
+}
+
+void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree)
+{
+	for (size_t i = 0; i < frames->leaps.n; i++) {
+		settle(frames, &frames->leaps.v[i].from);
+		settle(frames, &frames->leaps.v[i].to);
+	}
+	VEC_SORT(&frames->leaps, compare_leaps);
+	tree->leaps.v = frames->leaps.v;
+	tree->leaps.n = frames->leaps.n;
+	tree->leaps.cap = frames->leaps.cap;
+	frames->leaps.v = NULL;
+	frames->leaps.n = frames->leaps.cap = 0;
+	for (size_t i = 0; i < tree->leaps.n; i++)
+		mark_inserted(tree, &tree->leaps.v[i]);
+}
+
+/*
+ * Calls in the order of their beginnings, and late roots aside, to a tree: one pass, since a root
+ * found late makes everything in its part lie deeper, and moves everything behind it. Frames that
+ * run on from one segment in the next become one call.
+ */
+
+struct pass {
+	const struct frames *frames;
+	const struct stitcher *stitcher;
+	const struct call *from; /* moves down within one array, or stays */
+	struct call *to;
+	size_t in, out;		     /* next call to move; where to */
+	uint32_t part;		     /* that `in` lies in */
+	uint32_t deeper;	     /* than it was known to lie when it began */
+	uint32_t outside;	     /* depth of what lies before the next segment */
+	uint32_t n_joined;	     /* calls to come that have been there before */
+	uint32_t last;		     /* index of the call that was taken last */
+	const struct wanted *wanted; /* the next one */
+	size_t segment;		     /* the next one */
+	VEC(int64_t) runs;	     /* depth of each run's first segment */
+	VEC(uint32_t) path;
+};
+
+/* The call at `out` is in its place but for its parent: it is on the path that is open there. */
+static int put(struct pass *p, struct call *call)
+{
+	uint32_t depth = call->depth;
+	uint32_t *at = depth < p->path.n ? &p->path.v[depth] : VEC_PUSH(&p->path);
+
+	if (!at)
+		return -ENOMEM;
+	call->parent = depth ? at[-1] : CALL_NO_PARENT;
+	*at = (uint32_t)p->out++;
+	return 0;
+}
+
+/* The call goes on with the one on the path: it is the same. */
+static void join(struct pass *p, const struct call *part)
+{
+	const uint8_t ends = CALL_INFERRED_END | CALL_CUT_SHORT;
+	struct call *call = &p->to[p->path.v[part->depth]];
+
+	call->end_ns = part->end_ns;
+	call->self_insns += part->self_insns;
+	call->left_by = part->left_by;
+	call->told_at_end = part->told_at_end;
+	call->flags &= (uint8_t)~ends;
+	call->flags |= (uint8_t)(CALL_INFERRED | (part->flags & ends));
+}
+
+static int take_joined(struct pass *p, const struct call *from)
+{
+	struct call call = *from;
+
+	call.depth += p->deeper;
+	p->n_joined--;
+	join(p, &call);
+	p->last = p->path.v[call.depth];
+	return 0;
+}
+
+static int take(struct pass *p, const struct call *from)
+{
+	struct call *to = &p->to[p->out];
+
+	if (p->n_joined)
+		return take_joined(p, from);
+	*to = *from;
+	to->depth += p->deeper;
+	p->last = (uint32_t)p->out;
+	return put(p, to);
+}
+
+static int move_to(struct pass *p, size_t end)
+{
+	int err = 0;
+
+	for (; p->in < end && !err; p->in++) {
+		err = take(p, &p->from[p->in]);
+		for (; p->wanted->place == p->in; p->wanted++)
+			*p->wanted->index = p->last;
+	}
+	return err;
+}
+
+static void leave_part(struct pass *p)
+{
+	const struct part *part = &p->frames->parts.v[p->part];
+
+	p->deeper = part->outer == PART_NONE ? p->outside : p->deeper - part->n_roots;
+	p->part = part->outer;
+}
+
+/* Up to `end`, and out of the parts that are over by then. */
+static int move_out(struct pass *p, size_t end, uint32_t into)
+{
+	int err = 0;
+
+	while (!err && p->part != into) {
+		err = move_to(p, p->frames->parts.v[p->part].end);
+		leave_part(p);
+	}
+	return err ? err : move_to(p, end);
+}
+
+static const struct joint *next_joint(const struct pass *p)
+{
+	return &p->stitcher->joints.v[p->segment];
+}
+
+/* How deep the first frame of the next segment lies. */
+static uint32_t depth_of_next(const struct pass *p)
+{
+	return (uint32_t)(p->runs.v[next_joint(p)->run] + next_joint(p)->base);
+}
+
+/* And what stands before it: a gap within a run, callers that the run begins with. */
+static uint32_t depth_before(const struct pass *p)
+{
+	const struct joint *joint = next_joint(p);
+	const struct run *run = &p->stitcher->runs.v[joint->run];
+
+	return joint->joins ? depth_of_next(p) + joint->n_joined
+			    : depth_of_next(p) - (uint32_t)run->below.n;
+}
+
+/* Callers that only a later segment showed, or a stack. */
+static int put_callers(struct pass *p, const struct part *part)
+{
+	const struct run *run = &p->stitcher->runs.v[next_joint(p)->run];
+	uint32_t depth = depth_before(p);
+	int err = 0;
+
+	for (size_t i = run->below.n; i-- > 0 && !err;) {
+		struct call *call = &p->to[p->out];
+
+		*call = (struct call){.start_ns = part->start_ns,
+				      .end_ns = part->end_ns,
+				      .entry_ip = run->below.v[i].entry_ip,
+				      .function = run->below.v[i].function,
+				      .flags = CALL_INFERRED_START | CALL_INFERRED_END |
+					       CALL_INSIDE | CALL_INFERRED,
+				      .depth = depth++};
+		err = put(p, call);
+	}
+	return err;
+}
+
+/* What runs below all that the segment shows runs on in it. */
+static void stretch_below(struct pass *p, const struct part *part)
+{
+	for (uint32_t depth = 0; depth < p->deeper; depth++) {
+		struct call *call = &p->to[p->path.v[depth]];
+
+		call->end_ns = part->end_ns;
+		call->flags |= CALL_INFERRED;
+	}
+}
+
+static int enter_segment(struct pass *p, const struct part *part)
+{
+	const struct joint *joint = next_joint(p);
+	int err = joint->joins ? 0 : put_callers(p, part);
+
+	if (err)
+		return err;
+	p->deeper = depth_of_next(p);
+	p->n_joined = joint->n_joined;
+	stretch_below(p, part);
+	p->segment++;
+	return 0;
+}
+
+/* The part's roots: each is the parent of the one found before it. */
+static int enter_part(struct pass *p, uint32_t index)
+{
+	const struct part *part = &p->frames->parts.v[index];
+	uint32_t id = part->last_root, depth = part->depth;
+	int err = part->outer == PART_NONE ? enter_segment(p, part) : 0;
+
+	p->part = index;
+	for (; id != ROOT_NONE && !err; id = p->frames->roots.v[id].before) {
+		struct root *root = &p->frames->roots.v[id];
+		struct call call = root->call;
+
+		call.depth = depth++;
+		err = take(p, &call);
+		root->index = p->last;
+	}
+	p->deeper += part->n_roots;
+	return err;
+}
+
+/* A run that lies in another one comes after it. */
+static int place_runs(struct pass *p)
+{
+	for (size_t i = 0; i < p->stitcher->runs.n; i++) {
+		const struct run *run = &p->stitcher->runs.v[i];
+		int64_t *depth = VEC_PUSH(&p->runs);
+
+		if (!depth)
+			return -ENOMEM;
+		*depth = (int64_t)run->below.n;
+		if (run->outer != RUN_NONE)
+			*depth += p->runs.v[run->outer] + run->base;
+	}
+	return 0;
+}
+
+static int run(struct pass *p, size_t end)
+{
+	const struct frames *frames = p->frames;
+	int err = place_runs(p);
+
+	for (uint32_t i = 0; i < frames->parts.n && !err; i++) {
+		const struct part *part = &frames->parts.v[i];
+
+		if (part->outer == PART_NONE)
+			p->outside = depth_before(p);
+		err = move_out(p, part->first, part->outer);
+		if (!err)
+			err = enter_part(p, i);
+	}
+	p->outside = 0;
+	return err ? err : move_out(p, end, PART_NONE);
+}
+
+/* Calls that will stand before those that are there. */
+static size_t count_callers(const struct frames *frames)
+{
+	const struct stitcher *stitcher = &frames->stitcher;
+	size_t n = frames->roots.n;
+
+	for (size_t i = 0; i < stitcher->runs.n; i++)
+		n += stitcher->runs.v[i].below.n;
+	return n;
+}
+
+/* Moves the calls away from their front where more has to go there than there is room for. */
+static int make_room(struct frames *frames, size_t callers, size_t *room)
+{
+	size_t n = frames->calls.n - FRAMES_ROOM;
+
+	*room = callers > FRAMES_ROOM ? callers : FRAMES_ROOM;
+	while (frames->calls.cap < n + *room)
+		if (frames__grow(frames))
+			return -ENOMEM;
+	if (*room > FRAMES_ROOM)
+		memmove(&frames->calls.v[*room], &frames->calls.v[FRAMES_ROOM],
+			n * sizeof(*frames->calls.v));
+	return 0;
+}
+
+int frames__finish(struct frames *frames, struct call_tree *tree)
+{
+	struct pass pass = {.frames = frames, .stitcher = &frames->stitcher, .part = PART_NONE};
+	_cleanup_free_ struct wanted *wanted = frames__list_wanted(frames);
+	size_t room;
+	int err;
+
+	frames__end_segment(frames);
+	if (stitcher__finish(&frames->stitcher))
+		frames->failed = true;
+	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
+	if (err || !wanted)
+		return -ENOMEM;
+	pass.wanted = wanted;
+	pass.to = frames->calls.v;
+	pass.from = frames->calls.v + room;
+	err = run(&pass, frames->calls.n - FRAMES_ROOM);
+	VEC_FINI(&pass.path);
+	VEC_FINI(&pass.runs);
+	if (err)
+		return err;
+	tree->calls.v = frames->calls.v;
+	tree->calls.n = pass.out;
+	tree->calls.cap = frames->calls.cap;
+	frames->calls.v = NULL;
+	frames->calls.cap = 0;
+	frames->calls.n = FRAMES_ROOM;
+	frames__hand_over_leaps(frames, tree);
+	return 0;
+}

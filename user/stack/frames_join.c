@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+/* What turns out to be one stack, joined: calls name one another, and others, by their places. */
+#include "stack/frames_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Where the first of `from` comes to be in `to`. */
+struct offsets {
+	uint32_t calls, parts, roots, leaps;
+};
+
+static uint32_t moved(uint32_t index, uint32_t by)
+{
+	return index == UINT32_MAX ? index : index + by;
+}
+
+static uint32_t moved_id(uint32_t id, const struct offsets *by)
+{
+	return id & ROOT_BIT ? id + by->roots : id + by->calls;
+}
+
+static int append_calls(struct frames *to, const struct frames *from)
+{
+	size_t n = from->calls.n - FRAMES_ROOM;
+
+	while (to->calls.cap < to->calls.n + n)
+		if (frames__grow(to))
+			return -ENOMEM;
+	if (n)
+		memcpy(&to->calls.v[to->calls.n], &from->calls.v[FRAMES_ROOM],
+		       n * sizeof(*from->calls.v));
+	to->calls.n += n;
+	return 0;
+}
+
+static int append_parts(struct frames *to, const struct frames *from, const struct offsets *by)
+{
+	for (size_t i = 0; i < from->parts.n; i++) {
+		struct part *part = VEC_PUSH(&to->parts);
+
+		if (!part)
+			return -ENOMEM;
+		*part = from->parts.v[i];
+		part->outer = moved(part->outer, by->parts);
+		part->last_root = moved(part->last_root, by->roots);
+		part->first += by->calls;
+		part->end += by->calls;
+		part->taker = WAITING_NONE;
+	}
+	return 0;
+}
+
+static int append_roots(struct frames *to, const struct frames *from, const struct offsets *by)
+{
+	for (size_t i = 0; i < from->roots.n; i++) {
+		struct root *root = VEC_PUSH(&to->roots);
+
+		if (!root)
+			return -ENOMEM;
+		*root = from->roots.v[i];
+		root->before = moved(root->before, by->roots);
+	}
+	return 0;
+}
+
+static int append_leaps(struct frames *to, const struct frames *from, const struct offsets *by)
+{
+	for (size_t i = 0; i < from->leaps.n; i++) {
+		struct leap *leap = VEC_PUSH(&to->leaps);
+
+		if (!leap)
+			return -ENOMEM;
+		*leap = from->leaps.v[i];
+		leap->from = moved_id(leap->from, by);
+		leap->to = moved_id(leap->to, by);
+	}
+	return 0;
+}
+
+static int append_open(struct frames *to, const struct frames *from, const struct offsets *by)
+{
+	for (size_t i = 0; i < from->open.n; i++) {
+		struct frame *frame = VEC_PUSH(&to->open);
+
+		if (!frame)
+			return -ENOMEM;
+		*frame = from->open.v[i];
+		frame->index += frame->is_root ? by->roots : by->calls;
+		frame->leap += frame->leap ? by->leaps : 0;
+	}
+	to->landings.n = 0;
+	for (size_t i = 0; i < from->landings.n; i++) {
+		struct landing *landing = VEC_PUSH(&to->landings);
+
+		if (!landing)
+			return -ENOMEM;
+		*landing = from->landings.v[i];
+		landing->index += landing->is_root ? by->roots : by->calls;
+	}
+	return 0;
+}
+
+/* Segments that have ended; they are stitched anew. */
+static void stitch(struct frames *to, size_t first)
+{
+	uint32_t running = to->part;
+
+	while (running != PART_NONE && to->parts.v[running].outer != PART_NONE)
+		running = to->parts.v[running].outer;
+	for (size_t i = first; i < to->parts.n && i < running && !to->failed; i++)
+		if (to->parts.v[i].outer == PART_NONE)
+			frames__stitch(to, &to->parts.v[i]);
+}
+
+static void go_on_as(struct frames *to, const struct frames *from, const struct offsets *by)
+{
+	to->part = moved(from->part, by->parts);
+	to->n_below = from->n_below;
+	to->n_roots = from->n_roots;
+	to->start_ns = from->start_ns;
+	to->level = from->level;
+	to->seam = from->seam;
+	to->failed |= from->failed;
+}
+
+int frames__append(struct frames *to, struct frames *from)
+{
+	const struct offsets by = {.calls = (uint32_t)(to->calls.n - FRAMES_ROOM),
+				   .parts = (uint32_t)to->parts.n,
+				   .roots = (uint32_t)to->roots.n,
+				   .leaps = (uint32_t)to->leaps.n};
+
+	if (append_calls(to, from) || append_parts(to, from, &by) || append_roots(to, from, &by) ||
+	    append_leaps(to, from, &by) || append_open(to, from, &by))
+		return -ENOMEM;
+	go_on_as(to, from, &by);
+	stitch(to, by.parts);
+	frames__fini(from);
+	frames__init(from);
+	return to->failed ? -ENOMEM : 0;
+}
+
+/* On those that wait: the switch function's, and the slice of the wait. */
+#define ABOVE 2
+
+void frames_mark__fini(struct frames_mark *mark)
+{
+	VEC_FINI(&mark->top);
+}
+
+int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint64_t time_ns,
+		     uint64_t waits_at, size_t n_above)
+{
+	size_t n = frames->open.n < MARK_DEPTH ? frames->open.n : MARK_DEPTH;
+
+	mark->time_ns = time_ns;
+	mark->waits_at = waits_at;
+	mark->n_above = n_above;
+	mark->n_open = frames->open.n;
+	mark->n_calls = frames->calls.n;
+	mark->n_parts = frames->parts.n;
+	mark->n_roots = frames->roots.n;
+	mark->n_leaps = frames->leaps.n;
+	mark->level = frames->level;
+	mark->top.n = 0;
+	while (mark->top.n < n) {
+		struct frame *frame = VEC_PUSH(&mark->top);
+
+		if (!frame)
+			return -ENOMEM;
+		*frame = frames->open.v[frames->open.n - n + mark->top.n - 1];
+	}
+	return 0;
+}
+
+/* The frame that was the i-th from the top, below those above. NULL: too far down. */
+static const struct frame *marked(const struct frames_mark *mark, size_t i)
+{
+	i += mark->n_above + 1;
+	return i <= mark->top.n ? &mark->top.v[mark->top.n - i] : NULL;
+}
+
+static const struct frame *waiting(const struct frames *frames, size_t i)
+{
+	i += ABOVE + 1;
+	return i + frames->n_below <= frames->open.n ? &frames->open.v[frames->open.n - i] : NULL;
+}
+
+static size_t n_ended(const struct frames_mark *mark, const struct frames *from)
+{
+	return mark->n_open - mark->n_above - from->open.n;
+}
+
+/* A tail call has taken the place of the frame that was there. */
+static bool is_replaced(const struct frame *was, const struct frame *is)
+{
+	return was->index != is->index;
+}
+
+/* Leaps name calls by their places. */
+static bool has_leapt(const struct frames_mark *mark, const struct frames *from)
+{
+	for (size_t i = 0; i < from->leaps.n; i++)
+		if (!(from->leaps.v[i].to & ROOT_BIT) &&
+		    from->leaps.v[i].to + FRAMES_ROOM >= mark->n_calls)
+			return true;
+	return from->leaps.n != mark->n_leaps;
+}
+
+static bool is_since(const struct frames_mark *mark, const struct frame *frame)
+{
+	return !frame->is_root && frame->index + FRAMES_ROOM >= mark->n_calls;
+}
+
+/* The top is a tail call, and the only one: its caller was there at the mark. */
+static bool is_tail_call(const struct frames_mark *mark, const struct frames *from)
+{
+	const struct frame *top = frames__top(from);
+
+	return is_since(mark, top) && (from->open.n == 1 || !is_since(mark, top - 1));
+}
+
+bool frames_mark__is_whole(const struct frames_mark *mark, const struct frames *from)
+{
+	const struct frame *top = frames__top(from), *was;
+
+	if (!top || mark->n_open < from->open.n + mark->n_above || mark->n_parts != from->parts.n ||
+	    mark->n_roots != from->roots.n || has_leapt(mark, from))
+		return false;
+	was = marked(mark, n_ended(mark, from));
+	if (!was || was->is_root != top->is_root)
+		return false;
+	return !is_replaced(was, top) ||
+	       (was->return_ip == top->return_ip && is_tail_call(mark, from));
+}
+
+bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
+		       const struct frames *to, uint64_t ip)
+{
+	size_t n = frames_mark__is_whole(mark, from) ? n_ended(mark, from) : SIZE_MAX;
+
+	if (n == SIZE_MAX)
+		return false;
+	for (size_t i = 0; i <= n; i++) {
+		const struct frame *a = marked(mark, i), *b = waiting(to, i);
+
+		if (!b || b->call.function != a->call.function)
+			return false;
+		if (i < n ? b->return_ip != a->return_ip : !frame__returns_to(b, ip))
+			return false;
+	}
+	return true;
+}
+
+static void push_like(const struct frames_mark *mark, struct frames *to, size_t i, bool is_last)
+{
+	const struct frame *was = marked(mark, i), *above = i ? marked(mark, i - 1) : NULL;
+	struct call call = {.start_ns = mark->time_ns,
+			    .entry_ip = above ? above->return_ip : mark->waits_at,
+			    .function = was->call.function,
+			    .flags = CALL_INFERRED_START};
+	struct frame *frame = frames__push(to, &call);
+
+	if (frame)
+		frame->return_ip = is_last ? 0 : was->return_ip;
+}
+
+bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
+			     struct frames *to)
+{
+	size_t n;
+
+	if (!frames_mark__is_whole(mark, from))
+		return false;
+	n = n_ended(mark, from);
+	frames__begin_segment(to, mark->time_ns);
+	for (size_t i = n + 1; i-- > 0;)
+		push_like(mark, to, i, i == n);
+	to->level = 0;
+	return !to->failed;
+}
+
+void frames_mark__go_on(const struct frames_mark *mark, struct frames *to)
+{
+	for (int i = 0; i < ABOVE; i++)
+		frames__pop(to, mark->time_ns, 0);
+}
+
+static const struct call *ended_call(const struct frames *frames, const struct frame *frame)
+{
+	return frame->is_root ? &frames->roots.v[frame->index].call
+			      : &frames->calls.v[FRAMES_ROOM + frame->index];
+}
+
+static void end_like(struct frames *to, const struct call *end, const struct call *begin)
+{
+	struct call *call = &frames__top(to)->call;
+
+	call->self_insns += end->self_insns - begin->self_insns;
+	call->left_by = end->left_by;
+	frames__pop(to, end->end_ns, end->flags & CALL_CUT_SHORT);
+}
+
+/* Calls that began since: all but the last frame have ended. */
+static int move_calls(const struct frames_mark *mark, const struct frames *from, struct frames *to,
+		      uint32_t deeper)
+{
+	for (size_t i = mark->n_calls; i < from->calls.n; i++) {
+		struct call *call;
+
+		if (to->calls.n >= to->calls.cap && frames__grow(to))
+			return -ENOMEM;
+		call = &to->calls.v[to->calls.n++];
+		*call = from->calls.v[i];
+		call->depth += deeper;
+	}
+	return 0;
+}
+
+/* The tail call that is the top of `from`: its place is among those moved to behind n_calls. */
+static int move_top(const struct frames_mark *mark, const struct frames *from, struct frames *to,
+		    size_t n_calls, uint32_t deeper, const struct frame *returns)
+{
+	struct frame *frame = VEC_PUSH(&to->open);
+
+	if (!frame)
+		return -ENOMEM;
+	*frame = *frames__top(from);
+	frame->return_ip = returns->return_ip;
+	frame->slack = returns->slack;
+	frame->call.depth += deeper;
+	frame->index += (uint32_t)(n_calls - mark->n_calls);
+	to->level++;
+	return 0;
+}
+
+static void forget_landings(struct frames *frames, size_t n_calls)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < frames->landings.n; i++)
+		if (frames->landings.v[i].is_root ||
+		    frames->landings.v[i].index + FRAMES_ROOM < n_calls)
+			frames->landings.v[n++] = frames->landings.v[i];
+	frames->landings.n = n;
+}
+
+static void put_back(const struct frames_mark *mark, struct frames *frames)
+{
+	memcpy(&frames->open.v[mark->n_open - mark->top.n], mark->top.v,
+	       mark->top.n * sizeof(*mark->top.v));
+	frames->open.n = mark->n_open;
+	frames->calls.n = mark->n_calls;
+	frames->level = mark->level;
+	forget_landings(frames, mark->n_calls);
+}
+
+int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to)
+{
+	size_t n = n_ended(mark, from), n_calls = to->calls.n;
+	const struct frame *top = frames__top(from), *was = marked(mark, n);
+	struct frame returns;
+	uint32_t deeper;
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		end_like(to, ended_call(from, marked(mark, i)), &marked(mark, i)->call);
+	deeper = (uint32_t)(to->open.n - to->n_roots) - (uint32_t)(from->open.n - from->n_roots);
+	returns = *frames__top(to);
+	if (is_replaced(was, top))
+		end_like(to, ended_call(from, was), &was->call);
+	else
+		frames__top(to)->call.self_insns += top->call.self_insns - was->call.self_insns;
+	err = move_calls(mark, from, to, deeper);
+	if (!err && is_replaced(was, top))
+		err = move_top(mark, from, to, n_calls, deeper, &returns);
+	put_back(mark, from);
+	return err;
+}

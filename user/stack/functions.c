@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "stack/functions.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "kernel/address.h"
+#include "util/insn.h"
+#include "util/insn_move.h"
+
+/* They are short: a few registers, and in glibc the signal mask. */
+#define MAX_SIZE 512
+
+/*
+ * Whether it can be there at all, without decoding: mov r/m64, %rsp (REX.W 8b /4), mov %r64, %rsp
+ * (REX.W 89 /r to 4) and the same of xchg (87). Intel SDM vol. 2, "MOV", "XCHG".
+ */
+static bool may_load_sp(const uint8_t *code, size_t len)
+{
+	for (size_t i = 0; i + 2 < len; i++) {
+		uint8_t rex = code[i], op = code[i + 1], modrm = code[i + 2];
+
+		if ((rex & 0xf8) != 0x48)
+			continue;
+		if ((op == 0x8b || op == 0x87) && !(rex & 4) && (modrm & 0x38) == 0x20)
+			return true;
+		if ((op == 0x89 || op == 0x87) && !(rex & 1) && (modrm & 0xc7) == 0xc4)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * pop slot(%r14), behind mov slot(%r14),%rsp: OCaml's innermost trap frame, which lies on the same
+ * stack (amd64 emit, Lraise).
+ */
+static bool takes_trap(const struct insn_move *load, const struct insn_move *next)
+{
+	return load->kind == MOVE_LOAD && load->reg == INSN_RSP && load->base == INSN_R14 &&
+	       next->kind == MOVE_POP_MEM && next->base == INSN_R14 && next->disp == load->disp;
+}
+
+/* Where the code is in a function, in the order that it lies in. */
+struct switch_search {
+	struct insn_move before; /* the instruction before */
+	uint32_t saved;		 /* registers that hold this stack's pointer, a bit each */
+	bool loaded;		 /* the stack pointer, from elsewhere */
+};
+
+/* Back from a stack that was gone to by hand: a call of C by OCaml 5. */
+static bool restores(const struct switch_search *search, const struct insn_move *move)
+{
+	return move->kind == MOVE_REG && move->reg == INSN_RSP && search->saved >> move->base & 1;
+}
+
+static void note_saved(struct switch_search *search, const struct insn_move *move)
+{
+	uint32_t bit = 1u << move->reg;
+
+	if (move->kind == MOVE_REG && move->base == INSN_RSP)
+		search->saved |= bit;
+	else if (move->kind == MOVE_REG || move->kind == MOVE_LOAD || move->kind == MOVE_ADDRESS ||
+		 move->kind == MOVE_POP)
+		search->saved &= ~bit;
+}
+
+static void follow(struct switch_search *search, const uint8_t *code, uint8_t len, uint64_t ip)
+{
+	struct insn_move move = insn__move(code, len, ip);
+
+	if (takes_trap(&search->before, &move) || restores(search, &move))
+		search->loaded = false;
+	else
+		search->loaded |= insn__loads_sp(code, len);
+	note_saved(search, &move);
+	search->before = move;
+}
+
+/* From the load on nothing but a few moves comes before it goes to the other stack's code. */
+static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
+{
+	struct switch_search search = {0};
+	struct insn insn;
+
+	for (size_t at = 0; at < len; at += insn.len) {
+		if (insn__decode(code + at, len - at, ip + at, &insn))
+			return false;
+		if (insn.cls == INSN_OTHER)
+			follow(&search, code + at, insn.len, ip + at);
+		else if (search.loaded && (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT))
+			return true;
+		else
+			search.loaded = false;
+	}
+	return false;
+}
+
+/*
+ * xor %fs:0x30, %r64 (REX.W 33 /r, behind the prefix of %fs): glibc keeps the pointers of a jmp_buf
+ * so (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). It is longjmp(), which keeps to its stack.
+ */
+static bool takes_guarded_pointer(const uint8_t *code, size_t len)
+{
+	static const uint8_t guard[] = {0x25, 0x30, 0, 0, 0};
+
+	for (size_t i = 0; i + 4 + sizeof(guard) <= len; i++)
+		if (code[i] == 0x64 && (code[i + 1] & 0xfb) == 0x48 && code[i + 2] == 0x33 &&
+		    (code[i + 3] & 0xc7) == 0x04 && !memcmp(code + i + 4, guard, sizeof(guard)))
+			return true;
+	return false;
+}
+
+bool switch_code__is_at(struct code_map *map, const struct code_place *place)
+{
+	uint8_t code[MAX_SIZE];
+	size_t len = place->function->size;
+
+	if (len > sizeof(code))
+		return false;
+	len = code_map__read(map, place->entry, code, len);
+	return may_load_sp(code, len) && loads_sp_and_goes(code, len, place->entry) &&
+	       !takes_guarded_pointer(code, len);
+}
+
+/* glibc's names, and those of others that are made like them. */
+static const struct {
+	const char *name;
+	enum function_role role;
+} roles[] = {
+	{"setjmp", ROLE_SETJMP},
+	{"_setjmp", ROLE_SETJMP},
+	{"__setjmp", ROLE_SETJMP},
+	{"sigsetjmp", ROLE_SIGSETJMP},
+	{"__sigsetjmp", ROLE_SIGSETJMP},
+	{"getcontext", ROLE_GETCONTEXT},
+	{"__getcontext", ROLE_GETCONTEXT},
+	{"_start", ROLE_START},
+	{"_Unwind_Find_FDE", ROLE_FIND_FDE},
+	{"swapcontext", ROLE_SWITCH},
+	{"jump_fcontext", ROLE_SWITCH},
+	{"ontop_fcontext", ROLE_SWITCH},
+	{"_mco_switch", ROLE_SWITCH},
+	{"coroutine_transfer", ROLE_SWITCH}, /* Ruby: coroutine/amd64/Context.S */
+	{"setcontext", ROLE_SETCONTEXT},
+	/* Go: src/runtime/asm_amd64.s */
+	{"gogo", ROLE_GOGO},
+	{"runtime.gogo", ROLE_GOGO},
+	{"runtime.mcall", ROLE_MCALL},
+	{"runtime.morestack", ROLE_MCALL},
+	/* OCaml 5: runtime/amd64.S */
+	{"caml_perform", ROLE_PERFORM},
+	{"caml_reperform", ROLE_REPERFORM},
+	{"caml_resume", ROLE_RESUME},
+	{"caml_runstack", ROLE_RUNSTACK},
+};
+
+/* A stub is called what its function is, with "@plt" behind it. */
+static bool is_called(const struct function *function, const char *name)
+{
+	const char *raw_name = function->raw_name;
+	size_t len = strlen(name);
+
+	if (strncmp(raw_name, name, len))
+		return false;
+	raw_name += len;
+	if (function->kind == FUNCTION_PLT)
+		return !strcmp(raw_name, "@plt");
+	/* Go has two conventions for calls; assembler's is the older one. */
+	return !*raw_name || !strcmp(raw_name, ".abi0");
+}
+
+static bool begins_with(const struct function *function, const char *text)
+{
+	return !strncmp(function->raw_name, text, strlen(text));
+}
+
+static enum function_role by_name(const struct function *function)
+{
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+		if (is_called(function, roles[i].name))
+			return roles[i].role;
+	/* One for each way to save registers. */
+	return begins_with(function, "_dl_runtime_resolve") ? ROLE_RESOLVER : ROLE_NONE;
+}
+
+/*
+ * They set the stack pointer as well: to that of a frame on the same stack; or to another stack,
+ * for a call that comes back.
+ */
+static bool keeps_to_its_stack(const struct function *function)
+{
+	return begins_with(function, "_Unwind_") || begins_with(function, "caml_") ||
+	       strstr(function->raw_name, "longjmp") ||
+	       begins_with(function, "runtime.systemstack") ||
+	       begins_with(function, "runtime.asmcgocall");
+}
+
+enum function_role function_role__at(struct code_map *map, const struct code_place *place)
+{
+	const struct function *function = place->function;
+	enum function_role role = ROLE_NONE;
+
+	if (address__is_kernel(place->entry))
+		return ROLE_NONE;
+	if (function->kind != FUNCTION_UNKNOWN)
+		role = by_name(function);
+	else if (!strncmp(function->module, "ld-", strlen("ld-")))
+		return ROLE_LINKER;
+	/* In newer ones runtime.gogo() only goes to gogo(): rules.c, where there is no code.
+	 */
+	if (role == ROLE_GOGO && elf_image__has_code(function->image))
+		return switch_code__is_at(map, place) ? ROLE_GOGO : ROLE_NONE;
+	if (role || function->kind == FUNCTION_PLT || keeps_to_its_stack(function))
+		return role;
+	return switch_code__is_at(map, place) ? ROLE_MAY_SWITCH : ROLE_NONE;
+}
+
+void function_cache__init(struct function_cache *cache, struct code_map *map)
+{
+	cache->map = map;
+}
+
+void function_cache__follow(struct function_cache *cache)
+{
+	unsigned int replaced = code_map__replaced(cache->map);
+
+	if (replaced == cache->replaced)
+		return;
+	memset(cache->places, 0, sizeof(cache->places));
+	cache->replaced = replaced;
+}
+
+const struct function *function_cache__look_up(struct function_cache *cache, uint64_t ip,
+					       bool *is_entry)
+{
+	struct code_place place;
+
+	*is_entry = false;
+	/* Code that comes where there was none makes nothing wrong that is cached. */
+	if (!code_map__find(cache->map, ip, &place))
+		return NULL;
+	*is_entry = place.entry == ip;
+	*function_cache__place(cache, ip) = (struct cached_function){
+		.ip = ip,
+		.function = place.function,
+		.is_entry = *is_entry,
+		.role = *is_entry ? function_role__at(cache->map, &place) : ROLE_NONE,
+	};
+	return place.function;
+}

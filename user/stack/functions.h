@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that do something to the stack that no call or return shows: known by their names, and
+ * those that switch to another stack by their code.
+ */
+#ifndef MTBPF_STACK_FUNCTIONS_H
+#define MTBPF_STACK_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/code_map.h"
+
+enum function_role {
+	ROLE_NONE,
+	ROLE_SETJMP,	 /* returns once more, by longjmp() */
+	ROLE_SIGSETJMP,	 /* by siglongjmp() */
+	ROLE_GETCONTEXT, /* by setcontext() */
+	ROLE_RESOLVER,	 /* of lazy binding: jumps to the function that it has found */
+	ROLE_START,	 /* where the kernel begins a program */
+	ROLE_LINKER,	 /* of the dynamic linker, without a name: one of these two, or neither */
+	ROLE_FIND_FDE,	 /* the unwinder asks it for each frame that it looks at: unwinding.c */
+	ROLE_MAY_SWITCH, /* to another stack: its code could do that */
+	ROLE_SWITCH,	 /* it does */
+	ROLE_SETCONTEXT, /* it does, and does not come back */
+	ROLE_GOGO,	 /* Go's: from its scheduler's stack to a goroutine */
+	ROLE_MCALL, /* Go's: calls a function on the scheduler's stack, never comes back itself */
+	/* OCaml's effects: effects.c */
+	ROLE_PERFORM,
+	ROLE_REPERFORM,
+	ROLE_RESUME,
+	ROLE_RUNSTACK,
+	ROLE_FIBER, /* what a fiber's first function returns to, on its own stack */
+};
+
+static inline bool function_role__switches(enum function_role role)
+{
+	return role >= ROLE_MAY_SWITCH;
+}
+
+static inline bool function_role__is_effect(enum function_role role)
+{
+	return role >= ROLE_PERFORM;
+}
+
+/* Of the function that begins at `place`, or of what a stub there leads to. */
+enum function_role function_role__at(struct code_map *map, const struct code_place *place);
+
+/*
+ * Which function lies at an address: a trace asks for the same few thousand addresses millions of
+ * times.
+ */
+
+/* A power of two. */
+#define FUNCTION_CACHE_SIZE 32768
+
+struct function_cache {
+	struct code_map *map;
+	unsigned int
+		replaced; /* what is cached is of the map before code was put in place of other */
+	struct cached_function {
+		uint64_t ip;
+		const struct function *function; /* NULL: nothing is cached here */
+		bool is_entry;
+		uint8_t role; /* enum function_role, of an entry */
+	} places[FUNCTION_CACHE_SIZE];
+};
+
+/* Of memory that is zero, so that no more of it is touched than is used. The map must outlive it.
+ */
+void function_cache__init(struct function_cache *cache, struct code_map *map);
+
+/* Forgets everything where code has been put in the place of other code: to be asked now and then.
+ */
+void function_cache__follow(struct function_cache *cache);
+
+/* Neighbours are asked for together: what is above the low bits must tell them apart as well. */
+static inline struct cached_function *function_cache__place(struct function_cache *cache,
+							    uint64_t ip)
+{
+	return &cache->places[(ip ^ ip >> 15) % FUNCTION_CACHE_SIZE];
+}
+
+/*
+ * The function at `place` takes the stack pointer from a register or from memory, and goes on by a
+ * return or an indirect jump: a switch of coroutines does, and the end of some functions that align
+ * their stack. glibc's longjmp() is told from them.
+ */
+bool switch_code__is_at(struct code_map *map, const struct code_place *place);
+
+/* For what is not in the cache. */
+const struct function *function_cache__look_up(struct function_cache *cache, uint64_t ip,
+					       bool *is_entry);
+
+/*
+ * The function at ip as the map had it when the cache followed it last, and whether ip is its first
+ * instruction; NULL where no code is known.
+ */
+static inline const struct function *function_cache__find(struct function_cache *cache, uint64_t ip,
+							  bool *is_entry)
+{
+	const struct cached_function *place = function_cache__place(cache, ip);
+
+	if (place->ip != ip || !place->function)
+		return function_cache__look_up(cache, ip, is_entry);
+	*is_entry = place->is_entry;
+	return place->function;
+}
+
+/* The role of the function that was found at ip by the last search. */
+static inline enum function_role function_cache__role(struct function_cache *cache, uint64_t ip)
+{
+	const struct cached_function *place = function_cache__place(cache, ip);
+
+	return place->ip == ip ? (enum function_role)place->role : ROLE_NONE;
+}
+
+#endif

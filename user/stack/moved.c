@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: MIT
+#include "stack/moved.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/branch.h"
+
+/* A tree, and its slices of times switched out, ascending, that lie on what had switched. */
+struct waiter {
+	struct call_tree *tree;
+	VEC(uint32_t) waits;
+};
+
+/*
+ * What a tree begins with, if that is a stack that was there before: calls 0 to `top` had called
+ * one another when the thread went on in the last of them. Those up to `end` are on that stack.
+ */
+struct newcomer {
+	struct call_tree *tree;
+	uint32_t top, end;
+};
+
+/* How what waits is the newcomer. */
+struct match {
+	uint32_t lowest;  /* the call that newcomer's first is, or, of n_below, the outermost */
+	uint32_t n_below; /* so many of the newcomer's first calls are below all that waits shows */
+	uint32_t n_agreed; /* return addresses */
+};
+
+typedef VEC(struct call) call_vec;
+
+static bool is_wait(const struct call *call)
+{
+	return call->kind == CALL_SWITCHED && call->parent != CALL_NO_PARENT;
+}
+
+/* 0 or -ENOMEM. */
+static int init_waiter(struct waiter *waiter, struct call_tree *tree)
+{
+	*waiter = (struct waiter){.tree = tree};
+	for (uint32_t i = 0; i < tree->calls.n; i++) {
+		uint32_t *wait = is_wait(&tree->calls.v[i]) ? VEC_PUSH(&waiter->waits) : NULL;
+
+		if (wait)
+			*wait = i;
+		else if (is_wait(&tree->calls.v[i]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void fini_waiter(struct waiter *waiter)
+{
+	VEC_FINI(&waiter->waits);
+}
+
+/* The slice of the one that waits at that time, or CALL_NO_PARENT. */
+static uint32_t find_wait(const struct waiter *waiter, uint64_t time_ns)
+{
+	const struct call *calls = waiter->tree->calls.v, *call;
+	size_t n = VEC_PARTITION_POINT(&waiter->waits, e, calls[*e].start_ns <= time_ns);
+
+	if (!n)
+		return CALL_NO_PARENT;
+	call = &calls[waiter->waits.v[n - 1]];
+	return call->end_ns > time_ns || call->flags & CALL_INFERRED_END ? waiter->waits.v[n - 1]
+									 : CALL_NO_PARENT;
+}
+
+static bool was_running(const struct call *call)
+{
+	return call->kind == CALL_FUNCTION && call->function && call->flags & CALL_INFERRED_START;
+}
+
+/* False: the tree does not begin so. */
+static bool init_newcomer(struct newcomer *newcomer, struct call_tree *tree)
+{
+	const struct call *calls = tree->calls.v;
+	uint32_t n = (uint32_t)tree->calls.n, top = 0, end = 1;
+
+	if (!tree->strand || !n || !was_running(&calls[0]))
+		return false;
+	while (top + 1 < n && calls[top + 1].parent == top && was_running(&calls[top + 1]) &&
+	       calls[top + 1].start_ns == calls[0].start_ns)
+		top++;
+	/* Its first function, which a late root may lie below. */
+	if (top + 1 < n && calls[top + 1].parent == top && !calls[top + 1].call_ip &&
+	    calls[top + 1].start_ns == calls[0].start_ns)
+		return false;
+	while (end < n && calls[end].depth)
+		end++;
+	*newcomer = (struct newcomer){tree, top, end};
+	return true;
+}
+
+/* Where its return goes, if its caller, below it, was seen first when it did. */
+static bool returns_to(const struct call_tree *tree, const struct call *call, uint64_t ip)
+{
+	/* A call that a handler has put in where it had interrupted. */
+	if (call->kind == CALL_SIGNAL)
+		return call->call_ip == ip;
+	if (call->call_ip)
+		return ip - call->call_ip - CALL_MIN_LEN <= CALL_MAX_LEN - CALL_MIN_LEN;
+	return call->parent != CALL_NO_PARENT && tree->calls.v[call->parent].entry_ip == ip;
+}
+
+/* What every goroutine returns to: nobody has called it, and it is seen at the end only. */
+static bool is_goexit(const struct call *call)
+{
+	const char *name = call->function ? call->function->raw_name : "";
+
+	return !strcmp(name, "runtime.goexit") || !strcmp(name, "runtime.goexit.abi0");
+}
+
+/* False: it is another one. */
+static bool is_newcomer(const struct newcomer *newcomer, const struct call_tree *tree,
+			uint32_t wait, struct match *match)
+{
+	const struct call *own = newcomer->tree->calls.v, *calls = tree->calls.v;
+	uint32_t above = calls[wait].parent;
+
+	*match = (struct match){.lowest = above};
+	for (uint32_t left = newcomer->top + 1; left; left--) {
+		const struct call *mine = &own[left - 1], *callee = &calls[above];
+
+		if (callee->parent == CALL_NO_PARENT) {
+			match->n_below = left;
+			return left <= newcomer->top && (callee->flags & CALL_INFERRED_START ||
+							 (left == 1 && is_goexit(&own[0])));
+		}
+		above = callee->parent;
+		if (calls[above].function != mine->function || calls[above].kind > CALL_SIGNAL)
+			return false;
+		/* Of a tail call nobody knows where what it has replaced was to return. */
+		if (returns_to(tree, callee, mine->entry_ip))
+			match->n_agreed += left <= newcomer->top;
+		else if (!(callee->flags & CALL_BY_JUMP))
+			return false;
+		match->lowest = above;
+	}
+	return true;
+}
+
+#define ENDS (CALL_INFERRED_END | CALL_CUT_SHORT)
+
+static void end_like(struct call *call, const struct call *other)
+{
+	call->end_ns = other->end_ns;
+	call->left_by = other->left_by;
+	call->flags &= (uint8_t)~ENDS;
+	call->flags |= (other->flags & ENDS) | CALL_INFERRED;
+}
+
+static int make_room(struct call_tree *tree, uint32_t at, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct call *call = VEC_PUSH(&tree->calls);
+
+		if (!call)
+			return -ENOMEM;
+	}
+	memmove(&tree->calls.v[at + n], &tree->calls.v[at],
+		(tree->calls.n - n - at) * sizeof(*tree->calls.v));
+	return 0;
+}
+
+/* What names calls from `at` on, which have moved by n. */
+static void shift_names(struct waiter *waiter, uint32_t at, int64_t n)
+{
+	struct call_tree *tree = waiter->tree;
+
+	for (size_t i = 0; i < waiter->waits.n; i++)
+		waiter->waits.v[i] += waiter->waits.v[i] >= at ? (uint32_t)n : 0;
+	for (size_t i = 0; i < tree->leaps.n; i++) {
+		tree->leaps.v[i].from += tree->leaps.v[i].from >= at ? (uint32_t)n : 0;
+		tree->leaps.v[i].to += tree->leaps.v[i].to >= at ? (uint32_t)n : 0;
+	}
+}
+
+/*
+ * The stack whose calls are `root` to `end` turns out to have had these calls below it, the
+ * outermost first. 0 or -ENOMEM.
+ */
+static int splice_below(struct waiter *waiter, uint32_t root, uint32_t end, const call_vec *below)
+{
+	struct call_tree *tree = waiter->tree;
+	uint32_t n = (uint32_t)below->n;
+	struct call *calls;
+
+	if (make_room(tree, root, n))
+		return -ENOMEM;
+	calls = tree->calls.v;
+	for (uint32_t i = root + n; i < tree->calls.n; i++) {
+		if (calls[i].parent != CALL_NO_PARENT)
+			calls[i].parent += n;
+		calls[i].depth += i < end + n ? n : 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		calls[root + i] = (struct call){
+			.start_ns = calls[root + n].start_ns,
+			.entry_ip = below->v[i].entry_ip,
+			.function = below->v[i].function,
+			.flags = CALL_INFERRED_START | CALL_INSIDE,
+			.parent = i ? root + i - 1 : CALL_NO_PARENT,
+			.depth = i,
+		};
+		end_like(&calls[root + i], &calls[root + n]);
+	}
+	calls[root + n].parent = root + n - 1;
+	shift_names(waiter, root, n);
+	return 0;
+}
+
+/* Of each of its calls, what it is in the other tree. */
+static uint32_t *map_calls(const struct call_tree *to, const struct newcomer *newcomer)
+{
+	uint32_t *map = malloc(newcomer->end * sizeof(*map));
+	uint32_t at = to->calls.v[to->calls.n - 1].parent;
+
+	if (!map)
+		return NULL;
+	for (uint32_t i = newcomer->top + 1; i-- > 0;)
+		map[i] = at = to->calls.v[at].parent;
+	for (uint32_t i = newcomer->top + 1; i < newcomer->end; i++)
+		map[i] = (uint32_t)to->calls.n + i - (newcomer->top + 1);
+	return map;
+}
+
+/* It waits until the newcomer goes on. */
+static void end_wait(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
+{
+	const struct call *own = newcomer->tree->calls.v;
+	struct call *calls = to->calls.v, *wait = &calls[to->calls.n - 1];
+	struct call *switches = &calls[wait->parent];
+
+	wait->end_ns = switches->end_ns = own[0].start_ns;
+	wait->flags &= (uint8_t)~CALL_INFERRED_END;
+	switches->flags &= (uint8_t)~CALL_INFERRED_END;
+	for (uint32_t i = 0; i <= newcomer->top; i++) {
+		end_like(&calls[map[i]], &own[i]);
+		calls[map[i]].self_insns += own[i].self_insns;
+	}
+	for (uint32_t i = calls[map[0]].parent; i != CALL_NO_PARENT; i = calls[i].parent)
+		end_like(&calls[i], &own[0]);
+}
+
+static int move_calls(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
+{
+	const struct call *own = newcomer->tree->calls.v;
+	uint32_t deeper = to->calls.v[map[0]].depth;
+
+	for (uint32_t i = newcomer->top + 1; i < newcomer->end; i++) {
+		struct call *call = VEC_PUSH(&to->calls);
+
+		if (!call)
+			return -ENOMEM;
+		*call = own[i];
+		call->parent = map[call->parent];
+		call->depth += deeper;
+	}
+	return 0;
+}
+
+static int compare_leaps(const void *a, const void *b)
+{
+	const struct leap *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static int move_leaps(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
+{
+	struct call_tree *tree = newcomer->tree;
+	size_t left = 0;
+
+	for (size_t i = 0; i < tree->leaps.n; i++) {
+		struct leap *leap = &tree->leaps.v[i], *moved;
+
+		if (leap->from >= newcomer->end || leap->to >= newcomer->end) {
+			tree->leaps.v[left++] = *leap;
+			continue;
+		}
+		moved = VEC_PUSH(&to->leaps);
+		if (!moved)
+			return -ENOMEM;
+		*moved = *leap;
+		moved->from = map[leap->from];
+		moved->to = map[leap->to];
+	}
+	if (left != tree->leaps.n)
+		qsort(to->leaps.v, to->leaps.n, sizeof(*to->leaps.v), compare_leaps);
+	tree->leaps.n = left;
+	return 0;
+}
+
+static int move_waits(struct waiter *to, struct waiter *from, const struct newcomer *newcomer,
+		      const uint32_t *map)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < from->waits.n; i++) {
+		uint32_t wait = from->waits.v[i], *moved;
+
+		if (wait >= newcomer->end) {
+			from->waits.v[left++] = wait;
+			continue;
+		}
+		moved = VEC_PUSH(&to->waits);
+		if (!moved)
+			return -ENOMEM;
+		*moved = map[wait];
+	}
+	from->waits.n = left;
+	return 0;
+}
+
+static void leave_tree(struct waiter *from, const struct newcomer *newcomer)
+{
+	struct call_tree *tree = from->tree;
+	uint32_t n = newcomer->end;
+
+	tree->calls.n -= n;
+	memmove(tree->calls.v, &tree->calls.v[n], tree->calls.n * sizeof(*tree->calls.v));
+	for (size_t i = 0; i < tree->calls.n; i++)
+		if (tree->calls.v[i].parent != CALL_NO_PARENT)
+			tree->calls.v[i].parent -= n;
+	shift_names(from, n, -(int64_t)n);
+}
+
+/*
+ * The newcomer is what waits in `to`, as the last of its calls, and has all of its own callers
+ * there. It leaves its tree. 0 or -ENOMEM.
+ */
+static int splice_behind(struct waiter *to, struct waiter *from, const struct newcomer *newcomer)
+{
+	uint32_t *map = map_calls(to->tree, newcomer);
+	int err = map ? call_sites__add_all(&to->tree->sites, &from->tree->sites) : -ENOMEM;
+
+	if (!err) {
+		end_wait(to->tree, newcomer, map);
+		err = move_calls(to->tree, newcomer, map);
+	}
+	if (!err)
+		err = move_leaps(to->tree, newcomer, map);
+	if (!err)
+		err = move_waits(to, from, newcomer, map);
+	if (!err)
+		leave_tree(from, newcomer);
+	free(map);
+	return err;
+}
+
+/* Return addresses, beside the address where it went on. */
+#define AGREED_MIN 1
+
+struct arrival {
+	struct newcomer newcomer;
+	struct waiter *waiter; /* of its tree */
+	uint64_t time_ns;
+};
+
+struct joiner {
+	struct waiter *waiters;
+	size_t n;
+	VEC(struct arrival) arrivals;
+};
+
+struct candidate {
+	struct waiter *waiter; /* NULL: there is none */
+	uint32_t wait;
+	struct match match;
+};
+
+static int compare_arrivals(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->waiter > y->waiter) - (x->waiter < y->waiter);
+}
+
+static int list_arrivals(struct joiner *j, struct call_tree *trees)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		struct newcomer newcomer;
+		struct arrival *arrival;
+
+		if (!init_newcomer(&newcomer, &trees[i]))
+			continue;
+		arrival = VEC_PUSH(&j->arrivals);
+		if (!arrival)
+			return -ENOMEM;
+		*arrival = (struct arrival){newcomer, &j->waiters[i], trees[i].calls.v[0].start_ns};
+	}
+	VEC_SORT(&j->arrivals, compare_arrivals);
+	return 0;
+}
+
+/* Below a call of it; NULL: nothing is known. */
+static const struct call *below(const struct candidate *c, const struct call *call)
+{
+	const struct call *calls = c->waiter->tree->calls.v;
+	const struct call *caller = call->parent == CALL_NO_PARENT ? NULL : &calls[call->parent];
+
+	return caller && !is_goexit(caller) ? caller : NULL;
+}
+
+static const struct call *lowest(const struct candidate *c)
+{
+	return &c->waiter->tree->calls.v[c->match.lowest];
+}
+
+static bool is_rootless(const struct candidate *c)
+{
+	const struct call *call = lowest(c);
+
+	for (const struct call *next; (next = below(c, call));)
+		call = next;
+	return call->flags & CALL_INFERRED_START && !is_goexit(call);
+}
+
+/* As far as both are known, the same functions below what they have in common with the newcomer. */
+static bool is_alike_below(const struct candidate *a, const struct candidate *b)
+{
+	const struct call *in_a = below(a, lowest(a)), *in_b = below(b, lowest(b));
+
+	for (; in_a && in_b; in_a = below(a, in_a), in_b = below(b, in_b))
+		if (in_a->function != in_b->function)
+			return false;
+	return (in_a || !in_b || is_rootless(a)) && (in_b || !in_a || is_rootless(b));
+}
+
+/* Nobody of its own thread has gone on with it. A thread's own stack stays its own. */
+static bool is_left(const struct candidate *c)
+{
+	const struct call_tree *tree = c->waiter->tree;
+
+	return tree->strand && c->wait == tree->calls.n - 1 &&
+	       tree->calls.v[c->wait].flags & CALL_INFERRED_END;
+}
+
+static bool is_better(const struct candidate *a, const struct candidate *b)
+{
+	if (is_rootless(a) != is_rootless(b))
+		return is_rootless(b);
+	if (is_left(a) != is_left(b))
+		return is_left(a);
+	return a->waiter->tree->calls.v[a->wait].start_ns >
+	       b->waiter->tree->calls.v[b->wait].start_ns;
+}
+
+/* Of those that it may be; none, if they have different callers. */
+static struct candidate find(const struct joiner *j, const struct arrival *arrival)
+{
+	struct candidate best = {0};
+
+	for (size_t i = 0; i < j->n; i++) {
+		struct candidate c = {.waiter = &j->waiters[i]};
+
+		if (c.waiter == arrival->waiter ||
+		    c.waiter->tree->pid != arrival->waiter->tree->pid)
+			continue;
+		c.wait = find_wait(c.waiter, arrival->time_ns);
+		if (c.wait == CALL_NO_PARENT ||
+		    !is_newcomer(&arrival->newcomer, c.waiter->tree, c.wait, &c.match))
+			continue;
+		if (best.waiter && !is_alike_below(&best, &c))
+			return (struct candidate){0};
+		if (!best.waiter || is_better(&c, &best))
+			best = c;
+	}
+	return best.match.n_agreed < AGREED_MIN ? (struct candidate){0} : best;
+}
+
+/* Callers that the newcomer alone has shown. */
+static int add_callers(struct candidate *c, const struct newcomer *newcomer)
+{
+	struct call_tree *tree = c->waiter->tree;
+	call_vec own = {.v = newcomer->tree->calls.v, .n = c->match.n_below};
+
+	return own.n ? splice_below(c->waiter, c->match.lowest, (uint32_t)tree->calls.n, &own) : 0;
+}
+
+/* It is one of several: of each what is below is the same. */
+static int lend_callers(const struct candidate *c, const struct arrival *arrival)
+{
+	const struct call *calls = c->waiter->tree->calls.v;
+	call_vec callers = {0};
+	uint32_t at = c->match.lowest;
+	int err;
+
+	callers.n = callers.cap = c->match.n_below ? 0 : calls[at].depth;
+	if (!callers.n)
+		return 0;
+	callers.v = malloc(callers.n * sizeof(*callers.v));
+	if (!callers.v)
+		return -ENOMEM;
+	for (size_t i = callers.n; i-- > 0;)
+		callers.v[i] = calls[at = calls[at].parent];
+	err = splice_below(arrival->waiter, 0, arrival->newcomer.end, &callers);
+	VEC_FINI(&callers);
+	return err;
+}
+
+static int settle(const struct joiner *j, const struct arrival *arrival)
+{
+	struct candidate c = find(j, arrival);
+	int err;
+
+	if (!c.waiter)
+		return 0;
+	if (!is_left(&c))
+		return lend_callers(&c, arrival);
+	err = add_callers(&c, &arrival->newcomer);
+	return err ? err : splice_behind(c.waiter, arrival->waiter, &arrival->newcomer);
+}
+
+static int join_all(struct joiner *j, struct call_tree *trees)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < j->n && !err; i++)
+		err = init_waiter(&j->waiters[i], &trees[i]);
+	for (size_t i = 0; i < j->arrivals.n && !err; i++)
+		err = settle(j, &j->arrivals.v[i]);
+	return err;
+}
+
+int moved__join(struct call_tree *trees, size_t n)
+{
+	struct joiner j = {.waiters = calloc(n + 1, sizeof(*j.waiters)), .n = n};
+	int err = j.waiters ? list_arrivals(&j, trees) : -ENOMEM;
+
+	if (!err && j.arrivals.n)
+		err = join_all(&j, trees);
+	for (size_t i = 0; i < n && j.waiters; i++)
+		fini_waiter(&j.waiters[i]);
+	free(j.waiters);
+	VEC_FINI(&j.arrivals);
+	return err;
+}

@@ -1,0 +1,869 @@
+// SPDX-License-Identifier: MIT
+#include "stack/rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/address.h"
+#include "kernel/rseq.h"
+#include "target/unwind/unwind.h"
+#include "util/insn.h"
+
+/* What the code tells. */
+
+struct frame *stack__find_caller(const struct stack *s, const struct function *function)
+{
+	struct frame *frame = frames__top(s->frames);
+
+	if (!frame || !function)
+		return NULL;
+	/* What an interrupt or a syscall lies on is no caller. */
+	while (frame->call.kind != CALL_KERNEL) {
+		frame = frames__parent(s->frames, frame);
+		if (!frame || frame->call.function == function)
+			return frame;
+	}
+	return NULL;
+}
+
+bool stack__is_raise(const struct stack *s, const struct branch *b)
+{
+	uint8_t code[JUMP_TO_POPPED_LEN];
+
+	return code_map__read(s->map, b->from - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
+		       sizeof(code) &&
+	       insn__jumps_to_popped(code);
+}
+
+/* The number in rax is in no packet, but in the code. */
+bool stack__is_restorer(const struct stack *s, uint64_t ip)
+{
+	uint8_t code[RESTORER_MAX_LEN] = {0};
+
+	code_map__read(s->map, ip, code, sizeof(code));
+	return insn__is_restorer(code);
+}
+
+bool stack__is_sigreturn(const struct stack *s, uint64_t ip)
+{
+	return stack__is_restorer(s, ip - 7) || stack__is_restorer(s, ip - 5);
+}
+
+bool stack__is_uretprobe(const struct function *function)
+{
+	return function && !strcmp(function->module, "[uprobes]");
+}
+
+bool stack__is_return_thunk(const struct function *function, uint64_t ip)
+{
+	static const char suffix[] = "return_thunk";
+	size_t len;
+
+	if (!function || !address__is_kernel(ip))
+		return false;
+	len = strlen(function->name);
+	return len >= sizeof(suffix) - 1 &&
+	       !strcmp(function->name + len - (sizeof(suffix) - 1), suffix);
+}
+
+/* sysret, sysexit or iret at ip. A virtual machine is entered by another one. */
+static bool returns_to_user(const struct stack *s, uint64_t ip)
+{
+	uint8_t code[3] = {0}, *op = code;
+
+	if (!address__is_kernel(ip) || !code_map__read(s->map, ip, code, sizeof(code)))
+		return false;
+	op += code[0] == 0x48; /* REX.W */
+	return op[0] == 0xcf || (op[0] == 0x0f && (op[1] == 0x07 || op[1] == 0x35));
+}
+
+/* Conditions: whether `b` is one, and what it is about. */
+#define ARGS const struct stack *s, const struct branch *b, struct event *e
+
+static struct frame *top_of(const struct stack *s)
+{
+	return frames__top(s->frames);
+}
+
+static bool has_role(const struct stack *s, enum function_role role)
+{
+	const struct frame *top = top_of(s);
+
+	return top && top->role == role;
+}
+
+static bool always(ARGS)
+{
+	return true;
+}
+
+/* Calls. */
+
+/* E8, which reads the IP where it calls what follows it. */
+#define CALL_DIRECT_LEN 5
+
+/* Where nobody says how long the call is, a function may begin behind it. */
+static bool calls_next(ARGS)
+{
+	if (b->len)
+		return b->to == b->from + b->len;
+	return b->to == b->from + CALL_DIRECT_LEN && !e->is_entry;
+}
+
+static bool calls_by_mcall(ARGS)
+{
+	return has_role(s, ROLE_MCALL);
+}
+
+static bool calls_from_runstack(ARGS)
+{
+	return has_role(s, ROLE_RUNSTACK);
+}
+
+/* Jumps within a function, and through stubs. */
+
+static bool goes_nowhere_known(ARGS)
+{
+	return !e->function || !top_of(s) || stack__is_return_thunk(e->function, b->to);
+}
+
+static bool stays_in_function(ARGS)
+{
+	return e->function == top_of(s)->call.function;
+}
+
+static bool raises_in_function(ARGS)
+{
+	return stays_in_function(s, b, e) && stack__is_raise(s, b) &&
+	       (unwinding__find_handler(s, b, &e->frame, &e->by) ||
+		unwinding__find_pad(s, b, &e->frame, &e->by));
+}
+
+static bool leaves_stub(ARGS)
+{
+	return frame__is_stub(top_of(s));
+}
+
+/* From one stack of the thread to another. */
+
+static bool runs(const struct function *function, const char *name)
+{
+	return function && !strcmp(function->raw_name, name);
+}
+
+/* In newer versions runtime.gogo(), whose code is not known, goes to gogo(), which switches. */
+static bool goes_to_gogo(ARGS)
+{
+	const struct frame *top = top_of(s);
+
+	return top->role == ROLE_GOGO && e->is_entry && e->function != top->call.function &&
+	       runs(e->function, "gogo");
+}
+
+static bool goes_to_waiting(ARGS)
+{
+	e->strand = stack__is_queued(s, b) ? strands__find_first_waiting(&s->strands, b->to)
+					   : strands__find_waiting(&s->strands, b->to);
+	return e->strand;
+}
+
+static bool comes_back(ARGS)
+{
+	const struct frame *top = top_of(s);
+
+	return top->role && b->to - top->resume_ip <= top->slack;
+}
+
+static bool switches_to_setjmp(ARGS)
+{
+	return top_of(s)->role && unwinding__find_setjmp(s, b, &e->frame, &e->by);
+}
+
+static bool switches_to_others_setjmp(ARGS)
+{
+	struct strands *strands = (struct strands *)&s->strands;
+
+	for (size_t i = 0; top_of(s)->role && i < strands__count(strands); i++) {
+		e->strand = strands__at(strands, i);
+		if (e->strand->state == STRAND_WAITS &&
+		    unwinding__has_setjmp(strands__frames_of(strands, e->strand), b->to))
+			return true;
+	}
+	return false;
+}
+
+static bool recovers(ARGS)
+{
+	const struct strand *strand = s->strands.recovering;
+
+	return strand && strand->state == STRAND_WAITS && has_role(s, ROLE_GOGO);
+}
+
+/* By code alone: it may as well have gone up on its own stack, as what throws an exception does. */
+static bool may_have_unwound(const struct stack *s, const struct event *e)
+{
+	if (!has_role(s, ROLE_MAY_SWITCH))
+		return false;
+	return !e->function || (!e->is_entry && stack__find_caller(s, e->function));
+}
+
+/* Neither a call returns there nor does a function begin. Coroutines that wait there are known. */
+static bool is_receiver(ARGS)
+{
+	if (!has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, e) || !e->function ||
+	    e->is_entry || !elf_image__has_code(e->function->image) ||
+	    unwind__is_behind_call(s->map, b->to))
+		return false;
+	e->by = unwinding__departure_to(s, NULL, LEFT_BY_LONGJMP);
+	return true;
+}
+
+static bool goes_to_new_stack(ARGS)
+{
+	return top_of(s)->role && !may_have_unwound(s, e);
+}
+
+static bool does_not_switch(ARGS)
+{
+	return top_of(s)->role;
+}
+
+static bool leaves_fiber(ARGS)
+{
+	return has_role(s, ROLE_FIBER) && strands__parent_of(s->strands.running);
+}
+
+static bool leaves_fiber_for_unknown(ARGS)
+{
+	return has_role(s, ROLE_FIBER) && s->strands.running->is_loose &&
+	       strands__has_parked(&s->strands);
+}
+
+static bool performs(ARGS)
+{
+	return has_role(s, ROLE_PERFORM) ||
+	       (has_role(s, ROLE_REPERFORM) && !runs(e->function, "caml_perform"));
+}
+
+static bool performs_again(ARGS)
+{
+	return has_role(s, ROLE_REPERFORM);
+}
+
+static bool resumes_fiber(ARGS)
+{
+	return has_role(s, ROLE_RESUME) && !runs(e->function, "caml_c_call");
+}
+
+/* Returns. */
+
+static bool returns_to_caller(ARGS)
+{
+	e->frame = top_of(s);
+	return b->to && frame__returns_to(e->frame, b->to);
+}
+
+/*
+ * In a recursion its caller may return there, too. A handler that has interrupted the end of
+ * another one, which is the restorer, returns to its own.
+ */
+static bool returns_from_preemption(ARGS)
+{
+	e->frame = top_of(s);
+	return e->frame->call.kind == CALL_SIGNAL && e->frame->resume_ip &&
+	       e->frame->resume_ip == b->to && !stack__is_restorer(s, b->to);
+}
+
+/* pop slot(%r14); ret */
+static bool is_raise_by_return(const struct stack *s, const struct branch *b)
+{
+	static const uint8_t pop_slot[] = {0x41, 0x8f, 0x46};
+	uint8_t code[sizeof(pop_slot) + 1];
+
+	return code_map__read(s->map, b->from - sizeof(code), code, sizeof(code)) == sizeof(code) &&
+	       !memcmp(code, pop_slot, sizeof(pop_slot));
+}
+
+static bool another_ran(ARGS)
+{
+	return s->strands.has_mark && !stack__is_uretprobe(e->function) &&
+	       !is_raise_by_return(s, b) && stack__find_other(s, b, &e->strand);
+}
+
+static bool lands_behind_call(ARGS)
+{
+	return e->outer != top_of(s) && (unwinding__find_handler(s, b, &e->frame, &e->by) ||
+					 unwinding__find_pad(s, b, &e->frame, &e->by));
+}
+
+static bool returns_from_outer(ARGS)
+{
+	e->frame = e->outer;
+	return true;
+}
+
+static bool returns_to_trampoline(ARGS)
+{
+	return stack__is_uretprobe(e->function);
+}
+
+static bool returns_in_pieces(ARGS)
+{
+	return !top_of(s)->return_ip && top_of(s)->call.kind == CALL_KERNEL;
+}
+
+static bool returns_to_restorer(ARGS)
+{
+	const struct frame *top = top_of(s);
+
+	return !top->return_ip && (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to));
+}
+
+static bool returns_out(ARGS)
+{
+	return !top_of(s)->return_ip;
+}
+
+/* Into the middle of a function, by what is no call and no return. */
+
+static bool lands_at_setjmp(ARGS)
+{
+	return unwinding__find_setjmp(s, b, &e->frame, &e->by);
+}
+
+static bool lands_at_handler(ARGS)
+{
+	return unwinding__find_handler(s, b, &e->frame, &e->by);
+}
+
+static bool lands_at_pad(ARGS)
+{
+	return unwinding__find_pad(s, b, &e->frame, &e->by);
+}
+
+static bool lands_at_fiber_base(ARGS)
+{
+	e->frame = stack__find_caller(s, e->function);
+	if (!e->frame || e->frame->role != ROLE_FIBER)
+		return false;
+	e->by = unwinding__departure_to(s, e->frame, LEFT_BY_RAISE);
+	return true;
+}
+
+static bool lands_in_caller(ARGS)
+{
+	e->frame = stack__find_caller(s, e->function);
+	if (!e->frame)
+		return false;
+	e->by = departure__find(s->frames, e->frame);
+	return true;
+}
+
+static bool lands_below_all(ARGS)
+{
+	if (!departure__is_near(s->frames))
+		return false;
+	e->by = departure__find(s->frames, NULL);
+	return true;
+}
+
+static bool is_tail_call(ARGS)
+{
+	return b->kind != BRANCH_RETURN || e->is_entry || address__is_kernel(b->to);
+}
+
+/* Out of user code. */
+
+static bool from_kernel(ARGS)
+{
+	return address__is_kernel(b->from);
+}
+
+static bool is_interrupt(ARGS)
+{
+	return b->kind == BRANCH_END_ASYNC;
+}
+
+static bool returns_to_user_alone(ARGS)
+{
+	return returns_to_user(s, b->from);
+}
+
+/* And back. */
+
+static bool to_kernel(const struct branch *b)
+{
+	return address__is_kernel(b->to);
+}
+
+static bool enters_from_user(ARGS)
+{
+	return s->is_in_user;
+}
+
+static bool wakes_in_user(ARGS)
+{
+	return s->stopped_in_kernel && !to_kernel(b);
+}
+
+static bool wakes_in_kernel(ARGS)
+{
+	return s->stopped_in_kernel || to_kernel(b);
+}
+
+static bool leaves_kernel(ARGS)
+{
+	return !to_kernel(b);
+}
+
+/* The newest entry whose interrupted code goes on there. */
+static bool returns_in_kernel(ARGS)
+{
+	e->frame = to_kernel(b) ? top_of(s) : NULL;
+	while (e->frame && (e->frame->call.kind != CALL_KERNEL || e->frame->resume_ip != b->to))
+		e->frame = frames__parent(s->frames, e->frame);
+	return e->frame;
+}
+
+static bool synchronizes(ARGS)
+{
+	return to_kernel(b) && top_of(s) && stays_in_function(s, b, e);
+}
+
+static bool leaves_to_kernel(ARGS)
+{
+	if (!to_kernel(b))
+		return false;
+	e->frame = top_of(s);
+	while (e->frame && e->frame->call.kind != CALL_KERNEL)
+		e->frame = frames__parent(s->frames, e->frame);
+	return true;
+}
+
+static bool fixed_up_in_caller(ARGS)
+{
+	e->frame = to_kernel(b) ? stack__find_caller(s, e->function) : NULL;
+	return e->frame;
+}
+
+static bool fixed_up(ARGS)
+{
+	return to_kernel(b);
+}
+
+static bool is_sigreturn_over(ARGS)
+{
+	return s->in_sigreturn;
+}
+
+/* The kernel may set a thread back to the syscall that it left by. */
+#define SYSCALL_LEN 2
+
+static bool goes_on(ARGS)
+{
+	return b->to == s->resume_ip || b->to + SYSCALL_LEN == s->resume_ip;
+}
+
+static bool was_stepped(ARGS)
+{
+	e->frame = top_of(s);
+	return e->frame && e->frame->return_ip && frame__returns_to(e->frame, b->to);
+}
+
+static bool aborts_sequence(ARGS)
+{
+	uint32_t signature;
+
+	return top_of(s) &&
+	       code_map__read(s->map, b->to - sizeof(signature), (uint8_t *)&signature,
+			      sizeof(signature)) == sizeof(signature) &&
+	       signature == RSEQ_SIGNATURE;
+}
+
+static bool trapped_in_trampoline(ARGS)
+{
+	return top_of(s) && stack__is_uretprobe(top_of(s)->call.function);
+}
+
+static bool was_emulated(ARGS)
+{
+	return e->function && top_of(s) && stays_in_function(s, b, e) && !e->is_entry;
+}
+
+/* No signal handler is there. */
+static bool begins_program(ARGS)
+{
+	enum function_role role = stack__role_at(s, b->to);
+
+	return e->is_entry && (role == ROLE_START || role == ROLE_LINKER);
+}
+
+static bool enters_function(ARGS)
+{
+	return e->is_entry;
+}
+
+static bool sent_to_caller(ARGS)
+{
+	e->frame = stack__find_caller(s, e->function);
+	return e->frame;
+}
+
+/* Calls. */
+
+static const struct rule calls[] = {
+	{"call of the next instruction",
+	 "a call to the address behind it, which reads the instruction pointer", "SDM vol. 2, CALL",
+	 EVENT_NONE, calls_next},
+	{"goroutine leaves",
+	 "a call out of `mcall` or `morestack`: what is called runs on the scheduler's stack, "
+	 "and does not return",
+	 "Go: src/runtime/asm_amd64.s", EVENT_GO_MCALL, calls_by_mcall},
+	{"fiber ends by a call",
+	 "`caml_runstack`, at a fiber's base, calls: the fiber's parent goes on",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_END, leaves_fiber},
+	{"fiber of an unknown parent ends by a call",
+	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
+	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
+	{"fiber begins", "a call out of `caml_runstack`: what is called runs on a fiber of its own",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_BEGIN, calls_from_runstack},
+	{"call", "a near call: its RET will go to the address behind it", "SDM vol. 2, CALL",
+	 EVENT_CALL, always},
+};
+
+/* Jumps that end no frame. */
+
+static const struct rule jumps[] = {
+	{"jump to unknown code",
+	 "no code is known there, or it is the kernel's one RET that stands for all",
+	 "arch/x86/lib/retpoline.S", EVENT_NONE, goes_nowhere_known},
+	{"raise within a function",
+	 "OCaml's raise (`pop`, `pop`, `jmp *`) to one of the handlers of its own function: "
+	 "the frame is the innermost at whose pending call, or raise, that handler is the "
+	 "innermost",
+	 "OCaml: amd64 emit, Lraise", EVENT_LANDING, raises_in_function},
+	{"jump within a function", "the function at the target is the one that runs",
+	 "the symbol table", EVENT_NONE, stays_in_function},
+	{"stub",
+	 "a jump out of a PLT stub, or out of the dynamic linker's resolver: one frame, which "
+	 "takes the function's name",
+	 "psABI, 5.2; glibc: dl-trampoline.h", EVENT_RESOLVED, leaves_stub},
+};
+
+/* Returns that go where their call said. */
+
+static const struct rule returns[] = {
+	{"return", "it goes to the address that the call of the top frame has left",
+	 "SDM vol. 2, RET", EVENT_RETURN, returns_to_caller},
+	{"return from a call that a handler made",
+	 "a goroutine that was preempted returns to where the signal had come",
+	 "Go: src/runtime/signal_amd64.go, pushCall()", EVENT_RETURN, returns_from_preemption},
+};
+
+/* Switches of stacks. */
+
+static const struct rule switches[] = {
+	{"step of a switch",
+	 "`runtime.gogo`, whose code is not known, goes to `gogo`, which switches",
+	 "Go: src/runtime/asm_amd64.s", EVENT_NO_SWITCH, goes_to_gogo},
+	{"switch",
+	 "out of a function that switches stacks, or off the end of one, to where a stack of "
+	 "the thread waits: of several the one that was left last; goroutines that queue, "
+	 "first",
+	 "the names and the code of switches", EVENT_SWITCH, goes_to_waiting},
+	{"switch that comes back", "it goes on behind its own call",
+	 "the names and the code of switches", EVENT_SWITCH_BACK, comes_back},
+	{"setcontext",
+	 "out of a switch to behind a `setjmp` or `getcontext` of the stack that runs",
+	 "POSIX.1-2001, setcontext", EVENT_LANDING, switches_to_setjmp},
+	{"setcontext of another stack", "the same, of a stack that waits",
+	 "POSIX.1-2001, setcontext", EVENT_SWITCH_LANDING, switches_to_others_setjmp},
+	{"recovery",
+	 "the scheduler goes to a goroutine that has called `recovery`: to the innermost frame"
+	 " of the function that had deferred the call",
+	 "Go: src/runtime/panic.go", EVENT_GO_RECOVERY, recovers},
+	{"receiver of a builtin longjmp",
+	 "out of code that may switch to where no call returns and no function begins",
+	 "GCC: __builtin_setjmp", EVENT_RECEIVER, is_receiver},
+	{"new stack", "out of a switch to where nobody is known to wait",
+	 "the names and the code of switches", EVENT_SWITCH_NEW, goes_to_new_stack},
+	{"no switch",
+	 "code that may switch goes to a caller, or to nothing known: it unwinds its own stack",
+	 "the code of switches", EVENT_NO_SWITCH, does_not_switch},
+};
+
+static const struct rule effects[] = {
+	{"fiber ends", "out of the frame at a fiber's base: its parent goes on",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_END, leaves_fiber},
+	{"fiber of an unknown parent ends",
+	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
+	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
+	{"effect", "`caml_perform` jumps to the handler, on the parent's stack",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_PERFORM, performs},
+	{"effect passed on", "`caml_reperform` goes on in `caml_perform`",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_REPERFORM, performs_again},
+	{"fiber resumed",
+	 "`caml_resume` jumps to a function that returns for `caml_perform`: that return tells"
+	 " which fiber it is",
+	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_RESUME, resumes_fiber},
+};
+
+/* Other returns. */
+
+static const struct rule late_returns[] = {
+	{"another stack ran",
+	 "a return to where only one of the other stacks returns that waited where the last "
+	 "switch went: that one has run since",
+	 "the stacks that wait", EVENT_OTHER_STACK, another_ran},
+};
+
+static const struct rule outer_returns[] = {
+	{"landing pad behind a call",
+	 "the pad of an outer frame lies right behind a call that does not return",
+	 "DWARF exception tables (.gcc_except_table)", EVENT_LANDING, lands_behind_call},
+	{"return to an outer frame",
+	 "it goes where an outer frame's call said: those above it have ended", "SDM vol. 2, RET",
+	 EVENT_RETURN, returns_from_outer},
+};
+
+static const struct rule unmatched_returns[] = {
+	{"return probe",
+	 "to the kernel's trampoline, which has the function's place until it goes to the "
+	 "caller: by a RET or, before Linux 6.11, by a trap",
+	 "arch/x86/kernel/uprobes.c", EVENT_TAIL_CALL, returns_to_trampoline},
+	{"kernel entry in pieces", "a RET out of an entry's code goes on with it",
+	 "arch/x86/entry/entry_64.S", EVENT_TAIL_CALL, returns_in_pieces},
+	{"return of a handler", "out of a signal's frame, or to code that calls `rt_sigreturn`",
+	 "sigreturn(2); glibc: __restore_rt", EVENT_HANDLER_RETURN, returns_to_restorer},
+	{"return out of what is known",
+	 "the caller of the outermost frame was not known: now it is, and it has run since the"
+	 " segment began",
+	 "SDM vol. 2, RET", EVENT_RETURN_OUT, returns_out},
+};
+
+/* Into the middle of a function. */
+
+static const struct rule landings[] = {
+	{"longjmp",
+	 "behind a `setjmp` that a frame which still lives has called: of several the "
+	 "innermost",
+	 "POSIX.1, longjmp", EVENT_LANDING, lands_at_setjmp},
+	{"raise",
+	 "at a handler of OCaml's exceptions: the innermost frame at whose pending call, or "
+	 "raise, that is the innermost one",
+	 "OCaml: amd64 emit; .note.ocaml_eh; -ocaml-traps", EVENT_LANDING, lands_at_handler},
+	{"landing pad", "at a landing pad: the innermost frame whose pending call has it",
+	 "DWARF exception tables (.gcc_except_table)", EVENT_LANDING, lands_at_pad},
+	{"raise out of a fiber", "into `caml_runstack` at a fiber's base",
+	 "OCaml 5: runtime/amd64.S", EVENT_LANDING, lands_at_fiber_base},
+	{"landing in a caller",
+	 "into the middle of a function that a caller runs: `__builtin_longjmp`, and others "
+	 "that no table tells of",
+	 "the frames", EVENT_LANDING, lands_in_caller},
+	{"landing below all frames", "the same out of an unwinder, where no such caller is known",
+	 "the unwinders' names", EVENT_LANDING, lands_below_all},
+};
+
+static const struct rule transfers[] = {
+	{"tail call", "a jump to another function, or a RET to a function's first instruction",
+	 "SDM vol. 2, JMP", EVENT_TAIL_CALL, is_tail_call},
+	{"lost", "a RET to where nothing known leads", "SDM vol. 2, RET", EVENT_LOST, always},
+};
+
+/* Out of user code. */
+
+static const struct rule entries[] = {
+	{"kernel entry", "a syscall, an interrupt or an exception: the kernel is traced",
+	 "SDM vol. 3, 6.12", EVENT_KERNEL_ENTRY, always},
+};
+
+static const struct rule syscalls[] = {
+	{"exit from a traced kernel",
+	 "tracing ends at a sysret, sysexit or iret: user code is not traced",
+	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT_ALONE, returns_to_user_alone},
+	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, TIP.PGD packet",
+	 EVENT_SYSCALL, always},
+};
+
+static const struct rule stops[] = {
+	{"stop within the kernel",
+	 "tracing ends there: the thread has been switched out, or the trace is read",
+	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_STOP, from_kernel},
+	{"interrupt", "tracing ends between two instructions", "SDM vol. 3, TIP.PGD packet",
+	 EVENT_INTERRUPT, is_interrupt},
+};
+
+/* Back, or within the kernel. */
+
+static const struct rule begins[] = {
+	{"entry into a traced kernel", "tracing goes on where user code is not traced",
+	 "SDM vol. 3, TIP.PGE packet", EVENT_KERNEL_ENTRY_ALONE, enters_from_user},
+	{"wake-up in user code",
+	 "tracing had stopped within the kernel, and goes on behind all of its frames",
+	 "SDM vol. 3, TIP.PGE packet", EVENT_KERNEL_EXIT, wakes_in_user},
+	{"wake-up in the kernel", "tracing goes on within it, on the frames that it had stopped on",
+	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_RESUME, wakes_in_kernel},
+};
+
+static const struct rule irets[] = {
+	{"kernel exit", "an iret or sysret to user code ends the outermost entry",
+	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT, leaves_kernel},
+	{"return of an interrupt", "an iret to where an entry had come: that one ends",
+	 "SDM vol. 2, IRET", EVENT_KERNEL_RETURN, returns_in_kernel},
+	{"iret that synchronizes",
+	 "an iret to the function that runs: it makes the CPU forget what it has read ahead",
+	 "arch/x86/include/asm/sync_core.h", EVENT_NONE, synchronizes},
+	{"iret to elsewhere", "it ends the newest entry", "arch/x86/mm/extable.c",
+	 EVENT_KERNEL_FIXUP, leaves_to_kernel},
+	{"fixup in a caller", "behind a fault that is expected, in a function that a caller runs",
+	 "arch/x86/mm/extable.c", EVENT_CUT, fixed_up_in_caller},
+	{"fixup", "the same, in a function of its own", "arch/x86/mm/extable.c", EVENT_TAIL_CALL,
+	 fixed_up},
+};
+
+static const struct rule resumptions[] = {
+	{"rt_sigreturn", "the syscall before was `rt_sigreturn`: the newest signal's frame ends",
+	 "sigreturn(2)", EVENT_SIGNAL_END, is_sigreturn_over},
+	{"return from the kernel", "it goes on where it left, or at the syscall once more",
+	 "signal(7), SA_RESTART", EVENT_NONE, goes_on},
+	{"return that was stepped", "a probe lies on the RET: the kernel has stepped a copy of it",
+	 "kernel/events/uprobes.c", EVENT_RETURN, was_stepped},
+	{"aborted sequence",
+	 "the signature of abort handlers lies before the target: it is a part of the frame "
+	 "that was interrupted",
+	 "rseq(2)", EVENT_ABORT, aborts_sequence},
+	{"return by a trap", "a return probe's trampoline returns by a trap, before Linux 6.11",
+	 "arch/x86/kernel/uprobes.c", EVENT_TRAP_RETURN, trapped_in_trampoline},
+	{"emulated instruction",
+	 "it goes on elsewhere in the function that runs: a probe's instruction, which the "
+	 "kernel did",
+	 "kernel/events/uprobes.c", EVENT_NONE, was_emulated},
+	{"exec", "control comes back at a program's, or the dynamic linker's, first instruction",
+	 "execve(2); psABI, 3.4.1", EVENT_LOST, begins_program},
+	{"signal", "control comes back at a function's first instruction", "sigaction(2)",
+	 EVENT_SIGNAL, enters_function},
+	{"sent to a caller", "control comes back in a function that a caller runs",
+	 "ptrace(2); sigaction(2), ucontext", EVENT_CUT, sent_to_caller},
+	{"sent elsewhere", "control comes back where nothing known leads", "the frames", EVENT_LOST,
+	 always},
+};
+
+/* Whose call said that it goes there. */
+static bool goes_where_called(ARGS)
+{
+	struct frame *frame = b->to ? top_of(s) : NULL;
+
+	/* A RET does not leave an interrupt or a syscall. */
+	while (frame && !frame__returns_to(frame, b->to))
+		frame = frame->call.kind == CALL_KERNEL ? NULL : frames__parent(s->frames, frame);
+	e->outer = frame;
+	return frame;
+}
+
+/*
+ * A function that switches stacks, or does so at times, is left by a jump; or a frame whose caller
+ * is not known returns: it may be another stack's.
+ */
+static bool may_go_elsewhere(const struct stack *s, const struct branch *b)
+{
+	const struct frame *top = top_of(s);
+
+	if (top->call.kind != CALL_FUNCTION)
+		return false;
+	return b->kind == BRANCH_RETURN ? !top->return_ip : top->role;
+}
+
+static bool may_switch(ARGS)
+{
+	return may_go_elsewhere(s, b) && !function_role__is_effect(top_of(s)->role);
+}
+
+static bool may_be_effect(ARGS)
+{
+	return may_go_elsewhere(s, b) && function_role__is_effect(top_of(s)->role);
+}
+
+/*
+ * Into the middle of a function, by what is no call and no return. Who leaves frames goes where a
+ * register or the stack says. A jump whose target is in the code is within a function of which no
+ * symbol tells that it lies in two places.
+ */
+static bool may_land(ARGS)
+{
+	const uint8_t bnd = 0xf2, jmp_rel32 = 0xe9, jmp_rel8 = 0xeb;
+	uint8_t code[2] = {0};
+
+	if (b->kind != BRANCH_JUMP)
+		return b->kind == BRANCH_RETURN;
+	if (e->is_entry)
+		return false;
+	code_map__read(s->map, b->from, code, sizeof(code));
+	if (code[0] == bnd)
+		code[0] = code[1];
+	return code[0] != jmp_rel32 && code[0] != jmp_rel8;
+}
+
+#define ON(kind) (1u << BRANCH_##kind)
+#define ON_JUMP	 (ON(JUMP) | ON(COND))
+#define ON_LEAVE (ON_JUMP | ON(RETURN))
+
+#define GROUP(rules, branches, holds)                                                              \
+	{                                                                                          \
+		rules, sizeof(rules) / sizeof(*(rules)), branches, holds                           \
+	}
+
+const struct rule_group rule_groups[] = {
+	GROUP(calls, ON(CALL), NULL),
+	GROUP(jumps, ON_JUMP, NULL),
+	GROUP(returns, ON(RETURN), NULL),
+	GROUP(switches, ON_LEAVE, may_switch),
+	GROUP(effects, ON_LEAVE, may_be_effect),
+	GROUP(late_returns, ON(RETURN), NULL),
+	GROUP(outer_returns, ON(RETURN), goes_where_called),
+	GROUP(unmatched_returns, ON(RETURN), NULL),
+	GROUP(landings, ON_LEAVE, may_land),
+	GROUP(transfers, ON_LEAVE, NULL),
+	GROUP(entries, ON(ENTER), NULL),
+	GROUP(syscalls, ON(END_SYSCALL), NULL),
+	GROUP(stops, ON(END) | ON(END_ASYNC), NULL),
+	GROUP(begins, ON(BEGIN), NULL),
+	GROUP(irets, ON(LEAVE), NULL),
+	GROUP(resumptions, ON(BEGIN) | ON(LEAVE), leaves_kernel),
+};
+const size_t n_rule_groups = sizeof(rule_groups) / sizeof(rule_groups[0]);
+_Static_assert(sizeof(rule_groups) / sizeof(rule_groups[0]) <= RULE_GROUPS_MAX, "stack.n_events");
+
+bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
+		     struct event *e)
+{
+	const struct rule_group *group = e->group ? e->group : rule_groups;
+	const struct rule *rule = e->group ? e->rule + 1 : NULL;
+
+	e->function = stack__function_at(s, b->to, &e->is_entry);
+	for (; group < rule_groups + n_rule_groups; group++, rule = NULL) {
+		if (!(group->branches >> as & 1) || (group->holds && !group->holds(s, b, e)))
+			continue;
+		for (rule = rule ?: group->rules; rule < group->rules + group->n; rule++) {
+			e->frame = NULL;
+			e->strand = NULL;
+			if (!rule->holds(s, b, e))
+				continue;
+			e->group = group;
+			e->rule = rule;
+			return true;
+		}
+	}
+	return false;
+}
+
+void event__format(const struct event *e, const struct stack *s, const struct branch *b,
+		   char text[static EVENT_TEXT_SIZE])
+{
+	int n = snprintf(text, EVENT_TEXT_SIZE, "%s: 0x%" PRIx64 " to 0x%" PRIx64, e->rule->name,
+			 b->from, b->to);
+
+	if (e->frame && n < EVENT_TEXT_SIZE)
+		snprintf(text + n, (size_t)(EVENT_TEXT_SIZE - n), ", of the frame at depth %zu",
+			 (size_t)(e->frame - s->frames->open.v));
+}

@@ -1,0 +1,904 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What ran on both sides of a gap: how one stack lies on another, which run of segments a segment
+ * goes on with, and where such runs lie on one another.
+ */
+#include "stack/stitch.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Frames that are compared to find where one stack lies on another: recursion may be deep. */
+#define MAX_COMPARED 1024
+/* The same where each place is looked at: as many that agree are no accident. */
+#define ENOUGH_COMPARED 64
+
+bool held__is_outermost(const struct held *held)
+{
+	static const char *const names[] = {"main", "_start", "__libc_start_call_main",
+					    "start_thread", "clone3"};
+
+	const struct function *function = held->function;
+
+	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(function->raw_name ? function->raw_name : function->name, names[i]))
+			return true;
+	return false;
+}
+
+static size_t count(struct held_stack stack, const struct function *function)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < stack.n; i++)
+		n += stack.v[i].function == function;
+	return n;
+}
+
+static bool return_alike(const struct held *a, const struct held *b)
+{
+	return a->return_ip <= b->return_ip + b->slack && b->return_ip <= a->return_ip + a->slack;
+}
+
+static bool agrees(const struct held *a, const struct held *b)
+{
+	return a->function && a->function == b->function && a->return_ip && return_alike(a, b);
+}
+
+static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, size_t limit)
+{
+	struct fit fit = {.offset = offset, .first = offset < 0 ? (size_t)-offset : 0};
+	int64_t tops = ((int64_t)a.n - 1) - ((int64_t)b.n - 1 + offset);
+	size_t k = fit.first, i = (size_t)((int64_t)k + offset);
+
+	fit.distance = (size_t)(tops < 0 ? -tops : tops);
+	/* Of the lower of the two it is not known where it returns to. */
+	if (!a.v[i].function || a.v[i].function != b.v[k].function)
+		return fit;
+	if (a.v[i].return_ip && b.v[k].return_ip && !return_alike(&a.v[i], &b.v[k]))
+		return fit;
+	do {
+		fit.n_agreed++;
+		k++, i++;
+	} while (fit.n_agreed < limit && k < b.n && i < a.n && agrees(&a.v[i], &b.v[k]));
+	fit.n_changed = (a.n - i) + (b.n - k);
+	return fit;
+}
+
+static struct fit lay_at(struct held_stack a, struct held_stack b, int64_t offset)
+{
+	return lay(a, b, offset, SIZE_MAX);
+}
+
+static void try_at(struct held_stack a, struct held_stack b, int64_t offset, struct fit *best)
+{
+	struct fit fit;
+
+	if (offset <= -(int64_t)b.n || offset >= (int64_t)a.n)
+		return;
+	fit = lay(a, b, offset, MAX_COMPARED);
+	if (fit.n_agreed && (!best->n_agreed || fit__weight(&fit) > fit__weight(best)))
+		*best = fit;
+}
+
+/* From equally deep tops on: at least as many frames have changed as these lie apart. */
+static struct fit find_best(struct held_stack a, struct held_stack b)
+{
+	int64_t level = (int64_t)a.n - (int64_t)b.n, most = (int64_t)(a.n < b.n ? a.n : b.n);
+	struct fit best = {0};
+
+	for (int64_t apart = 0; apart < (int64_t)(a.n + b.n); apart++) {
+		if (best.n_agreed && most - apart <= fit__weight(&best))
+			break;
+		try_at(a, b, level - apart, &best);
+		if (apart)
+			try_at(a, b, level + apart, &best);
+	}
+	return best.n_agreed < MAX_COMPARED ? best : lay_at(a, b, best.offset);
+}
+
+/*
+ * One frame whose function alone agrees says little: it must be the only one that can be meant, and
+ * not much can have happened.
+ */
+static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit, enum seam seam)
+{
+	const struct function *function;
+
+	if (!fit->n_agreed)
+		return false;
+	function = b.v[fit->first].function;
+	fit->is_certain = fit->n_agreed > 1 || held__is_outermost(&b.v[fit->first]);
+	if (fit->is_certain)
+		return true;
+	/* Exceptions are taken by the innermost frame that can; switches are the innermost. */
+	if ((seam == SEAM_LEAP || seam == SEAM_WAIT) && fit->offset >= 0)
+		return true;
+	if (seam == SEAM_SETTLED)
+		return true;
+	return seam != SEAM_LONG && count(a, function) == 1 && count(b, function) == 1;
+}
+
+bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
+{
+	*best = a.n && b.n ? find_best(a, b) : (struct fit){0};
+	return is_enough(a, b, best, seam);
+}
+
+static bool fits_lowest(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
+{
+	const size_t limit = b.n < ENOUGH_COMPARED ? b.n : ENOUGH_COMPARED;
+
+	*best = (struct fit){0};
+	for (size_t at = 0; at < a.n && best->n_agreed < limit; at++) {
+		struct fit fit = lay(a, b, (int64_t)at, limit);
+
+		if (fit.n_agreed > best->n_agreed)
+			*best = fit;
+	}
+	if (best->n_agreed)
+		*best = lay_at(a, b, best->offset);
+	return is_enough(a, b, best, seam);
+}
+
+/* Which of the runs a segment goes on with. */
+
+static struct held_stack stack_of(const struct stitched *end)
+{
+	return (struct held_stack){end->stack.v, end->stack.n};
+}
+
+/* What lies between it and a segment that begins behind such a seam. */
+static enum seam seam_to(const struct stitched *end, enum seam seam)
+{
+	return end->is_old ? SEAM_LONG : seam;
+}
+
+/* What runs on those before: but for its lowest, which may be one of these. */
+static size_t count_above(const struct stitched *end)
+{
+	return end->stack.n ? end->stack.n - 1 : 0;
+}
+
+/*
+ * The run that most speaks for, counted from 1; 0: there is none, or it is not sure enough. What
+ * has begun since has ended where it is not the last one.
+ */
+static size_t find_likeliest(const struct stitcher *stitcher, const struct beginning *begin,
+			     struct fit *best)
+{
+	size_t found = 0, n_ended = 0;
+
+	*best = (struct fit){0};
+	for (size_t i = stitcher->n_ends; begin->frames.n && i-- > 0;) {
+		const struct stitched *end = &stitcher->ends[i];
+		enum seam seam = seam_to(end, begin->seam);
+		struct fit fit;
+		bool fits = held_stack__fits(stack_of(end), begin->frames, seam, &fit);
+
+		fit.n_changed += n_ended;
+		n_ended += count_above(end);
+		if (!fits && (seam != SEAM_GAP || !fit.n_agreed))
+			continue;
+		if (best->n_agreed && fit__weight(&fit) <= fit__weight(best))
+			continue;
+		*best = fit;
+		found = fits ? i + 1 : 0;
+	}
+	return found;
+}
+
+/* That of the frame that was leapt to, unless what is below it shows that it was another one. */
+static size_t find_taken(const struct stitcher *stitcher, const struct beginning *begin,
+			 struct fit *fit)
+{
+	struct waiting taker = begin->taker;
+
+	if (taker.end >= stitcher->n_ends || begin->n_roots >= begin->frames.n)
+		return 0;
+	*fit = lay_at(stack_of(&stitcher->ends[taker.end]), begin->frames,
+		      (int64_t)taker.at - (int64_t)begin->n_roots);
+	fit->is_certain = true;
+	return fit->first + fit->n_agreed > begin->n_roots ? taker.end + 1 : 0;
+}
+
+/*
+ * The place among stitcher->ends, counted from 1, of the run that a segment goes on with which
+ * begins like that, and how it lies on it. 0: there is none, or it may be one of several.
+ */
+static size_t search(const struct stitcher *stitcher, const struct beginning *begin,
+		     struct fit *fit)
+{
+	size_t found = find_taken(stitcher, begin, fit);
+
+	if (found)
+		return found;
+	/* Which of those that have thrown it is shows where the exception lands. */
+	if (begin->is_unwinding && begin->seam == SEAM_GAP)
+		return 0;
+	return find_likeliest(stitcher, begin, fit);
+}
+
+struct held_stack stitcher__below(const struct stitcher *stitcher, const struct beginning *begin)
+{
+	struct fit fit;
+	size_t found = search(stitcher, begin, &fit);
+
+	if (!found || fit.offset <= 0)
+		return (struct held_stack){0};
+	return (struct held_stack){stitcher->ends[found - 1].stack.v, (size_t)fit.offset};
+}
+
+struct waiting stitcher__reach(const struct stitcher *stitcher, size_t distance)
+{
+	const struct joint *last = &stitcher->joints.v[stitcher->joints.n - 1];
+
+	for (size_t i = 0; i < stitcher->n_ends && distance; i++) {
+		const struct stitched *end = &stitcher->ends[i];
+		int64_t at = last->base - end->base - (int64_t)distance;
+
+		if (end->run == last->run && at >= 0 && at < (int64_t)end->stack.n)
+			return (struct waiting){.end = (uint32_t)i, .at = (uint32_t)at};
+	}
+	return WAITING_NONE;
+}
+
+struct waiting stitcher__find(const struct stitcher *stitcher,
+			      bool (*takes)(void *ctx, const struct function *function,
+					    uint64_t return_ip),
+			      void *ctx)
+{
+	for (size_t i = stitcher->n_ends; i-- > 0;) {
+		const struct stitched *end = &stitcher->ends[i];
+		uint64_t return_ip = end->left_ip;
+
+		for (size_t k = end->stack.n; k-- > 0; return_ip = end->stack.v[k].return_ip)
+			if (takes(ctx, end->stack.v[k].function, return_ip))
+				return (struct waiting){.end = (uint32_t)i, .at = (uint32_t)k};
+	}
+	return WAITING_NONE;
+}
+
+/*
+ * An exception comes to every frame with a landing pad in turn. Of one that was on its way in a gap
+ * it is not known which level of a recursion it had come to: the innermost is taken. When it has
+ * left the recursion, and there are levels over that it should have come to, it was so many further
+ * below: those are the ones that it had left in the gap.
+ */
+
+/* All that is known is where it landed. */
+static bool is_landing(const struct beginning *begin)
+{
+	return begin->seam == SEAM_LEAP && begin->frames.n == 1 && !begin->n_roots;
+}
+
+/* The last joint's segment begins so, and goes on with the run that was found there, if any. */
+static void follow_unwinding(struct stitcher *stitcher, const struct beginning *begin, size_t found)
+{
+	struct unwinding *unwinding = &stitcher->unwinding;
+
+	if (begin->is_unwinding && begin->seam == SEAM_GAP)
+		*unwinding = (struct unwinding){.is_followed = true,
+						.joint = (uint32_t)(stitcher->joints.n - 1),
+						.run = (uint32_t)stitcher->runs.n};
+	else if (unwinding->is_followed && is_landing(begin))
+		unwinding->pad = found ? begin->frames.v[0].entry_ip : 0;
+	else
+		unwinding->is_followed = false;
+}
+
+uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end)
+{
+	const struct stitched *last = &stitcher->ends[end];
+	const struct joint *joint = &stitcher->joints.v[stitcher->joints.n - 1];
+
+	if (!stitcher->unwinding.is_followed || joint->run != last->run ||
+	    joint->base != last->base + (int64_t)last->stack.n)
+		return 0;
+	return stitcher->unwinding.pad;
+}
+
+void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n)
+{
+	struct stitched *last = &stitcher->ends[end];
+
+	for (size_t i = stitcher->unwinding.joint + 1; i < stitcher->joints.n; i++)
+		if (stitcher->joints.v[i].run == last->run)
+			stitcher->joints.v[i].base -= (int64_t)n;
+	stitcher->runs.v[stitcher->unwinding.run].base -= (int64_t)n;
+	/* What ran further up has been left: it is another call. */
+	stitcher->joints.v[stitcher->unwinding.joint].n_joined = 0;
+	last->stack.n -= n;
+	last->left_ip = last->stack.v[last->stack.n].return_ip;
+}
+
+static int push_all(held_vec *to, struct held_stack stack)
+{
+	for (size_t i = 0; i < stack.n; i++) {
+		struct held *held = VEC_PUSH(to);
+
+		if (!held)
+			return -ENOMEM;
+		*held = stack.v[i];
+	}
+	return 0;
+}
+
+/* The last joint's segment, which begins so, is the first of a new run. Its index; RUN_NONE: no
+ * memory. */
+static uint32_t begin_new_run(struct stitcher *stitcher, struct held_stack begin)
+{
+	struct run *run = VEC_PUSH(&stitcher->runs);
+	uint32_t *loose;
+
+	/* It has its vectors before anything else can fail: they are freed with it. */
+	if (!run)
+		return RUN_NONE;
+	*run = (struct run){.outer = RUN_NONE, .joint = (uint32_t)(stitcher->joints.n - 1)};
+	loose = VEC_PUSH(&stitcher->loose);
+	if (!loose)
+		return RUN_NONE;
+	*loose = (uint32_t)(stitcher->runs.n - 1);
+	return push_all(&run->begun, begin) ? RUN_NONE : *loose;
+}
+
+/* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
+static void inherit_return(struct held *held, const struct held *from)
+{
+	if (held->return_ip)
+		return;
+	held->return_ip = from->return_ip;
+	held->slack = from->slack;
+}
+
+/* As it was first seen; NULL: nothing has run in it. */
+static struct held *lowest_of(const struct run *run)
+{
+	if (run->below.n)
+		return &run->below.v[run->below.n - 1];
+	return run->begun.n ? run->begun.v : NULL;
+}
+
+/* A segment of the run shows these under all of it: they have called `first`. 0 or -ENOMEM. */
+static int learn_callers(struct run *run, struct held_stack callers, const struct held *first)
+{
+	struct held *lowest = lowest_of(run);
+
+	if (!callers.n)
+		return 0;
+	if (lowest && lowest->function == first->function)
+		inherit_return(lowest, first);
+	for (size_t k = callers.n; k-- > 0;) {
+		struct held *held = VEC_PUSH(&run->below);
+
+		if (!held)
+			return -ENOMEM;
+		*held = callers.v[k];
+	}
+	return 0;
+}
+
+/* All that is known of the stack that it began with. */
+static int look(struct stitcher *stitcher, const struct run *run)
+{
+	stitcher->view.n = 0;
+	for (size_t i = run->below.n; i-- > 0;)
+		if (push_all(&stitcher->view, (struct held_stack){&run->below.v[i], 1}))
+			return -ENOMEM;
+	return push_all(&stitcher->view, (struct held_stack){run->begun.v, run->begun.n});
+}
+
+static struct held_stack view(const struct stitcher *stitcher)
+{
+	return (struct held_stack){stitcher->view.v, stitcher->view.n};
+}
+
+/* Whether the run, with its callers, began on frames of that end, or has shown callers of these. */
+static bool run_fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
+		     enum seam seam, struct fit *on)
+{
+	if (look(stitcher, run))
+		return false;
+	return held_stack__fits(stack_of(end), view(stitcher), seam_to(end, seam), on) &&
+	       on->first <= run->below.n;
+}
+
+/* After that: the n outermost callers of `from` are those of `to`, on which it lies. 0 or -ENOMEM.
+ */
+static int hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n)
+{
+	from->below.n -= n;
+	return learn_callers(to, (struct held_stack){stitcher->view.v, n}, &stitcher->view.v[n]);
+}
+
+/* It began with so many frames of the run `outer`, the lowest of which lies at `depth` on that. */
+static void place_run(struct stitcher *stitcher, struct run *run, uint32_t outer, int64_t depth,
+		      size_t n_joined)
+{
+	struct joint *first = &stitcher->joints.v[run->joint];
+	size_t n_below = run->below.n;
+
+	run->outer = outer;
+	if (n_joined <= n_below) {
+		run->base = depth + (int64_t)n_joined;
+		run->below.n = n_below - n_joined;
+		return;
+	}
+	run->base = depth + (int64_t)n_below;
+	run->below.n = 0;
+	first->joins = true;
+	first->n_joined = (uint32_t)(n_joined - n_below);
+}
+
+static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const struct run *run,
+		       enum seam seam, struct fit *on)
+{
+	if (look(stitcher, run))
+		return false;
+	if (seam == SEAM_LEAP)
+		return held_stack__fits(stack, view(stitcher), seam, on) && on->offset >= 0;
+	return fits_lowest(stack, view(stitcher), seam, on);
+}
+
+/*
+ * It was called in the gap, and left without a return: so is what lay between, which is known if it
+ * has been left like that before.
+ */
+static int add_between(const struct stitcher *stitcher, struct run *run, const struct held *on)
+{
+	struct held between[WAY_MAX];
+	const struct held *lowest = lowest_of(run);
+	size_t n = lowest && on->function && lowest->function
+			   ? ways__between(&stitcher->ways, on->function, lowest->function, between)
+			   : 0;
+
+	return learn_callers(run, (struct held_stack){between, n}, lowest);
+}
+
+/*
+ * A segment goes on with frames of the end, of whose stack the first `left` ran all the time: runs
+ * since then lie on these, or on others of it: behind a leap on the innermost, as that has left it.
+ * 0 or -ENOMEM.
+ */
+static int place_runs_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
+			    struct held_stack stack, size_t left, enum seam seam)
+{
+	size_t n = stitcher->loose.n;
+	/* The last that ran all the time, and those above it, which may have. */
+	size_t last = left ? left - 1 : 0;
+	struct held_stack above = {0};
+	int64_t depth = base + (int64_t)left - 1;
+
+	if (left)
+		above = (struct held_stack){stack.v + last, stack.n - last};
+	while (n && stitcher->loose.v[n - 1] > joint->run)
+		n--;
+	for (size_t i = n; i < stitcher->loose.n; i++) {
+		struct run *run = &stitcher->runs.v[stitcher->loose.v[i]];
+		struct fit on;
+
+		if (run->outer != RUN_NONE)
+			continue;
+		if (above.n && fits_since(stitcher, above, run, seam, &on)) {
+			above.n = (size_t)on.offset + on.n_agreed;
+		} else {
+			on = (struct fit){.offset = 1};
+			above.n = above.n ? 1 : 0;
+			if (left && add_between(stitcher, run, &stack.v[last]))
+				return -ENOMEM;
+		}
+		place_run(stitcher, run, joint->run, depth + on.offset, on.n_agreed);
+	}
+	stitcher->loose.n = n;
+	return 0;
+}
+
+/* What the frames are that were left between `from` and the run, which are so many; or nobody. */
+static int add_passed(const struct stitcher *stitcher, struct run *run, const struct held *from,
+		      bool has_landed, size_t n, bool *has_found)
+{
+	const struct held *lowest = lowest_of(run);
+	struct held between[BETWEEN_MAX];
+
+	*has_found = lowest && ways__pass(&stitcher->ways, from->function, has_landed,
+					  lowest->function, between, n);
+	return *has_found ? learn_callers(run, (struct held_stack){between, n}, lowest) : 0;
+}
+
+/* Nobody knows what they are, but that they were. */
+static int add_unknown(struct run *run, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct held *held = VEC_PUSH(&run->below);
+
+		if (!held)
+			return -ENOMEM;
+		*held = (struct held){0};
+	}
+	return 0;
+}
+
+/* n frames lie between all of the run and its caller to be, in which an exception landed. 0 or
+ * -ENOMEM. */
+static int hide_between(const struct stitcher *stitcher, struct run *run, const struct held *caller,
+			size_t n)
+{
+	bool has_found = false;
+	int err = add_passed(stitcher, run, caller, true, n, &has_found);
+
+	return err || has_found ? err : add_unknown(run, n);
+}
+
+/* Between the taker, or frames above it which went on as well, and the run there were n frames. */
+static int add_hidden(const struct stitcher *stitcher, struct run *run, struct held_stack stack,
+		      size_t taker, size_t n)
+{
+	size_t above = stack.n - 1 - taker < n ? stack.n - 1 - taker : n;
+	bool has_found = false;
+	int err = 0;
+
+	for (size_t i = above + 1; i-- > 0 && !err && !has_found;)
+		err = add_passed(stitcher, run, &stack.v[taker + i], !i, n - i, &has_found);
+	return err || has_found ? err : add_unknown(run, n);
+}
+
+/*
+ * The last segment but one, which began with a run's first frames, was left for the frame that lies
+ * so far below: its run, of which nothing else is known, lies at that distance on the stack's frame
+ * `taker`, whose depth that is. 0 or -ENOMEM.
+ */
+static int place_at_distance(struct stitcher *stitcher, const struct joint *joint, int64_t depth,
+			     struct held_stack stack, size_t taker, size_t distance)
+{
+	const struct joint *left = &stitcher->joints.v[stitcher->joints.n - 2];
+	struct run *run = &stitcher->runs.v[left->run];
+	int64_t n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
+	struct fit fit = {0};
+	int err;
+
+	if (left->run == joint->run || run->outer != RUN_NONE || n < 0)
+		return 0;
+	if (look(stitcher, run))
+		return -ENOMEM;
+	if (taker + (size_t)n + 1 < stack.n && stitcher->view.n)
+		fit = lay_at(stack, view(stitcher), (int64_t)taker + n + 1);
+	err = fit.n_agreed ? 0 : add_hidden(stitcher, run, stack, taker, (size_t)n);
+	if (err)
+		return err;
+	n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
+	place_run(stitcher, run, joint->run, depth + n + 1, fit.n_agreed);
+	return 0;
+}
+
+void stitcher__fini(struct stitcher *stitcher)
+{
+	for (size_t i = 0; i < stitcher->runs.n; i++) {
+		VEC_FINI(&stitcher->runs.v[i].below);
+		VEC_FINI(&stitcher->runs.v[i].begun);
+	}
+	for (size_t i = 0; i < STITCHED_MAX; i++)
+		VEC_FINI(&stitcher->ends[i].stack);
+	VEC_FINI(&stitcher->joints);
+	VEC_FINI(&stitcher->runs);
+	VEC_FINI(&stitcher->loose);
+	VEC_FINI(&stitcher->view);
+	ways__fini(&stitcher->ways);
+}
+
+/* The first n frames that were known stay, and the others are on top of them. */
+static int set_stack(struct stitched *end, size_t n, struct held_stack others)
+{
+	end->is_old = false;
+	end->left_ip = 0;
+	if (!others.n && n < end->stack.n)
+		end->left_ip = end->stack.v[n].return_ip;
+	end->stack.n = n;
+	for (size_t i = 0; i < others.n; i++) {
+		struct held *held = VEC_PUSH(&end->stack);
+
+		if (!held)
+			return -ENOMEM;
+		*held = others.v[i];
+	}
+	return 0;
+}
+
+/* A place for one more; the oldest, where there are many, is given up. */
+static struct stitched *add_end(struct stitcher *stitcher)
+{
+	struct stitched *ends = stitcher->ends, first = ends[0];
+
+	if (stitcher->n_ends < STITCHED_MAX)
+		return &ends[stitcher->n_ends++];
+	memmove(ends, ends + 1, (STITCHED_MAX - 1) * sizeof(*ends));
+	ends[STITCHED_MAX - 1] = first;
+	return &ends[STITCHED_MAX - 1];
+}
+
+static int begin_run(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
+		     struct joint *joint)
+{
+	uint32_t run = begin_new_run(stitcher, begin);
+	struct stitched *end;
+
+	if (run == RUN_NONE)
+		return -ENOMEM;
+	*joint = (struct joint){.run = run};
+	end = add_end(stitcher);
+	end->run = end->owner = run;
+	end->base = 0;
+	return set_stack(end, 0, stack);
+}
+
+/* The one that the last run, with all of its callers that are known, lies on; NULL: none. */
+static struct stitched *find_outer(struct stitcher *stitcher, enum seam seam, struct fit *on)
+{
+	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
+	const struct run *run = &stitcher->runs.v[last->owner];
+
+	if (run->outer != RUN_NONE)
+		return NULL;
+	for (size_t i = stitcher->n_ends - 1; i-- > 0;)
+		if (run_fits(stitcher, &stitcher->ends[i], run, seam, on))
+			return &stitcher->ends[i];
+	return NULL;
+}
+
+/* The last run lies on frames of that one, and goes on as both. */
+static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struct fit *on)
+{
+	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
+	struct run *run = &stitcher->runs.v[last->owner];
+	size_t below = on->offset > 0 ? (size_t)on->offset : 0;
+	const struct joint joint = {.run = outer->run,
+				    .n_joined = (uint32_t)on->n_agreed,
+				    .base = outer->base + (int64_t)below};
+	struct held first = outer->stack.v[below];
+	int err = hand_callers(stitcher, run, &stitcher->runs.v[outer->owner], on->first);
+
+	if (err)
+		return err;
+	place_run(stitcher, run, joint.run, joint.base, joint.n_joined);
+	err = place_runs_since(stitcher, &joint, outer->base, stack_of(outer), below + on->n_agreed,
+			       seam_to(outer, SEAM_SETTLED));
+	if (err)
+		return err;
+	outer->run = last->run;
+	outer->base = last->base - (int64_t)below;
+	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
+	err = set_stack(outer, below, stack_of(last));
+	if (!err && !on->first && last->stack.n)
+		inherit_return(&outer->stack.v[below], &first);
+	return err;
+}
+
+/* The last run has shown callers, which may be those of an earlier one, or of callers of that. */
+static int find_place(struct stitcher *stitcher, enum seam seam)
+{
+	struct stitched *outer;
+	struct fit on;
+	int err = 0;
+
+	while (!err && (outer = find_outer(stitcher, seam, &on)))
+		err = lie_on(stitcher, outer, &on);
+	return err;
+}
+
+/* Runs since the end lie on the frames of it that have been there all the time, at least. */
+static int place_since(struct stitcher *stitcher, const struct stitched *end,
+		       const struct joint *joint, const struct beginning *from)
+{
+	const struct waiting taker = from->taker;
+	size_t left = (size_t)(joint->base - end->base + joint->n_joined);
+	struct held_stack stack = stack_of(end);
+	int64_t at = joint->base - end->base + (int64_t)from->n_roots;
+
+	if (from->distance && at >= 0 && at < (int64_t)stack.n) {
+		int err = place_at_distance(stitcher, joint, end->base + at, stack, (size_t)at,
+					    from->distance);
+
+		if (err)
+			return err;
+	}
+	if (taker.from >= left && taker.from < taker.from_end && taker.from_end <= stack.n) {
+		left = taker.from + 1;
+		stack.n = taker.from_end;
+	}
+	return place_runs_since(stitcher, joint, end->base, stack, left,
+				seam_to(end, from->seam == SEAM_LEAP ? SEAM_LEAP : SEAM_SETTLED));
+}
+
+static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
+		 const struct fit *fit, struct joint *joint)
+{
+	struct held_stack begin = from->frames;
+	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
+	struct held_stack callers = {begin.v, fit->first};
+	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
+	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
+	int err;
+
+	*joint = (struct joint){.run = end->run,
+				.joins = true,
+				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
+				.base = end->base + fit->offset};
+	err = place_since(stitcher, end, joint, from);
+	if (err)
+		return err;
+	err = learn_callers(&stitcher->runs.v[end->owner], callers,
+			    fit->first < begin.n ? &begin.v[fit->first] : &first);
+	if (err)
+		return err;
+	err = set_stack(end, below, stack);
+	if (fit->offset < 0)
+		end->base += fit->offset;
+	else if (!err && stack.n)
+		inherit_return(&end->stack.v[below], &first);
+	return err || !callers.n ? err : find_place(stitcher, SEAM_GAP);
+}
+
+/* Frames that were left between all that the last run has shown and what was leapt to. */
+static int64_t count_hidden(const struct stitcher *stitcher, const struct beginning *begin)
+{
+	const struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
+	const struct joint *left;
+
+	if (stitcher->joints.n < 2 || !begin->distance || begin->n_roots + 1 != begin->frames.n)
+		return 0;
+	left = &stitcher->joints.v[stitcher->joints.n - 2];
+	return left->run == end->run ? end->base - left->base + begin->distance - 1 : 0;
+}
+
+/* What the segment began with is below the run before it. */
+static int go_around(struct stitcher *stitcher, const struct beginning *begin,
+		     struct held_stack stack, struct joint *joint)
+{
+	const struct fit fit = {.offset = -(int64_t)begin->frames.n, .first = begin->frames.n};
+	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
+	int64_t n = count_hidden(stitcher, begin);
+
+	if (n > 0) {
+		if (hide_between(stitcher, &stitcher->runs.v[end->owner],
+				 &begin->frames.v[begin->n_roots], (size_t)n))
+			return -ENOMEM;
+		end->base -= n;
+	}
+	return go_on(stitcher, begin, stack, &fit, joint);
+}
+
+/*
+ * The same, where it shows that the frames which it agrees with are an earlier run's: what was
+ * leapt to, and all between, is on those, and below the last run.
+ */
+static int go_around_on(struct stitcher *stitcher, const struct beginning *begin,
+			struct held_stack stack, struct stitched *outer, const struct fit *fit)
+{
+	struct joint *joint = &stitcher->joints.v[stitcher->joints.n - 1];
+	size_t n_ends = stitcher->n_ends;
+	int err = go_around(stitcher, begin, stack, joint);
+
+	/* It may have found its place by that. */
+	if (err || stitcher->n_ends != n_ends)
+		return err;
+	return lie_on(stitcher, outer, fit);
+}
+
+/* It was leapt to a frame that only this segment shows: none that has waited is that one. */
+static bool is_new_taker(const struct stitcher *stitcher, const struct beginning *begin,
+			 size_t found, const struct fit *fit)
+{
+	if (begin->seam != SEAM_LEAP || !found || found == stitcher->n_ends)
+		return false;
+	return fit->offset >= 0 && fit->first + fit->n_agreed <= begin->n_roots &&
+	       stitcher->runs.v[stitcher->ends[stitcher->n_ends - 1].owner].outer == RUN_NONE;
+}
+
+/* The last run has callers that no segment has shown. */
+static bool may_lie_on(const struct stitcher *stitcher)
+{
+	const struct stitched *end;
+
+	if (!stitcher->n_ends)
+		return false;
+	end = &stitcher->ends[stitcher->n_ends - 1];
+	return !end->stack.n || !held__is_outermost(end->stack.v);
+}
+
+int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end)
+{
+	struct joint *joint = VEC_PUSH(&stitcher->joints);
+	size_t found;
+	struct fit fit;
+
+	if (!joint)
+		return -ENOMEM;
+	if (stitcher->is_off)
+		stitcher->n_ends = 0;
+	for (size_t i = 0; begin->seam == SEAM_LONG && i < stitcher->n_ends; i++)
+		stitcher->ends[i].is_old = true;
+	found = search(stitcher, begin, &fit);
+	follow_unwinding(stitcher, begin, found);
+	if (is_new_taker(stitcher, begin, found, &fit))
+		return go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
+	if (found) {
+		/* It becomes the last: those behind it are over. */
+		stitcher->n_ends = found;
+		return go_on(stitcher, begin, end, &fit, joint);
+	}
+	if (begin->seam == SEAM_LEAP && may_lie_on(stitcher))
+		return go_around(stitcher, begin, end, joint);
+	return begin_run(stitcher, begin->frames, end, joint);
+}
+
+int stitcher__finish(struct stitcher *stitcher)
+{
+	int err = 0;
+
+	while (stitcher->n_ends > 1 && !err) {
+		size_t n = stitcher->n_ends;
+
+		err = find_place(stitcher, SEAM_SETTLED);
+		if (stitcher->n_ends < n)
+			continue;
+		/* It stands by itself: what comes before it does not lie under it. */
+		while (stitcher->loose.n &&
+		       stitcher->loose.v[stitcher->loose.n - 1] >= stitcher->ends[n - 1].owner)
+			stitcher->loose.n--;
+		stitcher->n_ends--;
+	}
+	stitcher->n_ends = stitcher->loose.n = 0;
+	return err;
+}
+
+const struct held *stitcher__lowest(const struct stitcher *stitcher)
+{
+	const struct stitched *end =
+		stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	const struct run *run;
+
+	if (!end || !end->stack.n)
+		return NULL;
+	run = &stitcher->runs.v[end->owner];
+	if (run->below.n)
+		return &run->below.v[run->below.n - 1];
+	return run->begun.n ? run->begun.v : end->stack.v;
+}
+
+/* Callers are under all that runs. */
+static int put_below(struct stitched *end, struct held_stack callers)
+{
+	struct held *v;
+
+	for (size_t i = 0; i < callers.n; i++) {
+		struct held *last = VEC_PUSH(&end->stack);
+
+		if (!last)
+			return -ENOMEM;
+	}
+	v = end->stack.v;
+	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
+	memcpy(v, callers.v, callers.n * sizeof(*v));
+	return 0;
+}
+
+int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
+{
+	struct stitched *end = stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	struct held_stack callers;
+	struct fit fit;
+	int err;
+
+	if (!end || !taken.n || !held_stack__fits(stack_of(end), taken, SEAM_GAP, &fit) ||
+	    fit.offset >= 0)
+		return 0;
+	callers = (struct held_stack){taken.v, fit.first};
+	err = learn_callers(&stitcher->runs.v[end->owner], callers, &taken.v[fit.first]);
+	if (err)
+		return err;
+	end->stack.v[0].return_ip = taken.v[fit.first].return_ip;
+	err = put_below(end, callers);
+	if (err)
+		return err;
+	end->base += fit.offset;
+	return find_place(stitcher, SEAM_GAP);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ran on both sides of a gap. A segment ends with frames that have not returned, and shows, by
+ * its returns, which had been running when it began. Where the frames before a gap and those
+ * behind it agree, in their functions and the addresses that they return to, they are the same
+ * activations: the segments form a run, with one stack. The stack taken at a trigger is the frames
+ * of its moment in the same way, and may know callers that no branch has shown.
+ */
+#ifndef MTBPF_STACK_STITCH_H
+#define MTBPF_STACK_STITCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/elf/elf_image.h"
+#include "util/hash_index.h"
+#include "util/vec.h"
+
+/* One frame of a stack, seen at an edge of a segment or at a trigger. Stacks start at the root. */
+struct held {
+	const struct function *function;
+	uint64_t return_ip; /* into the frame before it; 0: not known */
+	uint64_t entry_ip;
+	uint8_t slack; /* as of a frame: it may return so many bytes behind return_ip as well */
+};
+
+struct held_stack {
+	const struct held *v;
+	size_t n;
+};
+
+typedef VEC(struct held) held_vec;
+
+/* Runs once, below everything: two of them are the same activation. */
+bool held__is_outermost(const struct held *held);
+
+/* How one stack lies on another: b[k] is a[k + offset], for as many frames as agree. */
+struct fit {
+	int64_t offset;
+	size_t first;	  /* the lowest of b that has one in a */
+	size_t n_agreed;  /* from there on */
+	size_t n_changed; /* above those: of a they have ended, of b they have begun */
+	size_t distance;  /* between the tops */
+	bool is_certain;  /* by a return, or since it runs once: not by a function alone */
+};
+
+/* What lies between a segment and the one before it. */
+enum seam {
+	SEAM_GAP,
+	SEAM_LONG,    /* much may have happened meanwhile */
+	SEAM_WAIT,    /* another stack has run, and has gone to where this one waited */
+	SEAM_SETTLED, /* a gap, of which nothing more will show: what is likeliest is taken */
+	SEAM_LEAP,    /* nothing: the one before was left for a frame below all that it showed */
+};
+
+/*
+ * How much speaks for it: one frame that agrees as much as one that must have ended, or begun, in
+ * the gap speaks against it. In a recursion frames agree at many depths.
+ */
+static inline int64_t fit__weight(const struct fit *fit)
+{
+	return (int64_t)fit->n_agreed - (int64_t)fit->n_changed;
+}
+
+/* Whether b may be what goes on of a, and how, as well as can be told. */
+bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best);
+
+/*
+ * Who had called whom, of the frames that ended without a return: an exception's runtime is reached
+ * the same way each time. So it is known what lies between a frame and the runtime, where a gap has
+ * swallowed the calls, and the exception the returns.
+ */
+struct way {
+	const struct function *caller, *callee;
+	uint64_t return_ip; /* of the callee, into the caller */
+	bool is_passed;	    /* by an exception, which did not land in the caller then */
+};
+
+/* Zero-initialised is empty. */
+struct ways {
+	VEC(struct way) all;
+	struct hash_index index; /* by the callee, and by both */
+};
+
+/* Frames that one way may lead over. */
+#define WAY_MAX 6
+
+void ways__fini(struct ways *ways);
+
+/* 0 or -ENOMEM. */
+int ways__learn(struct ways *ways, const struct way *way);
+
+/*
+ * What the shortest way from one function to what it has called leads over, from the former on.
+ * Their number; 0 where nothing lies between, no way is known, or several are as short.
+ */
+size_t ways__between(const struct ways *ways, const struct function *from,
+		     const struct function *to, struct held between[WAY_MAX]);
+
+/* Frames of which only their number is known. */
+#define BETWEEN_MAX 32
+
+/*
+ * An exception has passed n frames between one function's and another's: on all ways that are known
+ * to be passed, what each is; without a function where the ways differ. It landed in the former, or
+ * has passed that as well. False: there is no such way.
+ */
+bool ways__pass(const struct ways *ways, const struct function *from, bool has_landed,
+		const struct function *to, struct held between[BETWEEN_MAX], size_t n);
+
+/* A segment, and how it hangs together with those before it. */
+struct joint {
+	uint32_t run;
+	bool joins;	   /* its run has segments before it */
+	uint32_t n_joined; /* of the frames that it begins with: as many ran before it */
+	int64_t base; /* depth of the first of them, from where the run's first segment began */
+};
+
+#define RUN_NONE UINT32_MAX
+
+/* Segments that hang together. Others between them may hang together only with each other. */
+struct run {
+	held_vec below; /* callers that only later segments showed; the outermost is last */
+	uint32_t outer; /* the run that it lies on, or RUN_NONE */
+	int64_t base;	/* its depth on that, at least */
+	/* What its first segment began with, and which that is. */
+	held_vec begun;
+	uint32_t joint;
+};
+
+/* A run that the next segment may go on with. */
+struct stitched {
+	uint32_t run;
+	held_vec stack;	  /* at the end of its last segment */
+	int64_t base;	  /* depth of the first of them */
+	uint32_t owner;	  /* the run that callers of all of them belong to */
+	bool is_old;	  /* much may have happened since */
+	uint64_t left_ip; /* where what its top called would have returned to; 0: not known */
+};
+
+#define STITCHED_MAX 8
+
+struct stitcher {
+	bool is_off;		  /* each segment stands by itself */
+	VEC(struct joint) joints; /* a segment each, in order */
+	VEC(struct run) runs;
+	struct stitched ends[STITCHED_MAX]; /* the latest is last */
+	size_t n_ends;
+	VEC(uint32_t) loose; /* runs of which it is not known what they lie on, ascending */
+	struct unwinding {
+		bool is_followed;
+		uint32_t joint, run; /* that it began with */
+		uint64_t pad;	     /* the last that it has come to; 0: none */
+	} unwinding;		     /* from behind the last gap: stitch.c */
+	held_vec view;		     /* memory of look() */
+	struct ways ways;	     /* of what was left without a return */
+};
+
+/* A frame that waits to go on: in stitcher.ends[end].stack. */
+struct waiting {
+	uint32_t end, at;
+	/*
+	 * Of the same: the frame that what leapt here was called in, and the end of those that may
+	 * have been that; 0: not known.
+	 */
+	uint32_t from, from_end;
+};
+#define WAITING_NONE ((struct waiting){UINT32_MAX, 0, 0, 0})
+
+/* What a segment began with, as far as it showed it. */
+struct beginning {
+	struct held_stack frames;
+	enum seam seam;
+	/* Behind a leap: the frame that it was to, and so many of `frames` are below that. */
+	struct waiting taker;
+	size_t n_roots;
+	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */
+	/* The lowest unwinds: exceptions all look alike. */
+	bool is_unwinding;
+};
+
+void stitcher__fini(struct stitcher *stitcher);
+
+/* Of the frames that wait to go on behind a gap: those below a segment that begins like that. */
+struct held_stack stitcher__below(const struct stitcher *stitcher, const struct beginning *begin);
+
+/*
+ * The innermost frame that waits for which `takes` is true, which is told its function and where
+ * what it called returns to; or WAITING_NONE.
+ */
+struct waiting stitcher__find(const struct stitcher *stitcher,
+			      bool (*takes)(void *ctx, const struct function *function,
+					    uint64_t return_ip),
+			      void *ctx);
+
+/*
+ * The frame that lies so far below all that the last segment showed, if it is known of those that
+ * wait: not where it hangs together with none of these. Else WAITING_NONE.
+ */
+struct waiting stitcher__reach(const struct stitcher *stitcher, size_t distance);
+
+/*
+ * stitch.c: the end that an unwinding from behind a gap has come to, and where it landed last:
+ * which of the frames that can have taken it did, is a guess. 0: there is none.
+ */
+uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end);
+/* It has landed n frames further below than was thought, all the time since the gap. */
+void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
+
+/* The next segment, and the frames that ran at its end. 0 or -ENOMEM. */
+int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
+/* There are no more: what has not found its place by a return lies where it fits. 0 or -ENOMEM. */
+int stitcher__finish(struct stitcher *stitcher);
+/* Below all that the last segment lies on: as it was first seen. NULL: there is none. */
+const struct held *stitcher__lowest(const struct stitcher *stitcher);
+/* The stack taken near the end of the last segment. 0 or -ENOMEM. */
+int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
+
+#endif

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: MIT
+#include "stack/unwinding.h"
+
+#include <string.h>
+
+#include "stack/stack_internal.h"
+#include "target/unwind/landing_pads.h"
+#include "target/unwind/ocaml_handlers.h"
+
+static const struct unwinder none = {LEFT_BY_UNKNOWN, false};
+static const struct unwinder throws = {LEFT_BY_THROW, false};
+static const struct unwinder resumes = {LEFT_BY_THROW, true};
+static const struct unwinder panics = {LEFT_BY_PANIC, false};
+static const struct unwinder raises = {LEFT_BY_RAISE, false};
+static const struct unwinder jumps = {LEFT_BY_LONGJMP, false};
+
+/* The first row that is the name, or begins it, decides. */
+static const struct {
+	const char *text;
+	bool is_whole;
+	const struct unwinder *unwinder;
+} rows[] = {
+	/* GCC: libstdc++-v3/libsupc++, libgcc/unwind.inc */
+	{"__cxa_throw", true, &throws},
+	{"__cxa_rethrow", true, &throws},
+	{"std::rethrow_exception(", false, &throws},
+	{"_Unwind_Resume", true, &resumes},
+	{"_Unwind_Resume_or_Rethrow", true, &throws},
+	{"_Unwind_RaiseException", true, &throws},
+	{"_Unwind_ForcedUnwind", true, &throws},
+	/* glibc: nptl/ */
+	{"pthread_exit", true, &throws},
+	{"__pthread_unwind", true, &throws},
+	/* glibc: setjmp/; where it was set says which of the two */
+	{"longjmp", true, &jumps},
+	{"_longjmp", true, &jumps},
+	{"siglongjmp", true, &jumps},
+	{"__longjmp_chk", true, &jumps},
+	{"__libc_longjmp", true, &jumps},
+	{"__libc_siglongjmp", true, &jumps},
+	{"__longjmp", true, &jumps}, /* which the others call, and which jumps */
+	{"____longjmp_chk", true, &jumps},
+	{"__longjmp_cancel", true, &jumps}, /* the same, at the end of a forced unwinding */
+	/* Rust: library/std/src/panicking.rs. catch_unwind() calls the first two. */
+	{"std::panicking::try", false, &none},
+	{"std::panicking::catch_unwind", false, &none},
+	{"std::panicking::", false, &panics},
+	{"std::panic::resume_unwind", false, &panics},
+	{"core::panicking::", false, &panics},
+	{"rust_panic", true, &panics},
+	{"__rustc::rust_panic", false, &panics},
+	{"rust_begin_unwind", true, &panics},
+	{"__rustc::rust_begin_unwind", false, &panics},
+	{"__rust_start_panic", true, &panics},
+	{"__rustc::__rust_start_panic", false, &panics},
+	/* OCaml: runtime/fail_nat.c */
+	{"caml_raise", false, &raises},
+};
+
+const struct unwinder *unwinder__find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].is_whole ? strcmp(name, rows[i].text) != 0
+				     : strncmp(name, rows[i].text, strlen(rows[i].text)) != 0)
+			continue;
+		return rows[i].unwinder == &none ? NULL : rows[i].unwinder;
+	}
+	return NULL;
+}
+
+static const struct unwinder *unwinder_of(const struct frame *frame)
+{
+	const struct function *function = frame ? frame->call.function : NULL;
+
+	return function && function->name ? unwinder__find(function->name) : NULL;
+}
+
+bool departure__is_near(const struct frames *frames)
+{
+	const struct frame *frame = frames__top(frames);
+
+	while (frame && frame->call.function && frame->call.function->kind == FUNCTION_UNKNOWN)
+		frame = frames__parent(frames, frame);
+	return unwinder_of(frame);
+}
+
+struct departure departure__find(const struct frames *frames, const struct frame *stop)
+{
+	struct frame *frame = frames__top(frames);
+	struct departure found = {0};
+
+	for (; frame && frame != stop; frame = frames__parent(frames, frame)) {
+		const struct unwinder *unwinder = unwinder_of(frame);
+
+		if (!unwinder)
+			continue;
+		/* An unwinding that is forced ends by a longjmp() out of it. */
+		if (unwinder->resumes && (!found.frame || found.left_by == LEFT_BY_LONGJMP))
+			found.resuming = frame;
+		found.left_by = unwinder->left_by;
+		found.resumes = unwinder->resumes;
+		found.frame = frame;
+	}
+	return found;
+}
+
+static enum left_by by_language(struct elf_image *image)
+{
+	return elf_image__holds_rust(image) ? LEFT_BY_PANIC : LEFT_BY_THROW;
+}
+
+/*
+ * No name at all: of a program that is linked statically, and stripped. The top frame is the
+ * unwinder, which has gone to the landing pad. Its caller began it, unless that is a clean-up that
+ * an exception had come to before, from which the unwinder goes on.
+ */
+static struct departure find_unnamed(const struct frames *frames, const struct frame *stop,
+				     enum left_by left_by)
+{
+	struct frame *top = frames__top(frames);
+	struct frame *caller = top && top != stop ? frames__parent(frames, top) : NULL;
+
+	if (!top || top == stop)
+		return (struct departure){.left_by = left_by};
+	if (caller && frames__leap_into(frames, caller))
+		return (struct departure){
+			.frame = top, .left_by = left_by, .resumes = true, .resuming = top};
+	return (struct departure){.frame = caller && caller != stop ? caller : top,
+				  .left_by = left_by};
+}
+
+/* The unwinder's library has names, but the runtime that has called it has none: whose is it? */
+static bool is_runtime_unnamed(const struct frames *frames, const struct departure *found)
+{
+	const struct frame *caller = frames__parent(frames, found->frame);
+
+	return !strncmp(found->frame->call.function->name, "_Unwind_", strlen("_Unwind_")) &&
+	       caller && caller->call.function && caller->call.function->kind == FUNCTION_UNKNOWN;
+}
+
+static struct departure departure_of_exception(const struct frames *frames,
+					       const struct frame *stop,
+					       struct elf_image *pad_image)
+{
+	struct departure found = departure__find(frames, stop);
+
+	if (!found.frame)
+		return find_unnamed(frames, stop, by_language(pad_image));
+	if (is_runtime_unnamed(frames, &found))
+		found.left_by =
+			by_language(frames__parent(frames, found.frame)->call.function->image);
+	return found;
+}
+
+struct departure unwinding__departure_to(const struct stack *s, struct frame *frame,
+					 enum left_by left_by)
+{
+	struct departure by = departure__find(s->frames, frame);
+	struct frame *top = frames__top(s->frames);
+
+	/* It may end what threw. */
+	if (!by.frame || by.left_by == LEFT_BY_LONGJMP)
+		by.left_by = left_by;
+	if (!by.frame && left_by != LEFT_BY_UNKNOWN && top != frame)
+		by.frame = top;
+	return by;
+}
+
+/*
+ * setjmp() and longjmp(): a frame that calls setjmp() is remembered with the address behind that
+ * call, where longjmp() lands. A jmp_buf is in no packet: of several frames with the same address,
+ * as in a recursion, the innermost that lives is taken.
+ */
+static bool lives(const struct frames *frames, const struct landing *landing)
+{
+	const struct frame *frame;
+
+	if (landing->depth >= frames->open.n)
+		return false;
+	frame = &frames->open.v[landing->depth];
+	return frame->index == landing->index && frame->is_root == landing->is_root;
+}
+
+static enum left_by left_by_of(enum function_role role)
+{
+	switch (role) {
+	case ROLE_SETJMP:
+		return LEFT_BY_LONGJMP;
+	case ROLE_SIGSETJMP:
+		return LEFT_BY_SIGLONGJMP;
+	default:
+		return LEFT_BY_UNKNOWN;
+	}
+}
+
+/* Those of frames that have ended lie at the end: the others' lie further out than `depth`. */
+static void forget_dead(struct frames *frames, size_t depth)
+{
+	size_t n = frames->landings.n;
+
+	while (n && (frames->landings.v[n - 1].depth > depth ||
+		     !lives(frames, &frames->landings.v[n - 1])))
+		n--;
+	frames->landings.n = n;
+}
+
+static bool is_known(const struct frames *frames, size_t depth, uint64_t ip)
+{
+	for (size_t i = frames->landings.n; i--;) {
+		const struct landing *landing = &frames->landings.v[i];
+
+		if (landing->depth != depth)
+			return false;
+		if (landing->ip == ip)
+			return true;
+	}
+	return false;
+}
+
+void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum function_role role)
+{
+	struct frames *frames = s->frames;
+	const struct frame *top = frames__top(frames);
+	uint64_t ip = branch__return_ip(b);
+	struct landing *landing;
+	size_t depth;
+
+	if (!top)
+		return;
+	depth = (size_t)(top - frames->open.v);
+	forget_dead(frames, depth);
+	if (is_known(frames, depth, ip))
+		return;
+	landing = VEC_PUSH(&frames->landings);
+	if (!landing) {
+		frames->failed = true;
+		return;
+	}
+	*landing = (struct landing){.ip = ip,
+				    .depth = depth,
+				    .index = top->index,
+				    .is_root = top->is_root,
+				    .left_by = (uint8_t)left_by_of(role),
+				    .slack = branch__return_slack(b)};
+}
+
+static const struct landing *find(const struct frames *frames, uint64_t ip)
+{
+	for (size_t i = frames->landings.n; i--;) {
+		const struct landing *landing = &frames->landings.v[i];
+
+		if (ip - landing->ip <= landing->slack && lives(frames, landing))
+			return landing;
+	}
+	return NULL;
+}
+
+bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip)
+{
+	return find(frames, ip);
+}
+
+bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
+			    struct departure *by)
+{
+	const struct landing *landing = find(s->frames, b->to);
+
+	if (!landing)
+		return false;
+	*frame = &s->frames->open.v[landing->depth];
+	*by = unwinding__departure_to(s, *frame, (enum left_by)landing->left_by);
+	return true;
+}
+
+/*
+ * How far an exception has come. libgcc's unwinder goes from frame to frame twice: to find who
+ * takes the exception, and to leave those above (libgcc/unwind.inc: _Unwind_RaiseException(), and
+ * its second phase, a function of its own, which _Unwind_Resume() calls as well). Of each frame,
+ * from the caller of these on and with the one that it lands in, it asks _Unwind_Find_FDE() once
+ * (unwind-dw2.c: uw_frame_state_for()). So the branches tell how many frames were left, of those
+ * too that a gap has hidden.
+ */
+
+void unwinding__note_step(struct stack *s)
+{
+	const struct frame *top = frames__top(s->frames);
+	const struct frame *phase = top ? frames__parent(s->frames, top) : NULL;
+	const struct frame *unwinder = phase ? frames__parent(s->frames, phase) : NULL;
+
+	/* A phase that had begun before the trace did, so that there were more, has no caller yet.
+	 */
+	if (!unwinder) {
+		s->steps.n = 0;
+		return;
+	}
+	if (!s->steps.n || s->steps.phase != frame__id(phase) ||
+	    s->steps.unwinder != frame__id(unwinder)) {
+		s->steps.phase = frame__id(phase);
+		s->steps.unwinder = frame__id(unwinder);
+		s->steps.n = 0;
+	}
+	s->steps.n++;
+}
+
+static size_t count_steps(const struct stack *s)
+{
+	const struct frame *top = frames__top(s->frames);
+
+	return top && s->steps.n && s->steps.unwinder == frame__id(top) ? s->steps.n : 0;
+}
+/*
+ * Exceptions come to landing pads: the frame that one is for is the innermost whose pending call
+ * has that pad.
+ */
+/* The instruction that the frame is at: one that calls, unless it is the top. 0: not known. */
+static uint64_t pending_site(const struct frame *frame, const struct frame *top,
+			     const struct branch *b)
+{
+	uint64_t ip;
+
+	if (frame == top)
+		return b->from;
+	frame++;
+	if (frame->call.kind == CALL_SIGNAL)
+		return frame->resume_ip;
+	ip = frame->role ? frame->resume_ip : frame->return_ip;
+	return ip ? ip - 1 : 0;
+}
+
+/* Whether an exception that leaves what is called at `site` comes to `pad`, which lies at ip. */
+static bool leads_to(const struct stack *s, uint64_t site, const struct code_place *pad,
+		     uint64_t ip)
+{
+	struct code_place from;
+
+	return site && code_map__find(s->map, site, &from) && from.image == pad->image &&
+	       site - from.vaddr == ip - pad->vaddr &&
+	       landing_pads__find(from.image, from.vaddr) == pad->vaddr;
+}
+
+/* Functions without symbols are pieces, as .eh_frame has them: a pad may lie in another one. */
+static bool may_hold(const struct function *function, const struct code_place *pad)
+{
+	return function == pad->function ||
+	       (function && function->kind == FUNCTION_UNKNOWN && function->image == pad->image &&
+		pad->function->kind == FUNCTION_UNKNOWN);
+}
+
+static struct frame *find_taker(const struct stack *s, const struct branch *b,
+				const struct code_place *pad)
+{
+	struct frame *top = frames__top(s->frames), *frame = top;
+
+	for (; frame; frame = frames__parent(s->frames, frame)) {
+		if (may_hold(frame->call.function, pad) &&
+		    leads_to(s, pending_site(frame, top, b), pad, b->to))
+			return frame;
+		/* What an interrupt or a syscall lies on is no caller. */
+		if (frame->call.kind == CALL_KERNEL)
+			return NULL;
+	}
+	return NULL;
+}
+
+struct landed {
+	const struct stack *s;
+	const struct branch *b;
+	struct code_place pad;
+};
+
+static bool takes(void *ctx, const struct function *function, uint64_t return_ip)
+{
+	const struct landed *landed = ctx;
+
+	return return_ip && may_hold(function, &landed->pad) &&
+	       leads_to(landed->s, return_ip - 1, &landed->pad, landed->b->to);
+}
+
+/* It was thrown: what threw it is the innermost frame that does, and does not return. */
+static void find_thrower(const struct stitched *end, struct waiting *taker)
+{
+	for (size_t i = end->stack.n; i-- > taker->at + 1;) {
+		const struct function *function = end->stack.v[i].function;
+
+		if (!function || !function->name || !unwinder__find(function->name))
+			continue;
+		taker->from = (uint32_t)i;
+		taker->from_end = (uint32_t)end->stack.n;
+		return;
+	}
+}
+
+/* So many frames above it has the exception come past that it would have landed in. */
+static size_t count_passed(const struct landed *landed, const struct stitched *end, size_t taker,
+			   uint64_t pad)
+{
+	struct landed before = {.s = landed->s, .b = &(struct branch){.to = pad}};
+	size_t n = end->stack.n;
+
+	if (!pad || !code_map__find(landed->s->map, pad, &before.pad))
+		return 0;
+	for (size_t i = taker + 1; i < n; i++)
+		if (!takes(&before, end->stack.v[i].function,
+			   i + 1 < n ? end->stack.v[i + 1].return_ip : end->left_ip))
+			return 0;
+	return n - 1 - taker;
+}
+
+/* If it is the same exception: it was so much further below, from the gap on. */
+static void mend_level(const struct landed *landed, struct stitcher *stitcher,
+		       const struct waiting *taker)
+{
+	uint64_t pad = stitcher__last_pad(stitcher, taker->end);
+	size_t n = count_passed(landed, &stitcher->ends[taker->end], taker->at, pad);
+
+	if (n)
+		stitcher__sink(stitcher, taker->end, n);
+}
+
+static bool takes_at(const struct landed *landed, const struct stitched *end, size_t at)
+{
+	const struct held *above = &end->stack.v[at + 1];
+
+	return takes((void *)landed, above[-1].function,
+		     at + 1 < end->stack.n ? above->return_ip : end->left_ip);
+}
+
+/* Of the frames from before a gap: the innermost whose pending call has that pad. */
+struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
+				       const struct departure *by, bool is_lowest,
+				       uint32_t distance)
+{
+	struct stitcher *stitcher = &s->frames->stitcher;
+	struct landed landed = {.s = s, .b = b};
+	struct waiting taker;
+
+	if (!code_map__find(s->map, b->to, &landed.pad))
+		return WAITING_NONE;
+	taker = stitcher__reach(stitcher, distance);
+	if (taker.end < stitcher->n_ends && takes_at(&landed, &stitcher->ends[taker.end], taker.at))
+		return taker;
+	taker = stitcher__find(stitcher, takes, &landed);
+	if (taker.end >= stitcher->n_ends)
+		return taker;
+	/* A panic is caught wherever anything is; what is thrown anew may be of another type. */
+	if (by->resumes || by->left_by == LEFT_BY_PANIC)
+		mend_level(&landed, stitcher, &taker);
+	if (is_lowest && !by->resumes)
+		find_thrower(&stitcher->ends[taker.end], &taker);
+	return taker;
+}
+
+/* The frame that was unwound to lies so far below all that the segment has shown; 0: not known. */
+uint32_t unwinding__count_below(const struct stack *s)
+{
+	size_t n = count_steps(s), shown = s->frames->open.n;
+
+	for (size_t i = 0; i < shown; i++)
+		if (s->frames->open.v[i].call.kind != CALL_FUNCTION)
+			return 0;
+	return n >= shown ? (uint32_t)(n - (shown - 1)) : 0;
+}
+
+/* Nobody says which calls the handler is for: the nearest activation, then. */
+static struct frame *find_nearest(const struct stack *s, const struct function *function)
+{
+	struct frame *frame = frames__top(s->frames);
+
+	while (frame && frame->call.function != function && frame->call.kind != CALL_KERNEL)
+		frame = frames__parent(s->frames, frame);
+	return frame && frame->call.function == function ? frame : NULL;
+}
+
+/* An exception of OCaml's came to one of its handlers: to which frame, NULL: not known. */
+static bool find_raised(const struct stack *s, const struct branch *b, const struct code_place *pad,
+			struct frame **taker)
+{
+	if (ocaml_handlers__is_one(pad->image, pad->vaddr))
+		*taker = find_taker(s, b, pad);
+	else if (s->traps && ocaml_traps__has(s->traps, b->to))
+		*taker = find_nearest(s, pad->function);
+	else
+		return false;
+	return true;
+}
+
+bool unwinding__find_handler(const struct stack *s, const struct branch *b, struct frame **frame,
+			     struct departure *by)
+{
+	struct code_place pad;
+
+	if (!code_map__find(s->map, b->to, &pad) || !find_raised(s, b, &pad, frame))
+		return false;
+	*by = unwinding__departure_to(s, *frame, LEFT_BY_RAISE);
+	return true;
+}
+
+bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,
+			 struct departure *by)
+{
+	struct code_place pad;
+
+	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
+		return false;
+	*frame = find_taker(s, b, &pad);
+	*by = departure_of_exception(s->frames, *frame, pad.image);
+	return true;
+}
