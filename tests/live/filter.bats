@@ -39,8 +39,8 @@ bytes() {
 		awk '$3 ~ /^(call|return|jmp|jcc)$/ { print $4, $5 }' >"$out/ours"
 	perf script -i "$recordings/r.mtbpf" --ns --itrace=b -F time,flags,ip,addr \
 		--time "$((from / 1000000000)).$(printf %09d $((from % 1000000000))),$((to / 1000000000)).$(printf %09d $((to % 1000000000)))" \
-		2>"$out/perf.err" | grep -Ev ' (tr strt|tr end|syscall|sysret|async|int|iret)' |
-		awk '{ for (i = 2; i < NF; i++) if ($i == "=>") print $3, $(i + 1) }' >"$out/perf"
+		2>"$out/perf.err" | awk '$2 ~ /^(call|return|jmp|jcc)$/ {
+			for (i = 4; i < NF; i++) if ($i == "=>") print $3, $(i + 1) }' >"$out/perf"
 	[ "$(wc -l <"$out/ours")" -gt 10000 ]
 	diff "$out/ours" "$out/perf" >"$out/diff" || { head -20 "$out/diff"; wc -l "$out/ours" "$out/perf"; }
 	# The clocks differ by some nanoseconds: at both ends, one may have a few more.
