@@ -136,7 +136,7 @@ static void return_out(struct stack *s, const struct branch *b, const struct eve
 	frames__pop(s->frames, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return;
-	/* A label of assembly may stand behind the call: what is returned to is what called. */
+	/* A label may follow the call in assembly: the function before it is the caller. */
 	if (is_entry)
 		function = stack__function_at(s, b->to - 1, &is_entry);
 	below = find_below(s, function);
@@ -163,7 +163,7 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 
 /* Landings. */
 
-/* What took it ran below everything that the segment has shown. */
+/* The frame that took the exception lies below all frames that the segment has shown. */
 static struct frame *begin_below(struct stack *s, const struct branch *b,
 				 const struct departure *by, bool is_lowest, uint32_t distance)
 {
@@ -177,7 +177,7 @@ static struct frame *begin_below(struct stack *s, const struct branch *b,
 	return frames__top(s->frames);
 }
 
-/* The leap that landed in a clean-up, and goes on; NULL: it is another one. */
+/* The earlier part of this unwinding, which stopped at a clean-up; NULL: it starts here. */
 static struct leap *find_earlier(struct stack *s, const struct departure *by)
 {
 	struct frame *clean_up = by->resuming ? frames__parent(s->frames, by->resuming) : NULL;
@@ -225,7 +225,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 
 /* Out of user code and back, by what is not traced. */
 
-/* A slice of that kind lies on the frames until the thread goes on. */
+/* Pushes a slice of that kind, which lasts until the thread goes on. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
 	stack__push(s, b, NULL, kind, 0, 0);
@@ -274,7 +274,7 @@ static bool leave_signal(struct stack *s, const struct branch *b, const struct e
 	return false;
 }
 
-/* Where the kernel is traced. */
+/* Kernel code, if it is traced. */
 
 static void enter_kernel(struct stack *s, const struct branch *b, const struct event *e)
 {
@@ -303,7 +303,7 @@ static void end_entry(struct stack *s, const struct branch *b, const struct even
 		put_below_all(s, b, e->function);
 }
 
-/* Other entries lie on top of the one out of user code. True: there was one. */
+/* Ends the entry from user code, with the entries on top of it; false if there is none. */
 static bool leave_kernel(struct stack *s, const struct branch *b, const struct event *e)
 {
 	struct frame *entry = NULL, *frame = frames__top(s->frames);
@@ -364,8 +364,7 @@ static void resume_in_kernel(struct stack *s, const struct branch *b, const stru
 }
 
 /*
- * User code is not traced: what ran in the kernel has all returned, and the next that is seen
- * enters it anew.
+ * Ends all frames, if user code is not traced: the next code that is seen enters the kernel again.
  */
 static void leave_kernel_alone(struct stack *s, const struct branch *b)
 {

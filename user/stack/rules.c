@@ -10,7 +10,7 @@
 #include "target/unwind/unwind.h"
 #include "util/insn.h"
 
-/* What the code tells. */
+/* Questions about the code. */
 
 struct frame *stack__find_caller(const struct stack *s, const struct function *function)
 {
@@ -18,7 +18,7 @@ struct frame *stack__find_caller(const struct stack *s, const struct function *f
 
 	if (!frame || !function)
 		return NULL;
-	/* What an interrupt or a syscall lies on is no caller. */
+	/* An interrupt or a system call has not been called by the frame below it. */
 	while (frame->call.kind != CALL_KERNEL) {
 		frame = frames__parent(s->frames, frame);
 		if (!frame || frame->call.function == function)
@@ -103,7 +103,7 @@ static bool always(ARGS)
 /* E8, which reads the IP where it calls what follows it. */
 #define CALL_DIRECT_LEN 5
 
-/* Where nobody says how long the call is, a function may begin behind it. */
+/* If the length of the call is not known, the next address may be the start of a function. */
 static bool calls_next(ARGS)
 {
 	if (b->len)
@@ -208,7 +208,7 @@ static bool may_have_unwound(const struct stack *s, const struct event *e)
 	return !e->function || (!e->is_entry && stack__find_caller(s, e->function));
 }
 
-/* Neither a call returns there nor does a function begin. Coroutines that wait there are known. */
+/* No call returns there, no function begins there, and no known coroutine waits there. */
 static bool is_receiver(ARGS)
 {
 	if (!has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, e) || !e->function ||
@@ -325,7 +325,7 @@ static bool returns_out(ARGS)
 	return !top_of(s)->return_ip;
 }
 
-/* Into the middle of a function, by what is no call and no return. */
+/* Landings: transfers into the middle of a function that are neither calls nor returns. */
 
 static bool lands_at_setjmp(ARGS)
 {
@@ -749,7 +749,7 @@ static const struct rule resumptions[] = {
 	 always},
 };
 
-/* Whose call said that it goes there. */
+/* Finds the frame whose call would return there. */
 static bool goes_where_called(ARGS)
 {
 	struct frame *frame = b->to ? top_of(s) : NULL;
@@ -785,9 +785,9 @@ static bool may_be_effect(ARGS)
 }
 
 /*
- * Into the middle of a function, by what is no call and no return. Who leaves frames goes where a
- * register or the stack says. A jump whose target is in the code is within a function of which no
- * symbol tells that it lies in two places.
+ * True if the branch may be a landing. Code that leaves frames takes its target from a register or
+ * from the stack. A direct jump into the middle of a function stays within one function, whose
+ * second part has no symbol that says so.
  */
 static bool may_land(ARGS)
 {

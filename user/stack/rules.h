@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a branch is evidence of. A table of rules is asked in order of precedence: the first one
- * whose condition holds names the event. This changes nothing; apply.h does.
+ * Classifies branches. The rules are tried in order of precedence: the first one whose condition
+ * holds names the event. Nothing is changed here: apply.h turns the event into changes of frames.
  */
 #ifndef MTBPF_STACK_RULES_H
 #define MTBPF_STACK_RULES_H
@@ -67,7 +67,7 @@ struct event {
 	const struct function *function; /* NULL: no code is known */
 	bool is_entry;			 /* its first instruction */
 	struct frame *outer;		 /* a RET goes where its call said */
-	/* What the condition has found: see enum event_kind. */
+	/* Set by the condition; enum event_kind says which of them. */
 	struct frame *frame;
 	struct strand *strand;
 	struct departure by;
@@ -95,8 +95,8 @@ extern const struct rule_group rule_groups[];
 extern const size_t n_rule_groups;
 
 /*
- * *e is the event of `b`, taken as a branch of that kind. Where e->group is not NULL it has been an
- * event that only set something right, and the rules behind that one are asked. False: no condition
+ * Finds the event of `b`, taken as a branch of that kind. If e->group is not NULL, *e is an event
+ * that only corrected the state, and the search goes on with the rule after it. False: no condition
  * holds.
  */
 bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,

@@ -86,7 +86,7 @@ static void reconcile(struct stack *s, const struct branch *b)
 				   function);
 }
 
-/* The first events by a rule are told with -v, but for those that every program is full of. */
+/* -v prints this many events per rule, except for rules that hold all the time. */
 #define EVENTS_TOLD 3
 
 static bool is_ordinary(const struct event *e)
@@ -117,7 +117,7 @@ static void count(struct stack *s, const struct branch *b, const struct event *e
 		   *n == EVENTS_TOLD ? " (no more of these are shown)" : "");
 }
 
-/* Where an event has only set something right, the rules behind it are asked of the branch. */
+/* After an event that only corrected the state, the branch is classified again. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as)
 {
 	struct event e = {.group = NULL};
@@ -130,8 +130,8 @@ void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind a
 }
 
 /*
- * The common case: a call that is nothing else, a return to where its call said, a jump within a
- * function, and one out of a stub. All else is an event, which rules.c finds a rule for.
+ * The common case: a plain call, a return to the address that its call pushed, a jump within a
+ * function, and a jump out of a stub. rules.c classifies everything else.
  */
 
 static void on_call(struct stack *s, const struct branch *b)
