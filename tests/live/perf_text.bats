@@ -150,11 +150,12 @@ judge_samples() {
 }
 
 @test "samples of a service" {
-	judge_samples service timeout 2 service -pause 100us
+	# It comes before others: a busy machine would leave it too few samples.
+	judge_samples service nice -n -15 timeout 2 service -pause 100us
 }
 
 @test "samples of threads" {
-	judge_samples threads timeout 3 threads
+	judge_samples threads nice -n -15 timeout 3 threads
 }
 
 @test "text of samples says what it lacks" {

@@ -164,6 +164,7 @@ callers() {
 
 @test "the caller of a function of libc that has no frame is named, if the trigger is not the call" {
 	start causes lock
+	come_first
 	mtbpf_run attach -source sample -unwind fp -pid "$target" -symbol one_iter -delay-thresh 20ms \
 		-timeout 15s -o slow.fxt
 	[ "$status" -eq 0 ]
