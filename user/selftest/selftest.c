@@ -14,6 +14,7 @@
 #include "check/check.h"
 #include "selftest/bundle.h"
 #include "selftest/judge.h"
+#include "selftest/perf_judge.h"
 #include "selftest/programs.h"
 #include "selftest/trial.h"
 #include "util/fs.h"
@@ -253,6 +254,40 @@ static void test_branches(const struct selftest *test)
 		if (is_pt)
 			judge_freeze(test, &trial);
 		judge_target(test, &trial, "target afterwards");
+	}
+	trial__end(&trial);
+}
+
+/* Programs whose functions are all entered by calls, in code that is in files: perf needs that. */
+#define PERFS_PROGRAMS                                                                             \
+	(1u << PROGRAM_CALLS | 1u << PROGRAM_RECURSION | 1u << PROGRAM_LONGJMP |                   \
+	 1u << PROGRAM_LIBRARY | 1u << PROGRAM_SYSCALLS)
+
+static void test_with_perf(const struct selftest *test)
+{
+	static const char *const none[] = {NULL};
+	const char *name = test->source == SELFTEST_PT ? "pt-perf" : "soft-perf";
+	char recording[PATH_MAX];
+	struct perf_calls calls;
+	struct trial trial;
+	int err;
+
+	if (!is_wanted(test, name))
+		return;
+	if (record(test, &trial, name, none, PERFS_PROGRAMS)) {
+		snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
+			 name);
+		err = perf_judge__count(&trial.decoded, recording, &calls);
+		if (err == -ENOENT)
+			tell(test, "perf's judgement", SELFTEST_SKIPPED, "",
+			     "perf is not installed");
+		else
+			tell(test, "perf's judgement",
+			     verdict_of(!err && calls.ours && calls.perfs == calls.ours &&
+					!calls.errors),
+			     "perf decodes recordings otherwise than mtbpf does" WAIT_FOR_MEND,
+			     "perf script finds %u of %u calls, and %u errors", calls.perfs,
+			     calls.ours, calls.errors);
 	}
 	trial__end(&trial);
 }
@@ -502,10 +537,12 @@ static void test_source(struct selftest *test, enum selftest_source source)
 		tell(test, "all", SELFTEST_SKIPPED, "", "%s", why);
 		return;
 	}
-	if (source == SELFTEST_SAMPLE)
+	if (source == SELFTEST_SAMPLE) {
 		test_samples(test);
-	else
+	} else {
 		test_branches(test);
+		test_with_perf(test);
+	}
 	for (size_t i = 0; source == SELFTEST_PT && i < sizeof(variants) / sizeof(variants[0]); i++)
 		test_variant(test, &variants[i]);
 }
