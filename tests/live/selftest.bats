@@ -56,11 +56,14 @@ is() {
 
 @test "selftest: a recording that cannot be made is a failed check that says why" {
 	# The stepper works without rights, but the probe does not.
-	cp "$O/mtbpf" mtbpf
-	chmod 755 . .. ../.. mtbpf
-	run env TMPDIR=/tmp setpriv --reuid 65534 --regid 65534 --clear-groups ./mtbpf selftest -source soft
+	own=$(mktemp -d /tmp/mtbpf-selftest-own.XXXXXX)
+	cp "$O/mtbpf" "$own"
+	chmod 755 "$own" "$own/mtbpf"
+	run env TMPDIR=/tmp setpriv --reuid 65534 --regid 65534 --clear-groups "$own/mtbpf" selftest -source soft
+	rm -rf "$own"
+	echo "$output"
 	[ "$status" -eq 1 ]
-	[[ $output =~ soft\ +recording\ +failed\ +.mtbpf\ record.\ ended\ with\ 1:\ mtbpf:\ .+ ]]
+	[[ $output =~ soft\ +recording\ +failed\ +soft:\ .mtbpf\ record.\ ended\ with\ 1:\ mtbpf:\ .+ ]]
 }
 
 # verdicts FILE: its results, but for the one that only a running target has.

@@ -108,18 +108,15 @@ static bool is_same(const struct seen_call *seen, const struct noted_call *noted
 }
 
 static void add_right(struct judged_calls *judged, const struct seen_call *seen,
-		      const struct noted_call *noted, int64_t shift_ns)
+		      const struct noted_call *noted)
 {
-	uint64_t time_ns = noted->time_ns + (uint64_t)shift_ns, outside = 0;
+	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
+	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
-	if (time_ns < seen->call->start_ns)
-		outside = seen->call->start_ns - time_ns;
-	else if (time_ns > seen->call->end_ns)
-		outside = time_ns - seen->call->end_ns;
-	if (outside > judged->worst_ns) {
-		judged->worst_ns = outside;
-		judged->worst_function = noted->function;
-	}
+	if (least > judged->least_shift_ns)
+		judged->least_shift_ns = least;
+	if (most < judged->most_shift_ns)
+		judged->most_shift_ns = most;
 	judged->right++;
 	judged->syscalls += seen->syscalls;
 	judged->untraced += seen->untraced;
@@ -130,7 +127,7 @@ static void add_right(struct judged_calls *judged, const struct seen_call *seen,
  * missing or too many costs itself, and not all that come after it.
  */
 static int compare(struct judged_calls *judged, const struct seen_call *seen, size_t n_seen,
-		   const noted_calls *noted, int64_t shift_ns)
+		   const noted_calls *noted)
 {
 	size_t rows = n_seen + 1, columns = noted->n + 1, i = 0, j = 0;
 	uint16_t *longest = calloc(rows * columns, sizeof(*longest));
@@ -152,7 +149,7 @@ static int compare(struct judged_calls *judged, const struct seen_call *seen, si
 	}
 	for (i = j = 0; i < n_seen && j < noted->n;) {
 		if (is_same(&seen[i], noted->v[j]) && LONGEST(i, j) == LONGEST(i + 1, j + 1) + 1) {
-			add_right(judged, &seen[i++], noted->v[j++], shift_ns);
+			add_right(judged, &seen[i++], noted->v[j++]);
 			has_begun = true;
 		} else if (LONGEST(i + 1, j) >= LONGEST(i, j + 1)) {
 			judged->unnoted += has_begun; /* else it may be of the iteration before */
@@ -169,8 +166,7 @@ static int compare(struct judged_calls *judged, const struct seen_call *seen, si
 
 /* One thread's. The trace may reach back to earlier iterations: the last calls count. */
 static int judge_thread(struct judged_calls *judged, const seen_calls *seen,
-			const struct iteration *iteration, enum program program, pid_t tid,
-			int64_t shift_ns)
+			const struct iteration *iteration, enum program program, pid_t tid)
 {
 	noted_calls noted = {0};
 	seen_calls own = {0};
@@ -188,7 +184,7 @@ static int judge_thread(struct judged_calls *judged, const seen_calls *seen,
 			err = VEC_ADD(&own, seen->v[i]);
 	skip = own.n > noted.n ? own.n - noted.n : 0;
 	if (!err && noted.n && own.n)
-		err = compare(judged, own.v + skip, own.n - skip, &noted, shift_ns);
+		err = compare(judged, own.v + skip, own.n - skip, &noted);
 	judged->noted += (unsigned int)noted.n;
 	VEC_FINI(&noted);
 	VEC_FINI(&own);
@@ -205,14 +201,13 @@ static bool is_known_thread(const struct iteration *iteration, unsigned int i)
 }
 
 int judge__calls(const struct decoded *decoded, const struct iteration *iteration,
-		 enum program program, uint64_t end_ns, int64_t shift_ns,
-		 struct judged_calls *judged)
+		 enum program program, uint64_t end_ns, struct judged_calls *judged)
 {
 	seen_calls seen = {0};
 	size_t order = 0;
 	int err = 0;
 
-	*judged = (struct judged_calls){0};
+	*judged = JUDGED_NONE;
 	for (size_t i = 0; i < decoded->trees.n && !err; i++)
 		err = see_tree(&seen, &decoded->trees.v[i], program, end_ns, &order);
 	if (!err)
@@ -220,9 +215,22 @@ int judge__calls(const struct decoded *decoded, const struct iteration *iteratio
 	for (unsigned int i = 0; i < iteration->n && !err; i++)
 		if (!is_known_thread(iteration, i))
 			err = judge_thread(judged, &seen, iteration, program,
-					   iteration->calls[i].tid, shift_ns);
+					   iteration->calls[i].tid);
 	VEC_FINI(&seen);
 	return err;
+}
+
+void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judged)
+{
+	sum->noted += judged->noted;
+	sum->right += judged->right;
+	sum->unnoted += judged->unnoted;
+	sum->syscalls += judged->syscalls;
+	sum->untraced += judged->untraced;
+	if (judged->least_shift_ns > sum->least_shift_ns)
+		sum->least_shift_ns = judged->least_shift_ns;
+	if (judged->most_shift_ns < sum->most_shift_ns)
+		sum->most_shift_ns = judged->most_shift_ns;
 }
 
 /* ---- time in samples */

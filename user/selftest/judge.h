@@ -15,11 +15,11 @@ struct judged_calls {
 	unsigned int right;   /* of them in the trace, in this order and at this depth */
 	unsigned int unnoted; /* calls in the trace that the program did not make */
 	/*
-	 * The most by which the time of a note lies outside of the call's slice, in nanoseconds;
-	 * and that note's call.
+	 * What must be added to the times of the notes so that each lies within the slice of its
+	 * call: from least_shift_ns to most_shift_ns. If the one is more than the other, no shift
+	 * is right for all of them.
 	 */
-	uint64_t worst_ns;
-	unsigned int worst_function;
+	int64_t least_shift_ns, most_shift_ns;
 	/* Within the right calls: slices of kinds that the program causes a known number of. */
 	unsigned int syscalls, untraced;
 };
@@ -30,13 +30,13 @@ struct judged_calls {
  */
 const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *k);
 
-/*
- * The trace's times are CLOCK_MONOTONIC plus shift_ns. Only calls before end_ns, by the trace's
- * clock, count. 0 or -ENOMEM.
- */
+/* Sums up several programs, from JUDGED_NONE on. */
+#define JUDGED_NONE ((struct judged_calls){.least_shift_ns = INT64_MIN, .most_shift_ns = INT64_MAX})
+void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judged);
+
+/* Only calls that begin before end_ns count. 0 or -ENOMEM. */
 int judge__calls(const struct decoded *decoded, const struct iteration *iteration,
-		 enum program program, uint64_t end_ns, int64_t shift_ns,
-		 struct judged_calls *judged);
+		 enum program program, uint64_t end_ns, struct judged_calls *judged);
 
 /* How a trace by samples tells the time of one function, whose iteration notes begin and end. */
 struct judged_time {

@@ -2,6 +2,7 @@
 #include "selftest/programs.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -42,7 +43,7 @@
 	F(signal_handler, SIGNALS)                                                                 \
 	F(signal_leaf, SIGNALS)                                                                    \
 	F(thread_main, THREADS)                                                                    \
-	F(thread_start, THREADS)                                                                   \
+	F(thread_work, THREADS)                                                                    \
 	F(thread_leaf, THREADS)                                                                    \
 	F(fork_main, FORK)                                                                         \
 	F(fork_after, FORK)                                                                        \
@@ -338,25 +339,47 @@ TRACED(void, thread_leaf, unsigned int depth)
 	NOT_LAST();
 }
 
-TRACED(void *, thread_start, void *unused)
+/* Two threads, which have begun before the first iteration, do something when they are told to. */
+#define N_THREADS 2
+static sem_t tell_threads, threads_done;
+
+TRACED(void, thread_work, unsigned int depth)
+{
+	note(FN_thread_work, depth);
+	mtbpf_selftest_thread_leaf(depth + 1);
+	mtbpf_selftest_thread_leaf(depth + 1);
+	NOT_LAST();
+}
+
+static void *run_thread(void *unused)
 {
 	own_tid = (pid_t)syscall(SYS_gettid);
-	note(FN_thread_start, 0);
-	mtbpf_selftest_thread_leaf(1);
-	mtbpf_selftest_thread_leaf(1);
+	for (;;) {
+		sem_wait(&tell_threads);
+		mtbpf_selftest_thread_work(0);
+		sem_post(&threads_done);
+	}
 	return NULL;
+}
+
+static void start_threads(void)
+{
+	pthread_t thread;
+
+	sem_init(&tell_threads, 0, 0);
+	sem_init(&threads_done, 0, 0);
+	for (int i = 0; i < N_THREADS; i++)
+		if (pthread_create(&thread, NULL, run_thread, NULL))
+			abort();
 }
 
 TRACED(void, thread_main, unsigned int depth)
 {
-	pthread_t threads[2];
-	int n = 0;
-
 	note(FN_thread_main, depth);
-	while (n < 2 && !pthread_create(&threads[n], NULL, mtbpf_selftest_thread_start, NULL))
-		n++;
-	while (n > 0)
-		pthread_join(threads[--n], NULL);
+	for (int i = 0; i < N_THREADS; i++)
+		sem_post(&tell_threads);
+	for (int i = 0; i < N_THREADS; i++)
+		sem_wait(&threads_done);
 }
 
 /* ---- fork() */
@@ -581,7 +604,6 @@ static __attribute__((noipa)) void iterate(uint64_t k, unsigned int mask)
 	for (int i = 0; i < PROGRAMS; i++)
 		if (mask & 1u << i)
 			mains[i](0);
-	current->end_ns = now_ns();
 	mtbpf_take_snapshot_with_arg(k);
 	program_log->n_iterations = k;
 }
@@ -595,6 +617,8 @@ _Noreturn void programs__run(struct program_log *log, unsigned int mask)
 	program_log = log;
 	own_tid = (pid_t)syscall(SYS_gettid);
 	make_jit();
+	if (mask & 1u << PROGRAM_THREADS)
+		start_threads();
 	for (uint64_t k = 1;; k++) {
 		iterate(k, mask);
 		nanosleep(&pause, NULL);

@@ -51,7 +51,6 @@ struct noted_call {
 
 struct iteration {
 	atomic_uint n; /* how many were noted, of which calls[] holds the first MAX_NOTED */
-	uint64_t end_ns;
 	struct noted_call calls[MAX_NOTED];
 };
 

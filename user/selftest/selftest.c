@@ -81,8 +81,7 @@ static bool record(const struct selftest *test, struct trial *trial, const char 
 				.options = options,
 				.programs = programs,
 				.log = test->log,
-				.is_portable = test->options->bundle != NULL,
-				.has_other_clock = test->source == SELFTEST_PT};
+				.is_portable = test->options->bundle};
 	if (test->options->replay ? trial__load(trial, why) : trial__make(trial, why))
 		return true;
 	tell(test, "recording", SELFTEST_FAILED,
@@ -146,14 +145,14 @@ static bool is_right_beside(const struct selftest *test, const struct program_ch
 }
 
 static void judge_program(const struct selftest *test, const struct trial *trial,
-			  const struct program_check *check, uint64_t *worst_ns)
+			  const struct program_check *check, struct judged_calls *sum)
 {
 	struct judged_calls judged;
 	char beside[80], unnoted[64] = "";
 	bool is_right;
 
 	if (judge__calls(&trial->decoded, trial->iteration, check->program, trial->hit->time_ns,
-			 trial->shift_ns, &judged)) {
+			 &judged)) {
 		tell(test, check->name, SELFTEST_FAILED, check->loss, "out of memory");
 		return;
 	}
@@ -161,32 +160,47 @@ static void judge_program(const struct selftest *test, const struct trial *trial
 		   judged.right == judged.noted && !judged.unnoted;
 	if (judged.unnoted)
 		snprintf(unnoted, sizeof(unnoted), ", and %u that it did not make", judged.unnoted);
-	if (judged.worst_ns > *worst_ns)
-		*worst_ns = judged.worst_ns;
+	judged_calls__add(sum, &judged);
 	tell(test, check->name, is_right ? SELFTEST_PASSED : SELFTEST_FAILED, check->loss,
 	     "%u of %u calls at their depth%s%s", judged.right, judged.noted, unnoted, beside);
 }
 
 /*
- * How far a note may lie outside of its call. Intel PT: the end of the iteration, by which the two
- * clocks are joined, is noted before the probe is hit. The stepper reads the clock at each branch.
+ * How far the times of notes are outside of their calls. The trace's clock is the notes', except
+ * for Intel PT: there one shift must be right for all notes.
  */
-static uint64_t most_outside_ns(enum selftest_source source)
+static uint64_t find_error(const struct selftest *test, const struct judged_calls *judged)
 {
-	return source == SELFTEST_PT ? 20 * 1000 : 5 * 1000 * 1000;
+	int64_t error;
+
+	if (!judged->right)
+		return 0;
+	if (test->source == SELFTEST_PT)
+		error = (judged->least_shift_ns - judged->most_shift_ns + 1) / 2;
+	else
+		error = judged->least_shift_ns > -judged->most_shift_ns ? judged->least_shift_ns
+									: -judged->most_shift_ns;
+	return error > 0 ? (uint64_t)error : 0;
 }
 
-static void judge_times(const struct selftest *test, uint64_t worst_ns)
+/* The stepper reads the clock at each branch, after it has stopped the thread. */
+static uint64_t most_error(const struct selftest *test)
 {
-	uint64_t most_ns = most_outside_ns(test->source);
-	char worst[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+	return test->source == SELFTEST_PT ? 5 * 1000 : 5 * 1000 * 1000;
+}
 
-	tell(test, "times", worst_ns <= most_ns ? SELFTEST_PASSED : SELFTEST_FAILED,
+static void judge_times(const struct selftest *test, const struct judged_calls *sum)
+{
+	uint64_t error_ns = find_error(test, sum);
+	char error[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+
+	tell(test, "times", verdict_of(error_ns <= most_error(test)),
 	     "times in the trace are wrong; the order of calls is right" WAIT_FOR_MEND,
 	     "the clock as the programs read it is at most %s outside of their calls; at most %s "
 	     "is "
 	     "right",
-	     units__format_duration(worst, worst_ns), units__format_duration(most, most_ns));
+	     units__format_duration(error, error_ns),
+	     units__format_duration(most, most_error(test)));
 }
 
 static void judge_gaps(const struct selftest *test, const struct trial *trial)
@@ -241,15 +255,15 @@ static void test_branches(const struct selftest *test)
 	static const char *const threads[] = {"-multi-thread", NULL};
 	bool is_pt = test->source == SELFTEST_PT;
 	struct trial trial;
-	uint64_t worst_ns = 0;
+	struct judged_calls sum = JUDGED_NONE;
 
 	if (!is_wanted(test, selftest_source_names[test->source]))
 		return;
 	if (record(test, &trial, selftest_source_names[test->source], is_pt ? threads : none,
 		   TRACED_PROGRAMS)) {
 		for (size_t i = 0; i < N_PROGRAM_CHECKS; i++)
-			judge_program(test, &trial, &program_checks[i], &worst_ns);
-		judge_times(test, worst_ns);
+			judge_program(test, &trial, &program_checks[i], &sum);
+		judge_times(test, &sum);
 		judge_gaps(test, &trial);
 		if (is_pt)
 			judge_freeze(test, &trial);
@@ -310,17 +324,13 @@ static int judge_all(const struct trial *trial, struct judged_calls *sum)
 	struct judged_calls judged;
 	int err = 0;
 
-	*sum = (struct judged_calls){0};
+	*sum = JUDGED_NONE;
 	for (int program = 0; program < PROGRAMS && !err; program++) {
 		if (!(trial->programs & 1u << program))
 			continue;
 		err = judge__calls(&trial->decoded, trial->iteration, (enum program)program,
-				   trial->hit->time_ns, trial->shift_ns, &judged);
-		sum->noted += judged.noted;
-		sum->right += judged.right;
-		sum->unnoted += judged.unnoted;
-		if (judged.worst_ns > sum->worst_ns)
-			sum->worst_ns = judged.worst_ns;
+				   trial->hit->time_ns, &judged);
+		judged_calls__add(sum, &judged);
 	}
 	return err;
 }
@@ -329,12 +339,12 @@ static void judge_variant(const struct selftest *test, const struct variant *var
 			  const struct trial *trial)
 {
 	const struct decoded *decoded = &trial->decoded;
-	char after[UNITS_TEXT_SIZE], worst[UNITS_TEXT_SIZE];
+	char after[UNITS_TEXT_SIZE], error[UNITS_TEXT_SIZE];
 	struct judged_calls sum;
 	bool is_right;
 
 	is_right = !judge_all(trial, &sum) && sum.noted && sum.right == sum.noted && !sum.unnoted;
-	if (sum.worst_ns > most_outside_ns(SELFTEST_PT) || decoded->behind_hit < 0)
+	if (find_error(test, &sum) > most_error(test) || decoded->behind_hit < 0)
 		is_right = false;
 	if (!variant->is_frozen_late && decoded->behind_hit_ns > MOST_AFTER_HIT_NS)
 		is_right = false;
@@ -342,8 +352,8 @@ static void judge_variant(const struct selftest *test, const struct variant *var
 	     "recordings with this option are wrong: leave it out" WAIT_FOR_MEND,
 	     "%u of %u calls at their depth, times at most %s off, %" PRId64
 	     " branches in %s after the hit",
-	     sum.right, sum.noted, units__format_duration(worst, sum.worst_ns), decoded->behind_hit,
-	     units__format_duration(after, decoded->behind_hit_ns));
+	     sum.right, sum.noted, units__format_duration(error, find_error(test, &sum)),
+	     decoded->behind_hit, units__format_duration(after, decoded->behind_hit_ns));
 }
 
 #define SNAPSHOTS 20
@@ -398,7 +408,7 @@ static const struct variant variants[] = {
 	{.name = "small ring",
 	 .recording = "pt-small",
 	 .options = {"-snapshot-size", "16K", "-skip", "30"},
-	 .programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_RECURSION,
+	 .programs = 1u << PROGRAM_CALLS,
 	 .judge = judge_variant},
 	{.name = "20 snapshots",
 	 .recording = "pt-snapshots",

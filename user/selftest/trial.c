@@ -110,7 +110,7 @@ static int write_truth(const struct trial *trial, uint64_t k)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "iteration %" PRIu64 " end %" PRIu64 "\n", k, trial->iteration->end_ns);
+	fprintf(f, "iteration %" PRIu64 "\n", k);
 	for (unsigned int i = 0; i < trial->iteration->n; i++) {
 		const struct noted_call *call = &trial->iteration->calls[i];
 
@@ -148,7 +148,7 @@ static int read_truth(const struct trial *trial)
 	_cleanup_free_ char *line = NULL;
 	struct iteration *iteration;
 	char path[PATH_MAX];
-	uint64_t k, end_ns;
+	uint64_t k;
 	size_t size = 0;
 	int err = 0;
 
@@ -156,12 +156,11 @@ static int read_truth(const struct trial *trial)
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;
-	if (fscanf(f, "iteration %" SCNu64 " end %" SCNu64 "\n", &k, &end_ns) != 2)
+	if (fscanf(f, "iteration %" SCNu64 "\n", &k) != 1)
 		return -EBADMSG;
 	trial->log->n_iterations = k;
 	iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
 	iteration->n = 0;
-	iteration->end_ns = end_ns;
 	while (!err && getline(&line, &size, f) > 0)
 		err = read_call(iteration, line);
 	return err;
@@ -181,9 +180,6 @@ static uint64_t find_iteration(struct trial *trial)
 	trial->iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
 	if (trial->iteration->n > MAX_NOTED)
 		return 0;
-	/* The programs note the time right before they hit the probe. */
-	if (trial->has_other_clock)
-		trial->shift_ns = (int64_t)(trial->hit->time_ns - trial->iteration->end_ns);
 	return k;
 }
 

@@ -21,14 +21,12 @@ struct trial {
 	unsigned int programs;	    /* which programs run: 1 << enum program */
 	struct program_log *log;    /* mapped MAP_SHARED */
 	bool is_portable;	    /* to be decoded on another machine, too */
-	bool has_other_clock;	    /* the trace's clock is not CLOCK_MONOTONIC */
 	/* The result of trial__make() and trial__load(). */
 	pid_t child; /* the process that runs the programs, stopped; 0 if loaded */
 	struct recording rec;
 	struct decoded decoded;
 	const struct hit_mark *hit;	   /* the last of the trace */
 	const struct iteration *iteration; /* the one that the hit ended */
-	int64_t shift_ns;		   /* the trace's clock minus CLOCK_MONOTONIC */
 };
 
 #define TRIAL_TEXT_SIZE 200

@@ -86,7 +86,7 @@ static void judge(struct fixture *f)
 	f->decoded.trees.v = &f->tree;
 	f->decoded.trees.n = 1;
 	assert_int_equal(judge__calls(&f->decoded, &f->iteration, PROGRAM_CALLS, 2000 + SHIFT_NS,
-				      SHIFT_NS, &f->judged),
+				      &f->judged),
 			 0);
 	assert_int_equal(f->judged.noted, 3);
 }
@@ -98,7 +98,9 @@ static void test_right(void **state)
 	judge(f);
 	assert_int_equal(f->judged.right, 3);
 	assert_int_equal(f->judged.unnoted, 0);
-	assert_int_equal(f->judged.worst_ns, 0);
+	/* The leaves are the shortest: each has its note 10 ns after its begin, of 50. */
+	assert_int_equal(f->judged.least_shift_ns, SHIFT_NS - 10);
+	assert_int_equal(f->judged.most_shift_ns, SHIFT_NS + 40);
 }
 
 static void test_missing_call(void **state)
@@ -117,8 +119,9 @@ static void test_call_that_was_not_made(void **state)
 
 	add(f, &f->functions[3], 1260, 1270, 1);
 	judge(f);
-	/* It takes the place of one that is right: the trace ends with as many as were noted. */
-	assert_true(f->judged.right < 3 || f->judged.unnoted == 1);
+	/* It takes the first one's place: as many as were noted are looked at. */
+	assert_int_equal(f->judged.right, 2);
+	assert_int_equal(f->judged.unnoted, 1);
 }
 
 static void test_wrong_depth(void **state)
@@ -141,7 +144,7 @@ static void test_other_function(void **state)
 	assert_int_equal(f->judged.unnoted, 1);
 }
 
-/* A clock that is wrong by 1 %: the last note is 12 ns off, of which 10 lie within its call. */
+/* The first leaf's note is 45 ns after its end, the second's where it should be. */
 static void test_times(void **state)
 {
 	struct fixture *f = *state;
@@ -149,12 +152,23 @@ static void test_times(void **state)
 	f->iteration.calls[1].time_ns = 1195;
 	judge(f);
 	assert_int_equal(f->judged.right, 3);
-	assert_int_equal(f->judged.worst_ns, 45);
-	assert_int_equal(f->judged.worst_function, number_of("mtbpf_selftest_calls_leaf"));
-	f->iteration.calls[1].time_ns = 1110;
-	f->iteration.calls[2].time_ns = 1190;
-	judge(f);
-	assert_int_equal(f->judged.worst_ns, 10);
+	assert_int_equal(f->judged.least_shift_ns, SHIFT_NS - 10);
+	assert_int_equal(f->judged.most_shift_ns, SHIFT_NS - 45);
+}
+
+static void test_sum(void **state)
+{
+	struct judged_calls sum = JUDGED_NONE;
+
+	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2});
+	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1});
+	assert_int_equal(sum.noted, 7);
+	assert_int_equal(sum.right, 6);
+	assert_int_equal(sum.unnoted, 1);
+	assert_int_equal(sum.least_shift_ns, 3);
+	assert_int_equal(sum.most_shift_ns, 7);
+	assert_int_equal(sum.syscalls, 1);
+	assert_int_equal(sum.untraced, 3);
 }
 
 /* The ring holds earlier iterations as well. */
@@ -271,6 +285,7 @@ int main(void)
 		TEST(test_after_the_hit),
 		TEST(test_parts),
 		TEST(test_hit),
+		TEST(test_sum),
 		TEST(test_time),
 	};
 
