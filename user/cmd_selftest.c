@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* selftest: what a trace says, proven on this machine with programs of mtbpf's own. */
-#include <cjson/cJSON.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
 #include "cmd.h"
 #include "cmd_table.h"
+#include "selftest/results.h"
 #include "selftest/selftest.h"
 #include "util/log.h"
 
 struct selftest_command {
-	struct option_list sources;
+	struct option_list sources, only;
 	const char *keep, *bundle, *replay;
 	bool json;
 };
@@ -22,6 +22,10 @@ static const struct option_spec specs[] = {
 	{"source", NULL, 0, OPT_LIST, "SOURCE",
 	 "pt, sample or soft; may be given several times (all that work here)",
 	 offsetof(struct selftest_command, sources), NULL},
+	{"only", NULL, 0, OPT_LIST, "NAME",
+	 "only this recording, as -keep names it: pt, pt-pause, sample-fp, ...; may be given "
+	 "several times",
+	 offsetof(struct selftest_command, only), NULL},
 	{"keep", NULL, 0, OPT_STRING, "DIR", "a folder that keeps the recordings",
 	 offsetof(struct selftest_command, keep), NULL},
 	{"bundle", NULL, 0, OPT_STRING, "FILE.tar.zst",
@@ -40,7 +44,8 @@ const struct option_table selftest_table = {
 	.examples = (const char *const[]){"sudo mtbpf selftest", "sudo mtbpf selftest -source pt",
 					  "sudo mtbpf selftest -bundle selftest.tar.zst",
 					  "mtbpf selftest -replay selftest.tar.zst", NULL},
-	.usage = "selftest [-source SOURCE]... [-keep DIR] [-bundle FILE | -replay FILE] [-json]",
+	.usage = "selftest [-source SOURCE]... [-only NAME]... [-keep DIR] [-bundle FILE | -replay "
+		 "FILE] [-json]",
 	.summary = "Records programs of mtbpf's own, whose calls and times are known exactly, and\n"
 		   "compares the decoded traces with them: one line per check. Only its own child\n"
 		   "processes are touched. Status 0 if no check failed, 1 if one did or none was "
@@ -48,45 +53,6 @@ const struct option_table selftest_table = {
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
-
-static const char *const verdicts[] = {
-	[SELFTEST_PASSED] = "ok", [SELFTEST_FAILED] = "failed", [SELFTEST_SKIPPED] = "skipped"};
-
-struct results {
-	cJSON *array; /* NULL: lines */
-	unsigned int n[SELFTEST_SKIPPED + 1];
-};
-
-static void print_line(const struct selftest_result *result)
-{
-	printf("%-6s  %-24s  %-7s  %s\n", selftest_source_names[result->source], result->name,
-	       verdicts[result->verdict], result->found);
-	if (result->verdict == SELFTEST_FAILED)
-		printf("%-6s  %-24s           %s\n", "", "", result->loss);
-	fflush(stdout);
-}
-
-static void on_result(void *ctx, const struct selftest_result *result)
-{
-	struct results *results = ctx;
-	cJSON *object;
-
-	results->n[result->verdict]++;
-	if (!results->array) {
-		print_line(result);
-		return;
-	}
-	object = cJSON_CreateObject();
-	cJSON_AddStringToObject(object, "source", selftest_source_names[result->source]);
-	cJSON_AddStringToObject(object, "name", result->name);
-	cJSON_AddStringToObject(object, "verdict", verdicts[result->verdict]);
-	cJSON_AddStringToObject(object, "found", result->found);
-	if (result->verdict == SELFTEST_FAILED)
-		cJSON_AddStringToObject(object, "loss", result->loss);
-	else
-		cJSON_AddNullToObject(object, "loss");
-	cJSON_AddItemToArray(results->array, object);
-}
 
 static bool choose(struct selftest_options *options, const char *word)
 {
@@ -98,34 +64,23 @@ static bool choose(struct selftest_options *options, const char *word)
 	return false;
 }
 
-static int print_json(cJSON *array)
-{
-	char *text = cJSON_Print(array);
-	int err = !text || puts(text) < 0;
-
-	free(text);
-	return err;
-}
-
 static int run(const struct selftest_options *options, bool json)
 {
-	struct results results = {.array = json ? cJSON_CreateArray() : NULL};
-	int err = selftest__run(options, on_result, &results);
+	struct selftest_results *results = selftest_results__new(json);
+	unsigned int n[SELFTEST_VERDICTS];
+	int err = results ? selftest__run(options, selftest_results__take, results) : -ENOMEM;
 
-	if (!err && json)
-		err = print_json(results.array);
-	else if (!err)
-		printf("%u passed, %u failed, %u skipped\n", results.n[SELFTEST_PASSED],
-		       results.n[SELFTEST_FAILED], results.n[SELFTEST_SKIPPED]);
-	cJSON_Delete(results.array);
+	if (!err)
+		err = selftest_results__finish(results, n);
+	selftest_results__free(results);
 	if (err)
 		return exit_code_for(err);
-	if (!results.n[SELFTEST_PASSED] && !results.n[SELFTEST_FAILED]) {
+	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED]) {
 		log__error("nothing was tested");
 		log__hint("'mtbpf check' says what is missing for each source");
 		return EXIT_FAILED;
 	}
-	return results.n[SELFTEST_FAILED] ? EXIT_FAILED : EXIT_OK;
+	return n[SELFTEST_FAILED] ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_selftest(int argc, char **argv)
@@ -148,6 +103,8 @@ int cmd_selftest(int argc, char **argv)
 		log__hint("-replay reads a bundle, and -bundle writes one");
 		return EXIT_USAGE;
 	}
+	options.only = command.only.v;
+	options.n_only = command.only.n;
 	options.keep = command.keep;
 	options.bundle = command.bundle;
 	options.replay = command.replay;

@@ -49,11 +49,7 @@ static void tell(const struct selftest *test, const char *name, enum selftest_ve
 	va_end(ap);
 	if (test->results)
 		fprintf(test->results, "%s\t%s\t%s\t%s\n", selftest_source_names[test->source],
-			name,
-			verdict == SELFTEST_PASSED   ? "ok"
-			: verdict == SELFTEST_FAILED ? "failed"
-						     : "skipped",
-			result.found);
+			name, selftest_verdict_names[verdict], result.found);
 	test->on_result(test->ctx, &result);
 }
 
@@ -62,10 +58,16 @@ static enum selftest_verdict verdict_of(bool is_right)
 	return is_right ? SELFTEST_PASSED : SELFTEST_FAILED;
 }
 
-/* A bundle need not have all recordings. */
+/* A bundle need not have all recordings, and the user need not want all of them. */
 static bool is_wanted(const struct selftest *test, const char *recording)
 {
-	return !test->options->replay || trial__is_there(test->dir, recording);
+	const struct selftest_options *options = test->options;
+	bool is_chosen = !options->n_only;
+
+	for (size_t i = 0; i < options->n_only; i++)
+		if (!strcmp(options->only[i], recording))
+			is_chosen = true;
+	return is_chosen && (!options->replay || trial__is_there(test->dir, recording));
 }
 
 /* Records these programs, or reads what was recorded. True: the trial can be judged. Otherwise the

@@ -7,13 +7,17 @@
 #define MTBPF_SELFTEST_SELFTEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum selftest_source { SELFTEST_PT, SELFTEST_SAMPLE, SELFTEST_SOFT, SELFTEST_SOURCES };
 
 /* As -source names them. */
 extern const char *const selftest_source_names[];
 
-enum selftest_verdict { SELFTEST_PASSED, SELFTEST_FAILED, SELFTEST_SKIPPED };
+enum selftest_verdict { SELFTEST_PASSED, SELFTEST_FAILED, SELFTEST_SKIPPED, SELFTEST_VERDICTS };
+
+/* "ok", "failed", "skipped" */
+extern const char *const selftest_verdict_names[];
 
 #define SELFTEST_TEXT_SIZE 200
 
@@ -28,8 +32,10 @@ struct selftest_result {
 
 struct selftest_options {
 	bool sources[SELFTEST_SOURCES]; /* which to test */
-	const char *keep;		/* a folder that keeps the recordings, or NULL */
-	const char *bundle;		/* a file to write for another machine, or NULL */
+	const char *const *only; /* names of recordings, of which n_only are made; n_only 0: all */
+	size_t n_only;
+	const char *keep;   /* a folder that keeps the recordings, or NULL */
+	const char *bundle; /* a file to write for another machine, or NULL */
 	const char *replay; /* a bundle: it is judged, and nothing is recorded; or NULL */
 };
 

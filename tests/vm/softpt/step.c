@@ -54,7 +54,8 @@ enum broken {
 };
 static int broken;
 module_param(broken, int, 0644);
-MODULE_PARM_DESC(broken, "1: times run away by 1 %; 2: packets are missing; 3: a pause is ignored; 4: the newest 2 KB are missing");
+MODULE_PARM_DESC(broken, "1: times run away by 1 %; 2: packets are missing; 3: a pause is ignored; "
+			 "4: the newest 2 KB are missing");
 
 int softpt_step__broken(void)
 {
@@ -182,7 +183,8 @@ static void stepped(struct softpt_cpu *cpu, struct pt_regs *regs)
 	pt_stream__time(stream, now_tsc());
 	if (READ_ONCE(broken) == BROKEN_TIP && this_cpu_read(steps) % 1000 == 0)
 		; /* as if the instruction had not been a branch */
-	else if (!read_code(cpu->ip, code) || !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
+	else if (!read_code(cpu->ip, code) ||
+		 !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
 		pt_stream__disable_async(stream, cpu->ip);
 	} else if (is_out_of_line()) {
 		/* This trap is one of the kernel's own. */

@@ -11,24 +11,24 @@ mtbpf selftest -source pt >/tmp/out 2>&1
 status=$?
 cat /tmp/out
 [ "$status" = 0 ] || fail "selftest: status $status"
-grep -q ' 0 failed, 0 skipped$' /tmp/out || fail "something was not tested"
+grep -q ' 0 failed, [01] skipped$' /tmp/out || fail "something was not tested"
 echo "took $(($(date +%s) - began)) s"
 
-# notices NUMBER NAME...: with the PMU broken so, one of these checks fails.
+# The judge finds what is broken on any kernel.
+has_aux_pause || exit 0
+
+# notices NUMBER RECORDING CHECK: with the PMU broken so, this check of this recording fails. A freeze that does not
+# freeze may be noticed by `mtbpf check` before that.
 notices() {
-	local name number=$1
-	shift
-	echo "$number" >$broken
-	mtbpf selftest -source pt >/tmp/out 2>&1
+	local status
+	echo "$1" >$broken
+	mtbpf selftest -source pt -only "$2" >/tmp/out 2>&1
 	status=$?
 	echo 0 >$broken
-	[ "$status" = 1 ] || fail "broken=$number: status $status: $(cat /tmp/out)"
-	for name; do
-		! grep -Eq "^pt +$name +failed" /tmp/out || { echo "broken=$number: $(grep -E "^pt +$name +failed" /tmp/out)" && return; }
-	done
-	fail "broken=$number: none of $* has failed: $(cat /tmp/out)"
+	[ "$status" = 1 ] || fail "broken=$1: status $status: $(cat /tmp/out)"
+	grep -E "^pt +$3 +(failed|skipped +tried: the trace went on)" /tmp/out || fail "broken=$1: $3 has not failed: $(cat /tmp/out)"
 }
-notices 1 times
-notices 2 gaps
-! has_aux_pause || notices 3 freeze
-notices 4 calls
+notices 1 pt times
+notices 2 pt gaps
+notices 3 pt-pause 'freeze: pause'
+notices 4 pt-low 'timer: low'
