@@ -137,6 +137,11 @@ $(O)/tests/%.o: ALL_CFLAGS += -Itests/cmocka
 # What several of their folders share.
 $(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit
 
+# So that a rule can be taken out: tests/cli/rules.bats.
+RULE_TESTS := $(filter $(O)/tests/unit/rules/% $(O)/tests/unit/stack/test_stack%,$(UNIT))
+$(RULE_TESTS): $(O)/tests/unit/without_rule.o
+$(RULE_TESTS): LDFLAGS += -Wl,--wrap=rules__classify
+
 # ---- tests
 include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk tests/ptgen/ptgen.mk
 
