@@ -10,13 +10,6 @@
  */
 #include "stack/rules.h"
 
-#include <string.h>
-
-static bool runs(const struct function *function, const char *name)
-{
-	return function && !strcmp(function->raw_name, name);
-}
-
 /* The one that the others, which were kept with it, have come to. */
 static struct strand *last_of(struct strand *fiber)
 {
@@ -29,13 +22,6 @@ static void wait_for(struct strand *parent, struct strand *fiber)
 {
 	fiber->parent = parent;
 	parent->child = fiber;
-}
-
-/* The strand's frames run; the slice of the time switched out is over. */
-static void run_again(struct stack *s, const struct branch *b, struct strand *strand)
-{
-	stack__run_strand(s, strand);
-	frames__pop(s->frames, b->time_ns, 0);
 }
 
 /* is_loose: it has been there before, as one that is not known. */
@@ -52,20 +38,15 @@ static struct strand *add_fiber(struct stack *s, bool is_loose)
 /* caml_runstack() stands on both stacks: what is called here returns to it. */
 static void begin_fiber(struct stack *s, const struct branch *b, struct strand *fiber)
 {
-	const struct function *runner = frames__top(s->frames)->call.function;
-	struct branch base = {.time_ns = b->time_ns, .to = b->from};
-	struct frame *frame;
+	const struct frame base = {.call = {.start_ns = b->time_ns,
+					    .entry_ip = b->from,
+					    .function = frames__top(s->frames)->call.function},
+				   .role = ROLE_FIBER};
 
 	wait_for(s->strands.running, fiber);
-	stack__wait(s, b, 0);
-	fiber->generation = ++s->strands.n_begun;
-	stack__run_strand(s, fiber);
-	frames__begin_segment(s->frames, b->time_ns);
-	stack__push(s, &base, runner, CALL_FUNCTION, 0, 0);
-	frame = frames__top(s->frames);
-	if (frame)
-		frame->role = ROLE_FIBER;
-	s->frames->level = 0;
+	stack__suspend(s, b->time_ns, 0);
+	stack__begin(s, b->time_ns, fiber);
+	stack__push(s, &base);
 }
 
 /* The parent is one from before a gap, which is not known before it returns. */
@@ -75,9 +56,8 @@ static void return_to_unknown(struct stack *s, const struct branch *b)
 
 	if (!parent)
 		return;
-	frames__close_all(s->frames, b->time_ns, 0);
-	s->strands.running->state = STRAND_OVER;
-	stack__begin_strand(s, &(struct branch){.time_ns = b->time_ns, .to = b->from}, parent);
+	stack__end(s, b->time_ns, 0);
+	stack__begin_at(s, b->time_ns, parent, b->from);
 	parent->began_at = 0;
 }
 
@@ -87,9 +67,8 @@ static void end_fiber(struct stack *s, const struct branch *b, struct strand *pa
 	const struct function *runner = frames__top(s->frames)->call.function;
 	struct frame *top;
 
-	frames__close_all(s->frames, b->time_ns, 0);
-	s->strands.running->state = STRAND_OVER;
-	run_again(s, b, parent);
+	stack__end(s, b->time_ns, 0);
+	stack__resume(s, b->time_ns, parent);
 	top = frames__top(s->frames);
 	if (top && top->call.function == runner)
 		stack__give_back(top);
@@ -105,8 +84,8 @@ static void go_unhandled(struct stack *s, const struct branch *b)
 
 	if (frames__top(s->frames)->role != ROLE_REPERFORM || !performer)
 		return;
-	stack__wait(s, b, 0);
-	run_again(s, b, performer);
+	stack__suspend(s, b->time_ns, 0);
+	stack__resume(s, b->time_ns, performer);
 }
 
 /* The handler's stack, which a fiber from before the trace has not told. */
@@ -116,8 +95,8 @@ static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t wait
 
 	if (!parent)
 		return false;
-	stack__wait(s, b, waits_at);
-	stack__begin_strand(s, b, parent);
+	stack__suspend(s, b->time_ns, waits_at);
+	stack__begin_at(s, b->time_ns, parent, b->to);
 	parent->is_loose = true;
 	parent->performed = running;
 	return true;
@@ -128,10 +107,10 @@ static void go_to_handler(struct stack *s, const struct branch *b, struct strand
 {
 	struct strand *running = s->strands.running;
 
-	stack__wait(s, b, waits_at);
+	stack__suspend(s, b->time_ns, waits_at);
 	running->parent = NULL;
 	parent->performed = running;
-	run_again(s, b, parent);
+	stack__resume(s, b->time_ns, parent);
 	stack__replace_top(s, b, function);
 }
 
@@ -143,7 +122,7 @@ static bool perform(struct stack *s, const struct branch *b, const struct functi
 	bool is_first = top->role == ROLE_PERFORM;
 	uint64_t waits_at = is_first ? top->resume_ip : 0;
 
-	if (runs(function, "caml_c_call")) {
+	if (function__is_named(function, "caml_c_call")) {
 		go_unhandled(s, b);
 		stack__replace_top(s, b, function);
 		return true;
@@ -187,24 +166,21 @@ static struct strand *find_latest(struct stack *s)
 static void resume(struct stack *s, const struct branch *b, struct strand *fiber)
 {
 	struct strand *resumer = s->strands.running;
-	const struct function *function;
-	struct frame *top;
-	uint8_t slack = fiber->slack;
+	struct frame frame = {
+		.call = {.start_ns = b->time_ns, .entry_ip = b->to, .flags = CALL_BY_JUMP},
+		.return_ip = fiber->waits_at,
+		.slack = fiber->slack};
 	bool is_entry;
 
 	wait_for(resumer, last_of(fiber));
-	stack__wait(s, b, 0);
-	stack__run_strand(s, fiber);
+	stack__suspend(s, b->time_ns, 0);
+	stack__switch_to(s, fiber);
 	s->strands.resumer = resumer;
 	stack__mark(s, b->time_ns, fiber->waits_at, 2);
 	frames__pop(s->frames, b->time_ns, 0);
 	frames__pop(s->frames, b->time_ns, 0);
-	function = stack__function_at(s, b->to, &is_entry);
-	stack__push(s, &(struct branch){.time_ns = b->time_ns, .to = b->to}, function,
-		    CALL_FUNCTION, CALL_BY_JUMP, fiber->waits_at);
-	top = frames__top(s->frames);
-	if (top)
-		top->slack = slack;
+	frame.call.function = stack__function_at(s, b->to, &is_entry);
+	stack__push(s, &frame);
 }
 
 void stack__settle_resume(struct stack *s, const struct branch *next)
@@ -226,8 +202,8 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 	if (!fiber)
 		return;
 	wait_for(running, fiber);
-	stack__wait(s, b, 0);
-	stack__begin_strand(s, b, fiber);
+	stack__suspend(s, b->time_ns, 0);
+	stack__begin_at(s, b->time_ns, fiber, b->to);
 	fiber->is_loose = true;
 }
 
@@ -237,14 +213,6 @@ void stack__resume_other(struct stack *s, struct strand *fiber)
 
 	if (resumer)
 		wait_for(resumer, last_of(fiber));
-}
-
-void stack__note_fiber_base(struct stack *s)
-{
-	struct frame *top = frames__top(s->frames);
-
-	if (runs(top->call.function, "caml_runstack"))
-		top->role = ROLE_FIBER;
 }
 
 bool stack__apply_effect(struct stack *s, const struct branch *b, const struct event *e)

@@ -10,14 +10,11 @@
 
 void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
 {
-	struct leap *added = VEC_PUSH(&frames->leaps);
-
-	if (!added) {
+	if (VEC_ADD(&frames->leaps, *leap)) {
 		frames->failed = true;
 		return;
 	}
-	*added = *leap;
-	added->to = frame__id(to);
+	frames->leaps.v[frames->leaps.n - 1].to = frame__id(to);
 	to->leap = (uint32_t)frames->leaps.n;
 }
 
@@ -315,13 +312,12 @@ static int place_runs(struct pass *p)
 {
 	for (size_t i = 0; i < p->stitcher->runs.n; i++) {
 		const struct run *run = &p->stitcher->runs.v[i];
-		int64_t *depth = VEC_PUSH(&p->runs);
+		int64_t depth = (int64_t)run->below.n;
 
-		if (!depth)
-			return -ENOMEM;
-		*depth = (int64_t)run->below.n;
 		if (run->outer != RUN_NONE)
-			*depth += p->runs.v[run->outer] + run->base;
+			depth += p->runs.v[run->outer] + run->base;
+		if (VEC_ADD(&p->runs, depth))
+			return -ENOMEM;
 	}
 	return 0;
 }

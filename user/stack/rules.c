@@ -147,18 +147,13 @@ static bool leaves_stub(ARGS)
 
 /* From one stack of the thread to another. */
 
-static bool runs(const struct function *function, const char *name)
-{
-	return function && !strcmp(function->raw_name, name);
-}
-
 /* In newer versions runtime.gogo(), whose code is not known, goes to gogo(), which switches. */
 static bool goes_to_gogo(ARGS)
 {
 	const struct frame *top = top_of(s);
 
 	return top->role == ROLE_GOGO && e->is_entry && e->function != top->call.function &&
-	       runs(e->function, "gogo");
+	       function__is_named(e->function, "gogo");
 }
 
 static bool goes_to_waiting(ARGS)
@@ -243,7 +238,7 @@ static bool leaves_fiber_for_unknown(ARGS)
 static bool performs(ARGS)
 {
 	return has_role(s, ROLE_PERFORM) ||
-	       (has_role(s, ROLE_REPERFORM) && !runs(e->function, "caml_perform"));
+	       (has_role(s, ROLE_REPERFORM) && !function__is_named(e->function, "caml_perform"));
 }
 
 static bool performs_again(ARGS)
@@ -253,7 +248,7 @@ static bool performs_again(ARGS)
 
 static bool resumes_fiber(ARGS)
 {
-	return has_role(s, ROLE_RESUME) && !runs(e->function, "caml_c_call");
+	return has_role(s, ROLE_RESUME) && !function__is_named(e->function, "caml_c_call");
 }
 
 /* Returns. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Classifies branches. The rules are tried in order of precedence: the first one whose condition
- * holds names the event. Nothing is changed here: apply.h turns the event into changes of frames.
+ * holds names the event. Nothing is changed here: apply.c turns the event into changes of frames.
  */
 #ifndef MTBPF_STACK_RULES_H
 #define MTBPF_STACK_RULES_H

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stack/apply.h"
+#include "stack/rules.h"
 #include "util/log.h"
 
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map)
@@ -220,7 +220,7 @@ int stack__branch(void *stack, const struct branch *b)
 	if (b->kind == BRANCH_BEGIN)
 		on_begin(s, b);
 	else if (b->kind == BRANCH_GAP)
-		stack__on_gap(s, b);
+		stack__open_gap(s, b);
 	else if (s->in_segment && !s->outside)
 		on_branch(s, b);
 	return s->frames->failed ? -ENOMEM : 0;
@@ -246,13 +246,7 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 {
 	begin_tree(s, tree);
 	drop_empty_end(s);
-	stack__settle_strands(s);
-	frames__close_all(s->frames, s->last_ns, CALL_INFERRED_END);
-	stack__use_anchors(s, UINT64_MAX);
-	stack__find_callers(s);
-	if (s->in_gap)
-		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
-	frames__close_all(&s->own_frames, s->last_ns, CALL_INFERRED_END);
+	stack__end_segments(s);
 	return frames__finish(&s->own_frames, tree);
 }
 
@@ -265,7 +259,7 @@ int stack__finish_next(struct stack *s, struct call_tree *tree)
 	begin_tree(s, tree);
 	tree->strand = strand->number;
 	strands__name(&s->strands, strand, tree->strand_name, sizeof(tree->strand_name));
-	frames__close_all(&strand->frames, s->last_ns, CALL_INFERRED_END);
+	frames__pop_to(&strand->frames, NULL, s->last_ns, CALL_INFERRED_END);
 	return frames__finish(&strand->frames, tree) ? -ENOMEM : 1;
 }
 

@@ -24,7 +24,7 @@ void stack__set_taker(struct stack *stack, const struct call_taker *taker);
 
 /*
  * What is known only later is found by passes over segments that have ended, in this order. All run
- * unless they are switched off, before the first branch. (Of other threads: moved.h.)
+ * unless they are switched off, before the first branch. (Of other threads: tree_passes.h.)
  */
 enum stack_pass {
 	PASS_ROOTS = 1 << 0,	  /* callers that a return shows have run since the segment began */

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stack/functions.h"
+
 /* Frames that are compared to find where one stack lies on another: recursion may be deep. */
 #define MAX_COMPARED 1024
 /* The same where each place is looked at: as many that agree are no accident. */
@@ -18,10 +20,8 @@ bool held__is_outermost(const struct held *held)
 	static const char *const names[] = {"main", "_start", "__libc_start_call_main",
 					    "start_thread", "clone3"};
 
-	const struct function *function = held->function;
-
-	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(function->raw_name ? function->raw_name : function->name, names[i]))
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (function__is_named(held->function, names[i]))
 			return true;
 	return false;
 }
@@ -312,34 +312,20 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n)
 	last->left_ip = last->stack.v[last->stack.n].return_ip;
 }
 
-static int push_all(held_vec *to, struct held_stack stack)
-{
-	for (size_t i = 0; i < stack.n; i++) {
-		struct held *held = VEC_PUSH(to);
-
-		if (!held)
-			return -ENOMEM;
-		*held = stack.v[i];
-	}
-	return 0;
-}
-
 /* The last joint's segment, which begins so, is the first of a new run. Its index; RUN_NONE: no
  * memory. */
 static uint32_t begin_new_run(struct stitcher *stitcher, struct held_stack begin)
 {
 	struct run *run = VEC_PUSH(&stitcher->runs);
-	uint32_t *loose;
+	uint32_t index = (uint32_t)(stitcher->runs.n - 1);
 
 	/* It has its vectors before anything else can fail: they are freed with it. */
 	if (!run)
 		return RUN_NONE;
 	*run = (struct run){.outer = RUN_NONE, .joint = (uint32_t)(stitcher->joints.n - 1)};
-	loose = VEC_PUSH(&stitcher->loose);
-	if (!loose)
+	if (VEC_ADD(&stitcher->loose, index) || VEC_ADD_ALL(&run->begun, &begin))
 		return RUN_NONE;
-	*loose = (uint32_t)(stitcher->runs.n - 1);
-	return push_all(&run->begun, begin) ? RUN_NONE : *loose;
+	return index;
 }
 
 /* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
@@ -368,13 +354,9 @@ static int learn_callers(struct run *run, struct held_stack callers, const struc
 		return 0;
 	if (lowest && lowest->function == first->function)
 		inherit_return(lowest, first);
-	for (size_t k = callers.n; k-- > 0;) {
-		struct held *held = VEC_PUSH(&run->below);
-
-		if (!held)
+	for (size_t k = callers.n; k-- > 0;)
+		if (VEC_ADD(&run->below, callers.v[k]))
 			return -ENOMEM;
-		*held = callers.v[k];
-	}
 	return 0;
 }
 
@@ -383,9 +365,9 @@ static int look(struct stitcher *stitcher, const struct run *run)
 {
 	stitcher->view.n = 0;
 	for (size_t i = run->below.n; i-- > 0;)
-		if (push_all(&stitcher->view, (struct held_stack){&run->below.v[i], 1}))
+		if (VEC_ADD(&stitcher->view, run->below.v[i]))
 			return -ENOMEM;
-	return push_all(&stitcher->view, (struct held_stack){run->begun.v, run->begun.n});
+	return VEC_ADD_ALL(&stitcher->view, &run->begun);
 }
 
 static struct held_stack view(const struct stitcher *stitcher)
@@ -508,13 +490,9 @@ static int add_passed(const struct stitcher *stitcher, struct run *run, const st
 /* Nobody knows what they are, but that they were. */
 static int add_unknown(struct run *run, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct held *held = VEC_PUSH(&run->below);
-
-		if (!held)
+	for (size_t i = 0; i < n; i++)
+		if (VEC_ADD(&run->below, (struct held){0}))
 			return -ENOMEM;
-		*held = (struct held){0};
-	}
 	return 0;
 }
 
@@ -593,14 +571,7 @@ static int set_stack(struct stitched *end, size_t n, struct held_stack others)
 	if (!others.n && n < end->stack.n)
 		end->left_ip = end->stack.v[n].return_ip;
 	end->stack.n = n;
-	for (size_t i = 0; i < others.n; i++) {
-		struct held *held = VEC_PUSH(&end->stack);
-
-		if (!held)
-			return -ENOMEM;
-		*held = others.v[i];
-	}
-	return 0;
+	return VEC_ADD_ALL(&end->stack, &others);
 }
 
 /* A place for one more; the oldest, where there are many, is given up. */
@@ -869,12 +840,8 @@ static int put_below(struct stitched *end, struct held_stack callers)
 {
 	struct held *v;
 
-	for (size_t i = 0; i < callers.n; i++) {
-		struct held *last = VEC_PUSH(&end->stack);
-
-		if (!last)
-			return -ENOMEM;
-	}
+	if (VEC_ADD_ALL(&end->stack, &callers))
+		return -ENOMEM;
 	v = end->stack.v;
 	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
 	memcpy(v, callers.v, callers.n * sizeof(*v));

@@ -160,64 +160,6 @@ void strands__name(const struct strands *strands, const struct strand *strand, c
 		snprintf(buf, size, "%s %" PRIu32, kind, strand->number);
 }
 
-/*
- * From one stack of the thread to another: swapcontext() and the like, and functions whose code
- * loads the stack pointer. The frames that are left stay open, and wait where their switch would
- * have returned to; who goes there runs on in them. Of several that wait at one address the stack
- * pointer alone, which is in no packet, could tell: the one that was left last is taken.
- */
-
-void stack__take_role(struct stack *s, enum function_role role)
-{
-	struct frame *top = frames__top(s->frames);
-
-	if (!top || top->role)
-		return;
-	/* So that a return there is looked at: it may be another stack's. */
-	top->role = (uint8_t)role;
-	top->resume_ip = top->return_ip;
-	top->return_ip = 0;
-}
-
-void stack__give_back(struct frame *frame)
-{
-	frame->role = ROLE_NONE;
-	frame->return_ip = frame->resume_ip;
-	frame->resume_ip = 0;
-}
-
-void stack__run_strand(struct stack *s, struct strand *strand)
-{
-	struct strands *strands = &s->strands;
-
-	strand->state = STRAND_RUNS;
-	strands->running = strand;
-	s->steps.n = 0;
-	strands->has_mark = false;
-	strands->resumer = NULL;
-	s->frames = strands__frames_of(strands, strand);
-}
-
-void stack__wait(struct stack *s, const struct branch *b, uint64_t waits_at)
-{
-	const struct frame *top = frames__top(s->frames);
-	uint8_t slack = top ? top->slack : 0;
-	struct strand *strand = s->strands.running;
-	struct branch out = {.time_ns = b->time_ns};
-
-	stack__push(s, &out, NULL, CALL_SWITCHED, 0, 0);
-	strand->state = STRAND_WAITS;
-	strand->waits_at = waits_at;
-	strand->slack = waits_at ? slack : 0;
-	strand->since = ++s->strands.n_switches;
-}
-
-static void end(struct stack *s, const struct branch *b)
-{
-	frames__close_all(s->frames, b->time_ns, CALL_CUT_SHORT);
-	s->strands.running->state = STRAND_OVER;
-}
-
 /* The thread's own is never over, and getcontext() may have remembered where another goes on. */
 static void leave(struct stack *s, const struct branch *b)
 {
@@ -230,9 +172,9 @@ static void leave(struct stack *s, const struct branch *b)
 		return;
 	}
 	if (comes_back || strand == &s->strands.own || s->frames->landings.n)
-		stack__wait(s, b, comes_back ? top->resume_ip : 0);
+		stack__suspend(s, b->time_ns, comes_back ? top->resume_ip : 0);
 	else
-		end(s, b);
+		stack__end(s, b->time_ns, CALL_CUT_SHORT);
 }
 
 void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
@@ -265,7 +207,7 @@ static void come_back(struct stack *s, const struct branch *b)
 static void resume(struct stack *s, const struct branch *b, struct strand *strand)
 {
 	leave(s, b);
-	stack__run_strand(s, strand);
+	stack__switch_to(s, strand);
 	stack__mark(s, b->time_ns, b->to, 2);
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
 	s->strands.switched_by = frames__top(s->frames)->call.function;
@@ -279,29 +221,9 @@ static void land_elsewhere(struct stack *s, const struct branch *b, struct stran
 	struct frame *frame;
 
 	leave(s, b);
-	stack__run_strand(s, strand);
+	stack__switch_to(s, strand);
 	if (unwinding__find_setjmp(s, b, &frame, &by))
 		stack__land(s, b, frame, by);
-}
-
-void stack__begin_strand(struct stack *s, const struct branch *b, struct strand *strand)
-{
-	struct branch entry = {.time_ns = b->time_ns, .to = b->to};
-	const struct function *function;
-	bool is_entry;
-
-	strand->generation = ++s->strands.n_begun;
-	stack__run_strand(s, strand);
-	frames__begin_segment(s->frames, b->time_ns);
-	function = stack__function_at(s, b->to, &is_entry);
-	if (is_entry)
-		stack__push(s, &entry, function, CALL_FUNCTION, 0, 0);
-	else
-		stack__push_first(s, b->to);
-	s->frames->level = 0;
-	strand->is_loose = !is_entry;
-	strand->is_rootless = false;
-	strand->began_at = b->to;
 }
 
 static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
@@ -316,7 +238,7 @@ static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
 		return false;
 	strand->is_goroutine = is_goroutine;
 	leave(s, b);
-	stack__begin_strand(s, b, strand);
+	stack__begin_at(s, b->time_ns, strand, b->to);
 	return true;
 }
 
@@ -391,32 +313,12 @@ static void run_other(struct stack *s, struct strand *other)
 	if (!other)
 		return;
 	stack__resume_other(s, other);
-	stack__run_strand(s, other);
+	stack__switch_to(s, other);
 	if (frames_mark__move(&strands->mark, frames, s->frames))
 		s->frames->failed = true;
 	running->state = STRAND_WAITS;
 	if (strands->mark.n_above == 1)
 		wait_since(frames, strands->mark.time_ns);
-}
-
-void stack__forget_strands(struct stack *s, uint64_t time_ns)
-{
-	struct strands *strands = &s->strands;
-
-	strands->system = strands->lost_system = strands->recovering = NULL;
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i);
-		struct frames *frames = strands__frames_of(strands, strand);
-
-		if (strand->state == STRAND_WAITS || strand->state == STRAND_PARKED)
-			frames__close_all(frames, time_ns, CALL_INFERRED_END);
-		strand->state = STRAND_OVER;
-		strand->is_loose = false;
-		/* Another coroutine with the same functions is not the same one. */
-		if (i)
-			frames->held.n = 0;
-	}
-	stack__run_strand(s, &strands->own);
 }
 
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)

@@ -222,7 +222,6 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 	struct frames *frames = s->frames;
 	const struct frame *top = frames__top(frames);
 	uint64_t ip = branch__return_ip(b);
-	struct landing *landing;
 	size_t depth;
 
 	if (!top)
@@ -231,17 +230,13 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 	forget_dead(frames, depth);
 	if (is_known(frames, depth, ip))
 		return;
-	landing = VEC_PUSH(&frames->landings);
-	if (!landing) {
+	if (VEC_ADD(&frames->landings, (struct landing){.ip = ip,
+							.depth = depth,
+							.index = top->index,
+							.is_root = top->is_root,
+							.left_by = (uint8_t)left_by_of(role),
+							.slack = branch__return_slack(b)}))
 		frames->failed = true;
-		return;
-	}
-	*landing = (struct landing){.ip = ip,
-				    .depth = depth,
-				    .index = top->index,
-				    .is_root = top->is_root,
-				    .left_by = (uint8_t)left_by_of(role),
-				    .slack = branch__return_slack(b)};
 }
 
 static const struct landing *find(const struct frames *frames, uint64_t ip)
