@@ -74,7 +74,7 @@ static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_ma
 	/* Of one thread it is known when there is something to write. */
 	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
-	stack__set_taker(m->stack, &early->taker);
+	stack__set_consumer(m->stack, &early->taker);
 	return 0;
 }
 

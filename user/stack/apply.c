@@ -52,7 +52,7 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 			     .slack = top->slack};
 
 	next.call.flags = CALL_BY_JUMP;
-	frames__learn_way(s->frames, top, false);
+	frames__learn_edge(s->frames, top, false);
 	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, &next);
 	role = stack__role_at(s, b->to);
@@ -99,63 +99,63 @@ static struct frame *put_below_all(struct stack *s, const struct branch *b,
 
 /* From one of the thread's stacks to another. */
 
-void stack__switch_to(struct stack *s, struct strand *strand)
+void stack__switch_to(struct stack *s, struct coroutine *coroutine)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 
-	strand->state = STRAND_RUNS;
-	strands->running = strand;
-	strands->has_mark = false;
-	strands->resumer = NULL;
+	coroutine->state = COROUTINE_RUNS;
+	coroutines->running = coroutine;
+	coroutines->has_mark = false;
+	coroutines->resumer = NULL;
 	s->steps.n = 0;
-	s->frames = strands__frames_of(strands, strand);
+	s->frames = coroutines__frames_of(coroutines, coroutine);
 }
 
-void stack__resume(struct stack *s, uint64_t time_ns, struct strand *strand)
+void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
 {
-	stack__switch_to(s, strand);
+	stack__switch_to(s, coroutine);
 	frames__pop(s->frames, time_ns, 0); /* the slice of the time switched out */
 }
 
 void stack__suspend(struct stack *s, uint64_t time_ns, uint64_t waits_at)
 {
 	const struct frame *top = frames__top(s->frames);
-	struct strand *strand = s->strands.running;
+	struct coroutine *coroutine = s->coroutines.running;
 
-	strand->state = STRAND_WAITS;
-	strand->waits_at = waits_at;
-	strand->slack = waits_at && top ? top->slack : 0;
-	strand->since = ++s->strands.n_switches;
+	coroutine->state = COROUTINE_WAITS;
+	coroutine->waits_at = waits_at;
+	coroutine->slack = waits_at && top ? top->slack : 0;
+	coroutine->since = ++s->coroutines.n_switches;
 	stack__push(s, &(struct frame){.call = {.start_ns = time_ns, .kind = CALL_SWITCHED}});
 }
 
 void stack__end(struct stack *s, uint64_t time_ns, uint8_t flags)
 {
 	frames__pop_to(s->frames, NULL, time_ns, flags);
-	s->strands.running->state = STRAND_OVER;
+	s->coroutines.running->state = COROUTINE_OVER;
 }
 
-void stack__begin(struct stack *s, uint64_t time_ns, struct strand *strand)
+void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
 {
-	strand->generation = ++s->strands.n_begun;
-	stack__switch_to(s, strand);
+	coroutine->generation = ++s->coroutines.n_begun;
+	stack__switch_to(s, coroutine);
 	frames__begin_segment(s->frames, time_ns);
 }
 
-void stack__begin_at(struct stack *s, uint64_t time_ns, struct strand *strand, uint64_t ip)
+void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip)
 {
 	struct call call = {.start_ns = time_ns, .entry_ip = ip};
 	bool is_entry;
 
-	stack__begin(s, time_ns, strand);
+	stack__begin(s, time_ns, coroutine);
 	call.function = stack__function_at(s, ip, &is_entry);
 	if (is_entry)
 		stack__push(s, &(struct frame){.call = call});
 	else
 		stack__push_first(s, ip);
-	strand->is_loose = !is_entry;
-	strand->is_rootless = false;
-	strand->began_at = ip;
+	coroutine->is_loose = !is_entry;
+	coroutine->is_rootless = false;
+	coroutine->began_at = ip;
 }
 
 /* Where the trace breaks off. passes.c goes on behind it. */

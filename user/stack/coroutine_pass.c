@@ -9,18 +9,18 @@
  * The stacks of a thread that were there before a gap, and which of them one is that went on behind
  * it: by the frames that it shows, and the addresses that they return to.
  */
-/* Strands that cannot be told apart: the same frames, and they wait at the same address. */
+/* Coroutines that cannot be told apart: the same frames, and they wait at the same address. */
 struct parked_group {
 	struct held_stack pending;
 	uint64_t waits_at; /* 0: they did not wait */
 	uint8_t slack;	   /* or so many bytes behind it */
 	bool is_rootless;
-	size_t first, n_taken; /* in parked.strands */
+	size_t first, n_taken; /* in parked.coroutines */
 	size_t n;
 };
 
 struct parked {
-	VEC(struct strand *) strands; /* a group's together, the one that waited last first */
+	VEC(struct coroutine *) coroutines; /* a group's together, the one that waited last first */
 	VEC(struct parked_group) groups;
 };
 
@@ -33,7 +33,7 @@ struct likeness {
 
 static void fini_parked(struct parked *parked)
 {
-	VEC_FINI(&parked->strands);
+	VEC_FINI(&parked->coroutines);
 	VEC_FINI(&parked->groups);
 }
 
@@ -45,7 +45,7 @@ static int compare_held(const struct held *a, const struct held *b)
 }
 
 /* Any order, as long as those that are alike stand together. */
-static int compare_pending(const struct strand *a, const struct strand *b)
+static int compare_pending(const struct coroutine *a, const struct coroutine *b)
 {
 	int order = 0;
 
@@ -60,9 +60,10 @@ static int compare_pending(const struct strand *a, const struct strand *b)
 	return order;
 }
 
-static int compare_strands(const void *a, const void *b)
+static int compare_coroutines(const void *a, const void *b)
 {
-	const struct strand *x = *(struct strand *const *)a, *y = *(struct strand *const *)b;
+	const struct coroutine *x = *(struct coroutine *const *)a,
+			       *y = *(struct coroutine *const *)b;
 	int order = compare_pending(x, y);
 
 	if (order)
@@ -74,28 +75,28 @@ static int compare_strands(const void *a, const void *b)
 
 static int add_group(struct parked *parked, size_t first)
 {
-	const struct strand *strand = parked->strands.v[first];
-	const struct parked_group group = {.pending = {strand->pending.v, strand->pending.n},
-					   .waits_at = strand->waits_at,
-					   .slack = strand->slack,
-					   .is_rootless = strand->is_rootless,
+	const struct coroutine *coroutine = parked->coroutines.v[first];
+	const struct parked_group group = {.pending = {coroutine->pending.v, coroutine->pending.n},
+					   .waits_at = coroutine->waits_at,
+					   .slack = coroutine->slack,
+					   .is_rootless = coroutine->is_rootless,
 					   .first = first};
 
 	return VEC_ADD(&parked->groups, group);
 }
 
-/* 0 or -ENOMEM. The strands' `pending` must outlive it. */
-static int list_parked(struct parked *parked, struct strands *strands)
+/* 0 or -ENOMEM. The coroutines' `pending` must outlive it. */
+static int list_parked(struct parked *parked, struct coroutines *coroutines)
 {
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i);
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (strand->state == STRAND_PARKED && VEC_ADD(&parked->strands, strand))
+		if (coroutine->state == COROUTINE_PARKED && VEC_ADD(&parked->coroutines, coroutine))
 			return -ENOMEM;
 	}
-	VEC_SORT(&parked->strands, compare_strands);
-	for (size_t i = 0; i < parked->strands.n; i++) {
-		if (!i || compare_pending(parked->strands.v[i - 1], parked->strands.v[i]))
+	VEC_SORT(&parked->coroutines, compare_coroutines);
+	for (size_t i = 0; i < parked->coroutines.n; i++) {
+		if (!i || compare_pending(parked->coroutines.v[i - 1], parked->coroutines.v[i]))
 			if (add_group(parked, i))
 				return -ENOMEM;
 		parked->groups.v[parked->groups.n - 1].n++;
@@ -104,11 +105,11 @@ static int list_parked(struct parked *parked, struct strands *strands)
 }
 
 /* One of that group, which is not to be found again. */
-static struct strand *take_parked(struct parked *parked, size_t group)
+static struct coroutine *take_parked(struct parked *parked, size_t group)
 {
 	struct parked_group *taken = &parked->groups.v[group - 1];
 
-	return parked->strands.v[taken->first + taken->n_taken++];
+	return parked->coroutines.v[taken->first + taken->n_taken++];
 }
 
 /* Nothing that it shows is different from what it had been when it was left. */
@@ -135,7 +136,7 @@ static bool fits(const struct parked *parked, size_t group, struct held_stack be
 	*like = (struct likeness){.group = group};
 	if (g->n_taken == g->n)
 		return false;
-	if (held_stack__fits(g->pending, begin, SEAM_GAP, &like->fit)) {
+	if (held_stack__fits(g->pending, begin, BOUNDARY_GAP, &like->fit)) {
 		like->has_waited = has_waited(g, begin, began_at, &like->fit);
 		return true;
 	}
@@ -244,13 +245,14 @@ static struct likeness find_parked(const struct parked *parked, struct held_stac
  * are the ones that they have shown. What has shown too little stands by itself.
  */
 
-void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, bool has_waited)
+void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
+		     bool has_waited)
 {
-	struct frames *frames = strands__frames_of(&s->strands, strand);
+	struct frames *frames = coroutines__frames_of(&s->coroutines, coroutine);
 
 	if (!frames->open.n) {
-		if (time_ns > strand->left_ns)
-			frames__add_wait(frames, strand->left_ns, time_ns);
+		if (time_ns > coroutine->left_ns)
+			frames__add_wait(frames, coroutine->left_ns, time_ns);
 		return;
 	}
 	if (has_waited) {
@@ -261,31 +263,32 @@ void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, b
 	frames__end_segment(frames);
 }
 
-void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited)
+void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *coroutine,
+		 bool has_waited)
 {
-	struct strands *strands = &s->strands;
-	struct frames *to = strands__frames_of(strands, strand), *from = &loose->frames;
+	struct coroutines *coroutines = &s->coroutines;
+	struct frames *to = coroutines__frames_of(coroutines, coroutine), *from = &loose->frames;
 
-	stack__end_wait(s, strand, from->parts.v[0].start_ns, has_waited);
-	if (frames__append(to, from, has_waited ? SEAM_WAIT : SEAM_GAP))
+	stack__end_wait(s, coroutine, from->parts.v[0].start_ns, has_waited);
+	if (frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP))
 		to->failed = true;
-	strand->state = loose->state;
-	strand->waits_at = loose->waits_at;
-	strand->slack = loose->slack;
-	strand->since = loose->since;
-	strand->generation = loose->generation;
-	strand->is_goroutine |= loose->is_goroutine;
-	strand->is_fiber |= loose->is_fiber;
-	loose->state = STRAND_OVER;
+	coroutine->state = loose->state;
+	coroutine->waits_at = loose->waits_at;
+	coroutine->slack = loose->slack;
+	coroutine->since = loose->since;
+	coroutine->generation = loose->generation;
+	coroutine->is_goroutine |= loose->is_goroutine;
+	coroutine->is_fiber |= loose->is_fiber;
+	loose->state = COROUTINE_OVER;
 	loose->is_loose = false;
-	if (strands->running == loose)
-		strands->running = strand;
-	strands->has_mark = false;
-	s->frames = strands__frames_of(strands, strands->running);
+	if (coroutines->running == loose)
+		coroutines->running = coroutine;
+	coroutines->has_mark = false;
+	s->frames = coroutines__frames_of(coroutines, coroutines->running);
 }
 
 struct ranked {
-	struct strand *loose;
+	struct coroutine *loose;
 	size_t n_agreed;
 };
 typedef VEC(struct ranked) ranked_vec;
@@ -299,16 +302,16 @@ static int compare_ranked(const void *a, const void *b)
 	return (x->loose->number > y->loose->number) - (x->loose->number < y->loose->number);
 }
 
-static struct likeness choose(const struct parked *parked, struct strand *loose)
+static struct likeness choose(const struct parked *parked, struct coroutine *loose)
 {
 	return find_parked(parked, frames__show_begin(&loose->frames), loose->began_at);
 }
 
 /* Those first of which most is known: what is left may be the only one that others can be. */
-static int rank(struct strands *strands, const struct parked *parked, ranked_vec *all)
+static int rank(struct coroutines *coroutines, const struct parked *parked, ranked_vec *all)
 {
-	for (size_t i = 0; i < strands->others.n; i++) {
-		struct strand *loose = strands->others.v[i];
+	for (size_t i = 0; i < coroutines->others.n; i++) {
+		struct coroutine *loose = coroutines->others.v[i];
 
 		if (loose->is_loose &&
 		    VEC_ADD(all, (struct ranked){loose, choose(parked, loose).fit.n_agreed}))
@@ -320,12 +323,12 @@ static int rank(struct strands *strands, const struct parked *parked, ranked_vec
 
 void stack__find_coroutines(struct stack *s, const struct segment_end *end)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 	struct parked parked = {0};
 	ranked_vec all = {0};
 
 	stack__settle_system(s);
-	if (list_parked(&parked, strands) || rank(strands, &parked, &all))
+	if (list_parked(&parked, coroutines) || rank(coroutines, &parked, &all))
 		s->frames->failed = true;
 	for (size_t i = 0; i < all.n; i++) {
 		struct likeness like = choose(&parked, all.v[i].loose);

@@ -81,7 +81,7 @@ static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
 			      .first = n_calls(frames),
 			      .depth = (uint32_t)frames->open.n - frames->n_roots,
 			      .last_root = ROOT_NONE,
-			      .taker = WAITING_NONE};
+			      .catcher = WAITING_NONE};
 	frames->part = (uint32_t)(frames->parts.n - 1);
 	frames->n_below = part->n_below;
 }
@@ -116,19 +116,19 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	if (frames->failed)
 		return;
 	frames->parts.v[frames->part].end_ns = time_ns;
-	frames->parts.v[frames->part].seam = frames->seam;
-	frames->seam = SEAM_GAP;
+	frames->parts.v[frames->part].boundary = frames->boundary;
+	frames->boundary = BOUNDARY_GAP;
 }
 
-void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker,
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance)
 {
 	frames__end_segment(frames);
-	frames->seam = SEAM_LEAP;
+	frames->boundary = BOUNDARY_LEAP;
 	frames__begin_segment(frames, time_ns);
 	if (frames->failed)
 		return;
-	frames->parts.v[frames->part].taker = taker;
+	frames->parts.v[frames->part].catcher = catcher;
 	frames->parts.v[frames->part].distance = distance;
 }
 
@@ -230,7 +230,7 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 		frames->roots.v[top->index].call = top->call;
 	else
 		*place(frames, top->index) = top->call;
-	if (frames->taker)
+	if (frames->consumer)
 		frames__tell(frames, top);
 	frames->open.n--;
 	frames->level--;
@@ -256,15 +256,15 @@ void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t t
 	} while (n <= frames->n_below && join(frames));
 }
 
-void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed)
+void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed)
 {
 	const struct frame *caller = frames__parent(frames, frame);
-	const struct way way = {.caller = caller ? caller->call.function : NULL,
-				.callee = frame->call.function,
-				.return_ip = frame->return_ip,
-				.is_passed = is_passed};
+	const struct call_edge edge = {.caller = caller ? caller->call.function : NULL,
+				       .callee = frame->call.function,
+				       .return_ip = frame->return_ip,
+				       .is_passed = is_passed};
 
-	if (ways__learn(&frames->stitcher.ways, &way))
+	if (call_edges__learn(&frames->stitcher.edges, &edge))
 		frames->failed = true;
 }
 
@@ -275,7 +275,7 @@ static void leave(struct frames *frames, size_t n_lowest, enum left_by left_by)
 
 	for (size_t i = n_lowest; i < frames->open.n; i++) {
 		frames->open.v[i].call.left_by = left_by;
-		frames__learn_way(frames, &frames->open.v[i], is_exception && i > n_lowest);
+		frames__learn_edge(frames, &frames->open.v[i], is_exception && i > n_lowest);
 	}
 }
 
@@ -346,7 +346,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 						  .reason = reason});
 	frames->has_gap = true;
 	frames->last_gap_ns = end_ns;
-	frames->seam = reason >= GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
+	frames->boundary = reason >= GAP_BETWEEN ? BOUNDARY_LONG : BOUNDARY_GAP;
 }
 
 void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
@@ -395,9 +395,9 @@ static bool is_final(const struct frames *frames, const struct frame *frame,
 /* Where one call is inlined code's, that has a slice, for which all others there count. */
 static bool is_inlined(const struct frames *frames, const struct frame *frame, struct frame *caller)
 {
-	const struct call_taker *taker = frames->taker;
+	const struct call_consumer *consumer = frames->consumer;
 
-	if (taker->is_in_inlined(taker->ctx, &frame->call))
+	if (consumer->is_in_inlined(consumer->ctx, &frame->call))
 		caller->keeps_callees = true;
 	return caller->keeps_callees;
 }
@@ -422,7 +422,8 @@ void frames__tell(struct frames *frames, const struct frame *frame)
 		return;
 	}
 	below->told_ns = frame->call.end_ns;
-	if (frames->taker->take(frames->taker->ctx, &frames->calls.v[at], frames->calls.n - at))
+	if (frames->consumer->take(frames->consumer->ctx, &frames->calls.v[at],
+				   frames->calls.n - at))
 		frames->failed = true;
 	frames->calls.n = at;
 	while (frames->landings.n && frames->landings.v[frames->landings.n - 1].depth >= n)
@@ -539,8 +540,8 @@ static struct beginning beginning_of(struct frames *frames, const struct part *s
 {
 	show_begin(frames, segment);
 	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
-				  .seam = segment->seam,
-				  .taker = segment->taker,
+				  .boundary = segment->boundary,
+				  .catcher = segment->catcher,
 				  .distance = segment->distance,
 				  .n_roots = segment->n_roots,
 				  .is_unwinding = frames->begun.n && is_unwinder(frames->begun.v)};
@@ -557,7 +558,7 @@ struct held_stack frames__show_begin(struct frames *frames)
 
 		if (part->outer != PART_NONE)
 			continue;
-		if (i && part->seam != SEAM_LEAP)
+		if (i && part->boundary != BOUNDARY_LEAP)
 			break;
 		show_begin(frames, part);
 		/* The outer frames tell more. */

@@ -64,9 +64,9 @@ struct part {
 	uint32_t last_root; /* of its roots; the one before is in root.before */
 	/* Of a segment. */
 	uint64_t end_ns;
-	enum seam seam;	      /* between the one before and it */
-	struct waiting taker; /* of the leap to it */
-	uint32_t distance;    /* below all that the one before showed; 0: not known */
+	enum boundary boundary; /* between the one before and it */
+	struct waiting catcher; /* of the leap to it */
+	uint32_t distance;	/* below all that the one before showed; 0: not known */
 };
 
 /* Found after everything that it called. */
@@ -94,8 +94,8 @@ struct frames {
 	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
 	VEC(struct landing) landings; /* unwinding.c; the outer frames' first */
 	struct stitcher stitcher;
-	held_vec begun, held; /* what ran at a segment's begin, and at its end */
-	enum seam seam;	      /* of the segment to come */
+	held_vec begun, held;	/* what ran at a segment's begin, and at its end */
+	enum boundary boundary; /* of the segment to come */
 	bool has_gap;
 	uint64_t last_gap_ns; /* has_gap: where it ended */
 	uint32_t part;	      /* the one that runs, or PART_NONE */
@@ -105,9 +105,9 @@ struct frames {
 	long level;	      /* of the top frame: 0 where the segment began */
 	bool failed;	      /* out of memory: nothing more is added */
 	/* frames__tell() */
-	const struct call_taker *taker; /* of calls before their tree; NULL: nobody */
-	uint32_t n_named;		/* calls of leaps lie among so many */
-	uint64_t ended_ns;		/* the last call that has */
+	const struct call_consumer *consumer; /* of calls before their tree; NULL: nobody */
+	uint32_t n_named;		      /* calls of leaps lie among so many */
+	uint64_t ended_ns;		      /* the last call that has */
 };
 
 void frames__init(struct frames *frames);
@@ -120,10 +120,10 @@ void frames__begin_with(struct frames *frames, uint64_t time_ns, struct held_sta
 			uint8_t flags);
 
 /*
- * The same, after a leap to a frame below all that the one before it showed: `taker`, if it is
+ * The same, after a leap to a frame below all that the one before it showed: `catcher`, if it is
  * known of those that wait. It lies so many frames below the lowest of these; 0: not known.
  */
-void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker,
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance);
 
 /* The segment that runs, if any, and the parts in it are over. */
@@ -167,9 +167,9 @@ void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t t
 /* The same, without a return. NULL: all of them, but the segment goes on. */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
-/* It ends without a return of its own: by whom it was called (struct ways). is_passed: and an
+/* It ends without a return of its own: by whom it was called (struct call_edges). is_passed: and an
  * exception came past that caller. */
-void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed);
+void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed);
 
 /* The frame will be known by its place: a leap begins with it. */
 void frames__name(struct frames *frames, const struct frame *frame);
@@ -217,7 +217,7 @@ void frames__list_pending(struct frames *frames, held_vec *pending);
 
 /* frames_join.c: `from` is the same stack, from its beginning on, behind what has ended in `to`,
  * which goes on as it; what lies between the two. `from` is as new. 0 or -ENOMEM. */
-int frames__append(struct frames *to, struct frames *from, enum seam seam);
+int frames__append(struct frames *to, struct frames *from, enum boundary boundary);
 
 /* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);

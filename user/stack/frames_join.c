@@ -51,7 +51,7 @@ static int append_others(struct frames *to, const struct frames *from, const str
 		part->last_root = moved(part->last_root, by->roots);
 		part->first += by->calls;
 		part->end += by->calls;
-		part->taker = WAITING_NONE;
+		part->catcher = WAITING_NONE;
 	}
 	for (size_t i = by->roots; i < to->roots.n; i++)
 		to->roots.v[i].before = moved(to->roots.v[i].before, by->roots);
@@ -89,11 +89,11 @@ static void go_on_as(struct frames *to, const struct frames *from, const struct 
 	to->n_roots = from->n_roots;
 	to->start_ns = from->start_ns;
 	to->level = from->level;
-	to->seam = from->seam;
+	to->boundary = from->boundary;
 	to->failed |= from->failed;
 }
 
-int frames__append(struct frames *to, struct frames *from, enum seam seam)
+int frames__append(struct frames *to, struct frames *from, enum boundary boundary)
 {
 	const struct offsets by = {.calls = (uint32_t)(to->calls.n - FRAMES_ROOM),
 				   .parts = (uint32_t)to->parts.n,
@@ -101,7 +101,7 @@ int frames__append(struct frames *to, struct frames *from, enum seam seam)
 				   .leaps = (uint32_t)to->leaps.n};
 	held_vec held;
 
-	from->parts.v[0].seam = seam;
+	from->parts.v[0].boundary = boundary;
 	if (append_calls(to, from) || append_others(to, from, &by))
 		return -ENOMEM;
 	go_on_as(to, from, &by);

@@ -29,7 +29,7 @@ static void end_goroutine(struct stack *s, const struct branch *b)
 	bool by_goexit = find_frame(s->frames, "runtime.Goexit");
 
 	frames__cut_to(s->frames, NULL, b->time_ns, by_goexit ? LEFT_BY_GOEXIT : LEFT_BY_UNKNOWN);
-	if (s->strands.running == &s->strands.own)
+	if (s->coroutines.running == &s->coroutines.own)
 		stack__suspend(s, b->time_ns, 0);
 	else
 		stack__end(s, b->time_ns, 0);
@@ -38,63 +38,63 @@ static void end_goroutine(struct stack *s, const struct branch *b)
 static void leave_goroutine(struct stack *s, const struct branch *b,
 			    const struct function *function)
 {
-	struct strand *strand = s->strands.running;
+	struct coroutine *coroutine = s->coroutines.running;
 
-	strand->is_goroutine = true;
+	coroutine->is_goroutine = true;
 	if (function__is_named(function, "runtime.goexit0"))
 		end_goroutine(s, b);
 	else
 		stack__suspend(s, b->time_ns, frames__top(s->frames)->resume_ip);
 	if (function__is_named(function, "runtime.recovery"))
-		s->strands.recovering = strand;
+		s->coroutines.recovering = coroutine;
 }
 
 /* The scheduler's frames that stay, in a new segment: another one runs in them each time. */
 static void begin_system(struct stack *s, uint64_t time_ns)
 {
-	const held_vec *base = &s->strands.system_base;
+	const held_vec *base = &s->coroutines.system_base;
 
 	frames__begin_with(s->frames, time_ns, (struct held_stack){base->v, base->n}, CALL_INSIDE);
 	if (base->n && frames__top(s->frames)) {
-		s->strands.system_depth = s->frames->open.n - 1;
-		s->strands.system_index = frames__top(s->frames)->index;
+		s->coroutines.system_depth = s->frames->open.n - 1;
+		s->coroutines.system_index = frames__top(s->frames)->index;
 	}
 }
 
 /* It ran when a gap began, and has been left in it. */
 static void find_system(struct stack *s, const struct branch *b)
 {
-	struct strands *strands = &s->strands;
-	struct strand *system = strands->lost_system;
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *system = coroutines->lost_system;
 
-	strands->lost_system = NULL;
-	if (!system || system->state != STRAND_PARKED)
+	coroutines->lost_system = NULL;
+	if (!system || system->state != COROUTINE_PARKED)
 		return;
 	stack__end_wait(s, system, b->time_ns, false);
-	strands->system = system;
+	coroutines->system = system;
 }
 
 void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct strands *strands = &s->strands;
-	struct strand *system;
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *system;
 
-	if (!strands->system)
+	if (!coroutines->system)
 		find_system(s, b);
-	system = strands->system;
+	system = coroutines->system;
 	if (!system)
-		system = strands__add(strands, false);
-	if (!system || system == strands->running) {
+		system = coroutines__add(coroutines, false);
+	if (!system || system == coroutines->running) {
 		stack__push_call(s, b, function);
 		return;
 	}
 	leave_goroutine(s, b, function);
-	if (system != strands->system) {
-		strands->system = system;
+	if (system != coroutines->system) {
+		coroutines->system = system;
 		stack__begin_at(s, b->time_ns, system, b->to);
 		return;
 	}
-	if (system->state == STRAND_WAITS) {
+	if (system->state == COROUTINE_WAITS) {
 		stack__resume(s, b->time_ns, system);
 	} else {
 		stack__switch_to(s, system);
@@ -106,46 +106,47 @@ void stack__on_mcall(struct stack *s, const struct branch *b, const struct funct
 /* It begins each time where mstart1() was called, which is seen but once. */
 static struct frame *find_base(struct stack *s)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 	struct frames *frames = s->frames;
 	struct frame *first = find_frame(frames, "runtime.mstart1");
 	struct frame *base = first ? frames__parent(frames, first) : NULL;
 
 	if (base) {
-		strands->system_depth = (size_t)(base - frames->open.v);
-		strands->system_index = base->index;
-		strands->system_base.n = 0;
-		frames__list_open(frames, strands->system_depth + 1, &strands->system_base);
+		coroutines->system_depth = (size_t)(base - frames->open.v);
+		coroutines->system_index = base->index;
+		coroutines->system_base.n = 0;
+		frames__list_open(frames, coroutines->system_depth + 1, &coroutines->system_base);
 		return base;
 	}
-	if (strands->system_depth >= frames->open.n)
+	if (coroutines->system_depth >= frames->open.n)
 		return NULL;
-	base = &frames->open.v[strands->system_depth];
-	return !base->is_root && base->index == strands->system_index ? base : NULL;
+	base = &frames->open.v[coroutines->system_depth];
+	return !base->is_root && base->index == coroutines->system_index ? base : NULL;
 }
 
 /* What runs is the scheduler, and has not been seen since the gap: it is the one from before. */
 static void join_system(struct stack *s)
 {
-	struct strands *strands = &s->strands;
-	struct strand *system = strands->system;
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *system = coroutines->system;
 
-	if (!system && strands->lost_system && strands->lost_system->state == STRAND_PARKED)
-		system = strands->lost_system;
-	if (!system || system == strands->running || !strands->running->is_loose)
+	if (!system && coroutines->lost_system &&
+	    coroutines->lost_system->state == COROUTINE_PARKED)
+		system = coroutines->lost_system;
+	if (!system || system == coroutines->running || !coroutines->running->is_loose)
 		return;
-	if (system->since > strands->n_before_gap || system->state == STRAND_OVER)
+	if (system->since > coroutines->n_before_gap || system->state == COROUTINE_OVER)
 		return;
-	stack__join(s, strands->running, system, false);
-	strands->system = system;
-	strands->lost_system = NULL;
+	stack__join(s, coroutines->running, system, false);
+	coroutines->system = system;
+	coroutines->lost_system = NULL;
 }
 
 void stack__settle_system(struct stack *s)
 {
 	struct held_stack begin;
 
-	if (!s->strands.running->is_loose)
+	if (!s->coroutines.running->is_loose)
 		return;
 	begin = frames__show_begin(s->frames);
 	for (size_t i = 0; i < begin.n; i++)
@@ -157,15 +158,15 @@ void stack__settle_system(struct stack *s)
 
 void stack__leave_system(struct stack *s, const struct branch *b)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 	struct frame *base;
 
 	join_system(s);
 	base = find_base(s);
 	frames__pop_to(s->frames, base, b->time_ns, 0);
-	if (!base && strands->system_base.n)
+	if (!base && coroutines->system_base.n)
 		begin_system(s, b->time_ns);
-	strands->system = strands->running;
+	coroutines->system = coroutines->running;
 	stack__suspend(s, b->time_ns, 0);
 }
 
@@ -185,12 +186,12 @@ bool stack__is_queued(const struct stack *s, const struct branch *b)
 /* recovery() has the goroutine return once more from what deferred the call that recovered. */
 void stack__recover(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct strand *strand = s->strands.recovering;
+	struct coroutine *coroutine = s->coroutines.recovering;
 	struct frame *frame;
 
 	stack__leave_system(s, b);
-	stack__resume(s, b->time_ns, strand);
-	s->strands.recovering = NULL;
+	stack__resume(s, b->time_ns, coroutine);
+	s->coroutines.recovering = NULL;
 	frame = stack__find_caller(s, function);
 	if (frame)
 		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_PANIC);

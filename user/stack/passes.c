@@ -8,14 +8,14 @@
 
 /* Where there is one stack only, it is the one that goes on; but others may have begun meanwhile.
  */
-static bool has_others(struct strands *strands)
+static bool has_others(struct coroutines *coroutines)
 {
-	if (strands->n_switches != strands->n_at_gap)
+	if (coroutines->n_switches != coroutines->n_at_gap)
 		return true;
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		const struct strand *strand = strands__at(strands, i);
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		const struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (strand != strands->running && strand->state != STRAND_OVER)
+		if (coroutine != coroutines->running && coroutine->state != COROUTINE_OVER)
 			return true;
 	}
 	return false;
@@ -23,53 +23,54 @@ static bool has_others(struct strands *strands)
 
 static void park_all(struct stack *s)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i);
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (strand->state == STRAND_OVER)
-			strand->pending.n = 0;
-		if (strand->state != STRAND_RUNS && strand->state != STRAND_WAITS)
+		if (coroutine->state == COROUTINE_OVER)
+			coroutine->pending.n = 0;
+		if (coroutine->state != COROUTINE_RUNS && coroutine->state != COROUTINE_WAITS)
 			continue;
 		/* Whatever it does, it begins anew each time. */
-		if (strand == strands->system && strand->state == STRAND_WAITS)
+		if (coroutine == coroutines->system && coroutine->state == COROUTINE_WAITS)
 			continue;
-		frames__list_pending(strands__frames_of(strands, strand), &strand->pending);
-		if (strand->state == STRAND_RUNS)
-			strand->waits_at = 0;
-		strand->parent = strand->child = strand->performed = NULL;
-		strand->state = STRAND_PARKED;
+		frames__list_pending(coroutines__frames_of(coroutines, coroutine),
+				     &coroutine->pending);
+		if (coroutine->state == COROUTINE_RUNS)
+			coroutine->waits_at = 0;
+		coroutine->parent = coroutine->child = coroutine->performed = NULL;
+		coroutine->state = COROUTINE_PARKED;
 	}
-	if (strands->system && strands->system->state == STRAND_PARKED) {
-		strands->lost_system = strands->system;
-		strands->system = NULL;
+	if (coroutines->system && coroutines->system->state == COROUTINE_PARKED) {
+		coroutines->lost_system = coroutines->system;
+		coroutines->system = NULL;
 	}
-	strands->recovering = NULL;
-	strands->performer = strands->resumer = NULL;
-	strands->is_lost = true;
-	strands->n_before_gap = strands->n_switches;
+	coroutines->recovering = NULL;
+	coroutines->performer = coroutines->resumer = NULL;
+	coroutines->is_lost = true;
+	coroutines->n_before_gap = coroutines->n_switches;
 }
 
 /* Much may have happened meanwhile. */
 static void forget_all(struct stack *s, uint64_t time_ns)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 
-	strands->system = strands->lost_system = strands->recovering = NULL;
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i);
-		struct frames *frames = strands__frames_of(strands, strand);
+	coroutines->system = coroutines->lost_system = coroutines->recovering = NULL;
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		struct coroutine *coroutine = coroutines__at(coroutines, i);
+		struct frames *frames = coroutines__frames_of(coroutines, coroutine);
 
-		if (strand->state == STRAND_WAITS || strand->state == STRAND_PARKED)
+		if (coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED)
 			frames__pop_to(frames, NULL, time_ns, CALL_INFERRED_END);
-		strand->state = STRAND_OVER;
-		strand->is_loose = false;
+		coroutine->state = COROUTINE_OVER;
+		coroutine->is_loose = false;
 		/* Another coroutine with the same functions is not the same one. */
 		if (i)
 			frames->held.n = 0;
 	}
-	stack__switch_to(s, &strands->own);
+	stack__switch_to(s, &coroutines->own);
 }
 
 /*
@@ -78,22 +79,22 @@ static void forget_all(struct stack *s, uint64_t time_ns)
  */
 static void park(struct stack *s, const struct segment_end *end)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 
-	strands->has_mark = false;
-	for (size_t i = 0; i < strands->others.n; i++) {
-		struct strand *strand = strands->others.v[i];
+	coroutines->has_mark = false;
+	for (size_t i = 0; i < coroutines->others.n; i++) {
+		struct coroutine *coroutine = coroutines->others.v[i];
 
-		strand->is_rootless |= strand->is_loose;
-		strand->is_loose = false;
+		coroutine->is_rootless |= coroutine->is_loose;
+		coroutine->is_loose = false;
 	}
 	if (!s->in_gap)
 		return;
 	if (s->gap_reason == GAP_BETWEEN)
 		forget_all(s, s->gap_ns);
-	else if (has_others(strands))
+	else if (has_others(coroutines))
 		park_all(s);
-	strands->n_at_gap = strands->n_switches;
+	coroutines->n_at_gap = coroutines->n_switches;
 }
 
 /* Stitching has a switch of its own: without it each segment stands by itself. */
@@ -124,19 +125,19 @@ static void run_passes(struct stack *s, const struct segment_end *end)
 /* Whichever runs now is held apart. */
 static void begin_loose(struct stack *s, const struct branch *b)
 {
-	struct strands *strands = &s->strands;
-	struct strand *strand = strands__add(strands, true);
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *coroutine = coroutines__add(coroutines, true);
 
-	strands->is_lost = false;
-	strands->running->left_ns = b->time_ns;
-	if (!strand) {
-		strands->running->state = STRAND_RUNS;
+	coroutines->is_lost = false;
+	coroutines->running->left_ns = b->time_ns;
+	if (!coroutine) {
+		coroutines->running->state = COROUTINE_RUNS;
 		return;
 	}
-	strand->generation = ++strands->n_begun;
-	strand->is_loose = true;
-	strand->began_at = 0;
-	stack__switch_to(s, strand);
+	coroutine->generation = ++coroutines->n_begun;
+	coroutine->is_loose = true;
+	coroutine->began_at = 0;
+	stack__switch_to(s, coroutine);
 }
 
 void stack__start_segment(struct stack *s, const struct branch *b)
@@ -144,7 +145,7 @@ void stack__start_segment(struct stack *s, const struct branch *b)
 	run_passes(s, &(struct segment_end){.before_ns = b->time_ns});
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, b->time_ns, s->gap_reason);
-	if (s->strands.is_lost)
+	if (s->coroutines.is_lost)
 		begin_loose(s, b);
 	s->in_gap = false;
 	s->in_segment = true;

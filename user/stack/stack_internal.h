@@ -10,7 +10,7 @@
 #include "stack/frames.h"
 #include "stack/functions.h"
 #include "stack/stack.h"
-#include "stack/strands.h"
+#include "stack/coroutines.h"
 #include "util/vec.h"
 
 struct event;
@@ -29,7 +29,7 @@ struct anchor {
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
 	struct frames own_frames;
-	struct strands strands;
+	struct coroutines coroutines;
 	struct function_cache functions;
 	struct code_map *map;
 	const struct ocaml_traps *traps; /* or NULL */
@@ -156,23 +156,23 @@ void stack__take_role(struct stack *s, enum function_role role);
 /* It switches no stacks this time. */
 void stack__give_back(struct frame *frame);
 
-/* The strand's frames are those that run. */
-void stack__switch_to(struct stack *s, struct strand *strand);
+/* The coroutine's frames are those that run. */
+void stack__switch_to(struct stack *s, struct coroutine *coroutine);
 /* The same, and the slice of the time switched out ends. */
-void stack__resume(struct stack *s, uint64_t time_ns, struct strand *strand);
-/* The running strand waits, to go on at waits_at; 0: not known. */
+void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine);
+/* The running coroutine waits, to go on at waits_at; 0: not known. */
 void stack__suspend(struct stack *s, uint64_t time_ns, uint64_t waits_at);
-/* All frames of the running strand end with these flags, and it is over. */
+/* All frames of the running coroutine end with these flags, and it is over. */
 void stack__end(struct stack *s, uint64_t time_ns, uint8_t flags);
-/* A strand without frames begins to run, in a segment of its own. */
-void stack__begin(struct stack *s, uint64_t time_ns, struct strand *strand);
+/* A coroutine without frames begins to run, in a segment of its own. */
+void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine);
 /* The same, at ip: in a function, or in the middle of one that has run before. */
-void stack__begin_at(struct stack *s, uint64_t time_ns, struct strand *strand, uint64_t ip);
+void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip);
 
 /* The trace breaks off: all frames that run end, and may go on behind it. */
 void stack__open_gap(struct stack *s, const struct branch *b);
 
-/* strands.c: stacks of one thread. */
+/* coroutines.c: stacks of one thread. */
 
 /* True as event__apply(), of the events that are about them. */
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
@@ -185,7 +185,7 @@ void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_
  * The top frame returns to where it does not: true where another stack may have run all the time
  * since the last switch. *other is NULL if that is one that is not known.
  */
-bool stack__find_other(const struct stack *s, const struct branch *b, struct strand **other);
+bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other);
 
 /* go.c: its scheduler runs on a stack of its own, and switches goroutines. */
 
@@ -209,7 +209,7 @@ bool stack__apply_effect(struct stack *s, const struct branch *b, const struct e
 /* s->resumes was a resumption: of which fiber, what comes next tells. */
 void stack__settle_resume(struct stack *s, const struct branch *next);
 /* It was this one that was resumed last. */
-void stack__resume_other(struct stack *s, struct strand *fiber);
+void stack__resume_other(struct stack *s, struct coroutine *fiber);
 
 /* passes.c: the trace goes on. */
 
@@ -235,12 +235,15 @@ void stack__find_callers(struct stack *s, const struct segment_end *end);
 
 /* coroutine_pass.c: what go.c needs as well. */
 
-/* The strand, from before a gap, goes on in a new segment; if it has_waited, the switch is over. */
-void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, bool has_waited);
+/* The coroutine, from before a gap, goes on in a new segment; if it has_waited, the switch is over.
+ */
+void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
+		     bool has_waited);
 /*
- * One that is loose turns out to be a strand from before the gap, which has_waited, and has not
+ * One that is loose turns out to be a coroutine from before the gap, which has_waited, and has not
  * moved: what it has done is that one's.
  */
-void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited);
+void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *coroutine,
+		 bool has_waited);
 
 #endif
