@@ -6,18 +6,8 @@
 
 /* More is no runtime's doing. */
 #define MAX_EDGES 16384
-#define MAX_STEPS 4096
 /* Functions that one frame may be. */
 #define STEP_MAX 32
-
-/* Looks for paths of so many calls, from the end on. */
-struct search {
-	const struct call_edges *edges;
-	const struct function *from;
-	const struct call_edge *path[WAY_MAX + 1]; /* the last that was found */
-	const struct call_edge *at[WAY_MAX + 1];
-	size_t n, n_found, n_steps;
-};
 
 void call_edges__fini(struct call_edges *edges)
 {
@@ -66,48 +56,6 @@ int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
 	if (hash_index__add(&edges->index, hash_both(edge), number))
 		return -ENOMEM;
 	return hash_index__add(&edges->index, hash_callee(edge->callee), number);
-}
-
-static void find(struct search *search, const struct function *callee, size_t n_left)
-{
-	const struct call_edges *edges = search->edges;
-	size_t at = 0;
-	uint32_t number;
-
-	while ((number = hash_index__next(&edges->index, hash_callee(callee), &at))) {
-		const struct call_edge *edge = &edges->all.v[number - 1];
-
-		if (edge->callee != callee)
-			continue;
-		if (++search->n_steps > MAX_STEPS)
-			return;
-		search->at[n_left - 1] = edge;
-		if (n_left > 1) {
-			find(search, edge->caller, n_left - 1);
-		} else if (edge->caller == search->from) {
-			search->n_found++;
-			for (size_t i = 0; i < search->n; i++)
-				search->path[i] = search->at[i];
-		}
-	}
-}
-
-size_t call_edges__between(const struct call_edges *edges, const struct function *from,
-			   const struct function *to, struct held between[WAY_MAX])
-{
-	struct search search = {.edges = edges, .from = from};
-
-	while (!search.n_found && search.n <= WAY_MAX && search.n_steps <= MAX_STEPS) {
-		search.n++;
-		find(&search, to, search.n);
-	}
-	if (search.n_found != 1 || search.n_steps > MAX_STEPS)
-		return 0;
-	for (size_t i = 0; i + 1 < search.n; i++)
-		between[i] = (struct held){.function = search.path[i]->callee,
-					   .return_ip = search.path[i]->return_ip,
-					   .entry_ip = search.path[i + 1]->return_ip};
-	return search.n - 1;
 }
 
 /* What may lie so many calls below the end. */

@@ -426,29 +426,12 @@ static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const
 }
 
 /*
- * It was called in the gap, and left without a return: so is what lay between, which is known if it
- * has been left like that before.
- */
-static int add_between(const struct stitcher *stitcher, struct run *run, const struct held *on)
-{
-	struct held between[WAY_MAX];
-	const struct held *lowest = lowest_of(run);
-	size_t n = lowest && on->function && lowest->function
-			   ? call_edges__between(&stitcher->edges, on->function, lowest->function,
-						 between)
-			   : 0;
-
-	return learn_callers(run, (struct held_stack){between, n}, lowest);
-}
-
-/*
  * A segment goes on with frames of the end, of whose stack the first `left` ran all the time: runs
  * since then lie on these, or on others of it: behind a leap on the innermost, as that has left it.
- * 0 or -ENOMEM.
  */
-static int place_runs_since(struct stitcher *stitcher, const struct placement *placement,
-			    int64_t base, struct held_stack stack, size_t left,
-			    enum boundary boundary)
+static void place_runs_since(struct stitcher *stitcher, const struct placement *placement,
+			     int64_t base, struct held_stack stack, size_t left,
+			     enum boundary boundary)
 {
 	size_t n = stitcher->loose.n;
 	/* The last that ran all the time, and those above it, which may have. */
@@ -471,13 +454,10 @@ static int place_runs_since(struct stitcher *stitcher, const struct placement *p
 		} else {
 			on = (struct fit){.offset = 1};
 			above.n = above.n ? 1 : 0;
-			if (left && add_between(stitcher, run, &stack.v[last]))
-				return -ENOMEM;
 		}
 		place_run(stitcher, run, placement->run, depth + on.offset, on.n_agreed);
 	}
 	stitcher->loose.n = n;
-	return 0;
 }
 
 /* What the frames are that were left between `from` and the run, which are so many; or nobody. */
@@ -638,10 +618,8 @@ static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struc
 	if (err)
 		return err;
 	place_run(stitcher, run, placement.run, placement.base, placement.n_joined);
-	err = place_runs_since(stitcher, &placement, outer->base, stack_of(outer),
-			       below + on->n_agreed, boundary_to(outer, BOUNDARY_SETTLED));
-	if (err)
-		return err;
+	place_runs_since(stitcher, &placement, outer->base, stack_of(outer), below + on->n_agreed,
+			 boundary_to(outer, BOUNDARY_SETTLED));
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
@@ -684,10 +662,10 @@ static int place_since(struct stitcher *stitcher, const struct stitched *end,
 		left = catcher.from + 1;
 		stack.n = catcher.from_end;
 	}
-	return place_runs_since(stitcher, placement, end->base, stack, left,
-				boundary_to(end, from->boundary == BOUNDARY_LEAP
-							 ? BOUNDARY_LEAP
-							 : BOUNDARY_SETTLED));
+	place_runs_since(stitcher, placement, end->base, stack, left,
+			 boundary_to(end, from->boundary == BOUNDARY_LEAP ? BOUNDARY_LEAP
+									  : BOUNDARY_SETTLED));
+	return 0;
 }
 
 static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,

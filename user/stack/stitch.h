@@ -84,20 +84,10 @@ struct call_edges {
 	struct hash_index index; /* by the callee, and by both */
 };
 
-/* Frames that one path may lead over. */
-#define WAY_MAX 6
-
 void call_edges__fini(struct call_edges *edges);
 
 /* 0 or -ENOMEM. */
 int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
-
-/*
- * What the shortest path from one function to what it has called leads over, from the former on.
- * Their number; 0 where nothing lies between, no path is known, or several are as short.
- */
-size_t call_edges__between(const struct call_edges *edges, const struct function *from,
-			   const struct function *to, struct held between[WAY_MAX]);
 
 /* Frames of which only their number is known. */
 #define BETWEEN_MAX 32

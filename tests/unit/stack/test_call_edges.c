@@ -22,110 +22,6 @@ static void learn(struct call_edges *edges, int caller, int callee)
 	learn_as(edges, caller, callee, false);
 }
 
-static void test_nothing_is_known(void **state)
-{
-	struct call_edges edges = {0};
-	struct held between[WAY_MAX];
-
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[2], between), 0);
-	call_edges__fini(&edges);
-}
-
-static void test_frames_come_from_the_lowest_on(void **state)
-{
-	struct call_edges edges = {0};
-	struct held between[WAY_MAX];
-
-	learn(&edges, 1, 2);
-	learn(&edges, 2, 3);
-	learn(&edges, 3, 4);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[4], between), 2);
-	assert_ptr_equal(between[0].function, &f[2]);
-	assert_int_equal(between[0].return_ip, 1002);
-	assert_int_equal(between[0].entry_ip, 2003);
-	assert_ptr_equal(between[1].function, &f[3]);
-	assert_int_equal(between[1].return_ip, 2003);
-	assert_int_equal(between[1].entry_ip, 3004);
-	assert_int_equal(call_edges__between(&edges, &f[4], &f[1], between), 0);
-	call_edges__fini(&edges);
-}
-
-static void test_the_shortest_way_is_taken(void **state)
-{
-	struct call_edges edges = {0};
-	struct held between[WAY_MAX];
-
-	learn(&edges, 1, 2);
-	learn(&edges, 2, 2);
-	learn(&edges, 2, 3);
-	learn(&edges, 3, 4);
-	learn(&edges, 2, 4);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[4], between), 1);
-	assert_ptr_equal(between[0].function, &f[2]);
-	learn(&edges, 1, 4);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[4], between), 0);
-	call_edges__fini(&edges);
-}
-
-static void test_of_several_none_is_taken(void **state)
-{
-	struct call_edges edges = {0};
-	struct held between[WAY_MAX];
-
-	learn(&edges, 1, 2);
-	learn(&edges, 2, 4);
-	learn(&edges, 1, 2);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[4], between), 1);
-	learn(&edges, 1, 3);
-	learn(&edges, 3, 4);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[4], between), 0);
-	call_edges__fini(&edges);
-}
-
-static void test_how_long_a_way_may_be(void **state)
-{
-	struct call_edges edges = {0};
-	struct held between[WAY_MAX];
-
-	for (int i = 0; i <= WAY_MAX + 1; i++)
-		learn(&edges, i, i + 1);
-	assert_int_equal(call_edges__between(&edges, &f[0], &f[WAY_MAX + 1], between), WAY_MAX);
-	assert_int_equal(call_edges__between(&edges, &f[0], &f[WAY_MAX + 2], between), 0);
-	call_edges__fini(&edges);
-}
-
-static void learn_all_of_all(struct call_edges *edges)
-{
-	for (int i = 2; i < 300; i++)
-		for (int k = 2; k < 60; k++)
-			learn(edges, i, k);
-}
-
-/* Looking is given up. */
-static void test_a_thicket(void **state)
-{
-	struct call_edges edges = {0};
-	struct held between[WAY_MAX];
-
-	learn_all_of_all(&edges);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[2], between), 0);
-	call_edges__fini(&edges);
-}
-
-/* There may be another one. */
-static void test_a_way_out_of_a_thicket(void **state)
-{
-	struct call_edges edges = {0};
-	struct held between[WAY_MAX];
-
-	learn(&edges, 1, 299);
-	learn(&edges, 299, 2);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[2], between), 1);
-	learn_all_of_all(&edges);
-	assert_int_equal(call_edges__between(&edges, &f[1], &f[2], between), 0);
-	call_edges__fini(&edges);
-}
-
 /* Of several paths that are as long, what all of them lead over. */
 static void test_what_was_passed_is_known_by_its_length(void **state)
 {
@@ -159,13 +55,6 @@ static void test_what_was_passed_is_known_by_its_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_known),
-		cmocka_unit_test(test_frames_come_from_the_lowest_on),
-		cmocka_unit_test(test_the_shortest_way_is_taken),
-		cmocka_unit_test(test_of_several_none_is_taken),
-		cmocka_unit_test(test_how_long_a_way_may_be),
-		cmocka_unit_test(test_a_thicket),
-		cmocka_unit_test(test_a_way_out_of_a_thicket),
 		cmocka_unit_test(test_what_was_passed_is_known_by_its_length),
 	};
 
