@@ -42,9 +42,7 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # The nearest that clang has to gcc's attribute noipa.
 COMPAT  := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Dnoipa=noinline)
 # Debug info names files as they are called here: what is built does not depend on the folder it is built in.
-# (Of what is optimised as one gcc leaves the lines to the assembler, which does not map the folder's name.)
 MAPPED  := -fdebug-prefix-map=$(abspath $(O))=build -fdebug-prefix-map=$(CURDIR)=.
-LTO_LINES := -gno-as-loc-support
 # One set of objects for the program and for what others load (user/dlfilter, tests/ptgen). Hidden symbols are
 # called directly, so that this costs decoding nothing.
 PICFLAGS := -fPIC -fvisibility=hidden
@@ -52,19 +50,12 @@ PICFLAGS := -fPIC -fvisibility=hidden
 MEASURED := $(SAN)$(findstring coverage,$(CFLAGS))
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(MAPPED) $(COMPAT) $(SANFLAGS) \
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) $(PICFLAGS) -MMD -MP
-# What every branch of a trace goes through is optimised as one in the program itself (docs/decode.md), where
-# the compiler can (gcc), and adds nothing of its own to the code. Tests do not wait for that: the objects hold
-# both.
-LTO     ?= $(if $(MEASURED),,$(shell echo 'int main(void) { return 0; }' | \
-    $(CC) -flto=2 -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=2))
-LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread \
-           $(if $(LTO),-fno-lto)
+LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread
 
 LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/dlfilter/*.c user/manual/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
-HOT_OBJ  := $(if $(LTO),$(filter $(foreach i,decode stack trace pipeline,$(O)/user/$i/%),$(LIB_OBJ)))
 UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/*/test_*.c tests/live/test_*.c))
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
@@ -80,9 +71,8 @@ all: $(O)/mtbpf $(if $(MEASURED),,$(O)/mtbpf-dlfilter.so)
 SELFTEST_SYMBOLS := -Wl,--export-dynamic-symbol=mtbpf_hit -Wl,--export-dynamic-symbol='mtbpf_selftest_*'
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) $(SELFTEST_SYMBOLS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO) $(LTO_LINES))
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) $(SELFTEST_SYMBOLS) -o $@ $^ $(LIBS)
 
-$(HOT_OBJ): ALL_CFLAGS += $(LTO) -ffat-lto-objects $(LTO_LINES)
 # It measures what it costs to follow its own frame pointers.
 $(O)/user/capture/sample/sample_cost.o: ALL_CFLAGS += -fno-omit-frame-pointer
 # Its functions have clean-ups that run when they are unwound, and are unwound by frame pointers, too. Each is in one
@@ -142,6 +132,11 @@ $(UNIT:=.o): | $(O)/.test-deps-ok
 $(O)/tests/%.o: ALL_CFLAGS += -Itests/cmocka
 # What several of their folders share.
 $(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit
+
+# So that a rule can be taken out: tests/cli/rules.bats.
+RULE_TESTS := $(filter $(O)/tests/unit/rules/% $(O)/tests/unit/stack/test_stack%,$(UNIT))
+$(RULE_TESTS): $(O)/tests/unit/without_rule.o
+$(RULE_TESTS): LDFLAGS += -Wl,--wrap=rules__classify
 
 # ---- tests
 include tests/programs/programs.mk tests/perfetto/perfetto.mk tests/vm/vm.mk tests/ptgen/ptgen.mk

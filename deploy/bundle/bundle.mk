@@ -41,5 +41,4 @@ BUNDLE_OBJ := $(patsubst %,$(BUNDLE)/%.o,$(BUNDLE_EMBEDDED) no_tls)
 $(BUNDLE)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) $(BUNDLE)/libeu_search.a deploy/bundle/bundle.mk
 	$(call say,LINK,$@)
 	$(Q)$(CC) -static-pie $(LDFLAGS) -s -o $@ $(CMD_OBJ) $(O)/libmtbpf.a $(BUNDLE_OBJ) \
-	    $(BUNDLE_EMBEDDED:%=-T $(BUNDLE)/%.ld) $(BUNDLE_LIBS) $(BUNDLE)/libeu_search.a \
-	    $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO) $(LTO_LINES))
+	    $(BUNDLE_EMBEDDED:%=-T $(BUNDLE)/%.ld) $(BUNDLE_LIBS) $(BUNDLE)/libeu_search.a

@@ -69,3 +69,11 @@ no_circles=(decode)
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/said")" -gt 10 ]
 	diff "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/is"
 }
+
+@test "frames are changed by their own module, by the operations and on the common path, and nowhere else" {
+	local others
+	others=$(find user/stack -name '*.c' | grep -vE '/(frames[a-z_]*|apply|stack)\.c$')
+	[ "$(wc -w <<<"$others")" -gt 10 ]
+	# shellcheck disable=SC2086 # file names
+	! grep -nE '\b(top|frame|caller|base)->(call\.[a-z_]+|return_ip|resume_ip|role|slack|is_resolving) *[-+|&]?=[^=]' $others
+}

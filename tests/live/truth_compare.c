@@ -110,7 +110,7 @@ static int on_branch(void *ctx, const struct branch *b)
 		.is_call = b->kind == BRANCH_CALL,
 		.to = b->to,
 		.level = count_level(c, b),
-		.strand = stack__strand(c->stack),
+		.strand = stack__coroutine(c->stack),
 		.top = stack__top(c->stack),
 		.function = place.function,
 	};

@@ -195,7 +195,7 @@ static inline void assert_finished(struct thread *t, const char *expected)
 }
 
 /* Whatever the branches were, what comes out are trees: how many of stacks beside the thread's. */
-static inline size_t finish_strands(struct thread *t)
+static inline size_t finish_coroutines(struct thread *t)
 {
 	struct call_tree tree;
 	size_t n = 0;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 
 /* Other code has come to lie where code was. */
 static void retire_sites(struct early_calls *early)
@@ -63,7 +63,7 @@ static int put_inlined_in(struct early_calls *early, const struct call *calls, s
 	early->one.calls.v = early->calls.v;
 	early->one.calls.n = early->calls.n;
 	early->one.calls.cap = early->calls.cap;
-	err = inline_pass__run(&early->one);
+	err = inline_pass__run(&early->one, 1);
 	early->calls.v = early->one.calls.v;
 	early->calls.cap = early->one.calls.cap;
 	return err;

@@ -11,7 +11,7 @@
 #include "target/code_map.h"
 
 struct early_calls {
-	struct call_taker taker; /* for stack__set_taker() */
+	struct call_consumer taker; /* for stack__set_consumer() */
 	struct early_queue *queue;
 	struct code_map *map;
 	const uint64_t *base_ns; /* known with the first call */

@@ -6,9 +6,8 @@
 
 #include "decode/threads.h"
 #include "sampled/hit_stack.h"
-#include "stack/inline_pass.h"
-#include "stack/moved.h"
 #include "stack/spread.h"
+#include "stack/tree_passes.h"
 #include "stack/stack.h"
 #include "kernel/address.h"
 
@@ -75,7 +74,7 @@ static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_ma
 	/* Of one thread it is known when there is something to write. */
 	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
-	stack__set_taker(m->stack, &early->taker);
+	stack__set_consumer(m->stack, &early->taker);
 	return 0;
 }
 
@@ -273,13 +272,11 @@ static void drop_empty(struct decoded *decoded)
 
 int decoded__settle_trees(struct decoded *decoded, bool no_inline)
 {
-	int err = moved__join(decoded->trees.v, decoded->trees.n);
+	int err = migration_pass__run(decoded->trees.v, decoded->trees.n);
 
 	if (!err)
 		drop_empty(decoded);
-	for (size_t i = 0; i < decoded->trees.n && !err && !no_inline; i++)
-		err = inline_pass__run(&decoded->trees.v[i]);
-	return err;
+	return err || no_inline ? err : inline_pass__run(decoded->trees.v, decoded->trees.n);
 }
 
 int decoded__make_trees(struct decoded *decoded, const struct recording *rec,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "stack/apply.h"
+/* What an event does to the frames, by a handful of operations. */
+#include "stack/rules.h"
 
 #include <string.h>
 
@@ -7,23 +8,21 @@
 
 /* Operations on the frames that run. */
 
-void stack__push(struct stack *s, const struct branch *b, const struct function *function,
-		 uint8_t kind, uint8_t flags, uint64_t return_ip)
+void stack__push(struct stack *s, const struct frame *frame)
 {
-	struct call call = {.start_ns = b->time_ns,
-			    .entry_ip = b->to,
-			    .call_ip = b->from,
-			    .function = function,
-			    .kind = kind,
-			    .flags = flags};
-	struct frame *frame;
+	struct call call = frame->call;
+	struct frame *top;
 	bool is_entry;
 
-	if (function && stack__function_at(s, b->to, &is_entry) && !is_entry)
+	if (call.function && stack__function_at(s, call.entry_ip, &is_entry) && !is_entry)
 		call.flags |= CALL_INSIDE;
-	frame = frames__push(s->frames, &call);
-	if (frame)
-		frame->return_ip = return_ip;
+	top = frames__push(s->frames, &call);
+	if (!top)
+		return;
+	top->return_ip = frame->return_ip;
+	top->resume_ip = frame->resume_ip;
+	top->slack = frame->slack;
+	top->role = frame->role;
 }
 
 void stack__push_first(struct stack *s, uint64_t ip)
@@ -34,43 +33,55 @@ void stack__push_first(struct stack *s, uint64_t ip)
 
 	call.function = stack__function_at(s, ip, &is_entry);
 	frames__push(s->frames, &call);
-	s->frames->level = 0;
 }
 
 void stack__push_call(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct frame *top;
-
-	stack__push(s, b, function, CALL_FUNCTION, 0, branch__return_ip(b));
-	top = b->len ? NULL : frames__top(s->frames);
-	if (top)
-		top->slack = branch__return_slack(b);
+	stack__push(s, &(struct frame){.call = branch__call(b, function, CALL_FUNCTION),
+				       .return_ip = branch__return_ip(b),
+				       .slack = branch__return_slack(b)});
 }
 
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct frame *top = frames__top(s->frames);
-	uint64_t return_ip = top->role ? top->resume_ip : top->return_ip;
-	uint64_t resume_ip = top->role ? 0 : top->resume_ip;
-	uint8_t kind = top->call.kind, slack = top->slack;
+	const struct frame *top = frames__top(s->frames);
 	enum function_role role;
+	struct frame next = {.call = branch__call(b, function, top->call.kind),
+			     .return_ip = top->role ? top->resume_ip : top->return_ip,
+			     .resume_ip = top->role ? 0 : top->resume_ip,
+			     .slack = top->slack};
 
-	frames__learn_way(s->frames, top, false);
+	next.call.flags = CALL_BY_JUMP;
+	frames__learn_edge(s->frames, top, false);
 	frames__pop(s->frames, b->time_ns, 0);
-	stack__push(s, b, function, kind, CALL_BY_JUMP, return_ip);
-	top = frames__top(s->frames);
-	if (top) {
-		top->resume_ip = resume_ip;
-		top->slack = slack;
-	}
+	stack__push(s, &next);
 	role = stack__role_at(s, b->to);
 	if (function_role__switches(role))
 		stack__take_role(s, role);
 }
 
+void stack__take_role(struct stack *s, enum function_role role)
+{
+	struct frame *top = frames__top(s->frames);
+
+	if (!top || top->role)
+		return;
+	/* So that a return there is looked at: it may be another stack's. */
+	top->role = (uint8_t)role;
+	top->resume_ip = top->return_ip;
+	top->return_ip = 0;
+}
+
+void stack__give_back(struct frame *frame)
+{
+	frame->role = ROLE_NONE;
+	frame->return_ip = frame->resume_ip;
+	frame->resume_ip = 0;
+}
+
 void stack__break_segment(struct stack *s, const struct branch *b)
 {
-	frames__close_all(s->frames, b->time_ns, CALL_CUT_SHORT);
+	frames__pop_to(s->frames, NULL, b->time_ns, CALL_CUT_SHORT);
 	frames__begin_segment(s->frames, b->time_ns);
 	stack__push_first(s, b->to);
 }
@@ -84,6 +95,84 @@ static struct frame *put_below_all(struct stack *s, const struct branch *b,
 	frames__begin_segment(s->frames, b->time_ns);
 	stack__push_first(s, b->to);
 	return frames__top(s->frames);
+}
+
+/* From one of the thread's stacks to another. */
+
+void stack__switch_to(struct stack *s, struct coroutine *coroutine)
+{
+	struct coroutines *coroutines = &s->coroutines;
+
+	coroutine->state = COROUTINE_RUNS;
+	coroutines->running = coroutine;
+	coroutines->has_mark = false;
+	coroutines->resumer = NULL;
+	s->steps.n = 0;
+	s->frames = coroutines__frames_of(coroutines, coroutine);
+}
+
+void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
+{
+	stack__switch_to(s, coroutine);
+	frames__pop(s->frames, time_ns, 0); /* the slice of the time switched out */
+}
+
+void stack__suspend(struct stack *s, uint64_t time_ns, uint64_t waits_at)
+{
+	const struct frame *top = frames__top(s->frames);
+	struct coroutine *coroutine = s->coroutines.running;
+
+	coroutine->state = COROUTINE_WAITS;
+	coroutine->waits_at = waits_at;
+	coroutine->slack = waits_at && top ? top->slack : 0;
+	coroutine->since = ++s->coroutines.n_switches;
+	stack__push(s, &(struct frame){.call = {.start_ns = time_ns, .kind = CALL_SWITCHED}});
+}
+
+void stack__end(struct stack *s, uint64_t time_ns, uint8_t flags)
+{
+	frames__pop_to(s->frames, NULL, time_ns, flags);
+	s->coroutines.running->state = COROUTINE_OVER;
+}
+
+void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
+{
+	coroutine->generation = ++s->coroutines.n_begun;
+	stack__switch_to(s, coroutine);
+	frames__begin_segment(s->frames, time_ns);
+}
+
+void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip)
+{
+	struct call call = {.start_ns = time_ns, .entry_ip = ip};
+	bool is_entry;
+
+	stack__begin(s, time_ns, coroutine);
+	call.function = stack__function_at(s, ip, &is_entry);
+	if (is_entry)
+		stack__push(s, &(struct frame){.call = call});
+	else
+		stack__push_first(s, ip);
+	coroutine->is_loose = !is_entry;
+	coroutine->is_rootless = false;
+	coroutine->began_at = ip;
+}
+
+/* Where the trace breaks off. passes.c goes on behind it. */
+
+void stack__open_gap(struct stack *s, const struct branch *b)
+{
+	struct frame *top = frames__top(s->frames);
+
+	if (s->in_gap)
+		return;
+	if (top && !s->outside)
+		top->call.self_insns += b->n_insns;
+	frames__pop_to(s->frames, NULL, b->time_ns, CALL_INFERRED_END);
+	s->in_segment = false;
+	s->in_gap = true;
+	s->gap_ns = b->time_ns;
+	s->gap_reason = b->reason;
 }
 
 /* Calls and returns. */
@@ -141,9 +230,9 @@ static void return_out(struct stack *s, const struct branch *b, const struct eve
 		function = stack__function_at(s, b->to - 1, &is_entry);
 	below = find_below(s, function);
 	if (below)
-		frames__unwind_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
-	else if (put_below_all(s, b, function))
-		stack__note_fiber_base(s);
+		frames__pop_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
+	else if (put_below_all(s, b, function) && function__is_named(function, "caml_runstack"))
+		frames__top(s->frames)->role = ROLE_FIBER;
 }
 
 void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
@@ -214,7 +303,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 	} else {
 		uint32_t distance = unwinding__count_below(s);
 
-		frames__cut_all(s->frames, b->time_ns, by.left_by);
+		frames__cut_to(s->frames, NULL, b->time_ns, by.left_by);
 		frame = begin_below(s, b, &by, is_lowest, distance);
 	}
 	if (frame && earlier)
@@ -228,7 +317,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 /* Pushes a slice of that kind, which lasts until the thread goes on. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
-	stack__push(s, b, NULL, kind, 0, 0);
+	stack__push(s, &(struct frame){.call = branch__call(b, NULL, kind)});
 	s->outside = true;
 	s->resume_ip = resume_ip;
 }
@@ -241,16 +330,15 @@ static bool is_in_restorer(const struct stack *s, uint64_t ip)
 
 static void enter_signal(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct branch entry = {.time_ns = b->time_ns, .to = b->to};
-	struct frame *frame;
+	struct frame frame = {.call = {.start_ns = b->time_ns,
+				       .entry_ip = b->to,
+				       .function = function,
+				       .kind = CALL_SIGNAL},
+			      .resume_ip = s->resume_ip};
 
-	stack__push(s, &entry, function, CALL_SIGNAL, 0, 0);
-	frame = frames__top(s->frames);
-	if (!frame)
-		return;
-	frame->resume_ip = s->resume_ip;
 	if (stack__is_preemption(function))
-		frame->return_ip = frame->call.call_ip = s->resume_ip;
+		frame.return_ip = frame.call.call_ip = s->resume_ip;
+	stack__push(s, &frame);
 }
 
 /*
@@ -267,7 +355,7 @@ static bool leave_signal(struct stack *s, const struct branch *b, const struct e
 	if (signal)
 		return_from(s, b, signal);
 	else
-		frames__close_all(s->frames, b->time_ns, 0);
+		frames__pop_to(s->frames, NULL, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return true;
 	put_below_all(s, b, e->function);
@@ -278,13 +366,8 @@ static bool leave_signal(struct stack *s, const struct branch *b, const struct e
 
 static void enter_kernel(struct stack *s, const struct branch *b, const struct event *e)
 {
-	struct frame *frame;
-
-	stack__push(s, b, e->function, CALL_KERNEL, 0, 0);
-	frame = frames__top(s->frames);
-	if (!frame)
-		return;
-	frame->resume_ip = b->from + b->len;
+	stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_KERNEL),
+				       .resume_ip = b->from + b->len});
 	if (!address__is_kernel(b->from))
 		s->in_sigreturn = b->len && stack__is_sigreturn(s, b->from);
 }
@@ -293,12 +376,9 @@ static void enter_kernel(struct stack *s, const struct branch *b, const struct e
 static void end_entry(struct stack *s, const struct branch *b, const struct event *e,
 		      struct frame *entry)
 {
-	if (entry) {
-		frames__unwind_to(s->frames, entry, b->time_ns, 0);
+	frames__pop_to(s->frames, entry, b->time_ns, 0);
+	if (entry)
 		frames__pop(s->frames, b->time_ns, 0);
-	} else {
-		frames__close_all(s->frames, b->time_ns, 0);
-	}
 	if (!frames__top(s->frames))
 		put_below_all(s, b, e->function);
 }
@@ -348,7 +428,7 @@ static void stop_in_kernel(struct stack *s, const struct branch *b)
 	struct frame *frame = find_schedule(s);
 
 	if (frame)
-		frames__unwind_to(s->frames, frame, b->time_ns, CALL_INFERRED_END);
+		frames__pop_to(s->frames, frame, b->time_ns, CALL_INFERRED_END);
 	go_outside(s, b, CALL_UNTRACED, 0);
 	s->stopped_in_kernel = true;
 }
@@ -368,7 +448,7 @@ static void resume_in_kernel(struct stack *s, const struct branch *b, const stru
  */
 static void leave_kernel_alone(struct stack *s, const struct branch *b)
 {
-	frames__close_all(s->frames, b->time_ns, 0);
+	frames__pop_to(s->frames, NULL, b->time_ns, 0);
 	frames__begin_segment(s->frames, b->time_ns);
 	go_outside(s, b, CALL_UNTRACED, 0);
 	s->is_in_user = true;
@@ -419,7 +499,7 @@ static bool apply_outside(struct stack *s, const struct branch *b, const struct 
 		return false;
 	case EVENT_KERNEL_ENTRY_ALONE:
 		s->is_in_user = false;
-		stack__push(s, b, e->function, CALL_KERNEL, 0, 0);
+		stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_KERNEL)});
 		return false;
 	default:
 		return stack__apply_switch(s, b, e);

@@ -117,7 +117,7 @@ struct call {
 	};
 	const struct function *function;
 	uint64_t self_insns : 39; /* instructions executed in it, callees not counted */
-	uint64_t told_at_end : 1; /* a call_taker was told of a callee that ended when it did */
+	uint64_t told_at_end : 1; /* a call_consumer was told of a callee that ended when it did */
 	uint64_t left_by : 4;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
@@ -169,7 +169,7 @@ uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t tim
  * Takes calls before their tree is finished: those that nothing can change any more. What is told
  * so is in no tree.
  */
-struct call_taker {
+struct call_consumer {
 	/*
 	 * A call and those that it called, in pre-order, but for such as were told before. Their
 	 * parents are not known. 0 or -ENOMEM.

@@ -10,38 +10,24 @@
  */
 #include "stack/rules.h"
 
-#include <string.h>
-
-static bool runs(const struct function *function, const char *name)
-{
-	return function && !strcmp(function->raw_name, name);
-}
-
 /* The one that the others, which were kept with it, have come to. */
-static struct strand *last_of(struct strand *fiber)
+static struct coroutine *last_of(struct coroutine *fiber)
 {
-	for (struct strand *parent; (parent = strands__parent_of(fiber));)
+	for (struct coroutine *parent; (parent = coroutines__parent_of(fiber));)
 		fiber = parent;
 	return fiber;
 }
 
-static void wait_for(struct strand *parent, struct strand *fiber)
+static void wait_for(struct coroutine *parent, struct coroutine *fiber)
 {
 	fiber->parent = parent;
 	parent->child = fiber;
 }
 
-/* The strand's frames run; the slice of the time switched out is over. */
-static void run_again(struct stack *s, const struct branch *b, struct strand *strand)
-{
-	stack__run_strand(s, strand);
-	frames__pop(s->frames, b->time_ns, 0);
-}
-
 /* is_loose: it has been there before, as one that is not known. */
-static struct strand *add_fiber(struct stack *s, bool is_loose)
+static struct coroutine *add_fiber(struct stack *s, bool is_loose)
 {
-	struct strand *fiber = strands__add(&s->strands, is_loose);
+	struct coroutine *fiber = coroutines__add(&s->coroutines, is_loose);
 
 	if (!fiber)
 		return NULL;
@@ -50,46 +36,39 @@ static struct strand *add_fiber(struct stack *s, bool is_loose)
 }
 
 /* caml_runstack() stands on both stacks: what is called here returns to it. */
-static void begin_fiber(struct stack *s, const struct branch *b, struct strand *fiber)
+static void begin_fiber(struct stack *s, const struct branch *b, struct coroutine *fiber)
 {
-	const struct function *runner = frames__top(s->frames)->call.function;
-	struct branch base = {.time_ns = b->time_ns, .to = b->from};
-	struct frame *frame;
+	const struct frame base = {.call = {.start_ns = b->time_ns,
+					    .entry_ip = b->from,
+					    .function = frames__top(s->frames)->call.function},
+				   .role = ROLE_FIBER};
 
-	wait_for(s->strands.running, fiber);
-	stack__wait(s, b, 0);
-	fiber->generation = ++s->strands.n_begun;
-	stack__run_strand(s, fiber);
-	frames__begin_segment(s->frames, b->time_ns);
-	stack__push(s, &base, runner, CALL_FUNCTION, 0, 0);
-	frame = frames__top(s->frames);
-	if (frame)
-		frame->role = ROLE_FIBER;
-	s->frames->level = 0;
+	wait_for(s->coroutines.running, fiber);
+	stack__suspend(s, b->time_ns, 0);
+	stack__begin(s, b->time_ns, fiber);
+	stack__push(s, &base);
 }
 
 /* The parent is one from before a gap, which is not known before it returns. */
 static void return_to_unknown(struct stack *s, const struct branch *b)
 {
-	struct strand *parent = add_fiber(s, true);
+	struct coroutine *parent = add_fiber(s, true);
 
 	if (!parent)
 		return;
-	frames__close_all(s->frames, b->time_ns, 0);
-	s->strands.running->state = STRAND_OVER;
-	stack__begin_strand(s, &(struct branch){.time_ns = b->time_ns, .to = b->from}, parent);
+	stack__end(s, b->time_ns, 0);
+	stack__begin_at(s, b->time_ns, parent, b->from);
 	parent->began_at = 0;
 }
 
 /* Its base goes on on the parent's stack, in the place of what that waits in. */
-static void end_fiber(struct stack *s, const struct branch *b, struct strand *parent)
+static void end_fiber(struct stack *s, const struct branch *b, struct coroutine *parent)
 {
 	const struct function *runner = frames__top(s->frames)->call.function;
 	struct frame *top;
 
-	frames__close_all(s->frames, b->time_ns, 0);
-	s->strands.running->state = STRAND_OVER;
-	run_again(s, b, parent);
+	stack__end(s, b->time_ns, 0);
+	stack__resume(s, b->time_ns, parent);
 	top = frames__top(s->frames);
 	if (top && top->call.function == runner)
 		stack__give_back(top);
@@ -101,55 +80,55 @@ static void end_fiber(struct stack *s, const struct branch *b, struct strand *pa
 /* Of an effect that nobody handles: back to who performed it, which raises. */
 static void go_unhandled(struct stack *s, const struct branch *b)
 {
-	struct strand *performer = s->strands.performer;
+	struct coroutine *performer = s->coroutines.performer;
 
 	if (frames__top(s->frames)->role != ROLE_REPERFORM || !performer)
 		return;
-	stack__wait(s, b, 0);
-	run_again(s, b, performer);
+	stack__suspend(s, b->time_ns, 0);
+	stack__resume(s, b->time_ns, performer);
 }
 
 /* The handler's stack, which a fiber from before the trace has not told. */
 static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t waits_at)
 {
-	struct strand *running = s->strands.running, *parent = add_fiber(s, true);
+	struct coroutine *running = s->coroutines.running, *parent = add_fiber(s, true);
 
 	if (!parent)
 		return false;
-	stack__wait(s, b, waits_at);
-	stack__begin_strand(s, b, parent);
+	stack__suspend(s, b->time_ns, waits_at);
+	stack__begin_at(s, b->time_ns, parent, b->to);
 	parent->is_loose = true;
 	parent->performed = running;
 	return true;
 }
 
-static void go_to_handler(struct stack *s, const struct branch *b, struct strand *parent,
+static void go_to_handler(struct stack *s, const struct branch *b, struct coroutine *parent,
 			  uint64_t waits_at, const struct function *function)
 {
-	struct strand *running = s->strands.running;
+	struct coroutine *running = s->coroutines.running;
 
-	stack__wait(s, b, waits_at);
+	stack__suspend(s, b->time_ns, waits_at);
 	running->parent = NULL;
 	parent->performed = running;
-	run_again(s, b, parent);
+	stack__resume(s, b->time_ns, parent);
 	stack__replace_top(s, b, function);
 }
 
 static bool perform(struct stack *s, const struct branch *b, const struct function *function)
 {
 	const struct frame *top = frames__top(s->frames);
-	struct strand *parent = strands__parent_of(s->strands.running);
+	struct coroutine *parent = coroutines__parent_of(s->coroutines.running);
 	/* What performs once more is not gone on with there, but by the fiber that it waits for. */
 	bool is_first = top->role == ROLE_PERFORM;
 	uint64_t waits_at = is_first ? top->resume_ip : 0;
 
-	if (runs(function, "caml_c_call")) {
+	if (function__is_named(function, "caml_c_call")) {
 		go_unhandled(s, b);
 		stack__replace_top(s, b, function);
 		return true;
 	}
 	if (is_first)
-		s->strands.performer = s->strands.running;
+		s->coroutines.performer = s->coroutines.running;
 	if (!parent)
 		return go_to_unknown(s, b, waits_at);
 	go_to_handler(s, b, parent, waits_at, function);
@@ -159,7 +138,7 @@ static bool perform(struct stack *s, const struct branch *b, const struct functi
 /* Goes on in caml_perform(), which is shared. */
 static void reperform(struct stack *s, const struct branch *b, const struct function *function)
 {
-	struct strand *running = s->strands.running, *last = running->performed;
+	struct coroutine *running = s->coroutines.running, *last = running->performed;
 
 	if (last)
 		wait_for(running, last);
@@ -168,54 +147,51 @@ static void reperform(struct stack *s, const struct branch *b, const struct func
 }
 
 /* The one that performed last, of those that are kept. */
-static struct strand *find_latest(struct stack *s)
+static struct coroutine *find_latest(struct stack *s)
 {
-	struct strands *strands = &s->strands;
-	struct strand *latest = NULL;
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *latest = NULL;
 
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i);
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (strand->state == STRAND_WAITS && strand->waits_at &&
-		    (!latest || strand->since > latest->since))
-			latest = strand;
+		if (coroutine->state == COROUTINE_WAITS && coroutine->waits_at &&
+		    (!latest || coroutine->since > latest->since))
+			latest = coroutine;
 	}
 	return latest;
 }
 
 /* The function stands in the place of caml_perform()'s frame. */
-static void resume(struct stack *s, const struct branch *b, struct strand *fiber)
+static void resume(struct stack *s, const struct branch *b, struct coroutine *fiber)
 {
-	struct strand *resumer = s->strands.running;
-	const struct function *function;
-	struct frame *top;
-	uint8_t slack = fiber->slack;
+	struct coroutine *resumer = s->coroutines.running;
+	struct frame frame = {
+		.call = {.start_ns = b->time_ns, .entry_ip = b->to, .flags = CALL_BY_JUMP},
+		.return_ip = fiber->waits_at,
+		.slack = fiber->slack};
 	bool is_entry;
 
 	wait_for(resumer, last_of(fiber));
-	stack__wait(s, b, 0);
-	stack__run_strand(s, fiber);
-	s->strands.resumer = resumer;
+	stack__suspend(s, b->time_ns, 0);
+	stack__switch_to(s, fiber);
+	s->coroutines.resumer = resumer;
 	stack__mark(s, b->time_ns, fiber->waits_at, 2);
 	frames__pop(s->frames, b->time_ns, 0);
 	frames__pop(s->frames, b->time_ns, 0);
-	function = stack__function_at(s, b->to, &is_entry);
-	stack__push(s, &(struct branch){.time_ns = b->time_ns, .to = b->to}, function,
-		    CALL_FUNCTION, CALL_BY_JUMP, fiber->waits_at);
-	top = frames__top(s->frames);
-	if (top)
-		top->slack = slack;
+	frame.call.function = stack__function_at(s, b->to, &is_entry);
+	stack__push(s, &frame);
 }
 
 void stack__settle_resume(struct stack *s, const struct branch *next)
 {
 	struct branch *b = &s->resumes;
-	struct strand *running = s->strands.running, *fiber;
+	struct coroutine *running = s->coroutines.running, *fiber;
 
 	s->is_resuming = false;
 	if (next->kind == BRANCH_GAP)
 		return;
-	fiber = next->kind == BRANCH_RETURN ? strands__find_waiting(&s->strands, next->to)
+	fiber = next->kind == BRANCH_RETURN ? coroutines__find_waiting(&s->coroutines, next->to)
 					    : find_latest(s);
 	if (fiber) {
 		resume(s, b, fiber);
@@ -226,30 +202,22 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 	if (!fiber)
 		return;
 	wait_for(running, fiber);
-	stack__wait(s, b, 0);
-	stack__begin_strand(s, b, fiber);
+	stack__suspend(s, b->time_ns, 0);
+	stack__begin_at(s, b->time_ns, fiber, b->to);
 	fiber->is_loose = true;
 }
 
-void stack__resume_other(struct stack *s, struct strand *fiber)
+void stack__resume_other(struct stack *s, struct coroutine *fiber)
 {
-	struct strand *resumer = s->strands.resumer;
+	struct coroutine *resumer = s->coroutines.resumer;
 
 	if (resumer)
 		wait_for(resumer, last_of(fiber));
 }
 
-void stack__note_fiber_base(struct stack *s)
-{
-	struct frame *top = frames__top(s->frames);
-
-	if (runs(top->call.function, "caml_runstack"))
-		top->role = ROLE_FIBER;
-}
-
 bool stack__apply_effect(struct stack *s, const struct branch *b, const struct event *e)
 {
-	struct strand *parent = strands__parent_of(s->strands.running), *fiber;
+	struct coroutine *parent = coroutines__parent_of(s->coroutines.running), *fiber;
 
 	switch ((enum event_kind)e->rule->event) {
 	case EVENT_FIBER_BEGIN:

@@ -81,7 +81,7 @@ static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
 			      .first = n_calls(frames),
 			      .depth = (uint32_t)frames->open.n - frames->n_roots,
 			      .last_root = ROOT_NONE,
-			      .taker = WAITING_NONE};
+			      .catcher = WAITING_NONE};
 	frames->part = (uint32_t)(frames->parts.n - 1);
 	frames->n_below = part->n_below;
 }
@@ -112,23 +112,46 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	frames__end_segment(frames);
 	begin_part(frames, time_ns, PART_NONE);
 	frames->start_ns = time_ns;
+	frames->level = -1; /* the first frame's is 0 */
 	if (frames->failed)
 		return;
 	frames->parts.v[frames->part].end_ns = time_ns;
-	frames->parts.v[frames->part].seam = frames->seam;
-	frames->seam = SEAM_GAP;
+	frames->parts.v[frames->part].boundary = frames->boundary;
+	frames->boundary = BOUNDARY_GAP;
 }
 
-void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker,
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance)
 {
 	frames__end_segment(frames);
-	frames->seam = SEAM_LEAP;
+	frames->boundary = BOUNDARY_LEAP;
 	frames__begin_segment(frames, time_ns);
 	if (frames->failed)
 		return;
-	frames->parts.v[frames->part].taker = taker;
+	frames->parts.v[frames->part].catcher = catcher;
 	frames->parts.v[frames->part].distance = distance;
+}
+
+void frames__begin_with(struct frames *frames, uint64_t time_ns, struct held_stack stack,
+			uint8_t flags)
+{
+	frames__begin_segment(frames, time_ns);
+	for (size_t i = 0; i < stack.n && !frames->failed; i++) {
+		const struct held *held = &stack.v[i];
+		const struct call call = {
+			.start_ns = time_ns,
+			.entry_ip = i + 1 < stack.n ? held[1].return_ip : held->entry_ip,
+			.function = held->function,
+			.flags = flags | CALL_INFERRED_START,
+		};
+		struct frame *frame = frames__push(frames, &call);
+
+		if (frame) {
+			frame->return_ip = held->return_ip;
+			frame->slack = held->slack;
+		}
+	}
+	frames->level = 0;
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -207,7 +230,7 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 		frames->roots.v[top->index].call = top->call;
 	else
 		*place(frames, top->index) = top->call;
-	if (frames->taker)
+	if (frames->consumer)
 		frames__tell(frames, top);
 	frames->open.n--;
 	frames->level--;
@@ -220,26 +243,28 @@ void frames__drop_last(struct frames *frames)
 	frames->calls.n--;
 }
 
-void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
-		       uint8_t flags)
+void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
+		    uint8_t flags)
 {
-	size_t n = (size_t)(frame - frames->open.v) + 1;
+	size_t n = frame ? (size_t)(frame - frames->open.v) + 1 : 0;
 
+	if (!n && frames->open.n)
+		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
 	do {
 		while (frames->open.n > n && frames__top(frames))
 			frames__pop(frames, time_ns, flags);
 	} while (n <= frames->n_below && join(frames));
 }
 
-void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed)
+void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed)
 {
 	const struct frame *caller = frames__parent(frames, frame);
-	const struct way way = {.caller = caller ? caller->call.function : NULL,
-				.callee = frame->call.function,
-				.return_ip = frame->return_ip,
-				.is_passed = is_passed};
+	const struct call_edge edge = {.caller = caller ? caller->call.function : NULL,
+				       .callee = frame->call.function,
+				       .return_ip = frame->return_ip,
+				       .is_passed = is_passed};
 
-	if (ways__learn(&frames->stitcher.ways, &way))
+	if (call_edges__learn(&frames->stitcher.edges, &edge))
 		frames->failed = true;
 }
 
@@ -250,31 +275,15 @@ static void leave(struct frames *frames, size_t n_lowest, enum left_by left_by)
 
 	for (size_t i = n_lowest; i < frames->open.n; i++) {
 		frames->open.v[i].call.left_by = left_by;
-		frames__learn_way(frames, &frames->open.v[i], is_exception && i > n_lowest);
+		frames__learn_edge(frames, &frames->open.v[i], is_exception && i > n_lowest);
 	}
 }
 
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by)
 {
-	leave(frames, (size_t)(frame - frames->open.v) + 1, left_by);
-	frames__unwind_to(frames, frame, time_ns, CALL_CUT_SHORT);
-}
-
-void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags)
-{
-	if (frames->open.n)
-		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
-	do {
-		while (frames__top(frames))
-			frames__pop(frames, time_ns, flags);
-	} while (join(frames));
-}
-
-void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by)
-{
-	leave(frames, 0, left_by);
-	frames__close_all(frames, time_ns, CALL_CUT_SHORT);
+	leave(frames, frame ? (size_t)(frame - frames->open.v) + 1 : 0, left_by);
+	frames__pop_to(frames, frame, time_ns, CALL_CUT_SHORT);
 }
 
 /* Aside, as the part's outermost frame. */
@@ -337,7 +346,7 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 						  .reason = reason});
 	frames->has_gap = true;
 	frames->last_gap_ns = end_ns;
-	frames->seam = reason >= GAP_BETWEEN ? SEAM_LONG : SEAM_GAP;
+	frames->boundary = reason >= GAP_BETWEEN ? BOUNDARY_LONG : BOUNDARY_GAP;
 }
 
 void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
@@ -386,9 +395,9 @@ static bool is_final(const struct frames *frames, const struct frame *frame,
 /* Where one call is inlined code's, that has a slice, for which all others there count. */
 static bool is_inlined(const struct frames *frames, const struct frame *frame, struct frame *caller)
 {
-	const struct call_taker *taker = frames->taker;
+	const struct call_consumer *consumer = frames->consumer;
 
-	if (taker->is_in_inlined(taker->ctx, &frame->call))
+	if (consumer->is_in_inlined(consumer->ctx, &frame->call))
 		caller->keeps_callees = true;
 	return caller->keeps_callees;
 }
@@ -413,7 +422,8 @@ void frames__tell(struct frames *frames, const struct frame *frame)
 		return;
 	}
 	below->told_ns = frame->call.end_ns;
-	if (frames->taker->take(frames->taker->ctx, &frames->calls.v[at], frames->calls.n - at))
+	if (frames->consumer->take(frames->consumer->ctx, &frames->calls.v[at],
+				   frames->calls.n - at))
 		frames->failed = true;
 	frames->calls.n = at;
 	while (frames->landings.n && frames->landings.v[frames->landings.n - 1].depth >= n)
@@ -437,23 +447,17 @@ static bool is_function(const struct frame *frame)
 	       frame->call.kind != CALL_SWITCHED;
 }
 
-static void hold_open(struct frames *frames, held_vec *to)
+void frames__list_open(struct frames *frames, size_t n, held_vec *to)
 {
-	for (size_t i = 0; i < frames->open.n && !frames->failed; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct frame *frame = &frames->open.v[i];
-		struct held *held;
+		const struct held held = {.function = frame->call.function,
+					  .return_ip = frame->return_ip ?: frame->resume_ip,
+					  .entry_ip = frame->call.entry_ip,
+					  .slack = frame->slack};
 
-		if (!is_function(frame))
-			continue;
-		held = VEC_PUSH(to);
-		if (held)
-			*held = (struct held){
-				.function = frame->call.function,
-				.return_ip = frame->return_ip ? frame->return_ip : frame->resume_ip,
-				.entry_ip = frame->call.entry_ip,
-				.slack = frame->slack,
-			};
-		frames->failed |= !held;
+		if (is_function(frame) && VEC_ADD(to, held))
+			frames->failed = true;
 	}
 }
 
@@ -466,21 +470,19 @@ void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 	segment->end_ns = time_ns;
 	frames->held.n = 0;
 	if (goes_on)
-		hold_open(frames, &frames->held);
+		frames__list_open(frames, frames->open.n, &frames->held);
 }
 
 /* On top of those before: where it returned to is where its caller was first seen. */
 static void show(struct frames *frames, const struct call *call)
 {
-	struct held *held = VEC_PUSH(&frames->begun);
+	size_t n = frames->begun.n;
+	const struct held held = {.function = call->function,
+				  .return_ip = n ? frames->begun.v[n - 1].entry_ip : 0,
+				  .entry_ip = call->entry_ip};
 
-	if (!held) {
+	if (VEC_ADD(&frames->begun, held))
 		frames->failed = true;
-		return;
-	}
-	*held = (struct held){.function = call->function, .entry_ip = call->entry_ip};
-	if (frames->begun.n > 1)
-		held->return_ip = held[-1].entry_ip;
 }
 
 /* A call is not in its place before it has ended. */
@@ -538,8 +540,8 @@ static struct beginning beginning_of(struct frames *frames, const struct part *s
 {
 	show_begin(frames, segment);
 	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
-				  .seam = segment->seam,
-				  .taker = segment->taker,
+				  .boundary = segment->boundary,
+				  .catcher = segment->catcher,
 				  .distance = segment->distance,
 				  .n_roots = segment->n_roots,
 				  .is_unwinding = frames->begun.n && is_unwinder(frames->begun.v)};
@@ -556,7 +558,7 @@ struct held_stack frames__show_begin(struct frames *frames)
 
 		if (part->outer != PART_NONE)
 			continue;
-		if (i && part->seam != SEAM_LEAP)
+		if (i && part->boundary != BOUNDARY_LEAP)
 			break;
 		show_begin(frames, part);
 		/* The outer frames tell more. */
@@ -582,14 +584,12 @@ void frames__list_pending(struct frames *frames, held_vec *pending)
 	begin = beginning_of(frames, segment);
 	if (!frames->failed)
 		below = stitcher__below(&frames->stitcher, &begin);
-	for (size_t i = 0; i < below.n && !frames->failed; i++) {
-		struct held *held = VEC_PUSH(pending);
-
-		if (held)
-			*held = below.v[i];
-		frames->failed |= !held;
-	}
-	hold_open(frames, pending);
+	if (VEC_ADD_ALL(pending, &below))
+		frames->failed = true;
+	if (frames->open.n)
+		frames__list_open(frames, frames->open.n, pending);
+	else if (VEC_ADD_ALL(pending, &frames->held))
+		frames->failed = true;
 	/* Below the first of the segment. */
 	if (below.n && pending->n > below.n && !pending->v[below.n].return_ip)
 		pending->v[below.n].return_ip = below.v[below.n].return_ip;
@@ -609,7 +609,6 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 
 void frames__take_stack(struct frames *frames, struct held_stack stack)
 {
-	frames__end_segment(frames);
 	if (stitcher__anchor(&frames->stitcher, stack))
 		frames->failed = true;
 }

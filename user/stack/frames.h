@@ -64,9 +64,9 @@ struct part {
 	uint32_t last_root; /* of its roots; the one before is in root.before */
 	/* Of a segment. */
 	uint64_t end_ns;
-	enum seam seam;	      /* between the one before and it */
-	struct waiting taker; /* of the leap to it */
-	uint32_t distance;    /* below all that the one before showed; 0: not known */
+	enum boundary boundary; /* between the one before and it */
+	struct waiting catcher; /* of the leap to it */
+	uint32_t distance;	/* below all that the one before showed; 0: not known */
 };
 
 /* Found after everything that it called. */
@@ -94,20 +94,20 @@ struct frames {
 	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
 	VEC(struct landing) landings; /* unwinding.c; the outer frames' first */
 	struct stitcher stitcher;
-	held_vec begun, held; /* what ran at a segment's begin, and at its end */
-	enum seam seam;	      /* of the segment to come */
+	held_vec begun, held;	/* what ran at a segment's begin, and at its end */
+	enum boundary boundary; /* of the segment to come */
 	bool has_gap;
 	uint64_t last_gap_ns; /* has_gap: where it ended */
 	uint32_t part;	      /* the one that runs, or PART_NONE */
 	uint32_t n_below;     /* its n_below, or 0 */
 	uint32_t n_roots;     /* of the parts that run */
 	uint64_t start_ns;    /* of the segment; a nested part has its own */
-	long level;	      /* pushes less pops */
+	long level;	      /* of the top frame: 0 where the segment began */
 	bool failed;	      /* out of memory: nothing more is added */
 	/* frames__tell() */
-	const struct call_taker *taker; /* of calls before their tree; NULL: nobody */
-	uint32_t n_named;		/* calls of leaps lie among so many */
-	uint64_t ended_ns;		/* the last call that has */
+	const struct call_consumer *consumer; /* of calls before their tree; NULL: nobody */
+	uint32_t n_named;		      /* calls of leaps lie among so many */
+	uint64_t ended_ns;		      /* the last call that has */
 };
 
 void frames__init(struct frames *frames);
@@ -115,12 +115,15 @@ void frames__fini(struct frames *frames);
 
 /* A new segment without frames. What was open must have been closed. */
 void frames__begin_segment(struct frames *frames, uint64_t time_ns);
+/* One that begins on these frames. Their calls get these flags, and CALL_INFERRED_START. */
+void frames__begin_with(struct frames *frames, uint64_t time_ns, struct held_stack stack,
+			uint8_t flags);
 
 /*
- * The same, after a leap to a frame below all that the one before it showed: `taker`, if it is
+ * The same, after a leap to a frame below all that the one before it showed: `catcher`, if it is
  * known of those that wait. It lies so many frames below the lowest of these; 0: not known.
  */
-void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting taker,
+void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance);
 
 /* The segment that runs, if any, and the parts in it are over. */
@@ -155,19 +158,18 @@ struct frame *frames__push(struct frames *frames, const struct call *call);
 void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags);
 /* The top frame, which is the last, has never been. */
 void frames__drop_last(struct frames *frames);
-/* Frames end with these flags, and nested parts, until `frame` is the top. */
-void frames__unwind_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
-		       uint8_t flags);
-/* The same: without a return. */
+/*
+ * Frames end with these flags, and nested parts, until `frame` is the top. NULL: all of them, and
+ * the segment is over. With CALL_INFERRED_END they may run on in the next one.
+ */
+void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
+		    uint8_t flags);
+/* The same, without a return. NULL: all of them, but the segment goes on. */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
-/* It ends without a return of its own: by whom it was called (struct ways). is_passed: and an
+/* It ends without a return of its own: by whom it was called (struct call_edges). is_passed: and an
  * exception came past that caller. */
-void frames__learn_way(struct frames *frames, const struct frame *frame, bool is_passed);
-/* All frames end: the segment is over. With CALL_INFERRED_END they may run on in the next one. */
-void frames__close_all(struct frames *frames, uint64_t time_ns, uint8_t flags);
-/* The same: without a return, and the segment goes on. */
-void frames__cut_all(struct frames *frames, uint64_t time_ns, enum left_by left_by);
+void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed);
 
 /* The frame will be known by its place: a leap begins with it. */
 void frames__name(struct frames *frames, const struct frame *frame);
@@ -208,12 +210,14 @@ void frames__take_stack(struct frames *frames, struct held_stack stack);
  * that has shown enough. Good until it is asked again.
  */
 struct held_stack frames__show_begin(struct frames *frames);
+/* Adds the n lowest frames that run, of functions. */
+void frames__list_open(struct frames *frames, size_t n, held_vec *to);
 /* The frames that run, with those below that only earlier segments showed. */
 void frames__list_pending(struct frames *frames, held_vec *pending);
 
 /* frames_join.c: `from` is the same stack, from its beginning on, behind what has ended in `to`,
- * which goes on as it. `from` is as new. 0 or -ENOMEM. */
-int frames__append(struct frames *to, struct frames *from);
+ * which goes on as it; what lies between the two. `from` is as new. 0 or -ENOMEM. */
+int frames__append(struct frames *to, struct frames *from, enum boundary boundary);
 
 /* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);

@@ -10,14 +10,11 @@
 
 void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
 {
-	struct leap *added = VEC_PUSH(&frames->leaps);
-
-	if (!added) {
+	if (VEC_ADD(&frames->leaps, *leap)) {
 		frames->failed = true;
 		return;
 	}
-	*added = *leap;
-	added->to = frame__id(to);
+	frames->leaps.v[frames->leaps.n - 1].to = frame__id(to);
 	to->leap = (uint32_t)frames->leaps.n;
 }
 
@@ -222,31 +219,31 @@ static int move_out(struct pass *p, size_t end, uint32_t into)
 	return err ? err : move_to(p, end);
 }
 
-static const struct joint *next_joint(const struct pass *p)
+static const struct placement *next_placement(const struct pass *p)
 {
-	return &p->stitcher->joints.v[p->segment];
+	return &p->stitcher->placements.v[p->segment];
 }
 
 /* How deep the first frame of the next segment lies. */
 static uint32_t depth_of_next(const struct pass *p)
 {
-	return (uint32_t)(p->runs.v[next_joint(p)->run] + next_joint(p)->base);
+	return (uint32_t)(p->runs.v[next_placement(p)->run] + next_placement(p)->base);
 }
 
 /* And what stands before it: a gap within a run, callers that the run begins with. */
 static uint32_t depth_before(const struct pass *p)
 {
-	const struct joint *joint = next_joint(p);
-	const struct run *run = &p->stitcher->runs.v[joint->run];
+	const struct placement *placement = next_placement(p);
+	const struct run *run = &p->stitcher->runs.v[placement->run];
 
-	return joint->joins ? depth_of_next(p) + joint->n_joined
-			    : depth_of_next(p) - (uint32_t)run->below.n;
+	return placement->joins ? depth_of_next(p) + placement->n_joined
+				: depth_of_next(p) - (uint32_t)run->below.n;
 }
 
 /* Callers that only a later segment showed, or a stack. */
 static int put_callers(struct pass *p, const struct part *part)
 {
-	const struct run *run = &p->stitcher->runs.v[next_joint(p)->run];
+	const struct run *run = &p->stitcher->runs.v[next_placement(p)->run];
 	uint32_t depth = depth_before(p);
 	int err = 0;
 
@@ -278,13 +275,13 @@ static void stretch_below(struct pass *p, const struct part *part)
 
 static int enter_segment(struct pass *p, const struct part *part)
 {
-	const struct joint *joint = next_joint(p);
-	int err = joint->joins ? 0 : put_callers(p, part);
+	const struct placement *placement = next_placement(p);
+	int err = placement->joins ? 0 : put_callers(p, part);
 
 	if (err)
 		return err;
 	p->deeper = depth_of_next(p);
-	p->n_joined = joint->n_joined;
+	p->n_joined = placement->n_joined;
 	stretch_below(p, part);
 	p->segment++;
 	return 0;
@@ -315,13 +312,12 @@ static int place_runs(struct pass *p)
 {
 	for (size_t i = 0; i < p->stitcher->runs.n; i++) {
 		const struct run *run = &p->stitcher->runs.v[i];
-		int64_t *depth = VEC_PUSH(&p->runs);
+		int64_t depth = (int64_t)run->below.n;
 
-		if (!depth)
-			return -ENOMEM;
-		*depth = (int64_t)run->below.n;
 		if (run->outer != RUN_NONE)
-			*depth += p->runs.v[run->outer] + run->base;
+			depth += p->runs.v[run->outer] + run->base;
+		if (VEC_ADD(&p->runs, depth))
+			return -ENOMEM;
 	}
 	return 0;
 }

@@ -34,70 +34,39 @@ static int append_calls(struct frames *to, const struct frames *from)
 	return 0;
 }
 
-static int append_parts(struct frames *to, const struct frames *from, const struct offsets *by)
+/* What names calls, or others, by their places. */
+static int append_others(struct frames *to, const struct frames *from, const struct offsets *by)
 {
-	for (size_t i = 0; i < from->parts.n; i++) {
-		struct part *part = VEC_PUSH(&to->parts);
+	size_t n_open = to->open.n;
 
-		if (!part)
-			return -ENOMEM;
-		*part = from->parts.v[i];
+	to->landings.n = 0;
+	if (VEC_ADD_ALL(&to->parts, &from->parts) || VEC_ADD_ALL(&to->roots, &from->roots) ||
+	    VEC_ADD_ALL(&to->leaps, &from->leaps) || VEC_ADD_ALL(&to->open, &from->open) ||
+	    VEC_ADD_ALL(&to->landings, &from->landings))
+		return -ENOMEM;
+	for (size_t i = by->parts; i < to->parts.n; i++) {
+		struct part *part = &to->parts.v[i];
+
 		part->outer = moved(part->outer, by->parts);
 		part->last_root = moved(part->last_root, by->roots);
 		part->first += by->calls;
 		part->end += by->calls;
-		part->taker = WAITING_NONE;
+		part->catcher = WAITING_NONE;
 	}
-	return 0;
-}
-
-static int append_roots(struct frames *to, const struct frames *from, const struct offsets *by)
-{
-	for (size_t i = 0; i < from->roots.n; i++) {
-		struct root *root = VEC_PUSH(&to->roots);
-
-		if (!root)
-			return -ENOMEM;
-		*root = from->roots.v[i];
-		root->before = moved(root->before, by->roots);
+	for (size_t i = by->roots; i < to->roots.n; i++)
+		to->roots.v[i].before = moved(to->roots.v[i].before, by->roots);
+	for (size_t i = by->leaps; i < to->leaps.n; i++) {
+		to->leaps.v[i].from = moved_id(to->leaps.v[i].from, by);
+		to->leaps.v[i].to = moved_id(to->leaps.v[i].to, by);
 	}
-	return 0;
-}
+	for (size_t i = n_open; i < to->open.n; i++) {
+		struct frame *frame = &to->open.v[i];
 
-static int append_leaps(struct frames *to, const struct frames *from, const struct offsets *by)
-{
-	for (size_t i = 0; i < from->leaps.n; i++) {
-		struct leap *leap = VEC_PUSH(&to->leaps);
-
-		if (!leap)
-			return -ENOMEM;
-		*leap = from->leaps.v[i];
-		leap->from = moved_id(leap->from, by);
-		leap->to = moved_id(leap->to, by);
-	}
-	return 0;
-}
-
-static int append_open(struct frames *to, const struct frames *from, const struct offsets *by)
-{
-	for (size_t i = 0; i < from->open.n; i++) {
-		struct frame *frame = VEC_PUSH(&to->open);
-
-		if (!frame)
-			return -ENOMEM;
-		*frame = from->open.v[i];
 		frame->index += frame->is_root ? by->roots : by->calls;
 		frame->leap += frame->leap ? by->leaps : 0;
 	}
-	to->landings.n = 0;
-	for (size_t i = 0; i < from->landings.n; i++) {
-		struct landing *landing = VEC_PUSH(&to->landings);
-
-		if (!landing)
-			return -ENOMEM;
-		*landing = from->landings.v[i];
-		landing->index += landing->is_root ? by->roots : by->calls;
-	}
+	for (size_t i = 0; i < to->landings.n; i++)
+		to->landings.v[i].index += to->landings.v[i].is_root ? by->roots : by->calls;
 	return 0;
 }
 
@@ -120,22 +89,26 @@ static void go_on_as(struct frames *to, const struct frames *from, const struct 
 	to->n_roots = from->n_roots;
 	to->start_ns = from->start_ns;
 	to->level = from->level;
-	to->seam = from->seam;
+	to->boundary = from->boundary;
 	to->failed |= from->failed;
 }
 
-int frames__append(struct frames *to, struct frames *from)
+int frames__append(struct frames *to, struct frames *from, enum boundary boundary)
 {
 	const struct offsets by = {.calls = (uint32_t)(to->calls.n - FRAMES_ROOM),
 				   .parts = (uint32_t)to->parts.n,
 				   .roots = (uint32_t)to->roots.n,
 				   .leaps = (uint32_t)to->leaps.n};
+	held_vec held;
 
-	if (append_calls(to, from) || append_parts(to, from, &by) || append_roots(to, from, &by) ||
-	    append_leaps(to, from, &by) || append_open(to, from, &by))
+	from->parts.v[0].boundary = boundary;
+	if (append_calls(to, from) || append_others(to, from, &by))
 		return -ENOMEM;
 	go_on_as(to, from, &by);
 	stitch(to, by.parts);
+	held = to->held;
+	to->held = from->held;
+	from->held = held;
 	frames__fini(from);
 	frames__init(from);
 	return to->failed ? -ENOMEM : 0;
@@ -164,13 +137,9 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 	mark->n_leaps = frames->leaps.n;
 	mark->level = frames->level;
 	mark->top.n = 0;
-	while (mark->top.n < n) {
-		struct frame *frame = VEC_PUSH(&mark->top);
-
-		if (!frame)
+	for (size_t i = frames->open.n - n; i < frames->open.n; i++)
+		if (VEC_ADD(&mark->top, frames->open.v[i]))
 			return -ENOMEM;
-		*frame = frames->open.v[frames->open.n - n + mark->top.n - 1];
-	}
 	return 0;
 }
 
@@ -253,31 +222,23 @@ bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from
 	return true;
 }
 
-static void push_like(const struct frames_mark *mark, struct frames *to, size_t i, bool is_last)
-{
-	const struct frame *was = marked(mark, i), *above = i ? marked(mark, i - 1) : NULL;
-	struct call call = {.start_ns = mark->time_ns,
-			    .entry_ip = above ? above->return_ip : mark->waits_at,
-			    .function = was->call.function,
-			    .flags = CALL_INFERRED_START};
-	struct frame *frame = frames__push(to, &call);
-
-	if (frame)
-		frame->return_ip = is_last ? 0 : was->return_ip;
-}
-
 bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
 			     struct frames *to)
 {
+	struct held stack[MARK_DEPTH];
 	size_t n;
 
 	if (!frames_mark__is_whole(mark, from))
 		return false;
-	n = n_ended(mark, from);
-	frames__begin_segment(to, mark->time_ns);
-	for (size_t i = n + 1; i-- > 0;)
-		push_like(mark, to, i, i == n);
-	to->level = 0;
+	n = n_ended(mark, from) + 1;
+	for (size_t i = 0; i < n; i++) {
+		const struct frame *was = marked(mark, i);
+
+		stack[n - 1 - i] = (struct held){.function = was->call.function,
+						 .return_ip = i + 1 < n ? was->return_ip : 0,
+						 .entry_ip = mark->waits_at};
+	}
+	frames__begin_with(to, mark->time_ns, (struct held_stack){stack, n}, 0);
 	return !to->failed;
 }
 
@@ -322,17 +283,14 @@ static int move_calls(const struct frames_mark *mark, const struct frames *from,
 static int move_top(const struct frames_mark *mark, const struct frames *from, struct frames *to,
 		    size_t n_calls, uint32_t deeper, const struct frame *returns)
 {
-	struct frame *frame = VEC_PUSH(&to->open);
+	struct frame frame = *frames__top(from);
 
-	if (!frame)
-		return -ENOMEM;
-	*frame = *frames__top(from);
-	frame->return_ip = returns->return_ip;
-	frame->slack = returns->slack;
-	frame->call.depth += deeper;
-	frame->index += (uint32_t)(n_calls - mark->n_calls);
+	frame.return_ip = returns->return_ip;
+	frame.slack = returns->slack;
+	frame.call.depth += deeper;
+	frame.index += (uint32_t)(n_calls - mark->n_calls);
 	to->level++;
-	return 0;
+	return VEC_ADD(&to->open, frame);
 }
 
 static void forget_landings(struct frames *frames, size_t n_calls)

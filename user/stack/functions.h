@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "target/code_map.h"
 
@@ -32,6 +33,12 @@ enum function_role {
 	ROLE_RUNSTACK,
 	ROLE_FIBER, /* what a fiber's first function returns to, on its own stack */
 };
+
+/* By its name in the symbol table. */
+static inline bool function__is_named(const struct function *function, const char *name)
+{
+	return function && !strcmp(function->raw_name ?: function->name, name);
+}
 
 static inline bool function_role__switches(enum function_role role)
 {

@@ -4,7 +4,7 @@
  * call will stand then: a call's new index is its old one and the number of slices before it. They
  * are moved there from the last to the first, each at most once.
  */
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -232,7 +232,7 @@ static int put_in(const struct pass *p)
 	return 0;
 }
 
-int inline_pass__run(struct call_tree *tree)
+static int run(struct call_tree *tree)
 {
 	struct pass pass = {.tree = tree};
 	int err = 0;
@@ -243,5 +243,14 @@ int inline_pass__run(struct call_tree *tree)
 		err = put_in(&pass);
 	VEC_FINI(&pass.slices);
 	VEC_FINI(&pass.path);
+	return err;
+}
+
+int inline_pass__run(struct call_tree *trees, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = run(&trees[i]);
 	return err;
 }

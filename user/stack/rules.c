@@ -147,25 +147,21 @@ static bool leaves_stub(ARGS)
 
 /* From one stack of the thread to another. */
 
-static bool runs(const struct function *function, const char *name)
-{
-	return function && !strcmp(function->raw_name, name);
-}
-
 /* In newer versions runtime.gogo(), whose code is not known, goes to gogo(), which switches. */
 static bool goes_to_gogo(ARGS)
 {
 	const struct frame *top = top_of(s);
 
 	return top->role == ROLE_GOGO && e->is_entry && e->function != top->call.function &&
-	       runs(e->function, "gogo");
+	       function__is_named(e->function, "gogo");
 }
 
 static bool goes_to_waiting(ARGS)
 {
-	e->strand = stack__is_queued(s, b) ? strands__find_first_waiting(&s->strands, b->to)
-					   : strands__find_waiting(&s->strands, b->to);
-	return e->strand;
+	e->coroutine = stack__is_queued(s, b)
+			       ? coroutines__find_first_waiting(&s->coroutines, b->to)
+			       : coroutines__find_waiting(&s->coroutines, b->to);
+	return e->coroutine;
 }
 
 static bool comes_back(ARGS)
@@ -182,12 +178,12 @@ static bool switches_to_setjmp(ARGS)
 
 static bool switches_to_others_setjmp(ARGS)
 {
-	struct strands *strands = (struct strands *)&s->strands;
+	struct coroutines *coroutines = (struct coroutines *)&s->coroutines;
 
-	for (size_t i = 0; top_of(s)->role && i < strands__count(strands); i++) {
-		e->strand = strands__at(strands, i);
-		if (e->strand->state == STRAND_WAITS &&
-		    unwinding__has_setjmp(strands__frames_of(strands, e->strand), b->to))
+	for (size_t i = 0; top_of(s)->role && i < coroutines__count(coroutines); i++) {
+		e->coroutine = coroutines__at(coroutines, i);
+		if (e->coroutine->state == COROUTINE_WAITS &&
+		    unwinding__has_setjmp(coroutines__frames_of(coroutines, e->coroutine), b->to))
 			return true;
 	}
 	return false;
@@ -195,9 +191,9 @@ static bool switches_to_others_setjmp(ARGS)
 
 static bool recovers(ARGS)
 {
-	const struct strand *strand = s->strands.recovering;
+	const struct coroutine *coroutine = s->coroutines.recovering;
 
-	return strand && strand->state == STRAND_WAITS && has_role(s, ROLE_GOGO);
+	return coroutine && coroutine->state == COROUTINE_WAITS && has_role(s, ROLE_GOGO);
 }
 
 /* By code alone: it may as well have gone up on its own stack, as what throws an exception does. */
@@ -231,19 +227,19 @@ static bool does_not_switch(ARGS)
 
 static bool leaves_fiber(ARGS)
 {
-	return has_role(s, ROLE_FIBER) && strands__parent_of(s->strands.running);
+	return has_role(s, ROLE_FIBER) && coroutines__parent_of(s->coroutines.running);
 }
 
 static bool leaves_fiber_for_unknown(ARGS)
 {
-	return has_role(s, ROLE_FIBER) && s->strands.running->is_loose &&
-	       strands__has_parked(&s->strands);
+	return has_role(s, ROLE_FIBER) && s->coroutines.running->is_loose &&
+	       coroutines__has_parked(&s->coroutines);
 }
 
 static bool performs(ARGS)
 {
 	return has_role(s, ROLE_PERFORM) ||
-	       (has_role(s, ROLE_REPERFORM) && !runs(e->function, "caml_perform"));
+	       (has_role(s, ROLE_REPERFORM) && !function__is_named(e->function, "caml_perform"));
 }
 
 static bool performs_again(ARGS)
@@ -253,7 +249,7 @@ static bool performs_again(ARGS)
 
 static bool resumes_fiber(ARGS)
 {
-	return has_role(s, ROLE_RESUME) && !runs(e->function, "caml_c_call");
+	return has_role(s, ROLE_RESUME) && !function__is_named(e->function, "caml_c_call");
 }
 
 /* Returns. */
@@ -287,8 +283,8 @@ static bool is_raise_by_return(const struct stack *s, const struct branch *b)
 
 static bool another_ran(ARGS)
 {
-	return s->strands.has_mark && !stack__is_uretprobe(e->function) &&
-	       !is_raise_by_return(s, b) && stack__find_other(s, b, &e->strand);
+	return s->coroutines.has_mark && !stack__is_uretprobe(e->function) &&
+	       !is_raise_by_return(s, b) && stack__find_other(s, b, &e->coroutine);
 }
 
 static bool lands_behind_call(ARGS)
@@ -846,7 +842,7 @@ bool rules__classify(const struct stack *s, const struct branch *b, enum branch_
 			continue;
 		for (rule = rule ?: group->rules; rule < group->rules + group->n; rule++) {
 			e->frame = NULL;
-			e->strand = NULL;
+			e->coroutine = NULL;
 			if (!rule->holds(s, b, e))
 				continue;
 			e->group = group;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Classifies branches. The rules are tried in order of precedence: the first one whose condition
- * holds names the event. Nothing is changed here: apply.h turns the event into changes of frames.
+ * holds names the event. Nothing is changed here: apply.c turns the event into changes of frames.
  */
 #ifndef MTBPF_STACK_RULES_H
 #define MTBPF_STACK_RULES_H
@@ -24,14 +24,15 @@ enum event_kind {
 	EVENT_LOST,	      /* nothing known leads there: the segment ends */
 
 	/* Stacks of one thread. */
-	EVENT_SWITCH,	      /* to event.strand, where it waits */
+	EVENT_SWITCH,	      /* to event.coroutine, where it waits */
 	EVENT_SWITCH_BACK,    /* to the stack that runs */
-	EVENT_SWITCH_LANDING, /* to a frame of event.strand that called getcontext() or setjmp() */
+	EVENT_SWITCH_LANDING, /* to a frame of event.coroutine that called getcontext() or setjmp()
+			       */
 	EVENT_SWITCH_NEW,     /* to a stack that begins */
 	EVENT_NO_SWITCH,      /* the function is like any other this time */
-	EVENT_OTHER_STACK,    /* event.strand has run since the last switch; NULL: one not known */
-	EVENT_GO_MCALL,	      /* a goroutine leaves for Go's scheduler */
-	EVENT_GO_RECOVERY,    /* a goroutine goes on that recovers from a panic */
+	EVENT_OTHER_STACK, /* event.coroutine has run since the last switch; NULL: one not known */
+	EVENT_GO_MCALL,	   /* a goroutine leaves for Go's scheduler */
+	EVENT_GO_RECOVERY, /* a goroutine goes on that recovers from a panic */
 	EVENT_FIBER_BEGIN,
 	EVENT_FIBER_END,
 	EVENT_FIBER_END_UNKNOWN, /* its parent is from before a gap */
@@ -69,7 +70,7 @@ struct event {
 	struct frame *outer;		 /* a RET goes where its call said */
 	/* Set by the condition; enum event_kind says which of them. */
 	struct frame *frame;
-	struct strand *strand;
+	struct coroutine *coroutine;
 	struct departure by;
 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stack/apply.h"
+#include "stack/rules.h"
 #include "util/log.h"
 
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map)
@@ -16,7 +16,7 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 	if (!s)
 		return NULL;
 	frames__init(&s->own_frames);
-	strands__init(&s->strands, &s->own_frames);
+	coroutines__init(&s->coroutines, &s->own_frames);
 	s->frames = &s->own_frames;
 	function_cache__init(&s->functions, map);
 	s->map = map;
@@ -31,7 +31,7 @@ void stack__free(struct stack *s)
 {
 	if (!s)
 		return;
-	strands__fini(&s->strands);
+	coroutines__fini(&s->coroutines);
 	frames__fini(&s->own_frames);
 	VEC_FINI(&s->anchors);
 	VEC_FINI(&s->anchor_ips);
@@ -49,9 +49,9 @@ void stack__set_passes(struct stack *s, unsigned int passes)
 	s->own_frames.stitcher.is_off = !(passes & PASS_STITCHING);
 }
 
-void stack__set_taker(struct stack *s, const struct call_taker *taker)
+void stack__set_consumer(struct stack *s, const struct call_consumer *consumer)
 {
-	s->own_frames.taker = taker;
+	s->own_frames.consumer = consumer;
 }
 
 /* A part of it that lies elsewhere. */
@@ -220,7 +220,7 @@ int stack__branch(void *stack, const struct branch *b)
 	if (b->kind == BRANCH_BEGIN)
 		on_begin(s, b);
 	else if (b->kind == BRANCH_GAP)
-		stack__on_gap(s, b);
+		stack__open_gap(s, b);
 	else if (s->in_segment && !s->outside)
 		on_branch(s, b);
 	return s->frames->failed ? -ENOMEM : 0;
@@ -246,27 +246,21 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 {
 	begin_tree(s, tree);
 	drop_empty_end(s);
-	stack__settle_strands(s);
-	frames__close_all(s->frames, s->last_ns, CALL_INFERRED_END);
-	stack__use_anchors(s, UINT64_MAX);
-	stack__find_callers(s);
-	if (s->in_gap)
-		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
-	frames__close_all(&s->own_frames, s->last_ns, CALL_INFERRED_END);
+	stack__end_segments(s);
 	return frames__finish(&s->own_frames, tree);
 }
 
 int stack__finish_next(struct stack *s, struct call_tree *tree)
 {
-	struct strand *strand = strands__take_next(&s->strands);
+	struct coroutine *coroutine = coroutines__take_next(&s->coroutines);
 
-	if (!strand)
+	if (!coroutine)
 		return 0;
 	begin_tree(s, tree);
-	tree->strand = strand->number;
-	strands__name(&s->strands, strand, tree->strand_name, sizeof(tree->strand_name));
-	frames__close_all(&strand->frames, s->last_ns, CALL_INFERRED_END);
-	return frames__finish(&strand->frames, tree) ? -ENOMEM : 1;
+	tree->strand = coroutine->number;
+	coroutines__name(&s->coroutines, coroutine, tree->strand_name, sizeof(tree->strand_name));
+	frames__pop_to(&coroutine->frames, NULL, s->last_ns, CALL_INFERRED_END);
+	return frames__finish(&coroutine->frames, tree) ? -ENOMEM : 1;
 }
 
 void call_tree__fini(struct call_tree *tree)
@@ -280,9 +274,9 @@ void call_tree__fini(struct call_tree *tree)
 	VEC_FINI(&tree->interrupts);
 }
 
-unsigned int stack__strand(const struct stack *s)
+unsigned int stack__coroutine(const struct stack *s)
 {
-	return s->strands.running->generation;
+	return s->coroutines.running->generation;
 }
 
 long stack__level(const struct stack *s)

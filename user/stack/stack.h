@@ -20,11 +20,11 @@ void stack__free(struct stack *stack);
 void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 
 /* Who takes calls of the thread's own stack before stack__finish(); not taken over. */
-void stack__set_taker(struct stack *stack, const struct call_taker *taker);
+void stack__set_consumer(struct stack *stack, const struct call_consumer *consumer);
 
 /*
  * What is known only later is found by passes over segments that have ended, in this order. All run
- * unless they are switched off, before the first branch. (Of other threads: moved.h.)
+ * unless they are switched off, before the first branch. (Of other threads: tree_passes.h.)
  */
 enum stack_pass {
 	PASS_ROOTS = 1 << 0,	  /* callers that a return shows have run since the segment began */
@@ -58,7 +58,7 @@ void call_tree__fini(struct call_tree *tree);
 /* For tests against the true stack. */
 
 /* Which of the thread's stacks runs: 0 is its own, and each one that begins has the next number. */
-unsigned int stack__strand(const struct stack *stack);
+unsigned int stack__coroutine(const struct stack *stack);
 
 /* How many calls deeper the thread is than where that one, or its segment, began; negative above
  * it. */

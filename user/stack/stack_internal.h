@@ -10,7 +10,7 @@
 #include "stack/frames.h"
 #include "stack/functions.h"
 #include "stack/stack.h"
-#include "stack/strands.h"
+#include "stack/coroutines.h"
 #include "util/vec.h"
 
 struct event;
@@ -29,7 +29,7 @@ struct anchor {
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
 	struct frames own_frames;
-	struct strands strands;
+	struct coroutines coroutines;
 	struct function_cache functions;
 	struct code_map *map;
 	const struct ocaml_traps *traps; /* or NULL */
@@ -105,11 +105,30 @@ bool stack__is_uretprobe(const struct function *function);
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
-/* apply.c: operations on the frames that run. */
+/*
+ * apply.c: what an event does. True: that has set something right, and the branch itself is still
+ * to be classified by the rules behind this one.
+ */
+bool event__apply(struct stack *s, const struct branch *b, const struct event *e);
 
-/* A call, however made: `b` says when, from where, and where to. */
-void stack__push(struct stack *s, const struct branch *b, const struct function *function,
-		 uint8_t kind, uint8_t flags, uint64_t return_ip);
+/*
+ * The operations on the frames that run, beside those of frames.h on one stack: nothing else
+ * changes frames, but for the common case in stack.c.
+ */
+
+/* What `b` has called, however it did. */
+static inline struct call branch__call(const struct branch *b, const struct function *function,
+				       uint8_t kind)
+{
+	return (struct call){.start_ns = b->time_ns,
+			     .entry_ip = b->to,
+			     .call_ip = b->from,
+			     .function = function,
+			     .kind = kind};
+}
+
+/* A frame like that: of its call all but the end, and where it goes on. */
+void stack__push(struct stack *s, const struct frame *frame);
 /* The frame of a call that `b` is; stack__push() with what that tells of its return. */
 void stack__push_call(struct stack *s, const struct branch *b, const struct function *function);
 /* The frame that runs at the start of a segment; who called it may show later. */
@@ -132,14 +151,31 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
  */
 void stack__break_segment(struct stack *s, const struct branch *b);
 
-/* strands.c: stacks of one thread. */
-
-/* True as event__apply(), of the events that are about them. */
-bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
 /* The running frame is that of a function that switches stacks. */
 void stack__take_role(struct stack *s, enum function_role role);
 /* It switches no stacks this time. */
 void stack__give_back(struct frame *frame);
+
+/* The coroutine's frames are those that run. */
+void stack__switch_to(struct stack *s, struct coroutine *coroutine);
+/* The same, and the slice of the time switched out ends. */
+void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine);
+/* The running coroutine waits, to go on at waits_at; 0: not known. */
+void stack__suspend(struct stack *s, uint64_t time_ns, uint64_t waits_at);
+/* All frames of the running coroutine end with these flags, and it is over. */
+void stack__end(struct stack *s, uint64_t time_ns, uint8_t flags);
+/* A coroutine without frames begins to run, in a segment of its own. */
+void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine);
+/* The same, at ip: in a function, or in the middle of one that has run before. */
+void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip);
+
+/* The trace breaks off: all frames that run end, and may go on behind it. */
+void stack__open_gap(struct stack *s, const struct branch *b);
+
+/* coroutines.c: stacks of one thread. */
+
+/* True as event__apply(), of the events that are about them. */
+bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
 /*
  * The frames that run, but for n_above of them, went on at waits_at: should others turn out to have
  * done, stack__find_other() begins there.
@@ -149,15 +185,7 @@ void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_
  * The top frame returns to where it does not: true where another stack may have run all the time
  * since the last switch. *other is NULL if that is one that is not known.
  */
-bool stack__find_other(const struct stack *s, const struct branch *b, struct strand **other);
-/* The strand's frames are those that run. */
-void stack__run_strand(struct stack *s, struct strand *strand);
-/* The running strand waits, to go on at waits_at. */
-void stack__wait(struct stack *s, const struct branch *b, uint64_t waits_at);
-/* A strand without frames begins to run at b->to. */
-void stack__begin_strand(struct stack *s, const struct branch *b, struct strand *strand);
-/* Much may have happened meanwhile. The running frames have ended. */
-void stack__forget_strands(struct stack *s, uint64_t time_ns);
+bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other);
 
 /* go.c: its scheduler runs on a stack of its own, and switches goroutines. */
 
@@ -181,28 +209,41 @@ bool stack__apply_effect(struct stack *s, const struct branch *b, const struct e
 /* s->resumes was a resumption: of which fiber, what comes next tells. */
 void stack__settle_resume(struct stack *s, const struct branch *next);
 /* It was this one that was resumed last. */
-void stack__resume_other(struct stack *s, struct strand *fiber);
-/* A root was found: it may be what the running fiber ends in. */
-void stack__note_fiber_base(struct stack *s);
+void stack__resume_other(struct stack *s, struct coroutine *fiber);
 
-/* gap.c: the trace breaks off, and goes on. */
+/* passes.c: the trace goes on. */
 
-void stack__on_gap(struct stack *s, const struct branch *b);
 void stack__start_segment(struct stack *s, const struct branch *b);
-/* Those that have gone on since the last gap are found among those from before it. */
-void stack__settle_strands(struct stack *s);
-/* The strand, from before a gap, goes on in a new segment; if it has_waited, the switch is over. */
-void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, bool has_waited);
+/* There are no more branches. */
+void stack__end_segments(struct stack *s);
+
 /*
- * One that is loose turns out to be a strand from before the gap, which has_waited, and has not
+ * Passes, in the order in which they run when segments have ended: in the gap behind them, or at
+ * the end of the trace. frames.h says what a segment has: its calls, the levels that they lie on,
+ * and what it shows of the stacks at its two ends.
+ */
+struct segment_end {
+	uint64_t before_ns; /* the next one begins then; UINT64_MAX: there is none */
+	bool is_last;
+};
+
+/* coroutine_pass.c: those that have run since the last gap are found among those from before it. */
+void stack__find_coroutines(struct stack *s, const struct segment_end *end);
+/* caller_pass.c: callers that the stacks at hits show; and, at the end, that the code tells. */
+void stack__use_anchors(struct stack *s, const struct segment_end *end);
+void stack__find_callers(struct stack *s, const struct segment_end *end);
+
+/* coroutine_pass.c: what go.c needs as well. */
+
+/* The coroutine, from before a gap, goes on in a new segment; if it has_waited, the switch is over.
+ */
+void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
+		     bool has_waited);
+/*
+ * One that is loose turns out to be a coroutine from before the gap, which has_waited, and has not
  * moved: what it has done is that one's.
  */
-void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited);
-
-/* inferred.c: a segment has ended, and the next one begins at before_ns. */
-void stack__use_anchors(struct stack *s, uint64_t before_ns);
-
-/* The last segment has ended, and there are no more. */
-void stack__find_callers(struct stack *s);
+void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *coroutine,
+		 bool has_waited);
 
 #endif

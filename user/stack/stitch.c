@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stack/functions.h"
+
 /* Frames that are compared to find where one stack lies on another: recursion may be deep. */
 #define MAX_COMPARED 1024
 /* The same where each place is looked at: as many that agree are no accident. */
@@ -18,10 +20,8 @@ bool held__is_outermost(const struct held *held)
 	static const char *const names[] = {"main", "_start", "__libc_start_call_main",
 					    "start_thread", "clone3"};
 
-	const struct function *function = held->function;
-
-	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(function->raw_name ? function->raw_name : function->name, names[i]))
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (function__is_named(held->function, names[i]))
 			return true;
 	return false;
 }
@@ -101,7 +101,8 @@ static struct fit find_best(struct held_stack a, struct held_stack b)
  * One frame whose function alone agrees says little: it must be the only one that can be meant, and
  * not much can have happened.
  */
-static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit, enum seam seam)
+static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit,
+		      enum boundary boundary)
 {
 	const struct function *function;
 
@@ -112,20 +113,22 @@ static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit,
 	if (fit->is_certain)
 		return true;
 	/* Exceptions are taken by the innermost frame that can; switches are the innermost. */
-	if ((seam == SEAM_LEAP || seam == SEAM_WAIT) && fit->offset >= 0)
+	if ((boundary == BOUNDARY_LEAP || boundary == BOUNDARY_WAIT) && fit->offset >= 0)
 		return true;
-	if (seam == SEAM_SETTLED)
+	if (boundary == BOUNDARY_SETTLED)
 		return true;
-	return seam != SEAM_LONG && count(a, function) == 1 && count(b, function) == 1;
+	return boundary != BOUNDARY_LONG && count(a, function) == 1 && count(b, function) == 1;
 }
 
-bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
+bool held_stack__fits(struct held_stack a, struct held_stack b, enum boundary boundary,
+		      struct fit *best)
 {
 	*best = a.n && b.n ? find_best(a, b) : (struct fit){0};
-	return is_enough(a, b, best, seam);
+	return is_enough(a, b, best, boundary);
 }
 
-static bool fits_lowest(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best)
+static bool fits_lowest(struct held_stack a, struct held_stack b, enum boundary boundary,
+			struct fit *best)
 {
 	const size_t limit = b.n < ENOUGH_COMPARED ? b.n : ENOUGH_COMPARED;
 
@@ -138,7 +141,7 @@ static bool fits_lowest(struct held_stack a, struct held_stack b, enum seam seam
 	}
 	if (best->n_agreed)
 		*best = lay_at(a, b, best->offset);
-	return is_enough(a, b, best, seam);
+	return is_enough(a, b, best, boundary);
 }
 
 /* Which of the runs a segment goes on with. */
@@ -148,10 +151,10 @@ static struct held_stack stack_of(const struct stitched *end)
 	return (struct held_stack){end->stack.v, end->stack.n};
 }
 
-/* What lies between it and a segment that begins behind such a seam. */
-static enum seam seam_to(const struct stitched *end, enum seam seam)
+/* What lies between it and a segment that begins behind such a boundary. */
+static enum boundary boundary_to(const struct stitched *end, enum boundary boundary)
 {
-	return end->is_old ? SEAM_LONG : seam;
+	return end->is_old ? BOUNDARY_LONG : boundary;
 }
 
 /* What runs on those before: but for its lowest, which may be one of these. */
@@ -172,13 +175,13 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 	*best = (struct fit){0};
 	for (size_t i = stitcher->n_ends; begin->frames.n && i-- > 0;) {
 		const struct stitched *end = &stitcher->ends[i];
-		enum seam seam = seam_to(end, begin->seam);
+		enum boundary boundary = boundary_to(end, begin->boundary);
 		struct fit fit;
-		bool fits = held_stack__fits(stack_of(end), begin->frames, seam, &fit);
+		bool fits = held_stack__fits(stack_of(end), begin->frames, boundary, &fit);
 
 		fit.n_changed += n_ended;
 		n_ended += count_above(end);
-		if (!fits && (seam != SEAM_GAP || !fit.n_agreed))
+		if (!fits && (boundary != BOUNDARY_GAP || !fit.n_agreed))
 			continue;
 		if (best->n_agreed && fit__weight(&fit) <= fit__weight(best))
 			continue;
@@ -192,14 +195,14 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 static size_t find_taken(const struct stitcher *stitcher, const struct beginning *begin,
 			 struct fit *fit)
 {
-	struct waiting taker = begin->taker;
+	struct waiting catcher = begin->catcher;
 
-	if (taker.end >= stitcher->n_ends || begin->n_roots >= begin->frames.n)
+	if (catcher.end >= stitcher->n_ends || begin->n_roots >= begin->frames.n)
 		return 0;
-	*fit = lay_at(stack_of(&stitcher->ends[taker.end]), begin->frames,
-		      (int64_t)taker.at - (int64_t)begin->n_roots);
+	*fit = lay_at(stack_of(&stitcher->ends[catcher.end]), begin->frames,
+		      (int64_t)catcher.at - (int64_t)begin->n_roots);
 	fit->is_certain = true;
-	return fit->first + fit->n_agreed > begin->n_roots ? taker.end + 1 : 0;
+	return fit->first + fit->n_agreed > begin->n_roots ? catcher.end + 1 : 0;
 }
 
 /*
@@ -214,7 +217,7 @@ static size_t search(const struct stitcher *stitcher, const struct beginning *be
 	if (found)
 		return found;
 	/* Which of those that have thrown it is shows where the exception lands. */
-	if (begin->is_unwinding && begin->seam == SEAM_GAP)
+	if (begin->is_unwinding && begin->boundary == BOUNDARY_GAP)
 		return 0;
 	return find_likeliest(stitcher, begin, fit);
 }
@@ -231,7 +234,7 @@ struct held_stack stitcher__below(const struct stitcher *stitcher, const struct 
 
 struct waiting stitcher__reach(const struct stitcher *stitcher, size_t distance)
 {
-	const struct joint *last = &stitcher->joints.v[stitcher->joints.n - 1];
+	const struct placement *last = &stitcher->placements.v[stitcher->placements.n - 1];
 
 	for (size_t i = 0; i < stitcher->n_ends && distance; i++) {
 		const struct stitched *end = &stitcher->ends[i];
@@ -269,17 +272,17 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 /* All that is known is where it landed. */
 static bool is_landing(const struct beginning *begin)
 {
-	return begin->seam == SEAM_LEAP && begin->frames.n == 1 && !begin->n_roots;
+	return begin->boundary == BOUNDARY_LEAP && begin->frames.n == 1 && !begin->n_roots;
 }
 
-/* The last joint's segment begins so, and goes on with the run that was found there, if any. */
+/* The last placement's segment begins so, and goes on with the run that was found there, if any. */
 static void follow_unwinding(struct stitcher *stitcher, const struct beginning *begin, size_t found)
 {
 	struct unwinding *unwinding = &stitcher->unwinding;
 
-	if (begin->is_unwinding && begin->seam == SEAM_GAP)
+	if (begin->is_unwinding && begin->boundary == BOUNDARY_GAP)
 		*unwinding = (struct unwinding){.is_followed = true,
-						.joint = (uint32_t)(stitcher->joints.n - 1),
+						.placement = (uint32_t)(stitcher->placements.n - 1),
 						.run = (uint32_t)stitcher->runs.n};
 	else if (unwinding->is_followed && is_landing(begin))
 		unwinding->pad = found ? begin->frames.v[0].entry_ip : 0;
@@ -290,10 +293,10 @@ static void follow_unwinding(struct stitcher *stitcher, const struct beginning *
 uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end)
 {
 	const struct stitched *last = &stitcher->ends[end];
-	const struct joint *joint = &stitcher->joints.v[stitcher->joints.n - 1];
+	const struct placement *placement = &stitcher->placements.v[stitcher->placements.n - 1];
 
-	if (!stitcher->unwinding.is_followed || joint->run != last->run ||
-	    joint->base != last->base + (int64_t)last->stack.n)
+	if (!stitcher->unwinding.is_followed || placement->run != last->run ||
+	    placement->base != last->base + (int64_t)last->stack.n)
 		return 0;
 	return stitcher->unwinding.pad;
 }
@@ -302,44 +305,30 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n)
 {
 	struct stitched *last = &stitcher->ends[end];
 
-	for (size_t i = stitcher->unwinding.joint + 1; i < stitcher->joints.n; i++)
-		if (stitcher->joints.v[i].run == last->run)
-			stitcher->joints.v[i].base -= (int64_t)n;
+	for (size_t i = stitcher->unwinding.placement + 1; i < stitcher->placements.n; i++)
+		if (stitcher->placements.v[i].run == last->run)
+			stitcher->placements.v[i].base -= (int64_t)n;
 	stitcher->runs.v[stitcher->unwinding.run].base -= (int64_t)n;
 	/* What ran further up has been left: it is another call. */
-	stitcher->joints.v[stitcher->unwinding.joint].n_joined = 0;
+	stitcher->placements.v[stitcher->unwinding.placement].n_joined = 0;
 	last->stack.n -= n;
 	last->left_ip = last->stack.v[last->stack.n].return_ip;
 }
 
-static int push_all(held_vec *to, struct held_stack stack)
-{
-	for (size_t i = 0; i < stack.n; i++) {
-		struct held *held = VEC_PUSH(to);
-
-		if (!held)
-			return -ENOMEM;
-		*held = stack.v[i];
-	}
-	return 0;
-}
-
-/* The last joint's segment, which begins so, is the first of a new run. Its index; RUN_NONE: no
+/* The last placement's segment, which begins so, is the first of a new run. Its index; RUN_NONE: no
  * memory. */
 static uint32_t begin_new_run(struct stitcher *stitcher, struct held_stack begin)
 {
 	struct run *run = VEC_PUSH(&stitcher->runs);
-	uint32_t *loose;
+	uint32_t index = (uint32_t)(stitcher->runs.n - 1);
 
 	/* It has its vectors before anything else can fail: they are freed with it. */
 	if (!run)
 		return RUN_NONE;
-	*run = (struct run){.outer = RUN_NONE, .joint = (uint32_t)(stitcher->joints.n - 1)};
-	loose = VEC_PUSH(&stitcher->loose);
-	if (!loose)
+	*run = (struct run){.outer = RUN_NONE, .placement = (uint32_t)(stitcher->placements.n - 1)};
+	if (VEC_ADD(&stitcher->loose, index) || VEC_ADD_ALL(&run->begun, &begin))
 		return RUN_NONE;
-	*loose = (uint32_t)(stitcher->runs.n - 1);
-	return push_all(&run->begun, begin) ? RUN_NONE : *loose;
+	return index;
 }
 
 /* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
@@ -368,13 +357,9 @@ static int learn_callers(struct run *run, struct held_stack callers, const struc
 		return 0;
 	if (lowest && lowest->function == first->function)
 		inherit_return(lowest, first);
-	for (size_t k = callers.n; k-- > 0;) {
-		struct held *held = VEC_PUSH(&run->below);
-
-		if (!held)
+	for (size_t k = callers.n; k-- > 0;)
+		if (VEC_ADD(&run->below, callers.v[k]))
 			return -ENOMEM;
-		*held = callers.v[k];
-	}
 	return 0;
 }
 
@@ -383,9 +368,9 @@ static int look(struct stitcher *stitcher, const struct run *run)
 {
 	stitcher->view.n = 0;
 	for (size_t i = run->below.n; i-- > 0;)
-		if (push_all(&stitcher->view, (struct held_stack){&run->below.v[i], 1}))
+		if (VEC_ADD(&stitcher->view, run->below.v[i]))
 			return -ENOMEM;
-	return push_all(&stitcher->view, (struct held_stack){run->begun.v, run->begun.n});
+	return VEC_ADD_ALL(&stitcher->view, &run->begun);
 }
 
 static struct held_stack view(const struct stitcher *stitcher)
@@ -395,11 +380,11 @@ static struct held_stack view(const struct stitcher *stitcher)
 
 /* Whether the run, with its callers, began on frames of that end, or has shown callers of these. */
 static bool run_fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
-		     enum seam seam, struct fit *on)
+		     enum boundary boundary, struct fit *on)
 {
 	if (look(stitcher, run))
 		return false;
-	return held_stack__fits(stack_of(end), view(stitcher), seam_to(end, seam), on) &&
+	return held_stack__fits(stack_of(end), view(stitcher), boundary_to(end, boundary), on) &&
 	       on->first <= run->below.n;
 }
 
@@ -415,7 +400,7 @@ static int hand_callers(struct stitcher *stitcher, struct run *from, struct run 
 static void place_run(struct stitcher *stitcher, struct run *run, uint32_t outer, int64_t depth,
 		      size_t n_joined)
 {
-	struct joint *first = &stitcher->joints.v[run->joint];
+	struct placement *first = &stitcher->placements.v[run->placement];
 	size_t n_below = run->below.n;
 
 	run->outer = outer;
@@ -431,37 +416,22 @@ static void place_run(struct stitcher *stitcher, struct run *run, uint32_t outer
 }
 
 static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const struct run *run,
-		       enum seam seam, struct fit *on)
+		       enum boundary boundary, struct fit *on)
 {
 	if (look(stitcher, run))
 		return false;
-	if (seam == SEAM_LEAP)
-		return held_stack__fits(stack, view(stitcher), seam, on) && on->offset >= 0;
-	return fits_lowest(stack, view(stitcher), seam, on);
-}
-
-/*
- * It was called in the gap, and left without a return: so is what lay between, which is known if it
- * has been left like that before.
- */
-static int add_between(const struct stitcher *stitcher, struct run *run, const struct held *on)
-{
-	struct held between[WAY_MAX];
-	const struct held *lowest = lowest_of(run);
-	size_t n = lowest && on->function && lowest->function
-			   ? ways__between(&stitcher->ways, on->function, lowest->function, between)
-			   : 0;
-
-	return learn_callers(run, (struct held_stack){between, n}, lowest);
+	if (boundary == BOUNDARY_LEAP)
+		return held_stack__fits(stack, view(stitcher), boundary, on) && on->offset >= 0;
+	return fits_lowest(stack, view(stitcher), boundary, on);
 }
 
 /*
  * A segment goes on with frames of the end, of whose stack the first `left` ran all the time: runs
  * since then lie on these, or on others of it: behind a leap on the innermost, as that has left it.
- * 0 or -ENOMEM.
  */
-static int place_runs_since(struct stitcher *stitcher, const struct joint *joint, int64_t base,
-			    struct held_stack stack, size_t left, enum seam seam)
+static void place_runs_since(struct stitcher *stitcher, const struct placement *placement,
+			     int64_t base, struct held_stack stack, size_t left,
+			     enum boundary boundary)
 {
 	size_t n = stitcher->loose.n;
 	/* The last that ran all the time, and those above it, which may have. */
@@ -471,7 +441,7 @@ static int place_runs_since(struct stitcher *stitcher, const struct joint *joint
 
 	if (left)
 		above = (struct held_stack){stack.v + last, stack.n - last};
-	while (n && stitcher->loose.v[n - 1] > joint->run)
+	while (n && stitcher->loose.v[n - 1] > placement->run)
 		n--;
 	for (size_t i = n; i < stitcher->loose.n; i++) {
 		struct run *run = &stitcher->runs.v[stitcher->loose.v[i]];
@@ -479,18 +449,15 @@ static int place_runs_since(struct stitcher *stitcher, const struct joint *joint
 
 		if (run->outer != RUN_NONE)
 			continue;
-		if (above.n && fits_since(stitcher, above, run, seam, &on)) {
+		if (above.n && fits_since(stitcher, above, run, boundary, &on)) {
 			above.n = (size_t)on.offset + on.n_agreed;
 		} else {
 			on = (struct fit){.offset = 1};
 			above.n = above.n ? 1 : 0;
-			if (left && add_between(stitcher, run, &stack.v[last]))
-				return -ENOMEM;
 		}
-		place_run(stitcher, run, joint->run, depth + on.offset, on.n_agreed);
+		place_run(stitcher, run, placement->run, depth + on.offset, on.n_agreed);
 	}
 	stitcher->loose.n = n;
-	return 0;
 }
 
 /* What the frames are that were left between `from` and the run, which are so many; or nobody. */
@@ -500,21 +467,17 @@ static int add_passed(const struct stitcher *stitcher, struct run *run, const st
 	const struct held *lowest = lowest_of(run);
 	struct held between[BETWEEN_MAX];
 
-	*has_found = lowest && ways__pass(&stitcher->ways, from->function, has_landed,
-					  lowest->function, between, n);
+	*has_found = lowest && call_edges__pass(&stitcher->edges, from->function, has_landed,
+						lowest->function, between, n);
 	return *has_found ? learn_callers(run, (struct held_stack){between, n}, lowest) : 0;
 }
 
 /* Nobody knows what they are, but that they were. */
 static int add_unknown(struct run *run, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct held *held = VEC_PUSH(&run->below);
-
-		if (!held)
+	for (size_t i = 0; i < n; i++)
+		if (VEC_ADD(&run->below, (struct held){0}))
 			return -ENOMEM;
-		*held = (struct held){0};
-	}
 	return 0;
 }
 
@@ -529,44 +492,46 @@ static int hide_between(const struct stitcher *stitcher, struct run *run, const 
 	return err || has_found ? err : add_unknown(run, n);
 }
 
-/* Between the taker, or frames above it which went on as well, and the run there were n frames. */
+/* Between the catcher, or frames above it which went on as well, and the run there were n frames.
+ */
 static int add_hidden(const struct stitcher *stitcher, struct run *run, struct held_stack stack,
-		      size_t taker, size_t n)
+		      size_t catcher, size_t n)
 {
-	size_t above = stack.n - 1 - taker < n ? stack.n - 1 - taker : n;
+	size_t above = stack.n - 1 - catcher < n ? stack.n - 1 - catcher : n;
 	bool has_found = false;
 	int err = 0;
 
 	for (size_t i = above + 1; i-- > 0 && !err && !has_found;)
-		err = add_passed(stitcher, run, &stack.v[taker + i], !i, n - i, &has_found);
+		err = add_passed(stitcher, run, &stack.v[catcher + i], !i, n - i, &has_found);
 	return err || has_found ? err : add_unknown(run, n);
 }
 
 /*
  * The last segment but one, which began with a run's first frames, was left for the frame that lies
  * so far below: its run, of which nothing else is known, lies at that distance on the stack's frame
- * `taker`, whose depth that is. 0 or -ENOMEM.
+ * `catcher`, whose depth that is. 0 or -ENOMEM.
  */
-static int place_at_distance(struct stitcher *stitcher, const struct joint *joint, int64_t depth,
-			     struct held_stack stack, size_t taker, size_t distance)
+static int place_at_distance(struct stitcher *stitcher, const struct placement *placement,
+			     int64_t depth, struct held_stack stack, size_t catcher,
+			     size_t distance)
 {
-	const struct joint *left = &stitcher->joints.v[stitcher->joints.n - 2];
+	const struct placement *left = &stitcher->placements.v[stitcher->placements.n - 2];
 	struct run *run = &stitcher->runs.v[left->run];
 	int64_t n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
 	struct fit fit = {0};
 	int err;
 
-	if (left->run == joint->run || run->outer != RUN_NONE || n < 0)
+	if (left->run == placement->run || run->outer != RUN_NONE || n < 0)
 		return 0;
 	if (look(stitcher, run))
 		return -ENOMEM;
-	if (taker + (size_t)n + 1 < stack.n && stitcher->view.n)
-		fit = lay_at(stack, view(stitcher), (int64_t)taker + n + 1);
-	err = fit.n_agreed ? 0 : add_hidden(stitcher, run, stack, taker, (size_t)n);
+	if (catcher + (size_t)n + 1 < stack.n && stitcher->view.n)
+		fit = lay_at(stack, view(stitcher), (int64_t)catcher + n + 1);
+	err = fit.n_agreed ? 0 : add_hidden(stitcher, run, stack, catcher, (size_t)n);
 	if (err)
 		return err;
 	n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
-	place_run(stitcher, run, joint->run, depth + n + 1, fit.n_agreed);
+	place_run(stitcher, run, placement->run, depth + n + 1, fit.n_agreed);
 	return 0;
 }
 
@@ -578,11 +543,11 @@ void stitcher__fini(struct stitcher *stitcher)
 	}
 	for (size_t i = 0; i < STITCHED_MAX; i++)
 		VEC_FINI(&stitcher->ends[i].stack);
-	VEC_FINI(&stitcher->joints);
+	VEC_FINI(&stitcher->placements);
 	VEC_FINI(&stitcher->runs);
 	VEC_FINI(&stitcher->loose);
 	VEC_FINI(&stitcher->view);
-	ways__fini(&stitcher->ways);
+	call_edges__fini(&stitcher->edges);
 }
 
 /* The first n frames that were known stay, and the others are on top of them. */
@@ -593,14 +558,7 @@ static int set_stack(struct stitched *end, size_t n, struct held_stack others)
 	if (!others.n && n < end->stack.n)
 		end->left_ip = end->stack.v[n].return_ip;
 	end->stack.n = n;
-	for (size_t i = 0; i < others.n; i++) {
-		struct held *held = VEC_PUSH(&end->stack);
-
-		if (!held)
-			return -ENOMEM;
-		*held = others.v[i];
-	}
-	return 0;
+	return VEC_ADD_ALL(&end->stack, &others);
 }
 
 /* A place for one more; the oldest, where there are many, is given up. */
@@ -616,14 +574,14 @@ static struct stitched *add_end(struct stitcher *stitcher)
 }
 
 static int begin_run(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
-		     struct joint *joint)
+		     struct placement *placement)
 {
 	uint32_t run = begin_new_run(stitcher, begin);
 	struct stitched *end;
 
 	if (run == RUN_NONE)
 		return -ENOMEM;
-	*joint = (struct joint){.run = run};
+	*placement = (struct placement){.run = run};
 	end = add_end(stitcher);
 	end->run = end->owner = run;
 	end->base = 0;
@@ -631,7 +589,8 @@ static int begin_run(struct stitcher *stitcher, struct held_stack begin, struct 
 }
 
 /* The one that the last run, with all of its callers that are known, lies on; NULL: none. */
-static struct stitched *find_outer(struct stitcher *stitcher, enum seam seam, struct fit *on)
+static struct stitched *find_outer(struct stitcher *stitcher, enum boundary boundary,
+				   struct fit *on)
 {
 	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
 	const struct run *run = &stitcher->runs.v[last->owner];
@@ -639,7 +598,7 @@ static struct stitched *find_outer(struct stitcher *stitcher, enum seam seam, st
 	if (run->outer != RUN_NONE)
 		return NULL;
 	for (size_t i = stitcher->n_ends - 1; i-- > 0;)
-		if (run_fits(stitcher, &stitcher->ends[i], run, seam, on))
+		if (run_fits(stitcher, &stitcher->ends[i], run, boundary, on))
 			return &stitcher->ends[i];
 	return NULL;
 }
@@ -650,19 +609,17 @@ static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struc
 	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
 	struct run *run = &stitcher->runs.v[last->owner];
 	size_t below = on->offset > 0 ? (size_t)on->offset : 0;
-	const struct joint joint = {.run = outer->run,
-				    .n_joined = (uint32_t)on->n_agreed,
-				    .base = outer->base + (int64_t)below};
+	const struct placement placement = {.run = outer->run,
+					    .n_joined = (uint32_t)on->n_agreed,
+					    .base = outer->base + (int64_t)below};
 	struct held first = outer->stack.v[below];
 	int err = hand_callers(stitcher, run, &stitcher->runs.v[outer->owner], on->first);
 
 	if (err)
 		return err;
-	place_run(stitcher, run, joint.run, joint.base, joint.n_joined);
-	err = place_runs_since(stitcher, &joint, outer->base, stack_of(outer), below + on->n_agreed,
-			       seam_to(outer, SEAM_SETTLED));
-	if (err)
-		return err;
+	place_run(stitcher, run, placement.run, placement.base, placement.n_joined);
+	place_runs_since(stitcher, &placement, outer->base, stack_of(outer), below + on->n_agreed,
+			 boundary_to(outer, BOUNDARY_SETTLED));
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
@@ -673,43 +630,46 @@ static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struc
 }
 
 /* The last run has shown callers, which may be those of an earlier one, or of callers of that. */
-static int find_place(struct stitcher *stitcher, enum seam seam)
+static int find_place(struct stitcher *stitcher, enum boundary boundary)
 {
 	struct stitched *outer;
 	struct fit on;
 	int err = 0;
 
-	while (!err && (outer = find_outer(stitcher, seam, &on)))
+	while (!err && (outer = find_outer(stitcher, boundary, &on)))
 		err = lie_on(stitcher, outer, &on);
 	return err;
 }
 
 /* Runs since the end lie on the frames of it that have been there all the time, at least. */
 static int place_since(struct stitcher *stitcher, const struct stitched *end,
-		       const struct joint *joint, const struct beginning *from)
+		       const struct placement *placement, const struct beginning *from)
 {
-	const struct waiting taker = from->taker;
-	size_t left = (size_t)(joint->base - end->base + joint->n_joined);
+	const struct waiting catcher = from->catcher;
+	size_t left = (size_t)(placement->base - end->base + placement->n_joined);
 	struct held_stack stack = stack_of(end);
-	int64_t at = joint->base - end->base + (int64_t)from->n_roots;
+	int64_t at = placement->base - end->base + (int64_t)from->n_roots;
 
 	if (from->distance && at >= 0 && at < (int64_t)stack.n) {
-		int err = place_at_distance(stitcher, joint, end->base + at, stack, (size_t)at,
+		int err = place_at_distance(stitcher, placement, end->base + at, stack, (size_t)at,
 					    from->distance);
 
 		if (err)
 			return err;
 	}
-	if (taker.from >= left && taker.from < taker.from_end && taker.from_end <= stack.n) {
-		left = taker.from + 1;
-		stack.n = taker.from_end;
+	if (catcher.from >= left && catcher.from < catcher.from_end &&
+	    catcher.from_end <= stack.n) {
+		left = catcher.from + 1;
+		stack.n = catcher.from_end;
 	}
-	return place_runs_since(stitcher, joint, end->base, stack, left,
-				seam_to(end, from->seam == SEAM_LEAP ? SEAM_LEAP : SEAM_SETTLED));
+	place_runs_since(stitcher, placement, end->base, stack, left,
+			 boundary_to(end, from->boundary == BOUNDARY_LEAP ? BOUNDARY_LEAP
+									  : BOUNDARY_SETTLED));
+	return 0;
 }
 
 static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
-		 const struct fit *fit, struct joint *joint)
+		 const struct fit *fit, struct placement *placement)
 {
 	struct held_stack begin = from->frames;
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
@@ -718,11 +678,11 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
 	int err;
 
-	*joint = (struct joint){.run = end->run,
-				.joins = true,
-				.n_joined = (uint32_t)(fit->first + fit->n_agreed),
-				.base = end->base + fit->offset};
-	err = place_since(stitcher, end, joint, from);
+	*placement = (struct placement){.run = end->run,
+					.joins = true,
+					.n_joined = (uint32_t)(fit->first + fit->n_agreed),
+					.base = end->base + fit->offset};
+	err = place_since(stitcher, end, placement, from);
 	if (err)
 		return err;
 	err = learn_callers(&stitcher->runs.v[end->owner], callers,
@@ -734,24 +694,24 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 		end->base += fit->offset;
 	else if (!err && stack.n)
 		inherit_return(&end->stack.v[below], &first);
-	return err || !callers.n ? err : find_place(stitcher, SEAM_GAP);
+	return err || !callers.n ? err : find_place(stitcher, BOUNDARY_GAP);
 }
 
 /* Frames that were left between all that the last run has shown and what was leapt to. */
 static int64_t count_hidden(const struct stitcher *stitcher, const struct beginning *begin)
 {
 	const struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
-	const struct joint *left;
+	const struct placement *left;
 
-	if (stitcher->joints.n < 2 || !begin->distance || begin->n_roots + 1 != begin->frames.n)
+	if (stitcher->placements.n < 2 || !begin->distance || begin->n_roots + 1 != begin->frames.n)
 		return 0;
-	left = &stitcher->joints.v[stitcher->joints.n - 2];
+	left = &stitcher->placements.v[stitcher->placements.n - 2];
 	return left->run == end->run ? end->base - left->base + begin->distance - 1 : 0;
 }
 
 /* What the segment began with is below the run before it. */
 static int go_around(struct stitcher *stitcher, const struct beginning *begin,
-		     struct held_stack stack, struct joint *joint)
+		     struct held_stack stack, struct placement *placement)
 {
 	const struct fit fit = {.offset = -(int64_t)begin->frames.n, .first = begin->frames.n};
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
@@ -763,7 +723,7 @@ static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 			return -ENOMEM;
 		end->base -= n;
 	}
-	return go_on(stitcher, begin, stack, &fit, joint);
+	return go_on(stitcher, begin, stack, &fit, placement);
 }
 
 /*
@@ -773,9 +733,9 @@ static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 static int go_around_on(struct stitcher *stitcher, const struct beginning *begin,
 			struct held_stack stack, struct stitched *outer, const struct fit *fit)
 {
-	struct joint *joint = &stitcher->joints.v[stitcher->joints.n - 1];
+	struct placement *placement = &stitcher->placements.v[stitcher->placements.n - 1];
 	size_t n_ends = stitcher->n_ends;
-	int err = go_around(stitcher, begin, stack, joint);
+	int err = go_around(stitcher, begin, stack, placement);
 
 	/* It may have found its place by that. */
 	if (err || stitcher->n_ends != n_ends)
@@ -784,10 +744,10 @@ static int go_around_on(struct stitcher *stitcher, const struct beginning *begin
 }
 
 /* It was leapt to a frame that only this segment shows: none that has waited is that one. */
-static bool is_new_taker(const struct stitcher *stitcher, const struct beginning *begin,
-			 size_t found, const struct fit *fit)
+static bool is_new_catcher(const struct stitcher *stitcher, const struct beginning *begin,
+			   size_t found, const struct fit *fit)
 {
-	if (begin->seam != SEAM_LEAP || !found || found == stitcher->n_ends)
+	if (begin->boundary != BOUNDARY_LEAP || !found || found == stitcher->n_ends)
 		return false;
 	return fit->offset >= 0 && fit->first + fit->n_agreed <= begin->n_roots &&
 	       stitcher->runs.v[stitcher->ends[stitcher->n_ends - 1].owner].outer == RUN_NONE;
@@ -806,28 +766,28 @@ static bool may_lie_on(const struct stitcher *stitcher)
 
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end)
 {
-	struct joint *joint = VEC_PUSH(&stitcher->joints);
+	struct placement *placement = VEC_PUSH(&stitcher->placements);
 	size_t found;
 	struct fit fit;
 
-	if (!joint)
+	if (!placement)
 		return -ENOMEM;
 	if (stitcher->is_off)
 		stitcher->n_ends = 0;
-	for (size_t i = 0; begin->seam == SEAM_LONG && i < stitcher->n_ends; i++)
+	for (size_t i = 0; begin->boundary == BOUNDARY_LONG && i < stitcher->n_ends; i++)
 		stitcher->ends[i].is_old = true;
 	found = search(stitcher, begin, &fit);
 	follow_unwinding(stitcher, begin, found);
-	if (is_new_taker(stitcher, begin, found, &fit))
+	if (is_new_catcher(stitcher, begin, found, &fit))
 		return go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
 	if (found) {
 		/* It becomes the last: those behind it are over. */
 		stitcher->n_ends = found;
-		return go_on(stitcher, begin, end, &fit, joint);
+		return go_on(stitcher, begin, end, &fit, placement);
 	}
-	if (begin->seam == SEAM_LEAP && may_lie_on(stitcher))
-		return go_around(stitcher, begin, end, joint);
-	return begin_run(stitcher, begin->frames, end, joint);
+	if (begin->boundary == BOUNDARY_LEAP && may_lie_on(stitcher))
+		return go_around(stitcher, begin, end, placement);
+	return begin_run(stitcher, begin->frames, end, placement);
 }
 
 int stitcher__finish(struct stitcher *stitcher)
@@ -837,7 +797,7 @@ int stitcher__finish(struct stitcher *stitcher)
 	while (stitcher->n_ends > 1 && !err) {
 		size_t n = stitcher->n_ends;
 
-		err = find_place(stitcher, SEAM_SETTLED);
+		err = find_place(stitcher, BOUNDARY_SETTLED);
 		if (stitcher->n_ends < n)
 			continue;
 		/* It stands by itself: what comes before it does not lie under it. */
@@ -869,12 +829,8 @@ static int put_below(struct stitched *end, struct held_stack callers)
 {
 	struct held *v;
 
-	for (size_t i = 0; i < callers.n; i++) {
-		struct held *last = VEC_PUSH(&end->stack);
-
-		if (!last)
-			return -ENOMEM;
-	}
+	if (VEC_ADD_ALL(&end->stack, &callers))
+		return -ENOMEM;
 	v = end->stack.v;
 	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
 	memcpy(v, callers.v, callers.n * sizeof(*v));
@@ -888,7 +844,7 @@ int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	struct fit fit;
 	int err;
 
-	if (!end || !taken.n || !held_stack__fits(stack_of(end), taken, SEAM_GAP, &fit) ||
+	if (!end || !taken.n || !held_stack__fits(stack_of(end), taken, BOUNDARY_GAP, &fit) ||
 	    fit.offset >= 0)
 		return 0;
 	callers = (struct held_stack){taken.v, fit.first};
@@ -900,5 +856,5 @@ int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	if (err)
 		return err;
 	end->base += fit.offset;
-	return find_place(stitcher, SEAM_GAP);
+	return find_place(stitcher, BOUNDARY_GAP);
 }

@@ -46,12 +46,12 @@ struct fit {
 };
 
 /* What lies between a segment and the one before it. */
-enum seam {
-	SEAM_GAP,
-	SEAM_LONG,    /* much may have happened meanwhile */
-	SEAM_WAIT,    /* another stack has run, and has gone to where this one waited */
-	SEAM_SETTLED, /* a gap, of which nothing more will show: what is likeliest is taken */
-	SEAM_LEAP,    /* nothing: the one before was left for a frame below all that it showed */
+enum boundary {
+	BOUNDARY_GAP,
+	BOUNDARY_LONG,	  /* much may have happened meanwhile */
+	BOUNDARY_WAIT,	  /* another stack has run, and has gone to where this one waited */
+	BOUNDARY_SETTLED, /* a gap, of which nothing more will show: what is likeliest is taken */
+	BOUNDARY_LEAP, /* nothing: the one before was left for a frame below all that it showed */
 };
 
 /*
@@ -64,53 +64,44 @@ static inline int64_t fit__weight(const struct fit *fit)
 }
 
 /* Whether b may be what goes on of a, and how, as well as can be told. */
-bool held_stack__fits(struct held_stack a, struct held_stack b, enum seam seam, struct fit *best);
+bool held_stack__fits(struct held_stack a, struct held_stack b, enum boundary boundary,
+		      struct fit *best);
 
 /*
  * Who had called whom, of the frames that ended without a return: an exception's runtime is reached
  * the same way each time. So it is known what lies between a frame and the runtime, where a gap has
  * swallowed the calls, and the exception the returns.
  */
-struct way {
+struct call_edge {
 	const struct function *caller, *callee;
 	uint64_t return_ip; /* of the callee, into the caller */
 	bool is_passed;	    /* by an exception, which did not land in the caller then */
 };
 
 /* Zero-initialised is empty. */
-struct ways {
-	VEC(struct way) all;
+struct call_edges {
+	VEC(struct call_edge) all;
 	struct hash_index index; /* by the callee, and by both */
 };
 
-/* Frames that one way may lead over. */
-#define WAY_MAX 6
-
-void ways__fini(struct ways *ways);
+void call_edges__fini(struct call_edges *edges);
 
 /* 0 or -ENOMEM. */
-int ways__learn(struct ways *ways, const struct way *way);
-
-/*
- * What the shortest way from one function to what it has called leads over, from the former on.
- * Their number; 0 where nothing lies between, no way is known, or several are as short.
- */
-size_t ways__between(const struct ways *ways, const struct function *from,
-		     const struct function *to, struct held between[WAY_MAX]);
+int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
 
 /* Frames of which only their number is known. */
 #define BETWEEN_MAX 32
 
 /*
- * An exception has passed n frames between one function's and another's: on all ways that are known
- * to be passed, what each is; without a function where the ways differ. It landed in the former, or
- * has passed that as well. False: there is no such way.
+ * An exception has passed n frames between one function's and another's: on all paths that are
+ * known to be passed, what each is; without a function where the paths differ. It landed in the
+ * former, or has passed that as well. False: there is no such path.
  */
-bool ways__pass(const struct ways *ways, const struct function *from, bool has_landed,
-		const struct function *to, struct held between[BETWEEN_MAX], size_t n);
+bool call_edges__pass(const struct call_edges *edges, const struct function *from, bool has_landed,
+		      const struct function *to, struct held between[BETWEEN_MAX], size_t n);
 
 /* A segment, and how it hangs together with those before it. */
-struct joint {
+struct placement {
 	uint32_t run;
 	bool joins;	   /* its run has segments before it */
 	uint32_t n_joined; /* of the frames that it begins with: as many ran before it */
@@ -126,7 +117,7 @@ struct run {
 	int64_t base;	/* its depth on that, at least */
 	/* What its first segment began with, and which that is. */
 	held_vec begun;
-	uint32_t joint;
+	uint32_t placement;
 };
 
 /* A run that the next segment may go on with. */
@@ -142,19 +133,19 @@ struct stitched {
 #define STITCHED_MAX 8
 
 struct stitcher {
-	bool is_off;		  /* each segment stands by itself */
-	VEC(struct joint) joints; /* a segment each, in order */
+	bool is_off;			  /* each segment stands by itself */
+	VEC(struct placement) placements; /* a segment each, in order */
 	VEC(struct run) runs;
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */
 	size_t n_ends;
 	VEC(uint32_t) loose; /* runs of which it is not known what they lie on, ascending */
 	struct unwinding {
 		bool is_followed;
-		uint32_t joint, run; /* that it began with */
-		uint64_t pad;	     /* the last that it has come to; 0: none */
-	} unwinding;		     /* from behind the last gap: stitch.c */
-	held_vec view;		     /* memory of look() */
-	struct ways ways;	     /* of what was left without a return */
+		uint32_t placement, run; /* that it began with */
+		uint64_t pad;		 /* the last that it has come to; 0: none */
+	} unwinding;			 /* from behind the last gap: stitch.c */
+	held_vec view;			 /* memory of look() */
+	struct call_edges edges;	 /* of what was left without a return */
 };
 
 /* A frame that waits to go on: in stitcher.ends[end].stack. */
@@ -171,9 +162,9 @@ struct waiting {
 /* What a segment began with, as far as it showed it. */
 struct beginning {
 	struct held_stack frames;
-	enum seam seam;
+	enum boundary boundary;
 	/* Behind a leap: the frame that it was to, and so many of `frames` are below that. */
-	struct waiting taker;
+	struct waiting catcher;
 	size_t n_roots;
 	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */
 	/* The lowest unwinds: exceptions all look alike. */

@@ -222,7 +222,6 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 	struct frames *frames = s->frames;
 	const struct frame *top = frames__top(frames);
 	uint64_t ip = branch__return_ip(b);
-	struct landing *landing;
 	size_t depth;
 
 	if (!top)
@@ -231,17 +230,13 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 	forget_dead(frames, depth);
 	if (is_known(frames, depth, ip))
 		return;
-	landing = VEC_PUSH(&frames->landings);
-	if (!landing) {
+	if (VEC_ADD(&frames->landings, (struct landing){.ip = ip,
+							.depth = depth,
+							.index = top->index,
+							.is_root = top->is_root,
+							.left_by = (uint8_t)left_by_of(role),
+							.slack = branch__return_slack(b)}))
 		frames->failed = true;
-		return;
-	}
-	*landing = (struct landing){.ip = ip,
-				    .depth = depth,
-				    .index = top->index,
-				    .is_root = top->is_root,
-				    .left_by = (uint8_t)left_by_of(role),
-				    .slack = branch__return_slack(b)};
 }
 
 static const struct landing *find(const struct frames *frames, uint64_t ip)
@@ -346,8 +341,8 @@ static bool may_hold(const struct function *function, const struct code_place *p
 		pad->function->kind == FUNCTION_UNKNOWN);
 }
 
-static struct frame *find_taker(const struct stack *s, const struct branch *b,
-				const struct code_place *pad)
+static struct frame *find_catcher(const struct stack *s, const struct branch *b,
+				  const struct code_place *pad)
 {
 	struct frame *top = frames__top(s->frames), *frame = top;
 
@@ -377,21 +372,21 @@ static bool takes(void *ctx, const struct function *function, uint64_t return_ip
 }
 
 /* It was thrown: what threw it is the innermost frame that does, and does not return. */
-static void find_thrower(const struct stitched *end, struct waiting *taker)
+static void find_thrower(const struct stitched *end, struct waiting *catcher)
 {
-	for (size_t i = end->stack.n; i-- > taker->at + 1;) {
+	for (size_t i = end->stack.n; i-- > catcher->at + 1;) {
 		const struct function *function = end->stack.v[i].function;
 
 		if (!function || !function->name || !unwinder__find(function->name))
 			continue;
-		taker->from = (uint32_t)i;
-		taker->from_end = (uint32_t)end->stack.n;
+		catcher->from = (uint32_t)i;
+		catcher->from_end = (uint32_t)end->stack.n;
 		return;
 	}
 }
 
 /* So many frames above it has the exception come past that it would have landed in. */
-static size_t count_passed(const struct landed *landed, const struct stitched *end, size_t taker,
+static size_t count_passed(const struct landed *landed, const struct stitched *end, size_t catcher,
 			   uint64_t pad)
 {
 	struct landed before = {.s = landed->s, .b = &(struct branch){.to = pad}};
@@ -399,22 +394,22 @@ static size_t count_passed(const struct landed *landed, const struct stitched *e
 
 	if (!pad || !code_map__find(landed->s->map, pad, &before.pad))
 		return 0;
-	for (size_t i = taker + 1; i < n; i++)
+	for (size_t i = catcher + 1; i < n; i++)
 		if (!takes(&before, end->stack.v[i].function,
 			   i + 1 < n ? end->stack.v[i + 1].return_ip : end->left_ip))
 			return 0;
-	return n - 1 - taker;
+	return n - 1 - catcher;
 }
 
 /* If it is the same exception: it was so much further below, from the gap on. */
 static void mend_level(const struct landed *landed, struct stitcher *stitcher,
-		       const struct waiting *taker)
+		       const struct waiting *catcher)
 {
-	uint64_t pad = stitcher__last_pad(stitcher, taker->end);
-	size_t n = count_passed(landed, &stitcher->ends[taker->end], taker->at, pad);
+	uint64_t pad = stitcher__last_pad(stitcher, catcher->end);
+	size_t n = count_passed(landed, &stitcher->ends[catcher->end], catcher->at, pad);
 
 	if (n)
-		stitcher__sink(stitcher, taker->end, n);
+		stitcher__sink(stitcher, catcher->end, n);
 }
 
 static bool takes_at(const struct landed *landed, const struct stitched *end, size_t at)
@@ -432,22 +427,23 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	struct landed landed = {.s = s, .b = b};
-	struct waiting taker;
+	struct waiting catcher;
 
 	if (!code_map__find(s->map, b->to, &landed.pad))
 		return WAITING_NONE;
-	taker = stitcher__reach(stitcher, distance);
-	if (taker.end < stitcher->n_ends && takes_at(&landed, &stitcher->ends[taker.end], taker.at))
-		return taker;
-	taker = stitcher__find(stitcher, takes, &landed);
-	if (taker.end >= stitcher->n_ends)
-		return taker;
+	catcher = stitcher__reach(stitcher, distance);
+	if (catcher.end < stitcher->n_ends &&
+	    takes_at(&landed, &stitcher->ends[catcher.end], catcher.at))
+		return catcher;
+	catcher = stitcher__find(stitcher, takes, &landed);
+	if (catcher.end >= stitcher->n_ends)
+		return catcher;
 	/* A panic is caught wherever anything is; what is thrown anew may be of another type. */
 	if (by->resumes || by->left_by == LEFT_BY_PANIC)
-		mend_level(&landed, stitcher, &taker);
+		mend_level(&landed, stitcher, &catcher);
 	if (is_lowest && !by->resumes)
-		find_thrower(&stitcher->ends[taker.end], &taker);
-	return taker;
+		find_thrower(&stitcher->ends[catcher.end], &catcher);
+	return catcher;
 }
 
 /* The frame that was unwound to lies so far below all that the segment has shown; 0: not known. */
@@ -473,12 +469,12 @@ static struct frame *find_nearest(const struct stack *s, const struct function *
 
 /* An exception of OCaml's came to one of its handlers: to which frame, NULL: not known. */
 static bool find_raised(const struct stack *s, const struct branch *b, const struct code_place *pad,
-			struct frame **taker)
+			struct frame **catcher)
 {
 	if (ocaml_handlers__is_one(pad->image, pad->vaddr))
-		*taker = find_taker(s, b, pad);
+		*catcher = find_catcher(s, b, pad);
 	else if (s->traps && ocaml_traps__has(s->traps, b->to))
-		*taker = find_nearest(s, pad->function);
+		*catcher = find_nearest(s, pad->function);
 	else
 		return false;
 	return true;
@@ -502,7 +498,7 @@ bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct f
 
 	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
 		return false;
-	*frame = find_taker(s, b, &pad);
+	*frame = find_catcher(s, b, &pad);
 	*by = departure_of_exception(s->frames, *frame, pad.image);
 	return true;
 }

@@ -33,6 +33,16 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		added_ ? 0 : -ENOMEM;                                                              \
 	})
 
+/* Adds all elements of another one, or of any struct with `v` and `n`. 0 or -ENOMEM. */
+#define VEC_ADD_ALL(vec, from)                                                                     \
+	({                                                                                         \
+		int err_ = 0;                                                                      \
+                                                                                                   \
+		for (size_t i_ = 0; i_ < (from)->n && !err_; i_++)                                 \
+			err_ = VEC_ADD(vec, (from)->v[i_]);                                        \
+		err_;                                                                              \
+	})
+
 /* Takes one out; those behind it move up. */
 #define VEC_REMOVE(vec, i)                                                                         \
 	memmove(&(vec)->v[i], &(vec)->v[(i) + 1], (--(vec)->n - (i)) * sizeof(*(vec)->v))

@@ -64,13 +64,14 @@ static void finish(struct loaded_program *p, const char *expected)
 }
 
 /* Up to before(), a gap, and then in step(), which work() has called. */
-static void run_program(const struct compiled *f, const char *text, bool goes_on,
-			const char *expected)
+static void run_passes(const struct compiled *f, const char *text, unsigned int passes,
+		       bool goes_on, const char *expected)
 {
 	struct loaded_program p;
 	struct thread *t = &p.t;
 
 	load(f, text, &p);
+	stack__set_passes(t->stack, passes);
 	begin(t, at(f, "_start"));
 	call(t, at(f, "_start"), at(f, "run"));
 	call(t, at(f, "run"), at(f, "before"));
@@ -86,6 +87,12 @@ static void run_program(const struct compiled *f, const char *text, bool goes_on
 	finish(&p, expected);
 }
 
+static void run_program(const struct compiled *f, const char *text, bool goes_on,
+			const char *expected)
+{
+	run_passes(f, text, PASS_ALL, goes_on, expected);
+}
+
 static void test_the_only_way_to_what_waits_is_taken(void **state)
 {
 	run_program(*state, PROGRAM(""), false,
@@ -98,22 +105,19 @@ static void test_the_only_way_to_what_waits_is_taken(void **state)
 		    "        step 50-60 inferred-start\n");
 }
 
-/* Without the pass it stands by itself; without all others the pass finds nothing to lie on. */
-static void test_a_pass_that_can_be_switched_off(void **state)
+/* It looks at what stitching has found: where it has put nothing, there is nothing to lie on. */
+static void test_the_pass_alone_and_all_but_it(void **state)
 {
-	const struct compiled *f = *state;
-	struct loaded_program p;
-	struct thread *t = &p.t;
-
-	load(f, PROGRAM(""), &p);
-	stack__set_passes(t->stack, PASS_ALL & ~PASS_CALLERS);
-	begin(t, at(f, "_start"));
-	call(t, at(f, "_start"), at(f, "run"));
-	call(t, at(f, "run"), at(f, "before"));
-	gap(t, GAP_OVERFLOW);
-	begin(t, at(f, "step"));
-	ret(t, at(f, "step"), at(f, "work") + CALL_LEN);
-	finish(&p, "_start 10-40 inferred-start inferred-end\n"
+	run_passes(*state, PROGRAM(""), PASS_ROOTS | PASS_STITCHING | PASS_CALLERS, false,
+		   "_start 10-60 inferred-start inferred-end inferred\n"
+		   "  run 20-60 inferred-end inferred\n"
+		   "    before 30-40 inferred-end\n"
+		   "    [gap: overflow] 40-50\n"
+		   "    start 50-60 inferred-start inferred-end inferred\n"
+		   "      work 50-60 inferred-start inferred-end\n"
+		   "        step 50-60 inferred-start\n");
+	run_passes(*state, PROGRAM(""), PASS_ALL & ~PASS_CALLERS, false,
+		   "_start 10-40 inferred-start inferred-end\n"
 		   "  run 20-40 inferred-end\n"
 		   "    before 30-40 inferred-end\n"
 		   "[gap: overflow] 40-50\n"
@@ -220,7 +224,7 @@ int main(void)
 		TEST(test_the_only_way_to_what_waits_is_taken),
 		TEST(test_also_for_what_has_gone_on_by_a_jump),
 		TEST(test_of_two_ways_none_is_taken),
-		TEST(test_a_pass_that_can_be_switched_off),
+		TEST(test_the_pass_alone_and_all_but_it),
 		TEST(test_main_is_called_by_its_address),
 		TEST(test_whose_result_nobody_exits_with_is_not_main),
 	};

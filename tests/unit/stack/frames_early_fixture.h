@@ -27,7 +27,7 @@ typedef VEC(struct event) event_vec;
 
 struct fixture {
 	struct frames frames;
-	struct call_taker taker;
+	struct call_consumer consumer;
 	event_vec events; /* of what was told */
 	char told[256];	  /* "3 5(6 7) ": by entry_ip, what was told at once in one word */
 	uint64_t inlined; /* entry_ip of a call that is in inlined code */
@@ -89,8 +89,8 @@ static inline int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	frames__init(&fixture->frames);
-	fixture->taker = (struct call_taker){take, is_in_inlined, fixture};
-	fixture->frames.taker = &fixture->taker;
+	fixture->consumer = (struct call_consumer){take, is_in_inlined, fixture};
+	fixture->frames.consumer = &fixture->consumer;
 	*state = fixture;
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 
 /* main has `a` in it, which has `b`; and again `b`, by itself. */
 static const struct function inlined_a = {.name = "a", .kind = FUNCTION_INLINED};

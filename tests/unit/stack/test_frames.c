@@ -58,7 +58,7 @@ static void test_an_empty_segment(void **state)
 	frames__begin_segment(frames, 5);
 	assert_null(frames__top(frames));
 	frames__pop(frames, 6, 0);
-	frames__close_all(frames, 6, 0);
+	frames__pop_to(frames, NULL, 6, 0);
 	assert_frames(frames, "");
 }
 
@@ -69,7 +69,7 @@ static void test_push_and_pop(void **state)
 	frames__begin_segment(frames, 0);
 	push(frames, 1, &f);
 	push(frames, 2, &g);
-	assert_int_equal(frames->level, 2);
+	assert_int_equal(frames->level, 1);
 	assert_ptr_equal(frames__top(frames)->call.function, &g);
 	assert_ptr_equal(frames__parent(frames, frames__top(frames))->call.function, &f);
 	frames__pop(frames, 3, 0);
@@ -78,7 +78,7 @@ static void test_push_and_pop(void **state)
 	assert_null(frames__parent(frames, frames__top(frames)));
 	frames__pop(frames, 6, 0);
 	assert_null(frames__top(frames));
-	assert_int_equal(frames->level, 0);
+	assert_int_equal(frames->level, -1);
 	assert_frames(frames, "f 1-6\n"
 			      "  g 2-3\n"
 			      "  h 4-5 cut\n");
@@ -115,9 +115,9 @@ static void test_a_late_root_lies_below_everything_before_it(void **state)
 	frames__pop(frames, 14, 0);
 	frames__pop(frames, 15, 0);
 	frames__emplace_root(frames, &below, 0x2000);
-	assert_int_equal(frames->level, -1);
+	assert_int_equal(frames->level, -2);
 	push(frames, 16, &h);
-	frames__close_all(frames, 17, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, 17, CALL_INFERRED_END);
 	assert_frames(frames, "below 10-17 inferred-start inferred-end\n"
 			      "  root 10-15 inferred-start\n"
 			      "    f 10-12\n"
@@ -143,14 +143,14 @@ static void test_late_roots_of_a_nested_part(void **state)
 	frames__pop(frames, 14, 0);
 	frames__emplace_root(frames, &below, 0);
 	push(frames, 15, &h);
-	assert_int_equal(frames->level, 4);
+	assert_int_equal(frames->level, 3);
 	g_frame = frames__parent(frames, frames__parent(frames, frames__top(frames)));
-	frames__unwind_to(frames, g_frame, 16, 0);
+	frames__pop_to(frames, g_frame, 16, 0);
 	assert_ptr_equal(frames__top(frames)->call.function, &g);
 	push(frames, 17, &h);
-	frames__close_all(frames, 18, 0);
+	frames__pop_to(frames, NULL, 18, 0);
 	frames__emplace_root(frames, &root, 0);
-	frames__close_all(frames, 19, 0);
+	frames__pop_to(frames, NULL, 19, 0);
 	assert_frames(frames, "root 10-19 inferred-start\n"
 			      "  f 10-18\n"
 			      "    g 11-18\n"
@@ -173,14 +173,14 @@ static void test_parts_without_calls(void **state)
 		frames__emplace_root(frames, &root, 0);
 		frames__begin_nested(frames, (uint64_t)i);
 		frames__emplace_root(frames, &below, 0);
-		frames__unwind_to(frames, &frames->open.v[0], (uint64_t)i + 1, 0);
+		frames__pop_to(frames, &frames->open.v[0], (uint64_t)i + 1, 0);
 	}
 	frames__begin_nested(frames, 5);
-	frames__close_all(frames, 5, 0);
+	frames__pop_to(frames, NULL, 5, 0);
 	frames__begin_segment(frames, 6);
 	frames__begin_segment(frames, 6);
 	push(frames, 6, &g);
-	frames__close_all(frames, 7, 0);
+	frames__pop_to(frames, NULL, 7, 0);
 	assert_frames(frames, "f 1-5\n"
 			      "  root 2-3 inferred-start\n"
 			      "    below 2-3 inferred-start\n"
@@ -197,7 +197,7 @@ static void test_a_segment_of_late_roots_only(void **state)
 	frames__emplace_root(frames, &root, 0);
 	frames__pop(frames, 2, 0);
 	frames__emplace_root(frames, &below, 0);
-	frames__close_all(frames, 3, 0);
+	frames__pop_to(frames, NULL, 3, 0);
 	assert_frames(frames, "below 1-3 inferred-start\n"
 			      "  root 1-2 inferred-start\n");
 }
@@ -216,7 +216,7 @@ static void test_more_late_roots_than_there_is_room_for(void **state)
 		assert_non_null(frames__emplace_root(frames, &root, i));
 	}
 	push(frames, n + 1, &g);
-	frames__close_all(frames, n + 2, 0);
+	frames__pop_to(frames, NULL, n + 2, 0);
 	assert_int_equal(frames__finish(frames, &tree), 0);
 	assert_well_formed(&tree);
 	assert_int_equal(tree.calls.n, n + 2);
@@ -244,7 +244,7 @@ static void test_the_last_frame_can_be_dropped(void **state)
 	frames__pop(frames, 5, 0);
 	frames__emplace_root(frames, &root, 0);
 	assert_false(frames__is_last(frames));
-	frames__close_all(frames, 6, 0);
+	frames__pop_to(frames, NULL, 6, 0);
 	assert_frames(frames, "root 1-6 inferred-start\n"
 			      "  f 1-5\n"
 			      "    h 3-4\n");
@@ -256,14 +256,14 @@ static void test_segments_and_gaps_stand_side_by_side(void **state)
 
 	frames__begin_segment(frames, 1);
 	push(frames, 1, &f);
-	frames__close_all(frames, 3, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, 3, CALL_INFERRED_END);
 	frames__emplace_root(frames, &root, 0);
-	frames__close_all(frames, 3, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, 3, CALL_INFERRED_END);
 	frames__add_gap(frames, 3, 5, 1);
 	frames__begin_segment(frames, 5);
 	push(frames, 5, &g);
 	push(frames, 6, &h);
-	frames__close_all(frames, 7, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, 7, CALL_INFERRED_END);
 	frames__add_gap(frames, 7, 9, 3);
 	assert_frames(frames, "root 1-3 inferred-start inferred-end\n"
 			      "  f 1-3 inferred-end\n"
@@ -293,7 +293,7 @@ static void test_a_million_frames_deep(void **state)
 	frames__begin_segment(frames, 0);
 	for (uint32_t i = 0; i < n; i++)
 		push(frames, i, &f);
-	frames__close_all(frames, n, 0);
+	frames__pop_to(frames, NULL, n, 0);
 	assert_int_equal(frames__finish(frames, &tree), 0);
 	assert_int_equal(tree.calls.n, n);
 	assert_int_equal(tree.calls.v[n - 1].depth, n - 1);

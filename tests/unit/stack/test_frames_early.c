@@ -19,7 +19,7 @@ static struct frames *begin(struct fixture *fixture)
 static size_t finish(struct frames *frames, struct call_tree *tree)
 {
 	*tree = (struct call_tree){0};
-	frames__close_all(frames, 1000000, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, 1000000, CALL_INFERRED_END);
 	assert_int_equal(frames__finish(frames, tree), 0);
 	return tree->calls.n;
 }
@@ -82,7 +82,7 @@ static void test_may_run_on_behind_a_gap(void **state)
 	struct frames *frames = begin(fixture);
 
 	push(frames, 12, 2);
-	frames__close_all(frames, 14, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, 14, CALL_INFERRED_END);
 	assert_string_equal(fixture->told, "");
 	expect_left(fixture, 2);
 }
@@ -153,7 +153,7 @@ static void test_nested_parts(void **state)
 	frames__begin_nested(frames, 12);
 	push(frames, 12, 3);
 	call(frames, 13, 14, 4);
-	frames__unwind_to(frames, &frames->open.v[1], 15, 0);
+	frames__pop_to(frames, &frames->open.v[1], 15, 0);
 	call(frames, 15, 16, 5);
 	call(frames, 17, 18, 6);
 	frames__pop(frames, 19, 0);
@@ -186,7 +186,7 @@ static void test_what_ended_with_its_callee(void **state)
 
 	push(frames, 11, 2);
 	call(frames, 12, 13, 3);
-	frames__close_all(frames, 13, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, 13, CALL_INFERRED_END);
 	assert_int_equal(finish(frames, &tree), 2);
 	assert_false(tree.calls.v[0].told_at_end);
 	assert_true(tree.calls.v[1].told_at_end);

@@ -22,7 +22,7 @@ static void run(struct frames *frames, uint64_t seed)
 		n = frames->open.n;
 		switch (draw(&seed, 32)) {
 		case 0:
-			frames__close_all(frames, now, CALL_INFERRED_END);
+			frames__pop_to(frames, NULL, now, CALL_INFERRED_END);
 			frames__add_gap(frames, now, now + 5, GAP_LOST);
 			now += 5;
 			frames__begin_segment(frames, now);
@@ -42,7 +42,7 @@ static void run(struct frames *frames, uint64_t seed)
 			push(frames, now, ip++);
 			break;
 		case 3:
-			frames__unwind_to(frames, &frames->open.v[n / 2], now, 0);
+			frames__pop_to(frames, &frames->open.v[n / 2], now, 0);
 			break;
 		default:
 			if (draw(&seed, 2)) {
@@ -54,7 +54,7 @@ static void run(struct frames *frames, uint64_t seed)
 				frames__emplace_root(frames, &root, ip++);
 		}
 	}
-	frames__close_all(frames, now, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, now, CALL_INFERRED_END);
 }
 
 static int by_time(const void *a, const void *b)

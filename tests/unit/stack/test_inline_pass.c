@@ -19,7 +19,7 @@ static int tear_down(void **state)
 
 static void assert_becomes(struct call_tree *tree, const char *expected)
 {
-	assert_int_equal(inline_pass__run(tree), 0);
+	assert_int_equal(inline_pass__run(tree, 1), 0);
 	assert_tree(tree, expected);
 }
 
@@ -153,7 +153,7 @@ static void test_what_tells_calls_by_their_places(void **state)
 	*VEC_PUSH(&tree->leaps) = (struct leap){.from = 1, .to = 0};
 	*VEC_PUSH(&tree->leaps) = (struct leap){.from = 3, .to = 2};
 	*VEC_PUSH(&tree->done_by) = (struct done_by){.call = 2};
-	assert_int_equal(inline_pass__run(tree), 0);
+	assert_int_equal(inline_pass__run(tree, 1), 0);
 	assert_int_equal(tree->leaps.v[0].from, 1);
 	assert_int_equal(tree->leaps.v[0].to, 0);
 	assert_int_equal(tree->leaps.v[1].from, 6);
@@ -198,7 +198,7 @@ static void test_any_tree(void **state)
 				    tree.calls.v[k].end_ns == 1000)
 					tree.calls.v[k].end_ns = now;
 		}
-		assert_int_equal(inline_pass__run(&tree), 0);
+		assert_int_equal(inline_pass__run(&tree, 1), 0);
 		assert_well_formed(&tree);
 		for (size_t i = 0; i < tree.calls.n; i++) {
 			const struct call *call = &tree.calls.v[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Several stacks wait at one address: which of them goes on is told by where it returns. */
-#include "stack_strands_fixture.h"
+#include "stack_coroutines_fixture.h"
 
 /* Both wait at A + 0x15, and return to different places from there. */
 static void two_that_wait(struct thread *t)

@@ -135,7 +135,8 @@ static void test_an_iret_to_itself(void **state)
 	assert_on_top(t, "main", 0);
 }
 
-/* A fault that the exception table expects: on behind it, in the same function or another. */
+/* A fault that the exception table expects: on behind it, in the same function, another, or a
+ * caller. */
 static void test_a_fault_that_is_expected(void **state)
 {
 	struct thread *t = *state;
@@ -149,7 +150,11 @@ static void test_a_fault_that_is_expected(void **state)
 	take_interrupt(t, k(COPY) + 0x60, k(FAULT));
 	leave(t, k(FAULT) + 0x20, k(HANDLE) + 0x50);
 	assert_on_top(t, "handle", 2);
-	ret(t, k(HANDLE) + 0x60, k(ENTRY) + 0x15);
+	call(t, k(HANDLE) + 0x60, k(COPY));
+	take_interrupt(t, k(COPY) + 0x10, k(FAULT));
+	leave(t, k(FAULT) + 0x20, k(HANDLE) + 0x80);
+	assert_on_top(t, "handle", 2);
+	ret(t, k(HANDLE) + 0x90, k(ENTRY) + 0x15);
 	leave(t, k(ENTRY) + 0x20, MAIN + 0x12);
 	assert_on_top(t, "main", 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Passes over segments that have ended: what each finds, without the others, and what without it.
  */
-#include "stack_strands_fixture.h"
+#include "stack_coroutines_fixture.h"
 
 /* Both a and main are shown by returns only, on both sides of a gap. */
 static void run_over_a_gap(struct thread *t)

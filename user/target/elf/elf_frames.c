@@ -80,23 +80,16 @@ static bool use_cie(struct frame_section *section, Dwarf_Off offset)
 	return true;
 }
 
-/* What augments an FDE is the address of its LSDA, or nothing; its program follows. */
-static void read_rest(const struct frame_section *section, struct eh_bytes *bytes,
-		      struct elf_frame *out)
+/* What augments an FDE is the address of its LSDA, or nothing. 0: none. */
+static uint64_t read_lsda(const struct frame_section *section, struct eh_bytes *bytes)
 {
-	uint64_t len = 0;
+	uint64_t len, lsda;
 
-	out->lsda = 0;
-	out->program = out->program_end = NULL;
-	if (section->is_sized &&
-	    (!eh_bytes__uleb128(bytes, &len) || len > (uint64_t)(bytes->end - bytes->at)))
-		return;
-	out->program = bytes->at + len;
-	out->program_end = bytes->end;
-	bytes->end = out->program;
-	if (section->lsda == DW_EH_PE_omit || !section->is_sized ||
-	    !eh_bytes__pointer(bytes, section->lsda, &out->lsda))
-		out->lsda = 0;
+	if (!section->is_sized || section->lsda == DW_EH_PE_omit ||
+	    !eh_bytes__uleb128(bytes, &len) || len > (uint64_t)(bytes->end - bytes->at))
+		return 0;
+	bytes->end = bytes->at + len;
+	return eh_bytes__pointer(bytes, section->lsda, &lsda) ? lsda : 0;
 }
 
 /* False where the FDE is damaged, or in an encoding that is not used for code. */
@@ -114,8 +107,7 @@ static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct
 	if (!eh_bytes__pointer(&bytes, section->encoding & 0x07, &len))
 		return false;
 	out->end = out->start + len;
-	out->cie = fde->CIE_pointer;
-	read_rest(section, &bytes, out);
+	out->lsda = read_lsda(section, &bytes);
 	return out->end > out->start;
 }
 
@@ -172,20 +164,6 @@ static bool open_section(struct elf_image *image, struct frame_section *section)
 		.cie = (Dwarf_Off)-1,
 	};
 	return section->e_ident != NULL;
-}
-
-bool elf_image__read_cie(struct elf_image *image, uint64_t offset, Dwarf_CIE *cie)
-{
-	struct frame_section section;
-	Dwarf_CFI_Entry entry;
-	Dwarf_Off next;
-
-	if (!open_section(image, &section) || offset >= section.data->d_size ||
-	    dwarf_next_cfi(section.e_ident, section.data, true, offset, &next, &entry) ||
-	    !dwarf_cfi_cie_p(&entry))
-		return false;
-	*cie = entry.cie;
-	return true;
 }
 
 int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)

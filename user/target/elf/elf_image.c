@@ -355,7 +355,7 @@ void elf_image__free(struct elf_image *image)
 	function_table__free(image->known);
 	function_table__free(image->full);
 	landing_table__free(image->pads);
-	cfi_table__free(image->cfi);
+	dwarf_cfi_end(image->cfi);
 	VEC_FINI(&image->symbols);
 	VEC_FINI(&image->stubs);
 	VEC_FINI(&image->unknown);

@@ -32,9 +32,6 @@ typedef VEC(struct elf_extent) elf_extent_vec;
 struct elf_frame {
 	uint64_t start, end;
 	uint64_t lsda; /* where its call sites' table lies; 0: it has none */
-	/* How to unwind out of it; NULL where that cannot be read. Valid as the image. */
-	const uint8_t *program, *program_end;
-	uint64_t cie; /* what the program starts from: offset in .eh_frame */
 };
 typedef VEC(struct elf_frame) elf_frame_vec;
 
@@ -71,7 +68,6 @@ struct elf_string;
 struct go_table;
 struct ocaml_table;
 struct landing_table;
-struct cfi_table;
 struct elf_separate;
 
 #define ELF_BUILD_ID_SIZE (2 * 64 + 1)
@@ -97,10 +93,11 @@ struct elf_image {
 	function_entry_vec stubs;   /* the PLT */
 	function_entry_vec unknown;
 	/* Published with release order, never taken back: readers need no lock. */
-	struct function_table *known;	/* symbols and stubs */
-	struct function_table *full;	/* and the holes between them */
-	struct landing_table *pads;	/* of landing_pads.c */
-	struct cfi_table *cfi;		/* of cfi.c */
+	struct function_table *known; /* symbols and stubs */
+	struct function_table *full;  /* and the holes between them */
+	struct landing_table *pads;   /* of landing_pads.c */
+	Dwarf_CFI *cfi;		      /* of cfi.c */
+	bool has_asked_cfi;
 	struct function_entry fallback; /* where memory ran out */
 
 	elf_called_vec called;
@@ -201,15 +198,10 @@ int elf_image__resolve_cold(struct elf_image *image, struct function_table *tabl
 /* elf_plt.c: fills image->stubs; wants the symbols. 0 or -ENOMEM. */
 int elf_image__load_stubs(struct elf_image *image);
 
-/* cfi.c */
-void cfi_table__free(struct cfi_table *table);
-
 /* elf_frames.c: what .eh_frame says on where functions lie, ascending. 0 or -ENOMEM. */
 int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames);
 /* The last of them that begins at or before vaddr, if it reaches so far; else NULL. */
 const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr);
-/* An entry of .eh_frame that everything else starts from. False where there is none. */
-bool elf_image__read_cie(struct elf_image *image, uint64_t offset, Dwarf_CIE *cie);
 /* landing_pads.c */
 void landing_table__free(struct landing_table *table);
 /*

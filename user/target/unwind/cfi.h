@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <elfutils/libdw.h>
+
 #include "target/elf/elf_image.h"
 
 /* DWARF's numbers (System V ABI, AMD64 supplement, figure 3.36). */
@@ -33,15 +35,15 @@ enum cfi_kind {
 	CFI_REGISTER_PLUS,  /* in another register; of the CFA: `offset` from it */
 	CFI_AT_EXPRESSION,  /* in memory, where the expression says */
 	CFI_EXPRESSION,	    /* what the expression gives */
-	CFI_NOT_UNDERSTOOD, /* a rule of a kind that there is not */
+	CFI_NOT_UNDERSTOOD, /* in a register that this machine does not have */
 };
 
 struct cfi_rule {
 	uint8_t kind;  /* enum cfi_kind */
 	uint8_t other; /* of CFI_REGISTER_PLUS */
 	int64_t offset;
-	const uint8_t *expression; /* valid as long as the image */
-	size_t len;
+	const Dwarf_Op *ops; /* of an expression; valid as long as the image */
+	size_t n;
 };
 
 /* One place in the code. The CFA is what the stack pointer is once the call has returned. */
@@ -65,24 +67,10 @@ struct cfi_frame {
 };
 
 /*
- * The value of an expression, with *first on its stack if that is not NULL. False where it needs
- * what is not known, or is of a kind that no compiler makes for this: with jumps or divisions.
+ * The value of an expression. False where it needs what is not known (the CFA, if that is NULL), or
+ * is of a kind that no compiler makes for this: with jumps or divisions.
  */
-bool cfi_expression__value(const uint8_t *expression, size_t len, const struct cfi_frame *frame,
-			   const uint64_t *first, uint64_t *value);
-
-/* Runs the program of a CIE or an FDE, as far as one place in the code. */
-
-struct cfi_program {
-	const uint8_t *at, *end;
-	uint64_t code_factor;
-	int64_t data_factor;
-	uint64_t location;	       /* that the row is of; moves on */
-	uint64_t until;		       /* the place asked for */
-	const struct cfi_row *initial; /* what DW_CFA_restore* goes back to; NULL in a CIE */
-};
-
-/* Changes *row. False where the program is damaged, or of an unknown kind. */
-bool cfi_program__run(struct cfi_program *program, struct cfi_row *row);
+bool cfi_expression__value(const Dwarf_Op *ops, size_t n, const struct cfi_frame *frame,
+			   const uint64_t *cfa, uint64_t *value);
 
 #endif

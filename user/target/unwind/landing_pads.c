@@ -205,16 +205,13 @@ static size_t collect_pads(struct landing_table *table, const struct elf_frame *
 {
 	struct lsda_site site;
 	struct lsda lsda;
-	uint64_t *slot;
 	size_t n = 0;
 
 	if (!open_lsda(table, frame, &lsda))
 		return 0;
-	for (; n < limit && lsda__next(&lsda, &site); n++) {
-		slot = site.pad ? VEC_PUSH(&table->pads) : NULL;
-		if (slot)
-			*slot = site.pad;
-	}
+	for (; n < limit && lsda__next(&lsda, &site); n++)
+		if (site.pad && VEC_ADD(&table->pads, site.pad))
+			return limit;
 	return n;
 }
 

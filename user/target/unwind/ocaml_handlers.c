@@ -62,17 +62,15 @@ static void ocaml_note__fini(struct ocaml_note *note)
 /* Addresses up to the 0, or to the end of the note. */
 static int read_list(const uint8_t **at, const uint8_t *end, uint64_t shift, vaddr_vec *list)
 {
-	uint64_t vaddr, *slot;
+	uint64_t vaddr;
 
 	while ((size_t)(end - *at) >= sizeof(vaddr)) {
 		memcpy(&vaddr, *at, sizeof(vaddr));
 		*at += sizeof(vaddr);
 		if (!vaddr)
 			return 0;
-		slot = VEC_PUSH(list);
-		if (!slot)
+		if (VEC_ADD(list, vaddr + shift))
 			return -ENOMEM;
-		*slot = vaddr + shift;
 	}
 	return 0;
 }
@@ -387,26 +385,17 @@ struct flow_point {
 
 static void start_at(struct flow *flow, uint64_t vaddr, uint32_t chain)
 {
-	struct flow_start *start;
-
-	if (vaddr - flow->vaddr >= flow->size)
-		return;
-	start = VEC_PUSH(&flow->starts);
-	if (start)
-		*start = (struct flow_start){vaddr - flow->vaddr, chain};
-	else
+	if (vaddr - flow->vaddr < flow->size &&
+	    VEC_ADD(&flow->starts, (struct flow_start){vaddr - flow->vaddr, chain}))
 		flow->failed = true;
 }
 
 static uint32_t chain_with(struct flow *flow, uint64_t handler, uint32_t outer)
 {
-	struct chain *chain = VEC_PUSH(&flow->nodes);
-
-	if (!chain) {
+	if (VEC_ADD(&flow->nodes, (struct chain){handler, outer})) {
 		flow->failed = true;
 		return CHAIN_UNKNOWN;
 	}
-	*chain = (struct chain){handler, outer};
 	return (uint32_t)(flow->nodes.n - 1);
 }
 
@@ -474,26 +463,19 @@ static void follow_traps(struct flow *flow, struct flow_point *p)
 
 static void add_site(struct flow *flow, const struct flow_point *p)
 {
-	struct handler_site *site = VEC_PUSH(flow->sites);
+	const struct handler_site site = {.start = flow->vaddr + p->at,
+					  .end = flow->vaddr + p->at + p->insn.len};
 
-	if (site)
-		*site = (struct handler_site){.start = flow->vaddr + p->at,
-					      .end = flow->vaddr + p->at + p->insn.len};
-	else
+	if (VEC_ADD(flow->sites, site))
 		flow->failed = true;
 }
 
 static void add_table(struct flow *flow, const struct flow_point *p)
 {
 	uint64_t vaddr = recent_moves__switches(&p->recent);
-	struct flow_table *table;
 
-	if (!vaddr || flow->tables.n == MAX_TABLES)
-		return;
-	table = VEC_PUSH(&flow->tables);
-	if (table)
-		*table = (struct flow_table){vaddr, p->chain};
-	else
+	if (vaddr && flow->tables.n < MAX_TABLES &&
+	    VEC_ADD(&flow->tables, (struct flow_table){vaddr, p->chain}))
 		flow->failed = true;
 }
 

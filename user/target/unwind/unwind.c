@@ -176,10 +176,10 @@ static bool apply(const struct unwinder *u, const struct cfi_rule *rule, int reg
 		*value = frame->registers[rule->other] + (uint64_t)rule->offset;
 		return frame->known >> rule->other & 1;
 	case CFI_AT_EXPRESSION:
-		return cfi_expression__value(rule->expression, rule->len, frame, &cfa, &address) &&
+		return cfi_expression__value(rule->ops, rule->n, frame, &cfa, &address) &&
 		       read_word(u, address, value);
 	case CFI_EXPRESSION:
-		return cfi_expression__value(rule->expression, rule->len, frame, &cfa, value);
+		return cfi_expression__value(rule->ops, rule->n, frame, &cfa, value);
 	case CFI_UNDEFINED:
 	case CFI_NOT_UNDERSTOOD:
 		break;
@@ -187,11 +187,10 @@ static bool apply(const struct unwinder *u, const struct cfi_rule *rule, int reg
 	return false;
 }
 
-/* Of the CFA's rule nothing is on the expression's stack. */
 static bool find_cfa(const struct unwinder *u, const struct cfi_rule *rule, uint64_t *cfa)
 {
 	if (rule->kind == CFI_EXPRESSION)
-		return cfi_expression__value(rule->expression, rule->len, &u->frame, NULL, cfa);
+		return cfi_expression__value(rule->ops, rule->n, &u->frame, NULL, cfa);
 	return apply(u, rule, CFI_RSP, 0, cfa);
 }
 
@@ -341,19 +340,9 @@ static bool is_plausible(const struct unwinder *u)
 	return unwind__is_behind_call(u->map, u->ip) || is_restorer(u);
 }
 
-static int add(struct unwinder *u)
-{
-	uint64_t *ip = VEC_PUSH(&u->out->ips);
-
-	if (!ip)
-		return -ENOMEM;
-	*ip = u->ip;
-	return 0;
-}
-
 static int walk(struct unwinder *u)
 {
-	int err = add(u);
+	int err = VEC_ADD(&u->out->ips, u->ip);
 
 	while (!err && u->out->ips.n < UNWIND_MAX) {
 		enum step result = step(u);
@@ -366,7 +355,7 @@ static int walk(struct unwinder *u)
 			u->ip = u->returns_to;
 		if (result == STEP_OUTERMOST || result == STEP_LOST || !is_plausible(u))
 			break;
-		err = add(u);
+		err = VEC_ADD(&u->out->ips, u->ip);
 	}
 	return err;
 }

@@ -9,18 +9,18 @@
  * The stacks of a thread that were there before a gap, and which of them one is that went on behind
  * it: by the frames that it shows, and the addresses that they return to.
  */
-/* Strands that cannot be told apart: the same frames, and they wait at the same address. */
+/* Coroutines that cannot be told apart: the same frames, and they wait at the same address. */
 struct parked_group {
 	struct held_stack pending;
 	uint64_t waits_at; /* 0: they did not wait */
 	uint8_t slack;	   /* or so many bytes behind it */
 	bool is_rootless;
-	size_t first, n_taken; /* in parked.strands */
+	size_t first, n_taken; /* in parked.coroutines */
 	size_t n;
 };
 
 struct parked {
-	VEC(struct strand *) strands; /* a group's together, the one that waited last first */
+	VEC(struct coroutine *) coroutines; /* a group's together, the one that waited last first */
 	VEC(struct parked_group) groups;
 };
 
@@ -33,7 +33,7 @@ struct likeness {
 
 static void fini_parked(struct parked *parked)
 {
-	VEC_FINI(&parked->strands);
+	VEC_FINI(&parked->coroutines);
 	VEC_FINI(&parked->groups);
 }
 
@@ -45,7 +45,7 @@ static int compare_held(const struct held *a, const struct held *b)
 }
 
 /* Any order, as long as those that are alike stand together. */
-static int compare_pending(const struct strand *a, const struct strand *b)
+static int compare_pending(const struct coroutine *a, const struct coroutine *b)
 {
 	int order = 0;
 
@@ -60,9 +60,10 @@ static int compare_pending(const struct strand *a, const struct strand *b)
 	return order;
 }
 
-static int compare_strands(const void *a, const void *b)
+static int compare_coroutines(const void *a, const void *b)
 {
-	const struct strand *x = *(struct strand *const *)a, *y = *(struct strand *const *)b;
+	const struct coroutine *x = *(struct coroutine *const *)a,
+			       *y = *(struct coroutine *const *)b;
 	int order = compare_pending(x, y);
 
 	if (order)
@@ -74,37 +75,28 @@ static int compare_strands(const void *a, const void *b)
 
 static int add_group(struct parked *parked, size_t first)
 {
-	const struct strand *strand = parked->strands.v[first];
-	struct parked_group *group = VEC_PUSH(&parked->groups);
+	const struct coroutine *coroutine = parked->coroutines.v[first];
+	const struct parked_group group = {.pending = {coroutine->pending.v, coroutine->pending.n},
+					   .waits_at = coroutine->waits_at,
+					   .slack = coroutine->slack,
+					   .is_rootless = coroutine->is_rootless,
+					   .first = first};
 
-	if (!group)
-		return -ENOMEM;
-	*group = (struct parked_group){
-		.pending = {strand->pending.v, strand->pending.n},
-		.waits_at = strand->waits_at,
-		.slack = strand->slack,
-		.is_rootless = strand->is_rootless,
-		.first = first,
-	};
-	return 0;
+	return VEC_ADD(&parked->groups, group);
 }
 
-/* 0 or -ENOMEM. The strands' `pending` must outlive it. */
-static int list_parked(struct parked *parked, struct strands *strands)
+/* 0 or -ENOMEM. The coroutines' `pending` must outlive it. */
+static int list_parked(struct parked *parked, struct coroutines *coroutines)
 {
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i), **at;
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (strand->state != STRAND_PARKED)
-			continue;
-		at = VEC_PUSH(&parked->strands);
-		if (!at)
+		if (coroutine->state == COROUTINE_PARKED && VEC_ADD(&parked->coroutines, coroutine))
 			return -ENOMEM;
-		*at = strand;
 	}
-	VEC_SORT(&parked->strands, compare_strands);
-	for (size_t i = 0; i < parked->strands.n; i++) {
-		if (!i || compare_pending(parked->strands.v[i - 1], parked->strands.v[i]))
+	VEC_SORT(&parked->coroutines, compare_coroutines);
+	for (size_t i = 0; i < parked->coroutines.n; i++) {
+		if (!i || compare_pending(parked->coroutines.v[i - 1], parked->coroutines.v[i]))
 			if (add_group(parked, i))
 				return -ENOMEM;
 		parked->groups.v[parked->groups.n - 1].n++;
@@ -113,11 +105,11 @@ static int list_parked(struct parked *parked, struct strands *strands)
 }
 
 /* One of that group, which is not to be found again. */
-static struct strand *take_parked(struct parked *parked, size_t group)
+static struct coroutine *take_parked(struct parked *parked, size_t group)
 {
 	struct parked_group *taken = &parked->groups.v[group - 1];
 
-	return parked->strands.v[taken->first + taken->n_taken++];
+	return parked->coroutines.v[taken->first + taken->n_taken++];
 }
 
 /* Nothing that it shows is different from what it had been when it was left. */
@@ -144,7 +136,7 @@ static bool fits(const struct parked *parked, size_t group, struct held_stack be
 	*like = (struct likeness){.group = group};
 	if (g->n_taken == g->n)
 		return false;
-	if (held_stack__fits(g->pending, begin, SEAM_GAP, &like->fit)) {
+	if (held_stack__fits(g->pending, begin, BOUNDARY_GAP, &like->fit)) {
 		like->has_waited = has_waited(g, begin, began_at, &like->fit);
 		return true;
 	}
@@ -253,49 +245,50 @@ static struct likeness find_parked(const struct parked *parked, struct held_stac
  * are the ones that they have shown. What has shown too little stands by itself.
  */
 
-void stack__end_wait(struct stack *s, struct strand *strand, uint64_t time_ns, bool has_waited)
+void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
+		     bool has_waited)
 {
-	struct frames *frames = strands__frames_of(&s->strands, strand);
+	struct frames *frames = coroutines__frames_of(&s->coroutines, coroutine);
 
 	if (!frames->open.n) {
-		if (time_ns > strand->left_ns)
-			frames__add_wait(frames, strand->left_ns, time_ns);
+		if (time_ns > coroutine->left_ns)
+			frames__add_wait(frames, coroutine->left_ns, time_ns);
 		return;
 	}
 	if (has_waited) {
 		frames__pop(frames, time_ns, 0); /* the slice of the time switched out */
 		frames__pop(frames, time_ns, 0);
 	}
-	frames__close_all(frames, time_ns, CALL_INFERRED_END);
+	frames__pop_to(frames, NULL, time_ns, CALL_INFERRED_END);
 	frames__end_segment(frames);
 }
 
-void stack__join(struct stack *s, struct strand *loose, struct strand *strand, bool has_waited)
+void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *coroutine,
+		 bool has_waited)
 {
-	struct strands *strands = &s->strands;
-	struct frames *to = strands__frames_of(strands, strand), *from = &loose->frames;
+	struct coroutines *coroutines = &s->coroutines;
+	struct frames *to = coroutines__frames_of(coroutines, coroutine), *from = &loose->frames;
 
-	stack__end_wait(s, strand, from->parts.v[0].start_ns, has_waited);
-	from->parts.v[0].seam = has_waited ? SEAM_WAIT : SEAM_GAP;
-	if (frames__append(to, from))
+	stack__end_wait(s, coroutine, from->parts.v[0].start_ns, has_waited);
+	if (frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP))
 		to->failed = true;
-	strand->state = loose->state;
-	strand->waits_at = loose->waits_at;
-	strand->slack = loose->slack;
-	strand->since = loose->since;
-	strand->generation = loose->generation;
-	strand->is_goroutine |= loose->is_goroutine;
-	strand->is_fiber |= loose->is_fiber;
-	loose->state = STRAND_OVER;
+	coroutine->state = loose->state;
+	coroutine->waits_at = loose->waits_at;
+	coroutine->slack = loose->slack;
+	coroutine->since = loose->since;
+	coroutine->generation = loose->generation;
+	coroutine->is_goroutine |= loose->is_goroutine;
+	coroutine->is_fiber |= loose->is_fiber;
+	loose->state = COROUTINE_OVER;
 	loose->is_loose = false;
-	if (strands->running == loose)
-		strands->running = strand;
-	strands->has_mark = false;
-	s->frames = strands__frames_of(strands, strands->running);
+	if (coroutines->running == loose)
+		coroutines->running = coroutine;
+	coroutines->has_mark = false;
+	s->frames = coroutines__frames_of(coroutines, coroutines->running);
 }
 
 struct ranked {
-	struct strand *loose;
+	struct coroutine *loose;
 	size_t n_agreed;
 };
 typedef VEC(struct ranked) ranked_vec;
@@ -309,151 +302,41 @@ static int compare_ranked(const void *a, const void *b)
 	return (x->loose->number > y->loose->number) - (x->loose->number < y->loose->number);
 }
 
-static struct likeness choose(const struct parked *parked, struct strand *loose)
+static struct likeness choose(const struct parked *parked, struct coroutine *loose)
 {
 	return find_parked(parked, frames__show_begin(&loose->frames), loose->began_at);
 }
 
 /* Those first of which most is known: what is left may be the only one that others can be. */
-static int rank(struct strands *strands, const struct parked *parked, ranked_vec *all)
+static int rank(struct coroutines *coroutines, const struct parked *parked, ranked_vec *all)
 {
-	for (size_t i = 0; i < strands->others.n; i++) {
-		struct strand *loose = strands->others.v[i];
-		struct ranked *ranked;
+	for (size_t i = 0; i < coroutines->others.n; i++) {
+		struct coroutine *loose = coroutines->others.v[i];
 
-		if (!loose->is_loose)
-			continue;
-		ranked = VEC_PUSH(all);
-		if (!ranked)
+		if (loose->is_loose &&
+		    VEC_ADD(all, (struct ranked){loose, choose(parked, loose).fit.n_agreed}))
 			return -ENOMEM;
-		*ranked = (struct ranked){loose, choose(parked, loose).fit.n_agreed};
 	}
 	VEC_SORT(all, compare_ranked);
 	return 0;
 }
 
-void stack__settle_strands(struct stack *s)
+void stack__find_coroutines(struct stack *s, const struct segment_end *end)
 {
-	struct strands *strands = &s->strands;
+	struct coroutines *coroutines = &s->coroutines;
 	struct parked parked = {0};
 	ranked_vec all = {0};
 
-	const bool is_on = s->passes & PASS_COROUTINES;
-
-	strands->has_mark = false;
-	if (is_on)
-		stack__settle_system(s);
-	if (list_parked(&parked, strands) || rank(strands, &parked, &all))
+	stack__settle_system(s);
+	if (list_parked(&parked, coroutines) || rank(coroutines, &parked, &all))
 		s->frames->failed = true;
 	for (size_t i = 0; i < all.n; i++) {
 		struct likeness like = choose(&parked, all.v[i].loose);
 
-		if (!is_on)
-			like.group = 0;
-		all.v[i].loose->is_loose = false;
-		all.v[i].loose->is_rootless = !like.group;
 		if (like.group)
 			stack__join(s, all.v[i].loose, take_parked(&parked, like.group),
 				    like.has_waited);
 	}
 	VEC_FINI(&all);
 	fini_parked(&parked);
-}
-
-/* Where there is one stack only, it is the one that goes on; but others may have begun meanwhile.
- */
-static bool has_others(struct strands *strands)
-{
-	if (strands->n_switches != strands->n_at_gap)
-		return true;
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		const struct strand *strand = strands__at(strands, i);
-
-		if (strand != strands->running && strand->state != STRAND_OVER)
-			return true;
-	}
-	return false;
-}
-
-static void park_all(struct stack *s)
-{
-	struct strands *strands = &s->strands;
-
-	for (size_t i = 0; i < strands__count(strands); i++) {
-		struct strand *strand = strands__at(strands, i);
-
-		if (strand->state == STRAND_OVER)
-			strand->pending.n = 0;
-		if (strand->state != STRAND_RUNS && strand->state != STRAND_WAITS)
-			continue;
-		/* Whatever it does, it begins anew each time. */
-		if (strand == strands->system && strand->state == STRAND_WAITS)
-			continue;
-		frames__list_pending(strands__frames_of(strands, strand), &strand->pending);
-		if (strand->state == STRAND_RUNS)
-			strand->waits_at = 0;
-		strand->parent = strand->child = strand->performed = NULL;
-		strand->state = STRAND_PARKED;
-	}
-	if (strands->system && strands->system->state == STRAND_PARKED) {
-		strands->lost_system = strands->system;
-		strands->system = NULL;
-	}
-	strands->recovering = NULL;
-	strands->performer = strands->resumer = NULL;
-	strands->is_lost = true;
-	strands->n_before_gap = strands->n_switches;
-}
-
-void stack__on_gap(struct stack *s, const struct branch *b)
-{
-	struct frame *top = frames__top(s->frames);
-
-	if (s->in_gap)
-		return;
-	if (top && !s->outside)
-		top->call.self_insns += b->n_insns;
-	stack__settle_strands(s);
-	if (b->reason != GAP_BETWEEN && has_others(&s->strands))
-		park_all(s);
-	frames__close_all(s->frames, b->time_ns, CALL_INFERRED_END);
-	if (b->reason == GAP_BETWEEN)
-		stack__forget_strands(s, b->time_ns);
-	s->strands.n_at_gap = s->strands.n_switches;
-	s->in_segment = false;
-	s->in_gap = true;
-	s->gap_ns = b->time_ns;
-	s->gap_reason = b->reason;
-}
-
-/* Whichever runs now is held apart. */
-static void begin_loose(struct stack *s, const struct branch *b)
-{
-	struct strands *strands = &s->strands;
-	struct strand *strand = strands__add(strands, true);
-
-	strands->is_lost = false;
-	strands->running->left_ns = b->time_ns;
-	if (!strand) {
-		strands->running->state = STRAND_RUNS;
-		return;
-	}
-	strand->generation = ++strands->n_begun;
-	strand->is_loose = true;
-	strand->began_at = 0;
-	stack__run_strand(s, strand);
-}
-
-void stack__start_segment(struct stack *s, const struct branch *b)
-{
-	stack__use_anchors(s, b->time_ns);
-	if (s->in_gap)
-		frames__add_gap(s->frames, s->gap_ns, b->time_ns, s->gap_reason);
-	if (s->strands.is_lost)
-		begin_loose(s, b);
-	s->in_gap = false;
-	s->in_segment = true;
-	s->outside = s->stopped_in_kernel = s->in_sigreturn = s->is_in_user = false;
-	frames__begin_segment(s->frames, b->time_ns);
-	stack__push_first(s, b->to);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Two threads of a Go program, and the goroutines of both. */
-#ifndef MTBPF_TESTS_STACK_MOVED_FIXTURE_H
-#define MTBPF_TESTS_STACK_MOVED_FIXTURE_H
+#ifndef MTBPF_TESTS_MIGRATION_FIXTURE_H
+#define MTBPF_TESTS_MIGRATION_FIXTURE_H
 
 #include "stack_go_fixture.h"
 
-#include "stack/moved.h"
+#include "stack/tree_passes.h"
 
 enum { FIRST, SECOND, N_THREADS };
 
@@ -66,7 +66,7 @@ static inline void join(struct process *p)
 {
 	take_trees(p, p->stacks[FIRST]);
 	take_trees(p, p->stacks[SECOND]);
-	assert_int_equal(moved__join(p->trees.v, p->trees.n), 0);
+	assert_int_equal(migration_pass__run(p->trees.v, p->trees.n), 0);
 }
 
 /* The next goroutine's. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Goroutines that one thread has parked, and another one goes on with. */
-#include "stack_moved_fixture.h"
+#include "migration_fixture.h"
 
 static void test_another_thread_goes_on(void **state)
 {
@@ -334,7 +334,7 @@ static void test_leaps_go_with_their_calls(void **state)
 	own = &p->trees.v[p->trees.n - 1];
 	*VEC_PUSH(&own->leaps) = (struct leap){.start_ns = 180, .end_ns = 180, .from = 2, .to = 0};
 	*VEC_PUSH(&own->leaps) = (struct leap){.start_ns = 180, .end_ns = 180, .from = 3, .to = 2};
-	assert_int_equal(moved__join(p->trees.v, p->trees.n), 0);
+	assert_int_equal(migration_pass__run(p->trees.v, p->trees.n), 0);
 	assert_int_equal(own->leaps.n, 0);
 	tree = &p->trees.v[1];
 	assert_int_equal(tree->leaps.n, 2);
@@ -356,7 +356,7 @@ static void test_another_process(void **state)
 	take_trees(p, p->stacks[FIRST]);
 	take_trees(p, p->stacks[SECOND]);
 	p->trees.v[p->trees.n - 1].pid = 4711;
-	assert_int_equal(moved__join(p->trees.v, p->trees.n), 0);
+	assert_int_equal(migration_pass__run(p->trees.v, p->trees.n), 0);
 	p->n_seen = p->trees.n - 1;
 	assert_goroutine(p, 44,
 			 "a 150-160 inferred-start inferred-end\n"

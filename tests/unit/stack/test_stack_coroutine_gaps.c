@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Behind a gap any of a thread's stacks may run: which one, its frames tell. */
-#include "stack_strands_fixture.h"
+#include "stack_coroutines_fixture.h"
 
 /* main waits at MAIN + 0x15 for a coroutine, in which a, called by b, runs. */
 static void run_a_coroutine(struct thread *t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What lies below a goroutine that another thread goes on with, and which wait it was. */
-#include "stack_moved_fixture.h"
+#include "migration_fixture.h"
 
 /* a() has called the handler, and that handler_2(), which waits. */
 static void park_deeper_on_first(struct process *p)

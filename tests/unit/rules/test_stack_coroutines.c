@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Several stacks of one thread: each keeps its frames while another one runs. */
-#include "stack_strands_fixture.h"
+#include "stack_coroutines_fixture.h"
 
 static void test_there_and_back(void **state)
 {
@@ -356,16 +356,16 @@ static void test_random_switches_give_trees(void **state)
 {
 	struct thread *t = *state;
 	unsigned int seed = 7;
-	size_t n_strands = 0;
+	size_t n_coroutines = 0;
 
 	for (int round = 0; round < 1500; round++) {
 		start_anew(t);
 		begin(t, MAIN);
 		for (int i = rand_r(&seed) % 150; i >= 0; i--)
 			do_anything(t, &seed);
-		n_strands += finish_strands(t);
+		n_coroutines += finish_coroutines(t);
 	}
-	assert_true(n_strands > 1000);
+	assert_true(n_coroutines > 1000);
 }
 
 int main(void)

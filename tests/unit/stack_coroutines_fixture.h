@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread that has functions to switch stacks with, and what is on each of them. */
-#ifndef MTBPF_TESTS_STACK_STRANDS_FIXTURE_H
-#define MTBPF_TESTS_STACK_STRANDS_FIXTURE_H
+#ifndef MTBPF_TESTS_STACK_COROUTINES_FIXTURE_H
+#define MTBPF_TESTS_STACK_COROUTINES_FIXTURE_H
 
 #include "stack_fixture.h"
 

@@ -13,19 +13,12 @@
 
 int stack__anchor(struct stack *s, uint64_t time_ns, const uint64_t *ips, size_t n)
 {
-	struct anchor *anchor = VEC_PUSH(&s->anchors);
+	const struct anchor anchor = {.time_ns = time_ns, .first = s->anchor_ips.n, .n = n};
 
-	if (!anchor)
-		return -ENOMEM;
-	*anchor = (struct anchor){.time_ns = time_ns, .first = s->anchor_ips.n};
-	for (; anchor->n < n; anchor->n++) {
-		uint64_t *ip = VEC_PUSH(&s->anchor_ips);
-
-		if (!ip)
+	for (size_t i = 0; i < n; i++)
+		if (VEC_ADD(&s->anchor_ips, ips[i]))
 			return -ENOMEM;
-		*ip = ips[anchor->n];
-	}
-	return 0;
+	return VEC_ADD(&s->anchors, anchor);
 }
 
 /* A return address may be the first behind the function that called. */
@@ -66,11 +59,10 @@ static void use(struct stack *s, const uint64_t *ips, size_t n)
 	free(held);
 }
 
-void stack__use_anchors(struct stack *s, uint64_t before_ns)
+void stack__use_anchors(struct stack *s, const struct segment_end *end)
 {
-	if (!(s->passes & PASS_HIT_STACKS))
-		return;
-	while (s->next_anchor < s->anchors.n && s->anchors.v[s->next_anchor].time_ns < before_ns) {
+	while (s->next_anchor < s->anchors.n &&
+	       s->anchors.v[s->next_anchor].time_ns < end->before_ns) {
 		const struct anchor *anchor = &s->anchors.v[s->next_anchor++];
 
 		use(s, &s->anchor_ips.v[anchor->first], anchor->n);
@@ -137,16 +129,11 @@ static void add_caller(struct stack *s, struct callers *callers, size_t above, u
 	callers->n_found++;
 }
 
-static bool is_named(const struct function *function, const char *name)
-{
-	return function && !strcmp(function->raw_name ?: function->name, name);
-}
-
 /* With debug symbols it has its name from libc's own code. */
 static bool starts_main(const struct function *function)
 {
-	return is_named(function, "__libc_start_main") ||
-	       is_named(function, "__libc_start_main_impl");
+	return function__is_named(function, "__libc_start_main") ||
+	       function__is_named(function, "__libc_start_main_impl");
 }
 
 static const struct held *find_start_main(const struct stitcher *stitcher)
@@ -179,7 +166,7 @@ static void add_callers(struct stack *s, struct callers *callers, size_t above)
 	calls = elf_callers__of(place.function);
 	for (size_t i = 0; i < calls.n; i++)
 		add_caller(s, callers, above, ip - place.vaddr + calls.behind[i]);
-	if (is_named(place.function, "main"))
+	if (function__is_named(place.function, "main"))
 		add_caller_of_main(s, callers, above);
 }
 
@@ -200,16 +187,13 @@ static void take(struct stack *s, const struct callers *callers, const struct fu
 	frames__take_stack(s->frames, (struct held_stack){stack, n});
 }
 
-void stack__find_callers(struct stack *s)
+void stack__find_callers(struct stack *s, const struct segment_end *end)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	struct callers callers = {.n = 1};
 	const struct held *lowest;
 
-	if (!(s->passes & PASS_CALLERS))
-		return;
-	frames__end_segment(s->frames);
-	lowest = stitcher__lowest(stitcher);
+	lowest = end->is_last ? stitcher__lowest(stitcher) : NULL;
 	if (stitcher->n_ends < 2 || !lowest || !lowest->function)
 		return;
 	callers.frames[0] = *lowest;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "stack/moved.h"
+#include "stack/tree_passes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/branch.h"
+#include "stack/functions.h"
 
 /* A tree, and its slices of times switched out, ascending, that lie on what had switched. */
 struct waiter {
@@ -40,14 +41,9 @@ static bool is_wait(const struct call *call)
 static int init_waiter(struct waiter *waiter, struct call_tree *tree)
 {
 	*waiter = (struct waiter){.tree = tree};
-	for (uint32_t i = 0; i < tree->calls.n; i++) {
-		uint32_t *wait = is_wait(&tree->calls.v[i]) ? VEC_PUSH(&waiter->waits) : NULL;
-
-		if (wait)
-			*wait = i;
-		else if (is_wait(&tree->calls.v[i]))
+	for (uint32_t i = 0; i < tree->calls.n; i++)
+		if (is_wait(&tree->calls.v[i]) && VEC_ADD(&waiter->waits, i))
 			return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -109,9 +105,8 @@ static bool returns_to(const struct call_tree *tree, const struct call *call, ui
 /* What every goroutine returns to: nobody has called it, and it is seen at the end only. */
 static bool is_goexit(const struct call *call)
 {
-	const char *name = call->function ? call->function->raw_name : "";
-
-	return !strcmp(name, "runtime.goexit") || !strcmp(name, "runtime.goexit.abi0");
+	return function__is_named(call->function, "runtime.goexit") ||
+	       function__is_named(call->function, "runtime.goexit.abi0");
 }
 
 /* False: it is another one. */
@@ -155,12 +150,9 @@ static void end_like(struct call *call, const struct call *other)
 
 static int make_room(struct call_tree *tree, uint32_t at, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct call *call = VEC_PUSH(&tree->calls);
-
-		if (!call)
+	for (uint32_t i = 0; i < n; i++)
+		if (VEC_ADD(&tree->calls, (struct call){0}))
 			return -ENOMEM;
-	}
 	memmove(&tree->calls.v[at + n], &tree->calls.v[at],
 		(tree->calls.n - n - at) * sizeof(*tree->calls.v));
 	return 0;
@@ -252,13 +244,12 @@ static int move_calls(struct call_tree *to, const struct newcomer *newcomer, con
 	uint32_t deeper = to->calls.v[map[0]].depth;
 
 	for (uint32_t i = newcomer->top + 1; i < newcomer->end; i++) {
-		struct call *call = VEC_PUSH(&to->calls);
+		struct call call = own[i];
 
-		if (!call)
+		call.parent = map[call.parent];
+		call.depth += deeper;
+		if (VEC_ADD(&to->calls, call))
 			return -ENOMEM;
-		*call = own[i];
-		call->parent = map[call->parent];
-		call->depth += deeper;
 	}
 	return 0;
 }
@@ -276,18 +267,16 @@ static int move_leaps(struct call_tree *to, const struct newcomer *newcomer, con
 	size_t left = 0;
 
 	for (size_t i = 0; i < tree->leaps.n; i++) {
-		struct leap *leap = &tree->leaps.v[i], *moved;
+		struct leap leap = tree->leaps.v[i];
 
-		if (leap->from >= newcomer->end || leap->to >= newcomer->end) {
-			tree->leaps.v[left++] = *leap;
+		if (leap.from >= newcomer->end || leap.to >= newcomer->end) {
+			tree->leaps.v[left++] = leap;
 			continue;
 		}
-		moved = VEC_PUSH(&to->leaps);
-		if (!moved)
+		leap.from = map[leap.from];
+		leap.to = map[leap.to];
+		if (VEC_ADD(&to->leaps, leap))
 			return -ENOMEM;
-		*moved = *leap;
-		moved->from = map[leap->from];
-		moved->to = map[leap->to];
 	}
 	if (left != tree->leaps.n)
 		qsort(to->leaps.v, to->leaps.n, sizeof(*to->leaps.v), compare_leaps);
@@ -301,16 +290,12 @@ static int move_waits(struct waiter *to, struct waiter *from, const struct newco
 	size_t left = 0;
 
 	for (size_t i = 0; i < from->waits.n; i++) {
-		uint32_t wait = from->waits.v[i], *moved;
+		uint32_t wait = from->waits.v[i];
 
-		if (wait >= newcomer->end) {
+		if (wait >= newcomer->end)
 			from->waits.v[left++] = wait;
-			continue;
-		}
-		moved = VEC_PUSH(&to->waits);
-		if (!moved)
+		else if (VEC_ADD(&to->waits, map[wait]))
 			return -ENOMEM;
-		*moved = map[wait];
 	}
 	from->waits.n = left;
 	return 0;
@@ -385,15 +370,13 @@ static int compare_arrivals(const void *a, const void *b)
 static int list_arrivals(struct joiner *j, struct call_tree *trees)
 {
 	for (size_t i = 0; i < j->n; i++) {
-		struct newcomer newcomer;
-		struct arrival *arrival;
+		struct arrival arrival = {.waiter = &j->waiters[i]};
 
-		if (!init_newcomer(&newcomer, &trees[i]))
+		if (!init_newcomer(&arrival.newcomer, &trees[i]))
 			continue;
-		arrival = VEC_PUSH(&j->arrivals);
-		if (!arrival)
+		arrival.time_ns = trees[i].calls.v[0].start_ns;
+		if (VEC_ADD(&j->arrivals, arrival))
 			return -ENOMEM;
-		*arrival = (struct arrival){newcomer, &j->waiters[i], trees[i].calls.v[0].start_ns};
 	}
 	VEC_SORT(&j->arrivals, compare_arrivals);
 	return 0;
@@ -529,7 +512,7 @@ static int join_all(struct joiner *j, struct call_tree *trees)
 	return err;
 }
 
-int moved__join(struct call_tree *trees, size_t n)
+int migration_pass__run(struct call_tree *trees, size_t n)
 {
 	struct joiner j = {.waiters = calloc(n + 1, sizeof(*j.waiters)), .n = n};
 	int err = j.waiters ? list_arrivals(&j, trees) : -ENOMEM;

@@ -3,8 +3,8 @@
  * The stacks that one thread runs on in turn: its own, and those of coroutines. One that waits is
  * found again by the address where it will go on.
  */
-#ifndef MTBPF_STACK_STRANDS_H
-#define MTBPF_STACK_STRANDS_H
+#ifndef MTBPF_STACK_COROUTINES_H
+#define MTBPF_STACK_COROUTINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,28 +14,29 @@
 #include "util/vec.h"
 
 /* Beyond it nothing is told apart. */
-#define STRANDS_MAX 4096
+#define COROUTINES_MAX 4096
 
-enum strand_state {
-	STRAND_OVER, /* its frames have ended: another may have its place */
-	STRAND_RUNS,
-	STRAND_WAITS,
-	STRAND_PARKED, /* it was there before a gap: what it has done since is not known */
+enum coroutine_state {
+	COROUTINE_OVER, /* its frames have ended: another may have its place */
+	COROUTINE_RUNS,
+	COROUTINE_WAITS,
+	COROUTINE_PARKED, /* it was there before a gap: what it has done since is not known */
 };
 
-struct strand {
+/* A stack that the thread runs on at times: its own is one of them. */
+struct coroutine {
 	struct frames frames; /* unused by the thread's own */
 	uint64_t waits_at;    /* where it goes on; 0: not known */
 	uint64_t since;	      /* how many switches there were before it began to wait */
 	uint32_t number;      /* 0: the thread's own */
-	uint8_t state;	      /* enum strand_state */
+	uint8_t state;	      /* enum coroutine_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
 	/* OCaml's: see effects.c. */
 	bool is_fiber;
-	struct strand *parent;	  /* that waits for it; none, of one that is kept */
-	struct strand *child;	  /* that it waits for */
-	struct strand *performed; /* the last that was kept when its handler was called */
+	struct coroutine *parent;    /* that waits for it; none, of one that is kept */
+	struct coroutine *child;     /* that it waits for */
+	struct coroutine *performed; /* the last that was kept when its handler was called */
 	/* It went on behind a gap, from began_at (0: from where that ended): as which is not known.
 	 */
 	bool is_loose;
@@ -47,22 +48,22 @@ struct strand {
 	uint64_t left_ns; /* where none is open: nothing is known of it since */
 };
 
-struct strands {
-	struct strand own; /* the thread's */
+struct coroutines {
+	struct coroutine own; /* the thread's */
 	struct frames *own_frames;
-	struct strand *running;
-	VEC(struct strand *) others; /* by number */
+	struct coroutine *running;
+	VEC(struct coroutine *) others; /* by number */
 	uint64_t n_switches;
 	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
-	struct strand *system, *recovering;
-	struct strand *lost_system; /* the same, where it ran when a gap began; or NULL */
+	struct coroutine *system, *recovering;
+	struct coroutine *lost_system; /* the same, where it ran when a gap began; or NULL */
 	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
 	uint32_t system_index;
 	held_vec system_base; /* these frames */
 	/* OCaml's: the fiber that performed last, and who has resumed the one that runs; or NULL.
 	 */
-	struct strand *performer, *resumer;
+	struct coroutine *performer, *resumer;
 	const struct function *switched_by; /* the last switch */
 	uint64_t n_before_gap;		    /* of these switches: those before the last gap */
 	uint64_t n_at_gap;		    /* those before any gap, whatever ran */
@@ -73,59 +74,59 @@ struct strands {
 };
 
 /* The thread's own runs. The frames must outlive it. */
-void strands__init(struct strands *strands, struct frames *own_frames);
-void strands__fini(struct strands *strands);
+void coroutines__init(struct coroutines *coroutines, struct frames *own_frames);
+void coroutines__fini(struct coroutines *coroutines);
 
 /* All of them, the thread's own first. */
-static inline size_t strands__count(const struct strands *strands)
+static inline size_t coroutines__count(const struct coroutines *coroutines)
 {
-	return strands->others.n + 1;
+	return coroutines->others.n + 1;
 }
 
-static inline struct strand *strands__at(const struct strands *strands, size_t i)
+static inline struct coroutine *coroutines__at(const struct coroutines *coroutines, size_t i)
 {
-	return i ? strands->others.v[i - 1] : (struct strand *)&strands->own;
+	return i ? coroutines->others.v[i - 1] : (struct coroutine *)&coroutines->own;
 }
 
-static inline struct frames *strands__frames_of(const struct strands *strands,
-						struct strand *strand)
+static inline struct frames *coroutines__frames_of(const struct coroutines *coroutines,
+						   struct coroutine *coroutine)
 {
-	return strand == &strands->own ? strands->own_frames : &strand->frames;
+	return coroutine == &coroutines->own ? coroutines->own_frames : &coroutine->frames;
 }
 
 /* OCaml's: the stack that waits for the fiber; NULL: none is known. */
-static inline struct strand *strands__parent_of(const struct strand *fiber)
+static inline struct coroutine *coroutines__parent_of(const struct coroutine *fiber)
 {
-	struct strand *parent = fiber->parent;
+	struct coroutine *parent = fiber->parent;
 
-	return parent && parent->child == fiber && parent->state == STRAND_WAITS ? parent : NULL;
+	return parent && parent->child == fiber && parent->state == COROUTINE_WAITS ? parent : NULL;
 }
 
 /* There are some from before a gap of which nothing has been seen since. */
-bool strands__has_parked(const struct strands *strands);
+bool coroutines__has_parked(const struct coroutines *coroutines);
 
 /* The one that waits at ip and began to last, or NULL. */
-struct strand *strands__find_waiting(const struct strands *strands, uint64_t ip);
+struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, uint64_t ip);
 /* The one that began to first. */
-struct strand *strands__find_first_waiting(const struct strands *strands, uint64_t ip);
+struct coroutine *coroutines__find_first_waiting(const struct coroutines *coroutines, uint64_t ip);
 
 /*
  * Of those in that state that wait where the running one did, the last whose frames fit: see
  * frames_mark__fits().
  */
-struct strand *strands__find_other(const struct strands *strands, uint64_t return_ip,
-				   enum strand_state state);
+struct coroutine *coroutines__find_other(const struct coroutines *coroutines, uint64_t return_ip,
+					 enum coroutine_state state);
 
 /*
  * A place for a new one, which does not run yet; without frames that have ended there, if it is
  * loose. NULL: no memory, or too many.
  */
-struct strand *strands__add(struct strands *strands, bool is_loose);
+struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose);
 
 /* One after another, without the thread's own; NULL: there are no more. */
-struct strand *strands__take_next(struct strands *strands);
+struct coroutine *coroutines__take_next(struct coroutines *coroutines);
 
-void strands__name(const struct strands *strands, const struct strand *strand, char *buf,
-		   size_t size);
+void coroutines__name(const struct coroutines *coroutines, const struct coroutine *coroutine,
+		      char *buf, size_t size);
 
 #endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/* Who had called whom, of the frames that ended without a return. */
+#include "stack/stitch.h"
+
+#include <errno.h>
+
+/* More is no runtime's doing. */
+#define MAX_EDGES 16384
+/* Functions that one frame may be. */
+#define STEP_MAX 32
+
+void call_edges__fini(struct call_edges *edges)
+{
+	VEC_FINI(&edges->all);
+	hash_index__fini(&edges->index);
+}
+
+static uint64_t hash_callee(const struct function *callee)
+{
+	return hash__mix(0, (uintptr_t)callee);
+}
+
+static uint64_t hash_both(const struct call_edge *edge)
+{
+	return hash__mix(hash_callee(edge->callee), (uintptr_t)edge->caller);
+}
+
+static struct call_edge *find_known(const struct call_edges *edges, const struct call_edge *edge)
+{
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&edges->index, hash_both(edge), &at))) {
+		struct call_edge *known = &edges->all.v[number - 1];
+
+		if (known->callee == edge->callee && known->caller == edge->caller)
+			return known;
+	}
+	return NULL;
+}
+
+int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
+{
+	struct call_edge *added = find_known(edges, edge);
+	uint32_t number;
+
+	if (added)
+		added->is_passed |= edge->is_passed;
+	if (added || !edge->caller || !edge->callee || edges->all.n == MAX_EDGES)
+		return 0;
+	added = VEC_PUSH(&edges->all);
+	if (!added)
+		return -ENOMEM;
+	*added = *edge;
+	number = (uint32_t)edges->all.n;
+	if (hash_index__add(&edges->index, hash_both(edge), number))
+		return -ENOMEM;
+	return hash_index__add(&edges->index, hash_callee(edge->callee), number);
+}
+
+/* What may lie so many calls below the end. */
+struct step {
+	const struct function *function[STEP_MAX];
+	bool is_on_path[STEP_MAX]; /* from the beginning */
+	size_t n;
+};
+
+static size_t find_in(const struct step *step, const struct function *function)
+{
+	size_t i = 0;
+
+	while (i < step->n && step->function[i] != function)
+		i++;
+	return i;
+}
+
+/* The edge leads from one step to the next, and exceptions pass its caller, or it landed there. */
+static bool may_lead(const struct call_edge *edge, const struct function *callee, bool has_landed)
+{
+	return edge->callee == callee && (has_landed || edge->is_passed);
+}
+
+/* All that may have called what is in `above`. False: too many. */
+static bool step_down(const struct call_edges *edges, const struct step *above, bool has_landed,
+		      struct step *below)
+{
+	below->n = 0;
+	for (size_t i = 0; i < above->n; i++) {
+		size_t at = 0;
+		uint32_t number;
+
+		while ((number = hash_index__next(&edges->index, hash_callee(above->function[i]),
+						  &at))) {
+			const struct call_edge *edge = &edges->all.v[number - 1];
+
+			if (!may_lead(edge, above->function[i], has_landed) ||
+			    find_in(below, edge->caller) < below->n)
+				continue;
+			if (below->n == STEP_MAX)
+				return false;
+			below->is_on_path[below->n] = false;
+			below->function[below->n++] = edge->caller;
+		}
+	}
+	return true;
+}
+
+/* Of those above, what is reached from below; if it is one, what is known of it. */
+static struct held step_up(const struct call_edges *edges, const struct step *below,
+			   struct step *above, bool has_landed)
+{
+	struct held held = {0};
+	size_t n = 0, n_edges = 0;
+
+	for (size_t i = 0; i < above->n; i++) {
+		size_t at = 0;
+		uint32_t number;
+
+		above->is_on_path[i] = false;
+		while ((number = hash_index__next(&edges->index, hash_callee(above->function[i]),
+						  &at))) {
+			const struct call_edge *edge = &edges->all.v[number - 1];
+			size_t from = find_in(below, edge->caller);
+
+			if (!may_lead(edge, above->function[i], has_landed) || from == below->n ||
+			    !below->is_on_path[from])
+				continue;
+			above->is_on_path[i] = true;
+			held.return_ip = edge->return_ip;
+			n_edges++;
+		}
+		n += above->is_on_path[i];
+		if (above->is_on_path[i])
+			held.function = above->function[i];
+	}
+	if (n_edges != 1)
+		held.return_ip = 0;
+	return n == 1 ? held : (struct held){0};
+}
+
+bool call_edges__pass(const struct call_edges *edges, const struct function *from, bool has_landed,
+		      const struct function *to, struct held between[BETWEEN_MAX], size_t n)
+{
+	struct step steps[BETWEEN_MAX + 2];
+	size_t last = n + 1, at;
+
+	if (n > BETWEEN_MAX || !from || !to)
+		return false;
+	steps[0] = (struct step){.function = {to}, .n = 1};
+	for (size_t i = 1; i <= last; i++)
+		if (!step_down(edges, &steps[i - 1], i == last && has_landed, &steps[i]))
+			return false;
+	at = find_in(&steps[last], from);
+	if (at == steps[last].n)
+		return false;
+	steps[last].is_on_path[at] = true;
+	for (size_t i = last; i > 0; i--) {
+		struct held held =
+			step_up(edges, &steps[i], &steps[i - 1], i == last && has_landed);
+
+		/* Where a frame was seen first is where what it called returns to. */
+		if (i < last)
+			between[n - i].entry_ip = held.return_ip;
+		if (i > 1)
+			between[n + 1 - i] = held;
+	}
+	return true;
+}
