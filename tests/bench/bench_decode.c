@@ -58,7 +58,7 @@ struct counts {
 	uint64_t branches, handed_on;
 };
 
-static int count(void *ctx, const struct branch *v, size_t n)
+static int count(void *ctx, struct branch *v, size_t n)
 {
 	uint64_t branches = 0, handed_on = 0;
 	struct counts *counts = ctx;
