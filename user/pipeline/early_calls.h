@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "pipeline/early_queue.h"
+#include "stack/inline_pass.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
 
@@ -16,9 +17,8 @@ struct early_calls {
 	struct code_map *map;
 	const uint64_t *base_ns; /* known with the first call */
 	bool no_inline;
-	struct call_tree one; /* a call and what it called, with their sites */
-	VEC(struct call) calls;
-	VEC(const struct call_site *) call_sites; /* of these */
+	struct call_tree part; /* what is told, with the sites of all that has been */
+	struct inline_pass inlined;
 	/* What was asked about last: that call is mostly the next to be told. */
 	uint64_t site_ip;
 	const struct call_site *site;
