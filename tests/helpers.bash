@@ -38,10 +38,10 @@ start_file() {
 }
 
 # attach ARGS: mtbpf attach in the background, $attached, that has begun to wait; its lines are in
-# $attach_log. It gets its signals as in a terminal: bash ignores SIGINT for what runs behind it.
+# $attach_log. It gets its signals as in a terminal: bash ignores SIGINT for what runs behind it. NICE is its niceness.
 attach() {
 	attach_log=$(mktemp "$BATS_TEST_TMPDIR/attach.XXXXXX")
-	env --default-signal=INT,HUP "$O/mtbpf" attach -source soft "$@" >"$attach_log" 2>&1 3>&- &
+	nice -n "${NICE:-0}" env --default-signal=INT,HUP "$O/mtbpf" attach -source soft "$@" >"$attach_log" 2>&1 3>&- &
 	attached=$!
 	started+=("$attached")
 	eventually 10 grep -Eq '^(waiting|recording;)' "$attach_log"

@@ -85,7 +85,8 @@ reports() {
 	[ "$status" -eq 0 ]
 	[[ $output =~ call\ ([0-9]+)\ of\ one_iter,\ thread\ [0-9]+:\ took\ ([0-9.]+\ ms) ]]
 	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
-	[[ $output == *"iteration of one_iter took $took, "* ]]
+	# If the first call of all was the slow one, there is no ordinary one to name.
+	[[ $output == *"iteration of one_iter took $took"[,\;]" "* ]]
 	[[ $output =~ sample:\ stacks\ by\ the\ clock\ and\ at\ every\ switch\;\ a\ ring\ of\ 4.0\ MiB\ for\ each\ CPU\ \([0-9]+\), ]]
 	[[ $output =~ cost:\ .*each\ hit\ of\ a\ probe\ [0-9.]+\ [nu]s ]]
 	[[ $output =~ sample:\ the\ fullest\ ring\ is\ [0-9.]+\ %\ full\;\ it\ would\ look\ back\ some\ [0-9.]+ ]]
@@ -220,7 +221,8 @@ callers() {
 # It spins, and then has a word with its child, and another one, which it waits for.
 @test "-max-overhead is kept while it is recorded: who begins to switch all the time is sampled less" {
 	command -v perl >/dev/null || skip "perl is missing"
-	# It comes before others: if it had to wait for a CPU, it could not switch that often.
+	# It comes before others: if it had to wait for a CPU, it could not switch that often. And mtbpf comes before it:
+	# the two of them leave nothing to others on two CPUs that are busy.
 	nice -n -15 perl -e 'pipe(A, B); pipe(C, D); $| = 1; print "pid $$\n";
 		if (!fork) { close B; while (sysread A, $x, 1) { syswrite D, "x", 1 } exit }
 		until (-e "go") { for ($i = 0; $i < 100000; $i++) {} }
@@ -230,7 +232,7 @@ callers() {
 	eventually 10 grep -q '^pid ' out
 	# Where the machine is busy a stack seems dear at first: then there is nothing to lower.
 	for try in 1 2 3 4 5; do
-		attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v
+		NICE=-19 attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v
 		eventually 20 grep -q '^recording;' "$attach_log"
 		! grep -Eq ': 1.? samples a second, for -max-overhead' "$attach_log" && break
 		kill -INT "$attached"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of a recording that is asked for: decoding begins at the last PSB before it and ends at
- * the second one behind it, and of the branches between only its own are handed on.
+ * Decodes a part of a recording: from the last PSB before the part to the second one after it.
+ * Only branches within the part are handed on.
  */
 #ifndef MTBPF_DECODE_FILTER_H
 #define MTBPF_DECODE_FILTER_H
@@ -12,39 +12,39 @@
 #include "decode/request.h"
 #include "util/vec.h"
 
-/* Zero-initialised, but for to_ns: all of it. */
+/* All members zero except to_ns (UINT64_MAX): the whole recording. */
 struct decode_filter {
-	uint64_t from_ns, to_ns; /* both included; 0 and UINT64_MAX: open */
+	uint64_t from_ns, to_ns; /* inclusive; 0 and UINT64_MAX: no limit */
 	/*
-	 * Of each thread: from a call of the one function to the next call of the other, each time;
-	 * named as in -symbol. NULL: from the beginning on, up to the end.
+	 * For each thread: every stretch from a call of `start` to the next call of `stop`, which
+	 * are named as in -symbol. NULL: from the beginning, or to the end.
 	 */
 	const char *start, *stop;
 };
 
 /*
- * Leaves only those of the rings' bytes in rec that must be decoded. Where PSBs do not tell the
- * time, that is all of them.
+ * Removes bytes from the rings of rec that need not be decoded. If PSBs have no time, all bytes
+ * stay.
  */
 void decode_filter__narrow(const struct decode_filter *filter, struct recording *rec);
 
-/* What it has found. */
+/* Counts of what the filter has found. */
 struct filter_totals {
-	uint64_t branches;	/* handed on, with those that say where the part begins and ends */
-	uint64_t starts, stops; /* calls of these functions, in that time */
+	uint64_t branches;	/* handed on, including the BEGIN and END of the part */
+	uint64_t starts, stops; /* calls of `start` and `stop` within the part */
 };
 
-/* What functions are asked for most is asked again. */
+/* Cache: the same few functions are looked up again and again. */
 #define SELECTION_KNOWN 1024
 
 /*
- * Of threads' branches, chooses those of the part. A thread that runs when the part
- * begins has a BEGIN there, and an END where the part ends; one that is in a system call, or was
- * interrupted, is left so again at the part's beginning. GAP_FILTERED lies between two regions.
+ * Selects the branches of the part. A thread that runs when the part begins gets a BEGIN there, and
+ * an END at the end of the part. A thread that is in a system call, or interrupted, when the part
+ * begins enters it again at that time. Two regions have a GAP_FILTERED between them.
  */
 struct selection {
 	const struct decode_filter *filter;
-	struct decode_totals *totals; /* of what is handed on */
+	struct decode_totals *totals; /* counts what is handed on */
 	struct filter_totals *found;
 	struct known_function {
 		const struct function *function;
@@ -53,33 +53,33 @@ struct selection {
 
 	VEC(struct branch) out;
 
-	/* Of the thread that is taken now. */
+	/* State of the current thread. */
 	struct code_map *map;
 	bool is_empty;	     /* nothing was handed on */
 	bool has_before;     /* `before` is the last branch before the part */
-	bool is_in, is_over; /* the part has begun; it has ended */
+	bool is_in, is_over; /* the part has begun; the part has ended */
 	struct branch before;
-	bool is_inside;	   /* of a region */
-	bool has_left;	   /* one, at left_ns */
-	bool is_running;   /* as far as it was handed on; at `ip` */
-	bool is_in_gap;	   /* since gap_ns */
-	uint64_t async_ip; /* where the last branch was an END_ASYNC; else 0 */
+	bool is_inside;	   /* the thread is in a region */
+	bool has_left;	   /* the thread left a region at left_ns */
+	bool is_running;   /* after the last branch that was handed on; at `ip` */
+	bool is_in_gap;	   /* the thread is in a gap, since gap_ns */
+	uint64_t async_ip; /* the IP if the last branch was an END_ASYNC; otherwise 0 */
 	uint64_t left_ns, gap_ns, ip;
 	uint8_t gap_reason;
 };
 
-/* All that is pointed to must outlive it. */
+/* Keeps all the pointers, which must stay valid. */
 void selection__init(struct selection *selection, const struct decode_filter *filter,
 		     struct decode_totals *totals, struct filter_totals *found);
 void selection__fini(struct selection *selection);
-/* What follows is of another thread, whose code is `map`. */
+/* The next branches are of another thread, whose code is `map`. */
 void selection__begin_thread(struct selection *selection, struct code_map *map);
-/* *out, until the next call: those of them that are of the part, and all entries. 0 or -ENOMEM. */
+/* *out holds the selected branches and all entries until the next call. 0 or -ENOMEM. */
 int selection__take(struct selection *selection, const struct branch *v, size_t n,
 		    struct branch_batch *out);
 
 bool decode_filter__has_time(const struct decode_filter *filter, uint64_t time_ns);
-/* Whether a stretch of time belongs to the part as a whole. */
+/* True if all of the stretch is within the part. */
 bool decode_filter__has(const struct decode_filter *filter, uint64_t begin_ns, uint64_t end_ns);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct images;
 
-/* What others make of images and keep with them: the first member of a struct of theirs. */
+/* The first member of a struct that a caller derives from images and stores with them. */
 struct images_kept {
 	struct images_kept *next;
 	pid_t pid;
@@ -26,20 +26,20 @@ struct images *images__new(const struct recording *rec);
 void images__free(struct images *images);
 const struct recording *images__recording(const struct images *images);
 
-/* It is freed with the images, unless it is taken before that. */
+/* Stores `kept`; it is freed with the images, unless images__take() removes it first. */
 void images__keep(struct images *images, struct images_kept *kept);
-/* One that is kept for the process, and `fits`. NULL: there is none. */
+/* Removes and returns a stored struct of the process that `fits`. NULL: none does. */
 struct images_kept *images__take(struct images *images, pid_t pid,
 				 bool (*fits)(const struct images_kept *kept, int how), int how);
 
 struct named_image;
 /*
- * The recording has no mappings: its addresses, and the kernel's, are those of `code`, which all
- * processes share, and which is the images' from now on.
+ * For a recording without mappings: `code` has the names of all addresses, also the kernel's. All
+ * processes share it, and the images own it from now on.
  */
 void images__set_code(struct images *images, struct named_image *code);
 
-/* Whether addresses of the kernel have names. */
+/* True if addresses of the kernel have names. */
 bool images__has_kernel(const struct images *images);
 
 /*
@@ -50,16 +50,14 @@ bool images__has_kernel(const struct images *images);
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);
 
-/* Whether images__apply() would change the map, or move *next past what another process mapped. */
+/* True if images__apply() would change the map, or move *next past another process's mappings. */
 bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
 		    const struct code_map *map);
 
-/*
- * Opens the debug info of files whose code has run: what follows finds their source lines sooner.
- */
+/* Opens the debug info of files whose code has run, so that looking up source lines is faster. */
 void images__prepare_source(struct images *images);
 
-/* Packets and the code of this image disagree: says so once, and whether it is another file now. */
+/* Warns once that packets and the code of this image disagree, and whether the file has changed. */
 void images__mismatch(struct images *images, const struct elf_image *image);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a run of packets did the last time that it came to a block: TNT packets and the TIP behind
- * them, eight bytes at most, are the same few over and over. A run is noted while it is walked, and
- * replayed where the same bytes come to the same block with the same returns pending.
+ * Remembers what a run of packets did at a block. A run is TNT packets and the TIP after them,
+ * eight bytes at most, and programs repeat the same few runs. The walk notes each run, and the memo
+ * replays it when the same bytes arrive at the same block with the same returns pending.
  */
 #ifndef MTBPF_DECODE_MEMO_H
 #define MTBPF_DECODE_MEMO_H
@@ -17,14 +17,15 @@
 
 #define MEMO_BITS 16
 
-/* Small, so that what happens often stays in the cache: what it has lies behind it, without gaps.
+/* Variable-sized, so that frequent ones fit into the cache: the arrays follow it without padding.
  */
 struct memo_effects {
-	uint8_t n_needs;    /* uint64_t: where pending returns must lead, the last call's first */
-	uint8_t n_drops;    /* 1: one that is pending is taken away without being used */
-	uint8_t n_pushes;   /* struct block_site *: calls that are pending behind it */
-	uint8_t n_events;   /* struct branch, but for time_ns: `packet` is its place in run.times */
-	uint8_t most_calls; /* of its own that were pending at once */
+	uint8_t n_needs;    /* uint64_t: return addresses that must be pending, the newest first */
+	uint8_t n_drops;    /* 1: one pending return is removed without being used */
+	uint8_t n_pushes;   /* struct block_site *: calls that the run leaves pending */
+	uint8_t n_events;   /* struct branch; `packet` is an index into run.times instead of time_ns
+			     */
+	uint8_t most_calls; /* the most of its own calls that were pending at once */
 	uint8_t pad[3];
 	uint64_t behind[];
 };
@@ -48,7 +49,7 @@ struct memo_entry {
 	struct block *block;
 	uint64_t bytes;
 	struct block *to;
-	block_counts counts;	      /* behind the last event */
+	block_counts counts;	      /* after the last event */
 	struct memo_effects *effects; /* NULL: no event, no call, no return */
 	uint64_t ip;		      /* of the run's TIP, if it has one */
 	uint64_t pad[2];
@@ -57,33 +58,34 @@ _Static_assert(sizeof(struct memo_entry) == 64, "memo_entry");
 
 struct memo;
 
-/* is_busy: it will fill up, which is worth large pages. NULL: no memory. */
+/* is_busy: the memo will fill up, so that large pages are worth it. NULL: out of memory. */
 struct memo *memo__new(bool is_busy);
 void memo__free(struct memo *memo);
-/* The blocks of before are gone. */
+/* Forgets all runs: their blocks have been freed. */
 void memo__clear(struct memo *memo);
 
-/* Packets in a run, at most. */
+/* The most packets in a run. */
 #define MEMO_PACKETS 8
 
-/* A run as it stands in the stream. */
+/* A run as it was read from the stream. */
 struct memo_run {
-	uint64_t bytes; /* without what tells the time between its packets */
-	uint64_t ip;	/* the last IP behind it */
+	uint64_t bytes; /* its packets without the timing packets between them */
+	uint64_t ip;	/* the last IP after it */
 	const uint8_t *at, *end;
-	uint64_t cycles, tsc; /* where it begins: pt_time's */
-	uint32_t slot;	      /* where it would be in the memo */
+	uint64_t cycles, tsc; /* pt_time's at its begin */
+	uint32_t slot;	      /* its first place in the memo */
 	uint8_t n_packets;
 	uint8_t tip; /* the header of its TIP, or 0 */
-	/* When the thread came to the block where the run begins, and when each packet was. */
+	/* times[0]: when the thread came to the run's block; the others: the time of each packet.
+	 */
 	uint64_t times[1 + MEMO_PACKETS];
 };
 
 struct memo_entry *memo__entries(struct memo *memo);
 
 /*
- * By what came before in the stream, which mostly tells the block: the entry's place is known
- * before the block is.
+ * Hashes the run with what preceded it in the stream, which nearly always determines the block: the
+ * entry can be fetched before the block is known.
  */
 static inline uint32_t memo__slot_of(uint64_t run, uint64_t context)
 {
@@ -92,7 +94,7 @@ static inline uint32_t memo__slot_of(uint64_t run, uint64_t context)
 	return (uint32_t)(hash >> (64 - MEMO_BITS));
 }
 
-/* The other place where a run may be. */
+/* The other place where a run may be stored. */
 static inline struct memo_entry *memo__second(struct memo_entry *entries,
 					      const struct memo_entry *first)
 {
@@ -103,17 +105,17 @@ static inline struct memo_entry *memo__second(struct memo_entry *entries,
 struct memo_walked {
 	const struct memo_run *run;
 	struct block *from, *to;
-	block_counts counts; /* behind the last event */
-	/* `packet` is an event's place in run.times. */
+	block_counts counts; /* after the last event */
+	/* An event's `packet` is an index into run.times. */
 	const struct branch *events;
 	size_t n_events;
-	const struct returns *calls; /* that are pending behind it */
+	const struct returns *calls; /* pending after the run */
 };
 
-/* Keeps it in the entry, if it is one that can be replayed. */
+/* Stores the run in the entry, if it can be replayed. */
 void memo__keep(struct memo *memo, const struct memo_walked *walked, struct memo_entry *entry);
 
-/* Whether what the run did at the block is noted there. */
+/* True if the entry holds this run at this block. */
 static inline bool memo_entry__is_of(const struct memo_entry *entry, const struct block *block,
 				     const struct memo_run *run)
 {
@@ -121,13 +123,13 @@ static inline bool memo_entry__is_of(const struct memo_entry *entry, const struc
 	       (!run->tip || entry->ip == run->ip);
 }
 
-/* Whether with these calls pending it does the same. */
+/* True if the run has the same effects with these calls pending. */
 static inline bool memo_effects__fit(const struct memo_effects *effects,
 				     const struct returns *calls)
 {
 	unsigned int pending = calls->top - calls->floor;
 
-	/* Too many calls would push out the oldest, those of before a gap first. */
+	/* Too many calls would drop the oldest, and first those from before a gap. */
 	if (pending < effects->n_needs ||
 	    calls->top - calls->stale + effects->most_calls > RETURN_DEPTH)
 		return false;
@@ -138,7 +140,7 @@ static inline bool memo_effects__fit(const struct memo_effects *effects,
 	return true;
 }
 
-/* It happens again; `events` has room for as many as there are. */
+/* Applies the effects again. `events` has room for effects->n_events. */
 static inline void memo_effects__replay(const struct memo_effects *effects,
 					const struct memo_run *run, struct returns *calls,
 					struct branch *events)

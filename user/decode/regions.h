@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream, cut at PSBs into regions that several threads decode at once. */
+/* Cuts a stream at PSBs into regions, which several threads decode in parallel. */
 #ifndef MTBPF_DECODE_REGIONS_H
 #define MTBPF_DECODE_REGIONS_H
 
@@ -9,8 +9,8 @@
 #include "decode/request.h"
 
 /*
- * Takes what a walker leaves in its outbox, in order; may change it. Non-zero stops the decoder,
- * which returns it.
+ * Receives the entries of a walker's outbox in order, and may modify them. A non-zero result stops
+ * the decoder, which returns it.
  */
 typedef int (*outbox_fn)(void *ctx, struct branch *branches, size_t n);
 

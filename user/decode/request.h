@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to be decoded, how, and who takes it. */
+/* The parameters of a decoding: its input, options, and the receiver of its branches. */
 #ifndef MTBPF_DECODE_REQUEST_H
 #define MTBPF_DECODE_REQUEST_H
 
@@ -19,15 +19,16 @@ struct decode_totals {
 	uint64_t insns;
 	uint64_t branches;	      /* handed on */
 	uint64_t gaps[GAP_REASONS];   /* by enum gap_reason */
-	uint64_t gap_ns[GAP_REASONS]; /* from what was known last to where it went on */
+	uint64_t gap_ns[GAP_REASONS]; /* from the last known time before each gap to the first one
+					 after it */
 	uint64_t first_ns, last_ns;   /* 0 where nothing was decoded */
-	uint64_t unknown_insns;	      /* of threads that no switch names: left out */
+	uint64_t unknown_insns;	      /* left out, since no switch tells their thread */
 };
 
 struct decode_request {
 	const struct recording *rec;
 	const struct rec_aux *aux;
-	/* Of a CPU's ring, where threads come and go; else NULL. */
+	/* For a CPU's ring, in which threads alternate; otherwise NULL. */
 	const struct switches *switches;
 	struct images *images;
 	struct code_map *map;
@@ -35,12 +36,12 @@ struct decode_request {
 	void *ctx;
 	struct decode_totals *totals;
 	struct meter *meter; /* of bytes of PT, or NULL */
-	/* Else direct branches within a function are left out, and indirect jumps. */
+	/* False: branches that stay within a function are left out. */
 	bool all_branches;
-	bool wants_source; /* images__prepare_source() as well, where there is a thread for it */
-	/* What is handed on is the same whatever these are; 0: what is fastest. */
-	unsigned int jobs;  /* threads to decode with */
-	size_t region_size; /* bytes of PT that are decoded by one, at least */
+	bool wants_source; /* the decoding threads call images__prepare_source(), too */
+	/* Neither changes the result. 0: the fastest value. */
+	unsigned int jobs;  /* number of decoding threads */
+	size_t region_size; /* the least number of PT bytes per region */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls whose return may be compressed (SDM "Indirect Transfer Compression for Returns"): what the
- * CPU keeps of them, as far as the walk knows it.
+ * The CPU's stack of calls whose return may be compressed (SDM "Indirect Transfer Compression for
+ * Returns"), as far as the walk knows it.
  */
 #ifndef MTBPF_DECODE_RETURNS_H
 #define MTBPF_DECODE_RETURNS_H
@@ -14,11 +14,11 @@
 #define RETURN_DEPTH 64
 
 struct returns {
-	/* A ring: from floor to top, RETURN_DEPTH at most. */
+	/* A ring of the entries from floor to top, at most RETURN_DEPTH. */
 	unsigned int floor, top;
-	unsigned int stale; /* from here to the floor: of before a gap, and in doubt */
+	unsigned int stale; /* entries from here to floor are from before a gap, and may be wrong */
 	struct block_site *sites[RETURN_DEPTH];
-	uint64_t ips[RETURN_DEPTH]; /* theirs */
+	uint64_t ips[RETURN_DEPTH]; /* their return addresses */
 };
 
 static inline void returns__push(struct returns *r, struct block_site *site)
@@ -33,7 +33,7 @@ static inline void returns__push(struct returns *r, struct block_site *site)
 		r->stale++;
 }
 
-/* NULL where none is left. */
+/* NULL: empty. */
 static inline struct block_site *returns__pop(struct returns *r)
 {
 	if (r->top == r->floor)
@@ -41,7 +41,7 @@ static inline struct block_site *returns__pop(struct returns *r)
 	return r->sites[--r->top % RETURN_DEPTH];
 }
 
-/* A return has taken a call of before the gap, as far as one is known. */
+/* A return used an entry from before the gap: removes the newest of these, if there is one. */
 static inline void returns__pop_stale(struct returns *r)
 {
 	if (r->stale == r->floor)

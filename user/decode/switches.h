@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who ran on which CPU, and when: a recording's switches, to look things up in. */
+/* Looks up which thread ran on a CPU at a time, by the recording's context switches. */
 #ifndef MTBPF_DECODE_SWITCHES_H
 #define MTBPF_DECODE_SWITCHES_H
 
@@ -10,22 +10,20 @@
 
 struct switches;
 
-/* The recording's switches must stay as they are. NULL: out of memory. */
+/* The recording's switches must not change afterwards. NULL: out of memory. */
 struct switches *switches__new(const struct recording *rec);
 void switches__free(struct switches *switches);
 
-/*
- * Who runs on the CPU at that time; NULL: nobody that is known of. Any number of threads may ask.
- */
+/* The switch to the thread that runs on the CPU at that time; NULL: unknown. Thread-safe. */
 const struct rec_switch *switches__at(const struct switches *switches, int cpu, uint64_t time_ns);
 
-/* What the CPU's ring still holds in this snapshot begins there. 0 or -ENOMEM. */
+/* Sets the time of the oldest data in the CPU's ring in this snapshot. 0 or -ENOMEM. */
 int switches__set_start(struct switches *switches, int cpu, unsigned int snapshot,
 			uint64_t time_ns);
 
 /*
- * Whether the thread, between from_ns and to_ns, when `who` switched to it, ran on a CPU whose ring
- * holds nothing of that in this snapshot any more.
+ * `who` switched to a thread at to_ns. True if the thread ran between from_ns and to_ns on a CPU
+ * whose ring no longer holds that time in this snapshot.
  */
 bool switches__ran_unseen(const struct switches *switches, const struct rec_switch *who,
 			  unsigned int snapshot, uint64_t from_ns, uint64_t to_ns);

@@ -250,12 +250,14 @@ static int by_thread(const void *a, const void *b)
  */
 static void settle_stacks(struct recording *rec, size_t first_sample, size_t first_sched)
 {
-	struct rec_sched *scheds = rec->scheds.v + first_sched;
 	size_t n = rec->scheds.n - first_sched;
+	struct rec_sched *scheds;
 
-	if (n)
-		qsort(scheds, n, sizeof(*scheds), by_thread);
-	for (size_t i = first_sample; i < rec->samples.n && n; i++) {
+	if (!n)
+		return;
+	scheds = &rec->scheds.v[first_sched];
+	qsort(scheds, n, sizeof(*scheds), by_thread);
+	for (size_t i = first_sample; i < rec->samples.n; i++) {
 		struct rec_sample *s = &rec->samples.v[i];
 		const struct rec_sched key = {.time_ns = s->time_ns, .tid = s->tid};
 		size_t at = PARTITION_POINT(scheds, n, sched, by_thread(sched, &key) <= 0);
