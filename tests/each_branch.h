@@ -7,7 +7,7 @@
 
 /* Defines a branches_fn: `each` takes the branches, and no entries, until it returns non-zero. */
 #define TAKE_EACH(name, each)                                                                      \
-	static inline int name(void *ctx, const struct branch *v, size_t n)                        \
+	static inline int name(void *ctx, struct branch *v, size_t n)                              \
 	{                                                                                          \
 		int err = 0;                                                                       \
                                                                                                    \

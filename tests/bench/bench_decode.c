@@ -5,6 +5,8 @@
  * rounds that take turns, so that what else happens on the machine happens to all of them; of CPU
  * time where one thread decodes.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <intel-pt.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -12,11 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "capture/recording/recording.h"
 #include "decode/decode.h"
+#include "target/elf/elf_image.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 
 #define ROUNDS 5
@@ -58,7 +63,7 @@ struct counts {
 	uint64_t branches, handed_on;
 };
 
-static int count(void *ctx, const struct branch *v, size_t n)
+static int count(void *ctx, struct branch *v, size_t n)
 {
 	uint64_t branches = 0, handed_on = 0;
 	struct counts *counts = ctx;
@@ -295,6 +300,41 @@ static void bench(const struct recording *rec, const char *path)
 			     &results[0][ROUNDS / 2]);
 }
 
+/* By the build id; without one, by the inode. */
+static bool is_file_that_ran(const struct rec_map *map)
+{
+	_cleanup_close_ int fd = open(map->path, O_RDONLY | O_CLOEXEC);
+	struct elf_image *image;
+	struct stat st;
+	bool is_it;
+
+	if (fd < 0 || fstat(fd, &st))
+		return false;
+	if (!map->build_id[0])
+		return !map->ino || st.st_ino == map->ino;
+	image = elf_image__open(fd, map->path);
+	is_it = image && !strcmp(elf_image__build_id(image), map->build_id);
+	elf_image__free(image);
+	return is_it;
+}
+
+/* With other code than ran libipt may follow jumps in a circle, without an end. */
+static int check_files(const struct recording *rec, const char *path)
+{
+	for (size_t i = 0; i < rec->maps.n; i++) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->path[0] != '/' || is_file_that_ran(map))
+			continue;
+		fprintf(stderr,
+			"bench_decode: %s: %s is no longer the file that ran: make the recording "
+			"anew\n",
+			path, map->path);
+		return -ENOENT;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -305,7 +345,7 @@ int main(int argc, char **argv)
 		struct recording rec;
 
 		recording__init(&rec);
-		if (recording__read(&rec, argv[i]))
+		if (recording__read(&rec, argv[i]) || check_files(&rec, argv[i]))
 			return 1;
 		bench(&rec, argv[i]);
 		recording__fini(&rec);

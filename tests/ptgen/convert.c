@@ -2,9 +2,14 @@
 #include "convert.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "target/elf/elf_image.h"
+#include "util/cleanup.h"
 
 /* attr.config of the intel_pt event that would write such a stream (its format folder in sysfs). */
 #define CONFIG_PT	      (1u << 0)
@@ -92,6 +97,24 @@ static int add_map(struct recording *rec, const struct rec_map *model, char *pat
 	return recording__add_map(rec, &map);
 }
 
+/* The build id of the file that was mapped, by which a later one of its name is told from it. */
+static int add_file(struct recording *rec, const struct ptgen_map *m)
+{
+	struct rec_file file = {.path = (char *)m->path, .ino = m->ino, .fd = -1, .debug_fd = -1};
+	_cleanup_close_ int fd = open(m->path, O_RDONLY | O_CLOEXEC);
+	struct elf_image *image = NULL;
+	struct stat st;
+
+	if (recording__find_file(rec, m->path, m->ino))
+		return 0;
+	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == m->ino)
+		image = elf_image__open(fd, m->path);
+	if (image)
+		snprintf(file.build_id, sizeof(file.build_id), "%s", elf_image__build_id(image));
+	elf_image__free(image);
+	return file.build_id[0] ? recording__add_file(rec, &file) : 0;
+}
+
 static int add_maps(const struct ptgen_shared *shared, struct recording *rec)
 {
 	int err = 0;
@@ -107,6 +130,8 @@ static int add_maps(const struct ptgen_shared *shared, struct recording *rec)
 				      .min = m->min};
 
 		err = add_map(rec, &map, (char *)m->path);
+		if (!err)
+			err = add_file(rec, m);
 	}
 	return err;
 }

@@ -11,6 +11,9 @@
 
 #define FIRST_SLOTS 1024
 
+/* A branch's two ends, and where it is followed to, mostly lie in the same few. */
+#define KNOWN_FUNCTIONS 4
+
 struct blocks_slot {
 	uint64_t ip;
 	struct block *block;
@@ -24,6 +27,13 @@ struct blocks_arena {
 
 struct blocks {
 	struct code_map *map;
+	struct code_piece piece; /* of the last instruction that was decoded */
+	/* Functions that were found last, by where they begin. */
+	struct known_function {
+		uint64_t start, size;
+		const struct function *function;
+	} known[KNOWN_FUNCTIONS];
+	unsigned int next_known;
 	bool tell_all;
 	uint64_t stamp; /* how often the code has changed */
 	struct blocks_slot *slots;
@@ -83,11 +93,13 @@ void blocks__free(struct blocks *b)
 void blocks__code_added(struct blocks *b)
 {
 	b->stamp++;
+	b->piece.len = 0;
+	memset(b->known, 0, sizeof(b->known));
 }
 
 void blocks__clear(struct blocks *b)
 {
-	b->stamp++;
+	blocks__code_added(b);
 	free_arena(b);
 	memset(b->slots, 0, b->n_slots * sizeof(*b->slots));
 	b->n = 0;
@@ -131,22 +143,64 @@ struct building {
 	struct block_step steps[MAX_STEPS];
 };
 
+/*
+ * Of the function where the place is found, as far as it lies in one piece: parts of it that lie
+ * elsewhere, and what lies behind a piece of code, are looked up.
+ */
+static void note_function(struct blocks *blocks, uint64_t ip, const struct code_place *place)
+{
+	const struct function *function = place->function;
+	const struct code_piece *piece = &blocks->piece;
+	uint64_t start = place->entry, size = function->size;
+
+	if (ip - start >= size || start - piece->start >= piece->len ||
+	    size > piece->len - (start - piece->start))
+		return;
+	blocks->known[blocks->next_known++ % KNOWN_FUNCTIONS] =
+		(struct known_function){start, size, function};
+}
+
 /* NULL where no code is known. */
 static const struct function *function_at(struct blocks *blocks, uint64_t ip)
 {
 	struct code_place place;
 
-	return code_map__find(blocks->map, ip, &place) ? place.function : NULL;
+	for (unsigned int i = 0; i < KNOWN_FUNCTIONS; i++)
+		if (ip - blocks->known[i].start < blocks->known[i].size)
+			return blocks->known[i].function;
+	if (!code_map__find(blocks->map, ip, &place))
+		return NULL;
+	note_function(blocks, ip, &place);
+	return place.function;
 }
 
-/* 0, -ENOENT where nothing is mapped, -EILSEQ where it is no instruction. */
-static int fetch(struct blocks *blocks, uint64_t ip, struct insn *insn)
+/* Where the next instruction may lie in another mapping, or is patched. */
+static int fetch_copy(struct blocks *blocks, uint64_t ip, struct insn *insn)
 {
 	uint8_t code[INSN_MAX_LEN];
 	size_t n = code_map__read(blocks->map, ip, code, sizeof(code));
 	int err = n ? insn__decode(code, n, ip, insn) : -ENOENT;
 
 	return err == -ENODATA ? -ENOENT : err;
+}
+
+static bool has_piece(const struct blocks *blocks, uint64_t ip)
+{
+	const struct code_piece *piece = &blocks->piece;
+
+	return piece->len >= INSN_MAX_LEN && ip - piece->start <= piece->len - INSN_MAX_LEN;
+}
+
+/* 0, -ENOENT where nothing is mapped, -EILSEQ where it is no instruction. */
+static int fetch(struct blocks *blocks, uint64_t ip, struct insn *insn)
+{
+	const struct code_piece *piece = &blocks->piece;
+
+	if (!has_piece(blocks, ip) && !code_map__piece(blocks->map, ip, &blocks->piece))
+		blocks->piece.len = 0;
+	if (!has_piece(blocks, ip))
+		return fetch_copy(blocks, ip, insn);
+	return insn__decode(piece->bytes + (ip - piece->start), INSN_MAX_LEN, ip, insn);
 }
 
 /* Whoever reads the branches must hear of it: it leaves its function, or ends an unheard change. */

@@ -73,7 +73,7 @@ struct branch {
 
 /* A part of an array of branches, or all of it. */
 struct branch_batch {
-	const struct branch *v;
+	struct branch *v;
 	size_t n;
 };
 
@@ -101,10 +101,10 @@ static inline uint8_t branch__return_slack(const struct branch *b)
 }
 
 /*
- * Takes the next n branches and entries of a thread. The code_map shows the code as it is at each
- * of them. Non-zero stops the decoder, which returns it.
+ * Takes the next n branches and entries of a thread, and may change them. The code_map shows the
+ * code as it is at each of them. Non-zero stops the decoder, which returns it.
  */
-typedef int (*branches_fn)(void *ctx, const struct branch *v, size_t n);
+typedef int (*branches_fn)(void *ctx, struct branch *v, size_t n);
 
 const char *branch_kind__name(enum branch_kind kind);
 const char *gap_reason__name(enum gap_reason reason);

@@ -3,22 +3,25 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/pt_time.h"
 #include "decode/walk/walker.h"
 #include "util/insn.h"
 
 /*
- * Branches that are handed on at once: few enough to stay in the cache on their way. One that comes
- * in becomes MOST_OF_ONE at most.
+ * Most of what comes in is handed on where it lies. Where something is put among it, or left out,
+ * it is copied until there are ALONE_MIN branches in a row: a batch has to be worth its way. What
+ * is no branch becomes MOST_OF_ONE at most.
  */
-#define JOINED_MAX  2048
+#define ALONE_MIN   128
+#define COPIED_MAX  1024
 #define MOST_OF_ONE 4
 
 int joiner__init(struct joiner *j, const struct decode_request *request)
 {
 	*j = (struct joiner){.request = request, .totals = request->totals, .base = UINT64_MAX};
-	j->out = malloc(JOINED_MAX * sizeof(*j->out));
+	j->out = malloc(COPIED_MAX * sizeof(*j->out));
 	return j->out ? 0 : -ENOMEM;
 }
 
@@ -65,9 +68,8 @@ static inline void set_time(struct joiner *j, uint64_t tsc)
 {
 	uint64_t ns;
 
-	if (tsc == j->tsc || !tsc)
+	if (!tsc)
 		return;
-	j->tsc = tsc;
 	ns = to_ns(j, tsc);
 	if (ns > j->time_ns)
 		j->time_ns = ns;
@@ -271,43 +273,57 @@ static int take_other(struct joiner *j, const struct branch *b)
 		add(j, b);
 		break;
 	default:
-		add(j, b);
 		break;
 	}
 	return err;
 }
 
-/*
- * The first of them that are just branches, with no counts of others to be added: as add(), but
- * what changes with each is in registers. How many there are.
- */
-static size_t add_plain(struct joiner *j, const struct branch *raw, size_t n)
+/* Has a place in the code before it and behind it, and changes nothing but where the thread is. */
+static bool is_plain(const struct branch *b)
 {
-	struct branch *out = &j->out[j->n_out];
-	uint64_t insns = 0;
+	return b->kind <= BRANCH_LEAVE;
+}
+
+/*
+ * The first of them that are just branches, completed where they lie: as set_time() and add(), but
+ * without a decision that is as good as random. How many there are.
+ */
+static size_t complete_plain(struct joiner *j, struct branch *raw, size_t n)
+{
+	uint64_t insns = 0, time_ns = j->time_ns;
 	size_t i = 0;
 
-	if (j->n_insns || j->n_branches)
-		return 0;
-	if (n > JOINED_MAX - MOST_OF_ONE - j->n_out)
-		n = JOINED_MAX - MOST_OF_ONE - j->n_out;
-	for (; i < n && raw[i].kind <= BRANCH_COND; i++, out++) {
-		const struct branch *b = &raw[i];
+	for (; i < n && is_plain(&raw[i]); i++) {
+		struct branch *b = &raw[i];
+		uint64_t ns = LIKELY(b->time_ns) ? to_ns(j, b->time_ns) : 0;
 
-		set_time(j, b->time_ns);
+		time_ns = ns > time_ns ? ns : time_ns;
+		b->time_ns = time_ns;
+		b->packet = 0;
 		insns += b->n_insns;
-		*out = (struct branch){.time_ns = j->time_ns,
-				       .from = b->from,
-				       .to = b->to,
-				       .n_insns = b->n_insns,
-				       .n_branches = b->n_branches,
-				       .kind = b->kind,
-				       .len = b->len};
 	}
-	j->n_out += i;
+	if (!i)
+		return 0;
+	j->time_ns = time_ns;
 	j->totals->branches += i;
-	j->totals->insns += insns;
+	j->totals->insns += insns + j->n_insns;
+	raw->n_insns += j->n_insns;
+	raw->n_branches += j->n_branches;
+	j->n_insns = j->n_branches = 0;
 	return i;
+}
+
+static int hand_on_plain(struct joiner *j, struct branch *v, size_t n)
+{
+	int err;
+
+	if (n < ALONE_MIN) {
+		memcpy(&j->out[j->n_out], v, n * sizeof(*v));
+		j->n_out += n;
+		return 0;
+	}
+	err = hand_on(j);
+	return err ? err : j->request->take(j->request->ctx, v, n);
 }
 
 int joiner__take(void *joiner, struct branch *raw, size_t n)
@@ -316,12 +332,16 @@ int joiner__take(void *joiner, struct branch *raw, size_t n)
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err;) {
-		i += add_plain(j, &raw[i], n - i);
-		if (i < n) {
+		size_t n_plain = complete_plain(j, &raw[i], n - i);
+
+		if (n_plain)
+			err = hand_on_plain(j, &raw[i], n_plain);
+		i += n_plain;
+		if (i < n && !err) {
 			set_time(j, raw[i].time_ns);
 			err = take_other(j, &raw[i++]);
 		}
-		if (j->n_out >= JOINED_MAX - MOST_OF_ONE && !err)
+		if (j->n_out > COPIED_MAX - ALONE_MIN - MOST_OF_ONE && !err)
 			err = hand_on(j);
 	}
 	if (j->started && j->time_ns > j->totals->last_ns)

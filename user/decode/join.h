@@ -12,10 +12,10 @@
 struct joiner {
 	const struct decode_request *request;
 	struct decode_totals *totals;
-	struct branch *out; /* JOINED_MAX of them; the first n_out wait to be handed on */
+	struct branch *out; /* COPIED_MAX of them; the first n_out wait to be handed on */
 	size_t n_out;
 	size_t next_map;
-	uint64_t tsc, time_ns;	/* of the last branch */
+	uint64_t time_ns;	/* of the last branch */
 	uint64_t base, base_ns; /* of the 2^time_shift ticks around it; base_ns: when they begin */
 	uint32_t n_insns, n_branches; /* of what was not handed on; the next branch's */
 	bool started;		      /* a branch has been handed on */

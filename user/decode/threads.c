@@ -171,7 +171,7 @@ struct thread {
 	struct decode_request request;
 };
 
-static int hand_on_marked(void *ctx, const struct branch *v, size_t n)
+static int hand_on_marked(void *ctx, struct branch *v, size_t n)
 {
 	struct thread *t = ctx;
 	struct branch_batch out;
@@ -388,7 +388,7 @@ int decode__threads(const struct recording *rec, struct images *images, bool all
 	return err || !has_cpus ? err : decode_cpus(&t);
 }
 
-static int ignore(void *ctx, const struct branch *v, size_t n)
+static int ignore(void *ctx, struct branch *v, size_t n)
 {
 	return 0;
 }

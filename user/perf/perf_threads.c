@@ -213,20 +213,13 @@ int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *br
 	return named_image__follow(thread->process->image, how, branch->from, branch->to);
 }
 
-static int take_timed(struct perf_thread *thread, const struct branch_batch *timed)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < timed->n && !err; i++)
-		err = stack__branch(thread->stack, &timed->v[i]);
-	return err;
-}
-
 /* To the stack, or to who listens. Lines are of any thread: each is a batch of its own. */
 static int hand_on(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
 	struct decode_totals *totals = &threads->totals.decode;
-	struct branch_batch timed;
+	struct branch_batch timed[SPREAD_BATCHES];
+	struct branch branch = *b;
+	int err = 0;
 
 	if (!totals->first_ns || b->time_ns < totals->first_ns)
 		totals->first_ns = b->time_ns;
@@ -234,9 +227,11 @@ static int hand_on(struct perf_threads *threads, struct perf_thread *thread, con
 		totals->last_ns = b->time_ns;
 	if (threads->tap)
 		return threads->tap(threads->ctx, thread->tid, b);
-	if (spread__take(&thread->spread, b, 1, &timed))
+	if (spread__take(&thread->spread, &branch, 1, timed))
 		return -ENOMEM;
-	return take_timed(thread, &timed);
+	for (size_t i = 0; i < SPREAD_BATCHES && !err; i++)
+		err = stack__take(thread->stack, timed[i].v, timed[i].n);
+	return err;
 }
 
 static int break_trace(struct perf_threads *threads, struct perf_thread *thread, uint8_t reason)
@@ -376,7 +371,7 @@ static int finish(struct perf_threads *threads, struct perf_thread *thread, stru
 
 	spread__finish(&thread->spread, &rest);
 	if (!err)
-		err = take_timed(thread, &rest);
+		err = stack__take(thread->stack, rest.v, rest.n);
 	if (!err)
 		err = stack__finish(thread->stack, tree);
 	thread->is_finished = true;

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stack/tree_passes.h"
-
 /* Other code has come to lie where code was. */
 static void retire_sites(struct early_calls *early)
 {
@@ -15,16 +13,22 @@ static void retire_sites(struct early_calls *early)
 		early->failed = true;
 		return;
 	}
-	*retired = early->one.sites;
-	early->one.sites = (struct call_sites){0};
+	*retired = early->part.sites;
+	early->part.sites = (struct call_sites){0};
 	early->site_ip = 0;
 }
 
-/*
- * A tail call has taken the place of a call that lay there, and a signal's handler is not called:
- * both lie where the call before them does.
- */
-static bool is_in_inlined(void *ctx, const struct call *call)
+/* The outermost inlined call around the site; NULL: none. */
+static const struct inlined *outermost_of(const struct call_site *site)
+{
+	const struct inlined *inlined = site ? site->inlined : NULL;
+
+	while (inlined && inlined->outer)
+		inlined = inlined->outer;
+	return inlined;
+}
+
+static const struct inlined *outermost(void *ctx, const struct call *call)
 {
 	struct early_calls *early = ctx;
 
@@ -33,77 +37,74 @@ static bool is_in_inlined(void *ctx, const struct call *call)
 		retire_sites(early);
 	}
 	early->site_ip = call->call_ip;
-	early->site = call_sites__find_in(&early->one.sites, call->call_ip, early->map);
-	return early->site && early->site->inlined && !early->no_inline &&
-	       !(call->flags & CALL_BY_JUMP) && call->kind != CALL_SIGNAL;
-}
-
-/* As a tree of their own, in which slices of inlined functions find room. */
-static int copy(struct early_calls *early, const struct call *calls, size_t n)
-{
-	early->calls.n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct call *call = VEC_PUSH(&early->calls);
-
-		if (!call)
-			return -ENOMEM;
-		*call = calls[i];
-		call->depth -= calls[0].depth;
-		call->parent = CALL_NO_PARENT;
-	}
-	return 0;
-}
-
-static int put_inlined_in(struct early_calls *early, const struct call *calls, size_t n)
-{
-	int err = copy(early, calls, n);
-
-	if (err)
-		return err;
-	early->one.calls.v = early->calls.v;
-	early->one.calls.n = early->calls.n;
-	early->one.calls.cap = early->calls.cap;
-	err = inline_pass__run(&early->one, 1);
-	early->calls.v = early->one.calls.v;
-	early->calls.cap = early->one.calls.cap;
-	return err;
+	early->site = call_sites__find_in(&early->part.sites, call->call_ip, early->map);
+	return early->no_inline ? NULL : outermost_of(early->site);
 }
 
 static const struct call_site *site_of(const struct early_calls *early, const struct call *call)
 {
 	if (call->call_ip == early->site_ip && call->kind != CALL_INLINED)
 		return early->site;
-	return call__site(call, &early->one.sites);
+	return call__site(call, &early->part.sites);
 }
 
-static int hand_on(struct early_calls *early)
+/* Of that depth below the first. */
+static int hand_on(struct early_calls *early, const struct call *call, uint32_t depth)
 {
-	const struct call_tree *one = &early->one;
-	const struct early_owner owner = {one->pid, one->tid, *early->base_ns};
+	struct call *out = early_queue__add(early->queue, site_of(early, call));
 
-	early->call_sites.n = 0;
-	for (size_t i = 0; i < one->calls.n; i++) {
-		const struct call_site **site = VEC_PUSH(&early->call_sites);
-
-		if (!site)
-			return -ENOMEM;
-		*site = site_of(early, &one->calls.v[i]);
-	}
-	early->n += one->calls.n;
-	return early_queue__add(early->queue, &owner, one->calls.v, early->call_sites.v,
-				one->calls.n);
+	if (!out)
+		return -ENOMEM;
+	*out = *call;
+	out->depth = depth;
+	early->n++;
+	return 0;
 }
 
-static int take(void *ctx, const struct call *calls, size_t n)
+/* Each slice of inlined code before its first call. */
+static int hand_on_with_inlined(struct early_calls *early)
+{
+	const struct call_tree *part = &early->part;
+	const struct inline_slice *slice, *end;
+	int err = inline_pass__find(&early->inlined, &early->part);
+
+	slice = early->inlined.slices.v;
+	end = slice + early->inlined.slices.n;
+	for (uint32_t i = 0; i < part->calls.n && !err; i++) {
+		for (; slice < end && slice->before == i && !err; slice++)
+			err = hand_on(early, &slice->call, slice->call.depth);
+		if (!err)
+			err = hand_on(early, &part->calls.v[i], part->calls.v[i].depth);
+	}
+	return err;
+}
+
+static bool may_have_inlined(const struct early_calls *early)
+{
+	const struct call_tree *part = &early->part;
+	const struct call_site *site;
+
+	if (early->no_inline || !part->sites.n_inlined)
+		return false;
+	site = site_of(early, part->calls.v);
+	return part->calls.n > 1 || (site && site->inlined);
+}
+
+static int take(void *ctx, struct call *calls, size_t n)
 {
 	struct early_calls *early = ctx;
+	uint32_t depth = calls->depth;
 	int err = early->failed ? -ENOMEM : 0;
 
-	early->one.calls.v = (struct call *)calls;
-	early->one.calls.n = n;
-	if (n > 1 && early->one.sites.n_inlined && !early->no_inline)
-		err = err ? err : put_inlined_in(early, calls, n);
-	return err ? err : hand_on(early);
+	early->part.calls.v = calls;
+	early->part.calls.n = n;
+	early_queue__begin(early->queue, &(struct early_owner){early->part.pid, early->part.tid,
+							       *early->base_ns});
+	if (!err && may_have_inlined(early))
+		return hand_on_with_inlined(early);
+	for (size_t i = 0; i < n && !err; i++)
+		err = hand_on(early, &calls[i], calls[i].depth - depth);
+	return err;
 }
 
 struct early_calls *early_calls__new(struct early_queue *queue, pid_t pid, pid_t tid,
@@ -114,11 +115,11 @@ struct early_calls *early_calls__new(struct early_queue *queue, pid_t pid, pid_t
 	if (!early)
 		return NULL;
 	*early = (struct early_calls){
-		.taker = {.take = take, .is_in_inlined = is_in_inlined, .ctx = early},
+		.consumer = {.take = take, .outermost = outermost, .ctx = early},
 		.queue = queue,
 		.map = map,
 		.replaced = code_map__replaced(map),
-		.one = {.pid = pid, .tid = tid},
+		.part = {.pid = pid, .tid = tid},
 	};
 	return early;
 }
@@ -130,8 +131,7 @@ void early_calls__free(struct early_calls *early)
 	for (size_t i = 0; i < early->retired.n; i++)
 		call_sites__fini(&early->retired.v[i]);
 	VEC_FINI(&early->retired);
-	VEC_FINI(&early->calls);
-	VEC_FINI(&early->call_sites);
-	call_sites__fini(&early->one.sites);
+	inline_pass__fini(&early->inlined);
+	call_sites__fini(&early->part.sites);
 	free(early);
 }

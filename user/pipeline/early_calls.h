@@ -7,18 +7,18 @@
 #include <stdint.h>
 
 #include "pipeline/early_queue.h"
+#include "stack/inline_pass.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
 
 struct early_calls {
-	struct call_consumer taker; /* for stack__set_consumer() */
+	struct call_consumer consumer; /* for stack__set_consumer() */
 	struct early_queue *queue;
 	struct code_map *map;
 	const uint64_t *base_ns; /* known with the first call */
 	bool no_inline;
-	struct call_tree one; /* a call and what it called, with their sites */
-	VEC(struct call) calls;
-	VEC(const struct call_site *) call_sites; /* of these */
+	struct call_tree part; /* what is told, with the sites of all that has been */
+	struct inline_pass inlined;
 	/* What was asked about last: that call is mostly the next to be told. */
 	uint64_t site_ip;
 	const struct call_site *site;

@@ -18,13 +18,12 @@
 struct batch {
 	struct batch *next;
 	struct early_owner owner;
-	VEC(struct call) calls; /* those of depth 0 begin what was added at once */
+	VEC(struct call) calls;
 	VEC(const struct call_site *) sites;
 };
 
 struct early_queue {
 	struct trace_writer *writer;
-	struct call_tree tree; /* a view of what is written now */
 	struct batch *filling;
 	bool has_thread;
 	pthread_t thread;
@@ -56,28 +55,14 @@ struct early_queue *early_queue__new(struct trace_writer *writer)
 	return queue;
 }
 
-/* A call, and those behind it that it called. */
-static size_t count_together(const struct batch *batch, size_t first)
-{
-	size_t n = 1;
-
-	while (first + n < batch->calls.n && batch->calls.v[first + n].depth)
-		n++;
-	return n;
-}
-
 static void write_batch(struct early_queue *queue, const struct batch *batch)
 {
-	struct call_tree *tree = &queue->tree;
+	struct call_tree tree = {.pid = batch->owner.pid, .tid = batch->owner.tid};
 
-	tree->pid = batch->owner.pid;
-	tree->tid = batch->owner.tid;
+	tree.calls.v = batch->calls.v;
+	tree.calls.n = batch->calls.n;
 	trace_writer__set_base(queue->writer, batch->owner.base_ns);
-	for (size_t i = 0; i < batch->calls.n; i += tree->calls.n) {
-		tree->calls.v = &batch->calls.v[i];
-		tree->calls.n = count_together(batch, i);
-		trace_writer__calls(queue->writer, tree, &batch->sites.v[i]);
-	}
+	trace_writer__calls(queue->writer, &tree, batch->sites.v);
 }
 
 /* NULL where there will be none. */
@@ -173,47 +158,34 @@ static struct batch *wait_for_free(struct early_queue *queue)
 	return batch;
 }
 
-static int append(struct batch *batch, const struct call *calls,
-		  const struct call_site *const *sites, size_t n)
-{
-	size_t before = batch->calls.n;
-
-	for (size_t i = 0; i < n; i++) {
-		struct call *call = VEC_PUSH(&batch->calls);
-		const struct call_site **site = VEC_PUSH(&batch->sites);
-
-		if (!call || !site) {
-			batch->calls.n = batch->sites.n = before;
-			return -ENOMEM;
-		}
-		*call = calls[i];
-		call->depth -= calls[0].depth;
-		*site = sites[i];
-	}
-	return 0;
-}
-
 static bool is_of(const struct batch *batch, const struct early_owner *owner)
 {
 	return batch->owner.pid == owner->pid && batch->owner.tid == owner->tid &&
 	       batch->owner.base_ns == owner->base_ns;
 }
 
-int early_queue__add(struct early_queue *queue, const struct early_owner *owner,
-		     const struct call *calls, const struct call_site *const *sites, size_t n)
+void early_queue__begin(struct early_queue *queue, const struct early_owner *owner)
 {
-	int err;
+	const struct batch *filling = queue->filling;
 
-	if (queue->filling && !is_of(queue->filling, owner))
+	if (filling && (filling->calls.n >= BATCH_CALLS || !is_of(filling, owner)))
 		pass_on(queue);
 	if (!queue->filling) {
 		queue->filling = wait_for_free(queue);
 		queue->filling->owner = *owner;
 	}
-	err = append(queue->filling, calls, sites, n);
-	if (!err && queue->filling->calls.n >= BATCH_CALLS)
-		pass_on(queue);
-	return err;
+}
+
+struct call *early_queue__add(struct early_queue *queue, const struct call_site *site)
+{
+	struct batch *batch = queue->filling;
+	const struct call_site **place = VEC_PUSH(&batch->sites);
+	struct call *call = place ? VEC_PUSH(&batch->calls) : NULL;
+
+	if (!call)
+		return NULL;
+	*place = site;
+	return call;
 }
 
 void early_queue__finish(struct early_queue *queue)

@@ -26,12 +26,13 @@ struct early_queue *early_queue__new(struct trace_writer *writer);
 /* Waits for what is under way. NULL is fine. */
 void early_queue__free(struct early_queue *queue);
 
+/* The calls that are added next are theirs; it waits where the writing falls behind. */
+void early_queue__begin(struct early_queue *queue, const struct early_owner *owner);
 /*
- * A call and those that it called behind it, in pre-order, as trace_writer__calls() takes them; it
- * waits where the writing falls behind. 0 or -ENOMEM.
+ * A place for one call, made at that site, which the caller fills: in pre-order, where depth 0 is
+ * that of the first since early_queue__begin(). NULL: no memory.
  */
-int early_queue__add(struct early_queue *queue, const struct early_owner *owner,
-		     const struct call *calls, const struct call_site *const *sites, size_t n);
+struct call *early_queue__add(struct early_queue *queue, const struct call_site *site);
 /* Returns when all that was added is written; nothing is added behind it. Twice is fine. */
 void early_queue__finish(struct early_queue *queue);
 

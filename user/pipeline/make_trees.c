@@ -74,7 +74,7 @@ static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_ma
 	/* Of one thread it is known when there is something to write. */
 	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
-	stack__set_consumer(m->stack, &early->taker);
+	stack__set_consumer(m->stack, &early->consumer);
 	return 0;
 }
 
@@ -197,18 +197,20 @@ static int take_timed(struct tree_maker *m, struct branch_batch batch)
 	if (m->behind.hit_ns)
 		look_behind_hit(&m->behind, &batch);
 	for (size_t i = 0; i < batch.n && !err; i++)
-		err = branch__is_entry(&batch.v[i]) ? take_entry(m, &batch.v[i])
-						    : stack__branch(m->stack, &batch.v[i]);
-	return err;
+		if (branch__is_entry(&batch.v[i]))
+			err = take_entry(m, &batch.v[i]);
+	return err ? err : stack__take(m->stack, batch.v, batch.n);
 }
 
-static int take_branches(void *ctx, const struct branch *v, size_t n)
+static int take_branches(void *ctx, struct branch *v, size_t n)
 {
 	struct tree_maker *m = ctx;
-	struct branch_batch timed;
-	int err = spread__take(&m->spread, v, n, &timed);
+	struct branch_batch timed[SPREAD_BATCHES];
+	int err = spread__take(&m->spread, v, n, timed);
 
-	return err ? err : take_timed(m, timed);
+	for (size_t i = 0; i < SPREAD_BATCHES && !err; i++)
+		err = take_timed(m, timed[i]);
+	return err;
 }
 
 /* Of the thread's own stack, and of its coroutines'. */

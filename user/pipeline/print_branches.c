@@ -29,7 +29,7 @@ static void print_note(const struct branch_printer *p, const struct pt_note *not
 			note->value);
 }
 
-static int take_branches(void *ctx, const struct branch *v, size_t n)
+static int take_branches(void *ctx, struct branch *v, size_t n)
 {
 	struct branch_printer *p = ctx;
 	struct branch_batch batch = {v, n};

@@ -118,7 +118,8 @@ struct call {
 	const struct function *function;
 	uint64_t self_insns : 39; /* instructions executed in it, callees not counted */
 	uint64_t told_at_end : 1; /* a call_consumer was told of a callee that ended when it did */
-	uint64_t left_by : 4;	  /* enum left_by */
+	uint64_t told_before : 1; /* and of others, between it and its caller's callee before it */
+	uint64_t left_by : 3;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
 	uint64_t reason : 8;	  /* enum gap_reason, or enum off_reason */
@@ -171,15 +172,16 @@ uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t tim
  */
 struct call_consumer {
 	/*
-	 * A call and those that it called, in pre-order, but for such as were told before. Their
-	 * parents are not known. 0 or -ENOMEM.
+	 * A call, or callees of one caller that were made in one inlined call: in pre-order, each
+	 * with those that it called, but for such as were told before. Their parents are not known.
+	 * They are the consumer's to change. 0 or -ENOMEM.
 	 */
-	int (*take)(void *ctx, const struct call *calls, size_t n);
+	int (*take)(void *ctx, struct call *calls, size_t n);
 	/*
-	 * Asked of each call that has ended: it was made in code that is inlined, so that its
-	 * caller's others are to be told together with it.
+	 * Asked of each call that has ended: the inlined call that it was made in, the outermost
+	 * one; NULL: it was made in none.
 	 */
-	bool (*is_in_inlined)(void *ctx, const struct call *call);
+	const struct inlined *(*outermost)(void *ctx, const struct call *call);
 	void *ctx;
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/branch.h"
 #include "kernel/huge_pages.h"
@@ -84,6 +85,7 @@ static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
 			      .catcher = WAITING_NONE};
 	frames->part = (uint32_t)(frames->parts.n - 1);
 	frames->n_below = part->n_below;
+	frames->ended_in = NULL;
 }
 
 static void end_part(struct frames *frames, struct part *part)
@@ -316,6 +318,8 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 	*frame = (struct frame){
 		.is_root = true,
 		.kept_ns = frames->ended_ns,
+		.in = frames->ended_in,
+		.keeps_in = frames->ended_in,
 		.index = part->last_root,
 		.call = {.start_ns = part->start_ns,
 			 .entry_ip = ip,
@@ -360,6 +364,9 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
  * on behind a gap, or is named by its place. It is told with what it called, and its places are
  * free again.
  *
+ * Callees that were made in one inlined call share its slice: these are told together, when a later
+ * callee lies elsewhere.
+ *
  * Who takes it writes it down behind what was told before, but readers order events by time. So its
  * begin must not have the time of another event that comes before it and is told later: the begin
  * of its caller, or the end of a call that is kept.
@@ -369,11 +376,11 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 #define MAX_DEPTH 256
 
 /* What came since may have to be found by its place: parts, and calls of leaps. */
-static bool is_named(const struct frames *frames, const struct frame *frame)
+static bool is_named(const struct frames *frames, uint32_t index)
 {
 	const struct part *part = &frames->parts.v[frames->parts.n - 1];
 
-	return part->first > frame->index || frame->index < frames->n_named;
+	return part->first > index || index < frames->n_named;
 }
 
 void frames__name(struct frames *frames, const struct frame *frame)
@@ -382,6 +389,16 @@ void frames__name(struct frames *frames, const struct frame *frame)
 		frames->n_named = frame->index + 1;
 }
 
+/* Where a call was made that ran before its segment began: behind a gap, it may be any. */
+static const struct inlined any;
+
+/* Some of its callees wait to be told. */
+static bool has_waiting(const struct frame *caller)
+{
+	return caller->in && !caller->keeps_in;
+}
+
+/* Those of its caller's that wait come before it. */
 static bool is_final(const struct frames *frames, const struct frame *frame,
 		     const struct frame *caller)
 {
@@ -389,45 +406,103 @@ static bool is_final(const struct frames *frames, const struct frame *frame,
 	const struct call *call = &frame->call;
 
 	return call->start_ns > caller->kept_ns && !frame->is_root && !frame->keeps &&
-	       !(call->flags & inferred) && call->depth < MAX_DEPTH && !is_named(frames, frame);
+	       !(call->flags & inferred) && call->depth < MAX_DEPTH &&
+	       !is_named(frames, has_waiting(caller) ? caller->first_in : frame->index);
 }
 
-/* Where one call is inlined code's, that has a slice, for which all others there count. */
-static bool is_inlined(const struct frames *frames, const struct frame *frame, struct frame *caller)
+/*
+ * A tail call has taken the place of a call that lay there, and a signal's handler is not called:
+ * both lie where the call before them does.
+ */
+static const struct inlined *find_inlined(const struct frames *frames, const struct frame *frame,
+					  const struct inlined *before)
 {
 	const struct call_consumer *consumer = frames->consumer;
+	const struct inlined *in = consumer->outermost(consumer->ctx, &frame->call);
 
-	if (consumer->is_in_inlined(consumer->ctx, &frame->call))
-		caller->keeps_callees = true;
-	return caller->keeps_callees;
+	return frame->call.flags & CALL_BY_JUMP || frame->call.kind == CALL_SIGNAL ? before : in;
 }
 
-static void keep(const struct frame *frame, struct frame *below)
+/* The calls from `first` up to `end`, with those behind in their place: of frames so deep. */
+static void tell(struct frames *frames, uint32_t first, uint32_t end, size_t depth)
 {
-	below->kept_ns = frame->call.end_ns;
-	below->keeps |= frame->keeps || frame->call.depth >= MAX_DEPTH;
+	struct call *calls = place(frames, first);
+	size_t n = end - first, n_behind = n_calls(frames) - end;
+
+	if (frames->consumer->take(frames->consumer->ctx, calls, n))
+		frames->failed = true;
+	if (n_behind)
+		memmove(calls, calls + n, n_behind * sizeof(*calls));
+	frames->calls.n -= n;
+	while (frames->landings.n && frames->landings.v[frames->landings.n - 1].depth >= depth)
+		frames->landings.n--;
 }
 
-void frames__tell(struct frames *frames, const struct frame *frame)
+/* Slices of inlined code end where a callee has been told in between. */
+static void stay(struct frames *frames, const struct frame *frame, struct frame *caller)
 {
-	size_t n = (size_t)(frame - frames->open.v), at = FRAMES_ROOM + frame->index;
-	struct frame *below = n ? &frames->open.v[n - 1] : NULL;
+	struct call *call =
+		frame->is_root ? &frames->roots.v[frame->index].call : place(frames, frame->index);
+
+	call->told_before = caller->has_told;
+	caller->has_told = false;
+}
+
+/* The frame, of such a depth, is told with its caller; or without one at the end. */
+static void keep(struct frames *frames, struct frame *frame, size_t depth)
+{
+	struct frame *caller = depth ? frame - 1 : NULL;
+
+	/* Behind a gap, there may be more in it. */
+	if (has_waiting(frame) && !(frame->call.flags & CALL_INFERRED_END) &&
+	    !is_named(frames, frame->first_in))
+		tell(frames, frame->first_in, n_calls(frames), depth + 1);
+	frames->ended_in = find_inlined(frames, frame, caller ? caller->in : frames->ended_in);
+	if (frame->call.flags & CALL_INFERRED_START)
+		frames->ended_in = &any;
+	if (!caller)
+		return;
+	stay(frames, frame, caller);
+	caller->kept_ns = frame->call.end_ns;
+	caller->keeps |= frame->keeps || frame->call.depth >= MAX_DEPTH;
+	caller->in = frames->ended_in;
+	caller->keeps_in = caller->in;
+}
+
+void frames__tell(struct frames *frames, struct frame *frame)
+{
+	size_t depth = (size_t)(frame - frames->open.v);
+	struct frame *caller = depth ? frame - 1 : NULL;
+	const struct inlined *in;
 
 	frames->ended_ns = frame->call.end_ns;
-	if (!below)
-		return;
-	if (is_inlined(frames, frame, below) || n == frames->n_below ||
-	    !is_final(frames, frame, below)) {
-		keep(frame, below);
+	if (!caller || depth == frames->n_below || !is_final(frames, frame, caller)) {
+		keep(frames, frame, depth);
 		return;
 	}
-	below->told_ns = frame->call.end_ns;
-	if (frames->consumer->take(frames->consumer->ctx, &frames->calls.v[at],
-				   frames->calls.n - at))
-		frames->failed = true;
-	frames->calls.n = at;
-	while (frames->landings.n && frames->landings.v[frames->landings.n - 1].depth >= n)
-		frames->landings.n--;
+	in = find_inlined(frames, frame, caller->in);
+	if (in && caller->keeps_in && (in == caller->in || caller->in == &any)) {
+		keep(frames, frame, depth);
+		return;
+	}
+	/* And those that wait will be. */
+	caller->told_ns = frame->call.end_ns;
+	if (in && in == caller->in)
+		return;
+	if (has_waiting(caller)) {
+		tell(frames, caller->first_in, frame->index, depth);
+		frame->index = caller->first_in;
+		caller->has_told = true;
+	}
+	caller->in = in;
+	caller->first_in = frame->index;
+	caller->keeps_in = false;
+	if (in) {
+		stay(frames, frame, caller);
+	} else {
+		tell(frames, frame->index, n_calls(frames), depth);
+		caller->has_told = true;
+	}
 }
 
 /* What a segment tells of its two ends, for it to be stitched to its neighbours. */

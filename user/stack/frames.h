@@ -30,12 +30,16 @@ struct frame {
 	uint64_t resume_ip;
 	/* frames__tell(): its begin, or the latest end in it, that is not told; and that is */
 	uint64_t kept_ns, told_ns;
+	/* The inlined call, the outermost one, that its last callee was made in; NULL: none. */
+	const struct inlined *in;
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
-	bool is_resolving;    /* a stub's, that is binding its function */
+	uint32_t first_in;    /* the first of the callees made in `in`, which are told together */
+	bool keeps_in;	      /* they are not told before this frame is */
+	bool has_told;	      /* a callee since the last one that was not told */
 	bool keeps;	      /* the same: what it called, and itself */
-	bool keeps_callees;   /* and what it calls from now on */
+	bool is_resolving;    /* a stub's, that is binding its function */
 	uint8_t slack;	      /* its RET may go so many bytes behind return_ip as well */
 	uint8_t role;	      /* enum function_role: it switches stacks; else 0 */
 };
@@ -108,6 +112,7 @@ struct frames {
 	const struct call_consumer *consumer; /* of calls before their tree; NULL: nobody */
 	uint32_t n_named;		      /* calls of leaps lie among so many */
 	uint64_t ended_ns;		      /* the last call that has */
+	const struct inlined *ended_in;	      /* what the last one that was kept was made in */
 };
 
 void frames__init(struct frames *frames);

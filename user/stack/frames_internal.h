@@ -19,7 +19,7 @@
 int frames__grow(struct frames *frames);
 
 /* The top frame, which is no root, has ended; its call is in its place. */
-void frames__tell(struct frames *frames, const struct frame *frame);
+void frames__tell(struct frames *frames, struct frame *frame);
 
 /* What frames__finish() has to find out, and what it does with it. */
 

@@ -4,41 +4,20 @@
  * call will stand then: a call's new index is its old one and the number of slices before it. They
  * are moved there from the last to the first, each at most once.
  */
-#include "stack/tree_passes.h"
+#include "stack/inline_pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "stack/tree_passes.h"
+
 #include "kernel/huge_pages.h"
 #include "util/memory_limit.h"
 
-struct slice {
-	struct call call;
-	uint32_t before; /* the call, as they stood, that it is put in front of */
-	uint32_t outer;	 /* the slice that it lies in; nothing where it lies in none */
-};
-
-/* A call that the walk is in. */
-struct level {
-	uint32_t index;		    /* its new one */
-	uint32_t depth;		    /* its new one */
-	uint32_t inner;		    /* the innermost slice in it that is open */
-	const struct inlined *open; /* what that is of; NULL: there is none */
-	uint64_t last_ns;	    /* when its last callee ended */
-};
-
-struct pass {
-	struct call_tree *tree;
-	uint32_t at; /* the call that the walk has reached */
-	VEC(struct slice) slices;
-	VEC(struct level) path;
-	bool failed; /* out of memory */
-};
-
 /* What the call was made in, as far as is known. */
-static const struct inlined *place_of(const struct pass *p, const struct call *call,
-				      const struct level *caller)
+static const struct inlined *place_of(const struct inline_pass *p, const struct call *call,
+				      const struct inline_level *caller)
 {
 	const struct call_site *site;
 
@@ -64,7 +43,8 @@ static const struct inlined *common(const struct inlined *a, const struct inline
 	return a;
 }
 
-static void end_slices(struct pass *p, struct level *level, const struct inlined *until)
+static void end_slices(struct inline_pass *p, struct inline_level *level,
+		       const struct inlined *until)
 {
 	for (; level->open != until; level->open = level->open->outer) {
 		p->slices.v[level->inner].call.end_ns = level->last_ns;
@@ -73,26 +53,26 @@ static void end_slices(struct pass *p, struct level *level, const struct inlined
 }
 
 /* The new index, and depth, of what is next called from there. */
-static uint32_t inner_index(const struct pass *p, const struct level *level)
+static uint32_t inner_index(const struct inline_pass *p, const struct inline_level *level)
 {
 	return level->open ? p->slices.v[level->inner].before + level->inner : level->index;
 }
 
-static uint32_t inner_depth(const struct level *level)
+static uint32_t inner_depth(const struct inline_level *level)
 {
 	return level->depth + 1 + (level->open ? level->open->depth + 1 : 0);
 }
 
-static void begin_slice(struct pass *p, struct level *level, const struct inlined *inlined,
-			const struct call *first)
+static void begin_slice(struct inline_pass *p, struct inline_level *level,
+			const struct inlined *inlined, const struct call *first)
 {
-	struct slice *slice = VEC_PUSH(&p->slices);
+	struct inline_slice *slice = VEC_PUSH(&p->slices);
 
 	if (!slice) {
 		p->failed = true;
 		return;
 	}
-	*slice = (struct slice){
+	*slice = (struct inline_slice){
 		.before = p->at,
 		.outer = level->inner,
 		.call = {.start_ns = first->start_ns,
@@ -109,8 +89,8 @@ static void begin_slice(struct pass *p, struct level *level, const struct inline
 }
 
 /* Outer before inner. They are no more than the debug info's nesting, which has bounds. */
-static void begin_slices(struct pass *p, struct level *level, const struct inlined *inlined,
-			 const struct call *first)
+static void begin_slices(struct inline_pass *p, struct inline_level *level,
+			 const struct inlined *inlined, const struct call *first)
 {
 	if (inlined->outer != level->open)
 		begin_slices(p, level, inlined->outer, first);
@@ -119,10 +99,13 @@ static void begin_slices(struct pass *p, struct level *level, const struct inlin
 }
 
 /* The slices of `level` become those that the call lies in. */
-static void enter(struct pass *p, struct level *level, const struct call *call)
+static void enter(struct inline_pass *p, struct inline_level *level, const struct call *call)
 {
-	const struct inlined *inlined = place_of(p, call, level);
+	const struct inlined *inlined;
 
+	if (call->told_before)
+		end_slices(p, level, NULL);
+	inlined = place_of(p, call, level);
 	if (inlined != level->open) {
 		end_slices(p, level, common(inlined, level->open));
 		if (inlined != level->open)
@@ -132,9 +115,9 @@ static void enter(struct pass *p, struct level *level, const struct call *call)
 }
 
 /* The level of a call at this depth. What was there before has ended by now. NULL: no memory. */
-static struct level *level_at(struct pass *p, uint32_t depth)
+static struct inline_level *level_at(struct inline_pass *p, uint32_t depth)
 {
-	struct level *level;
+	struct inline_level *level;
 
 	if (depth < p->path.n) {
 		level = &p->path.v[depth];
@@ -143,20 +126,20 @@ static struct level *level_at(struct pass *p, uint32_t depth)
 	}
 	level = VEC_PUSH(&p->path);
 	if (level)
-		*level = (struct level){0};
+		*level = (struct inline_level){0};
 	return level;
 }
 
 /* Each call gets the parent and the depth that it will have. */
-static int walk(struct pass *p)
+static int walk(struct inline_pass *p)
 {
 	for (; p->at < p->tree->calls.n; p->at++) {
 		struct call *call = &p->tree->calls.v[p->at];
-		struct level *level = level_at(p, call->depth);
+		struct inline_level *level = level_at(p, call->depth + p->above);
 
 		if (!level)
 			return -ENOMEM;
-		if (call->depth) {
+		if (call->depth + p->above) {
 			enter(p, level - 1, call);
 			call->parent = inner_index(p, level - 1);
 			call->depth = inner_depth(level - 1);
@@ -170,7 +153,7 @@ static int walk(struct pass *p)
 }
 
 /* Where a call stands then. */
-static uint32_t new_index(const struct pass *p, uint32_t index)
+static uint32_t new_index(const struct inline_pass *p, uint32_t index)
 {
 	size_t n = VEC_PARTITION_POINT(&p->slices, e, e->before <= index);
 
@@ -178,7 +161,7 @@ static uint32_t new_index(const struct pass *p, uint32_t index)
 }
 
 /* What tells calls by their places. */
-static void follow_calls(const struct pass *p)
+static void follow_calls(const struct inline_pass *p)
 {
 	struct call_tree *tree = p->tree;
 
@@ -209,10 +192,10 @@ static int make_room(struct call_tree *tree, size_t n)
 	return 0;
 }
 
-static int put_in(const struct pass *p)
+static int put_in(const struct inline_pass *p)
 {
 	struct call_tree *tree = p->tree;
-	const struct slice *slices = p->slices.v;
+	const struct inline_slice *slices = p->slices.v;
 	size_t end = tree->calls.n, n = p->slices.n;
 	struct call *calls;
 	int err = make_room(tree, end + n);
@@ -232,18 +215,39 @@ static int put_in(const struct pass *p)
 	return 0;
 }
 
+void inline_pass__fini(struct inline_pass *p)
+{
+	VEC_FINI(&p->slices);
+	VEC_FINI(&p->path);
+}
+
 static int run(struct call_tree *tree)
 {
-	struct pass pass = {.tree = tree};
+	struct inline_pass pass = {.tree = tree};
 	int err = 0;
 
 	if (tree->sites.n_inlined)
 		err = walk(&pass);
 	if (!err && pass.slices.n)
 		err = put_in(&pass);
-	VEC_FINI(&pass.slices);
-	VEC_FINI(&pass.path);
+	inline_pass__fini(&pass);
 	return err;
+}
+
+int inline_pass__find(struct inline_pass *p, struct call_tree *part)
+{
+	struct inline_level *caller;
+
+	p->tree = part;
+	p->at = 0;
+	p->slices.n = p->path.n = 0;
+	p->above = 1 - part->calls.v[0].depth;
+	caller = VEC_PUSH(&p->path);
+	if (!caller)
+		return -ENOMEM;
+	/* Its callees have the depth 0. */
+	*caller = (struct inline_level){.index = CALL_NO_PARENT, .depth = UINT32_MAX};
+	return walk(p);
 }
 
 int inline_pass__run(struct call_tree *trees, size_t n)

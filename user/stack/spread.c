@@ -12,7 +12,8 @@ void spread__init(struct spread *s, const uint64_t *hits, size_t n_hits)
 
 void spread__fini(struct spread *s)
 {
-	VEC_FINI(&s->all);
+	VEC_FINI(&s->held);
+	VEC_FINI(&s->was_held);
 }
 
 static bool goes_outside(const struct branch *b)
@@ -65,20 +66,32 @@ static uint64_t run_ns(struct spread *s, uint64_t end_ns)
 	return usual < len ? usual : len;
 }
 
+/* Of those of the run `insns` have come before. Returns how many have come by then. */
+static uint64_t set_times(const struct spread *s, struct branch *v, size_t n, uint64_t len,
+			  uint64_t insns)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (branch__is_entry(&v[i]))
+			continue;
+		insns += weight(s, &v[i]);
+		v[i].time_ns = s->now_ns + share(len, insns, s->insns);
+	}
+	return insns;
+}
+
 /* What waits is ready, spread over len. */
 static void release(struct spread *s, uint64_t len)
 {
-	uint64_t insns = 0;
+	if (len && s->insns)
+		set_times(s, s->v, s->n_new, len, set_times(s, s->held.v, s->held.n, len, 0));
+	if (s->held.n) {
+		__typeof__(s->held) empty = s->was_held;
 
-	for (size_t i = s->ready; i < s->all.n && len && s->insns; i++) {
-		struct branch *b = &s->all.v[i];
-
-		if (branch__is_entry(b))
-			continue;
-		insns += weight(s, b);
-		b->time_ns = s->now_ns + share(len, insns, s->insns);
+		s->was_held = s->held;
+		s->held = empty;
+		s->held.n = 0;
 	}
-	s->ready = s->all.n;
+	s->n_new = 0;
 	s->n_held = 0;
 }
 
@@ -150,48 +163,44 @@ static void settle(struct spread *s, const struct branch *map)
 	s->insns = 0;
 }
 
-/* Those that were ready have been taken; n more will fit behind the others. */
-static int make_room(struct spread *s, size_t n)
+/* True if it has to wait. */
+static bool take(struct spread *s, const struct branch *b)
 {
-	size_t waiting = s->all.n - s->ready, cap = 2 * s->all.cap;
-	struct branch *bigger;
+	if (!branch__is_entry(b))
+		return take_branch(s, b);
+	if (b->kind != ENTRY_MAP)
+		return s->n_held;
+	settle(s, b);
+	return false;
+}
 
-	if (s->ready && waiting)
-		memmove(s->all.v, s->all.v + s->ready, waiting * sizeof(*s->all.v));
-	s->ready = 0;
-	s->all.n = waiting;
-	if (waiting + n <= s->all.cap)
-		return 0;
-	if (cap < waiting + n)
-		cap = waiting + n;
-	bigger = realloc(s->all.v, cap * sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	s->all.v = bigger;
-	s->all.cap = cap;
+/* Who waits still does so elsewhere: `v` is not ours for longer. */
+static int hold(struct spread *s)
+{
+	for (size_t i = 0; i < s->n_new; i++)
+		if (VEC_ADD(&s->held, s->v[i]))
+			return -ENOMEM;
+	s->n_new = 0;
 	return 0;
 }
 
-int spread__take(struct spread *s, const struct branch *v, size_t n, struct branch_batch *ready)
+int spread__take(struct spread *s, struct branch *v, size_t n,
+		 struct branch_batch ready[static SPREAD_BATCHES])
 {
-	if (make_room(s, n))
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const struct branch *b = &v[i];
-		bool waits = s->n_held;
+	size_t n_ready = 0;
 
-		if (!branch__is_entry(b)) {
-			waits = take_branch(s, b);
-		} else if (b->kind == ENTRY_MAP) {
-			settle(s, b);
-			waits = false;
+	s->was_held.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!take(s, &v[i])) {
+			n_ready = i + 1;
+			continue;
 		}
-		s->all.v[s->all.n++] = *b;
-		if (!waits)
-			s->ready = s->all.n;
+		if (!s->n_new++)
+			s->v = &v[i];
 	}
-	*ready = (struct branch_batch){s->all.v, s->ready};
-	return 0;
+	ready[0] = (struct branch_batch){s->was_held.v, s->was_held.n};
+	ready[1] = (struct branch_batch){v, n_ready};
+	return hold(s);
 }
 
 /* A hit is the last that is known of time, and the thread went outside at it. */
@@ -199,8 +208,8 @@ void spread__finish(struct spread *s, struct branch_batch *ready)
 {
 	uint64_t hit_ns = next_hit(s);
 
-	make_room(s, 0);
+	s->was_held.n = 0;
 	s->is_outside = true;
 	release(s, hit_ns == UINT64_MAX ? 0 : run_ns(s, hit_ns));
-	*ready = (struct branch_batch){s->all.v, s->all.n};
+	*ready = (struct branch_batch){s->was_held.v, s->was_held.n};
 }

@@ -32,9 +32,14 @@ struct spread {
 	bool is_outside;  /* left user code since then */
 	bool is_long;	  /* more than can be held */
 	bool has_begun;	  /* by_branches: there was nothing but a begin */
-	VEC(struct branch) all;
-	size_t ready;	 /* the first of them have their times; the others wait */
-	uint32_t n_held; /* branches among those that wait */
+	/*
+	 * Those that wait for the end of their run: of earlier batches, and behind them the n_new
+	 * from `v` on.
+	 */
+	VEC(struct branch) held, was_held; /* was_held: their times are known by now */
+	struct branch *v;
+	size_t n_new;
+	uint32_t n_held; /* branches among them */
 	/* Where the thread stayed in user code, from one known time to the next. */
 	uint64_t known_ns, known_insns;
 };
@@ -42,13 +47,14 @@ struct spread {
 /* The hits must outlive it. */
 void spread__init(struct spread *spread, const uint64_t *hits, size_t n_hits);
 void spread__fini(struct spread *spread);
+#define SPREAD_BATCHES 2
 /*
- * *ready, until the next call: those whose times are known by now, of these and of those from
- * before, their times ascending; entries stay in their places. What stands before an ENTRY_MAP is
- * ready with it. 0 or -ENOMEM.
+ * ready[0] and behind it ready[1], until the next call: those whose times are known by now, of
+ * those from before and of these, which get their times where they lie; entries stay in their
+ * places. Times ascend. What stands before an ENTRY_MAP is ready with it. 0 or -ENOMEM.
  */
-int spread__take(struct spread *spread, const struct branch *v, size_t n,
-		 struct branch_batch *ready);
+int spread__take(struct spread *spread, struct branch *v, size_t n,
+		 struct branch_batch ready[static SPREAD_BATCHES]);
 /* There are no more: *ready is the rest. */
 void spread__finish(struct spread *spread, struct branch_batch *ready);
 

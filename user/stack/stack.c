@@ -209,11 +209,8 @@ static void on_begin(struct stack *s, const struct branch *b)
 	}
 }
 
-int stack__branch(void *stack, const struct branch *b)
+static void take(struct stack *s, const struct branch *b)
 {
-	struct stack *s = stack;
-
-	function_cache__follow(&s->functions);
 	if (s->is_resuming)
 		stack__settle_resume(s, b);
 	s->last_ns = b->time_ns;
@@ -223,7 +220,20 @@ int stack__branch(void *stack, const struct branch *b)
 		stack__open_gap(s, b);
 	else if (s->in_segment && !s->outside)
 		on_branch(s, b);
+}
+
+int stack__take(struct stack *s, const struct branch *v, size_t n)
+{
+	function_cache__follow(&s->functions);
+	for (size_t i = 0; i < n && !s->frames->failed; i++)
+		if (!branch__is_entry(&v[i]))
+			take(s, &v[i]);
 	return s->frames->failed ? -ENOMEM : 0;
+}
+
+int stack__branch(void *stack, const struct branch *b)
+{
+	return stack__take(stack, b, 1);
 }
 
 /* The freeze itself leaves user code: nothing of it is the program's. */

@@ -36,7 +36,12 @@ enum stack_pass {
 };
 void stack__set_passes(struct stack *stack, unsigned int passes);
 
-/* Takes the next branch; a branch_fn, with the stack as ctx. 0 or -ENOMEM. */
+/*
+ * Takes the next branches; entries among them are left out. The map is the same at all of them. 0
+ * or -ENOMEM.
+ */
+int stack__take(struct stack *stack, const struct branch *v, size_t n);
+/* The same of one, with the stack as ctx. */
 int stack__branch(void *stack, const struct branch *branch);
 
 /*

@@ -211,3 +211,18 @@ size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t le
 	show_patches(map, ip, buf, done);
 	return done;
 }
+
+bool code_map__piece(struct code_map *map, uint64_t ip, struct code_piece *piece)
+{
+	const struct code_range *range = find_range(map, ip);
+	size_t in_file;
+
+	if (!range || map->patches.n)
+		return false;
+	piece->start = range->start;
+	piece->len = range->end - range->start;
+	piece->bytes = elf_image__bytes(range->image, range->pgoff, &in_file);
+	if (piece->len > in_file)
+		piece->len = in_file;
+	return ip - piece->start < piece->len;
+}

@@ -59,4 +59,17 @@ bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place)
  */
 size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t len);
 
+/* Code that lies in a row, at an address and in memory. */
+struct code_piece {
+	uint64_t start;
+	size_t len;
+	const uint8_t *bytes;
+};
+
+/*
+ * The piece around ip of what code_map__read() would copy, until code is added. False where there
+ * is none in a row: it has been patched, or nothing is mapped.
+ */
+bool code_map__piece(struct code_map *map, uint64_t ip, struct code_piece *piece);
+
 #endif

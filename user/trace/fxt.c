@@ -125,15 +125,23 @@ static void write_thread(struct fxt *fxt, unsigned int index, pid_t pid, pid_t t
 	write_record(fxt, FXT_RECORD_THREAD, &record);
 }
 
-/* An 8-bit reference. */
-static uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
+static __attribute__((noinline)) uint64_t look_up_thread(struct fxt *fxt, pid_t pid, pid_t tid)
 {
 	bool is_new;
-	unsigned int index = thread_table__index(&fxt->threads, pid, tid, &is_new);
+	unsigned int index = thread_table__look_up(&fxt->threads, pid, tid, &is_new);
 
 	if (is_new)
 		write_thread(fxt, index, pid, tid);
 	return index;
+}
+
+/* An 8-bit reference: mostly that of the record before. */
+static inline uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
+{
+	const struct thread_table *threads = &fxt->threads;
+
+	return thread_table__has(threads, threads->last, pid, tid) ? threads->last + 1
+								   : look_up_thread(fxt, pid, tid);
 }
 
 /*

@@ -190,18 +190,6 @@ void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
 	add_string(args, "waits_for", waits_for__format(wait, text));
 }
 
-void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS])
-{
-	unsigned int n = 0;
-
-	if (has_address(call))
-		numbers[n++] = call->entry_ip;
-	if (has_call_ip(call))
-		numbers[n++] = call->call_ip;
-	if (has_insns(call))
-		numbers[n++] = call->self_insns;
-}
-
 struct slice_kind slice__kind(const struct call *call, const struct call_site *site)
 {
 	bool is_kernel = address__is_kernel(call->entry_ip);
@@ -211,8 +199,9 @@ struct slice_kind slice__kind(const struct call *call, const struct call_site *s
 		.called = called_at(call, site),
 		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
 			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
-			(uint32_t)has_address(call) << 25 | (uint32_t)has_call_ip(call) << 26 |
-			(uint32_t)has_insns(call) << 27 | (uint32_t)call->left_by << 28,
+			(has_address(call) ? SLICE_HAS_ADDRESS : 0) |
+			(has_call_ip(call) ? SLICE_HAS_CALL_IP : 0) |
+			(has_insns(call) ? SLICE_HAS_INSNS : 0) | (uint32_t)call->left_by << 28,
 	};
 }
 

@@ -49,6 +49,13 @@ extern const char *const counted_texts[COUNTED_ALL];
 
 #define SLICE_NUMBERS 3
 
+/* In slice_kind.rest: which numbers a slice has. */
+enum slice_has {
+	SLICE_HAS_ADDRESS = 1 << 25,
+	SLICE_HAS_CALL_IP = 1 << 26,
+	SLICE_HAS_INSNS = 1 << 27,
+};
+
 /* Slices of one kind differ in nothing but their times and numbers. */
 struct slice_kind {
 	const struct function *function;
@@ -62,8 +69,19 @@ static inline bool slice_kind__equals(const struct slice_kind *a, const struct s
 	return a->function == b->function && a->called == b->called && a->rest == b->rest;
 }
 
-/* What varies among the arguments of a call, in their order; SLICE_NUMBERS at most. */
-void slice__get_numbers(const struct call *call, uint64_t numbers[static SLICE_NUMBERS]);
+/* What varies among the arguments of a call of that kind, in their order; SLICE_NUMBERS at most. */
+static inline void slice__get_numbers(const struct call *call, const struct slice_kind *kind,
+				      uint64_t numbers[static SLICE_NUMBERS])
+{
+	unsigned int n = 0;
+
+	if (kind->rest & SLICE_HAS_ADDRESS)
+		numbers[n++] = call->entry_ip;
+	if (kind->rest & SLICE_HAS_CALL_IP)
+		numbers[n++] = call->call_ip;
+	if (kind->rest & SLICE_HAS_INSNS)
+		numbers[n++] = call->self_insns;
+}
 
 /*
  * A hit's: its delay or duration and their threshold, when it was, sequence number, thread and

@@ -13,25 +13,44 @@ static void fill_event(struct fxt_event *event, struct slice_args *args, const s
 	};
 }
 
-/* Of slices like this one; NULL where there can be none. */
-static const struct fxt_template *template_of(struct slice_writer *writer, const struct call *call,
-					      const struct call_site *site)
+/* Kinds that share a hash: so many have a place each. */
+#define PROBES 4
+
+/* That of the kind; or one that it may have, if it is not written before. */
+static struct slice_template *find_template(struct slice_writer *writer,
+					    const struct slice_kind *kind)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15;
-	struct slice_kind kind = slice__kind(call, site);
-	uint64_t hash = ((uintptr_t)kind.function + (uintptr_t)kind.called + kind.rest) * odd >> 32;
-	uint16_t *place = &writer->places[hash % SLICE_TEMPLATES];
-	struct slice_template *template;
+	uint64_t hash =
+		((uintptr_t)kind->function + (uintptr_t)kind->called + kind->rest) * odd >> 32;
+	uint16_t *place;
+
+	for (uint64_t i = 0; i < PROBES; i++) {
+		place = &writer->places[(hash + i) % SLICE_PLACES];
+		if (!*place && writer->n_templates < SLICE_TEMPLATES)
+			*place = ++writer->n_templates;
+		else if (!*place || slice_kind__equals(&writer->templates[*place - 1].kind, kind))
+			break;
+		else
+			continue;
+		break;
+	}
+	return &writer->templates[(*place ? *place : hash % SLICE_TEMPLATES + 1) - 1];
+}
+
+/* Of slices of that kind, as this one is; NULL where there can be none. */
+static const struct fxt_template *template_of(struct slice_writer *writer,
+					      const struct slice_kind *kind,
+					      const struct call *call, const struct call_site *site)
+{
+	struct slice_template *template = find_template(writer, kind);
 	struct slice_args args;
 	struct fxt_event event;
 
-	if (!*place)
-		*place = ++writer->n_templates;
-	template = &writer->templates[*place - 1];
-	if (slice_kind__equals(&template->kind, &kind) &&
+	if (slice_kind__equals(&template->kind, kind) &&
 	    fxt__is_current(writer->fxt, &template->fxt))
 		return &template->fxt;
-	template->kind = kind;
+	template->kind = *kind;
 	fill_event(&event, &args, call, site);
 	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
 }
@@ -52,12 +71,13 @@ static struct why why_of(const struct call_tree *tree, const struct call *call)
 
 	while (by && by + n < end && by[n].call == by->call)
 		n++;
-	return (struct why){
-		.by = by,
-		.n_by = n,
-		.wait = is_off || call->kind == CALL_SYSCALL ? call_tree__waits_for(tree, call)
-							     : NULL,
-	};
+	return (struct why){.by = by, .n_by = n, .wait = call_tree__waits_for(tree, call)};
+}
+
+/* Only of these anything may be known. */
+static bool may_have_why(const struct call *call)
+{
+	return call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL;
 }
 
 static void write_event(struct slice_writer *writer, const struct call_tree *tree,
@@ -87,9 +107,10 @@ void slice_writer__write(struct slice_writer *writer, const struct call_tree *tr
 			 const struct call *call, const struct call_site *site, uint64_t time_ns,
 			 uint64_t end_ns)
 {
-	const struct why why = why_of(tree, call);
+	const struct why why = may_have_why(call) ? why_of(tree, call) : (struct why){0};
+	const struct slice_kind kind = slice__kind(call, site);
 	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !why.by && !why.wait
-						      ? template_of(writer, call, site)
+						      ? template_of(writer, &kind, call, site)
 						      : NULL;
 	uint64_t numbers[SLICE_NUMBERS];
 
@@ -97,6 +118,6 @@ void slice_writer__write(struct slice_writer *writer, const struct call_tree *tr
 		write_event(writer, tree, call, site, &why, time_ns, end_ns);
 		return;
 	}
-	slice__get_numbers(call, numbers);
+	slice__get_numbers(call, &kind, numbers);
 	fxt__slice_from(writer->fxt, template, tree->pid, tree->tid, time_ns, end_ns, numbers);
 }

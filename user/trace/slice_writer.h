@@ -9,8 +9,9 @@
 #include "trace/fxt.h"
 #include "trace/slice_args.h"
 
-/* A power of two, less than an index of 16 bits. */
-#define SLICE_TEMPLATES 16384
+/* Less than an index of 16 bits; and places for them, a power of two. */
+#define SLICE_TEMPLATES 32768
+#define SLICE_PLACES	65536
 
 struct slice_template {
 	struct slice_kind kind;
@@ -20,9 +21,9 @@ struct slice_template {
 /* All zeroes at first, but for `fxt`, which stays the caller's. */
 struct slice_writer {
 	struct fxt *fxt;
-	/* Of the kinds of slices written before, side by side: a hash's counts from 1 on; 0: none.
+	/* Of the kinds of slices written before, side by side; by hash, counted from 1 on; 0: none.
 	 */
-	uint16_t places[SLICE_TEMPLATES];
+	uint16_t places[SLICE_PLACES];
 	uint16_t n_templates;
 	struct slice_template templates[SLICE_TEMPLATES];
 };

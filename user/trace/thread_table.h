@@ -26,17 +26,7 @@ static inline bool thread_table__has(const struct thread_table *table, unsigned 
 	return i < table->n && table->threads[i].tid == tid && table->threads[i].pid == pid;
 }
 
-/* For one that is not table->last. */
-unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid, bool *is_new);
-
 /* 1..THREAD_TABLE_MAX. *is_new: it has been another's number before, or nobody's. */
-static inline unsigned int thread_table__index(struct thread_table *table, pid_t pid, pid_t tid,
-					       bool *is_new)
-{
-	*is_new = false;
-	if (thread_table__has(table, table->last, pid, tid))
-		return table->last + 1;
-	return thread_table__look_up(table, pid, tid, is_new);
-}
+unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid, bool *is_new);
 
 #endif

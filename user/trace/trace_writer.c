@@ -118,21 +118,23 @@ static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 	return writer->now_ns;
 }
 
-static const struct call_site *site_of(const struct trace_writer *writer, const struct call *call)
+static const struct call_site *site_of(const struct trace_writer *writer, uint32_t index)
 {
-	return writer->sites ? writer->sites[call - writer->tree->calls.v]
-			     : call__site(call, &writer->tree->sites);
+	return writer->sites ? writer->sites[index]
+			     : call__site(&writer->tree->calls.v[index], &writer->tree->sites);
 }
 
-static void begin(struct trace_writer *writer, const struct call *call)
+static void begin(struct trace_writer *writer, uint32_t index)
 {
+	const struct call *call = &writer->tree->calls.v[index];
 	uint64_t time_ns = advance(writer, call->start_ns);
-	uint32_t index = (uint32_t)(call - writer->tree->calls.v);
 
-	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, call), time_ns, 0);
+	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, index), time_ns,
+			    0);
 	writer->totals.slices++;
 	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
-	if (leap_writer__begin(&writer->leaps, index, time_ns))
+	if (leap_writer__has(&writer->leaps, index) &&
+	    leap_writer__begin(&writer->leaps, index, time_ns))
 		sink__fail(writer->sink, -ENOMEM);
 }
 
@@ -141,10 +143,10 @@ static void begin(struct trace_writer *writer, const struct call *call)
  * or it has no length, an importer would take those that begin when it ends for its siblings, or
  * the other way round.
  */
-static bool is_whole(const struct trace_writer *writer, const struct call *call)
+static bool is_whole(const struct trace_writer *writer, uint32_t index)
 {
 	const struct call_tree *tree = writer->tree;
-	uint32_t index = (uint32_t)(call - tree->calls.v);
+	const struct call *call = &tree->calls.v[index];
 
 	return (index + 1 == tree->calls.n || call[1].depth <= call->depth) && !call->told_at_end &&
 	       call->end_ns > call->start_ns &&
@@ -152,11 +154,12 @@ static bool is_whole(const struct trace_writer *writer, const struct call *call)
 	       !leap_writer__has(&writer->leaps, index);
 }
 
-static void write_whole(struct trace_writer *writer, const struct call *call)
+static void write_whole(struct trace_writer *writer, uint32_t index)
 {
+	const struct call *call = &writer->tree->calls.v[index];
 	uint64_t time_ns = advance(writer, call->start_ns);
 
-	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, call), time_ns,
+	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, index), time_ns,
 			    advance(writer, call->end_ns));
 	writer->totals.slices++;
 }
@@ -210,10 +213,13 @@ static void leave_behind(const struct trace_writer *writer, size_t n, bool forge
 		huge_pages__give_back((void *)calls, &calls[n]);
 }
 
-static void write_tree(struct trace_writer *writer, const struct call_tree *tree)
+/* is_part: each of the depth of the first is told after what it called before, which is not here.
+ */
+static void write_calls(struct trace_writer *writer, const struct call_tree *tree, bool is_part)
 {
 	/* A leap looks back at calls of long ago. */
-	bool forgets = writer->options.forget_calls && !tree->leaps.n;
+	bool forgets = writer->options.forget_calls && !tree->leaps.n && !is_part;
+	uint32_t first = is_part && tree->calls.n ? tree->calls.v[0].depth : CALL_NO_PARENT;
 	size_t behind = 0;
 
 	writer->tree = tree;
@@ -223,12 +229,14 @@ static void write_tree(struct trace_writer *writer, const struct call_tree *tree
 		const struct call *call = &tree->calls.v[i];
 
 		end_down_to(writer, call->depth);
+		if (call->depth == first)
+			writer->now_ns = 0;
 		if (call->depth >= TIMELINE_MAX_DEPTH)
 			writer->totals.too_deep++;
-		else if (is_whole(writer, call))
-			write_whole(writer, call);
+		else if (is_whole(writer, (uint32_t)i))
+			write_whole(writer, (uint32_t)i);
 		else
-			begin(writer, call);
+			begin(writer, (uint32_t)i);
 		if (i - behind == FORGET_CALLS) {
 			leave_behind(writer, i, forgets);
 			behind = i;
@@ -307,7 +315,7 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 	if (tree->strand)
 		track.tid = STRAND_TRACK_TID + writer->n_strands++;
 	name_track(writer, tree, track.tid);
-	write_tree(writer, &track);
+	write_calls(writer, &track, false);
 	write_counters(writer, &track);
 	if (tree->calls.n && !tree->strand)
 		add_hit_thread(writer, tree);
@@ -317,7 +325,7 @@ void trace_writer__calls(struct trace_writer *writer, const struct call_tree *ca
 			 const struct call_site *const *sites)
 {
 	writer->sites = sites;
-	write_tree(writer, calls);
+	write_calls(writer, calls, true);
 	writer->sites = NULL;
 }
 

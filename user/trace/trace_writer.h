@@ -43,9 +43,10 @@ void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *n
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree);
 
 /*
- * Calls of a thread that are in no tree of it yet: the first one has called the others. What is in
- * the tree, or told later, must not begin or end within it, nor at a time that one of them does
- * before it. sites: of each of the calls, in place of the tree's; or NULL. They outlive the writer.
+ * Calls of a thread that are in no tree of it yet: the first one, and each of its depth, has called
+ * those behind it. What is in the tree, or told later, must not begin or end within such a call,
+ * nor at a time that one of them does before it. sites: of each of the calls, in place of the
+ * tree's; or NULL. They outlive the writer.
  */
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
 			 const struct call_site *const *sites);

@@ -115,6 +115,227 @@ static void set_nop(const ZydisDecodedInstruction *zydis, struct insn *out)
 				 zydis->opcode == 0x1f && zydis->raw.modrm.reg == 0;
 }
 
+/*
+ * Most instructions of compiled code are of a few kinds, which tables tell the length of: Intel SDM
+ * vol. 2, 2.1 (prefixes, ModR/M, SIB) and tables A-2 and A-3 (opcodes). What is not in the tables,
+ * and whatever might be no valid instruction, is Zydis'.
+ */
+enum form {
+	KNOWN = 1 << 0,
+	MODRM = 1 << 1,
+	IMM_8 = 1 << 2,
+	IMM_Z = 1 << 3,	 /* 2 bytes with the prefix 66, else 4 */
+	IMM_V = 1 << 4,	 /* the same, and 8 with REX.W */
+	BRANCH = 1 << 5, /* by an immediate: no prefix is meant for it */
+	GROUP = 1 << 6,	 /* ModR/M.reg is a part of the opcode: some of its values are none */
+	BY_66 = 1 << 7,
+	BY_F3 = 1 << 8,
+	BY_F2 = 1 << 9,
+};
+
+#define M  (KNOWN | MODRM | BY_66)
+#define M8 (M | IMM_8)
+#define MZ (M | IMM_Z)
+#define G  (M | GROUP)
+#define G8 (M8 | GROUP)
+#define N0 (KNOWN | MODRM) /* no prefix */
+#define PA (M | BY_F3 | BY_F2)
+#define PF (M | BY_F3)
+
+/* clang-format off */
+#define ALU(op) [op] = M, [op + 1] = M, [op + 2] = M, [op + 3] = M, \
+	[op + 4] = KNOWN | IMM_8, [op + 5] = KNOWN | IMM_Z | BY_66
+
+static const uint16_t one_byte[256] = {
+	ALU(0x00), ALU(0x08), ALU(0x10), ALU(0x18), ALU(0x20), ALU(0x28), ALU(0x30), ALU(0x38),
+	[0x50 ... 0x5f] = KNOWN, /* push, pop */
+	[0x63] = M, [0x68] = KNOWN | IMM_Z, [0x69] = MZ, [0x6a] = KNOWN | IMM_8, [0x6b] = M8,
+	[0x70 ... 0x7f] = KNOWN | IMM_8 | BRANCH,
+	[0x80] = M8, [0x81] = MZ, [0x83] = M8, [0x84 ... 0x8b] = M, [0x8d] = G,
+	[0x98] = KNOWN | BY_66, [0x99] = KNOWN | BY_66, [0xa8] = KNOWN | IMM_8,
+	[0xa9] = KNOWN | IMM_Z | BY_66, [0xb0 ... 0xb7] = KNOWN | IMM_8,
+	[0xb8 ... 0xbf] = KNOWN | IMM_V | BY_66, [0xc0] = G8, [0xc1] = G8, [0xc3] = KNOWN,
+	[0xc6] = G8, [0xc7] = MZ | GROUP, [0xc9] = KNOWN, [0xd0 ... 0xd3] = G,
+	[0xe8] = KNOWN | IMM_Z | BRANCH, [0xe9] = KNOWN | IMM_Z | BRANCH,
+	[0xeb] = KNOWN | IMM_8 | BRANCH, [0xf6] = G, [0xf7] = G, [0xfe] = G, [0xff] = G,
+};
+
+/* Behind 0f. */
+static const uint16_t two_byte[256] = {
+	[0x10] = PA, [0x11] = PA, [0x14] = M, [0x15] = M, [0x1f] = G, [0x28] = M, [0x29] = M,
+	[0x2a] = PA, [0x2c] = PA, [0x2d] = PA, [0x2e] = M, [0x2f] = M, [0x40 ... 0x4f] = M, [0x51] = PA, [0x54 ... 0x57] = M,
+	[0x58 ... 0x5a] = PA, [0x5b] = PF, [0x5c ... 0x5f] = PA, [0x60 ... 0x6b] = M,
+	[0x6e] = M, [0x6f] = PF, [0x70] = PA | IMM_8, [0x74 ... 0x76] = M, [0x7e] = PF, [0x7f] = PF,
+	[0x80 ... 0x8f] = KNOWN | IMM_Z | BRANCH, [0x90 ... 0x9f] = N0,
+	[0xa3] = M, [0xa4] = M8, [0xa5] = M, [0xab] = M, [0xac] = M8, [0xad] = M, [0xaf] = M,
+	[0xb0] = M, [0xb1] = M, [0xb3] = M, [0xb6] = M, [0xb7] = M, [0xba] = G8, [0xbb] = M,
+	[0xbc] = PF, [0xbd] = PF, [0xbe] = M, [0xbf] = M, [0xc0] = M, [0xc1] = M, [0xc6] = M8,
+	[0xc8 ... 0xcf] = KNOWN, [0xd1 ... 0xd5] = M, [0xd8 ... 0xdf] = M, [0xe0 ... 0xe5] = M,
+	[0xe8 ... 0xef] = M, [0xf1 ... 0xf6] = M, [0xf8 ... 0xfe] = M,
+};
+/* clang-format on */
+
+struct prefixes {
+	uint8_t n; /* bytes, REX included */
+	uint8_t rex;
+	uint16_t forms; /* BY_66, BY_F3, BY_F2 */
+	bool has_segment;
+};
+
+/* REX is the last one, or it does not count. False: a rare one. */
+static bool read_prefixes(const uint8_t *at, struct prefixes *p)
+{
+	*p = (struct prefixes){0};
+	for (; p->n < 5; p->n++) {
+		switch (at[p->n]) {
+		case 0x66:
+			p->forms |= BY_66;
+			break;
+		case 0xf2:
+			p->forms |= BY_F2;
+			break;
+		case 0xf3:
+			p->forms |= BY_F3;
+			break;
+		case 0x2e:
+		case 0x3e:
+		case 0x64:
+		case 0x65:
+			p->has_segment = true;
+			break;
+		case 0x40 ... 0x4f:
+			p->rex = at[p->n++];
+			return true;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+/* SIB and displacement, too. */
+static unsigned int modrm_size(const uint8_t *at)
+{
+	uint8_t mod = at[0] >> 6, rm = at[0] & 7;
+	unsigned int size = 1;
+
+	if (mod == 3)
+		return size;
+	if (rm == 4) {
+		size++;
+		rm = at[1] & 7; /* the base: without one it is as without SIB */
+	}
+	if (mod == 1)
+		return size + 1;
+	return mod == 2 || rm == 5 ? size + 4 : size;
+}
+
+/* Whether ModR/M's reg is one of the opcode; adds what the form has by it. */
+static bool has_group(bool is_two_byte, uint8_t op, uint8_t modrm, uint16_t *form)
+{
+	uint8_t reg = modrm >> 3 & 7;
+
+	if (is_two_byte)
+		return op == 0x1f ? !reg : reg >= 4;
+	switch (op) {
+	case 0x8d:
+		return modrm < 0xc0;
+	case 0xc6:
+	case 0xc7:
+		return !reg;
+	case 0xf6:
+	case 0xf7:
+		if (!reg)
+			*form |= op == 0xf6 ? IMM_8 : IMM_Z;
+		return reg != 1;
+	case 0xfe:
+		return reg < 2;
+	case 0xff:
+		return reg < 3 || reg == 4 || reg == 6;
+	default:
+		return reg != 6;
+	}
+}
+
+static unsigned int immediate_size(const struct prefixes *p, uint16_t form)
+{
+	bool is_wide = p->rex & 8;
+
+	if (form & IMM_8)
+		return 1;
+	if (form & IMM_V && is_wide)
+		return 8;
+	if (form & (IMM_V | IMM_Z))
+		return p->forms & BY_66 && !is_wide ? 2 : 4;
+	return 0;
+}
+
+static enum insn_class class_of_opcode(bool is_two_byte, uint8_t op, uint8_t modrm)
+{
+	if (is_two_byte)
+		return op >> 4 == 8 ? INSN_COND : INSN_OTHER;
+	switch (op) {
+	case 0x70 ... 0x7f:
+		return INSN_COND;
+	case 0xc3:
+		return INSN_RET;
+	case 0xe8:
+		return INSN_CALL;
+	case 0xe9:
+	case 0xeb:
+		return INSN_JUMP;
+	case 0xff:
+		return class_of_group5(modrm >> 3 & 7);
+	default:
+		return INSN_OTHER;
+	}
+}
+
+static uint64_t relative(const uint8_t *end, unsigned int size)
+{
+	int32_t offset;
+
+	if (size == 1)
+		return (uint64_t)(int8_t)end[-1];
+	memcpy(&offset, end - sizeof(offset), sizeof(offset));
+	return (uint64_t)offset;
+}
+
+/* Of INSN_MAX_LEN bytes. False: it is not one of these. */
+static bool decode_common(const uint8_t *bytes, uint64_t ip, struct insn *out)
+{
+	bool is_two_byte;
+	struct prefixes p;
+	const uint8_t *at;
+	uint16_t form, prefixes;
+	unsigned int size;
+	uint8_t op, modrm;
+
+	if (!read_prefixes(bytes, &p))
+		return false;
+	at = bytes + p.n;
+	is_two_byte = *at == 0x0f;
+	at += is_two_byte;
+	op = *at++;
+	modrm = *at;
+	form = is_two_byte ? two_byte[op] : one_byte[op];
+	prefixes = p.forms;
+	if (!(form & KNOWN) || prefixes & ~form || (prefixes & BY_F3 && prefixes & BY_F2) ||
+	    (p.has_segment && !(form & MODRM)) || (form & BRANCH && p.n) ||
+	    (form & GROUP && !has_group(is_two_byte, op, modrm, &form)))
+		return false;
+	size = immediate_size(&p, form);
+	at += (form & MODRM ? modrm_size(at) : 0) + size;
+	*out = (struct insn){
+		.len = (uint8_t)(at - bytes),
+		.cls = class_of_opcode(is_two_byte, op, modrm),
+		.target = form & BRANCH ? ip + (uint64_t)(at - bytes) + relative(at, size) : 0,
+		.is_push_reg = !is_two_byte && (op & 0xf8) == 0x50,
+		.is_multi_byte_nop = is_two_byte && op == 0x1f,
+	};
+	return out->len <= INSN_MAX_LEN;
+}
+
 int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out)
 {
 	ZydisDecodedInstruction zydis;
@@ -122,6 +343,8 @@ int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out
 
 	if (!len)
 		return -ENODATA;
+	if (len >= INSN_MAX_LEN && decode_common(bytes, ip, out))
+		return 0;
 	pthread_once(&decoder_once, init_decoder);
 	status = ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, len, &zydis);
 	if (status == ZYDIS_STATUS_NO_MORE_DATA)

@@ -28,7 +28,7 @@ static int take(void *ctx, const struct branch *b)
 
 TAKE_EACH(take_each, take)
 
-static int take_all(void *ctx, const struct branch *v, size_t n)
+static int take_all(void *ctx, struct branch *v, size_t n)
 {
 	struct seen *seen = ctx;
 	struct branch_batch batch = {v, n};

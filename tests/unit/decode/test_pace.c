@@ -101,7 +101,7 @@ struct paces {
 	VEC(struct pace) list;
 };
 
-static int take_paces(void *ctx, const struct branch *v, size_t n)
+static int take_paces(void *ctx, struct branch *v, size_t n)
 {
 	struct paces *paces = ctx;
 

@@ -17,7 +17,7 @@ static void add_note(struct notes *notes, const struct pt_note *note)
 	assert_int_equal(VEC_ADD(&notes->all, *note), 0);
 }
 
-static int take_all(void *ctx, const struct branch *v, size_t n)
+static int take_all(void *ctx, struct branch *v, size_t n)
 {
 	struct notes *notes = ctx;
 

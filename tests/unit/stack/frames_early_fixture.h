@@ -30,7 +30,7 @@ struct fixture {
 	struct call_consumer consumer;
 	event_vec events; /* of what was told */
 	char told[256];	  /* "3 5(6 7) ": by entry_ip, what was told at once in one word */
-	uint64_t inlined; /* entry_ip of a call that is in inlined code */
+	const struct inlined *in[32]; /* by entry_ip: the outermost inlined call around a call */
 	size_t n_batches;
 	int err;
 };
@@ -62,7 +62,7 @@ static inline void add_calls(event_vec *events, const struct call *calls, size_t
 	}
 }
 
-static inline int take(void *ctx, const struct call *calls, size_t n)
+static inline int take(void *ctx, struct call *calls, size_t n)
 {
 	struct fixture *fixture = ctx;
 
@@ -77,11 +77,11 @@ static inline int take(void *ctx, const struct call *calls, size_t n)
 	return fixture->err;
 }
 
-static inline bool is_in_inlined(void *ctx, const struct call *call)
+static inline const struct inlined *outermost(void *ctx, const struct call *call)
 {
 	const struct fixture *fixture = ctx;
 
-	return call->entry_ip == fixture->inlined;
+	return call->entry_ip < 32 ? fixture->in[call->entry_ip] : NULL;
 }
 
 static inline int set_up(void **state)
@@ -89,7 +89,7 @@ static inline int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	frames__init(&fixture->frames);
-	fixture->consumer = (struct call_consumer){take, is_in_inlined, fixture};
+	fixture->consumer = (struct call_consumer){take, outermost, fixture};
 	fixture->frames.consumer = &fixture->consumer;
 	*state = fixture;
 	return 0;

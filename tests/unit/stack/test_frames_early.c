@@ -2,6 +2,8 @@
 /* Calls that are told before the tree is finished. */
 #include "frames_early_fixture.h"
 
+static const struct inlined in_a, in_b;
+
 static void call(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint64_t ip)
 {
 	push(frames, start_ns, ip);
@@ -126,22 +128,101 @@ static void test_leaps(void **state)
 	VEC_FINI(&tree.leaps);
 }
 
-/* Slices of inlined code span several calls: whoever makes them has to see all of these. */
+/* A slice of inlined code spans several calls: whoever makes it has to see all of them. */
 static void test_calls_in_inlined_code(void **state)
 {
 	struct fixture *fixture = *state;
 	struct frames *frames = begin(fixture);
 
-	fixture->inlined = 4;
+	fixture->in[4] = fixture->in[5] = fixture->in[9] = &in_a;
+	fixture->in[7] = &in_b;
 	push(frames, 11, 2);
 	call(frames, 12, 13, 3);
 	call(frames, 14, 15, 4);
 	push(frames, 16, 5);
 	call(frames, 17, 18, 6);
 	frames__pop(frames, 19, 0);
-	frames__pop(frames, 20, 0);
-	call(frames, 21, 22, 7);
-	assert_string_equal(fixture->told, "3 6 2+4+5 7 ");
+	assert_string_equal(fixture->told, "3 6 ");
+	call(frames, 20, 21, 7);
+	assert_string_equal(fixture->told, "3 6 4+5 ");
+	call(frames, 22, 23, 8);
+	assert_string_equal(fixture->told, "3 6 4+5 7 8 ");
+	call(frames, 24, 25, 9);
+	frames__pop(frames, 26, 0);
+	assert_string_equal(fixture->told, "3 6 4+5 7 8 2+9 ");
+	expect_left(fixture, 1);
+}
+
+/* The callee behind them has itself called what waits with it. */
+static void test_inlined_code_before_a_call_of_several(void **state)
+{
+	struct fixture *fixture = *state;
+	struct frames *frames = begin(fixture);
+
+	fixture->in[2] = &in_a;
+	fixture->in[5] = &in_b;
+	call(frames, 12, 13, 2);
+	push(frames, 14, 3);
+	call(frames, 14, 15, 4);
+	frames__pop(frames, 16, 0);
+	assert_string_equal(fixture->told, "2 3+4 ");
+	call(frames, 17, 18, 2);
+	push(frames, 19, 5);
+	call(frames, 19, 20, 6);
+	frames__pop(frames, 21, 0);
+	assert_string_equal(fixture->told, "2 3+4 2 ");
+	call(frames, 22, 23, 7);
+	assert_string_equal(fixture->told, "2 3+4 2 5+6 7 ");
+	expect_left(fixture, 1);
+}
+
+static void test_tail_calls_in_inlined_code(void **state)
+{
+	struct fixture *fixture = *state;
+	struct frames *frames = begin(fixture);
+
+	fixture->in[2] = &in_a;
+	call(frames, 12, 13, 2);
+	assert_non_null(frames__push(
+		frames, &(struct call){.start_ns = 13, .entry_ip = 3, .flags = CALL_BY_JUMP}));
+	frames__pop(frames, 14, 0);
+	assert_string_equal(fixture->told, "");
+	call(frames, 15, 16, 4);
+	assert_string_equal(fixture->told, "2+3 4 ");
+}
+
+/* One of them begins with the caller, and is told with it: so are those that share its slice. */
+static void test_inlined_code_from_the_begin_on(void **state)
+{
+	struct fixture *fixture = *state;
+	struct frames *frames = begin(fixture);
+
+	fixture->in[3] = fixture->in[4] = &in_a;
+	push(frames, 12, 2);
+	call(frames, 12, 13, 3);
+	call(frames, 14, 15, 4);
+	call(frames, 16, 17, 5);
+	assert_string_equal(fixture->told, "5 ");
+	frames__pop(frames, 18, 0);
+	assert_string_equal(fixture->told, "5 2+3+4 ");
+}
+
+/* The caller itself is kept: its callees need not be, unless the slice may go on behind a gap. */
+static void test_inlined_code_at_the_end(void **state)
+{
+	struct fixture *fixture = *state;
+	struct frames *frames = begin(fixture);
+
+	fixture->in[2] = fixture->in[3] = &in_a;
+	call(frames, 12, 13, 2);
+	frames__pop(frames, 14, 0);
+	assert_string_equal(fixture->told, "2 ");
+	frames__begin_segment(frames, 20);
+	push(frames, 20, 1);
+	call(frames, 22, 23, 3);
+	frames__pop_to(frames, NULL, 24, CALL_INFERRED_END);
+	assert_string_equal(fixture->told, "2 ");
+	expect_left(fixture, 3);
 }
 
 static void test_nested_parts(void **state)
@@ -232,6 +313,10 @@ int main(void)
 		EARLY_TEST(test_callers_found_late),
 		EARLY_TEST(test_leaps),
 		EARLY_TEST(test_calls_in_inlined_code),
+		EARLY_TEST(test_inlined_code_before_a_call_of_several),
+		EARLY_TEST(test_tail_calls_in_inlined_code),
+		EARLY_TEST(test_inlined_code_from_the_begin_on),
+		EARLY_TEST(test_inlined_code_at_the_end),
 		EARLY_TEST(test_nested_parts),
 		EARLY_TEST(test_deep_ones),
 		EARLY_TEST(test_what_ended_with_its_callee),

@@ -1,11 +1,80 @@
 // SPDX-License-Identifier: MIT
-/* Calls that are told early, and the rest, are those of a tree that is told as a whole. */
+/*
+ * Calls that are told early, and the rest, are those of a tree that is told as a whole; and so are
+ * the slices of inlined code that are put in.
+ */
 #include "frames_early_fixture.h"
+#include "inlined_tree.h"
+
+#include "stack/inline_pass.h"
+
+/* Where calls are made, by entry_ip. */
+static const uint64_t places[] = {IN_MAIN, IN_A, IN_B, IN_A, IN_OTHER_B, 0};
+
+static struct call_tree sites;
+
+static const struct inlined *outermost_in(void *ctx, const struct call *call)
+{
+	const struct call_site *site = call_sites__find(&sites.sites, call->call_ip);
+	const struct inlined *inlined = site ? site->inlined : NULL;
+
+	while (inlined && inlined->outer)
+		inlined = inlined->outer;
+	return inlined;
+}
+
+static void add_whole(event_vec *events, struct call_tree *tree)
+{
+	tree->sites = sites.sites;
+	assert_int_equal(inline_pass__run(tree, 1), 0);
+	tree->sites = (struct call_sites){0};
+	add_calls(events, tree->calls.v, tree->calls.n);
+}
+
+static int take_inlined(void *ctx, struct call *calls, size_t n)
+{
+	struct fixture *fixture = ctx;
+	struct call_tree part = {.calls = {calls, n, n}, .sites = sites.sites};
+	struct inline_pass pass = {0};
+	VEC(struct call) all = {0};
+	size_t next = 0;
+
+	fixture->n_batches++;
+	assert_int_equal(inline_pass__find(&pass, &part), 0);
+	for (size_t i = 0; i < n; i++) {
+		for (; next < pass.slices.n && pass.slices.v[next].before == i; next++)
+			assert_int_equal(VEC_ADD(&all, pass.slices.v[next].call), 0);
+		assert_int_equal(VEC_ADD(&all, calls[i]), 0);
+	}
+	add_calls(&fixture->events, all.v, all.n);
+	VEC_FINI(&all);
+	inline_pass__fini(&pass);
+	return 0;
+}
+
+static void push_at(struct frames *frames, uint64_t time_ns, uint64_t ip)
+{
+	struct call call = {.start_ns = time_ns,
+			    .entry_ip = ip,
+			    .call_ip = places[ip * ip % 7 % 6],
+			    .function = &f};
+
+	assert_non_null(frames__push(frames, &call));
+}
 
 static unsigned int draw(uint64_t *seed, unsigned int n)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
 	return (unsigned int)(*seed >> 33) % n;
+}
+
+/* The frame that runs when a segment, or a nested part, begins. */
+static void push_first(struct frames *frames, uint64_t time_ns, uint64_t ip)
+{
+	struct call call = {
+		.start_ns = time_ns, .entry_ip = ip, .function = &f, .flags = CALL_INFERRED_START};
+
+	assert_non_null(frames__push(frames, &call));
 }
 
 /* The same calls each time, by the seed. */
@@ -16,7 +85,7 @@ static void run(struct frames *frames, uint64_t seed)
 	size_t n;
 
 	frames__begin_segment(frames, now);
-	push(frames, now, ip++);
+	push_first(frames, now, ip++);
 	for (int i = 0; i < 400; i++) {
 		now += draw(&seed, 2) * draw(&seed, 3);
 		n = frames->open.n;
@@ -26,7 +95,7 @@ static void run(struct frames *frames, uint64_t seed)
 			frames__add_gap(frames, now, now + 5, GAP_LOST);
 			now += 5;
 			frames__begin_segment(frames, now);
-			push(frames, now, ip++);
+			push_first(frames, now, ip++);
 			break;
 		case 1:
 			leap = (struct leap){.end_ns = now,
@@ -39,14 +108,14 @@ static void run(struct frames *frames, uint64_t seed)
 			break;
 		case 2:
 			frames__begin_nested(frames, now);
-			push(frames, now, ip++);
+			push_first(frames, now, ip++);
 			break;
 		case 3:
 			frames__pop_to(frames, &frames->open.v[n / 2], now, 0);
 			break;
 		default:
 			if (draw(&seed, 2)) {
-				push(frames, now, ip++);
+				push_at(frames, now, ip++);
 				break;
 			}
 			frames__pop(frames, now, 0);
@@ -70,16 +139,17 @@ static int by_time(const void *a, const void *b)
 static void expect_same_events(struct fixture *fixture, uint64_t seed)
 {
 	struct frames whole;
-	struct call_tree tree, rest;
+	struct call_tree tree = {0}, rest = {0};
 	event_vec events = {0};
 
 	frames__init(&whole);
 	run(&whole, seed);
 	assert_int_equal(frames__finish(&whole, &tree), 0);
-	add_calls(&events, tree.calls.v, tree.calls.n);
+	add_whole(&events, &tree);
+	fixture->consumer = (struct call_consumer){take_inlined, outermost_in, fixture};
 	run(&fixture->frames, seed);
 	assert_int_equal(frames__finish(&fixture->frames, &rest), 0);
-	add_calls(&fixture->events, rest.calls.v, rest.calls.n);
+	add_whole(&fixture->events, &rest);
 	qsort(fixture->events.v, fixture->events.n, sizeof(*fixture->events.v), by_time);
 	assert_int_equal(fixture->events.n, events.n);
 	for (size_t i = 0; i < events.n; i++) {
@@ -104,6 +174,7 @@ static void test_events_are_those_of_the_tree(void **state)
 	size_t n_batches = 0;
 
 	(void)state;
+	add_sites(&sites);
 	for (uint64_t seed = 0; seed < 300; seed++) {
 		void *fixture;
 
@@ -113,6 +184,7 @@ static void test_events_are_those_of_the_tree(void **state)
 		tear_down(&fixture);
 	}
 	assert_true(n_batches > 300);
+	free_tree(&sites);
 }
 
 int main(void)

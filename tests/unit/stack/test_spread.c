@@ -54,10 +54,15 @@ static void take(struct fixture *f, const struct branch_batch *ready)
 
 static void give_all(struct fixture *f, const struct branch *v, size_t n)
 {
-	struct branch_batch ready;
+	struct branch_batch ready[SPREAD_BATCHES];
+	struct branch *copy = malloc(n * sizeof(*copy));
 
-	assert_int_equal(spread__take(&f->spread, v, n, &ready), 0);
-	take(f, &ready);
+	/* What is handed on may lie there. */
+	memcpy(copy, v, n * sizeof(*copy));
+	assert_int_equal(spread__take(&f->spread, copy, n, ready), 0);
+	for (int i = 0; i < SPREAD_BATCHES; i++)
+		take(f, &ready[i]);
+	free(copy);
 }
 
 static void give(struct fixture *f, uint64_t time_ns, enum branch_kind kind, uint32_t n_insns)

@@ -210,6 +210,31 @@ static void test_patches_show_until_code_is_added_there(void **state)
 	assert_int_equal(buf[0], 0x10);
 }
 
+static void test_pieces_are_what_would_be_read(void **state)
+{
+	static const uint8_t patch[] = {0xcc};
+	struct fixture *f = *state;
+	struct code_piece piece;
+	uint8_t byte;
+
+	assert_false(code_map__piece(f->map, 0x1000, &piece));
+	assert_int_equal(code_map__add(f->map, 0x1000, 0x40, 0x20, f->a), 0);
+	assert_int_equal(code_map__add(f->map, 0x1040, 0x1000, 0x80, f->b), 0);
+	assert_true(code_map__piece(f->map, 0x1030, &piece));
+	assert_int_equal(piece.start, 0x1000);
+	assert_int_equal(piece.len, 0x40);
+	assert_int_equal(code_map__read(f->map, 0x1030, &byte, 1), 1);
+	assert_int_equal(piece.bytes[0x30], byte);
+	/* It ends with the file. */
+	assert_true(code_map__piece(f->map, 0x1040, &piece));
+	assert_int_equal(piece.start, 0x1040);
+	assert_int_equal(piece.len, 0x80);
+	assert_false(code_map__piece(f->map, 0x10c0, &piece));
+	assert_false(code_map__piece(f->map, 0xfff, &piece));
+	assert_int_equal(code_map__patch(f->map, 0x1008, patch, sizeof(patch)), 0);
+	assert_false(code_map__piece(f->map, 0x1030, &piece));
+}
+
 static void test_patches_of_a_wrong_size(void **state)
 {
 	struct fixture *f = *state;
@@ -237,6 +262,7 @@ int main(void)
 		TEST(test_a_mapping_longer_than_its_file_ends_with_it),
 		TEST(test_agrees_with_a_flat_table),
 		TEST(test_patches_show_until_code_is_added_there),
+		TEST(test_pieces_are_what_would_be_read),
 		TEST(test_patches_of_a_wrong_size),
 	};
 

@@ -319,6 +319,96 @@ static void test_threads(void **state)
 	}
 }
 
+/* With a byte less Zydis decodes it: what the tables tell of common instructions is the same. */
+static void expect_the_same(const uint8_t bytes[static INSN_MAX_LEN])
+{
+	struct insn quick = {0}, zydis = {0};
+	int err = insn__decode(bytes, INSN_MAX_LEN, IP, &quick);
+	int other = insn__decode(bytes, INSN_MAX_LEN - 1, IP, &zydis);
+
+	if (other == -ENODATA)
+		return;
+	if (err != other || quick.len != zydis.len || quick.cls != zydis.cls ||
+	    quick.target != zydis.target || quick.is_endbr != zydis.is_endbr ||
+	    quick.is_push_reg != zydis.is_push_reg || quick.is_nop1 != zydis.is_nop1 ||
+	    quick.is_multi_byte_nop != zydis.is_multi_byte_nop)
+		fail_msg("%02x %02x %02x %02x %02x %02x %02x: %d, length %u, class %u; Zydis: %d, "
+			 "%u, %u",
+			 bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], err,
+			 quick.len, quick.cls, other, zydis.len, zydis.cls);
+}
+
+static void put(const char *prefix, bool is_two_byte, uint8_t op, uint8_t modrm, uint8_t sib)
+{
+	/* Displacements and immediates; above, other prefixes. */
+	uint8_t bytes[INSN_MAX_LEN + 8];
+	size_t n = strlen(prefix);
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(0x21 + 0x1f * i);
+	memcpy(bytes, prefix, n);
+	if (is_two_byte)
+		bytes[n++] = 0x0f;
+	bytes[n++] = op;
+	bytes[n++] = modrm;
+	bytes[n] = sib;
+	expect_the_same(bytes);
+}
+
+static void test_tables_tell_what_zydis_does(void **state)
+{
+	static const char *const prefixes[] = {"",
+					       "\x48",
+					       "\x41",
+					       "\x4f",
+					       "\x66",
+					       "\x66\x48",
+					       "\xf3",
+					       "\xf2",
+					       "\xf3\x48",
+					       "\xf2\x4c",
+					       "\x64",
+					       "\x65\x48",
+					       "\x2e",
+					       "\x3e",
+					       "\x66\x2e",
+					       "\x66\xf3",
+					       "\x66\xf2\x48",
+					       "\xf2\xf3",
+					       "\x48\x66",
+					       "\x48\x48",
+					       "\x67",
+					       "\xf0",
+					       "\xf0\x48",
+					       "\x66\x66",
+					       "\xf3\x64",
+					       "\x66\x66\x66\x66\x66",
+					       "\x66\x66\x66\x66\x2e\x48"};
+	static const uint8_t sibs[] = {0x00, 0x25, 0x24, 0xe5};
+
+	for (size_t p = 0; p < N(prefixes); p++)
+		for (unsigned int op = 0; op < 512; op++)
+			for (unsigned int modrm = 0; modrm < 256; modrm++)
+				for (size_t sib = 0; sib < N(sibs); sib++)
+					put(prefixes[p], op > 255, (uint8_t)op, (uint8_t)modrm,
+					    sibs[sib]);
+}
+
+static void test_any_bytes(void **state)
+{
+	uint64_t seed = 7;
+
+	for (int i = 0; i < 1000000; i++) {
+		uint8_t bytes[INSN_MAX_LEN];
+
+		for (size_t k = 0; k < sizeof(bytes); k++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			bytes[k] = (uint8_t)(seed >> 56);
+		}
+		expect_the_same(bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +427,8 @@ int main(void)
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_invalid),
 		cmocka_unit_test(test_target_wraps_with_the_address),
+		cmocka_unit_test(test_tables_tell_what_zydis_does),
+		cmocka_unit_test(test_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,19 @@ static bool tells_time(uint8_t byte)
 	return (byte & 3) == 3 || byte == 0x59;
 }
 
+/* What tells the time within a run: of CYC packets, the short ones are read here. */
+static const uint8_t *walk_time(struct walker *w, const uint8_t *at)
+{
+	bool is_long = at[0] & 4;
+	unsigned int len = 1 + is_long;
+
+	if ((at[0] & 3) != 3 || (is_long && (at[1] & 1 || w->reader.skd007)) || walker__doubts(w))
+		return walker__on_packet(w, at);
+	pt_time__on_cyc(&w->time, at[0] >> 3 | (is_long ? (uint64_t)(at[1] >> 1) << 5 : 0));
+	w->next = at + len;
+	return w->next;
+}
+
 static void walk_run(struct walker *w, const struct memo_run *run, struct memo_entry *entry)
 {
 	struct outbox *out = w->out;
@@ -142,7 +155,7 @@ static void walk_run(struct walker *w, const struct memo_run *run, struct memo_e
 	w->counts = 0;
 	while (at < run->end) {
 		if (tells_time(*at))
-			at = walker__on_packet(w, at);
+			at = walk_time(w, at);
 		else
 			walk_noted_packet(w, &at, &noting);
 	}
