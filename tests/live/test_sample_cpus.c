@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* Clocks run on the CPUs that the target may use, and follow it when these change. */
+/*
+ * Clocks run on the CPUs that the target may use, and follow it when these change. They find it on
+ * a CPU, too, where its getting that was not seen.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -115,10 +121,95 @@ static void test_clocks_follow_the_affinity(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* The recorder's states of CPUs, in which the target has CPU 0; NULL: there are none. */
+static struct mt_cpu *find_cpus(pid_t target)
+{
+	size_t size = sizeof(struct mt_cpu) * (size_t)sysconf(_SC_NPROCESSORS_CONF);
+
+	for (uint32_t id = 0; !bpf_map_get_next_id(id, &id);) {
+		struct bpf_map_info info = {0};
+		uint32_t len = sizeof(info);
+		int fd = bpf_map_get_fd_by_id(id);
+		struct mt_cpu *cpus = MAP_FAILED;
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		    !strcmp(info.name, "cpus") && info.value_size == sizeof(*cpus))
+			cpus = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (fd >= 0)
+			close(fd);
+		if (cpus != MAP_FAILED && cpus[0].in_tid == (uint32_t)target)
+			return cpus;
+		if (cpus != MAP_FAILED)
+			munmap(cpus, size);
+	}
+	return NULL;
+}
+
+struct first {
+	uint64_t after_ns;
+	uint32_t tid;
+	uint32_t kind; /* of the thread's first record after that; 0: there is none */
+};
+
+static int take_first(void *ctx, const struct mt_record *record)
+{
+	struct first *first = ctx;
+
+	if (record->tid == first->tid && record->time_ns > first->after_ns && !first->kind &&
+	    record->kind != MT_RECORD_INTERRUPTS)
+		first->kind = record->kind;
+	return 0;
+}
+
+/* As if a switch had been hidden from all programs: it is written that nobody has the CPU. */
+static void test_a_thread_is_found_on_its_cpu(void **state)
+{
+	struct recorder *recorder;
+	struct source *source;
+	struct mt_cpu *cpus = NULL;
+	struct first first = {0};
+	uint64_t since_ns;
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	pid = start_target(0);
+	recorder = recorder__new(&(struct recorder_config){.tgid = pid, .log_size = LOG_SIZE});
+	assert_non_null(recorder);
+	recorder__begin(recorder);
+	source = source_sample.open(&(struct source_config){.pid = pid,
+							    .snapshot_size = 256 << 10,
+							    .max_memory = 64 << 20,
+							    .sample_rate = 100,
+							    .sample_gate = recorder__gate(recorder),
+							    .sample_by_cpu = true,
+							    .sample_log = LOG_SIZE,
+							    .is_silent = true,
+							    .freeze_fd = -1});
+	assert_non_null(source);
+	assert_int_equal(source_sample.start(source), 0);
+	for (int i = 0; i < 100 && !cpus; i++) {
+		usleep(20000);
+		cpus = find_cpus(pid);
+	}
+	assert_non_null(cpus);
+	first = (struct first){.after_ns = clock__now_ns(), .tid = (uint32_t)pid};
+	cpus[0].in_tid = 0;
+	usleep(200000);
+	assert_int_equal(recorder__take(recorder, &since_ns, take_first, &first), 0);
+	assert_int_equal(first.kind, MT_RECORD_IN);
+
+	source_sample.close(source);
+	recorder__free(recorder);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clocks_follow_the_affinity),
+		cmocka_unit_test(test_a_thread_is_found_on_its_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
