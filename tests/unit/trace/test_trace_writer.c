@@ -264,6 +264,8 @@ static void test_names_and_categories_of_kinds(void **state)
 		{CALL_SWITCHED, GAP_NONE, "[switched out]", "switch", 0},
 		{CALL_GAP, GAP_OVERFLOW, "[gap: overflow]", "gap", 0},
 		{CALL_GAP, GAP_LOST, "[gap: lost]", "gap", 0},
+		{CALL_NOT_RECORDED, GAP_NONE, "[not recorded]", "gap", 0},
+		{CALL_NO_CALLERS, GAP_NONE, "[callers not recorded]", "gap", 0},
 		{CALL_FUNCTION, GAP_NONE, "[unknown]", "user", 0},
 		{CALL_FUNCTION, GAP_NONE, "[unknown]", "kernel", 0xffffffff81000000},
 		{CALL_KERNEL, GAP_NONE, "[unknown]", "kernel", 0xffffffff81000000},
