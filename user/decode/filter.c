@@ -62,7 +62,7 @@ static void narrow(const struct decode_filter *f, const struct rec_pt_config *pt
 	begin = psb ?: begin;
 	psb = f->to_ns < UINT64_MAX ? last_psb_before(&clock, begin, f->to_ns) : NULL;
 	if (f->to_ns < UINT64_MAX) {
-		/* What lies before the next one ends at it, so that it is needed as well. */
+		/* The packets before the next PSB end at it, so that it is needed as well. */
 		psb = next_psb(&clock, psb ? psb + PSB_SIZE : begin, &time_ns);
 		psb = psb ? next_psb(&clock, psb + PSB_SIZE, &time_ns) : NULL;
 		end = psb ?: end;
@@ -132,9 +132,9 @@ static unsigned int look_up(struct selection *s, const struct function *function
 }
 
 /*
- * Which of the two functions it calls, if any: by a tail call too. What goes on at a function's
- * first instruction after an interrupt there (a probe, mostly) does not call it once more; a signal
- * handler begins so.
+ * IS_START or IS_STOP if the branch calls one of these functions, also by a tail call. A BEGIN at a
+ * function's first instruction after an interrupt there (usually a probe) is not another call; a
+ * signal handler begins with such a BEGIN.
  */
 static unsigned int called_by(struct selection *s, const struct branch *b)
 {
@@ -153,7 +153,7 @@ static unsigned int called_by(struct selection *s, const struct branch *b)
 	return look_up(s, to.function);
 }
 
-/* The call stands in it, as the first thing that its caller does there. */
+/* The region begins with the call of its function. */
 static int enter_region(struct selection *s, const struct branch *b)
 {
 	struct branch gap = {.time_ns = s->left_ns, .kind = BRANCH_GAP, .reason = GAP_FILTERED};
@@ -187,7 +187,7 @@ static int take_in_region(struct selection *s, const struct branch *b)
 	s->found->starts += calls & IS_START;
 	s->found->stops += (calls & IS_STOP) != 0;
 	s->async_ip = b->kind == BRANCH_END_ASYNC ? b->from : 0;
-	/* Of one function to the next call of it: the one region is followed by the other. */
+	/* If start and stop are the same function, one region follows the other. */
 	if (s->is_inside && calls != IS_STOP)
 		return deliver(s, b);
 	if (s->is_inside)
@@ -195,7 +195,7 @@ static int take_in_region(struct selection *s, const struct branch *b)
 	return calls & IS_START ? enter_region(s, b) : 0;
 }
 
-/* Where the thread is when the part begins, as far as that is known. */
+/* Hands on a BEGIN at the part's start, if it is known where the thread is. */
 static int begin_part(struct selection *s)
 {
 	const struct branch *b = &s->before;

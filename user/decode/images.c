@@ -27,10 +27,10 @@ struct opened {
 	uint64_t ino;
 	struct elf_image *image; /* NULL: could not be opened, and that was said */
 	int error;		 /* why not */
-	/* Of a file with this name that is not it. */
+	/* Another file that has its name now. */
 	char other_id[64];
 	uint64_t other_ino;
-	bool is_other; /* that is the image, in want of a better one */
+	bool is_other; /* `image` is that other file, since the right one is missing */
 	bool mismatch_said;
 	bool is_prepared; /* images__prepare_source() */
 };
@@ -124,7 +124,7 @@ bool images__has_kernel(const struct images *images)
 	return images->code || images->rec->kernel.kallsyms;
 }
 
-/* ---- which file was mapped: where it is now, and how it is told from another one of its name */
+/* ---- finding the file that was mapped, and telling it from another file with its name */
 
 static const char *base_name(const char *path)
 {
@@ -133,7 +133,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Code in a file that is no ELF, or a damaged one: its bytes are what ran, whatever they lack. */
+/* For code in a file that is not valid ELF: its bytes ran, though they have no symbols. */
 static struct elf_image *raw_image(int fd, const char *name)
 {
 	struct elf_image *image;
@@ -215,8 +215,8 @@ static struct elf_image *from_machine(struct opened *file, const struct rec_map 
 }
 
 /*
- * The file of a mapping: as the recording has it, else where it can be found on this machine. NULL:
- * nowhere (what was there instead is in *file), or out of memory (errno).
+ * Opens the file of a mapping: the recording's copy, or a file on this machine. NULL with errno:
+ * it was not found (*file tells what has its name instead), or out of memory.
  */
 static struct elf_image *opened__open(struct opened *file, const struct recording *rec,
 				      const struct rec_map *map)
@@ -301,7 +301,7 @@ static struct elf_image *from_recording(const struct recording *rec, const struc
 	return NULL;
 }
 
-/* Whether any of the mapping was copied from memory. */
+/* True if any of the mapping was copied from memory. */
 static bool has_copy(const struct recording *rec, const struct rec_map *map)
 {
 	for (size_t i = 0; i < rec->images.n; i++) {
@@ -353,7 +353,7 @@ static struct elf_image *find_jit(struct images *images, pid_t pid)
 	return jit->image;
 }
 
-/* What was found to be no longer as in the file. */
+/* Adds code that the recording found to differ from the file. */
 static int map_patches(const struct recording *rec, const struct rec_map *m, struct code_map *map)
 {
 	int err = 0;
@@ -368,7 +368,7 @@ static int map_patches(const struct recording *rec, const struct rec_map *m, str
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Locked. A copy of the memory is right where the file was none that could be kept. 0 or -ENOMEM.
+/* Call it locked. A copy of memory is used if the recording does not have the file. 0 or -ENOMEM.
  */
 static int map_code(struct images *images, const struct rec_map *m, struct code_map *map)
 {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Where -stop's probes lie in the process. */
+/* Finds the addresses of -stop's probes in the process. 0 or -ENOMEM. */
 static int find_stops(struct losses *l, pid_t pid)
 {
 	const struct recording *rec = l->rec;

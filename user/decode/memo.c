@@ -8,10 +8,10 @@
 #include "kernel/huge_pages.h"
 #include "util/page.h"
 
-/* What an entry may hold. */
+/* Limits of an entry. */
 #define MAX_EVENTS 64
 #define MAX_CALLS  16
-/* Effects are freed together: beyond this, all of them, to begin anew. */
+/* Effects are never freed one by one: with more arenas than this, the memo is cleared. */
 #define MAX_ARENAS 256
 
 struct memo_arena {
@@ -94,7 +94,7 @@ static void *alloc(struct memo *memo, size_t size)
 	return at;
 }
 
-/* What the events mean for the calls that are pending. False: too much of it. */
+/* Derives from the events what happens to pending calls. False: the run cannot be replayed. */
 static bool count_calls(const struct memo_walked *walked, struct memo_effects *e,
 			uint64_t needs[MAX_CALLS])
 {

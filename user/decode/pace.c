@@ -26,7 +26,7 @@ struct pace branch__pace(const struct branch *entry)
 			     .cpu = entry->cpu};
 }
 
-/* Of PT, between two looks: some ten microseconds. Each PSB+ tells the ratio. */
+/* Bytes of PT between two checks, about ten microseconds. Each PSB+ gives the ratio. */
 #define LOOK_BYTES (16u << 10)
 
 /* The TSC runs at nom_freq times the bus clock, a CPU at its ratio times that. */

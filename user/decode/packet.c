@@ -49,7 +49,7 @@ static void set_event(struct packet *out, enum pt_note_kind kind, bool has_fup, 
 	out->value = value;
 }
 
-/* SDM "PWRE Packet": in the byte behind the opcode. libipt 2.0 takes bit 3 for it. */
+/* SDM "PWRE Packet": the bit is in the byte after the opcode. libipt 2.0 reads bit 3 instead. */
 static bool is_pwre_by_hardware(const uint8_t *at)
 {
 	return at[2] & 0x80;
@@ -104,7 +104,7 @@ static void read_rare(struct packet_reader *r, const uint8_t *at, struct packet 
 	}
 }
 
-/* One that is cut by the end of the bytes is none. */
+/* A packet that is cut off by the end of the bytes becomes PACKET_END. */
 static void set(struct packet_reader *r, const uint8_t *at, struct packet *out,
 		enum packet_kind kind, unsigned int len)
 {
@@ -201,7 +201,7 @@ static void read_tma(struct packet_reader *r, const uint8_t *at, struct packet *
 	uint64_t ctc = payload & 0xffff, fc = payload >> 24 & 0x1ff;
 
 	set(r, at, out, PACKET_TMA, 7);
-	/* What lies around the fast counter is reserved, and 0. */
+	/* The bits around the fast counter are reserved, and 0. */
 	if (out->kind == PACKET_TMA && payload != (ctc | fc << 24))
 		out->kind = PACKET_BAD;
 	out->value = ctc;

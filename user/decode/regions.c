@@ -12,9 +12,9 @@
 #include "util/meter.h"
 #include "util/vec.h"
 
-/* Of PT: large enough that starting anew at its PSB costs nothing. */
+/* Bytes of PT: so large that the cost of a fresh start at a PSB does not show. */
 #define REGION_SIZE (256u << 10)
-/* Less is not worth a thread: each one decodes the code for itself. */
+/* With fewer a thread is not worth it: each thread decodes the program's code again. */
 #define MIN_REGIONS_A_JOB 2
 
 struct regions {
@@ -135,7 +135,7 @@ struct worker {
 	struct outbox out;
 };
 
-/* Locked. One that has nothing in it. NULL: no memory. */
+/* Call it locked. Returns an empty batch; NULL: out of memory. */
 static struct batch *take_spare(struct pool *pool)
 {
 	struct batch *batch = pool->spare;
@@ -251,7 +251,7 @@ static struct batch *wait_for_batch(struct pool *pool, struct region *region)
 	if (!region->first)
 		region->last = &region->first;
 	pool->n_waiting--;
-	/* Who is woken for each takes the CPU from the one that joins, which is waited for. */
+	/* A worker woken for each batch would take the CPU from the joiner, the bottleneck. */
 	if (pool->n_waiting % (most_waiting(pool) / 2) == 0)
 		pthread_cond_broadcast(&pool->has_room);
 	return batch;

@@ -7,10 +7,10 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define noinline    __attribute__((noinline))
 
-/* A CYC, an MTC and a TIP, the longest there are. */
+/* Upper limit for the bytes of a CYC, an MTC and a TIP. */
 #define MAX_READ 24
 
-/* What of pt_time changes with a CYC. */
+/* The members of pt_time that a CYC changes. */
 struct clock {
 	uint64_t ref, ratio, cycles, tsc;
 };
@@ -18,12 +18,12 @@ struct clock {
 struct run_reader {
 	const uint8_t *to;
 	bool skd007;
-	struct clock clock;   /* behind what has been read */
-	struct pt_time *time; /* behind the last MTC, in all */
+	struct clock clock;   /* after the last run */
+	struct pt_time *time; /* complete, after the last MTC */
 	bool has_mtc;
 };
 
-/* There are as many. */
+/* The caller has checked that there are eight bytes. */
 static inline uint64_t load(const uint8_t *at)
 {
 	uint64_t bytes;
@@ -34,7 +34,7 @@ static inline uint64_t load(const uint8_t *at)
 
 static struct clock clock_of(const struct pt_time *time)
 {
-	/* Without a ref nothing is counted. */
+	/* Without a reference, cycles do not change the time. */
 	return (struct clock){time->ref, time->ref ? time->ratio : 0, time->cycles, time->tsc};
 }
 
@@ -45,14 +45,14 @@ void pt_time__go_to(struct pt_time *time, uint64_t cycles, uint64_t tsc)
 	time->tsc = tsc;
 }
 
-/* Of three bytes or more: how many it counts. Its length; 0: it is none. */
+/* Reads a CYC of three bytes or more. Returns its length; 0: not a valid CYC. */
 static noinline unsigned int read_long_cyc(const uint8_t *at, uint64_t *cycles)
 {
 	unsigned int len = 1;
 
 	*cycles = *at >> 3;
 	do {
-		/* The reader of single packets knows what it is. */
+		/* packet__read() will tell what it is. */
 		if (len > 6)
 			return 0;
 		*cycles |= (uint64_t)(at[len] >> 1) << (7 * len - 2);
@@ -74,14 +74,14 @@ static inline uint64_t first_bytes(uint64_t bytes, unsigned int n)
 }
 
 /*
- * Where nothing tells the time in between: TNT packets and the TIP behind them, as many as lie in
- * eight bytes, found at once. 0: something else is in the way.
+ * Reads a run without timing packets, all at once: TNT packets, and a TIP after them, within eight
+ * bytes. Returns its length; 0: another packet comes first.
  */
 static inline unsigned int read_plain_run(uint64_t bytes, uint64_t tsc, struct memo_run *run)
 {
 	const uint64_t ones = 0x0101010101010101ull;
 	uint64_t masked = bytes & ~(2 * ones);
-	/* 00 and 02, which are no short TNT; the lowest is found exactly. */
+	/* Bytes 00 and 02, which are not short TNTs. Only the lowest bit set is exact. */
 	uint64_t special = (masked - ones) & ~masked & (ones << 7);
 	uint64_t other = (bytes & ones) | special;
 	unsigned int n = other ? (unsigned int)__builtin_ctzll(other) / 8 : 8;
@@ -102,13 +102,13 @@ static inline unsigned int read_plain_run(uint64_t bytes, uint64_t tsc, struct m
 
 #define MTC 0x59
 
-/* An MTC comes before a run's packet. */
+/* An MTC before a packet of the run. */
 struct mtc {
-	const uint8_t *at; /* NULL: none does */
+	const uint8_t *at; /* NULL: there has been none */
 	struct pt_time time;
 };
 
-/* The one at `at`; the run's packets end at `end`, so far. */
+/* Reads the MTC at `at`. `end`: the end of the run so far. Returns the clock after it. */
 static noinline struct clock take_mtc(struct run_reader *r, struct mtc *mtc, const uint8_t *at,
 				      const uint8_t *end, const struct clock *clock)
 {
@@ -129,10 +129,10 @@ static bool is_cut_cyc(const uint8_t *at)
 	return at[0] == 0xf3 && at[-1] == 0x02 && (at[-2] & 7) == 7;
 }
 
-/* With times between them. */
+/* Reads a run with timing packets between its packets. */
 static inline void read_timed_run(struct run_reader *r, const uint8_t *at, struct memo_run *run)
 {
-	/* With what tells the time behind the last packet; and without it. */
+	/* The clock with, and (cycles, tsc) without, the timing packets after the last packet. */
 	struct clock now = r->clock;
 	uint64_t cycles = now.cycles, tsc = now.tsc;
 	const uint8_t *last = r->to - MAX_READ, *end = at;
@@ -147,8 +147,8 @@ static inline void read_timed_run(struct run_reader *r, const uint8_t *at, struc
 
 		if ((bytes & 3) == 3) {
 			/*
-			 * Whether it has one byte or two is as good as random: nothing is decided
-			 * by it. The bytes behind it are not read anew: the next is wanted soon.
+			 * One byte or two is unpredictable, so this has no branch. The next bytes
+			 * are shifted down instead of loaded again, which is faster.
 			 */
 			uint64_t is_long = bytes >> 2 & 1, ticks;
 			unsigned int len = 1 + (unsigned int)is_long;
@@ -180,7 +180,7 @@ static inline void read_timed_run(struct run_reader *r, const uint8_t *at, struc
 			unsigned int size = tip_size(header);
 
 			if (!size || shift + 8 * size > 64) {
-				/* Two that tell the time, one behind the other. */
+				/* Another timing packet follows directly. */
 				if (((header & 3) == 3 || header == MTC) &&
 				    !(r->skd007 && is_cut_cyc(at)))
 					continue;
@@ -202,7 +202,7 @@ static inline void read_timed_run(struct run_reader *r, const uint8_t *at, struc
 		*r->time = mtc.time;
 		r->has_mtc = true;
 	}
-	/* Behind an MTC, which ends the batch, ref and ratio are of no use. */
+	/* An MTC ends the batch, so that ref and ratio need not be kept. */
 	r->clock.cycles = cycles;
 	r->clock.tsc = tsc;
 	run->bytes = run_bytes;
@@ -210,7 +210,7 @@ static inline void read_timed_run(struct run_reader *r, const uint8_t *at, struc
 	run->end = end;
 }
 
-/* False: there is none. */
+/* False: no run begins at `at`. */
 static inline bool read_run(struct run_reader *r, const uint8_t *at, struct memo_run *run)
 {
 	unsigned int n = 0;
@@ -249,7 +249,7 @@ void run_batch__read(struct run_batch *batch, const struct run_point *from, bool
 	unsigned int n = 0;
 
 	end->time = from->time;
-	/* What is behind an MTC cannot be told by cycles alone. */
+	/* After an MTC, cycles alone do not determine the time of a run. */
 	for (; n < BATCH_RUNS && !r.has_mtc; n++) {
 		struct memo_run *run = &batch->runs[n];
 

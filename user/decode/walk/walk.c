@@ -172,7 +172,7 @@ static bool is_plain(const struct walker *w)
 	return w->block && !w->has_fup && !w->tnt_left;
 }
 
-/* One that was not seen here before. False: what follows is read anew. */
+/* Walks a run that the memo does not have. False: the batch's next runs are invalid. */
 static bool take_new_run(struct walker *w, const struct memo_run *run, struct memo_entry *entry)
 {
 	pt_time__go_to(&w->time, run->cycles, run->tsc);
@@ -180,7 +180,8 @@ static bool take_new_run(struct walker *w, const struct memo_run *run, struct me
 	return is_plain(w);
 }
 
-/* Runs between an entry and what lies behind it: by then the entry itself is there. */
+/* Effects are fetched this many runs ahead; their entry, fetched earlier, is in the cache by then.
+ */
 #define AHEAD 4
 
 static inline void fetch_effects(const struct walker *w, const struct memo_run *run)
@@ -191,11 +192,11 @@ static inline void fetch_effects(const struct walker *w, const struct memo_run *
 		first->bytes == run->bytes ? first->effects : second->effects;
 
 	__builtin_prefetch(effects);
-	/* There may be none. */
+	/* A prefetch of an invalid address is harmless. */
 	__builtin_prefetch((const void *)((uintptr_t)effects + 64));
 }
 
-/* Where what follows is read anew: behind the batch, or before its end. */
+/* Returns where to read on: after the batch, or earlier if its next runs are invalid. */
 static const uint8_t *take_runs(struct walker *w, struct run_batch *batch)
 {
 	for (unsigned int i = 0; i < batch->n; i++) {

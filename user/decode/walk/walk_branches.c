@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Behind bytes that are no packets the next packet may begin anywhere, and what looks like one may
- * be a part of another. An IP is believed where a walk from there fits what follows: the trial.
+ * Walks the packets about branches: TNT and TIP. After bad bytes the next packet may begin
+ * anywhere, and garbage may look like a packet: an IP is believed only if a walk from there (a
+ * trial) fits the packets that follow.
  */
 #include "decode/walk/walk_branches.h"
 
@@ -9,21 +10,21 @@
 
 #include "kernel/address.h"
 
-/* Packets of a trial that tell of branches: that many do not fit by chance. */
+/* Packets about branches in a trial: so many that fit are no coincidence. */
 #define ENOUGH 24
 #define SOME   3
 /* Calls whose return a gap may have hidden. */
 #define MAX_STALE 4
-/* Bytes that may have told nothing of branches, but the time. */
+/* The most bad bytes that may have been a timing packet. */
 #define MAX_STEP 3
-/* Bytes that are looked at for them. */
+/* A trial reads no more bytes than that. */
 #define MAX_BYTES 512
 
 static struct block_site *find_stale(struct walker *w);
 
 /* ---- TNT: conditions and compressed returns */
 
-/* Where an indirect branch went: mostly where it did the last time. */
+/* The block at the target of an indirect branch; usually that of the last time. */
 static inline struct block *follow_to(struct walker *w, struct block *block, uint64_t ip)
 {
 	struct block *next = block->next[0];
@@ -125,9 +126,9 @@ void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n)
 	take_bits(w);
 }
 
-/* ---- TIP: indirect branches, and what goes into the kernel and back */
+/* ---- TIP: indirect branches, and entries into the kernel and returns from it */
 
-/* What was told last went to the abort. */
+/* The branch before an abort went to the abort handler. */
 static void mend_target(struct walker *w)
 {
 	struct outbox *out = w->out;
@@ -196,7 +197,7 @@ static void on_async_tip(struct walker *w, uint64_t ip)
 		walker__enter(w, next);
 }
 
-/* The block at the end of all that goes on by itself; false where the walk is lost. */
+/* Follows blocks up to one that ends with a packet. False: the walk is lost. */
 static bool to_branch(struct walker *w)
 {
 	unsigned int goes_on = 0;
@@ -225,7 +226,7 @@ static void take_tip(struct walker *w, uint64_t ip)
 		returns__push(&w->calls, &block->site);
 	} else {
 		walker__emit(w, BRANCH_RETURN, block->last_len, block->last_ip, ip, w->time.tsc);
-		/* The CPU takes its entry as well, though it was of no use. */
+		/* The CPU pops its entry as well, although it did not use it. */
 		if (UNLIKELY(!returns__pop(&w->calls)))
 			returns__pop_stale(&w->calls);
 	}
@@ -270,7 +271,7 @@ void walker__on_cut_tip(struct walker *w)
 
 /* ---- trials */
 
-/* Anything else than branches, their times and bad bytes ends the trial. */
+/* A trial ends at packets that are neither about branches nor about time. */
 static bool tells_branches(uint8_t byte)
 {
 	return packet__is_short_tnt(byte) || (byte & 0x1f) == 0x0d;
@@ -283,7 +284,7 @@ static bool tells_time(uint8_t byte)
 
 enum fit { FITS, ENDS, BAD };
 
-/* The packet at *at, which is *at's next then. ENDS: it says nothing of branches or time. */
+/* Walks the packet at *at, and moves *at. ENDS: it is neither about branches nor about time. */
 static enum fit walk_one(struct walker *trial, const uint8_t **at)
 {
 	const uint8_t *next = tells_branches(**at) ? walker__on_branches(trial, *at) : NULL;
@@ -313,8 +314,8 @@ static enum fit walk_one(struct walker *trial, const uint8_t **at)
 }
 
 /*
- * How many packets tell of branches that fit, ENOUGH at most; 0: the walk was lost. Damage again
- * says nothing of what was before it.
+ * How many packets about branches fit, plus one, ENOUGH + 1 at most; 0: the walk was lost. If more
+ * damage follows, the packets before it count.
  */
 static unsigned int count_fitting(const struct walker *w, struct block *block, const uint8_t *at)
 {
@@ -338,7 +339,7 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 		fit = walk_one(&trial, &at);
 	}
 	free(out.v);
-	/* Opened for a packet of the trial: w may go on without. */
+	/* The trial has opened it. */
 	if (trial.reader.libipt != w->reader.libipt)
 		packet_reader__fini(&trial.reader);
 	if (fit == BAD)
@@ -346,7 +347,7 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 	return trial.state == WALK_ON ? n + 1 : 0;
 }
 
-/* Do the packets behind w->next fit a thread that is at the block? If it is a guess, some must. */
+/* True if the packets from w->next on fit a thread at the block. For a guess, some must fit. */
 static bool fits_there(const struct walker *w, struct block *block, bool is_guess)
 {
 	return count_fitting(w, block, w->next) > (is_guess ? SOME : 0);

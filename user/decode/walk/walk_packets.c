@@ -8,7 +8,7 @@
 
 #define VM_ENTRY_LEN 3
 
-/* ---- what is no branch (pt_note.h) */
+/* ---- packets that are not about branches (pt_note.h) */
 
 static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, uint64_t tsc)
 {
@@ -17,7 +17,7 @@ static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, ui
 		w->out->v[w->out->n - 1].reason = kind;
 }
 
-/* The event that waits for its FUP happened at ip; 0: the FUP has not come. */
+/* Hands on the event that waits for its FUP. ip: the FUP's; 0: the FUP is missing. */
 static void place_event(struct walker *w, uint64_t ip)
 {
 	if (w->event.kind)
@@ -25,13 +25,10 @@ static void place_event(struct walker *w, uint64_t ip)
 	w->event.kind = PT_NOTE_NONE;
 }
 
-/*
- * A packet that tells what is no branch (pt_note.h). Between an MWAIT and its FUP, a PWRE may lie
- * (SDM "Power Event Tracing").
- */
+/* SDM "Power Event Tracing": a PWRE may come between an MWAIT and its FUP. */
 static void on_event(struct walker *w, const struct packet *packet)
 {
-	/* It may only look like a packet. */
+	/* It may be garbage that looks like a packet. */
 	if (walker__doubts(w))
 		return;
 	if (packet->kind != PACKET_BEFORE_FUP) {
@@ -44,9 +41,9 @@ static void on_event(struct walker *w, const struct packet *packet)
 	w->event.tsc = w->time.tsc;
 }
 
-/* ---- into and out of what is traced, and overflows */
+/* ---- tracing begins and ends, and overflows */
 
-/* SKD022: VMLAUNCH and VMRESUME are what ends tracing, and no interrupt before them. */
+/* SKD022: tracing is ended by VMLAUNCH or VMRESUME itself, not by an interrupt before it. */
 static bool is_vm_entry(struct walker *w, uint64_t ip)
 {
 	uint8_t code[3] = {0};
@@ -57,20 +54,25 @@ static bool is_vm_entry(struct walker *w, uint64_t ip)
 	return code[0] == 0x0f && code[1] == 0x01 && (code[2] == 0xc2 || code[2] == 0xc3);
 }
 
-/* SKL014: which branch it was is certain only where there is one. */
+/*
+ * SKL014: a TIP.PGD for a direct branch out of a filter's range may lack its IP. The branch is known
+ * only if the block has exactly one; and if the block ends with a system call, that is what ended
+ * tracing.
+ */
 static bool find_exit(struct walker *w, struct block_reach *reach)
 {
-	return w->errata.skl014 && blocks__reach_only_branch(w->space->blocks, w->block, reach);
+	return w->errata.skl014 && w->block->end != BLOCK_FAR &&
+	       blocks__reach_only_branch(w->space->blocks, w->block, reach);
 }
 
-/* By a direct branch within the block. */
+/* Tracing ends with a direct branch within the block. */
 static void leave_through(struct walker *w, const struct block_reach *reach)
 {
 	walker__take_reach(w, reach);
 	walker__end_at(w, BRANCH_END, reach->from, reach->len, w->time.tsc);
 }
 
-/* Out of an address range, by a branch. */
+/* Tracing ends with a branch out of an address range. */
 static void leave_range(struct walker *w, uint64_t ip)
 {
 	struct block_reach reach;
@@ -96,7 +98,7 @@ static void end_at_fup(struct walker *w)
 	}
 }
 
-/* Instructions under a probe run here; behind it the thread goes on in its own code. */
+/* True for the uprobes page, where probed instructions run; the thread then returns to its code. */
 static bool is_slot(struct walker *w, uint64_t ip)
 {
 	struct code_place place;
@@ -107,12 +109,12 @@ static bool is_slot(struct walker *w, uint64_t ip)
 
 static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 {
-	/* The IP of another thread does not tell where the first one was. */
+	/* Another thread's IP does not tell where the first thread was. */
 	bool is_other = w->left && walker__is_other_thread(w);
 
 	/*
-	 * Errata BDM70 and APL12: a PSB+ or an OVF may tell where a thread is that is not traced
-	 * yet. Nothing happened there, so that nothing has to be taken back.
+	 * Errata BDM70 and APL12: a PSB+ or an OVF may give the IP of a thread that is not traced
+	 * yet. No branch was recorded there, so that there is nothing to undo.
 	 */
 	if (w->state == WALK_ON)
 		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
@@ -139,8 +141,7 @@ static void leave(struct walker *w, bool has_ip, uint64_t ip)
 	if (has_ip) {
 		leave_range(w, ip);
 	} else if (w->block->end == BLOCK_FAR && is_slot(w, w->block->last_ip)) {
-		/* The uretprobe's trampoline: the thread goes on at the caller, as after a return.
-		 */
+		/* The uretprobe's trampoline: the thread goes on in the caller, like a return. */
 		walker__end_with_block(
 			w, w->block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL,
 			w->time.tsc);
@@ -183,7 +184,7 @@ static void on_fup(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 	}
 	if (w->state == WALK_START)
 		walker__wake(w);
-	/* What the one before belongs to is missing. */
+	/* The packet that the previous FUP belongs to is missing. */
 	if (w->has_fup)
 		walker__lose(w, GAP_MISMATCH, w->fup_ip, w->time.tsc);
 	if (w->state == WALK_LOST)
@@ -203,11 +204,11 @@ static void on_overflow(struct walker *w)
 }
 
 /*
- * ---- PSB+ (SDM "Packet Stream Boundary"): enough to start there without anything from before.
- * What came before ends at the IP that it tells.
+ * ---- PSB+ (SDM "Packet Stream Boundary"): a decoder can start there. The packets before it end
+ * at the IP that it gives.
  */
 
-/* A PSB and what follows it, up to PSBEND. */
+/* The state that the packets from PSB to PSBEND give. */
 struct psb_plus {
 	struct pt_time time;
 	uint64_t last_ip;
@@ -216,7 +217,7 @@ struct psb_plus {
 	bool overflow; /* it ended with an OVF */
 	bool other_mode;
 	uint8_t end; /* PACKET_PSBEND, PACKET_OVF; PACKET_BAD or PACKET_END where it was damaged */
-	const uint8_t *at; /* behind it */
+	const uint8_t *at; /* its end */
 };
 
 static void take_fup(struct walker *w, const struct packet *packet, struct psb_plus *psb)
@@ -227,7 +228,7 @@ static void take_fup(struct walker *w, const struct packet *packet, struct psb_p
 	psb->has_ip = true;
 }
 
-/* What is in a PSB+, and nothing that is not: by that a damaged one is known. */
+/* False for packets that a PSB+ does not contain: then it is damaged. */
 static bool belongs(const struct packet *packet)
 {
 	switch ((enum packet_kind)packet->kind) {
@@ -287,7 +288,7 @@ static enum gap_reason reason_of(const struct psb_plus *psb)
 static void finish(struct walker *w, const struct psb_plus *psb)
 {
 	walker__settle_left(w, 0);
-	/* Erratum APL12: what an OVF said of a thread that was not traced. */
+	/* Erratum APL12: the OVF gave the IP of a thread that was not traced. */
 	if (w->state == WALK_START && (psb->has_ip || w->start_kind != BRANCH_BEGIN))
 		walker__wake(w);
 	if (w->state != WALK_ON)
@@ -332,14 +333,14 @@ static void end_of_stream(struct walker *w)
 	walker__settle_left(w, 0);
 	if (w->state == WALK_START)
 		walker__wake(w);
-	/* Where the last packet sent the thread is known; not how far it ran from there. */
+	/* The last packet tells the thread's block, and not how far it ran in it. */
 	if (w->state == WALK_ON)
 		walker__emit(w, BRANCH_END, 0, w->block->ip, 0, w->time.tsc);
 }
 
-/* ---- how those behind are to be understood */
+/* ---- packets that change how the next ones are read */
 
-/* What tells of branches next is a TNT. */
+/* True if the next packet about branches is a TNT. */
 static bool is_before_tnt(struct walker *w)
 {
 	const uint8_t *at = w->next;
@@ -354,8 +355,8 @@ static bool is_before_tnt(struct walker *w)
 }
 
 /*
- * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it applies to. What
- * stands elsewhere only looks like one, of bytes that are damaged.
+ * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it applies to.
+ * Elsewhere, damaged bytes look like one.
  */
 static void on_mode_exec(struct walker *w, uint64_t bits)
 {
@@ -366,7 +367,7 @@ static void on_mode_exec(struct walker *w, uint64_t bits)
 		w->is_other_mode = is_other;
 }
 
-/* Packets may begin anywhere behind it, up to the next PSB, which is not stepped over. */
+/* The next place to try after a bad byte: the next PSB at the latest. */
 static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
 {
 	const uint8_t *psb = w->sync, *next = NULL;
@@ -387,12 +388,12 @@ static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
 	return next ? next : at + 1;
 }
 
-/* TSC ticks, cycles and MTC periods that nobody is ahead of the last known time by. */
+/* A packet that is further than this ahead of the last known time is garbage. */
 #define MAX_LATER_TSC	 (1ull << 33)
 #define MAX_LATER_CYCLES (1u << 12)
 #define MAX_LATER_MTC	 4
 
-/* What only looks like a packet would set the clock, and change the mode. */
+/* After bad bytes: true for packets that would set the clock far ahead, or change the mode. */
 static bool is_doubtful(const struct walker *w, const struct packet *packet)
 {
 	switch (packet->kind) {
@@ -407,7 +408,6 @@ static bool is_doubtful(const struct walker *w, const struct packet *packet)
 	}
 }
 
-/* A packet that says how those behind it are to be understood. */
 static void on_mode(struct walker *w, const struct packet *packet)
 {
 	switch (packet->kind) {
@@ -428,7 +428,7 @@ static void on_mode(struct walker *w, const struct packet *packet)
 	}
 }
 
-/* ---- one by one */
+/* ---- single packets */
 
 static const uint8_t *on_psb(struct walker *w, const uint8_t *at)
 {
