@@ -302,9 +302,9 @@ static __always_inline void set_now(struct mt_cpu *cpu, struct task_struct *now)
 }
 
 /*
- * A thread of the target has its CPU: it was put there, or is found there. Some hypervisors have an
- * agent in the guest whose switches no program sees; a thread that gets its CPU back from that is
- * found by the clock, or when it leaves the CPU again.
+ * A thread of the target has its CPU. Some hypervisors have an agent in the guest whose switches no
+ * program sees, nor what it wakes: a thread that gets its CPU back from that is found there by the
+ * clock, or when it leaves the CPU again. When it came is not known, so that no record says so.
  */
 static __always_inline void arrive(struct mt_cpu *cpu, struct task_struct *task)
 {
@@ -312,7 +312,6 @@ static __always_inline void arrive(struct mt_cpu *cpu, struct task_struct *task)
 		cpu->left_tid = 0;
 	end_throttled(cpu, task);
 	cpu->stolen_ns = stolen_from(task);
-	note(cpu, task->tgid, task->pid, NULL, MT_RECORD_IN);
 }
 
 /* (struct task_struct *p): the waker is the current one. */
@@ -549,8 +548,10 @@ int on_switch(u64 *ctx)
 		set_now(cpu, next);
 	if (cpu->left_tid && cpu->left_waits && !from_target && cpu->n_replaced++ < REPLACED_MAX)
 		note(cpu, cpu->left_tgid, cpu->left_tid, next, MT_RECORD_REPLACED);
-	if (to_target)
-		arrive(cpu, next);
+	if (!to_target)
+		return 0;
+	arrive(cpu, next);
+	note(cpu, next->tgid, next->pid, NULL, MT_RECORD_IN);
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "capture/sample/sample_source.h"
+#include "recorder.skel.h"
 #include "trigger/recorder.h"
 #include "util/clock.h"
 
@@ -121,63 +122,83 @@ static void test_clocks_follow_the_affinity(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* The recorder's states of CPUs, in which the target has CPU 0; NULL: there are none. */
-static struct mt_cpu *find_cpus(pid_t target)
+/* The newest map of that name, mapped where it can be: the recorder's that was made last. */
+static int find_map(const char *name, size_t size, void **mapped)
 {
-	size_t size = sizeof(struct mt_cpu) * (size_t)sysconf(_SC_NPROCESSORS_CONF);
+	int found = -1;
 
 	for (uint32_t id = 0; !bpf_map_get_next_id(id, &id);) {
 		struct bpf_map_info info = {0};
 		uint32_t len = sizeof(info);
 		int fd = bpf_map_get_fd_by_id(id);
-		struct mt_cpu *cpus = MAP_FAILED;
 
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-		    !strcmp(info.name, "cpus") && info.value_size == sizeof(*cpus))
-			cpus = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (fd >= 0)
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) || strcmp(info.name, name)) {
 			close(fd);
-		if (cpus != MAP_FAILED && cpus[0].in_tid == (uint32_t)target)
-			return cpus;
-		if (cpus != MAP_FAILED)
-			munmap(cpus, size);
+			continue;
+		}
+		close(found);
+		found = fd;
 	}
-	return NULL;
+	assert_true(found >= 0);
+	if (mapped) {
+		*mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, found, 0);
+		assert_true(*mapped != MAP_FAILED);
+	}
+	return found;
 }
 
 struct first {
-	uint64_t after_ns;
-	uint32_t tid;
-	uint32_t kind; /* of the thread's first record after that; 0: there is none */
+	uint64_t after_ns, ns;
+	uint32_t tid, kind; /* of the thread's first record after that; 0: there is none */
 };
 
 static int take_first(void *ctx, const struct mt_record *record)
 {
 	struct first *first = ctx;
 
-	if (record->tid == first->tid && record->time_ns > first->after_ns && !first->kind &&
-	    record->kind != MT_RECORD_INTERRUPTS)
-		first->kind = record->kind;
+	if (record->tid != first->tid || record->time_ns <= first->after_ns || first->kind ||
+	    record->kind == MT_RECORD_INTERRUPTS)
+		return 0;
+	first->kind = record->kind;
+	first->ns = record->arg;
 	return 0;
 }
 
-/* As if a switch had been hidden from all programs: it is written that nobody has the CPU. */
+/* As bpf/recorder.bpf.c has it. */
+struct throttled {
+	uint64_t since_ns, cfs_rq, self_time;
+};
+
+#define THROTTLED_NS 50000000
+
+/*
+ * As if a switch had been hidden from all programs: it is written that nobody has the CPU, and that
+ * the thread that does run there has waited for it, since its quota was used up.
+ */
 static void test_a_thread_is_found_on_its_cpu(void **state)
 {
+	typedef __typeof__(*((struct recorder_bpf *)0)->bss) bss_t;
 	struct recorder *recorder;
 	struct source *source;
-	struct mt_cpu *cpus = NULL;
+	struct mt_cpu *cpus;
+	struct throttled throttled = {.cfs_rq = 1};
 	struct first first = {0};
 	uint64_t since_ns;
-	pid_t pid;
+	uint32_t tid;
+	bss_t *bss;
+	int map;
 
 	if (geteuid())
 		skip();
-	pid = start_target(0);
-	recorder = recorder__new(&(struct recorder_config){.tgid = pid, .log_size = LOG_SIZE});
+	tid = (uint32_t)start_target(0);
+	recorder =
+		recorder__new(&(struct recorder_config){.tgid = (pid_t)tid, .log_size = LOG_SIZE});
 	assert_non_null(recorder);
+	map = find_map("throttled", 0, NULL);
+	find_map("recorder.bss", sizeof(*bss), (void **)&bss);
+	find_map("cpus", sizeof(*cpus), (void **)&cpus);
 	recorder__begin(recorder);
-	source = source_sample.open(&(struct source_config){.pid = pid,
+	source = source_sample.open(&(struct source_config){.pid = (pid_t)tid,
 							    .snapshot_size = 256 << 10,
 							    .max_memory = 64 << 20,
 							    .sample_rate = 100,
@@ -188,21 +209,23 @@ static void test_a_thread_is_found_on_its_cpu(void **state)
 							    .freeze_fd = -1});
 	assert_non_null(source);
 	assert_int_equal(source_sample.start(source), 0);
-	for (int i = 0; i < 100 && !cpus; i++) {
+	for (int i = 0; i < 100 && cpus[0].in_tid != tid; i++)
 		usleep(20000);
-		cpus = find_cpus(pid);
-	}
-	assert_non_null(cpus);
-	first = (struct first){.after_ns = clock__now_ns(), .tid = (uint32_t)pid};
+	assert_int_equal(cpus[0].in_tid, tid);
+	first = (struct first){.after_ns = clock__now_ns(), .tid = tid};
+	throttled.since_ns = first.after_ns - THROTTLED_NS;
+	assert_int_equal(bpf_map_update_elem(map, &tid, &throttled, BPF_ANY), 0);
+	bss->n_throttled = 1;
 	cpus[0].in_tid = 0;
 	usleep(200000);
 	assert_int_equal(recorder__take(recorder, &since_ns, take_first, &first), 0);
-	assert_int_equal(first.kind, MT_RECORD_IN);
+	assert_int_equal(first.kind, MT_RECORD_THROTTLED);
+	assert_true(first.ns >= THROTTLED_NS);
 
 	source_sample.close(source);
 	recorder__free(recorder);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	kill((pid_t)tid, SIGKILL);
+	waitpid((pid_t)tid, NULL, 0);
 }
 
 int main(void)

@@ -192,6 +192,7 @@ static int on_sample(struct sampled_thread *t, const struct rec_sample *sample)
 
 	if (err || sample->faults)
 		return err ? err : add_faults(t, sample);
+	sampled_thread__take_throttled(t, sample->time_ns);
 	sampled_thread__drop_at_probe(t, sample->time_ns);
 	if (!tells_nothing(t))
 		slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);

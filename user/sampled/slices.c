@@ -155,8 +155,7 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 			    .is_known = true,
 			    .is_cut = n && stack[0].kind == CALL_NO_CALLERS};
 
-	if (s->off)
-		slices__on(s, time_ns);
+	slices__found(s, time_ns);
 	if (!slices__place(s, time_ns, &view)) {
 		view = cut_view(s, &view);
 		slices__place(s, time_ns, &view);

@@ -121,6 +121,11 @@ uint64_t slices__waits_since(const struct slices *slices);
 void slices__throttled(struct slices *slices, uint64_t time_ns, uint64_t ns, const char *text);
 /* While it ran, its CPU did not. */
 void slices__stolen(struct slices *slices, uint64_t start_ns, uint64_t end_ns);
+/*
+ * It is found to run, and nobody has seen how it came to that: what woke it may be hidden as well.
+ * Nothing where it was not off.
+ */
+void slices__found(struct slices *slices, uint64_t time_ns);
 /* It is back; nothing where it was not off. */
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* What is open runs on, but nothing more is known of it. */

@@ -330,8 +330,7 @@ void slices__enter(struct slices *s, const struct entered *entered)
 {
 	struct entered *out;
 
-	if (s->off)
-		slices__on(s, entered->start_ns);
+	slices__found(s, entered->start_ns);
 	out = VEC_PUSH(&s->entered);
 	if (!out) {
 		s->failed = true;
