@@ -301,6 +301,19 @@ static __always_inline void set_now(struct mt_cpu *cpu, struct task_struct *now)
 	bpf_probe_read_kernel(cpu->now_comm, sizeof(cpu->now_comm), now->comm);
 }
 
+/*
+ * A thread of the target has its CPU. Some hypervisors have an agent in the guest whose switches no
+ * program sees, nor what it wakes: a thread that gets its CPU back from that is found there by the
+ * clock, or when it leaves the CPU again. When it came is not known, so that no record says so.
+ */
+static __always_inline void arrive(struct mt_cpu *cpu, struct task_struct *task)
+{
+	if (cpu->left_tid == task->pid)
+		cpu->left_tid = 0;
+	end_throttled(cpu, task);
+	cpu->stolen_ns = stolen_from(task);
+}
+
 /* (struct task_struct *p): the waker is the current one. */
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
@@ -514,16 +527,19 @@ SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	bool from_target = is_target(prev), to_target = is_target(next);
+	bool from_target = is_target(prev), to_target = is_target(next), is_unseen;
 	struct mt_cpu *cpu = this_cpu();
 
 	if (!cpu)
 		return 0;
 	note_what_counts();
+	is_unseen = from_target && cpu->in_tid != prev->pid;
 	if (cpu->in_tid || to_target)
 		set_in(cpu, next, to_target);
 	if (is_stopped())
 		return 0;
+	if (is_unseen)
+		arrive(cpu, prev);
 	if (from_target)
 		leave(ctx, cpu, prev, next);
 	if (cpu->left_tid && next->pid == cpu->left_tid)
@@ -534,8 +550,7 @@ int on_switch(u64 *ctx)
 		note(cpu, cpu->left_tgid, cpu->left_tid, next, MT_RECORD_REPLACED);
 	if (!to_target)
 		return 0;
-	end_throttled(cpu, next);
-	cpu->stolen_ns = stolen_from(next);
+	arrive(cpu, next);
 	note(cpu, next->tgid, next->pid, NULL, MT_RECORD_IN);
 	return 0;
 }
@@ -695,12 +710,15 @@ int on_clock(struct perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mt_cpu *cpu = this_cpu();
 
-	if (!is_target(task) || !cpu || is_stopped() || !is_recorded(task->pid))
+	if (!is_target(task) || !cpu || is_stopped())
 		return 0;
-	if (!cpu->in_tid) {
-		cpu->in_tgid = task->tgid;
-		cpu->in_tid = task->pid;
+	/* At a switch, of which perf takes the stack, the program for switches has run already. */
+	if (ctx->sample_period > 1 && cpu->in_tid != task->pid) {
+		set_in(cpu, task, true);
+		arrive(cpu, task);
 	}
+	if (!is_recorded(task->pid))
+		return 0;
 	if (ctx->sample_period > 1)
 		cpu->n_clock++;
 	return 1;

@@ -26,7 +26,8 @@ struct {
 } stacks SEC(".maps");
 
 /* arch/x86/include/asm/segment.h: __USER_CS, of 64-bit code. */
-#define USER_CS 0x33
+#define USER_CS	   0x33
+#define PAGE_BYTES 4096
 /* Lower addresses are not frames: vm.mmap_min_addr is at least this by default. */
 #define LOWEST_FRAME 4096
 
@@ -126,7 +127,7 @@ static __always_inline u32 bytes_to_copy(struct task_struct *task, u64 sp)
 static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *task, u64 time_ns)
 {
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	u32 slot = cpu->slot - 1, n, copied = 0;
+	u32 slot = cpu->slot - 1, n, rest, copied = 0;
 	u64 at = cpu->stacks_end;
 	char *ring = bpf_map_lookup_elem(&stacks, &slot);
 	struct mt_stack *stack;
@@ -141,8 +142,13 @@ static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *t
 		copied = bytes_to_copy(task, regs->sp);
 		if (n > MT_STACK_IPS || copied > MT_COPY_MAX)
 			return 0;
-		if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))
-			copied = 0;
+		if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp)) {
+			/* A page is not there: up to the end of the first. */
+			rest = (PAGE_BYTES - (regs->sp & (PAGE_BYTES - 1))) & ~7u;
+			copied = rest < copied ? rest : 0;
+			if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))
+				copied = 0;
+		}
 		stack->regs[0] = regs->bx;
 		stack->regs[1] = regs->bp;
 		stack->regs[2] = regs->sp;

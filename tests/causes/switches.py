@@ -85,8 +85,11 @@ class Switches:
         # Before its first event it was what that ends; without any it was on a CPU all the time.
         state = {'on_cpu': 'preempted', 'woken': 'blocked'}.get(events[0][1] if events else None, 'on_cpu')
         since = start_ns
-        woken_early = False
+        woken_early = woken_since = False
         for time_ns, then in [*events, (end_ns, None)]:
+            # Since it was seen to run. Wherever it ran unseen, that may be what ended its last sleep.
+            slept_unseen = state == 'blocked' and then == 'on_cpu' and woken_since and not woken_early
+            woken_since = then == 'woken' or (woken_since and then != 'on_cpu')
             if (then, state) == ('woken', 'preempted'):
                 # On its way to sleep, either before that, or since: what comes next tells which.
                 continue
@@ -96,6 +99,7 @@ class Switches:
             # Nor is one woken twice, or leaves a CPU that it did not have: it ran, and that was not seen.
             is_woken = state == 'runnable' or (state == 'blocked' and woken_early)
             unseen = is_woken if then == 'woken' else then in ('blocked', 'preempted') and state != 'on_cpu'
+            unseen = unseen or slept_unseen
             # Nobody runs again without a wake-up: this one came when it was on its way to sleep.
             was_woken = state == 'blocked' and then == 'on_cpu' and woken_early
             sums['unknown' if unseen else 'runnable' if was_woken else state] += at - since

@@ -77,9 +77,13 @@ tried() {
 	later = account((1, 'on'), (2, 'woken'), (3, 'sleeps'), (6, 'woken'), (8, 'on'))
 	assert (later['runnable'], later['unknown']) == (2000, 3000), later
 	assert account((1, 'on'), (3, 'sleeps'), (8, 'on'))['blocked'] == 5000
-	# It ran in between, and nobody saw that.
+	# It ran in between, and nobody saw that: nor whether it was woken before it slept.
 	unseen = account((1, 'on'), (3, 'preempted'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
-	assert (unseen['unknown'], unseen['blocked']) == (4000, 1000), unseen
+	assert (unseen['unknown'], unseen['blocked']) == (5000, 0), unseen
+	unseen = account((1, 'on'), (2, 'sleeps'), (4, 'woken'), (5, 'sleeps'), (8, 'on'))
+	assert (unseen['unknown'], unseen['blocked'], unseen['runnable']) == (4000, 2000, 0), unseen
+	unseen = account((1, 'on'), (2, 'sleeps'), (4, 'woken'), (5, 'sleeps'), (7, 'woken'), (8, 'on'))
+	assert (unseen['unknown'], unseen['blocked'], unseen['runnable']) == (1000, 4000, 1000), unseen
 	unseen = account((1, 'on'), (2, 'sleeps'), (3, 'woken'), (6, 'woken'), (7, 'sleeps'), (8, 'on'))
 	assert unseen['unknown'] == 3000, unseen
 	END

@@ -139,3 +139,58 @@ waits_below() {
 	[ "$(waits_below main)" = 30 ]
 	[ "$(waits_below start_thread)" = 30 ]
 }
+
+@test "a few stacks, of other threads, do not decide that frame pointers will do" {
+	cat >deep.c <<-'END'
+		#include <time.h>
+		__attribute__((noipa)) void sink(void) { nanosleep(&(struct timespec){0, 30000000}, 0); __asm__ volatile(""); }
+		__attribute__((noipa)) void deep(int n)
+		{
+			if (n > 1)
+				deep(n - 1);
+			else
+				sink();
+			__asm__ volatile("" ::: "rbx", "rbp", "r12");
+		}
+	END
+	cat >few.c <<-'END'
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <unistd.h>
+		void deep(int n);
+		__attribute__((noipa)) void handle(void) { deep(20); __asm__ volatile(""); }
+		static void *tick(void *arg) { for (;;) usleep(60000); return arg; }
+		int main(void)
+		{
+			pthread_t thread;
+			char c;
+			pthread_create(&thread, NULL, tick, NULL);
+			printf("pid %d\n", (int)getpid());
+			fflush(stdout);
+			while (read(0, &c, 1) == 1)
+				handle();
+			return 0;
+		}
+	END
+	gcc -O2 -g -fomit-frame-pointer -c deep.c
+	gcc -O1 -g -fno-omit-frame-pointer -pthread -o few few.c deep.o
+	mkfifo requests
+	begin_log out
+	./few <requests >out 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	exec 9>requests
+	eventually 10 grep -q '^pid ' out
+	"$O/mtbpf" attach -source sample -pid "$target" -symbol handle -duration-thresh 20ms -timeout 60s -v -o x.fxt >log 2>&1 3>&- 9>&- &
+	started+=("$!")
+	eventually 20 grep -q '^waiting' log
+	echo >&9
+	eventually 20 test -s x.fxt
+	eventually 10 grep -q '^reason: ' log
+	exec 9>&-
+	cat log
+	# Those of tick(): few, and frame pointers lead to the outermost caller of each.
+	grep -Eq 'unwind: [1-9] stacks; [1-9] could be unwound' log
+	"$O/mtbpf" report -folded x.fxt | grep 'handle;.*\[blocked\]' | tee folded
+	[ "$(head -n 1 folded | tr ';' '\n' | grep -c '^deep$')" -eq 20 ]
+}

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT
-/* Clocks run on the CPUs that the target may use, and follow it when these change. */
+/*
+ * Clocks run on the CPUs that the target may use, and follow it when these change. They find it on
+ * a CPU, too, where its getting that was not seen.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/sample/sample_source.h"
+#include "recorder.skel.h"
 #include "trigger/recorder.h"
 #include "util/clock.h"
 
@@ -115,10 +122,117 @@ static void test_clocks_follow_the_affinity(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* The newest map of that name, mapped where it can be: the recorder's that was made last. */
+static int find_map(const char *name, size_t size, void **mapped)
+{
+	int found = -1;
+
+	for (uint32_t id = 0; !bpf_map_get_next_id(id, &id);) {
+		struct bpf_map_info info = {0};
+		uint32_t len = sizeof(info);
+		int fd = bpf_map_get_fd_by_id(id);
+
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) || strcmp(info.name, name)) {
+			close(fd);
+			continue;
+		}
+		close(found);
+		found = fd;
+	}
+	assert_true(found >= 0);
+	if (mapped) {
+		*mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, found, 0);
+		assert_true(*mapped != MAP_FAILED);
+	}
+	return found;
+}
+
+struct first {
+	uint64_t after_ns, ns;
+	uint32_t tid, kind; /* of the thread's first record after that; 0: there is none */
+};
+
+static int take_first(void *ctx, const struct mt_record *record)
+{
+	struct first *first = ctx;
+
+	if (record->tid != first->tid || record->time_ns <= first->after_ns || first->kind ||
+	    record->kind == MT_RECORD_INTERRUPTS)
+		return 0;
+	first->kind = record->kind;
+	first->ns = record->arg;
+	return 0;
+}
+
+/* As bpf/recorder.bpf.c has it. */
+struct throttled {
+	uint64_t since_ns, cfs_rq, self_time;
+};
+
+#define THROTTLED_NS 50000000
+
+/*
+ * As if a switch had been hidden from all programs: it is written that nobody has the CPU, and that
+ * the thread that does run there has waited for it, since its quota was used up.
+ */
+static void test_a_thread_is_found_on_its_cpu(void **state)
+{
+	typedef __typeof__(*((struct recorder_bpf *)0)->bss) bss_t;
+	struct recorder *recorder;
+	struct source *source;
+	struct mt_cpu *cpus;
+	struct throttled throttled = {.cfs_rq = 1};
+	struct first first = {0};
+	uint64_t since_ns;
+	uint32_t tid;
+	bss_t *bss;
+	int map;
+
+	if (geteuid())
+		skip();
+	tid = (uint32_t)start_target(0);
+	recorder =
+		recorder__new(&(struct recorder_config){.tgid = (pid_t)tid, .log_size = LOG_SIZE});
+	assert_non_null(recorder);
+	map = find_map("throttled", 0, NULL);
+	find_map("recorder.bss", sizeof(*bss), (void **)&bss);
+	find_map("cpus", sizeof(*cpus), (void **)&cpus);
+	recorder__begin(recorder);
+	source = source_sample.open(&(struct source_config){.pid = (pid_t)tid,
+							    .snapshot_size = 256 << 10,
+							    .max_memory = 64 << 20,
+							    .sample_rate = 100,
+							    .sample_gate = recorder__gate(recorder),
+							    .sample_by_cpu = true,
+							    .sample_log = LOG_SIZE,
+							    .is_silent = true,
+							    .freeze_fd = -1});
+	assert_non_null(source);
+	assert_int_equal(source_sample.start(source), 0);
+	for (int i = 0; i < 100 && cpus[0].in_tid != tid; i++)
+		usleep(20000);
+	assert_int_equal(cpus[0].in_tid, tid);
+	first = (struct first){.after_ns = clock__now_ns(), .tid = tid};
+	throttled.since_ns = first.after_ns - THROTTLED_NS;
+	assert_int_equal(bpf_map_update_elem(map, &tid, &throttled, BPF_ANY), 0);
+	bss->n_throttled = 1;
+	cpus[0].in_tid = 0;
+	usleep(200000);
+	assert_int_equal(recorder__take(recorder, &since_ns, take_first, &first), 0);
+	assert_int_equal(first.kind, MT_RECORD_THROTTLED);
+	assert_true(first.ns >= THROTTLED_NS);
+
+	source_sample.close(source);
+	recorder__free(recorder);
+	kill((pid_t)tid, SIGKILL);
+	waitpid((pid_t)tid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clocks_follow_the_affinity),
+		cmocka_unit_test(test_a_thread_is_found_on_its_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,6 @@ int sample_stack__count(const struct recording *rec, struct images *images,
 	size_t next = 0;
 	int err = map ? images__apply(images, rec->pid, UINT64_MAX, &next, map) : -ENOMEM;
 
-	*count = (struct chain_count){0};
 	for (size_t i = 0; i < rec->samples.n && !err; i++)
 		if (rec->samples.v[i].user)
 			err = count_one(rec, &rec->samples.v[i], map, count);

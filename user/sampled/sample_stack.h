@@ -32,7 +32,7 @@ struct chain_count {
 	size_t reach;	/* of these, whose frame pointers lead as far as that */
 };
 
-/* 0 or -ENOMEM. */
+/* Adds to *count. 0 or -ENOMEM. */
 int sample_stack__count(const struct recording *rec, struct images *images,
 			struct chain_count *count);
 

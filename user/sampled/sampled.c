@@ -96,14 +96,15 @@ static bool is_own(const struct recording *rec)
 
 /* Outermost first; a return probe's trampoline is nobody's frame. */
 static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
-		     size_t n)
+		     size_t n, bool is_cut)
 {
 	bool by_frame_pointers = !sample->user && n > 1 && is_own(t->rec) &&
 				 !sampled_thread__is_trampoline(t, ips[1]);
 	uint64_t return_ip = 0;
-	int err = 0;
+	int err;
 
 	t->stack.n = 0;
+	err = is_cut ? add_seen(t, &SEEN_NO_CALLERS) : 0;
 	for (size_t i = n; i-- > 0 && !err;) {
 		struct seen seen = look_up(t, ips[i], i != 0);
 
@@ -119,6 +120,32 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 	return err ? err : add_kernel(t, sample, return_ip);
 }
 
+/*
+ * False if frame pointers tell no callers at all. Either the innermost function has something else
+ * in %rbp, and what that leads to is no return address; or they do not suffice in this process,
+ * whose code is unwound by rules, and the copy of the stack could not be made.
+ */
+static bool leads_to_callers(struct sampled_thread *t, const struct rec_sample *sample,
+			     const uint64_t *ips, size_t n)
+{
+	if (!n || !is_own(t->rec))
+		return true;
+	if (sample->at_switch && t->rec->sample_users.n)
+		return !unwind__has_rules(t->map, ips[0]);
+	return !unwind__reuses_frame_pointer(t->map, ips[0]) ||
+	       (n > 1 && (sampled_thread__is_trampoline(t, ips[1]) ||
+			  unwind__is_behind_call(t->map, ips[1])));
+}
+
+static int add_chain(struct sampled_thread *t, const struct rec_sample *sample)
+{
+	const uint64_t *ips = sample->n_ips ? &t->rec->sample_ips.v[sample->first_ip] : NULL;
+
+	return leads_to_callers(t, sample, ips, sample->n_ips)
+		       ? add_stack(t, sample, ips, sample->n_ips, false)
+		       : add_stack(t, sample, ips, 1, true);
+}
+
 /* By the copy of the stack where there is one, else what frame pointers showed. */
 static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 {
@@ -126,12 +153,10 @@ static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 	int err;
 
 	if (!sample->user)
-		return add_stack(t, sample,
-				 sample->n_ips ? &t->rec->sample_ips.v[sample->first_ip] : NULL,
-				 sample->n_ips);
+		return add_chain(t, sample);
 	err = sample_stack__unwind(t->rec, sample, t->map, &unwound);
 	if (!err)
-		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n);
+		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n, !unwound.is_whole);
 	unwound__fini(&unwound);
 	return err;
 }
@@ -150,6 +175,13 @@ static int add_faults(struct sampled_thread *t, const struct rec_sample *sample)
 	return 0;
 }
 
+/* True if it shows no function: it was taken in the trampoline of a return probe, or at a probe. */
+static bool tells_nothing(const struct sampled_thread *t)
+{
+	return t->stack.n && t->stack.v[0].kind == CALL_NO_CALLERS &&
+	       seen__user(t->stack.v, t->stack.n) == 1;
+}
+
 /*
  * Page faults come in the middle of a function's time in the kernel and out of it: as stacks they
  * would say that it was out of it, far too often.
@@ -160,8 +192,10 @@ static int on_sample(struct sampled_thread *t, const struct rec_sample *sample)
 
 	if (err || sample->faults)
 		return err ? err : add_faults(t, sample);
+	sampled_thread__take_throttled(t, sample->time_ns);
 	sampled_thread__drop_at_probe(t, sample->time_ns);
-	slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);
+	if (!tells_nothing(t))
+		slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);
 	return 0;
 }
 
@@ -181,10 +215,11 @@ static int take_hit_stack(struct sampled_thread *t, const struct mt_hit *hit)
 	int err;
 
 	if (t->rec->samples.n && !t->rec->sample_users.n)
-		return add_stack(t, &moment, hit->stack, hit->stack_depth);
+		return add_stack(t, &moment, hit->stack, hit->stack_depth, false);
 	err = hit_stack__find(t->rec, hit, t->images, &unwound);
 	if (!err)
-		err = add_stack(t, &moment, unwound.ips.v, unwound.ips.n);
+		err = add_stack(t, &moment, unwound.ips.v, unwound.ips.n,
+				!unwound.is_whole && unwound.ips.n > 1);
 	unwound__fini(&unwound);
 	return err;
 }
@@ -197,7 +232,8 @@ static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
 	if (err || !hit->stack_depth)
 		return err;
 	leave_probed(t, hit);
-	slices__see(&t->slices, hit->time_ns, t->stack.v, t->stack.n);
+	if (!tells_nothing(t))
+		slices__see(&t->slices, hit->time_ns, t->stack.v, t->stack.n);
 	return 0;
 }
 

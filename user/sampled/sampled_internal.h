@@ -45,6 +45,8 @@ bool sampled_thread__is_trampoline(struct sampled_thread *t, uint64_t ip);
 
 /* sampled_sched.c: what the scheduler did, and by whom it was done. */
 void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched);
+/* It runs: of a wait for a CPU that has ended, what a quota took. */
+void sampled_thread__take_throttled(struct sampled_thread *t, uint64_t now_ns);
 void sampled_thread__on_by(struct sampled_thread *t, const struct mt_sched *sched);
 /* Of this thread: while it ran. */
 void sampled_thread__on_taken(struct sampled_thread *t, const struct rec_taken *taken);

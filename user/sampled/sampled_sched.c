@@ -22,14 +22,14 @@ static uint64_t throttled_ns(const struct sampled_thread *t, uint64_t since_ns, 
 	return 0;
 }
 
-static void take_throttled(struct sampled_thread *t, uint64_t now_ns)
+void sampled_thread__take_throttled(struct sampled_thread *t, uint64_t now_ns)
 {
-	const char *quota = recording__find_quota(t->rec, t->pid, false);
 	uint64_t since_ns = slices__waits_since(&t->slices);
 	uint64_t ns = since_ns ? throttled_ns(t, since_ns, now_ns) : 0;
 
 	if (ns)
-		slices__throttled(&t->slices, now_ns, ns, quota);
+		slices__throttled(&t->slices, now_ns, ns,
+				  recording__find_quota(t->rec, t->pid, false));
 }
 
 void sampled_thread__on_taken(struct sampled_thread *t, const struct rec_taken *taken)
@@ -52,8 +52,8 @@ static void note_move(struct sampled_thread *t, const struct rec_sched *sched)
 void sampled_thread__on_sched(struct sampled_thread *t, const struct rec_sched *sched)
 {
 	note_move(t, sched);
-	if (sched->what == REC_SCHED_IN)
-		take_throttled(t, sched->time_ns);
+	/* One that leaves a CPU has had it, whether or not that was seen. */
+	sampled_thread__take_throttled(t, sched->time_ns);
 	switch (sched->what) {
 	case REC_SCHED_IN:
 		slices__on(&t->slices, sched->time_ns);

@@ -7,6 +7,7 @@ void slices__fini(struct slices *s)
 {
 	VEC_FINI(&s->open);
 	VEC_FINI(&s->entered);
+	VEC_FINI(&s->cut);
 }
 
 /*
@@ -132,13 +133,33 @@ static void see_rest(struct slices *s, uint64_t time_ns, const struct view *view
 	s->is_begun = false;
 }
 
+/* The same stack, which is known now to lack callers. */
+static struct view cut_view(struct slices *s, const struct view *view)
+{
+	struct seen *first;
+
+	s->cut.n = 0;
+	first = VEC_PUSH(&s->cut);
+	if (first)
+		*first = SEEN_NO_CALLERS;
+	for (size_t i = 0; i < view->n && !s->failed; i++)
+		s->failed = !first || VEC_ADD(&s->cut, view->stack[i]);
+	return (struct view){
+		.stack = s->cut.v, .n = s->cut.n, .is_known = true, .is_cut = s->cut.n != 0};
+}
+
 void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
 {
-	struct view view = {.stack = stack, .n = n, .is_known = true};
+	struct view view = {.stack = stack,
+			    .n = n,
+			    .is_known = true,
+			    .is_cut = n && stack[0].kind == CALL_NO_CALLERS};
 
-	if (s->off)
-		slices__on(s, time_ns);
-	slices__place(s, time_ns, &view);
+	slices__found(s, time_ns);
+	if (!slices__place(s, time_ns, &view)) {
+		view = cut_view(s, &view);
+		slices__place(s, time_ns, &view);
+	}
 	slices__take_entered(s, time_ns, &view);
 	see_rest(s, time_ns, &view);
 }

@@ -20,6 +20,9 @@ struct seen {
 	uint8_t kind;	    /* enum call_kind */
 };
 
+/* In front of a stack that lacks its outermost callers, and as many as may be. */
+#define SEEN_NO_CALLERS ((struct seen){.kind = CALL_NO_CALLERS})
+
 /* So many of a stack are the user's: the kernel's part comes last. */
 static inline size_t seen__user(const struct seen *stack, size_t n)
 {
@@ -73,6 +76,7 @@ struct slices {
 	uint64_t stolen_until_ns;    /* it is off as its CPU is, until then; 0: it is not */
 	VEC(struct open_slice) open; /* outermost first */
 	VEC(struct entered) entered; /* since the last stack, ascending */
+	VEC(struct seen) cut;	     /* a stack that is found to lack callers, while it is seen */
 	struct done_by next;	     /* who runs in its place; tid 0: not known */
 	uint64_t next_ns;	     /* from then on */
 	struct waits_for wait;	     /* what it leaves its CPU for, if it does next */
@@ -87,7 +91,10 @@ void slices__fini(struct slices *slices);
 
 /* It is recorded from then on, and nothing is known of it yet. */
 void slices__begin(struct slices *slices, uint64_t time_ns);
-/* The stack at one moment, outermost first. */
+/*
+ * The stack at one moment, outermost first. If its first is SEEN_NO_CALLERS it tells nothing of
+ * who has called the rest. Otherwise that is found out if a call that is known to run is not in it.
+ */
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
 /*
  * A call whose begin was seen, function or system call. Ascending by time, in the order of all
@@ -114,6 +121,11 @@ uint64_t slices__waits_since(const struct slices *slices);
 void slices__throttled(struct slices *slices, uint64_t time_ns, uint64_t ns, const char *text);
 /* While it ran, its CPU did not. */
 void slices__stolen(struct slices *slices, uint64_t start_ns, uint64_t end_ns);
+/*
+ * It is found to run, and nobody has seen how it came to that: what woke it may be hidden as well.
+ * Nothing where it was not off.
+ */
+void slices__found(struct slices *slices, uint64_t time_ns);
 /* It is back; nothing where it was not off. */
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* What is open runs on, but nothing more is known of it. */

@@ -54,9 +54,26 @@ static struct place find_syscall(const struct view *view)
 
 /* Where the walk along the stack has come to. */
 struct walk {
-	size_t exact; /* behind the innermost exact call */
-	size_t plain; /* behind that, and what else is the same */
+	size_t exact;	   /* behind the innermost exact call */
+	size_t plain;	   /* behind that, and what else is the same */
+	bool lacks_caller; /* of the first in the stack, which is not the thread's outermost */
 };
+
+/*
+ * A call that runs, and that the stack does not show, has called what the stack shows and the walk
+ * has not come to. If the walk has not come to anything, and there is something that had called
+ * that call, or the stack is one function, then callers are missing between the two.
+ */
+static size_t place_missing(const struct view *view, struct walk *walk, bool has_caller)
+{
+	size_t n = seen__user(view->stack, view->n);
+
+	if (view->is_cut && !walk->exact)
+		return 0;
+	if (!walk->plain && n && (has_caller || n == 1))
+		walk->lacks_caller = true;
+	return walk->plain;
+}
 
 static void step_plain(const struct open_slice *open, const struct view *view, struct walk *walk,
 		       bool *differs)
@@ -68,20 +85,21 @@ static void step_plain(const struct open_slice *open, const struct view *view, s
 		walk->plain++;
 }
 
-static void place_open(struct open_slice *open, const struct view *view, struct walk *walk)
+static void place_open(struct open_slice *open, const struct view *view, struct walk *walk,
+		       bool has_caller)
 {
 	struct place place =
 		open->seen.kind == CALL_SYSCALL
 			? find_syscall(view)
 			: find_call(view, open->seen.function, open->returns_to, walk->exact);
 
-	if (!place.is_found && open->end != END_KNOWN) {
+	if (!place.is_found && open->end != END_KNOWN && !view->is_cut) {
 		/* It may have been left by a jump: nothing holds it any more. */
 		open->exit_ns = 0;
 		return;
 	}
 	if (!place.is_found)
-		place.at = walk->plain;
+		place.at = place_missing(view, walk, has_caller);
 	open->next = place.at + !place.is_hidden;
 	walk->exact = walk->plain = open->next;
 }
@@ -101,7 +119,7 @@ static struct walk walk_open(struct slices *s, uint64_t time_ns, const struct vi
 			step_plain(open, view, &walk, &differs);
 			continue;
 		}
-		place_open(open, view, &walk);
+		place_open(open, view, &walk, i > 0);
 		differs = !open->exit_ns;
 	}
 	for (; i < s->open.n; i++)
@@ -130,7 +148,7 @@ static struct place find_innermost(const struct view *view, const struct functio
 }
 
 static struct place find_entered(const struct slices *s, size_t i, uint64_t time_ns,
-				 const struct view *view, const struct walk *walk)
+				 const struct view *view, struct walk *walk)
 {
 	const struct entered *e = &s->entered.v[i];
 	struct place place;
@@ -145,12 +163,12 @@ static struct place find_entered(const struct slices *s, size_t i, uint64_t time
 	place = find_call(view, e->function, e->returns_to, walk->plain);
 	if (!place.is_found)
 		place = find_call(view, e->function, e->returns_to, walk->exact);
-	if (!place.is_found && e->end == END_KNOWN)
-		return (struct place){walk->plain, true, true};
+	if (!place.is_found && (e->end == END_KNOWN || view->is_cut))
+		return (struct place){place_missing(view, walk, s->open.n > 0), true, true};
 	return place;
 }
 
-void slices__place(struct slices *s, uint64_t time_ns, const struct view *view)
+bool slices__place(struct slices *s, uint64_t time_ns, const struct view *view)
 {
 	struct walk walk = walk_open(s, time_ns, view);
 
@@ -165,6 +183,7 @@ void slices__place(struct slices *s, uint64_t time_ns, const struct view *view)
 		if (place.is_found)
 			walk.exact = walk.plain = place.at + !place.is_hidden;
 	}
+	return !walk.lacks_caller;
 }
 
 struct common slices__common(const struct slices *s, const struct view *view)
@@ -213,13 +232,21 @@ static struct common leave_kernel(const struct slices *s, struct common c, size_
 	return c;
 }
 
+/* One that a stack lacks together with its own callers says nothing of these. */
+static bool tells_caller(const struct view *view, const struct entered *e)
+{
+	bool is_in_front = e->is_placed && e->is_hidden && !e->at;
+
+	return view->is_known && !(view->is_cut && is_in_front);
+}
+
 /* What runs on when it is entered: not another call of the same function that nothing holds. */
 static struct common kept(const struct slices *s, const struct entered *e, const struct view *view)
 {
 	size_t exact = slices__count_exact(s);
 	struct common c = {exact, NOT_IN_STACK};
 
-	if (view->is_known) {
+	if (tells_caller(view, e)) {
 		c = slices__common(s, view);
 		/* It is another activation, even if it looks the same. */
 		while (e->is_placed && c.open > exact && c.stack > e->at) {
@@ -277,7 +304,7 @@ static void enter(struct slices *s, const struct entered *e, const struct view *
 	leave_returned(s, e->start_ns);
 	start_ns = slices__edge_before(s, s->last_ns, e->start_ns);
 	same = kept(s, e, view);
-	slices__fill_unknown(s, view->is_known ? same.open : slices__count_exact(s),
+	slices__fill_unknown(s, tells_caller(view, e) ? same.open : slices__count_exact(s),
 			     e->is_placed ? start_ns : e->start_ns);
 	if (s->open.n > same.open)
 		slices__pop_to(s, same.open, slices__edge_behind(s, s->last_ns, e->start_ns),
@@ -303,8 +330,7 @@ void slices__enter(struct slices *s, const struct entered *entered)
 {
 	struct entered *out;
 
-	if (s->off)
-		slices__on(s, entered->start_ns);
+	slices__found(s, entered->start_ns);
 	out = VEC_PUSH(&s->entered);
 	if (!out) {
 		s->failed = true;

@@ -10,6 +10,7 @@ struct view {
 	const struct seen *stack; /* outermost first */
 	size_t n;
 	bool is_known; /* else there is none: what was there before is taken to run on */
+	bool is_cut;   /* it begins with SEEN_NO_CALLERS */
 };
 
 /* How much of the open slices and of a stack is the same. */
@@ -46,8 +47,12 @@ size_t slices__count_exact(const struct slices *slices);
 /* As far as two stacks show, the same call. */
 bool seen__is_same(const struct seen *a, const struct seen *b);
 
-/* Finds the calls that are exact, open ones and those entered since, in the stack at time_ns. */
-void slices__place(struct slices *slices, uint64_t time_ns, const struct view *view);
+/*
+ * Finds the calls that are exact, open ones and those entered since, in the stack at time_ns. False
+ * if the stack must lack callers: a call that runs has no place in it, and what it begins with is
+ * not what that call was made from.
+ */
+bool slices__place(struct slices *slices, uint64_t time_ns, const struct view *view);
 /* Opens what was entered since the last stack, and closes what has returned, up to time_ns. */
 void slices__take_entered(struct slices *slices, uint64_t time_ns, const struct view *view);
 

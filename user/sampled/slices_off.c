@@ -47,11 +47,7 @@ void slices__waits(struct slices *s, const struct waits_for *wait)
 
 void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
-	/* Nobody saw it return: how long it was ready before that is not known. */
-	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
-		s->woken_ns = 0;
-	if (s->off)
-		slices__on(s, time_ns);
+	slices__found(s, time_ns);
 	if (reason != OFF_BLOCKED || s->woken_ns + EARLY_NS < time_ns)
 		s->woken_ns = 0;
 	slices__take_entered(s, time_ns, &(struct view){0});
@@ -171,6 +167,14 @@ static void settle_early_wake(struct slices *s)
 	s->tree->calls.v[call].reason = OFF_RUNNABLE;
 	if (s->tree->waits.n && s->tree->waits.v[s->tree->waits.n - 1].call == call)
 		s->tree->waits.n--;
+}
+
+void slices__found(struct slices *s, uint64_t time_ns)
+{
+	/* How long it was ready before that is not known. */
+	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
+		s->woken_ns = 0;
+	slices__on(s, time_ns);
 }
 
 void slices__on(struct slices *s, uint64_t time_ns)

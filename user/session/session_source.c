@@ -77,8 +77,12 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 #define TRIAL_MS   100
 #define TRIAL_HZ   1000
 #define TRIAL_RING (256u << 10)
-/* A process that does nothing shows nothing: so often. */
-#define TRIALS 3
+/*
+ * A process that does little shows little: tries so often for as many stacks. A few may all be of
+ * threads that are not those that matter later.
+ */
+#define TRIALS	     3
+#define TRIAL_STACKS 10
 
 static uint32_t bytes_of(const struct capture_options *o)
 {
@@ -102,7 +106,7 @@ static int record(const struct source_config *config, struct recording *rec)
 	return err;
 }
 
-/* Both kinds of stacks of the same moments. */
+/* Both kinds of stacks of the same moments; adds to what was found before. */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
 {
@@ -128,7 +132,7 @@ static int try_both(const struct capture_options *o, const struct process *proce
 		err = live_code__take(&rec, &pids, NULL);
 	if (!err)
 		err = record(&config, &rec);
-	*samples = rec.samples.n;
+	*samples += rec.samples.n;
 	images = err ? NULL : images__new(&rec);
 	if (!err)
 		err = images ? sample_stack__count(&rec, images, found) : -1;
@@ -137,10 +141,14 @@ static int try_both(const struct capture_options *o, const struct process *proce
 	return err;
 }
 
-/* Most of them: a stack may be deeper than its copy, or torn by a switch of stacks. */
+/*
+ * Most of them: a stack may be deeper than its copy, or torn by a switch of stacks. Copies are
+ * right in any case.
+ */
 static bool is_enough(const struct chain_count *found)
 {
-	return found->reach >= found->unwound - found->unwound / 10;
+	return found->unwound >= TRIAL_STACKS &&
+	       found->reach >= found->unwound - found->unwound / 10;
 }
 
 static void say_choice(const struct chain_count *found, bool calls)
@@ -160,17 +168,17 @@ static int judge(const struct capture_options *o, const struct process *process,
 	size_t samples = 0;
 	int err = 0;
 
-	for (int i = 0; i < TRIALS && !err && !samples; i++)
+	for (int i = 0; i < TRIALS && !err && found.unwound < TRIAL_STACKS; i++)
 		err = try_both(o, process, cgroup, &found, &samples);
 	if (err)
 		return err;
 	log__debug("unwind: %zu stacks; %zu could be unwound, %zu as far by frame pointers",
 		   samples, found.unwound, found.reach);
-	if (samples && is_enough(&found))
+	if (is_enough(&found))
 		return 0;
 	choice->stack = bytes_of(o);
 	choice->calls = !counting__try(COUNTING_CALLS);
-	if (samples)
+	if (found.unwound >= TRIAL_STACKS)
 		say_choice(&found, choice->calls);
 	return 0;
 }

@@ -53,6 +53,8 @@ const char *call__name(const struct call *call)
 		return gap_name(call->reason);
 	case CALL_NOT_RECORDED:
 		return "[not recorded]";
+	case CALL_NO_CALLERS:
+		return "[callers not recorded]";
 	case CALL_OFF_CPU:
 		return off_name(call->reason);
 	case CALL_IN_KERNEL:

@@ -29,6 +29,7 @@ enum call_kind {
 	CALL_INLINED,	/* `function` is part of its caller: which calls it made is known, not when
 			   it began or ended */
 	CALL_NOT_RECORDED, /* samples: no stack tells what ran there; function is NULL */
+	CALL_NO_CALLERS,   /* samples: stands for callers that a stack lacks; function is NULL */
 };
 
 enum call_flags {
@@ -232,7 +233,8 @@ const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const
 /* "read of /var/log/x (fd 5)", "futex held by helper (123)". Returns text. */
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE]);
 
-/* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[not recorded]". */
+/* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[not recorded]",
+ * "[callers not recorded]". */
 const char *call__name(const struct call *call);
 /* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
 const char *left_by__name(enum left_by left_by);

@@ -283,6 +283,7 @@ const char *slice__category(const struct call *call)
 		return "switch";
 	case CALL_GAP:
 	case CALL_NOT_RECORDED:
+	case CALL_NO_CALLERS:
 		return "gap";
 	case CALL_INLINED:
 		return "inlined";

@@ -268,18 +268,23 @@ static void put_interrupts(struct trace_writer *writer, const struct call_tree *
 				      });
 }
 
-/* It rises from where each stretch begins to its end. */
+/* It rises from where each stretch begins to its end, as far as that is in the trace. */
 static void write_interrupts(struct trace_writer *writer, const struct call_tree *tree)
 {
-	uint64_t taken_ns = 0;
+	const uint64_t base_ns = writer->options.base_ns;
+	uint64_t taken_ns = 0, last_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < tree->interrupts.n; i++) {
 		const struct interrupts_mark *mark = &tree->interrupts.v[i];
+		uint64_t start_ns = mark->start_ns > base_ns ? mark->start_ns : base_ns;
 
-		if (!i || mark[-1].end_ns != mark->start_ns)
-			put_interrupts(writer, tree, mark->start_ns, taken_ns);
-		taken_ns += mark->ns;
+		if (mark->end_ns <= base_ns)
+			continue;
+		if (start_ns != last_ns)
+			put_interrupts(writer, tree, start_ns, taken_ns);
+		taken_ns += mark->ns - interrupts_mark__until(mark, start_ns);
 		put_interrupts(writer, tree, mark->end_ns, taken_ns);
+		last_ns = mark->end_ns;
 	}
 }
 

@@ -40,7 +40,7 @@ static int rehash(struct report *r)
 static bool is_outside(const struct call *call)
 {
 	return call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
-	       call->kind == CALL_NOT_RECORDED ||
+	       call->kind == CALL_NOT_RECORDED || call->kind == CALL_NO_CALLERS ||
 	       (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
 }
 
@@ -80,7 +80,8 @@ static enum part part_of(const struct report *r, const struct call *call)
 {
 	if (call->kind == CALL_OFF_CPU)
 		return off_part(call->reason);
-	if (call->kind == CALL_GAP || call->kind == CALL_NOT_RECORDED)
+	if (call->kind == CALL_GAP || call->kind == CALL_NOT_RECORDED ||
+	    call->kind == CALL_NO_CALLERS)
 		return PART_UNKNOWN;
 	if (!r->sampled && (call->kind == CALL_SYSCALL || call->kind == CALL_UNTRACED))
 		return PART_SYSCALL;

@@ -206,6 +206,28 @@ static void test_frame_pointers_miss_the_caller_of_what_has_no_frame(void **stat
 		unwind__misses_caller(code.map, (uint64_t)owner + 5, (uint64_t)by_name, &caller));
 }
 
+/* It holds anything as soon as a function has put it away, and is a frame pointer where that finds
+ * its frame by it. */
+extern const char framed[];
+__asm__(".text\n.type framed, @function\nframed: .cfi_startproc\n"
+	"push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset %rbp, -16\n"
+	"mov %rsp, %rbp\n .cfi_def_cfa_register %rbp\n nop\n pop %rbp\n"
+	" .cfi_def_cfa %rsp, 8\n ret\n.cfi_endproc\n.size framed, .-framed\n");
+
+static void test_what_is_no_frame_pointer_any_more(void **state)
+{
+	assert_true(unwind__reuses_frame_pointer(code.map, (uint64_t)saves_rbp + 1));
+	assert_false(unwind__reuses_frame_pointer(code.map, (uint64_t)saves_rbp));
+	assert_false(unwind__reuses_frame_pointer(code.map, (uint64_t)framed + 4));
+	assert_false(unwind__reuses_frame_pointer(code.map, (uint64_t)no_frame + 4));
+	/* Nothing describes it, or nothing is there. */
+	assert_false(unwind__reuses_frame_pointer(code.map, (uint64_t)owner + 5));
+	assert_false(unwind__reuses_frame_pointer(code.map, 0x1000));
+	assert_true(unwind__has_rules(code.map, (uint64_t)no_frame + 4));
+	assert_false(unwind__has_rules(code.map, (uint64_t)owner + 5));
+	assert_false(unwind__has_rules(code.map, 0x1000));
+}
+
 /* Behind a call that never returns: the next function's begin is no end of this one. */
 static void test_the_end_of_another_function_says_nothing(void **state)
 {
@@ -279,6 +301,13 @@ static void test_frame_pointers_where_nothing_else_is(void **state)
 	assert_true(out.ips.v[1] == (uint64_t)bare_back && out.ips.v[2] == (uint64_t)bare_back);
 	assert_false(out.is_whole);
 	unwound__fini(&out);
+	/* 0 marks the outermost. */
+	stack[6] = 0;
+	assert_int_equal(unwind__stack(code.map, &start, &out), 0);
+	assert_int_equal(out.ips.n, 3);
+	assert_true(out.is_whole);
+	unwound__fini(&out);
+	stack[6] = 0x7fff0010;
 	/* At its entry a function has no frame: its caller is at the stack pointer. */
 	stack[0] = (uint64_t)bare_back;
 	for (int i = 0; i < 2; i++) {
@@ -312,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_a_restorer_that_nothing_describes),
 		cmocka_unit_test(test_the_end_of_a_function_says_where_it_returns_to),
 		cmocka_unit_test(test_frame_pointers_miss_the_caller_of_what_has_no_frame),
+		cmocka_unit_test(test_what_is_no_frame_pointer_any_more),
 		cmocka_unit_test(test_the_end_of_another_function_says_nothing),
 		cmocka_unit_test(test_what_is_no_return_address),
 		cmocka_unit_test(test_no_code),

@@ -4,6 +4,8 @@
 #include "unwind_fixture.h"
 
 #include "sampled/hit_stack.h"
+#include "sampled/sampled.h"
+#include "stack/stack.h"
 
 struct fixture {
 	struct recording rec;
@@ -200,6 +202,63 @@ static void test_a_chain_of_another_place(void **state)
 	expect(f, truth(f), 3, false);
 }
 
+static int take_tree(void *ctx, struct call_tree *tree)
+{
+	*(struct call_tree *)ctx = *tree;
+	return 0;
+}
+
+static void add_sample(struct fixture *f, uint64_t time_ns, const uint64_t *ips, uint32_t n)
+{
+	const struct rec_sample sample = {.time_ns = time_ns,
+					  .pid = getpid(),
+					  .tid = getpid(),
+					  .at_switch = true,
+					  .n_ips = n};
+
+	assert_int_equal(recording__add_sample(&f->rec, &sample, ips), 0);
+}
+
+/*
+ * Others have copies of their stacks, which get to the outermost caller. Where %rbp leads to is not
+ * who has called it.
+ */
+static void test_a_switch_whose_stack_could_not_be_copied(void **state)
+{
+	struct fixture *f = *state;
+	const struct unwind_start *s = &f->taken.start;
+	const struct rec_user user = {.ip = s->ip,
+				      .sp = s->sp,
+				      .bp = s->bp,
+				      .bx = s->bx,
+				      .r12 = s->r12,
+				      .r13 = s->r13,
+				      .r14 = s->r14,
+				      .r15 = s->r15,
+				      .stack = (uint8_t *)s->stack,
+				      .size = s->size};
+	const uint64_t chain[] = {truth(f)[0], truth(f)[2], truth(f)[3]};
+	struct sampled_totals totals = {0};
+	struct call_tree tree = {0};
+	const struct call *last;
+
+	f->rec.source = strdup("sample");
+	f->rec.sample_period_ns = 100;
+	add_sample(f, 1000, chain, 3);
+	assert_int_equal(recording__add_sample_user(&f->rec, &user), 0);
+	add_sample(f, 1100, chain, 3);
+	f->rec.frozen_ns = 1200;
+	assert_int_equal(sampled__trees(&f->rec, f->images, take_tree, &tree, &totals), 0);
+	assert_int_equal(tree.calls.n, (size_t)f->callers.n + 2);
+	assert_int_equal(tree.calls.v[0].kind, CALL_FUNCTION);
+	last = &tree.calls.v[tree.calls.n - 1];
+	assert_string_equal(last->function->name, "take_here");
+	assert_int_equal(last->depth, 1);
+	assert_string_equal(call__name(last - 1), "[callers not recorded]");
+	assert_int_equal((last - 1)->depth, 0);
+	call_tree__fini(&tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +270,7 @@ int main(void)
 		TEST(test_no_chain_either),
 		TEST(test_behind_the_copy_the_chain_goes_on),
 		TEST(test_a_chain_of_another_place),
+		TEST(test_a_switch_whose_stack_could_not_be_copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

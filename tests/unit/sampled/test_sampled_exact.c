@@ -85,11 +85,98 @@ static void test_a_stack_without_it_does_not_divide_it(void **state)
 	SAMPLE(f, TID, 1400, FIND + 4);
 	f->rec.frozen_ns = 1600;
 	make_trees(f, 1);
-	assert_tree(&f->trees[0], "[main] 1000-1600 inferred-start inferred-end\n"
-				  "  [iter] 1000-1500\n"
-				  "    [find] 1150-1250 inferred-start inferred-end\n"
-				  "    [find] 1250-1350 inferred-start inferred-end\n"
-				  "    [find] 1350-1450 inferred-start inferred-end\n");
+	assert_tree(&f->trees[0],
+		    "[main] 1000-1600 inferred-start inferred-end\n"
+		    "  [iter] 1000-1500\n"
+		    "    [find] 1150-1250 inferred-start inferred-end\n"
+		    "    [find] 1250-1350 inferred-start inferred-end\n"
+		    "    [callers not recorded] 1350-1450 inferred-start inferred-end\n"
+		    "      [find] 1350-1450 inferred-start inferred-end\n");
+}
+
+/* What the stack begins with was called by something that was called by it: which is not known. */
+static void test_a_stack_that_lacks_its_callers(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	call(f, ITER, 1010, 1900, MAIN + 8);
+	/* As frame pointers lead from a function that has put something else into %rbp. */
+	SAMPLE(f, TID, 1100, FIND + 4)->at_switch = true;
+	sched(f, 1100, REC_SCHED_BLOCKED);
+	sched(f, 1800, REC_SCHED_IN);
+	SAMPLE(f, TID, 1850, FIND + 4, PLUGIN + 3);
+	SAMPLE(f, TID, 2000, MAIN + 8);
+	f->rec.frozen_ns = 2000;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0],
+		    "[main] 1000-2000 inferred-start inferred-end\n"
+		    "  [iter] 1010-1900\n"
+		    "    [callers not recorded] 1055-1875 inferred-start inferred-end\n"
+		    "      [find] 1055-1825 inferred-start inferred-end\n"
+		    "        [blocked] 1100-1800\n"
+		    "      [unknown] 1825-1875 inferred-start inferred-end\n"
+		    "        [find] 1825-1875 inferred-start inferred-end\n");
+}
+
+/* No other stack has shown who calls it, and a single function may be called by anything. */
+static void test_a_first_stack_of_one_function(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, ITER, 1000, 1200, 0);
+	SAMPLE(f, TID, 1100, FIND + 4);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[iter] 1000-1200\n"
+				  "  [callers not recorded] 1050-1150 inferred-start inferred-end\n"
+				  "    [find] 1050-1150 inferred-start inferred-end\n");
+}
+
+/* A copy of a stack that unwinding does not get to the end of. */
+static void copied_stack(struct fixture *f, uint64_t time_ns, uint64_t ip)
+{
+	uint8_t stack[64] = {0};
+	struct rec_user user = {
+		.ip = ip, .sp = 0x7000, .bp = 1, .stack = stack, .size = sizeof(stack)};
+
+	SAMPLE(f, TID, time_ns, ip);
+	assert_int_equal(recording__add_sample_user(&f->rec, &user), 0);
+}
+
+/* That the call is not in it does not mean that it is over, nor who had called the rest. */
+static void test_a_copy_that_is_cut_says_nothing_of_callers(void **state)
+{
+	struct fixture *f = *state;
+
+	copied_stack(f, 1000, MAIN + 8);
+	call(f, ITER, 1050, 0, MAIN + 8);
+	copied_stack(f, 1100, FIND + 4);
+	copied_stack(f, 1200, FIND + 4);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0],
+		    "[callers not recorded] 1000-1300 inferred-start inferred-end\n"
+		    "  [main] 1000-1300 inferred-start inferred-end\n"
+		    "    [iter] 1050-1300 inferred-end\n"
+		    "      [callers not recorded] 1075-1300 inferred-start inferred-end\n"
+		    "        [find] 1075-1300 inferred-start inferred-end\n");
+}
+
+/* In this process frame pointers do not suffice; but no rules tell how this code is unwound. */
+static void test_a_copy_that_could_not_be_made(void **state)
+{
+	struct fixture *f = *state;
+
+	f->rec.source = strdup("sample");
+	copied_stack(f, 900, MAIN + 8);
+	SAMPLE(f, TID, 1000, FIND + 4, MAIN + 8)->at_switch = true;
+	f->rec.frozen_ns = 1100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[callers not recorded] 900-950 inferred-start inferred-end\n"
+				  "  [main] 900-950 inferred-start inferred-end\n"
+				  "[main] 950-1100 inferred-start inferred-end\n"
+				  "  [find] 950-1100 inferred-start inferred-end\n");
 }
 
 static void test_one_that_has_not_returned_runs_to_the_end(void **state)
@@ -306,6 +393,10 @@ int main(void)
 		TEST(test_calls_from_before_the_maps),
 		TEST(test_samples_nest_in_them),
 		TEST(test_a_stack_without_it_does_not_divide_it),
+		TEST(test_a_stack_that_lacks_its_callers),
+		TEST(test_a_first_stack_of_one_function),
+		TEST(test_a_copy_that_is_cut_says_nothing_of_callers),
+		TEST(test_a_copy_that_could_not_be_made),
 		TEST(test_one_that_has_not_returned_runs_to_the_end),
 		TEST(test_one_that_was_jumped_out_of),
 		TEST(test_one_that_was_left_ends_no_later),

@@ -76,6 +76,64 @@ static void test_interrupts_are_marks(void **state)
 	assert_int_equal(f->trees[0].interrupts.v[0].ns, 30);
 }
 
+static void throttled(struct fixture *f, uint64_t until_ns, uint64_t ns)
+{
+	const struct rec_taken taken = {
+		.pid = PID, .tid = TID, .by_quota = true, .until_ns = until_ns, .ns = ns};
+
+	assert_int_equal(VEC_ADD(&f->rec.taken, taken), 0);
+}
+
+/* The switch back is hidden: a sample, or the next switch away, finds it on its CPU. */
+static void test_a_quota_whose_end_is_found(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	sched(f, 1100, REC_SCHED_PREEMPTED);
+	throttled(f, 1999, 800);
+	SAMPLE(f, TID, 2000, MAIN + 8);
+	sched(f, 2100, REC_SCHED_PREEMPTED);
+	throttled(f, 2999, 700);
+	SAMPLE(f, TID, 3000, MAIN + 8)->at_switch = true;
+	sched(f, 3000, REC_SCHED_BLOCKED);
+	f->rec.frozen_ns = 3100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-3100 inferred-start inferred-end\n"
+				  "  [throttled] 1100-1900\n"
+				  "  [runnable] 1900-2000\n"
+				  "  [throttled] 2100-2800\n"
+				  "  [runnable] 2800-3000\n"
+				  "  [blocked] 3000-3100 inferred-end\n");
+}
+
+/* So may be what woke it: the wake-up from before it slept is another sleep's. */
+static void test_a_sleep_whose_end_is_found(void **state)
+{
+	struct mt_sched woken = {.tid = TID, .tgid = PID, .kind = MT_SCHED_WOKEN};
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	for (woken.time_ns = 1090; woken.time_ns < 4000; woken.time_ns += 1000)
+		assert_int_equal(recording__add_sched_by(&f->rec, &woken), 0);
+	sched(f, 1100, REC_SCHED_BLOCKED);
+	SAMPLE(f, TID, 1900, MAIN + 8);
+	sched(f, 2100, REC_SCHED_BLOCKED);
+	sched(f, 2900, REC_SCHED_PREEMPTED);
+	sched(f, 3000, REC_SCHED_IN);
+	/* Here all is seen: it was woken on its way to sleep. */
+	sched(f, 3100, REC_SCHED_BLOCKED);
+	sched(f, 3900, REC_SCHED_IN);
+	SAMPLE(f, TID, 4000, MAIN + 8);
+	f->rec.frozen_ns = 4000;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-4000 inferred-start inferred-end\n"
+				  "  [blocked] 1100-1900\n"
+				  "  [blocked] 2100-2900\n"
+				  "  [preempted] 2900-3000\n"
+				  "  [runnable] 3100-3900\n");
+}
+
 static void test_page_faults_are_marks(void **state)
 {
 	struct fixture *f = *state;
@@ -229,6 +287,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_a_thread_waits_for),
 		TEST(test_interrupts_are_marks),
+		TEST(test_a_quota_whose_end_is_found),
+		TEST(test_a_sleep_whose_end_is_found),
 		TEST(test_page_faults_are_marks),
 		TEST(test_a_long_system_call_is_exact),
 		TEST(test_memory_reclaim_is_exact),

@@ -394,6 +394,27 @@ static void test_samples(void **state)
 		"   and: blocked in iter > work, woken by holder (8); 1.00 ms more than usual\n");
 }
 
+/* A stack that lacks callers shows where it waited, and not how it came there. */
+static void test_samples_without_callers(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 0, 0, 10 * MS, &program);
+	add(f, 1, MS, 2 * MS, &iter);
+	add(f, 1, 2 * MS, 7 * MS, &iter);
+	add(f, 2, 2 * MS + 500000, 6 * MS + 500000, NULL)->kind = CALL_NO_CALLERS;
+	add(f, 3, 2 * MS + 500000, 6 * MS + 100000, &work);
+	add(f, 4, 3 * MS, 6 * MS, NULL)->kind = CALL_OFF_CPU;
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_int_equal(print_input(f, true, 3), 0);
+	assert_non_null(strstr(f->text, "· blocked 3.00 ms · "));
+	/* Its own time is nobody's. */
+	assert_non_null(strstr(f->text, "· not recorded 400 us\n"));
+	assert_non_null(strstr(f->text, "     4.00 ms       0 ns    [callers not recorded]\n"));
+	assert_non_null(strstr(f->text, "reason: blocked in iter > [callers not recorded] > work; "
+					"3.00 ms more than usual\n"));
+}
+
 /*
  * main's path is noted when its own time comes, after as many others as there happen to be: also
  * when there is no room left for one more, and all of them move.
@@ -439,6 +460,7 @@ int main(void)
 		TEST(test_an_iteration_whose_start_is_not_in_the_lookback),
 		TEST(test_only_the_thread_that_triggered_counts),
 		TEST(test_samples),
+		TEST(test_samples_without_callers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ struct read_arg {
 
 struct read_event {
 	unsigned int record, type; /* type: of event, or of kernel object */
-	uint64_t time, end;	   /* end: of flows, their id */
+	uint64_t time, end;	   /* end: of flows and counters, their id */
 	uint64_t pid, tid;
 	char category[16];
 	char *name;
@@ -106,7 +106,7 @@ static inline void reader__event(struct fxt_reader *reader, const uint64_t *word
 	}
 	for (unsigned int i = 0; i < event->n_args; i++)
 		at += reader__arg(reader, word + at, &event->args[i]);
-	if (event->record == 4 && (event->type == 4 || event->type >= 8))
+	if (event->record == 4 && (event->type == 1 || event->type == 4 || event->type >= 8))
 		event->end = word[at++];
 	if (at != bits(word[0], 4, 15))
 		event->record = 0; /* its size is wrong: no test expects this record */

@@ -264,6 +264,8 @@ static void test_names_and_categories_of_kinds(void **state)
 		{CALL_SWITCHED, GAP_NONE, "[switched out]", "switch", 0},
 		{CALL_GAP, GAP_OVERFLOW, "[gap: overflow]", "gap", 0},
 		{CALL_GAP, GAP_LOST, "[gap: lost]", "gap", 0},
+		{CALL_NOT_RECORDED, GAP_NONE, "[not recorded]", "gap", 0},
+		{CALL_NO_CALLERS, GAP_NONE, "[callers not recorded]", "gap", 0},
 		{CALL_FUNCTION, GAP_NONE, "[unknown]", "user", 0},
 		{CALL_FUNCTION, GAP_NONE, "[unknown]", "kernel", 0xffffffff81000000},
 		{CALL_KERNEL, GAP_NONE, "[unknown]", "kernel", 0xffffffff81000000},
@@ -285,6 +287,40 @@ static void test_names_and_categories_of_kinds(void **state)
 		assert_string_equal(reader->events.v[1 + 2 * i].name, kinds[i].name);
 		assert_string_equal(reader->events.v[1 + 2 * i].category, kinds[i].category);
 	}
+	reader__free(reader);
+}
+
+/* Of a stretch that began before the trace only the part within is written. */
+static void test_what_interrupts_took_from_the_trace_on(void **state)
+{
+	static const struct {
+		uint64_t time_ns;
+		double ns;
+	} expected[] = {{1, 0}, {50, 20}, {70, 25}, {100, 25}, {110, 26}};
+	struct output *output = *state;
+	struct fxt_reader *reader;
+	size_t n = 0;
+
+	add_call(output, 0, 0, 200)->function = &main_function;
+	*VEC_PUSH(&output->tree.interrupts) = (struct interrupts_mark){BASE - 200, BASE - 100, 9};
+	*VEC_PUSH(&output->tree.interrupts) = (struct interrupts_mark){BASE - 50, BASE + 50, 40};
+	*VEC_PUSH(&output->tree.interrupts) = (struct interrupts_mark){BASE + 50, BASE + 70, 5};
+	*VEC_PUSH(&output->tree.interrupts) = (struct interrupts_mark){BASE + 100, BASE + 110, 1};
+	reader = write_tree(output);
+	for (size_t i = 0; i < reader->events.n; i++) {
+		const struct read_event *event = &reader->events.v[i];
+		double ns;
+
+		if (event->record != 4 || event->type != COUNTER)
+			continue;
+		assert_true(n < sizeof(expected) / sizeof(expected[0]));
+		memcpy(&ns, &event->args[0].number, sizeof(ns));
+		assert_int_equal(event->time, expected[n].time_ns);
+		assert_true(ns == expected[n].ns);
+		n++;
+	}
+	assert_int_equal(n, sizeof(expected) / sizeof(expected[0]));
+	VEC_FINI(&output->tree.interrupts);
 	reader__free(reader);
 }
 
@@ -369,6 +405,7 @@ int main(void)
 		OUTPUT_TEST(test_threads_and_processes_have_names),
 		OUTPUT_TEST(test_coroutines_have_tracks),
 		OUTPUT_TEST(test_names_and_categories_of_kinds),
+		OUTPUT_TEST(test_what_interrupts_took_from_the_trace_on),
 		cmocka_unit_test(test_unknown_suffix),
 		OUTPUT_TEST(test_calls_are_forgotten_when_they_are_written),
 		OUTPUT_TEST(test_abort_removes_the_file),

@@ -19,6 +19,7 @@ struct unwinder {
 	uint64_t ip, sp;
 	uint64_t trampoline, returns_to;
 	bool is_exact; /* ip is what runs next there, no return address */
+	bool by_frame; /* a frame that %rbp points to has told ip, and %rbp there */
 };
 
 enum step {
@@ -121,6 +122,28 @@ bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip
 	return caller->function != place.function;
 }
 
+static bool find_rules(struct code_map *map, uint64_t ip, struct cfi_row *row)
+{
+	struct code_place place;
+
+	return code_map__find(map, ip, &place) && cfi__find(place.image, place.vaddr, row);
+}
+
+bool unwind__has_rules(struct code_map *map, uint64_t ip)
+{
+	struct cfi_row row;
+
+	return find_rules(map, ip, &row);
+}
+
+bool unwind__reuses_frame_pointer(struct code_map *map, uint64_t ip)
+{
+	struct cfi_row row;
+
+	return find_rules(map, ip, &row) && !row.is_signal && row.cfa.kind == CFI_REGISTER_PLUS &&
+	       row.cfa.other != CFI_RBP && row.registers[CFI_RBP].kind != CFI_SAME;
+}
+
 /* By its two instructions, as libgcc and gdb do: not every C library describes it. */
 static bool is_restorer(const struct unwinder *u)
 {
@@ -145,6 +168,7 @@ static enum step step_signal(struct unwinder *u)
 	};
 	uint64_t gregs = u->sp + offsetof(ucontext_t, uc_mcontext.gregs), value;
 
+	u->by_frame = false;
 	u->frame.known = 0;
 	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
 		if (!read_word(u, gregs + 8 * (uint64_t)saved[i].index, &value))
@@ -289,18 +313,30 @@ static bool step_by_epilogue(struct unwinder *u, const struct code_place *place)
 	return true;
 }
 
+/*
+ * In a chain of frames 0 marks the deepest (System V ABI, AMD64, 3.4.1). What that returns to need
+ * not be behind a call: Go puts the address of goexit there.
+ */
+static bool is_behind_deepest(const struct unwinder *u)
+{
+	return u->by_frame && !u->frame.registers[CFI_RBP];
+}
+
 /* Nothing says how this code is unwound. What a frame pointer shows must look like a frame. */
 static enum step step_by_frame_pointer(struct unwinder *u, const struct code_place *place)
 {
 	uint64_t slot = u->sp, bp = u->frame.registers[CFI_RBP], ip, saved = bp;
 
 	if (!is_before_frame(u, place)) {
+		if (is_behind_deepest(u))
+			return STEP_OUTERMOST;
 		if (!(u->frame.known >> CFI_RBP & 1) || bp < u->sp || !read_word(u, bp, &saved))
 			return STEP_LOST;
 		slot = bp + 8;
 	}
 	if (!read_word(u, slot, &ip))
 		return STEP_LOST;
+	u->by_frame = slot != u->sp;
 	/* Other registers may have been saved anywhere. */
 	u->frame.known = 0;
 	set_register(&u->frame, CFI_RBP, saved);
@@ -319,8 +355,10 @@ static enum step step(struct unwinder *u)
 	/* A call that never returns may be the last instruction of its function. */
 	if (!code_map__find(u->map, u->ip - !u->is_exact, &place))
 		return STEP_LOST;
-	if (cfi__find(place.image, place.vaddr, &row))
+	if (cfi__find(place.image, place.vaddr, &row)) {
+		u->by_frame = false;
 		return step_by_rules(u, &row);
+	}
 	return step_by_epilogue(u, &place) ? STEP_CALLER : step_by_frame_pointer(u, &place);
 }
 
@@ -350,7 +388,8 @@ static int walk(struct unwinder *u)
 		if (result == STEP_INTERRUPTED)
 			drop_restorer(u);
 		u->is_exact = result == STEP_INTERRUPTED;
-		u->out->is_whole = result == STEP_OUTERMOST;
+		u->out->is_whole =
+			result == STEP_OUTERMOST || (result == STEP_CALLER && is_behind_deepest(u));
 		if (u->trampoline && u->ip == u->trampoline)
 			u->ip = u->returns_to;
 		if (result == STEP_OUTERMOST || result == STEP_LOST || !is_plausible(u))

@@ -49,4 +49,14 @@ bool unwind__is_behind_call(struct code_map *map, uint64_t ip);
 bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip,
 			   struct code_place *caller);
 
+/* Whether .eh_frame tells how to get from ip to its caller: code for which frame pointers need not
+ * lead anywhere. */
+bool unwind__has_rules(struct code_map *map, uint64_t ip);
+
+/*
+ * True if .eh_frame says that ip's function has put its caller's %rbp away, and does not find its
+ * own frame by %rbp: then %rbp may hold anything, and frame pointers lead from ip to nothing.
+ */
+bool unwind__reuses_frame_pointer(struct code_map *map, uint64_t ip);
+
 #endif

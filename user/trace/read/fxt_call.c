@@ -27,6 +27,7 @@ void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 		{"gap", "[gap: overflow]", CALL_GAP, GAP_OVERFLOW},
 		{"gap", "[gap: outside -start and -stop]", CALL_GAP, GAP_OUTSIDE},
 		{"gap", "[not recorded]", CALL_NOT_RECORDED, 0},
+		{"gap", "[callers not recorded]", CALL_NO_CALLERS, 0},
 		{"gap", "[gap: outside -filter]", CALL_GAP, GAP_FILTERED},
 		{"gap", NULL, CALL_GAP, GAP_LOST},
 		{"inlined", NULL, CALL_INLINED, 0},
