@@ -93,6 +93,23 @@ verdicts() {
 	complains "cannot read /etc/passwd: tar has failed" "selftest -bundle"
 }
 
+# bats test_tags=slow
+@test "selftest that is ended by a signal leaves no process and no folder" {
+	mkdir tmp
+	env --default-signal=INT TMPDIR="$PWD/tmp" "$O/mtbpf" selftest -source soft >out 2>&1 3>&- &
+	selftest=$!
+	eventually 10 grep -q . out || true
+	[ -n "$(ls tmp)" ]
+	children=$(pgrep -P "$selftest" | tr '\n' ' ')
+	[ -n "$children" ]
+	kill -INT "$selftest"
+	wait "$selftest" || true
+	for child in $children; do
+		eventually 5 gone "$child"
+	done
+	[ -z "$(ls tmp)" ]
+}
+
 @test "selftest refuses what it does not know" {
 	run "$O/mtbpf" selftest -source perf
 	[ "$status" -eq 2 ]

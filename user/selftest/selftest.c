@@ -19,6 +19,7 @@
 #include "selftest/trial.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/stop.h"
 #include "util/units.h"
 
 const char *const selftest_source_names[] = {
@@ -628,6 +629,11 @@ int selftest__run(const struct selftest_options *options,
 
 	if (err)
 		return err;
+	/* Ctrl-C removes the folder, too. */
+	if (!options->keep) {
+		stop__begin("");
+		stop__set_partial(test.dir);
+	}
 	if (options->replay)
 		err = bundle__unpack(options->replay, test.dir);
 	else if (options->bundle)
@@ -636,7 +642,10 @@ int selftest__run(const struct selftest_options *options,
 		err = test_sources(&test);
 	if (!err && options->bundle)
 		err = write_bundle(&test);
-	if (!options->keep)
+	if (!options->keep) {
 		fs__remove_dir(test.dir);
+		stop__set_partial(NULL);
+		stop__end();
+	}
 	return err;
 }

@@ -36,6 +36,10 @@ static pid_t start_programs(const struct trial *trial)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
+	/* What the selftest does when it is told to end is not for its children. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	/* yama allows only ancestors to single-step a process; `mtbpf record` is a sibling. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	programs__run(trial->log, trial->programs);
