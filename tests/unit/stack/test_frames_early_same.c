@@ -69,10 +69,8 @@ static unsigned int draw(uint64_t *seed, unsigned int n)
 /* The frame that runs when a segment, or a nested part, begins. */
 static void push_first(struct frames *frames, uint64_t time_ns, uint64_t ip)
 {
-	struct call call = {.start_ns = time_ns,
-			    .entry_ip = ip,
-			    .function = &f,
-			    .flags = CALL_INFERRED_START};
+	struct call call = {
+		.start_ns = time_ns, .entry_ip = ip, .function = &f, .flags = CALL_INFERRED_START};
 
 	assert_non_null(frames__push(frames, &call));
 }
