@@ -318,7 +318,7 @@ static bool is_file_that_ran(const struct rec_map *map)
 	return is_it;
 }
 
-/* With other code than ran libipt may follow jumps in a circle, without an end. */
+/* With other code than ran, figures mean nothing, and jumps may lead in a circle. */
 static int check_files(const struct recording *rec, const char *path)
 {
 	for (size_t i = 0; i < rec->maps.n; i++) {
