@@ -200,6 +200,27 @@ static void test_an_end_without_an_ip(void **state)
 	oracle__filter = (struct oracle_filter){0, 0};
 }
 
+/* Not SKL014: a system call has no IP on any CPU, also where a direct branch leads to it. */
+static void test_a_system_call_after_a_direct_branch(void **state)
+{
+	static const uint8_t syscall[] = {0x0f, 0x05};
+	struct traced *t = *state;
+
+	set_cpu(t, SKYLAKE);
+	memcpy(t->rec.images.v[0].data + JUMP_TO, syscall, sizeof(syscall));
+	put_psb(t, 100, BASE + JUMP);
+	put_ip(t, PT_TIP_PGD, 0);
+	put_ip(t, PT_TIP_PGE, BASE + SITE_1);
+	put_tip(t, SMALL);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + JUMP, 0);
+	expect(t, BRANCH_JUMP, 1, BASE + JUMP, BASE + JUMP_TO, 2);
+	expect(t, BRANCH_END_SYSCALL, 1, BASE + JUMP_TO, 0, 2);
+	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
+	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
+	expect(t, BRANCH_END, 0, BASE + SMALL, 0, 0);
+	check_with_oracle(t);
+}
+
 /* A jump, and a call where it leads: which of them it was is not known. */
 static void test_an_end_without_an_ip_that_may_be_several(void **state)
 {
@@ -293,6 +314,7 @@ int main(void)
 		TEST(test_other_cpus_have_whole_cycs),
 		TEST(test_a_vm_entry_with_a_fup),
 		TEST(test_an_end_without_an_ip),
+		TEST(test_a_system_call_after_a_direct_branch),
 		TEST(test_an_end_without_an_ip_that_may_be_several),
 		TEST(test_a_psb_that_says_too_much),
 		TEST(test_what_follows_an_overflow_while_tracing_is_off),

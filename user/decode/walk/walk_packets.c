@@ -54,10 +54,15 @@ static bool is_vm_entry(struct walker *w, uint64_t ip)
 	return code[0] == 0x0f && code[1] == 0x01 && (code[2] == 0xc2 || code[2] == 0xc3);
 }
 
-/* SKL014: the branch is known only if the block has exactly one. */
+/*
+ * SKL014: a TIP.PGD for a direct branch out of a filter's range may lack its IP. The branch is
+ * known only if the block has exactly one; and if the block ends with a system call, that is what
+ * ended tracing.
+ */
 static bool find_exit(struct walker *w, struct block_reach *reach)
 {
-	return w->errata.skl014 && blocks__reach_only_branch(w->space->blocks, w->block, reach);
+	return w->errata.skl014 && w->block->end != BLOCK_FAR &&
+	       blocks__reach_only_branch(w->space->blocks, w->block, reach);
 }
 
 /* Tracing ends with a direct branch within the block. */
