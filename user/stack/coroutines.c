@@ -51,7 +51,8 @@ bool coroutines__has_parked(const struct coroutines *coroutines)
 	return false;
 }
 
-struct coroutine *coroutines__find_first_waiting(const struct coroutines *coroutines, uint64_t ip)
+struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, uint64_t ip,
+					   bool is_first)
 {
 	struct coroutine *best = NULL;
 
@@ -59,21 +60,8 @@ struct coroutine *coroutines__find_first_waiting(const struct coroutines *corout
 		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
 		if (waits_at(coroutine, ip, COROUTINE_WAITS) &&
-		    (!best || coroutine->since < best->since))
+		    (!best || (coroutine->since < best->since) == is_first))
 			best = coroutine;
-	}
-	return best;
-}
-
-struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, uint64_t ip)
-{
-	struct coroutine *best = NULL;
-
-	for (size_t i = 0; ip && i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
-		if (waits_at(coroutine, ip, COROUTINE_WAITS))
-			best = later(best, coroutine);
 	}
 	return best;
 }

@@ -105,10 +105,9 @@ static inline struct coroutine *coroutines__parent_of(const struct coroutine *fi
 /* There are some from before a gap of which nothing has been seen since. */
 bool coroutines__has_parked(const struct coroutines *coroutines);
 
-/* The one that waits at ip and began to last, or NULL. */
-struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, uint64_t ip);
-/* The one that began to first. */
-struct coroutine *coroutines__find_first_waiting(const struct coroutines *coroutines, uint64_t ip);
+/* The one that waits at ip and began to last, or first; or NULL. */
+struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, uint64_t ip,
+					   bool is_first);
 
 /*
  * Of those in that state that wait where the running one did, the last whose frames fit: see

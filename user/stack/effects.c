@@ -191,8 +191,9 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 	s->is_resuming = false;
 	if (next->kind == BRANCH_GAP)
 		return;
-	fiber = next->kind == BRANCH_RETURN ? coroutines__find_waiting(&s->coroutines, next->to)
-					    : find_latest(s);
+	fiber = next->kind == BRANCH_RETURN
+			? coroutines__find_waiting(&s->coroutines, next->to, false)
+			: find_latest(s);
 	if (fiber) {
 		resume(s, b, fiber);
 		return;

@@ -158,9 +158,7 @@ static bool goes_to_gogo(ARGS)
 
 static bool goes_to_waiting(ARGS)
 {
-	e->coroutine = stack__is_queued(s, b)
-			       ? coroutines__find_first_waiting(&s->coroutines, b->to)
-			       : coroutines__find_waiting(&s->coroutines, b->to);
+	e->coroutine = coroutines__find_waiting(&s->coroutines, b->to, stack__is_queued(s, b));
 	return e->coroutine;
 }
 
