@@ -76,13 +76,19 @@ BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 all: $(O)/mtbpf $(if $(MEASURED),,$(O)/mtbpf-dlfilter.so)
 
+# What selftest finds in its own program, also when that is stripped.
+SELFTEST_SYMBOLS := -Wl,--export-dynamic-symbol=mtbpf_hit -Wl,--export-dynamic-symbol='mtbpf_selftest_*'
 $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO) $(LTO_LINES))
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) $(SELFTEST_SYMBOLS) -o $@ $^ $(LIBS) $(if $(LTO),$(CFLAGS) $(MAPPED) $(LTO) $(LTO_LINES))
 
 $(HOT_OBJ): ALL_CFLAGS += $(LTO) -ffat-lto-objects $(LTO_LINES)
 # It measures what it costs to follow its own frame pointers.
 $(O)/user/capture/sample/sample_cost.o: ALL_CFLAGS += -fno-omit-frame-pointer
+# Its functions have clean-ups that run when they are unwound, and are unwound by frame pointers, too. Each is in one
+# piece: in a stripped program a second piece has no name.
+$(O)/user/selftest/programs.o: ALL_CFLAGS += -fexceptions -fno-omit-frame-pointer \
+    $(if $(findstring clang,$(CC)),,-fno-reorder-blocks-and-partition)
 $(O)/libmtbpf.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

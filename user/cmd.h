@@ -26,6 +26,7 @@ int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_selftest(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

@@ -19,6 +19,7 @@ const struct command commands[] = {
 	{"watch", cmd_watch, "hits and their delays, no capture: which threshold?", &watch_table},
 	{"list", cmd_list, "the functions of a process that can be triggers", &list_table},
 	{"check", cmd_check, "what this machine can do, and what is missing", &check_table},
+	{"selftest", cmd_selftest, "prove on this machine that traces are right", &selftest_table},
 	{"help", cmd_help, "this, or help CMD", NULL},
 	{"version", cmd_version, "the version, of its libraries too, and what it finds here",
 	 &version_table},

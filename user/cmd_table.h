@@ -20,6 +20,6 @@ extern const struct command commands[];
 const struct command *command__find(const char *name);
 
 extern const struct option_table attach_table, run_table, record_table, decode_table, report_table,
-	diff_table, view_table, watch_table, list_table, check_table, version_table;
+	diff_table, view_table, watch_table, list_table, check_table, version_table, selftest_table;
 
 #endif

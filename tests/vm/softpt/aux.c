@@ -69,6 +69,8 @@ void softpt_aux__end(struct softpt_cpu *cpu)
 		perf_aux_output_flag(&cpu->handle, PERF_AUX_FLAG_PARTIAL);
 	/* As arch/x86/events/intel/pt.c: pt_event_stop(): the head is an offset in the buffer. */
 	if (buffer->snapshot) {
+		if (softpt_step__broken() == SOFTPT_BROKEN_END)
+			buffer->at = (buffer->at - 2048) & (buffer->size - 1);
 		cpu->handle.head = buffer->at;
 		perf_aux_output_end(&cpu->handle, buffer->size);
 	} else {

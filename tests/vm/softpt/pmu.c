@@ -131,7 +131,7 @@ static void event_stop(struct perf_event *event, int mode)
 
 #ifdef PERF_EF_PAUSE
 	if (mode & PERF_EF_PAUSE) {
-		if (!cpu->may_pause)
+		if (!cpu->may_pause || softpt_step__broken() == SOFTPT_BROKEN_PAUSE)
 			return;
 		atomic_inc(&pauses);
 		paused_ip = instruction_pointer(task_pt_regs(current));

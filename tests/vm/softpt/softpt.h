@@ -97,6 +97,10 @@ void softpt_step__exit(void);
 void softpt_step__trace(struct softpt_cpu *cpu);
 void softpt_step__stop(struct softpt_cpu *cpu);
 unsigned long softpt_step__count(void);
+/* What is broken on purpose; 0: nothing. */
+#define SOFTPT_BROKEN_PAUSE 3
+#define SOFTPT_BROKEN_END   4
+int softpt_step__broken(void);
 
 /* branch.c: the packets of the instruction `code` at `from` that went to `to`; false: it cannot
  * have. */

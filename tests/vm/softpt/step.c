@@ -47,12 +47,41 @@ static bool int3_fup = true;
 module_param(int3_fup, bool, 0644);
 MODULE_PARM_DESC(int3_fup, "an int3 leaves a FUP before its TIP.PGD");
 
+/* For tests that must notice a PMU which does not do its work. */
+enum broken {
+	BROKEN_CLOCK = 1, /* times run away by 1 % */
+	BROKEN_TIP,	  /* every 1000th instruction has no packet */
+};
+static int broken;
+module_param(broken, int, 0644);
+MODULE_PARM_DESC(broken, "1: times run away by 1 %; 2: packets are missing; 3: a pause is ignored; "
+			 "4: the newest 2 KB are missing");
+
+int softpt_step__broken(void)
+{
+	return READ_ONCE(broken);
+}
+
+static u64 now_tsc(void)
+{
+	static u64 since;
+	u64 now = rdtsc_ordered();
+
+	if (READ_ONCE(broken) != BROKEN_CLOCK) {
+		since = 0;
+		return now;
+	}
+	if (!since)
+		since = now;
+	return now + (now - since) / 100;
+}
+
 static void leave_how(struct softpt_cpu *cpu, u64 ip, bool tells_ip)
 {
 	struct pt_stream *stream = stream_of(cpu);
 
 	if (stream->enabled) {
-		pt_stream__time(stream, rdtsc_ordered());
+		pt_stream__time(stream, now_tsc());
 		if (tells_ip)
 			pt_stream__disable_async(stream, ip);
 		else
@@ -99,7 +128,7 @@ static void on_return(struct user_return_notifier *notifier)
 	if (!user_64bit_mode(regs))
 		return;
 	if (!stream->enabled) {
-		pt_stream__time(stream, rdtsc_ordered());
+		pt_stream__time(stream, now_tsc());
 		pt_stream__enable(stream, regs->ip);
 	}
 	cpu->task = current;
@@ -151,8 +180,11 @@ static void stepped(struct softpt_cpu *cpu, struct pt_regs *regs)
 	u8 code[MAX_INSN_LEN + 8];
 
 	this_cpu_inc(steps);
-	pt_stream__time(stream, rdtsc_ordered());
-	if (!read_code(cpu->ip, code) || !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
+	pt_stream__time(stream, now_tsc());
+	if (READ_ONCE(broken) == BROKEN_TIP && this_cpu_read(steps) % 1000 == 0)
+		; /* as if the instruction had not been a branch */
+	else if (!read_code(cpu->ip, code) ||
+		 !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
 		pt_stream__disable_async(stream, cpu->ip);
 	} else if (is_out_of_line()) {
 		/* This trap is one of the kernel's own. */
@@ -216,7 +248,7 @@ static void on_syscall(void *data, struct pt_regs *regs, long number)
 	cpu = armed_cpu();
 	if (cpu) {
 		if (stream_of(cpu)->enabled) {
-			pt_stream__time(stream_of(cpu), rdtsc_ordered());
+			pt_stream__time(stream_of(cpu), now_tsc());
 			pt_stream__disable(stream_of(cpu));
 		}
 		/* The syscall instruction left the flags there as well. */

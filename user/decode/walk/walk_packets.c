@@ -55,9 +55,9 @@ static bool is_vm_entry(struct walker *w, uint64_t ip)
 }
 
 /*
- * SKL014: a TIP.PGD for a direct branch out of a filter's range may lack its IP. The branch is known
- * only if the block has exactly one; and if the block ends with a system call, that is what ended
- * tracing.
+ * SKL014: a TIP.PGD for a direct branch out of a filter's range may lack its IP. The branch is
+ * known only if the block has exactly one; and if the block ends with a system call, that is what
+ * ended tracing.
  */
 static bool find_exit(struct walker *w, struct block_reach *reach)
 {

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# mtbpf selftest: its own programs, recorded and judged by each source that works here.
+
+load ../helpers
+
+setup() {
+	[ "$(id -u)" = 0 ] || skip "needs root for the probe"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# is VERDICT SOURCE NAME: that line of the output.
+is() {
+	grep -Eq "^$2 +$3 +$1 " <<<"$output" || { echo "$output" && false; }
+}
+
+@test "selftest -source soft: every program's calls are at their depth, and the recordings stay with -keep" {
+	run "$O/mtbpf" selftest -source soft -keep kept
+	[ "$status" -eq 0 ]
+	for name in calls "tail calls" recursion exceptions longjmp signals threads fork libraries "code without file" \
+		"system calls" "page faults" "second stack" times gaps "target afterwards"; do
+		is ok soft "$name"
+	done
+	grep -Eq '^soft +calls +ok +10 of 10 calls at their depth$' <<<"$output"
+	[[ $output == *"17 passed, 0 failed, 0 skipped" ]] || { ! command -v perf && [[ $output == *"16 passed, 0 failed, 1 skipped" ]]; }
+	"$O/mtbpf" decode -q kept/soft.mtbpf -o soft.fxt
+	[ -s soft.fxt ]
+}
+
+@test "selftest -source sample: times of functions and of a sleep are those of the program's own clock" {
+	run "$O/mtbpf" selftest -source sample
+	[ "$status" -eq 0 ]
+	[[ $output == *"8 passed, 0 failed, 0 skipped" ]]
+	[ -z "$(ls)" ]
+}
+
+@test "selftest -source pt without Intel PT: skipped with the reason, and nothing was tested" {
+	! has_pt || skip "this machine has Intel PT"
+	run "$O/mtbpf" selftest -source pt
+	[ "$status" -eq 1 ]
+	is skipped pt all
+	[[ $output == *"0 passed, 0 failed, 1 skipped"* ]]
+	complains "nothing was tested" "mtbpf check"
+}
+
+@test "selftest -json: an array of results" {
+	run "$O/mtbpf" selftest -source sample -source pt -json
+	[ "$status" -eq 0 ]
+	python3 - 3>&- <<-EOF
+		import json
+		results = json.loads('''$output''')
+		assert {r["source"] for r in results} == {"sample", "pt"}, results
+		assert all(set(r) == {"source", "name", "verdict", "found", "loss"} for r in results)
+	EOF
+}
+
+@test "selftest: a recording that cannot be made is a failed check that says why" {
+	# The stepper works without rights, but the probe does not.
+	own=$(mktemp -d /tmp/mtbpf-selftest-own.XXXXXX)
+	cp "$O/mtbpf" "$own"
+	chmod 755 "$own" "$own/mtbpf"
+	run env TMPDIR=/tmp setpriv --reuid 65534 --regid 65534 --clear-groups "$own/mtbpf" selftest -source soft
+	rm -rf "$own"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ $output =~ soft\ +recording\ +failed\ +soft:\ .mtbpf\ record.\ ended\ with\ 1:\ mtbpf:\ .+ ]]
+}
+
+# verdicts FILE: its results, but for the one that only a running target has.
+verdicts() {
+	grep -E '^(pt|sample|soft) ' "$1" | grep -v 'target afterwards' | sed -E 's/  +/ /g' | sort
+}
+
+# bats test_tags=slow
+@test "selftest -bundle: -replay judges it the same, and it has nothing but mtbpf's own recordings" {
+	command -v zstd >/dev/null || skip "zstd is missing"
+	"$O/mtbpf" selftest -source soft -source sample -bundle all.tar.zst >made
+	[ "$(stat -c %a all.tar.zst)" = 600 ]
+	"$O/mtbpf" selftest -replay all.tar.zst >replayed
+	[ "$(verdicts made)" = "$(verdicts replayed)" ]
+	mkdir content
+	tar --zstd -C content -xf all.tar.zst
+	[ "$(ls content | sed 's/\..*//' | sort -u | tr '\n' ' ')" = "facts results sample-dwarf sample-fp soft soft-perf " ]
+	grep -q '^kernel: Linux' content/facts.txt
+	# One call that the program did not note: the replay tells.
+	sed -i '0,/calls_leaf/{/calls_leaf/d}' content/soft.truth
+	tar --zstd -C content -cf changed.tar.zst .
+	run "$O/mtbpf" selftest -replay changed.tar.zst
+	[ "$status" -eq 1 ]
+	grep -Eq '^soft +calls +failed' <<<"$output"
+	run "$O/mtbpf" selftest -replay /etc/passwd
+	[ "$status" -eq 1 ]
+	complains "cannot read /etc/passwd: tar has failed" "selftest -bundle"
+}
+
+# bats test_tags=slow
+@test "selftest that is ended by a signal leaves no process and no folder" {
+	mkdir tmp
+	env --default-signal=INT TMPDIR="$PWD/tmp" "$O/mtbpf" selftest -source soft >out 2>&1 3>&- &
+	selftest=$!
+	eventually 10 grep -q . out || true
+	[ -n "$(ls tmp)" ]
+	children=$(pgrep -P "$selftest" | tr '\n' ' ')
+	[ -n "$children" ]
+	kill -INT "$selftest"
+	wait "$selftest" || true
+	for child in $children; do
+		eventually 5 gone "$child"
+	done
+	[ -z "$(ls tmp)" ]
+}
+
+@test "selftest refuses what it does not know" {
+	run "$O/mtbpf" selftest -source perf
+	[ "$status" -eq 2 ]
+	complains "-source: 'perf' is none of pt, sample, soft"
+	run "$O/mtbpf" selftest -keep /nonexistent/folder
+	[ "$status" -ne 0 ]
+	complains "cannot make the folder /nonexistent/folder" "-keep"
+}

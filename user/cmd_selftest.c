@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/* selftest: what a trace says, proven on this machine with programs of mtbpf's own. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cmd.h"
+#include "cmd_table.h"
+#include "selftest/results.h"
+#include "selftest/selftest.h"
+#include "util/log.h"
+
+struct selftest_command {
+	struct option_list sources, only;
+	const char *keep, *bundle, *replay;
+	bool json;
+};
+
+static const struct option_spec specs[] = {
+	{"source", NULL, 0, OPT_LIST, "SOURCE",
+	 "pt, sample or soft; may be given several times (all that work here)",
+	 offsetof(struct selftest_command, sources), NULL},
+	{"only", NULL, 0, OPT_LIST, "NAME",
+	 "only this recording, as -keep names it: pt, pt-pause, sample-fp, ...; may be given "
+	 "several times",
+	 offsetof(struct selftest_command, only), NULL},
+	{"keep", NULL, 0, OPT_STRING, "DIR", "a folder that keeps the recordings",
+	 offsetof(struct selftest_command, keep), NULL},
+	{"bundle", NULL, 0, OPT_STRING, "FILE.tar.zst",
+	 "recordings, results and what the CPU and the kernel say of themselves, to send to "
+	 "somebody",
+	 offsetof(struct selftest_command, bundle), NULL},
+	{"replay", NULL, 0, OPT_STRING, "FILE.tar.zst",
+	 "judge the recordings of a bundle, which may come from another machine",
+	 offsetof(struct selftest_command, replay), NULL},
+	{"json", NULL, 0, OPT_FLAG, NULL, "an array of objects: source, name, verdict, found, loss",
+	 offsetof(struct selftest_command, json), NULL},
+};
+
+const struct option_table selftest_table = {
+	.command = "selftest",
+	.examples = (const char *const[]){"sudo mtbpf selftest", "sudo mtbpf selftest -source pt",
+					  "sudo mtbpf selftest -bundle selftest.tar.zst",
+					  "mtbpf selftest -replay selftest.tar.zst", NULL},
+	.usage = "selftest [-source SOURCE]... [-only NAME]... [-keep DIR] [-bundle FILE | -replay "
+		 "FILE] [-json]",
+	.summary = "Records programs of mtbpf's own, whose calls and times are known exactly, and\n"
+		   "compares the decoded traces with them: one line per check. Only its own child\n"
+		   "processes are touched. Status 0 if no check failed, 1 if one did or none was "
+		   "made.",
+	.specs = specs,
+	.count = sizeof(specs) / sizeof(specs[0]),
+};
+
+static bool choose(struct selftest_options *options, const char *word)
+{
+	for (int i = 0; selftest_source_names[i]; i++)
+		if (!strcmp(selftest_source_names[i], word))
+			return options->sources[i] = true;
+	log__error("-source: '%s' is none of pt, sample, soft", word);
+	log__hint("without -source all of them are tested that work here");
+	return false;
+}
+
+static int run(const struct selftest_options *options, bool json)
+{
+	struct selftest_results *results = selftest_results__new(json);
+	unsigned int n[SELFTEST_VERDICTS];
+	int err = results ? selftest__run(options, selftest_results__take, results) : -ENOMEM;
+
+	if (!err)
+		err = selftest_results__finish(results, n);
+	selftest_results__free(results);
+	if (err)
+		return exit_code_for(err);
+	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED]) {
+		log__error("nothing was tested");
+		log__hint("'mtbpf check' says what is missing for each source");
+		return EXIT_FAILED;
+	}
+	return n[SELFTEST_FAILED] ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_selftest(int argc, char **argv)
+{
+	struct selftest_command command = {0};
+	struct selftest_options options = {0};
+	int rest, err = options__parse(&selftest_table, &command, argc, argv, &rest);
+
+	if (err)
+		return exit_code_for_options(err);
+	if (rest < argc)
+		return refuse_word(&selftest_table, argv[rest]);
+	for (size_t i = 0; i < command.sources.n; i++)
+		if (!choose(&options, command.sources.v[i]))
+			return EXIT_USAGE;
+	for (int i = 0; i < SELFTEST_SOURCES && !command.sources.n; i++)
+		options.sources[i] = true;
+	if (command.bundle && command.replay) {
+		log__error("-bundle and -replay exclude each other");
+		log__hint("-replay reads a bundle, and -bundle writes one");
+		return EXIT_USAGE;
+	}
+	options.only = command.only.v;
+	options.n_only = command.only.n;
+	options.keep = command.keep;
+	options.bundle = command.bundle;
+	options.replay = command.replay;
+	log__set_level(LOG_QUIET);
+	return run(&options, command.json);
+}

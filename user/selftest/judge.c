@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include "selftest/judge.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "mtbpf_shared.h"
+
+#define NOT_NOTED UINT16_MAX
+
+/* A call of a program's function in the trace. */
+struct seen_call {
+	const struct call *call;
+	uint16_t function;
+	uint16_t depth;
+	pid_t tid;
+	size_t order; /* in the trees, which are in pre-order */
+	unsigned int syscalls, untraced;
+};
+
+typedef VEC(struct seen_call) seen_calls;
+typedef VEC(const struct noted_call *) noted_calls;
+
+static uint16_t function_of(const struct call *call)
+{
+	if (!call->function || (call->kind != CALL_FUNCTION && call->kind != CALL_SIGNAL))
+		return NOT_NOTED;
+	if (strncmp(call->function->name, "mtbpf_selftest_", 15) != 0)
+		return NOT_NOTED;
+	for (unsigned int i = 0; i < n_program_functions; i++)
+		if (!strcmp(program_functions[i].name, call->function->name))
+			return (uint16_t)i;
+	return NOT_NOTED;
+}
+
+const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *k)
+{
+	for (size_t i = decoded->hits.n; i-- > 0;) {
+		const struct hit_mark *hit = &decoded->hits.v[i];
+
+		if (hit->n_args && (hit->args_read & 1)) {
+			*k = hit->args[0];
+			return hit;
+		}
+	}
+	return NULL;
+}
+
+/* What the program has done in a call, of which this call is a direct part. */
+static void count_part(seen_calls *seen, uint32_t of, const struct call *call)
+{
+	if (of == UINT32_MAX)
+		return;
+	if (call->kind == CALL_SYSCALL)
+		seen->v[of].syscalls++;
+	else if (call->kind == CALL_UNTRACED)
+		seen->v[of].untraced++;
+}
+
+/* Adds the program's calls in one tree. */
+static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program program,
+		    uint64_t end_ns, size_t *order)
+{
+	VEC(uint16_t) depths = {0}; /* of each call: how many of its callers and itself are noted */
+	VEC(uint32_t) numbers = {0}; /* its index in `seen`, UINT32_MAX: it is not there */
+	int err = 0;
+
+	for (size_t i = 0; i < tree->calls.n && !err; i++) {
+		const struct call *call = &tree->calls.v[i];
+		bool has_parent = call->parent != CALL_NO_PARENT;
+		uint16_t above = has_parent ? depths.v[call->parent] : 0;
+		uint16_t function = function_of(call);
+		uint32_t number = UINT32_MAX;
+
+		if (has_parent)
+			count_part(seen, numbers.v[call->parent], call);
+		if (function != NOT_NOTED && program_functions[function].program == program &&
+		    call->start_ns <= end_ns) {
+			number = (uint32_t)seen->n;
+			err = VEC_ADD(seen, (struct seen_call){.call = call,
+							       .function = function,
+							       .depth = above,
+							       .tid = tree->tid,
+							       .order = ++*order});
+		}
+		if (!err)
+			err = VEC_ADD(&depths, (uint16_t)(above + (function != NOT_NOTED)));
+		if (!err)
+			err = VEC_ADD(&numbers, number);
+	}
+	VEC_FINI(&depths);
+	VEC_FINI(&numbers);
+	return err;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct seen_call *x = a, *y = b;
+
+	if (x->call->start_ns != y->call->start_ns)
+		return x->call->start_ns < y->call->start_ns ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+static bool is_same(const struct seen_call *seen, const struct noted_call *noted)
+{
+	return seen->function == noted->function && seen->depth == noted->depth;
+}
+
+static void add_right(struct judged_calls *judged, const struct seen_call *seen,
+		      const struct noted_call *noted)
+{
+	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
+	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
+
+	if (least > judged->least_shift_ns)
+		judged->least_shift_ns = least;
+	if (most < judged->most_shift_ns)
+		judged->most_shift_ns = most;
+	judged->right++;
+	judged->syscalls += seen->syscalls;
+	judged->untraced += seen->untraced;
+}
+
+/*
+ * The longest sequence that both have in common (dynamic programming over both): a call that is
+ * missing or too many costs itself, and not all that come after it.
+ */
+static int compare(struct judged_calls *judged, const struct seen_call *seen, size_t n_seen,
+		   const noted_calls *noted)
+{
+	size_t rows = n_seen + 1, columns = noted->n + 1, i = 0, j = 0;
+	uint16_t *longest = calloc(rows * columns, sizeof(*longest));
+	bool has_begun = false;
+
+	if (!longest)
+		return -ENOMEM;
+#define LONGEST(i, j) longest[(i)*columns + (j)]
+	for (i = n_seen; i-- > 0;) {
+		for (j = noted->n; j-- > 0;) {
+			uint16_t without = LONGEST(i + 1, j), next = LONGEST(i, j + 1);
+
+			if (next > without)
+				without = next;
+			if (is_same(&seen[i], noted->v[j]) && LONGEST(i + 1, j + 1) + 1 > without)
+				without = (uint16_t)(LONGEST(i + 1, j + 1) + 1);
+			LONGEST(i, j) = without;
+		}
+	}
+	for (i = j = 0; i < n_seen && j < noted->n;) {
+		if (is_same(&seen[i], noted->v[j]) && LONGEST(i, j) == LONGEST(i + 1, j + 1) + 1) {
+			add_right(judged, &seen[i++], noted->v[j++]);
+			has_begun = true;
+		} else if (LONGEST(i + 1, j) >= LONGEST(i, j + 1)) {
+			judged->unnoted += has_begun; /* else it may be of the iteration before */
+			i++;
+		} else {
+			j++;
+		}
+	}
+	judged->unnoted += (unsigned int)(n_seen - i);
+#undef LONGEST
+	free(longest);
+	return 0;
+}
+
+/* One thread's. The trace may reach back to earlier iterations: the last calls count. */
+static int judge_thread(struct judged_calls *judged, const seen_calls *seen,
+			const struct iteration *iteration, enum program program, pid_t tid)
+{
+	noted_calls noted = {0};
+	seen_calls own = {0};
+	size_t skip;
+	int err = 0;
+
+	for (unsigned int i = 0; i < iteration->n && !err; i++) {
+		const struct noted_call *call = &iteration->calls[i];
+
+		if (call->tid == tid && program_functions[call->function].program == program)
+			err = VEC_ADD(&noted, call);
+	}
+	for (size_t i = 0; i < seen->n && !err; i++)
+		if (seen->v[i].tid == tid)
+			err = VEC_ADD(&own, seen->v[i]);
+	skip = own.n > noted.n ? own.n - noted.n : 0;
+	if (!err && noted.n && own.n)
+		err = compare(judged, own.v + skip, own.n - skip, &noted);
+	judged->noted += (unsigned int)noted.n;
+	VEC_FINI(&noted);
+	VEC_FINI(&own);
+	return err;
+}
+
+/* Whether an earlier call of the iteration is of the same thread. */
+static bool is_known_thread(const struct iteration *iteration, unsigned int i)
+{
+	for (unsigned int earlier = 0; earlier < i; earlier++)
+		if (iteration->calls[earlier].tid == iteration->calls[i].tid)
+			return true;
+	return false;
+}
+
+int judge__calls(const struct decoded *decoded, const struct iteration *iteration,
+		 enum program program, uint64_t end_ns, struct judged_calls *judged)
+{
+	seen_calls seen = {0};
+	size_t order = 0;
+	int err = 0;
+
+	*judged = JUDGED_NONE;
+	for (size_t i = 0; i < decoded->trees.n && !err; i++)
+		err = see_tree(&seen, &decoded->trees.v[i], program, end_ns, &order);
+	if (!err)
+		VEC_SORT(&seen, by_time);
+	for (unsigned int i = 0; i < iteration->n && !err; i++)
+		if (!is_known_thread(iteration, i))
+			err = judge_thread(judged, &seen, iteration, program,
+					   iteration->calls[i].tid);
+	VEC_FINI(&seen);
+	return err;
+}
+
+void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judged)
+{
+	sum->noted += judged->noted;
+	sum->right += judged->right;
+	sum->unnoted += judged->unnoted;
+	sum->syscalls += judged->syscalls;
+	sum->untraced += judged->untraced;
+	if (judged->least_shift_ns > sum->least_shift_ns)
+		sum->least_shift_ns = judged->least_shift_ns;
+	if (judged->most_shift_ns < sum->most_shift_ns)
+		sum->most_shift_ns = judged->most_shift_ns;
+}
+
+/* ---- time in samples */
+
+struct stretch {
+	uint64_t from_ns, to_ns;
+	pid_t tid;
+};
+
+static uint64_t common_ns(const struct call *call, const struct stretch *stretch)
+{
+	uint64_t from = call->start_ns > stretch->from_ns ? call->start_ns : stretch->from_ns;
+	uint64_t to = call->end_ns < stretch->to_ns ? call->end_ns : stretch->to_ns;
+
+	return to > from ? to - from : 0;
+}
+
+static bool is_called(const struct call *call, const char *function)
+{
+	return call->function && call->kind == CALL_FUNCTION &&
+	       !strcmp(call->function->name, function);
+}
+
+/* The nearest caller of that name, or the call itself. */
+static const struct call *find_caller(const struct call_tree *tree, const struct call *call,
+				      const char *function)
+{
+	while (!is_called(call, function)) {
+		if (call->parent == CALL_NO_PARENT)
+			return NULL;
+		call = &tree->calls.v[call->parent];
+	}
+	return call;
+}
+
+/* Between the function's first and last note. */
+static struct stretch find_stretch(const struct iteration *iteration, const char *function)
+{
+	struct stretch stretch = {0};
+
+	for (unsigned int i = 0; i < iteration->n; i++) {
+		const struct noted_call *call = &iteration->calls[i];
+
+		if (strcmp(program_functions[call->function].name, function) != 0)
+			continue;
+		stretch.tid = call->tid;
+		stretch.to_ns = call->time_ns;
+		if (!stretch.from_ns)
+			stretch.from_ns = call->time_ns;
+	}
+	return stretch;
+}
+
+void judge__time(const struct decoded *decoded, const struct iteration *iteration,
+		 const char *function, struct judged_time *judged)
+{
+	struct stretch stretch = find_stretch(iteration, function);
+
+	*judged = (struct judged_time){.true_ns = stretch.to_ns - stretch.from_ns,
+				       .has_caller = true};
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		const struct call_tree *tree = &decoded->trees.v[i];
+
+		for (size_t c = 0; tree->tid == stretch.tid && c < tree->calls.n; c++) {
+			const struct call *call = &tree->calls.v[c];
+			uint64_t ns = common_ns(call, &stretch);
+
+			if (!ns)
+				continue;
+			if (is_called(call, function)) {
+				judged->slices_ns += ns;
+				if (!find_caller(tree, call, "mtbpf_selftest_time_main"))
+					judged->has_caller = false;
+			}
+			if (call->kind == CALL_OFF_CPU && find_caller(tree, call, function))
+				*(call->reason == OFF_BLOCKED ? &judged->blocked_ns
+							      : &judged->waited_ns) += ns;
+		}
+	}
+}

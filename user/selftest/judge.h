@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares a decoded trace of the programs with what they have noted themselves. */
+#ifndef MTBPF_SELFTEST_JUDGE_H
+#define MTBPF_SELFTEST_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/pipeline.h"
+#include "selftest/programs.h"
+
+/* How the trace tells the calls of one program in one iteration. */
+struct judged_calls {
+	unsigned int noted;   /* calls that the program noted */
+	unsigned int right;   /* of them in the trace, in this order and at this depth */
+	unsigned int unnoted; /* calls in the trace that the program did not make */
+	/*
+	 * What must be added to the times of the notes so that each lies within the slice of its
+	 * call: from least_shift_ns to most_shift_ns. If the one is more than the other, no shift
+	 * is right for all of them.
+	 */
+	int64_t least_shift_ns, most_shift_ns;
+	/* Within the right calls: slices of kinds that the program causes a known number of. */
+	unsigned int syscalls, untraced;
+};
+
+/*
+ * The hit that ended the trace, and the iteration k that it was of; NULL: the trace has no hit with
+ * a number.
+ */
+const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *k);
+
+/* Sums up several programs, from JUDGED_NONE on. */
+#define JUDGED_NONE ((struct judged_calls){.least_shift_ns = INT64_MIN, .most_shift_ns = INT64_MAX})
+void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judged);
+
+/* Only calls that begin before end_ns count. 0 or -ENOMEM. */
+int judge__calls(const struct decoded *decoded, const struct iteration *iteration,
+		 enum program program, uint64_t end_ns, struct judged_calls *judged);
+
+/* How a trace by samples tells the time of one function, whose iteration notes begin and end. */
+struct judged_time {
+	uint64_t true_ns;    /* by the function's own notes */
+	uint64_t slices_ns;  /* its slices in that time */
+	uint64_t blocked_ns; /* slices of being blocked within them */
+	uint64_t waited_ns;  /* other slices off the CPU within them: it waited for one */
+	bool has_caller;     /* each of them is called by the program's main function */
+};
+
+/* `function` is a name as in program_functions. The trace's times are CLOCK_MONOTONIC. */
+void judge__time(const struct decoded *decoded, const struct iteration *iteration,
+		 const char *function, struct judged_time *judged);
+
+#endif

@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: MIT
+#include "selftest/programs.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "mtbpf.h"
+
+/* The functions that note themselves: their names in the program and their program. */
+#define FUNCTIONS(F)                                                                               \
+	F(calls_main, CALLS)                                                                       \
+	F(calls_middle, CALLS)                                                                     \
+	F(calls_leaf, CALLS)                                                                       \
+	F(tail_main, TAIL_CALLS)                                                                   \
+	F(tail_first, TAIL_CALLS)                                                                  \
+	F(tail_second, TAIL_CALLS)                                                                 \
+	F(tail_third, TAIL_CALLS)                                                                  \
+	F(recursion_main, RECURSION)                                                               \
+	F(recursion_step, RECURSION)                                                               \
+	F(unwind_main, UNWINDING)                                                                  \
+	F(unwind_outer, UNWINDING)                                                                 \
+	F(unwind_inner, UNWINDING)                                                                 \
+	F(unwind_begin, UNWINDING)                                                                 \
+	F(unwind_cleanup, UNWINDING)                                                               \
+	F(unwind_after, UNWINDING)                                                                 \
+	F(longjmp_main, LONGJMP)                                                                   \
+	F(longjmp_outer, LONGJMP)                                                                  \
+	F(longjmp_inner, LONGJMP)                                                                  \
+	F(longjmp_after, LONGJMP)                                                                  \
+	F(signal_main, SIGNALS)                                                                    \
+	F(signal_handler, SIGNALS)                                                                 \
+	F(signal_leaf, SIGNALS)                                                                    \
+	F(thread_main, THREADS)                                                                    \
+	F(thread_work, THREADS)                                                                    \
+	F(thread_leaf, THREADS)                                                                    \
+	F(fork_main, FORK)                                                                         \
+	F(fork_after, FORK)                                                                        \
+	F(library_main, LIBRARY)                                                                   \
+	F(library_compare, LIBRARY)                                                                \
+	F(jit_main, JIT)                                                                           \
+	F(jit_callee, JIT)                                                                         \
+	F(syscall_main, SYSCALLS)                                                                  \
+	F(syscall_once, SYSCALLS)                                                                  \
+	F(fault_main, FAULTS)                                                                      \
+	F(fault_touch, FAULTS)                                                                     \
+	F(stack_main, STACKS)                                                                      \
+	F(stack_other, STACKS)                                                                     \
+	F(stack_leaf, STACKS)                                                                      \
+	F(time_main, TIME)                                                                         \
+	F(time_long, TIME)                                                                         \
+	F(time_short, TIME)                                                                        \
+	F(time_sleep, TIME)
+
+enum function {
+#define F(name, program) FN_##name,
+	FUNCTIONS(F)
+#undef F
+};
+
+#define PREFIX "mtbpf_selftest_"
+
+const struct program_function program_functions[] = {
+#define F(name, program) {PREFIX #name, PROGRAM_##program},
+	FUNCTIONS(F)
+#undef F
+};
+
+const unsigned int n_program_functions = sizeof(program_functions) / sizeof(program_functions[0]);
+
+/*
+ * Each is a function of its own, whatever the compiler thinks, and keeps its symbol when the
+ * program is stripped (Makefile: --export-dynamic-symbol).
+ */
+#define TRACED(type, name, ...)                                                                    \
+	__attribute__((noipa, used, visibility("default")))                                        \
+	type mtbpf_selftest_##name(__VA_ARGS__);                                                   \
+	type mtbpf_selftest_##name(__VA_ARGS__)
+/* Behind a call: the compiler must not make a jump of it. */
+#define NOT_LAST() __asm__ volatile("" ::: "memory")
+
+static struct program_log *program_log;
+static struct iteration *current;
+static __thread pid_t own_tid;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static __attribute__((noipa)) void note(enum function function, unsigned int depth)
+{
+	unsigned int i = atomic_fetch_add(&current->n, 1);
+
+	if (i < MAX_NOTED)
+		current->calls[i] = (struct noted_call){
+			.time_ns = now_ns(),
+			.tid = own_tid,
+			.function = (uint16_t)function,
+			.depth = (uint16_t)depth,
+		};
+}
+
+/* ---- calls and returns */
+
+TRACED(void, calls_leaf, unsigned int depth)
+{
+	note(FN_calls_leaf, depth);
+	NOT_LAST();
+}
+
+TRACED(void, calls_middle, unsigned int depth)
+{
+	note(FN_calls_middle, depth);
+	mtbpf_selftest_calls_leaf(depth + 1);
+	mtbpf_selftest_calls_leaf(depth + 1);
+	NOT_LAST();
+}
+
+TRACED(void, calls_main, unsigned int depth)
+{
+	note(FN_calls_main, depth);
+	for (int i = 0; i < 3; i++)
+		mtbpf_selftest_calls_middle(depth + 1);
+	NOT_LAST();
+}
+
+/* ---- tail calls: in assembly, since compilers make them only when they optimise */
+
+TRACED(void, tail_third, unsigned int depth)
+{
+	note(FN_tail_third, depth);
+	NOT_LAST();
+}
+
+/* For the assembly: what the two functions before it note. */
+void selftest_note_first(unsigned int depth);
+void selftest_note_second(unsigned int depth);
+
+__attribute__((used)) void selftest_note_first(unsigned int depth)
+{
+	note(FN_tail_first, depth);
+}
+
+__attribute__((used)) void selftest_note_second(unsigned int depth)
+{
+	note(FN_tail_second, depth);
+}
+
+#define TAIL_FUNCTION(name, note_it, next)                                                         \
+	".globl " name "\n"                                                                        \
+	".type " name ", @function\n" name ":\n"                                                   \
+	".cfi_startproc\n"                                                                         \
+	"	push %rdi\n"                                                                             \
+	".cfi_adjust_cfa_offset 8\n"                                                               \
+	"	call " note_it "\n"                                                                \
+	"	pop %rdi\n"                                                                              \
+	".cfi_adjust_cfa_offset -8\n"                                                              \
+	"	jmp " next "\n"                                                                    \
+	".cfi_endproc\n"                                                                           \
+	".size " name ", . - " name "\n"
+
+__asm__(".pushsection .text\n" TAIL_FUNCTION(PREFIX "tail_first", "selftest_note_first",
+					     PREFIX "tail_second")
+		TAIL_FUNCTION(PREFIX "tail_second", "selftest_note_second",
+			      PREFIX "tail_third@PLT") ".popsection\n");
+
+void mtbpf_selftest_tail_first(unsigned int depth);
+
+TRACED(void, tail_main, unsigned int depth)
+{
+	note(FN_tail_main, depth);
+	mtbpf_selftest_tail_first(depth + 1);
+	mtbpf_selftest_tail_first(depth + 1);
+	NOT_LAST();
+}
+
+/* ---- deep recursion */
+
+#define RECURSION_DEPTH 60
+
+TRACED(void, recursion_step, unsigned int depth, unsigned int left)
+{
+	note(FN_recursion_step, depth);
+	if (left)
+		mtbpf_selftest_recursion_step(depth + 1, left - 1);
+	NOT_LAST();
+}
+
+TRACED(void, recursion_main, unsigned int depth)
+{
+	note(FN_recursion_main, depth);
+	mtbpf_selftest_recursion_step(depth + 1, RECURSION_DEPTH);
+	NOT_LAST();
+}
+
+/* ---- an exception: the unwinder that C++ has as well, and two clean-ups on its way */
+
+static jmp_buf handler;
+static unsigned int n_cleaned;
+
+TRACED(void, unwind_cleanup, unsigned int *depth)
+{
+	n_cleaned++;
+	note(FN_unwind_cleanup, *depth + 1);
+	NOT_LAST();
+}
+
+static _Unwind_Reason_Code stop_at_main(int version, _Unwind_Action actions,
+					_Unwind_Exception_Class class,
+					struct _Unwind_Exception *exception,
+					struct _Unwind_Context *context, void *unused)
+{
+	if (n_cleaned == 2)
+		longjmp(handler, 1);
+	return _URC_NO_REASON;
+}
+
+TRACED(void, unwind_begin, unsigned int depth)
+{
+	static struct _Unwind_Exception exception;
+
+	note(FN_unwind_begin, depth);
+	_Unwind_ForcedUnwind(&exception, stop_at_main, NULL);
+	abort();
+}
+
+TRACED(void, unwind_inner, unsigned int depth)
+{
+	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup))) unsigned int own = depth;
+
+	note(FN_unwind_inner, depth);
+	mtbpf_selftest_unwind_begin(depth + 1);
+}
+
+TRACED(void, unwind_outer, unsigned int depth)
+{
+	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup))) unsigned int own = depth;
+
+	note(FN_unwind_outer, depth);
+	mtbpf_selftest_unwind_inner(depth + 1);
+}
+
+TRACED(void, unwind_after, unsigned int depth)
+{
+	note(FN_unwind_after, depth);
+	NOT_LAST();
+}
+
+TRACED(void, unwind_main, unsigned int depth)
+{
+	volatile unsigned int kept = depth;
+
+	note(FN_unwind_main, depth);
+	n_cleaned = 0;
+	if (!setjmp(handler))
+		mtbpf_selftest_unwind_outer(depth + 1);
+	mtbpf_selftest_unwind_after(kept + 1);
+	NOT_LAST();
+}
+
+/* ---- longjmp() */
+
+TRACED(void, longjmp_inner, unsigned int depth)
+{
+	note(FN_longjmp_inner, depth);
+	longjmp(handler, 1);
+}
+
+TRACED(void, longjmp_outer, unsigned int depth)
+{
+	note(FN_longjmp_outer, depth);
+	mtbpf_selftest_longjmp_inner(depth + 1);
+	NOT_LAST();
+}
+
+TRACED(void, longjmp_after, unsigned int depth)
+{
+	note(FN_longjmp_after, depth);
+	NOT_LAST();
+}
+
+TRACED(void, longjmp_main, unsigned int depth)
+{
+	volatile unsigned int kept = depth;
+
+	note(FN_longjmp_main, depth);
+	if (!setjmp(handler))
+		mtbpf_selftest_longjmp_outer(depth + 1);
+	mtbpf_selftest_longjmp_after(kept + 1);
+	NOT_LAST();
+}
+
+/* ---- a signal's handler */
+
+static unsigned int signal_depth;
+
+TRACED(void, signal_leaf, unsigned int depth)
+{
+	note(FN_signal_leaf, depth);
+	NOT_LAST();
+}
+
+TRACED(void, signal_handler, int signal)
+{
+	note(FN_signal_handler, signal_depth);
+	mtbpf_selftest_signal_leaf(signal_depth + 1);
+	NOT_LAST();
+}
+
+TRACED(void, signal_main, unsigned int depth)
+{
+	note(FN_signal_main, depth);
+	signal_depth = depth + 1;
+	raise(SIGUSR1);
+	mtbpf_selftest_signal_leaf(depth + 1);
+	NOT_LAST();
+}
+
+/* ---- threads */
+
+TRACED(void, thread_leaf, unsigned int depth)
+{
+	note(FN_thread_leaf, depth);
+	NOT_LAST();
+}
+
+/* Two threads, which have begun before the first iteration, do something when they are told to. */
+#define N_THREADS 2
+static sem_t tell_threads, threads_done;
+
+TRACED(void, thread_work, unsigned int depth)
+{
+	note(FN_thread_work, depth);
+	mtbpf_selftest_thread_leaf(depth + 1);
+	mtbpf_selftest_thread_leaf(depth + 1);
+	NOT_LAST();
+}
+
+static void *run_thread(void *unused)
+{
+	own_tid = (pid_t)syscall(SYS_gettid);
+	for (;;) {
+		sem_wait(&tell_threads);
+		mtbpf_selftest_thread_work(0);
+		sem_post(&threads_done);
+	}
+	return NULL;
+}
+
+static void start_threads(void)
+{
+	pthread_t thread;
+
+	sem_init(&tell_threads, 0, 0);
+	sem_init(&threads_done, 0, 0);
+	for (int i = 0; i < N_THREADS; i++)
+		if (pthread_create(&thread, NULL, run_thread, NULL))
+			abort();
+}
+
+TRACED(void, thread_main, unsigned int depth)
+{
+	note(FN_thread_main, depth);
+	for (int i = 0; i < N_THREADS; i++)
+		sem_post(&tell_threads);
+	for (int i = 0; i < N_THREADS; i++)
+		sem_wait(&threads_done);
+}
+
+/* ---- fork() */
+
+TRACED(void, fork_after, unsigned int depth)
+{
+	note(FN_fork_after, depth);
+	NOT_LAST();
+}
+
+TRACED(void, fork_main, unsigned int depth)
+{
+	pid_t pid;
+
+	note(FN_fork_main, depth);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	mtbpf_selftest_fork_after(depth + 1);
+	NOT_LAST();
+}
+
+/* ---- a library's function, which calls back */
+
+static unsigned int library_depth;
+
+TRACED(int, library_compare, const void *a, const void *b)
+{
+	note(FN_library_compare, library_depth);
+	return *(const int *)a - *(const int *)b;
+}
+
+TRACED(void, library_main, unsigned int depth)
+{
+	int numbers[] = {3, 1, 2};
+
+	note(FN_library_main, depth);
+	library_depth = depth + 1;
+	qsort(numbers, sizeof(numbers) / sizeof(numbers[0]), sizeof(numbers[0]),
+	      mtbpf_selftest_library_compare);
+	NOT_LAST();
+}
+
+/* ---- code that no file has */
+
+typedef void (*jit_function)(unsigned int depth, void (*callee)(unsigned int depth));
+
+static jit_function jit;
+
+static void make_jit(void)
+{
+	/* sub $8,%rsp; call *%rsi; add $8,%rsp; ret */
+	static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd6,
+					     0x48, 0x83, 0xc4, 0x08, 0xc3};
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	memcpy(page, code, sizeof(code));
+	if (!mprotect(page, 4096, PROT_READ | PROT_EXEC))
+		jit = (jit_function)page;
+}
+
+TRACED(void, jit_callee, unsigned int depth)
+{
+	note(FN_jit_callee, depth);
+	NOT_LAST();
+}
+
+TRACED(void, jit_main, unsigned int depth)
+{
+	note(FN_jit_main, depth);
+	for (int i = 0; jit && i < 3; i++)
+		jit(depth + 1, mtbpf_selftest_jit_callee);
+	NOT_LAST();
+}
+
+/* ---- system calls */
+
+TRACED(void, syscall_once, unsigned int depth)
+{
+	long result = SYS_getppid;
+
+	note(FN_syscall_once, depth);
+	__asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+}
+
+TRACED(void, syscall_main, unsigned int depth)
+{
+	note(FN_syscall_main, depth);
+	for (int i = 0; i < N_SYSCALLS; i++)
+		mtbpf_selftest_syscall_once(depth + 1);
+	NOT_LAST();
+}
+
+/* ---- page faults */
+
+TRACED(void, fault_touch, unsigned int depth, volatile char *pages, size_t page_size)
+{
+	note(FN_fault_touch, depth);
+	for (int i = 0; i < N_FAULTS; i++)
+		pages[(size_t)i * page_size] = 1;
+}
+
+TRACED(void, fault_main, unsigned int depth)
+{
+	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, N_FAULTS * page_size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	note(FN_fault_main, depth);
+	if (pages == MAP_FAILED)
+		return;
+	madvise(pages, N_FAULTS * page_size, MADV_NOHUGEPAGE);
+	mtbpf_selftest_fault_touch(depth + 1, pages, page_size);
+	munmap(pages, N_FAULTS * page_size);
+}
+
+/* ---- a second stack */
+
+static ucontext_t main_context, other_context;
+
+TRACED(void, stack_leaf, unsigned int depth)
+{
+	note(FN_stack_leaf, depth);
+	NOT_LAST();
+}
+
+TRACED(void, stack_other, void)
+{
+	note(FN_stack_other, 0);
+	for (;;) {
+		mtbpf_selftest_stack_leaf(1);
+		swapcontext(&other_context, &main_context);
+	}
+}
+
+TRACED(void, stack_main, unsigned int depth)
+{
+	static char stack[64 * 1024];
+
+	note(FN_stack_main, depth);
+	getcontext(&other_context);
+	other_context.uc_stack.ss_sp = stack;
+	other_context.uc_stack.ss_size = sizeof(stack);
+	other_context.uc_link = NULL;
+	makecontext(&other_context, mtbpf_selftest_stack_other, 0);
+	for (int i = 0; i < 2; i++) {
+		swapcontext(&main_context, &other_context);
+		mtbpf_selftest_stack_leaf(depth + 1);
+	}
+}
+
+/* ---- time: in code of this file alone, which has frame pointers (Makefile) */
+
+/* Reads the clock seldom: libc's code and the vDSO's need not have frame pointers. */
+#define WORK_FOR(ns)                                                                               \
+	do {                                                                                       \
+		for (uint64_t end_ = now_ns() + (ns); now_ns() < end_;)                            \
+			for (int i_ = 0; i_ < 100000; i_++)                                        \
+				NOT_LAST();                                                        \
+	} while (0)
+
+TRACED(void, time_long, unsigned int depth)
+{
+	note(FN_time_long, depth);
+	WORK_FOR(40 * 1000 * 1000);
+	note(FN_time_long, depth);
+}
+
+TRACED(void, time_short, unsigned int depth)
+{
+	note(FN_time_short, depth);
+	WORK_FOR(20 * 1000 * 1000);
+	note(FN_time_short, depth);
+}
+
+TRACED(void, time_sleep, unsigned int depth)
+{
+	struct timespec t = {.tv_nsec = SLEEP_NS};
+	long result = SYS_nanosleep;
+
+	note(FN_time_sleep, depth);
+	__asm__ volatile("syscall" : "+a"(result) : "D"(&t), "S"(NULL) : "rcx", "r11", "memory");
+	note(FN_time_sleep, depth);
+}
+
+TRACED(void, time_main, unsigned int depth)
+{
+	note(FN_time_main, depth);
+	mtbpf_selftest_time_long(depth + 1);
+	mtbpf_selftest_time_short(depth + 1);
+	mtbpf_selftest_time_sleep(depth + 1);
+	note(FN_time_main, depth);
+}
+
+/* ---- all of them */
+
+static void (*const mains[PROGRAMS])(unsigned int depth) = {
+	[PROGRAM_CALLS] = mtbpf_selftest_calls_main,
+	[PROGRAM_TAIL_CALLS] = mtbpf_selftest_tail_main,
+	[PROGRAM_RECURSION] = mtbpf_selftest_recursion_main,
+	[PROGRAM_UNWINDING] = mtbpf_selftest_unwind_main,
+	[PROGRAM_LONGJMP] = mtbpf_selftest_longjmp_main,
+	[PROGRAM_SIGNALS] = mtbpf_selftest_signal_main,
+	[PROGRAM_THREADS] = mtbpf_selftest_thread_main,
+	[PROGRAM_FORK] = mtbpf_selftest_fork_main,
+	[PROGRAM_LIBRARY] = mtbpf_selftest_library_main,
+	[PROGRAM_JIT] = mtbpf_selftest_jit_main,
+	[PROGRAM_SYSCALLS] = mtbpf_selftest_syscall_main,
+	[PROGRAM_FAULTS] = mtbpf_selftest_fault_main,
+	[PROGRAM_STACKS] = mtbpf_selftest_stack_main,
+	[PROGRAM_TIME] = mtbpf_selftest_time_main,
+};
+
+static __attribute__((noipa)) void iterate(uint64_t k, unsigned int mask)
+{
+	current = &program_log->iterations[k % KEPT_ITERATIONS];
+	current->n = 0;
+	for (int i = 0; i < PROGRAMS; i++)
+		if (mask & 1u << i)
+			mains[i](0);
+	mtbpf_take_snapshot_with_arg(k);
+	program_log->n_iterations = k;
+}
+
+_Noreturn void programs__run(struct program_log *log, unsigned int mask)
+{
+	/* While a recording is written, few iterations may pass: KEPT_ITERATIONS. */
+	struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+
+	signal(SIGUSR1, mtbpf_selftest_signal_handler);
+	program_log = log;
+	own_tid = (pid_t)syscall(SYS_gettid);
+	make_jit();
+	if (mask & 1u << PROGRAM_THREADS)
+		start_threads();
+	for (uint64_t k = 1;; k++) {
+		iterate(k, mask);
+		nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#include "selftest/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mtbpf.h"
+#include "selftest/judge.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+
+static void name_file(const struct trial *trial, const char *suffix, char path[static PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s.%s", trial->dir, trial->name, suffix);
+}
+
+/* ---- the child that runs the programs */
+
+static pid_t start_programs(const struct trial *trial)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	/* What the selftest does when it is told to end is not for its children. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	/* yama allows only ancestors to single-step a process; `mtbpf record` is a sibling. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	programs__run(trial->log, trial->programs);
+}
+
+/* True if the programs end so many more iterations within ten seconds. */
+static bool goes_on(const struct trial *trial, unsigned long more)
+{
+	unsigned long end = trial->log->n_iterations + more;
+
+	for (int i = 0; i < 500 && trial->log->n_iterations < end; i++)
+		usleep(20000);
+	return trial->log->n_iterations >= end;
+}
+
+/* ---- the recording */
+
+#define MAX_WORDS 32
+
+/* Runs `mtbpf record` as a user would; its messages go to a file. Its exit code, or -errno. */
+static int run_record(const struct trial *trial, const char *recording, const char *messages)
+{
+	char pid_text[16];
+	/* The first hit may end an iteration that had begun before the recording: -skip. */
+	const char *words[MAX_WORDS] = {"mtbpf", "record",   "-q",   "-source", trial->source,
+					"-o",	 recording,  "-pid", pid_text,	"-skip",
+					"1",	 "-timeout", "60s"};
+	int n = 13, status;
+	pid_t pid;
+
+	snprintf(pid_text, sizeof(pid_text), "%d", trial->child);
+	if (trial->is_portable)
+		words[n++] = "-portable";
+	for (const char *const *word = trial->options; *word && n < MAX_WORDS - 1; word++)
+		words[n++] = *word;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		int fd = open(messages, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+			_exit(127);
+		execv("/proc/self/exe", (char *const *)words);
+		_exit(127);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
+}
+
+static void explain_code(int code, const char *messages, char why[static TRIAL_TEXT_SIZE])
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	if (fs__read(messages, &text, &len))
+		text = NULL;
+	snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' ended with %d: %.*s", code,
+		 text ? (int)strcspn(text, "\n") : 0, text ?: "");
+}
+
+/* ---- what the programs noted, as text: the iteration, then a line for each call */
+
+static int write_truth(const struct trial *trial, uint64_t k)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[PATH_MAX];
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return -ENOMEM;
+	fprintf(f, "iteration %" PRIu64 "\n", k);
+	for (unsigned int i = 0; i < trial->iteration->n; i++) {
+		const struct noted_call *call = &trial->iteration->calls[i];
+
+		fprintf(f, "%" PRIu64 " %d %" PRIu16 " %s\n", call->time_ns, call->tid, call->depth,
+			program_functions[call->function].name);
+	}
+	if (fclose(f))
+		return -ENOMEM;
+	name_file(trial, "truth", path);
+	return fs__write(path, text, len);
+}
+
+/* Functions that this version does not know are left out. 0 or -EBADMSG. */
+static int read_call(struct iteration *iteration, const char *line)
+{
+	struct noted_call call = {0};
+	char name[64];
+
+	if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s", &call.time_ns, &call.tid, &call.depth,
+		   name) != 4)
+		return -EBADMSG;
+	for (unsigned int i = 0; i < n_program_functions && iteration->n < MAX_NOTED; i++) {
+		if (!strcmp(program_functions[i].name, name)) {
+			call.function = (uint16_t)i;
+			iteration->calls[iteration->n++] = call;
+		}
+	}
+	return 0;
+}
+
+/* Into the log, as if that iteration had just ended. 0 or -errno. */
+static int read_truth(const struct trial *trial)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ char *line = NULL;
+	struct iteration *iteration;
+	char path[PATH_MAX];
+	uint64_t k;
+	size_t size = 0;
+	int err = 0;
+
+	name_file(trial, "truth", path);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	if (fscanf(f, "iteration %" SCNu64 "\n", &k) != 1)
+		return -EBADMSG;
+	trial->log->n_iterations = k;
+	iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
+	iteration->n = 0;
+	while (!err && getline(&line, &size, f) > 0)
+		err = read_call(iteration, line);
+	return err;
+}
+
+/* ---- the trace of it */
+
+/* The iteration of the hit that ended the trace. 0: it has no number, or was not kept. */
+static uint64_t find_iteration(struct trial *trial)
+{
+	uint64_t k, n = trial->log->n_iterations;
+
+	trial->hit = judge__find_hit(&trial->decoded, &k);
+	/* Iteration n + 1 has hit the probe, and has not been counted yet. */
+	if (!trial->hit || k > n + 1 || n >= k + KEPT_ITERATIONS)
+		return 0;
+	trial->iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
+	if (trial->iteration->n > MAX_NOTED)
+		return 0;
+	return k;
+}
+
+/* The iteration, or 0 after `why` is set. */
+static uint64_t decode(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
+{
+	char recording[PATH_MAX];
+	uint64_t k;
+
+	name_file(trial, "mtbpf", recording);
+	if (recording__read(&trial->rec, recording) ||
+	    decoded__make(&trial->decoded, &trial->rec, &(struct tree_options){0})) {
+		snprintf(why, TRIAL_TEXT_SIZE, "the recording cannot be decoded");
+		return 0;
+	}
+	k = find_iteration(trial);
+	if (!k)
+		snprintf(why, TRIAL_TEXT_SIZE, "the hit that ends the recording is not in it");
+	return k;
+}
+
+static void begin(struct trial *trial)
+{
+	trial->decoded = (struct decoded){0};
+	recording__init(&trial->rec);
+	memset(trial->log, 0, sizeof(*trial->log));
+}
+
+bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
+{
+	char recording[PATH_MAX], messages[PATH_MAX];
+	uint64_t k;
+	int code, err;
+
+	begin(trial);
+	trial->child = start_programs(trial);
+	if (trial->child < 0 || !goes_on(trial, 1)) {
+		snprintf(why, TRIAL_TEXT_SIZE, "the programs of this test did not run");
+		return false;
+	}
+	name_file(trial, "mtbpf", recording);
+	name_file(trial, "log", messages);
+	code = run_record(trial, recording, messages);
+	/* No later iterations may take the place of the one that was recorded. */
+	kill(trial->child, SIGSTOP);
+	if (code) {
+		explain_code(code, messages, why);
+		return false;
+	}
+	k = decode(trial, why);
+	err = k ? write_truth(trial, k) : 0;
+	if (err)
+		snprintf(why, TRIAL_TEXT_SIZE, "cannot write %s.truth: %s", trial->name,
+			 strerror(-err));
+	return k && !err;
+}
+
+bool trial__load(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
+{
+	int err;
+
+	begin(trial);
+	trial->child = 0;
+	err = read_truth(trial);
+	if (err)
+		snprintf(why, TRIAL_TEXT_SIZE, "cannot read %s.truth: %s", trial->name,
+			 strerror(-err));
+	return !err && decode(trial, why);
+}
+
+bool trial__is_there(const char *dir, const char *name)
+{
+	const struct trial trial = {.dir = dir, .name = name};
+	char path[PATH_MAX];
+
+	name_file(&trial, "truth", path);
+	return !access(path, F_OK);
+}
+
+void trial__end(struct trial *trial)
+{
+	if (trial->child > 0) {
+		kill(trial->child, SIGKILL);
+		waitpid(trial->child, NULL, 0);
+	}
+	decoded__fini(&trial->decoded);
+	recording__fini(&trial->rec);
+}
+
+/* ---- what is left of it in the process */
+
+static bool is_stopped_or_traced(pid_t pid)
+{
+	char path[64];
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return fs__read(path, &text, &len) || !strstr(text, "TracerPid:\t0\n") ||
+	       strstr(text, "State:\tT") || strstr(text, "State:\tt");
+}
+
+/* The child is a copy of this process: the probed function is at the same address in both. */
+static bool is_probed(pid_t pid)
+{
+	unsigned char here[16], there[16];
+	_cleanup_close_ int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	memcpy(here, (const void *)(uintptr_t)mtbpf_hit, sizeof(here));
+	return fd < 0 ||
+	       pread(fd, there, sizeof(there), (off_t)(uintptr_t)mtbpf_hit) != sizeof(there) ||
+	       memcmp(here, there, sizeof(here)) != 0;
+}
+
+const char *trial__find_harm(const struct trial *trial)
+{
+	kill(trial->child, SIGCONT);
+	if (!goes_on(trial, 2))
+		return "it does not go on";
+	if (is_stopped_or_traced(trial->child))
+		return "it is stopped, or still traced";
+	if (is_probed(trial->child))
+		return "a probe is left in it";
+	return NULL;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* One recording of the programs: starts them, runs `mtbpf record` on them, and decodes it. */
+#ifndef MTBPF_SELFTEST_TRIAL_H
+#define MTBPF_SELFTEST_TRIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/recording/recording.h"
+#include "pipeline/pipeline.h"
+#include "selftest/programs.h"
+
+struct trial {
+	/* Set by the caller; all of it must stay valid. */
+	const char *dir;	    /* the folder that gets the recording */
+	const char *name;	    /* the recording's name in it */
+	const char *source;	    /* as -source names it */
+	const char *const *options; /* more options of `mtbpf record`; NULL-terminated */
+	unsigned int programs;	    /* which programs run: 1 << enum program */
+	struct program_log *log;    /* mapped MAP_SHARED */
+	bool is_portable;	    /* to be decoded on another machine, too */
+	/* The result of trial__make() and trial__load(). */
+	pid_t child; /* the process that runs the programs, stopped; 0 if loaded */
+	struct recording rec;
+	struct decoded decoded;
+	const struct hit_mark *hit;	   /* the last of the trace */
+	const struct iteration *iteration; /* the one that the hit ended */
+};
+
+#define TRIAL_TEXT_SIZE 200
+
+/*
+ * Records and decodes, and leaves NAME.mtbpf and what the programs noted, NAME.truth, in the
+ * folder. False: no recording can be judged, and `why` says so. trial__end() in any case.
+ */
+bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE]);
+/* The same from the files that trial__make() has left there, perhaps on another machine. */
+bool trial__load(struct trial *trial, char why[static TRIAL_TEXT_SIZE]);
+/* True if the folder has a recording of that name. */
+bool trial__is_there(const char *dir, const char *name);
+/* Ends the programs. The recording stays in the folder. */
+void trial__end(struct trial *trial);
+
+/*
+ * Lets the programs go on, and looks whether they do, and whether anything of the recording is left
+ * in their process. NULL: all is well; otherwise what is wrong.
+ */
+const char *trial__find_harm(const struct trial *trial);
+
+#endif
