@@ -30,7 +30,7 @@ class Sqlite(Service):
     def quick(self):
         self.sql('select * from one')
 
-    @cause(r'on the CPU, in .*libsqlite3', threshold='20ms')
+    @cause(r'on the CPU, in .*(libsqlite3|sqlite3VdbeExec)', threshold='20ms')
     def scan(self):
         self.sql("select count(*) from list where t like '%ABCD%'")
 
