@@ -8,7 +8,7 @@
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
 #   make deb        a Debian package        make bundle   one static executable: build/bundle/mtbpf
 #   make release    steps the version (STEP=patch|minor|major)
-#   make trust      what docs/trust.md says, tried      make test-distros   Debian 12, 13 and sid, in clean roots
+#   make trust      what docs/dev/trust.md says, tried      make test-distros   Debian 12, 13 and sid, in clean roots
 #
 #   O=DIR build folder   V=1 show commands   SAN=address,undefined   WERROR=1   SOURCE=pt|sample|soft|vm (demo)
 
@@ -190,7 +190,7 @@ bench:
 bench-trigger: all $(BENCH) programs
 	$(Q)$(O)/tests/bench/bench_trigger
 # What -source sample costs the target: recorder on against off.
-# Rows for docs/sources.md; takes two minutes.
+# Rows for docs/user/sources.md; takes two minutes.
 bench-sample: $(O)/tests/bench/bench_sample $(O)/tests/bench/bench_lookback $(O)/tests/bench/bench_idle_cpu
 	$(Q)$(O)/tests/bench/bench_sample 2>/dev/null
 	$(Q)$(O)/tests/bench/bench_lookback

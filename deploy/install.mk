@@ -25,9 +25,10 @@ install: all
 	$(Q)sed -e 's|/usr/local/bin|$(bindir)|' deploy/systemd/mtbpf@.service >$(O)/mtbpf@.service
 	$(Q)install -D -m 644 $(O)/mtbpf@.service $(DESTDIR)$(unitdir)/mtbpf@.service
 	$(Q)install -D -m 644 deploy/systemd/web.conf $(DESTDIR)$(docdir)/examples/web.conf
-	$(Q)install -d $(DESTDIR)$(docdir)/docs
+	$(Q)install -d $(DESTDIR)$(docdir)/docs/user $(DESTDIR)$(docdir)/docs/dev
 	$(Q)install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
-	$(Q)install -m 644 docs/*.md $(DESTDIR)$(docdir)/docs
+	$(Q)install -m 644 docs/user/*.md $(DESTDIR)$(docdir)/docs/user
+	$(Q)install -m 644 docs/dev/*.md $(DESTDIR)$(docdir)/docs/dev
 	$(Q)install -d $(DESTDIR)$(datadir)/man/man1
 	$(Q)for page in $(MADE_PAGES); do \
 	    $(placed) $$page >$(DESTDIR)$(datadir)/man/man1/$${page##*/} || exit; done

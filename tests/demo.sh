@@ -107,4 +107,4 @@ if [ $status -ne 0 ] || [ ! -s "$trace" ]; then
 	exit 1
 fi
 echo "demo: that is what made it slow. As a timeline: $O/mtbpf view $trace (or open it in https://ui.perfetto.dev);"
-echo "demo: docs/tutorial.md goes on from here"
+echo "demo: docs/user/tutorial.md goes on from here"

@@ -2,7 +2,7 @@
 /*
  * How far a thread's ring of -source sample looks back: recorded until the ring has been written
  * all around, then from its oldest record to its newest. Of a thread that runs all the time, and of
- * one that goes to sleep a thousand times a second; rows for docs/sources.md.
+ * one that goes to sleep a thousand times a second; rows for docs/user/sources.md.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

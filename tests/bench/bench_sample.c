@@ -108,7 +108,7 @@ static const struct mode probe_alone = {.name = "the trigger's probe", .probe = 
 static const struct mode probe_logged = {
 	.name = "probe, its hits logged", .probe = true, .log = true, .base = &probe_alone};
 
-/* Each at each of the rates: rows of a table in docs/sources.md. */
+/* Each at each of the rates: rows of a table in docs/user/sources.md. */
 static const unsigned int rates[] = {1000, 4000, 10000};
 #define RATES (sizeof(rates) / sizeof(rates[0]))
 

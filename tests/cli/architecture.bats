@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# docs/architecture.md is true: who includes whom, and whose each library is.
+# docs/dev/architecture.md is true: who includes whom, and whose each library is.
 
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
-	page=docs/architecture.md
+	page=docs/dev/architecture.md
 }
 
 # rows HEADING: the first and the last cell of the table below it, "cell: cell"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What a recording or a trace that breaks mtbpf could do then (docs/rights.md): code in it that tries to write elsewhere,
+# What a recording or a trace that breaks mtbpf could do then (docs/user/rights.md): code in it that tries to write elsewhere,
 # to reach other processes, to execute.
 
 load ../helpers

@@ -34,7 +34,7 @@ parsed_to_the_end() {
 
 @test "the documents' commands are mtbpf's, and so are their options" {
 	n=0
-	for file in "$root/README.md" "$root"/docs/*.md; do
+	for file in "$root/README.md" "$root"/docs/*/*.md; do
 		while read -r line; do
 			parsed_to_the_end "$line" || { echo "$file"; return 1; }
 			n=$((n + 1))

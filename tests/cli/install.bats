@@ -21,7 +21,7 @@ setup() {
 		share/bash-completion/completions/mtbpf share/zsh/site-functions/_mtbpf \
 		share/fish/vendor_completions.d/mtbpf.fish lib/systemd/system/mtbpf@.service \
 		share/doc/mtbpf/examples/web.conf \
-		share/doc/mtbpf/README.md share/doc/mtbpf/LICENSE share/doc/mtbpf/docs/sources.md; do
+		share/doc/mtbpf/README.md share/doc/mtbpf/LICENSE share/doc/mtbpf/docs/user/sources.md; do
 		[ -s "$placed/$file" ] || { echo "$file is missing"; return 1; }
 	done
 	[ -z "$(find "$root" -type f ! -perm -444)" ]

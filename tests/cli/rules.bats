@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# docs/stacks.md has each rule by which stacks are known, and each is tried by a unit test.
+# docs/dev/stacks.md has each rule by which stacks are known, and each is tried by a unit test.
 
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
@@ -8,7 +8,7 @@ setup() {
 }
 
 @test "the document's table of rules is the code's" {
-	sed -n '/<!-- rules -->/,/<!-- end of rules -->/p' docs/stacks.md | grep '^| ' | tail -n +2 >"$BATS_TEST_TMPDIR/said"
+	sed -n '/<!-- rules -->/,/<!-- end of rules -->/p' docs/dev/stacks.md | grep '^| ' | tail -n +2 >"$BATS_TEST_TMPDIR/said"
 	"$table" -print >"$BATS_TEST_TMPDIR/is"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/is")" -gt 50 ]
 	diff "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/is"

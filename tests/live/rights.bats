@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# docs/rights.md: what a user who is not root can do, with a copy that has capabilities and one that has not.
+# docs/user/rights.md: what a user who is not root can do, with a copy that has capabilities and one that has not.
 
 load ../helpers
 load rights
@@ -105,8 +105,8 @@ with() {
 	[ "$status" -eq 0 ]
 }
 
-@test "the recipe of docs/rights.md: the copy with its four capabilities, and ambient ones" {
-	recipe=$(sed -n 's/^    sudo setcap \(cap_[a-z_,]*\)+ep .*/\1/p' "$BATS_TEST_DIRNAME/../../docs/rights.md")
+@test "the recipe of docs/user/rights.md: the copy with its four capabilities, and ambient ones" {
+	recipe=$(sed -n 's/^    sudo setcap \(cap_[a-z_,]*\)+ep .*/\1/p' "$BATS_TEST_DIRNAME/../../docs/user/rights.md")
 	[ -n "$recipe" ]
 	with "$recipe" watch -pid "$roots" -symbol one_iter -max-hits 1 -timeout 30s
 	[ "$status" -eq 0 ]

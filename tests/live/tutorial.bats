@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# docs/tutorial.md: each command in it does what it says, and what it shows of an output has that shape.
+# docs/user/tutorial.md: each command in it does what it says, and what it shows of an output has that shape.
 
 load ../helpers
 
 setup() {
-	tutorial=$BATS_TEST_DIRNAME/../../docs/tutorial.md
+	tutorial=$BATS_TEST_DIRNAME/../../docs/user/tutorial.md
 	cd "$BATS_TEST_TMPDIR"
 	started=()
 }
@@ -91,10 +91,10 @@ mtbpf() {
 
 @test "the tutorial's links lead somewhere, and all documents are in the README" {
 	cd "$BATS_TEST_DIRNAME/../.."
-	for file in README.md docs/*.md; do
+	for file in README.md docs/*/*.md; do
 		while read -r link; do
 			[ -e "$(dirname "$file")/$link" ] || { echo "$file: $link"; return 1; }
-		done < <(grep -oE '\]\([a-z][A-Za-z0-9_./-]*\)' "$file" | sed 's/^](//; s/)$//' | grep -v '^http')
+		done < <(grep -oE '\]\([a-z.][A-Za-z0-9_./-]*\)' "$file" | sed 's/^](//; s/)$//' | grep -v '^http')
 		[ "$file" = README.md ] || grep -q "$file" README.md || { echo "README.md has no $file"; return 1; }
 	done
 }

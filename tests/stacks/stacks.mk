@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Decoded stacks against the true ones, program by program: the table in docs/stacks.md.
+# Decoded stacks against the true ones, program by program: the table in docs/dev/stacks.md.
 JUDGE := $(O)/tests/stacks/judge
 JUDGE_SHARED := $(addprefix $(O)/tests/stacks/,mistakes.o shown.o truth_read.o tree_walk.o verdict.o)
 $(JUDGE).o $(JUDGE_SHARED): ALL_CFLAGS += -Itests/stacks

@@ -5,6 +5,6 @@ $(O)/tests/trust/fault.so: tests/trust/fault.c | $(O)/.test-deps-ok
 	    -shared -fPIC -o $@ $< -ldl
 
 .PHONY: trust
-# The figures of docs/trust.md: T seconds a fuzzer, TRIGGERS, ATTACHES, EVERY.
+# The figures of docs/dev/trust.md: T seconds a fuzzer, TRIGGERS, ATTACHES, EVERY.
 trust: tests $(O)/tests/trust/fault.so
 	$(Q)O=$(O) tests/trust/run

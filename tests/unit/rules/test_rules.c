@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The table of rules: what each row says, and that the rules say of the common branches what is
- * done with these without them. With -print: the rows as docs/stacks.md has them.
+ * done with these without them. With -print: the rows as docs/dev/stacks.md has them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What this kernel can do, as it shows when it is tried: the columns of the table in docs/kernels.md. On a
+# What this kernel can do, as it shows when it is tried: the columns of the table in docs/dev/kernels.md. On a
 # kernel that is too old mtbpf says so in a line, and does not touch the target.
 takes_any_kernel=1
 . /tests/vm/lib.sh
