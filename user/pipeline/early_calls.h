@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "pipeline/early_queue.h"
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
 

@@ -6,7 +6,7 @@
 
 #include "decode/threads.h"
 #include "sampled/hit_stack.h"
-#include "stack/spread.h"
+#include "decode/spread.h"
 #include "stack/tree_passes.h"
 #include "stack/stack.h"
 #include "kernel/address.h"

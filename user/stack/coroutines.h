@@ -32,7 +32,7 @@ struct coroutine {
 	uint8_t state;	      /* enum coroutine_state */
 	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
 	bool is_goroutine;
-	/* OCaml's: see effects.c. */
+	/* OCaml's: coroutines.c. */
 	bool is_fiber;
 	struct coroutine *parent;    /* that waits for it; none, of one that is kept */
 	struct coroutine *child;     /* that it waits for */

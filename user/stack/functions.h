@@ -26,7 +26,7 @@ enum function_role {
 	ROLE_SETCONTEXT, /* it does, and does not come back */
 	ROLE_GOGO,	 /* Go's: from its scheduler's stack to a goroutine */
 	ROLE_MCALL, /* Go's: calls a function on the scheduler's stack, never comes back itself */
-	/* OCaml's effects: effects.c */
+	/* OCaml's effects: coroutines.c */
 	ROLE_PERFORM,
 	ROLE_REPERFORM,
 	ROLE_RESUME,

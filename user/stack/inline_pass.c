@@ -4,13 +4,12 @@
  * call will stand then: a call's new index is its old one and the number of slices before it. They
  * are moved there from the last to the first, each at most once.
  */
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack/tree_passes.h"
 
 #include "kernel/huge_pages.h"
 #include "util/memory_limit.h"

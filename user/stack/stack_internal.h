@@ -177,63 +177,25 @@ void stack__open_gap(struct stack *s, const struct branch *b);
 /* True as event__apply(), of the events that are about them. */
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
 /*
- * The frames that run, but for n_above of them, went on at waits_at: should others turn out to have
- * done, stack__find_other() begins there.
- */
-void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above);
-/*
  * The top frame returns to where it does not: true where another stack may have run all the time
  * since the last switch. *other is NULL if that is one that is not known.
  */
 bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other);
 
-/* go.c: its scheduler runs on a stack of its own, and switches goroutines. */
-
-/* `b` is the call that the running frame's role is about, to `function`. */
-void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function);
-/* The scheduler goes to the goroutine that recovers from a panic, in that function. */
-void stack__recover(struct stack *s, const struct branch *b, const struct function *function);
-/* The scheduler goes to a goroutine: its frames begin anew the next time. */
-void stack__leave_system(struct stack *s, const struct branch *b);
-/* Behind a gap the scheduler may run: it is the one from before. */
+/* Go: after a gap the scheduler may run: it is the one from before. */
 void stack__settle_system(struct stack *s);
-/* The call that a handler puts in where it has interrupted a goroutine: it returns to there. */
+/* Go: the call that a signal handler inserts where it has interrupted a goroutine. */
 bool stack__is_preemption(const struct function *function);
-/* `b` goes to a goroutine for the scheduler, which takes those first that have waited longest. */
+/* Go: `b` goes to a goroutine for the scheduler, which takes first those that waited longest. */
 bool stack__is_queued(const struct stack *s, const struct branch *b);
-
-/* effects.c: OCaml's fibers. */
-
-/* True as event__apply(), of the events that are about them. */
-bool stack__apply_effect(struct stack *s, const struct branch *b, const struct event *e);
-/* s->resumes was a resumption: of which fiber, what comes next tells. */
+/* OCaml: s->resumes was a resumption; the branch after it tells of which fiber. */
 void stack__settle_resume(struct stack *s, const struct branch *next);
-/* It was this one that was resumed last. */
-void stack__resume_other(struct stack *s, struct coroutine *fiber);
 
 /* passes.c: the trace goes on. */
 
 void stack__start_segment(struct stack *s, const struct branch *b);
 /* There are no more branches. */
 void stack__end_segments(struct stack *s);
-
-/*
- * Passes, in the order in which they run when segments have ended: in the gap behind them, or at
- * the end of the trace. frames.h says what a segment has: its calls, the levels that they lie on,
- * and what it shows of the stacks at its two ends.
- */
-struct segment_end {
-	uint64_t before_ns; /* the next one begins then; UINT64_MAX: there is none */
-	bool is_last;
-};
-
-/* coroutine_pass.c: those that have run since the last gap are found among those from before it. */
-void stack__find_coroutines(struct stack *s, const struct segment_end *end);
-/* caller_pass.c: callers that the stacks at hits show; and, at the end, that the code tells. */
-void stack__use_anchors(struct stack *s, const struct segment_end *end);
-void stack__find_callers(struct stack *s, const struct segment_end *end);
-
-/* coroutine_pass.c: what go.c needs as well. */
 
 /* The coroutine, from before a gap, goes on in a new segment; if it has_waited, the switch is over.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Times for branches that the trace gives none of their own, before they come to the stack. */
-#ifndef MTBPF_STACK_SPREAD_H
-#define MTBPF_STACK_SPREAD_H
+#ifndef MTBPF_DECODE_SPREAD_H
+#define MTBPF_DECODE_SPREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

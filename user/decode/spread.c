@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stack/spread.h"
+#include "decode/spread.h"
 
 #include <errno.h>
 #include <stdlib.h>
