@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "kernel/huge_pages.h"
 #include "util/memory_limit.h"
 

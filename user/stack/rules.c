@@ -174,17 +174,22 @@ static bool switches_to_setjmp(ARGS)
 	return top_of(s)->role && unwinding__find_setjmp(s, b, &e->frame, &e->by);
 }
 
-static bool switches_to_others_setjmp(ARGS)
+static bool find_others_setjmp(ARGS)
 {
 	struct coroutines *coroutines = (struct coroutines *)&s->coroutines;
 
-	for (size_t i = 0; top_of(s)->role && i < coroutines__count(coroutines); i++) {
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
 		e->coroutine = coroutines__at(coroutines, i);
 		if (e->coroutine->state == COROUTINE_WAITS &&
 		    unwinding__has_setjmp(coroutines__frames_of(coroutines, e->coroutine), b->to))
 			return true;
 	}
 	return false;
+}
+
+static bool switches_to_others_setjmp(ARGS)
+{
+	return top_of(s)->role && find_others_setjmp(s, b, e);
 }
 
 static bool recovers(ARGS)
@@ -200,6 +205,38 @@ static bool may_have_unwound(const struct stack *s, const struct event *e)
 	if (!has_role(s, ROLE_MAY_SWITCH))
 		return false;
 	return !e->function || (!e->is_entry && stack__find_caller(s, e->function));
+}
+
+/*
+ * A switch that is made of setjmp() and longjmp(): the function that calls longjmp() has called
+ * setjmp() itself, to be come back to.
+ */
+
+static bool longjmps_to_waiting(ARGS)
+{
+	const struct landing *own;
+
+	e->frame = unwinding__find_longjmp(s->frames, &own);
+	e->coroutine =
+		e->frame && own ? coroutines__find_waiting(&s->coroutines, b->to, false) : NULL;
+	return e->coroutine;
+}
+
+static bool longjmps_to_itself(ARGS)
+{
+	const struct landing *own;
+
+	e->frame = unwinding__find_longjmp(s->frames, &own);
+	return e->frame && own && b->to - own->ip <= own->slack;
+}
+
+static bool longjmps_to_others_setjmp(ARGS)
+{
+	const struct landing *own;
+
+	e->frame = unwinding__find_longjmp(s->frames, &own);
+	return e->frame && own && !unwinding__has_setjmp(s->frames, b->to) &&
+	       find_others_setjmp(s, b, e);
 }
 
 /* No call returns there, no function begins there, and no known coroutine waits there. */
@@ -639,6 +676,17 @@ static const struct rule unmatched_returns[] = {
 /* Into the middle of a function. */
 
 static const struct rule landings[] = {
+	{"switch by longjmp",
+	 "`longjmp` goes to where another stack waits that was left in the same way: the "
+	 "function that calls it has called `setjmp` before, to be come back to",
+	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH, longjmps_to_waiting},
+	{"switch by longjmp that comes back",
+	 "the same, to behind that `setjmp`: that stack, or one that is not known yet",
+	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_BACK, longjmps_to_itself},
+	{"switch by longjmp to a setjmp",
+	 "the same, to behind a `setjmp` of a stack that was left in another way",
+	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_LANDING,
+	 longjmps_to_others_setjmp},
 	{"longjmp",
 	 "behind a `setjmp` that a frame which still lives has called: of several the "
 	 "innermost",

@@ -23,7 +23,8 @@ enum event_kind {
 	EVENT_RECEIVER,	      /* the same, of a __builtin_setjmp() whose frame is not known */
 	EVENT_LOST,	      /* nothing known leads there: the segment ends */
 
-	/* Stacks of one thread. */
+	/* Stacks of one thread. With an event.frame it is longjmp(), in that frame, that switches.
+	 */
 	EVENT_SWITCH,	      /* to event.coroutine, where it waits */
 	EVENT_SWITCH_BACK,    /* to the stack that runs */
 	EVENT_SWITCH_LANDING, /* to a frame of event.coroutine that called getcontext() or setjmp()

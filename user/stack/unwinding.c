@@ -255,6 +255,35 @@ bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip)
 	return find(frames, ip);
 }
 
+static const struct landing *landing_at_depth(const struct frames *frames, size_t depth)
+{
+	for (size_t i = frames->landings.n; i--;) {
+		const struct landing *landing = &frames->landings.v[i];
+
+		if (landing->depth == depth && lives(frames, landing))
+			return landing;
+	}
+	return NULL;
+}
+
+struct frame *unwinding__find_longjmp(const struct frames *frames, const struct landing **own)
+{
+	struct frame *found = NULL, *frame = frames__top(frames);
+
+	for (; frame && frame->call.function; frame = frames__parent(frames, frame)) {
+		const struct unwinder *unwinder = unwinder_of(frame);
+
+		if (unwinder && unwinder->left_by == LEFT_BY_LONGJMP)
+			found = frame;
+		else if (frame->call.function->kind != FUNCTION_UNKNOWN)
+			break;
+	}
+	*own = found && frames__parent(frames, found)
+		       ? landing_at_depth(frames, (size_t)(found - frames->open.v) - 1)
+		       : NULL;
+	return found;
+}
+
 bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
 			    struct departure *by)
 {

@@ -54,6 +54,11 @@ bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struc
 			    struct departure *by);
 /* One of these frames called it there. */
 bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip);
+/*
+ * The outermost of the frames on top that are longjmp()'s, or NULL if there are none. *own is a
+ * setjmp() that the function below that frame has called, or NULL.
+ */
+struct frame *unwinding__find_longjmp(const struct frames *frames, const struct landing **own);
 
 /* Of the frames from before a gap: the innermost whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
