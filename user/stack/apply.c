@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What an event does to the frames, by a handful of operations. */
+/* Applies events to the frames, by a handful of operations. */
 #include "stack/rules.h"
 
 #include <string.h>
@@ -158,7 +158,7 @@ void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *corout
 	coroutine->began_at = ip;
 }
 
-/* Where the trace breaks off. passes.c goes on behind it. */
+/* The trace breaks off. passes.c goes on after the gap. */
 
 void stack__open_gap(struct stack *s, const struct branch *b)
 {
@@ -252,7 +252,7 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 
 /* Landings. */
 
-/* The frame that took the exception lies below all frames that the segment has shown. */
+/* The frame that took the exception is below all frames that the segment has shown. */
 static struct frame *begin_below(struct stack *s, const struct branch *b,
 				 const struct departure *by, bool is_lowest, uint32_t distance)
 {
@@ -314,7 +314,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 
 /* Out of user code and back, by what is not traced. */
 
-/* Pushes a slice of that kind, which lasts until the thread goes on. */
+/* Pushes a slice of this kind. It lasts until the thread goes on. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
 	stack__push(s, &(struct frame){.call = branch__call(b, NULL, kind)});
@@ -383,7 +383,9 @@ static void end_entry(struct stack *s, const struct branch *b, const struct even
 		put_below_all(s, b, e->function);
 }
 
-/* Ends the entry from user code, with the entries on top of it; false if there is none. */
+/*
+ * Ends the entry from user code, with the entries on top of it. Returns false if there is no entry.
+ */
 static bool leave_kernel(struct stack *s, const struct branch *b, const struct event *e)
 {
 	struct frame *entry = NULL, *frame = frames__top(s->frames);

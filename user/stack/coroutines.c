@@ -89,7 +89,7 @@ static bool is_free(const struct coroutine *coroutine, bool is_loose)
 	       (!is_loose || !coroutine->frames.parts.n);
 }
 
-/* Of the one that was there before it keeps its track only. */
+/* Clears everything about the coroutine that was there before, except its track. */
 static struct coroutine *use_again(struct coroutines *coroutines, struct coroutine *coroutine)
 {
 	if (coroutines->system == coroutine)
@@ -152,10 +152,10 @@ void coroutines__name(const struct coroutines *coroutines, const struct coroutin
 
 /*
  * Goroutines (Go's src/runtime/asm_amd64.s, proc.go). Each thread has a stack for the scheduler,
- * g0's. mcall() and morestack() leave a goroutine by a call on that stack, from which nothing
- * returns: the scheduler goes to a goroutine by gogo(), a jump to where that one called mcall() or
- * morestack(), or to its first function. What is called by systemstack() runs on that stack, too,
- * but comes back like any call, and is shown as one.
+ * g0's. mcall() and morestack() leave a goroutine by calling a function on that stack, which does
+ * not return: the scheduler goes to a goroutine by gogo(), a jump to where that one called mcall()
+ * or morestack(), or to its first function. systemstack() calls functions on that stack as well,
+ * but they return like any call, and are shown as calls.
  */
 
 bool stack__is_preemption(const struct function *function)
@@ -274,7 +274,7 @@ static struct frame *find_base(struct stack *s)
 	return !base->is_root && base->index == coroutines->system_index ? base : NULL;
 }
 
-/* What runs is the scheduler, and has not been seen since the gap: it is the one from before. */
+/* The scheduler runs and has not been recognised since the gap: it is the one from before. */
 static void join_system(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
@@ -362,13 +362,12 @@ static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_
 }
 
 /*
- * OCaml 5's effects (its runtime/amd64.S). What a handler is around runs on a fiber:
- * caml_runstack() makes one, calls a function there, and goes back when that has returned, or
- * raised. The fiber's parent is the stack that waits for it. caml_perform() goes to the parent, by
- * a jump to the handler that takes the place of what the parent waits in, and keeps the fiber, and
- * caml_reperform() goes on to the parent's parent and keeps both. caml_resume() goes back to what
- * was kept, by a jump to a function that returns for caml_perform(): not before that return is it
- * known which fiber it is.
+ * OCaml 5's effects (its runtime/amd64.S). Code under a handler runs on a fiber: caml_runstack()
+ * makes one, calls a function there, and goes back when that has returned or raised. The fiber's
+ * parent is the stack that waits for it. caml_perform() goes to the parent, by a jump to the
+ * handler, which takes the place of the parent's top frame, and keeps the fiber; caml_reperform()
+ * goes on to the parent's parent and keeps both. caml_resume() goes back to a kept fiber, by a jump
+ * to a function that returns for caml_perform(): only that return tells which fiber it is.
  */
 
 /* The one that the others, which were kept with it, have come to. */
@@ -396,7 +395,7 @@ static struct coroutine *add_fiber(struct stack *s, bool is_loose)
 	return fiber;
 }
 
-/* caml_runstack() stands on both stacks: what is called here returns to it. */
+/* caml_runstack() has a frame on both stacks: the function that is called here returns to it. */
 static void begin_fiber(struct stack *s, const struct branch *b, struct coroutine *fiber)
 {
 	const struct frame base = {.call = {.start_ns = b->time_ns,
@@ -438,7 +437,7 @@ static void end_fiber(struct stack *s, const struct branch *b, struct coroutine 
 				   runner);
 }
 
-/* Of an effect that nobody handles: back to who performed it, which raises. */
+/* Nobody handles the effect: the runtime goes back to the fiber that performed it, which raises. */
 static void go_unhandled(struct stack *s, const struct branch *b)
 {
 	struct coroutine *performer = s->coroutines.performer;
@@ -479,7 +478,10 @@ static bool perform(struct stack *s, const struct branch *b, const struct functi
 {
 	const struct frame *top = frames__top(s->frames);
 	struct coroutine *parent = coroutines__parent_of(s->coroutines.running);
-	/* What performs once more is not gone on with there, but by the fiber that it waits for. */
+	/*
+	 * A fiber that performs again is not resumed there, but through the fiber that it waits
+	 * for.
+	 */
 	bool is_first = top->role == ROLE_PERFORM;
 	uint64_t waits_at = is_first ? top->resume_ip : 0;
 
@@ -523,7 +525,7 @@ static struct coroutine *find_latest(struct stack *s)
 	return latest;
 }
 
-/* The function stands in the place of caml_perform()'s frame. */
+/* The function takes the place of caml_perform()'s frame. */
 static void resume_fiber(struct stack *s, const struct branch *b, struct coroutine *fiber)
 {
 	struct coroutine *resumer = s->coroutines.running;
@@ -629,7 +631,7 @@ static void leave(struct stack *s, const struct branch *b)
 		stack__end(s, b->time_ns, CALL_CUT_SHORT);
 }
 
-/* longjmp() as a switch: its outermost frame waits, as that of swapcontext() would. */
+/* longjmp() as a switch: its outermost frame waits, as swapcontext()'s frame would. */
 static void become_switch(struct stack *s, const struct branch *b, struct frame *longjmp)
 {
 	const struct landing *own;
@@ -644,8 +646,8 @@ static void become_switch(struct stack *s, const struct branch *b, struct frame 
 }
 
 /*
- * To itself, or to one that is not known yet and waits at the same address. What only looks like a
- * switch does not undo what is known of one.
+ * A switch to the running stack itself, or to an unknown one that waits at the same address. A
+ * function that only looks like a switch does not discard what is known of a real one.
  */
 static void come_back(struct stack *s, const struct branch *b)
 {
@@ -717,8 +719,9 @@ static struct coroutine *find_parked(const struct stack *s, const struct branch 
 }
 
 /*
- * Of those that wait, the one that returns there; or whose caller is not known. Where that of the
- * one that runs is not known either: one that has waited since before a gap, and returns there.
+ * Finds a waiting stack that returns there, or one whose caller is not known. If the caller of the
+ * running stack is not known either, it may be a stack that has waited since before a gap and
+ * returns there.
  */
 bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other)
 {

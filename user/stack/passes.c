@@ -14,21 +14,21 @@
 
 /* Frames have shown a segment's calls and the levels of these, and its stacks at both ends. */
 struct segment_end {
-	uint64_t before_ns; /* the next segment begins then; UINT64_MAX: there is none */
+	uint64_t before_ns; /* the begin of the next segment; UINT64_MAX: this was the last */
 	bool is_last;
 };
 
 /* The coroutines pass. */
 
 /*
- * The stacks of a thread that were there before a gap, and which of them one is that went on behind
- * it: by the frames that it shows, and the addresses that they return to.
+ * Finds out which of the stacks from before a gap a stack is that runs after it: by the frames that
+ * it shows, and by their return addresses.
  */
 /* Coroutines that cannot be told apart: the same frames, and they wait at the same address. */
 struct parked_group {
 	struct held_stack pending;
 	uint64_t waits_at; /* 0: they did not wait */
-	uint8_t slack;	   /* or so many bytes behind it */
+	uint8_t slack;	   /* or up to this many bytes after it */
 	bool is_rootless;
 	size_t first, n_taken; /* in parked.coroutines */
 	size_t n;
@@ -39,7 +39,7 @@ struct parked {
 	VEC(struct parked_group) groups;
 };
 
-/* How well a group fits. */
+/* How well a group matches. */
 struct likeness {
 	size_t group; /* counted from 1; 0: none fits, or several do that are different below */
 	struct fit fit;
@@ -254,10 +254,10 @@ static struct likeness find_parked(const struct parked *parked, struct held_stac
 }
 
 /*
- * Behind a gap it is not known which of a thread's stacks runs, nor what the others have done in
- * it. So what runs until the next gap is held apart: each stack as if the trace began there. Then
- * those are joined to the stacks from before whose frames, and the addresses that they return to,
- * are the ones that they have shown. What has shown too little stands by itself.
+ * After a gap it is not known which of a thread's stacks runs, nor what the others have done in it.
+ * So everything that runs until the next gap is kept apart: each stack as if the trace began there.
+ * Then the new stacks are joined to the ones from before whose frames and return addresses they
+ * have shown. A stack that has shown too little stays apart.
  */
 
 void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
@@ -322,7 +322,7 @@ static struct likeness choose(const struct parked *parked, struct coroutine *loo
 	return find_parked(parked, frames__show_begin(&loose->frames), loose->began_at);
 }
 
-/* Those first of which most is known: what is left may be the only one that others can be. */
+/* Sorts by evidence, the best first: the last ones may then have only one candidate left. */
 static int rank(struct coroutines *coroutines, const struct parked *parked, ranked_vec *all)
 {
 	for (size_t i = 0; i < coroutines->others.n; i++) {
@@ -371,7 +371,7 @@ int stack__anchor(struct stack *s, uint64_t time_ns, const uint64_t *ips, size_t
 	return VEC_ADD(&s->anchors, anchor);
 }
 
-/* A return address may be the first behind the function that called. */
+/* A return address may be the first one after the function that called. */
 static const struct function *function_of(struct stack *s, const uint64_t *ips, size_t i)
 {
 	bool is_entry;
@@ -379,7 +379,7 @@ static const struct function *function_of(struct stack *s, const uint64_t *ips, 
 	return stack__function_at(s, i ? ips[i] - 1 : ips[i], &is_entry);
 }
 
-/* Up to the first address that is no code: behind it nothing is to be trusted. */
+/* Counts the addresses before the first one that is not code: those after it cannot be trusted. */
 static size_t count_known(struct stack *s, const uint64_t *ips, size_t n)
 {
 	size_t i = 0;
@@ -420,11 +420,11 @@ static void use_anchors(struct stack *s, const struct segment_end *end)
 }
 
 /*
- * What runs to the end behind a gap, on frames that were called in it and do not return, shows by
- * no branch what it lies on. The code may tell: of a function that nothing but calls names, these
- * are all that can have called it, and so on, down to a frame that ran before the gap. The way that
- * needs the fewest calls is taken, if there is but one. main() is called by its address: libc's
- * code tells where.
+ * The callers pass. Frames that were called in a gap and run to the end of the trace never return,
+ * so no branch shows their callers. The code may tell: if a function is referred to by calls only,
+ * one of these has called it, and so on, down to a frame that ran before the gap. The path with the
+ * fewest calls is taken if it is the only one. main() is called by its address: libc's code tells
+ * where.
  */
 
 #define MAX_FRAMES 32
@@ -521,7 +521,7 @@ static void add_callers(struct stack *s, struct callers *callers, size_t above)
 }
 
 /*
- * Where a frame is called is where the one below it goes on. The uppermost may have become another
+ * A frame is called where the one below it goes on. The uppermost frame may have become another
  * function's since, by a jump.
  */
 static void take_callers(struct stack *s, const struct callers *callers,
@@ -559,8 +559,7 @@ static void find_callers(struct stack *s, const struct segment_end *end)
 
 /* The end of a segment, and the next one. */
 
-/* Where there is one stack only, it is the one that goes on; but others may have begun meanwhile.
- */
+/* A single stack is the one that goes on after the gap; but others may have begun meanwhile. */
 static bool has_others(struct coroutines *coroutines)
 {
 	if (coroutines->n_switches != coroutines->n_at_gap)
@@ -585,7 +584,7 @@ static void park_all(struct stack *s)
 			coroutine->pending.n = 0;
 		if (coroutine->state != COROUTINE_RUNS && coroutine->state != COROUTINE_WAITS)
 			continue;
-		/* Whatever it does, it begins anew each time. */
+		/* The scheduler starts from the same frames each time. */
 		if (coroutine == coroutines->system && coroutine->state == COROUTINE_WAITS)
 			continue;
 		frames__list_pending(coroutines__frames_of(coroutines, coroutine),
@@ -627,8 +626,8 @@ static void forget_all(struct stack *s, uint64_t time_ns)
 }
 
 /*
- * What the first pass has not found again may be any stack, and which of them runs behind the gap
- * is not known.
+ * A stack that the coroutines pass has not recognised may be any, and it is not known which of them
+ * runs after the gap.
  */
 static void park(struct stack *s, const struct segment_end *end)
 {
@@ -650,7 +649,7 @@ static void park(struct stack *s, const struct segment_end *end)
 	coroutines->n_at_gap = coroutines->n_switches;
 }
 
-/* Stitching has a switch of its own: without it each segment stands by itself. */
+/* Stitching has a switch of its own in the stitcher: without it no segment is joined to another. */
 static void stitch(struct stack *s, const struct segment_end *end)
 {
 	frames__end_segment(s->frames);

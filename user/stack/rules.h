@@ -97,9 +97,9 @@ extern const struct rule_group rule_groups[];
 extern const size_t n_rule_groups;
 
 /*
- * Finds the event of `b`, taken as a branch of that kind. If e->group is not NULL, *e is an event
- * that only corrected the state, and the search goes on with the rule after it. False: no condition
- * holds.
+ * Finds the event of `b`, classified as the kind `as`. If e->group is not NULL, *e is an event that
+ * only corrected the state, and the search goes on with the rule after it. Returns false if no
+ * condition holds.
  */
 bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
 		     struct event *e);

@@ -58,7 +58,7 @@ struct stack {
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;
 	struct branch resumes;
-	/* Between a GAP and the BEGIN behind it. */
+	/* Between a GAP and the BEGIN after it. */
 	bool in_gap;
 	uint8_t gap_reason;
 	uint64_t gap_ns;
@@ -70,7 +70,7 @@ struct stack {
 
 /* stack.c */
 
-/* Off the common path: what `b`, taken as a branch of that kind, is evidence of, is done. */
+/* Off the common path: classifies `b` as a branch of that kind, and applies the event. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as);
 
 /* rules.c: what the code tells. */
@@ -79,7 +79,7 @@ void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind a
 static inline const struct function *stack__function_at(const struct stack *s, uint64_t ip,
 							bool *is_entry)
 {
-	/* What is cached is no state: asking changes nothing. */
+	/* The cache is not state: a search changes nothing else. */
 	return function_cache__find((struct function_cache *)&s->functions, ip, is_entry);
 }
 
@@ -100,14 +100,14 @@ bool stack__is_sigreturn(const struct stack *s, uint64_t ip);
 /* The kernel's trampoline, which a return probe has put where the return address was. */
 bool stack__is_uretprobe(const struct function *function);
 /*
- * Where the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): this is
- * its function, at ip.
+ * If the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): true if
+ * this is that RET's function, and ip is in it.
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 
 /*
- * apply.c: what an event does. True: that has set something right, and the branch itself is still
- * to be classified by the rules behind this one.
+ * apply.c: applies an event. Returns true if that only corrected the state, so that the branch has
+ * to be classified again, by the rules after this one.
  */
 bool event__apply(struct stack *s, const struct branch *b, const struct event *e);
 
@@ -116,7 +116,7 @@ bool event__apply(struct stack *s, const struct branch *b, const struct event *e
  * changes frames, but for the common case in stack.c.
  */
 
-/* What `b` has called, however it did. */
+/* A call made by `b`, whatever kind of branch that is. */
 static inline struct call branch__call(const struct branch *b, const struct function *function,
 				       uint8_t kind)
 {
@@ -142,8 +142,8 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
 		    bool is_entry);
 /*
- * The frames above `frame` end without a return, which began with `by`. NULL: all that the segment
- * has shown, and what `b` went to lies below.
+ * The frames above `frame` end without a return; `by` says what began that. NULL: everything that
+ * the segment has shown ends, and the target of `b` is below it.
  */
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by);
 /*
@@ -169,7 +169,7 @@ void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine
 /* The same, at ip: in a function, or in the middle of one that has run before. */
 void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip);
 
-/* The trace breaks off: all frames that run end, and may go on behind it. */
+/* The trace breaks off: all running frames end, and may go on after the gap. */
 void stack__open_gap(struct stack *s, const struct branch *b);
 
 /* coroutines.c: stacks of one thread. */
@@ -184,11 +184,17 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 
 /* Go: after a gap the scheduler may run: it is the one from before. */
 void stack__settle_system(struct stack *s);
-/* Go: the call that a signal handler inserts where it has interrupted a goroutine. */
+/*
+ * Go: true for the function whose call a signal handler inserts at the instruction that it has
+ * interrupted.
+ */
 bool stack__is_preemption(const struct function *function);
-/* Go: `b` goes to a goroutine for the scheduler, which takes first those that waited longest. */
+/*
+ * Go: true if the scheduler goes to a goroutine from its queue. The goroutine that has waited
+ * longest is first.
+ */
 bool stack__is_queued(const struct stack *s, const struct branch *b);
-/* OCaml: s->resumes was a resumption; the branch after it tells of which fiber. */
+/* OCaml: s->resumes resumed a fiber; the next branch tells which one. */
 void stack__settle_resume(struct stack *s, const struct branch *next);
 
 /* passes.c: the trace goes on. */
