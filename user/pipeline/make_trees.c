@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "decode/threads.h"
-#include "sampled/hit_stack.h"
 #include "decode/spread.h"
+#include "sampled/sample_stack.h"
 #include "stack/tree_passes.h"
 #include "stack/stack.h"
 #include "kernel/address.h"
