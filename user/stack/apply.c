@@ -79,6 +79,19 @@ void stack__give_back(struct frame *frame)
 	frame->resume_ip = 0;
 }
 
+void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp)
+{
+	const struct landing *own;
+	struct frame *top;
+
+	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
+	top = unwinding__find_longjmp(s->frames, &own);
+	top->role = ROLE_SWITCH;
+	top->return_ip = 0;
+	top->resume_ip = own->ip;
+	top->slack = own->slack;
+}
+
 void stack__break_segment(struct stack *s, const struct branch *b)
 {
 	frames__pop_to(s->frames, NULL, b->time_ns, CALL_CUT_SHORT);

@@ -631,20 +631,6 @@ static void leave(struct stack *s, const struct branch *b)
 		stack__end(s, b->time_ns, CALL_CUT_SHORT);
 }
 
-/* longjmp() as a switch: its outermost frame waits, as swapcontext()'s frame would. */
-static void become_switch(struct stack *s, const struct branch *b, struct frame *longjmp)
-{
-	const struct landing *own;
-	struct frame *top;
-
-	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
-	top = unwinding__find_longjmp(s->frames, &own);
-	top->role = ROLE_SWITCH;
-	top->return_ip = 0;
-	top->resume_ip = own->ip;
-	top->slack = own->slack;
-}
-
 /*
  * A switch to the running stack itself, or to an unknown one that waits at the same address. A
  * function that only looks like a switch does not discard what is known of a real one.
@@ -787,7 +773,7 @@ static void run_other(struct stack *s, struct coroutine *other)
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)
 {
 	if (e->frame && e->rule->event <= EVENT_SWITCH_LANDING)
-		become_switch(s, b, e->frame);
+		stack__make_switch(s, b, e->frame);
 	switch ((enum event_kind)e->rule->event) {
 	case EVENT_SWITCH:
 		resume(s, b, e->coroutine);

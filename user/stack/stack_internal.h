@@ -153,7 +153,9 @@ void stack__break_segment(struct stack *s, const struct branch *b);
 
 /* The running frame is that of a function that switches stacks. */
 void stack__take_role(struct stack *s, enum function_role role);
-/* It switches no stacks this time. */
+/* longjmp() as a switch: its outermost frame waits, as swapcontext()'s frame would. */
+void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);
+/* It does not switch stacks this time. */
 void stack__give_back(struct frame *frame);
 
 /* The coroutine's frames are those that run. */
