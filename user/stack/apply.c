@@ -66,7 +66,7 @@ void stack__take_role(struct stack *s, enum function_role role)
 
 	if (!top || top->role)
 		return;
-	/* So that a return there is looked at: it may be another stack's. */
+	/* Without return_ip the rules look at a return from it: it may go to another stack. */
 	top->role = (uint8_t)role;
 	top->resume_ip = top->return_ip;
 	top->return_ip = 0;
@@ -99,7 +99,7 @@ void stack__break_segment(struct stack *s, const struct branch *b)
 	stack__push_first(s, b->to);
 }
 
-/* The function is the caller of all that ran in the segment, whose frames have all ended. */
+/* Puts the function below all frames of the segment: all of them have ended. */
 static struct frame *put_below_all(struct stack *s, const struct branch *b,
 				   const struct function *function)
 {
@@ -209,7 +209,7 @@ static void return_from(struct stack *s, const struct branch *b, const struct fr
 	frames__pop(s->frames, b->time_ns, 0);
 }
 
-/* Behind a context switch: the frame that was there before it, and runs that function. */
+/* After a context switch: finds the frame from before it that runs that function. */
 static struct frame *find_below(struct stack *s, const struct function *function)
 {
 	struct frame *frame = function ? frames__below(s->frames) : NULL;
@@ -223,7 +223,7 @@ static struct frame *find_below(struct stack *s, const struct function *function
 	return NULL;
 }
 
-/* The first frame of a coroutine: who set up its stack put a function's first address there. */
+/* True for the first frame of a coroutine whose creator put a function's address on the stack. */
 static bool is_made_by_hand(const struct frame *frame)
 {
 	return !frame->call.call_ip && !(frame->call.flags & (CALL_INFERRED_START | CALL_BY_JUMP));
@@ -238,7 +238,7 @@ static void return_out(struct stack *s, const struct branch *b, const struct eve
 	frames__pop(s->frames, b->time_ns, 0);
 	if (frames__top(s->frames))
 		return;
-	/* A label may follow the call in assembly: the function before it is the caller. */
+	/* In assembly a label may follow the call: the caller is the function before it. */
 	if (is_entry)
 		function = stack__function_at(s, b->to - 1, &is_entry);
 	below = find_below(s, function);
@@ -279,7 +279,7 @@ static struct frame *begin_below(struct stack *s, const struct branch *b,
 	return frames__top(s->frames);
 }
 
-/* The earlier part of this unwinding, which stopped at a clean-up; NULL: it starts here. */
+/* Finds the earlier part of this unwinding, which stopped at a clean-up; NULL: it starts here. */
 static struct leap *find_earlier(struct stack *s, const struct departure *by)
 {
 	struct frame *clean_up = by->resuming ? frames__parent(s->frames, by->resuming) : NULL;
@@ -306,7 +306,10 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 		frames__name(s->frames, by.frame);
 		begin_at(&leap, by.frame);
 	}
-	/* A clean-up may have been in what began it: a panic goes through several functions. */
+	/*
+	 * The clean-up may have been in a function that began the unwinding: a panic goes through
+	 * several.
+	 */
 	if (earlier && !by.resumes) {
 		earlier->left_by = by.left_by;
 		begin_at(earlier, by.frame);
@@ -335,7 +338,9 @@ static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, ui
 	s->resume_ip = resume_ip;
 }
 
-/* The code where it cannot be read: a handler has returned to what comes to its syscall so. */
+/*
+ * For code that cannot be read: true if a handler has returned to code that leads to this syscall.
+ */
 static bool is_in_restorer(const struct stack *s, uint64_t ip)
 {
 	return s->restorer_ip && (ip - s->restorer_ip == 7 || ip - s->restorer_ip == 5);
@@ -385,7 +390,7 @@ static void enter_kernel(struct stack *s, const struct branch *b, const struct e
 		s->in_sigreturn = b->len && stack__is_sigreturn(s, b->from);
 }
 
-/* The entry is over; without one the segment began in the kernel, and all of it is over. */
+/* Ends the entry. Without an entry the segment began in the kernel, and all of its frames end. */
 static void end_entry(struct stack *s, const struct branch *b, const struct event *e,
 		      struct frame *entry)
 {
@@ -489,7 +494,9 @@ static bool apply_outside(struct stack *s, const struct branch *b, const struct 
 		stack__on_event(s, b, BRANCH_RETURN);
 		return false;
 	case EVENT_ABORT:
-		/* It may lie anywhere, and is part of the function whose sequence it ends. */
+		/*
+		 * The handler may be anywhere. It is part of the function whose sequence it ends.
+		 */
 		s->aborted.frame = frame__id(frames__top(s->frames));
 		s->aborted.handler = e->function;
 		return false;
@@ -542,7 +549,10 @@ bool event__apply(struct stack *s, const struct branch *b, const struct event *e
 		stack__resolve(s, b, e->function, e->is_entry);
 		return false;
 	case EVENT_HANDLER_RETURN:
-		/* Into the restorer, which calls rt_sigreturn: still the signal's frame. */
+		/*
+		 * It returns into the restorer, which calls rt_sigreturn: this is still the
+		 * signal's frame.
+		 */
 		frames__top(s->frames)->call.kind = CALL_SIGNAL;
 		s->restorer_ip = b->to;
 		stack__replace_top(s, b, e->function);

@@ -14,7 +14,10 @@
 struct call_tree;
 struct code_map;
 
-/* What is known of one instruction. A site without inlined code and source is not stored. */
+/*
+ * An instruction's function, inlined function and source. A site without the last two is not
+ * stored.
+ */
 struct call_site {
 	const struct function *function; /* whose code it is */
 	const struct inlined *inlined;	 /* the innermost there; NULL: none */

@@ -74,7 +74,7 @@ struct done_by {
 	const char *in; /* of a goroutine: the function that it was in; NULL: not known */
 };
 
-/* What a blocked thread waits for: the system call in which it left its CPU. */
+/* The system call in which a blocked thread left its CPU. */
 struct waits_for {
 	uint32_t call; /* its index: of a CALL_OFF_CPU */
 	int syscall;
@@ -237,7 +237,7 @@ const struct call *call_tree__reclaim(const struct call_tree *tree, const struct
  */
 const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call);
 
-/* What it waits for; NULL if that is not known, or if it does not wait. */
+/* The system call that it waits in; NULL if that is not known, or if it does not wait. */
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call);
 #define WAITS_FOR_SIZE 192
 /* "read of /var/log/x (fd 5)", "futex held by helper (123)". Returns text. */

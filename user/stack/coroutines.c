@@ -106,7 +106,10 @@ struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose)
 {
 	struct coroutine **place, *coroutine;
 
-	/* From here on, what was taken for the thread's own may turn out to be another's. */
+	/*
+	 * From here on, calls that were taken for the thread's own may turn out to be another
+	 * stack's.
+	 */
 	coroutines->own_frames->consumer = NULL;
 	for (size_t i = 0; i < coroutines->others.n; i++)
 		if (is_free(coroutines->others.v[i], is_loose))
@@ -173,7 +176,10 @@ static struct frame *find_frame(const struct frames *frames, const char *name)
 	return frame;
 }
 
-/* Its last frame is goexit1()'s, which Goexit() calls, or what every goroutine returns to. */
+/*
+ * Ends a goroutine. Its last frame is goexit1()'s, which is called by Goexit() or by the function
+ * that every goroutine returns to.
+ */
 static void end_goroutine(struct stack *s, const struct branch *b)
 {
 	bool by_goexit = find_frame(s->frames, "runtime.Goexit");
@@ -199,7 +205,10 @@ static void leave_goroutine(struct stack *s, const struct branch *b,
 		s->coroutines.recovering = coroutine;
 }
 
-/* The scheduler's frames that stay, in a new segment: another one runs in them each time. */
+/*
+ * Starts a new segment on the scheduler's permanent frames: it runs other functions in them each
+ * time.
+ */
 static void begin_system(struct stack *s, uint64_t time_ns)
 {
 	const held_vec *base = &s->coroutines.system_base;
@@ -211,7 +220,7 @@ static void begin_system(struct stack *s, uint64_t time_ns)
 	}
 }
 
-/* It ran when a gap began, and has been left in it. */
+/* Finds a scheduler that ran when a gap began, and was left in the gap. */
 static void find_system(struct stack *s, const struct branch *b)
 {
 	struct coroutines *coroutines = &s->coroutines;
@@ -253,7 +262,10 @@ static void on_mcall(struct stack *s, const struct branch *b, const struct funct
 	stack__push(s, &(struct frame){.call = branch__call(b, function, CALL_FUNCTION)});
 }
 
-/* It begins each time where mstart1() was called, which is seen but once. */
+/*
+ * The frame on which the scheduler starts each time: mstart1()'s caller. That call is seen only
+ * once.
+ */
 static struct frame *find_base(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
@@ -333,7 +345,9 @@ bool stack__is_queued(const struct stack *s, const struct branch *b)
 	       !function__is_named(stack__function_at(s, b->to, &is_entry), "runtime.gopark");
 }
 
-/* recovery() has the goroutine return once more from what deferred the call that recovered. */
+/*
+ * recovery() makes the goroutine return again from the function that deferred the recovering call.
+ */
 static void recover(struct stack *s, const struct branch *b, const struct function *function)
 {
 	struct coroutine *coroutine = s->coroutines.recovering;
@@ -370,7 +384,7 @@ static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_
  * to a function that returns for caml_perform(): only that return tells which fiber it is.
  */
 
-/* The one that the others, which were kept with it, have come to. */
+/* The outermost of the fibers that were kept together with this one. */
 static struct coroutine *last_of(struct coroutine *fiber)
 {
 	for (struct coroutine *parent; (parent = coroutines__parent_of(fiber));)
@@ -384,7 +398,7 @@ static void wait_for(struct coroutine *parent, struct coroutine *fiber)
 	parent->child = fiber;
 }
 
-/* is_loose: it has been there before, as one that is not known. */
+/* is_loose: it is a fiber from before that has not been identified. */
 static struct coroutine *add_fiber(struct stack *s, bool is_loose)
 {
 	struct coroutine *fiber = coroutines__add(&s->coroutines, is_loose);
@@ -409,7 +423,7 @@ static void begin_fiber(struct stack *s, const struct branch *b, struct coroutin
 	stack__push(s, &base);
 }
 
-/* The parent is one from before a gap, which is not known before it returns. */
+/* The parent is a stack from before a gap: it is identified when it returns. */
 static void return_to_unknown(struct stack *s, const struct branch *b)
 {
 	struct coroutine *parent = add_fiber(s, true);
@@ -421,7 +435,10 @@ static void return_to_unknown(struct stack *s, const struct branch *b)
 	parent->began_at = 0;
 }
 
-/* Its base goes on on the parent's stack, in the place of what that waits in. */
+/*
+ * The frame at the fiber's base goes on on the parent's stack, in place of the frame that waited
+ * there.
+ */
 static void end_fiber(struct stack *s, const struct branch *b, struct coroutine *parent)
 {
 	const struct function *runner = frames__top(s->frames)->call.function;
@@ -448,7 +465,7 @@ static void go_unhandled(struct stack *s, const struct branch *b)
 	stack__resume(s, b->time_ns, performer);
 }
 
-/* The handler's stack, which a fiber from before the trace has not told. */
+/* Goes to the handler's stack, which a fiber from before the trace has not shown. */
 static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t waits_at)
 {
 	struct coroutine *running = s->coroutines.running, *parent = add_fiber(s, true);
@@ -498,7 +515,7 @@ static bool perform(struct stack *s, const struct branch *b, const struct functi
 	return true;
 }
 
-/* Goes on in caml_perform(), which is shared. */
+/* caml_reperform() continues in caml_perform(), whose code they share. */
 static void reperform(struct stack *s, const struct branch *b, const struct function *function)
 {
 	struct coroutine *running = s->coroutines.running, *last = running->performed;
@@ -509,7 +526,7 @@ static void reperform(struct stack *s, const struct branch *b, const struct func
 	stack__take_role(s, ROLE_REPERFORM);
 }
 
-/* The one that performed last, of those that are kept. */
+/* The fiber that performed last, of those that are kept. */
 static struct coroutine *find_latest(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
@@ -561,7 +578,7 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 		resume_fiber(s, b, fiber);
 		return;
 	}
-	/* It was kept before the trace began. */
+	/* The fiber was kept before the trace began. */
 	fiber = add_fiber(s, true);
 	if (!fiber)
 		return;
@@ -614,7 +631,7 @@ static bool apply_effect(struct stack *s, const struct branch *b, const struct e
 
 /* Switches. */
 
-/* The thread's own is never over, and getcontext() may have remembered where another goes on. */
+/* The thread's own stack never ends, and getcontext() may have stored where another one goes on. */
 static void leave(struct stack *s, const struct branch *b)
 {
 	struct coroutine *coroutine = s->coroutines.running;
@@ -649,7 +666,10 @@ static void come_back(struct stack *s, const struct branch *b)
 	frames__pop(s->frames, b->time_ns, 0);
 }
 
-/* Its switch has come back, unless it is another one's that waits there. */
+/*
+ * Goes to a waiting stack, whose switch has returned. Returns may show later that it was another
+ * one that waits there.
+ */
 static void resume(struct stack *s, const struct branch *b, struct coroutine *coroutine)
 {
 	leave(s, b);
@@ -660,7 +680,7 @@ static void resume(struct stack *s, const struct branch *b, struct coroutine *co
 	frames__pop(s->frames, b->time_ns, 0);
 }
 
-/* To a frame of another coroutine that called getcontext() or setjmp(). */
+/* Goes to a frame of another coroutine that has called getcontext() or setjmp(). */
 static void land_elsewhere(struct stack *s, const struct branch *b, struct coroutine *coroutine)
 {
 	struct departure by;
@@ -688,7 +708,7 @@ static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
 	return true;
 }
 
-/* One that has waited since before a gap, unless it may be the same as the one that runs. */
+/* Finds a stack that has waited since before a gap, unless it may be the running one. */
 static struct coroutine *find_parked(const struct stack *s, const struct branch *b)
 {
 	struct coroutine *coroutine =
@@ -719,11 +739,11 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 		*other = coroutines__find_other(coroutines, 0, COROUTINE_WAITS);
 	if (!*other && !has_caller)
 		*other = find_parked(s, b);
-	/* One that has waited since before the trace began. */
+	/* It may be a stack that has waited since before the trace began. */
 	return *other || (has_caller && frames_mark__is_whole(&coroutines->mark, s->frames));
 }
 
-/* One that has waited since before the trace began. NULL: no memory, or too many. */
+/* Adds a stack that has waited since before the trace began. NULL: no memory, or too many. */
 static struct coroutine *add_unknown(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;

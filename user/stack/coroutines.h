@@ -112,8 +112,8 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 					   bool is_first);
 
 /*
- * Of the coroutines in that state that wait where the running one did, the last whose frames fit:
- * see frames_mark__fits().
+ * Finds the coroutine whose frames fit, of those in that state that wait where the running one did;
+ * the one that was left last: see frames_mark__fits().
  */
 struct coroutine *coroutines__find_other(const struct coroutines *coroutines, uint64_t return_ip,
 					 enum coroutine_state state);

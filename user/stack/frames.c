@@ -56,7 +56,10 @@ static struct call *place(const struct frames *frames, uint32_t index)
 	return &frames->calls.v[FRAMES_ROOM + index];
 }
 
-/* The index of a new place, whose call is not written before it has ended. False: no memory. */
+/*
+ * Reserves a place and stores its index. Its call is written when it ends. Returns false if memory
+ * runs out.
+ */
 static bool add_place(struct frames *frames, uint32_t *index)
 {
 	if (frames->calls.n >= frames->calls.cap && frames__grow(frames)) {
@@ -270,7 +273,7 @@ void frames__learn_edge(struct frames *frames, const struct frame *frame, bool i
 		frames->failed = true;
 }
 
-/* All but the lowest ones end without a return. */
+/* Marks all frames but the lowest ones as left without a return. */
 static void leave(struct frames *frames, size_t n_lowest, enum left_by left_by)
 {
 	bool is_exception = left_by == LEFT_BY_THROW || left_by == LEFT_BY_PANIC;
@@ -288,7 +291,7 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 	frames__pop_to(frames, frame, time_ns, CALL_CUT_SHORT);
 }
 
-/* Aside, as the part's outermost frame. */
+/* Adds a root, stored apart, as the part's outermost frame. */
 static struct root *add_root(struct frames *frames, struct part *part)
 {
 	struct root *root = VEC_PUSH(&frames->roots);
@@ -313,7 +316,7 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 		frames->failed = true;
 		return NULL;
 	}
-	/* In a nested part it is one more on the frame below. */
+	/* In a nested part it is one more frame on top of the one below the part. */
 	frames->level += part->outer != PART_NONE;
 	*frame = (struct frame){
 		.is_root = true,
@@ -340,7 +343,7 @@ static void add_beside(struct frames *frames, const struct call *call)
 
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
 {
-	/* Many in a moment are shown as one. */
+	/* Several gaps at one time are shown as one. */
 	if (end_ns == start_ns && frames->has_gap && frames->last_gap_ns == start_ns)
 		frames__end_segment(frames);
 	else
@@ -372,7 +375,7 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
  * handed on later: the begin of its caller, or the end of a call that is kept.
  */
 
-/* Deeper ones wait until it is known how many roots are below them: files have a limit. */
+/* Deeper calls wait until the number of roots below them is known: files have a depth limit. */
 #define MAX_DEPTH 256
 
 /* Parts, and calls of leaps, may still have to be found by their places. */
@@ -392,7 +395,7 @@ void frames__name(struct frames *frames, const struct frame *frame)
 /* Stands for the site of a call that ran before its segment began: after a gap it may be any. */
 static const struct inlined any;
 
-/* Some of its callees wait to be told. */
+/* True if some of its callees wait to be handed on. */
 static bool has_waiting(const struct frame *caller)
 {
 	return caller->in && !caller->keeps_in;
@@ -423,7 +426,10 @@ static const struct inlined *find_inlined(const struct frames *frames, const str
 	return frame->call.flags & CALL_BY_JUMP || frame->call.kind == CALL_SIGNAL ? before : in;
 }
 
-/* The calls from `first` up to `end`, with those behind in their place: of frames so deep. */
+/*
+ * Hands on the calls from `first` up to `end`, made by frames at that depth, and moves the later
+ * calls into their places.
+ */
 static void tell(struct frames *frames, uint32_t first, uint32_t end, size_t depth)
 {
 	struct call *calls = place(frames, first);
@@ -438,7 +444,7 @@ static void tell(struct frames *frames, uint32_t first, uint32_t end, size_t dep
 		frames->landings.n--;
 }
 
-/* Slices of inlined code end where a callee has been told in between. */
+/* A slice of inlined code ends if another callee has been handed on in between. */
 static void stay(struct frames *frames, const struct frame *frame, struct frame *caller)
 {
 	struct call *call =
@@ -456,7 +462,7 @@ static void keep(struct frames *frames, struct frame *frame, size_t depth)
 {
 	struct frame *caller = depth ? frame - 1 : NULL;
 
-	/* Behind a gap, there may be more in it. */
+	/* After a gap there may be more calls in it. */
 	if (has_waiting(frame) && !(frame->call.flags & CALL_INFERRED_END) &&
 	    !is_named(frames, frame->first_in))
 		tell(frames, frame->first_in, n_calls(frames), depth + 1);
@@ -488,7 +494,7 @@ void frames__tell(struct frames *frames, struct frame *frame)
 		keep(frames, frame, depth);
 		return;
 	}
-	/* And those that wait will be. */
+	/* The waiting callees will be handed on with it. */
 	caller->told_ns = frame->call.end_ns;
 	if (in && in == caller->in)
 		return;
@@ -508,7 +514,7 @@ void frames__tell(struct frames *frames, struct frame *frame)
 	}
 }
 
-/* What a segment tells of its two ends, by which it is stitched to its neighbours. */
+/* The evidence of a segment at its two ends, by which it is stitched to its neighbours. */
 
 static struct part *running_segment(const struct frames *frames)
 {
@@ -551,7 +557,7 @@ void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 		frames__list_open(frames, frames->open.n, &frames->held);
 }
 
-/* On top of those before: where it returned to is where its caller was first seen. */
+/* Adds a frame on top of those before. Its return address is where its caller was first seen. */
 static void show(struct frames *frames, const struct call *call)
 {
 	size_t n = frames->begun.n;
@@ -563,7 +569,7 @@ static void show(struct frames *frames, const struct call *call)
 		frames->failed = true;
 }
 
-/* A call is not in its place before it has ended. */
+/* A call is written to its place when it ends; until then it is in its frame. */
 static const struct call *find_call(const struct frames *frames, uint32_t index, bool is_root)
 {
 	for (size_t i = 0; i < frames->open.n; i++)
@@ -577,7 +583,10 @@ static size_t end_of(const struct frames *frames, const struct part *segment)
 	return running_segment(frames) == segment ? frames->calls.n - FRAMES_ROOM : segment->end;
 }
 
-/* The first calls that ran when the segment began: one, or each in the one before. */
+/*
+ * Lists the first calls that ran when the segment began: the first call, and each that is in the
+ * one before.
+ */
 static void show_first_calls(struct frames *frames, const struct part *segment)
 {
 	size_t next = (size_t)(segment - frames->parts.v) + 1, end = end_of(frames, segment);
@@ -639,7 +648,7 @@ struct held_stack frames__show_begin(struct frames *frames)
 		if (i && part->boundary != BOUNDARY_LEAP)
 			break;
 		show_begin(frames, part);
-		/* The outer frames tell more. */
+		/* A later segment shows more of the outer frames. */
 		if (frames->begun.n >= n || frames->begun.n > 1) {
 			n = frames->begun.n;
 			most = part;
@@ -668,7 +677,7 @@ void frames__list_pending(struct frames *frames, held_vec *pending)
 		frames__list_open(frames, frames->open.n, pending);
 	else if (VEC_ADD_ALL(pending, &frames->held))
 		frames->failed = true;
-	/* Below the first of the segment. */
+	/* The stack below may know the return address of the segment's first frame. */
 	if (below.n && pending->n > below.n && !pending->v[below.n].return_ip)
 		pending->v[below.n].return_ip = below.v[below.n].return_ip;
 }

@@ -115,9 +115,9 @@ void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree)
 }
 
 /*
- * Calls in the order of their beginnings, and late roots aside, to a tree: one pass, since a root
- * found late makes everything in its part lie deeper, and moves everything behind it. Frames that
- * run on from one segment in the next become one call.
+ * Moves the calls, which are in the order of their begins, and the late roots into a tree, in one
+ * pass: a late root makes everything in its part one level deeper, and moves all calls after it.
+ * Frames that run on from one segment to the next become one call.
  */
 
 struct pass {

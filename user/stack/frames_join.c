@@ -117,7 +117,7 @@ int frames__append(struct frames *to, struct frames *from, enum boundary boundar
 	return to->failed ? -ENOMEM : 0;
 }
 
-/* On those that wait: the switch function's, and the slice of the wait. */
+/* On top of a waiting frame are the switch function's frame and the slice of the wait. */
 #define ABOVE 2
 
 void frames_mark__fini(struct frames_mark *mark)
@@ -146,7 +146,10 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 	return 0;
 }
 
-/* The frame that was the i-th from the top, below those above. NULL: too far down. */
+/*
+ * The frame that was i-th from the top at the mark, not counting n_above. NULL: it was too far
+ * down.
+ */
 static const struct frame *marked(const struct frames_mark *mark, size_t i)
 {
 	i += mark->n_above + 1;
@@ -164,13 +167,13 @@ static size_t n_ended(const struct frames_mark *mark, const struct frames *from)
 	return mark->n_open - mark->n_above - from->open.n;
 }
 
-/* A tail call has taken the place of the frame that was there. */
+/* True if a tail call has taken the place of the frame. */
 static bool is_replaced(const struct frame *was, const struct frame *is)
 {
 	return was->index != is->index;
 }
 
-/* Leaps name calls by their places. */
+/* True if a leap refers to a call since the mark by its place. */
 static bool has_leapt(const struct frames_mark *mark, const struct frames *from)
 {
 	for (size_t i = 0; i < from->leaps.n; i++)
@@ -185,7 +188,7 @@ static bool is_since(const struct frames_mark *mark, const struct frame *frame)
 	return !frame->is_root && frame->index + FRAMES_ROOM >= mark->n_calls;
 }
 
-/* The top is a tail call, and the only one: its caller was there at the mark. */
+/* True if the top is a tail call, and the only one: its caller was there at the mark. */
 static bool is_tail_call(const struct frames_mark *mark, const struct frames *from)
 {
 	const struct frame *top = frames__top(from);
@@ -266,7 +269,7 @@ static void end_like(struct frames *to, const struct call *end, const struct cal
 	frames__pop(to, end->end_ns, end->flags & CALL_CUT_SHORT);
 }
 
-/* Calls that began since: all but the last frame have ended. */
+/* Moves the calls that began since the mark. All but the last frame have ended. */
 static int move_calls(const struct frames_mark *mark, const struct frames *from, struct frames *to,
 		      uint32_t deeper)
 {
@@ -282,7 +285,10 @@ static int move_calls(const struct frames_mark *mark, const struct frames *from,
 	return 0;
 }
 
-/* The tail call that is the top of `from`: its place is among those moved to behind n_calls. */
+/*
+ * Moves the tail call that is the top of `from`. Calls are moved to n_calls and the places after
+ * it.
+ */
 static int move_top(const struct frames_mark *mark, const struct frames *from, struct frames *to,
 		    size_t n_calls, uint32_t deeper, const struct frame *returns)
 {

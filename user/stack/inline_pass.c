@@ -50,7 +50,7 @@ static void end_slices(struct inline_pass *p, struct inline_level *level,
 	}
 }
 
-/* The new index, and depth, of what is next called from there. */
+/* The new index and depth of the next callee there. */
 static uint32_t inner_index(const struct inline_pass *p, const struct inline_level *level)
 {
 	return level->open ? p->slices.v[level->inner].before + level->inner : level->index;
@@ -112,7 +112,7 @@ static void enter(struct inline_pass *p, struct inline_level *level, const struc
 	level->last_ns = call->end_ns;
 }
 
-/* The level of a call at this depth. What was there before has ended by now. NULL: no memory. */
+/* The level of a call at this depth. The call that had it before has ended. NULL: no memory. */
 static struct inline_level *level_at(struct inline_pass *p, uint32_t depth)
 {
 	struct inline_level *level;

@@ -26,7 +26,7 @@ struct newcomer {
 	uint32_t top, end;
 };
 
-/* How a newcomer matches a stack that waits. */
+/* The way in which a newcomer matches a stack that waits. */
 struct match {
 	uint32_t lowest;   /* the call that newcomer's first is, or, of n_below, the outermost */
 	uint32_t n_below;  /* this many of the newcomer's first calls are below all that the waiting
@@ -56,7 +56,7 @@ static void fini_waiter(struct waiter *waiter)
 	VEC_FINI(&waiter->waits);
 }
 
-/* The slice of the one that waits at that time, or CALL_NO_PARENT. */
+/* The slice in which the tree's stack waits at that time, or CALL_NO_PARENT. */
 static uint32_t find_wait(const struct waiter *waiter, uint64_t time_ns)
 {
 	const struct call *calls = waiter->tree->calls.v, *call;
@@ -74,7 +74,7 @@ static bool was_running(const struct call *call)
 	return call->kind == CALL_FUNCTION && call->function && call->flags & CALL_INFERRED_START;
 }
 
-/* False: the tree does not begin so. */
+/* Returns false if the tree does not begin with a stack that was there before. */
 static bool init_newcomer(struct newcomer *newcomer, struct call_tree *tree)
 {
 	const struct call *calls = tree->calls.v;
@@ -113,7 +113,7 @@ static bool is_goexit(const struct call *call)
 	       function__is_named(call->function, "runtime.goexit.abi0");
 }
 
-/* False: it is another one. */
+/* Returns false if it is another stack. */
 static bool is_newcomer(const struct newcomer *newcomer, const struct call_tree *tree,
 			uint32_t wait, struct match *match)
 {
@@ -179,8 +179,8 @@ static void shift_names(struct waiter *waiter, uint32_t at, int64_t n)
 }
 
 /*
- * The stack whose calls are `root` to `end` turns out to have had these calls below it, the
- * outermost first. 0 or -ENOMEM.
+ * The stack whose calls are `root` to `end` turns out to have these callers below it; the outermost
+ * is first. 0 or -ENOMEM.
  */
 static int splice_below(struct waiter *waiter, uint32_t root, uint32_t end, const call_vec *below)
 {
@@ -227,7 +227,7 @@ static uint32_t *map_calls(const struct call_tree *to, const struct newcomer *ne
 	return map;
 }
 
-/* It waits until the newcomer goes on. */
+/* Ends the wait when the newcomer goes on. */
 static void end_wait(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
 {
 	const struct call *own = newcomer->tree->calls.v;
@@ -322,8 +322,8 @@ static void leave_tree(struct waiter *from, const struct newcomer *newcomer)
 }
 
 /*
- * The newcomer is what waits in `to`, as the last of its calls, and has all of its own callers
- * there. It leaves its tree. 0 or -ENOMEM.
+ * Moves the newcomer out of its tree: it continues the stack whose wait is the last call in `to`,
+ * and has all of its own callers there. 0 or -ENOMEM.
  */
 static int splice_behind(struct waiter *to, struct waiter *from, const struct newcomer *newcomer)
 {
@@ -344,7 +344,7 @@ static int splice_behind(struct waiter *to, struct waiter *from, const struct ne
 	return err;
 }
 
-/* Return addresses, beside the address where it went on. */
+/* Return addresses that have to agree, in addition to the address where it went on. */
 #define AGREED_MIN 1
 
 struct arrival {
@@ -389,7 +389,7 @@ static int list_arrivals(struct joiner *j, struct call_tree *trees)
 	return 0;
 }
 
-/* Below a call of it; NULL: nothing is known. */
+/* The caller of the call; NULL: not known. */
 static const struct call *below(const struct candidate *c, const struct call *call)
 {
 	const struct call *calls = c->waiter->tree->calls.v;
@@ -412,7 +412,7 @@ static bool is_rootless(const struct candidate *c)
 	return call->flags & CALL_INFERRED_START && !is_goexit(call);
 }
 
-/* As far as both are known, the same functions below what they have in common with the newcomer. */
+/* True if the functions below the common calls are the same, as far as both are known. */
 static bool is_alike_below(const struct candidate *a, const struct candidate *b)
 {
 	const struct call *in_a = below(a, lowest(a)), *in_b = below(b, lowest(b));
@@ -423,7 +423,7 @@ static bool is_alike_below(const struct candidate *a, const struct candidate *b)
 	return (in_a || !in_b || is_rootless(a)) && (in_b || !in_a || is_rootless(b));
 }
 
-/* Nobody of its own thread has gone on with it. A thread's own stack stays its own. */
+/* True if its own thread has not continued it. A thread's own stack stays its own. */
 static bool is_left(const struct candidate *c)
 {
 	const struct call_tree *tree = c->waiter->tree;
@@ -465,7 +465,7 @@ static struct candidate find(const struct joiner *j, const struct arrival *arriv
 	return best.match.n_agreed < AGREED_MIN ? (struct candidate){0} : best;
 }
 
-/* Callers that the newcomer alone has shown. */
+/* Adds the callers that only the newcomer has shown. */
 static int add_callers(struct candidate *c, const struct newcomer *newcomer)
 {
 	struct call_tree *tree = c->waiter->tree;
@@ -474,7 +474,7 @@ static int add_callers(struct candidate *c, const struct newcomer *newcomer)
 	return own.n ? splice_below(c->waiter, c->match.lowest, (uint32_t)tree->calls.n, &own) : 0;
 }
 
-/* It is one of several: of each what is below is the same. */
+/* The newcomer is one of several that have the same callers: it gets a copy of these. */
 static int lend_callers(const struct candidate *c, const struct arrival *arrival)
 {
 	const struct call *calls = c->waiter->tree->calls.v;

@@ -39,7 +39,7 @@ struct parked {
 	VEC(struct parked_group) groups;
 };
 
-/* How well a group matches. */
+/* The quality of a group's match. */
 struct likeness {
 	size_t group; /* counted from 1; 0: none fits, or several do that are different below */
 	struct fit fit;

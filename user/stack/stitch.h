@@ -35,7 +35,7 @@ typedef VEC(struct held) held_vec;
 /* Runs once, below everything: two of them are the same activation. */
 bool held__is_outermost(const struct held *held);
 
-/* How one stack matches another: b[k] is a[k + offset], for as many frames as agree. */
+/* The match of two stacks: b[k] is a[k + offset], for as many frames as agree. */
 struct fit {
 	int64_t offset;
 	size_t first;	  /* the lowest of b that has one in a */

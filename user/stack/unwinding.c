@@ -14,7 +14,7 @@ static const struct unwinder panics = {LEFT_BY_PANIC, false};
 static const struct unwinder raises = {LEFT_BY_RAISE, false};
 static const struct unwinder jumps = {LEFT_BY_LONGJMP, false};
 
-/* The first row that is the name, or begins it, decides. */
+/* The first row whose text is the name, or its beginning, applies. */
 static const struct {
 	const char *text;
 	bool is_whole;
@@ -94,7 +94,7 @@ struct departure departure__find(const struct frames *frames, const struct frame
 
 		if (!unwinder)
 			continue;
-		/* An unwinding that is forced ends by a longjmp() out of it. */
+		/* A forced unwinding ends by a longjmp() out of it. */
 		if (unwinder->resumes && (!found.frame || found.left_by == LEFT_BY_LONGJMP))
 			found.resuming = frame;
 		found.left_by = unwinder->left_by;
@@ -158,7 +158,7 @@ struct departure unwinding__departure_to(const struct stack *s, struct frame *fr
 	struct departure by = departure__find(s->frames, frame);
 	struct frame *top = frames__top(s->frames);
 
-	/* It may end what threw. */
+	/* longjmp() may end the unwinding that threw. */
 	if (!by.frame || by.left_by == LEFT_BY_LONGJMP)
 		by.left_by = left_by;
 	if (!by.frame && left_by != LEFT_BY_UNKNOWN && top != frame)
@@ -340,7 +340,10 @@ static size_t count_steps(const struct stack *s)
  * Exceptions come to landing pads: the frame that one is for is the innermost whose pending call
  * has that pad.
  */
-/* The instruction that the frame is at: one that calls, unless it is the top. 0: not known. */
+/*
+ * The instruction that the frame is at, or just after: a call, except for the top frame. 0: not
+ * known.
+ */
 static uint64_t pending_site(const struct frame *frame, const struct frame *top,
 			     const struct branch *b)
 {
@@ -404,7 +407,7 @@ static bool takes(void *ctx, const struct function *function, uint64_t return_ip
 	       leads_to(landed->s, return_ip - 1, &landed->pad, landed->b->to);
 }
 
-/* It was thrown: what threw it is the innermost frame that does, and does not return. */
+/* Finds the innermost frame that throws: it threw the exception, and does not return. */
 static void find_thrower(const struct stitched *end, struct waiting *catcher)
 {
 	for (size_t i = end->stack.n; i-- > catcher->at + 1;) {
@@ -483,8 +486,8 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 }
 
 /*
- * How many frames the target of the unwinding is below all that the segment has shown; 0: not
- * known.
+ * The number of frames between the target of the unwinding and all that the segment has shown, the
+ * target included; 0: not known.
  */
 uint32_t unwinding__count_below(const struct stack *s)
 {
@@ -496,7 +499,7 @@ uint32_t unwinding__count_below(const struct stack *s)
 	return n >= shown ? (uint32_t)(n - (shown - 1)) : 0;
 }
 
-/* Nobody says which calls the handler is for: the nearest activation, then. */
+/* It is not known which calls the handler covers: takes the nearest frame of the function. */
 static struct frame *find_nearest(const struct stack *s, const struct function *function)
 {
 	struct frame *frame = frames__top(s->frames);
@@ -506,7 +509,10 @@ static struct frame *find_nearest(const struct stack *s, const struct function *
 	return frame && frame->call.function == function ? frame : NULL;
 }
 
-/* An exception of OCaml's came to one of its handlers: to which frame, NULL: not known. */
+/*
+ * Finds the frame whose handler an OCaml exception came to; NULL: not known. Returns false if it is
+ * not a handler.
+ */
 static bool find_raised(const struct stack *s, const struct branch *b, const struct code_place *pad,
 			struct frame **catcher)
 {

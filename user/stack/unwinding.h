@@ -73,8 +73,8 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 /* The running frame asks for the unwind table's entry of the next frame. */
 void unwinding__note_step(struct stack *s);
 /*
- * How many frames the target of the running unwinding is below all that the segment has shown; 0:
- * not known. Valid only when the branch goes there.
+ * The number of frames that the target of the running unwinding is below all that the segment has
+ * shown; 0: not known. Valid only when the branch goes there.
  */
 uint32_t unwinding__count_below(const struct stack *s);
 
