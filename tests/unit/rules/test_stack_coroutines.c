@@ -313,6 +313,24 @@ static void test_a_frame_in_another_ones_place(void **state)
 			   "  co_switch 90-100 cut\n");
 }
 
+/* Coroutines that switch by setjmp() and longjmp(). */
+enum { SETJMP = 0xf000, LONGJMP = 0x10000 };
+
+/* The function at `from` calls both, and longjmp() goes to `to`. */
+static void longjmp_to(struct thread *t, uint64_t from, uint64_t to)
+{
+	call(t, from, SETJMP);
+	ret(t, SETJMP + 0x20, from + CALL_LEN);
+	call(t, from + 0x10, LONGJMP);
+	jump(t, LONGJMP + 0x20, to);
+}
+
+static void add_longjmp(struct thread *t)
+{
+	add_function(t, SETJMP, "__sigsetjmp", "", 0);
+	add_function(t, LONGJMP, "siglongjmp", "", 0);
+}
+
 static uint64_t random_ip(unsigned int *seed)
 {
 	static const uint64_t offsets[] = {0, 0x15, 0x15, 0x25, 6};
@@ -346,18 +364,22 @@ static void do_anything(struct thread *t, unsigned int *seed)
 		interrupt(t, ip);
 		begin(t, rand_r(seed) % 2 ? HANDLER : ip);
 		break;
+	case 6:
+		longjmp_to(t, ip, random_ip(seed));
+		break;
 	default:
 		go(t, ip, random_ip(seed));
 	}
 }
 
-/* Whatever the branches are, what comes out are trees. */
+/* Any sequence of branches gives well-formed trees. */
 static void test_random_switches_give_trees(void **state)
 {
 	struct thread *t = *state;
 	unsigned int seed = 7;
 	size_t n_coroutines = 0;
 
+	add_longjmp(t);
 	for (int round = 0; round < 1500; round++) {
 		start_anew(t);
 		begin(t, MAIN);
@@ -366,24 +388,6 @@ static void test_random_switches_give_trees(void **state)
 		n_coroutines += finish_coroutines(t);
 	}
 	assert_true(n_coroutines > 1000);
-}
-
-/* Coroutines that switch by setjmp() and longjmp(). */
-enum { SETJMP = 0xf000, LONGJMP = 0x10000 };
-
-/* The function at `from` calls both, and longjmp() goes to `to`. */
-static void longjmp_to(struct thread *t, uint64_t from, uint64_t to)
-{
-	call(t, from, SETJMP);
-	ret(t, SETJMP + 0x20, from + CALL_LEN);
-	call(t, from + 0x10, LONGJMP);
-	jump(t, LONGJMP + 0x20, to);
-}
-
-static void add_longjmp(struct thread *t)
-{
-	add_function(t, SETJMP, "__sigsetjmp", "", 0);
-	add_function(t, LONGJMP, "siglongjmp", "", 0);
 }
 
 /* a() waits to be entered, as QEMU's trampoline does; b() switches. */
