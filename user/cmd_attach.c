@@ -27,7 +27,7 @@
 static const struct option_spec attach_specs[] = {OPTIONS_RUNNING(OUTPUT_HELP), OPTION_NO_INLINE,
 						  OPTION_VIEW};
 static const struct option_spec record_specs[] = {
-	OPTIONS_RUNNING("the recording: NAME.mtbpf (trace.mtbpf)"), OPTIONS_KEEP};
+	OPTIONS_RUNNING("the recording: NAME.mtbpf (default trace.mtbpf)"), OPTIONS_KEEP};
 
 const struct option_table attach_table = {
 	.command = "attach",
@@ -47,9 +47,9 @@ const struct option_table attach_table = {
 		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
 	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. With no "
-		   "process given, at a terminal, you pick one. Without "
-		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
-		   "Ctrl-C ends the recording.",
+		   "process given, at a terminal, you pick one. Without -symbol the program's own "
+		   "mtbpf_take_snapshot() triggers; if it does not contain that, Ctrl-C ends the "
+		   "recording.",
 	.specs = attach_specs,
 	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };
@@ -66,7 +66,7 @@ const struct option_table record_table = {
 	.usage = "record -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options]",
-	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
+	.summary = "Captures like attach, but does not decode: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
 	.specs = record_specs,
 	.count = sizeof(record_specs) / sizeof(record_specs[0]),

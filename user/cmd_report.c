@@ -33,24 +33,24 @@ struct report_options {
 };
 
 static const struct option_spec specs[] = {
-	{"json", NULL, 0, OPT_FLAG, NULL, "an object on one line, of all functions",
+	{"json", NULL, 0, OPT_FLAG, NULL, "print a JSON object on one line, with all functions",
 	 offsetof(struct report_options, json), NULL},
 	{"folded", NULL, 0, OPT_FLAG, NULL,
-	 "instead: all stacks of the trace and the nanoseconds in each, for flame graphs and "
+	 "print all stacks of the trace with their nanoseconds instead, for flame graphs and "
 	 "speedscope",
 	 offsetof(struct report_options, folded), NULL},
-	{"top", NULL, 0, OPT_INT, "N", "so many functions (10)",
+	{"top", NULL, 0, OPT_INT, "N", "number of functions to print (default 10)",
 	 offsetof(struct report_options, top), NULL},
 	{"filter", NULL, 0, OPT_LIST, "FROM..TO", "of a recording: " FILTER_HELP,
 	 offsetof(struct report_options, filters), NULL},
 	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
 	 offsetof(struct report_options, max_memory), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL,
-	 "of a recording: no inlined functions apart from their callers",
+	 "for a recording: count inlined functions as their callers",
 	 offsetof(struct report_options, no_inline), NULL},
-	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct report_options, verbose),
+	{"v", "verbose", 0, OPT_FLAG, NULL, "print more", offsetof(struct report_options, verbose),
 	 NULL},
-	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
+	{"q", "quiet", 0, OPT_FLAG, NULL, "print only errors and the report",
 	 offsetof(struct report_options, quiet), NULL},
 };
 
@@ -67,9 +67,8 @@ const struct option_table report_table = {
 				      "mtbpf report slow.fxt.gz -folded | flamegraph.pl > slow.svg",
 				      NULL},
 	.usage = "report RECORDING|TRACE [options]",
-	.summary =
-		"What made the slow iteration slow: functions by the time that they took beyond\n"
-		"the ordinary iterations of the same trace.",
+	.summary = "Prints what made the slow iteration slow: functions by their time beyond "
+		   "that\nin the ordinary iterations of the same trace.",
 	.specs = specs,
 	.count = N_SPECS,
 };
@@ -78,9 +77,8 @@ const struct option_table diff_table = {
 	.command = "diff",
 	.examples = (const char *const[]){"mtbpf diff before.fxt.gz after.fxt.gz", NULL},
 	.usage = "diff A B [options]",
-	.summary = "Of two recordings or traces: what the slow iteration of B spent more time in "
-		   "than\n"
-		   "that of A, or less, by function.",
+	.summary = "Compares the slow iterations of two recordings or traces: in which functions "
+		   "B\nspent more time than A, or less.",
 	.specs = specs + N_OF_REPORT,
 	.count = N_SPECS - N_OF_REPORT,
 };

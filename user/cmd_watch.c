@@ -29,12 +29,12 @@ static const struct option_spec specs[] = {
 	OPTIONS_TARGET,
 	OPTION_CHILDREN(CHILDREN_HELP),
 	OPTION_SYMBOL,
-	OPTION_VALUE("start", OPT_STRING, "NAME", start,
-		     "with -stop: measure how long a thread takes from its hit of this, named as "
-		     "in -symbol, ..."),
-	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this"),
+	OPTION_VALUE(
+		"start", OPT_STRING, "NAME", start,
+		"with -stop: measure the time from a thread's hit of NAME (as in -symbol) ..."),
+	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this NAME"),
 	{"durations", NULL, 0, OPT_FLAG, NULL,
-	 "measure how long calls take, not how far apart they are",
+	 "measure how long calls take, instead of the time between them",
 	 offsetof(struct watch_options, durations), NULL},
 	OPTION_VALUE("timeout", OPT_DURATION, "D", timeout_ns, "stop after this long"),
 	OPTION_RETURN_PROBES,
