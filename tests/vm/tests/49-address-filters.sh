@@ -16,9 +16,11 @@ filtered range "filter touch_page @ $program"
 # Each call ends once by its RET; and all that is traced begins and ends there.
 [ "$(grep -c 'tr end  return .* touch_page$' range.txt)" = 8 ] || fail "not eight calls: $(head -20 range.txt)"
 ! grep -v 'tr strt' range.txt | grep -v ' touch_page$' || fail "other code is traced"
-filtered stop "stop stop_at_int3 @ $program"
+filtered stop "tracestop stop_at_int3 @ $program"
 grep -q 'touch_page' stop.txt || fail "nothing before the stop"
 ! grep 'write_register' stop.txt || fail "the trace went on behind the stop"
-! perf record -q -e intel_pt//u --filter "start touch_page @ $program" -o no.data -- $program >no.err 2>&1 ||
-	fail "a single address is taken for a filter"
+for single in start stop; do
+	! perf record -q -e intel_pt//u --filter "$single touch_page @ $program" -o no.data -- $program >no.err 2>&1 ||
+		fail "$single: a single address is taken for a filter"
+done
 mtbpf check 2>&1 | grep -q ' 2 address ranges' || fail "$(mtbpf check 2>&1 | grep pt_caps)"
