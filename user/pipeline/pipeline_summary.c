@@ -246,11 +246,11 @@ static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *ou
 
 static void print_events(const struct decoded *decoded, FILE *out)
 {
-	size_t n[PT_NOTE_PWRX + 1] = {0};
+	size_t n[PT_NOTE_KINDS] = {0};
 
 	for (size_t i = 0; i < decoded->events.n; i++)
 		n[decoded->events.v[i].kind]++;
-	for (int kind = PT_NOTE_PTWRITE; kind <= PT_NOTE_PWRX; kind++)
+	for (int kind = PT_NOTE_PTWRITE; kind < PT_NOTE_KINDS; kind++)
 		if (n[kind])
 			fprintf(out, "%s: %zu\n", pt_note__name((enum pt_note_kind)kind), n[kind]);
 }

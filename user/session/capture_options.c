@@ -100,8 +100,20 @@ static int check_full(struct capture_options *o, const char *command)
 	return 0;
 }
 
+static int check_power(const struct capture_options *o, const char *command)
+{
+	if (!o->power || o->source == SOURCE_AUTO || o->source == SOURCE_PT)
+		return 0;
+	log__error("%s: -trace-power needs Intel PT: -source %s does not record power events",
+		   command, source_names[o->source]);
+	log__hint("leave -trace-power out, or use -source pt");
+	return -EINVAL;
+}
+
 int capture_options__check(struct capture_options *o, const char *command)
 {
+	int err;
+
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
@@ -122,12 +134,14 @@ int capture_options__check(struct capture_options *o, const char *command)
 			      "leave -trace-include-kernel out, or use Intel PT");
 	if (check_full(o, command))
 		return -EINVAL;
-	if (check_sampling(o, command))
+	if (check_sampling(o, command) || check_power(o, command))
 		return -EINVAL;
 	if (o->stack_copy > MT_COPY_MAX) {
 		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);
 		log__hint("a record of perf's file holds no more; 16K is the default");
 		return -EINVAL;
 	}
-	return pt_timing__parse(o->resolution, &o->timing);
+	err = pt_timing__parse(o->resolution, &o->timing);
+	o->timing.pwr_evt |= o->power;
+	return err;
 }

@@ -52,7 +52,7 @@ struct capture_options {
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
 	struct sample_options sample;
-	bool multi_thread, immediate_stop, kernel, portable;
+	bool multi_thread, immediate_stop, kernel, power, portable;
 	bool kernel_only; /* with `kernel`: and not user code */
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
@@ -205,6 +205,8 @@ extern const char *const return_probe_names[];
 		OPTION_VALUE("timer-resolution", OPT_STRING, "RESOLUTION", resolution,             \
 			     "pt: low, normal, high, or custom:TERMS (perf's terms); finer times " \
 			     "mean less lookback"),                                                \
+		OPTION_FLAG("trace-power", power,                                                  \
+			    "pt: power states of the CPUs: C-states and MWAIT"),                \
 		OPTION_FLAG("immediate-stop", immediate_stop,                                      \
 			    "pt: require freezing in the kernel, at the hit"),                     \
 		OPTION_CHOICE("freeze", "METHOD", freeze_method, freeze_names,                     \

@@ -222,15 +222,18 @@ struct rec_kernel {
 };
 
 /* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
+/* Bits of intel_pt's attr.config: those of IA32_RTIT_CTL, which no kernel has moved. */
+#define PT_CONFIG_EVENT (1ull << 31)
+
 struct rec_pt_config {
 	uint16_t time_shift;
 	uint32_t time_mult;
 	uint64_t time_zero;
-	uint64_t config;			      /* the intel_pt event's attr.config */
-	uint32_t mtc_freq;			      /* MTC period, as in the format field */
-	uint32_t nom_freq;			      /* max non-turbo ratio, x 100 MHz */
-	uint32_t tsc_ctc_num;			      /* CPUID 15H EBX */
-	uint32_t tsc_ctc_den;			      /* CPUID 15H EAX */
+	uint64_t config;      /* the intel_pt event's attr.config, PT_CONFIG_* */
+	uint32_t mtc_freq;    /* MTC period, as in the format field */
+	uint32_t nom_freq;    /* max non-turbo ratio, x 100 MHz */
+	uint32_t tsc_ctc_num; /* CPUID 15H EBX */
+	uint32_t tsc_ctc_den; /* CPUID 15H EAX */
 	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0/0/0: not an Intel CPU's stream */
 };
 
