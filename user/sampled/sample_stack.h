@@ -15,6 +15,12 @@
  */
 uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns);
 
+/*
+ * Of return probes: the first instruction of the kernel's page in the process, which stands in the
+ * stack in place of a return address. 0: it has none.
+ */
+uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid);
+
 /* The start for unwinding a copy of a stack, which stays the recording's; without a return probe.
  */
 struct unwind_start sample_stack__start(const struct rec_user *user);
