@@ -172,7 +172,8 @@ static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 {
 	return armed && stall->since_ns >= armed_since_ns && now_ns >= not_before_ns &&
-	       (!min_interval_ns || !last_trigger_ns || now_ns >= last_trigger_ns + min_interval_ns);
+	       (!min_interval_ns || !last_trigger_ns ||
+		now_ns >= last_trigger_ns + min_interval_ns);
 }
 
 static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_stall *stall,

@@ -63,7 +63,8 @@ struct task_struct___ids {
 static __always_inline u32 number_of(struct task_struct *task, u32 *inner)
 {
 	struct pid *pid = BPF_CORE_READ((struct task_struct___ids *)task, thread_pid);
-	u32 level = pid ? BPF_CORE_READ(pid, level) : 0, found = own_ns_ino ? 0 : BPF_CORE_READ(task, pid);
+	u32 level = pid ? BPF_CORE_READ(pid, level) : 0,
+	    found = own_ns_ino ? 0 : BPF_CORE_READ(task, pid);
 	u32 size = bpf_core_type_size(struct upid);
 	u64 numbers = (u64)pid + bpf_core_field_offset(struct pid, numbers);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A service that stalls in its next request once it gets SIGUSR1, in the way that its argument says:
+ * A service that stalls in its next request once it gets SIGUSR1, in the way that its argument
+ * says:
  *
  *   deadlock   two threads, which each want the other's std::mutex
  *   spin       one computes for ever

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * -stall-thresh: what a thread must not be in for so long, and, once one has been, where each thread
- * of its process is, and which of them has the mutex that another one waits for.
+ * -stall-thresh: what a thread must not be in for so long, and, once one has been, where each
+ * thread of its process is, and which of them has the mutex that another one waits for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@
 #define FUTEX_WAITERS	  0x80000000u
 #define FUTEX_TID_MASK	  0x3fffffffu
 
-/* Memory that copies of stacks may take together: beyond it a thread has its innermost place only. */
+/* Memory that copies of stacks may take together: beyond it a thread has its innermost place only.
+ */
 #define COPIES_MOST (64u << 20)
 
 /* The user registers as struct mt_thread has them. */
@@ -100,17 +101,18 @@ struct glibc_mutex {
 	uint32_t nusers;
 	int32_t kind;
 };
-#define MUTEX_KINDS 0x1ff /* type, robust, priority inheritance, protect, shared, elision */
-#define MUTEX_CONTENDED 2 /* of its lock: somebody has it, and somebody waits for it */
+#define MUTEX_KINDS	0x1ff /* type, robust, priority inheritance, protect, shared, elision */
+#define MUTEX_CONTENDED 2     /* of its lock: somebody has it, and somebody waits for it */
 
 /*
  * The number that has the mutex, in the process's own pid namespace; 0: it waits for no mutex, or
- * for one that does not tell. A thread waits for glibc's by the value that its word has then, 2, or,
- * of a robust one, the owner. Other locks are told apart by that, and by what lies behind them.
+ * for one that does not tell. A thread waits for glibc's by the value that its word has then, 2,
+ * or, of a robust one, the owner. Other locks are told apart by that, and by what lies behind them.
  */
 static uint32_t owner_of(const struct mt_thread *thread)
 {
-	uint32_t command = (uint32_t)thread->args[1] & FUTEX_COMMAND, value = (uint32_t)thread->args[2];
+	uint32_t command = (uint32_t)thread->args[1] & FUTEX_COMMAND,
+		 value = (uint32_t)thread->args[2];
 	struct glibc_mutex mutex;
 
 	if (!waits(thread) || thread->syscall != SYSCALL_FUTEX ||
@@ -289,8 +291,8 @@ static int settle(struct session *s, const struct stalled_thread *thread, struct
 					 .tid = (pid_t)at->tid,
 					 .is_on_cpu = at->on_cpu,
 					 .is_ready = !at->state || thread->has_moved,
-					 .is_stopped = at->state & TASK_STOPPED_TRACED &&
-						       !s->ops->steps,
+					 .is_stopped =
+						 at->state & TASK_STOPPED_TRACED && !s->ops->steps,
 					 .syscall = is_waiting ? at->syscall : MT_NO_SYSCALL,
 					 .arg = at->args[0],
 					 .owner = thread->owner};

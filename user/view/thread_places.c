@@ -149,8 +149,7 @@ static void print_deadlock(FILE *out, const struct thread_places *places, const 
 static void print_stalled(FILE *out, const struct thread_place *place)
 {
 	if (place->doing == THREAD_RUNS || place->doing == THREAD_READY)
-		fprintf(out,
-			"thread %d waits for nothing: it %s, so it is busy, and not blocked\n",
+		fprintf(out, "thread %d waits for nothing: it %s, so it is busy, and not blocked\n",
 			place->tid,
 			place->doing == THREAD_RUNS ? "was running"
 						    : "was ready to run, or ran again by then");
@@ -202,8 +201,8 @@ static void add_place(cJSON *list, const struct thread_places *places,
 		cJSON_AddNumberToObject(item, "mutex_of", place->owner);
 	names = cJSON_AddArrayToObject(item, "stack");
 	for (size_t i = 0; i < place->n_names; i++)
-		cJSON_AddItemToArray(
-			names, cJSON_CreateString(places->names.v[place->first_name + i]));
+		cJSON_AddItemToArray(names,
+				     cJSON_CreateString(places->names.v[place->first_name + i]));
 	cJSON_AddBoolToObject(item, "stack_is_whole", place->is_whole);
 }
 

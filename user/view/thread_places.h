@@ -27,7 +27,8 @@ struct thread_place {
 	const char *comm;
 	enum thread_doing doing;
 	bool is_stalled;
-	char waits_for[THREAD_WAITS_FOR_SIZE]; /* "futex", "read of pipe:[7] (fd 5)"; "": not known */
+	char waits_for[THREAD_WAITS_FOR_SIZE]; /* "futex", "read of pipe:[7] (fd 5)"; "": not known
+						*/
 	pid_t owner;			       /* it waits for this thread's mutex; 0: not known */
 	size_t first_name, n_names;	       /* in names, the innermost function first */
 	bool is_whole;			       /* the last is the outermost */

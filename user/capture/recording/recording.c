@@ -274,6 +274,7 @@ int recording__add_thread_state(struct recording *rec, const struct rec_thread_s
 		return err;
 	*out = *state;
 	out->first_ip = (uint32_t)rec->state_ips.n;
+	label__clean_in_place(out->comm);
 	for (uint32_t i = 0; i < state->n_ips && !err; i++)
 		err = VEC_ADD(&rec->state_ips, ips[i]);
 	if (err)
