@@ -16,19 +16,19 @@ const volatile __u32 stall_from;      /* enum mt_stall_from */
 const volatile bool stall_counts;     /* `watch`: each is counted once, and none triggers */
 /* User space answers questions, see ask(). */
 const volatile bool stall_asks;
-/* The source itself traces the threads with ptrace(2): that is no debugger. */
+/* The source itself traces the threads with ptrace(2): do not take it for a debugger. */
 const volatile bool traced_by_us;
 /* Without a CO-RE relocation, which none of these programs may have. */
 const volatile struct mt_task_offsets task_at;
 
-/* What has not ended yet in one thread. */
+/* A call, a region or a delay of one thread that has not ended yet. */
 struct open_stall {
 	u64 since_ns;
-	u64 stopped_ns; /* of that the process was stopped, as far as the clock has seen */
+	u64 stopped_ns; /* the part of it in which the process was stopped */
 	u64 looked_ns;	/* by the clock, last; 0: not yet */
 	u64 task;	/* its struct task_struct */
 	u64 regs;	/* its user registers, which the kernel always saves in the same place */
-	u64 sp;		/* of a call, at its entry; 0: it is no call */
+	u64 sp;		/* at the call's entry; 0 for regions and delays */
 	u64 returns_to; /* what stood at sp then; 0: not known */
 	u64 sequence;
 	u64 ip; /* of the probe */
@@ -46,7 +46,7 @@ struct {
 	__type(value, struct open_stall);
 } open_stalls SEC(".maps");
 
-/* From now on; sp is 0 unless it is a call. An earlier one of the thread is over. */
+/* Replaces the thread's earlier one. sp is 0 unless it is a call. */
 static __always_inline void open_stall(struct pt_regs *ctx, struct mt_counters *stats, u64 now,
 				       u64 sequence, u64 sp)
 {
@@ -153,7 +153,7 @@ struct stall_look {
 	struct mt_counters *stats;
 };
 
-/* How long it has lasted; what the process was stopped for does not count. */
+/* How long it has lasted, without the time that the process was stopped. */
 static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 {
 	u64 last_ns = stall->looked_ns > stall->since_ns ? stall->looked_ns : stall->since_ns;
@@ -168,7 +168,8 @@ static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 	return now_ns - stall->since_ns - stall->stopped_ns;
 }
 
-/* Whether a trigger may be one now. What began before the recording did never may. */
+/* The limits of triggers, checked without counting. A call that began before the recording never
+ * triggers. */
 static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 {
 	return armed && stall->since_ns >= armed_since_ns && now_ns >= not_before_ns &&

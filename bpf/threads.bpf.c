@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * Where each thread of a process is: its user registers, the system call that it is in, whether it
- * runs. An iterator over all tasks, which user space reads from. An object of its own, since it
- * needs the kernel's BTF.
+ * An iterator that tells where each thread of a process is: its user registers, the system call
+ * that it is in, whether it runs. User space reads from it. An object of its own, since it needs
+ * the kernel's BTF.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -59,7 +59,7 @@ struct task_struct___ids {
 /* kernel/pid_namespace.c: MAX_PID_NS_LEVEL */
 #define LEVELS 33
 
-/* Its number in user space's namespace; 0: it has none there. *inner: in its own. */
+/* Returns the tid in user space's pid namespace, 0 if it has none there; *inner: in its own. */
 static __always_inline u32 number_of(struct task_struct *task, u32 *inner)
 {
 	struct pid *pid = BPF_CORE_READ((struct task_struct___ids *)task, thread_pid);

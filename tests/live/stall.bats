@@ -205,6 +205,6 @@ is_deadlock() {
 	ends 60
 	[ "$status" -eq 0 ]
 	[ "$(grep -c 'waits in futex: ' <<<"$output")" -ge 1 ]
-	[[ $output == *"is not known: it is no mutex of the C library that names its owner"* ]]
+	[[ $output == *"it is not known who holds what thread "*"only mutexes of glibc name their owner"* ]]
 	[[ $output != *"deadlock: "* ]]
 }

@@ -14,7 +14,7 @@ static const char *name_of(struct code_map *map, uint64_t ip)
 	return code_map__find(map, ip, &place) ? place.function->name : "?";
 }
 
-/* A return address lies behind the call: the call is what the function does. */
+/* A return address follows the call; the byte before it belongs to the call. */
 static int add_names(struct thread_places *places, const struct recording *rec,
 		     const struct rec_thread_state *state, struct code_map *map)
 {

@@ -38,7 +38,7 @@ struct stalled_thread {
 	struct mt_thread at;
 	pid_t owner;
 	bool has_moved; /* it has run since its registers were read: its stack is not theirs */
-	uint8_t *stack; /* from sp on; NULL: there is no copy */
+	uint8_t *stack; /* from sp on; NULL without a copy */
 	size_t size;
 };
 
@@ -74,8 +74,7 @@ int stall__refuse_go(const struct probes *probes)
 {
 	if (!probes__are_go(probes))
 		return 0;
-	log__error("-stall-thresh: a call of a Go function is a goroutine's, which no thread waits "
-		   "with");
+	log__error("-stall-thresh: calls of Go functions belong to goroutines, not to threads");
 	log__hint("-duration-thresh D triggers when such a call returns; -start and -stop, or "
 		  "-delay-thresh with it, are a thread's");
 	return -EINVAL;
@@ -131,7 +130,7 @@ static uint32_t owner_of(const struct mt_thread *thread)
 		       : 0;
 }
 
-/* As user space sees it. 0: no thread of the process has that number. */
+/* Translates to our own pid namespace; 0 if no thread of the process has that tid. */
 static pid_t tid_of(const struct stalled_threads *threads, uint32_t inner_tid)
 {
 	for (size_t i = 0; i < threads->n && inner_tid; i++)
@@ -149,7 +148,7 @@ static int copy_stack(struct stalled_thread *thread, uint32_t most, size_t *left
 	thread->stack = malloc(most);
 	if (!thread->stack)
 		return -ENOMEM;
-	/* It may end before so much: what is there is read. */
+	/* The mapping may end earlier: read less then. */
 	for (got = -1; most >= 64 && got <= 0; most /= 2)
 		got = process__read_memory((pid_t)thread->at.tgid, thread->at.regs[REG_SP],
 					   thread->stack, most);
@@ -166,7 +165,7 @@ static const struct mt_thread *find(const struct mt_thread *threads, size_t n, u
 	return NULL;
 }
 
-/* What was copied meanwhile is of the same moment where a thread has not run since. */
+/* A thread that has not switched since still has the registers and the stack that were read. */
 static int note_moved(struct thread_reader *reader, struct stalled_threads *threads)
 {
 	_cleanup_free_ struct mt_thread *now = NULL;
@@ -209,7 +208,7 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 	return err ? err : note_moved(reader, threads);
 }
 
-/* The hit's own registers, and its stack, are those of the thread, which is still there. */
+/* The hit gets the copy of its thread's stack, if the thread still has the hit's registers. */
 static int give_hit_stack(struct recording *rec, const struct stalled_threads *threads)
 {
 	struct mt_hit *hit = &rec->hits.v[threads->hit];

@@ -17,7 +17,7 @@
 #include "util/log.h"
 #include "util/vec.h"
 
-/* In bytes from the struct's begin, also of a member in an unnamed struct. -1: it has none. */
+/* In bytes from the struct's begin, also of a member in an unnamed struct. -1 without it. */
 static int64_t offset_in(const struct btf *btf, uint32_t type, const char *name)
 {
 	const struct btf_type *t = btf__type_by_id(btf, type);

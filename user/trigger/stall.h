@@ -8,8 +8,8 @@
 #include "mtbpf_shared.h"
 
 /*
- * Where the kernel that runs keeps what tells whether a task is alive and not stopped, by its BTF.
- * 0, or -errno: -ENOTSUP without BTF, or if a member is not there.
+ * Finds, by the running kernel's BTF, the members of tasks that tell whether one is alive and not
+ * stopped. 0, or -errno: -ENOTSUP without BTF, or if a member is not there.
  */
 int task_offsets__find(struct mt_task_offsets *offsets);
 

@@ -33,7 +33,7 @@ static size_t follow(const struct thread_places *places, size_t from, size_t *ri
 		at = find(places, at->owner);
 	if (!at)
 		return 0;
-	/* Where that began, if it is in the ring itself. */
+	/* The ring begins with that thread, if it is in it. */
 	first = at;
 	do {
 		if (at == &places->all.v[from])
@@ -53,7 +53,7 @@ size_t thread_places__deadlock(const struct thread_places *places, size_t *ring)
 {
 	size_t n = 0;
 
-	/* That of the stalled thread comes first, if it waits for one of a ring. */
+	/* Prefer the ring that the stalled thread is in, or waits for. */
 	for (size_t i = 0; i < places->all.n && !n; i++)
 		if (places->all.v[i].is_stalled)
 			n = follow(places, i, ring);
@@ -105,7 +105,7 @@ static bool is_same(const struct thread_places *places, const struct thread_plac
 	return true;
 }
 
-/* Others of a pool are mostly in one place: they share a line. Of so many the tids are shown. */
+/* Threads in the same place share a line, as the idle ones of a pool are. It names this many. */
 #define TIDS_MOST 8
 
 static void print_place(FILE *out, const struct thread_places *places, size_t at)
@@ -145,7 +145,7 @@ static void print_deadlock(FILE *out, const struct thread_places *places, const 
 	fputc('\n', out);
 }
 
-/* A thread that computes, or waits for its CPU on a busy machine, is not blocked. */
+/* A thread that computes, or waits for a CPU on a busy machine, is not blocked. */
 static void print_stalled(FILE *out, const struct thread_place *place)
 {
 	if (place->doing == THREAD_RUNS || place->doing == THREAD_READY)
@@ -156,8 +156,8 @@ static void print_stalled(FILE *out, const struct thread_place *place)
 	else if (place->doing == THREAD_WAITS && !place->owner &&
 		 !strncmp(place->waits_for, "futex", strlen("futex")))
 		fprintf(out,
-			"who has what thread %d waits for is not known: it is no mutex of the C "
-			"library that names its owner\n",
+			"it is not known who holds what thread %d waits for: only mutexes of glibc "
+			"name their owner\n",
 			place->tid);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the threads of a process were while one was stalled, and whom they waited for. */
+/* The threads of a process at a stall: where they were, and whom they waited for. */
 #ifndef MTBPF_VIEW_THREAD_PLACES_H
 #define MTBPF_VIEW_THREAD_PLACES_H
 
@@ -42,8 +42,8 @@ struct thread_places {
 void thread_places__fini(struct thread_places *places);
 
 /*
- * A ring of threads, each of which waits for a mutex of the next one: their indices, into `ring`,
- * which has room for all. How many they are; 0: there is none.
+ * Finds a ring of threads, each of which waits for a mutex of the next one, and puts their indices
+ * into `ring`, which has room for all. Returns how many they are; 0 without a deadlock.
  */
 size_t thread_places__deadlock(const struct thread_places *places, size_t *ring);
 
@@ -51,7 +51,7 @@ size_t thread_places__deadlock(const struct thread_places *places, size_t *ring)
 void thread_places__print(FILE *out, const struct thread_places *places);
 /* "threads" and "deadlock" of an object; nothing if there are none. */
 void thread_places__add_json(struct cJSON *object, const struct thread_places *places);
-/* An object on one line, of a hit that there is no report of. 0 or -ENOMEM. */
+/* Prints an object on one line, for a hit without a report. 0 or -ENOMEM. */
 int thread_places__print_json(FILE *out, const struct thread_places *places,
 			      const struct hit_mark *hit);
 
