@@ -27,8 +27,7 @@
 #define FUTEX_WAITERS	  0x80000000u
 #define FUTEX_TID_MASK	  0x3fffffffu
 
-/* Memory that copies of stacks may take together: beyond it a thread has its innermost place only.
- */
+/* Copies of stacks take this much memory together, at most; after that, threads have no copy. */
 #define COPIES_MOST (64u << 20)
 
 /* The user registers as struct mt_thread has them. */
@@ -104,9 +103,10 @@ struct glibc_mutex {
 #define MUTEX_CONTENDED 2     /* of its lock: somebody has it, and somebody waits for it */
 
 /*
- * The number that has the mutex, in the process's own pid namespace; 0: it waits for no mutex, or
- * for one that does not tell. A thread waits for glibc's by the value that its word has then, 2,
- * or, of a robust one, the owner. Other locks are told apart by that, and by what lies behind them.
+ * Returns the tid of the mutex's owner, in the process's own pid namespace; 0 if it is not known,
+ * or the thread does not wait for a mutex. glibc waits until the lock word is no longer 2; for a
+ * robust mutex, until it no longer has the owner's tid. That value, and plausible other members,
+ * tell a mutex from other futexes.
  */
 static uint32_t owner_of(const struct mt_thread *thread)
 {
