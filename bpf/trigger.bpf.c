@@ -17,6 +17,7 @@
 #include "own_stack.bpf.h"
 #include "ready.bpf.h"
 #include "regions.bpf.h"
+#include "stall.bpf.h"
 #include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -166,10 +167,14 @@ static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 reg
 		return end(ctx, stats, &passed);
 	add_one(&stats->hits);
 	log_entry(ctx, &passed, 0);
+	if (stalls_in(MT_STALL_HIT))
+		open_stall(ctx, stats, passed.time_ns, passed.sequence, 0);
 	if (!measure_duration)
 		return judge_hit(ctx, stats, latch, &passed);
 	if (!latch || !begin_call(ctx, latch, &passed))
 		add_one(&stats->unmeasured);
+	else
+		open_stalled_call(ctx, stats, latch, &passed);
 	return 0;
 }
 
@@ -190,6 +195,7 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 
 	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
+	close_stalled_call(latch);
 	passed.sequence = call.sequence;
 	passed.probe_ip = call.ip;
 	passed.since_ns = call.entry_ns;
@@ -287,7 +293,8 @@ int on_start(struct pt_regs *ctx)
 	stay_on_own_stack(ctx);
 	if (!is_target())
 		return 0;
-	begin_region(ctx);
+	if (begin_region(ctx) && stalls_in(MT_STALL_REGION))
+		open_stall(ctx, counters_of_cpu(), bpf_ktime_get_ns(), 0, 0);
 	return !is_frozen();
 }
 
@@ -296,6 +303,8 @@ static __always_inline int stop(struct pt_regs *ctx, struct latch *latch)
 {
 	u64 region_ns = end_region(bpf_ktime_get_ns());
 
+	if (stalls_in(MT_STALL_REGION))
+		close_stall();
 	if (stop_triggers && region_ns)
 		hit(ctx, latch, region_ns);
 	return 1;
@@ -323,4 +332,15 @@ SEC("perf_event")
 int on_sample(void *ctx)
 {
 	return !is_frozen() && is_recorded(bpf_get_current_pid_tgid());
+}
+
+/* The clock that looks whether a thread is still where it was. Nothing is to be sampled. */
+SEC("perf_event")
+int on_stall_clock(void *ctx)
+{
+	struct stall_look look = {.now_ns = bpf_ktime_get_ns(), .stats = counters_of_cpu()};
+
+	if (look.stats)
+		bpf_for_each_map_elem(&open_stalls, look_at_stall, &look, 0);
+	return 0;
 }

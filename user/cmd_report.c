@@ -226,9 +226,22 @@ static int refuse_report(const char *path)
 
 static int print_json(const struct input *input)
 {
-	struct report *report = decoded__report(&input->decoded);
-	int err = report ? report__print_json(stdout, report) : refuse_report(input->path);
+	const struct decoded *decoded = &input->decoded;
+	struct report *report = decoded__report(decoded);
+	int cause = errno;
+	ssize_t hit = decoded__slowest_hit(decoded);
+	struct thread_places places;
+	int err = decoded__thread_places(decoded, &input->rec, (size_t)hit, &places);
 
+	if (!err && report)
+		err = report__print_json(stdout, report, &places);
+	else if (!err && places.all.n && cause == ENODATA)
+		err = thread_places__print_json(stdout, &places, &decoded->hits.v[hit]);
+	else if (!err) {
+		errno = cause;
+		err = refuse_report(input->path);
+	}
+	thread_places__fini(&places);
 	report__free(report);
 	return err;
 }

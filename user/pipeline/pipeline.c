@@ -49,6 +49,8 @@ static const char *usdt_name(const struct recording *rec)
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
 static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
 {
+	if (hit->reason == MT_HIT_STALL)
+		return rec->stall_thresh_ns;
 	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
 		       ? rec->threshold_ns
 		       : 0;
@@ -84,6 +86,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .sequence = hit->sequence,
 					  .counted = counted_in(rec),
 					  .reason = hit->reason,
+					  .stall_from =
+						  hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
 					  .ip = recording__probe_of(rec, hit),

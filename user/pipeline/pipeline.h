@@ -17,6 +17,7 @@
 #include "target/unwind/ocaml_traps.h"
 #include "util/vec.h"
 #include "view/report.h"
+#include "view/thread_places.h"
 
 struct meter;
 
@@ -93,6 +94,16 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 
 /* Whether nothing was lost: what the summary would have said of that. */
 bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec);
+
+/*
+ * Where the threads were at a stall, by the hit's index; none where it is none. They refer to
+ * decoded and rec. 0 or -ENOMEM; thread_places__fini() in any case.
+ */
+int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
+			   struct thread_places *places);
+
+/* The index of the hit that the report is of; -1: none triggered. */
+ssize_t decoded__slowest_hit(const struct decoded *decoded);
 
 /*
  * Of the slowest hit; it refers to decoded. NULL with errno: ENODATA where there is none, or the

@@ -38,6 +38,25 @@ static void print_moment(const struct hit_mark *hit, FILE *out)
 		fprintf(out, ", at %s", units__format_moment(moment, hit->unix_ms));
 }
 
+/* It goes on. */
+static void print_stall(const struct hit_mark *hit, const char *name, FILE *out)
+{
+	char value[UNITS_TEXT_SIZE];
+
+	units__format_duration(value, hit->value_ns);
+	fprintf(out, "thread %d ", hit->tid);
+	if (hit->stall_from == MT_STALL_CALL)
+		fprintf(out, "has been in call %" PRIu64 " of %s for %s, and still is",
+			hit->sequence, name, value);
+	else if (hit->stall_from == MT_STALL_HIT)
+		fprintf(out, "has not hit %s for %s, since hit %" PRIu64, name, value,
+			hit->sequence);
+	else if (hit->stall_from == MT_STALL_REGION)
+		fprintf(out, "has not come from -start (%s) to -stop for %s", name, value);
+	else
+		fprintf(out, "has been stalled for %s, at %s", value, name);
+}
+
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
 	char value[UNITS_TEXT_SIZE], short_function[SHORT_NAME_SIZE], short_probe[SHORT_NAME_SIZE];
@@ -58,6 +77,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 	else if (hit->reason == MT_HIT_REGION)
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after -start", hit->sequence,
 			name, hit->tid, value);
+	else if (hit->reason == MT_HIT_STALL)
+		print_stall(hit, name, out);
 	else
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
 			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
@@ -141,6 +162,23 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 			slowest = hit;
 	}
 	return slowest;
+}
+
+ssize_t decoded__slowest_hit(const struct decoded *decoded)
+{
+	const struct hit_mark *slowest = slowest_hit(decoded);
+
+	return slowest ? slowest - decoded->hits.v : -1;
+}
+
+static void print_threads(const struct decoded *decoded, const struct recording *rec, size_t hit,
+			  FILE *out)
+{
+	struct thread_places places;
+
+	if (!decoded__thread_places(decoded, rec, hit, &places))
+		thread_places__print(out, &places);
+	thread_places__fini(&places);
 }
 
 struct report *decoded__report(const struct decoded *decoded)
@@ -289,6 +327,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		print_hit(&decoded->hits.v[i], out);
 		if (decoded->images && i < rec->hits.n)
 			last_branches__print(out, &rec->hits.v[i], decoded->images);
+		print_threads(decoded, rec, i, out);
 	}
 	seen_ns = decoded->is_filtered ? 0 : stacks_ns(decoded);
 	print_span(decoded, seen_ns, out);

@@ -41,6 +41,7 @@ struct capture_options {
 	struct option_list symbols;
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
 	struct threshold delay_thresh, duration_thresh;
+	uint64_t stall_thresh_ns;	    /* 0: not given */
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
 	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
@@ -129,6 +130,12 @@ extern const char *const freeze_names[];
 #define OPTION_DURATION                                                                            \
 	OPTION_VALUE("duration-thresh", OPT_THRESHOLD, "D", duration_thresh,                       \
 		     "trigger when a call of the function takes at least this long: 10ms, or p99")
+#define OPTION_STALL                                                                               \
+	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,                           \
+		     "trigger when a thread has been in a call of the function for this long, "    \
+		     "and still is: a hang, a deadlock; with -delay-thresh: since its last hit; "  \
+		     "with -start and -stop: since -start. Beside another threshold the first "    \
+		     "that is met triggers")
 extern const char *const return_probe_names[];
 #define OPTION_RETURN_PROBES                                                                       \
 	OPTION_CHOICE("return-probes", "HOW", return_probes, return_probe_names,                   \

@@ -212,7 +212,8 @@ struct hit_mark {
 	uint64_t threshold_ns; /* which that has passed; 0: none was set */
 	uint64_t unix_ms;      /* when it was, since 1970; 0: not known */
 	uint64_t sequence;
-	uint32_t reason; /* enum mt_hit_reason */
+	uint32_t reason;     /* enum mt_hit_reason */
+	uint32_t stall_from; /* of a stall: enum mt_stall_from; 0: not known */
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */

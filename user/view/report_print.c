@@ -65,7 +65,8 @@ static void print_head(FILE *out, const struct report *r)
 	else
 		fprintf(out, "iteration of %s", short_name(name, r->hit.function->name));
 	report__print_which(out, r);
-	fprintf(out, " took %s", units__format_duration(a, ns));
+	fprintf(out, r->hit.reason == MT_HIT_STALL ? " has taken %s so far" : " took %s",
+		units__format_duration(a, ns));
 	if (r->n_ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
 			units__format_duration(b, r->ordinary_ns), r->n_ordinary);
