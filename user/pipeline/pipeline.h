@@ -94,6 +94,8 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 /* Whether nothing was lost: what the summary would have said of that. */
 bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec);
 
+/* The hit that triggered, of several the slowest; NULL: none did. */
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded);
 /*
  * Of the slowest hit; it refers to decoded. NULL with errno: ENODATA where there is none, or the
  * lookback does not hold its iteration; ENOMEM.

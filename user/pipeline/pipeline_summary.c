@@ -130,7 +130,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 }
 
 /* The one that the report is of; NULL: none triggered. */
-static const struct hit_mark *slowest_hit(const struct decoded *decoded)
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 {
 	const struct hit_mark *slowest = NULL;
 
@@ -145,7 +145,7 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 
 struct report *decoded__report(const struct decoded *decoded)
 {
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report_input input = {
 		.trees = decoded->trees.v,
 		.n_trees = decoded->trees.n,
@@ -273,7 +273,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 			size_t top)
 {
 	const struct decode_totals *t = &decoded->totals;
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;

@@ -277,6 +277,19 @@ static int parse_quota(struct recording *rec, const cJSON *item, const struct im
 	return err;
 }
 
+static void add_label(const struct recording *rec, size_t i, cJSON *item)
+{
+	cJSON_AddStringToObject(item, "key", rec->labels.v[i].key);
+	cJSON_AddStringToObject(item, "value", rec->labels.v[i].value);
+}
+
+static int parse_label(struct recording *rec, const cJSON *item, const struct image_reader *reader)
+{
+	const char *key = text_of(item, "key"), *value = text_of(item, "value");
+
+	return key && value ? recording__set_label(rec, key, value) : -EINVAL;
+}
+
 static void parse_taken_time(struct recording *rec, const cJSON *meta)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
@@ -300,6 +313,7 @@ static const struct list {
 	{"open_files", offsetof(struct recording, open_files.n), add_open_file, parse_open_file},
 	{"taken", offsetof(struct recording, taken.n), add_taken, parse_taken},
 	{"quotas", offsetof(struct recording, quotas.n), add_quota, parse_quota},
+	{"labels", offsetof(struct recording, labels.n), add_label, parse_label},
 	{"stops", offsetof(struct recording, stops.n), add_stop, parse_stop},
 };
 
