@@ -22,9 +22,11 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fs.h"
+#include "util/label.h"
 #include "util/log.h"
 #include "util/memory_limit.h"
 #include "util/meter.h"
+#include "view/pattern.h"
 
 #define SUMMARY_FILE "summary.json"
 /* So many folders within each other. */
@@ -250,7 +252,8 @@ static const struct rec_map *find_program(const struct recording *rec, const str
 	for (size_t i = 0; hit && i < rec->maps.n; i++) {
 		const struct rec_map *map = &rec->maps.v[i];
 
-		if (map->pid == hit->pid && hit->ip >= map->start && hit->ip - map->start < map->len)
+		if (map->pid == hit->pid && hit->ip >= map->start &&
+		    hit->ip - map->start < map->len)
 			found = map;
 	}
 	return found;
@@ -300,9 +303,8 @@ static char *make_text(const struct input *input)
 	char *text;
 
 	for (; facts.n_labels < rec->labels.n && facts.n_labels < LABELS_MAX; facts.n_labels++)
-		labels[facts.n_labels] =
-			(struct summary_label){rec->labels.v[facts.n_labels].key,
-					       rec->labels.v[facts.n_labels].value};
+		labels[facts.n_labels] = (struct summary_label){
+			rec->labels.v[facts.n_labels].key, rec->labels.v[facts.n_labels].value};
 	text = summary__make(report, &facts);
 	report__free(report);
 	return text;
@@ -617,4 +619,39 @@ void summaries__fini(struct summaries *summaries)
 	for (size_t i = 0; i < summaries->all.n; i++)
 		summary__fini(&summaries->all.v[i]);
 	VEC_FINI(&summaries->all);
+}
+
+/* A production machine has other uses for its memory. */
+#define KEPT_MEMORY (512u << 20)
+
+static void tell_cause(struct metrics_cause *to, const struct summary_cause *cause)
+{
+	size_t n = cause->path.n;
+	char *function = pattern__function(n ? cause->path.v[n - 1].name : "");
+
+	*to = (struct metrics_cause){.ns = cause->ns, .n = 1};
+	snprintf(to->kind, sizeof(to->kind), "%s", cause_kind__key(cause->kind));
+	snprintf(to->function, sizeof(to->function), "%s", function ?: "");
+	label__clean_in_place(to->function);
+	free(function);
+}
+
+int captures__summarise_kept(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX])
+{
+	const struct summarise_options options = {.max_memory = KEPT_MEMORY};
+	struct capture_paths paths = {0};
+	struct summaries found = {0};
+	int n = 0, err;
+
+	/* A capture that cannot be decoded here is no error of the recording's. */
+	log__set_level(LOG_SILENT);
+	err = captures__find(&paths, &path, 1);
+	if (!err)
+		err = captures__summarise(&found, &paths, &options);
+	if (!err && found.all.n)
+		for (; n < KEEP_CAUSES_MAX && (size_t)n < found.all.v[0].causes.n; n++)
+			tell_cause(&causes[n], &found.all.v[0].causes.v[n]);
+	summaries__fini(&found);
+	capture_paths__fini(&paths);
+	return err ? err : n;
 }

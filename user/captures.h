@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "keep/keep_options.h"
 #include "util/vec.h"
 #include "view/summary.h"
 
@@ -27,9 +28,9 @@ bool captures__is_folder(const char *path);
 
 struct summaries {
 	VEC(struct summary) all;
-	size_t n_unread;  /* beside these: they could not be read, as lines have said */
-	size_t n_made;	  /* of all: they had none yet */
-	size_t n_unkept;  /* of these: there is no place for it, or it could not be written */
+	size_t n_unread; /* beside these: they could not be read, as lines have said */
+	size_t n_made;	 /* of all: they had none yet */
+	size_t n_unkept; /* of these: there is no place for it, or it could not be written */
 };
 
 struct summarise_options {
@@ -40,12 +41,15 @@ struct summarise_options {
 };
 
 /*
- * Each capture's summary: the one that is kept with a recording, or one that is made by decoding it, by a
- * process of its own, as many at a time as there are CPUs, and is kept with the recording. 0, or
- * -errno after a line and a hint; summaries__fini() in any case.
+ * Each capture's summary: the one that is kept with a recording, or one that is made by decoding
+ * it, by a process of its own, as many at a time as there are CPUs, and is kept with the recording.
+ * 0, or -errno after a line and a hint; summaries__fini() in any case.
  */
 int captures__summarise(struct summaries *out, const struct capture_paths *paths,
 			const struct summarise_options *options);
 void summaries__fini(struct summaries *summaries);
+
+/* keep_options' `summarise`: of one recording, by one thread. */
+int captures__summarise_kept(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX]);
 
 #endif

@@ -49,7 +49,7 @@ fleet() {
 	[[ ${lines[4]} == *"2025-11-21T10:13:20.000Z to 2025-11-21T13:00:04.000Z; host-a, host-b" ]]
 	[[ ${lines[5]} == *" d/a/two/web-2025-11-21T10:13:34.000Z.mtbpf" ]]
 	[[ ${lines[6]} == *" 1.44 s "*" 30 "*"blocked in handle > get > read: "* ]]
-	[[ $output == *"slow      on CPU 500 ms · blocked 3.55 s"* ]]
+	[[ $output == *"slow     on CPU 500 ms · blocked 3.55 s"* ]]
 	[[ $output == *" 3.55 s       50  [blocked] in read"* ]]
 }
 

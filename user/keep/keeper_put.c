@@ -95,9 +95,11 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 		shelf__abandon(&slot);
 	else
 		err = shelf__finish(&k->shelf, &slot, &bytes);
-	if (!err)
-		say_put(rec, unix_ms, bytes, slot.path);
-	return err;
+	if (err)
+		return err;
+	say_put(rec, unix_ms, bytes, slot.path);
+	after__add(&k->after, slot.path, &k->metrics);
+	return 0;
 }
 
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)

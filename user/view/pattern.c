@@ -17,7 +17,7 @@ static bool is_hex(char c)
 }
 
 /* What compilers append: GCC's clones, Clang's and the linker's, and what is theirs. */
-static const char *const clones[] = {".constprop.", ".isra.", ".part.",	   ".cold",
+static const char *const clones[] = {".constprop.", ".isra.", ".part.",	     ".cold",
 				     ".lto_priv.",  ".llvm.", ".localalias", ".__uniq."};
 
 static void cut(char *name, const char *at)
@@ -75,8 +75,8 @@ char *pattern__function(const char *name)
 			cut(copy, at);
 	/* Versions of a library's symbols; "@plt". */
 	at = strchr(copy, '@');
-	if (at && at != copy && (at[1] == '@' || isupper((unsigned char)at[1]) ||
-				 !strcmp(at, "@plt")))
+	if (at && at != copy &&
+	    (at[1] == '@' || isupper((unsigned char)at[1]) || !strcmp(at, "@plt")))
 		cut(copy, at);
 	cut_rust_hash(copy);
 	drop_address(copy);
@@ -113,7 +113,8 @@ static size_t number_len(const char *at, char before)
 	return n;
 }
 
-/* A port that a service listens at, or that a client connects to: below those that are given out. */
+/* A port that a service listens at, or that a client connects to: below those that are given out.
+ */
 #define EPHEMERAL_FIRST 32768
 
 /* ":6379" of "10.0.0.1:6379" tells which service it is. */
@@ -292,7 +293,8 @@ static bool has_build(const struct pattern *pattern, const char *build)
 	return false;
 }
 
-/* One program shows each of its paths in one way: two paths of it are two. Unknown builds may be one. */
+/* One program shows each of its paths in one way: two paths of it are two. Unknown builds may be
+ * one. */
 static bool share_build(const struct pattern *a, const struct pattern *b)
 {
 	for (size_t i = 0; i < a->entries.n; i++)
@@ -481,7 +483,8 @@ static int settle(struct pattern *pattern)
 		err = ADD_HOST(&pattern->hosts, entry->summary->host);
 	}
 	pattern->median_ns =
-		(pattern->entries.v[n / 2].cause->ns + pattern->entries.v[(n - 1) / 2].cause->ns) / 2;
+		(pattern->entries.v[n / 2].cause->ns + pattern->entries.v[(n - 1) / 2].cause->ns) /
+		2;
 	return err;
 }
 

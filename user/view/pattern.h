@@ -30,13 +30,13 @@ struct pattern_entry {
 /* A cause of several captures. */
 struct pattern {
 	enum cause_kind kind;
-	char *of; /* with '*' for what differs; NULL: nothing says so */
-	VEC(struct pattern_frame) path;	     /* outermost first */
-	VEC(struct pattern_entry) entries;   /* largest first */
-	size_t n_main;			     /* captures whose largest cause it is */
-	uint64_t lost_ns, median_ns;	     /* of all entries */
-	uint64_t first_ms, last_ms;	     /* since 1970; 0: unknown */
-	VEC(const char *) hosts;	     /* each once */
+	char *of;			   /* with '*' for what differs; NULL: nothing says so */
+	VEC(struct pattern_frame) path;	   /* outermost first */
+	VEC(struct pattern_entry) entries; /* largest first */
+	size_t n_main;			   /* captures whose largest cause it is */
+	uint64_t lost_ns, median_ns;	   /* of all entries */
+	uint64_t first_ms, last_ms;	   /* since 1970; 0: unknown */
+	VEC(const char *) hosts;	   /* each once */
 };
 
 /* What a function took beyond ordinary iterations, in all captures. */
@@ -49,8 +49,8 @@ struct pattern_function {
 struct patterns {
 	const struct summary *summaries; /* the caller's */
 	size_t n;
-	size_t n_reports;		       /* of them: the others have no cause */
-	VEC(struct pattern) all;	       /* most time lost first */
+	size_t n_reports;			/* of them: the others have no cause */
+	VEC(struct pattern) all;		/* most time lost first */
 	VEC(struct pattern_function) functions; /* the same */
 	VEC(const char *) hosts;
 	uint64_t lost_ns; /* excess of all captures */
@@ -62,7 +62,8 @@ struct patterns {
 int patterns__find(struct patterns *p, const struct summary *summaries, size_t n);
 void patterns__fini(struct patterns *p);
 
-/* The name without compilers' and versions' additions ("f.constprop.0", "f@GLIBC_2.2"); NULL: no memory. */
+/* The name without compilers' and versions' additions ("f.constprop.0", "f@GLIBC_2.2"); NULL: no
+ * memory. */
 char *pattern__function(const char *name);
 /* What was waited for, with '*' for numbers that differ from one to the next; NULL: no memory. */
 char *pattern__of(const char *of);

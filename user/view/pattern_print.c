@@ -167,7 +167,8 @@ static void print_without_cause(FILE *out, const struct patterns *p)
 		said[n_said++] = why;
 		for (size_t m = i; m < p->n; m++) {
 			const char *other = p->summaries[m].no_report
-						    ?: p->summaries[m].causes.n ? NULL : is_none;
+						    ?: p->summaries[m].causes.n ? NULL
+										: is_none;
 
 			n += other && !strcmp(other, why);
 		}
@@ -492,8 +493,8 @@ struct changes {
 static const char *const change_names[] = {"came", "went", "more", "less", "same"};
 
 /* Entries stand largest first. */
-static struct side side_of(const struct patterns *p, const struct pattern *pattern,
-			   size_t n_first, bool is_second)
+static struct side side_of(const struct patterns *p, const struct pattern *pattern, size_t n_first,
+			   bool is_second)
 {
 	struct side side = {0};
 	size_t at = 0;
@@ -549,8 +550,8 @@ static int find_changes(struct changes *changes, const struct patterns *p, size_
 
 		for (int k = 0; k < 2; k++) {
 			c.sides[k] = side_of(p, c.pattern, n_first, k);
-			c.per_capture[k] = (double)c.sides[k].lost_ns /
-					   (double)(changes->n_reports[k] ?: 1);
+			c.per_capture[k] =
+				(double)c.sides[k].lost_ns / (double)(changes->n_reports[k] ?: 1);
 		}
 		c.change = compare(&c, changes);
 		err = VEC_ADD(&changes->all, c);
@@ -581,8 +582,8 @@ static const char *format_side(char buf[static 64], const struct side *side, dou
 	if (!side->n)
 		snprintf(buf, 64, "-");
 	else
-		snprintf(buf, 64, "%s in %zu",
-			 units__format_duration(lost, (uint64_t)per_capture), side->n);
+		snprintf(buf, 64, "%s in %zu", units__format_duration(lost, (uint64_t)per_capture),
+			 side->n);
 	return buf;
 }
 

@@ -183,7 +183,8 @@ static void spend(struct bins *bins, enum part part, uint64_t from, uint64_t to)
 		return;
 	if (part == PART_CPU)
 		bins->cpu_ns += to - from;
-	for (uint64_t i = (uint64_t)((__uint128_t)(from - bins->start_ns) * SUMMARY_BINS / bins->ns);
+	for (uint64_t i =
+		     (uint64_t)((__uint128_t)(from - bins->start_ns) * SUMMARY_BINS / bins->ns);
 	     i < SUMMARY_BINS && bin_start(bins, i) < to; i++) {
 		uint64_t a = bin_start(bins, i), b = bin_start(bins, i + 1);
 
@@ -251,8 +252,7 @@ static int add_threads(cJSON *root, const struct report *r)
 {
 	cJSON *list = cJSON_AddArrayToObject(root, "threads");
 	const struct period *slow = report__slow(r);
-	const struct bins empty = {.start_ns = slow->start_ns,
-				   .ns = slow->end_ns - slow->start_ns};
+	const struct bins empty = {.start_ns = slow->start_ns, .ns = slow->end_ns - slow->start_ns};
 	struct bins *bins = malloc(sizeof(*bins));
 	uint64_t *cpu_ns = calloc(r->n_trees + 1, sizeof(*cpu_ns));
 
@@ -423,12 +423,13 @@ static int parse_function(struct summary *s, const cJSON *object)
 	if (!name || !cJSON_IsNumber(extra) || !(extra->valuedouble > -9e18) ||
 	    !(extra->valuedouble < 9e18) || s->functions.n >= FUNCTIONS_MAX)
 		return -EINVAL;
-	return VEC_ADD(&s->functions, (struct summary_function){
-					      .name = name,
-					      .in = text_of(object, "in"),
-					      .is_inlined = cJSON_IsTrue(item_of(object, "inlined")),
-					      .extra_ns = (int64_t)extra->valuedouble,
-					      .slow_ns = number_of(object, "slow_ns")});
+	return VEC_ADD(
+		&s->functions,
+		(struct summary_function){.name = name,
+					  .in = text_of(object, "in"),
+					  .is_inlined = cJSON_IsTrue(item_of(object, "inlined")),
+					  .extra_ns = (int64_t)extra->valuedouble,
+					  .slow_ns = number_of(object, "slow_ns")});
 }
 
 static void parse_account(uint64_t parts[static PARTS], const cJSON *object)
@@ -455,7 +456,8 @@ static int parse(struct summary *s)
 	parse_account(s->slow, item_of(account, "slow"));
 	parse_account(s->ordinary, item_of(account, "ordinary"));
 	cJSON_ArrayForEach(item, item_of(root, "causes")) if (!err) err = parse_cause(s, item);
-	cJSON_ArrayForEach(item, item_of(root, "functions")) if (!err) err = parse_function(s, item);
+	cJSON_ArrayForEach(item, item_of(root, "functions")) if (!err) err =
+		parse_function(s, item);
 	if (!err && !s->no_report && !s->slow_ns)
 		err = -EINVAL;
 	return err;

@@ -156,8 +156,10 @@ static void alike_but_not_the_same(void **state)
 		   GIVEN(.path = "[\"iter\",\"f\"]", .kind = "blocked"));
 	assert_two(GIVEN(.build = "b1", .path = "[\"iter\",\"parse\",\"memcpy\"]"),
 		   GIVEN(.build = "b1", .path = "[\"iter\",\"memcpy\"]"));
-	assert_two(GIVEN(.kind = "throttled", .path = "[]", .of = "cgroup /a, quota 10.0 ms of 100 ms"),
-		   GIVEN(.kind = "throttled", .path = "[]", .of = "cgroup /a, quota 20.0 ms of 100 ms"));
+	assert_two(GIVEN(.kind = "throttled", .path = "[]",
+			 .of = "cgroup /a, quota 10.0 ms of 100 ms"),
+		   GIVEN(.kind = "throttled", .path = "[]",
+			 .of = "cgroup /a, quota 20.0 ms of 100 ms"));
 	/* A function may be named like two. */
 	assert_two(GIVEN(.path = "[\"iter\",\"a > b\"]"), GIVEN(.path = "[\"iter\",\"a\",\"b\"]"));
 }
@@ -258,12 +260,16 @@ static void summaries_that_somebody_else_wrote(void **state)
 	assert_int_equal(parse("{\"summary\":1,\"data_bytes\":8,\"slow_ns\":5}"), -ESTALE);
 	assert_int_equal(parse("{\"summary\":1,\"data_bytes\":7}"), -EINVAL);
 	assert_int_equal(parse(HEAD "\"causes\":[{\"kind\":\"no such\",\"text\":\"\"}]}"), -EINVAL);
-	assert_int_equal(parse(HEAD "\"causes\":[{\"kind\":\"blocked\",\"text\":\"\",\"path\":[1]}]}"),
-			 -EINVAL);
+	assert_int_equal(
+		parse(HEAD "\"causes\":[{\"kind\":\"blocked\",\"text\":\"\",\"path\":[1]}]}"),
+		-EINVAL);
 	assert_int_equal(parse(HEAD "\"causes\":[7]}"), -EINVAL);
-	assert_int_equal(parse(HEAD "\"functions\":[{\"name\":\"f\",\"extra_ns\":1e300}]}"), -EINVAL);
-	assert_int_equal(parse(HEAD "\"account\":7,\"hit\":[],\"labels\":\"x\",\"frames\":{},\"threads\":3}"),
-			 0);
+	assert_int_equal(parse(HEAD "\"functions\":[{\"name\":\"f\",\"extra_ns\":1e300}]}"),
+			 -EINVAL);
+	assert_int_equal(
+		parse(HEAD
+		      "\"account\":7,\"hit\":[],\"labels\":\"x\",\"frames\":{},\"threads\":3}"),
+		0);
 }
 
 static void count_frames(void *ctx, uint32_t depth, const char *name, uint64_t ns)
