@@ -61,7 +61,8 @@ static void summarise(const struct keep_options *options, const char *path, int 
 	_exit(0);
 }
 
-static void work_and_exit(const struct keep_options *options, const char *path, int to, pid_t parent)
+static void work_and_exit(const struct keep_options *options, const char *path, int to,
+			  pid_t parent)
 {
 	char *const words[] = {(char *)options->on_capture, (char *)path, NULL};
 	int null = open("/dev/null", O_RDWR);
@@ -137,8 +138,7 @@ static void say_status(const struct after *after, int status, struct metrics *m)
 	m->on_capture[status ? ON_CAPTURE_FAILED : ON_CAPTURE_OK]++;
 	if (WIFSIGNALED(status))
 		log__warn("-on-capture: %s %s was ended by a signal: %s",
-			  after->options->on_capture, after->queue[0],
-			  strsignal(WTERMSIG(status)));
+			  after->options->on_capture, after->queue[0], strsignal(WTERMSIG(status)));
 	else if (status)
 		log__warn("-on-capture: %s %s exited with %d", after->options->on_capture,
 			  after->queue[0], WEXITSTATUS(status));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "keep/stamp.h"
+#include "session/labels.h"
 #include "session/session.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -90,7 +91,9 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 
 	if (err)
 		return err;
-	err = recording__save(rec, slot.partial);
+	err = labels__add(rec, "", &k->options->capture.labels);
+	if (!err)
+		err = recording__save(rec, slot.partial);
 	if (err)
 		shelf__abandon(&slot);
 	else

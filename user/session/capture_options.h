@@ -45,7 +45,8 @@ struct capture_options {
 	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
 	const char *output;
-	int source; /* index into source_names */
+	struct option_list labels; /* KEY=VALUE */
+	int source;		   /* index into source_names */
 	uint64_t snapshot_size, max_memory;
 	uint64_t stack_copy; /* bytes of the user stack at a hit */
 	bool no_stack_copy;
@@ -191,6 +192,9 @@ extern const char *const return_probe_names[];
 		OPTION_FLAG("trace-kernel-only", kernel_only,                                      \
 			    "pt: the kernel, and no user code; a kernel thread can be the "        \
 			    "target, too"),                                                        \
+		OPTION_VALUE("label", OPT_LIST, "KEY=VALUE", labels,                               \
+			     "a label of the recording, by which 'mtbpf report DIR -label' "       \
+			     "chooses"),                                                           \
 		OPTION_FLAG("portable", portable,                                                  \
 			    "the recording holds the programs too: to decode it on another "       \
 			    "machine"),                                                            \
