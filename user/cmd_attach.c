@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "capture_command.h"
+#include "captures.h"
 #include "cmd.h"
 #include "cmd_table.h"
 #include "keep/keeper.h"
@@ -111,6 +112,7 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 		return exit_code_for_options(err);
 	if (rest < argc)
 		return refuse_word(table, argv[rest]);
+	all.keep.summarise = captures__summarise_kept;
 	if (capture_options__check(options, table->command) ||
 	    keep_options__check(&all, table->command))
 		return EXIT_USAGE;

@@ -95,15 +95,14 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 /* Whether nothing was lost: what the summary would have said of that. */
 bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec);
 
+/* The hit that triggered, of several the slowest; NULL: none did. */
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded);
 /*
  * Where the threads were at a stall, by the hit's index; none where it is none. They refer to
  * decoded and rec. 0 or -ENOMEM; thread_places__fini() in any case.
  */
 int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
 			   struct thread_places *places);
-
-/* The index of the hit that the report is of; -1: none triggered. */
-ssize_t decoded__slowest_hit(const struct decoded *decoded);
 
 /*
  * Of the slowest hit; it refers to decoded. NULL with errno: ENODATA where there is none, or the

@@ -151,7 +151,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 }
 
 /* The one that the report is of; NULL: none triggered. */
-static const struct hit_mark *slowest_hit(const struct decoded *decoded)
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 {
 	const struct hit_mark *slowest = NULL;
 
@@ -162,13 +162,6 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 			slowest = hit;
 	}
 	return slowest;
-}
-
-ssize_t decoded__slowest_hit(const struct decoded *decoded)
-{
-	const struct hit_mark *slowest = slowest_hit(decoded);
-
-	return slowest ? slowest - decoded->hits.v : -1;
 }
 
 static void print_threads(const struct decoded *decoded, const struct recording *rec, size_t hit,
@@ -183,7 +176,7 @@ static void print_threads(const struct decoded *decoded, const struct recording 
 
 struct report *decoded__report(const struct decoded *decoded)
 {
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report_input input = {
 		.trees = decoded->trees.v,
 		.n_trees = decoded->trees.n,
@@ -311,7 +304,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 			size_t top)
 {
 	const struct decode_totals *t = &decoded->totals;
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;

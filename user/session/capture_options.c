@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "session/labels.h"
 #include "util/log.h"
 #include "util/units.h"
 
@@ -119,7 +120,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
 			      "delay: from one call to the next; duration: of one call");
 	if (target_options__check(&o->target, command) || check_followed(o, command) ||
-	    check_region(o, command))
+	    check_region(o, command) || labels__check(&o->labels, command))
 		return -EINVAL;
 	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
 		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",

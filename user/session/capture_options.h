@@ -46,7 +46,8 @@ struct capture_options {
 	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
 	const char *output;
-	int source; /* index into source_names */
+	struct option_list labels; /* KEY=VALUE */
+	int source;		   /* index into source_names */
 	uint64_t snapshot_size, max_memory;
 	uint64_t stack_copy; /* bytes of the user stack at a hit */
 	bool no_stack_copy;
@@ -200,6 +201,8 @@ extern const char *const return_probe_names[];
 		OPTION_FLAG(                                                                       \
 			"trace-kernel-only", kernel_only,                                          \
 			"pt: only the kernel, no user code; the target may be a kernel thread"),   \
+		OPTION_VALUE("label", OPT_LIST, "KEY=VALUE", labels,                               \
+			     "label for the recording; 'mtbpf report DIR -label' selects by it"),  \
 		OPTION_FLAG(                                                                       \
 			"portable", portable,                                                      \
 			"store the programs in the recording, to decode it on another machine"),   \
@@ -213,7 +216,7 @@ extern const char *const return_probe_names[];
 			     "pt: low, normal, high, or custom:TERMS (perf's terms); finer times " \
 			     "mean less lookback"),                                                \
 		OPTION_FLAG("trace-power", power,                                                  \
-			    "pt: power states of the CPUs: C-states and MWAIT"),                \
+			    "pt: power states of the CPUs: C-states and MWAIT"),                   \
 		OPTION_FLAG("immediate-stop", immediate_stop,                                      \
 			    "pt: require freezing in the kernel, at the hit"),                     \
 		OPTION_CHOICE("freeze", "METHOD", freeze_method, freeze_names,                     \

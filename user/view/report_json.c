@@ -129,12 +129,12 @@ static void add_reasons(cJSON *root, const struct report *r)
 	struct reasons reasons;
 	cJSON *list = NULL;
 
-	if (!report__reasons(r, &reasons) && reasons.all.n) {
-		cJSON_AddStringToObject(root, "reason", reasons.all.v[0]);
+	if (!report__reasons(r, &reasons) && r->sampled && reasons.all.n) {
+		cJSON_AddStringToObject(root, "reason", reasons.all.v[0].text);
 		list = cJSON_AddArrayToObject(root, "reasons");
 	}
 	for (size_t i = 0; list && i < reasons.all.n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i]));
+		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i].text));
 	reasons__fini(&reasons);
 }
 

@@ -137,10 +137,10 @@ static void print_reasons(FILE *out, const struct report *r)
 	struct reasons reasons;
 	bool is_unnamed = false;
 
-	if (!report__reasons(r, &reasons))
+	if (!report__reasons(r, &reasons) && r->sampled)
 		for (size_t i = 0; i < reasons.all.n; i++) {
-			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i]);
-			is_unnamed |= strstr(reasons.all.v[i], "[jit+") != NULL;
+			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i].text);
+			is_unnamed |= strstr(reasons.all.v[i].text, "[jit+") != NULL;
 		}
 	if (is_unnamed)
 		fprintf(out, "  hint: [jit+...] is code that a runtime has compiled; a perf map "

@@ -228,6 +228,11 @@ struct rec_quota {
 	char *text;
 };
 
+/* What is known of where it was made, or what the user said of it: "host", "web-3". */
+struct rec_label {
+	char *key, *value;
+};
+
 /* The kernel's code, where it was traced. */
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
@@ -290,12 +295,13 @@ struct recording {
 	VEC(struct rec_open_file) open_files;
 	VEC(struct rec_taken) taken; /* ascending by time */
 	VEC(struct rec_quota) quotas;
-	bool knows_taken;	   /* else nobody has looked for it */
-	enum rec_steal steal;	   /* of that: what the hypervisor takes */
-	bool knows_interrupts;	   /* sched_bys have what these took, if they took anything */
-	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
-	uint64_t ring_bytes;	   /* what kept the stacks, and was full; 0: none was */
-	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */
+	VEC(struct rec_label) labels; /* no two of one key */
+	bool knows_taken;	      /* else nobody has looked for it */
+	enum rec_steal steal;	      /* of that: what the hypervisor takes */
+	bool knows_interrupts;	      /* sched_bys have what these took, if they took anything */
+	uint64_t sample_period_ns;    /* of the clock's; 0: none was asked for */
+	uint64_t ring_bytes;	      /* what kept the stacks, and was full; 0: none was */
+	uint64_t sampled_ns;	      /* how long the source of the last snapshot ran; not kept */
 	/* Of the last snapshot: from when on the rings of all CPUs have all of it; not kept. */
 	uint64_t complete_ns;
 	VEC(struct rec_image) images;
@@ -402,6 +408,11 @@ int recording__add_thread_state(struct recording *rec, const struct rec_thread_s
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
 /* NULL where it is not known. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
+/* Copies both, made fit to be shown; a later value of the same key takes the earlier one's place.
+ */
+int recording__set_label(struct recording *rec, const char *key, const char *value);
+/* NULL where it has none. */
+const char *recording__find_label(const struct recording *rec, const char *key);
 /* Copies the text; the first one of a process stays. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
 /* NULL where it was not throttled. */
