@@ -47,13 +47,6 @@ static bool is_recording_folder(const char *path)
 	return has_file(path, "meta.json") || has_file(path, "data");
 }
 
-bool captures__is_folder(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode) && !is_recording_folder(path);
-}
-
 static int add_path(struct capture_paths *found, const char *path)
 {
 	char *copy = strdup(path);
@@ -81,6 +74,15 @@ static bool ends_with(const char *name, const char *end)
 	size_t n = strlen(name), k = strlen(end);
 
 	return n > k && !strcmp(name + n - k, end);
+}
+
+/* What may not be looked into is told by its name. */
+bool captures__is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode) && !is_recording_folder(path) &&
+	       !ends_with(path, ".mtbpf") && !ends_with(path, ".mtbpf/");
 }
 
 static int add_from(struct capture_paths *found, const char *dir, int depth);

@@ -18,11 +18,13 @@
 #include "pipeline/pipeline.h"
 #include "session/capture_options.h"
 #include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/memory_limit.h"
 #include "cli/options.h"
 #include "util/units.h"
 #include "view/folded.h"
+#include "view/page.h"
 #include "view/pattern.h"
 
 struct report_options {
@@ -30,7 +32,7 @@ struct report_options {
 	uint64_t max_memory;
 	struct option_list filters, labels;
 	struct trace_filter filter; /* what these are */
-	const char *since;
+	const char *since, *html;
 	bool json, folded, csv, diff, again, no_inline;
 	bool verbose, quiet;
 };
@@ -44,6 +46,9 @@ static const struct option_spec specs[] = {
 	 "print all stacks of the trace with their nanoseconds instead, for flame graphs and "
 	 "speedscope; with several captures, the stacks of their slow iterations",
 	 offsetof(struct report_options, folded), NULL},
+	{"html", NULL, 0, OPT_STRING, "FILE",
+	 "of one capture or many: a page for a browser, with nothing else that it needs",
+	 offsetof(struct report_options, html), NULL},
 	{"diff", NULL, 0, OPT_FLAG, NULL,
 	 "compare two folders: causes that appeared, disappeared or changed",
 	 offsetof(struct report_options, diff), NULL},
@@ -71,7 +76,7 @@ static const struct option_spec specs[] = {
 
 #define N_SPECS (sizeof(specs) / sizeof(specs[0]))
 /* The first of them, which are about report alone. */
-#define N_OF_REPORT 7
+#define N_OF_REPORT 8
 
 const struct option_table report_table = {
 	.command = "report",
@@ -81,6 +86,7 @@ const struct option_table report_table = {
 				      "mtbpf report slow.fxt.gz -json | jq '.functions[0]'",
 				      "mtbpf report slow.fxt.gz -folded | flamegraph.pl > slow.svg",
 				      "mtbpf report /var/lib/mtbpf -since 24h",
+				      "mtbpf report /var/lib/mtbpf -html slow.html",
 				      "mtbpf report -diff before/ after/", NULL},
 	.usage = "report RECORDING|TRACE|DIR... [options]",
 	.summary = "Prints what made the slow iteration slow: functions by their time beyond "
@@ -287,11 +293,38 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 	return err;
 }
 
+static int refuse_page(const char *path, int err)
+{
+	log__error("cannot write %s: %s", path, strerror(-err));
+	log__hint("-html FILE names a file in a folder that may be written to");
+	return err;
+}
+
+/* Whole or not at all. */
+static int write_page(const struct patterns *p, const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err = out ? page__print(out, p, &(struct page_options){0}) : -ENOMEM;
+
+	if (out && fclose(out) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = fs__write(path, text, size);
+	if (err)
+		return refuse_page(path, err);
+	log__info("%s: %zu captures, in a page of its own", path, p->n);
+	return 0;
+}
+
 static int print_patterns(const struct patterns *p, const struct report_options *options,
 			  size_t n_first)
 {
 	if (options->diff)
 		return patterns__print_difference(stdout, p, n_first, options->json);
+	if (options->html)
+		return write_page(p, options->html);
 	if (options->json)
 		return patterns__print_json(stdout, p);
 	if (options->csv)
@@ -346,18 +379,18 @@ static int report_one(const char *path, struct report_options *options)
 /* One capture has a report of its own, unless what is asked for is about several. */
 static bool is_of_many(const char *const *words, size_t n, const struct report_options *options)
 {
-	return n > 1 || options->csv || options->diff || options->since || options->labels.n ||
-	       options->again || captures__is_folder(words[0]);
+	return n > 1 || options->csv || options->html || options->diff || options->since ||
+	       options->labels.n || options->again || captures__is_folder(words[0]);
 }
 
 static int check(const struct report_options *options, int n_words, bool is_many)
 {
-	if (options->json + options->folded + options->csv > 1) {
-		log__error("report: -json, -csv and -folded are three things");
+	if (options->json + options->folded + options->csv + !!options->html > 1) {
+		log__error("report: -json, -csv, -folded and -html exclude each other");
 		log__hint("leave all of them out but one");
 		return -EINVAL;
 	}
-	if (options->diff && (n_words != 2 || options->csv || options->folded)) {
+	if (options->diff && (n_words != 2 || options->csv || options->folded || options->html)) {
 		log__error("report: -diff is about two folders, as text or -json");
 		log__hint("mtbpf report -diff BEFORE/ AFTER/");
 		return -EINVAL;
