@@ -57,7 +57,7 @@ struct tree_maker {
 	struct selection *selection; /* NULL: no filter */
 	struct behind_hit behind;
 	struct stack *stack;
-	/* A PT_NOTE_CFE, until the next branch tells if a slice shows it. kind 0: none. */
+	/* A PT_NOTE_CFE, until a branch tells if a slice shows it. kind 0: none. */
 	struct pt_note event;
 	uint64_t fault_address; /* of the next one */
 	VEC(uint64_t) hits;	/* its hits' times, ascending */
@@ -183,14 +183,18 @@ static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 	return err;
 }
 
-/* An event that takes the thread out of what is traced is a slice; what ends such a stay is
- * neither. */
+/*
+ * An event that takes the thread out of what is traced is a slice; what ends such a stay is
+ * neither. Direct branches before it may come between the two: no packet told of them until then.
+ */
 static int settle_event(struct tree_maker *m, const struct branch *next)
 {
 	struct pt_note event = m->event;
 	bool is_slice = next && next->kind >= BRANCH_END_SYSCALL && next->kind <= BRANCH_END &&
 			next->from == event.ip;
 
+	if (next && next->kind < BRANCH_ENTER)
+		return 0;
 	m->event.kind = PT_NOTE_NONE;
 	return is_slice || !event.kind || !pt_event__of(event.value) ? 0 : take_note(m, &event);
 }

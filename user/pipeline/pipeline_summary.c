@@ -283,7 +283,10 @@ static void print_events(const struct decoded *decoded, FILE *out)
 		n[decoded->events.v[i].kind]++;
 	for (int kind = PT_NOTE_PTWRITE; kind < PT_NOTE_KINDS; kind++)
 		if (n[kind])
-			fprintf(out, "%s: %zu\n", pt_note__name((enum pt_note_kind)kind), n[kind]);
+			fprintf(out, "%s: %zu\n",
+				kind == PT_NOTE_CFE ? "interruptions that are no slice"
+						    : pt_note__name((enum pt_note_kind)kind),
+				n[kind]);
 }
 
 static void print_filtered(const struct decoded *decoded, FILE *out)

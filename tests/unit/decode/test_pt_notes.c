@@ -4,6 +4,7 @@
 
 #include "decode/pt_note.h"
 #include "decode/threads.h"
+#include "pipeline/pipeline.h"
 
 struct notes {
 	VEC(struct pt_note) all;
@@ -323,6 +324,47 @@ static void test_the_interrupt_flag(void **state)
 	notes__fini(&notes);
 }
 
+/*
+ * Instants of a trace: a value with its function, and an event that leads nowhere (the kernel is
+ * traced too); but not one that is a slice, and nothing that ends one.
+ */
+static void test_instants(void **state)
+{
+	struct traced *t = *state;
+	struct rec_aux aux = {.pid = PID, .tid = TID};
+	struct decoded decoded;
+
+	put_psb(t, 1000, BASE);
+	put_ptw(t, 42, false, true);
+	put_ip(t, PT_FUP, BASE + F);
+	put_cfe(t, CFE_IRET, 0, true);
+	put_ip(t, PT_FUP, BASE + F);
+	put_evd(t, 0, 0x7f00);
+	put_cfe(t, CFE_INTR, 14, true);
+	put_ip(t, PT_FUP, BASE + F);
+	put_tnt(t, "T"); /* the RET of F */
+	put_tsc(t, 1020);
+	put_tip(t, G);
+	put_evd(t, 0, 0x7f11);
+	put_cfe(t, CFE_INTR, 14, false);
+	put_ip(t, PT_FUP, BASE + G);
+	put_ip(t, PT_TIP_PGD, 0);
+	aux.tsc = t->now;
+	aux.size = t->out.bytes.n;
+	aux.data = malloc(aux.size);
+	assert_non_null(aux.data);
+	memcpy(aux.data, t->out.bytes.v, aux.size);
+	assert_int_equal(recording__add_aux(&t->rec, &aux), 0);
+	assert_int_equal(decoded__make(&decoded, &t->rec, &(struct tree_options){0}), 0);
+	assert_int_equal(decoded.events.n, 2);
+	assert_int_equal(decoded.events.v[0].kind, PT_NOTE_PTWRITE);
+	assert_int_equal(decoded.events.v[0].value, 42);
+	assert_non_null(decoded.events.v[0].in);
+	assert_int_equal(decoded.events.v[1].kind, PT_NOTE_CFE);
+	assert_int_equal(decoded.events.v[1].address, 0x7f00);
+	decoded__fini(&decoded);
+}
+
 static void assert_event(enum cfe_type type, unsigned int vector, uint64_t address,
 			 const char *expected)
 {
@@ -375,6 +417,7 @@ int main(void)
 		TEST(test_an_event_with_its_own_fup),
 		TEST(test_a_cut_event),
 		TEST(test_the_interrupt_flag),
+		TEST(test_instants),
 		TEST(test_names_of_events),
 	};
 

@@ -20,6 +20,9 @@ static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, ui
 /* Hands on the event that waits for its FUP. ip: the FUP's; 0: the FUP is missing. */
 static void place_event(struct walker *w, uint64_t ip)
 {
+	/* So that who reads it knows the code there. */
+	if (w->event.kind && ip && w->state == WALK_START)
+		walker__wake(w);
 	if (w->event.kind)
 		tell(w, w->event.kind, ip, w->event.value, w->event.tsc);
 	w->event.kind = PT_NOTE_NONE;
