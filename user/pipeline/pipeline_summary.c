@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a decoded recording says in the terminal. */
+/* Prints the summary of a decoded recording. */
 #include "pipeline/pipeline.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void print_args(const struct hit_mark *hit, FILE *out)
 	}
 }
 
-/* What else is known of it: its time finds it in other logs. */
+/* Prints the threshold and the time of the hit, which finds it in other logs. */
 static void print_moment(const struct hit_mark *hit, FILE *out)
 {
 	char threshold[UNITS_TEXT_SIZE], moment[UNITS_MOMENT_SIZE];
@@ -190,7 +190,7 @@ struct report *decoded__report(const struct decoded *decoded)
 	return slowest ? report__new(&input) : NULL;
 }
 
-/* What it is made of; a trace file does not tell. */
+/* Prints the amount of data that the trace was made from; a trace file does not tell. */
 static void print_amount(const struct decoded *decoded, FILE *out)
 {
 	const struct sampled_totals *s = &decoded->sampled;
@@ -205,7 +205,7 @@ static void print_amount(const struct decoded *decoded, FILE *out)
 		fprintf(out, "%" PRIu64 " branches, ", t->branches);
 }
 
-/* Where nothing was sampled before the hit: what came with it. */
+/* No sample was taken before the hit: prints what was recorded at the hit itself. */
 static void print_hit_alone(const struct decoded *decoded, const struct hit_mark *hit, FILE *out)
 {
 	const struct call_tree *tree = NULL;
@@ -235,7 +235,7 @@ static bool is_whole(const struct decode_totals *totals)
 	return (totals->insns || totals->branches) && !gaps;
 }
 
-/* Of samples: when the first stack was seen. Exact calls and switches may be known from before. */
+/* The time of the first sampled stack. Exact calls and switches may be known from before. */
 static uint64_t first_stack_ns(const struct decoded *decoded)
 {
 	uint64_t first_ns = decoded->totals.last_ns;
@@ -250,7 +250,7 @@ static uint64_t first_stack_ns(const struct decoded *decoded)
 	return first_ns;
 }
 
-/* How far stacks look back, where they are not all that it has; else 0. */
+/* How far stacks look back, if that is less than the trace does; otherwise 0. */
 static uint64_t stacks_ns(const struct decoded *decoded)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -260,7 +260,7 @@ static uint64_t stacks_ns(const struct decoded *decoded)
 	return span_ns - ns > span_ns / SAME_SHARE ? ns : 0;
 }
 
-/* Of a trace that stacks look back in not as far: so far, if not 0. */
+/* Prints the span of the trace; seen_ns, if not 0, is how far stacks look back in it. */
 static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -341,7 +341,10 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		return;
 	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)
 		print_hit_alone(decoded, slowest, out);
-	/* Where the return decides, the probe's own instruction is not what it stopped at. */
+	/*
+	 * If the return decides, the thread was stopped there, and not at the probe's own
+	 * instruction.
+	 */
 	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
