@@ -50,12 +50,16 @@ MODULE_PARM_DESC(int3_fup, "an int3 leaves a FUP before its TIP.PGD");
 /* For tests that must notice a PMU which does not do its work. */
 enum broken {
 	BROKEN_CLOCK = 1, /* times run away by 1 % */
-	BROKEN_TIP,	  /* every 1000th instruction has no packet */
+	BROKEN_TIP,	  /* one instruction of broken_every has no packet */
 };
 static int broken;
 module_param(broken, int, 0644);
 MODULE_PARM_DESC(broken, "1: times run away by 1 %; 2: packets are missing; 3: a pause is ignored; "
 			 "4: the newest 2 KB are missing");
+
+static int broken_every = 1000;
+module_param(broken_every, int, 0644);
+MODULE_PARM_DESC(broken_every, "with broken=2: one instruction of so many has no packet");
 
 int softpt_step__broken(void)
 {
@@ -181,7 +185,7 @@ static void stepped(struct softpt_cpu *cpu, struct pt_regs *regs)
 
 	this_cpu_inc(steps);
 	pt_stream__time(stream, now_tsc());
-	if (READ_ONCE(broken) == BROKEN_TIP && this_cpu_read(steps) % 1000 == 0)
+	if (READ_ONCE(broken) == BROKEN_TIP && this_cpu_read(steps) % max(broken_every, 1) == 0)
 		; /* as if the instruction had not been a branch */
 	else if (!read_code(cpu->ip, code) ||
 		 !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
