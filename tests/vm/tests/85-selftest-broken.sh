@@ -52,7 +52,7 @@ reds 4 "overhead: low"
 mtbpf selftest -source pt -only "target afterwards" >/tmp/out 2>&1 &
 selftest=$!
 for _ in $(seq 100); do
-	child=$(pgrep -P $selftest | head -n 1)
+	read -r child _ <"/proc/$selftest/task/$selftest/children"
 	[ -z "$child" ] || break
 	sleep 0.05
 done
