@@ -152,11 +152,16 @@ static int choose_process(struct session *s)
 	return err;
 }
 
+static struct probe_source source_of(struct session *s)
+{
+	return (struct probe_source){.process = s->has_process ? &s->process : NULL,
+				     .exec_path = s->start->exec_path,
+				     .programs = s->programs.all.n ? &s->programs : NULL};
+}
+
 static int find_places(struct session *s)
 {
-	const struct probe_source source = {.process = s->has_process ? &s->process : NULL,
-					    .exec_path = s->start->exec_path,
-					    .programs = s->programs.all.n ? &s->programs : NULL};
+	const struct probe_source source = source_of(s);
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
@@ -169,10 +174,13 @@ static int find_places(struct session *s)
 int session__find_trigger(struct session *s)
 {
 	bool is_running = s->has_process || s->programs.all.n;
+	const struct probe_source source = source_of(s);
 	int err = is_running ? source_choice__check(s->ops, &s->process, s->pids.n) : 0;
 
 	if (!err)
 		err = find_default(s);
+	if (!err)
+		err = default_trigger__replace_dot(&s->symbols, &source);
 	if (!err)
 		err = find_places(s);
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
