@@ -13,6 +13,7 @@ static const struct option_spec specs[] = {
 	OPTION_CHILDREN("what the program forks as well"),
 	OPTION_SYMBOL,
 	OPTIONS_REGION,
+	OPTION_REQUESTS,
 	OPTION_DELAY,
 	OPTION_DURATION,
 	OPTIONS_LIMITS,

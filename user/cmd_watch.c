@@ -33,6 +33,7 @@ static const struct option_spec specs[] = {
 		     "with -stop: measure how long a thread takes from its hit of this, named as "
 		     "in -symbol, ..."),
 	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this"),
+	OPTION_REQUESTS,
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, not how far apart they are",
 	 offsetof(struct watch_options, durations), NULL},

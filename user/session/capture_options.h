@@ -40,6 +40,7 @@ struct capture_options {
 	bool children; /* of its processes, from now on */
 	struct option_list symbols;
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
+	bool requests;		  /* these are what a server does for a request */
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
 	int return_probes;		    /* enum return_probes */
@@ -112,7 +113,8 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
 		  "what triggers: a function, a glob of one, lib.so:NAME, NAME+0x10, "             \
-		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, . for the program's "           \
+		  "line:FILE:N, addr:0x401234, syscall:NAME, usdt:PROVIDER:NAME, . for the "       \
+		  "program's "                                                                     \
 		  "own mtbpf_take_snapshot(), or ? to pick one; "                                  \
 		  "several: A,B, or once each, any of which hits; without: "                       \
 		  "mtbpf_take_snapshot(), where the program calls it")
@@ -123,6 +125,10 @@ extern const char *const freeze_names[];
 		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
 			     "to its next hit of this; without -symbol that is the trigger, and "  \
 			     "-duration-thresh is from -start to -stop")
+#define OPTION_REQUESTS                                                                            \
+	OPTION_FLAG("requests", requests,                                                          \
+		    "of a server: -start where it has read from a socket, and -stop where it "     \
+		    "writes to one, by its system calls; no symbol is needed")
 #define OPTION_DELAY                                                                               \
 	OPTION_VALUE("delay-thresh", OPT_THRESHOLD, "D", delay_thresh,                             \
 		     "trigger when a thread's hits lie at least this far apart: 10ms, or "         \

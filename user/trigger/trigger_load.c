@@ -10,6 +10,7 @@
 
 #include "trigger.skel.h"
 #include "trigger/hit_ring.h"
+#include "trigger/syscalls.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -218,6 +219,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = select_regions(skel, config, latch);
 	if (!err)
 		err = trigger__select_sampling(skel, config, latch);
+	if (!err)
+		err = trigger_syscalls__select(skel, config, latch);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
 	if (!err)
