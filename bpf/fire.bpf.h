@@ -145,6 +145,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->tgid = pid_tgid >> 32;
 	hit->cpu = bpf_get_smp_processor_id();
 	hit->stack_depth = take_stack(ctx, passed->place->ctx, hit);
+	hit->syscall = passed->place->is_syscall ? ctx->orig_ax + 1 : 0;
 	take_args(ctx, probe_of(passed->place), hit);
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }

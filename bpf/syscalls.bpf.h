@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * System calls as probes. A program's context begins with the address of user space's registers,
- * and, at the return, has the result next: on the tracepoints sys_enter and sys_exit as on the entry
- * and the return of __x64_sys_X(const struct pt_regs *regs).
+ * and, at the return, has the result next: on the tracepoints sys_enter and sys_exit as on the
+ * entry and the return of __x64_sys_X(const struct pt_regs *regs).
  */
 #ifndef MTBPF_SYSCALLS_BPF_H
 #define MTBPF_SYSCALLS_BPF_H

@@ -167,8 +167,9 @@ struct mt_hit {
 	__mt_u64 r14;
 	__mt_u64 r15;
 	__mt_u64 probe_ip; /* of the probe: a duration's is at the function's entry */
-	__mt_u32 n_args;
-	__mt_u16 args_read;   /* bit i: args[i] could be read */
+	__mt_u16 n_args;
+	__mt_u16 syscall;   /* its number + 1, where the probe is on a system call; 0: it is not */
+	__mt_u16 args_read; /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
 	__mt_u32 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */

@@ -4,11 +4,11 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#define OF_FILE(name)	 [SYS_##name] = {#name, true}
-#define OF_NO_FILE(name) [SYS_##name] = {#name, false}
+#define OF_FILE(name)	 [SYS_##name] = {SYSCALL_PREFIX #name, true}
+#define OF_NO_FILE(name) [SYS_##name] = {SYSCALL_PREFIX #name, false}
 
 static const struct known {
-	const char *name;
+	const char *selector;
 	bool is_of_file;
 } known[] = {
 	OF_FILE(read),
@@ -183,7 +183,14 @@ static const struct known *find(int number)
 
 const char *syscall__name(int number)
 {
-	return find(number)->name;
+	const char *selector = find(number)->selector;
+
+	return selector ? selector + sizeof(SYSCALL_PREFIX) - 1 : NULL;
+}
+
+const char *syscall__selector(int number)
+{
+	return find(number)->selector;
 }
 
 bool syscall__is_of_file(int number)

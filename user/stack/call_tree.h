@@ -214,12 +214,22 @@ struct hit_mark {
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */
-	const char *probe; /* of a USDT probe its name: "usdt:app:request"; else NULL */
+	/* Of a USDT probe, or a system call, its name: "usdt:app:request", "syscall:fsync"; or
+	 * NULL.
+	 */
+	const char *probe;
+	bool is_syscall; /* ... of a system call: `function` is only where it was made */
 	/* What the program gave: arguments that could not be read are left out, "arg2" stays it. */
 	uint32_t n_args;
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
 	uint64_t args[MT_ARGS_MAX];
 };
+
+/* What was hit, by the name that is told; only where its function is known. */
+static inline const char *hit_mark__name(const struct hit_mark *hit)
+{
+	return hit->is_syscall ? hit->probe : hit->function->name;
+}
 
 /* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */
 const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call);

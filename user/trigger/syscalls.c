@@ -149,8 +149,7 @@ static const struct bpf_program *program_at(const struct trigger_bpf *skel, bool
 }
 
 /* A copy of the loaded program, for this system call's function. Its descriptor or -errno. */
-static int load_copy(const struct bpf_program *program, const char *name,
-		     enum bpf_attach_type type)
+static int load_copy(const struct bpf_program *program, const char *name, enum bpf_attach_type type)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
 	int id = find_function(name), fd;

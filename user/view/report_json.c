@@ -20,7 +20,7 @@ static void add_hit(cJSON *root, const struct hit_mark *hit)
 							    : "delay";
 	char moment[UNITS_MOMENT_SIZE];
 
-	cJSON_AddStringToObject(object, "function", hit->function->name);
+	cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
 	cJSON_AddStringToObject(object, "reason", reason);
 	add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)

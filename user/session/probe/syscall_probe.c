@@ -7,13 +7,11 @@
 #include <string.h>
 #include <sys/user.h>
 
-#include "kernel/syscalls.h"
 #include "util/log.h"
 #include "util/nearest.h"
 
-
 static const char *const kind_names[] = {
-	[MT_FILE_SOCKET] = "socket",   [MT_FILE_REGULAR] = "file", [MT_FILE_PIPE] = "pipe",
+	[MT_FILE_SOCKET] = "socket",   [MT_FILE_REGULAR] = "file",    [MT_FILE_PIPE] = "pipe",
 	[MT_FILE_TTY] = "tty",	       [MT_FILE_EVENTFD] = "eventfd", [MT_FILE_EPOLL] = "epoll",
 	[MT_FILE_TIMERFD] = "timerfd",
 };
@@ -67,7 +65,8 @@ static int take_apart(struct selector *selector, const char *text)
 	return take_kind(selector, text);
 }
 
-/* What finds nothing has nothing to be woken for: the end of a file, a connection that is closed. */
+/* What finds nothing has nothing to be woken for: the end of a file, a connection that is closed.
+ */
 static bool is_reading(const char *name)
 {
 	return !strncmp(name, "read", 4) || !strncmp(name, "pread", 5) ||
@@ -78,9 +77,9 @@ static bool is_reading(const char *name)
 static int take(struct search *search, const char *name, int number)
 {
 	/* It counts at once, and its registers tell what it was called with. */
-	static const uint16_t places[] = {
-		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
-		offsetof(struct user_regs_struct, rdx)};
+	static const uint16_t places[] = {offsetof(struct user_regs_struct, rdi),
+					  offsetof(struct user_regs_struct, rsi),
+					  offsetof(struct user_regs_struct, rdx)};
 	enum mt_file_kind kind = search->selector->kind;
 	struct probe probe = {.offset = (uint64_t)number, .site = {.emulated = true}};
 
@@ -92,8 +91,8 @@ static int take(struct search *search, const char *name, int number)
 		.name = name,
 		.number = number,
 		.what = {.file_kind = (uint8_t)kind, .reads = is_reading(name)}};
-	snprintf(probe.name, sizeof(probe.name), SYSCALL_PREFIX "%s%s%s%s", name,
-		 kind ? "(" : "", kind ? kind_names[kind] : "", kind ? ")" : "");
+	snprintf(probe.name, sizeof(probe.name), SYSCALL_PREFIX "%s%s%s%s", name, kind ? "(" : "",
+		 kind ? kind_names[kind] : "", kind ? ")" : "");
 	snprintf(probe.path, sizeof(probe.path), "%s", probe.name);
 	search->n++;
 	return search->fn(search->ctx, &probe);
@@ -129,8 +128,8 @@ static int refuse_unknown(const struct search *search)
 	if (meant && strcmp(meant, search->selector->names))
 		log__hint("did you mean " SYSCALL_PREFIX "%s?", meant);
 	else
-		log__hint("by its name, as strace shows it: " SYSCALL_PREFIX "fsync, '"
-			  SYSCALL_PREFIX "recv*(socket)'");
+		log__hint("by its name, as strace shows it: " SYSCALL_PREFIX
+			  "fsync, '" SYSCALL_PREFIX "recv*(socket)'");
 	return -ENOENT;
 }
 

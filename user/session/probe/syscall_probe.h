@@ -5,10 +5,8 @@
 
 #include <stdbool.h>
 
+#include "kernel/syscalls.h"
 #include "session/probe/probe.h"
-
-/* How such a selector begins. */
-#define SYSCALL_PREFIX "syscall:"
 
 /* Whether the text is meant to name a system call. */
 bool syscall_probe__is_selector(const char *text);
