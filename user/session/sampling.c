@@ -12,7 +12,7 @@
 #include "kernel/address.h"
 #include "kernel/steal.h"
 #include "kernel/syscalls.h"
-#include "sampled/settle_calls.h"
+#include "sampled/sample_stack.h"
 #include "target/cpu_quota.h"
 #include "target/socket_name.h"
 #include "trigger/recorder.h"
