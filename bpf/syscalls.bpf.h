@@ -112,7 +112,7 @@ struct {
 /* Without BTF of the kernel's there is no task storage. */
 const volatile bool syscalls_use_lru;
 
-/* That which the context is of, where it has one of these roles. The number stays as it was. */
+/* The probed system call of this context, if it has one of these roles; at the return as well. */
 static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u32 roles)
 {
 	const struct pt_regs *regs = (const void *)ctx[0];
@@ -132,7 +132,7 @@ static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt
 	return syscall->file_kind == MT_FILE_ANY || file_kind(regs->di) == syscall->file_kind;
 }
 
-/* Whether it has done what it was called for. What reads has not at the end of a file. */
+/* True if the call was successful. A read that returns 0 was not: it is at the end. */
 static __always_inline bool has_done(s64 result, const struct mt_syscall *syscall)
 {
 	return result > 0 || (!result && !syscall->reads);

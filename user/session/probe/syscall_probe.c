@@ -38,7 +38,7 @@ bool syscall_probe__is_selector(const char *text)
 
 static int refuse_kind(const char *text, const char *kind)
 {
-	log__error("'%s': '%s' is no kind of descriptor", text, kind);
+	log__error("'%s': there is no kind of descriptor '%s'", text, kind);
 	log__hint("socket, file, pipe, tty, eventfd, epoll or timerfd: 'syscall:read(socket)'");
 	return -EINVAL;
 }
@@ -65,8 +65,7 @@ static int take_apart(struct selector *selector, const char *text)
 	return take_kind(selector, text);
 }
 
-/* What finds nothing has nothing to be woken for: the end of a file, a connection that is closed.
- */
+/* A result of 0 of these means that there was nothing: a file's end, a closed connection. */
 static bool is_reading(const char *name)
 {
 	return !strncmp(name, "read", 4) || !strncmp(name, "pread", 5) ||

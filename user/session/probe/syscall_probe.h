@@ -8,7 +8,7 @@
 #include "kernel/syscalls.h"
 #include "session/probe/probe.h"
 
-/* Whether the text is meant to name a system call. */
+/* True if the text is meant to name a system call. */
 bool syscall_probe__is_selector(const char *text);
 
 /*
@@ -19,8 +19,7 @@ bool syscall_probe__is_selector(const char *text);
 int syscall_probe__each(const char *text, probe_fn fn, void *ctx);
 
 /*
- * What a server does for a request: from a socket that it has read to a socket that it writes to.
- * For -start, and for -stop.
+ * The regions of -requests: from the read of a request to the write of its answer, over sockets.
  */
 #define SYSCALL_REQUEST_START SYSCALL_PREFIX "read|readv|recvfrom|recvmsg(socket)"
 #define SYSCALL_REQUEST_STOP  SYSCALL_PREFIX "write|writev|sendto|sendmsg|sendfile(socket)"
