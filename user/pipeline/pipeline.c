@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "kernel/syscalls.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
@@ -94,7 +95,9 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
 					  .ip = recording__probe_of(rec, hit),
-					  .probe = usdt_name(rec),
+					  .probe = syscall__selector(hit->syscall - 1)
+							   ?: usdt_name(rec),
+					  .is_syscall = syscall__selector(hit->syscall - 1),
 					  .n_args = hit->n_args,
 					  .args_read = hit->args_read,
 					  .args_signed = hit->args_signed};

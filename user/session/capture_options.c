@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "session/labels.h"
+#include "session/probe/syscall_probe.h"
 #include "util/log.h"
 #include "util/units.h"
 
@@ -56,6 +57,20 @@ static int check_followed(const struct capture_options *o, const char *command)
 	if (o->children && (t->cgroup || t->container || t->pod))
 		return refuse(command, "-children belongs to -pid and -name",
 			      "what a cgroup's processes fork is in it: leave -children out");
+	return 0;
+}
+
+/* What a server reads and writes, by whatever library. */
+static int take_requests(struct capture_options *o, const char *command)
+{
+	if (!o->requests)
+		return 0;
+	if (o->start || o->stop)
+		return refuse(command, "-requests is a -start and a -stop of its own",
+			      "leave -start and -stop out, or -requests");
+	o->start = SYSCALL_REQUEST_START;
+	o->stop = SYSCALL_REQUEST_STOP;
+	log__info("-requests: as -start '%s' -stop '%s'", o->start, o->stop);
 	return 0;
 }
 
@@ -120,7 +135,8 @@ int capture_options__check(struct capture_options *o, const char *command)
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
 			      "delay: from one call to the next; duration: of one call");
 	if (target_options__check(&o->target, command) || check_followed(o, command) ||
-	    check_region(o, command) || labels__check(&o->labels, command))
+	    take_requests(o, command) || check_region(o, command) ||
+	    labels__check(&o->labels, command))
 		return -EINVAL;
 	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
 		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",

@@ -40,6 +40,7 @@ struct capture_options {
 	bool children; /* of its processes, from now on */
 	struct option_list symbols;
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
+	bool requests;		  /* these are what a server does for a request */
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t stall_thresh_ns;	    /* 0: not given */
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
@@ -115,15 +116,19 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
 		  "the trigger: a function, a glob that matches one, lib.so:NAME, NAME+0x10, "     \
-		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, or ? to pick one; several as "  \
-		  "A,B or as several options (default: the program's own calls of "                \
-		  "mtbpf_take_snapshot())")
+		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, . for the program's "  \
+		  "own mtbpf_take_snapshot(), or ? to pick one; several as "  \
+		  "A,B or as several options (default: .)")
 #define OPTIONS_REGION                                                                             \
 	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \
 		     "with -stop: record a thread only from its hit of NAME (as in -symbol) ..."), \
 		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
 			     "... to its next hit of this NAME; without -symbol that hit is the "  \
 			     "trigger, and -duration-thresh is the time from -start to -stop")
+#define OPTION_REQUESTS                                                                            \
+	OPTION_FLAG("requests", requests,                                                          \
+		    "for a server: -start after it has read from a socket and -stop when it "      \
+		    "writes to one, by its system calls; needs no symbol")
 #define OPTION_DELAY                                                                               \
 	OPTION_VALUE("delay-thresh", OPT_THRESHOLD, "D", delay_thresh,                             \
 		     "trigger when at least this much time passed since the thread's previous "    \

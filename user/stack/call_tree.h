@@ -221,7 +221,9 @@ struct hit_mark {
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */
-	const char *probe; /* of a USDT probe its name: "usdt:app:request"; else NULL */
+	/* Name of a USDT probe or system call: "usdt:app:request", "syscall:fsync"; or NULL. */
+	const char *probe;
+	bool is_syscall; /* `function` is where the system call was made */
 	/*
 	 * Arguments from the program. Those that could not be read are left out; the others keep
 	 * their numbers: "arg2".
@@ -230,6 +232,12 @@ struct hit_mark {
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
 	uint64_t args[MT_ARGS_MAX];
 };
+
+/* What was hit, by the name that is told; only where its function is known. */
+static inline const char *hit_mark__name(const struct hit_mark *hit)
+{
+	return hit->is_syscall ? hit->probe : hit->function->name;
+}
 
 /* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */
 const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call);

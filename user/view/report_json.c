@@ -22,8 +22,8 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 							    : "delay";
 	char moment[UNITS_MOMENT_SIZE];
 
-	if (hit->function)
-		cJSON_AddStringToObject(object, "function", hit->function->name);
+	if (hit->function || hit->probe)
+		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
 	cJSON_AddStringToObject(object, "reason", reason);
 	add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
