@@ -83,8 +83,7 @@ static __always_inline bool stalls_in(u32 from)
 
 /* The thread's outermost open call counts: those inside it began later. */
 static __always_inline void open_stalled_call(const struct hit_place *place,
-					      struct mt_counters *stats,
-					      const struct latch *latch,
+					      struct mt_counters *stats, const struct latch *latch,
 					      const struct passed *passed)
 {
 	if (stalls_in(MT_STALL_CALL) && latch->depth == 1)

@@ -44,11 +44,13 @@ const struct option_table selftest_table = {
 	.examples = (const char *const[]){"sudo mtbpf selftest", "sudo mtbpf selftest -source pt",
 					  "sudo mtbpf selftest -bundle selftest.tar.zst",
 					  "mtbpf selftest -replay selftest.tar.zst", NULL},
-	.usage = "selftest [-source SOURCE]... [-only CHECK]... [-keep DIR] [-bundle FILE | -replay "
-		 "FILE] [-json]",
+	.usage =
+		"selftest [-source SOURCE]... [-only CHECK]... [-keep DIR] [-bundle FILE | -replay "
+		"FILE] [-json]",
 	.summary = "Records its own test programs, whose calls and times are known exactly, "
 		   "and\ncompares the decoded traces with them: one line per check. Only its own "
-		   "child\nprocesses are touched. Status 0 if no check failed, 1 if one did or none was "
+		   "child\nprocesses are touched. Status 0 if no check failed, 1 if one did or "
+		   "none was "
 		   "made.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),

@@ -83,24 +83,23 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 
 		if (!mark)
 			return -ENOMEM;
-		*mark = (struct hit_mark){.time_ns = hit->time_ns,
-					  .value_ns = hit->value_ns,
-					  .threshold_ns = threshold_of(rec, hit),
-					  .unix_ms = unix_ms_of(rec, hit),
-					  .sequence = hit->sequence,
-					  .counted = counted_in(rec),
-					  .reason = hit->reason,
-					  .stall_from =
-						  hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
-					  .pid = (pid_t)hit->tgid,
-					  .tid = (pid_t)hit->tid,
-					  .ip = recording__probe_of(rec, hit),
-					  .probe = syscall__selector(hit->syscall - 1)
-							   ?: usdt_name(rec),
-					  .is_syscall = syscall__selector(hit->syscall - 1),
-					  .n_args = hit->n_args,
-					  .args_read = hit->args_read,
-					  .args_signed = hit->args_signed};
+		*mark = (struct hit_mark){
+			.time_ns = hit->time_ns,
+			.value_ns = hit->value_ns,
+			.threshold_ns = threshold_of(rec, hit),
+			.unix_ms = unix_ms_of(rec, hit),
+			.sequence = hit->sequence,
+			.counted = counted_in(rec),
+			.reason = hit->reason,
+			.stall_from = hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
+			.pid = (pid_t)hit->tgid,
+			.tid = (pid_t)hit->tid,
+			.ip = recording__probe_of(rec, hit),
+			.probe = syscall__selector(hit->syscall - 1) ?: usdt_name(rec),
+			.is_syscall = syscall__selector(hit->syscall - 1),
+			.n_args = hit->n_args,
+			.args_read = hit->args_read,
+			.args_signed = hit->args_signed};
 		memcpy(mark->args, hit->args, sizeof(mark->args));
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)

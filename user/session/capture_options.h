@@ -116,8 +116,9 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
 		  "the trigger: a function, a glob that matches one, lib.so:NAME, NAME+0x10, "     \
-		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, . for the program's "  \
-		  "own mtbpf_take_snapshot(), or ? to pick one; several as "  \
+		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, . for the "       \
+		  "program's "                                                                     \
+		  "own mtbpf_take_snapshot(), or ? to pick one; several as "                       \
 		  "A,B or as several options (default: .)")
 #define OPTIONS_REGION                                                                             \
 	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \

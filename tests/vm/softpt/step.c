@@ -240,7 +240,8 @@ static void stepped(struct softpt_cpu *cpu, struct pt_regs *regs)
 			pt_stream__enable(stream, regs->ip);
 	} else if (!is_traced(e, regs->ip)) {
 		leave_ranges(e, regs->ip);
-	} else if (READ_ONCE(broken) == BROKEN_TIP && this_cpu_read(steps) % max(broken_every, 1) == 0) {
+	} else if (READ_ONCE(broken) == BROKEN_TIP &&
+		   this_cpu_read(steps) % max(broken_every, 1) == 0) {
 		; /* as if the instruction had not been a branch */
 	} else if (!read_code(cpu->ip, code) ||
 		   !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
