@@ -57,7 +57,10 @@ struct tree_maker {
 	struct selection *selection; /* NULL: no filter */
 	struct behind_hit behind;
 	struct stack *stack;
-	VEC(uint64_t) hits; /* its hits' times, ascending */
+	/* A PT_NOTE_CFE, until a branch tells if a slice shows it. kind 0: none. */
+	struct pt_note event;
+	uint64_t fault_address; /* of the next one */
+	VEC(uint64_t) hits;	/* its hits' times, ascending */
 };
 
 static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
@@ -172,8 +175,55 @@ static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 {
 	int err = 0;
 
+	/* Of interrupts between threads the kind is enough. */
 	for (size_t i = 0; i < n && !err; i++)
-		err = take_note(ctx, &v[i]);
+		if (v[i].kind < PT_NOTE_PFA ||
+		    (v[i].kind == PT_NOTE_CFE && pt_event__of(v[i].value)))
+			err = take_note(ctx, &v[i]);
+	return err;
+}
+
+/*
+ * An event that takes the thread out of what is traced is a slice; what ends such a stay is
+ * neither. Direct branches before it may come between the two: no packet told of them until then.
+ */
+static int settle_event(struct tree_maker *m, const struct branch *next)
+{
+	struct pt_note event = m->event;
+	bool is_slice = next && next->kind >= BRANCH_END_SYSCALL && next->kind <= BRANCH_END &&
+			next->from == event.ip;
+
+	if (next && next->kind < BRANCH_ENTER)
+		return 0;
+	m->event.kind = PT_NOTE_NONE;
+	return is_slice || !event.kind || !pt_event__of(event.value) ? 0 : take_note(m, &event);
+}
+
+/* The function that ip is in, as the code is now. */
+static const char *function_at(const struct tree_maker *m, uint64_t ip)
+{
+	struct code_place place;
+
+	if (!ip || !code_map__find(m->map, ip, &place) || !place.function)
+		return NULL;
+	return place.function->name;
+}
+
+static int take_own_note(struct tree_maker *m, struct pt_note *note)
+{
+	int err = settle_event(m, NULL);
+
+	note->in = function_at(m, note->ip);
+	if (note->kind == PT_NOTE_PFA) {
+		m->fault_address = note->value;
+	} else if (note->kind == PT_NOTE_CFE) {
+		if (pt_event__of(note->value) == PT_EVENT_PAGE_FAULT)
+			note->address = m->fault_address;
+		m->event = *note;
+		m->fault_address = 0;
+	} else if (!err) {
+		err = take_note(m, note);
+	}
 	return err;
 }
 
@@ -183,7 +233,7 @@ static int take_entry(struct tree_maker *m, const struct branch *entry)
 	struct pace pace = branch__pace(entry);
 
 	if (entry->kind == ENTRY_NOTE)
-		return take_note(m, &note);
+		return take_own_note(m, &note);
 	return entry->kind == ENTRY_PACE ? take_pace(m, &pace) : 0;
 }
 
@@ -199,6 +249,8 @@ static int take_timed(struct tree_maker *m, struct branch_batch batch)
 	for (size_t i = 0; i < batch.n && !err; i++)
 		if (branch__is_entry(&batch.v[i]))
 			err = take_entry(m, &batch.v[i]);
+		else if (m->event.kind)
+			err = settle_event(m, &batch.v[i]);
 	return err ? err : stack__take(m->stack, batch.v, batch.n);
 }
 
@@ -243,7 +295,8 @@ static int end_tree(void *ctx)
 
 	spread__finish(&m->spread, &rest);
 	err = take_timed(m, rest);
-
+	if (!err)
+		err = settle_event(m, NULL);
 	if (!err && !(m->selection && m->selection->is_empty))
 		err = add_trees(m);
 	stack__free(m->stack);

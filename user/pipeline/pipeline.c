@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "kernel/syscalls.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
@@ -52,6 +53,8 @@ static const char *usdt_name(const struct recording *rec)
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
 static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
 {
+	if (hit->reason == MT_HIT_STALL)
+		return rec->stall_thresh_ns;
 	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
 		       ? rec->threshold_ns
 		       : 0;
@@ -80,20 +83,23 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 
 		if (!mark)
 			return -ENOMEM;
-		*mark = (struct hit_mark){.time_ns = hit->time_ns,
-					  .value_ns = hit->value_ns,
-					  .threshold_ns = threshold_of(rec, hit),
-					  .unix_ms = unix_ms_of(rec, hit),
-					  .sequence = hit->sequence,
-					  .counted = counted_in(rec),
-					  .reason = hit->reason,
-					  .pid = (pid_t)hit->tgid,
-					  .tid = (pid_t)hit->tid,
-					  .ip = recording__probe_of(rec, hit),
-					  .probe = usdt_name(rec),
-					  .n_args = hit->n_args,
-					  .args_read = hit->args_read,
-					  .args_signed = hit->args_signed};
+		*mark = (struct hit_mark){
+			.time_ns = hit->time_ns,
+			.value_ns = hit->value_ns,
+			.threshold_ns = threshold_of(rec, hit),
+			.unix_ms = unix_ms_of(rec, hit),
+			.sequence = hit->sequence,
+			.counted = counted_in(rec),
+			.reason = hit->reason,
+			.stall_from = hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
+			.pid = (pid_t)hit->tgid,
+			.tid = (pid_t)hit->tid,
+			.ip = recording__probe_of(rec, hit),
+			.probe = syscall__selector(hit->syscall - 1) ?: usdt_name(rec),
+			.is_syscall = syscall__selector(hit->syscall - 1),
+			.n_args = hit->n_args,
+			.args_read = hit->args_read,
+			.args_signed = hit->args_signed};
 		memcpy(mark->args, hit->args, sizeof(mark->args));
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)

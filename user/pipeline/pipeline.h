@@ -17,6 +17,7 @@
 #include "target/unwind/ocaml_traps.h"
 #include "util/vec.h"
 #include "view/report.h"
+#include "view/thread_places.h"
 
 struct meter;
 
@@ -98,6 +99,15 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 
 /* True if nothing was lost, by the same tests as in the summary. */
 bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec);
+
+/* The hit that triggered, of several the slowest; NULL: none did. */
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded);
+/*
+ * Where the threads were at a stall, by the hit's index; none where it is none. They refer to
+ * decoded and rec. 0 or -ENOMEM; thread_places__fini() in any case.
+ */
+int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
+			   struct thread_places *places);
 
 /*
  * The report of the slowest hit; it refers to decoded. NULL with errno: ENODATA if there is no hit,

@@ -38,6 +38,25 @@ static void print_moment(const struct hit_mark *hit, FILE *out)
 		fprintf(out, ", at %s", units__format_moment(moment, hit->unix_ms));
 }
 
+/* It goes on. */
+static void print_stall(const struct hit_mark *hit, const char *name, FILE *out)
+{
+	char value[UNITS_TEXT_SIZE];
+
+	units__format_duration(value, hit->value_ns);
+	fprintf(out, "thread %d ", hit->tid);
+	if (hit->stall_from == MT_STALL_CALL)
+		fprintf(out, "has been in call %" PRIu64 " of %s for %s, and still is",
+			hit->sequence, name, value);
+	else if (hit->stall_from == MT_STALL_HIT)
+		fprintf(out, "has not hit %s for %s, since hit %" PRIu64, name, value,
+			hit->sequence);
+	else if (hit->stall_from == MT_STALL_REGION)
+		fprintf(out, "has not come from -start (%s) to -stop for %s", name, value);
+	else
+		fprintf(out, "has been stalled for %s, at %s", value, name);
+}
+
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
 	char value[UNITS_TEXT_SIZE], short_function[SHORT_NAME_SIZE], short_probe[SHORT_NAME_SIZE];
@@ -58,6 +77,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 	else if (hit->reason == MT_HIT_REGION)
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after -start", hit->sequence,
 			name, hit->tid, value);
+	else if (hit->reason == MT_HIT_STALL)
+		print_stall(hit, name, out);
 	else
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
 			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
@@ -130,7 +151,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 }
 
 /* The one that the report is of; NULL: none triggered. */
-static const struct hit_mark *slowest_hit(const struct decoded *decoded)
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 {
 	const struct hit_mark *slowest = NULL;
 
@@ -143,9 +164,19 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 	return slowest;
 }
 
+static void print_threads(const struct decoded *decoded, const struct recording *rec, size_t hit,
+			  FILE *out)
+{
+	struct thread_places places;
+
+	if (!decoded__thread_places(decoded, rec, hit, &places))
+		thread_places__print(out, &places);
+	thread_places__fini(&places);
+}
+
 struct report *decoded__report(const struct decoded *decoded)
 {
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report_input input = {
 		.trees = decoded->trees.v,
 		.n_trees = decoded->trees.n,
@@ -246,13 +277,16 @@ static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *ou
 
 static void print_events(const struct decoded *decoded, FILE *out)
 {
-	size_t n[PT_NOTE_PWRX + 1] = {0};
+	size_t n[PT_NOTE_KINDS] = {0};
 
 	for (size_t i = 0; i < decoded->events.n; i++)
 		n[decoded->events.v[i].kind]++;
-	for (int kind = PT_NOTE_PTWRITE; kind <= PT_NOTE_PWRX; kind++)
+	for (int kind = PT_NOTE_PTWRITE; kind < PT_NOTE_KINDS; kind++)
 		if (n[kind])
-			fprintf(out, "%s: %zu\n", pt_note__name((enum pt_note_kind)kind), n[kind]);
+			fprintf(out, "%s: %zu\n",
+				kind == PT_NOTE_CFE ? "interruptions that are no slice"
+						    : pt_note__name((enum pt_note_kind)kind),
+				n[kind]);
 }
 
 static void print_filtered(const struct decoded *decoded, FILE *out)
@@ -273,7 +307,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 			size_t top)
 {
 	const struct decode_totals *t = &decoded->totals;
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
@@ -289,6 +323,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		print_hit(&decoded->hits.v[i], out);
 		if (decoded->images && i < rec->hits.n)
 			last_branches__print(out, &rec->hits.v[i], decoded->images);
+		print_threads(decoded, rec, i, out);
 	}
 	seen_ns = decoded->is_filtered ? 0 : stacks_ns(decoded);
 	print_span(decoded, seen_ns, out);

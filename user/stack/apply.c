@@ -333,7 +333,16 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 /* Pushes a slice of this kind. It lasts until the thread goes on. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
-	stack__push(s, &(struct frame){.call = branch__call(b, NULL, kind)});
+	struct frame frame = {.call = branch__call(b, NULL, kind)};
+
+	if (stack__is_interrupted(s, b)) {
+		frame.call.kind = CALL_UNTRACED;
+		frame.call.reason = s->interruption.event;
+		frame.call.entry_ip = s->interruption.address;
+	}
+	s->interruption.event = 0;
+	s->interruption.address = 0;
+	stack__push(s, &frame);
 	s->outside = true;
 	s->resume_ip = resume_ip;
 }
@@ -384,6 +393,7 @@ static bool leave_signal(struct stack *s, const struct branch *b, const struct e
 
 static void enter_kernel(struct stack *s, const struct branch *b, const struct event *e)
 {
+	s->interruption.event = 0;
 	stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_KERNEL),
 				       .resume_ip = b->from + b->len});
 	if (!address__is_kernel(b->from))

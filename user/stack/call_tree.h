@@ -23,7 +23,8 @@ enum call_kind {
 	CALL_SIGNAL,   /* the same, entered by the kernel to handle a signal */
 	CALL_KERNEL,   /* the same, entered by a syscall, an interrupt or an exception */
 	CALL_SYSCALL,  /* time in a syscall: enum syscall_reason; function is NULL */
-	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
+	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap, as pt_event__of() in
+			  `reason` if the CPU told; function is NULL */
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
@@ -115,7 +116,8 @@ enum left_by {
 /* One activation: one slice. */
 struct call {
 	uint64_t start_ns, end_ns; /* start <= end */
-	uint64_t entry_ip;	   /* where the function was entered, or first seen */
+	uint64_t entry_ip;	   /* where the function was entered, or first seen; of a page fault
+				      its address, or 0 */
 	union {
 		uint64_t call_ip;	       /* address of the calling instruction; 0 unknown */
 		const struct inlined *inlined; /* CALL_INLINED: where it was put */
@@ -214,11 +216,14 @@ struct hit_mark {
 	uint64_t threshold_ns; /* which that has passed; 0: none was set */
 	uint64_t unix_ms;      /* when it was, since 1970; 0: not known */
 	uint64_t sequence;
-	uint32_t reason; /* enum mt_hit_reason */
+	uint32_t reason;     /* enum mt_hit_reason */
+	uint32_t stall_from; /* of a stall: enum mt_stall_from; 0: not known */
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */
-	const char *probe; /* of a USDT probe its name: "usdt:app:request"; else NULL */
+	/* Name of a USDT probe or system call: "usdt:app:request", "syscall:fsync"; or NULL. */
+	const char *probe;
+	bool is_syscall; /* `function` is where the system call was made */
 	/*
 	 * Arguments from the program. Those that could not be read are left out; the others keep
 	 * their numbers: "arg2".
@@ -227,6 +232,12 @@ struct hit_mark {
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
 	uint64_t args[MT_ARGS_MAX];
 };
+
+/* What was hit, by the name that is told; only where its function is known. */
+static inline const char *hit_mark__name(const struct hit_mark *hit)
+{
+	return hit->is_syscall ? hit->probe : hit->function->name;
+}
 
 /* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */
 const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call);
@@ -244,8 +255,16 @@ const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE]);
 
 /* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[not recorded]",
- * "[callers not recorded]". */
+ * "[callers not recorded]", "[page fault]". */
 const char *call__name(const struct call *call);
+#define CALL_NAME_SIZE 80
+/* The same, with the address of a page fault: "[page fault 0x7f00]". It may return text. */
+const char *call__full_name(const struct call *call, char text[static CALL_NAME_SIZE]);
+/* Its full name differs from that of others of its kind and reason. */
+static inline bool call__has_own_name(const struct call *call)
+{
+	return call->kind == CALL_UNTRACED && call->reason && call->entry_ip;
+}
 /* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
 const char *left_by__name(enum left_by left_by);
 

@@ -67,6 +67,12 @@ bool stack__is_return_thunk(const struct function *function, uint64_t ip)
 	       !strcmp(function->name + len - (sizeof(suffix) - 1), suffix);
 }
 
+/* Event Trace told of it: an int3, for one, is an instruction like a syscall otherwise. */
+bool stack__is_interrupted(const struct stack *s, const struct branch *b)
+{
+	return s->interruption.event && s->interruption.ip && s->interruption.ip == b->from;
+}
+
 /* sysret, sysexit or iret at ip. A virtual machine is entered by another one. */
 static bool returns_to_user(const struct stack *s, uint64_t ip)
 {
@@ -413,7 +419,7 @@ static bool from_kernel(ARGS)
 
 static bool is_interrupt(ARGS)
 {
-	return b->kind == BRANCH_END_ASYNC;
+	return b->kind == BRANCH_END_ASYNC || stack__is_interrupted(s, b);
 }
 
 static bool returns_to_user_alone(ARGS)

@@ -40,7 +40,12 @@ struct stack {
 	uint64_t last_ns;
 	/* Between an END and its BEGIN. */
 	bool outside;
-	uint64_t restorer_ip;	/* where a handler returned to last; 0: none has */
+	uint64_t restorer_ip; /* where a handler returned to last; 0: none has */
+	/* What Event Trace told of the interrupt that comes next. event 0: nothing. */
+	struct {
+		uint8_t event; /* pt_event__of() */
+		uint64_t ip, address;
+	} interruption;
 	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
 	bool stopped_in_kernel; /* it is kernel code that it is outside of */
@@ -104,6 +109,8 @@ bool stack__is_uretprobe(const struct function *function);
  * this is that RET's function, and ip is in it.
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
+/* The CPU told what took the thread out of its code at `b`: stack.interruption. */
+bool stack__is_interrupted(const struct stack *s, const struct branch *b);
 
 /*
  * apply.c: applies an event. Returns true if that only corrected the state, so that the branch has
