@@ -148,7 +148,10 @@ static void filters_sync(struct perf_event *event)
 /* Of the CPUs that have fewer caps than sysfs tells, as the efficiency cores of a hybrid one. */
 static unsigned long little;
 module_param(little, ulong, 0644);
-MODULE_PARM_DESC(little, "mask of CPUs whose unit writes no CYC, PTW, CFE and EVD packets");
+MODULE_PARM_DESC(little,
+		 "mask of CPUs whose unit writes no CYC, PTW, CFE and EVD packets; given at "
+		 "the start, the PMUs cpu_core and cpu_atom show them");
+static bool shows_kinds;
 
 static void start_unit(struct perf_event *event)
 {
@@ -277,9 +280,18 @@ static int __init softpt_init(void)
 	if (old)
 		softpt_make_old();
 	pmu.nr_addr_filters = softpt_cap(CAP_ADDRESS_RANGES);
-	err = perf_pmu_register(&pmu, "intel_pt", -1);
-	if (err)
+	shows_kinds = little;
+	err = shows_kinds ? softpt_kinds__add(little) : 0;
+	if (err) {
 		softpt_step__exit();
+		return err;
+	}
+	err = perf_pmu_register(&pmu, "intel_pt", -1);
+	if (!err)
+		return 0;
+	if (shows_kinds)
+		softpt_kinds__remove();
+	softpt_step__exit();
 	return err;
 }
 module_init(softpt_init);
@@ -287,6 +299,8 @@ module_init(softpt_init);
 static void __exit softpt_exit(void)
 {
 	perf_pmu_unregister(&pmu);
+	if (shows_kinds)
+		softpt_kinds__remove();
 	softpt_step__exit();
 }
 module_exit(softpt_exit);

@@ -93,6 +93,9 @@ static inline struct softpt_event *softpt_event(struct perf_event *event)
 /* sysfs.c: format/, caps/ and the clock ratios. */
 extern const struct attribute_group *softpt_groups[];
 u32 softpt_cap(enum softpt_cap cap);
+/* cpu_core and cpu_atom, of a hybrid CPU: the latter are those of the mask. 0 or -errno. */
+int softpt_kinds__add(unsigned long little);
+void softpt_kinds__remove(void);
 /* A CPU without Event Trace, PTWRITE and address filters. */
 void softpt_make_old(void);
 /*
