@@ -105,7 +105,8 @@ static void start_tracing(struct softpt_cpu *cpu, struct perf_event *event)
 		softpt_step__trace(cpu);
 }
 
-/* pt_event_addr_filters_validate(): ranges only, for PT has no trigger at a single address. */
+/* pt_event_addr_filters_validate(): PT takes ranges; it cannot start or stop at a single address.
+ */
 static int filters_validate(struct list_head *filters)
 {
 	struct perf_addr_filter *filter;
@@ -121,7 +122,7 @@ static int filters_validate(struct list_head *filters)
 	return 0;
 }
 
-/* pt_event_addr_filters_sync(): a file that is not mapped has no range yet, and nothing passes. */
+/* pt_event_addr_filters_sync(): while a file is not mapped, its filter matches nothing. */
 static void filters_sync(struct perf_event *event)
 {
 	struct perf_addr_filters_head *head = perf_event_addr_filters(event);
@@ -145,7 +146,7 @@ static void filters_sync(struct perf_event *event)
 	}
 }
 
-/* Of the CPUs that have fewer caps than sysfs tells, as the efficiency cores of a hybrid one. */
+/* CPUs with fewer caps than sysfs tells, as the efficiency cores of a hybrid CPU may have. */
 static unsigned long little;
 module_param(little, ulong, 0644);
 MODULE_PARM_DESC(little,

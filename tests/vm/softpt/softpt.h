@@ -79,7 +79,7 @@ struct softpt_cpu {
 	bool tf_ours; /* we set its trap flag */
 	bool stepped; /* the kernel was entered by nothing but our own trap */
 	struct pt_stream_event event; /* what has taken the task out of user code */
-	unsigned int late; /* a pause is due behind so many instructions; broken on purpose */
+	unsigned int late; /* instructions left until a pause takes effect; broken on purpose */
 	u64 ip;
 };
 
